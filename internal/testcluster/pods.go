@@ -4,19 +4,21 @@
 package testcluster
 
 import (
+	"strings"
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
-	resourceapi "k8s.io/api/resource/v1"
-	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Pod is in the namespace default and has one container.
+// Pod is in the namespace, has one container, and waits for a node.
 func Pod(name string, changes ...func(*corev1.Pod)) *corev1.Pod {
 	p := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name, UID: UID(name), CreationTimestamp: metav1.NewTime(Taken().Add(-14 * time.Minute))},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "main"}}},
+		Status:     corev1.PodStatus{Phase: corev1.PodPending},
 	}
 	for _, change := range changes {
 		change(p)
@@ -28,6 +30,16 @@ func Pod(name string, changes ...func(*corev1.Pod)) *corev1.Pod {
 func UsingClaim(entry, name string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Spec.ResourceClaims = append(p.Spec.ResourceClaims, corev1.PodResourceClaim{Name: entry, ResourceClaimName: &name})
+	}
+}
+
+// Using adds entries for claims, by their names, that the container uses.
+func Using(claims ...string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		for _, name := range claims {
+			UsingClaim(name, name)(p)
+			p.Spec.Containers[0].Resources.Claims = append(p.Spec.Containers[0].Resources.Claims, corev1.ResourceClaim{Name: name})
+		}
 	}
 }
 
@@ -54,6 +66,26 @@ func OnNode(name string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Spec.NodeName = name }
 }
 
+// RunningOn makes the pod one that runs on a node.
+func RunningOn(node string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.Spec.NodeName, p.Status.Phase = node, corev1.PodRunning }
+}
+
+// InPhase sets the phase.
+func InPhase(phase corev1.PodPhase) func(*corev1.Pod) {
+	return func(p *corev1.Pod) { p.Status.Phase = phase }
+}
+
+// ReportedHealth adds what the kubelet says about a claim's device of [Node1].
+func ReportedHealth(claim, device string, health corev1.ResourceHealthStatus, message string) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, corev1.ContainerStatus{Name: "main", AllocatedResourcesStatus: []corev1.ResourceStatus{{
+			Name:      corev1.ResourceName("claim:" + claim),
+			Resources: []corev1.ResourceHealth{{ResourceID: corev1.ResourceID(Driver + "/" + Node1 + "/" + device), Health: health, Message: &message}},
+		}}})
+	}
+}
+
 // InGroup sets the PodGroup.
 func InGroup(name string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &name} }
@@ -64,42 +96,6 @@ func Requesting(requests ...string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests = ResourceList(requests...) }
 }
 
-// Template is of claims with the requests.
-func Template(name string, requests ...RequestWrapper) *resourceapi.ResourceClaimTemplate {
-	return &resourceapi.ResourceClaimTemplate{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
-		Spec: resourceapi.ResourceClaimTemplateSpec{
-			ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"made-from": name}},
-			Spec:       Claim("").WithRequests(requests...).Spec,
-		},
-	}
-}
-
-// OwnedBy sets the controller, a Pod or PodGroup.
-func (c ClaimWrapper) OwnedBy(kind, name string) ClaimWrapper {
-	out := ClaimWrapper{c.DeepCopy()}
-	owner := metav1.OwnerReference{APIVersion: "v1", Kind: kind, Name: name, UID: types.UID(name), Controller: ptr.To(true)}
-	if kind == "PodGroup" {
-		owner.APIVersion = schedulingapi.SchemeGroupVersion.String()
-	}
-	out.OwnerReferences = []metav1.OwnerReference{owner}
-	return out
-}
-
-// Deleted is a claim that is being deleted.
-func (c ClaimWrapper) Deleted() ClaimWrapper {
-	out := ClaimWrapper{c.DeepCopy()}
-	out.DeletionTimestamp = &metav1.Time{}
-	return out
-}
-
-// ForExtendedResources is the claim that the scheduler makes for extended resources.
-func (c ClaimWrapper) ForExtendedResources() ClaimWrapper {
-	out := ClaimWrapper{c.DeepCopy()}
-	out.Annotations = map[string]string{resourceapi.ExtendedResourceClaimAnnotation: "true"}
-	return out
-}
-
 // ResourceList has quantities given as "name=quantity".
 func ResourceList(quantities ...string) corev1.ResourceList {
 	list := corev1.ResourceList{}
@@ -107,4 +103,43 @@ func ResourceList(quantities ...string) corev1.ResourceList {
 		list[corev1.ResourceName(name)] = counter.Value
 	}
 	return list
+}
+
+// Node has labels, given as "key=value".
+func Node(name string, labels ...string) *corev1.Node {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{}}}
+	for _, label := range labels {
+		key, value, _ := strings.Cut(label, "=")
+		n.Labels[key] = value
+	}
+	return n
+}
+
+// Nodes have their names as labels, 8 CPUs and 32Gi of memory.
+func Nodes(names ...string) []*corev1.Node {
+	list := make([]*corev1.Node, 0, len(names))
+	for _, name := range names {
+		n := Node(name, corev1.LabelHostname+"="+name)
+		n.Status.Allocatable = ResourceList("cpu=8", "memory=32Gi", "pods=110")
+		list = append(list, n)
+	}
+	return list
+}
+
+// NodeOffering has the resources, given as "name=quantity".
+func NodeOffering(name string, resources ...string) *corev1.Node {
+	n := Node(name)
+	n.Status.Capacity, n.Status.Allocatable = ResourceList(resources...), ResourceList(resources...)
+	return n
+}
+
+// ChangeNode changes a node that was added before.
+func ChangeNode(name string, change func(*corev1.Node)) func(*snapshot.Snapshot) {
+	return func(s *snapshot.Snapshot) {
+		for _, node := range s.Nodes {
+			if node.Name == name {
+				change(node)
+			}
+		}
+	}
 }

@@ -24,7 +24,7 @@ import (
 func fleetOf(nodes int, gates tc.Gates) (*snapshot.Snapshot, []*resourceapi.ResourceClaim) {
 	snap := fleet.Fleet(nodes, 8, nodes*4)
 	snap.Gates = tc.Snapshot(gates).Gates
-	c := tc.Claim("c").WithRequests(tc.Request("r", snap.Classes[0].Name, 4))
+	c := tc.Claim("c", tc.Request("r", snap.Classes[0].Name, 4))
 	return snap, []*resourceapi.ResourceClaim{c.ResourceClaim}
 }
 

@@ -27,13 +27,13 @@ func TestCheck(t *testing.T) {
 			d.Attributes = map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{"numa": {StringValues: values}}
 		})
 	}
-	skipping := tc.Slice("s", tc.DriverA, "pool", tc.Device("d")).Change(func(spec *resourceapi.ResourceSliceSpec) {
-		spec.SkipNodeOperations = []resourceapi.SkipNodeOperation{"*"}
+	skipping := tc.Slice("s", tc.DriverA, "pool", tc.Device("d")).Change(func(s *resourceapi.ResourceSlice) {
+		s.Spec.SkipNodeOperations = []resourceapi.SkipNodeOperation{"*"}
 	})
 	capable := tc.Node(tc.Node1)
 	capable.Status.DeclaredFeatures = []string{cluster.GateOptionalNodeOps}
 	derived := func(expression string) tc.ClaimWrapper {
-		return tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 2).Change(func(r *resourceapi.ExactDeviceRequest) {
+		return tc.Claim("c", tc.Request("r", tc.ClassA, 2).Change(func(r *resourceapi.ExactDeviceRequest) {
 			r.DerivedAttributes = []resourceapi.DeviceDerivedAttribute{{Name: "example.com/side", Expression: expression}}
 		})).Matching("example.com/side")
 	}
@@ -48,169 +48,169 @@ func TestCheck(t *testing.T) {
 	}{
 		"one device": {
 			objects: []any{tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1"), tc.Device("d2"))},
-			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c", tc.Request("r", tc.ClassA, 1))},
 			want:    Fits, picked: "a.example.com/pool/d1",
 		},
 		"no claims": {want: Fits},
 		"too few devices": {
 			objects: []any{tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1"))},
-			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 2))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c", tc.Request("r", tc.ClassA, 2))},
 			want:    DoesNotFit,
 		},
 		"devices of another node": {
 			objects: []any{tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1")).OnNode(tc.Node2)},
-			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c", tc.Request("r", tc.ClassA, 1))},
 			want:    DoesNotFit,
 		},
 		"two claims in the order of the pod": {
 			objects: []any{tc.IncubatingGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1"), tc.Device("d2"))},
-			claims:  []tc.ClaimWrapper{tc.Claim("z").WithRequests(tc.Request("r", tc.ClassA, 1)), tc.Claim("y").WithRequests(tc.Request("r", tc.ClassA, 1))},
+			claims:  []tc.ClaimWrapper{tc.Claim("z", tc.Request("r", tc.ClassA, 1)), tc.Claim("y", tc.Request("r", tc.ClassA, 1))},
 			want:    Fits, picked: "a.example.com/pool/d1 | a.example.com/pool/d2",
 		},
 		"selector": {
 			objects: []any{tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1", "model=a"), tc.Device("d2", "model=b"))},
-			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1, attribute("model")+` == "b"`))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c", tc.Request("r", tc.ClassA, 1, attribute("model")+` == "b"`))},
 			want:    Fits, picked: "a.example.com/pool/d2",
 		},
 		"selector fails on a device": {
 			objects: []any{tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1"))},
-			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1, attribute("model")+` == "b"`))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c", tc.Request("r", tc.ClassA, 1, attribute("model")+` == "b"`))},
 			want:    Failed, err: "no such key: model",
 		},
 		"unknown class": {
 			objects: []any{tc.StableGates()},
-			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", "other", 1))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c", tc.Request("r", "other", 1))},
 			want:    Failed, err: `"other" not found`,
 		},
 		"more devices than a claim may have": {
 			objects: []any{tc.StableGates()},
-			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 33))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c", tc.Request("r", tc.ClassA, 33))},
 			want:    Failed, err: "exceeds the claim limit of 32",
 		},
 		"device in use": {
 			objects: []any{tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1")), tc.Claim("other").Holding("a.example.com/pool/d1")},
-			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c", tc.Request("r", tc.ClassA, 1))},
 			want:    DoesNotFit,
 		},
 		"device in use by an admin": {
 			objects: []any{tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1")), tc.Claim("other").Holding("a.example.com/pool/d1", tc.ForAdmin)},
-			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c", tc.Request("r", tc.ClassA, 1))},
 			want:    Fits, picked: "a.example.com/pool/d1",
 		},
 		"admin access to a device in use": {
 			objects: []any{tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1")), tc.Claim("other").Holding("a.example.com/pool/d1")},
-			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1).WithAdminAccess())},
+			claims:  []tc.ClaimWrapper{tc.Claim("c", tc.Request("r", tc.ClassA, 1).WithAdminAccess())},
 			want:    Fits, picked: "a.example.com/pool/d1",
 		},
 		"admin access while it is off": {
 			objects: []any{tc.Slice("s", tc.DriverA, "pool", tc.Device("d1"))},
-			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1).WithAdminAccess())},
+			claims:  []tc.ClaimWrapper{tc.Claim("c", tc.Request("r", tc.ClassA, 1).WithAdminAccess())},
 			want:    Failed, err: "admin access is requested, but the feature is disabled",
 		},
 		"all devices": {
 			objects: []any{tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1"), tc.Device("d2"))},
-			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.RequestAll("r", tc.ClassA))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c", tc.Request("r", tc.ClassA, 0).All())},
 			want:    Fits, picked: "a.example.com/pool/d1 a.example.com/pool/d2",
 		},
 		"all devices, but one is in use": {
 			objects: []any{tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1"), tc.Device("d2")), tc.Claim("other").Holding("a.example.com/pool/d2")},
-			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.RequestAll("r", tc.ClassA))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c", tc.Request("r", tc.ClassA, 0).All())},
 			want:    DoesNotFit,
 		},
 		"all devices of an incomplete pool": {
 			objects: []any{tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1")).Of(2)},
-			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.RequestAll("r", tc.ClassA))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c", tc.Request("r", tc.ClassA, 0).All())},
 			want:    Failed, err: "a.example.com/pool is currently being updated",
 		},
 		"one device of an incomplete pool": {
 			objects: []any{tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1")).Of(2)},
-			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c", tc.Request("r", tc.ClassA, 1))},
 			want:    DoesNotFit,
 		},
 		"one device of an invalid pool": {
 			objects: []any{tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1"), tc.Device("d1"))},
-			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c", tc.Request("r", tc.ClassA, 1))},
 			want:    NodeError, err: "invalid resource pools",
 		},
 		"one device beside an invalid pool": {
 			objects: []any{tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1"), tc.Device("d1")), tc.Slice("t", tc.DriverA, "other", tc.Device("d1"))},
-			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c", tc.Request("r", tc.ClassA, 1))},
 			want:    Fits, picked: "a.example.com/other/d1",
 		},
 		"node selector that cannot be parsed": {
 			objects: []any{tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1")).OnNodesWith("not a label", "x")},
-			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c", tc.Request("r", tc.ClassA, 1))},
 			want:    Failed, err: "failed to parse node selector",
 		},
 		"same attribute": {
 			objects: []any{tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1", "root=x"), tc.Device("d2", "root=y"), tc.Device("d3", "root=y"))},
-			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 2)).Matching("a.example.com/root")},
+			claims:  []tc.ClaimWrapper{tc.Claim("c", tc.Request("r", tc.ClassA, 2)).Matching("a.example.com/root")},
 			want:    Fits, picked: "a.example.com/pool/d2 a.example.com/pool/d3",
 		},
 		"never the same attribute": {
 			objects: []any{tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1", "root=x"), tc.Device("d2", "root=y"))},
-			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 2)).Matching("a.example.com/root")},
+			claims:  []tc.ClaimWrapper{tc.Claim("c", tc.Request("r", tc.ClassA, 2)).Matching("a.example.com/root")},
 			want:    DoesNotFit,
 		},
 		"distinct attribute": {
 			objects: []any{tc.IncubatingGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1", "root=x"), tc.Device("d2", "root=x"), tc.Device("d3", "root=y"))},
-			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 2)).Distinct("a.example.com/root")},
+			claims:  []tc.ClaimWrapper{tc.Claim("c", tc.Request("r", tc.ClassA, 2)).Distinct("a.example.com/root")},
 			want:    Fits, picked: "a.example.com/pool/d1 a.example.com/pool/d3",
 		},
 		"no distinct attribute": {
 			objects: []any{tc.IncubatingGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1", "root=x"), tc.Device("d2", "root=x"))},
-			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 2)).Distinct("a.example.com/root")},
+			claims:  []tc.ClaimWrapper{tc.Claim("c", tc.Request("r", tc.ClassA, 2)).Distinct("a.example.com/root")},
 			want:    DoesNotFit,
 		},
 		"second alternative": {
 			objects: []any{tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1"))},
-			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.FirstAvailable("r", tc.Request("two", tc.ClassA, 2), tc.Request("one", tc.ClassA, 1)))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c", tc.FirstAvailable("r", tc.Request("two", tc.ClassA, 2), tc.Request("one", tc.ClassA, 1)))},
 			want:    Fits, picked: "a.example.com/pool/d1",
 		},
 		"no alternative": {
 			objects: []any{tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1"))},
-			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.FirstAvailable("r", tc.Request("three", tc.ClassA, 3), tc.Request("two", tc.ClassA, 2)))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c", tc.FirstAvailable("r", tc.Request("three", tc.ClassA, 3), tc.Request("two", tc.ClassA, 2)))},
 			want:    DoesNotFit,
 		},
 		"alternatives while they are off": {
 			objects: []any{tc.Slice("s", tc.DriverA, "pool", tc.Device("d1"))},
-			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.FirstAvailable("r", tc.Request("one", tc.ClassA, 1)))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c", tc.FirstAvailable("r", tc.Request("one", tc.ClassA, 1)))},
 			want:    Failed, err: "DRAPrioritizedList feature is disabled",
 		},
 		"taint": {
 			objects: []any{tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1").Tainted("broken", resourceapi.DeviceTaintEffectNoSchedule))},
-			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c", tc.Request("r", tc.ClassA, 1))},
 			want:    DoesNotFit,
 		},
 		"tolerated taint": {
 			objects: []any{tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1").Tainted("broken", resourceapi.DeviceTaintEffectNoExecute))},
-			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1).Tolerating("broken"))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c", tc.Request("r", tc.ClassA, 1).Tolerating("broken"))},
 			want:    Fits, picked: "a.example.com/pool/d1",
 		},
 		"taint without effect": {
 			objects: []any{tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1").Tainted("broken", resourceapi.DeviceTaintEffectNone))},
-			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c", tc.Request("r", tc.ClassA, 1))},
 			want:    Fits, picked: "a.example.com/pool/d1",
 		},
 		"taints while they are off": {
 			objects: []any{tc.Slice("s", tc.DriverA, "pool", tc.Device("d1").Tainted("broken", resourceapi.DeviceTaintEffectNoSchedule))},
-			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c", tc.Request("r", tc.ClassA, 1))},
 			want:    Fits, picked: "a.example.com/pool/d1",
 		},
 		"taint rule": {
 			objects: []any{append(tc.StableGates(), cluster.GateDeviceTaintRules), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1")), tc.TaintRule("rule", tc.DriverA, "", "")},
-			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c", tc.Request("r", tc.ClassA, 1))},
 			want:    DoesNotFit,
 		},
 		"taint rules while they are off": {
 			objects: []any{tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1")), tc.TaintRule("rule", tc.DriverA, "", "")},
-			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c", tc.Request("r", tc.ClassA, 1))},
 			want:    Fits, picked: "a.example.com/pool/d1",
 		},
 		"counters": {
 			objects: []any{tc.StableGates(), counters, tc.Slice("s-devices", tc.DriverA, "pool",
 				tc.Device("d1").Consuming("gpu-0", "memory=40Gi"), tc.Device("d2").Consuming("gpu-0", "memory=40Gi")).Of(2)},
-			claims: []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 2))},
+			claims: []tc.ClaimWrapper{tc.Claim("c", tc.Request("r", tc.ClassA, 2))},
 			want:   Fits, picked: "a.example.com/pool/d1 a.example.com/pool/d2",
 		},
 		"counters exhausted": {
@@ -219,7 +219,7 @@ func TestCheck(t *testing.T) {
 					tc.Device("d1").Consuming("gpu-0", "memory=40Gi"), tc.Device("d2").Consuming("gpu-0", "memory=80Gi")).Of(2),
 				tc.Claim("other").Holding("a.example.com/pool/d1"),
 			},
-			claims: []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1))},
+			claims: []tc.ClaimWrapper{tc.Claim("c", tc.Request("r", tc.ClassA, 1))},
 			want:   DoesNotFit,
 		},
 		"counters taken by a device with shares": {
@@ -228,7 +228,7 @@ func TestCheck(t *testing.T) {
 					tc.Device("d1", "size=half").Consuming("gpu-0", "memory=40Gi"), tc.Device("d2", "size=full").Consuming("gpu-0", "memory=80Gi").Shareable()).Of(2),
 				tc.Claim("other").Holding("a.example.com/pool/d2", tc.AsShare("1", "", "")),
 			},
-			claims: []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1, attribute("size")+` == "half"`))},
+			claims: []tc.ClaimWrapper{tc.Claim("c", tc.Request("r", tc.ClassA, 1, attribute("size")+` == "half"`))},
 			want:   DoesNotFit,
 		},
 		"another share of a device that takes all counters": {
@@ -237,24 +237,24 @@ func TestCheck(t *testing.T) {
 					tc.Device("d2").Consuming("gpu-0", "memory=80Gi").Shareable()).Of(2),
 				tc.Claim("other").Holding("a.example.com/pool/d2", tc.AsShare("1", "", "")),
 			},
-			claims: []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1))},
+			claims: []tc.ClaimWrapper{tc.Claim("c", tc.Request("r", tc.ClassA, 1))},
 			want:   Fits, picked: "a.example.com/pool/d2",
 		},
 		"counters while they are off": {
 			objects: []any{counters, tc.Slice("s-devices", tc.DriverA, "pool", tc.Device("d1").Consuming("gpu-0", "memory=40Gi")).Of(2)},
-			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c", tc.Request("r", tc.ClassA, 1))},
 			want:    DoesNotFit,
 		},
 		"compatibility groups": {
 			objects: []any{tc.ExperimentalGates(), counters, tc.Slice("s-devices", tc.DriverA, "pool",
 				tc.Device("d1").Consuming("gpu-0", "memory=40Gi").InGroups("x"), tc.Device("d2").Consuming("gpu-0", "memory=40Gi").InGroups("x", "y")).Of(2)},
-			claims: []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 2))},
+			claims: []tc.ClaimWrapper{tc.Claim("c", tc.Request("r", tc.ClassA, 2))},
 			want:   Fits, picked: "a.example.com/pool/d1 a.example.com/pool/d2",
 		},
 		"compatibility groups that do not go together": {
 			objects: []any{tc.ExperimentalGates(), counters, tc.Slice("s-devices", tc.DriverA, "pool",
 				tc.Device("d1").Consuming("gpu-0", "memory=40Gi").InGroups("x"), tc.Device("d2").Consuming("gpu-0", "memory=40Gi").InGroups("y")).Of(2)},
-			claims: []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 2))},
+			claims: []tc.ClaimWrapper{tc.Claim("c", tc.Request("r", tc.ClassA, 2))},
 			want:   DoesNotFit,
 		},
 		"shares": {
@@ -262,7 +262,7 @@ func TestCheck(t *testing.T) {
 				tc.IncubatingGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1", "memory:=40Gi").Shareable()),
 				tc.Claim("other").Holding("a.example.com/pool/d1", tc.AsShare("1", "memory", "30Gi")),
 			},
-			claims: []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1).WithCapacity("memory", "10Gi"))},
+			claims: []tc.ClaimWrapper{tc.Claim("c", tc.Request("r", tc.ClassA, 1).WithCapacity("memory", "10Gi"))},
 			want:   Fits, picked: "a.example.com/pool/d1",
 		},
 		"too little capacity left": {
@@ -270,17 +270,17 @@ func TestCheck(t *testing.T) {
 				tc.IncubatingGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1", "memory:=40Gi").Shareable()),
 				tc.Claim("other").Holding("a.example.com/pool/d1", tc.AsShare("1", "memory", "30Gi")),
 			},
-			claims: []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1).WithCapacity("memory", "20Gi"))},
+			claims: []tc.ClaimWrapper{tc.Claim("c", tc.Request("r", tc.ClassA, 1).WithCapacity("memory", "20Gi"))},
 			want:   DoesNotFit,
 		},
 		"capacity while it is off, in the stable channel": {
 			objects: []any{tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1", "memory:=10Gi"))},
-			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1).WithCapacity("memory", "20Gi"))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c", tc.Request("r", tc.ClassA, 1).WithCapacity("memory", "20Gi"))},
 			want:    Fits, picked: "a.example.com/pool/d1",
 		},
 		"capacity while it is off, in other channels": {
 			objects: []any{tc.Gates{cluster.GateBindingConditions, cluster.GateDeviceStatus}, tc.Slice("s", tc.DriverA, "pool", tc.Device("d1", "memory:=40Gi"))},
-			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1).WithCapacity("memory", "20Gi"))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c", tc.Request("r", tc.ClassA, 1).WithCapacity("memory", "20Gi"))},
 			want:    Failed, err: "DRAConsumableCapacity feature is disabled",
 		},
 		"shares while they are off": {
@@ -288,27 +288,27 @@ func TestCheck(t *testing.T) {
 				tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1", "memory:=40Gi").Shareable()),
 				tc.Claim("other").Holding("a.example.com/pool/d1", tc.AsShare("1", "memory", "1Gi")),
 			},
-			claims: []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1))},
+			claims: []tc.ClaimWrapper{tc.Claim("c", tc.Request("r", tc.ClassA, 1))},
 			want:   DoesNotFit,
 		},
 		"binding conditions last": {
 			objects: []any{tc.IncubatingGates(), tc.Slice("s", tc.DriverA, "pool-1", tc.Device("d1").BindingOn("ready")), tc.Slice("t", tc.DriverA, "pool-2", tc.Device("d1"))},
-			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 2))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c", tc.Request("r", tc.ClassA, 2))},
 			want:    Fits, picked: "a.example.com/pool-2/d1 a.example.com/pool-1/d1",
 		},
 		"binding conditions while they are off": {
 			objects: []any{tc.StableGates(), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1").BindingOn("ready"))},
-			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c", tc.Request("r", tc.ClassA, 1))},
 			want:    DoesNotFit,
 		},
 		"list attributes in common": {
 			objects: []any{tc.ExperimentalGates(), tc.Slice("s", tc.DriverA, "pool", listed("d1", "0", "1"), listed("d2", "1", "2"))},
-			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 2)).Matching("a.example.com/numa")},
+			claims:  []tc.ClaimWrapper{tc.Claim("c", tc.Request("r", tc.ClassA, 2)).Matching("a.example.com/numa")},
 			want:    Fits, picked: "a.example.com/pool/d1 a.example.com/pool/d2",
 		},
 		"no list attributes in common": {
 			objects: []any{tc.ExperimentalGates(), tc.Slice("s", tc.DriverA, "pool", listed("d1", "0"), listed("d2", "1", "2"))},
-			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 2)).Matching("a.example.com/numa")},
+			claims:  []tc.ClaimWrapper{tc.Claim("c", tc.Request("r", tc.ClassA, 2)).Matching("a.example.com/numa")},
 			want:    DoesNotFit,
 		},
 		"derived attributes": {
@@ -324,12 +324,12 @@ func TestCheck(t *testing.T) {
 		"node operations": {
 			objects: []any{tc.ExperimentalGates(), skipping},
 			node:    capable,
-			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c", tc.Request("r", tc.ClassA, 1))},
 			want:    Fits, picked: "a.example.com/pool/d",
 		},
 		"node without optional node operations": {
 			objects: []any{tc.ExperimentalGates(), skipping},
-			claims:  []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1))},
+			claims:  []tc.ClaimWrapper{tc.Claim("c", tc.Request("r", tc.ClassA, 1))},
 			want:    DoesNotFit,
 		},
 	}
@@ -362,7 +362,7 @@ func hopeless() (*snapshot.Snapshot, tc.ClaimWrapper) {
 		devices = append(devices, tc.Device(fmt.Sprintf("d%d", i)))
 	}
 	snap := tc.Snapshot(tc.IncubatingGates(), tc.Class(tc.ClassA, tc.DriverA), tc.Slice("s", tc.DriverA, "pool", devices...), tc.Slice("t", tc.DriverA, "pool-2").OnNode(tc.Node2))
-	return snap, tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 32))
+	return snap, tc.Claim("c", tc.Request("r", tc.ClassA, 32))
 }
 
 func TestCheckTimesOut(t *testing.T) {
@@ -412,14 +412,14 @@ func TestCheckAll(t *testing.T) {
 	objects = append(objects, tc.StableGates(), tc.Class(tc.ClassA, tc.DriverA))
 	a := newAllocator(t, tc.Snapshot(objects...))
 
-	one := tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1))
+	one := tc.Claim("c", tc.Request("r", tc.ClassA, 1))
 	for i, v := range a.CheckAll(context.Background(), nodes, FixedClaims(one.ResourceClaim)) {
 		if want := fmt.Sprintf("a.example.com/%s/d", nodes[i].Name); v.Outcome != Fits || picked(v) != want {
 			t.Errorf("%s: got %s with %s, want %s", nodes[i].Name, v.Outcome, picked(v), want)
 		}
 	}
 
-	broken := tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1, `device.attributes["a.example.com"].missing == "x"`))
+	broken := tc.Claim("c", tc.Request("r", tc.ClassA, 1, `device.attributes["a.example.com"].missing == "x"`))
 	verdicts := a.CheckAll(context.Background(), nodes, func(n *corev1.Node) ([]*resourceapi.ResourceClaim, error) {
 		switch n.Name {
 		case "node-03":
@@ -455,7 +455,7 @@ func TestCheckAllStopsASlowSearchAfterTheEnd(t *testing.T) {
 	start := time.Now()
 	verdicts := a.CheckAll(context.Background(), []*corev1.Node{tc.Node(tc.Node2), tc.Node(tc.Node1)}, func(n *corev1.Node) ([]*resourceapi.ResourceClaim, error) {
 		if n.Name == tc.Node2 {
-			return []*resourceapi.ResourceClaim{tc.Claim("c").WithRequests(tc.Request("r", "other", 1)).ResourceClaim}, nil
+			return []*resourceapi.ResourceClaim{tc.Claim("c", tc.Request("r", "other", 1)).ResourceClaim}, nil
 		}
 		return []*resourceapi.ResourceClaim{c.ResourceClaim}, nil
 	})
@@ -470,7 +470,7 @@ func TestCheckAllStopsASlowSearchAfterTheEnd(t *testing.T) {
 func TestAmendedAnswersForTheOtherSnapshot(t *testing.T) {
 	snap := tc.Snapshot(tc.IncubatingGates(), tc.Class(tc.ClassA, tc.DriverA), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1")))
 	a := newAllocator(t, snap, WithTimeout(time.Minute))
-	c := tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 2))
+	c := tc.Claim("c", tc.Request("r", tc.ClassA, 2))
 	amended, err := a.Amended(context.Background(), snap.With(&snapshot.Snapshot{Slices: []*resourceapi.ResourceSlice{
 		tc.Slice("t", tc.DriverA, "pool-2", tc.Device("d1")).ResourceSlice,
 	}}))

@@ -29,7 +29,7 @@ func TestNodesThatAreNotThere(t *testing.T) {
 		a := newAllocator(t, snap)
 		nodes, _ := a.Facts.Nodes.All()
 		last := nodes[len(nodes)-1]
-		if v := check(t, a, last, tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 2))); v.Outcome != Fits || last.Name != tc.Node2 {
+		if v := check(t, a, last, tc.Claim("c", tc.Request("r", tc.ClassA, 2))); v.Outcome != Fits || last.Name != tc.Node2 {
 			t.Errorf("%s: got %s (%v) on %s", name, v.Outcome, v.Err, last.Name)
 		}
 	}

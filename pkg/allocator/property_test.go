@@ -202,7 +202,7 @@ func comparePools(t *testing.T, seed uint64, a *Allocator, snap *snapshot.Snapsh
 				got = append(got, device)
 			}
 			// The classes are named like the drivers.
-			c := tc.Claim("c").WithRequests(tc.Request("r", s.Spec.Driver, 1, fmt.Sprintf("device.attributes[%q].id == %s", s.Spec.Driver, device)))
+			c := tc.Claim("c", tc.Request("r", s.Spec.Driver, 1, fmt.Sprintf("device.attributes[%q].id == %s", s.Spec.Driver, device)))
 			if plain(t, a, snap, n, []*resourceapi.ResourceClaim{c.ResourceClaim}).Outcome == Fits {
 				want = append(want, device)
 			}
@@ -211,7 +211,7 @@ func comparePools(t *testing.T, seed uint64, a *Allocator, snap *snapshot.Snapsh
 	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Fatalf("seed %d, %s: devices (-upstream +got):\n%s\n%s", seed, n.Name, diff, describe(pools))
 	}
-	all := tc.Claim("c").WithRequests(tc.RequestAll("r", fleet.Class, "false"))
+	all := tc.Claim("c", tc.Request("r", fleet.Class, 0, "false").All())
 	verdict := plain(t, a, snap, n, []*resourceapi.ResourceClaim{all.ResourceClaim})
 	if (verdict.Outcome == Failed) != (problem != "") {
 		t.Fatalf("seed %d, %s: all devices: upstream says %v, but the first problem is %q\n%s", seed, n.Name, verdict.Err, problem, describe(pools))

@@ -13,7 +13,7 @@ import (
 
 func TestScore(t *testing.T) {
 	alternatives := tc.FirstAvailable("r", tc.Request("first", tc.ClassA, 1), tc.Request("second", tc.ClassA, 2))
-	pending := tc.Claim("c").WithRequests(alternatives, tc.Request("exact", tc.ClassA, 1))
+	pending := tc.Claim("c", alternatives, tc.Request("exact", tc.ClassA, 1))
 	chosen := func(requests ...string) resourceapi.AllocationResult {
 		c := tc.Claim("c")
 		for _, r := range requests {
@@ -31,7 +31,7 @@ func TestScore(t *testing.T) {
 		want        int64
 	}{
 		"nothing":                   {},
-		"no alternatives":           {claims: []tc.ClaimWrapper{tc.Claim("c").WithRequests(tc.Request("exact", tc.ClassA, 1))}, allocations: []resourceapi.AllocationResult{chosen("exact")}},
+		"no alternatives":           {claims: []tc.ClaimWrapper{tc.Claim("c", tc.Request("exact", tc.ClassA, 1))}, allocations: []resourceapi.AllocationResult{chosen("exact")}},
 		"first":                     {claims: []tc.ClaimWrapper{pending}, allocations: []resourceapi.AllocationResult{chosen("r/first", "exact")}, want: 8},
 		"second":                    {claims: []tc.ClaimWrapper{pending}, allocations: []resourceapi.AllocationResult{second}, want: 7},
 		"allocated and to allocate": {claims: []tc.ClaimWrapper{allocated, pending}, allocations: []resourceapi.AllocationResult{chosen("r/first")}, want: 15},

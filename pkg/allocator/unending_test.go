@@ -41,7 +41,7 @@ func TestUnendingSelectors(t *testing.T) {
 				own = append(own, test.own)
 			}
 			a := newAllocator(t, tc.Snapshot(tc.StableGates(), deviceClass, tc.Slice("s", tc.DriverA, tc.Node1, tc.Device("d")).OnNode(tc.Node1)))
-			verdict := a.Check(t.Context(), tc.Node(tc.Node1), []*resourceapi.ResourceClaim{tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1, own...)).ResourceClaim})
+			verdict := a.Check(t.Context(), tc.Node(tc.Node1), []*resourceapi.ResourceClaim{tc.Claim("c", tc.Request("r", tc.ClassA, 1, own...)).ResourceClaim})
 			var unending *selector.UnendingError
 			if verdict.Outcome != test.want || errors.As(verdict.Err, &unending) != (test.want == TimedOut) {
 				t.Errorf("got %s: %v, want %s", verdict.Outcome, verdict.Err, test.want)

@@ -79,8 +79,7 @@ func TestAvailableOn(t *testing.T) {
 }
 
 func TestReserved(t *testing.T) {
-	c := tc.Claim("c")
-	c.Status.ReservedFor = []resourceapi.ResourceClaimConsumerReference{{Resource: "pods", Name: "p", UID: "p"}}
+	c := tc.Claim("c").ReservedFor("p", "uid-p")
 	a := newCluster(t, tc.Snapshot())
 	if !a.Claims.Reserved(c.ResourceClaim, tc.Pod("p")) {
 		t.Error("not reserved for its pod")
@@ -94,7 +93,7 @@ func TestReserved(t *testing.T) {
 // the feature gate.
 func TestReservedForGroup(t *testing.T) {
 	c := tc.Claim("c")
-	c.Status.ReservedFor = []resourceapi.ResourceClaimConsumerReference{{APIGroup: "scheduling.k8s.io", Resource: "podgroups", Name: "g", UID: "g"}}
+	c.Status.ReservedFor = []resourceapi.ResourceClaimConsumerReference{{APIGroup: "scheduling.k8s.io", Resource: "podgroups", Name: "g", UID: tc.UID("g")}}
 	off := func(source snapshot.GateSource) *snapshot.Snapshot {
 		s := tc.Snapshot()
 		s.Gates[GateWorkloadClaims] = snapshot.Gate{Source: source}

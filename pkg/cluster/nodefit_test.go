@@ -177,12 +177,12 @@ func TestNodeFit(t *testing.T) {
 		"host port": {
 			objects: []any{tc.Pod("other", tc.OnNode(tc.Node1), hostNetwork(80), port("10.0.0.1", 80))},
 			pod:     tc.Pod("p", port("", 80)),
-			want:    []Misfit{{Filter: FilterPorts, User: "default/other", Reason: "host port 80/TCP is in use", Found: "used by pod default/other", Wanted: "a free host port 0.0.0.0:80/TCP"}},
+			want:    []Misfit{{Filter: FilterPorts, User: "ml/other", Reason: "host port 80/TCP is in use", Found: "used by pod ml/other", Wanted: "a free host port 0.0.0.0:80/TCP"}},
 		},
 		"host network": {
 			objects: []any{tc.Pod("other", tc.OnNode(tc.Node1), port("", 80))},
 			pod:     tc.Pod("p", hostNetwork(80)),
-			want:    []Misfit{{Filter: FilterPorts, User: "default/other", Reason: "host port 80/TCP is in use", Found: "used by pod default/other", Wanted: "a free host port 0.0.0.0:80/TCP"}},
+			want:    []Misfit{{Filter: FilterPorts, User: "ml/other", Reason: "host port 80/TCP is in use", Found: "used by pod ml/other", Wanted: "a free host port 0.0.0.0:80/TCP"}},
 		},
 		"host port on another address": {
 			objects: []any{tc.Pod("other", tc.OnNode(tc.Node1), port("10.0.0.1", 80))},
@@ -259,7 +259,7 @@ func TestNotModelled(t *testing.T) {
 		p.Spec.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{}}}}
 		p.Spec.SchedulerName = "volcano"
 	})
-	a := newCluster(t, tc.Snapshot(snapshot.Gap{Resource: snapshot.ResourcePods, Namespace: "default"}))
+	a := newCluster(t, tc.Snapshot(snapshot.Gap{Resource: snapshot.ResourcePods, Namespace: tc.Namespace}))
 	want := []string{
 		"the rules of scheduler volcano", "what pods that could not be read use", "the nodes' labels, taints and resources, which could not be read",
 	}

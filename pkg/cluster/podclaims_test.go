@@ -24,7 +24,7 @@ func TestPodClaims(t *testing.T) {
 	extended := tc.Class(tc.ClassA, tc.DriverA)
 	extended.Spec.ExtendedResourceName = ptr.To("example.com/gpu")
 	group := &schedulingapi.PodGroup{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "group", UID: "group"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: tc.Namespace, Name: "group", UID: tc.UID("group")},
 		Spec: schedulingapi.PodGroupSpec{ResourceClaims: []schedulingapi.PodGroupResourceClaim{
 			{Name: "shared", ResourceClaimTemplateName: ptr.To("t")},
 		}},
@@ -128,13 +128,13 @@ func TestPodClaims(t *testing.T) {
 			pod:     tc.Pod("p", tc.Requesting("example.com/gpu=2")),
 		},
 		"extended resources of an earlier attempt": {
-			objects: []any{tc.Gates{GateExtendedResource}, extended, tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1)).OwnedBy("Pod", "p").ForExtendedResources()},
+			objects: []any{tc.Gates{GateExtendedResource}, extended, tc.Claim("c", tc.Request("r", tc.ClassA, 1)).OwnedBy("Pod", "p").ForExtendedResources()},
 			pod:     tc.Pod("p", tc.Requesting("example.com/gpu=2")),
 			want:    []string{"extended resources: c"},
 			problem: ErrClaimStale,
 		},
 		"extended resources of a running pod": {
-			objects: []any{tc.Gates{GateExtendedResource}, extended, tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1)).OwnedBy("Pod", "p").ForExtendedResources()},
+			objects: []any{tc.Gates{GateExtendedResource}, extended, tc.Claim("c", tc.Request("r", tc.ClassA, 1)).OwnedBy("Pod", "p").ForExtendedResources()},
 			pod:     tc.Pod("p", tc.OnNode(tc.Node1), tc.Requesting("example.com/gpu=2")),
 			want:    []string{"extended resources: c"},
 		},
@@ -201,8 +201,8 @@ func TestDefaulted(t *testing.T) {
 	bare := func(name string) tc.RequestWrapper {
 		return tc.Request(name, tc.ClassA, 0).Change(func(r *resourceapi.ExactDeviceRequest) { r.AllocationMode = "" })
 	}
-	c := tc.Claim("c").WithRequests(bare("r"), tc.FirstAvailable("f", bare("a"), tc.RequestAll("b", tc.ClassA)))
-	want := tc.Claim("c").WithRequests(tc.Request("r", tc.ClassA, 1), tc.FirstAvailable("f", tc.Request("a", tc.ClassA, 1), tc.RequestAll("b", tc.ClassA)))
+	c := tc.Claim("c", bare("r"), tc.FirstAvailable("f", bare("a"), tc.Request("b", tc.ClassA, 0).All()))
+	want := tc.Claim("c", tc.Request("r", tc.ClassA, 1), tc.FirstAvailable("f", tc.Request("a", tc.ClassA, 1), tc.Request("b", tc.ClassA, 0).All()))
 	before := c.DeepCopy()
 	got := Defaulted(c.ResourceClaim)
 	if diff := gocmp.Diff(want.ResourceClaim, got); diff != "" {

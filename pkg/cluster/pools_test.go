@@ -89,7 +89,7 @@ func TestPoolsFor(t *testing.T) {
 			err: "select nodes for device d1 of ResourceSlice s1",
 		},
 		"no node selection": {
-			objects: []any{tc.Slice("s1", tc.DriverA, "p", tc.Device("d1")).Change(func(spec *resourceapi.ResourceSliceSpec) { spec.NodeName = nil })},
+			objects: []any{tc.Slice("s1", tc.DriverA, "p", tc.Device("d1")).Change(func(s *resourceapi.ResourceSlice) { s.Spec.NodeName = nil })},
 			want:    "a.example.com/p@0 all ignored ignores s1 (selects nodes in no known way, )",
 		},
 		"slice missing": {

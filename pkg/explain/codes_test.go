@@ -23,9 +23,9 @@ const waiting = "train"
 // TestCodes has a cluster for each reason. Funnels are written as
 // "considered=eligible+count*code…", node groups as "count*code".
 func TestCodes(t *testing.T) {
-	target := Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting}
+	target := Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting}
 	tests := map[string]struct {
-		cluster []part
+		cluster []any
 		target  Options
 		verdict api.Verdict
 		funnels []string
@@ -35,29 +35,29 @@ func TestCodes(t *testing.T) {
 		summary, evidence string
 	}{
 		"fits": {
-			cluster: []part{nodes("n1", "n2"), pool("n1", devices(2)...), claim(waiting, exact("gpu", 2))},
+			cluster: []any{tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(2)...), tc.Claim(waiting, tc.GPUs("gpu", 2))},
 			verdict: api.Fits,
 			funnels: []string{"2=2"},
 			nodes:   []string{"1*Fits", "1*NodeNotReachable"},
 			summary: "The allocator picks n1.",
 		},
 		"allocated to others": {
-			cluster: []part{nodes("n1"), pool("n1", devices(3)...), holding("serve", "n1", "gpu-0", "gpu-1"), claim(waiting, exact("gpu", 2))},
+			cluster: []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(3)...), tc.Serving("serve", "n1", "gpu-0", "gpu-1"), tc.Claim(waiting, tc.GPUs("gpu", 2))},
 			verdict: api.DoesNotFit,
 			funnels: []string{"3=1+2*DeviceAllocated"},
 			nodes:   []string{"1*CountUnsatisfiable"},
 			summary: "Request gpu needs 2 devices. Node n1 has 1 of 2 available (2 allocated).", evidence: "to claim serving/serve",
 		},
 		"all allocated": {
-			cluster: []part{nodes("n1"), pool("n1", devices(1)...), holding("serve", "n1", "gpu-0"), claim(waiting, exact("gpu", 1))},
+			cluster: []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Serving("serve", "n1", "gpu-0"), tc.Claim(waiting, tc.GPUs("gpu", 1))},
 			verdict: api.DoesNotFit,
 			funnels: []string{"1=0+1*DeviceAllocated"},
 			nodes:   []string{"1*DeviceAllocated"},
 		},
 		"request selector": {
-			cluster: []part{
-				nodes("n1"), pool("n1", device("a", withMemory("40Gi")), device("b", withMemory("80Gi"))),
-				claim(waiting, exact("gpu", 2, where(`device.driver == "gpu.example.com" && device.capacity["gpu.example.com"].memory.compareTo(quantity("80Gi")) >= 0`))),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "memory:=40Gi"), tc.Device("b", "memory:=80Gi")),
+				tc.Claim(waiting, tc.GPUs("gpu", 2, `device.driver == "gpu.example.com" && device.capacity["gpu.example.com"].memory.compareTo(quantity("80Gi")) >= 0`)),
 			},
 			verdict:  api.DoesNotFit,
 			funnels:  []string{"2=1+1*RequestSelectorFalse"},
@@ -65,9 +65,9 @@ func TestCodes(t *testing.T) {
 			evidence: "memory is 40Gi, must be 80Gi or more",
 		},
 		"class selector": {
-			cluster: []part{
-				nodes("n1"), slice("n1", func(s *resourceapi.ResourceSlice) { s.Spec.Driver = "nic.example.com" }, devices(1)...),
-				claim(waiting, exact("gpu", 1)),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...).Change(func(s *resourceapi.ResourceSlice) { s.Spec.Driver = "nic.example.com" }),
+				tc.Claim(waiting, tc.GPUs("gpu", 1)),
 			},
 			verdict:  api.DoesNotFit,
 			funnels:  []string{"1=0+1*ClassSelectorFalse"},
@@ -75,9 +75,9 @@ func TestCodes(t *testing.T) {
 			evidence: `driver is "nic.example.com"`,
 		},
 		"selector fails": {
-			cluster: []part{
-				nodes("n1"), pool("n1", device("a", withModel("A"))),
-				claim(waiting, exact("gpu", 1, where(`device.attributes["gpu.example.com"].modle == "A"`))),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "model=A")),
+				tc.Claim(waiting, tc.GPUs("gpu", 1, `device.attributes["gpu.example.com"].modle == "A"`)),
 			},
 			verdict:  api.Error,
 			funnels:  []string{"1=0+1*SelectorError"},
@@ -86,15 +86,15 @@ func TestCodes(t *testing.T) {
 			evidence: "did you mean model?",
 		},
 		"class missing": {
-			cluster: []part{nodes("n1"), pool("n1", devices(1)...), claim(waiting, exact("gpu", 1, ofClass("gpus")))},
+			cluster: []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Claim(waiting, tc.GPUs("gpu", 1).OfClass("gpus"))},
 			verdict: api.Error,
 			nodes:   []string{"1*ClassNotFound"},
 			summary: "DeviceClass gpus does not exist; did you mean gpu?",
 		},
 		"tainted": {
-			cluster: []part{
-				nodes("n1"), pool("n1", device("a", withTaint("xid", resourceapi.DeviceTaintEffectNoExecute)), device("b", withTaint("note", resourceapi.DeviceTaintEffectNone))),
-				claim(waiting, exact("gpu", 2)),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Device("a").Tainted("xid", resourceapi.DeviceTaintEffectNoExecute), tc.Device("b").Tainted("note", resourceapi.DeviceTaintEffectNone)),
+				tc.Claim(waiting, tc.GPUs("gpu", 2)),
 			},
 			verdict:  api.DoesNotFit,
 			funnels:  []string{"2=1+1*DeviceTainted"},
@@ -102,70 +102,70 @@ func TestCodes(t *testing.T) {
 			evidence: "xid:NoExecute",
 		},
 		"taint tolerated": {
-			cluster: []part{
-				nodes("n1"), pool("n1", device("a", withTaint("xid", resourceapi.DeviceTaintEffectNoExecute))),
-				claim(waiting, exact("gpu", 1, tolerating("xid"))),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Device("a").Tainted("xid", resourceapi.DeviceTaintEffectNoExecute)),
+				tc.Claim(waiting, tc.GPUs("gpu", 1).Tolerating("xid")),
 			},
 			verdict: api.Fits, funnels: []string{"1=1"}, nodes: []string{"1*Fits"},
 		},
 		"all mode with one allocated": {
-			cluster: []part{nodes("n1"), pool("n1", devices(4)...), holding("serve", "n1", "gpu-2"), claim(waiting, exact("gpu", 0, all))},
+			cluster: []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(4)...), tc.Serving("serve", "n1", "gpu-2"), tc.Claim(waiting, tc.GPUs("gpu", 0).All())},
 			verdict: api.DoesNotFit,
 			funnels: []string{"4=3+1*DeviceAllocated"},
 			nodes:   []string{"1*DeviceAllocated"},
 			summary: "Request gpu needs all devices that match. Node n1 has 3 of 4 matching devices available, and all of them are required (1 allocated).",
 		},
 		"all mode with an incomplete pool": {
-			cluster: []part{nodes("n1"), slice("n1", twoSlices, devices(4)...), claim(waiting, exact("gpu", 0, all))},
+			cluster: []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(4)...).Of(2), tc.Claim(waiting, tc.GPUs("gpu", 0).All())},
 			verdict: api.Error,
 			funnels: []string{"4=0+4*PoolIncomplete"},
 			nodes:   []string{"1*PoolIncomplete"},
 			summary: "currently being updated", evidence: "1 of 2 slices of pool n1 published",
 		},
 		"incomplete pool": {
-			cluster: []part{nodes("n1", "n2"), slice("n1", twoSlices, devices(4)...), pool("n2", devices(1)...), claim(waiting, exact("gpu", 2))},
+			cluster: []any{tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(4)...).Of(2), tc.Pool("n2", tc.Devices(1)...), tc.Claim(waiting, tc.GPUs("gpu", 2))},
 			verdict: api.DoesNotFit,
 			funnels: []string{"5=1+4*PoolIncomplete"},
 			nodes:   []string{"1*PoolIncomplete", "1*CountUnsatisfiable"},
 		},
 		"invalid pool": {
-			cluster:  []part{nodes("n1"), pool("n1", device("a"), device("a")), claim(waiting, exact("gpu", 1))},
+			cluster:  []any{tc.Nodes("n1"), tc.Pool("n1", tc.Device("a"), tc.Device("a")), tc.Claim(waiting, tc.GPUs("gpu", 1))},
 			verdict:  api.DoesNotFit,
 			funnels:  []string{"2=0+2*PoolInvalid"},
 			nodes:    []string{"1*PoolInvalid"},
 			evidence: "more than one device with the name a",
 		},
 		"obsolete generation": {
-			cluster: []part{
-				nodes("n1"), pool("n1", devices(2)...),
-				slice("n1", func(s *resourceapi.ResourceSlice) { s.Spec.Pool.Generation = 2 }, device("gpu-0")),
-				claim(waiting, exact("gpu", 2)),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Devices(2)...),
+				tc.Pool("n1", tc.Device("gpu-0")).Change(func(s *resourceapi.ResourceSlice) { s.Spec.Pool.Generation = 2 }),
+				tc.Claim(waiting, tc.GPUs("gpu", 2)),
 			},
 			verdict: api.DoesNotFit,
 			funnels: []string{"3=1+2*PoolObsolete"},
 			nodes:   []string{"1*CountUnsatisfiable"},
 		},
 		"node gone": {
-			cluster:  []part{nodes("n1"), pool("n9", devices(2)...), claim(waiting, exact("gpu", 1))},
+			cluster:  []any{tc.Nodes("n1"), tc.Pool("n9", tc.Devices(2)...), tc.Claim(waiting, tc.GPUs("gpu", 1))},
 			verdict:  api.DoesNotFit,
 			funnels:  []string{"2=0+2*NodeNotReachable"},
 			nodes:    []string{"1*NodeNotReachable"},
 			evidence: "the node does not exist",
 		},
 		"node not suitable": {
-			cluster: []part{
-				nodes("n1"), changeNode("n1", func(n *corev1.Node) { n.Spec.Unschedulable = true }),
-				pool("n1", devices(2)...), claim(waiting, exact("gpu", 1)), pod("p", waiting),
+			cluster: []any{
+				tc.Nodes("n1"), tc.ChangeNode("n1", func(n *corev1.Node) { n.Spec.Unschedulable = true }),
+				tc.Pool("n1", tc.Devices(2)...), tc.Claim(waiting, tc.GPUs("gpu", 1)), tc.Pod("p", tc.Using(waiting)),
 			},
 			verdict: api.DoesNotFit,
 			funnels: []string{"2=0+2*NodeUnsuitable"},
 			nodes:   []string{"1*NodeUnsuitable"},
 		},
 		"counters": {
-			cluster: []part{
-				nodes("n1"), counters("n1", "board", "slices", "4"),
-				slice("n1", twoSlices, device("whole", withCounter("board", "slices", "4")), device("half-0", withCounter("board", "slices", "2")), device("half-1", withCounter("board", "slices", "2"))),
-				holding("serve", "n1", "half-0"), claim(waiting, exact("gpu", 2)),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1").Of(2).WithCounters("board", "slices=4"),
+				tc.Pool("n1", tc.Device("whole").Consuming("board", "slices=4"), tc.Device("half-0").Consuming("board", "slices=2"), tc.Device("half-1").Consuming("board", "slices=2")).Of(2),
+				tc.Serving("serve", "n1", "half-0"), tc.Claim(waiting, tc.GPUs("gpu", 2)),
 			},
 			verdict:  api.DoesNotFit,
 			funnels:  []string{"3=1+1*DeviceAllocated+1*CountersExhausted"},
@@ -173,20 +173,20 @@ func TestCodes(t *testing.T) {
 			evidence: "2 of 4 available in counter slices, used by half-0, 4 required",
 		},
 		"counters together": {
-			cluster: []part{
-				nodes("n1"), counters("n1", "board", "slices", "4"),
-				slice("n1", twoSlices, device("a", withCounter("board", "slices", "3")), device("b", withCounter("board", "slices", "3"))),
-				claim(waiting, exact("gpu", 2)),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1").Of(2).WithCounters("board", "slices=4"),
+				tc.Pool("n1", tc.Device("a").Consuming("board", "slices=3"), tc.Device("b").Consuming("board", "slices=3")).Of(2),
+				tc.Claim(waiting, tc.GPUs("gpu", 2)),
 			},
 			verdict: api.DoesNotFit,
 			funnels: []string{"2=2"},
 			nodes:   []string{"1*CountersExhausted"},
 		},
 		"compatibility groups": {
-			cluster: []part{
-				gate("DRADeviceCompatibilityGroups", true), nodes("n1"), counters("n1", "board", "slices", "4"),
-				slice("n1", twoSlices, device("a", withCounter("board", "slices", "1", "mig")), device("b", withCounter("board", "slices", "1", "vgpu"))),
-				holding("serve", "n1", "a"), claim(waiting, exact("gpu", 1)),
+			cluster: []any{
+				tc.Gate("DRADeviceCompatibilityGroups", true), tc.Nodes("n1"), tc.Pool("n1").Of(2).WithCounters("board", "slices=4"),
+				tc.Pool("n1", tc.Device("a").Consuming("board", "slices=1").InGroups("mig"), tc.Device("b").Consuming("board", "slices=1").InGroups("vgpu")).Of(2),
+				tc.Serving("serve", "n1", "a"), tc.Claim(waiting, tc.GPUs("gpu", 1)),
 			},
 			verdict:  api.DoesNotFit,
 			funnels:  []string{"2=0+1*DeviceAllocated+1*CompatibilityGroupConflict"},
@@ -194,19 +194,19 @@ func TestCodes(t *testing.T) {
 			evidence: "counter set board is used by devices of compatibility group mig",
 		},
 		"compatibility groups together": {
-			cluster: []part{
-				gate("DRADeviceCompatibilityGroups", true), nodes("n1"), counters("n1", "board", "slices", "4"),
-				slice("n1", twoSlices, device("a", withCounter("board", "slices", "1", "mig")), device("b", withCounter("board", "slices", "1", "vgpu"))),
-				claim(waiting, exact("gpu", 2)),
+			cluster: []any{
+				tc.Gate("DRADeviceCompatibilityGroups", true), tc.Nodes("n1"), tc.Pool("n1").Of(2).WithCounters("board", "slices=4"),
+				tc.Pool("n1", tc.Device("a").Consuming("board", "slices=1").InGroups("mig"), tc.Device("b").Consuming("board", "slices=1").InGroups("vgpu")).Of(2),
+				tc.Claim(waiting, tc.GPUs("gpu", 2)),
 			},
 			verdict: api.DoesNotFit,
 			funnels: []string{"2=2"},
 			nodes:   []string{"1*CompatibilityGroupConflict"},
 		},
 		"capacity": {
-			cluster: []part{
-				nodes("n1"), pool("n1", device("nic", tc.Shareable, withMemory("100"))),
-				sharing("serve", "n1", "nic", "memory", "70"), claim(waiting, exact("gpu", 1, wanting("memory", "40"))),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Device("nic", "memory:=100").Shareable()),
+				tc.Sharing("serve", "n1", "nic", "memory", "70"), tc.Claim(waiting, tc.GPUs("gpu", 1).WithCapacity("memory", "40")),
 			},
 			verdict:  api.DoesNotFit,
 			funnels:  []string{"1=0+1*CapacityInsufficient"},
@@ -214,7 +214,7 @@ func TestCodes(t *testing.T) {
 			evidence: "30 of 100 memory available, 40 required",
 		},
 		"capacity that the device lacks": {
-			cluster:  []part{nodes("n1"), pool("n1", device("a", withMemory("1"))), claim(waiting, exact("gpu", 1, wanting("bandwidth", "1")))},
+			cluster:  []any{tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "memory:=1")), tc.Claim(waiting, tc.GPUs("gpu", 1).WithCapacity("bandwidth", "1"))},
 			verdict:  api.DoesNotFit,
 			funnels:  []string{"1=0+1*CapacityInsufficient"},
 			nodes:    []string{"1*CapacityInsufficient"},
@@ -222,9 +222,9 @@ func TestCodes(t *testing.T) {
 			evidence: "has no capacity bandwidth",
 		},
 		"too small, and allocated besides": {
-			cluster: []part{
-				nodes("n1"), pool("n1", device("a", withMemory("40")), device("b", withMemory("40")), device("c", withMemory("80"))),
-				holding("serve", "n1", "a", "c"), claim(waiting, exact("gpu", 2, wanting("memory", "80"))),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "memory:=40"), tc.Device("b", "memory:=40"), tc.Device("c", "memory:=80")),
+				tc.Serving("serve", "n1", "a", "c"), tc.Claim(waiting, tc.GPUs("gpu", 2).WithCapacity("memory", "80")),
 			},
 			verdict:  api.DoesNotFit,
 			funnels:  []string{"3=0+2*CapacityInsufficient+1*DeviceAllocated"},
@@ -233,13 +233,13 @@ func TestCodes(t *testing.T) {
 			evidence: "40 memory, 80 required",
 		},
 		"capacity in shares that are too small": {
-			cluster: []part{
-				nodes("n1"), pool("n1", device("a", tc.Shareable, withMemory("100"), func(d *resourceapi.Device) {
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "memory:=100").Shareable().Change(func(d *resourceapi.Device) {
 					d.Capacity["memory"] = resourceapi.DeviceCapacity{Value: resource.MustParse("100"), RequestPolicy: &resourceapi.CapacityRequestPolicy{
 						Default: new(resource.MustParse("10")), ValidValues: []resource.Quantity{resource.MustParse("10"), resource.MustParse("20")},
 					}}
 				})),
-				claim(waiting, exact("gpu", 1, wanting("memory", "40"))),
+				tc.Claim(waiting, tc.GPUs("gpu", 1).WithCapacity("memory", "40")),
 			},
 			verdict: api.DoesNotFit,
 			funnels: []string{"1=0+1*CapacityInsufficient"},
@@ -247,9 +247,9 @@ func TestCodes(t *testing.T) {
 			summary: "Node n1 has 0 of 1 available (1 with no such share of memory); memory comes in only 10 or 20, 40 required",
 		},
 		"match attribute": {
-			cluster: []part{
-				nodes("n1"), pool("n1", device("a", tc.WithAttribute("root", "x")), device("b", tc.WithAttribute("root", "y")), device("c", tc.WithAttribute("root", "y"))),
-				constrained(waiting, same("gpu.example.com/root"), exact("gpu", 3)),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "root=x"), tc.Device("b", "root=y"), tc.Device("c", "root=y")),
+				tc.Claim(waiting, tc.GPUs("gpu", 3)).Matching("gpu.example.com/root"),
 			},
 			verdict: api.DoesNotFit,
 			funnels: []string{"3=3"},
@@ -257,11 +257,11 @@ func TestCodes(t *testing.T) {
 			summary: "Request gpu needs 3 devices with the same gpu.example.com/root. Node n1 has 3 available, at most 2 with the same gpu.example.com/root.",
 		},
 		"match attribute with one value on several nodes": {
-			cluster: []part{
-				nodes("n1", "n2", "n3"),
-				pool("n1", device("a", withModel("x")), device("b", withModel("x")), device("c", withModel("y"))),
-				pool("n2", device("a", withModel("x")), device("b", withModel("x")), device("c", withModel("y"))),
-				constrained(waiting, same("gpu.example.com/model"), exact("gpu", 3)),
+			cluster: []any{
+				tc.Nodes("n1", "n2", "n3"),
+				tc.Pool("n1", tc.Device("a", "model=x"), tc.Device("b", "model=x"), tc.Device("c", "model=y")),
+				tc.Pool("n2", tc.Device("a", "model=x"), tc.Device("b", "model=x"), tc.Device("c", "model=y")),
+				tc.Claim(waiting, tc.GPUs("gpu", 3)).Matching("gpu.example.com/model"),
 			},
 			verdict: api.DoesNotFit,
 			funnels: []string{"6=6"},
@@ -269,11 +269,11 @@ func TestCodes(t *testing.T) {
 			summary: "Node n1 and 1 more node have 3 available, at most 2 with the same gpu.example.com/model.",
 		},
 		"match attribute with a value on each node": {
-			cluster: []part{
-				nodes("n1", "n2", "n3"),
-				pool("n1", device("a", withModel("x1")), device("b", withModel("x1")), device("c", withModel("y"))),
-				pool("n2", device("a", withModel("x2")), device("b", withModel("x2")), device("c", withModel("y"))),
-				constrained(waiting, same("gpu.example.com/model"), exact("gpu", 3)),
+			cluster: []any{
+				tc.Nodes("n1", "n2", "n3"),
+				tc.Pool("n1", tc.Device("a", "model=x1"), tc.Device("b", "model=x1"), tc.Device("c", "model=y")),
+				tc.Pool("n2", tc.Device("a", "model=x2"), tc.Device("b", "model=x2"), tc.Device("c", "model=y")),
+				tc.Claim(waiting, tc.GPUs("gpu", 3)).Matching("gpu.example.com/model"),
 			},
 			verdict: api.DoesNotFit,
 			funnels: []string{"6=6"},
@@ -281,9 +281,9 @@ func TestCodes(t *testing.T) {
 			summary: "Node n1 and 1 more node have 3 available, at most 2 with the same gpu.example.com/model.",
 		},
 		"distinct attribute": {
-			cluster: []part{
-				nodes("n1"), pool("n1", device("a", tc.WithAttribute("root", "x")), device("b", tc.WithAttribute("root", "y")), device("c", tc.WithAttribute("root", "y"))),
-				constrained(waiting, distinct("gpu.example.com/root"), exact("gpu", 3)),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "root=x"), tc.Device("b", "root=y"), tc.Device("c", "root=y")),
+				tc.Claim(waiting, tc.GPUs("gpu", 3)).Distinct("gpu.example.com/root"),
 			},
 			verdict: api.DoesNotFit,
 			funnels: []string{"3=3"},
@@ -291,9 +291,9 @@ func TestCodes(t *testing.T) {
 			summary: "Node n1 has 3 available, but only 2 distinct values exist of gpu.example.com/root.",
 		},
 		"attribute missing": {
-			cluster: []part{
-				nodes("n1"), pool("n1", device("a", tc.WithAttribute("root", "x"))),
-				constrained(waiting, same("gpu.example.com/roots"), exact("gpu", 1)),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "root=x")),
+				tc.Claim(waiting, tc.GPUs("gpu", 1)).Matching("gpu.example.com/roots"),
 			},
 			verdict:  api.DoesNotFit,
 			funnels:  []string{"1=0+1*AttributeMissing"},
@@ -301,9 +301,9 @@ func TestCodes(t *testing.T) {
 			evidence: "has no attribute gpu.example.com/roots, which does not exist on the only device; did you mean gpu.example.com/root?",
 		},
 		"empty list": {
-			cluster: []part{
-				gate("DRAListTypeAttributes", true), nodes("n1"), pool("n1", device("a", withList("root")), device("b", withList("root", "x"))),
-				constrained(waiting, distinct("gpu.example.com/root"), exact("gpu", 2)),
+			cluster: []any{
+				tc.Gate("DRAListTypeAttributes", true), tc.Nodes("n1"), tc.Pool("n1", tc.Device("a").WithList("root"), tc.Device("b").WithList("root", "x")),
+				tc.Claim(waiting, tc.GPUs("gpu", 2)).Distinct("gpu.example.com/root"),
 			},
 			verdict:  api.DoesNotFit,
 			funnels:  []string{"2=1+1*AttributeMissing"},
@@ -312,23 +312,23 @@ func TestCodes(t *testing.T) {
 			evidence: "attribute gpu.example.com/root is an empty list, which no constraint takes",
 		},
 		"empty list without the gate": {
-			cluster: []part{
-				nodes("n1"), pool("n1", device("a", withList("root"))), constrained(waiting, same("gpu.example.com/root"), exact("gpu", 1)),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Device("a").WithList("root")), tc.Claim(waiting, tc.GPUs("gpu", 1)).Matching("gpu.example.com/root"),
 			},
 			verdict: api.Fits, funnels: []string{"1=1"}, nodes: []string{"1*Fits"},
 		},
 		"lists without the gate": {
-			cluster: []part{
-				nodes("n1"), pool("n1", device("a", withList("root")), device("b", withList("root", "x"))),
-				constrained(waiting, same("gpu.example.com/root"), exact("gpu", 2)),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Device("a").WithList("root"), tc.Device("b").WithList("root", "x")),
+				tc.Claim(waiting, tc.GPUs("gpu", 2)).Matching("gpu.example.com/root"),
 			},
 			verdict: api.DoesNotFit, funnels: []string{"2=2"}, nodes: []string{"1*ConstraintUnsatisfiable"},
 			summary: "Node n1 has enough devices available, but not with the same gpu.example.com/root.",
 		},
 		"derived empty list": {
-			cluster: []part{
-				gate("DRAListTypeAttributes", true), gate("DRADerivedAttributes", true), nodes("n1"), pool("n1", device("a", withList("tags", "x"))),
-				constrained(waiting, same("x.example.com/r"), exact("gpu", 1, deriving("x.example.com/r", `device.attributes["gpu.example.com"].tags.filter(t, t == "r")`))),
+			cluster: []any{
+				tc.Gate("DRAListTypeAttributes", true), tc.Gate("DRADerivedAttributes", true), tc.Nodes("n1"), tc.Pool("n1", tc.Device("a").WithList("tags", "x")),
+				tc.Claim(waiting, tc.GPUs("gpu", 1).Deriving("x.example.com/r", `device.attributes["gpu.example.com"].tags.filter(t, t == "r")`)).Matching("x.example.com/r"),
 			},
 			verdict:  api.DoesNotFit,
 			funnels:  []string{"1=0+1*AttributeMissing"},
@@ -336,9 +336,9 @@ func TestCodes(t *testing.T) {
 			evidence: "spec.devices.requests[0].exactly.derivedAttributes[0]",
 		},
 		"derived attribute off": {
-			cluster: []part{
-				nodes("n1"), pool("n1", devices(1)...),
-				constrained(waiting, same("x.example.com/r"), exact("gpu", 1, deriving("x.example.com/r", `"r"`))),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...),
+				tc.Claim(waiting, tc.GPUs("gpu", 1).Deriving("x.example.com/r", `"r"`)).Matching("x.example.com/r"),
 			},
 			verdict:  api.Error,
 			funnels:  []string{"1=0+1*FeatureDisabled"},
@@ -347,9 +347,9 @@ func TestCodes(t *testing.T) {
 			evidence: "spec.devices.requests[0].exactly.derivedAttributes[0]",
 		},
 		"requests compete": {
-			cluster: []part{
-				nodes("n1"), pool("n1", device("a", withModel("A")), device("b", withModel("B"))),
-				claim(waiting, exact("x", 1, where(`device.attributes["gpu.example.com"].model == "A"`)), exact("y", 2)),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "model=A"), tc.Device("b", "model=B")),
+				tc.Claim(waiting, tc.GPUs("x", 1, `device.attributes["gpu.example.com"].model == "A"`), tc.GPUs("y", 2)),
 			},
 			verdict: api.DoesNotFit,
 			funnels: []string{"2=1+1*RequestSelectorFalse", "2=2"},
@@ -357,9 +357,9 @@ func TestCodes(t *testing.T) {
 			summary: "Node n1 has enough devices for each of request x and request y alone, but not for all together",
 		},
 		"prioritized list": {
-			cluster: []part{
-				nodes("n1", "n2"), pool("n1", device("a", withModel("B"))), pool("n2", device("a", withModel("A"))),
-				claim(waiting, firstOf("gpu", alternative("best", 1, `device.attributes["gpu.example.com"].model == "A"`), alternative("good", 1))),
+			cluster: []any{
+				tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Device("a", "model=B")), tc.Pool("n2", tc.Device("a", "model=A")),
+				tc.Claim(waiting, tc.FirstAvailable("gpu", tc.GPUs("best", 1, `device.attributes["gpu.example.com"].model == "A"`), tc.GPUs("good", 1))),
 			},
 			verdict: api.Fits,
 			funnels: []string{"2=1+1*RequestSelectorFalse", "2=2"},
@@ -367,52 +367,52 @@ func TestCodes(t *testing.T) {
 			summary: "The allocator picks n2, taking gpu/best.",
 		},
 		"prioritized list off": {
-			cluster: []part{
-				gate("DRAPrioritizedList", false), nodes("n1"), pool("n1", devices(1)...),
-				claim(waiting, firstOf("gpu", alternative("best", 1))),
+			cluster: []any{
+				tc.Gate("DRAPrioritizedList", false), tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...),
+				tc.Claim(waiting, tc.FirstAvailable("gpu", tc.GPUs("best", 1))),
 			},
 			verdict: api.Error,
 			nodes:   []string{"1*FeatureDisabled"},
 			summary: "needs the feature gate DRAPrioritizedList",
 		},
 		"partitions off": {
-			cluster: []part{
-				gate("DRAPartitionableDevices", false), nodes("n1"),
-				pool("n1", device("half", withCounter("board", "slices", "2"))), claim(waiting, exact("gpu", 1)),
+			cluster: []any{
+				tc.Gate("DRAPartitionableDevices", false), tc.Nodes("n1"),
+				tc.Pool("n1", tc.Device("half").Consuming("board", "slices=2")), tc.Claim(waiting, tc.GPUs("gpu", 1)),
 			},
 			verdict: api.DoesNotFit,
 			funnels: []string{"1=0+1*FeatureDisabled"},
 			nodes:   []string{"1*FeatureDisabled"},
 		},
 		"binding conditions off": {
-			cluster: []part{
-				gate("DRADeviceBindingConditions", false), nodes("n1"),
-				pool("n1", device("a", func(d *resourceapi.Device) { d.BindingConditions = []string{"ready"} })), claim(waiting, exact("gpu", 1)),
+			cluster: []any{
+				tc.Gate("DRADeviceBindingConditions", false), tc.Nodes("n1"),
+				tc.Pool("n1", tc.Device("a").Change(func(d *resourceapi.Device) { d.BindingConditions = []string{"ready"} })), tc.Claim(waiting, tc.GPUs("gpu", 1)),
 			},
 			verdict: api.DoesNotFit,
 			funnels: []string{"1=0+1*BindingConditionsUnsupported"},
 			nodes:   []string{"1*BindingConditionsUnsupported"},
 		},
 		"node operations": {
-			cluster: []part{
-				gate("DRAOptionalNodeOperations", true), nodes("n1"),
-				slice("n1", func(s *resourceapi.ResourceSlice) {
+			cluster: []any{
+				tc.Gate("DRAOptionalNodeOperations", true), tc.Nodes("n1"),
+				tc.Pool("n1", tc.Devices(1)...).Change(func(s *resourceapi.ResourceSlice) {
 					s.Spec.SkipNodeOperations = []resourceapi.SkipNodeOperation{resourceapi.SkipNodeOperationAll}
-				}, devices(1)...),
-				claim(waiting, exact("gpu", 1)),
+				}),
+				tc.Claim(waiting, tc.GPUs("gpu", 1)),
 			},
 			verdict: api.DoesNotFit,
 			funnels: []string{"1=0+1*NodeOperationUnsupported"},
 			nodes:   []string{"1*NodeOperationUnsupported"},
 		},
 		"node operations, and too few": {
-			cluster: []part{
-				gate("DRAOptionalNodeOperations", true), nodes("n1"),
-				slice("n1", func(s *resourceapi.ResourceSlice) {
+			cluster: []any{
+				tc.Gate("DRAOptionalNodeOperations", true), tc.Nodes("n1"),
+				tc.Pool("n1", tc.Devices(2)...).Change(func(s *resourceapi.ResourceSlice) {
 					s.Spec.SkipNodeOperations = []resourceapi.SkipNodeOperation{resourceapi.SkipNodeOperationAll}
 					s.Spec.Pool.Name = "other"
-				}, devices(2)...),
-				pool("n1", devices(1)...), holding("serve", "n1", "gpu-0"), claim(waiting, exact("gpu", 2)),
+				}),
+				tc.Pool("n1", tc.Devices(1)...), tc.Serving("serve", "n1", "gpu-0"), tc.Claim(waiting, tc.GPUs("gpu", 2)),
 			},
 			verdict: api.DoesNotFit,
 			funnels: []string{"3=0+1*DeviceAllocated+2*NodeOperationUnsupported"},
@@ -420,22 +420,22 @@ func TestCodes(t *testing.T) {
 			summary: "Node n1 has 1 of 2 available (2 that the node is too old for), even after all other claims are released",
 		},
 		"claim limit": {
-			cluster: []part{nodes("n1"), pool("n1", devices(40)...), claim(waiting, exact("gpu", 33))},
+			cluster: []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(40)...), tc.Claim(waiting, tc.GPUs("gpu", 33))},
 			verdict: api.Error,
 			funnels: []string{"40=40"},
 			nodes:   []string{"1*ClaimLimitExceeded"},
 			summary: "Claim ml/train, request gpu: a claim can have at most 32 devices, this request asks for 33.",
 		},
 		"claim limit of several requests": {
-			cluster: []part{nodes("n1"), pool("n1", devices(40)...), claim(waiting, exact("a", 20), exact("b", 15))},
+			cluster: []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(40)...), tc.Claim(waiting, tc.GPUs("a", 20), tc.GPUs("b", 15))},
 			verdict: api.Error,
 			funnels: []string{"40=40", "40=40"},
 			nodes:   []string{"1*ClaimLimitExceeded"},
 			summary: "request b: a claim can have at most 32 devices, this request asks for 15, and those before it for 20.",
 		},
 		"admin access denied": {
-			cluster: []part{
-				nodes("n1"), pool("n1", devices(1)...), claim(waiting, exact("gpu", 1, admin)),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Claim(waiting, tc.GPUs("gpu", 1).WithAdminAccess()),
 				func(s *snapshot.Snapshot) { s.Claims[0].UID = "" },
 			},
 			verdict: api.Error,
@@ -443,55 +443,55 @@ func TestCodes(t *testing.T) {
 			summary: "resource.kubernetes.io/admin-access=true; namespace ml has no such label",
 		},
 		"admin access takes what others have": {
-			cluster: []part{
-				nodes("n1"), pool("n1", devices(1)...), holding("serve", "n1", "gpu-0"), claim(waiting, exact("gpu", 1, admin)),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Serving("serve", "n1", "gpu-0"), tc.Claim(waiting, tc.GPUs("gpu", 1).WithAdminAccess()),
 			},
 			verdict: api.Fits, funnels: []string{"1=1"}, nodes: []string{"1*Fits"},
 		},
 		"hidden claims": {
-			cluster: []part{
-				nodes("n1"), pool("n1", devices(1)...), claim(waiting, exact("gpu", 1)),
-				gap(snapshot.ResourceClaims, "alice may not list resourceclaims"),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Claim(waiting, tc.GPUs("gpu", 1)),
+				tc.Gap(snapshot.ResourceClaims, "alice may not list resourceclaims"),
 			},
 			verdict: api.Undetermined, funnels: []string{"1=1"}, nodes: []string{"1*Fits"},
 			summary: "alice may not list resourceclaims",
 		},
 		"hidden claims do not matter": {
-			cluster: []part{
-				nodes("n1"), pool("n1", devices(1)...), claim(waiting, exact("gpu", 2)),
-				gap(snapshot.ResourceClaims, "alice may not list resourceclaims"),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Claim(waiting, tc.GPUs("gpu", 2)),
+				tc.Gap(snapshot.ResourceClaims, "alice may not list resourceclaims"),
 			},
 			verdict: api.DoesNotFit, funnels: []string{"1=1"}, nodes: []string{"1*CountUnsatisfiable"},
 		},
 		"no nodes": {
-			cluster: []part{claim(waiting, exact("gpu", 1))},
+			cluster: []any{tc.Claim(waiting, tc.GPUs("gpu", 1))},
 			verdict: api.DoesNotFit, funnels: []string{"0=0"}, summary: "There are no nodes.",
 		},
 		"an allocated claim narrows the nodes": {
-			cluster: []part{
-				nodes("n1", "n2"), pool("n1", devices(1)...), pool("n2", devices(2)...),
-				holding("have", "n1", "gpu-0"), claim(waiting, exact("gpu", 1)),
-				func(s *snapshot.Snapshot) { s.Claims[0].Namespace = namespace },
-				pod("p", "have", waiting),
+			cluster: []any{
+				tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(1)...), tc.Pool("n2", tc.Devices(2)...),
+				tc.Serving("have", "n1", "gpu-0"), tc.Claim(waiting, tc.GPUs("gpu", 1)),
+				func(s *snapshot.Snapshot) { s.Claims[0].Namespace = tc.Namespace },
+				tc.Pod("p", tc.Using("have", waiting)),
 			},
-			target:  Options{Kind: api.KindPod, Namespace: namespace, Name: "p"},
+			target:  Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "p"},
 			verdict: api.DoesNotFit,
 			funnels: []string{"3=0+2*NodeNotReachable+1*DeviceAllocated"},
 			nodes:   []string{"1*DeviceAllocated", "1*NodeNotReachable"},
 		},
 		"claim missing": {
-			cluster: []part{nodes("n1"), claim("train-gpu"), pod("p", "train-gpus")},
-			target:  Options{Kind: api.KindPod, Namespace: namespace, Name: "p"},
+			cluster: []any{tc.Nodes("n1"), tc.Claim("train-gpu"), tc.Pod("p", tc.Using("train-gpus"))},
+			target:  Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "p"},
 			verdict: api.Error,
 			nodes:   []string{"1*ClaimNotReady"},
 			summary: "did you mean train-gpu?",
 		},
 		"too little CPU": {
-			cluster: []part{
-				nodes("n1"), pool("n1", devices(1)...), claim(waiting, exact("gpu", 1)),
-				changedPod("p", func(p *corev1.Pod) {
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Claim(waiting, tc.GPUs("gpu", 1)),
+				tc.Pod("p", tc.Using(waiting), func(p *corev1.Pod) {
 					p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("9")}
-				}, waiting),
+				}),
 			},
 			verdict: api.DoesNotFit,
 			funnels: []string{"1=0+1*NodeUnsuitable"},
@@ -500,7 +500,7 @@ func TestCodes(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			snap := snapshotOf(t, test.cluster...)
+			snap := tc.Cluster(test.cluster...)
 			if test.target == (Options{}) {
 				test.target = target
 			}

@@ -11,6 +11,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
 
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
@@ -18,14 +19,14 @@ import (
 
 // TestCommands: what is written for edits that are not those of claims.
 func TestCommands(t *testing.T) {
-	snap := snapshotOf(t, nodes("n1"), changeNode("n1", func(n *corev1.Node) {
+	snap := tc.Cluster(tc.Nodes("n1"), tc.ChangeNode("n1", func(n *corev1.Node) {
 		n.Spec.Unschedulable = true
 		n.Spec.Taints = []corev1.Taint{
 			{Key: "a", Value: "x", Effect: corev1.TaintEffectNoSchedule},
 			{Key: "b", Effect: corev1.TaintEffectNoExecute},
 			{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule},
 		}
-	}), pod("p"), ruleFor("broken", "xid"), pool("n1", devices(1)...), holding("one", "n1", "gpu-0"), claim(waiting, exact("gpu", 2)))
+	}), tc.Pod("p"), ruleFor("broken", "xid"), tc.Pool("n1", tc.Devices(1)...), tc.Serving("one", "n1", "gpu-0"), tc.Claim(waiting, tc.GPUs("gpu", 2)))
 	node := whatif.Object(api.KindNode, "", "n1")
 	tests := map[string]struct {
 		edits []api.Edit
@@ -41,7 +42,7 @@ func TestCommands(t *testing.T) {
 			[]api.Edit{whatif.NewEdit(node, "remove", "/spec/taints/0", nil), whatif.NewEdit(node, "remove", "/spec/taints/0", nil)},
 			[]string{"kubectl taint node n1 a=x:NoSchedule- b:NoExecute-"},
 		},
-		"a pod":              {[]api.Edit{whatif.NewEdit(whatif.Object(api.KindPod, namespace, "p"), "remove", "", nil)}, []string{"kubectl delete pod p -n ml"}},
+		"a pod":              {[]api.Edit{whatif.NewEdit(whatif.Object(api.KindPod, tc.Namespace, "p"), "remove", "", nil)}, []string{"kubectl delete pod p -n ml"}},
 		"a rule":             {[]api.Edit{whatif.NewEdit("DeviceTaintRule/broken", "remove", "", nil)}, []string{"kubectl delete devicetaintrule broken"}},
 		"claims to wait for": {[]api.Edit{whatif.NewEdit(whatif.Object(api.KindClaim, "serving", "one"), "remove", "/status/allocation", nil)}, nil},
 	}
@@ -59,13 +60,13 @@ func TestCommands(t *testing.T) {
 
 // TestOldValues: an edit says what was there before it.
 func TestOldValues(t *testing.T) {
-	two := claim(waiting, exact("gpu", 2))
-	snap := snapshotOf(t, nodes("n1"), two, func(s *snapshot.Snapshot) {
+	two := tc.Claim(waiting, tc.GPUs("gpu", 2))
+	snap := tc.Cluster(tc.Nodes("n1"), two, func(s *snapshot.Snapshot) {
 		s.Claims[0].Spec.Devices.Constraints = []resourceapi.DeviceConstraint{
 			{MatchAttribute: ptr.To(resourceapi.FullyQualifiedName("a/x"))}, {MatchAttribute: ptr.To(resourceapi.FullyQualifiedName("a/y"))},
 		}
 	})
-	name := whatif.Object(api.KindClaim, namespace, waiting)
+	name := whatif.Object(api.KindClaim, tc.Namespace, waiting)
 	got := whatif.WithOldValues(snap, []api.Edit{
 		whatif.NewEdit(name, "replace", "/spec/devices/requests/0/exactly/count", 1),
 		whatif.NewEdit(name, "replace", "/spec/devices/requests/0/exactly/count", 3),

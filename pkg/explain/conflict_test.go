@@ -15,19 +15,19 @@ import (
 )
 
 func TestConflict(t *testing.T) {
-	roots := []resourceapi.Device{
-		device("a", tc.WithAttribute("root", "x")), device("b", tc.WithAttribute("root", "x")),
-		device("c", tc.WithAttribute("root", "y")), device("d", tc.WithAttribute("root", "y")),
+	roots := []tc.DeviceWrapper{
+		tc.Device("a", "root=x"), tc.Device("b", "root=x"),
+		tc.Device("c", "root=y"), tc.Device("d", "root=y"),
 	}
 	tests := map[string]struct {
-		cluster  []part
+		cluster  []any
 		conflict []string
 		// more is true if more than that is in the way.
 		more     bool
 		remedies []string
 	}{
 		"count and constraint": {
-			cluster: []part{nodes("n1"), pool("n1", roots...), constrained(waiting, same("gpu.example.com/root"), exact("gpu", 4))},
+			cluster: []any{tc.Nodes("n1"), tc.Pool("n1", roots...), tc.Claim(waiting, tc.GPUs("gpu", 4)).Matching("gpu.example.com/root")},
 			conflict: []string{
 				"request gpu needs 4 devices",
 				"all devices must have the same gpu.example.com/root",
@@ -38,15 +38,15 @@ func TestConflict(t *testing.T) {
 			},
 		},
 		"one of two parts of a selector": {
-			cluster: []part{
-				nodes("n1"), pool("n1", device("a", withModel("A"), withMemory("40Gi"))),
-				claim(waiting, exact("gpu", 1, where(`device.attributes['gpu.example.com'].model == 'A' && device.capacity['gpu.example.com'].memory.compareTo(quantity('80Gi')) >= 0`))),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "model=A", "memory:=40Gi")),
+				tc.Claim(waiting, tc.GPUs("gpu", 1, `device.attributes['gpu.example.com'].model == 'A' && device.capacity['gpu.example.com'].memory.compareTo(quantity('80Gi')) >= 0`)),
 			},
 			conflict: []string{"request gpu requires memory 80Gi or more"},
 			remedies: []string{"User: require memory 40Gi or more instead of 80Gi or more in request gpu"},
 		},
 		"devices that others hold": {
-			cluster: []part{nodes("n1"), pool("n1", devices(3)...), holding("one", "n1", "gpu-0"), holding("two", "n1", "gpu-1"), claim(waiting, exact("gpu", 2))},
+			cluster: []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(3)...), tc.Serving("one", "n1", "gpu-0"), tc.Serving("two", "n1", "gpu-1"), tc.Claim(waiting, tc.GPUs("gpu", 2))},
 			conflict: []string{
 				"request gpu needs 2 devices",
 				"gpu-0 is allocated to claim serving/one",
@@ -58,16 +58,16 @@ func TestConflict(t *testing.T) {
 			},
 		},
 		"a taint": {
-			cluster: []part{
-				nodes("n1"), pool("n1", device("a", withTaint("xid", resourceapi.DeviceTaintEffectNoExecute))), claim(waiting, exact("gpu", 1)),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Device("a").Tainted("xid", resourceapi.DeviceTaintEffectNoExecute)), tc.Claim(waiting, tc.GPUs("gpu", 1)),
 			},
 			conflict: []string{"taint xid:NoExecute on a is not tolerated"},
 			remedies: []string{"User: tolerate the device taint xid:NoExecute if the workload can use such devices"},
 		},
 		"parts of a selector keep their brackets": {
-			cluster: []part{
-				nodes("n1"), pool("n1", device("a", withModel("A"), tc.WithAttribute("zone", "z1"), tc.WithAttribute("color", "red"))),
-				claim(waiting, exact("gpu", 1, where(`(device.attributes["gpu.example.com"].model == "A" || device.attributes["gpu.example.com"].model == "B") && device.attributes["gpu.example.com"].zone == "z9" && device.attributes["gpu.example.com"].color == "blue"`))),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "model=A", "zone=z1", "color=red")),
+				tc.Claim(waiting, tc.GPUs("gpu", 1, `(device.attributes["gpu.example.com"].model == "A" || device.attributes["gpu.example.com"].model == "B") && device.attributes["gpu.example.com"].zone == "z9" && device.attributes["gpu.example.com"].color == "blue"`)),
 			},
 			// Either part alone is one too many.
 			conflict: []string{`request gpu requires zone "z9"`},
@@ -75,37 +75,37 @@ func TestConflict(t *testing.T) {
 			remedies: []string{`User: remove the selector zone "z9" and color "blue" from request gpu`},
 		},
 		"two taints with one key": {
-			cluster: []part{
-				nodes("n1"), pool("n1", device("a", withTaintValue("xid", "31")), device("b", withTaintValue("xid", "79"))),
-				claim(waiting, exact("gpu", 2)),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Device("a").Tainted("xid=31", resourceapi.DeviceTaintEffectNoSchedule), tc.Device("b").Tainted("xid=79", resourceapi.DeviceTaintEffectNoSchedule)),
+				tc.Claim(waiting, tc.GPUs("gpu", 2)),
 			},
 			conflict: []string{"request gpu needs 2 devices", "taint xid=31:NoSchedule on a is not tolerated"},
 			more:     true,
 		},
 		"another claim of the same pod": {
-			cluster: []part{
-				nodes("n1"), pool("n1", devices(1)...), holding("own", "n1", "gpu-0"), reserved("own", "q"), claim(waiting, exact("gpu", 1)),
-				pod("p", "own", waiting),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Serving("own", "n1", "gpu-0"), reserved("own", "q"), tc.Claim(waiting, tc.GPUs("gpu", 1)),
+				tc.Pod("p", tc.Using("own", waiting)),
 			},
 			// The pod needs devices for both.
 			conflict: []string{"gpu-0 is allocated to claim ml/own"},
 			more:     true,
 		},
 		"another claim of the same pod, and room for both": {
-			cluster: []part{
-				nodes("n1"), pool("n1", devices(2, withModel("A"))...), holding("own", "n1", "gpu-0"), reserved("own", "q"),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Devices(2, "model=A")...), tc.Serving("own", "n1", "gpu-0"), reserved("own", "q"),
 				func(s *snapshot.Snapshot) {
-					s.Slices[0].Spec.Devices[0].Attributes = device("", withModel("B")).Attributes
+					s.Slices[0].Spec.Devices[0].Attributes = tc.Device("", "model=B").Attributes
 				},
-				claim(waiting, exact("gpu", 1, where(`device.attributes["gpu.example.com"].model == "B"`))), pod("p", "own", waiting),
+				tc.Claim(waiting, tc.GPUs("gpu", 1, `device.attributes["gpu.example.com"].model == "B"`)), tc.Pod("p", tc.Using("own", waiting)),
 			},
 			conflict: []string{`request gpu requires model "B"`, "gpu-0 is allocated to claim ml/own"},
 			remedies: []string{`User: require model "A" instead of "B" in request gpu`},
 		},
 		"one holder is enough": {
-			cluster: []part{
-				nodes("n1"), pool("n1", roots...), holding("one", "n1", "a", "b"), holding("two", "n1", "c"), holding("three", "n1", "d"),
-				constrained(waiting, same("gpu.example.com/root"), exact("gpu", 2)),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", roots...), tc.Serving("one", "n1", "a", "b"), tc.Serving("two", "n1", "c"), tc.Serving("three", "n1", "d"),
+				tc.Claim(waiting, tc.GPUs("gpu", 2)).Matching("gpu.example.com/root"),
 			},
 			conflict: []string{
 				"request gpu needs 2 devices",
@@ -116,10 +116,10 @@ func TestConflict(t *testing.T) {
 			remedies: []string{"Nobody: wait until claim serving/one is released"},
 		},
 		"counters that a partition holds": {
-			cluster: []part{
-				nodes("n1"), counters("n1", "board", "slices", "4"),
-				slice("n1", twoSlices, device("whole", withCounter("board", "slices", "4")), device("half", withCounter("board", "slices", "2"))),
-				holding("serve", "n1", "half"), claim(waiting, exact("gpu", 1)),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1").Of(2).WithCounters("board", "slices=4"),
+				tc.Pool("n1", tc.Device("whole").Consuming("board", "slices=4"), tc.Device("half").Consuming("board", "slices=2")).Of(2),
+				tc.Serving("serve", "n1", "half"), tc.Claim(waiting, tc.GPUs("gpu", 1)),
 			},
 			conflict: []string{"half is allocated to claim serving/serve", "whole and half share counter set board of pool n1"},
 			remedies: []string{"Nobody: wait until claim serving/serve is released"},
@@ -127,7 +127,7 @@ func TestConflict(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			e, err := Explain(t.Context(), snapshotOf(t, test.cluster...), Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting})
+			e, err := Explain(t.Context(), tc.Cluster(test.cluster...), Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -24,13 +24,13 @@ import (
 // everythingOff turns all feature gates off.
 func everythingOff(s *snapshot.Snapshot) {
 	for _, name := range fleet.AllGates() {
-		gate(name, false)(s)
+		tc.Gate(name, false)(s)
 	}
 }
 
 // TestFound has what random clusters brought to light.
 func TestFound(t *testing.T) {
-	stepOfZero := device("gpu-0", tc.Shareable, withMemory("4"), func(d *resourceapi.Device) {
+	stepOfZero := tc.Device("gpu-0", "memory:=4").Shareable().Change(func(d *resourceapi.Device) {
 		zero, one := resource.MustParse("0"), resource.MustParse("1")
 		memory := d.Capacity["memory"]
 		memory.RequestPolicy = &resourceapi.CapacityRequestPolicy{
@@ -39,43 +39,43 @@ func TestFound(t *testing.T) {
 		d.Capacity["memory"] = memory
 	})
 	tests := map[string]struct {
-		cluster  []part
+		cluster  []any
 		outcome  allocator.Outcome
 		answer   decision.Answer
 		eligible int
 	}{
 		"the stable allocator hides from selectors that a device can be shared": {
-			cluster: []part{everythingOff, nodes("n1"), pool("n1", device("gpu-0", tc.Shareable)), claim(waiting, exact("gpu", 1, where("device.allowMultipleAllocations")))},
+			cluster: []any{everythingOff, tc.Nodes("n1"), tc.Pool("n1", tc.Device("gpu-0").Shareable()), tc.Claim(waiting, tc.GPUs("gpu", 1, "device.allowMultipleAllocations"))},
 			outcome: allocator.DoesNotFit, answer: decision.Infeasible,
 		},
 		"all devices, where a pool has newer slices elsewhere": {
-			cluster: []part{
-				nodes("n1", "n2"), pool("n1", devices(1)...),
-				slice("n1", func(s *resourceapi.ResourceSlice) { s.Spec.Pool.Name, s.Spec.Pool.ResourceSliceCount = "moved", 2 }, devices(1)...),
-				slice("n2", func(s *resourceapi.ResourceSlice) {
+			cluster: []any{
+				tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(1)...),
+				tc.Pool("n1", tc.Devices(1)...).Change(func(s *resourceapi.ResourceSlice) { s.Spec.Pool.Name, s.Spec.Pool.ResourceSliceCount = "moved", 2 }),
+				tc.Pool("n2", tc.Devices(1)...).Change(func(s *resourceapi.ResourceSlice) {
 					s.Spec.NodeName = ptr.To("n2")
 					s.Spec.Pool.Name, s.Spec.Pool.Generation = "moved", 2
-				}, devices(1)...),
-				claim(waiting, exact("gpu", 0, all)),
+				}),
+				tc.Claim(waiting, tc.GPUs("gpu", 0).All()),
 			},
 			outcome: allocator.Fits, answer: decision.Feasible, eligible: 2,
 		},
 		"devices in use whose compatibility groups have nothing in common": {
-			cluster: []part{
-				gate("DRADeviceCompatibilityGroups", true), nodes("n1"), counters("n1", "board", "units", "8"),
-				slice("n1", twoSlices, device("a", withCounter("board", "units", "1", "g")), device("b", withCounter("board", "units", "1", "h")), device("c", withCounter("board", "units", "1"))),
-				holding("one", "n1", "a"), holding("two", "n1", "b"), claim(waiting, exact("gpu", 1)),
+			cluster: []any{
+				tc.Gate("DRADeviceCompatibilityGroups", true), tc.Nodes("n1"), tc.Pool("n1").Of(2).WithCounters("board", "units=8"),
+				tc.Pool("n1", tc.Device("a").Consuming("board", "units=1").InGroups("g"), tc.Device("b").Consuming("board", "units=1").InGroups("h"), tc.Device("c").Consuming("board", "units=1")).Of(2),
+				tc.Serving("one", "n1", "a"), tc.Serving("two", "n1", "b"), tc.Claim(waiting, tc.GPUs("gpu", 1)),
 			},
 			outcome: allocator.DoesNotFit, answer: decision.Infeasible,
 		},
 		"a step of zero": {
-			cluster: []part{gate("DRAConsumableCapacity", true), nodes("n1"), pool("n1", stepOfZero), claim(waiting, exact("gpu", 1, wanting("memory", "2")))},
+			cluster: []any{tc.Gate("DRAConsumableCapacity", true), tc.Nodes("n1"), tc.Pool("n1", stepOfZero), tc.Claim(waiting, tc.GPUs("gpu", 1).WithCapacity("memory", "2"))},
 			outcome: allocator.Failed, answer: decision.Infeasible,
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			x := surveyed(t, snapshotOf(t, test.cluster...))
+			x := surveyed(t, tc.Cluster(test.cluster...))
 			node := x.Cluster.Candidates[0]
 			claims, err := x.ClaimsFor(node)
 			if err != nil {

@@ -72,22 +72,22 @@ func FuzzQuantity(f *testing.F) {
 		if parsed[standard] != nil {
 			capacity.RequestPolicy = policy
 		}
-		shared := device("gpu-0", tc.Shareable)
+		shared := tc.Device("gpu-0").Shareable()
 		shared.Capacity["memory"] = capacity
-		parts := []part{
-			gate("DRAConsumableCapacity", true), gate("DRAFractionalCapacityRange", fractional), nodes("n1"), pool("n1", shared),
+		parts := []any{
+			tc.Gate("DRAConsumableCapacity", true), tc.Gate("DRAFractionalCapacityRange", fractional), tc.Nodes("n1"), tc.Pool("n1", shared),
 			func(s *snapshot.Snapshot) { s.Classes[0].Spec.Selectors = nil },
 		}
 		if parsed[used] != nil {
-			parts = append(parts, sharing("share", "n1", "gpu-0", "memory", used))
+			parts = append(parts, tc.Sharing("share", "n1", "gpu-0", "memory", used))
 		}
 		for i, name := range []string{waiting, waiting + "-2"} {
-			parts = append(parts, claim(name, exact("gpu", 1, func(r *resourceapi.ExactDeviceRequest) {
+			parts = append(parts, tc.Claim(name, tc.GPUs("gpu", 1).Change(func(r *resourceapi.ExactDeviceRequest) {
 				if parsed[request] != nil {
 					r.Capacity = &resourceapi.CapacityRequirements{Requests: map[resourceapi.QualifiedName]resource.Quantity{"memory": *parsed[request]}}
 				}
 			})))
-			holdAgainstAllocator(t, snapshotOf(t, parts...), i+1)
+			holdAgainstAllocator(t, tc.Cluster(parts...), i+1)
 		}
 	})
 }

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
@@ -22,11 +23,11 @@ func TestEqualPodsAreOneLine(t *testing.T) {
 	ofJob := func(p *corev1.Pod) {
 		p.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", Name: "train", Controller: ptr.To(true)}}
 	}
-	parts := []part{nodes("n1"), pool("n1", devices(5)...), template("nine", exact("gpu", 9)), template("two", exact("gpu", 2))}
+	parts := []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(5)...), tc.Template("nine", tc.GPUs("gpu", 9)), tc.Template("two", tc.GPUs("gpu", 2))}
 	var targets []Options
 	add := func(name, template string, age time.Duration, changes ...func(*corev1.Pod)) {
 		parts = append(parts, queuedPodOf(name, template, age, changes...))
-		targets = append(targets, Options{Kind: api.KindPod, Namespace: namespace, Name: name})
+		targets = append(targets, Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: name})
 	}
 	for i := range 4 {
 		add(fmt.Sprintf("train-%d", i), "two", time.Hour-time.Duration(i)*time.Minute, ofJob)
@@ -34,7 +35,7 @@ func TestEqualPodsAreOneLine(t *testing.T) {
 	for i := range 3 {
 		add(fmt.Sprintf("bare-%d", i), "nine", time.Minute)
 	}
-	snap := snapshotOf(t, parts...)
+	snap := tc.Cluster(parts...)
 	alloc, err := allocator.New(t.Context(), cluster.New(snap))
 	if err != nil {
 		t.Fatal(err)

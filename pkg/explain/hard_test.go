@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
@@ -15,10 +16,10 @@ import (
 // that were decided by counting, and that nothing is left of what was concluded
 // before.
 func TestCountingIsCorrected(t *testing.T) {
-	snap := snapshotOf(t, gate("DRAConsumableCapacity", false), nodes("a", "b", "c"),
-		pool("a", devices(24, withMemory("8"))...), pool("b", devices(24, withMemory("8"))...), pool("c", devices(2)...),
-		claim(waiting, exact("gpu", 25, wanting("memory", "1"))))
-	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting})
+	snap := tc.Cluster(tc.Gate("DRAConsumableCapacity", false), tc.Nodes("a", "b", "c"),
+		tc.Pool("a", tc.Devices(24, "memory:=8")...), tc.Pool("b", tc.Devices(24, "memory:=8")...), tc.Pool("c", tc.Devices(2)...),
+		tc.Claim(waiting, tc.GPUs("gpu", 25).WithCapacity("memory", "1")))
+	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,10 +37,10 @@ func TestCountingIsCorrected(t *testing.T) {
 // TestSlowNodeIsTold asserts that the answer tells where it is from if the
 // allocator does not end its search, whatever the number of such nodes.
 func TestSlowNodeIsTold(t *testing.T) {
-	snap := snapshotOf(t, nodes("a", "b", "c"),
-		pool("a", devices(24)...), pool("b", devices(24)...), pool("c", devices(26, withModel("x"))...),
-		claim(waiting, exact("gpu", 27)))
-	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting})
+	snap := tc.Cluster(tc.Nodes("a", "b", "c"),
+		tc.Pool("a", tc.Devices(24)...), tc.Pool("b", tc.Devices(24)...), tc.Pool("c", tc.Devices(26, "model=x")...),
+		tc.Claim(waiting, tc.GPUs("gpu", 27)))
+	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,9 +72,9 @@ func BenchmarkHardHasRemedy(b *testing.B) {
 		}
 		delete(remedies, i.name)
 		b.Run(i.name, func(b *testing.B) {
-			snap := snapshotOf(b, i.short...)
+			snap := tc.Cluster(i.short...)
 			for b.Loop() {
-				e, err := Explain(b.Context(), snap, Options{Kind: api.KindPod, Namespace: namespace, Name: waiting})
+				e, err := Explain(b.Context(), snap, Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: waiting})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -23,7 +23,7 @@ import (
 )
 
 // plugin adds a DaemonSet with the note that it is a plugin of the kubelet.
-func plugin(name, drivers string, change func(*snapshot.Workload)) part {
+func plugin(name, drivers string, change func(*snapshot.Workload)) any {
 	return func(s *snapshot.Snapshot) {
 		w := &snapshot.Workload{
 			TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "DaemonSet"},
@@ -41,15 +41,15 @@ func plugin(name, drivers string, change func(*snapshot.Workload)) part {
 func unchanged(*snapshot.Workload) {}
 
 // pluginPod adds a pod of a DaemonSet.
-func pluginPod(set, node string, isReady bool) part {
+func pluginPod(set, node string, isReady bool) any {
 	return func(s *snapshot.Snapshot) {
-		changedPod(set+"-"+node, func(p *corev1.Pod) {
+		tc.Add(s, tc.Pod(set+"-"+node, func(p *corev1.Pod) {
 			p.Namespace, p.Spec.NodeName, p.Labels = "plugins", node, map[string]string{"app": set}
 			p.Status.Phase = corev1.PodRunning
 			if isReady {
 				p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
 			}
-		})(s)
+		}))
 	}
 }
 
@@ -58,21 +58,18 @@ func withPriority(priority int32) func(*corev1.Pod) {
 }
 
 // user adds the running pod that a claim is reserved for.
-func user(name, claim string, priority int32) part {
+func user(name, claim string, priority int32) any {
 	return func(s *snapshot.Snapshot) {
-		changedPod(name, func(p *corev1.Pod) {
-			p.Namespace, p.Spec.NodeName, p.Status.Phase = "serving", "node-1", corev1.PodRunning
-			p.Spec.Priority = &priority
-		})(s)
+		tc.Add(s, tc.Pod(name, tc.RunningOn("node-1"), withPriority(priority), func(p *corev1.Pod) { p.Namespace = "serving" }))
 		for _, c := range s.Claims {
 			if c.Name == claim {
-				c.Status.ReservedFor = []resourceapi.ResourceClaimConsumerReference{{Resource: "pods", Name: name, UID: s.Pods[len(s.Pods)-1].UID}}
+				c.Status.ReservedFor = []resourceapi.ResourceClaimConsumerReference{{Resource: "pods", Name: name, UID: tc.UID(name)}}
 			}
 		}
 	}
 }
 
-func taintRule(selector *resourceapi.DeviceTaintSelector) part {
+func taintRule(selector *resourceapi.DeviceTaintSelector) any {
 	return func(s *snapshot.Snapshot) {
 		s.TaintRules = append(s.TaintRules, &resourceapi.DeviceTaintRule{
 			ObjectMeta: metav1.ObjectMeta{Name: "rule"},
@@ -84,11 +81,11 @@ func taintRule(selector *resourceapi.DeviceTaintSelector) part {
 	}
 }
 
-func queued(reason string, status metav1.ConditionStatus) part {
+func queued(reason string, status metav1.ConditionStatus) any {
 	return func(s *snapshot.Snapshot) {
 		s.Queued = append(s.Queued, &snapshot.QueuedWorkload{
 			ObjectMeta: metav1.ObjectMeta{
-				Namespace: namespace, Name: "queued",
+				Namespace: tc.Namespace, Name: "queued",
 				OwnerReferences: []metav1.OwnerReference{{Kind: "Pod", Name: "train-0", UID: "uid-train-0"}},
 			},
 			Status: snapshot.QueuedWorkloadStatus{Conditions: []metav1.Condition{
@@ -100,11 +97,11 @@ func queued(reason string, status metav1.ConditionStatus) part {
 }
 
 // said adds an event about the pod, from some minutes ago.
-func said(reason string, minutes int) part {
+func said(reason string, minutes int) any {
 	return func(s *snapshot.Snapshot) {
 		s.Events = append(s.Events, &corev1.Event{
-			ObjectMeta:     metav1.ObjectMeta{Namespace: namespace, Name: reason},
-			InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: namespace, Name: "train-0", UID: "uid-train-0"},
+			ObjectMeta:     metav1.ObjectMeta{Namespace: tc.Namespace, Name: reason},
+			InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: tc.Namespace, Name: "train-0", UID: "uid-train-0"},
 			Reason:         reason, Message: "said the autoscaler",
 			LastTimestamp: metav1.NewTime(s.TakenAt.Add(-time.Duration(minutes) * time.Minute)),
 		})
@@ -114,7 +111,7 @@ func said(reason string, minutes int) part {
 // halfPublished makes a slice one of two of its pool, of some time ago.
 func halfPublished(age time.Duration) func(*resourceapi.ResourceSlice) {
 	return func(s *resourceapi.ResourceSlice) {
-		twoSlices(s)
+		s.Spec.Pool.ResourceSliceCount = 2
 		s.Generation = 1
 		s.CreationTimestamp = metav1.NewTime(time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC).Add(-age))
 	}
@@ -129,33 +126,29 @@ func changedSince(age time.Duration) func(*resourceapi.ResourceSlice) {
 }
 
 // lookingInto adds a claim with admin access to a device of a node.
-func lookingInto(name, node, device string) part {
-	return func(s *snapshot.Snapshot) {
-		holding(name, node, device)(s)
-		s.Claims[len(s.Claims)-1].Status.Allocation.Devices.Results[0].AdminAccess = ptr.To(true)
-	}
+func lookingInto(name, node, device string) any {
+	return tc.Serving(name, node).Holding(node+"/"+device, tc.ForAdmin)
 }
 
 // links publishes a pool for two nodes whose devices share a counter.
-func links(left string) part {
+func links(left string) any {
 	return func(s *snapshot.Snapshot) {
-		counters("shared", "board", "links", left)(s)
-		slice("shared", twoSlices)(s)
+		tc.Add(s, tc.Pool("shared").Of(2).WithCounters("board", "links="+left), tc.Pool("shared").Of(2))
 		for _, slice := range s.Slices {
 			slice.Spec.NodeName = nil
 		}
 		s.Slices[0].Spec.AllNodes, s.Slices[1].Spec.PerDeviceNodeSelection = ptr.To(true), ptr.To(true)
 		for _, name := range []string{"node-1", "node-2"} {
 			for i := range 2 {
-				d := device(fmt.Sprintf("%s-gpu-%d", name, i), withCounter("board", "links", "1"))
+				d := tc.Device(fmt.Sprintf("%s-gpu-%d", name, i)).Consuming("board", "links=1")
 				d.NodeName = &name
-				s.Slices[1].Spec.Devices = append(s.Slices[1].Spec.Devices, d)
+				s.Slices[1].Spec.Devices = append(s.Slices[1].Spec.Devices, d.Device)
 			}
 		}
 	}
 }
 
-func dropped(fields string) part {
+func dropped(fields string) any {
 	return func(s *snapshot.Snapshot) {
 		for _, c := range s.Claims {
 			c.Annotations = map[string]string{"dra.kubectl.dev/dropped-fields": fields}
@@ -170,100 +163,100 @@ func offering(name, quantity string) func(*corev1.Node) {
 // TestHints has, for each hint, a cluster where it is to be given and those
 // next to it where it would be wrong.
 func TestHints(t *testing.T) {
-	full := []part{nodes("node-1"), pool("node-1", device("gpu-0")), holding("held", "node-1", "gpu-0"), claim("c", exact("gpu", 1))}
-	asked := pod("train-0", "c")
-	missing := []part{nodes("node-1", "node-2"), pool("node-1", device("gpu-0")), holding("held", "node-1", "gpu-0"), claim("c", exact("gpu", 1)), asked}
-	nothing := []part{nodes("node-1"), claim("c", exact("gpu", 1)), asked}
-	tainted := []part{gate("DRADeviceTaintRules", true), gate("DRADeviceTaints", true), nodes("node-1"), pool("node-1", device("gpu-0")), claim("c", exact("gpu", 1)), asked}
+	full := []any{tc.Nodes("node-1"), tc.Pool("node-1", tc.Device("gpu-0")), tc.Serving("held", "node-1", "gpu-0"), tc.Claim("c", tc.GPUs("gpu", 1))}
+	asked := tc.Pod("train-0", tc.Using("c"))
+	missing := []any{tc.Nodes("node-1", "node-2"), tc.Pool("node-1", tc.Device("gpu-0")), tc.Serving("held", "node-1", "gpu-0"), tc.Claim("c", tc.GPUs("gpu", 1)), asked}
+	nothing := []any{tc.Nodes("node-1"), tc.Claim("c", tc.GPUs("gpu", 1)), asked}
+	tainted := []any{tc.Gate("DRADeviceTaintRules", true), tc.Gate("DRADeviceTaints", true), tc.Nodes("node-1"), tc.Pool("node-1", tc.Device("gpu-0")), tc.Claim("c", tc.GPUs("gpu", 1)), asked}
 	selectNode := func(w *snapshot.Workload) { w.Template.Spec.NodeSelector = map[string]string{"gpu": "yes"} }
-	for name, tc := range map[string]struct {
-		cluster []part
-		more    []part
+	for name, test := range map[string]struct {
+		cluster []any
+		more    []any
 		// hint is a part of the only hint; none if empty.
 		hint string
 	}{
-		"nothing to say": {cluster: full, more: []part{asked}},
+		"nothing to say": {cluster: full, more: []any{asked}},
 
-		"plugin without room":         {cluster: nothing, more: []part{plugin("p", driver, selectNode)}, hint: "has none for node-1: no label gpu=yes"},
-		"plugin of another driver":    {cluster: nothing, more: []part{plugin("p", "nic.example.org", selectNode)}},
-		"plugin of the same maker":    {cluster: nothing, more: []part{plugin("example-dra", "", selectNode)}, hint: "a kubelet plugin that by its name belongs to the driver"},
-		"storage of the same maker":   {cluster: nothing, more: []part{plugin("example-storage", "storage.csi.example.com", selectNode)}},
-		"the named one before others": {cluster: nothing, more: []part{plugin("example-dra", "", selectNode), plugin("p", driver, selectNode)}, hint: "DaemonSet plugins/p has none"},
-		"plugin that is not ready":    {cluster: nothing, more: []part{plugin("p", driver, unchanged), pluginPod("p", "node-1", false)}, hint: "pod p-node-1 on node node-1 is not ready"},
-		"silent plugin":               {cluster: missing, more: []part{plugin("p", driver, unchanged), pluginPod("p", "node-1", true), pluginPod("p", "node-2", true)}, hint: "pod p-node-2 is ready, but there is no ResourceSlice of gpu.example.com for node-2"},
-		"node without hardware":       {cluster: missing, more: []part{plugin("p", driver, selectNode), pluginPod("p", "node-1", true)}},
-		"hidden slices":               {cluster: nothing, more: []part{gap(snapshot.ResourceSlices, "hidden"), plugin("p", driver, selectNode)}},
+		"plugin without room":         {cluster: nothing, more: []any{plugin("p", tc.Driver, selectNode)}, hint: "has none for node-1: no label gpu=yes"},
+		"plugin of another driver":    {cluster: nothing, more: []any{plugin("p", "nic.example.org", selectNode)}},
+		"plugin of the same maker":    {cluster: nothing, more: []any{plugin("example-dra", "", selectNode)}, hint: "a kubelet plugin that by its name belongs to the driver"},
+		"storage of the same maker":   {cluster: nothing, more: []any{plugin("example-storage", "storage.csi.example.com", selectNode)}},
+		"the named one before others": {cluster: nothing, more: []any{plugin("example-dra", "", selectNode), plugin("p", tc.Driver, selectNode)}, hint: "DaemonSet plugins/p has none"},
+		"plugin that is not ready":    {cluster: nothing, more: []any{plugin("p", tc.Driver, unchanged), pluginPod("p", "node-1", false)}, hint: "pod p-node-1 on node node-1 is not ready"},
+		"silent plugin":               {cluster: missing, more: []any{plugin("p", tc.Driver, unchanged), pluginPod("p", "node-1", true), pluginPod("p", "node-2", true)}, hint: "pod p-node-2 is ready, but there is no ResourceSlice of gpu.example.com for node-2"},
+		"node without hardware":       {cluster: missing, more: []any{plugin("p", tc.Driver, selectNode), pluginPod("p", "node-1", true)}},
+		"hidden slices":               {cluster: nothing, more: []any{tc.Gap(snapshot.ResourceSlices, "hidden"), plugin("p", tc.Driver, selectNode)}},
 
-		"plugin in a registry of the maker's": {cluster: nothing, more: []part{plugin("p", "", func(w *snapshot.Workload) {
+		"plugin in a registry of the maker's": {cluster: nothing, more: []any{plugin("p", "", func(w *snapshot.Workload) {
 			selectNode(w)
 			w.Template.Spec.Containers = []corev1.Container{{Image: "registry.example.com/storage/agent:v1"}}
 		})}},
-		"plugin of another product of the maker's": {cluster: nothing, more: []part{plugin("example-dra", "nic.example.com", selectNode)}},
-		"version in a plugin of the maker's":       {cluster: nothing, more: []part{plugin("example-dra", "v1.2.3", selectNode)}, hint: "a kubelet plugin that by its name belongs to the driver"},
+		"plugin of another product of the maker's": {cluster: nothing, more: []any{plugin("example-dra", "nic.example.com", selectNode)}},
+		"version in a plugin of the maker's":       {cluster: nothing, more: []any{plugin("example-dra", "v1.2.3", selectNode)}, hint: "a kubelet plugin that by its name belongs to the driver"},
 
-		"rule for everything":   {cluster: tainted, more: []part{taintRule(&resourceapi.DeviceTaintSelector{})}, hint: "DeviceTaintRule rule has an empty deviceSelector: it taints all 1 device"},
-		"rule for a driver":     {cluster: tainted, more: []part{taintRule(&resourceapi.DeviceTaintSelector{Driver: ptr.To(driver)})}},
-		"rule that is harmless": {cluster: full, more: []part{asked, gate("DRADeviceTaintRules", true), gate("DRADeviceTaints", true), taintRule(&resourceapi.DeviceTaintSelector{})}},
+		"rule for everything":   {cluster: tainted, more: []any{taintRule(&resourceapi.DeviceTaintSelector{})}, hint: "DeviceTaintRule rule has an empty deviceSelector: it taints all 1 device"},
+		"rule for a driver":     {cluster: tainted, more: []any{taintRule(&resourceapi.DeviceTaintSelector{Driver: ptr.To(tc.Driver)})}},
+		"rule that is harmless": {cluster: full, more: []any{asked, tc.Gate("DRADeviceTaintRules", true), tc.Gate("DRADeviceTaints", true), taintRule(&resourceapi.DeviceTaintSelector{})}},
 
-		"lower priority": {cluster: full, more: []part{changedPod("train-0", withPriority(100), "c"), user("infer-0", "held", 10)}, hint: "pod serving/infer-0 keeps node-1/gpu-0, although its priority 10 is lower than that of pod train-0, 100"},
-		"lower priority, but admin access": {cluster: full, more: []part{
-			changedPod("train-0", withPriority(100), "c"), lookingInto("watch", "node-1", "gpu-0"), user("monitor", "watch", 10), user("infer-0", "held", 200),
+		"lower priority": {cluster: full, more: []any{tc.Pod("train-0", tc.Using("c"), withPriority(100)), user("infer-0", "held", 10)}, hint: "pod serving/infer-0 keeps node-1/gpu-0, although its priority 10 is lower than that of pod train-0, 100"},
+		"lower priority, but admin access": {cluster: full, more: []any{
+			tc.Pod("train-0", tc.Using("c"), withPriority(100)), lookingInto("watch", "node-1", "gpu-0"), user("monitor", "watch", 10), user("infer-0", "held", 200),
 		}},
-		"same priority": {cluster: full, more: []part{changedPod("train-0", withPriority(10), "c"), user("infer-0", "held", 10)}},
+		"same priority": {cluster: full, more: []any{tc.Pod("train-0", tc.Using("c"), withPriority(10)), user("infer-0", "held", 10)}},
 
-		"queued":                    {cluster: full, more: []part{asked, queued("Pending", metav1.ConditionFalse)}, hint: "Workload ml/queued has condition QuotaReserved=False (Pending): said Kueue"},
-		"admitted":                  {cluster: full, more: []part{asked, queued("Admitted", metav1.ConditionTrue)}},
-		"an earlier pod was queued": {cluster: full, more: []part{asked, queued("Pending", metav1.ConditionFalse), func(s *snapshot.Snapshot) { s.Queued[0].OwnerReferences[0].UID = "earlier" }}},
+		"queued":                    {cluster: full, more: []any{asked, queued("Pending", metav1.ConditionFalse)}, hint: "Workload ml/queued has condition QuotaReserved=False (Pending): said Kueue"},
+		"admitted":                  {cluster: full, more: []any{asked, queued("Admitted", metav1.ConditionTrue)}},
+		"an earlier pod was queued": {cluster: full, more: []any{asked, queued("Pending", metav1.ConditionFalse), func(s *snapshot.Snapshot) { s.Queued[0].OwnerReferences[0].UID = "earlier" }}},
 
-		"dropped field":        {cluster: full, more: []part{asked, dropped("spec.devices.requests[0].exactly.tolerations")}, hint: "feature gate DRADeviceTaints is off"},
-		"field without a gate": {cluster: full, more: []part{asked, dropped("spec.devices.requests[0].exactly.count,nonsense,")}},
+		"dropped field":        {cluster: full, more: []any{asked, dropped("spec.devices.requests[0].exactly.tolerations")}, hint: "feature gate DRADeviceTaints is off"},
+		"field without a gate": {cluster: full, more: []any{asked, dropped("spec.devices.requests[0].exactly.count,nonsense,")}},
 
-		"no scale-up":          {cluster: full, more: []part{asked, said("NotTriggerScaleUp", 5)}, hint: "added no node for it (event NotTriggerScaleUp, 5m ago): said the autoscaler"},
-		"scale-up after all":   {cluster: full, more: []part{asked, said("NotTriggerScaleUp", 5), said("TriggeredScaleUp", 2)}, hint: "set out to add a node for it (event TriggeredScaleUp, 2m ago)"},
-		"scale-up of long ago": {cluster: full, more: []part{asked, said("TriggeredScaleUp", 20)}},
-		"other event":          {cluster: full, more: []part{asked, said("FailedScheduling", 5)}},
+		"no scale-up":          {cluster: full, more: []any{asked, said("NotTriggerScaleUp", 5)}, hint: "added no node for it (event NotTriggerScaleUp, 5m ago): said the autoscaler"},
+		"scale-up after all":   {cluster: full, more: []any{asked, said("NotTriggerScaleUp", 5), said("TriggeredScaleUp", 2)}, hint: "set out to add a node for it (event TriggeredScaleUp, 2m ago)"},
+		"scale-up of long ago": {cluster: full, more: []any{asked, said("TriggeredScaleUp", 20)}},
+		"other event":          {cluster: full, more: []any{asked, said("FailedScheduling", 5)}},
 
 		"pool that stays incomplete": {
-			cluster: []part{nodes("node-1"), claim("c", exact("gpu", 1)), asked}, more: []part{slice("node-1", halfPublished(10*time.Minute), device("gpu-0"))},
+			cluster: []any{tc.Nodes("node-1"), tc.Claim("c", tc.GPUs("gpu", 1)), asked}, more: []any{tc.Pool("node-1", tc.Device("gpu-0")).Change(halfPublished(10 * time.Minute))},
 			hint: "pool node-1 has 1 of 2 slices, the newest 10m old, although",
 		},
 		"pool that was changed since": {
-			cluster: []part{nodes("node-1"), claim("c", exact("gpu", 1)), asked}, more: []part{slice("node-1", changedSince(10*time.Minute), device("gpu-0"))},
+			cluster: []any{tc.Nodes("node-1"), tc.Claim("c", tc.GPUs("gpu", 1)), asked}, more: []any{tc.Pool("node-1", tc.Device("gpu-0")).Change(changedSince(10 * time.Minute))},
 			hint: "pool node-1 has 1 of 2 slices; publishing them takes seconds: if one is still missing then",
 		},
 		"pool that is being published": {
-			cluster: []part{nodes("node-1"), claim("c", exact("gpu", 1)), asked}, more: []part{slice("node-1", halfPublished(10*time.Second), device("gpu-0"))},
+			cluster: []any{tc.Nodes("node-1"), tc.Claim("c", tc.GPUs("gpu", 1)), asked}, more: []any{tc.Pool("node-1", tc.Device("gpu-0")).Change(halfPublished(10 * time.Second))},
 		},
 
 		"attribute of other domains": {
-			cluster: []part{
-				nodes("node-1"), pool("node-1", devices(2, tc.WithAttribute("b.com/root", "x"), tc.WithAttribute("a.com/root", "x"), tc.WithAttribute("c.com/root", "x"))...),
-				constrained("c", same("resource.kubernetes.io/root"), exact("gpu", 2)), asked,
+			cluster: []any{
+				tc.Nodes("node-1"), tc.Pool("node-1", tc.Devices(2, "b.com/root=x", "a.com/root=x", "c.com/root=x")...),
+				tc.Claim("c", tc.GPUs("gpu", 2)).Matching("resource.kubernetes.io/root"), asked,
 			},
 			hint: "a.com/root of gpu-0 (\"x\") does not count as resource.kubernetes.io/root",
 		},
 		"attribute without a domain": {
-			cluster: []part{
-				nodes("node-1"), pool("node-1", devices(2, tc.WithAttribute("a.com/root", "x"), tc.WithAttribute("root", "x"))...),
-				constrained("c", same("resource.kubernetes.io/root"), exact("gpu", 2)), asked,
+			cluster: []any{
+				tc.Nodes("node-1"), tc.Pool("node-1", tc.Devices(2, "a.com/root=x", "root=x")...),
+				tc.Claim("c", tc.GPUs("gpu", 2)).Matching("resource.kubernetes.io/root"), asked,
 			},
 			hint: "root of gpu-0 counts as gpu.example.com/root (\"x\"), not as resource.kubernetes.io/root",
 		},
 
-		"all overdraw on each node":      {cluster: []part{nodes("node-1", "node-2"), claim("c", exact("gpu", 1, all)), asked}, more: []part{links("1")}, hint: "all 2 devices of pool shared for node-1 together need 2 of counter links of board, of which 1 are available: devices that overlap cannot all be allocated; likewise for 1 more node"},
-		"all overdraw on no single node": {cluster: []part{nodes("node-1", "node-2"), claim("c", exact("gpu", 1, all), exact("more", 1, where("false"))), asked}, more: []part{links("2")}},
-		"all overdraw with admin access": {cluster: []part{nodes("node-1", "node-2"), claim("c", exact("gpu", 1, all, admin)), asked}, more: []part{links("1")}},
+		"all overdraw on each node":      {cluster: []any{tc.Nodes("node-1", "node-2"), tc.Claim("c", tc.GPUs("gpu", 1).All()), asked}, more: []any{links("1")}, hint: "all 2 devices of pool shared for node-1 together need 2 of counter links of board, of which 1 are available: devices that overlap cannot all be allocated; likewise for 1 more node"},
+		"all overdraw on no single node": {cluster: []any{tc.Nodes("node-1", "node-2"), tc.Claim("c", tc.GPUs("gpu", 1).All(), tc.GPUs("more", 1, "false")), asked}, more: []any{links("2")}},
+		"all overdraw with admin access": {cluster: []any{tc.Nodes("node-1", "node-2"), tc.Claim("c", tc.GPUs("gpu", 1).All().WithAdminAccess()), asked}, more: []any{links("1")}},
 
 		"plugin of the maker's on the node": {
-			cluster: []part{nodes("node-1"), changeNode("node-1", offering("example.com/gpu", "4")), pool("node-1", device("gpu-0")), claim("c", exact("gpu", 1)), asked},
+			cluster: []any{tc.Nodes("node-1"), tc.ChangeNode("node-1", offering("example.com/gpu", "4")), tc.Pool("node-1", tc.Device("gpu-0")), tc.Claim("c", tc.GPUs("gpu", 1)), asked},
 			hint:    "node node-1 also offers 4 example.com/gpu through a device plugin",
 		},
 		"plugin of another maker's on the node": {
-			cluster: []part{nodes("node-1"), changeNode("node-1", offering("example.org/gpu", "4")), pool("node-1", device("gpu-0")), claim("c", exact("gpu", 1)), asked},
+			cluster: []any{tc.Nodes("node-1"), tc.ChangeNode("node-1", offering("example.org/gpu", "4")), tc.Pool("node-1", tc.Device("gpu-0")), tc.Claim("c", tc.GPUs("gpu", 1)), asked},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := explainPod(t, snapshotOf(t, slices.Concat(tc.cluster, tc.more)...))
+			got := explainPod(t, tc.Cluster(slices.Concat(test.cluster, test.more)...))
 			var texts []string
 			for _, hint := range got.Hints {
 				texts = append(texts, hint.Text)
@@ -271,8 +264,8 @@ func TestHints(t *testing.T) {
 					t.Errorf("no evidence for: %s", hint.Text)
 				}
 			}
-			if tc.hint == "" && len(texts) > 0 || tc.hint != "" && (len(texts) != 1 || !strings.Contains(texts[0], tc.hint)) {
-				t.Errorf("got %q, want %q (%s: %s)", texts, tc.hint, got.Verdict, got.Summary)
+			if test.hint == "" && len(texts) > 0 || test.hint != "" && (len(texts) != 1 || !strings.Contains(texts[0], test.hint)) {
+				t.Errorf("got %q, want %q (%s: %s)", texts, test.hint, got.Verdict, got.Summary)
 			}
 		})
 	}
@@ -280,7 +273,7 @@ func TestHints(t *testing.T) {
 
 func explainPod(t *testing.T, snap *snapshot.Snapshot) *api.Explanation {
 	t.Helper()
-	got, err := Explain(t.Context(), snap, Options{Kind: api.KindPod, Namespace: namespace, Name: "train-0"})
+	got, err := Explain(t.Context(), snap, Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "train-0"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,22 +283,22 @@ func explainPod(t *testing.T, snap *snapshot.Snapshot) *api.Explanation {
 // TestUnmappedExtendedResource asks about a pod that was meant to use DRA and
 // does not, as far as the cluster is concerned.
 func TestUnmappedExtendedResource(t *testing.T) {
-	asking := changedPod("train-0", func(p *corev1.Pod) {
+	asking := tc.Pod("train-0", func(p *corev1.Pod) {
 		p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{"example.com/gpu": resource.MustParse("1")}
 	})
 	mapped := func(s *snapshot.Snapshot) { s.Classes[0].Spec.ExtendedResourceName = ptr.To("example.com/gpu") }
-	for name, tc := range map[string]struct {
-		parts []part
+	for name, test := range map[string]struct {
+		parts []any
 		want  string
 	}{
-		"nobody":        {parts: []part{nodes("node-1"), asking}, want: "No node offers the extended resource example.com/gpu, and no DeviceClass maps it"},
-		"device plugin": {parts: []part{nodes("node-1"), changeNode("node-1", offering("example.com/gpu", "1")), asking}, want: "which no DeviceClass maps; device plugins offer it on node-1"},
-		"a driver":      {parts: []part{nodes("node-1"), pool("node-1", device("gpu-0")), asking}, want: "driver gpu.example.com publishes devices: to serve it with them, a DeviceClass needs spec.extendedResourceName: example.com/gpu"},
-		"gate off":      {parts: []part{gate("DRAExtendedResource", false), nodes("node-1"), asking, mapped}, want: "DeviceClass gpu maps it, but the feature gate DRAExtendedResource is off"},
-		"plain pod":     {parts: []part{nodes("node-1"), pod("train-0")}, want: "uses no ResourceClaim and no extended resource of a DeviceClass"},
+		"nobody":        {parts: []any{tc.Nodes("node-1"), asking}, want: "No node offers the extended resource example.com/gpu, and no DeviceClass maps it"},
+		"device plugin": {parts: []any{tc.Nodes("node-1"), tc.ChangeNode("node-1", offering("example.com/gpu", "1")), asking}, want: "which no DeviceClass maps; device plugins offer it on node-1"},
+		"a driver":      {parts: []any{tc.Nodes("node-1"), tc.Pool("node-1", tc.Device("gpu-0")), asking}, want: "driver gpu.example.com publishes devices: to serve it with them, a DeviceClass needs spec.extendedResourceName: example.com/gpu"},
+		"gate off":      {parts: []any{tc.Gate("DRAExtendedResource", false), tc.Nodes("node-1"), asking, mapped}, want: "DeviceClass gpu maps it, but the feature gate DRAExtendedResource is off"},
+		"plain pod":     {parts: []any{tc.Nodes("node-1"), tc.Pod("train-0")}, want: "uses no ResourceClaim and no extended resource of a DeviceClass"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e, err := Explain(t.Context(), snapshotOf(t, tc.parts...), Options{Kind: api.KindPod, Namespace: namespace, Name: "train-0"})
+			e, err := Explain(t.Context(), tc.Cluster(test.parts...), Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "train-0"})
 			said := ""
 			switch {
 			case err != nil:
@@ -318,8 +311,8 @@ func TestUnmappedExtendedResource(t *testing.T) {
 					said += "\n" + hint.Text
 				}
 			}
-			if !strings.Contains(said, tc.want) {
-				t.Errorf("got %q, want %q", said, tc.want)
+			if !strings.Contains(said, test.want) {
+				t.Errorf("got %q, want %q", said, test.want)
 			}
 		})
 	}
@@ -331,7 +324,7 @@ func TestUnmappedExtendedResource(t *testing.T) {
 func TestExtendedResourceNames(t *testing.T) {
 	for name, counts := range map[string][3]string{"short of one": {"5", "1", "1"}, "together": {"2", "1", "2"}, "fits": {"1", "1", "1"}} {
 		t.Run(name, func(t *testing.T) {
-			asking := changedPod("train-0", func(p *corev1.Pod) {
+			asking := tc.Pod("train-0", func(p *corev1.Pod) {
 				p.Spec.Containers[0].Resources.Limits = corev1.ResourceList{
 					"example.com/gpu": resource.MustParse(counts[0]), "deviceclass.resource.kubernetes.io/gpu": resource.MustParse(counts[1]),
 				}
@@ -339,10 +332,10 @@ func TestExtendedResourceNames(t *testing.T) {
 				side.Name, side.Resources.Limits = "side", corev1.ResourceList{"example.com/gpu": resource.MustParse(counts[2])}
 				p.Spec.Containers = append(p.Spec.Containers, side)
 			})
-			snap := snapshotOf(t, gate("DRAExtendedResource", true), nodes("n1"), pool("n1", devices(4)...), asking, func(s *snapshot.Snapshot) {
+			snap := tc.Cluster(tc.Gate("DRAExtendedResource", true), tc.Nodes("n1"), tc.Pool("n1", tc.Devices(4)...), asking, func(s *snapshot.Snapshot) {
 				s.Classes[0].Spec.ExtendedResourceName = ptr.To("example.com/gpu")
 			})
-			e, err := Explain(t.Context(), snap, Options{Kind: api.KindPod, Namespace: namespace, Name: "train-0", Device: "n1/gpu-0"})
+			e, err := Explain(t.Context(), snap, Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "train-0", Device: "n1/gpu-0"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -374,7 +367,7 @@ func TestExtendedResourceNames(t *testing.T) {
 }
 
 func TestNearest(t *testing.T) {
-	for name, tc := range map[string]struct {
+	for name, test := range map[string]struct {
 		names []string
 		want  string
 	}{
@@ -386,8 +379,8 @@ func TestNearest(t *testing.T) {
 		"gpu.example.com/modle": {[]string{"nic.example.com/model", "gpu.example.com/model"}, "gpu.example.com/model"},
 		"gpu-example-com":       {[]string{"gpu.example.com"}, "gpu.example.com"},
 	} {
-		if got := naming.Nearest(name, tc.names); got != tc.want {
-			t.Errorf("%s: got %q, want %q", name, got, tc.want)
+		if got := naming.Nearest(name, test.names); got != test.want {
+			t.Errorf("%s: got %q, want %q", name, got, test.want)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -39,10 +40,10 @@ func TestInstances(t *testing.T) {
 	}
 	for _, i := range list {
 		t.Run(i.name, func(t *testing.T) {
-			if _, short := surveyed(t, snapshotOf(t, i.short...)).solve(t); short.Answer != decision.Infeasible {
+			if _, short := surveyed(t, tc.Cluster(i.short...)).solve(t); short.Answer != decision.Infeasible {
 				t.Errorf("one short is %s", short.Answer)
 			}
-			x := surveyed(t, snapshotOf(t, i.enough...))
+			x := surveyed(t, tc.Cluster(i.enough...))
 			built, enough := x.solve(t)
 			if enough.Answer != decision.Feasible {
 				t.Fatalf("enough is %s", enough.Answer)
@@ -72,7 +73,7 @@ func (x *builder) pinned(built *counting.Builder, chosen []decision.Choice) []*r
 			for _, d := range choice.Devices {
 				texts = append(texts, ids[d])
 			}
-			pin := celSelectors(fmt.Sprintf(`device.attributes[%q].id in [%s]`, driver, strings.Join(texts, ", ")))
+			pin := tc.CELSelectors(fmt.Sprintf(`device.attributes[%q].id in [%s]`, tc.Driver, strings.Join(texts, ", ")))
 			if r.Exactly != nil {
 				r.Exactly.Selectors = slices.Concat(pin, r.Exactly.Selectors)
 				continue
@@ -101,7 +102,7 @@ func BenchmarkHard(b *testing.B) {
 			var decide, conflict, explain time.Duration
 			facts := 0
 			for b.Loop() {
-				x := surveyed(b, snapshotOf(b, i.short...))
+				x := surveyed(b, tc.Cluster(i.short...))
 				start := time.Now()
 				if _, result := x.solve(b); result.Answer != decision.Infeasible {
 					b.Fatal(result.Answer)
@@ -119,7 +120,7 @@ func BenchmarkHard(b *testing.B) {
 				conflict += time.Since(start)
 
 				start = time.Now()
-				e, err := Explain(b.Context(), snapshotOf(b, i.short...), Options{Kind: api.KindPod, Namespace: namespace, Name: waiting})
+				e, err := Explain(b.Context(), tc.Cluster(i.short...), Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: waiting})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -144,9 +145,9 @@ func BenchmarkHard(b *testing.B) {
 }
 
 // askUpstream is how long the allocator takes to find nothing.
-func askUpstream(b *testing.B, parts []part, limit time.Duration) time.Duration {
+func askUpstream(b *testing.B, parts []any, limit time.Duration) time.Duration {
 	b.Helper()
-	x := surveyed(b, snapshotOf(b, parts...))
+	x := surveyed(b, tc.Cluster(parts...))
 	alloc, err := allocator.New(b.Context(), x.Cluster.Facts, allocator.WithTimeout(limit))
 	if err != nil {
 		b.Fatal(err)

@@ -19,12 +19,12 @@ import (
 // missing, and enough has one.
 type instance struct {
 	name          string
-	short, enough []part
+	short, enough []any
 }
 
 func instances() []instance {
 	var list []instance
-	add := func(name string, short, enough []part) { list = append(list, instance{name, short, enough}) }
+	add := func(name string, short, enough []any) { list = append(list, instance{name, short, enough}) }
 
 	for _, n := range []int{24, 28, 31} {
 		add(fmt.Sprintf("one short: %d of %d", n+1, n), equalDevices(n, n+1), equalDevices(n, n))
@@ -67,7 +67,7 @@ func instances() []instance {
 
 // numbered gives devices an attribute "id" of their own, by which a test can
 // ask for them.
-func numbered(list []resourceapi.Device) []resourceapi.Device {
+func numbered(list []tc.DeviceWrapper) []tc.DeviceWrapper {
 	for i := range list {
 		list[i].Attributes["id"] = resourceapi.DeviceAttribute{IntValue: ptr.To(int64(i))}
 	}
@@ -75,40 +75,39 @@ func numbered(list []resourceapi.Device) []resourceapi.Device {
 }
 
 // waitingPod is a pod with claims of these names.
-func waitingPod(names ...string) part { return pod(waiting, names...) }
+func waitingPod(names ...string) any { return tc.Pod(waiting, tc.Using(names...)) }
 
 // oneNode is a node with devices and a claim.
-func oneNode(list []resourceapi.Device, constraints []resourceapi.DeviceConstraint, requests ...resourceapi.DeviceRequest) []part {
-	return []part{nodes("n1"), pool("n1", numbered(list)...), constrained(waiting, constraints, requests...), waitingPod(waiting)}
+func oneNode(list []tc.DeviceWrapper, constraints []resourceapi.DeviceConstraint, requests ...tc.RequestWrapper) []any {
+	return []any{tc.Nodes("n1"), tc.Pool("n1", numbered(list)...), tc.Claim(waiting, requests...).Constrained(constraints...), waitingPod(waiting)}
 }
 
 // manyClaims is a node with devices and several claims alike.
-func manyClaims(list []resourceapi.Device, n int, requests func(i int) ([]resourceapi.DeviceConstraint, []resourceapi.DeviceRequest)) []part {
-	parts := []part{nodes("n1"), pool("n1", numbered(list)...)}
+func manyClaims(list []tc.DeviceWrapper, n int, requests func(i int) ([]resourceapi.DeviceConstraint, []tc.RequestWrapper)) []any {
+	parts := []any{tc.Nodes("n1"), tc.Pool("n1", numbered(list)...)}
 	var names []string
 	for i := range n {
 		names = append(names, fmt.Sprintf("%s-%02d", waiting, i))
 		constraints, list := requests(i)
-		parts = append(parts, constrained(names[i], constraints, list...))
+		parts = append(parts, tc.Claim(names[i], list...).Constrained(constraints...))
 	}
 	return append(parts, waitingPod(names...))
 }
 
-func equalDevices(n, wanted int) []part {
-	return oneNode(devices(n), nil, exact("gpu", int64(wanted)))
+func equalDevices(n, wanted int) []any {
+	return oneNode(tc.Devices(n), nil, tc.GPUs("gpu", int64(wanted)))
 }
 
 // roots are devices with so many values of an attribute, so many of each.
-func roots(values, size int) []resourceapi.Device {
-	list := devices(values * size)
+func roots(values, size int) []tc.DeviceWrapper {
+	list := tc.Devices(values * size)
 	for i := range list {
-		tc.WithAttribute("root", fmt.Sprintf("r%02d", i/size))(&list[i])
-		tc.WithAttribute("slot", fmt.Sprintf("s%02d", i%size))(&list[i])
+		list[i] = list[i].With(fmt.Sprintf("root=r%02d", i/size), fmt.Sprintf("slot=s%02d", i%size))
 	}
 	return list
 }
 
-func groupClaims(groups, size, claims int) []part {
+func groupClaims(groups, size, claims int) []any {
 	sizes := make([]int, claims)
 	for i := range sizes {
 		sizes[i] = size
@@ -116,55 +115,56 @@ func groupClaims(groups, size, claims int) []part {
 	return groupSizes(groups, size, sizes...)
 }
 
-func groupSizes(groups, size int, wanted ...int) []part {
-	return manyClaims(roots(groups, size), len(wanted), func(i int) ([]resourceapi.DeviceConstraint, []resourceapi.DeviceRequest) {
-		return same(driver + "/root"), []resourceapi.DeviceRequest{exact("gpu", int64(wanted[i]))}
+func groupSizes(groups, size int, wanted ...int) []any {
+	return manyClaims(roots(groups, size), len(wanted), func(i int) ([]resourceapi.DeviceConstraint, []tc.RequestWrapper) {
+		return []resourceapi.DeviceConstraint{tc.MatchAttribute(tc.Driver + "/root")}, []tc.RequestWrapper{tc.GPUs("gpu", int64(wanted[i]))}
 	})
 }
 
-func pigeons(values, size, wanted int) []part {
-	return oneNode(roots(values, size), distinct(driver+"/root"), exact("gpu", int64(wanted)))
+func pigeons(values, size, wanted int) []any {
+	return oneNode(roots(values, size), []resourceapi.DeviceConstraint{tc.DistinctAttribute(tc.Driver + "/root")}, tc.GPUs("gpu", int64(wanted)))
 }
 
 // single are n requests for one device each.
-func single(n int, changes func(i int) []func(*resourceapi.ExactDeviceRequest)) []resourceapi.DeviceRequest {
-	var list []resourceapi.DeviceRequest
+func single(n int, change func(i int, r tc.RequestWrapper) tc.RequestWrapper) []tc.RequestWrapper {
+	var list []tc.RequestWrapper
 	for i := range n {
-		list = append(list, exact(fmt.Sprintf("r%02d", i), 1, changes(i)...))
+		list = append(list, change(i, tc.GPUs(fmt.Sprintf("r%02d", i), 1)))
 	}
 	return list
 }
 
-func plainly(int) []func(*resourceapi.ExactDeviceRequest) { return nil }
+func plainly(_ int, r tc.RequestWrapper) tc.RequestWrapper { return r }
 
-func pigeonRequests(values, size, requests int) []part {
-	return oneNode(roots(values, size), distinct(driver+"/root"), single(requests, plainly)...)
+func pigeonRequests(values, size, requests int) []any {
+	return oneNode(roots(values, size), []resourceapi.DeviceConstraint{tc.DistinctAttribute(tc.Driver + "/root")}, single(requests, plainly)...)
 }
 
-func competing(requests, n int) []part { return oneNode(devices(n), nil, single(requests, plainly)...) }
+func competing(requests, n int) []any {
+	return oneNode(tc.Devices(n), nil, single(requests, plainly)...)
+}
 
-func nested(requests, n int) []part {
-	return oneNode(devices(n), nil, single(requests, func(i int) []func(*resourceapi.ExactDeviceRequest) {
-		return []func(*resourceapi.ExactDeviceRequest){where(fmt.Sprintf(`device.attributes[%q].id >= %d`, driver, max(0, n-2-i)))}
+func nested(requests, n int) []any {
+	return oneNode(tc.Devices(n), nil, single(requests, func(i int, r tc.RequestWrapper) tc.RequestWrapper {
+		return r.Where(fmt.Sprintf(`device.attributes[%q].id >= %d`, tc.Driver, max(0, n-2-i)))
 	})...)
 }
 
 // matchDistinct has groups of devices on so many slots: all in one group, and
 // all on distinct slots.
-func matchDistinct(groups, size, slots, wanted int) []part {
-	list := devices(groups * size)
+func matchDistinct(groups, size, slots, wanted int) []any {
+	list := tc.Devices(groups * size)
 	for i := range list {
-		tc.WithAttribute("root", fmt.Sprintf("r%02d", i/size))(&list[i])
-		tc.WithAttribute("slot", fmt.Sprintf("s%02d", i%size%slots))(&list[i])
+		list[i] = list[i].With(fmt.Sprintf("root=r%02d", i/size), fmt.Sprintf("slot=s%02d", i%size%slots))
 	}
-	constraints := append(same(driver+"/root"), distinct(driver+"/slot")...)
-	return oneNode(list, constraints, exact("gpu", int64(wanted)))
+	constraints := []resourceapi.DeviceConstraint{tc.MatchAttribute(tc.Driver + "/root"), tc.DistinctAttribute(tc.Driver + "/slot")}
+	return oneNode(list, constraints, tc.GPUs("gpu", int64(wanted)))
 }
 
 // boards are GPUs of so many units, in partitions of 1, 2 and 3, of which so
 // many are wanted; so many units of the first GPU are missing.
-func boards(n, units, missing int, wanted ...int) []part {
-	var list []resourceapi.Device
+func boards(n, units, missing int, wanted ...int) []any {
+	var list []tc.DeviceWrapper
 	var sets []resourceapi.CounterSet
 	for b := range n {
 		set := fmt.Sprintf("board-%d", b)
@@ -172,21 +172,21 @@ func boards(n, units, missing int, wanted ...int) []part {
 		missing = 0
 		for _, size := range []int{1, 2, 3} {
 			for k := range units / size {
-				list = append(list, device(fmt.Sprintf("gpu-%d-%dg-%d", b, size, k), withModel(fmt.Sprintf("%dg", size)), withCounter(set, "units", fmt.Sprint(size))))
+				list = append(list, tc.Device(fmt.Sprintf("gpu-%d-%dg-%d", b, size, k), fmt.Sprintf("model=%dg", size)).Consuming(set, fmt.Sprintf("units=%d", size)))
 			}
 		}
 	}
-	var requests []resourceapi.DeviceRequest
+	var requests []tc.RequestWrapper
 	for k, count := range wanted {
 		if count > 0 {
-			requests = append(requests, exact(fmt.Sprintf("p%d", k+1), int64(count), ofModel(fmt.Sprintf("%dg", k+1))))
+			requests = append(requests, tc.GPUs(fmt.Sprintf("p%d", k+1), int64(count), ofModel(fmt.Sprintf("%dg", k+1))))
 		}
 	}
 	return partitioned(list, sets, requests...)
 }
 
-func ofModel(model string) func(*resourceapi.ExactDeviceRequest) {
-	return where(fmt.Sprintf(`device.attributes[%q].model == %q`, driver, model))
+func ofModel(model string) string {
+	return fmt.Sprintf(`device.attributes[%q].model == %q`, tc.Driver, model)
 }
 
 func counterSet(name string, units int) resourceapi.CounterSet {
@@ -194,69 +194,69 @@ func counterSet(name string, units int) resourceapi.CounterSet {
 }
 
 // partitioned is a node with a pool of two slices: devices, counters.
-func partitioned(list []resourceapi.Device, sets []resourceapi.CounterSet, requests ...resourceapi.DeviceRequest) []part {
-	return []part{
-		nodes("n1"), slice("n1", twoSlices, numbered(list)...),
-		slice("n1", func(s *resourceapi.ResourceSlice) { twoSlices(s); s.Spec.SharedCounters = sets }),
-		claim(waiting, requests...), waitingPod(waiting),
+func partitioned(list []tc.DeviceWrapper, sets []resourceapi.CounterSet, requests ...tc.RequestWrapper) []any {
+	return []any{
+		tc.Nodes("n1"), tc.Pool("n1", numbered(list)...).Of(2),
+		tc.Pool("n1").Of(2).Change(func(s *resourceapi.ResourceSlice) { s.Spec.SharedCounters = sets }),
+		tc.Claim(waiting, requests...), waitingPod(waiting),
 	}
 }
 
 // pairClaims are claims for two pairs each, all four on one root.
-func pairClaims(groups, size, claims int) []part {
-	return manyClaims(roots(groups, size), claims, func(int) ([]resourceapi.DeviceConstraint, []resourceapi.DeviceRequest) {
-		return same(driver + "/root"), []resourceapi.DeviceRequest{exact("a", 2), exact("b", 2)}
+func pairClaims(groups, size, claims int) []any {
+	return manyClaims(roots(groups, size), claims, func(int) ([]resourceapi.DeviceConstraint, []tc.RequestWrapper) {
+		return []resourceapi.DeviceConstraint{tc.MatchAttribute(tc.Driver + "/root")}, []tc.RequestWrapper{tc.GPUs("a", 2), tc.GPUs("b", 2)}
 	})
 }
 
-func prioritized(lists, n int) []part {
-	var requests []resourceapi.DeviceRequest
+func prioritized(lists, n int) []any {
+	var requests []tc.RequestWrapper
 	for i := range lists {
-		requests = append(requests, firstOf(fmt.Sprintf("r%d", i), alternative("three", 3), alternative("two", 2), alternative("one", 1)))
+		requests = append(requests, tc.FirstAvailable(fmt.Sprintf("r%d", i), tc.GPUs("three", 3), tc.GPUs("two", 2), tc.GPUs("one", 1)))
 	}
-	return oneNode(devices(n), nil, requests...)
+	return oneNode(tc.Devices(n), nil, requests...)
 }
 
 // prioritizedDistinct are lists of two or three devices, all on distinct roots.
-func prioritizedDistinct(lists, values int) []part {
-	var requests []resourceapi.DeviceRequest
+func prioritizedDistinct(lists, values int) []any {
+	var requests []tc.RequestWrapper
 	for i := range lists {
-		requests = append(requests, firstOf(fmt.Sprintf("r%d", i), alternative("three", 3), alternative("two", 2)))
+		requests = append(requests, tc.FirstAvailable(fmt.Sprintf("r%d", i), tc.GPUs("three", 3), tc.GPUs("two", 2)))
 	}
-	return oneNode(roots(values, 3), distinct(driver+"/root"), requests...)
+	return oneNode(roots(values, 3), []resourceapi.DeviceConstraint{tc.DistinctAttribute(tc.Driver + "/root")}, requests...)
 }
 
-func sharedDevices(n int, memory string) []resourceapi.Device {
-	return devices(n, withMemory(memory), tc.Shareable)
+func sharedDevices(n int, memory string) []tc.DeviceWrapper {
+	return tc.Copies(n, tc.Device("", "memory:="+memory).Shareable())
 }
 
-func shares(n, requests int) []part {
-	return append(oneNode(sharedDevices(n, "10"), nil, single(requests, func(int) []func(*resourceapi.ExactDeviceRequest) {
-		return []func(*resourceapi.ExactDeviceRequest){wanting("memory", "3")}
-	})...), gate("DRAConsumableCapacity", true))
+func shares(n, requests int) []any {
+	return append(oneNode(sharedDevices(n, "10"), nil, single(requests, func(_ int, r tc.RequestWrapper) tc.RequestWrapper {
+		return r.WithCapacity("memory", "3")
+	})...), tc.Gate("DRAConsumableCapacity", true))
 }
 
-func mixedShares(n, fives, fours, threes int) []part {
+func mixedShares(n, fives, fours, threes int) []any {
 	wanted := strings.Repeat("5", fives) + strings.Repeat("4", fours) + strings.Repeat("3", threes)
-	return append(oneNode(sharedDevices(n, "12"), nil, single(len(wanted), func(i int) []func(*resourceapi.ExactDeviceRequest) {
-		return []func(*resourceapi.ExactDeviceRequest){wanting("memory", wanted[i:i+1])}
-	})...), gate("DRAConsumableCapacity", true))
+	return append(oneNode(sharedDevices(n, "12"), nil, single(len(wanted), func(i int, r tc.RequestWrapper) tc.RequestWrapper {
+		return r.WithCapacity("memory", wanted[i:i+1])
+	})...), tc.Gate("DRAConsumableCapacity", true))
 }
 
 // compatible are GPUs that can be cut in two ways, not both at once: each kind
 // is wanted whole on so many.
-func compatible(n, ofA, ofB int) []part {
-	var list []resourceapi.Device
+func compatible(n, ofA, ofB int) []any {
+	var list []tc.DeviceWrapper
 	var sets []resourceapi.CounterSet
 	for b := range n {
 		set := fmt.Sprintf("board-%d", b)
 		sets = append(sets, counterSet(set, 8))
 		for _, kind := range []string{"a", "b"} {
 			for k := range 2 {
-				list = append(list, device(fmt.Sprintf("gpu-%d-%s-%d", b, kind, k), withModel(kind), withCounter(set, "units", "2", kind)))
+				list = append(list, tc.Device(fmt.Sprintf("gpu-%d-%s-%d", b, kind, k), "model="+kind).Consuming(set, "units=2").InGroups(kind))
 			}
 		}
 	}
-	return append(partitioned(list, sets, exact("a", int64(2*ofA), ofModel("a")), exact("b", int64(2*ofB), ofModel("b"))),
-		gate("DRADeviceCompatibilityGroups", true))
+	return append(partitioned(list, sets, tc.GPUs("a", int64(2*ofA), ofModel("a")), tc.GPUs("b", int64(2*ofB), ofModel("b"))),
+		tc.Gate("DRADeviceCompatibilityGroups", true))
 }

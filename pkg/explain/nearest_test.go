@@ -21,7 +21,7 @@ import (
 )
 
 // podOn puts a pod on a node that requests CPU there.
-func podOn(node, name, cpu string, priority int32, owner string) part {
+func podOn(node, name, cpu string, priority int32, owner string) any {
 	return func(s *snapshot.Snapshot) {
 		pod := &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "serving", Name: name, UID: "uid-pod"},
@@ -41,67 +41,67 @@ func podOn(node, name, cpu string, priority int32, owner string) part {
 // thing in the way, while another has half of them: the first one is what the
 // answer is about.
 func TestNearestRemedy(t *testing.T) {
-	wanting := func(change func(*corev1.Pod)) []part {
-		return []part{nodes("half", "whole"), pool("half", devices(4)...), claim(waiting, exact("gpu", 8)), changedPod("train-0", change, waiting)}
+	wanting := func(change func(*corev1.Pod)) []any {
+		return []any{tc.Nodes("half", "whole"), tc.Pool("half", tc.Devices(4)...), tc.Claim(waiting, tc.GPUs("gpu", 8)), tc.Pod("train-0", tc.Using(waiting), change)}
 	}
 	nothing := func(*corev1.Pod) {}
 	tests := map[string]struct {
-		cluster []part
+		cluster []any
 		// summary is a part of it.
 		summary string
 		remedy  string
 		command string
 	}{
 		"cordoned": {
-			cluster: append(wanting(nothing), pool("whole", devices(8)...), changeNode("whole", func(n *corev1.Node) { n.Spec.Unschedulable = true })),
+			cluster: append(wanting(nothing), tc.Pool("whole", tc.Devices(8)...), tc.ChangeNode("whole", func(n *corev1.Node) { n.Spec.Unschedulable = true })),
 			summary: "Request gpu needs 8 devices. Node whole has 8 available, but is not suitable: cordoned.",
 			remedy:  "Admin: uncordon node whole", command: "kubectl uncordon whole",
 		},
 		"a node taint": {
-			cluster: append(wanting(nothing), pool("whole", devices(8)...), changeNode("whole", func(n *corev1.Node) {
+			cluster: append(wanting(nothing), tc.Pool("whole", tc.Devices(8)...), tc.ChangeNode("whole", func(n *corev1.Node) {
 				n.Spec.Taints = []corev1.Taint{{Key: "team", Value: "vision", Effect: corev1.TaintEffectNoSchedule}}
 			})),
 			summary: "Node whole has 8 available, but is not suitable: node taint team=vision:NoSchedule.",
 			remedy:  "Admin: remove the taint team=vision:NoSchedule from node whole", command: "kubectl taint node whole team=vision:NoSchedule-",
 		},
 		"a taint rule": {
-			cluster: append(wanting(nothing), pool("whole", devices(8)...), gate("DRADeviceTaintRules", true), func(s *snapshot.Snapshot) {
+			cluster: append(wanting(nothing), tc.Pool("whole", tc.Devices(8)...), tc.Gate("DRADeviceTaintRules", true), func(s *snapshot.Snapshot) {
 				s.TaintRules = append(s.TaintRules, ruleForPool("firmware", "whole"))
 			}),
 			summary: "Node whole has 0 of 8 available (8 tainted)",
 			remedy:  "Admin: delete DeviceTaintRule firmware if it is no longer needed", command: "kubectl delete devicetaintrule firmware",
 		},
 		"held by a pod of lower priority": {
-			cluster: append(wanting(func(p *corev1.Pod) { p.Spec.Priority = ptr.To(int32(100)) }), pool("whole", devices(8)...),
-				holding("low", "whole", names(8)...), servingPod("low", "low", 1)),
+			cluster: append(wanting(func(p *corev1.Pod) { p.Spec.Priority = ptr.To(int32(100)) }), tc.Pool("whole", tc.Devices(8)...),
+				tc.Serving("low", "whole", names(8)...), servingPod("low", "low", 1)),
 			summary: "Node whole has 0 of 8 available (8 allocated).",
 			remedy:  "Nobody: wait until claim serving/low (used by pod serving/low, priority 1) is released; devices are not preempted, whatever the priority",
 		},
 		"full of pods": {
-			cluster: append(wanting(nothing), pool("whole", devices(8)...), podOn("whole", "web", "1", 0, ""),
-				changeNode("whole", func(n *corev1.Node) { n.Status.Allocatable[corev1.ResourcePods] = resource.MustParse("1") })),
+			cluster: append(wanting(nothing), tc.Pool("whole", tc.Devices(8)...), podOn("whole", "web", "1", 0, ""),
+				tc.ChangeNode("whole", func(n *corev1.Node) { n.Status.Allocatable[corev1.ResourcePods] = resource.MustParse("1") })),
 			summary: "Node whole has 8 available, but is not suitable: no room for another pod (1 pods on the node, allocatable 1).",
 			remedy:  "Admin: delete pod serving/web", command: "kubectl delete pod web -n serving",
 		},
 		"3 CPUs short": {
 			cluster: append(wanting(func(p *corev1.Pod) {
 				p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("7")}
-			}), pool("whole", devices(8)...), podOn("whole", "web-1", "4", 0, "web")),
+			}), tc.Pool("whole", tc.Devices(8)...), podOn("whole", "web-1", "4", 0, "web")),
 			summary: "Node whole has 8 available, but is not suitable: not enough cpu: 7 required, 4 available of 8.",
 			remedy:  "User: request cpu 4 instead of 7 in container main",
 		},
 		"more CPU than any node has": {
 			cluster: append(wanting(func(p *corev1.Pod) {
 				p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("9")}
-			}), pool("whole", devices(8)...)),
+			}), tc.Pool("whole", tc.Devices(8)...)),
 			summary: "not enough cpu: 9 required, 8 available of 8 (no node is that large; the largest has 8).",
 			remedy:  "User: request cpu 8 instead of 9 in container main",
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			snap := snapshotOf(t, test.cluster...)
-			e, err := Explain(t.Context(), snap, Options{Kind: api.KindPod, Namespace: namespace, Name: "train-0"})
+			snap := tc.Cluster(test.cluster...)
+			e, err := Explain(t.Context(), snap, Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "train-0"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -142,44 +142,44 @@ func ruleForPool(name, poolName string) *resourceapi.DeviceTaintRule {
 // TestHeadline asserts what the first sentence is about where the nearest node
 // alone does not tell it.
 func TestHeadline(t *testing.T) {
-	roots := func() []resourceapi.Device {
-		list := devices(8)
+	roots := func() []tc.DeviceWrapper {
+		list := tc.Devices(8)
 		for i := range list {
-			tc.WithAttribute("root", fmt.Sprintf("r%d", i/4))(&list[i])
+			list[i] = list[i].With(fmt.Sprintf("root=r%d", i/4))
 		}
 		return list
 	}
 	tests := map[string]struct {
-		cluster []part
+		cluster []any
 		summary string
 	}{
 		"a condition that stays when claims are released": {
-			cluster: []part{
-				nodes("n1", "n2"), pool("n1", roots()...), pool("n2", roots()...), holding("a", "n1", "gpu-0"), holding("b", "n2", "gpu-0"),
-				constrained(waiting, same("gpu.example.com/root"), exact("gpu", 8)),
+			cluster: []any{
+				tc.Nodes("n1", "n2"), tc.Pool("n1", roots()...), tc.Pool("n2", roots()...), tc.Serving("a", "n1", "gpu-0"), tc.Serving("b", "n2", "gpu-0"),
+				tc.Claim(waiting, tc.GPUs("gpu", 8)).Matching("gpu.example.com/root"),
 			},
 			summary: "Request gpu needs 8 devices with the same gpu.example.com/root. Node n1 has 8 available, at most 4 with the same gpu.example.com/root, even after all other claims are released.",
 		},
 		"no device of the class, and a tainted node": {
-			cluster: []part{
-				nodes("n1", "n2"), slice("n1", func(s *resourceapi.ResourceSlice) { s.Spec.Driver = "nic.example.com" }, device("eth")),
-				changeNode("n2", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: "x", Effect: corev1.TaintEffectNoSchedule}} }),
-				claim(waiting, exact("gpu", 1)), pod("p", waiting),
+			cluster: []any{
+				tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Device("eth")).Change(func(s *resourceapi.ResourceSlice) { s.Spec.Driver = "nic.example.com" }),
+				tc.ChangeNode("n2", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: "x", Effect: corev1.TaintEffectNoSchedule}} }),
+				tc.Claim(waiting, tc.GPUs("gpu", 1)), tc.Pod("p", tc.Using(waiting)),
 			},
 			summary: "No node has devices of class gpu, which request gpu needs",
 		},
 		"requests on different nodes": {
-			cluster: []part{
-				nodes("a1", "b1"), class("nic", `device.driver == "nic.example.com"`),
-				slice("a1", func(s *resourceapi.ResourceSlice) { s.Spec.Driver = "nic.example.com" }, device("eth")), pool("b1", devices(1)...),
-				claim(waiting, exact("gpu", 1), exact("nic", 1, ofClass("nic"))),
+			cluster: []any{
+				tc.Nodes("a1", "b1"), tc.ClassWhere("nic", `device.driver == "nic.example.com"`),
+				tc.Pool("a1", tc.Device("eth")).Change(func(s *resourceapi.ResourceSlice) { s.Spec.Driver = "nic.example.com" }), tc.Pool("b1", tc.Devices(1)...),
+				tc.Claim(waiting, tc.GPUs("gpu", 1), tc.GPUs("nic", 1).OfClass("nic")),
 			},
 			summary: "No node has the devices of all requests: gpu is available only on b1, nic is available only on a1.",
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			e, err := Explain(t.Context(), snapshotOf(t, test.cluster...), Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting})
+			e, err := Explain(t.Context(), tc.Cluster(test.cluster...), Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -193,11 +193,11 @@ func TestHeadline(t *testing.T) {
 // TestNominated asserts that a pod for which others are being preempted is told
 // so, and gets no advice.
 func TestNominated(t *testing.T) {
-	e, err := Explain(t.Context(), snapshotOf(t, nodes("n1"), pool("n1", devices(1)...), claim(waiting, exact("gpu", 1)), podOn("n1", "low", "6", -1, ""),
-		changedPod("p", func(p *corev1.Pod) {
+	e, err := Explain(t.Context(), tc.Cluster(tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Claim(waiting, tc.GPUs("gpu", 1)), podOn("n1", "low", "6", -1, ""),
+		tc.Pod("p", tc.Using(waiting), func(p *corev1.Pod) {
 			p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4")}
 			p.Status.NominatedNodeName = "n1"
-		}, waiting)), Options{Kind: api.KindPod, Namespace: namespace, Name: "p"})
+		})), Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "p"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,11 +209,11 @@ func TestNominated(t *testing.T) {
 // TestSameCause asserts that nodes that differ only in how many devices they
 // have are one group, and that it has them apart, too.
 func TestSameCause(t *testing.T) {
-	parts := []part{nodes("n1", "n2", "n3"), claim(waiting, exact("gpu", 4))}
+	parts := []any{tc.Nodes("n1", "n2", "n3"), tc.Claim(waiting, tc.GPUs("gpu", 4))}
 	for i, node := range []string{"n1", "n2", "n3"} {
-		parts = append(parts, pool(node, devices(4)...), holding("on-"+node, node, names(i+1)...))
+		parts = append(parts, tc.Pool(node, tc.Devices(4)...), tc.Serving("on-"+node, node, names(i+1)...))
 	}
-	e, err := Explain(t.Context(), snapshotOf(t, parts...), Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting})
+	e, err := Explain(t.Context(), tc.Cluster(parts...), Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -24,10 +25,10 @@ func TestObstacles(t *testing.T) {
 	inGroup := func(p *corev1.Pod) {
 		p.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: ptr.To("workers")}
 	}
-	gang := func(minCount int32) part {
+	gang := func(minCount int32) any {
 		return func(s *snapshot.Snapshot) {
 			s.PodGroups = append(s.PodGroups, &schedulingapi.PodGroup{
-				ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "workers"},
+				ObjectMeta: metav1.ObjectMeta{Namespace: tc.Namespace, Name: "workers"},
 				Spec:       schedulingapi.PodGroupSpec{SchedulingPolicy: schedulingapi.PodGroupSchedulingPolicy{Gang: &schedulingapi.GangSchedulingPolicy{MinCount: minCount}}},
 			})
 		}
@@ -35,9 +36,9 @@ func TestObstacles(t *testing.T) {
 	withVolume := func(p *corev1.Pod) {
 		p.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}}}
 	}
-	volumeClaim := func(change func(*corev1.PersistentVolumeClaim)) part {
+	volumeClaim := func(change func(*corev1.PersistentVolumeClaim)) any {
 		return func(s *snapshot.Snapshot) {
-			c := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "data", UID: "of-data"}}
+			c := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: tc.Namespace, Name: "data", UID: "of-data"}}
 			change(c)
 			s.VolumeClaims = append(s.VolumeClaims, c)
 		}
@@ -48,44 +49,44 @@ func TestObstacles(t *testing.T) {
 			return corev1.ResourceList{gpus: resource.MustParse(quantity)}
 		}
 		s.Quotas = append(s.Quotas, &corev1.ResourceQuota{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "gpus"}, Status: corev1.ResourceQuotaStatus{Hard: list("8"), Used: list("8")},
+			ObjectMeta: metav1.ObjectMeta{Namespace: tc.Namespace, Name: "gpus"}, Status: corev1.ResourceQuotaStatus{Hard: list("8"), Used: list("8")},
 		})
 	}
-	devicesAnd := func(parts ...part) []part {
-		return append([]part{nodes("n1"), pool("n1", devices(2)...), claim("c", exact("gpu", 1))}, parts...)
+	devicesAnd := func(parts ...any) []any {
+		return append([]any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(2)...), tc.Claim("c", tc.GPUs("gpu", 1))}, parts...)
 	}
 	refused := corev1.PodCondition{
 		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "0/1 nodes are available",
 		LastTransitionTime: metav1.NewTime(time.Date(2026, 7, 1, 11, 0, 0, 0, time.UTC)),
 	}
 	tests := map[string]struct {
-		cluster []part
+		cluster []any
 		verdict api.Verdict
 		code    api.Code
 		stage   api.Stage
 		summary string
 		assumed string
 	}{
-		"no group":                 {devicesAnd(changedPod("p", inGroup, "c")), api.Blocked, api.PodGroupMissing, api.StageQueueing, "PodGroup workers does not exist", ""},
-		"hidden groups":            {devicesAnd(changedPod("p", inGroup, "c"), gap(snapshot.ResourcePodGroups, "may not list")), api.Fits, "", api.StageAllocation, "not evaluated: PodGroup workers (may not list)", "PodGroup workers (may not list)"},
-		"small gang":               {devicesAnd(changedPod("p", inGroup, "c"), gang(2)), api.Blocked, api.GangIncomplete, api.StageQueueing, "PodGroup workers has 1 pod, minCount is 2", ""},
-		"gang too large":           {devicesAnd(claim("d", exact("gpu", 2)), changedPod("p", inGroup, "c"), changedPod("q", inGroup, "d"), gang(2)), api.Blocked, api.GangIncomplete, api.StageAllocation, "1 of 2 pods of PodGroup workers fit, minCount is 2", ""},
-		"gang":                     {devicesAnd(claim("d", exact("gpu", 1)), changedPod("p", inGroup, "c"), changedPod("q", inGroup, "d"), gang(2)), api.Fits, "", api.StageAllocation, "The allocator picks n1.", ""},
-		"no volume":                {devicesAnd(changedPod("p", withVolume, "c")), api.Blocked, api.VolumeNotReady, api.StageNodeFit, "PersistentVolumeClaim data does not exist", ""},
-		"unread volumes":           {devicesAnd(changedPod("p", withVolume, "c"), func(s *snapshot.Snapshot) { s.Listed = nil }), api.Fits, "", api.StageAllocation, "not evaluated: volumes (the snapshot does not have them)", "volumes (the snapshot does not have them)"},
-		"deleted volume":           {devicesAnd(changedPod("p", withVolume, "c"), volumeClaim(func(c *corev1.PersistentVolumeClaim) { c.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} })), api.Blocked, api.VolumeNotReady, api.StageNodeFit, "is being deleted", ""},
-		"unbound volume":           {devicesAnd(changedPod("p", withVolume, "c"), volumeClaim(func(*corev1.PersistentVolumeClaim) {})), api.Blocked, api.VolumeNotReady, api.StageNodeFit, "PersistentVolumeClaim data is not bound and has no StorageClass", ""},
-		"quota of existing claims": {devicesAnd(changedPod("p", func(*corev1.Pod) {}, "c"), quota, func(s *snapshot.Snapshot) { s.Claims[0].UID = "of-c" }), api.Fits, "", api.StageAllocation, "The allocator picks n1.", ""},
+		"no group":                 {devicesAnd(tc.Pod("p", tc.Using("c"), inGroup)), api.Blocked, api.PodGroupMissing, api.StageQueueing, "PodGroup workers does not exist", ""},
+		"hidden groups":            {devicesAnd(tc.Pod("p", tc.Using("c"), inGroup), tc.Gap(snapshot.ResourcePodGroups, "may not list")), api.Fits, "", api.StageAllocation, "not evaluated: PodGroup workers (may not list)", "PodGroup workers (may not list)"},
+		"small gang":               {devicesAnd(tc.Pod("p", tc.Using("c"), inGroup), gang(2)), api.Blocked, api.GangIncomplete, api.StageQueueing, "PodGroup workers has 1 pod, minCount is 2", ""},
+		"gang too large":           {devicesAnd(tc.Claim("d", tc.GPUs("gpu", 2)), tc.Pod("p", tc.Using("c"), inGroup), tc.Pod("q", tc.Using("d"), inGroup), gang(2)), api.Blocked, api.GangIncomplete, api.StageAllocation, "1 of 2 pods of PodGroup workers fit, minCount is 2", ""},
+		"gang":                     {devicesAnd(tc.Claim("d", tc.GPUs("gpu", 1)), tc.Pod("p", tc.Using("c"), inGroup), tc.Pod("q", tc.Using("d"), inGroup), gang(2)), api.Fits, "", api.StageAllocation, "The allocator picks n1.", ""},
+		"no volume":                {devicesAnd(tc.Pod("p", tc.Using("c"), withVolume)), api.Blocked, api.VolumeNotReady, api.StageNodeFit, "PersistentVolumeClaim data does not exist", ""},
+		"unread volumes":           {devicesAnd(tc.Pod("p", tc.Using("c"), withVolume), func(s *snapshot.Snapshot) { s.Listed = nil }), api.Fits, "", api.StageAllocation, "not evaluated: volumes (the snapshot does not have them)", "volumes (the snapshot does not have them)"},
+		"deleted volume":           {devicesAnd(tc.Pod("p", tc.Using("c"), withVolume), volumeClaim(func(c *corev1.PersistentVolumeClaim) { c.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} })), api.Blocked, api.VolumeNotReady, api.StageNodeFit, "is being deleted", ""},
+		"unbound volume":           {devicesAnd(tc.Pod("p", tc.Using("c"), withVolume), volumeClaim(func(*corev1.PersistentVolumeClaim) {})), api.Blocked, api.VolumeNotReady, api.StageNodeFit, "PersistentVolumeClaim data is not bound and has no StorageClass", ""},
+		"quota of existing claims": {devicesAnd(tc.Pod("p", tc.Using("c"), func(*corev1.Pod) {}), quota, func(s *snapshot.Snapshot) { s.Claims[0].UID = "of-c" }), api.Fits, "", api.StageAllocation, "The allocator picks n1.", ""},
 		"quota of a new claim":     {devicesAnd(quota, func(s *snapshot.Snapshot) { s.Claims[0].UID, s.Claims[0].CreationTimestamp = "", metav1.Time{} }), api.Blocked, api.QuotaExceeded, api.StageClaimGeneration, "ResourceQuota gpus allows 8 of " + gpus + ": 8 used, 1 more needed", ""},
-		"another scheduler":        {devicesAnd(changedPod("p", func(p *corev1.Pod) { p.Spec.SchedulerName = "volcano" }, "c")), api.Fits, "", "", "not evaluated: the rules of scheduler volcano", ""},
-		"the scheduler said no":    {devicesAnd(changedPod("p", func(p *corev1.Pod) { p.Status.Conditions = []corev1.PodCondition{refused} }, "c")), api.Fits, "", api.StageAllocation, "the scheduler last said otherwise (2026-07-01T11:00:00Z)", ""},
+		"another scheduler":        {devicesAnd(tc.Pod("p", tc.Using("c"), func(p *corev1.Pod) { p.Spec.SchedulerName = "volcano" })), api.Fits, "", "", "not evaluated: the rules of scheduler volcano", ""},
+		"the scheduler said no":    {devicesAnd(tc.Pod("p", tc.Using("c"), func(p *corev1.Pod) { p.Status.Conditions = []corev1.PodCondition{refused} })), api.Fits, "", api.StageAllocation, "the scheduler last said otherwise (2026-07-01T11:00:00Z)", ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			target := Options{Kind: api.KindPod, Namespace: namespace, Name: "p"}
-			snap := snapshotOf(t, test.cluster...)
-			if snap.Pod(namespace, "p") == nil {
-				target = Options{Kind: api.KindClaim, Namespace: namespace, Name: "c"}
+			target := Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "p"}
+			snap := tc.Cluster(test.cluster...)
+			if snap.Pod(tc.Namespace, "p") == nil {
+				target = Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: "c"}
 			}
 			e, err := Explain(t.Context(), snap, target)
 			if err != nil {
@@ -103,9 +104,9 @@ func TestObstacles(t *testing.T) {
 
 // TestClaimBeingDeleted never fits.
 func TestClaimBeingDeleted(t *testing.T) {
-	snap := snapshotOf(t, nodes("n1"), pool("n1", devices(2)...), claim("c", exact("gpu", 1)))
+	snap := tc.Cluster(tc.Nodes("n1"), tc.Pool("n1", tc.Devices(2)...), tc.Claim("c", tc.GPUs("gpu", 1)))
 	snap.Claims[0].DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
-	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: namespace, Name: "c"})
+	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: "c"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,52 +25,52 @@ func TestOneDevice(t *testing.T) {
 	inPool := func(name string) func(*resourceapi.ResourceSlice) {
 		return func(s *resourceapi.ResourceSlice) { s.Spec.Pool.Name = name }
 	}
-	large := where(`device.capacity["gpu.example.com"].memory.compareTo(quantity("80Gi")) >= 0 && device.attributes["gpu.example.com"].model == "B"`)
+	large := `device.capacity["gpu.example.com"].memory.compareTo(quantity("80Gi")) >= 0 && device.attributes["gpu.example.com"].model == "B"`
 	tests := map[string]struct {
-		cluster []part
+		cluster []any
 		outcome api.DeviceOutcome
 		failed  []string
 		summary string
 	}{
 		"picked": {
-			cluster: []part{pool("n1", device("x"), device("y")), claim(waiting, exact("gpu", 1))},
+			cluster: []any{tc.Pool("n1", tc.Device("x"), tc.Device("y")), tc.Claim(waiting, tc.GPUs("gpu", 1))},
 			outcome: api.Picked, summary: "The allocator picks it for request gpu.",
 		},
 		"others come first": {
-			cluster: []part{pool("n1", device("a"), device("b"), device("x")), claim(waiting, exact("gpu", 2))},
+			cluster: []any{tc.Pool("n1", tc.Device("a"), tc.Device("b"), tc.Device("x")), tc.Claim(waiting, tc.GPUs("gpu", 2))},
 			outcome: api.Eligible, summary: "the allocator takes a, b: of those that fit it takes the first",
 		},
 		"picked for the other request": {
-			cluster: []part{pool("n1", device("x"), device("y")), claim(waiting, exact("one", 1), exact("two", 1))},
+			cluster: []any{tc.Pool("n1", tc.Device("x"), tc.Device("y")), tc.Claim(waiting, tc.GPUs("one", 1), tc.GPUs("two", 1))},
 			outcome: api.Picked, summary: "The allocator picks it for request one.",
 		},
 		"one that comes later is taken": {
-			cluster: []part{
-				pool("n1", device("x", tc.WithAttribute("root", "1")), device("y", tc.WithAttribute("root", "2")), device("z", tc.WithAttribute("root", "2"))),
-				constrained(waiting, same("gpu.example.com/root"), exact("gpu", 2)),
+			cluster: []any{
+				tc.Pool("n1", tc.Device("x", "root=1"), tc.Device("y", "root=2"), tc.Device("z", "root=2")),
+				tc.Claim(waiting, tc.GPUs("gpu", 2)).Matching("gpu.example.com/root"),
 			},
 			outcome: api.Eligible, summary: "Request gpu: passes every check alone, but the allocator takes y, z.",
 		},
 		"another node is picked": {
-			cluster: []part{pool("n1", device("x")), pool("n2", devices(2)...), claim(waiting, exact("gpu", 2))},
+			cluster: []any{tc.Pool("n1", tc.Device("x")), tc.Pool("n2", tc.Devices(2)...), tc.Claim(waiting, tc.GPUs("gpu", 2))},
 			outcome: api.Eligible, summary: "Request gpu: passes every check alone, but on n1: 1 of 2 available.",
 		},
 		"another node is as good": {
-			cluster: []part{pool("n1", device("a")), pool("n2", device("x")), claim(waiting, exact("gpu", 1))},
+			cluster: []any{tc.Pool("n1", tc.Device("a")), tc.Pool("n2", tc.Device("x")), tc.Claim(waiting, tc.GPUs("gpu", 1))},
 			outcome: api.Eligible, summary: "Request gpu: passes every check alone, but the allocator picks n1.",
 		},
 		"pools with binding conditions come last": {
-			cluster: []part{
-				slice("n1", inPool("a"), device("x", func(d *resourceapi.Device) { d.BindingConditions = []string{"ready"} })),
-				slice("n1", inPool("b"), device("y")), claim(waiting, exact("gpu", 1)),
+			cluster: []any{
+				tc.Pool("n1", tc.Device("x").Change(func(d *resourceapi.Device) { d.BindingConditions = []string{"ready"} })).Change(inPool("a")),
+				tc.Pool("n1", tc.Device("y")).Change(inPool("b")), tc.Claim(waiting, tc.GPUs("gpu", 1)),
 			},
 			outcome: api.Eligible, summary: "takes y: of those that fit it takes the first, in the order of pools, slices and devices; pools with binding conditions, like this one, come last.",
 		},
 		"claims cannot be seen": {
-			cluster: []part{
-				gap(snapshot.ResourceClaims, "you may not list claims"),
-				slice("n1", twoSlices, device("x", tc.Shareable, withMemory("80Gi"), withCounter("board", "slices", "3"))), counters("n1", "board", "slices", "4"),
-				claim(waiting, exact("gpu", 1)),
+			cluster: []any{
+				tc.Gap(snapshot.ResourceClaims, "you may not list claims"),
+				tc.Pool("n1", tc.Device("x", "memory:=80Gi").Shareable().Consuming("board", "slices=3")).Of(2), tc.Pool("n1").Of(2).WithCounters("board", "slices=4"),
+				tc.Claim(waiting, tc.GPUs("gpu", 1)),
 			},
 			outcome: api.Picked, summary: "As far as can be seen the allocator picks it for request gpu.",
 			failed: []string{
@@ -79,29 +79,29 @@ func TestOneDevice(t *testing.T) {
 			},
 		},
 		"claims cannot be seen, another device is picked": {
-			cluster: []part{gap(snapshot.ResourceClaims, "you may not list claims"), pool("n1", device("a"), device("x")), claim(waiting, exact("gpu", 1))},
+			cluster: []any{tc.Gap(snapshot.ResourceClaims, "you may not list claims"), tc.Pool("n1", tc.Device("a"), tc.Device("x")), tc.Claim(waiting, tc.GPUs("gpu", 1))},
 			outcome: api.Eligible, summary: "passes alone every check that can be made, but as far as can be seen the allocator takes a: of those",
 			failed: []string{" not allocated: not known: you may not list claims"},
 		},
 		"claims cannot be seen, but one has it": {
-			cluster: []part{gap(snapshot.ResourceClaims, "you may not list claims"), pool("n1", device("x")), holding("serve", "n1", "x"), claim(waiting, exact("gpu", 1))},
+			cluster: []any{tc.Gap(snapshot.ResourceClaims, "you may not list claims"), tc.Pool("n1", tc.Device("x")), tc.Serving("serve", "n1", "x"), tc.Claim(waiting, tc.GPUs("gpu", 1))},
 			outcome: api.Rejected, failed: []string{"DeviceAllocated allocated: to claim serving/serve"},
 		},
 		"admin access needs no free device": {
-			cluster: []part{gap(snapshot.ResourceClaims, "you may not list claims"), gate("DRAAdminAccess", true), pool("n1", device("x")), claim(waiting, exact("gpu", 1, admin))},
+			cluster: []any{tc.Gap(snapshot.ResourceClaims, "you may not list claims"), tc.Gate("DRAAdminAccess", true), tc.Pool("n1", tc.Device("x")), tc.Claim(waiting, tc.GPUs("gpu", 1).WithAdminAccess())},
 			outcome: api.Picked,
 		},
 		"no partner": {
-			cluster: []part{
-				pool("n1", device("x", tc.WithAttribute("root", "1")), device("y", tc.WithAttribute("root", "2"))),
-				constrained(waiting, same("gpu.example.com/root"), exact("gpu", 2)),
+			cluster: []any{
+				tc.Pool("n1", tc.Device("x", "root=1"), tc.Device("y", "root=2")),
+				tc.Claim(waiting, tc.GPUs("gpu", 2)).Matching("gpu.example.com/root"),
 			},
 			outcome: api.Eligible, summary: "passes every check alone, but on n1: 2 available, at most 1 with the same gpu.example.com/root",
 		},
 		"everything that is wrong": {
-			cluster: []part{
-				pool("n1", device("x", withMemory("40Gi"), withModel("A"), withTaint("xid", resourceapi.DeviceTaintEffectNoExecute), withTaint("ecc", resourceapi.DeviceTaintEffectNoSchedule))),
-				holding("serve", "n1", "x"), constrained(waiting, same("gpu.example.com/root"), exact("gpu", 1, large, tolerating("ecc"))),
+			cluster: []any{
+				tc.Pool("n1", tc.Device("x", "memory:=40Gi", "model=A").Tainted("xid", resourceapi.DeviceTaintEffectNoExecute).Tainted("ecc", resourceapi.DeviceTaintEffectNoSchedule)),
+				tc.Serving("serve", "n1", "x"), tc.Claim(waiting, tc.GPUs("gpu", 1, large).Tolerating("ecc")).Matching("gpu.example.com/root"),
 			},
 			outcome: api.Rejected,
 			failed: []string{
@@ -113,9 +113,9 @@ func TestOneDevice(t *testing.T) {
 			summary: "it would also fail: allocated, tainted and attribute missing.",
 		},
 		"other class": {
-			cluster: []part{
-				slice("n1", func(s *resourceapi.ResourceSlice) { s.Spec.Driver = "nic.example.com" }, device("x")),
-				claim(waiting, exact("gpu", 1, where(`device.attributes["gpu.example.com"].model == "B"`))),
+			cluster: []any{
+				tc.Pool("n1", tc.Device("x")).Change(func(s *resourceapi.ResourceSlice) { s.Spec.Driver = "nic.example.com" }),
+				tc.Claim(waiting, tc.GPUs("gpu", 1, `device.attributes["gpu.example.com"].model == "B"`)),
 			},
 			outcome: api.Rejected,
 			failed: []string{
@@ -124,10 +124,10 @@ func TestOneDevice(t *testing.T) {
 			},
 		},
 		"the class fails": {
-			cluster: []part{
-				pool("n1", device("x")), claim(waiting, exact("gpu", 1, where("true"))),
+			cluster: []any{
+				tc.Pool("n1", tc.Device("x")), tc.Claim(waiting, tc.GPUs("gpu", 1, "true")),
 				func(s *snapshot.Snapshot) {
-					s.Classes[0].Spec.Selectors = celSelectors(`device.attributes["gpu.example.com"].type == "gpu"`)
+					s.Classes[0].Spec.Selectors = tc.CELSelectors(`device.attributes["gpu.example.com"].type == "gpu"`)
 				},
 			},
 			outcome: api.Rejected,
@@ -136,8 +136,8 @@ func TestOneDevice(t *testing.T) {
 			},
 		},
 		"the selector would fail if it were free": {
-			cluster: []part{
-				pool("n1", device("x")), holding("serve", "n1", "x"), claim(waiting, exact("gpu", 1, where(`device.attributes["gpu.example.com"].model == "B"`))),
+			cluster: []any{
+				tc.Pool("n1", tc.Device("x")), tc.Serving("serve", "n1", "x"), tc.Claim(waiting, tc.GPUs("gpu", 1, `device.attributes["gpu.example.com"].model == "B"`)),
 			},
 			outcome: api.Rejected,
 			failed: []string{
@@ -146,25 +146,25 @@ func TestOneDevice(t *testing.T) {
 			},
 		},
 		"share too large": {
-			cluster: []part{
-				pool("n1", device("x", withMemory("80Gi"), tc.Shareable)), sharing("serve", "n1", "x", "memory", "60Gi"),
-				claim(waiting, exact("gpu", 1, wanting("memory", "40Gi"))),
+			cluster: []any{
+				tc.Pool("n1", tc.Device("x", "memory:=80Gi").Shareable()), tc.Sharing("serve", "n1", "x", "memory", "60Gi"),
+				tc.Claim(waiting, tc.GPUs("gpu", 1).WithCapacity("memory", "40Gi")),
 			},
 			outcome: api.Rejected,
 			failed:  []string{"CapacityInsufficient capacity: 20Gi of 80Gi memory available, 40Gi required"},
 		},
 		"counters": {
-			cluster: []part{
-				slice("n1", twoSlices, device("x", withCounter("board", "slices", "3")), device("y", withCounter("board", "slices", "2"))),
-				counters("n1", "board", "slices", "4"), holding("serve", "n1", "y"), claim(waiting, exact("gpu", 1)),
+			cluster: []any{
+				tc.Pool("n1", tc.Device("x").Consuming("board", "slices=3"), tc.Device("y").Consuming("board", "slices=2")).Of(2),
+				tc.Pool("n1").Of(2).WithCounters("board", "slices=4"), tc.Serving("serve", "n1", "y"), tc.Claim(waiting, tc.GPUs("gpu", 1)),
 			},
 			outcome: api.Rejected,
 			failed:  []string{"CountersExhausted counters: 2 of 4 available in counter slices, used by y, 3 required"},
 		},
 		"counters that it has taken itself": {
-			cluster: []part{
-				slice("n1", twoSlices, device("x", withCounter("board", "slices", "3"))),
-				counters("n1", "board", "slices", "4"), holding("serve", "n1", "x"), claim(waiting, exact("gpu", 1)),
+			cluster: []any{
+				tc.Pool("n1", tc.Device("x").Consuming("board", "slices=3")).Of(2),
+				tc.Pool("n1").Of(2).WithCounters("board", "slices=4"), tc.Serving("serve", "n1", "x"), tc.Claim(waiting, tc.GPUs("gpu", 1)),
 			},
 			outcome: api.Rejected,
 			failed: []string{
@@ -173,11 +173,11 @@ func TestOneDevice(t *testing.T) {
 			},
 		},
 		"device for another node": {
-			cluster: []part{
-				slice("n1", func(s *resourceapi.ResourceSlice) {
+			cluster: []any{
+				tc.Pool("n1", tc.Device("x").Change(func(d *resourceapi.Device) { d.NodeName = new("n9") }), tc.Device("y").Change(func(d *resourceapi.Device) { d.NodeName = new("n1") })).Change(func(s *resourceapi.ResourceSlice) {
 					s.Spec.NodeName, s.Spec.PerDeviceNodeSelection = nil, new(true)
-				}, device("x", func(d *resourceapi.Device) { d.NodeName = new("n9") }), device("y", func(d *resourceapi.Device) { d.NodeName = new("n1") })),
-				claim(waiting, exact("gpu", 2)),
+				}),
+				tc.Claim(waiting, tc.GPUs("gpu", 2)),
 			},
 			outcome: api.Rejected,
 			failed: []string{
@@ -187,7 +187,7 @@ func TestOneDevice(t *testing.T) {
 			summary: "Request gpu: not reachable (the node does not exist).",
 		},
 		"incomplete pool": {
-			cluster: []part{slice("n1", twoSlices, device("x", withTaint("xid", resourceapi.DeviceTaintEffectNoExecute))), claim(waiting, exact("gpu", 1))},
+			cluster: []any{tc.Pool("n1", tc.Device("x").Tainted("xid", resourceapi.DeviceTaintEffectNoExecute)).Of(2), tc.Claim(waiting, tc.GPUs("gpu", 1))},
 			outcome: api.Rejected,
 			failed: []string{
 				"PoolIncomplete pool incomplete: 1 of 2 slices of pool n1 published",
@@ -195,61 +195,61 @@ func TestOneDevice(t *testing.T) {
 			},
 		},
 		"obsolete slice": {
-			cluster: []part{
-				pool("n1", device("x")), slice("n1", func(s *resourceapi.ResourceSlice) { s.Spec.Pool.Generation = 2 }, device("y")),
-				claim(waiting, exact("gpu", 1)),
+			cluster: []any{
+				tc.Pool("n1", tc.Device("x")), tc.Pool("n1", tc.Device("y")).Change(func(s *resourceapi.ResourceSlice) { s.Spec.Pool.Generation = 2 }),
+				tc.Claim(waiting, tc.GPUs("gpu", 1)),
 			},
 			outcome: api.Rejected,
 			failed:  []string{"PoolObsolete obsolete: older than generation 2 of pool n1"},
 		},
 		"node of the device is cordoned": {
-			cluster: []part{
-				pool("n1", device("x")), claim(waiting, exact("gpu", 1)), pod("train-0", waiting),
-				changeNode("n1", func(n *corev1.Node) { n.Spec.Unschedulable = true }),
+			cluster: []any{
+				tc.Pool("n1", tc.Device("x")), tc.Claim(waiting, tc.GPUs("gpu", 1)), tc.Pod("train-0", tc.Using(waiting)),
+				tc.ChangeNode("n1", func(n *corev1.Node) { n.Spec.Unschedulable = true }),
 			},
 			outcome: api.Rejected, failed: []string{"NodeUnsuitable node not suitable: cordoned"},
 		},
 		"an earlier alternative is taken": {
-			cluster: []part{
-				pool("n1", device("a", withModel("A")), device("x", withModel("B"))),
-				claim(waiting, firstOf("gpu", alternative("big", 1, `device.attributes["gpu.example.com"].model == "A"`), alternative("small", 1, `device.attributes["gpu.example.com"].model == "B"`))),
+			cluster: []any{
+				tc.Pool("n1", tc.Device("a", "model=A"), tc.Device("x", "model=B")),
+				tc.Claim(waiting, tc.FirstAvailable("gpu", tc.GPUs("big", 1, `device.attributes["gpu.example.com"].model == "A"`), tc.GPUs("small", 1, `device.attributes["gpu.example.com"].model == "B"`))),
 			},
 			outcome: api.Eligible, summary: "but the allocator takes gpu/big instead, which comes first",
 		},
 		"an earlier alternative wants too many": {
-			cluster: []part{
-				pool("n1", device("x", withModel("A")), device("b", withModel("B"))),
-				claim(waiting, firstOf("gpu", alternative("three", 3), alternative("one", 1, `device.attributes["gpu.example.com"].model == "B"`))),
+			cluster: []any{
+				tc.Pool("n1", tc.Device("x", "model=A"), tc.Device("b", "model=B")),
+				tc.Claim(waiting, tc.FirstAvailable("gpu", tc.GPUs("three", 3), tc.GPUs("one", 1, `device.attributes["gpu.example.com"].model == "B"`))),
 			},
 			outcome: api.Eligible, summary: "but the allocator takes gpu/one instead: request gpu/three: 2 of 3 available.",
 		},
 		"an earlier alternative leaves too little for others": {
-			cluster: []part{
-				pool("n1", device("w", withModel("A")), device("x", withModel("A")), device("b", withModel("B"))),
-				claim(waiting, firstOf("gpu", alternative("two", 2, `device.attributes["gpu.example.com"].model == "A"`), alternative("one", 1, `device.attributes["gpu.example.com"].model == "B"`)), exact("other", 1, where(`device.attributes["gpu.example.com"].model == "A" && device.attributes["gpu.example.com"].model != "C"`))),
+			cluster: []any{
+				tc.Pool("n1", tc.Device("w", "model=A"), tc.Device("x", "model=A"), tc.Device("b", "model=B")),
+				tc.Claim(waiting, tc.FirstAvailable("gpu", tc.GPUs("two", 2, `device.attributes["gpu.example.com"].model == "A"`), tc.GPUs("one", 1, `device.attributes["gpu.example.com"].model == "B"`)), tc.GPUs("other", 1, `device.attributes["gpu.example.com"].model == "A" && device.attributes["gpu.example.com"].model != "C"`)),
 			},
 			outcome: api.Eligible, summary: "beside the devices of the other requests it finds none for this alternative",
 		},
 		"an earlier alternative has no partner": {
-			cluster: []part{
-				pool("n1", device("x", tc.WithAttribute("root", "1")), device("y", tc.WithAttribute("root", "2"))),
-				constrained(waiting, same("gpu.example.com/root"), firstOf("gpu", alternative("two", 2), alternative("one", 1, `device.attributes["gpu.example.com"].root == "2"`))),
+			cluster: []any{
+				tc.Pool("n1", tc.Device("x", "root=1"), tc.Device("y", "root=2")),
+				tc.Claim(waiting, tc.FirstAvailable("gpu", tc.GPUs("two", 2), tc.GPUs("one", 1, `device.attributes["gpu.example.com"].root == "2"`))).Matching("gpu.example.com/root"),
 			},
 			outcome: api.Eligible, summary: "instead: enough devices are available for this alternative, but no set of them that satisfies it",
 		},
 		"allocated to the claim": {
-			cluster: []part{pool("n1", device("x")), holding(waiting, "n1", "x"), func(s *snapshot.Snapshot) { s.Claims[0].Namespace = namespace }},
+			cluster: []any{tc.Pool("n1", tc.Device("x")), tc.Serving(waiting, "n1", "x"), func(s *snapshot.Snapshot) { s.Claims[0].Namespace = tc.Namespace }},
 			summary: "Allocated to claim train.",
 		},
 		"no class": {
-			cluster: []part{pool("n1", device("x")), claim(waiting, exact("gpu", 1, ofClass("gpus")))},
+			cluster: []any{tc.Pool("n1", tc.Device("x")), tc.Claim(waiting, tc.GPUs("gpu", 1).OfClass("gpus"))},
 			summary: "Not evaluated: request gpu: DeviceClass gpus does not exist",
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			snap := snapshotOf(t, append([]part{nodes("n1", "n2")}, test.cluster...)...)
-			e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting, Device: "x"})
+			snap := tc.Cluster(append([]any{tc.Nodes("n1", "n2")}, test.cluster...)...)
+			e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting, Device: "x"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -281,18 +281,17 @@ func TestOneDevice(t *testing.T) {
 // TestDeviceFacts has a device with everything that a device can have.
 func TestDeviceFacts(t *testing.T) {
 	added := metav1.Now()
-	snap := snapshotOf(
-		t, nodes("n1", "n2"),
-		slice("n1", twoSlices, device("x", withMemory("80Gi"), withModel("A"), tc.Shareable, withCounter("board", "slices", "3", "mig"), func(d *resourceapi.Device) {
+	snap := tc.Cluster(tc.Nodes("n1", "n2"),
+		tc.Pool("n1", tc.Device("x", "memory:=80Gi", "model=A").Shareable().Consuming("board", "slices=3").InGroups("mig").Change(func(d *resourceapi.Device) {
 			d.Taints = []resourceapi.DeviceTaint{{Key: "xid", Value: "79", Effect: resourceapi.DeviceTaintEffectNoExecute, TimeAdded: &added}}
 			d.BindingConditions, d.BindingFailureConditions = []string{"ready"}, []string{"broken"}
-		})),
-		counters("n1", "board", "slices", "4"), sharing("serve", "n1", "x", "memory", "60Gi"),
+		})).Of(2),
+		tc.Pool("n1").Of(2).WithCounters("board", "slices=4"), tc.Sharing("serve", "n1", "x", "memory", "60Gi"),
 		func(s *snapshot.Snapshot) {
 			c := s.Claims[0]
 			share := "share-serve"
 			c.Status.ReservedFor = []resourceapi.ResourceClaimConsumerReference{{Resource: "pods", Name: "chat-0"}}
-			c.Status.Devices = []resourceapi.AllocatedDeviceStatus{{Driver: driver, Pool: "n1", Device: "x", ShareID: &share, Conditions: []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Attached"}}}}
+			c.Status.Devices = []resourceapi.AllocatedDeviceStatus{{Driver: tc.Driver, Pool: "n1", Device: "x", ShareID: &share, Conditions: []metav1.Condition{{Type: "Ready", Status: metav1.ConditionTrue, Reason: "Attached"}}}}
 			s.TaintRules = append(s.TaintRules, &resourceapi.DeviceTaintRule{
 				ObjectMeta: metav1.ObjectMeta{Name: "drain"},
 				Spec: resourceapi.DeviceTaintRuleSpec{
@@ -301,19 +300,19 @@ func TestDeviceFacts(t *testing.T) {
 				},
 			})
 		},
-		gate("DRADeviceTaintRules", true),
-		changedPod("chat-0", func(p *corev1.Pod) {
+		tc.Gate("DRADeviceTaintRules", true),
+		tc.Pod("chat-0", tc.Using("serve"), func(p *corev1.Pod) {
 			p.Namespace = "serving"
 			p.Spec.NodeName, p.Status.Phase = "n1", corev1.PodRunning
 			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", AllocatedResourcesStatus: []corev1.ResourceStatus{
 				{Name: "claim:serve/gpu", Resources: []corev1.ResourceHealth{{ResourceID: "vendor.com/gpu=x", Health: corev1.ResourceHealthStatusUnhealthy, Message: new("too hot")}}},
 				{Name: "claim:other", Resources: []corev1.ResourceHealth{{ResourceID: "vendor.com/gpu=y", Health: corev1.ResourceHealthStatusHealthy}}},
 			}}}
-		}, "serve"),
-		claim(waiting, exact("gpu", 1)),
+		}),
+		tc.Claim(waiting, tc.GPUs("gpu", 1)),
 	)
 	before := asJSON(snap)
-	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting, Device: driver + "/n1/x"})
+	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting, Device: tc.Driver + "/n1/x"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -326,7 +325,7 @@ func TestDeviceFacts(t *testing.T) {
 		got.Taints[i].Since = nil
 	}
 	want := api.DeviceExplanation{
-		Driver: driver, Pool: "n1", Name: "x", Slice: "n1-00", Generation: 1, Nodes: "n1", NodeCount: 1, Shared: true,
+		Driver: tc.Driver, Pool: "n1", Name: "x", Slice: "n1-00", Generation: 1, Nodes: "n1", NodeCount: 1, Shared: true,
 		Attributes: []api.DeviceValue{{Name: "model", Value: `"A"`}},
 		Capacity:   []api.DeviceCapacity{{Name: "memory", Total: "80Gi", Consumed: "60Gi", Available: "20Gi"}},
 		Counters: []api.DeviceCounter{{
@@ -353,27 +352,27 @@ func TestDeviceNames(t *testing.T) {
 	inPool := func(name string) func(*resourceapi.ResourceSlice) {
 		return func(s *resourceapi.ResourceSlice) { s.Spec.Pool.Name = name }
 	}
-	parts := []part{
-		nodes("n1", "n2"), slice("n1", inPool("rack/n1"), device("gpu-0"), device("gpu-1"), device("only")),
-		slice("n2", inPool("rack/n2"), device("gpu-0"), device("gpu-1")), claim(waiting, exact("gpu", 1)),
+	parts := []any{
+		tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Device("gpu-0"), tc.Device("gpu-1"), tc.Device("only")).Change(inPool("rack/n1")),
+		tc.Pool("n2", tc.Device("gpu-0"), tc.Device("gpu-1")).Change(inPool("rack/n2")), tc.Claim(waiting, tc.GPUs("gpu", 1)),
 	}
 	tests := map[string]struct {
 		device, node string
 		want         string
 		hint         string
 	}{
-		"all of it":          {device: driver + "/rack/n1/gpu-0", want: "rack/n1 gpu-0"},
+		"all of it":          {device: tc.Driver + "/rack/n1/gpu-0", want: "rack/n1 gpu-0"},
 		"without the driver": {device: "rack/n2/gpu-1", want: "rack/n2 gpu-1"},
 		"alone":              {device: "only", want: "rack/n1 only"},
 		"by the node":        {device: "gpu-0", node: "n2", want: "rack/n2 gpu-0"},
 		"ambiguous":          {device: "gpu-0", hint: "write one of: gpu.example.com/rack/n1/gpu-0, gpu.example.com/rack/n2/gpu-0"},
 		"near":               {device: "onlyy", hint: "did you mean only?"},
 		"far":                {device: "tpu", hint: "existing devices: gpu-0, gpu-1, only"},
-		"in the pool":        {device: driver + "/rack/n2/elephant", hint: "its pool has: gpu-0, gpu-1"},
+		"in the pool":        {device: tc.Driver + "/rack/n2/elephant", hint: "its pool has: gpu-0, gpu-1"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			e, err := Explain(t.Context(), snapshotOf(t, parts...), Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting, Device: test.device, Node: test.node})
+			e, err := Explain(t.Context(), tc.Cluster(parts...), Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting, Device: test.device, Node: test.node})
 			var target *TargetError
 			switch {
 			case test.want == "" && (!errors.As(err, &target) || !strings.HasPrefix(target.Hint, test.hint)):
@@ -383,7 +382,7 @@ func TestDeviceNames(t *testing.T) {
 			}
 		})
 	}
-	e, err := Explain(t.Context(), snapshotOf(t, parts...), Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting, Device: "only", Node: "n2"})
+	e, err := Explain(t.Context(), tc.Cluster(parts...), Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting, Device: "only", Node: "n2"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -399,16 +398,16 @@ func TestOutOfReach(t *testing.T) {
 	zone := &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
 		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "zone", Operator: corev1.NodeSelectorOpIn, Values: []string{"a"}}},
 	}}}
-	whole := func(change func(*resourceapi.ResourceSlice)) part {
-		return slice("s", func(s *resourceapi.ResourceSlice) { s.Spec.NodeName = nil; change(s) }, device("x"))
+	whole := func(change func(*resourceapi.ResourceSlice)) any {
+		return tc.Pool("s", tc.Device("x")).Change(func(s *resourceapi.ResourceSlice) { s.Spec.NodeName = nil; change(s) })
 	}
-	single := func(change func(*resourceapi.Device)) part {
-		return slice("s", func(s *resourceapi.ResourceSlice) {
+	single := func(change func(*resourceapi.Device)) any {
+		return tc.Pool("s", tc.Device("x").Change(change)).Change(func(s *resourceapi.ResourceSlice) {
 			s.Spec.NodeName, s.Spec.PerDeviceNodeSelection = nil, new(true)
-		}, device("x", change))
+		})
 	}
 	tests := map[string]struct {
-		slice   part
+		slice   any
 		node    string
 		message string
 		want    api.Evidence
@@ -441,8 +440,8 @@ func TestOutOfReach(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			snap := snapshotOf(t, nodes("n1", "n2"), test.slice, claim(waiting, exact("gpu", 1)))
-			e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting, Device: "x", Node: test.node})
+			snap := tc.Cluster(tc.Nodes("n1", "n2"), test.slice, tc.Claim(waiting, tc.GPUs("gpu", 1)))
+			e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting, Device: "x", Node: test.node})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -464,12 +463,12 @@ func TestOutOfReach(t *testing.T) {
 // TestWhereOfMixedDevices: devices of which only some name a node are not said
 // to be there.
 func TestWhereOfMixedDevices(t *testing.T) {
-	snap := snapshotOf(t, nodes("n1"), slice("s", func(s *resourceapi.ResourceSlice) {
-		s.Spec.NodeName, s.Spec.PerDeviceNodeSelection = nil, new(true)
-	}, device("x", func(d *resourceapi.Device) { d.NodeName = new("n9") }), device("y", func(d *resourceapi.Device) {
+	snap := tc.Cluster(tc.Nodes("n1"), tc.Pool("s", tc.Device("x").Change(func(d *resourceapi.Device) { d.NodeName = new("n9") }), tc.Device("y").Change(func(d *resourceapi.Device) {
 		d.NodeSelector = &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{"n8"}}}}}}
-	})), claim(waiting, exact("gpu", 1)))
-	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting})
+	})).Change(func(s *resourceapi.ResourceSlice) {
+		s.Spec.NodeName, s.Spec.PerDeviceNodeSelection = nil, new(true)
+	}), tc.Claim(waiting, tc.GPUs("gpu", 1)))
+	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -235,7 +236,7 @@ func (p *property) canBeHad(r *claimspec.Request, d *cluster.Device) (answer, kn
 	pin := fmt.Sprintf(`device.driver == %q && device.attributes[%q].id == %d`, d.ID.Driver, d.ID.Driver, *d.Attributes["id"].IntValue)
 	exact := &resourceapi.ExactDeviceRequest{
 		DeviceClassName: r.Class, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: 1,
-		Selectors: slices.Concat(celSelectors(pin), r.Selectors), Tolerations: r.Tolerations, Capacity: r.Capacity, DerivedAttributes: r.Derived,
+		Selectors: slices.Concat(tc.CELSelectors(pin), r.Selectors), Tolerations: r.Tolerations, Capacity: r.Capacity, DerivedAttributes: r.Derived,
 	}
 	if r.AdminAccess {
 		exact.AdminAccess = &r.AdminAccess

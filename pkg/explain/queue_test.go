@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
@@ -23,9 +24,9 @@ import (
 )
 
 // queuedPodOf is a pod with a claim from a template, that old.
-func queuedPodOf(name, template string, age time.Duration, changes ...func(*corev1.Pod)) part {
+func queuedPodOf(name, template string, age time.Duration, changes ...func(*corev1.Pod)) any {
 	return func(s *snapshot.Snapshot) {
-		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID("uid-" + name), CreationTimestamp: metav1.NewTime(s.TakenAt.Add(-age))}}
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: tc.Namespace, Name: name, UID: types.UID("uid-" + name), CreationTimestamp: metav1.NewTime(s.TakenAt.Add(-age))}}
 		fromTemplate(template)(pod)
 		for _, change := range changes {
 			change(pod)
@@ -43,7 +44,7 @@ func explainEach(t *testing.T, snap *snapshot.Snapshot, targets ...string) map[s
 	options := make([]Options, 0, len(targets))
 	for _, target := range targets {
 		kind, name, _ := strings.Cut(target, "/")
-		options = append(options, Options{Kind: kind, Namespace: namespace, Name: name})
+		options = append(options, Options{Kind: kind, Namespace: tc.Namespace, Name: name})
 	}
 	answers, err := ExplainEach(t.Context(), alloc, snap, options)
 	if err != nil {
@@ -64,15 +65,15 @@ func TestPodsGetTheLastDeviceInTheOrderOfTheQueue(t *testing.T) {
 		return func(p *corev1.Pod) { p.Spec.Priority = ptr.To(n) }
 	}
 	for name, test := range map[string]struct {
-		pods  []part
+		pods  []any
 		first string
 	}{
-		"the older one":                {[]part{queuedPodOf("a", "one", time.Minute), queuedPodOf("b", "one", time.Hour)}, "b"},
-		"the higher priority":          {[]part{queuedPodOf("a", "one", time.Minute, priority(5)), queuedPodOf("b", "one", time.Hour)}, "a"},
-		"of the same age, by the name": {[]part{queuedPodOf("b", "one", time.Hour), queuedPodOf("a", "one", time.Hour)}, "a"},
+		"the older one":                {[]any{queuedPodOf("a", "one", time.Minute), queuedPodOf("b", "one", time.Hour)}, "b"},
+		"the higher priority":          {[]any{queuedPodOf("a", "one", time.Minute, priority(5)), queuedPodOf("b", "one", time.Hour)}, "a"},
+		"of the same age, by the name": {[]any{queuedPodOf("b", "one", time.Hour), queuedPodOf("a", "one", time.Hour)}, "a"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			snap := snapshotOf(t, append(test.pods, nodes("n1"), pool("n1", devices(1)...), template("one", exact("gpu", 1)))...)
+			snap := tc.Cluster(append(test.pods, tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Template("one", tc.GPUs("gpu", 1)))...)
 			second := map[string]string{"a": "b", "b": "a"}[test.first]
 			found := explainEach(t, snap, "Pod/a", "Pod/b")
 			if e := found["Pod/"+test.first]; e.Verdict != api.Fits || e.Placement == nil || e.Queue != nil {
@@ -101,13 +102,13 @@ func TestPriorityOfPodsFromFiles(t *testing.T) {
 	class := func(name string) func(*corev1.Pod) { return func(p *corev1.Pod) { p.Spec.PriorityClassName = name } }
 	running := func(p *corev1.Pod) { p.Spec.NodeName, p.Status.Phase = "n1", corev1.PodRunning }
 	unborn := func(p *corev1.Pod) { p.UID, p.CreationTimestamp = "", metav1.Time{} }
-	parts := []part{
-		nodes("n1"), pool("n1", devices(1)...), template("none", exact("gpu", 9)), template("one", exact("gpu", 1)),
+	parts := []any{
+		tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Template("none", tc.GPUs("gpu", 9)), tc.Template("one", tc.GPUs("gpu", 1)),
 		queuedPodOf("other", "none", time.Hour, class("urgent"), func(p *corev1.Pod) { p.Spec.Priority = ptr.To[int32](1000) }, running),
 		queuedPodOf("a", "one", time.Hour),
 	}
 	for name, first := range map[string]string{"urgent": "b", "system-node-critical": "b", "unknown": "a", "": "a"} {
-		found := explainEach(t, snapshotOf(t, append(parts, queuedPodOf("b", "one", 0, class(name), unborn))...), "Pod/a", "Pod/b")
+		found := explainEach(t, tc.Cluster(append(parts, queuedPodOf("b", "one", 0, class(name), unborn))...), "Pod/a", "Pod/b")
 		for _, pod := range []string{"a", "b"} {
 			want := api.DoesNotFit
 			if pod == first {
@@ -125,7 +126,7 @@ func TestPriorityOfPodsFromFiles(t *testing.T) {
 }
 
 func TestPodsThatDoNotFitTakeNothing(t *testing.T) {
-	snap := snapshotOf(t, nodes("n1"), pool("n1", devices(1)...), template("one", exact("gpu", 1)), template("two", exact("gpu", 2)),
+	snap := tc.Cluster(tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Template("one", tc.GPUs("gpu", 1)), tc.Template("two", tc.GPUs("gpu", 2)),
 		queuedPodOf("large", "two", 2*time.Hour), queuedPodOf("gated", "one", time.Hour, func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "later"}} }),
 		queuedPodOf("small", "one", time.Minute))
 	if e := explainEach(t, snap, "Pod/small", "Pod/large", "Pod/gated")["Pod/small"]; e.Verdict != api.Fits {
@@ -134,8 +135,8 @@ func TestPodsThatDoNotFitTakeNothing(t *testing.T) {
 }
 
 func TestReservedCPUAndPodSlots(t *testing.T) {
-	snap := snapshotOf(t, nodes("n1"), pool("n1", devices(4)...), template("one", exact("gpu", 1)),
-		changeNode("n1", func(n *corev1.Node) { n.Status.Allocatable[corev1.ResourcePods] = resource.MustParse("1") }),
+	snap := tc.Cluster(tc.Nodes("n1"), tc.Pool("n1", tc.Devices(4)...), tc.Template("one", tc.GPUs("gpu", 1)),
+		tc.ChangeNode("n1", func(n *corev1.Node) { n.Status.Allocatable[corev1.ResourcePods] = resource.MustParse("1") }),
 		queuedPodOf("a", "one", time.Hour), queuedPodOf("b", "one", time.Minute))
 	e := explainEach(t, snap, "Pod/b")["Pod/b"]
 	if e.Verdict != api.DoesNotFit || e.Code != api.PodsCompete || e.Queue.Before[0].Name != "a" {
@@ -144,34 +145,34 @@ func TestReservedCPUAndPodSlots(t *testing.T) {
 }
 
 func TestReplicas(t *testing.T) {
-	parts := []part{nodes("n1", "n2"), pool("n1", devices(1)...), pool("n2", devices(1)...), template("one", exact("gpu", 1)), deployment("web", "one")}
-	desired := func(n int32) part {
+	parts := []any{tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(1)...), tc.Pool("n2", tc.Devices(1)...), tc.Template("one", tc.GPUs("gpu", 1)), deployment("web", "one")}
+	desired := func(n int32) any {
 		return func(s *snapshot.Snapshot) { s.Workloads[0].Replicas = &n }
 	}
 	labeled := func(p *corev1.Pod) { p.Labels = map[string]string{"app": "web"} }
-	snap := snapshotOf(t, append(parts, desired(5))...)
+	snap := tc.Cluster(append(parts, desired(5))...)
 	e := explainEach(t, snap, "Deployment/web")["Deployment/web"]
 	if e.Verdict != api.DoesNotFit || e.Replicas == nil || *e.Replicas.Desired != 5 || e.Replicas.Waiting != 5 || e.Replicas.FitNow != 2 || e.Replicas.WithDevices != 0 {
 		t.Errorf("before it has pods: %s, %+v: %s", e.Verdict, e.Replicas, e.Summary)
 	}
-	if e := explainEach(t, snapshotOf(t, append(parts, desired(2))...), "Deployment/web")["Deployment/web"]; e.Verdict != api.Fits || e.Replicas.FitNow != 2 {
+	if e := explainEach(t, tc.Cluster(append(parts, desired(2))...), "Deployment/web")["Deployment/web"]; e.Verdict != api.Fits || e.Replicas.FitNow != 2 {
 		t.Errorf("two: %s, %+v: %s", e.Verdict, e.Replicas, e.Summary)
 	}
 	parts = append(parts, desired(5), queuedPodOf("web-1", "one", time.Hour, labeled), queuedPodOf("web-2", "one", time.Hour, labeled), queuedPodOf("web-3", "one", time.Hour, labeled))
-	e = explainEach(t, snapshotOf(t, parts...), "Deployment/web")["Deployment/web"]
+	e = explainEach(t, tc.Cluster(parts...), "Deployment/web")["Deployment/web"]
 	if e.Verdict != api.DoesNotFit || e.Code != api.PodsCompete || e.Replicas.Waiting != 3 || e.Replicas.FitNow != 2 || e.Queue == nil || e.Queue.BeforeCount != 2 {
 		t.Errorf("with three pods: %s, %+v, %+v: %s", e.Verdict, e.Replicas, e.Queue, e.Summary)
 	}
 }
 
 func TestEqualPodsShareTheAnswer(t *testing.T) {
-	parts := []part{nodes("n1"), pool("n1", devices(3)...), template("two", exact("gpu", 2))}
+	parts := []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(3)...), tc.Template("two", tc.GPUs("gpu", 2))}
 	targets := make([]string, 0, 4)
 	for i := range 4 {
 		parts = append(parts, queuedPodOf(fmt.Sprintf("p%d", i), "two", time.Hour-time.Duration(i)*time.Minute))
 		targets = append(targets, fmt.Sprintf("Pod/p%d", i))
 	}
-	found := explainEach(t, snapshotOf(t, parts...), targets...)
+	found := explainEach(t, tc.Cluster(parts...), targets...)
 	for i, target := range targets {
 		e := found[target]
 		wanted := api.DoesNotFit

@@ -23,16 +23,16 @@ func withVersionOf(name, value string) func(*resourceapi.Device) {
 
 // fleetOfTwo has devices with 80Gi on one node and with 141Gi on another, and a
 // NIC on each of them.
-func fleetOfTwo(t *testing.T, more ...part) *snapshot.Snapshot {
+func fleetOfTwo(t *testing.T, more ...any) *snapshot.Snapshot {
 	t.Helper()
-	small := []func(*resourceapi.Device){tc.WithAttribute("productName", "Atlas-80"), withMemory("85899345920"), withInt("cores", 8), withBool("ecc", true), withVersionOf("driverVersion", "535.1.0"), tc.WithAttribute("slots", "16")}
-	large := []func(*resourceapi.Device){tc.WithAttribute("productName", "Atlas-141"), withMemory("141Gi"), withInt("cores", 12), withBool("ecc", false), withVersionOf("driverVersion", "550.54.15"), tc.WithAttribute("slots", "32")}
-	parts := []part{
-		nodes("n1", "n2"), pool("n1", devices(2, small...)...), pool("n2", devices(1, large...)...),
-		slice("n1", ofDriver("nic.example.net"), device("nic-0", withBool("rdma", true))),
-		class("any"), class("misspelled", `device.driver == "gpu.exampel.com"`), class("broken", `device.drivr == "gpu.example.com"`),
+	small := tc.Device("", "productName=Atlas-80", "memory:=85899345920", "slots=16").Change(withInt("cores", 8), withBool("ecc", true), withVersionOf("driverVersion", "535.1.0"))
+	large := tc.Device("", "productName=Atlas-141", "memory:=141Gi", "slots=32").Change(withInt("cores", 12), withBool("ecc", false), withVersionOf("driverVersion", "550.54.15"))
+	parts := []any{
+		tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Copies(2, small)...), tc.Pool("n2", tc.Copies(1, large)...),
+		tc.Pool("n1", tc.Device("nic-0").Change(withBool("rdma", true))).Change(ofDriver("nic.example.net")),
+		tc.ClassWhere("any"), tc.ClassWhere("misspelled", `device.driver == "gpu.exampel.com"`), tc.ClassWhere("broken", `device.drivr == "gpu.example.com"`),
 	}
-	return snapshotOf(t, append(parts, more...)...)
+	return tc.Cluster(append(parts, more...)...)
 }
 
 // expressionOf is what the first edit of a remedy writes, in short.
@@ -60,36 +60,36 @@ func TestCorrections(t *testing.T) {
 		// said is part of the summary.
 		said string
 	}{
-		{"a typo", className, `x.produktName == "Atlas-80"`, api.Error, `x.productName == "Atlas-80"`, "n1", "exists on none of the 4 devices of all pools; did you mean productName?"},
-		{"a typo behind a guard", className, `has(x.produktName) && x.produktName == "Atlas-141"`, api.DoesNotFit, `has(x.productName) && x.productName == "Atlas-141"`, "n2", "did you mean productName?"},
+		{"a typo", tc.ClassGPU, `x.produktName == "Atlas-80"`, api.Error, `x.productName == "Atlas-80"`, "n1", "exists on none of the 4 devices of all pools; did you mean productName?"},
+		{"a typo behind a guard", tc.ClassGPU, `has(x.produktName) && x.produktName == "Atlas-141"`, api.DoesNotFit, `has(x.productName) && x.productName == "Atlas-141"`, "n2", "did you mean productName?"},
 		{"a typo where other drivers match, too", "any", `x.produktName == "Atlas-80"`, api.Error, `has(x.productName) && x.productName == "Atlas-80"`, "n1", "did you mean productName?"},
-		{"a domain", className, `device.attributes["gpu.exampel.com"].productName == "Atlas-141"`, api.Error, `x.productName == "Atlas-141"`, "n2", "did you mean gpu.example.com?"},
-		{"the domain of another driver", className, `device.attributes["nic.example.net"].cores == 8`, api.Error, `x.cores == 8`, "n1", `did you mean device.attributes["gpu.example.com"].cores?`},
+		{"a domain", tc.ClassGPU, `device.attributes["gpu.exampel.com"].productName == "Atlas-141"`, api.Error, `x.productName == "Atlas-141"`, "n2", "did you mean gpu.example.com?"},
+		{"the domain of another driver", tc.ClassGPU, `device.attributes["nic.example.net"].cores == 8`, api.Error, `x.cores == 8`, "n1", `did you mean device.attributes["gpu.example.com"].cores?`},
 		{"a driver", "any", `device.driver == "gpu.exampel.com"`, api.DoesNotFit, `device.driver == "gpu.example.com"`, "n1", "no device is of driver gpu.exampel.com; did you mean gpu.example.com?"},
-		{"a capacity as an attribute", className, `x.memory == "80Gi"`, api.Error, `m.memory == quantity("80Gi")`, "n1", `did you mean device.capacity["gpu.example.com"].memory?`},
-		{"an attribute as a capacity", className, `has(m.cores) && m.cores.compareTo(quantity("8")) >= 0`, api.DoesNotFit, ``, "", `did you mean device.attributes["gpu.example.com"].cores?`},
-		{"an attribute as a capacity, compiled", className, `m.productName == "Atlas-141"`, api.Error, `x.productName == "Atlas-141"`, "n2", "does not compile: found no matching overload for '_==_'"},
-		{"an int as a string", className, `x.cores == "12"`, api.DoesNotFit, `x.cores == 12`, "n2", "attribute cores (domain gpu.example.com) is an int on all devices that have it, and is compared with a string"},
-		{"a bool as a string", className, `x.ecc == "true"`, api.DoesNotFit, `x.ecc == true`, "n1", "is a bool on all devices that have it, and is compared with a string"},
-		{"a string as an int", className, `x.slots >= 32`, api.Error, `int(x.slots) >= 32`, "n2", "is a string on all devices that have it, and is compared with an int"},
-		{"a version as text", className, `x.driverVersion > "535.2"`, api.Error, `x.driverVersion.isGreaterThan(semver("535.2.0"))`, "n2", "is a version on all devices that have it, and is compared with a string"},
-		{"a version that is none", className, `x.driverVersion.compareTo(semver("535.01")) >= 0`, api.Error, `x.driverVersion.compareTo(semver("535.1.0")) >= 0`, "n1", "No Major.Minor.Patch elements found"},
-		{"a quantity with an operator", className, `m.memory > "100Gi"`, api.Error, `m.memory.isGreaterThan(quantity("100Gi"))`, "n2", "does not compile: found no matching overload"},
-		{"a field", className, `device.atributes["gpu.example.com"].cores == 8`, api.Error, `x.cores == 8`, "n1", `The selector of request r does not compile: undefined field 'atributes' at 1:7 (.atributes["gpu.example.com"].cores == 8);`},
+		{"a capacity as an attribute", tc.ClassGPU, `x.memory == "80Gi"`, api.Error, `m.memory == quantity("80Gi")`, "n1", `did you mean device.capacity["gpu.example.com"].memory?`},
+		{"an attribute as a capacity", tc.ClassGPU, `has(m.cores) && m.cores.compareTo(quantity("8")) >= 0`, api.DoesNotFit, ``, "", `did you mean device.attributes["gpu.example.com"].cores?`},
+		{"an attribute as a capacity, compiled", tc.ClassGPU, `m.productName == "Atlas-141"`, api.Error, `x.productName == "Atlas-141"`, "n2", "does not compile: found no matching overload for '_==_'"},
+		{"an int as a string", tc.ClassGPU, `x.cores == "12"`, api.DoesNotFit, `x.cores == 12`, "n2", "attribute cores (domain gpu.example.com) is an int on all devices that have it, and is compared with a string"},
+		{"a bool as a string", tc.ClassGPU, `x.ecc == "true"`, api.DoesNotFit, `x.ecc == true`, "n1", "is a bool on all devices that have it, and is compared with a string"},
+		{"a string as an int", tc.ClassGPU, `x.slots >= 32`, api.Error, `int(x.slots) >= 32`, "n2", "is a string on all devices that have it, and is compared with an int"},
+		{"a version as text", tc.ClassGPU, `x.driverVersion > "535.2"`, api.Error, `x.driverVersion.isGreaterThan(semver("535.2.0"))`, "n2", "is a version on all devices that have it, and is compared with a string"},
+		{"a version that is none", tc.ClassGPU, `x.driverVersion.compareTo(semver("535.01")) >= 0`, api.Error, `x.driverVersion.compareTo(semver("535.1.0")) >= 0`, "n1", "No Major.Minor.Patch elements found"},
+		{"a quantity with an operator", tc.ClassGPU, `m.memory > "100Gi"`, api.Error, `m.memory.isGreaterThan(quantity("100Gi"))`, "n2", "does not compile: found no matching overload"},
+		{"a field", tc.ClassGPU, `device.atributes["gpu.example.com"].cores == 8`, api.Error, `x.cores == 8`, "n1", `The selector of request r does not compile: undefined field 'atributes' at 1:7 (.atributes["gpu.example.com"].cores == 8);`},
 		{"a driver in the class", "misspelled", `x.cores == 8`, api.DoesNotFit, `device.driver == "gpu.example.com"`, "n1", "did you mean gpu.example.com?"},
 		{"a class that does not compile", "broken", `x.cores == 8`, api.Error, `device.driver == "gpu.example.com"`, "n1", "The selector of class broken does not compile: undefined field 'drivr' at 1:7"},
 
-		{"the nearest quantity", className, `m.memory.isGreaterThan(quantity("150Gi"))`, api.DoesNotFit, `m.memory.compareTo(quantity("141Gi")) >= 0`, "n2", "memory is 80Gi on 2 devices, 141Gi on 1; must be greater than 150Gi"},
-		{"the nearest quantity from below", className, `m.memory.isLessThan(quantity("40Gi"))`, api.DoesNotFit, `m.memory.compareTo(quantity("80Gi")) <= 0`, "n1", "less than 40Gi"},
-		{"the nearest quantity that is equal", className, `m.memory.compareTo(quantity("100Gi")) == 0`, api.DoesNotFit, `m.memory.compareTo(quantity("80Gi")) == 0`, "n1", "100Gi"},
-		{"the nearest int", className, `x.cores >= 16`, api.DoesNotFit, `x.cores >= 12`, "n2", "16 or more"},
-		{"the nearest version", className, `x.driverVersion.isGreaterThan(semver("600.0.0"))`, api.DoesNotFit, `x.driverVersion.compareTo(semver("550.54.15")) >= 0`, "n2", "greater than 600.0.0"},
-		{"the nearest string", className, `x.productName == "Atlas-140"`, api.DoesNotFit, `x.productName == "Atlas-141"`, "n2", `no device has productName "Atlas-140"`},
+		{"the nearest quantity", tc.ClassGPU, `m.memory.isGreaterThan(quantity("150Gi"))`, api.DoesNotFit, `m.memory.compareTo(quantity("141Gi")) >= 0`, "n2", "memory is 80Gi on 2 devices, 141Gi on 1; must be greater than 150Gi"},
+		{"the nearest quantity from below", tc.ClassGPU, `m.memory.isLessThan(quantity("40Gi"))`, api.DoesNotFit, `m.memory.compareTo(quantity("80Gi")) <= 0`, "n1", "less than 40Gi"},
+		{"the nearest quantity that is equal", tc.ClassGPU, `m.memory.compareTo(quantity("100Gi")) == 0`, api.DoesNotFit, `m.memory.compareTo(quantity("80Gi")) == 0`, "n1", "100Gi"},
+		{"the nearest int", tc.ClassGPU, `x.cores >= 16`, api.DoesNotFit, `x.cores >= 12`, "n2", "16 or more"},
+		{"the nearest version", tc.ClassGPU, `x.driverVersion.isGreaterThan(semver("600.0.0"))`, api.DoesNotFit, `x.driverVersion.compareTo(semver("550.54.15")) >= 0`, "n2", "greater than 600.0.0"},
+		{"the nearest string", tc.ClassGPU, `x.productName == "Atlas-140"`, api.DoesNotFit, `x.productName == "Atlas-141"`, "n2", `no device has productName "Atlas-140"`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			snap := fleetOfTwo(t, claim(waiting, exact("r", 1, ofClass(test.class), where(long.Replace(test.expression)))))
+			snap := fleetOfTwo(t, tc.Claim(waiting, tc.GPUs("r", 1, long.Replace(test.expression)).OfClass(test.class)))
 			e := whyWaiting(t, snap)
-			checkRemedies(t, snap, Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting}, e)
+			checkRemedies(t, snap, Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting}, e)
 			if e.Verdict != test.verdict || !strings.Contains(e.Summary, test.said) {
 				t.Errorf("%s, %s\nwant %s, %s", e.Verdict, e.Summary, test.verdict, test.said)
 			}
@@ -110,7 +110,7 @@ func TestCorrections(t *testing.T) {
 // is not enough to correct.
 func TestCorrectionsTogether(t *testing.T) {
 	const wrong = `device.attributes["gpu.example.com"].produktName == "Atlas-80"`
-	e := whyWaiting(t, fleetOfTwo(t, claim(waiting, exact("a", 1, where(wrong)), exact("b", 1, where(wrong)))))
+	e := whyWaiting(t, fleetOfTwo(t, tc.Claim(waiting, tc.GPUs("a", 1, wrong), tc.GPUs("b", 1, wrong))))
 	if len(e.Remedies) == 0 || len(e.Remedies[0].Edits) != 2 {
 		t.Fatalf("remedies %s, want one with two edits", asJSON(e.Remedies))
 	}
@@ -122,7 +122,7 @@ func TestCorrectionsTogether(t *testing.T) {
 // TestCompileErrorOfNewClaim tells whoever is about to create a claim that it will
 // not be taken.
 func TestCompileErrorOfNewClaim(t *testing.T) {
-	parts := []part{claim(waiting, exact("r", 1, where(`true`, `device.attributes["gpu.example.com"].cores = 8`)))}
+	parts := []any{tc.Claim(waiting, tc.GPUs("r", 1, `true`, `device.attributes["gpu.example.com"].cores = 8`))}
 	stored := whyWaiting(t, fleetOfTwo(t, parts...))
 	snap := fleetOfTwo(t, parts...)
 	snap.Claims[0].UID = ""

@@ -29,7 +29,7 @@ func applied(t *testing.T, snap *snapshot.Snapshot, r *api.Remedy) *snapshot.Sna
 	t.Helper()
 	amended := *snap
 	if r.FeatureGate != "" {
-		gate(r.FeatureGate, true)(&amended)
+		tc.Gate(r.FeatureGate, true)(&amended)
 	}
 	for _, e := range r.Edits {
 		kind, rest, _ := strings.Cut(e.Object, "/")
@@ -156,7 +156,7 @@ func TestRemediesAreTrue(t *testing.T) {
 		snap := randomCluster(t, random)
 		crowd(snap, random)
 		enrich(snap, random)
-		opts := Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting, AllRemedies: true}
+		opts := Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting, AllRemedies: true}
 		e, err := Explain(t.Context(), snap, opts)
 		if err != nil {
 			t.Fatal(err)
@@ -180,7 +180,7 @@ func TestRemediesAreTrue(t *testing.T) {
 // restrictions, and nodes with the same or almost the same devices.
 func enrich(snap *snapshot.Snapshot, random *rand.Rand) {
 	maybe := func(percent int) bool { return random.IntN(100) < percent }
-	add := func(p part) { p(snap) }
+	add := func(p any) { tc.Add(snap, p) }
 	if maybe(20) {
 		add(ruleFor("broken", "z"))
 	}
@@ -190,12 +190,12 @@ func enrich(snap *snapshot.Snapshot, random *rand.Rand) {
 		}
 	}
 	if maybe(30) {
-		add(class("gpu-a", `device.driver == "gpu.example.com" && device.attributes["gpu.example.com"].model == "A"`))
+		add(tc.ClassWhere("gpu-a", `device.driver == "gpu.example.com" && device.attributes["gpu.example.com"].model == "A"`))
 	}
 	if maybe(50) {
 		// n3 has what n1 has, n4 one device less.
 		for _, name := range []string{"n3", "n4"} {
-			add(nodes(name))
+			add(tc.Nodes(name))
 			for _, slice := range slices.Clone(snap.Slices) {
 				if slice.Spec.Pool.Name != "n1" {
 					continue
@@ -213,12 +213,12 @@ func enrich(snap *snapshot.Snapshot, random *rand.Rand) {
 		}
 	}
 	if maybe(40) {
-		add(changedPod("p", func(p *corev1.Pod) {
+		add(tc.Pod("p", tc.Using(waiting), func(p *corev1.Pod) {
 			if maybe(50) {
 				p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "n2"}
 			}
 			p.Spec.Priority = ptr.To(int32(random.IntN(3)))
-		}, waiting))
+		}))
 	}
 	tc.SortObjects(snap.Slices)
 	tc.SortObjects(snap.Classes)
@@ -226,12 +226,12 @@ func enrich(snap *snapshot.Snapshot, random *rand.Rand) {
 }
 
 // ruleFor adds a rule that taints all devices of the driver.
-func ruleFor(name, key string) part {
+func ruleFor(name, key string) any {
 	return func(s *snapshot.Snapshot) {
 		s.TaintRules = append(s.TaintRules, &resourceapi.DeviceTaintRule{
 			ObjectMeta: metav1.ObjectMeta{Name: name},
 			Spec: resourceapi.DeviceTaintRuleSpec{
-				DeviceSelector: &resourceapi.DeviceTaintSelector{Driver: ptr.To(driver)},
+				DeviceSelector: &resourceapi.DeviceTaintSelector{Driver: ptr.To(tc.Driver)},
 				Taint:          resourceapi.DeviceTaint{Key: key, Effect: resourceapi.DeviceTaintEffectNoSchedule},
 			},
 		})
@@ -239,10 +239,10 @@ func ruleFor(name, key string) part {
 }
 
 // servingPod adds a pod with a priority that uses a claim of another namespace.
-func servingPod(name, claim string, priority int32) part {
-	return changedPod(name, func(p *corev1.Pod) {
+func servingPod(name, claim string, priority int32) any {
+	return tc.Pod(name, tc.Using(claim), func(p *corev1.Pod) {
 		p.Namespace, p.Spec.NodeName, p.Status.Phase, p.Spec.Priority = "serving", "n1", corev1.PodRunning, &priority
-	}, claim)
+	})
 }
 
 func withVersion(version string) func(*resourceapi.Device) {
@@ -252,14 +252,14 @@ func withVersion(version string) func(*resourceapi.Device) {
 }
 
 func TestRemedies(t *testing.T) {
-	theClaim := Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting}
-	thePod := Options{Kind: api.KindPod, Namespace: namespace, Name: "p"}
+	theClaim := Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting}
+	thePod := Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "p"}
 	attribute := func(name string) string { return `device.attributes["gpu.example.com"].` + name }
 	memoryOf := func(quantity string) string {
 		return `device.capacity["gpu.example.com"].memory.compareTo(quantity("` + quantity + `")) >= 0`
 	}
 	tests := map[string]struct {
-		cluster  []part
+		cluster  []any
 		target   Options
 		conflict []string
 		sameOn   int
@@ -268,9 +268,9 @@ func TestRemedies(t *testing.T) {
 		patch []string
 	}{
 		"the nearest quantity": {
-			cluster: []part{
-				nodes("n1", "n2"), pool("n1", device("a", withMemory("40Gi")), device("b", withMemory("24Gi"))), pool("n2", device("a", withMemory("40Gi")), device("b", withMemory("24Gi"))),
-				claim(waiting, exact("gpu", 2, where(memoryOf("80Gi")))),
+			cluster: []any{
+				tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Device("a", "memory:=40Gi"), tc.Device("b", "memory:=24Gi")), tc.Pool("n2", tc.Device("a", "memory:=40Gi"), tc.Device("b", "memory:=24Gi")),
+				tc.Claim(waiting, tc.GPUs("gpu", 2, memoryOf("80Gi"))),
 			},
 			target:   theClaim,
 			conflict: []string{"request gpu requires memory 80Gi or more"},
@@ -278,27 +278,27 @@ func TestRemedies(t *testing.T) {
 			remedies: []string{"User: require memory 24Gi or more instead of 80Gi or more in request gpu"},
 		},
 		"a number": {
-			cluster:  []part{nodes("n1"), pool("n1", device("a", withInt("cores", 4))), claim(waiting, exact("gpu", 1, where(attribute("cores")+" > 6")))},
+			cluster:  []any{tc.Nodes("n1"), tc.Pool("n1", tc.Device("a").Change(withInt("cores", 4))), tc.Claim(waiting, tc.GPUs("gpu", 1, attribute("cores")+" > 6"))},
 			target:   theClaim,
 			conflict: []string{"request gpu requires cores greater than 6"},
 			remedies: []string{"User: require cores 4 or more instead of greater than 6 in request gpu"},
 		},
 		"a version": {
-			cluster:  []part{nodes("n1"), pool("n1", device("a", withVersion("1.4.0"))), claim(waiting, exact("gpu", 1, where(attribute("version")+`.compareTo(semver("2.0.0")) >= 0`)))},
+			cluster:  []any{tc.Nodes("n1"), tc.Pool("n1", tc.Device("a").Change(withVersion("1.4.0"))), tc.Claim(waiting, tc.GPUs("gpu", 1, attribute("version")+`.compareTo(semver("2.0.0")) >= 0`))},
 			target:   theClaim,
 			conflict: []string{"request gpu requires version 2.0.0 or more"},
 			remedies: []string{"User: require version 1.4.0 or more instead of 2.0.0 or more in request gpu"},
 		},
 		"a misspelled text": {
-			cluster:  []part{nodes("n1"), pool("n1", device("a", withModel("atlas"))), claim(waiting, exact("gpu", 1, where(attribute("model")+` == "alas"`)))},
+			cluster:  []any{tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "model=atlas")), tc.Claim(waiting, tc.GPUs("gpu", 1, attribute("model")+` == "alas"`))},
 			target:   theClaim,
 			conflict: []string{`request gpu requires model "alas"`},
 			remedies: []string{`User: require model "atlas" instead of "alas" in request gpu`},
 		},
 		"the largest capacity": {
-			cluster: []part{
-				nodes("n1"), pool("n1", device("a", tc.Shareable, withMemory("10"))), sharing("one", "n1", "a", "memory", "4"),
-				claim(waiting, exact("gpu", 1, wanting("memory", "8"))),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "memory:=10").Shareable()), tc.Sharing("one", "n1", "a", "memory", "4"),
+				tc.Claim(waiting, tc.GPUs("gpu", 1).WithCapacity("memory", "8")),
 			},
 			target:   theClaim,
 			conflict: []string{"request gpu requires 8 of memory", "a is allocated to claim serving/one"},
@@ -308,7 +308,7 @@ func TestRemedies(t *testing.T) {
 			},
 		},
 		"both alternatives": {
-			cluster:  []part{nodes("n1"), pool("n1", devices(1)...), claim(waiting, firstOf("gpu", alternative("four", 4), alternative("two", 2)))},
+			cluster:  []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Claim(waiting, tc.FirstAvailable("gpu", tc.GPUs("four", 4), tc.GPUs("two", 2)))},
 			target:   theClaim,
 			conflict: []string{"request gpu/four needs 4 devices", "request gpu/two needs 2 devices"},
 			remedies: []string{
@@ -317,7 +317,7 @@ func TestRemedies(t *testing.T) {
 			},
 		},
 		"all of them": {
-			cluster:  []part{nodes("n1"), pool("n1", devices(3)...), holding("one", "n1", "gpu-0"), claim(waiting, exact("gpu", 0, all))},
+			cluster:  []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(3)...), tc.Serving("one", "n1", "gpu-0"), tc.Claim(waiting, tc.GPUs("gpu", 0).All())},
 			target:   theClaim,
 			conflict: []string{"request gpu needs all devices that match", "gpu-0 is allocated to claim serving/one"},
 			remedies: []string{
@@ -326,13 +326,13 @@ func TestRemedies(t *testing.T) {
 			},
 		},
 		"more than a claim can have": {
-			cluster:  []part{nodes("n1"), pool("n1", devices(40)...), claim(waiting, exact("gpu", 33))},
+			cluster:  []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(40)...), tc.Claim(waiting, tc.GPUs("gpu", 33))},
 			target:   theClaim,
 			conflict: []string{"request gpu needs 33 devices, and a claim can have at most 32"},
 			remedies: []string{"User: request 32 devices instead of 33 in request gpu"},
 		},
 		"a rule": {
-			cluster:  []part{nodes("n1"), pool("n1", devices(1)...), ruleFor("broken", "xid"), claim(waiting, exact("gpu", 1))},
+			cluster:  []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), ruleFor("broken", "xid"), tc.Claim(waiting, tc.GPUs("gpu", 1))},
 			target:   theClaim,
 			conflict: []string{"taint xid:NoSchedule on gpu-0 is not tolerated"},
 			remedies: []string{
@@ -342,28 +342,28 @@ func TestRemedies(t *testing.T) {
 			patch: []string{"kubectl delete devicetaintrule broken"},
 		},
 		"a pool without all of its slices": {
-			cluster:  []part{nodes("n1"), slice("n1", twoSlices, devices(2)...), claim(waiting, exact("gpu", 1))},
+			cluster:  []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(2)...).Of(2), tc.Claim(waiting, tc.GPUs("gpu", 1))},
 			target:   theClaim,
 			conflict: []string{"pool n1 of gpu.example.com is incomplete: 1 of 2 slices"},
 			remedies: []string{"Admin: driver gpu.example.com publishes the whole of pool n1, not only 1 of 2 slices"},
 		},
 		"a class that does not exist": {
-			cluster:  []part{nodes("n1"), pool("n1", devices(1)...), claim(waiting, exact("gpu", 1, ofClass("gpus")))},
+			cluster:  []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Claim(waiting, tc.GPUs("gpu", 1).OfClass("gpus"))},
 			target:   theClaim,
 			remedies: []string{"User: request class gpu instead of gpus in request gpu"},
 		},
 		"another class of the same driver": {
-			cluster: []part{
-				nodes("n1"), pool("n1", device("a", withModel("A")), device("b", withModel("B"))), holding("one", "n1", "a"),
-				class("gpu-a", `device.driver == "gpu.example.com" && `+attribute("model")+` == "A"`), class("gpu-b", `device.driver == "gpu.example.com" && `+attribute("model")+` == "B"`),
-				claim(waiting, exact("gpu", 1, ofClass("gpu-a"))),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "model=A"), tc.Device("b", "model=B")), tc.Serving("one", "n1", "a"),
+				tc.ClassWhere("gpu-a", `device.driver == "gpu.example.com" && `+attribute("model")+` == "A"`), tc.ClassWhere("gpu-b", `device.driver == "gpu.example.com" && `+attribute("model")+` == "B"`),
+				tc.Claim(waiting, tc.GPUs("gpu", 1).OfClass("gpu-a")),
 			},
 			target:   theClaim,
 			conflict: []string{"a is allocated to claim serving/one"},
 			remedies: []string{"Nobody: wait until claim serving/one is released", "User: request class gpu-b instead of gpu-a in request gpu", "User: request class gpu instead of gpu-a in request gpu"},
 		},
 		"admin access": {
-			cluster: []part{nodes("n1"), pool("n1", devices(1)...), claim(waiting, exact("gpu", 1, admin)), func(s *snapshot.Snapshot) { s.Claims[0].UID = "" }},
+			cluster: []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Claim(waiting, tc.GPUs("gpu", 1).WithAdminAccess()), func(s *snapshot.Snapshot) { s.Claims[0].UID = "" }},
 			target:  theClaim,
 			remedies: []string{
 				"Admin: label namespace ml with resource.kubernetes.io/admin-access=true, if its users may access devices that others use",
@@ -372,55 +372,55 @@ func TestRemedies(t *testing.T) {
 			patch: []string{"kubectl label namespace ml resource.kubernetes.io/admin-access=true"},
 		},
 		"a feature that is off": {
-			cluster:  []part{gate("DRAPrioritizedList", false), nodes("n1"), pool("n1", devices(1)...), claim(waiting, firstOf("gpu", alternative("one", 1)))},
+			cluster:  []any{tc.Gate("DRAPrioritizedList", false), tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Claim(waiting, tc.FirstAvailable("gpu", tc.GPUs("one", 1)))},
 			target:   theClaim,
 			remedies: []string{"Admin: turn on the feature gate DRAPrioritizedList in the whole cluster"},
 		},
 		"a slice that needs a feature": {
-			cluster: []part{
-				gate("DRAPartitionableDevices", false), nodes("n1"), counters("n1", "board", "slices", "4"),
-				slice("n1", twoSlices, device("whole", withCounter("board", "slices", "4"))), claim(waiting, exact("gpu", 1)),
+			cluster: []any{
+				tc.Gate("DRAPartitionableDevices", false), tc.Nodes("n1"), tc.Pool("n1").Of(2).WithCounters("board", "slices=4"),
+				tc.Pool("n1", tc.Device("whole").Consuming("board", "slices=4")).Of(2), tc.Claim(waiting, tc.GPUs("gpu", 1)),
 			},
 			target:   theClaim,
 			conflict: []string{"the feature gate DRAPartitionableDevices is off, which slice n1-00 needs"},
 			remedies: []string{"Admin: turn on the feature gate DRAPartitionableDevices in the whole cluster"},
 		},
 		"binding conditions": {
-			cluster: []part{
-				gate("DRADeviceBindingConditions", false), nodes("n1"), pool("n1", device("a", func(d *resourceapi.Device) {
+			cluster: []any{
+				tc.Gate("DRADeviceBindingConditions", false), tc.Nodes("n1"), tc.Pool("n1", tc.Device("a").Change(func(d *resourceapi.Device) {
 					d.BindingConditions, d.BindingFailureConditions = []string{"ready"}, []string{"broken"}
 				})),
-				claim(waiting, exact("gpu", 1)),
+				tc.Claim(waiting, tc.GPUs("gpu", 1)),
 			},
 			target:   theClaim,
 			conflict: []string{"the feature gate DRADeviceBindingConditions is off, which device a needs"},
 			remedies: []string{"Admin: turn on the feature gate DRADeviceBindingConditions in the whole cluster"},
 		},
 		"a selector that fails": {
-			cluster:  []part{nodes("n1"), pool("n1", device("a"), device("b", withModel("A"))), claim(waiting, exact("gpu", 1, where(attribute("model")+` == "A"`)))},
+			cluster:  []any{tc.Nodes("n1"), tc.Pool("n1", tc.Device("a"), tc.Device("b", "model=A")), tc.Claim(waiting, tc.GPUs("gpu", 1, attribute("model")+` == "A"`))},
 			target:   theClaim,
 			remedies: []string{`User: let the selector of request gpu be false where it fails now: has(device.attributes["gpu.example.com"].model) && device.attributes["gpu.example.com"].model == "A"`},
 		},
 		"a selector that fails on a node which has nothing": {
-			cluster: []part{
-				nodes("n1", "n2"), pool("n1", devices(1)...), pool("n2", device("a"), device("b", withModel("A"))),
-				claim(waiting, exact("gpu", 1, where(attribute("model")+` == "A"`))),
+			cluster: []any{
+				tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(1)...), tc.Pool("n2", tc.Device("a"), tc.Device("b", "model=A")),
+				tc.Claim(waiting, tc.GPUs("gpu", 1, attribute("model")+` == "A"`)),
 			},
 			target:   theClaim,
 			remedies: []string{`User: let the selector of request gpu be false where it fails now: has(device.attributes["gpu.example.com"].model) && device.attributes["gpu.example.com"].model == "A"`},
 		},
 		"a class that fails": {
-			cluster: []part{
-				nodes("n1"), pool("n1", device("a"), device("b", withModel("A"))), class("bad", attribute("model")+` == "A"`), claim(waiting, exact("gpu", 1, ofClass("bad"))),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Device("a"), tc.Device("b", "model=A")), tc.ClassWhere("bad", attribute("model")+` == "A"`), tc.Claim(waiting, tc.GPUs("gpu", 1).OfClass("bad")),
 			},
 			target:   theClaim,
 			remedies: []string{`Admin: let the selector of class bad be false where it fails now: has(device.attributes["gpu.example.com"].model) && device.attributes["gpu.example.com"].model == "A"`},
 			patch:    []string{"kubectl patch deviceclass bad --type=json"},
 		},
 		"a node selector": {
-			cluster: []part{
-				nodes("n1"), pool("n1", devices(1)...), claim(waiting, exact("gpu", 1)),
-				changedPod("p", func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"zone": "moon"} }, waiting),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Claim(waiting, tc.GPUs("gpu", 1)),
+				tc.Pod("p", tc.Using(waiting), func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"zone": "moon"} }),
 			},
 			target:   thePod,
 			conflict: []string{"no label zone=moon, which spec.nodeSelector requires"},
@@ -428,27 +428,22 @@ func TestRemedies(t *testing.T) {
 			patch:    []string{"kubectl get pod p -n ml", "/spec/nodeSelector"},
 		},
 		"a taint of the node": {
-			cluster: []part{
-				nodes("n1"), changeNode("n1", func(n *corev1.Node) {
+			cluster: []any{
+				tc.Nodes("n1"), tc.ChangeNode("n1", func(n *corev1.Node) {
 					n.Spec.Taints = []corev1.Taint{{Key: "only", Value: "x", Effect: corev1.TaintEffectNoSchedule}}
 				}),
-				pool("n1", devices(1)...), claim(waiting, exact("gpu", 1)), pod("p", waiting),
+				tc.Pool("n1", tc.Devices(1)...), tc.Claim(waiting, tc.GPUs("gpu", 1)), tc.Pod("p", tc.Using(waiting)),
 			},
 			target:   thePod,
 			conflict: []string{"node taint only=x:NoSchedule"},
 			remedies: []string{"Admin: remove the taint only=x:NoSchedule from node n1", "User: tolerate the node taint only=x:NoSchedule if the pod may run there"},
 		},
 		"a template": {
-			cluster: []part{
-				nodes("n1"), pool("n1", devices(1)...),
-				func(s *snapshot.Snapshot) {
-					s.Templates = append(s.Templates, &resourceapi.ResourceClaimTemplate{
-						ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "two"},
-						Spec:       resourceapi.ResourceClaimTemplateSpec{Spec: resourceapi.ResourceClaimSpec{Devices: resourceapi.DeviceClaim{Requests: []resourceapi.DeviceRequest{exact("gpu", 2)}}}},
-					})
-				},
-				claim("p-gpu-x", exact("gpu", 2)),
-				changedPod("p", func(p *corev1.Pod) {
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...),
+				tc.Template("two", tc.GPUs("gpu", 2)),
+				tc.Claim("p-gpu-x", tc.GPUs("gpu", 2)),
+				tc.Pod("p", func(p *corev1.Pod) {
 					p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: ptr.To("two")}}
 					p.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: ptr.To("p-gpu-x")}}
 				}),
@@ -462,28 +457,28 @@ func TestRemedies(t *testing.T) {
 			patch:    []string{"kubectl get resourceclaimtemplate two -n ml", "kubectl get pod p -n ml -o yaml | kubectl replace --force -f -"},
 		},
 		"one that is less important than those of no pod": {
-			cluster: []part{
-				nodes("n1"), pool("n1", devices(2)...), holding("a", "n1", "gpu-0"), holding("b", "n1", "gpu-1"),
-				servingPod("pb", "b", -10), claim(waiting, exact("gpu", 1)), changedPod("p", func(*corev1.Pod) {}, waiting),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Devices(2)...), tc.Serving("a", "n1", "gpu-0"), tc.Serving("b", "n1", "gpu-1"),
+				servingPod("pb", "b", -10), tc.Claim(waiting, tc.GPUs("gpu", 1)), tc.Pod("p", tc.Using(waiting), func(*corev1.Pod) {}),
 			},
 			target:   thePod,
 			conflict: []string{"gpu-0 is allocated to claim serving/a", "gpu-1 is allocated to claim serving/b"},
 			remedies: []string{"Nobody: wait until claim serving/b (used by pod serving/pb, priority -10) is released; devices are not preempted, whatever the priority"},
 		},
 		"the least important ones": {
-			cluster: []part{
-				nodes("n1"), pool("n1", devices(3)...), holding("a", "n1", "gpu-0"), holding("b", "n1", "gpu-1"), holding("c", "n1", "gpu-2"),
-				servingPod("pa", "a", 100), servingPod("pb", "b", 5), servingPod("pc", "c", 1), claim(waiting, exact("gpu", 2)),
-				changedPod("p", func(p *corev1.Pod) { p.Spec.Priority = ptr.To(int32(50)) }, waiting),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Devices(3)...), tc.Serving("a", "n1", "gpu-0"), tc.Serving("b", "n1", "gpu-1"), tc.Serving("c", "n1", "gpu-2"),
+				servingPod("pa", "a", 100), servingPod("pb", "b", 5), servingPod("pc", "c", 1), tc.Claim(waiting, tc.GPUs("gpu", 2)),
+				tc.Pod("p", tc.Using(waiting), func(p *corev1.Pod) { p.Spec.Priority = ptr.To(int32(50)) }),
 			},
 			target:   thePod,
 			conflict: []string{"request gpu needs 2 devices", "gpu-0 is allocated to claim serving/a", "gpu-1 is allocated to claim serving/b"},
 			remedies: []string{"Nobody: wait until 2 claims are released: serving/c (used by pod serving/pc, priority 1), serving/b (used by pod serving/pb, priority 5); devices are not preempted, whatever the priority"},
 		},
 		"an extended resource": {
-			cluster: []part{
-				gate("DRAExtendedResource", true), nodes("n1"), pool("n1", devices(2)...), func(s *snapshot.Snapshot) { s.Classes[0].Spec.ExtendedResourceName = ptr.To("example.com/gpu") },
-				changedPod("p", func(p *corev1.Pod) {
+			cluster: []any{
+				tc.Gate("DRAExtendedResource", true), tc.Nodes("n1"), tc.Pool("n1", tc.Devices(2)...), func(s *snapshot.Snapshot) { s.Classes[0].Spec.ExtendedResourceName = ptr.To("example.com/gpu") },
+				tc.Pod("p", func(p *corev1.Pod) {
 					list := corev1.ResourceList{"example.com/gpu": resource.MustParse("3")}
 					p.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: list, Limits: list}
 				}),
@@ -494,18 +489,18 @@ func TestRemedies(t *testing.T) {
 			patch:    []string{"/spec/containers/0/resources/requests/example.com~1gpu"},
 		},
 		"several wishes": {
-			cluster: []part{
-				nodes("n1"), pool("n1", device("a", withModel("A"), tc.WithAttribute("root", "x")), device("b", withModel("A"), tc.WithAttribute("root", "y"))),
-				constrained(waiting, same("gpu.example.com/root"), exact("gpu", 2, where(attribute("model")+` == "Z"`))),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "model=A", "root=x"), tc.Device("b", "model=A", "root=y")),
+				tc.Claim(waiting, tc.GPUs("gpu", 2, attribute("model")+` == "Z"`)).Matching("gpu.example.com/root"),
 			},
 			target:   theClaim,
 			conflict: []string{`request gpu requires model "Z"`},
 			remedies: []string{`User: remove the selector model "Z" from request gpu; and remove the constraint: the same gpu.example.com/root`},
 		},
 		"a constraint on an attribute that no device has": {
-			cluster: []part{
-				nodes("n1"), pool("n1", device("a", tc.WithAttribute("root", "x")), device("b", tc.WithAttribute("root", "x"))),
-				constrained(waiting, same("gpu.example.com/rot"), exact("gpu", 2)),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "root=x"), tc.Device("b", "root=x")),
+				tc.Claim(waiting, tc.GPUs("gpu", 2)).Matching("gpu.example.com/rot"),
 			},
 			target:   theClaim,
 			conflict: []string{"all devices must have the same gpu.example.com/rot"},
@@ -513,24 +508,24 @@ func TestRemedies(t *testing.T) {
 			patch:    []string{"/spec/devices/constraints/0/matchAttribute"},
 		},
 		"a capacity that is spelled wrong": {
-			cluster:  []part{nodes("n1"), pool("n1", device("a", withMemory("10"))), claim(waiting, exact("gpu", 1, wanting("memroy", "1")))},
+			cluster:  []any{tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "memory:=10")), tc.Claim(waiting, tc.GPUs("gpu", 1).WithCapacity("memroy", "1"))},
 			target:   theClaim,
 			conflict: []string{"request gpu requires 1 of memroy"},
 			remedies: []string{"User: correct the capacity in request gpu: memory instead of memroy"},
 			patch:    []string{"/spec/devices/requests/0/exactly/capacity/requests/memory", "/spec/devices/requests/0/exactly/capacity/requests/memroy"},
 		},
 		"a capacity that no device has": {
-			cluster:  []part{nodes("n1"), pool("n1", device("a", withMemory("10"))), claim(waiting, exact("gpu", 1, wanting("bandwidth", "1")))},
+			cluster:  []any{tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "memory:=10")), tc.Claim(waiting, tc.GPUs("gpu", 1).WithCapacity("bandwidth", "1"))},
 			target:   theClaim,
 			conflict: []string{"request gpu requires 1 of bandwidth"},
 			remedies: []string{"User: remove the capacity bandwidth from request gpu"},
 			patch:    []string{"/spec/devices/requests/0/exactly/capacity"},
 		},
 		"groups that do not go together": {
-			cluster: []part{
-				gate("DRADeviceCompatibilityGroups", true), nodes("n1"), counters("n1", "board", "slices", "4"),
-				slice("n1", twoSlices, device("a", withCounter("board", "slices", "2", "x")), device("b", withCounter("board", "slices", "2", "y"))),
-				claim(waiting, exact("gpu", 2)),
+			cluster: []any{
+				tc.Gate("DRADeviceCompatibilityGroups", true), tc.Nodes("n1"), tc.Pool("n1").Of(2).WithCounters("board", "slices=4"),
+				tc.Pool("n1", tc.Device("a").Consuming("board", "slices=2").InGroups("x"), tc.Device("b").Consuming("board", "slices=2").InGroups("y")).Of(2),
+				tc.Claim(waiting, tc.GPUs("gpu", 2)),
 			},
 			target:   theClaim,
 			conflict: []string{"request gpu needs 2 devices", "devices on counter set board of pool n1 must have a compatibility group in common"},
@@ -539,7 +534,7 @@ func TestRemedies(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			snap := snapshotOf(t, test.cluster...)
+			snap := tc.Cluster(test.cluster...)
 			test.target.AllRemedies = true
 			before := asJSON(snap)
 			e, err := Explain(t.Context(), snap, test.target)

@@ -21,11 +21,11 @@ import (
 // TestDeceptive has clusters where the first thing that comes to mind is not
 // the answer.
 func TestDeceptive(t *testing.T) {
-	thePod := Options{Kind: api.KindPod, Namespace: namespace, Name: "p"}
-	theClaim := Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting}
+	thePod := Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "p"}
+	theClaim := Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting}
 	bound := func(p *corev1.Pod) { p.Spec.NodeName = "n1" }
 	tests := map[string]struct {
-		cluster []part
+		cluster []any
 		target  Options
 		verdict api.Verdict
 		// says is a part of the summary, an assumption or a next step; not is a
@@ -33,139 +33,139 @@ func TestDeceptive(t *testing.T) {
 		says, not string
 	}{
 		"a template that could not be read is not missing": {
-			cluster: []part{nodes("n1"), changedPod("p", fromTemplate("one")), gap(snapshot.ResourceTemplates, "alice may not list templates")},
+			cluster: []any{tc.Nodes("n1"), tc.Pod("p", fromTemplate("one")), tc.Gap(snapshot.ResourceTemplates, "alice may not list templates")},
 			target:  thePod, verdict: api.Undetermined, says: "could not be read", not: "create",
 		},
 		"a finished pod needs nothing": {
-			cluster: []part{nodes("n1"), changedPod("p", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }, "gone")},
+			cluster: []any{tc.Nodes("n1"), tc.Pod("p", tc.Using("gone"), func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })},
 			target:  thePod, verdict: api.Allocated, says: "The pod is finished (Succeeded)", not: "create",
 		},
 		"a running pod whose claim is being deleted": {
-			cluster: []part{
-				nodes("n1"), pool("n1", devices(1)...), holding("have", "n1", "gpu-0"), reserved("have", "p"),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Serving("have", "n1", "gpu-0"), reserved("have", "p"),
 				func(s *snapshot.Snapshot) { s.Claims[0].DeletionTimestamp = ptr.To(metav1.NewTime(s.TakenAt)) },
-				changedPod("p", bound, "have"),
+				tc.Pod("p", tc.Using("have"), bound),
 			},
 			target: thePod, verdict: api.Allocated, says: "it waits for pod/p, which uses it",
 		},
 		"a pod that was bound by hand": {
-			cluster: []part{nodes("n1"), pool("n1", devices(1)...), claim(waiting, exact("gpu", 1)), changedPod("p", bound, waiting)},
+			cluster: []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Claim(waiting, tc.GPUs("gpu", 1)), tc.Pod("p", tc.Using(waiting), bound)},
 			target:  thePod, verdict: api.Blocked, says: "the pod may have been bound without the scheduler",
 		},
 		"a pod that is being deleted": {
-			cluster: []part{
-				nodes("n1"), pool("n1", devices(1)...), claim(waiting, exact("gpu", 1)),
-				changedPod("p", func(p *corev1.Pod) { p.DeletionTimestamp = ptr.To(metav1.Now()) }, waiting),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Claim(waiting, tc.GPUs("gpu", 1)),
+				tc.Pod("p", tc.Using(waiting), func(p *corev1.Pod) { p.DeletionTimestamp = ptr.To(metav1.Now()) }),
 			},
 			target: thePod, verdict: api.Error, says: "is being deleted",
 		},
 		"an allocation that the scheduler takes back": {
-			cluster: []part{
-				nodes("n1", "n2"), changeNode("n1", func(n *corev1.Node) { n.Spec.Unschedulable = true }),
-				pool("n1", devices(1)...), pool("n2", devices(1)...), holding("have", "n1", "gpu-0"),
-				func(s *snapshot.Snapshot) { s.Claims[0].Namespace = namespace },
-				pod("p", "have"),
+			cluster: []any{
+				tc.Nodes("n1", "n2"), tc.ChangeNode("n1", func(n *corev1.Node) { n.Spec.Unschedulable = true }),
+				tc.Pool("n1", tc.Devices(1)...), tc.Pool("n2", tc.Devices(1)...), tc.Serving("have", "n1", "gpu-0"),
+				func(s *snapshot.Snapshot) { s.Claims[0].Namespace = tc.Namespace },
+				tc.Pod("p", tc.Using("have")),
 			},
 			target: thePod, verdict: api.DoesNotFit, says: "deallocates claim have, which is reserved for no other pod, and tries again: then it fits, on n2",
 		},
 		"an error on a device that a hidden claim may hold": {
-			cluster: []part{
-				nodes("n1"), pool("n1", device("a"), device("b", withModel("A"))),
-				claim(waiting, exact("gpu", 1, where(`device.attributes["gpu.example.com"].model == "A"`))),
-				gap(snapshot.ResourceClaims, "alice may not list claims"),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Device("a"), tc.Device("b", "model=A")),
+				tc.Claim(waiting, tc.GPUs("gpu", 1, `device.attributes["gpu.example.com"].model == "A"`)),
+				tc.Gap(snapshot.ResourceClaims, "alice may not list claims"),
 			},
 			target: theClaim, verdict: api.Undetermined, says: "alice may not list claims",
 		},
 		"an attribute that makes every expression fail": {
-			cluster: []part{
-				nodes("n1"), pool("n1", device("a", func(d *resourceapi.Device) {
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Device("a").Change(func(d *resourceapi.Device) {
 					d.Attributes["fw"] = resourceapi.DeviceAttribute{VersionValue: ptr.To("1.2")}
-				}), device("b")),
-				holding("serve", "n1", "a"), claim(waiting, exact("gpu", 1, where(`device.driver == "gpu.example.com"`))),
+				}), tc.Device("b")),
+				tc.Serving("serve", "n1", "a"), tc.Claim(waiting, tc.GPUs("gpu", 1, `device.driver == "gpu.example.com"`)),
 				func(s *snapshot.Snapshot) { s.Classes[0].Spec.Selectors = nil },
 			},
 			target: theClaim, verdict: api.Fits, says: "picks n1",
 		},
 		"a part of a selector with a macro holds": {
-			cluster: []part{
-				nodes("n1"), pool("n1", device("a", withModel("A"), tc.WithAttribute("tier", "gold"))),
-				claim(waiting, exact("gpu", 1, where(`["A","B"].exists(m, device.attributes["gpu.example.com"].model == m) && device.attributes["gpu.example.com"].tier == "silver"`))),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "model=A", "tier=gold")),
+				tc.Claim(waiting, tc.GPUs("gpu", 1, `["A","B"].exists(m, device.attributes["gpu.example.com"].model == m) && device.attributes["gpu.example.com"].tier == "silver"`)),
 			},
 			target: theClaim, verdict: api.DoesNotFit, says: `tier is "gold", must be "silver"`,
 		},
 		"the error of one request is not that of another": {
-			cluster: []part{
-				nodes("n1"), pool("n1", device("a", withModel("A")), device("b", withModel("A"))),
-				claim(waiting,
-					exact("x", 1, where(`device.attributes["gpu.example.com"].model == "A"`)),
-					exact("y", 1, where(`device.attributes["gpu.example.com"].tier == "A"`))),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "model=A"), tc.Device("b", "model=A")),
+				tc.Claim(waiting,
+					tc.GPUs("x", 1, `device.attributes["gpu.example.com"].model == "A"`),
+					tc.GPUs("y", 1, `device.attributes["gpu.example.com"].tier == "A"`)),
 			},
 			target: theClaim, verdict: api.Error, says: "Request y: the selector fails",
 		},
 		"a constraint and counters together": {
-			cluster: []part{
-				nodes("n1"), counters("n1", "board", "slices", "1"),
-				slice("n1", twoSlices, device("a", tc.WithAttribute("root", "x"), withCounter("board", "slices", "1")), device("b", tc.WithAttribute("root", "x"), withCounter("board", "slices", "1")), device("c", tc.WithAttribute("root", "y"))),
-				constrained(waiting, same("gpu.example.com/root"), exact("gpu", 2)),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1").Of(2).WithCounters("board", "slices=1"),
+				tc.Pool("n1", tc.Device("a", "root=x").Consuming("board", "slices=1"), tc.Device("b", "root=x").Consuming("board", "slices=1"), tc.Device("c", "root=y")).Of(2),
+				tc.Claim(waiting, tc.GPUs("gpu", 2)).Matching("gpu.example.com/root"),
 			},
 			target: theClaim, verdict: api.DoesNotFit, says: "not with the same", not: "at most 2",
 		},
 		"one of two pods that wait for a claim": {
-			cluster: []part{
-				nodes("n1"), pool("n1", devices(1)...), claim(waiting, exact("gpu", 1)),
-				changedPod("a", func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"no": "such"} }, waiting), pod("b", waiting),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Claim(waiting, tc.GPUs("gpu", 1)),
+				tc.Pod("a", tc.Using(waiting), func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"no": "such"} }), tc.Pod("b", tc.Using(waiting)),
 			},
 			target: theClaim, verdict: api.Fits, says: "It can be allocated for pod b, not for others that wait for it",
 		},
 		"a DaemonSet tolerates a cordoned node": {
-			cluster: []part{
-				nodes("n1"), changeNode("n1", func(n *corev1.Node) {
+			cluster: []any{
+				tc.Nodes("n1"), tc.ChangeNode("n1", func(n *corev1.Node) {
 					n.Spec.Unschedulable = true
 					n.Spec.Taints = []corev1.Taint{{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}}
 				}),
-				pool("n1", devices(1)...), template("one", exact("gpu", 1)), deployment("web", "one"),
+				tc.Pool("n1", tc.Devices(1)...), tc.Template("one", tc.GPUs("gpu", 1)), deployment("web", "one"),
 				func(s *snapshot.Snapshot) { s.Workloads[0].Kind = "DaemonSet" },
 			},
-			target: Options{Kind: "DaemonSet", Namespace: namespace, Name: "web"}, verdict: api.Fits, says: "picks n1",
+			target: Options{Kind: "DaemonSet", Namespace: tc.Namespace, Name: "web"}, verdict: api.Fits, says: "picks n1",
 		},
 		"no node is known": {
-			cluster: []part{
-				slice("n1", func(s *resourceapi.ResourceSlice) { s.Spec.NodeName, s.Spec.AllNodes = nil, ptr.To(true) }, devices(1)...),
-				claim(waiting, exact("gpu", 1)),
+			cluster: []any{
+				tc.Pool("n1", tc.Devices(1)...).Change(func(s *resourceapi.ResourceSlice) { s.Spec.NodeName, s.Spec.AllNodes = nil, ptr.To(true) }),
+				tc.Claim(waiting, tc.GPUs("gpu", 1)),
 			},
 			target: theClaim, verdict: api.Undetermined, says: "no node is known",
 		},
 		"limits of the pod count": {
-			cluster: []part{
-				nodes("n1"), pool("n1", devices(1)...), template("one", exact("gpu", 1)), deployment("web", "one"),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Template("one", tc.GPUs("gpu", 1)), deployment("web", "one"),
 				func(s *snapshot.Snapshot) {
 					s.Workloads[0].Template.Spec.Resources = &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("16")}}
 				},
 			},
-			target: Options{Kind: "Deployment", Namespace: namespace, Name: "web"}, verdict: api.DoesNotFit, says: "not enough cpu: 16 required, 8 available of 8",
+			target: Options{Kind: "Deployment", Namespace: tc.Namespace, Name: "web"}, verdict: api.DoesNotFit, says: "not enough cpu: 16 required, 8 available of 8",
 		},
 		"too few even if all were free": {
-			cluster: []part{nodes("n1"), pool("n1", devices(4)...), holding("serve", "n1", "gpu-0"), claim(waiting, exact("gpu", 5))},
+			cluster: []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(4)...), tc.Serving("serve", "n1", "gpu-0"), tc.Claim(waiting, tc.GPUs("gpu", 5))},
 			target:  theClaim, verdict: api.DoesNotFit, says: "Request gpu needs 5 devices. Node n1 has 4 of 5 available, even after all other claims are released.",
 		},
 		"an incomplete pool of another driver": {
-			cluster: []part{
-				nodes("n1", "n2"), pool("n1", devices(1)...),
-				slice("n2", func(s *resourceapi.ResourceSlice) {
+			cluster: []any{
+				tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(1)...),
+				tc.Pool("n2", tc.Devices(1)...).Change(func(s *resourceapi.ResourceSlice) {
 					s.Spec.Driver, s.Spec.Pool.ResourceSliceCount = "nic.example.com", 2
-				}, devices(1)...),
-				claim(waiting, exact("gpu", 2)),
+				}),
+				tc.Claim(waiting, tc.GPUs("gpu", 2)),
 			},
 			target: theClaim, verdict: api.DoesNotFit, says: "Node n1 has 1 of 2 available", not: "incomplete",
 		},
 		"a taint of a rule": {
-			cluster: []part{
-				nodes("n1"), pool("n1", devices(1)...), claim(waiting, exact("gpu", 1)),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Claim(waiting, tc.GPUs("gpu", 1)),
 				func(s *snapshot.Snapshot) {
 					s.TaintRules = []*resourceapi.DeviceTaintRule{{
 						ObjectMeta: metav1.ObjectMeta{Name: "broken"},
 						Spec: resourceapi.DeviceTaintRuleSpec{
-							DeviceSelector: &resourceapi.DeviceTaintSelector{Driver: ptr.To(driver)},
+							DeviceSelector: &resourceapi.DeviceTaintSelector{Driver: ptr.To(tc.Driver)},
 							Taint:          resourceapi.DeviceTaint{Key: "xid", Effect: resourceapi.DeviceTaintEffectNoSchedule},
 						},
 					}}
@@ -176,7 +176,7 @@ func TestDeceptive(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			e, err := Explain(t.Context(), snapshotOf(t, test.cluster...), test.target)
+			e, err := Explain(t.Context(), tc.Cluster(test.cluster...), test.target)
 			if err != nil {
 				t.Fatal(err)
 			}

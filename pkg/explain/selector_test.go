@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	resourceapi "k8s.io/api/resource/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
@@ -25,20 +24,11 @@ import (
 // whyWaiting explains the claim that waits.
 func whyWaiting(t *testing.T, snap *snapshot.Snapshot) *api.Explanation {
 	t.Helper()
-	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting})
+	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return e
-}
-
-// class adds a DeviceClass.
-func class(name string, expressions ...string) part {
-	return func(s *snapshot.Snapshot) {
-		s.Classes = append(s.Classes, &resourceapi.DeviceClass{
-			ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: resourceapi.DeviceClassSpec{Selectors: celSelectors(expressions...)},
-		})
-	}
 }
 
 // ofDriver makes a slice that of another driver, in a pool of its own.
@@ -58,13 +48,13 @@ func costly(n int) string {
 // TestSelectorMessages has two drivers on a node: three devices with a model, one
 // without, and a NIC.
 func TestSelectorMessages(t *testing.T) {
-	devices := []part{
-		nodes("n1"),
-		pool("n1", device("gpu-0", withModel("A100"), withMemory("40Gi"), tc.WithAttribute("vendor", "nvidia")), device("gpu-1", withModel("A100"), tc.WithAttribute("root", "r1")), device("gpu-2", withModel("H100"))),
-		slice("n1", ofDriver("nic.example.com"), device("nic-0"), device("nic-1")),
-		class("any"),
-		class("typed", `device.attributes["gpu.example.com"].model.startsWith("A")`),
-		class("misnamed", `device.driver == "gpu.exampel.com"`),
+	devices := []any{
+		tc.Nodes("n1"),
+		tc.Pool("n1", tc.Device("gpu-0", "model=A100", "memory:=40Gi", "vendor=nvidia"), tc.Device("gpu-1", "model=A100", "root=r1"), tc.Device("gpu-2", "model=H100")),
+		tc.Pool("n1", tc.Device("nic-0"), tc.Device("nic-1")).Change(ofDriver("nic.example.com")),
+		tc.ClassWhere("any"),
+		tc.ClassWhere("typed", `device.attributes["gpu.example.com"].model.startsWith("A")`),
+		tc.ClassWhere("misnamed", `device.driver == "gpu.exampel.com"`),
 	}
 	for _, test := range []struct {
 		name, class, expression string
@@ -84,34 +74,34 @@ func TestSelectorMessages(t *testing.T) {
 			want: []string{"the class selector fails on 2 of 5 devices, and a CEL error on one device", "not on 2 of driver nic.example.com, which class typed does not exclude"},
 		},
 		{
-			name: "not on all of the driver", class: className, expression: `device.attributes["gpu.example.com"].root == "r2"`, verdict: api.Error,
+			name: "not on all of the driver", class: tc.ClassGPU, expression: `device.attributes["gpu.example.com"].root == "r2"`, verdict: api.Error,
 			want:     []string{"attribute root (domain gpu.example.com) exists on 1 of 5 devices of all pools, not on 2 of driver gpu.example.com"},
 			unwanted: "does not exclude",
 		},
 		{
-			name: "a capacity", class: className, expression: `device.capacity["gpu.example.com"].memory.isGreaterThan(quantity("80Gi"))`, verdict: api.Error,
+			name: "a capacity", class: tc.ClassGPU, expression: `device.capacity["gpu.example.com"].memory.isGreaterThan(quantity("80Gi"))`, verdict: api.Error,
 			want: []string{"capacity memory (domain gpu.example.com) exists on 1 of 5 devices of all pools, not on 2 of driver gpu.example.com"},
 		},
 		{
-			name: "a misnamed attribute", class: className, expression: `device.attributes["gpu.example.com"].modle == "A100"`, verdict: api.Error,
+			name: "a misnamed attribute", class: tc.ClassGPU, expression: `device.attributes["gpu.example.com"].modle == "A100"`, verdict: api.Error,
 			want: []string{"attribute modle (domain gpu.example.com) exists on none of the 5 devices of all pools; did you mean model?"},
 		},
 		{
-			name: "a misnamed domain", class: className, expression: `device.attributes["gpu.exampel.com"].model == "A100"`, verdict: api.Error,
+			name: "a misnamed domain", class: tc.ClassGPU, expression: `device.attributes["gpu.exampel.com"].model == "A100"`, verdict: api.Error,
 			want: []string{"exists on none of the 5 devices of all pools, and nothing else of that domain does; did you mean gpu.example.com?"},
 		},
 		{
-			name: "a missing attribute behind one that is optional", class: className, expression: `device.attributes["gpu.example.com"].?root.orValue(device.attributes["gpu.example.com"].other) == "x"`, verdict: api.Error,
+			name: "a missing attribute behind one that is optional", class: tc.ClassGPU, expression: `device.attributes["gpu.example.com"].?root.orValue(device.attributes["gpu.example.com"].other) == "x"`, verdict: api.Error,
 			want:     []string{"no such key: other; attribute other (domain gpu.example.com) exists on none of the 5 devices"},
 			unwanted: "attribute root",
 		},
 		{
-			name: "a key of a map in the expression", class: className, expression: `{"B200": 1}[device.attributes["gpu.example.com"].model] > 0 && device.attributes["gpu.example.com"].?root.orValue("") == ""`, verdict: api.Error,
+			name: "a key of a map in the expression", class: tc.ClassGPU, expression: `{"B200": 1}[device.attributes["gpu.example.com"].model] > 0 && device.attributes["gpu.example.com"].?root.orValue("") == ""`, verdict: api.Error,
 			want:     []string{"no such key: A100"},
 			unwanted: "attribute root",
 		},
 		{
-			name: "a capacity as an attribute", class: className, expression: `device.attributes["gpu.example.com"].memory == "40Gi"`, verdict: api.Error,
+			name: "a capacity as an attribute", class: tc.ClassGPU, expression: `device.attributes["gpu.example.com"].memory == "40Gi"`, verdict: api.Error,
 			want: []string{`did you mean device.capacity["gpu.example.com"].memory?`},
 		},
 		{
@@ -123,32 +113,32 @@ func TestSelectorMessages(t *testing.T) {
 			want: []string{"no device is of driver nik.example.com; did you mean nic.example.com?"},
 		},
 		{
-			name: "a misnamed value", class: className, expression: `"vendor" in device.attributes["gpu.example.com"] && device.attributes["gpu.example.com"].vendor == "nvdiia"`, verdict: api.DoesNotFit,
+			name: "a misnamed value", class: tc.ClassGPU, expression: `"vendor" in device.attributes["gpu.example.com"] && device.attributes["gpu.example.com"].vendor == "nvdiia"`, verdict: api.DoesNotFit,
 			want: []string{`no device has vendor "nvdiia"; did you mean "nvidia"?`},
 		},
 		{
-			name: "a value in lower case", class: className, expression: `device.attributes["gpu.example.com"].model == "a100"`, verdict: api.DoesNotFit,
+			name: "a value in lower case", class: tc.ClassGPU, expression: `device.attributes["gpu.example.com"].model == "a100"`, verdict: api.DoesNotFit,
 			want: []string{`no device has model "a100"; did you mean "A100"?`},
 		},
 		{
-			name: "another product", class: className, expression: `device.attributes["gpu.example.com"].model == "B100"`, verdict: api.DoesNotFit,
+			name: "another product", class: tc.ClassGPU, expression: `device.attributes["gpu.example.com"].model == "B100"`, verdict: api.DoesNotFit,
 			want: []string{`model is "A100" on 2 devices, "H100" on 1; must be "B100"; no device has model "B100"`}, unwanted: "did you mean",
 		},
 		{
-			name: "a value that others have", class: className, expression: `device.attributes["gpu.example.com"].model == "H100" && "root" in device.attributes["gpu.example.com"]`, verdict: api.DoesNotFit,
+			name: "a value that others have", class: tc.ClassGPU, expression: `device.attributes["gpu.example.com"].model == "H100" && "root" in device.attributes["gpu.example.com"]`, verdict: api.DoesNotFit,
 			want: []string{`model is "A100"`}, unwanted: "did you mean",
 		},
 		{
-			name: "a misnamed attribute that is asked for", class: className, expression: `"modle" in device.attributes["gpu.example.com"]`, verdict: api.DoesNotFit,
+			name: "a misnamed attribute that is asked for", class: tc.ClassGPU, expression: `"modle" in device.attributes["gpu.example.com"]`, verdict: api.DoesNotFit,
 			want: []string{"attribute modle (domain gpu.example.com) exists on none of the 5 devices of all pools; did you mean model?"},
 		},
 		{
-			name: "too much cost", class: className, expression: costly(6), verdict: api.Error,
+			name: "too much cost", class: tc.ClassGPU, expression: costly(6), verdict: api.Error,
 			want: []string{"it costs more than the limit of 1,000,000 and is broken off; in the worst case it costs 6,555,551"},
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			e := whyWaiting(t, snapshotOf(t, append(slices.Clone(devices), claim(waiting, exact("r", 3, ofClass(test.class), where(test.expression))))...))
+			e := whyWaiting(t, tc.Cluster(append(slices.Clone(devices), tc.Claim(waiting, tc.GPUs("r", 3, test.expression).OfClass(test.class)))...))
 			if e.Verdict != test.verdict {
 				t.Errorf("verdict %s, want %s", e.Verdict, test.verdict)
 			}
@@ -167,11 +157,11 @@ func TestSelectorMessages(t *testing.T) {
 // TestSelectorTraces follows devices through the selectors of a class and a
 // request.
 func TestSelectorTraces(t *testing.T) {
-	e := whyWaiting(t, snapshotOf(t, nodes("n1"),
-		pool("n1", device("gpu-0", withModel("A")), device("gpu-1", withModel("B")), device("gpu-2")),
-		slice("n1", ofDriver("nic.example.com"), device("nic-0")),
-		holding("user", "n1", "gpu-2"),
-		claim(waiting, exact("r", 3, where(`device.attributes["gpu.example.com"].model == "A"`, `true`))),
+	e := whyWaiting(t, tc.Cluster(tc.Nodes("n1"),
+		tc.Pool("n1", tc.Device("gpu-0", "model=A"), tc.Device("gpu-1", "model=B"), tc.Device("gpu-2")),
+		tc.Pool("n1", tc.Device("nic-0")).Change(ofDriver("nic.example.com")),
+		tc.Serving("user", "n1", "gpu-2"),
+		tc.Claim(waiting, tc.GPUs("r", 3, `device.attributes["gpu.example.com"].model == "A"`, `true`)),
 	))
 	traces := e.Claims[0].Requests[0].Selectors
 	if len(traces) != 3 {
@@ -198,9 +188,9 @@ func TestSelectorTraces(t *testing.T) {
 // TestCostOfNewClaims warns about what the API server will not take, before it is
 // created.
 func TestCostOfNewClaims(t *testing.T) {
-	parts := []part{nodes("n1"), pool("n1", device("gpu-0")), claim(waiting, exact("r", 1, where("device.driver != 'x' || "+costly(6))))}
-	stored := whyWaiting(t, snapshotOf(t, parts...))
-	snap := snapshotOf(t, parts...)
+	parts := []any{tc.Nodes("n1"), tc.Pool("n1", tc.Device("gpu-0")), tc.Claim(waiting, tc.GPUs("r", 1, "device.driver != 'x' || "+costly(6)))}
+	stored := whyWaiting(t, tc.Cluster(parts...))
+	snap := tc.Cluster(parts...)
 	snap.Claims[0].UID = ""
 	fresh := whyWaiting(t, snap)
 	for _, test := range []struct {
@@ -223,9 +213,9 @@ func TestCostOfNewClaims(t *testing.T) {
 
 // TestManyValues bounds what a trace shows, and still counts all of it.
 func TestManyValues(t *testing.T) {
-	var list []resourceapi.Device
+	var list []tc.DeviceWrapper
 	for i := range 30 {
-		list = append(list, device(fmt.Sprintf("d%02d", i), withModel(fmt.Sprintf("m%d", i)), withInt("a", int64(i%2))))
+		list = append(list, tc.Device(fmt.Sprintf("d%02d", i), "model="+fmt.Sprintf("m%d", i)).Change(withInt("a", int64(i%2))))
 	}
 	trace := traceOf(t, `device.attributes["gpu.example.com"].model != "m3" && device.attributes["gpu.example.com"].a == 1`, list...)
 	if got := trace.Parts[0]; len(got.Values) != funnel.MaxValues || got.MoreValues != 20 || outcomesText(got.Outcomes) != "29/1/0/0" {
@@ -255,15 +245,15 @@ func TestUnusualValue(t *testing.T) {
 		{"B200", "", nil},
 	} {
 		t.Run(test.wanted, func(t *testing.T) {
-			list := devices(len(test.models) + 1)
+			list := tc.Devices(len(test.models) + 1)
 			for i, model := range test.models {
-				withModel(model)(&list[i])
+				list[i] = list[i].With("model=" + model)
 			}
-			alloc, err := allocator.New(t.Context(), cluster.New(snapshotOf(t, nodes("n1"), pool("n1", list...))))
+			alloc, err := allocator.New(t.Context(), cluster.New(tc.Cluster(tc.Nodes("n1"), tc.Pool("n1", list...))))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := eligibility.NewCatalog(alloc.Facts).Unusual(selector.Attribute("model", driver), test.wanted); got != test.want {
+			if got := eligibility.NewCatalog(alloc.Facts).Unusual(selector.Attribute("model", tc.Driver), test.wanted); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})

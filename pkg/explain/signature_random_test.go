@@ -25,30 +25,30 @@ func randomCluster(t *testing.T, random *rand.Rand) *snapshot.Snapshot {
 	t.Helper()
 	maybe := func(percent int) bool { return random.IntN(100) < percent }
 	pick := func(from ...string) string { return from[random.IntN(len(from))] }
-	parts := []part{nodes("n1", "n2")}
+	parts := []any{tc.Nodes("n1", "n2")}
 	for _, name := range []string{
 		"DRAConsumableCapacity", "DRAPartitionableDevices", "DRADeviceTaints", "DRADeviceBindingConditions",
 		"DRAFractionalCapacityRange", "DRADeviceCompatibilityGroups", "DRAListTypeAttributes", "DRAOptionalNodeOperations", "DRADerivedAttributes",
 	} {
 		if maybe(40) {
-			parts = append(parts, gate(name, maybe(60)))
+			parts = append(parts, tc.Gate(name, maybe(60)))
 		}
 	}
 	partitioned := maybe(50)
-	var list []resourceapi.Device
+	var list []tc.DeviceWrapper
 	for i := range 1 + random.IntN(4) {
-		d := device(fmt.Sprintf("gpu-%d", i), withModel(pick("A", "B")))
+		d := tc.Device(fmt.Sprintf("gpu-%d", i), "model="+pick("A", "B"))
 		if maybe(60) {
 			d.Capacity["memory"] = randomCapacity(random)
 		}
 		if maybe(30) {
-			tc.Shareable(&d)
+			d = d.Shareable()
 		}
 		if maybe(25) {
-			withTaint(pick("x", "y"), resourceapi.DeviceTaintEffect(pick("NoSchedule", "NoExecute", "None")))(&d)
+			d = d.Tainted(pick("x", "y"), resourceapi.DeviceTaintEffect(pick("NoSchedule", "NoExecute", "None")))
 		}
 		if partitioned && maybe(70) {
-			withCounter("board", "slices", pick("1", "2", "3"))(&d)
+			d = d.Consuming("board", "slices="+pick("1", "2", "3"))
 			if maybe(30) {
 				d.ConsumesCounters[0].CompatibilityGroups = []string{pick("a", "b")}
 			}
@@ -59,7 +59,7 @@ func randomCluster(t *testing.T, random *rand.Rand) *snapshot.Snapshot {
 		}
 		list = append(list, d)
 	}
-	parts = append(parts, slice("n1", func(s *resourceapi.ResourceSlice) {
+	parts = append(parts, tc.Pool("n1", list...).Change(func(s *resourceapi.ResourceSlice) {
 		if partitioned {
 			s.Spec.Pool.ResourceSliceCount = 2
 		}
@@ -72,45 +72,44 @@ func randomCluster(t *testing.T, random *rand.Rand) *snapshot.Snapshot {
 				s.Spec.Devices[i].NodeName = ptr.To(pick("n1", "n1", "n2", "n3"))
 			}
 		}
-	}, list...))
+	}))
 	if partitioned {
-		parts = append(parts, counters("n1", "board", "slices", pick("2", "4", "5")))
+		parts = append(parts, tc.Pool("n1").Of(2).WithCounters("board", "slices="+pick("2", "4", "5")))
 	}
 	for i, d := range list {
 		switch {
 		case d.AllowMultipleAllocations != nil && maybe(50):
-			parts = append(parts, sharing(fmt.Sprintf("share-%d", i), "n1", d.Name, "memory", pick("1", "4", "8")))
+			parts = append(parts, tc.Sharing(fmt.Sprintf("share-%d", i), "n1", d.Name, "memory", pick("1", "4", "8")))
 		case maybe(25):
-			parts = append(parts, holding(fmt.Sprintf("hold-%d", i), "n1", d.Name))
+			parts = append(parts, tc.Serving(fmt.Sprintf("hold-%d", i), "n1", d.Name))
 		}
 	}
-	parts = append(parts, claim(waiting, exact("gpu", 1, func(r *resourceapi.ExactDeviceRequest) {
-		if maybe(25) {
-			all(r)
-		}
-		if maybe(15) {
-			admin(r)
-		}
-		if maybe(50) {
-			where(pick(
-				`device.attributes["gpu.example.com"].model == "A"`,
-				`has(device.attributes["gpu.example.com"].model) && device.driver == "gpu.example.com"`,
-				`"memory" in device.capacity["gpu.example.com"]`,
-				`device.capacity["gpu.example.com"].memory.compareTo(quantity("5")) >= 0`,
-				`device.attributes["gpu.example.com"].exists(k, k == "model")`,
-				`device.allowMultipleAllocations`,
-			))(r)
-		}
-		if maybe(40) {
-			wanting("memory", pick("1", "3", "5", "500m", "1500m", "9", "0"))(r)
-		}
-		if maybe(30) {
-			tolerating(pick("x", "y"))(r)
-		}
-	})))
-	snap := snapshotOf(t, parts...)
+	r := tc.GPUs("gpu", 1)
+	if maybe(25) {
+		r = r.All()
+	}
+	if maybe(15) {
+		r = r.WithAdminAccess()
+	}
+	if maybe(50) {
+		r = r.Where(pick(
+			`device.attributes["gpu.example.com"].model == "A"`,
+			`has(device.attributes["gpu.example.com"].model) && device.driver == "gpu.example.com"`,
+			`"memory" in device.capacity["gpu.example.com"]`,
+			`device.capacity["gpu.example.com"].memory.compareTo(quantity("5")) >= 0`,
+			`device.attributes["gpu.example.com"].exists(k, k == "model")`,
+			`device.allowMultipleAllocations`,
+		))
+	}
+	if maybe(40) {
+		r = r.WithCapacity("memory", pick("1", "3", "5", "500m", "1500m", "9", "0"))
+	}
+	if maybe(30) {
+		r = r.Tolerating(pick("x", "y"))
+	}
+	snap := tc.Cluster(append(parts, tc.Claim(waiting, r))...)
 	if maybe(20) {
-		snap.Claims[len(snap.Claims)-1].Spec.Devices.Constraints = same("gpu.example.com/" + pick("model", "root"))
+		snap.Claims[len(snap.Claims)-1].Spec.Devices.Constraints = []resourceapi.DeviceConstraint{tc.MatchAttribute("gpu.example.com/" + pick("model", "root"))}
 	}
 	return snap
 }
@@ -168,19 +167,15 @@ func crowd(snap *snapshot.Snapshot, random *rand.Rand) {
 			r.Exactly.Count = int64(1 + random.IntN(2))
 			r.Exactly.AllocationMode = resourceapi.DeviceAllocationModeExactCount
 			if maybe(30) {
-				r.FirstAvailable = []resourceapi.DeviceSubRequest{
-					alternative("a", int64(1+random.IntN(3))),
-					alternative("b", 1, `device.attributes["gpu.example.com"].model == "B"`),
-				}
-				r.Exactly = nil
+				r = tc.FirstAvailable(r.Name, tc.GPUs("a", int64(1+random.IntN(3))), tc.GPUs("b", 1, `device.attributes["gpu.example.com"].model == "B"`)).DeviceRequest
 			}
 			claim.Spec.Devices.Requests = append(claim.Spec.Devices.Requests, r)
 		}
 		if maybe(40) {
-			claim.Spec.Devices.Constraints = same("gpu.example.com/model")
+			claim.Spec.Devices.Constraints = []resourceapi.DeviceConstraint{tc.MatchAttribute("gpu.example.com/model")}
 		}
 		if maybe(30) {
-			claim.Spec.Devices.Constraints = append(claim.Spec.Devices.Constraints, distinct("gpu.example.com/model")...)
+			claim.Spec.Devices.Constraints = append(claim.Spec.Devices.Constraints, tc.DistinctAttribute("gpu.example.com/model"))
 			if maybe(50) {
 				last := &claim.Spec.Devices.Constraints[len(claim.Spec.Devices.Constraints)-1]
 				last.Requests = []string{claim.Spec.Devices.Requests[len(claim.Spec.Devices.Requests)-1].Name}

@@ -135,15 +135,15 @@ func multiply(snap *snapshot.Snapshot, random *rand.Rand) {
 	}
 	for _, claim := range snap.Claims {
 		if claim.Status.Allocation == nil && maybe(40) {
-			constraint := same("gpu.example.com/root")
+			constraint := tc.MatchAttribute("gpu.example.com/root")
 			if maybe(30) {
-				constraint = distinct("gpu.example.com/root")
+				constraint = tc.DistinctAttribute("gpu.example.com/root")
 			}
-			claim.Spec.Devices.Constraints = constraint
+			claim.Spec.Devices.Constraints = []resourceapi.DeviceConstraint{constraint}
 		}
 	}
 	if maybe(30) {
-		slice("shared", func(s *resourceapi.ResourceSlice) {
+		tc.Add(snap, tc.Pool("shared", tc.Device("far-0", "model=A", "root=n1-0"), tc.Device("far-1", "model=B", "root=far")).Change(func(s *resourceapi.ResourceSlice) {
 			s.Spec.NodeName = nil
 			switch random.IntN(3) {
 			case 0:
@@ -164,14 +164,15 @@ func multiply(snap *snapshot.Snapshot, random *rand.Rand) {
 			if maybe(20) {
 				s.Spec.Pool.ResourceSliceCount = 2
 			}
-		}, device("far-0", withModel("A"), tc.WithAttribute("root", "n1-0")), device("far-1", withModel("B"), tc.WithAttribute("root", "far")))(snap)
+		}))
 	}
 	for i := range 6 {
 		name := fmt.Sprintf("m%d", i)
-		nodes(name)(snap)
+		node := tc.Nodes(name)[0]
 		if maybe(50) {
-			snap.Nodes[len(snap.Nodes)-1].Labels["rack"] = "r1"
+			node.Labels["rack"] = "r1"
 		}
+		tc.Add(snap, node)
 		cloneNode(snap, "n1", name)
 		if maybe(40) {
 			mutate(snap, name, random)
@@ -236,9 +237,9 @@ func mutate(snap *snapshot.Snapshot, node string, random *rand.Rand) {
 	case 1:
 		d.Attributes["model"] = resourceapi.DeviceAttribute{StringValue: ptr.To("C")}
 	case 2:
-		withTaint("x", resourceapi.DeviceTaintEffectNoSchedule)(d)
+		d.Taints = append(d.Taints, resourceapi.DeviceTaint{Key: "x", Effect: resourceapi.DeviceTaintEffectNoSchedule})
 	case 3:
-		holding(node+"-more", node, d.Name)(snap)
+		tc.Add(snap, tc.Serving(node+"-more", node, d.Name))
 	case 4:
 		snap.Claims = slices.DeleteFunc(snap.Claims, func(c *resourceapi.ResourceClaim) bool {
 			return c.Status.Allocation != nil && c.Status.Allocation.Devices.Results[0].Pool == node
@@ -266,49 +267,49 @@ func mutate(snap *snapshot.Snapshot, node string, random *rand.Rand) {
 	case 12:
 		d.Attributes["root"] = resourceapi.DeviceAttribute{StringValue: ptr.To("far")}
 	case 13:
-		tc.Shareable(d)
+		d.AllowMultipleAllocations = ptr.To(true)
 	case 14:
 		list[len(list)-1].Name = list[0].Name
 	default:
-		changeNode(node, func(n *corev1.Node) { n.Status.DeclaredFeatures = []string{"DRAOptionalNodeOperations"} })(snap)
+		tc.ChangeNode(node, func(n *corev1.Node) { n.Status.DeclaredFeatures = []string{"DRAOptionalNodeOperations"} })(snap)
 	}
 }
 
 // TestEquivalentNames asserts that names make no difference, and what does.
 func TestEquivalentNames(t *testing.T) {
-	waits := constrained(waiting, same("gpu.example.com/root"), exact("gpu", 2))
-	rooted := func(values ...string) []resourceapi.Device {
-		var list []resourceapi.Device
+	waits := tc.Claim(waiting, tc.GPUs("gpu", 2)).Matching("gpu.example.com/root")
+	rooted := func(values ...string) []tc.DeviceWrapper {
+		var list []tc.DeviceWrapper
 		for i, value := range values {
-			list = append(list, device(fmt.Sprintf("gpu-%d", i), tc.WithAttribute("root", value)))
+			list = append(list, tc.Device(fmt.Sprintf("gpu-%d", i), "root="+value))
 		}
 		return list
 	}
-	far := slice("far", func(s *resourceapi.ResourceSlice) { s.Spec.NodeName, s.Spec.AllNodes = nil, ptr.To(true) }, rooted("x")...)
+	far := tc.Pool("far", rooted("x")...).Change(func(s *resourceapi.ResourceSlice) { s.Spec.NodeName, s.Spec.AllNodes = nil, ptr.To(true) })
 	for _, tt := range []struct {
 		name       string
-		parts      []part
+		parts      []any
 		equivalent bool
 	}{
-		{"other values, the same of them equal", []part{pool("a", rooted("x", "y", "x")...), pool("b", rooted("1", "2", "1")...)}, true},
-		{"others are equal", []part{pool("a", rooted("x", "y", "x")...), pool("b", rooted("x", "y", "y")...)}, false},
-		{"a value is missing", []part{pool("a", rooted("x", "y")...), pool("b", append(rooted("x"), device("gpu-1"))...)}, false},
-		{"equal to a device that all nodes reach", []part{far, pool("a", rooted("x", "y")...), pool("b", rooted("y", "z")...)}, false},
-		{"none equal to a device that all nodes reach", []part{far, pool("a", rooted("u", "v")...), pool("b", rooted("y", "z")...)}, true},
-		{"another device is held", []part{pool("a", rooted("x", "y")...), pool("b", rooted("x", "y")...), holding("h", "b", "gpu-0")}, false},
-		{"others hold the same", []part{pool("a", rooted("x", "y")...), pool("b", rooted("x", "y")...), holding("g", "a", "gpu-0"), holding("h", "b", "gpu-0")}, true},
-		{"the pool is incomplete on both", []part{slice("a", twoSlices, rooted("x")...), slice("b", twoSlices, rooted("x")...)}, true},
-		{"the pool is incomplete on one", []part{slice("a", twoSlices, rooted("x")...), pool("b", rooted("x")...)}, false},
+		{"other values, the same of them equal", []any{tc.Pool("a", rooted("x", "y", "x")...), tc.Pool("b", rooted("1", "2", "1")...)}, true},
+		{"others are equal", []any{tc.Pool("a", rooted("x", "y", "x")...), tc.Pool("b", rooted("x", "y", "y")...)}, false},
+		{"a value is missing", []any{tc.Pool("a", rooted("x", "y")...), tc.Pool("b", append(rooted("x"), tc.Device("gpu-1"))...)}, false},
+		{"equal to a device that all nodes reach", []any{far, tc.Pool("a", rooted("x", "y")...), tc.Pool("b", rooted("y", "z")...)}, false},
+		{"none equal to a device that all nodes reach", []any{far, tc.Pool("a", rooted("u", "v")...), tc.Pool("b", rooted("y", "z")...)}, true},
+		{"another device is held", []any{tc.Pool("a", rooted("x", "y")...), tc.Pool("b", rooted("x", "y")...), tc.Serving("h", "b", "gpu-0")}, false},
+		{"others hold the same", []any{tc.Pool("a", rooted("x", "y")...), tc.Pool("b", rooted("x", "y")...), tc.Serving("g", "a", "gpu-0"), tc.Serving("h", "b", "gpu-0")}, true},
+		{"the pool is incomplete on both", []any{tc.Pool("a", rooted("x")...).Of(2), tc.Pool("b", rooted("x")...).Of(2)}, true},
+		{"the pool is incomplete on one", []any{tc.Pool("a", rooted("x")...).Of(2), tc.Pool("b", rooted("x")...)}, false},
 		{"no devices at all", nil, true},
-		{"a node selector that cannot be parsed", []part{slice("a", func(s *resourceapi.ResourceSlice) {
+		{"a node selector that cannot be parsed", []any{tc.Pool("a", rooted("x")...).Change(func(s *resourceapi.ResourceSlice) {
 			s.Spec.NodeName = nil
 			s.Spec.NodeSelector = &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
 				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "rack", Operator: "Nonsense"}},
 			}}}
-		}, rooted("x")...)}, false},
+		})}, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			x := prepared(t, snapshotOf(t, append(tt.parts, nodes("a", "b"), waits)...))
+			x := prepared(t, tc.Cluster(append(tt.parts, tc.Nodes("a", "b"), waits)...))
 			want := []int{0, 1}
 			if tt.equivalent {
 				want = []int{0, 0}
@@ -323,8 +324,8 @@ func TestEquivalentNames(t *testing.T) {
 // TestFitsOnTheFirst asserts that the devices of a placement are those of the
 // node that it names.
 func TestFitsOnTheFirst(t *testing.T) {
-	snap := snapshotOf(t, nodes("a", "b", "c"), pool("a"), pool("b", devices(2)...), pool("c", devices(2)...), claim(waiting, exact("gpu", 2)))
-	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting})
+	snap := tc.Cluster(tc.Nodes("a", "b", "c"), tc.Pool("a"), tc.Pool("b", tc.Devices(2)...), tc.Pool("c", tc.Devices(2)...), tc.Claim(waiting, tc.GPUs("gpu", 2)))
+	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting})
 	if err != nil {
 		t.Fatal(err)
 	}

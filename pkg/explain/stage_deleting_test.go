@@ -10,6 +10,8 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
+
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 )
 
 // TestForeignFinalizer deletes a claim that somebody else's finalizer keeps, too.
@@ -33,7 +35,7 @@ func TestForeignFinalizer(t *testing.T) {
 					c.Status.Allocation, c.Status.ReservedFor = nil, nil
 				}
 			}))
-			e := explainEach(t, snapshotOf(t, parts...), "ResourceClaim/have")["ResourceClaim/have"]
+			e := explainEach(t, tc.Cluster(parts...), "ResourceClaim/have")["ResourceClaim/have"]
 			if text := asJSON(e.NextSteps); !strings.Contains(text, test.says) || test.not != "" && strings.Contains(text, test.not) {
 				t.Errorf("want %q and not %q in %s", test.says, test.not, text)
 			}

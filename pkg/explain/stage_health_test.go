@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -19,7 +20,7 @@ import (
 // device, as it does where drivers give it one.
 func TestUnhealthyDevice(t *testing.T) {
 	const command = "kubectl dra taints add --driver gpu.example.com --pool n1 --device gpu-1 dra.kubectl.dev/unhealthy:NoSchedule"
-	taint := func(effect resourceapi.DeviceTaintEffect) part {
+	taint := func(effect resourceapi.DeviceTaintEffect) any {
 		return func(s *snapshot.Snapshot) {
 			s.Slices[0].Spec.Devices[1].Taints = []resourceapi.DeviceTaint{{Key: "broken", Effect: effect}}
 		}
@@ -27,7 +28,7 @@ func TestUnhealthyDevice(t *testing.T) {
 	for name, test := range map[string]struct {
 		resource, id string
 		devices      []string
-		more         []part
+		more         []any
 		says         string
 		command      bool
 	}{
@@ -35,19 +36,19 @@ func TestUnhealthyDevice(t *testing.T) {
 		"the only device of the request":     {"claim:have/gpu", "lab.example.com/gpu=x", []string{"gpu-1"}, nil, "Device n1/gpu-1 of", true},
 		"no CDI name":                        {"claim:have", "gpu.example.com/n1/gpu-1", []string{"gpu-0", "gpu-1"}, nil, "Device n1/gpu-1 of", true},
 		"a name that tells nothing":          {"claim:have", "lab.example.com/gpu=x", []string{"gpu-0", "gpu-1"}, nil, "Device lab.example.com/gpu=x of", false},
-		"a taint that informs":               {"claim:have", "x", []string{"gpu-1"}, []part{taint(resourceapi.DeviceTaintEffectNone)}, "Device n1/gpu-1 of", true},
-		"a taint that keeps pods away":       {"claim:have", "x", []string{"gpu-1"}, []part{taint(resourceapi.DeviceTaintEffectNoSchedule)}, "Device n1/gpu-1 of", false},
+		"a taint that informs":               {"claim:have", "x", []string{"gpu-1"}, []any{taint(resourceapi.DeviceTaintEffectNone)}, "Device n1/gpu-1 of", true},
+		"a taint that keeps pods away":       {"claim:have", "x", []string{"gpu-1"}, []any{taint(resourceapi.DeviceTaintEffectNoSchedule)}, "Device n1/gpu-1 of", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			parts := []part{nodes("n1"), pool("n1", devices(2)...), holding("have", "n1", test.devices...), reserved("have", "p"), changedPod("p", func(p *corev1.Pod) {
+			parts := []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(2)...), tc.Serving("have", "n1", test.devices...), reserved("have", "p"), tc.Pod("p", tc.Using("have"), func(p *corev1.Pod) {
 				running(p)
 				p.Spec.NodeName = "n1"
 				p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", AllocatedResourcesStatus: []corev1.ResourceStatus{{
 					Name:      corev1.ResourceName(test.resource),
 					Resources: []corev1.ResourceHealth{{ResourceID: corev1.ResourceID(test.id), Health: corev1.ResourceHealthStatusUnhealthy}},
 				}}}}
-			}, "have")}
-			e := explainEach(t, snapshotOf(t, append(parts, test.more...)...), "Pod/p")["Pod/p"]
+			})}
+			e := explainEach(t, tc.Cluster(append(parts, test.more...)...), "Pod/p")["Pod/p"]
 			if e.Code != api.DeviceUnhealthy || !strings.HasPrefix(e.Summary, test.says) {
 				t.Errorf("code %q: %s\nwant %q", e.Code, e.Summary, test.says)
 			}

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
@@ -56,7 +57,7 @@ func TestInitContainers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			normal := func(e *corev1.Event) { e.Type = corev1.EventTypeNormal }
 			// The API server lists events by name, not in the order in which they came.
-			e := explainEach(t, snapshotOf(t, append(boundPod(test.changes...),
+			e := explainEach(t, tc.Cluster(append(boundPod(test.changes...),
 				warning("a", "Pulled", "Image is there", time.Minute, normal),
 				warning("b", "Started", "Container started", time.Minute, normal),
 				warning("c", "Created", "Container created", time.Minute, normal))...), "Pod/p")["Pod/p"]

@@ -25,11 +25,11 @@ func ago(d time.Duration) metav1.Time {
 }
 
 // warning adds an event about pod p.
-func warning(name, reason, message string, when time.Duration, changes ...func(*corev1.Event)) part {
+func warning(name, reason, message string, when time.Duration, changes ...func(*corev1.Event)) any {
 	return func(s *snapshot.Snapshot) {
 		event := &corev1.Event{
-			ObjectMeta:     metav1.ObjectMeta{Namespace: namespace, Name: name},
-			InvolvedObject: corev1.ObjectReference{Kind: api.KindPod, Namespace: namespace, Name: "p", UID: "uid-p"},
+			ObjectMeta:     metav1.ObjectMeta{Namespace: tc.Namespace, Name: name},
+			InvolvedObject: corev1.ObjectReference{Kind: api.KindPod, Namespace: tc.Namespace, Name: "p", UID: "uid-p"},
 			Type:           corev1.EventTypeWarning, Reason: reason, Message: message, LastTimestamp: ago(when),
 		}
 		for _, change := range changes {
@@ -40,20 +40,20 @@ func warning(name, reason, message string, when time.Duration, changes ...func(*
 }
 
 // boundPod is pod p on node n1, with claim have and its device gpu-0 of gpu-1.
-func boundPod(changes ...func(*corev1.Pod)) []part {
-	return []part{
-		nodes("n1"), pool("n1", devices(2)...), holding("have", "n1", "gpu-0"), reserved("have", "p"),
-		changedPod("p", func(p *corev1.Pod) {
+func boundPod(changes ...func(*corev1.Pod)) []any {
+	return []any{
+		tc.Nodes("n1"), tc.Pool("n1", tc.Devices(2)...), tc.Serving("have", "n1", "gpu-0"), reserved("have", "p"),
+		tc.Pod("p", tc.Using("have"), func(p *corev1.Pod) {
 			p.Spec.NodeName = "n1"
 			for _, change := range changes {
 				change(p)
 			}
-		}, "have"),
+		}),
 	}
 }
 
 // changeHave changes claim have.
-func changeHave(change func(*resourceapi.ResourceClaim)) part {
+func changeHave(change func(*resourceapi.ResourceClaim)) any {
 	return func(s *snapshot.Snapshot) {
 		for _, claim := range s.Claims {
 			if claim.Name == "have" {
@@ -76,14 +76,14 @@ func sandboxIs(status corev1.ConditionStatus, when time.Duration) func(*corev1.P
 const prepareFailed = "Failed to prepare dynamic resources: prepare dynamic resources: "
 
 // tainted taints gpu-0 of node n1.
-func tainted(key string, since time.Duration) part {
+func tainted(key string, since time.Duration) any {
 	return func(s *snapshot.Snapshot) {
 		taint := resourceapi.DeviceTaint{Key: key, Effect: resourceapi.DeviceTaintEffectNoExecute, TimeAdded: ptr.To(ago(since))}
 		s.Slices[0].Spec.Devices[0].Taints = append(s.Slices[0].Spec.Devices[0].Taints, taint)
 	}
 }
 
-func toleratedOnce(key string, seconds ...int64) part {
+func toleratedOnce(key string, seconds ...int64) any {
 	return changeHave(func(c *resourceapi.ResourceClaim) {
 		result := &c.Status.Allocation.Devices.Results[0]
 		toleration := resourceapi.DeviceToleration{Key: key, Operator: resourceapi.DeviceTolerationOpExists, Effect: resourceapi.DeviceTaintEffectNoExecute}
@@ -107,8 +107,8 @@ func startedSince(d time.Duration) func(*corev1.Pod) {
 
 // aboutHave makes an event one of the driver about claim have.
 func aboutHave(e *corev1.Event) {
-	e.InvolvedObject = corev1.ObjectReference{Kind: api.KindClaim, Namespace: namespace, Name: "have", UID: "uid-have"}
-	e.Source.Component = driver
+	e.InvolvedObject = corev1.ObjectReference{Kind: api.KindClaim, Namespace: tc.Namespace, Name: "have", UID: "uid-have"}
+	e.Source.Component = tc.Driver
 }
 
 // notReady gives a claim one share of its device and the driver's word that
@@ -123,10 +123,10 @@ func notReady(c *resourceapi.ResourceClaim, share, broken string) {
 }
 
 func TestLifeOnNode(t *testing.T) {
-	inUse := func(changes ...func(*corev1.Pod)) []part { return boundPod(append(changes, running)...) }
+	inUse := func(changes ...func(*corev1.Pod)) []any { return boundPod(append(changes, running)...) }
 	tests := map[string]struct {
-		cluster []part
-		more    []part
+		cluster []any
+		more    []any
 		stage   api.Stage
 		code    api.Code
 		says    string
@@ -134,49 +134,49 @@ func TestLifeOnNode(t *testing.T) {
 	}{
 		"the newest warning counts": {
 			cluster: boundPod(),
-			more:    []part{warning("a", "FailedPrepareDynamicResources", prepareFailed+"old", time.Hour), warning("b", "FailedPrepareDynamicResources", prepareFailed+"new", time.Minute)},
+			more:    []any{warning("a", "FailedPrepareDynamicResources", prepareFailed+"old", time.Hour), warning("b", "FailedPrepareDynamicResources", prepareFailed+"new", time.Minute)},
 			stage:   api.StagePreparation, code: api.PreparationFailed, says: "cannot prepare the devices: new (last 60s ago)", not: "old",
 		},
 		"a series tells how often": {
 			cluster: boundPod(),
-			more: []part{warning("a", "FailedPrepareDynamicResources", prepareFailed+"busy", time.Hour, func(e *corev1.Event) {
+			more: []any{warning("a", "FailedPrepareDynamicResources", prepareFailed+"busy", time.Hour, func(e *corev1.Event) {
 				e.Series = &corev1.EventSeries{Count: 7, LastObservedTime: metav1.NewMicroTime(ago(time.Minute).Time)}
 			})},
 			stage: api.StagePreparation, code: api.PreparationFailed, says: "busy (7 times, last 60s ago)",
 		},
 		"a pod of the same name had the warning": {
 			cluster: boundPod(),
-			more:    []part{warning("a", "FailedPrepareDynamicResources", prepareFailed+"old", time.Hour, func(e *corev1.Event) { e.InvolvedObject.UID = "uid-other" })},
+			more:    []any{warning("a", "FailedPrepareDynamicResources", prepareFailed+"old", time.Hour, func(e *corev1.Event) { e.InvolvedObject.UID = "uid-other" })},
 			stage:   api.StagePreparation, not: "old",
 		},
 		"a warning from before the sandbox was there": {
 			cluster: boundPod(sandboxIs(corev1.ConditionTrue, time.Minute)),
-			more:    []part{warning("a", "FailedPrepareDynamicResources", prepareFailed+"old", time.Hour)},
+			more:    []any{warning("a", "FailedPrepareDynamicResources", prepareFailed+"old", time.Hour)},
 			stage:   api.StageInjection, not: "old",
 		},
 		"an older kubelet's words": {
 			cluster: boundPod(),
-			more:    []part{warning("a", "FailedPrepareDynamicResources", prepareFailed+"plugin name gpu.example.com not found in the list of registered DRA plugins", time.Minute)},
+			more:    []any{warning("a", "FailedPrepareDynamicResources", prepareFailed+"plugin name gpu.example.com not found in the list of registered DRA plugins", time.Minute)},
 			stage:   api.StagePreparation, code: api.PreparationFailed, says: "DRA driver gpu.example.com is not registered",
 		},
 		"a sandbox that fails is after preparation": {
 			cluster: boundPod(),
-			more:    []part{warning("a", "FailedCreatePodSandBox", "Failed to create pod sandbox: no network", time.Minute)},
+			more:    []any{warning("a", "FailedCreatePodSandBox", "Failed to create pod sandbox: no network", time.Minute)},
 			stage:   api.StageInjection, code: api.PodNotStarted, says: "the devices are prepared, but the last warning about the pod is FailedCreatePodSandBox: Failed to create pod sandbox: no network",
 		},
 		"a directory that fails is before preparation": {
 			cluster: boundPod(),
-			more:    []part{warning("a", "Failed", "error making pod data directories: no space", time.Minute)},
+			more:    []any{warning("a", "Failed", "error making pod data directories: no space", time.Minute)},
 			stage:   api.StagePreparation, says: "the last warning about the pod is Failed: error making pod data directories", not: "prepared, but",
 		},
 		"a volume that cannot be mounted": {
 			cluster: boundPod(),
-			more:    []part{warning("a", "FailedMount", "secret is missing", time.Minute)},
+			more:    []any{warning("a", "FailedMount", "secret is missing", time.Minute)},
 			stage:   api.StagePreparation, says: "FailedMount: secret is missing", not: "prepared, but",
 		},
 		"images are pulled when the devices are prepared": {
 			cluster: boundPod(),
-			more: []part{
+			more: []any{
 				warning("a", "FailedPrepareDynamicResources", prepareFailed+"old", time.Hour),
 				warning("b", "Pulling", "Pulling image", time.Minute, func(e *corev1.Event) { e.Type = corev1.EventTypeNormal }),
 			},
@@ -184,7 +184,7 @@ func TestLifeOnNode(t *testing.T) {
 		},
 		"preparation fails after an image was pulled": {
 			cluster: boundPod(),
-			more: []part{
+			more: []any{
 				warning("a", "FailedPrepareDynamicResources", prepareFailed+"new", time.Minute),
 				warning("b", "Pulled", "Image is there", time.Hour, func(e *corev1.Event) { e.Type = corev1.EventTypeNormal }),
 			},
@@ -192,7 +192,7 @@ func TestLifeOnNode(t *testing.T) {
 		},
 		"the sandbox is lost": {
 			cluster: inUse(sandboxIs(corev1.ConditionFalse, 10*time.Minute)),
-			more: []part{
+			more: []any{
 				warning("a", "FailedPrepareDynamicResources", prepareFailed+"old", time.Hour),
 				warning("b", "FailedPrepareDynamicResources", prepareFailed+"new", time.Minute),
 			},
@@ -204,74 +204,74 @@ func TestLifeOnNode(t *testing.T) {
 		},
 		"the driver's warning is older than the container": {
 			cluster: inUse(startedSince(10 * time.Minute)),
-			more:    []part{warning("a", "Broken", "no power", 30*time.Minute, aboutHave)},
+			more:    []any{warning("a", "Broken", "no power", 30*time.Minute, aboutHave)},
 			stage:   api.StageRunning, not: "no power",
 		},
 		"the driver's warning is newer than the container": {
 			cluster: inUse(startedSince(10 * time.Minute)),
-			more:    []part{warning("a", "Broken", "no power", time.Minute, aboutHave)},
+			more:    []any{warning("a", "Broken", "no power", time.Minute, aboutHave)},
 			stage:   api.StageRunning, says: `"driver gpu.example.com reports about claim have: Broken: no power`,
 		},
 		"another share is not ready": {
 			cluster: inUse(),
-			more:    []part{changeHave(func(c *resourceapi.ResourceClaim) { notReady(c, "a", "b") })},
+			more:    []any{changeHave(func(c *resourceapi.ResourceClaim) { notReady(c, "a", "b") })},
 			stage:   api.StageRunning, not: "is not ready",
 		},
 		"the claim's share is not ready": {
 			cluster: inUse(),
-			more:    []part{changeHave(func(c *resourceapi.ResourceClaim) { notReady(c, "a", "a") })},
+			more:    []any{changeHave(func(c *resourceapi.ResourceClaim) { notReady(c, "a", "a") })},
 			stage:   api.StageRunning, code: api.DeviceUnhealthy, says: "is not ready",
 		},
 		"of two taints the first one evicts": {
 			cluster: inUse(),
-			more:    []part{tainted("late", time.Minute), tainted("early", time.Minute), toleratedOnce("late", 600), toleratedOnce("early", 120)},
+			more:    []any{tainted("late", time.Minute), tainted("early", time.Minute), toleratedOnce("late", 600), toleratedOnce("early", 120)},
 			stage:   api.StageRunning, code: api.EvictionDue, says: "the pod will be deleted in 60s, at 2026-07-01T12:01:00Z: device n1/gpu-0 of claim have has the taint early:NoExecute",
 		},
 		"of two tolerations the shorter counts": {
 			cluster: inUse(),
-			more:    []part{tainted("broken", time.Minute), toleratedOnce("broken", 600, 120, 900)},
+			more:    []any{tainted("broken", time.Minute), toleratedOnce("broken", 600, 120, 900)},
 			stage:   api.StageRunning, code: api.EvictionDue, says: "deleted in 60s",
 		},
 		"a toleration for ever beats one for a while": {
 			cluster: inUse(),
-			more:    []part{tainted("broken", time.Minute), toleratedOnce("broken", 10), toleratedOnce("broken")},
+			more:    []any{tainted("broken", time.Minute), toleratedOnce("broken", 10), toleratedOnce("broken")},
 			stage:   api.StageRunning, not: "deleted",
 		},
 		"taints count for bound pods that do not run yet": {
-			cluster: boundPod(), more: []part{tainted("broken", 10*time.Second)},
+			cluster: boundPod(), more: []any{tainted("broken", 10*time.Second)},
 			stage: api.StagePreparation, code: api.EvictionDue, says: "the pod should have been deleted 10s ago", not: "kube-controller-manager",
 		},
 		"taints do not count without the feature": {
-			cluster: inUse(), more: []part{tainted("broken", time.Hour), gate("DRADeviceTaints", false)},
+			cluster: inUse(), more: []any{tainted("broken", time.Hour), tc.Gate("DRADeviceTaints", false)},
 			stage: api.StageRunning, not: "deleted",
 		},
 		"a taint that only keeps others away": {
 			cluster: inUse(),
-			more: []part{func(s *snapshot.Snapshot) {
+			more: []any{func(s *snapshot.Snapshot) {
 				s.Slices[0].Spec.Devices[0].Taints = []resourceapi.DeviceTaint{{Key: "full", Effect: resourceapi.DeviceTaintEffectNoSchedule, TimeAdded: ptr.To(ago(time.Hour))}}
 			}},
 			stage: api.StageRunning, not: "deleted",
 		},
 		"shares are no double allocation": {
-			cluster: []part{
-				nodes("n1"), pool("n1", devices(1, tc.Shareable, withMemory("80Gi"))...), sharing("have", "n1", "gpu-0", "memory", "10Gi"), sharing("other", "n1", "gpu-0", "memory", "10Gi"), reserved("have", "p"),
-				changedPod("p", func(p *corev1.Pod) { p.Spec.NodeName, p.Status.Phase = "n1", corev1.PodRunning }, "have"),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Copies(1, tc.Device("", "memory:=80Gi").Shareable())...), tc.Sharing("have", "n1", "gpu-0", "memory", "10Gi"), tc.Sharing("other", "n1", "gpu-0", "memory", "10Gi"), reserved("have", "p"),
+				tc.Pod("p", tc.Using("have"), func(p *corev1.Pod) { p.Spec.NodeName, p.Status.Phase = "n1", corev1.PodRunning }),
 			},
 			stage: api.StageRunning, not: "twice",
 		},
 		"slices that could not be read are not missing": {
-			cluster: []part{
-				nodes("n1"), gap(snapshot.ResourceSlices, "you may not"), holding("have", "n1", "gpu-0"), reserved("have", "p"),
-				changedPod("p", func(p *corev1.Pod) { p.Spec.NodeName = "n1" }, "have"),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Gap(snapshot.ResourceSlices, "you may not"), tc.Serving("have", "n1", "gpu-0"), reserved("have", "p"),
+				tc.Pod("p", tc.Using("have"), func(p *corev1.Pod) { p.Spec.NodeName = "n1" }),
 			},
-			more:  []part{warning("a", "FailedPrepareDynamicResources", prepareFailed+"DRA driver gpu.example.com is not registered", time.Minute)},
+			more:  []any{warning("a", "FailedPrepareDynamicResources", prepareFailed+"DRA driver gpu.example.com is not registered", time.Minute)},
 			stage: api.StagePreparation, code: api.PreparationFailed, not: "any more",
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			snap := snapshotOf(t, append(test.cluster, test.more...)...)
-			e, err := Explain(t.Context(), snap, Options{Kind: api.KindPod, Namespace: namespace, Name: "p"})
+			snap := tc.Cluster(append(test.cluster, test.more...)...)
+			e, err := Explain(t.Context(), snap, Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "p"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -291,13 +291,13 @@ func TestLifeOnNode(t *testing.T) {
 // which the kubelet says something.
 func TestClaimTakesThePodWithAReason(t *testing.T) {
 	onNode := func(p *corev1.Pod) { p.Spec.NodeName = "n1" }
-	snap := snapshotOf(t, nodes("n1"), pool("n1", devices(1)...), holding("have", "n1", "gpu-0"), reserved("have", "p"),
+	snap := tc.Cluster(tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Serving("have", "n1", "gpu-0"), reserved("have", "p"),
 		changeHave(func(c *resourceapi.ResourceClaim) {
 			c.Status.ReservedFor = append(c.Status.ReservedFor, resourceapi.ResourceClaimConsumerReference{Resource: "pods", Name: "a", UID: "uid-a"})
 		}),
-		changedPod("a", onNode, "have"), changedPod("p", onNode, "have"),
+		tc.Pod("a", tc.Using("have"), onNode), tc.Pod("p", tc.Using("have"), onNode),
 		warning("e", "FailedPrepareDynamicResources", prepareFailed+"NodePrepareResources failed for ResourceClaim have: no power", time.Minute))
-	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: namespace, Name: "have"})
+	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: "have"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,24 +317,24 @@ func TestControllerIsBlamedInTime(t *testing.T) {
 		}
 	}
 	tests := map[string]struct {
-		pod    part
+		pod    any
 		blamed bool
 	}{
-		"ended just now":      {pod: changedPod("p", ended(time.Second), "have")},
-		"ended long ago":      {pod: changedPod("p", ended(time.Hour), "have"), blamed: true},
-		"ended some time":     {pod: changedPod("p", func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, "have")},
+		"ended just now":      {pod: tc.Pod("p", tc.Using("have"), ended(time.Second))},
+		"ended long ago":      {pod: tc.Pod("p", tc.Using("have"), ended(time.Hour)), blamed: true},
+		"ended some time":     {pod: tc.Pod("p", tc.Using("have"), func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed })},
 		"is gone":             {pod: func(*snapshot.Snapshot) {}},
-		"was replaced before": {pod: changedPod("p", func(p *corev1.Pod) { p.UID = "uid-new" }, "have"), blamed: true},
+		"was replaced before": {pod: tc.Pod("p", tc.Using("have"), func(p *corev1.Pod) { p.UID = "uid-new" }), blamed: true},
 	}
 	for name, test := range tests {
 		for _, deleting := range []bool{false, true} {
-			snap := snapshotOf(t, nodes("n1"), pool("n1", devices(1)...), holding("have", "n1", "gpu-0"), reserved("have", "p"), test.pod,
+			snap := tc.Cluster(tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Serving("have", "n1", "gpu-0"), reserved("have", "p"), test.pod,
 				changeHave(func(c *resourceapi.ResourceClaim) {
 					if deleting {
 						c.DeletionTimestamp, c.Finalizers = ptr.To(ago(2*time.Hour)), []string{resourceapi.Finalizer}
 					}
 				}))
-			e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: namespace, Name: "have"})
+			e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: "have"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -349,19 +349,19 @@ func TestControllerIsBlamedInTime(t *testing.T) {
 func TestUnheard(t *testing.T) {
 	tests := map[string]struct {
 		age   time.Duration
-		more  part
+		more  any
 		stage api.Stage
 		says  string
 	}{
-		"waits":             {age: 10 * time.Minute, more: gate("DRAAdminAccess", true), stage: api.StageQueueing, says: "has reported nothing about it in 10m"},
-		"events have gone":  {age: 2 * time.Hour, more: gate("DRAAdminAccess", true), stage: api.StageQueueing, says: "no event or condition of it is known; events are kept for 60m"},
-		"events are hidden": {age: 10 * time.Minute, more: gap(snapshot.ResourceEvents, "no"), stage: api.StageAllocation},
+		"waits":             {age: 10 * time.Minute, more: tc.Gate("DRAAdminAccess", true), stage: api.StageQueueing, says: "has reported nothing about it in 10m"},
+		"events have gone":  {age: 2 * time.Hour, more: tc.Gate("DRAAdminAccess", true), stage: api.StageQueueing, says: "no event or condition of it is known; events are kept for 60m"},
+		"events are hidden": {age: 10 * time.Minute, more: tc.Gap(snapshot.ResourceEvents, "no"), stage: api.StageAllocation},
 	}
 	for name, test := range tests {
-		snap := snapshotOf(t, nodes("n1"), pool("n1", devices(1)...), claim("want", exact("gpu", 1)), test.more, changedPod("p", func(p *corev1.Pod) {
+		snap := tc.Cluster(tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Claim("want", tc.GPUs("gpu", 1)), test.more, tc.Pod("p", tc.Using("want"), func(p *corev1.Pod) {
 			p.Spec.SchedulerName, p.CreationTimestamp = "batch", ago(test.age)
-		}, "want"))
-		e, err := Explain(t.Context(), snap, Options{Kind: api.KindPod, Namespace: namespace, Name: "p"})
+		}))
+		e, err := Explain(t.Context(), snap, Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "p"})
 		if err != nil {
 			t.Fatal(err)
 		}

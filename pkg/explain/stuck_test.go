@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
@@ -29,7 +30,7 @@ func boundFor(d time.Duration) func(*corev1.Pod) {
 
 // awaiting has device gpu-0 of claim have wait for a condition since then, and no
 // node for the pod.
-func awaiting(since time.Duration, failed bool) []part {
+func awaiting(since time.Duration, failed bool) []any {
 	parts := append(boundPod(), changeHave(func(c *resourceapi.ResourceClaim) {
 		c.Status.Allocation.AllocationTimestamp = ptr.To(ago(since))
 		c.Status.Allocation.Devices.Results[0].BindingConditions = []string{"attached"}
@@ -62,7 +63,7 @@ func TestBlockedPods(t *testing.T) {
 		}}
 	}
 	for name, test := range map[string]struct {
-		cluster []part
+		cluster []any
 		code    api.Code
 		says    string
 	}{
@@ -84,7 +85,7 @@ func TestBlockedPods(t *testing.T) {
 		"finished":                          {append(boundPod(func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }), gone), "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			snap := snapshotOf(t, test.cluster...)
+			snap := tc.Cluster(test.cluster...)
 			e := explainEach(t, snap, "Pod/p")["Pod/p"]
 			if (e.Verdict == api.Blocked) != (test.code != "") || test.code != "" && (e.Code != test.code || !strings.Contains(e.Summary, test.says)) {
 				t.Errorf("%s, code %q, want code %q with %q: %s", e.Verdict, e.Code, test.code, test.says, e.Summary)

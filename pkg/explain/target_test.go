@@ -23,28 +23,19 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-func template(name string, requests ...resourceapi.DeviceRequest) part {
-	return func(s *snapshot.Snapshot) {
-		s.Templates = append(s.Templates, &resourceapi.ResourceClaimTemplate{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-			Spec:       resourceapi.ResourceClaimTemplateSpec{Spec: resourceapi.ResourceClaimSpec{Devices: resourceapi.DeviceClaim{Requests: requests}}},
-		})
-	}
-}
-
 func fromTemplate(name string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: &name}}
 	}
 }
 
-func deployment(name, template string) part {
+func deployment(name, template string) any {
 	return func(s *snapshot.Snapshot) {
 		pod := &corev1.Pod{}
 		fromTemplate(template)(pod)
 		s.Workloads = append(s.Workloads, &snapshot.Workload{
 			TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"},
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+			ObjectMeta: metav1.ObjectMeta{Namespace: tc.Namespace, Name: name},
 			Selector:   &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}},
 			Template:   corev1.PodTemplateSpec{Spec: pod.Spec},
 		})
@@ -52,13 +43,13 @@ func deployment(name, template string) part {
 }
 
 // reserved gives a held claim to a pod of the same namespace.
-func reserved(claim, pod string) part {
+func reserved(claim, pod string) any {
 	return func(s *snapshot.Snapshot) {
 		for _, c := range s.Claims {
 			if c.Name != claim {
 				continue
 			}
-			c.Namespace = namespace
+			c.Namespace = tc.Namespace
 			c.Status.ReservedFor = []resourceapi.ResourceClaimConsumerReference{{Resource: "pods", Name: pod, UID: "uid-" + "p"}}
 			c.Status.Allocation.AllocationTimestamp = ptr.To(metav1.NewTime(s.TakenAt.Add(-time.Hour)))
 		}
@@ -67,17 +58,17 @@ func reserved(claim, pod string) part {
 
 func TestTargets(t *testing.T) {
 	tests := map[string]struct {
-		cluster []part
+		cluster []any
 		target  Options
 		verdict api.Verdict
 		stage   api.Stage
 		check   func(t *testing.T, e *api.Explanation)
 	}{
 		"a complete Job": {
-			cluster: []part{deployment("done", "missing"), func(s *snapshot.Snapshot) {
+			cluster: []any{deployment("done", "missing"), func(s *snapshot.Snapshot) {
 				s.Workloads[0].Kind, s.Workloads[0].End = "Job", &snapshot.JobEnd{Condition: "Complete"}
 			}},
-			target:  Options{Kind: "Job", Namespace: namespace, Name: "done"},
+			target:  Options{Kind: "Job", Namespace: tc.Namespace, Name: "done"},
 			verdict: api.Allocated,
 			check: func(t *testing.T, e *api.Explanation) {
 				if !e.Finished || e.Replicas != nil || e.Summary != "The Job is complete and creates no more pods." {
@@ -86,11 +77,11 @@ func TestTargets(t *testing.T) {
 			},
 		},
 		"a claim is asked about with the pod that waits for it": {
-			cluster: []part{
-				nodes("n1", "n2"), pool("n1", devices(1)...), pool("n2", devices(1)...), claim(waiting, exact("gpu", 1)), claim("other", exact("gpu", 1)),
-				changedPod("p", func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "n2"} }, waiting, "other"),
+			cluster: []any{
+				tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(1)...), tc.Pool("n2", tc.Devices(1)...), tc.Claim(waiting, tc.GPUs("gpu", 1)), tc.Claim("other", tc.GPUs("gpu", 1)),
+				tc.Pod("p", tc.Using(waiting, "other"), func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "n2"} }),
 			},
-			target:  Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting},
+			target:  Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting},
 			verdict: api.DoesNotFit, stage: api.StageAllocation,
 			check: func(t *testing.T, e *api.Explanation) {
 				if len(e.Claims) != 2 || len(e.Pods) != 1 || e.Pods[0].AgeSeconds != 14*60 {
@@ -99,8 +90,8 @@ func TestTargets(t *testing.T) {
 			},
 		},
 		"a claim that nobody uses": {
-			cluster: []part{nodes("n1"), pool("n1", devices(1)...), claim(waiting, exact("gpu", 1))},
-			target:  Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting},
+			cluster: []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Claim(waiting, tc.GPUs("gpu", 1))},
+			target:  Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting},
 			verdict: api.Fits,
 			check: func(t *testing.T, e *api.Explanation) {
 				if len(e.NextSteps) != 1 || !strings.Contains(e.NextSteps[0].Text, "no pod uses the claim") {
@@ -109,11 +100,11 @@ func TestTargets(t *testing.T) {
 			},
 		},
 		"an allocated claim of a running pod": {
-			cluster: []part{
-				nodes("n1"), pool("n1", devices(1)...), holding("have", "n1", "gpu-0"), reserved("have", "p"),
-				changedPod("p", func(p *corev1.Pod) { p.Spec.NodeName, p.Status.Phase = "n1", corev1.PodRunning }, "have"),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Serving("have", "n1", "gpu-0"), reserved("have", "p"),
+				tc.Pod("p", tc.Using("have"), func(p *corev1.Pod) { p.Spec.NodeName, p.Status.Phase = "n1", corev1.PodRunning }),
 			},
-			target:  Options{Kind: api.KindClaim, Namespace: namespace, Name: "have"},
+			target:  Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: "have"},
 			verdict: api.Allocated, stage: api.StageRunning,
 			check: func(t *testing.T, e *api.Explanation) {
 				a := e.Claims[0].Allocation
@@ -123,8 +114,8 @@ func TestTargets(t *testing.T) {
 			},
 		},
 		"an allocated device that is gone": {
-			cluster: []part{nodes("n1"), holding("have", "n1", "gpu-7"), reserved("have", "p")},
-			target:  Options{Kind: api.KindClaim, Namespace: namespace, Name: "have"},
+			cluster: []any{tc.Nodes("n1"), tc.Serving("have", "n1", "gpu-7"), reserved("have", "p")},
+			target:  Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: "have"},
 			verdict: api.Allocated,
 			check: func(t *testing.T, e *api.Explanation) {
 				if !e.Claims[0].Allocation.Devices[0].Missing || !strings.Contains(e.Summary, "device n1/gpu-7 of claim have is no longer in any ResourceSlice") {
@@ -133,29 +124,29 @@ func TestTargets(t *testing.T) {
 			},
 		},
 		"a bound pod that is not running": {
-			cluster: []part{
-				nodes("n1"), pool("n1", devices(1)...), holding("have", "n1", "gpu-0"), reserved("have", "p"),
-				changedPod("p", func(p *corev1.Pod) { p.Spec.NodeName = "n1" }, "have"),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Serving("have", "n1", "gpu-0"), reserved("have", "p"),
+				tc.Pod("p", tc.Using("have"), func(p *corev1.Pod) { p.Spec.NodeName = "n1" }),
 			},
-			target:  Options{Kind: api.KindPod, Namespace: namespace, Name: "p"},
+			target:  Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "p"},
 			verdict: api.Allocated, stage: api.StagePreparation,
 		},
 		"a bound pod without a reservation": {
-			cluster: []part{
-				nodes("n1"), pool("n1", devices(1)...), holding("have", "n1", "gpu-0"), reserved("have", "q"),
-				changedPod("p", func(p *corev1.Pod) { p.Spec.NodeName, p.UID = "n1", "uid-new" }, "have"),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Serving("have", "n1", "gpu-0"), reserved("have", "q"),
+				tc.Pod("p", tc.Using("have"), func(p *corev1.Pod) { p.Spec.NodeName, p.UID = "n1", "uid-new" }),
 			},
-			target:  Options{Kind: api.KindPod, Namespace: namespace, Name: "p"},
+			target:  Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "p"},
 			verdict: api.Blocked, stage: api.StageReservation,
 		},
 		"a pod whose claim is not made yet": {
-			cluster: []part{nodes("n1"), pool("n1", devices(1)...), template("one", exact("gpu", 1)), changedPod("p", fromTemplate("one"))},
-			target:  Options{Kind: api.KindPod, Namespace: namespace, Name: "p"},
+			cluster: []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Template("one", tc.GPUs("gpu", 1)), tc.Pod("p", fromTemplate("one"))},
+			target:  Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "p"},
 			verdict: api.Fits, stage: api.StageClaimGeneration,
 		},
 		"a pod whose template is missing": {
-			cluster: []part{nodes("n1"), template("one", exact("gpu", 1)), changedPod("p", fromTemplate("ones"))},
-			target:  Options{Kind: api.KindPod, Namespace: namespace, Name: "p"},
+			cluster: []any{tc.Nodes("n1"), tc.Template("one", tc.GPUs("gpu", 1)), tc.Pod("p", fromTemplate("ones"))},
+			target:  Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "p"},
 			verdict: api.Error, stage: api.StageClaimGeneration,
 			check: func(t *testing.T, e *api.Explanation) {
 				if !strings.Contains(e.Summary, "did you mean one?") {
@@ -164,11 +155,11 @@ func TestTargets(t *testing.T) {
 			},
 		},
 		"a pod that is held back": {
-			cluster: []part{
-				nodes("n1"), pool("n1", devices(1)...), claim(waiting, exact("gpu", 1)),
-				changedPod("p", func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "quota"}} }, waiting),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Claim(waiting, tc.GPUs("gpu", 1)),
+				tc.Pod("p", tc.Using(waiting), func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "quota"}} }),
 			},
-			target:  Options{Kind: api.KindPod, Namespace: namespace, Name: "p"},
+			target:  Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "p"},
 			verdict: api.Fits, stage: api.StageQueueing,
 			check: func(t *testing.T, e *api.Explanation) {
 				if len(e.NextSteps) == 0 || !strings.Contains(e.NextSteps[0].Text, "quota") {
@@ -177,24 +168,24 @@ func TestTargets(t *testing.T) {
 			},
 		},
 		"a template": {
-			cluster: []part{nodes("n1"), pool("n1", devices(1)...), template("two", exact("gpu", 2))},
-			target:  Options{Kind: api.KindTemplate, Namespace: namespace, Name: "two"},
+			cluster: []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Template("two", tc.GPUs("gpu", 2))},
+			target:  Options{Kind: api.KindTemplate, Namespace: tc.Namespace, Name: "two"},
 			verdict: api.DoesNotFit,
 		},
 		"a deployment without pods": {
-			cluster: []part{nodes("n1"), pool("n1", devices(1)...), template("one", exact("gpu", 1)), deployment("web", "one")},
-			target:  Options{Kind: "Deployment", Namespace: namespace, Name: "web"},
+			cluster: []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Template("one", tc.GPUs("gpu", 1)), deployment("web", "one")},
+			target:  Options{Kind: "Deployment", Namespace: tc.Namespace, Name: "web"},
 			verdict: api.Fits,
 		},
 		"a deployment with a waiting pod": {
-			cluster: []part{
-				nodes("n1"), pool("n1", devices(1)...), template("two", exact("gpu", 2)), deployment("web", "two"),
-				changedPod("web-1", func(p *corev1.Pod) {
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Template("two", tc.GPUs("gpu", 2)), deployment("web", "two"),
+				tc.Pod("web-1", func(p *corev1.Pod) {
 					fromTemplate("two")(p)
 					p.Labels = map[string]string{"app": "web"}
 				}),
 			},
-			target:  Options{Kind: "Deployment", Namespace: namespace, Name: "web"},
+			target:  Options{Kind: "Deployment", Namespace: tc.Namespace, Name: "web"},
 			verdict: api.DoesNotFit, stage: api.StageClaimGeneration,
 			check: func(t *testing.T, e *api.Explanation) {
 				if e.PodCount != 1 || e.Pods[0].Name != "web-1" {
@@ -203,13 +194,13 @@ func TestTargets(t *testing.T) {
 			},
 		},
 		"the scheduler's condition is quoted": {
-			cluster: []part{
-				nodes("n1"), claim(waiting, exact("gpu", 1)),
-				changedPod("p", func(p *corev1.Pod) {
+			cluster: []any{
+				tc.Nodes("n1"), tc.Claim(waiting, tc.GPUs("gpu", 1)),
+				tc.Pod("p", tc.Using(waiting), func(p *corev1.Pod) {
 					p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "0/1 nodes are available"}}
-				}, waiting),
+				}),
 			},
-			target:  Options{Kind: api.KindPod, Namespace: namespace, Name: "p"},
+			target:  Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "p"},
 			verdict: api.DoesNotFit, stage: api.StageAllocation,
 			check: func(t *testing.T, e *api.Explanation) {
 				if m := e.SchedulerMessage; m == nil || m.Text != "0/1 nodes are available" || m.Source != "condition PodScheduled" {
@@ -218,18 +209,18 @@ func TestTargets(t *testing.T) {
 			},
 		},
 		"the newest event is quoted": {
-			cluster: []part{
-				nodes("n1"), claim(waiting, exact("gpu", 1)), pod("p", waiting),
+			cluster: []any{
+				tc.Nodes("n1"), tc.Claim(waiting, tc.GPUs("gpu", 1)), tc.Pod("p", tc.Using(waiting)),
 				func(s *snapshot.Snapshot) {
 					for i, text := range []string{"new", "old"} {
 						s.Events = append(s.Events, &corev1.Event{
-							InvolvedObject: corev1.ObjectReference{Kind: api.KindPod, Namespace: namespace, Name: "p"},
+							InvolvedObject: corev1.ObjectReference{Kind: api.KindPod, Namespace: tc.Namespace, Name: "p"},
 							Reason:         "FailedScheduling", Message: text, LastTimestamp: metav1.NewTime(s.TakenAt.Add(-time.Duration(i) * time.Minute)),
 						})
 					}
 				},
 			},
-			target:  Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting},
+			target:  Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting},
 			verdict: api.DoesNotFit, stage: api.StageAllocation,
 			check: func(t *testing.T, e *api.Explanation) {
 				if m := e.SchedulerMessage; m == nil || m.Text != "new" || m.Source != "event FailedScheduling" {
@@ -240,7 +231,7 @@ func TestTargets(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			e, err := Explain(t.Context(), snapshotOf(t, test.cluster...), test.target)
+			e, err := Explain(t.Context(), tc.Cluster(test.cluster...), test.target)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -256,29 +247,29 @@ func TestTargets(t *testing.T) {
 }
 
 func TestNoTarget(t *testing.T) {
-	parts := []part{
-		claim("train-gpus", exact("gpu", 1)), claim("train-nics", exact("gpu", 1)), pod("plain"),
+	parts := []any{
+		tc.Claim("train-gpus", tc.GPUs("gpu", 1)), tc.Claim("train-nics", tc.GPUs("gpu", 1)), tc.Pod("plain"),
 		func(s *snapshot.Snapshot) { s.Claims[1].Namespace = "web" },
 	}
 	tests := map[string]struct {
 		target Options
-		gaps   []part
+		gaps   []any
 		want   string
 	}{
-		"a near miss":         {target: Options{Kind: api.KindClaim, Namespace: namespace, Name: "train-gpu"}, want: "ResourceClaim ml/train-gpu not found in a test\ndid you mean train-gpus?"},
-		"another namespace":   {target: Options{Kind: api.KindClaim, Namespace: namespace, Name: "train-nics"}, want: "one of that name exists in namespace web: use -n web"},
-		"what there is":       {target: Options{Kind: api.KindClaim, Namespace: namespace, Name: "completely-different"}, want: "namespace ml has: train-gpus"},
+		"a near miss":         {target: Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: "train-gpu"}, want: "ResourceClaim ml/train-gpu not found in a test\ndid you mean train-gpus?"},
+		"another namespace":   {target: Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: "train-nics"}, want: "one of that name exists in namespace web: use -n web"},
+		"what there is":       {target: Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: "completely-different"}, want: "namespace ml has: train-gpus"},
 		"an empty namespace":  {target: Options{Kind: api.KindClaim, Namespace: "empty", Name: "completely-different"}, want: "namespace empty has none; these have: ml, web"},
-		"nothing of the kind": {target: Options{Kind: api.KindTemplate, Namespace: namespace, Name: "x"}, want: "no ResourceClaimTemplate exists"},
+		"nothing of the kind": {target: Options{Kind: api.KindTemplate, Namespace: tc.Namespace, Name: "x"}, want: "no ResourceClaimTemplate exists"},
 		"hidden": {
-			target: Options{Kind: api.KindClaim, Namespace: namespace, Name: "x"}, gaps: []part{gap(snapshot.ResourceClaims, "alice may not list resourceclaims")},
+			target: Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: "x"}, gaps: []any{tc.Gap(snapshot.ResourceClaims, "alice may not list resourceclaims")},
 			want: "it may exist all the same: alice may not list resourceclaims",
 		},
-		"a pod without claims": {target: Options{Kind: api.KindPod, Namespace: namespace, Name: "plain"}, want: "Pod ml/plain uses no ResourceClaim"},
+		"a pod without claims": {target: Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "plain"}, want: "Pod ml/plain uses no ResourceClaim"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := Explain(t.Context(), snapshotOf(t, append(parts, test.gaps...)...), test.target)
+			_, err := Explain(t.Context(), tc.Cluster(append(parts, test.gaps...)...), test.target)
 			var targetError *TargetError
 			if !errors.As(err, &targetError) || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want %q", err, test.want)
@@ -290,8 +281,8 @@ func TestNoTarget(t *testing.T) {
 // TestLongSearch asks for one device more than there are, which takes upstream
 // longer than anybody waits.
 func TestLongSearch(t *testing.T) {
-	snap := snapshotOf(t, nodes("n1"), pool("n1", devices(24)...), claim(waiting, exact("gpu", 25)))
-	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting})
+	snap := tc.Cluster(tc.Nodes("n1"), tc.Pool("n1", tc.Devices(24)...), tc.Claim(waiting, tc.GPUs("gpu", 25)))
+	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -303,11 +294,11 @@ func TestLongSearch(t *testing.T) {
 // TestLongSearchMeetsError has a device on the last node on which the selector
 // fails. The allocator ends the attempt there, whatever counting says.
 func TestLongSearchMeetsError(t *testing.T) {
-	last := devices(25, withModel("A"))
+	last := tc.Devices(25, "model=A")
 	delete(last[0].Attributes, "model")
-	snap := snapshotOf(t, nodes("n1", "n2", "n3"), pool("n1", devices(25, withModel("A"))...), pool("n2", devices(25, withModel("A"))...), pool("n3", last...),
-		claim(waiting, exact("gpu", 26, where(`device.attributes["gpu.example.com"].model == "A"`))))
-	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting})
+	snap := tc.Cluster(tc.Nodes("n1", "n2", "n3"), tc.Pool("n1", tc.Devices(25, "model=A")...), tc.Pool("n2", tc.Devices(25, "model=A")...), tc.Pool("n3", last...),
+		tc.Claim(waiting, tc.GPUs("gpu", 26, `device.attributes["gpu.example.com"].model == "A"`)))
+	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -318,8 +309,8 @@ func TestLongSearchMeetsError(t *testing.T) {
 
 // TestLongSearchWithoutLimit asks a scheduler that waits for ever.
 func TestLongSearchWithoutLimit(t *testing.T) {
-	snap := snapshotOf(t, gate("DRASchedulerFilterTimeout", false), nodes("n1"), pool("n1", devices(25)...), claim(waiting, exact("gpu", 26)))
-	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting})
+	snap := tc.Cluster(tc.Gate("DRASchedulerFilterTimeout", false), tc.Nodes("n1"), tc.Pool("n1", tc.Devices(25)...), tc.Claim(waiting, tc.GPUs("gpu", 26)))
+	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -331,12 +322,12 @@ func TestLongSearchWithoutLimit(t *testing.T) {
 // TestSearchTimeout does the same with a capacity that is too large to be
 // counted in thousandths.
 func TestSearchTimeout(t *testing.T) {
-	snap := snapshotOf(t, nodes("n1"), pool("n1", devices(24, tc.Shareable, withMemory("7E"))...), claim(waiting, exact("gpu", 25)))
+	snap := tc.Cluster(tc.Nodes("n1"), tc.Pool("n1", tc.Copies(24, tc.Device("", "memory:=7E").Shareable())...), tc.Claim(waiting, tc.GPUs("gpu", 25)))
 	alloc, err := allocator.New(t.Context(), cluster.New(snap), allocator.WithTimeout(20*time.Millisecond))
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := ExplainWith(t.Context(), alloc, snap, Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting})
+	e, err := ExplainWith(t.Context(), alloc, snap, Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -349,8 +340,8 @@ func TestSearchTimeout(t *testing.T) {
 // too long.
 func TestUnendingSelector(t *testing.T) {
 	expression := `quantity("1e` + strings.Repeat("9", 9) + `").isGreaterThan(quantity("1"))`
-	snap := snapshotOf(t, nodes("n1", "n2"), pool("n1", devices(1)...), pool("n2", devices(1)...), claim(waiting, exact("gpu", 1, where(expression))))
-	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting})
+	snap := tc.Cluster(tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(1)...), tc.Pool("n2", tc.Devices(1)...), tc.Claim(waiting, tc.GPUs("gpu", 1, expression)))
+	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -368,8 +359,8 @@ func TestUnendingSelector(t *testing.T) {
 func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	snap := snapshotOf(t, nodes("n1"), pool("n1", devices(2)...), claim(waiting, exact("gpu", 1)))
-	if _, err := Explain(ctx, snap, Options{Kind: api.KindClaim, Namespace: namespace, Name: waiting}); !errors.Is(err, context.Canceled) {
+	snap := tc.Cluster(tc.Nodes("n1"), tc.Pool("n1", tc.Devices(2)...), tc.Claim(waiting, tc.GPUs("gpu", 1)))
+	if _, err := Explain(ctx, snap, Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting}); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
 }

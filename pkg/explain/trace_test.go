@@ -45,20 +45,20 @@ func outcomesText(o api.SelectorOutcomes) string {
 }
 
 // traceOf evaluates one selector on devices.
-func traceOf(t *testing.T, expression string, list ...resourceapi.Device) api.SelectorTrace {
+func traceOf(t *testing.T, expression string, list ...tc.DeviceWrapper) api.SelectorTrace {
 	t.Helper()
 	s := selector.New(dracel.Features{EnableConsumableCapacity: true, EnableListTypeAttributes: true}, true)
-	snap := snapshotOf(t, nodes("n1"), pool("n1", list...))
+	snap := tc.Cluster(tc.Nodes("n1"), tc.Pool("n1", list...))
 	alloc, err := allocator.New(t.Context(), cluster.New(snap))
 	if err != nil {
 		t.Fatal(err)
 	}
 	f := &funnel.Funnel{Checks: &eligibility.Checks{
 		Selectors: s, Catalog: eligibility.NewCatalog(alloc.Facts),
-		Request: &claimspec.Request{Claim: &resourceapi.ResourceClaim{}, Selectors: celSelectors(expression)},
+		Request: &claimspec.Request{Claim: &resourceapi.ResourceClaim{}, Selectors: tc.CELSelectors(expression)},
 	}}
 	for i := range list {
-		f.Devices = append(f.Devices, cluster.Device{ID: cluster.DeviceID{Driver: driver, Pool: "n1", Device: list[i].Name}, Device: &list[i]})
+		f.Devices = append(f.Devices, cluster.Device{ID: cluster.DeviceID{Driver: tc.Driver, Pool: "n1", Device: list[i].Name}, Device: &list[i].Device})
 	}
 	return f.Traces(t.Context())[0]
 }
@@ -83,10 +83,10 @@ func withInts(name string, values ...int64) func(*resourceapi.Device) {
 
 func TestTraceOfEachForm(t *testing.T) {
 	const x = `device.attributes["gpu.example.com"]`
-	list := []resourceapi.Device{
-		device("d1", withModel("A"), withInt("a", 1), withInt("b", 1), withBool("flag", true), withInts("list", 1, 2)),
-		device("d2", withModel("A"), withInt("a", 2), withInt("b", 1), withBool("flag", false), withInts("list", 2, 3)),
-		device("d3", withModel("B"), withInt("a", 3), withBool("flag", false), withInts("list")),
+	list := []tc.DeviceWrapper{
+		tc.Device("d1", "model=A").Change(withInt("a", 1)).Change(withInt("b", 1)).Change(withBool("flag", true)).Change(withInts("list", 1, 2)),
+		tc.Device("d2", "model=A").Change(withInt("a", 2)).Change(withInt("b", 1)).Change(withBool("flag", false)).Change(withInts("list", 2, 3)),
+		tc.Device("d3", "model=B").Change(withInt("a", 3)).Change(withBool("flag", false)).Change(withInts("list")),
 	}
 	for _, test := range []struct {
 		name, expression string
@@ -176,7 +176,7 @@ func TestTraceHasWhatSelectorsSee(t *testing.T) {
 		{"one that is false", shared, shared + ": 0/2/0/0; False 2: allowMultipleAllocations is false"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			e := whyWaiting(t, snapshotOf(t, everythingOff, nodes("n1"), pool("n1", device("a", tc.Shareable), device("b")), claim(waiting, exact("gpu", 1, where(test.expression)))))
+			e := whyWaiting(t, tc.Cluster(everythingOff, tc.Nodes("n1"), tc.Pool("n1", tc.Device("a").Shareable(), tc.Device("b")), tc.Claim(waiting, tc.GPUs("gpu", 1, test.expression))))
 			if e.Allocator.Channel != "stable" {
 				t.Fatalf("the implementation is %s", e.Allocator.Channel)
 			}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
@@ -52,6 +53,15 @@ func celSelectors(expressions ...string) []resourceapi.DeviceSelector {
 		list = append(list, resourceapi.DeviceSelector{CEL: &resourceapi.CELDeviceSelector{Expression: expression}})
 	}
 	return list
+}
+
+// inventoryWith makes the inventory of a cluster. When the test ends, the snapshot
+// must be as it was.
+func inventoryWith(t *testing.T, objects ...any) *Inventory {
+	t.Helper()
+	snap := tc.Cluster(objects...)
+	tc.Unchanged(t, snap)
+	return inventoryOf(t, snap)
 }
 
 func inventoryOf(t *testing.T, snap *snapshot.Snapshot) *Inventory {
@@ -212,18 +222,18 @@ func TestChooseAgreesWithTheAllocator(t *testing.T) {
 
 // Of alternatives, the class counts that was taken.
 func TestClassesOfAlternatives(t *testing.T) {
-	c := claim("c").change(func(c *resourceapi.ResourceClaim) {
+	c := tc.Claim("c", tc.GPUs("gpu", 1)).Change(func(c *resourceapi.ResourceClaim) {
 		c.Spec.Devices.Requests = []resourceapi.DeviceRequest{{Name: "gpu", FirstAvailable: []resourceapi.DeviceSubRequest{
-			{Name: "big", DeviceClassName: "big"}, {Name: "small", DeviceClassName: className},
+			{Name: "big", DeviceClassName: "big"}, {Name: "small", DeviceClassName: tc.ClassGPU},
 		}}}
-	}).has("gpu-0", func(r *resourceapi.DeviceRequestAllocationResult) { r.Request = "gpu/small" })
-	v := inventoryWith(t, gate("DRAPrioritizedList"), slice(node1, device("gpu-0")), class("big", "false"), c)
+	}).Holding("gpu-0", func(r *resourceapi.DeviceRequestAllocationResult) { r.Request = "gpu/small" })
+	v := inventoryWith(t, tc.Gate("DRAPrioritizedList", true), tc.Pool(tc.Node1, tc.Device("gpu-0")), tc.ClassWhere("big", "false"), c)
 	classes, err := v.Classes(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range classes {
-		if want := map[string]int{"big": 0, className: 1}[c.Name]; c.Claims != 1 || c.Allocated != want {
+		if want := map[string]int{"big": 0, tc.ClassGPU: 1}[c.Name]; c.Claims != 1 || c.Allocated != want {
 			t.Errorf("class %s has %d claims, %d of them with devices of it, want 1 and %d", c.Name, c.Claims, c.Allocated, want)
 		}
 	}

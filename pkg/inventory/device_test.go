@@ -6,11 +6,11 @@ package inventory
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -28,26 +28,17 @@ func deviceNamed(t *testing.T, v *Inventory, name string) api.Device {
 }
 
 func TestDeviceStates(t *testing.T) {
-	half := func(d *resourceapi.Device) {
-		d.ConsumesCounters = []resourceapi.DeviceCounterConsumption{{CounterSet: "card", Counters: map[string]resourceapi.Counter{"memory": {Value: resource.MustParse("40Gi")}}}}
-	}
-	whole := func(d *resourceapi.Device) {
-		d.ConsumesCounters = []resourceapi.DeviceCounterConsumption{{CounterSet: "card", Counters: map[string]resourceapi.Counter{"memory": {Value: resource.MustParse("80Gi")}}}}
-	}
-	partitioned := slice(node1,
-		device("free"), device("taken"), device("shared", tc.Shareable, tc.WithCapacity("slots", "8")),
-		device("tainted", withTaint("example.com/broken", resourceapi.DeviceTaintEffectNoSchedule)),
-		device("noted", withTaint("example.com/seen", resourceapi.DeviceTaintEffectNone)),
-		device("half", half), device("whole", whole))
-	counters := slice(node1)
-	counters.Name += "-counters"
-	counters.Spec.SharedCounters = []resourceapi.CounterSet{{Name: "card", Counters: map[string]resourceapi.Counter{"memory": {Value: resource.MustParse("80Gi")}}}}
-	partitioned.Spec.Pool.ResourceSliceCount, counters.Spec.Pool.ResourceSliceCount = 2, 2
-	incomplete := slice("node-2", device("lonely"))
+	partitioned := tc.Pool(tc.Node1,
+		tc.Device("free"), tc.Device("taken"), tc.Device("shared", "slots:=8").Shareable(),
+		tc.Device("tainted").TaintedSince("example.com/broken", resourceapi.DeviceTaintEffectNoSchedule, tc.Taken().Add(-time.Hour)),
+		tc.Device("noted").TaintedSince("example.com/seen", resourceapi.DeviceTaintEffectNone, tc.Taken().Add(-time.Hour)),
+		tc.Device("half").Consuming("card", "memory=40Gi"), tc.Device("whole").Consuming("card", "memory=80Gi")).Of(2)
+	counters := tc.Pool(tc.Node1).WithCounters("card", "memory=80Gi").Of(2)
+	incomplete := tc.Pool("node-2", tc.Device("lonely"))
 	incomplete.Spec.Pool.ResourceSliceCount = 2
 
-	v := inventoryWith(t, gate("DRAConsumableCapacity"), gate("DRAPartitionableDevices"), gate("DRADeviceTaints"), partitioned, counters, incomplete,
-		claim("a").has("taken"), claim("b").has("shared", share("s1", "slots", "3")), claim("c").has("half"))
+	v := inventoryWith(t, tc.Gate("DRAConsumableCapacity", true), tc.Gate("DRAPartitionableDevices", true), tc.Gate("DRADeviceTaints", true), partitioned, counters, incomplete,
+		tc.Claim("a", tc.GPUs("gpu", 1)).Holding("taken"), tc.Claim("b", tc.GPUs("gpu", 1)).Holding("shared", tc.AsShare("s1", "slots", "3")), tc.Claim("c", tc.GPUs("gpu", 1)).Holding("half"))
 	got := map[string]string{}
 	for _, d := range v.Devices() {
 		got[d.Name] = string(d.State)
@@ -65,17 +56,17 @@ func TestDeviceStates(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	shared := deviceNamed(t, v, "shared")
-	if diff := cmp.Diff([]api.Capacity{{Name: driver + "/slots", Total: "8", Consumed: "3", Available: "5", ConsumedPercent: 38}}, shared.Capacity); diff != "" {
+	if diff := cmp.Diff([]api.Capacity{{Name: tc.Driver + "/slots", Total: "8", Consumed: "3", Available: "5", ConsumedPercent: 38}}, shared.Capacity); diff != "" {
 		t.Errorf("capacity of the shared device, -want +got:\n%s", diff)
 	}
 }
 
 func TestDeviceHoldersAndHealth(t *testing.T) {
-	v := inventoryWith(t, slice(node1, device("gpu-0", tc.WithAttribute("model", "A100"), tc.WithAttribute("other.example.com/root", "r0")), device("gpu-1")),
-		claim("c").has("gpu-0").reservedFor("p", "uid-p").reservedFor("q", "uid-q").says("gpu-0", "", nil, "Ready=False"),
-		pod("p", "c").reports("c", "gpu-0", corev1.ResourceHealthStatusUnknown, "no answer"),
-		pod("q", "c").reports("c", "gpu-0", corev1.ResourceHealthStatusHealthy, ""),
-		pod("waiting", "c"),
+	v := inventoryWith(t, tc.Pool(tc.Node1, tc.Device("gpu-0", "model=A100", "other.example.com/root=r0"), tc.Device("gpu-1")),
+		tc.Claim("c", tc.GPUs("gpu", 1)).Holding("gpu-0").ReservedFor("p", "uid-p").ReservedFor("q", "uid-q").Reported("gpu-0", "", nil, "Ready=False"),
+		tc.Pod("p", tc.Using("c"), tc.RunningOn(tc.Node1), tc.ReportedHealth("c", "gpu-0", corev1.ResourceHealthStatusUnknown, "no answer")),
+		tc.Pod("q", tc.Using("c"), tc.RunningOn(tc.Node1), tc.ReportedHealth("c", "gpu-0", corev1.ResourceHealthStatusHealthy, "")),
+		tc.Pod("waiting", tc.Using("c"), tc.RunningOn(tc.Node1)),
 	)
 	d := deviceNamed(t, v, "gpu-0")
 	if d.Health != "Unknown" || d.HealthMessage != "no answer" {
@@ -87,7 +78,7 @@ func TestDeviceHoldersAndHealth(t *testing.T) {
 	if status := d.Holders[0].Status; status == nil || len(status.Odd) != 1 || status.Odd[0] != "Ready" {
 		t.Errorf("the status is %+v, want Ready to be odd", status)
 	}
-	if diff := cmp.Diff(map[string]string{driver + "/model": "A100", "other.example.com/root": "r0"}, d.Attributes); diff != "" {
+	if diff := cmp.Diff(map[string]string{tc.Driver + "/model": "A100", "other.example.com/root": "r0"}, d.Attributes); diff != "" {
 		t.Errorf("attributes, -want +got:\n%s", diff)
 	}
 	if other := deviceNamed(t, v, "gpu-1"); other.Health != "" {
@@ -97,13 +88,13 @@ func TestDeviceHoldersAndHealth(t *testing.T) {
 
 // TestDeviceHolderOfManyPods names some of the pods and counts them all.
 func TestDeviceHolderOfManyPods(t *testing.T) {
-	shared, objects := claim("c").has("gpu-0"), []any{slice(node1, device("gpu-0"))}
+	shared, objects := tc.Claim("c", tc.GPUs("gpu", 1)).Holding("gpu-0"), []any{tc.Pool(tc.Node1, tc.Device("gpu-0"))}
 	for i := range 14 {
 		name := fmt.Sprintf("p-%02d", i)
-		shared = shared.reservedFor(name, "uid-"+name)
-		objects = append(objects, pod(name, "c"))
+		shared = shared.ReservedFor(name, "uid-"+name)
+		objects = append(objects, tc.Pod(name, tc.Using("c"), tc.RunningOn(tc.Node1)))
 	}
-	d := deviceNamed(t, inventoryWith(t, append(objects, shared, pod("waiting", "c"))...), "gpu-0")
+	d := deviceNamed(t, inventoryWith(t, append(objects, shared, tc.Pod("waiting", tc.Using("c"), tc.RunningOn(tc.Node1)))...), "gpu-0")
 	if len(d.Holders) != 1 || len(d.Holders[0].Pods) != 10 || d.Holders[0].PodCount != 14 {
 		t.Errorf("the holders are %+v, want ten of 14 pods", d.Holders)
 	}
@@ -111,16 +102,16 @@ func TestDeviceHolderOfManyPods(t *testing.T) {
 
 // What a kubelet said last stays in the status of a pod that finished.
 func TestHealthIsOfPodsThatUseTheDevice(t *testing.T) {
-	for name, other := range map[string]wrapPod{
-		"finished":     pod("q", "c").in(corev1.PodSucceeded),
-		"failed":       pod("q", "c").in(corev1.PodFailed),
-		"not reserved": pod("r", "c"),
+	for name, other := range map[string][]func(*corev1.Pod){
+		"finished":     {tc.InPhase(corev1.PodSucceeded)},
+		"failed":       {tc.InPhase(corev1.PodFailed)},
+		"not reserved": {func(p *corev1.Pod) { p.Name, p.UID = "r", tc.UID("r") }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := inventoryWith(t, slice(node1, device("gpu-0")),
-				claim("c").has("gpu-0").reservedFor("p", "uid-p").reservedFor("q", "uid-q"),
-				pod("p", "c").reports("c", "gpu-0", corev1.ResourceHealthStatusHealthy, ""),
-				other.reports("c", "gpu-0", corev1.ResourceHealthStatusUnhealthy, "it was then"))
+			v := inventoryWith(t, tc.Pool(tc.Node1, tc.Device("gpu-0")),
+				tc.Claim("c", tc.GPUs("gpu", 1)).Holding("gpu-0").ReservedFor("p", "uid-p").ReservedFor("q", "uid-q"),
+				tc.Pod("p", tc.Using("c"), tc.RunningOn(tc.Node1), tc.ReportedHealth("c", "gpu-0", corev1.ResourceHealthStatusHealthy, "")),
+				tc.Pod("q", append(other, tc.Using("c"), tc.OnNode(tc.Node1), tc.ReportedHealth("c", "gpu-0", corev1.ResourceHealthStatusUnhealthy, "it was then"))...))
 			if d := deviceNamed(t, v, "gpu-0"); d.Health != "Healthy" {
 				t.Errorf("the device is %s (%s), want Healthy, as the pod that uses it says", d.Health, d.HealthMessage)
 			}

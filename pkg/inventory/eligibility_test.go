@@ -11,32 +11,26 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
 
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // selected is a slice of pool "fab" for the nodes that have the label.
-func selected(name, label string, list ...resourceapi.Device) *resourceapi.ResourceSlice {
-	s := slice(name, list...)
-	s.Name, s.Spec.Pool.Name = "fab-"+name, "fab"
-	s.Spec.NodeName = nil
-	s.Spec.NodeSelector = &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: label, Operator: corev1.NodeSelectorOpExists}},
-	}}}
-	return s
+func selected(name, label string, list ...tc.DeviceWrapper) tc.SliceWrapper {
+	return tc.Slice("fab-"+name, tc.Driver, "fab", list...).OnNodesWith(label, "")
 }
 
-func ofSlices(count int64, list ...*resourceapi.ResourceSlice) []any {
+func ofSlices(count int64, list ...tc.SliceWrapper) []any {
 	out := make([]any, 0, len(list))
 	for _, s := range list {
-		s.Spec.Pool.ResourceSliceCount = count
-		out = append(out, s)
+		out = append(out, s.Of(count))
 	}
 	return out
 }
 
 func labelled(name string, labels ...string) *corev1.Node {
-	n := node(name)
+	n := tc.Node(name)
 	n.Labels = map[string]string{}
 	for _, label := range labels {
 		n.Labels[label] = ""
@@ -45,59 +39,58 @@ func labelled(name string, labels ...string) *corev1.Node {
 }
 
 // changed is a slice with a change.
-func changed(s *resourceapi.ResourceSlice, change func(*resourceapi.ResourceSliceSpec)) *resourceapi.ResourceSlice {
-	change(&s.Spec)
-	return s
+func changed(s tc.SliceWrapper, change func(*resourceapi.ResourceSliceSpec)) tc.SliceWrapper {
+	return s.Change(func(slice *resourceapi.ResourceSlice) { change(&slice.Spec) })
 }
 
 // TestIneligibleDevices are not free, because the allocator takes them on no node.
 func TestIneligibleDevices(t *testing.T) {
-	binding := device("gpu-0", func(d *resourceapi.Device) { d.BindingConditions = []string{"Attached"} })
+	binding := tc.Device("gpu-0").Change(func(d *resourceapi.Device) { d.BindingConditions = []string{"Attached"} })
 	perDevice := func(spec *resourceapi.ResourceSliceSpec) {
 		spec.NodeName, spec.PerDeviceNodeSelection = nil, ptr.To(true)
-		spec.Devices[0].NodeName = ptr.To(node1)
+		spec.Devices[0].NodeName = ptr.To(tc.Node1)
 	}
 	skips := func(spec *resourceapi.ResourceSliceSpec) {
 		spec.SkipNodeOperations = []resourceapi.SkipNodeOperation{resourceapi.SkipNodeOperationNodePrepareResources}
 	}
-	plain := func() *resourceapi.ResourceSlice { return slice(node1, devices("gpu-0")...) }
-	declares := node(node1)
+	plain := func() tc.SliceWrapper { return tc.Pool(tc.Node1, tc.NamedDevices("gpu-0")...) }
+	declares := tc.Node(tc.Node1)
 	declares.Status.DeclaredFeatures = []string{"DRAOptionalNodeOperations"}
 	hidden := snapshot.Gap{Resource: snapshot.ResourceNodes, Reason: "forbidden"}
 	for name, test := range map[string]struct {
 		objects []any
 		want    string
 	}{
-		"reached":                 {[]any{node(node1), plain()}, "Free "},
-		"no such node":            {[]any{node("other"), plain()}, "Unusable the node does not exist"},
+		"reached":                 {[]any{tc.Node(tc.Node1), plain()}, "Free "},
+		"no such node":            {[]any{tc.Node("other"), plain()}, "Unusable the node does not exist"},
 		"nodes hidden":            {[]any{hidden, plain()}, "Free "},
-		"some nodes hidden":       {[]any{hidden, node("other"), plain()}, "Free "},
+		"some nodes hidden":       {[]any{hidden, tc.Node("other"), plain()}, "Free "},
 		"no nodes in the file":    {[]any{plain()}, "Free "},
-		"selects no node":         {[]any{node(node1), selected("a", "a", devices("gpu-0")...)}, "Unusable no node matches the node selector"},
-		"selects hidden nodes":    {[]any{hidden, selected("a", "a", devices("gpu-0")...)}, "Free "},
-		"selects a node":          {[]any{labelled(node1, "a"), selected("a", "a", devices("gpu-0")...)}, "Free "},
-		"held and out of reach":   {[]any{node("other"), plain(), claim("c").has("gpu-0")}, "Allocated "},
-		"binding conditions":      {[]any{node(node1), slice(node1, binding), gate("DRADeviceBindingConditions"), gate("DRAResourceClaimDeviceStatus")}, "Free "},
-		"binding conditions off":  {[]any{node(node1), slice(node1, binding), gateOff("DRADeviceBindingConditions")}, "Unusable has binding conditions, which need the feature gates DRADeviceBindingConditions and DRAResourceClaimDeviceStatus"},
-		"per device off":          {[]any{node(node1), changed(plain(), perDevice), gateOff("DRAPartitionableDevices")}, "Unusable the slice selects nodes per device, which needs the feature gate DRAPartitionableDevices"},
-		"per device":              {[]any{node(node1), changed(plain(), perDevice), gate("DRAPartitionableDevices")}, "Free "},
-		"per device off, no node": {[]any{changed(plain(), perDevice), gateOff("DRAPartitionableDevices")}, "Unusable the slice selects nodes per device, which needs the feature gate DRAPartitionableDevices"},
-		"no selection":            {[]any{node(node1), changed(plain(), func(spec *resourceapi.ResourceSliceSpec) { spec.NodeName = nil })}, "Unusable the slice selects nodes in no known way"},
-		"node operations":         {[]any{declares, changed(plain(), skips), gate("DRAOptionalNodeOperations")}, "Free "},
-		"node operations, hidden": {[]any{changed(plain(), skips), gate("DRAOptionalNodeOperations")}, "Free "},
-		"node operations, old":    {[]any{node(node1), changed(plain(), skips), gate("DRAOptionalNodeOperations")}, "Unusable the node does not declare DRAOptionalNodeOperations"},
+		"selects no node":         {[]any{tc.Node(tc.Node1), selected("a", "a", tc.NamedDevices("gpu-0")...)}, "Unusable no node matches the node selector"},
+		"selects hidden nodes":    {[]any{hidden, selected("a", "a", tc.NamedDevices("gpu-0")...)}, "Free "},
+		"selects a node":          {[]any{labelled(tc.Node1, "a"), selected("a", "a", tc.NamedDevices("gpu-0")...)}, "Free "},
+		"held and out of reach":   {[]any{tc.Node("other"), plain(), tc.Claim("c", tc.GPUs("gpu", 1)).Holding("gpu-0")}, "Allocated "},
+		"binding conditions":      {[]any{tc.Node(tc.Node1), tc.Pool(tc.Node1, binding), tc.Gate("DRADeviceBindingConditions", true), tc.Gate("DRAResourceClaimDeviceStatus", true)}, "Free "},
+		"binding conditions off":  {[]any{tc.Node(tc.Node1), tc.Pool(tc.Node1, binding), tc.Gate("DRADeviceBindingConditions", false)}, "Unusable has binding conditions, which need the feature gates DRADeviceBindingConditions and DRAResourceClaimDeviceStatus"},
+		"per device off":          {[]any{tc.Node(tc.Node1), changed(plain(), perDevice), tc.Gate("DRAPartitionableDevices", false)}, "Unusable the slice selects nodes per device, which needs the feature gate DRAPartitionableDevices"},
+		"per device":              {[]any{tc.Node(tc.Node1), changed(plain(), perDevice), tc.Gate("DRAPartitionableDevices", true)}, "Free "},
+		"per device off, no node": {[]any{changed(plain(), perDevice), tc.Gate("DRAPartitionableDevices", false)}, "Unusable the slice selects nodes per device, which needs the feature gate DRAPartitionableDevices"},
+		"no selection":            {[]any{tc.Node(tc.Node1), changed(plain(), func(spec *resourceapi.ResourceSliceSpec) { spec.NodeName = nil })}, "Unusable the slice selects nodes in no known way"},
+		"node operations":         {[]any{declares, changed(plain(), skips), tc.Gate("DRAOptionalNodeOperations", true)}, "Free "},
+		"node operations, hidden": {[]any{changed(plain(), skips), tc.Gate("DRAOptionalNodeOperations", true)}, "Free "},
+		"node operations, old":    {[]any{tc.Node(tc.Node1), changed(plain(), skips), tc.Gate("DRAOptionalNodeOperations", true)}, "Unusable the node does not declare DRAOptionalNodeOperations"},
 		// The experimental channel, which another gate brings, knows of the field.
-		"node operations off": {[]any{node(node1), changed(plain(), skips), gate("DRADeviceCompatibilityGroups"), gate("DRAPartitionableDevices"), gateOff("DRAOptionalNodeOperations")}, "Unusable needs the feature gate DRAOptionalNodeOperations"},
+		"node operations off": {[]any{tc.Node(tc.Node1), changed(plain(), skips), tc.Gate("DRADeviceCompatibilityGroups", true), tc.Gate("DRAPartitionableDevices", true), tc.Gate("DRAOptionalNodeOperations", false)}, "Unusable needs the feature gate DRAOptionalNodeOperations"},
 		"twice for a node": {
-			append(ofSlices(2, selected("a", "a", devices("gpu-0")...), selected("b", "b", devices("gpu-0")...)), labelled(node1, "a", "b")),
+			append(ofSlices(2, selected("a", "a", tc.NamedDevices("gpu-0")...), selected("b", "b", tc.NamedDevices("gpu-0")...)), labelled(tc.Node1, "a", "b")),
 			"Unusable the pool is invalid: there is more than one device with the name gpu-0",
 		},
 		"twice for one of two": {
-			append(ofSlices(2, selected("a", "a", devices("gpu-0")...), selected("b", "b", devices("gpu-0")...)), labelled(node1, "a", "b"), labelled("node-2", "a")),
+			append(ofSlices(2, selected("a", "a", tc.NamedDevices("gpu-0")...), selected("b", "b", tc.NamedDevices("gpu-0")...)), labelled(tc.Node1, "a", "b"), labelled("node-2", "a")),
 			"Free ",
 		},
 		"twice for a node by name": {
-			append(ofSlices(2, changed(plain(), func(spec *resourceapi.ResourceSliceSpec) { spec.Pool.Name = "fab" }), selected("a", "a", devices("gpu-0")...)), labelled(node1, "a")),
+			append(ofSlices(2, changed(plain(), func(spec *resourceapi.ResourceSliceSpec) { spec.Pool.Name = "fab" }), selected("a", "a", tc.NamedDevices("gpu-0")...)), labelled(tc.Node1, "a")),
 			"Unusable the pool is invalid: there is more than one device with the name gpu-0",
 		},
 	} {
@@ -120,12 +113,12 @@ func TestIneligibleDevices(t *testing.T) {
 
 // TestPoolOfUnusableDevices is not usable, and says why.
 func TestPoolOfUnusableDevices(t *testing.T) {
-	two := ofSlices(2, selected("a", "a", devices("gpu-0")...), selected("b", "b", devices("gpu-0")...))
-	pool := poolsOf(t, inventoryWith(t, append(two, labelled(node1, "a", "b"))...))["fab"]
+	two := ofSlices(2, selected("a", "a", tc.NamedDevices("gpu-0")...), selected("b", "b", tc.NamedDevices("gpu-0")...))
+	pool := poolsOf(t, inventoryWith(t, append(two, labelled(tc.Node1, "a", "b"))...))["fab"]
 	if pool.State != api.PoolStateInvalid || pool.Reason != "there is more than one device with the name gpu-0" || pool.Devices.Unusable != 2 {
 		t.Errorf("%s (%s), %+v", pool.State, pool.Reason, pool.Devices)
 	}
-	pool = poolsOf(t, inventoryWith(t, node(node1), selected("a", "a", devices("gpu-0", "gpu-1")...)))["fab"]
+	pool = poolsOf(t, inventoryWith(t, tc.Node(tc.Node1), selected("a", "a", tc.NamedDevices("gpu-0", "gpu-1")...)))["fab"]
 	if pool.State != api.PoolStateUnusable || pool.Reason != "no node matches the node selector" || pool.Devices.Unusable != 2 {
 		t.Errorf("%s (%s), %+v", pool.State, pool.Reason, pool.Devices)
 	}
@@ -137,7 +130,7 @@ func TestEarlierGenerationStillTaken(t *testing.T) {
 	fab := func(generation int64) func(*resourceapi.ResourceSliceSpec) {
 		return func(spec *resourceapi.ResourceSliceSpec) { spec.Pool.Name, spec.Pool.Generation = "fab", generation }
 	}
-	held := claim("c").has("gpu-0", func(r *resourceapi.DeviceRequestAllocationResult) { r.Pool = "fab" })
+	held := tc.Claim("c", tc.GPUs("gpu", 1)).Holding("gpu-0", func(r *resourceapi.DeviceRequestAllocationResult) { r.Pool = "fab" })
 	for name, test := range map[string]struct {
 		newer             string
 		slice, pool, flag string
@@ -146,18 +139,18 @@ func TestEarlierGenerationStillTaken(t *testing.T) {
 		"on another node": {
 			"node-2",
 			"generation 1, the pool is at 2; the allocator still takes its devices for nodes without newer slices",
-			"not counted: devices of earlier generations, which the allocator still takes for nodes without newer slices (node-1-devices)",
+			"not counted: devices of earlier generations, which the allocator still takes for nodes without newer slices (fab-00)",
 			"", 1,
 		},
 		"on the same node": {
-			node1, "generation 1, the pool is at 2", "",
+			tc.Node1, "generation 1, the pool is at 2", "",
 			"DeviceGone: the newest generation of its pool does not have device gpu.example.com/fab/gpu-0 any more", 0,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			newer := changed(slice(test.newer, devices("gpu-1")...), fab(2))
+			newer := changed(tc.Pool(test.newer, tc.NamedDevices("gpu-1")...), fab(2))
 			newer.Name = "z"
-			v := inventoryWith(t, node(node1), node("node-2"), changed(slice(node1, devices("gpu-0")...), fab(1)), newer, held.reservedFor("p", "uid-p"), pod("p", "c"))
+			v := inventoryWith(t, tc.Node(tc.Node1), tc.Node("node-2"), changed(tc.Pool(tc.Node1, tc.NamedDevices("gpu-0")...), fab(1)), newer, held.ReservedFor("p", "uid-p"), tc.Pod("p", tc.Using("c"), tc.RunningOn(tc.Node1)))
 			if s := v.Slices()[0]; s.State != api.SliceStateObsolete || s.Reason != test.slice {
 				t.Errorf("slice %s: %s (%s)", s.Name, s.State, s.Reason)
 			}

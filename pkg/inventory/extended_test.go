@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -20,12 +21,12 @@ import (
 const (
 	gpuResource  = "example.com/gpu"
 	fpgaResource = "example.com/fpga"
-	extendedGate = gate("DRAExtendedResource")
+	extendedGate = "DRAExtendedResource"
 )
 
 // gpus is a class for the driver's devices with the name of an extended resource.
 func gpus(name string) *resourceapi.DeviceClass {
-	c := class(name, "device.driver == '"+driver+"'")
+	c := tc.ClassWhere(name, "device.driver == '"+tc.Driver+"'")
 	c.Spec.ExtendedResourceName = ptr.To(gpuResource)
 	return c
 }
@@ -44,25 +45,25 @@ func extendedOf(t *testing.T, v *Inventory, className string) []api.ExtendedReso
 }
 
 func TestExtendedResourcesOfClasses(t *testing.T) {
-	gone := node("left", gpuResource+"=2")
+	gone := tc.NodeOffering("left", gpuResource+"=2")
 	gone.Status.Allocatable[gpuResource] = resource.MustParse("0")
-	fromDRA := pod("from-dra").on(node1).requests(gpuResource, "1").change(func(p *corev1.Pod) {
+	fromDRA := tc.Pod("from-dra", tc.RunningOn(tc.Node1), tc.Requesting(gpuResource+"=1"), func(p *corev1.Pod) {
 		p.Status.ExtendedResourceClaimStatus = &corev1.PodExtendedResourceClaimStatus{
 			ResourceClaimName: "c",
 			RequestMappings:   []corev1.ContainerExtendedResourceRequest{{ContainerName: "main", ResourceName: gpuResource, RequestName: "gpu"}},
 		}
 	})
-	v := inventoryWith(t, extendedGate, gpus("gpus"),
-		node(node1, gpuResource+"=4"), node("dra"), gone, node("none"),
-		slice(node1, devices("gpu-0", "gpu-1")...), slice("dra", devices("gpu-0", "gpu-1")...), slice("left", devices("gpu-0")...),
-		claim("c").has("gpu-1"), fromDRA,
-		pod("from-plugin").on(node1).requests(gpuResource, "2"),
-		pod("finished").on(node1).requests(gpuResource, "1").in(corev1.PodFailed),
+	v := inventoryWith(t, tc.Gate(extendedGate, true), gpus("gpus"),
+		tc.NodeOffering(tc.Node1, gpuResource+"=4"), tc.Node("dra"), gone, tc.Node("none"),
+		tc.Pool(tc.Node1, tc.NamedDevices("gpu-0", "gpu-1")...), tc.Pool("dra", tc.NamedDevices("gpu-0", "gpu-1")...), tc.Pool("left", tc.NamedDevices("gpu-0")...),
+		tc.Claim("c", tc.GPUs("gpu", 1)).Holding("gpu-1"), fromDRA,
+		tc.Pod("from-plugin", tc.RunningOn(tc.Node1), tc.Requesting(gpuResource+"=2")),
+		tc.Pod("finished", tc.RunningOn(tc.Node1), tc.Requesting(gpuResource+"=1"), tc.InPhase(corev1.PodFailed)),
 	)
 	want := []api.ExtendedResource{{Name: gpuResource, Class: "gpus", Nodes: []api.ResourceOnNode{
 		{Node: "dra", ServedBy: api.ServedByDRA, Requested: ptr.To[int64](0), Devices: 2, Free: 2},
 		{Node: "left", ServedBy: api.ServedByDRA, PluginCapacity: 2, Requested: ptr.To[int64](0), Devices: 1, Free: 1},
-		{Node: node1, ServedBy: api.ServedByPlugin, PluginCapacity: 4, PluginAllocatable: 4, Requested: ptr.To[int64](3), RequestedOfDRA: 1, Devices: 2, Free: 1},
+		{Node: tc.Node1, ServedBy: api.ServedByPlugin, PluginCapacity: 4, PluginAllocatable: 4, Requested: ptr.To[int64](3), RequestedOfDRA: 1, Devices: 2, Free: 1},
 	}}}
 	if diff := cmp.Diff(want, extendedOf(t, v, "gpus")); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -70,19 +71,19 @@ func TestExtendedResourcesOfClasses(t *testing.T) {
 }
 
 func TestExtendedResourcesImplicitName(t *testing.T) {
-	implicit := resourceapi.ResourceDeviceClassPrefix + className
-	v := inventoryWith(t, extendedGate, node(node1), node("node-2"), slice(node1, devices("gpu-0")...),
-		pod("p").on(node1).requests(implicit, "1"))
-	want := []api.ExtendedResource{{Name: implicit, Class: className, Nodes: []api.ResourceOnNode{
-		{Node: node1, ServedBy: api.ServedByDRA, Requested: ptr.To[int64](1), Devices: 1, Free: 1},
+	implicit := resourceapi.ResourceDeviceClassPrefix + tc.ClassGPU
+	v := inventoryWith(t, tc.Gate(extendedGate, true), tc.Node(tc.Node1), tc.Node("node-2"), tc.Pool(tc.Node1, tc.NamedDevices("gpu-0")...),
+		tc.Pod("p", tc.RunningOn(tc.Node1), tc.Requesting(implicit+"=1")))
+	want := []api.ExtendedResource{{Name: implicit, Class: tc.ClassGPU, Nodes: []api.ResourceOnNode{
+		{Node: tc.Node1, ServedBy: api.ServedByDRA, Requested: ptr.To[int64](1), Devices: 1, Free: 1},
 	}}}
-	if diff := cmp.Diff(want, extendedOf(t, v, className)); diff != "" {
+	if diff := cmp.Diff(want, extendedOf(t, v, tc.ClassGPU)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 
 func TestExtendedResourcesOfTwoClasses(t *testing.T) {
-	v := inventoryWith(t, extendedGate, gpus("a-first"), gpus("b-second"), node(node1), slice(node1, devices("gpu-0")...))
+	v := inventoryWith(t, tc.Gate(extendedGate, true), gpus("a-first"), gpus("b-second"), tc.Node(tc.Node1), tc.Pool(tc.Node1, tc.NamedDevices("gpu-0")...))
 	if got := extendedOf(t, v, "a-first"); got[0].Problem != "" || len(got[0].Nodes) != 1 {
 		t.Errorf("the class that the scheduler takes: %+v", got)
 	}
@@ -93,11 +94,11 @@ func TestExtendedResourcesOfTwoClasses(t *testing.T) {
 }
 
 func TestExtendedResourcesWhileTheFeatureIsOff(t *testing.T) {
-	v := inventoryWith(t, gateOff(extendedGate), gpus("gpus"), node(node1, gpuResource+"=4"), slice(node1, devices("gpu-0")...))
+	v := inventoryWith(t, tc.Gate(extendedGate, false), gpus("gpus"), tc.NodeOffering(tc.Node1, gpuResource+"=4"), tc.Pool(tc.Node1, tc.NamedDevices("gpu-0")...))
 	got := extendedOf(t, v, "gpus")
 	want := []api.ExtendedResource{{
 		Name: gpuResource, Class: "gpus", Problem: "the feature gate DRAExtendedResource is off, so that only device plugins serve it",
-		Nodes: []api.ResourceOnNode{{Node: node1, ServedBy: api.ServedByPlugin, PluginCapacity: 4, PluginAllocatable: 4, Requested: ptr.To[int64](0)}},
+		Nodes: []api.ResourceOnNode{{Node: tc.Node1, ServedBy: api.ServedByPlugin, PluginCapacity: 4, PluginAllocatable: 4, Requested: ptr.To[int64](0)}},
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -105,17 +106,17 @@ func TestExtendedResourcesWhileTheFeatureIsOff(t *testing.T) {
 }
 
 func TestPluginResources(t *testing.T) {
-	v := inventoryWith(t, extendedGate, gpus("gpus"),
-		node(node1, gpuResource+"=4", fpgaResource+"=1", "cpu=8", "hugepages-2Mi=4Mi", "kubernetes.io/native=1"),
-		node("node-2", fpgaResource+"=2"),
-		pod("p").on("node-2").requests(fpgaResource, "2"),
+	v := inventoryWith(t, tc.Gate(extendedGate, true), gpus("gpus"),
+		tc.NodeOffering(tc.Node1, gpuResource+"=4", fpgaResource+"=1", "cpu=8", "hugepages-2Mi=4Mi", "kubernetes.io/native=1"),
+		tc.NodeOffering("node-2", fpgaResource+"=2"),
+		tc.Pod("p", tc.RunningOn("node-2"), tc.Requesting(fpgaResource+"=2")),
 	)
 	got, err := v.PluginResources(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []api.ExtendedResource{{Name: fpgaResource, Nodes: []api.ResourceOnNode{
-		{Node: node1, ServedBy: api.ServedByPlugin, PluginCapacity: 1, PluginAllocatable: 1, Requested: ptr.To[int64](0)},
+		{Node: tc.Node1, ServedBy: api.ServedByPlugin, PluginCapacity: 1, PluginAllocatable: 1, Requested: ptr.To[int64](0)},
 		{Node: "node-2", ServedBy: api.ServedByPlugin, PluginCapacity: 2, PluginAllocatable: 2, Requested: ptr.To[int64](2)},
 	}}}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -124,7 +125,7 @@ func TestPluginResources(t *testing.T) {
 }
 
 func TestRequestedIsUnknownWithoutPods(t *testing.T) {
-	v := inventoryWith(t, extendedGate, node(node1, fpgaResource+"=1"), snapshot.Gap{Resource: snapshot.ResourcePods, Reason: "forbidden"})
+	v := inventoryWith(t, tc.Gate(extendedGate, true), tc.NodeOffering(tc.Node1, fpgaResource+"=1"), snapshot.Gap{Resource: snapshot.ResourcePods, Reason: "forbidden"})
 	got, err := v.PluginResources(t.Context())
 	if err != nil {
 		t.Fatal(err)

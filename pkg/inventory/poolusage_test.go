@@ -8,31 +8,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
-
-// partOf takes memory of the counter set "card".
-func partOf(memory string) func(*resourceapi.Device) {
-	return func(d *resourceapi.Device) {
-		d.ConsumesCounters = []resourceapi.DeviceCounterConsumption{{
-			CounterSet: "card", Counters: map[string]resourceapi.Counter{"memory": {Value: resource.MustParse(memory)}},
-		}}
-	}
-}
-
-// counted puts a counter set "card" with memory into a slice of its own.
-func counted(devices *resourceapi.ResourceSlice, memory string) *resourceapi.ResourceSlice {
-	counters := slice(*devices.Spec.NodeName)
-	counters.Name = *devices.Spec.NodeName + "-counters"
-	counters.Spec.SharedCounters = []resourceapi.CounterSet{{Name: "card", Counters: map[string]resourceapi.Counter{"memory": {Value: resource.MustParse(memory)}}}}
-	devices.Spec.Pool.ResourceSliceCount, counters.Spec.Pool.ResourceSliceCount = 2, 2
-	return counters
-}
 
 func poolList(t *testing.T, v *Inventory) []api.Pool {
 	t.Helper()
@@ -44,8 +24,8 @@ func poolList(t *testing.T, v *Inventory) []api.Pool {
 }
 
 func TestPoolCountersAndPartitions(t *testing.T) {
-	parts := slice(node1, device("half-0", partOf("40Gi")), device("half-1", partOf("40Gi")), device("quarter-0", partOf("20Gi")), device("quarter-1", partOf("20Gi")), device("quarter-2", partOf("20Gi")))
-	v := inventoryWith(t, gate("DRAPartitionableDevices"), node(node1), parts, counted(parts, "80Gi"), claim("c").has("half-0"))
+	parts := tc.Pool(tc.Node1, tc.Device("half-0").Consuming("card", "memory=40Gi"), tc.Device("half-1").Consuming("card", "memory=40Gi"), tc.Device("quarter-0").Consuming("card", "memory=20Gi"), tc.Device("quarter-1").Consuming("card", "memory=20Gi"), tc.Device("quarter-2").Consuming("card", "memory=20Gi")).Of(2)
+	v := inventoryWith(t, tc.Gate("DRAPartitionableDevices", true), tc.Node(tc.Node1), parts, tc.Pool(tc.Node1).WithCounters("card", "memory=80Gi").Of(2), tc.Claim("c", tc.GPUs("gpu", 1)).Holding("half-0"))
 	pool := poolList(t, v)[0]
 	if diff := cmp.Diff([]api.Counter{{CounterSet: "card", Name: "memory", Total: "80Gi", Consumed: "40Gi", Available: "40Gi", ConsumedPercent: 50, UsedBy: []string{"half-0"}}}, pool.Counters); diff != "" {
 		t.Errorf("counters, -want +got:\n%s", diff)
@@ -60,14 +40,14 @@ func TestPoolCountersAndPartitions(t *testing.T) {
 }
 
 func TestPoolCapacityAndHealth(t *testing.T) {
-	v := inventoryWith(t, gate("DRAConsumableCapacity"), node(node1),
-		slice(node1, device("nic-0", tc.Shareable, tc.WithCapacity("bandwidth", "100G")), device("nic-1", tc.Shareable, tc.WithCapacity("bandwidth", "100G")), device("gpu-0", tc.WithCapacity("memory", "80Gi"))),
-		claim("c").has("nic-0", share("s1", "bandwidth", "40G")), claim("d").has("nic-0", share("s2", "bandwidth", "10G")),
-		claim("e").has("gpu-0").reservedFor("p", "uid-p"),
-		pod("p", "e").reports("e", "gpu-0", corev1.ResourceHealthStatusUnhealthy, "it fell off the bus"),
+	v := inventoryWith(t, tc.Gate("DRAConsumableCapacity", true), tc.Node(tc.Node1),
+		tc.Pool(tc.Node1, tc.Device("nic-0", "bandwidth:=100G").Shareable(), tc.Device("nic-1", "bandwidth:=100G").Shareable(), tc.Device("gpu-0", "memory:=80Gi")),
+		tc.Claim("c", tc.GPUs("gpu", 1)).Holding("nic-0", tc.AsShare("s1", "bandwidth", "40G")), tc.Claim("d", tc.GPUs("gpu", 1)).Holding("nic-0", tc.AsShare("s2", "bandwidth", "10G")),
+		tc.Claim("e", tc.GPUs("gpu", 1)).Holding("gpu-0").ReservedFor("p", "uid-p"),
+		tc.Pod("p", tc.Using("e"), tc.RunningOn(tc.Node1), tc.ReportedHealth("e", "gpu-0", corev1.ResourceHealthStatusUnhealthy, "it fell off the bus")),
 	)
 	pool := poolList(t, v)[0]
-	if diff := cmp.Diff([]api.Capacity{{Name: driver + "/bandwidth", Total: "200G", Consumed: "50G", Available: "150G", ConsumedPercent: 25}}, pool.Capacity); diff != "" {
+	if diff := cmp.Diff([]api.Capacity{{Name: tc.Driver + "/bandwidth", Total: "200G", Consumed: "50G", Available: "150G", ConsumedPercent: 25}}, pool.Capacity); diff != "" {
 		t.Errorf("capacity of what can be shared, -want +got:\n%s", diff)
 	}
 	if diff := cmp.Diff(api.DeviceCounts{Total: 3, Free: 1, Shared: 1, Allocated: 1, Unhealthy: 1}, pool.Devices); diff != "" {
@@ -79,9 +59,9 @@ func TestPoolCapacityAndHealth(t *testing.T) {
 }
 
 func TestPoolStates(t *testing.T) {
-	incomplete := slice("b", devices("gpu-0")...)
+	incomplete := tc.Pool("b", tc.NamedDevices("gpu-0")...)
 	incomplete.Spec.Pool.ResourceSliceCount = 3
-	v := inventoryWith(t, node("a"), node("b"), node("c"), slice("a", devices("gpu-0")...), incomplete, slice("c", devices("gpu-0", "gpu-0")...), slice("d", devices("gpu-0")...))
+	v := inventoryWith(t, tc.Node("a"), tc.Node("b"), tc.Node("c"), tc.Pool("a", tc.NamedDevices("gpu-0")...), incomplete, tc.Pool("c", tc.NamedDevices("gpu-0", "gpu-0")...), tc.Pool("d", tc.NamedDevices("gpu-0")...))
 	got := map[string]api.PoolState{}
 	for _, pool := range poolList(t, v) {
 		got[pool.Name] = pool.State
@@ -94,12 +74,12 @@ func TestPoolStates(t *testing.T) {
 // TestPoolCapacityOfExclusiveHolder counts all of a device that can be shared
 // and that a claim has for itself.
 func TestPoolCapacityOfExclusiveHolder(t *testing.T) {
-	nic := func(name string) resourceapi.Device {
-		return device(name, tc.Shareable, tc.WithCapacity("bandwidth", "10G"))
+	nic := func(name string) tc.DeviceWrapper {
+		return tc.Device(name, "bandwidth:=10G").Shareable()
 	}
-	v := inventoryWith(t, gate("DRAConsumableCapacity"), node(node1), slice(node1, nic("nic-0"), nic("nic-1")),
-		claim("c").has("nic-0"), claim("d").has("nic-1", share("s", "bandwidth", "4G")))
-	want := []api.Capacity{{Name: driver + "/bandwidth", Total: "20G", Consumed: "14G", Available: "6G", ConsumedPercent: 70}}
+	v := inventoryWith(t, tc.Gate("DRAConsumableCapacity", true), tc.Node(tc.Node1), tc.Pool(tc.Node1, nic("nic-0"), nic("nic-1")),
+		tc.Claim("c", tc.GPUs("gpu", 1)).Holding("nic-0"), tc.Claim("d", tc.GPUs("gpu", 1)).Holding("nic-1", tc.AsShare("s", "bandwidth", "4G")))
+	want := []api.Capacity{{Name: tc.Driver + "/bandwidth", Total: "20G", Consumed: "14G", Available: "6G", ConsumedPercent: 70}}
 	if diff := cmp.Diff(want, poolList(t, v)[0].Capacity); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

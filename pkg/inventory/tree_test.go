@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
@@ -41,19 +42,19 @@ func expectTree(t *testing.T, got api.Branch, want string) {
 
 func TestTrees(t *testing.T) {
 	network := &resourceapi.NetworkDeviceData{InterfaceName: "net1", IPs: []string{"10.1.0.5/24"}, HardwareAddress: "0a:58:0a:01:00:05"}
-	v := inventoryWith(t, extendedGate, gpus("gpus"), node(node1, fpgaResource+"=1"),
-		slice(node1, devices("gpu-0", "gpu-1")...),
-		claim("c").has("gpu-0").reservedFor("p", "uid-p").says("gpu-0", "", network, "Ready=False", "Configured=True"),
-		claim("gone").has("gpu-9").reservedFor("p", "uid-p"),
-		pod("p", "c", "gone").reports("c", "gpu-0", corev1.ResourceHealthStatusUnhealthy, "it fell off the bus"),
+	v := inventoryWith(t, tc.Gate(extendedGate, true), gpus("gpus"), tc.NodeOffering(tc.Node1, fpgaResource+"=1"),
+		tc.Pool(tc.Node1, tc.NamedDevices("gpu-0", "gpu-1")...),
+		tc.Claim("c", tc.GPUs("gpu", 1)).Holding("gpu-0").ReservedFor("p", "uid-p").Reported("gpu-0", "", network, "Ready=False", "Configured=True"),
+		tc.Claim("gone", tc.GPUs("gpu", 1)).Holding("gpu-9").ReservedFor("p", "uid-p"),
+		tc.Pod("p", tc.Using("c", "gone"), tc.RunningOn(tc.Node1), tc.ReportedHealth("c", "gpu-0", corev1.ResourceHealthStatusUnhealthy, "it fell off the bus")),
 	)
 	t.Run("pod", func(t *testing.T) {
-		expectTree(t, v.PodTree(v.snap.Pod(namespace, "p")), `
+		expectTree(t, v.PodTree(v.snap.Pod(tc.Namespace, "p")), `
 Pod p (Running; on node-1)
   ResourceClaim c (Reserved)
     Request gpu (1 of class gpu)
       Device gpu.example.com/node-1/gpu-0 (Allocated; Unhealthy: it fell off the bus; interface net1 10.1.0.5/24; 0a:58:0a:01:00:05; Ready=False: Because: so it is; Configured=True)
-        ResourceSlice node-1-devices
+        ResourceSlice node-1-00
           Node node-1
   ResourceClaim gone (Reserved; no ResourceSlice has device gpu.example.com/node-1/gpu-9 any more)
     Request gpu (1 of class gpu)
@@ -61,7 +62,7 @@ Pod p (Running; on node-1)
 `)
 	})
 	t.Run("node", func(t *testing.T) {
-		tree, err := v.NodeTree(t.Context(), node1)
+		tree, err := v.NodeTree(t.Context(), tc.Node1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,9 +89,9 @@ DeviceClass gpus
 `)
 	})
 	t.Run("device", func(t *testing.T) {
-		expectTree(t, v.DeviceTree(v.facts.Pools.Device(deviceID(&v.snap.Claim(namespace, "c").Status.Allocation.Devices.Results[0]))), `
+		expectTree(t, v.DeviceTree(v.facts.Pools.Device(deviceID(&v.snap.Claim(tc.Namespace, "c").Status.Allocation.Devices.Results[0]))), `
 Device gpu.example.com/node-1/gpu-0 (Allocated; Unhealthy: it fell off the bus)
-  ResourceSlice node-1-devices
+  ResourceSlice node-1-00
     Node node-1
   ResourceClaim c (Reserved; interface net1 10.1.0.5/24; 0a:58:0a:01:00:05; Ready=False: Because: so it is; Configured=True)
     Pod p (Running; on node-1)
@@ -99,13 +100,13 @@ Device gpu.example.com/node-1/gpu-0 (Allocated; Unhealthy: it fell off the bus)
 }
 
 func TestNodeTreeMarksWhatIsServedTwice(t *testing.T) {
-	v := inventoryWith(t, extendedGate, gpus("gpus"), node(node1, gpuResource+"=2"), slice(node1, devices("gpu-0", "gpu-1")...),
-		pod("p").on(node1).requests(gpuResource, "2"))
-	tree, err := v.NodeTree(t.Context(), node1)
+	v := inventoryWith(t, tc.Gate(extendedGate, true), gpus("gpus"), tc.NodeOffering(tc.Node1, gpuResource+"=2"), tc.Pool(tc.Node1, tc.NamedDevices("gpu-0", "gpu-1")...),
+		tc.Pod("p", tc.RunningOn(tc.Node1), tc.Requesting(gpuResource+"=2")))
+	tree, err := v.NodeTree(t.Context(), tc.Node1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	expectTree(t, api.Branch{Of: "Node", Name: node1, Branches: tree.Branches[:1]}, `
+	expectTree(t, api.Branch{Of: "Node", Name: tc.Node1, Branches: tree.Branches[:1]}, `
 Node node-1
   ExtendedResource example.com/gpu (device plugin has 2, pods request 2; DeviceClass gpus has 2, 2 free; both: the scheduler takes it from the device plugin alone here, and devices of the class are for claims)
 `)

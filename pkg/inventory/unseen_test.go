@@ -5,10 +5,12 @@ package inventory
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	resourceapi "k8s.io/api/resource/v1"
 
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -16,11 +18,11 @@ import (
 // A count is only a bound if what could not be seen can change it.
 func TestCountDevicesBounds(t *testing.T) {
 	objects := []any{
-		gate("DRADeviceTaints"), gate("DRADeviceTaintRules"), gate("DRAConsumableCapacity"),
-		slice(node1, device("taken"), device("free"), device("tainted", withTaint("example.com/x", resourceapi.DeviceTaintEffectNoSchedule))),
-		claim("c").has("taken"),
+		tc.Gate("DRADeviceTaints", true), tc.Gate("DRADeviceTaintRules", true), tc.Gate("DRAConsumableCapacity", true),
+		tc.Pool(tc.Node1, tc.Device("taken"), tc.Device("free"), tc.Device("tainted").TaintedSince("example.com/x", resourceapi.DeviceTaintEffectNoSchedule, tc.Taken().Add(-time.Hour))),
+		tc.Claim("c", tc.GPUs("gpu", 1)).Holding("taken"),
 	}
-	for name, tc := range map[string]struct {
+	for name, test := range map[string]struct {
 		hidden []any
 		want   map[string]api.Bound
 	}{
@@ -39,7 +41,7 @@ func TestCountDevicesBounds(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			v := inventoryWith(t, append(append([]any{}, objects...), tc.hidden...)...)
+			v := inventoryWith(t, append(append([]any{}, objects...), test.hidden...)...)
 			var devices []*api.Device
 			for _, d := range v.Devices() {
 				devices = append(devices, &d)
@@ -48,7 +50,7 @@ func TestCountDevicesBounds(t *testing.T) {
 			if counts.Total != 3 || counts.Free != 1 || counts.Allocated != 1 || counts.Tainted != 1 {
 				t.Errorf("counted %+v, want one of each", counts)
 			}
-			if diff := cmp.Diff(tc.want, counts.Bounds); diff != "" {
+			if diff := cmp.Diff(test.want, counts.Bounds); diff != "" {
 				t.Errorf("where %s are hidden, -want +got:\n%s", name, diff)
 			}
 		})
