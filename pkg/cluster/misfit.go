@@ -27,6 +27,9 @@ const (
 	FilterPorts         Filter = "NodePorts"
 	FilterPods          Filter = "Pods"
 	FilterResources     Filter = "NodeResourcesFit"
+	// FilterSpread and FilterPodAffinity depend on where other pods are.
+	FilterSpread      Filter = "PodTopologySpread"
+	FilterPodAffinity Filter = "InterPodAffinity"
 )
 
 // Misfit is one reason why a pod, whatever its claims, cannot run on a node.
@@ -43,7 +46,8 @@ type Misfit struct {
 	// Taint is the one that is not tolerated (FilterTaint).
 	Taint corev1.Taint
 	// Label is the key of a label that spec.nodeSelector requires
-	// (FilterNodeSelector).
+	// (FilterNodeSelector), or the topology key of the other pods that are in the way
+	// (FilterSpread, FilterPodAffinity).
 	Label string
 	// Resource is what the node has too little of: Required by the pod,
 	// Available on the node after what pods there request, of Allocatable
@@ -52,6 +56,19 @@ type Misfit struct {
 	Required, Available, Allocatable resource.Quantity
 	// User is the pod, as namespace/name, that uses the host port (FilterPorts).
 	User string
+}
+
+// PassesWhenEmpty reports whether a node could take the pod if it were not cordoned, had
+// no taints and no pods.
+func (m *Misfit) PassesWhenEmpty() bool {
+	switch m.Filter {
+	case FilterUnschedulable, FilterTaint, FilterPorts:
+		return true
+	case FilterResources, FilterPods:
+		return m.Allocatable.Cmp(m.Required) >= 0
+	default:
+		return false
+	}
 }
 
 // describeTerms writes node selector terms as people read them:

@@ -172,6 +172,7 @@ func (n *neighbors) podAffinityMisfits(node *corev1.Node) []Misfit {
 		d, _ := domainOf(node, key)
 		if pod := n.avoiding[d]; pod != "" {
 			misfits = append(misfits, Misfit{
+				Filter: FilterPodAffinity, Label: key,
 				Reason: fmt.Sprintf("a pod in the same %s has anti-affinity against this pod", key),
 				Path:   labelPath(key), Found: fmt.Sprintf("%s, with pod %s", d.value, pod), Wanted: "no such pod",
 			})
@@ -182,6 +183,7 @@ func (n *neighbors) podAffinityMisfits(node *corev1.Node) []Misfit {
 		term := &n.antiAffinity[i]
 		if d, found := domainOf(node, term.key); found && n.avoided[i][d] != "" {
 			misfits = append(misfits, Misfit{
+				Filter: FilterPodAffinity, Label: term.key,
 				Reason: fmt.Sprintf("a pod that matches %s is in the same %s: required pod anti-affinity", term.text, term.key),
 				Path:   labelPath(term.key), Found: fmt.Sprintf("%s, with pod %s", d.value, n.avoided[i][d]), Wanted: "no such pod",
 			})
@@ -205,6 +207,7 @@ func (n *neighbors) missingNeighbors(node *corev1.Node) []Misfit {
 			}}
 		case n.matched[d] == 0 && missing == nil:
 			missing = []Misfit{{
+				Filter: FilterPodAffinity,
 				Reason: fmt.Sprintf("no pod that matches %s is in the same %s: required pod affinity", term.text, term.key),
 				Path:   labelPath(term.key), Found: d.value, Wanted: "a value with such a pod",
 			}}

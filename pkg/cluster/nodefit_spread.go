@@ -143,6 +143,7 @@ func spreadMisfits(spread []spreadConstraint, node *corev1.Node) []Misfit {
 			})
 		case skew > s.maxSkew:
 			misfits = append(misfits, Misfit{
+				Filter: FilterSpread, Label: s.key,
 				Reason: fmt.Sprintf("topology spread: pods that match %s are spread over %s with maxSkew %d", s.text, s.key, s.maxSkew),
 				Path:   labelPath(s.key),
 				Found:  fmt.Sprintf("%s, with %d such pods, %d where there are the fewest", value, s.counts[value], s.least),

@@ -135,7 +135,7 @@ func (f *claimsFlags) items(ctx context.Context, from *listed) ([]*api.Claim, er
 		if err != nil {
 			return nil, err
 		}
-		c.Code, c.Reason = explain.Word(answer), answer.Summary
+		c.Code, c.Outlook, c.Reason = explain.Word(answer), explain.When(answer), answer.Summary
 		if answer.Stage != "" {
 			c.Stage = string(answer.Stage)
 		}

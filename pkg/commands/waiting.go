@@ -108,13 +108,13 @@ func (o *whyOptions) printWaiting(explanations []*api.Explanation, namespace str
 // printTable has one line for pods with one owner and one answer.
 func printTable(w io.Writer, explanations []*api.Explanation) error {
 	table := printers.GetNewTabWriter(w)
-	rows := [][]string{{"NAMESPACE", "NAME", "VERDICT", "STAGE", "AGE", "REASON"}}
+	rows := [][]string{{"NAMESPACE", "NAME", "VERDICT", "STAGE", "OUTLOOK", "AGE", "REASON"}}
 	for _, group := range explain.GroupAnswers(explanations) {
 		e, age := group.First, "<unknown>"
 		if group.Oldest > 0 {
 			age = duration.HumanDuration(time.Duration(group.Oldest) * time.Second)
 		}
-		rows = append(rows, []string{e.Target.Namespace, group.Name(), string(e.Verdict), string(e.Stage), age, group.Summary()})
+		rows = append(rows, []string{e.Target.Namespace, group.Name(), string(e.Verdict), string(e.Stage), string(explain.When(e)), age, group.Summary()})
 	}
 	for _, row := range rows {
 		for i, cell := range row {

@@ -117,6 +117,9 @@ func (x *builder) run(ctx context.Context) error {
 	if err := x.meetObstacles(ctx); err != nil {
 		return err
 	}
+	if err := x.lookAhead(ctx); err != nil {
+		return err
+	}
 	x.assume()
 	x.describeStage()
 	x.addHints(ctx)

@@ -60,7 +60,7 @@ func GroupAnswers(answers []*api.Explanation) []*AnswerGroup {
 		if len(e.Pods) > 0 {
 			owner, age = e.Pods[0].Owner, e.Pods[0].AgeSeconds
 		}
-		key := []string{e.Target.Namespace, owner, string(e.Verdict), string(e.Code), string(e.Stage)}
+		key := []string{e.Target.Namespace, owner, string(e.Verdict), string(e.Code), string(e.Stage), string(When(e))}
 		switch {
 		case owner == "" && e.SameAs != nil:
 			key = append(key, e.SameAs.Name)

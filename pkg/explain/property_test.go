@@ -113,7 +113,7 @@ func checkProperties(t *testing.T, c *fleet.Case, table *coverage) error {
 	}
 	p := property{t: t, Case: c, builder: x, want: want}
 	return errors.Join(p.sameVerdict(), p.nodesInGroups(), p.funnelsAddUp(), p.singleDevices(), p.placementFromFunnel(),
-		p.decision(table), p.conflictIsMinimal(table), p.remediesHold(table))
+		p.decision(table), p.conflictIsMinimal(table), p.remediesHold(table), p.outlookHolds(table))
 }
 
 // coverage counts what happened in all cases.

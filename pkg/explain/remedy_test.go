@@ -5,6 +5,7 @@ package explain
 
 import (
 	"encoding/json"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -29,6 +30,7 @@ func applied(t *testing.T, snap *snapshot.Snapshot, r *api.Remedy) *snapshot.Sna
 	t.Helper()
 	amended := *snap
 	if r.FeatureGate != "" {
+		amended.Gates = maps.Clone(snap.Gates)
 		tc.Gate(r.FeatureGate, true)(&amended)
 	}
 	for _, e := range r.Edits {

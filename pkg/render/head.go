@@ -33,6 +33,9 @@ func writeHead(p *Page, e *api.Explanation) {
 		reason = "Result"
 	}
 	p.field(reason, e.Summary)
+	if e.Outlook != nil {
+		p.field("Outlook", e.Outlook.Message)
+	}
 	p.field("Status", statusTexts(p, e)...)
 	writeReplicas(p, e)
 	p.field("Claim", claimField(e))

@@ -198,7 +198,7 @@ func (r *reasons) work(ctx context.Context, p *picture, of target, now time.Time
 	if err != nil {
 		found.code, found.summary = string(api.Undetermined), strings.ReplaceAll(err.Error(), "\n", "; ")
 	} else {
-		found.code, found.stage, found.summary = explain.Word(answer), string(answer.Stage), answer.Summary
+		found.code, found.stage, found.outlook, found.summary = explain.Word(answer), string(answer.Stage), string(explain.When(answer)), answer.Summary
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -30,7 +30,7 @@ func claimTarget(namespace, name string) target { return target{api.KindClaim, n
 func podTarget(pod *corev1.Pod) target { return target{api.KindPod, pod.Namespace, pod.Name} }
 
 type reason struct {
-	code, stage, summary string
+	code, stage, outlook, summary string
 	// of is what it was worked out from.
 	of *snapshot.Snapshot
 	at time.Time

@@ -63,11 +63,13 @@ func newClaims(claims []api.Claim, columns []render.Column[api.Claim]) *listOf[a
 
 // newPending shows the reasons that were found so far.
 func newPending(claims []api.Claim, known *reasons) content {
-	columns := first(render.PendingColumns(true), "Namespace", "Name", "Age", "Code", "Reason")
+	columns := first(render.PendingColumns(true), "Namespace", "Name", "Age", "Code", "Outlook", "Reason")
 	for i := range columns {
 		of, otherwise := func(r reason) string { return r.code }, func(*api.Claim) string { return "" }
 		switch columns[i].Name {
 		case "Code":
+		case "Outlook":
+			of = func(r reason) string { return r.outlook }
 		case "Reason":
 			of = func(r reason) string { return r.summary }
 		case "Stage":

@@ -46,8 +46,8 @@ type Explanation struct {
 	// SchedulerMessage is what the scheduler itself said last, if anything.
 	SchedulerMessage *SchedulerMessage `json:"schedulerMessage,omitempty"`
 	// SameAs is the pod whose answer this is, too: both are equal to the scheduler.
-	// Nodes, the funnels of the requests, conflict and remedies are found there and
-	// not here.
+	// Nodes, the funnels of the requests, conflict, remedies and what the outlook
+	// says of one more node are found there and not here.
 	SameAs *Target `json:"sameAs,omitempty"`
 	// Queue tells which pods get the devices first. It is set if the target fits
 	// as long as those pods are left out.
@@ -78,6 +78,9 @@ type Explanation struct {
 	Remedies []Remedy `json:"remedies,omitempty"`
 	// MoreRemedies counts those that were found and left out.
 	MoreRemedies int `json:"moreRemedies,omitempty"`
+	// Outlook says when a target that does not fit would. It is missing where the
+	// allocator was not asked.
+	Outlook *Outlook `json:"outlook,omitempty"`
 	// Placement is what the allocator picks, if it fits.
 	Placement *Placement `json:"placement,omitempty"`
 	// Hints are what else is in the cluster that may be behind the verdict, or

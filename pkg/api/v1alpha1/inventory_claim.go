@@ -36,10 +36,11 @@ type Claim struct {
 	// done, of several pods the least advanced, as far as claims and pods tell;
 	// "why" knows more. It is empty if no pod uses the claim.
 	Stage string `json:"stage,omitempty"`
-	// Code and Reason are why it is pending, as "why" says; they are only there
-	// if they were asked for.
-	Code   string `json:"code,omitempty"`
-	Reason string `json:"reason,omitempty"`
+	// Code and Reason are why it is pending, and Outlook the condition under which it
+	// fits, as "why" says; they are only there if they were asked for.
+	Code    string    `json:"code,omitempty"`
+	Outlook Condition `json:"outlook,omitempty"`
+	Reason  string    `json:"reason,omitempty"`
 	// AllocatedAt is when it got its devices, if the server recorded it.
 	AllocatedAt *metav1.Time `json:"allocatedAt,omitempty"`
 	// Created is when the claim was made, AgeSeconds the time from then until the

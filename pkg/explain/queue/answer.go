@@ -106,6 +106,11 @@ func (q *Queue) shared(p *queuedPod, s *target.Target) *api.Explanation {
 	for i := range out.Pods {
 		out.Pods[i].Stage = from.Stage
 	}
+	if from.Outlook != nil {
+		same := *from.Outlook
+		same.OneMoreNode = nil
+		out.Outlook = &same
+	}
 	out.SameAs = &from.Target
 	return out
 }
@@ -188,6 +193,7 @@ func devicesOf(p *queuedPod) []api.AllocatedDevice {
 // compete turns the answer for a pod that fits into that for one whose devices
 // others get before it.
 func (q *Queue) compete(e *api.Explanation, p *queuedPod, s *target.Target) {
+	e.Outlook = behind(e.Placement)
 	e.Verdict, e.Code, e.Placement, e.OnEveryNode = api.DoesNotFit, api.PodsCompete, nil, false
 	status := &api.QueueStatus{}
 	for _, other := range p.before {
@@ -220,6 +226,18 @@ func (q *Queue) compete(e *api.Explanation, p *queuedPod, s *target.Target) {
 		nodes = append(nodes, group)
 	}
 	e.Nodes = nodes
+}
+
+// behind is the outlook of a pod that fits as long as those before it are left out.
+func behind(placement *api.Placement) *api.Outlook {
+	if placement == nil {
+		return nil
+	}
+	fits := api.Prospect{Verdict: api.Fits, Node: placement.Node}
+	return &api.Outlook{
+		Fits: api.ClaimsReleased, Message: fmt.Sprintf("It fits on %s when the pods before it in the queue release their devices.", placement.Node),
+		Now: api.Prospect{Verdict: api.DoesNotFit}, ClaimsReleased: fits, HardwareAlone: fits,
+	}
 }
 
 // queueText says who comes first and what they get.

@@ -1,0 +1,59 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/conflict"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/outlook"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// nearNodes is how many of the most promising nodes the outlook looks at first.
+const nearNodes = 4
+
+// lookAhead finds out under which conditions it would fit.
+func (x *builder) lookAhead(ctx context.Context) error {
+	if x.out.Verdict != api.DoesNotFit || x.target.VerdictOnly || x.target.Device != nil || x.Cluster.Pools == nil || x.Pod != nil && !lifecycle.Waits(x.Pod) {
+		return nil
+	}
+	c := &outlook.Case{
+		Question: x.Question, Nodes: x.out.NodeCount, OneNode: x.target.Only != nil, Near: promising(x.out.Nodes),
+		Confirmer: x.confirmer,
+		Ask: func(snap *snapshot.Snapshot, alloc *allocator.Allocator) (*funnel.Question, error) {
+			return x.again(conflict.WhatIf{Snap: snap, Alloc: alloc, FindAgain: true})
+		},
+		WhyNot: func(ctx context.Context, q *funnel.Question, node *corev1.Node) outlook.Reason {
+			a := newReasons(q, x.confirmer).whyNot(ctx, node)
+			return outlook.Reason{Code: a.code, Message: a.message, Missing: a.missing, Progress: a.progress}
+		},
+	}
+	var err error
+	x.out.Outlook, err = c.Find(ctx)
+	return err
+}
+
+// promising names one node of each of the first groups.
+func promising(groups []api.NodeGroup) []string {
+	var names []string
+	for i := range groups[:min(len(groups), nearNodes)] {
+		names = append(names, groups[i].Names[0])
+	}
+	return names
+}
+
+// When is the condition under which it fits, empty where there is no outlook.
+func When(e *api.Explanation) api.Condition {
+	if e.Outlook == nil {
+		return ""
+	}
+	return e.Outlook.Fits
+}

@@ -1,0 +1,142 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package outlook
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodegroup"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
+)
+
+// maxNewNodes is how many groups of nodes are tried, those with most nodes first.
+const maxNewNodes = 16
+
+// sharedPool names a pool that more than one node can reach.
+type sharedPool struct{ driver, name string }
+
+// oneMoreNode decides for each group of equivalent nodes whether the claims would fit
+// on one more of them: its own devices are free and it has no pods. What it would
+// share with other nodes is in use as now.
+func (c *Case) oneMoreNode(ctx context.Context, all *world) ([]api.NewNode, error) {
+	w := all
+	if shared := c.sharedPools(); len(shared) > 0 {
+		var err error
+		w, err = c.about(ctx, whatif.Leave(c.Snap, func(pod *corev1.Pod) bool { return pod.Spec.NodeName != "" && !c.isOwn(pod) },
+			func(_ *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) bool {
+				return !shared[sharedPool{result.Driver, result.Pool}]
+			}))
+		if err != nil || w == nil {
+			return nil, err
+		}
+	}
+	var list []api.NewNode
+	for _, group := range w.groups() {
+		node := group[0]
+		n := api.NewNode{Like: node.Name, NodeCount: len(group), Verdict: api.DoesNotFit}
+		stays, depends := w.staying(node)
+		switch {
+		case stays != "":
+			n.Message = stays
+		case depends:
+			n.Verdict, n.Message = api.Undetermined, "it depends on where other pods are"
+		default:
+			fits, err := w.fits(ctx, node, false)
+			switch {
+			case ctx.Err() != nil:
+				return nil, ctx.Err()
+			case err != nil:
+				n.Verdict, n.Message = api.Undetermined, "the search on the node did not end"
+			case fits:
+				p := w.fitting(ctx, node, nil, false)
+				n.Verdict, n.Message = p.Verdict, p.Message
+			default:
+				if one, err := w.on(ctx, node, false); err == nil {
+					n.Message = w.WhyNot(ctx, one, node).Message
+				}
+			}
+		}
+		list = append(list, n)
+	}
+	order := []api.Verdict{api.Fits, api.Undetermined, api.DoesNotFit}
+	slices.SortStableFunc(list, func(a, b api.NewNode) int {
+		return cmp.Compare(slices.Index(order, a.Verdict), slices.Index(order, b.Verdict))
+	})
+	return list, nil
+}
+
+// sharedPools are those with devices in use that several nodes can reach.
+func (c *Case) sharedPools() map[sharedPool]bool {
+	shared := map[sharedPool]bool{}
+	seen := map[*cluster.NodePool]bool{}
+	for _, pools := range c.Cluster.Pools {
+		for _, pool := range pools {
+			if pool.Local || seen[pool] {
+				continue
+			}
+			seen[pool] = true
+			if slices.ContainsFunc(pool.Devices, func(d cluster.Device) bool { return c.Cluster.Facts.Usage.InUse(d.ID) }) {
+				shared[sharedPool{pool.Pool.Driver, pool.Pool.Name}] = true
+			}
+		}
+	}
+	return shared
+}
+
+// groups puts the nodes with devices together that are equivalent for the claims,
+// and from which the same keeps the pod away.
+func (w *world) groups() [][]*corev1.Node {
+	var nodes []*corev1.Node
+	all, _ := w.q.Cluster.Facts.Nodes.All()
+	for _, node := range all {
+		if len(w.q.Cluster.Pools[node.Name]) > 0 {
+			nodes = append(nodes, node)
+		}
+	}
+	slices.SortFunc(nodes, func(a, b *corev1.Node) int { return naming.Compare(a.Name, b.Name) })
+	at := map[string]int{}
+	var groups [][]*corev1.Node
+	for _, same := range (&nodegroup.Contents{}).Groups(w.q, nodes) {
+		clear(at)
+		for _, node := range same {
+			key, _ := w.staying(node)
+			i, known := at[key]
+			if !known {
+				i = len(groups)
+				at[key] = i
+				groups = append(groups, nil)
+			}
+			groups[i] = append(groups[i], node)
+		}
+	}
+	slices.SortStableFunc(groups, func(a, b []*corev1.Node) int { return cmp.Compare(len(b), len(a)) })
+	return groups[:min(len(groups), maxNewNodes)]
+}
+
+// staying is what would keep the pod away from a new node that is like this one,
+// and whether other pods might.
+func (w *world) staying(node *corev1.Node) (reason string, depends bool) {
+	for _, u := range w.q.Cluster.Misfits[node.Name] {
+		m := &u.Misfit
+		switch {
+		case u.Claim != nil:
+			return m.Reason, false
+		case dependsOnPods(m):
+			// Nothing runs on the new node.
+			depends = depends || m.Label != corev1.LabelHostname
+		case m.Filter == cluster.FilterTaint && !strings.HasPrefix(m.Taint.Key, "node.kubernetes.io/"), !m.PassesWhenEmpty():
+			return m.Reason, false
+		}
+	}
+	return "", depends
+}

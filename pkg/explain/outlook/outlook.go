@@ -1,0 +1,202 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package outlook
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
+)
+
+// Case is a question to which the answer is that nothing fits.
+type Case struct {
+	*funnel.Question
+	// Nodes counts the nodes that the question is about; OneNode is set if it is
+	// about that one only.
+	Nodes   int
+	OneNode bool
+	// Near are nodes that come close, by name: they are tried first.
+	Near []string
+	// Confirmer asks about what-if clusters.
+	Confirmer *counting.Confirmer
+	// Ask asks the question about another cluster, up to the point where the
+	// allocator is asked. It is nil if something else is in the way there.
+	Ask func(*snapshot.Snapshot, *allocator.Allocator) (*funnel.Question, error)
+	// WhyNot says why the claims of a question about one node do not fit there.
+	WhyNot func(context.Context, *funnel.Question, *corev1.Node) Reason
+}
+
+// Reason is why claims do not fit on a node.
+type Reason struct {
+	Code    api.Code
+	Message string
+	// Progress is the higher the nearer the node is to fitting; Missing counts
+	// devices.
+	Progress, Missing int
+}
+
+func (r Reason) nearer(than *Reason) bool {
+	return than == nil || cmp.Or(cmp.Compare(than.Progress, r.Progress), cmp.Compare(r.Missing, than.Missing)) < 0
+}
+
+// Find decides the outlook. It is nil if the question cannot be asked about a
+// cluster without claims. The errors are that of ctx, and what keeps the allocator
+// from being set up.
+func (c *Case) Find(ctx context.Context) (*api.Outlook, error) {
+	out := &api.Outlook{Now: api.Prospect{Verdict: api.DoesNotFit}}
+	users := consumers(c.Snap)
+	all, err := c.after(ctx, func(pod *corev1.Pod) bool { return users.has(pod) && !c.isOwn(pod) }, func(*resourceapi.ResourceClaim) bool { return true })
+	if err != nil || all == nil {
+		return nil, err
+	}
+	released, err := all.decide(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	out.ClaimsReleased, out.HardwareAlone = released, released
+	var blocked []string
+	if released.Verdict != api.Fits {
+		if out.HardwareAlone, err = all.decide(ctx, true); err != nil {
+			return nil, err
+		}
+		if out.HardwareAlone.Verdict == api.Fits {
+			blocked = all.inTheWay(ctx, out.HardwareAlone.Node)
+		}
+	}
+	if c.Pod != nil {
+		lower, err := c.lowerPriorities(ctx, users, released)
+		if err != nil {
+			return nil, err
+		}
+		out.LowerPrioritiesGone = &lower
+	}
+	if !c.OneNode {
+		if out.OneMoreNode, err = c.oneMoreNode(ctx, all); err != nil {
+			return nil, err
+		}
+	}
+	c.conclude(out, blocked)
+	return out, nil
+}
+
+// after is the question about the cluster after pods have left and claims were
+// released; nil if it cannot be asked.
+func (c *Case) after(ctx context.Context, leaves func(*corev1.Pod) bool, released func(*resourceapi.ResourceClaim) bool) (*world, error) {
+	return c.about(ctx, whatif.Leave(c.Snap, leaves, func(claim *resourceapi.ResourceClaim, _ *resourceapi.DeviceRequestAllocationResult) bool {
+		return released(claim)
+	}))
+}
+
+func (c *Case) about(ctx context.Context, snap *snapshot.Snapshot) (*world, error) {
+	alloc, err := c.Cluster.Alloc.Amended(ctx, snap)
+	if err != nil {
+		return nil, fmt.Errorf("set up the allocator: %w", err)
+	}
+	q, err := c.Ask(snap, alloc)
+	if err != nil || q == nil {
+		return nil, err
+	}
+	return &world{Case: c, q: q}, nil
+}
+
+// lowerPriorities is the answer after pods of lower priority that have devices are
+// gone. Where all claims together are not enough, some of them are not either.
+func (c *Case) lowerPriorities(ctx context.Context, users consumersOfClaims, all api.Prospect) (api.Prospect, error) {
+	if all.Verdict == api.DoesNotFit {
+		return all, nil
+	}
+	mine := ptr.Deref(c.Pod.Spec.Priority, 0)
+	lower := func(pod *corev1.Pod) bool { return ptr.Deref(pod.Spec.Priority, 0) < mine && !c.isOwn(pod) }
+	left, unknown := users.only(lower)
+	if c.Snap.Gap(snapshot.ResourceClaims) != nil || c.Snap.Gap(snapshot.ResourcePods) != nil {
+		unknown = true
+	}
+	answer := api.Prospect{Verdict: api.DoesNotFit, Message: "no pod of lower priority has devices that it could get"}
+	if len(left) > 0 {
+		w, err := c.after(ctx, func(pod *corev1.Pod) bool { return users.has(pod) && lower(pod) }, func(claim *resourceapi.ResourceClaim) bool { return left[claim] })
+		if err != nil || w == nil {
+			return api.Prospect{Verdict: api.Undetermined}, err
+		}
+		if answer, err = w.decide(ctx, false); err != nil {
+			return answer, err
+		}
+	}
+	if answer.Verdict == api.DoesNotFit && unknown {
+		answer.Verdict, answer.Message = api.Undetermined, "the priority of some pods that use claims is not known"
+	}
+	return answer, nil
+}
+
+// isOwn reports whether a pod is the one that asks.
+func (c *Case) isOwn(pod *corev1.Pod) bool {
+	return c.Pod != nil && pod.Namespace == c.Pod.Namespace && pod.Name == c.Pod.Name
+}
+
+// consumersOfClaims are the pods for which claims are reserved.
+type consumersOfClaims struct {
+	snap *snapshot.Snapshot
+	pods map[*corev1.Pod]bool
+}
+
+func consumers(snap *snapshot.Snapshot) consumersOfClaims {
+	users := consumersOfClaims{snap, map[*corev1.Pod]bool{}}
+	for _, claim := range snap.Claims {
+		if claim.Status.Allocation == nil {
+			continue
+		}
+		for i := range claim.Status.ReservedFor {
+			if pod := users.pod(claim, &claim.Status.ReservedFor[i]); pod != nil {
+				users.pods[pod] = true
+			}
+		}
+	}
+	return users
+}
+
+// pod is a consumer, nil if that is no pod or not known.
+func (u consumersOfClaims) pod(claim *resourceapi.ResourceClaim, c *resourceapi.ResourceClaimConsumerReference) *corev1.Pod {
+	if c.APIGroup != "" || c.Resource != "pods" {
+		return nil
+	}
+	pod := u.snap.Pod(claim.Namespace, c.Name)
+	if pod == nil || pod.UID != c.UID {
+		return nil
+	}
+	return pod
+}
+
+func (u consumersOfClaims) has(pod *corev1.Pod) bool { return u.pods[pod] }
+
+// only lists the allocated claims that are reserved for such pods and for nobody
+// else, and reports whether others may be among them.
+func (u consumersOfClaims) only(such func(*corev1.Pod) bool) (claims map[*resourceapi.ResourceClaim]bool, unknown bool) {
+	claims = map[*resourceapi.ResourceClaim]bool{}
+	for _, claim := range u.snap.Claims {
+		if claim.Status.Allocation == nil || len(claim.Status.ReservedFor) == 0 {
+			continue
+		}
+		all, known := true, true
+		for i := range claim.Status.ReservedFor {
+			pod := u.pod(claim, &claim.Status.ReservedFor[i])
+			known = known && pod != nil
+			all = all && pod != nil && such(pod)
+		}
+		if all {
+			claims[claim] = true
+		}
+		unknown = unknown || !known
+	}
+	return claims, unknown
+}
