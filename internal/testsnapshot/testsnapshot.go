@@ -1,7 +1,8 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package testsnapshot loads, lists and compares snapshots in tests.
+// Package testsnapshot loads, lists and compares snapshots in tests, and the lists
+// that they are made from.
 package testsnapshot
 
 import (
@@ -12,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
@@ -80,4 +83,29 @@ func appendNames[T metav1.Object](names []string, kind string, objects []T) []st
 		names = append(names, kind+"/"+object.GetNamespace()+"/"+object.GetName())
 	}
 	return names
+}
+
+// Encode makes a list what an API server sends: protobuf.
+func Encode(t testing.TB, list runtime.Object) []byte {
+	t.Helper()
+	kinds, _, err := scheme.Scheme.ObjectKinds(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, _ := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), runtime.ContentTypeProtobuf)
+	data, err := runtime.Encode(scheme.Codecs.EncoderForVersion(info.Serializer, kinds[0].GroupVersion()), list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// Decode reads what [Encode] made.
+func Decode(t testing.TB, data []byte) runtime.Object {
+	t.Helper()
+	list, err := runtime.Decode(scheme.Codecs.UniversalDeserializer(), data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
 }

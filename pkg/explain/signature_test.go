@@ -275,52 +275,6 @@ func mutate(snap *snapshot.Snapshot, node string, random *rand.Rand) {
 	}
 }
 
-// TestEquivalentNames asserts that names make no difference, and what does.
-func TestEquivalentNames(t *testing.T) {
-	waits := tc.Claim(waiting, tc.GPUs("gpu", 2)).Matching("gpu.example.com/root")
-	rooted := func(values ...string) []tc.DeviceWrapper {
-		var list []tc.DeviceWrapper
-		for i, value := range values {
-			list = append(list, tc.Device(fmt.Sprintf("gpu-%d", i), "root="+value))
-		}
-		return list
-	}
-	far := tc.Pool("far", rooted("x")...).Change(func(s *resourceapi.ResourceSlice) { s.Spec.NodeName, s.Spec.AllNodes = nil, ptr.To(true) })
-	for _, tt := range []struct {
-		name       string
-		parts      []any
-		equivalent bool
-	}{
-		{"other values, the same of them equal", []any{tc.Pool("a", rooted("x", "y", "x")...), tc.Pool("b", rooted("1", "2", "1")...)}, true},
-		{"others are equal", []any{tc.Pool("a", rooted("x", "y", "x")...), tc.Pool("b", rooted("x", "y", "y")...)}, false},
-		{"a value is missing", []any{tc.Pool("a", rooted("x", "y")...), tc.Pool("b", append(rooted("x"), tc.Device("gpu-1"))...)}, false},
-		{"equal to a device that all nodes reach", []any{far, tc.Pool("a", rooted("x", "y")...), tc.Pool("b", rooted("y", "z")...)}, false},
-		{"none equal to a device that all nodes reach", []any{far, tc.Pool("a", rooted("u", "v")...), tc.Pool("b", rooted("y", "z")...)}, true},
-		{"another device is held", []any{tc.Pool("a", rooted("x", "y")...), tc.Pool("b", rooted("x", "y")...), tc.Serving("h", "b", "gpu-0")}, false},
-		{"others hold the same", []any{tc.Pool("a", rooted("x", "y")...), tc.Pool("b", rooted("x", "y")...), tc.Serving("g", "a", "gpu-0"), tc.Serving("h", "b", "gpu-0")}, true},
-		{"the pool is incomplete on both", []any{tc.Pool("a", rooted("x")...).Of(2), tc.Pool("b", rooted("x")...).Of(2)}, true},
-		{"the pool is incomplete on one", []any{tc.Pool("a", rooted("x")...).Of(2), tc.Pool("b", rooted("x")...)}, false},
-		{"no devices at all", nil, true},
-		{"a node selector that cannot be parsed", []any{tc.Pool("a", rooted("x")...).Change(func(s *resourceapi.ResourceSlice) {
-			s.Spec.NodeName = nil
-			s.Spec.NodeSelector = &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "rack", Operator: "Nonsense"}},
-			}}}
-		})}, false},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			x := prepared(t, tc.Cluster(append(tt.parts, tc.Nodes("a", "b"), waits)...))
-			want := []int{0, 1}
-			if tt.equivalent {
-				want = []int{0, 0}
-			}
-			if got := x.reasons.signatures.Equivalent(t.Context()); !slices.Equal(got, want) {
-				t.Errorf("the first node equivalent: %v, want %v", got, want)
-			}
-		})
-	}
-}
-
 // TestFitsOnTheFirst asserts that the devices of a placement are those of the
 // node that it names.
 func TestFitsOnTheFirst(t *testing.T) {

@@ -18,38 +18,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 
+	"github.com/kubectl-dra/kubectl-dra/internal/testsnapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/prune"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/strip"
 )
-
-// encoded is a list as an API server sends it.
-func encoded(t testing.TB, list runtime.Object) []byte {
-	t.Helper()
-	kinds, _, err := scheme.Scheme.ObjectKinds(list)
-	if err != nil {
-		t.Fatal(err)
-	}
-	info, _ := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), protobufType)
-	data, err := runtime.Encode(scheme.Codecs.EncoderForVersion(info.Serializer, kinds[0].GroupVersion()), list)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
-}
-
-func decodedList(t testing.TB, data []byte) runtime.Object {
-	t.Helper()
-	list, err := runtime.Decode(scheme.Codecs.UniversalDeserializer(), data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return list
-}
 
 // TestPruneKnowsItsFields fails if a path that is left out of every list is
 // misspelled.
@@ -109,7 +85,7 @@ func TestNeverReadIsStripped(t *testing.T) {
 		},
 	}}}
 	for _, list := range []runtime.Object{pods, nodes} {
-		whole := encoded(t, list)
+		whole := testsnapshot.Encode(t, list)
 		resource, object := snapshot.ResourcePods, reflect.TypeFor[corev1.Pod]()
 		if list == runtime.Object(nodes) {
 			resource, object = snapshot.ResourceNodes, reflect.TypeFor[corev1.Node]()
@@ -121,7 +97,7 @@ func TestNeverReadIsStripped(t *testing.T) {
 		if len(short) >= len(whole) {
 			t.Errorf("%s: nothing was left out", resource)
 		}
-		want, got := decodedList(t, whole), decodedList(t, short)
+		want, got := testsnapshot.Decode(t, whole), testsnapshot.Decode(t, short)
 		stripAll(want)
 		stripAll(got)
 		if diff := cmp.Diff(want, got); diff != "" {
@@ -158,7 +134,7 @@ func TestFetchAsksAhead(t *testing.T) {
 		if at+1 < chunks {
 			list.Continue = strings.Repeat("x", at+1)
 		}
-		data := encoded(t, list)
+		data := testsnapshot.Encode(t, list)
 		w.Header().Set("Content-Type", protobufType)
 		_, _ = w.Write(data[:len(data)-1])
 		if at+1 < chunks {
@@ -195,7 +171,7 @@ func TestFetchStartsAgain(t *testing.T) {
 			list.Items = append(list.Items, corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}})
 		}
 		w.Header().Set("Content-Type", protobufType)
-		_, _ = w.Write(encoded(t, list))
+		_, _ = w.Write(testsnapshot.Encode(t, list))
 	}))
 	defer server.Close()
 	got := fetchNodes(t, server.URL)

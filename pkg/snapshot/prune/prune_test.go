@@ -17,32 +17,9 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/utils/ptr"
 
+	"github.com/kubectl-dra/kubectl-dra/internal/testsnapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/prune"
 )
-
-// encoded is a list as an API server sends it.
-func encoded(t testing.TB, list runtime.Object) []byte {
-	t.Helper()
-	kinds, _, err := scheme.Scheme.ObjectKinds(list)
-	if err != nil {
-		t.Fatal(err)
-	}
-	info, _ := runtime.SerializerInfoForMediaType(scheme.Codecs.SupportedMediaTypes(), "application/vnd.kubernetes.protobuf")
-	data, err := runtime.Encode(scheme.Codecs.EncoderForVersion(info.Serializer, kinds[0].GroupVersion()), list)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
-}
-
-func decodedList(t testing.TB, data []byte) runtime.Object {
-	t.Helper()
-	list, err := runtime.Decode(scheme.Codecs.UniversalDeserializer(), data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return list
-}
 
 // twoSlices have something of everything, the second one with partitions.
 func twoSlices() *resourceapi.ResourceSliceList {
@@ -73,7 +50,7 @@ func TestReaderLeavesOutNoMore(t *testing.T) {
 	fields := append(prune.Fields("metadata.managedFields", "spec.devices.taints.key", "no.such.field"),
 		prune.Field{Path: "spec.devices.attributes", Unless: "spec.partitionTypeAttribute"})
 	var token string
-	short, err := io.ReadAll(prune.NewReader(bytes.NewReader(encoded(t, twoSlices())), reflect.TypeFor[resourceapi.ResourceSlice](), fields, func(next string) { token = next }))
+	short, err := io.ReadAll(prune.NewReader(bytes.NewReader(testsnapshot.Encode(t, twoSlices())), reflect.TypeFor[resourceapi.ResourceSlice](), fields, func(next string) { token = next }))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +65,7 @@ func TestReaderLeavesOutNoMore(t *testing.T) {
 	for d := range want.Items[0].Spec.Devices {
 		want.Items[0].Spec.Devices[d].Attributes = nil
 	}
-	if diff := cmp.Diff(want, decodedList(t, short)); diff != "" {
+	if diff := cmp.Diff(want, testsnapshot.Decode(t, short)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	if token != "more" {
@@ -99,14 +76,14 @@ func TestReaderLeavesOutNoMore(t *testing.T) {
 // TestReaderFailsWhereTheListDoes cuts a list off at every byte: what is left
 // must not look like a shorter list.
 func TestReaderFailsWhereTheListDoes(t *testing.T) {
-	whole := encoded(t, twoSlices())
+	whole := testsnapshot.Encode(t, twoSlices())
 	for n := len(protobufMagic) + 1; n < len(whole); n++ {
 		short, err := io.ReadAll(prune.NewReader(bytes.NewReader(whole[:n]), reflect.TypeFor[resourceapi.ResourceSlice](), nil, nil))
 		if err != nil {
 			continue
 		}
 		// What comes behind the list in the envelope is empty.
-		list, ok := decodedList(t, short).(*resourceapi.ResourceSliceList)
+		list, ok := testsnapshot.Decode(t, short).(*resourceapi.ResourceSliceList)
 		if !ok || len(list.Items) != 2 {
 			t.Errorf("%d of %d bytes: there is no error, but %v", n, len(whole), list)
 		}
@@ -116,7 +93,7 @@ func TestReaderFailsWhereTheListDoes(t *testing.T) {
 // FuzzPrune has anything in place of a list. What the decoder takes must be
 // the same before and after, if no field is left out.
 func FuzzPrune(f *testing.F) {
-	f.Add(encoded(f, twoSlices()))
+	f.Add(testsnapshot.Encode(f, twoSlices()))
 	f.Add([]byte(protobufMagic + "\x12\x02\x12\x00"))
 	f.Add([]byte("{}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -128,7 +105,7 @@ func FuzzPrune(f *testing.F) {
 			return
 		}
 		if list, ok := before.(*resourceapi.ResourceSliceList); ok {
-			if diff := cmp.Diff(list, decodedList(t, same)); diff != "" {
+			if diff := cmp.Diff(list, testsnapshot.Decode(t, same)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 		}

@@ -1,0 +1,62 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package testquestion asks about the claims of a test's cluster, up to the point
+// where a package below pkg/explain takes over. It knows no answers. Only the tests
+// of those packages import it.
+package testquestion
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// Of asks about a pod with its claims, or, if it is nil, about all claims that
+// are not allocated. All nodes that are suitable for the pod are candidates.
+func Of(t testing.TB, snap *snapshot.Snapshot, pod *corev1.Pod) *funnel.Question {
+	t.Helper()
+	alloc := Allocator(t, snap)
+	var claims []cluster.PodClaim
+	if pod != nil {
+		claims = alloc.Facts.Claims.OfPod(pod)
+	} else {
+		for _, claim := range snap.Claims {
+			if claim.Status.Allocation == nil {
+				claims = append(claims, cluster.PodClaim{Claim: cluster.Defaulted(claim)})
+			}
+		}
+	}
+	q := funnel.NewQuestion(alloc, snap, pod, claims)
+	funnel.ListWaiting(q)
+	q.Cluster.Pools = map[string][]*cluster.NodePool{}
+	nodes, _ := alloc.Facts.Nodes.All()
+	for _, node := range nodes {
+		// A node whose pools cannot be determined has none.
+		q.Cluster.Pools[node.Name], _ = alloc.Facts.Pools.For(node)
+		if len(funnel.Misfits(q, node)) == 0 {
+			q.Cluster.Candidates = append(q.Cluster.Candidates, node)
+		}
+	}
+	for i := range q.Claims {
+		if err := q.AddFunnels(t.Context(), &q.Claims[i], nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return q
+}
+
+// Allocator is that of a snapshot.
+func Allocator(t testing.TB, snap *snapshot.Snapshot) *allocator.Allocator {
+	t.Helper()
+	alloc, err := allocator.New(t.Context(), cluster.New(snap))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return alloc
+}
