@@ -30,12 +30,22 @@ type Catalog struct {
 	known   *selector.Vocabulary
 	ofClass map[string]*selector.Vocabulary
 	// typos has the answers of UnknownValue.
-	typos map[*selector.Part]string
+	typos map[*selector.Part]UnknownValue
+}
+
+// UnknownValue is that a part of a selector compares with something that no device
+// has.
+type UnknownValue struct {
+	// Text says so, and what was probably nearest. It is empty if there is nothing
+	// to say.
+	Text string
+	// Driver is set if it is about a driver that no device is of.
+	Driver string
 }
 
 // NewCatalog makes the catalog of the devices that an allocator knows.
 func NewCatalog(facts *cluster.Cluster) *Catalog {
-	return &Catalog{facts: facts, ofClass: map[string]*selector.Vocabulary{}, typos: map[*selector.Part]string{}}
+	return &Catalog{facts: facts, ofClass: map[string]*selector.Vocabulary{}, typos: map[*selector.Part]UnknownValue{}}
 }
 
 // each visits all devices of all pools.
@@ -147,25 +157,28 @@ func overBudget(worst uint64) string {
 	return text
 }
 
-// UnknownValue says that a part of a selector compares with something that no device
-// has, and what was probably nearest. It is empty if there is nothing to say.
-func (c *Catalog) UnknownValue(part *selector.Part) string {
+// UnknownValue finds out whether a part of a selector compares with something that
+// no device has.
+func (c *Catalog) UnknownValue(part *selector.Part) UnknownValue {
 	if typo, known := c.typos[part]; known {
 		return typo
 	}
-	typo := ""
+	var typo UnknownValue
 	if r, value, ok := part.Equality(); ok {
-		typo = c.Unusual(r, value)
+		typo.Text = c.Unusual(r, value)
+		if typo.Text != "" && r.Kind == selector.KindDriver {
+			typo.Driver = value
+		}
 	}
-	if typo == "" {
-		typo = c.mismatch(part)
+	if typo.Text == "" {
+		typo.Text = c.mismatch(part)
 	}
 	for _, r := range part.Reads {
-		if typo != "" {
+		if typo.Text != "" {
 			break
 		}
 		if hint := c.misnamed(r); hint != "" {
-			typo = fmt.Sprintf("%s %s%s", r.Noun(), c.spread(r), hint)
+			typo.Text = fmt.Sprintf("%s %s%s", r.Noun(), c.spread(r), hint)
 		}
 	}
 	c.typos[part] = typo
@@ -213,7 +226,7 @@ func (c *Catalog) Unusual(r selector.Reading, value string) string {
 		if slices.Contains(drivers, value) {
 			return ""
 		}
-		return NoDevicesOf(value, drivers)
+		return "no device is of driver " + value + naming.DidYouMean(value, drivers)
 	}
 	values := map[string]bool{}
 	c.each(func(driver string, device *resourceapi.Device) {
@@ -261,11 +274,6 @@ func Misspelled(value, other string) bool {
 		}
 	}
 	return len(words) > 0
-}
-
-// NoDevicesOf says of a driver that it has no devices, unlike others.
-func NoDevicesOf(driver string, drivers []string) string {
-	return "no device is of driver " + driver + naming.DidYouMean(driver, drivers)
 }
 
 // DistinctValues says how many different values an attribute has: "only 1

@@ -29,8 +29,9 @@ type Reason struct {
 	// Lack says after a number what is the matter with such devices, where the
 	// code does not tell enough.
 	Lack string
-	// Hint says what was probably meant instead of what is wanted.
-	Hint string
+	// Hint says what was probably meant instead of what is wanted. HintDriver is
+	// set if it says that no device is of that driver.
+	Hint, HintDriver string
 	// Claim is the one that the device is allocated to.
 	Claim *resourceapi.ResourceClaim
 	// Lacks is what the device does not have and others have.

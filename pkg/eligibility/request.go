@@ -140,7 +140,8 @@ func (c *Checks) CheckSelector(ctx context.Context, d *cluster.Device, s resourc
 		Fact: api.Evidence{Object: holder, Path: path, Found: found, Required: s.CEL.Expression},
 	}
 	if detail.Failed != nil {
-		r.wanted, r.Fact.Required, r.Hint = detail.Failed.Wanted, detail.Failed.Expression, c.Catalog.UnknownValue(detail.Failed)
+		unknown := c.Catalog.UnknownValue(detail.Failed)
+		r.wanted, r.Fact.Required, r.Hint, r.HintDriver = detail.Failed.Wanted, detail.Failed.Expression, unknown.Text, unknown.Driver
 		r.Name, r.Value, _ = detail.Failed.Reading(d.ID.Driver, d.Device)
 	}
 	return r

@@ -21,32 +21,33 @@ import (
 const adviceTime = 3 * time.Second
 
 // advise finds the conflict on the most promising node, and what would make the
-// claims fit. It adds nothing where that is not known, or not in time.
-func (x *builder) advise(ctx context.Context) error {
+// claims fit. It returns the reason why they do not, empty where no more is known of
+// it than the nodes say, or not in time.
+func (x *builder) advise(ctx context.Context) (reason, error) {
 	if pod := x.Pod; pod != nil && pod.Spec.NodeName != "" {
 		// It is too late to change anything.
-		return nil
+		return reason{}, nil
 	}
 	limited, cancel := context.WithTimeout(ctx, adviceTime)
 	defer cancel()
 	h := &headlines{Question: x.Question, out: x.out, target: x.target, confirmer: x.confirmer, reasons: x.reasons}
 	if text := h.nominated(limited); text != "" && x.out.Verdict == api.DoesNotFit {
-		x.out.Summary = text
-		return ctx.Err()
+		return reason{what: text}, ctx.Err()
 	}
 	c := x.conflictCase()
 	near := c.Nearest(limited)
 	if len(near) > 0 {
 		x.out.Conflict = near[0].Conflict(limited)
 	}
+	var said reason
 	if x.out.Verdict == api.DoesNotFit {
 		nearestFirst(x.out.Nodes, near)
 		if x.target.Only == nil {
-			x.out.Summary = cmp.Or(h.of(limited, near), x.out.Summary)
+			said = h.of(limited, near)
 		}
 	}
 	x.out.Remedies, x.out.MoreRemedies = c.Remedies(limited, near)
-	return ctx.Err()
+	return said, ctx.Err()
 }
 
 // conflictCase is what conflicts and remedies are looked for with.

@@ -77,13 +77,18 @@ func (a nodeAnswer) nearer(b nodeAnswer) int {
 	)
 }
 
-// groupNodes puts nodes with the same answer together, the best first. How
-// near single nodes come is no reason to tell them apart.
+// key is what nodes that are grouped have in common. How near single nodes come is
+// no reason to tell them apart.
+func (a nodeAnswer) key() nodeAnswer {
+	a.missing, a.progress = 0, 0
+	return a
+}
+
+// groupNodes puts nodes with the same answer together, the best first.
 func groupNodes(answers map[nodeAnswer][]string) []api.NodeGroup {
 	nearest, names := map[nodeAnswer]nodeAnswer{}, map[nodeAnswer][]string{}
 	for answer, nodes := range answers {
-		said := answer
-		said.missing, said.progress = 0, 0
+		said := answer.key()
 		if best, known := nearest[said]; !known || answer.nearer(best) < 0 {
 			nearest[said] = answer
 		}

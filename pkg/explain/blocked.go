@@ -21,40 +21,41 @@ import (
 )
 
 // meetObstacles turns "it fits" into [api.Blocked] if something else than devices is in the
-// way. Where there are no devices either, it is a hint.
-func (x *builder) meetObstacles(ctx context.Context) error {
+// way. Where there are no devices either, it is a hint. It returns what to add to
+// the summary of a pod that fits.
+func (x *builder) meetObstacles(ctx context.Context) (unknown []string, err error) {
 	obstacles, unevaluated, err := obstacle.Find(ctx, x.Question, x.target, x.out.Verdict, func(ctx context.Context, members []*corev1.Pod) (int, error) {
 		return queue.CountFitting(ctx, x.explainer, x.Cluster.Alloc, x.Snap, members)
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	x.unevaluated = unevaluated
 	switch {
 	case len(obstacles) == 0:
 	case x.out.Verdict == api.Fits, x.out.Verdict == api.Allocated:
-		x.out.Verdict, x.out.Code, x.out.Summary = api.Blocked, obstacles[0].Code, ""
+		x.out.Verdict, x.out.Code = api.Blocked, obstacles[0].Code
 		x.blockedBy = obstacles
-		return nil
+		return nil, nil
 	case !x.target.VerdictOnly:
 		for _, o := range obstacles {
 			x.out.Hints = append(x.out.Hints, api.Hint{Text: "Besides, " + o.Reason, Evidence: o.Evidence})
 		}
 	}
 	if x.out.Verdict == api.Fits {
-		x.out.Summary += x.unknowns()
+		return x.unknowns(), nil
 	}
-	return nil
+	return nil, nil
 }
 
-// unknowns is what to add to the summary of a pod that fits: what was not evaluated
-// and matters to it, and that the scheduler said otherwise.
-func (x *builder) unknowns() string {
+// unknowns is what was not evaluated and matters to a pod that fits, and that the
+// scheduler said otherwise.
+func (x *builder) unknowns() []string {
 	pod := x.Pod
 	if pod == nil {
-		return ""
+		return nil
 	}
-	text := ""
+	var clauses []string
 	parts := x.Cluster.Facts.Nodes.Unevaluated(pod)
 	for _, u := range x.unevaluated {
 		if !u.Quiet {
@@ -62,26 +63,26 @@ func (x *builder) unknowns() string {
 		}
 	}
 	if len(parts) > 0 {
-		text += "; not evaluated: " + strings.Join(parts, ", ")
+		clauses = append(clauses, "not evaluated: "+strings.Join(parts, ", "))
 	}
 	for _, gap := range x.Snap.Gaps {
 		if gap.LeftOut && slices.Contains([]string{snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourceTemplates}, gap.Resource) {
-			text += "; " + gap.Reason
+			clauses = append(clauses, gap.Reason)
 		}
 	}
 	c := lifecycle.PodCondition(pod, corev1.PodScheduled)
 	if c == nil || c.Status != corev1.ConditionFalse || c.Reason == corev1.PodReasonSchedulingGated || !lifecycle.Waits(pod) || len(pod.Spec.SchedulingGates) > 0 {
-		return text
+		return clauses
 	}
 	when := c.LastTransitionTime
 	if said := lifecycle.SchedulerMessage(x.Snap, pod); said != nil && said.Time != nil && said.Time.After(when.Time) {
 		when = *said.Time
 	}
-	text += "; the scheduler last said otherwise"
+	text := "the scheduler last said otherwise"
 	if !when.IsZero() {
 		text += fmt.Sprintf(" (%s)", when.UTC().Format(time.RFC3339))
 	}
-	return text
+	return append(clauses, text)
 }
 
 // blockedLife is where a pod stands that something else than devices blocks.

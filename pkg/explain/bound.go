@@ -12,34 +12,33 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// beyondScheduling deals with pods that the scheduler has done with: those
-// that are bound, finished or on their way out. It reports whether that settles
-// the matter.
-func (x *builder) beyondScheduling() bool {
+// beyondScheduling deals with pods that the scheduler has done with: those that
+// are bound, finished or on their way out. It is nil for any others.
+func (x *builder) beyondScheduling() *settlement {
 	pod := x.Pod
 	if end := x.target.End; end != nil {
-		x.finish(endText(end))
-		return true
+		return &settlement{verdict: api.Allocated, message: endText(end), nodeless: true, finished: true}
 	}
 	if pod == nil {
-		return false
+		return nil
 	}
 	switch {
 	case pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:
-		x.finish(fmt.Sprintf("the pod is finished (%s) and no longer needs devices", pod.Status.Phase))
+		text := fmt.Sprintf("the pod is finished (%s) and no longer needs devices", pod.Status.Phase)
+		return &settlement{verdict: api.Allocated, message: text, nodeless: true, finished: true}
 	case pod.Spec.NodeName == "" && pod.DeletionTimestamp != nil:
-		x.settle(api.Error, api.ClaimNotReady, "the pod is being deleted and is no longer scheduled")
+		return &settlement{verdict: api.Error, code: api.ClaimNotReady, message: "the pod is being deleted and is no longer scheduled"}
 	case pod.Spec.NodeName == "", x.target.IsElsewhere(pod):
-		return false
+		return nil
 	default:
-		x.bound(pod)
+		return x.bound(pod)
 	}
-	return true
 }
 
 // endText says how a Job ended.
@@ -56,7 +55,7 @@ func endText(end *snapshot.JobEnd) string {
 
 // bound deals with a pod on its node: nobody allocates claims for it any more,
 // and the kubelet refuses those that are not the pod's.
-func (x *builder) bound(pod *corev1.Pod) {
+func (x *builder) bound(pod *corev1.Pod) *settlement {
 	var tolerable []string
 	var missing, unreadable error
 	for i := range x.PodClaims {
@@ -77,32 +76,39 @@ func (x *builder) bound(pod *corev1.Pod) {
 	}
 	switch {
 	case missing != nil:
-		x.settle(api.Error, api.ClaimNotReady, missing.Error())
+		return &settlement{verdict: api.Error, code: api.ClaimNotReady, message: missing.Error()}
 	case unreadable != nil:
-		x.settle(api.Undetermined, api.ClaimNotReady, unreadable.Error())
+		return &settlement{verdict: api.Undetermined, code: api.ClaimNotReady, message: unreadable.Error()}
 	case len(x.Claims) > 0:
-		x.settle(api.Blocked, api.ClaimNotReady, fmt.Sprintf("the pod is bound to node %s, but its claims are not allocated; the scheduler allocates claims only before it binds a pod", pod.Spec.NodeName))
+		text := fmt.Sprintf("the pod is bound to node %s, but its claims are not allocated; the scheduler allocates claims only before it binds a pod", pod.Spec.NodeName)
+		return &settlement{verdict: api.Blocked, code: api.ClaimNotReady, message: text}
 	default:
-		x.out.Verdict = api.Allocated
-		x.out.Summary = strings.Join(append([]string{allocatedSummary(x.Pod, x.out.Claims)}, tolerable...), "; ")
+		text := strings.Join(append([]string{allocatedSummary(x.Pod, x.out.Claims)}, tolerable...), "; ")
+		return &settlement{verdict: api.Allocated, message: text, nodeless: true}
 	}
 }
 
 // deletingTarget settles the matter for a claim that is being deleted: nobody
 // who does not use it already can. What its deletion waits for is a finding.
-func (x *builder) deletingTarget() bool {
+func (x *builder) deletingTarget() *settlement {
 	if x.Pod != nil || x.target.Object.Kind != api.KindClaim {
-		return false
+		return nil
 	}
 	claim := x.PodClaims[0].Claim
 	if claim.DeletionTimestamp == nil {
-		return false
+		return nil
 	}
-	text := fmt.Sprintf("ResourceClaim %s %s", naming.Qualified(claim), cluster.ErrClaimDeleting)
-	if claim.Status.Allocation == nil {
-		x.settle(api.Blocked, api.ClaimNotReady, text)
-	} else {
-		x.out.Verdict, x.out.Code, x.out.Summary = api.Blocked, api.ClaimNotReady, text
+	return &settlement{
+		verdict: api.Blocked, code: api.ClaimNotReady, nodeless: claim.Status.Allocation != nil,
+		message: fmt.Sprintf("ResourceClaim %s %s", naming.Qualified(claim), cluster.ErrClaimDeleting),
 	}
-	return true
+}
+
+// nothingToAllocate settles the matter for claims that are allocated and that no
+// waiting pod uses, unless the question is about a node that cannot use them.
+func (x *builder) nothingToAllocate() *settlement {
+	if len(x.Claims) > 0 || x.Pod != nil || x.target.Only != nil && len(funnel.Misfits(x.Question, x.target.Only)) > 0 {
+		return nil
+	}
+	return &settlement{verdict: api.Allocated, message: allocatedSummary(x.Pod, x.out.Claims), nodeless: true}
 }

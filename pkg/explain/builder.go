@@ -57,37 +57,33 @@ func newBuilder(alloc *allocator.Allocator, snap *snapshot.Snapshot, t *target.T
 	}
 }
 
-// settlement is an answer that is the same for all nodes.
+// settlement is an answer that is found before any node is tried.
 type settlement struct {
 	verdict api.Verdict
 	code    api.Code
 	message string
+	// nodeless is set if no node is looked for: the devices are allocated, or are
+	// not needed any more, because the pods have finished.
+	nodeless, finished bool
 }
 
-// settled ends the explanation with a settlement, if there is one.
-func (x *builder) settled(s *settlement) bool {
-	if s != nil {
-		x.settle(s.verdict, s.code, s.message)
+// settle puts a settlement into the explanation. Nodes that are looked for have
+// the same answer, all of them.
+func (x *builder) settle(s *settlement) reason {
+	x.out.Verdict, x.out.Code, x.out.Finished = s.verdict, s.code, s.finished
+	said := reason{what: s.message}
+	if s.nodeless {
+		return said
 	}
-	return s != nil
-}
-
-// settle ends the explanation with an answer that is the same for all nodes.
-func (x *builder) settle(verdict api.Verdict, code api.Code, message string) {
-	x.out.Verdict, x.out.Code, x.out.Summary = verdict, code, message
 	nodes := x.target.Nodes(x.Cluster.Alloc)
 	if len(nodes) == 0 {
-		return
+		return said
 	}
 	answers := map[nodeAnswer][]string{}
-	answer := nodeAnswer{verdict: verdict, code: code, message: message}
+	answer := nodeAnswer{verdict: s.verdict, code: s.code, message: s.message}
 	for _, node := range nodes {
 		answers[answer] = append(answers[answer], node.Name)
 	}
 	x.out.Nodes, x.out.NodeCount = groupNodes(answers), len(nodes)
-}
-
-// finish settles a target whose pods have ended.
-func (x *builder) finish(summary string) {
-	x.out.Verdict, x.out.Finished, x.out.Summary = api.Allocated, true, summary
+	return said
 }

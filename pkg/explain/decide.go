@@ -4,6 +4,7 @@
 package explain
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,11 +29,11 @@ import (
 // decide asks the allocator about every candidate and draws the conclusion.
 // Where the allocator takes its time, what counting says is concluded from
 // meanwhile; that the allocator says something else in the end is not expected.
-func (x *builder) decide(ctx context.Context) error {
+func (x *builder) decide(ctx context.Context) (reason, error) {
 	equivalent := x.reasons.signatures.Equivalent(ctx)
 	verdicts, hard := check(ctx, x.Question, equivalent)
 	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("check the nodes: %w", err)
+		return reason{}, fmt.Errorf("check the nodes: %w", err)
 	}
 	search := startSearch(ctx, x.Question, hard)
 	defer search.stop()
@@ -40,16 +41,17 @@ func (x *builder) decide(ctx context.Context) error {
 	if fits {
 		// It matters whether the scheduler gives up.
 		if _, err := x.await(ctx, search, equivalent, verdicts); err != nil {
-			return err
+			return reason{}, err
 		}
 	}
 	before := *x.out
-	if err := x.conclusion(ctx, equivalent, verdicts); err != nil || fits {
-		return err
+	said, err := x.conclusion(ctx, equivalent, verdicts)
+	if err != nil || fits {
+		return said, err
 	}
 	changed, err := x.await(ctx, search, equivalent, verdicts)
 	if err != nil || !changed {
-		return err
+		return said, err
 	}
 	*x.out = before
 	return x.conclusion(ctx, equivalent, verdicts)
@@ -57,7 +59,7 @@ func (x *builder) decide(ctx context.Context) error {
 
 // conclusion says what the verdicts mean. Of equivalent nodes, the first
 // one answers for all.
-func (x *builder) conclusion(ctx context.Context, equivalent []int, verdicts []allocator.Verdict) error {
+func (x *builder) conclusion(ctx context.Context, equivalent []int, verdicts []allocator.Verdict) (reason, error) {
 	candidates := x.Cluster.Candidates
 	answers := map[nodeAnswer][]string{}
 	known := make([]nodeAnswer, len(verdicts))
@@ -73,7 +75,7 @@ func (x *builder) conclusion(ctx context.Context, equivalent []int, verdicts []a
 		default:
 			var err error
 			if answer, err = x.answer(ctx, candidates[i], verdict); err != nil {
-				return err
+				return reason{}, err
 			}
 		}
 		known[i] = answer
@@ -91,15 +93,16 @@ func (x *builder) conclusion(ctx context.Context, equivalent []int, verdicts []a
 		answers[answer] = append(answers[answer], u.Node.Name)
 	}
 	x.out.Nodes = groupNodes(answers)
-	verdict, summary := x.conclude(verdicts, best)
-	x.out.Verdict, x.out.Summary = heedGaps(x.Question, x.out.Nodes, verdict, summary)
+	verdict, said := x.conclude(verdicts, best)
+	x.out.Verdict, said = heedGaps(x.Question, x.out.Nodes, verdict, said)
 	if x.out.Verdict != api.DoesNotFit && x.out.Verdict != api.Error || x.target.VerdictOnly {
-		return nil
+		return said, nil
 	}
-	if err := x.advise(ctx); err != nil || x.out.Verdict == api.Error {
-		return err
+	nearest, err := x.advise(ctx)
+	if said = cmp.Or(nearest, said); err != nil || x.out.Verdict == api.Error {
+		return said, err
 	}
-	return x.retry(ctx)
+	return said, x.retry(ctx)
 }
 
 // retry looks ahead: where a claim of the pod is allocated and no node can use
@@ -284,31 +287,31 @@ func errorText(err error) string {
 	return text
 }
 
-// conclude draws the verdict and the summary from the nodes.
-func (x *builder) conclude(verdicts []allocator.Verdict, best *fitting) (api.Verdict, string) {
+// conclude draws the verdict and the reason from the nodes.
+func (x *builder) conclude(verdicts []allocator.Verdict, best *fitting) (api.Verdict, reason) {
 	for i, verdict := range verdicts {
 		node := x.Cluster.Candidates[i].Name
 		switch verdict.Outcome {
 		case allocator.Failed:
-			return api.Error, errorSummary(x.Question, x.out.Claims, verdict.Err)
+			return api.Error, reason{what: errorSummary(x.Question, x.out.Claims, verdict.Err)}
 		case allocator.TimedOut:
 			if endless := unending(verdict.Err); endless != nil {
-				return api.Undetermined, fmt.Sprintf("%s; whether the claims fit on node %s is not known", english.OneLine(endless), node)
+				return api.Undetermined, reason{what: fmt.Sprintf("%s; whether the claims fit on node %s is not known", english.OneLine(endless), node)}
 			}
-			return api.Undetermined, fmt.Sprintf("the search for devices on node %s takes longer than 10s: the scheduler gives up with \"timed out trying to allocate devices\", and whether the claims fit is not known", node)
+			return api.Undetermined, reason{what: fmt.Sprintf("the search for devices on node %s takes longer than 10s: the scheduler gives up with \"timed out trying to allocate devices\", and whether the claims fit is not known", node)}
 		default:
 		}
 	}
 	switch {
 	case best == nil && len(x.out.Nodes) > 0 && x.out.Nodes[0].Verdict == api.Undetermined:
-		return api.Undetermined, noFitSummary(x.out, len(x.Claims) == 0)
+		return api.Undetermined, noFit(x.out, len(x.Claims) == 0)
 	case best == nil:
-		return api.DoesNotFit, noFitSummary(x.out, len(x.Claims) == 0)
+		return api.DoesNotFit, noFit(x.out, len(x.Claims) == 0)
 	case len(x.Claims) == 0:
-		return api.Allocated, allocatedSummary(x.Pod, x.out.Claims)
+		return api.Allocated, reason{what: allocatedSummary(x.Pod, x.out.Claims)}
 	default:
 		x.out.Placement = placementOn(x.Question, best)
-		return api.Fits, funnel.PlacementText(x.out.Placement)
+		return api.Fits, reason{what: funnel.PlacementText(x.out.Placement)}
 	}
 }
 
@@ -316,7 +319,7 @@ func (x *builder) conclude(verdicts []allocator.Verdict, best *fitting) (api.Ver
 func errorSummary(q *funnel.Question, claims []api.ClaimExplanation, err error) string {
 	text := errorText(err)
 	if errorCode(err) != api.SelectorError {
-		return text + detail(claims, errorCode(err))
+		return text + english.PrecededBy("; ", detailOf(claims, errorCode(err)).text)
 	}
 	if isCompileError(err) {
 		return compileSummary(q)
@@ -360,11 +363,10 @@ func classCount(r api.RequestExplanation) int {
 	return count
 }
 
-// noFitSummary is the reason of the first nodes, where no node was looked at
-// closely.
-func noFitSummary(out *api.Explanation, allocated bool) string {
+// noFit is the reason of the first nodes, where no node was looked at closely.
+func noFit(out *api.Explanation, allocated bool) reason {
 	if out.NodeCount == 0 {
-		return "there are no nodes"
+		return reason{what: "there are no nodes"}
 	}
 	dominant := out.Nodes[0]
 	text := dominant.Message
@@ -376,7 +378,7 @@ func noFitSummary(out *api.Explanation, allocated bool) string {
 	case dominant.Count < out.NodeCount:
 		text = fmt.Sprintf("%s: %s", english.Count(dominant.Count, "node"), text)
 	}
-	return text + detail(out.Claims, dominant.Code)
+	return reason{what: text, detail: detailOf(out.Claims, dominant.Code)}
 }
 
 // placementOn describes what the allocator picks on the best node.
@@ -401,7 +403,7 @@ func placementOn(q *funnel.Question, best *fitting) *api.Placement {
 // turn it around. More allocated devices never make a claim fit, so that
 // hidden claims leave DoesNotFit as it is; but they can hide devices on which
 // a selector fails.
-func heedGaps(q *funnel.Question, nodes []api.NodeGroup, verdict api.Verdict, summary string) (api.Verdict, string) {
+func heedGaps(q *funnel.Question, nodes []api.NodeGroup, verdict api.Verdict, said reason) (api.Verdict, reason) {
 	var decisive []string
 	switch verdict {
 	case api.Fits:
@@ -430,14 +432,14 @@ func heedGaps(q *funnel.Question, nodes []api.NodeGroup, verdict api.Verdict, su
 			continue
 		}
 		if verdict == api.DoesNotFit {
-			return api.Undetermined, gap.Reason
+			return api.Undetermined, reason{what: gap.Reason}
 		}
-		return api.Undetermined, fmt.Sprintf("as far as can be seen %s, but %s", summary, gap.Reason)
+		return api.Undetermined, reason{what: fmt.Sprintf("as far as can be seen %s, but %s", said.text(nil), gap.Reason)}
 	}
 	if _, known := q.Cluster.Facts.Nodes.All(); !known && verdict == api.DoesNotFit && !nodesDoNotMatter(q) {
-		return api.Undetermined, "no node is known, and some devices are not bound to a node of a certain name"
+		return api.Undetermined, reason{what: "no node is known, and some devices are not bound to a node of a certain name"}
 	}
-	return verdict, summary
+	return verdict, said
 }
 
 // nodesDoNotMatter reports whether all devices name their node, so that made-up

@@ -12,7 +12,6 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/hints"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
@@ -55,12 +54,12 @@ func ExplainWith(ctx context.Context, alloc *allocator.Allocator, snap *snapshot
 	for _, pod := range t.Others[:min(len(t.Others), maxOthers)] {
 		other := *t
 		other.UsePod(alloc, pod)
+		other.Instead = true
 		answer, err := explainTarget(ctx, alloc, snap, &other)
 		if err != nil {
 			return nil, err
 		}
 		if answer.Verdict == api.Fits {
-			answer.Summary = fmt.Sprintf("It can be allocated for pod %s, not for others that wait for it. %s", pod.Name, answer.Summary)
 			return answer, nil
 		}
 	}
@@ -90,69 +89,102 @@ func explainer() queue.Explainer {
 const maxOthers = 4
 
 func explainTarget(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, t *target.Target) (*api.Explanation, error) {
-	x := builderWithQueue(alloc, snap, t)
-	if err := x.run(ctx); err != nil {
-		return nil, fmt.Errorf("explain %s: %w", target.Text(t.Object), err)
+	return builderWithQueue(alloc, snap, t).explanation(ctx)
+}
+
+// explanation runs all steps and puts what they have to say into the summary.
+func (x *builder) explanation(ctx context.Context) (*api.Explanation, error) {
+	parts, err := x.run(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("explain %s: %w", target.Text(x.target.Object), err)
 	}
-	if err := x.describeNode(ctx); err != nil {
+	if parts.onNode, err = x.describeNode(ctx); err != nil {
 		return nil, err
 	}
-	if err := x.describeDevice(ctx); err != nil {
+	if x.target.Instead && x.out.Verdict == api.Fits {
+		parts.instead = x.Pod.Name
+	}
+	if err := x.describeDevice(ctx, parts.text()); err != nil {
 		return nil, err
 	}
-	x.out.OnEveryNode = len(x.out.Nodes) == 1 && x.out.Nodes[0].Message == x.out.Summary
-	x.out.Summary = english.Sentence(x.out.Summary)
+	x.out.OnEveryNode = len(x.out.Nodes) == 1 && x.out.Nodes[0].Message == parts.text()
+	x.out.Summary = parts.sentence()
 	x.out.Code = codeOf(x.out)
 	return x.out, nil
 }
 
 // run answers from the top down: what there is, what the allocator says, what else
 // is in the way, what could not be known, how far the pod has come, what is true
-// besides.
-func (x *builder) run(ctx context.Context) error {
+// besides. Each step returns what it has to say in the summary.
+func (x *builder) run(ctx context.Context) (*summary, error) {
 	x.describe()
-	if err := x.allocate(ctx); err != nil {
-		return err
+	parts := &summary{}
+	var err error
+	if parts.reason, err = x.allocate(ctx); err != nil {
+		return nil, err
 	}
-	if err := x.meetObstacles(ctx); err != nil {
-		return err
+	if parts.unknown, err = x.meetObstacles(ctx); err != nil {
+		return nil, err
+	}
+	if len(x.blockedBy) > 0 {
+		// The findings say what is in the way.
+		parts.reason = reason{}
 	}
 	if err := x.lookAhead(ctx); err != nil {
-		return err
+		return nil, err
 	}
 	x.assume()
-	x.describeStage()
-	x.addHints(ctx)
-	return nil
+	parts.findings = x.describeStage()
+	parts.besides = x.addHints(ctx)
+	return parts, nil
 }
 
 // addHints says what is true besides.
-func (x *builder) addHints(ctx context.Context) {
+func (x *builder) addHints(ctx context.Context) hints.Found {
+	var found hints.Found
 	if !x.target.VerdictOnly {
-		hints.Add(x.Question, x.target.Object, x.out)
+		found = hints.Find(x.Question, x.target.Object, x.out)
+		x.out.Hints = append(x.out.Hints, found.Hints...)
+		x.out.Hints = x.out.Hints[:min(len(x.out.Hints), hints.Most)]
 	}
-	hints.AddOfConfig(ctx, x.Question, x.out)
+	x.out.Hints = append(x.out.Hints, hints.OfConfig(ctx, x.Question, x.out)...)
+	return found
 }
 
-// allocate finds the verdict of the allocator, and of what comes before it.
-func (x *builder) allocate(ctx context.Context) error {
-	if x.beyondScheduling() || x.settled(claimProblem(x.Question)) || x.deletingTarget() || x.unservedPod() {
-		return nil
+// settlement is what settles the matter before any node is tried, nil if nothing
+// does. The first one to say something wins.
+func (x *builder) settlement() *settlement {
+	for _, find := range []func() *settlement{
+		x.beyondScheduling,
+		func() *settlement { return claimProblem(x.Question) },
+		x.deletingTarget,
+		x.unservedPod,
+		x.nothingToAllocate,
+	} {
+		if s := find(); s != nil {
+			return s
+		}
 	}
-	if len(x.Claims) == 0 && x.Pod == nil && (x.target.Only == nil || len(funnel.Misfits(x.Question, x.target.Only)) == 0) {
-		x.out.Verdict = api.Allocated
-		x.out.Summary = allocatedSummary(x.Pod, x.out.Claims)
-		return nil
+	return nil
+}
+
+// allocate finds the verdict of the allocator, or of what comes before it, and the
+// reason.
+func (x *builder) allocate(ctx context.Context) (reason, error) {
+	if s := x.settlement(); s != nil {
+		return x.settle(s), nil
 	}
-	if x.settled(refusal(x.Question)) {
-		return x.advise(ctx)
+	if s := refusal(x.Question); s != nil {
+		said := x.settle(s)
+		_, err := x.advise(ctx)
+		return said, err
 	}
 	nodes := x.target.Nodes(x.Cluster.Alloc)
 	x.out.Assumptions = append(x.out.Assumptions, survey(x.Question, nodes)...)
 	x.out.NodeCount = len(nodes)
 	for i := range x.Claims {
 		if err := x.account(ctx, &x.Claims[i]); err != nil {
-			return err
+			return reason{}, err
 		}
 	}
 	if !x.target.VerdictOnly {

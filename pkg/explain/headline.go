@@ -37,49 +37,50 @@ type headlines struct {
 
 // of is the reason why the claims fit nowhere: what is asked for, and why
 // the nearest node does not have it. It is empty where that is not known.
-func (h *headlines) of(ctx context.Context, list []*conflict.Prospect) string {
-	if text := h.noDevices(); text != "" || len(list) == 0 {
-		return text
+func (h *headlines) of(ctx context.Context, list []*conflict.Prospect) reason {
+	if said := h.noDevices(); said != (reason{}) || len(list) == 0 {
+		return said
 	}
 	if text := h.noAttribute(); text != "" {
-		return text
+		return reason{what: text}
 	}
 	if text := h.apart(ctx, list); text != "" {
-		return text
+		return reason{what: text}
 	}
 	p := list[0]
 	if len(h.Claims) == 0 {
-		return h.strandedHeadline(p)
+		return reason{what: h.strandedHeadline(p)}
 	}
 	answer, enough := h.devicesOf(ctx, p)
 	if answer.message == "" {
-		return ""
+		return reason{}
 	}
-	released := ""
-	if actual := h.reasons.whyNot(ctx, p.Node()); !enough && actual.message != answer.message {
-		// The answer is that for a scenario.
+	// Otherwise the answer is that for a scenario.
+	asItIs := !enough && h.reasons.whyNot(ctx, p.Node()).key() == answer.key()
+	who, released := fmt.Sprintf("Node %s has", p.Node().Name), ""
+	if !enough && !asItIs {
 		released = ", even after all other claims are released"
 	}
-	who := fmt.Sprintf("Node %s has", p.Node().Name)
-	if group := &h.out.Nodes[0]; group.Message == answer.message && group.Count > 1 {
+	if group := &h.out.Nodes[0]; asItIs && slices.Contains(group.Names, p.Node().Name) && len(h.Cluster.Misfits[p.Node().Name]) == 0 && len(group.Parts) == 0 && group.Count > 1 {
 		who = fmt.Sprintf("Node %s and %s have", p.Node().Name, english.Count(group.Count-1, "more node"))
 		if group.Count == h.out.NodeCount {
 			who = fmt.Sprintf("All %d nodes have", group.Count)
 		}
 	}
-	text := fmt.Sprintf("%s. %s %s", asks(h.Question), who, answer.message) + released + detail(h.out.Claims, answer.code)
+	said := reason{what: fmt.Sprintf("%s. %s %s", asks(h.Question), who, answer.message) + released, detail: detailOf(h.out.Claims, answer.code)}
 	var misfits []string
 	for _, u := range h.Cluster.Misfits[p.Node().Name] {
 		misfits = append(misfits, misfitText(u, h.target.Hypothetical)+largest(h.Question, u))
 	}
 	if len(misfits) == 0 {
-		return text
+		return said
 	}
 	link := ", and"
 	if enough {
 		link = ", but"
 	}
-	return text + link + " is not suitable: " + english.JoinAnd(misfits)
+	said.node = link + " is not suitable: " + english.JoinAnd(misfits)
+	return said
 }
 
 // largest says that no node is as large as the pod needs, if so.
@@ -188,9 +189,9 @@ func (h *headlines) strandedHeadline(p *conflict.Prospect) string {
 
 // noDevices says that there is no device of a class anywhere: then it does not
 // matter what else keeps nodes from being used.
-func (h *headlines) noDevices() string {
+func (h *headlines) noDevices() reason {
 	if h.Snap.Gap(snapshot.ResourceSlices) != nil || h.target.Only != nil || h.out.NodeCount == 0 {
-		return ""
+		return reason{}
 	}
 	for i := range h.Claims {
 		for j, alternatives := range h.Claims[i].Funnels {
@@ -206,15 +207,12 @@ func (h *headlines) noDevices() string {
 			}
 			text := fmt.Sprintf("no node has devices of class %s, which request %s needs", english.JoinOr(classes), alternatives[0].Request.Base)
 			if len(h.Snap.Slices) == 0 {
-				return text + ": there are no ResourceSlices, so no driver has published any device"
+				return reason{what: text + ": there are no ResourceSlices, so no driver has published any device"}
 			}
-			if hint := h.classHint(i, j); hint != "" {
-				text += "; " + hint
-			}
-			return text
+			return reason{what: text, detail: h.classHint(i, j)}
 		}
 	}
-	return ""
+	return reason{}
 }
 
 // noAttribute says that a constraint is about an attribute that no device has, so
@@ -244,7 +242,7 @@ func (h *headlines) noAttribute() string {
 }
 
 // classHint is what the class of a request was probably meant to select.
-func (h *headlines) classHint(claim, request int) string {
+func (h *headlines) classHint(claim, request int) detail {
 	for _, f := range h.Claims[claim].Funnels[request] {
 		for _, r := range h.out.Claims[h.Claims[claim].Index].Requests {
 			if r.Name != f.Request.Name {
@@ -252,12 +250,12 @@ func (h *headlines) classHint(claim, request int) string {
 			}
 			for _, rejection := range r.Rejected {
 				if rejection.Code == api.ClassSelectorFalse && rejection.Hint != "" {
-					return rejection.Hint
+					return detail{text: rejection.Hint, noDriver: rejection.HintDriver}
 				}
 			}
 		}
 	}
-	return ""
+	return detail{}
 }
 
 // apart says which nodes have devices for which request, where each request has
@@ -364,34 +362,34 @@ func misfitText(u eligibility.UnsuitableNode, hypothetical bool) string {
 	}
 }
 
-// detail is what the funnel says about a code, where a number alone tells too
+// detailOf is what the funnel says about a code, where a number alone tells too
 // little: nothing if several rejections have the code.
-func detail(claims []api.ClaimExplanation, code api.Code) string {
+func detailOf(claims []api.ClaimExplanation, code api.Code) detail {
 	switch code {
 	case api.ClassSelectorFalse, api.RequestSelectorFalse, api.CapacityInsufficient, api.CountersExhausted, api.PoolIncomplete, api.PoolInvalid, api.DeviceTainted:
 	default:
-		return ""
+		return detail{}
 	}
-	detail := ""
+	var found *api.Rejection
 	for _, claim := range claims {
 		for _, r := range claim.Requests {
 			for i := range r.Rejected {
-				rejection := &r.Rejected[i]
-				if rejection.Code != code {
+				if r.Rejected[i].Code != code {
 					continue
 				}
-				if detail != "" {
-					return ""
+				if found != nil {
+					return detail{}
 				}
-				detail = rejection.Message
-				if code == api.ClassSelectorFalse {
-					detail = rejection.Hint
-				}
+				found = &r.Rejected[i]
 			}
 		}
 	}
-	if detail == "" {
-		return ""
+	switch {
+	case found == nil:
+		return detail{}
+	case code == api.ClassSelectorFalse:
+		return detail{text: found.Hint, noDriver: found.HintDriver}
+	default:
+		return detail{text: found.Message}
 	}
-	return "; " + detail
 }

@@ -20,15 +20,15 @@ import (
 )
 
 // describeDevice describes the device that the question is about, and makes
-// every check of every request on it.
-func (x *builder) describeDevice(ctx context.Context) error {
+// every check of every request on it. The summary is that of the explanation.
+func (x *builder) describeDevice(ctx context.Context, summary string) error {
 	d := x.target.Device
 	if d == nil {
 		return nil
 	}
 	out := deviceFacts(x.Question, d)
 	x.out.Device = out
-	v := &deviceView{Question: x.Question, out: x.out, only: x.target.Only}
+	v := &deviceView{Question: x.Question, out: x.out, summary: summary, only: x.target.Only}
 	for i := range x.Claims {
 		for _, alternatives := range x.Claims[i].Funnels {
 			for _, f := range alternatives {
@@ -44,6 +44,8 @@ func (x *builder) describeDevice(ctx context.Context) error {
 type deviceView struct {
 	*funnel.Question
 	out *api.Explanation
+	// summary is that of the answer, as a clause.
+	summary string
 	// only is the one node that the question is about, nil for all.
 	only *corev1.Node
 }
@@ -189,7 +191,7 @@ func (v *deviceView) notPicked(ctx context.Context, claim int, f *funnel.Funnel,
 	}
 	switch {
 	case v.out.Verdict == api.Error:
-		return alone + ", but scheduling fails with an error: " + v.out.Summary
+		return alone + ", but scheduling fails with an error: " + v.summary
 	case placement == nil, placement.Node != node.Name:
 		for _, group := range v.out.Nodes {
 			if slices.Contains(group.Names, node.Name) && group.Message != "" {
@@ -284,7 +286,7 @@ func (v *deviceView) deviceSummary() string {
 		if v.out.Verdict == api.Allocated {
 			return "not evaluated: no request waits for devices"
 		}
-		return "not evaluated: " + v.out.Summary
+		return "not evaluated: " + v.summary
 	}
 	best := &requests[0]
 	for i := range requests {

@@ -29,16 +29,17 @@ func fitsElsewhere(q *funnel.Question, only *corev1.Node) bool {
 }
 
 // describeNode describes the one node that the question is about: what keeps
-// the pod away, the pools, and whether the devices would do.
-func (x *builder) describeNode(ctx context.Context) error {
+// the pod away, the pools, and whether the devices would do. It returns the summary
+// of that, empty if it is the same as for all nodes.
+func (x *builder) describeNode(ctx context.Context) (string, error) {
 	node := x.target.Only
 	if node == nil {
-		return nil
+		return "", nil
 	}
 	x.out.Node = &api.NodeExplanation{Name: node.Name}
 	if x.Cluster.Pools == nil {
 		// It was settled before any node was looked at.
-		return nil
+		return "", nil
 	}
 	misfits := funnel.Misfits(x.Question, node)
 	for _, u := range misfits {
@@ -51,15 +52,16 @@ func (x *builder) describeNode(ctx context.Context) error {
 		x.out.Node.Pools = append(x.out.Node.Pools, reachablePool(pools[i], node))
 	}
 	if err := x.judgeDevices(ctx, node, len(misfits) > 0); err != nil {
-		return err
+		return "", err
 	}
-	if x.out.Verdict == api.DoesNotFit && len(misfits) > 0 {
-		x.out.Summary = awaySummary(x.out.Node)
+	switch {
+	case x.out.Verdict == api.DoesNotFit && len(misfits) > 0:
+		return awaySummary(x.out.Node), nil
+	case x.out.Verdict == api.Fits:
+		return "the allocator finds devices there", nil
+	default:
+		return "", nil
 	}
-	if x.out.Verdict == api.Fits {
-		x.out.Summary = "the allocator finds devices there"
-	}
-	return nil
 }
 
 // judgeDevices finds out whether the devices would do if nothing else kept the

@@ -31,18 +31,18 @@ func claimProblem(q *funnel.Question) *settlement {
 	for i := range q.PodClaims {
 		pc := &q.PodClaims[i]
 		if pc.Problem == nil && lifecycle.FullForPod(q.Cluster.Facts, q.Pod, pc.Claim) {
-			return &settlement{api.Error, api.ClaimNotReady, fmt.Sprintf("claim %s has reached the limit of %d consumers (status.reservedFor)", pc.Claim.Name, resourceapi.ResourceClaimReservedForMaxSize)}
+			return &settlement{verdict: api.Error, code: api.ClaimNotReady, message: fmt.Sprintf("claim %s has reached the limit of %d consumers (status.reservedFor)", pc.Claim.Name, resourceapi.ResourceClaimReservedForMaxSize)}
 		}
 		switch {
 		case pc.Problem == nil, pc.Claim != nil && errors.Is(pc.Problem, cluster.ErrClaimNotCreated), obstacle.PodGroupMissing(pc):
 			// The answer is that for the claim as it will be made.
 			continue
 		case errors.Is(pc.Problem, cluster.ErrClaimUnreadable):
-			return &settlement{api.Undetermined, api.ClaimNotReady, pc.Problem.Error()}
+			return &settlement{verdict: api.Undetermined, code: api.ClaimNotReady, message: pc.Problem.Error()}
 		case errors.Is(pc.Problem, cluster.ErrClaimDeleting):
-			return &settlement{api.Blocked, api.ClaimNotReady, pc.Problem.Error()}
+			return &settlement{verdict: api.Blocked, code: api.ClaimNotReady, message: pc.Problem.Error()}
 		default:
-			return &settlement{api.Error, api.ClaimNotReady, pc.Problem.Error() + nearClaim(q, pc)}
+			return &settlement{verdict: api.Error, code: api.ClaimNotReady, message: pc.Problem.Error() + nearClaim(q, pc)}
 		}
 	}
 	return nil
@@ -81,15 +81,15 @@ func refusal(q *funnel.Question) *settlement {
 	for _, c := range q.Claims {
 		pc := &q.PodClaims[c.Index]
 		if message := adminAccessDenied(q, c.Claim); message != "" && (pc.Generated || c.Claim.UID == "") {
-			return &settlement{api.Error, api.AdminAccessDenied, message}
+			return &settlement{verdict: api.Error, code: api.AdminAccessDenied, message: message}
 		}
 		for i := range c.Claim.Spec.Devices.Requests {
 			r := &c.Claim.Spec.Devices.Requests[i]
 			switch {
 			case len(r.FirstAvailable) > 0 && !q.Cluster.Facts.Gates.Enabled("DRAPrioritizedList"):
-				return &settlement{api.Error, api.FeatureDisabled, fmt.Sprintf("request %s has alternatives (firstAvailable), which needs the feature gate DRAPrioritizedList", r.Name)}
+				return &settlement{verdict: api.Error, code: api.FeatureDisabled, message: fmt.Sprintf("request %s has alternatives (firstAvailable), which needs the feature gate DRAPrioritizedList", r.Name)}
 			case r.Exactly == nil && len(r.FirstAvailable) == 0:
-				return &settlement{api.Error, api.FeatureDisabled, fmt.Sprintf("request %s is of an unknown kind: it has neither exactly nor firstAvailable", r.Name)}
+				return &settlement{verdict: api.Error, code: api.FeatureDisabled, message: fmt.Sprintf("request %s is of an unknown kind: it has neither exactly nor firstAvailable", r.Name)}
 			}
 		}
 		for _, alternatives := range claimspec.Requests(c.Claim) {
@@ -108,7 +108,7 @@ func classMissing(q *funnel.Question, r *claimspec.Request) *settlement {
 		return nil
 	}
 	if gap := q.Snap.Gap(snapshot.ResourceClasses); gap != nil {
-		return &settlement{api.Undetermined, api.ClassNotFound, fmt.Sprintf("request %s needs DeviceClass %s, which could not be read: %s", r.Name, r.Class, gap.Reason)}
+		return &settlement{verdict: api.Undetermined, code: api.ClassNotFound, message: fmt.Sprintf("request %s needs DeviceClass %s, which could not be read: %s", r.Name, r.Class, gap.Reason)}
 	}
 	names := make([]string, 0, len(q.Snap.Classes))
 	for _, class := range q.Snap.Classes {
@@ -124,7 +124,7 @@ func classMissing(q *funnel.Question, r *claimspec.Request) *settlement {
 	if driver := preview.InstalledWith(q.Snap, r.Class); driver != "" {
 		hint = fmt.Sprintf("; it is installed with the driver %s, and no part of its preview: lay it over the cluster too, with -f", driver)
 	}
-	return &settlement{api.Error, api.ClassNotFound, fmt.Sprintf("request %s: DeviceClass %s does not exist%s", r.Name, r.Class, hint)}
+	return &settlement{verdict: api.Error, code: api.ClassNotFound, message: fmt.Sprintf("request %s: DeviceClass %s does not exist%s", r.Name, r.Class, hint)}
 }
 
 // adminAccessDenied repeats the API server's check (KEP-5018) that a claim

@@ -19,8 +19,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// describeStage finds where the target stands in its life, and why there.
-func (x *builder) describeStage() {
+// describeStage finds where the target stands in its life, and returns why there.
+func (x *builder) describeStage() []lifecycle.Finding {
 	var own lifecycle.Life
 	who := ""
 	switch pod := x.Pod; {
@@ -69,6 +69,7 @@ func (x *builder) describeStage() {
 	x.report(findings)
 	x.block(&own)
 	x.nextSteps()
+	return findings
 }
 
 // named begins a sentence about a pod that is not itself the target.
@@ -95,7 +96,7 @@ func (x *builder) block(own *lifecycle.Life) {
 	x.out.Verdict, x.out.Code = api.Blocked, own.Blocked.Code
 }
 
-// report puts findings into the explanation.
+// report puts the evidence and the steps of findings into the explanation.
 func (x *builder) report(findings []lifecycle.Finding) {
 	for _, f := range findings {
 		for _, e := range f.Evidence {
@@ -109,7 +110,6 @@ func (x *builder) report(findings []lifecycle.Finding) {
 			}
 		}
 	}
-	x.out.Summary = lifecycle.Summarize(findings, x.out.Summary)
 }
 
 // nextSteps says who can do something that needs no proof by the allocator.

@@ -31,13 +31,13 @@ func WantsDevices(snap *snapshot.Snapshot, alloc *allocator.Allocator, pod *core
 // unservedPod settles the matter for a pod without claims that asks for extended
 // resources which nothing serves: NodeResourcesFit of the scheduler rejects
 // every node.
-func (x *builder) unservedPod() bool {
+func (x *builder) unservedPod() *settlement {
 	if len(x.PodClaims) > 0 || x.Pod == nil {
-		return false
+		return nil
 	}
 	names := target.Unserved(x.Snap, x.Cluster.Alloc, x.Pod)
 	if len(names) == 0 {
-		return false
+		return nil
 	}
 	text := fmt.Sprintf("no node offers the extended resource %s, and no DeviceClass maps it%s", names[0], cmp.Or(naming.DidYouMean(string(names[0]), servedResources(x.Question)), hints.OfMappable(x.Snap, names[0])))
 	for _, class := range x.Snap.Classes {
@@ -45,8 +45,7 @@ func (x *builder) unservedPod() bool {
 			text = fmt.Sprintf("no node offers the extended resource %s; DeviceClass %s maps it, but the feature gate DRAExtendedResource is off", names[0], class.Name)
 		}
 	}
-	x.settle(api.DoesNotFit, api.NodeUnsuitable, text)
-	return true
+	return &settlement{verdict: api.DoesNotFit, code: api.NodeUnsuitable, message: text}
 }
 
 // servedResources lists the extended resources that nodes have and that classes

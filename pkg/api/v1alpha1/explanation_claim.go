@@ -195,6 +195,9 @@ type Rejection struct {
 	// something is compared with a value, or asks for an attribute, that no device
 	// has.
 	Hint string `json:"hint,omitempty"`
+	// HintDriver is set if the hint says that no device is of that driver. The
+	// evidence has it, too, so that it is not printed.
+	HintDriver string `json:"-"`
 	// Evidence proves it.
 	Evidence []Evidence `json:"evidence,omitempty"`
 	// Where sums up the nodes or pools: "20 nodes", "node-17".

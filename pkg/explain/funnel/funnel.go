@@ -257,11 +257,13 @@ type rejectionGroup struct {
 	devices     []string
 	texts       naming.Tally
 	// values has what texts say of the value of something, if they do.
-	values  map[string]nameValue
-	hints   naming.Tally
-	lacks   selector.Reading
-	drivers naming.Tally
-	facts   map[api.Evidence]int
+	values map[string]nameValue
+	hints  naming.Tally
+	// hintDrivers has for each hint the driver that it says no device is of, if so.
+	hintDrivers map[string]string
+	lacks       selector.Reading
+	drivers     naming.Tally
+	facts       map[api.Evidence]int
 	// claims has those that the devices are allocated to, with their number.
 	claims map[*resourceapi.ResourceClaim]int
 	where  naming.Tally
@@ -276,7 +278,7 @@ type nameValue struct{ name, value string }
 func newRejectionGroup(r *eligibility.Reason) *rejectionGroup {
 	return &rejectionGroup{
 		check: r.Check, code: r.Code, label: r.Label, requirement: r.Requirement(),
-		texts: naming.Tally{}, values: map[string]nameValue{}, hints: naming.Tally{}, lacks: r.Lacks, drivers: naming.Tally{}, facts: map[api.Evidence]int{}, claims: map[*resourceapi.ResourceClaim]int{}, where: naming.Tally{}, pools: naming.Tally{},
+		texts: naming.Tally{}, values: map[string]nameValue{}, hints: naming.Tally{}, hintDrivers: map[string]string{}, lacks: r.Lacks, drivers: naming.Tally{}, facts: map[api.Evidence]int{}, claims: map[*resourceapi.ResourceClaim]int{}, where: naming.Tally{}, pools: naming.Tally{},
 	}
 }
 
@@ -288,6 +290,9 @@ func (g *rejectionGroup) add(d *cluster.Device, r *eligibility.Reason) {
 	}
 	if r.Hint != "" {
 		g.hints[r.Hint]++
+		if r.HintDriver != "" {
+			g.hintDrivers[r.Hint] = r.HintDriver
+		}
 	}
 	g.facts[r.Fact]++
 	if r.Claim != nil {
@@ -316,7 +321,7 @@ func (g *rejectionGroup) rejection(r *claimspec.Request, most int) api.Rejection
 	})
 	return api.Rejection{
 		Code: g.code, Label: g.label, Count: len(g.devices), Message: g.message(r),
-		Hint: g.hint(), Evidence: facts[:min(len(facts), most)], Where: g.place(), Devices: g.devices, Holders: g.holders(),
+		Hint: g.hint(), HintDriver: g.hintDrivers[g.hint()], Evidence: facts[:min(len(facts), most)], Where: g.place(), Devices: g.devices, Holders: g.holders(),
 	}
 }
 

@@ -229,7 +229,7 @@ func selectorNotes(catalog *eligibility.Catalog, sel *selector.Selector, trace *
 		if trace.Parts[i].Outcomes.True > 0 {
 			continue
 		}
-		if note := catalog.UnknownValue(&sel.Conjuncts[i]); note != "" {
+		if note := catalog.UnknownValue(&sel.Conjuncts[i]).Text; note != "" {
 			notes = append(notes, english.Sentence(note))
 		}
 	}

@@ -4,8 +4,6 @@
 package hints
 
 import (
-	"fmt"
-
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
@@ -29,7 +27,7 @@ func (h *finder) unusedClaims() {
 		}
 		h.hint(english.Sentence(text+": "+unused.Effect()+suggestion), api.Evidence{Object: whatif.PodObject(pod), Path: unused.Path, Found: unused.Found, Required: required})
 		if i == 0 && (h.out.Verdict == api.Fits || h.out.Verdict == api.Allocated) {
-			h.out.Summary = fmt.Sprintf("%s; warning: %s%s", h.out.Summary, text, suggestion)
+			h.found.Warning = "warning: " + text + suggestion
 		}
 	}
 }

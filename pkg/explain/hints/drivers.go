@@ -14,7 +14,6 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
@@ -108,8 +107,7 @@ func (h *finder) namedDrivers(f *funnel.Funnel) []string {
 func (h *finder) publicationHint(p *publication) {
 	tell := func(text string, fact api.Evidence) {
 		if first := h.out.Nodes[0]; first.Code == api.NodeNotReachable || first.Code == api.ClassSelectorFalse {
-			// It says more than that no device matches the name.
-			h.out.Summary = strings.Replace(h.out.Summary, "; "+eligibility.NoDevicesOf(p.driver, h.Catalog.Words().Drivers()), "", 1) + "; " + text
+			h.found.Silent = append(h.found.Silent, SilentDriver{Name: p.driver, Text: text})
 		} else {
 			h.hint(text, fact)
 		}

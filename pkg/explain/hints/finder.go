@@ -19,12 +19,13 @@ import (
 type finder struct {
 	*funnel.Question
 	target api.Target
-	// out is the explanation, which gets them.
-	out *api.Explanation
+	// out is the explanation, found what to add to it.
+	out   *api.Explanation
+	found Found
 }
 
 func (h *finder) hint(text string, evidence ...api.Evidence) {
-	h.out.Hints = append(h.out.Hints, api.Hint{Text: text, Evidence: evidence})
+	h.found.Hints = append(h.found.Hints, api.Hint{Text: text, Evidence: evidence})
 }
 
 // rejects reports whether a device is rejected for a reason of some kind.

@@ -11,13 +11,28 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 )
 
-// maxHints is how many hints an explanation has.
-const maxHints = 5
+// Most is how many hints an explanation has, those of configuration excepted.
+const Most = 5
 
-// Add looks for causes outside of the allocation, the most telling first.
-// The rest of the explanation is finished.
-func Add(q *funnel.Question, target api.Target, out *api.Explanation) {
-	h := &finder{q, target, out}
+// Found is what is true besides.
+type Found struct {
+	// Hints are the hints, the most telling first.
+	Hints []api.Hint
+	// Warning is a clause for the summary of what fits or is allocated, and will
+	// not see its devices.
+	Warning string
+	// Silent are the drivers that publish nothing where it matters, if that is no
+	// hint but the reason itself: it goes into the summary.
+	Silent []SilentDriver
+}
+
+// SilentDriver says where a driver publishes nothing.
+type SilentDriver struct{ Name, Text string }
+
+// Find looks for causes outside of the allocation. The explanation is finished but
+// for its summary, and is not changed.
+func Find(q *funnel.Question, target api.Target, out *api.Explanation) Found {
+	h := &finder{Question: q, target: target, out: out}
 	h.unusedClaims()
 	if q.Pod == nil || lifecycle.Waits(q.Pod) {
 		h.queueHint()
@@ -33,11 +48,12 @@ func Add(q *funnel.Question, target api.Target, out *api.Explanation) {
 	}
 	h.pluginHint()
 	h.movedHint()
-	out.Hints = out.Hints[:min(len(out.Hints), maxHints)]
+	return h.found
 }
 
-// AddOfConfig names configuration of claims that drivers ignore.
-func AddOfConfig(ctx context.Context, q *funnel.Question, out *api.Explanation) {
+// OfConfig names configuration of claims that drivers ignore.
+func OfConfig(ctx context.Context, q *funnel.Question, out *api.Explanation) []api.Hint {
 	h := &finder{Question: q, out: out}
 	h.configHints(ctx)
+	return h.found.Hints
 }

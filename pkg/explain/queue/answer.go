@@ -118,16 +118,20 @@ func (q *Queue) shared(p *queuedPod, s *target.Target) *api.Explanation {
 // settled is an answer for the cluster as it is, with what the pods before this
 // one change about it.
 func (q *Queue) settled(e api.Explanation, p *queuedPod, s *target.Target) *api.Explanation {
+	text := ""
 	switch {
 	case p.reservation != nil:
 		placement := placementOf(p)
 		if e.Placement == nil || e.Placement.Node != placement.Node || e.SameAs != nil {
 			placement.Score = 0
 			e.Placement = placement
-			e.Summary = english.Sentence(funnel.PlacementText(e.Placement))
+			text = funnel.PlacementText(e.Placement)
 		}
 	case len(p.before) > 0:
-		q.compete(&e, p, s)
+		text = q.compete(&e, p, s)
+	}
+	if text != "" {
+		e.Summary = english.Sentence(text)
 	}
 	return &e
 }
@@ -191,8 +195,8 @@ func devicesOf(p *queuedPod) []api.AllocatedDevice {
 }
 
 // compete turns the answer for a pod that fits into that for one whose devices
-// others get before it.
-func (q *Queue) compete(e *api.Explanation, p *queuedPod, s *target.Target) {
+// others get before it. It returns the summary, as a clause.
+func (q *Queue) compete(e *api.Explanation, p *queuedPod, s *target.Target) string {
 	e.Outlook = behind(e.Placement)
 	e.Verdict, e.Code, e.Placement, e.OnEveryNode = api.DoesNotFit, api.PodsCompete, nil, false
 	status := &api.QueueStatus{}
@@ -216,7 +220,6 @@ func (q *Queue) compete(e *api.Explanation, p *queuedPod, s *target.Target) {
 	} else if e.Replicas != nil {
 		text = fmt.Sprintf("%d of %s fit, and the next one finds no devices left", e.Replicas.FitNow, english.Count(e.Replicas.Waiting, "replica"))
 	}
-	e.Summary = english.Sentence(text)
 	var nodes []api.NodeGroup
 	for _, group := range e.Nodes {
 		if group.Verdict == api.Fits {
@@ -226,6 +229,7 @@ func (q *Queue) compete(e *api.Explanation, p *queuedPod, s *target.Target) {
 		nodes = append(nodes, group)
 	}
 	e.Nodes = nodes
+	return text
 }
 
 // behind is the outlook of a pod that fits as long as those before it are left out.

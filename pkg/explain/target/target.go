@@ -76,8 +76,10 @@ type Target struct {
 	VerdictOnly bool
 	// Member asks about a pod without the rest of its gang.
 	Member bool
-	// Others are further pods that wait for the same claim.
-	Others []*corev1.Pod
+	// Others are further pods that wait for the same claim. Instead is set if Pod is
+	// one of them, because the first one does not fit.
+	Others  []*corev1.Pod
+	Instead bool
 	// Workload is set if the pod stands for several; Desired is how many there
 	// should be, nil if that is not known.
 	Workload bool

@@ -1,0 +1,85 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/hints"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+)
+
+// summary has the parts of the sentence that an explanation begins with. Each is
+// returned by the step that finds it. They are joined here and nowhere else.
+type summary struct {
+	// instead is the pod that it is about, if the one that comes first does not fit.
+	instead string
+	// onNode is about the one node that was asked about; then there is nothing else
+	// to say.
+	onNode string
+	// findings are what keeps the target at its stage. They come first.
+	findings []lifecycle.Finding
+	// reason is what the allocator says, or what comes before it; empty if the
+	// findings say it all.
+	reason reason
+	// unknown is what was not evaluated and matters to a pod that fits.
+	unknown []string
+	// besides is what else is true.
+	besides hints.Found
+}
+
+// reason is why claims can be allocated or not, in parts.
+type reason struct {
+	// what is asked for, and what is there of it.
+	what string
+	// detail is what the funnel says more about it.
+	detail detail
+	// node is what else is the matter with the node, after a comma.
+	node string
+}
+
+// detail is what the funnel says where a number alone tells too little.
+type detail struct {
+	text string
+	// noDriver is set if it says that no device is of that driver.
+	noDriver string
+}
+
+// sentence is the summary as it is printed.
+func (s *summary) sentence() string {
+	said := english.Sentence(s.text())
+	if s.instead != "" {
+		said = fmt.Sprintf("It can be allocated for pod %s, not for others that wait for it. %s", s.instead, said)
+	}
+	return said
+}
+
+// text is the summary as a clause.
+func (s *summary) text() string {
+	if s.onNode != "" {
+		return s.onNode
+	}
+	said := strings.Join(append([]string{s.reason.text(s.besides.Silent)}, s.unknown...), "; ")
+	clauses := []string{lifecycle.Summarize(s.findings, said)}
+	if s.besides.Warning != "" {
+		clauses = append(clauses, s.besides.Warning)
+	}
+	for _, driver := range s.besides.Silent {
+		clauses = append(clauses, driver.Text)
+	}
+	return strings.Join(clauses, "; ")
+}
+
+// text is the reason as a clause. What it says of a silent driver is left out: more
+// is said of that elsewhere.
+func (r reason) text(silent []hints.SilentDriver) string {
+	said := r.what
+	if r.detail.text != "" && !slices.ContainsFunc(silent, func(driver hints.SilentDriver) bool { return driver.Name == r.detail.noDriver }) {
+		said += "; " + r.detail.text
+	}
+	return said + r.node
+}
