@@ -1,0 +1,113 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package queue_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
+	"github.com/kubectl-dra/kubectl-dra/internal/testquestion"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// verdictsOnly answers with the allocator's verdict, and the nodes where it fits.
+func verdictsOnly(t *testing.T) queue.Explainer {
+	describe := func(_ *allocator.Allocator, _ *snapshot.Snapshot, s *target.Target) *api.Explanation {
+		return &api.Explanation{Target: s.Object}
+	}
+	return queue.Explainer{Describe: describe, Explain: func(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, s *target.Target) (*api.Explanation, error) {
+		q := testquestion.Of(t, snap, s.Pod)
+		out := describe(alloc, snap, s)
+		out.Verdict = api.DoesNotFit
+		for _, node := range q.Cluster.Candidates {
+			claims, err := q.ClaimsFor(node)
+			if err != nil {
+				return nil, err
+			}
+			if alloc.Check(ctx, node, claims).Outcome == allocator.Fits {
+				out.Verdict = api.Fits
+				out.Nodes = append(out.Nodes, api.NodeGroup{Names: []string{node.Name}, Count: 1, Verdict: api.Fits})
+			}
+		}
+		return out, nil
+	}}
+}
+
+// waits is a pod of some age with a claim of its own for devices.
+func waits(name string, devices int64, age time.Duration, priority int32) []any {
+	return []any{tc.Claim(name, tc.GPUs("gpu", devices)), tc.Pod(name, tc.Using(name), func(p *corev1.Pod) {
+		p.CreationTimestamp, p.Spec.Priority = metav1.NewTime(tc.Taken().Add(-age)), &priority
+	})}
+}
+
+// TestQueue has pods for two devices on a node, and who gets them.
+func TestQueue(t *testing.T) {
+	for name, test := range map[string]struct {
+		pods []any
+		want string
+	}{
+		"the older one first":        {slices.Concat(waits("a", 2, time.Minute, 0), waits("b", 1, time.Hour, 0), waits("c", 1, 30*time.Minute, 0)), "a: DoesNotFit, b: Fits, c: Fits"},
+		"the important one first":    {slices.Concat(waits("a", 2, time.Minute, 10), waits("b", 1, time.Hour, 0)), "a: Fits, b: DoesNotFit"},
+		"too large takes nothing":    {slices.Concat(waits("a", 3, time.Hour, 0), waits("b", 2, time.Minute, 0)), "a: DoesNotFit, b: Fits"},
+		"by name where all is equal": {slices.Concat(waits("b", 2, time.Hour, 0), waits("a", 2, time.Hour, 0)), "a: Fits, b: DoesNotFit"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			snap := tc.Cluster(append(test.pods, tc.Nodes("n1"), tc.Pool("n1", tc.Devices(2)...))...)
+			alloc := testquestion.Allocator(t, snap)
+			q := queue.New(verdictsOnly(t), alloc, snap)
+			if q.Any() {
+				t.Error("there is a pod in the queue before one was added")
+			}
+			var targets []*target.Target
+			for _, pod := range snap.Pods {
+				s, err := target.Find(snap, alloc, target.Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
+				if err != nil {
+					t.Fatal(err)
+				}
+				q.Add(s)
+				targets = append(targets, s)
+			}
+			if err := q.Decide(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, s := range targets {
+				answer, err := q.Answer(t.Context(), s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, fmt.Sprintf("%s: %s", s.Object.Name, answer.Verdict))
+				if fits := answer.Verdict == api.Fits; fits != (answer.Placement != nil) {
+					t.Errorf("%s is placed on %+v", s.Object.Name, answer.Placement)
+				}
+			}
+			if text := strings.Join(got, ", "); text != test.want {
+				t.Errorf("got %s, want %s", text, test.want)
+			}
+		})
+	}
+}
+
+// TestCountFitting counts those of a gang that get devices, one after another, and
+// those that have a node.
+func TestCountFitting(t *testing.T) {
+	snap := tc.Cluster(append(slices.Concat(waits("a", 1, time.Hour, 0), waits("b", 1, time.Hour, 0), waits("c", 1, time.Hour, 0)),
+		tc.Nodes("n1"), tc.Pool("n1", tc.Devices(2)...), tc.Pod("d", tc.RunningOn("n1")))...)
+	got, err := queue.CountFitting(t.Context(), verdictsOnly(t), testquestion.Allocator(t, snap), snap, snap.Pods)
+	if err != nil || got != 3 {
+		t.Errorf("%d fit (%v), want two that wait and one that runs", got, err)
+	}
+}
