@@ -181,11 +181,28 @@ func (d DeviceWrapper) Change(changes ...func(device *resourceapi.Device)) Devic
 	return out
 }
 
+// WithInt gives the device an attribute that is a number.
+func (d DeviceWrapper) WithInt(name string, value int64) DeviceWrapper {
+	return d.withAttribute(name, resourceapi.DeviceAttribute{IntValue: &value})
+}
+
+// WithBool gives the device an attribute that is true or false.
+func (d DeviceWrapper) WithBool(name string, value bool) DeviceWrapper {
+	return d.withAttribute(name, resourceapi.DeviceAttribute{BoolValue: &value})
+}
+
+// WithInts gives the device an attribute that is a list of numbers.
+func (d DeviceWrapper) WithInts(name string, values ...int64) DeviceWrapper {
+	return d.withAttribute(name, resourceapi.DeviceAttribute{IntValues: append([]int64{}, values...)})
+}
+
 // WithList gives the device an attribute that is a list of strings.
 func (d DeviceWrapper) WithList(name string, values ...string) DeviceWrapper {
-	return d.Change(func(device *resourceapi.Device) {
-		device.Attributes[resourceapi.QualifiedName(name)] = resourceapi.DeviceAttribute{StringValues: append([]string{}, values...)}
-	})
+	return d.withAttribute(name, resourceapi.DeviceAttribute{StringValues: append([]string{}, values...)})
+}
+
+func (d DeviceWrapper) withAttribute(name string, value resourceapi.DeviceAttribute) DeviceWrapper {
+	return d.Change(func(device *resourceapi.Device) { device.Attributes[resourceapi.QualifiedName(name)] = value })
 }
 
 // Tainted adds a taint, given as "key" or "key=value".

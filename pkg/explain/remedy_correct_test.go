@@ -25,11 +25,11 @@ func withVersionOf(name, value string) func(*resourceapi.Device) {
 // NIC on each of them.
 func fleetOfTwo(t *testing.T, more ...any) *snapshot.Snapshot {
 	t.Helper()
-	small := tc.Device("", "productName=Atlas-80", "memory:=85899345920", "slots=16").Change(withInt("cores", 8), withBool("ecc", true), withVersionOf("driverVersion", "535.1.0"))
-	large := tc.Device("", "productName=Atlas-141", "memory:=141Gi", "slots=32").Change(withInt("cores", 12), withBool("ecc", false), withVersionOf("driverVersion", "550.54.15"))
+	small := tc.Device("", "productName=Atlas-80", "memory:=85899345920", "slots=16").WithInt("cores", 8).WithBool("ecc", true).Change(withVersionOf("driverVersion", "535.1.0"))
+	large := tc.Device("", "productName=Atlas-141", "memory:=141Gi", "slots=32").WithInt("cores", 12).WithBool("ecc", false).Change(withVersionOf("driverVersion", "550.54.15"))
 	parts := []any{
 		tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Copies(2, small)...), tc.Pool("n2", tc.Copies(1, large)...),
-		tc.Pool("n1", tc.Device("nic-0").Change(withBool("rdma", true))).Change(ofDriver("nic.example.net")),
+		tc.Pool("n1", tc.Device("nic-0").WithBool("rdma", true)).Change(ofDriver("nic.example.net")),
 		tc.ClassWhere("any"), tc.ClassWhere("misspelled", `device.driver == "gpu.exampel.com"`), tc.ClassWhere("broken", `device.drivr == "gpu.example.com"`),
 	}
 	return tc.Cluster(append(parts, more...)...)

@@ -280,7 +280,7 @@ func TestRemedies(t *testing.T) {
 			remedies: []string{"User: require memory 24Gi or more instead of 80Gi or more in request gpu"},
 		},
 		"a number": {
-			cluster:  []any{tc.Nodes("n1"), tc.Pool("n1", tc.Device("a").Change(withInt("cores", 4))), tc.Claim(waiting, tc.GPUs("gpu", 1, attribute("cores")+" > 6"))},
+			cluster:  []any{tc.Nodes("n1"), tc.Pool("n1", tc.Device("a").WithInt("cores", 4)), tc.Claim(waiting, tc.GPUs("gpu", 1, attribute("cores")+" > 6"))},
 			target:   theClaim,
 			conflict: []string{"request gpu requires cores greater than 6"},
 			remedies: []string{"User: require cores 4 or more instead of greater than 6 in request gpu"},

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package funnel_test
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 	dracel "k8s.io/dynamic-resource-allocation/cel"
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/internal/testquestion"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
@@ -48,13 +48,9 @@ func outcomesText(o api.SelectorOutcomes) string {
 func traceOf(t *testing.T, expression string, list ...tc.DeviceWrapper) api.SelectorTrace {
 	t.Helper()
 	s := selector.New(dracel.Features{EnableConsumableCapacity: true, EnableListTypeAttributes: true}, true)
-	snap := tc.Cluster(tc.Nodes("n1"), tc.Pool("n1", list...))
-	alloc, err := allocator.New(t.Context(), cluster.New(snap))
-	if err != nil {
-		t.Fatal(err)
-	}
+	facts := cluster.New(tc.Cluster(tc.Nodes("n1"), tc.Pool("n1", list...)))
 	f := &funnel.Funnel{Checks: &eligibility.Checks{
-		Selectors: s, Catalog: eligibility.NewCatalog(alloc.Facts),
+		Selectors: s, Catalog: eligibility.NewCatalog(facts),
 		Request: &claimspec.Request{Claim: &resourceapi.ResourceClaim{}, Selectors: tc.CELSelectors(expression)},
 	}}
 	for i := range list {
@@ -63,30 +59,12 @@ func traceOf(t *testing.T, expression string, list ...tc.DeviceWrapper) api.Sele
 	return f.Traces(t.Context())[0]
 }
 
-func withInt(name string, value int64) func(*resourceapi.Device) {
-	return func(d *resourceapi.Device) {
-		d.Attributes[resourceapi.QualifiedName(name)] = resourceapi.DeviceAttribute{IntValue: &value}
-	}
-}
-
-func withBool(name string, value bool) func(*resourceapi.Device) {
-	return func(d *resourceapi.Device) {
-		d.Attributes[resourceapi.QualifiedName(name)] = resourceapi.DeviceAttribute{BoolValue: &value}
-	}
-}
-
-func withInts(name string, values ...int64) func(*resourceapi.Device) {
-	return func(d *resourceapi.Device) {
-		d.Attributes[resourceapi.QualifiedName(name)] = resourceapi.DeviceAttribute{IntValues: append([]int64{}, values...)}
-	}
-}
-
 func TestTraceOfEachForm(t *testing.T) {
 	const x = `device.attributes["gpu.example.com"]`
 	list := []tc.DeviceWrapper{
-		tc.Device("d1", "model=A").Change(withInt("a", 1)).Change(withInt("b", 1)).Change(withBool("flag", true)).Change(withInts("list", 1, 2)),
-		tc.Device("d2", "model=A").Change(withInt("a", 2)).Change(withInt("b", 1)).Change(withBool("flag", false)).Change(withInts("list", 2, 3)),
-		tc.Device("d3", "model=B").Change(withInt("a", 3)).Change(withBool("flag", false)).Change(withInts("list")),
+		tc.Device("d1", "model=A").WithInt("a", 1).WithInt("b", 1).WithBool("flag", true).WithInts("list", 1, 2),
+		tc.Device("d2", "model=A").WithInt("a", 2).WithInt("b", 1).WithBool("flag", false).WithInts("list", 2, 3),
+		tc.Device("d3", "model=B").WithInt("a", 3).WithBool("flag", false).WithInts("list"),
 	}
 	for _, test := range []struct {
 		name, expression string
@@ -176,11 +154,11 @@ func TestTraceHasWhatSelectorsSee(t *testing.T) {
 		{"one that is false", shared, shared + ": 0/2/0/0; False 2: allowMultipleAllocations is false"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			e := whyWaiting(t, tc.Cluster(everythingOff, tc.Nodes("n1"), tc.Pool("n1", tc.Device("a").Shareable(), tc.Device("b")), tc.Claim(waiting, tc.GPUs("gpu", 1, test.expression))))
-			if e.Allocator.Channel != "stable" {
-				t.Fatalf("the implementation is %s", e.Allocator.Channel)
+			q := testquestion.Of(t, tc.Snapshot(tc.Class(tc.ClassGPU, tc.Driver), tc.Nodes("n1"), tc.Pool("n1", tc.Device("a").Shareable(), tc.Device("b")), tc.Claim("c", tc.GPUs("gpu", 1, test.expression))), nil)
+			if channel := q.Cluster.Facts.Gates.Features().Channel; channel != "stable" {
+				t.Fatalf("the implementation is %s", channel)
 			}
-			if got := strings.Join(traceLines(e.Claims[0].Requests[0].Selectors[1].Parts, ""), "\n"); got != test.want {
+			if got := strings.Join(traceLines(q.Claims[0].Funnels[0][0].Traces(t.Context())[1].Parts, ""), "\n"); got != test.want {
 				t.Errorf("got\n%s\nwant\n%s", got, test.want)
 			}
 		})
@@ -205,4 +183,19 @@ func compareParts(parts []api.SelectorPart, total int) string {
 		}
 	}
 	return ""
+}
+
+// TestManyValues bounds what a trace shows, and still counts all of it.
+func TestManyValues(t *testing.T) {
+	var list []tc.DeviceWrapper
+	for i := range 30 {
+		list = append(list, tc.Device(fmt.Sprintf("d%02d", i), "model="+fmt.Sprintf("m%d", i)).WithInt("a", int64(i%2)))
+	}
+	trace := traceOf(t, `device.attributes["gpu.example.com"].model != "m3" && device.attributes["gpu.example.com"].a == 1`, list...)
+	if got := trace.Parts[0]; len(got.Values) != funnel.MaxValues || got.MoreValues != 20 || outcomesText(got.Outcomes) != "29/1/0/0" {
+		t.Errorf("got %+v", got)
+	}
+	if got := trace.Parts[1]; len(got.Values) != 2 || got.Values[0].Count != 15 || outcomesText(got.Outcomes) != "14/15/0/1" {
+		t.Errorf("got %+v", got)
+	}
 }
