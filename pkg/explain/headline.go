@@ -55,17 +55,14 @@ func (h *headlines) of(ctx context.Context, list []*conflict.Prospect) reason {
 	if answer.message == "" {
 		return reason{}
 	}
-	// Otherwise the answer is that for a scenario.
-	asItIs := !enough && h.reasons.whyNot(ctx, p.Node()).key() == answer.key()
 	who, released := fmt.Sprintf("Node %s has", p.Node().Name), ""
-	if !enough && !asItIs {
+	switch {
+	case enough:
+	case h.reasons.whyNot(ctx, p.Node()).key() != answer.key():
+		// The answer is that for a scenario.
 		released = ", even after all other claims are released"
-	}
-	if group := &h.out.Nodes[0]; asItIs && slices.Contains(group.Names, p.Node().Name) && len(h.Cluster.Misfits[p.Node().Name]) == 0 && len(group.Parts) == 0 && group.Count > 1 {
-		who = fmt.Sprintf("Node %s and %s have", p.Node().Name, english.Count(group.Count-1, "more node"))
-		if group.Count == h.out.NodeCount {
-			who = fmt.Sprintf("All %d nodes have", group.Count)
-		}
+	default:
+		who = h.nodesWithAnswer(p.Node(), who)
 	}
 	said := reason{what: fmt.Sprintf("%s. %s %s", asks(h.Question), who, answer.message) + released, detail: detailOf(h.out.Claims, answer.code)}
 	var misfits []string
@@ -81,6 +78,20 @@ func (h *headlines) of(ctx context.Context, list []*conflict.Prospect) reason {
 	}
 	said.node = link + " is not suitable: " + english.JoinAnd(misfits)
 	return said
+}
+
+// nodesWithAnswer names the nodes that have the same answer as a node, which is the nearest
+// one, or is what to say of it alone.
+func (h *headlines) nodesWithAnswer(node *corev1.Node, alone string) string {
+	group := &h.out.Nodes[0]
+	switch {
+	case group.Count == 1, len(group.Parts) > 0, len(h.Cluster.Misfits[node.Name]) > 0, !slices.Contains(group.Names, node.Name):
+		return alone
+	case group.Count == h.out.NodeCount:
+		return fmt.Sprintf("All %d nodes have", group.Count)
+	default:
+		return fmt.Sprintf("Node %s and %s have", node.Name, english.Count(group.Count-1, "more node"))
+	}
 }
 
 // largest says that no node is as large as the pod needs, if so.

@@ -5,12 +5,12 @@ package lifecycle
 
 import (
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -40,11 +40,11 @@ func waitingContainers(pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
 		waiting := status.State.Waiting
 		f := Finding{Instead: true}
 		f.AddEvidence(whatif.PodObject(pod), fmt.Sprintf("status.containerStatuses[name=%s].state.waiting", status.Name),
-			strings.TrimSuffix(waiting.Reason+": "+waiting.Message, ": "), "a running container")
+			waiting.Reason+english.PrecededBy(": ", waiting.Message), "a running container")
 		if devices := cdiDevices(waiting.Message); len(devices) > 0 {
 			blameCDI(&f, pod, claims, devices)
 		} else {
-			f.Reason = strings.TrimSuffix(fmt.Sprintf("the devices are prepared, but container %s waits: %s: %s", status.Name, waiting.Reason, saidOnce(waiting.Message)), ": ")
+			f.Reason = fmt.Sprintf("the devices are prepared, but container %s waits: %s%s", status.Name, waiting.Reason, english.PrecededBy(": ", saidOnce(waiting.Message)))
 		}
 		findings = append(findings, f)
 	}

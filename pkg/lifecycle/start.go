@@ -201,7 +201,7 @@ func conditionText(c *metav1.Condition) string {
 	if c == nil {
 		return "missing"
 	}
-	return strings.TrimSuffix(string(c.Status)+": "+conditionWords(c), ": ")
+	return string(c.Status) + english.PrecededBy(": ", conditionWords(c))
 }
 
 // conditionWords is why a condition is what it is.

@@ -101,7 +101,7 @@ func writePool(p *Page, pool *api.Pool) {
 		}
 	}
 	for i := range pool.Unhealthy {
-		p.Text(2, Bad, strings.TrimSuffix("unhealthy: "+pool.Unhealthy[i].Name+": "+pool.Unhealthy[i].Message, ": "))
+		p.Text(2, Bad, "unhealthy: "+pool.Unhealthy[i].Name+english.PrecededBy(": ", pool.Unhealthy[i].Message))
 	}
 }
 

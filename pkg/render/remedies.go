@@ -170,7 +170,7 @@ func editLine(e *api.Edit) string {
 // fieldOf is the path of a field as in JSONPath, from where it tells claims and
 // pods apart: "…requests[0].exactly.count".
 func fieldOf(pointer string) string {
-	words := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
+	words := whatif.PointerTokens(pointer)
 	start := 0
 	for _, above := range []string{"devices", "template"} {
 		if i := slices.Index(words, above); i >= 0 {
@@ -186,7 +186,6 @@ func fieldOf(pointer string) string {
 		b.WriteString("…")
 	}
 	for i, word := range words[start:] {
-		word = strings.NewReplacer("~1", "/", "~0", "~").Replace(word)
 		switch {
 		case word == "-":
 		case word != "" && strings.Trim(word, "0123456789") == "":
