@@ -24,11 +24,7 @@ metadata: {name: team}
 apiVersion: v1
 kind: Node
 metadata: {name: a}
-status:
-  allocatable: {cpu: "8", memory: 32Gi, pods: "110"}
-  capacity: {cpu: "8", memory: 32Gi, pods: "110"}
-  conditions: [{type: Ready, status: "True", reason: KubeletReady}]
----
+` + readyNode + `---
 apiVersion: resource.k8s.io/v1
 kind: DeviceClass
 metadata: {name: gpu}

@@ -31,6 +31,13 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/internal/controlplane"
 )
 
+// readyNode is the status of a node that is ready, with room for pods.
+const readyNode = `status:
+  capacity: {cpu: "8", memory: 32Gi, pods: "110"}
+  allocatable: {cpu: "8", memory: 32Gi, pods: "110"}
+  conditions: [{type: Ready, status: "True", reason: KubeletReady}]
+`
+
 // decisionTimeout bounds how long anything may take that the cluster does by
 // itself, such as the scheduler for one pod: all scenarios share one scheduler, and
 // one of them keeps it busy for 10 seconds. Nothing takes minutes, except on a

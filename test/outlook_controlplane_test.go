@@ -80,11 +80,7 @@ func TestOutlookAgreesWithScheduler(t *testing.T) {
 apiVersion: v1
 kind: Node
 metadata: {name: $N, labels: {kubernetes.io/hostname: $N}}
-status:
-  allocatable: {cpu: "8", memory: 32Gi, pods: "110"}
-  capacity: {cpu: "8", memory: 32Gi, pods: "110"}
-  conditions: [{type: Ready, status: "True", reason: KubeletReady}]
-`, "$N", more))
+`+readyNode, "$N", more))
 		c.createAll(t, namespace, strings.ReplaceAll(queueSlice(more, 2), more+".example.com", namespace+".example.com"))
 	}
 	for _, test := range []outlookCase{

@@ -35,11 +35,7 @@ metadata: {name: $N}
 apiVersion: v1
 kind: Node
 metadata: {name: $N}
-status:
-  allocatable: {cpu: "8", memory: 32Gi, pods: "110"}
-  capacity: {cpu: "8", memory: 32Gi, pods: "110"}
-  conditions: [{type: Ready, status: "True", reason: KubeletReady}]
----
+` + readyNode + `---
 apiVersion: resource.k8s.io/v1
 kind: DeviceClass
 metadata: {name: $N}

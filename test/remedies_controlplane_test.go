@@ -244,11 +244,7 @@ apiVersion: v1
 kind: Node
 metadata: {name: $C-%[1]d, labels: {case: $C, kubernetes.io/hostname: $C-%[1]d}}
 %[2]s
-status:
-  capacity: {cpu: "8", memory: 32Gi, pods: "110"}
-  allocatable: {cpu: "8", memory: 32Gi, pods: "110"}
-  conditions: [{type: Ready, status: "True", reason: KubeletReady}]
-`, n+1, r.node))
+`+readyNode, n+1, r.node))
 		r.apply(t, fmt.Sprintf(`
 apiVersion: resource.k8s.io/v1
 kind: ResourceSlice

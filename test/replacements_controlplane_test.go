@@ -44,11 +44,7 @@ func TestReplacementsLandWhereThePreviewSays(t *testing.T) {
 apiVersion: v1
 kind: Node
 metadata: {name: %[1]s}
-status:
-  allocatable: {cpu: "8", memory: 32Gi, pods: "110"}
-  capacity: {cpu: "8", memory: 32Gi, pods: "110"}
-  conditions: [{type: Ready, status: "True", reason: KubeletReady}]
----
+`+readyNode+`---
 apiVersion: resource.k8s.io/v1
 kind: ResourceSlice
 metadata: {name: %[1]s}

@@ -91,11 +91,7 @@ spec: {selectors: [{cel: {expression: "device.driver.startsWith('$C.')"}}]}
 apiVersion: v1
 kind: Node
 metadata: {name: $C, labels: {kubernetes.io/hostname: $C}}
-status:
-  capacity: {cpu: "8", memory: 32Gi, pods: "110"}
-  allocatable: {cpu: "8", memory: 32Gi, pods: "110"}
-  conditions: [{type: Ready, status: "True", reason: KubeletReady}]
----
+`+readyNode+`---
 apiVersion: resource.k8s.io/v1
 kind: ResourceSlice
 metadata: {name: $C}

@@ -20,11 +20,7 @@ const watchObjects = `
 apiVersion: v1
 kind: Node
 metadata: {name: watch-a}
-status:
-  capacity: {cpu: "8", memory: 32Gi, pods: "110"}
-  allocatable: {cpu: "8", memory: 32Gi, pods: "110"}
-  conditions: [{type: Ready, status: "True", reason: KubeletReady}]
----
+` + readyNode + `---
 apiVersion: resource.k8s.io/v1
 kind: DeviceClass
 metadata: {name: watch}
