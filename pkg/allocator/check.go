@@ -45,9 +45,15 @@ const (
 	TimedOut Outcome = "TimedOut"
 	// Cancelled means that the caller's context was done.
 	Cancelled Outcome = "Cancelled"
+	// GivenUp means that the search takes more steps than the caller's [Budget]
+	// has. Err is [ErrBudgetSpent].
+	GivenUp Outcome = "GivenUp"
 	// NotTried means that an earlier node ended the attempt for all nodes.
 	NotTried Outcome = "NotTried"
 )
+
+// stepsPerCheck are the steps of a check besides the search.
+const stepsPerCheck = 500
 
 // Verdict is the allocator's answer for one node.
 type Verdict struct {
@@ -71,8 +77,8 @@ func (a *Allocator) Check(ctx context.Context, node *corev1.Node, claims []*reso
 }
 
 func (a *Allocator) check(ctx context.Context, node *corev1.Node, claims []*resourceapi.ResourceClaim) Verdict {
-	if err := ctx.Err(); err != nil {
-		return Verdict{Outcome: Cancelled, Err: fmt.Errorf("check node %s: %w", node.Name, err)}
+	if Counted(ctx, stepsPerCheck).Err() != nil {
+		return stopped(ctx, node)
 	}
 	if len(claims) == 0 {
 		return Verdict{Outcome: Fits}
@@ -91,12 +97,13 @@ func (a *Allocator) check(ctx context.Context, node *corev1.Node, claims []*reso
 		limited, cancel = context.WithTimeout(limited, a.timeout)
 		defer cancel()
 	}
+	limited = Counted(limited, a.devicesOf(node))
 	allocations, err := a.allocate(limited, upstream, node, claims)
 	// What follows is the order of the scheduler's Filter, except that a done
 	// context of the caller comes first: it is not the scheduler's limit.
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return Verdict{Outcome: Cancelled, Err: fmt.Errorf("check node %s: %w", node.Name, ctx.Err())}
+		return stopped(ctx, node)
 	case err != nil && limited.Err() != nil:
 		return Verdict{Outcome: TimedOut, Err: fmt.Errorf("check node %s: no answer within %s: %w", node.Name, a.timeout, limited.Err())}
 	case errors.Is(err, structured.ErrFailedAllocationOnNode):
@@ -108,6 +115,27 @@ func (a *Allocator) check(ctx context.Context, node *corev1.Node, claims []*reso
 	default:
 		return Verdict{Outcome: Fits, Allocations: allocations}
 	}
+}
+
+// devicesOf counts the devices that a search on a node may try.
+func (a *Allocator) devicesOf(node *corev1.Node) int64 {
+	pools, err := a.Facts.Pools.For(node)
+	if err != nil {
+		return 1
+	}
+	devices := 0
+	for _, pool := range pools {
+		devices += len(pool.Devices)
+	}
+	return int64(max(1, devices))
+}
+
+// stopped is the verdict for a node where the caller's context is done.
+func stopped(ctx context.Context, node *corev1.Node) Verdict {
+	if errors.Is(context.Cause(ctx), ErrBudgetSpent) {
+		return Verdict{Outcome: GivenUp, Err: fmt.Errorf("check node %s: %w", node.Name, ErrBudgetSpent)}
+	}
+	return Verdict{Outcome: Cancelled, Err: fmt.Errorf("check node %s: %w", node.Name, ctx.Err())}
 }
 
 // upstreamFor returns an allocator that knows all pools which concern the
@@ -187,15 +215,16 @@ func FixedClaims(claims ...*resourceapi.ResourceClaim) func(*corev1.Node) ([]*re
 // CheckAll does the same as [Allocator.Check] for several nodes, in parallel.
 // The verdicts are in the order of the nodes. Like the scheduler, it stops at
 // the first node, in that order, for which the outcome is Failed or TimedOut;
-// the nodes after it are NotTried. An error of claimsFor is the NodeError of
-// that node.
+// the nodes after it are NotTried. Steps of a [Budget] are taken in that order,
+// too: from the node on that has too few of them left, all are GivenUp. An error of
+// claimsFor is the NodeError of that node.
 func (a *Allocator) CheckAll(ctx context.Context, nodes []*corev1.Node, claimsFor func(*corev1.Node) ([]*resourceapi.ResourceClaim, error)) []Verdict {
-	run := checkRun{verdicts: make([]Verdict, len(nodes)), end: len(nodes), running: map[int]context.CancelFunc{}}
+	run := newCheckRun(ctx, len(nodes))
 	var workers sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(nodes)) {
 		workers.Go(func() {
 			for {
-				i, checkCtx, ok := run.next(ctx)
+				i, checkCtx, ok := run.next()
 				if !ok {
 					return
 				}
@@ -209,49 +238,5 @@ func (a *Allocator) CheckAll(ctx context.Context, nodes []*corev1.Node, claimsFo
 		})
 	}
 	workers.Wait()
-	for i := run.end; i < len(nodes); i++ {
-		run.verdicts[i] = Verdict{Outcome: NotTried}
-	}
-	return run.verdicts
-}
-
-// checkRun hands out indices in order, so that all before the one that ends
-// the run have been tried.
-type checkRun struct {
-	mutex    sync.Mutex
-	verdicts []Verdict
-	started  int
-	// end is the index after the last one that counts.
-	end     int
-	running map[int]context.CancelFunc
-}
-
-func (r *checkRun) next(parent context.Context) (int, context.Context, bool) {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	if r.started >= r.end {
-		return 0, nil, false
-	}
-	i := r.started
-	r.started++
-	ctx, cancel := context.WithCancel(parent)
-	r.running[i] = cancel
-	return i, ctx, true
-}
-
-func (r *checkRun) done(i int, verdict Verdict) {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	r.verdicts[i] = verdict
-	r.running[i]()
-	delete(r.running, i)
-	if i >= r.end || (verdict.Outcome != Failed && verdict.Outcome != TimedOut) {
-		return
-	}
-	r.end = i + 1
-	for j, cancel := range r.running {
-		if j > i {
-			cancel()
-		}
-	}
+	return run.result(nodes)
 }

@@ -3,7 +3,8 @@
 
 // Package allocator wraps the structured allocator of kube-scheduler: fed with the
 // facts of a snapshot ([cluster.Cluster]) as the scheduler
-// feeds it with its caches, it gives the verdict for a node, or for many.
+// feeds it with its caches, it gives the verdict for a node, or for many. A [Budget]
+// bounds how far it searches.
 //
 // This is the only package that imports
 // k8s.io/dynamic-resource-allocation/structured. It talks to no cluster, never

@@ -6,30 +6,32 @@ package explain
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
-	"time"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/conflict"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// adviceTime bounds the search for a conflict and for remedies.
-const adviceTime = 3 * time.Second
+// adviceSteps bounds the search for a conflict and for remedies: a few seconds.
+const adviceSteps = 30_000_000
 
 // advise finds the conflict on the most promising node, and what would make the
 // claims fit. It returns the reason why they do not, empty where no more is known of
-// it than the nodes say, or not in time.
+// it than the nodes say. Where the search was given up, an assumption says so.
 func (x *builder) advise(ctx context.Context) (reason, error) {
 	if pod := x.Pod; pod != nil && pod.Spec.NodeName != "" {
 		// It is too late to change anything.
 		return reason{}, nil
 	}
-	limited, cancel := context.WithTimeout(ctx, adviceTime)
-	defer cancel()
+	limited, budget := allocator.WithBudget(ctx, adviceSteps)
+	defer budget.End()
 	h := &headlines{Question: x.Question, out: x.out, target: x.target, confirmer: x.confirmer, reasons: x.reasons}
 	if text := h.nominated(limited); text != "" && x.out.Verdict == api.DoesNotFit {
 		return reason{what: text}, ctx.Err()
@@ -47,6 +49,9 @@ func (x *builder) advise(ctx context.Context) (reason, error) {
 		}
 	}
 	x.out.Remedies, x.out.MoreRemedies = c.Remedies(limited, near)
+	if budget.Spent() {
+		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("not evaluated: what else conflicts or helps (the search was given up after %s steps)", english.Thousands(adviceSteps)))
+	}
 	return said, ctx.Err()
 }
 

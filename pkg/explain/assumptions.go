@@ -13,7 +13,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/preview"
@@ -78,7 +78,7 @@ func (x *builder) assume() {
 			scheduler = "the scheduler, which has no limit without the feature gate DRASchedulerFilterTimeout, may search for very long"
 		}
 		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf(
-			"that nothing fits on node %s is proved by counting: the allocator's own search does not end within %s there, and %s", x.slowNode, counting.SearchTime, scheduler))
+			"that nothing fits on node %s is proved by counting: the allocator's own search was given up there after %s steps, and %s", x.slowNode, english.Thousands(provedSteps), scheduler))
 	}
 	for _, u := range x.unevaluated {
 		if u.Always || x.out.Verdict == api.Fits {

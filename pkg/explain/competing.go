@@ -9,7 +9,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -27,8 +26,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// probeTimeout bounds the search for the conflicting requirements on one node.
-const probeTimeout = 2 * time.Second
+// probeSteps bounds the search for the conflicting requirements on one node: a
+// second or two.
+const probeSteps = 10_000_000
 
 // notForAll is what can be said without a closer look.
 const notForAll = "enough devices for each request alone, but not for all requests together"
@@ -40,8 +40,8 @@ func whyNotAll(ctx context.Context, q *funnel.Question, confirmer *counting.Conf
 	if err != nil {
 		return nodeAnswer{verdict: api.Error, message: err.Error()}
 	}
-	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
-	defer cancel()
+	ctx, budget := allocator.WithBudget(ctx, probeSteps)
+	defer budget.End()
 	fits := func(alloc *allocator.Allocator, snap *snapshot.Snapshot, claims []*resourceapi.ResourceClaim) bool {
 		fits, err := confirmer.Fits(ctx, q, alloc, snap, node, claims)
 		return fits && err == nil
@@ -93,8 +93,8 @@ func whyNotAll(ctx context.Context, q *funnel.Question, confirmer *counting.Conf
 		}
 	}
 	answer.code, answer.message, answer.progress = api.CountUnsatisfiable, notForAll, progressUnproved
-	if ctx.Err() != nil {
-		answer.message += " (the reason was not found in time)"
+	if budget.Spent() {
+		answer.message += " (the search for the reason was given up)"
 	}
 	return answer
 }

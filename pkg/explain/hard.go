@@ -19,9 +19,10 @@ import (
 
 // Where counting proves that nothing fits, the allocator is not waited for long.
 const (
-	// triedHard is on how many such nodes it is asked all the same, for as long as
-	// [counting.SearchTime].
-	triedHard = 2
+	// triedHard is on how many such nodes it is asked all the same, provedSteps how
+	// many steps it may take on each: some hundredths of a second.
+	triedHard   = 2
+	provedSteps = 300_000
 	// schedulerLimit is how long the scheduler waits, where it has a limit.
 	schedulerLimit = 10 * time.Second
 )
@@ -72,18 +73,17 @@ func anyFits(verdicts []allocator.Verdict) bool {
 }
 
 // search is the allocator's own search on nodes that were decided by counting.
-// It goes on in the background for as long as SearchTime.
+// It goes on in the background until it has taken provedSteps.
 type search struct {
 	nodes    []int
 	verdicts []allocator.Verdict
-	cancel   context.CancelFunc
+	budgets  []*allocator.Budget
 	workers  sync.WaitGroup
 }
 
 func startSearch(ctx context.Context, q *funnel.Question, hard []int) *search {
 	s := &search{nodes: hard[:min(len(hard), triedHard)]}
 	s.verdicts = make([]allocator.Verdict, len(s.nodes))
-	ctx, s.cancel = context.WithTimeout(ctx, counting.SearchTime)
 	for at, i := range s.nodes {
 		node := q.Cluster.Candidates[i]
 		claims, err := q.ClaimsFor(node)
@@ -91,13 +91,17 @@ func startSearch(ctx context.Context, q *funnel.Question, hard []int) *search {
 			s.verdicts[at] = allocator.Verdict{Outcome: allocator.NodeError, Err: err}
 			continue
 		}
-		s.workers.Go(func() { s.verdicts[at] = q.Cluster.Alloc.Check(ctx, node, claims) })
+		limited, budget := allocator.WithBudget(ctx, provedSteps)
+		s.budgets = append(s.budgets, budget)
+		s.workers.Go(func() { s.verdicts[at] = q.Cluster.Alloc.Check(limited, node, claims) })
 	}
 	return s
 }
 
 func (s *search) stop() {
-	s.cancel()
+	for _, budget := range s.budgets {
+		budget.End()
+	}
 	s.workers.Wait()
 }
 
@@ -113,7 +117,7 @@ func (x *builder) await(ctx context.Context, s *search, equivalent []int, verdic
 	for at, i := range s.nodes {
 		switch verdict := s.verdicts[at]; verdict.Outcome {
 		case allocator.DoesNotFit:
-		case allocator.Cancelled, allocator.TimedOut:
+		case allocator.GivenUp, allocator.TimedOut:
 			if slow < 0 {
 				slow = i
 			}

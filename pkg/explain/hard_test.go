@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -58,9 +61,10 @@ func TestSlowNodeIsTold(t *testing.T) {
 	}
 }
 
-// BenchmarkHardHasRemedy fails if no time is left to find the remedy where the
-// allocator would search for long and find nothing, again and again.
-func BenchmarkHardHasRemedy(b *testing.B) {
+// TestHardHasRemedy asserts that the remedy is found where the allocator would
+// search for long and find nothing, again and again, and that it does not depend on
+// the clock, which stands still the second time.
+func TestHardHasRemedy(t *testing.T) {
 	remedies := map[string]string{
 		"groups one short: 8 claims for whole groups of 7": "request 1 device in request train-06.gpu; and request 1 device in request train-07.gpu",
 		"prioritized: 4 lists of distinct devices":         "remove the constraint: different gpu.example.com/root",
@@ -71,20 +75,28 @@ func BenchmarkHardHasRemedy(b *testing.B) {
 			continue
 		}
 		delete(remedies, i.name)
-		b.Run(i.name, func(b *testing.B) {
+		t.Run(i.name, func(t *testing.T) {
 			snap := tc.Cluster(i.short...)
-			for b.Loop() {
-				e, err := Explain(b.Context(), snap, Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: waiting})
+			explained := func(t *testing.T) *api.Explanation {
+				t.Helper()
+				e, err := Explain(t.Context(), snap, Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: waiting})
 				if err != nil {
-					b.Fatal(err)
+					t.Fatal(err)
 				}
-				if !slices.ContainsFunc(e.Remedies, func(r api.Remedy) bool { return r.Change == change }) {
-					b.Errorf("remedies %+v, want %q", e.Remedies, change)
-				}
+				return e
 			}
+			e := explained(t)
+			if !slices.ContainsFunc(e.Remedies, func(r api.Remedy) bool { return r.Change == change }) {
+				t.Errorf("remedies %+v, want %q", e.Remedies, change)
+			}
+			synctest.Test(t, func(t *testing.T) {
+				if diff := cmp.Diff(e, explained(t)); diff != "" {
+					t.Errorf("while the clock stands still (-running +still):\n%s", diff)
+				}
+			})
 		})
 	}
 	if len(remedies) > 0 {
-		b.Errorf("no such instances: %v", remedies)
+		t.Errorf("no such instances: %v", remedies)
 	}
 }

@@ -210,7 +210,7 @@ func (v *deviceView) notPicked(ctx context.Context, claim int, f *funnel.Funnel,
 	if len(taken) == 0 {
 		return alone + ", but " + v.otherAlternative(ctx, claim, f, node)
 	}
-	names, before, binding := make([]string, 0, len(taken)), v.Cluster.Facts.Gates.Features().Channel != "stable", false
+	names, before, binding := make([]string, 0, len(taken)), v.Cluster.Facts.Gates.Channel() != "stable", false
 	position, last := positionOf(v.Question, d.ID, node.Name)
 	for _, p := range taken {
 		names = append(names, p.Device)

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -26,9 +25,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// fitTimeout is for how long the allocator may look for room for one kind of
-// partition.
-const fitTimeout = 2 * time.Second
+// fitSteps bounds the search for room for one kind of partition: a second or two.
+const fitSteps = 10_000_000
 
 // wantedDomain is that of an attribute on the devices that room is looked for.
 const wantedDomain = "inventory.dra.kubectl.dev"
@@ -105,7 +103,7 @@ func kindOf(d *cluster.Device) partitionKind {
 // can have at the same time, on the node that has the most of them; devices with
 // a taint against scheduling are none of them. It is nil if the allocator does
 // not use the pool, if it depends on nodes that are not known, or if it cannot
-// tell soon: it tries all combinations.
+// tell within fitSteps: it tries all combinations.
 func moreFit(ctx context.Context, alloc *allocator.Allocator, eligible *eligibility.Devices, pool *cluster.Pool, devices []cluster.Device) (*int, error) {
 	if pool.Incomplete || pool.Invalid != "" {
 		return nil, nil
@@ -155,8 +153,8 @@ func moreFit(ctx context.Context, alloc *allocator.Allocator, eligible *eligibil
 	if err != nil {
 		return nil, fmt.Errorf("set up the allocator for pool %s/%s: %w", pool.Driver, pool.Name, err)
 	}
-	limited, cancel := context.WithTimeout(ctx, fitTimeout)
-	defer cancel()
+	limited, budget := allocator.WithBudget(ctx, fitSteps)
+	defer budget.End()
 	most, room := 0, roomFor(eligible, pool, devices)
 	nodes, _ := alloc.Facts.Nodes.All()
 	for _, node := range nodes {

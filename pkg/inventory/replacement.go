@@ -133,7 +133,7 @@ func replace(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Sna
 			}
 			return replaced{node: node.Name, snap: whatif.Reserve(snap, reservation)}
 		case allocator.DoesNotFit, allocator.NodeError:
-		case allocator.Cancelled, allocator.TimedOut:
+		case allocator.Cancelled, allocator.TimedOut, allocator.GivenUp:
 			return replaced{unknown: "the allocator did not answer in time"}
 		case allocator.Failed, allocator.NotTried:
 			// The error ends the scheduler's attempt for all nodes.

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
@@ -115,18 +114,17 @@ func (p *proposals) ask(ctx context.Context, c change) (*api.Remedy, error) {
 	return answer, nil
 }
 
-// minSearchTime is what is left of SearchTime where the allocator often does not
-// end.
-const minSearchTime = counting.SearchTime / 16
+// minSearchSteps is what is left of SearchSteps where they are often not enough.
+const minSearchSteps = counting.SearchSteps / 16
 
 // verdicts asks the allocator about nodes where counting does not say that nothing
-// fits. It waits for a part of SearchTime, and half as long after each time that
-// it waited for nothing: what is hard once mostly stays hard.
-func (p *proposals) verdicts(ctx context.Context, q *funnel.Question, part time.Duration, nodes ...*corev1.Node) []allocator.Verdict {
-	limited, cancel := context.WithTimeout(ctx, max(counting.SearchTime>>p.vain, minSearchTime)/part)
-	defer cancel()
+// fits. It may take a part of SearchSteps, and half as many after each time that
+// they were not enough.
+func (p *proposals) verdicts(ctx context.Context, q *funnel.Question, part int64, nodes ...*corev1.Node) []allocator.Verdict {
+	limited, budget := allocator.WithBudget(ctx, max(int64(counting.SearchSteps)>>p.vain, minSearchSteps)/part)
+	defer budget.End()
 	verdicts, _ := counting.CheckUnless(limited, q, nodes, func(ctx context.Context, node *corev1.Node) bool { return counting.IsHardAlone(ctx, q, node) })
-	if limited.Err() != nil {
+	if budget.Spent() {
 		p.vain++
 	}
 	return verdicts

@@ -6,7 +6,6 @@ package counting
 import (
 	"context"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -16,17 +15,16 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// SearchTime is how long the allocator may search where counting proves that
-// nothing fits, or where neither knows.
-const SearchTime = time.Second
+// SearchSteps is how many steps the allocator's search may take for a what-if
+// cluster where counting does not know the answer: about a tenth of a second.
+const SearchSteps = 1_000_000
 
-// confirmTime bounds what the allocator takes in vain, in all, in what-if
-// clusters, where counting says that the claims fit: half of it the first time,
-// and half as long each time.
-const confirmTime = SearchTime / 4
+// confirmSteps is how many it may take where counting says that the claims fit:
+// half of it the first time that it finds nothing, and half as many each time.
+const confirmSteps = 400_000
 
-// Confirmer asks about what-if clusters, and waits the shorter for the
-// allocator the more often that was in vain.
+// Confirmer asks about what-if clusters, and gives the allocator the fewer steps
+// the more often they were not enough.
 type Confirmer struct {
 	// unconfirmed is how often the allocator did not end, though counting says
 	// that claims fit.
@@ -35,18 +33,18 @@ type Confirmer struct {
 
 // Fits reports whether claims fit on a node of a what-if cluster. Counting may
 // say that they do not; that they do is for the allocator to say, which may also
-// fail, unless it takes too long. Where neither knows, it is an error.
+// fail, unless it takes too many steps. Where neither knows, it is an error.
 func (c *Confirmer) Fits(ctx context.Context, q *funnel.Question, alloc *allocator.Allocator, snap *snapshot.Snapshot, node *corev1.Node, claims []*resourceapi.ResourceClaim) (bool, error) {
-	limit := SearchTime
+	steps := int64(SearchSteps)
 	counted, known := Fits(ctx, q, alloc, snap, node, claims)
 	if known {
 		if !counted {
 			return false, nil
 		}
-		limit = (confirmTime / 2) >> c.unconfirmed
+		steps = (confirmSteps / 2) >> c.unconfirmed
 	}
-	limited, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
+	limited, budget := allocator.WithBudget(ctx, steps)
+	defer budget.End()
 	switch verdict := alloc.Check(limited, node, claims); verdict.Outcome {
 	case allocator.Fits:
 		return true, nil

@@ -6,11 +6,11 @@ package counting
 import (
 	"context"
 	"math"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
@@ -24,8 +24,8 @@ const (
 	// longSearch is the number of combinations, as a power of two, from which
 	// on a node is decided by counting first.
 	longSearch = 17
-	// countingTime bounds the counting for one node.
-	countingTime = 2 * time.Second
+	// countingSteps bounds the counting for one node: a second or two.
+	countingSteps = 10_000_000
 )
 
 // IsHard reports whether the allocator may search a node for long and find nothing.
@@ -33,8 +33,8 @@ func IsHard(ctx context.Context, q *funnel.Question, node *corev1.Node) bool {
 	if combinations(q, node.Name) < longSearch {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(ctx, countingTime)
-	defer cancel()
+	ctx, budget := allocator.WithBudget(ctx, countingSteps)
+	defer budget.End()
 	return Answer(ctx, q, node) == decision.Infeasible && !MayFail(ctx, q, node)
 }
 

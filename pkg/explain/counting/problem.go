@@ -218,6 +218,10 @@ func (b *Builder) number(q resource.Quantity) int64 {
 	return number
 }
 
+// stepsPerLook is what counting does between two looks at its context, in the
+// steps of an [allocator.Budget].
+const stepsPerLook = 2000
+
 // Answer decides by counting what upstream decides by trying: whether the claims
 // fit on a node. It is Unknown if the numbers are too large, or if ctx is done.
 func Answer(ctx context.Context, q *funnel.Question, node *corev1.Node) decision.Answer {
@@ -231,5 +235,5 @@ func Answer(ctx context.Context, q *funnel.Question, node *corev1.Node) decision
 	if err != nil {
 		return decision.Unknown
 	}
-	return decision.Decide(ctx, &built.Problem).Answer
+	return decision.Decide(allocator.Counted(ctx, stepsPerLook), &built.Problem).Answer
 }

@@ -59,7 +59,7 @@ func (q *Question) AddFunnels(ctx context.Context, c *Claim, only *corev1.Node) 
 		funnels := make([]*Funnel, 0, len(alternatives))
 		for _, r := range alternatives {
 			f, err := New(ctx, q.Cluster, only, &eligibility.Checks{
-				Facts: q.Cluster.Facts, Snap: q.Snap, Selectors: q.Selectors, Channel: q.Cluster.Facts.Gates.Features().Channel,
+				Facts: q.Cluster.Facts, Snap: q.Snap, Selectors: q.Selectors, Channel: q.Cluster.Facts.Gates.Channel(),
 				ExtendedResource: q.extendedResource(c, r),
 				Request:          r, Class: q.Snap.Class(r.Class), Catalog: q.Catalog,
 				Static: map[*resourceapi.Device]*eligibility.Reason{},

@@ -33,6 +33,8 @@ const (
 	// maxUndecided is on how many neither counting nor the allocator may come to an
 	// end.
 	maxUndecided = 2
+	// errorSteps bounds the search for a node where the allocator fails: a second.
+	errorSteps = 10_000_000
 )
 
 // world is the question about a cluster in which claims are released.
@@ -166,8 +168,8 @@ func (w *world) fitting(ctx context.Context, node *corev1.Node, kinds []*corev1.
 	others := slices.DeleteFunc(slices.Clone(kinds[:min(len(kinds), maxKinds)]), func(other *corev1.Node) bool {
 		return other == node || counting.IsHardAlone(ctx, w.q, other)
 	})
-	limited, cancel := context.WithTimeout(ctx, counting.SearchTime)
-	defer cancel()
+	limited, budget := allocator.WithBudget(ctx, errorSteps)
+	defer budget.End()
 	verdicts := w.q.Cluster.Alloc.CheckAll(limited, others, func(node *corev1.Node) ([]*resourceapi.ResourceClaim, error) { return w.claimsFor(node, empty) })
 	for i := range verdicts {
 		if verdicts[i].Outcome == allocator.Failed {
