@@ -23,7 +23,7 @@ func TestOneNodeAgrees(t *testing.T) {
 	compared := map[api.Code]int{}
 	for seed := range cases {
 		c := fleet.Random(seed)
-		want := askPlainly(t, c)
+		want := askPlainly(t.Context(), t, c)
 		if want.random || want.verdict == api.Error || want.verdict == api.Blocked {
 			// An error ends the attempt for nodes that come later, and a claim that is
 			// being deleted the one for all nodes.

@@ -4,10 +4,10 @@
 package explain
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -47,10 +47,10 @@ type plainAnswer struct {
 const unsuitable allocator.Outcome = "unsuitable"
 
 // askPlainly does what the scheduler does: one node after the other, nothing
-// remembered.
-func askPlainly(t *testing.T, c *fleet.Case) plainAnswer {
+// remembered. Where a search is given up, the answer is worth nothing.
+func askPlainly(ctx context.Context, t *testing.T, c *fleet.Case) plainAnswer {
 	t.Helper()
-	ctx, pod := t.Context(), c.Pod()
+	pod := c.Pod()
 	answer := plainAnswer{outcomes: map[string]allocator.Outcome{}}
 	alloc, err := allocator.New(ctx, cluster.New(c.Snapshot))
 	if err != nil {
@@ -88,7 +88,7 @@ func askPlainly(t *testing.T, c *fleet.Case) plainAnswer {
 			answer.verdict = api.Error
 			answer.random = alloc.Facts.Gates.Features().Channel == "stable"
 			return answer
-		case allocator.DoesNotFit, allocator.NodeError:
+		case allocator.DoesNotFit, allocator.NodeError, allocator.GivenUp:
 		default:
 			t.Errorf("seed %d, node %s: %s, the case is too large", c.Seed, node.Name, outcome)
 		}
@@ -139,6 +139,8 @@ type property struct {
 	*fleet.Case
 	*builder
 
+	// ctx has the budget of the case.
+	ctx  context.Context
 	t    *testing.T
 	want plainAnswer
 }
@@ -253,7 +255,7 @@ func (p *property) canBeHad(r *claimspec.Request, d *cluster.Device) (answer, kn
 		claim.Spec.Devices.Constraints = append(claim.Spec.Devices.Constraints, constraint)
 	}
 	for _, node := range p.Cluster.Candidates {
-		verdict := p.Cluster.Alloc.Check(p.t.Context(), node, []*resourceapi.ResourceClaim{claim})
+		verdict := p.Cluster.Alloc.Check(p.ctx, node, []*resourceapi.ResourceClaim{claim})
 		switch {
 		case verdict.Outcome == allocator.Fits:
 			return true, true
@@ -294,7 +296,7 @@ func (p *property) decision(table *coverage) error {
 			// Refused before there were funnels.
 			return nil
 		}
-		answer := counting.Answer(p.t.Context(), p.Question, node)
+		answer := counting.Answer(p.ctx, p.Question, node)
 		switch outcome := p.want.outcomes[node.Name]; {
 		case answer == decision.Infeasible && outcome == allocator.Fits:
 			return fmt.Errorf("node %s: it fits, by counting it does not", node.Name)
@@ -315,7 +317,7 @@ func (p *property) conflictIsMinimal(table *coverage) error {
 		return nil
 	}
 	table.checked(checkConflict)
-	ctx := p.t.Context()
+	ctx := p.ctx
 	node := p.Snap.Node(p.out.Conflict.Node)
 	s, err := p.conflictCase().Scenario(node)
 	if err != nil {
@@ -327,7 +329,7 @@ func (p *property) conflictIsMinimal(table *coverage) error {
 	}
 	fits := func(holding []int) bool {
 		h := s.Holding(holding)
-		alloc, err := allocator.New(ctx, cluster.New(h.Snap), allocator.WithTimeout(10*time.Second))
+		alloc, err := allocator.New(ctx, cluster.New(h.Snap))
 		if err != nil {
 			p.t.Error(err)
 			return false
@@ -368,7 +370,7 @@ func (p *property) remediesHold(table *coverage) error {
 
 // editsHold makes the edits of a remedy and asks the allocator plainly.
 func (p *property) editsHold(r *api.Remedy) error {
-	again := askPlainly(p.t, &fleet.Case{Seed: p.Seed, Features: p.Features, Snapshot: applied(p.t, p.Snapshot, r)})
+	again := askPlainly(p.ctx, p.t, &fleet.Case{Seed: p.Seed, Features: p.Features, Snapshot: applied(p.t, p.Snapshot, r)})
 	fitting := 0
 	for _, outcome := range again.outcomes {
 		if outcome == allocator.Fits {

@@ -44,7 +44,7 @@ func (p *property) outlookHolds(table *coverage) error {
 	} {
 		after := p.Without("")
 		condition.apply(after)
-		want := askPlainly(p.t, after)
+		want := askPlainly(p.ctx, p.t, after)
 		if want.random {
 			continue
 		}

@@ -4,6 +4,7 @@
 package explain
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,7 +32,8 @@ import (
 //
 // It takes the first 2,000 seeds, so that it always does the same. With
 // CASES=n it takes n others, from SEED on if that is set; what it prints is
-// enough to try one again.
+// enough to try one again. Searches that take too many steps are given up, and so
+// is the case: that must be rare.
 func TestProperties(t *testing.T) {
 	first, count, fresh := uint64(0), uint64(2000), false
 	if text := os.Getenv("CASES"); text != "" {
@@ -48,6 +50,7 @@ func TestProperties(t *testing.T) {
 
 	table := newCoverage()
 	var next, failures atomic.Uint64
+	var givenUp seeds
 	var workers sync.WaitGroup
 	for range 4 {
 		workers.Go(func() {
@@ -57,9 +60,15 @@ func TestProperties(t *testing.T) {
 					return
 				}
 				c := fleet.Random(first + at)
-				// The clock stands still, so that no search is cut short on a busy machine.
+				// The clock stands still, so that the scheduler's limit of time cuts no search
+				// short on a busy machine.
 				synctest.Test(t, func(t *testing.T) {
-					if err := checkProperties(t, c, table); err != nil {
+					ctx, budget := allocator.WithBudget(t.Context(), caseSteps)
+					defer budget.End()
+					switch err := checkProperties(ctx, t, c, table); {
+					case budget.Spent():
+						givenUp.add(c.Seed)
+					case err != nil:
 						failures.Add(1)
 						t.Errorf("seed %d: %v\nfeatures: %s", c.Seed, err, strings.Join(c.Features, ", "))
 					}
@@ -68,6 +77,10 @@ func TestProperties(t *testing.T) {
 		})
 	}
 	workers.Wait()
+	t.Logf("given up after %d steps: %d of %d cases, seeds %v", caseSteps, len(givenUp.list), count, givenUp.list)
+	if limit := max(1, count/100); uint64(len(givenUp.list)) > limit {
+		t.Errorf("%d of %d cases were given up, want at most %d", len(givenUp.list), count, limit)
+	}
 	t.Logf("\n%s", table)
 	// A few cases cover nothing for sure.
 	if !fresh && !testing.Short() {
@@ -75,6 +88,22 @@ func TestProperties(t *testing.T) {
 			t.Errorf("%s", gap)
 		}
 	}
+}
+
+// caseSteps bounds the searches for one case, upstream's and those of its
+// explanation together: some seconds. Most cases take less than a thousandth of it.
+const caseSteps = 20_000_000
+
+// seeds are those of cases that several workers find.
+type seeds struct {
+	mutex sync.Mutex
+	list  []uint64
+}
+
+func (s *seeds) add(seed uint64) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.list = append(s.list, seed)
 }
 
 func number(t *testing.T, text string) uint64 {
@@ -87,10 +116,9 @@ func number(t *testing.T, text string) uint64 {
 }
 
 // checkProperties makes all checks of one case.
-func checkProperties(t *testing.T, c *fleet.Case, table *coverage) error {
-	ctx := t.Context()
+func checkProperties(ctx context.Context, t *testing.T, c *fleet.Case, table *coverage) error {
 	before := asJSON(c.Snapshot)
-	want := askPlainly(t, c)
+	want := askPlainly(ctx, t, c)
 	alloc, err := allocator.New(ctx, cluster.New(c.Snapshot))
 	if err != nil {
 		return fmt.Errorf("set up the allocator: %w", err)
@@ -106,12 +134,12 @@ func checkProperties(t *testing.T, c *fleet.Case, table *coverage) error {
 	if asJSON(c.Snapshot) != before {
 		return errors.New("the snapshot was changed")
 	}
-	table.count(t, c, want, x.out)
+	table.count(ctx, t, c, want, x.out)
 	if want.random {
 		// Pools come in random order, and with it errors of selectors.
 		return nil
 	}
-	p := property{t: t, Case: c, builder: x, want: want}
+	p := property{ctx: ctx, t: t, Case: c, builder: x, want: want}
 	return errors.Join(p.sameVerdict(), p.nodesInGroups(), p.funnelsAddUp(), p.singleDevices(), p.placementFromFunnel(),
 		p.decision(table), p.conflictIsMinimal(table), p.remediesHold(table), p.outlookHolds(table))
 }
@@ -135,11 +163,11 @@ func newCoverage() *coverage {
 
 // count notes what a case has, and which of its features matter: without them,
 // the allocator has another answer for some node.
-func (k *coverage) count(t *testing.T, c *fleet.Case, want plainAnswer, e *api.Explanation) {
+func (k *coverage) count(ctx context.Context, t *testing.T, c *fleet.Case, want plainAnswer, e *api.Explanation) {
 	t.Helper()
 	var matters []string
 	for _, name := range c.Features {
-		if without := askPlainly(t, c.Without(name)); !maps.Equal(without.outcomes, want.outcomes) {
+		if without := askPlainly(ctx, t, c.Without(name)); !maps.Equal(without.outcomes, want.outcomes) {
 			matters = append(matters, name)
 		}
 	}
