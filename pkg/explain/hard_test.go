@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
@@ -98,5 +99,22 @@ func TestHardHasRemedy(t *testing.T) {
 	}
 	if len(remedies) > 0 {
 		t.Errorf("no such instances: %v", remedies)
+	}
+}
+
+// TestAdviceIsGivenUp asserts that the answer says so where the search for a
+// conflict and for remedies takes too many steps.
+func TestAdviceIsGivenUp(t *testing.T) {
+	for _, i := range instances()[3:7] {
+		x := surveyed(t, tc.Cluster(i.short...))
+		x.out.Verdict = api.DoesNotFit
+		ctx, budget := allocator.WithBudget(t.Context(), 50_000)
+		if _, err := x.advise(ctx); err != nil {
+			t.Fatal(err)
+		}
+		budget.End()
+		if len(x.out.Assumptions) != 1 || !strings.Contains(x.out.Assumptions[0], "not evaluated: what else conflicts or helps") {
+			t.Errorf("%s: assumptions %q, want that the search was given up", i.name, x.out.Assumptions)
+		}
 	}
 }

@@ -90,9 +90,9 @@ func (x *builder) pinned(built *counting.Builder, chosen []decision.Choice) []*r
 //
 //	decide-ms    how long it takes to decide that nothing fits
 //	conflict-ms  how long it takes to find what cannot hold together
-//	explain-ms   how long the whole explanation takes, conflict and remedies
-//	             included, without the time that the allocator is given
-//	facts        how many facts the conflict has, 0 if none was found in time
+//	explain-ms   how long the whole explanation takes, outlook, conflict and
+//	             remedies included
+//	facts        how many facts the conflict has, 0 if none was found
 //
 // With UPSTREAM set to a duration it also asks the allocator once, and reports
 // how many seconds it takes (upstream-s), at most that long.

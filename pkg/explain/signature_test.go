@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -82,7 +81,7 @@ func TestEquivalent(t *testing.T) {
 // they are refused before any node is tried.
 func prepared(t *testing.T, snap *snapshot.Snapshot) *builder {
 	t.Helper()
-	alloc, err := allocator.New(t.Context(), cluster.New(snap), allocator.WithTimeout(2*time.Second))
+	alloc, err := allocator.New(t.Context(), cluster.New(snap))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +102,7 @@ func prepared(t *testing.T, snap *snapshot.Snapshot) *builder {
 // plainVerdict asks an allocator that knows nothing yet.
 func plainVerdict(t *testing.T, snap *snapshot.Snapshot, x *builder, node *corev1.Node) allocator.Verdict {
 	t.Helper()
-	alloc, err := allocator.New(t.Context(), cluster.New(snap), allocator.WithTimeout(2*time.Second))
+	alloc, err := allocator.New(t.Context(), cluster.New(snap))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -292,7 +292,7 @@ func reservationOn(ctx context.Context, q *funnel.Question, node *corev1.Node) (
 		return nil, nil //nolint:nilerr // the pod cannot use the node
 	}
 	verdict := q.Cluster.Alloc.Check(ctx, node, claims)
-	if verdict.Outcome == allocator.Cancelled {
+	if verdict.Outcome == allocator.Cancelled || verdict.Outcome == allocator.GivenUp {
 		return nil, verdict.Err
 	}
 	if verdict.Outcome != allocator.Fits {
