@@ -253,7 +253,9 @@ func (a answer) checkAfter(t *testing.T, step step, got decision) {
 		}
 		return
 	}
-	if a.Verdict != api.Allocated {
+	// The scheduler also places pods that are evicted at once, for a taint that only
+	// the scheduler takes for tolerated.
+	if evicted := a.Verdict == api.Blocked && a.Code == api.EvictionDue; a.Verdict != api.Allocated && !evicted {
 		t.Errorf("after the scheduler's decision: verdict %s (%s), it is %s on node %s", a.Verdict, a.Summary, got.reason, got.node)
 	}
 	want := map[string][]string{}
@@ -276,6 +278,51 @@ func (a answer) checkAfter(t *testing.T, step step, got decision) {
 	if diff := cmp.Diff(want, have); diff != "" {
 		t.Errorf("devices differ (-allocated +why):\n%s", diff)
 	}
+}
+
+// checkWhyHere compares what is said of a pod that has its devices with what was said
+// before it got them: nothing but the pod has changed.
+func (a answer) checkWhyHere(t *testing.T, before answer, got decision) {
+	t.Helper()
+	if got.reason != scheduled || before.Verdict != api.Fits || len(a.Claims) == 0 {
+		return
+	}
+	here := a.WhyHere
+	if here == nil || here.Node != got.node || !here.FitsHere {
+		t.Errorf("why here: %+v, the scheduler has chosen %s", here, got.node)
+		return
+	}
+	// Volumes are not read for a pod that has its node.
+	if diff := cmp.Diff(fittingNodes(before.Nodes), fittingNodes(here.Nodes)); diff != "" && !slices.Contains(here.NotEvaluated, "the nodes of its volumes") {
+		t.Errorf("nodes where the pod fits differ (-before +why here):\n%s", diff)
+	}
+	chosen := map[string]bool{}
+	for _, claim := range got.claims {
+		for _, result := range claim.Status.Allocation.Devices.Results {
+			chosen[claim.Name+" "+result.Request] = true
+		}
+	}
+	for _, alternative := range here.Alternatives {
+		if !chosen[alternative.Claim+" "+alternative.Chosen] || len(alternative.Earlier) != alternative.Position-1 {
+			t.Errorf("alternative %+v, the scheduler has chosen %v", alternative, chosen)
+		}
+		for _, earlier := range alternative.Earlier {
+			if earlier.FitsNow || earlier.Message == "" {
+				t.Errorf("the scheduler has passed over %+v", earlier)
+			}
+		}
+	}
+}
+
+func fittingNodes(groups []api.NodeGroup) []string {
+	var names []string
+	for _, group := range groups {
+		if group.Verdict == api.Fits {
+			names = append(names, group.Names...)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 func describeAllocation(allocation *resourceapi.AllocationResult) []string {

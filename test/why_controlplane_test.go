@@ -142,6 +142,7 @@ func (c *cluster) runStep(t *testing.T, s *scenario, step step) {
 	}
 	after.checkForm(t)
 	after.checkAfter(t, step, got)
+	after.checkWhyHere(t, before, got)
 
 	// The scheduler may have decided before it had seen every object.
 	pod, err := c.pods.Pods(s.name).Get(step.Pod)

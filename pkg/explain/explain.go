@@ -136,7 +136,7 @@ func (x *builder) run(ctx context.Context) (*summary, error) {
 	x.assume()
 	parts.findings = x.describeStage()
 	parts.besides = x.addHints(ctx)
-	return parts, nil
+	return parts, x.lookBack(ctx)
 }
 
 // addHints says what is true besides.

@@ -30,6 +30,7 @@ func Explanation(w io.Writer, e *api.Explanation, opts Options) error {
 	writeClaims(p, e)
 	writePools(p, e)
 	writeNodes(p, e)
+	writeWhyHere(p, e.WhyHere)
 	writeConflict(p, e.Conflict)
 	writeRemedies(p, e)
 	writePlacement(p, e)

@@ -25,8 +25,13 @@ func writeNodes(p *Page, e *api.Explanation) {
 	if len(e.Nodes) == 0 || e.Node != nil || e.OnEveryNode {
 		return
 	}
-	p.heading("Nodes")
-	shown := e.Nodes
+	writeNodeList(p, "Nodes", e.Nodes)
+}
+
+// writeNodeList draws groups of nodes, the first of many unless all were asked for.
+func writeNodeList(p *Page, title string, all []api.NodeGroup) {
+	p.heading(title)
+	shown := all
 	if p.Opts.Wide {
 		shown = apart(shown)
 	}
@@ -34,7 +39,7 @@ func writeNodes(p *Page, e *api.Explanation) {
 		shown = shown[:shownGroups]
 	}
 	writeNodeGroups(p, shown)
-	if rest := e.Nodes[min(len(shown), len(e.Nodes)):]; len(rest) > 0 {
+	if rest := all[min(len(shown), len(all)):]; len(rest) > 0 {
 		n := 0
 		for i := range rest {
 			n += rest[i].Count

@@ -81,6 +81,9 @@ type Explanation struct {
 	// Outlook says when a target that does not fit would. It is missing where the
 	// allocator was not asked.
 	Outlook *Outlook `json:"outlook,omitempty"`
+	// WhyHere says why a pod that works with its devices has this node and these
+	// devices.
+	WhyHere *WhyHere `json:"whyHere,omitempty"`
 	// Placement is what the allocator picks, if it fits.
 	Placement *Placement `json:"placement,omitempty"`
 	// Hints are what else is in the cluster that may be behind the verdict, or

@@ -1,0 +1,73 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// WhyHere says why a pod has its node and its devices: what the scheduler would find
+// if it had to place the pod again, in the cluster as it is now, with the devices
+// of the pod released.
+type WhyHere struct {
+	// Node is that of the pod.
+	Node string `json:"node"`
+	// FitsHere is set if the pod would fit on its node again.
+	FitsHere bool `json:"fitsHere"`
+	// Nodes puts every node into exactly one group, as in Explanation.nodes. Which
+	// of those that fit the scheduler takes depends on the scores of all its plugins.
+	Nodes []NodeGroup `json:"nodes,omitempty"`
+	// NodeCount counts the nodes in all groups.
+	NodeCount int `json:"nodeCount"`
+	// NotEvaluated is what the pod uses and may keep it from nodes, and was not looked
+	// at.
+	NotEvaluated []string `json:"notEvaluated,omitempty"`
+	// Alternatives has the requests with a prioritized list.
+	Alternatives []ChosenAlternative `json:"alternatives,omitempty"`
+	// Smaller has the devices in whose place a smaller one would do.
+	Smaller []SmallerDevice `json:"smaller,omitempty"`
+}
+
+// ChosenAlternative is the alternative of a prioritized list that a claim got.
+type ChosenAlternative struct {
+	// Claim and Request name the request.
+	Claim   string `json:"claim"`
+	Request string `json:"request"`
+	// Chosen is the name of the alternative, Position its place in the list, from 1.
+	Chosen   string `json:"chosen"`
+	Position int    `json:"position"`
+	// Count counts the alternatives of the list.
+	Count int `json:"count"`
+	// Earlier are the alternatives before it.
+	Earlier []EarlierAlternative `json:"earlier,omitempty"`
+}
+
+// EarlierAlternative is an alternative that was passed over.
+type EarlierAlternative struct {
+	// Name is that of the alternative, with its request.
+	Name string `json:"name"`
+	// FitsNow is set if it could be had on the node now: then something has
+	// changed since.
+	FitsNow bool `json:"fitsNow,omitempty"`
+	// Code and Message say why it could not.
+	Code    Code   `json:"code,omitempty"`
+	Message string `json:"message,omitempty"`
+}
+
+// SmallerDevice is a device that is larger than what was asked for needs.
+type SmallerDevice struct {
+	// Claim and Request name the request.
+	Claim   string `json:"claim"`
+	Request string `json:"request"`
+	// Device is the one that the claim has, Instead the one that the allocator takes
+	// if that is not there; both as driver/pool/device.
+	Device  string `json:"device"`
+	Instead string `json:"instead"`
+	// Capacities are those in which they differ.
+	Capacities []CapacityDifference `json:"capacities"`
+}
+
+// CapacityDifference is a capacity of two devices.
+type CapacityDifference struct {
+	Name string `json:"name"`
+	// Device is what the device of the claim has, Instead what the other one has.
+	Device  string `json:"device"`
+	Instead string `json:"instead"`
+}

@@ -1,0 +1,249 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
+)
+
+// maxInstead is how many devices are taken away until a smaller one is picked.
+const maxInstead = 8
+
+// lookBack finds out why a pod that has its devices has this node and these
+// devices: it asks about the pod again, as if it had been evicted.
+func (x *builder) lookBack(ctx context.Context) error {
+	pod := x.Pod
+	if pod == nil || x.target.Object.Kind != api.KindPod || pod.Spec.NodeName == "" || lifecycle.Finished(pod) || x.target.VerdictOnly || x.target.Only != nil || x.target.Device != nil ||
+		x.out.Verdict != api.Allocated || !hasDevices(x.PodClaims) {
+		return nil
+	}
+	snap := whatif.Evict(x.Snap, []*corev1.Pod{pod})
+	alloc, err := x.Cluster.Alloc.Amended(ctx, snap)
+	if err != nil {
+		return fmt.Errorf("set up the allocator: %w", err)
+	}
+	t, err := target.Find(snap, alloc, Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
+	if err != nil {
+		return nil //nolint:nilerr // without its devices, the pod is no target
+	}
+	t.VerdictOnly, t.Member = true, true
+	again := builderWithQueue(alloc, snap, t)
+	again.describe()
+	if _, err := again.allocate(ctx); err != nil {
+		return err
+	}
+	x.out.WhyHere = &api.WhyHere{Node: pod.Spec.NodeName, FitsHere: fitsOn(again.out.Nodes, pod.Spec.NodeName), Nodes: again.out.Nodes, NodeCount: again.out.NodeCount}
+	x.out.WhyHere.NotEvaluated = x.Cluster.Facts.Nodes.Unevaluated(pod)
+	if x.Snap.Unknown(snapshot.ResourceVolumes, "") != "" && slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil }) {
+		x.out.WhyHere.NotEvaluated = append(x.out.WhyHere.NotEvaluated, "the nodes of its volumes")
+	}
+	node := snap.Node(pod.Spec.NodeName)
+	if node == nil || again.Cluster.Pools == nil {
+		return nil
+	}
+	for i := range again.Claims {
+		x.choices(ctx, again, &again.Claims[i], node)
+	}
+	return ctx.Err()
+}
+
+// hasDevices reports whether all claims of a pod are allocated.
+func hasDevices(claims []cluster.PodClaim) bool {
+	return len(claims) > 0 && !slices.ContainsFunc(claims, func(pc cluster.PodClaim) bool { return pc.Claim == nil || pc.Claim.Status.Allocation == nil })
+}
+
+func fitsOn(groups []api.NodeGroup, node string) bool {
+	return slices.ContainsFunc(groups, func(g api.NodeGroup) bool {
+		return (g.Verdict == api.Fits || g.Verdict == api.Allocated) && slices.Contains(g.Names, node)
+	})
+}
+
+// choices looks at what a claim got, request by request. The claim is the one that
+// would have to be allocated again.
+func (x *builder) choices(ctx context.Context, again *builder, claim *funnel.Claim, node *corev1.Node) {
+	if claim.Index >= len(x.PodClaims) || again.PodClaims[claim.Index].ExtendedResources {
+		return
+	}
+	had := x.PodClaims[claim.Index].Claim
+	for r, alternatives := range claim.Funnels {
+		at := slices.IndexFunc(alternatives, func(f *funnel.Funnel) bool {
+			return slices.ContainsFunc(had.Status.Allocation.Devices.Results, func(result resourceapi.DeviceRequestAllocationResult) bool { return result.Request == f.Request.Name })
+		})
+		if at < 0 {
+			continue
+		}
+		chosen := alternatives[at]
+		if len(claim.Claim.Spec.Devices.Requests[r].FirstAvailable) > 0 {
+			out := api.ChosenAlternative{
+				Claim: had.Name, Request: chosen.Request.Base, Chosen: chosen.Request.Name, Position: at + 1, Count: len(alternatives),
+			}
+			for i, f := range alternatives[:at] {
+				out.Earlier = append(out.Earlier, again.earlier(ctx, claim, r, i, f, node))
+			}
+			x.out.WhyHere.Alternatives = append(x.out.WhyHere.Alternatives, out)
+		}
+		if s := again.smaller(ctx, claim, had, chosen, node); s != nil {
+			x.out.WhyHere.Smaller = append(x.out.WhyHere.Smaller, *s)
+		}
+	}
+}
+
+// earlier says why an alternative was passed over on a node.
+func (x *builder) earlier(ctx context.Context, claim *funnel.Claim, request, at int, f *funnel.Funnel, node *corev1.Node) api.EarlierAlternative {
+	out := api.EarlierAlternative{Name: f.Request.Name}
+	claims, err := x.ClaimsFor(node)
+	if err != nil {
+		out.Message = err.Error()
+		return out
+	}
+	only := make([]*resourceapi.ResourceClaim, 0, len(claims))
+	for _, c := range claims {
+		c = c.DeepCopy()
+		if c.Namespace == claim.Claim.Namespace && c.Name == claim.Claim.Name {
+			list := &c.Spec.Devices.Requests[request].FirstAvailable
+			*list = (*list)[at : at+1]
+		}
+		only = append(only, c)
+	}
+	fits, err := x.confirmer.Fits(ctx, x.Question, x.Cluster.Alloc, x.Snap, node, only)
+	if err == nil && fits {
+		out.FitsNow = true
+		return out
+	}
+	answer, short := shortOfOne(ctx, x.Question, f, node)
+	switch {
+	case err != nil:
+		out.Message = "the search did not end"
+	case short:
+		out.Code, out.Message = answer.code, answer.message
+	default:
+		out.Code, out.Message = api.RequestsCompete, "enough devices for it alone, but not with all that the pod asks for"
+	}
+	return out
+}
+
+// smaller is a device that the allocator takes in place of the one that a request
+// for one device got, and that has less. It is nil if there is none, and where
+// constraints compare devices.
+func (x *builder) smaller(ctx context.Context, claim *funnel.Claim, had *resourceapi.ResourceClaim, f *funnel.Funnel, node *corev1.Node) *api.SmallerDevice {
+	if f.Request.All() || f.Request.Count != 1 || f.Request.AdminAccess || len(claim.Claim.Spec.Devices.Constraints) > 0 {
+		return nil
+	}
+	got := resultOf(had.Status.Allocation, f.Request.Name)
+	if got == nil || got.ShareID != nil {
+		return nil
+	}
+	id := cluster.DeviceID{Driver: got.Driver, Pool: got.Pool, Device: got.Device}
+	device := x.Cluster.Facts.Pools.Device(id)
+	if device == nil || !x.hasSmaller(ctx, f, device, node) {
+		return nil
+	}
+	claims, err := x.ClaimsFor(node)
+	at := slices.IndexFunc(claims, func(c *resourceapi.ResourceClaim) bool {
+		return c.Namespace == claim.Claim.Namespace && c.Name == claim.Claim.Name
+	})
+	if err != nil || at < 0 {
+		return nil
+	}
+	ctx, budget := allocator.WithBudget(ctx, counting.SearchSteps)
+	defer budget.End()
+	taken := []resourceapi.DeviceRequestAllocationResult{*got}
+	for range maxInstead {
+		result := x.without(ctx, taken, node, claims, at, f.Request.Name)
+		if result == nil {
+			return nil
+		}
+		instead := cluster.DeviceID{Driver: result.Driver, Pool: result.Pool, Device: result.Device}
+		if other := x.Cluster.Facts.Pools.Device(instead); other != nil {
+			if differences := less(other, device); len(differences) > 0 {
+				return &api.SmallerDevice{Claim: had.Name, Request: f.Request.Name, Device: id.String(), Instead: instead.String(), Capacities: differences}
+			}
+		}
+		taken = append(taken, *result)
+	}
+	return nil
+}
+
+// hasSmaller reports whether a node has a device for a request that is smaller.
+func (x *builder) hasSmaller(ctx context.Context, f *funnel.Funnel, than *cluster.Device, node *corev1.Node) bool {
+	for _, pool := range x.Cluster.Pools[node.Name] {
+		for i := range pool.Devices {
+			if d := &pool.Devices[i]; len(less(d, than)) > 0 && f.Checks.Device(ctx, d, node) == nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// without is what the allocator picks for a request of one of the claims while
+// somebody else has certain devices.
+func (x *builder) without(ctx context.Context, taken []resourceapi.DeviceRequestAllocationResult, node *corev1.Node, claims []*resourceapi.ResourceClaim, at int, request string) *resourceapi.DeviceRequestAllocationResult {
+	snap := *x.Snap
+	snap.Claims = append(slices.Clone(x.Snap.Claims), taker(taken))
+	alloc, err := x.Cluster.Alloc.Amended(ctx, &snap)
+	if err != nil {
+		return nil
+	}
+	verdict := alloc.Check(ctx, node, claims)
+	if verdict.Outcome != allocator.Fits || at >= len(verdict.Allocations) {
+		return nil
+	}
+	return resultOf(&verdict.Allocations[at], request)
+}
+
+// taker is a claim of nobody that has devices.
+func taker(devices []resourceapi.DeviceRequestAllocationResult) *resourceapi.ResourceClaim {
+	return &resourceapi.ResourceClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "\uffff", Name: "taken", UID: "taken"},
+		Status:     resourceapi.ResourceClaimStatus{Allocation: &resourceapi.AllocationResult{Devices: resourceapi.DeviceAllocationResult{Results: devices}}},
+	}
+}
+
+func resultOf(allocation *resourceapi.AllocationResult, request string) *resourceapi.DeviceRequestAllocationResult {
+	for i := range allocation.Devices.Results {
+		if result := &allocation.Devices.Results[i]; result.Request == request && !ptr.Deref(result.AdminAccess, false) {
+			return result
+		}
+	}
+	return nil
+}
+
+// less lists the capacities in which a device has less than another one of the same
+// capacities, if it has more of none.
+func less(device, than *cluster.Device) []api.CapacityDifference {
+	if len(device.Capacity) != len(than.Capacity) {
+		return nil
+	}
+	var differences []api.CapacityDifference
+	for _, name := range slices.Sorted(maps.Keys(device.Capacity)) {
+		other, found := than.Capacity[name]
+		has := device.Capacity[name].Value
+		switch compared := has.Cmp(other.Value); {
+		case !found || compared > 0:
+			return nil
+		case compared < 0:
+			differences = append(differences, api.CapacityDifference{Name: string(name), Device: other.Value.String(), Instead: has.String()})
+		}
+	}
+	return differences
+}
