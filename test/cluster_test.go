@@ -64,8 +64,10 @@ func startCluster(t *testing.T, options controlplane.Options) *cluster {
 	t.Helper()
 	ctx := t.Context()
 	var err error
-	if options.Binaries, err = controlplane.Binaries(ctx); err != nil {
-		t.Fatal(err)
+	if options.Binaries == "" {
+		if options.Binaries, err = controlplane.Binaries(ctx); err != nil {
+			t.Fatal(err)
+		}
 	}
 	plane, err := controlplane.Start(ctx, options)
 	if err != nil {

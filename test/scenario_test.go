@@ -33,10 +33,12 @@ type scenario struct {
 	objects []*unstructured.Unstructured
 	pods    map[string]*unstructured.Unstructured
 
-	Kind            string            `json:"kind"`
-	About           string            `json:"about"`
-	Nodes           []string          `json:"nodes"`
-	Gates           []string          `json:"gates"`
+	Kind  string   `json:"kind"`
+	About string   `json:"about"`
+	Nodes []string `json:"nodes"`
+	Gates []string `json:"gates"`
+	// Since is the first release whose API takes the objects.
+	Since           string            `json:"since"`
 	NamespaceLabels map[string]string `json:"namespaceLabels"`
 	Steps           []step            `json:"steps"`
 }
@@ -63,6 +65,27 @@ type step struct {
 	// Slow is an answer that takes long, so that it is given a limited time, and
 	// not asked for again from a file.
 	Slow bool `json:"slow"`
+	// Releases has what older releases decide otherwise, by "1.34".
+	Releases map[string]releaseStep `json:"releases"`
+}
+
+// releaseStep is what a step is in one release. It replaces the fields of the
+// same name, all of them.
+type releaseStep struct {
+	Outcome   api.Verdict    `json:"outcome"`
+	Scheduler decisionReason `json:"scheduler"`
+	Node      string         `json:"node"`
+	Message   string         `json:"message"`
+	Code      api.Code       `json:"code"`
+	Codes     []api.Code     `json:"codes"`
+}
+
+// in returns the step as a release decides it.
+func (s step) in(release string) step {
+	if other, found := s.Releases[release]; found {
+		s.Outcome, s.Scheduler, s.Node, s.Message, s.Code, s.Codes = other.Outcome, other.Scheduler, other.Node, other.Message, other.Code, other.Codes
+	}
+	return s
 }
 
 // decisionReason says what the scheduler did with a pod.
@@ -119,14 +142,16 @@ func agree(verdict api.Verdict, decision decisionReason, message string) bool {
 	}
 }
 
-func loadScenarios(t *testing.T) []*scenario {
+func loadScenarios(t *testing.T) []*scenario { return loadScenariosIn(t, "scenarios") }
+
+func loadScenariosIn(t *testing.T, dir string) []*scenario {
 	t.Helper()
-	paths, err := filepath.Glob("scenarios/*.yaml")
+	paths, err := filepath.Glob(filepath.Join(dir, "*.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(paths) == 0 {
-		t.Fatal("no scenarios found in scenarios/")
+		t.Fatalf("no scenarios found in %s", dir)
 	}
 	var list []*scenario
 	for _, path := range paths {

@@ -27,13 +27,19 @@ func Binaries(ctx context.Context) (string, error) {
 	return binaries(ctx, BinariesVariable, "controlplane")
 }
 
+// ReleaseBinaries is [Binaries] for another release than the newest: "1.34", one
+// of test/controlplane/releases. There is no kubectl.
+func ReleaseBinaries(ctx context.Context, release string) (string, error) {
+	return binaries(ctx, BinariesVariable+"_"+strings.ReplaceAll(release, ".", "_"), "controlplane", release)
+}
+
 // NodeBinaries returns the directory that has kubelet and containerd, in the
 // same way: built by test/node/build.sh.
 func NodeBinaries(ctx context.Context) (string, error) {
 	return binaries(ctx, NodeBinariesVariable, "node")
 }
 
-func binaries(ctx context.Context, variable, what string) (string, error) {
+func binaries(ctx context.Context, variable, what string, arguments ...string) (string, error) {
 	if dir := os.Getenv(variable); dir != "" {
 		return dir, nil
 	}
@@ -43,7 +49,7 @@ func binaries(ctx context.Context, variable, what string) (string, error) {
 	}
 	script := filepath.Join(root, "test", what, "build.sh")
 	var stdout bytes.Buffer
-	cmd := exec.CommandContext(ctx, script)
+	cmd := exec.CommandContext(ctx, script, arguments...)
 	cmd.Stdout = &stdout
 	cmd.Stderr = os.Stderr
 	if err := cmd.Run(); err != nil {

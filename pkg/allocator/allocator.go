@@ -36,8 +36,11 @@ type Allocator struct {
 	// Facts are what the verdicts are based on.
 	Facts *cluster.Cluster
 
-	opts     []Option
-	timeout  time.Duration
+	opts    []Option
+	timeout time.Duration
+	// poolErrorsPerNode is the opposite of [cluster.AllPoolErrorEndsAttempt].
+	poolErrorsPerNode bool
+
 	features structured.Features
 	celCache *cel.Cache
 	state    func() allocatedState
@@ -65,6 +68,7 @@ func New(ctx context.Context, facts *cluster.Cluster, opts ...Option) (*Allocato
 	if facts.Gates.Enabled(cluster.GateFilterTimeout) {
 		a.timeout = filterTimeout
 	}
+	a.poolErrorsPerNode = !facts.Behaves(cluster.AllPoolErrorEndsAttempt)
 	for _, opt := range opts {
 		opt(a)
 	}

@@ -36,11 +36,11 @@ const (
 	// about this node (an invalid pool) may be the reason. Other nodes are
 	// tried.
 	NodeError Outcome = "NodeError"
-	// Failed means that the allocator gave up with an error, which ends the
-	// scheduler's attempt for all nodes.
+	// Failed means that the allocator or the scheduler gave up with an error, which
+	// ends the attempt for all nodes.
 	Failed Outcome = "Failed"
-	// TimedOut means that the search took longer than the scheduler lets it,
-	// which ends the scheduler's attempt for all nodes. Where Err is a
+	// TimedOut means that the search took longer than the scheduler lets it. In most
+	// releases that ends the attempt for all nodes. Where Err is a
 	// [selector.UnendingError] the scheduler may not even notice.
 	TimedOut Outcome = "TimedOut"
 	// Cancelled means that the caller's context was done.
@@ -62,6 +62,9 @@ type Verdict struct {
 	Allocations []resourceapi.AllocationResult
 	// Err is set for all outcomes but Fits, DoesNotFit and NotTried.
 	Err error
+	// EndsAttempt is true if the scheduler of the cluster's release then tries no
+	// other node.
+	EndsAttempt bool
 	// Duration is how long the allocator took.
 	Duration time.Duration
 }
@@ -71,7 +74,7 @@ type Verdict struct {
 // that they have the API server's defaults, see [cluster.Defaulted].
 func (a *Allocator) Check(ctx context.Context, node *corev1.Node, claims []*resourceapi.ResourceClaim) Verdict {
 	start := time.Now()
-	verdict := a.check(ctx, node, claims)
+	verdict := a.byRelease(a.check(ctx, node, claims), claims)
 	verdict.Duration = time.Since(start)
 	return verdict
 }
@@ -214,10 +217,10 @@ func FixedClaims(claims ...*resourceapi.ResourceClaim) func(*corev1.Node) ([]*re
 
 // CheckAll does the same as [Allocator.Check] for several nodes, in parallel.
 // The verdicts are in the order of the nodes. Like the scheduler, it stops at
-// the first node, in that order, for which the outcome is Failed or TimedOut;
-// the nodes after it are NotTried. Steps of a [Budget] are taken in that order,
-// too: from the node on that has too few of them left, all are GivenUp. An error of
-// claimsFor is the NodeError of that node.
+// the first node, in that order, whose verdict ends the attempt; the nodes after
+// it are NotTried. Steps of a [Budget] are taken in that order, too: from the node
+// on that has too few of them left, all are GivenUp. An error of claimsFor is the
+// NodeError of that node.
 func (a *Allocator) CheckAll(ctx context.Context, nodes []*corev1.Node, claimsFor func(*corev1.Node) ([]*resourceapi.ResourceClaim, error)) []Verdict {
 	run := newCheckRun(ctx, len(nodes))
 	var workers sync.WaitGroup

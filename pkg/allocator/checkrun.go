@@ -59,7 +59,7 @@ func (r *checkRun) done(i int, verdict Verdict) {
 		r.taken += r.budgets[r.counted].Used()
 		r.counted++
 	}
-	if i >= r.end || (verdict.Outcome != Failed && verdict.Outcome != TimedOut) {
+	if i >= r.end || !verdict.EndsAttempt {
 		return
 	}
 	r.end = i + 1

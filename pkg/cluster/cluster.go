@@ -22,6 +22,8 @@ type Cluster struct {
 	Claims     *Claims
 	Nodes      *Nodes
 	Taints     *Taints
+	// behaviors are what the scheduler of the release does, see [Changes].
+	behaviors map[Behavior]bool
 }
 
 // New prepares everything that is the same for all nodes. The snapshot must
@@ -39,6 +41,11 @@ func (c *Cluster) Amended(snap *snapshot.Snapshot) *Cluster {
 
 func build(snap *snapshot.Snapshot, sibling *Cluster) *Cluster {
 	c := &Cluster{Snapshot: snap, Gates: newGates(snap)}
+	if sibling != nil && sibling.Snapshot.BinaryVersion() == snap.BinaryVersion() {
+		c.behaviors = sibling.behaviors
+	} else {
+		c.behaviors = behaviors(snap.BinaryVersion())
+	}
 	c.Usage = newUsage(snap.Claims, c.Gates.consumableCapacity)
 	c.Partitions = newPartitions(c.Gates, c.Usage)
 	if sibling == nil {

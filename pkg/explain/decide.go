@@ -94,6 +94,17 @@ func (x *builder) conclusion(ctx context.Context, equivalent []int, verdicts []a
 	}
 	x.out.Nodes = groupNodes(answers)
 	verdict, said := x.conclude(verdicts, best)
+	release, err := heedRelease(ctx, x.Question, x.out, verdicts, verdict)
+	if err != nil {
+		return reason{}, err
+	}
+	if release.assumption != "" {
+		x.out.Assumptions = append(x.out.Assumptions, release.assumption)
+	}
+	if release.verdict != "" {
+		x.out.Verdict, x.out.Placement = release.verdict, nil
+		return reason{what: release.summary}, nil
+	}
 	x.out.Verdict, said = heedGaps(x.Question, x.out.Nodes, verdict, said)
 	if x.out.Verdict != api.DoesNotFit && x.out.Verdict != api.Error || x.target.VerdictOnly {
 		return said, nil
@@ -205,7 +216,7 @@ func (x *builder) answer(ctx context.Context, node *corev1.Node, verdict allocat
 			claims = append(claims, x.PodClaims[i].Claim)
 		}
 		score := int64(0)
-		if x.Cluster.Facts.Gates.Enabled("DRAPrioritizedList") {
+		if !x.Cluster.Facts.Behaves(cluster.NoPriorityScore) && x.Cluster.Facts.Gates.Enabled("DRAPrioritizedList") {
 			score = allocator.Score(claims, verdict.Allocations)
 		}
 		if x.Cluster.Facts.MapsNodeResources(verdict.Allocations) {
@@ -295,6 +306,10 @@ func (x *builder) conclude(verdicts []allocator.Verdict, best *fitting) (api.Ver
 		case allocator.Failed:
 			return api.Error, reason{what: errorSummary(x.Question, x.out.Claims, verdict.Err)}
 		case allocator.TimedOut:
+			if best != nil && !verdict.EndsAttempt {
+				// The scheduler goes on to other nodes, in releases before 1.36.
+				continue
+			}
 			if endless := unending(verdict.Err); endless != nil {
 				return api.Undetermined, reason{what: fmt.Sprintf("%s; whether the claims fit on node %s is not known", english.OneLine(endless), node)}
 			}

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 )
@@ -58,9 +59,7 @@ func spread(equivalent []int, verdicts []allocator.Verdict) {
 			verdicts[i] = verdicts[first]
 		}
 	}
-	end := slices.IndexFunc(verdicts, func(v allocator.Verdict) bool {
-		return v.Outcome == allocator.Failed || v.Outcome == allocator.TimedOut
-	})
+	end := slices.IndexFunc(verdicts, func(v allocator.Verdict) bool { return v.EndsAttempt })
 	for i := range verdicts {
 		if end >= 0 && i > end {
 			verdicts[i] = allocator.Verdict{Outcome: allocator.NotTried}
@@ -133,6 +132,9 @@ func (x *builder) await(ctx context.Context, s *search, equivalent []int, verdic
 	}
 	if !anyFits(verdicts) {
 		x.slowNode = x.Cluster.Candidates[slow].Name
+		return changed, nil
+	}
+	if !x.Cluster.Facts.Behaves(cluster.TimeoutEndsAttempt) {
 		return changed, nil
 	}
 	claims, err := x.ClaimsFor(x.Cluster.Candidates[slow])

@@ -225,7 +225,7 @@ func checkGateName(name string) error {
 // AssumeVersion makes the snapshot one of a cluster of another version, in
 // which the gates that were detected mean nothing.
 func (s *Snapshot) AssumeVersion(version string) {
-	s.ServerVersion = version
+	s.ServerVersion, s.Emulator = version, ""
 	maps.DeleteFunc(s.Gates, func(_ string, gate Gate) bool { return gate.Source == GateFromMetrics })
 	s.Gaps = slices.DeleteFunc(s.Gaps, func(gap Gap) bool { return gap.Resource == ResourceMetrics })
 	if minor, ok := MinorVersion(version); ok && minor > newestMinor {

@@ -15,10 +15,12 @@ const KindSnapshot = "Snapshot"
 // Header is what a saved snapshot says besides its objects.
 type Header struct {
 	metav1.TypeMeta `json:",inline"`
-	TakenAt         *time.Time      `json:"takenAt,omitempty"`
-	ServerVersion   string          `json:"serverVersion,omitempty"`
-	Gates           map[string]Gate `json:"gates,omitempty"`
-	Gaps            []Gap           `json:"gaps,omitempty"`
+	TakenAt         *time.Time `json:"takenAt,omitempty"`
+	ServerVersion   string     `json:"serverVersion,omitempty"`
+	// Emulator is [Snapshot.Emulator].
+	Emulator string          `json:"emulator,omitempty"`
+	Gates    map[string]Gate `json:"gates,omitempty"`
+	Gaps     []Gap           `json:"gaps,omitempty"`
 	// Listed is [Snapshot.Listed].
 	Listed []string `json:"listed,omitempty"`
 }

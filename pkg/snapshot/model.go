@@ -26,6 +26,9 @@ type Snapshot struct {
 	// ServerVersion is the gitVersion of the API server ("v1.37.1"), empty if
 	// unknown. An API server that emulates an older release tells that one.
 	ServerVersion string
+	// Emulator is the gitVersion of an API server that emulates an older release,
+	// else empty. Gates and API are those of ServerVersion, the code is its own.
+	Emulator string
 	// Gates has the feature gates that are known from the cluster, from the
 	// command line or from a saved snapshot, by name. See [Snapshot.Gate] for
 	// the answer that includes the defaults of the server's version.

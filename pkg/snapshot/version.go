@@ -4,6 +4,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -48,6 +49,10 @@ func ParseRelease(text string) (string, error) {
 	}
 	return text, nil
 }
+
+// BinaryVersion is the release whose code the cluster runs, as far as the API
+// server knows; empty if unknown.
+func (s *Snapshot) BinaryVersion() string { return cmp.Or(s.Emulator, s.ServerVersion) }
 
 // MinorVersion returns 36 for "v1.36.3-gke.100".
 func MinorVersion(gitVersion string) (minor int, ok bool) {

@@ -72,6 +72,9 @@ func (c *collector) discover(ctx context.Context) (servedAPIs, error) {
 
 	if c.snapshot.ServerVersion == "" && serverVersion != nil {
 		c.snapshot.ServerVersion = effectiveVersion(serverVersion)
+		if c.snapshot.ServerVersion != serverVersion.GitVersion {
+			c.snapshot.Emulator = serverVersion.GitVersion
+		}
 	}
 	claims := served(draVersions(), dra, "resourceclaims")
 	if claims == "" {

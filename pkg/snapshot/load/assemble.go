@@ -116,7 +116,7 @@ func addHeaders(s *snapshot.Snapshot, headers []snapshot.Header) error {
 			return fmt.Errorf("the files are of clusters with the versions %s and %s; load those of one cluster",
 				s.ServerVersion, h.ServerVersion)
 		}
-		s.ServerVersion = cmp.Or(s.ServerVersion, h.ServerVersion)
+		s.ServerVersion, s.Emulator = cmp.Or(s.ServerVersion, h.ServerVersion), cmp.Or(s.Emulator, h.Emulator)
 		for _, name := range slices.Sorted(maps.Keys(h.Gates)) {
 			gate := h.Gates[name]
 			if known, ok := s.Gates[name]; ok && known.Enabled != gate.Enabled {

@@ -157,10 +157,11 @@ func Header(h *snapshot.Header) error {
 			return err
 		}
 	}
-	return wantForm(form{"a version such as v1.36.1", func(version string) bool {
+	version := form{"a version such as v1.36.1", func(version string) bool {
 		_, err := snapshot.ParseVersion(version)
 		return err == nil
-	}}, h.ServerVersion, "serverVersion")
+	}}
+	return firstError(wantForm(version, h.ServerVersion, "serverVersion"), wantForm(version, h.Emulator, "emulator"))
 }
 
 // checkIdentity fails for an object with a name, or a reference to another one,

@@ -1,0 +1,178 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
+)
+
+// releaseAnswer is what the release of the cluster makes of the library's answer.
+type releaseAnswer struct {
+	// verdict is empty if the library's stays, and summary then, too.
+	verdict    api.Verdict
+	summary    string
+	assumption string
+}
+
+// heedRelease looks up what schedulers of the cluster's release decide otherwise
+// than the library, but for what the allocator has heeded for each node. Where the
+// release is not known, it says what depends on it.
+func heedRelease(ctx context.Context, q *funnel.Question, out *api.Explanation, verdicts []allocator.Verdict, verdict api.Verdict) (releaseAnswer, error) {
+	facts := q.Cluster.Facts
+	release := "kube-scheduler " + facts.Snapshot.BinaryVersion()
+	if facts.Snapshot.BinaryVersion() == "" {
+		return withoutRelease(ctx, q, verdicts, verdict)
+	}
+	if verdict == api.Fits && facts.Behaves(cluster.MixedClaimsFailScore) && mixedOnSeveral(q, verdicts) {
+		return releaseAnswer{verdict: api.Error, summary: fmt.Sprintf(
+			"%s fails to score the nodes for a pod with claims that are allocated and others that are not, where more than one node is suitable (kubernetes/kubernetes#139017, fixed in 1.35.6 and 1.36.2)", release)}, nil
+	}
+	decided := verdict == api.Fits || verdict == api.DoesNotFit
+	if decided && facts.Behaves(cluster.CapacityOfOther) && facts.Gates.Enabled(cluster.GateConsumableCapacity) && slices.ContainsFunc(q.Claims, wantsCapacity) {
+		return releaseAnswer{verdict: api.Undetermined, summary: fmt.Sprintf(
+			"%s compares what a request wants of a capacity with that of another device of the slice: whether the claims fit is not evaluated (kubernetes/kubernetes#133706, fixed in 1.35)", release)}, nil
+	}
+	if verdict == api.DoesNotFit && facts.Behaves(cluster.DistinctPerRequest) && distinctFails(q, out.Nodes) {
+		return releaseAnswer{verdict: api.Undetermined, summary: fmt.Sprintf(
+			"%s compares the devices of one request incompletely for distinctAttribute, and may take several with the same value (kubernetes/kubernetes#140600, fixed in 1.37): whether the claims fit then is not evaluated", release)}, nil
+	}
+	if decided && facts.Behaves(cluster.PoolsByNode) {
+		if answer, err := byNode(q, out.Claims, verdict, release); answer.verdict != "" || err != nil {
+			return answer, err
+		}
+	}
+	if verdict == api.Fits && len(q.Claims) > 0 && facts.Behaves(cluster.UnsortedPools) {
+		return releaseAnswer{assumption: release + " tries the pools of a node in no certain order: which devices the pod gets is one possibility (kubernetes/kubernetes#136641)"}, nil
+	}
+	return releaseAnswer{}, nil
+}
+
+// mixedOnSeveral reports whether claims are allocated, others are not, and several
+// nodes are suitable.
+func mixedOnSeveral(q *funnel.Question, verdicts []allocator.Verdict) bool {
+	fitting := 0
+	for _, v := range verdicts {
+		if v.Outcome == allocator.Fits {
+			fitting++
+		}
+	}
+	return fitting > 1 && len(q.Claims) > 0 && slices.ContainsFunc(q.PodClaims, func(pc cluster.PodClaim) bool {
+		return pc.Claim != nil && pc.Claim.Status.Allocation != nil
+	})
+}
+
+// wantsCapacity reports whether the allocator compares capacities for a claim: of
+// any device that has some.
+func wantsCapacity(c funnel.Claim) bool {
+	for _, alternatives := range c.Funnels {
+		for _, f := range alternatives {
+			if slices.ContainsFunc(f.Devices, func(d cluster.Device) bool { return len(d.Capacity) > 0 }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// distinctFails reports whether a distinctAttribute may be why nothing fits.
+func distinctFails(q *funnel.Question, nodes []api.NodeGroup) bool {
+	constrained := slices.ContainsFunc(q.Claims, func(c funnel.Claim) bool {
+		return slices.ContainsFunc(c.Claim.Spec.Devices.Constraints, func(constraint resourceapi.DeviceConstraint) bool { return constraint.DistinctAttribute != nil })
+	})
+	return constrained && slices.ContainsFunc(nodes, func(group api.NodeGroup) bool { return group.Code == api.ConstraintUnsatisfiable })
+}
+
+// byNode is about schedulers that see of a pool what targets the node, and nothing
+// else ([cluster.PoolsByNode]).
+func byNode(q *funnel.Question, claims []api.ClaimExplanation, verdict api.Verdict, release string) (releaseAnswer, error) {
+	all := slices.ContainsFunc(q.Claims, func(c funnel.Claim) bool { return wantsAll(c.Claim) })
+	for _, node := range q.Cluster.Candidates {
+		pools, err := q.Cluster.Facts.Pools.For(node)
+		if err != nil {
+			return releaseAnswer{}, fmt.Errorf("look at the pools of node %s: %w", node.Name, err)
+		}
+		for _, pool := range pools {
+			if own := len(pool.Slices); all && own > 0 && int64(own) != pool.Pool.Expected {
+				return releaseAnswer{verdict: api.Error, summary: fmt.Sprintf(
+					"%s takes pool %s for being updated, since only %d of its %d slices are for node %s, and so refuses requests for all devices (kubernetes/kubernetes#134466, fixed in 1.35)",
+					release, pool.Pool.Name, own, pool.Pool.Expected, node.Name)}, nil
+			}
+			if pool.Outdated && verdict == api.DoesNotFit {
+				return releaseAnswer{verdict: api.Undetermined, summary: fmt.Sprintf(
+					"%s also takes devices of an earlier generation of pool %s, since no slice of the newest one is for node %s: whether the claims fit with them is not evaluated", release, pool.Pool.Name, node.Name)}, nil
+			}
+			if pool.Invalid != "" {
+				return releaseAnswer{verdict: api.Undetermined, summary: fmt.Sprintf(
+					"pool %s is invalid: %s ends the attempt for all nodes if it comes to that pool before it has enough devices, and tries pools in no certain order", pool.Pool.Name, release)}, nil
+			}
+		}
+	}
+	if verdict == api.DoesNotFit && rejectsAny(claims, api.PoolIncomplete) {
+		return releaseAnswer{verdict: api.Undetermined, summary: release + " also takes devices of incomplete pools, which later releases do not: whether the claims fit with them is not evaluated"}, nil
+	}
+	return releaseAnswer{}, nil
+}
+
+// wantsAll reports whether a claim asks for all devices, be it as an alternative.
+func wantsAll(claim *resourceapi.ResourceClaim) bool {
+	return slices.ContainsFunc(claim.Spec.Devices.Requests, func(r resourceapi.DeviceRequest) bool {
+		return r.Exactly != nil && r.Exactly.AllocationMode == resourceapi.DeviceAllocationModeAll ||
+			slices.ContainsFunc(r.FirstAvailable, func(s resourceapi.DeviceSubRequest) bool {
+				return s.AllocationMode == resourceapi.DeviceAllocationModeAll
+			})
+	})
+}
+
+// rejectsAny reports whether a device was rejected for one of some reasons.
+func rejectsAny(claims []api.ClaimExplanation, codes ...api.Code) bool {
+	for _, claim := range claims {
+		for _, request := range claim.Requests {
+			if slices.ContainsFunc(request.Rejected, func(r api.Rejection) bool { return slices.Contains(codes, r.Code) }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// withoutRelease is the answer where the release is not known: both, if they differ.
+func withoutRelease(ctx context.Context, q *funnel.Question, verdicts []allocator.Verdict, verdict api.Verdict) (releaseAnswer, error) {
+	if verdict == api.Fits && mixedOnSeveral(q, verdicts) {
+		return releaseAnswer{
+			verdict:    api.Undetermined,
+			summary:    "it depends on the Kubernetes version, which is not known: the claims fit, but kube-scheduler 1.35.0 to 1.35.5, 1.36.0 and 1.36.1 fail to score the nodes for a pod with claims that are allocated and others that are not",
+			assumption: "the Kubernetes version is not known, and the verdict depends on it (kubernetes/kubernetes#139017): set --kubernetes-version",
+		}, nil
+	}
+	i := slices.IndexFunc(verdicts, func(v allocator.Verdict) bool {
+		return v.Outcome == allocator.Failed && allocator.IsPoolError(v.Err)
+	})
+	if verdict != api.Error || i < 0 {
+		return releaseAnswer{}, nil
+	}
+	alloc, err := allocator.New(ctx, q.Cluster.Facts, allocator.WithPoolErrorsPerNode())
+	if err != nil {
+		return releaseAnswer{}, fmt.Errorf("set up the allocator: %w", err)
+	}
+	perNode := alloc.CheckAll(ctx, q.Cluster.Candidates, q.ClaimsFor)
+	answer := releaseAnswer{assumption: "the Kubernetes version is not known: up to 1.37 the error ends the attempt for all nodes, from 1.38 on for that node only, and no other node fits (kubernetes/kubernetes#141898)"}
+	if at := slices.IndexFunc(perNode, func(v allocator.Verdict) bool { return v.Outcome == allocator.Fits }); at >= 0 {
+		answer = releaseAnswer{
+			verdict: api.Undetermined,
+			summary: fmt.Sprintf("it depends on the Kubernetes version, which is not known: up to 1.37 the attempt ends for all nodes (%s), from 1.38 on the pod can go to node %s",
+				errorText(verdicts[i].Err), q.Cluster.Candidates[at].Name),
+			assumption: "the Kubernetes version is not known, and the verdict depends on it (kubernetes/kubernetes#141898): set --kubernetes-version",
+		}
+	}
+	return answer, ctx.Err()
+}

@@ -1,0 +1,167 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// TestReleases asks about the same pod in clusters of different releases: each line
+// of the table of behavior has a case. What the schedulers of these releases do is
+// compared by `make test-releases`.
+func TestReleases(t *testing.T) {
+	all := []any{tc.Claim("c", tc.GPUs("gpus", 0).All()), tc.Pod("p", tc.Using("c"))}
+	one := []any{tc.Claim("c", tc.GPUs("gpu", 1)), tc.Pod("p", tc.Using("c"))}
+	two := tc.Nodes("n1", "n2")
+	tests := map[string]struct {
+		behavior cluster.Behavior
+		objects  []any
+		pod      []any
+		// want is the verdict by version. An empty version is one that is not known.
+		want map[string]api.Verdict
+		// says is a part of the summary or the assumptions, by version.
+		says map[string]string
+	}{
+		"all devices, and a node with an incomplete pool": {
+			behavior: cluster.AllPoolErrorEndsAttempt,
+			objects:  []any{two, tc.Pool("n1", tc.Device("d")).Of(2), tc.Pool("n2", tc.Device("d"))}, pod: all,
+			want: map[string]api.Verdict{"v1.36.6": api.Error, "v1.37.2": api.Error, "v1.38.0": api.Fits, "": api.Undetermined},
+			says: map[string]string{"": "kubernetes/kubernetes#141898"},
+		},
+		"all devices, and nothing but an incomplete pool": {
+			behavior: cluster.AllPoolErrorEndsAttempt,
+			objects:  []any{tc.Nodes("n1"), tc.Pool("n1", tc.Device("d")).Of(2)}, pod: all,
+			want: map[string]api.Verdict{"v1.37.2": api.Error, "v1.38.0": api.DoesNotFit, "": api.Error},
+			says: map[string]string{"": "kubernetes/kubernetes#141898"},
+		},
+		"all devices, of which one consumes counters": {
+			behavior: cluster.AllWithCountersPanics,
+			objects: []any{
+				tc.Nodes("n1"), tc.Gates{cluster.GatePartitionableDevices}, tc.Pool("n1", tc.Device("d").Consuming("card", "memory=1Gi")).Of(2),
+				tc.Pool("n1").Of(2).WithCounters("card", "memory=1Gi"),
+			}, pod: all,
+			want: map[string]api.Verdict{"v1.35.5": api.Error, "v1.35.6": api.Fits, "v1.36.1": api.Error, "v1.36.2": api.Fits, "v1.37.0": api.Fits},
+			says: map[string]string{"v1.35.5": "kubernetes/kubernetes#138885"},
+		},
+		"a claim that is allocated, one that is not, and two nodes": {
+			behavior: cluster.MixedClaimsFailScore,
+			objects: []any{
+				two, tc.Slice("", tc.Driver, "net", tc.Device("d")).OnAllNodes(), tc.Pool("n1", tc.Device("d")), tc.Pool("n2", tc.Device("d")),
+				tc.Claim("net", tc.GPUs("r", 1)).Holding(tc.Driver + "/net/d"),
+			},
+			pod:  []any{tc.Claim("c", tc.GPUs("gpu", 1)), tc.Pod("p", tc.Using("net", "c"))},
+			want: map[string]api.Verdict{"v1.34.13": api.Fits, "v1.35.5": api.Error, "v1.35.6": api.Fits, "v1.36.1": api.Error, "v1.36.2": api.Fits, "": api.Undetermined},
+			says: map[string]string{"v1.36.1": "kubernetes/kubernetes#139017", "": "kubernetes/kubernetes#139017"},
+		},
+		"all devices of a pool of two nodes": {
+			behavior: cluster.PoolsByNode,
+			objects:  []any{two, tc.Slice("", tc.Driver, "p", tc.Device("a")).OnNode("n1").Of(2), tc.Slice("", tc.Driver, "p", tc.Device("b")).OnNode("n2").Of(2)},
+			pod:      all,
+			want:     map[string]api.Verdict{"v1.34.4": api.Error, "v1.35.0": api.Fits},
+			says:     map[string]string{"v1.34.4": "kubernetes/kubernetes#134466"},
+		},
+		"one device of an incomplete pool": {
+			behavior: cluster.PoolsByNode,
+			objects:  []any{tc.Nodes("n1"), tc.Pool("n1", tc.Device("d")).Of(2)}, pod: one,
+			want: map[string]api.Verdict{"v1.34.4": api.Undetermined, "v1.35.0": api.DoesNotFit},
+		},
+		"one device, and an invalid pool": {
+			behavior: cluster.PoolsByNode,
+			objects:  []any{two, tc.Pool("n1", tc.Device("d"), tc.Device("d")), tc.Pool("n2", tc.Device("d"))}, pod: one,
+			want: map[string]api.Verdict{"v1.34.4": api.Undetermined, "v1.35.0": api.Fits},
+		},
+		"two devices with the same value, which have to be distinct": {
+			behavior: cluster.DistinctPerRequest,
+			objects:  []any{tc.Nodes("n1"), tc.Gates{cluster.GateConsumableCapacity}, tc.Pool("n1", tc.Device("a", "side=left"), tc.Device("b", "side=left"))},
+			pod:      []any{tc.Claim("c", tc.GPUs("gpus", 2)).Distinct(tc.Driver + "/side"), tc.Pod("p", tc.Using("c"))},
+			want:     map[string]api.Verdict{"v1.36.6": api.Undetermined, "v1.37.0": api.DoesNotFit},
+			says:     map[string]string{"v1.36.6": "kubernetes/kubernetes#140600"},
+		},
+		"capacity": {
+			behavior: cluster.CapacityOfOther,
+			objects:  []any{tc.Nodes("n1"), tc.Gates{cluster.GateConsumableCapacity}, tc.Pool("n1", tc.Device("a", "memory:=1Gi"), tc.Device("b", "memory:=2Gi"))},
+			pod:      []any{tc.Claim("c", tc.GPUs("gpu", 1).WithCapacity("memory", "2Gi")), tc.Pod("p", tc.Using("c"))},
+			want:     map[string]api.Verdict{"v1.34.4": api.Undetermined, "v1.35.0": api.Fits},
+		},
+		"a prioritized list": {
+			behavior: cluster.NoPriorityScore,
+			objects:  []any{two, tc.Pool("n1", tc.Device("a", "size=small")), tc.Pool("n2", tc.Device("a", "size=large"))},
+			pod: []any{tc.Claim("c", tc.FirstAvailable("gpu",
+				tc.GPUs("large", 1, `device.attributes["gpu.example.com"].size == "large"`), tc.GPUs("small", 1))), tc.Pod("p", tc.Using("c"))},
+			want: map[string]api.Verdict{"v1.34.4": api.Fits, "v1.35.0": api.Fits},
+			says: map[string]string{"v1.34.4": "n1", "v1.35.0": "n2"},
+		},
+		"one device": {
+			behavior: cluster.UnsortedPools,
+			objects:  []any{tc.Nodes("n1"), tc.Pool("n1", tc.Device("d"))}, pod: one,
+			want: map[string]api.Verdict{"v1.35.5": api.Fits, "v1.36.0": api.Fits},
+			says: map[string]string{"v1.35.5": "in no certain order"},
+		},
+	}
+	tested := map[cluster.Behavior]bool{cluster.TimeoutEndsAttempt: true} // TestTimeoutByRelease
+	for name, test := range tests {
+		tested[test.behavior] = true
+		for version, want := range test.want {
+			t.Run(name+"/"+version, func(t *testing.T) {
+				snap := tc.Cluster(slices.Concat(test.objects, test.pod)...)
+				snap.ServerVersion = version
+				e := whyPod(t, snap)
+				if e.Verdict != want {
+					t.Errorf("verdict %s (%s), want %s", e.Verdict, e.Summary, want)
+				}
+				if text := e.Summary + "\n" + strings.Join(e.Assumptions, "\n"); !strings.Contains(text, test.says[version]) {
+					t.Errorf("it does not say %q:\n%s", test.says[version], text)
+				}
+			})
+		}
+	}
+	for _, change := range cluster.Changes() {
+		if !tested[change.Behavior] {
+			t.Errorf("no case is about %s", change.Behavior)
+		}
+	}
+}
+
+// TestTimeoutByRelease has a node where the allocator does not end in time, nor does
+// counting know, and another one where the claim fits.
+func TestTimeoutByRelease(t *testing.T) {
+	for version, want := range map[string]api.Verdict{"v1.35.5": api.Fits, "v1.36.0": api.Undetermined, "": api.Undetermined} {
+		t.Run(version, func(t *testing.T) {
+			uncountable := tc.Device("d", "memory:=7E").Shareable()
+			snap := tc.Cluster(tc.Nodes("n1", "n2"), tc.Gates{cluster.GateConsumableCapacity},
+				tc.Pool("n1", tc.Copies(24, uncountable)...), tc.Pool("n2", tc.Copies(25, uncountable)...),
+				tc.Claim("c", tc.GPUs("gpus", 25)), tc.Pod("p", tc.Using("c")))
+			snap.ServerVersion = version
+			alloc, err := allocator.New(t.Context(), cluster.New(snap), allocator.WithTimeout(300*time.Millisecond))
+			if err != nil {
+				t.Fatal(err)
+			}
+			e, err := ExplainWith(t.Context(), alloc, snap, Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "p"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.Verdict != want {
+				t.Errorf("verdict %s (%s), want %s", e.Verdict, e.Summary, want)
+			}
+		})
+	}
+}
+
+func whyPod(t *testing.T, snap *snapshot.Snapshot) *api.Explanation {
+	t.Helper()
+	e, err := Explain(t.Context(), snap, Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "p"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
