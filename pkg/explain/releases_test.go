@@ -47,7 +47,9 @@ func TestReleases(t *testing.T) {
 		"all devices, of which one consumes counters": {
 			behavior: cluster.AllWithCountersPanics,
 			objects: []any{
-				tc.Nodes("n1"), tc.Gates{cluster.GatePartitionableDevices}, tc.Pool("n1", tc.Device("d").Consuming("card", "memory=1Gi")).Of(2),
+				tc.Nodes("n1"),
+				tc.Gates{cluster.GatePartitionableDevices},
+				tc.Pool("n1", tc.Device("d").Consuming("card", "memory=1Gi")).Of(2),
 				tc.Pool("n1").Of(2).WithCounters("card", "memory=1Gi"),
 			}, pod: all,
 			want: map[string]api.Verdict{"v1.35.5": api.Error, "v1.35.6": api.Fits, "v1.36.1": api.Error, "v1.36.2": api.Fits, "v1.37.0": api.Fits},
