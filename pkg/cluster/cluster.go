@@ -40,7 +40,12 @@ func (c *Cluster) Amended(snap *snapshot.Snapshot) *Cluster {
 }
 
 func build(snap *snapshot.Snapshot, sibling *Cluster) *Cluster {
-	c := &Cluster{Snapshot: snap, Gates: newGates(snap)}
+	c := &Cluster{Snapshot: snap}
+	if sibling == nil {
+		c.Gates = newGates(snap)
+	} else {
+		c.Gates = sibling.Gates.of(snap)
+	}
 	if sibling != nil && sibling.Snapshot.BinaryVersion() == snap.BinaryVersion() {
 		c.behaviors = sibling.behaviors
 	} else {

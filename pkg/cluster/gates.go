@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"maps"
 	"slices"
 
 	"k8s.io/dynamic-resource-allocation/cel"
@@ -93,6 +94,17 @@ func newGates(snap *snapshot.Snapshot) *Gates {
 	}
 	g.tolerationOperators = g.Enabled("TaintTolerationComparisonOperators")
 	return g
+}
+
+// of are the gates of another snapshot. Mostly they are the same, which is known
+// sooner than what follows from the releases.
+func (g *Gates) of(snap *snapshot.Snapshot) *Gates {
+	if snap.ServerVersion != g.snap.ServerVersion || !maps.Equal(snap.Gates, g.snap.Gates) {
+		return newGates(snap)
+	}
+	same := *g
+	same.snap = snap
+	return &same
 }
 
 // channelOf is the first channel, from stable to experimental, that supports all

@@ -59,6 +59,9 @@ func TestProperties(t *testing.T) {
 				if at >= count {
 					return
 				}
+				if at > 0 && at%1000 == 0 {
+					t.Logf("%d of %d cases", at, count)
+				}
 				c := fleet.Random(first + at)
 				// The clock stands still, so that the scheduler's limit of time cuts no search
 				// short on a busy machine.
