@@ -24,7 +24,8 @@ import (
 // Catalog knows what the devices of all pools publish. It is made when it is
 // needed for the first time. Not safe for concurrent use.
 type Catalog struct {
-	facts *cluster.Cluster
+	facts     *cluster.Cluster
+	selectors *selector.Evaluator
 	// known has the words of all devices once they were asked for, ofClass those of
 	// the devices of a class.
 	known   *selector.Vocabulary
@@ -43,9 +44,10 @@ type UnknownValue struct {
 	Driver string
 }
 
-// NewCatalog makes the catalog of the devices that an allocator knows.
-func NewCatalog(facts *cluster.Cluster) *Catalog {
-	return &Catalog{facts: facts, ofClass: map[string]*selector.Vocabulary{}, typos: map[*selector.Part]UnknownValue{}}
+// NewCatalog makes the catalog of the devices of a cluster. The evaluator, for the
+// selectors of classes, remembers what it was asked before.
+func NewCatalog(facts *cluster.Cluster, selectors *selector.Evaluator) *Catalog {
+	return &Catalog{facts: facts, selectors: selectors, ofClass: map[string]*selector.Vocabulary{}, typos: map[*selector.Part]UnknownValue{}}
 }
 
 // each visits all devices of all pools.
@@ -97,9 +99,8 @@ func (c *Catalog) WordsOf(ctx context.Context, class *resourceapi.DeviceClass) *
 
 // InClass reports whether the selectors of a class select a device.
 func (c *Catalog) InClass(ctx context.Context, class *resourceapi.DeviceClass, driver string, device *resourceapi.Device) bool {
-	evaluator := c.facts.Gates.Selectors()
 	for _, s := range class.Spec.Selectors {
-		if s.CEL == nil || !evaluator.Evaluate(ctx, evaluator.Compile(s.CEL.Expression), driver, device).Matches {
+		if s.CEL == nil || !c.selectors.Evaluate(ctx, c.selectors.Compile(s.CEL.Expression), driver, device).Matches {
 			return false
 		}
 	}

@@ -35,7 +35,7 @@ func TestUnusualValue(t *testing.T) {
 				list[i] = list[i].With("model=" + model)
 			}
 			facts := cluster.New(tc.Cluster(tc.Nodes("n1"), tc.Pool("n1", list...)))
-			if got := NewCatalog(facts).Unusual(selector.Attribute("model", tc.Driver), test.wanted); got != test.want {
+			if got := NewCatalog(facts, facts.Gates.Selectors()).Unusual(selector.Attribute("model", tc.Driver), test.wanted); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})

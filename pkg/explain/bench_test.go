@@ -28,6 +28,7 @@ func BenchmarkExplain(b *testing.B) {
 		make func(nodes int) *snapshot.Snapshot
 	}{
 		{"plain", func(nodes int) *snapshot.Snapshot { return fleet.Fleet(nodes, 8, 4*nodes) }},
+		{"selector", func(nodes int) *snapshot.Snapshot { return fleet.Fleet(nodes, 8, 4*nodes) }},
 		{"one-pool-for-all", onePoolForAll},
 		{"one-pool-for-all-and-own", func(nodes int) *snapshot.Snapshot { return withShared(fleet.Fleet(nodes, 8, 4*nodes), 2*nodes) }},
 		{"one-pool-incomplete", func(nodes int) *snapshot.Snapshot {
@@ -66,7 +67,11 @@ func BenchmarkExplain(b *testing.B) {
 					count = 33
 				}
 				target := Options{Kind: api.KindClaim, Namespace: "waiting", Name: "waiting"}
-				snap.Claims = append(snap.Claims, benchClaim(count))
+				claim := benchClaim(count)
+				if shape.name == "selector" {
+					claim.Spec.Devices.Requests[0].Exactly.Selectors = tc.CELSelectors(`device.driver == "` + fleet.Driver + `"`)
+				}
+				snap.Claims = append(snap.Claims, claim)
 				if shape.name == "all-nodes-unsuitable" || shape.name == "pods-on-one-claim" {
 					snap.Pods = append(snap.Pods, benchPod("waiting"))
 					target.Kind = api.KindPod

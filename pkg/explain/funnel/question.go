@@ -37,8 +37,9 @@ type Question struct {
 // NewQuestion asks about the claims of a pod, which can be nil. Who needs devices
 // is not looked at yet.
 func NewQuestion(alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim) *Question {
+	selectors := alloc.Facts.Gates.Selectors()
 	return &Question{
-		Snap: snap, Cluster: &Cluster{Facts: alloc.Facts, Alloc: alloc}, Selectors: alloc.Facts.Gates.Selectors(), Catalog: eligibility.NewCatalog(alloc.Facts),
+		Snap: snap, Cluster: &Cluster{Facts: alloc.Facts, Alloc: alloc}, Selectors: selectors, Catalog: eligibility.NewCatalog(alloc.Facts, selectors),
 		Pod: pod, PodClaims: claims,
 	}
 }

@@ -50,7 +50,7 @@ func traceOf(t *testing.T, expression string, list ...tc.DeviceWrapper) api.Sele
 	s := selector.New(dracel.Features{EnableConsumableCapacity: true, EnableListTypeAttributes: true}, true)
 	facts := cluster.New(tc.Cluster(tc.Nodes("n1"), tc.Pool("n1", list...)))
 	f := &funnel.Funnel{Checks: &eligibility.Checks{
-		Selectors: s, Catalog: eligibility.NewCatalog(facts),
+		Selectors: s, Catalog: eligibility.NewCatalog(facts, s),
 		Request: &claimspec.Request{Claim: &resourceapi.ResourceClaim{}, Selectors: tc.CELSelectors(expression)},
 	}}
 	for i := range list {
