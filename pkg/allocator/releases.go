@@ -27,7 +27,7 @@ func (a *Allocator) byRelease(v Verdict, claims []*resourceapi.ResourceClaim) Ve
 	switch {
 	case v.Outcome == Failed && a.poolErrorsPerNode && IsPoolError(v.Err):
 		v.Outcome = NodeError
-	case v.Outcome == Fits && a.Facts.Behaves(cluster.AllWithCountersPanics) && takesAllWithCounters(a.Facts, claims, v.Allocations):
+	case v.Outcome == Fits && a.Facts.Behaves(cluster.AllWithCountersPanics) && TakesAllWithCounters(a.Facts, claims, v.Allocations):
 		v.Outcome, v.Allocations = Failed, nil
 		v.Err = fmt.Errorf("kube-scheduler %s panics when a request for all devices takes one that consumes counters (kubernetes/kubernetes#138885)", a.Facts.Snapshot.BinaryVersion())
 	}
@@ -43,9 +43,9 @@ func IsPoolError(err error) bool {
 	return strings.Contains(err.Error(), "asks for all devices, but resource pool")
 }
 
-// takesAllWithCounters reports whether a device that consumes counters is among
+// TakesAllWithCounters reports whether a device that consumes counters is among
 // those of a request for all devices.
-func takesAllWithCounters(facts *cluster.Cluster, claims []*resourceapi.ResourceClaim, allocations []resourceapi.AllocationResult) bool {
+func TakesAllWithCounters(facts *cluster.Cluster, claims []*resourceapi.ResourceClaim, allocations []resourceapi.AllocationResult) bool {
 	for i := range allocations {
 		for _, result := range allocations[i].Devices.Results {
 			if !asksForAll(claims[i], result.Request) {

@@ -31,7 +31,7 @@ func heedRelease(ctx context.Context, q *funnel.Question, out *api.Explanation, 
 	facts := q.Cluster.Facts
 	release := "kube-scheduler " + facts.Snapshot.BinaryVersion()
 	if facts.Snapshot.BinaryVersion() == "" {
-		return withoutRelease(ctx, q, verdicts, verdict)
+		return withoutRelease(ctx, q, out, verdicts, verdict)
 	}
 	if verdict == api.Fits && facts.Behaves(cluster.MixedClaimsFailScore) && mixedOnSeveral(q, verdicts) {
 		return releaseAnswer{verdict: api.Error, summary: fmt.Sprintf(
@@ -146,33 +146,60 @@ func rejectsAny(claims []api.ClaimExplanation, codes ...api.Code) bool {
 }
 
 // withoutRelease is the answer where the release is not known: both, if they differ.
-func withoutRelease(ctx context.Context, q *funnel.Question, verdicts []allocator.Verdict, verdict api.Verdict) (releaseAnswer, error) {
-	if verdict == api.Fits && mixedOnSeveral(q, verdicts) {
-		return releaseAnswer{
-			verdict:    api.Undetermined,
-			summary:    "it depends on the Kubernetes version, which is not known: the claims fit, but kube-scheduler 1.35.0 to 1.35.5, 1.36.0 and 1.36.1 fail to score the nodes for a pod with claims that are allocated and others that are not",
-			assumption: "the Kubernetes version is not known, and the verdict depends on it (kubernetes/kubernetes#139017): set --kubernetes-version",
-		}, nil
-	}
-	i := slices.IndexFunc(verdicts, func(v allocator.Verdict) bool {
+func withoutRelease(ctx context.Context, q *funnel.Question, out *api.Explanation, verdicts []allocator.Verdict, verdict api.Verdict) (releaseAnswer, error) {
+	poolError := slices.IndexFunc(verdicts, func(v allocator.Verdict) bool {
 		return v.Outcome == allocator.Failed && allocator.IsPoolError(v.Err)
 	})
-	if verdict != api.Error || i < 0 {
-		return releaseAnswer{}, nil
+	switch {
+	case verdict == api.Fits && mixedOnSeveral(q, verdicts):
+		return dependsOnRelease(139017, "the claims fit, but kube-scheduler 1.35.0 to 1.35.5, 1.36.0 and 1.36.1 fail to score the nodes for a pod with claims that are allocated and others that are not"), nil
+	case verdict == api.Fits && meetsCounters(q, verdicts):
+		return dependsOnRelease(138885, "the claims fit, but kube-scheduler 1.35.0 to 1.35.5, 1.36.0 and 1.36.1 panics when a request for all devices takes one that consumes counters"), nil
+	case verdict == api.Error && poolError >= 0:
+		return poolErrorWithoutRelease(ctx, q, verdicts[poolError].Err)
+	case verdict == api.Undetermined && slices.ContainsFunc(verdicts, func(v allocator.Verdict) bool { return v.Outcome == allocator.TimedOut }):
+		return releaseAnswer{assumption: "the Kubernetes version is not known: up to 1.35 a search that takes too long on one node does not keep the scheduler from others (kubernetes/kubernetes#137607)"}, nil
+	case verdict == api.DoesNotFit && distinctFails(q, out.Nodes):
+		return releaseAnswer{assumption: "the Kubernetes version is not known: up to 1.36 one request can get devices with the same value in spite of distinctAttribute, and may fit (kubernetes/kubernetes#140600)"}, nil
+	case verdict == api.DoesNotFit && rejectsAny(out.Claims, api.PoolIncomplete):
+		return releaseAnswer{assumption: "the Kubernetes version is not known: up to 1.34 the scheduler also takes devices of incomplete pools"}, nil
 	}
+	return releaseAnswer{}, nil
+}
+
+// dependsOnRelease is the answer where a fix turns the verdict around.
+func dependsOnRelease(fix int, summary string) releaseAnswer {
+	return releaseAnswer{
+		verdict:    api.Undetermined,
+		summary:    "it depends on the Kubernetes version, which is not known: " + summary,
+		assumption: fmt.Sprintf("the Kubernetes version is not known, and the verdict depends on it (kubernetes/kubernetes#%d): set --kubernetes-version", fix),
+	}
+}
+
+// meetsCounters reports whether a request for all devices gets one that consumes
+// counters, on any node.
+func meetsCounters(q *funnel.Question, verdicts []allocator.Verdict) bool {
+	for i, v := range verdicts {
+		if v.Outcome != allocator.Fits || !slices.ContainsFunc(q.Claims, func(c funnel.Claim) bool { return wantsAll(c.Claim) }) {
+			continue
+		}
+		if claims, err := q.ClaimsFor(q.Cluster.Candidates[i]); err == nil && allocator.TakesAllWithCounters(q.Cluster.Facts, claims, v.Allocations) {
+			return true
+		}
+	}
+	return false
+}
+
+// poolErrorWithoutRelease asks what happens if the error is only that of its node.
+func poolErrorWithoutRelease(ctx context.Context, q *funnel.Question, poolError error) (releaseAnswer, error) {
 	alloc, err := allocator.New(ctx, q.Cluster.Facts, allocator.WithPoolErrorsPerNode())
 	if err != nil {
 		return releaseAnswer{}, fmt.Errorf("set up the allocator: %w", err)
 	}
 	perNode := alloc.CheckAll(ctx, q.Cluster.Candidates, q.ClaimsFor)
-	answer := releaseAnswer{assumption: "the Kubernetes version is not known: up to 1.37 the error ends the attempt for all nodes, from 1.38 on for that node only, and no other node fits (kubernetes/kubernetes#141898)"}
 	if at := slices.IndexFunc(perNode, func(v allocator.Verdict) bool { return v.Outcome == allocator.Fits }); at >= 0 {
-		answer = releaseAnswer{
-			verdict: api.Undetermined,
-			summary: fmt.Sprintf("it depends on the Kubernetes version, which is not known: up to 1.37 the attempt ends for all nodes (%s), from 1.38 on the pod can go to node %s",
-				errorText(verdicts[i].Err), q.Cluster.Candidates[at].Name),
-			assumption: "the Kubernetes version is not known, and the verdict depends on it (kubernetes/kubernetes#141898): set --kubernetes-version",
-		}
+		return dependsOnRelease(141898, fmt.Sprintf("up to 1.37 the attempt ends for all nodes (%s), from 1.38 on the pod can go to node %s",
+			errorText(poolError), q.Cluster.Candidates[at].Name)), ctx.Err()
 	}
-	return answer, ctx.Err()
+	return releaseAnswer{assumption: "the Kubernetes version is not known: up to 1.37 the error ends the attempt for all nodes, from 1.38 on for that node only, and no other node fits (kubernetes/kubernetes#141898)"}, ctx.Err()
 }

@@ -52,8 +52,8 @@ func TestReleases(t *testing.T) {
 				tc.Pool("n1", tc.Device("d").Consuming("card", "memory=1Gi")).Of(2),
 				tc.Pool("n1").Of(2).WithCounters("card", "memory=1Gi"),
 			}, pod: all,
-			want: map[string]api.Verdict{"v1.35.5": api.Error, "v1.35.6": api.Fits, "v1.36.1": api.Error, "v1.36.2": api.Fits, "v1.37.0": api.Fits},
-			says: map[string]string{"v1.35.5": "kubernetes/kubernetes#138885"},
+			want: map[string]api.Verdict{"v1.35.5": api.Error, "v1.35.6": api.Fits, "v1.36.1": api.Error, "v1.36.2": api.Fits, "v1.37.0": api.Fits, "": api.Undetermined},
+			says: map[string]string{"v1.35.5": "kubernetes/kubernetes#138885", "": "kubernetes/kubernetes#138885"},
 		},
 		"a claim that is allocated, one that is not, and two nodes": {
 			behavior: cluster.MixedClaimsFailScore,
@@ -75,7 +75,8 @@ func TestReleases(t *testing.T) {
 		"one device of an incomplete pool": {
 			behavior: cluster.PoolsByNode,
 			objects:  []any{tc.Nodes("n1"), tc.Pool("n1", tc.Device("d")).Of(2)}, pod: one,
-			want: map[string]api.Verdict{"v1.34.4": api.Undetermined, "v1.35.0": api.DoesNotFit},
+			want: map[string]api.Verdict{"v1.34.4": api.Undetermined, "v1.35.0": api.DoesNotFit, "": api.DoesNotFit},
+			says: map[string]string{"": "up to 1.34"},
 		},
 		"one device, and an invalid pool": {
 			behavior: cluster.PoolsByNode,
@@ -86,8 +87,8 @@ func TestReleases(t *testing.T) {
 			behavior: cluster.DistinctPerRequest,
 			objects:  []any{tc.Nodes("n1"), tc.Gates{cluster.GateConsumableCapacity}, tc.Pool("n1", tc.Device("a", "side=left"), tc.Device("b", "side=left"))},
 			pod:      []any{tc.Claim("c", tc.GPUs("gpus", 2)).Distinct(tc.Driver + "/side"), tc.Pod("p", tc.Using("c"))},
-			want:     map[string]api.Verdict{"v1.36.6": api.Undetermined, "v1.37.0": api.DoesNotFit},
-			says:     map[string]string{"v1.36.6": "kubernetes/kubernetes#140600"},
+			want:     map[string]api.Verdict{"v1.36.6": api.Undetermined, "v1.37.0": api.DoesNotFit, "": api.DoesNotFit},
+			says:     map[string]string{"v1.36.6": "kubernetes/kubernetes#140600", "": "kubernetes/kubernetes#140600"},
 		},
 		"capacity": {
 			behavior: cluster.CapacityOfOther,
