@@ -28,7 +28,7 @@ import (
 func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams, build Build) int {
 	ctx, done := context.WithCancel(ctx)
 	defer done()
-	limitGarbage(ctx)
+	defer limitGarbage()()
 	root := NewRoot(streams, build)
 	root.SetArgs(args)
 	// Help is printed by those who do not look at errors.
