@@ -130,13 +130,13 @@ func (x *builder) run(ctx context.Context) (*summary, error) {
 		// The findings say what is in the way.
 		parts.reason = reason{}
 	}
-	if err := x.lookAhead(ctx); err != nil {
+	if err := x.findOutlook(ctx); err != nil {
 		return nil, err
 	}
 	x.assume()
 	parts.findings = x.describeStage()
 	parts.besides = x.addHints(ctx)
-	return parts, x.lookBack(ctx)
+	return parts, x.findWhyHere(ctx)
 }
 
 // addHints says what is true besides.

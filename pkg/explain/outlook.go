@@ -20,8 +20,8 @@ import (
 // nearNodes is how many of the most promising nodes the outlook looks at first.
 const nearNodes = 4
 
-// lookAhead finds out under which conditions it would fit.
-func (x *builder) lookAhead(ctx context.Context) error {
+// findOutlook finds out under which conditions it would fit.
+func (x *builder) findOutlook(ctx context.Context) error {
 	if x.out.Verdict != api.DoesNotFit || x.target.VerdictOnly || x.target.Device != nil || x.Cluster.Pools == nil || x.Pod != nil && !lifecycle.Waits(x.Pod) {
 		return nil
 	}

@@ -28,9 +28,9 @@ import (
 // maxInstead is how many devices are taken away until a smaller one is picked.
 const maxInstead = 8
 
-// lookBack finds out why a pod that has its devices has this node and these
+// findWhyHere finds out why a pod that has its devices has this node and these
 // devices: it asks about the pod again, as if it had been evicted.
-func (x *builder) lookBack(ctx context.Context) error {
+func (x *builder) findWhyHere(ctx context.Context) error {
 	pod := x.Pod
 	if pod == nil || x.target.Object.Kind != api.KindPod || pod.Spec.NodeName == "" || lifecycle.Finished(pod) || x.target.VerdictOnly || x.target.Only != nil || x.target.Device != nil ||
 		x.out.Verdict != api.Allocated || !hasDevices(x.PodClaims) {
@@ -61,7 +61,7 @@ func (x *builder) lookBack(ctx context.Context) error {
 		return nil
 	}
 	for i := range again.Claims {
-		x.choices(ctx, again, &again.Claims[i], node)
+		addChoices(ctx, x.out.WhyHere, again, x.PodClaims, &again.Claims[i], node)
 	}
 	return ctx.Err()
 }
@@ -77,13 +77,13 @@ func fitsOn(groups []api.NodeGroup, node string) bool {
 	})
 }
 
-// choices looks at what a claim got, request by request. The claim is the one that
-// would have to be allocated again.
-func (x *builder) choices(ctx context.Context, again *builder, claim *funnel.Claim, node *corev1.Node) {
-	if claim.Index >= len(x.PodClaims) || again.PodClaims[claim.Index].ExtendedResources {
+// addChoices looks at what a claim got, request by request. The claim is the one that
+// would have to be allocated again, podClaims are those of the pod as they are.
+func addChoices(ctx context.Context, out *api.WhyHere, again *builder, podClaims []cluster.PodClaim, claim *funnel.Claim, node *corev1.Node) {
+	if claim.Index >= len(podClaims) || again.PodClaims[claim.Index].ExtendedResources {
 		return
 	}
-	had := x.PodClaims[claim.Index].Claim
+	had := podClaims[claim.Index].Claim
 	for r, alternatives := range claim.Funnels {
 		at := slices.IndexFunc(alternatives, func(f *funnel.Funnel) bool {
 			return slices.ContainsFunc(had.Status.Allocation.Devices.Results, func(result resourceapi.DeviceRequestAllocationResult) bool { return result.Request == f.Request.Name })
@@ -91,24 +91,24 @@ func (x *builder) choices(ctx context.Context, again *builder, claim *funnel.Cla
 		if at < 0 {
 			continue
 		}
-		chosen := alternatives[at]
+		got := alternatives[at]
 		if len(claim.Claim.Spec.Devices.Requests[r].FirstAvailable) > 0 {
-			out := api.ChosenAlternative{
-				Claim: had.Name, Request: chosen.Request.Base, Chosen: chosen.Request.Name, Position: at + 1, Count: len(alternatives),
+			chosen := api.ChosenAlternative{
+				Claim: had.Name, Request: got.Request.Base, Chosen: got.Request.Name, Position: at + 1, Count: len(alternatives),
 			}
 			for i, f := range alternatives[:at] {
-				out.Earlier = append(out.Earlier, again.earlier(ctx, claim, r, i, f, node))
+				chosen.Earlier = append(chosen.Earlier, earlierAlternative(ctx, again, claim, r, i, f, node))
 			}
-			x.out.WhyHere.Alternatives = append(x.out.WhyHere.Alternatives, out)
+			out.Alternatives = append(out.Alternatives, chosen)
 		}
-		if s := again.smaller(ctx, claim, had, chosen, node); s != nil {
-			x.out.WhyHere.Smaller = append(x.out.WhyHere.Smaller, *s)
+		if s := smallerDevice(ctx, again.Question, claim, had, got, node); s != nil {
+			out.Smaller = append(out.Smaller, *s)
 		}
 	}
 }
 
-// earlier says why an alternative was passed over on a node.
-func (x *builder) earlier(ctx context.Context, claim *funnel.Claim, request, at int, f *funnel.Funnel, node *corev1.Node) api.EarlierAlternative {
+// earlierAlternative says why an alternative was not chosen on a node.
+func earlierAlternative(ctx context.Context, x *builder, claim *funnel.Claim, request, at int, f *funnel.Funnel, node *corev1.Node) api.EarlierAlternative {
 	out := api.EarlierAlternative{Name: f.Request.Name}
 	claims, err := x.ClaimsFor(node)
 	if err != nil {
@@ -141,10 +141,10 @@ func (x *builder) earlier(ctx context.Context, claim *funnel.Claim, request, at 
 	return out
 }
 
-// smaller is a device that the allocator takes in place of the one that a request
+// smallerDevice is a device that the allocator takes in place of the one that a request
 // for one device got, and that has less. It is nil if there is none, and where
 // constraints compare devices.
-func (x *builder) smaller(ctx context.Context, claim *funnel.Claim, had *resourceapi.ResourceClaim, f *funnel.Funnel, node *corev1.Node) *api.SmallerDevice {
+func smallerDevice(ctx context.Context, q *funnel.Question, claim *funnel.Claim, had *resourceapi.ResourceClaim, f *funnel.Funnel, node *corev1.Node) *api.SmallerDevice {
 	if f.Request.All() || f.Request.Count != 1 || f.Request.AdminAccess || len(claim.Claim.Spec.Devices.Constraints) > 0 {
 		return nil
 	}
@@ -153,11 +153,11 @@ func (x *builder) smaller(ctx context.Context, claim *funnel.Claim, had *resourc
 		return nil
 	}
 	id := cluster.DeviceID{Driver: got.Driver, Pool: got.Pool, Device: got.Device}
-	device := x.Cluster.Facts.Pools.Device(id)
-	if device == nil || !x.hasSmaller(ctx, f, device, node) {
+	device := q.Cluster.Facts.Pools.Device(id)
+	if device == nil || !hasSmaller(ctx, q, f, device, node) {
 		return nil
 	}
-	claims, err := x.ClaimsFor(node)
+	claims, err := q.ClaimsFor(node)
 	at := slices.IndexFunc(claims, func(c *resourceapi.ResourceClaim) bool {
 		return c.Namespace == claim.Claim.Namespace && c.Name == claim.Claim.Name
 	})
@@ -168,12 +168,12 @@ func (x *builder) smaller(ctx context.Context, claim *funnel.Claim, had *resourc
 	defer budget.End()
 	taken := []resourceapi.DeviceRequestAllocationResult{*got}
 	for range maxInstead {
-		result := x.without(ctx, taken, node, claims, at, f.Request.Name)
+		result := pickedWithout(ctx, q, taken, node, claims, at, f.Request.Name)
 		if result == nil {
 			return nil
 		}
 		instead := cluster.DeviceID{Driver: result.Driver, Pool: result.Pool, Device: result.Device}
-		if other := x.Cluster.Facts.Pools.Device(instead); other != nil {
+		if other := q.Cluster.Facts.Pools.Device(instead); other != nil {
 			if differences := less(other, device); len(differences) > 0 {
 				return &api.SmallerDevice{Claim: had.Name, Request: f.Request.Name, Device: id.String(), Instead: instead.String(), Capacities: differences}
 			}
@@ -184,8 +184,8 @@ func (x *builder) smaller(ctx context.Context, claim *funnel.Claim, had *resourc
 }
 
 // hasSmaller reports whether a node has a device for a request that is smaller.
-func (x *builder) hasSmaller(ctx context.Context, f *funnel.Funnel, than *cluster.Device, node *corev1.Node) bool {
-	for _, pool := range x.Cluster.Pools[node.Name] {
+func hasSmaller(ctx context.Context, q *funnel.Question, f *funnel.Funnel, than *cluster.Device, node *corev1.Node) bool {
+	for _, pool := range q.Cluster.Pools[node.Name] {
 		for i := range pool.Devices {
 			if d := &pool.Devices[i]; len(less(d, than)) > 0 && f.Checks.Device(ctx, d, node) == nil {
 				return true
@@ -195,12 +195,12 @@ func (x *builder) hasSmaller(ctx context.Context, f *funnel.Funnel, than *cluste
 	return false
 }
 
-// without is what the allocator picks for a request of one of the claims while
+// pickedWithout is what the allocator picks for a request of one of the claims while
 // somebody else has certain devices.
-func (x *builder) without(ctx context.Context, taken []resourceapi.DeviceRequestAllocationResult, node *corev1.Node, claims []*resourceapi.ResourceClaim, at int, request string) *resourceapi.DeviceRequestAllocationResult {
-	snap := *x.Snap
-	snap.Claims = append(slices.Clone(x.Snap.Claims), taker(taken))
-	alloc, err := x.Cluster.Alloc.Amended(ctx, &snap)
+func pickedWithout(ctx context.Context, q *funnel.Question, taken []resourceapi.DeviceRequestAllocationResult, node *corev1.Node, claims []*resourceapi.ResourceClaim, at int, request string) *resourceapi.DeviceRequestAllocationResult {
+	snap := *q.Snap
+	snap.Claims = append(slices.Clone(q.Snap.Claims), taker(taken))
+	alloc, err := q.Cluster.Alloc.Amended(ctx, &snap)
 	if err != nil {
 		return nil
 	}

@@ -43,7 +43,7 @@ func alternativeText(a *api.ChosenAlternative) string {
 	text := fmt.Sprintf("Claim %s has alternative %s, %d of %d.", a.Claim, a.Chosen, a.Position, a.Count)
 	for _, earlier := range a.Earlier {
 		if earlier.FitsNow {
-			text += fmt.Sprintf(" %s could be had now, but not when the claim was allocated.", earlier.Name)
+			text += fmt.Sprintf(" %s is available now, but was not when the claim was allocated.", earlier.Name)
 		} else {
 			text += fmt.Sprintf(" %s: %s.", earlier.Name, earlier.Message)
 		}

@@ -43,8 +43,8 @@ type ChosenAlternative struct {
 type EarlierAlternative struct {
 	// Name is that of the alternative, with its request.
 	Name string `json:"name"`
-	// FitsNow is set if it could be had on the node now: then something has
-	// changed since.
+	// FitsNow is set if it is available on the node now: then something has changed
+	// since.
 	FitsNow bool `json:"fitsNow,omitempty"`
 	// Code and Message say why it could not.
 	Code    Code   `json:"code,omitempty"`

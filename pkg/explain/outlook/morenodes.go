@@ -28,41 +28,41 @@ type sharedPool struct{ driver, name string }
 // oneMoreNode decides for each group of equivalent nodes whether the claims would fit
 // on one more of them: its own devices are free and it has no pods. What it would
 // share with other nodes is in use as now.
-func (c *Case) oneMoreNode(ctx context.Context, all *world) ([]api.NewNode, error) {
-	w := all
+func (c *Case) oneMoreNode(ctx context.Context, all *amended) ([]api.NewNode, error) {
+	a := all
 	if shared := c.sharedPools(); len(shared) > 0 {
 		var err error
-		w, err = c.about(ctx, whatif.Leave(c.Snap, func(pod *corev1.Pod) bool { return pod.Spec.NodeName != "" && !c.isOwn(pod) },
+		a, err = c.about(ctx, whatif.Leave(c.Snap, func(pod *corev1.Pod) bool { return pod.Spec.NodeName != "" && !c.isOwn(pod) },
 			func(_ *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) bool {
 				return !shared[sharedPool{result.Driver, result.Pool}]
 			}))
-		if err != nil || w == nil {
+		if err != nil || a == nil {
 			return nil, err
 		}
 	}
 	var list []api.NewNode
-	for _, group := range w.groups() {
+	for _, group := range a.groups() {
 		node := group[0]
 		n := api.NewNode{Like: node.Name, NodeCount: len(group), Verdict: api.DoesNotFit}
-		stays, depends := w.staying(node)
+		stays, depends := a.staying(node)
 		switch {
 		case stays != "":
 			n.Message = stays
 		case depends:
 			n.Verdict, n.Message = api.Undetermined, "it depends on where other pods are"
 		default:
-			fits, err := w.fits(ctx, node, false)
+			fits, err := a.fits(ctx, node, false)
 			switch {
 			case ctx.Err() != nil:
 				return nil, ctx.Err()
 			case err != nil:
 				n.Verdict, n.Message = api.Undetermined, "the search on the node did not end"
 			case fits:
-				p := w.fitting(ctx, node, nil, false)
+				p := a.fitting(ctx, node, nil, false)
 				n.Verdict, n.Message = p.Verdict, p.Message
 			default:
-				if one, err := w.on(ctx, node, false); err == nil {
-					n.Message = w.WhyNot(ctx, one, node).Message
+				if one, err := a.on(ctx, node, false); err == nil {
+					n.Message = a.WhyNot(ctx, one, node).Message
 				}
 			}
 		}
@@ -95,21 +95,21 @@ func (c *Case) sharedPools() map[sharedPool]bool {
 
 // groups puts the nodes with devices together that are equivalent for the claims,
 // and from which the same keeps the pod away.
-func (w *world) groups() [][]*corev1.Node {
+func (a *amended) groups() [][]*corev1.Node {
 	var nodes []*corev1.Node
-	all, _ := w.q.Cluster.Facts.Nodes.All()
+	all, _ := a.q.Cluster.Facts.Nodes.All()
 	for _, node := range all {
-		if len(w.q.Cluster.Pools[node.Name]) > 0 {
+		if len(a.q.Cluster.Pools[node.Name]) > 0 {
 			nodes = append(nodes, node)
 		}
 	}
 	slices.SortFunc(nodes, func(a, b *corev1.Node) int { return naming.Compare(a.Name, b.Name) })
 	at := map[string]int{}
 	var groups [][]*corev1.Node
-	for _, same := range (&nodegroup.Contents{}).Groups(w.q, nodes) {
+	for _, same := range (&nodegroup.Contents{}).Groups(a.q, nodes) {
 		clear(at)
 		for _, node := range same {
-			key, _ := w.staying(node)
+			key, _ := a.staying(node)
 			i, known := at[key]
 			if !known {
 				i = len(groups)
@@ -125,8 +125,8 @@ func (w *world) groups() [][]*corev1.Node {
 
 // staying is what would keep the pod away from a new node that is like this one,
 // and whether other pods might.
-func (w *world) staying(node *corev1.Node) (reason string, depends bool) {
-	for _, u := range w.q.Cluster.Misfits[node.Name] {
+func (a *amended) staying(node *corev1.Node) (reason string, depends bool) {
+	for _, u := range a.q.Cluster.Misfits[node.Name] {
 		m := &u.Misfit
 		switch {
 		case u.Claim != nil:

@@ -93,13 +93,13 @@ func (c *Case) Find(ctx context.Context) (*api.Outlook, error) {
 
 // after is the question about the cluster after pods have left and claims were
 // released; nil if it cannot be asked.
-func (c *Case) after(ctx context.Context, leaves func(*corev1.Pod) bool, released func(*resourceapi.ResourceClaim) bool) (*world, error) {
+func (c *Case) after(ctx context.Context, leaves func(*corev1.Pod) bool, released func(*resourceapi.ResourceClaim) bool) (*amended, error) {
 	return c.about(ctx, whatif.Leave(c.Snap, leaves, func(claim *resourceapi.ResourceClaim, _ *resourceapi.DeviceRequestAllocationResult) bool {
 		return released(claim)
 	}))
 }
 
-func (c *Case) about(ctx context.Context, snap *snapshot.Snapshot) (*world, error) {
+func (c *Case) about(ctx context.Context, snap *snapshot.Snapshot) (*amended, error) {
 	alloc, err := c.Cluster.Alloc.Amended(ctx, snap)
 	if err != nil {
 		return nil, fmt.Errorf("set up the allocator: %w", err)
@@ -108,7 +108,7 @@ func (c *Case) about(ctx context.Context, snap *snapshot.Snapshot) (*world, erro
 	if err != nil || q == nil {
 		return nil, err
 	}
-	return &world{Case: c, q: q}, nil
+	return &amended{Case: c, q: q}, nil
 }
 
 // lowerPriorities is the answer after pods of lower priority that have devices are
@@ -125,11 +125,11 @@ func (c *Case) lowerPriorities(ctx context.Context, users consumersOfClaims, all
 	}
 	answer := api.Prospect{Verdict: api.DoesNotFit, Message: "no pod of lower priority has devices that it could get"}
 	if len(left) > 0 {
-		w, err := c.after(ctx, func(pod *corev1.Pod) bool { return users.has(pod) && lower(pod) }, func(claim *resourceapi.ResourceClaim) bool { return left[claim] })
-		if err != nil || w == nil {
+		a, err := c.after(ctx, func(pod *corev1.Pod) bool { return users.has(pod) && lower(pod) }, func(claim *resourceapi.ResourceClaim) bool { return left[claim] })
+		if err != nil || a == nil {
 			return api.Prospect{Verdict: api.Undetermined}, err
 		}
-		if answer, err = w.decide(ctx, false); err != nil {
+		if answer, err = a.decide(ctx, false); err != nil {
 			return answer, err
 		}
 	}

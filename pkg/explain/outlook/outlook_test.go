@@ -34,12 +34,12 @@ func TestOutlook(t *testing.T) {
 		"in use": {
 			objects: []any{node, two, user("peer", 0), held("peer", "dev-0"), held("peer", "dev-1")},
 			count:   2, want: api.ClaimsReleased, more: api.Fits, lower: api.DoesNotFit,
-			says: []string{"It fits on node-1 when other pods release their devices, or on one more node like node-1."},
+			says: []string{"It fits on node-1 when claims of other pods are released, or on one more node like node-1."},
 		},
 		"in use by lower priority": {
 			objects: []any{node, two, user("low", -1), user("peer", 0), held("low", "dev-0"), held("peer", "dev-1")},
 			count:   1, want: api.LowerPrioritiesGone, more: api.Fits, lower: api.Fits,
-			says: []string{"pods of lower priority there", "does not preempt pods for devices"},
+			says: []string{"the claims of pods of lower priority are released", "does not preempt pods for devices"},
 		},
 		"lower priority is not enough": {
 			objects: []any{node, two, user("low", -1), user("peer", 0), held("low", "dev-0"), held("peer", "dev-1")},
@@ -81,7 +81,7 @@ func TestOutlook(t *testing.T) {
 		"shared by all nodes": {
 			objects: []any{node, tc.Slice("s1", tc.DriverA, tc.Node1, tc.Device("dev-0")).OnAllNodes(), user("peer", 0), held("peer", "dev-0")},
 			count:   1, want: api.ClaimsReleased, more: api.DoesNotFit, lower: api.DoesNotFit,
-			says: []string{"It fits on node-1 when other pods release their devices."},
+			says: []string{"It fits on node-1 when claims of other pods are released."},
 		},
 		"a pool that is incomplete": {
 			objects: []any{node, two.Of(2)},

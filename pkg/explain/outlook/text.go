@@ -29,10 +29,10 @@ func (c *Case) conclude(out *api.Outlook, blocked []string) {
 	switch {
 	case lower.Verdict == api.Fits:
 		out.Fits = api.LowerPrioritiesGone
-		out.Message = fmt.Sprintf("It fits on %s when the pods of lower priority there release their devices%s. The scheduler does not preempt pods for devices.", lower.Node, alternative)
+		out.Message = fmt.Sprintf("It fits on %s when the claims of pods of lower priority are released%s. The scheduler does not preempt pods for devices.", lower.Node, alternative)
 	case out.ClaimsReleased.Verdict == api.Fits:
 		out.Fits = api.ClaimsReleased
-		out.Message = fmt.Sprintf("It fits on %s when other pods release their devices%s.", out.ClaimsReleased.Node, alternative)
+		out.Message = fmt.Sprintf("It fits on %s when claims of other pods are released%s.", out.ClaimsReleased.Node, alternative)
 	case out.HardwareAlone.Verdict == api.Fits:
 		out.Fits = api.HardwareAlone
 		out.Message = fmt.Sprintf("Not by waiting for claims to be released. Node %s has the devices, but: %s.", out.HardwareAlone.Node, english.JoinAnd(blocked))

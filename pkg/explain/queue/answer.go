@@ -197,7 +197,7 @@ func devicesOf(p *queuedPod) []api.AllocatedDevice {
 // compete turns the answer for a pod that fits into that for one whose devices
 // others get before it. It returns the summary, as a clause.
 func (q *Queue) compete(e *api.Explanation, p *queuedPod, s *target.Target) string {
-	e.Outlook = behind(e.Placement)
+	e.Outlook = outlookOfQueued(e.Placement)
 	e.Verdict, e.Code, e.Placement, e.OnEveryNode = api.DoesNotFit, api.PodsCompete, nil, false
 	status := &api.QueueStatus{}
 	for _, other := range p.before {
@@ -232,14 +232,14 @@ func (q *Queue) compete(e *api.Explanation, p *queuedPod, s *target.Target) stri
 	return text
 }
 
-// behind is the outlook of a pod that fits as long as those before it are left out.
-func behind(placement *api.Placement) *api.Outlook {
+// outlookOfQueued is the outlook of a pod that fits as long as those before it are left out.
+func outlookOfQueued(placement *api.Placement) *api.Outlook {
 	if placement == nil {
 		return nil
 	}
 	fits := api.Prospect{Verdict: api.Fits, Node: placement.Node}
 	return &api.Outlook{
-		Fits: api.ClaimsReleased, Message: fmt.Sprintf("It fits on %s when the pods before it in the queue release their devices.", placement.Node),
+		Fits: api.ClaimsReleased, Message: fmt.Sprintf("It fits on %s when the claims of the pods before it in the queue are released.", placement.Node),
 		Now: api.Prospect{Verdict: api.DoesNotFit}, ClaimsReleased: fits, HardwareAlone: fits,
 	}
 }

@@ -37,25 +37,25 @@ const (
 	errorSteps = 10_000_000
 )
 
-// world is the question about a cluster in which claims are released.
-type world struct {
+// amended is the question about a cluster in which claims are released.
+type amended struct {
 	*Case
 	q *funnel.Question
 }
 
 // decide looks for a node where the claims fit. With empty, taints, cordoned nodes
 // and other pods are ignored.
-func (w *world) decide(ctx context.Context, empty bool) (api.Prospect, error) {
+func (a *amended) decide(ctx context.Context, empty bool) (api.Prospect, error) {
 	d := api.Prospect{Verdict: api.DoesNotFit}
-	nodes, dependent := w.candidates(empty)
-	kinds := w.kinds(nodes)
+	nodes, dependent := a.candidates(empty)
+	kinds := a.kinds(nodes)
 	undecided := 0
 	for i, node := range kinds {
 		if i == maxKinds || undecided == maxUndecided {
 			d.Verdict, d.Message = api.Undetermined, fmt.Sprintf("%d of %s that differ were tried", i, english.Count(len(kinds), "node"))
 			return d, nil
 		}
-		fits, err := w.fits(ctx, node, empty)
+		fits, err := a.fits(ctx, node, empty)
 		switch {
 		case ctx.Err() != nil:
 			return d, ctx.Err()
@@ -63,31 +63,31 @@ func (w *world) decide(ctx context.Context, empty bool) (api.Prospect, error) {
 			undecided++
 			d.Verdict, d.Node, d.Message = api.Undetermined, node.Name, "the search on the node did not end"
 		case fits:
-			return w.fitting(ctx, node, kinds, empty), ctx.Err()
+			return a.fitting(ctx, node, kinds, empty), ctx.Err()
 		}
 	}
 	if d.Verdict == api.Undetermined {
 		return d, nil
 	}
-	dependent = w.kinds(dependent)
+	dependent = a.kinds(dependent)
 	for _, node := range dependent[:min(len(dependent), maxReasons)] {
-		if fits, err := w.fits(ctx, node, empty); err == nil && fits {
+		if fits, err := a.fits(ctx, node, empty); err == nil && fits {
 			return api.Prospect{
 				Verdict: api.Undetermined, Code: api.NodeUnsuitable, Node: node.Name,
-				Message: "it depends on where other pods are then: " + w.q.Cluster.Misfits[node.Name][0].Misfit.Reason,
+				Message: "it depends on where other pods are then: " + a.q.Cluster.Misfits[node.Name][0].Misfit.Reason,
 			}, nil
 		}
 	}
-	return w.notFitting(ctx, kinds, empty), ctx.Err()
+	return a.notFitting(ctx, kinds, empty), ctx.Err()
 }
 
 // candidates are the nodes that could take the pod, and those for which that
 // depends on where other pods are.
-func (w *world) candidates(empty bool) (nodes, dependent []*corev1.Node) {
-	nodes = slices.Clone(w.q.Cluster.Candidates)
-	for _, u := range w.q.Cluster.Unsuitable {
+func (a *amended) candidates(empty bool) (nodes, dependent []*corev1.Node) {
+	nodes = slices.Clone(a.q.Cluster.Candidates)
+	for _, u := range a.q.Cluster.Unsuitable {
 		depends, passes := false, true
-		for _, other := range w.q.Cluster.Misfits[u.Node.Name] {
+		for _, other := range a.q.Cluster.Misfits[u.Node.Name] {
 			switch m := &other.Misfit; {
 			case other.Claim != nil:
 				passes = false
@@ -114,20 +114,20 @@ func dependsOnPods(m *cluster.Misfit) bool {
 
 // kinds has one of each set of nodes that are equivalent: those first that come
 // close, then those with many devices.
-func (w *world) kinds(nodes []*corev1.Node) []*corev1.Node {
+func (a *amended) kinds(nodes []*corev1.Node) []*corev1.Node {
 	rank := func(node *corev1.Node) int {
-		if at := slices.Index(w.Near, node.Name); at >= 0 {
+		if at := slices.Index(a.Near, node.Name); at >= 0 {
 			return at
 		}
-		return len(w.Near)
+		return len(a.Near)
 	}
 	var kinds []*corev1.Node
-	for _, group := range (&nodegroup.Contents{}).Groups(w.q, nodes) {
+	for _, group := range (&nodegroup.Contents{}).Groups(a.q, nodes) {
 		kinds = append(kinds, slices.MinFunc(group, func(a, b *corev1.Node) int { return cmp.Compare(rank(a), rank(b)) }))
 	}
 	devices := func(node *corev1.Node) int {
 		n := 0
-		for _, pool := range w.q.Cluster.Pools[node.Name] {
+		for _, pool := range a.q.Cluster.Pools[node.Name] {
 			n += len(pool.Devices)
 		}
 		return n
@@ -139,8 +139,8 @@ func (w *world) kinds(nodes []*corev1.Node) []*corev1.Node {
 }
 
 // claimsFor is what is to be allocated on a node.
-func (w *world) claimsFor(node *corev1.Node, empty bool) ([]*resourceapi.ResourceClaim, error) {
-	claims, err := w.q.ClaimsFor(node)
+func (a *amended) claimsFor(node *corev1.Node, empty bool) ([]*resourceapi.ResourceClaim, error) {
+	claims, err := a.q.ClaimsFor(node)
 	if err == nil && empty {
 		claims = tolerant(claims)
 	}
@@ -148,29 +148,29 @@ func (w *world) claimsFor(node *corev1.Node, empty bool) ([]*resourceapi.Resourc
 }
 
 // fits asks the allocator about a node.
-func (w *world) fits(ctx context.Context, node *corev1.Node, empty bool) (bool, error) {
-	claims, err := w.claimsFor(node, empty)
+func (a *amended) fits(ctx context.Context, node *corev1.Node, empty bool) (bool, error) {
+	claims, err := a.claimsFor(node, empty)
 	if err != nil {
 		return false, nil //nolint:nilerr // the pod cannot use the node
 	}
-	return w.Confirmer.Fits(ctx, w.q, w.q.Cluster.Alloc, w.q.Snap, node, claims)
+	return a.Confirmer.Fits(ctx, a.q, a.q.Cluster.Alloc, a.q.Snap, node, claims)
 }
 
 // fitting is the answer where the allocator finds devices on a node. On others it
 // may fail, which ends the attempt for all.
-func (w *world) fitting(ctx context.Context, node *corev1.Node, kinds []*corev1.Node, empty bool) api.Prospect {
+func (a *amended) fitting(ctx context.Context, node *corev1.Node, kinds []*corev1.Node, empty bool) api.Prospect {
 	p := api.Prospect{Verdict: api.Fits, Node: node.Name}
-	if w.mapsNodeResources(node) {
+	if a.mapsNodeResources(node) {
 		p.Verdict, p.Code = api.Undetermined, api.NodeUnsuitable
 		p.Message = "its devices stand for resources of the node like cpu, of which it is not evaluated whether enough are left"
 		return p
 	}
 	others := slices.DeleteFunc(slices.Clone(kinds[:min(len(kinds), maxKinds)]), func(other *corev1.Node) bool {
-		return other == node || counting.IsHardAlone(ctx, w.q, other)
+		return other == node || counting.IsHardAlone(ctx, a.q, other)
 	})
 	limited, budget := allocator.WithBudget(ctx, errorSteps)
 	defer budget.End()
-	verdicts := w.q.Cluster.Alloc.CheckAll(limited, others, func(node *corev1.Node) ([]*resourceapi.ResourceClaim, error) { return w.claimsFor(node, empty) })
+	verdicts := a.q.Cluster.Alloc.CheckAll(limited, others, func(node *corev1.Node) ([]*resourceapi.ResourceClaim, error) { return a.claimsFor(node, empty) })
 	for i := range verdicts {
 		if verdicts[i].Outcome == allocator.Failed {
 			p.Verdict, p.Node = api.Undetermined, others[i].Name
@@ -180,40 +180,40 @@ func (w *world) fitting(ctx context.Context, node *corev1.Node, kinds []*corev1.
 	return p
 }
 
-func (w *world) mapsNodeResources(node *corev1.Node) bool {
-	return w.q.Cluster.Facts.Gates.Enabled(cluster.GateNodeAllocatable) &&
-		slices.ContainsFunc(w.q.Cluster.Pools[node.Name], func(pool *cluster.NodePool) bool {
+func (a *amended) mapsNodeResources(node *corev1.Node) bool {
+	return a.q.Cluster.Facts.Gates.Enabled(cluster.GateNodeAllocatable) &&
+		slices.ContainsFunc(a.q.Cluster.Pools[node.Name], func(pool *cluster.NodePool) bool {
 			return slices.ContainsFunc(pool.Devices, func(d cluster.Device) bool { return len(d.NodeAllocatableResources) > 0 })
 		})
 }
 
 // notFitting is the answer where nothing fits: why not on the node that comes
 // nearest. It is not known if devices may be missing in what was read.
-func (w *world) notFitting(ctx context.Context, kinds []*corev1.Node, empty bool) api.Prospect {
+func (a *amended) notFitting(ctx context.Context, kinds []*corev1.Node, empty bool) api.Prospect {
 	p := api.Prospect{Verdict: api.DoesNotFit}
 	var nearest *Reason
 	for _, node := range kinds[:min(len(kinds), maxReasons)] {
-		one, err := w.on(ctx, node, empty)
+		one, err := a.on(ctx, node, empty)
 		if err != nil {
 			continue
 		}
-		if r := w.WhyNot(ctx, one, node); r.nearer(nearest) {
+		if r := a.WhyNot(ctx, one, node); r.nearer(nearest) {
 			nearest, p.Node = &r, node.Name
 		}
 	}
 	if nearest != nil {
 		p.Code, p.Message = nearest.Code, nearest.Message
 	} else {
-		p.Code, p.Node, p.Message = w.unsuitable(empty)
+		p.Code, p.Node, p.Message = a.unsuitable(empty)
 	}
 	for _, resource := range []string{snapshot.ResourceSlices, snapshot.ResourceNodes} {
-		if gap := w.Snap.Gap(resource); gap != nil {
+		if gap := a.Snap.Gap(resource); gap != nil {
 			p.Verdict = api.Undetermined
 			p.Message += "; " + gap.Reason
 			return p
 		}
 	}
-	if pool := w.incomplete(kinds); pool != nil && empty {
+	if pool := a.incomplete(kinds); pool != nil && empty {
 		p.Verdict, p.Code = api.Undetermined, api.PoolIncomplete
 		p.Message = fmt.Sprintf("%s; pool %s/%s is not used as it is published: %s", p.Message, pool.Pool.Driver, pool.Pool.Name, eligibility.PoolReason(pool).Text)
 	}
@@ -221,20 +221,20 @@ func (w *world) notFitting(ctx context.Context, kinds []*corev1.Node, empty bool
 }
 
 // unsuitable is why the pod cannot use the node from which the least keeps it away.
-func (w *world) unsuitable(empty bool) (code api.Code, name, message string) {
+func (a *amended) unsuitable(empty bool) (code api.Code, name, message string) {
 	code, message = api.NodeUnsuitable, "no node is suitable for the pod"
 	var best *cluster.Misfit
 	fewest := 0
-	for _, u := range w.q.Cluster.Unsuitable {
+	for _, u := range a.q.Cluster.Unsuitable {
 		var first *cluster.Misfit
 		count := 0
-		for i := range w.q.Cluster.Misfits[u.Node.Name] {
-			if m := &w.q.Cluster.Misfits[u.Node.Name][i].Misfit; !empty || !m.PassesWhenEmpty() {
+		for i := range a.q.Cluster.Misfits[u.Node.Name] {
+			if m := &a.q.Cluster.Misfits[u.Node.Name][i].Misfit; !empty || !m.PassesWhenEmpty() {
 				first = cmp.Or(first, m)
 				count++
 			}
 		}
-		if len(w.q.Cluster.Pools[u.Node.Name]) == 0 {
+		if len(a.q.Cluster.Pools[u.Node.Name]) == 0 {
 			// It has no devices either.
 			count++
 		}
@@ -250,13 +250,13 @@ func (w *world) unsuitable(empty bool) (code api.Code, name, message string) {
 }
 
 // on is the question about one node.
-func (w *world) on(ctx context.Context, node *corev1.Node, empty bool) (*funnel.Question, error) {
-	one := *w.q
+func (a *amended) on(ctx context.Context, node *corev1.Node, empty bool) (*funnel.Question, error) {
+	one := *a.q
 	one.Cluster = &funnel.Cluster{
-		Facts: w.q.Cluster.Facts, Alloc: w.q.Cluster.Alloc, Candidates: []*corev1.Node{node}, Misfits: map[string][]eligibility.UnsuitableNode{},
-		Pools: map[string][]*cluster.NodePool{node.Name: w.q.Cluster.Pools[node.Name]},
+		Facts: a.q.Cluster.Facts, Alloc: a.q.Cluster.Alloc, Candidates: []*corev1.Node{node}, Misfits: map[string][]eligibility.UnsuitableNode{},
+		Pools: map[string][]*cluster.NodePool{node.Name: a.q.Cluster.Pools[node.Name]},
 	}
-	one.Claims = slices.Clone(w.q.Claims)
+	one.Claims = slices.Clone(a.q.Claims)
 	for i := range one.Claims {
 		claim := &one.Claims[i]
 		claim.Funnels = nil
@@ -272,10 +272,10 @@ func (w *world) on(ctx context.Context, node *corev1.Node, empty bool) (*funnel.
 
 // incomplete is a pool that the allocator does not use as it is published, of a
 // driver with devices of the classes that are asked for.
-func (w *world) incomplete(kinds []*corev1.Node) *cluster.NodePool {
+func (a *amended) incomplete(kinds []*corev1.Node) *cluster.NodePool {
 	for _, node := range kinds {
-		for _, pool := range w.q.Cluster.Pools[node.Name] {
-			if eligibility.PoolReason(pool) != nil && w.asksFor(pool.Pool.Driver) {
+		for _, pool := range a.q.Cluster.Pools[node.Name] {
+			if eligibility.PoolReason(pool) != nil && a.asksFor(pool.Pool.Driver) {
 				return pool
 			}
 		}
@@ -285,10 +285,10 @@ func (w *world) incomplete(kinds []*corev1.Node) *cluster.NodePool {
 
 // asksFor reports whether a driver has devices of a class that is asked for, or
 // none that could be looked at.
-func (w *world) asksFor(driver string) bool {
+func (a *amended) asksFor(driver string) bool {
 	others := false
-	for i := range w.Claims {
-		for _, f := range slices.Concat(w.Claims[i].Funnels...) {
+	for i := range a.Claims {
+		for _, f := range slices.Concat(a.Claims[i].Funnels...) {
 			for j := range f.Devices {
 				switch d := &f.Devices[j]; {
 				case d.ID.Driver != driver:
@@ -305,20 +305,20 @@ func (w *world) asksFor(driver string) bool {
 
 // inTheWay says what keeps the claims from a node where they fit on the hardware
 // alone.
-func (w *world) inTheWay(ctx context.Context, name string) []string {
+func (a *amended) inTheWay(ctx context.Context, name string) []string {
 	var texts []string
-	for _, u := range w.q.Cluster.Misfits[name] {
+	for _, u := range a.q.Cluster.Misfits[name] {
 		texts = append(texts, u.Misfit.Reason)
 	}
-	node := w.q.Snap.Node(name)
+	node := a.q.Snap.Node(name)
 	if node == nil {
 		return texts
 	}
-	if fits, err := w.fits(ctx, node, false); err == nil && fits {
+	if fits, err := a.fits(ctx, node, false); err == nil && fits {
 		return texts
 	}
 	taints := map[string]bool{}
-	for _, pool := range w.q.Cluster.Pools[name] {
+	for _, pool := range a.q.Cluster.Pools[name] {
 		for i := range pool.Devices {
 			for _, taint := range pool.Devices[i].Taints {
 				if text := taint.String(); !taints[text] {
