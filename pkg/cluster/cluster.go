@@ -52,7 +52,6 @@ func build(snap *snapshot.Snapshot, sibling *Cluster) *Cluster {
 		c.behaviors = behaviors(snap.BinaryVersion())
 	}
 	c.Usage = newUsage(snap.Claims, c.Gates.consumableCapacity)
-	c.Partitions = newPartitions(c.Gates, c.Usage)
 	if sibling == nil {
 		c.Claims = newClaims(snap, c.Gates, nil)
 	} else {
@@ -64,6 +63,7 @@ func build(snap *snapshot.Snapshot, sibling *Cluster) *Cluster {
 	} else {
 		c.Pools = newPools(patchedSlices(snap, c.Gates.taintRules), &c.Gates.features)
 	}
+	c.Partitions = newPartitions(c.Gates, c.Usage, c.Pools)
 	c.Taints = &Taints{snap: snap, gates: c.Gates, pools: c.Pools, usage: c.Usage, claims: c.Claims}
 	return c
 }

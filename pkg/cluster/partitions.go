@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
@@ -28,6 +30,10 @@ type CounterUse struct {
 type PartitionUse struct {
 	counters map[[2]string]CounterUse
 	groups   map[string]GroupUse
+	// mixed are the counter sets where some of the devices in use declare
+	// compatibility groups and some do not, in slices that target different nodes.
+	// Then the node decides, see [Partitions.GroupsOn].
+	mixed sets.Set[string]
 	// Overcommitted is a counter of which more is used than there is, nil if there
 	// is none. Then the allocator takes no device of the pool that consumes
 	// counters.
@@ -40,9 +46,6 @@ func (u *PartitionUse) Counter(set, name string) (CounterUse, bool) {
 	return use, ok
 }
 
-// Groups returns what the devices in use of a counter set have in common.
-func (u *PartitionUse) Groups(set string) GroupUse { return u.groups[set] }
-
 // GroupUse is what the devices in use of a counter set have in common
 // (KEP-5963). The zero value is a set that nobody uses.
 type GroupUse struct {
@@ -54,8 +57,9 @@ type GroupUse struct {
 	Groups   sets.Set[string]
 }
 
-// with adds a device in use. Where some declare groups and some do not, which
-// no allocator would bring about, the first one counts, as it does upstream.
+// with adds a device in use. Where some declare groups and some do not, the
+// first one counts, as it does upstream. No allocator brings that about; a driver
+// that changes its slices can.
 func (g GroupUse) with(groups []string) GroupUse {
 	if !g.Used {
 		return GroupUse{Used: true, Declared: len(groups) > 0, Groups: sets.New(groups...)}
@@ -82,13 +86,14 @@ func (g GroupUse) Admits(groups []string) bool {
 type Partitions struct {
 	gates *Gates
 	usage *Usage
+	pools *Pools
 	// uses has what was asked for so far by Use.
 	mutex sync.Mutex
 	uses  map[*Pool]*PartitionUse
 }
 
-func newPartitions(gates *Gates, usage *Usage) *Partitions {
-	return &Partitions{gates: gates, usage: usage, uses: map[*Pool]*PartitionUse{}}
+func newPartitions(gates *Gates, usage *Usage, pools *Pools) *Partitions {
+	return &Partitions{gates: gates, usage: usage, pools: pools, uses: map[*Pool]*PartitionUse{}}
 }
 
 // Counters returns the counters of the newest generation of a pool, sorted
@@ -162,7 +167,7 @@ func (p *Partitions) Use(pool *Pool) *PartitionUse {
 }
 
 func (p *Partitions) use(pool *Pool) *PartitionUse {
-	u := &PartitionUse{counters: map[[2]string]CounterUse{}, groups: map[string]GroupUse{}}
+	u := &PartitionUse{counters: map[[2]string]CounterUse{}, groups: map[string]GroupUse{}, mixed: sets.New[string]()}
 	for _, use := range p.Counters(pool) {
 		u.counters[[2]string{use.CounterSet, use.Counter}] = use
 		if use.Left.Sign() < 0 && u.Overcommitted == nil {
@@ -170,17 +175,78 @@ func (p *Partitions) use(pool *Pool) *PartitionUse {
 		}
 	}
 	for _, slice := range pool.Slices {
-		for i := range slice.Spec.Devices {
-			device := DeviceIn(pool, slice, i)
-			if len(device.ConsumesCounters) == 0 || !p.usage.InUse(device.ID) && !p.usage.Shared(device.ID) && len(p.usage.Consumed(device.ID)) == 0 {
-				continue
+		p.eachConsumption(slice, func(c *resourceapi.DeviceCounterConsumption) {
+			before := u.groups[c.CounterSet]
+			if before.Used && before.Declared != (len(c.CompatibilityGroups) > 0) && !onOneNode(pool) {
+				u.mixed.Insert(c.CounterSet)
 			}
-			for _, consumption := range device.ConsumesCounters {
-				u.groups[consumption.CounterSet] = u.groups[consumption.CounterSet].with(consumption.CompatibilityGroups)
-			}
-		}
+			u.groups[c.CounterSet] = before.with(c.CompatibilityGroups)
+		})
 	}
 	return u
+}
+
+// onOneNode reports whether all slices of a pool name the same node.
+func onOneNode(pool *Pool) bool {
+	name := ptr.Deref(pool.Slices[0].Spec.NodeName, "")
+	return name != "" && !slices.ContainsFunc(pool.Slices, func(s *resourceapi.ResourceSlice) bool { return ptr.Deref(s.Spec.NodeName, "") != name })
+}
+
+// DependsOnNode reports whether the compatibility groups that the devices in use
+// of a pool leave are not the same for all nodes.
+func (p *Partitions) DependsOnNode(pool *Pool) bool {
+	return p.gates.compatibilityGroups && p.Use(pool).mixed.Len() > 0
+}
+
+// eachConsumption visits what the devices of a slice that are in use take of
+// counter sets.
+func (p *Partitions) eachConsumption(slice *resourceapi.ResourceSlice, visit func(*resourceapi.DeviceCounterConsumption)) {
+	for i := range slice.Spec.Devices {
+		d := &slice.Spec.Devices[i]
+		id := DeviceID{slice.Spec.Driver, slice.Spec.Pool.Name, d.Name}
+		if len(d.ConsumesCounters) == 0 || !p.usage.InUse(id) && !p.usage.Shared(id) && len(p.usage.Consumed(id)) == 0 {
+			continue
+		}
+		for j := range d.ConsumesCounters {
+			visit(&d.ConsumesCounters[j])
+		}
+	}
+}
+
+// GroupsOn returns what the devices in use of a counter set have in common for the
+// allocator when it tries a node: it meets those in slices for the node first. A
+// nil node stands for all nodes; that makes a difference only where devices in use
+// disagree about having groups.
+func (p *Partitions) GroupsOn(pool *Pool, set string, node *corev1.Node) GroupUse {
+	use := p.Use(pool)
+	if node == nil || !use.mixed.Has(set) {
+		return use.groups[set]
+	}
+	var first []*resourceapi.ResourceSlice
+	// An error is the allocator's as well; it tries no device of the node.
+	pools, _ := p.pools.For(node)
+	for _, view := range pools {
+		if view.Pool == pool {
+			first = view.Slices
+		}
+	}
+	var groups GroupUse
+	add := func(slice *resourceapi.ResourceSlice) {
+		p.eachConsumption(slice, func(c *resourceapi.DeviceCounterConsumption) {
+			if c.CounterSet == set {
+				groups = groups.with(c.CompatibilityGroups)
+			}
+		})
+	}
+	for _, slice := range first {
+		add(slice)
+	}
+	for _, slice := range pool.Slices {
+		if !slices.Contains(first, slice) {
+			add(slice)
+		}
+	}
+	return groups
 }
 
 // CounterConflict is why a device is not available as long as others are in use. One
@@ -211,18 +277,12 @@ func (p *Partitions) Conflict(d *Device) *CounterConflict {
 	if !p.gates.partitionableDevices {
 		return &CounterConflict{Gate: GatePartitionableDevices}
 	}
-	if p.gates.consumableCapacity && ptr.Deref(d.AllowMultipleAllocations, false) &&
-		(p.usage.Shared(d.ID) || len(p.usage.Consumed(d.ID)) > 0) {
-		// A further share does not charge the counters again.
+	if p.charged(d) {
 		return nil
 	}
 	use := p.Use(d.Pool)
-	if p.gates.compatibilityGroups {
-		for _, consumption := range d.ConsumesCounters {
-			if others := use.Groups(consumption.CounterSet); !others.Admits(consumption.CompatibilityGroups) {
-				return &CounterConflict{CounterSet: consumption.CounterSet, Others: others, Groups: consumption.CompatibilityGroups}
-			}
-		}
+	if conflict := p.groupConflict(d, nil); conflict != nil {
+		return conflict
 	}
 	if use.Overcommitted != nil {
 		return &CounterConflict{Overcommitted: use.Overcommitted}
@@ -234,6 +294,40 @@ func (p *Partitions) Conflict(d *Device) *CounterConflict {
 			if ok && counter.Left.Cmp(wanted) < 0 {
 				return &CounterConflict{Short: &counter, Required: wanted}
 			}
+		}
+	}
+	return nil
+}
+
+// ConflictOn is the conflict that a device has on one node, besides those that it
+// has on all of them.
+func (p *Partitions) ConflictOn(d *Device, node *corev1.Node) *CounterConflict {
+	if node == nil || len(d.ConsumesCounters) == 0 || !p.DependsOnNode(d.Pool) || p.charged(d) {
+		return nil
+	}
+	return p.groupConflict(d, node)
+}
+
+// charged reports whether shares of the device are in use, so that the counters
+// are not charged again for a further one.
+func (p *Partitions) charged(d *Device) bool {
+	return p.gates.consumableCapacity && ptr.Deref(d.AllowMultipleAllocations, false) &&
+		(p.usage.Shared(d.ID) || len(p.usage.Consumed(d.ID)) > 0)
+}
+
+// groupConflict compares the compatibility groups of a device to those of the
+// devices in use, for a node. Without a node, only what is the same for all of
+// them is compared.
+func (p *Partitions) groupConflict(d *Device, node *corev1.Node) *CounterConflict {
+	if !p.gates.compatibilityGroups {
+		return nil
+	}
+	for _, c := range d.ConsumesCounters {
+		if node == nil && p.Use(d.Pool).mixed.Has(c.CounterSet) {
+			continue
+		}
+		if others := p.GroupsOn(d.Pool, c.CounterSet, node); !others.Admits(c.CompatibilityGroups) {
+			return &CounterConflict{CounterSet: c.CounterSet, Others: others, Groups: c.CompatibilityGroups}
 		}
 	}
 	return nil

@@ -70,7 +70,7 @@ func (e *Devices) Reason(d *cluster.Device) *Reason {
 	case d.Pool.Invalid != "":
 		return invalidPool(d.Pool, d.Pool.Invalid)
 	default:
-		return nodeOperations(e.Facts.Gates, d, nil)
+		return onNode(e.Facts, d, nil)
 	}
 }
 
@@ -123,7 +123,7 @@ func lookAt(c *cluster.Cluster, plain sets.Set[*cluster.Pool]) outcomes {
 			seen[at] = true
 			EachDevice(pool, func(d *cluster.Device, r *Reason) {
 				if r == nil {
-					r = nodeOperations(c.Gates, d, node)
+					r = onNode(c, d, node)
 				}
 				if have, known := found.reasons[d.Device]; !known || have != nil && (r == nil || r.Check > have.Check) {
 					found.reasons[d.Device] = r

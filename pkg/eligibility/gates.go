@@ -36,6 +36,14 @@ func skipsNodeOperations(gates *cluster.Gates, d *cluster.Device) bool {
 	return len(d.Slice.Spec.SkipNodeOperations) > 0 && gates.Channel() == cluster.ChannelExperimental
 }
 
+// onNode makes the checks of a device whose result depends on the node.
+func onNode(facts *cluster.Cluster, d *cluster.Device, node *corev1.Node) *Reason {
+	if r := nodeOperations(facts.Gates, d, node); r != nil {
+		return r
+	}
+	return partitionReason(d, facts.Partitions.ConflictOn(d, node))
+}
+
 // nodeOperations rejects a device that does without node operations where the gate
 // is off, or the node does not know of that. Without a node, only the gate counts.
 func nodeOperations(gates *cluster.Gates, d *cluster.Device, node *corev1.Node) *Reason {

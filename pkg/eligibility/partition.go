@@ -6,6 +6,7 @@ package eligibility
 import (
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
@@ -16,9 +17,17 @@ import (
 )
 
 // CheckPartition checks shared counters and compatibility groups against what
-// the allocated devices of the pool have left.
-func (c *Checks) CheckPartition(d *cluster.Device) *Reason {
-	switch h := c.Facts.Partitions.Conflict(d); {
+// the allocated devices of the pool have left. Without a node, that is what they
+// leave for all nodes.
+func (c *Checks) CheckPartition(d *cluster.Device, node *corev1.Node) *Reason {
+	if h := c.Facts.Partitions.ConflictOn(d, node); h != nil {
+		return partitionReason(d, h)
+	}
+	return partitionReason(d, c.Facts.Partitions.Conflict(d))
+}
+
+func partitionReason(d *cluster.Device, h *cluster.CounterConflict) *Reason {
+	switch {
 	case h == nil:
 		return nil
 	case h.Gate != "":

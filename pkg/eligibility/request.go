@@ -50,6 +50,12 @@ func (c *Checks) enabled(gate string) bool { return c.Facts.Gates.Enabled(gate) 
 
 // CheckNode makes the checks that depend on the node, which the device is for.
 func (c *Checks) CheckNode(d *cluster.Device, node *corev1.Node) *Reason {
+	return onNode(c.Facts, d, node)
+}
+
+// CheckNodeOperations rejects a device that does without node operations, for a
+// node that does not know of that.
+func (c *Checks) CheckNodeOperations(d *cluster.Device, node *corev1.Node) *Reason {
 	return nodeOperations(c.Facts.Gates, d, node)
 }
 

@@ -40,7 +40,7 @@ func Steps() []Step {
 		{InUse, "InUse", "not allocated", OfDevice, func(_ context.Context, c *Checks, d *cluster.Device) *Reason { return c.CheckInUse(d) }},
 		{CapacityLeft, "CapacityLeft", "capacity available", OfRequest, func(_ context.Context, c *Checks, d *cluster.Device) *Reason { return c.CheckCapacity(d, CapacityLeft) }},
 		{NodeOperations, "NodeOperations", "node operations", OfNode, nil},
-		{Partition, "Partition", "shared counters", OfDevice, func(_ context.Context, c *Checks, d *cluster.Device) *Reason { return c.CheckPartition(d) }},
+		{Partition, "Partition", "shared counters", OfDevice, func(_ context.Context, c *Checks, d *cluster.Device) *Reason { return c.CheckPartition(d, nil) }},
 		{CompatibilityGroups, "Partition", "shared counters", OfDevice, nil},
 		{Counters, "Partition", "shared counters", OfDevice, nil},
 		{Taint, "Taint", "taints", OfRequest, func(_ context.Context, c *Checks, d *cluster.Device) *Reason { return c.CheckTaints(d) }},

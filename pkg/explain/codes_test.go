@@ -193,6 +193,20 @@ func TestCodes(t *testing.T) {
 			nodes:    []string{"1*CountUnsatisfiable"},
 			evidence: "counter set board is used by devices of compatibility group mig",
 		},
+		// A driver that changes its slices can leave devices in use that do not go
+		// together. What comes first for a node counts there.
+		"compatibility groups of devices in use that disagree": {
+			cluster: []any{
+				tc.Gate("DRADeviceCompatibilityGroups", true), tc.Nodes("n1", "n2"), tc.Pool("p").Of(3).OnAllNodes().WithCounters("board", "slices=4"),
+				tc.Pool("p", tc.Device("a").Consuming("board", "slices=1"), tc.Device("b", "model=plain").Consuming("board", "slices=1")).Of(3).OnNode("n1"),
+				tc.Pool("p", tc.Device("c").Consuming("board", "slices=1").InGroups("mig"), tc.Device("d", "model=mig").Consuming("board", "slices=1").InGroups("mig")).Of(3).OnNode("n2"),
+				tc.Serving("serve-plain", "p", "a"), tc.Serving("serve-mig", "p", "c"),
+				tc.Claim(waiting, tc.GPUs("gpu", 1).Where(`device.attributes["gpu.example.com"].model == "mig"`)),
+			},
+			verdict: api.Fits,
+			funnels: []string{"4=1+1*RequestSelectorFalse+2*DeviceAllocated"},
+			nodes:   []string{"1*Fits", "1*CountUnsatisfiable"},
+		},
 		"compatibility groups together": {
 			cluster: []any{
 				tc.Gate("DRADeviceCompatibilityGroups", true), tc.Nodes("n1"), tc.Pool("n1").Of(2).WithCounters("board", "slices=4"),

@@ -129,7 +129,7 @@ func deviceChecks(ctx context.Context, q *funnel.Question, c *eligibility.Checks
 			}
 		case eligibility.NodeOperations:
 			if at.unreached == nil {
-				l.add(name, label, c.CheckNode(d, node))
+				l.add(name, label, c.CheckNodeOperations(d, node))
 			} else {
 				l.skip(name, label, notReachable(node))
 			}
@@ -142,7 +142,7 @@ func deviceChecks(ctx context.Context, q *funnel.Question, c *eligibility.Checks
 			case inUse != nil:
 				l.skip(name, label, "it is in use and has taken its part already")
 			default:
-				l.addUse(gap, name, label, c.CheckPartition(d))
+				l.addUse(gap, name, label, c.CheckPartition(d, node))
 			}
 		case eligibility.Taint:
 			l.add(name, label, eachTaint(c, d)...)

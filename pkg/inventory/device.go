@@ -124,6 +124,9 @@ func deviceState(eligible *eligibility.Devices, d *cluster.Device) (api.DeviceSt
 		return api.DeviceStateShared, ""
 	}
 	if why := eligible.Reason(d); why != nil {
+		if why.Check == eligibility.CompatibilityGroups {
+			return api.DeviceStateBlocked, why.Alone()
+		}
 		return api.DeviceStateUnusable, why.Alone()
 	}
 	if h := eligible.Facts.Partitions.Conflict(d); h != nil {

@@ -31,6 +31,7 @@ var ErrNoProblem = errors.New("cannot be put into numbers")
 // the eligible devices of each request, what they take and what is left.
 type Builder struct {
 	alloc    *allocator.Allocator
+	node     *corev1.Node
 	pools    []*cluster.NodePool
 	Problem  decision.Problem
 	Devices  map[*resourceapi.Device]int
@@ -43,7 +44,7 @@ type Builder struct {
 // NewProblem makes the problem of a node. The funnels are those of each claim.
 func NewProblem(ctx context.Context, alloc *allocator.Allocator, node *corev1.Node, pools []*cluster.NodePool, claims []funnel.Claim) (*Builder, error) {
 	b := &Builder{
-		alloc: alloc, pools: pools,
+		alloc: alloc, node: node, pools: pools,
 		Problem: decision.Problem{ClaimLimit: resourceapi.AllocationResultsMaxSize},
 		Devices: map[*resourceapi.Device]int{}, counters: map[string]int{}, sets: map[string]int{}, values: map[string]int{},
 	}
@@ -171,7 +172,7 @@ func (b *Builder) charge(d *cluster.Device, out *decision.Device) {
 		if !ok {
 			set = len(b.Problem.GroupBase)
 			b.sets[key] = set
-			base := use.Groups(consumption.CounterSet)
+			base := b.alloc.Facts.Partitions.GroupsOn(d.Pool, consumption.CounterSet, b.node)
 			groups := b.intern(base.Groups.UnsortedList())
 			if base.Declared && len(groups) == 0 {
 				// Those in use have nothing in common, so that no other can join.

@@ -74,7 +74,8 @@ type nodeSignature struct {
 }
 
 // describe fills in the text. It returns false for nodes that are better not
-// compared: those where a selector fails, because such errors name a device.
+// compared: those where a selector fails, because such errors name a device, and
+// those where what devices in use leave is not the same for all nodes.
 func (l *nodeSignature) describe(ctx context.Context) bool {
 	if funnel.OnNode(nil, l.node).Optional {
 		l.text = append(l.text, "optional "...)
@@ -92,6 +93,9 @@ func (l *nodeSignature) describe(ctx context.Context) bool {
 		if !pool.Local {
 			l.text = fmt.Appendf(l.text, "\npool %p", pool)
 			continue
+		}
+		if l.Cluster.Facts.Partitions.DependsOnNode(pool.Pool) {
+			return false
 		}
 		l.text = fmt.Appendf(l.text, "\nown %t %t %t %t", pool.AllIgnored, pool.Outdated, pool.Incomplete, pool.Invalid != "")
 		l.text = append(l.text, l.partitions(pool.Pool)...)
@@ -142,9 +146,8 @@ func (s *Signatures) partitions(pool *cluster.Pool) string {
 		return text
 	}
 	text := ""
-	use := s.Cluster.Facts.Partitions.Use(pool)
 	for _, counter := range s.Cluster.Facts.Partitions.Counters(pool) {
-		groups := use.Groups(counter.CounterSet)
+		groups := s.Cluster.Facts.Partitions.GroupsOn(pool, counter.CounterSet, nil)
 		text += fmt.Sprintf(" %q %q %s of %s %v %q", counter.CounterSet, counter.Counter,
 			counter.Left.String(), counter.Total.String(), groups.Used, slices.Sorted(maps.Keys(groups.Groups)))
 	}
