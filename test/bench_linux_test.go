@@ -6,46 +6,11 @@ package test
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
-
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
 )
-
-// BenchmarkWhy asks the built program about a claim that fits on no node of a
-// fleet, from the file to the printed text. Beside the time it reports the most
-// memory that the process had (peak-MiB). What of the time is not the
-// program's own, BenchmarkFleet tells.
-func BenchmarkWhy(b *testing.B) {
-	program, peak := goBuild(b, "../cmd/kubectl-dra"), goBuild(b, "./peak")
-	for _, size := range []struct{ nodes, claims int }{{1000, 4000}, {5000, 20000}, {20000, 80000}} {
-		for _, extension := range []string{".json", ".json.gz", ".yaml"} {
-			if extension != ".json" && size.nodes != 5000 {
-				continue
-			}
-			b.Run(fmt.Sprintf("nodes=%d/%s", size.nodes, extension[1:]), func(b *testing.B) {
-				snap := fleetWithWaitingClaim(size.nodes, size.claims)
-				path := filepath.Join(b.TempDir(), "fleet"+extension)
-				if err := save.File(b.Context(), snap, path); err != nil {
-					b.Fatal(err)
-				}
-				b.ResetTimer()
-				most := 0.0
-				for b.Loop() {
-					u, out := measure(b, peak, program, "why", "claim/waiting", "-n", "waiting", "--snapshot", path)
-					if u.Exit != 1 {
-						b.Fatalf("why: exit code %v\n%s", u.Exit, out)
-					}
-					most = max(most, u.PeakMiB)
-				}
-				b.ReportMetric(most, "peak-MiB")
-			})
-		}
-	}
-}
 
 // goBuild builds a program as a release is built, until the end of the
 // benchmark.
