@@ -92,9 +92,8 @@ func releaseOptions(t *testing.T, release string) controlplane.Options {
 }
 
 // everythingIn is [everything] as far as a release has it, and as far as it is
-// evaluated: the API of groups of pods was another one, in 1.34 the capacity of the
-// wrong devices was compared (see the table of behavior in pkg/cluster), and lists as
-// attributes, which are alpha, had another matchAttribute in 1.36.
+// evaluated: the API of groups of pods was another one, and in 1.34 the capacity of
+// the wrong devices was compared (see the table of behavior in pkg/cluster).
 func everythingIn(t *testing.T, release string) controlplane.Options {
 	t.Helper()
 	minor := releaseMinor(t, release)
@@ -106,7 +105,7 @@ func everythingIn(t *testing.T, release string) controlplane.Options {
 			options.RuntimeConfig[version] = true
 		}
 	}
-	out := []string{"GenericWorkload", "DRAWorkloadResourceClaims", "DRAListTypeAttributes"}
+	out := []string{"GenericWorkload", "DRAWorkloadResourceClaims"}
 	if minor < 35 {
 		out = append(out, "DRAConsumableCapacity")
 	}

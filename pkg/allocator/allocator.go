@@ -100,7 +100,7 @@ func featuresOf(gates *cluster.Gates) structured.Features {
 		DeviceBindingAndStatus:  gates.BindingConditions(),
 		DeviceTaints:            gates.Enabled(cluster.GateDeviceTaints),
 		FractionalCapacityRange: gates.Enabled(cluster.GateFractionalCapacity),
-		ListTypeAttributes:      gates.Enabled(cluster.GateListTypeAttributes),
+		ListTypeAttributes:      gates.ListsCompared(),
 		OptionalNodeOperations:  gates.Enabled(cluster.GateOptionalNodeOps),
 		PartitionableDevices:    gates.Enabled(cluster.GatePartitionableDevices),
 		PrioritizedList:         gates.Enabled(cluster.GatePrioritizedList),

@@ -41,15 +41,15 @@ func (c *Cluster) Amended(snap *snapshot.Snapshot) *Cluster {
 
 func build(snap *snapshot.Snapshot, sibling *Cluster) *Cluster {
 	c := &Cluster{Snapshot: snap}
-	if sibling == nil {
-		c.Gates = newGates(snap)
-	} else {
-		c.Gates = sibling.Gates.of(snap)
-	}
 	if sibling != nil && sibling.Snapshot.BinaryVersion() == snap.BinaryVersion() {
 		c.behaviors = sibling.behaviors
 	} else {
 		c.behaviors = behaviors(snap.BinaryVersion())
+	}
+	if sibling == nil {
+		c.Gates = newGates(snap, c.behaviors)
+	} else {
+		c.Gates = sibling.Gates.of(snap, c.behaviors)
 	}
 	c.Usage = newUsage(snap.Claims, c.Gates.consumableCapacity)
 	if sibling == nil {

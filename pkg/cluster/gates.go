@@ -53,6 +53,8 @@ type Gates struct {
 	// known has those that have a bearing on allocation.
 	known map[string]snapshot.Gate
 	features
+	// listsCompared is true if constraints compare attributes that are lists.
+	listsCompared bool
 	// tolerationOperators is the gate TaintTolerationComparisonOperators.
 	tolerationOperators bool
 }
@@ -71,7 +73,7 @@ type features struct {
 // stable reports whether the features select the stable channel.
 func (f *features) stable() bool { return f.channel == ChannelStable }
 
-func newGates(snap *snapshot.Snapshot) *Gates {
+func newGates(snap *snapshot.Snapshot, behaviors map[Behavior]bool) *Gates {
 	g := &Gates{snap: snap, known: map[string]snapshot.Gate{}}
 	for _, name := range []string{
 		GateAdminAccess, GateBindingConditions, GateCompatibilityGroups, GateConsumableCapacity,
@@ -82,8 +84,9 @@ func newGates(snap *snapshot.Snapshot) *Gates {
 	} {
 		g.known[name] = snap.Gate(name)
 	}
+	g.listsCompared = g.Enabled(GateListTypeAttributes) && !behaviors[ListsNotCompared]
 	g.features = features{
-		channel:                channelOf(g.Enabled),
+		channel:                channelOf(g.Enabled, g.listsCompared),
 		compatibilityGroups:    g.Enabled(GateCompatibilityGroups),
 		consumableCapacity:     g.Enabled(GateConsumableCapacity),
 		deviceBindingAndStatus: g.Enabled(GateBindingConditions) && g.Enabled(GateDeviceStatus),
@@ -98,9 +101,9 @@ func newGates(snap *snapshot.Snapshot) *Gates {
 
 // of are the gates of another snapshot. Mostly they are the same, which is known
 // sooner than what follows from the releases.
-func (g *Gates) of(snap *snapshot.Snapshot) *Gates {
+func (g *Gates) of(snap *snapshot.Snapshot, behaviors map[Behavior]bool) *Gates {
 	if snap.ServerVersion != g.snap.ServerVersion || !maps.Equal(snap.Gates, g.snap.Gates) {
-		return newGates(snap)
+		return newGates(snap, behaviors)
 	}
 	same := *g
 	same.snap = snap
@@ -111,9 +114,9 @@ func (g *Gates) of(snap *snapshot.Snapshot) *Gates {
 // features that are on (SupportedFeatures of each in
 // k8s.io/dynamic-resource-allocation/structured/internal). A test of pkg/allocator
 // holds it against upstream's choice.
-func channelOf(enabled func(gate string) bool) string {
+func channelOf(enabled func(gate string) bool, listsCompared bool) string {
 	switch {
-	case enabled(GateListTypeAttributes), enabled(GateOptionalNodeOps), enabled(GateDerivedAttributes), enabled(GateCompatibilityGroups):
+	case listsCompared, enabled(GateOptionalNodeOps), enabled(GateDerivedAttributes), enabled(GateCompatibilityGroups):
 		return ChannelExperimental
 	case enabled(GateBindingConditions) && enabled(GateDeviceStatus), enabled(GateConsumableCapacity), enabled(GateFractionalCapacity):
 		return ChannelIncubating
@@ -166,6 +169,10 @@ func (g *Gates) Enabled(gate string) bool {
 
 // Channel is the implementation of the allocator that the gates select.
 func (g *Gates) Channel() string { return g.channel }
+
+// ListsCompared reports whether constraints compare attributes that are lists, as
+// the gate says; selectors look at lists wherever it is on.
+func (g *Gates) ListsCompared() bool { return g.listsCompared }
 
 // BindingConditions reports whether the allocator takes devices with binding
 // conditions, which needs two gates.

@@ -35,6 +35,9 @@ const (
 	// DistinctPerRequest: distinctAttribute compares a device only with the last one of
 	// each request, so that one request can get devices with the same value.
 	DistinctPerRequest Behavior = "DistinctPerRequest"
+	// ListsNotCompared: constraints compare no attributes that are lists, although
+	// the gate for them is on.
+	ListsNotCompared Behavior = "ListsNotCompared"
 	// CapacityOfOther: with consumable capacity, the capacity of another device of the
 	// slice is compared with the request.
 	CapacityOfOther Behavior = "CapacityOfOther"
@@ -64,7 +67,8 @@ type Span struct{ From, Before string }
 // (k8s.io/dynamic-resource-allocation v0.35.6 and v0.36.2), or whose branch got it
 // on the same day. No patch release up to v0.34.13, v0.35.10, v0.36.6 and v0.37.2
 // has the fix of [AllPoolErrorEndsAttempt], and none up to v0.36.6 that of
-// [DistinctPerRequest].
+// [DistinctPerRequest]. [ListsNotCompared] is in kube-scheduler itself: 1.36.3 to
+// 1.36.5 were looked at.
 func Changes() []Change {
 	return []Change{
 		{AllPoolErrorEndsAttempt, 141898, []Span{{"", "1.38.0"}}},
@@ -73,6 +77,7 @@ func Changes() []Change {
 		{MixedClaimsFailScore, 139017, []Span{{"1.35.0", "1.35.6"}, {"1.36.0", "1.36.2"}}},
 		{PoolsByNode, 134466, []Span{{"", "1.35.0"}}},
 		{DistinctPerRequest, 140600, []Span{{"", "1.37.0"}}},
+		{ListsNotCompared, 139332, []Span{{"1.36.0", "1.37.0"}}},
 		{CapacityOfOther, 133706, []Span{{"", "1.35.0"}}},
 		{NoPriorityScore, 134711, []Span{{"", "1.35.0"}}},
 		{UnsortedPools, 136641, []Span{{"", "1.36.0"}}},

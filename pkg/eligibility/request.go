@@ -263,7 +263,7 @@ func (c *Checks) CheckConstraints(ctx context.Context, d *cluster.Device) *Reaso
 				Text: fmt.Sprintf("has no attribute %s%s", name, c.nearAttribute(name)),
 				Lack: fmt.Sprintf("without attribute %s", name), Fact: fact,
 			}
-		case c.enabled("DRAListTypeAttributes") && len(ValueTexts(value)) == 0:
+		case c.Facts.Gates.ListsCompared() && len(ValueTexts(value)) == 0:
 			fact.Found = "an empty list"
 			return &Reason{
 				Check: Constraint, Code: api.AttributeMissing, Label: "attribute empty",

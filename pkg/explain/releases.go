@@ -4,13 +4,16 @@
 package explain
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
@@ -45,6 +48,9 @@ func heedRelease(ctx context.Context, q *funnel.Question, out *api.Explanation, 
 	if verdict == api.DoesNotFit && facts.Behaves(cluster.DistinctPerRequest) && distinctFails(q, out.Nodes) {
 		return releaseAnswer{verdict: api.Undetermined, summary: fmt.Sprintf(
 			"%s compares the devices of one request incompletely for distinctAttribute, and may take several with the same value (kubernetes/kubernetes#140600, fixed in 1.37): whether the claims fit then is not evaluated", release)}, nil
+	}
+	if verdict == api.DoesNotFit && facts.Behaves(cluster.ListsNotCompared) && facts.Gates.Enabled(cluster.GateListTypeAttributes) && constraintFails(q, out.Nodes, comparesLists(q)) {
+		return releaseAnswer{assumption: release + " compares no lists in constraints, although DRAListTypeAttributes is on: a list has nothing in common with any other (kubernetes/kubernetes#139332, fixed in 1.37)"}, nil
 	}
 	if decided && facts.Behaves(cluster.PoolsByNode) {
 		if answer, err := byNode(q, out.Claims, verdict, release); answer.verdict != "" || err != nil {
@@ -86,10 +92,37 @@ func wantsCapacity(c funnel.Claim) bool {
 
 // distinctFails reports whether a distinctAttribute may be why nothing fits.
 func distinctFails(q *funnel.Question, nodes []api.NodeGroup) bool {
-	constrained := slices.ContainsFunc(q.Claims, func(c funnel.Claim) bool {
-		return slices.ContainsFunc(c.Claim.Spec.Devices.Constraints, func(constraint resourceapi.DeviceConstraint) bool { return constraint.DistinctAttribute != nil })
+	return constraintFails(q, nodes, func(c *resourceapi.DeviceConstraint) bool { return c.DistinctAttribute != nil })
+}
+
+// constraintFails reports whether a certain constraint may be why nothing fits.
+func constraintFails(q *funnel.Question, nodes []api.NodeGroup, is func(*resourceapi.DeviceConstraint) bool) bool {
+	return constrains(q, is) && slices.ContainsFunc(nodes, func(group api.NodeGroup) bool { return group.Code == api.ConstraintUnsatisfiable })
+}
+
+// constrains reports whether a claim has a certain constraint.
+func constrains(q *funnel.Question, is func(*resourceapi.DeviceConstraint) bool) bool {
+	return slices.ContainsFunc(q.Claims, func(c funnel.Claim) bool {
+		return slices.ContainsFunc(c.Claim.Spec.Devices.Constraints, func(constraint resourceapi.DeviceConstraint) bool { return is(&constraint) })
 	})
-	return constrained && slices.ContainsFunc(nodes, func(group api.NodeGroup) bool { return group.Code == api.ConstraintUnsatisfiable })
+}
+
+// comparesLists returns a function that reports whether a constraint is about an
+// attribute that is a list on some device.
+func comparesLists(q *funnel.Question) func(*resourceapi.DeviceConstraint) bool {
+	return func(c *resourceapi.DeviceConstraint) bool {
+		name := resourceapi.QualifiedName(*cmp.Or(c.MatchAttribute, c.DistinctAttribute))
+		return slices.ContainsFunc(q.Cluster.Facts.Snapshot.Slices, func(slice *resourceapi.ResourceSlice) bool {
+			return slices.ContainsFunc(slice.Spec.Devices, func(d resourceapi.Device) bool {
+				short, own := strings.CutPrefix(string(name), slice.Spec.Driver+"/")
+				attribute, has := d.Attributes[name]
+				if !has && own {
+					attribute, has = d.Attributes[resourceapi.QualifiedName(short)]
+				}
+				return has && selector.IsList(attribute)
+			})
+		})
+	}
 }
 
 // byNode is about schedulers that see of a pool what targets the node, and nothing
@@ -147,6 +180,7 @@ func rejectsAny(claims []api.ClaimExplanation, codes ...api.Code) bool {
 
 // withoutRelease is the answer where the release is not known: both, if they differ.
 func withoutRelease(ctx context.Context, q *funnel.Question, out *api.Explanation, verdicts []allocator.Verdict, verdict api.Verdict) (releaseAnswer, error) {
+	facts := q.Cluster.Facts
 	poolError := slices.IndexFunc(verdicts, func(v allocator.Verdict) bool {
 		return v.Outcome == allocator.Failed && allocator.IsPoolError(v.Err)
 	})
@@ -161,6 +195,8 @@ func withoutRelease(ctx context.Context, q *funnel.Question, out *api.Explanatio
 		return releaseAnswer{assumption: "the Kubernetes version is not known: up to 1.35 a search that takes too long on one node does not keep the scheduler from others (kubernetes/kubernetes#137607)"}, nil
 	case verdict == api.DoesNotFit && distinctFails(q, out.Nodes):
 		return releaseAnswer{assumption: "the Kubernetes version is not known: up to 1.36 one request can get devices with the same value in spite of distinctAttribute, and may fit (kubernetes/kubernetes#140600)"}, nil
+	case verdict == api.Fits && facts.Gates.ListsCompared() && constrains(q, comparesLists(q)):
+		return releaseAnswer{assumption: "the Kubernetes version is not known: constraints compare lists from 1.37 on; in 1.36 lists have nothing in common, and devices with them may not fit (kubernetes/kubernetes#139332)"}, nil
 	case verdict == api.DoesNotFit && rejectsAny(out.Claims, api.PoolIncomplete):
 		return releaseAnswer{assumption: "the Kubernetes version is not known: up to 1.34 the scheduler also takes devices of incomplete pools"}, nil
 	}

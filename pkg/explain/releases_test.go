@@ -90,6 +90,13 @@ func TestReleases(t *testing.T) {
 			want:     map[string]api.Verdict{"v1.36.6": api.Undetermined, "v1.37.0": api.DoesNotFit, "": api.DoesNotFit},
 			says:     map[string]string{"v1.36.6": "kubernetes/kubernetes#140600", "": "kubernetes/kubernetes#140600"},
 		},
+		"lists with a value in common": {
+			behavior: cluster.ListsNotCompared,
+			objects:  []any{tc.Nodes("n1"), tc.Gate("DRAListTypeAttributes", true), tc.Pool("n1", tc.Device("a").WithList("root", "x", "y"), tc.Device("b").WithList("root", "y", "z"))},
+			pod:      []any{tc.Claim("c", tc.GPUs("gpus", 2)).Matching(tc.Driver + "/root"), tc.Pod("p", tc.Using("c"))},
+			want:     map[string]api.Verdict{"v1.36.6": api.DoesNotFit, "v1.37.0": api.Fits, "": api.Fits},
+			says:     map[string]string{"v1.36.6": "kubernetes/kubernetes#139332", "": "kubernetes/kubernetes#139332"},
+		},
 		"capacity": {
 			behavior: cluster.CapacityOfOther,
 			objects:  []any{tc.Nodes("n1"), tc.Gates{cluster.GateConsumableCapacity}, tc.Pool("n1", tc.Device("a", "memory:=1Gi"), tc.Device("b", "memory:=2Gi"))},

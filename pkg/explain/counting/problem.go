@@ -199,7 +199,7 @@ func (b *Builder) intern(texts []string) []int {
 
 // valueSet gives the values of an attribute that a constraint compares.
 func (b *Builder) valueSet(a resourceapi.DeviceAttribute) []int {
-	if selector.IsList(a) && !b.alloc.Facts.Gates.Enabled("DRAListTypeAttributes") {
+	if selector.IsList(a) && !b.alloc.Facts.Gates.ListsCompared() {
 		b.err = ErrNoProblem
 		return nil
 	}
