@@ -46,9 +46,21 @@ func (x *builder) describeUsers() {
 		}
 		x.out.Pods = append(x.out.Pods, status)
 	}
+	x.out.OtherScheduler = otherScheduler(x.Pod)
 	if x.Pod != nil && !x.target.Hypothetical {
 		x.out.SchedulerMessage = lifecycle.SchedulerMessage(x.Snap, x.Pod)
 	}
+}
+
+// otherScheduler says what a verdict is worth for a pod that kube-scheduler's
+// default profile does not look at, nil for all others and once a node is chosen.
+func otherScheduler(pod *corev1.Pod) *api.OtherScheduler {
+	if pod == nil || !lifecycle.Waits(pod) || pod.Spec.SchedulerName == "" || pod.Spec.SchedulerName == corev1.DefaultSchedulerName {
+		return nil
+	}
+	return &api.OtherScheduler{Name: pod.Spec.SchedulerName, Message: fmt.Sprintf(
+		"scheduler %s decides about the pod, and the verdict is that of kube-scheduler: it holds if %s is one of its profiles. Another scheduler may pick other nodes and devices; its queues and gangs are not evaluated. The pod's own events say what it decided",
+		pod.Spec.SchedulerName, pod.Spec.SchedulerName)}
 }
 
 func age(q *funnel.Question, since metav1.Time) int64 {

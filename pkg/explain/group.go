@@ -41,6 +41,9 @@ func (g *AnswerGroup) Name() string {
 func (g *AnswerGroup) Summary() string {
 	n := len(g.Names)
 	if n > 1 && g.First.Verdict == api.Fits && g.First.Placement != nil {
+		if other := g.First.OtherScheduler; other != nil {
+			return fmt.Sprintf("%s fit now for kube-scheduler, the first one on %s, but scheduler %s decides.", english.Count(n, "pod"), g.First.Placement.Node, other.Name)
+		}
 		return fmt.Sprintf("%s fit now, the first one on %s.", english.Count(n, "pod"), g.First.Placement.Node)
 	}
 	if n > 1 && g.First.Verdict == api.Blocked {

@@ -51,6 +51,16 @@ func TestEqualPodsAreOneLine(t *testing.T) {
 		}
 		list = append(list, answer.Explanation)
 	}
+	for i := range list[:4] {
+		list[i].OtherScheduler = &api.OtherScheduler{Name: "volcano"}
+	}
+	volcano := GroupAnswers(list)[0].Summary()
+	if want := "2 pods fit now for kube-scheduler, the first one on n1, but scheduler volcano decides."; volcano != want {
+		t.Errorf("got %q, want %q", volcano, want)
+	}
+	for i := range list[:4] {
+		list[i].OtherScheduler = nil
+	}
 	var lines []string
 	for _, g := range GroupAnswers(list) {
 		lines = append(lines, fmt.Sprintf("%s %s %ds: %s", g.Name(), g.First.Verdict, g.Oldest, g.Summary()))

@@ -354,10 +354,17 @@ func draw(t *testing.T, e *api.Explanation, opts Options) string {
 	return out.String()
 }
 
+// ofOtherScheduler is a pod that fits, if its scheduler decides as kube-scheduler does.
+func ofOtherScheduler() *api.Explanation {
+	e := fits()
+	e.OtherScheduler = &api.OtherScheduler{Name: "volcano", Message: "scheduler volcano decides about the pod, and the verdict is that of kube-scheduler: it holds if volcano is one of its profiles"}
+	return e
+}
+
 func TestExplanation(t *testing.T) {
 	examples := map[string]*api.Explanation{
 		"no-class": noClass(), "mixed": mixed(),
-		"too-many": tooMany(), "fits": fits(), "allocated": allocated(), "many-groups": manyGroups(), "stuck": stuck(), "hostile": hostile(),
+		"too-many": tooMany(), "fits": fits(), "allocated": allocated(), "many-groups": manyGroups(), "stuck": stuck(), "hostile": hostile(), "other-scheduler": ofOtherScheduler(),
 	}
 	forms := map[string]Options{
 		"80":       {Width: 80},

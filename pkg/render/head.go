@@ -26,13 +26,16 @@ const (
 // whole, a labeled line for each.
 func writeHead(p *Page, e *api.Explanation) {
 	said, m := verdict(e)
-	p.Text(0, m, said)
+	p.Text(0, m, said+decider(e))
 	p.Blank()
 	reason := "Reason"
 	if e.Verdict == api.Fits || e.Verdict == api.Allocated {
 		reason = "Result"
 	}
 	p.field(reason, e.Summary)
+	if e.OtherScheduler != nil {
+		p.field("Decides", capitalized(e.OtherScheduler.Message)+".")
+	}
 	if e.Outlook != nil {
 		p.field("Outlook", e.Outlook.Message)
 	}
@@ -84,6 +87,15 @@ func verdict(e *api.Explanation) (string, Mark) {
 	default:
 		return target + ": " + string(e.Verdict), Unsure
 	}
+}
+
+// decider ends the sentence if the verdict is not that of the scheduler that
+// decides about the pod. What blocks a pod does so for every scheduler.
+func decider(e *api.Explanation) string {
+	if e.OtherScheduler == nil || e.Verdict == api.Blocked || e.Verdict == api.Allocated {
+		return ""
+	}
+	return " for kube-scheduler, but scheduler " + e.OtherScheduler.Name + " decides"
 }
 
 // although says which devices there are for a target that is blocked. What

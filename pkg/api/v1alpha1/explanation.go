@@ -45,6 +45,10 @@ type Explanation struct {
 	PodCount int         `json:"podCount,omitempty"`
 	// SchedulerMessage is what the scheduler itself said last, if anything.
 	SchedulerMessage *SchedulerMessage `json:"schedulerMessage,omitempty"`
+	// OtherScheduler is set if the pod waits for another scheduler than
+	// default-scheduler. That one decides about the pod; Verdict is what
+	// kube-scheduler would decide, as if the pod were its own.
+	OtherScheduler *OtherScheduler `json:"otherScheduler,omitempty"`
 	// SameAs is the pod whose answer this is, too: both are equal to the scheduler.
 	// Nodes, the funnels of the requests, conflict, remedies and what the outlook
 	// says of one more node are found there and not here.
@@ -120,6 +124,15 @@ type PodStatus struct {
 	// Owner is the workload that the pod belongs to, "job/train"; empty for a bare
 	// pod.
 	Owner string `json:"owner,omitempty"`
+}
+
+// OtherScheduler is the scheduler that a pod names. Whether it is a profile of
+// kube-scheduler or a program of its own is not in the API.
+type OtherScheduler struct {
+	// Name is the pod's spec.schedulerName.
+	Name string `json:"name"`
+	// Message says what follows from that for the verdict.
+	Message string `json:"message"`
 }
 
 // QueueStatus is what pods that are before the target in the scheduling queue
