@@ -206,7 +206,7 @@ func (h *headlines) noDevices() reason {
 	}
 	for i := range h.Claims {
 		for j, alternatives := range h.Claims[i].Funnels {
-			if len(alternatives) == 0 || slices.ContainsFunc(alternatives, (*funnel.Funnel).ClassHasDevices) ||
+			if len(alternatives) == 0 || slices.ContainsFunc(alternatives, func(f *funnel.Funnel) bool { return f.ClassHasDevices }) ||
 				h.PodClaims[h.Claims[i].Index].ExtendedResources {
 				continue
 			}

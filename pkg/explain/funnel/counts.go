@@ -60,7 +60,7 @@ func (f *Funnel) NoneMatch(reachable, otherClass int) (api.Code, string) {
 	switch {
 	case reachable == 0:
 		return api.NodeNotReachable, "no devices of class " + f.Request.Class
-	case otherClass == reachable && f.ClassHasDevices():
+	case otherClass == reachable && f.ClassHasDevices:
 		return api.NodeNotReachable, "no devices of class " + f.Request.Class
 	case otherClass == reachable:
 		return api.ClassSelectorFalse, "no devices of class " + f.Request.Class

@@ -55,6 +55,8 @@ type Funnel struct {
 	// apart is set if devices are listed together only if the same fact holds
 	// for them.
 	apart bool
+	// ClassHasDevices reports whether any of the devices is of the class.
+	ClassHasDevices bool
 }
 
 // PoolOnNode is what a node sees of a pool, as far as it differs between nodes.
@@ -81,12 +83,14 @@ func New(ctx context.Context, s *Cluster, only *corev1.Node, c *eligibility.Chec
 	}
 	if only != nil {
 		f.addOnly(ctx, s, only)
+		f.ClassHasDevices = f.anyOfClass()
 		return f, ctx.Err()
 	}
 	for _, pool := range s.Facts.Pools.All() {
 		f.addDevices(ctx, pool, pool.Obsolete)
 		f.addDevices(ctx, pool, pool.Slices)
 	}
+	f.ClassHasDevices = f.anyOfClass()
 	for _, node := range s.Candidates {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -182,8 +186,8 @@ func (f *Funnel) addRest() {
 	}
 }
 
-// ClassHasDevices reports whether the class has devices anywhere.
-func (f *Funnel) ClassHasDevices() bool {
+// anyOfClass reports whether the class selects any of the devices.
+func (f *Funnel) anyOfClass() bool {
 	return slices.ContainsFunc(f.Devices, func(d cluster.Device) bool { return !f.OtherClass(d.Device) })
 }
 
