@@ -40,6 +40,8 @@ type decoded struct {
 	// purpose tells how to judge the objects: but for those of a cluster, as the
 	// API server judges what is about to be applied. It is set before decoding.
 	purpose purpose
+	// decoder is that of the worker. It is set before decoding.
+	decoder *objects.Decoder
 }
 
 func (d *decoded) merge(other *decoded) {
@@ -173,7 +175,7 @@ func (d *decoded) object(data []byte, at place, apiVersion, kind string) error {
 	if group, _, _ := strings.Cut(apiVersion, "/"); d.purpose == asPreview && (kind != "ResourceSlice" || group != resourceapi.GroupName) {
 		return inputError(at, describeObject(data, kind), notPreview(apiVersion, kind))
 	}
-	object, err := objects.Decode(data, apiVersion, kind)
+	object, err := d.decoder.Decode(data, apiVersion, kind)
 	if errors.Is(err, objects.ErrDroppedSelector) && d.purpose == asCluster {
 		_, name := peekName(data)
 		d.gaps = append(d.gaps, snapshot.Gap{

@@ -31,6 +31,8 @@ type part struct {
 	// whole is the YAML document that a sequence was cut from, in case that
 	// the cut was wrong; nil if it is too large to try.
 	whole *part
+	// release is called once data is no longer needed, if it is not nil.
+	release func()
 }
 
 // size is how much text the part has.

@@ -123,13 +123,18 @@ func read(ctx context.Context, paths []string, opts Options, purpose purpose, li
 	jobs := make(chan job, 2*workers)
 	for range workers {
 		group.Go(func() {
+			decoder := objects.NewDecoder()
 			for j := range jobs {
 				if j.index > failed.Load() || ctx.Err() != nil {
 					continue
 				}
+				j.decoder = decoder
 				j.err = decodeWithin(ctx, memory, j.part, &j.decoded)
-				// The text is no longer needed.
-				j.part.data, j.part.items = nil, nil
+				// They are no longer needed.
+				j.decoder, j.part.data, j.part.items = nil, nil, nil
+				if j.part.release != nil {
+					j.part.release()
+				}
 				for first := failed.Load(); j.err != nil && j.part.whole == nil && j.index < first; first = failed.Load() {
 					if failed.CompareAndSwap(first, j.index) {
 						break
@@ -197,6 +202,11 @@ func mergeResults(ctx context.Context, memory *memory, results []*result) (*deco
 		}
 	}
 	all := &decoded{}
+	records := 0
+	for _, r := range results {
+		records += len(r.records)
+	}
+	all.records = make([]record, 0, records)
 	done := map[*part]bool{}
 	for _, r := range results {
 		whole := r.part.whole
@@ -211,7 +221,7 @@ func mergeResults(ctx context.Context, memory *memory, results []*result) (*deco
 			continue
 		}
 		done[whole] = true
-		again := decoded{purpose: r.purpose}
+		again := decoded{purpose: r.purpose, decoder: objects.NewDecoder()}
 		if err := decodeWithin(ctx, memory, whole, &again); err != nil {
 			return nil, err
 		}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync/atomic"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/objects"
@@ -22,6 +23,8 @@ const (
 	worthStreaming = 4 << 20
 	// windowSize is how much of it is read at a time.
 	windowSize = 1 << 20
+	// spareWindows is how many windows wait to be read into again.
+	spareWindows = 4
 )
 
 // stream reads a large JSON file that begins with a List, as saved snapshots
@@ -57,8 +60,12 @@ func stream(path string, file *os.File, size int64, emit func(*part) error) (boo
 	}
 	s := streamer{
 		part: emit, file: path, rest: file, window: window, pos: items, kind: kind,
+		users: new(atomic.Int64), free: make(chan []byte, spareWindows),
 		lines: bytes.Count(window[:items], []byte{'\n'}),
 	}
+	s.users.Add(1)
+	// The window is read into again.
+	head = bytes.Clone(head)
 	s.itemVersion, s.itemKind = itemKind(apiVersion, kind)
 	if err := s.items(); err != nil {
 		return true, err
@@ -68,7 +75,7 @@ func stream(path string, file *os.File, size int64, emit func(*part) error) (boo
 	if err != nil {
 		return true, fileError(path, err)
 	}
-	text := append(append(bytes.Clone(head), "[]"...), s.window[s.pos:]...)
+	text := append(append(head, "[]"...), s.window[s.pos:]...)
 	return true, cutAt(path, append(text, tail...), len(head)+2, s.lines-bytes.Count(head, []byte{'\n'}), emit)
 }
 
@@ -99,9 +106,13 @@ type streamer struct {
 	part func(*part) error
 	file string
 	rest io.Reader
-	// window is what was read and not yet emitted, from pos on.
+	// window is what was read and not yet emitted, from pos on; users counts the
+	// parts of it that are being decoded, and one for this streamer.
 	window []byte
 	pos    int
+	users  *atomic.Int64
+	// free has windows of which all parts are decoded.
+	free chan []byte
 	// lines counts the lines before pos.
 	lines                       int
 	kind, itemVersion, itemKind string
@@ -182,16 +193,44 @@ func (s *streamer) emit() error {
 		return &InputError{Path: s.file, Document: 1, Object: s.kind, Err: scan.ErrTooManyItems()}
 	}
 	s.spans = nil
+	p.release = s.release(s.window, s.users)
+	s.users.Add(1)
 	return s.part(p)
 }
 
-// fill reads more into a new window; the old one belongs to those who decode.
+// release returns a function for a user of a window: after the last one, the
+// window can be read into again.
+func (s *streamer) release(window []byte, users *atomic.Int64) func() {
+	return func() {
+		if users.Add(-1) > 0 || cap(window) != windowSize {
+			return
+		}
+		select {
+		case s.free <- window[:cap(window)]:
+		default:
+		}
+	}
+}
+
+// another returns a window to read into.
+func (s *streamer) another(size int) []byte {
+	if size == windowSize {
+		select {
+		case window := <-s.free:
+			return window
+		default:
+		}
+	}
+	return make([]byte, size)
+}
+
+// fill reads more into another window; the old one belongs to those who decode.
 func (s *streamer) fill() error {
 	if err := s.emit(); err != nil {
 		return err
 	}
 	left := s.window[s.pos:]
-	window := make([]byte, len(left)+max(windowSize, len(left)))
+	window := s.another(max(windowSize, 2*len(left)))
 	copy(window, left)
 	n, err := io.ReadFull(s.rest, window[len(left):])
 	if n == 0 {
@@ -200,6 +239,8 @@ func (s *streamer) fill() error {
 		}
 		return &InputError{Path: s.file, Document: 1, Object: s.kind, Err: err}
 	}
-	s.window, s.pos = window[:len(left)+n], 0
+	s.release(s.window, s.users)()
+	s.window, s.pos, s.users = window[:len(left)+n], 0, new(atomic.Int64)
+	s.users.Add(1)
 	return nil
 }

@@ -64,11 +64,7 @@ func decodeClaim(data []byte, version string) (claim *resourceapi.ResourceClaim,
 	default:
 		claim, err = DecodeAs[resourceapi.ResourceClaim](data)
 	}
-	if err != nil {
-		return nil, err
-	}
-	defaultClaim(claim)
-	return claim, nil
+	return defaultedClaim(claim, err)
 }
 
 func decodeTemplate(data []byte, version string) (template *resourceapi.ResourceClaimTemplate, err error) {

@@ -27,8 +27,12 @@ var decoding = json.JoinOptions(json.WithUnmarshalers(json.UnmarshalFromFunc(dec
 // case-sensitive and unknown ones are ignored. Errors are a [*fieldError] or a
 // [*syntaxError].
 func DecodeAs[T any](data []byte) (*T, error) {
+	return decodeWith[T](data, decoding)
+}
+
+func decodeWith[T any](data []byte, options json.Options) (*T, error) {
 	object := new(T)
-	if err := json.Unmarshal(data, object, decoding); err != nil {
+	if err := json.Unmarshal(data, object, options); err != nil {
 		return nil, explainDecoding(data, reflect.TypeFor[T](), err)
 	}
 	return object, nil

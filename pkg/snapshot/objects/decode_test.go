@@ -5,6 +5,7 @@ package objects
 
 import (
 	"errors"
+	"fmt"
 	"regexp"
 	"testing"
 
@@ -15,7 +16,8 @@ import (
 )
 
 // FuzzDecode compares the decoder with that of the API server: but for fields that
-// are there twice, both take the same texts for the same objects.
+// are there twice, both take the same texts for the same objects. A [Decoder] that
+// has seen the text before says the same, errors included.
 func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
 		`{"apiVersion":"resource.k8s.io/v1","kind":"DeviceClass","metadata":{"name":"gpu.example.com"}}`,
@@ -28,6 +30,11 @@ func FuzzDecode(f *testing.F) {
 		`{"spec":{"devices":{"config":[{"opaque":{"driver":"d","parameters":{"b":[1,9007199254740993],"a":null}}}]}}}`,
 		`{"spec":{"containers":[{"ports":[{"containerPort":80}],"livenessProbe":{"httpGet":{"port":"x"}},"resources":{"limits":{"cpu":"500m"}}}],"terminationGracePeriodSeconds":null}}`,
 		`{"status":{"allocatable":{"cpu":"4","memory":" 1Gi "},"conditions":[{"lastHeartbeatTime":""}]}}`,
+		`{"spec":{"devices":[{"attributes":{"a":{"string":"x"},"b":{"int":-7},"c":{"bool":true},"d":{"version":"1.2.3"}}},{"attributes":{"a":{"string":"x"},"b":{"int":-7},"c":{"bool":false},"d":{"string":"1.2.3"}}}]}}`,
+		`{"spec":{"devices":[{"attributes":{"a":{"string":"\u0041"},"b\n":{"int":1}}},{"attributes":{"a":{"int":01}}},{"attributes":{"a":{"int":1e2},"b":{"int":9223372036854775808}}}]}}`,
+		`{"spec":{"devices":[{"attributes":{"a":{"strings":["x"]},"b":{},"c":null,"d":{"bool":1}}},{"attributes":null},{"attributes":{}},{"attributes":[]}]}}`,
+		`{"spec":{"devices":[{"attributes":{"a":{"string":"x"},"a":{"string":"y"}}},{"attributes":{"a":{"string":"x","int":1}}},{"attributes":{"a":{"string":"x"}}`,
+		`{"spec":{"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":"c","count":2}},{"name":"s"}]}}}`,
 	} {
 		f.Add([]byte(seed))
 	}
@@ -49,6 +56,16 @@ func requireSameObject[T any](t *testing.T, data []byte) {
 	var want T
 	wantErr := kjson.UnmarshalCaseSensitivePreserveInts(data, &want)
 	got, err := DecodeAs[T](data)
+	decoder := NewDecoder()
+	for range 2 {
+		again, againErr := decodeWith[T](data, decoder.options)
+		if fmt.Sprint(err) != fmt.Sprint(againErr) {
+			t.Fatalf("%T of %s:\n got error %v\nwant error %v", want, data, againErr, err)
+		}
+		if err == nil && !equality.Semantic.DeepEqual(again, got) {
+			t.Fatalf("%T of %s:\n got %+v\nwant %+v", want, data, *again, *got)
+		}
+	}
 	if errors.Is(err, ErrDuplicateKey) {
 		return
 	}

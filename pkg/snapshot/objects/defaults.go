@@ -26,14 +26,18 @@ func defaultClaimSpec(spec *resourceapi.ResourceClaimSpec) {
 	}
 }
 
-func defaultClaim(claim *resourceapi.ResourceClaim) {
+func defaultedClaim(claim *resourceapi.ResourceClaim, err error) (*resourceapi.ResourceClaim, error) {
+	if err != nil {
+		return nil, err
+	}
 	defaultClaimSpec(&claim.Spec)
 	if claim.Status.Allocation == nil {
-		return
+		return claim, nil
 	}
 	for i := range claim.Status.Allocation.Devices.Results {
 		defaultTolerations(claim.Status.Allocation.Devices.Results[i].Tolerations)
 	}
+	return claim, nil
 }
 
 func defaultCount(mode *resourceapi.DeviceAllocationMode, count *int64) {

@@ -19,7 +19,7 @@ import (
 
 // Decode decodes an object of a known kind into the newest version and
 // returns nil for those of other kinds.
-func Decode(data []byte, apiVersion, kind string) (metav1.Object, error) {
+func (d *Decoder) Decode(data []byte, apiVersion, kind string) (metav1.Object, error) {
 	gv, err := schema.ParseGroupVersion(apiVersion)
 	if err != nil {
 		return nil, &FieldError{"apiVersion", fmt.Errorf("expected a group and a version such as %s, found %q",
@@ -27,6 +27,14 @@ func Decode(data []byte, apiVersion, kind string) (metav1.Object, error) {
 	}
 	switch gv.Group {
 	case resourceapi.GroupName:
+		if gv.Version == resourceapi.SchemeGroupVersion.Version {
+			switch kind {
+			case "ResourceSlice":
+				return untyped(decodeWith[resourceapi.ResourceSlice](data, d.options))
+			case "ResourceClaim":
+				return untyped(defaultedClaim(decodeWith[resourceapi.ResourceClaim](data, d.options)))
+			}
+		}
 		return DecodeResource(data, gv.Version, kind)
 	case schedulingapi.GroupName:
 		if kind == "PodGroup" && gv.Version != "v1alpha1" {
@@ -41,11 +49,11 @@ func Decode(data []byte, apiVersion, kind string) (metav1.Object, error) {
 	case corev1.GroupName:
 		switch kind {
 		case "Node":
-			return untyped(DecodeAs[corev1.Node](data))
+			return untyped(decodeWith[corev1.Node](data, d.options))
 		case "Namespace":
 			return untyped(DecodeAs[corev1.Namespace](data))
 		case "Pod":
-			return untyped(DecodeAs[corev1.Pod](data))
+			return untyped(decodeWith[corev1.Pod](data, d.options))
 		case "Event":
 			return relevantEvent(DecodeAs[corev1.Event](data))
 		case "ResourceQuota":
