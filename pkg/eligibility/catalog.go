@@ -220,6 +220,20 @@ func typeText(of selector.ValueType) string {
 // maxNames is how many values are named that there are instead.
 const maxNames = 10
 
+// strings are the values of an attribute that are strings.
+func (c *Catalog) strings(r selector.Reading) []string {
+	if known, ok := c.Words().Strings(r); ok {
+		return known
+	}
+	values := map[string]bool{}
+	c.each(func(driver string, device *resourceapi.Device) {
+		if attribute, ok := selector.Lookup(device.Attributes, r.Domain, r.Name, driver); ok && attribute.StringValue != nil {
+			values[*attribute.StringValue] = true
+		}
+	})
+	return slices.Collect(maps.Keys(values))
+}
+
 // Unusual tells about a value that no device has there.
 func (c *Catalog) Unusual(r selector.Reading, value string) string {
 	if r.Kind == selector.KindDriver {
@@ -229,19 +243,11 @@ func (c *Catalog) Unusual(r selector.Reading, value string) string {
 		}
 		return "no device is of driver " + value + naming.DidYouMean(value, drivers)
 	}
-	values := map[string]bool{}
-	c.each(func(driver string, device *resourceapi.Device) {
-		if attribute, ok := selector.Lookup(device.Attributes, r.Domain, r.Name, driver); ok && attribute.StringValue != nil {
-			values[*attribute.StringValue] = true
-		}
-	})
-	if values[value] {
+	values := c.strings(r)
+	if len(values) == 0 || slices.Contains(values, value) {
 		return ""
 	}
-	if len(values) == 0 {
-		return ""
-	}
-	sorted := slices.SortedFunc(maps.Keys(values), naming.Compare)
+	sorted := slices.SortedFunc(slices.Values(values), naming.Compare)
 	text := fmt.Sprintf("no device has %s %s", r.Short(), strconv.Quote(value))
 	for _, other := range sorted {
 		if Misspelled(value, other) {

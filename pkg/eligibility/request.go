@@ -44,6 +44,8 @@ type Checks struct {
 
 	// static are the checks that are the same for all nodes.
 	static []findFunc
+	// unmatched has the reasons of selectors so far.
+	unmatched map[unmatched]*Reason
 }
 
 func (c *Checks) enabled(gate string) bool { return c.Facts.Gates.Enabled(gate) }
@@ -96,8 +98,7 @@ func (c *Checks) CheckClass(ctx context.Context, d *cluster.Device) *Reason {
 		return nil
 	}
 	for i, s := range c.Class.Spec.Selectors {
-		path := fmt.Sprintf("spec.selectors[%d].cel.expression", i)
-		if r := c.CheckSelector(ctx, d, s, Class, api.ClassSelectorFalse, classLabel, whatif.Object("DeviceClass", "", c.Class.Name), path); r != nil {
+		if r := c.checkSelector(ctx, d, s, Class, i); r != nil {
 			return r
 		}
 	}
@@ -110,12 +111,50 @@ func (c *Checks) CheckSelectors(ctx context.Context, d *cluster.Device) *Reason 
 		return r
 	}
 	for i, s := range c.Request.Selectors {
-		path := fmt.Sprintf("%s.selectors[%d].cel.expression", c.Request.Path, i)
-		if r := c.CheckSelector(ctx, d, s, Selector, api.RequestSelectorFalse, SelectorLabel(i, len(c.Request.Selectors)), whatif.ClaimObject(c.Request.Claim), path); r != nil {
+		if r := c.checkSelector(ctx, d, s, Selector, i); r != nil {
 			return r
 		}
 	}
 	return nil
+}
+
+// unmatched is a selector that does not match: the one with this number of the
+// request, or of its class, whose evaluation had this result.
+type unmatched struct {
+	request *claimspec.Request
+	result  *selector.Result
+	check   Check
+	index   int
+}
+
+// checkSelector rejects a device that a selector of the class or of the request
+// does not match. Devices with the same result have the same values where the
+// selector looks, and so the same reason.
+func (c *Checks) checkSelector(ctx context.Context, d *cluster.Device, s resourceapi.DeviceSelector, check Check, index int) *Reason {
+	if s.CEL == nil {
+		return nil
+	}
+	result := c.Selectors.Evaluate(ctx, c.Selectors.Compile(s.CEL.Expression), d.ID.Driver, d.Device)
+	if result.Matches {
+		return nil
+	}
+	key := unmatched{c.Request, result, check, index}
+	r, known := c.unmatched[key]
+	if known {
+		return r
+	}
+	if check == Class {
+		r = c.CheckSelector(ctx, d, s, check, api.ClassSelectorFalse, classLabel,
+			whatif.Object("DeviceClass", "", c.Class.Name), fmt.Sprintf("spec.selectors[%d].cel.expression", index))
+	} else {
+		r = c.CheckSelector(ctx, d, s, check, api.RequestSelectorFalse, SelectorLabel(index, len(c.Request.Selectors)),
+			whatif.ClaimObject(c.Request.Claim), fmt.Sprintf("%s.selectors[%d].cel.expression", c.Request.Path, index))
+	}
+	if c.unmatched == nil {
+		c.unmatched = map[unmatched]*Reason{}
+	}
+	c.unmatched[key] = r
+	return r
 }
 
 // CheckSelector rejects a device that one selector does not match. holder and path

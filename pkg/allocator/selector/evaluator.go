@@ -21,8 +21,12 @@ type Evaluator struct {
 	features dracel.Features
 	sharing  bool
 	byExpr   map[string]*Selector
-	// odd remembers which devices have an attribute that CEL refuses.
-	odd map[*resourceapi.Device]bool
+	// odd remembers which devices have an attribute that CEL refuses, and
+	// versions which texts are versions.
+	odd      map[*resourceapi.Device]bool
+	versions map[string]bool
+	// key is the one that was made last.
+	key []byte
 }
 
 // maxCompiled is how many compiled expressions are kept: more than any one
@@ -39,6 +43,7 @@ func New(features dracel.Features, sharing bool) *Evaluator {
 		sharing:  sharing,
 		byExpr:   make(map[string]*Selector),
 		odd:      make(map[*resourceapi.Device]bool),
+		versions: make(map[string]bool),
 	}
 }
 
@@ -95,11 +100,11 @@ func (v *Evaluator) Evaluate(ctx context.Context, sel *Selector, driver string, 
 	case sel.Opaque || sel.Err != nil || v.Odd(device):
 		result = sel.run(ctx, driver, shown)
 	default:
-		key := valuesKey(sel.Reads, driver, shown)
+		v.key = appendValues(v.key[:0], sel.Reads, driver, shown)
 		known := false
-		if result, known = sel.byValues[key]; !known {
+		if result, known = sel.byValues[string(v.key)]; !known {
 			result = sel.run(ctx, driver, shown)
-			sel.byValues[key] = result
+			sel.byValues[string(v.key)] = result
 		}
 	}
 	sel.byDevice[device] = result
@@ -144,18 +149,29 @@ func (v *Evaluator) Odd(device *resourceapi.Device) bool {
 	}
 	for _, attribute := range device.Attributes {
 		versions := attribute.VersionValues
-		if attribute.VersionValue != nil {
-			versions = append(versions[:len(versions):len(versions)], *attribute.VersionValue)
-		}
+		odd = odd || attribute.VersionValue != nil && !v.isVersion(*attribute.VersionValue)
 		odd = odd || !IsList(attribute) && attribute.StringValue == nil && attribute.IntValue == nil && attribute.BoolValue == nil && attribute.VersionValue == nil
 		for _, version := range versions {
-			if _, err := semver.Parse(version); err != nil {
-				odd = true
-			}
+			odd = odd || !v.isVersion(version)
 		}
 	}
 	v.odd[device] = odd
 	return odd
+}
+
+// maxVersions is how many versions are remembered. Most devices have the same.
+const maxVersions = 1000
+
+func (v *Evaluator) isVersion(text string) bool {
+	known, ok := v.versions[text]
+	if !ok {
+		_, err := semver.Parse(text)
+		known = err == nil
+		if len(v.versions) < maxVersions {
+			v.versions[text] = known
+		}
+	}
+	return known
 }
 
 // maxWatched bounds the evaluations that are made only to tell how an expression

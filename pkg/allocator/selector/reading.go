@@ -189,12 +189,11 @@ func (r Reading) wholeText(driver string, device *resourceapi.Device) string {
 	}
 }
 
-func valuesKey(reads []Reading, driver string, device *resourceapi.Device) string {
-	key := make([]byte, 0, 64)
+func appendValues(key []byte, reads []Reading, driver string, device *resourceapi.Device) []byte {
 	for _, r := range reads {
 		key = r.appendKey(key, driver, device)
 	}
-	return string(key)
+	return key
 }
 
 func foundValues(reads []Reading, driver string, device *resourceapi.Device) []string {

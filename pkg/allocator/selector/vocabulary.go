@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // ValueType is what kind of value a device has.
@@ -34,14 +35,25 @@ type Vocabulary struct {
 	drivers   map[string]bool
 	domains   map[string]bool
 	published map[Reading]*published
+	// byName has the same places by driver and name, as devices have them.
+	byName map[string]*names
+}
+
+// names are the places of a driver's attributes and capacities.
+type names struct {
+	attributes, capacities map[resourceapi.QualifiedName]*published
 }
 
 // published is what devices have in one place.
 type published struct {
 	devices int
-	types   map[ValueType]int
+	types   map[ValueType]bool
 	// texts are the different values, up to maxTexts.
 	texts map[string]bool
+	// attribute and quantity are the last values that were added: those of the
+	// next device are mostly the same.
+	attribute resourceapi.DeviceAttribute
+	quantity  resource.Quantity
 }
 
 // maxTexts bounds the values of one attribute or capacity that are remembered.
@@ -51,6 +63,7 @@ const maxTexts = 100
 func NewVocabulary(nearest func(name string, names []string) string) *Vocabulary {
 	return &Vocabulary{
 		Nearest: nearest, drivers: map[string]bool{}, domains: map[string]bool{}, published: map[Reading]*published{},
+		byName: map[string]*names{},
 	}
 }
 
@@ -61,26 +74,63 @@ func (w *Vocabulary) AddDriver(name string) { w.drivers[name] = true }
 func (w *Vocabulary) Add(driver string, device *resourceapi.Device) {
 	w.devices++
 	w.AddDriver(driver)
+	known := w.byName[driver]
+	if known == nil {
+		known = &names{map[resourceapi.QualifiedName]*published{}, map[resourceapi.QualifiedName]*published{}}
+		w.byName[driver] = known
+	}
 	for name, attribute := range device.Attributes {
-		w.add(Attribute(name, driver), typeOf(attribute), func() string { return Plain(attribute) })
+		p := known.attributes[name]
+		if p == nil {
+			p = w.at(Attribute(name, driver))
+			known.attributes[name] = p
+		}
+		p.devices++
+		if !sameValue(&p.attribute, &attribute) {
+			p.attribute = attribute
+			p.add(typeOf(attribute), func() string { return Plain(attribute) })
+		}
 	}
 	for name, capacity := range device.Capacity {
-		w.add(Capacity(name, driver), TypeQuantity, func() string { return capacity.Value.String() })
+		p := known.capacities[name]
+		if p == nil {
+			p = w.at(Capacity(name, driver))
+			known.capacities[name] = p
+		}
+		p.devices++
+		if p.devices == 1 || p.quantity != capacity.Value {
+			p.quantity = capacity.Value
+			p.add(TypeQuantity, capacity.Value.String)
+		}
 	}
 }
 
-func (w *Vocabulary) add(r Reading, of ValueType, text func() string) {
+// at is what devices have in a place.
+func (w *Vocabulary) at(r Reading) *published {
 	p := w.published[r]
 	if p == nil {
-		p = &published{types: map[ValueType]int{}, texts: map[string]bool{}}
+		p = &published{types: map[ValueType]bool{}, texts: map[string]bool{}}
 		w.published[r] = p
 		w.domains[r.Domain] = true
 	}
-	p.devices++
-	p.types[of]++
+	return p
+}
+
+func (p *published) add(of ValueType, text func() string) {
+	p.types[of] = true
 	if len(p.texts) < maxTexts {
 		p.texts[text()] = true
 	}
+}
+
+// sameValue reports whether two attributes have one value in memory. Most that
+// are equal do after loading.
+func sameValue(a, b *resourceapi.DeviceAttribute) bool {
+	if IsList(*a) || IsList(*b) {
+		return false
+	}
+	return a.StringValue == b.StringValue && a.VersionValue == b.VersionValue && a.IntValue == b.IntValue && a.BoolValue == b.BoolValue &&
+		(a.StringValue != nil || a.VersionValue != nil || a.IntValue != nil || a.BoolValue != nil)
 }
 
 // typeOf is the type of the value that CEL gets to see.
@@ -112,6 +162,19 @@ func (w *Vocabulary) Count(r Reading) int {
 
 // Drivers lists the drivers that have devices or pools.
 func (w *Vocabulary) Drivers() []string { return slices.Sorted(maps.Keys(w.drivers)) }
+
+// Strings lists the values that devices have in a place; it is not ok if
+// there are other values than single strings, or too many to remember.
+func (w *Vocabulary) Strings(r Reading) (values []string, ok bool) {
+	p := w.published[r]
+	if p == nil {
+		return nil, true
+	}
+	if only, same := w.TypeOf(r); !same || only != TypeString || len(p.texts) == maxTexts {
+		return nil, false
+	}
+	return slices.Collect(maps.Keys(p.texts)), true
+}
 
 // HasDomain reports whether a device has anything of a domain.
 func (w *Vocabulary) HasDomain(domain string) bool { return w.domains[domain] }

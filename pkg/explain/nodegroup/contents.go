@@ -4,6 +4,8 @@
 package nodegroup
 
 import (
+	"cmp"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -179,8 +181,8 @@ func deviceContent(q *funnel.Question, t *contentText, d *cluster.Device, node *
 	t.words("device")
 	t.flags(q.Cluster.Facts.Usage.InUse(d.ID), q.Cluster.Facts.Usage.Shared(d.ID), ptr.Deref(d.AllowMultipleAllocations, false), q.Selectors.Odd(d.Device))
 	if l.all {
-		for _, name := range slices.Sorted(maps.Keys(d.Attributes)) {
-			t.words(string(name), selector.Literal(d.Attributes[name]))
+		for name, attribute := range sorted(d.Attributes) {
+			t.words(string(name), selector.Literal(attribute))
 		}
 	} else {
 		for _, r := range l.reads {
@@ -194,8 +196,7 @@ func deviceContent(q *funnel.Question, t *contentText, d *cluster.Device, node *
 		}
 	}
 	used := q.Cluster.Facts.Usage.Consumed(d.ID)
-	for _, name := range slices.Sorted(maps.Keys(d.Capacity)) {
-		capacity := d.Capacity[name]
+	for name, capacity := range sorted(d.Capacity) {
 		t.words(string(name))
 		t.quantity(capacity.Value)
 		t.quantity(used[name])
@@ -206,9 +207,9 @@ func deviceContent(q *funnel.Question, t *contentText, d *cluster.Device, node *
 	for _, consumption := range d.ConsumesCounters {
 		t.words(consumption.CounterSet)
 		t.words(consumption.CompatibilityGroups...)
-		for _, name := range slices.Sorted(maps.Keys(consumption.Counters)) {
+		for name, counter := range sorted(consumption.Counters) {
 			t.words(name)
-			t.quantity(consumption.Counters[name].Value)
+			t.quantity(counter.Value)
 		}
 	}
 	for _, taint := range d.Taints {
@@ -224,6 +225,20 @@ func deviceContent(q *funnel.Question, t *contentText, d *cluster.Device, node *
 	}
 	if len(d.Slice.Spec.SkipNodeOperations) > 0 {
 		t.flags(slices.Contains(node.Status.DeclaredFeatures, "DRAOptionalNodeOperations"))
+	}
+}
+
+// sorted goes through a map in the order of its keys. Most maps have few of them.
+func sorted[K cmp.Ordered, V any](values map[K]V) iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) {
+		var few [8]K
+		keys := slices.AppendSeq(few[:0], maps.Keys(values))
+		slices.Sort(keys)
+		for _, key := range keys {
+			if !yield(key, values[key]) {
+				return
+			}
+		}
 	}
 }
 

@@ -242,8 +242,8 @@ func (l *nodeSignature) describeDevice(ctx context.Context, d *cluster.Device) b
 	}
 	for _, consumption := range d.ConsumesCounters {
 		l.text = fmt.Appendf(l.text, " %q %q", consumption.CounterSet, consumption.CompatibilityGroups)
-		for _, name := range slices.Sorted(maps.Keys(consumption.Counters)) {
-			l.text = appendQuantity(l.text, name, consumption.Counters[name].Value)
+		for name, counter := range sorted(consumption.Counters) {
+			l.text = appendQuantity(l.text, name, counter.Value)
 		}
 	}
 	if !alloc.Facts.Gates.Enabled("DRAConsumableCapacity") {
@@ -255,8 +255,7 @@ func (l *nodeSignature) describeDevice(ctx context.Context, d *cluster.Device) b
 
 func (l *nodeSignature) describeCapacity(d *cluster.Device) bool {
 	used := l.Cluster.Facts.Usage.Consumed(d.ID)
-	for _, name := range slices.Sorted(maps.Keys(d.Capacity)) {
-		capacity := d.Capacity[name]
+	for name, capacity := range sorted(d.Capacity) {
 		l.text = appendQuantity(l.text, string(name), capacity.Value)
 		if quantity, ok := used[name]; ok {
 			l.text = appendQuantity(l.text, "", quantity)
