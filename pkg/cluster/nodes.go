@@ -118,6 +118,7 @@ type nodeUsage struct {
 // pods take nothing, and those being deleted do.
 func (n *Nodes) sumUsage() map[string]*nodeUsage {
 	usage := map[string]*nodeUsage{}
+	requests := corev1.ResourceList{}
 	for _, pod := range n.snap.Pods {
 		if pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 			continue
@@ -129,7 +130,7 @@ func (n *Nodes) sumUsage() map[string]*nodeUsage {
 			usage[pod.Spec.NodeName] = node
 		}
 		node.pods++
-		requests := n.podRequests(pod, true)
+		requests = n.podRequestsInto(requests, pod, true)
 		node.add(requests)
 		for _, name := range extendedFromDRA(pod) {
 			quantity := requests[name]
@@ -175,11 +176,46 @@ func (n *Nodes) usageOf(pod *corev1.Pod, node *corev1.Node) *nodeUsage {
 // that includes what an ongoing resize still takes. In-place resizing and
 // pod-level resources are on by default since Kubernetes 1.34, and so is DRA.
 func (n *Nodes) podRequests(pod *corev1.Pod, assigned bool) corev1.ResourceList {
+	return n.podRequestsInto(nil, pod, assigned)
+}
+
+// podRequestsInto is podRequests with the memory of a list that is no longer needed.
+func (n *Nodes) podRequestsInto(list corev1.ResourceList, pod *corev1.Pod, assigned bool) corev1.ResourceList {
 	return resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{
-		UseStatusResources:                       assigned,
+		// It takes three times as long, for the same sum if nothing is resized.
+		UseStatusResources:                       assigned && isResized(pod),
 		UseDRANodeAllocatableResourceClaimStatus: assigned && n.gates.Enabled(GateNodeAllocatable),
+		Reuse:                                    list,
 	})
 }
+
+// isResized reports whether the status says something else about what containers
+// take than the spec.
+func isResized(pod *corev1.Pod) bool {
+	if resourcehelper.IsPodResizeInfeasible(pod) {
+		return true
+	}
+	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for i := range containers {
+			wanted := containers[i].Resources.Requests
+			for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+				for j := range statuses {
+					status := &statuses[j]
+					if status.Name != containers[i].Name {
+						continue
+					}
+					if status.AllocatedResources != nil && !maps.EqualFunc(wanted, status.AllocatedResources, sameQuantity) ||
+						status.Resources != nil && status.Resources.Requests != nil && !maps.EqualFunc(wanted, status.Resources.Requests, sameQuantity) {
+						return true
+					}
+				}
+			}
+		}
+	}
+	return false
+}
+
+func sameQuantity(a, b resource.Quantity) bool { return a.Cmp(b) == 0 }
 
 // hostPort is a port that a pod takes on the node.
 type hostPort struct {

@@ -225,7 +225,7 @@ type Candidate struct {
 
 // Candidates lists all that a snapshot has: pods, claims, templates, workloads.
 func Candidates(snap *snapshot.Snapshot) []Candidate {
-	var found []Candidate
+	found := make([]Candidate, 0, len(snap.Claims)+len(snap.Pods)+len(snap.Templates)+len(snap.Workloads))
 	resourceKind := func(kind string) schema.GroupVersionKind {
 		return schema.GroupVersionKind{Group: "resource.k8s.io", Version: "v1", Kind: kind}
 	}

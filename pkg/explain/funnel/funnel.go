@@ -76,11 +76,18 @@ func OnNode(pool *cluster.NodePool, node *corev1.Node) PoolOnNode {
 func New(ctx context.Context, s *Cluster, only *corev1.Node, c *eligibility.Checks) (*Funnel, error) {
 	f := &Funnel{
 		Checks: c, Request: c.Request,
-		Reasons:  make(map[*resourceapi.Device]*eligibility.Reason),
 		Eligible: make(map[string]int),
 		shared:   make(map[PoolOnNode]int),
 		counts:   make(map[PoolOnNode]*Counts),
 	}
+	devices := 0
+	if only == nil {
+		for _, pool := range s.Facts.Pools.All() {
+			devices += devicesIn(pool.Obsolete) + devicesIn(pool.Slices)
+		}
+	}
+	f.Devices = make([]cluster.Device, 0, devices)
+	f.Reasons = make(map[*resourceapi.Device]*eligibility.Reason, devices)
 	if only != nil {
 		f.addOnly(ctx, s, only)
 		f.ClassHasDevices = f.anyOfClass()
@@ -104,6 +111,14 @@ func New(ctx context.Context, s *Cluster, only *corev1.Node, c *eligibility.Chec
 	f.addUnsuitable(s)
 	f.addRest()
 	return f, nil
+}
+
+func devicesIn(slices []*resourceapi.ResourceSlice) int {
+	count := 0
+	for _, slice := range slices {
+		count += len(slice.Spec.Devices)
+	}
+	return count
 }
 
 // addDevices lists devices and finds those of other classes, which no further

@@ -143,10 +143,16 @@ func addHeaders(s *snapshot.Snapshot, headers []snapshot.Header) error {
 // sorted by name, each object once.
 func takeInto[T metav1.Object](list *[]T, kind string) func([]record) error {
 	return func(records []record) error {
-		var own []record
-		for _, r := range records {
-			if _, ok := r.object.(T); ok {
-				own = append(own, r)
+		count := 0
+		for i := range records {
+			if _, ok := records[i].object.(T); ok {
+				count++
+			}
+		}
+		own := make([]record, 0, count)
+		for i := range records {
+			if _, ok := records[i].object.(T); ok {
+				own = append(own, records[i])
 			}
 		}
 		slices.SortStableFunc(own, func(a, b record) int { return snapshot.Identify(a.object).Compare(snapshot.Identify(b.object)) })

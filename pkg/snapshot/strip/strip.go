@@ -80,9 +80,6 @@ func stripPodSpec(spec *corev1.PodSpec) {
 	for i := range spec.Containers {
 		stripContainer(&spec.Containers[i])
 	}
-	// A decoded list has room for four elements, of a kilobyte each.
-	spec.InitContainers = slices.Clone(spec.InitContainers)
-	spec.Containers = slices.Clone(spec.Containers)
 	spec.EphemeralContainers = nil
 	spec.SecurityContext = nil
 	spec.ImagePullSecrets = nil
