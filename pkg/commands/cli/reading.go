@@ -6,6 +6,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
@@ -183,10 +185,31 @@ func (r *Reader) Read(ctx context.Context, what Scope) (*Source, error) {
 	return from, err
 }
 
+// largeYAML is so much YAML that reading it takes seconds.
+const largeYAML = 32 << 20
+
+// yamlNote says how to read a large cluster faster.
+func (r *Reader) yamlNote(size int64) string {
+	note := fmt.Sprintf("reading %d MiB of YAML takes several times as long as JSON", size>>20)
+	from := ""
+	for _, path := range r.paths {
+		if path == "-" {
+			return note + "; save clusters with: kubectl dra snapshot -o cluster.json.gz"
+		}
+		from += " --snapshot " + shell.Quote(path)
+	}
+	return note + "; to save it as JSON: kubectl dra snapshot" + from + " -o cluster.json.gz"
+}
+
 // readPublished asks the cluster or loads the files.
 func (r *Reader) readPublished(ctx context.Context, what Scope) (*Source, error) {
 	if !r.Live() {
-		snap, err := load.Load(ctx, r.paths, r.Options)
+		options, yaml := r.Options, int64(0)
+		options.YAML = func(size int64) { yaml = size }
+		snap, err := load.Load(ctx, r.paths, options)
+		if err == nil && yaml >= largeYAML {
+			err = PrintNotes(r.streams, r.yamlNote(yaml))
+		}
 		if err != nil {
 			return nil, err
 		}

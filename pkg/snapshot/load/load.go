@@ -144,12 +144,16 @@ func read(ctx context.Context, paths []string, opts Options, purpose purpose, li
 		})
 	}
 	r := reader{limits: limits, stdin: opts.Stdin, stdinName: cmp.Or(opts.StdinName, stdinName), size: &memory.size}
+	yaml := int64(0)
 	r.part = func(p *part) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		if failed.Load() != math.MaxInt64 {
 			return errStopped
+		}
+		if p.yaml {
+			yaml += int64(len(p.data))
 		}
 		results = append(results, &result{part: p, decoded: decoded{purpose: purpose}})
 		jobs <- job{int64(len(results) - 1), results[len(results)-1]}
@@ -184,6 +188,9 @@ func read(ctx context.Context, paths []string, opts Options, purpose purpose, li
 	}
 	if readError != nil {
 		return nil, readError
+	}
+	if yaml > 0 && opts.YAML != nil {
+		opts.YAML(yaml)
 	}
 	return all, nil
 }

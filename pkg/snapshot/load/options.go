@@ -20,6 +20,9 @@ type Options struct {
 	Stdin io.Reader
 	// StdinName is what errors call Stdin; empty for "standard input".
 	StdinName string
+	// YAML is told how many bytes of YAML were read, which takes several times as
+	// long as JSON. Nil means that nobody is told.
+	YAML func(size int64)
 }
 
 // stdinName is what errors call the path "-".
