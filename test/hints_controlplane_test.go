@@ -10,6 +10,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 
@@ -64,6 +65,36 @@ spec:
     storage: true
     schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 ---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: localqueues.kueue.x-k8s.io
+  annotations: {api-approved.kubernetes.io: "unapproved, a stand-in for tests"}
+spec:
+  group: kueue.x-k8s.io
+  scope: Namespaced
+  names: {kind: LocalQueue, plural: localqueues, singular: localqueue}
+  versions:
+  - name: v1beta2
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: clusterqueues.kueue.x-k8s.io
+  annotations: {api-approved.kubernetes.io: "unapproved, a stand-in for tests"}
+spec:
+  group: kueue.x-k8s.io
+  scope: Cluster
+  names: {kind: ClusterQueue, plural: clusterqueues, singular: clusterqueue}
+  versions:
+  - name: v1beta2
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+---
 apiVersion: v1
 kind: Pod
 metadata: {name: train}
@@ -100,6 +131,19 @@ metadata: {name: pod-train-1234, ownerReferences: [{apiVersion: v1, kind: Pod, n
 spec: {queueName: team, podSets: []}
 status: {conditions: [{type: QuotaReserved, status: "False", reason: Inadmissible, message: DeviceClass gpu is not mapped, lastTransitionTime: "2026-10-05T09:31:00Z"}]}
 `)
+	c.createAsIs(ctx, t, "kueue.x-k8s.io/v1beta2", "localqueues", `
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {name: team}
+spec: {clusterQueue: research}
+`)
+	c.createAsIs(ctx, t, "kueue.x-k8s.io/v1beta2", "clusterqueues", `
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: research}
+spec: {stopPolicy: Hold}
+status: {conditions: [{type: Active, status: "False", reason: Stopped, message: "Can't admit new workloads: is stopped.", lastTransitionTime: "2026-10-05T09:31:00Z"}]}
+`)
 	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		set, err := c.kube.AppsV1().DaemonSets("hints").Get(ctx, "plugin", metav1.GetOptions{})
 		return err == nil && set.Status.ObservedGeneration == set.Generation, err
@@ -117,6 +161,9 @@ status: {conditions: [{type: QuotaReserved, status: "False", reason: Inadmissibl
 	if want := "driver gpu.example.com publishes nothing"; got.Verdict != api.DoesNotFit || !strings.Contains(got.Summary, want) {
 		t.Errorf("verdict %s (%s), want that %s", got.Verdict, got.Summary, want)
 	}
+	if want := "Kueue has not admitted Workload hints/pod-train-1234 of queue team: DeviceClass gpu is not mapped (QuotaReserved, Inadmissible); ClusterQueue research is not active: Can't admit new workloads: is stopped (Active, Stopped)"; got.Stage != api.StageAdmission || !strings.Contains(got.Summary, want) {
+		t.Errorf("stage %s (%s), want that %s", got.Stage, got.Summary, want)
+	}
 	var hints []string
 	for _, hint := range got.Hints {
 		hints = append(hints, hint.Text)
@@ -124,7 +171,6 @@ status: {conditions: [{type: QuotaReserved, status: "False", reason: Inadmissibl
 	for _, want := range []string{
 		"DaemonSet hints/plugin wants pods on 0 nodes and has none for a: no label example.com/gpu=present",
 		"ResourceClaim hints/gpu lacks the field spec.devices.requests[0].exactly.tolerations",
-		"Workload hints/pod-train-1234 in queue team has condition QuotaReserved=False (Inadmissible): DeviceClass gpu is not mapped",
 	} {
 		if !strings.Contains(strings.Join(hints, "\n"), want) {
 			t.Errorf("no hint says %q: %q", want, hints)
@@ -153,9 +199,18 @@ func (c *cluster) createAsIs(ctx context.Context, t *testing.T, apiVersion, reso
 		owners[i].UID = pod.UID
 		object.SetOwnerReferences(owners)
 	}
-	// A custom resource is served a moment after its definition.
-	err = wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
-		_, err = c.dynamic.Resource(gv.WithResource(resource)).Namespace("hints").Create(ctx, object, metav1.CreateOptions{})
+	c.createCustom(ctx, t, "hints", gv.WithResource(resource), object)
+}
+
+// createCustom creates an object of a kind that is served a moment after its
+// definition, in a namespace unless it is a ClusterQueue.
+func (c *cluster) createCustom(ctx context.Context, t *testing.T, namespace string, resource schema.GroupVersionResource, object *unstructured.Unstructured) {
+	t.Helper()
+	if object.GetKind() == "ClusterQueue" {
+		namespace = ""
+	}
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		_, err := c.dynamic.Resource(resource).Namespace(namespace).Create(ctx, object, metav1.CreateOptions{})
 		return err == nil, nil
 	})
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/ptr"
@@ -40,6 +41,18 @@ func TestRights(t *testing.T) {
 	}
 	// Nothing runs that would change them.
 	c.createAll(t, "ml", string(objects))
+	queues, err := os.ReadFile("testdata/rights-kueue.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text := range strings.SplitSeq(string(queues), "\n---\n") {
+		object, err := parseObject([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resource, _ := meta.UnsafeGuessKindToResource(object.GroupVersionKind())
+		c.createCustom(t.Context(), t, "ml", resource, object)
+	}
 	document, runs := readRights(t), verbRuns(t)
 	for _, object := range document.objects {
 		mustDo(t, func() error { return c.create(t.Context(), "kube-system", object) })

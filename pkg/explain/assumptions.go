@@ -61,6 +61,8 @@ func (x *builder) assume() {
 			consequence = "whether the drivers run is not known"
 		case snapshot.ResourceQueued:
 			consequence = "whether Kueue has admitted it is not known"
+		case snapshot.ResourceLocalQueues, snapshot.ResourceClusterQueue:
+			consequence = "whether that queue of Kueue is active is not known"
 		default:
 			continue
 		}

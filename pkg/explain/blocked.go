@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/hints"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/obstacle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
@@ -93,7 +92,7 @@ func (x *builder) blockedLife(own lifecycle.Life) lifecycle.Life {
 		blocked.Findings = append(blocked.Findings, x.blockedBy[i].Finding)
 	}
 	if pod := x.Pod; pod != nil {
-		blocked.Findings = append(blocked.Findings, lifecycle.GateFindings(pod, hints.SaysQueue(x.Question, x.target.Object))...)
+		blocked.Findings = append(blocked.Findings, lifecycle.GateFindings(pod)...)
 	}
 	for _, f := range own.Findings {
 		f.Reason = ""

@@ -81,21 +81,6 @@ func taintRule(selector *resourceapi.DeviceTaintSelector) any {
 	}
 }
 
-func queued(reason string, status metav1.ConditionStatus) any {
-	return func(s *snapshot.Snapshot) {
-		s.Queued = append(s.Queued, &snapshot.QueuedWorkload{
-			ObjectMeta: metav1.ObjectMeta{
-				Namespace: tc.Namespace, Name: "queued",
-				OwnerReferences: []metav1.OwnerReference{{Kind: "Pod", Name: "train-0", UID: "uid-train-0"}},
-			},
-			Status: snapshot.QueuedWorkloadStatus{Conditions: []metav1.Condition{
-				{Type: "QuotaReserved", Status: status, Reason: reason, Message: "said Kueue"},
-				{Type: "Admitted", Status: status, Reason: reason, Message: "said Kueue"},
-			}},
-		})
-	}
-}
-
 // said adds an event about the pod, from some minutes ago.
 func said(reason string, minutes int) any {
 	return func(s *snapshot.Snapshot) {
@@ -203,10 +188,6 @@ func TestHints(t *testing.T) {
 			tc.Pod("train-0", tc.Using("c"), withPriority(100)), lookingInto("watch", "node-1", "gpu-0"), user("monitor", "watch", 10), user("infer-0", "held", 200),
 		}},
 		"same priority": {cluster: full, more: []any{tc.Pod("train-0", tc.Using("c"), withPriority(10)), user("infer-0", "held", 10)}},
-
-		"queued":                    {cluster: full, more: []any{asked, queued("Pending", metav1.ConditionFalse)}, hint: "Workload ml/queued has condition QuotaReserved=False (Pending): said Kueue"},
-		"admitted":                  {cluster: full, more: []any{asked, queued("Admitted", metav1.ConditionTrue)}},
-		"an earlier pod was queued": {cluster: full, more: []any{asked, queued("Pending", metav1.ConditionFalse), func(s *snapshot.Snapshot) { s.Queued[0].OwnerReferences[0].UID = "earlier" }}},
 
 		"dropped field":        {cluster: full, more: []any{asked, dropped("spec.devices.requests[0].exactly.tolerations")}, hint: "feature gate DRADeviceTaints is off"},
 		"field without a gate": {cluster: full, more: []any{asked, dropped("spec.devices.requests[0].exactly.count,nonsense,")}},

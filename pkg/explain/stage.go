@@ -14,7 +14,6 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/hints"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -26,9 +25,12 @@ func (x *builder) describeStage() []lifecycle.Finding {
 	switch pod := x.Pod; {
 	case pod == nil:
 	case x.target.Hypothetical:
-		own.Findings = lifecycle.GateFindings(pod, hints.SaysQueue(x.Question, x.target.Object))
+		if x.target.Creator != nil {
+			own = lifecycle.OfCreator(x.Snap, x.target.Creator)
+		}
+		own.Findings = append(own.Findings, lifecycle.GateFindings(pod)...)
 	default:
-		own = lifecycle.Of(x.Cluster.Facts, x.Snap, pod, x.PodClaims, hints.SaysQueue(x.Question, x.target.Object))
+		own = lifecycle.Of(x.Cluster.Facts, x.Snap, pod, x.PodClaims)
 		if own.Stage == api.StageAllocation && len(x.Cluster.Candidates) == 0 && len(x.Cluster.Unsuitable) > 0 && !fitsElsewhere(x.Question, x.target.Only) {
 			own.Stage = api.StageNodeFit
 		}
@@ -44,7 +46,7 @@ func (x *builder) describeStage() []lifecycle.Finding {
 			x.out.Pods[i].Stage = own.Stage
 			continue
 		}
-		other := lifecycle.Of(x.Cluster.Facts, x.Snap, pod, x.Cluster.Facts.Claims.OfPod(pod), false)
+		other := lifecycle.Of(x.Cluster.Facts, x.Snap, pod, x.Cluster.Facts.Claims.OfPod(pod))
 		x.out.Pods[i].Stage = other.Stage
 		if lifecycle.Finished(pod) {
 			// Whether the claim is still reserved for it is found out for the claim.

@@ -34,6 +34,8 @@ func findBlockage(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.P
 		return nil
 	}
 	switch stage {
+	case api.StageAdmission:
+		return &Blockage{Code: api.NotAdmitted}
 	case api.StageBinding:
 		return bindingBlockage(facts, snap, pod, claims)
 	case api.StageReservation:

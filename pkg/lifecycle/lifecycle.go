@@ -28,15 +28,16 @@ func (l *Life) HasReason() bool {
 	return slices.ContainsFunc(l.Findings, func(f Finding) bool { return f.Reason != "" })
 }
 
-// Of finds where a pod stands. hinted is set if a hint says what Kueue waits
-// for before it admits the pod.
-func Of(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim, hinted bool) Life {
+// Of finds where a pod stands.
+func Of(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim) Life {
 	l := Life{Stage: StageOf(facts, snap, pod, claims)}
 	switch l.Stage {
+	case api.StageAdmission:
+		l.Findings = slices.Concat(admissionFindings(snap, pod), generationFindings(snap, pod, claims), GateFindings(pod))
 	case api.StageClaimGeneration:
-		l.Findings = slices.Concat(generationFindings(snap, pod, claims), GateFindings(pod, hinted), kubeletReports(snap, pod))
+		l.Findings = slices.Concat(generationFindings(snap, pod, claims), GateFindings(pod), kubeletReports(snap, pod))
 	case api.StageQueueing:
-		l.Findings = queueingFindings(snap, pod, claims, hinted)
+		l.Findings = queueingFindings(snap, pod, claims)
 	case api.StageBinding:
 		l.Findings = bindingFindings(facts, snap, claims)
 	case api.StageReservation:
@@ -67,6 +68,8 @@ func StageOf(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.Pod, c
 		return api.StageRunning
 	case len(initializing(pod)) > 0:
 		return api.StageRunning
+	case Held(snap, pod):
+		return api.StageAdmission
 	}
 	bound := pod.Spec.NodeName != ""
 	allocated, reserved, bindable := true, true, true

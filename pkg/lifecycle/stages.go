@@ -57,7 +57,7 @@ func NewStages(facts *cluster.Cluster, snap *snapshot.Snapshot) *Stages {
 // stageOrder has the stages in the order of a pod's life.
 func stageOrder() []api.Stage {
 	return []api.Stage{
-		api.StageClaimGeneration, api.StageQueueing, api.StageNodeFit, api.StageAllocation, api.StageBinding,
+		api.StageAdmission, api.StageClaimGeneration, api.StageQueueing, api.StageNodeFit, api.StageAllocation, api.StageBinding,
 		api.StageReservation, api.StagePreparation, api.StageInjection, api.StageRunning, api.StageCleanup,
 	}
 }
@@ -116,7 +116,7 @@ func (s *Stages) BlockedPods() []BlockedPod {
 		if stage != api.StageBinding && pod.Spec.NodeName == "" || findBlockage(s.facts, snap, pod, claims, stage) == nil {
 			continue
 		}
-		own := Of(s.facts, snap, pod, claims, false)
+		own := Of(s.facts, snap, pod, claims)
 		found = append(found, BlockedPod{
 			Namespace: pod.Namespace, Name: pod.Name, Owner: WorkloadName(pod), Code: own.Blocked.Code, Stage: stage, Summary: english.Sentence(Summarize(own.Findings, "")),
 		})

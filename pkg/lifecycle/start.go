@@ -84,9 +84,6 @@ func blameManager(snap *snapshot.Snapshot, f *Finding) {
 	}
 }
 
-// kueueGates is what the scheduling gates of Kueue begin with.
-const kueueGates = "kueue.x-k8s.io/"
-
 // eventsLive is how long API servers keep events by default.
 const eventsLive = time.Hour
 
@@ -100,24 +97,24 @@ func unheard(snap *snapshot.Snapshot, pod *corev1.Pod) bool {
 	return PodCondition(pod, corev1.PodScheduled) == nil && SchedulerMessage(snap, pod) == nil && !Hides(snap, snapshot.ResourceEvents, pod.Namespace)
 }
 
-// GateFindings names the scheduling gates of a pod, and who removes them. What
-// Kueue waits for is left out if a hint says it.
-func GateFindings(pod *corev1.Pod, hinted bool) []Finding {
+// GateFindings names the scheduling gates of a pod, and who removes them. That by
+// which Kueue admits pods is left out: more is said of it elsewhere.
+func GateFindings(pod *corev1.Pod) []Finding {
 	var findings []Finding
 	var kueue, gates []string
 	for _, gate := range pod.Spec.SchedulingGates {
-		if strings.HasPrefix(gate.Name, kueueGates) {
+		switch {
+		case gate.Name == snapshot.KueueGate:
+		case strings.HasPrefix(gate.Name, snapshot.KueueGroup+"/"):
 			kueue = append(kueue, gate.Name)
-		} else {
+		default:
 			gates = append(gates, gate.Name)
 		}
 	}
 	if len(kueue) > 0 {
 		f := Finding{Reason: fmt.Sprintf("the scheduler waits until Kueue removes its scheduling gate %s", english.JoinAnd(kueue))}
 		f.AddEvidence(whatif.PodObject(pod), "spec.schedulingGates", english.JoinAnd(kueue), "none")
-		if !hinted {
-			f.Step(api.ActorUser, "Kueue removes its gate when it admits the pod; the status of its Workload says what it waits for: kubectl get workloads.kueue.x-k8s.io -n %s", shell.Quote(pod.Namespace))
-		}
+		f.Step(api.ActorUser, "the status of its Workload says what Kueue waits for: kubectl get workloads.kueue.x-k8s.io -n %s", shell.Quote(pod.Namespace))
 		findings = append(findings, f)
 	}
 	if len(gates) > 0 {
@@ -130,8 +127,8 @@ func GateFindings(pod *corev1.Pod, hinted bool) []Finding {
 }
 
 // queueingFindings says why the scheduler does not look at a pod.
-func queueingFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim, hinted bool) []Finding {
-	findings := GateFindings(pod, hinted)
+func queueingFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
+	findings := GateFindings(pod)
 	if unheard(snap, pod) {
 		f := Finding{Reason: fmt.Sprintf("scheduler %s, which the pod names, has reported nothing about it in %s", pod.Spec.SchedulerName, elapsed(snap, pod.CreationTimestamp.Time))}
 		if snap.Now().Sub(pod.CreationTimestamp.Time) > eventsLive {

@@ -92,6 +92,7 @@ func (s *Snapshot) Sort() {
 	SortByName(s.PodGroups)
 	SortByName(s.Queued)
 	s.SortOptional()
+	slices.SortFunc(s.Outlines, func(a, b *Outline) int { return Identify(a).Compare(Identify(b)) })
 	slices.SortFunc(s.Workloads, func(a, b *Workload) int { return Identify(a).Compare(Identify(b)) })
 }
 
@@ -123,24 +124,30 @@ func (s *Snapshot) SortOptional() {
 }
 
 // QueuedBy returns the workload of Kueue that one of the given objects owns or
-// that has the given name, or nil. Owners are compared by UID where both have
-// one, else by kind and name.
+// that has the given name, or nil. One that has not ended goes first. Owners are
+// compared by UID where both have one, else by kind and name.
 func (s *Snapshot) QueuedBy(namespace, name string, owners []metav1.OwnerReference) *QueuedWorkload {
+	var ended *QueuedWorkload
 	for _, workload := range s.Queued {
-		if workload.Namespace != namespace {
+		if workload.Namespace != namespace || (name == "" || workload.Name != name) && !ownedBy(workload, owners) {
 			continue
 		}
-		if name != "" && workload.Name == name {
+		if !workload.Ended() {
 			return workload
 		}
-		for _, owner := range workload.OwnerReferences {
-			for _, wanted := range owners {
-				sameUID := owner.UID == wanted.UID || owner.UID == "" || wanted.UID == ""
-				if sameUID && owner.Kind == wanted.Kind && owner.Name == wanted.Name {
-					return workload
-				}
+		ended = workload
+	}
+	return ended
+}
+
+// ownedBy reports whether one of the owners is an owner of the object.
+func ownedBy(object metav1.Object, owners []metav1.OwnerReference) bool {
+	for _, owner := range object.GetOwnerReferences() {
+		for _, wanted := range owners {
+			if SameUID(owner.UID, wanted.UID) && owner.Kind == wanted.Kind && owner.Name == wanted.Name {
+				return true
 			}
 		}
 	}
-	return nil
+	return false
 }

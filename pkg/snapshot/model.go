@@ -78,6 +78,10 @@ type Snapshot struct {
 	// Queued are the workloads of Kueue. A live snapshot only has those in the
 	// namespace of its target, and only if Kueue holds something back there.
 	Queued []*QueuedWorkload
+	// Outlines are what is known of objects that pods belong to through others, and
+	// of the queues of Kueue. A live snapshot has those that its target, or pods with
+	// devices, depend on.
+	Outlines []*Outline
 }
 
 // GateSource tells how a feature gate became known, in decreasing authority.
@@ -149,6 +153,8 @@ const (
 	ResourcePodGroups    = "podgroups.scheduling.k8s.io"
 	ResourceDaemonSets   = "daemonsets.apps"
 	ResourceQueued       = "workloads.kueue.x-k8s.io"
+	ResourceLocalQueues  = "localqueues.kueue.x-k8s.io"
+	ResourceClusterQueue = "clusterqueues.kueue.x-k8s.io"
 	ResourceMetrics      = "/metrics"
 
 	ResourceQuotas         = "resourcequotas"
@@ -162,7 +168,7 @@ const (
 func Resources() []string {
 	return []string{
 		ResourceNodes, ResourceNamespaces, ResourcePods, ResourceEvents, ResourceSlices, ResourceClasses, ResourceClaims,
-		ResourceTemplates, ResourceTaintRules, ResourcePoolStatuses, ResourcePodGroups, ResourceDaemonSets, ResourceQueued, ResourceMetrics,
+		ResourceTemplates, ResourceTaintRules, ResourcePoolStatuses, ResourcePodGroups, ResourceDaemonSets, ResourceQueued, ResourceLocalQueues, ResourceClusterQueue, ResourceMetrics,
 		ResourceQuotas, ResourceLimitRanges, ResourceVolumeClaims, ResourceVolumes, ResourceStorageClasses,
 	}
 }

@@ -4,6 +4,7 @@
 package snapshot
 
 import (
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,6 +22,9 @@ const (
 	KueueQueueLabel = KueueGroup + "/queue-name"
 	// KueuePodGroupLabel names the group, and its QueuedWorkload, of a pod.
 	KueuePodGroupLabel = KueueGroup + "/pod-group-name"
+	// The kinds of Kueue's queues: of a namespace, and of the cluster.
+	KindLocalQueue   = "LocalQueue"
+	KindClusterQueue = "ClusterQueue"
 )
 
 // QueuedWorkload is what Kueue keeps about a job or pod that waits in one of
@@ -33,23 +37,58 @@ type QueuedWorkload struct {
 	Status            QueuedWorkloadStatus `json:"status"`
 }
 
-// QueuedWorkloadSpec names the LocalQueue.
+// QueuedWorkloadSpec names the LocalQueue. Active is false for a workload that is
+// not to be admitted.
 type QueuedWorkloadSpec struct {
 	QueueName string `json:"queueName,omitempty"`
+	Active    *bool  `json:"active,omitempty"`
 }
 
 // QueuedWorkloadStatus tells how far the workload has come.
 type QueuedWorkloadStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// Admission is set once quota is reserved.
+	Admission       *QueuedAdmission `json:"admission,omitempty"`
+	AdmissionChecks []AdmissionCheck `json:"admissionChecks,omitempty"`
+}
+
+// QueuedAdmission names the ClusterQueue whose quota is reserved.
+type QueuedAdmission struct {
+	ClusterQueue string `json:"clusterQueue"`
+}
+
+// AdmissionCheck is what an admission check says about a workload: Pending, Ready,
+// Retry or Rejected.
+type AdmissionCheck struct {
+	Name    string `json:"name"`
+	State   string `json:"state"`
+	Message string `json:"message,omitempty"`
+}
+
+// Ended reports whether the workload is over. A job can have several, of which
+// the others did.
+func (w *QueuedWorkload) Ended() bool {
+	finished := w.Condition("Finished")
+	return finished != nil && finished.Status == metav1.ConditionTrue
+}
+
+// Admitted reports whether Kueue lets the pods of the workload start.
+func (w *QueuedWorkload) Admitted() bool {
+	admitted := w.Condition("Admitted")
+	return admitted != nil && admitted.Status == metav1.ConditionTrue
 }
 
 // DeepCopy returns a copy that shares nothing with the workload.
 func (w *QueuedWorkload) DeepCopy() *QueuedWorkload {
 	c := *w
 	w.DeepCopyInto(&c.ObjectMeta)
-	c.Status.Conditions = nil
-	for i := range w.Status.Conditions {
-		c.Status.Conditions = append(c.Status.Conditions, *w.Status.Conditions[i].DeepCopy())
+	c.Status.Conditions = slices.Clone(w.Status.Conditions)
+	c.Status.AdmissionChecks = slices.Clone(w.Status.AdmissionChecks)
+	if w.Spec.Active != nil {
+		c.Spec.Active = new(*w.Spec.Active)
+	}
+	if w.Status.Admission != nil {
+		c.Status.Admission = new(*w.Status.Admission)
 	}
 	return &c
 }

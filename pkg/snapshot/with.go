@@ -34,6 +34,7 @@ func (s *Snapshot) With(objects *Snapshot) *Snapshot {
 	merged.PodGroups = Overlay(s.PodGroups, objects.PodGroups)
 	merged.Workloads = Overlay(s.Workloads, objects.Workloads)
 	merged.Queued = Overlay(s.Queued, objects.Queued)
+	merged.Outlines = Overlay(s.Outlines, objects.Outlines)
 	merged.Quotas = Overlay(s.Quotas, objects.Quotas)
 	merged.LimitRanges = Overlay(s.LimitRanges, objects.LimitRanges)
 	merged.VolumeClaims = Overlay(s.VolumeClaims, objects.VolumeClaims)
@@ -43,7 +44,7 @@ func (s *Snapshot) With(objects *Snapshot) *Snapshot {
 }
 
 // Identity tells objects of one list apart. The kind only matters for
-// workloads: a Job and a Deployment may have the same name, but a Deployment
+// workloads and outlines: a Job and a Deployment may have the same name, but a Deployment
 // of apps/v1 and of extensions/v1beta1 are the same kind of thing to a user,
 // and one of another group is not.
 type Identity struct {
@@ -56,6 +57,9 @@ func Identify(object metav1.Object) Identity {
 	id := Identity{Namespace: object.GetNamespace(), Name: object.GetName()}
 	if workload, ok := object.(*Workload); ok {
 		id.Kind = workload.GroupVersionKind().GroupKind()
+	}
+	if outline, ok := object.(*Outline); ok {
+		id.Kind = outline.GroupKind()
 	}
 	return id
 }

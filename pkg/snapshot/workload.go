@@ -35,6 +35,8 @@ type Workload struct {
 	Replicas *int32
 	// Daemon is the status of a DaemonSet, nil if it has none or is none.
 	Daemon *DaemonStatus
+	// Suspended is set if its spec.suspend is true: it creates no pods.
+	Suspended bool
 	// End is how a Job ended, nil if it has not, or is none.
 	End *JobEnd
 }
@@ -60,7 +62,7 @@ func (e *JobEnd) Failed() bool { return e.Condition == string(batchv1.JobFailed)
 
 // DeepCopy returns a copy that shares nothing with the workload.
 func (w *Workload) DeepCopy() *Workload {
-	c := &Workload{TypeMeta: w.TypeMeta, Selector: w.Selector.DeepCopy()}
+	c := &Workload{TypeMeta: w.TypeMeta, Selector: w.Selector.DeepCopy(), Suspended: w.Suspended}
 	w.DeepCopyInto(&c.ObjectMeta)
 	w.Template.DeepCopyInto(&c.Template)
 	if w.Replicas != nil {

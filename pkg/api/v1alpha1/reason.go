@@ -30,6 +30,7 @@ type Stage string
 // The stages; see the design of the resourceclaim controller, the scheduler's
 // dynamicresources plugin and the kubelet's dra manager for who does what.
 const (
+	StageAdmission       Stage = "Admission"
 	StageClaimGeneration Stage = "ClaimGeneration"
 	StageQueueing        Stage = "Queueing"
 	StageNodeFit         Stage = "NodeFit"
@@ -88,6 +89,10 @@ const (
 	// GangIncomplete is a gang of which fewer pods exist, or can be placed, than
 	// its minCount.
 	GangIncomplete Code = "GangIncomplete"
+	// NotAdmitted is a pod, or what is to create it, that Kueue holds back.
+	NotAdmitted Code = "NotAdmitted"
+	// NoPods is something that exists and has no pods, such as a suspended Job.
+	NoPods Code = "NoPods"
 	// QuotaExceeded is a ResourceQuota that refuses the claim or the pod.
 	QuotaExceeded Code = "QuotaExceeded"
 	// LimitRangeViolated is a LimitRange that refuses the pod.

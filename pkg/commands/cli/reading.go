@@ -145,6 +145,8 @@ type Scope struct {
 	Manifests *snapshot.Snapshot
 	// Starting is set if pods that do not start on their nodes matter.
 	Starting bool
+	// Admission is set if it matters what Kueue holds back.
+	Admission bool
 }
 
 // usesVolumes reports whether a pod of the manifests has PersistentVolumeClaims.
@@ -232,6 +234,7 @@ func (r *Reader) readPublished(ctx context.Context, what Scope) (*Source, error)
 		Creates:       what.Manifests != nil,
 		UsesVolumes:   what.usesVolumes(),
 		Starting:      what.Starting,
+		Admission:     what.Admission,
 		Progress:      bar.Report,
 	})
 	if err != nil {

@@ -35,7 +35,6 @@ func Find(q *funnel.Question, target api.Target, out *api.Explanation) Found {
 	h := &finder{Question: q, target: target, out: out}
 	h.unusedClaims()
 	if q.Pod == nil || lifecycle.Waits(q.Pod) {
-		h.queueHint()
 		h.droppedHints()
 		h.driverHints()
 		h.poolHints()

@@ -8,80 +8,16 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/utils/ptr"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
-
-// queueHint tells what Kueue says about a pod or job that it has not admitted.
-func (h *finder) queueHint() {
-	queued, condition := notAdmitted(h.Question, h.target)
-	if queued == nil {
-		return
-	}
-	queue := ""
-	if queued.Spec.QueueName != "" {
-		queue = " in queue " + queued.Spec.QueueName
-	}
-	h.hint(
-		fmt.Sprintf("Kueue has not admitted it: Workload %s/%s%s has condition %s=%s (%s): %s",
-			queued.Namespace, queued.Name, queue, condition.Type, condition.Status, condition.Reason, condition.Message),
-		api.Evidence{
-			Object: whatif.Object("Workload", queued.Namespace, queued.Name), Path: fmt.Sprintf("status.conditions[type=%s].status", condition.Type),
-			Found: string(condition.Status), Required: string(metav1.ConditionTrue),
-		},
-	)
-}
-
-// SaysQueue reports whether a hint says what Kueue waits for before it admits
-// the pod.
-func SaysQueue(q *funnel.Question, target api.Target) bool {
-	queued, _ := notAdmitted(q, target)
-	return queued != nil
-}
-
-// notAdmitted finds what Kueue keeps about the pod or the workload, and the
-// condition that it waits for; nil if there is none.
-func notAdmitted(q *funnel.Question, target api.Target) (*snapshot.QueuedWorkload, *metav1.Condition) {
-	var owners []metav1.OwnerReference
-	for _, w := range q.Snap.Workloads {
-		if w.Kind == target.Kind && w.Namespace == target.Namespace && w.Name == target.Name {
-			owners = append(owners, metav1.OwnerReference{Kind: w.Kind, Name: w.Name, UID: w.UID})
-		}
-	}
-	group := ""
-	if pod := q.Pod; pod != nil {
-		if pod.UID != "" {
-			owners = append(owners, metav1.OwnerReference{Kind: api.KindPod, Name: pod.Name, UID: pod.UID})
-		}
-		if controller := metav1.GetControllerOfNoCopy(pod); controller != nil {
-			owners = append(owners, *controller)
-		}
-		group = pod.Labels[snapshot.KueuePodGroupLabel]
-	}
-	queued := q.Snap.QueuedBy(target.Namespace, group, owners)
-	if queued == nil {
-		return nil, nil
-	}
-	if admitted := queued.Condition("Admitted"); admitted != nil && admitted.Status == metav1.ConditionTrue {
-		return nil, nil
-	}
-	for _, name := range []string{"QuotaReserved", "Admitted"} {
-		if condition := queued.Condition(name); condition != nil && condition.Status != metav1.ConditionTrue {
-			return queued, condition
-		}
-	}
-	return nil, nil
-}
 
 // preemptionHint answers those who wait for the scheduler to take devices from
 // pods of a lower priority: it does not.

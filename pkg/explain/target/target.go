@@ -84,6 +84,8 @@ type Target struct {
 	// should be, nil if that is not known.
 	Workload bool
 	Desired  *int32
+	// Creator is what is to create the pods, if there are none yet.
+	Creator *lifecycle.Creator
 	// End is how the target ended, if it is a Job that did.
 	End *snapshot.JobEnd
 	// Users are the pods that use the target.
@@ -204,6 +206,7 @@ func (s *Target) findWorkload(snap *snapshot.Snapshot, alloc *allocator.Allocato
 			s.UsePod(alloc, s.Users[0])
 		default:
 			s.Hypothetical = true
+			s.Creator = &lifecycle.Creator{Object: w, Kind: w.GroupVersionKind().GroupKind(), Suspended: w.Suspended}
 			s.UsePod(alloc, WithClassPriority(snap, &corev1.Pod{
 				ObjectMeta: metav1.ObjectMeta{
 					Namespace: w.Namespace, Name: w.Name + "-…",

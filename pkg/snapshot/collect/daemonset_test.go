@@ -63,6 +63,15 @@ func TestCollectQueued(t *testing.T) {
 	if n := len(s.Queued); n != 0 {
 		t.Errorf("without the right: got %d", n)
 	}
+	const queues, clusterQueues = "/apis/kueue.x-k8s.io/v1beta1/namespaces/ml/localqueues/team", "/apis/kueue.x-k8s.io/v1beta1/clusterqueues/all"
+	queue := object("ml/team", map[string]any{"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "LocalQueue", "spec": map[string]any{"clusterQueue": "all"}})
+	all := object("all", map[string]any{"apiVersion": "kueue.x-k8s.io/v1beta1", "kind": "ClusterQueue", "spec": map[string]any{"stopPolicy": "Hold"}})
+	s = mustCollect(t, start(t, kueue.with(apiServer{queues: queue, clusterQueues: all})), target)
+	if len(s.Outlines) != 2 || s.Outlines[0].Spec.StopPolicy != "Hold" || s.Outlines[1].Spec.ClusterQueue != "all" {
+		t.Errorf("queues: got %+v", s.Outlines)
+	}
+	s = mustCollect(t, start(t, kueue.with(apiServer{queues: queue, clusterQueues: forbid()})), target)
+	expect(t, "gaps", []string{"clusterqueues.kueue.x-k8s.io[]: this user may not get clusterqueues.kueue.x-k8s.io at the cluster scope"}, gapTexts(s))
 	if n := count(kueue, Options{}); n != 0 {
 		t.Errorf("without a target: got %d", n)
 	}

@@ -40,6 +40,9 @@ type Options struct {
 	// not start: if there are any with devices, what kubelets report about them is
 	// read.
 	Starting bool
+	// Admission tells that it matters which pods Kueue holds back, and why, although
+	// there is no target: its workloads and queues are read where it holds some.
+	Admission bool
 	// Progress is told after each chunk, and when a list ends without one, how
 	// many objects have arrived, how many there will be (0 while that is
 	// unknown), and of which resource that was. Calls do not overlap, and there

@@ -43,6 +43,7 @@ func assemble(all *decoded, paths []string, opts Options) (*snapshot.Snapshot, e
 		takeInto(&s.PodGroups, "PodGroup"),
 		takeInto(&s.Workloads, "Workload"),
 		takeInto(&s.Queued, "Workload"),
+		takeInto(&s.Outlines, snapshot.KindOutline),
 		takeInto(&s.Quotas, "ResourceQuota"),
 		takeInto(&s.LimitRanges, "LimitRange"),
 		takeInto(&s.VolumeClaims, "PersistentVolumeClaim"),

@@ -192,6 +192,10 @@ func (d *decoded) object(data []byte, at place, apiVersion, kind string) error {
 			return inputError(at, describeObject(data, kind), err)
 		}
 	}
+	if _, ok := object.(*snapshot.Outline); ok && d.purpose != asCluster {
+		// Nothing in it can be explained before it is applied.
+		object = nil
+	}
 	if object == nil {
 		if err := objects.CheckText(data); err != nil {
 			return inputError(at, describeObject(data, kind), err)

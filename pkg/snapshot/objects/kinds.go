@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -71,7 +72,15 @@ func (d *Decoder) Decode(data []byte, apiVersion, kind string) (metav1.Object, e
 		}
 		return nil, nil
 	}
+	if apiVersion == api.APIVersion && kind == snapshot.KindOutline {
+		return untyped(DecodeAs[snapshot.Outline](data))
+	}
 	if gv.Group == snapshot.KueueGroup {
+		if kind == snapshot.KindLocalQueue || kind == snapshot.KindClusterQueue {
+			if outline := DecodeOutline(data, apiVersion, kind); outline != nil {
+				return outline, nil
+			}
+		}
 		if workload, err := DecodeAs[snapshot.QueuedWorkload](data); err == nil && kind == snapshot.QueuedWorkloadKind().Kind {
 			return untyped(workload, nil)
 		}
@@ -84,6 +93,9 @@ func (d *Decoder) Decode(data []byte, apiVersion, kind string) (metav1.Object, e
 		if workload, err := DecodeWorkload(data, TemplateInSpec); err == nil {
 			return workload, nil
 		}
+	}
+	if outline := DecodeOutline(data, apiVersion, kind); outline != nil && ownsPods(gv.Group, outline) {
+		return outline, nil
 	}
 	return nil, nil
 }

@@ -39,6 +39,8 @@ type workloadSpec struct {
 	Completions json.RawMessage `json:"completions,omitempty"`
 	// JobTemplate is where a CronJob has it.
 	JobTemplate *jobTemplate `json:"jobTemplate,omitempty"`
+	// Suspend is a boolean in the kinds that have it.
+	Suspend json.RawMessage `json:"suspend,omitempty"`
 }
 
 type jobTemplate struct {
@@ -116,6 +118,7 @@ func DecodeWorkload(data []byte, shape WorkloadShape) (*snapshot.Workload, error
 	if spec == nil {
 		spec = &workloadSpec{}
 	}
+	workload.Suspended = string(spec.Suspend) == "true"
 	template, field := spec.Template, "spec.template"
 	switch shape {
 	case TemplateOnTop:
@@ -256,6 +259,9 @@ func WorkloadManifest(w *snapshot.Workload) (any, error) {
 	}
 	if shape == TemplateInJob {
 		spec = &workloadSpec{JobTemplate: &jobTemplate{Spec: *spec}}
+	}
+	if w.Suspended {
+		spec.Suspend = json.RawMessage("true")
 	}
 	manifest.Spec = spec
 	return manifest, nil

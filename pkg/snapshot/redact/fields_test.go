@@ -131,7 +131,7 @@ func filled() *snapshot.Snapshot {
 		Slices: []*resourceapi.ResourceSlice{{}}, Classes: []*resourceapi.DeviceClass{{}}, Claims: []*resourceapi.ResourceClaim{{}},
 		Templates: []*resourceapi.ResourceClaimTemplate{{}}, TaintRules: []*resourceapi.DeviceTaintRule{{}},
 		PoolStatuses: []*resourcev1alpha3.ResourcePoolStatusRequest{{}}, PodGroups: []*schedulingapi.PodGroup{{}},
-		Workloads: []*snapshot.Workload{{}}, Queued: []*snapshot.QueuedWorkload{{}}, Quotas: []*corev1.ResourceQuota{{}}, LimitRanges: []*corev1.LimitRange{{}},
+		Workloads: []*snapshot.Workload{{}}, Queued: []*snapshot.QueuedWorkload{{}}, Outlines: []*snapshot.Outline{{}}, Quotas: []*corev1.ResourceQuota{{}}, LimitRanges: []*corev1.LimitRange{{}},
 		VolumeClaims: []*corev1.PersistentVolumeClaim{{}}, Volumes: []*corev1.PersistentVolume{{}}, StorageClasses: []*storageapi.StorageClass{{}},
 		Gaps: []snapshot.Gap{{}},
 	}

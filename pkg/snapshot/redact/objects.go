@@ -34,6 +34,7 @@ func redactObjects(r *redactor, s *snapshot.Snapshot) {
 	each(r, s.Pods, redactPod)
 	each(r, s.Workloads, redactWorkload)
 	each(r, s.Queued, redactQueued)
+	each(r, s.Outlines, redactOutline)
 	each(r, s.Quotas, redactQuota)
 	each(r, s.LimitRanges, redactLimitRange)
 	each(r, s.VolumeClaims, redactVolumeClaim)
@@ -78,8 +79,22 @@ func redactTemplate(r *redactor, template *resourceapi.ResourceClaimTemplate) {
 
 func redactQueued(r *redactor, workload *snapshot.QueuedWorkload) {
 	r.meta(&workload.ObjectMeta, "Workload")
-	workload.Spec.QueueName = r.swap("LocalQueue", workload.Spec.QueueName)
+	workload.Spec.QueueName = r.swap(snapshot.KindLocalQueue, workload.Spec.QueueName)
 	r.conditions(workload.Status.Conditions)
+	if workload.Status.Admission != nil {
+		workload.Status.Admission.ClusterQueue = r.swap(snapshot.KindClusterQueue, workload.Status.Admission.ClusterQueue)
+	}
+	for i := range workload.Status.AdmissionChecks {
+		check := &workload.Status.AdmissionChecks[i]
+		check.Name, check.Message = r.swap("AdmissionCheck", check.Name), r.text(check.Message)
+	}
+}
+
+// redactOutline keeps the type: owners have it in their references, too.
+func redactOutline(r *redactor, outline *snapshot.Outline) {
+	r.meta(&outline.ObjectMeta, outline.Of.Kind)
+	outline.Spec.ClusterQueue = r.swap(snapshot.KindClusterQueue, outline.Spec.ClusterQueue)
+	r.conditions(outline.Status.Conditions)
 }
 
 func redactNode(r *redactor, node *corev1.Node) {

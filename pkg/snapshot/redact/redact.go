@@ -65,6 +65,7 @@ func clone(s *snapshot.Snapshot) *snapshot.Snapshot {
 	c.PodGroups = cloneAll(s.PodGroups)
 	c.Workloads = cloneAll(s.Workloads)
 	c.Queued = cloneAll(s.Queued)
+	c.Outlines = cloneAll(s.Outlines)
 	c.Quotas = cloneAll(s.Quotas)
 	c.LimitRanges = cloneAll(s.LimitRanges)
 	c.VolumeClaims = cloneAll(s.VolumeClaims)

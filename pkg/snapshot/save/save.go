@@ -220,6 +220,7 @@ func eachManifest(s *snapshot.Snapshot, save func(manifest any) error) error {
 		manifests(s.Pods, core.WithKind("Pod"), save),
 		manifests(s.Events, core.WithKind("Event"), save),
 		manifests(s.Queued, snapshot.QueuedWorkloadKind(), save),
+		manifests(s.Outlines, schema.FromAPIVersionAndKind(api.APIVersion, snapshot.KindOutline), save),
 		manifests(s.Quotas, core.WithKind("ResourceQuota"), save),
 		manifests(s.LimitRanges, core.WithKind("LimitRange"), save),
 		manifests(s.VolumeClaims, core.WithKind("PersistentVolumeClaim"), save),

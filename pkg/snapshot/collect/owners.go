@@ -1,0 +1,156 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package collect
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/objects"
+)
+
+// objectKey names an object as references do.
+type objectKey struct{ apiVersion, kind, namespace, name string }
+
+const (
+	// maxGets is how many objects of one kind are read one by one. Beyond that,
+	// those of the namespaces are listed.
+	maxGets = 4
+	// maxRounds is how far owners are followed beyond those of the pods.
+	maxRounds = 4
+)
+
+// readOwners reads what the pods belong to, what that belongs to, and so on. What a
+// ReplicaSet or a DaemonSet belongs to says nothing about when pods are created.
+func (c *collector) readOwners(ctx context.Context, pods []*corev1.Pod) {
+	next := map[objectKey]bool{}
+	add := func(object metav1.Object) {
+		if owner := metav1.GetControllerOfNoCopy(object); owner != nil && owner.Kind != "ReplicaSet" && owner.Kind != snapshot.KindDaemonSet {
+			next[objectKey{owner.APIVersion, owner.Kind, object.GetNamespace(), owner.Name}] = true
+		}
+	}
+	for _, pod := range pods {
+		add(pod)
+	}
+	known := map[objectKey]bool{}
+	for range maxRounds {
+		wanted := next
+		next = map[objectKey]bool{}
+		maps.DeleteFunc(wanted, func(key objectKey, _ bool) bool { return known[key] })
+		if len(wanted) == 0 {
+			return
+		}
+		maps.Copy(known, wanted)
+		byKind := map[objectKey]map[objectKey]bool{}
+		for key := range wanted {
+			if key.kind == "Pod" {
+				if pod := slices.IndexFunc(c.snapshot.Pods, func(p *corev1.Pod) bool { return p.Namespace == key.namespace && p.Name == key.name }); pod >= 0 {
+					add(c.snapshot.Pods[pod])
+				}
+				continue
+			}
+			kind := objectKey{apiVersion: key.apiVersion, kind: key.kind}
+			if byKind[kind] == nil {
+				byKind[kind] = map[objectKey]bool{}
+			}
+			byKind[kind][key] = true
+		}
+		for _, kind := range slices.SortedFunc(maps.Keys(byKind), func(a, b objectKey) int {
+			return cmp.Or(cmp.Compare(a.apiVersion, b.apiVersion), cmp.Compare(a.kind, b.kind))
+		}) {
+			for _, outline := range c.outlines(ctx, byKind[kind]) {
+				add(outline)
+			}
+		}
+	}
+}
+
+// outlines reads objects of one kind, puts them into the snapshot and returns them.
+// What may not be read leaves a gap; a kind that the server does not have, and what
+// does not exist, is left out.
+func (c *collector) outlines(ctx context.Context, keys map[objectKey]bool) []*snapshot.Outline {
+	namespaces := map[string]bool{}
+	var one objectKey
+	for key := range keys {
+		one = key
+		namespaces[key.namespace] = true
+	}
+	if len(keys) == 0 {
+		return nil
+	}
+	kind := schema.FromAPIVersionAndKind(one.apiVersion, one.kind)
+	mapping, err := c.clients.Mapper.RESTMapping(kind.GroupKind(), kind.Version)
+	if err != nil {
+		mapping, err = c.clients.Mapper.RESTMapping(kind.GroupKind())
+	}
+	if err != nil {
+		return nil
+	}
+	resource := mapping.Resource.GroupResource().String()
+	var items []unstructured.Unstructured
+	read := func(verb, namespace string, err error) {
+		if !apierrors.IsForbidden(err) {
+			return
+		}
+		where := "at the cluster scope"
+		if namespace != "" {
+			where = "in namespace " + namespace
+		}
+		gap := snapshot.Gap{Resource: resource, Reason: fmt.Sprintf("this user may not %s %s %s", verb, resource, where)}
+		if !slices.Contains(c.snapshot.Gaps, gap) {
+			c.gap(gap)
+		}
+	}
+	if len(keys) <= maxGets {
+		for key := range keys {
+			object, err := c.clients.Dynamic.Resource(mapping.Resource).Namespace(key.namespace).Get(ctx, key.name, metav1.GetOptions{})
+			if read("get", key.namespace, err); err == nil {
+				items = append(items, *object)
+			}
+		}
+	} else {
+		scopes := slices.Sorted(maps.Keys(namespaces))
+		if len(scopes) > maxGets || mapping.Scope.Name() == meta.RESTScopeNameRoot {
+			scopes = []string{metav1.NamespaceAll}
+		}
+		for _, namespace := range scopes {
+			options := metav1.ListOptions{Limit: chunkSize}
+			for {
+				page, err := c.clients.Dynamic.Resource(mapping.Resource).Namespace(namespace).List(ctx, options)
+				if read("list", namespace, err); err != nil {
+					break
+				}
+				items = append(items, page.Items...)
+				if options.Continue = page.GetContinue(); options.Continue == "" {
+					break
+				}
+			}
+		}
+	}
+	var found []*snapshot.Outline
+	for i := range items {
+		key := one
+		key.namespace, key.name = items[i].GetNamespace(), items[i].GetName()
+		data, err := items[i].MarshalJSON()
+		if !keys[key] || err != nil {
+			continue
+		}
+		if outline := objects.DecodeOutline(data, mapping.GroupVersionKind.GroupVersion().String(), one.kind); outline != nil {
+			found = append(found, outline)
+		}
+	}
+	c.snapshot.Outlines = snapshot.Overlay(c.snapshot.Outlines, found)
+	return found
+}

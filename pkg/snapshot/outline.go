@@ -1,0 +1,132 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshot
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// KindOutline is what an Outline is saved as.
+const KindOutline = "Outline"
+
+// Outline is what is kept of an object of any kind that says whether pods are
+// created: one that owns them, directly or through others (a JobSet, a
+// RayCluster, the Job of a JobSet), and the queues of Kueue.
+type Outline struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	// Of is the type of the object.
+	Of     metav1.TypeMeta `json:"of"`
+	Spec   OutlineSpec     `json:"spec"`
+	Status OutlineStatus   `json:"status"`
+}
+
+// OutlineSpec has what keeps an object from creating pods.
+type OutlineSpec struct {
+	// Suspend is that of a Job and of most kinds of jobs.
+	Suspend bool `json:"suspend,omitempty"`
+	// ClusterQueue is that of a LocalQueue of Kueue.
+	ClusterQueue string `json:"clusterQueue,omitempty"`
+	// StopPolicy is that of a queue of Kueue.
+	StopPolicy string `json:"stopPolicy,omitempty"`
+}
+
+// OutlineStatus has the conditions of the object.
+type OutlineStatus struct {
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// GroupKind is that of the object.
+func (o *Outline) GroupKind() schema.GroupKind {
+	return schema.FromAPIVersionAndKind(o.Of.APIVersion, o.Of.Kind).GroupKind()
+}
+
+// Condition returns the condition of that type, or nil.
+func (o *Outline) Condition(name string) *metav1.Condition {
+	return meta.FindStatusCondition(o.Status.Conditions, name)
+}
+
+// DeepCopy returns a copy that shares nothing with the outline.
+func (o *Outline) DeepCopy() *Outline {
+	c := *o
+	o.DeepCopyInto(&c.ObjectMeta)
+	c.Status.Conditions = slices.Clone(o.Status.Conditions)
+	return &c
+}
+
+// Outline returns the outline of that kind and name, or nil. The group may be
+// left out.
+func (s *Snapshot) Outline(kind schema.GroupKind, namespace, name string) *Outline {
+	for _, o := range named(s.Outlines, namespace, name) {
+		if o.Of.Kind == kind.Kind && (kind.Group == "" || o.GroupKind() == kind) {
+			return o
+		}
+	}
+	return nil
+}
+
+// maxOwners is how far owners are followed: from the pod of a worker over the
+// StatefulSet of its group and the pod of its leader to the LeaderWorkerSet are
+// four. Owners in files can form a circle.
+const maxOwners = 8
+
+// Owners lists what an object belongs to: its controller, what controls that, and
+// so on, as far as the snapshot has them.
+func (s *Snapshot) Owners(object metav1.Object) []metav1.OwnerReference {
+	var owners []metav1.OwnerReference
+	for len(owners) < maxOwners {
+		controller := metav1.GetControllerOfNoCopy(object)
+		if controller == nil {
+			break
+		}
+		owners = append(owners, *controller)
+		if object = s.owner(object.GetNamespace(), controller); object == nil {
+			break
+		}
+	}
+	return owners
+}
+
+// owner finds the object that a reference is about, nil if the snapshot does not
+// have it, or has another one of that name.
+func (s *Snapshot) owner(namespace string, ref *metav1.OwnerReference) metav1.Object {
+	kind := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind()
+	if ref.Kind == "Pod" {
+		if pod := s.Pod(namespace, ref.Name); pod != nil && SameUID(pod.UID, ref.UID) {
+			return pod
+		}
+		return nil
+	}
+	for _, w := range named(s.Workloads, namespace, ref.Name) {
+		if w.GroupVersionKind().GroupKind() == kind && SameUID(w.UID, ref.UID) {
+			return w
+		}
+	}
+	if o := s.Outline(kind, namespace, ref.Name); o != nil && SameUID(o.UID, ref.UID) {
+		return o
+	}
+	return nil
+}
+
+// SameUID reports whether two UIDs can be those of one object. Files may lack them.
+func SameUID[T ~string](a, b T) bool { return a == b || a == "" || b == "" }
+
+// named is the part of a list, sorted as [Identify] orders, with that name.
+func named[T metav1.Object](list []T, namespace, name string) []T {
+	compare := func(o T, key [2]string) int {
+		return cmp.Or(strings.Compare(o.GetNamespace(), key[0]), strings.Compare(o.GetName(), key[1]))
+	}
+	from, _ := slices.BinarySearchFunc(list, [2]string{namespace, name}, compare)
+	to := from
+	for to < len(list) && compare(list[to], [2]string{namespace, name}) == 0 {
+		to++
+	}
+	return list[from:to]
+}
