@@ -182,7 +182,9 @@ func TestSuspended(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			job := func(s *snapshot.Snapshot) {
-				deployment("train", "one").(func(*snapshot.Snapshot))(s)
+				if add, ok := deployment("train", "one").(func(*snapshot.Snapshot)); ok {
+					add(s)
+				}
 				w := s.Workloads[0]
 				w.APIVersion, w.Kind, w.Suspended, w.Labels = "batch/v1", "Job", true, test.labels
 			}

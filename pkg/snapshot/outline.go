@@ -13,8 +13,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// KindOutline is what an Outline is saved as.
-const KindOutline = "Outline"
+// KindOutline is what an Outline is saved as, in a group of this program.
+const (
+	OutlineGroup = "dra.kubectl.dev"
+	KindOutline  = "Outline"
+)
 
 // Outline is what is kept of an object of any kind that says whether pods are
 // created: one that owns them, directly or through others (a JobSet, a

@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -72,7 +71,7 @@ func (d *Decoder) Decode(data []byte, apiVersion, kind string) (metav1.Object, e
 		}
 		return nil, nil
 	}
-	if apiVersion == api.APIVersion && kind == snapshot.KindOutline {
+	if gv.Group == snapshot.OutlineGroup && kind == snapshot.KindOutline {
 		return untyped(DecodeAs[snapshot.Outline](data))
 	}
 	if gv.Group == snapshot.KueueGroup {
