@@ -57,6 +57,7 @@ func kinds() []kind {
 		{"Claim", reflect.TypeFor[api.Claim](), reflect.TypeFor[listOf[api.Claim]](), "claims"},
 		{"Class", reflect.TypeFor[api.Class](), reflect.TypeFor[listOf[api.Class]](), "classes"},
 		{"Taint", reflect.TypeFor[api.Taint](), reflect.TypeFor[listOf[api.Taint]](), "taints"},
+		{"Diagnosis", reflect.TypeFor[api.Diagnosis](), nil, "doctor"},
 		{"Branch", reflect.TypeFor[api.Branch](), reflect.TypeFor[listOf[api.Branch]](), "tree"},
 		{"NodeReport", reflect.TypeFor[nodeprobe.Report](), nil, "node-probe"},
 		{"GPUFindings", reflect.TypeFor[nvidia.Findings](), nil, "node-probe gpus"},

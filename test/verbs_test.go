@@ -46,7 +46,14 @@ func TestVerbs(t *testing.T) {
 				"--snapshot", filepath.Join("..", "examples", "cluster"), "-o", output)
 		})
 	}
+	for _, output := range []string{"wide", "json", "yaml"} {
+		t.Run("doctor/"+output, func(t *testing.T) {
+			goldenRun(t, filepath.Join("verbs", "doctor", output+".golden"), "80", "doctor", "--snapshot", filepath.Join("..", "examples", "cluster"), "-o", output)
+		})
+	}
 	for name, args := range map[string][]string{
+		"doctor":         {"doctor"},
+		"doctor-only":    {"doctor", "--only", "DRA12,DRA1602", "--commands"},
 		"tree-pod":       {"tree", "pod/ablation-0", "-n", "research"},
 		"tree-claim":     {"tree", "claim/ablation-0-nic-45jj7", "-n", "research"},
 		"tree-device":    {"tree", "device/gpu-02/gpu-4"},

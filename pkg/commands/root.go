@@ -121,6 +121,7 @@ add or remove a taint rule.`,
 
 	cli.AddCommands(root, "Explain",
 		newWhy(streams, config),
+		newDoctor(streams, config),
 	)
 	cli.AddCommands(root, "List what there is",
 		newSlices(streams, config),

@@ -1,0 +1,190 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package commands
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/doctor"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+)
+
+// doctorFlags are the flags of doctor.
+type doctorFlags struct {
+	reading     *cli.ReadingFlags
+	output      *cli.OutputFlags
+	only, skip  []string
+	minSeverity string
+	failOn      string
+	commands    bool
+}
+
+// doctorOptions are what the flags come down to.
+type doctorOptions struct {
+	reader  *cli.Reader
+	printer *cli.Printer
+	checks  doctor.Options
+	// failOn is the severity from which on the exit code is 1.
+	failOn  api.Severity
+	streams genericiooptions.IOStreams
+}
+
+func newDoctor(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
+	f := &doctorFlags{reading: cli.NewReadingFlags(config), output: cli.NewOutputFlags()}
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Check what is wrong with drivers, slices, classes, claims and taints",
+		Long: `Check the whole cluster for what is wrong with Dynamic Resource Allocation, also
+where no pod says so: drivers that run on no node or publish nothing, pools that
+the scheduler refuses, classes that select nothing, claims that keep devices for
+nobody, rules that were forgotten, pods that can never fit, and known bugs of the
+Kubernetes release.
+
+Each finding has the code of its check, the objects, and what can be done. A check
+that needs something you are not permitted to list is named under "Not checked".
+docs/checks has a page for each code. -o wide shows the evidence and the commands.
+
+The annotation ` + doctor.IgnoreAnnotation + ` of an object, with codes separated by commas,
+suppresses findings that are about that object alone.
+
+The exit code is 1 from the severity of --fail-on upwards, else 2 if a check could
+not be made, else 0.`,
+		Example: `  # Is anything wrong?
+  kubectl dra doctor
+
+  # With the evidence, and the commands of the remedies
+  kubectl dra doctor -o wide
+
+  # Only drivers, slices and pools
+  kubectl dra doctor --only DRA11,DRA12
+
+  # In a pipeline: fail from warnings on
+  kubectl dra doctor --fail-on Warning --min-severity Warning
+
+  # Of a saved cluster, the codes of all findings
+  kubectl dra doctor --snapshot cluster.yaml.gz -o \
+    jsonpath='{range .findings[*]}{.code} {.message}{"\n"}{end}'`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o, err := f.toOptions(cmd, streams)
+			if err != nil {
+				return err
+			}
+			return o.run(cmd.Context())
+		},
+	}
+	f.reading.AddTo(cmd)
+	f.reading.AddPreviewTo(cmd)
+	severities := strings.Join(severityNames(), ", ")
+	cmd.Flags().StringSliceVar(&f.only, "only", nil, "Make only the checks whose `CODES` begin like this, a list like DRA12,DRA1301.")
+	cmd.Flags().StringSliceVar(&f.skip, "skip", nil, "Leave out the checks whose `CODES` begin like this.")
+	cmd.Flags().StringVar(&f.minSeverity, "min-severity", string(api.SeverityInfo), "Leave out findings below this `SEVERITY`: "+severities+".")
+	cmd.Flags().StringVar(&f.failOn, "fail-on", string(api.SeverityError), "Exit with 1 if there is a finding of this `SEVERITY` or a worse one: "+severities+".")
+	f.output.AddTo(cmd)
+	cli.AddFlags(cmd.Flags(), cli.GroupOutput, func(flags *pflag.FlagSet) {
+		flags.BoolVar(&f.commands, "commands", false, "Show the commands of the remedies.")
+	})
+	// They only fail if somebody registered one before.
+	for _, name := range []string{"only", "skip"} {
+		_ = cmd.RegisterFlagCompletionFunc(name, cli.ListOfFixed(doctor.Codes()...))
+	}
+	for _, name := range []string{"min-severity", "fail-on"} {
+		_ = cmd.RegisterFlagCompletionFunc(name, cli.Fixed(severityNames()...))
+	}
+	return cmd
+}
+
+func severityNames() []string {
+	var list []string
+	for _, s := range doctor.Severities() {
+		list = append(list, string(s))
+	}
+	return list
+}
+
+func (f *doctorFlags) toOptions(cmd *cobra.Command, streams genericiooptions.IOStreams) (*doctorOptions, error) {
+	o := &doctorOptions{checks: doctor.Options{Only: f.only, Skip: f.skip}, streams: streams}
+	for name, codes := range map[string][]string{"only": f.only, "skip": f.skip} {
+		for _, code := range codes {
+			if !slices.ContainsFunc(doctor.Codes(), func(known string) bool { return code != "" && strings.HasPrefix(known, strings.ToUpper(code)) }) {
+				return nil, cli.Usagef("There are "+strings.Join(doctor.Codes(), ", ")+"; the beginning of a code stands for all that begin so.", "read --%s: there is no check %q", name, code)
+			}
+		}
+	}
+	var err error
+	if o.checks.MinSeverity, err = severityOf("min-severity", f.minSeverity); err != nil {
+		return nil, err
+	}
+	if o.failOn, err = severityOf("fail-on", f.failOn); err != nil {
+		return nil, err
+	}
+	if o.reader, err = f.reading.ToReader(cmd, streams); err != nil {
+		return nil, err
+	}
+	if o.printer, err = f.output.ToPrinter(streams); err != nil {
+		return nil, err
+	}
+	if o.printer.Names {
+		return nil, cli.Usagef("Print the objects with -o jsonpath='{.findings[*].objects}'.", "-o name: findings have no names")
+	}
+	o.printer.Text.Commands = f.commands
+	return o, nil
+}
+
+// severityOf reads a severity, in any case of letters.
+func severityOf(flag, text string) (api.Severity, error) {
+	for _, s := range doctor.Severities() {
+		if strings.EqualFold(string(s), text) {
+			return s, nil
+		}
+	}
+	return "", cli.Usagef("Severities are "+strings.Join(severityNames(), ", ")+".", "read --%s: %q is not a severity", flag, text)
+}
+
+func (o *doctorOptions) run(ctx context.Context) error {
+	from, err := o.reader.Read(ctx, cli.Scope{AllNamespaces: true, Starting: true})
+	if err != nil {
+		return err
+	}
+	alloc, err := allocator.New(ctx, cluster.New(from.Snap))
+	if err != nil {
+		return fmt.Errorf("set up the allocator: %w", err)
+	}
+	found, err := doctor.Diagnose(ctx, alloc, from.Snap, o.checks)
+	if err != nil {
+		return err
+	}
+	if o.printer.Machine != nil {
+		if err := o.printer.Machine.PrintObj(found, o.streams.Out); err != nil {
+			return fmt.Errorf("print diagnosis: %w", err)
+		}
+	} else if err := render.Diagnosis(o.streams.Out, found, o.printer.Text); err != nil {
+		return err
+	}
+	switch {
+	case o.failsOn(found):
+		return &cli.OutcomeError{Code: cli.ExitDoesNotFit}
+	case found.Counts.Unknown > 0:
+		return &cli.OutcomeError{Code: cli.ExitUndetermined}
+	default:
+		return nil
+	}
+}
+
+// failsOn reports whether a finding is severe enough to fail.
+func (o *doctorOptions) failsOn(found *api.Diagnosis) bool {
+	return doctor.Reaches(found.Counts, o.failOn)
+}

@@ -1,0 +1,136 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/utils/ptr"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+func bugChecks() []Check {
+	claims := []string{snapshot.ResourceClaims, snapshot.ResourceTemplates, snapshot.ResourceSlices}
+	return []Check{
+		{
+			Code: "DRA1901", Title: "kubelet that loses idle drivers", Severity: api.SeverityWarning, Needs: []string{snapshot.ResourceNodes, snapshot.ResourceSlices},
+			About:  "The kubelet of 1.34.0 and 1.34.1 drops the connection to a driver after 30 minutes without a call, and forgets the driver (kubernetes/kubernetes#133920). Pods then fail with \"DRA driver is not registered\".",
+			Advice: "Update the kubelet to 1.34.2 or newer. Until then, restart the driver's pod on the node.",
+			find:   findIdleKubelets,
+		},
+		{
+			Code: "DRA1902", Title: "scheduler that panics for all devices with counters", Severity: api.SeverityError, Needs: claims,
+			About:  "kube-scheduler 1.35.0 to 1.35.5, 1.36.0 and 1.36.1 panics when a request for all devices takes one that consumes counters (kubernetes/kubernetes#138885). It restarts, and panics again.",
+			Advice: "Update to 1.35.6, 1.36.2 or newer, or ask for a number of devices.",
+			find:   findPanic,
+		},
+		{
+			Code: "DRA1903", Title: "request for all devices that stops at a broken pool", Severity: api.SeverityError, Needs: claims,
+			About:  "Up to 1.37 a request with allocationMode All that meets an incomplete or invalid pool on one node ends the attempt for all nodes (kubernetes/kubernetes#141829).",
+			Advice: "Repair the pool, or ask for a number of devices.",
+			find:   findPoolErrors,
+		},
+		{
+			Code: "DRA1904", Title: "scheduler that fails for pods with old and new claims", Severity: api.SeverityInfo, Needs: nil,
+			About:  "kube-scheduler 1.35.0 to 1.35.5, 1.36.0 and 1.36.1 fails to score the nodes for a pod that has claims with devices and claims without, if several nodes are suitable (kubernetes/kubernetes#139017).",
+			Advice: "Update to 1.35.6, 1.36.2 or newer.",
+			find:   findMixedClaims,
+		},
+	}
+}
+
+func findIdleKubelets(_ context.Context, in *cluster) ([]api.Finding, error) {
+	drivers := map[string]bool{}
+	for _, slice := range in.snap.Slices {
+		drivers[ptr.Deref(slice.Spec.NodeName, "")] = true
+	}
+	f := api.Finding{}
+	for _, node := range in.snap.Nodes {
+		release := node.Status.NodeInfo.KubeletVersion
+		if !drivers[node.Name] || !between(release, "1.34.0", "1.34.2") {
+			continue
+		}
+		f.Objects = append(f.Objects, object(api.KindNode, node))
+		f.Evidence = append(f.Evidence, api.Evidence{Object: object(api.KindNode, node), Path: "status.nodeInfo.kubeletVersion", Found: release, Required: "1.34.2 or newer"})
+	}
+	if len(f.Objects) == 0 {
+		return nil, nil
+	}
+	f.Message = fmt.Sprintf("the kubelet of %s with devices loses drivers that are idle for 30 minutes", english.Count(len(f.Objects), "node"))
+	f.Remedy = &api.NextStep{Actor: api.ActorAdmin, Text: "update the kubelets to 1.34.2 or newer (kubernetes/kubernetes#133920)"}
+	return []api.Finding{f}, nil
+}
+
+// between reports whether a version is at least one and before another.
+func between(release, from, before string) bool {
+	v, err := version.ParseGeneric(release)
+	return err == nil && v.AtLeast(version.MustParseGeneric(from)) && v.LessThan(version.MustParseGeneric(before))
+}
+
+func findPanic(_ context.Context, in *cluster) ([]api.Finding, error) {
+	if !in.facts.Behaves(facts.AllWithCountersPanics) || !slices.ContainsFunc(in.facts.Pools.Devices(), func(d facts.Device) bool { return len(d.ConsumesCounters) > 0 }) {
+		return nil, nil
+	}
+	return aboutAll(in, fmt.Sprintf("kube-scheduler %s panics if a request for all devices takes one that consumes counters", in.snap.BinaryVersion()),
+		"update the control plane to 1.35.6, 1.36.2 or newer (kubernetes/kubernetes#138885), or ask for a number of devices"), nil
+}
+
+func findPoolErrors(_ context.Context, in *cluster) ([]api.Finding, error) {
+	if !in.facts.Behaves(facts.AllPoolErrorEndsAttempt) {
+		return nil, nil
+	}
+	i := slices.IndexFunc(in.facts.Pools.All(), func(p *facts.Pool) bool { return p.Incomplete || p.Invalid != "" })
+	if i < 0 {
+		return nil, nil
+	}
+	pool := in.facts.Pools.All()[i]
+	return aboutAll(in, fmt.Sprintf("pool %s of driver %s is broken: requests for all devices can fail on every node", pool.Name, pool.Driver),
+		"repair the pool, or ask for a number of devices (kubernetes/kubernetes#141829)"), nil
+}
+
+// aboutAll is a finding about the claims without devices, and the templates, that
+// ask for all devices of a class; none if there are none.
+func aboutAll(in *cluster, message, advice string) []api.Finding {
+	f := api.Finding{Message: message, Remedy: &api.NextStep{Actor: api.ActorAdmin, Text: advice}}
+	add := func(o, path string, spec *resourceapi.ResourceClaimSpec) {
+		for i, r := range spec.Devices.Requests {
+			if r.Exactly != nil && r.Exactly.AllocationMode == resourceapi.DeviceAllocationModeAll {
+				f.Objects = append(f.Objects, o)
+				f.Evidence = append(f.Evidence, api.Evidence{Object: o, Path: fmt.Sprintf("%s.devices.requests[%d].exactly.allocationMode", path, i), Found: "All"})
+				return
+			}
+		}
+	}
+	for _, claim := range in.snap.Claims {
+		if claim.Status.Allocation == nil {
+			add(object(api.KindClaim, claim), "spec", &claim.Spec)
+		}
+	}
+	for _, template := range in.snap.Templates {
+		add(object(api.KindTemplate, template), "spec.spec", &template.Spec.Spec)
+	}
+	if len(f.Objects) == 0 {
+		return nil
+	}
+	return []api.Finding{f}
+}
+
+func findMixedClaims(_ context.Context, in *cluster) ([]api.Finding, error) {
+	if in.snap.BinaryVersion() == "" || !in.facts.Behaves(facts.MixedClaimsFailScore) {
+		return nil, nil
+	}
+	return []api.Finding{{
+		Message:  fmt.Sprintf("kube-scheduler %s fails for pods that have claims with devices and claims without", in.snap.BinaryVersion()),
+		Evidence: []api.Evidence{{Object: "API server", Path: "gitVersion", Found: in.snap.BinaryVersion(), Required: "1.35.6, 1.36.2 or newer"}},
+		Remedy:   &api.NextStep{Actor: api.ActorAdmin, Text: "update the control plane to 1.35.6, 1.36.2 or newer (kubernetes/kubernetes#139017)"},
+	}}, nil
+}

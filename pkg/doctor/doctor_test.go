@@ -1,0 +1,257 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+func diagnose(t *testing.T, snap *snapshot.Snapshot, opts Options) *api.Diagnosis {
+	t.Helper()
+	alloc, err := allocator.New(t.Context(), facts.New(snap))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := Diagnose(t.Context(), alloc, snap, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func codesOf(found *api.Diagnosis) []string {
+	var codes []string
+	for _, f := range found.Findings {
+		codes = append(codes, f.Code)
+	}
+	return slices.Compact(codes)
+}
+
+// daemonSet adds the DaemonSet of the driver, and its pods that are ready.
+func daemonSet(desired int32, nodes ...string) func(*snapshot.Snapshot) {
+	return func(s *snapshot.Snapshot) {
+		labels := map[string]string{"app": "driver"}
+		set := &snapshot.Workload{
+			TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "DaemonSet"},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "driver", Name: "driver", UID: "set", Annotations: map[string]string{snapshot.KubeletPluginAnnotation: tc.Driver}},
+			Selector:   &metav1.LabelSelector{MatchLabels: labels},
+			Daemon:     &snapshot.DaemonStatus{Desired: desired, Ready: int32(len(nodes))},
+		}
+		s.Workloads = append(s.Workloads, set)
+		for _, node := range nodes {
+			s.Pods = append(s.Pods, &corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{
+					Namespace: "driver", Name: "driver-" + node, UID: tc.UID("driver-" + node), Labels: labels,
+					OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "driver", UID: "set", Controller: ptr.To(true)}},
+				},
+				Spec:   corev1.PodSpec{NodeName: node},
+				Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}},
+			})
+		}
+	}
+}
+
+// healthy is a cluster with a driver on two nodes, a claim that works and one that
+// waits for a pod.
+func healthy() []any {
+	return []any{
+		tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(2)...), tc.Pool("n2", tc.Devices(2)...), daemonSet(2, "n1", "n2"),
+		tc.Claim("free", tc.GPUs("gpu", 1)),
+		tc.Claim("used", tc.GPUs("gpu", 1)).Holding(tc.Driver+"/n1/gpu-0").ReservedFor("runs", string(tc.UID("runs"))),
+		tc.Pod("runs", tc.UsingClaim("gpu", "used"), tc.RunningOn("n1"), func(p *corev1.Pod) {
+			p.Spec.Containers[0].Resources.Claims = []corev1.ResourceClaim{{Name: "gpu"}}
+		}),
+	}
+}
+
+func TestHealthyClusterHasNoFindings(t *testing.T) {
+	found := diagnose(t, tc.Cluster(healthy()...), Options{})
+	if len(found.Findings) > 0 {
+		t.Errorf("findings on a healthy cluster: %+v", found.Findings)
+	}
+	if len(found.Checks) != len(Checks()) {
+		t.Errorf("%d checks were made, there are %d", len(found.Checks), len(Checks()))
+	}
+}
+
+func old(s *resourceapi.ResourceSlice) {
+	s.CreationTimestamp = metav1.NewTime(tc.Taken().Add(-time.Hour))
+}
+
+func running(release string) func(*snapshot.Snapshot) {
+	return func(s *snapshot.Snapshot) { s.ServerVersion = release }
+}
+
+// TestFaults makes a fault for each check, and expects its finding.
+func TestFaults(t *testing.T) {
+	one := []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(2)...)}
+	rule := func(change func(*resourceapi.DeviceTaintRule)) *resourceapi.DeviceTaintRule {
+		r := tc.TaintRule("rule", tc.Driver, "n1", "gpu-0")
+		change(r)
+		return r
+	}
+	tests := map[string]struct {
+		cluster []any
+		// says is a part of the message.
+		says string
+	}{
+		"DRA1001": {[]any{tc.Nodes("n1"), running("v1.99.0")}, "1.99.0"},
+		"DRA1002": {[]any{
+			tc.Nodes("n1"), tc.Gate("DRADeviceCompatibilityGroups", false), tc.Pool("n1").Of(2).WithCounters("board", "slices=4"),
+			tc.Pool("n1", tc.Device("a").Consuming("board", "slices=1").InGroups("g")).Of(2),
+		}, "ignores 1 slice"},
+		"DRA1003": {append(slices.Clone(one), tc.Claim("c", tc.GPUs("gpu", 1)).Change(func(c *resourceapi.ResourceClaim) {
+			c.Annotations = map[string]string{snapshot.DroppedFieldsAnnotation: "spec.devices.requests[0].exactly.capacity"}
+		})), "DRAConsumableCapacity"},
+		"DRA1101": {append(slices.Clone(one), daemonSet(0)), "runs on no node"},
+		"DRA1102": {append(slices.Clone(one), daemonSet(2, "n1")), "1 of 2 pods"},
+		"DRA1103": {append(slices.Clone(one), daemonSet(1, "n1"), func(s *snapshot.Snapshot) { s.Pods[0].Status.Conditions = nil }), "not ready"},
+		"DRA1104": {[]any{tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(1)...), daemonSet(2, "n1", "n2")}, "publishes nothing"},
+		"DRA1105": {[]any{tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(1)...), tc.Pool("n2", tc.Devices(1)...), daemonSet(1, "n1")}, "node n2, where driver gpu.example.com has no pod"},
+		"DRA1201": {[]any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...).Of(2)}, "1 of 2 slices"},
+		"DRA1202": {[]any{tc.Nodes("n1"), tc.Slice("a", tc.Driver, "n1", tc.Device("a")).OnNode("n1"), tc.Slice("b", tc.Driver, "n1", tc.Device("b")).OnNode("n1")}, "1 slice too many"},
+		"DRA1203": {[]any{tc.Nodes("n1"), tc.Pool("n1", tc.Device("a"), tc.Device("a"))}, "is invalid"},
+		"DRA1204": {[]any{tc.Nodes("n1"), tc.Slice("a", tc.Driver, "n1", tc.Device("a")).OnNode("n1").Generation(2).Change(old), tc.Slice("b", tc.Driver, "n1", tc.Device("a")).OnNode("n1").Generation(1).Change(old)}, "earlier generation than 2"},
+		"DRA1205": {[]any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Pool("gone", tc.Devices(1)...)}, "node gone does not exist"},
+		"DRA1206": {[]any{tc.Nodes("n1"), tc.Pool("n1")}, "without a device"},
+		"DRA1207": {[]any{
+			tc.Nodes("n1"), tc.Pool("n1").Of(2).WithCounters("board", "slices=1"),
+			tc.Pool("n1", tc.Device("a").Consuming("board", "slices=1"), tc.Device("b").Consuming("board", "slices=1")).Of(2), tc.Serving("serve", "n1", "a", "b"),
+		}, "2 of 1 used"},
+		"DRA1208": {[]any{tc.Nodes("n1"), tc.Gate("DRADeviceBindingConditions", false), tc.Pool("n1", tc.Device("a").BindingOn("Ready"))}, "no node can use"},
+		"DRA1210": {[]any{tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "uuid=GPU-1"), tc.Device("b", "uuid=GPU-1"))}, "same uuid GPU-1"},
+		"DRA1211": {[]any{tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "memory=80"), tc.Device("b").WithInt("memory", 80))}, "attribute memory of driver gpu.example.com has type int on gpu.example.com/n1/b and string on"},
+		"DRA1301": {append(slices.Clone(one), tc.Class("typo", "gpu.exmaple.com")), "class typo selects no device"},
+		"DRA1302": {append(slices.Clone(one), tc.ClassWhere("fails", `device.attributes["gpu.example.com"].missing == "x"`)), "fails on 2 devices"},
+		"DRA1303": {append(slices.Clone(one), tc.Slice("other", "nic.example.com", "p", tc.Device("a")).OnNode("n1"), tc.ClassWhere("all", "true")), "gpu.example.com and nic.example.com"},
+		"DRA1304": {append(slices.Clone(one), func(s *snapshot.Snapshot) {
+			second := tc.Class("second", tc.Driver)
+			for _, class := range []*resourceapi.DeviceClass{s.Classes[0], second} {
+				class.Spec.ExtendedResourceName = ptr.To("example.com/gpu")
+			}
+			s.Classes = append(s.Classes, second)
+		}), "same extended resource example.com/gpu"},
+		"DRA1305": {append(slices.Clone(one), func(s *snapshot.Snapshot) {
+			s.Classes[0].Spec.ExtendedResourceName = ptr.To("example.com/gpu")
+			s.Nodes[0].Status.Allocatable["example.com/gpu"] = resource.MustParse("2")
+		}), "device plugin"},
+		"DRA1306": {append(slices.Clone(one), tc.Slice("other", "nic.example.com", "p", tc.Device("a")).OnNode("n1")), "driver nic.example.com"},
+		"DRA1401": {append(slices.Clone(one), tc.Claim("c", tc.GPUs("gpu", 1)).Holding(tc.Driver+"/n1/gpu-0").ReservedFor("gone", "uid-gone")), "reserved for pod gone"},
+		"DRA1402": {append(slices.Clone(one), tc.Claim("c", tc.GPUs("gpu", 1)).OwnedBy("Pod", "gone")), "made for pod gone"},
+		"DRA1403": {append(slices.Clone(one), tc.Claim("c", tc.GPUs("gpu", 1)).Deleted("example.com/keep")), "deletion waits"},
+		"DRA1404": {append(slices.Clone(one), tc.Claim("c", tc.GPUs("gpu", 1)).Holding(tc.Driver+"/n1/gone")), "device gpu.example.com/n1/gone"},
+		"DRA1405": {append(slices.Clone(one), tc.Serving("a", "n1", "gpu-0"), tc.Serving("b", "n1", "gpu-0")), "gpu-0"},
+		"DRA1406": {append(slices.Clone(one), tc.Claim("c", tc.GPUs("gpu", 1)).Holding(tc.Driver+"/n1/gpu-0").ReservedFor("p", string(tc.UID("p"))), tc.Pod("p", tc.UsingClaim("gpu", "c"), tc.RunningOn("n1"),
+			func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Claims = nil })), "pod p"},
+		"DRA1407": {append(slices.Clone(one), tc.Claim("c", tc.GPUs("gpu", 1)).Holding(tc.Driver+"/n1/gpu-0").Change(func(c *resourceapi.ResourceClaim) {
+			c.Status.Allocation.AllocationTimestamp = ptr.To(metav1.NewTime(tc.Taken().Add(-2 * time.Hour)))
+		})), "reserved for nobody"},
+		"DRA1408": {[]any{
+			tc.Nodes(tc.Node1), tc.Pool(tc.Node1, tc.Devices(1)...), tc.Claim("c", tc.GPUs("gpu", 1)).Holding(tc.Driver+"/"+tc.Node1+"/gpu-0").ReservedFor("p", string(tc.UID("p"))),
+			tc.Pod("p", tc.UsingClaim("gpu", "c"), tc.RunningOn(tc.Node1), tc.ReportedHealth("gpu", "gpu-0", corev1.ResourceHealthStatusUnhealthy, "ECC")),
+		}, "unhealthy"},
+		"DRA1410": {[]any{tc.Nodes(tc.Node1), tc.Pool(tc.Node1, tc.Devices(1)...), tc.Claim("c", tc.GPUs("gpu", 1)).Holding(tc.Driver+"/"+tc.Node1+"/gpu-0").Reported("gpu-0", "", nil, "Ready=False")}, "Ready"},
+		"DRA1501": {append(slices.Clone(one), tc.TaintRule("rule", "gpu.exmaple.com", "", "")), "selects no device"},
+		"DRA1502": {append(slices.Clone(one), rule(func(r *resourceapi.DeviceTaintRule) { r.Spec.Taint.Effect = resourceapi.DeviceTaintEffectNone })), "effect None"},
+		"DRA1503": {append(slices.Clone(one), rule(func(r *resourceapi.DeviceTaintRule) {
+			r.CreationTimestamp = metav1.NewTime(tc.Taken().Add(-60 * 24 * time.Hour))
+		})), "for 60 days"},
+		"DRA1601": {append(slices.Clone(one), tc.Claim("c", tc.GPUs("gpu", 3)), tc.Pod("p", tc.UsingClaim("gpu", "c"))), "p in namespace ml"},
+		"DRA1602": {append(slices.Clone(one), tc.Claim("c", tc.Request("gpu", "missing", 1)), tc.Pod("p", tc.UsingClaim("gpu", "c"))), "DeviceClass missing does not exist"},
+		"DRA1901": {append(slices.Clone(one), func(s *snapshot.Snapshot) { s.Nodes[0].Status.NodeInfo.KubeletVersion = "v1.34.1" }), "1 node"},
+		"DRA1902": {[]any{tc.Nodes("n1"), running("v1.36.1"), tc.Pool("n1").Of(2).WithCounters("board", "slices=4"), tc.Pool("n1", tc.Device("a").Consuming("board", "slices=1")).Of(2), tc.Claim("c", tc.GPUs("gpu", 0).All())}, "panics"},
+		"DRA1903": {append(slices.Clone(one), tc.Pool("n2", tc.Devices(1)...).Of(2), tc.Claim("c", tc.GPUs("gpu", 0).All())), "is broken"},
+		"DRA1904": {append(slices.Clone(one), running("v1.36.0")), "fails for pods"},
+	}
+	for code, test := range tests {
+		t.Run(code, func(t *testing.T) {
+			found := diagnose(t, tc.Cluster(test.cluster...), Options{})
+			at := slices.IndexFunc(found.Findings, func(f api.Finding) bool { return f.Code == code })
+			if at < 0 {
+				t.Fatalf("not found; findings: %+v", found.Findings)
+			}
+			f := found.Findings[at]
+			if !strings.Contains(f.Message, test.says) || f.Title == "" || f.Severity == "" || f.Severity == api.SeverityUnknown {
+				t.Errorf("%+v\nshould say %q", f, test.says)
+			}
+			if only := diagnose(t, tc.Cluster(test.cluster...), Options{Only: []string{code}}); !slices.Equal(codesOf(only), []string{code}) || !slices.Equal(only.Checks, []string{code}) {
+				t.Errorf("with --only it has %v", codesOf(only))
+			}
+			if slices.Contains(codesOf(diagnose(t, tc.Cluster(test.cluster...), Options{Skip: []string{code}})), code) {
+				t.Error("it is there with --skip")
+			}
+		})
+	}
+	// These come from what a driver or a controller does over time; the cluster tests
+	// of lifecycle and inventory make them.
+	elsewhere := []string{"DRA1409", "DRA1504", "DRA1603"}
+	for _, code := range Codes() {
+		if _, ok := tests[code]; !ok && !slices.Contains(elsewhere, code) {
+			t.Errorf("no fault for %s", code)
+		}
+	}
+}
+
+func TestUnknownWhereListsAreNotPermitted(t *testing.T) {
+	snap := tc.Cluster(append(healthy(), snapshot.Gap{Resource: snapshot.ResourceClaims, Reason: "not permitted to list resourceclaims"})...)
+	found := diagnose(t, snap, Options{MinSeverity: api.SeverityError})
+	if found.Counts.Unknown == 0 || found.Counts.Error > 0 {
+		t.Fatalf("counts %+v", found.Counts)
+	}
+	for _, f := range found.Findings {
+		if f.Severity == api.SeverityUnknown && f.Message != "not checked: not permitted to list resourceclaims" {
+			t.Errorf("%s: %s", f.Code, f.Message)
+		}
+	}
+}
+
+func TestAnnotationIgnoresOneCheck(t *testing.T) {
+	class := tc.Class("typo", "gpu.exmaple.com")
+	class.Annotations = map[string]string{IgnoreAnnotation: "DRA9999, DRA1301"}
+	found := diagnose(t, tc.Cluster(append(healthy(), class)...), Options{})
+	if found.Ignored != 1 || len(found.Findings) > 0 {
+		t.Errorf("%d ignored, findings %v", found.Ignored, codesOf(found))
+	}
+}
+
+func TestMinSeverityAndReaches(t *testing.T) {
+	snap := tc.Cluster(append(healthy(), tc.Class("typo", "gpu.exmaple.com"))...)
+	if found := diagnose(t, snap, Options{MinSeverity: api.SeverityError}); len(found.Findings) > 0 {
+		t.Errorf("a warning is left: %v", codesOf(found))
+	}
+	counts := diagnose(t, snap, Options{}).Counts
+	if Reaches(counts, api.SeverityError) || !Reaches(counts, api.SeverityWarning) || !Reaches(counts, api.SeverityInfo) {
+		t.Errorf("counts %+v", counts)
+	}
+}
+
+// TestCodes keeps codes in their groups and in order.
+func TestCodes(t *testing.T) {
+	if !slices.IsSorted(Codes()) || len(slices.Compact(Codes())) != len(Codes()) {
+		t.Errorf("not sorted, or one twice: %v", Codes())
+	}
+	for _, check := range Checks() {
+		if !slices.ContainsFunc(Groups(), func(g Group) bool { return strings.HasPrefix(check.Code, "DRA"+g.Number) }) {
+			t.Errorf("%s is in no group", check.Code)
+		}
+		if check.About == "" || check.Advice == "" {
+			t.Errorf("%s: its page would be empty", check.Code)
+		}
+	}
+}

@@ -1,0 +1,247 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+func driverChecks() []Check {
+	sets := []string{snapshot.ResourceDaemonSets}
+	withPods := []string{snapshot.ResourceDaemonSets, snapshot.ResourcePods}
+	all := []string{snapshot.ResourceDaemonSets, snapshot.ResourcePods, snapshot.ResourceSlices, snapshot.ResourceNodes}
+	return []Check{
+		{
+			Code: "DRA1101", Title: "driver that runs on no node", Severity: api.SeverityWarning, Needs: sets,
+			About:  "The DaemonSet of a driver selects no node. Mostly a label is missing that another component, such as node feature discovery, has to set. There is no pod and no error.",
+			Advice: "Compare the nodeSelector and the affinity of the DaemonSet with the labels of the nodes.",
+			find:   findIdleDaemonSets,
+		},
+		{
+			Code: "DRA1102", Title: "driver pods that are not created", Severity: api.SeverityError, Needs: withPods,
+			About:  "The DaemonSet controller wants more pods than there are. Mostly admission refuses them: a quota, a priority class that the namespace may not use, or Pod Security. Only events of the DaemonSet say so.",
+			Advice: "Read the events of the DaemonSet, and lift what refuses the pods.",
+			find:   findMissingDaemonPods,
+		},
+		{
+			Code: "DRA1103", Title: "driver pods that are not ready", Severity: api.SeverityError, Needs: withPods,
+			About:  "A pod of a driver fails or is not ready. On its node devices are neither published nor prepared, while those that were published before stay visible for a while.",
+			Advice: "Read the log of the pod.",
+			find:   findFailingDaemonPods,
+		},
+		{
+			Code: "DRA1104", Title: "driver that publishes nothing for its node", Severity: api.SeverityWarning, Needs: all,
+			About:  "The pod of a driver is ready on a node, other nodes have ResourceSlices of the driver, and this one has none. Either it has no such hardware, or the API server rejects the slice: attributes that are no semantic versions, names that are too long, too many devices. Only the driver's log says so.",
+			Advice: "Search the log of the driver's pod for \"ResourceSlice\"; 'kubectl dra node-probe' shows what the hardware is.",
+			find:   findSilentDrivers,
+		},
+		{
+			Code: "DRA1105", Title: "devices of a node without the driver", Severity: api.SeverityError, Needs: all,
+			About:  "ResourceSlices are published for a node on which the driver has no pod. Pods can be bound to that node, and then wait for the driver in ContainerCreating.",
+			Advice: "Make the DaemonSet run a pod there, or remove the slices if the node has lost the hardware.",
+			find:   findAbandonedSlices,
+		},
+	}
+}
+
+// plugin is a DaemonSet with the kubelet plugin of a driver.
+type plugin struct {
+	lifecycle.DaemonSet
+	driver string
+}
+
+// plugins lists the DaemonSets of all drivers that publish slices.
+func plugins(in *cluster) []plugin {
+	var found []plugin
+	seen := map[string]bool{}
+	for _, slice := range in.snap.Slices {
+		driver := slice.Spec.Driver
+		if seen[driver] {
+			continue
+		}
+		seen[driver] = true
+		for _, set := range lifecycle.DaemonSets(in.snap, driver) {
+			found = append(found, plugin{set, driver})
+		}
+	}
+	return found
+}
+
+// daemonSets lists the DaemonSets of drivers: of those that publish slices, and of
+// those that the selector of a class names.
+func daemonSets(in *cluster) []*snapshot.Workload {
+	var found []*snapshot.Workload
+	for _, p := range plugins(in) {
+		if !slices.Contains(found, p.Workload) {
+			found = append(found, p.Workload)
+		}
+	}
+	for _, w := range in.snap.Workloads {
+		if names, ok := w.KubeletPlugin(); ok && !slices.Contains(found, w) && slices.ContainsFunc(names, func(name string) bool { return isClassDriver(in, name) }) {
+			found = append(found, w)
+		}
+	}
+	return found
+}
+
+// isClassDriver reports whether the selector of a class names a driver.
+func isClassDriver(in *cluster, name string) bool {
+	selectors := in.facts.Gates.Selectors()
+	for _, class := range in.snap.Classes {
+		for _, s := range class.Spec.Selectors {
+			if s.CEL != nil && slices.Contains(selectors.Compile(s.CEL.Expression).Drivers(), name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func findIdleDaemonSets(_ context.Context, in *cluster) ([]api.Finding, error) {
+	var found []api.Finding
+	for _, w := range daemonSets(in) {
+		if w.Daemon == nil || w.Daemon.Desired > 0 {
+			continue
+		}
+		found = append(found, api.Finding{
+			Objects:  []string{object(w.Kind, w)},
+			Message:  fmt.Sprintf("DaemonSet %s runs on no node: its node selector or affinity matches none", naming.Qualified(w)),
+			Evidence: []api.Evidence{{Object: object(w.Kind, w), Path: "status.desiredNumberScheduled", Found: "0", Required: "the nodes with the hardware"}},
+			Remedy: &api.NextStep{
+				Actor: api.ActorAdmin, Text: "compare its nodeSelector and affinity with the labels of the nodes",
+				Commands: []string{"kubectl get " + shell.KubectlObjects("daemonset", w.Namespace, w.Name) + " -o jsonpath='{.spec.template.spec.nodeSelector}{.spec.template.spec.affinity}'"},
+			},
+		})
+	}
+	return found, nil
+}
+
+func findMissingDaemonPods(_ context.Context, in *cluster) ([]api.Finding, error) {
+	var found []api.Finding
+	for _, w := range daemonSets(in) {
+		pods := len(lifecycle.Pods(in.snap, w))
+		if w.Daemon == nil || pods >= int(w.Daemon.Desired) {
+			continue
+		}
+		found = append(found, api.Finding{
+			Objects:  []string{object(w.Kind, w)},
+			Message:  fmt.Sprintf("DaemonSet %s has %d of %s: the others are not created", naming.Qualified(w), pods, english.Count(int(w.Daemon.Desired), "pod")),
+			Evidence: []api.Evidence{{Object: object(w.Kind, w), Path: "status.desiredNumberScheduled", Found: english.Count(pods, "pod"), Required: fmt.Sprint(w.Daemon.Desired)}},
+			Remedy: &api.NextStep{
+				Actor: api.ActorAdmin, Text: "read the events of the DaemonSet: they say what refuses the pods",
+				Commands: []string{"kubectl describe " + shell.KubectlObjects("daemonset", w.Namespace, w.Name)},
+			},
+		})
+	}
+	return found, nil
+}
+
+func findFailingDaemonPods(_ context.Context, in *cluster) ([]api.Finding, error) {
+	var found []api.Finding
+	for _, w := range daemonSets(in) {
+		for _, pod := range lifecycle.Pods(in.snap, w) {
+			if lifecycle.Ready(pod) || pod.DeletionTimestamp != nil {
+				continue
+			}
+			trouble, evidence := lifecycle.PodTrouble(pod)
+			found = append(found, api.Finding{
+				Objects:  []string{object(api.KindPod, pod)},
+				Message:  fmt.Sprintf("pod %s of DaemonSet %s%s is not ready: %s", naming.Qualified(pod), w.Name, onNode(pod), trouble),
+				Evidence: []api.Evidence{evidence},
+				Remedy: &api.NextStep{
+					Actor: api.ActorAdmin, Text: "read its log",
+					Commands: []string{logs(pod) + " --tail=50"},
+				},
+			})
+		}
+	}
+	return found, nil
+}
+
+// logs is the command that prints the log of a pod.
+func logs(pod *corev1.Pod) string {
+	return fmt.Sprintf("kubectl logs %s -n %s --all-containers", shell.Quote(pod.Name), shell.Quote(pod.Namespace))
+}
+
+func onNode(pod *corev1.Pod) string {
+	if node := lifecycle.DaemonNode(pod); node != "" {
+		return " on node " + node
+	}
+	return ""
+}
+
+// publishes reports whether a driver publishes a slice for a node by name, and
+// whether it publishes for nodes by name at all.
+func publishes(in *cluster, driver, node string) (here, anywhere bool) {
+	for _, slice := range in.snap.Slices {
+		if slice.Spec.Driver != driver {
+			continue
+		}
+		name := ptr.Deref(slice.Spec.NodeName, "")
+		anywhere = anywhere || name != ""
+		here = here || name == node
+	}
+	return here, anywhere
+}
+
+func findSilentDrivers(_ context.Context, in *cluster) ([]api.Finding, error) {
+	var found []api.Finding
+	for _, p := range plugins(in) {
+		for _, pod := range lifecycle.Pods(in.snap, p.Workload) {
+			node := pod.Spec.NodeName
+			if here, anywhere := publishes(in, p.driver, node); node == "" || here || !anywhere || !lifecycle.Ready(pod) {
+				continue
+			}
+			found = append(found, api.Finding{
+				Objects:  []string{nodeObject(node), object(api.KindPod, pod)},
+				Message:  fmt.Sprintf("driver %s runs on node %s and publishes nothing for it", p.driver, node),
+				Evidence: []api.Evidence{{Object: kindSlice, Path: "spec.nodeName", Found: "no slice of driver " + p.driver, Required: node}},
+				Remedy: &api.NextStep{
+					Actor: api.ActorAdmin, Text: "search the log of the driver for slices that the API server rejects",
+					Commands: []string{logs(pod) + " | grep -i resourceslice"},
+				},
+			})
+		}
+	}
+	return found, nil
+}
+
+func findAbandonedSlices(_ context.Context, in *cluster) ([]api.Finding, error) {
+	running := map[string]map[string]bool{}
+	for _, p := range plugins(in) {
+		if running[p.driver] == nil {
+			running[p.driver] = map[string]bool{}
+		}
+		for _, pod := range lifecycle.Pods(in.snap, p.Workload) {
+			running[p.driver][lifecycle.DaemonNode(pod)] = true
+		}
+	}
+	var found []api.Finding
+	for _, slice := range in.snap.Slices {
+		node := ptr.Deref(slice.Spec.NodeName, "")
+		nodes, known := running[slice.Spec.Driver]
+		if !known || node == "" || nodes[node] || in.snap.Node(node) == nil {
+			continue
+		}
+		found = append(found, api.Finding{
+			Objects:  []string{object(kindSlice, slice)},
+			Message:  fmt.Sprintf("slice %s is for node %s, where driver %s has no pod", slice.Name, node, slice.Spec.Driver),
+			Evidence: []api.Evidence{{Object: object(kindSlice, slice), Path: "spec.nodeName", Found: node, Required: "a node with a pod of the driver"}},
+			Remedy:   &api.NextStep{Actor: api.ActorAdmin, Text: "make the driver's DaemonSet run a pod on node " + node + ", or delete the slice if the hardware is gone"},
+		})
+	}
+	return found, nil
+}

@@ -1,0 +1,264 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/utils/ptr"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/fieldpath"
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
+)
+
+// settled is how long a driver may take to publish a generation of its pool: what is
+// odd in that time is an update under way.
+const settled = 5 * time.Minute
+
+func poolChecks() []Check {
+	published := []string{snapshot.ResourceSlices}
+	return []Check{
+		{
+			Code: "DRA1201", Title: "incomplete pool", Severity: api.SeverityError, Needs: published,
+			About:  "A pool has fewer ResourceSlices of its newest generation than its driver declares. The scheduler takes no device of it, and requests for all devices fail on every node that the pool is for.",
+			Advice: "Read the log of the driver: the API server may have rejected a slice.",
+			find:   poolCheck(incomplete),
+		},
+		{
+			Code: "DRA1202", Title: "pool with too many slices", Severity: api.SeverityError, Needs: published,
+			About:  "A pool has more ResourceSlices of its newest generation than its driver declares: an earlier driver has left one behind, or two drivers publish under one name. The scheduler takes no device of it for nodes whose own slices are not exactly as many as declared.",
+			Advice: "Delete the slice that the running driver has not published.",
+			find:   poolCheck(tooMany),
+		},
+		{
+			Code: "DRA1203", Title: "invalid pool", Severity: api.SeverityError, Needs: published,
+			About:  "A pool has two devices of one name, or a device consumes counters that no slice of the pool has. The scheduler takes no device of it.",
+			Advice: "It is a bug of the driver, or two drivers share the name of the pool.",
+			find:   poolCheck(invalid),
+		},
+		{
+			Code: "DRA1204", Title: "slices of an earlier generation left", Severity: api.SeverityWarning, Needs: published,
+			About:  "A pool still has ResourceSlices of an earlier generation, minutes after a newer one was published. Devices that are only in these are ignored, or still allocated for nodes that the newer generation has no slice for.",
+			Advice: "See whether the driver runs; delete the slices if nobody updates them.",
+			find:   poolCheck(leftOver),
+		},
+		{
+			Code: "DRA1205", Title: "slice of a node that does not exist", Severity: api.SeverityWarning, Needs: []string{snapshot.ResourceSlices, snapshot.ResourceNodes},
+			About:  "A ResourceSlice names a node that the cluster does not have any more. Its devices count in lists and quotas of capacity, and no pod can get them.",
+			Advice: "Delete the slice.",
+			find:   findSlicesOfGoneNodes,
+		},
+		{
+			Code: "DRA1206", Title: "slice without devices", Severity: api.SeverityWarning, Needs: published,
+			About:  "A ResourceSlice has neither devices nor counters. The driver has found no hardware: it may have started before the kernel driver, or on the wrong node.",
+			Advice: "Restart the driver's pod once the hardware is there, or keep the driver off the node.",
+			find:   findEmptySlices,
+		},
+		{
+			Code: "DRA1207", Title: "counters overcommitted", Severity: api.SeverityError, Needs: []string{snapshot.ResourceSlices, snapshot.ResourceClaims},
+			About:  "The devices in use of a pool consume more of a counter than there is, mostly after a driver has changed its slices. The scheduler takes no further device of the pool that consumes counters.",
+			Advice: "Delete one of the claims that use the counter, or let the driver publish the counters as they are.",
+			find:   poolCheck(overcommitted),
+		},
+		{
+			Code: "DRA1208", Title: "pool without a usable device", Severity: api.SeverityWarning, Needs: published,
+			About:  "A pool is complete and has devices, of which the scheduler takes none on any node, whatever a claim asks for.",
+			Advice: "See the reason; 'kubectl dra devices --pool NAME -o wide' has it for each device.",
+			find:   findUnusablePools,
+		},
+		{
+			Code: "DRA1210", Title: "same hardware published twice", Severity: api.SeverityError, Needs: published,
+			About:  "Two devices have the same UUID, or devices of two drivers on one node the same PCI address: both are one piece of hardware, which two claims can get at the same time.",
+			Advice: "Run one driver for the hardware, or exclude it from one of them.",
+			find:   findSameHardware,
+		},
+		{
+			Code: "DRA1211", Title: "attribute with differing types", Severity: api.SeverityWarning, Needs: published,
+			About:  "Devices of one driver have an attribute of the same name with different types, as during the update of a driver. A selector that compares it fails on those of the other type, and a selector that fails on one device keeps the scheduler from all nodes.",
+			Advice: "Update the driver on all nodes.",
+			find:   findMixedTypes,
+		},
+	}
+}
+
+// poolCheck is a check that looks at one pool after the other.
+func poolCheck(find func(*cluster, *facts.Pool) *api.Finding) func(context.Context, *cluster) ([]api.Finding, error) {
+	return func(_ context.Context, in *cluster) ([]api.Finding, error) {
+		var found []api.Finding
+		for _, pool := range in.facts.Pools.All() {
+			if f := find(in, pool); f != nil {
+				found = append(found, *f)
+			}
+		}
+		return found, nil
+	}
+}
+
+// aboutPool is a finding about a pool with its slices as evidence.
+func aboutPool(pool *facts.Pool, message string, evidence ...api.Evidence) *api.Finding {
+	f := &api.Finding{Message: fmt.Sprintf("pool %s of driver %s %s", pool.Name, pool.Driver, message), Evidence: evidence}
+	for _, slice := range pool.Slices {
+		f.Objects = append(f.Objects, object(kindSlice, slice))
+	}
+	return f
+}
+
+func declared(pool *facts.Pool) api.Evidence {
+	return api.Evidence{
+		Object: object(kindSlice, pool.Slices[0]), Path: "spec.pool.resourceSliceCount",
+		Found: fmt.Sprint(pool.Expected), Required: fmt.Sprintf("%d, as many as there are of generation %d", len(pool.Slices), pool.Generation),
+	}
+}
+
+func incomplete(_ *cluster, pool *facts.Pool) *api.Finding {
+	if !pool.Incomplete || len(pool.Slices) >= int(pool.Expected) {
+		return nil
+	}
+	f := aboutPool(pool, "is incomplete: "+pool.WhyIncomplete(), declared(pool))
+	f.Remedy = &api.NextStep{Actor: api.ActorAdmin, Text: "read the log of the driver: the API server may have rejected a slice"}
+	return f
+}
+
+func tooMany(_ *cluster, pool *facts.Pool) *api.Finding {
+	if !pool.Incomplete || len(pool.Slices) < int(pool.Expected) {
+		return nil
+	}
+	f := aboutPool(pool, "has "+pool.WhyIncomplete(), declared(pool))
+	f.Remedy = &api.NextStep{Actor: api.ActorAdmin, Text: "delete the slice that the running driver has not published"}
+	return f
+}
+
+func invalid(_ *cluster, pool *facts.Pool) *api.Finding {
+	if pool.Invalid == "" {
+		return nil
+	}
+	f := aboutPool(pool, "is invalid: "+pool.Invalid, api.Evidence{Object: fieldpath.Pool(pool), Path: "spec.devices", Found: pool.Invalid})
+	f.Remedy = &api.NextStep{Actor: api.ActorAdmin, Text: "report it to the makers of the driver, or give the pools of two drivers different names"}
+	return f
+}
+
+func leftOver(in *cluster, pool *facts.Pool) *api.Finding {
+	newest := slices.MaxFunc(pool.Slices, func(a, b *resourceapi.ResourceSlice) int {
+		return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
+	})
+	if len(pool.Obsolete) == 0 || newest.CreationTimestamp.IsZero() || in.snap.Now().Sub(newest.CreationTimestamp.Time) < settled {
+		return nil
+	}
+	f := &api.Finding{Message: fmt.Sprintf("pool %s of driver %s still has %s of an earlier generation than %d",
+		pool.Name, pool.Driver, english.Count(len(pool.Obsolete), "slice"), pool.Generation)}
+	for _, slice := range pool.Obsolete {
+		f.Objects = append(f.Objects, object(kindSlice, slice))
+		f.Evidence = append(f.Evidence, api.Evidence{
+			Object: object(kindSlice, slice), Path: "spec.pool.generation", Found: fmt.Sprint(slice.Spec.Pool.Generation), Required: fmt.Sprint(pool.Generation),
+		})
+	}
+	f.Remedy = deleteSlices("delete them if no driver updates them any more", pool.Obsolete...)
+	return f
+}
+
+func overcommitted(in *cluster, pool *facts.Pool) *api.Finding {
+	use := in.facts.Partitions.Use(pool).Overcommitted
+	if use == nil {
+		return nil
+	}
+	return aboutPool(pool, fmt.Sprintf("has counter %s of counter set %s overcommitted: %s of %s used", use.Counter, use.CounterSet, use.Used.String(), use.Total.String()),
+		api.Evidence{Object: fieldpath.Pool(pool), Path: fieldpath.Counter(*use), Found: use.Used.String() + " used", Required: "at most " + use.Total.String()})
+}
+
+func deleteSlices(text string, list ...*resourceapi.ResourceSlice) *api.NextStep {
+	step := &api.NextStep{Actor: api.ActorAdmin, Text: text}
+	for _, slice := range list[:min(len(list), maxObjects)] {
+		step.Commands = append(step.Commands, "kubectl delete "+shell.KubectlObjects("resourceslice", "", slice.Name))
+	}
+	return step
+}
+
+func findSlicesOfGoneNodes(_ context.Context, in *cluster) ([]api.Finding, error) {
+	if len(in.snap.Nodes) == 0 {
+		// A file of slices alone.
+		return nil, nil
+	}
+	byNode := map[string][]*resourceapi.ResourceSlice{}
+	var nodes []string
+	for _, slice := range in.snap.Slices {
+		name := ptr.Deref(slice.Spec.NodeName, "")
+		if name == "" || in.snap.Node(name) != nil {
+			continue
+		}
+		if byNode[name] == nil {
+			nodes = append(nodes, name)
+		}
+		byNode[name] = append(byNode[name], slice)
+	}
+	var found []api.Finding
+	for _, node := range nodes {
+		list := byNode[node]
+		f := api.Finding{Message: fmt.Sprintf("node %s does not exist, but %s published for it", node, plural(len(list), "slice is", "slices are"))}
+		for _, slice := range list {
+			f.Objects = append(f.Objects, object(kindSlice, slice))
+			f.Evidence = append(f.Evidence, api.Evidence{Object: object(kindSlice, slice), Path: "spec.nodeName", Found: node, Required: "a node that exists"})
+		}
+		f.Remedy = deleteSlices("delete the slices", list...)
+		found = append(found, f)
+	}
+	return found, nil
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprint(n) + " " + many
+}
+
+// nodeObject names a node of which only the name is known.
+func nodeObject(name string) string { return whatif.Object(api.KindNode, "", name) }
+
+func findEmptySlices(_ context.Context, in *cluster) ([]api.Finding, error) {
+	var found []api.Finding
+	for _, slice := range in.snap.Slices {
+		if len(slice.Spec.Devices) > 0 || len(slice.Spec.SharedCounters) > 0 {
+			continue
+		}
+		where := ""
+		if name := ptr.Deref(slice.Spec.NodeName, ""); name != "" {
+			where = " for node " + name
+		}
+		found = append(found, api.Finding{
+			Objects:  []string{object(kindSlice, slice)},
+			Message:  fmt.Sprintf("driver %s publishes slice %s%s without a device", slice.Spec.Driver, slice.Name, where),
+			Evidence: []api.Evidence{{Object: object(kindSlice, slice), Path: "spec.devices", Found: "none"}},
+			Remedy:   &api.NextStep{Actor: api.ActorAdmin, Text: "read the log of the driver; restart its pod if the hardware came later than the driver"},
+		})
+	}
+	return found, nil
+}
+
+func findUnusablePools(_ context.Context, in *cluster) ([]api.Finding, error) {
+	var found []api.Finding
+	for _, pool := range in.inventory.Usage() {
+		if pool.State != api.PoolStateUnusable {
+			continue
+		}
+		found = append(found, api.Finding{
+			Objects: []string{"Pool/" + inventory.PoolName(&pool)},
+			Message: fmt.Sprintf("no node can use a device of pool %s of driver %s: %s", pool.Name, pool.Driver, pool.Reason),
+			Remedy: &api.NextStep{
+				Actor: api.ActorAdmin, Text: "see the reason of each device",
+				Commands: []string{"kubectl dra devices --pool " + shell.Quote(pool.Name) + " -o wide"},
+			},
+		})
+	}
+	return found, nil
+}

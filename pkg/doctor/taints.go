@@ -1,0 +1,128 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	resourceapi "k8s.io/api/resource/v1"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// oldRule is the age at which a rule may have been forgotten.
+const oldRule = 30 * 24 * time.Hour
+
+func taintChecks() []Check {
+	needs := []string{snapshot.ResourceTaintRules, snapshot.ResourceSlices}
+	return []Check{
+		{
+			Code: "DRA1501", Title: "taint rule that selects nothing", Severity: api.SeverityWarning, Needs: needs,
+			About:  "A DeviceTaintRule selects no published device: the name of the driver, the pool or the device is wrong, or the device is gone.",
+			Advice: "Correct the rule, or delete it.",
+			find:   ruleCheck(idleRule),
+		},
+		{
+			Code: "DRA1502", Title: "taint rule without an effect", Severity: api.SeverityInfo, Needs: needs,
+			About:  "A DeviceTaintRule has the effect None. It says what would happen with NoExecute, and does nothing.",
+			Advice: "Set the effect, or delete the rule.",
+			find:   ruleCheck(effectless),
+		},
+		{
+			Code: "DRA1503", Title: "old taint rule", Severity: api.SeverityInfo, Needs: needs,
+			About:  "A DeviceTaintRule is older than 30 days and still keeps devices from pods.",
+			Advice: "Delete the rule if it is no longer needed.",
+			find:   ruleCheck(forgotten),
+		},
+		{
+			Code: "DRA1504", Title: "taint that evicts pods", Severity: api.SeverityWarning, Needs: needs,
+			About:  "A taint with the effect NoExecute is about to evict pods.",
+			Advice: "See 'kubectl dra taints -o wide' for the pods and the time that is left.",
+			find:   findEvictions,
+		},
+	}
+}
+
+// ruleCheck is a check that looks at one DeviceTaintRule after the other.
+func ruleCheck(find func(*cluster, *resourceapi.DeviceTaintRule) *api.Finding) func(context.Context, *cluster) ([]api.Finding, error) {
+	return func(_ context.Context, in *cluster) ([]api.Finding, error) {
+		var found []api.Finding
+		for _, rule := range in.snap.TaintRules {
+			if f := find(in, rule); f != nil {
+				f.Objects = []string{object(kindRule, rule)}
+				if f.Remedy == nil {
+					f.Remedy = &api.NextStep{
+						Actor: api.ActorAdmin, Text: "delete the rule if it is no longer needed",
+						Commands: []string{"kubectl delete " + shell.KubectlObjects("devicetaintrule", "", rule.Name)},
+					}
+				}
+				found = append(found, *f)
+			}
+		}
+		return found, nil
+	}
+}
+
+func idleRule(in *cluster, rule *resourceapi.DeviceTaintRule) *api.Finding {
+	if len(in.facts.Taints.SelectedBy(rule)) > 0 {
+		return nil
+	}
+	return &api.Finding{
+		Message:  fmt.Sprintf("rule %s selects no device: %s", rule.Name, inventory.RuleSelector(rule)),
+		Evidence: []api.Evidence{{Object: object(kindRule, rule), Path: "spec.deviceSelector", Found: inventory.RuleSelector(rule), Required: "a device that is published"}},
+	}
+}
+
+func effectless(_ *cluster, rule *resourceapi.DeviceTaintRule) *api.Finding {
+	if rule.Spec.Taint.Effect != resourceapi.DeviceTaintEffectNone {
+		return nil
+	}
+	return &api.Finding{
+		Message:  fmt.Sprintf("rule %s has the effect None: it does nothing", rule.Name),
+		Evidence: []api.Evidence{{Object: object(kindRule, rule), Path: "spec.taint.effect", Found: string(rule.Spec.Taint.Effect)}},
+	}
+}
+
+func forgotten(in *cluster, rule *resourceapi.DeviceTaintRule) *api.Finding {
+	age := in.snap.Now().Sub(rule.CreationTimestamp.Time)
+	if rule.CreationTimestamp.IsZero() || age < oldRule || rule.Spec.Taint.Effect == resourceapi.DeviceTaintEffectNone {
+		return nil
+	}
+	selected := len(in.facts.Taints.SelectedBy(rule))
+	if selected == 0 {
+		return nil
+	}
+	return &api.Finding{
+		Message:  fmt.Sprintf("rule %s keeps %s from pods for %d days", rule.Name, english.Count(selected, "device"), int(age.Hours()/24)),
+		Evidence: []api.Evidence{{Object: object(kindRule, rule), Path: "metadata.creationTimestamp", Found: rule.CreationTimestamp.UTC().Format(time.RFC3339)}},
+	}
+}
+
+func findEvictions(_ context.Context, in *cluster) ([]api.Finding, error) {
+	var found []api.Finding
+	for _, taint := range in.inventory.Taints() {
+		if taint.NextEviction == nil {
+			continue
+		}
+		f := api.Finding{Message: fmt.Sprintf("taint %s evicts %s, the next one at %s",
+			inventory.TaintText(&taint), english.Count(len(taint.Pods), "pod"), taint.NextEviction.UTC().Format(time.RFC3339))}
+		for _, pod := range taint.Pods {
+			f.Objects = append(f.Objects, api.KindPod+"/"+pod.Namespace+"/"+pod.Name)
+		}
+		source := "Driver/" + taint.Driver
+		if taint.Rule != "" {
+			source = kindRule + "/" + taint.Rule
+		}
+		f.Evidence = []api.Evidence{{Object: source, Path: "taint", Found: inventory.TaintText(&taint)}}
+		f.Remedy = &api.NextStep{Actor: api.ActorAdmin, Text: "see which pods, and when", Commands: []string{"kubectl dra taints -o wide"}}
+		found = append(found, f)
+	}
+	return found, nil
+}

@@ -1,0 +1,110 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+func versionChecks() []Check {
+	return []Check{
+		{
+			Code: "DRA1001", Title: "cluster newer than the embedded allocator", Severity: api.SeverityWarning,
+			About:  "Verdicts come from the allocator of the Kubernetes release that this program is built with. A newer scheduler may decide otherwise, and know fields that are not looked at here.",
+			Advice: "Install a newer version of kubectl-dra.",
+			find:   findNewerCluster,
+		},
+		{
+			Code: "DRA1002", Title: "published devices that no scheduler looks at", Severity: api.SeverityWarning, Needs: []string{snapshot.ResourceSlices},
+			About:  "A ResourceSlice uses a field that the scheduler does not know with the feature gates as they are. It ignores the whole slice, and so its devices do not exist for any pod.",
+			Advice: "Turn on the feature gate in kube-apiserver, kube-controller-manager, kube-scheduler and kubelets, or configure the driver not to use the field.",
+			find:   findIgnoredSlices,
+		},
+		{
+			Code: "DRA1003", Title: "field that the API server has dropped", Severity: api.SeverityWarning,
+			About:  "kubectl applied a field that the API server has not stored, because the feature gate for it is off. There was no error. The object means something else than its manifest.",
+			Advice: "Turn on the feature gate and apply the manifest again, or take the field out of it.",
+			find:   findDroppedFields,
+		},
+	}
+}
+
+func findNewerCluster(_ context.Context, in *cluster) ([]api.Finding, error) {
+	cluster, known := snapshot.MinorVersion(in.snap.BinaryVersion())
+	library, _ := snapshot.MinorVersion("v1" + facts.LibraryVersion[len("v0"):])
+	if !known || cluster <= library {
+		return nil, nil
+	}
+	return []api.Finding{{
+		Message:  fmt.Sprintf("the cluster runs Kubernetes %s; the embedded allocator is that of 1.%d", in.snap.BinaryVersion(), library),
+		Evidence: []api.Evidence{{Object: "API server", Path: "gitVersion", Found: in.snap.BinaryVersion(), Required: fmt.Sprintf("at most 1.%d", library)}},
+		Remedy:   &api.NextStep{Actor: api.ActorAdmin, Text: "install a newer version of kubectl-dra"},
+	}}, nil
+}
+
+func findIgnoredSlices(_ context.Context, in *cluster) ([]api.Finding, error) {
+	byReason := map[string]*api.Finding{}
+	var reasons []string
+	for _, slice := range in.snap.Slices {
+		ignored := in.facts.Pools.Ignored(slice)
+		if ignored == nil {
+			continue
+		}
+		f := byReason[ignored.Reason]
+		if f == nil {
+			f = &api.Finding{}
+			if ignored.Gate != "" {
+				f.Remedy = &api.NextStep{Actor: api.ActorAdmin, Text: "turn on the feature gate " + ignored.Gate + " in all components, or configure the driver not to use the field"}
+			}
+			byReason[ignored.Reason], reasons = f, append(reasons, ignored.Reason)
+		}
+		f.Objects = append(f.Objects, object(kindSlice, slice))
+		f.Evidence = append(f.Evidence, api.Evidence{Object: object(kindSlice, slice), Path: "spec", Found: ignored.Reason})
+	}
+	slices.Sort(reasons)
+	var found []api.Finding
+	for _, reason := range reasons {
+		f := byReason[reason]
+		f.Message = fmt.Sprintf("the scheduler ignores %s: %s", english.Count(len(f.Objects), "slice"), reason)
+		found = append(found, *f)
+	}
+	return found, nil
+}
+
+func findDroppedFields(_ context.Context, in *cluster) ([]api.Finding, error) {
+	var found []api.Finding
+	look := func(kind string, o metav1.Object) {
+		for _, dropped := range snapshot.DroppedFields(o) {
+			name := object(kind, o)
+			found = append(found, api.Finding{
+				Objects:  []string{name},
+				Message:  fmt.Sprintf("%s of %s was applied and not stored: the feature gate %s is off", dropped.Path, name, dropped.Gate),
+				Evidence: []api.Evidence{{Object: name, Path: dropped.Path, Found: "missing", Required: "what the manifest has"}},
+				Remedy:   &api.NextStep{Actor: api.ActorAdmin, Text: "turn on " + dropped.Gate + " and apply the manifest again, or take the field out of it"},
+			})
+		}
+	}
+	for _, o := range in.snap.Slices {
+		look(kindSlice, o)
+	}
+	for _, o := range in.snap.Classes {
+		look(kindClass, o)
+	}
+	for _, o := range in.snap.Templates {
+		look(api.KindTemplate, o)
+	}
+	for _, o := range in.snap.Claims {
+		look(api.KindClaim, o)
+	}
+	return found, nil
+}

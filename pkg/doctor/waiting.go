@@ -1,0 +1,116 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"context"
+	"fmt"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+func waitingChecks() []Check {
+	needs := []string{snapshot.ResourcePods, snapshot.ResourceClaims, snapshot.ResourceSlices, snapshot.ResourceClasses, snapshot.ResourceNodes}
+	return []Check{
+		{
+			Code: "DRA1601", Title: "pod that can never fit", Severity: api.SeverityError, Needs: needs,
+			About:  "A pod waits for devices that the nodes of the cluster could not give it if all other claims were released. Waiting does not help.",
+			Advice: "'kubectl dra why' says which conditions conflict, and which changes make the pod fit.",
+			find:   waitingCheck(func(e *api.Explanation) bool { return explain.When(e) == api.Never }),
+		},
+		{
+			Code: "DRA1602", Title: "pod whose scheduling fails", Severity: api.SeverityError, Needs: needs,
+			About:  "The scheduler ends each attempt for a pod with an error before it has looked at all nodes: a selector fails, a class or a feature gate is missing.",
+			Advice: "'kubectl dra why' names the error and what causes it.",
+			find:   waitingCheck(func(e *api.Explanation) bool { return e.Verdict == api.Error }),
+		},
+		{
+			Code: "DRA1603", Title: "pod that has devices and does not work", Severity: api.SeverityError, Needs: []string{snapshot.ResourcePods, snapshot.ResourceClaims},
+			About:  "A pod has its devices allocated and is stuck after that: the driver does not prepare them, the runtime does not inject them, a taint is about to evict it.",
+			Advice: "'kubectl dra why' names the stage, the proof and who can act.",
+			find:   findBlockedPods,
+		},
+	}
+}
+
+// waitingCheck is a check of the answers for pods that wait for devices. Pods of
+// one owner with one answer are one finding.
+func waitingCheck(applies func(*api.Explanation) bool) func(context.Context, *cluster) ([]api.Finding, error) {
+	return func(ctx context.Context, in *cluster) ([]api.Finding, error) {
+		answers, err := in.answers(ctx)
+		if err != nil {
+			return nil, err
+		}
+		var chosen []*api.Explanation
+		for _, e := range answers {
+			if applies(e) {
+				chosen = append(chosen, e)
+			}
+		}
+		var found []api.Finding
+		for _, group := range explain.GroupAnswers(chosen) {
+			first := group.First
+			f := api.Finding{Message: fmt.Sprintf("%s in namespace %s: %s", group.Name(), first.Target.Namespace, first.Summary)}
+			for i := range first.Claims {
+				o := api.KindClaim + "/" + first.Claims[i].Namespace + "/" + first.Claims[i].Name
+				f.Evidence = append(f.Evidence, api.Evidence{Object: o, Path: "spec.devices.requests", Found: string(first.Code)})
+			}
+			for _, name := range group.Names {
+				f.Objects = append(f.Objects, api.KindPod+"/"+first.Target.Namespace+"/"+name)
+			}
+			f.Remedy = explained(first.Target.Namespace, first.Target.Name)
+			found = append(found, f)
+		}
+		return found, nil
+	}
+}
+
+// explained is the way to the whole answer for a pod.
+func explained(namespace, name string) *api.NextStep {
+	return &api.NextStep{
+		Actor: api.ActorUser, Text: "see what makes it fit",
+		Commands: []string{"kubectl dra why " + shell.Quote("pod/"+name) + " -n " + shell.Quote(namespace)},
+	}
+}
+
+// explainWaiting answers for the pods that wait for devices.
+func explainWaiting(ctx context.Context, in *cluster) ([]*api.Explanation, error) {
+	var targets []explain.Options
+	for _, pod := range in.snap.Pods {
+		if lifecycle.Waits(pod) && explain.WantsDevices(in.snap, in.alloc, pod) {
+			targets = append(targets, explain.Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
+		}
+	}
+	answers, err := explain.ExplainEach(ctx, in.alloc, in.snap, targets)
+	if err != nil {
+		return nil, fmt.Errorf("explain the pods that wait: %w", err)
+	}
+	var found []*api.Explanation
+	for _, answer := range answers {
+		if answer.Err == nil {
+			found = append(found, answer.Explanation)
+		}
+	}
+	return found, nil
+}
+
+func findBlockedPods(_ context.Context, in *cluster) ([]api.Finding, error) {
+	var found []api.Finding
+	for _, pod := range lifecycle.NewStages(in.facts, in.snap).BlockedPods() {
+		o := api.KindPod + "/" + pod.Namespace + "/" + pod.Name
+		f := api.Finding{
+			Objects:  []string{o},
+			Message:  fmt.Sprintf("pod %s/%s, stage %s: %s", pod.Namespace, pod.Name, pod.Stage, pod.Summary),
+			Evidence: []api.Evidence{{Object: o, Path: "status", Found: string(pod.Code)}},
+			Remedy:   explained(pod.Namespace, pod.Name),
+		}
+		f.Remedy.Text = "see who can act"
+		found = append(found, f)
+	}
+	return found, nil
+}

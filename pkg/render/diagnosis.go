@@ -1,0 +1,124 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+)
+
+// severitySection is how findings of a severity are put together.
+type severitySection struct {
+	severity api.Severity
+	title    string
+	mark     Mark
+}
+
+func severitySections() []severitySection {
+	return []severitySection{
+		{api.SeverityError, "Errors", Bad},
+		{api.SeverityWarning, "Warnings", Unsure},
+		{api.SeverityInfo, "Information", Plain},
+		{api.SeverityUnknown, "Not checked", Faint},
+	}
+}
+
+// Diagnosis draws the findings, the worst first. With Wide, all objects and all
+// evidence are shown, with Commands the commands of remedies.
+func Diagnosis(w io.Writer, d *api.Diagnosis, opts Options) error {
+	p := NewPage(opts)
+	for _, section := range severitySections() {
+		writeFindings(p, d.Findings, section)
+	}
+	p.Blank()
+	p.Text(0, Strong, diagnosisTotal(d))
+	return p.writeTo(w)
+}
+
+func writeFindings(p *Page, all []api.Finding, section severitySection) {
+	var list []*api.Finding
+	for i := range all {
+		if all[i].Severity == section.severity {
+			list = append(list, &all[i])
+		}
+	}
+	if len(list) == 0 {
+		return
+	}
+	p.heading(section.title)
+	if section.severity == api.SeverityUnknown {
+		writeUnknown(p, list)
+		return
+	}
+	margin := 2 + len(list[0].Code) + ColumnGap
+	for _, f := range list {
+		p.Row(2, Cell{Text: f.Code, Width: len(f.Code), Mark: section.mark}, Cell{Text: f.Message})
+		if p.Opts.Wide {
+			for _, fact := range f.Evidence {
+				p.Text(margin, Faint, evidenceLine(&fact))
+			}
+		}
+		if f.Remedy == nil {
+			continue
+		}
+		p.Text(margin, Plain, actor(f.Remedy.Actor)+": "+f.Remedy.Text)
+		if p.Opts.Wide || p.Opts.Commands {
+			p.verbatim(margin, strings.Join(f.Remedy.Commands, "\n"))
+		}
+	}
+}
+
+// writeUnknown puts the checks together that lack the same.
+func writeUnknown(p *Page, list []*api.Finding) {
+	var messages []string
+	codes := map[string][]string{}
+	for _, f := range list {
+		if codes[f.Message] == nil {
+			messages = append(messages, f.Message)
+		}
+		codes[f.Message] = append(codes[f.Message], f.Code)
+	}
+	for _, message := range messages {
+		p.Text(2, Faint, strings.Join(codes[message], ", ")+": "+strings.TrimPrefix(message, "not checked: "))
+	}
+}
+
+// evidenceLine is a fact in one line: the object, the field, what is there and what
+// should be.
+func evidenceLine(fact *api.Evidence) string {
+	text := fact.Object
+	if fact.Path != "" {
+		text += " " + fact.Path
+	}
+	if fact.Found != "" {
+		text += ": " + fact.Found
+	}
+	if fact.Required != "" {
+		text += " (required: " + fact.Required + ")"
+	}
+	return text
+}
+
+func diagnosisTotal(d *api.Diagnosis) string {
+	c := d.Counts
+	text := fmt.Sprintf("%s of %s: %s, %s, %d informational", english.Count(len(d.Checks), "check"), d.Source,
+		english.Count(c.Error, "error"), english.Count(c.Warning, "warning"), c.Info)
+	switch {
+	case c.Unknown == len(d.Checks):
+		return fmt.Sprintf("None of %s of %s could be made", english.Count(len(d.Checks), "check"), d.Source)
+	case c.Error+c.Warning+c.Info == 0:
+		text = fmt.Sprintf("%s of %s found nothing wrong", english.Count(len(d.Checks), "check"), d.Source)
+	}
+	if c.Unknown > 0 {
+		text += fmt.Sprintf("; %s could not be made", english.Count(c.Unknown, "check"))
+	}
+	if d.Ignored > 0 {
+		text += fmt.Sprintf("; %s ignored by annotation", english.Count(d.Ignored, "finding"))
+	}
+	return text
+}
