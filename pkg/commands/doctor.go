@@ -20,6 +20,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/doctor"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // doctorFlags are the flags of doctor.
@@ -174,8 +175,13 @@ func (o *doctorOptions) run(ctx context.Context) error {
 	} else if err := render.Diagnosis(o.streams.Out, found, o.printer.Text); err != nil {
 		return err
 	}
+	if o.printer.Machine == nil {
+		if err := cli.PrintNotes(o.streams, notRead(from.Snap, found)...); err != nil {
+			return err
+		}
+	}
 	switch {
-	case o.failsOn(found):
+	case doctor.Reaches(found.Counts, o.failOn):
 		return &cli.OutcomeError{Code: cli.ExitDoesNotFit}
 	case found.Counts.Unknown > 0:
 		return &cli.OutcomeError{Code: cli.ExitUndetermined}
@@ -184,7 +190,16 @@ func (o *doctorOptions) run(ctx context.Context) error {
 	}
 }
 
-// failsOn reports whether a finding is severe enough to fail.
-func (o *doctorOptions) failsOn(found *api.Diagnosis) bool {
-	return doctor.Reaches(found.Counts, o.failOn)
+// notRead says what could not be read, as far as no check does.
+func notRead(snap *snapshot.Snapshot, found *api.Diagnosis) []string {
+	var notes []string
+	for _, gap := range snap.Gaps {
+		said := slices.ContainsFunc(found.Findings, func(f api.Finding) bool {
+			return f.Severity == api.SeverityUnknown && strings.Contains(f.Message, gap.Reason)
+		})
+		if !said && !slices.Contains(notes, gap.Reason) {
+			notes = append(notes, gap.Reason)
+		}
+	}
+	return notes
 }
