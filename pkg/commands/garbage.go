@@ -27,10 +27,10 @@ const (
 	// smallReserve is what any machine has room for.
 	smallReserve = 32 << 20
 	// largeReserve lets a program that answers and ends load a cluster of a few
-	// thousand nodes with one collection or two. The 230 MiB of garbage that there
+	// thousand nodes with one collection or two. The 190 MiB of garbage that there
 	// are before the first one are few for who asks about such a cluster; a small
 	// cluster makes far less.
-	largeReserve = 576 << 20
+	largeReserve = 320 << 20
 	// soon is when a program that still runs is likely to be one that goes on, like
 	// a dashboard, where it matters how much memory it holds.
 	soon = 30 * time.Second
@@ -54,7 +54,7 @@ func limitGarbage() (release func()) {
 		set(later)
 		return func() { runtime.KeepAlive(reserved.Load()) }
 	}
-	set(garbageLimit{percent: 40, reserved: largeReserve})
+	set(garbageLimit{percent: 60, reserved: largeReserve})
 	timer := time.AfterFunc(soon, func() { set(later) })
 	return func() {
 		timer.Stop()
