@@ -226,8 +226,8 @@ func (c *cluster) wantReplicas(t *testing.T, desired, have, fit int, args ...str
 	if err := json.Unmarshal([]byte(got.out), &e); err != nil {
 		t.Fatalf("code %d, %v\n%s", got.code, err, got.errOut)
 	}
-	if got.code != 1 || e.Verdict != api.DoesNotFit || e.Replicas == nil || int(*e.Replicas.Desired) != desired || e.Replicas.WithDevices != have || e.Replicas.FitNow != fit || e.Replicas.Waiting != desired-have {
-		t.Errorf("why deploy/web: code %d, %s, %s, %+v, want %d of %d with devices and %d more", got.code, e.Verdict, e.Summary, e.Replicas, have, desired, fit)
+	if got.code != 1 || e.Verdict != api.DoesNotFit || e.Members == nil || int(*e.Members.Desired) != desired || e.Members.WithDevices != have || e.Members.FitNow != fit || e.Members.Waiting != desired-have {
+		t.Errorf("why deploy/web: code %d, %s, %s, %+v, want %d of %d with devices and %d more", got.code, e.Verdict, e.Summary, e.Members, have, desired, fit)
 	}
 	verb := "have"
 	if have == 1 {

@@ -51,11 +51,13 @@ and verified remedies. The verdict is that of the scheduler's own allocator,
 which is part of this program.
 
 A bare NAME is a ResourceClaim, or a pod if there is no claim of that name. TYPE
-is claim, pod, template (a ResourceClaimTemplate) or anything with a pod
-template: deployment, job, statefulset, a custom resource. The claims of a pod
-are allocated together, as the scheduler does. With -f, the answer is for the
-cluster as if the objects in the files were applied, and each target among them
-is explained; with -k, those of a kustomization.
+is claim, pod, template (a ResourceClaimTemplate), podgroup or anything with a
+pod template: deployment, job, statefulset, a custom resource. The claims of a
+pod are allocated together, as the scheduler does. The pods of a workload or a
+PodGroup are decided one after another; the answer says how many of them fit.
+With -f, the answer is for the cluster as if the objects in the files were
+applied, and each target among them is explained; with -k, those of a
+kustomization.
 
 With --node, the answer is for one node: every reason why it is not suitable for
 the pod, its pools, and why each of its devices is rejected. With --device, it
@@ -86,6 +88,9 @@ asked about cannot be read. Of several targets the worst counts, in the order
 
   # Do the pods of a Deployment get their devices?
   kubectl dra why deploy/embed -n serving
+
+  # Does the gang fit as a whole, and which of its pods do not?
+  kubectl dra why podgroup/pretrain -n research
 
   # Would this manifest fit, before it is applied?
   kubectl dra why -f train.yaml

@@ -38,7 +38,7 @@ func ExplainEach(ctx context.Context, alloc *allocator.Allocator, snap *snapshot
 		switch {
 		case err != nil:
 			answers[i].Err = err
-		case !found[i].Queued():
+		case !found[i].Queued() && !found[i].Counted():
 			answers[i].Explanation, answers[i].Err = ExplainWith(ctx, alloc, snap, opts)
 			found[i] = nil
 		default:

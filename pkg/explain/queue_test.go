@@ -152,16 +152,16 @@ func TestReplicas(t *testing.T) {
 	labeled := func(p *corev1.Pod) { p.Labels = map[string]string{"app": "web"} }
 	snap := tc.Cluster(append(parts, desired(5))...)
 	e := explainEach(t, snap, "Deployment/web")["Deployment/web"]
-	if e.Verdict != api.DoesNotFit || e.Replicas == nil || *e.Replicas.Desired != 5 || e.Replicas.Waiting != 5 || e.Replicas.FitNow != 2 || e.Replicas.WithDevices != 0 {
-		t.Errorf("before it has pods: %s, %+v: %s", e.Verdict, e.Replicas, e.Summary)
+	if e.Verdict != api.DoesNotFit || e.Members == nil || *e.Members.Desired != 5 || e.Members.Waiting != 5 || e.Members.FitNow != 2 || e.Members.WithDevices != 0 {
+		t.Errorf("before it has pods: %s, %+v: %s", e.Verdict, e.Members, e.Summary)
 	}
-	if e := explainEach(t, tc.Cluster(append(parts, desired(2))...), "Deployment/web")["Deployment/web"]; e.Verdict != api.Fits || e.Replicas.FitNow != 2 {
-		t.Errorf("two: %s, %+v: %s", e.Verdict, e.Replicas, e.Summary)
+	if e := explainEach(t, tc.Cluster(append(parts, desired(2))...), "Deployment/web")["Deployment/web"]; e.Verdict != api.Fits || e.Members.FitNow != 2 {
+		t.Errorf("two: %s, %+v: %s", e.Verdict, e.Members, e.Summary)
 	}
 	parts = append(parts, desired(5), queuedPodOf("web-1", "one", time.Hour, labeled), queuedPodOf("web-2", "one", time.Hour, labeled), queuedPodOf("web-3", "one", time.Hour, labeled))
 	e = explainEach(t, tc.Cluster(parts...), "Deployment/web")["Deployment/web"]
-	if e.Verdict != api.DoesNotFit || e.Code != api.PodsCompete || e.Replicas.Waiting != 3 || e.Replicas.FitNow != 2 || e.Queue == nil || e.Queue.BeforeCount != 2 {
-		t.Errorf("with three pods: %s, %+v, %+v: %s", e.Verdict, e.Replicas, e.Queue, e.Summary)
+	if e.Verdict != api.DoesNotFit || e.Code != api.PodsCompete || e.Members.Waiting != 3 || e.Members.FitNow != 2 || e.Queue != nil || e.Summary != "2 of 3 replicas fit, and the next one finds no devices left." {
+		t.Errorf("with three pods: %s, %+v, %+v: %s", e.Verdict, e.Members, e.Queue, e.Summary)
 	}
 }
 

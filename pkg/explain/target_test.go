@@ -71,8 +71,8 @@ func TestTargets(t *testing.T) {
 			target:  Options{Kind: "Job", Namespace: tc.Namespace, Name: "done"},
 			verdict: api.Allocated,
 			check: func(t *testing.T, e *api.Explanation) {
-				if !e.Finished || e.Replicas != nil || e.Summary != "The Job is complete and creates no more pods." {
-					t.Errorf("finished %v, replicas %v: %s", e.Finished, e.Replicas, e.Summary)
+				if !e.Finished || e.Members != nil || e.Summary != "The Job is complete and creates no more pods." {
+					t.Errorf("finished %v, replicas %v: %s", e.Finished, e.Members, e.Summary)
 				}
 			},
 		},

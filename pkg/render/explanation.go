@@ -27,6 +27,7 @@ func Explanation(w io.Writer, e *api.Explanation, opts Options) error {
 	}
 	writeHead(p, e)
 	writeMisfits(p, e)
+	writeMembers(p, e)
 	writeClaims(p, e)
 	writePools(p, e)
 	writeNodes(p, e)

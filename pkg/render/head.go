@@ -40,7 +40,7 @@ func writeHead(p *Page, e *api.Explanation) {
 		p.field("Outlook", e.Outlook.Message)
 	}
 	p.field("Status", statusTexts(p, e)...)
-	writeReplicas(p, e)
+	writeMemberCounts(p, e)
 	p.field("Claim", claimField(e))
 	p.field("Evidence", stageTexts(p, e)...)
 	if message := e.SchedulerMessage; message != nil {
@@ -224,34 +224,11 @@ func at(t *metav1.Time) string {
 	return ", " + t.UTC().Format(time.RFC3339)
 }
 
-// writeReplicas says how many pods of a workload have their devices, and for whose
+// writeMemberCounts says how many pods of a workload have their devices, and for whose
 // pod the answer is.
-func writeReplicas(p *Page, e *api.Explanation) {
-	p.field("Replicas", replicaText(e.Replicas))
+func writeMemberCounts(p *Page, e *api.Explanation) {
+	p.field(memberTitle(e), memberCounts(e))
 	if same := e.SameAs; same != nil {
 		p.field("Same as", "Pod "+qualified(same.Namespace, same.Name)+", which is equal for the scheduler: see there for nodes and remedies")
 	}
-}
-
-// replicaText is "2 of 5 replicas have devices, 0 more fit now".
-func replicaText(r *api.ReplicaCount) string {
-	if r == nil || r.Desired == nil && r.Waiting == 0 {
-		return ""
-	}
-	total := r.WithDevices + r.Waiting
-	if r.Desired != nil {
-		total = int(*r.Desired)
-	}
-	have, fit := "have", "fit"
-	if r.WithDevices == 1 {
-		have = "has"
-	}
-	if r.FitNow == 1 {
-		fit = "fits"
-	}
-	text := fmt.Sprintf("%d of %s %s devices", r.WithDevices, english.Count(total, "replica"), have)
-	if r.Waiting > 0 {
-		text += fmt.Sprintf(", %d more %s now", r.FitNow, fit)
-	}
-	return text
 }

@@ -56,8 +56,8 @@ type Explanation struct {
 	// Queue tells which pods get the devices first. It is set if the target fits
 	// as long as those pods are left out.
 	Queue *QueueStatus `json:"queue,omitempty"`
-	// Replicas counts the pods of a workload.
-	Replicas *ReplicaCount `json:"replicas,omitempty"`
+	// Members counts the pods of a workload or a PodGroup, and says which of them fit.
+	Members *Members `json:"members,omitempty"`
 	// Allocator tells which allocator answered, and how it was set up.
 	Allocator AllocatorInfo `json:"allocator"`
 	// Assumptions says, a sentence each, what was taken as true without seeing
@@ -101,7 +101,7 @@ type Explanation struct {
 // Target identifies an object. Namespace and name are empty where the object
 // has none.
 type Target struct {
-	// Kind is Pod, ResourceClaim, ResourceClaimTemplate or that of a workload.
+	// Kind is Pod, ResourceClaim, ResourceClaimTemplate, PodGroup or that of a workload.
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
@@ -152,19 +152,6 @@ type QueuedPod struct {
 	// Node is where it fits, Devices what the allocator picks there.
 	Node    string            `json:"node"`
 	Devices []AllocatedDevice `json:"devices"`
-}
-
-// ReplicaCount counts the pods of a workload.
-type ReplicaCount struct {
-	// Desired is how many pods there should be at the same time; absent if the
-	// workload does not say so.
-	Desired *int32 `json:"desired,omitempty"`
-	// WithDevices counts those whose claims are all allocated, Waiting those that
-	// wait for devices. Before there are any pods, all of them wait.
-	WithDevices int `json:"withDevices"`
-	Waiting     int `json:"waiting"`
-	// FitNow is how many of those that wait fit now, one after another.
-	FitNow int `json:"fitNow"`
 }
 
 // SchedulerMessage is the last word of the scheduler about a pod.

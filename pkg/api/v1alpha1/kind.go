@@ -9,4 +9,5 @@ const (
 	KindTemplate = "ResourceClaimTemplate"
 	KindPod      = "Pod"
 	KindNode     = "Node"
+	KindPodGroup = "PodGroup"
 )

@@ -17,6 +17,9 @@ const (
 	HardwareAlone Condition = "HardwareAlone"
 	// OneMoreNode means that there is one more node, like one of the cluster and empty.
 	OneMoreNode Condition = "OneMoreNode"
+	// MoreNodes means that there are several more nodes, like one of the cluster and
+	// empty. Only members of a workload or a PodGroup have it.
+	MoreNodes Condition = "MoreNodes"
 	// Never means that none of these is enough on the nodes of the cluster.
 	Never Condition = "Never"
 	// ConditionUnknown means that something decisive could not be read or decided.

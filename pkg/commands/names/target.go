@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -82,7 +83,7 @@ const (
 	templates = "resourceclaimtemplates"
 )
 
-const whatTargetsAre = "Targets are claims, templates, pods and whatever has a pod template."
+const whatTargetsAre = "Targets are claims, templates, pods, PodGroups and whatever has a pod template."
 
 // Check fails for what cannot be the name of an object in a cluster.
 func Check(refs []snapshot.ObjectRef) error {
@@ -238,6 +239,9 @@ func Candidates(snap *snapshot.Snapshot) []Candidate {
 	for _, template := range snap.Templates {
 		found = append(found, Candidate{resourceKind(api.KindTemplate), template})
 	}
+	for _, group := range snap.PodGroups {
+		found = append(found, Candidate{podGroupKind(), group})
+	}
 	for _, workload := range snap.Workloads {
 		found = append(found, Candidate{workload.GroupVersionKind(), &workload.ObjectMeta})
 	}
@@ -298,12 +302,17 @@ func resolveKind(from *cli.Source, all []Candidate, ref snapshot.ObjectRef) (str
 	return "", cli.Usagef(whatTargetsAre, "%w", &unknownTypeError{ref})
 }
 
+func podGroupKind() schema.GroupVersionKind {
+	return schedulingapi.SchemeGroupVersion.WithKind(api.KindPodGroup)
+}
+
 // builtInTargets are the kinds of targets that Kubernetes itself has.
 func builtInTargets() []schema.GroupVersionKind {
 	return []schema.GroupVersionKind{
 		{Group: "resource.k8s.io", Version: "v1", Kind: api.KindClaim},
 		{Group: "resource.k8s.io", Version: "v1", Kind: api.KindTemplate},
 		{Version: "v1", Kind: api.KindPod},
+		podGroupKind(),
 		{Version: "v1", Kind: "ReplicationController"},
 		{Group: "apps", Version: "v1", Kind: "Deployment"},
 		{Group: "apps", Version: "v1", Kind: "StatefulSet"},

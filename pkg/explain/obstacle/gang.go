@@ -45,11 +45,15 @@ func (f *finder) gangObstacles(ctx context.Context, pod *corev1.Pod) ([]Obstacle
 		return nil, nil
 	}
 	members := members(f.Question, pod, name)
+	existing := len(members)
+	if f.target.Gang != nil {
+		existing = f.target.Gang.Existing
+	}
 	minCount := int(group.Spec.SchedulingPolicy.Gang.MinCount)
-	if len(members) < minCount && (!f.target.Workload || !f.target.Hypothetical) {
+	if existing < minCount && (f.target.Gang != nil || !f.target.Workload || !f.target.Hypothetical) {
 		o := Obstacle{Code: api.GangIncomplete, Stage: api.StageQueueing}
-		o.Reason = fmt.Sprintf("PodGroup %s has %s, minCount is %d: none is scheduled before", name, english.Count(len(members), "pod"), minCount)
-		o.AddEvidence(whatif.Object("PodGroup", group.Namespace, name), "spec.schedulingPolicy.gang.minCount", english.Count(len(members), "pod"), fmt.Sprint(minCount))
+		o.Reason = fmt.Sprintf("PodGroup %s has %s, minCount is %d: none is scheduled before", name, english.Count(existing, "pod"), minCount)
+		o.AddEvidence(whatif.Object("PodGroup", group.Namespace, name), "spec.schedulingPolicy.gang.minCount", english.Count(existing, "pod"), fmt.Sprint(minCount))
 		o.Step(api.ActorUser, "create the missing pods of PodGroup %s, or lower its minCount", name)
 		return []Obstacle{o}, nil
 	}
@@ -62,12 +66,20 @@ func (f *finder) gangObstacles(ctx context.Context, pod *corev1.Pod) ([]Obstacle
 		})
 		return nil, nil
 	}
-	fit, err := f.together(ctx, members)
-	if err != nil || fit >= minCount || len(members) < minCount {
-		return nil, err
+	fit := 0
+	if f.target.Gang != nil {
+		fit = f.target.Gang.Fit
+	} else {
+		var err error
+		if fit, err = f.together(ctx, members); err != nil {
+			return nil, err
+		}
+	}
+	if fit >= minCount || existing < minCount {
+		return nil, nil
 	}
 	o := Obstacle{Code: api.GangIncomplete, Stage: api.StageAllocation}
-	o.Reason = fmt.Sprintf("%d of %s of PodGroup %s fit, minCount is %d: all of them are scheduled, or none", fit, english.Count(len(members), "pod"), name, minCount)
+	o.Reason = fmt.Sprintf("%d of %s of PodGroup %s fit, minCount is %d: all of them are scheduled, or none", fit, english.Count(existing, "pod"), name, minCount)
 	o.AddEvidence(whatif.Object("PodGroup", group.Namespace, name), "spec.schedulingPolicy.gang.minCount", fmt.Sprintf("%d fit", fit), fmt.Sprint(minCount))
 	o.Step(api.ActorUser, "ask for fewer devices for each pod of PodGroup %s, or lower its minCount", name)
 	return []Obstacle{o}, nil

@@ -5,95 +5,38 @@ package queue
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
-	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 )
 
 // Answer is the explanation of a target after all of the queue was decided.
 func (q *Queue) Answer(ctx context.Context, s *target.Target) (*api.Explanation, error) {
-	if !s.Workload {
-		p := q.pods[podKey(s.Pod)]
-		if p.kind.first == p {
-			return q.settled(*p.kind.answer, p, s), nil
+	if s.Workload {
+		return q.answerMembers(ctx, s)
+	}
+	p := q.pods[podKey(s.Pod)]
+	switch {
+	case p.member:
+		// What is known about its kind is about one without its gang.
+		of := *s
+		of.Gang = p.gang.known()
+		answer, err := q.explainer.Explain(ctx, q.alloc, q.snap, &of)
+		if err != nil || answer.Verdict != api.Fits {
+			return answer, err
 		}
+		return q.settled(*answer, p, s), nil
+	case p.kind.first == p:
+		return q.settled(*p.kind.answer, p, s), nil
+	default:
 		return q.settled(*q.shared(p, s), p, s), nil
 	}
-	pods, count := q.replicas(s)
-	// The answer is that for the first one that does not fit, if there is one.
-	chosen := pods[0]
-	for _, p := range pods {
-		if p.reservation == nil {
-			chosen = p
-			break
-		}
-	}
-	of := *s
-	if !s.Hypothetical {
-		of.UsePod(q.alloc, chosen.pod)
-	}
-	answer, err := q.explainer.Explain(ctx, q.alloc, q.snap, &of)
-	if err != nil {
-		return nil, err
-	}
-	answer.Replicas = count
-	return q.settled(*answer, chosen, s), nil
-}
-
-// replicas are the pods of a workload that wait, in the order of the queue.
-func (q *Queue) replicas(s *target.Target) ([]*queuedPod, *api.ReplicaCount) {
-	count := &api.ReplicaCount{Desired: s.Desired}
-	var pods []*queuedPod
-	if s.Hypothetical {
-		for i := 0; ; i++ {
-			p := q.pods[podKey(s.Replica(i))]
-			if p == nil {
-				break
-			}
-			pods = append(pods, p)
-		}
-	}
-	for _, pod := range s.Users {
-		if p := q.pods[podKey(pod)]; p != nil && lifecycle.Waits(pod) {
-			pods = append(pods, p)
-		}
-		if q.hasDevices(pod) {
-			count.WithDevices++
-		} else if lifecycle.Waits(pod) {
-			count.Waiting++
-		}
-	}
-	slices.SortStableFunc(pods, func(a, b *queuedPod) int { return compareQueued(a.pod, b.pod) })
-	if s.Hypothetical {
-		count.Waiting = len(pods)
-	}
-	for _, p := range pods {
-		if p.reservation != nil && !q.hasDevices(p.pod) {
-			count.FitNow++
-		}
-	}
-	if ptr.Deref(s.Desired, 0) > maxReplicas && s.Hypothetical || s.Desired == nil && s.Hypothetical {
-		return pods, nil
-	}
-	return pods, count
-}
-
-// hasDevices reports whether all claims of a pod are allocated.
-func (q *Queue) hasDevices(pod *corev1.Pod) bool {
-	claims := q.alloc.Facts.Claims.OfPod(pod)
-	return len(claims) > 0 && !slices.ContainsFunc(claims, func(pc cluster.PodClaim) bool {
-		return pc.Claim == nil || pc.Claim.Status.Allocation == nil || errors.Is(pc.Problem, cluster.ErrClaimNotOwned)
-	})
 }
 
 // shared is the answer for a pod that is equal to another one, as far as it is
@@ -201,8 +144,8 @@ func (q *Queue) compete(e *api.Explanation, p *queuedPod, s *target.Target) stri
 	e.Verdict, e.Code, e.Placement, e.OnEveryNode = api.DoesNotFit, api.PodsCompete, nil, false
 	status := &api.QueueStatus{}
 	for _, other := range p.before {
-		if other.hypothetical && s.Hypothetical && s.Workload {
-			// Those are other replicas of the target.
+		if s.Workload && q.isMember(s, other) {
+			// That is one of the pods that were asked about.
 			continue
 		}
 		status.BeforeCount++
@@ -217,8 +160,8 @@ func (q *Queue) compete(e *api.Explanation, p *queuedPod, s *target.Target) stri
 	if status.BeforeCount > 0 {
 		e.Queue = status
 		text = queueText(status)
-	} else if e.Replicas != nil {
-		text = fmt.Sprintf("%d of %s fit, and the next one finds no devices left", e.Replicas.FitNow, english.Count(e.Replicas.Waiting, "replica"))
+	} else if e.Members != nil {
+		text = fmt.Sprintf("%d of %s fit, and the next one finds no devices left", e.Members.FitNow, english.Count(e.Members.Waiting, memberNoun(s)))
 	}
 	var nodes []api.NodeGroup
 	for _, group := range e.Nodes {

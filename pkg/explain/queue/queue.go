@@ -43,8 +43,8 @@ type Queue struct {
 	order []*queuedPod
 	pods  map[types.NamespacedName]*queuedPod
 	kinds map[string]*podKind
-	// members is set if the pods are those of one gang.
-	members bool
+	// gangs are those that members of targets belong to.
+	gangs map[types.NamespacedName]*gang
 }
 
 // queuedPod is a pod of the queue and what becomes of it.
@@ -55,6 +55,10 @@ type queuedPod struct {
 	// decided is set if it has to be decided, target if it has to be explained.
 	decided, target bool
 	opts            target.Options
+	// member is set if it is decided without the rest of its gang; gang is that which it
+	// is decided with, nil for none.
+	member bool
+	gang   *gang
 	// reservation is what it gets, nil if it does not fit.
 	reservation *whatif.Reservation
 	// before are those that get what it could have, if it fits without them.
@@ -76,37 +80,36 @@ type podKind struct {
 func New(explainer Explainer, alloc *allocator.Allocator, snap *snapshot.Snapshot) *Queue {
 	return &Queue{
 		explainer: explainer, snap: snap, alloc: alloc, after: snap, afterAlloc: alloc,
-		kinds: map[string]*podKind{}, pods: map[types.NamespacedName]*queuedPod{},
+		kinds: map[string]*podKind{}, pods: map[types.NamespacedName]*queuedPod{}, gangs: map[types.NamespacedName]*gang{},
 	}
 }
 
 // Any reports whether there is a pod in the queue.
 func (q *Queue) Any() bool { return len(q.pods) > 0 }
 
-// maxReplicas is how many pods are made up for a workload that has none yet.
-const maxReplicas = 1000
-
 // Add puts the pods of a target into the queue.
 func (q *Queue) Add(s *target.Target) {
-	switch {
-	case s.Workload && s.Hypothetical:
-		replicas := int(ptr.Deref(s.Desired, 1))
-		if replicas > maxReplicas {
-			replicas = 1
-		}
-		for i := range max(replicas, 1) {
-			q.add(s.Replica(i), true).decided = true
-		}
-	case s.Workload:
-		for _, pod := range s.Users {
-			if lifecycle.Waits(pod) {
-				q.add(pod, false).decided = true
-			}
-		}
-	default:
+	if !s.Workload {
 		p := q.add(s.Pod, s.Hypothetical)
 		p.decided, p.target, p.opts = true, true, s.Options
+		return
 	}
+	for _, pod := range s.New {
+		q.addMember(pod)
+	}
+	for _, pod := range s.Users {
+		if lifecycle.Waits(pod) {
+			q.addMember(target.WithClassPriority(q.snap, pod))
+		}
+	}
+}
+
+// addMember adds a pod of a workload or a PodGroup. If that is a gang, all of its pods
+// are decided at the same time.
+func (q *Queue) addMember(pod *corev1.Pod) {
+	p := q.add(pod, target.Hypothetical(pod))
+	p.decided = true
+	q.joinGang(p)
 }
 
 func (q *Queue) add(pod *corev1.Pod, hypothetical bool) *queuedPod {
@@ -155,7 +158,11 @@ func (q *Queue) Decide(ctx context.Context) error {
 		if p.kind.answer.Verdict != api.Fits || p.kind.answer.Stage == api.StageQueueing || len(p.pod.Spec.SchedulingGates) > 0 {
 			continue
 		}
-		if err := q.reserve(ctx, p); err != nil {
+		if p.gang == nil {
+			if err := q.reserve(ctx, p); err != nil {
+				return err
+			}
+		} else if err := q.decideGang(ctx, p.gang); err != nil {
 			return err
 		}
 	}
@@ -189,6 +196,9 @@ func (q *Queue) sortKind(ctx context.Context, p *queuedPod) error {
 	}
 	if p.kind == nil {
 		key := q.signature(p)
+		if p.member {
+			key = "member " + key
+		}
 		if q.kinds[key] == nil {
 			q.kinds[key] = &podKind{first: p}
 		}
@@ -243,7 +253,7 @@ func (q *Queue) explainKind(ctx context.Context, p *queuedPod) error {
 // target is the pod as the target of a question.
 func (q *Queue) target(p *queuedPod, alloc *allocator.Allocator) *target.Target {
 	s := &target.Target{Object: api.Target{Kind: api.KindPod, Namespace: p.pod.Namespace, Name: p.pod.Name}, Hypothetical: p.hypothetical}
-	s.Member = q.members
+	s.Member = p.member
 	s.Options = target.Options{Kind: s.Object.Kind, Namespace: s.Object.Namespace, Name: s.Object.Name, AllRemedies: p.opts.AllRemedies}
 	if !p.hypothetical {
 		s.Users = []*corev1.Pod{p.pod}

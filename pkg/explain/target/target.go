@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -74,8 +75,10 @@ type Target struct {
 	Claims       []cluster.PodClaim
 	// VerdictOnly leaves out what is not needed for the verdict and the nodes.
 	VerdictOnly bool
-	// Member asks about a pod without the rest of its gang.
+	// Member asks about a pod without the rest of its gang. Gang is what was found out
+	// about that, nil if nothing was.
 	Member bool
+	Gang   *Gang
 	// Others are further pods that wait for the same claim. Instead is set if Pod is
 	// one of them, because the first one does not fit.
 	Others  []*corev1.Pod
@@ -86,6 +89,12 @@ type Target struct {
 	Desired  *int32
 	// Creator is what is to create the pods, if there are none yet.
 	Creator *lifecycle.Creator
+	// New are pods that are yet to be created. If Sample is set, it is not known how
+	// many there will be, and there is one of them.
+	New    []*corev1.Pod
+	Sample bool
+	// Group is the PodGroup that was asked about, nil if it was not one.
+	Group *schedulingapi.PodGroup
 	// End is how the target ended, if it is a Job that did.
 	End *snapshot.JobEnd
 	// Users are the pods that use the target.
@@ -107,6 +116,8 @@ func Find(snap *snapshot.Snapshot, alloc *allocator.Allocator, opts Options) (*T
 		err = s.findTemplate(snap)
 	case api.KindPod:
 		err = s.findPod(snap, alloc)
+	case api.KindPodGroup:
+		err = s.findPodGroup(snap, alloc)
 	default:
 		err = s.findWorkload(snap, alloc)
 	}
@@ -174,7 +185,7 @@ func (s *Target) findPod(snap *snapshot.Snapshot, alloc *allocator.Allocator) er
 	if pod == nil {
 		return notFound(snap, s.Object, snapshot.ResourcePods, snap.Pods)
 	}
-	s.Hypothetical = pod.UID == "" && pod.CreationTimestamp.IsZero()
+	s.Hypothetical = Hypothetical(pod)
 	if s.Hypothetical {
 		pod = WithClassPriority(snap, pod)
 	} else {
@@ -207,13 +218,8 @@ func (s *Target) findWorkload(snap *snapshot.Snapshot, alloc *allocator.Allocato
 		default:
 			s.Hypothetical = true
 			s.Creator = &lifecycle.Creator{Object: w, Kind: w.GroupVersionKind().GroupKind(), Suspended: w.Suspended}
-			s.UsePod(alloc, WithClassPriority(snap, &corev1.Pod{
-				ObjectMeta: metav1.ObjectMeta{
-					Namespace: w.Namespace, Name: w.Name + "-…",
-					Labels: w.Template.Labels, Annotations: w.Template.Annotations,
-				},
-				Spec: lifecycle.TemplateSpec(w),
-			}))
+			s.UsePod(alloc, podOf(snap, w))
+			s.New, s.Sample = replicas(s.Pod, w.Replicas)
 		}
 		return s.needClaims(snap, alloc)
 	}
@@ -307,9 +313,8 @@ func (s *Target) Queued() bool {
 	return s.Pod != nil && s.Options.Node == "" && s.Options.Device == "" && (s.Hypothetical || lifecycle.Waits(s.Pod)) && s.Object.Kind != api.KindClaim
 }
 
-// Replica is a pod of a workload that has none yet.
-func (s *Target) Replica(i int) *corev1.Pod {
-	pod := *s.Pod
-	pod.Name = fmt.Sprintf("%s%d", s.Pod.Name, i)
-	return &pod
+// Counted reports whether the target stands for several pods, so that the answer
+// counts them.
+func (s *Target) Counted() bool {
+	return s.Workload && s.Options.Node == "" && s.Options.Device == ""
 }

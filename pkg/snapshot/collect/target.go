@@ -123,6 +123,8 @@ func isListed(resource string) bool {
 		return group == "" || group == draGroup
 	case "pod", "pods":
 		return group == "" || group == "v1"
+	case "podgroup", "podgroups":
+		return group == "" || group == schedulingGroup
 	}
 	return false
 }

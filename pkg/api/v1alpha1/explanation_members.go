@@ -1,0 +1,84 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// Members counts the pods of a workload or a PodGroup. Those that wait are decided one
+// after another: one that fits has its node and its devices before the next one is
+// looked at.
+type Members struct {
+	// Desired is how many pods there should be at the same time; absent if nothing
+	// says so.
+	Desired *int32 `json:"desired,omitempty"`
+	// Existing counts the pods that there are and that have not ended.
+	Existing int `json:"existing"`
+	// WithDevices counts those whose claims are all allocated.
+	WithDevices int `json:"withDevices"`
+	// Waiting counts those that wait for devices. Before there are any pods, all of
+	// them wait.
+	Waiting int `json:"waiting"`
+	// FitNow is how many of those that wait fit now, one after another.
+	FitNow int `json:"fitNow"`
+	// Group is the PodGroup that they belong to, if any.
+	Group *MemberGroup `json:"group,omitempty"`
+	// Kinds has all pods, equal ones with one answer together, those that do not fit
+	// first.
+	Kinds []MemberKind `json:"kinds,omitempty"`
+	// Prospects say what would make all of them fit, if not all do. Changes of
+	// manifests that do are in remedies.
+	Prospects []MemberProspect `json:"prospects,omitempty"`
+}
+
+// MemberGroup is a PodGroup (scheduling.k8s.io).
+type MemberGroup struct {
+	// Name is that of the PodGroup, in the namespace of the target.
+	Name string `json:"name"`
+	// MinCount is how many pods of a gang are scheduled at the same time or not at all;
+	// absent if the group is no gang.
+	MinCount *int32 `json:"minCount,omitempty"`
+	// Existing counts the pods of the group that there are, also those that are not of
+	// the target.
+	Existing int `json:"existing"`
+	// Fit counts the pods of the group that have a node or get one.
+	Fit int `json:"fit"`
+	// Fits is whether the scheduler places the group: for a gang, MinCount pods have a
+	// node or get one at the same time.
+	Fits bool `json:"fits"`
+	// Parent is the CompositePodGroup that the group belongs to, empty if there is none.
+	Parent string `json:"parent,omitempty"`
+	// Claims are those that all pods of the group share, by the names of their entries.
+	Claims []string `json:"claims,omitempty"`
+}
+
+// MemberKind are pods that are equal to the scheduler and have the same answer.
+type MemberKind struct {
+	// Count is how many pods there are.
+	Count int `json:"count"`
+	// Names are those of the first of them, at most ten.
+	Names []string `json:"names"`
+	// Verdict is Allocated, Fits, DoesNotFit, Blocked, Error or Undetermined.
+	Verdict Verdict `json:"verdict"`
+	// Code is the dominant reason of a pod that does not fit.
+	Code Code `json:"code,omitempty"`
+	// Message says why they do not fit.
+	Message string `json:"message,omitempty"`
+	// Nodes are the first of those that they have or get, at most ten.
+	Nodes []string `json:"nodes,omitempty"`
+	// NodeCount counts the nodes that they have or get.
+	NodeCount int `json:"nodeCount,omitempty"`
+}
+
+// MemberProspect says whether all members fit under a condition: they were decided
+// one after another in the cluster as it is then.
+type MemberProspect struct {
+	// Condition is LowerPrioritiesGone, ClaimsReleased or MoreNodes.
+	Condition Condition `json:"condition"`
+	// Verdict is Fits if all of them fit then, else DoesNotFit.
+	Verdict Verdict `json:"verdict"`
+	// Fit counts the members that have devices or get them then.
+	Fit int `json:"fit"`
+	// NodeCount is the smallest number of more nodes that is enough, for MoreNodes.
+	NodeCount int `json:"nodeCount,omitempty"`
+	// Like is the node that the new ones are like, for MoreNodes.
+	Like string `json:"like,omitempty"`
+}

@@ -1,0 +1,136 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingapi "k8s.io/api/scheduling/v1beta1"
+
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// podGroup is a PodGroup with the name workers: a gang if minCount is above 0.
+func podGroup(minCount int32, changes ...func(*schedulingapi.PodGroup)) func(*snapshot.Snapshot) {
+	return func(s *snapshot.Snapshot) {
+		group := &schedulingapi.PodGroup{}
+		group.Namespace, group.Name, group.UID = tc.Namespace, "workers", tc.UID("workers")
+		if minCount > 0 {
+			group.Spec.SchedulingPolicy.Gang = &schedulingapi.GangSchedulingPolicy{MinCount: minCount}
+		}
+		for _, change := range changes {
+			change(group)
+		}
+		s.PodGroups = append(s.PodGroups, group)
+	}
+}
+
+// members are pods of the group with claims from a template.
+func members(count int, name, template string, changes ...func(*corev1.Pod)) []any {
+	list := make([]any, 0, count)
+	for i := range count {
+		list = append(list, queuedPodOf(fmt.Sprintf("%s-%d", name, i), template, time.Hour-time.Duration(i)*time.Second, append(changes, tc.InGroup("workers"))...))
+	}
+	return list
+}
+
+// kindsText has a line for each kind of members.
+func kindsText(m *api.Members) string {
+	lines := make([]string, 0, len(m.Kinds))
+	for _, k := range m.Kinds {
+		lines = append(lines, strings.TrimSpace(fmt.Sprintf("%d %s %s %s", k.Count, k.Verdict, k.Code, strings.Join(k.Nodes, ","))))
+	}
+	return strings.Join(lines, "; ")
+}
+
+// TestPodGroups asks about a PodGroup on two nodes with two devices each.
+func TestPodGroups(t *testing.T) {
+	for name, test := range map[string]struct {
+		parts   []any
+		verdict api.Verdict
+		code    api.Code
+		summary string
+		// group is minCount, existing, fit, fits.
+		group string
+		kinds string
+	}{
+		"all fit": {
+			parts: append(members(4, "worker", "one"), podGroup(4)), verdict: api.Fits,
+			group: "4 of 4, 4 fit: true", kinds: "4 Fits  n1,n2",
+		},
+		"the gang is too large": {
+			parts: append(members(5, "worker", "one"), podGroup(5)), verdict: api.Blocked, code: api.GangIncomplete,
+			summary: "Pod worker-4: 4 of 5 pods of PodGroup workers fit, minCount is 5: all of them are scheduled, or none.",
+			group:   "5 of 5, 4 fit: false", kinds: "1 DoesNotFit PodsCompete; 4 Fits  n1,n2",
+		},
+		"minCount fit, and not all": {
+			parts: append(members(5, "worker", "one"), podGroup(3)), verdict: api.DoesNotFit, code: api.PodsCompete,
+			summary: "4 of 5 members fit, and the next one finds no devices left.",
+			group:   "3 of 5, 4 fit: true", kinds: "1 DoesNotFit PodsCompete; 4 Fits  n1,n2",
+		},
+		"not enough exist": {
+			parts: append(members(2, "worker", "one"), podGroup(3)), verdict: api.Blocked, code: api.GangIncomplete,
+			summary: "Pod worker-0: PodGroup workers has 2 pods, minCount is 3: none is scheduled before.",
+			group:   "3 of 2, 2 fit: false", kinds: "2 Fits  n1",
+		},
+		"no gang": {
+			parts: append(members(5, "worker", "one"), podGroup(0)), verdict: api.DoesNotFit, code: api.PodsCompete,
+			summary: "4 of 5 members fit, and the next one finds no devices left.",
+			group:   "none of 5, 4 fit: true", kinds: "1 DoesNotFit PodsCompete; 4 Fits  n1,n2",
+		},
+		"a head and workers": {
+			parts: append(append(members(1, "head", "three"), members(2, "worker", "two")...), podGroup(3)), verdict: api.DoesNotFit, code: api.CountUnsatisfiable,
+			group: "3 of 3, 2 fit: false", kinds: "1 DoesNotFit CountUnsatisfiable; 2 Fits  n1,n2",
+		},
+		"some run": {
+			parts: append(append(members(2, "worker", "two"), tc.Pod("old", tc.InGroup("workers"), tc.RunningOn("n1"), tc.Using("held")),
+				tc.Claim("held", tc.GPUs("gpu", 1)).Holding(tc.Driver+"/n1/gpu-0").ReservedFor("old", string(tc.UID("old")))), podGroup(2)),
+			verdict: api.DoesNotFit, code: api.PodsCompete,
+			group: "2 of 3, 2 fit: true", kinds: "1 DoesNotFit PodsCompete; 1 Fits  n2; 1 Allocated  n1",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			parts := append([]any{
+				tc.Gates{"GenericWorkload"}, tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(2)...), tc.Pool("n2", tc.Devices(2)...),
+				tc.Template("one", tc.GPUs("gpu", 1)), tc.Template("two", tc.GPUs("gpu", 2)), tc.Template("three", tc.GPUs("gpu", 3)),
+			}, test.parts...)
+			e := explainEach(t, tc.Cluster(parts...), "PodGroup/workers")["PodGroup/workers"]
+			if e.Verdict != test.verdict || e.Code != test.code || test.summary != "" && e.Summary != test.summary {
+				t.Errorf("%s, code %s: %s", e.Verdict, e.Code, e.Summary)
+			}
+			if e.Members == nil || e.Members.Group == nil {
+				t.Fatalf("members: %+v", e.Members)
+			}
+			g, minCount := e.Members.Group, "none"
+			if g.MinCount != nil {
+				minCount = fmt.Sprint(*g.MinCount)
+			}
+			if got := fmt.Sprintf("%s of %d, %d fit: %t", minCount, g.Existing, g.Fit, g.Fits); got != test.group {
+				t.Errorf("group %s, want %s", got, test.group)
+			}
+			if got := kindsText(e.Members); got != test.kinds {
+				t.Errorf("kinds %s, want %s", got, test.kinds)
+			}
+		})
+	}
+}
+
+// A gang that is not placed takes nothing from the pods that come later.
+func TestGangThatDoesNotFitTakesNothing(t *testing.T) {
+	parts := append(members(3, "worker", "one"), podGroup(3), tc.Gates{"GenericWorkload"}, tc.Nodes("n1"), tc.Pool("n1", tc.Devices(2)...),
+		tc.Template("one", tc.GPUs("gpu", 1)), tc.Template("two", tc.GPUs("gpu", 2)), queuedPodOf("late", "two", time.Minute))
+	found := explainEach(t, tc.Cluster(parts...), "PodGroup/workers", "Pod/late")
+	if e := found["PodGroup/workers"]; e.Verdict != api.Blocked || e.Members.FitNow != 2 {
+		t.Errorf("the gang: %s, %+v: %s", e.Verdict, e.Members, e.Summary)
+	}
+	if e := found["Pod/late"]; e.Verdict != api.Fits {
+		t.Errorf("the later pod: %s: %s", e.Verdict, e.Summary)
+	}
+}

@@ -1,0 +1,85 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package target
+
+import (
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// Gang is how many pods of a gang there are, and how many of them have a node or
+// get one if they are decided one after another.
+type Gang struct{ Existing, Fit int }
+
+// GroupOf is the name of the PodGroup that a pod belongs to, empty if there is none.
+func GroupOf(pod *corev1.Pod) string {
+	if pod.Spec.SchedulingGroup == nil {
+		return ""
+	}
+	return ptr.Deref(pod.Spec.SchedulingGroup.PodGroupName, "")
+}
+
+// GroupPods lists the pods of a PodGroup that have not ended, the oldest first.
+func GroupPods(snap *snapshot.Snapshot, namespace, name string) []*corev1.Pod {
+	var pods []*corev1.Pod
+	for _, pod := range snap.Pods {
+		if pod.Namespace == namespace && GroupOf(pod) == name && !lifecycle.Finished(pod) {
+			pods = append(pods, pod)
+		}
+	}
+	lifecycle.SortPods(pods)
+	return pods
+}
+
+// NewGroupPods are the pods that workloads without pods will create in a PodGroup. If
+// sample is set, it is not known how many there will be.
+func NewGroupPods(snap *snapshot.Snapshot, namespace, name string) (pods []*corev1.Pod, sample bool) {
+	for _, w := range snap.Workloads {
+		if w.Namespace != namespace || w.End != nil || GroupOf(&corev1.Pod{Spec: w.Template.Spec}) != name || len(lifecycle.Pods(snap, w)) > 0 {
+			continue
+		}
+		of, one := replicas(podOf(snap, w), w.Replicas)
+		pods, sample = append(pods, of...), sample || one
+	}
+	return pods, sample
+}
+
+// findPodGroup makes the target stand for the pods of a PodGroup, and for those that
+// workloads without pods will create in it.
+func (s *Target) findPodGroup(snap *snapshot.Snapshot, alloc *allocator.Allocator) error {
+	group := snap.PodGroup(s.Object.Namespace, s.Object.Name)
+	if group == nil {
+		return notFound(snap, s.Object, snapshot.ResourcePodGroups, snap.PodGroups)
+	}
+	s.Group, s.Workload = group, true
+	s.Users = GroupPods(snap, group.Namespace, group.Name)
+	s.New, s.Sample = NewGroupPods(snap, group.Namespace, group.Name)
+	if len(s.New) > 0 && !s.Sample {
+		s.Desired = ptr.To(int32(len(s.Users) + len(s.New)))
+	}
+	all := slices.Concat(s.Users, s.New)
+	if len(all) == 0 {
+		err := &Error{Target: s.Object, Message: fmt.Sprintf("%s has no pods", Text(s.Object))}
+		err.Hint = "create pods with spec.schedulingGroup.podGroupName: " + group.Name
+		if gap := snap.Gap(snapshot.ResourcePods); gap != nil {
+			err.Hint = "it may have pods all the same: " + gap.Reason
+		}
+		return err
+	}
+	uses := func(pod *corev1.Pod) bool { return len(alloc.Facts.Claims.OfPod(pod)) > 0 }
+	chosen := slices.IndexFunc(all, func(pod *corev1.Pod) bool { return lifecycle.Waits(pod) && uses(pod) })
+	if chosen < 0 {
+		chosen = max(slices.IndexFunc(all, uses), 0)
+	}
+	s.Hypothetical = Hypothetical(all[chosen])
+	s.UsePod(alloc, all[chosen])
+	return s.needClaims(snap, alloc)
+}

@@ -1,0 +1,51 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package target
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// Hypothetical reports whether a pod does not exist in the cluster: it was read from
+// a manifest, or made up for a workload.
+func Hypothetical(pod *corev1.Pod) bool {
+	return pod.UID == "" && pod.CreationTimestamp.IsZero()
+}
+
+// podOf is a pod as a workload will create it.
+func podOf(snap *snapshot.Snapshot, w *snapshot.Workload) *corev1.Pod {
+	return WithClassPriority(snap, &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: w.Namespace, Name: w.Name + "-…",
+			Labels: w.Template.Labels, Annotations: w.Template.Annotations,
+		},
+		Spec: lifecycle.TemplateSpec(w),
+	})
+}
+
+// maxReplicas is how many pods are made up for a workload that has none yet.
+const maxReplicas = 1000
+
+// replicas are the pods of a workload that has none yet. Where it is not known how
+// many there should be, or there are too many, one stands for all of them.
+func replicas(pod *corev1.Pod, desired *int32) (pods []*corev1.Pod, sample bool) {
+	count := int(ptr.Deref(desired, 1))
+	sample = desired == nil || count > maxReplicas
+	if sample {
+		count = 1
+	}
+	for i := range max(count, 1) {
+		replica := *pod
+		replica.Name = fmt.Sprintf("%s%d", pod.Name, i)
+		pods = append(pods, &replica)
+	}
+	return pods, sample
+}

@@ -1,0 +1,134 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"fmt"
+	"strings"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+)
+
+// memberTitle is what the pods of a target are called.
+func memberTitle(e *api.Explanation) string {
+	if e.Target.Kind == api.KindPodGroup {
+		return "Members"
+	}
+	return "Replicas"
+}
+
+// memberCounts is "2 of 5 replicas have devices, 0 more fit now".
+func memberCounts(e *api.Explanation) string {
+	m := e.Members
+	if m == nil || m.Desired == nil && m.Waiting == 0 && e.Target.Kind != api.KindPodGroup {
+		return ""
+	}
+	total := m.WithDevices + m.Waiting
+	if m.Desired != nil {
+		total = int(*m.Desired)
+	}
+	noun := strings.ToLower(strings.TrimSuffix(memberTitle(e), "s"))
+	text := fmt.Sprintf("%d of %s %s devices", m.WithDevices, english.Count(total, noun), plural(m.WithDevices, "has", "have"))
+	if m.Waiting > 0 {
+		text += fmt.Sprintf(", %d more %s now", m.FitNow, plural(m.FitNow, "fits", "fit"))
+	}
+	return text
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
+// writeMembers lists the pods of a workload or a PodGroup, equal ones with one answer
+// on a line, and below what the PodGroup requires.
+func writeMembers(p *Page, e *api.Explanation) {
+	m := e.Members
+	if m == nil || m.Group == nil && len(m.Kinds) < 2 && len(m.Prospects) == 0 {
+		return
+	}
+	lines := make([]api.NodeGroup, 0, len(m.Kinds))
+	for i := range m.Kinds {
+		kind := &m.Kinds[i]
+		line := api.NodeGroup{Count: kind.Count, Names: kind.Names, Verdict: kind.Verdict, Code: kind.Code, Message: kind.Message}
+		switch kind.Verdict {
+		case api.Fits:
+			line.Message = memberNodes("on", kind)
+		case api.Allocated:
+			line.Message = memberNodes("allocated on", kind)
+		case api.DoesNotFit, api.Blocked, api.Error, api.Undetermined:
+		}
+		lines = append(lines, line)
+	}
+	if len(lines) > 0 {
+		p.heading("Members")
+		writeNodeGroups(p, lines)
+	}
+	if text := podGroupText(m.Group); text != "" {
+		p.Text(2, Plain, text)
+	}
+	if len(m.Prospects) > 0 {
+		p.heading("All members fit (verified one after another)")
+		for i := range m.Prospects {
+			p.items(prospectText(&m.Prospects[i], m))
+		}
+	}
+}
+
+// memberNodes says where members are or fit.
+func memberNodes(where string, kind *api.MemberKind) string {
+	const shown = 3
+	if kind.NodeCount == 0 {
+		return ""
+	}
+	if kind.NodeCount > shown {
+		return fmt.Sprintf("%s %d nodes", where, kind.NodeCount)
+	}
+	return where + " " + english.JoinAnd(kind.Nodes)
+}
+
+// podGroupText says what a PodGroup requires and whether that is so.
+func podGroupText(g *api.MemberGroup) string {
+	if g == nil {
+		return ""
+	}
+	text := "PodGroup " + g.Name + ": "
+	switch {
+	case g.MinCount == nil:
+		text += "its pods are scheduled one by one."
+	case g.Existing < int(*g.MinCount):
+		text += fmt.Sprintf("a gang of at least %d, and only %d %s. None is scheduled before.", *g.MinCount, g.Existing, plural(g.Existing, "exists", "exist"))
+	case g.Fits:
+		text += fmt.Sprintf("a gang of at least %d, and %d %s: it is scheduled.", *g.MinCount, g.Fit, plural(g.Fit, "fits", "fit"))
+	default:
+		text += fmt.Sprintf("a gang of at least %d, and only %d %s: none is scheduled.", *g.MinCount, g.Fit, plural(g.Fit, "fits", "fit"))
+	}
+	if len(g.Claims) > 0 {
+		text += " Its pods share " + english.JoinAnd(g.Claims) + "."
+	}
+	if g.Parent != "" {
+		text += " It belongs to CompositePodGroup " + g.Parent + "."
+	}
+	return text
+}
+
+// prospectText says under which condition all members fit.
+func prospectText(p *api.MemberProspect, m *api.Members) string {
+	text := ""
+	switch p.Condition {
+	case api.LowerPrioritiesGone:
+		text = "when the claims of pods of lower priority are released"
+	case api.ClaimsReleased:
+		text = "when all claims of other pods are released"
+	default:
+		text = fmt.Sprintf("with %s like %s", english.Count(p.NodeCount, "more empty node"), p.Like)
+	}
+	if p.Verdict != api.Fits {
+		return fmt.Sprintf("not %s: %d of %d", text, p.Fit, m.WithDevices+m.Waiting)
+	}
+	return text
+}
