@@ -43,6 +43,7 @@ func TestHelpExamples(t *testing.T) {
 	home := t.TempDir()
 	files := map[string]string{
 		"train.yaml":  filepath.Join("..", "examples", "manifests", "one-gpu.yaml"),
+		"gang.yaml":   filepath.Join("..", "examples", "manifests", "gang.yaml"),
 		"rule.yaml":   filepath.Join("testdata", "taintrule.yaml"),
 		"deploy.yaml": filepath.Join("testdata", "deployment.yaml"),
 	}

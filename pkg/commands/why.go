@@ -90,7 +90,7 @@ asked about cannot be read. Of several targets the worst counts, in the order
   kubectl dra why deploy/embed -n serving
 
   # Does the gang fit as a whole, and which of its pods do not?
-  kubectl dra why podgroup/pretrain -n research
+  kubectl dra why podgroup/sweep -n research -f gang.yaml
 
   # Would this manifest fit, before it is applied?
   kubectl dra why -f train.yaml

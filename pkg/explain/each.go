@@ -58,6 +58,9 @@ func ExplainEach(ctx context.Context, alloc *allocator.Allocator, snap *snapshot
 			continue
 		}
 		answers[i].Explanation, answers[i].Err = q.Answer(ctx, s)
+		if answers[i].Err == nil && s.Counted() {
+			answers[i].Err = findWhole(ctx, alloc, snap, s, answers[i].Explanation)
+		}
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("explain: %w", err)
 		}

@@ -134,3 +134,57 @@ func TestGangThatDoesNotFitTakesNothing(t *testing.T) {
 		t.Errorf("the later pod: %s: %s", e.Verdict, e.Summary)
 	}
 }
+
+// TestWhatWouldHoldAllMembers asks what would make a gang fit that does not.
+func TestWhatWouldHoldAllMembers(t *testing.T) {
+	holder := []any{
+		tc.Pod("holder", tc.RunningOn("n1"), tc.Using("held")),
+		tc.Claim("held", tc.GPUs("gpu", 1)).Holding(tc.Driver+"/n1/gpu-0").ReservedFor("holder", string(tc.UID("holder"))),
+	}
+	for name, test := range map[string]struct {
+		parts     []any
+		prospects string
+		remedies  string
+	}{
+		"a claim is released": {
+			parts: append(append(members(4, "worker", "one"), podGroup(4)), holder...), prospects: "ClaimsReleased Fits 4; MoreNodes Fits 4, 1 like n1",
+			remedies: "lower minCount of PodGroup workers to 3: so many of its pods fit",
+		},
+		"several more nodes": {
+			parts: append(append(members(8, "worker", "one"), podGroup(8)), holder...), prospects: "ClaimsReleased DoesNotFit 4; MoreNodes Fits 8, 3 like n1",
+			remedies: "lower minCount of PodGroup workers to 3: so many of its pods fit",
+		},
+		"fewer devices each": {
+			parts: append(members(4, "worker", "two"), podGroup(4)), prospects: "MoreNodes Fits 4, 2 like n1",
+			remedies: "lower minCount of PodGroup workers to 2: so many of its pods fit; request 1 instead of 2 devices in request gpu: all 4 pods fit",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			parts := append([]any{
+				tc.Gates{"GenericWorkload"}, tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(2)...), tc.Pool("n2", tc.Devices(2)...),
+				tc.Template("one", tc.GPUs("gpu", 1)), tc.Template("two", tc.GPUs("gpu", 2)),
+			}, test.parts...)
+			e := explainEach(t, tc.Cluster(parts...), "PodGroup/workers")["PodGroup/workers"]
+			var prospects, remedies []string
+			for _, p := range e.Members.Prospects {
+				text := fmt.Sprintf("%s %s %d", p.Condition, p.Verdict, p.Fit)
+				if p.Like != "" {
+					text += fmt.Sprintf(", %d like %s", p.NodeCount, p.Like)
+				}
+				prospects = append(prospects, text)
+			}
+			for i := range e.Remedies {
+				remedies = append(remedies, e.Remedies[i].Change)
+			}
+			if got := strings.Join(prospects, "; "); !strings.HasPrefix(got, test.prospects) {
+				t.Errorf("prospects %s, want %s", got, test.prospects)
+			}
+			if got := strings.Join(remedies, "; "); got != test.remedies {
+				t.Errorf("remedies %s, want %s", got, test.remedies)
+			}
+			if command := e.Remedies[0].Commands; len(command) != 1 || !strings.HasPrefix(command[0], "kubectl patch podgroup.scheduling.k8s.io") {
+				t.Errorf("commands %q", command)
+			}
+		})
+	}
+}

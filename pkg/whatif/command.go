@@ -69,6 +69,11 @@ func (w *commandWriter) object(object string, edits []api.Edit) {
 		if kind == api.KindPod {
 			w.changed = append(w.changed, object)
 		}
+	case api.KindPodGroup:
+		if patch, err := patchOf(edits, ""); err == nil {
+			// Other projects have a kind of that name.
+			w.add("kubectl patch %s --type=json -p %s", shell.KubectlObjects("podgroup.scheduling.k8s.io", namespace, name), shell.Quote(string(patch)))
+		}
 	case "DeviceClass":
 		if patch, err := patchOf(edits, ""); err == nil {
 			w.add("kubectl patch %s --type=json -p %s", which, shell.Quote(string(patch)))

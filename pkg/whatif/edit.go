@@ -137,6 +137,8 @@ func amendObject(snap *snapshot.Snapshot, object string, edits []api.Edit) error
 		return amendIn(&snap.Classes, namespace, name, edits)
 	case "DeviceTaintRule":
 		return amendIn(&snap.TaintRules, namespace, name, edits)
+	case api.KindPodGroup:
+		return amendIn(&snap.PodGroups, namespace, name, edits)
 	case "Namespace":
 		return amendIn(&snap.Namespaces, namespace, name, edits)
 	case "ResourceSlice":

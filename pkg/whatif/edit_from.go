@@ -59,6 +59,8 @@ func storedDocument(snap *snapshot.Snapshot, object string) (document any, path 
 		return PlainJSON(findIn(snap.Classes, namespace, name)), ""
 	case "DeviceTaintRule":
 		return PlainJSON(findIn(snap.TaintRules, namespace, name)), ""
+	case api.KindPodGroup:
+		return PlainJSON(findIn(snap.PodGroups, namespace, name)), ""
 	case "Namespace":
 		return PlainJSON(findIn(snap.Namespaces, namespace, name)), ""
 	case "ResourceSlice":

@@ -50,8 +50,7 @@ func (p *proposals) propose(ctx context.Context, c change) (bool, error) {
 		return false, ctx.Err()
 	}
 	answer.Actor, answer.Change = c.actor, c.text
-	answer.Edits = whatif.WithOldValues(p.Snap, answer.Edits)
-	p.write(answer, c.silent)
+	p.Complete(answer, c.silent)
 	p.found = append(p.found, remedy{c, *answer})
 	return true, nil
 }

@@ -68,6 +68,12 @@ func (c *Case) podsUsing(edits []api.Edit) []api.RemedyPod {
 	return list
 }
 
+// Complete adds to a remedy what its edits change, who uses that, and the commands.
+func (c *Case) Complete(answer *api.Remedy, silent bool) {
+	answer.Edits = whatif.WithOldValues(c.Snap, answer.Edits)
+	c.write(answer, silent)
+}
+
 // write adds to a remedy who uses what it changes, and the commands.
 func (c *Case) write(answer *api.Remedy, silent bool) {
 	pods := c.podsUsing(answer.Edits)

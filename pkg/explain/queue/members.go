@@ -42,6 +42,10 @@ func (q *Queue) answerMembers(ctx context.Context, s *target.Target) (*api.Expla
 	if err != nil {
 		return nil, err
 	}
+	if q.awaitsSharedClaims(s) {
+		// Each pod would count with devices of its own.
+		return answer, nil
+	}
 	members, err := q.members(ctx, s, waiting, chosen, answer)
 	if err != nil {
 		return nil, err
@@ -53,6 +57,16 @@ func (q *Queue) answerMembers(ctx context.Context, s *target.Target) (*api.Expla
 		return answer, nil
 	}
 	return q.settled(*answer, chosen, s), nil
+}
+
+// awaitsSharedClaims reports whether claims that the pods of a PodGroup share are yet
+// to be created.
+func (q *Queue) awaitsSharedClaims(s *target.Target) bool {
+	group := s.Group
+	if group == nil && s.Pod != nil {
+		group = q.groupOf(s.Pod)
+	}
+	return group != nil && len(group.Spec.ResourceClaims) > len(group.Status.ResourceClaimStatuses)
 }
 
 // waitingMembers are the pods of a target that wait, in the order of the queue.
@@ -155,7 +169,7 @@ func (q *Queue) memberGroup(s *target.Target, m *api.Members) *api.MemberGroup {
 		}
 	}
 	if gang := q.gangs[podKey(&corev1.Pod{ObjectMeta: group.ObjectMeta})]; gang != nil {
-		g.Existing, g.Fit = gang.existing(), gang.fit
+		g.Existing, g.Fit = gang.existing(), max(gang.fit, gang.placed)
 	}
 	if policy := group.Spec.SchedulingPolicy.Gang; policy != nil {
 		g.MinCount = new(policy.MinCount)
@@ -202,6 +216,47 @@ func (k *memberKinds) sorted() []api.MemberKind {
 	}
 	slices.SortStableFunc(k.list, func(a, b api.MemberKind) int { return cmp.Compare(rank(a), rank(b)) })
 	return k.list
+}
+
+// Fitting is what becomes of the members of a target.
+type Fitting struct {
+	// Total counts them, Fit those that have devices or get them.
+	Fit, Total int
+	// GroupFits is set if their PodGroup is scheduled.
+	GroupFits bool
+	// First is what the first of them gets, nil if none does; Nodes counts the nodes
+	// of all.
+	First *api.Placement
+	Nodes int
+}
+
+// Fitting says what became of the members of a target, after all of the queue was
+// decided.
+func (q *Queue) Fitting(s *target.Target) Fitting {
+	m := &api.Members{}
+	f := Fitting{Total: len(s.Users) + len(s.New)}
+	nodes := map[string]bool{}
+	for _, pod := range s.Users {
+		if q.hasDevices(pod) || !lifecycle.Waits(pod) {
+			f.Fit++
+		}
+	}
+	for _, p := range q.waitingMembers(s) {
+		if p.reservation == nil || q.hasDevices(p.pod) {
+			continue
+		}
+		f.Fit++
+		m.FitNow++
+		nodes[p.reservation.Node] = true
+		if f.First == nil {
+			f.First = placementOf(p)
+		}
+	}
+	f.Nodes = len(nodes)
+	if group := q.memberGroup(s, m); group != nil {
+		f.GroupFits = group.Fits
+	}
+	return f
 }
 
 // memberNoun is what the pods of a target are called.

@@ -1,0 +1,393 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/conflict"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
+)
+
+// whole looks for what would make all pods of a workload or a PodGroup fit. Each
+// answer is that of deciding all of them again, one after another, in the cluster as
+// it is then.
+type whole struct {
+	alloc  *allocator.Allocator
+	snap   *snapshot.Snapshot
+	target *target.Target
+	out    *api.Explanation
+}
+
+// findWhole adds to an explanation what would make all members fit, if not all do.
+func findWhole(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, t *target.Target, out *api.Explanation) error {
+	m := out.Members
+	if m == nil || m.FitNow >= m.Waiting || out.Verdict != api.DoesNotFit && out.Verdict != api.Blocked {
+		return nil
+	}
+	limited, budget := allocator.WithBudget(ctx, adviceSteps)
+	defer budget.End()
+	w := &whole{alloc: alloc, snap: snap, target: t, out: out}
+	// An error only means that no more can be found.
+	for _, look := range []func(context.Context) error{w.lowerPriorities, w.allClaims, w.moreNodes, w.changes} {
+		if look(limited) != nil {
+			break
+		}
+	}
+	return ctx.Err()
+}
+
+// decide decides all members in another cluster.
+func (w *whole) decide(ctx context.Context, snap *snapshot.Snapshot) (queue.Fitting, error) {
+	alloc, err := w.alloc.Amended(ctx, snap)
+	if err != nil {
+		return queue.Fitting{}, err
+	}
+	t, err := target.Find(snap, alloc, w.target.Options)
+	if err != nil {
+		return queue.Fitting{}, err
+	}
+	q := queue.New(explainer(), alloc, snap)
+	q.Add(t)
+	if err := q.Decide(ctx); err != nil {
+		return queue.Fitting{}, err
+	}
+	return q.Fitting(t), nil
+}
+
+func (w *whole) add(p api.MemberProspect, f queue.Fitting) {
+	p.Verdict, p.Fit = api.DoesNotFit, f.Fit
+	if f.Fit == f.Total {
+		p.Verdict = api.Fits
+	}
+	w.out.Members.Prospects = append(w.out.Members.Prospects, p)
+}
+
+// isMember reports whether a pod is one of those that were asked about.
+func (w *whole) isMember(pod *corev1.Pod) bool { return slices.Contains(w.target.Users, pod) }
+
+// after is the decision after the claims that are reserved only for such pods were
+// released, and the pods are gone; ok is false if there are none.
+func (w *whole) after(ctx context.Context, such func(*corev1.Pod) bool) (f queue.Fitting, ok bool, err error) {
+	released, leave := map[*resourceapi.ResourceClaim]bool{}, map[*corev1.Pod]bool{}
+	for _, claim := range w.snap.Claims {
+		if claim.Status.Allocation == nil || len(claim.Status.ReservedFor) == 0 {
+			continue
+		}
+		var pods []*corev1.Pod
+		for _, c := range claim.Status.ReservedFor {
+			pod := w.snap.Pod(claim.Namespace, c.Name)
+			if c.Resource != "pods" || pod == nil || pod.UID != c.UID || w.isMember(pod) || !such(pod) {
+				pods = nil
+				break
+			}
+			pods = append(pods, pod)
+		}
+		for _, pod := range pods {
+			released[claim], leave[pod] = true, true
+		}
+	}
+	if len(released) == 0 {
+		return queue.Fitting{}, false, nil
+	}
+	f, err = w.decide(ctx, whatif.Leave(w.snap, func(pod *corev1.Pod) bool { return leave[pod] },
+		func(claim *resourceapi.ResourceClaim, _ *resourceapi.DeviceRequestAllocationResult) bool { return released[claim] }))
+	return f, err == nil, err
+}
+
+func (w *whole) lowerPriorities(ctx context.Context) error {
+	mine := ptr.Deref(w.target.Pod.Spec.Priority, 0)
+	f, ok, err := w.after(ctx, func(pod *corev1.Pod) bool { return ptr.Deref(pod.Spec.Priority, 0) < mine })
+	if ok {
+		w.add(api.MemberProspect{Condition: api.LowerPrioritiesGone}, f)
+	}
+	return err
+}
+
+func (w *whole) allClaims(ctx context.Context) error {
+	f, ok, err := w.after(ctx, func(*corev1.Pod) bool { return true })
+	if ok {
+		w.add(api.MemberProspect{Condition: api.ClaimsReleased}, f)
+	}
+	return err
+}
+
+// maxLike is how many kinds of new nodes are tried.
+const maxLike = 2
+
+// moreNodes looks for the smallest number of empty nodes, like one of the cluster, that
+// is enough.
+func (w *whole) moreNodes(ctx context.Context) error {
+	var likes []string
+	add := func(name string) {
+		if name != "" && len(likes) < maxLike && !slices.Contains(likes, name) {
+			likes = append(likes, name)
+		}
+	}
+	if w.out.Outlook != nil {
+		for i := range w.out.Outlook.OneMoreNode {
+			if n := &w.out.Outlook.OneMoreNode[i]; n.Verdict == api.Fits {
+				add(n.Like)
+			}
+		}
+	}
+	for i := range w.out.Members.Kinds {
+		if kind := &w.out.Members.Kinds[i]; len(kind.Nodes) > 0 {
+			add(kind.Nodes[0])
+		}
+	}
+	for _, like := range likes {
+		if err := w.moreLike(ctx, like); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *whole) moreLike(ctx context.Context, like string) error {
+	m := w.out.Members
+	missing := m.Waiting - m.FitNow
+	with := func(count int) (queue.Fitting, error) {
+		return w.decide(ctx, whatif.AddNodes(w.snap, like, count))
+	}
+	one, err := with(1)
+	if err != nil {
+		return err
+	}
+	gain := one.Fit - m.FitNow - (one.Total - m.Waiting)
+	if gain <= 0 {
+		return nil
+	}
+	low, high := 0, min((missing+gain-1)/gain, missing)
+	f := one
+	for {
+		if f, err = with(high); err != nil {
+			return err
+		}
+		if f.Fit == f.Total {
+			break
+		}
+		if high == missing {
+			// Not all of them can use such a node.
+			return nil
+		}
+		low, high = high, min(2*high, missing)
+	}
+	// Mostly, one less is not enough.
+	for count := high - 1; high-low > 1; count = (low + high) / 2 {
+		less, err := with(count)
+		switch {
+		case err != nil:
+			return err
+		case less.Fit == less.Total:
+			high, f = count, less
+		default:
+			low = count
+		}
+	}
+	w.add(api.MemberProspect{Condition: api.MoreNodes, NodeCount: high, Like: like}, f)
+	return nil
+}
+
+// changes looks for changes of manifests after which the whole is scheduled. Of those
+// that were found for one member of a gang it keeps the ones that help all.
+func (w *whole) changes(ctx context.Context) error {
+	var found []api.Remedy
+	if r, err := w.lowerMinCount(ctx); err != nil {
+		return err
+	} else if r != nil {
+		found = append(found, *r)
+	}
+	fewer, err := w.fewerDevices(ctx)
+	if err != nil {
+		return err
+	}
+	found = append(found, fewer...)
+	for i := range w.out.Remedies {
+		r := &w.out.Remedies[i]
+		if group := w.out.Members.Group; group != nil && group.MinCount != nil {
+			helps, err := w.helps(ctx, r)
+			if err != nil {
+				return err
+			}
+			if !helps {
+				continue
+			}
+		}
+		if !slices.ContainsFunc(found, func(have api.Remedy) bool { return sameFields(have.Edits, r.Edits) }) {
+			found = append(found, *r)
+		}
+	}
+	w.out.Remedies = found
+	return nil
+}
+
+// helps reports whether all members fit after a remedy.
+func (w *whole) helps(ctx context.Context, r *api.Remedy) (bool, error) {
+	gates := []string{}
+	if r.FeatureGate != "" {
+		gates = append(gates, r.FeatureGate)
+	}
+	snap, err := whatif.Amend(w.snap, r.Edits, gates...)
+	if err != nil {
+		return false, nil //nolint:nilerr // it is a change of something that is not there
+	}
+	f, err := w.decide(ctx, snap)
+	return err == nil && f.Fit == f.Total, err
+}
+
+// sameFields reports whether edits change the same field first.
+func sameFields(a, b []api.Edit) bool {
+	return len(a) > 0 && len(b) > 0 && a[0].Object == b[0].Object && a[0].Path == b[0].Path
+}
+
+// lowerMinCount proposes the number of pods of a gang that fit as its minCount.
+func (w *whole) lowerMinCount(ctx context.Context) (*api.Remedy, error) {
+	group := w.out.Members.Group
+	if group == nil || group.MinCount == nil || group.Fits || group.Fit == 0 {
+		return nil, nil
+	}
+	object := whatif.Object(api.KindPodGroup, w.target.Object.Namespace, group.Name)
+	edits := []api.Edit{whatif.NewEdit(object, "replace", "/spec/schedulingPolicy/gang/minCount", group.Fit)}
+	return w.remedy(ctx, edits, fmt.Sprintf("lower minCount of PodGroup %s to %d: so many of its pods fit", group.Name, group.Fit),
+		func(f queue.Fitting) bool { return f.GroupFits })
+}
+
+// remedy is a change, nil if it does not do what it should.
+func (w *whole) remedy(ctx context.Context, edits []api.Edit, text string, enough func(queue.Fitting) bool) (*api.Remedy, error) {
+	snap, err := whatif.Amend(w.snap, edits)
+	if err != nil {
+		return nil, err
+	}
+	f, err := w.decide(ctx, snap)
+	if err != nil || !enough(f) || f.First == nil {
+		return nil, err
+	}
+	r := &api.Remedy{Actor: api.ActorUser, Change: text, Edits: edits, Node: f.First.Node, Nodes: f.Nodes, Devices: []api.AllocatedDevice{}}
+	for i := range f.First.Claims {
+		r.Devices = append(r.Devices, f.First.Claims[i].Devices...)
+	}
+	c := &conflict.Case{
+		Question: funnel.NewQuestion(w.alloc, w.snap, w.target.Pod, w.target.Claims),
+		Target:   w.target.Object, Workload: true, Users: w.target.Users,
+	}
+	c.Complete(r, false)
+	return r, nil
+}
+
+// countPlace is the count of a request in a template that members use.
+type countPlace struct {
+	template, request string
+	index             int
+	count             int64
+}
+
+// fewerDevices looks for the largest number of devices for each member with which all
+// of them fit, for each request of a template that asks for several.
+func (w *whole) fewerDevices(ctx context.Context) ([]api.Remedy, error) {
+	var found []api.Remedy
+	for _, place := range w.counts() {
+		edits := func(count int64) []api.Edit { return w.countEdits(place, count) }
+		fits := func(count int64) (bool, error) {
+			snap, err := whatif.Amend(w.snap, edits(count))
+			if err != nil {
+				return false, err
+			}
+			f, err := w.decide(ctx, snap)
+			return err == nil && f.Fit == f.Total, err
+		}
+		low, high := int64(0), place.count
+		for high-low > 1 {
+			middle := (low + high) / 2
+			ok, err := fits(middle)
+			switch {
+			case err != nil:
+				return found, err
+			case ok:
+				low = middle
+			default:
+				high = middle
+			}
+		}
+		if low == 0 {
+			continue
+		}
+		r, err := w.remedy(ctx, edits(low), fmt.Sprintf("request %d instead of %d devices in request %s: all %d pods fit", low, place.count, place.request, w.out.Members.WithDevices+w.out.Members.Waiting),
+			func(f queue.Fitting) bool { return f.Fit == f.Total })
+		if err != nil {
+			return found, err
+		}
+		if r != nil {
+			found = append(found, *r)
+		}
+	}
+	return found, nil
+}
+
+// waiting are the members that wait.
+func (w *whole) waiting() []*corev1.Pod {
+	var pods []*corev1.Pod
+	for _, pod := range slices.Concat(w.target.Users, w.target.New) {
+		if lifecycle.Waits(pod) {
+			pods = append(pods, pod)
+		}
+	}
+	return pods
+}
+
+// counts are the places where members ask for several devices.
+func (w *whole) counts() []countPlace {
+	var places []countPlace
+	for _, pod := range w.waiting() {
+		for _, entry := range pod.Spec.ResourceClaims {
+			name := ptr.Deref(entry.ResourceClaimTemplateName, "")
+			template := w.snap.Template(pod.Namespace, name)
+			if template == nil || slices.ContainsFunc(places, func(p countPlace) bool { return p.template == name }) {
+				continue
+			}
+			for i := range template.Spec.Spec.Devices.Requests {
+				r := &template.Spec.Spec.Devices.Requests[i]
+				if r.Exactly != nil && r.Exactly.Count > 1 && cmp.Or(r.Exactly.AllocationMode, resourceapi.DeviceAllocationModeExactCount) == resourceapi.DeviceAllocationModeExactCount {
+					places = append(places, countPlace{name, r.Name, i, r.Exactly.Count})
+				}
+			}
+		}
+	}
+	return places
+}
+
+// countEdits change the count in a template, and in the claims that were made from it
+// and wait.
+func (w *whole) countEdits(place countPlace, count int64) []api.Edit {
+	namespace := w.target.Object.Namespace
+	path := fmt.Sprintf("/spec/devices/requests/%d/exactly/count", place.index)
+	edits := []api.Edit{whatif.NewEdit(whatif.Object(api.KindTemplate, namespace, place.template), "replace", "/spec"+path, count)}
+	for _, pod := range w.waiting() {
+		for _, pc := range w.alloc.Facts.Claims.OfPod(pod) {
+			if pc.Template != place.template || pc.Generated || pc.Claim == nil || pc.Claim.Status.Allocation != nil || pc.Problem != nil {
+				continue
+			}
+			edit := whatif.NewEdit(whatif.ClaimObject(pc.Claim), "replace", path, count)
+			edit.Generated = true
+			if !slices.ContainsFunc(edits, func(have api.Edit) bool { return have.Object == edit.Object }) {
+				edits = append(edits, edit)
+			}
+		}
+	}
+	return edits
+}

@@ -1,0 +1,56 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package whatif
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// AddNodes returns the snapshot with more nodes like one of it, without any pods, each
+// with pools of its own like those that only that node has. Nothing of the argument is
+// changed, and all other objects are shared.
+func AddNodes(snap *snapshot.Snapshot, like string, count int) *snapshot.Snapshot {
+	node := snap.Node(like)
+	if node == nil {
+		return snap
+	}
+	after := *snap
+	after.Nodes, after.Slices = slices.Clone(snap.Nodes), slices.Clone(snap.Slices)
+	for i := range count {
+		suffix := fmt.Sprintf("-new-%d", i)
+		after.Nodes = append(after.Nodes, newNode(node, suffix))
+		for _, slice := range snap.Slices {
+			if ptr.Deref(slice.Spec.NodeName, "") != like {
+				continue
+			}
+			added := *slice
+			added.Name, added.UID = slice.Name+suffix, ""
+			added.Spec.NodeName = ptr.To(like + suffix)
+			added.Spec.Pool.Name = slice.Spec.Pool.Name + suffix
+			after.Slices = append(after.Slices, &added)
+		}
+	}
+	snapshot.SortByName(after.Nodes)
+	snapshot.SortByName(after.Slices)
+	return &after
+}
+
+// newNode is a node that nothing is wrong with yet.
+func newNode(like *corev1.Node, suffix string) *corev1.Node {
+	node := like.DeepCopy()
+	node.Name, node.UID = like.Name+suffix, ""
+	if node.Labels[corev1.LabelHostname] != "" {
+		node.Labels[corev1.LabelHostname] = node.Name
+	}
+	node.Spec.Unschedulable = false
+	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return strings.HasPrefix(taint.Key, "node.kubernetes.io/") })
+	return node
+}
