@@ -106,7 +106,9 @@ func (w *whole) after(ctx context.Context, such func(*corev1.Pod) bool) (f queue
 		return queue.Fitting{}, false, nil
 	}
 	f, err = w.decide(ctx, whatif.Leave(w.snap, func(pod *corev1.Pod) bool { return leave[pod] },
-		func(claim *resourceapi.ResourceClaim, _ *resourceapi.DeviceRequestAllocationResult) bool { return released[claim] }))
+		func(claim *resourceapi.ResourceClaim, _ *resourceapi.DeviceRequestAllocationResult) bool {
+			return released[claim]
+		}))
 	return f, err == nil, err
 }
 
