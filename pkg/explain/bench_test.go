@@ -15,7 +15,9 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -177,4 +179,33 @@ func podsOnOneClaim(snap *snapshot.Snapshot, pods int) *snapshot.Snapshot {
 	}
 	tc.SortObjects(snap.Pods)
 	return snap
+}
+
+// BenchmarkMembers asks about gangs of equal pods. They share their answer; what grows
+// with their number is to reserve the devices of each for the next.
+func BenchmarkMembers(b *testing.B) {
+	for _, count := range []int{1, 500, 1000} {
+		b.Run(fmt.Sprint(count), func(b *testing.B) {
+			snap := fleet.Fleet(500, 8, 1000)
+			tc.Add(snap, append(members(count, "worker", "one"), podGroup(int32(count)), tc.Gates{"GenericWorkload"}, func(s *snapshot.Snapshot) {
+				template := &resourceapi.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: tc.Namespace, Name: "one"}}
+				template.Spec.Spec = benchClaim(1).Spec
+				s.Templates = append(s.Templates, template)
+			})...)
+			target := Options{Kind: api.KindPodGroup, Namespace: tc.Namespace, Name: "workers"}
+			for b.Loop() {
+				alloc, err := allocator.New(b.Context(), cluster.New(snap))
+				if err != nil {
+					b.Fatal(err)
+				}
+				answers, err := ExplainEach(b.Context(), alloc, snap, []Options{target})
+				if err != nil || answers[0].Err != nil {
+					b.Fatal(err, answers[0].Err)
+				}
+				if m := answers[0].Explanation.Members; m.FitNow != count {
+					b.Fatalf("%d of %d fit", m.FitNow, count)
+				}
+			}
+		})
+	}
 }
