@@ -64,7 +64,10 @@ func (x *builder) assume() {
 		case snapshot.ResourceLocalQueues, snapshot.ResourceClusterQueue:
 			consequence = "whether that queue of Kueue is active is not known"
 		default:
-			continue
+			if !x.target.ByOwner || slices.Contains(snapshot.Resources(), gap.Resource) {
+				continue
+			}
+			consequence = "the answer is about the pods whose owners are known"
 		}
 		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("%s: %s", gap.Reason, consequence))
 	}

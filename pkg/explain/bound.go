@@ -41,6 +41,19 @@ func (x *builder) beyondScheduling() *settlement {
 	}
 }
 
+// withoutPods deals with an object that has no pods, and of which it is not known
+// which pods it creates. What keeps it from creating them is a finding.
+func (x *builder) withoutPods() *settlement {
+	if x.Pod != nil || x.target.Creator == nil {
+		return nil
+	}
+	if life := lifecycle.OfCreator(x.Snap, x.target.Creator); life.Blocked != nil {
+		return &settlement{verdict: api.Blocked, code: life.Blocked.Code, nodeless: true}
+	}
+	return &settlement{verdict: api.Undetermined, code: api.NoPods, nodeless: true, message: fmt.Sprintf(
+		"the %s exists and has no pods, and nothing that is known keeps it from creating them: see its status and events", x.target.Object.Kind)}
+}
+
 // endText says how a Job ended.
 func endText(end *snapshot.JobEnd) string {
 	switch {

@@ -46,6 +46,17 @@ func (x *builder) describeUsers() {
 		}
 		x.out.Pods = append(x.out.Pods, status)
 	}
+	if different := x.target.Different; len(different) > 0 {
+		x.out.DifferentPods = &api.DifferentPods{Count: len(different)}
+		for i, pod := range different {
+			if lifecycle.Waits(pod) {
+				x.out.DifferentPods.Waiting++
+			}
+			if i < target.MaxPods {
+				x.out.DifferentPods.Names = append(x.out.DifferentPods.Names, pod.Name)
+			}
+		}
+	}
 	x.out.OtherScheduler = otherScheduler(x.Pod)
 	if x.Pod != nil && !x.target.Hypothetical {
 		x.out.SchedulerMessage = lifecycle.SchedulerMessage(x.Snap, x.Pod)

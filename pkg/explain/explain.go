@@ -155,6 +155,7 @@ func (x *builder) addHints(ctx context.Context) hints.Found {
 // does. The first one to say something wins.
 func (x *builder) settlement() *settlement {
 	for _, find := range []func() *settlement{
+		x.withoutPods,
 		x.beyondScheduling,
 		func() *settlement { return claimProblem(x.Question) },
 		x.deletingTarget,

@@ -23,6 +23,8 @@ func (x *builder) describeStage() []lifecycle.Finding {
 	var own lifecycle.Life
 	who := ""
 	switch pod := x.Pod; {
+	case pod == nil && x.target.Creator != nil:
+		own = lifecycle.OfCreator(x.Snap, x.target.Creator)
 	case pod == nil:
 	case x.target.Hypothetical:
 		if x.target.Creator != nil {

@@ -41,6 +41,7 @@ func writeHead(p *Page, e *api.Explanation) {
 	}
 	p.field("Status", statusTexts(p, e)...)
 	writeMemberCounts(p, e)
+	p.field("Different", differentText(e.DifferentPods))
 	p.field("Claim", claimField(e))
 	p.field("Evidence", stageTexts(p, e)...)
 	if message := e.SchedulerMessage; message != nil {
@@ -231,4 +232,12 @@ func writeMemberCounts(p *Page, e *api.Explanation) {
 	if same := e.SameAs; same != nil {
 		p.field("Same as", "Pod "+qualified(same.Namespace, same.Name)+", which is equal for the scheduler: see there for nodes and remedies")
 	}
+}
+
+// differentText says which pods of the target the answer is not about.
+func differentText(d *api.DifferentPods) string {
+	if d == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s, %d waiting, with other needs: not part of this answer; ask about pod/NAME (%s)", english.Count(d.Count, "more pod"), d.Waiting, english.Sample(d.Names, shownPods))
 }

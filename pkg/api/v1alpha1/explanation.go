@@ -43,6 +43,10 @@ type Explanation struct {
 	// PodCount counts all of them.
 	Pods     []PodStatus `json:"pods,omitempty"`
 	PodCount int         `json:"podCount,omitempty"`
+	// DifferentPods are set if the target has pods that need something else than
+	// those of Pods, such as the head of a cluster of workers. They are no part of
+	// the answer.
+	DifferentPods *DifferentPods `json:"differentPods,omitempty"`
 	// SchedulerMessage is what the scheduler itself said last, if anything.
 	SchedulerMessage *SchedulerMessage `json:"schedulerMessage,omitempty"`
 	// OtherScheduler is set if the pod waits for another scheduler than
@@ -124,6 +128,16 @@ type PodStatus struct {
 	// Owner is the workload that the pod belongs to, "job/train"; empty for a bare
 	// pod.
 	Owner string `json:"owner,omitempty"`
+}
+
+// DifferentPods counts pods of a target that an answer is not about.
+type DifferentPods struct {
+	// Count is how many there are.
+	Count int `json:"count"`
+	// Waiting counts those of them that have no node.
+	Waiting int `json:"waiting"`
+	// Names are at most ten of them.
+	Names []string `json:"names"`
 }
 
 // OtherScheduler is the scheduler that a pod names. Whether it is a profile of

@@ -245,6 +245,31 @@ func Candidates(snap *snapshot.Snapshot) []Candidate {
 	for _, workload := range snap.Workloads {
 		found = append(found, Candidate{workload.GroupVersionKind(), &workload.ObjectMeta})
 	}
+	return append(found, owners(snap)...)
+}
+
+// owners lists what pods belong to, directly or through others, and the objects of
+// other kinds that are known to create pods.
+func owners(snap *snapshot.Snapshot) []Candidate {
+	var found []Candidate
+	type key struct{ apiVersion, kind, namespace, name string }
+	seen := map[key]bool{}
+	add := func(apiVersion, kind, namespace, name string) {
+		k, gvk := key{apiVersion, kind, namespace, name}, schema.FromAPIVersionAndKind(apiVersion, kind)
+		if seen[k] || !strings.Contains(gvk.Group, ".") || strings.HasSuffix(gvk.Group, ".k8s.io") && !strings.HasSuffix(gvk.Group, ".x-k8s.io") || gvk.Group == snapshot.KueueGroup {
+			return
+		}
+		seen[k] = true
+		found = append(found, Candidate{gvk, &metav1.ObjectMeta{Namespace: namespace, Name: name}})
+	}
+	for _, pod := range snap.Pods {
+		for _, owner := range snap.Owners(pod) {
+			add(owner.APIVersion, owner.Kind, pod.Namespace, owner.Name)
+		}
+	}
+	for _, outline := range snap.Outlines {
+		add(outline.Of.APIVersion, outline.Of.Kind, outline.Namespace, outline.Name)
+	}
 	return found
 }
 

@@ -87,6 +87,11 @@ type Target struct {
 	// should be, nil if that is not known.
 	Workload bool
 	Desired  *int32
+	// ByOwner is set if the pods were found by what they name as their owners.
+	ByOwner bool
+	// Different are pods of the target that need something else than Pod: the answer
+	// is not about them.
+	Different []*corev1.Pod
 	// Creator is what is to create the pods, if there are none yet.
 	Creator *lifecycle.Creator
 	// New are pods that are yet to be created. If Sample is set, it is not known how
@@ -222,6 +227,9 @@ func (s *Target) findWorkload(snap *snapshot.Snapshot, alloc *allocator.Allocato
 			s.New, s.Sample = replicas(s.Pod, w.Replicas)
 		}
 		return s.needClaims(snap, alloc)
+	}
+	if found, err := s.findOwner(snap, alloc); found || err != nil {
+		return err
 	}
 	return notFound(snap, s.Object, hiddenKind(snap, s.Object.Kind), same)
 }

@@ -100,6 +100,7 @@ func (c *collector) run(ctx context.Context) error {
 	if !c.anyRead && len(c.denied) > 0 {
 		return c.forbidden()
 	}
+	c.readTargetOwners(ctx)
 	c.readQueued(ctx)
 	if err := c.readStarting(ctx); err != nil {
 		return err

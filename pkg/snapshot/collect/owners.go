@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -31,6 +32,24 @@ const (
 	// maxRounds is how far owners are followed beyond those of the pods.
 	maxRounds = 4
 )
+
+// readTargetOwners reads what stands between the target and its pods, if it is of a
+// kind that this program does not know.
+func (c *collector) readTargetOwners(ctx context.Context) {
+	if c.opts.Target == nil || isListed(c.opts.Target.Resource) || len(c.snapshot.Workloads) > 0 {
+		return
+	}
+	if mapping, err := c.clients.Resolve(c.opts.Target.Resource); err != nil || !strings.Contains(mapping.Resource.Group, ".") {
+		return
+	}
+	var pods []*corev1.Pod
+	for _, pod := range c.snapshot.Pods {
+		if pod.Namespace == c.namespace && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
+			pods = append(pods, pod)
+		}
+	}
+	c.readOwners(ctx, pods)
+}
 
 // readOwners reads what the pods belong to, what that belongs to, and so on. What a
 // ReplicaSet or a DaemonSet belongs to says nothing about when pods are created.

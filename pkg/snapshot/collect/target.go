@@ -97,6 +97,13 @@ func (c *collector) readTarget(ctx context.Context) error {
 	}
 	shape := objects.KnownWorkload(mapping.GroupVersionKind.Group, mapping.GroupVersionKind.Kind)
 	if shape == objects.NotWorkload && !objects.LooksLikeWorkload(data) {
+		if strings.Contains(mapping.GroupVersionKind.Group, ".") {
+			kind := mapping.GroupVersionKind
+			if outline := objects.DecodeOutline(data, kind.GroupVersion().String(), kind.Kind); outline != nil {
+				c.snapshot.Outlines = []*snapshot.Outline{outline}
+				return nil
+			}
+		}
 		return &NoTemplateError{Resource: mapping.Resource.GroupResource().String(), Name: c.opts.Target.Name}
 	}
 	workload, err := objects.DecodeWorkload(data, shape)

@@ -100,6 +100,7 @@ func (w *Watcher) Target(ctx context.Context, target snapshot.ObjectRef) (*snaps
 	if err := group.Wait(); err != nil {
 		return nil, serverError(ctx, c.server, err)
 	}
+	c.readTargetOwners(ctx)
 	c.readQueued(ctx)
 	if err := c.readOptional(ctx); err != nil {
 		return nil, err

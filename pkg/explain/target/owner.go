@@ -1,0 +1,103 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package target
+
+import (
+	"encoding/json"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// findOwner looks for an object of any kind that pods belong to, directly or through
+// others, by the owners that pods name: a JobSet, a RayCluster. found is false if no
+// pod names it, and the snapshot does not have it either.
+func (s *Target) findOwner(snap *snapshot.Snapshot, alloc *allocator.Allocator) (found bool, err error) {
+	pods := ownedPods(snap, s.Object.Kind, s.Object.Namespace, s.Object.Name)
+	if len(pods) == 0 {
+		outline := snap.Outline(schema.GroupKind{Kind: s.Object.Kind}, s.Object.Namespace, s.Object.Name)
+		if outline == nil {
+			return false, nil
+		}
+		s.Creator = &lifecycle.Creator{Object: outline, Kind: outline.GroupKind(), Suspended: outline.Spec.Suspend}
+		return true, nil
+	}
+	chosen := slices.MaxFunc(pods, func(a, b *corev1.Pod) int { return s.urgency(alloc, a) - s.urgency(alloc, b) })
+	role := roleOf(chosen)
+	for _, pod := range pods {
+		if roleOf(pod) == role {
+			s.Users = append(s.Users, pod)
+		} else {
+			s.Different = append(s.Different, pod)
+		}
+	}
+	s.Workload, s.ByOwner = true, true
+	s.UsePod(alloc, chosen)
+	return true, s.needClaims(snap, alloc)
+}
+
+// urgency is higher for pods that an answer should be about: those with claims that
+// wait, then those with claims.
+func (s *Target) urgency(alloc *allocator.Allocator, pod *corev1.Pod) int {
+	n := 0
+	if len(alloc.Facts.Claims.OfPod(pod)) > 0 {
+		n = 2
+	}
+	if lifecycle.Waits(pod) {
+		n++
+	}
+	return n
+}
+
+// ownedPods lists the pods that have not ended of which the object is an owner, or
+// the owner of an owner, by age.
+func ownedPods(snap *snapshot.Snapshot, kind, namespace, name string) []*corev1.Pod {
+	var pods []*corev1.Pod
+	for _, pod := range snap.Pods {
+		if pod.Namespace != namespace || lifecycle.Finished(pod) {
+			continue
+		}
+		for _, owner := range snap.Owners(pod) {
+			if owner.Kind == kind && owner.Name == name {
+				pods = append(pods, pod)
+				break
+			}
+		}
+	}
+	lifecycle.SortPods(pods)
+	return pods
+}
+
+// roleOf is the same for pods of one owner that need the same: those of one role, such
+// as the workers of a cluster but not its head.
+func roleOf(pod *corev1.Pod) string {
+	type container struct {
+		Name      string
+		Resources corev1.ResourceRequirements
+	}
+	spec := &pod.Spec
+	role := struct {
+		Claims       []corev1.PodResourceClaim
+		Containers   []container
+		NodeSelector map[string]string
+		Scheduler    string
+		Priority     *int32
+	}{Claims: spec.ResourceClaims, NodeSelector: spec.NodeSelector, Scheduler: spec.SchedulerName, Priority: spec.Priority}
+	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for i := range containers {
+			role.Containers = append(role.Containers, container{containers[i].Name, containers[i].Resources})
+		}
+	}
+	data, err := json.Marshal(role)
+	if err != nil {
+		// Then it is like no other.
+		return pod.Name
+	}
+	return string(data)
+}
