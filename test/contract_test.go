@@ -51,6 +51,7 @@ type kind struct {
 func kinds() []kind {
 	return []kind{
 		{"Explanation", reflect.TypeFor[api.Explanation](), reflect.TypeFor[api.ExplanationList](), "why"},
+		{"UseExplanation", reflect.TypeFor[api.UseExplanation](), reflect.TypeFor[api.UseExplanationList](), "why device/NAME"},
 		{"Slice", reflect.TypeFor[api.Slice](), reflect.TypeFor[listOf[api.Slice]](), "slices"},
 		{"Pool", reflect.TypeFor[api.Pool](), reflect.TypeFor[listOf[api.Pool]](), "pools"},
 		{"Device", reflect.TypeFor[api.Device](), reflect.TypeFor[listOf[api.Device]](), "devices"},
@@ -90,8 +91,9 @@ func printed() map[string]reflect.Type {
 func TestKindsAreComplete(t *testing.T) {
 	known := map[string]bool{
 		// The types of lists.
-		"pkg/api/v1alpha1.ExplanationList": true,
-		"pkg/api/v1alpha1.List":            true,
+		"pkg/api/v1alpha1.ExplanationList":    true,
+		"pkg/api/v1alpha1.UseExplanationList": true,
+		"pkg/api/v1alpha1.List":               true,
 	}
 	for _, k := range kinds() {
 		known[strings.TrimPrefix(k.of.PkgPath(), modulePath+"/")+"."+k.of.Name()] = true

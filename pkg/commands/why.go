@@ -68,6 +68,11 @@ With --with-preview, the answer is for the cluster as if a driver had started on
 a node: the ResourceSlices that 'kubectl dra node-probe preview -o yaml' wrote
 there replace what the driver has published for that node. The answer says so.
 
+Of device/POOL/DEVICE and node/NAME, it says who uses the device, or each device
+of the node. If nobody does, it says what blocks the device for everybody, which
+requests of waiting pods could use it, in the order of the scheduling queue, and
+why each of them does not get it. DRIVER/POOL/DEVICE and DEVICE work as well.
+
 Without a target, there is one line for each pod that has no devices or cannot
 work with those that it got, in the namespace or, with -A, in all of them; equal
 pods of one owner share a line. -l chooses among those pods.
@@ -76,7 +81,7 @@ The exit code is 0 if it is allocated or fits, 1 if it does not fit, if
 something else blocks it or if the allocator fails, 2 if the verdict cannot be
 determined, 3 for wrong usage or unreadable input, 4 if the cluster or what was
 asked about cannot be read. Of several targets the worst counts, in the order
-4, 3, 1, 2, 0.`,
+4, 3, 1, 2, 0. For devices and nodes it is 0 if the answer is known, and 2 if not.`,
 		Example: `  # Why is this claim not allocated?
   kubectl dra why eval-0-gpu-6k8jp -n research
 
@@ -101,6 +106,12 @@ asked about cannot be read. Of several targets the worst counts, in the order
   # What is wrong with this device?
   kubectl dra why pod/pretrain-0 -n research --device gpu-02/gpu-3
 
+  # Why does nobody use this device, while pods wait?
+  kubectl dra why device/gpu-02/gpu-3
+
+  # What becomes of the devices of this node?
+  kubectl dra why node/gpu-02
+
   # Would it fit if the NVIDIA driver came up on that node?
   kubectl dra node-probe preview --node gpu-01 -o yaml > preview.yaml
   kubectl dra why pod/pretrain-0 -n research --with-preview preview.yaml
@@ -118,6 +129,12 @@ asked about cannot be read. Of several targets the worst counts, in the order
   # The same question to a file that somebody sent
   kubectl dra why pod/pretrain-0 -n research --snapshot cluster.yaml.gz`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if used, err := names.ParseUsed(args); err != nil || len(used) > 0 {
+				if err != nil {
+					return err
+				}
+				return flags.explainUse(cmd, used, streams)
+			}
 			options, err := flags.toOptions(cmd, args, streams)
 			if err != nil {
 				return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodegroup"
@@ -38,7 +39,10 @@ type builder struct {
 	// and unevaluated what may be, but could not be read.
 	blockedBy   []obstacle.Obstacle
 	unevaluated []obstacle.Unevaluated
-	out         *api.Explanation
+	// devices are those to be described, and described what was found.
+	devices   []*cluster.Device
+	described []*api.DeviceExplanation
+	out       *api.Explanation
 }
 
 func newBuilder(alloc *allocator.Allocator, snap *snapshot.Snapshot, t *target.Target) *builder {

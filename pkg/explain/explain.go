@@ -104,8 +104,16 @@ func (x *builder) explanation(ctx context.Context) (*api.Explanation, error) {
 	if x.target.Instead && x.out.Verdict == api.Fits {
 		parts.instead = x.Pod.Name
 	}
-	if err := x.describeDevice(ctx, parts.text()); err != nil {
-		return nil, err
+	if x.target.Device != nil {
+		if err := x.describeDevice(ctx, parts.text(), x.target.Device); err != nil {
+			return nil, err
+		}
+	}
+	for _, d := range x.devices {
+		if err := x.describeDevice(ctx, parts.text(), d); err != nil {
+			return nil, err
+		}
+		x.described, x.out.Device = append(x.described, x.out.Device), nil
 	}
 	x.out.OnEveryNode = len(x.out.Nodes) == 1 && x.out.Nodes[0].Message == parts.text()
 	x.out.Summary = parts.sentence()

@@ -19,13 +19,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 )
 
-// describeDevice describes the device that the question is about, and makes
+// describeDevice describes a device that the question is about, and makes
 // every check of every request on it. The summary is that of the explanation.
-func (x *builder) describeDevice(ctx context.Context, summary string) error {
-	d := x.target.Device
-	if d == nil {
-		return nil
-	}
+func (x *builder) describeDevice(ctx context.Context, summary string, d *cluster.Device) error {
 	out := deviceFacts(x.Question, d)
 	x.out.Device = out
 	v := &deviceView{Question: x.Question, out: x.out, summary: summary, only: x.target.Only}

@@ -10,4 +10,5 @@ const (
 	KindPod      = "Pod"
 	KindNode     = "Node"
 	KindPodGroup = "PodGroup"
+	KindDevice   = "Device"
 )

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/cli-runtime/pkg/printers"
@@ -83,43 +84,62 @@ func (f *OutputFlags) ToPrinter(streams genericiooptions.IOStreams) (*Printer, e
 
 // Print writes the answers: a list of them, or the only one.
 func (p *Printer) Print(explanations []*api.Explanation, asList bool) error {
+	list := &api.ExplanationList{
+		TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "ExplanationList"},
+		Items:    make([]api.Explanation, 0, len(explanations)),
+	}
+	for _, e := range explanations {
+		list.Items = append(list.Items, *e)
+	}
+	return printAnswers(p, explanations, list, asList, func(e *api.Explanation) *api.Target { return &e.Target }, render.Explanation)
+}
+
+// PrintUse writes the answers about devices and nodes: a list of them, or the only
+// one.
+func (p *Printer) PrintUse(explanations []*api.UseExplanation, asList bool) error {
+	list := &api.UseExplanationList{
+		TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "UseExplanationList"},
+		Items:    make([]api.UseExplanation, 0, len(explanations)),
+	}
+	for _, e := range explanations {
+		list.Items = append(list.Items, *e)
+	}
+	return printAnswers(p, explanations, list, asList, func(e *api.UseExplanation) *api.Target { return &e.Target }, render.Use)
+}
+
+// printAnswers writes answers of one kind: all as a list, or the only one.
+func printAnswers[T runtime.Object](p *Printer, answers []T, list runtime.Object, asList bool, target func(T) *api.Target, text func(io.Writer, T, render.Options) error) error {
 	switch {
 	case p.Names:
-		for _, e := range explanations {
-			target := &metav1.PartialObjectMetadata{
-				TypeMeta:   metav1.TypeMeta{APIVersion: apiVersionOf(e.Target.Kind), Kind: e.Target.Kind},
-				ObjectMeta: metav1.ObjectMeta{Name: e.Target.Name},
+		for _, e := range answers {
+			of := target(e)
+			name := &metav1.PartialObjectMetadata{
+				TypeMeta:   metav1.TypeMeta{APIVersion: apiVersionOf(of.Kind), Kind: of.Kind},
+				ObjectMeta: metav1.ObjectMeta{Name: of.Name},
 			}
-			if err := p.Machine.PrintObj(target, p.out); err != nil {
+			if err := p.Machine.PrintObj(name, p.out); err != nil {
 				return fmt.Errorf("print name: %w", err)
 			}
 		}
 		return nil
-	case p.Machine != nil && !asList && len(explanations) == 1:
-		if err := p.Machine.PrintObj(explanations[0], p.out); err != nil {
+	case p.Machine != nil && !asList && len(answers) == 1:
+		if err := p.Machine.PrintObj(answers[0], p.out); err != nil {
 			return fmt.Errorf("print explanation: %w", err)
 		}
 		return nil
 	case p.Machine != nil:
-		list := &api.ExplanationList{
-			TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "ExplanationList"},
-			Items:    make([]api.Explanation, 0, len(explanations)),
-		}
-		for _, e := range explanations {
-			list.Items = append(list.Items, *e)
-		}
 		if err := p.Machine.PrintObj(list, p.out); err != nil {
 			return fmt.Errorf("print explanations: %w", err)
 		}
 		return nil
 	}
-	for i, e := range explanations {
+	for i, e := range answers {
 		if i > 0 {
 			if _, err := io.WriteString(p.out, "\n"); err != nil {
 				return fmt.Errorf("print explanation: %w", err)
 			}
 		}
-		if err := render.Explanation(p.out, e, p.Text); err != nil {
+		if err := text(p.out, e, p.Text); err != nil {
 			return err
 		}
 	}

@@ -303,7 +303,15 @@ func proposeFromKubeconfig(of func(clientcmdapi.Config) iter.Seq[string]) Propos
 // ProposeTargets proposes what can be explained: types with a slash, names of
 // claims, and names after a type.
 func ProposeTargets(ctx context.Context, c *Completion) ([]string, error) {
-	if kind, _, slashed := strings.Cut(c.Typed, "/"); slashed {
+	if kind, typed, slashed := strings.Cut(c.Typed, "/"); slashed {
+		switch usedKind(kind) {
+		case api.KindDevice:
+			of := *c
+			of.Typed = typed
+			return WithType(ctx, &of, kind, ProposeDevices)
+		case api.KindNode:
+			return WithType(ctx, c, kind, Propose("node"))
+		}
 		if kindWithoutPods(kind) != "" {
 			return nil, nil
 		}
@@ -315,7 +323,7 @@ func ProposeTargets(ctx context.Context, c *Completion) ([]string, error) {
 		}
 		return Propose(c.Args[0])(ctx, c)
 	}
-	types := []string{"claim/", "pod/", "template/"}
+	types := []string{"claim/", "pod/", "template/", "device/", "node/"}
 	for _, kind := range builtInTargets() {
 		if kind.Group != "resource.k8s.io" && kind.Kind != "Pod" {
 			types = append(types, strings.ToLower(kind.Kind)+"/")

@@ -18,7 +18,15 @@ import (
 )
 
 // KindDevice is the kind of what [Options.Device] names.
-const KindDevice = "Device"
+const KindDevice = api.KindDevice
+
+// FindDevice looks up a device by driver/pool/device, or a part of that which is
+// clear. It fails with an [*Error] if there is none, or more than one.
+func FindDevice(snap *snapshot.Snapshot, alloc *allocator.Allocator, text string) (*cluster.Device, error) {
+	s := &Target{}
+	err := s.findDevice(snap, alloc, text)
+	return s.Device, err
+}
 
 // findDevice looks up the device to be explained. It may be given without its
 // driver, or without its pool, too, if there is only one.

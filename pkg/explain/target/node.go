@@ -16,6 +16,13 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
+// FindNode looks up a node. It fails with an [*Error] if there is none of that name.
+func FindNode(snap *snapshot.Snapshot, alloc *allocator.Allocator, name string) (*corev1.Node, error) {
+	s := &Target{}
+	err := s.findNode(snap, alloc, name)
+	return s.Only, err
+}
+
 // findNode looks up the only node to look at.
 func (s *Target) findNode(snap *snapshot.Snapshot, alloc *allocator.Allocator, name string) error {
 	nodes, known := alloc.Facts.Nodes.All()

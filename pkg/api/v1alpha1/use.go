@@ -1,0 +1,163 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// UseExplanation is the answer to "why" about a device or a node: who uses the
+// devices, or why nobody does.
+//
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+type UseExplanation struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// Target is what was asked about. Its kind is Device, with a name of the form
+	// driver/pool/device, or Node.
+	Target Target `json:"target"`
+	// Summary is one sentence: what becomes of the device, or how many devices of
+	// the node are in which state.
+	Summary string `json:"summary"`
+	// Undetermined says why the state of a device is not known; empty if that of
+	// all devices is.
+	Undetermined string `json:"undetermined,omitempty"`
+	// Node is set if it was asked about a node.
+	Node *NodeUse `json:"node,omitempty"`
+	// WaitingPods counts the pods that wait for devices, of all namespaces that
+	// could be read.
+	WaitingPods int `json:"waitingPods"`
+	// States counts the devices by state, those of a node or the only one.
+	States []DeviceUseCount `json:"states"`
+	// Devices has each device once. Equal devices of a node with the same answer
+	// are one item.
+	Devices []DeviceUse `json:"devices"`
+	// Allocator tells which allocator answered, and how it was set up.
+	Allocator AllocatorInfo `json:"allocator"`
+	// Assumptions says, a sentence each, what was taken as true without seeing
+	// it.
+	Assumptions []string `json:"assumptions,omitempty"`
+}
+
+// UseExplanationList is what a printer gets when several devices or nodes were
+// asked for.
+//
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+type UseExplanationList struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// Items has one explanation for each target, in the order asked.
+	Items []UseExplanation `json:"items"`
+}
+
+// NodeUse is what keeps pods away from a node, whatever devices it has.
+type NodeUse struct {
+	Name string `json:"name"`
+	// Blocks are what keeps a pod away that tolerates nothing and needs neither CPU
+	// nor memory.
+	Blocks []NodeMisfit `json:"blocks,omitempty"`
+	// Misfits are what keeps pods away that wait for devices.
+	Misfits []WaitingMisfit `json:"misfits,omitempty"`
+}
+
+// WaitingMisfit is something that keeps waiting pods away from a node.
+type WaitingMisfit struct {
+	NodeMisfit `json:",inline"`
+
+	// Pods are the first ones of each kind of equal pods, "namespace/name";
+	// PodCount counts all pods.
+	Pods     []string `json:"pods"`
+	PodCount int      `json:"podCount"`
+}
+
+// DeviceUseCount is the number of devices in a state.
+type DeviceUseCount struct {
+	State DeviceUseState `json:"state"`
+	Count int            `json:"count"`
+}
+
+// DeviceUseState is what becomes of a device.
+type DeviceUseState string
+
+const (
+	// DeviceInUse is a device that claims have.
+	DeviceInUse DeviceUseState = "InUse"
+	// DeviceNext is one that the allocator picks for a pod that waits.
+	DeviceNext DeviceUseState = "Next"
+	// DeviceBlocked is one that a request without selectors and tolerations does not
+	// get, whoever makes it, and no waiting request gets past that.
+	DeviceBlocked DeviceUseState = "Blocked"
+	// DeviceRequested is one that waiting requests with a class that selects it do
+	// not get.
+	DeviceRequested DeviceUseState = "Requested"
+	// DeviceNotRequested is one that the class of no waiting request selects.
+	DeviceNotRequested DeviceUseState = "NotRequested"
+	// DeviceUndetermined is one that may be in use, or be asked for: claims or pods
+	// could not be read.
+	DeviceUndetermined DeviceUseState = "Undetermined"
+)
+
+// DeviceUse is a device, or several that are equal, and what becomes of it.
+type DeviceUse struct {
+	Driver string `json:"driver"`
+	Pool   string `json:"pool"`
+	// Names are those of the devices in the pool, in the allocator's order.
+	Names []string       `json:"names"`
+	State DeviceUseState `json:"state"`
+	// Summary is one clause: the reason for the state.
+	Summary string `json:"summary"`
+	// Nodes says where it can be used: "node-23", "any node" or a selector.
+	Nodes string `json:"nodes"`
+	// Holders are the claims that have the device, or a share of it.
+	Holders []DeviceHolder `json:"holders,omitempty"`
+	// Blocks are the checks that fail for a request without selectors and
+	// tolerations, of a pod that tolerates nothing: what is in the way whoever asks.
+	// The evidence is that of the first device.
+	Blocks []DeviceCheck `json:"blocks,omitempty"`
+	// BindingConditions must become true after the allocation, before a pod that
+	// gets it is bound.
+	BindingConditions []string `json:"bindingConditions,omitempty"`
+	// Classes are the DeviceClasses that select it.
+	Classes []string `json:"classes,omitempty"`
+	// Requests are those that wait for devices, in the order of the queue. It is
+	// empty for a device that is in use and cannot be shared.
+	Requests []RequestUse `json:"requests,omitempty"`
+}
+
+// RequestUse is a request that waits for devices, and why it does not get the
+// device. Requests of equal pods are one.
+type RequestUse struct {
+	// Pod is the first one, PodCount counts all that are equal to it. Both are
+	// empty for a claim that no pod uses: the scheduler does not look at it.
+	Pod      *Target `json:"pod,omitempty"`
+	PodCount int     `json:"podCount,omitempty"`
+	// Claim is "namespace/name" of the first pod. Before there is one, it is the
+	// entry of the pod or the template that it will be made from.
+	Claim string `json:"claim"`
+	Name  string `json:"name"`
+	// ExtendedResource is what the container asks for by this request, in the
+	// claim for extended resources.
+	ExtendedResource string `json:"extendedResource,omitempty"`
+	// Container is the one that asks for it.
+	Container string `json:"container,omitempty"`
+	// DeviceClass is that of the request.
+	DeviceClass string `json:"deviceClass"`
+	// Node is the one from which the checks look, empty if none can reach it.
+	Node string `json:"node,omitempty"`
+	// Outcome is Rejected if a check fails, Eligible if the device passes each of
+	// them and goes to nobody or to another request, Picked if the pod is next.
+	Outcome DeviceOutcome `json:"outcome"`
+	// Verdict is that of the pod: on the node if the device is for one node, else on
+	// all nodes.
+	Verdict Verdict `json:"verdict"`
+	// Code is that of the first check that fails.
+	Code Code `json:"code,omitempty"`
+	// Message says why it does not get the device, or that it is next.
+	Message string `json:"message"`
+	// FalseParts counts the parts of selectors that are false for the device: the
+	// fewer, the closer comes the request.
+	FalseParts int `json:"falseParts,omitempty"`
+	// Failed are the checks that fail, in the allocator's order.
+	Failed []DeviceCheck `json:"failed,omitempty"`
+}

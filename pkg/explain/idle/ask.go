@@ -1,0 +1,246 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package idle
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+)
+
+// answer is what is said to equal pods, or about a claim that no pod uses.
+type answer struct {
+	// pods are empty for a claim.
+	pods []*corev1.Pod
+	// explanation is that for the first of them, devices are how the devices fare.
+	explanation *api.Explanation
+	devices     []*api.DeviceExplanation
+	// settled are the answers for the pods after those before them in the queue were
+	// decided. It is empty if the pods do not fit anyway.
+	settled []*api.Explanation
+}
+
+// ask asks about the devices for each kind of pods that wait, and for each claim
+// that waits for a pod. If the devices are those of one node, the question is about
+// that node alone.
+func (w *work) ask(ctx context.Context, devices []*cluster.Device) ([]*answer, error) {
+	var answers []*answer
+	options := func(kind, namespace, name string) explain.Options {
+		o := explain.Options{Kind: kind, Namespace: namespace, Name: name}
+		if len(w.nodes) == 1 {
+			o.Node = w.nodes[0].Name
+		}
+		return o
+	}
+	add := func(a *answer, o explain.Options) error {
+		var err error
+		if a.explanation, a.devices, err = explain.Devices(ctx, w.alloc, w.snap, o, devices); err != nil {
+			return fmt.Errorf("explain %s %s/%s: %w", o.Kind, o.Namespace, o.Name, err)
+		}
+		for _, text := range a.explanation.Assumptions {
+			if !slices.Contains(w.out.Assumptions, text) {
+				w.out.Assumptions = append(w.out.Assumptions, text)
+			}
+		}
+		answers = append(answers, a)
+		return nil
+	}
+	for _, pods := range queue.Waiting(w.alloc, w.snap) {
+		w.out.WaitingPods += len(pods)
+		if err := add(&answer{pods: pods}, options(api.KindPod, pods[0].Namespace, pods[0].Name)); err != nil {
+			return nil, err
+		}
+	}
+	for _, claim := range w.snap.Claims {
+		if claim.Status.Allocation != nil || claim.DeletionTimestamp != nil || usedByPod(w, claim) {
+			continue
+		}
+		if err := add(&answer{}, options(api.KindClaim, claim.Namespace, claim.Name)); err != nil {
+			return nil, err
+		}
+	}
+	return answers, w.settle(ctx, answers)
+}
+
+func usedByPod(w *work, claim *resourceapi.ResourceClaim) bool {
+	return slices.ContainsFunc(lifecycle.PodsUsing(w.snap, claim), lifecycle.Waits)
+}
+
+// settle decides the pods that fit one after another, as the scheduler does.
+func (w *work) settle(ctx context.Context, answers []*answer) error {
+	q := queue.New(explain.Verdicts(), w.alloc, w.snap)
+	targets := map[*answer][]*target.Target{}
+	for _, a := range answers {
+		if a.explanation.Verdict != api.Fits {
+			continue
+		}
+		for _, pod := range a.pods {
+			t, err := target.Find(w.snap, w.alloc, explain.Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
+			if err != nil {
+				return err
+			}
+			q.Add(t)
+			targets[a] = append(targets[a], t)
+		}
+	}
+	if !q.Any() {
+		return nil
+	}
+	if err := q.Decide(ctx); err != nil {
+		return err
+	}
+	for _, a := range answers {
+		for _, t := range targets[a] {
+			settled, err := q.Answer(ctx, t)
+			if err != nil {
+				return err
+			}
+			a.settled = append(a.settled, settled)
+		}
+	}
+	return ctx.Err() //nolint:wrapcheck // the caller says what was asked
+}
+
+// requests are those of the pods, as they see the k-th of the devices.
+func (a *answer) requests(k int) []api.RequestUse {
+	d := a.devices[k]
+	list := make([]api.RequestUse, 0, len(d.Requests))
+	for i := range d.Requests {
+		list = append(list, a.request(d, &d.Requests[i]))
+	}
+	return list
+}
+
+func (a *answer) request(d *api.DeviceExplanation, r *api.DeviceRequest) api.RequestUse {
+	out := api.RequestUse{
+		PodCount: len(a.pods), Claim: r.Claim, Name: r.Name,
+		ExtendedResource: r.ExtendedResource, Container: r.Container, DeviceClass: r.DeviceClass,
+		Node: r.Node, Outcome: r.Outcome, Verdict: a.explanation.Verdict,
+	}
+	if len(a.pods) > 0 {
+		out.Pod = &api.Target{Kind: api.KindPod, Namespace: a.pods[0].Namespace, Name: a.pods[0].Name}
+	}
+	for _, check := range r.Checks {
+		if check.Outcome != api.CheckFailed {
+			continue
+		}
+		out.Failed = append(out.Failed, check)
+		if check.Code == api.ClassSelectorFalse || check.Code == api.RequestSelectorFalse {
+			out.FalseParts += len(check.Evidence)
+		}
+	}
+	if len(out.Failed) > 0 {
+		out.Outcome, out.Code, out.Message = api.Rejected, out.Failed[0].Code, checkText(&out.Failed[0])
+		return out
+	}
+	out.Outcome = api.Eligible
+	switch taker, node := a.taker(d, r); {
+	case len(a.pods) == 0:
+		out.Message = "passes every check alone, but no pod uses the claim: the scheduler does not look at it"
+	case taker != nil:
+		out.Outcome = api.Picked
+		out.Message = fmt.Sprintf("the allocator picks it for pod %s/%s", taker.Namespace, taker.Name)
+		if others := a.fitsOn(node) - 1; others > 0 {
+			out.Message += fmt.Sprintf("; the pod also fits on %d other nodes, and kube-scheduler chooses by score", others)
+		}
+	case a.explanation.Verdict == api.Fits && len(a.settled) > 0:
+		out.Message = "passes every check alone, but " + a.instead(d)
+	case a.explanation.Verdict == api.Blocked:
+		out.Message = "passes every check alone, but the pod is blocked: " + clause(a.explanation.Summary)
+	default:
+		out.Message = r.Message
+	}
+	return out
+}
+
+// taker is the first of the pods that gets the device for a request, nil if none
+// does, and its node.
+func (a *answer) taker(d *api.DeviceExplanation, r *api.DeviceRequest) (*api.Target, string) {
+	for _, e := range a.settled {
+		if e.Verdict != api.Fits || e.Placement == nil || e.Stage == api.StageQueueing {
+			continue
+		}
+		for _, c := range e.Placement.Claims {
+			for _, p := range c.Devices {
+				if p.Driver == d.Driver && p.Pool == d.Pool && p.Device == d.Name && p.Request == r.Name {
+					return &e.Target, e.Placement.Node
+				}
+			}
+		}
+	}
+	return nil, ""
+}
+
+// fitsOn counts the nodes where the pods fit, if they have the node.
+func (a *answer) fitsOn(node string) int {
+	count := 0
+	for _, e := range a.settled {
+		for _, group := range e.Nodes {
+			if group.Verdict == api.Fits {
+				count += group.Count
+			}
+		}
+		if count > 0 {
+			return count
+		}
+	}
+	if node != "" {
+		return 1
+	}
+	return 0
+}
+
+// instead says what the first of the pods gets in place of the device, or who is
+// before it.
+func (a *answer) instead(d *api.DeviceExplanation) string {
+	first := a.settled[0]
+	name := first.Target.Namespace + "/" + first.Target.Name
+	switch {
+	case first.Verdict == api.Fits && first.Stage == api.StageQueueing:
+		return fmt.Sprintf("pod %s is not in the scheduling queue yet", name)
+	case first.Verdict == api.Fits && first.Placement != nil:
+		for _, c := range first.Placement.Claims {
+			for _, p := range c.Devices {
+				if p.Driver == d.Driver && p.Pool == d.Pool && p.Device == d.Name {
+					return fmt.Sprintf("the allocator picks it for request %s of the pod", p.Request)
+				}
+			}
+		}
+		return fmt.Sprintf("pod %s gets %s", name, placementText(first.Placement))
+	default:
+		return fmt.Sprintf("not for pod %s: %s", name, clause(first.Summary))
+	}
+}
+
+// placementText names the devices that a pod gets, and its node.
+func placementText(p *api.Placement) string {
+	var names []string
+	for _, c := range p.Claims {
+		for _, d := range c.Devices {
+			names = append(names, d.Device)
+		}
+	}
+	return english.Sample(names, 4) + " on " + p.Node
+}
+
+// clause is a sentence as a part of another one.
+func clause(sentence string) string {
+	text := strings.TrimSuffix(sentence, ".")
+	if text == "" {
+		return text
+	}
+	return strings.ToLower(text[:1]) + text[1:]
+}

@@ -1,0 +1,137 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package idle
+
+import (
+	"context"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// Device says what becomes of a device, given as driver/pool/device or a part of
+// that which is clear. It fails with an [*explain.TargetError] if there is no such
+// device, and with the error of ctx if that is done before there is an answer.
+func Device(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, name string) (*api.UseExplanation, error) {
+	d, err := target.FindDevice(snap, alloc, name)
+	if err != nil {
+		return nil, err
+	}
+	all, _ := alloc.Facts.Nodes.All()
+	nodes := slices.DeleteFunc(slices.Clone(all), func(node *corev1.Node) bool { return !eligibility.DeviceReaches(d, node) })
+	w := newWork(alloc, snap, nodes)
+	return w.explain(ctx, api.Target{Kind: api.KindDevice, Name: d.ID.String()}, []*cluster.Device{d})
+}
+
+// Node says what becomes of all devices that a node can reach, and what keeps
+// pods away from it. It fails like [Device].
+func Node(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, name string) (*api.UseExplanation, error) {
+	node, err := target.FindNode(snap, alloc, name)
+	if err != nil {
+		return nil, err
+	}
+	var devices []*cluster.Device
+	all := alloc.Facts.Pools.Devices()
+	for i := range all {
+		if eligibility.DeviceReaches(&all[i], node) {
+			devices = append(devices, &all[i])
+		}
+	}
+	w := newWork(alloc, snap, []*corev1.Node{node})
+	w.out.Node = &api.NodeUse{Name: node.Name, Blocks: w.inspection.Node(node)}
+	return w.explain(ctx, api.Target{Kind: api.KindNode, Name: node.Name}, devices)
+}
+
+// work is the work on one explanation.
+type work struct {
+	alloc *allocator.Allocator
+	snap  *snapshot.Snapshot
+	// nodes are those from which devices are looked at.
+	nodes      []*corev1.Node
+	inspection *explain.Inspection
+	out        *api.UseExplanation
+}
+
+func newWork(alloc *allocator.Allocator, snap *snapshot.Snapshot, nodes []*corev1.Node) *work {
+	in := explain.NewInspection(alloc, snap, nodes)
+	return &work{
+		alloc: alloc, snap: snap, nodes: nodes, inspection: in,
+		out: &api.UseExplanation{
+			TypeMeta:  metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "UseExplanation"},
+			Allocator: in.Allocator(), Assumptions: in.Assumptions,
+		},
+	}
+}
+
+// explain looks at each device by itself first, and then at those that are not in
+// use as each kind of waiting pods sees them.
+func (w *work) explain(ctx context.Context, of api.Target, devices []*cluster.Device) (*api.UseExplanation, error) {
+	w.out.Target = of
+	uses := make([]api.DeviceUse, len(devices))
+	var open []*cluster.Device
+	var at []int
+	for i, d := range devices {
+		facts, blocks, err := w.inspection.Device(ctx, d, w.nodes)
+		if err != nil {
+			return nil, err
+		}
+		uses[i] = api.DeviceUse{
+			Driver: d.ID.Driver, Pool: d.ID.Pool, Names: []string{d.ID.Device}, Nodes: facts.Nodes,
+			Holders: facts.Holders, Blocks: blocks, BindingConditions: d.BindingConditions, Classes: w.inspection.Classes(ctx, d),
+		}
+		if !w.alloc.Facts.Usage.InUse(d.ID) {
+			open, at = append(open, d), append(at, i)
+		}
+	}
+	answers, err := w.ask(ctx, open)
+	if err != nil {
+		return nil, err
+	}
+	for k, i := range at {
+		for _, answer := range answers {
+			uses[i].Requests = append(uses[i].Requests, answer.requests(k)...)
+		}
+	}
+	counts := map[api.DeviceUseState]int{}
+	for i, d := range devices {
+		conclude(&uses[i], w.unknown(d))
+		if uses[i].State == api.DeviceUndetermined && w.out.Undetermined == "" {
+			w.out.Undetermined = w.unknown(d)
+		}
+		counts[uses[i].State]++
+	}
+	w.out.States, w.out.Devices = []api.DeviceUseCount{}, grouped(uses)
+	for _, state := range states() {
+		if counts[state] > 0 {
+			w.out.States = append(w.out.States, api.DeviceUseCount{State: state, Count: counts[state]})
+		}
+	}
+	if w.out.Node != nil {
+		w.out.Node.Misfits = misfits(answers)
+	}
+	w.out.Summary = english.Sentence(w.summary(uses))
+	return w.out, nil
+}
+
+// unknown says why the state of a device is not known, unless it is in use. It is
+// empty if nothing is missing.
+func (w *work) unknown(d *cluster.Device) string {
+	if gap := w.snap.Gap(snapshot.ResourceClaims); gap != nil && !w.alloc.Facts.Usage.InUse(d.ID) {
+		return gap.Reason + ": whether the device is in use is not known"
+	}
+	if gap := w.snap.Gap(snapshot.ResourcePods); gap != nil {
+		return gap.Reason + ": which pods wait for devices is not known"
+	}
+	return ""
+}

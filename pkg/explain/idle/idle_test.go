@@ -1,0 +1,153 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package idle_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
+	"github.com/kubectl-dra/kubectl-dra/internal/testquestion"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/idle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// waits is a pod of some age with a claim of its own.
+func waits(name string, age time.Duration, request tc.RequestWrapper, changes ...func(*corev1.Pod)) []any {
+	older := func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(tc.Taken().Add(-age)) }
+	return []any{tc.Claim(name, request), tc.Pod(name, append(changes, tc.Using(name), older)...)}
+}
+
+// TestDevice has a device for each state, and what is said about each request.
+func TestDevice(t *testing.T) {
+	tainted := tc.Device("gpu-0").Tainted("ecc=bad", resourceapi.DeviceTaintEffectNoSchedule)
+	for name, test := range map[string]struct {
+		objects []any
+		state   api.DeviceUseState
+		// summary is a part of that, requests are "pod: outcome code".
+		summary, requests string
+	}{
+		"in use": {
+			[]any{tc.Pool("n1", tc.Devices(1)...), tc.Serving("c", "n1", "gpu-0").ReservedFor("p", "uid-p"), waits("a", time.Hour, tc.GPUs("gpu", 1))},
+			api.DeviceInUse, "claim serving/c for pod/p", "",
+		},
+		"nobody waits": {
+			[]any{tc.Pool("n1", tc.Devices(1)...)},
+			api.DeviceNotRequested, "no waiting pod has a request with a class that selects it", "",
+		},
+		"another class": {
+			[]any{tc.Pool("n1", tc.Devices(1)...), tc.Class("nic", "nic.example.com"), waits("a", time.Hour, tc.Request("nic", "nic", 1))},
+			api.DeviceNotRequested, "closest is pod ml/a, request nic", "a: Rejected ClassSelectorFalse",
+		},
+		"selector": {
+			[]any{tc.Pool("n1", tc.Device("gpu-0", "model=A")), waits("a", time.Hour, tc.GPUs("gpu", 1, `device.attributes["gpu.example.com"].model == "B"`))},
+			api.DeviceRequested, `model is "A", must be "B"`, "a: Rejected RequestSelectorFalse",
+		},
+		"tainted": {
+			[]any{tc.Pool("n1", tainted), waits("a", time.Hour, tc.GPUs("gpu", 1))},
+			api.DeviceBlocked, "blocked: tainted: ecc=bad:NoSchedule", "a: Rejected DeviceTainted",
+		},
+		"tolerated by one whose selector is false": {
+			[]any{tc.Pool("n1", tainted.With("model=A")), waits("a", time.Hour, tc.GPUs("gpu", 1, `device.attributes["gpu.example.com"].model == "B"`).Tolerating("ecc"))},
+			api.DeviceRequested, `model is "A", must be "B"`, "a: Rejected RequestSelectorFalse",
+		},
+		"next": {
+			[]any{tc.Pool("n1", tc.Devices(1)...), waits("a", time.Minute, tc.GPUs("gpu", 1)), waits("b", time.Hour, tc.GPUs("gpu", 1))},
+			api.DeviceNext, "the allocator picks it for pod ml/b", "b: Picked , a: Eligible ",
+		},
+		"too few": {
+			[]any{tc.Pool("n1", tc.Devices(1)...), waits("a", time.Hour, tc.GPUs("gpu", 2))},
+			api.DeviceRequested, "1 of 2 available", "a: Eligible ",
+		},
+		"cordoned": {
+			[]any{tc.Pool("n1", tc.Devices(1)...), tc.ChangeNode("n1", func(n *corev1.Node) { n.Spec.Unschedulable = true }), waits("a", time.Hour, tc.GPUs("gpu", 1))},
+			api.DeviceBlocked, "cordoned", "a: Rejected NodeUnsuitable",
+		},
+		"incomplete pool": {
+			[]any{tc.Pool("n1", tc.Devices(1)...).Of(2), waits("a", time.Hour, tc.GPUs("gpu", 1))},
+			api.DeviceBlocked, "1 of 2 slices", "a: Rejected PoolIncomplete",
+		},
+		"a claim that no pod uses": {
+			[]any{tc.Pool("n1", tc.Devices(1)...), tc.Claim("c", tc.GPUs("gpu", 1))},
+			api.DeviceNotRequested, "no waiting pod", "-: Eligible ",
+		},
+		"pods not listed": {
+			[]any{tc.Pool("n1", tc.Devices(1)...), tc.Gap(snapshot.ResourcePods, "not permitted to list pods")},
+			api.DeviceUndetermined, "not permitted to list pods: which pods wait for devices is not known", "",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			snap := tc.Cluster(flat(append([]any{tc.Nodes("n1")}, test.objects...))...)
+			e, err := idle.Device(t.Context(), testquestion.Allocator(t, snap), snap, "gpu-0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := e.Devices[0]
+			var requests []string
+			for _, r := range d.Requests {
+				pod := "-"
+				if r.Pod != nil {
+					pod = r.Pod.Name
+				}
+				requests = append(requests, fmt.Sprintf("%s: %s %s", pod, r.Outcome, r.Code))
+			}
+			if got := strings.Join(requests, ", "); d.State != test.state || !strings.Contains(d.Summary, test.summary) || got != test.requests {
+				t.Errorf("got %s: %q (%s)\nwant %s: %q (%s)", d.State, d.Summary, got, test.state, test.summary, test.requests)
+			}
+			if unknown := e.Undetermined != ""; unknown != (d.State == api.DeviceUndetermined) {
+				t.Errorf("undetermined: %q", e.Undetermined)
+			}
+		})
+	}
+}
+
+// flat puts lists of objects into one.
+func flat(objects []any) []any {
+	var list []any
+	for _, o := range objects {
+		if several, ok := o.([]any); ok {
+			list = append(list, several...)
+			continue
+		}
+		list = append(list, o)
+	}
+	return list
+}
+
+// TestNode groups the devices of a node, counts equal pods, and says what keeps
+// pods away.
+func TestNode(t *testing.T) {
+	objects := []any{tc.Nodes("n1", "n2"), tc.Pool("n1", append(tc.Devices(3), tc.Device("gpu-3").Tainted("ecc=bad", resourceapi.DeviceTaintEffectNoSchedule))...), tc.Serving("c", "n1", "gpu-0")}
+	objects = append(objects, waits("big", time.Hour, tc.GPUs("gpu", 5))...)
+	objects = append(objects, waits("away", time.Minute, tc.GPUs("gpu", 1), func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"zone": "b"} })...)
+	snap := tc.Cluster(objects...)
+	e, err := idle.Node(t.Context(), testquestion.Allocator(t, snap), snap, "n1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, d := range e.Devices {
+		got = append(got, fmt.Sprintf("%s %s", d.State, strings.Join(d.Names, "+")))
+	}
+	if want := []string{"InUse gpu-0", "Requested gpu-1+gpu-2", "Blocked gpu-3"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if want := "4 devices: 1 in use, 2 idle while pods wait and 1 blocked."; e.Summary != want {
+		t.Errorf("got %q, want %q", e.Summary, want)
+	}
+	if m := e.Node.Misfits; len(m) != 1 || m[0].PodCount != 1 || !slices.Equal(m[0].Pods, []string{"ml/away"}) {
+		t.Errorf("got misfits %+v", m)
+	}
+	if _, err := idle.Node(t.Context(), testquestion.Allocator(t, snap), snap, "n3"); err == nil {
+		t.Error("a node that does not exist has an answer")
+	}
+}

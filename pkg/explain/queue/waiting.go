@@ -1,0 +1,40 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package queue
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// Waiting lists the pods that wait for devices, those that are equal to the
+// scheduler in one list. Pods and lists are in the order of the queue.
+func Waiting(alloc *allocator.Allocator, snap *snapshot.Snapshot) [][]*corev1.Pod {
+	q := New(Explainer{}, alloc, snap)
+	var pods []*corev1.Pod
+	for _, pod := range snap.Pods {
+		if lifecycle.Waits(pod) && len(alloc.Facts.Claims.OfPod(pod)) > 0 {
+			pods = append(pods, target.WithClassPriority(snap, pod))
+		}
+	}
+	slices.SortStableFunc(pods, compareQueued)
+	at := map[string]int{}
+	var kinds [][]*corev1.Pod
+	for _, pod := range pods {
+		key := q.signature(&queuedPod{pod: pod})
+		i, known := at[key]
+		if !known {
+			i, at[key] = len(kinds), len(kinds)
+			kinds = append(kinds, nil)
+		}
+		kinds[i] = append(kinds[i], pod)
+	}
+	return kinds
+}

@@ -1,0 +1,279 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+)
+
+// shownRequests is how many requests are shown of those whose class does not select
+// the device.
+const shownRequests = 3
+
+// Use draws the answer to "why" about a device or a node. The only errors are those
+// of w.
+func Use(w io.Writer, e *api.UseExplanation, opts Options) error {
+	p := NewPage(opts)
+	if e.Node == nil {
+		writeDeviceUse(p, e)
+	} else {
+		writeNodeUse(p, e)
+	}
+	if len(e.Assumptions) > 0 {
+		p.heading("Assumptions (not verified)")
+		p.items(e.Assumptions...)
+	}
+	writeAllocator(p, &api.Explanation{Allocator: e.Allocator})
+	return p.writeTo(w)
+}
+
+func writeDeviceUse(p *Page, e *api.UseExplanation) {
+	d := &e.Devices[0]
+	text, m := useText(d.State)
+	p.Text(0, m, "Device "+e.Target.Name+" "+text)
+	p.Blank()
+	p.field("Reason", capitalized(d.Summary)+".")
+	p.field("Usable on", d.Nodes)
+	var holders []string
+	for i := range d.Holders {
+		holders = append(holders, holderText(&d.Holders[i]))
+	}
+	p.field("Used by", holders...)
+	classes := strings.Join(d.Classes, ", ")
+	if classes == "" {
+		classes = "no DeviceClass selects it"
+	}
+	p.field("Classes", classes)
+	p.field("Binding", strings.Join(d.BindingConditions, ", "))
+	if d.State == api.DeviceInUse && len(d.Requests) == 0 {
+		return
+	}
+	p.field("Waiting", waitingText(e.WaitingPods))
+	if d.State != api.DeviceBlocked || p.Opts.Wide {
+		writeBlocks(p, d.Blocks)
+	}
+	writeWaiting(p, d)
+}
+
+func waitingText(pods int) string {
+	if pods == 0 {
+		return "no pod waits for devices"
+	}
+	return english.Count(pods, "pod") + " in all namespaces"
+}
+
+// useText says what becomes of a device.
+func useText(s api.DeviceUseState) (string, Mark) {
+	switch s {
+	case api.DeviceInUse:
+		return "is in use", Good
+	case api.DeviceNext:
+		return "is idle, and the next pod gets it", Good
+	case api.DeviceBlocked:
+		return "is idle and blocked", Bad
+	case api.DeviceRequested:
+		return "is idle while pods wait for devices of its class", Bad
+	case api.DeviceNotRequested:
+		return "is idle: nobody asks for it", Unsure
+	default:
+		return "may be in use or idle: that is not known", Unsure
+	}
+}
+
+func writeBlocks(p *Page, blocks []api.DeviceCheck) {
+	if len(blocks) == 0 {
+		return
+	}
+	p.heading("Blocked for requests that do not tolerate it")
+	labels := make([]string, 0, len(blocks))
+	for i := range blocks {
+		labels = append(labels, blocks[i].Label)
+	}
+	width := Widest(labelWidth, labels...)
+	for i := range blocks {
+		p.Row(2, Cell{Text: blocks[i].Label, Width: width, Mark: Bad}, Cell{Text: blocks[i].Message})
+		if p.Opts.Wide {
+			writeEvidence(p, 2+width+ColumnGap, blocks[i].Evidence)
+		}
+	}
+}
+
+// writeWaiting draws the requests in the order of the queue. Those whose class does
+// not select the device are shown if there are no others, or with -o wide.
+func writeWaiting(p *Page, d *api.DeviceUse) {
+	var shown []*api.RequestUse
+	others := 0
+	for i := range d.Requests {
+		if r := &d.Requests[i]; p.Opts.Wide || r.Code != api.ClassSelectorFalse {
+			shown = append(shown, r)
+		} else {
+			others++
+		}
+	}
+	title := "Waiting requests, in the order of the queue"
+	if len(shown) == 0 {
+		title = "Waiting requests, all for devices of other classes"
+		for i := range d.Requests[:min(len(d.Requests), shownRequests)] {
+			shown = append(shown, &d.Requests[i])
+		}
+		others = len(d.Requests) - len(shown)
+	}
+	if len(shown) == 0 {
+		return
+	}
+	p.heading(title)
+	for i, r := range shown {
+		outcome, m := outcomeText(r.Outcome, false), Bad
+		if r.Outcome != api.Rejected {
+			m = Unsure
+		}
+		if r.Outcome == api.Picked {
+			outcome, m = "next", Good
+		}
+		p.Row(2, Cell{Text: strconv.Itoa(i + 1), Width: len(strconv.Itoa(len(shown))), Right: true}, Cell{Text: waiterText(r) + ": " + outcome, Mark: m})
+		writeFailed(p, r)
+	}
+	if others > 0 {
+		p.Text(2, Faint, fmt.Sprintf("and %s for devices of other classes (-o wide)", english.Count(others, "request")))
+	}
+}
+
+// writeFailed says why a request does not get the device.
+func writeFailed(p *Page, r *api.RequestUse) {
+	if len(r.Failed) == 0 {
+		p.Text(5, Plain, r.Message)
+		return
+	}
+	labels := make([]string, 0, len(r.Failed))
+	for i := range r.Failed {
+		labels = append(labels, r.Failed[i].Label)
+	}
+	width := Widest(labelWidth, labels...)
+	for i := range r.Failed {
+		said, m := checkText(api.CheckFailed, i > 0)
+		p.Row(5, Cell{Text: said, Width: len("also fails"), Mark: m}, Cell{Text: r.Failed[i].Label, Width: width}, Cell{Text: r.Failed[i].Message})
+		if p.Opts.Wide {
+			writeEvidence(p, 7+len("also fails"), r.Failed[i].Evidence)
+		}
+	}
+}
+
+// waiterText names a request and who waits with it.
+func waiterText(r *api.RequestUse) string {
+	title := claimspec.RequestTitle(r.Name, r.Container, r.ExtendedResource)
+	if r.Pod == nil {
+		return fmt.Sprintf("claim %s, used by no pod, %s of class %s", r.Claim, title, r.DeviceClass)
+	}
+	pod := "pod " + qualified(r.Pod.Namespace, r.Pod.Name)
+	if r.PodCount > 1 {
+		pod += fmt.Sprintf(" and %d equal", r.PodCount-1)
+	}
+	return fmt.Sprintf("%s, %s of class %s", pod, title, r.DeviceClass)
+}
+
+func writeNodeUse(p *Page, e *api.UseExplanation) {
+	p.Text(0, Strong, "Node "+e.Target.Name+" has "+strings.TrimSuffix(e.Summary, "."))
+	p.Blank()
+	blocks := make([]string, 0, len(e.Node.Blocks))
+	for i := range e.Node.Blocks {
+		blocks = append(blocks, e.Node.Blocks[i].Message)
+	}
+	p.field("Node", strings.Join(blocks, "; "))
+	p.field("Waiting", waitingText(e.WaitingPods))
+	p.field("Unknown", e.Undetermined)
+	writeUseGroups(p, e)
+	writeWaitingMisfits(p, e.Node.Misfits)
+	for i := range e.Devices {
+		d := &e.Devices[i]
+		if d.State == api.DeviceInUse || !p.Opts.Wide && !slices.ContainsFunc(d.Requests, func(r api.RequestUse) bool { return r.Code != api.ClassSelectorFalse }) {
+			continue
+		}
+		p.heading("Device " + d.Driver + "/" + d.Pool + "/" + strings.Join(collapse(d.Names), ", "))
+		writeRequestList(p, d)
+	}
+}
+
+// writeRequestList draws one line for each request.
+func writeRequestList(p *Page, d *api.DeviceUse) {
+	for i := range d.Requests {
+		r := &d.Requests[i]
+		if r.Code == api.ClassSelectorFalse && !p.Opts.Wide {
+			continue
+		}
+		text := r.Message
+		if len(r.Failed) > 0 {
+			text = r.Failed[0].Label
+			if r.Failed[0].Message != "" {
+				text += ": " + r.Failed[0].Message
+			}
+			if more := len(r.Failed) - 1; more > 0 {
+				text += fmt.Sprintf("; and %s", english.Count(more, "more check"))
+			}
+		}
+		p.items(waiterText(r) + ": " + text)
+	}
+}
+
+// writeUseGroups draws a line for each group of devices.
+func writeUseGroups(p *Page, e *api.UseExplanation) {
+	if len(e.Devices) == 0 {
+		return
+	}
+	p.heading("Devices")
+	states, names := make([]string, len(e.Devices)), make([]string, len(e.Devices))
+	count := 0
+	for i := range e.Devices {
+		d := &e.Devices[i]
+		states[i] = groupState(d.State)
+		names[i] = strings.Join(collapse(d.Names), ", ")
+		count = max(count, len(strconv.Itoa(len(d.Names))))
+	}
+	state, name := Widest(labelWidth, states...), Widest(labelWidth, names...)
+	for i := range e.Devices {
+		d := &e.Devices[i]
+		_, m := useText(d.State)
+		p.Row(2, Cell{Text: strconv.Itoa(len(d.Names)), Width: count, Right: true}, Cell{Text: states[i], Width: state, Mark: m},
+			Cell{Text: names[i], Width: name}, Cell{Text: d.Summary})
+	}
+}
+
+func groupState(s api.DeviceUseState) string {
+	switch s {
+	case api.DeviceInUse:
+		return "in use"
+	case api.DeviceNext:
+		return "next"
+	case api.DeviceBlocked:
+		return "blocked"
+	case api.DeviceRequested:
+		return "pods wait"
+	case api.DeviceNotRequested:
+		return "nobody asks"
+	default:
+		return "not known"
+	}
+}
+
+func writeWaitingMisfits(p *Page, misfits []api.WaitingMisfit) {
+	if len(misfits) == 0 {
+		return
+	}
+	p.heading("What keeps waiting pods away from the node")
+	count := 0
+	for i := range misfits {
+		count = max(count, len(strconv.Itoa(misfits[i].PodCount)))
+	}
+	for i := range misfits {
+		p.Row(2, Cell{Text: strconv.Itoa(misfits[i].PodCount), Width: count, Right: true},
+			Cell{Text: misfits[i].Message + " (" + english.Sample(misfits[i].Pods, 3) + ")"})
+	}
+}
