@@ -73,8 +73,10 @@ type WaitingMisfit struct {
 
 // DeviceUseCount is the number of devices in a state.
 type DeviceUseCount struct {
+	// State is what becomes of the devices.
 	State DeviceUseState `json:"state"`
-	Count int            `json:"count"`
+	// Count is how many they are.
+	Count int `json:"count"`
 }
 
 // DeviceUseState is what becomes of a device.
