@@ -47,22 +47,23 @@ func newDoctor(streams genericiooptions.IOStreams, config *genericclioptions.Con
 	f := &doctorFlags{reading: cli.NewReadingFlags(config), output: cli.NewOutputFlags()}
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check what is wrong with drivers, slices, classes, claims and taints",
-		Long: `Check the whole cluster for what is wrong with Dynamic Resource Allocation, also
-where no pod says so: drivers that run on no node or publish nothing, pools that
-the scheduler refuses, classes that select nothing, claims that keep devices for
-nobody, rules that were forgotten, pods that can never fit, and known bugs of the
-Kubernetes release.
+		Short: "Check what is wrong with drivers, pools, classes, claims and taints",
+		Long: `Check the whole cluster for what is wrong with Dynamic Resource Allocation,
+also where no pod says so: drivers that run on no node or publish nothing, pools
+that the scheduler refuses, classes that select nothing, claims that keep
+devices for nobody, rules that were forgotten, pods that can never fit, and
+known bugs of the Kubernetes release.
 
-Each finding has the code of its check, the objects, and what can be done. A check
-that needs something you are not permitted to list is named under "Not checked".
-docs/checks has a page for each code. -o wide shows the evidence and the commands.
+Each finding has the code of its check, the objects, and what can be done. A
+check that needs something you are not permitted to list is named under "Not
+checked". docs/checks has a page for each code. -o wide shows the evidence and
+the commands.
 
-The annotation ` + doctor.IgnoreAnnotation + ` of an object, with codes separated by commas,
-suppresses findings that are about that object alone.
+The annotation ` + doctor.IgnoreAnnotation + ` of an object, with codes separated by
+commas, suppresses findings that are about that object alone.
 
-The exit code is 1 from the severity of --fail-on upwards, else 2 if a check could
-not be made, else 0.`,
+The exit code is 1 from the severity of --fail-on upwards, else 2 if a check
+could not be made, else 0.`,
 		Example: `  # Is anything wrong?
   kubectl dra doctor
 

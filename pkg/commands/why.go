@@ -81,7 +81,7 @@ The exit code is 0 if it is allocated or fits, 1 if it does not fit, if
 something else blocks it or if the allocator fails, 2 if the verdict cannot be
 determined, 3 for wrong usage or unreadable input, 4 if the cluster or what was
 asked about cannot be read. Of several targets the worst counts, in the order
-4, 3, 1, 2, 0. For devices and nodes it is 0 if the answer is known, and 2 if not.`,
+4, 3, 1, 2, 0. For devices and nodes it is 0 if the answer is known, else 2.`,
 		Example: `  # Why is this claim not allocated?
   kubectl dra why eval-0-gpu-6k8jp -n research
 
