@@ -47,7 +47,7 @@ func newDoctor(streams genericiooptions.IOStreams, config *genericclioptions.Con
 	f := &doctorFlags{reading: cli.NewReadingFlags(config), output: cli.NewOutputFlags()}
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check what is wrong with drivers, pools, classes, claims and taints",
+		Short: "Check drivers, pools, classes, claims and taints for faults",
 		Long: `Check the whole cluster for what is wrong with Dynamic Resource Allocation,
 also where no pod says so: drivers that run on no node or publish nothing, pools
 that the scheduler refuses, classes that select nothing, claims that keep

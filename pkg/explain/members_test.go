@@ -98,7 +98,8 @@ func TestPodGroups(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			parts := append([]any{
-				tc.Gates{"GenericWorkload"}, tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(2)...), tc.Pool("n2", tc.Devices(2)...),
+				tc.Gates{"GenericWorkload"},
+				tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(2)...), tc.Pool("n2", tc.Devices(2)...),
 				tc.Template("one", tc.GPUs("gpu", 1)), tc.Template("two", tc.GPUs("gpu", 2)), tc.Template("three", tc.GPUs("gpu", 3)),
 			}, test.parts...)
 			e := explainEach(t, tc.Cluster(parts...), "PodGroup/workers")["PodGroup/workers"]
@@ -161,7 +162,8 @@ func TestWhatWouldHoldAllMembers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			parts := append([]any{
-				tc.Gates{"GenericWorkload"}, tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(2)...), tc.Pool("n2", tc.Devices(2)...),
+				tc.Gates{"GenericWorkload"},
+				tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(2)...), tc.Pool("n2", tc.Devices(2)...),
 				tc.Template("one", tc.GPUs("gpu", 1)), tc.Template("two", tc.GPUs("gpu", 2)),
 			}, test.parts...)
 			e := explainEach(t, tc.Cluster(parts...), "PodGroup/workers")["PodGroup/workers"]

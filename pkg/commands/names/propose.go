@@ -306,9 +306,8 @@ func ProposeTargets(ctx context.Context, c *Completion) ([]string, error) {
 	if kind, typed, slashed := strings.Cut(c.Typed, "/"); slashed {
 		switch usedKind(kind) {
 		case api.KindDevice:
-			of := *c
-			of.Typed = typed
-			return WithType(ctx, &of, kind, ProposeDevices)
+			of := &Completion{Cmd: c.Cmd, Args: c.Args, Typed: typed, Reader: c.Reader}
+			return WithType(ctx, of, kind, ProposeDevices)
 		case api.KindNode:
 			return WithType(ctx, c, kind, Propose("node"))
 		}
