@@ -157,7 +157,7 @@ func TestWhatWouldHoldAllMembers(t *testing.T) {
 		},
 		"fewer devices each": {
 			parts: append(members(4, "worker", "two"), podGroup(4)), prospects: "MoreNodes Fits 4, 2 like n1",
-			remedies: "lower minCount of PodGroup workers to 2: so many of its pods fit; request 1 instead of 2 devices in request gpu: all 4 pods fit",
+			remedies: "lower minCount of PodGroup workers to 2: so many of its pods fit; request 1 device instead of 2 in request gpu: all 4 pods fit",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/conflict"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
@@ -329,7 +330,11 @@ func (w *whole) fewerDevices(ctx context.Context) ([]api.Remedy, error) {
 		if low == 0 {
 			continue
 		}
-		r, err := w.remedy(ctx, edits(low), fmt.Sprintf("request %d instead of %d devices in request %s: all %d pods fit", low, place.count, place.request, w.out.Members.WithDevices+w.out.Members.Waiting),
+		change := fmt.Sprintf("request %s instead of %d in request %s", english.Count(int(low), "device"), place.count, place.request)
+		if pods := w.out.Members.WithDevices + w.out.Members.Waiting; pods > 1 {
+			change += fmt.Sprintf(": all %d pods fit", pods)
+		}
+		r, err := w.remedy(ctx, edits(low), change,
 			func(f queue.Fitting) bool { return f.Fit == f.Total })
 		if err != nil {
 			return found, err
