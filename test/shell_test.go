@@ -40,7 +40,7 @@ func TestShells(t *testing.T) {
 		words, want []string
 	}{
 		"verb":             {[]string{"cl"}, []string{"claims", "classes"}},
-		"target":           {[]string{"why", "--snapshot", "examples/cluster", "-n", "research", "p"}, []string{"pod/", "pretrain-0-gpus-2z82j"}},
+		"target":           {[]string{"why", "--snapshot", "examples/cluster", "-n", "research", "p"}, []string{"pod/", "podgroup/", "pretrain-0-gpus-2z82j"}},
 		"name after type":  {[]string{"why", "--snapshot", "examples/cluster", "-n", "research", "pod/p"}, []string{"pod/pretrain-0"}},
 		"value of a flag":  {[]string{"devices", "--snapshot", "examples/cluster", "--pool", "mig-"}, []string{"mig-01", "mig-02"}},
 		"nothing typed":    {[]string{"devices", "--snapshot", "examples/cluster", "--driver", ""}, []string{"fabric.example.com", "gpu.example.com", "nic.example.com"}},

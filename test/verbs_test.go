@@ -51,6 +51,14 @@ func TestVerbs(t *testing.T) {
 			goldenRun(t, filepath.Join("verbs", "doctor", output+".golden"), "80", "doctor", "--snapshot", filepath.Join("..", "examples", "cluster"), "-o", output)
 		})
 	}
+	for name, targets := range map[string][]string{"why-device": {"device/gpu-02/gpu-3"}, "why-node": {"node/gpu-03"}, "why-devices": {"device/gpu-03/gpu-0", "node/mig-01"}} {
+		for output, flags := range map[string][]string{"text": nil, "wide": {"-o", "wide"}, "json": {"-o", "json"}} {
+			t.Run(name+"/"+output, func(t *testing.T) {
+				args := append([]string{"why", "--snapshot", filepath.Join("..", "examples", "cluster")}, targets...)
+				goldenRun(t, filepath.Join("verbs", name, output+".golden"), "80", append(args, flags...)...)
+			})
+		}
+	}
 	for name, args := range map[string][]string{
 		"doctor":         {"doctor"},
 		"doctor-only":    {"doctor", "--only", "DRA12,DRA1602", "--commands"},

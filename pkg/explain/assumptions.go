@@ -94,7 +94,7 @@ func (x *builder) assume() {
 		x.out.Assumptions = append(x.out.Assumptions, "not evaluated: preemption of pods with lower priority")
 	}
 	if x.target.Workload {
-		x.out.Assumptions = append(x.out.Assumptions, "nodes, conflict and remedies are those of one pod")
+		x.out.Assumptions = append(x.out.Assumptions, "nodes, conflict and remedies are those of one pod, but for remedies that say how many pods fit")
 	}
 	if group := x.target.Group; group != nil && group.Spec.ParentCompositePodGroupName != nil {
 		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf(

@@ -1,0 +1,123 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kubectl-dra/kubectl-dra/internal/controlplane"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+)
+
+// gangCase is a PodGroup of three pods, all of which it needs, that does not fit on a
+// node, and what makes it fit.
+type gangCase struct {
+	name string
+	// devices are those of the node, each those that a pod asks for.
+	devices, each int
+	// fit is how many of the pods fit.
+	fit int
+	// change begins the remedy whose commands are pasted, empty if nodes are added as
+	// the prospect says.
+	change string
+	// scheduled is how many pods are scheduled then.
+	scheduled int
+}
+
+// gangPods are the PodGroup, its template and its pods.
+func gangPods(namespace string, each int) string {
+	text := fmt.Sprintf(`
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: gpus}
+spec: {spec: {devices: {requests: [{name: gpus, exactly: {deviceClassName: %s, count: %d}}]}}}
+---
+apiVersion: scheduling.k8s.io/v1beta1
+kind: PodGroup
+metadata: {name: workers}
+spec: {schedulingPolicy: {gang: {minCount: 3}}}`, namespace, each)
+	for i := range 3 {
+		text += fmt.Sprintf(`
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: worker-%d}
+spec:
+  schedulingGroup: {podGroupName: workers}
+  resourceClaims: [{name: gpus, resourceClaimTemplateName: gpus}]
+  containers: [{name: main, image: example.com/none, resources: {claims: [{name: gpus}]}}]`, i)
+	}
+	return text
+}
+
+// TestGangsAgreeWithScheduler asks about gangs that the scheduler does not place, does
+// what the answer says, and lets the scheduler decide again.
+func TestGangsAgreeWithScheduler(t *testing.T) {
+	c := startCluster(t, controlplane.Options{
+		FeatureGates:  map[string]bool{"GenericWorkload": true},
+		RuntimeConfig: map[string]bool{"scheduling.k8s.io/v1beta1": true, "scheduling.k8s.io/v1alpha3": true},
+	})
+	for _, test := range []gangCase{
+		{name: "fewer", devices: 4, each: 2, fit: 2, change: "request 1 device instead of 2", scheduled: 3},
+		{name: "nodes", devices: 1, each: 1, fit: 1, scheduled: 3},
+		{name: "smaller", devices: 2, each: 1, fit: 2, change: "lower minCount of PodGroup workers to 2", scheduled: 2},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			c.runGang(t, &test)
+		})
+	}
+}
+
+func (c *cluster) runGang(t *testing.T, test *gangCase) {
+	ctx, namespace := t.Context(), "gang-"+test.name
+	c.createAll(t, namespace, strings.ReplaceAll(queueObjects, "$N", namespace))
+	c.createAll(t, namespace, queueSlice(namespace, test.devices))
+	c.createAll(t, namespace, gangPods(namespace, test.each))
+	if got := c.decision(ctx, namespace, "worker-0", func(d decision) bool { return d.reason == unschedulable }); got.reason != unschedulable {
+		t.Fatalf("the scheduler says about the first pod: %+v", got)
+	}
+	got := c.whyText(t, "podgroup/workers", "-n", namespace, "-o", "json")
+	var e api.Explanation
+	if err := json.Unmarshal([]byte(got.out), &e); err != nil {
+		t.Fatalf("code %d, %v\n%s", got.code, err, got.errOut)
+	}
+	if e.Verdict != api.Blocked || e.Code != api.GangIncomplete || e.Members == nil || e.Members.Group == nil || e.Members.Group.Fits || e.Members.Group.Fit != test.fit {
+		t.Fatalf("%s %s: %s; members %+v", e.Verdict, e.Code, e.Summary, e.Members)
+	}
+	if test.change == "" {
+		at := slices.IndexFunc(e.Members.Prospects, func(p api.MemberProspect) bool { return p.Condition == api.MoreNodes && p.Verdict == api.Fits })
+		if at < 0 {
+			t.Fatalf("no number of nodes is said to be enough: %+v", e.Members.Prospects)
+		}
+		for i := range e.Members.Prospects[at].NodeCount {
+			more := fmt.Sprintf("%s-%d", namespace, i)
+			c.createAll(t, "", "apiVersion: v1\nkind: Node\nmetadata: {name: "+more+"}\n"+readyNode)
+			c.createAll(t, "", strings.ReplaceAll(queueSlice(more, test.devices), more+".example.com", namespace+".example.com"))
+		}
+	} else {
+		at := slices.IndexFunc(e.Remedies, func(r api.Remedy) bool { return strings.HasPrefix(r.Change, test.change) })
+		if at < 0 {
+			t.Fatalf("no remedy %q: %+v", test.change, e.Remedies)
+		}
+		c.pasteAll(t, e.Remedies[at].Commands)
+	}
+	count := 0
+	for i := range 3 {
+		name := fmt.Sprint("worker-", i)
+		got := c.decision(ctx, namespace, name, func(d decision) bool {
+			return d.reason == scheduled || i >= test.scheduled && d.reason == unschedulable
+		})
+		if got.reason == scheduled {
+			count++
+		}
+	}
+	if count != test.scheduled {
+		t.Errorf("%d pods are scheduled then, want %d", count, test.scheduled)
+	}
+}
