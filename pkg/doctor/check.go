@@ -6,6 +6,7 @@ package doctor
 import (
 	"context"
 	"slices"
+	"strings"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
@@ -27,38 +28,28 @@ type Check struct {
 	find func(context.Context, *cluster) ([]api.Finding, error)
 }
 
-// Group is what checks are about.
-type Group struct {
-	// Number is the one that the codes of its checks begin with: 12 of DRA1201.
-	Number string
-	// Title is what the checks are about.
-	Title string
-}
-
-// Groups lists them in their order.
-func Groups() []Group {
-	return []Group{
-		{"10", "API and versions"},
-		{"11", "Drivers"},
-		{"12", "Slices and pools"},
-		{"13", "Classes"},
-		{"14", "Claims"},
-		{"15", "Taints"},
-		{"16", "Waiting pods"},
-		{"19", "Known bugs of Kubernetes"},
+// run makes one check. What it needs and cannot see is a finding of its own.
+func (c *Check) run(ctx context.Context, in *cluster) ([]api.Finding, error) {
+	var found []api.Finding
+	var missing []string
+	for _, resource := range c.Needs {
+		if gap := in.snap.Gap(resource); gap != nil && !slices.Contains(missing, gap.Reason) {
+			missing = append(missing, gap.Reason)
+		}
 	}
-}
-
-// Checks lists all checks by their codes.
-func Checks() []Check {
-	return slices.Concat(versionChecks(), driverChecks(), poolChecks(), classChecks(), claimChecks(), taintChecks(), waitingChecks(), bugChecks())
-}
-
-// Codes lists the codes of all checks.
-func Codes() []string {
-	var codes []string
-	for _, check := range Checks() {
-		codes = append(codes, check.Code)
+	if len(missing) > 0 {
+		found = []api.Finding{{Severity: api.SeverityUnknown, Message: "not checked: " + strings.Join(missing, "; ")}}
+	} else {
+		var err error
+		if found, err = c.find(ctx, in); err != nil {
+			return nil, err
+		}
 	}
-	return codes
+	for i := range found {
+		found[i].Code, found[i].Title = c.Code, c.Title
+		if found[i].Severity == "" {
+			found[i].Severity = c.Severity
+		}
+	}
+	return found, nil
 }

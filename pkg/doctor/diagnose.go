@@ -14,18 +14,13 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // IgnoreAnnotation is the annotation of an object with the codes of the checks that
 // have nothing to say about it, separated by commas.
 const IgnoreAnnotation = "dra.kubectl.dev/ignore"
-
-// maxObjects is how many objects, and how many pieces of evidence, a finding names.
-const maxObjects = 10
 
 // Options say which checks to make, and what to leave out.
 type Options struct {
@@ -35,34 +30,6 @@ type Options struct {
 	// MinSeverity leaves out what is less severe; empty leaves out nothing. Checks
 	// that could not be made are never left out.
 	MinSeverity api.Severity
-}
-
-// cluster is what checks look at.
-type cluster struct {
-	snap      *snapshot.Snapshot
-	alloc     *allocator.Allocator
-	facts     *facts.Cluster
-	inventory *inventory.Inventory
-	// claims, classes and answers are worked out once: what the inventory says, and
-	// the explanations of the pods that wait for devices.
-	claims  func() []api.Claim
-	classes func(context.Context) ([]api.Class, error)
-	answers func(context.Context) ([]*api.Explanation, error)
-}
-
-// once keeps the first result that is no error.
-func once[T any](find func(context.Context) (T, error)) func(context.Context) (T, error) {
-	var found T
-	known := false
-	return func(ctx context.Context) (T, error) {
-		if known {
-			return found, nil
-		}
-		var err error
-		found, err = find(ctx)
-		known = err == nil
-		return found, err
-	}
 }
 
 // Diagnose makes the checks. The allocator has to be one for the snapshot. An error
@@ -111,32 +78,6 @@ func Diagnose(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Sn
 		}
 	}
 	return out, nil
-}
-
-// run makes one check. What it needs and cannot see is a finding of its own.
-func (c *Check) run(ctx context.Context, in *cluster) ([]api.Finding, error) {
-	var found []api.Finding
-	var missing []string
-	for _, resource := range c.Needs {
-		if gap := in.snap.Gap(resource); gap != nil && !slices.Contains(missing, gap.Reason) {
-			missing = append(missing, gap.Reason)
-		}
-	}
-	if len(missing) > 0 {
-		found = []api.Finding{{Severity: api.SeverityUnknown, Message: "not checked: " + strings.Join(missing, "; ")}}
-	} else {
-		var err error
-		if found, err = c.find(ctx, in); err != nil {
-			return nil, err
-		}
-	}
-	for i := range found {
-		found[i].Code, found[i].Title = c.Code, c.Title
-		if found[i].Severity == "" {
-			found[i].Severity = c.Severity
-		}
-	}
-	return found, nil
 }
 
 func chosen(code string, opts Options) bool {
@@ -223,20 +164,4 @@ func ignoring(snap *snapshot.Snapshot) ignores {
 // all reports whether all objects of a finding ignore its code.
 func (i ignores) all(f api.Finding) bool {
 	return len(f.Objects) > 0 && !slices.ContainsFunc(f.Objects, func(o string) bool { return !slices.Contains(i[o], f.Code) })
-}
-
-// The kinds of objects that findings are about, besides those of pkg/api.
-const (
-	kindSlice = "ResourceSlice"
-	kindClass = "DeviceClass"
-	kindRule  = "DeviceTaintRule"
-	kindQuota = "ResourceQuota"
-)
-
-// object names an object as evidence does.
-func object(kind string, o metav1.Object) string {
-	if o.GetNamespace() == "" {
-		return kind + "/" + o.GetName()
-	}
-	return kind + "/" + naming.Qualified(o)
 }

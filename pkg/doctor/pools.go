@@ -19,7 +19,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // settled is how long a driver may take to publish a generation of its pool: what is
@@ -221,9 +220,6 @@ func plural(n int, one, many string) string {
 	}
 	return fmt.Sprint(n) + " " + many
 }
-
-// nodeObject names a node of which only the name is known.
-func nodeObject(name string) string { return whatif.Object(api.KindNode, "", name) }
 
 func findEmptySlices(_ context.Context, in *cluster) ([]api.Finding, error) {
 	var found []api.Finding

@@ -1,0 +1,42 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import "slices"
+
+// Group is what checks are about.
+type Group struct {
+	// Number is the one that the codes of its checks begin with: 12 of DRA1201.
+	Number string
+	// Title is what the checks are about.
+	Title string
+}
+
+// Groups lists them in their order.
+func Groups() []Group {
+	return []Group{
+		{"10", "API and versions"},
+		{"11", "Drivers"},
+		{"12", "Slices and pools"},
+		{"13", "Classes"},
+		{"14", "Claims"},
+		{"15", "Taints"},
+		{"16", "Waiting pods"},
+		{"19", "Known bugs of Kubernetes"},
+	}
+}
+
+// Checks lists all checks by their codes.
+func Checks() []Check {
+	return slices.Concat(versionChecks(), driverChecks(), poolChecks(), classChecks(), claimChecks(), taintChecks(), waitingChecks(), bugChecks())
+}
+
+// Codes lists the codes of all checks.
+func Codes() []string {
+	var codes []string
+	for _, check := range Checks() {
+		codes = append(codes, check.Code)
+	}
+	return codes
+}

@@ -1,0 +1,68 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
+)
+
+// maxObjects is how many objects, and how many pieces of evidence, a finding names.
+const maxObjects = 10
+
+// cluster is what checks look at.
+type cluster struct {
+	snap      *snapshot.Snapshot
+	alloc     *allocator.Allocator
+	facts     *facts.Cluster
+	inventory *inventory.Inventory
+	// claims, classes and answers are worked out once: what the inventory says, and
+	// the explanations of the pods that wait for devices.
+	claims  func() []api.Claim
+	classes func(context.Context) ([]api.Class, error)
+	answers func(context.Context) ([]*api.Explanation, error)
+}
+
+// once keeps the first result that is no error.
+func once[T any](find func(context.Context) (T, error)) func(context.Context) (T, error) {
+	var found T
+	known := false
+	return func(ctx context.Context) (T, error) {
+		if known {
+			return found, nil
+		}
+		var err error
+		found, err = find(ctx)
+		known = err == nil
+		return found, err
+	}
+}
+
+// The kinds of objects that findings are about, besides those of pkg/api.
+const (
+	kindSlice = "ResourceSlice"
+	kindClass = "DeviceClass"
+	kindRule  = "DeviceTaintRule"
+	kindQuota = "ResourceQuota"
+)
+
+// object names an object as evidence does.
+func object(kind string, o metav1.Object) string {
+	if o.GetNamespace() == "" {
+		return kind + "/" + o.GetName()
+	}
+	return kind + "/" + naming.Qualified(o)
+}
+
+// nodeObject names a node of which only the name is known.
+func nodeObject(name string) string { return whatif.Object(api.KindNode, "", name) }
