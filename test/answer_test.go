@@ -284,12 +284,13 @@ func (a answer) checkAfter(t *testing.T, step step, got decision) {
 // before it got them: nothing but the pod has changed.
 func (a answer) checkWhyHere(t *testing.T, before answer, got decision) {
 	t.Helper()
-	if got.reason != scheduled || before.Verdict != api.Fits || len(a.Claims) == 0 {
+	if got.reason != scheduled || before.Verdict != api.Fits || len(a.Claims) == 0 || a.Code == api.EvictionDue {
+		// A pod that is about to be evicted does not keep its devices.
 		return
 	}
 	here := a.WhyHere
 	if here == nil || here.Node != got.node || !here.FitsHere {
-		t.Errorf("why here: %+v, the scheduler has chosen %s", here, got.node)
+		t.Errorf("why here: %+v, the scheduler has chosen %s; %s %s: %s", here, got.node, a.Verdict, a.Code, a.Summary)
 		return
 	}
 	// Volumes are not read for a pod that has its node.
