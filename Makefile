@@ -109,7 +109,7 @@ pictures: ## Redraw the pictures in the documents, from what a terminal shows (t
 
 .PHONY: docs
 docs: ## Regenerate the documents that come from the commands and the types
-	$(GO) test ./pkg/commands ./pkg/doctor -run TestPages -update
+	$(GO) test ./pkg/commands -run TestPages -update
 	$(GO) test ./test -run TestContractIsWritten -update
 
 .PHONY: generate

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/checks"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/doctor"
@@ -37,7 +38,7 @@ type doctorFlags struct {
 type doctorOptions struct {
 	reader  *cli.Reader
 	printer *cli.Printer
-	checks  doctor.Options
+	checks  checks.Choice
 	// failOn is the severity from which on the exit code is 1.
 	failOn  api.Severity
 	streams genericiooptions.IOStreams
@@ -59,7 +60,7 @@ check that needs something you are not permitted to list is named under "Not
 checked". docs/checks has a page for each code. -o wide shows the evidence and
 the commands.
 
-The annotation ` + doctor.IgnoreAnnotation + ` of an object, with codes separated by
+The annotation ` + checks.IgnoreAnnotation + ` of an object, with codes separated by
 commas, suppresses findings that are about that object alone.
 
 The exit code is 1 from the severity of --fail-on upwards, else 2 if a check
@@ -111,20 +112,16 @@ could not be made, else 0.`,
 
 func severityNames() []string {
 	var list []string
-	for _, s := range doctor.Severities() {
+	for _, s := range checks.Severities() {
 		list = append(list, string(s))
 	}
 	return list
 }
 
 func (f *doctorFlags) toOptions(cmd *cobra.Command, streams genericiooptions.IOStreams) (*doctorOptions, error) {
-	o := &doctorOptions{checks: doctor.Options{Only: f.only, Skip: f.skip}, streams: streams}
-	for name, codes := range map[string][]string{"only": f.only, "skip": f.skip} {
-		for _, code := range codes {
-			if !slices.ContainsFunc(doctor.Codes(), func(known string) bool { return code != "" && strings.HasPrefix(known, strings.ToUpper(code)) }) {
-				return nil, cli.Usagef("There are "+strings.Join(doctor.Codes(), ", ")+"; the beginning of a code stands for all that begin so.", "read --%s: there is no check %q", name, code)
-			}
-		}
+	o := &doctorOptions{checks: checks.Choice{Only: f.only, Skip: f.skip}, streams: streams}
+	if err := knownCodes(doctor.Codes(), f.only, f.skip); err != nil {
+		return nil, err
 	}
 	var err error
 	if o.checks.MinSeverity, err = severityOf("min-severity", f.minSeverity); err != nil {
@@ -146,9 +143,21 @@ func (f *doctorFlags) toOptions(cmd *cobra.Command, streams genericiooptions.IOS
 	return o, nil
 }
 
+// knownCodes fails for what is the beginning of no code.
+func knownCodes(all, only, skip []string) error {
+	for name, codes := range map[string][]string{"only": only, "skip": skip} {
+		for _, code := range codes {
+			if !slices.ContainsFunc(all, func(known string) bool { return code != "" && strings.HasPrefix(known, strings.ToUpper(code)) }) {
+				return cli.Usagef("There are "+strings.Join(all, ", ")+"; the beginning of a code stands for all that begin so.", "read --%s: there is no check %q", name, code)
+			}
+		}
+	}
+	return nil
+}
+
 // severityOf reads a severity, in any case of letters.
 func severityOf(flag, text string) (api.Severity, error) {
-	for _, s := range doctor.Severities() {
+	for _, s := range checks.Severities() {
 		if strings.EqualFold(string(s), text) {
 			return s, nil
 		}
@@ -182,7 +191,7 @@ func (o *doctorOptions) run(ctx context.Context) error {
 		}
 	}
 	switch {
-	case doctor.Reaches(found.Counts, o.failOn):
+	case checks.Reaches(found.Counts, o.failOn):
 		return &cli.OutcomeError{Code: cli.ExitDoesNotFit}
 	case found.Counts.Unknown > 0:
 		return &cli.OutcomeError{Code: cli.ExitUndetermined}

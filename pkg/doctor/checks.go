@@ -3,19 +3,15 @@
 
 package doctor
 
-import "slices"
+import (
+	"slices"
 
-// Group is what checks are about.
-type Group struct {
-	// Number is the one that the codes of its checks begin with: 12 of DRA1201.
-	Number string
-	// Title is what the checks are about.
-	Title string
-}
+	"github.com/kubectl-dra/kubectl-dra/pkg/checks"
+)
 
 // Groups lists them in their order.
-func Groups() []Group {
-	return []Group{
+func Groups() []checks.Group {
+	return []checks.Group{
 		{"10", "API and versions"},
 		{"11", "Drivers"},
 		{"12", "Slices and pools"},

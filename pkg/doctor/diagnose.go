@@ -7,30 +7,19 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/checks"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// IgnoreAnnotation is the annotation of an object with the codes of the checks that
-// have nothing to say about it, separated by commas.
-const IgnoreAnnotation = "dra.kubectl.dev/ignore"
-
 // Options say which checks to make, and what to leave out.
-type Options struct {
-	// Only and Skip choose checks by the beginning of their codes: "DRA12" is all
-	// of the group. Without Only, all checks are made.
-	Only, Skip []string
-	// MinSeverity leaves out what is less severe; empty leaves out nothing. Checks
-	// that could not be made are never left out.
-	MinSeverity api.Severity
-}
+type Options = checks.Choice
 
 // Diagnose makes the checks. The allocator has to be one for the snapshot. An error
 // means that a check failed, which is none of the cluster's faults.
@@ -51,7 +40,7 @@ func Diagnose(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Sn
 	}
 	ignored := ignoring(snap)
 	for _, check := range Checks() {
-		if !chosen(check.Code, opts) {
+		if !opts.Makes(check.Code) {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
@@ -63,7 +52,7 @@ func Diagnose(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Sn
 			return nil, fmt.Errorf("make check %s: %w", check.Code, err)
 		}
 		for _, finding := range found {
-			if finding.Severity != api.SeverityUnknown && lessSevere(finding.Severity, opts.MinSeverity) {
+			if !opts.Shows(finding.Severity) {
 				continue
 			}
 			if ignored.all(finding) {
@@ -73,53 +62,11 @@ func Diagnose(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Sn
 			finding.ObjectCount = len(finding.Objects)
 			finding.Objects = finding.Objects[:min(len(finding.Objects), maxObjects)]
 			finding.Evidence = finding.Evidence[:min(len(finding.Evidence), maxObjects)]
-			*countOf(&out.Counts, finding.Severity)++
+			checks.Count(&out.Counts, finding.Severity)
 			out.Findings = append(out.Findings, finding)
 		}
 	}
 	return out, nil
-}
-
-func chosen(code string, opts Options) bool {
-	begins := func(prefix string) bool { return strings.HasPrefix(code, strings.ToUpper(prefix)) }
-	return (len(opts.Only) == 0 || slices.ContainsFunc(opts.Only, begins)) && !slices.ContainsFunc(opts.Skip, begins)
-}
-
-// Severities lists them, the worst first.
-func Severities() []api.Severity {
-	return []api.Severity{api.SeverityError, api.SeverityWarning, api.SeverityInfo}
-}
-
-func lessSevere(s, than api.Severity) bool {
-	return than != "" && slices.Index(Severities(), s) > slices.Index(Severities(), than)
-}
-
-// Reaches reports whether there is a finding as severe as that, or worse.
-func Reaches(counts api.FindingCounts, severity api.Severity) bool {
-	for _, s := range Severities() {
-		if *countOf(&counts, s) > 0 {
-			return true
-		}
-		if s == severity {
-			return false
-		}
-	}
-	return false
-}
-
-func countOf(counts *api.FindingCounts, severity api.Severity) *int {
-	switch severity {
-	case api.SeverityError:
-		return &counts.Error
-	case api.SeverityWarning:
-		return &counts.Warning
-	case api.SeverityInfo:
-		return &counts.Info
-	case api.SeverityUnknown:
-		return &counts.Unknown
-	default:
-		panic("severity " + severity)
-	}
 }
 
 // ignores has, by object, the codes in its annotation.
@@ -128,10 +75,8 @@ type ignores map[string][]string
 func ignoring(snap *snapshot.Snapshot) ignores {
 	found := ignores{}
 	add := func(kind string, o metav1.Object) {
-		for _, code := range strings.Split(o.GetAnnotations()[IgnoreAnnotation], ",") {
-			if code = strings.TrimSpace(code); code != "" {
-				found[object(kind, o)] = append(found[object(kind, o)], code)
-			}
+		if codes := checks.Ignored(o.GetAnnotations()[checks.IgnoreAnnotation]); len(codes) > 0 {
+			found[object(kind, o)] = append(found[object(kind, o)], codes...)
 		}
 	}
 	for _, o := range snap.Nodes {

@@ -18,6 +18,7 @@ import (
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/checks"
 	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -223,7 +224,7 @@ func TestUnknownWhereListsAreNotPermitted(t *testing.T) {
 
 func TestAnnotationIgnoresOneCheck(t *testing.T) {
 	class := tc.Class("typo", "gpu.exmaple.com")
-	class.Annotations = map[string]string{IgnoreAnnotation: "DRA9999, DRA1301"}
+	class.Annotations = map[string]string{checks.IgnoreAnnotation: "DRA9999, DRA1301"}
 	found := diagnose(t, tc.Cluster(append(healthy(), class)...), Options{})
 	if found.Ignored != 1 || len(found.Findings) > 0 {
 		t.Errorf("%d ignored, findings %v", found.Ignored, codesOf(found))
@@ -236,7 +237,7 @@ func TestMinSeverityAndReaches(t *testing.T) {
 		t.Errorf("a warning is left: %v", codesOf(found))
 	}
 	counts := diagnose(t, snap, Options{}).Counts
-	if Reaches(counts, api.SeverityError) || !Reaches(counts, api.SeverityWarning) || !Reaches(counts, api.SeverityInfo) {
+	if checks.Reaches(counts, api.SeverityError) || !checks.Reaches(counts, api.SeverityWarning) || !checks.Reaches(counts, api.SeverityInfo) {
 		t.Errorf("counts %+v", counts)
 	}
 }
@@ -247,7 +248,7 @@ func TestCodes(t *testing.T) {
 		t.Errorf("not sorted, or one twice: %v", Codes())
 	}
 	for _, check := range Checks() {
-		if !slices.ContainsFunc(Groups(), func(g Group) bool { return strings.HasPrefix(check.Code, "DRA"+g.Number) }) {
+		if !slices.ContainsFunc(Groups(), func(g checks.Group) bool { return strings.HasPrefix(check.Code, "DRA"+g.Number) }) {
 			t.Errorf("%s is in no group", check.Code)
 		}
 		if check.About == "" || check.Advice == "" {

@@ -1,0 +1,97 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Package checks knows what the checks of a cluster and those of manifests have in
+// common: how they are chosen by their codes, how severe findings are, and how they
+// are counted.
+//
+// It knows no check. pkg/doctor, pkg/lint and pkg/commands import it.
+package checks
+
+import (
+	"slices"
+	"strings"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+)
+
+// IgnoreAnnotation is the annotation of an object with the codes of the checks that
+// have nothing to say about it, separated by commas.
+const IgnoreAnnotation = "dra.kubectl.dev/ignore"
+
+// Group is what checks are about.
+type Group struct {
+	// Number is the one that the codes of its checks begin with: 12 of DRA1201.
+	Number string
+	// Title is what the checks are about.
+	Title string
+}
+
+// Choice says which checks to make, and which findings to show.
+type Choice struct {
+	// Only and Skip choose checks by the beginning of their codes: "DRA12" is all
+	// of the group. Without Only, all checks are made.
+	Only, Skip []string
+	// MinSeverity leaves out what is less severe; empty leaves out nothing. Checks
+	// that could not be made are never left out.
+	MinSeverity api.Severity
+}
+
+// Makes reports whether the check with that code is to be made.
+func (c *Choice) Makes(code string) bool {
+	begins := func(prefix string) bool { return strings.HasPrefix(code, strings.ToUpper(prefix)) }
+	return (len(c.Only) == 0 || slices.ContainsFunc(c.Only, begins)) && !slices.ContainsFunc(c.Skip, begins)
+}
+
+// Shows reports whether a finding of that severity is to be shown.
+func (c *Choice) Shows(severity api.Severity) bool {
+	return severity == api.SeverityUnknown || c.MinSeverity == "" ||
+		slices.Index(Severities(), severity) <= slices.Index(Severities(), c.MinSeverity)
+}
+
+// Ignored lists the codes in the value of [IgnoreAnnotation].
+func Ignored(annotation string) []string {
+	var codes []string
+	for code := range strings.SplitSeq(annotation, ",") {
+		if code = strings.TrimSpace(code); code != "" {
+			codes = append(codes, code)
+		}
+	}
+	return codes
+}
+
+// Severities lists them, the worst first.
+func Severities() []api.Severity {
+	return []api.Severity{api.SeverityError, api.SeverityWarning, api.SeverityInfo}
+}
+
+// Reaches reports whether there is a finding as severe as that, or worse.
+func Reaches(counts api.FindingCounts, severity api.Severity) bool {
+	for _, s := range Severities() {
+		if *countOf(&counts, s) > 0 {
+			return true
+		}
+		if s == severity {
+			return false
+		}
+	}
+	return false
+}
+
+// Count adds a finding of that severity.
+func Count(counts *api.FindingCounts, severity api.Severity) { *countOf(counts, severity)++ }
+
+func countOf(counts *api.FindingCounts, severity api.Severity) *int {
+	switch severity {
+	case api.SeverityError:
+		return &counts.Error
+	case api.SeverityWarning:
+		return &counts.Warning
+	case api.SeverityInfo:
+		return &counts.Info
+	case api.SeverityUnknown:
+		return &counts.Unknown
+	default:
+		panic("severity " + severity)
+	}
+}
