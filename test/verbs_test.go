@@ -6,6 +6,8 @@ package test
 import (
 	"path/filepath"
 	"testing"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 )
 
 // TestVerbs compares what each verb that lists something prints about the
@@ -49,6 +51,11 @@ func TestVerbs(t *testing.T) {
 	for _, output := range []string{"wide", "json", "yaml"} {
 		t.Run("doctor/"+output, func(t *testing.T) {
 			goldenRun(t, filepath.Join("verbs", "doctor", output+".golden"), "80", "doctor", "--snapshot", filepath.Join("..", "examples", "cluster"), "-o", output)
+		})
+	}
+	for _, output := range cli.ReportFormats() {
+		t.Run("doctor/"+output, func(t *testing.T) {
+			goldenRun(t, filepath.Join("verbs", "doctor", output+".golden"), "80", "doctor", "--only", "DRA12", "--snapshot", filepath.Join("..", "examples", "cluster"), "-o", output)
 		})
 	}
 	for name, targets := range map[string][]string{"why-device": {"device/gpu-02/gpu-3"}, "why-node": {"node/gpu-03"}, "why-devices": {"device/gpu-03/gpu-0", "node/mig-01"}} {

@@ -6,6 +6,7 @@ package commands
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -41,11 +42,13 @@ type doctorOptions struct {
 	checks  checks.Choice
 	// failOn is the severity from which on the exit code is 1.
 	failOn  api.Severity
+	version string
 	streams genericiooptions.IOStreams
 }
 
-func newDoctor(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
+func newDoctor(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags, build Build) *cobra.Command {
 	f := &doctorFlags{reading: cli.NewReadingFlags(config), output: cli.NewOutputFlags()}
+	f.output.Reports = cli.ReportFormats()
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check drivers, pools, classes, claims and taints for faults",
@@ -77,6 +80,10 @@ could not be made, else 0.`,
   # In a pipeline: fail from warnings on
   kubectl dra doctor --fail-on Warning --min-severity Warning
 
+  # For the list of alerts of a repository, or for a page of test results
+  kubectl dra doctor -o sarif > doctor.sarif
+  kubectl dra doctor -o junit > doctor.xml
+
   # Of a saved cluster, the codes of all findings
   kubectl dra doctor --snapshot cluster.yaml.gz -o \
     jsonpath='{range .findings[*]}{.code} {.message}{"\n"}{end}'`,
@@ -86,6 +93,7 @@ could not be made, else 0.`,
 			if err != nil {
 				return err
 			}
+			o.version = build.Version
 			return o.run(cmd.Context())
 		},
 	}
@@ -178,14 +186,12 @@ func (o *doctorOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if o.printer.Machine != nil {
-		if err := o.printer.Machine.PrintObj(found, o.streams.Out); err != nil {
-			return fmt.Errorf("print diagnosis: %w", err)
-		}
-	} else if err := render.Diagnosis(o.streams.Out, found, o.printer.Text); err != nil {
+	isText, err := o.printer.PrintFindings(found, func() *render.Report { return o.report(found) },
+		func(w io.Writer, opts render.Options) error { return render.Diagnosis(w, found, opts) })
+	if err != nil {
 		return err
 	}
-	if o.printer.Machine == nil {
+	if isText {
 		if err := cli.PrintNotes(o.streams, notRead(from.Snap, found)...); err != nil {
 			return err
 		}
@@ -198,6 +204,19 @@ func (o *doctorOptions) run(ctx context.Context) error {
 	default:
 		return nil
 	}
+}
+
+// report is the diagnosis for programs that read the reports of linters and tests.
+func (o *doctorOptions) report(found *api.Diagnosis) *render.Report {
+	report := &render.Report{Verb: "doctor", Version: o.version, Source: found.Source, Findings: found.Findings, FailOn: o.failOn}
+	for _, check := range doctor.Checks() {
+		if slices.Contains(found.Checks, check.Code) {
+			report.Rules = append(report.Rules, render.Rule{
+				Code: check.Code, Title: check.Title, About: check.About, Advice: check.Advice, Page: "docs/checks/" + check.Code + ".md", Severity: check.Severity,
+			})
+		}
+	}
+	return report
 }
 
 // notRead says what could not be read, as far as no check does.

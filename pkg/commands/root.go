@@ -121,7 +121,7 @@ add or remove a taint rule.`,
 
 	cli.AddCommands(root, "Explain",
 		newWhy(streams, config),
-		newDoctor(streams, config),
+		newDoctor(streams, config, build),
 	)
 	cli.AddCommands(root, "List what there is",
 		newSlices(streams, config),

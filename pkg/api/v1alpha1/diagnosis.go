@@ -52,6 +52,13 @@ type Finding struct {
 	// most ten. ObjectCount counts all.
 	Objects     []string `json:"objects,omitempty"`
 	ObjectCount int      `json:"objectCount,omitempty"`
+	// File is where it was found, as it was named to the program; empty for a finding
+	// in a cluster.
+	File string `json:"file,omitempty"`
+	// Line is the line of the file, counted from 1; it is left out if it is not known.
+	Line int `json:"line,omitempty"`
+	// Column is the position in the line, counted from 1.
+	Column int `json:"column,omitempty"`
 	// Message says in one sentence what was found.
 	Message string `json:"message"`
 	// Evidence proves it.

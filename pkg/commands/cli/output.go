@@ -6,6 +6,8 @@ package cli
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -25,6 +27,9 @@ type OutputFlags struct {
 	Print  *genericclioptions.PrintFlags
 	Output string
 	Color  string
+	// Reports are the formats of reports that the verb has besides; see
+	// [ReportFormats].
+	Reports []string
 }
 
 // NewOutputFlags makes the flags.
@@ -34,7 +39,7 @@ func NewOutputFlags() *OutputFlags {
 
 // AddTo adds the flags to a verb.
 func (f *OutputFlags) AddTo(cmd *cobra.Command) {
-	formats := append([]string{"wide"}, f.Print.AllowedFormats()...)
+	formats := f.formats()
 	AddFlags(cmd.Flags(), GroupOutput, func(flags *pflag.FlagSet) {
 		flags.StringVarP(&f.Output, "output", "o", "", fmt.Sprintf("`FORMAT` of the output, one of %s.", strings.Join(formats, ", ")))
 		flags.StringVar(&f.Color, "color", ColorAuto, "`WHEN` to use colors: auto, always or never. auto is never if NO_COLOR is set.")
@@ -48,6 +53,10 @@ func (f *OutputFlags) AddTo(cmd *cobra.Command) {
 	f.Print.OutputFlagSpecified = func() bool { return cmd.Flags().Changed("output") }
 }
 
+func (f *OutputFlags) formats() []string {
+	return slices.Concat([]string{"wide"}, f.Print.AllowedFormats(), f.Reports)
+}
+
 // Printer prints explanations in the form that the flags ask for.
 type Printer struct {
 	out io.Writer
@@ -56,6 +65,8 @@ type Printer struct {
 	Machine printers.ResourcePrinter
 	// Names prints the targets alone.
 	Names bool
+	// report writes a report, if the format of one was asked for.
+	report func(io.Writer, *render.Report) error
 }
 
 // ToPrinter checks the flags.
@@ -69,17 +80,44 @@ func (f *OutputFlags) ToPrinter(streams genericiooptions.IOStreams) (*Printer, e
 		Text:  render.Options{Width: OutputWidth(streams.Out), Color: color, Wide: f.Output == "wide"},
 		Names: f.Output == "name",
 	}
+	if slices.Contains(f.Reports, f.Output) {
+		p.report = reportWriters()[f.Output]
+		return p, nil
+	}
 	template := f.Print.TemplatePrinterFlags.TemplateArgument
 	if f.Output == "" && (template == nil || *template == "") || p.Text.Wide {
 		return p, nil
 	}
 	if p.Machine, err = NewPrinter(f.Print); err != nil {
 		if genericclioptions.IsNoCompatiblePrinterError(err) {
-			return nil, Usagef("Allowed are wide, "+strings.Join(f.Print.AllowedFormats(), ", ")+".", "unknown output format %q", f.Output)
+			return nil, Usagef("Allowed are "+strings.Join(f.formats(), ", ")+".", "unknown output format %q", f.Output)
 		}
 		return nil, Usagef("", "read the output format: %w", err)
 	}
 	return p, nil
+}
+
+// ReportFormats are the formats of reports, for verbs that have findings.
+func ReportFormats() []string { return slices.Sorted(maps.Keys(reportWriters())) }
+
+func reportWriters() map[string]func(io.Writer, *render.Report) error {
+	return map[string]func(io.Writer, *render.Report) error{"junit": render.JUnit, "sarif": render.SARIF}
+}
+
+// PrintFindings writes findings in the form that the flags ask for: the object for
+// machines, the report, or the text. It reports whether it was the text.
+func (p *Printer) PrintFindings(object runtime.Object, report func() *render.Report, text func(io.Writer, render.Options) error) (bool, error) {
+	switch {
+	case p.report != nil:
+		return false, p.report(p.out, report())
+	case p.Machine != nil:
+		if err := p.Machine.PrintObj(object, p.out); err != nil {
+			return false, fmt.Errorf("print findings: %w", err)
+		}
+		return false, nil
+	default:
+		return true, text(p.out, p.Text)
+	}
 }
 
 // Print writes the answers: a list of them, or the only one.

@@ -1,0 +1,69 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"fmt"
+	"strings"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+)
+
+// homepage is where the pages of rules stand.
+const homepage = "https://github.com/kubectl-dra/kubectl-dra"
+
+// Report is what a verb has checked and what it found, for programs that read the
+// reports of linters and of tests.
+type Report struct {
+	// Verb is the one that made it, such as "doctor"; Version is that of the program.
+	Verb, Version string
+	// Source says in a few words what was checked.
+	Source string
+	// Rules are the checks that were made.
+	Rules []Rule
+	// Findings are each of one of the rules.
+	Findings []api.Finding
+	// FailOn is the severity from which on a finding fails.
+	FailOn api.Severity
+}
+
+// Rule is a check of which findings are.
+type Rule struct {
+	// Code is stable, Title says in a few words what the check looks for.
+	Code, Title string
+	// About says what it means, Advice what can be done.
+	About, Advice string
+	// Page is its page, a path in the repository; it may be empty.
+	Page string
+	// Severity is that of its findings, unless they say another one.
+	Severity api.Severity
+}
+
+// remedyLines is what can be done, with the commands, a line for each.
+func remedyLines(step *api.NextStep) []string {
+	if step == nil {
+		return nil
+	}
+	return append([]string{actor(step.Actor) + ": " + step.Text}, step.Commands...)
+}
+
+// place is the file of a finding with what is known of the position in it.
+func place(f *api.Finding) string {
+	switch {
+	case f.Line > 0 && f.Column > 0:
+		return fmt.Sprintf("%s:%d:%d", f.File, f.Line, f.Column)
+	case f.Line > 0:
+		return fmt.Sprintf("%s:%d", f.File, f.Line)
+	default:
+		return f.File
+	}
+}
+
+func escapedLines(lines []string) string {
+	escaped := make([]string, 0, len(lines))
+	for _, line := range lines {
+		escaped = append(escaped, EscapeLines(line))
+	}
+	return strings.Join(escaped, "\n")
+}
