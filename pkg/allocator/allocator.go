@@ -43,13 +43,16 @@ type Allocator struct {
 
 	features structured.Features
 	celCache *cel.Cache
-	state    func() allocatedState
+	// state has all that is in use.
+	state func() *allocatedState
 
-	// upstream has the allocators made so far, by the set of pools they know.
+	// upstream has the allocators made so far, by the set of pools they know, and
+	// gathered counts what was collected for them.
 	mutex    sync.Mutex
 	upstream map[string]structured.Allocator
+	gathered int
 
-	trial trial
+	trial *trial
 }
 
 // New prepares verdicts on the facts of a snapshot. It fails only if the context
@@ -58,11 +61,11 @@ func New(ctx context.Context, facts *cluster.Cluster, opts ...Option) (*Allocato
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("prepare the allocator: %w", err)
 	}
-	a := &Allocator{Facts: facts, opts: opts, features: featuresOf(facts.Gates), upstream: map[string]structured.Allocator{}}
+	a := &Allocator{Facts: facts, opts: opts, features: featuresOf(facts.Gates), upstream: map[string]structured.Allocator{}, trial: &trial{}}
 	// The scheduler keeps the last ten expressions, which here would mean
 	// to compile some of them for each node. Zero keeps all.
 	a.celCache = cel.NewCache(0, facts.Gates.CEL())
-	a.state = sync.OnceValue(func() allocatedState {
+	a.state = sync.OnceValue(func() *allocatedState {
 		return gatherState(facts.Snapshot.Claims, a.features.ConsumableCapacity)
 	})
 	if facts.Gates.Enabled(cluster.GateFilterTimeout) {
@@ -77,14 +80,15 @@ func New(ctx context.Context, facts *cluster.Cluster, opts ...Option) (*Allocato
 
 // Amended returns an allocator with the same options for another snapshot. It
 // takes less time than [New] where the snapshots have selectors in common, and
-// much less where only claims and pods differ.
+// hardly any where they have all but a few claims and pods in common, see
+// [cluster.Cluster.Amended].
 func (a *Allocator) Amended(ctx context.Context, snap *snapshot.Snapshot) (*Allocator, error) {
 	amended, err := New(ctx, a.Facts.Amended(snap), a.opts...)
 	if err != nil {
 		return nil, err
 	}
 	if amended.features == a.features {
-		amended.celCache = a.celCache
+		amended.celCache, amended.trial = a.celCache, a.trial
 	}
 	return amended, nil
 }

@@ -179,13 +179,24 @@ func (a *Allocator) upstreamFor(ctx context.Context, node *corev1.Node) (structu
 	for _, pool := range pools {
 		all = append(all, a.Facts.Pools.SlicesOf(pool)...)
 	}
-	state := a.state()
-	upstream, err := structured.NewAllocator(ctx, a.features, state.of(pools), classLister{a.Facts.Snapshot}, all, a.celCache)
+	upstream, err := structured.NewAllocator(ctx, a.features, a.stateFor(pools), classLister{a.Facts.Snapshot}, all, a.celCache)
 	if err != nil {
 		return nil, fmt.Errorf("set up the allocator: %w", err)
 	}
 	a.upstream[key.String()] = upstream
 	return upstream, nil
+}
+
+// stateFor is what is in use of some pools. As long as less was collected than there
+// are claims, that is all that is collected: after a small change, few nodes are asked
+// about.
+func (a *Allocator) stateFor(pools []*cluster.Pool) structured.AllocatedState {
+	if a.gathered > len(a.Facts.Snapshot.Claims) {
+		return a.state().of(pools)
+	}
+	state, devices := stateOf(a.Facts.Usage, pools, a.features.ConsumableCapacity)
+	a.gathered += devices
+	return state
 }
 
 // concerning returns the pools that have a slice which concerns the node,

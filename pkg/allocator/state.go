@@ -15,11 +15,24 @@ import (
 // allocatedState is which devices are in use, as upstream takes it.
 type allocatedState struct {
 	structured.AllocatedState
+	consumableCapacity bool
 	// shares has the shares by pool.
 	shares map[poolID][]structured.SharedDeviceID
 }
 
 type poolID struct{ driver, name string }
+
+func newState(consumableCapacity bool) *allocatedState {
+	return &allocatedState{
+		AllocatedState: structured.AllocatedState{
+			AllocatedDevices:         sets.New[structured.DeviceID](),
+			AllocatedSharedDeviceIDs: sets.New[structured.SharedDeviceID](),
+			AggregatedCapacity:       structured.NewConsumedCapacityCollection(),
+		},
+		consumableCapacity: consumableCapacity,
+		shares:             map[poolID][]structured.SharedDeviceID{},
+	}
+}
 
 // of returns the state for an allocator that only knows the given pools.
 // Devices are looked up by their ID, so those of other pools make no
@@ -38,38 +51,46 @@ func (s *allocatedState) of(pools []*cluster.Pool) structured.AllocatedState {
 }
 
 // gatherState collects what is in use as [cluster.Usage] does.
-func gatherState(claims []*resourceapi.ResourceClaim, consumableCapacity bool) allocatedState {
-	s := allocatedState{
-		AllocatedState: structured.AllocatedState{
-			AllocatedDevices:         sets.New[structured.DeviceID](),
-			AllocatedSharedDeviceIDs: sets.New[structured.SharedDeviceID](),
-			AggregatedCapacity:       structured.NewConsumedCapacityCollection(),
-		},
-		shares: map[poolID][]structured.SharedDeviceID{},
-	}
+func gatherState(claims []*resourceapi.ResourceClaim, consumableCapacity bool) *allocatedState {
+	s := newState(consumableCapacity)
 	for _, claim := range claims {
 		if claim.Status.Allocation == nil {
 			continue
 		}
 		results := claim.Status.Allocation.Devices.Results
 		for i := range results {
-			result := &results[i]
-			if ptr.Deref(result.AdminAccess, false) {
-				continue
-			}
-			unique := structured.MakeDeviceID(result.Driver, result.Pool, result.Device)
-			if !consumableCapacity || result.ShareID == nil {
-				s.AllocatedDevices.Insert(unique)
-				continue
-			}
-			share := structured.MakeSharedDeviceID(unique, result.ShareID)
-			s.AllocatedSharedDeviceIDs.Insert(share)
-			pool := poolID{result.Driver, result.Pool}
-			s.shares[pool] = append(s.shares[pool], share)
-			if result.ConsumedCapacity != nil {
-				s.AggregatedCapacity.Insert(structured.NewDeviceConsumedCapacity(unique, result.ConsumedCapacity))
-			}
+			s.add(&results[i])
 		}
 	}
 	return s
+}
+
+// stateOf collects what is in use of some pools. It also counts that.
+func stateOf(usage *cluster.Usage, pools []*cluster.Pool, consumableCapacity bool) (state structured.AllocatedState, devices int) {
+	s := newState(consumableCapacity)
+	for _, pool := range pools {
+		for holder := range usage.OfPool(pool.Driver, pool.Name).Holders() {
+			s.add(holder.Result)
+			devices++
+		}
+	}
+	return s.AllocatedState, devices
+}
+
+func (s *allocatedState) add(result *resourceapi.DeviceRequestAllocationResult) {
+	if ptr.Deref(result.AdminAccess, false) {
+		return
+	}
+	unique := structured.MakeDeviceID(result.Driver, result.Pool, result.Device)
+	if !s.consumableCapacity || result.ShareID == nil {
+		s.AllocatedDevices.Insert(unique)
+		return
+	}
+	share := structured.MakeSharedDeviceID(unique, result.ShareID)
+	s.AllocatedSharedDeviceIDs.Insert(share)
+	pool := poolID{result.Driver, result.Pool}
+	s.shares[pool] = append(s.shares[pool], share)
+	if result.ConsumedCapacity != nil {
+		s.AggregatedCapacity.Insert(structured.NewDeviceConsumedCapacity(unique, result.ConsumedCapacity))
+	}
 }

@@ -58,11 +58,14 @@ type Claims struct {
 	// feature is off, and then it finds nothing.
 	classOf *extendedresourcecache.ExtendedResourceCache
 	// extended has the claims for extended resources.
-	extended func() map[podKey]*resourceapi.ResourceClaim
+	extended func() extendedClaims
 }
 
-// newClaims takes less time with claims of a snapshot that has the same classes.
-func newClaims(snap *snapshot.Snapshot, gates *Gates, sibling *Claims) *Claims {
+type extendedClaims = layers[podKey, *resourceapi.ResourceClaim]
+
+// newClaims takes less time with claims of a snapshot that has the same classes, and
+// all but a few claims.
+func newClaims(snap *snapshot.Snapshot, gates *Gates, sibling *Claims, changed *difference[*resourceapi.ResourceClaim]) *Claims {
 	c := &Claims{snap: snap, gates: gates}
 	switch {
 	case !gates.Enabled(GateExtendedResource):
@@ -74,14 +77,16 @@ func newClaims(snap *snapshot.Snapshot, gates *Gates, sibling *Claims) *Claims {
 			c.classOf.OnAdd(class, true)
 		}
 	}
-	c.extended = sync.OnceValue(func() map[podKey]*resourceapi.ResourceClaim { return indexExtendedClaims(snap.Claims) })
+	switch {
+	case changed == nil || slices.ContainsFunc(changed.removed, isForExtendedResources):
+		c.extended = sync.OnceValue(func() extendedClaims { return extendedClaims{}.with(indexExtendedClaims(snap.Claims)) })
+	case slices.ContainsFunc(changed.added, isForExtendedResources):
+		before := sibling.extended
+		c.extended = sync.OnceValue(func() extendedClaims { return before().with(indexExtendedClaims(changed.added)) })
+	default:
+		c.extended = sibling.extended
+	}
 	return c
-}
-
-// sameList reports whether two lists are one and the same, as in snapshots that
-// share what is not touched.
-func sameList[T any](a, b []T) bool {
-	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
 // podKey identifies a pod as an owner reference does.
@@ -95,7 +100,7 @@ type podKey struct {
 func indexExtendedClaims(claims []*resourceapi.ResourceClaim) map[podKey]*resourceapi.ResourceClaim {
 	index := map[podKey]*resourceapi.ResourceClaim{}
 	for _, claim := range claims {
-		if claim.Annotations[resourceapi.ExtendedResourceClaimAnnotation] != "true" {
+		if !isForExtendedResources(claim) {
 			continue
 		}
 		for _, owner := range claim.OwnerReferences {
@@ -108,11 +113,16 @@ func indexExtendedClaims(claims []*resourceapi.ResourceClaim) map[podKey]*resour
 	return index
 }
 
+func isForExtendedResources(claim *resourceapi.ResourceClaim) bool {
+	return claim.Annotations[resourceapi.ExtendedResourceClaimAnnotation] == "true"
+}
+
 func (c *Claims) existingExtendedClaim(pod *corev1.Pod) *resourceapi.ResourceClaim {
 	if pod.UID == "" {
 		return nil
 	}
-	return c.extended()[podKey{pod.Name, pod.UID}]
+	claim, _ := c.extended().get(podKey{pod.Name, pod.UID})
+	return claim
 }
 
 // BindingTimeout is how long the scheduler waits for binding conditions, the

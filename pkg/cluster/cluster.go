@@ -6,6 +6,7 @@ package cluster
 import (
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -33,37 +34,38 @@ func New(snap *snapshot.Snapshot) *Cluster {
 }
 
 // Amended is the cluster of another snapshot. That takes less time than [New]
-// where the snapshots have lists in common, and much less where only claims and
-// pods differ.
+// where the snapshots have lists in common. Where they have all but a few claims and
+// pods in common, all that it does with the others is to compare pointers.
 func (c *Cluster) Amended(snap *snapshot.Snapshot) *Cluster {
 	return build(snap, c)
 }
 
 func build(snap *snapshot.Snapshot, sibling *Cluster) *Cluster {
 	c := &Cluster{Snapshot: snap}
-	if sibling != nil && sibling.Snapshot.BinaryVersion() == snap.BinaryVersion() {
-		c.behaviors = sibling.behaviors
-	} else {
+	var claims *difference[*resourceapi.ResourceClaim]
+	var pods *difference[*corev1.Pod]
+	switch {
+	case sibling == nil:
 		c.behaviors = behaviors(snap.BinaryVersion())
-	}
-	if sibling == nil {
 		c.Gates = newGates(snap, c.behaviors)
-	} else {
-		c.Gates = sibling.Gates.of(snap, c.behaviors)
+		sibling = &Cluster{}
+	case sibling.Gates.sameIn(snap):
+		c.behaviors, c.Gates = sibling.behaviors, sibling.Gates.of(snap)
+		claims, pods = differ(sibling.Snapshot.Claims, snap.Claims), differ(sibling.Snapshot.Pods, snap.Pods)
+	default:
+		c.behaviors = behaviors(snap.BinaryVersion())
+		c.Gates = newGates(snap, c.behaviors)
 	}
-	c.Usage = newUsage(snap.Claims, c.Gates.consumableCapacity)
-	if sibling == nil {
-		c.Claims = newClaims(snap, c.Gates, nil)
-	} else {
-		c.Claims = newClaims(snap, c.Gates, sibling.Claims)
-	}
-	c.Nodes = newNodes(snap, c.Gates, c.Claims)
-	if sibling != nil && sibling.publishes(c) {
+	c.Usage = newUsage(snap.Claims, c.Gates.consumableCapacity, sibling.Usage, claims)
+	c.Claims = newClaims(snap, c.Gates, sibling.Claims, claims)
+	c.Nodes = newNodes(snap, c.Gates, c.Claims, sibling.Nodes, pods)
+	if sibling.publishes(c) {
 		c.Pools, c.Nodes.made = sibling.Pools, sibling.Nodes.made
+		c.Partitions = sibling.Partitions.with(c.Usage)
 	} else {
 		c.Pools = newPools(patchedSlices(snap, c.Gates.taintRules), &c.Gates.features)
+		c.Partitions = newPartitions(c.Gates, c.Usage, c.Pools)
 	}
-	c.Partitions = newPartitions(c.Gates, c.Usage, c.Pools)
 	c.Taints = &Taints{snap: snap, gates: c.Gates, pools: c.Pools, usage: c.Usage, claims: c.Claims}
 	return c
 }
@@ -72,7 +74,7 @@ func build(snap *snapshot.Snapshot, sibling *Cluster) *Cluster {
 // the same lists of slices, taint rules and nodes, looked at with the same
 // features.
 func (c *Cluster) publishes(other *Cluster) bool {
-	return c.Gates.features == other.Gates.features &&
+	return c.Snapshot != nil && c.Gates.features == other.Gates.features &&
 		sameList(c.Snapshot.Slices, other.Snapshot.Slices) && sameList(c.Snapshot.TaintRules, other.Snapshot.TaintRules) &&
 		sameList(c.Snapshot.Nodes, other.Snapshot.Nodes) && slices.Equal(c.Snapshot.Gaps, other.Snapshot.Gaps)
 }

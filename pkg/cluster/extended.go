@@ -193,7 +193,7 @@ func ExtendedResourceMappings(pod *corev1.Pod, claim *resourceapi.ResourceClaim)
 // of a pod's claim for extended resources stands for. It is false for any other
 // claim, and where there is no pod.
 func ExtendedResourceRequest(pod *corev1.Pod, claim *resourceapi.ResourceClaim, request string) (corev1.ContainerExtendedResourceRequest, bool) {
-	if pod == nil || claim.Annotations[resourceapi.ExtendedResourceClaimAnnotation] != "true" {
+	if pod == nil || !isForExtendedResources(claim) {
 		return corev1.ContainerExtendedResourceRequest{}, false
 	}
 	mappings := ExtendedResourceMappings(pod, claim)

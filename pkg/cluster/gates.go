@@ -99,12 +99,14 @@ func newGates(snap *snapshot.Snapshot, behaviors map[Behavior]bool) *Gates {
 	return g
 }
 
-// of are the gates of another snapshot. Mostly they are the same, which is known
-// sooner than what follows from the releases.
-func (g *Gates) of(snap *snapshot.Snapshot, behaviors map[Behavior]bool) *Gates {
-	if snap.ServerVersion != g.snap.ServerVersion || !maps.Equal(snap.Gates, g.snap.Gates) {
-		return newGates(snap, behaviors)
-	}
+// sameIn reports whether another snapshot has the same gates. That is known sooner
+// than what follows from its release.
+func (g *Gates) sameIn(snap *snapshot.Snapshot) bool {
+	return snap.ServerVersion == g.snap.ServerVersion && snap.BinaryVersion() == g.snap.BinaryVersion() && maps.Equal(snap.Gates, g.snap.Gates)
+}
+
+// of are the gates of another snapshot in which they are the same.
+func (g *Gates) of(snap *snapshot.Snapshot) *Gates {
 	same := *g
 	same.snap = snap
 	return &same

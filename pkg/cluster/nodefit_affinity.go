@@ -34,9 +34,42 @@ type podTerm struct {
 	key        string
 	selector   labels.Selector
 	namespaces []string
-	// ofNamespace selects further namespaces by their labels.
+	// ofNamespace selects further namespaces by their labels, if selects is set.
 	ofNamespace labels.Selector
+	selects     bool
 	text        string
+}
+
+// avoidingPod is a pod on a node with required anti-affinity.
+type avoidingPod struct {
+	pod   *corev1.Pod
+	terms []podTerm
+}
+
+// avoidingPods are those pods of a snapshot, in its order, of which some changed since
+// they were collected before.
+func avoidingPods(before []avoidingPod, changed *difference[*corev1.Pod]) []avoidingPod {
+	avoids := func(pod *corev1.Pod) bool { return takesNode(pod) && len(requiredAntiAffinity(pod)) > 0 }
+	if !slices.ContainsFunc(changed.removed, avoids) && !slices.ContainsFunc(changed.added, avoids) {
+		return before
+	}
+	after := make([]avoidingPod, 0, len(before)+len(changed.added))
+	added := changed.added
+	take := func(upTo func(*corev1.Pod) bool) {
+		for ; len(added) > 0 && upTo(added[0]); added = added[1:] {
+			if avoids(added[0]) {
+				after = append(after, avoidingPod{added[0], podTerms(added[0], requiredAntiAffinity(added[0]))})
+			}
+		}
+	}
+	for _, known := range before {
+		take(func(pod *corev1.Pod) bool { return compareObjects(pod, known.pod) < 0 })
+		if !slices.Contains(changed.removed, known.pod) {
+			after = append(after, known)
+		}
+	}
+	take(func(*corev1.Pod) bool { return true })
+	return slices.Clip(after)
 }
 
 // podTerms reads the terms of a pod as kube-scheduler does (GetAffinityTerms in
@@ -45,7 +78,7 @@ func podTerms(pod *corev1.Pod, terms []corev1.PodAffinityTerm) []podTerm {
 	list := make([]podTerm, 0, len(terms))
 	for i := range terms {
 		t := completedTerm(pod, &terms[i])
-		term := podTerm{key: t.TopologyKey, namespaces: t.Namespaces, text: metav1.FormatLabelSelector(t.LabelSelector)}
+		term := podTerm{key: t.TopologyKey, namespaces: t.Namespaces, selects: t.NamespaceSelector != nil, text: metav1.FormatLabelSelector(t.LabelSelector)}
 		var err error
 		if term.selector, err = metav1.LabelSelectorAsSelector(t.LabelSelector); err != nil {
 			term.selector = labels.Nothing()
@@ -125,34 +158,22 @@ func (n *Nodes) countNeighbors(pod *corev1.Pod) *neighbors {
 	near.avoided = make([]map[domain]string, len(near.antiAffinity))
 	own := n.namespaceLabels(pod.Namespace)
 	near.selfMatch = matchesAll(near.affinity, pod, own)
-	for _, other := range n.placed() {
-		if other.pod.UID == pod.UID && other.pod.Name == pod.Name && other.pod.Namespace == pod.Namespace {
+	isSelf := func(other *corev1.Pod) bool {
+		return other.UID == pod.UID && other.Name == pod.Name && other.Namespace == pod.Namespace
+	}
+	for _, other := range n.podsOfTerms(slices.Concat(near.affinity, near.antiAffinity)) {
+		if node := n.placedOn(other); node != nil && !isSelf(other) {
+			near.add(other, node, n.namespaceLabels(other.Namespace))
+		}
+	}
+	for _, other := range n.avoiding() {
+		node := n.placedOn(other.pod)
+		if node == nil || isSelf(other.pod) {
 			continue
 		}
-		if len(near.affinity)+len(near.antiAffinity)+len(requiredAntiAffinity(other.pod)) == 0 {
-			continue
-		}
-		namespace := n.namespaceLabels(other.pod.Namespace)
-		name := other.pod.Namespace + "/" + other.pod.Name
-		if matchesAll(near.affinity, other.pod, namespace) {
-			for i := range near.affinity {
-				if d, found := domainOf(other.node, near.affinity[i].key); found {
-					near.matched[d]++
-				}
-			}
-		}
-		for i := range near.antiAffinity {
-			if d, found := domainOf(other.node, near.antiAffinity[i].key); found && near.antiAffinity[i].matches(other.pod, namespace) {
-				if near.avoided[i] == nil {
-					near.avoided[i] = map[domain]string{}
-				}
-				near.avoided[i][d] = name
-			}
-		}
-		terms := podTerms(other.pod, requiredAntiAffinity(other.pod))
-		for i := range terms {
-			if d, found := domainOf(other.node, terms[i].key); found && terms[i].matches(pod, own) {
-				near.avoiding[d] = name
+		for i := range other.terms {
+			if d, found := domainOf(node, other.terms[i].key); found && other.terms[i].matches(pod, own) {
+				near.avoiding[d] = other.pod.Namespace + "/" + other.pod.Name
 				if !slices.Contains(near.avoidingKeys, d.key) {
 					near.avoidingKeys = append(near.avoidingKeys, d.key)
 				}
@@ -162,6 +183,37 @@ func (n *Nodes) countNeighbors(pod *corev1.Pod) *neighbors {
 	slices.Sort(near.avoidingKeys)
 	near.spread = n.spreadConstraints(pod)
 	return near
+}
+
+// podsOfTerms are the pods that terms can match.
+func (n *Nodes) podsOfTerms(terms []podTerm) []*corev1.Pod {
+	var namespaces []string
+	for i := range terms {
+		if terms[i].selects {
+			return n.snap.Pods
+		}
+		namespaces = append(namespaces, terms[i].namespaces...)
+	}
+	return n.podsIn(namespaces...)
+}
+
+// add counts a pod that the terms of the affinity and anti-affinity may match.
+func (n *neighbors) add(other *corev1.Pod, node *corev1.Node, namespace labels.Set) {
+	if matchesAll(n.affinity, other, namespace) {
+		for i := range n.affinity {
+			if d, found := domainOf(node, n.affinity[i].key); found {
+				n.matched[d]++
+			}
+		}
+	}
+	for i := range n.antiAffinity {
+		if d, found := domainOf(node, n.antiAffinity[i].key); found && n.antiAffinity[i].matches(other, namespace) {
+			if n.avoided[i] == nil {
+				n.avoided[i] = map[domain]string{}
+			}
+			n.avoided[i][d] = other.Namespace + "/" + other.Name
+		}
+	}
 }
 
 // podAffinityMisfits runs the filter of the plugin interpodaffinity

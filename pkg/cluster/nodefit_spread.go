@@ -44,10 +44,10 @@ func (n *Nodes) spreadConstraints(pod *corev1.Pod) []spreadConstraint {
 		return nil
 	}
 	ofNode := map[string][]*corev1.Pod{}
-	for _, other := range n.placed() {
+	for _, other := range n.podsIn(pod.Namespace) {
 		// Terminating pods do not count.
-		if other.pod.Namespace == pod.Namespace && other.pod.DeletionTimestamp == nil && (pod.UID == "" || other.pod.UID != pod.UID) {
-			ofNode[other.node.Name] = append(ofNode[other.node.Name], other.pod)
+		if other.DeletionTimestamp == nil && (pod.UID == "" || other.UID != pod.UID) && takesNode(other) {
+			ofNode[other.Spec.NodeName] = append(ofNode[other.Spec.NodeName], other)
 		}
 	}
 	affinity := nodeaffinity.GetRequiredNodeAffinity(pod)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,18 +28,31 @@ type Nodes struct {
 	gates  *Gates
 	claims *Claims
 	// made has the nodes that are made up, see [Nodes.All].
-	made   func() []*corev1.Node
-	usage  func() map[string]*nodeUsage
-	placed func() []placedPod
+	made  func() []*corev1.Node
+	usage func() nodeUsages
+	// avoiding has the pods with a node that others must keep away from.
+	avoiding func() []avoidingPod
 	// neighbors has what was asked for so far about pods, by pod.
 	neighbors sync.Map
 }
 
-func newNodes(snap *snapshot.Snapshot, gates *Gates, claims *Claims) *Nodes {
+// newNodes takes less time where it is known which pods changed since another one was
+// made.
+func newNodes(snap *snapshot.Snapshot, gates *Gates, claims *Claims, sibling *Nodes, changed *difference[*corev1.Pod]) *Nodes {
 	n := &Nodes{snap: snap, gates: gates, claims: claims}
 	n.made = sync.OnceValue(func() []*corev1.Node { return makeUpNodes(snap.Slices) })
-	n.usage = sync.OnceValue(n.sumUsage)
-	n.placed = sync.OnceValue(func() []placedPod { return placedPods(snap) })
+	switch {
+	case changed == nil:
+		n.usage = sync.OnceValue(func() nodeUsages { return gates.sumUsage(nodeUsages{}, &difference[*corev1.Pod]{added: snap.Pods}) })
+		n.avoiding = sync.OnceValue(func() []avoidingPod { return avoidingPods(nil, &difference[*corev1.Pod]{added: snap.Pods}) })
+	case changed.none():
+		n.usage, n.avoiding = sibling.usage, sibling.avoiding
+	default:
+		// What nobody asks about costs nothing. What is asked about forgets the sibling.
+		usage, avoiding := sibling.usage, sibling.avoiding
+		n.usage = sync.OnceValue(func() nodeUsages { return gates.sumUsage(usage(), changed) })
+		n.avoiding = sync.OnceValue(func() []avoidingPod { return avoidingPods(avoiding(), changed) })
+	}
 	return n
 }
 
@@ -106,6 +120,17 @@ func (s *resourceSum) add(list corev1.ResourceList) {
 	}
 }
 
+func (s *resourceSum) subtract(list corev1.ResourceList) {
+	less := sumOf(list)
+	s.pods -= less.pods
+	s.milliCPU -= less.milliCPU
+	s.memory -= less.memory
+	s.storage -= less.storage
+	for name, quantity := range less.scalar {
+		s.scalar[name] -= quantity
+	}
+}
+
 // nodeUsage is what the pods on a node take. Its pods field counts them.
 type nodeUsage struct {
 	resourceSum
@@ -114,23 +139,53 @@ type nodeUsage struct {
 	ofDRA map[corev1.ResourceName]int64
 }
 
-// sumUsage adds up the pods of each node. Like for the scheduler, finished
-// pods take nothing, and those being deleted do.
-func (n *Nodes) sumUsage() map[string]*nodeUsage {
+// nodeUsages has them by the name of the node. There is none for a node without pods.
+type nodeUsages = layers[string, *nodeUsage]
+
+// takesNode reports whether a pod takes something of its node. Like for the
+// scheduler, finished pods take nothing, and those being deleted do.
+func takesNode(pod *corev1.Pod) bool {
+	return pod.Spec.NodeName != "" && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
+}
+
+// sumUsage adds up the pods of each node, those that changed since it was done before.
+func (g *Gates) sumUsage(before nodeUsages, changed *difference[*corev1.Pod]) nodeUsages {
 	usage := map[string]*nodeUsage{}
 	requests := corev1.ResourceList{}
-	for _, pod := range n.snap.Pods {
-		if pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+	of := func(name string) *nodeUsage {
+		if usage[name] == nil {
+			node := &nodeUsage{resourceSum: sumOf(nil), ofDRA: map[corev1.ResourceName]int64{}}
+			if known, found := before.get(name); found {
+				*node = *known
+				node.scalar, node.ofDRA, node.ports = maps.Clone(node.scalar), maps.Clone(node.ofDRA), slices.Clone(node.ports)
+			}
+			usage[name] = node
+		}
+		return usage[name]
+	}
+	for _, pod := range changed.removed {
+		if !takesNode(pod) {
 			continue
 		}
 		pod = defaultedPod(pod)
-		node := usage[pod.Spec.NodeName]
-		if node == nil {
-			node = &nodeUsage{resourceSum: sumOf(nil), ofDRA: map[corev1.ResourceName]int64{}}
-			usage[pod.Spec.NodeName] = node
+		node := of(pod.Spec.NodeName)
+		node.pods--
+		requests = g.podRequestsInto(requests, pod, true)
+		node.subtract(requests)
+		for _, name := range extendedFromDRA(pod) {
+			quantity := requests[name]
+			node.ofDRA[name] -= quantity.Value()
 		}
+		node.ports = slices.DeleteFunc(node.ports, func(p hostPort) bool { return p.pod == pod.Namespace+"/"+pod.Name })
+	}
+	for _, pod := range changed.added {
+		if !takesNode(pod) {
+			continue
+		}
+		pod = defaultedPod(pod)
+		node := of(pod.Spec.NodeName)
 		node.pods++
-		requests = n.podRequestsInto(requests, pod, true)
+		requests = g.podRequestsInto(requests, pod, true)
 		node.add(requests)
 		for _, name := range extendedFromDRA(pod) {
 			quantity := requests[name]
@@ -138,31 +193,24 @@ func (n *Nodes) sumUsage() map[string]*nodeUsage {
 		}
 		node.ports = append(node.ports, hostPorts(pod)...)
 	}
-	return usage
+	return before.with(usage)
 }
 
 // usageOf returns what pods take on the node, the given one excepted.
 func (n *Nodes) usageOf(pod *corev1.Pod, node *corev1.Node) *nodeUsage {
-	all := n.usage()[node.Name]
-	if all == nil {
+	all, found := n.usage().get(node.Name)
+	if !found {
 		return &nodeUsage{}
 	}
 	running := n.snap.Pod(pod.Namespace, pod.Name)
-	if running == nil || pod.UID == "" || running.UID != pod.UID || running.Spec.NodeName != node.Name ||
-		running.Status.Phase == corev1.PodSucceeded || running.Status.Phase == corev1.PodFailed {
+	if running == nil || pod.UID == "" || running.UID != pod.UID || running.Spec.NodeName != node.Name || !takesNode(running) {
 		return all
 	}
 	running = defaultedPod(running)
 	others := &nodeUsage{resourceSum: all.resourceSum}
 	others.pods--
-	own := sumOf(n.podRequests(running, true))
-	others.milliCPU -= own.milliCPU
-	others.memory -= own.memory
-	others.storage -= own.storage
 	others.scalar = maps.Clone(all.scalar)
-	for name, quantity := range own.scalar {
-		others.scalar[name] -= quantity
-	}
+	others.subtract(n.podRequests(running, true))
 	name := running.Namespace + "/" + running.Name
 	for _, port := range all.ports {
 		if port.pod != name {
@@ -176,15 +224,15 @@ func (n *Nodes) usageOf(pod *corev1.Pod, node *corev1.Node) *nodeUsage {
 // that includes what an ongoing resize still takes. In-place resizing and
 // pod-level resources are on by default since Kubernetes 1.34, and so is DRA.
 func (n *Nodes) podRequests(pod *corev1.Pod, assigned bool) corev1.ResourceList {
-	return n.podRequestsInto(nil, pod, assigned)
+	return n.gates.podRequestsInto(nil, pod, assigned)
 }
 
 // podRequestsInto is podRequests with the memory of a list that is no longer needed.
-func (n *Nodes) podRequestsInto(list corev1.ResourceList, pod *corev1.Pod, assigned bool) corev1.ResourceList {
+func (g *Gates) podRequestsInto(list corev1.ResourceList, pod *corev1.Pod, assigned bool) corev1.ResourceList {
 	return resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{
 		// It takes three times as long, for the same sum if nothing is resized.
 		UseStatusResources:                       assigned && isResized(pod),
-		UseDRANodeAllocatableResourceClaimStatus: assigned && n.gates.Enabled(GateNodeAllocatable),
+		UseDRANodeAllocatableResourceClaimStatus: assigned && g.Enabled(GateNodeAllocatable),
 		Reuse:                                    list,
 	})
 }
@@ -288,7 +336,7 @@ func (n *Nodes) ExtendedResourcesOf(node *corev1.Node) []corev1.ResourceName {
 	for name := range node.Status.Allocatable {
 		add(name)
 	}
-	if usage := n.usage()[node.Name]; usage != nil {
+	if usage, found := n.usage().get(node.Name); found {
 		for name, quantity := range usage.scalar {
 			if quantity > 0 {
 				add(name)
@@ -303,32 +351,34 @@ func (n *Nodes) ExtendedResourcesOf(node *corev1.Node) []corev1.ResourceName {
 // The second number is the part of it that they have from DRA, as their status
 // says.
 func (n *Nodes) RequestedOn(node string, name corev1.ResourceName) (requested, ofDRA int64) {
-	usage := n.usage()[node]
-	if usage == nil {
+	usage, found := n.usage().get(node)
+	if !found {
 		return 0, 0
 	}
 	return usage.scalar[name], usage.ofDRA[name]
 }
 
-// placedPod is a pod that takes part in affinity, and its node.
-type placedPod struct {
-	pod  *corev1.Pod
-	node *corev1.Node
+// podsIn are the pods of some namespaces, in the order of the snapshot.
+func (n *Nodes) podsIn(namespaces ...string) []*corev1.Pod {
+	slices.Sort(namespaces)
+	var pods []*corev1.Pod
+	for _, namespace := range slices.Compact(namespaces) {
+		compare := func(pod *corev1.Pod, name string) int { return strings.Compare(pod.Namespace, name) }
+		from, _ := slices.BinarySearchFunc(n.snap.Pods, namespace, compare)
+		to, _ := slices.BinarySearchFunc(n.snap.Pods[from:], namespace+"\x00", compare)
+		pods = append(pods, n.snap.Pods[from:from+to]...)
+	}
+	return pods
 }
 
-// placedPods are those that a node of the snapshot has. The scheduler forgets
-// finished pods.
-func placedPods(snap *snapshot.Snapshot) []placedPod {
-	var placed []placedPod
-	for _, pod := range snap.Pods {
-		if pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
-			continue
-		}
-		if node := snap.Node(pod.Spec.NodeName); node != nil {
-			placed = append(placed, placedPod{pod, node})
-		}
+// placedOn returns the node of a pod that takes part in affinity and spreading, nil if
+// it takes none: the scheduler forgets finished pods, and those on nodes that it does
+// not know.
+func (n *Nodes) placedOn(pod *corev1.Pod) *corev1.Node {
+	if !takesNode(pod) {
+		return nil
 	}
-	return placed
+	return n.snap.Node(pod.Spec.NodeName)
 }
 
 // seesPodsOf reports whether all pods that terms can match were read.

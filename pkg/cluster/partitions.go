@@ -87,13 +87,28 @@ type Partitions struct {
 	gates *Gates
 	usage *Usage
 	pools *Pools
-	// uses has what was asked for so far by Use.
+	uses  *partitionUses
+}
+
+// partitionUses has what was asked for last about each pool. It is right as long as the
+// usage of the pool is that one.
+type partitionUses struct {
 	mutex sync.Mutex
-	uses  map[*Pool]*PartitionUse
+	last  map[*Pool]partitionUse
+}
+
+type partitionUse struct {
+	of  *PoolUsage
+	use *PartitionUse
 }
 
 func newPartitions(gates *Gates, usage *Usage, pools *Pools) *Partitions {
-	return &Partitions{gates: gates, usage: usage, pools: pools, uses: map[*Pool]*PartitionUse{}}
+	return &Partitions{gates: gates, usage: usage, pools: pools, uses: &partitionUses{last: map[*Pool]partitionUse{}}}
+}
+
+// with are the partitions of the same pools with another usage.
+func (p *Partitions) with(usage *Usage) *Partitions {
+	return &Partitions{gates: p.gates, usage: usage, pools: p.pools, uses: p.uses}
 }
 
 // Counters returns the counters of the newest generation of a pool, sorted
@@ -154,15 +169,16 @@ func (p *Partitions) Counters(pool *Pool) []CounterUse {
 }
 
 // Use returns what is left of a pool's newest generation. It is
-// worked out once for each pool.
+// worked out once for each pool, as long as its usage stays the same.
 func (p *Partitions) Use(pool *Pool) *PartitionUse {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	if use, ok := p.uses[pool]; ok {
-		return use
+	of := p.usage.OfPool(pool.Driver, pool.Name)
+	p.uses.mutex.Lock()
+	defer p.uses.mutex.Unlock()
+	if last, ok := p.uses.last[pool]; ok && last.of == of {
+		return last.use
 	}
 	use := p.use(pool)
-	p.uses[pool] = use
+	p.uses.last[pool] = partitionUse{of, use}
 	return use
 }
 

@@ -51,7 +51,7 @@ func (t *Taints) SelectedBy(rule *resourceapi.DeviceTaintRule) []DeviceID {
 			ids = append(ids, id)
 		}
 	}
-	for id := range t.usage.holders {
+	for id := range t.usage.devices() {
 		if ruleSelects(rule, id) && t.pools.Device(id) == nil {
 			ids = append(ids, id)
 		}

@@ -9,7 +9,8 @@
 // is evicted gives them up.
 //
 // A snapshot and a change make another snapshot, which shares the lists and the
-// objects that are not touched. The package decides nothing: the caller knows
+// objects that are not touched. Those who decide one change after another rely on
+// that: what is one and the same object before and after is not looked at again. The package decides nothing: the caller knows
 // that a change is possible. It imports pkg/snapshot and below, and every
 // package above that may import it.
 package whatif
