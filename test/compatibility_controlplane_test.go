@@ -237,6 +237,7 @@ func (c *cluster) checkVerbs(t *testing.T, minor int, document string) {
 		"devices":            {"devices"},
 		"claims":             {"claims", "--pending"},
 		"classes":            {"classes"},
+		"attributes":         {"attributes"},
 		"tree":               {"tree", "node/"},
 		"top":                {"top", "--once"},
 		"snapshot":           {"snapshot"},

@@ -20,7 +20,7 @@ import (
 func verbsThatPrint(file string) [][]string {
 	var all [][]string
 	for _, words := range []string{
-		"slices", "pools", "devices", "claims", "classes", "taints", "tree -A", "tree node/gpu-02", "why -A", "why pod/pretrain-0 -n research",
+		"slices", "pools", "devices", "claims", "classes", "attributes", "taints", "tree -A", "tree node/gpu-02", "why -A", "why pod/pretrain-0 -n research",
 		"slices -o json", "pools -o yaml", "devices -o name", "devices -o wide", "claims -o jsonpath={.items}", "tree -A -o json", "tree -A -o name",
 		"why -A -o json", "why pod/pretrain-0 -n research -o json", "snapshot", "snapshot --format json",
 		"taints add --pool gpu-04 example.com/x:NoExecute --dry-run=client", "taints remove decoder-firmware --dry-run=client",

@@ -319,6 +319,7 @@ func verbRuns(t *testing.T) map[string]verbRun {
 		"claims":           {args: []string{"claims", "-o", "wide"}},
 		"classes":          {args: []string{"classes", "-o", "wide"}},
 		"taints":           {args: []string{"taints", "-o", "wide"}},
+		"attributes":       {args: []string{"attributes", "-o", "wide"}},
 		"tree":             {args: []string{"tree", "pod/train", "pod/worker-0", "pod/templated", "node/", "class/gpu"}},
 		"claims --pending": {args: []string{"claims", "--pending"}},
 		"top":              {args: []string{"top", "--once"}},

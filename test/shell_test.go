@@ -44,6 +44,7 @@ func TestShells(t *testing.T) {
 		"name after type":  {[]string{"why", "--snapshot", "examples/cluster", "-n", "research", "pod/p"}, []string{"pod/pretrain-0"}},
 		"value of a flag":  {[]string{"devices", "--snapshot", "examples/cluster", "--pool", "mig-"}, []string{"mig-01", "mig-02"}},
 		"nothing typed":    {[]string{"devices", "--snapshot", "examples/cluster", "--driver", ""}, []string{"fabric.example.com", "gpu.example.com", "nic.example.com"}},
+		"attributes":       {[]string{"attributes", "--snapshot", "examples/cluster", "gpu.example.com/p"}, []string{"gpu.example.com/parentUUID", "gpu.example.com/productName", "gpu.example.com/profile"}},
 		"parts of a name":  {[]string{"tree", "--snapshot", "examples/cluster", "device/fabric"}, []string{"device/fabric.example.com/"}},
 		"name of a flag":   {[]string{"claims", "--pend"}, []string{"--pending"}},
 		"no such snapshot": {[]string{"claims", "--snapshot", "nowhere", "x"}, nil},

@@ -31,6 +31,7 @@ func TestVerbs(t *testing.T) {
 		"claims":         {"claims", "-n", "research"},
 		"claims-pending": {"claims", "-A", "--pending"},
 		"classes":        {"classes"},
+		"attributes":     {"attributes"},
 		"taints":         {"taints"},
 	}
 	for verb, args := range verbs {

@@ -217,14 +217,11 @@ func noSuchDevices(snap *snapshot.Snapshot, alloc *allocator.Allocator, driver, 
 func (f *devicesFlags) choose(ctx context.Context, from *listed) error {
 	var selectors []resourceapi.DeviceSelector
 	if f.class != "" {
-		class := from.Snap.Class(f.class)
-		if class == nil {
-			if gap := from.Snap.Gap(snapshot.ResourceClasses); gap != nil {
-				return &cli.GapError{Doing: "read --class " + f.class, Gaps: []snapshot.Gap{*gap}, Live: from.Clients != nil}
-			}
-			return cli.Usagef("List what there is: kubectl dra classes", "read --class: DeviceClass %s not found in %s", f.class, from.Snap.Source)
+		ofClass, err := classSelectors(from.Source, f.class)
+		if err != nil {
+			return err
 		}
-		selectors = append(selectors, class.Spec.Selectors...)
+		selectors = append(selectors, ofClass...)
 	}
 	if f.where != "" {
 		if err := from.alloc.Facts.Gates.Selectors().Compile(f.where).Err; err != nil {

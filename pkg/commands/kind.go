@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -23,7 +24,8 @@ type kind[T runtime.Object] struct {
 	names func(T) []string
 	// namespace is that of an item; nil if items have none.
 	namespace func(T) string
-	// labels are those that a label selector is about: labelsOf says whose.
+	// labels are those that a label selector is about: labelsOf says whose. It is nil
+	// if items have none.
 	labels   func(T) map[string]string
 	labelsOf string
 	// fields are what a field selector can choose by.
@@ -41,6 +43,11 @@ type field[T runtime.Object] struct {
 	of   func(T) string
 	// values are all that it can be, if that is a fixed set.
 	values []string
+}
+
+// labeled reports whether the labels of an item match a selector.
+func (k *kind[T]) labeled(item T, wanted labels.Selector) bool {
+	return k.labels == nil || wanted.Matches(labels.Set(k.labels(item)))
 }
 
 // name is the full name of an item.

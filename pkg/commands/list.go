@@ -198,7 +198,7 @@ func (o *listOptions[T]) choose(all []T, namespace string) ([]T, error) {
 	var items []T
 	for _, item := range all {
 		if !o.visible(item, namespace) ||
-			!o.labels.Matches(labels.Set(o.kind.labels(item))) || !o.fields.Matches(o.fieldSet(item)) ||
+			!o.labeled(item, o.labels) || !o.fields.Matches(o.fieldSet(item)) ||
 			!called(o.patterns, o.names(item)) || o.keep != nil && !o.keep(item) {
 			continue
 		}

@@ -42,7 +42,9 @@ func newListFlags[T runtime.Object](config *genericclioptions.ConfigFlags, items
 
 func (f *listFlags) addTo(cmd *cobra.Command, namespaced bool) {
 	flags := cmd.Flags()
-	flags.StringVarP(&f.labels, "selector", "l", "", "Only those with these `LABELS` of "+f.labelsOf+", such as app=train.")
+	if f.labelsOf != "" {
+		flags.StringVarP(&f.labels, "selector", "l", "", "Only those with these `LABELS` of "+f.labelsOf+", such as app=train.")
+	}
 	flags.StringVar(&f.fields, "field-selector", "", "Only those with these `FIELDS`, each NAME=VALUE or NAME!=VALUE. Names are "+strings.Join(f.fieldNames, ", ")+".")
 	if namespaced {
 		flags.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "List those of all namespaces.")

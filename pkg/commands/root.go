@@ -123,6 +123,9 @@ add or remove a taint rule.`,
 		newWhy(streams, config),
 		newDoctor(streams, config, build),
 	)
+	cli.AddCommands(root, "Write claims",
+		newAttributes(streams, config),
+	)
 	cli.AddCommands(root, "List what there is",
 		newSlices(streams, config),
 		newPools(streams, config),

@@ -48,7 +48,7 @@ func TestListingsNeedNoMore(t *testing.T) {
 			t.Fatal(err)
 		}
 		server := httptest.NewServer(servedSnapshot{snap})
-		for _, verb := range []string{"slices", "pools", "devices", "claims", "classes", "taints"} {
+		for _, verb := range []string{"slices", "pools", "devices", "claims", "classes", "attributes", "taints"} {
 			for _, output := range []string{"", "wide", "json"} {
 				args := []string{verb, "-o", output}
 				if verb == "claims" {

@@ -114,6 +114,22 @@ func TotalOfClasses(list []*api.Class) ClassTotal {
 	return total
 }
 
+// AttributeTotal sums up attributes and capacities.
+type AttributeTotal struct{ Attributes, Capacities int }
+
+// TotalOfAttributes sums attributes and capacities up.
+func TotalOfAttributes(list []*api.Attribute) AttributeTotal {
+	var total AttributeTotal
+	for _, attribute := range list {
+		if attribute.Source == api.SourceCapacity {
+			total.Capacities++
+		} else {
+			total.Attributes++
+		}
+	}
+	return total
+}
+
 // TaintTotal sums up taints.
 type TaintTotal struct {
 	Taints int

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 )
 
@@ -310,4 +311,38 @@ func ruleStatus(t *api.Taint) string {
 func capitalized(text string) string {
 	first, size := utf8.DecodeRuneInString(text)
 	return string(unicode.ToUpper(first)) + text[size:]
+}
+
+// longValue is how many characters of a value a cell has room for.
+const longValue = 60
+
+// valueTexts has the most frequent values of an attribute with the number of devices,
+// and counts the other values. Long ones are counted among these.
+func valueTexts(a *api.Attribute) string {
+	if len(a.Values) > inCell && a.Values[0].Devices == 1 {
+		return fmt.Sprintf("%d on 1 device each", len(a.Values)+a.MoreValues)
+	}
+	var texts []string
+	for i := range a.Values[:min(len(a.Values), inCell)] {
+		if value := &a.Values[i]; len(value.Value) <= longValue {
+			texts = append(texts, fmt.Sprintf("%s (%d)", value.Value, value.Devices))
+		}
+	}
+	more := len(a.Values) + a.MoreValues - len(texts)
+	switch {
+	case more == 0:
+		return strings.Join(texts, ", ")
+	case len(texts) == 0:
+		return english.Count(more, "value")
+	default:
+		return fmt.Sprintf("%s, %d more", strings.Join(texts, ", "), more)
+	}
+}
+
+// matchText is for how many devices an expression is true.
+func matchText(a *api.Attribute) string {
+	if a.Expression == "" {
+		return ""
+	}
+	return fmt.Sprintf("%d/%d", a.Matches, a.TotalDevices)
 }

@@ -278,6 +278,29 @@ func ClassColumns() []Column[api.Class] {
 	}
 }
 
+// Attributes lists what devices publish.
+func Attributes(items []*api.Attribute) *metav1.Table {
+	return newTable(items, AttributeColumns())
+}
+
+// AttributeColumns are those of [Attributes].
+func AttributeColumns() []Column[api.Attribute] {
+	return []Column[api.Attribute]{
+		{Name: "Name", Cell: func(a *api.Attribute) string { return a.Name }},
+		{Name: "Source", Cell: func(a *api.Attribute) string { return string(a.Source) }},
+		{Name: "Type", Cell: func(a *api.Attribute) string { return strings.Join(a.Types, ",") }},
+		{
+			Name: "Devices",
+			Cell: func(a *api.Attribute) string { return fmt.Sprintf("%d/%d", a.Devices, a.TotalDevices) },
+			Sort: func(a *api.Attribute) (float64, bool) { return float64(a.Devices), true },
+		},
+		{Name: "Values", Cell: valueTexts},
+		{Name: "Expression", Wide: true, Cell: func(a *api.Attribute) string { return a.Expression }},
+		{Name: "Matches", Wide: true, Cell: func(a *api.Attribute) string { return matchText(a) }},
+		{Name: "Drivers", Wide: true, Cell: func(a *api.Attribute) string { return someOf(a.Drivers, len(a.Drivers)) }},
+	}
+}
+
 // classDevices is the bound of a count of devices of a class.
 func classDevices(c *api.Class) api.Bound { return atLeast(c.DevicesAreLowerBounds) }
 

@@ -91,3 +91,9 @@ func TaintTotal(t inventory.TaintTotal) string {
 	}
 	return fmt.Sprintf("%s on %s; %s to be evicted", english.Count(t.Taints, "taint"), english.Count(t.Devices, "device"), pods)
 }
+
+// AttributeTotal is the line below a list of attributes. It ends with where to read
+// expressions about them, if that is not empty.
+func AttributeTotal(t inventory.AttributeTotal, where string) string {
+	return fmt.Sprintf("%s, %s%s", english.Count(t.Attributes, "attribute"), english.Count(t.Capacities, "capacity"), where)
+}

@@ -48,15 +48,34 @@ type names struct {
 type published struct {
 	devices int
 	types   map[ValueType]bool
-	// texts are the different values, up to maxTexts.
-	texts map[string]bool
+	drivers map[string]bool
+	values  map[valueKey]*PublishedValue
 	// attribute and quantity are the last values that were added: those of the
 	// next device are mostly the same.
 	attribute resourceapi.DeviceAttribute
 	quantity  resource.Quantity
+	last      *PublishedValue
 }
 
-// maxTexts bounds the values of one attribute or capacity that are remembered.
+// valueKey tells values apart: the string "1" is not the number 1.
+type valueKey struct {
+	of   ValueType
+	text string
+}
+
+// PublishedValue is a value that devices have in one place.
+type PublishedValue struct {
+	Type ValueType
+	// Plain is the value as people write it, see [Plain].
+	Plain string
+	// Devices is the number of devices that have it. Driver and Device are the
+	// first of them.
+	Devices int
+	Driver  string
+	Device  *resourceapi.Device
+}
+
+// maxTexts bounds the values that are compared with what an expression says.
 const maxTexts = 100
 
 // NewVocabulary is one without a word.
@@ -82,45 +101,53 @@ func (w *Vocabulary) Add(driver string, device *resourceapi.Device) {
 	for name, attribute := range device.Attributes {
 		p := known.attributes[name]
 		if p == nil {
-			p = w.at(Attribute(name, driver))
+			p = w.at(Attribute(name, driver), driver)
 			known.attributes[name] = p
 		}
 		p.devices++
 		if !sameValue(&p.attribute, &attribute) {
 			p.attribute = attribute
-			p.add(typeOf(attribute), func() string { return Plain(attribute) })
+			p.last = p.value(typeOf(attribute), Plain(attribute), driver, device)
 		}
+		p.last.Devices++
 	}
 	for name, capacity := range device.Capacity {
 		p := known.capacities[name]
 		if p == nil {
-			p = w.at(Capacity(name, driver))
+			p = w.at(Capacity(name, driver), driver)
 			known.capacities[name] = p
 		}
 		p.devices++
 		if p.devices == 1 || p.quantity != capacity.Value {
 			p.quantity = capacity.Value
-			p.add(TypeQuantity, capacity.Value.String)
+			p.last = p.value(TypeQuantity, capacity.Value.String(), driver, device)
 		}
+		p.last.Devices++
 	}
 }
 
-// at is what devices have in a place.
-func (w *Vocabulary) at(r Reading) *published {
+// at is what devices, and now also those of a driver, have in a place.
+func (w *Vocabulary) at(r Reading, driver string) *published {
 	p := w.published[r]
 	if p == nil {
-		p = &published{types: map[ValueType]bool{}, texts: map[string]bool{}}
+		p = &published{types: map[ValueType]bool{}, drivers: map[string]bool{}, values: map[valueKey]*PublishedValue{}}
 		w.published[r] = p
 		w.domains[r.Domain] = true
 	}
+	p.drivers[driver] = true
 	return p
 }
 
-func (p *published) add(of ValueType, text func() string) {
-	p.types[of] = true
-	if len(p.texts) < maxTexts {
-		p.texts[text()] = true
+// value is what is known about a value that a device has.
+func (p *published) value(of ValueType, text, driver string, device *resourceapi.Device) *PublishedValue {
+	key := valueKey{of, text}
+	value := p.values[key]
+	if value == nil {
+		value = &PublishedValue{Type: of, Plain: text, Driver: driver, Device: device}
+		p.values[key] = value
+		p.types[of] = true
 	}
+	return value
 }
 
 // sameValue reports whether two attributes have one value in memory. Most that
@@ -170,10 +197,40 @@ func (w *Vocabulary) Strings(r Reading) (values []string, ok bool) {
 	if p == nil {
 		return nil, true
 	}
-	if only, same := w.TypeOf(r); !same || only != TypeString || len(p.texts) == maxTexts {
+	if only, same := w.TypeOf(r); !same || only != TypeString || len(p.values) >= maxTexts {
 		return nil, false
 	}
-	return slices.Collect(maps.Keys(p.texts)), true
+	for key := range p.values {
+		values = append(values, key.text)
+	}
+	return values, true
+}
+
+// Values lists the different values that devices have in a place, in no order.
+func (w *Vocabulary) Values(r Reading) []*PublishedValue {
+	p := w.published[r]
+	if p == nil {
+		return nil
+	}
+	return slices.Collect(maps.Values(p.values))
+}
+
+// DriversOf lists the drivers whose devices have a value there.
+func (w *Vocabulary) DriversOf(r Reading) []string {
+	p := w.published[r]
+	if p == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(p.drivers))
+}
+
+// Types lists the types of the values that devices have there.
+func (w *Vocabulary) Types(r Reading) []ValueType {
+	p := w.published[r]
+	if p == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(p.types))
 }
 
 // HasDomain reports whether a device has anything of a domain.
@@ -209,11 +266,11 @@ func (w *Vocabulary) TypeOf(r Reading) (ValueType, bool) {
 // something holds.
 func (w *Vocabulary) all(r Reading, holds func(text string) bool) bool {
 	p := w.published[r]
-	if p == nil || len(p.texts) == maxTexts {
+	if p == nil || len(p.values) >= maxTexts {
 		return false
 	}
-	for text := range p.texts {
-		if !holds(text) {
+	for key := range p.values {
+		if !holds(key.text) {
 			return false
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/utils/ptr"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -239,20 +240,35 @@ func proposeAttributes(ctx context.Context, c *Completion) ([]string, error) {
 		return nil, err
 	}
 	found := map[string]bool{}
-	add := func(slice *resourceapi.ResourceSlice, name resourceapi.QualifiedName) {
-		found[strings.TrimPrefix(string(name), slice.Spec.Driver+"/")] = true
+	eachPublished(from.Snap, func(driver string, name resourceapi.QualifiedName) {
+		found[strings.TrimPrefix(string(name), driver+"/")] = true
+	})
+	return cli.Continued(c.Typed, slices.Collect(maps.Keys(found))), nil
+}
+
+// ProposeAttributes proposes attributes and capacities by their qualified names.
+func ProposeAttributes(ctx context.Context, c *Completion) ([]string, error) {
+	from, err := c.read(ctx, snapshot.ResourceSlices)
+	if err != nil {
+		return nil, err
 	}
-	for _, slice := range from.Snap.Slices {
+	found := map[string]bool{}
+	eachPublished(from.Snap, func(driver string, name resourceapi.QualifiedName) { found[selector.Qualified(name, driver)] = true })
+	return slices.Collect(maps.Keys(found)), nil
+}
+
+// eachPublished visits the attributes and capacities of all devices.
+func eachPublished(snap *snapshot.Snapshot, visit func(driver string, name resourceapi.QualifiedName)) {
+	for _, slice := range snap.Slices {
 		for i := range slice.Spec.Devices {
 			for name := range slice.Spec.Devices[i].Attributes {
-				add(slice, name)
+				visit(slice.Spec.Driver, name)
 			}
 			for name := range slice.Spec.Devices[i].Capacity {
-				add(slice, name)
+				visit(slice.Spec.Driver, name)
 			}
 		}
 	}
-	return cli.Continued(c.Typed, slices.Collect(maps.Keys(found))), nil
 }
 
 // ProposeRules proposes what DeviceTaintRules can be asked for by: their names

@@ -1,0 +1,113 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package commands
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+)
+
+func newAttributes(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
+	flags, choice := newListFlags(config, attributeKind()), &choiceFlags{}
+	cmd := &cobra.Command{
+		Use:     "attributes [NAME ...]",
+		Aliases: []string{"attribute", "attrs"},
+		Short:   "List what devices publish, and expressions to select them by it",
+		Long: `List every attribute and capacity that devices publish, by its qualified name:
+its type, on how many devices it is, and its values with the number of devices
+that have each, the most frequent first.
+
+-o wide adds an expression about the most frequent value for the selector of a
+request, and for how many devices it is true. Each expression was evaluated as
+the scheduler does: it fails for none of the devices that are listed. Where only
+some of them have the attribute, the expression tests that first. With --class
+or --driver, it is only about these devices: with a CEL error on one device,
+scheduling fails on every node.
+
+A NAME is DOMAIN/NAME or the part after the slash, and can be a pattern like
+'*memory'.`,
+		Example: `  # What can selectors ask for?
+  kubectl dra attributes
+
+  # Of the devices of a class, with an expression for each
+  kubectl dra attributes --class gpu.example.com -o wide
+
+  # All values of one attribute
+  kubectl dra attributes productName -o \
+    jsonpath='{range .items[*].values[*]}{.devices} {.value}{"\n"}{end}'
+
+  # Only capacities
+  kubectl dra attributes --field-selector source=capacity
+
+  # An expression for a claim
+  kubectl dra attributes productName -o jsonpath='{.items[0].expression}'`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			options, err := newListOptions(flags, cmd, args, listing[*api.Attribute]{
+				kind: attributeKind(), reads: choice.reads(), asks: choice.asks(),
+				items: func(ctx context.Context, from *listed) ([]*api.Attribute, error) {
+					return attributesOf(ctx, from, choice)
+				},
+				table: func(items []*api.Attribute, _ *listed) *metav1.Table { return render.Attributes(items) },
+				total: func(items []*api.Attribute, _ *listed) string {
+					return render.AttributeTotal(inventory.TotalOfAttributes(items), flags.inWide("an expression for each"))
+				},
+			}, streams)
+			if err != nil {
+				return err
+			}
+			return options.run(cmd.Context())
+		},
+	}
+	choice.addTo(cmd.Flags())
+	flags.addTo(cmd, false)
+	cmd.ValidArgsFunction = names.Complete(flags.reading, names.ProposeAttributes)
+	flags.complete(cmd)
+	return cmd
+}
+
+// attributesOf lists the attributes of the devices that were chosen.
+func attributesOf(ctx context.Context, from *listed, flags *choiceFlags) ([]*api.Attribute, error) {
+	wanted, err := flags.choice(from.Source)
+	if err != nil {
+		return nil, err
+	}
+	devices, failures, err := from.inventory.ChosenDevices(ctx, wanted)
+	if err != nil {
+		return nil, err
+	}
+	list, notes, err := from.inventory.Attributes(ctx, devices)
+	from.notes = append(from.notes, noSuchDevices(from.Snap, from.alloc, flags.driver, "", "")...)
+	from.notes = append(from.notes, failureNotes(failures)...)
+	from.notes = append(from.notes, notes...)
+	from.unending = inventory.UnendingText(failures)
+	return pointers(list), err
+}
+
+func attributeKind() kind[*api.Attribute] {
+	type attribute = *api.Attribute
+	of := func(a attribute) (domain, name string) { return selector.Split(resourceapi.QualifiedName(a.Name), "") }
+	return kind[attribute]{
+		name: "Attribute", plural: "attributes",
+		names: func(a attribute) []string {
+			_, name := of(a)
+			return []string{a.Name, name}
+		},
+		fields: []field[attribute]{
+			{name: "domain", of: func(a attribute) string { domain, _ := of(a); return domain }},
+			{name: "name", of: func(a attribute) string { _, name := of(a); return name }},
+			{name: "source", of: func(a attribute) string { return string(a.Source) }, values: texts(api.SourceAttributes, api.SourceCapacity)},
+		},
+	}
+}

@@ -1,0 +1,184 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+)
+
+// maxAttributeValues is how many values of an attribute are listed.
+const maxAttributeValues = 100
+
+// maxTriedValues is how many values are tried until an expression about one works.
+const maxTriedValues = 10
+
+// DeviceChoice chooses devices by what they are.
+type DeviceChoice struct {
+	// Driver is that of the devices; empty for all.
+	Driver string
+	// Selectors must all be true.
+	Selectors []resourceapi.DeviceSelector
+}
+
+// ChosenDevices are the devices of a choice, in the order in which the allocator
+// tries them, and how selectors fail on others. It fails only if the context is done.
+func (v *Inventory) ChosenDevices(ctx context.Context, wanted DeviceChoice) ([]*cluster.Device, []api.SelectorFailure, error) {
+	chosen, err := choose(ctx, v.facts, v.facts.Gates.Selectors(), wanted.Selectors)
+	if err != nil {
+		return nil, nil, err
+	}
+	devices := slices.DeleteFunc(chosen.devices, func(d *cluster.Device) bool { return wanted.Driver != "" && d.ID.Driver != wanted.Driver })
+	return devices, chosen.failures, nil
+}
+
+// Attributes lists what devices publish, by qualified name, and notes about
+// devices with which no expression works.
+func (v *Inventory) Attributes(ctx context.Context, devices []*cluster.Device) ([]api.Attribute, []string, error) {
+	p := newPublications(v.facts.Gates.Selectors(), devices)
+	var list []api.Attribute
+	for _, kind := range []string{selector.KindAttributes, selector.KindCapacity} {
+		for _, r := range p.all.Readings(kind) {
+			if err := ctx.Err(); err != nil {
+				return nil, nil, fmt.Errorf("list attributes: %w", err)
+			}
+			list = append(list, p.describe(ctx, r))
+		}
+	}
+	slices.SortStableFunc(list, func(a, b api.Attribute) int { return naming.Compare(a.Name, b.Name) })
+	return list, p.notes(), nil
+}
+
+// publications are what some devices publish.
+type publications struct {
+	evaluator *selector.Evaluator
+	devices   []*cluster.Device
+	// odd are the devices on which every expression fails; usable has the words of
+	// the others, all those of all of them.
+	odd         []*cluster.Device
+	all, usable *selector.Vocabulary
+}
+
+func newPublications(evaluator *selector.Evaluator, devices []*cluster.Device) *publications {
+	p := &publications{evaluator: evaluator, devices: devices, all: selector.NewVocabulary(naming.Nearest)}
+	for _, d := range devices {
+		p.all.Add(d.ID.Driver, d.Device)
+		if evaluator.Odd(d.Device) {
+			p.odd = append(p.odd, d)
+		}
+	}
+	p.usable = p.all
+	if len(p.odd) == 0 {
+		return p
+	}
+	p.usable = selector.NewVocabulary(naming.Nearest)
+	for _, d := range devices {
+		if !evaluator.Odd(d.Device) {
+			p.usable.Add(d.ID.Driver, d.Device)
+		}
+	}
+	return p
+}
+
+func (p *publications) describe(ctx context.Context, r selector.Reading) api.Attribute {
+	out := api.Attribute{
+		TypeMeta: typeMeta("Attribute"), Name: r.Domain + "/" + r.Name, Source: api.AttributeSource(r.Kind),
+		Devices: p.all.Count(r), TotalDevices: len(p.devices), Drivers: p.all.DriversOf(r),
+	}
+	for _, of := range p.all.Types(r) {
+		out.Types = append(out.Types, string(of))
+	}
+	for i, value := range byFrequency(p.all.Values(r)) {
+		if i >= maxAttributeValues {
+			out.MoreValues++
+			out.DevicesWithMoreValues += value.Devices
+			continue
+		}
+		text, _ := r.Value(value.Driver, value.Device)
+		out.Values = append(out.Values, api.AttributeValue{Value: text, Type: string(value.Type), Devices: value.Devices})
+	}
+	out.Expression, out.Matches = p.example(ctx, r)
+	return out
+}
+
+// byFrequency has the most frequent values first, and equally frequent ones in the
+// order of people.
+func byFrequency(values []*selector.PublishedValue) []*selector.PublishedValue {
+	slices.SortFunc(values, func(a, b *selector.PublishedValue) int {
+		return cmp.Or(cmp.Compare(b.Devices, a.Devices), naming.Compare(a.Plain, b.Plain), cmp.Compare(a.Type, b.Type))
+	})
+	return values
+}
+
+// example finds an expression about one of the most frequent values that is true
+// for some devices and fails for none. It counts the devices for which it is true.
+func (p *publications) example(ctx context.Context, r selector.Reading) (expression string, matches int) {
+	values := byFrequency(p.usable.Values(r))
+	for _, value := range values[:min(len(values), maxTriedValues)] {
+		expression, ok := selector.Condition(r, selector.AtLeast, value.Driver, value.Device)
+		if !ok {
+			continue
+		}
+		sel := p.evaluator.Compile(expression)
+		if p.evaluator.Cost(sel) > resourceapi.CELSelectorExpressionMaxCost {
+			continue
+		}
+		matches, fails := p.outcomes(ctx, sel, r, values)
+		if fails {
+			guarded, ok := p.evaluator.Guard(sel, []selector.Reading{r})
+			if !ok {
+				continue
+			}
+			expression = guarded
+			if matches, fails = p.outcomes(ctx, p.evaluator.Compile(guarded), r, values); fails {
+				continue
+			}
+		}
+		if matches > 0 {
+			return expression, matches
+		}
+	}
+	return "", 0
+}
+
+// outcomes evaluates an expression that reads nothing but one place: once for each
+// value, and for a device that has none.
+func (p *publications) outcomes(ctx context.Context, sel *selector.Selector, r selector.Reading, values []*selector.PublishedValue) (matches int, fails bool) {
+	for _, value := range values {
+		result := p.evaluator.Evaluate(ctx, sel, value.Driver, value.Device)
+		if result.Err != nil {
+			return 0, true
+		}
+		if result.Matches {
+			matches += value.Devices
+		}
+	}
+	if p.usable.Count(r) == p.usable.Devices() {
+		return matches, false
+	}
+	without := slices.IndexFunc(p.devices, func(d *cluster.Device) bool {
+		_, has := r.Value(d.ID.Driver, d.Device)
+		return !has && !p.evaluator.Odd(d.Device)
+	})
+	return matches, without >= 0 && p.evaluator.Evaluate(ctx, sel, p.devices[without].ID.Driver, p.devices[without].Device).Err != nil
+}
+
+// notes tell of devices that make every selector fail.
+func (p *publications) notes() []string {
+	if len(p.odd) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("every selector fails on %s with an attribute that CEL refuses, such as %s: no expression works with claims that consider them",
+		english.Count(len(p.odd), "device"), p.odd[0].ID)}
+}
