@@ -19,7 +19,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// adviceSteps bounds the search for a conflict and for remedies: a few seconds.
+// adviceSteps bounds the search for a conflict and for remedies, besides what the
+// nodes take anyway: a few seconds.
 const adviceSteps = 30_000_000
 
 // advise finds the conflict on the most promising node, and what would make the
@@ -30,7 +31,8 @@ func (x *builder) advise(ctx context.Context) (reason, error) {
 		// It is too late to change anything.
 		return reason{}, nil
 	}
-	limited, budget := allocator.WithBudget(ctx, adviceSteps)
+	steps := adviceSteps + conflict.StepsOfNodes(len(x.Cluster.Candidates))
+	limited, budget := allocator.WithBudget(ctx, steps)
 	defer budget.End()
 	h := &headlines{Question: x.Question, out: x.out, target: x.target, confirmer: x.confirmer, reasons: x.reasons}
 	if text := h.nominated(limited); text != "" && x.out.Verdict == api.DoesNotFit {
@@ -48,9 +50,13 @@ func (x *builder) advise(ctx context.Context) (reason, error) {
 			said = h.of(limited, near)
 		}
 	}
-	x.out.Remedies, x.out.MoreRemedies = c.Remedies(limited, near)
-	if budget.Spent() {
-		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("not evaluated: what else conflicts or helps (the search was given up after %s steps)", english.Thousands(adviceSteps)))
+	var undecided int
+	x.out.Remedies, x.out.MoreRemedies, undecided = c.Remedies(limited, near)
+	switch {
+	case budget.Spent():
+		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("not evaluated: what else conflicts or helps (the search was given up after more than %s steps)", english.Thousands(adviceSteps)))
+	case undecided > 0 && len(x.out.Remedies) == 0:
+		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("not evaluated: %s that may help (the allocator's search takes too many steps)", english.Count(undecided, "change")))
 	}
 	return said, ctx.Err()
 }

@@ -116,11 +116,18 @@ func (p *proposals) ask(ctx context.Context, c change) (*api.Remedy, error) {
 // minSearchSteps is what is left of SearchSteps where they are often not enough.
 const minSearchSteps = counting.SearchSteps / 16
 
+// StepsOfNodes is what the allocator takes for so many nodes where it has little to
+// search: some thousand steps for a node with ten devices of two classes. A budget
+// without it would depend on the size of the cluster, and not on how hard the
+// question is.
+func StepsOfNodes(nodes int) int64 { return int64(nodes) * 10_000 }
+
 // verdicts asks the allocator about nodes where counting does not say that nothing
-// fits. It may take a part of SearchSteps, and half as many after each time that
-// they were not enough.
+// fits. Beside the steps that each node takes anyway, it may take a part of
+// SearchSteps, and half as many after each time that they were not enough.
 func (p *proposals) verdicts(ctx context.Context, q *funnel.Question, part int64, nodes ...*corev1.Node) []allocator.Verdict {
-	limited, budget := allocator.WithBudget(ctx, max(int64(counting.SearchSteps)>>p.vain, minSearchSteps)/part)
+	steps := max(int64(counting.SearchSteps)>>p.vain, minSearchSteps)/part + StepsOfNodes(len(nodes))
+	limited, budget := allocator.WithBudget(ctx, steps)
 	defer budget.End()
 	verdicts, _ := counting.CheckUnless(limited, q, nodes, func(ctx context.Context, node *corev1.Node) bool { return counting.IsHardAlone(ctx, q, node) })
 	if budget.Spent() {

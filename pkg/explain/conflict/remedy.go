@@ -19,8 +19,8 @@ const maxWaits = 2
 
 // Remedies are changes that make the claims fit: what can be done about the nearest
 // nodes, and, on those for which there is a conflict, about what is asked for. More
-// counts those that are left out.
-func (c *Case) Remedies(ctx context.Context, near []*Prospect) (shown []api.Remedy, more int) {
+// counts those that are left out, undecided the changes whose verdict is not known.
+func (c *Case) Remedies(ctx context.Context, near []*Prospect) (shown []api.Remedy, more, undecided int) {
 	r := &remedies{proposals: &proposals{Case: c}}
 	if len(near) > 0 {
 		r.scenario = near[0].Scenario
@@ -37,7 +37,8 @@ func (c *Case) Remedies(ctx context.Context, near []*Prospect) (shown []api.Reme
 			}
 		}
 	}
-	return r.best()
+	shown, more = r.best()
+	return shown, more, r.vain
 }
 
 // at looks for remedies on one node.
