@@ -13,6 +13,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodeanswer"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodegroup"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/obstacle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
@@ -27,7 +28,7 @@ type builder struct {
 	// explain and explainer answer other questions.
 	explain   func(context.Context, *allocator.Allocator, *snapshot.Snapshot, target.Options) (*api.Explanation, error)
 	explainer queue.Explainer
-	reasons   *reasons
+	reasons   *nodeanswer.Reasons
 	// contents tell which nodes are equivalent.
 	contents *nodegroup.Contents
 	// slowNode is a node that was decided by counting because the allocator
@@ -51,7 +52,7 @@ func newBuilder(alloc *allocator.Allocator, snap *snapshot.Snapshot, t *target.T
 	return &builder{
 		Question:  q,
 		target:    t,
-		reasons:   newReasons(q, confirmer),
+		reasons:   nodeanswer.NewReasons(q, confirmer),
 		contents:  &nodegroup.Contents{},
 		confirmer: confirmer,
 		out: &api.Explanation{
@@ -83,11 +84,11 @@ func (x *builder) settle(s *settlement) reason {
 	if len(nodes) == 0 {
 		return said
 	}
-	answers := map[nodeAnswer][]string{}
-	answer := nodeAnswer{verdict: s.verdict, code: s.code, message: s.message}
+	answers := map[nodeanswer.Answer][]string{}
+	answer := nodeanswer.Answer{Verdict: s.verdict, Code: s.code, Message: s.message}
 	for _, node := range nodes {
 		answers[answer] = append(answers[answer], node.Name)
 	}
-	x.out.Nodes, x.out.NodeCount = groupNodes(answers), len(nodes)
+	x.out.Nodes, x.out.NodeCount = nodeanswer.Group(answers), len(nodes)
 	return said
 }

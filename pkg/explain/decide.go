@@ -21,6 +21,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodeanswer"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
@@ -30,7 +31,7 @@ import (
 // Where the allocator takes its time, what counting says is concluded from
 // meanwhile; that the allocator says something else in the end is not expected.
 func (x *builder) decide(ctx context.Context) (reason, error) {
-	equivalent := x.reasons.signatures.Equivalent(ctx)
+	equivalent := x.reasons.Signatures.Equivalent(ctx)
 	verdicts, hard := check(ctx, x.Question, equivalent)
 	if err := ctx.Err(); err != nil {
 		return reason{}, fmt.Errorf("check the nodes: %w", err)
@@ -61,15 +62,15 @@ func (x *builder) decide(ctx context.Context) (reason, error) {
 // one answers for all.
 func (x *builder) conclusion(ctx context.Context, equivalent []int, verdicts []allocator.Verdict) (reason, error) {
 	candidates := x.Cluster.Candidates
-	answers := map[nodeAnswer][]string{}
-	known := make([]nodeAnswer, len(verdicts))
+	answers := map[nodeanswer.Answer][]string{}
+	known := make([]nodeanswer.Answer, len(verdicts))
 	var best *fitting
-	var answer nodeAnswer
+	var answer nodeanswer.Answer
 	for i, verdict := range verdicts {
 		switch {
 		case verdict.Outcome == allocator.NotTried:
 			// The node before, where the attempt ended, says why.
-			answer.message = "not evaluated (scheduling aborted by the error on another node)"
+			answer.Message = "not evaluated (scheduling aborted by the error on another node)"
 		case equivalent[i] != i:
 			answer = known[equivalent[i]]
 		default:
@@ -80,19 +81,19 @@ func (x *builder) conclusion(ctx context.Context, equivalent []int, verdicts []a
 		}
 		known[i] = answer
 		answers[answer] = append(answers[answer], candidates[i].Name)
-		if answer.verdict == api.Fits && (best == nil || answer.score > best.score) {
-			best = &fitting{node: candidates[i], score: answer.score, allocations: verdict.Allocations}
+		if answer.Verdict == api.Fits && (best == nil || answer.Score > best.score) {
+			best = &fitting{node: candidates[i], score: answer.Score, allocations: verdict.Allocations}
 		}
 	}
 	progress := map[string]int{}
 	for _, u := range x.Cluster.Unsuitable {
-		progress[u.Misfit.Reason] = max(progress[u.Misfit.Reason], progressOf(x.Question, u))
+		progress[u.Misfit.Reason] = max(progress[u.Misfit.Reason], nodeanswer.ProgressOf(x.Question, u))
 	}
 	for _, u := range x.Cluster.Unsuitable {
-		answer := nodeAnswer{verdict: api.DoesNotFit, code: u.Code, message: u.Misfit.Reason, progress: progress[u.Misfit.Reason]}
+		answer := nodeanswer.Answer{Verdict: api.DoesNotFit, Code: u.Code, Message: u.Misfit.Reason, Progress: progress[u.Misfit.Reason]}
 		answers[answer] = append(answers[answer], u.Node.Name)
 	}
-	x.out.Nodes = groupNodes(answers)
+	x.out.Nodes = nodeanswer.Group(answers)
 	verdict, said := x.conclude(verdicts, best)
 	release, err := heedRelease(ctx, x.Question, x.out, verdicts, verdict)
 	if err != nil {
@@ -208,7 +209,7 @@ type fitting struct {
 }
 
 // answer translates the allocator's verdict for one node.
-func (x *builder) answer(ctx context.Context, node *corev1.Node, verdict allocator.Verdict) (nodeAnswer, error) {
+func (x *builder) answer(ctx context.Context, node *corev1.Node, verdict allocator.Verdict) (nodeanswer.Answer, error) {
 	switch verdict.Outcome {
 	case allocator.Fits:
 		claims := make([]*resourceapi.ResourceClaim, 0, len(x.PodClaims))
@@ -220,27 +221,27 @@ func (x *builder) answer(ctx context.Context, node *corev1.Node, verdict allocat
 			score = allocator.Score(claims, verdict.Allocations)
 		}
 		if x.Cluster.Facts.MapsNodeResources(verdict.Allocations) {
-			return nodeAnswer{
-				verdict: api.Undetermined, code: api.NodeUnsuitable,
-				message: "its devices stand for resources of the node like cpu (DRANodeAllocatableResources), of which it is not evaluated whether enough are left",
+			return nodeanswer.Answer{
+				Verdict: api.Undetermined, Code: api.NodeUnsuitable,
+				Message: "its devices stand for resources of the node like cpu (DRANodeAllocatableResources), of which it is not evaluated whether enough are left",
 			}, nil
 		}
-		return nodeAnswer{verdict: api.Fits, score: score}, nil
+		return nodeanswer.Answer{Verdict: api.Fits, Score: score}, nil
 	case allocator.DoesNotFit, allocator.NodeError:
-		answer := x.reasons.whyNot(ctx, node)
-		if verdict.Err != nil && answer.code == api.CountUnsatisfiable {
-			answer.message += "; the allocator adds: " + verdict.Err.Error()
+		answer := x.reasons.WhyNot(ctx, node)
+		if verdict.Err != nil && answer.Code == api.CountUnsatisfiable {
+			answer.Message += "; the allocator adds: " + verdict.Err.Error()
 		}
 		return answer, ctx.Err()
 	case allocator.Failed:
-		return nodeAnswer{verdict: api.Error, code: errorCode(verdict.Err), message: errorText(verdict.Err)}, nil
+		return nodeanswer.Answer{Verdict: api.Error, Code: errorCode(verdict.Err), Message: errorText(verdict.Err)}, nil
 	case allocator.TimedOut:
 		if endless := unending(verdict.Err); endless != nil {
-			return nodeAnswer{verdict: api.Undetermined, code: api.SearchTimeout, message: english.OneLine(endless)}, nil
+			return nodeanswer.Answer{Verdict: api.Undetermined, Code: api.SearchTimeout, Message: english.OneLine(endless)}, nil
 		}
-		return nodeAnswer{verdict: api.Undetermined, code: api.SearchTimeout, message: "the search takes longer than the scheduler's limit of 10s"}, nil
+		return nodeanswer.Answer{Verdict: api.Undetermined, Code: api.SearchTimeout, Message: "the search takes longer than the scheduler's limit of 10s"}, nil
 	default:
-		return nodeAnswer{}, fmt.Errorf("check node %s: %w", node.Name, verdict.Err)
+		return nodeanswer.Answer{}, fmt.Errorf("check node %s: %w", node.Name, verdict.Err)
 	}
 }
 

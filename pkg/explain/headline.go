@@ -20,6 +20,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/conflict"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodeanswer"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -32,7 +33,7 @@ type headlines struct {
 	out       *api.Explanation
 	target    *target.Target
 	confirmer *counting.Confirmer
-	reasons   *reasons
+	reasons   *nodeanswer.Reasons
 }
 
 // of is the reason why the claims fit nowhere: what is asked for, and why
@@ -52,19 +53,19 @@ func (h *headlines) of(ctx context.Context, list []*conflict.Prospect) reason {
 		return reason{what: h.strandedHeadline(p)}
 	}
 	answer, enough := h.devicesOf(ctx, p)
-	if answer.message == "" {
+	if answer.Message == "" {
 		return reason{}
 	}
 	who, released := fmt.Sprintf("Node %s has", p.Node().Name), ""
 	switch {
 	case enough:
-	case h.reasons.whyNot(ctx, p.Node()).key() != answer.key():
+	case h.reasons.WhyNot(ctx, p.Node()).Key() != answer.Key():
 		// The answer is that for a scenario.
 		released = ", even after all other claims are released"
 	default:
 		who = h.nodesWithAnswer(p.Node(), who)
 	}
-	said := reason{what: fmt.Sprintf("%s. %s %s", asks(h.Question), who, answer.message) + released, detail: detailOf(h.out.Claims, answer.code)}
+	said := reason{what: fmt.Sprintf("%s. %s %s", asks(h.Question), who, answer.Message) + released, detail: detailOf(h.out.Claims, answer.Code)}
 	var misfits []string
 	for _, u := range h.Cluster.Misfits[p.Node().Name] {
 		misfits = append(misfits, misfitText(u, h.target.Hypothetical)+largest(h.Question, u))
@@ -161,21 +162,21 @@ func neededText(alternatives []*funnel.Funnel) string {
 // If they are not, the answer is that for a scenario in which all that may pass
 // and is not a part of the conflict has passed: what is left is the condition
 // that stays.
-func (h *headlines) devicesOf(ctx context.Context, p *conflict.Prospect) (answer nodeAnswer, enough bool) {
+func (h *headlines) devicesOf(ctx context.Context, p *conflict.Prospect) (answer nodeanswer.Answer, enough bool) {
 	node := p.Node()
 	left := p.Staying()
 	alloc, err := h.Cluster.Alloc.Amended(ctx, left.Snap)
 	if err != nil {
-		return nodeAnswer{}, false
+		return nodeanswer.Answer{}, false
 	}
 	one, err := counting.OnNode(ctx, h.Question, alloc, left.Snap, node, left.Claims)
 	if err != nil {
-		return nodeAnswer{}, false
+		return nodeanswer.Answer{}, false
 	}
 	if fits, err := h.confirmer.Fits(ctx, h.Question, alloc, left.Snap, node, left.Claims); err == nil && fits {
-		return nodeAnswer{message: availableText(one, node)}, true
+		return nodeanswer.Answer{Message: availableText(one, node)}, true
 	}
-	return newReasons(one, &counting.Confirmer{}).whyNot(ctx, node), false
+	return nodeanswer.NewReasons(one, &counting.Confirmer{}).WhyNot(ctx, node), false
 }
 
 // availableText says how many devices a node has for each request.

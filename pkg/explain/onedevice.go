@@ -16,13 +16,15 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/devicecheck"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodeanswer"
 )
 
 // describeDevice describes a device that the question is about, and makes
 // every check of every request on it. The summary is that of the explanation.
 func (x *builder) describeDevice(ctx context.Context, summary string, d *cluster.Device) error {
-	out := deviceFacts(x.Question, d)
+	out := devicecheck.Facts(x.Question, d)
 	x.out.Device = out
 	v := &deviceView{Question: x.Question, out: x.out, summary: summary, only: x.target.Only}
 	for i := range x.Claims {
@@ -53,7 +55,7 @@ func (v *deviceView) deviceRequest(ctx context.Context, claim int, f *funnel.Fun
 		Claim: v.claimLabel(claim),
 		Name:  f.Request.Name, DeviceClass: f.Request.Class,
 		ExtendedResource: f.Checks.ExtendedResource,
-		Checks:           deviceChecks(ctx, v.Question, f.Checks, d, node),
+		Checks:           devicecheck.List(ctx, v.Question, f.Checks, d, node),
 	}
 	if place, ok := funnel.ExtendedRequestOf(v.Question, f.Request.Claim, f.Request.Name); ok {
 		out.Container = place.Container.Name
@@ -235,8 +237,8 @@ func (v *deviceView) otherAlternative(ctx context.Context, claim int, f *funnel.
 	if taken < slices.Index(alternatives, f) {
 		return text + ", which comes first"
 	}
-	if answer, short := shortOfOne(ctx, v.Question, f, node); short {
-		return text + ": " + answer.message
+	if answer, short := nodeanswer.ShortOfOne(ctx, v.Question, f, node); short {
+		return text + ": " + answer.Message
 	}
 	if len(v.Claims) > 1 || len(v.Claims[claim].Funnels) > 1 {
 		return text + ": beside the devices of the other requests it finds none for this alternative"

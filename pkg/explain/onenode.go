@@ -110,10 +110,10 @@ func (x *builder) judgeDevices(ctx context.Context, node *corev1.Node, away bool
 	if err != nil {
 		return err
 	}
-	if answer.verdict == api.Fits && len(elsewhere) > 0 {
+	if answer.Verdict == api.Fits && len(elsewhere) > 0 {
 		return nil
 	}
-	out.AllocatorVerdict, out.Code, out.Message = answer.verdict, answer.code, answer.message
+	out.AllocatorVerdict, out.Code, out.Message = answer.Verdict, answer.Code, answer.Message
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/conflict"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodeanswer"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/outlook"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -32,8 +33,8 @@ func (x *builder) findOutlook(ctx context.Context) error {
 			return x.again(conflict.WhatIf{Snap: snap, Alloc: alloc, FindAgain: true})
 		},
 		WhyNot: func(ctx context.Context, q *funnel.Question, node *corev1.Node) outlook.Reason {
-			a := newReasons(q, x.confirmer).whyNot(ctx, node)
-			return outlook.Reason{Code: a.code, Message: a.message, Missing: a.missing, Progress: a.progress}
+			a := nodeanswer.NewReasons(q, x.confirmer).WhyNot(ctx, node)
+			return outlook.Reason{Code: a.Code, Message: a.Message, Missing: a.Missing, Progress: a.Progress}
 		},
 	}
 	var err error

@@ -18,6 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodeanswer"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -38,7 +39,7 @@ func TestEquivalent(t *testing.T) {
 		if x == nil {
 			continue
 		}
-		equivalent := x.reasons.signatures.Equivalent(t.Context())
+		equivalent := x.reasons.Signatures.Equivalent(t.Context())
 		verdicts, hard := check(t.Context(), x.Question, equivalent)
 		search := startSearch(t.Context(), x.Question, hard)
 		if _, err := x.await(t.Context(), search, equivalent, verdicts); err != nil {
@@ -114,7 +115,7 @@ func plainVerdict(t *testing.T, snap *snapshot.Snapshot, x *builder, node *corev
 }
 
 // answerAlone is the answer of a builder that has not looked at other nodes.
-func answerAlone(t *testing.T, snap *snapshot.Snapshot, node *corev1.Node, verdict allocator.Verdict) nodeAnswer {
+func answerAlone(t *testing.T, snap *snapshot.Snapshot, node *corev1.Node, verdict allocator.Verdict) nodeanswer.Answer {
 	t.Helper()
 	answer, err := prepared(t, snap).answer(t.Context(), node, verdict)
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodeanswer"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -129,12 +130,12 @@ func earlierAlternative(ctx context.Context, x *builder, claim *funnel.Claim, re
 		out.FitsNow = true
 		return out
 	}
-	answer, short := shortOfOne(ctx, x.Question, f, node)
+	answer, short := nodeanswer.ShortOfOne(ctx, x.Question, f, node)
 	switch {
 	case err != nil:
 		out.Message = "the search did not end"
 	case short:
-		out.Code, out.Message = answer.code, answer.message
+		out.Code, out.Message = answer.Code, answer.Message
 	default:
 		out.Code, out.Message = api.RequestsCompete, "enough devices for it alone, but not with all that the pod asks for"
 	}

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package nodeanswer
 
 import (
 	"context"
@@ -35,10 +35,10 @@ const notForAll = "enough devices for each request alone, but not for all reques
 
 // whyNotAll explains a node where every request has enough devices for itself.
 // Each answer is verified: without what it names, the allocator finds devices.
-func whyNotAll(ctx context.Context, q *funnel.Question, confirmer *counting.Confirmer, node *corev1.Node) nodeAnswer {
+func whyNotAll(ctx context.Context, q *funnel.Question, confirmer *counting.Confirmer, node *corev1.Node) Answer {
 	claims, err := q.ClaimsFor(node)
 	if err != nil {
-		return nodeAnswer{verdict: api.Error, message: err.Error()}
+		return Answer{Verdict: api.Error, Message: err.Error()}
 	}
 	ctx, budget := allocator.WithBudget(ctx, probeSteps)
 	defer budget.End()
@@ -46,7 +46,7 @@ func whyNotAll(ctx context.Context, q *funnel.Question, confirmer *counting.Conf
 		fits, err := confirmer.Fits(ctx, q, alloc, snap, node, claims)
 		return fits && err == nil
 	}
-	answer := nodeAnswer{verdict: api.DoesNotFit, progress: progressCompeting}
+	answer := Answer{Verdict: api.DoesNotFit, Progress: progressCompeting}
 
 	var constrained []string
 	for _, claim := range q.Claims {
@@ -55,11 +55,11 @@ func whyNotAll(ctx context.Context, q *funnel.Question, confirmer *counting.Conf
 		}
 	}
 	if len(constrained) > 0 && fits(q.Cluster.Alloc, q.Snap, withoutConstraints(claims)) {
-		answer.code = api.ConstraintUnsatisfiable
-		answer.message = "enough devices available, but not with " + english.JoinAnd(constrained)
+		answer.Code = api.ConstraintUnsatisfiable
+		answer.Message = "enough devices available, but not with " + english.JoinAnd(constrained)
 		if most := mostOfOne(ctx, q, node); most != nil {
-			answer.missing = most.needs - most.count
-			answer.message = fmt.Sprintf("%d available, %s", q.Claims[0].Funnels[0][0].Eligible[node.Name], most)
+			answer.Missing = most.needs - most.count
+			answer.Message = fmt.Sprintf("%d available, %s", q.Claims[0].Funnels[0][0].Eligible[node.Name], most)
 		}
 		return answer
 	}
@@ -69,8 +69,8 @@ func whyNotAll(ctx context.Context, q *funnel.Question, confirmer *counting.Conf
 			alone = alone && fits(q.Cluster.Alloc, q.Snap, []*resourceapi.ResourceClaim{claim})
 		}
 		if alone {
-			answer.code = api.RequestsCompete
-			answer.message = fmt.Sprintf("enough devices for each of %s alone, but not for all together", english.JoinAnd(titles))
+			answer.Code = api.RequestsCompete
+			answer.Message = fmt.Sprintf("enough devices for each of %s alone, but not for all together", english.JoinAnd(titles))
 			return answer
 		}
 	}
@@ -88,13 +88,13 @@ func whyNotAll(ctx context.Context, q *funnel.Question, confirmer *counting.Conf
 	} {
 		alloc, snap, err := withDevices(ctx, q, node, probe.change)
 		if err == nil && alloc != nil && fits(alloc, snap, claims) {
-			answer.code, answer.message = probe.code, probe.message
+			answer.Code, answer.Message = probe.code, probe.message
 			return answer
 		}
 	}
-	answer.code, answer.message, answer.progress = api.CountUnsatisfiable, notForAll, progressUnproved
+	answer.Code, answer.Message, answer.Progress = api.CountUnsatisfiable, notForAll, progressUnproved
 	if budget.Spent() {
-		answer.message += " (the search for the reason was given up)"
+		answer.Message += " (the search for the reason was given up)"
 	}
 	return answer
 }

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package nodeanswer
 
 import (
 	"cmp"
@@ -13,19 +13,19 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 )
 
-// nodeAnswer is the answer for one node; nodes with equal answers are grouped.
-type nodeAnswer struct {
-	verdict api.Verdict
-	code    api.Code
-	message string
-	score   int64
+// Answer is the answer for one node; nodes with equal answers are grouped.
+type Answer struct {
+	Verdict api.Verdict
+	Code    api.Code
+	Message string
+	Score   int64
 	// shortage is set if one request has too few devices.
 	shortage deviceShortage
 	// missing is how many devices more the request would need that lacks most.
-	missing int
+	Missing int
 	// progress is how close the node comes to fitting, for the order of the
 	// groups.
-	progress int
+	Progress int
 }
 
 // deviceShortage is that a request has too few devices on a node. Nodes with the same
@@ -67,47 +67,47 @@ const (
 // nearer orders answers: the one where less is in the way comes first. Within
 // a step it is the one where fewer devices are missing, and then the one whose
 // best device gets further.
-func (a nodeAnswer) nearer(b nodeAnswer) int {
+func (a Answer) nearer(b Answer) int {
 	return cmp.Or(
-		cmp.Compare(verdictOrder(a.verdict), verdictOrder(b.verdict)),
-		cmp.Compare(b.score, a.score),
-		cmp.Compare(b.progress/progressStep, a.progress/progressStep),
-		cmp.Compare(a.missing, b.missing),
-		cmp.Compare(b.progress, a.progress),
+		cmp.Compare(verdictOrder(a.Verdict), verdictOrder(b.Verdict)),
+		cmp.Compare(b.Score, a.Score),
+		cmp.Compare(b.Progress/progressStep, a.Progress/progressStep),
+		cmp.Compare(a.Missing, b.Missing),
+		cmp.Compare(b.Progress, a.Progress),
 	)
 }
 
-// key is what nodes that are grouped have in common. How near single nodes come is
+// Key is what nodes that are grouped have in common. How near single nodes come is
 // no reason to tell them apart.
-func (a nodeAnswer) key() nodeAnswer {
-	a.missing, a.progress = 0, 0
+func (a Answer) Key() Answer {
+	a.Missing, a.Progress = 0, 0
 	return a
 }
 
-// groupNodes puts nodes with the same answer together, the best first.
-func groupNodes(answers map[nodeAnswer][]string) []api.NodeGroup {
-	nearest, names := map[nodeAnswer]nodeAnswer{}, map[nodeAnswer][]string{}
+// Group puts nodes with the same answer together, the best first.
+func Group(answers map[Answer][]string) []api.NodeGroup {
+	nearest, names := map[Answer]Answer{}, map[Answer][]string{}
 	for answer, nodes := range answers {
-		said := answer.key()
+		said := answer.Key()
 		if best, known := nearest[said]; !known || answer.nearer(best) < 0 {
 			nearest[said] = answer
 		}
 		names[said] = append(names[said], nodes...)
 	}
-	sorted := slices.SortedFunc(maps.Keys(nearest), func(a, b nodeAnswer) int {
+	sorted := slices.SortedFunc(maps.Keys(nearest), func(a, b Answer) int {
 		return cmp.Or(
 			nearest[a].nearer(nearest[b]),
 			cmp.Compare(len(names[b]), len(names[a])),
-			cmp.Compare(a.message, b.message),
+			cmp.Compare(a.Message, b.Message),
 		)
 	})
 	groups := make([]api.NodeGroup, 0, len(sorted))
-	byCause, at := map[deviceShortage][]nodeAnswer{}, map[deviceShortage]int{}
+	byCause, at := map[deviceShortage][]Answer{}, map[deviceShortage]int{}
 	for _, said := range sorted {
 		slices.SortFunc(names[said], naming.Compare)
 		group := api.NodeGroup{
-			Count: len(names[said]), Names: names[said], Verdict: said.verdict,
-			Code: said.code, Message: said.message, Missing: nearest[said].missing, Score: said.score,
+			Count: len(names[said]), Names: names[said], Verdict: said.Verdict,
+			Code: said.Code, Message: said.Message, Missing: nearest[said].Missing, Score: said.Score,
 		}
 		cause := said.shortage.cause()
 		first, known := at[cause]
@@ -142,7 +142,7 @@ func mergeGroup(g *api.NodeGroup, other api.NodeGroup) {
 }
 
 // rangeText is the message of nodes with the same cause and different counts.
-func rangeText(answers []nodeAnswer) string {
+func rangeText(answers []Answer) string {
 	least, most := answers[0].shortage.available, answers[0].shortage.available
 	for _, a := range answers {
 		least, most = min(least, a.shortage.available), max(most, a.shortage.available)

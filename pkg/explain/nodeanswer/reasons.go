@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package nodeanswer
 
 import (
 	"context"
@@ -22,9 +22,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodegroup"
 )
 
-// progressOf is that of a node that the pod cannot use. Among those that have
+// ProgressOf is that of a node that the pod cannot use. Among those that have
 // devices, the later a filter of the scheduler says no, the closer is the node.
-func progressOf(q *funnel.Question, u eligibility.UnsuitableNode) int {
+func ProgressOf(q *funnel.Question, u eligibility.UnsuitableNode) int {
 	progress := progressUnsuitable
 	if len(q.Cluster.Pools[u.Node.Name]) > 0 {
 		progress = progressHasDevice
@@ -58,25 +58,27 @@ func claimsAvailable(q *funnel.Question, node *corev1.Node) bool {
 // compete.
 const maxProbed = 32
 
-// reasons tell why claims do not fit on nodes.
-type reasons struct {
+// Reasons tell why claims do not fit on nodes.
+type Reasons struct {
 	*funnel.Question
 	confirmer  *counting.Confirmer
-	signatures *nodegroup.Signatures
+	Signatures *nodegroup.Signatures
 	// probed has the answers for nodes where single requests do not explain
 	// it, by what the nodes offer.
-	probed map[string]nodeAnswer
+	probed map[string]Answer
 }
 
-func newReasons(q *funnel.Question, confirmer *counting.Confirmer) *reasons {
-	return &reasons{Question: q, confirmer: confirmer, signatures: nodegroup.NewSignatures(q), probed: map[string]nodeAnswer{}}
+// NewReasons finds the reasons for a question. The confirmer says what a node of a
+// what-if cluster could serve.
+func NewReasons(q *funnel.Question, confirmer *counting.Confirmer) *Reasons {
+	return &Reasons{Question: q, confirmer: confirmer, Signatures: nodegroup.NewSignatures(q), probed: map[string]Answer{}}
 }
 
-// whyNot tells why the claims do not fit on a node where the allocator found
+// WhyNot tells why the claims do not fit on a node where the allocator found
 // nothing. If requests cannot even be served alone, it is the one that lacks
 // most; if there is none, the requests or devices stand in each other's way.
-func (r *reasons) whyNot(ctx context.Context, node *corev1.Node) nodeAnswer {
-	var worst *nodeAnswer
+func (r *Reasons) WhyNot(ctx context.Context, node *corev1.Node) Answer {
+	var worst *Answer
 	for i := range r.Claims {
 		claim := &r.Claims[i]
 		for _, alternatives := range claim.Funnels {
@@ -92,10 +94,10 @@ func (r *reasons) whyNot(ctx context.Context, node *corev1.Node) nodeAnswer {
 	if worst != nil {
 		return *worst
 	}
-	offer := r.signatures.Available(ctx, node)
+	offer := r.Signatures.Available(ctx, node)
 	answer, known := r.probed[offer]
 	if !known {
-		answer = nodeAnswer{verdict: api.DoesNotFit, code: api.CountUnsatisfiable, message: notForAll + " (not evaluated further)", progress: progressUnproved}
+		answer = Answer{Verdict: api.DoesNotFit, Code: api.CountUnsatisfiable, Message: notForAll + " (not evaluated further)", Progress: progressUnproved}
 		if len(r.probed) < maxProbed {
 			answer = whyNotAll(ctx, r.Question, r.confirmer, node)
 		}
@@ -106,22 +108,22 @@ func (r *reasons) whyNot(ctx context.Context, node *corev1.Node) nodeAnswer {
 
 // shortOf reports whether none of the alternatives of a request has enough
 // devices on a node, and what the devices there lack.
-func shortOf(ctx context.Context, q *funnel.Question, alternatives []*funnel.Funnel, node *corev1.Node) (nodeAnswer, bool) {
-	var nearest nodeAnswer
+func shortOf(ctx context.Context, q *funnel.Question, alternatives []*funnel.Funnel, node *corev1.Node) (Answer, bool) {
+	var nearest Answer
 	var messages []string
 	for i, f := range alternatives {
-		answer, short := shortOfOne(ctx, q, f, node)
+		answer, short := ShortOfOne(ctx, q, f, node)
 		if !short {
-			return nodeAnswer{}, false
+			return Answer{}, false
 		}
 		if i == 0 || answer.nearer(nearest) < 0 {
 			nearest = answer
 		}
-		if !slices.Contains(messages, answer.message) {
-			messages = append(messages, answer.message)
+		if !slices.Contains(messages, answer.Message) {
+			messages = append(messages, answer.Message)
 		}
 	}
-	nearest.message = strings.Join(messages, "; ")
+	nearest.Message = strings.Join(messages, "; ")
 	return nearest, len(alternatives) > 0
 }
 
@@ -138,15 +140,17 @@ func requestPrefix(q *funnel.Question, f *funnel.Funnel) string {
 	return funnel.TitleOf(q, f.Request) + ": "
 }
 
-func shortOfOne(ctx context.Context, q *funnel.Question, f *funnel.Funnel, node *corev1.Node) (nodeAnswer, bool) {
+// ShortOfOne reports whether a node has too few devices for a request or one of its
+// alternatives, looked at alone, and what the devices there lack.
+func ShortOfOne(ctx context.Context, q *funnel.Question, f *funnel.Funnel, node *corev1.Node) (Answer, bool) {
 	c := f.Count(ctx, q.Cluster.Pools[node.Name], node)
 	eligible := f.Eligible[node.Name]
 	prefix := requestPrefix(q, f)
-	answer := nodeAnswer{verdict: api.DoesNotFit, code: api.CountUnsatisfiable, progress: progressShort + int(c.Furthest)}
+	answer := Answer{Verdict: api.DoesNotFit, Code: api.CountUnsatisfiable, Progress: progressShort + int(c.Furthest)}
 	if f.Request.All() {
-		answer.missing = max(1, c.Matching-eligible)
+		answer.Missing = max(1, c.Matching-eligible)
 	} else {
-		answer.missing = int(min(f.Request.Count, math.MaxInt32)) - eligible
+		answer.Missing = int(min(f.Request.Count, math.MaxInt32)) - eligible
 	}
 	var lacks []string
 	for _, text := range c.Lacks.Sorted() {
@@ -154,40 +158,40 @@ func shortOfOne(ctx context.Context, q *funnel.Question, f *funnel.Funnel, node 
 	}
 	if len(c.Codes) == 1 {
 		for code := range c.Codes {
-			answer.code = code
+			answer.Code = code
 		}
 	}
 	switch {
 	case f.Request.All() && c.Matching > 0:
 		if eligible == c.Matching {
-			return nodeAnswer{}, false
+			return Answer{}, false
 		}
-		answer.message = fmt.Sprintf("%s%d of %d matching devices available, and all of them are required (%s)", prefix, eligible, c.Matching, strings.Join(lacks, ", "))
+		answer.Message = fmt.Sprintf("%s%d of %d matching devices available, and all of them are required (%s)", prefix, eligible, c.Matching, strings.Join(lacks, ", "))
 	case f.Request.All() && len(lacks) > 0:
-		answer.message = fmt.Sprintf("%sno device that matches (%s)", prefix, strings.Join(lacks, ", "))
+		answer.Message = fmt.Sprintf("%sno device that matches (%s)", prefix, strings.Join(lacks, ", "))
 	case !f.Request.All() && int64(eligible) >= f.Request.Count:
-		return nodeAnswer{}, false
+		return Answer{}, false
 	case eligible == 0 && len(lacks) == 0:
-		answer.progress = progressNoDevice
-		answer.code, answer.message = f.NoneMatch(c.Reachable, c.OtherClass)
+		answer.Progress = progressNoDevice
+		answer.Code, answer.Message = f.NoneMatch(c.Reachable, c.OtherClass)
 	default:
 		answer.shortage = deviceShortage{
 			request: prefix, needs: int(min(f.Request.Count, math.MaxInt32)), available: eligible, others: english.JoinOr(slices.Sorted(maps.Keys(c.Lacks))),
 		}
-		answer.message = fmt.Sprintf("%s%d of %d available", prefix, eligible, f.Request.Count)
+		answer.Message = fmt.Sprintf("%s%d of %d available", prefix, eligible, f.Request.Count)
 		if most := c.Usable + eligible; most > 0 && int64(most) < f.Request.Count {
 			// Even if all of them were available there would be too few.
-			answer.code = api.CountUnsatisfiable
+			answer.Code = api.CountUnsatisfiable
 			if most > eligible {
 				answer.shortage.most = most
-				answer.message += fmt.Sprintf(", at most %d match", most)
+				answer.Message += fmt.Sprintf(", at most %d match", most)
 			}
 		}
 		if eligible > 0 {
-			answer.code = api.CountUnsatisfiable
+			answer.Code = api.CountUnsatisfiable
 		}
 		if len(lacks) > 0 {
-			answer.message += " (" + strings.Join(lacks, ", ") + ")"
+			answer.Message += " (" + strings.Join(lacks, ", ") + ")"
 		}
 	}
 	return answer, true

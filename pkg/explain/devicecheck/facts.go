@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package devicecheck
 
 import (
 	"fmt"
@@ -20,8 +20,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// deviceFacts describes what a device is and who has it.
-func deviceFacts(q *funnel.Question, d *cluster.Device) *api.DeviceExplanation {
+// Facts describes what a device is and who has it.
+func Facts(q *funnel.Question, d *cluster.Device) *api.DeviceExplanation {
 	nodes, _ := q.Cluster.Facts.Nodes.All()
 	reaching := slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool { return !eligibility.DeviceReaches(d, node) })
 	out := &api.DeviceExplanation{
