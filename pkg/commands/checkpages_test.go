@@ -31,8 +31,8 @@ type describedCheck struct {
 // describedVerb is a verb that makes checks.
 type describedVerb struct {
 	title, verb string
-	groups             []checks.Group
-	checks             []describedCheck
+	groups      []checks.Group
+	checks      []describedCheck
 }
 
 func describedVerbs() []describedVerb {

@@ -16,6 +16,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/nodeprobe"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/why"
 )
 
 // Run executes one command line, prints what failed, if anything did, and
@@ -120,7 +121,7 @@ add or remove a taint rule.`,
 	cli.AddFlags(root.PersistentFlags(), cli.GroupCluster, config.AddFlags)
 
 	cli.AddCommands(root, "Explain",
-		newWhy(streams, config),
+		why.New(streams, config),
 		newDoctor(streams, config, build),
 	)
 	cli.AddCommands(root, "Write claims",

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package commands
+package why
 
 import (
 	"fmt"
@@ -23,7 +23,7 @@ func otherQuestions() []string {
 }
 
 // explainUse answers for devices and nodes: who uses them, or why nobody does.
-func (f *whyFlags) explainUse(cmd *cobra.Command, targets []api.Target, streams genericiooptions.IOStreams) error {
+func (f *flags) explainUse(cmd *cobra.Command, targets []api.Target, streams genericiooptions.IOStreams) error {
 	for _, name := range otherQuestions() {
 		if cmd.Flags().Changed(name) {
 			return cli.Usagef(cli.HelpHint(cmd), "--%s does not go with devices and nodes as targets", name)

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package commands
+package why
 
 import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -10,7 +10,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-type whyOptions struct {
+type options struct {
 	reader  *cli.Reader
 	printer *cli.Printer
 	// args are what targets was parsed from.

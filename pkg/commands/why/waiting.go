@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package commands
+package why
 
 import (
 	"context"
@@ -24,7 +24,7 @@ import (
 )
 
 // explainWaiting answers for all pods that wait for devices.
-func (o *whyOptions) explainWaiting(ctx context.Context) error {
+func (o *options) explainWaiting(ctx context.Context) error {
 	from, err := o.reader.Read(ctx, cli.Scope{AllNamespaces: o.waiting.allNamespaces, Starting: true, Admission: true})
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func (o *whyOptions) explainWaiting(ctx context.Context) error {
 }
 
 // printWaiting writes a table, or whatever else -o asks for. The namespace may be gone.
-func (o *whyOptions) printWaiting(explanations []*api.Explanation, namespace string, gone bool, hidden *snapshot.Gap) error {
+func (o *options) printWaiting(explanations []*api.Explanation, namespace string, gone bool, hidden *snapshot.Gap) error {
 	if hidden != nil {
 		if _, err := fmt.Fprintf(o.streams.ErrOut, "pods: %s\n", render.Escape(hidden.Reason)); err != nil {
 			return fmt.Errorf("print explanations: %w", err)

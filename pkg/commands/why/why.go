@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package commands
+package why
 
 import (
 	"cmp"
@@ -28,7 +28,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
-type whyFlags struct {
+type flags struct {
 	reading       *cli.ReadingFlags
 	output        *cli.OutputFlags
 	files         []string
@@ -40,8 +40,9 @@ type whyFlags struct {
 	near          scopeFlags
 }
 
-func newWhy(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
-	flags := &whyFlags{reading: cli.NewReadingFlags(config), output: cli.NewOutputFlags()}
+// New makes the verb.
+func New(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
+	f := &flags{reading: cli.NewReadingFlags(config), output: cli.NewOutputFlags()}
 	cmd := &cobra.Command{
 		Use:   "why [NAME | TYPE/NAME ... | -f FILE | -k DIR | -A]",
 		Short: "Explain why a claim, a pod or a workload does not get its devices",
@@ -133,33 +134,33 @@ asked about cannot be read. Of several targets the worst counts, in the order
 				if err != nil {
 					return err
 				}
-				return flags.explainUse(cmd, used, streams)
+				return f.explainUse(cmd, used, streams)
 			}
-			options, err := flags.toOptions(cmd, args, streams)
+			options, err := f.toOptions(cmd, args, streams)
 			if err != nil {
 				return err
 			}
 			return options.run(cmd.Context())
 		},
 	}
-	cmd.Flags().StringArrayVarP(&flags.files, "filename", "f", nil,
+	cmd.Flags().StringArrayVarP(&f.files, "filename", "f", nil,
 		"Explain the objects in this `FILE` as if they were applied; - is standard input. Can be repeated.")
-	cmd.Flags().StringVarP(&flags.kustomize, "kustomize", "k", "", "Build the kustomization in this `DIRECTORY` and explain its objects. Cannot be used with -f.")
-	cmd.Flags().BoolVarP(&flags.allNamespaces, "all-namespaces", "A", false, "Explain the waiting pods of all namespaces.")
-	cmd.Flags().StringVarP(&flags.selector, "selector", "l", "", "Explain only waiting pods that have these `LABELS`, such as app=train.")
-	cmd.Flags().BoolVar(&flags.allRemedies, "all-remedies", false, "Show every change found that would make it fit, not only the most useful ones.")
-	cmd.Flags().BoolVar(&flags.commands, "commands", false, "Show the commands of remedies, to be pasted into a shell.")
-	flags.near.addTo(cmd)
-	flags.output.AddTo(cmd)
-	flags.reading.AddTo(cmd)
-	flags.reading.AddPreviewTo(cmd)
-	cmd.ValidArgsFunction = names.Complete(flags.reading, names.ProposeTargets)
-	names.CompleteFlags(flags.reading, cmd)
+	cmd.Flags().StringVarP(&f.kustomize, "kustomize", "k", "", "Build the kustomization in this `DIRECTORY` and explain its objects. Cannot be used with -f.")
+	cmd.Flags().BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "Explain the waiting pods of all namespaces.")
+	cmd.Flags().StringVarP(&f.selector, "selector", "l", "", "Explain only waiting pods that have these `LABELS`, such as app=train.")
+	cmd.Flags().BoolVar(&f.allRemedies, "all-remedies", false, "Show every change found that would make it fit, not only the most useful ones.")
+	cmd.Flags().BoolVar(&f.commands, "commands", false, "Show the commands of remedies, to be pasted into a shell.")
+	f.near.addTo(cmd)
+	f.output.AddTo(cmd)
+	f.reading.AddTo(cmd)
+	f.reading.AddPreviewTo(cmd)
+	cmd.ValidArgsFunction = names.Complete(f.reading, names.ProposeTargets)
+	names.CompleteFlags(f.reading, cmd)
 	return cmd
 }
 
-func (f *whyFlags) toOptions(cmd *cobra.Command, args []string, streams genericiooptions.IOStreams) (*whyOptions, error) {
-	o := &whyOptions{files: f.files, kustomize: f.kustomize, near: f.near, args: args, allRemedies: f.allRemedies, streams: streams}
+func (f *flags) toOptions(cmd *cobra.Command, args []string, streams genericiooptions.IOStreams) (*options, error) {
+	o := &options{files: f.files, kustomize: f.kustomize, near: f.near, args: args, allRemedies: f.allRemedies, streams: streams}
 	var err error
 	if err := f.near.validate(cmd, f.anything(args)); err != nil {
 		return nil, err
@@ -197,11 +198,11 @@ func (f *whyFlags) toOptions(cmd *cobra.Command, args []string, streams generici
 }
 
 // anything reports whether the command line says what to explain.
-func (f *whyFlags) anything(args []string) bool {
+func (f *flags) anything(args []string) bool {
 	return len(args)+len(f.files) > 0 || f.kustomize != ""
 }
 
-func (o *whyOptions) run(ctx context.Context) error {
+func (o *options) run(ctx context.Context) error {
 	var files *snapshot.Snapshot
 	if o.kustomize != "" {
 		var err error
@@ -241,7 +242,7 @@ func (o *whyOptions) run(ctx context.Context) error {
 
 // explain answers for each target. Only what makes all answers impossible is an
 // error; what concerns one target is noted with the answers.
-func (o *whyOptions) explain(ctx context.Context, files *snapshot.Snapshot, a *answers) error {
+func (o *options) explain(ctx context.Context, files *snapshot.Snapshot, a *answers) error {
 	if len(o.targets) == 0 || !o.reader.Live() {
 		from, err := o.reader.Read(ctx, cli.Scope{Manifests: files})
 		if err != nil {
@@ -268,7 +269,7 @@ func (o *whyOptions) explain(ctx context.Context, files *snapshot.Snapshot, a *a
 
 // explainIn answers for some targets, or for all targets of the files if none
 // are given.
-func (o *whyOptions) explainIn(ctx context.Context, from *cli.Source, files *snapshot.Snapshot, refs []snapshot.ObjectRef, a *answers) error {
+func (o *options) explainIn(ctx context.Context, from *cli.Source, files *snapshot.Snapshot, refs []snapshot.ObjectRef, a *answers) error {
 	snap := from.Snap
 	var given *manifest.Manifests
 	if files != nil {
