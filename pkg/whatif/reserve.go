@@ -128,10 +128,10 @@ func find[T metav1.Object](list []T, namespace, name string) (int, bool) {
 // name, or added where it belongs.
 func replaced[T metav1.Object](list []T, object T) []T {
 	at, exists := find(list, object.GetNamespace(), object.GetName())
-	list = slices.Clone(list)
+	after := make([]T, 0, len(list)+1)
+	after = append(append(after, list[:at]...), object)
 	if exists {
-		list[at] = object
-		return list
+		at++
 	}
-	return slices.Insert(list, at, object)
+	return append(after, list[at:]...)
 }

@@ -61,7 +61,7 @@ type claimSignature struct {
 
 // signature is the same for pods that are equal to the scheduler.
 func (q *Queue) signature(p *queuedPod) string {
-	pod, claims := p.pod, q.alloc.Facts.Claims.OfPod(p.pod)
+	pod, claims := p.pod, q.claimsOf(p.pod)
 	spec := &pod.Spec
 	s := podSignature{
 		Namespace: pod.Namespace, Owner: lifecycle.OwnerText(pod), Stage: lifecycle.StageOf(q.alloc.Facts, q.snap, pod, claims), Priority: ptr.Deref(spec.Priority, 0), SchedulerName: spec.SchedulerName,

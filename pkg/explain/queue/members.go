@@ -269,7 +269,7 @@ func memberNoun(s *target.Target) string {
 
 // hasDevices reports whether all claims of a pod are allocated.
 func (q *Queue) hasDevices(pod *corev1.Pod) bool {
-	claims := q.alloc.Facts.Claims.OfPod(pod)
+	claims := q.claimsOf(pod)
 	return len(claims) > 0 && !slices.ContainsFunc(claims, func(pc cluster.PodClaim) bool {
 		return pc.Claim == nil || pc.Claim.Status.Allocation == nil || errors.Is(pc.Problem, cluster.ErrClaimNotOwned)
 	})

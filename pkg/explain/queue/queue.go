@@ -43,6 +43,8 @@ type Queue struct {
 	order []*queuedPod
 	pods  map[types.NamespacedName]*queuedPod
 	kinds map[string]*podKind
+	// claims has those of pods in the cluster as it is, as far as they were asked for.
+	claims map[*corev1.Pod][]cluster.PodClaim
 	// gangs are those that members of targets belong to.
 	gangs map[types.NamespacedName]*gang
 }
@@ -80,7 +82,7 @@ type podKind struct {
 func New(explainer Explainer, alloc *allocator.Allocator, snap *snapshot.Snapshot) *Queue {
 	return &Queue{
 		explainer: explainer, snap: snap, alloc: alloc, after: snap, afterAlloc: alloc,
-		kinds: map[string]*podKind{}, pods: map[types.NamespacedName]*queuedPod{}, gangs: map[types.NamespacedName]*gang{},
+		kinds: map[string]*podKind{}, claims: map[*corev1.Pod][]cluster.PodClaim{}, pods: map[types.NamespacedName]*queuedPod{}, gangs: map[types.NamespacedName]*gang{},
 	}
 }
 
@@ -121,6 +123,16 @@ func (q *Queue) add(pod *corev1.Pod, hypothetical bool) *queuedPod {
 	return q.pods[key]
 }
 
+// claimsOf are the claims of a pod in the cluster as it is, which nobody may change.
+func (q *Queue) claimsOf(pod *corev1.Pod) []cluster.PodClaim {
+	claims, known := q.claims[pod]
+	if !known {
+		claims = q.alloc.Facts.Claims.OfPod(pod)
+		q.claims[pod] = claims
+	}
+	return claims
+}
+
 func podKey(pod *corev1.Pod) types.NamespacedName {
 	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 }
@@ -140,7 +152,7 @@ func (q *Queue) Decide(ctx context.Context) error {
 		return nil
 	}
 	for _, pod := range q.snap.Pods {
-		if lifecycle.Waits(pod) && len(pod.Spec.SchedulingGates) == 0 && len(q.alloc.Facts.Claims.OfPod(pod)) > 0 {
+		if lifecycle.Waits(pod) && len(pod.Spec.SchedulingGates) == 0 && len(q.claimsOf(pod)) > 0 {
 			q.add(target.WithClassPriority(q.snap, pod), false)
 		}
 	}
