@@ -4,9 +4,11 @@
 package cluster
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -34,6 +36,9 @@ type PodClaim struct {
 	Generated bool
 	// Template is the name of the ResourceClaimTemplate, if the entry has one.
 	Template string
+	// Group is the PodGroup whose pods share the claim (spec.resourceClaims of the
+	// group): it is made and reserved for the group. It is empty for all others.
+	Group string
 	// ExtendedResources is true for the claim that the scheduler makes for the
 	// pod's extended resources. If it is Generated, its requests are those for
 	// a node without a device plugin for any of them; see
@@ -69,13 +74,17 @@ func (c *Claims) OfPod(pod *corev1.Pod) []PodClaim {
 
 func (c *Claims) podClaim(pod *corev1.Pod, entry *corev1.PodResourceClaim, group *schedulingapi.PodGroup) (claim PodClaim, needed bool) {
 	claim = PodClaim{Entry: entry.Name, Template: ptr.Deref(entry.ResourceClaimTemplateName, "")}
+	shared := sharedClaim(pod, entry, group)
+	if shared != nil {
+		claim.Group = group.Name
+	}
 	name, mustCheckOwner, err := resourceclaim.Name(pod, entry)
 	if errors.Is(err, ErrClaimNotCreated) {
 		// A claim that the pod shares with its group may exist already.
-		if groupName := groupClaimName(pod, entry, group); groupName != nil {
+		if groupName := groupClaimName(group, shared); groupName != nil {
 			name, mustCheckOwner = groupName, true
 		} else {
-			claim.Claim, claim.Problem = c.generate(pod, entry)
+			claim.Claim, claim.Problem = c.generate(pod, entry, group, shared)
 			claim.Generated = claim.Claim != nil
 		}
 		if claim.Problem == nil && pod.UID != "" {
@@ -126,10 +135,9 @@ func (c *Claims) podGroup(pod *corev1.Pod) (*schedulingapi.PodGroup, error) {
 	return group, nil
 }
 
-// groupClaimName returns the name of the claim that was made from a template
-// for the pod's group, nil if the entry is not for the group's claim or the
-// claim is yet to be made.
-func groupClaimName(pod *corev1.Pod, entry *corev1.PodResourceClaim, group *schedulingapi.PodGroup) *string {
+// sharedClaim finds the claim of the pod's group that an entry of the pod stands for,
+// nil if the claim is the pod's own.
+func sharedClaim(pod *corev1.Pod, entry *corev1.PodResourceClaim, group *schedulingapi.PodGroup) *schedulingapi.PodGroupResourceClaim {
 	if group == nil {
 		return nil
 	}
@@ -137,18 +145,30 @@ func groupClaimName(pod *corev1.Pod, entry *corev1.PodResourceClaim, group *sche
 	if err != nil || bindTo.Resource != "podgroups" {
 		return nil
 	}
-	for i := range group.Spec.ResourceClaims {
-		if groupClaim := &group.Spec.ResourceClaims[i]; groupClaim.Name == entry.Name {
-			if name, _, err := resourceclaim.NameFromPodGroup(group, groupClaim); err == nil {
-				return name
-			}
-		}
+	at := slices.IndexFunc(group.Spec.ResourceClaims, func(c schedulingapi.PodGroupResourceClaim) bool { return c.Name == entry.Name })
+	if at < 0 {
+		return nil
 	}
-	return nil
+	return &group.Spec.ResourceClaims[at]
 }
 
-// generate makes a claim from a template as the resourceclaim controller does.
-func (c *Claims) generate(pod *corev1.Pod, entry *corev1.PodResourceClaim) (*resourceapi.ResourceClaim, error) {
+// groupClaimName returns the name of the claim that was made from a template
+// for a group, nil if the claim is yet to be made.
+func groupClaimName(group *schedulingapi.PodGroup, shared *schedulingapi.PodGroupResourceClaim) *string {
+	if shared == nil {
+		return nil
+	}
+	name, _, err := resourceclaim.NameFromPodGroup(group, shared)
+	if err != nil {
+		return nil
+	}
+	return name
+}
+
+// generate makes a claim from a template as the resourceclaim controller does
+// (pkg/controller/resourceclaim/controller.go of Kubernetes): for the pod or, where its
+// group shares the claim, for that.
+func (c *Claims) generate(pod *corev1.Pod, entry *corev1.PodResourceClaim, group *schedulingapi.PodGroup, shared *schedulingapi.PodGroupResourceClaim) (*resourceapi.ResourceClaim, error) {
 	template := c.snap.Template(pod.Namespace, *entry.ResourceClaimTemplateName)
 	if template == nil {
 		reason := ErrTemplateMissing
@@ -157,9 +177,9 @@ func (c *Claims) generate(pod *corev1.Pod, entry *corev1.PodResourceClaim) (*res
 		}
 		return nil, fmt.Errorf("ResourceClaimTemplate %s/%s %w", pod.Namespace, *entry.ResourceClaimTemplateName, reason)
 	}
-	prefix := pod.Name
-	if prefix == "" {
-		prefix = pod.GenerateName
+	prefix, owner := cmp.Or(pod.Name, pod.GenerateName), ownerReference(pod)
+	if shared != nil {
+		prefix, owner = group.Name, groupReference(group)
 	}
 	if prefix != "" && prefix[len(prefix)-1] != '-' {
 		prefix += "-"
@@ -173,12 +193,18 @@ func (c *Claims) generate(pod *corev1.Pod, entry *corev1.PodResourceClaim) (*res
 			GenerateName:    prefix + entry.Name + "-",
 			Labels:          maps.Clone(template.Spec.Labels),
 			Annotations:     annotations,
-			OwnerReferences: []metav1.OwnerReference{ownerReference(pod)},
+			OwnerReferences: []metav1.OwnerReference{owner},
 		},
 		Spec: *template.Spec.Spec.DeepCopy(),
 	}
 	setClaimDefaults(&claim.Spec)
 	return claim, nil
+}
+
+func groupReference(group *schedulingapi.PodGroup) metav1.OwnerReference {
+	return metav1.OwnerReference{
+		APIVersion: schedulingapi.SchemeGroupVersion.String(), Kind: "PodGroup", Name: group.Name, UID: group.UID, Controller: ptr.To(true),
+	}
 }
 
 func (c *Claims) extendedPodClaim(pod *corev1.Pod) *PodClaim {

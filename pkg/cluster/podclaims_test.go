@@ -112,6 +112,13 @@ func TestPodClaims(t *testing.T) {
 			want:    []string{"shared: group-shared from t"},
 			problem: ErrClaimNotCreated,
 		},
+		"claim of the group is not made yet": {
+			objects: []any{tc.Gates{GateWorkloadClaims}, tc.Template("t", tc.Request("r", tc.ClassA, 1))},
+			groups:  []*schedulingapi.PodGroup{{ObjectMeta: group.ObjectMeta, Spec: group.Spec}},
+			pod:     tc.Pod("p", tc.InGroup("group"), tc.UsingTemplate("shared", "t")),
+			want:    []string{"shared: group-shared from t, made up: r"},
+			problem: ErrClaimNotCreated,
+		},
 		"group missing": {
 			objects: []any{tc.Gates{GateWorkloadClaims}, tc.Claim("c")},
 			pod:     tc.Pod("p", tc.InGroup("group"), tc.UsingClaim("a", "c")),

@@ -32,6 +32,18 @@ func podGroup(minCount int32, changes ...func(*schedulingapi.PodGroup)) func(*sn
 	}
 }
 
+// sharing is the group with a claim for all of its pods, made from a template. Its
+// minCount is all pods if that is the only claim, else one.
+func sharing(entry, template string) []any {
+	minCount := int32(5)
+	if entry == "shared" {
+		minCount = 1
+	}
+	return []any{podGroup(minCount, func(g *schedulingapi.PodGroup) {
+		g.Spec.ResourceClaims = []schedulingapi.PodGroupResourceClaim{{Name: entry, ResourceClaimTemplateName: &template}}
+	})}
+}
+
 // members are pods of the group with claims from a template.
 func members(count int, name, template string, changes ...func(*corev1.Pod)) []any {
 	list := make([]any, 0, count)
@@ -95,10 +107,19 @@ func TestPodGroups(t *testing.T) {
 			verdict: api.DoesNotFit, code: api.PodsCompete,
 			group: "2 of 3, 2 fit: true", kinds: "1 DoesNotFit PodsCompete; 1 Fits  n2; 1 Allocated  n1",
 		},
+		"a claim for all of them, which is yet to be created": {
+			parts: append(members(5, "worker", "one"), sharing("gpu", "one")...), verdict: api.Fits,
+			group: "5 of 5, 5 fit: true", kinds: "5 Fits  n1",
+		},
+		"a claim for all of them and one for each": {
+			parts: append(members(3, "worker", "one", tc.UsingTemplate("shared", "one")), sharing("shared", "one")...), verdict: api.DoesNotFit, code: api.PodsCompete,
+			summary: "1 of 3 members fit, and the next one finds no devices left.",
+			group:   "1 of 3, 1 fit: true", kinds: "2 DoesNotFit PodsCompete; 1 Fits  n1",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			parts := append([]any{
-				tc.Gates{"GenericWorkload"},
+				tc.Gates{"GenericWorkload", "DRAWorkloadResourceClaims"},
 				tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(2)...), tc.Pool("n2", tc.Devices(2)...),
 				tc.Template("one", tc.GPUs("gpu", 1)), tc.Template("two", tc.GPUs("gpu", 2)), tc.Template("three", tc.GPUs("gpu", 3)),
 			}, test.parts...)

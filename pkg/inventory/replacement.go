@@ -148,7 +148,7 @@ func replace(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Sna
 func claimsOn(alloc *allocator.Allocator, pod *corev1.Pod, node *corev1.Node, podClaims []cluster.PodClaim, reservation *whatif.Reservation) (pending []*resourceapi.ResourceClaim, fits bool) {
 	for i := range podClaims {
 		claim := podClaims[i].Claim
-		reserved := whatif.ClaimReservation{Entry: podClaims[i].Entry}
+		reserved := whatif.ClaimReservation{Entry: podClaims[i].Entry, Group: podClaims[i].Group}
 		if podClaims[i].ExtendedResources {
 			var err error
 			if claim, err = alloc.Facts.Claims.ExtendedResourceClaim(pod, node); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -33,6 +34,9 @@ type ClaimReservation struct {
 	Entry string
 	// Claim may be one that is yet to be created.
 	Claim *resourceapi.ResourceClaim
+	// Group is the PodGroup whose pods share the claim, empty if it is the pod's own:
+	// the claim is created and reserved for the group.
+	Group string
 	// Allocation is nil if the claim has its devices already.
 	Allocation *resourceapi.AllocationResult
 	// Mappings tell which container gets which extended resource, for the claim
@@ -43,7 +47,7 @@ type ClaimReservation struct {
 // Reserve returns the snapshot as it is after kube-scheduler has bound the pod:
 // the pod is on its node, so that its CPU, memory, ports and its place among the
 // pods of the node are taken; its claims exist, are allocated and reserved for
-// it. Nothing of the argument is changed, and all other objects are shared.
+// it, or for its PodGroup where that shares them. Nothing of the argument is changed, and all other objects are shared.
 func Reserve(snap *snapshot.Snapshot, r Reservation) *snapshot.Snapshot {
 	after := *snap
 	pod := *r.Pod
@@ -51,8 +55,16 @@ func Reserve(snap *snapshot.Snapshot, r Reservation) *snapshot.Snapshot {
 	pod.Status.NominatedNodeName = ""
 	pod.Status.ResourceClaimStatuses = slices.Clone(pod.Status.ResourceClaimStatuses)
 	for i := range r.Claims {
-		claim := allocated(after.Claims, &r.Claims[i], &pod)
+		consumer := resourceapi.ResourceClaimConsumerReference{Resource: "pods", Name: pod.Name, UID: pod.UID}
+		group := after.PodGroup(pod.Namespace, r.Claims[i].Group)
+		if group != nil {
+			consumer = resourceapi.ResourceClaimConsumerReference{APIGroup: schedulingapi.GroupName, Resource: "podgroups", Name: group.Name, UID: group.UID}
+		}
+		claim := allocated(after.Claims, &r.Claims[i], &pod, consumer)
 		after.Claims = replaced(after.Claims, claim)
+		if group = withClaim(group, r.Claims[i].Entry, claim.Name); group != nil {
+			after.PodGroups = replaced(after.PodGroups, group)
+		}
 		switch entry := r.Claims[i].Entry; {
 		case entry == "":
 			pod.Status.ExtendedResourceClaimStatus = &corev1.PodExtendedResourceClaimStatus{
@@ -66,9 +78,24 @@ func Reserve(snap *snapshot.Snapshot, r Reservation) *snapshot.Snapshot {
 	return &after
 }
 
-// allocated is the claim with its devices, reserved for the pod. One that is yet
+// withClaim is a PodGroup with the name of a claim that its pods share in its status,
+// nil if that is there already or is not made from a template.
+func withClaim(group *schedulingapi.PodGroup, entry, name string) *schedulingapi.PodGroup {
+	if group == nil || slices.ContainsFunc(group.Status.ResourceClaimStatuses, func(s schedulingapi.PodGroupResourceClaimStatus) bool { return s.Name == entry }) ||
+		slices.ContainsFunc(group.Spec.ResourceClaims, func(c schedulingapi.PodGroupResourceClaim) bool {
+			return c.Name == entry && c.ResourceClaimName != nil
+		}) {
+		return nil
+	}
+	after := *group
+	after.Status.ResourceClaimStatuses = append(slices.Clone(group.Status.ResourceClaimStatuses),
+		schedulingapi.PodGroupResourceClaimStatus{Name: entry, ResourceClaimName: ptr.To(name)})
+	return &after
+}
+
+// allocated is the claim with its devices, reserved for the consumer. One that is yet
 // to be created gets a name that no other claim has.
-func allocated(existing []*resourceapi.ResourceClaim, r *ClaimReservation, pod *corev1.Pod) *resourceapi.ResourceClaim {
+func allocated(existing []*resourceapi.ResourceClaim, r *ClaimReservation, pod *corev1.Pod, consumer resourceapi.ResourceClaimConsumerReference) *resourceapi.ResourceClaim {
 	claim := *r.Claim
 	if claim.UID == "" {
 		base := claim.Name
@@ -78,7 +105,7 @@ func allocated(existing []*resourceapi.ResourceClaim, r *ClaimReservation, pod *
 		claim.Name = base
 		for i := 1; ; i++ {
 			at, taken := find(existing, claim.Namespace, claim.Name)
-			if !taken || existing[at].UID == "" && metav1.IsControlledBy(existing[at], pod) {
+			if !taken || existing[at].UID == "" && sameController(existing[at], &claim) {
 				break
 			}
 			claim.Name = fmt.Sprintf("%s-%d", base, i)
@@ -87,14 +114,20 @@ func allocated(existing []*resourceapi.ResourceClaim, r *ClaimReservation, pod *
 	if r.Allocation != nil {
 		claim.Status.Allocation = r.Allocation
 	}
-	reserved := func(c resourceapi.ResourceClaimConsumerReference) bool {
-		return c.Resource == "pods" && c.Name == pod.Name && c.UID == pod.UID
-	}
-	if !slices.ContainsFunc(claim.Status.ReservedFor, reserved) {
-		claim.Status.ReservedFor = append(slices.Clone(claim.Status.ReservedFor),
-			resourceapi.ResourceClaimConsumerReference{Resource: "pods", Name: pod.Name, UID: pod.UID})
+	if !slices.Contains(claim.Status.ReservedFor, consumer) {
+		claim.Status.ReservedFor = append(slices.Clone(claim.Status.ReservedFor), consumer)
 	}
 	return &claim
+}
+
+// sameController reports whether two claims were made for the same pod or group, or for
+// none: two that are given by name are one.
+func sameController(a, b *resourceapi.ResourceClaim) bool {
+	of, other := metav1.GetControllerOfNoCopy(a), metav1.GetControllerOfNoCopy(b)
+	if of == nil || other == nil {
+		return of == other
+	}
+	return of.Kind == other.Kind && of.Name == other.Name && of.UID == other.UID
 }
 
 // fromTemplate reports whether the claim of an entry is generated, so that its

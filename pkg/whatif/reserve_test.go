@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -99,5 +100,45 @@ func TestReserveAddsPodsAndKeepsReservations(t *testing.T) {
 	again := Reserve(after, Reservation{Pod: pod, Node: "n1", Claims: []ClaimReservation{{Entry: "own", Claim: claim}}})
 	if n := len(again.Claim("ml", "shared").Status.ReservedFor); n != 2 {
 		t.Errorf("reserved twice for the same pod: %d consumers", n)
+	}
+}
+
+// A claim that a group shares is created and reserved for the group once, and its other
+// pods find it.
+func TestReserveForGroup(t *testing.T) {
+	group := &schedulingapi.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "g", UID: "uid-g"}}
+	group.Spec.ResourceClaims = []schedulingapi.PodGroupResourceClaim{{Name: "gpu", ResourceClaimTemplateName: ptr.To("one")}}
+	before := &snapshot.Snapshot{PodGroups: []*schedulingapi.PodGroup{group}}
+	claim := testClaim("g-gpu", "", nil)
+	claim.OwnerReferences = []metav1.OwnerReference{{Kind: "PodGroup", Name: "g", UID: "uid-g", Controller: ptr.To(true)}}
+	after := Reserve(before, Reservation{Pod: testPod("a"), Node: "n1", Claims: []ClaimReservation{
+		{Entry: "gpu", Group: "g", Claim: claim, Allocation: &resourceapi.AllocationResult{}},
+	}})
+	again := Reserve(after, Reservation{Pod: testPod("b"), Node: "n1", Claims: []ClaimReservation{
+		{Entry: "gpu", Group: "g", Claim: after.Claim("ml", "g-gpu")},
+	}})
+	if len(group.Status.ResourceClaimStatuses) != 0 || len(again.Claims) != 1 {
+		t.Errorf("the group before has %v, claims after: %v", group.Status, again.Claims)
+	}
+	for _, snap := range []*snapshot.Snapshot{after, again} {
+		reserved := snap.Claim("ml", "g-gpu").Status.ReservedFor
+		if len(reserved) != 1 || reserved[0].Resource != "podgroups" || reserved[0].UID != "uid-g" {
+			t.Errorf("reserved for %v", reserved)
+		}
+		statuses := snap.PodGroup("ml", "g").Status.ResourceClaimStatuses
+		if len(statuses) != 1 || *statuses[0].ResourceClaimName != "g-gpu" {
+			t.Errorf("the status of the group has %v", statuses)
+		}
+	}
+}
+
+// Two pods that use a claim which does not exist in the cluster yet, as in a manifest,
+// use one claim.
+func TestReserveKeepsClaimsByName(t *testing.T) {
+	shared := testClaim("shared", "", nil)
+	before := &snapshot.Snapshot{Claims: []*resourceapi.ResourceClaim{shared}}
+	after := Reserve(before, Reservation{Pod: testPod("a"), Node: "n1", Claims: []ClaimReservation{{Entry: "own", Claim: shared, Allocation: &resourceapi.AllocationResult{}}}})
+	if claim := after.Claim("ml", "shared"); len(after.Claims) != 1 || claim.Status.Allocation == nil {
+		t.Errorf("claims %v", after.Claims)
 	}
 }

@@ -60,12 +60,6 @@ func (f *finder) gangObstacles(ctx context.Context, pod *corev1.Pod) ([]Obstacle
 	if f.verdict != api.Fits && f.verdict != api.Allocated {
 		return nil, nil
 	}
-	if len(group.Spec.ResourceClaims) > len(group.Status.ResourceClaimStatuses) {
-		f.unevaluated = append(f.unevaluated, Unevaluated{
-			What: fmt.Sprintf("whether the pods of PodGroup %s fit together", name), Why: "claims that they share do not exist yet",
-		})
-		return nil, nil
-	}
 	fit := 0
 	if f.target.Gang != nil {
 		fit = f.target.Gang.Fit

@@ -42,10 +42,6 @@ func (q *Queue) answerMembers(ctx context.Context, s *target.Target) (*api.Expla
 	if err != nil {
 		return nil, err
 	}
-	if q.awaitsSharedClaims(s) {
-		// Each pod would count with devices of its own.
-		return answer, nil
-	}
 	members, err := q.members(ctx, s, waiting, chosen, answer)
 	if err != nil {
 		return nil, err
@@ -57,16 +53,6 @@ func (q *Queue) answerMembers(ctx context.Context, s *target.Target) (*api.Expla
 		return answer, nil
 	}
 	return q.settled(*answer, chosen, s), nil
-}
-
-// awaitsSharedClaims reports whether claims that the pods of a PodGroup share are yet
-// to be created.
-func (q *Queue) awaitsSharedClaims(s *target.Target) bool {
-	group := s.Group
-	if group == nil && s.Pod != nil {
-		group = q.groupOf(s.Pod)
-	}
-	return group != nil && len(group.Spec.ResourceClaims) > len(group.Status.ResourceClaimStatuses)
 }
 
 // waitingMembers are the pods of a target that wait, in the order of the queue.

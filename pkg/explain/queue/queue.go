@@ -327,7 +327,7 @@ func reservationOn(ctx context.Context, q *funnel.Question, node *corev1.Node) (
 		if pc.Claim == nil {
 			continue
 		}
-		part := whatif.ClaimReservation{Entry: pc.Entry, Claim: pc.Claim}
+		part := whatif.ClaimReservation{Entry: pc.Entry, Claim: pc.Claim, Group: pc.Group}
 		if pc.Claim.Status.Allocation == nil {
 			if next >= len(claims) {
 				// A device plugin of the node serves the extended resources.
