@@ -260,7 +260,7 @@ func resultNotes(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceReq
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		notes = append(notes, consumed[name]+" "+name)
+		notes = append(notes, name+"="+consumed[name])
 	}
 	status := StatusOf(claim, result)
 	if status == nil {
