@@ -107,6 +107,10 @@ func (v *Inventory) describeDevice(d *cluster.Device) api.Device {
 	return out
 }
 
+// DeviceScope says in words for which nodes a device is, and the node if it is for
+// one by name.
+func DeviceScope(d *cluster.Device) (node, scope string) { return deviceScope(d) }
+
 func deviceScope(d *cluster.Device) (node, scope string) {
 	if ptr.Deref(d.Slice.Spec.PerDeviceNodeSelection, false) {
 		return scopeOf(d.NodeName, d.AllNodes, d.NodeSelector)

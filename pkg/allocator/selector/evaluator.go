@@ -76,6 +76,10 @@ func (v *Evaluator) Compile(expression string) *Selector {
 	return sel
 }
 
+// Forget drops what is remembered about an expression, which takes memory for each
+// device. Results that were handed out stay valid.
+func (v *Evaluator) Forget(expression string) { delete(v.byExpr, expression) }
+
 // Cost estimates the worst case in the units of CEL, 0 if that is not possible.
 func (v *Evaluator) Cost(sel *Selector) uint64 {
 	if sel.cost == nil {

@@ -65,30 +65,34 @@ func (f *Funnel) Traces(ctx context.Context) []api.SelectorTrace {
 	}
 	var traces []api.SelectorTrace
 	for _, placed := range PlacedSelectors(f.Checks) {
-		s := f.Checks.Selectors
-		sel := s.Compile(placed.Expression)
-		trace := api.SelectorTrace{
-			Source: placed.Source, Object: placed.object, Path: placed.path, Expression: placed.Expression,
-			Cost: s.Cost(sel), CostLimit: resourceapi.CELSelectorExpressionMaxCost,
-		}
-		r := newTraceReport(sel)
-		var passed []*cluster.Device
-		for _, d := range reached {
-			result := s.Evaluate(ctx, sel, d.ID.Driver, d.Device)
-			r.add(result)
-			if result.Matches {
-				passed = append(passed, d)
-			}
-		}
-		r.report(ctx, &trace, len(f.Devices)-len(reached))
-		if problem := s.Problem(sel); problem != nil {
-			trace.Error = ProblemText(problem)
-		}
-		trace.Notes = selectorNotes(f.Checks.Catalog, sel, &trace)
-		reached = passed
+		var trace api.SelectorTrace
+		trace, reached = Trace(ctx, f.Checks.Selectors, f.Checks.Catalog, placed.Expression, reached, len(f.Devices)-len(reached))
+		trace.Source, trace.Object, trace.Path = placed.Source, placed.object, placed.path
 		traces = append(traces, trace)
 	}
 	return traces
+}
+
+// Trace tells what one expression does to devices, and for which of them it is true.
+// Where it is written is left open. Something before it has decided about as many
+// other devices as are not reached.
+func Trace(ctx context.Context, s *selector.Evaluator, catalog *eligibility.Catalog, expression string, devices []*cluster.Device, notReached int) (trace api.SelectorTrace, passed []*cluster.Device) {
+	sel := s.Compile(expression)
+	trace = api.SelectorTrace{Expression: expression, Cost: s.Cost(sel), CostLimit: resourceapi.CELSelectorExpressionMaxCost}
+	r := newTraceReport(sel)
+	for _, d := range devices {
+		result := s.Evaluate(ctx, sel, d.ID.Driver, d.Device)
+		r.add(result)
+		if result.Matches {
+			passed = append(passed, d)
+		}
+	}
+	r.report(ctx, &trace, notReached)
+	if problem := s.Problem(sel); problem != nil {
+		trace.Error = ProblemText(problem)
+	}
+	trace.Notes = selectorNotes(catalog, sel, &trace)
+	return trace, passed
 }
 
 // traceReport counts what one selector does to devices.

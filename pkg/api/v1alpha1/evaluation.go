@@ -1,0 +1,164 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// Evaluation is what a CEL expression makes of devices, whatever else may be the
+// matter with them.
+//
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+type Evaluation struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// Expression is the one that was evaluated. With a device to single out, it is
+	// the shortest of Selectors; it is empty if there is none.
+	Expression string `json:"expression"`
+	// DeviceClass, Driver and Device are what chose the devices, each empty if it
+	// was not given. Devices counts those that were chosen.
+	DeviceClass string `json:"deviceClass,omitempty"`
+	Driver      string `json:"driver,omitempty"`
+	Device      string `json:"device,omitempty"`
+	Devices     int    `json:"devices"`
+	// Outcomes counts them by what became of the expression. All are 0 if it does
+	// not compile.
+	Outcomes EvaluationOutcomes `json:"outcomes"`
+	// Problem is why it does not compile.
+	Problem *ExpressionProblem `json:"problem,omitempty"`
+	// Cost estimates what an evaluation costs in the worst case, in the units of
+	// CEL. It is 0 if that is not known. CostLimit is what the API server accepts
+	// as an estimate, and where an evaluation is broken off.
+	Cost      uint64 `json:"cost,omitempty"`
+	CostLimit uint64 `json:"costLimit"`
+	// Failures are the ways in which it fails.
+	Failures []SelectorFailure `json:"failures,omitempty"`
+	// Drivers has the outcomes by driver, in the order of their names.
+	Drivers []DriverOutcomes `json:"drivers,omitempty"`
+	// Nodes has the outcomes by node: those with the same outcomes are a group. The
+	// groups with the most devices for which it is true come first.
+	Nodes []NodeOutcomes `json:"nodes,omitempty"`
+	// Parts are the operands of the outermost &&, or the whole expression, with the
+	// values that they read. There are none if it cannot be taken apart.
+	Parts []SelectorPart `json:"parts,omitempty"`
+	// Matching are the first ten devices for which it is true, as driver/pool/device.
+	Matching []string `json:"matching,omitempty"`
+	// Notes say what else is remarkable, a sentence each.
+	Notes []string `json:"notes,omitempty"`
+	// Suggestions are expressions that were probably meant.
+	Suggestions []ExpressionSuggestion `json:"suggestions,omitempty"`
+	// Comparison is with the other expression that was given.
+	Comparison *ExpressionComparison `json:"comparison,omitempty"`
+	// Like is about the device that was to be singled out.
+	Like *DeviceLikeness `json:"like,omitempty"`
+}
+
+// EvaluationOutcomes counts devices by what became of an expression.
+type EvaluationOutcomes struct {
+	// True, False and Fails count those for which the expression is true, is false,
+	// or ends with an error. With an error on one device, scheduling fails on every
+	// node.
+	True  int `json:"true"`
+	False int `json:"false"`
+	Fails int `json:"fails"`
+}
+
+// ExpressionProblem is why an expression does not compile.
+type ExpressionProblem struct {
+	// Reason is what the compiler says.
+	Reason string `json:"reason"`
+	// Line and Column are where it is, both from 1; Column counts characters. They
+	// are absent if it is about the whole expression.
+	Line   int `json:"line,omitempty"`
+	Column int `json:"column,omitempty"`
+	// More counts further errors.
+	More int `json:"more,omitempty"`
+}
+
+// DriverOutcomes are the outcomes on the devices of a driver.
+type DriverOutcomes struct {
+	Driver   string             `json:"driver"`
+	Outcomes EvaluationOutcomes `json:"outcomes"`
+}
+
+// NodeOutcomes are the outcomes on nodes that are equivalent for an expression.
+type NodeOutcomes struct {
+	// Count is the number of nodes, Names has all of them. Both are empty for
+	// devices that are not for one node by name: Scope then says for which.
+	Count int      `json:"count,omitempty"`
+	Names []string `json:"names,omitempty"`
+	Scope string   `json:"scope,omitempty"`
+	// Outcomes counts the devices of each of the nodes.
+	Outcomes EvaluationOutcomes `json:"outcomes"`
+}
+
+// SuggestionReason is why an expression is suggested.
+type SuggestionReason string
+
+// The reasons.
+const (
+	// SuggestCorrection is an expression without what are probably typos.
+	SuggestCorrection SuggestionReason = "Correction"
+	// SuggestGuard is an expression that is false, and does not fail, on devices
+	// without the values that it reads.
+	SuggestGuard SuggestionReason = "Guard"
+)
+
+// ExpressionSuggestion is an expression that was probably meant.
+type ExpressionSuggestion struct {
+	Reason SuggestionReason `json:"reason"`
+	// Expression was evaluated for the same devices, with these Outcomes.
+	Expression string             `json:"expression"`
+	Outcomes   EvaluationOutcomes `json:"outcomes"`
+	// Changes are what is different from the expression that was given.
+	Changes []ExpressionChange `json:"changes,omitempty"`
+}
+
+// ExpressionChange is a part of an expression that was replaced.
+type ExpressionChange struct {
+	// From is the part as it was written, To what it was replaced with.
+	From string `json:"from"`
+	To   string `json:"to"`
+}
+
+// ExpressionComparison holds an expression against another one.
+type ExpressionComparison struct {
+	// Expression is the other one, Outcomes are its own, Problem is why it does not
+	// compile.
+	Expression string             `json:"expression"`
+	Outcomes   EvaluationOutcomes `json:"outcomes"`
+	Problem    *ExpressionProblem `json:"problem,omitempty"`
+	// Different counts the devices with another outcome. Differences has them by
+	// what the two make of them.
+	Different   int                 `json:"different"`
+	Differences []OutcomeDifference `json:"differences,omitempty"`
+}
+
+// OutcomeDifference are devices with the same two outcomes.
+type OutcomeDifference struct {
+	// From is the outcome of the expression, To that of the other one: True, False
+	// or Fails.
+	From string `json:"from"`
+	To   string `json:"to"`
+	// Count is the number of devices, Devices has the first ten of them as
+	// driver/pool/device.
+	Count   int      `json:"count"`
+	Devices []string `json:"devices"`
+}
+
+// DeviceLikeness is which devices are like one of them, and how to select them.
+type DeviceLikeness struct {
+	// Device is the one that was given, as driver/pool/device. Count is the number
+	// of devices like it, itself included: those of its driver with the same values.
+	Device string `json:"device"`
+	Count  int    `json:"count"`
+	// Same are the attributes and capacities that have to have the same value, as
+	// DOMAIN/NAME. LeftOut are those that do not: what tells single devices apart,
+	// and where a device is.
+	Same    []string `json:"same,omitempty"`
+	LeftOut []string `json:"leftOut,omitempty"`
+	// Selectors are expressions that are true for these devices, false for all
+	// others that were chosen, and fail for none: each was evaluated. The shortest
+	// comes first.
+	Selectors []string `json:"selectors,omitempty"`
+}
