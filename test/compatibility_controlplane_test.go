@@ -238,6 +238,7 @@ func (c *cluster) checkVerbs(t *testing.T, minor int, document string) {
 		"claims":             {"claims", "--pending"},
 		"classes":            {"classes"},
 		"attributes":         {"attributes"},
+		"cel":                {"cel", `device.driver != ""`},
 		"tree":               {"tree", "node/"},
 		"top":                {"top", "--once"},
 		"snapshot":           {"snapshot"},

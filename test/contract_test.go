@@ -58,6 +58,7 @@ func kinds() []kind {
 		{"Claim", reflect.TypeFor[api.Claim](), reflect.TypeFor[listOf[api.Claim]](), "claims"},
 		{"Class", reflect.TypeFor[api.Class](), reflect.TypeFor[listOf[api.Class]](), "classes"},
 		{"Attribute", reflect.TypeFor[api.Attribute](), reflect.TypeFor[listOf[api.Attribute]](), "attributes"},
+		{"Evaluation", reflect.TypeFor[api.Evaluation](), nil, "cel"},
 		{"Taint", reflect.TypeFor[api.Taint](), reflect.TypeFor[listOf[api.Taint]](), "taints"},
 		{"Diagnosis", reflect.TypeFor[api.Diagnosis](), nil, "doctor"},
 		{"Branch", reflect.TypeFor[api.Branch](), reflect.TypeFor[listOf[api.Branch]](), "tree"},

@@ -84,7 +84,7 @@ func TestDocuments(t *testing.T) {
 // replay returns the document with what answer gives for each command. In a
 // console block, a command goes from "$ kubectl dra" to the end of its line,
 // and what it prints to the next "$ " or the end of the block. Words of a
-// command are separated by blanks; there are no quotes.
+// command are separated by blanks, but for those in single quotes.
 func replay(document string, answer func(args []string) string) string {
 	var out strings.Builder
 	inBlock, skipping := false, false
@@ -98,7 +98,7 @@ func replay(document string, answer func(args []string) string) string {
 		case strings.HasPrefix(text, "$ kubectl dra "):
 			skipping = true
 			out.WriteString(line)
-			printed := answer(strings.Fields(strings.TrimPrefix(text, "$ kubectl dra ")))
+			printed := answer(words(strings.TrimPrefix(text, "$ kubectl dra ")))
 			out.WriteString(printed)
 			if printed != "" && !strings.HasSuffix(printed, "\n") {
 				out.WriteString("\n")
@@ -112,6 +112,19 @@ func replay(document string, answer func(args []string) string) string {
 		}
 	}
 	return out.String()
+}
+
+// words are those of a command, as a shell takes them apart.
+func words(command string) []string {
+	var list []string
+	for i, part := range strings.Split(command, "'") {
+		if i%2 == 1 {
+			list = append(list, part)
+		} else {
+			list = append(list, strings.Fields(part)...)
+		}
+	}
+	return list
 }
 
 // TestVerbTable compares the table of verbs in the README with the commands.

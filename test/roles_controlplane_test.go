@@ -320,6 +320,7 @@ func verbRuns(t *testing.T) map[string]verbRun {
 		"classes":          {args: []string{"classes", "-o", "wide"}},
 		"taints":           {args: []string{"taints", "-o", "wide"}},
 		"attributes":       {args: []string{"attributes", "-o", "wide"}},
+		"cel":              {args: []string{"cel", "--class", "gpu", `device.driver == "gpu.example.com"`}},
 		"tree":             {args: []string{"tree", "pod/train", "pod/worker-0", "pod/templated", "node/", "class/gpu"}},
 		"claims --pending": {args: []string{"claims", "--pending"}},
 		"top":              {args: []string{"top", "--once"}},

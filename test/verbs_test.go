@@ -49,6 +49,19 @@ func TestVerbs(t *testing.T) {
 				"--snapshot", filepath.Join("..", "examples", "cluster"), "-o", output)
 		})
 	}
+	for output, flags := range map[string][]string{"text": nil, "wide": {"-o", "wide"}, "json": {"-o", "json"}} {
+		for name, args := range map[string][]string{
+			"cel":         {`device.attributes["gpu.example.com"].productName == "Atlas-80" && device.attributes["gpu.example.com"].numa == 0`, "--class", "gpu.example.com", "--compare", `device.attributes["gpu.example.com"].numa == 0`},
+			"cel-typo":    {`device.attributes["gpu.exmaple.com"].produtName == "Atlas-80"`},
+			"cel-problem": {"device.driver ==\n  devcie.drivr"},
+			"cel-like":    {"--from-device", "gpu-01/gpu-0"},
+		} {
+			t.Run(name+"/"+output, func(t *testing.T) {
+				all := append([]string{"cel", "--snapshot", filepath.Join("..", "examples", "cluster")}, args...)
+				goldenRun(t, filepath.Join("verbs", name, output+".golden"), "80", append(all, flags...)...)
+			})
+		}
+	}
 	for _, output := range []string{"wide", "json", "yaml"} {
 		t.Run("doctor/"+output, func(t *testing.T) {
 			goldenRun(t, filepath.Join("verbs", "doctor", output+".golden"), "80", "doctor", "--snapshot", filepath.Join("..", "examples", "cluster"), "-o", output)

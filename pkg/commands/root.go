@@ -126,6 +126,7 @@ add or remove a taint rule.`,
 	)
 	cli.AddCommands(root, "Write claims",
 		newAttributes(streams, config),
+		newCEL(streams, config),
 	)
 	cli.AddCommands(root, "List what there is",
 		newSlices(streams, config),

@@ -1,0 +1,352 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package commands
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/evaluation"
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/prompt"
+)
+
+// celFlags are the flags of cel.
+type celFlags struct {
+	choiceFlags
+	reading    *cli.ReadingFlags
+	output     *cli.OutputFlags
+	device     string
+	files      []string
+	compare    string
+	fromDevice string
+}
+
+// celOptions are what the flags come down to.
+type celOptions struct {
+	choiceFlags
+	// expression is empty for the prompt, and with a device to start from.
+	expression string
+	compare    *string
+	device     string
+	fromDevice string
+	files      []string
+	reader     *cli.Reader
+	printer    *cli.Printer
+	streams    genericiooptions.IOStreams
+}
+
+func newCEL(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
+	f := &celFlags{reading: cli.NewReadingFlags(config), output: cli.NewOutputFlags()}
+	cmd := &cobra.Command{
+		Use:   "cel [EXPRESSION]",
+		Short: "Evaluate a CEL expression for devices before it is in a claim",
+		Long: `Evaluate a CEL expression, as in the selector of a request, for all devices, as
+the scheduler does: for how many it is true, is false or fails, by driver, node
+and value, part by part, and what it costs. With an error on one device,
+scheduling fails on every node for a claim that considers it. What was probably
+meant is evaluated, too.
+
+With --class, --driver or --device, it is evaluated for these devices only:
+selectors of a request are for the devices of its class. --file takes devices
+from a file with ResourceSlices instead of a cluster.
+
+--from-device writes expressions for devices like one of them: those of its
+driver with the same values but for what differs from device to device, such as
+a UUID, and where it is in a node. Each was evaluated.
+
+Without an expression, in a terminal, there is a prompt that evaluates while you
+type. Tab completes domains, names and values.
+
+The exit code is 0 if it is true for some device, 1 if it is for none or does
+not compile. With --compare it is 0 if both have the same outcome for each
+device, with --from-device if there is an expression.`,
+		Example: `  # On which devices is it true?
+  kubectl dra cel 'device.attributes["gpu.example.com"].numa == 0'
+
+  # As in a request of a class
+  kubectl dra cel --class gpu.example.com \
+    'device.capacity["gpu.example.com"].memory.compareTo(quantity("80Gi")) >= 0'
+
+  # Why not this device?
+  kubectl dra cel --device gpu-01/gpu-0 \
+    'device.attributes["gpu.example.com"].productName == "Cirrus-40"'
+
+  # Which devices would another expression select?
+  kubectl dra cel 'device.driver == "gpu.example.com"' \
+    --compare '"gpu.example.com" in device.attributes'
+
+  # An expression for devices like this one
+  kubectl dra cel --from-device gpu-01/gpu-0
+
+  # For devices that no cluster has, from a file with ResourceSlices
+  kubectl dra cel --file slices.yaml 'device.driver == "gpu.example.com"'
+
+  # In a script
+  kubectl dra cel 'device.driver == "nic.example.com"' -o \
+    jsonpath='{.outcomes}'`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o, err := f.toOptions(cmd, args, streams)
+			if err != nil {
+				return err
+			}
+			return o.run(cmd.Context())
+		},
+	}
+	f.choiceFlags.addTo(cmd.Flags())
+	cmd.Flags().StringVar(&f.device, "device", "", "Only this `DEVICE`: DEVICE, POOL/DEVICE or DRIVER/POOL/DEVICE.")
+	cmd.Flags().StringArrayVar(&f.files, "file", nil, "Take the devices from the ResourceSlices in this `FILE`; - is standard input. Can be repeated.")
+	cmd.Flags().StringVar(&f.compare, "compare", "", "Show the devices for which this other `EXPRESSION` has another outcome.")
+	cmd.Flags().StringVar(&f.fromDevice, "from-device", "", "Write expressions that select devices like this `DEVICE`, and no others.")
+	f.reading.AddTo(cmd)
+	f.output.AddTo(cmd)
+	cmd.ValidArgsFunction = cobra.NoFileCompletions
+	// They only fail if somebody registered one before.
+	for _, name := range []string{"device", "from-device"} {
+		_ = cmd.RegisterFlagCompletionFunc(name, names.Complete(f.reading, names.ProposeDevices))
+	}
+	_ = cmd.RegisterFlagCompletionFunc("compare", cobra.NoFileCompletions)
+	names.CompleteFlags(f.reading, cmd)
+	return cmd
+}
+
+func (f *celFlags) toOptions(cmd *cobra.Command, args []string, streams genericiooptions.IOStreams) (*celOptions, error) {
+	o := &celOptions{choiceFlags: f.choiceFlags, device: f.device, fromDevice: f.fromDevice, files: f.files, streams: streams}
+	switch {
+	case len(args) > 1:
+		return nil, cli.Usagef("Put the expression in single quotes.", "read the expression: expected one word, found %d", len(args))
+	case len(args) == 1 && strings.TrimSpace(args[0]) == "":
+		return nil, cli.Usagef("List what there is to select by: kubectl dra attributes -o wide", "read the expression: it is empty")
+	case len(args) == 1 && f.fromDevice != "":
+		return nil, cli.Usagef("Leave one of them out.", "an expression and --from-device: it is --from-device that writes one")
+	case len(args) == 1:
+		o.expression = args[0]
+	case f.fromDevice == "" && !isInteractive(streams):
+		return nil, cli.Usagef("Write kubectl dra cel 'EXPRESSION', or run it in a terminal for a prompt.", "there is no expression, and no terminal to type one")
+	}
+	if cmd.Flags().Changed("compare") {
+		if o.compare = &f.compare; o.expression == "" {
+			return nil, cli.Usagef("Write the expression that it is compared with.", "--compare: there is no expression")
+		}
+	}
+	if f.device != "" && f.fromDevice != "" {
+		return nil, cli.Usagef("Leave one of them out.", "--device and --from-device: a single device is always like itself")
+	}
+	if err := cli.OnceStdin(f.files, f.reading.Paths); err != nil {
+		return nil, err
+	}
+	var err error
+	if o.reader, err = f.reading.ToReader(cmd, streams); err != nil {
+		return nil, err
+	}
+	if o.printer, err = f.output.ToPrinter(streams); err != nil {
+		return nil, err
+	}
+	if o.printer.Names {
+		return nil, cli.Usagef("Print the devices with -o jsonpath='{.matching}', or with: kubectl dra devices --where EXPRESSION -o name", "-o name: an evaluation has no name")
+	}
+	if o.printer.Machine != nil && o.expression == "" && o.fromDevice == "" {
+		return nil, cli.Usagef("Write the expression: kubectl dra cel 'EXPRESSION' -o json", "--output: the prompt is for people")
+	}
+	return o, nil
+}
+
+// isInteractive reports whether somebody can type and look.
+func isInteractive(streams genericiooptions.IOStreams) bool {
+	_, isTerminal := cli.Terminal(streams.Out)
+	_, canType := cli.Terminal(streams.In)
+	return isTerminal && canType && os.Getenv("TERM") != "dumb"
+}
+
+func (o *celOptions) run(ctx context.Context) error {
+	from, err := o.read(ctx)
+	if err != nil {
+		return err
+	}
+	gaps := cli.GapsIn(from.Snap, o.asks(), "", true)
+	if len(gaps) > 0 {
+		return &cli.GapError{Doing: "evaluate the expression", Gaps: gaps, Live: o.reader.Live()}
+	}
+	alloc, err := allocator.New(ctx, cluster.New(from.Snap))
+	if err != nil {
+		return fmt.Errorf("set up the allocator: %w", err)
+	}
+	chosen, notes, err := o.choose(ctx, from, alloc)
+	if err != nil {
+		return err
+	}
+	devices := evaluation.New(alloc.Facts, chosen, from.Snap.Class(o.class))
+	if o.expression == "" && o.fromDevice == "" {
+		return o.prompt(ctx, devices, chosen, notes)
+	}
+	found, err := o.evaluate(ctx, devices, chosen, from)
+	if err != nil {
+		return err
+	}
+	found.DeviceClass, found.Driver, found.Device = o.class, o.driver, o.device
+	if err := o.print(found, notes); err != nil {
+		return err
+	}
+	return o.outcome(found)
+}
+
+// read takes the devices from where the flags say.
+func (o *celOptions) read(ctx context.Context) (*cli.Source, error) {
+	if len(o.files) == 0 {
+		return o.reader.Read(ctx, cli.Scope{Only: o.reads()})
+	}
+	files, err := load.Preview(ctx, o.files, o.reader.Options)
+	if err != nil {
+		return nil, err
+	}
+	if o.class == "" && o.reader.Live() {
+		return &cli.Source{Snap: files}, nil
+	}
+	from, err := o.reader.Read(ctx, cli.Scope{Only: []string{snapshot.ResourceClasses, snapshot.ResourceMetrics}})
+	if err != nil {
+		return nil, err
+	}
+	snap := *from.Snap
+	snap.Slices = files.Slices
+	snap.Gaps = slices.DeleteFunc(slices.Clone(snap.Gaps), func(g snapshot.Gap) bool { return g.Resource == snapshot.ResourceSlices })
+	from.Snap = &snap
+	return from, nil
+}
+
+// choose takes the devices that the flags choose, and what is to be said about the
+// choice.
+func (o *celOptions) choose(ctx context.Context, from *cli.Source, alloc *allocator.Allocator) ([]*cluster.Device, []string, error) {
+	wanted, err := o.choice(from)
+	if err != nil {
+		return nil, nil, err
+	}
+	chosen, failures, err := inventory.New(alloc, from.Snap).ChosenDevices(ctx, wanted)
+	if err != nil {
+		return nil, nil, err
+	}
+	notes := append(noSuchDevices(from.Snap, alloc, o.driver, "", ""), failureNotes(failures)...)
+	if o.device == "" {
+		return chosen, notes, nil
+	}
+	named := devicesNamed(chosen, o.device)
+	if len(named) == 0 {
+		return nil, nil, o.noDevice(o.device, from)
+	}
+	return named, notes, nil
+}
+
+// noDevice is the error for a device that is not there, or not chosen.
+func (o *celOptions) noDevice(name string, from *cli.Source) error {
+	where := from.Snap.Source
+	if len(o.files) > 0 {
+		where = strings.Join(o.files, ", ")
+	}
+	for _, chosen := range []struct{ flag, value string }{{"--class", o.class}, {"--driver", o.driver}} {
+		if chosen.value != "" {
+			where += " (" + chosen.flag + " " + chosen.value + ")"
+		}
+	}
+	return names.NotFound("device", name, where, "List what there is: kubectl dra devices")
+}
+
+// devicesNamed are those of a name, which may lack the pool and the driver.
+func devicesNamed(list []*cluster.Device, name string) []*cluster.Device {
+	var found []*cluster.Device
+	for _, d := range list {
+		if name == d.ID.Device || name == d.ID.Pool+"/"+d.ID.Device || name == d.ID.String() {
+			found = append(found, d)
+		}
+	}
+	return found
+}
+
+func (o *celOptions) evaluate(ctx context.Context, devices *evaluation.Devices, chosen []*cluster.Device, from *cli.Source) (*api.Evaluation, error) {
+	if o.fromDevice != "" {
+		full := names.FullNames[*cluster.Device]{Of: func(d *cluster.Device) string { return d.ID.String() }, There: "as", Choose: "Write it as POOL/DEVICE or DRIVER/POOL/DEVICE."}
+		device, err := names.Only("device", o.fromDevice, full, devicesNamed(chosen, o.fromDevice))
+		if err != nil {
+			return nil, err
+		}
+		if device == nil {
+			return nil, o.noDevice(o.fromDevice, from)
+		}
+		return devices.Like(ctx, *device)
+	}
+	found, err := devices.Evaluate(ctx, o.expression)
+	if err != nil || o.compare == nil {
+		return found, err
+	}
+	return found, devices.Compare(ctx, found, *o.compare)
+}
+
+func (o *celOptions) print(found *api.Evaluation, notes []string) error {
+	if o.printer.Machine != nil {
+		if err := o.printer.Machine.PrintObj(found, o.streams.Out); err != nil {
+			return fmt.Errorf("print evaluation: %w", err)
+		}
+	} else if err := render.Evaluation(o.streams.Out, found, o.printer.Text); err != nil {
+		return err
+	}
+	return cli.PrintNotes(o.streams, notes...)
+}
+
+// outcome is the exit code: what was asked for is true, or there is none of it.
+func (o *celOptions) outcome(found *api.Evaluation) error {
+	if text := inventory.UnendingText(found.Failures); text != "" {
+		return &cli.UnendingError{Doing: "evaluate the expression", Reason: text}
+	}
+	yes := found.Outcomes.True > 0
+	switch {
+	case o.compare != nil:
+		yes = found.Problem == nil && found.Comparison.Problem == nil && found.Comparison.Different == 0
+	case o.fromDevice != "":
+		yes = len(found.Like.Selectors) > 0
+	}
+	if !yes {
+		return &cli.OutcomeError{Code: cli.ExitDoesNotFit}
+	}
+	return nil
+}
+
+// prompt evaluates what is typed, until the user quits.
+func (o *celOptions) prompt(ctx context.Context, devices *evaluation.Devices, chosen []*cluster.Device, notes []string) error {
+	if err := cli.PrintNotes(o.streams, notes...); err != nil {
+		return err
+	}
+	about := english.Count(len(chosen), "device")
+	for _, of := range []struct{ what, name string }{{" of class ", o.class}, {" of driver ", o.driver}, {" named ", o.device}} {
+		if of.name != "" {
+			about += of.what + of.name
+		}
+	}
+	return prompt.Run(ctx, prompt.Options{
+		Devices: devices, Words: evaluation.NewWords(chosen), About: render.Escape(about), Color: o.printer.Text.Color,
+		Report: func(e *api.Evaluation, width int) string {
+			text := o.printer.Text
+			text.Width = width
+			e.DeviceClass, e.Driver, e.Device = o.class, o.driver, o.device
+			var report strings.Builder
+			// A text in memory takes everything.
+			_ = render.Evaluation(&report, e, text)
+			return report.String()
+		},
+	}, o.streams.In, o.streams.Out)
+}
