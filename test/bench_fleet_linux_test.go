@@ -80,6 +80,43 @@ func BenchmarkFleet(b *testing.B) {
 	}
 }
 
+// BenchmarkExpressions lists attributes and evaluates expressions from a file with
+// 5,000 mixed nodes and their devices, in turns with listing the devices. It reports
+// the processor time of each, and the ratio to that of devices.
+func BenchmarkExpressions(b *testing.B) {
+	peak, program := goBuild(b, "./peak"), goBuild(b, "../cmd/kubectl-dra")
+	path := filepath.Join(b.TempDir(), "fleet.json")
+	if err := save.File(b.Context(), fleet.Mixed(5000), path); err != nil {
+		b.Fatal(err)
+	}
+	expression := `device.driver == "` + fleet.Driver + `" && device.capacity["` + fleet.Driver + `"].memory.compareTo(quantity("40Gi")) >= 0`
+	asked := map[string][]string{
+		"attributes": {"attributes", "-o", "wide"}, "cel": {"cel", expression},
+		"compare": {"cel", expression, "--compare", "true"},
+	}
+	b.ResetTimer()
+	var listed total
+	took := map[string]*total{}
+	for b.Loop() {
+		listed.add(b, 0, peak, program, "devices", "--snapshot", path)
+		for name, args := range asked {
+			if took[name] == nil {
+				took[name] = &total{}
+			}
+			exit := 0.0
+			if name == "compare" {
+				exit = 1
+			}
+			took[name].add(b, exit, peak, program, append(args, "--snapshot", path)...)
+		}
+	}
+	b.ReportMetric(listed.CPU/float64(b.N), "devices-cpu-s")
+	for name, t := range took {
+		b.ReportMetric(t.CPU/float64(b.N), name+"-cpu-s")
+		b.ReportMetric(t.CPU/listed.CPU, name+"-ratio")
+	}
+}
+
 // total is what several runs of a program took, and the largest of their peaks.
 type total struct{ usage }
 
