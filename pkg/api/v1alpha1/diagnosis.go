@@ -65,6 +65,9 @@ type Finding struct {
 	Evidence []Evidence `json:"evidence,omitempty"`
 	// Remedy is what can be done about it.
 	Remedy *NextStep `json:"remedy,omitempty"`
+	// Fix is the change of the object in the file that puts it right, where there is
+	// only one.
+	Fix []Edit `json:"fix,omitempty"`
 }
 
 // Severity is how bad a finding is.

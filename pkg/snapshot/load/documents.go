@@ -76,6 +76,8 @@ type cutter struct {
 	emit     func(*part) error
 	// removed is how many lines of the file the text lacks at removedAt.
 	removedAt, removed int
+	// whole is true if large Lists are not to be cut into their items.
+	whole bool
 }
 
 // next emits the next document.
@@ -136,7 +138,7 @@ func (c *cutter) json() error {
 		return &InputError{Path: c.file, Document: c.document, Object: o.kind, Err: err}
 	}
 	c.pos = o.end
-	if o.isList && o.end-start >= worthCutting {
+	if o.isList && o.end-start >= worthCutting && !c.whole {
 		return c.jsonList(start, o)
 	}
 	if o.end-start > validate.MaxDocument {
@@ -179,7 +181,7 @@ func (c *cutter) jsonList(start int, o outline) error {
 // yaml emits a YAML document that begins at start.
 func (c *cutter) yaml(text []byte, start int) error {
 	whole := &part{at: c.place(), data: text, yaml: true, linesBefore: c.linesBefore(start)}
-	if len(text) < worthCutting {
+	if len(text) < worthCutting || c.whole {
 		return c.emit(whole)
 	}
 	list, apiVersion, kind, ok := yamlList(text)

@@ -198,7 +198,7 @@ func yamlError(err error, linesBefore int) error {
 		}
 		return err
 	}
-	parts := regexp.MustCompile(`^yaml: (?:unmarshal errors:\s*)?(?:line (\d+): )?([\s\S]*)$`).FindStringSubmatch(err.Error())
+	parts := yamlMessage().FindStringSubmatch(err.Error())
 	if parts == nil {
 		return err
 	}
@@ -207,6 +207,29 @@ func yamlError(err error, linesBefore int) error {
 		return fmt.Errorf("not YAML: %s", parts[2])
 	}
 	return fmt.Errorf("not YAML: line %d: %s", line+linesBefore, parts[2])
+}
+
+// yamlMessage takes the parser's message apart: the line, and what is wrong.
+func yamlMessage() *regexp.Regexp {
+	return regexp.MustCompile(`^yaml: (?:unmarshal errors:\s*)?(?:line (\d+): )?([\s\S]*)$`)
+}
+
+// yamlErrorLine is the line of the file that an error about a document names, before
+// or after [yamlError]; 0 if it names none.
+func yamlErrorLine(err error, linesBefore int) int {
+	var duplicate *duplicateError
+	if errors.As(err, &duplicate) {
+		return duplicate.line
+	}
+	parts := yamlMessage().FindStringSubmatch(err.Error())
+	if parts == nil || parts[1] == "" {
+		return 0
+	}
+	line, err := strconv.Atoi(parts[1])
+	if err != nil {
+		return 0
+	}
+	return line + linesBefore
 }
 
 // yamlDuplicate finds a key that a mapping of a YAML document has twice, and its

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"reflect"
 	"slices"
@@ -49,10 +50,20 @@ func Fields(data []byte, apiVersion, kind string) error {
 	if !found {
 		version = apiVersion
 	}
-	if err := unknownField(data, manifest, "", version); err != nil {
+	for err := range unknownFields(data, manifest, "", version) {
 		return err
 	}
 	return nil
+}
+
+// UnknownFields finds the fields of a manifest that its type does not have, in
+// alphabetical order. There are none of a kind whose fields are not known here.
+func UnknownFields(data []byte, apiVersion, kind string) iter.Seq[*objects.FieldError] {
+	manifest := manifestType(apiVersion, kind)
+	if manifest == nil {
+		return func(func(*objects.FieldError) bool) {}
+	}
+	return unknownFields(data, manifest, "", groupOf(apiVersion).Version)
 }
 
 // expectedVersion returns the apiVersion that a manifest should have, or
@@ -157,45 +168,50 @@ func resourceType(version, kind string) reflect.Type {
 	}
 }
 
-// unknownField returns an error about the first field, in alphabetical order,
-// that a type does not have, or nil. The data can be decoded as that type.
-func unknownField(data []byte, kind reflect.Type, path, version string) *objects.FieldError {
+// unknownFields finds the fields, in alphabetical order, that a type does not have.
+// The data can be decoded as that type.
+func unknownFields(data []byte, kind reflect.Type, path, version string) iter.Seq[*objects.FieldError] {
+	return func(yield func(*objects.FieldError) bool) { eachUnknown(data, kind, path, version, yield) }
+}
+
+// eachUnknown returns false once nobody wants to know more.
+func eachUnknown(data []byte, kind reflect.Type, path, version string, yield func(*objects.FieldError) bool) bool {
 	if _, custom := reflect.New(kind).Interface().(json.Unmarshaler); custom {
-		return nil
+		return true
 	}
 	switch kind.Kind() { //nolint:exhaustive // the others have no parts
 	case reflect.Pointer:
-		return unknownField(data, kind.Elem(), path, version)
+		return eachUnknown(data, kind.Elem(), path, version, yield)
 	case reflect.Struct:
-		return unknownFieldInStruct(data, kind, path, version)
+		return eachUnknownInStruct(data, kind, path, version, yield)
 	case reflect.Slice:
 		var elements []json.RawMessage
 		if kind.Elem().Kind() == reflect.Uint8 || json.Unmarshal(data, &elements) != nil {
-			return nil
+			return true
 		}
 		for i, element := range elements {
-			if err := unknownField(element, kind.Elem(), path+"["+strconv.Itoa(i)+"]", version); err != nil {
-				return err
+			if !eachUnknown(element, kind.Elem(), path+"["+strconv.Itoa(i)+"]", version, yield) {
+				return false
 			}
 		}
 	case reflect.Map:
 		var entries map[string]json.RawMessage
 		if json.Unmarshal(data, &entries) != nil {
-			return nil
+			return true
 		}
 		for _, key := range slices.Sorted(maps.Keys(entries)) {
-			if err := unknownField(entries[key], kind.Elem(), path+"["+strconv.Quote(key)+"]", version); err != nil {
-				return err
+			if !eachUnknown(entries[key], kind.Elem(), path+"["+strconv.Quote(key)+"]", version, yield) {
+				return false
 			}
 		}
 	}
-	return nil
+	return true
 }
 
-func unknownFieldInStruct(data []byte, kind reflect.Type, path, version string) *objects.FieldError {
+func eachUnknownInStruct(data []byte, kind reflect.Type, path, version string, yield func(*objects.FieldError) bool) bool {
 	var values map[string]json.RawMessage
 	if json.Unmarshal(data, &values) != nil {
-		return nil
+		return true
 	}
 	types := map[string]reflect.Type{}
 	objects.FieldTypes(kind, types)
@@ -203,13 +219,16 @@ func unknownFieldInStruct(data []byte, kind reflect.Type, path, version string) 
 		fieldType, known := types[name]
 		if !known {
 			message := "unknown field" + placeOfField(name, values[name], types, path, version)
-			return objects.AtField(strings.TrimPrefix(path+"."+name, "."), errors.New(message))
+			if !yield(objects.AtField(strings.TrimPrefix(path+"."+name, "."), errors.New(message))) {
+				return false
+			}
+			continue
 		}
-		if err := unknownField(values[name], fieldType, path+"."+name, version); err != nil {
-			return err
+		if !eachUnknown(values[name], fieldType, path+"."+name, version, yield) {
+			return false
 		}
 	}
-	return nil
+	return true
 }
 
 // placeOfField guesses where a field belongs that is in the wrong place or

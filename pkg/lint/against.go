@@ -1,0 +1,75 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"slices"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+)
+
+func clusterChecks() []Check {
+	return []Check{
+		{
+			Code: "DRA2501", Title: "devices that cannot be allocated", Severity: api.SeverityWarning,
+			About:  "Applied to the cluster that was read, the pods would wait: their devices are not available, or cannot be had together. It may fit later. Made only with --cluster or --snapshot.",
+			Advice: "Ask 'kubectl dra why -f FILE' for all reasons and for remedies.",
+			find:   against(api.DoesNotFit),
+		},
+		{
+			Code: "DRA2502", Title: "scheduling that fails", Severity: api.SeverityError,
+			About:  "Applied to the cluster that was read, scheduling would fail on every node: a class is missing, a feature is off, or a selector fails on a device. Made only with --cluster or --snapshot.",
+			Advice: "Ask 'kubectl dra why -f FILE' for the reason.",
+			find:   against(api.Error),
+		},
+		{
+			Code: "DRA2503", Title: "pods that something else refuses", Severity: api.SeverityWarning,
+			About:  "Devices would be available in the cluster that was read, and something else refuses the pods: a quota, a LimitRange, a gang, a volume. Made only with --cluster or --snapshot.",
+			Advice: "Ask 'kubectl dra why -f FILE' for the numbers.",
+			find:   against(api.Blocked),
+		},
+		{
+			Code: "DRA2504", Title: "answer that is not known", Severity: api.SeverityUnknown,
+			About:  "What the cluster that was read shows is not enough to say whether the pods fit. Made only with --cluster or --snapshot.",
+			Advice: "Ask 'kubectl dra why -f FILE' what could not be read.",
+			find:   against(api.Undetermined),
+		},
+	}
+}
+
+// against finds the targets with one verdict.
+func against(verdict api.Verdict) func(*input) []finding {
+	return func(in *input) []finding {
+		if in.explain == nil {
+			return nil
+		}
+		answers, err := in.explain(in.ctx)
+		if err != nil {
+			in.err = err
+			return nil
+		}
+		var found []finding
+		for _, answer := range answers {
+			at := slices.IndexFunc(in.objects, func(o *object) bool {
+				return o.kind == answer.Kind && o.name == answer.Name && o.namespace == answer.Namespace
+			})
+			if at < 0 || len(in.broken[in.objects[at]]) > 0 {
+				continue
+			}
+			o := in.objects[at]
+			switch {
+			case answer.Err != nil && verdict == api.Undetermined:
+				found = append(found, finding{object: o, path: "metadata.name", message: "not checked: " + answer.Err.Error()})
+			case answer.Err != nil || answer.Verdict != verdict || answer.Code == api.ClassNotFound:
+			default:
+				f := finding{object: o, path: "metadata.name", message: answer.Summary, found: string(answer.Code), advice: "ask 'kubectl dra why -f " + o.text.File + "'"}
+				if verdict == api.Undetermined {
+					f.message = "not checked: " + answer.Summary
+				}
+				found = append(found, f)
+			}
+		}
+		return found
+	}
+}

@@ -1,0 +1,108 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"encoding/json"
+	"slices"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/checks"
+)
+
+// Check is one thing that can be wrong with manifests.
+type Check struct {
+	// Code is stable: "DRA", the number of the group and that of the check in it.
+	Code string
+	// Title says in a few words what is wrong.
+	Title string
+	// Severity is that of its findings, unless they say another one.
+	Severity api.Severity
+	// About says what it means, Advice what can be done, both for the documents.
+	About, Advice string
+
+	find func(*input) []finding
+}
+
+// finding is what a check found in an object.
+type finding struct {
+	object *object
+	// path is the field, as in objects of the newest version.
+	path string
+	// at is the position if it is not that of the field.
+	at position
+	// severity is that of the check if it is empty.
+	severity        api.Severity
+	message         string
+	found, required string
+	advice          string
+	fix             []edit
+}
+
+// edit is one operation on the text of an object. The path is as in finding.
+type edit struct {
+	op, path string
+	value    any
+}
+
+// Groups lists what checks are about, in their order.
+func Groups() []checks.Group {
+	return []checks.Group{
+		{Number: "20", Title: "Form and versions"},
+		{Number: "21", Title: "Pods and workloads"},
+		{Number: "22", Title: "Claims and templates"},
+		{Number: "23", Title: "CEL expressions"},
+		{Number: "24", Title: "Classes, slices, taint rules and quotas"},
+		{Number: "25", Title: "Against a cluster"},
+	}
+}
+
+// Checks lists all checks by their codes.
+func Checks() []Check {
+	return slices.Concat(formChecks(), podChecks(), claimChecks(), celChecks(), adminChecks(), clusterChecks())
+}
+
+// Codes lists the codes of all checks.
+func Codes() []string {
+	var codes []string
+	for _, check := range Checks() {
+		codes = append(codes, check.Code)
+	}
+	return codes
+}
+
+// finding is f as a finding of the check.
+func (c *Check) finding(f *finding) api.Finding {
+	o := f.object
+	out := api.Finding{
+		Code: c.Code, Title: c.Title, Severity: c.Severity, Message: f.message,
+		File: o.text.File, Line: f.at.line, Column: f.at.column,
+	}
+	if f.severity != "" {
+		out.Severity = f.severity
+	}
+	path := f.path
+	if place := o.locate(f.path); f.at == (position{}) {
+		out.Line, out.Column = place.position.line, place.position.column
+		path = place.path
+	}
+	if o.name != "" {
+		out.Objects, out.ObjectCount = []string{o.String()}, 1
+	}
+	if f.found != "" || f.required != "" {
+		out.Evidence = []api.Evidence{{Object: o.String(), Path: path, Found: f.found, Required: f.required}}
+	}
+	if f.advice != "" {
+		out.Remedy = &api.NextStep{Actor: api.ActorUser, Text: f.advice}
+	}
+	for _, e := range f.fix {
+		change := api.Edit{Object: o.String(), Op: e.op, Path: o.pointer(e.path)}
+		if e.op != "remove" {
+			// Only texts, numbers and what was decoded before.
+			change.Value, _ = json.Marshal(e.value)
+		}
+		out.Fix = append(out.Fix, change)
+	}
+	return out
+}

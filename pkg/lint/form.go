@@ -1,0 +1,419 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/objects"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/validate"
+)
+
+func formChecks() []Check {
+	return []Check{
+		{
+			Code: "DRA2001", Title: "text that is no manifest", Severity: api.SeverityError,
+			About:  "A document is not YAML, has a field twice, or has a value of another type than the field. The API server, or kubectl before it, rejects it.",
+			Advice: "Correct the document at the line that is named.",
+			find:   unreadable,
+		},
+		{
+			Code: "DRA2002", Title: "kind or version that is gone", Severity: api.SeverityError,
+			About:  "The kind is one of the classic form of Dynamic Resource Allocation, which Kubernetes 1.32 removed, or the version of resource.k8s.io is one that no supported Kubernetes serves.",
+			Advice: "Write a DeviceClass in place of a ResourceClass, spec.devices of claims in place of parameters, and resource.k8s.io/v1 as the version.",
+			find:   gone,
+		},
+		{
+			Code: "DRA2003", Title: "request without exactly", Severity: api.SeverityError,
+			About:  "What a request asks for stands directly in the request, as in resource.k8s.io/v1beta1. Since v1beta2 it stands under exactly. The API server drops the fields and then rejects the request, since it asks for nothing.",
+			Advice: "Move all fields of the request but its name under exactly. --fix does.",
+			find:   flatRequests,
+		},
+		{
+			Code: "DRA2004", Title: "exactly in a version without it", Severity: api.SeverityError,
+			About:  "A request of resource.k8s.io/v1beta1 has the field exactly, which came with v1beta2. The API server drops it.",
+			Advice: "Write resource.k8s.io/v1 as the version. --fix does.",
+			find:   nestedRequests,
+		},
+		{
+			Code: "DRA2005", Title: "claim of a pod under source", Severity: api.SeverityError,
+			About:  "resourceClaims of a pod has the names under source, as before Kubernetes 1.31. The API server drops it and then rejects the pod, since it names no claim.",
+			Advice: "Move resourceClaimName or resourceClaimTemplateName out of source. --fix does.",
+			find:   sources,
+		},
+		{
+			Code: "DRA2006", Title: "unknown field", Severity: api.SeverityError,
+			About:  "The version of the object has no such field. kubectl rejects the manifest, and without --validate=strict the API server drops the field: what it asks for does not happen.",
+			Advice: "Correct the name, or move the field to where it belongs.",
+			find:   unknownFields,
+		},
+		{
+			Code: "DRA2007", Title: "old version", Severity: api.SeverityInfo,
+			About:  "resource.k8s.io/v1beta1 and v1beta2 are deprecated since Kubernetes 1.35 and 1.36, and need not be served. resource.k8s.io/v1 is there since 1.34.",
+			Advice: "Write resource.k8s.io/v1, in the form that it has. --fix does. For older clusters, name theirs with --kubernetes-version.",
+			find:   oldVersions,
+		},
+		{
+			Code: "DRA2008", Title: "object that is there twice", Severity: api.SeverityError,
+			About:  "Two documents have the same kind, namespace and name. The one that is applied last replaces the other, or is rejected where the object cannot change.",
+			Advice: "Rename or remove one of them.",
+			find:   duplicates,
+		},
+		{
+			Code: "DRA2009", Title: "value that the API server rejects", Severity: api.SeverityError,
+			About:  "A field has a value that the API server does not store: a name of another form, a count below one, a list that is too long, two choices where one is needed, a reference to a request that does not exist.",
+			Advice: "Correct the field that is named.",
+			find:   rejectedValues,
+		},
+	}
+}
+
+func unreadable(in *input) []finding {
+	var found []finding
+	for _, o := range in.objects {
+		var at *objects.FieldError
+		switch {
+		case o.err == nil || goneVersion(o):
+			continue
+		case o.text.Err != nil:
+			message := o.err.Error()
+			var input *load.InputError
+			if errors.As(o.err, &input) {
+				message = input.Err.Error()
+			}
+			found = append(found, finding{object: o, at: position{max(o.text.ErrLine, o.text.LinesBefore+1), 1}, message: message})
+		case errors.As(o.err, &at):
+			in.reject(o, at.Path)
+			found = append(found, finding{object: o, path: at.Path, message: at.Path + ": " + at.Err.Error()})
+		default:
+			found = append(found, finding{object: o, message: o.err.Error()})
+		}
+	}
+	return found
+}
+
+// successors are the kinds in place of the classic ones.
+func successors() map[string]string {
+	return map[string]string{
+		"ResourceClass":           "DeviceClass replaced it in Kubernetes 1.31",
+		"ResourceClassParameters": "spec.config of DeviceClass replaced it in Kubernetes 1.31",
+		"ResourceClaimParameters": "spec.devices of ResourceClaim replaced it in Kubernetes 1.31",
+		"PodSchedulingContext":    "the scheduler allocates without it since Kubernetes 1.32",
+	}
+}
+
+// goneVersion reports whether an object is of a kind or version of resource.k8s.io
+// that is not served any more.
+func goneVersion(o *object) bool {
+	version, resource := strings.CutPrefix(o.apiVersion, groupName+"/")
+	if !resource {
+		return false
+	}
+	if _, classic := successors()[o.kind]; classic {
+		return true
+	}
+	switch o.kind {
+	case "ResourceSlice", "DeviceClass", api.KindClaim, api.KindTemplate:
+		return !slices.Contains([]string{"v1", "v1beta1", "v1beta2"}, version)
+	case "DeviceTaintRule":
+		return !slices.Contains([]string{"v1", "v1beta2", "v1alpha3"}, version)
+	default:
+		return false
+	}
+}
+
+func gone(in *input) []finding {
+	var found []finding
+	for _, o := range in.objects {
+		if !goneVersion(o) {
+			continue
+		}
+		f := finding{object: o, path: "apiVersion", message: fmt.Sprintf("%s of %s is not served by any supported Kubernetes", o.kind, o.apiVersion)}
+		f.found, f.required = o.apiVersion, groupName+"/v1"
+		if successor := successors()[o.kind]; successor != "" {
+			f.path = "kind"
+			f.message = fmt.Sprintf("%s of %s is gone", o.kind, o.apiVersion)
+			f.found, f.required = o.kind, ""
+			f.advice = successor
+		} else {
+			f.advice = "write it for " + groupName + "/v1"
+		}
+		in.reject(o, f.path)
+		found = append(found, f)
+	}
+	return found
+}
+
+// rawRequests calls for each request of a claim or template as it is written.
+func rawRequests(o *object, each func(path string, request map[string]json.RawMessage)) {
+	path := "spec.devices.requests"
+	data := o.json
+	steps := []string{"spec", "devices", "requests"}
+	switch o.kind {
+	case api.KindTemplate:
+		path, steps = "spec.spec.devices.requests", []string{"spec", "spec", "devices", "requests"}
+	case api.KindClaim:
+	default:
+		return
+	}
+	for _, step := range steps {
+		var fields map[string]json.RawMessage
+		if json.Unmarshal(data, &fields) != nil {
+			return
+		}
+		data = fields[step]
+	}
+	var requests []map[string]json.RawMessage
+	if json.Unmarshal(data, &requests) != nil {
+		return
+	}
+	for i, request := range requests {
+		each(indexed(path, i), request)
+	}
+}
+
+// ofExactly are the fields that a request has under exactly.
+func ofExactly() []string {
+	return []string{"deviceClassName", "selectors", "allocationMode", "count", "adminAccess", "tolerations", "capacity", "derivedAttributes"}
+}
+
+// flat lists the fields of a request that belong under exactly.
+func flat(request map[string]json.RawMessage) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(request)), func(name string) bool { return !slices.Contains(ofExactly(), name) })
+}
+
+// nested is a request with these fields under exactly.
+func nested(request map[string]json.RawMessage, fields []string) map[string]any {
+	out, exactly := map[string]any{}, map[string]any{}
+	for name, value := range request {
+		if slices.Contains(fields, name) {
+			exactly[name] = value
+		} else {
+			out[name] = value
+		}
+	}
+	out["exactly"] = exactly
+	return out
+}
+
+func flatRequests(in *input) []finding {
+	var found []finding
+	for _, o := range in.objects {
+		if o.err != nil || o.apiVersion != groupName+"/v1" && o.apiVersion != groupName+"/v1beta2" {
+			continue
+		}
+		rawRequests(o, func(path string, request map[string]json.RawMessage) {
+			fields := flat(request)
+			if len(fields) == 0 {
+				return
+			}
+			f := finding{
+				object: o, path: path, at: o.keyOf(path + "." + fields[0]),
+				message:  fmt.Sprintf("%s stands directly in the request; in %s it belongs under exactly", strings.Join(fields, ", "), o.apiVersion),
+				required: "exactly", found: strings.Join(fields, ", "), advice: "move it under exactly",
+			}
+			if request["exactly"] == nil && request["firstAvailable"] == nil {
+				f.fix = []edit{{"replace", path, nested(request, fields)}}
+			}
+			in.reject(o, path)
+			found = append(found, f)
+		})
+	}
+	return found
+}
+
+func nestedRequests(in *input) []finding {
+	var found []finding
+	for _, o := range in.objects {
+		if o.err != nil || o.apiVersion != groupName+"/v1beta1" {
+			continue
+		}
+		plain := true
+		var paths []string
+		rawRequests(o, func(path string, request map[string]json.RawMessage) {
+			if request["exactly"] != nil {
+				paths = append(paths, path)
+			}
+			plain = plain && len(flat(request)) == 0
+		})
+		for i, path := range paths {
+			f := finding{
+				object: o, path: path, at: o.keyOf(path + ".exactly"), message: "requests of " + o.apiVersion + " have no field exactly",
+				found: o.apiVersion, required: groupName + "/v1", advice: "write " + groupName + "/v1 as the version",
+			}
+			if i == 0 && plain {
+				f.fix = []edit{{"replace", "apiVersion", groupName + "/v1"}}
+			}
+			in.reject(o, path)
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+func sources(in *input) []finding {
+	var found []finding
+	for _, p := range in.pods {
+		for i := range p.spec.ResourceClaims {
+			path := indexed(p.path+".resourceClaims", i)
+			node := p.locate(path + ".source").node
+			if node == nil {
+				continue
+			}
+			f := finding{
+				object: p.object, path: path, at: p.keyOf(path + ".source"), message: "the claim stands under source, which is gone since Kubernetes 1.31",
+				advice: "move what is in source out of it", found: "source",
+			}
+			var entry map[string]any
+			if whole := p.locate(path).node; whole != nil && whole.Decode(&entry) == nil {
+				source, _ := entry["source"].(map[string]any)
+				delete(entry, "source")
+				for name, value := range source {
+					entry[name] = value
+				}
+				if len(source) == 1 {
+					f.fix = []edit{{"replace", path, entry}}
+				}
+			}
+			in.reject(p.object, path)
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+func unknownFields(in *input) []finding {
+	var found []finding
+	for _, o := range in.objects {
+		if o.decoded == nil || o.err != nil {
+			continue
+		}
+		for unknown := range validate.UnknownFields(o.json, o.apiVersion, o.kind) {
+			if in.rejected(o, unknown.Path) {
+				continue
+			}
+			in.reject(o, unknown.Path)
+			found = append(found, finding{object: o, path: unknown.Path, at: o.keyOf(unknown.Path), message: unknown.Path + ": " + unknown.Err.Error()})
+		}
+	}
+	return found
+}
+
+func oldVersions(in *input) []finding {
+	if minor, known := snapshot.MinorVersion(in.snap.ServerVersion); known && minor < 34 {
+		return nil
+	}
+	var found []finding
+	for _, o := range in.objects {
+		version, resource := strings.CutPrefix(o.apiVersion, groupName+"/")
+		if !resource || o.decoded == nil || o.err != nil || version != "v1beta1" && version != "v1beta2" || o.kind == "DeviceTaintRule" {
+			continue
+		}
+		f := finding{
+			object: o, path: "apiVersion", message: o.apiVersion + " is deprecated: " + groupName + "/v1 is there since Kubernetes 1.34",
+			found: o.apiVersion, required: groupName + "/v1", advice: "write " + groupName + "/v1, or name the version of an older cluster with --kubernetes-version",
+		}
+		if len(in.broken[o]) == 0 {
+			f.fix = upgrade(o)
+		}
+		found = append(found, f)
+	}
+	return found
+}
+
+// upgrade is what it takes to write an object of a beta version for v1.
+func upgrade(o *object) []edit {
+	edits := []edit{{"replace", "apiVersion", groupName + "/v1"}}
+	if o.apiVersion != groupName+"/v1beta1" {
+		return edits
+	}
+	rawRequests(o, func(path string, request map[string]json.RawMessage) {
+		if fields := flat(request); len(fields) > 0 {
+			edits = append(edits, edit{"replace", path, nested(request, fields)})
+		}
+	})
+	if o.kind != "ResourceSlice" {
+		return edits
+	}
+	var slice struct {
+		Spec struct {
+			Devices []map[string]json.RawMessage `json:"devices"`
+		} `json:"spec"`
+	}
+	if json.Unmarshal(o.json, &slice) != nil {
+		return nil
+	}
+	for i, device := range slice.Spec.Devices {
+		var basic map[string]json.RawMessage
+		if json.Unmarshal(device["basic"], &basic) != nil || basic == nil {
+			continue
+		}
+		delete(device, "basic")
+		maps.Copy(device, basic)
+		edits = append(edits, edit{"replace", indexed("spec.devices", i), device})
+	}
+	return edits
+}
+
+func duplicates(in *input) []finding {
+	var found []finding
+	first := map[string]*object{}
+	for _, o := range in.objects {
+		if o.name == "" || o.kind == "" || strings.HasSuffix(o.name, "xxxxx") {
+			continue
+		}
+		group, _, _ := strings.Cut(o.apiVersion, "/")
+		if o.apiVersion == "v1" {
+			group = ""
+		}
+		key := group + " " + o.String()
+		before := first[key]
+		if before == nil {
+			first[key] = o
+			continue
+		}
+		at := before.locate("metadata.name")
+		found = append(found, finding{
+			object: o, path: "metadata.name", found: o.name, message: fmt.Sprintf("%s is also in %s:%d", o, before.text.File, at.line),
+			advice: "rename or remove one of them",
+		})
+	}
+	return found
+}
+
+func rejectedValues(in *input) []finding {
+	var found []finding
+	for _, o := range in.objects {
+		if o.decoded == nil || o.err != nil {
+			continue
+		}
+		problems := validate.Rejected(o.decoded, o.apiVersion)
+		var stored *objects.FieldError
+		if err := validate.Stored(o.decoded, o.apiVersion, o.kind); errors.As(err, &stored) {
+			problems = append(problems, stored)
+		}
+		for _, problem := range problems {
+			if in.rejected(o, problem.Path) {
+				continue
+			}
+			// More may be wrong with the object around it, and has been said.
+			if problem.Path != "" {
+				in.reject(o, problem.Path)
+			}
+			found = append(found, finding{object: o, path: problem.Path, message: o.locate(problem.Path).path + ": " + problem.Err.Error()})
+		}
+		if o.name == "" {
+			found = append(found, finding{object: o, path: "metadata.name", message: "expected a name, found none"})
+		}
+	}
+	return found
+}

@@ -1,0 +1,176 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/objects"
+)
+
+// input is what checks look at.
+type input struct {
+	ctx     context.Context
+	objects []*object
+	claims  []*claim
+	pods    []*pod
+	// snap has the objects of the manifests, in those of the cluster if there is one.
+	snap *snapshot.Snapshot
+	// against is true if there is a cluster.
+	against bool
+	cel     *selector.Evaluator
+	// explain answers for the targets of the manifests as "why -f" does; nil without a
+	// cluster.
+	explain func(context.Context) ([]Answer, error)
+	err     error
+	words   *selector.Vocabulary
+	byClass map[string]*resourceapi.DeviceClass
+	// broken has, by object, the paths that other checks say the API server rejects.
+	broken map[*object][]string
+}
+
+// claim is what a claim or a template asks for.
+type claim struct {
+	*object
+	devices *resourceapi.DeviceClaim
+	// path is where the object has it: spec.devices, and in a template one deeper.
+	path string
+	// requests are its requests, each with its alternatives.
+	requests [][]*claimspec.Request
+}
+
+// at is the path of something in a claim that pkg/claimspec found.
+func (c *claim) at(path string) string {
+	return c.path + strings.TrimPrefix(path, "spec.devices")
+}
+
+// pod is a pod, or the template of one in a workload.
+type pod struct {
+	*object
+	spec *corev1.PodSpec
+	path string
+}
+
+func newInput(ctx context.Context, all []*object, snap *snapshot.Snapshot) *input {
+	in := &input{ctx: ctx, objects: all, snap: snap, byClass: map[string]*resourceapi.DeviceClass{}, broken: map[*object][]string{}}
+	in.cel = cluster.New(snap).Gates.Selectors()
+	in.words = selector.NewVocabulary(naming.Nearest)
+	for _, slice := range snap.Slices {
+		for i := range slice.Spec.Devices {
+			in.words.Add(slice.Spec.Driver, &slice.Spec.Devices[i])
+		}
+	}
+	for _, class := range snap.Classes {
+		in.byClass[class.Name] = class
+	}
+	for _, o := range all {
+		in.add(o)
+	}
+	return in
+}
+
+func (in *input) add(o *object) {
+	switch decoded := o.decoded.(type) {
+	case *resourceapi.ResourceClaim:
+		in.claims = append(in.claims, &claim{o, &decoded.Spec.Devices, "spec.devices", claimspec.Requests(decoded)})
+	case *resourceapi.ResourceClaimTemplate:
+		spec := &resourceapi.ResourceClaim{Spec: decoded.Spec.Spec}
+		in.claims = append(in.claims, &claim{o, &decoded.Spec.Spec.Devices, "spec.spec.devices", claimspec.Requests(spec)})
+	case *corev1.Pod:
+		in.pods = append(in.pods, &pod{o, &decoded.Spec, "spec"})
+	case *snapshot.Workload:
+		path := "spec.template.spec"
+		group, _, grouped := strings.Cut(o.apiVersion, "/")
+		if !grouped {
+			group = ""
+		}
+		switch objects.KnownWorkload(group, o.kind) {
+		case objects.TemplateInJob:
+			path = "spec.jobTemplate.spec.template.spec"
+		case objects.TemplateOnTop:
+			path = "template.spec"
+		case objects.TemplateInSpec, objects.NotWorkload:
+		}
+		in.pods = append(in.pods, &pod{o, &decoded.Template.Spec, path})
+	}
+}
+
+// reject notes that a field is said to be rejected, so that it is said once.
+func (in *input) reject(o *object, path string) { in.broken[o] = append(in.broken[o], path) }
+
+// rejected reports whether a check has said that the API server rejects a field, or
+// something in it or around it.
+func (in *input) rejected(o *object, path string) bool {
+	return slices.ContainsFunc(in.broken[o], func(known string) bool {
+		return path == known || strings.HasPrefix(path, known+".") || strings.HasPrefix(path, known+"[") ||
+			strings.HasPrefix(known, path+".") || strings.HasPrefix(known, path+"[")
+	})
+}
+
+// complete reports whether all objects of a resource are known.
+func (in *input) complete(resource string) bool { return in.against && in.snap.Gap(resource) == nil }
+
+// specOf is the spec of the claim or template that a pod names; nil if it is not here.
+// names lists those of the namespace that are.
+func (in *input) specOf(kind, namespace, name string) (devices *resourceapi.DeviceClaim, names []string) {
+	if kind == api.KindTemplate {
+		for _, t := range in.snap.Templates {
+			if t.Namespace != namespace {
+				continue
+			}
+			if t.Name == name {
+				return &t.Spec.Spec.Devices, nil
+			}
+			names = append(names, t.Name)
+		}
+		return nil, names
+	}
+	for _, c := range in.snap.Claims {
+		if c.Namespace != namespace {
+			continue
+		}
+		if c.Name == name {
+			return &c.Spec.Devices, nil
+		}
+		names = append(names, c.Name)
+	}
+	return nil, names
+}
+
+// driversOf lists the drivers of which a device of a class, and of what a request
+// adds, has to be; none if that is not known.
+func (in *input) driversOf(class string, selectors []resourceapi.DeviceSelector) []string {
+	var drivers []string
+	if known := in.byClass[class]; known != nil {
+		drivers = in.driversIn(known.Spec.Selectors)
+	}
+	return append(drivers, in.driversIn(selectors)...)
+}
+
+func (in *input) driversIn(selectors []resourceapi.DeviceSelector) []string {
+	var drivers []string
+	for _, s := range selectors {
+		if s.CEL == nil {
+			continue
+		}
+		if sel := in.cel.Compile(s.CEL.Expression); sel.Err == nil {
+			drivers = append(drivers, sel.Drivers()...)
+		}
+	}
+	return drivers
+}
+
+func indexed(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }

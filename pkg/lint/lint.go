@@ -1,0 +1,173 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/checks"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/objects"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/validate"
+)
+
+// Options say which checks to make, and what they are to know.
+type Options struct {
+	checks.Choice
+	// Namespace is that of objects that name none.
+	Namespace string
+	// Cluster is what the manifests are applied to; nil if that is not known.
+	Cluster *snapshot.Snapshot
+	// Gates and KubernetesVersion are those of the cluster where Cluster is nil.
+	Gates             map[string]bool
+	KubernetesVersion string
+	// Explain answers for the targets of manifests in a cluster that they are a part
+	// of, as "why -f" does. It is asked only if Cluster is not nil.
+	Explain func(context.Context, *snapshot.Snapshot) ([]Answer, error)
+}
+
+// Answer is what became of one target of the manifests.
+type Answer struct {
+	// Kind, Namespace and Name are those of the target.
+	Kind, Namespace, Name string
+	*api.Explanation
+	Err error
+}
+
+// Lint makes the checks. An error means that a check failed, which is none of the
+// faults of the manifests.
+func Lint(ctx context.Context, texts []load.Text, opts Options) (*api.LintReport, error) {
+	out := &api.LintReport{TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "LintReport"}, Checks: []string{}, Findings: []api.Finding{}}
+	all := read(ctx, texts, opts, out)
+	snap := surroundings(all, opts)
+	in := newInput(ctx, all, snap)
+	if opts.Cluster != nil {
+		out.Source = opts.Cluster.Source
+		in.against = true
+		if opts.Explain != nil {
+			in.explain = once(func(ctx context.Context) ([]Answer, error) { return opts.Explain(ctx, snap) })
+		}
+	}
+	for _, check := range Checks() {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("make check %s: %w", check.Code, err)
+		}
+		// Those that are not chosen may know what others need not say.
+		found := check.find(in)
+		if in.err != nil {
+			return nil, fmt.Errorf("make check %s: %w", check.Code, in.err)
+		}
+		if !opts.Makes(check.Code) {
+			continue
+		}
+		out.Checks = append(out.Checks, check.Code)
+		for i := range found {
+			f := check.finding(&found[i])
+			switch {
+			case !opts.Shows(f.Severity):
+			case slices.Contains(found[i].object.ignored, check.Code):
+				out.Ignored++
+			default:
+				checks.Count(&out.Counts, f.Severity)
+				out.Findings = append(out.Findings, f)
+			}
+		}
+	}
+	order := map[string]int{}
+	for i := range texts {
+		if _, known := order[texts[i].File]; !known {
+			order[texts[i].File] = len(order)
+		}
+	}
+	out.Files = len(order)
+	slices.SortStableFunc(out.Findings, func(a, b api.Finding) int {
+		return cmp.Or(cmp.Compare(order[a.File], order[b.File]), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Code, b.Code))
+	})
+	return out, nil
+}
+
+// once asks only the first time.
+func once(ask func(context.Context) ([]Answer, error)) func(context.Context) ([]Answer, error) {
+	var answers []Answer
+	var err error
+	asked := false
+	return func(ctx context.Context) ([]Answer, error) {
+		if !asked {
+			answers, err = ask(ctx)
+			asked = true
+		}
+		return answers, err
+	}
+}
+
+// read finds the objects of texts, and counts those that are checked.
+func read(ctx context.Context, texts []load.Text, opts Options, out *api.LintReport) []*object {
+	decoder := objects.NewDecoder()
+	var all []*object
+	for i := range texts {
+		if ctx.Err() != nil {
+			return all
+		}
+		for _, o := range objectsOf(&texts[i], cmp.Or(opts.Namespace, metav1.NamespaceDefault), decoder) {
+			if o.decoded == nil && o.err == nil {
+				out.Skipped++
+			} else {
+				out.Objects++
+			}
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+// surroundings is the cluster with the objects of the manifests in it, or these alone.
+func surroundings(all []*object, opts Options) *snapshot.Snapshot {
+	given := &snapshot.Snapshot{}
+	for _, o := range all {
+		if o.decoded == nil || o.err != nil || validate.Stored(o.decoded, o.apiVersion, o.kind) != nil {
+			// Nothing can be computed with it.
+			continue
+		}
+		switch decoded := o.decoded.(type) {
+		case *corev1.Pod:
+			given.Pods = append(given.Pods, decoded)
+		case *snapshot.Workload:
+			given.Workloads = append(given.Workloads, decoded)
+		case *corev1.Namespace:
+			given.Namespaces = append(given.Namespaces, decoded)
+		case *corev1.ResourceQuota:
+			given.Quotas = append(given.Quotas, decoded)
+		case *corev1.LimitRange:
+			given.LimitRanges = append(given.LimitRanges, decoded)
+		case *resourceapi.ResourceClaim:
+			given.Claims = append(given.Claims, decoded)
+		case *resourceapi.ResourceClaimTemplate:
+			given.Templates = append(given.Templates, decoded)
+		case *resourceapi.DeviceClass:
+			given.Classes = append(given.Classes, decoded)
+		case *resourceapi.ResourceSlice:
+			given.Slices = append(given.Slices, decoded)
+		case *resourceapi.DeviceTaintRule:
+			given.TaintRules = append(given.TaintRules, decoded)
+		}
+	}
+	if opts.Cluster != nil {
+		return opts.Cluster.With(given)
+	}
+	given.ServerVersion = opts.KubernetesVersion
+	given.Gates = map[string]snapshot.Gate{}
+	for name, enabled := range opts.Gates {
+		given.Gates[name] = snapshot.Gate{Enabled: enabled, Source: snapshot.GateFromFlag}
+	}
+	return given
+}

@@ -1,0 +1,166 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/checks"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/objects"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
+)
+
+const groupName = resourceapi.GroupName
+
+// object is one object of a text.
+type object struct {
+	text *load.Text
+	// node is where it stands in the text; nil if that is not known.
+	node *yaml.Node
+	json []byte
+
+	apiVersion, kind, namespace, name string
+	// ignored are the codes in its annotation.
+	ignored []string
+	// decoded is the object in the newest version; nil if it is of a kind that has
+	// nothing to do with devices, or cannot be decoded, which err says.
+	decoded metav1.Object
+	err     error
+}
+
+// String names the object as reports do.
+func (o *object) String() string {
+	if clusterScoped(o.kind) {
+		return whatif.Object(o.kind, "", o.name)
+	}
+	return whatif.Object(o.kind, o.namespace, o.name)
+}
+
+func clusterScoped(kind string) bool {
+	switch kind {
+	case "DeviceClass", "ResourceSlice", "DeviceTaintRule", api.KindNode, "Namespace", "ResourceClass":
+		return true
+	default:
+		return false
+	}
+}
+
+// maxListDepth bounds Lists in Lists.
+const maxListDepth = 8
+
+// header is what every object has.
+type header struct {
+	APIVersion string            `json:"apiVersion"`
+	Kind       string            `json:"kind"`
+	Metadata   objectMeta        `json:"metadata"`
+	Items      []json.RawMessage `json:"items"`
+}
+
+type objectMeta struct {
+	Name         string            `json:"name"`
+	GenerateName string            `json:"generateName"`
+	Namespace    string            `json:"namespace"`
+	Annotations  map[string]string `json:"annotations"`
+}
+
+// objectsOf finds the objects of a text. Those without a namespace get the one that
+// is given.
+func objectsOf(text *load.Text, namespace string, decoder *objects.Decoder) []*object {
+	r := &objectReader{text: text, namespace: namespace, decoder: decoder}
+	if text.Err != nil {
+		return []*object{{text: text, err: text.Err}}
+	}
+	r.add(text.JSON, rootOf(text.Data), metav1.TypeMeta{}, 0)
+	return r.found
+}
+
+type objectReader struct {
+	text      *load.Text
+	namespace string
+	decoder   *objects.Decoder
+	found     []*object
+}
+
+// add adds an object, or those of a List, in which they may be without a kind.
+func (r *objectReader) add(data []byte, node *yaml.Node, in metav1.TypeMeta, depth int) {
+	var h header
+	if err := json.Unmarshal(data, &h); err != nil {
+		// It may be an object that has something else in these fields.
+		var kind metav1.TypeMeta
+		if json.Unmarshal(data, &kind) != nil || kind.Kind == "" {
+			r.found = append(r.found, &object{text: r.text, node: node, err: err})
+			return
+		}
+		h = header{APIVersion: kind.APIVersion, Kind: kind.Kind}
+	}
+	h.APIVersion, h.Kind = cmp.Or(h.APIVersion, in.APIVersion), cmp.Or(h.Kind, in.Kind)
+	if of, list := strings.CutSuffix(h.Kind, "List"); list && depth < maxListDepth {
+		item := metav1.TypeMeta{}
+		if of != "" {
+			item = metav1.TypeMeta{APIVersion: h.APIVersion, Kind: of}
+		}
+		_, items := childOf(cmp.Or(node, &yaml.Node{}), "items")
+		for i, data := range h.Items {
+			var at *yaml.Node
+			if items != nil {
+				_, at = childOf(items, strconv.Itoa(i))
+			}
+			r.add(data, at, item, depth+1)
+		}
+		return
+	}
+	o := &object{
+		text: r.text, node: node, json: data, apiVersion: h.APIVersion, kind: h.Kind,
+		namespace: cmp.Or(h.Metadata.Namespace, r.namespace), name: h.Metadata.Name,
+		ignored: checks.Ignored(h.Metadata.Annotations[checks.IgnoreAnnotation]),
+	}
+	if o.name == "" && h.Metadata.GenerateName != "" {
+		o.name = h.Metadata.GenerateName + "xxxxx"
+	}
+	if h.Kind == "" && h.APIVersion == "" {
+		// Values of a chart, or anything else that is no object.
+		r.found = append(r.found, o)
+		return
+	}
+	o.decoded, o.err = r.decoder.Decode(data, h.APIVersion, h.Kind)
+	if o.decoded != nil && !clusterScoped(o.kind) {
+		o.decoded.SetNamespace(o.namespace)
+	}
+	if o.decoded != nil && o.decoded.GetName() == "" {
+		o.decoded.SetName(o.name)
+	}
+	r.found = append(r.found, o)
+}
+
+// rootOf is the text as nodes with positions; nil if they cannot be told.
+func rootOf(data []byte) (root *yaml.Node) {
+	// What the parser does not know must not end the program.
+	defer func() {
+		if recover() != nil {
+			root = nil
+		}
+	}()
+	var document yaml.Node
+	if yaml.Unmarshal(data, &document) != nil {
+		// JSON may be indented by tabs.
+		document = yaml.Node{}
+		if yaml.Unmarshal(bytes.ReplaceAll(data, []byte("\t"), []byte(" ")), &document) != nil {
+			return nil
+		}
+	}
+	if document.Kind != yaml.DocumentNode || len(document.Content) != 1 {
+		return nil
+	}
+	return document.Content[0]
+}

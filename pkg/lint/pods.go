@@ -1,0 +1,351 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package lint
+
+import (
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+func podChecks() []Check {
+	return []Check{
+		{
+			Code: "DRA2101", Title: "claim that no container uses", Severity: api.SeverityWarning,
+			About:  "A pod has a claim that no container names in resources.claims. The pod waits for the devices and gets them, and its containers run without. Only drivers that configure the pod as a whole, such as those for networks, do their work.",
+			Advice: "Name the claim in resources.claims of the container. If the driver is one for the whole pod, suppress the check for the pod.",
+			find:   unusedClaims,
+		},
+		{
+			Code: "DRA2102", Title: "container that names a claim which the pod does not have", Severity: api.SeverityError,
+			About:  "resources.claims of a container has a name that is not in resourceClaims of the pod. The API server rejects the pod.",
+			Advice: "Add the claim to resourceClaims of the pod, or correct the name.",
+			find:   missingEntries,
+		},
+		{
+			Code: "DRA2103", Title: "container that names a request which the claim does not have", Severity: api.SeverityError,
+			About:  "resources.claims of a container names a request that the claim does not have. The API server does not look at this: the container runs without the devices.",
+			Advice: "Correct the name, or leave the request out so that the container gets all devices of the claim.",
+			find:   missingRequests,
+		},
+		{
+			Code: "DRA2104", Title: "both or neither of claim and template", Severity: api.SeverityError,
+			About:  "An entry of resourceClaims has resourceClaimName and resourceClaimTemplateName, or none of them. The API server rejects the pod.",
+			Advice: "Name one of them: a claim is shared by all pods that name it, of a template each pod gets a claim of its own.",
+			find:   claimOrTemplate,
+		},
+		{
+			Code: "DRA2105", Title: "claim or template that is missing", Severity: api.SeverityWarning,
+			About:  "A pod names a claim or a template that is neither in the same input nor, as far as one is read, in the cluster. The pod waits until it is there. Without a cluster this is a warning only if the input has one of a similar name, and else information.",
+			Advice: "Create it in the namespace of the pod, or correct the name. --cluster looks it up.",
+			find:   missingSpecs,
+		},
+		{
+			Code: "DRA2106", Title: "extended resource with another request than limit", Severity: api.SeverityError,
+			About:  "A container asks for an extended resource without a limit, or with a request that differs from the limit. The API server rejects the pod: devices cannot be overcommitted.",
+			Advice: "Give the limit alone; the request is then the same.",
+			find:   unequalResources,
+		},
+	}
+}
+
+// containerOf is a container with the path of it.
+type containerOf struct {
+	*corev1.Container
+	path string
+	init bool
+}
+
+func (p *pod) containers() []containerOf {
+	var all []containerOf
+	for i := range p.spec.InitContainers {
+		all = append(all, containerOf{&p.spec.InitContainers[i], indexed(p.path+".initContainers", i), true})
+	}
+	for i := range p.spec.Containers {
+		all = append(all, containerOf{&p.spec.Containers[i], indexed(p.path+".containers", i), false})
+	}
+	return all
+}
+
+func unusedClaims(in *input) []finding {
+	var found []finding
+	for _, p := range in.pods {
+		used := map[string]bool{}
+		for _, c := range p.containers() {
+			for _, ref := range c.Resources.Claims {
+				used[ref.Name] = true
+			}
+		}
+		for i := range p.spec.ResourceClaims {
+			name := p.spec.ResourceClaims[i].Name
+			if name == "" || used[name] {
+				continue
+			}
+			f := finding{
+				object: p.object, path: indexed(p.path+".resourceClaims", i) + ".name", found: name,
+				message: fmt.Sprintf("no container uses claim %q: all of them run without its devices", name),
+				advice:  "name it in resources.claims of the container that needs the devices",
+			}
+			if len(p.spec.Containers) == 1 && len(p.spec.InitContainers) == 0 {
+				f.fix = useClaim(p, name)
+			}
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+// useClaim adds a claim to the only container.
+func useClaim(p *pod, name string) []edit {
+	path := p.path + ".containers[0]"
+	entry := map[string]string{"name": name}
+	switch {
+	case p.locate(path+".resources.claims").node != nil:
+		return []edit{{"add", path + ".resources.claims[-]", entry}}
+	case p.locate(path+".resources").node != nil:
+		return []edit{{"add", path + ".resources.claims", []any{entry}}}
+	default:
+		return []edit{{"add", path + ".resources", map[string]any{"claims": []any{entry}}}}
+	}
+}
+
+// entriesOf are the names of the claims of a pod.
+func entriesOf(p *pod) []string {
+	var names []string
+	for i := range p.spec.ResourceClaims {
+		names = append(names, p.spec.ResourceClaims[i].Name)
+	}
+	return names
+}
+
+// replaceBy is the name that was probably meant.
+func replaceBy(path, name string, names []string) (meant string, fix []edit) {
+	if meant = naming.Nearest(name, names); meant != "" {
+		return meant, []edit{{"replace", path, meant}}
+	}
+	return "", nil
+}
+
+func missingEntries(in *input) []finding {
+	var found []finding
+	for _, p := range in.pods {
+		names := entriesOf(p)
+		for _, c := range p.containers() {
+			for j, ref := range c.Resources.Claims {
+				if slices.Contains(names, ref.Name) {
+					continue
+				}
+				path := indexed(c.path+".resources.claims", j) + ".name"
+				f := finding{
+					object: p.object, path: path, found: ref.Name, required: english.JoinOr(names),
+					message: fmt.Sprintf("container %s names claim %q, which is not in %s.resourceClaims", c.Name, ref.Name, p.path),
+					advice:  "add it to resourceClaims of the pod",
+				}
+				meant, fix := replaceBy(path, ref.Name, names)
+				if f.fix = fix; meant != "" {
+					f.advice = "write " + meant
+				}
+				in.reject(p.object, path)
+				found = append(found, f)
+			}
+		}
+	}
+	return found
+}
+
+// specOf is what an entry of a pod asks for, as far as it is known.
+func (in *input) entrySpec(p *pod, entry *corev1.PodResourceClaim) (requests []string, known bool) {
+	kind, name := api.KindClaim, entry.ResourceClaimName
+	if name == nil {
+		kind, name = api.KindTemplate, entry.ResourceClaimTemplateName
+	}
+	if name == nil {
+		return nil, false
+	}
+	devices, _ := in.specOf(kind, p.namespace, *name)
+	if devices == nil {
+		return nil, false
+	}
+	for i := range devices.Requests {
+		requests = append(requests, devices.Requests[i].Name)
+	}
+	return requests, true
+}
+
+func missingRequests(in *input) []finding {
+	var found []finding
+	for _, p := range in.pods {
+		for _, c := range p.containers() {
+			for j, ref := range c.Resources.Claims {
+				at := slices.Index(entriesOf(p), ref.Name)
+				if ref.Request == "" || at < 0 {
+					continue
+				}
+				requests, known := in.entrySpec(p, &p.spec.ResourceClaims[at])
+				if !known || slices.Contains(requests, ref.Request) {
+					continue
+				}
+				path := indexed(c.path+".resources.claims", j) + ".request"
+				f := finding{
+					object: p.object, path: path, found: ref.Request, required: english.JoinOr(requests),
+					message: fmt.Sprintf("container %s names request %q, which claim %s does not have: it runs without the devices", c.Name, ref.Request, ref.Name),
+					advice:  "leave the request out, or name one of the claim: " + english.JoinOr(requests),
+				}
+				if base, _, alternative := strings.Cut(ref.Request, "/"); alternative && slices.Contains(requests, base) {
+					f.fix = []edit{{"replace", path, base}}
+				} else {
+					_, f.fix = replaceBy(path, ref.Request, requests)
+				}
+				if len(f.fix) == 0 && len(requests) == 1 {
+					f.fix = []edit{{"replace", path, requests[0]}}
+				}
+				found = append(found, f)
+			}
+		}
+	}
+	return found
+}
+
+func claimOrTemplate(in *input) []finding {
+	var found []finding
+	for _, p := range in.pods {
+		for i := range p.spec.ResourceClaims {
+			entry := &p.spec.ResourceClaims[i]
+			path := indexed(p.path+".resourceClaims", i)
+			if (entry.ResourceClaimName == nil) != (entry.ResourceClaimTemplateName == nil) || in.rejected(p.object, path) {
+				continue
+			}
+			f := finding{object: p.object, path: path, found: "none", required: "resourceClaimName or resourceClaimTemplateName"}
+			if entry.ResourceClaimName != nil {
+				f.found = "both"
+			}
+			f.message = fmt.Sprintf("claim %q has %s of resourceClaimName and resourceClaimTemplateName", entry.Name, f.found)
+			f.advice = "name one of them"
+			in.reject(p.object, path)
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+func missingSpecs(in *input) []finding {
+	var found []finding
+	for _, p := range in.pods {
+		for i := range p.spec.ResourceClaims {
+			entry := &p.spec.ResourceClaims[i]
+			path := indexed(p.path+".resourceClaims", i)
+			if name := entry.ResourceClaimName; name != nil && entry.ResourceClaimTemplateName == nil {
+				found = append(found, in.missing(p, api.KindClaim, snapshot.ResourceClaims, *name, path+".resourceClaimName")...)
+			}
+			if name := entry.ResourceClaimTemplateName; name != nil && entry.ResourceClaimName == nil {
+				found = append(found, in.missing(p, api.KindTemplate, snapshot.ResourceTemplates, *name, path+".resourceClaimTemplateName")...)
+			}
+		}
+	}
+	return found
+}
+
+func (in *input) missing(p *pod, kind, resource, name, path string) []finding {
+	devices, names := in.specOf(kind, p.namespace, name)
+	if devices != nil || in.unreadable(kind, p.namespace, name) {
+		return nil
+	}
+	f := finding{object: p.object, path: path, found: name, severity: api.SeverityInfo}
+	if in.complete(resource) {
+		f.severity = api.SeverityWarning
+		f.message = fmt.Sprintf("%s %s exists neither in the files nor in namespace %s of the cluster", kind, name, p.namespace)
+		f.advice = "create it in namespace " + p.namespace
+	} else {
+		f.message = fmt.Sprintf("%s %s is not in the files", kind, name)
+		f.advice = "--cluster looks whether it exists"
+	}
+	meant, fix := replaceBy(path, name, names)
+	if meant != "" {
+		f.severity, f.fix, f.required = api.SeverityWarning, fix, meant
+		f.advice = "did you mean " + meant + "?"
+	}
+	return []finding{f}
+}
+
+// unreadable reports whether the files have an object of that name, with something
+// wrong in it.
+func (in *input) unreadable(kind, namespace, name string) bool {
+	return slices.ContainsFunc(in.objects, func(o *object) bool {
+		return o.kind == kind && o.name == name && (o.namespace == namespace || o.err != nil)
+	})
+}
+
+func unequalResources(in *input) []finding {
+	var found []finding
+	for _, p := range in.pods {
+		for _, c := range p.containers() {
+			names := map[string]bool{}
+			for name := range c.Resources.Requests {
+				names[string(name)] = true
+			}
+			for name := range c.Resources.Limits {
+				names[string(name)] = true
+			}
+			for _, name := range sortedKeys(names) {
+				if !in.isDevice(name) {
+					continue
+				}
+				request, requested := c.Resources.Requests[corev1.ResourceName(name)]
+				limit, limited := c.Resources.Limits[corev1.ResourceName(name)]
+				path := fmt.Sprintf("%s.resources.requests[%q]", c.path, name)
+				f := finding{object: p.object, path: path, found: request.String()}
+				switch {
+				case requested && !limited:
+					f.message = fmt.Sprintf("container %s requests %s %s and has no limit of it", c.Name, request.String(), name)
+					f.advice = "give the limit, with or without the request"
+				case requested && limited && request.Cmp(limit) != 0:
+					f.required = limit.String()
+					f.message = fmt.Sprintf("container %s requests %s %s with a limit of %s; both must be the same", c.Name, request.String(), name, limit.String())
+					f.advice = "leave the request out; it is then the limit"
+				default:
+					continue
+				}
+				in.reject(p.object, path)
+				found = append(found, f)
+			}
+		}
+	}
+	return found
+}
+
+// isDevice reports whether an extended resource comes from a class: by its name, or
+// by a class that is known. The API server rejects all others in the same way, which
+// is not about devices.
+func (in *input) isDevice(name string) bool {
+	if strings.HasPrefix(name, implicitResources) {
+		return true
+	}
+	for _, class := range in.byClass {
+		if class.Spec.ExtendedResourceName != nil && *class.Spec.ExtendedResourceName == name {
+			return true
+		}
+	}
+	return false
+}
+
+// implicitResources is what the extended resources begin with that stand for classes
+// by name.
+const implicitResources = "deviceclass.resource.kubernetes.io/"
+
+func sortedKeys(set map[string]bool) []string {
+	var keys []string
+	for key := range set {
+		keys = append(keys, key)
+	}
+	sort.Strings(keys)
+	return keys
+}
