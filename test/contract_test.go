@@ -61,6 +61,7 @@ func kinds() []kind {
 		{"Evaluation", reflect.TypeFor[api.Evaluation](), nil, "cel"},
 		{"Taint", reflect.TypeFor[api.Taint](), reflect.TypeFor[listOf[api.Taint]](), "taints"},
 		{"Diagnosis", reflect.TypeFor[api.Diagnosis](), nil, "doctor"},
+		{"LintReport", reflect.TypeFor[api.LintReport](), nil, "lint"},
 		{"Branch", reflect.TypeFor[api.Branch](), reflect.TypeFor[listOf[api.Branch]](), "tree"},
 		{"NodeReport", reflect.TypeFor[nodeprobe.Report](), nil, "node-probe"},
 		{"GPUFindings", reflect.TypeFor[nvidia.Findings](), nil, "node-probe gpus"},

@@ -46,6 +46,12 @@ func TestHelpExamples(t *testing.T) {
 		"gang.yaml":   filepath.Join("..", "examples", "manifests", "gang.yaml"),
 		"rule.yaml":   filepath.Join("testdata", "taintrule.yaml"),
 		"deploy.yaml": filepath.Join("testdata", "deployment.yaml"),
+
+		"manifests/train.yaml":         filepath.Join("..", "examples", "manifests", "one-gpu.yaml"),
+		"manifests/kustomization.yaml": filepath.Join("testdata", "kustomization.yaml"),
+	}
+	if err := os.Mkdir(filepath.Join(home, "manifests"), 0o755); err != nil {
+		t.Fatal(err)
 	}
 	for name, from := range files {
 		text, err := os.ReadFile(from)
@@ -82,7 +88,7 @@ func TestHelpExamples(t *testing.T) {
 	}
 
 	// The example cluster has nothing of what these look for.
-	vain := []string{".items[?(@.flags)]", ".items[?(@.failing>0)]", ".pods[?(@.evicted)]"}
+	vain := []string{".items[?(@.flags)]", ".items[?(@.failing>0)]", ".pods[?(@.evicted)]", "--diff", "-o github"}
 	streams, _, _, _ := genericiooptions.NewTestIOStreams()
 	ran := 0
 	root := commands.NewRoot(streams, commands.Build{})
@@ -109,6 +115,10 @@ func TestHelpExamples(t *testing.T) {
 				if strings.Contains(line, "dra taints add ") || strings.Contains(line, "dra taints remove ") {
 					add += " --dry-run=client"
 				}
+				if words[2] == "lint" {
+					// There is no cluster to ask.
+					add, line = "", strings.Replace(line, "--cluster", reading, 1)
+				}
 				if words[2] == "snapshot" {
 					add += " --force"
 					if !strings.Contains(line, " -o ") {
@@ -117,7 +127,7 @@ func TestHelpExamples(t *testing.T) {
 				}
 				stdout, stderr, code := run(t, line, add)
 				switch {
-				case slices.Contains([]string{"why", "doctor"}, words[2]) && code <= 2:
+				case slices.Contains([]string{"why", "doctor", "lint"}, words[2]) && code <= 2:
 				case code != 0:
 					t.Errorf("exit code %d: %s", code, stderr)
 				}

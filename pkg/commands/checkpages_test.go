@@ -16,6 +16,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/checks"
 	"github.com/kubectl-dra/kubectl-dra/pkg/doctor"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lint"
 )
 
 const checksIndex = "README.md"
@@ -40,7 +41,11 @@ func describedVerbs() []describedVerb {
 	for _, c := range doctor.Checks() {
 		d.checks = append(d.checks, describedCheck{c.Code, c.Title, c.Severity, c.About, c.Advice, c.Needs})
 	}
-	return []describedVerb{d}
+	l := describedVerb{title: "Of manifests", verb: "lint", groups: lint.Groups()}
+	for _, c := range lint.Checks() {
+		l.checks = append(l.checks, describedCheck{c.Code, c.Title, c.Severity, c.About, c.Advice, nil})
+	}
+	return []describedVerb{d, l}
 }
 
 // TestPagesOfChecks compares docs/checks, a page for each check, with what the checks

@@ -192,7 +192,7 @@ func (o *doctorOptions) run(ctx context.Context) error {
 		return err
 	}
 	if isText {
-		if err := cli.PrintNotes(o.streams, notRead(from.Snap, found)...); err != nil {
+		if err := cli.PrintNotes(o.streams, notRead(from.Snap, found.Findings)...); err != nil {
 			return err
 		}
 	}
@@ -220,10 +220,10 @@ func (o *doctorOptions) report(found *api.Diagnosis) *render.Report {
 }
 
 // notRead says what could not be read, as far as no check does.
-func notRead(snap *snapshot.Snapshot, found *api.Diagnosis) []string {
+func notRead(snap *snapshot.Snapshot, found []api.Finding) []string {
 	var notes []string
 	for _, gap := range snap.Gaps {
-		said := slices.ContainsFunc(found.Findings, func(f api.Finding) bool {
+		said := slices.ContainsFunc(found, func(f api.Finding) bool {
 			return f.Severity == api.SeverityUnknown && strings.Contains(f.Message, gap.Reason)
 		})
 		if !said && !slices.Contains(notes, gap.Reason) {

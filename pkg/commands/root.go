@@ -123,6 +123,7 @@ add or remove a taint rule.`,
 	cli.AddCommands(root, "Explain",
 		why.New(streams, config),
 		newDoctor(streams, config, build),
+		newLint(streams, config, build),
 	)
 	cli.AddCommands(root, "Write claims",
 		newAttributes(streams, config),

@@ -198,6 +198,9 @@ func (in *input) mayLack(s selectorIn, reads []selector.Reading) (missing []sele
 				continue
 			}
 			for _, r := range reads {
+				if _, typo := in.words.NearestReading(r); typo {
+					return nil, ""
+				}
 				if _, has := r.Value(slice.Spec.Driver, device); !has {
 					missing = append(missing, r)
 				}

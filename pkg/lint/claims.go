@@ -132,7 +132,6 @@ func missingClasses(in *input) []finding {
 		}
 		if f.advice = "create the class, or name another one"; meant != "" {
 			f.advice = "did you mean " + meant + "?"
-			f.fix = []edit{{"replace", path, meant}}
 		}
 		found = append(found, f)
 	})
@@ -190,11 +189,7 @@ func tooManyDevices(in *input) []finding {
 func sumOf(requests [][]*claimspec.Request) int64 {
 	sum := int64(0)
 	for _, alternatives := range requests {
-		if least := leastDevices(alternatives); sum > sum+least {
-			return sum
-		} else {
-			sum += least
-		}
+		sum += leastDevices(alternatives)
 	}
 	return sum
 }

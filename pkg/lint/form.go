@@ -218,7 +218,7 @@ func flatRequests(in *input) []finding {
 			}
 			f := finding{
 				object: o, path: path, at: o.keyOf(path + "." + fields[0]),
-				message:  fmt.Sprintf("%s stands directly in the request; in %s it belongs under exactly", strings.Join(fields, ", "), o.apiVersion),
+				message:  fmt.Sprintf("in %s, this belongs under exactly: %s", o.apiVersion, strings.Join(fields, ", ")),
 				required: "exactly", found: strings.Join(fields, ", "), advice: "move it under exactly",
 			}
 			if request["exactly"] == nil && request["firstAvailable"] == nil {

@@ -31,9 +31,8 @@ type Options struct {
 	// Gates and KubernetesVersion are those of the cluster where Cluster is nil.
 	Gates             map[string]bool
 	KubernetesVersion string
-	// Explain answers for the targets of manifests in a cluster that they are a part
-	// of, as "why -f" does. It is asked only if Cluster is not nil.
-	Explain func(context.Context, *snapshot.Snapshot) ([]Answer, error)
+	// Explain answers for the targets of the given manifests in a cluster that has them, as "why -f" does. It is asked only if Cluster is not nil.
+	Explain func(ctx context.Context, given, all *snapshot.Snapshot) ([]Answer, error)
 }
 
 // Answer is what became of one target of the manifests.
@@ -49,13 +48,14 @@ type Answer struct {
 func Lint(ctx context.Context, texts []load.Text, opts Options) (*api.LintReport, error) {
 	out := &api.LintReport{TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "LintReport"}, Checks: []string{}, Findings: []api.Finding{}}
 	all := read(ctx, texts, opts, out)
-	snap := surroundings(all, opts)
+	given := manifestsOf(all)
+	snap := surroundings(given, opts)
 	in := newInput(ctx, all, snap)
 	if opts.Cluster != nil {
 		out.Source = opts.Cluster.Source
 		in.against = true
 		if opts.Explain != nil {
-			in.explain = once(func(ctx context.Context) ([]Answer, error) { return opts.Explain(ctx, snap) })
+			in.explain = once(func(ctx context.Context) ([]Answer, error) { return opts.Explain(ctx, given, snap) })
 		}
 	}
 	for _, check := range Checks() {
@@ -130,8 +130,13 @@ func read(ctx context.Context, texts []load.Text, opts Options, out *api.LintRep
 	return all
 }
 
-// surroundings is the cluster with the objects of the manifests in it, or these alone.
-func surroundings(all []*object, opts Options) *snapshot.Snapshot {
+// Manifests are the objects of texts that nothing is wrong with in themselves, for
+// those who have to know what is about to be applied.
+func Manifests(ctx context.Context, texts []load.Text, opts Options) *snapshot.Snapshot {
+	return manifestsOf(read(ctx, texts, opts, &api.LintReport{}))
+}
+
+func manifestsOf(all []*object) *snapshot.Snapshot {
 	given := &snapshot.Snapshot{}
 	for _, o := range all {
 		if o.decoded == nil || o.err != nil || validate.Stored(o.decoded, o.apiVersion, o.kind) != nil {
@@ -161,13 +166,18 @@ func surroundings(all []*object, opts Options) *snapshot.Snapshot {
 			given.TaintRules = append(given.TaintRules, decoded)
 		}
 	}
+	return given
+}
+
+// surroundings is the cluster with the manifests in it, or these alone.
+func surroundings(given *snapshot.Snapshot, opts Options) *snapshot.Snapshot {
 	if opts.Cluster != nil {
 		return opts.Cluster.With(given)
 	}
-	given.ServerVersion = opts.KubernetesVersion
-	given.Gates = map[string]snapshot.Gate{}
+	alone := *given
+	alone.ServerVersion, alone.Gates = opts.KubernetesVersion, map[string]snapshot.Gate{}
 	for name, enabled := range opts.Gates {
-		given.Gates[name] = snapshot.Gate{Enabled: enabled, Source: snapshot.GateFromFlag}
+		alone.Gates[name] = snapshot.Gate{Enabled: enabled, Source: snapshot.GateFromFlag}
 	}
-	return given
+	return &alone
 }

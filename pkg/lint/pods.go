@@ -79,12 +79,7 @@ func (p *pod) containers() []containerOf {
 func unusedClaims(in *input) []finding {
 	var found []finding
 	for _, p := range in.pods {
-		used := map[string]bool{}
-		for _, c := range p.containers() {
-			for _, ref := range c.Resources.Claims {
-				used[ref.Name] = true
-			}
-		}
+		used := usedBy(p)
 		for i := range p.spec.ResourceClaims {
 			name := p.spec.ResourceClaims[i].Name
 			if name == "" || used[name] {
@@ -102,6 +97,17 @@ func unusedClaims(in *input) []finding {
 		}
 	}
 	return found
+}
+
+// usedBy has the claims that containers name.
+func usedBy(p *pod) map[string]bool {
+	used := map[string]bool{}
+	for _, c := range p.containers() {
+		for _, ref := range c.Resources.Claims {
+			used[ref.Name] = true
+		}
+	}
+	return used
 }
 
 // useClaim adds a claim to the only container.
@@ -127,18 +133,11 @@ func entriesOf(p *pod) []string {
 	return names
 }
 
-// replaceBy is the name that was probably meant.
-func replaceBy(path, name string, names []string) (meant string, fix []edit) {
-	if meant = naming.Nearest(name, names); meant != "" {
-		return meant, []edit{{"replace", path, meant}}
-	}
-	return "", nil
-}
-
 func missingEntries(in *input) []finding {
 	var found []finding
 	for _, p := range in.pods {
-		names := entriesOf(p)
+		names, used := entriesOf(p), usedBy(p)
+		free := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return used[name] })
 		for _, c := range p.containers() {
 			for j, ref := range c.Resources.Claims {
 				if slices.Contains(names, ref.Name) {
@@ -150,9 +149,9 @@ func missingEntries(in *input) []finding {
 					message: fmt.Sprintf("container %s names claim %q, which is not in %s.resourceClaims", c.Name, ref.Name, p.path),
 					advice:  "add it to resourceClaims of the pod",
 				}
-				meant, fix := replaceBy(path, ref.Name, names)
-				if f.fix = fix; meant != "" {
-					f.advice = "write " + meant
+				// No container uses it so far.
+				if meant := naming.Nearest(ref.Name, free); meant != "" {
+					f.advice, f.fix = "write "+meant, []edit{{"replace", path, meant}}
 				}
 				in.reject(p.object, path)
 				found = append(found, f)
@@ -202,10 +201,7 @@ func missingRequests(in *input) []finding {
 				}
 				if base, _, alternative := strings.Cut(ref.Request, "/"); alternative && slices.Contains(requests, base) {
 					f.fix = []edit{{"replace", path, base}}
-				} else {
-					_, f.fix = replaceBy(path, ref.Request, requests)
-				}
-				if len(f.fix) == 0 && len(requests) == 1 {
+				} else if len(requests) == 1 {
 					f.fix = []edit{{"replace", path, requests[0]}}
 				}
 				found = append(found, f)
@@ -268,9 +264,8 @@ func (in *input) missing(p *pod, kind, resource, name, path string) []finding {
 		f.message = fmt.Sprintf("%s %s is not in the files", kind, name)
 		f.advice = "--cluster looks whether it exists"
 	}
-	meant, fix := replaceBy(path, name, names)
-	if meant != "" {
-		f.severity, f.fix, f.required = api.SeverityWarning, fix, meant
+	if meant := naming.Nearest(name, names); meant != "" {
+		f.severity, f.required = api.SeverityWarning, meant
 		f.advice = "did you mean " + meant + "?"
 	}
 	return []finding{f}

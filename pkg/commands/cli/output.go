@@ -101,7 +101,7 @@ func (f *OutputFlags) ToPrinter(streams genericiooptions.IOStreams) (*Printer, e
 func ReportFormats() []string { return slices.Sorted(maps.Keys(reportWriters())) }
 
 func reportWriters() map[string]func(io.Writer, *render.Report) error {
-	return map[string]func(io.Writer, *render.Report) error{"junit": render.JUnit, "sarif": render.SARIF}
+	return map[string]func(io.Writer, *render.Report) error{"github": render.GitHub, "junit": render.JUnit, "sarif": render.SARIF}
 }
 
 // PrintFindings writes findings in the form that the flags ask for: the object for

@@ -94,13 +94,18 @@ func (t *fileTexts) diff(edits []api.Edit) string {
 			return ""
 		}
 	}
+	return diffOf(t.paths, t.texts, changed)
+}
+
+// diffOf is the unified diff of the files that changed.
+func diffOf(paths []string, before, after map[string][]byte) string {
 	var out strings.Builder
-	for _, path := range t.paths {
-		if changed[path] == nil {
+	for _, path := range paths {
+		if after[path] == nil {
 			continue
 		}
 		name := nameInDiff(path)
-		text := diff.Diff(name, t.texts[path], name, changed[path])
+		text := diff.Diff(name, before[path], name, after[path])
 		// The first line names the files once more.
 		if _, rest, ok := bytes.Cut(text, []byte("\n")); ok {
 			out.Write(rest)
@@ -149,16 +154,21 @@ func (t *fileTexts) edit(text []byte, edit api.Edit) ([]byte, error) {
 		// What is below exactly in newer versions belongs directly to the request.
 		path = strings.Replace(path, "/exactly", "", 1)
 	}
-	path = prefix + path
+	return editDocument(text, documents, at, edit.Op, prefix+path, edit.Value)
+}
+
+// editDocument makes one operation of a JSON patch on one of the documents of a text
+// and makes sure that it does just that.
+func editDocument(text []byte, documents []*yaml.Node, at int, op, path string, value json.RawMessage) ([]byte, error) {
 	words := strings.Split(strings.TrimPrefix(path, "/"), "/")
 	for i, word := range words {
 		words[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(word)
 	}
-	after, err := newYAMLText(text).edit(documents[at], edit.Op, words, edit.Value)
+	after, err := newYAMLText(text).edit(documents[at], op, words, value)
 	if err != nil {
 		return nil, err
 	}
-	return after, sameEdit(documents, after, at, edit.Op, path, edit.Value)
+	return after, sameEdit(documents, after, at, op, path, value)
 }
 
 // find looks up the document of an object, and the path to it if it is an item

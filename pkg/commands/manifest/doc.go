@@ -8,6 +8,6 @@
 // Edits are made in the text, so that comments, blank lines and quotes stay and the
 // diff has nothing but the change. Libraries that decode YAML and encode it again
 // (kyaml too) rewrite all of that. Each edit is held against a JSON patch of the
-// decoded documents. No file is ever written. Only pkg/commands imports this
+// decoded documents. Only [Files.Write] writes files. Only pkg/commands imports this
 // package.
 package manifest

@@ -15,19 +15,35 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
-// LoadKustomization builds a kustomization as kubectl apply -k does
-// (KustomizeVisitor of k8s.io/cli-runtime/pkg/resource) and reads the objects.
+// LoadKustomization builds a kustomization and reads the objects.
 func LoadKustomization(ctx context.Context, dir string, options load.Options) (*snapshot.Snapshot, error) {
+	if err := build(dir, &options); err != nil {
+		return nil, err
+	}
+	return load.Manifests(ctx, []string{"-"}, options)
+}
+
+// KustomizationTexts builds a kustomization and finds the documents that it makes.
+func KustomizationTexts(ctx context.Context, dir string, options load.Options) ([]load.Text, error) {
+	if err := build(dir, &options); err != nil {
+		return nil, err
+	}
+	return load.Texts(ctx, []string{"-"}, options)
+}
+
+// build builds a kustomization as kubectl apply -k does (KustomizeVisitor of
+// k8s.io/cli-runtime/pkg/resource), to be read from standard input.
+func build(dir string, options *load.Options) error {
 	build := krusty.MakeDefaultOptions()
 	build.Reorder = krusty.ReorderOptionLegacy
 	objects, err := krusty.MakeKustomizer(build).Run(filesys.MakeFsOnDisk(), dir)
 	if err != nil {
-		return nil, cli.Usagef("-k takes a directory with a kustomization.yaml, as kubectl apply -k.", "build kustomization %s: %w", dir, err)
+		return cli.Usagef("-k takes a directory with a kustomization.yaml, as kubectl apply -k.", "build kustomization %s: %w", dir, err)
 	}
 	text, err := objects.AsYaml()
 	if err != nil {
-		return nil, cli.Usagef("", "write kustomization %s: %w", dir, err)
+		return cli.Usagef("", "write kustomization %s: %w", dir, err)
 	}
 	options.Stdin, options.StdinName = bytes.NewReader(text), "kustomization "+dir
-	return load.Manifests(ctx, []string{"-"}, options)
+	return nil
 }

@@ -408,6 +408,8 @@ func (t *yamlText) edit(n *yaml.Node, op string, path []string, value json.RawMe
 		return t.add(n, "", value)
 	case op == "add" && at < 0:
 		return t.add(n, path[0], value)
+	case at >= 0 && op == "replace" && n.Content[valueAt(n, at)].Kind == yaml.MappingNode:
+		return t.reshape(n.Content[valueAt(n, at)], value)
 	case at >= 0 && (op == "replace" || n.Kind == yaml.MappingNode):
 		return t.replace(n.Content[valueAt(n, at)], value)
 	default:

@@ -33,7 +33,7 @@ func Texts(ctx context.Context, paths []string, opts Options) ([]Text, error) {
 	if err := checkPaths(paths, asManifests); err != nil {
 		return nil, err
 	}
-	r := reader{limits: defaultLimits(), stdin: opts.Stdin, stdinName: opts.StdinName}
+	r := reader{limits: defaultLimits(), stdin: opts.Stdin, stdinName: opts.StdinName, instead: opts.Instead}
 	if r.stdinName == "" {
 		r.stdinName = stdinName
 	}

@@ -1,0 +1,269 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package commands
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/checks"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/manifest"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lint"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+)
+
+// lintFlags are the flags of lint.
+type lintFlags struct {
+	reading             *cli.ReadingFlags
+	output              *cli.OutputFlags
+	files               []string
+	kustomize           string
+	cluster             bool
+	only, skip          []string
+	minSeverity, failOn string
+	fix, diff           bool
+}
+
+// lintOptions are what the flags come down to.
+type lintOptions struct {
+	reader    *cli.Reader
+	printer   *cli.Printer
+	files     []string
+	kustomize string
+	// against is true if a cluster or a snapshot is read.
+	against   bool
+	checks    checks.Choice
+	failOn    api.Severity
+	fix, diff bool
+	version   string
+	streams   genericiooptions.IOStreams
+}
+
+func newLint(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags, build Build) *cobra.Command {
+	f := &lintFlags{reading: cli.NewReadingFlags(config), output: cli.NewOutputFlags()}
+	f.output.Reports = cli.ReportFormats()
+	cmd := &cobra.Command{
+		Use:   "lint (PATH ... | -f FILE | -k DIR)",
+		Short: "Check manifests of claims, classes and pods before they are applied",
+		Long: `Check manifests for what the API server rejects, and for what it accepts and
+does not work: forms of old versions, claims that no container uses, names that
+do not exist, CEL expressions that fail, constraints and alternatives without
+an effect. No cluster is asked.
+
+A PATH is a file, a directory with all below it, or - for standard input; -k
+builds a kustomization first. Pods, everything with a pod template, claims,
+templates, classes, slices, taint rules and quotas are looked at, in all
+versions of their API; other objects are skipped.
+
+With --cluster or --snapshot, the manifests are also held against a cluster as
+if they were applied: whether classes, claims and templates exist, whether the
+devices can be allocated, and whether quotas and limits permit it, as 'kubectl
+dra why -f' does.
+
+Each finding begins with FILE:LINE:COLUMN and has the code of its check;
+docs/checks has a page for each. --diff shows the changes that put right what
+has only one way to do so, --fix makes them; comments and order stay.
+
+The annotation ` + checks.IgnoreAnnotation + ` of an object, with codes separated by
+commas, suppresses findings about it.
+
+The exit code is 1 from the severity of --fail-on upwards, else 2 if a question
+to the cluster could not be answered, else 0.`,
+		Example: `  # Is anything wrong with these manifests?
+  kubectl dra lint manifests/
+
+  # What would be changed, and do it
+  kubectl dra lint train.yaml --diff
+  kubectl dra lint train.yaml --fix
+
+  # Would the cluster take them, and are the devices there?
+  kubectl dra lint train.yaml --cluster
+
+  # What a kustomization makes, or another program
+  kubectl dra lint -k manifests/
+  cat train.yaml | kubectl dra lint -
+
+  # In a workflow of GitHub: beside the lines of a pull request
+  kubectl dra lint manifests/ -o github
+
+  # Only what is about CEL expressions, for a list of alerts
+  kubectl dra lint manifests/ --only DRA23 -o sarif > lint.sarif`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o, err := f.toOptions(cmd, args, streams)
+			if err != nil {
+				return err
+			}
+			o.version = build.Version
+			return o.run(cmd.Context())
+		},
+	}
+	f.addTo(cmd)
+	f.reading.AddTo(cmd)
+	f.output.AddTo(cmd)
+	names.CompleteFlags(f.reading, cmd)
+	cmd.ValidArgsFunction = cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault)
+	// They only fail if somebody registered one before.
+	for _, name := range []string{"only", "skip"} {
+		_ = cmd.RegisterFlagCompletionFunc(name, cli.ListOfFixed(lint.Codes()...))
+	}
+	for _, name := range []string{"min-severity", "fail-on"} {
+		_ = cmd.RegisterFlagCompletionFunc(name, cli.Fixed(severityNames()...))
+	}
+	return cmd
+}
+
+func (f *lintFlags) addTo(cmd *cobra.Command) {
+	severities := strings.Join(severityNames(), ", ")
+	cmd.Flags().StringArrayVarP(&f.files, "filename", "f", nil, "Check this `FILE` or directory, as PATH does; - is standard input. Can be repeated.")
+	cmd.Flags().StringVarP(&f.kustomize, "kustomize", "k", "", "Build the kustomization in this `DIRECTORY` and check its objects. Cannot be used with files.")
+	cmd.Flags().BoolVar(&f.cluster, "cluster", false, "Hold the manifests against the cluster as well.")
+	cmd.Flags().StringSliceVar(&f.only, "only", nil, "Make only the checks whose `CODES` begin like this, a list like DRA23,DRA2101.")
+	cmd.Flags().StringSliceVar(&f.skip, "skip", nil, "Leave out the checks whose `CODES` begin like this.")
+	cmd.Flags().StringVar(&f.minSeverity, "min-severity", string(api.SeverityInfo), "Leave out findings below this `SEVERITY`: "+severities+".")
+	cmd.Flags().StringVar(&f.failOn, "fail-on", string(api.SeverityWarning), "Exit with 1 if there is a finding of this `SEVERITY` or a worse one: "+severities+".")
+	cli.AddFlags(cmd.Flags(), cli.GroupOutput, func(flags *pflag.FlagSet) {
+		flags.BoolVar(&f.fix, "fix", false, "Change the files where there is only one way to put something right, and report what is left.")
+		flags.BoolVar(&f.diff, "diff", false, "Show what --fix would change as a unified diff, and change nothing.")
+	})
+}
+
+func (f *lintFlags) toOptions(cmd *cobra.Command, args []string, streams genericiooptions.IOStreams) (*lintOptions, error) {
+	o := &lintOptions{
+		files: slices.Concat(args, f.files), kustomize: f.kustomize, checks: checks.Choice{Only: f.only, Skip: f.skip},
+		fix: f.fix, diff: f.diff, against: f.cluster || len(f.reading.Paths) > 0, streams: streams,
+	}
+	switch {
+	case len(o.files) == 0 && o.kustomize == "":
+		return nil, cli.Usagef(cli.HelpHint(cmd), "expected a file, a directory or - for standard input, found none")
+	case len(o.files) > 0 && o.kustomize != "":
+		return nil, cli.Usagef("Leave one of them out.", "files and -k: only one can be used")
+	case f.cluster && len(f.reading.Paths) > 0:
+		return nil, cli.Usagef("Leave one of them out.", "--cluster and --snapshot: only one can be used")
+	case f.fix && f.diff:
+		return nil, cli.Usagef("Leave one of them out.", "--fix and --diff: only one can be used")
+	case (f.fix || f.diff) && o.kustomize != "":
+		return nil, cli.Usagef("Check the files that the kustomization is made of.", "--fix, --diff and -k: what a kustomization makes is in no file")
+	case (f.fix || f.diff) && slices.Contains(o.files, "-"):
+		return nil, cli.Usagef("Save it to a file.", "--fix, --diff and -: standard input cannot be changed")
+	}
+	if err := knownCodes(lint.Codes(), f.only, f.skip); err != nil {
+		return nil, err
+	}
+	var err error
+	if o.checks.MinSeverity, err = severityOf("min-severity", f.minSeverity); err != nil {
+		return nil, err
+	}
+	if o.failOn, err = severityOf("fail-on", f.failOn); err != nil {
+		return nil, err
+	}
+	if o.reader, err = f.reading.ToReader(cmd, streams); err != nil {
+		return nil, err
+	}
+	if err := cli.OnceStdin(o.files, f.reading.Paths); err != nil {
+		return nil, err
+	}
+	if o.printer, err = f.output.ToPrinter(streams); err != nil {
+		return nil, err
+	}
+	if o.printer.Names {
+		return nil, cli.Usagef("Print the objects with -o jsonpath='{.findings[*].objects}'.", "-o name: findings have no names")
+	}
+	return o, nil
+}
+
+func (o *lintOptions) run(ctx context.Context) error {
+	texts, err := o.texts(ctx)
+	if err != nil {
+		return err
+	}
+	options, err := o.options(ctx, texts)
+	if err != nil {
+		return err
+	}
+	found, err := lint.Lint(ctx, texts, options)
+	if err != nil {
+		return err
+	}
+	if o.fix || o.diff {
+		if found, err = o.repair(ctx, found, options); err != nil || o.diff {
+			return err
+		}
+	}
+	isText, err := o.printer.PrintFindings(found, func() *render.Report { return o.report(found) },
+		func(w io.Writer, opts render.Options) error { return render.LintReport(w, found, opts) })
+	if err != nil {
+		return err
+	}
+	if isText && options.Cluster != nil {
+		if err := cli.PrintNotes(o.streams, notRead(options.Cluster, found.Findings)...); err != nil {
+			return err
+		}
+	}
+	switch {
+	case checks.Reaches(found.Counts, o.failOn):
+		return &cli.OutcomeError{Code: cli.ExitDoesNotFit}
+	case found.Counts.Unknown > 0:
+		return &cli.OutcomeError{Code: cli.ExitUndetermined}
+	default:
+		return nil
+	}
+}
+
+// texts reads the manifests.
+func (o *lintOptions) texts(ctx context.Context) ([]load.Text, error) {
+	if o.kustomize != "" {
+		return manifest.KustomizationTexts(ctx, o.kustomize, o.reader.Options)
+	}
+	return load.Texts(ctx, o.files, o.reader.Options)
+}
+
+// options are what lint has to know, with the cluster if it is to be read.
+func (o *lintOptions) options(ctx context.Context, texts []load.Text) (lint.Options, error) {
+	options := lint.Options{
+		Choice: o.checks, Namespace: o.reader.Namespace,
+		Gates: o.reader.Options.Gates, KubernetesVersion: o.reader.Options.KubernetesVersion,
+	}
+	if !o.against {
+		return options, nil
+	}
+	from, err := o.reader.Read(ctx, cli.Scope{Manifests: lint.Manifests(ctx, texts, options)})
+	if err != nil {
+		return options, err
+	}
+	options.Cluster, options.Namespace = from.Snap, cmp.Or(from.Namespace, metav1.NamespaceDefault)
+	options.Explain = func(ctx context.Context, given, all *snapshot.Snapshot) ([]lint.Answer, error) {
+		return explainManifests(ctx, manifest.Place(given, options.Namespace, nil), all)
+	}
+	return options, nil
+}
+
+// report is the findings for programs that read the reports of linters.
+func (o *lintOptions) report(found *api.LintReport) *render.Report {
+	report := &render.Report{
+		Verb: "lint", Version: o.version, Source: cmp.Or(found.Source, fmt.Sprintf("%d files", found.Files)), Findings: found.Findings, FailOn: o.failOn,
+	}
+	for _, check := range lint.Checks() {
+		if slices.Contains(found.Checks, check.Code) {
+			report.Rules = append(report.Rules, render.Rule{
+				Code: check.Code, Title: check.Title, About: check.About, Advice: check.Advice, Page: "docs/checks/" + check.Code + ".md", Severity: check.Severity,
+			})
+		}
+	}
+	return report
+}

@@ -1,0 +1,113 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/manifest"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lint"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// explainManifests answers for the targets of manifests in a cluster that they are a
+// part of. There are none if nothing in them uses devices.
+func explainManifests(ctx context.Context, given *manifest.Manifests, snap *snapshot.Snapshot) ([]lint.Answer, error) {
+	alloc, err := allocator.New(ctx, cluster.New(snap))
+	if err != nil {
+		return nil, fmt.Errorf("set up the allocator: %w", err)
+	}
+	targets, _, err := given.Targets(func(pod *corev1.Pod) bool { return explain.WantsDevices(snap, alloc, pod) })
+	var usage *cli.UsageError
+	if errors.As(err, &usage) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	found, err := explain.ExplainEach(ctx, alloc, snap, targets)
+	if err != nil {
+		return nil, err
+	}
+	answers := make([]lint.Answer, len(found))
+	for i := range found {
+		answers[i] = lint.Answer{Kind: targets[i].Kind, Namespace: targets[i].Namespace, Name: targets[i].Name, Explanation: found[i].Explanation, Err: found[i].Err}
+	}
+	return answers, nil
+}
+
+// maxRepairs bounds how often the changed files are checked again.
+const maxRepairs = 200
+
+// repair changes the texts as the findings say until there is nothing left to change,
+// then writes the files or the difference. It returns what is left.
+func (o *lintOptions) repair(ctx context.Context, found *api.LintReport, options lint.Options) (*api.LintReport, error) {
+	files := manifest.NewFiles()
+	done := map[string]bool{}
+	var fixed []string
+	for range maxRepairs {
+		changed := false
+		// From the end on, so that the lines of the others stay.
+		for _, f := range slices.Backward(found.Findings) {
+			key := fmt.Sprintf("%s %s %v %s", f.Code, f.File, f.Objects, f.Message)
+			if len(f.Fix) == 0 || done[key] {
+				continue
+			}
+			// Two changes of one object at the same time may be in each other's way:
+			// the next round makes the other.
+			if files.Touched(f.File, f.Line) {
+				continue
+			}
+			done[key] = true
+			if err := files.Fix(f.File, f.Line, f.Fix); err != nil {
+				continue
+			}
+			changed = true
+			fixed = append(fixed, f.Code)
+		}
+		if !changed {
+			break
+		}
+		files.NextRound()
+		o.reader.Options.Instead = files.Changed()
+		texts, err := o.texts(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if found, err = lint.Lint(ctx, texts, options); err != nil {
+			return nil, err
+		}
+	}
+	if o.diff {
+		return found, o.showDiff(files.Diff())
+	}
+	if err := files.Write(); err != nil {
+		return nil, err
+	}
+	return found, cli.PrintNotes(o.streams, fmt.Sprintf("changed %s: %s", english.Count(len(files.Changed()), "file"), english.Count(len(fixed), "finding")))
+}
+
+// showDiff prints a unified diff; the exit code is that of diff: 1 if there is one.
+func (o *lintOptions) showDiff(text string) error {
+	if text == "" {
+		return cli.PrintNotes(o.streams, "nothing that --fix would change")
+	}
+	if _, err := io.WriteString(o.streams.Out, render.EscapeLines(text)); err != nil {
+		return fmt.Errorf("print the difference: %w", err)
+	}
+	return &cli.OutcomeError{Code: cli.ExitDoesNotFit}
+}
