@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -64,7 +65,7 @@ func formChecks() []Check {
 		},
 		{
 			Code: "DRA2008", Title: "object that is there twice", Severity: api.SeverityError,
-			About:  "Two documents have the same kind, namespace and name. The one that is applied last replaces the other, or is rejected where the object cannot change.",
+			About:  "Two documents of one directory have the same kind, namespace and name. The one that is applied last replaces the other, or is rejected where the object cannot change.",
 			Advice: "Rename or remove one of them.",
 			find:   duplicates,
 		},
@@ -368,14 +369,15 @@ func duplicates(in *input) []finding {
 	var found []finding
 	first := map[string]*object{}
 	for _, o := range in.objects {
-		if o.name == "" || o.kind == "" || strings.HasSuffix(o.name, "xxxxx") {
+		if o.name == "" || o.decoded == nil || strings.HasSuffix(o.name, "xxxxx") {
 			continue
 		}
 		group, _, _ := strings.Cut(o.apiVersion, "/")
 		if o.apiVersion == "v1" {
 			group = ""
 		}
-		key := group + " " + o.String()
+		// Another directory may have patches for the object, or its other variants.
+		key := filepath.Dir(o.text.File) + " " + group + " " + o.String()
 		before := first[key]
 		if before == nil {
 			first[key] = o
