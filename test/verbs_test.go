@@ -72,6 +72,11 @@ func TestVerbs(t *testing.T) {
 			goldenRun(t, filepath.Join("verbs", "doctor", output+".golden"), "80", "doctor", "--only", "DRA12", "--snapshot", filepath.Join("..", "examples", "cluster"), "-o", output)
 		})
 	}
+	for _, output := range append(cli.ReportFormats(), "wide", "json", "yaml") {
+		t.Run("lint/"+output, func(t *testing.T) {
+			goldenRun(t, filepath.Join("verbs", "lint", output+".golden"), "80", "lint", "testdata/lint-faults.yaml", "-o", output)
+		})
+	}
 	for name, targets := range map[string][]string{"why-device": {"device/gpu-02/gpu-3"}, "why-node": {"node/gpu-03"}, "why-devices": {"device/gpu-03/gpu-0", "node/mig-01"}} {
 		for output, flags := range map[string][]string{"text": nil, "wide": {"-o", "wide"}, "json": {"-o", "json"}} {
 			t.Run(name+"/"+output, func(t *testing.T) {
