@@ -318,6 +318,10 @@ pod spec.initContainers[0].resources: {claims: [{name: one}]}
 pod spec.containers[0].resources.requests: {deviceclass.resource.kubernetes.io/gpu: "2"}
 pod spec.containers[0].resources.requests: {deviceclass.resource.kubernetes.io/gpu: "1"}
 pod spec.containers[0].resources: {requests: {deviceclass.resource.kubernetes.io/gpu: "1"}}
+pod spec.containers[0].resources: {requests: {deviceclass.resource.kubernetes.io/gpu: "1"}, limits: {deviceclass.resource.kubernetes.io/gpu: "2"}}
+pod spec.containers[0].resources: {requests: {example.com/gpu: "1"}}
+pod spec.containers[0].resources: {requests: {example.com/gpu: "1"}, limits: {example.com/gpu: "2"}}
+pod spec.containers[0].resources: {limits: {example.com/gpu: "2"}}
 deployment spec.template.spec.resourceClaims[0].resourceClaimTemplateName: "-"
 deployment spec.template.spec.resourceClaims[0].resourceClaimName: c
 deployment spec.template.spec.containers[0].resources.claims: [{name: two}]
@@ -363,7 +367,7 @@ func TestLintAgreesWithTheServer(t *testing.T) {
 // compareLint asks both about one object.
 func (c *cluster) compareLint(t *testing.T, text string) {
 	t.Helper()
-	texts, err := load.Texts(t.Context(), []string{"-"}, load.Options{Stdin: strings.NewReader(text + "\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: default}}\n")})
+	texts, err := load.Texts(t.Context(), []string{"-"}, load.Options{Stdin: strings.NewReader(text + "\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: default}}\n---\n{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: extended}, spec: {extendedResourceName: example.com/gpu}}\n")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -120,7 +120,7 @@ func faulty() map[string]struct {
 		"DRA2103": {podText(gpu, "resources: {claims: [{name: gpu, request: q}]}") + template, "10:47", `names request "q"`, podText(gpu, "resources: {claims: [{name: gpu, request: r}]}") + template},
 		"DRA2104": {podText("{name: gpu, resourceClaimName: c, resourceClaimTemplateName: t}", use) + template, "6:5", "both", podText(gpu, use) + template},
 		"DRA2105": {podText("{name: gpu, resourceClaimTemplateName: tt}", use) + template, "6:44", "not in the files", podText(gpu, use) + template},
-		"DRA2106": {podText(gpu, "resources: {claims: [{name: gpu}], requests: {deviceclass.resource.kubernetes.io/gpu: 1}, limits: {deviceclass.resource.kubernetes.io/gpu: 2}}") + template, "10:91", "must be the same", podText(gpu, "resources: {claims: [{name: gpu}], limits: {deviceclass.resource.kubernetes.io/gpu: 2}}") + template},
+		"DRA2106": {podText(gpu, "resources: {claims: [{name: gpu}], requests: {deviceclass.resource.kubernetes.io/gpu: 2}, limits: {deviceclass.resource.kubernetes.io/gpu: 1}}") + template, "10:91", "must be the same", podText(gpu, "resources: {claims: [{name: gpu}], limits: {deviceclass.resource.kubernetes.io/gpu: 2}}") + template},
 		"DRA2201": {strings.Replace(claimText(""), "Name: gpu", "Name: gpu.example.com", 1) + gpuClass, "9:26", "is a driver", claimText("") + gpuClass},
 		"DRA2202": {claimText("count: 33"), "10:16", "33 devices", claimText("count: 32")},
 		"DRA2203": {claimText("count: 1") + "    constraints:\n    - matchAttribute: a/b\n", "12:7", "about one device", claimText("count: 2") + "    constraints:\n    - matchAttribute: a/b\n"},

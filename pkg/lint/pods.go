@@ -51,7 +51,7 @@ func podChecks() []Check {
 		},
 		{
 			Code: "DRA2106", Title: "extended resource with another request than limit", Severity: api.SeverityError,
-			About:  "A container asks for an extended resource without a limit, or with a request that differs from the limit. The API server rejects the pod: devices cannot be overcommitted.",
+			About:  "A container asks for an extended resource of a class without a limit, or with a request that differs from the limit. The API server rejects the pod: devices cannot be overcommitted. Of deviceclass.resource.kubernetes.io/CLASS it rejects a request above the limit.",
 			Advice: "Give the limit alone; the request is then the same.",
 			find:   unequalResources,
 		},
@@ -298,11 +298,14 @@ func unequalResources(in *input) []finding {
 				limit, limited := c.Resources.Limits[corev1.ResourceName(name)]
 				path := fmt.Sprintf("%s.resources.requests[%q]", c.path, name)
 				f := finding{object: p.object, path: path, found: request.String()}
+				// The API server takes the names of classes for its own resources, of
+				// which less than the limit can be requested.
+				own := strings.HasPrefix(name, implicitResources)
 				switch {
-				case requested && !limited:
+				case requested && !limited && !own:
 					f.message = fmt.Sprintf("container %s requests %s %s and has no limit of it", c.Name, request.String(), name)
 					f.advice = "give the limit, with or without the request"
-				case requested && limited && request.Cmp(limit) != 0:
+				case requested && limited && (request.Cmp(limit) > 0 || request.Cmp(limit) < 0 && !own):
 					f.required = limit.String()
 					f.message = fmt.Sprintf("container %s requests %s %s with a limit of %s; both must be the same", c.Name, request.String(), name, limit.String())
 					f.advice = "leave the request out; it is then the limit"

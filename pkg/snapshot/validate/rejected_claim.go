@@ -57,8 +57,7 @@ func (r *rejections) references(requests, known []string, path string) {
 func (r *rejections) constraint(c *resourceapi.DeviceConstraint, known []string, path string) {
 	r.references(c.Requests, known, path+".requests")
 	switch {
-	case c.MatchAttribute != nil && c.DistinctAttribute != nil:
-		r.add(path, "expected matchAttribute or distinctAttribute, found both")
+	// With both, the API server only looks at the first.
 	case c.MatchAttribute != nil:
 		r.qualified(string(*c.MatchAttribute), path+".matchAttribute", true)
 	case c.DistinctAttribute != nil:
