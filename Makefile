@@ -90,7 +90,7 @@ bench: ## Run the benchmarks
 
 .PHONY: fuzz
 fuzz: ## Ask about CASES new random clusters, then fuzz everything that parses, FUZZTIME each
-	CASES=$(CASES) $(GO) test -count 1 -timeout $(TEST_TIMEOUT) ./pkg/explain -run '^TestProperties$$' -v
+	CASES=$(CASES) $(GO) test -count 1 -timeout $(TEST_TIMEOUT) ./pkg/explain -run '^(TestProperties|TestMembersProperty)$$' -v
 	@grep -rl --include='*_test.go' '^func Fuzz' pkg | xargs -n1 dirname | sort -u | while read -r dir; do \
 	  for name in $$(grep -ho '^func Fuzz[A-Za-z0-9_]*' "$$dir"/*_test.go | cut -c6-); do \
 	    echo "$$dir $$name"; \
