@@ -48,7 +48,12 @@ func TestExplanations(t *testing.T) {
 		"partitions":      {"pod/segment-3", "-n", "vision", "--snapshot", example},
 		"running":         {"pod/ablation-0", "-n", "research", "--snapshot", example},
 		"one-node":        {"pod/pretrain-0", "-n", "research", "--snapshot", example, "--node", "gpu-02"},
-		"one-device":      {"pod/pretrain-0", "-n", "research", "--snapshot", example, "--device", "gpu-02/gpu-3"},
+		"gang": {
+			"podgroup/sweep", "-n", "research", "--snapshot", example,
+			"-f", filepath.Join("..", "examples", "manifests", "gang.yaml"), "--feature-gates", "GenericWorkload=true",
+		},
+		"gang-shared": {"podgroup/workers", "-n", "ml", "--snapshot", filepath.Join("testdata", "podgroup.yaml")},
+		"one-device":  {"pod/pretrain-0", "-n", "research", "--snapshot", example, "--device", "gpu-02/gpu-3"},
 	}
 	for _, name := range []string{"bind-waiting", "prepare-not-registered", "running-unhealthy", "running-evicted-later", "pending-no-slices-label", "cleanup-finalizer"} {
 		path := filepath.Join("fieldcases", name+".yaml")
@@ -67,5 +72,10 @@ func TestExplanations(t *testing.T) {
 		t.Run(name+"/wide", func(t *testing.T) {
 			goldenRun(t, filepath.Join("explanations", name+"-140-wide.golden"), "140", append([]string{"why", "-o", "wide"}, question...)...)
 		})
+		if strings.HasPrefix(name, "gang") {
+			t.Run(name+"/json", func(t *testing.T) {
+				goldenRun(t, filepath.Join("explanations", name+".json.golden"), "140", append([]string{"why", "-o", "json"}, question...)...)
+			})
+		}
 	}
 }
