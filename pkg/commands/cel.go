@@ -85,8 +85,8 @@ device, with --from-device if there is an expression.`,
   kubectl dra cel --class gpu.example.com \
     'device.capacity["gpu.example.com"].memory.compareTo(quantity("80Gi")) >= 0'
 
-  # Why not this device?
-  kubectl dra cel --device gpu-01/gpu-0 \
+  # What does it read of one device?
+  kubectl dra cel --device gpu-05/gpu-0 \
     'device.attributes["gpu.example.com"].productName == "Cirrus-40"'
 
   # Which devices would another expression select?
@@ -97,7 +97,7 @@ device, with --from-device if there is an expression.`,
   kubectl dra cel --from-device gpu-01/gpu-0
 
   # For devices that no cluster has, from a file with ResourceSlices
-  kubectl dra cel --file slices.yaml 'device.driver == "gpu.example.com"'
+  kubectl dra cel --file preview.yaml 'device.driver == "gpu.nvidia.com"'
 
   # In a script
   kubectl dra cel 'device.driver == "nic.example.com"' -o \

@@ -113,11 +113,19 @@ func (p *publications) describe(ctx context.Context, r selector.Reading) api.Att
 }
 
 // byFrequency has the most frequent values first, and equally frequent ones in the
-// order of people.
+// order of their texts; those that are listed are in that of people.
 func byFrequency(values []*selector.PublishedValue) []*selector.PublishedValue {
-	slices.SortFunc(values, func(a, b *selector.PublishedValue) int {
-		return cmp.Or(cmp.Compare(b.Devices, a.Devices), naming.Compare(a.Plain, b.Plain), cmp.Compare(a.Type, b.Type))
-	})
+	sortBy := func(values []*selector.PublishedValue, compare func(a, b string) int) {
+		slices.SortFunc(values, func(a, b *selector.PublishedValue) int {
+			if a.Devices != b.Devices {
+				return cmp.Compare(b.Devices, a.Devices)
+			}
+			return cmp.Or(compare(a.Plain, b.Plain), cmp.Compare(a.Type, b.Type))
+		})
+	}
+	// There may be as many as devices, and comparing as people do takes long.
+	sortBy(values, cmp.Compare[string])
+	sortBy(values[:min(len(values), maxAttributeValues)], naming.Compare)
 	return values
 }
 
@@ -155,6 +163,9 @@ func (p *publications) example(ctx context.Context, r selector.Reading) (express
 // outcomes evaluates an expression that reads nothing but one place: once for each
 // value, and for a device that has none.
 func (p *publications) outcomes(ctx context.Context, sel *selector.Selector, r selector.Reading, values []*selector.PublishedValue) (matches int, fails bool) {
+	if without := p.without(r); without != nil && p.evaluator.Evaluate(ctx, sel, without.ID.Driver, without.Device).Err != nil {
+		return 0, true
+	}
 	for _, value := range values {
 		result := p.evaluator.Evaluate(ctx, sel, value.Driver, value.Device)
 		if result.Err != nil {
@@ -164,14 +175,20 @@ func (p *publications) outcomes(ctx context.Context, sel *selector.Selector, r s
 			matches += value.Devices
 		}
 	}
+	return matches, false
+}
+
+// without is a device that has nothing in a place, nil if all have something there.
+func (p *publications) without(r selector.Reading) *cluster.Device {
 	if p.usable.Count(r) == p.usable.Devices() {
-		return matches, false
+		return nil
 	}
-	without := slices.IndexFunc(p.devices, func(d *cluster.Device) bool {
-		_, has := r.Value(d.ID.Driver, d.Device)
-		return !has && !p.evaluator.Odd(d.Device)
-	})
-	return matches, without >= 0 && p.evaluator.Evaluate(ctx, sel, p.devices[without].ID.Driver, p.devices[without].Device).Err != nil
+	for _, d := range p.devices {
+		if _, has := r.Value(d.ID.Driver, d.Device); !has && !p.evaluator.Odd(d.Device) {
+			return d
+		}
+	}
+	return nil
 }
 
 // notes tell of devices that make every selector fail.
