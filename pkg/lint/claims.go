@@ -90,7 +90,7 @@ func driversAsClasses(in *input) []finding {
 		}
 	}
 	for _, driver := range in.words.Drivers() {
-		classes[driver] = append(classes[driver], []string{}...)
+		classes[driver] = append([]string{}, classes[driver]...)
 	}
 	var found []finding
 	in.eachRequest(func(c *claim, r *claimspec.Request) {

@@ -62,16 +62,15 @@ func podChecks() []Check {
 type containerOf struct {
 	*corev1.Container
 	path string
-	init bool
 }
 
 func (p *pod) containers() []containerOf {
 	var all []containerOf
 	for i := range p.spec.InitContainers {
-		all = append(all, containerOf{&p.spec.InitContainers[i], indexed(p.path+".initContainers", i), true})
+		all = append(all, containerOf{&p.spec.InitContainers[i], indexed(p.path+".initContainers", i)})
 	}
 	for i := range p.spec.Containers {
-		all = append(all, containerOf{&p.spec.Containers[i], indexed(p.path+".containers", i), false})
+		all = append(all, containerOf{&p.spec.Containers[i], indexed(p.path+".containers", i)})
 	}
 	return all
 }
@@ -161,8 +160,8 @@ func missingEntries(in *input) []finding {
 	return found
 }
 
-// specOf is what an entry of a pod asks for, as far as it is known.
-func (in *input) entrySpec(p *pod, entry *corev1.PodResourceClaim) (requests []string, known bool) {
+// requestsOf lists the requests of a claim of a pod, as far as it is known.
+func (in *input) requestsOf(p *pod, entry *corev1.PodResourceClaim) (requests []string, known bool) {
 	kind, name := api.KindClaim, entry.ResourceClaimName
 	if name == nil {
 		kind, name = api.KindTemplate, entry.ResourceClaimTemplateName
@@ -189,7 +188,7 @@ func missingRequests(in *input) []finding {
 				if ref.Request == "" || at < 0 {
 					continue
 				}
-				requests, known := in.entrySpec(p, &p.spec.ResourceClaims[at])
+				requests, known := in.requestsOf(p, &p.spec.ResourceClaims[at])
 				if !known || slices.Contains(requests, ref.Request) {
 					continue
 				}
