@@ -242,7 +242,8 @@ func (o *celOptions) choose(ctx context.Context, from *cli.Source, alloc *alloca
 	if err != nil {
 		return nil, nil, err
 	}
-	notes := append(noSuchDevices(from.Snap, alloc, o.driver, "", ""), failureNotes(failures)...)
+	notes := append(cli.GapNotes(from.Snap, nil), noSuchDevices(from.Snap, alloc, o.driver, "", "")...)
+	notes = append(notes, failureNotes(failures)...)
 	if o.device == "" {
 		return chosen, notes, nil
 	}
