@@ -111,7 +111,7 @@ device, with --from-device if there is an expression.`,
 			return o.run(cmd.Context())
 		},
 	}
-	f.choiceFlags.addTo(cmd.Flags())
+	f.addTo(cmd.Flags())
 	cmd.Flags().StringVar(&f.device, "device", "", "Only this `DEVICE`: DEVICE, POOL/DEVICE or DRIVER/POOL/DEVICE.")
 	cmd.Flags().StringArrayVar(&f.files, "file", nil, "Take the devices from the ResourceSlices in this `FILE`; - is standard input. Can be repeated.")
 	cmd.Flags().StringVar(&f.compare, "compare", "", "Show the devices for which this other `EXPRESSION` has another outcome.")

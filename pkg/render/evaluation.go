@@ -132,8 +132,10 @@ func outcomeCells(o api.EvaluationOutcomes) []Cell {
 // outcomeHeads are the heads of these columns.
 func outcomeHeads(last string) []Cell {
 	return []Cell{
-		{Text: "true", Width: 7, Right: true, Mark: Faint}, {Text: "false", Width: 7, Right: true, Mark: Faint},
-		{Text: "fails", Width: 7, Right: true, Mark: Faint}, {Text: last, Mark: Faint},
+		{Text: "true", Width: 7, Right: true, Mark: Faint},
+		{Text: "false", Width: 7, Right: true, Mark: Faint},
+		{Text: "fails", Width: 7, Right: true, Mark: Faint},
+		{Text: last, Mark: Faint},
 	}
 }
 

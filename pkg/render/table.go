@@ -296,7 +296,7 @@ func AttributeColumns() []Column[api.Attribute] {
 		},
 		{Name: "Values", Cell: valueTexts},
 		{Name: "Expression", Wide: true, Cell: func(a *api.Attribute) string { return a.Expression }},
-		{Name: "Matches", Wide: true, Cell: func(a *api.Attribute) string { return matchText(a) }},
+		{Name: "Matches", Wide: true, Cell: matchText},
 		{Name: "Drivers", Wide: true, Cell: func(a *api.Attribute) string { return someOf(a.Drivers, len(a.Drivers)) }},
 	}
 }
