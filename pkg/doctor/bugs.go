@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/utils/ptr"
@@ -15,6 +16,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -44,6 +46,12 @@ func bugChecks() []Check {
 			About:  "kube-scheduler 1.35.0 to 1.35.5, 1.36.0 and 1.36.1 fails to score the nodes for a pod that has claims with devices and claims without, if several nodes are suitable (kubernetes/kubernetes#139017).",
 			Advice: "Update to 1.35.6, 1.36.2 or newer.",
 			find:   findMixedClaims,
+		},
+		{
+			Code: "DRA1905", Title: "kubelet that prepares no further claim after a shared one", Severity: api.SeverityError, Needs: []string{snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourceClaims},
+			About:  "The kubelet of 1.34.0 to 1.34.3 and 1.35.0 does not prepare the other claims of a pod if one of its claims is already prepared for another pod on the node (kubernetes/kubernetes#135901). The pod does not start: \"unable to get claim info for ResourceClaim\".",
+			Advice: "Update the kubelet to 1.34.4, 1.35.1 or newer. Until then, start the pod with several claims before the one that shares a claim with it.",
+			find:   findUnpreparedClaims,
 		},
 	}
 }
@@ -133,4 +141,35 @@ func findMixedClaims(_ context.Context, in *cluster) ([]api.Finding, error) {
 		Evidence: []api.Evidence{{Object: "API server", Path: "gitVersion", Found: in.snap.BinaryVersion(), Required: "1.35.6, 1.36.2 or newer"}},
 		Remedy:   &api.NextStep{Actor: api.ActorAdmin, Text: "update the control plane to 1.35.6, 1.36.2 or newer (kubernetes/kubernetes#139017)"},
 	}}, nil
+}
+
+func findUnpreparedClaims(_ context.Context, in *cluster) ([]api.Finding, error) {
+	var found []api.Finding
+	for _, pod := range in.snap.Pods {
+		node := in.snap.Node(pod.Spec.NodeName)
+		if pod.Status.Phase != corev1.PodPending || node == nil || len(pod.Spec.ResourceClaims) < 2 {
+			continue
+		}
+		release := node.Status.NodeInfo.KubeletVersion
+		if !between(release, "1.34.0", "1.34.4") && !between(release, "1.35.0", "1.35.1") {
+			continue
+		}
+		for _, used := range in.facts.Claims.OfPod(pod) {
+			if used.Claim == nil || !in.facts.Claims.Reserved(used.Claim, pod) || len(used.Claim.Status.ReservedFor) < 2 {
+				continue
+			}
+			claim := object(api.KindClaim, used.Claim)
+			found = append(found, api.Finding{
+				Objects: []string{object(api.KindPod, pod)},
+				Message: fmt.Sprintf("pod %s shares claim %s with other pods: kubelet %s on node %s does not prepare its other claims", naming.Qualified(pod), used.Claim.Name, release, node.Name),
+				Evidence: []api.Evidence{
+					{Object: object(api.KindNode, node), Path: "status.nodeInfo.kubeletVersion", Found: release, Required: "1.34.4, 1.35.1 or newer"},
+					{Object: claim, Path: "status.reservedFor", Found: english.Count(len(used.Claim.Status.ReservedFor), "pod")},
+				},
+				Remedy: &api.NextStep{Actor: api.ActorAdmin, Text: "update the kubelet of node " + node.Name + " (kubernetes/kubernetes#135901)"},
+			})
+			break
+		}
+	}
+	return found, nil
 }

@@ -82,6 +82,12 @@ func claimChecks() []Check {
 			Advice: "Read the condition in the status of the claim, and the log of the driver.",
 			find:   claimCheck(api.FlagDeviceCondition, "status.devices", "read the log of the driver"),
 		},
+		{
+			Code: "DRA1411", Title: "selector that no device can match", Severity: api.SeverityWarning, Needs: withSlices,
+			About:  "A selector of a claim without devices, or of a template, compares with a driver, an attribute or a value that no published device has, or with a value of another type. No device matches as long as that is so.",
+			Advice: "Compare the selector with 'kubectl dra devices -o wide'. If the hardware is yet to come, nothing is wrong.",
+			find:   findUnmatched,
+		},
 	}
 }
 

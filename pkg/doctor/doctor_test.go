@@ -99,6 +99,127 @@ func running(release string) func(*snapshot.Snapshot) {
 	return func(s *snapshot.Snapshot) { s.ServerVersion = release }
 }
 
+// bindingFails adds a claim with a device that its driver cannot bind.
+func bindingFails(s *snapshot.Snapshot) {
+	claim := tc.Claim("c", tc.GPUs("gpu", 1)).Holding(tc.Driver+"/"+tc.Node1+"/gpu-0", tc.AwaitingBinding("Ready", "Failed")).Reported("gpu-0", "", nil, "Failed=True")
+	tc.Add(s, tc.Gate("DRADeviceBindingConditions", true), tc.Gate("DRAResourceClaimDeviceStatus", true), claim.ReservedFor("p", string(tc.UID("p"))), tc.Pod("p", tc.UsingClaim("gpu", "c")))
+}
+
+// runs adds a pod on n1 whose container uses a claim with gpu-0.
+func runs(s *snapshot.Snapshot) {
+	tc.Add(s,
+		tc.Claim("c", tc.GPUs("gpu", 1)).Holding(tc.Driver+"/n1/gpu-0").ReservedFor("p", string(tc.UID("p"))),
+		tc.Pod("p", tc.UsingClaim("gpu", "c"), tc.RunningOn("n1"), func(p *corev1.Pod) {
+			p.Spec.Containers[0].Resources.Claims = []corev1.ResourceClaim{{Name: "gpu"}}
+		}))
+}
+
+// evicting adds a rule that evicts a pod.
+func evicting(s *snapshot.Snapshot) {
+	runs(s)
+	rule := tc.TaintRule("rule", tc.Driver, "n1", "gpu-0")
+	rule.Spec.Taint.Effect = resourceapi.DeviceTaintEffectNoExecute
+	rule.Spec.Taint.TimeAdded = ptr.To(metav1.NewTime(tc.Taken()))
+	tc.Add(s, rule)
+}
+
+// notPrepared adds a pod whose driver rejects the claim.
+func notPrepared(s *snapshot.Snapshot) {
+	runs(s)
+	pod := s.Pods[len(s.Pods)-1]
+	pod.Status.Phase = corev1.PodPending
+	s.Events = append(s.Events, &corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Namespace: pod.Namespace, Name: "failed"},
+		InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
+		Reason:         "FailedPrepareDynamicResources", Message: "Failed to prepare dynamic resources: prepare dynamic resources: NodePrepareResources failed for ResourceClaim c: bad config",
+		LastTimestamp: metav1.NewTime(tc.Taken()),
+	})
+}
+
+// sharing adds a pod that does not start, with a claim of its own and one that
+// another pod has, on a node with a kubelet of that release.
+func sharing(kubelet string) func(*snapshot.Snapshot) {
+	return func(s *snapshot.Snapshot) {
+		s.Nodes[0].Status.NodeInfo.KubeletVersion = kubelet
+		tc.Add(s,
+			tc.Claim("shared", tc.GPUs("gpu", 1)).Holding(tc.Driver+"/n1/gpu-0").ReservedFor("first", string(tc.UID("first"))).ReservedFor("second", string(tc.UID("second"))),
+			tc.Claim("own", tc.GPUs("gpu", 1)).Holding(tc.Driver+"/n1/gpu-1").ReservedFor("second", string(tc.UID("second"))),
+			tc.Pod("first", tc.UsingClaim("a", "shared"), tc.RunningOn("n1")),
+			tc.Pod("second", tc.UsingClaim("a", "shared"), tc.UsingClaim("b", "own"), tc.OnNode("n1"), tc.InPhase(corev1.PodPending)))
+	}
+}
+
+// TestBugsByRelease holds known bugs against the releases before, in and after their
+// ranges.
+func TestBugsByRelease(t *testing.T) {
+	one := []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(2)...)}
+	kubelet := func(release string) []any {
+		return append(slices.Clone(one), func(s *snapshot.Snapshot) { s.Nodes[0].Status.NodeInfo.KubeletVersion = release })
+	}
+	counters := func(release string) []any {
+		return []any{
+			tc.Nodes("n1"), running(release), tc.Pool("n1").Of(2).WithCounters("board", "slices=4"), tc.Pool("n1", tc.Device("a").Consuming("board", "slices=1")).Of(2), tc.Claim("c", tc.GPUs("gpu", 0).All()),
+		}
+	}
+	broken := func(release string) []any {
+		return append(slices.Clone(one), running(release), tc.Pool("n2", tc.Devices(1)...).Of(2), tc.Claim("c", tc.GPUs("gpu", 0).All()))
+	}
+	server := func(release string) []any { return append(slices.Clone(one), running(release)) }
+	shared := func(release string) []any { return append(slices.Clone(one), sharing(release)) }
+	for code, test := range map[string]struct {
+		cluster      func(release string) []any
+		with, before []string
+	}{
+		"DRA1901": {kubelet, []string{"v1.34.0", "v1.34.1-gke.7"}, []string{"v1.33.9", "v1.34.2", "v1.35.0", ""}},
+		"DRA1902": {counters, []string{"v1.35.0", "v1.35.5", "v1.36.0", "v1.36.1"}, []string{"v1.34.4", "v1.35.6", "v1.36.2", "v1.37.0"}},
+		"DRA1903": {broken, []string{"v1.34.0", "v1.36.6", "v1.37.2"}, []string{"v1.38.0"}},
+		"DRA1904": {server, []string{"v1.35.0", "v1.36.1"}, []string{"v1.34.0", "v1.35.6", "v1.36.2", ""}},
+		"DRA1905": {shared, []string{"v1.34.0", "v1.34.3", "v1.35.0"}, []string{"v1.33.9", "v1.34.4", "v1.35.1", "v1.36.0", ""}},
+	} {
+		for _, release := range slices.Concat(test.with, test.before) {
+			found := diagnose(t, tc.Cluster(test.cluster(release)...), Options{Only: []string{code}})
+			if has := len(found.Findings) > 0; has != slices.Contains(test.with, release) {
+				t.Errorf("%s with %q: findings %v", code, release, found.Findings)
+			}
+		}
+	}
+	for _, check := range bugChecks() {
+		if !strings.Contains(check.About, "kubernetes/kubernetes#") {
+			t.Errorf("%s names no issue", check.Code)
+		}
+	}
+}
+
+// TestSkewWithinThePolicy is silent for kubelets that Kubernetes supports.
+func TestSkewWithinThePolicy(t *testing.T) {
+	for release, wrong := range map[string]bool{"v1.37.9": false, "v1.34.0": false, "v1.33.9": true, "v1.38.0": true, "": false, "none": false} {
+		found := diagnose(t, tc.Cluster(tc.Nodes("n1", "cpu"), tc.Pool("n1", tc.Devices(1)...), func(s *snapshot.Snapshot) {
+			s.Nodes[0].Status.NodeInfo.KubeletVersion = release
+			s.Nodes[1].Status.NodeInfo.KubeletVersion = "v1.20.0"
+		}), Options{Only: []string{"DRA1004"}})
+		if has := len(found.Findings) > 0; has != wrong {
+			t.Errorf("kubelet %q: %v", release, found.Findings)
+		}
+	}
+}
+
+// TestSelectorsThatMayMatch is silent where another device would match, or where
+// the hardware may be there under another name.
+func TestSelectorsThatMayMatch(t *testing.T) {
+	for _, expression := range []string{
+		`device.driver == "gpu.example.com"`,
+		`device.attributes["gpu.example.com"].model == "a100" || device.attributes["gpu.example.com"].model == "h100"`,
+		`!("missing" in device.attributes["gpu.example.com"])`,
+		`device.attributes["gpu.example.com"].model.startsWith("x")`,
+		`this does not compile`,
+	} {
+		found := diagnose(t, tc.Cluster(tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "model=h100")), tc.Template("t", tc.GPUs("gpu", 1).Where(expression))), Options{Only: []string{"DRA1411"}})
+		if len(found.Findings) > 0 {
+			t.Errorf("%s: %v", expression, found.Findings)
+		}
+	}
+}
+
 // TestFaults makes a fault for each check, and expects its finding.
 func TestFaults(t *testing.T) {
 	one := []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(2)...)}
@@ -120,6 +241,8 @@ func TestFaults(t *testing.T) {
 		"DRA1003": {append(slices.Clone(one), tc.Claim("c", tc.GPUs("gpu", 1)).Change(func(c *resourceapi.ResourceClaim) {
 			c.Annotations = map[string]string{snapshot.DroppedFieldsAnnotation: "spec.devices.requests[0].exactly.capacity"}
 		})), "DRAConsumableCapacity"},
+		"DRA1004": {append(slices.Clone(one), func(s *snapshot.Snapshot) { s.Nodes[0].Status.NodeInfo.KubeletVersion = "v1.33.4" }), "more than 3 minor releases older"},
+		"DRA1005": {append(slices.Clone(one), tc.Gate("DRAConsumableCapacity", false), tc.Gate("DRAFractionalCapacityRange", true)), "DRAFractionalCapacityRange is on and has no effect"},
 		"DRA1101": {append(slices.Clone(one), daemonSet(0)), "runs on no node"},
 		"DRA1102": {append(slices.Clone(one), daemonSet(2, "n1")), "1 of 2 pods"},
 		"DRA1103": {append(slices.Clone(one), daemonSet(1, "n1"), func(s *snapshot.Snapshot) { s.Pods[0].Status.Conditions = nil }), "not ready"},
@@ -167,18 +290,32 @@ func TestFaults(t *testing.T) {
 			tc.Nodes(tc.Node1), tc.Pool(tc.Node1, tc.Devices(1)...), tc.Claim("c", tc.GPUs("gpu", 1)).Holding(tc.Driver+"/"+tc.Node1+"/gpu-0").ReservedFor("p", string(tc.UID("p"))),
 			tc.Pod("p", tc.UsingClaim("gpu", "c"), tc.RunningOn(tc.Node1), tc.ReportedHealth("gpu", "gpu-0", corev1.ResourceHealthStatusUnhealthy, "ECC")),
 		}, "unhealthy"},
+		"DRA1409": {[]any{tc.Nodes(tc.Node1), tc.Pool(tc.Node1, tc.Devices(1)...), bindingFails}, "cannot bind device"},
+		"DRA1411": {append(slices.Clone(one), tc.Template("t", tc.GPUs("gpu", 1).Where(`device.driver == "gpu.exmaple.com"`))), "no device is of driver gpu.exmaple.com"},
 		"DRA1410": {[]any{tc.Nodes(tc.Node1), tc.Pool(tc.Node1, tc.Devices(1)...), tc.Claim("c", tc.GPUs("gpu", 1)).Holding(tc.Driver+"/"+tc.Node1+"/gpu-0").Reported("gpu-0", "", nil, "Ready=False")}, "Ready"},
 		"DRA1501": {append(slices.Clone(one), tc.TaintRule("rule", "gpu.exmaple.com", "", "")), "selects no device"},
 		"DRA1502": {append(slices.Clone(one), rule(func(r *resourceapi.DeviceTaintRule) { r.Spec.Taint.Effect = resourceapi.DeviceTaintEffectNone })), "effect None"},
 		"DRA1503": {append(slices.Clone(one), rule(func(r *resourceapi.DeviceTaintRule) {
 			r.CreationTimestamp = metav1.NewTime(tc.Taken().Add(-60 * 24 * time.Hour))
 		})), "for 60 days"},
+		"DRA1504": {append(slices.Clone(one), evicting), "evicts 1 pod"},
+		"DRA1505": {append(slices.Clone(one), tc.TaintRule("a", tc.Driver, "n1", "gpu-0"), rule(func(r *resourceapi.DeviceTaintRule) { r.Spec.Taint.Key, r.Spec.Taint.Value = "a", "other" })), "give 1 device different taints"},
 		"DRA1601": {append(slices.Clone(one), tc.Claim("c", tc.GPUs("gpu", 3)), tc.Pod("p", tc.UsingClaim("gpu", "c"))), "p in namespace ml"},
 		"DRA1602": {append(slices.Clone(one), tc.Claim("c", tc.Request("gpu", "missing", 1)), tc.Pod("p", tc.UsingClaim("gpu", "c"))), "DeviceClass missing does not exist"},
+		"DRA1603": {append(slices.Clone(one), notPrepared), "Preparation"},
+		"DRA1604": {append(slices.Clone(one), func(s *snapshot.Snapshot) {
+			s.Quotas = append(s.Quotas, &corev1.ResourceQuota{
+				ObjectMeta: metav1.ObjectMeta{Namespace: tc.Namespace, Name: "gpus"},
+				Status: corev1.ResourceQuotaStatus{
+					Hard: tc.ResourceList("gpu.deviceclass.resource.k8s.io/devices=10", "pods=1"), Used: tc.ResourceList("gpu.deviceclass.resource.k8s.io/devices=9", "pods=1"),
+				},
+			})
+		}), "9 of 10 gpu.deviceclass.resource.k8s.io/devices used"},
 		"DRA1901": {append(slices.Clone(one), func(s *snapshot.Snapshot) { s.Nodes[0].Status.NodeInfo.KubeletVersion = "v1.34.1" }), "1 node"},
 		"DRA1902": {[]any{tc.Nodes("n1"), running("v1.36.1"), tc.Pool("n1").Of(2).WithCounters("board", "slices=4"), tc.Pool("n1", tc.Device("a").Consuming("board", "slices=1")).Of(2), tc.Claim("c", tc.GPUs("gpu", 0).All())}, "panics"},
 		"DRA1903": {append(slices.Clone(one), tc.Pool("n2", tc.Devices(1)...).Of(2), tc.Claim("c", tc.GPUs("gpu", 0).All())), "is broken"},
 		"DRA1904": {append(slices.Clone(one), running("v1.36.0")), "fails for pods"},
+		"DRA1905": {append(slices.Clone(one), sharing("v1.35.0")), "does not prepare its other claims"},
 	}
 	for code, test := range tests {
 		t.Run(code, func(t *testing.T) {
@@ -199,11 +336,8 @@ func TestFaults(t *testing.T) {
 			}
 		})
 	}
-	// These come from what a driver or a controller does over time; the cluster tests
-	// of lifecycle and inventory make them.
-	elsewhere := []string{"DRA1409", "DRA1504", "DRA1603"}
 	for _, code := range Codes() {
-		if _, ok := tests[code]; !ok && !slices.Contains(elsewhere, code) {
+		if _, ok := tests[code]; !ok {
 			t.Errorf("no fault for %s", code)
 		}
 	}

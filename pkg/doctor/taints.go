@@ -6,11 +6,13 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	resourceapi "k8s.io/api/resource/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
@@ -46,6 +48,12 @@ func taintChecks() []Check {
 			About:  "A taint with the effect NoExecute is about to evict pods.",
 			Advice: "See 'kubectl dra taints -o wide' for the pods and the time that is left.",
 			find:   findEvictions,
+		},
+		{
+			Code: "DRA1505", Title: "taint rules that contradict each other", Severity: api.SeverityWarning, Needs: needs,
+			About:  "Two DeviceTaintRules select the same device and give a taint of the same key another value or another effect. The device has both taints, and the stricter one decides.",
+			Advice: "Keep one of the rules.",
+			find:   findContradictions,
 		},
 	}
 }
@@ -125,4 +133,56 @@ func findEvictions(_ context.Context, in *cluster) ([]api.Finding, error) {
 		found = append(found, f)
 	}
 	return found, nil
+}
+
+// findContradictions compares the rules that have one key.
+func findContradictions(_ context.Context, in *cluster) ([]api.Finding, error) {
+	rules := slices.Clone(in.snap.TaintRules)
+	rules = slices.DeleteFunc(rules, func(r *resourceapi.DeviceTaintRule) bool { return r.Spec.Taint.Effect == resourceapi.DeviceTaintEffectNone })
+	selected := map[string]map[facts.DeviceID]bool{}
+	of := func(rule *resourceapi.DeviceTaintRule) map[facts.DeviceID]bool {
+		if selected[rule.Name] == nil {
+			selected[rule.Name] = map[facts.DeviceID]bool{}
+			for _, id := range in.facts.Taints.SelectedBy(rule) {
+				selected[rule.Name][id] = true
+			}
+		}
+		return selected[rule.Name]
+	}
+	var found []api.Finding
+	for i, a := range rules {
+		for _, b := range rules[i+1:] {
+			ours, theirs := a.Spec.Taint, b.Spec.Taint
+			if ours.Key != theirs.Key || ours.Value == theirs.Value && ours.Effect == theirs.Effect {
+				continue
+			}
+			both := 0
+			for id := range of(a) {
+				if of(b)[id] {
+					both++
+				}
+			}
+			if both == 0 {
+				continue
+			}
+			found = append(found, api.Finding{
+				Objects: []string{object(kindRule, a), object(kindRule, b)},
+				Message: fmt.Sprintf("rules %s and %s give %s different taints with key %s", a.Name, b.Name, english.Count(both, "device"), ours.Key),
+				Evidence: []api.Evidence{
+					{Object: object(kindRule, a), Path: "spec.taint", Found: taintText(ours)},
+					{Object: object(kindRule, b), Path: "spec.taint", Found: taintText(theirs)},
+				},
+				Remedy: &api.NextStep{Actor: api.ActorAdmin, Text: "delete the rule that is no longer needed"},
+			})
+		}
+	}
+	return found, nil
+}
+
+// taintText is a taint as kubectl writes one.
+func taintText(t resourceapi.DeviceTaint) string {
+	if t.Value == "" {
+		return t.Key + ":" + string(t.Effect)
+	}
+	return t.Key + "=" + t.Value + ":" + string(t.Effect)
 }

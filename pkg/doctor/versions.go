@@ -4,11 +4,13 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
@@ -35,6 +37,18 @@ func versionChecks() []Check {
 			About:  "kubectl applied a field that the API server has not stored, because the feature gate for it is off. There was no error. The object means something else than its manifest.",
 			Advice: "Turn on the feature gate and apply the manifest again, or take the field out of it.",
 			find:   findDroppedFields,
+		},
+		{
+			Code: "DRA1004", Title: "kubelet outside of the version skew policy", Severity: api.SeverityWarning, Needs: []string{snapshot.ResourceNodes, snapshot.ResourceSlices},
+			About:  "The kubelet of a node with devices is newer than the API server, or more than three minor releases older. Kubernetes supports neither: the kubelet and the drivers on it may use fields that the API server drops, or not know those that the scheduler sets.",
+			Advice: "Update the kubelets, after the control plane. The versions of kube-scheduler and kube-controller-manager cannot be read.",
+			find:   findSkew,
+		},
+		{
+			Code: "DRA1005", Title: "feature gate without effect", Severity: api.SeverityWarning, Needs: []string{snapshot.ResourceMetrics},
+			About:  "A feature gate of Dynamic Resource Allocation is on in the API server and has no effect, since another one that it requires is off. Where the gates cannot be read, all answers assume the defaults of the release.",
+			Advice: "Turn on the gate that is required, in kube-apiserver, kube-controller-manager, kube-scheduler and kubelets.",
+			find:   findIdleGates,
 		},
 	}
 }
@@ -105,6 +119,68 @@ func findDroppedFields(_ context.Context, in *cluster) ([]api.Finding, error) {
 	}
 	for _, o := range in.snap.Claims {
 		look(api.KindClaim, o)
+	}
+	return found, nil
+}
+
+// maxSkew is how many minor releases a kubelet may be older than the API server
+// (kubernetes.io/releases/version-skew-policy).
+const maxSkew = 3
+
+func findSkew(_ context.Context, in *cluster) ([]api.Finding, error) {
+	server, known := snapshot.MinorVersion(in.snap.BinaryVersion())
+	if !known {
+		return nil, nil
+	}
+	drivers := map[string]bool{}
+	for _, slice := range in.snap.Slices {
+		drivers[ptr.Deref(slice.Spec.NodeName, "")] = true
+	}
+	newer, older := api.Finding{}, api.Finding{}
+	for _, node := range in.snap.Nodes {
+		release := node.Status.NodeInfo.KubeletVersion
+		kubelet, ok := snapshot.MinorVersion(release)
+		f := &older
+		switch {
+		case !ok || !drivers[node.Name] || kubelet <= server && server-kubelet <= maxSkew:
+			continue
+		case kubelet > server:
+			f = &newer
+		}
+		f.Objects = append(f.Objects, object(api.KindNode, node))
+		f.Evidence = append(f.Evidence, api.Evidence{
+			Object: object(api.KindNode, node), Path: "status.nodeInfo.kubeletVersion", Found: release, Required: fmt.Sprintf("1.%d to 1.%d", max(0, server-maxSkew), server),
+		})
+	}
+	var found []api.Finding
+	for how, f := range map[string]*api.Finding{"newer than the API server": &newer, fmt.Sprintf("more than %d minor releases older than the API server", maxSkew): &older} {
+		if len(f.Objects) == 0 {
+			continue
+		}
+		f.Message = fmt.Sprintf("the kubelet of %s with devices is %s (%s)", english.Count(len(f.Objects), "node"), how, in.snap.BinaryVersion())
+		f.Remedy = &api.NextStep{Actor: api.ActorAdmin, Text: fmt.Sprintf("run kubelets of 1.%d to 1.%d", max(0, server-maxSkew), server)}
+		found = append(found, *f)
+	}
+	slices.SortFunc(found, func(a, b api.Finding) int { return cmp.Compare(a.Message, b.Message) })
+	return found, nil
+}
+
+func findIdleGates(_ context.Context, in *cluster) ([]api.Finding, error) {
+	var found []api.Finding
+	for _, spec := range snapshot.GateSpecs() {
+		if gate := in.snap.Gate(spec.Name); !gate.Enabled || gate.Source == snapshot.GateFromDefault {
+			continue
+		}
+		for _, required := range spec.Requires {
+			if in.snap.Gate(required).Enabled {
+				continue
+			}
+			found = append(found, api.Finding{
+				Message:  fmt.Sprintf("feature gate %s is on and has no effect: %s is off", spec.Name, required),
+				Evidence: []api.Evidence{{Object: "API server", Path: "--feature-gates", Found: required + "=false", Required: required + "=true"}},
+				Remedy:   &api.NextStep{Actor: api.ActorAdmin, Text: "turn on " + required + ", or turn off " + spec.Name},
+			})
+		}
 	}
 	return found, nil
 }

@@ -6,7 +6,13 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/admission"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
@@ -34,6 +40,12 @@ func waitingChecks() []Check {
 			About:  "A pod has its devices allocated and is stuck after that: the driver does not prepare them, the runtime does not inject them, a taint is about to evict it.",
 			Advice: "'kubectl dra why' names the stage, the proof and who can act.",
 			find:   findBlockedPods,
+		},
+		{
+			Code: "DRA1604", Title: "quota for devices that is nearly used", Severity: api.SeverityInfo,
+			About:  "A ResourceQuota for claims, or for the devices of a class, is used to at least nine tenths. Beyond it, the API server refuses claims, and those of templates are not created. Quotas are read where pods wait for claims that are yet to be created.",
+			Advice: "Raise the quota, or delete claims that are not used.",
+			find:   findTightQuotas,
 		},
 	}
 }
@@ -113,4 +125,38 @@ func findBlockedPods(_ context.Context, in *cluster) ([]api.Finding, error) {
 		found = append(found, f)
 	}
 	return found, nil
+}
+
+// tight is the part of a quota, in percent, from which on it is nearly used.
+const tight = 90
+
+func findTightQuotas(_ context.Context, in *cluster) ([]api.Finding, error) {
+	var found []api.Finding
+	for _, quota := range in.snap.Quotas {
+		for _, name := range slices.Sorted(maps.Keys(quota.Status.Hard)) {
+			hard, used := quota.Status.Hard[name], quota.Status.Used[name]
+			if !countsDevices(in, name) || hard.IsZero() || used.AsApproximateFloat64()*100 < hard.AsApproximateFloat64()*tight {
+				continue
+			}
+			f := api.Finding{
+				Objects:  []string{object(kindQuota, quota)},
+				Message:  fmt.Sprintf("quota %s of namespace %s: %s of %s %s used", quota.Name, quota.Namespace, used.String(), hard.String(), name),
+				Evidence: []api.Evidence{{Object: object(kindQuota, quota), Path: "status.used[" + string(name) + "]", Found: used.String(), Required: "less than " + hard.String()}},
+				Remedy:   &api.NextStep{Actor: api.ActorAdmin, Text: "raise the quota, or delete claims that are not used"},
+			}
+			if used.Cmp(hard) >= 0 {
+				f.Severity = api.SeverityWarning
+			}
+			found = append(found, f)
+		}
+	}
+	return found, nil
+}
+
+// countsDevices reports whether a quota of a resource counts claims or devices.
+func countsDevices(in *cluster, name corev1.ResourceName) bool {
+	extended, requested := strings.CutPrefix(string(name), corev1.DefaultResourceRequestsPrefix)
+	return name == admission.ClaimCount || strings.HasSuffix(string(name), corev1.ResourceClaimsPerClass) ||
+		strings.HasPrefix(string(name), corev1.ResourceImplicitExtendedClaimsPerClass) ||
+		requested && in.facts.Claims.ClassOf(corev1.ResourceName(extended)) != nil
 }

@@ -1,0 +1,96 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	resourceapi "k8s.io/api/resource/v1"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
+)
+
+// placed is a selector, and where it stands.
+type placed struct {
+	object, path, expression string
+}
+
+// findUnmatched looks for parts of selectors that no device can fulfill, because of a
+// name or a value that none has. It is about what is yet to be allocated: claims
+// without devices, and templates.
+func findUnmatched(_ context.Context, in *cluster) ([]api.Finding, error) {
+	if len(in.facts.Pools.Devices()) == 0 {
+		return nil, nil
+	}
+	evaluator := in.facts.Gates.Selectors()
+	catalog := eligibility.NewCatalog(in.facts, evaluator)
+	places := map[string][]placed{}
+	var expressions []string
+	for _, p := range selectorsInUse(in) {
+		if places[p.expression] == nil {
+			expressions = append(expressions, p.expression)
+		}
+		places[p.expression] = append(places[p.expression], p)
+	}
+	var found []api.Finding
+	for _, expression := range expressions {
+		sel := evaluator.Compile(expression)
+		for i := range sel.Conjuncts {
+			if _, _, equality := sel.Conjuncts[i].Equality(); !equality {
+				// Others may hold for a device that does not have it.
+				continue
+			}
+			unknown := catalog.UnknownValue(&sel.Conjuncts[i])
+			if unknown.Text == "" {
+				continue
+			}
+			f := api.Finding{
+				Message: fmt.Sprintf("no device can match %s: %s", sel.Conjuncts[i].Expression, unknown.Text),
+				Remedy:  &api.NextStep{Actor: api.ActorUser, Text: "correct the selector", Commands: []string{"kubectl dra devices -o wide"}},
+			}
+			for _, p := range places[expression] {
+				if !slices.Contains(f.Objects, p.object) {
+					f.Objects = append(f.Objects, p.object)
+				}
+				f.Evidence = append(f.Evidence, api.Evidence{Object: p.object, Path: p.path, Found: p.expression})
+			}
+			found = append(found, f)
+			break
+		}
+	}
+	return found, nil
+}
+
+// selectorsInUse lists the selectors of requests, those of templates first.
+func selectorsInUse(in *cluster) []placed {
+	var list []placed
+	add := func(o, path string, selectors []resourceapi.DeviceSelector) {
+		for i, s := range selectors {
+			if s.CEL != nil {
+				list = append(list, placed{o, fmt.Sprintf("%s.selectors[%d].cel.expression", path, i), s.CEL.Expression})
+			}
+		}
+	}
+	each := func(o, path string, requests []resourceapi.DeviceRequest) {
+		for i := range requests {
+			at := fmt.Sprintf("%s.devices.requests[%d]", path, i)
+			if exactly := requests[i].Exactly; exactly != nil {
+				add(o, at+".exactly", exactly.Selectors)
+			}
+			// One of several alternatives may be for devices that are not there.
+		}
+	}
+	for _, template := range in.snap.Templates {
+		each(object(api.KindTemplate, template), "spec.spec", template.Spec.Spec.Devices.Requests)
+	}
+	for _, claim := range in.snap.Claims {
+		if claim.Status.Allocation == nil {
+			each(object(api.KindClaim, claim), "spec", claim.Spec.Devices.Requests)
+		}
+	}
+	return list
+}
