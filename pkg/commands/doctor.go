@@ -33,13 +33,17 @@ type doctorFlags struct {
 	minSeverity string
 	failOn      string
 	commands    bool
+	probe, logs bool
+	nodeReports []string
 }
 
 // doctorOptions are what the flags come down to.
 type doctorOptions struct {
 	reader  *cli.Reader
 	printer *cli.Printer
-	checks  checks.Choice
+	checks  doctor.Options
+	// probe and logs ask the cluster for more.
+	probe, logs bool
 	// failOn is the severity from which on the exit code is 1.
 	failOn  api.Severity
 	version string
@@ -104,6 +108,9 @@ could not be made, else 0.`,
 	cmd.Flags().StringSliceVar(&f.skip, "skip", nil, "Leave out the checks whose `CODES` begin like this.")
 	cmd.Flags().StringVar(&f.minSeverity, "min-severity", string(api.SeverityInfo), "Leave out findings below this `SEVERITY`: "+severities+".")
 	cmd.Flags().StringVar(&f.failOn, "fail-on", string(api.SeverityError), "Exit with 1 if there is a finding of this `SEVERITY` or a worse one: "+severities+".")
+	cmd.Flags().BoolVar(&f.probe, "probe", false, "Send a claim and a pod to the API server as a dry run, which stores nothing, and see which fields it or a webhook drops.")
+	cmd.Flags().BoolVar(&f.logs, "logs", false, "Add the last lines with errors from the logs of driver pods to the evidence; what looks like a secret is left out.")
+	cmd.Flags().StringArrayVar(&f.nodeReports, "node-report", nil, "Include the problems in this `FILE`, which 'kubectl dra node-probe -o json' wrote; - is standard input. Can be repeated.")
 	f.output.AddTo(cmd)
 	cli.AddFlags(cmd.Flags(), cli.GroupOutput, func(flags *pflag.FlagSet) {
 		flags.BoolVar(&f.commands, "commands", false, "Show the commands of the remedies.")
@@ -127,7 +134,7 @@ func severityNames() []string {
 }
 
 func (f *doctorFlags) toOptions(cmd *cobra.Command, streams genericiooptions.IOStreams) (*doctorOptions, error) {
-	o := &doctorOptions{checks: checks.Choice{Only: f.only, Skip: f.skip}, streams: streams}
+	o := &doctorOptions{checks: doctor.Options{Choice: checks.Choice{Only: f.only, Skip: f.skip}}, probe: f.probe, logs: f.logs, streams: streams}
 	if err := knownCodes(doctor.Codes(), f.only, f.skip); err != nil {
 		return nil, err
 	}
@@ -141,6 +148,12 @@ func (f *doctorFlags) toOptions(cmd *cobra.Command, streams genericiooptions.IOS
 	if o.reader, err = f.reading.ToReader(cmd, streams); err != nil {
 		return nil, err
 	}
+	if err := f.checkInput(o.reader); err != nil {
+		return nil, err
+	}
+	if o.checks.NodeReports, err = readNodeReports(f.nodeReports, streams.In); err != nil {
+		return nil, err
+	}
 	if o.printer, err = f.output.ToPrinter(streams); err != nil {
 		return nil, err
 	}
@@ -149,6 +162,17 @@ func (f *doctorFlags) toOptions(cmd *cobra.Command, streams genericiooptions.IOS
 	}
 	o.printer.Text.Commands = f.commands
 	return o, nil
+}
+
+// checkInput fails for what a file cannot answer, and for two readers of standard
+// input.
+func (f *doctorFlags) checkInput(reader *cli.Reader) error {
+	for name, set := range map[string]bool{"probe": f.probe, "logs": f.logs} {
+		if set && !reader.Live() {
+			return cli.Usagef("Leave one of them out.", "--snapshot and --%s: a file has no API server", name)
+		}
+	}
+	return cli.OnceStdin(f.reading.Paths, f.reading.Previews, f.nodeReports)
 }
 
 // knownCodes fails for what is the beginning of no code.
@@ -182,9 +206,17 @@ func (o *doctorOptions) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("set up the allocator: %w", err)
 	}
+	if o.probe {
+		if o.checks.Probes, err = probeServer(ctx, from.Clients); err != nil {
+			return err
+		}
+	}
 	found, err := doctor.Diagnose(ctx, alloc, from.Snap, o.checks)
 	if err != nil {
 		return err
+	}
+	if o.logs {
+		addLogs(ctx, from.Clients, found)
 	}
 	isText, err := o.printer.PrintFindings(found, func() *render.Report { return o.report(found) },
 		func(w io.Writer, opts render.Options) error { return render.Diagnosis(w, found, opts) })

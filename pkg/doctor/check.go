@@ -25,7 +25,10 @@ type Check struct {
 	// About says what it means, Advice what can be done, both for the documents.
 	About, Advice string
 
-	find func(context.Context, *cluster) ([]api.Finding, error)
+	// given reports whether what the check is about was given; nil for those that
+	// look at the cluster alone.
+	given func(*Options) bool
+	find  func(context.Context, *cluster) ([]api.Finding, error)
 }
 
 // run makes one check. What it needs and cannot see is a finding of its own.

@@ -19,13 +19,14 @@ func Groups() []checks.Group {
 		{"14", "Claims"},
 		{"15", "Taints"},
 		{"16", "Waiting pods"},
+		{"17", "Nodes"},
 		{"19", "Known bugs of Kubernetes"},
 	}
 }
 
 // Checks lists all checks by their codes.
 func Checks() []Check {
-	return slices.Concat(versionChecks(), driverChecks(), poolChecks(), classChecks(), claimChecks(), taintChecks(), waitingChecks(), bugChecks())
+	return slices.Concat(versionChecks(), probeChecks(), driverChecks(), poolChecks(), classChecks(), claimChecks(), taintChecks(), waitingChecks(), nodeChecks(), bugChecks())
 }
 
 // Codes lists the codes of all checks.

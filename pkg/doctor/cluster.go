@@ -22,6 +22,7 @@ const maxObjects = 10
 
 // cluster is what checks look at.
 type cluster struct {
+	opts      *Options
 	snap      *snapshot.Snapshot
 	alloc     *allocator.Allocator
 	facts     *facts.Cluster

@@ -15,16 +15,23 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/checks"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Options say which checks to make, and what to leave out.
-type Options = checks.Choice
+// Options say which checks to make, what to leave out, and what was found out besides
+// the snapshot.
+type Options struct {
+	checks.Choice
+	// Probes are what became of [ProbeObjects], NodeReports what node-probe has found.
+	Probes      []Probe
+	NodeReports []*nodeprobe.Report
+}
 
 // Diagnose makes the checks. The allocator has to be one for the snapshot. An error
 // means that a check failed, which is none of the cluster's faults.
 func Diagnose(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, opts Options) (*api.Diagnosis, error) {
-	in := &cluster{snap: snap, alloc: alloc, facts: alloc.Facts, inventory: inventory.New(alloc, snap)}
+	in := &cluster{opts: &opts, snap: snap, alloc: alloc, facts: alloc.Facts, inventory: inventory.New(alloc, snap)}
 	in.claims = sync.OnceValue(in.inventory.Claims)
 	in.classes = once(func(ctx context.Context) ([]api.Class, error) {
 		classes, err := in.inventory.Classes(ctx)
@@ -40,7 +47,7 @@ func Diagnose(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Sn
 	}
 	ignored := ignoring(snap)
 	for _, check := range Checks() {
-		if !opts.Makes(check.Code) {
+		if !opts.Makes(check.Code) || check.given != nil && !check.given(&opts) {
 			continue
 		}
 		if err := ctx.Err(); err != nil {

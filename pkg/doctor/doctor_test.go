@@ -13,6 +13,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
@@ -20,6 +21,8 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/checks"
 	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe"
+	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -86,8 +89,10 @@ func TestHealthyClusterHasNoFindings(t *testing.T) {
 	if len(found.Findings) > 0 {
 		t.Errorf("findings on a healthy cluster: %+v", found.Findings)
 	}
-	if len(found.Checks) != len(Checks()) {
-		t.Errorf("%d checks were made, there are %d", len(found.Checks), len(Checks()))
+	for _, check := range Checks() {
+		if check.given == nil && !slices.Contains(found.Checks, check.Code) {
+			t.Errorf("%s was not made", check.Code)
+		}
 	}
 }
 
@@ -177,7 +182,7 @@ func TestBugsByRelease(t *testing.T) {
 		"DRA1905": {shared, []string{"v1.34.0", "v1.34.3", "v1.35.0"}, []string{"v1.33.9", "v1.34.4", "v1.35.1", "v1.36.0", ""}},
 	} {
 		for _, release := range slices.Concat(test.with, test.before) {
-			found := diagnose(t, tc.Cluster(test.cluster(release)...), Options{Only: []string{code}})
+			found := diagnose(t, tc.Cluster(test.cluster(release)...), Options{Choice: checks.Choice{Only: []string{code}}})
 			if has := len(found.Findings) > 0; has != slices.Contains(test.with, release) {
 				t.Errorf("%s with %q: findings %v", code, release, found.Findings)
 			}
@@ -196,7 +201,7 @@ func TestSkewWithinThePolicy(t *testing.T) {
 		found := diagnose(t, tc.Cluster(tc.Nodes("n1", "cpu"), tc.Pool("n1", tc.Devices(1)...), func(s *snapshot.Snapshot) {
 			s.Nodes[0].Status.NodeInfo.KubeletVersion = release
 			s.Nodes[1].Status.NodeInfo.KubeletVersion = "v1.20.0"
-		}), Options{Only: []string{"DRA1004"}})
+		}), Options{Choice: checks.Choice{Only: []string{"DRA1004"}}})
 		if has := len(found.Findings) > 0; has != wrong {
 			t.Errorf("kubelet %q: %v", release, found.Findings)
 		}
@@ -213,7 +218,7 @@ func TestSelectorsThatMayMatch(t *testing.T) {
 		`device.attributes["gpu.example.com"].model.startsWith("x")`,
 		`this does not compile`,
 	} {
-		found := diagnose(t, tc.Cluster(tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "model=h100")), tc.Template("t", tc.GPUs("gpu", 1).Where(expression))), Options{Only: []string{"DRA1411"}})
+		found := diagnose(t, tc.Cluster(tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "model=h100")), tc.Template("t", tc.GPUs("gpu", 1).Where(expression))), Options{Choice: checks.Choice{Only: []string{"DRA1411"}}})
 		if len(found.Findings) > 0 {
 			t.Errorf("%s: %v", expression, found.Findings)
 		}
@@ -328,24 +333,24 @@ func TestFaults(t *testing.T) {
 			if !strings.Contains(f.Message, test.says) || f.Title == "" || f.Severity == "" || f.Severity == api.SeverityUnknown {
 				t.Errorf("%+v\nshould say %q", f, test.says)
 			}
-			if only := diagnose(t, tc.Cluster(test.cluster...), Options{Only: []string{code}}); !slices.Equal(codesOf(only), []string{code}) || !slices.Equal(only.Checks, []string{code}) {
+			if only := diagnose(t, tc.Cluster(test.cluster...), Options{Choice: checks.Choice{Only: []string{code}}}); !slices.Equal(codesOf(only), []string{code}) || !slices.Equal(only.Checks, []string{code}) {
 				t.Errorf("with --only it has %v", codesOf(only))
 			}
-			if slices.Contains(codesOf(diagnose(t, tc.Cluster(test.cluster...), Options{Skip: []string{code}})), code) {
+			if slices.Contains(codesOf(diagnose(t, tc.Cluster(test.cluster...), Options{Choice: checks.Choice{Skip: []string{code}}})), code) {
 				t.Error("it is there with --skip")
 			}
 		})
 	}
-	for _, code := range Codes() {
-		if _, ok := tests[code]; !ok {
-			t.Errorf("no fault for %s", code)
+	for _, check := range Checks() {
+		if _, ok := tests[check.Code]; !ok && check.given == nil {
+			t.Errorf("no fault for %s", check.Code)
 		}
 	}
 }
 
 func TestUnknownWhereListsAreNotPermitted(t *testing.T) {
 	snap := tc.Cluster(append(healthy(), snapshot.Gap{Resource: snapshot.ResourceClaims, Reason: "not permitted to list resourceclaims"})...)
-	found := diagnose(t, snap, Options{MinSeverity: api.SeverityError})
+	found := diagnose(t, snap, Options{Choice: checks.Choice{MinSeverity: api.SeverityError}})
 	if found.Counts.Unknown == 0 || found.Counts.Error > 0 {
 		t.Fatalf("counts %+v", found.Counts)
 	}
@@ -367,7 +372,7 @@ func TestAnnotationIgnoresOneCheck(t *testing.T) {
 
 func TestMinSeverityAndReaches(t *testing.T) {
 	snap := tc.Cluster(append(healthy(), tc.Class("typo", "gpu.exmaple.com"))...)
-	if found := diagnose(t, snap, Options{MinSeverity: api.SeverityError}); len(found.Findings) > 0 {
+	if found := diagnose(t, snap, Options{Choice: checks.Choice{MinSeverity: api.SeverityError}}); len(found.Findings) > 0 {
 		t.Errorf("a warning is left: %v", codesOf(found))
 	}
 	counts := diagnose(t, snap, Options{}).Counts
@@ -388,5 +393,68 @@ func TestCodes(t *testing.T) {
 		if check.About == "" || check.Advice == "" {
 			t.Errorf("%s: its page would be empty", check.Code)
 		}
+	}
+}
+
+// TestProbe compares what was sent with what would be stored.
+func TestProbe(t *testing.T) {
+	probe := func(change func(claim, pod *Probe)) *api.Diagnosis {
+		objects := ProbeObjects()
+		probes := []Probe{{Sent: objects[0], Stored: objects[0].DeepCopy()}, {Sent: objects[1], Stored: objects[1].DeepCopy()}}
+		// What defaults add is no difference.
+		unstructured.SetNestedField(probes[1].Stored.Object, "Always", "spec", "restartPolicy")
+		change(&probes[0], &probes[1])
+		return diagnose(t, tc.Cluster(tc.Gate("DRAConsumableCapacity", false)), Options{Choice: checks.Choice{Only: []string{"DRA1006"}}, Probes: probes})
+	}
+	request := func(p *Probe) map[string]any {
+		requests, _, _ := unstructured.NestedSlice(p.Stored.Object, "spec", "devices", "requests")
+		return requests[0].(map[string]any)
+	}
+	for name, test := range map[string]struct {
+		change   func(claim, pod *Probe)
+		says     string
+		severity api.Severity
+	}{
+		"nothing": {func(_, _ *Probe) {}, "", ""},
+		"gate": {func(claim, _ *Probe) {
+			r := request(claim)
+			delete(r["exactly"].(map[string]any), "capacity")
+			unstructured.SetNestedSlice(claim.Stored.Object, []any{r}, "spec", "devices", "requests")
+		}, "spec.devices.requests[0].exactly.capacity of a ResourceClaim would be dropped: the feature gate DRAConsumableCapacity is off", api.SeverityInfo},
+		"webhook": {func(_, pod *Probe) { unstructured.RemoveNestedField(pod.Stored.Object, "spec", "resourceClaims") }, "spec.resourceClaims of a Pod would be dropped or changed", api.SeverityWarning},
+		"refused": {func(_, pod *Probe) { pod.Stored, pod.Refused = nil, "admission webhook denied it" }, "is refused: admission webhook denied it", api.SeverityWarning},
+		"right":   {func(claim, _ *Probe) { claim.Unknown = "this user may not create resourceclaims" }, "not checked: this user may not create", api.SeverityUnknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found := probe(test.change)
+			if test.says == "" {
+				if len(found.Findings) > 0 {
+					t.Error(found.Findings)
+				}
+				return
+			}
+			if len(found.Findings) != 1 || !strings.Contains(found.Findings[0].Message, test.says) || found.Findings[0].Severity != test.severity {
+				t.Errorf("findings %+v", found.Findings)
+			}
+		})
+	}
+}
+
+func TestNodeReports(t *testing.T) {
+	report := &nodeprobe.Report{Node: "n1", Host: []node.Check{node.Good("host", "", "fine"), node.Bad("cdi/specs", "/etc/cdi", "no spec")}}
+	found := diagnose(t, tc.Cluster(healthy()...), Options{NodeReports: []*nodeprobe.Report{report}})
+	if !slices.Equal(codesOf(found), []string{"DRA1701"}) || len(found.Findings) != 1 || found.Findings[0].Message != "node n1, cdi/specs: no spec" {
+		t.Errorf("%+v", found.Findings)
+	}
+}
+
+// TestLogLines takes lines that say what is wrong, without secrets.
+func TestLogLines(t *testing.T) {
+	log := "I started\n" + strings.Repeat("E error one\n", 9) +
+		"E failed: token=abcdef123 rest\r\nE error Authorization: Bearer abc.def\nE invalid key " + strings.Repeat("a1B2", 12) + "\nE error " + strings.Repeat("word ", 200) + "\n"
+	lines := LogLines(log)
+	want := []string{"E error one", "E failed: token=[redacted] rest", "E error Authorization: [redacted] [redacted]", "E invalid key [redacted]"}
+	if len(lines) != maxLogLines || !slices.Equal(lines[:4], want) || len(lines[4]) > maxLogLine+len("…") {
+		t.Errorf("%q", lines)
 	}
 }

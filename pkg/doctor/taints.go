@@ -138,7 +138,9 @@ func findEvictions(_ context.Context, in *cluster) ([]api.Finding, error) {
 // findContradictions compares the rules that have one key.
 func findContradictions(_ context.Context, in *cluster) ([]api.Finding, error) {
 	rules := slices.Clone(in.snap.TaintRules)
-	rules = slices.DeleteFunc(rules, func(r *resourceapi.DeviceTaintRule) bool { return r.Spec.Taint.Effect == resourceapi.DeviceTaintEffectNone })
+	rules = slices.DeleteFunc(rules, func(r *resourceapi.DeviceTaintRule) bool {
+		return r.Spec.Taint.Effect == resourceapi.DeviceTaintEffectNone
+	})
 	selected := map[string]map[facts.DeviceID]bool{}
 	of := func(rule *resourceapi.DeviceTaintRule) map[facts.DeviceID]bool {
 		if selected[rule.Name] == nil {
