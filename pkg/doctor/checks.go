@@ -12,15 +12,15 @@ import (
 // Groups lists them in their order.
 func Groups() []checks.Group {
 	return []checks.Group{
-		{"10", "API and versions"},
-		{"11", "Drivers"},
-		{"12", "Slices and pools"},
-		{"13", "Classes"},
-		{"14", "Claims"},
-		{"15", "Taints"},
-		{"16", "Waiting pods"},
-		{"17", "Nodes"},
-		{"19", "Known bugs of Kubernetes"},
+		{Number: "10", Title: "API and versions"},
+		{Number: "11", Title: "Drivers"},
+		{Number: "12", Title: "Slices and pools"},
+		{Number: "13", Title: "Classes"},
+		{Number: "14", Title: "Claims"},
+		{Number: "15", Title: "Taints"},
+		{Number: "16", Title: "Waiting pods"},
+		{Number: "17", Title: "Nodes"},
+		{Number: "19", Title: "Known bugs of Kubernetes"},
 	}
 }
 

@@ -84,7 +84,7 @@ func (c *Check) finding(f *finding) api.Finding {
 	}
 	path := f.path
 	if place := o.locate(f.path); f.at == (position{}) {
-		out.Line, out.Column = place.position.line, place.position.column
+		out.Line, out.Column = place.line, place.column
 		path = place.path
 	}
 	if o.name != "" {

@@ -28,10 +28,10 @@ type place struct {
 func pathTokens(path string) []string {
 	var tokens []string
 	for path != "" {
-		switch {
-		case path[0] == '.':
+		switch path[0] {
+		case '.':
 			path = path[1:]
-		case path[0] == '[':
+		case '[':
 			end := strings.IndexByte(path, ']')
 			if quoted, err := strconv.QuotedPrefix(path[1:]); err == nil {
 				key, _ := strconv.Unquote(quoted)
