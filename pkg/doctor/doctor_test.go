@@ -398,17 +398,26 @@ func TestCodes(t *testing.T) {
 
 // TestProbe compares what was sent with what would be stored.
 func TestProbe(t *testing.T) {
+	set := func(p *Probe, value any, path ...string) {
+		if err := unstructured.SetNestedField(p.Stored.Object, value, path...); err != nil {
+			t.Fatal(err)
+		}
+	}
 	probe := func(change func(claim, pod *Probe)) *api.Diagnosis {
 		objects := ProbeObjects()
 		probes := []Probe{{Sent: objects[0], Stored: objects[0].DeepCopy()}, {Sent: objects[1], Stored: objects[1].DeepCopy()}}
 		// What defaults add is no difference.
-		unstructured.SetNestedField(probes[1].Stored.Object, "Always", "spec", "restartPolicy")
+		set(&probes[1], "Always", "spec", "restartPolicy")
 		change(&probes[0], &probes[1])
 		return diagnose(t, tc.Cluster(tc.Gate("DRAConsumableCapacity", false)), Options{Choice: checks.Choice{Only: []string{"DRA1006"}}, Probes: probes})
 	}
 	request := func(p *Probe) map[string]any {
-		requests, _, _ := unstructured.NestedSlice(p.Stored.Object, "spec", "devices", "requests")
-		return requests[0].(map[string]any)
+		requests, _, err := unstructured.NestedSlice(p.Stored.Object, "spec", "devices", "requests")
+		if err != nil || len(requests) == 0 {
+			t.Fatalf("requests %v, %v", requests, err)
+		}
+		first, _ := requests[0].(map[string]any)
+		return first
 	}
 	for name, test := range map[string]struct {
 		change   func(claim, pod *Probe)
@@ -418,8 +427,8 @@ func TestProbe(t *testing.T) {
 		"nothing": {func(_, _ *Probe) {}, "", ""},
 		"gate": {func(claim, _ *Probe) {
 			r := request(claim)
-			delete(r["exactly"].(map[string]any), "capacity")
-			unstructured.SetNestedSlice(claim.Stored.Object, []any{r}, "spec", "devices", "requests")
+			unstructured.RemoveNestedField(r, "exactly", "capacity")
+			set(claim, []any{r}, "spec", "devices", "requests")
 		}, "spec.devices.requests[0].exactly.capacity of a ResourceClaim would be dropped: the feature gate DRAConsumableCapacity is off", api.SeverityInfo},
 		"webhook": {func(_, pod *Probe) { unstructured.RemoveNestedField(pod.Stored.Object, "spec", "resourceClaims") }, "spec.resourceClaims of a Pod would be dropped or changed", api.SeverityWarning},
 		"refused": {func(_, pod *Probe) { pod.Stored, pod.Refused = nil, "admission webhook denied it" }, "is refused: admission webhook denied it", api.SeverityWarning},
