@@ -13,6 +13,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/check"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/nodeprobe"
@@ -122,8 +123,8 @@ add or remove a taint rule.`,
 
 	cli.AddCommands(root, "Explain",
 		why.New(streams, config),
-		newDoctor(streams, config, build),
-		newLint(streams, config, build),
+		check.NewDoctor(streams, config, build.Version),
+		check.NewLint(streams, config, build.Version),
 	)
 	cli.AddCommands(root, "Write claims",
 		newAttributes(streams, config),

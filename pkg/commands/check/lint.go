@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package commands
+package check
 
 import (
 	"cmp"
@@ -55,7 +55,8 @@ type lintOptions struct {
 	streams   genericiooptions.IOStreams
 }
 
-func newLint(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags, build Build) *cobra.Command {
+// NewLint makes the verb lint. The version is that of the program.
+func NewLint(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags, version string) *cobra.Command {
 	f := &lintFlags{reading: cli.NewReadingFlags(config), output: cli.NewOutputFlags()}
 	f.output.Reports = cli.ReportFormats()
 	cmd := &cobra.Command{
@@ -109,7 +110,7 @@ to the cluster could not be answered, else 0.`,
 			if err != nil {
 				return err
 			}
-			o.version = build.Version
+			o.version = version
 			return o.run(cmd.Context())
 		},
 	}

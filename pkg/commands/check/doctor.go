@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package commands
+package check
 
 import (
 	"context"
@@ -50,7 +50,8 @@ type doctorOptions struct {
 	streams genericiooptions.IOStreams
 }
 
-func newDoctor(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags, build Build) *cobra.Command {
+// NewDoctor makes the verb doctor. The version is that of the program.
+func NewDoctor(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags, version string) *cobra.Command {
 	f := &doctorFlags{reading: cli.NewReadingFlags(config), output: cli.NewOutputFlags()}
 	f.output.Reports = cli.ReportFormats()
 	cmd := &cobra.Command{
@@ -97,7 +98,7 @@ could not be made, else 0.`,
 			if err != nil {
 				return err
 			}
-			o.version = build.Version
+			o.version = version
 			return o.run(cmd.Context())
 		},
 	}
