@@ -61,7 +61,7 @@ func NewLint(streams genericiooptions.IOStreams, config *genericclioptions.Confi
 	f.output.Reports = cli.ReportFormats()
 	cmd := &cobra.Command{
 		Use:   "lint (PATH ... | -f FILE | -k DIR)",
-		Short: "Check manifests of claims, classes and pods before they are applied",
+		Short: "Check manifests of claims, classes and pods before applying",
 		Long: `Check manifests for what the API server rejects, and for what it accepts and
 does not work: forms of old versions, claims that no container uses, names that
 do not exist, CEL expressions that fail, constraints and alternatives without
