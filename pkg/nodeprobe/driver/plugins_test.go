@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -55,7 +56,8 @@ func TestLookAtRealDrivers(t *testing.T) {
 			start(t, host, test.config)
 			f := look(t, host, cluster(gpu), patient())
 			wantNo(t, f.Checks, node.Problem)
-			wantNo(t, f.Checks, node.Unknown)
+			// The directory of device plugins is that of the machine which runs the test.
+			wantNo(t, slices.DeleteFunc(slices.Clone(f.Checks), func(c node.Check) bool { return c.Name == checkDevices }), node.Unknown)
 			if len(f.Plugins) != 1 || f.Plugins[0].Name != gpu || f.Plugins[0].Service == nil {
 				t.Fatalf("plugins are %+v", f.Plugins)
 			}
