@@ -289,7 +289,7 @@ spec:
   driver: gpu.example.com
   nodeName: node-a
   pool: {name: node-a, generation: 1, resourceSliceCount: 1}
-  devices: [{name: gpu-0}, {name: gpu-1}]
+  devices: [{name: gpu-0, attributes: {model: {string: A}}}, {name: gpu-1}]
 ---
 apiVersion: resource.k8s.io/v1
 kind: ResourceClaim
