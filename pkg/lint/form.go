@@ -19,11 +19,14 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/validate"
 )
 
+// codeUnreadable is the code of texts that cannot be read.
+const codeUnreadable = "DRA2001"
+
 func formChecks() []Check {
 	return []Check{
 		{
-			Code: "DRA2001", Title: "text that is no manifest", Severity: api.SeverityError,
-			About:  "A document is not YAML, has a field twice, or has a value of another type than the field. The API server, or kubectl before it, rejects it.",
+			Code: codeUnreadable, Title: "text that is no manifest", Severity: api.SeverityError,
+			About:  "A document is not YAML, has a field twice, or has a value of another type than the field. The API server, or kubectl before it, rejects it. The other checks cannot look at it, so that this one is always made.",
 			Advice: "Correct the document at the line that is named.",
 			find:   unreadable,
 		},

@@ -67,7 +67,8 @@ func Lint(ctx context.Context, texts []load.Text, opts Options) (*api.LintReport
 		if in.err != nil {
 			return nil, fmt.Errorf("make check %s: %w", check.Code, in.err)
 		}
-		if !opts.Makes(check.Code) {
+		// Of a text that cannot be read, no other check knows that it finds nothing.
+		if !opts.Makes(check.Code) && (check.Code != codeUnreadable || len(found) == 0) {
 			continue
 		}
 		out.Checks = append(out.Checks, check.Code)
