@@ -6,18 +6,18 @@ package inventory
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -51,24 +51,26 @@ func (v *Inventory) Replacements(ctx context.Context, pods []*corev1.Pod) (map[s
 	})
 	limited, cancel := context.WithTimeout(ctx, replacementTime)
 	defer cancel()
-	snap, alloc := whatif.Evict(v.snap, pods), v.alloc
+	state, err := (&simulate.State{Snap: v.snap, Alloc: v.alloc}).Evict(ctx, pods...)
+	if err != nil {
+		return nil, err
+	}
 	for _, pod := range pods {
 		r := Replacement{Unknown: unknown}
 		if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
 			r.Owner = owner.Kind + "/" + owner.Name
 		}
 		if r.Unknown == "" {
-			var err error
-			if alloc, err = alloc.Amended(ctx, snap); err != nil {
-				return nil, fmt.Errorf("set up the allocator: %w", err)
-			}
-			after := replace(limited, alloc, snap, snap.Pod(pod.Namespace, pod.Name))
+			var placed *whatif.Reservation
+			placed, r.Unknown = replace(limited, state, state.Snap.Pod(pod.Namespace, pod.Name))
 			if err := ctx.Err(); err != nil {
 				return nil, fmt.Errorf("find devices for pod %s/%s: %w", pod.Namespace, pod.Name, err)
 			}
-			r.Node, r.Unknown = after.node, after.unknown
-			if after.snap != nil {
-				snap = after.snap
+			if placed != nil {
+				r.Node = placed.Node
+				if state, err = state.Reserve(ctx, placed); err != nil {
+					return nil, err
+				}
 			}
 		}
 		found[pod.Namespace+"/"+pod.Name] = r
@@ -98,77 +100,18 @@ func replacementsUnknown(facts *cluster.Cluster) string {
 	return ""
 }
 
-// replaced is where a pod fits, and the snapshot with it there.
-type replaced struct {
-	node, unknown string
-	snap          *snapshot.Snapshot
-}
-
-// replace looks for the first node that a pod fits on.
-func replace(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *corev1.Pod) replaced {
-	podClaims := alloc.Facts.Claims.OfPod(pod)
-	for i := range podClaims {
-		if problem := podClaims[i].Problem; problem != nil && !podClaims[i].Generated {
-			return replaced{unknown: problem.Error()}
-		}
+// replace looks for the first node that a pod fits on, or says why that is not known.
+func replace(ctx context.Context, state *simulate.State, pod *corev1.Pod) (r *whatif.Reservation, unknown string) {
+	if problem := state.Attempt(pod).Problem(); problem != nil {
+		return nil, problem.Error()
 	}
-	nodes, _ := alloc.Facts.Nodes.All()
-	for _, node := range nodes {
-		if len(alloc.Facts.Nodes.Fit(pod, node)) > 0 {
-			continue
-		}
-		reservation := whatif.Reservation{Pod: pod, Node: node.Name}
-		pending, fits := claimsOn(alloc, pod, node, podClaims, &reservation)
-		if !fits {
-			continue
-		}
-		switch verdict := alloc.Check(ctx, node, pending); verdict.Outcome {
-		case allocator.Fits:
-			next := 0
-			for i := range reservation.Claims {
-				if reservation.Claims[i].Claim.Status.Allocation == nil {
-					reservation.Claims[i].Allocation = &verdict.Allocations[next]
-					next++
-				}
-			}
-			return replaced{node: node.Name, snap: whatif.Reserve(snap, reservation)}
-		case allocator.DoesNotFit, allocator.NodeError:
-		case allocator.Cancelled, allocator.TimedOut, allocator.GivenUp:
-			return replaced{unknown: "the allocator did not answer in time"}
-		case allocator.Failed, allocator.NotTried:
-			// The error ends the scheduler's attempt for all nodes.
-			return replaced{unknown: "the allocator fails: " + strings.TrimSpace(fmt.Sprint(verdict.Err))}
-		}
+	r, err := state.Place(ctx, pod, nil)
+	var undecided *simulate.UndecidedError
+	switch {
+	case errors.As(err, &undecided) && !errors.Is(err, context.DeadlineExceeded):
+		return nil, "the allocator fails: " + strings.TrimSpace(undecided.Err.Error())
+	case err != nil:
+		return nil, "the allocator did not answer in time"
 	}
-	return replaced{}
-}
-
-// claimsOn are the claims that need devices if the pod comes to a node; false if
-// one has devices that cannot be used there.
-func claimsOn(alloc *allocator.Allocator, pod *corev1.Pod, node *corev1.Node, podClaims []cluster.PodClaim, reservation *whatif.Reservation) (pending []*resourceapi.ResourceClaim, fits bool) {
-	for i := range podClaims {
-		claim := podClaims[i].Claim
-		reserved := whatif.ClaimReservation{Entry: podClaims[i].Entry, Group: podClaims[i].Group}
-		if podClaims[i].ExtendedResources {
-			var err error
-			if claim, err = alloc.Facts.Claims.ExtendedResourceClaim(pod, node); err != nil {
-				return nil, false
-			}
-			if claim == nil {
-				// A device plugin of the node has the resources.
-				continue
-			}
-			reserved.Mappings = cluster.ExtendedResourceMappings(pod, claim)
-		}
-		if claim.Status.Allocation != nil {
-			if available, _ := alloc.Facts.Claims.AvailableOn(claim, node); !available {
-				return nil, false
-			}
-		} else {
-			pending = append(pending, claim)
-		}
-		reserved.Claim = claim
-		reservation.Claims = append(reservation.Claims, reserved)
-	}
-	return pending, true
+	return r, ""
 }

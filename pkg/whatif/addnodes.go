@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -53,4 +54,14 @@ func newNode(like *corev1.Node, suffix string) *corev1.Node {
 	node.Spec.Unschedulable = false
 	node.Spec.Taints = slices.DeleteFunc(node.Spec.Taints, func(taint corev1.Taint) bool { return strings.HasPrefix(taint.Key, "node.kubernetes.io/") })
 	return node
+}
+
+// RemoveNode returns the snapshot without a node and the slices that only that node
+// has. Pods and claims stay as they are. Nothing of the argument is changed, and all
+// other objects are shared.
+func RemoveNode(snap *snapshot.Snapshot, name string) *snapshot.Snapshot {
+	after := *snap
+	after.Nodes = slices.DeleteFunc(slices.Clone(snap.Nodes), func(node *corev1.Node) bool { return node.Name == name })
+	after.Slices = slices.DeleteFunc(slices.Clone(snap.Slices), func(slice *resourceapi.ResourceSlice) bool { return ptr.Deref(slice.Spec.NodeName, "") == name })
+	return &after
 }

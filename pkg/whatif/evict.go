@@ -8,6 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -19,28 +21,7 @@ import (
 // changed, and all other objects are shared.
 func Evict(snap *snapshot.Snapshot, pods []*corev1.Pod) *snapshot.Snapshot {
 	after := *snap
-	evicted := func(claim *resourceapi.ResourceClaim, c resourceapi.ResourceClaimConsumerReference) bool {
-		return c.APIGroup == "" && c.Resource == "pods" && slices.ContainsFunc(pods, func(pod *corev1.Pod) bool {
-			return pod.Namespace == claim.Namespace && pod.Name == c.Name && pod.UID == c.UID
-		})
-	}
-	after.Claims = nil
-	for _, claim := range snap.Claims {
-		isEvicted := func(c resourceapi.ResourceClaimConsumerReference) bool { return evicted(claim, c) }
-		if !slices.ContainsFunc(claim.Status.ReservedFor, isEvicted) {
-			after.Claims = append(after.Claims, claim)
-			continue
-		}
-		if claim.Annotations[resourceapi.ExtendedResourceClaimAnnotation] == "true" {
-			continue
-		}
-		released := *claim
-		released.Status.ReservedFor = slices.DeleteFunc(slices.Clone(claim.Status.ReservedFor), isEvicted)
-		if len(released.Status.ReservedFor) == 0 {
-			released.Status = resourceapi.ResourceClaimStatus{}
-		}
-		after.Claims = append(after.Claims, &released)
-	}
+	after.Claims = released(snap.Claims, pods)
 	for _, pod := range pods {
 		pending := *pod
 		pending.Spec.NodeName = ""
@@ -49,4 +30,52 @@ func Evict(snap *snapshot.Snapshot, pods []*corev1.Pod) *snapshot.Snapshot {
 		after.Pods = replaced(after.Pods, &pending)
 	}
 	return &after
+}
+
+// Delete returns the snapshot as it is after some pods were deleted for good. Their
+// claims are released as by [Evict], and those that were generated for them are gone.
+// Nothing of the argument is changed, and all other objects are shared.
+func Delete(snap *snapshot.Snapshot, pods []*corev1.Pod) *snapshot.Snapshot {
+	after := *snap
+	type podKey struct {
+		namespace, name string
+		uid             types.UID
+	}
+	gone := make(map[podKey]bool, len(pods))
+	for _, pod := range pods {
+		gone[podKey{pod.Namespace, pod.Name, pod.UID}] = true
+	}
+	after.Pods = slices.DeleteFunc(slices.Clone(snap.Pods), func(pod *corev1.Pod) bool { return gone[podKey{pod.Namespace, pod.Name, pod.UID}] })
+	after.Claims = slices.DeleteFunc(released(snap.Claims, pods), func(claim *resourceapi.ResourceClaim) bool {
+		owner := metav1.GetControllerOfNoCopy(claim)
+		return owner != nil && owner.Kind == "Pod" && gone[podKey{claim.Namespace, owner.Name, owner.UID}]
+	})
+	return &after
+}
+
+// released are claims after some pods use them no longer, in a list of its own.
+func released(claims []*resourceapi.ResourceClaim, pods []*corev1.Pod) []*resourceapi.ResourceClaim {
+	left := func(claim *resourceapi.ResourceClaim, c resourceapi.ResourceClaimConsumerReference) bool {
+		return c.APIGroup == "" && c.Resource == "pods" && slices.ContainsFunc(pods, func(pod *corev1.Pod) bool {
+			return pod.Namespace == claim.Namespace && pod.Name == c.Name && pod.UID == c.UID
+		})
+	}
+	after := make([]*resourceapi.ResourceClaim, 0, len(claims))
+	for _, claim := range claims {
+		hasLeft := func(c resourceapi.ResourceClaimConsumerReference) bool { return left(claim, c) }
+		if !slices.ContainsFunc(claim.Status.ReservedFor, hasLeft) {
+			after = append(after, claim)
+			continue
+		}
+		if claim.Annotations[resourceapi.ExtendedResourceClaimAnnotation] == "true" {
+			continue
+		}
+		free := *claim
+		free.Status.ReservedFor = slices.DeleteFunc(slices.Clone(claim.Status.ReservedFor), hasLeft)
+		if len(free.Status.ReservedFor) == 0 {
+			free.Status = resourceapi.ResourceClaimStatus{}
+		}
+		after = append(after, &free)
+	}
+	return after
 }

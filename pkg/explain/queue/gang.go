@@ -101,7 +101,7 @@ func (q *Queue) decideGang(ctx context.Context, g *gang) error {
 		return nil
 	}
 	g.decided, g.fit = true, g.placed
-	before, beforeAlloc := q.after, q.afterAlloc
+	before := q.after
 	slices.SortStableFunc(g.pods, func(a, b *queuedPod) int { return compareQueued(a.pod, b.pod) })
 	for _, p := range g.pods {
 		fits, err := q.decideMember(ctx, p)
@@ -113,7 +113,7 @@ func (q *Queue) decideGang(ctx context.Context, g *gang) error {
 		}
 	}
 	if !g.fits() {
-		q.after, q.afterAlloc = before, beforeAlloc
+		q.after = before
 	}
 	return nil
 }

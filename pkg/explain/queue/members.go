@@ -105,7 +105,7 @@ func (q *Queue) members(ctx context.Context, s *target.Target, waiting []*queued
 			if chosen == nil || p.kind != chosen.kind {
 				if why = p.kind.answer; explained < maxExplained && why.Verdict != api.Fits {
 					explained++
-					full := q.target(p, q.alloc)
+					full := q.target(p)
 					var err error
 					if why, err = q.explainer.Explain(ctx, q.alloc, q.snap, full); err != nil {
 						return nil, err

@@ -6,6 +6,7 @@ package queue
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -17,10 +18,10 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -37,8 +38,9 @@ type Explainer struct {
 type Queue struct {
 	explainer Explainer
 	// snap and alloc are the cluster as it is; after has what was reserved since.
-	snap, after       *snapshot.Snapshot
-	alloc, afterAlloc *allocator.Allocator
+	snap  *snapshot.Snapshot
+	alloc *allocator.Allocator
+	after *simulate.State
 	// order has the pods of the queue, the first one first.
 	order []*queuedPod
 	pods  map[types.NamespacedName]*queuedPod
@@ -81,7 +83,7 @@ type podKind struct {
 // New is a queue that no pod is in yet.
 func New(explainer Explainer, alloc *allocator.Allocator, snap *snapshot.Snapshot) *Queue {
 	return &Queue{
-		explainer: explainer, snap: snap, alloc: alloc, after: snap, afterAlloc: alloc,
+		explainer: explainer, snap: snap, alloc: alloc, after: &simulate.State{Snap: snap, Alloc: alloc},
 		kinds: map[string]*podKind{}, claims: map[*corev1.Pod][]cluster.PodClaim{}, pods: map[types.NamespacedName]*queuedPod{}, gangs: map[types.NamespacedName]*gang{},
 	}
 }
@@ -227,7 +229,7 @@ func (q *Queue) sortKind(ctx context.Context, p *queuedPod) error {
 // explainKind answers for the first pod of a kind, in the cluster as it is. For
 // one that is not a target, the verdict is enough.
 func (q *Queue) explainKind(ctx context.Context, p *queuedPod) error {
-	s := q.target(p, q.alloc)
+	s := q.target(p)
 	s.VerdictOnly = !p.target
 	answer, err := q.explainer.Explain(ctx, q.alloc, q.snap, s)
 	if err != nil {
@@ -263,14 +265,14 @@ func (q *Queue) explainKind(ctx context.Context, p *queuedPod) error {
 }
 
 // target is the pod as the target of a question.
-func (q *Queue) target(p *queuedPod, alloc *allocator.Allocator) *target.Target {
+func (q *Queue) target(p *queuedPod) *target.Target {
 	s := &target.Target{Object: api.Target{Kind: api.KindPod, Namespace: p.pod.Namespace, Name: p.pod.Name}, Hypothetical: p.hypothetical}
 	s.Member = p.member
 	s.Options = target.Options{Kind: s.Object.Kind, Namespace: s.Object.Namespace, Name: s.Object.Name, AllRemedies: p.opts.AllRemedies}
 	if !p.hypothetical {
 		s.Users = []*corev1.Pod{p.pod}
 	}
-	s.UsePod(alloc, p.pod)
+	s.UsePod(q.alloc, p.pod)
 	return s
 }
 
@@ -278,22 +280,17 @@ func (q *Queue) target(p *queuedPod, alloc *allocator.Allocator) *target.Target 
 // where an equal pod did not fit is left out from then on: what is reserved only
 // grows.
 func (q *Queue) reserve(ctx context.Context, p *queuedPod) error {
-	t := q.target(p, q.afterAlloc)
-	asked := funnel.NewQuestion(q.afterAlloc, q.after, t.Pod, t.Claims)
-	funnel.ListWaiting(asked)
+	attempt := q.after.Attempt(p.pod)
 	for len(p.kind.nodes) > 0 {
-		node := p.kind.nodes[0]
-		reservation, err := reservationOn(ctx, asked, node)
-		if err != nil {
+		reservation, err := attempt.On(ctx, p.kind.nodes[0])
+		var undecided *simulate.UndecidedError
+		if err != nil && !errors.As(err, &undecided) {
 			return err
 		}
 		if reservation != nil {
 			p.reservation = reservation
-			q.after = whatif.Reserve(q.after, *reservation)
-			if q.afterAlloc, err = q.afterAlloc.Amended(ctx, q.after); err != nil {
-				return fmt.Errorf("set up the allocator: %w", err)
-			}
-			return nil
+			q.after, err = q.after.Reserve(ctx, reservation)
+			return err
 		}
 		p.kind.nodes = p.kind.nodes[1:]
 	}
@@ -302,44 +299,4 @@ func (q *Queue) reserve(ctx context.Context, p *queuedPod) error {
 	}
 	p.before = p.kind.before
 	return nil
-}
-
-// reservationOn is what the pod gets on a node, nil if it does not fit there.
-func reservationOn(ctx context.Context, q *funnel.Question, node *corev1.Node) (*whatif.Reservation, error) {
-	if len(funnel.Misfits(q, node)) > 0 {
-		return nil, nil
-	}
-	claims, err := q.ClaimsFor(node)
-	if err != nil {
-		return nil, nil //nolint:nilerr // the pod cannot use the node
-	}
-	verdict := q.Cluster.Alloc.Check(ctx, node, claims)
-	if verdict.Outcome == allocator.Cancelled || verdict.Outcome == allocator.GivenUp {
-		return nil, verdict.Err
-	}
-	if verdict.Outcome != allocator.Fits {
-		return nil, nil
-	}
-	r := &whatif.Reservation{Pod: q.Pod, Node: node.Name}
-	next := 0
-	for i := range q.PodClaims {
-		pc := &q.PodClaims[i]
-		if pc.Claim == nil {
-			continue
-		}
-		part := whatif.ClaimReservation{Entry: pc.Entry, Claim: pc.Claim, Group: pc.Group}
-		if pc.Claim.Status.Allocation == nil {
-			if next >= len(claims) {
-				// A device plugin of the node serves the extended resources.
-				continue
-			}
-			part.Claim, part.Allocation = claims[next], &verdict.Allocations[next]
-			next++
-		}
-		if pc.ExtendedResources {
-			part.Mappings = cluster.ExtendedResourceMappings(q.Pod, part.Claim)
-		}
-		r.Claims = append(r.Claims, part)
-	}
-	return r, nil
 }

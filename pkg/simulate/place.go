@@ -1,0 +1,146 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
+)
+
+// UndecidedError means that the allocator has no answer for a node: it fails, or the
+// scheduler would give up the search.
+type UndecidedError struct {
+	Node string
+	Err  error
+	// EndsAttempt is set if the scheduler of the cluster's release then tries no other
+	// node.
+	EndsAttempt bool
+}
+
+// Error says where, and why.
+func (e *UndecidedError) Error() string { return fmt.Sprintf("check node %s: %v", e.Node, e.Err) }
+
+// Unwrap is the error of the allocator.
+func (e *UndecidedError) Unwrap() error { return e.Err }
+
+// Place looks for the first of some nodes, or of all nodes for nil, that a pod fits on,
+// and says what it gets there. It is nil if there is none. It fails with an
+// [*UndecidedError] if the allocator has no answer for a node where that ends the
+// attempt, or if the pod fits on none of the others; all other errors are those of ctx.
+func (s *State) Place(ctx context.Context, pod *corev1.Pod, nodes []*corev1.Node) (*whatif.Reservation, error) {
+	if nodes == nil {
+		nodes, _ = s.Alloc.Facts.Nodes.All()
+	}
+	attempt := s.Attempt(pod)
+	var unknown error
+	for _, node := range nodes {
+		r, err := attempt.On(ctx, node)
+		var undecided *UndecidedError
+		switch {
+		case r != nil:
+			return r, nil
+		case errors.As(err, &undecided) && !undecided.EndsAttempt:
+			unknown = cmp.Or(unknown, err)
+		case err != nil:
+			return nil, err
+		}
+	}
+	return nil, unknown
+}
+
+// Attempt is a pod that is to be placed in a state. Its claims are found once for all
+// nodes.
+type Attempt struct {
+	state  *State
+	pod    *corev1.Pod
+	claims []cluster.PodClaim
+}
+
+// Attempt prepares the placement of a pod, which the snapshot need not have.
+func (s *State) Attempt(pod *corev1.Pod) *Attempt {
+	return &Attempt{state: s, pod: pod, claims: s.Alloc.Facts.Claims.OfPod(pod)}
+}
+
+// Problem is why the scheduler would not try to schedule the pod at all, nil if it
+// does. Claims that are yet to be created are no problem.
+func (a *Attempt) Problem() error {
+	for i := range a.claims {
+		if problem := a.claims[i].Problem; problem != nil && !a.claims[i].Generated {
+			return problem
+		}
+	}
+	return nil
+}
+
+// On tries a node. The reservation is nil if the pod does not fit there. The errors are
+// those of [State.Place].
+func (a *Attempt) On(ctx context.Context, node *corev1.Node) (*whatif.Reservation, error) {
+	alloc := a.state.Alloc
+	if len(alloc.Facts.Nodes.Fit(a.pod, node)) > 0 {
+		return nil, nil
+	}
+	r, pending, fits := a.claimsOn(node)
+	if !fits {
+		return nil, nil
+	}
+	switch verdict := alloc.Check(ctx, node, pending); verdict.Outcome {
+	case allocator.Fits:
+		next := 0
+		for i := range r.Claims {
+			if r.Claims[i].Claim.Status.Allocation == nil {
+				r.Claims[i].Allocation = &verdict.Allocations[next]
+				next++
+			}
+		}
+		return r, nil
+	case allocator.Cancelled, allocator.GivenUp:
+		return nil, verdict.Err
+	case allocator.TimedOut, allocator.Failed:
+		return nil, &UndecidedError{Node: node.Name, Err: verdict.Err, EndsAttempt: verdict.EndsAttempt}
+	default:
+		return nil, nil
+	}
+}
+
+// claimsOn are the claims of the pod as they are on a node, and those of them that need
+// devices; false if one has devices that cannot be used there.
+func (a *Attempt) claimsOn(node *corev1.Node) (r *whatif.Reservation, pending []*resourceapi.ResourceClaim, fits bool) {
+	facts := a.state.Alloc.Facts.Claims
+	r = &whatif.Reservation{Pod: a.pod, Node: node.Name}
+	for i := range a.claims {
+		pc := &a.claims[i]
+		part := whatif.ClaimReservation{Entry: pc.Entry, Group: pc.Group, Claim: pc.Claim}
+		if pc.ExtendedResources {
+			var err error
+			if part.Claim, err = facts.ExtendedResourceClaim(a.pod, node); err != nil {
+				return nil, nil, false
+			}
+			if part.Claim != nil {
+				part.Mappings = cluster.ExtendedResourceMappings(a.pod, part.Claim)
+			}
+		}
+		switch {
+		case part.Claim == nil:
+			// It is not known, or a device plugin of the node has the resources.
+			continue
+		case part.Claim.Status.Allocation == nil:
+			pending = append(pending, part.Claim)
+		default:
+			if available, _ := facts.AvailableOn(part.Claim, node); !available {
+				return nil, nil, false
+			}
+		}
+		r.Claims = append(r.Claims, part)
+	}
+	return r, pending, true
+}

@@ -1,0 +1,202 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package simulate_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
+)
+
+func start(t *testing.T, snap *snapshot.Snapshot) *simulate.State {
+	t.Helper()
+	tc.Unchanged(t, snap)
+	state, err := simulate.New(t.Context(), snap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return state
+}
+
+// steps places pods one after another, and says which device each gets.
+func steps(t *testing.T, state *simulate.State, names ...string) (placed string, after *simulate.State) {
+	t.Helper()
+	var texts []string
+	for _, name := range names {
+		r, err := state.Place(t.Context(), state.Snap.Pod(tc.Namespace, name), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r == nil {
+			texts = append(texts, name+": nowhere")
+			continue
+		}
+		text := name + ": " + r.Node
+		for i := range r.Claims {
+			allocation := r.Claims[i].Allocation
+			if allocation == nil {
+				allocation = r.Claims[i].Claim.Status.Allocation
+			}
+			for _, device := range allocation.Devices.Results {
+				text += " " + device.Device
+			}
+		}
+		texts = append(texts, text)
+		if state, err = state.Reserve(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return strings.Join(texts, "; "), state
+}
+
+// TestPlace has two nodes with two devices and with one.
+func TestPlace(t *testing.T) {
+	one := []any{tc.Template("one", tc.GPUs("gpu", 1)), tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(2)...), tc.Pool("n2", tc.Devices(1)...)}
+	for _, name := range []string{"a", "b", "c", "d"} {
+		one = append(one, tc.Pod(name, tc.UsingTemplate("gpu", "one")), tc.Claim(name+"-gpu", tc.GPUs("gpu", 1)).OwnedBy("Pod", name))
+	}
+	for name, test := range map[string]struct {
+		parts []any
+		pods  []string
+		want  string
+	}{
+		"devices run out":           {one, []string{"a", "b", "c", "d"}, "a: n1 gpu-0; b: n1 gpu-1; c: n2 gpu-0; d: nowhere"},
+		"the order is the caller's": {one, []string{"d", "a"}, "d: n1 gpu-0; a: n1 gpu-1"},
+		"a shared claim": {
+			[]any{tc.Nodes("n1", "n2"), tc.Pool("n2", tc.Devices(1)...), tc.Claim("both", tc.GPUs("gpu", 1)), tc.Pod("a", tc.Using("both")), tc.Pod("b", tc.Using("both"))},
+			[]string{"a", "b"},
+			"a: n2 gpu-0; b: n2 gpu-0",
+		},
+		"room for one pod alone": {
+			[]any{
+				tc.NodeOffering("n1", "cpu=1", "pods=10"), tc.Pool("n1", tc.Devices(2)...), tc.Claim("x", tc.GPUs("gpu", 1)), tc.Claim("y", tc.GPUs("gpu", 1)),
+				tc.Pod("a", tc.Using("x"), tc.Requesting("cpu=1")), tc.Pod("b", tc.Using("y"), tc.Requesting("cpu=1")),
+			},
+			[]string{"a", "b"},
+			"a: n1 gpu-0; b: nowhere",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got, _ := steps(t, start(t, tc.Cluster(test.parts...)), test.pods...); got != test.want {
+				t.Errorf("got  %s\nwant %s", got, test.want)
+			}
+		})
+	}
+}
+
+// TestSteps changes a cluster where one pod runs and another one finds no device.
+func TestSteps(t *testing.T) {
+	snap := tc.Cluster(
+		tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Claim("wants", tc.GPUs("gpu", 1)), tc.Pod("waits", tc.Using("wants")),
+		tc.Claim("has", tc.GPUs("gpu", 1)).Holding("n1/gpu-0").ReservedFor("runs", string(tc.UID("runs"))), tc.Pod("runs", tc.Using("has"), tc.RunningOn("n1")),
+	)
+	ctx, before := t.Context(), start(t, snap)
+	runs := snap.Pod(tc.Namespace, "runs")
+	for name, test := range map[string]struct {
+		step func() (*simulate.State, error)
+		want string
+	}{
+		"nothing":       {func() (*simulate.State, error) { return before, nil }, "waits: nowhere"},
+		"evicted":       {func() (*simulate.State, error) { return before.Evict(ctx, runs) }, "waits: n1 gpu-0; runs: nowhere"},
+		"deleted":       {func() (*simulate.State, error) { return before.Delete(ctx, runs) }, "waits: n1 gpu-0"},
+		"one more node": {func() (*simulate.State, error) { return before.AddNodes(ctx, "n1", 1) }, "waits: n1-new-0 gpu-0"},
+		"two steps":     {func() (*simulate.State, error) { return removed(ctx, before, runs) }, "waits: nowhere"},
+		"a request less": {func() (*simulate.State, error) {
+			return before.Amend(ctx, []api.Edit{whatif.NewEdit("ResourceClaim/ml/wants", "remove", "/spec/devices/requests/0", nil)})
+		}, "waits: n1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state, err := test.step()
+			if err != nil {
+				t.Fatal(err)
+			}
+			names := []string{"waits"}
+			if pod := state.Snap.Pod(tc.Namespace, "runs"); pod != nil && pod.Spec.NodeName == "" {
+				names = append(names, "runs")
+			}
+			if got, _ := steps(t, state, names...); got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
+			}
+			if got, _ := steps(t, before, "waits"); got != "waits: nowhere" {
+				t.Errorf("the state before was changed: %s", got)
+			}
+		})
+	}
+	if _, err := before.Amend(ctx, []api.Edit{whatif.NewEdit("Pod/ml/nobody", "remove", "", nil)}); err == nil {
+		t.Error("an edit of a pod that does not exist is no error")
+	}
+}
+
+func removed(ctx context.Context, state *simulate.State, pod *corev1.Pod) (*simulate.State, error) {
+	state, err := state.Delete(ctx, pod)
+	if err != nil {
+		return nil, err
+	}
+	return state.RemoveNode(ctx, "n1")
+}
+
+// TestUndecided has a claim of a class that does not exist: the allocator fails.
+func TestUndecided(t *testing.T) {
+	snap := tc.Cluster(tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Claim("wants", tc.Request("gpu", "nonesuch", 1)), tc.Pod("waits", tc.Using("wants")))
+	state := start(t, snap)
+	_, err := state.Place(t.Context(), snap.Pods[0], nil)
+	var undecided *simulate.UndecidedError
+	if !errors.As(err, &undecided) || undecided.Node != "n1" || !undecided.EndsAttempt {
+		t.Errorf("got %v, want an error about n1", err)
+	}
+	if err := state.Attempt(snap.Pods[0]).Problem(); err != nil {
+		t.Errorf("the scheduler tries the pod: %v", err)
+	}
+	missing := tc.Pod("without", tc.Using("nonesuch"))
+	if err := state.Attempt(missing).Problem(); err == nil {
+		t.Error("a pod whose claim does not exist is tried")
+	}
+	done, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := state.Place(done, snap.Pods[0], nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want the error of the context", err)
+	}
+}
+
+// TestDelete releases what only the pod used, and keeps what others use.
+func TestDelete(t *testing.T) {
+	snap := tc.Cluster(
+		tc.Nodes("n1"), tc.Pool("n1", tc.Devices(3)...), tc.Pod("a", tc.RunningOn("n1")), tc.Pod("b", tc.RunningOn("n1")),
+		tc.Claim("own", tc.GPUs("gpu", 1)).Holding("n1/gpu-0").OwnedBy("Pod", "a").ReservedFor("a", string(tc.UID("a"))),
+		tc.Claim("named", tc.GPUs("gpu", 1)).Holding("n1/gpu-1").ReservedFor("a", string(tc.UID("a"))),
+		tc.Claim("shared", tc.GPUs("gpu", 1)).Holding("n1/gpu-2").ReservedFor("a", string(tc.UID("a"))).ReservedFor("b", string(tc.UID("b"))),
+	)
+	after, err := start(t, snap).Delete(t.Context(), snap.Pod(tc.Namespace, "a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, claim := range after.Snap.Claims {
+		devices := 0
+		if claim.Status.Allocation != nil {
+			devices = len(claim.Status.Allocation.Devices.Results)
+		}
+		users := slices.Collect(func(yield func(string) bool) {
+			for _, c := range claim.Status.ReservedFor {
+				if !yield(c.Name) {
+					return
+				}
+			}
+		})
+		got = append(got, claim.Name+" "+strings.Repeat("+", devices)+strings.Join(users, ","))
+	}
+	if want := []string{"named ", "shared +b"}; !slices.Equal(got, want) || after.Snap.Pod(tc.Namespace, "a") != nil {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
