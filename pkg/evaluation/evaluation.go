@@ -263,7 +263,7 @@ func (d *Devices) try(ctx context.Context, out *api.Evaluation, suggestion api.E
 	if n := len(out.Suggestions); n > 0 {
 		before = out.Suggestions[n-1].Outcomes
 	}
-	if suggestion.Outcomes.True > before.True || suggestion.Outcomes.Fails < before.Fails {
+	if first := len(out.Suggestions) == 0; first && out.Problem != nil || suggestion.Outcomes.True > before.True || suggestion.Outcomes.Fails < before.Fails {
 		out.Suggestions = append(out.Suggestions, suggestion)
 	}
 	return nil

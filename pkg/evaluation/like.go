@@ -24,11 +24,11 @@ const (
 	// k8s.io/dynamic-resource-allocation).
 	locationDomain = "resource.kubernetes.io"
 	// maxSelectors is how many expressions are listed, maxVerified how many are
-	// evaluated for that, and maxTogether of how many conditions they consist at
+	// evaluated for that, and maxConditions of how many conditions they consist at
 	// most, unless it takes all of them.
-	maxSelectors = 5
-	maxVerified  = 20
-	maxTogether  = 3
+	maxSelectors  = 5
+	maxVerified   = 20
+	maxConditions = 3
 )
 
 // condition is an expression about one value of a device, and the devices for which
@@ -46,9 +46,9 @@ func (d *Devices) Like(ctx context.Context, device *cluster.Device) (*api.Evalua
 	for _, r := range leftOut {
 		like.LeftOut = append(like.LeftOut, r.Domain+"/"+r.Name)
 	}
-	wanted := make([]bool, len(d.list))
+	selected := make([]bool, len(d.list))
 	for i, other := range d.list {
-		if wanted[i] = alike(device, other, same); wanted[i] {
+		if selected[i] = equivalent(device, other, same); selected[i] {
 			like.Count++
 		}
 	}
@@ -59,7 +59,7 @@ func (d *Devices) Like(ctx context.Context, device *cluster.Device) (*api.Evalua
 	for _, r := range same {
 		like.Same = append(like.Same, r.Domain+"/"+r.Name)
 	}
-	if like.Selectors, err = d.verified(ctx, together(conditions, wanted), conditions[0].expression, wanted); err != nil {
+	if like.Selectors, err = d.verified(ctx, conjunctions(conditions, selected), conditions[0].expression, selected); err != nil {
 		return nil, err
 	}
 	out := &api.Evaluation{
@@ -107,8 +107,8 @@ func (d *Devices) kindOf(device *cluster.Device) (same, leftOut []selector.Readi
 	return same, leftOut
 }
 
-// alike reports whether another device of the same driver has the same values.
-func alike(device, other *cluster.Device, same []selector.Reading) bool {
+// equivalent reports whether another device of the same driver has the same values.
+func equivalent(device, other *cluster.Device, same []selector.Reading) bool {
 	if other.ID.Driver != device.ID.Driver {
 		return false
 	}
@@ -142,14 +142,14 @@ func (d *Devices) conditions(ctx context.Context, device *cluster.Device, same [
 	return list, nil
 }
 
-// together finds the sets of conditions that are true for exactly the devices that
-// are wanted and of which none can be left out, those with few conditions first.
-func together(conditions []condition, wanted []bool) [][]string {
+// conjunctions finds the sets of conditions that are true for exactly the required
+// devices and of which none can be left out, those with few conditions first.
+func conjunctions(conditions []condition, required []bool) [][]string {
 	var found [][]int
 	var try func(chosen []int, from, size int)
 	try = func(chosen []int, from, size int) {
 		if len(chosen) == size {
-			if !containsAny(chosen, found) && exactly(conditions, chosen, wanted) {
+			if !containsAny(chosen, found) && exactly(conditions, chosen, required) {
 				found = append(found, slices.Clone(chosen))
 			}
 			return
@@ -158,7 +158,7 @@ func together(conditions []condition, wanted []bool) [][]string {
 			try(append(chosen, i), i+1, size)
 		}
 	}
-	for size := 1; size <= min(maxTogether, len(conditions)); size++ {
+	for size := 1; size <= min(maxConditions, len(conditions)); size++ {
 		try(nil, 0, size)
 	}
 	var sets [][]string
@@ -186,8 +186,8 @@ func containsAny(chosen []int, found [][]int) bool {
 	})
 }
 
-func exactly(conditions []condition, chosen []int, wanted []bool) bool {
-	for device, want := range wanted {
+func exactly(conditions []condition, chosen []int, required []bool) bool {
+	for device, want := range required {
 		all := true
 		for _, i := range chosen {
 			all = all && conditions[i].matches[device]
@@ -200,9 +200,9 @@ func exactly(conditions []condition, chosen []int, wanted []bool) bool {
 }
 
 // verified evaluates conjunctions and gives the shortest of those that are true for
-// exactly the devices that are wanted and fail for none. One that fails is tried
+// exactly the required devices and fail for none. One that fails is tried
 // with guards, and behind a test of the driver, which may be shorter.
-func (d *Devices) verified(ctx context.Context, sets [][]string, ofDriver string, wanted []bool) ([]string, error) {
+func (d *Devices) verified(ctx context.Context, sets [][]string, ofDriver string, required []bool) ([]string, error) {
 	expressions := make([]string, 0, len(sets))
 	for _, set := range sets {
 		expressions = append(expressions, strings.Join(set, " && "))
@@ -212,7 +212,7 @@ func (d *Devices) verified(ctx context.Context, sets [][]string, ofDriver string
 	var list []string
 	for _, expression := range expressions[:min(len(expressions), maxVerified)] {
 		for _, form := range []string{expression, ofDriver + " && " + expression} {
-			exact, asWritten, err := d.exact(ctx, form, wanted)
+			exact, asWritten, err := d.exact(ctx, form, required)
 			if err != nil {
 				return nil, err
 			}
@@ -229,9 +229,9 @@ func (d *Devices) verified(ctx context.Context, sets [][]string, ofDriver string
 }
 
 // exact is an expression, with guards if it needs some, that is true for exactly the
-// devices that are wanted and fails for none; empty if it is not. Whether it needs
-// none is told, too.
-func (d *Devices) exact(ctx context.Context, expression string, wanted []bool) (exact string, asWritten bool, err error) {
+// required devices and fails for none; empty if it is not. It also reports whether no
+// guard was needed.
+func (d *Devices) exact(ctx context.Context, expression string, required []bool) (exact string, asWritten bool, err error) {
 	sel := d.selectors.Compile(expression)
 	results, err := d.results(ctx, sel)
 	if err != nil {
@@ -252,7 +252,7 @@ func (d *Devices) exact(ctx context.Context, expression string, wanted []bool) (
 		return "", asWritten, nil
 	}
 	for i, result := range results {
-		if result.Err != nil || result.Matches != wanted[i] {
+		if result.Err != nil || result.Matches != required[i] {
 			return "", asWritten, nil
 		}
 	}

@@ -18,8 +18,8 @@ import (
 
 // Correct puts an expression right that talks about what no device has: names,
 // domains and drivers with a typo, capacities taken for attributes and the
-// reverse, values compared with literals of another type. The expression need
-// not compile, but it has to be one by its syntax. It is not ok if there is
+// reverse, values compared with literals of another type, and operators and quotes of
+// other languages. The expression need not compile. It is not ok if there is
 // nothing to correct, if it still does not compile, or if the API server would
 // not take the result. Whether any device matches then is for others to find out.
 func (v *Evaluator) Correct(sel *Selector, words *Vocabulary) (Correction, bool) {
@@ -27,9 +27,15 @@ func (v *Evaluator) Correct(sel *Selector, words *Vocabulary) (Correction, bool)
 	if env == nil || len(sel.Expression) > resourceapi.CELSelectorExpressionMaxLength {
 		return Correction{}, false
 	}
-	parsed, issues := env.Parse(sel.Expression)
+	text, spelling := sel.Expression, []Change(nil)
+	parsed, issues := env.Parse(text)
 	if issues.Err() != nil {
-		return Correction{}, false
+		if text, spelling = respelled(text); len(spelling) == 0 {
+			return Correction{}, false
+		}
+		if parsed, issues = env.Parse(text); issues.Err() != nil {
+			return Correction{}, false
+		}
 	}
 	root, info := withoutBinds(parsed.NativeRep())
 	c := &correcting{whole: ast.NewAST(root, info), words: words, factory: ast.NewExprFactory(), original: map[int64]written{}, at: map[int64]Change{}}
@@ -41,18 +47,22 @@ func (v *Evaluator) Correct(sel *Selector, words *Vocabulary) (Correction, bool)
 	everywhere(c.whole, c.names)
 	everywhere(c.whole, c.types)
 	c.flags(root)
-	if len(c.at) == 0 {
+	if len(c.at) > 0 {
+		var err error
+		if text, err = unparse(c.whole.Expr(), c.whole.SourceInfo()); err != nil {
+			return Correction{}, false
+		}
+	}
+	if text == sel.Expression || len(text) > resourceapi.CELSelectorExpressionMaxLength || !v.accepts(text) {
 		return Correction{}, false
 	}
-	text, err := unparse(c.whole.Expr(), c.whole.SourceInfo())
-	if err != nil || text == sel.Expression || len(text) > resourceapi.CELSelectorExpressionMaxLength {
-		return Correction{}, false
-	}
-	compiled := dracel.GetCompiler(v.features).CompileCELExpression(text, dracel.Options{})
-	if compiled.Error != nil || compiled.MaxCost > resourceapi.CELSelectorExpressionMaxCost {
-		return Correction{}, false
-	}
-	return Correction{Expression: text, Changes: c.changes()}, true
+	return Correction{Expression: text, Changes: append(spelling, c.changes()...)}, true
+}
+
+// accepts reports whether the API server takes an expression.
+func (v *Evaluator) accepts(expression string) bool {
+	compiled := dracel.GetCompiler(v.features).CompileCELExpression(expression, dracel.Options{})
+	return compiled.Error == nil && compiled.MaxCost <= resourceapi.CELSelectorExpressionMaxCost
 }
 
 // environment is what expressions are parsed in, with macros remembered as they

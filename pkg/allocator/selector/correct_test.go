@@ -124,6 +124,11 @@ func TestCorrect(t *testing.T) {
 		{"nothing wrong", `x.cores >= 8 && m.memory.compareTo(quantity("80Gi")) >= 0 && x.driverVersion.isGreaterThan(semver("1.2.3"))`, ``, ``},
 		{"something else", `x.unheard == 1`, ``, ``},
 		{"a syntax error", `x.cores ==`, ``, ``},
+		{"an assignment", `device.driver = "a=b"`, `device.driver == "a=b"`, `=: ==`},
+		{"an assignment and a typo", `device.driver = "gpu.exampel.com"`, `device.driver == "gpu.example.com"`, `=: ==, gpu.exampel.com: gpu.example.com`},
+		{"operators of other languages", `x.cores => 8 & x.productName === 'H"100' | x.cores <> 3`, `x.cores >= 8 && x.productName == 'H"100' || x.cores != 3`, `=>: >=, &: &&, ===: ==, |: ||, <>: !=`},
+		{"quotes of a word processor", `device.driver == “gpu.example.com”`, `device.driver == "gpu.example.com"`, `“: ", ”: "`},
+		{"text that never ends", `device.driver = "gpu.example.com`, ``, ``},
 		{"not a truth value", `x.cores + 1`, ``, ``},
 	} {
 		t.Run(test.name, func(t *testing.T) {
