@@ -168,4 +168,11 @@ func TestPrompt(t *testing.T) {
 	term.shows("true 0   false 60")
 	term.keys("C-c")
 	term.shows("ended with 0", "", "tab complete")
+
+	// The next one remembers.
+	term = openTerminal(t, p, 80, 24, "cel", "--snapshot", example)
+	term.shows("104 devices", "tab complete")
+	term.keys("Up")
+	term.shows(`productName == "Atlas-80"`, "true 80   false 8   fails 16   of 104 devices")
+	term.keys("C-c")
 }

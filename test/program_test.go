@@ -67,7 +67,7 @@ func programFor(t *testing.T, kubeconfig string) *program {
 	t.Helper()
 	return &program{
 		path: filepath.Join(builtProgram(t), "kubectl-dra"),
-		env:  []string{"KUBECONFIG=" + kubeconfig, "HOME=" + t.TempDir(), "COLUMNS=200", "NO_COLOR=1"},
+		env:  []string{"KUBECONFIG=" + kubeconfig, "HOME=" + t.TempDir(), "XDG_STATE_HOME=", "COLUMNS=200", "NO_COLOR=1"},
 	}
 }
 

@@ -339,7 +339,7 @@ func (o *celOptions) prompt(ctx context.Context, devices *evaluation.Devices, ch
 		}
 	}
 	return prompt.Run(ctx, prompt.Options{
-		Devices: devices, Words: evaluation.NewWords(chosen), About: render.Escape(about), Color: o.printer.Text.Color,
+		Devices: devices, Words: evaluation.NewWords(chosen), About: render.Escape(about), Color: o.printer.Text.Color, Saved: prompt.SavedOfUser(),
 		Report: func(e *api.Evaluation, width int) string {
 			text := o.printer.Text
 			text.Width = width

@@ -37,6 +37,8 @@ type Options struct {
 	// About says in a few words which devices there are.
 	About string
 	Color bool
+	// Saved has what was entered before.
+	Saved Saved
 }
 
 // Model is the state of the prompt.
@@ -94,7 +96,7 @@ type history struct {
 
 // New makes a prompt.
 func New(ctx context.Context, opts Options) *Model {
-	m := &Model{opts: opts, input: textinput.New(), ctx: ctx, width: defaultWidth}
+	m := &Model{opts: opts, input: textinput.New(), ctx: ctx, width: defaultWidth, history: opts.Saved.history()}
 	m.input.Prompt = "> "
 	m.input.Focus()
 	m.look()

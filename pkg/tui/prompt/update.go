@@ -89,14 +89,25 @@ func (m *Model) enter() tea.Cmd {
 		return nil
 	}
 	lines := m.history.lines
+	var save tea.Cmd
 	if len(lines) == 0 || lines[len(lines)-1] != text {
 		lines = append(lines, text)
+		save = m.save(text)
 	}
 	m.history = history{lines: lines, at: len(lines)}
 	m.entered = append(m.entered, text)
 	m.input.Reset()
 	m.look()
-	return tea.Sequence(tea.Println(m.input.Prompt+text), m.next())
+	return tea.Batch(save, tea.Sequence(tea.Println(m.input.Prompt+text), m.next()))
+}
+
+// save keeps an expression for the next prompt. Where that is not possible, this one
+// works as well.
+func (m *Model) save(text string) tea.Cmd {
+	return func() tea.Msg {
+		_ = m.opts.Saved.add(text)
+		return nil
+	}
 }
 
 // back goes through the history, and returns in the end to what was typed.
