@@ -27,6 +27,30 @@ type Group struct {
 	Title string
 }
 
+// Description is what a check says of itself.
+type Description struct {
+	// Code is stable: "DRA", the number of the group and that of the check in it.
+	Code string
+	// Title says in a few words what is wrong.
+	Title string
+	// Severity is that of its findings, unless they have one of their own.
+	Severity api.Severity
+	// About says what it means, Advice what can be done.
+	About, Advice string
+	// Needs are the resources without which the check cannot be made, by the names
+	// that gaps have.
+	Needs []string
+}
+
+// Codes lists the codes of checks.
+func Codes(list []Description) []string {
+	var codes []string
+	for i := range list {
+		codes = append(codes, list[i].Code)
+	}
+	return codes
+}
+
 // Choice says which checks to make, and which findings to show.
 type Choice struct {
 	// Only and Skip choose checks by the beginning of their codes: "DRA12" is all

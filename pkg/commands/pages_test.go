@@ -4,7 +4,6 @@
 package commands
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -41,8 +40,14 @@ func TestPages(t *testing.T) {
 			}
 		}
 	}
+	comparePages(t, "cli", "command", pages)
+}
 
-	dir := filepath.Join("..", "..", "docs", "cli")
+// comparePages compares a folder of docs with the pages that it has to have, one for
+// each of something. With -update it is written again.
+func comparePages(t *testing.T, folder, of string, pages map[string]string) {
+	t.Helper()
+	dir := filepath.Join("..", "..", "docs", folder)
 	have, err := filepath.Glob(filepath.Join(dir, "*"))
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +57,7 @@ func TestPages(t *testing.T) {
 			continue
 		}
 		if !golden.FlagUpdate() {
-			t.Errorf("%s is of no command (run: make docs)", path)
+			t.Errorf("%s is of no %s (run: make docs)", path, of)
 		} else if err := os.Remove(path); err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +75,7 @@ func TestPages(t *testing.T) {
 		}
 		if have, err := os.ReadFile(path); err != nil {
 			t.Errorf("%v (run: make docs)", err)
-		} else if !bytes.Equal(have, []byte(text)) {
+		} else if string(have) != text {
 			t.Errorf("%s is out of date (run: make docs), -have +want:\n%s", path, cmp.Diff(string(have), text))
 		}
 	}

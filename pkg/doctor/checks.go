@@ -29,11 +29,11 @@ func Checks() []Check {
 	return slices.Concat(versionChecks(), probeChecks(), driverChecks(), poolChecks(), classChecks(), claimChecks(), taintChecks(), waitingChecks(), nodeChecks(), bugChecks())
 }
 
-// Codes lists the codes of all checks.
-func Codes() []string {
-	var codes []string
+// Descriptions lists what all checks say of themselves.
+func Descriptions() []checks.Description {
+	var list []checks.Description
 	for _, check := range Checks() {
-		codes = append(codes, check.Code)
+		list = append(list, checks.Description{Code: check.Code, Title: check.Title, Severity: check.Severity, About: check.About, Advice: check.Advice, Needs: check.Needs})
 	}
-	return codes
+	return list
 }

@@ -63,7 +63,7 @@ func against(verdict api.Verdict) func(*input) []finding {
 				found = append(found, finding{object: o, path: "metadata.name", message: "not checked: " + answer.Err.Error()})
 			case answer.Err != nil || answer.Verdict != verdict || answer.Code == api.ClassNotFound:
 			default:
-				f := finding{object: o, path: "metadata.name", message: answer.Summary, found: string(answer.Code), advice: "ask 'kubectl dra why -f " + o.text.File + "'"}
+				f := finding{object: o, path: "metadata.name", message: answer.Summary, found: string(answer.Code), advice: in.askWhy(o)}
 				if verdict == api.Undetermined {
 					f.message = "not checked: " + answer.Summary
 				}
@@ -72,4 +72,14 @@ func against(verdict api.Verdict) func(*input) []finding {
 		}
 		return found
 	}
+}
+
+// askWhy says how to get the whole answer about an object.
+func (in *input) askWhy(o *object) string {
+	if in.whyCommand != nil {
+		if command := in.whyCommand(o.text.File); command != "" {
+			return "for all reasons and remedies: " + command
+		}
+	}
+	return "ask 'kubectl dra why -f FILE' for all reasons and remedies"
 }

@@ -63,13 +63,13 @@ func Checks() []Check {
 	return slices.Concat(formChecks(), podChecks(), claimChecks(), celChecks(), adminChecks(), clusterChecks())
 }
 
-// Codes lists the codes of all checks.
-func Codes() []string {
-	var codes []string
+// Descriptions lists what all checks say of themselves.
+func Descriptions() []checks.Description {
+	var list []checks.Description
 	for _, check := range Checks() {
-		codes = append(codes, check.Code)
+		list = append(list, checks.Description{Code: check.Code, Title: check.Title, Severity: check.Severity, About: check.About, Advice: check.Advice})
 	}
-	return codes
+	return list
 }
 
 // finding is f as a finding of the check.

@@ -34,10 +34,11 @@ type input struct {
 	cel     *selector.Evaluator
 	// explain answers for the targets of the manifests as "why -f" does; nil without a
 	// cluster.
-	explain func(context.Context) ([]Answer, error)
-	err     error
-	words   *selector.Vocabulary
-	byClass map[string]*resourceapi.DeviceClass
+	explain    func(context.Context) ([]Answer, error)
+	whyCommand func(file string) string
+	err        error
+	words      *selector.Vocabulary
+	byClass    map[string]*resourceapi.DeviceClass
 	// broken has, by object, the paths that other checks say the API server rejects.
 	broken map[*object][]string
 }

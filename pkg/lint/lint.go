@@ -33,6 +33,9 @@ type Options struct {
 	KubernetesVersion string
 	// Explain answers for the targets of the given manifests in a cluster that has them, as "why -f" does. It is asked only if Cluster is not nil.
 	Explain func(ctx context.Context, given, all *snapshot.Snapshot) ([]Answer, error)
+	// WhyCommand is the command, for a shell, that asks why the targets of a file do not
+	// fit; empty if there is none. It is called only if Explain is not nil.
+	WhyCommand func(file string) string
 }
 
 // Answer is what became of one target of the manifests.
@@ -51,6 +54,7 @@ func Lint(ctx context.Context, texts []load.Text, opts Options) (*api.LintReport
 	given := manifestsOf(all)
 	snap := surroundings(given, opts)
 	in := newInput(ctx, all, snap)
+	in.whyCommand = opts.WhyCommand
 	if opts.Cluster != nil {
 		out.Source = opts.Cluster.Source
 		in.against = true

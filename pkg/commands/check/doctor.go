@@ -7,8 +7,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -22,16 +20,13 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/doctor"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // doctorFlags are the flags of doctor.
 type doctorFlags struct {
 	reading     *cli.ReadingFlags
 	output      *cli.OutputFlags
-	only, skip  []string
-	minSeverity string
-	failOn      string
+	findings    findingFlags
 	commands    bool
 	probe, logs bool
 	nodeReports []string
@@ -104,11 +99,7 @@ could not be made, else 0.`,
 	}
 	f.reading.AddTo(cmd)
 	f.reading.AddPreviewTo(cmd)
-	severities := strings.Join(severityNames(), ", ")
-	cmd.Flags().StringSliceVar(&f.only, "only", nil, "Make only the checks whose `CODES` begin like this, a list like DRA12,DRA1301.")
-	cmd.Flags().StringSliceVar(&f.skip, "skip", nil, "Leave out the checks whose `CODES` begin like this.")
-	cmd.Flags().StringVar(&f.minSeverity, "min-severity", string(api.SeverityInfo), "Leave out findings below this `SEVERITY`: "+severities+".")
-	cmd.Flags().StringVar(&f.failOn, "fail-on", string(api.SeverityError), "Exit with 1 if there is a finding of this `SEVERITY` or a worse one: "+severities+".")
+	f.findings.addTo(cmd, doctor.Descriptions(), "DRA12,DRA1301", api.SeverityError)
 	cmd.Flags().BoolVar(&f.probe, "probe", false, "Send a claim and a pod to the API server as a dry run, which stores nothing, and see which fields it or a webhook drops.")
 	cmd.Flags().BoolVar(&f.logs, "logs", false, "Add the last lines with errors from the logs of driver pods to the evidence; what looks like a secret is left out.")
 	cmd.Flags().StringArrayVar(&f.nodeReports, "node-report", nil, "Include the problems in this `FILE`, which 'kubectl dra node-probe -o json' wrote; - is standard input. Can be repeated.")
@@ -116,34 +107,13 @@ could not be made, else 0.`,
 	cli.AddFlags(cmd.Flags(), cli.GroupOutput, func(flags *pflag.FlagSet) {
 		flags.BoolVar(&f.commands, "commands", false, "Show the commands of the remedies.")
 	})
-	// They only fail if somebody registered one before.
-	for _, name := range []string{"only", "skip"} {
-		_ = cmd.RegisterFlagCompletionFunc(name, cli.ListOfFixed(doctor.Codes()...))
-	}
-	for _, name := range []string{"min-severity", "fail-on"} {
-		_ = cmd.RegisterFlagCompletionFunc(name, cli.Fixed(severityNames()...))
-	}
 	return cmd
 }
 
-func severityNames() []string {
-	var list []string
-	for _, s := range checks.Severities() {
-		list = append(list, string(s))
-	}
-	return list
-}
-
 func (f *doctorFlags) toOptions(cmd *cobra.Command, streams genericiooptions.IOStreams) (*doctorOptions, error) {
-	o := &doctorOptions{checks: doctor.Options{Choice: checks.Choice{Only: f.only, Skip: f.skip}}, probe: f.probe, logs: f.logs, streams: streams}
-	if err := knownCodes(doctor.Codes(), f.only, f.skip); err != nil {
-		return nil, err
-	}
+	o := &doctorOptions{probe: f.probe, logs: f.logs, streams: streams}
 	var err error
-	if o.checks.MinSeverity, err = severityOf("min-severity", f.minSeverity); err != nil {
-		return nil, err
-	}
-	if o.failOn, err = severityOf("fail-on", f.failOn); err != nil {
+	if o.checks.Choice, o.failOn, err = f.findings.toChoice(doctor.Descriptions()); err != nil {
 		return nil, err
 	}
 	if o.reader, err = f.reading.ToReader(cmd, streams); err != nil {
@@ -155,11 +125,8 @@ func (f *doctorFlags) toOptions(cmd *cobra.Command, streams genericiooptions.IOS
 	if o.checks.NodeReports, err = readNodeReports(f.nodeReports, streams.In); err != nil {
 		return nil, err
 	}
-	if o.printer, err = f.output.ToPrinter(streams); err != nil {
+	if o.printer, err = toFindingsPrinter(f.output, streams); err != nil {
 		return nil, err
-	}
-	if o.printer.Names {
-		return nil, cli.Usagef("Print the objects with -o jsonpath='{.findings[*].objects}'.", "-o name: findings have no names")
 	}
 	o.printer.Text.Commands = f.commands
 	return o, nil
@@ -174,28 +141,6 @@ func (f *doctorFlags) checkInput(reader *cli.Reader) error {
 		}
 	}
 	return cli.OnceStdin(f.reading.Paths, f.reading.Previews, f.nodeReports)
-}
-
-// knownCodes fails for what is the beginning of no code.
-func knownCodes(all, only, skip []string) error {
-	for name, codes := range map[string][]string{"only": only, "skip": skip} {
-		for _, code := range codes {
-			if !slices.ContainsFunc(all, func(known string) bool { return code != "" && strings.HasPrefix(known, strings.ToUpper(code)) }) {
-				return cli.Usagef("There are "+strings.Join(all, ", ")+"; the beginning of a code stands for all that begin so.", "read --%s: there is no check %q", name, code)
-			}
-		}
-	}
-	return nil
-}
-
-// severityOf reads a severity, in any case of letters.
-func severityOf(flag, text string) (api.Severity, error) {
-	for _, s := range checks.Severities() {
-		if strings.EqualFold(string(s), text) {
-			return s, nil
-		}
-	}
-	return "", cli.Usagef("Severities are "+strings.Join(severityNames(), ", ")+".", "read --%s: %q is not a severity", flag, text)
 }
 
 func (o *doctorOptions) run(ctx context.Context) error {
@@ -229,39 +174,12 @@ func (o *doctorOptions) run(ctx context.Context) error {
 			return err
 		}
 	}
-	switch {
-	case checks.Reaches(found.Counts, o.failOn):
-		return &cli.OutcomeError{Code: cli.ExitDoesNotFit}
-	case found.Counts.Unknown > 0:
-		return &cli.OutcomeError{Code: cli.ExitUndetermined}
-	default:
-		return nil
-	}
+	return outcome(found.Counts, o.failOn)
 }
 
 // report is the diagnosis for programs that read the reports of linters and tests.
 func (o *doctorOptions) report(found *api.Diagnosis) *render.Report {
-	report := &render.Report{Verb: "doctor", Version: o.version, Source: found.Source, Findings: found.Findings, FailOn: o.failOn}
-	for _, check := range doctor.Checks() {
-		if slices.Contains(found.Checks, check.Code) {
-			report.Rules = append(report.Rules, render.Rule{
-				Code: check.Code, Title: check.Title, About: check.About, Advice: check.Advice, Page: "docs/checks/" + check.Code + ".md", Severity: check.Severity,
-			})
-		}
+	return &render.Report{
+		Verb: "doctor", Version: o.version, Source: found.Source, Findings: found.Findings, FailOn: o.failOn, Rules: rules(doctor.Descriptions(), found.Checks),
 	}
-	return report
-}
-
-// notRead says what could not be read, as far as no check does.
-func notRead(snap *snapshot.Snapshot, found []api.Finding) []string {
-	var notes []string
-	for _, gap := range snap.Gaps {
-		said := slices.ContainsFunc(found, func(f api.Finding) bool {
-			return f.Severity == api.SeverityUnknown && strings.Contains(f.Message, gap.Reason)
-		})
-		if !said && !slices.Contains(notes, gap.Reason) {
-			notes = append(notes, gap.Reason)
-		}
-	}
-	return notes
 }

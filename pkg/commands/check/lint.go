@@ -6,10 +6,8 @@ package check
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -22,22 +20,23 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/manifest"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lint"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
 // lintFlags are the flags of lint.
 type lintFlags struct {
-	reading             *cli.ReadingFlags
-	output              *cli.OutputFlags
-	files               []string
-	kustomize           string
-	cluster             bool
-	only, skip          []string
-	minSeverity, failOn string
-	fix, diff           bool
+	reading   *cli.ReadingFlags
+	output    *cli.OutputFlags
+	files     []string
+	kustomize string
+	cluster   bool
+	findings  findingFlags
+	fix, diff bool
 }
 
 // lintOptions are what the flags come down to.
@@ -48,6 +47,7 @@ type lintOptions struct {
 	kustomize string
 	// against is true if a cluster or a snapshot is read.
 	against   bool
+	snapshots []string
 	checks    checks.Choice
 	failOn    api.Severity
 	fix, diff bool
@@ -119,25 +119,14 @@ to the cluster could not be answered, else 0.`,
 	f.output.AddTo(cmd)
 	names.CompleteFlags(f.reading, cmd)
 	cmd.ValidArgsFunction = cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault)
-	// They only fail if somebody registered one before.
-	for _, name := range []string{"only", "skip"} {
-		_ = cmd.RegisterFlagCompletionFunc(name, cli.ListOfFixed(lint.Codes()...))
-	}
-	for _, name := range []string{"min-severity", "fail-on"} {
-		_ = cmd.RegisterFlagCompletionFunc(name, cli.Fixed(severityNames()...))
-	}
 	return cmd
 }
 
 func (f *lintFlags) addTo(cmd *cobra.Command) {
-	severities := strings.Join(severityNames(), ", ")
 	cmd.Flags().StringArrayVarP(&f.files, "filename", "f", nil, "Check this `FILE` or directory, as PATH does; - is standard input. Can be repeated.")
 	cmd.Flags().StringVarP(&f.kustomize, "kustomize", "k", "", "Build the kustomization in this `DIRECTORY` and check its objects. Cannot be used with files.")
 	cmd.Flags().BoolVar(&f.cluster, "cluster", false, "Hold the manifests against the cluster as well.")
-	cmd.Flags().StringSliceVar(&f.only, "only", nil, "Make only the checks whose `CODES` begin like this, a list like DRA23,DRA2101.")
-	cmd.Flags().StringSliceVar(&f.skip, "skip", nil, "Leave out the checks whose `CODES` begin like this.")
-	cmd.Flags().StringVar(&f.minSeverity, "min-severity", string(api.SeverityInfo), "Leave out findings below this `SEVERITY`: "+severities+".")
-	cmd.Flags().StringVar(&f.failOn, "fail-on", string(api.SeverityWarning), "Exit with 1 if there is a finding of this `SEVERITY` or a worse one: "+severities+".")
+	f.findings.addTo(cmd, lint.Descriptions(), "DRA23,DRA2101", api.SeverityWarning)
 	cli.AddFlags(cmd.Flags(), cli.GroupOutput, func(flags *pflag.FlagSet) {
 		flags.BoolVar(&f.fix, "fix", false, "Change the files where there is only one way to put something right, and report what is left.")
 		flags.BoolVar(&f.diff, "diff", false, "Show what --fix would change as a unified diff, and change nothing.")
@@ -146,8 +135,8 @@ func (f *lintFlags) addTo(cmd *cobra.Command) {
 
 func (f *lintFlags) toOptions(cmd *cobra.Command, args []string, streams genericiooptions.IOStreams) (*lintOptions, error) {
 	o := &lintOptions{
-		files: slices.Concat(args, f.files), kustomize: f.kustomize, checks: checks.Choice{Only: f.only, Skip: f.skip},
-		fix: f.fix, diff: f.diff, against: f.cluster || len(f.reading.Paths) > 0, streams: streams,
+		files: slices.Concat(args, f.files), kustomize: f.kustomize,
+		fix: f.fix, diff: f.diff, against: f.cluster || len(f.reading.Paths) > 0, snapshots: f.reading.Paths, streams: streams,
 	}
 	switch {
 	case len(o.files) == 0 && o.kustomize == "":
@@ -163,14 +152,8 @@ func (f *lintFlags) toOptions(cmd *cobra.Command, args []string, streams generic
 	case (f.fix || f.diff) && slices.Contains(o.files, "-"):
 		return nil, cli.Usagef("Save it to a file.", "--fix, --diff and -: standard input cannot be changed")
 	}
-	if err := knownCodes(lint.Codes(), f.only, f.skip); err != nil {
-		return nil, err
-	}
 	var err error
-	if o.checks.MinSeverity, err = severityOf("min-severity", f.minSeverity); err != nil {
-		return nil, err
-	}
-	if o.failOn, err = severityOf("fail-on", f.failOn); err != nil {
+	if o.checks, o.failOn, err = f.findings.toChoice(lint.Descriptions()); err != nil {
 		return nil, err
 	}
 	if o.reader, err = f.reading.ToReader(cmd, streams); err != nil {
@@ -179,13 +162,8 @@ func (f *lintFlags) toOptions(cmd *cobra.Command, args []string, streams generic
 	if err := cli.OnceStdin(o.files, f.reading.Paths); err != nil {
 		return nil, err
 	}
-	if o.printer, err = f.output.ToPrinter(streams); err != nil {
-		return nil, err
-	}
-	if o.printer.Names {
-		return nil, cli.Usagef("Print the objects with -o jsonpath='{.findings[*].objects}'.", "-o name: findings have no names")
-	}
-	return o, nil
+	o.printer, err = toFindingsPrinter(f.output, streams)
+	return o, err
 }
 
 func (o *lintOptions) run(ctx context.Context) error {
@@ -216,14 +194,7 @@ func (o *lintOptions) run(ctx context.Context) error {
 			return err
 		}
 	}
-	switch {
-	case checks.Reaches(found.Counts, o.failOn):
-		return &cli.OutcomeError{Code: cli.ExitDoesNotFit}
-	case found.Counts.Unknown > 0:
-		return &cli.OutcomeError{Code: cli.ExitUndetermined}
-	default:
-		return nil
-	}
+	return outcome(found.Counts, o.failOn)
 }
 
 // texts reads the manifests.
@@ -248,23 +219,33 @@ func (o *lintOptions) options(ctx context.Context, texts []load.Text) (lint.Opti
 		return options, err
 	}
 	options.Cluster, options.Namespace = from.Snap, cmp.Or(from.Namespace, metav1.NamespaceDefault)
+	options.WhyCommand = o.whyCommand
 	options.Explain = func(ctx context.Context, given, all *snapshot.Snapshot) ([]lint.Answer, error) {
 		return explainManifests(ctx, manifest.Place(given, options.Namespace, nil), all)
 	}
 	return options, nil
 }
 
+// whyCommand asks the same cluster about a file.
+func (o *lintOptions) whyCommand(file string) string {
+	command := "kubectl dra why -f " + shell.Quote(file)
+	switch {
+	case o.kustomize != "":
+		command = "kubectl dra why -k " + shell.Quote(o.kustomize)
+	case slices.Contains(o.files, "-"):
+		// It may be what stood there, and has been read.
+		return ""
+	}
+	for _, path := range o.snapshots {
+		command += " --snapshot " + shell.Quote(path)
+	}
+	return command
+}
+
 // report is the findings for programs that read the reports of linters.
 func (o *lintOptions) report(found *api.LintReport) *render.Report {
-	report := &render.Report{
-		Verb: "lint", Version: o.version, Source: cmp.Or(found.Source, fmt.Sprintf("%d files", found.Files)), Findings: found.Findings, FailOn: o.failOn,
+	return &render.Report{
+		Verb: "lint", Version: o.version, Source: cmp.Or(found.Source, english.Count(found.Files, "file")), Findings: found.Findings, FailOn: o.failOn,
+		Rules: rules(lint.Descriptions(), found.Checks),
 	}
-	for _, check := range lint.Checks() {
-		if slices.Contains(found.Checks, check.Code) {
-			report.Rules = append(report.Rules, render.Rule{
-				Code: check.Code, Title: check.Title, About: check.About, Advice: check.Advice, Page: "docs/checks/" + check.Code + ".md", Severity: check.Severity,
-			})
-		}
-	}
-	return report
 }
