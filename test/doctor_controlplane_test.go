@@ -15,7 +15,6 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -24,128 +23,20 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands"
 )
 
-// sickNodes has two nodes with one driver, whose DaemonSet runs.
-const sickNodes = `
-apiVersion: v1
-kind: Namespace
-metadata: {name: sick}
----
-apiVersion: v1
-kind: Node
-metadata: {name: sick-a, labels: {kubernetes.io/hostname: sick-a}}
-` + readyNode + `---
-apiVersion: resource.k8s.io/v1
-kind: DeviceClass
-metadata: {name: sick}
-spec: {selectors: [{cel: {expression: 'device.driver == "sick.example.com"'}}]}
----
-apiVersion: resource.k8s.io/v1
-kind: ResourceSlice
-metadata: {name: sick-a}
-spec: {driver: sick.example.com, nodeName: sick-a, pool: {name: sick-a, generation: 1, resourceSliceCount: 1}, devices: [{name: gpu-0, attributes: {uuid: {string: GPU-0}}}]}`
-
-// sickDriver is the DaemonSet of the driver.
-const sickDriver = `
-apiVersion: apps/v1
-kind: DaemonSet
-metadata: {name: driver}
-spec:
-  selector: {matchLabels: {app: driver}}
-  template:
-    metadata: {labels: {app: driver}}
-    spec:
-      nodeSelector: {$SELECTOR}
-      volumes: [{name: plugins, hostPath: {path: /var/lib/kubelet/plugins}}, {name: registry, hostPath: {path: /var/lib/kubelet/plugins_registry}}]
-      containers:
-      - name: driver
-        image: example.com/driver
-        args: [--driver-name=sick.example.com]
-        volumeMounts: [{name: plugins, mountPath: /var/lib/kubelet/plugins}, {name: registry, mountPath: /var/lib/kubelet/plugins_registry}]`
-
-// sickness is a fault, and how it ends.
-type sickness struct {
-	code string
-	// also are the codes of what follows from it.
-	also []string
-	// objects make it.
-	objects string
-	// pasted is true if the commands of the remedy end it; else end does.
-	pasted bool
-	end    func(*testing.T)
-}
-
 // TestDoctorOnCluster makes faults on a real control plane one after another: doctor
-// is silent before, finds each, and is silent again after its remedy.
+// is silent before, finds each, and is silent again when it has ended, which where it
+// says how is by its own commands.
 func TestDoctorOnCluster(t *testing.T) {
-	c := startCluster(t, controlplane.Options{})
-	const namespace = "sick"
-	c.createAll(t, namespace, sickNodes)
-	pod := func(name, class, count string) string {
-		return strings.NewReplacer("$NAME", name, "$CLASS", class, "$COUNT", count).Replace(`
-apiVersion: resource.k8s.io/v1
-kind: ResourceClaimTemplate
-metadata: {name: $NAME}
-spec: {spec: {devices: {requests: [{name: gpus, exactly: {deviceClassName: $CLASS, count: $COUNT}}]}}}
----
-apiVersion: v1
-kind: Pod
-metadata: {name: $NAME}
-spec: {resourceClaims: [{name: gpus, resourceClaimTemplateName: $NAME}], containers: [{name: main, image: example.com/none, resources: {claims: [{name: gpus}]}}]}`)
-	}
-	deletePod := func(name string) func(*testing.T) {
-		return func(t *testing.T) {
-			t.Helper()
-			mustDo(t, func() error {
-				return c.kube.CoreV1().Pods(namespace).Delete(t.Context(), name, *metav1.NewDeleteOptions(0))
-			})
-		}
-	}
-	deleteDriver := func(t *testing.T) {
-		t.Helper()
-		mustDo(t, func() error {
-			return c.kube.AppsV1().DaemonSets(namespace).Delete(t.Context(), "driver", metav1.DeleteOptions{})
-		})
-	}
-	deleteSlice := func(name string) func(*testing.T) {
-		return func(t *testing.T) {
-			t.Helper()
-			mustDo(t, func() error {
-				return c.kube.ResourceV1().ResourceSlices().Delete(t.Context(), name, metav1.DeleteOptions{})
-			})
-		}
-	}
-	deleteClass := func(t *testing.T) {
-		t.Helper()
-		mustDo(t, func() error {
-			return c.kube.ResourceV1().DeviceClasses().Delete(t.Context(), "wrong", metav1.DeleteOptions{})
-		})
-	}
-	slice := func(name, spec string) string {
-		return "{apiVersion: resource.k8s.io/v1, kind: ResourceSlice, metadata: {name: " + name + "}, spec: {driver: sick.example.com, " + spec + "}}"
-	}
-	class := func(expression string) string {
-		return "{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: wrong}, spec: {selectors: [{cel: {expression: '" + expression + "'}}]}}"
-	}
-	for _, s := range []sickness{
-		{code: "DRA1101", also: []string{"DRA1105"}, objects: strings.ReplaceAll(sickDriver, "$SELECTOR", "nowhere: here"), end: deleteDriver},
-		{code: "DRA1102", also: []string{"DRA1105"}, objects: strings.ReplaceAll(sickDriver, "nodeSelector: {$SELECTOR}", "priorityClassName: missing"), end: deleteDriver},
-		{code: "DRA1103", also: []string{"DRA1102", "DRA1105"}, objects: strings.ReplaceAll(sickDriver, "$SELECTOR", "kubernetes.io/hostname: sick-a"), end: deleteDriver},
-		{code: "DRA1201", objects: slice("half", "nodeName: sick-a, pool: {name: half, generation: 1, resourceSliceCount: 2}, devices: [{name: a}]"), end: deleteSlice("half")},
-		{code: "DRA1205", objects: slice("gone", "nodeName: gone, pool: {name: gone, generation: 1, resourceSliceCount: 1}, devices: [{name: a}]"), pasted: true},
-		{code: "DRA1206", objects: slice("empty", "nodeName: sick-a, pool: {name: empty, generation: 1, resourceSliceCount: 1}"), end: deleteSlice("empty")},
-		{code: "DRA1210", objects: slice("twice", "nodeName: sick-a, pool: {name: twice, generation: 1, resourceSliceCount: 1}, devices: [{name: a, attributes: {uuid: {string: GPU-0}}}]"), end: deleteSlice("twice")},
-		{code: "DRA1211", objects: slice("typed", "nodeName: sick-a, pool: {name: typed, generation: 1, resourceSliceCount: 1}, devices: [{name: a, attributes: {uuid: {int: 7}}}]"), end: deleteSlice("typed")},
-		{code: "DRA1301", objects: class(`device.driver == "sikc.example.com"`), end: deleteClass},
-		{code: "DRA1302", objects: class(`device.attributes["sick.example.com"].missing == "x"`), end: deleteClass},
-		{code: "DRA1601", objects: pod("never", "sick", "2"), end: deletePod("never")},
-		{code: "DRA1602", objects: pod("typo", "missing", "1"), end: deletePod("typo")},
-	} {
+	t.Parallel()
+	c := startCluster(t, controlplane.Options{WithControllers: []string{"resourcequota-controller"}})
+	c.createAll(t, sickNamespace, sickCluster)
+	for _, s := range sicknesses() {
 		// What one fault leaves, the next one would find.
-		if !t.Run(s.code, func(t *testing.T) {
+		if !t.Run(s.name(), func(t *testing.T) {
 			c.waitFindings(t, func(found []api.Finding) bool { return len(found) == 0 })
-			c.createAll(t, namespace, s.objects)
+			c.makeSick(t, &s)
 			found := c.waitFindings(t, func(found []api.Finding) bool {
-				return slices.ContainsFunc(found, func(f api.Finding) bool { return f.Code == s.code })
+				return slices.ContainsFunc(found, func(f api.Finding) bool { return f.Code == s.code && strings.Contains(f.Message, s.says) })
 			})
 			for _, f := range found {
 				if f.Code != s.code && !slices.Contains(s.also, f.Code) {
@@ -153,10 +44,12 @@ spec: {resourceClaims: [{name: gpus, resourceClaimTemplateName: $NAME}], contain
 				}
 			}
 			if s.pasted {
-				c.pasteAll(t, found[0].Remedy.Commands)
-			} else {
-				s.end(t)
+				c.pasteAll(t, found[slices.IndexFunc(found, func(f api.Finding) bool { return f.Code == s.code })].Remedy.Commands)
+				c.waitFindings(t, func(found []api.Finding) bool {
+					return !slices.ContainsFunc(found, func(f api.Finding) bool { return f.Code == s.code })
+				})
 			}
+			c.cure(t, &s)
 			c.waitFindings(t, func(found []api.Finding) bool { return len(found) == 0 })
 		}) {
 			return
@@ -164,23 +57,109 @@ spec: {resourceClaims: [{name: gpus, resourceClaimTemplateName: $NAME}], contain
 	}
 }
 
+// makeSick does the steps of a fault.
+func (c *cluster) makeSick(t *testing.T, s *sickness) {
+	t.Helper()
+	for _, step := range s.steps {
+		if isShell(step) {
+			c.pasteAll(t, []string{step})
+		} else {
+			c.createAll(t, sickNamespace, strings.TrimSpace(step))
+		}
+	}
+}
+
+// cure takes away what the steps of a fault have made, and what the controllers of
+// the cluster have made of it.
+func (c *cluster) cure(t *testing.T, s *sickness) {
+	t.Helper()
+	commands := []string{s.undo}
+	for _, step := range slices.Backward(s.steps) {
+		if !isShell(step) {
+			commands = append(commands, "kubectl delete -n "+sickNamespace+" --ignore-not-found --wait=false -f - <<'EOF'\n"+strings.TrimSpace(step)+"\nEOF")
+		}
+	}
+	commands = append(commands,
+		"kubectl delete pods --all -n "+sickNamespace+" --force --grace-period=0 --wait=false",
+		"kubectl delete resourceclaims,events --all -n "+sickNamespace+" --wait=false")
+	c.pasteAll(t, commands)
+}
+
+// TestDoctorOnOtherServers makes faults that take an API server with other settings,
+// or controllers that do not run.
+func TestDoctorOnOtherServers(t *testing.T) {
+	t.Parallel()
+	c := startCluster(t, controlplane.Options{WithoutScheduler: true, WithoutControllerManager: true})
+	c.createAll(t, sickNamespace, sickCluster)
+	codes := func(args ...string) []string {
+		t.Helper()
+		streams, _, out, errOut := genericiooptions.NewTestIOStreams()
+		code := commands.Run(t.Context(), append([]string{"doctor", "--kubeconfig", c.kubeconfig, "-o", "json"}, args...), streams, commands.Build{Version: "v0.0.0-test"})
+		var found api.Diagnosis
+		if err := json.Unmarshal(out.Bytes(), &found); err != nil {
+			t.Fatalf("doctor: code %d, %v: %s", code, err, errOut)
+		}
+		var list []string
+		for _, f := range found.Findings {
+			list = append(list, f.Code)
+		}
+		return slices.Compact(list)
+	}
+	expect := func(want []string, args ...string) {
+		t.Helper()
+		if got := codes(args...); !slices.Equal(got, want) {
+			t.Errorf("found %v, want %v", got, want)
+		}
+	}
+	expect(nil)
+	// The controllers would put it right.
+	c.createAll(t, sickNamespace, strings.TrimSpace(sickClaim("stale", "sick-a/gpu-0", "reservedFor: [{resource: pods, name: gone, uid: gone}]")))
+	expect([]string{"DRA1401"})
+	c.pasteAll(t, []string{"kubectl delete resourceclaims --all -n " + sickNamespace})
+	expect(nil)
+	c.createAll(t, sickNamespace, sickSlice("counted", `nodeName: sick-a, pool: {name: counted, generation: 1, resourceSliceCount: 2}, sharedCounters: [{name: board, counters: {slices: {value: "4"}}}]`)+"\n---\n"+
+		sickSlice("partitions", `nodeName: sick-a, pool: {name: counted, generation: 1, resourceSliceCount: 2}, devices: [{name: a, consumesCounters: [{counterSet: board, counters: {slices: {value: "1"}}}]}]`))
+	expect(nil)
+	mustDo(t, func() error {
+		return c.plane.Restart(t.Context(), controlplane.Options{
+			WithoutScheduler: true, WithoutControllerManager: true,
+			FeatureGates: map[string]bool{"DRAPartitionableDevices": false, "DRAConsumableCapacity": false},
+		})
+	})
+	expect([]string{"DRA1002"})
+	c.pasteAll(t, []string{"kubectl delete resourceslices counted partitions", `kubectl apply -n ` + sickNamespace + ` -f - <<'EOF'
+{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: dropped}, spec: {devices: {requests: [{name: gpus, exactly: {deviceClassName: sick, capacity: {requests: {memory: 1Gi}}}}]}}}
+EOF`})
+	expect([]string{"DRA1003"})
+	c.pasteAll(t, []string{"kubectl delete resourceclaims --all -n " + sickNamespace})
+	mustDo(t, func() error {
+		return c.plane.Restart(t.Context(), controlplane.Options{
+			WithoutScheduler: true, WithoutControllerManager: true,
+			RuntimeConfig: map[string]bool{"resource.k8s.io/v1": false, "resource.k8s.io/v1beta1": true},
+			FeatureGates:  map[string]bool{"DRAResourcePoolStatus": true},
+		})
+	})
+	expect([]string{"DRA1007"})
+}
+
 // waitFindings asks doctor until the findings are as awaited.
 func (c *cluster) waitFindings(t *testing.T, awaited func([]api.Finding) bool) []api.Finding {
 	t.Helper()
-	var found api.Diagnosis
+	var found []api.Finding
 	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		streams, _, out, errOut := genericiooptions.NewTestIOStreams()
-		found = api.Diagnosis{}
+		var diagnosis api.Diagnosis
 		code := commands.Run(ctx, []string{"doctor", "--kubeconfig", c.kubeconfig, "-o", "json"}, streams, commands.Build{Version: "v0.0.0-test"})
-		if err := json.Unmarshal(out.Bytes(), &found); err != nil {
+		if err := json.Unmarshal(out.Bytes(), &diagnosis); err != nil {
 			return false, fmt.Errorf("doctor: code %d, %w: %s", code, err, errOut)
 		}
-		return awaited(found.Findings), nil
+		found = diagnosis.Findings
+		return awaited(found), nil
 	})
 	if err != nil {
-		t.Fatalf("%v; findings: %+v", err, found.Findings)
+		t.Fatalf("%v; findings: %+v", err, found)
 	}
-	return found.Findings
+	return found
 }
 
 // pasteAll gives commands to a shell as they are.

@@ -25,6 +25,8 @@ type Check struct {
 	// About says what it means, Advice what can be done, both for the documents.
 	About, Advice string
 
+	// Flag is the one without which the check is not made; empty for most.
+	Flag string
 	// given reports whether what the check is about was given; nil for those that
 	// look at the cluster alone.
 	given func(*Options) bool

@@ -12,6 +12,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
@@ -27,9 +28,10 @@ type cluster struct {
 	alloc     *allocator.Allocator
 	facts     *facts.Cluster
 	inventory *inventory.Inventory
-	// claims, classes and answers are worked out once: what the inventory says, and
-	// the explanations of the pods that wait for devices.
+	// These are worked out once: what the inventory says, the pods that have devices
+	// and do not work, and the explanations of those that wait for devices.
 	claims  func() []api.Claim
+	blocked func() []lifecycle.BlockedPod
 	classes func(context.Context) ([]api.Class, error)
 	answers func(context.Context) ([]*api.Explanation, error)
 }

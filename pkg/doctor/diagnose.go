@@ -15,6 +15,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/checks"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -23,8 +24,10 @@ import (
 // the snapshot.
 type Options struct {
 	checks.Choice
-	// Probes are what became of [ProbeObjects], NodeReports what node-probe has found.
+	// Probes are what became of [ProbeObjects], Reviews of [Rights], NodeReports what
+	// node-probe has found.
 	Probes      []Probe
+	Reviews     []Review
 	NodeReports []*nodeprobe.Report
 }
 
@@ -33,6 +36,7 @@ type Options struct {
 func Diagnose(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, opts Options) (*api.Diagnosis, error) {
 	in := &cluster{opts: &opts, snap: snap, alloc: alloc, facts: alloc.Facts, inventory: inventory.New(alloc, snap)}
 	in.claims = sync.OnceValue(in.inventory.Claims)
+	in.blocked = sync.OnceValue(func() []lifecycle.BlockedPod { return lifecycle.NewStages(in.facts, snap).BlockedPods() })
 	in.classes = once(func(ctx context.Context) ([]api.Class, error) {
 		classes, err := in.inventory.Classes(ctx)
 		if err != nil {

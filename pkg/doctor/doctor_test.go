@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
@@ -253,6 +254,17 @@ func TestFaults(t *testing.T) {
 		"DRA1103": {append(slices.Clone(one), daemonSet(1, "n1"), func(s *snapshot.Snapshot) { s.Pods[0].Status.Conditions = nil }), "not ready"},
 		"DRA1104": {[]any{tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(1)...), daemonSet(2, "n1", "n2")}, "publishes nothing"},
 		"DRA1105": {[]any{tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(1)...), tc.Pool("n2", tc.Devices(1)...), daemonSet(1, "n1")}, "node n2, where driver gpu.example.com has no pod"},
+		"DRA1007": {append(slices.Clone(one), running("v1.37.1"), func(s *snapshot.Snapshot) {
+			s.Served = []string{"resourceclaims.v1beta1.resource.k8s.io"}
+		}), "does not serve v1 of resource.k8s.io, only v1beta1"},
+		"DRA1107": {append(slices.Clone(one), notPrepared, unregistered), "driver gpu.example.com is not registered with the kubelet of node n1: 1 pod waits"},
+		"DRA1209": {[]any{tc.Nodes("n1"), func(s *snapshot.Snapshot) { s.Nodes[0].UID = "new" }, tc.Pool("n1", tc.Devices(1)...).Change(func(s *resourceapi.ResourceSlice) {
+			s.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "n1", UID: "old"}}
+		})}, "of an earlier node n1"},
+		"DRA1605": {append(slices.Clone(one), tc.Serving("serve", "n1", "gpu-0", "gpu-1"),
+			tc.Claim("a", tc.GPUs("gpu", 1)), tc.Pod("a", tc.UsingClaim("gpu", "a")),
+			tc.Claim("b", tc.GPUs("gpu", 1)), tc.Pod("b", tc.UsingClaim("gpu", "b")),
+			tc.Claim("c", tc.GPUs("gpu", 1)), tc.Pod("c", tc.UsingClaim("gpu", "c"))), "3 pods wait for the devices of claim serving/serve"},
 		"DRA1201": {[]any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...).Of(2)}, "1 of 2 slices"},
 		"DRA1202": {[]any{tc.Nodes("n1"), tc.Slice("a", tc.Driver, "n1", tc.Device("a")).OnNode("n1"), tc.Slice("b", tc.Driver, "n1", tc.Device("b")).OnNode("n1")}, "1 slice too many"},
 		"DRA1203": {[]any{tc.Nodes("n1"), tc.Pool("n1", tc.Device("a"), tc.Device("a"))}, "is invalid"},
@@ -465,5 +477,119 @@ func TestLogLines(t *testing.T) {
 	want := []string{"E error one", "E failed: token=[redacted] rest", "E error Authorization: [redacted] [redacted]", "E invalid key [redacted]"}
 	if len(lines) != maxLogLines || !slices.Equal(lines[:4], want) || len(lines[4]) > maxLogLine+len("…") {
 		t.Errorf("%q", lines)
+	}
+}
+
+// TestOneFindingForOneFault has faults of which two checks could tell.
+func TestOneFindingForOneFault(t *testing.T) {
+	typo := tc.GPUs("gpu", 1).Where(`device.driver == "gpu.exmaple.com"`)
+	for name, test := range map[string]struct {
+		cluster []any
+		want    []string
+	}{
+		"a selector of a pod that waits": {[]any{tc.Claim("c", typo), tc.Pod("p", tc.UsingClaim("gpu", "c"), func(p *corev1.Pod) {
+			p.Spec.Containers[0].Resources.Claims = []corev1.ResourceClaim{{Name: "gpu"}}
+		})}, []string{"DRA1601"}},
+		"a selector of a template":              {[]any{tc.Template("t", typo)}, []string{"DRA1411"}},
+		"a driver that the kubelet has lost":    {[]any{notPrepared, unregistered}, []string{"DRA1107"}},
+		"a driver that does not prepare claims": {[]any{notPrepared}, []string{"DRA1603"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cluster := append([]any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(2)...)}, test.cluster...)
+			if got := codesOf(diagnose(t, tc.Cluster(cluster...), Options{})); !slices.Equal(got, test.want) {
+				t.Errorf("found %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+// unregistered lets the last event tell that the kubelet does not know the driver.
+func unregistered(s *snapshot.Snapshot) {
+	s.Events[0].Message = "Failed to prepare dynamic resources: prepare dynamic resources: DRA driver gpu.example.com is not registered"
+}
+
+// TestDriverEvents has what events tell about the DaemonSet of a driver and its pods.
+func TestDriverEvents(t *testing.T) {
+	warn := func(kind, name, uid, message string) func(*snapshot.Snapshot) {
+		return func(s *snapshot.Snapshot) {
+			s.Events = append(s.Events, &corev1.Event{
+				ObjectMeta:     metav1.ObjectMeta{Namespace: "driver", Name: "warning"},
+				InvolvedObject: corev1.ObjectReference{Kind: kind, Namespace: "driver", Name: name, UID: types.UID(uid)},
+				Type:           corev1.EventTypeWarning, Reason: "Failed", Message: message,
+			})
+		}
+	}
+	one := []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...)}
+	refused := diagnose(t, tc.Cluster(append(one, daemonSet(2, "n1"), warn("DaemonSet", "driver", "set", "insufficient quota"))...), Options{})
+	if f := refused.Findings[0]; f.Code != "DRA1102" || !strings.HasSuffix(f.Message, "the others are not created: insufficient quota") || len(f.Evidence) != 2 {
+		t.Errorf("the event of the DaemonSet is not told: %+v", f)
+	}
+	notReady := func(s *snapshot.Snapshot) { s.Pods[0].Status.Conditions = nil }
+	failing := diagnose(t, tc.Cluster(append(one, daemonSet(1, "n1"), notReady, warn("Pod", "driver-n1", string(tc.UID("driver-n1")), "back-off"))...), Options{})
+	if f := failing.Findings[0]; f.Code != "DRA1103" || len(f.Evidence) != 2 || f.Evidence[1].Found != "back-off" {
+		t.Errorf("the event of the pod is not told: %+v", f)
+	}
+}
+
+// TestMissingRights has what the service account of a driver may not do.
+func TestMissingRights(t *testing.T) {
+	cluster := tc.Cluster(healthy()...)
+	alloc, err := allocator.New(t.Context(), facts.New(cluster))
+	if err != nil {
+		t.Fatal(err)
+	}
+	reviews := func(allowed func(Right) bool) []Review {
+		list := []Review{}
+		for _, right := range Rights(alloc, cluster) {
+			list = append(list, Review{Right: right, Allowed: allowed(right)})
+		}
+		return list
+	}
+	for _, test := range []struct {
+		reviews  []Review
+		severity api.Severity
+		says     string
+	}{
+		{reviews(func(Right) bool { return true }), "", ""},
+		{reviews(func(r Right) bool { return r.Verb != "update" }), api.SeverityWarning, "service account default of DaemonSet driver/driver may not update resourceslices.resource.k8s.io; what it has published"},
+		{reviews(func(r Right) bool { return r.Resource != "resourceclaims" }), api.SeverityError, "may not get resourceclaims.resource.k8s.io"},
+		{[]Review{{Unknown: "this user may not ask"}}, api.SeverityUnknown, "not checked: this user may not ask"},
+	} {
+		found := diagnose(t, cluster, Options{Reviews: test.reviews})
+		if test.says == "" {
+			if len(found.Findings) > 0 {
+				t.Errorf("found with all rights: %+v", found.Findings)
+			}
+			continue
+		}
+		if len(found.Findings) != 1 || found.Findings[0].Severity != test.severity || !strings.Contains(found.Findings[0].Message, test.says) {
+			t.Errorf("want %s %q, found %+v", test.severity, test.says, found.Findings)
+		}
+	}
+}
+
+// TestSilentDriver has a driver that runs, and of which the API server stores nothing.
+func TestSilentDriver(t *testing.T) {
+	silent := func(s *snapshot.Snapshot) {
+		s.Workloads[0].Annotations[snapshot.KubeletPluginAnnotation] = tc.Driver
+	}
+	found := diagnose(t, tc.Cluster(tc.Nodes("n1"), daemonSet(1, "n1"), silent), Options{Choice: checks.Choice{Only: []string{"DRA1104"}}})
+	if len(found.Findings) != 1 || !strings.Contains(found.Findings[0].Message, "driver gpu.example.com runs on 1 node and publishes nothing") {
+		t.Errorf("found %+v", found.Findings)
+	}
+}
+
+// TestLogs chooses the logs that tell most first.
+func TestLogs(t *testing.T) {
+	pod := &corev1.Pod{
+		Spec: corev1.PodSpec{InitContainers: []corev1.Container{{Name: "init"}}, Containers: []corev1.Container{{Name: "good"}, {Name: "bad"}}},
+		Status: corev1.PodStatus{
+			InitContainerStatuses: []corev1.ContainerStatus{{Name: "init", Ready: true}},
+			ContainerStatuses:     []corev1.ContainerStatus{{Name: "good", Ready: true}, {Name: "bad", RestartCount: 3}},
+		},
+	}
+	want := []Log{{"bad", false}, {"bad", true}, {"init", false}, {"good", false}}
+	if got := Logs(pod); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }

@@ -4,6 +4,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 func driverChecks() []Check {
@@ -53,6 +55,19 @@ func driverChecks() []Check {
 			About:  "ResourceSlices are published for a node on which the driver has no pod. Pods can be bound to that node, and then wait for the driver in ContainerCreating.",
 			Advice: "Make the DaemonSet run a pod there, or remove the slices if the node has lost the hardware.",
 			find:   findAbandonedSlices,
+		},
+		{
+			Code: CodeRights, Title: "driver without rights", Severity: api.SeverityError, Needs: sets,
+			About:  "The service account of a driver may not do what the driver helper of Kubernetes does: publish ResourceSlices (list, watch, create, update, delete) and read the claims that it is to prepare (get). The driver's log has errors, and nothing else tells. Where the driver publishes slices all the same, another component may do that for it. The API server is asked, which takes the right to create subjectaccessreviews.authorization.k8s.io; a file does not tell.",
+			Advice: "Add the verbs to a ClusterRole that is bound to the service account.",
+			given:  func(opts *Options) bool { return opts.Reviews != nil },
+			find:   findMissingRights,
+		},
+		{
+			Code: "DRA1107", Title: "driver that is not registered", Severity: api.SeverityError, Needs: []string{snapshot.ResourcePods, snapshot.ResourceClaims},
+			About:  "A kubelet reports that it does not know a driver whose devices a pod has: the driver has not registered since the kubelet started, or was lost. The pod stays in ContainerCreating.",
+			Advice: "See whether the driver's pod runs on the node, and restart it: it registers when it starts.",
+			find:   findUnregistered,
 		},
 	}
 }
@@ -136,7 +151,7 @@ func findMissingDaemonPods(_ context.Context, in *cluster) ([]api.Finding, error
 		if w.Daemon == nil || pods >= int(w.Daemon.Desired) {
 			continue
 		}
-		found = append(found, api.Finding{
+		f := api.Finding{
 			Objects:  []string{object(w.Kind, w)},
 			Message:  fmt.Sprintf("DaemonSet %s has %d of %s: the others are not created", naming.Qualified(w), pods, english.Count(int(w.Daemon.Desired), "pod")),
 			Evidence: []api.Evidence{{Object: object(w.Kind, w), Path: "status.desiredNumberScheduled", Found: english.Count(pods, "pod"), Required: fmt.Sprint(w.Daemon.Desired)}},
@@ -144,7 +159,13 @@ func findMissingDaemonPods(_ context.Context, in *cluster) ([]api.Finding, error
 				Actor: api.ActorAdmin, Text: "read the events of the DaemonSet: they say what refuses the pods",
 				Commands: []string{"kubectl describe " + shell.KubectlObjects("daemonset", w.Namespace, w.Name)},
 			},
-		})
+		}
+		if fact := lifecycle.LastWarning(in.snap, w.Kind, w); fact != nil {
+			f.Message += ": " + fact.Found
+			f.Evidence = append(f.Evidence, *fact)
+			f.Remedy.Text = "lift what refuses the pods: the events of the DaemonSet have all of it"
+		}
+		found = append(found, f)
 	}
 	return found, nil
 }
@@ -157,7 +178,7 @@ func findFailingDaemonPods(_ context.Context, in *cluster) ([]api.Finding, error
 				continue
 			}
 			trouble, evidence := lifecycle.PodTrouble(pod)
-			found = append(found, api.Finding{
+			f := api.Finding{
 				Objects:  []string{object(api.KindPod, pod)},
 				Message:  fmt.Sprintf("pod %s of DaemonSet %s%s is not ready: %s", naming.Qualified(pod), w.Name, onNode(pod), trouble),
 				Evidence: []api.Evidence{evidence},
@@ -165,7 +186,11 @@ func findFailingDaemonPods(_ context.Context, in *cluster) ([]api.Finding, error
 					Actor: api.ActorAdmin, Text: "read its log",
 					Commands: []string{logs(pod) + " --tail=50"},
 				},
-			})
+			}
+			if fact := lifecycle.LastWarning(in.snap, api.KindPod, pod); fact != nil {
+				f.Evidence = append(f.Evidence, *fact)
+			}
+			found = append(found, f)
 		}
 	}
 	return found, nil
@@ -199,6 +224,13 @@ func publishes(in *cluster, driver, node string) (here, anywhere bool) {
 
 func findSilentDrivers(_ context.Context, in *cluster) ([]api.Finding, error) {
 	var found []api.Finding
+	for _, w := range daemonSets(in) {
+		for _, driver := range silent(in, w) {
+			if f := silentEverywhere(in, w, driver); f != nil {
+				found = append(found, *f)
+			}
+		}
+	}
 	for _, p := range plugins(in) {
 		for _, pod := range lifecycle.Pods(in.snap, p.Workload) {
 			node := pod.Spec.NodeName
@@ -209,12 +241,76 @@ func findSilentDrivers(_ context.Context, in *cluster) ([]api.Finding, error) {
 				Objects:  []string{nodeObject(node), object(api.KindPod, pod)},
 				Message:  fmt.Sprintf("driver %s runs on node %s and publishes nothing for it", p.driver, node),
 				Evidence: []api.Evidence{{Object: kindSlice, Path: "spec.nodeName", Found: "no slice of driver " + p.driver, Required: node}},
-				Remedy: &api.NextStep{
-					Actor: api.ActorAdmin, Text: "search the log of the driver for slices that the API server rejects",
-					Commands: []string{logs(pod) + " | grep -i resourceslice"},
-				},
+				Remedy:   searchLog(pod),
 			})
 		}
+	}
+	return found, nil
+}
+
+// silent are the drivers of a DaemonSet that publish nothing at all, though a class
+// selects by their name.
+func silent(in *cluster, w *snapshot.Workload) []string {
+	names, _ := w.KubeletPlugin()
+	var found []string
+	for _, name := range names {
+		if isClassDriver(in, name) && len(lifecycle.Publishing(in.snap, []string{name})) == 0 {
+			found = append(found, name)
+		}
+	}
+	return found
+}
+
+// silentEverywhere is about a driver that runs and of which there is no slice; nil if
+// it does not run.
+func silentEverywhere(in *cluster, w *snapshot.Workload, driver string) *api.Finding {
+	f := &api.Finding{}
+	for _, pod := range lifecycle.Pods(in.snap, w) {
+		if lifecycle.Ready(pod) {
+			f.Objects = append(f.Objects, object(api.KindPod, pod))
+			f.Remedy = cmp.Or(f.Remedy, searchLog(pod))
+		}
+	}
+	if len(f.Objects) == 0 {
+		return nil
+	}
+	f.Message = fmt.Sprintf("driver %s runs on %s and publishes nothing", driver, english.Count(len(f.Objects), "node"))
+	f.Evidence = []api.Evidence{{Object: kindSlice, Path: "spec.driver", Found: "no slice of driver " + driver, Required: driver}}
+	return f
+}
+
+func searchLog(pod *corev1.Pod) *api.NextStep {
+	return &api.NextStep{
+		Actor: api.ActorAdmin, Text: "search the log of the driver for slices that the API server rejects",
+		Commands: []string{logs(pod) + " | grep -i resourceslice"},
+	}
+}
+
+// findUnregistered puts the pods together that wait for one driver on one node.
+func findUnregistered(_ context.Context, in *cluster) ([]api.Finding, error) {
+	type place struct{ driver, node string }
+	byPlace := map[place]*api.Finding{}
+	var places []place
+	for _, pod := range in.blocked() {
+		if pod.Unregistered == "" {
+			continue
+		}
+		at := place{pod.Unregistered, pod.Node}
+		f := byPlace[at]
+		if f == nil {
+			f = &api.Finding{Remedy: explained(pod.Namespace, pod.Name)}
+			f.Remedy.Text = "see whether the driver's pod runs on the node; restart it, so that it registers again"
+			byPlace[at], places = f, append(places, at)
+		}
+		f.Objects = append(f.Objects, whatif.Object(api.KindPod, pod.Namespace, pod.Name))
+		f.Evidence = append(f.Evidence, *pod.Proof)
+	}
+	var found []api.Finding
+	for _, at := range places {
+		f := byPlace[at]
+		f.Message = fmt.Sprintf("driver %s is not registered with the kubelet of node %s: %s", at.driver, at.node, plural(len(f.Objects), "pod waits", "pods wait"))
+		f.Objects = append([]string{nodeObject(at.node)}, f.Objects...)
+		found = append(found, *f)
 	}
 	return found, nil
 }

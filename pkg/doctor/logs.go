@@ -6,11 +6,54 @@ package doctor
 import (
 	"slices"
 	"strings"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // LogChecks are the codes of the checks with findings about pods of which the log
 // says more.
 func LogChecks() []string { return []string{"DRA1103", "DRA1104"} }
+
+// Log is the log of a container, of the run before the present one if Previous is set.
+type Log struct {
+	Container string
+	Previous  bool
+}
+
+// Path says in evidence which log it is.
+func (l Log) Path() string {
+	path := "log[container=" + l.Container + "]"
+	if l.Previous {
+		path += ", previous run"
+	}
+	return path
+}
+
+// Logs lists the logs of a pod that may say what is wrong with it, those that tell
+// most first: of containers that do not work before others, and of one that was
+// started again the run that ended.
+func Logs(pod *corev1.Pod) []Log {
+	var broken, others []Log
+	for _, list := range []struct {
+		specs    []corev1.Container
+		statuses []corev1.ContainerStatus
+	}{{pod.Spec.InitContainers, pod.Status.InitContainerStatuses}, {pod.Spec.Containers, pod.Status.ContainerStatuses}} {
+		for i := range list.specs {
+			name := list.specs[i].Name
+			at := slices.IndexFunc(list.statuses, func(s corev1.ContainerStatus) bool { return s.Name == name })
+			switch {
+			case at < 0 || list.statuses[at].Ready:
+				others = append(others, Log{Container: name})
+			default:
+				broken = append(broken, Log{Container: name})
+			}
+			if at >= 0 && list.statuses[at].RestartCount > 0 {
+				broken = append(broken, Log{Container: name, Previous: true})
+			}
+		}
+	}
+	return append(broken, others...)
+}
 
 // LogLines are the last lines of a log that may say what is wrong with a driver,
 // without what looks like a secret.

@@ -17,6 +17,7 @@ func nodeChecks() []Check {
 		Code: "DRA1701", Title: "problem on a node", Severity: api.SeverityError,
 		About:  "With --node-report, what 'kubectl dra node-probe' has found on a node: a GPU, a driver's socket, a checkpoint, a CDI file, a pod or the health of a device is not in order.",
 		Advice: "'kubectl dra node-probe' on the node shows all of the part.",
+		Flag:   "node-report",
 		given:  func(opts *Options) bool { return len(opts.NodeReports) > 0 },
 		find:   findNodeProblems,
 	}}

@@ -77,6 +77,12 @@ func poolChecks() []Check {
 			find:   findUnusablePools,
 		},
 		{
+			Code: "DRA1209", Title: "slice of an earlier node", Severity: api.SeverityWarning, Needs: []string{snapshot.ResourceSlices, snapshot.ResourceNodes},
+			About:  "A ResourceSlice is owned by a node with another UID than the one that has the name now: the node was removed and came back, and the slice tells what the earlier one had. The garbage collector deletes such slices, and the driver publishes new ones.",
+			Advice: "See whether kube-controller-manager runs, and restart the driver's pod on the node.",
+			find:   findSlicesOfEarlierNodes,
+		},
+		{
 			Code: "DRA1210", Title: "same hardware published twice", Severity: api.SeverityError, Needs: published,
 			About:  "Two devices have the same UUID, or devices of two drivers on one node the same PCI address: both are one piece of hardware, which two claims can get at the same time.",
 			Advice: "Run one driver for the hardware, or exclude it from one of them.",
@@ -210,6 +216,25 @@ func findSlicesOfGoneNodes(_ context.Context, in *cluster) ([]api.Finding, error
 		}
 		f.Remedy = deleteSlices("delete the slices", list...)
 		found = append(found, f)
+	}
+	return found, nil
+}
+
+func findSlicesOfEarlierNodes(_ context.Context, in *cluster) ([]api.Finding, error) {
+	var found []api.Finding
+	for _, slice := range in.snap.Slices {
+		for i, owner := range slice.OwnerReferences {
+			node := in.snap.Node(owner.Name)
+			if owner.Kind != api.KindNode || node == nil || node.UID == "" || owner.UID == "" || node.UID == owner.UID {
+				continue
+			}
+			found = append(found, api.Finding{
+				Objects:  []string{object(kindSlice, slice), object(api.KindNode, node)},
+				Message:  fmt.Sprintf("slice %s is of an earlier node %s than the one that there is", slice.Name, node.Name),
+				Evidence: []api.Evidence{{Object: object(kindSlice, slice), Path: fmt.Sprintf("metadata.ownerReferences[%d].uid", i), Found: string(owner.UID), Required: string(node.UID)}},
+				Remedy:   deleteSlices("delete the slice, and restart the driver's pod on the node if it does not publish a new one", slice),
+			})
+		}
 	}
 	return found, nil
 }

@@ -59,6 +59,7 @@ func probeChecks() []Check {
 		Code: "DRA1006", Title: "field that would be dropped", Severity: api.SeverityWarning,
 		About:  "With --probe, a claim and a pod are sent to the API server as a dry run, which stores nothing. A field that does not come back is dropped without an error: by the API server, because its release does not know it or a feature gate is off, or by a webhook. If the object is refused, others like it are, too.",
 		Advice: "Turn on the feature gate, or correct the webhook.",
+		Flag:   "probe",
 		given:  func(opts *Options) bool { return len(opts.Probes) > 0 },
 		find:   findProbed,
 	}}

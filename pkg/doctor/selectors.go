@@ -9,9 +9,11 @@ import (
 	"slices"
 
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/utils/ptr"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // placed is a selector, and where it stands.
@@ -22,7 +24,7 @@ type placed struct {
 // findUnmatched looks for parts of selectors that no device can fulfill, because of a
 // name or a value that none has. It is about what is yet to be allocated: claims
 // without devices, and templates.
-func findUnmatched(_ context.Context, in *cluster) ([]api.Finding, error) {
+func findUnmatched(ctx context.Context, in *cluster) ([]api.Finding, error) {
 	if len(in.facts.Pools.Devices()) == 0 {
 		return nil, nil
 	}
@@ -30,7 +32,14 @@ func findUnmatched(_ context.Context, in *cluster) ([]api.Finding, error) {
 	catalog := eligibility.NewCatalog(in.facts, evaluator)
 	places := map[string][]placed{}
 	var expressions []string
+	told, err := toldByPods(ctx, in)
+	if err != nil {
+		return nil, err
+	}
 	for _, p := range selectorsInUse(in) {
+		if told[p.object] {
+			continue
+		}
 		if places[p.expression] == nil {
 			expressions = append(expressions, p.expression)
 		}
@@ -63,6 +72,33 @@ func findUnmatched(_ context.Context, in *cluster) ([]api.Finding, error) {
 		}
 	}
 	return found, nil
+}
+
+// toldByPods has the claims and templates of pods that wait in vain, and whose answer
+// is that a selector is why: the checks for such pods tell of them.
+func toldByPods(ctx context.Context, in *cluster) (map[string]bool, error) {
+	told := map[string]bool{}
+	if !in.opts.Makes(codeNever) || !in.opts.Makes(codeFails) || slices.ContainsFunc(waitingNeeds(), func(r string) bool { return in.snap.Gap(r) != nil }) {
+		return told, nil
+	}
+	answers, err := in.answers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range answers {
+		if !failsToSchedule(e) && !neverFits(e) || !slices.Contains([]api.Code{api.SelectorError, api.RequestSelectorFalse, api.AttributeMissing}, e.Code) {
+			continue
+		}
+		for i := range e.Claims {
+			told[whatif.Object(api.KindClaim, e.Claims[i].Namespace, e.Claims[i].Name)] = true
+		}
+		if pod := in.snap.Pod(e.Target.Namespace, e.Target.Name); pod != nil {
+			for _, entry := range pod.Spec.ResourceClaims {
+				told[whatif.Object(api.KindTemplate, pod.Namespace, ptr.Deref(entry.ResourceClaimTemplateName, ""))] = true
+			}
+		}
+	}
+	return told, nil
 }
 
 // selectorsInUse lists the selectors of requests, those of templates first.

@@ -18,22 +18,38 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
+// The codes of the checks for pods that wait in vain.
+const (
+	codeNever = "DRA1601"
+	codeFails = "DRA1602"
+)
+
+// waitingNeeds are what has to be read to answer for pods that wait.
+func waitingNeeds() []string {
+	return []string{snapshot.ResourcePods, snapshot.ResourceClaims, snapshot.ResourceSlices, snapshot.ResourceClasses, snapshot.ResourceNodes}
+}
+
+func neverFits(e *api.Explanation) bool { return explain.When(e) == api.Never }
+
+func failsToSchedule(e *api.Explanation) bool { return e.Verdict == api.Error }
+
 func waitingChecks() []Check {
-	needs := []string{snapshot.ResourcePods, snapshot.ResourceClaims, snapshot.ResourceSlices, snapshot.ResourceClasses, snapshot.ResourceNodes}
+	needs := waitingNeeds()
 	return []Check{
 		{
-			Code: "DRA1601", Title: "pod that can never fit", Severity: api.SeverityError, Needs: needs,
+			Code: codeNever, Title: "pod that can never fit", Severity: api.SeverityError, Needs: needs,
 			About:  "A pod waits for devices that the nodes of the cluster could not give it if all other claims were released. Waiting does not help.",
 			Advice: "'kubectl dra why' says which conditions conflict, and which changes make the pod fit.",
-			find:   waitingCheck(func(e *api.Explanation) bool { return explain.When(e) == api.Never }),
+			find:   waitingCheck(neverFits),
 		},
 		{
-			Code: "DRA1602", Title: "pod whose scheduling fails", Severity: api.SeverityError, Needs: needs,
+			Code: codeFails, Title: "pod whose scheduling fails", Severity: api.SeverityError, Needs: needs,
 			About:  "The scheduler ends each attempt for a pod with an error before it has looked at all nodes: a selector fails, a class or a feature gate is missing.",
 			Advice: "'kubectl dra why' names the error and what causes it.",
-			find:   waitingCheck(func(e *api.Explanation) bool { return e.Verdict == api.Error }),
+			find:   waitingCheck(failsToSchedule),
 		},
 		{
 			Code: "DRA1603", Title: "pod that has devices and does not work", Severity: api.SeverityError, Needs: []string{snapshot.ResourcePods, snapshot.ResourceClaims},
@@ -42,10 +58,16 @@ func waitingChecks() []Check {
 			find:   findBlockedPods,
 		},
 		{
-			Code: "DRA1604", Title: "quota for devices that is nearly used", Severity: api.SeverityInfo,
-			About:  "A ResourceQuota for claims, or for the devices of a class, is used to at least nine tenths. Beyond it, the API server refuses claims, and those of templates are not created. Quotas are read where pods wait for claims that are yet to be created.",
+			Code: "DRA1604", Title: "quota for devices that is nearly used", Severity: api.SeverityInfo, Needs: []string{snapshot.ResourceQuotas},
+			About:  "A ResourceQuota for claims, or for the devices of a class, is used to at least nine tenths. Beyond it, the API server refuses claims, and those of templates are not created.",
 			Advice: "Raise the quota, or delete claims that are not used.",
 			find:   findTightQuotas,
+		},
+		{
+			Code: "DRA1605", Title: "pods that wait for the devices of one claim", Severity: api.SeverityInfo, Needs: needs,
+			About:  "Several pods would fit if one claim were released, and that claim alone. They get the devices one after another.",
+			Advice: "See which pods use the claim, and whether it is still needed.",
+			find:   findQueues,
 		},
 	}
 }
@@ -82,6 +104,48 @@ func waitingCheck(applies func(*api.Explanation) bool) func(context.Context, *cl
 	}
 }
 
+// queueLength is how many pods that wait for one claim are worth telling.
+const queueLength = 3
+
+// findQueues looks for claims whose release alone makes several pods fit.
+func findQueues(ctx context.Context, in *cluster) ([]api.Finding, error) {
+	answers, err := in.answers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	waiting := map[string][]string{}
+	for _, group := range explain.GroupAnswers(answers) {
+		for i := range group.First.Remedies {
+			edits := group.First.Remedies[i].Edits
+			if len(edits) != 1 || edits[0].Path != "/status/allocation" {
+				continue
+			}
+			for _, name := range group.Names {
+				waiting[edits[0].Object] = append(waiting[edits[0].Object], whatif.Object(api.KindPod, group.First.Target.Namespace, name))
+			}
+		}
+	}
+	var found []api.Finding
+	for _, claim := range slices.Sorted(maps.Keys(waiting)) {
+		pods := waiting[claim]
+		if len(pods) < queueLength {
+			continue
+		}
+		namespaced := strings.TrimPrefix(claim, api.KindClaim+"/")
+		namespace, name, _ := strings.Cut(namespaced, "/")
+		found = append(found, api.Finding{
+			Objects:  append([]string{claim}, pods...),
+			Message:  fmt.Sprintf("%d pods wait for the devices of claim %s", len(pods), namespaced),
+			Evidence: []api.Evidence{{Object: claim, Path: "status.allocation", Found: "allocated", Required: "released"}},
+			Remedy: &api.NextStep{
+				Actor: api.ActorUser, Text: "see who uses the claim",
+				Commands: []string{"kubectl dra tree " + shell.Quote("claim/"+name) + " -n " + shell.Quote(namespace)},
+			},
+		})
+	}
+	return found, nil
+}
+
 // explained is the way to the whole answer for a pod.
 func explained(namespace, name string) *api.NextStep {
 	return &api.NextStep{
@@ -113,7 +177,10 @@ func explainWaiting(ctx context.Context, in *cluster) ([]*api.Explanation, error
 
 func findBlockedPods(_ context.Context, in *cluster) ([]api.Finding, error) {
 	var found []api.Finding
-	for _, pod := range lifecycle.NewStages(in.facts, in.snap).BlockedPods() {
+	for _, pod := range in.blocked() {
+		if pod.Unregistered != "" && in.opts.Makes("DRA1107") {
+			continue
+		}
 		o := api.KindPod + "/" + pod.Namespace + "/" + pod.Name
 		f := api.Finding{
 			Objects:  []string{o},

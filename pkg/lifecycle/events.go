@@ -72,6 +72,16 @@ func eventsAbout(snap *snapshot.Snapshot, kind, namespace, name string, uid type
 	return found
 }
 
+// LastWarning is the newest warning about an object of that kind: what it says, and
+// as evidence. It is nil if there is none.
+func LastWarning(snap *snapshot.Snapshot, kind string, o metav1.Object) *api.Evidence {
+	newest := newestEvent(eventsAbout(snap, kind, o.GetNamespace(), o.GetName(), o.GetUID()), func(e *corev1.Event) bool { return e.Type == corev1.EventTypeWarning })
+	if newest == nil {
+		return nil
+	}
+	return new(eventEvidence(newest))
+}
+
 // containerProgress is what the kubelet reports about a container, in the order
 // in which it happens.
 var containerProgress = []string{"Pulling", "Pulled", "Created", "Started"} //nolint:gochecknoglobals // a constant

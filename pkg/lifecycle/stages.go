@@ -96,6 +96,10 @@ type BlockedPod struct {
 	Stage api.Stage
 	// Summary is one sentence.
 	Summary string
+	// Unregistered is the driver that the kubelet of Node does not know, if that is
+	// what keeps the pod, and Proof the event that says so.
+	Unregistered, Node string
+	Proof              *api.Evidence
 }
 
 // BlockedPods lists the pods of the cluster that have their devices allocated and
@@ -117,9 +121,17 @@ func (s *Stages) BlockedPods() []BlockedPod {
 			continue
 		}
 		own := Of(s.facts, snap, pod, claims)
-		found = append(found, BlockedPod{
+		blocked := BlockedPod{
 			Namespace: pod.Namespace, Name: pod.Name, Owner: WorkloadName(pod), Code: own.Blocked.Code, Stage: stage, Summary: english.Sentence(Summarize(own.Findings, "")),
-		})
+			Node: pod.Spec.NodeName,
+		}
+		if own.Blocked.Code == api.PreparationFailed {
+			event := kubeletEvent(snap, pod)
+			if driver, ok := unregisteredDriver(unwrapped(event.Message)); ok {
+				blocked.Unregistered, blocked.Proof = driver, new(eventEvidence(event))
+			}
+		}
+		found = append(found, blocked)
 	}
 	return found
 }

@@ -104,6 +104,58 @@ func evidenceLine(fact *api.Evidence) string {
 	return text
 }
 
+// Finding draws one finding with all that is known of it: what the check is about,
+// what can be done, the objects, the evidence and the commands.
+func Finding(w io.Writer, f *api.Finding, about, advice string, opts Options) error {
+	p := NewPage(opts)
+	p.Text(0, Strong, f.Code+": "+f.Title)
+	p.Text(0, Plain, f.Message)
+	p.heading("What it means")
+	p.Text(2, Plain, about)
+	p.heading("What to do")
+	if f.Remedy == nil {
+		p.Text(2, Plain, advice)
+	} else {
+		p.Text(2, Plain, actor(f.Remedy.Actor)+": "+f.Remedy.Text)
+		p.verbatim(2, strings.Join(f.Remedy.Commands, "\n"))
+	}
+	if len(f.Evidence) > 0 {
+		p.heading("Evidence")
+		for _, fact := range f.Evidence {
+			p.Text(2, Plain, evidenceLine(&fact))
+		}
+	}
+	if len(f.Objects) > 0 {
+		p.heading("Objects")
+		for _, object := range f.Objects {
+			p.Text(2, Plain, object)
+		}
+		if more := f.ObjectCount - len(f.Objects); more > 0 {
+			p.Text(2, Faint, fmt.Sprintf("and %d more", more))
+		}
+	}
+	return p.writeTo(w)
+}
+
+// FindingColumns are those of a list of findings.
+func FindingColumns() []Column[api.Finding] {
+	return []Column[api.Finding]{
+		{Name: "Severity", Cell: func(f *api.Finding) string { return string(f.Severity) }},
+		{Name: "Code", Cell: func(f *api.Finding) string { return f.Code }},
+		{Name: "Message", Cell: func(f *api.Finding) string { return f.Message }},
+	}
+}
+
+// FindingCounts says how many findings there are of each severity, and how many
+// checks could not be made.
+func FindingCounts(errors, warnings, infos, unknown int) string {
+	text := fmt.Sprintf("%s, %s, %d informational", english.Count(errors, "error"), english.Count(warnings, "warning"), infos)
+	if unknown > 0 {
+		text += fmt.Sprintf("; %s could not be made", english.Count(unknown, "check"))
+	}
+	return text
+}
+
 func diagnosisTotal(d *api.Diagnosis) string {
 	c := d.Counts
 	text := fmt.Sprintf("%s of %s: %s, %s, %d informational", english.Count(len(d.Checks), "check"), d.Source,

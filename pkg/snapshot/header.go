@@ -18,7 +18,9 @@ type Header struct {
 	TakenAt         *time.Time `json:"takenAt,omitempty"`
 	ServerVersion   string     `json:"serverVersion,omitempty"`
 	// Emulator is [Snapshot.Emulator].
-	Emulator string          `json:"emulator,omitempty"`
+	Emulator string `json:"emulator,omitempty"`
+	// Served is [Snapshot.Served].
+	Served []string        `json:"served,omitempty"`
 	Gates    map[string]Gate `json:"gates,omitempty"`
 	Gaps     []Gap           `json:"gaps,omitempty"`
 	// Listed is [Snapshot.Listed].

@@ -29,6 +29,9 @@ type Snapshot struct {
 	// Emulator is the gitVersion of an API server that emulates an older release,
 	// else empty. Gates and API are those of ServerVersion, the code is its own.
 	Emulator string
+	// Served has what the API server serves of the group resource.k8s.io, each as
+	// RESOURCE.VERSION.GROUP ("resourceclaims.v1.resource.k8s.io"); nil if unknown.
+	Served []string
 	// Gates has the feature gates that are known from the cluster, from the
 	// command line or from a saved snapshot, by name. See [Snapshot.Gate] for
 	// the answer that includes the defaults of the server's version.
@@ -48,7 +51,8 @@ type Snapshot struct {
 	Pods       []*corev1.Pod
 	// Events are those whose involved object is a pod, claim or workload with
 	// claims. A live snapshot has those about its target, about the claims of the
-	// target's namespace, and about the claims of the pods there.
+	// target's namespace, and about the claims of the pods there, or those that tell
+	// whether anything is wrong: see [collect.Options].
 	Events []*corev1.Event
 
 	Slices     []*resourceapi.ResourceSlice

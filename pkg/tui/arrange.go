@@ -20,14 +20,15 @@ type arrangement struct {
 	// sortBy is a column; a negative one leaves the order of the content.
 	sortBy     int
 	descending bool
-	// reasons is the version of the reasons that rows are picked and sorted by.
-	reasons int
+	// worked is the version of the reasons, or of the findings, that rows are picked
+	// and sorted by.
+	worked int
 }
 
 // same reports whether two arrangements are, apart from their scopes, which stay
 // what they are for a screen.
 func (a arrangement) same(b arrangement) bool {
-	return a.namespace == b.namespace && a.filter == b.filter && a.sortBy == b.sortBy && a.descending == b.descending && a.reasons == b.reasons
+	return a.namespace == b.namespace && a.filter == b.filter && a.sortBy == b.sortBy && a.descending == b.descending && a.worked == b.worked
 }
 
 // scope narrows a list that was opened from something down to what belongs to
@@ -57,6 +58,9 @@ func (a arrangement) apply(ctx context.Context, p *picture, s content) (rows []i
 		item := s.item(row)
 		if a.namespace != "" {
 			if claim, ok := item.(*api.Claim); ok && claim.Namespace != "" && claim.Namespace != a.namespace {
+				continue
+			}
+			if f, ok := item.(*api.Finding); ok && !concerns(f, a.namespace) {
 				continue
 			}
 		}

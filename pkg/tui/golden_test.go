@@ -52,6 +52,7 @@ func pages() map[string][]string {
 		"pods":        {"5", "down", "down", "down", "enter"},
 		"filter":      {"4", "/", `"!allocated`},
 		"where":       {"4", "/", `"--where device.driver == "nic.example.com"`, "enter"},
+		"finding":     {"9", "enter"},
 		"sorted":      {"3", ">", ">", ">", ">", "r"},
 	}
 	for number, name := range viewNames() {

@@ -58,6 +58,8 @@ func (s *listScreen) title() string {
 
 func (s *listScreen) showsReasons() bool { return s.id == viewPending }
 
+func (s *listScreen) showsFindings() bool { return s.id == viewFindings }
+
 func (s *listScreen) resize(width, height int) {
 	s.height = height
 	s.table.resize(width, max(height-1, 1))
@@ -68,7 +70,10 @@ func (s *listScreen) resize(width, height int) {
 func (s *listScreen) refresh(m *Model) tea.Cmd {
 	s.wanted.namespace = m.namespace
 	if s.id == viewPending {
-		s.wanted.reasons = m.reasons.version()
+		s.wanted.worked = m.reasons.version()
+	}
+	if s.id == viewFindings {
+		s.wanted.worked = m.diagnosis.version()
 	}
 	if m.picture == nil || s.from == m.picture && s.shown.same(s.wanted) {
 		return nil
@@ -241,7 +246,7 @@ func (s *listScreen) foot(m *Model) string {
 func (s *listScreen) bindings(m *Model) []key.Binding {
 	keys := []key.Binding{m.keys.enter, m.keys.filter, m.keys.sortNext, m.keys.reverse}
 	switch s.id {
-	case viewDevices, viewClaims, viewPending, viewPods:
+	case viewDevices, viewClaims, viewPending, viewFindings, viewPods:
 		keys = append(keys, m.keys.why)
 	default:
 	}

@@ -58,8 +58,10 @@ type Model struct {
 	taking, resting bool
 	// work is how long the last screen took to be worked out of a picture.
 	work time.Duration
-	// dirty is true if the source has changed since the picture.
+	// dirty is true if the source has changed since the picture, change counts how
+	// often it has.
 	dirty  bool
+	change int
 	frozen bool
 
 	namespace string
@@ -67,6 +69,9 @@ type Model struct {
 	changes   []change
 	reasons   *reasons
 	reasoning bool
+	diagnosis *diagnosis
+	// diagnosing is true while the checks are made, and for a while afterwards.
+	diagnosing bool
 
 	views []screen
 	view  viewID
@@ -109,8 +114,10 @@ type screen interface {
 	// view draws as many lines as the screen is high.
 	view(m *Model) string
 	bindings(m *Model) []key.Binding
-	// showsReasons reports whether the screen says why claims and pods wait.
+	// showsReasons reports whether the screen says why claims and pods wait,
+	// showsFindings whether it says what doctor finds.
 	showsReasons() bool
+	showsFindings() bool
 }
 
 type (
@@ -146,7 +153,7 @@ func (m *Model) push(s screen) tea.Cmd {
 
 // refresh brings what is shown up to date.
 func (m *Model) refresh() tea.Cmd {
-	return tea.Batch(m.top().refresh(m), m.reason())
+	return tea.Batch(m.top().refresh(m), m.reason(), m.diagnose())
 }
 
 func (m *Model) resize() {
@@ -187,9 +194,12 @@ func (m *Model) take() tea.Cmd {
 		return nil
 	}
 	m.taking, m.dirty = true, false
-	ctx, source, reasons, look := m.ctx, m.opts.Source, m.reasons, &m.look
+	ctx, source, reasons, diagnosis, look, change := m.ctx, m.opts.Source, m.reasons, m.diagnosis, &m.look, m.change
 	return func() tea.Msg {
-		p, err := takePicture(ctx, source, reasons, look)
+		p, err := takePicture(ctx, source, reasons, diagnosis, look)
+		if err == nil {
+			p.change = change
+		}
 		return pictureMsg{p, err}
 	}
 }

@@ -63,6 +63,8 @@ func open(item any) screen {
 		})})
 	case *inventory.Pod:
 		return whyPage(item)
+	case *api.Finding:
+		return findingPage(x)
 	default:
 		return nil
 	}
@@ -100,6 +102,9 @@ func ofClass(name string) scope {
 // device. Nil if there is none.
 func whyPage(item any) screen {
 	options := explain.Options{Kind: api.KindClaim}
+	if f, ok := item.(*api.Finding); ok {
+		item = itemOf(f)
+	}
 	switch x := item.(type) {
 	case *api.Claim:
 		options.Namespace, options.Name = x.Namespace, x.Name

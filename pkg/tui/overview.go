@@ -56,6 +56,8 @@ func (s *overviewScreen) title() string { return viewOverview.String() }
 
 func (*overviewScreen) showsReasons() bool { return true }
 
+func (*overviewScreen) showsFindings() bool { return true }
+
 func (s *overviewScreen) resize(width, height int) { s.width, s.height = width, height }
 
 func (s *overviewScreen) refresh(m *Model) tea.Cmd {
@@ -396,7 +398,7 @@ func (s *overviewScreen) layout(m *Model) (columns [][]block, width int) {
 		width = (width - 3) / 2
 	}
 	used := []block{s.drivers(m, width), s.byClass(m, width), s.broken(m)}
-	stuck := []block{s.pending(m)}
+	stuck := []block{s.findings(m), s.pending(m)}
 	if blocked := blockedPods(m, s.blocked); len(blocked.lines) > 0 {
 		stuck = append(stuck, blocked)
 	}
@@ -407,7 +409,7 @@ func (s *overviewScreen) layout(m *Model) (columns [][]block, width int) {
 	if s.width >= twoColumns {
 		columns = [][]block{used, stuck}
 	} else {
-		columns = [][]block{append([]block{used[0], used[1], stuck[0], used[2]}, stuck[1:]...)}
+		columns = [][]block{append([]block{used[0], used[1], stuck[0], stuck[1], used[2]}, stuck[2:]...)}
 	}
 	for _, column := range columns {
 		fit(column, s.height)

@@ -45,6 +45,8 @@ func (s *pageScreen) title() string { return s.name }
 
 func (*pageScreen) showsReasons() bool { return false }
 
+func (*pageScreen) showsFindings() bool { return false }
+
 func (s *pageScreen) resize(width, height int) {
 	s.pager.SetWidth(width)
 	s.pager.SetHeight(max(height-1, 1))

@@ -33,9 +33,12 @@ type picture struct {
 	inventory *inventory.Inventory
 	// cost is how long it took to take.
 	cost time.Duration
-	// reasons and look are those of the dashboard.
-	reasons *reasons
-	look    *look
+	// change counts the changes of the source that the dashboard had heard of.
+	change int
+	// reasons, diagnosis and look are those of the dashboard.
+	reasons   *reasons
+	diagnosis *diagnosis
+	look      *look
 
 	// pools are wanted of every picture: the history is made of them.
 	pools []api.Pool
@@ -50,7 +53,7 @@ type picture struct {
 
 // takePicture fails only if the context is done, or if the allocator cannot be
 // set up.
-func takePicture(ctx context.Context, source Source, reasons *reasons, look *look) (*picture, error) {
+func takePicture(ctx context.Context, source Source, reasons *reasons, diagnosis *diagnosis, look *look) (*picture, error) {
 	start := time.Now()
 	snap := source.Snapshot()
 	alloc, err := allocator.New(ctx, cluster.New(snap))
@@ -59,7 +62,7 @@ func takePicture(ctx context.Context, source Source, reasons *reasons, look *loo
 	}
 	p := &picture{
 		source: source, snap: snap, alloc: alloc, inventory: inventory.New(alloc, snap),
-		reasons: reasons, look: look, contents: map[viewID]content{},
+		reasons: reasons, diagnosis: diagnosis, look: look, contents: map[viewID]content{},
 	}
 	p.pools = p.inventory.Usage()
 	p.waiting, p.waitSet = waitingPods(snap, alloc), map[*corev1.Pod]bool{}

@@ -37,19 +37,19 @@ func Run(ctx context.Context, opts Options, in io.Reader, out io.Writer) error {
 	return nil
 }
 
-// onceTime is how long [Once] works out why claims are pending.
+// onceTime is how long [Once] works out why claims are pending, and what is wrong.
 const onceTime = 5 * time.Second
 
 // Once writes the overview as text, as wide as width or, for 0, as wide as it
-// needs, and what could not be read. Reasons that are not known after five
-// seconds are left open.
+// needs, and what could not be read. Reasons and findings that are not known after
+// five seconds are left open.
 func Once(ctx context.Context, opts Options, width int, w io.Writer) error {
 	if width <= 0 {
 		width = noLimit
 	}
 	m := New(ctx, opts)
 	m.width, m.height = width, noLimit
-	p, err := takePicture(ctx, opts.Source, m.reasons, &m.look)
+	p, err := takePicture(ctx, opts.Source, m.reasons, m.diagnosis, &m.look)
 	if err != nil {
 		return err
 	}
@@ -59,6 +59,11 @@ func Once(ctx context.Context, opts Options, width int, w io.Writer) error {
 		if !m.reasons.work(ctx, p, of, m.now()) {
 			return ctx.Err()
 		}
+	}
+	checking, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	if !m.diagnosis.work(checking, p, m.now()) && ctx.Err() != nil {
+		return ctx.Err()
 	}
 	s := &overviewScreen{cursor: -1}
 	s.resize(min(width, twoColumns-1), noLimit)

@@ -16,7 +16,7 @@ import (
 func New(ctx context.Context, opts Options) *Model {
 	m := &Model{
 		ctx: ctx, opts: opts, now: opts.Now, keys: newKeyMap(), help: help.New(), look: newLook(opts.Env),
-		namespace: opts.Namespace, mouse: opts.Mouse, reasons: newReasons(), width: 80, height: 24,
+		namespace: opts.Namespace, mouse: opts.Mouse, reasons: newReasons(), diagnosis: &diagnosis{}, width: 80, height: 24,
 	}
 	if m.now == nil {
 		m.now = time.Now
@@ -31,7 +31,7 @@ func New(ctx context.Context, opts Options) *Model {
 	m.help.ShortSeparator = "  "
 	m.prompt.input = textinput.New()
 	m.views = []screen{&overviewScreen{}}
-	for id := viewNodes; id <= viewTaints; id++ {
+	for id := viewNodes; id <= viewFindings; id++ {
 		m.views = append(m.views, newList(id, scope{}))
 	}
 	m.stack = []screen{m.views[viewOverview]}

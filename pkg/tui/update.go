@@ -37,6 +37,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		}
 	case changedMsg:
 		m.dirty = true
+		m.change++
 		return m, tea.Batch(m.listen(), m.take())
 	case pictureMsg:
 		return m, m.arrived(msg)
@@ -62,6 +63,11 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			return m, tea.Batch(m.top().refresh(m), m.after(reasonTimes*msg.took, reasonRestedMsg{}))
 		}
 		m.reasoning = false
+	case diagnosedMsg:
+		return m, m.diagnosed(msg)
+	case diagnosisRestedMsg:
+		m.diagnosing = false
+		return m, m.diagnose()
 	case reasonRestedMsg:
 		m.reasoning = false
 		return m, m.reason()
@@ -101,7 +107,7 @@ func (m *Model) pressed(msg tea.KeyPressMsg) tea.Cmd {
 			m.ask(askFilter, s.wanted.filter)
 			m.prompt.row = s.table.key
 		} else {
-			m.message = "only lists can be filtered: 2 to 8"
+			m.message = "only lists can be filtered: 2 to 9"
 		}
 		return nil
 	case key.Matches(msg, k.namespace):
@@ -118,7 +124,7 @@ func (m *Model) pressed(msg tea.KeyPressMsg) tea.Cmd {
 		if m.frozen {
 			return nil
 		}
-		return tea.Batch(m.take(), m.reason())
+		return tea.Batch(m.take(), m.reason(), m.diagnose())
 	case key.Matches(msg, k.mouse):
 		m.mouse = !m.mouse
 		return nil

@@ -3,7 +3,7 @@
 
 package tui
 
-// viewID is what a screen shows. The views up to taints have a key, which is
+// viewID is what a screen shows. The views up to findings have a key, which is
 // their number plus one.
 type viewID int
 
@@ -16,12 +16,13 @@ const (
 	viewPending
 	viewClasses
 	viewTaints
+	viewFindings
 	// viewPods is reached from claims only.
 	viewPods
 )
 
 func viewNames() []string {
-	return []string{"overview", "nodes", "pools", "devices", "claims", "pending", "classes", "taints"}
+	return []string{"overview", "nodes", "pools", "devices", "claims", "pending", "classes", "taints", "findings"}
 }
 
 func (id viewID) String() string {

@@ -47,6 +47,8 @@ func newContent(ctx context.Context, p *picture, id viewID) (content, error) {
 			items: p.inventory.Taints(), cols: render.TaintColumns(p.snap.Now()), id: func(x *api.Taint) string { return inventory.TaintText(x) + "/" + x.Rule + "/" + x.Driver },
 			state: taintTone, stateColumn: "Next eviction",
 		}, nil
+	case viewFindings:
+		return newFindings(p.diagnosis)
 	case viewPods:
 		return newPods(p), nil
 	default:
@@ -185,6 +187,9 @@ func (p *picture) content(ctx context.Context, id viewID) (content, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.contents[id] = s
+	// Findings come when the picture has been there for a while.
+	if id != viewFindings {
+		p.contents[id] = s
+	}
 	return s, nil
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -122,6 +123,9 @@ func (f *doctorFlags) toOptions(cmd *cobra.Command, streams genericiooptions.IOS
 	if err := f.checkInput(o.reader); err != nil {
 		return nil, err
 	}
+	if err := f.someCheck(&o.checks.Choice); err != nil {
+		return nil, err
+	}
 	if o.checks.NodeReports, err = readNodeReports(f.nodeReports, streams.In); err != nil {
 		return nil, err
 	}
@@ -143,8 +147,27 @@ func (f *doctorFlags) checkInput(reader *cli.Reader) error {
 	return cli.OnceStdin(f.reading.Paths, f.reading.Previews, f.nodeReports)
 }
 
+// someCheck fails if no check is left.
+func (f *doctorFlags) someCheck(choice *checks.Choice) error {
+	given := map[string]bool{"": true, "probe": f.probe, "node-report": len(f.nodeReports) > 0}
+	var lacking []string
+	for _, check := range doctor.Checks() {
+		switch {
+		case !choice.Makes(check.Code):
+		case given[check.Flag]:
+			return nil
+		default:
+			lacking = append(lacking, check.Code+" takes --"+check.Flag)
+		}
+	}
+	if len(lacking) > 0 {
+		return cli.Usagef("Give the flag, too.", "read --only: no check is left: %s", strings.Join(lacking, ", "))
+	}
+	return cli.Usagef("Skip less than what --only chooses.", "read --only: --skip leaves no check")
+}
+
 func (o *doctorOptions) run(ctx context.Context) error {
-	from, err := o.reader.Read(ctx, cli.Scope{AllNamespaces: true, Starting: true})
+	from, err := o.reader.Read(ctx, cli.Scope{AllNamespaces: true, Starting: true, Health: true})
 	if err != nil {
 		return err
 	}
@@ -157,12 +180,15 @@ func (o *doctorOptions) run(ctx context.Context) error {
 			return err
 		}
 	}
+	if from.Clients != nil && o.checks.Makes(doctor.CodeRights) {
+		o.checks.Reviews = reviewRights(ctx, from.Clients, doctor.Rights(alloc, from.Snap))
+	}
 	found, err := doctor.Diagnose(ctx, alloc, from.Snap, o.checks)
 	if err != nil {
 		return err
 	}
 	if o.logs {
-		addLogs(ctx, from.Clients, found)
+		addLogs(ctx, from.Clients, from.Snap, found)
 	}
 	isText, err := o.printer.PrintFindings(found, func() *render.Report { return o.report(found) },
 		func(w io.Writer, opts render.Options) error { return render.Diagnosis(w, found, opts) })

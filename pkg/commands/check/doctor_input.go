@@ -14,6 +14,10 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -22,6 +26,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/doctor"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
 )
 
@@ -30,9 +35,12 @@ const (
 	maxReportBytes = 16 << 20
 	maxLogBytes    = 256 << 10
 	// maxLogTail is how many lines of a log are looked through, maxLogs of how many
-	// pods.
-	maxLogTail = 500
-	maxLogs    = 10
+	// pods, maxLogEvidence how many lines a pod has in the evidence.
+	maxLogTail     = 500
+	maxLogs        = 10
+	maxLogEvidence = 20
+	// maxReviews is how many rights are asked about at the same time.
+	maxReviews = 8
 )
 
 // readNodeReports reads what 'kubectl dra node-probe -o json' wrote.
@@ -108,9 +116,45 @@ func isRightMissing(err error) bool {
 	return apierrors.IsUnauthorized(err) || apierrors.IsForbidden(err) && strings.Contains(err.Error(), " cannot create resource ")
 }
 
+// reviewRights asks the API server about rights of service accounts. That stores
+// nothing. The list has a review for each right, and is never nil.
+func reviewRights(ctx context.Context, clients *collect.Clients, rights []doctor.Right) []doctor.Review {
+	reviews := make([]doctor.Review, len(rights))
+	var group errgroup.Group
+	group.SetLimit(maxReviews)
+	for i, right := range rights {
+		group.Go(func() error {
+			reviews[i] = reviewRight(ctx, clients, right)
+			return nil
+		})
+	}
+	// None of them fails.
+	_ = group.Wait()
+	return reviews
+}
+
+func reviewRight(ctx context.Context, clients *collect.Clients, right doctor.Right) doctor.Review {
+	review := doctor.Review{Right: right}
+	answer, err := clients.ReviewsOfOthers().Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		// As the API server names them (k8s.io/apiserver/pkg/authentication).
+		User:               "system:serviceaccount:" + right.Namespace + ":" + right.ServiceAccount,
+		Groups:             []string{"system:serviceaccounts", "system:serviceaccounts:" + right.Namespace, "system:authenticated"},
+		ResourceAttributes: &authorizationv1.ResourceAttributes{Group: resourceapi.GroupName, Resource: right.Resource, Verb: right.Verb},
+	}}, metav1.CreateOptions{})
+	switch {
+	case apierrors.IsForbidden(err):
+		review.Unknown = "this user may not create subjectaccessreviews.authorization.k8s.io, which tell what the service account of a driver may do"
+	case err != nil:
+		review.Unknown = "review the rights of service account " + right.Namespace + "/" + right.ServiceAccount + ": " + err.Error()
+	default:
+		review.Allowed = answer.Status.Allowed
+	}
+	return review
+}
+
 // addLogs adds the last lines of the logs of driver pods to the findings that advise
 // to read them.
-func addLogs(ctx context.Context, clients *collect.Clients, found *api.Diagnosis) {
+func addLogs(ctx context.Context, clients *collect.Clients, snap *snapshot.Snapshot, found *api.Diagnosis) {
 	read := 0
 	for i := range found.Findings {
 		f := &found.Findings[i]
@@ -120,24 +164,38 @@ func addLogs(ctx context.Context, clients *collect.Clients, found *api.Diagnosis
 		for _, object := range f.Objects {
 			namespaced, isPod := strings.CutPrefix(object, api.KindPod+"/")
 			namespace, name, _ := strings.Cut(namespaced, "/")
-			if !isPod || read == maxLogs {
+			pod := snap.Pod(namespace, name)
+			if !isPod || pod == nil || read == maxLogs {
 				continue
 			}
 			read++
-			log, err := readLog(ctx, clients, namespace, name)
-			if err != nil {
-				f.Evidence = append(f.Evidence, api.Evidence{Object: object, Path: "log", Found: "could not be read: " + err.Error()})
-			}
-			for _, line := range doctor.LogLines(log) {
-				f.Evidence = append(f.Evidence, api.Evidence{Object: object, Path: "log", Found: line})
-			}
+			f.Evidence = append(f.Evidence, logEvidence(ctx, clients, pod, object)...)
 		}
 	}
 }
 
-// readLog reads the end of the log of a pod's first container.
-func readLog(ctx context.Context, clients *collect.Clients, namespace, name string) (string, error) {
-	request := clients.Discovery.RESTClient().Get().AbsPath("/api/v1").Namespace(namespace).Resource("pods").Name(name).SubResource("log").
+// logEvidence has what the logs of a pod tell of errors, those first that tell most.
+func logEvidence(ctx context.Context, clients *collect.Clients, pod *corev1.Pod, object string) []api.Evidence {
+	var found []api.Evidence
+	for _, log := range doctor.Logs(pod) {
+		text, err := readLog(ctx, clients, pod, log)
+		if err != nil {
+			found = append(found, api.Evidence{Object: object, Path: log.Path(), Found: "could not be read: " + err.Error()})
+		}
+		for _, line := range doctor.LogLines(text) {
+			found = append(found, api.Evidence{Object: object, Path: log.Path(), Found: line})
+		}
+		if len(found) >= maxLogEvidence {
+			return found[:maxLogEvidence]
+		}
+	}
+	return found
+}
+
+// readLog reads the end of the log of a container.
+func readLog(ctx context.Context, clients *collect.Clients, pod *corev1.Pod, log doctor.Log) (string, error) {
+	request := clients.Discovery.RESTClient().Get().AbsPath("/api/v1").Namespace(pod.Namespace).Resource("pods").Name(pod.Name).SubResource("log").
+		Param("container", log.Container).Param("previous", strconv.FormatBool(log.Previous)).
 		Param("tailLines", strconv.Itoa(maxLogTail)).Param("limitBytes", strconv.Itoa(maxLogBytes))
 	body, err := request.Stream(ctx)
 	if err != nil {

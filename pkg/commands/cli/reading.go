@@ -145,6 +145,8 @@ type Scope struct {
 	Manifests *snapshot.Snapshot
 	// Starting is set if pods that do not start on their nodes matter.
 	Starting bool
+	// Health is set if the question is whether anything is wrong.
+	Health bool
 	// Admission is set if it matters what Kueue holds back.
 	Admission bool
 }
@@ -234,6 +236,7 @@ func (r *Reader) readPublished(ctx context.Context, what Scope) (*Source, error)
 		Creates:       what.Manifests != nil,
 		UsesVolumes:   what.usesVolumes(),
 		Starting:      what.Starting,
+		Health:        what.Health,
 		Admission:     what.Admission,
 		Progress:      bar.Report,
 	})

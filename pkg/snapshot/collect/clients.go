@@ -40,6 +40,12 @@ func (c Clients) AccessReviews() *gentype.Client[*authorizationapi.SelfSubjectAc
 		func() *authorizationapi.SelfSubjectAccessReview { return new(authorizationapi.SelfSubjectAccessReview) })
 }
 
+// ReviewsOfOthers is a client that asks what others than the user may do.
+func (c Clients) ReviewsOfOthers() *gentype.Client[*authorizationapi.SubjectAccessReview] {
+	return single(c, authorizationapi.SchemeGroupVersion, "subjectaccessreviews",
+		func() *authorizationapi.SubjectAccessReview { return new(authorizationapi.SubjectAccessReview) })
+}
+
 func (c Clients) namespaces() *gentype.Client[*corev1.Namespace] {
 	return single(c, corev1.SchemeGroupVersion, "namespaces", func() *corev1.Namespace { return new(corev1.Namespace) })
 }

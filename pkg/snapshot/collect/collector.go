@@ -95,7 +95,9 @@ func (c *collector) concluded(l *listing, scope string, err error) error {
 func (c *collector) gap(gap snapshot.Gap) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.snapshot.Gaps = append(c.snapshot.Gaps, gap)
+	if !slices.Contains(c.snapshot.Gaps, gap) {
+		c.snapshot.Gaps = append(c.snapshot.Gaps, gap)
+	}
 }
 
 // servedAPIs tells which versions of the optional resources the server has;

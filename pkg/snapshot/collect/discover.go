@@ -76,6 +76,7 @@ func (c *collector) discover(ctx context.Context) (servedAPIs, error) {
 			c.snapshot.Emulator = serverVersion.GitVersion
 		}
 	}
+	c.snapshot.Served = allServed(dra)
 	claims := served(draVersions(), dra, "resourceclaims")
 	if claims == "" {
 		return servedAPIs{}, c.noDRA(serverVersion, dra)
@@ -115,6 +116,28 @@ func served(versions []string, lists []*metav1.APIResourceList, resource string)
 		}
 	}
 	return ""
+}
+
+// allServed lists what the lists of a discovery have, sorted; nil if one of them was
+// found by trying, which does not tell of everything.
+func allServed(lists []*metav1.APIResourceList) []string {
+	var all []string
+	for _, list := range lists {
+		if list == nil {
+			continue
+		}
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil || list.Kind == "" {
+			return nil
+		}
+		for i := range list.APIResources {
+			if name := list.APIResources[i].Name; !strings.Contains(name, "/") {
+				all = append(all, name+"."+gv.Version+"."+gv.Group)
+			}
+		}
+	}
+	slices.Sort(all)
+	return all
 }
 
 func (c *collector) noDRA(serverVersion *version.Info, lists []*metav1.APIResourceList) error {

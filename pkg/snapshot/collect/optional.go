@@ -19,7 +19,7 @@ import (
 // needs the pods and the target.
 func (c *collector) readOptional(ctx context.Context) error {
 	s, clients := c.snapshot, c.clients
-	admission, volumes := c.opts.Creates, c.opts.UsesVolumes
+	admission, volumes := c.opts.Creates || c.opts.Health, c.opts.UsesVolumes
 	for _, workload := range s.Workloads {
 		if c.opts.Target != nil && workload.Daemon == nil {
 			admission = true

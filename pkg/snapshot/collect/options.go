@@ -40,6 +40,11 @@ type Options struct {
 	// not start: if there are any with devices, what kubelets report about them is
 	// read.
 	Starting bool
+	// Health tells that the question is whether anything is wrong: quotas are read
+	// even if no pod waits for them, and where the DaemonSet of a plugin for the
+	// kubelet has fewer pods that are ready than it wants, the warnings about it and
+	// its pods.
+	Health bool
 	// Admission tells that it matters which pods Kueue holds back, and why, although
 	// there is no target: its workloads and queues are read where it holds some.
 	Admission bool

@@ -43,16 +43,53 @@ func (c *collector) readStarting(ctx context.Context) error {
 			namespaces[pod.Namespace] = true
 		}
 	}
+	var selectors []fields.Selector
+	for _, reason := range startingReasons() {
+		selectors = append(selectors, fields.OneTermEqualSelector("reason", reason))
+	}
+	return c.readEvents(ctx, namespaces, selectors, func(about *corev1.ObjectReference) bool {
+		return about.Kind == "Pod" && starting[types.NamespacedName{Namespace: about.Namespace, Name: about.Name}]
+	})
+}
+
+// readPluginEvents reads the warnings about the DaemonSets of plugins for the kubelet
+// that have fewer pods that are ready than they want, and about their pods, if the
+// question is whether anything is wrong. It needs the DaemonSets and the pods.
+func (c *collector) readPluginEvents(ctx context.Context) error {
+	if !c.opts.Health {
+		return nil
+	}
+	concerned, namespaces := map[types.UID]bool{}, map[string]bool{}
+	for _, set := range c.plugins {
+		if set.Daemon != nil && set.Daemon.Ready < set.Daemon.Desired {
+			concerned[set.UID], namespaces[set.Namespace] = true, true
+		}
+	}
+	for _, pod := range c.snapshot.Pods {
+		if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && concerned[owner.UID] {
+			concerned[pod.UID] = true
+		}
+	}
+	warnings := []fields.Selector{fields.OneTermEqualSelector("type", corev1.EventTypeWarning)}
+	return c.readEvents(ctx, namespaces, warnings, func(about *corev1.ObjectReference) bool { return concerned[about.UID] })
+}
+
+// readEvents reads the events in some namespaces that a selector chooses, and keeps
+// those about what is wanted. Not being permitted to leaves a gap.
+func (c *collector) readEvents(ctx context.Context, namespaces map[string]bool, selectors []fields.Selector, wanted func(*corev1.ObjectReference) bool) error {
 	if len(namespaces) > maxStartingNamespaces {
 		namespaces = map[string]bool{metav1.NamespaceAll: true}
+	}
+	known := map[types.UID]bool{}
+	for _, event := range c.snapshot.Events {
+		known[event.UID] = event.UID != ""
 	}
 	l := c.progress.list(snapshot.ResourceEvents)
 	defer l.finished()
 	for _, namespace := range slices.Sorted(maps.Keys(namespaces)) {
-		for _, reason := range startingReasons() {
+		for _, selector := range selectors {
 			var events []*corev1.Event
-			options := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("reason", reason).String()}
-			err := fetchSelected(ctx, l, options, eventAPI(c.clients, namespace), &events)
+			err := fetchSelected(ctx, l, metav1.ListOptions{FieldSelector: selector.String()}, eventAPI(c.clients, namespace), &events)
 			if apierrors.IsForbidden(err) {
 				c.gap(snapshot.Gap{Resource: snapshot.ResourceEvents, Reason: fmt.Sprintf("this user may not list events %s", cmp.Or(inNamespace(namespace), "at the cluster scope"))})
 				break
@@ -61,8 +98,7 @@ func (c *collector) readStarting(ctx context.Context) error {
 				return serverError(ctx, c.server, err)
 			}
 			for _, event := range events {
-				about := &event.InvolvedObject
-				if about.Kind == "Pod" && starting[types.NamespacedName{Namespace: about.Namespace, Name: about.Name}] {
+				if wanted(&event.InvolvedObject) && !known[event.UID] {
 					c.snapshot.Events = append(c.snapshot.Events, event)
 				}
 			}

@@ -106,6 +106,13 @@ func setGate(s *snapshot.Snapshot, name string, gate snapshot.Gate) {
 	s.Gates[name] = gate
 }
 
+// union has what is in either list, sorted.
+func union(a, b []string) []string {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
 // addHeaders takes over what saved snapshots say. Several that disagree about
 // the cluster cannot be one snapshot.
 func addHeaders(s *snapshot.Snapshot, headers []snapshot.Header) error {
@@ -125,12 +132,7 @@ func addHeaders(s *snapshot.Snapshot, headers []snapshot.Header) error {
 			}
 			setGate(s, name, gate)
 		}
-		for _, resource := range h.Listed {
-			if !slices.Contains(s.Listed, resource) {
-				s.Listed = append(s.Listed, resource)
-			}
-		}
-		slices.Sort(s.Listed)
+		s.Listed, s.Served = union(s.Listed, h.Listed), union(s.Served, h.Served)
 		for _, gap := range h.Gaps {
 			if !slices.Contains(s.Gaps, gap) {
 				s.Gaps = append(s.Gaps, gap)

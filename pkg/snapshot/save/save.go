@@ -196,7 +196,7 @@ func writeYAML(w io.Writer, s *snapshot.Snapshot) error {
 }
 
 func headerOf(s *snapshot.Snapshot) snapshot.Header {
-	h := snapshot.Header{ServerVersion: s.ServerVersion, Emulator: s.Emulator, Gates: s.Gates, Gaps: s.Gaps, Listed: s.Listed}
+	h := snapshot.Header{ServerVersion: s.ServerVersion, Emulator: s.Emulator, Served: s.Served, Gates: s.Gates, Gaps: s.Gaps, Listed: s.Listed}
 	h.APIVersion, h.Kind = api.APIVersion, snapshot.KindSnapshot
 	if !s.TakenAt.IsZero() {
 		h.TakenAt = &s.TakenAt

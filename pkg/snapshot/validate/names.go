@@ -157,6 +157,11 @@ func Header(h *snapshot.Header) error {
 			return err
 		}
 	}
+	for i, resource := range h.Served {
+		if err := wantForm(subdomain(), resource, "served[%d]", i); err != nil {
+			return err
+		}
+	}
 	version := form{"a version such as v1.36.1", func(version string) bool {
 		_, err := snapshot.ParseVersion(version)
 		return err == nil

@@ -1,0 +1,123 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tui
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/doctor"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+)
+
+// newFindings shows what doctor found last.
+func newFindings(known *diagnosis) (content, error) {
+	found, err := known.newest()
+	if err != nil {
+		return nil, err
+	}
+	list := &listOf[api.Finding]{
+		cols: render.FindingColumns(), id: func(f *api.Finding) string { return f.Code + " " + f.Message }, pins: 2,
+		state: findingTone, stateColumn: "Severity",
+		say: func(f *api.Finding) string {
+			if f.Remedy == nil {
+				return f.Title
+			}
+			return f.Title + ": " + f.Remedy.Text
+		},
+	}
+	if found != nil {
+		list.items = found.Findings
+	}
+	return list, nil
+}
+
+func findingTone(f *api.Finding) tone {
+	switch f.Severity {
+	case api.SeverityError:
+		return bad
+	case api.SeverityWarning:
+		return warning
+	case api.SeverityUnknown:
+		return faint
+	default:
+		return plain
+	}
+}
+
+// findingPage has all of a finding.
+func findingPage(f *api.Finding) screen {
+	return newPage("finding "+f.Code, func(_ context.Context, _ *picture, width int) (string, error) {
+		about, advice := "", ""
+		for _, check := range doctor.Checks() {
+			if check.Code == f.Code {
+				about, advice = check.About, check.Advice
+			}
+		}
+		var text bytes.Buffer
+		err := render.Finding(&text, f, about, advice, render.Options{Width: width, Color: true})
+		return text.String(), err
+	})
+}
+
+// itemOf is the pod or the claim that a finding is about first; nil if there is none.
+func itemOf(f *api.Finding) any {
+	for _, object := range f.Objects {
+		parts := strings.Split(object, "/")
+		if len(parts) != 3 {
+			continue
+		}
+		switch parts[0] {
+		case api.KindPod:
+			return &inventory.Pod{Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: parts[1], Name: parts[2]}}}
+		case api.KindClaim:
+			return &api.Claim{Namespace: parts[1], Name: parts[2]}
+		}
+	}
+	return nil
+}
+
+// findings counts what doctor found, with the worst of it in one line.
+func (s *overviewScreen) findings(m *Model) block {
+	b := block{title: "Findings"}
+	found, err := m.diagnosis.newest()
+	switch {
+	case err != nil:
+		b.none = render.Escape(err.Error())
+		return b
+	case found == nil:
+		b.none = "not checked yet"
+		return b
+	}
+	counts := map[api.Severity]int{}
+	var worst *api.Finding
+	for i := range found.Findings {
+		f := &found.Findings[i]
+		if m.namespace != "" && !concerns(f, m.namespace) {
+			continue
+		}
+		if worst == nil {
+			worst = f
+		}
+		counts[f.Severity]++
+	}
+	b.none = "none of " + english.Count(len(found.Checks), "check")
+	if worst == nil {
+		return b
+	}
+	b.title = "Findings: " + render.FindingCounts(counts[api.SeverityError], counts[api.SeverityWarning], counts[api.SeverityInfo], counts[api.SeverityUnknown])
+	b.lines = []blockLine{{
+		text: fmt.Sprintf("%s  %s", m.look.say(findingTone(worst), worst.Code), render.Escape(worst.Message)),
+		open: listOfAll(viewFindings),
+	}}
+	return b
+}
