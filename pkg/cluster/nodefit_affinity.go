@@ -142,6 +142,36 @@ func requiredAffinity(pod *corev1.Pod) []corev1.PodAffinityTerm {
 	return pod.Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 }
 
+// SelectedLabels adds to keys those of the labels of pods by which a pod selects others
+// in what it requires: its affinity, its anti-affinity and its spread constraints.
+func SelectedLabels(pod *corev1.Pod, keys map[string]bool) {
+	add := func(selector *metav1.LabelSelector, more ...[]string) {
+		for _, list := range more {
+			for _, key := range list {
+				keys[key] = true
+			}
+		}
+		if selector == nil {
+			return
+		}
+		for key := range selector.MatchLabels {
+			keys[key] = true
+		}
+		for _, requirement := range selector.MatchExpressions {
+			keys[requirement.Key] = true
+		}
+	}
+	for _, terms := range [][]corev1.PodAffinityTerm{requiredAffinity(pod), requiredAntiAffinity(pod)} {
+		for i := range terms {
+			add(terms[i].LabelSelector, terms[i].MatchLabelKeys, terms[i].MismatchLabelKeys)
+		}
+	}
+	for i := range pod.Spec.TopologySpreadConstraints {
+		c := &pod.Spec.TopologySpreadConstraints[i]
+		add(c.LabelSelector, c.MatchLabelKeys)
+	}
+}
+
 func (n *Nodes) namespaceLabels(name string) labels.Set {
 	if namespace := n.snap.Namespace(name); namespace != nil {
 		return namespace.Labels

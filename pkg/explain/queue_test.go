@@ -184,3 +184,39 @@ func TestEqualPodsShareTheAnswer(t *testing.T) {
 		}
 	}
 }
+
+// Pods with other labels are not equal where a pod selects by those: one that runs keeps
+// red pods away from its node, and labels that nobody selects by make no difference.
+func TestLabelsThatOthersSelectBy(t *testing.T) {
+	labels := func(color, index string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.Labels = map[string]string{"color": color, "index": index} }
+	}
+	away := []corev1.PodAffinityTerm{{TopologyKey: corev1.LabelHostname, LabelSelector: &metav1.LabelSelector{
+		MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "color", Operator: metav1.LabelSelectorOpIn, Values: []string{"red"}}},
+	}}}
+	parts := []any{
+		tc.Nodes("n1"), tc.Pool("n1", tc.Devices(4)...), tc.Template("one", tc.GPUs("gpu", 1)),
+		queuedPodOf("red", "one", time.Hour, labels("red", "0")), queuedPodOf("blue", "one", time.Minute, labels("blue", "1")),
+		queuedPodOf("blue-2", "one", time.Second, labels("blue", "2")),
+	}
+	for name, avoiding := range map[string]func(*corev1.Pod){
+		"anti-affinity": func(p *corev1.Pod) {
+			p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: away}}
+		},
+		"nobody": func(*corev1.Pod) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found := explainEach(t, tc.Cluster(append(parts, tc.Pod("runs", tc.RunningOn("n1"), avoiding))...), "Pod/red", "Pod/blue", "Pod/blue-2")
+			avoided := name != "nobody"
+			if e := found["Pod/red"]; (e.Verdict == api.DoesNotFit) != avoided {
+				t.Errorf("red: %s: %s", e.Verdict, e.Summary)
+			}
+			if e := found["Pod/blue"]; e.Verdict != api.Fits || (e.SameAs == nil) != avoided {
+				t.Errorf("blue: %s: %s; same as %+v", e.Verdict, e.Summary, e.SameAs)
+			}
+			if e := found["Pod/blue-2"]; e.Verdict != api.Fits || e.SameAs == nil {
+				t.Errorf("blue-2: %s: %s; same as %+v", e.Verdict, e.Summary, e.SameAs)
+			}
+		})
+	}
+}

@@ -142,12 +142,14 @@ func CountFitting(ctx context.Context, explainer Explainer, alloc *allocator.All
 	fit := 0
 	members = slices.SortedStableFunc(slices.Values(members), compareQueued)
 	for _, pod := range members {
-		switch {
-		case pod.Spec.NodeName != "":
+		if pod.Spec.NodeName == "" && lifecycle.Waits(pod) {
+			q.add(pod, target.Hypothetical(pod)).member = true
+		}
+	}
+	for _, pod := range members {
+		if pod.Spec.NodeName != "" {
 			fit++
-		case lifecycle.Waits(pod):
-			p := q.add(pod, target.Hypothetical(pod))
-			p.member = true
+		} else if p := q.pods[podKey(pod)]; p != nil {
 			fits, err := q.decideMember(ctx, p)
 			if err != nil {
 				return 0, err

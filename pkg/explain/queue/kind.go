@@ -39,7 +39,7 @@ type podSignature struct {
 	Volumes       []corev1.VolumeSource
 	Nominated     string
 	Deleting      bool
-	// Labels matter to affinity and spreading alone.
+	// Labels are those that some pod selects by.
 	Labels map[string]string
 	Claims []claimSignature
 }
@@ -70,8 +70,13 @@ func (q *Queue) signature(p *queuedPod) string {
 		Resources: spec.Resources, Init: containerSignatures(spec.InitContainers), Containers: containerSignatures(spec.Containers),
 		Nominated: pod.Status.NominatedNodeName, Deleting: pod.DeletionTimestamp != nil,
 	}
-	if a := spec.Affinity; a != nil && (a.PodAffinity != nil || a.PodAntiAffinity != nil) || len(spec.TopologySpreadConstraints) > 0 {
-		s.Labels = pod.Labels
+	for key, value := range pod.Labels {
+		if q.selected[key] {
+			if s.Labels == nil {
+				s.Labels = map[string]string{}
+			}
+			s.Labels[key] = value
+		}
 	}
 	for i := range spec.Volumes {
 		if source := spec.Volumes[i].VolumeSource; source.PersistentVolumeClaim != nil || source.Ephemeral != nil || source.CSI != nil {

@@ -49,6 +49,8 @@ type Queue struct {
 	claims map[*corev1.Pod][]cluster.PodClaim
 	// gangs are those that members of targets belong to.
 	gangs map[types.NamespacedName]*gang
+	// selected has the keys of the labels by which pods select other pods.
+	selected map[string]bool
 }
 
 // queuedPod is a pod of the queue and what becomes of it.
@@ -82,10 +84,15 @@ type podKind struct {
 
 // New is a queue that no pod is in yet.
 func New(explainer Explainer, alloc *allocator.Allocator, snap *snapshot.Snapshot) *Queue {
-	return &Queue{
+	q := &Queue{
 		explainer: explainer, snap: snap, alloc: alloc, after: &simulate.State{Snap: snap, Alloc: alloc},
 		kinds: map[string]*podKind{}, claims: map[*corev1.Pod][]cluster.PodClaim{}, pods: map[types.NamespacedName]*queuedPod{}, gangs: map[types.NamespacedName]*gang{},
+		selected: map[string]bool{},
 	}
+	for _, pod := range snap.Pods {
+		cluster.SelectedLabels(pod, q.selected)
+	}
+	return q
 }
 
 // Any reports whether there is a pod in the queue.
@@ -121,6 +128,7 @@ func (q *Queue) add(pod *corev1.Pod, hypothetical bool) *queuedPod {
 	if q.pods[key] == nil {
 		q.pods[key] = &queuedPod{pod: pod, hypothetical: hypothetical}
 		q.order = append(q.order, q.pods[key])
+		cluster.SelectedLabels(pod, q.selected)
 	}
 	return q.pods[key]
 }
