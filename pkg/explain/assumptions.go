@@ -96,10 +96,6 @@ func (x *builder) assume() {
 	if x.target.Workload {
 		x.out.Assumptions = append(x.out.Assumptions, "nodes, conflict and remedies are those of one pod, but for remedies that say how many pods fit")
 	}
-	if group := x.target.Group; group != nil && group.Spec.ParentCompositePodGroupName != nil {
-		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf(
-			"not evaluated: the other groups of CompositePodGroup %s, with which the scheduler decides PodGroup %s if the feature gate CompositePodGroup is on", *group.Spec.ParentCompositePodGroupName, group.Name))
-	}
 	if group := x.target.Group; group != nil && !x.Cluster.Facts.Gates.Enabled("GenericWorkload") {
 		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf(
 			"the feature gate GenericWorkload is off: the API server drops spec.schedulingGroup of new pods, and PodGroup %s has no effect on them", group.Name))

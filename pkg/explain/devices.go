@@ -129,3 +129,12 @@ func (in *Inspection) Classes(ctx context.Context, d *cluster.Device) []string {
 	}
 	return names
 }
+
+// MaySelect reports whether a DeviceClass selects a device, or has a selector that fails
+// for it.
+func (in *Inspection) MaySelect(ctx context.Context, class *resourceapi.DeviceClass, d *cluster.Device) bool {
+	of := *in.checks
+	of.Class = class
+	reason := of.CheckClass(ctx, d)
+	return reason == nil || reason.Code != api.ClassSelectorFalse
+}

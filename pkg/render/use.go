@@ -57,7 +57,7 @@ func writeDeviceUse(p *Page, e *api.UseExplanation) {
 	if d.State == api.DeviceInUse && len(d.Requests) == 0 {
 		return
 	}
-	p.field("Waiting", waitingText(e.WaitingPods))
+	p.field("Waiting", waitingText(e.WaitingPods), notExplainedText(e.NotExplained))
 	if d.State != api.DeviceBlocked || p.Opts.Wide {
 		writeBlocks(p, d.Blocks)
 	}
@@ -69,6 +69,25 @@ func waitingText(pods int) string {
 		return "no pod waits for devices"
 	}
 	return english.Count(pods, "pod") + " in all namespaces"
+}
+
+// notExplainedText says what of that which waits is only counted.
+func notExplainedText(n *api.NotExplained) string {
+	if n == nil {
+		return ""
+	}
+	var parts []string
+	if n.Kinds > 0 {
+		text := fmt.Sprintf("%s of %s", english.Count(n.Pods, "pod"), english.Count(n.Kinds, "kind"))
+		if n.SelectingKinds > 0 {
+			text += fmt.Sprintf(", %d with a class that selects devices here", n.SelectingKinds)
+		}
+		parts = append(parts, text)
+	}
+	if n.Claims > 0 {
+		parts = append(parts, english.Count(n.Claims, "claim")+" without a pod")
+	}
+	return "not explained, because there are too many: " + english.JoinAnd(parts)
 }
 
 // useText says what becomes of a device.
@@ -188,7 +207,7 @@ func writeNodeUse(p *Page, e *api.UseExplanation) {
 		blocks = append(blocks, e.Node.Blocks[i].Message)
 	}
 	p.field("Node", strings.Join(blocks, "; "))
-	p.field("Waiting", waitingText(e.WaitingPods))
+	p.field("Waiting", waitingText(e.WaitingPods), notExplainedText(e.NotExplained))
 	p.field("Unknown", e.Undetermined)
 	writeUseGroups(p, e)
 	writeWaitingMisfits(p, e.Node.Misfits)

@@ -28,6 +28,9 @@ type UseExplanation struct {
 	// WaitingPods counts the pods that wait for devices, of all namespaces that
 	// could be read.
 	WaitingPods int `json:"waitingPods"`
+	// NotExplained counts what waits and is not among the requests of the devices;
+	// absent if all of them are.
+	NotExplained *NotExplained `json:"notExplained,omitempty"`
 	// States counts the devices by state, those of a node or the only one.
 	States []DeviceUseCount `json:"states"`
 	// Devices has each device once. Equal devices of a node with the same answer
@@ -49,6 +52,22 @@ type UseExplanationList struct {
 
 	// Items has one explanation for each target, in the order asked.
 	Items []UseExplanation `json:"items"`
+}
+
+// NotExplained counts what waits for devices and was not held against them: there are
+// more kinds of equal pods, or more claims that no pod uses, than are explained. Those
+// whose class selects one of the devices are explained before all others.
+type NotExplained struct {
+	// Kinds counts the kinds of equal pods.
+	Kinds int `json:"kinds"`
+	// Pods counts the pods of these kinds.
+	Pods int `json:"pods"`
+	// SelectingKinds counts the kinds with a class that selects one of the devices. If
+	// there are any, the state of a device that is neither in use nor next is
+	// Undetermined.
+	SelectingKinds int `json:"selectingKinds"`
+	// Claims counts the claims that no pod uses.
+	Claims int `json:"claims"`
 }
 
 // NodeUse is what keeps pods away from a node, whatever devices it has.

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	resourceapi "k8s.io/api/resource/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
@@ -18,7 +17,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
-	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 )
 
 // answer is what is said to equal pods, or about a claim that no pod uses.
@@ -58,25 +56,18 @@ func (w *work) ask(ctx context.Context, devices []*cluster.Device) ([]*answer, e
 		answers = append(answers, a)
 		return nil
 	}
-	for _, pods := range queue.Waiting(w.alloc, w.snap) {
-		w.out.WaitingPods += len(pods)
+	kinds, claims := w.waiting(ctx, devices)
+	for _, pods := range kinds {
 		if err := add(&answer{pods: pods}, options(api.KindPod, pods[0].Namespace, pods[0].Name)); err != nil {
 			return nil, err
 		}
 	}
-	for _, claim := range w.snap.Claims {
-		if claim.Status.Allocation != nil || claim.DeletionTimestamp != nil || usedByPod(w, claim) {
-			continue
-		}
+	for _, claim := range claims {
 		if err := add(&answer{}, options(api.KindClaim, claim.Namespace, claim.Name)); err != nil {
 			return nil, err
 		}
 	}
 	return answers, w.settle(ctx, answers)
-}
-
-func usedByPod(w *work, claim *resourceapi.ResourceClaim) bool {
-	return slices.ContainsFunc(lifecycle.PodsUsing(w.snap, claim), lifecycle.Waits)
 }
 
 // settle decides the pods that fit one after another, as the scheduler does.

@@ -105,9 +105,13 @@ func (w *work) explain(ctx context.Context, of api.Target, devices []*cluster.De
 	}
 	counts := map[api.DeviceUseState]int{}
 	for i, d := range devices {
-		conclude(&uses[i], w.unknown(d))
+		unknown := w.unknown(d)
+		if unknown == "" && !slices.ContainsFunc(uses[i].Requests, func(r api.RequestUse) bool { return r.Outcome == api.Picked }) {
+			unknown = notAll(w.out.NotExplained)
+		}
+		conclude(&uses[i], unknown)
 		if uses[i].State == api.DeviceUndetermined && w.out.Undetermined == "" {
-			w.out.Undetermined = w.unknown(d)
+			w.out.Undetermined = unknown
 		}
 		counts[uses[i].State]++
 	}

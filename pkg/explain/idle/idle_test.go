@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	"github.com/kubectl-dra/kubectl-dra/internal/testquestion"
@@ -149,5 +150,46 @@ func TestNode(t *testing.T) {
 	}
 	if _, err := idle.Node(t.Context(), testquestion.Allocator(t, snap), snap, "n3"); err == nil {
 		t.Error("a node that does not exist has an answer")
+	}
+}
+
+// TestTooManyKinds has more kinds of pods, and more claims without one, than are
+// explained. Those for devices of the class come first, wherever they are in the queue.
+func TestTooManyKinds(t *testing.T) {
+	const many = 70
+	of := func(class string, claims int) []any {
+		objects := []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Class("nic", "nic.example.com")}
+		for i := range many {
+			objects = append(objects, waits(fmt.Sprintf("p%d", i), time.Hour, tc.Request("r", class, 2), func(p *corev1.Pod) { p.Spec.Priority = ptr.To(int32(many - i)) })...)
+		}
+		for i := range claims {
+			objects = append(objects, tc.Claim(fmt.Sprintf("c%d", i), tc.Request("r", class, 1)))
+		}
+		return append(objects, waits("last", time.Second, tc.GPUs("gpu", 3))...)
+	}
+	for name, test := range map[string]struct {
+		class  string
+		claims int
+		state  api.DeviceUseState
+		want   api.NotExplained
+		asked  int
+	}{
+		"of another class": {"nic", 0, api.DeviceRequested, api.NotExplained{Kinds: 7, Pods: 7}, 64},
+		"of its class":     {"gpu", 65, api.DeviceUndetermined, api.NotExplained{Kinds: 7, Pods: 7, SelectingKinds: 7, Claims: 1}, 128},
+	} {
+		t.Run(name, func(t *testing.T) {
+			snap := tc.Cluster(of(test.class, test.claims)...)
+			e, err := idle.Device(t.Context(), testquestion.Allocator(t, snap), snap, "gpu-0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := e.Devices[0]
+			if d.State != test.state || e.NotExplained == nil || *e.NotExplained != test.want || len(d.Requests) != test.asked || e.WaitingPods != many+1 {
+				t.Errorf("%s: %s; %d requests, not explained %+v, %d pods", d.State, d.Summary, len(d.Requests), e.NotExplained, e.WaitingPods)
+			}
+			if (e.Undetermined != "") != (test.state == api.DeviceUndetermined) {
+				t.Errorf("undetermined: %q", e.Undetermined)
+			}
+		})
 	}
 }

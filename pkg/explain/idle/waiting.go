@@ -1,0 +1,124 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package idle
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+)
+
+// maxAsked is for how many kinds of equal pods it is found out why they do not get the
+// devices, and for how many claims that no pod uses.
+const maxAsked = 64
+
+// waiting lists the pods that wait, equal ones together, in the order of the queue, and
+// the claims that wait for a pod. Where there are too many of either, those whose class
+// selects one of the devices come before all others, and the rest is only counted.
+func (w *work) waiting(ctx context.Context, devices []*cluster.Device) ([][]*corev1.Pod, []*resourceapi.ResourceClaim) {
+	concerned := w.concerned(ctx, devices)
+	all := queue.Waiting(w.alloc, w.snap)
+	for _, pods := range all {
+		w.out.WaitingPods += len(pods)
+	}
+	var unused []*resourceapi.ResourceClaim
+	for _, claim := range w.snap.Claims {
+		if claim.Status.Allocation == nil && claim.DeletionTimestamp == nil && !slices.ContainsFunc(lifecycle.PodsUsing(w.snap, claim), lifecycle.Waits) {
+			unused = append(unused, claim)
+		}
+	}
+	kinds, cut := limited(all, func(pods []*corev1.Pod) bool {
+		return slices.ContainsFunc(w.alloc.Facts.Claims.OfPod(pods[0]), func(pc cluster.PodClaim) bool { return pc.Claim == nil || concerned(pc.Claim) })
+	})
+	claims, cutClaims := limited(unused, concerned)
+	if len(cut)+len(cutClaims) == 0 {
+		return kinds, claims
+	}
+	left := &api.NotExplained{Kinds: len(cut), Claims: len(cutClaims)}
+	for _, c := range cut {
+		left.Pods += len(c.item)
+		if c.concerned {
+			left.SelectingKinds++
+		}
+	}
+	w.out.NotExplained = left
+	return kinds, claims
+}
+
+// leftOut is something that waits and is only counted.
+type leftOut[T any] struct {
+	item      T
+	concerned bool
+}
+
+// limited cuts a list to [maxAsked], in its order. Those that are concerned stay as long
+// as there are others to leave out.
+func limited[T any](list []T, concerned func(T) bool) (kept []T, cut []leftOut[T]) {
+	if len(list) <= maxAsked {
+		return list, nil
+	}
+	room := maxAsked
+	is := make([]bool, len(list))
+	for i, item := range list {
+		if is[i] = concerned(item); is[i] {
+			room--
+		}
+	}
+	others := max(room, 0)
+	for i, item := range list {
+		keep := is[i] && len(kept) < maxAsked
+		if !is[i] && others > 0 {
+			keep, others = true, others-1
+		}
+		if keep {
+			kept = append(kept, item)
+		} else {
+			cut = append(cut, leftOut[T]{item, is[i]})
+		}
+	}
+	return kept, cut
+}
+
+// concerned reports whether a claim has a request for a class that selects one of the
+// devices, or may do so: one whose selector fails ends the attempt for all nodes.
+func (w *work) concerned(ctx context.Context, devices []*cluster.Device) func(*resourceapi.ResourceClaim) bool {
+	known := map[string]bool{}
+	selects := func(name string) bool {
+		class := w.snap.Class(name)
+		return class != nil && slices.ContainsFunc(devices, func(d *cluster.Device) bool { return w.inspection.MaySelect(ctx, class, d) })
+	}
+	return func(claim *resourceapi.ResourceClaim) bool {
+		for _, request := range claimspec.Requests(claim) {
+			for _, alternative := range request {
+				name := alternative.Class
+				if _, asked := known[name]; !asked {
+					known[name] = selects(name)
+				}
+				if known[name] {
+					return true
+				}
+			}
+		}
+		return false
+	}
+}
+
+// notAll says that the pods that were left out could decide about a device. It is empty
+// if they could not.
+func notAll(left *api.NotExplained) string {
+	if left == nil || left.SelectingKinds == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s of pods with a class that selects it, beyond the first %d, are only counted", english.Count(left.SelectingKinds, "more kind"), maxAsked)
+}
