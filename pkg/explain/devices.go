@@ -22,20 +22,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Devices answers for a target as far as the verdict and the nodes, and says how
-// each of some devices fares for it. It fails like [ExplainWith].
-func Devices(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, opts Options, devices []*cluster.Device) (*api.Explanation, []*api.DeviceExplanation, error) {
-	t, err := target.Find(snap, alloc, opts)
-	if err != nil {
-		return nil, nil, err
-	}
-	t.VerdictOnly = true
-	x := builderWithQueue(alloc, snap, t)
-	x.devices = devices
-	out, err := x.explanation(ctx)
-	return out, x.described, err
-}
-
 // Verdicts is what a queue asks that needs verdicts and placements alone.
 func Verdicts() queue.Explainer {
 	e := explainer()
@@ -128,6 +114,23 @@ func (in *Inspection) Classes(ctx context.Context, d *cluster.Device) []string {
 		}
 	}
 	return names
+}
+
+// Devices answers for a target as far as the verdict and the nodes, and says how
+// each of some devices fares for it. What it learns about all devices serves the next
+// one. It fails like [ExplainWith].
+func (in *Inspection) Devices(ctx context.Context, opts Options, devices []*cluster.Device) (*api.Explanation, []*api.DeviceExplanation, error) {
+	alloc, snap := in.question.Cluster.Alloc, in.question.Snap
+	t, err := target.Find(snap, alloc, opts)
+	if err != nil {
+		return nil, nil, err
+	}
+	t.VerdictOnly = true
+	x := builderWithQueue(alloc, snap, t)
+	x.Selectors, x.Catalog = in.question.Selectors, in.question.Catalog
+	x.devices = devices
+	out, err := x.explanation(ctx)
+	return out, x.described, err
 }
 
 // MaySelect reports whether a DeviceClass selects a device, or has a selector that fails

@@ -45,7 +45,7 @@ func (w *work) ask(ctx context.Context, devices []*cluster.Device) ([]*answer, e
 	}
 	add := func(a *answer, o explain.Options) error {
 		var err error
-		if a.explanation, a.devices, err = explain.Devices(ctx, w.alloc, w.snap, o, devices); err != nil {
+		if a.explanation, a.devices, err = w.inspection.Devices(ctx, o, devices); err != nil {
 			return fmt.Errorf("explain %s %s/%s: %w", o.Kind, o.Namespace, o.Name, err)
 		}
 		for _, text := range a.explanation.Assumptions {
