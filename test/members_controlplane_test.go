@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kubectl-dra/kubectl-dra/internal/controlplane"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
@@ -70,6 +72,66 @@ func TestGangsAgreeWithScheduler(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			c.runGang(t, &test)
+		})
+	}
+}
+
+// TestScaledWorkloadsAgreeWithScheduler asks about workloads of three pods for two
+// devices, and pastes the command that makes them two.
+func TestScaledWorkloadsAgreeWithScheduler(t *testing.T) {
+	c := startCluster(t, controlplane.Options{})
+	template := "{metadata: {labels: {app: w}}, spec: {" + queuePodSpec
+	selecting := "selector: {matchLabels: {app: w}}, template: " + template + "}}}"
+	for kind, manifest := range map[string]string{
+		"Deployment":  "{apiVersion: apps/v1, kind: Deployment, metadata: {name: w}, spec: {replicas: 3, " + selecting + "}",
+		"StatefulSet": "{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: w}, spec: {replicas: 3, serviceName: w, podManagementPolicy: Parallel, " + selecting + "}",
+		"Job":         "{apiVersion: batch/v1, kind: Job, metadata: {name: w}, spec: {backoffLimit: 0, parallelism: 3, completions: 3, template: " + template + ", restartPolicy: Never}}}}",
+	} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			ctx, namespace := t.Context(), "scale-"+strings.ToLower(kind)
+			c.createAll(t, namespace, strings.ReplaceAll(queueObjects, "$N", namespace))
+			c.createAll(t, namespace, queueSlice(namespace, 2))
+			c.createAll(t, namespace, manifest)
+			// placed counts the pods, and those that have a node.
+			placed := func() (pods, onNodes int) {
+				list, err := c.kube.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+				if err != nil {
+					return 0, 0
+				}
+				for i := range list.Items {
+					if list.Items[i].DeletionTimestamp == nil {
+						pods++
+						if list.Items[i].Spec.NodeName != "" {
+							onNodes++
+						}
+					}
+				}
+				return pods, onNodes
+			}
+			reached := func(wantPods, wantPlaced int) {
+				t.Helper()
+				mustDo(t, func() error {
+					return poll(ctx, func() bool {
+						pods, onNodes := placed()
+						return pods == wantPods && onNodes == wantPlaced
+					})
+				})
+			}
+			reached(3, 2)
+			got := c.whyText(t, strings.ToLower(kind)+"/w", "-n", namespace, "-o", "json")
+			var e api.Explanation
+			if err := json.Unmarshal([]byte(got.out), &e); err != nil {
+				t.Fatalf("code %d, %v\n%s", got.code, err, got.errOut)
+			}
+			at := slices.IndexFunc(e.Remedies, func(r api.Remedy) bool {
+				return len(r.Edits) == 1 && (r.Edits[0].Path == "/spec/replicas" || r.Edits[0].Path == "/spec/parallelism")
+			})
+			if at < 0 {
+				t.Fatalf("%s: no remedy with fewer pods: %+v; members %+v", e.Summary, e.Remedies, e.Members)
+			}
+			c.pasteAll(t, e.Remedies[at].Commands)
+			reached(2, 2)
 		})
 	}
 }

@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -46,7 +47,13 @@ func (n *Nodes) Unevaluated(pod *corev1.Pod) []string {
 	if name := pod.Spec.SchedulingGroup; name != nil && name.PodGroupName != nil {
 		group := n.snap.PodGroup(pod.Namespace, *name.PodGroupName)
 		add(group != nil && group.Spec.SchedulingConstraints != nil, "the topology constraints of its PodGroup")
-		add(group != nil && group.Spec.ParentCompositePodGroupName != nil, "the other PodGroups that are scheduled with its own")
+		// Without the gate, the scheduler does not look at the parent (podGroupHasParent in
+		// pkg/scheduler/backend/queue/workload_forest.go of Kubernetes v1.37.1). With it,
+		// minGroupCount of the groups are placed at the same time or none
+		// (compositePodGroupSchedulingDefaultAlgorithm in pkg/scheduler/schedule_one_podgroup.go).
+		if group != nil && group.Spec.ParentCompositePodGroupName != nil && n.gates.Enabled("CompositePodGroup") {
+			add(true, fmt.Sprintf("the other groups of CompositePodGroup %s, with which the scheduler places PodGroup %s or none", *group.Spec.ParentCompositePodGroupName, group.Name))
+		}
 	}
 	add(pod.Spec.SchedulerName != "" && pod.Spec.SchedulerName != corev1.DefaultSchedulerName, "the rules of scheduler "+pod.Spec.SchedulerName)
 	return parts

@@ -5,12 +5,14 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/utils/ptr"
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -207,6 +209,49 @@ func TestWhatWouldHoldAllMembers(t *testing.T) {
 			}
 			if command := e.Remedies[0].Commands; len(command) != 1 || !strings.HasPrefix(command[0], "kubectl patch podgroup.scheduling.k8s.io") {
 				t.Errorf("commands %q", command)
+			}
+		})
+	}
+}
+
+// TestFewerReplicas asks about a Deployment of five of which two fit. With fewer it is
+// all of them, unless other claims are in the way only for now.
+func TestFewerReplicas(t *testing.T) {
+	parts := []any{
+		tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(1)...), tc.Pool("n2", tc.Devices(2)...), tc.Template("one", tc.GPUs("gpu", 1)), deployment("web", "one"),
+		func(s *snapshot.Snapshot) { s.Workloads[0].Replicas = ptr.To[int32](5) },
+	}
+	holder := []any{
+		tc.Pod("holder", tc.RunningOn("n2"), tc.Using("held")),
+		tc.Claim("held", tc.GPUs("gpu", 1)).Holding(tc.Driver+"/n2/gpu-0").ReservedFor("holder", string(tc.UID("holder"))),
+	}
+	var pods []any
+	for i := range 5 {
+		pods = append(pods, queuedPodOf(fmt.Sprintf("web-%d", i), "one", time.Hour, func(p *corev1.Pod) { p.Labels = map[string]string{"app": "web"} }))
+	}
+	const scaled = "scale Deployment web to 3 replicas: so many fit, and no more do when claims are released"
+	for name, test := range map[string]struct {
+		parts []any
+		want  string
+	}{
+		"before it has pods":    {nil, scaled},
+		"with pods":             {pods, scaled},
+		"a claim is in the way": {append(slices.Clone(holder), pods...), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := explainEach(t, tc.Cluster(append(slices.Clone(parts), test.parts...)...), "Deployment/web")["Deployment/web"]
+			at := slices.IndexFunc(e.Remedies, func(r api.Remedy) bool { return strings.HasPrefix(r.Change, "scale ") })
+			switch {
+			case test.want == "" && at >= 0:
+				t.Errorf("proposed: %+v", e.Remedies[at])
+			case test.want == "":
+			case at < 0:
+				t.Fatalf("no such remedy: %+v, members %+v", e.Remedies, e.Members)
+			default:
+				r := e.Remedies[at]
+				if r.Change != test.want || r.Node == "" || r.UsedByCount > 0 || !slices.Equal(r.Commands, []string{"kubectl scale deployment web -n ml --replicas=3"}) || string(r.Edits[0].From) != "5" {
+					t.Errorf("%+v", r)
+				}
 			}
 		})
 	}

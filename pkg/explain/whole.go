@@ -4,7 +4,6 @@
 package explain
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -15,12 +14,10 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/conflict"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
-	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -221,37 +218,53 @@ func (w *whole) changes(ctx context.Context) error {
 		return err
 	}
 	found = append(found, fewer...)
+	if r, err := w.fewerPods(ctx); err != nil {
+		return err
+	} else if r != nil {
+		found = append(found, *r)
+	}
 	for i := range w.out.Remedies {
-		r := &w.out.Remedies[i]
-		if group := w.out.Members.Group; group != nil && group.MinCount != nil {
-			helps, err := w.helps(ctx, r)
-			if err != nil {
-				return err
-			}
-			if !helps {
-				continue
-			}
+		r := w.out.Remedies[i]
+		f, err := w.afterwards(ctx, &r)
+		if err != nil {
+			return err
 		}
-		if !slices.ContainsFunc(found, func(have api.Remedy) bool { return sameFields(have.Edits, r.Edits) }) {
-			found = append(found, *r)
+		if group := w.out.Members.Group; group != nil && group.MinCount != nil && f.Fit < f.Total || f.Fit <= w.out.Members.WithDevices+w.out.Members.FitNow {
+			continue
 		}
+		if slices.ContainsFunc(found, func(have api.Remedy) bool { return sameFields(have.Edits, r.Edits) }) {
+			continue
+		}
+		r.Change += fitText(f)
+		found = append(found, r)
 	}
 	w.out.Remedies = found
 	return nil
 }
 
-// helps reports whether all members fit after a remedy.
-func (w *whole) helps(ctx context.Context, r *api.Remedy) (bool, error) {
+// afterwards says how many of the members fit after a remedy.
+func (w *whole) afterwards(ctx context.Context, r *api.Remedy) (queue.Fitting, error) {
 	gates := []string{}
 	if r.FeatureGate != "" {
 		gates = append(gates, r.FeatureGate)
 	}
 	snap, err := whatif.Amend(w.snap, r.Edits, gates...)
 	if err != nil {
-		return false, nil //nolint:nilerr // it is a change of something that is not there
+		return queue.Fitting{}, nil //nolint:nilerr // it is a change of something that is not there
 	}
-	f, err := w.decide(ctx, snap)
-	return err == nil && f.Fit == f.Total, err
+	return w.decide(ctx, snap)
+}
+
+// fitText says how many of several pods fit, as the end of a sentence.
+func fitText(f queue.Fitting) string {
+	switch {
+	case f.Total < 2:
+		return ""
+	case f.Fit == f.Total:
+		return fmt.Sprintf(": all %d pods fit", f.Total)
+	default:
+		return fmt.Sprintf(": %d of %d pods fit", f.Fit, f.Total)
+	}
 }
 
 // sameFields reports whether edits change the same field first.
@@ -281,120 +294,23 @@ func (w *whole) remedy(ctx context.Context, edits []api.Edit, text string, enoug
 	if err != nil || !enough(f) || f.First == nil {
 		return nil, err
 	}
-	r := &api.Remedy{Actor: api.ActorUser, Change: text, Edits: edits, Node: f.First.Node, Nodes: f.Nodes, Devices: []api.AllocatedDevice{}}
-	for i := range f.First.Claims {
-		r.Devices = append(r.Devices, f.First.Claims[i].Devices...)
+	return w.complete(&api.Remedy{Actor: api.ActorUser, Change: text, Edits: edits}, f), nil
+}
+
+// complete adds to a remedy where the first of the members that wait fits then, and the
+// commands.
+func (w *whole) complete(r *api.Remedy, f queue.Fitting) *api.Remedy {
+	r.Nodes, r.Devices = f.Nodes, []api.AllocatedDevice{}
+	if f.First != nil {
+		r.Node = f.First.Node
+		for i := range f.First.Claims {
+			r.Devices = append(r.Devices, f.First.Claims[i].Devices...)
+		}
 	}
 	c := &conflict.Case{
 		Question: funnel.NewQuestion(w.alloc, w.snap, w.target.Pod, w.target.Claims),
 		Target:   w.target.Object, Workload: true, Users: w.target.Users,
 	}
 	c.Complete(r, false)
-	return r, nil
-}
-
-// countPlace is the count of a request in a template that members use.
-type countPlace struct {
-	template, request string
-	index             int
-	count             int64
-}
-
-// fewerDevices looks for the largest number of devices for each member with which all
-// of them fit, for each request of a template that asks for several.
-func (w *whole) fewerDevices(ctx context.Context) ([]api.Remedy, error) {
-	var found []api.Remedy
-	for _, place := range w.counts() {
-		edits := func(count int64) []api.Edit { return w.countEdits(place, count) }
-		fits := func(count int64) (bool, error) {
-			snap, err := whatif.Amend(w.snap, edits(count))
-			if err != nil {
-				return false, err
-			}
-			f, err := w.decide(ctx, snap)
-			return err == nil && f.Fit == f.Total, err
-		}
-		low, high := int64(0), place.count
-		for high-low > 1 {
-			middle := (low + high) / 2
-			ok, err := fits(middle)
-			switch {
-			case err != nil:
-				return found, err
-			case ok:
-				low = middle
-			default:
-				high = middle
-			}
-		}
-		if low == 0 {
-			continue
-		}
-		change := fmt.Sprintf("request %s instead of %d in request %s", english.Count(int(low), "device"), place.count, place.request)
-		if pods := w.out.Members.WithDevices + w.out.Members.Waiting; pods > 1 {
-			change += fmt.Sprintf(": all %d pods fit", pods)
-		}
-		r, err := w.remedy(ctx, edits(low), change,
-			func(f queue.Fitting) bool { return f.Fit == f.Total })
-		if err != nil {
-			return found, err
-		}
-		if r != nil {
-			found = append(found, *r)
-		}
-	}
-	return found, nil
-}
-
-// waiting are the members that wait.
-func (w *whole) waiting() []*corev1.Pod {
-	var pods []*corev1.Pod
-	for _, pod := range slices.Concat(w.target.Users, w.target.New) {
-		if lifecycle.Waits(pod) {
-			pods = append(pods, pod)
-		}
-	}
-	return pods
-}
-
-// counts are the places where members ask for several devices.
-func (w *whole) counts() []countPlace {
-	var places []countPlace
-	for _, pod := range w.waiting() {
-		for _, entry := range pod.Spec.ResourceClaims {
-			name := ptr.Deref(entry.ResourceClaimTemplateName, "")
-			template := w.snap.Template(pod.Namespace, name)
-			if template == nil || slices.ContainsFunc(places, func(p countPlace) bool { return p.template == name }) {
-				continue
-			}
-			for i := range template.Spec.Spec.Devices.Requests {
-				r := &template.Spec.Spec.Devices.Requests[i]
-				if r.Exactly != nil && r.Exactly.Count > 1 && cmp.Or(r.Exactly.AllocationMode, resourceapi.DeviceAllocationModeExactCount) == resourceapi.DeviceAllocationModeExactCount {
-					places = append(places, countPlace{name, r.Name, i, r.Exactly.Count})
-				}
-			}
-		}
-	}
-	return places
-}
-
-// countEdits change the count in a template, and in the claims that were made from it
-// and wait.
-func (w *whole) countEdits(place countPlace, count int64) []api.Edit {
-	namespace := w.target.Object.Namespace
-	path := fmt.Sprintf("/spec/devices/requests/%d/exactly/count", place.index)
-	edits := []api.Edit{whatif.NewEdit(whatif.Object(api.KindTemplate, namespace, place.template), "replace", "/spec"+path, count)}
-	for _, pod := range w.waiting() {
-		for _, pc := range w.alloc.Facts.Claims.OfPod(pod) {
-			if pc.Template != place.template || pc.Generated || pc.Claim == nil || pc.Claim.Status.Allocation != nil || pc.Problem != nil {
-				continue
-			}
-			edit := whatif.NewEdit(whatif.ClaimObject(pc.Claim), "replace", path, count)
-			edit.Generated = true
-			if !slices.ContainsFunc(edits, func(have api.Edit) bool { return have.Object == edit.Object }) {
-				edits = append(edits, edit)
-			}
-		}
-	}
-	return edits
+	return r
 }

@@ -88,6 +88,7 @@ func GateSpecs() []GateSpec {
 	rules := gate("DRADeviceTaintRules", on("DRADeviceTaints"), alpha(35), betaOff(36), ga(37))
 	rules.Before = "DRADeviceTaints"
 	return []GateSpec{
+		gate("CompositePodGroup", on("GenericWorkload", "TopologyAwareWorkloadScheduling"), alpha(37)),
 		gate("DRAAdminAccess", on(dra), alpha(32), beta(34), locked(36)),
 		gate("DRAConsumableCapacity", on(dra), alpha(34), beta(36)),
 		gate("DRADerivedAttributes", on(dra), alpha(37)),
@@ -114,6 +115,7 @@ func GateSpecs() []GateSpec {
 		gate("NodeDeclaredFeatures", nil, alpha(35), beta(36), locked(37)),
 		gate("ResourceHealthStatus", on(dra), alpha(31), beta(36)),
 		gate("ResourceHealthStatusMessage", on("ResourceHealthStatus"), beta(36)),
+		gate("TopologyAwareWorkloadScheduling", on("GenericWorkload"), alpha(36)),
 	}
 }
 

@@ -135,7 +135,7 @@ func TestParseGates(t *testing.T) {
 		},
 		{name: "nearly right", values: []string{"DRADeviceTaint=true"}, err: `"DRADeviceTaint" is not known; did you mean DRADeviceTaints?`},
 		{name: "case", values: []string{"dradevicetaints=true"}, err: "did you mean DRADeviceTaints?"},
-		{name: "far off", values: []string{"x=true"}, err: "known are DRAAdminAccess, DRAConsumableCapacity"},
+		{name: "far off", values: []string{"x=true"}, err: "known are CompositePodGroup, DRAAdminAccess"},
 		{name: "no value", values: []string{"DRADeviceTaints"}, err: "write DRADeviceTaints=true or DRADeviceTaints=false"},
 		{name: "bad value", values: []string{"DRADeviceTaints=on"}, err: `"on" is neither true nor false`},
 		{name: "no name", values: []string{"=true"}, err: `"" is not known`},

@@ -24,8 +24,12 @@ func (w *commandWriter) workload(object string, edits []api.Edit) {
 	if !ok || !m.Editable() {
 		return
 	}
-	w.workloads = append(w.workloads, m)
 	which := shell.KubectlObjects(m.resource(), m.Namespace, m.Name)
+	if Scales(edits[0]) {
+		w.scaleCommand(which, edits[0])
+		return
+	}
+	w.workloads = append(w.workloads, m)
 	if !m.builtIn() {
 		if patch, err := patchOf(edits, ""); err == nil {
 			w.add("kubectl patch %s --type=json -p %s", which, shell.Quote(string(patch)))

@@ -177,8 +177,8 @@ func amendIn[T any, P apiObject[T]](list *[]P, namespace, name string, edits []a
 	return nil
 }
 
-// amendWorkload edits the only part of a workload that matters here: the spec
-// of its pods.
+// amendWorkload edits the only parts of a workload that matter here: the spec of its
+// pods, and their number.
 func amendWorkload(snap *snapshot.Snapshot, kind, namespace, name string, edits []api.Edit) error {
 	at := slices.IndexFunc(snap.Workloads, func(w *snapshot.Workload) bool {
 		return w.Kind == kind && w.Namespace == namespace && w.Name == name
@@ -188,6 +188,10 @@ func amendWorkload(snap *snapshot.Snapshot, kind, namespace, name string, edits 
 		return nil
 	}
 	w := *snap.Workloads[at]
+	counts, edits := split(edits, Scales)
+	if err := scale(&w, counts); err != nil {
+		return err
+	}
 	spec, err := Edited(&w.Template.Spec, edits, StoredWorkload(&w).PodSpecPath())
 	if err != nil {
 		return err

@@ -29,7 +29,7 @@ func WithOldValues(snap *snapshot.Snapshot, edits []api.Edit) []api.Edit {
 				document = documentAt(document, prefix)
 			}
 		}
-		if !strings.HasPrefix(e.Path, "/status") && e.Path != "" && e.Op != "test" {
+		if !strings.HasPrefix(e.Path, "/status") && e.Path != "" && e.Op != "test" && !Scales(*e) {
 			if value, ok := LookUp(document, PointerTokens(e.Path)); ok && value != nil {
 				// It was read from JSON.
 				e.From, _ = asWritten(value)

@@ -29,6 +29,7 @@ func (c *Case) podsUsing(edits []api.Edit) []api.RemedyPod {
 	for _, e := range edits {
 		kind, in, name := whatif.ParseObject(e.Object)
 		switch {
+		case whatif.Scales(e):
 		case kind == api.KindTemplate:
 			templates[name], namespace = true, in
 		case strings.HasPrefix(e.Path, "/spec") && in != "" && !slices.Contains([]string{api.KindClaim, api.KindPod}, kind),

@@ -1,0 +1,199 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/utils/ptr"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
+)
+
+// countPlace is the count of a request in a template that members use.
+type countPlace struct {
+	template, request string
+	index             int
+	count             int64
+}
+
+// fewerDevices looks for the largest number of devices for each member with which all
+// of them fit, for each request of a template that asks for several.
+func (w *whole) fewerDevices(ctx context.Context) ([]api.Remedy, error) {
+	var found []api.Remedy
+	for _, place := range w.counts() {
+		edits := func(count int64) []api.Edit { return w.countEdits(place, count) }
+		fits := func(count int64) (bool, error) {
+			snap, err := whatif.Amend(w.snap, edits(count))
+			if err != nil {
+				return false, err
+			}
+			f, err := w.decide(ctx, snap)
+			return err == nil && f.Fit == f.Total, err
+		}
+		low, high := int64(0), place.count
+		for high-low > 1 {
+			middle := (low + high) / 2
+			ok, err := fits(middle)
+			switch {
+			case err != nil:
+				return found, err
+			case ok:
+				low = middle
+			default:
+				high = middle
+			}
+		}
+		if low == 0 {
+			continue
+		}
+		change := fmt.Sprintf("request %s instead of %d in request %s", english.Count(int(low), "device"), place.count, place.request)
+		pods := w.out.Members.WithDevices + w.out.Members.Waiting
+		change += fitText(queue.Fitting{Fit: pods, Total: pods})
+		r, err := w.remedy(ctx, edits(low), change,
+			func(f queue.Fitting) bool { return f.Fit == f.Total })
+		if err != nil {
+			return found, err
+		}
+		if r != nil {
+			found = append(found, *r)
+		}
+	}
+	return found, nil
+}
+
+// waiting are the members that wait.
+func (w *whole) waiting() []*corev1.Pod {
+	var pods []*corev1.Pod
+	for _, pod := range slices.Concat(w.target.Users, w.target.New) {
+		if lifecycle.Waits(pod) {
+			pods = append(pods, pod)
+		}
+	}
+	return pods
+}
+
+// counts are the places where members ask for several devices.
+func (w *whole) counts() []countPlace {
+	var places []countPlace
+	for _, pod := range w.waiting() {
+		for _, entry := range pod.Spec.ResourceClaims {
+			name := ptr.Deref(entry.ResourceClaimTemplateName, "")
+			template := w.snap.Template(pod.Namespace, name)
+			if template == nil || slices.ContainsFunc(places, func(p countPlace) bool { return p.template == name }) {
+				continue
+			}
+			for i := range template.Spec.Spec.Devices.Requests {
+				r := &template.Spec.Spec.Devices.Requests[i]
+				if r.Exactly != nil && r.Exactly.Count > 1 && cmp.Or(r.Exactly.AllocationMode, resourceapi.DeviceAllocationModeExactCount) == resourceapi.DeviceAllocationModeExactCount {
+					places = append(places, countPlace{name, r.Name, i, r.Exactly.Count})
+				}
+			}
+		}
+	}
+	return places
+}
+
+// countEdits change the count in a template, and in the claims that were made from it
+// and wait.
+func (w *whole) countEdits(place countPlace, count int64) []api.Edit {
+	namespace := w.target.Object.Namespace
+	path := fmt.Sprintf("/spec/devices/requests/%d/exactly/count", place.index)
+	edits := []api.Edit{whatif.NewEdit(whatif.Object(api.KindTemplate, namespace, place.template), "replace", "/spec"+path, count)}
+	for _, pod := range w.waiting() {
+		for _, pc := range w.alloc.Facts.Claims.OfPod(pod) {
+			if pc.Template != place.template || pc.Generated || pc.Claim == nil || pc.Claim.Status.Allocation != nil || pc.Problem != nil {
+				continue
+			}
+			edit := whatif.NewEdit(whatif.ClaimObject(pc.Claim), "replace", path, count)
+			edit.Generated = true
+			if !slices.ContainsFunc(edits, func(have api.Edit) bool { return have.Object == edit.Object }) {
+				edits = append(edits, edit)
+			}
+		}
+	}
+	return edits
+}
+
+// fewerPods proposes as many pods of a workload as fit, if the others do not even fit
+// when all claims of other pods are released. Its controller deletes first those that
+// have no node (a StatefulSet those with the highest numbers): what is left is decided
+// again.
+func (w *whole) fewerPods(ctx context.Context) (*api.Remedy, error) {
+	m := w.out.Members
+	count := m.WithDevices + m.FitNow
+	if count == 0 || slices.ContainsFunc(m.Prospects, func(p api.MemberProspect) bool {
+		return p.Condition != api.MoreNodes && p.Fit > count
+	}) {
+		return nil, nil
+	}
+	at := slices.IndexFunc(w.snap.Workloads, func(o *snapshot.Workload) bool {
+		return o.Kind == w.target.Object.Kind && o.Namespace == w.target.Object.Namespace && o.Name == w.target.Object.Name
+	})
+	if at < 0 {
+		return nil, nil
+	}
+	edit, had, ok := whatif.Scaled(w.snap.Workloads[at], int32(count))
+	if !ok || int(had) <= count || int(had) < len(w.target.Users) {
+		return nil, nil
+	}
+	edits := []api.Edit{edit}
+	after, err := whatif.Amend(w.snap, edits)
+	if err != nil {
+		return nil, err
+	}
+	surplus := w.surplus(count)
+	f, err := w.decide(ctx, whatif.Leave(after, func(pod *corev1.Pod) bool { return slices.Contains(surplus, pod) },
+		func(claim *resourceapi.ResourceClaim, _ *resourceapi.DeviceRequestAllocationResult) bool {
+			users := claim.Status.ReservedFor
+			return len(users) > 0 && !slices.ContainsFunc(users, func(user resourceapi.ResourceClaimConsumerReference) bool {
+				return !slices.ContainsFunc(surplus, func(pod *corev1.Pod) bool { return pod.UID == user.UID && pod.Namespace == claim.Namespace })
+			})
+		}))
+	if err != nil || f.Fit < count || f.Fit < f.Total || m.Group != nil && !f.GroupFits {
+		return nil, err
+	}
+	what, noun := "scale", "replica"
+	if w.target.Object.Kind == "Job" {
+		what, noun = "lower the parallelism of", "pod"
+	}
+	r := &api.Remedy{Actor: api.ActorUser, Edits: edits, Change: fmt.Sprintf("%s %s %s to %s: so many fit, and no more do when claims are released",
+		what, w.target.Object.Kind, w.target.Object.Name, english.Count(count, noun))}
+	r = w.complete(r, f)
+	for i := range m.Kinds {
+		if kind := &m.Kinds[i]; r.Node == "" && kind.Verdict == api.Allocated && len(kind.Nodes) > 0 {
+			r.Node = kind.Nodes[0]
+		}
+	}
+	return r, nil
+}
+
+// surplus are the pods that a workload does without if only so many stay.
+func (w *whole) surplus(count int) []*corev1.Pod {
+	pods := slices.Clone(w.target.Users)
+	slices.SortStableFunc(pods, func(a, b *corev1.Pod) int {
+		if w.target.Object.Kind == "StatefulSet" {
+			return naming.Compare(a.Name, b.Name)
+		}
+		waits := func(pod *corev1.Pod) int {
+			if lifecycle.Waits(pod) {
+				return 1
+			}
+			return 0
+		}
+		return cmp.Compare(waits(a), waits(b))
+	})
+	return pods[min(count, len(pods)):]
+}

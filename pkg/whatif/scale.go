@@ -1,0 +1,65 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package whatif
+
+import (
+	"encoding/json"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+const (
+	replicasPath    = "/spec/replicas"
+	parallelismPath = "/spec/parallelism"
+)
+
+// Scaled is the edit that gives a workload another number of pods, and how many it has;
+// ok is false for a kind that has no such number, or if that is not known.
+func Scaled(w *snapshot.Workload, count int32) (edit api.Edit, had int32, ok bool) {
+	m, path := StoredWorkload(w), replicasPath
+	switch (schema.GroupKind{Group: m.group(), Kind: m.Kind}) {
+	case schema.GroupKind{Group: appsv1.GroupName, Kind: "Deployment"}, schema.GroupKind{Group: appsv1.GroupName, Kind: "StatefulSet"},
+		schema.GroupKind{Group: appsv1.GroupName, Kind: "ReplicaSet"}, schema.GroupKind{Kind: "ReplicationController"}:
+	default:
+		if path = parallelismPath; !m.isJob() {
+			return edit, 0, false
+		}
+	}
+	if w.Replicas == nil || m.Kind != w.Kind {
+		return edit, 0, false
+	}
+	edit = NewEdit(m.Object(), "replace", path, count)
+	edit.From, _ = asWritten(*w.Replicas)
+	return edit, *w.Replicas, true
+}
+
+// Scales reports whether an edit is one of [Scaled]. It is about none of the pods that
+// there are.
+func Scales(e api.Edit) bool { return e.Path == replicasPath || e.Path == parallelismPath }
+
+// scale gives a workload the number of pods that edits say.
+func scale(w *snapshot.Workload, edits []api.Edit) error {
+	for _, e := range edits {
+		var count int32
+		if err := json.Unmarshal(e.Value, &count); err != nil {
+			return fmt.Errorf("read the value of %s: %w", e.Path, err)
+		}
+		w.Replicas = &count
+	}
+	return nil
+}
+
+// scaleCommand writes such an edit as a command.
+func (w *commandWriter) scaleCommand(which string, e api.Edit) {
+	if e.Path == replicasPath {
+		w.add("kubectl scale %s --replicas=%s", which, e.Value)
+		return
+	}
+	w.add(`kubectl patch %s -p '{"spec":{"parallelism":%s}}'`, which, e.Value)
+}
