@@ -53,6 +53,7 @@ func TestExplanations(t *testing.T) {
 			"-f", filepath.Join("..", "examples", "manifests", "gang.yaml"), "--feature-gates", "GenericWorkload=true",
 		},
 		"gang-shared": {"podgroup/workers", "-n", "ml", "--snapshot", filepath.Join("testdata", "podgroup.yaml")},
+		"gang-owner":  {"raycluster/train", "-n", "ml", "--snapshot", filepath.Join("testdata", "owners.yaml")},
 		"one-device":  {"pod/pretrain-0", "-n", "research", "--snapshot", example, "--device", "gpu-02/gpu-3"},
 	}
 	for _, name := range []string{"bind-waiting", "prepare-not-registered", "running-unhealthy", "running-evicted-later", "pending-no-slices-label", "cleanup-finalizer"} {

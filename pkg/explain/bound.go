@@ -6,6 +6,7 @@ package explain
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -50,8 +51,16 @@ func (x *builder) withoutPods() *settlement {
 	if life := lifecycle.OfCreator(x.Snap, x.target.Creator); life.Blocked != nil {
 		return &settlement{verdict: api.Blocked, code: life.Blocked.Code, nodeless: true}
 	}
+	kind := x.target.Object.Kind
+	for _, gap := range x.Snap.Gaps {
+		// What owns pods may have any kind.
+		if gap.Resource == snapshot.ResourcePods || !slices.Contains(snapshot.Resources(), gap.Resource) {
+			return &settlement{verdict: api.Undetermined, code: api.NoPods, nodeless: true, message: fmt.Sprintf(
+				"the %s exists, and which pods belong to it is not known: %s", kind, gap.Reason)}
+		}
+	}
 	return &settlement{verdict: api.Undetermined, code: api.NoPods, nodeless: true, message: fmt.Sprintf(
-		"the %s exists and has no pods, and nothing that is known keeps it from creating them: see its status and events", x.target.Object.Kind)}
+		"the %s exists and has no pods, and nothing that is known keeps it from creating them: see its status and events", kind)}
 }
 
 // endText says how a Job ended.

@@ -72,6 +72,13 @@ func TestOwners(t *testing.T) {
 			},
 			kind: "JobSet", name: "train", verdict: api.Blocked, code: api.NotAdmitted, says: "Kueue has not admitted Workload ml/queued of queue team: no quota (QuotaReserved, Pending).",
 		},
+		"without the right to read what is between": {
+			parts: []any{known(jobset, "JobSet", "train", nil, false), tc.Pod("a", tc.Using("want"), ownedBy("batch/v1", "Job", "train-w-0")), tc.Gap("jobs.batch", "this user may not get jobs.batch in namespace ml")},
+			kind:  "JobSet", name: "train", verdict: api.Undetermined, code: api.NoPods, says: "The JobSet exists, and which pods belong to it is not known: this user may not get jobs.batch in namespace ml.",
+		},
+		"without the right to read it": {
+			parts: append([]any{tc.Gap("rayclusters.ray.io", "this user may not get rayclusters.ray.io in namespace ml")}, cluster...), kind: "RayCluster", name: "r", verdict: api.Fits, pods: 1, different: "head",
+		},
 		"without pods": {parts: []any{known(jobset, "JobSet", "train", nil, false)}, kind: "JobSet", name: "train", verdict: api.Undetermined, code: api.NoPods, says: "The JobSet exists and has no pods"},
 	}
 	for name, test := range tests {
@@ -94,5 +101,21 @@ func TestOwners(t *testing.T) {
 	_, err := Explain(t.Context(), tc.Cluster(cluster...), Options{Kind: "RayCluster", Namespace: tc.Namespace, Name: "none"})
 	if target := new(TargetError); !errors.As(err, &target) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestHiddenOwners asks about objects that may not be read, and of which no pod is known:
+// that is said for every kind, whatever its plural.
+func TestHiddenOwners(t *testing.T) {
+	for resource, kind := range map[string]string{
+		"jobsets.jobset.x-k8s.io": "JobSet", "rayclusters.ray.io": "RayCluster", "leaderworkersets.leaderworkerset.x-k8s.io": "LeaderWorkerSet",
+		"trainpolicies.example.com": "TrainPolicy", "gizmoes.example.com": "Gizmo", "jobs.batch": "Job", "deployments.apps": "Deployment",
+	} {
+		reason := "this user may not get " + resource + " in namespace ml"
+		_, err := Explain(t.Context(), tc.Cluster(tc.Nodes("n1"), tc.Gap(resource, reason)), Options{Kind: kind, Namespace: tc.Namespace, Name: "x"})
+		target := new(TargetError)
+		if !errors.As(err, &target) || target.Hint != "it may exist all the same: "+reason {
+			t.Errorf("%s: %v, hint %q", kind, err, target.Hint)
+		}
 	}
 }

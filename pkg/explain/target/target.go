@@ -235,15 +235,22 @@ func (s *Target) findWorkload(snap *snapshot.Snapshot, alloc *allocator.Allocato
 }
 
 // hiddenKind is the resource of a kind if it could not be read, else empty. A
-// snapshot does not know resources by their kinds, but their names are related.
+// snapshot does not know resources by their kinds, but their names are related: that of
+// another project's kind has at least its beginning.
 func hiddenKind(snap *snapshot.Snapshot, kind string) string {
 	plural, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Kind: kind})
+	stem := strings.ToLower(kind)
+	stem = stem[:max(len(stem)-1, 0)]
+	similar := ""
 	for _, gap := range snap.Gaps {
-		if name, _, _ := strings.Cut(gap.Resource, "."); name == plural.Resource {
+		switch name, group, _ := strings.Cut(gap.Resource, "."); {
+		case name == plural.Resource:
 			return gap.Resource
+		case similar == "" && stem != "" && strings.HasPrefix(name, stem) && strings.Contains(group, "."):
+			similar = gap.Resource
 		}
 	}
-	return ""
+	return similar
 }
 
 // UsePod makes the target stand for a pod.
