@@ -153,3 +153,37 @@ func TestResolve(t *testing.T) {
 		}
 	}
 }
+
+// TestCollectOwnersOfTarget follows the owners of pods to a target of another kind: up to
+// it, and up to where the user may not read on.
+func TestCollectOwnersOfTarget(t *testing.T) {
+	owned := func(name, owner string) map[string]any {
+		o := object(name)
+		o["metadata"].(map[string]any)["ownerReferences"] = []any{map[string]any{"apiVersion": "example.com/v2", "kind": "Train", "name": owner, "uid": owner, "controller": true}}
+		return o
+	}
+	train := func(o map[string]any) map[string]any {
+		o["apiVersion"], o["kind"], o["spec"] = "example.com/v2", "Train", map[string]any{"suspend": false}
+		return o
+	}
+	for name, test := range map[string]struct {
+		owner    string
+		outlines []string
+		gaps     []string
+	}{
+		"through another one": {"wagon", []string{"Outline ml/long", "Outline ml/wagon"}, nil},
+		"not to be read":      {"secret", []string{"Outline ml/long"}, []string{"trains.example.com[]: this user may not get trains.example.com in namespace ml"}},
+		"it is gone":          {"gone", []string{"Outline ml/long"}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clients := start(t, clusterWithWorkloads().with(apiServer{
+				"/api/v1/pods": listOf("v1", "Pod", owned("ml/train-0", test.owner)),
+				"/apis/example.com/v2/namespaces/ml/trains/long":  train(object("ml/long")),
+				"/apis/example.com/v2/namespaces/ml/trains/wagon": train(owned("ml/wagon", "long")),
+			}))
+			s := mustCollect(t, clients, Options{Target: &snapshot.ObjectRef{Resource: "train", Name: "long"}})
+			expect(t, "outlines", test.outlines, named("Outline", s.Outlines))
+			expect(t, "gaps", test.gaps, gapTexts(s))
+		})
+	}
+}
