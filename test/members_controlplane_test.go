@@ -79,7 +79,7 @@ func TestGangsAgreeWithScheduler(t *testing.T) {
 // TestScaledWorkloadsAgreeWithScheduler asks about workloads of three pods for two
 // devices, and pastes the command that makes them two.
 func TestScaledWorkloadsAgreeWithScheduler(t *testing.T) {
-	c := startCluster(t, controlplane.Options{})
+	c := startCluster(t, controlplane.Options{WithControllers: []string{"statefulset-controller"}})
 	template := "{metadata: {labels: {app: w}}, spec: {" + queuePodSpec
 	selecting := "selector: {matchLabels: {app: w}}, template: " + template + "}}}"
 	for kind, manifest := range map[string]string{
