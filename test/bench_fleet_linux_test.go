@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
@@ -115,6 +116,65 @@ func BenchmarkExpressions(b *testing.B) {
 		b.ReportMetric(t.CPU/float64(b.N), name+"-cpu-s")
 		b.ReportMetric(t.CPU/listed.CPU, name+"-ratio")
 	}
+}
+
+// BenchmarkDoctor makes all checks of a file with 5,000 nodes, on each of which a driver
+// runs, in turns with asking why something does not fit there. It reports the processor
+// time of both, and the ratio.
+func BenchmarkDoctor(b *testing.B) {
+	peak, program := goBuild(b, "./peak"), goBuild(b, "../cmd/kubectl-dra")
+	const nodes = 5000
+	for _, shape := range []struct {
+		name, target string
+		// exit is that of doctor: a claim that no pod uses is no fault.
+		exit float64
+		snap *snapshot.Snapshot
+	}{
+		{"equal", "claim/waiting", 0, fleetWithWaitingClaim(nodes, 4*nodes)},
+		{"mixed", "pod/waiting", 1, mixedWithWaitingPod(nodes)},
+	} {
+		b.Run(shape.name, func(b *testing.B) {
+			path := filepath.Join(b.TempDir(), "fleet.json")
+			if err := save.File(b.Context(), withDriver(shape.snap), path); err != nil {
+				b.Fatal(err)
+			}
+			b.ResetTimer()
+			var diagnoses, explains total
+			for b.Loop() {
+				diagnoses.add(b, shape.exit, peak, program, "doctor", "--fail-on", "Info", "--snapshot", path)
+				explains.add(b, 1, peak, program, "why", shape.target, "-n", "waiting", "--snapshot", path)
+			}
+			rounds := float64(b.N)
+			b.ReportMetric(diagnoses.CPU/rounds, "doctor-cpu-s")
+			b.ReportMetric(diagnoses.PeakMiB, "doctor-MiB")
+			b.ReportMetric(explains.CPU/rounds, "why-cpu-s")
+			b.ReportMetric(diagnoses.CPU/explains.CPU, "cpu-ratio")
+		})
+	}
+}
+
+// withDriver adds a DaemonSet of a driver, and a pod of it that is ready on each node.
+func withDriver(snap *snapshot.Snapshot) *snapshot.Snapshot {
+	labels := map[string]string{"app": "driver"}
+	ready := int32(len(snap.Nodes))
+	snap.Workloads = append(snap.Workloads, &snapshot.Workload{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: snapshot.KindDaemonSet},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "driver", Name: "driver", UID: "driver", Annotations: map[string]string{snapshot.KubeletPluginAnnotation: fleet.Driver}},
+		Selector:   &metav1.LabelSelector{MatchLabels: labels},
+		Daemon:     &snapshot.DaemonStatus{Desired: ready, Ready: ready},
+	})
+	for _, node := range snap.Nodes {
+		snap.Pods = append(snap.Pods, &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: "driver", Name: "driver-" + node.Name, UID: types.UID("driver-" + node.Name), Labels: labels,
+				OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: snapshot.KindDaemonSet, Name: "driver", UID: "driver", Controller: ptr.To(true)}},
+			},
+			Spec:   corev1.PodSpec{NodeName: node.Name, Containers: []corev1.Container{{Name: "driver", Image: "example.com/driver"}}},
+			Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}},
+		})
+	}
+	snap.Sort()
+	return snap
 }
 
 // total is what several runs of a program took, and the largest of their peaks.

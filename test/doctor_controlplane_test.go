@@ -150,6 +150,9 @@ func (c *cluster) waitFindings(t *testing.T, awaited func([]api.Finding) bool) [
 		streams, _, out, errOut := genericiooptions.NewTestIOStreams()
 		var diagnosis api.Diagnosis
 		code := commands.Run(ctx, []string{"doctor", "--kubeconfig", c.kubeconfig, "-o", "json"}, streams, commands.Build{Version: "v0.0.0-test"})
+		if ctx.Err() != nil {
+			return false, ctx.Err()
+		}
 		if err := json.Unmarshal(out.Bytes(), &diagnosis); err != nil {
 			return false, fmt.Errorf("doctor: code %d, %w: %s", code, err, errOut)
 		}

@@ -218,9 +218,6 @@ func sickPools() []sickness {
 			sickSlice("counters", counted+strings.ReplaceAll(counters, "$VALUE", "1")), sickSlice("parts", counted+parts),
 			sickClaim("first", "counted/part-0", ""), sickClaim("second", "counted/part-1", ""),
 		}},
-		{code: "DRA1208", steps: []string{
-			sickSlice("few", strings.ReplaceAll(counted, "counted", "few")+strings.ReplaceAll(counters, "$VALUE", "0")), sickSlice("many", strings.ReplaceAll(counted, "counted", "few")+parts),
-		}},
 		{code: "DRA1209", pasted: true, steps: []string{
 			"{apiVersion: resource.k8s.io/v1, kind: ResourceSlice, metadata: {name: earlier, ownerReferences: [{apiVersion: v1, kind: Node, name: sick-a, uid: earlier}]}, spec: {driver: sick.example.com, nodeName: sick-a, pool: {name: earlier, generation: 1, resourceSliceCount: 1}, devices: [{name: a}]}}",
 		}},
@@ -259,9 +256,6 @@ spec: {devices: {requests: [{name: gpus, exactly: {deviceClassName: sick}}]}}`}}
 			sickPod("ill", "sick", "1", ""), boundPod("ill"),
 			`kubectl patch pod ill -n sick --subresource=status --type=merge -p '{"status":{"phase":"Running","containerStatuses":[{"name":"main","image":"none","imageID":"","ready":true,"started":true,"restartCount":0,"state":{"running":{}},"allocatedResourcesStatus":[{"name":"claim:gpus","resources":[{"resourceID":"sick.example.com/sick-a/gpu-0","health":"Unhealthy"}]}]}]}}'`,
 		}},
-		{code: "DRA1409", also: []string{"DRA1407", "DRA1410"}, steps: []string{strings.Replace(
-			sickClaim("unbound", "sick-a/gpu-0", "devices: ["+strings.NewReplacer("$TYPE", "Failed", "$STATUS", "True").Replace(device)+"]"),
-			"device: gpu-0}]}", "device: gpu-0, bindingConditions: [Ready], bindingFailureConditions: [Failed]}]}", 1)}},
 		{code: "DRA1410", also: []string{"DRA1407"}, steps: []string{
 			sickClaim("unready", "sick-a/gpu-0", "devices: ["+strings.NewReplacer("$TYPE", "Ready", "$STATUS", "False").Replace(device)+"]"),
 		}},

@@ -208,18 +208,20 @@ func onNode(pod *corev1.Pod) string {
 	return ""
 }
 
-// publishes reports whether a driver publishes a slice for a node by name, and
-// whether it publishes for nodes by name at all.
-func publishes(in *cluster, driver, node string) (here, anywhere bool) {
+// publishedFor has, by driver, the nodes for which it publishes slices by name.
+func publishedFor(in *cluster) map[string]map[string]bool {
+	found := map[string]map[string]bool{}
 	for _, slice := range in.snap.Slices {
-		if slice.Spec.Driver != driver {
+		name := ptr.Deref(slice.Spec.NodeName, "")
+		if name == "" {
 			continue
 		}
-		name := ptr.Deref(slice.Spec.NodeName, "")
-		anywhere = anywhere || name != ""
-		here = here || name == node
+		if found[slice.Spec.Driver] == nil {
+			found[slice.Spec.Driver] = map[string]bool{}
+		}
+		found[slice.Spec.Driver][name] = true
 	}
-	return here, anywhere
+	return found
 }
 
 func findSilentDrivers(_ context.Context, in *cluster) ([]api.Finding, error) {
@@ -231,10 +233,11 @@ func findSilentDrivers(_ context.Context, in *cluster) ([]api.Finding, error) {
 			}
 		}
 	}
+	published := publishedFor(in)
 	for _, p := range plugins(in) {
 		for _, pod := range lifecycle.Pods(in.snap, p.Workload) {
-			node := pod.Spec.NodeName
-			if here, anywhere := publishes(in, p.driver, node); node == "" || here || !anywhere || !lifecycle.Ready(pod) {
+			node, nodes := pod.Spec.NodeName, published[p.driver]
+			if node == "" || nodes[node] || len(nodes) == 0 || !lifecycle.Ready(pod) {
 				continue
 			}
 			found = append(found, api.Finding{

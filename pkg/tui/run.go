@@ -37,12 +37,12 @@ func Run(ctx context.Context, opts Options, in io.Reader, out io.Writer) error {
 	return nil
 }
 
-// onceTime is how long [Once] works out why claims are pending, and what is wrong.
+// onceTime is how long [Once] works out why claims are pending.
 const onceTime = 5 * time.Second
 
 // Once writes the overview as text, as wide as width or, for 0, as wide as it
-// needs, and what could not be read. Reasons and findings that are not known after
-// five seconds are left open.
+// needs, and what could not be read. Reasons that are not known after five
+// seconds are left open.
 func Once(ctx context.Context, opts Options, width int, w io.Writer) error {
 	if width <= 0 {
 		width = noLimit
@@ -60,9 +60,7 @@ func Once(ctx context.Context, opts Options, width int, w io.Writer) error {
 			return ctx.Err()
 		}
 	}
-	checking, cancel := context.WithDeadline(ctx, until)
-	defer cancel()
-	if !m.diagnosis.work(checking, p, m.now()) && ctx.Err() != nil {
+	if !m.diagnosis.work(ctx, p, m.now()) {
 		return ctx.Err()
 	}
 	s := &overviewScreen{cursor: -1}
