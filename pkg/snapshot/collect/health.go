@@ -21,10 +21,12 @@ type health struct {
 	trouble map[string]error
 	// since is when the first of it began.
 	since time.Time
+	// answered is when the server was last heard of.
+	answered time.Time
 }
 
 func newHealth(server string) *health {
-	return &health{server: server, changed: make(chan struct{}, 1), trouble: map[string]error{}}
+	return &health{server: server, changed: make(chan struct{}, 1), trouble: map[string]error{}, answered: time.Now()}
 }
 
 // Changed gets a value after anything changed, also after [Watcher.Trouble]
@@ -42,6 +44,30 @@ func (h *health) Trouble() (since time.Time, err error) {
 	return time.Time{}, nil
 }
 
+// Answered is when the server last said anything: an event, or that it is there.
+func (h *health) Answered() time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.answered
+}
+
+// asOf is the time for which the lists are known: now, unless the server is silent.
+func (h *health) asOf() time.Time {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.trouble[silence] != nil {
+		return h.answered
+	}
+	return time.Now()
+}
+
+// heard notes that the server said something.
+func (h *health) heard() {
+	h.mu.Lock()
+	h.answered = time.Now()
+	h.mu.Unlock()
+}
+
 func (h *health) notify() {
 	select {
 	case h.changed <- struct{}{}:
@@ -55,9 +81,16 @@ func (h *health) failed(resource string, err error) {
 	if len(h.trouble) == 0 {
 		h.since = time.Now()
 	}
-	h.trouble[resource] = serverError(context.Background(), h.server, err)
+	if resource == silence {
+		h.since = h.answered
+	}
+	before, now := h.trouble[resource], serverError(context.Background(), h.server, err)
+	h.trouble[resource] = now
 	h.mu.Unlock()
-	h.notify()
+	// That an attempt fails like the one before is nothing new.
+	if before == nil || before.Error() != now.Error() {
+		h.notify()
+	}
 }
 
 // works notes that a resource is followed.

@@ -34,10 +34,10 @@ func failWhenLost(next http.RoundTripper) http.RoundTripper {
 // The reflector takes those that end within a second for broken.
 const settleTime = 2 * time.Second
 
-// settled passes a watch on. It calls works once that gave an event or has gone on for
+// settled passes a watch on. It calls heard for each event, works once there was one or it has gone on for
 // some time, and broken if it ends before, unless it only says that its version of
 // the list is too old.
-func settled(events watch.Interface, works func(), broken func(error)) watch.Interface {
+func settled(events watch.Interface, heard, works func(), broken func(error)) watch.Interface {
 	out := make(chan watch.Event)
 	passed := watch.NewProxyWatcher(out)
 	go func() {
@@ -68,6 +68,7 @@ func settled(events watch.Interface, works func(), broken func(error)) watch.Int
 				default:
 					settle(works)
 				}
+				heard()
 				select {
 				case <-passed.StopChan():
 					return

@@ -7,7 +7,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
@@ -61,17 +60,22 @@ func Watch(ctx context.Context, clients Clients, opts Options) (*Watcher, error)
 	for _, list := range w.lists {
 		go list.run(ctx)
 	}
+	if opts.pulse == (pulse{}) {
+		opts.pulse = defaultPulse()
+	}
+	go opts.pulse.run(ctx, w.health, clients)
 	return w, nil
 }
 
 // Snapshot is the cluster as it is now. It shares its objects with later ones,
 // and costs little where nothing changed. It is what [Collect] would give
-// without a target; for one see [Watcher.Target].
+// without a target; for one see [Watcher.Target]. While the server is silent it is
+// taken at the time of its last answer: nothing is known for later.
 func (w *Watcher) Snapshot() *snapshot.Snapshot {
 	s := *w.start
 	s.Gates = maps.Clone(w.start.Gates)
 	s.Gaps = slices.Clone(w.start.Gaps)
-	s.TakenAt = time.Now()
+	s.TakenAt = w.asOf()
 	for _, list := range w.lists {
 		list.into(&s)
 	}

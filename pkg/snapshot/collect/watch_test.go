@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -369,6 +370,46 @@ func BenchmarkWatcherSnapshot(b *testing.B) {
 				if s := w.Snapshot(); len(s.Claims) != len(claims) {
 					b.Fatalf("got %d claims", len(s.Claims))
 				}
+			}
+		})
+	}
+}
+
+// TestWatchNoticesSilence has a server that keeps its connections and says nothing
+// any more, then one that refuses them, as a proxy without a server behind it does.
+func TestWatchNoticesSilence(t *testing.T) {
+	for _, how := range []struct {
+		name   string
+		answer http.HandlerFunc
+		want   string
+	}{
+		{"stalled", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "no answer"},
+		{"unavailable", refuse(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable), "it is not ready"},
+	} {
+		t.Run(how.name, func(t *testing.T) {
+			f := newFeed(smallCluster())
+			var broken atomic.Bool
+			server := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if broken.Load() {
+					how.answer(w, r)
+					return
+				}
+				f.ServeHTTP(w, r)
+			})
+			w := mustWatch(t, start(t, server), Options{pulse: pulse{every: time.Millisecond, within: 100 * time.Millisecond}})
+			broken.Store(true)
+			trouble := func() error { _, err := w.Trouble(); return err }
+			silent := until(t, w, "trouble", func(s *snapshot.Snapshot) bool { return trouble() != nil && s.TakenAt.Equal(w.Answered()) })
+			if !strings.Contains(trouble().Error(), how.want) {
+				t.Errorf("got %q, want it to tell of %q", trouble(), how.want)
+			}
+			if since, _ := w.Trouble(); !since.Equal(w.Answered()) {
+				t.Errorf("the last answer was at %v, the trouble begins at %v", w.Answered(), since)
+			}
+			broken.Store(false)
+			now := until(t, w, "no trouble", func(*snapshot.Snapshot) bool { return trouble() == nil })
+			if !now.TakenAt.After(silent.TakenAt) {
+				t.Errorf("time stands still: %v after %v", now.TakenAt, silent.TakenAt)
 			}
 		})
 	}

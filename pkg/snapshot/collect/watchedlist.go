@@ -74,7 +74,7 @@ func (l *watchedList[P]) run(ctx context.Context) {
 			}
 			return nil, err
 		}
-		return settled(events, l.works, func(err error) { l.goesOn(err) }), nil
+		return settled(events, l.health.heard, l.works, func(err error) { l.goesOn(err) }), nil
 	}}, l.api.example, l, cache.ReflectorOptions{Name: l.resource, TypeDescription: l.resource, Backoff: backoff})
 	reflector.RunWithContext(ctx)
 }
