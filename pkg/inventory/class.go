@@ -53,8 +53,7 @@ func (v *Inventory) describeClass(ctx context.Context, evaluator *selector.Evalu
 		out.Failure = FailureText(&out.Failures[0])
 	}
 	for _, d := range chosen.devices {
-		state, _ := deviceState(v.eligible, d)
-		countDevice(&out.DeviceCounts, state)
+		state := v.countDevice(&out.DeviceCounts, d)
 		if state == api.DeviceStateFree {
 			out.Free++
 			out.FreeIsUpperBound = v.notRead.uncertain(state)

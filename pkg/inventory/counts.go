@@ -21,6 +21,8 @@ type tally struct {
 	// tainted have a taint against scheduling, whatever their state;
 	// taintedInUse are those of them that claims have.
 	tainted, taintedInUse int
+	// placeable are available, and some pod without conditions can use their node.
+	placeable int
 	// shareableInUse can be shared, and claims have them, however they do.
 	shareableInUse int
 	// Of the devices that may be in another state, some can be shared, and some
@@ -36,7 +38,7 @@ func (t *tally) open() int {
 	return t.by[api.DeviceStateFree] + t.by[api.DeviceStateTainted] + t.by[api.DeviceStateUnusable]
 }
 
-func tallyOf(eligible *eligibility.Devices, pods podsByClaim, pool *cluster.Pool) tally {
+func tallyOf(eligible *eligibility.Devices, plain *plainNodes, pods podsByClaim, pool *cluster.Pool) tally {
 	t := tally{by: map[api.DeviceState]int{}}
 	for _, d := range devicesOf(pool) {
 		state, _ := deviceState(eligible, &d)
@@ -44,6 +46,9 @@ func tallyOf(eligible *eligibility.Devices, pods podsByClaim, pool *cluster.Pool
 		t.total++
 		if health, message := healthOf(eligible.Facts, pods, &d); health == string(corev1.ResourceHealthStatusUnhealthy) {
 			t.unhealthy = append(t.unhealthy, api.UnhealthyDevice{Name: d.ID.Device, Message: message})
+		}
+		if state == api.DeviceStateFree && plain.reach(&d) {
+			t.placeable++
 		}
 		used := state == api.DeviceStateAllocated || state == api.DeviceStateShared
 		if keepsAway(&d) {
@@ -85,6 +90,7 @@ func count(notRead notRead, t *tally, known known) (api.DeviceCounts, api.CountS
 	c := api.DeviceCounts{
 		Total: t.total, Free: t.by[api.DeviceStateFree], Allocated: t.by[api.DeviceStateAllocated], Shared: t.by[api.DeviceStateShared],
 		Blocked: t.by[api.DeviceStateBlocked], Tainted: t.by[api.DeviceStateTainted], Unusable: t.by[api.DeviceStateUnusable], Unhealthy: len(t.unhealthy),
+		TaintedInUse: t.taintedInUse, Placeable: t.placeable,
 	}
 	from := api.CountsFromClaims
 	if notRead.claims {
@@ -101,7 +107,14 @@ func count(notRead notRead, t *tally, known known) (api.DeviceCounts, api.CountS
 	if (notRead.claims || notRead.pods) && c.Unhealthy < c.Total {
 		setBound(&c, "unhealthy", api.BoundAtLeast)
 	}
-	_, c.FreeIsUpperBound = c.Bounds["free"]
+	hidden := notRead.claims && (!known.claims || known.hidden > 0)
+	if hidden && t.tainted > t.taintedInUse || notRead.rules && !known.rules && t.inUse() > t.taintedInUse {
+		setBound(&c, "taintedInUse", api.BoundAtLeast)
+	}
+	c.Placeable = min(c.Placeable, c.Free)
+	if _, c.FreeIsUpperBound = c.Bounds["free"]; c.FreeIsUpperBound && c.Placeable > 0 {
+		setBound(&c, "placeable", api.BoundAtMost)
+	}
 	return c, from
 }
 
@@ -179,16 +192,28 @@ func AddCounts(c *api.DeviceCounts, more api.DeviceCounts) {
 	c.Tainted += more.Tainted
 	c.Unusable += more.Unusable
 	c.Unhealthy += more.Unhealthy
+	c.TaintedInUse += more.TaintedInUse
+	c.Placeable += more.Placeable
 	c.FreeIsUpperBound = c.FreeIsUpperBound || more.FreeIsUpperBound
 }
 
-// countDevice counts one more device. One that no slice has is counted as allocated.
-func countDevice(c *api.DeviceCounts, state api.DeviceState) {
-	if state == api.DeviceStateUnpublished {
-		state = api.DeviceStateAllocated
-	}
+// countDevice counts one more device, and tells its state.
+func (v *Inventory) countDevice(c *api.DeviceCounts, d *cluster.Device) api.DeviceState {
+	state, _ := deviceState(v.eligible, d)
 	c.Total++
 	*countOf(c, state)++
+	switch {
+	case taintedInUse(v.facts, d, state):
+		c.TaintedInUse++
+	case state == api.DeviceStateFree && v.plain.reach(d):
+		c.Placeable++
+	}
+	return state
+}
+
+// taintedInUse reports whether claims have a device that nobody else gets next.
+func taintedInUse(facts *cluster.Cluster, d *cluster.Device, state api.DeviceState) bool {
+	return (state == api.DeviceStateAllocated || state == api.DeviceStateShared) && facts.Gates.Enabled(cluster.GateDeviceTaints) && keepsAway(d)
 }
 
 // countOf is the count of the devices in a state. What no state is counts nowhere.

@@ -30,6 +30,7 @@ type Inventory struct {
 	// pods are those that use a claim.
 	pods    podsByClaim
 	notRead notRead
+	plain   *plainNodes
 	// statuses has what the cluster itself says about pools.
 	statuses func() map[poolKey]poolStatus
 	// gone has, by pool, the devices of claims that no slice has any more.
@@ -49,7 +50,7 @@ func (p podsByClaim) of(claim *resourceapi.ResourceClaim) []*corev1.Pod {
 // New takes the inventory of a snapshot. The allocator must be one for the
 // same snapshot, but for what the cluster itself says about pools.
 func New(alloc *allocator.Allocator, snap *snapshot.Snapshot) *Inventory {
-	v := &Inventory{alloc: alloc, facts: alloc.Facts, snap: snap, eligible: eligibility.NewDevices(alloc.Facts), pods: podsByClaim{}, notRead: notReadIn(alloc, snap)}
+	v := &Inventory{alloc: alloc, facts: alloc.Facts, snap: snap, eligible: eligibility.NewDevices(alloc.Facts), pods: podsByClaim{}, notRead: notReadIn(alloc, snap), plain: &plainNodes{facts: alloc.Facts}}
 	v.statuses = sync.OnceValue(func() map[poolKey]poolStatus { return listStatuses(snap) })
 	v.gone = sync.OnceValue(func() map[poolKey]int { return countGone(alloc.Facts) })
 	for _, pod := range snap.Pods {

@@ -46,6 +46,9 @@ type NodeDevice struct {
 	Name      string
 	State     api.DeviceState
 	Unhealthy bool
+	// TaintedInUse is true if claims have it and it has a taint that keeps others
+	// away.
+	TaintedInUse bool
 }
 
 // Nodes lists the nodes with devices by name, and after them the devices for
@@ -62,10 +65,9 @@ func (v *Inventory) Nodes() []Node {
 			node = &Node{Name: name, Scope: scope, State: nodeState(v.facts, name)}
 			byScope[scope], groups[scope] = node, map[groupKey]*NodeGroup{}
 		}
-		state, _ := deviceState(v.eligible, d)
 		health, _ := healthOf(v.facts, v.pods, d)
 		unhealthy := health == string(corev1.ResourceHealthStatusUnhealthy)
-		countDevice(&node.Devices, state)
+		state := v.countDevice(&node.Devices, d)
 		node.Devices.FreeIsUpperBound = node.Devices.FreeIsUpperBound || state == api.DeviceStateFree && v.notRead.uncertain(state)
 		if unhealthy {
 			node.Devices.Unhealthy++
@@ -76,7 +78,7 @@ func (v *Inventory) Nodes() []Node {
 			group = &NodeGroup{Driver: key.driver, Close: key.near}
 			groups[scope][key] = group
 		}
-		group.Devices = append(group.Devices, NodeDevice{d.ID.Device, state, unhealthy})
+		group.Devices = append(group.Devices, NodeDevice{d.ID.Device, state, unhealthy, taintedInUse(v.facts, d, state)})
 	}
 	nodes := make([]Node, 0, len(byScope))
 	for scope, node := range byScope {

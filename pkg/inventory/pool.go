@@ -66,7 +66,7 @@ func (v *Inventory) describePool(pool *cluster.Pool) (api.Pool, known) {
 		Driver:   pool.Driver, Name: pool.Name, Node: poolNode(pool), Generation: pool.Generation,
 		Slices: len(pool.Slices), Declared: pool.Expected, Obsolete: len(pool.Obsolete), Labels: commonLabels(pool),
 	}
-	devices := tallyOf(v.eligible, v.pods, pool)
+	devices := tallyOf(v.eligible, v.plain, v.pods, pool)
 	status, found := v.statuses()[poolKey{pool.Driver, pool.Name}]
 	var known known
 	if found {
@@ -75,6 +75,9 @@ func (v *Inventory) describePool(pool *cluster.Pool) (api.Pool, known) {
 		out.Differences = known.differences
 	}
 	out.Devices, out.CountsFrom = count(v.notRead, &devices, known)
+	if !v.facts.Gates.Enabled(cluster.GateDeviceTaints) {
+		out.Devices.TaintedInUse = 0
+	}
 	out.Unhealthy = devices.unhealthy
 	out.Capacity = poolCapacity(v.facts, v.notRead, pool, known)
 	for _, use := range v.facts.Partitions.Counters(pool) {

@@ -23,9 +23,9 @@ import (
 // plainPools has a pool in each state, and devices in each state.
 const plainPools = header + `
 ---
-{apiVersion: v1, kind: Node, metadata: {name: a}}
+{apiVersion: v1, kind: Node, metadata: {name: a}, status: {allocatable: {pods: "9"}}}
 ---
-{apiVersion: v1, kind: Node, metadata: {name: b}, status: {conditions: [{type: Ready, status: "False"}]}}
+{apiVersion: v1, kind: Node, metadata: {name: b}, spec: {unschedulable: true}, status: {allocatable: {pods: "9"}, conditions: [{type: Ready, status: "False"}]}}
 ---
 apiVersion: resource.k8s.io/v1
 kind: ResourceSlice
@@ -155,11 +155,12 @@ func TestPoolStatesAndCounts(t *testing.T) {
 		counts api.DeviceCounts
 	}{
 		// gpu-5 is only looked at by an administrator; gpu-9 is in an obsolete
-		// slice; that a taint only informs keeps nobody away.
-		"a":          {api.PoolStateUsable, "", api.DeviceCounts{Total: 8, Free: 4, Allocated: 2, Shared: 1, Tainted: 1}},
+		// slice; gpu-3 is in use and tainted; that a taint only informs keeps nobody away.
+		"a":          {api.PoolStateUsable, "", api.DeviceCounts{Total: 8, Free: 4, Allocated: 2, Shared: 1, Tainted: 1, TaintedInUse: 1, Placeable: 4}},
 		"incomplete": {api.PoolStateIncomplete, "1 of 3 slices", api.DeviceCounts{Total: 2, Allocated: 1, Unusable: 1}},
 		"invalid":    {api.PoolStateInvalid, "gpu-0", api.DeviceCounts{Total: 2, Unusable: 2}},
 		"gone":       {api.PoolStateNodeGone, "node z does not exist", api.DeviceCounts{Total: 1, Unusable: 1}},
+		// Its node is cordoned, too.
 		"not-ready":  {api.PoolStateUsable, "", api.DeviceCounts{Total: 1, Free: 1}},
 		"empty":      {api.PoolStateEmpty, "no devices", api.DeviceCounts{}},
 	} {
@@ -214,6 +215,7 @@ func TestSliceStates(t *testing.T) {
 		"a-2":        "Current 2/3 ",
 		"incomplete": "Incomplete 0/2 1 of 3 slices",
 		"gone":       "NodeGone 0/1 node z does not exist",
+		// Its node is cordoned, too.
 		"not-ready":  "NodeNotReady 1/1 node b is not ready",
 		"empty":      "Empty 0/0 no devices",
 	}

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -396,4 +398,75 @@ func TestNoNamespace(t *testing.T) {
 	s := browse(t, 100, 30)
 	s.keys("5", "n", `"nosuch`, "enter")
 	s.shows("namespace nosuch does not exist", "1/35 claims")
+}
+
+// TestLoading claims nothing of what is still worked out.
+func TestLoading(t *testing.T) {
+	m := New(t.Context(), Options{Source: newMoving(example(t)), Name: "test cluster", Env: func(string) string { return "LANG=C.UTF-8" }, Now: testTime})
+	m.Update(tea.WindowSizeMsg{Width: 120, Height: 40})
+	m.Update(m.take()())
+	s := &session{t: t, model: m}
+	s.shows("Classes\n  …", "Taints\n  …")
+	s.run(m.top().refresh(m))
+	s.lacks("no DeviceClasses")
+}
+
+// TestLastAnswer says how old the last answer of the server is, and that in color
+// once it should have come.
+func TestLastAnswer(t *testing.T) {
+	source := newMoving(example(t))
+	now := testTime()
+	s := newSession(t, Options{Source: source, Now: func() time.Time { return now }, Color: true}, 80, 24)
+	s.shows("last answer 0s ago")
+	before := s.model.head()
+	now = now.Add(9 * time.Second)
+	s.shows("last answer 9s ago")
+	if late := s.model.head(); strings.Contains(late, s.model.look.say(faint, "last answer 9s ago")) || !strings.Contains(before, s.model.look.say(faint, "last answer 0s ago")) {
+		t.Errorf("the late answer does not stand out: %q, before %q", late, before)
+	}
+}
+
+// TestReasonsAreKept explains nothing again while nothing happens, and all that waits
+// once something did.
+func TestReasonsAreKept(t *testing.T) {
+	source := newMoving(example(t))
+	now := testTime()
+	s := newSession(t, Options{Source: source, Now: func() time.Time { return now }}, 120, 40)
+	found := s.model.reasons.version()
+	if found == 0 {
+		t.Fatal("nothing is explained")
+	}
+	for range 30 {
+		now = now.Add(time.Second)
+		later := *source.Snapshot()
+		later.TakenAt = now
+		source.set(&later)
+		s.send(clockMsg{})
+		s.rest()
+	}
+	if again := s.model.reasons.version() - found; again != 0 {
+		t.Errorf("%d claims were explained again although nothing happened", again)
+	}
+	source.set(allocated(source.Snapshot(), "research", "finetune-0-gpus-qh957", "gpu-08", now))
+	s.changed()
+	if again := s.model.reasons.version() - found; again == 0 {
+		t.Error("a change is not looked at")
+	}
+}
+
+// TestTaintedInUse draws devices that claims have and that are tainted, and counts
+// them, and of the free ones those that a plain pod cannot get.
+func TestTaintedInUse(t *testing.T) {
+	snap := *example(t)
+	snap.TaintRules = append(slices.Clone(snap.TaintRules), &resourceapi.DeviceTaintRule{
+		ObjectMeta: metav1.ObjectMeta{Name: "hot"},
+		Spec: resourceapi.DeviceTaintRuleSpec{
+			DeviceSelector: &resourceapi.DeviceTaintSelector{Driver: ptr.To("gpu.example.com"), Pool: ptr.To("gpu-01")},
+			Taint:          resourceapi.DeviceTaint{Key: "gpu.example.com/hot", Effect: resourceapi.DeviceTaintEffectNoExecute},
+		},
+	})
+	s := newSession(t, Options{Source: NewFixed(&snap), Fixed: true}, 160, 40)
+	s.shows("(20 placeable) 8 used+tainted", "25/60 free (13 placeable) 6 pending")
+	s.keys("2")
+	s.shows("▚▚▚▚ ▚▚▚▚")
 }

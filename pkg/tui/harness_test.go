@@ -24,6 +24,8 @@ type moving struct {
 	snap    *snapshot.Snapshot
 	since   time.Time
 	trouble error
+	// answered is when there was an answer; zero for the time at which all tests are.
+	answered time.Time
 }
 
 func newMoving(snap *snapshot.Snapshot) *moving { return &moving{snap: snap} }
@@ -46,6 +48,18 @@ func (s *moving) Trouble() (time.Time, error) {
 	defer s.mu.Unlock()
 	return s.since, s.trouble
 }
+
+func (s *moving) Answered() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.answered.IsZero() {
+		return testTime()
+	}
+	return s.answered
+}
+
+// testTime is when tests take place.
+func testTime() time.Time { return time.Date(2026, 9, 15, 9, 30, 0, 0, time.UTC) }
 
 // set changes the cluster.
 func (s *moving) set(snap *snapshot.Snapshot) {
@@ -81,7 +95,7 @@ func newSession(t *testing.T, opts Options, width, height int) *session {
 		opts.Name = "test cluster"
 	}
 	if opts.Now == nil {
-		opts.Now = func() time.Time { return time.Date(2026, 9, 15, 9, 30, 0, 0, time.UTC) }
+		opts.Now = testTime
 	}
 	opts.After = func(_ time.Duration, msg tea.Msg) tea.Cmd {
 		return func() tea.Msg { return laterMsg{msg} }

@@ -36,7 +36,7 @@ type look struct {
 
 // glyphs are the signs that stand for devices, bars and marks.
 type glyphs struct {
-	free, allocated, shared, blocked, tainted, unusable, unhealthy string
+	free, allocated, shared, taintedInUse, blocked, tainted, unusable, unhealthy string
 	// levels are those of a history, from nothing to full.
 	levels []string
 	// cursor stands before the row that is selected, changed before one that
@@ -80,7 +80,7 @@ func isUTF8(env func(string) string) bool {
 
 func unicodeGlyphs() glyphs {
 	return glyphs{
-		free: "░", allocated: "█", shared: "▓", blocked: "▒", tainted: "!", unusable: "?", unhealthy: "✗",
+		free: "░", allocated: "█", shared: "▓", taintedInUse: "▚", blocked: "▒", tainted: "!", unusable: "?", unhealthy: "✗",
 		levels: []string{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"},
 		cursor: "›", changed: "•", up: "▲", down: "▼", more: "…", rule: "─", between: "│",
 	}
@@ -88,7 +88,7 @@ func unicodeGlyphs() glyphs {
 
 func asciiGlyphs() glyphs {
 	return glyphs{
-		free: ".", allocated: "#", shared: "+", blocked: "-", tainted: "!", unusable: "?", unhealthy: "X",
+		free: ".", allocated: "#", shared: "+", taintedInUse: "%", blocked: "-", tainted: "!", unusable: "?", unhealthy: "X",
 		levels: []string{"_", ".", ":", "-", "=", "+", "*", "#"},
 		cursor: ">", changed: "*", up: "^", down: "v", more: "~", rule: "-", between: "|",
 	}

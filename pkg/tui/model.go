@@ -249,7 +249,7 @@ func (m *Model) reason() tea.Cmd {
 	if m.reasoning || m.picture == nil || m.frozen || !m.top().showsReasons() {
 		return nil
 	}
-	of, more := m.reasons.next(m.picture)
+	of, more := m.reasons.next(m.picture, m.now())
 	if !more {
 		return nil
 	}

@@ -57,8 +57,11 @@ func strip(l *look, n *inventory.Node) string {
 		}
 		for _, d := range group.Devices {
 			glyph, _ := l.ofState(d.State)
-			if d.Unhealthy {
+			switch {
+			case d.Unhealthy:
 				glyph = l.glyphs.unhealthy
+			case d.TaintedInUse:
+				glyph = l.glyphs.taintedInUse
 			}
 			text.WriteString(glyph)
 		}
@@ -75,10 +78,9 @@ func (s *nodeContent) paint(l *look, row, column int, text string) string {
 
 // paintStrip colours the signs of devices.
 func (l *look) paintStrip(text string) string {
-	tones := map[string]tone{l.glyphs.unhealthy: bad}
-	for _, state := range inventory.DeviceStates() {
-		glyph, t := l.ofState(state)
-		tones[glyph] = t
+	tones := map[string]tone{}
+	for _, sign := range l.signs() {
+		tones[sign.glyph] = sign.tone
 	}
 	var painted, run strings.Builder
 	last := plain
@@ -97,13 +99,24 @@ func (l *look) paintStrip(text string) string {
 	return painted.String()
 }
 
-// legend explains the signs.
-func (l *look) legend() string {
-	var parts []string
-	for _, state := range inventory.DeviceStates() {
-		glyph, t := l.ofState(state)
-		parts = append(parts, l.say(t, glyph)+" "+strings.ToLower(string(state)))
+// sign stands for a device.
+type sign struct {
+	glyph, means string
+	tone         tone
+}
+
+func (l *look) signs() []sign {
+	return []sign{
+		{l.glyphs.free, "free", good}, {l.glyphs.allocated, "used", busy}, {l.glyphs.shared, "shared", busy}, {l.glyphs.taintedInUse, "used+tainted", bad},
+		{l.glyphs.blocked, "blocked", faint}, {l.glyphs.tainted, "tainted", warning}, {l.glyphs.unusable, "unusable", bad}, {l.glyphs.unhealthy, "unhealthy", bad},
 	}
-	parts = append(parts, l.say(bad, l.glyphs.unhealthy)+" unhealthy")
-	return strings.Join(parts, "  ")
+}
+
+// legend explains the signs, in no more than 80 columns.
+func (l *look) legend() string {
+	parts := make([]string, 0, len(l.signs()))
+	for _, sign := range l.signs() {
+		parts = append(parts, l.say(sign.tone, sign.glyph)+" "+sign.means)
+	}
+	return strings.Join(parts, " ")
 }

@@ -86,78 +86,135 @@ func (s *overviewScreen) set(m *Model, msg overviewMsg) tea.Cmd {
 	return s.refresh(m)
 }
 
+// noneYet is [Model.noneOf] for what is worked out after the picture: until then
+// nothing is known.
+func (s *overviewScreen) noneYet(m *Model, text string, resources ...string) string {
+	if s.from == nil {
+		return m.look.glyphs.more
+	}
+	return m.noneOf(text, resources...)
+}
+
 func (s *overviewScreen) drivers(m *Model, width int) block {
 	b := block{title: "Drivers", none: m.noneOf("no devices", snapshot.ResourceSlices), rest: listOfAll(viewPools)}
-	drivers := m.picture.drivers()
-	names := 0
-	for i := range drivers {
-		names = max(names, ansi.StringWidth(drivers[i].name))
-	}
-	for i := range drivers {
-		d := &drivers[i]
+	var list []use
+	for _, d := range m.picture.drivers() {
 		c := &d.devices
-		text := fmt.Sprintf("%s/%d free", render.AtMost(c.Free, c.FreeIsUpperBound), c.Total)
+		text := fmt.Sprintf("%s/%d free", render.AtMost(c.Free, c.FreeIsUpperBound), c.Total) + placeable(c)
 		for _, extra := range []struct {
 			n    int
 			what string
 			tone tone
-		}{{c.Tainted, "tainted", warning}, {c.Unhealthy, "unhealthy", bad}, {c.Unusable, "unusable", bad}} {
+		}{{c.TaintedInUse, "used+tainted", bad}, {c.Tainted, "tainted", warning}, {c.Unhealthy, "unhealthy", bad}, {c.Unusable, "unusable", bad}} {
 			if extra.n > 0 {
 				text += m.look.say(extra.tone, fmt.Sprintf(" %d %s", extra.n, extra.what))
 			}
 		}
-		b.lines = append(b.lines, blockLine{
-			text: s.usage(m, render.Escape(d.name), min(names, width/3), *c, "driver "+d.name, text, width),
-			open: func() screen {
-				return newList(viewPools, scope{of: "driver " + d.name, matcher: always(func(item any) bool {
-					pool, ok := item.(*api.Pool)
-					return ok && pool.Driver == d.name
-				})})
-			},
-		})
+		list = append(list, use{d.name, "driver " + d.name, *c, text, func() screen {
+			return newList(viewPools, scope{of: "driver " + d.name, matcher: always(func(item any) bool {
+				pool, ok := item.(*api.Pool)
+				return ok && pool.Driver == d.name
+			})})
+		}})
 	}
+	b.lines = m.usage(list, width)
 	return b
 }
 
 func (s *overviewScreen) byClass(m *Model, width int) block {
-	b := block{title: "Classes", none: m.noneOf("no DeviceClasses", snapshot.ResourceClasses), rest: listOfAll(viewClasses)}
-	names := 0
-	for i := range s.classes {
-		names = max(names, ansi.StringWidth(s.classes[i].Name))
-	}
+	b := block{title: "Classes", none: s.noneYet(m, "no DeviceClasses", snapshot.ResourceClasses), rest: listOfAll(viewClasses)}
+	var list []use
 	for i := range s.classes {
 		c := &s.classes[i]
 		free := render.AtMost(c.Free, c.FreeIsUpperBound)
 		if c.DevicesAreLowerBounds {
 			free = "?"
 		}
-		text := fmt.Sprintf("%s/%s free", free, render.AtLeast(c.Devices, c.DevicesAreLowerBounds))
+		text := fmt.Sprintf("%s/%s free", free, render.AtLeast(c.Devices, c.DevicesAreLowerBounds)) + placeable(&c.DeviceCounts)
 		if waiting := c.Claims - c.Allocated; waiting > 0 && m.namespace == "" {
 			text += m.look.say(warning, fmt.Sprintf(" %d pending", waiting))
 		}
 		if c.Failing > 0 {
 			text += m.look.say(bad, fmt.Sprintf(" fails on %d", c.Failing))
 		}
-		b.lines = append(b.lines, blockLine{
-			text: s.usage(m, render.Escape(c.Name), min(names, width/3), c.DeviceCounts, "class "+c.Name, text, width),
-			open: func() screen { return newList(viewPools, ofClass(c.Name)) },
-		})
+		list = append(list, use{c.Name, "class " + c.Name, c.DeviceCounts, text, func() screen { return newList(viewPools, ofClass(c.Name)) }})
 	}
+	b.lines = m.usage(list, width)
 	return b
 }
 
+// placeable is how many of the free devices a pod without tolerations can get,
+// unless it is all of them: others are on nodes that are cordoned, dedicated or full.
+func placeable(c *api.DeviceCounts) string {
+	if c.Placeable >= c.Free {
+		return ""
+	}
+	return fmt.Sprintf(" (%s placeable)", render.AtMost(c.Placeable, c.FreeIsUpperBound))
+}
+
+// use is how much of something is used: a line with a bar and a history.
+type use struct {
+	name string
+	// series is its history.
+	series string
+	counts api.DeviceCounts
+	text   string
+	open   func() screen
+}
+
 const (
-	barWidth     = 14
-	historyWidth = historyLength
+	minBar, maxBar = 6, 20
+	historyWidth   = historyLength
+	// minName is what a long name is cut to where there is no room.
+	minName = 16
 )
 
-// usage is a line with a bar and a history, as far as there is room.
-func (s *overviewScreen) usage(m *Model, name string, names int, c api.DeviceCounts, series, text string, width int) string {
-	line := padded(ansi.Truncate(name, names, m.look.glyphs.more), names) + "  " + m.look.bar(c, barWidth) + "  "
-	if !m.opts.Fixed && width >= names+barWidth+historyWidth+26 {
-		line += m.look.say(faint, m.history.line(&m.look, series, historyWidth)) + "  "
+// usage lines up names, bars, histories and texts. Bars, and then names, get narrower
+// for what stands behind them; a history is only drawn where there is room.
+func (m *Model) usage(list []use, width int) []blockLine {
+	names, texts := 0, 0
+	for i := range list {
+		names = max(names, ansi.StringWidth(render.Escape(list[i].name)))
+		texts = max(texts, ansi.StringWidth(list[i].text))
 	}
-	return line + text
+	const indent, gap = 2, 2
+	room := width - indent - texts - gap - gap
+	names = min(names, max(room-minBar, minName))
+	bar := min(max(room-names, minBar), maxBar)
+	withHistory := !m.opts.Fixed && room-names-bar >= historyWidth+gap
+	lines := make([]blockLine, 0, len(list))
+	for i := range list {
+		u := &list[i]
+		line := padded(ansi.Truncate(render.Escape(u.name), names, m.look.glyphs.more), names) + "  " + m.look.bar(u.counts, bar) + "  "
+		if withHistory {
+			line += m.look.say(faint, m.history.line(&m.look, u.series, historyWidth)) + "  "
+		}
+		lines = append(lines, blockLine{text: line + u.text, open: u.open})
+	}
+	return lines
+}
+
+// segment is a part of a bar: so many devices, and how they are drawn.
+type segment struct {
+	count int
+	glyph string
+	tone  tone
+}
+
+// segments are the parts of a bar, from what is in use to what is free.
+func (l *look) segments(c api.DeviceCounts) []segment {
+	// Most devices cannot be shared, so those in use and tainted come out of Allocated first.
+	allocated := min(c.TaintedInUse, c.Allocated)
+	parts := []segment{{c.TaintedInUse, l.glyphs.taintedInUse, bad}}
+	c.Allocated -= allocated
+	c.Shared -= c.TaintedInUse - allocated
+	for _, state := range []api.DeviceState{
+		api.DeviceStateAllocated, api.DeviceStateShared, api.DeviceStateBlocked, api.DeviceStateTainted, api.DeviceStateUnusable, api.DeviceStateFree,
+	} {
+		glyph, t := l.ofState(state)
+		parts = append(parts, segment{inventory.CountOf(c, state), glyph, t})
+	}
+	return parts
 }
 
 // bar is made of the signs of devices, one after the other. What there is
@@ -166,24 +223,26 @@ func (l *look) bar(c api.DeviceCounts, width int) string {
 	if c.Total == 0 {
 		return strings.Repeat(" ", width)
 	}
-	order := []api.DeviceState{
-		api.DeviceStateAllocated, api.DeviceStateShared, api.DeviceStateBlocked, api.DeviceStateTainted, api.DeviceStateUnusable, api.DeviceStateFree,
-	}
-	cells := map[api.DeviceState]int{}
+	parts := l.segments(c)
+	cells := make([]int, len(parts))
 	left := width
-	for _, state := range order {
-		if inventory.CountOf(c, state) > 0 {
-			cells[state] = max(inventory.CountOf(c, state)*width/c.Total, 1)
-			left -= cells[state]
+	for i, part := range parts {
+		if part.count > 0 {
+			cells[i] = max(part.count*width/c.Total, 1)
+			left -= cells[i]
 		}
 	}
-	// What rounding left over goes to, or comes from, the state that has the most.
+	// What rounding left over goes to the part that lacks most, or comes from the
+	// part that has most.
 	for left != 0 {
-		most := slices.MaxFunc(order, func(a, b api.DeviceState) int { return cmp.Compare(cells[a], cells[b]) })
+		most := 0
+		for i, part := range parts {
+			lacks := func(k, count int) int { return count*width - cells[k]*c.Total }
+			if left > 0 && lacks(i, part.count) > lacks(most, parts[most].count) || left < 0 && cells[i] > cells[most] {
+				most = i
+			}
+		}
 		if left > 0 {
-			most = slices.MaxFunc(order, func(a, b api.DeviceState) int {
-				return cmp.Compare(inventory.CountOf(c, a)*width-cells[a]*c.Total, inventory.CountOf(c, b)*width-cells[b]*c.Total)
-			})
 			cells[most]++
 			left--
 		} else {
@@ -192,9 +251,8 @@ func (l *look) bar(c api.DeviceCounts, width int) string {
 		}
 	}
 	var bar strings.Builder
-	for _, state := range order {
-		glyph, t := l.ofState(state)
-		bar.WriteString(l.say(t, strings.Repeat(glyph, cells[state])))
+	for i, part := range parts {
+		bar.WriteString(l.say(part.tone, strings.Repeat(part.glyph, cells[i])))
 	}
 	return bar.String()
 }
@@ -304,7 +362,7 @@ func listOfAll(id viewID) func() screen {
 }
 
 func (s *overviewScreen) evictions(m *Model) block {
-	b := block{title: "Taints", none: m.noneOf("none", snapshot.ResourceSlices, snapshot.ResourceTaintRules), rest: listOfAll(viewTaints)}
+	b := block{title: "Taints", none: s.noneYet(m, "none", snapshot.ResourceSlices, snapshot.ResourceTaintRules), rest: listOfAll(viewTaints)}
 	now := m.picture.snap.Now()
 	for i := range s.taints {
 		t := &s.taints[i]

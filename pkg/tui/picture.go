@@ -160,9 +160,9 @@ func (d *driverUse) add(pool *api.Pool) {
 }
 
 // next is the pending claim or the waiting pod whose reason is most wanted: one
-// without any first, then the one whose reason is the oldest. It is false if all are
-// as new as the picture. Reasons of what does not wait any more are dropped.
-func (r *reasons) next(p *picture) (target, bool) {
+// without any first, then the one whose reason is the oldest. It is false if the
+// picture has nothing new about any. Reasons of what does not wait any more are dropped.
+func (r *reasons) next(p *picture, now time.Time) (target, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	wanted := map[target]bool{}
@@ -172,7 +172,7 @@ func (r *reasons) next(p *picture) (target, bool) {
 		wanted[of] = true
 		known, ok := r.known[of]
 		switch {
-		case ok && known.of == p.snap:
+		case ok && known.current(p, now):
 		case !ok && (oldest == target{} || !since.IsZero()):
 			oldest, since = of, time.Time{}
 		case ok && (oldest == target{} || known.at.Before(since)):
@@ -193,11 +193,12 @@ func (r *reasons) next(p *picture) (target, bool) {
 
 // work works out one reason. It is false if the context is done.
 func (r *reasons) work(ctx context.Context, p *picture, of target, now time.Time) bool {
+	start := time.Now()
 	answer, err := explain.ExplainWith(ctx, p.alloc, p.snap, explain.Options{Kind: of.kind, Namespace: of.namespace, Name: of.name})
 	if ctx.Err() != nil {
 		return false
 	}
-	found := reason{of: p.snap, at: now}
+	found := reason{of: p.change, at: now, took: time.Since(start)}
 	if err != nil {
 		found.code, found.summary = string(api.Undetermined), strings.ReplaceAll(err.Error(), "\n", "; ")
 	} else {

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // reasons are why claims are pending and pods wait, as far as that was worked out.
@@ -31,9 +30,23 @@ func podTarget(pod *corev1.Pod) target { return target{api.KindPod, pod.Namespac
 
 type reason struct {
 	code, stage, outlook, summary string
-	// of is what it was worked out from.
-	of *snapshot.Snapshot
-	at time.Time
+	// of is the [picture.change] that it was worked out from, at and took when, and
+	// how long that took.
+	of   int
+	at   time.Time
+	took time.Duration
+}
+
+// What time alone changes is worked out again after a while: the more rarely, the
+// longer it takes.
+const (
+	reasonAge      = time.Minute
+	reasonAgeTimes = 10000
+)
+
+// current reports whether a picture that is looked at now has nothing new about it.
+func (r *reason) current(p *picture, now time.Time) bool {
+	return r.of == p.change && now.Sub(r.at) < max(reasonAge, reasonAgeTimes*r.took)
 }
 
 func newReasons() *reasons { return &reasons{known: map[target]reason{}} }

@@ -55,7 +55,7 @@ func Once(ctx context.Context, opts Options, width int, w io.Writer) error {
 	}
 	m.picture = p
 	until := m.now().Add(onceTime)
-	for of, more := m.reasons.next(p); more && m.now().Before(until); of, more = m.reasons.next(p) {
+	for of, more := m.reasons.next(p, m.now()); more && m.now().Before(until); of, more = m.reasons.next(p, m.now()) {
 		if !m.reasons.work(ctx, p, of, m.now()) {
 			return ctx.Err()
 		}

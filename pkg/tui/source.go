@@ -22,6 +22,9 @@ type Source interface {
 	// Trouble is what keeps the source from knowing more, and since when; nil
 	// if nothing does.
 	Trouble() (since time.Time, err error)
+	// Answered is when the source last heard of the cluster; zero for one that never
+	// changes.
+	Answered() time.Time
 }
 
 // Fixed is a source that never changes, such as a file.
@@ -43,3 +46,6 @@ func (Fixed) Changed() <-chan struct{} { return nil }
 
 // Trouble is none.
 func (Fixed) Trouble() (time.Time, error) { return time.Time{}, nil }
+
+// Answered is never: nobody was asked.
+func (Fixed) Answered() time.Time { return time.Time{} }

@@ -75,11 +75,15 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
+// agedTimes keeps a dashboard on which nothing happens below one percent of a
+// processor.
+const agedTimes = 200
+
 // aged takes a picture although nothing changed, so that ages and countdowns go
 // on: the more rarely, the more a picture costs. What cannot be known any more does
 // not get older.
 func (m *Model) aged() tea.Cmd {
-	if _, trouble := m.opts.Source.Trouble(); m.opts.Fixed || m.picture == nil || trouble != nil || m.now().Sub(m.picture.snap.Now()) < 20*(m.picture.cost+m.work) {
+	if _, trouble := m.opts.Source.Trouble(); m.opts.Fixed || m.picture == nil || trouble != nil || m.now().Sub(m.picture.snap.Now()) < agedTimes*(m.picture.cost+m.work) {
 		return nil
 	}
 	return m.take()

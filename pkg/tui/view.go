@@ -51,16 +51,22 @@ func (m *Model) title() string {
 	return text
 }
 
-// taken is the time of the picture.
+// lateAnswer is the age from which on the last answer of the server is worth a color.
+const lateAnswer = 6 * time.Second
+
+// taken is the time of the picture, and how long ago the server was last heard of.
 func (m *Model) taken() string {
 	switch {
 	case m.picture == nil:
 		return ""
 	case m.opts.Fixed:
 		return m.picture.snap.Now().Format("2006-01-02 15:04:05")
-	default:
-		return m.picture.snap.Now().Format("15:04:05")
 	}
+	age, t := m.now().Sub(m.opts.Source.Answered()), faint
+	if age >= lateAnswer {
+		t = warning
+	}
+	return m.look.say(t, "last answer "+ago(age)+" ago") + "  " + m.picture.snap.Now().Format("15:04:05")
 }
 
 // tabs are the views, and the way to what is shown.

@@ -175,8 +175,8 @@ const (
 	BoundUnknown Bound = "Unknown"
 )
 
-// DeviceCounts counts devices by state. Total is the sum of all but Unhealthy,
-// which counts devices in any state, unless some are bounds.
+// DeviceCounts counts devices by state. Total is the sum of all states, unless some
+// are bounds; the other counts are of devices that a state has, too.
 type DeviceCounts struct {
 	// Total counts all devices.
 	Total int `json:"total"`
@@ -190,6 +190,13 @@ type DeviceCounts struct {
 	Tainted   int `json:"tainted"`
 	Unusable  int `json:"unusable"`
 	Unhealthy int `json:"unhealthy"`
+	// TaintedInUse counts those of Allocated and Shared that have a taint of effect
+	// NoSchedule or NoExecute: no other pod gets them next.
+	TaintedInUse int `json:"taintedInUse"`
+	// Placeable counts those of Free that a pod without tolerations and other
+	// conditions could have: some node that can use them is not cordoned, has no
+	// taint and room for a pod.
+	Placeable int `json:"placeable"`
 	// FreeIsUpperBound is true if fewer may be free, because not everything that
 	// takes devices could be seen. Bounds has all counts that are not certain, by
 	// their name here: "free", "allocated".
