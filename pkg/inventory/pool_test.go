@@ -161,8 +161,8 @@ func TestPoolStatesAndCounts(t *testing.T) {
 		"invalid":    {api.PoolStateInvalid, "gpu-0", api.DeviceCounts{Total: 2, Unusable: 2}},
 		"gone":       {api.PoolStateNodeGone, "node z does not exist", api.DeviceCounts{Total: 1, Unusable: 1}},
 		// Its node is cordoned, too.
-		"not-ready":  {api.PoolStateUsable, "", api.DeviceCounts{Total: 1, Free: 1}},
-		"empty":      {api.PoolStateEmpty, "no devices", api.DeviceCounts{}},
+		"not-ready": {api.PoolStateUsable, "", api.DeviceCounts{Total: 1, Free: 1}},
+		"empty":     {api.PoolStateEmpty, "no devices", api.DeviceCounts{}},
 	} {
 		pool := pools[name]
 		if pool.State != want.state || !strings.Contains(pool.Reason, want.reason) {
@@ -216,8 +216,8 @@ func TestSliceStates(t *testing.T) {
 		"incomplete": "Incomplete 0/2 1 of 3 slices",
 		"gone":       "NodeGone 0/1 node z does not exist",
 		// Its node is cordoned, too.
-		"not-ready":  "NodeNotReady 1/1 node b is not ready",
-		"empty":      "Empty 0/0 no devices",
+		"not-ready": "NodeNotReady 1/1 node b is not ready",
+		"empty":     "Empty 0/0 no devices",
 	}
 	invalid := got["invalid"]
 	delete(got, "invalid")

@@ -107,8 +107,14 @@ type sign struct {
 
 func (l *look) signs() []sign {
 	return []sign{
-		{l.glyphs.free, "free", good}, {l.glyphs.allocated, "used", busy}, {l.glyphs.shared, "shared", busy}, {l.glyphs.taintedInUse, "used+tainted", bad},
-		{l.glyphs.blocked, "blocked", faint}, {l.glyphs.tainted, "tainted", warning}, {l.glyphs.unusable, "unusable", bad}, {l.glyphs.unhealthy, "unhealthy", bad},
+		{l.glyphs.free, "free", good},
+		{l.glyphs.allocated, "used", busy},
+		{l.glyphs.shared, "shared", busy},
+		{l.glyphs.taintedInUse, "used+tainted", bad},
+		{l.glyphs.blocked, "blocked", faint},
+		{l.glyphs.tainted, "tainted", warning},
+		{l.glyphs.unusable, "unusable", bad},
+		{l.glyphs.unhealthy, "unhealthy", bad},
 	}
 }
 
