@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -123,35 +124,62 @@ func portMisfits(pod *corev1.Pod, usage *nodeUsage) []Misfit {
 
 func (n *Nodes) resourceMisfits(pod *corev1.Pod, node *corev1.Node, usage *nodeUsage) []Misfit {
 	var misfits []Misfit
-	allocatable := sumOf(node.Status.Allocatable)
-	if usage.pods+1 > allocatable.pods {
-		misfits = append(misfits, Misfit{
-			Filter: FilterPods, Reason: "no room for another pod",
-			Path:        "status.allocatable.pods",
-			Found:       fmt.Sprintf("%d pods on the node, allocatable %d", usage.pods, allocatable.pods),
-			Wanted:      "room for 1 more pod",
-			Resource:    corev1.ResourcePods,
-			Required:    *resource.NewQuantity(1, resource.DecimalSI),
-			Available:   *resource.NewQuantity(max(0, allocatable.pods-usage.pods), resource.DecimalSI),
-			Allocatable: *resource.NewQuantity(allocatable.pods, resource.DecimalSI),
-		})
-	}
-	wanted := sumOf(n.podRequests(pod, false))
-	compare := func(name corev1.ResourceName, want, used, capacity int64, quantity func(int64) resource.Quantity) {
-		if want == 0 || want <= capacity-used {
-			return
+	n.eachResource(pod, node, usage, func(r *resourceNeed) {
+		switch {
+		case r.want <= r.capacity-r.used:
+		case r.name == corev1.ResourcePods:
+			misfits = append(misfits, Misfit{
+				Filter: FilterPods, Reason: r.reason(),
+				Path:        "status.allocatable.pods",
+				Found:       fmt.Sprintf("%d pods on the node, allocatable %d", r.used, r.capacity),
+				Wanted:      "room for 1 more pod",
+				Resource:    corev1.ResourcePods,
+				Required:    r.quantity(1),
+				Available:   r.quantity(max(0, r.capacity-r.used)),
+				Allocatable: r.quantity(r.capacity),
+			})
+		default:
+			required, available, allocatable := r.quantity(r.want), r.quantity(max(0, r.capacity-r.used)), r.quantity(r.capacity)
+			misfits = append(misfits, Misfit{
+				Filter: FilterResources, Reason: r.reason(),
+				Path:     fmt.Sprintf("status.allocatable['%s']", r.name),
+				Found:    fmt.Sprintf("%s available of %s", selector.SizeText(available), selector.SizeText(allocatable)),
+				Wanted:   required.String(),
+				Resource: r.name, Required: required, Available: available, Allocatable: allocatable,
+			})
 		}
-		required, available, allocatable := quantity(want), quantity(max(0, capacity-used)), quantity(capacity)
-		misfits = append(misfits, Misfit{
-			Filter: FilterResources, Reason: fmt.Sprintf("not enough %s", name),
-			Path:     fmt.Sprintf("status.allocatable['%s']", name),
-			Found:    fmt.Sprintf("%s available of %s", selector.SizeText(available), selector.SizeText(allocatable)),
-			Wanted:   required.String(),
-			Resource: name, Required: required, Available: available, Allocatable: allocatable,
-		})
+	})
+	return misfits
+}
+
+// resourceNeed is what a pod wants of a resource of a node, what of it pods on the node
+// use, and how much there is.
+type resourceNeed struct {
+	name                 corev1.ResourceName
+	want, used, capacity int64
+	quantity             func(int64) resource.Quantity
+}
+
+// reason is why too little of the resource keeps a pod from the node.
+func (r *resourceNeed) reason() string {
+	if r.name == corev1.ResourcePods {
+		return "no room for another pod"
 	}
+	return fmt.Sprintf("not enough %s", r.name)
+}
+
+// eachResource visits what a pod wants of a node, in a fixed order.
+func (n *Nodes) eachResource(pod *corev1.Pod, node *corev1.Node, usage *nodeUsage, visit func(*resourceNeed)) {
 	quantity := func(format resource.Format) func(int64) resource.Quantity {
 		return func(value int64) resource.Quantity { return *resource.NewQuantity(value, format) }
+	}
+	allocatable := sumOf(node.Status.Allocatable)
+	visit(&resourceNeed{corev1.ResourcePods, 1, usage.pods, allocatable.pods, quantity(resource.DecimalSI)})
+	wanted := sumOf(n.podRequests(pod, false))
+	compare := func(name corev1.ResourceName, want, used, capacity int64, quantity func(int64) resource.Quantity) {
+		if want > 0 {
+			visit(&resourceNeed{name, want, used, capacity, quantity})
+		}
 	}
 	compare(corev1.ResourceCPU, wanted.milliCPU, usage.milliCPU, allocatable.milliCPU, func(value int64) resource.Quantity {
 		return *resource.NewMilliQuantity(value, resource.DecimalSI)
@@ -166,7 +194,30 @@ func (n *Nodes) resourceMisfits(pod *corev1.Pod, node *corev1.Node, usage *nodeU
 		}
 		compare(name, wanted.scalar[name], usage.scalar[name], allocatable.scalar[name], quantity(resource.DecimalSI))
 	}
-	return misfits
+}
+
+// Room is for how many pods like one a node has enough of a resource.
+type Room struct {
+	Resource corev1.ResourceName
+	Pods     int64
+	// Reason is why no further pod can use the node, a [Misfit.Reason].
+	Reason string
+}
+
+// RoomFor lists the resources of a node that a pod takes, with how many such pods there
+// is room for besides those that are there, the least first. It is empty for nodes of
+// which only the name is known.
+func (n *Nodes) RoomFor(pod *corev1.Pod, node *corev1.Node) []Room {
+	if n.madeUp() || preview.NodeMissing(node) {
+		return nil
+	}
+	pod = defaultedPod(pod)
+	var rooms []Room
+	n.eachResource(pod, node, n.usageOf(pod, node), func(r *resourceNeed) {
+		rooms = append(rooms, Room{r.name, max(0, (r.capacity-r.used)/r.want), r.reason()})
+	})
+	slices.SortStableFunc(rooms, func(a, b Room) int { return cmp.Compare(a.Pods, b.Pods) })
+	return rooms
 }
 
 // neighborsOf counts the placed pods for one that is not. What is not certain

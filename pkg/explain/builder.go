@@ -29,6 +29,8 @@ type builder struct {
 	explain   func(context.Context, *allocator.Allocator, *snapshot.Snapshot, target.Options) (*api.Explanation, error)
 	explainer queue.Explainer
 	reasons   *nodeanswer.Reasons
+	// equivalent has for each candidate the first one that is the same to the claims.
+	equivalent []int
 	// contents tell which nodes are equivalent.
 	contents *nodegroup.Contents
 	// slowNode is a node that was decided by counting because the allocator

@@ -32,6 +32,7 @@ import (
 // meanwhile; that the allocator says something else in the end is not expected.
 func (x *builder) decide(ctx context.Context) (reason, error) {
 	equivalent := x.reasons.Signatures.Equivalent(ctx)
+	x.equivalent = equivalent
 	verdicts, hard := check(ctx, x.Question, equivalent)
 	if err := ctx.Err(); err != nil {
 		return reason{}, fmt.Errorf("check the nodes: %w", err)

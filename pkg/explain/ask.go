@@ -1,0 +1,41 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// Asked is a question about a pod with its answer, for those who go on from it.
+type Asked struct {
+	Question *funnel.Question
+	// Answer has the verdict and the nodes, and nothing that is looked for beyond.
+	Answer *api.Explanation
+	// Equivalent has for each candidate of the question the first one that is the same
+	// to the claims, by their indices. It is nil if no node was tried.
+	Equivalent []int
+}
+
+// Ask reports whether a pod fits that does not exist, and for each node why not.
+func Ask(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *corev1.Pod) (*Asked, error) {
+	t := &target.Target{
+		Object:       api.Target{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name},
+		Hypothetical: true, VerdictOnly: true,
+	}
+	t.UsePod(alloc, pod)
+	x := builderWithQueue(alloc, snap, t)
+	answer, err := x.explanation(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &Asked{x.Question, answer, x.equivalent}, nil
+}

@@ -1,0 +1,107 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package copies
+
+import (
+	"math"
+
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
+)
+
+// Unlimited is more copies than anything could be counted for.
+const Unlimited = math.MaxInt32
+
+// Most is a number of copies of which counting proves that no more fit, wherever they
+// are placed: each takes devices that no other one can have, and room on its node. It
+// is [Unlimited] where nothing can be counted.
+func Most(q *funnel.Question) int {
+	needs := needsOf(q)
+	total := 0
+	for _, node := range q.Cluster.Candidates {
+		here := Unlimited
+		if rooms := q.Cluster.Facts.Nodes.RoomFor(q.Pod, node); len(rooms) > 0 {
+			here = int(min(rooms[0].Pods, Unlimited))
+		}
+		for i := range needs {
+			here = min(here, needs[i].eligible(node.Name)/needs[i].least)
+		}
+		total = min(total+here, Unlimited)
+	}
+	all, sum := map[*resourceapi.Device]bool{}, 0
+	for i := range needs {
+		own := map[*resourceapi.Device]bool{}
+		for _, f := range needs[i].funnels {
+			for j := range f.Devices {
+				if device := f.Devices[j].Device; f.Reasons[device] == nil {
+					own[device], all[device] = true, true
+				}
+			}
+		}
+		sum += needs[i].least
+		total = min(total, len(own)/needs[i].least)
+	}
+	if sum > 0 {
+		total = min(total, len(all)/sum)
+	}
+	return total
+}
+
+// need is what a copy takes at least for a request of a claim of its own.
+type need struct {
+	funnels []*funnel.Funnel
+	least   int
+}
+
+func (n *need) eligible(node string) int {
+	most := 0
+	for _, f := range n.funnels {
+		most += f.Eligible[node]
+	}
+	return most
+}
+
+// needsOf lists what copies cannot share.
+func needsOf(q *funnel.Question) []need {
+	var needs []need
+	for i := range q.Claims {
+		if pc := &q.PodClaims[q.Claims[i].Index]; pc.Template == "" || pc.Group != "" {
+			continue
+		}
+		for _, alternatives := range q.Claims[i].Funnels {
+			n := need{funnels: alternatives, least: math.MaxInt32}
+			for _, f := range alternatives {
+				switch {
+				case f.Request.AdminAccess || shareable(q, f):
+					n.least = 0
+				case f.Request.All():
+					n.least = min(n.least, 1)
+				default:
+					n.least = min(n.least, int(f.Request.Count))
+				}
+			}
+			if n.least > 0 {
+				needs = append(needs, n)
+			}
+		}
+	}
+	return needs
+}
+
+// shareable reports whether a device that is eligible for a request can be allocated
+// several times.
+func shareable(q *funnel.Question, f *funnel.Funnel) bool {
+	if !q.Cluster.Facts.Gates.Enabled(cluster.GateConsumableCapacity) {
+		return false
+	}
+	for i := range f.Devices {
+		if d := &f.Devices[i]; ptr.Deref(d.AllowMultipleAllocations, false) && f.Reasons[d.Device] == nil {
+			return true
+		}
+	}
+	return false
+}
