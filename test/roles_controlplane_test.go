@@ -160,12 +160,12 @@ func (r *rightsTest) testVerb(t *testing.T, verb string, run verbRun) {
 			t.Errorf("without %s it does not say %q:\n%s", right, r.document.says[right], said)
 		}
 		// What these say about a gap is on standard output, among the rest.
-		mixed := slices.Contains([]string{"why", "doctor", "lint --cluster", "top", "snapshot"}, verb)
+		mixed := slices.Contains([]string{"why", "fit", "doctor", "lint --cluster", "top", "snapshot"}, verb)
 		noted := regexp.MustCompile(`(?m)^Note: .*\n`).ReplaceAllString(got.out, "")
 		switch {
 		case mark == markAsked && (got.code != 4 || !strings.Contains(got.errOut, "may list") || !strings.Contains(got.errOut, "kubectl dra snapshot") || strings.Contains(got.out+got.errOut, "No ")):
 			t.Errorf("without %s: code %d, want 4 and the role to ask for, and not that there is nothing:\n%s%s", right, got.code, got.out, got.errOut)
-		case mark == markLess && got.code == 4 && !slices.Contains([]string{"why", "node-probe"}, verb):
+		case mark == markLess && got.code == 4 && !slices.Contains([]string{"why", "fit", "node-probe"}, verb):
 			t.Errorf("without %s: code 4, though it is not what is asked for:\n%s", right, got.errOut)
 		case mark == markLess && got.code == full.code && got.out == full.out:
 			t.Errorf("without %s it says all the same, and the document marks it as needed:\n%s", right, got.out)
@@ -334,6 +334,18 @@ func verbRuns(t *testing.T) map[string]verbRun {
 			role: "kubectl-dra-taints", verb: "create",
 		},
 		"taints remove": {args: []string{"taints", "remove", "worn", "--dry-run=server"}, role: "kubectl-dra-taints", verb: "delete"},
+		"fit": {args: []string{"fit", "pod/big"}, without: map[string][]string{
+			"deployments.apps":              {"fit", "deployment/serve"},
+			"jobs.batch":                    {"fit", "job/tune"},
+			"namespaces":                    {"fit", "template/inspect"},
+			"podgroups.scheduling.k8s.io":   {"fit", "pod/worker-1"},
+			snapshot.ResourceTemplates:      {"fit", "pod/templated"},
+			snapshot.ResourceQuotas:         {"fit", "deployment/serve"},
+			snapshot.ResourceLimitRanges:    {"fit", "deployment/serve"},
+			"persistentvolumeclaims":        {"fit", "pod/stored"},
+			"persistentvolumes":             {"fit", "pod/stored"},
+			"storageclasses.storage.k8s.io": {"fit", "pod/stored"},
+		}},
 		"why": {args: []string{"why", "pod/big"}, without: map[string][]string{
 			"deployments.apps":              {"why", "deployment/serve"},
 			"jobs.batch":                    {"why", "job/tune"},

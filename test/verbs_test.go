@@ -62,6 +62,12 @@ func TestVerbs(t *testing.T) {
 			})
 		}
 	}
+	for output, flags := range map[string][]string{"text": nil, "wide": {"-o", "wide"}, "json": {"-o", "json"}, "yaml": {"-o", "yaml"}} {
+		t.Run("fit/"+output, func(t *testing.T) {
+			args := []string{"fit", "-f", filepath.Join("testdata", "fit.yaml"), "--replicas", "12", "--snapshot", filepath.Join("..", "examples", "cluster")}
+			goldenRun(t, filepath.Join("verbs", "fit", output+".golden"), "80", append(args, flags...)...)
+		})
+	}
 	for _, output := range []string{"wide", "json", "yaml"} {
 		t.Run("doctor/"+output, func(t *testing.T) {
 			goldenRun(t, filepath.Join("verbs", "doctor", output+".golden"), "80", "doctor", "--snapshot", filepath.Join("..", "examples", "cluster"), "-o", output)
@@ -98,6 +104,8 @@ func TestVerbs(t *testing.T) {
 		"gpus":           {"node-probe", "gpus", "--simulate", "dgx-h100"},
 		"gpu-preview":    {"node-probe", "preview", "--simulate", "dgx-h200", "--driver-feature-gates", "DynamicMIG=true"},
 		"gpu-diff":       {"node-probe", "preview", "--simulate", "dgx-a100", "--node-name", "gpu-01", "--diff"},
+		"fit-class":      {"fit", "--class", "gpu.example.com", "--count", "4", "--same", "resource.kubernetes.io/pcieRoot"},
+		"fit-add":        {"fit", "--class", "gpu.example.com", "--count", "8", "--add", "node=gpu-03,count=2"},
 		"devices-free":   {"devices", "--free", "--columns", "productName,memory"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -123,6 +123,7 @@ add or remove a taint rule.`,
 
 	cli.AddCommands(root, "Explain",
 		why.New(streams, config),
+		newFit(streams, config),
 		check.NewDoctor(streams, config, build.Version),
 		check.NewLint(streams, config, build.Version),
 	)

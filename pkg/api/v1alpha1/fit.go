@@ -1,0 +1,84 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// Fit is how many copies of a target fit in a cluster, besides what is there.
+//
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+type Fit struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// Target is what copies are made of.
+	Target Target `json:"target"`
+	// Replicas is how many copies were asked for.
+	Replicas int `json:"replicas"`
+	// Verdict is Fits if that many fit now, DoesNotFit or Error if not, and Undetermined
+	// if Now does not tell.
+	Verdict Verdict `json:"verdict"`
+	// Summary is one sentence.
+	Summary string `json:"summary"`
+	// Allocator says who answers.
+	Allocator AllocatorInfo `json:"allocator"`
+	// Now is how many copies fit as the cluster is, Released how many once all claims are
+	// released and the pods that use them are gone.
+	Now      CopyCount `json:"now"`
+	Released CopyCount `json:"released"`
+	// Bounds says why a number depends on which nodes the scheduler takes, empty if none
+	// does.
+	Bounds []string `json:"bounds,omitempty"`
+	// Next is what stops the next copy, nil if that is not known.
+	Next *CopyStop `json:"next,omitempty"`
+	// Limits are what else limits copies, each taken alone, the tightest first.
+	Limits []CopyLimit `json:"limits,omitempty"`
+	// NodeCount counts all nodes. Nodes has them in groups, those with the most copies
+	// first.
+	NodeCount int         `json:"nodeCount"`
+	Nodes     []CopyNodes `json:"nodes"`
+	// Assumptions are what was not verified.
+	Assumptions []string `json:"assumptions,omitempty"`
+}
+
+// CopyCount is a number of copies.
+type CopyCount struct {
+	// AtLeast is how many were placed, each with its devices reserved. Where nodes depend
+	// on each other, it is the smallest number of several orders of the nodes.
+	AtLeast int `json:"atLeast"`
+	// AtMost is how many there cannot be more of, absent if nothing proves that. If it is
+	// AtLeast, the number does not depend on the order of the nodes.
+	AtMost *int `json:"atMost,omitempty"`
+}
+
+// CopyStop is why a copy does not fit.
+type CopyStop struct {
+	// Code and Message are those of the nodes that come closest, or of what keeps copies
+	// from all nodes.
+	Code    Code   `json:"code,omitempty"`
+	Message string `json:"message"`
+}
+
+// CopyLimit is something besides devices that limits how many copies there can be.
+type CopyLimit struct {
+	// Resource is what copies take: cpu, memory, pods.
+	Resource string `json:"resource"`
+	// Quota is the ResourceQuota that limits it, empty if the nodes do.
+	Quota string `json:"quota,omitempty"`
+	// Copies is for how many it is enough, on all nodes that take copies now or once
+	// claims are released.
+	Copies int `json:"copies"`
+}
+
+// CopyNodes is a group of nodes that take the same number of copies.
+type CopyNodes struct {
+	// Count counts the nodes, Names names them.
+	Count int      `json:"count"`
+	Names []string `json:"names"`
+	// Now and Released are how many copies each of them takes.
+	Now      int `json:"now"`
+	Released int `json:"released"`
+	// Code and Message are why each takes no more now.
+	Code    Code   `json:"code,omitempty"`
+	Message string `json:"message,omitempty"`
+}

@@ -1,0 +1,308 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package commands
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/manifest"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
+	"github.com/kubectl-dra/kubectl-dra/pkg/simulate/fit"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+)
+
+// fitFlags are the flags of fit.
+type fitFlags struct {
+	reading  *cli.ReadingFlags
+	output   *cli.OutputFlags
+	files    []string
+	replicas int
+	added    []string
+	shape    shapeFlags
+}
+
+// shapeFlags describe a claim instead of a target.
+type shapeFlags struct {
+	class string
+	count int64
+	where string
+	same  string
+}
+
+// fitOptions are what the flags come down to.
+type fitOptions struct {
+	args     []string
+	targets  []snapshot.ObjectRef
+	files    []string
+	replicas int
+	added    []names.AddedNodes
+	shape    shapeFlags
+	reader   *cli.Reader
+	printer  *cli.Printer
+	streams  genericiooptions.IOStreams
+}
+
+func newFit(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
+	f := &fitFlags{reading: cli.NewReadingFlags(config), output: cli.NewOutputFlags()}
+	cmd := &cobra.Command{
+		Use:   "fit (NAME | TYPE/NAME | -f FILE | --class CLASS)",
+		Short: "Count how many more copies of a pod or a claim fit, and what stops the next",
+		Long: `Count how many more copies of a pod, a workload or a claim fit now, on which
+nodes, and what stops the next one; and how many fit once all claims are
+released. One copy after another gets its devices from the scheduler's own
+allocator, and they are reserved for the next one, with CPU, memory and all else
+that the node has to have. Quotas limit the number, too.
+
+A bare NAME is a ResourceClaim. Copies of a workload are copies of its pod;
+copies of a claim or a template are claims like it, each for a pod that needs
+nothing else. With -f, it is a target in a file, in the cluster as if the
+objects in the file were applied. With --class, it is a claim with one request.
+
+Where each device belongs to one node, the number is exact: it does not depend
+on which node the scheduler takes first. Where nodes depend on each other,
+because they share devices, volumes or a claim, or because of affinity or
+topology spread, there are two numbers: as many were placed one after another,
+and counting proves that there cannot be more than that.
+
+With --add, the question is about a cluster with more nodes like one of it,
+empty and with devices of their own; with --with-preview, about one where a
+driver has started.
+
+The exit code is 0 if at least --replicas copies fit now, 1 if not, 2 if that
+cannot be determined.`,
+		Example: `  # How many more replicas fit, and what stops the next one?
+  kubectl dra fit deploy/embed -n serving
+
+  # In CI: do three of these fit into the cluster of this file?
+  kubectl dra fit -f train.yaml --replicas 3 --snapshot cluster.yaml.gz
+
+  # How many more claims for 4 devices of a class, on one pcieRoot each?
+  kubectl dra fit --class gpu.example.com --count 4 \
+    --same resource.kubernetes.io/pcieRoot
+
+  # And with two more nodes like gpu-03?
+  kubectl dra fit deploy/embed -n serving --add node=gpu-03,count=2
+
+  # Only the number, for a script
+  kubectl dra fit deploy/embed -n serving -o jsonpath='{.now.atLeast}'`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o, err := f.toOptions(cmd, args, streams)
+			if err != nil {
+				return err
+			}
+			return o.run(cmd.Context())
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringArrayVarP(&f.files, "filename", "f", nil, "Count copies of what is in this `FILE`; - is standard input. Can be repeated.")
+	flags.IntVar(&f.replicas, "replicas", 1, "How many copies `N` have to fit for exit code 0.")
+	flags.StringArrayVar(&f.added, "add", nil, "Count with more nodes like one of the cluster: `node=NAME` or node=NAME,count=N. Can be repeated.")
+	flags.StringVar(&f.shape.class, "class", "", "Count claims for devices of the DeviceClass `CLASS`.")
+	flags.Int64Var(&f.shape.count, "count", 1, "How many devices `N` each claim is for, with --class.")
+	flags.StringVar(&f.shape.where, "where", "", "The CEL `EXPRESSION` that the devices have to match, with --class.")
+	flags.StringVar(&f.shape.same, "same", "", "The `ATTRIBUTE` that the devices of a claim must have in common, with --class.")
+	f.reading.AddTo(cmd)
+	f.reading.AddPreviewTo(cmd)
+	f.output.AddTo(cmd)
+	cmd.ValidArgsFunction = names.Complete(f.reading, names.ProposeTargets)
+	names.CompleteFlags(f.reading, cmd)
+	// They only fail if somebody registered one before.
+	_ = cmd.RegisterFlagCompletionFunc("add", names.Complete(f.reading, names.ProposeAdded))
+	_ = cmd.RegisterFlagCompletionFunc("same", names.Complete(f.reading, names.ProposeAttributes))
+	for _, name := range []string{"replicas", "count"} {
+		_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
+	}
+	return cmd
+}
+
+func (f *fitFlags) toOptions(cmd *cobra.Command, args []string, streams genericiooptions.IOStreams) (*fitOptions, error) {
+	o := &fitOptions{args: args, files: f.files, replicas: f.replicas, shape: f.shape, streams: streams}
+	var err error
+	switch {
+	case f.shape.class != "" && len(args)+len(f.files) > 0:
+		return nil, cli.Usagef(cli.HelpHint(cmd), "--class describes a claim: it does not go with a target or -f")
+	case f.shape.class == "" && (cmd.Flags().Changed("count") || cmd.Flags().Changed("where") || cmd.Flags().Changed("same")):
+		return nil, cli.Usagef(cli.HelpHint(cmd), "--count, --where and --same describe a claim: they need --class")
+	case f.shape.class == "" && len(args)+len(f.files) == 0:
+		return nil, cli.Usagef("Write NAME, TYPE/NAME, -f FILE or --class CLASS, for example deploy/embed.", "there is nothing to count copies of")
+	case f.replicas < 1:
+		return nil, cli.Usagef(cli.HelpHint(cmd), "--replicas: expected a number from 1 on, found %d", f.replicas)
+	case f.shape.count < 1 || f.shape.count > resourceapi.AllocationResultsMaxSize:
+		return nil, cli.Usagef(cli.HelpHint(cmd), "--count: expected a number from 1 to %d, which is the most that a claim can have, found %d", resourceapi.AllocationResultsMaxSize, f.shape.count)
+	case f.shape.same != "" && !strings.Contains(f.shape.same, "/"):
+		return nil, cli.Usagef("List them with: kubectl dra attributes -o wide", "--same: expected DOMAIN/NAME of an attribute, found %q", f.shape.same)
+	}
+	if len(args) > 0 {
+		if o.targets, err = names.ParseTargets(args); err != nil {
+			return nil, err
+		}
+		if len(o.targets) > 1 {
+			return nil, cli.Usagef("Ask about one after the other.", "expected one target, found %d", len(o.targets))
+		}
+	}
+	if o.added, err = names.ParseAdded(f.added); err != nil {
+		return nil, err
+	}
+	if err := cli.OnceStdin(f.files, f.reading.Paths, f.reading.Previews); err != nil {
+		return nil, err
+	}
+	if o.reader, err = f.reading.ToReader(cmd, streams); err != nil {
+		return nil, err
+	}
+	if o.reader.Live() {
+		if err := names.Check(o.targets); err != nil {
+			return nil, err
+		}
+	}
+	if o.printer, err = f.output.ToPrinter(streams); err != nil {
+		return nil, err
+	}
+	if o.printer.Names {
+		return nil, cli.Usagef("Print the nodes with -o jsonpath='{.nodes[*].names}'.", "-o name: a count has no name")
+	}
+	return o, nil
+}
+
+func (o *fitOptions) run(ctx context.Context) error {
+	var files *snapshot.Snapshot
+	if len(o.files) > 0 {
+		var err error
+		if files, err = load.Manifests(ctx, o.files, o.reader.Options); err != nil {
+			return err
+		}
+	}
+	scope := cli.Scope{Manifests: files}
+	if len(o.targets) > 0 {
+		scope.Target = &o.targets[0]
+	}
+	from, err := o.reader.Read(ctx, scope)
+	if err != nil {
+		return names.WithSuggestion(o.args, err)
+	}
+	found, err := o.count(ctx, from, files)
+	if err != nil {
+		return names.WithSuggestion(o.args, err)
+	}
+	if o.printer.Machine != nil {
+		if err := o.printer.Machine.PrintObj(found, o.streams.Out); err != nil {
+			return fmt.Errorf("print fit: %w", err)
+		}
+	} else if err := render.Fit(o.streams.Out, found, o.printer.Text); err != nil {
+		return err
+	}
+	if code := cli.VerdictCode(found.Verdict); code != cli.ExitFits {
+		return &cli.OutcomeError{Code: code}
+	}
+	return nil
+}
+
+// count answers in a cluster with what the flags add to it.
+func (o *fitOptions) count(ctx context.Context, from *cli.Source, files *snapshot.Snapshot) (*api.Fit, error) {
+	snap := from.Snap
+	var given *manifest.Manifests
+	if files != nil {
+		given = manifest.Place(files, cmp.Or(from.Namespace, metav1.NamespaceDefault), o.files)
+		snap = snap.With(given.Objects)
+	}
+	snap, err := names.AddNodes(snap, o.added)
+	if err != nil {
+		return nil, err
+	}
+	s, err := simulate.New(ctx, snap)
+	if err != nil {
+		return nil, err
+	}
+	shape, snap, err := o.shapeIn(s, from, given)
+	if err != nil {
+		return nil, err
+	}
+	if s, err = s.After(ctx, snap); err != nil {
+		return nil, err
+	}
+	return fit.Count(ctx, s, shape, o.replicas)
+}
+
+// shapeIn is what copies are made of, and the snapshot that has what they need.
+func (o *fitOptions) shapeIn(s *simulate.State, from *cli.Source, given *manifest.Manifests) (*fit.Shape, *snapshot.Snapshot, error) {
+	if o.shape.class != "" {
+		if _, err := classSelectors(from, o.shape.class); err != nil {
+			return nil, nil, err
+		}
+		shape, snap := fit.OfClaims(s.Snap, cmp.Or(from.Namespace, metav1.NamespaceDefault), "copy", o.shape.claim())
+		what := fmt.Sprintf("for %s of class %s", english.Count(int(o.shape.count), "device"), o.shape.class)
+		shape.One, shape.Several = "claim "+what, "claims "+what
+		return shape, snap, nil
+	}
+	options, err := o.target(s, from, given)
+	if err != nil {
+		return nil, nil, err
+	}
+	found, err := target.Find(s.Snap, s.Alloc, options)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(found.Claims) == 0 {
+		return nil, nil, &explain.TargetError{Target: found.Object, Message: target.Text(found.Object) + " has no claims that copies could be made of"}
+	}
+	shape, snap := fit.Of(s.Snap, found)
+	return shape, snap, nil
+}
+
+// target is the one that was named, or the only one in the files.
+func (o *fitOptions) target(s *simulate.State, from *cli.Source, given *manifest.Manifests) (explain.Options, error) {
+	if len(o.targets) > 0 {
+		ref := o.targets[0]
+		bare := len(o.args) == 1 && !strings.Contains(o.args[0], "/")
+		if bare && s.Snap.Gap(snapshot.ResourceClaims) == nil && names.BareKind(s.Snap, from.Namespace, ref.Name) == api.KindPod {
+			ref.Resource = "pods"
+		}
+		return names.Resolve(from, s.Snap, ref)
+	}
+	uses := func(pod *corev1.Pod) bool { return explain.WantsDevices(s.Snap, s.Alloc, pod) }
+	targets, _, err := given.Targets(uses)
+	if err != nil {
+		return explain.Options{}, err
+	}
+	if len(targets) > 1 {
+		list := make([]string, 0, len(targets))
+		for _, t := range targets {
+			list = append(list, strings.ToLower(t.Kind)+"/"+t.Name)
+		}
+		return explain.Options{}, cli.Usagef("Name one of them: "+english.Sample(list, 10), "find a target in the files: expected one, found %d", len(targets))
+	}
+	return targets[0], nil
+}
+
+// claim is what the flags describe.
+func (f *shapeFlags) claim() *resourceapi.ResourceClaimSpec {
+	exactly := &resourceapi.ExactDeviceRequest{DeviceClassName: f.class, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: f.count}
+	if f.where != "" {
+		exactly.Selectors = []resourceapi.DeviceSelector{{CEL: &resourceapi.CELDeviceSelector{Expression: f.where}}}
+	}
+	spec := &resourceapi.ResourceClaimSpec{}
+	spec.Devices.Requests = []resourceapi.DeviceRequest{{Name: "devices", Exactly: exactly}}
+	if f.same != "" {
+		attribute := resourceapi.FullyQualifiedName(f.same)
+		spec.Devices.Constraints = []resourceapi.DeviceConstraint{{MatchAttribute: &attribute}}
+	}
+	return spec
+}

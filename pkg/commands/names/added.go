@@ -1,0 +1,79 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package names
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
+)
+
+// AddedNodes are nodes like one of the cluster that a question is asked with.
+type AddedNodes struct {
+	Like  string
+	Count int
+}
+
+// mostAdded is how many nodes can be added at once. No cluster has more.
+const mostAdded = 10_000
+
+// ParseAdded reads the values of --add: node=NAME or node=NAME,count=N.
+func ParseAdded(values []string) ([]AddedNodes, error) {
+	const forms = "Write --add node=NAME or --add node=NAME,count=N, where NAME is a node that the new ones are like."
+	added := make([]AddedNodes, 0, len(values))
+	for _, value := range values {
+		a := AddedNodes{Count: 1}
+		for part := range strings.SplitSeq(value, ",") {
+			key, text, _ := strings.Cut(part, "=")
+			switch key {
+			case "node":
+				a.Like = text
+			case "count":
+				n, err := strconv.Atoi(text)
+				if err != nil || n < 1 || n > mostAdded {
+					return nil, cli.Usagef(forms, "--add %s: the count must be a number from 1 to %d", value, mostAdded)
+				}
+				a.Count = n
+			default:
+				return nil, cli.Usagef(forms, "--add %s: %q is not one of node, count", value, key)
+			}
+		}
+		if a.Like == "" {
+			return nil, cli.Usagef(forms, "--add %s: it names no node", value)
+		}
+		added = append(added, a)
+	}
+	return added, nil
+}
+
+// AddNodes is a snapshot with more nodes.
+func AddNodes(snap *snapshot.Snapshot, added []AddedNodes) (*snapshot.Snapshot, error) {
+	after := snap
+	for _, a := range added {
+		if snap.Node(a.Like) == nil {
+			existing := namesOf(snap.Nodes)
+			return nil, NotFound("node", a.Like, snap.Source+naming.DidYouMean(a.Like, existing), "List what there is: kubectl get nodes")
+		}
+		after = whatif.AddNodes(after, a.Like, a.Count)
+	}
+	return after, nil
+}
+
+// ProposeAdded completes values of --add.
+func ProposeAdded(ctx context.Context, c *Completion) ([]string, error) {
+	nodes, err := Propose("nodes")(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	values := make([]string, 0, len(nodes))
+	for _, node := range nodes {
+		values = append(values, "node="+node)
+	}
+	return values, nil
+}

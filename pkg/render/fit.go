@@ -1,0 +1,165 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+)
+
+// Fit draws how many copies fit, and on which nodes. With Wide, all nodes are named.
+func Fit(w io.Writer, f *api.Fit, opts Options) error {
+	p := NewPage(opts)
+	p.Text(0, fitMark(f.Verdict), strings.TrimSuffix(f.Summary, "."))
+	p.Blank()
+	p.field("Now", copyText(f.Now)+usedText(f))
+	p.field("Released", copyText(f.Released)+" once the claims are released and the pods that use them are gone")
+	if f.Next != nil {
+		p.field("Next copy", english.Sentence(f.Next.Message))
+	}
+	p.field("Limits", limitText(f.Limits))
+	exact := func(c api.CopyCount) bool { return c.AtMost != nil && *c.AtMost == c.AtLeast }
+	if len(f.Bounds) > 0 && !(exact(f.Now) && exact(f.Released)) {
+		p.field("Range", "It depends on which nodes the scheduler takes: "+strings.Join(f.Bounds, "; ")+".")
+	}
+	if len(f.Nodes) > 0 {
+		p.heading("Nodes")
+		writeCopyNodes(p, f.Nodes)
+	}
+	if len(f.Assumptions) > 0 {
+		p.heading("Assumptions (not verified)")
+		p.items(f.Assumptions...)
+	}
+	return p.writeTo(w)
+}
+
+// fitMark is how the answer is highlighted.
+func fitMark(v api.Verdict) Mark {
+	switch v {
+	case api.Fits:
+		return Good
+	case api.Error, api.DoesNotFit, api.Blocked:
+		return Bad
+	case api.Undetermined, api.Allocated:
+		return Unsure
+	default:
+		return Unsure
+	}
+}
+
+// copyCount is a number of copies, "4", "4 to 6" or "at least 4".
+func copyCount(c api.CopyCount) string {
+	switch {
+	case c.AtMost == nil:
+		return "at least " + english.Thousands(c.AtLeast)
+	case *c.AtMost == c.AtLeast:
+		return english.Thousands(c.AtLeast)
+	default:
+		return english.Thousands(c.AtLeast) + " to " + english.Thousands(*c.AtMost)
+	}
+}
+
+func copyText(c api.CopyCount) string {
+	text := copyCount(c)
+	if c.AtMost != nil && *c.AtMost == 1 {
+		return text + " copy"
+	}
+	return text + " copies"
+}
+
+// usedText says how much of the room for copies is taken, and on how many nodes the
+// rest is.
+func usedText(f *api.Fit) string {
+	nodes := 0
+	for i := range f.Nodes {
+		if f.Nodes[i].Now > 0 {
+			nodes += f.Nodes[i].Count
+		}
+	}
+	text := fmt.Sprintf(" on %s of %s", english.Thousands(nodes), english.Count(f.NodeCount, "node"))
+	if f.Released.AtLeast <= f.Now.AtLeast {
+		return text
+	}
+	percent := (f.Released.AtLeast - f.Now.AtLeast) * 100 / f.Released.AtLeast
+	return text + fmt.Sprintf("  %s %d%% in use", bar(percent), percent)
+}
+
+// limitText lists what else limits copies.
+func limitText(limits []api.CopyLimit) string {
+	texts := make([]string, 0, len(limits))
+	for i := range limits {
+		l := &limits[i]
+		text := fmt.Sprintf("%s for %s", l.Resource, english.Thousands(l.Copies))
+		if l.Quota != "" {
+			text = fmt.Sprintf("ResourceQuota %s (%s) for %s", l.Quota, l.Resource, english.Thousands(l.Copies))
+		}
+		texts = append(texts, text)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// writeCopyNodes draws the groups of nodes: what each takes, how many there are, and
+// why they take no more.
+func writeCopyNodes(p *Page, groups []api.CopyNodes) {
+	shown := groups
+	if !p.Opts.Wide && len(shown) > shownGroups+1 {
+		shown = shown[:shownGroups]
+	}
+	header := []string{"NOW", "RELEASED", "NODES"}
+	columns := [][]string{{}, {}, {}}
+	lines := make([]api.NodeGroup, len(shown))
+	messages := make([]string, len(shown))
+	for i := range shown {
+		g := &shown[i]
+		for at, n := range []int{g.Now, g.Released, g.Count} {
+			columns[at] = append(columns[at], english.Thousands(n))
+		}
+		messages[i] = orElse(g.Message, string(g.Code))
+		lines[i] = api.NodeGroup{Names: g.Names, Count: g.Count}
+	}
+	widths := make([]int, len(header))
+	margin := 2
+	for at := range header {
+		widths[at] = Widest(Unlimited, append(columns[at], header[at])...)
+		margin += widths[at] + ColumnGap
+	}
+	names, message, beside := nameColumn(p, margin, lines, messages)
+	row := func(m Mark, texts []string, more ...Cell) {
+		cells := make([]Cell, 0, len(texts)+len(more))
+		for at, text := range texts {
+			cells = append(cells, Cell{Text: text, Width: widths[at], Right: true, Mark: m})
+		}
+		p.TableRow(2, append(cells, more...)...)
+	}
+	heading := []Cell{{Text: "WHY NO MORE", Mark: Faint}}
+	if beside {
+		heading[0].Width = message
+		heading = append(heading, Cell{Text: "NAMES", Mark: Faint})
+	}
+	row(Faint, header, heading...)
+	for i := range shown {
+		m := Plain
+		if shown[i].Now > 0 {
+			m = Good
+		}
+		texts := []string{columns[0][i], columns[1][i], columns[2][i]}
+		if beside {
+			row(m, texts, Cell{Text: messages[i], Width: message}, Cell{Text: names[i], Whole: true, Mark: Faint})
+			continue
+		}
+		row(m, texts, Cell{Text: messages[i]})
+		p.Text(margin+2, Faint, p.some(shown[i].Names, shown[i].Count, p.Table-margin-2))
+	}
+	if rest := groups[len(shown):]; len(rest) > 0 {
+		n := 0
+		for i := range rest {
+			n += rest[i].Count
+		}
+		p.Text(2, Faint, fmt.Sprintf("and %s with %s: -o wide lists them", english.Count(len(rest), "more group"), english.Count(n, "node")))
+	}
+}
