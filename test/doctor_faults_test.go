@@ -160,7 +160,9 @@ func kubeletOf(version string) string {
 const sickRule = `{apiVersion: resource.k8s.io/v1, kind: DeviceTaintRule, metadata: {name: $NAME}, spec: {deviceSelector: {driver: sick.example.com, pool: $POOL}, taint: {key: example.com/sick, value: "$VALUE", effect: $EFFECT}}}`
 
 func sickTaint(name, pool, value, effect string) string {
-	return strings.NewReplacer("$NAME", name, "$POOL", pool, "$VALUE", value, "$EFFECT", effect).Replace(sickRule)
+	rule := strings.NewReplacer("$NAME", name, "$POOL", pool, "$VALUE", value, "$EFFECT", effect).Replace(sickRule)
+	// What is empty is not stored.
+	return strings.Replace(rule, ` value: "",`, "", 1)
 }
 
 // sicknesses are all faults that objects of the API make on a cluster with the
@@ -284,6 +286,7 @@ func sickWaiting() []sickness {
 		}},
 		{code: "DRA1604", says: "1 of 1 sick.deviceclass.resource.k8s.io/devices used", steps: []string{
 			`{apiVersion: v1, kind: ResourceQuota, metadata: {name: devices}, spec: {hard: {sick.deviceclass.resource.k8s.io/devices: "1"}}}`,
+			`kubectl wait -n sick --for=jsonpath='{.status.hard.sick\.deviceclass\.resource\.k8s\.io/devices}'=1 resourcequota/devices --timeout=60s`,
 			"{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: counted}, spec: {devices: {requests: [{name: gpus, exactly: {deviceClassName: sick}}]}}}",
 		}},
 		{code: "DRA1605", says: "3 pods wait for the devices of claim sick/holder-gpus-", steps: []string{
