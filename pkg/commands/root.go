@@ -127,6 +127,9 @@ add or remove a taint rule.`,
 		check.NewDoctor(streams, config, build.Version),
 		check.NewLint(streams, config, build.Version),
 	)
+	cli.AddCommands(root, "Plan",
+		newImpact(streams, config),
+	)
 	cli.AddCommands(root, "Write claims",
 		newAttributes(streams, config),
 		newCEL(streams, config),

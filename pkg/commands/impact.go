@@ -1,0 +1,335 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/simulate/impact"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// impactFlags are the flags that all changes have.
+type impactFlags struct {
+	reading *cli.ReadingFlags
+	output  *cli.OutputFlags
+}
+
+// impactOptions are what they come down to.
+type impactOptions struct {
+	reader  *cli.Reader
+	printer *cli.Printer
+	streams genericiooptions.IOStreams
+}
+
+func newImpact(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "impact",
+		Short: "Show what a change of the cluster would do to pods",
+		Long: `Show what a change would do, before it is made: which pods are evicted or lose
+their devices and when, where their replacements fit or why they fit nowhere,
+which waiting pods no longer fit or fit at last, which claims no longer match a
+class, and in which order to make the change. Nothing is changed.
+
+Replacements and waiting pods are decided one after another as the scheduler
+does, by priority and age, and each gets its devices before the next one.
+Replacements get new claims from templates. A claim that is not from a template
+stays with its devices as long as another pod uses it.
+
+The exit code is 1 if a pod that runs finds no other place or is not created
+again, else 2 if that is not known for one, else 0.`,
+		Example: `  # Where do the pods of a node go, and in which order to take it out?
+  kubectl dra impact drain gpu-02
+
+  # Which pods would a new taint evict?
+  kubectl dra impact taint example.com/xid=79:NoExecute --pool gpu-02 \
+    --device gpu-3
+
+  # What if a driver is removed?
+  kubectl dra impact remove driver/gpu.example.com
+
+  # Which claims no longer match a changed class?
+  kubectl dra impact apply -f class.yaml
+
+  # Only the pods that find no place
+  kubectl dra impact drain gpu-02 -o \
+    jsonpath='{range .pods[?(@.outcome=="NoPlace")]}{.name}{"\n"}{end}'`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			return cli.Usagef("Write drain, cordon, taint, remove, apply or upgrade.", "unknown change %q", args[0])
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(
+		newImpactDrain(streams, config), newImpactCordon(streams, config), newImpactTaint(streams, config),
+		newImpactRemove(streams, config), newImpactApply(streams, config), newImpactUpgrade(streams, config),
+	)
+	return cmd
+}
+
+// chooser is a change that may depend on the cluster.
+type chooser func(*cli.Source) (impact.Change, error)
+
+// always is a change that does not.
+func always(change impact.Change) chooser {
+	return func(*cli.Source) (impact.Change, error) { return change, nil }
+}
+
+// change makes a command for one sort of change. toChange is asked once the flags were
+// read.
+func (f *impactFlags) change(cmd *cobra.Command, streams genericiooptions.IOStreams, toChange func(ctx context.Context, o *impactOptions, args []string) (chooser, error)) *cobra.Command {
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		o := &impactOptions{streams: streams}
+		var err error
+		if o.reader, err = f.reading.ToReader(cmd, streams); err != nil {
+			return err
+		}
+		if o.printer, err = f.output.ToPrinter(streams); err != nil {
+			return err
+		}
+		if o.printer.Names {
+			return cli.Usagef("Print the pods with -o jsonpath='{.pods[*].name}'.", "-o name: an impact has no name")
+		}
+		choose, err := toChange(cmd.Context(), o, args)
+		if err != nil {
+			return err
+		}
+		return o.run(cmd.Context(), choose)
+	}
+	f.reading.AddTo(cmd)
+	f.output.AddTo(cmd)
+	names.CompleteFlags(f.reading, cmd)
+	return cmd
+}
+
+func newImpactFlags(config *genericclioptions.ConfigFlags) *impactFlags {
+	return &impactFlags{reading: cli.NewReadingFlags(config), output: cli.NewOutputFlags()}
+}
+
+func newImpactDrain(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
+	f := newImpactFlags(config)
+	return f.change(&cobra.Command{
+		Use:   "drain NODE",
+		Short: "Show where the pods of a node would go",
+		Long: `Show what 'kubectl drain' would do with a node: pods of DaemonSets and static
+pods stay, all others are evicted. Those of drivers are recognized: they have to
+stay until the devices are unprepared.`,
+		Example: `  # Where do the pods of this node go?
+  kubectl dra impact drain gpu-02`,
+		Args:              oneName("node"),
+		ValidArgsFunction: names.Complete(f.reading, names.Propose(snapshot.ResourceNodes)),
+	}, streams, func(_ context.Context, _ *impactOptions, args []string) (chooser, error) {
+		return always(impact.Drain(nodeNamed(args[0]))), nil
+	})
+}
+
+func newImpactCordon(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
+	f := newImpactFlags(config)
+	return f.change(&cobra.Command{
+		Use:   "cordon NODE",
+		Short: "Show which waiting pods no longer fit without a node",
+		Long: `Show what 'kubectl cordon' would do: pods that run on the node stay, and waiting
+pods cannot go there.`,
+		Example: `  # Which waiting pods depend on this node?
+  kubectl dra impact cordon gpu-02`,
+		Args:              oneName("node"),
+		ValidArgsFunction: names.Complete(f.reading, names.Propose(snapshot.ResourceNodes)),
+	}, streams, func(_ context.Context, _ *impactOptions, args []string) (chooser, error) {
+		return always(impact.Cordon(nodeNamed(args[0]))), nil
+	})
+}
+
+// nodeNamed takes node/NAME as well as NAME.
+func nodeNamed(arg string) string {
+	for _, prefix := range []string{"node/", "nodes/", "no/"} {
+		if name, ok := strings.CutPrefix(arg, prefix); ok {
+			return name
+		}
+	}
+	return arg
+}
+
+// oneName fails unless there is one argument.
+func oneName(of string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 1 && strings.TrimSpace(args[0]) != "" {
+			return nil
+		}
+		return cli.Usagef(cli.HelpHint(cmd), "expected one %s, found %d", of, len(args))
+	}
+}
+
+func newImpactTaint(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
+	f := newImpactFlags(config)
+	devices, node := &ruleChangeFlags{}, ""
+	cmd := f.change(&cobra.Command{
+		Use:   "taint KEY[=VALUE]:EFFECT",
+		Short: "Show which pods a taint would evict, and where they would go",
+		Long: `Show what a taint of devices would do, as 'kubectl dra taints add' makes it with
+the same flags, or one of a node with --node. With effect NoExecute, pods are
+evicted that do not tolerate it, some only after the time for which they do.`,
+		Example: `  # Which pods have to leave this device?
+  kubectl dra impact taint example.com/xid=79:NoExecute --pool gpu-02 \
+    --device gpu-3
+
+  # And this node?
+  kubectl dra impact taint maintenance:NoExecute --node gpu-02`,
+		Args:              oneTaint,
+		ValidArgsFunction: names.Complete(f.reading, proposeNewTaint),
+	}, streams, func(_ context.Context, _ *impactOptions, args []string) (chooser, error) {
+		if node == "" {
+			rule, err := devices.rule(args[0])
+			if err != nil {
+				return nil, err
+			}
+			return always(impact.Taint(rule)), nil
+		}
+		if devices.selector() != nil || devices.everything {
+			return nil, cli.Usagef("Leave one of them out.", "--node and devices: a taint is of a node or of devices")
+		}
+		return nodeTaint(node, args[0])
+	})
+	flags := cmd.Flags()
+	flags.StringVar(&devices.driver, "driver", "", "Taint devices of this `DRIVER`.")
+	flags.StringVar(&devices.pool, "pool", "", "Taint devices of this `POOL`.")
+	flags.StringVar(&devices.device, "device", "", "Taint devices named `DEVICE`.")
+	flags.BoolVar(&devices.everything, "all-devices", false, "Taint all devices of the cluster.")
+	flags.StringVar(&node, "node", "", "Taint this `NODE` instead of devices.")
+	names.CompleteFlags(f.reading, cmd)
+	return cmd
+}
+
+func nodeTaint(node, text string) (chooser, error) {
+	key, value, effect, err := parseTaint(text)
+	if err != nil {
+		return nil, err
+	}
+	if effect == "" || effect == resourceapi.DeviceTaintEffectNone {
+		return nil, cli.Usagef("Write KEY[=VALUE]:EFFECT, for example maintenance:NoExecute.", "read taint %q: a node needs the effect NoSchedule or NoExecute", text)
+	}
+	return always(impact.TaintNode(node, corev1.Taint{Key: key, Value: value, Effect: corev1.TaintEffect(effect)})), nil
+}
+
+func newImpactRemove(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
+	f := newImpactFlags(config)
+	return f.change(&cobra.Command{
+		Use:   "remove (node/NAME | driver/NAME | device/POOL/NAME)",
+		Short: "Show what happens without a node, a driver or a device",
+		Long: `Show what happens if a node, all devices of a driver, or one device is gone.
+Nobody evicts pods whose devices are no longer published: they run until they
+end, and cannot get the devices again. A device is written as device/POOL/NAME
+or device/DRIVER/POOL/NAME.`,
+		Example: `  # Without a node
+  kubectl dra impact remove node/gpu-02
+
+  # Without a driver
+  kubectl dra impact remove driver/nic.example.com
+
+  # Without one device
+  kubectl dra impact remove device/gpu-02/gpu-3`,
+		Args:              oneName("node/NAME, driver/NAME or device/POOL/NAME"),
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}, streams, func(ctx context.Context, o *impactOptions, args []string) (chooser, error) {
+		kind, name, _ := strings.Cut(args[0], "/")
+		switch {
+		case name == "":
+		case slices.Contains([]string{"node", "nodes", "no"}, kind):
+			return always(impact.RemoveNode(name)), nil
+		case kind == "driver" || kind == "drivers":
+			return always(impact.RemoveDriver(name)), nil
+		case kind == "device" || kind == "devices":
+			return removedDevice(name), nil
+		}
+		return nil, cli.Usagef("Write node/NAME, driver/NAME or device/POOL/NAME.", "read %q: it is not what can be removed", args[0])
+	})
+}
+
+// removedDevice takes out a device by a name that may lack the driver.
+func removedDevice(name string) chooser {
+	return func(from *cli.Source) (impact.Change, error) {
+		var list []*cluster.Device
+		all := cluster.New(from.Snap).Pools.Devices()
+		for i := range all {
+			list = append(list, &all[i])
+		}
+		full := names.FullNames[*cluster.Device]{Of: func(d *cluster.Device) string { return d.ID.String() }, There: "as", Choose: "Write it as device/DRIVER/POOL/DEVICE."}
+		device, err := names.Only("device", name, full, devicesNamed(list, name))
+		if err != nil {
+			return impact.Change{}, err
+		}
+		if device == nil {
+			return impact.Change{}, names.NotFound("device", name, from.Snap.Source, "List what there is: kubectl dra devices")
+		}
+		return impact.RemoveDevice((*device).ID), nil
+	}
+}
+
+func (o *impactOptions) run(ctx context.Context, choose chooser) error {
+	from, err := o.reader.Read(ctx, cli.Scope{AllNamespaces: true, Starting: true})
+	if err != nil {
+		return err
+	}
+	if gaps := cli.GapsIn(from.Snap, []string{snapshot.ResourceSlices, snapshot.ResourceClaims, snapshot.ResourcePods, snapshot.ResourceNodes}, "", true); len(gaps) > 0 {
+		return &cli.GapError{Doing: "show the impact", Gaps: gaps, Live: o.reader.Live()}
+	}
+	change, err := choose(from)
+	if err != nil {
+		return err
+	}
+	found, err := impact.Assess(ctx, from.Snap, change)
+	var missing *impact.NotFoundError
+	if errors.As(err, &missing) {
+		return names.NotFound(missing.Kind, missing.Name, from.Snap.Source, missingHints()[missing.Kind])
+	}
+	if err != nil {
+		return err
+	}
+	if o.printer.Machine != nil {
+		if err := o.printer.Machine.PrintObj(found, o.streams.Out); err != nil {
+			return fmt.Errorf("print the impact: %w", err)
+		}
+	} else if err := render.Impact(o.streams.Out, found, from.Snap.Now(), o.printer.Text); err != nil {
+		return err
+	}
+	if err := cli.PrintNotes(o.streams, cli.GapNotes(from.Snap, nil)...); err != nil {
+		return err
+	}
+	return impactOutcome(found.Counts)
+}
+
+// missingHints says how to find out what there is.
+func missingHints() map[string]string {
+	return map[string]string{
+		"node": "List what there is: kubectl dra tree node/", "driver": "List what there is: kubectl dra slices", "device": "List what there is: kubectl dra devices",
+	}
+}
+
+// impactOutcome is the exit code.
+func impactOutcome(counts api.ImpactCounts) error {
+	switch {
+	case counts.NoPlace+counts.NotRecreated > 0:
+		return &cli.OutcomeError{Code: cli.ExitDoesNotFit}
+	case counts.Undetermined > 0:
+		return &cli.OutcomeError{Code: cli.ExitUndetermined}
+	default:
+		return nil
+	}
+}

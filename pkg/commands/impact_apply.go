@@ -1,0 +1,117 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package commands
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/manifest"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
+	"github.com/kubectl-dra/kubectl-dra/pkg/simulate/impact"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+)
+
+func newImpactApply(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
+	f := newImpactFlags(config)
+	var files []string
+	cmd := f.change(&cobra.Command{
+		Use:   "apply -f FILE",
+		Short: "Show what changed classes, taint rules, slices or templates would do",
+		Long: `Show what 'kubectl apply' would do with DeviceClasses, DeviceTaintRules,
+ResourceSlices and ResourceClaimTemplates: which allocated claims a class no
+longer matches, which pods rules evict or lose their devices, and which waiting
+pods fit no longer or at last. Claims that are allocated keep their devices;
+pods that run get what a template has only when they are created again.`,
+		Example: `  # Which claims no longer match this class, and who waits for it?
+  kubectl dra impact apply -f class.yaml`,
+		Args:              cobra.NoArgs,
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}, streams, func(ctx context.Context, o *impactOptions, _ []string) (chooser, error) {
+		if len(files) == 0 {
+			return nil, cli.Usagef("Name a file with -f.", "read --filename: no file is given")
+		}
+		if err := cli.OnceStdin(files, f.reading.Paths); err != nil {
+			return nil, err
+		}
+		objects, err := load.Manifests(ctx, files, o.reader.Options)
+		if err != nil {
+			return nil, err
+		}
+		return appliedObjects(files, objects)
+	})
+	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "Read objects from this `FILE`; - is standard input. Can be repeated.")
+	return cmd
+}
+
+// appliedObjects is the change that the objects of files make.
+func appliedObjects(files []string, objects *snapshot.Snapshot) (chooser, error) {
+	const kinds = "DeviceClass, DeviceTaintRule, ResourceSlice or ResourceClaimTemplate"
+	var parts []string
+	for _, part := range []struct {
+		n    int
+		word string
+	}{{len(objects.Classes), "DeviceClass"}, {len(objects.TaintRules), "DeviceTaintRule"}, {len(objects.Slices), "ResourceSlice"}, {len(objects.Templates), api.KindTemplate}} {
+		if part.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.word))
+		}
+	}
+	for kind, n := range map[string]int{
+		"Pod": len(objects.Pods), "workload": len(objects.Workloads), api.KindClaim: len(objects.Claims), "Node": len(objects.Nodes),
+		"ResourceQuota": len(objects.Quotas), "LimitRange": len(objects.LimitRanges), "Namespace": len(objects.Namespaces),
+	} {
+		if n > 0 {
+			return nil, cli.Usagef("Ask about pods, workloads and claims with: kubectl dra why -f FILE", "read %s: expected %s, found a %s", strings.Join(files, ", "), kinds, kind)
+		}
+	}
+	if len(parts) == 0 {
+		return nil, cli.Usagef("Write objects of kind "+kinds+".", "read %s: there is none in it", strings.Join(files, ", "))
+	}
+	command := "kubectl apply"
+	for _, file := range files {
+		command += " -f " + shell.Quote(file)
+	}
+	steps := []api.NextStep{{Actor: api.ActorAdmin, Text: "apply it", Commands: []string{command}}}
+	if slices.Contains(files, "-") {
+		steps = nil
+	}
+	return func(from *cli.Source) (impact.Change, error) {
+		placed := manifest.Place(objects, cmp.Or(from.Namespace, metav1.NamespaceDefault), nil).Objects
+		return impact.Apply("apply "+english.JoinAnd(parts), placed, steps), nil
+	}, nil
+}
+
+func newImpactUpgrade(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
+	f := newImpactFlags(config)
+	return f.change(&cobra.Command{
+		Use:   "upgrade VERSION",
+		Short: "Show which waiting pods another release of Kubernetes decides otherwise",
+		Long: `Show what another release of Kubernetes does with the pods that wait: with its
+defaults for feature gates, and with what its scheduler does otherwise. Gates
+that differ from the default of the old release are taken to be set, and stay.
+Pods that run stay; how nodes are upgraded, 'kubectl dra impact drain' shows.`,
+		Example: `  # Does the next release change anything?
+  kubectl dra impact upgrade 1.37`,
+		Args:              oneName("version"),
+		ValidArgsFunction: cobra.NoFileCompletions,
+	}, streams, func(_ context.Context, _ *impactOptions, args []string) (chooser, error) {
+		version, err := snapshot.ParseVersion(args[0])
+		if err != nil {
+			return nil, cli.Usagef("Write a version such as 1.37.", "%w", err)
+		}
+		return always(impact.Upgrade(version)), nil
+	})
+}

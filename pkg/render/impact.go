@@ -1,0 +1,190 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+)
+
+// Impact draws what a change would do. With Wide, the devices of each pod are shown, and
+// the pods that stay.
+func Impact(w io.Writer, i *api.Impact, now time.Time, opts Options) error {
+	p := NewPage(opts)
+	title, mark := ImpactTitle(i)
+	p.Text(0, mark, title)
+	for _, section := range impactSections() {
+		writeImpactPods(p, i, section, now)
+	}
+	writeImpactClaims(p, i.Claims)
+	if stay := withEffect(i.Pods, api.EffectStays); len(stay) > 0 && !p.Opts.Wide {
+		p.Blank()
+		p.Text(0, Faint, english.Count(len(stay), "pod")+" of DaemonSets or of the node itself stay; -o wide lists them")
+	}
+	writeImpactSteps(p, i.Steps)
+	if len(i.Notes) > 0 {
+		p.heading("Notes")
+		p.items(i.Notes...)
+	}
+	if len(i.Assumptions) > 0 {
+		p.heading("Assumptions (not verified)")
+		p.items(i.Assumptions...)
+	}
+	return p.writeTo(w)
+}
+
+// ImpactTitle says in a sentence what becomes of the pods that run.
+func ImpactTitle(i *api.Impact) (string, Mark) {
+	c := i.Counts
+	running := c.Evicted + c.DevicesLost
+	verb := strings.ToUpper(i.Change[:1]) + i.Change[1:]
+	if running == 0 {
+		switch {
+		case c.FitLost > 0:
+			return verb + ": no pod that runs is affected, and " + english.Count(c.FitLost, "waiting pod") + " would not fit any more", Unsure
+		default:
+			return verb + ": no pod that runs is affected", Good
+		}
+	}
+	var parts []string
+	if c.Evicted > 0 {
+		parts = append(parts, english.Count(c.Evicted, "pod")+" evicted")
+	}
+	if c.DevicesLost > 0 {
+		parts = append(parts, english.Count(c.DevicesLost, "pod")+" without their devices")
+	}
+	text := verb + ": " + strings.Join(parts, ", ")
+	var outcomes []string
+	for _, o := range []struct {
+		n    int
+		text string
+	}{{c.NoPlace, "find no place"}, {c.NotRecreated, "not created again"}, {c.Undetermined, "not known"}, {c.Placed, "fit elsewhere"}} {
+		if o.n > 0 {
+			outcomes = append(outcomes, fmt.Sprintf("%d %s", o.n, o.text))
+		}
+	}
+	text += ": " + strings.Join(outcomes, ", ")
+	switch {
+	case c.NoPlace+c.NotRecreated > 0:
+		return text, Bad
+	case c.Undetermined > 0:
+		return text, Unsure
+	default:
+		return text, Good
+	}
+}
+
+type impactSection struct {
+	effect api.ImpactEffect
+	title  string
+	wide   bool
+}
+
+func impactSections() []impactSection {
+	return []impactSection{
+		{api.EffectEvicted, "Evicted", false},
+		{api.EffectDevicesLost, "Without their devices (nobody evicts them; a replacement would go to)", false},
+		{api.EffectFitLost, "Waiting pods that fit now, and not then", false},
+		{api.EffectFitGained, "Waiting pods that would fit", false},
+		{api.EffectRemoved, "Gone with the node", true},
+		{api.EffectStays, "On the node after that", true},
+	}
+}
+
+func withEffect(pods []api.ImpactPod, effect api.ImpactEffect) []api.ImpactPod {
+	return slices.DeleteFunc(slices.Clone(pods), func(pod api.ImpactPod) bool { return pod.Effect != effect })
+}
+
+func writeImpactPods(p *Page, i *api.Impact, section impactSection, now time.Time) {
+	pods := withEffect(i.Pods, section.effect)
+	if len(pods) == 0 || section.wide && !p.Opts.Wide {
+		return
+	}
+	p.heading(section.title)
+	var names, owners []string
+	for k := range pods {
+		names, owners = append(names, qualified(pods[k].Namespace, pods[k].Name)), append(owners, ownerText(&pods[k]))
+	}
+	nameWidth, ownerWidth := Widest(maxImpactColumn, names...), Widest(maxImpactColumn, owners...)
+	for k := range pods {
+		text, mark := impactText(&pods[k], now)
+		p.TableRow(2, Cell{Text: names[k], Width: nameWidth, Whole: true}, Cell{Text: owners[k], Width: ownerWidth, Whole: true, Mark: Faint}, Cell{Text: text, Mark: mark})
+		if p.Opts.Wide && len(pods[k].Devices) > 0 {
+			p.list(6, Faint, pods[k].Devices)
+		}
+	}
+}
+
+// maxImpactColumn bounds the columns of names.
+const maxImpactColumn = 48
+
+func ownerText(pod *api.ImpactPod) string {
+	switch {
+	case len(pod.Drivers) > 0:
+		return "driver " + strings.Join(pod.Drivers, ", ")
+	case pod.Owner == "" && pod.Node != "":
+		return "bare pod"
+	default:
+		return pod.Owner
+	}
+}
+
+// impactText says what becomes of a pod.
+func impactText(pod *api.ImpactPod, now time.Time) (string, Mark) {
+	text, mark := "", Plain
+	switch pod.Outcome {
+	case api.OutcomePlaced:
+		text, mark = "-> "+pod.Placement.Node, Good
+	case api.OutcomeNoPlace:
+		text, mark = "no place", Bad
+	case api.OutcomeNotRecreated:
+		text, mark = "nothing creates it again", Bad
+		if pod.Placement != nil {
+			text += "; one like it fits on " + pod.Placement.Node
+		}
+	case api.OutcomeUndetermined:
+		text, mark = "not known", Unsure
+	}
+	if pod.Reason != "" {
+		text += ": " + pod.Reason
+	}
+	if pod.EvictionAt != nil {
+		text = moment(pod.EvictionAt.Time, now) + " " + text
+	}
+	return text, mark
+}
+
+func writeImpactClaims(p *Page, claims []api.ImpactClaim) {
+	if len(claims) == 0 {
+		return
+	}
+	p.heading("Claims that no longer match (they stay allocated, and new ones get other devices)")
+	for k := range claims {
+		c := &claims[k]
+		text := fmt.Sprintf("%s: class %s does not select %s", qualified(c.Namespace, c.Name), c.DeviceClass, p.some(c.Devices, len(c.Devices), p.width/2))
+		if len(c.Pods) > 0 {
+			text += ", used by " + p.some(c.Pods, len(c.Pods), p.width/3)
+		}
+		p.items(text)
+	}
+}
+
+func writeImpactSteps(p *Page, steps []api.NextStep) {
+	if len(steps) == 0 {
+		return
+	}
+	p.heading("In this order")
+	for n, step := range steps {
+		p.Row(2, Cell{Text: fmt.Sprint(n + 1), Width: 2, Right: true}, Cell{Text: step.Text})
+		for _, command := range step.Commands {
+			p.verbatim(6, command)
+		}
+	}
+}
