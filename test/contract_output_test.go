@@ -157,6 +157,7 @@ func clusterQuestions(t *testing.T) [][]string {
 		"why pod/pretrain-0 -n research --node gpu-02", "why pod/notebook-0 -n research --node gpu-01",
 		"why pod/pretrain-0 -n research --device gpu-02/gpu-3", "why pod/segment-3 -n vision --device mig-01/card-1-half-0",
 		"slices", "pools", "devices", "claims -A", "claims -A --pending", "classes", "attributes", "attributes --class gpu.example.com", `cel device.driver=="gpu.example.com"`, `cel device.attributes["gpu.exmaple.com"].numa==0 --compare device.driver==""`, "cel device.drivr==1", "cel --from-device gpu-01/gpu-0", "taints", "version",
+		"impact drain gpu-02", "impact cordon gpu-03", "impact remove driver/nic.example.com", "impact taint example.com/x:NoExecute --pool gpu-02", "impact apply -f testdata/taintrule.yaml", "impact upgrade 1.35",
 		"tree node/", "tree pod/ablation-0 -n research", "tree claim/ablation-0-nic-45jj7 -n research", "tree class/decoder.example.com", "tree device/gpu-02/gpu-4",
 	} {
 		lines = append(lines, append(strings.Fields(line), "--snapshot", example))

@@ -63,6 +63,7 @@ func kinds() []kind {
 		{"Taint", reflect.TypeFor[api.Taint](), reflect.TypeFor[listOf[api.Taint]](), "taints"},
 		{"Diagnosis", reflect.TypeFor[api.Diagnosis](), nil, "doctor"},
 		{"LintReport", reflect.TypeFor[api.LintReport](), nil, "lint"},
+		{"Impact", reflect.TypeFor[api.Impact](), nil, "impact"},
 		{"Branch", reflect.TypeFor[api.Branch](), reflect.TypeFor[listOf[api.Branch]](), "tree"},
 		{"NodeReport", reflect.TypeFor[nodeprobe.Report](), nil, "node-probe"},
 		{"GPUFindings", reflect.TypeFor[nvidia.Findings](), nil, "node-probe gpus"},

@@ -325,6 +325,7 @@ func verbRuns(t *testing.T) map[string]verbRun {
 		"claims --pending": {args: []string{"claims", "--pending"}},
 		"top":              {args: []string{"top", "--once"}},
 		"doctor":           {args: []string{"doctor"}},
+		"impact":           {args: []string{"impact", "drain", "node-a"}},
 		"lint --cluster":   {args: []string{"lint", "testdata/lint.yaml", "--cluster"}},
 		"snapshot":         {args: []string{"snapshot", "--format", "json"}},
 		"version":          {args: []string{"version"}},

@@ -68,6 +68,16 @@ func TestVerbs(t *testing.T) {
 			goldenRun(t, filepath.Join("verbs", "fit", output+".golden"), "80", append(args, flags...)...)
 		})
 	}
+	for name, args := range map[string][]string{
+		"drain": {"drain", "gpu-02"}, "cordon": {"cordon", "gpu-03"}, "remove": {"remove", "driver/nic.example.com"}, "taint": {"taint", "example.com/x:NoExecute", "--pool", "gpu-02"},
+	} {
+		for output, flags := range map[string][]string{"text": nil, "wide": {"-o", "wide"}, "json": {"-o", "json"}, "yaml": {"-o", "yaml"}} {
+			t.Run("impact-"+name+"/"+output, func(t *testing.T) {
+				all := append([]string{"impact", "--snapshot", filepath.Join("..", "examples", "cluster")}, args...)
+				goldenRun(t, filepath.Join("verbs", "impact-"+name, output+".golden"), "80", append(all, flags...)...)
+			})
+		}
+	}
 	for _, output := range []string{"wide", "json", "yaml"} {
 		t.Run("doctor/"+output, func(t *testing.T) {
 			goldenRun(t, filepath.Join("verbs", "doctor", output+".golden"), "80", "doctor", "--snapshot", filepath.Join("..", "examples", "cluster"), "-o", output)

@@ -69,12 +69,15 @@ func appliedObjects(files []string, objects *snapshot.Snapshot) (chooser, error)
 			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.word))
 		}
 	}
-	for kind, n := range map[string]int{
-		"Pod": len(objects.Pods), "workload": len(objects.Workloads), api.KindClaim: len(objects.Claims), "Node": len(objects.Nodes),
-		"ResourceQuota": len(objects.Quotas), "LimitRange": len(objects.LimitRanges), "Namespace": len(objects.Namespaces),
+	for _, other := range []struct {
+		n    int
+		word string
+	}{
+		{len(objects.Pods), "a Pod"}, {len(objects.Workloads), "a workload"}, {len(objects.Claims), "a ResourceClaim"}, {len(objects.Nodes), "a Node"},
+		{len(objects.Quotas), "a ResourceQuota"}, {len(objects.LimitRanges), "a LimitRange"}, {len(objects.Namespaces), "a Namespace"},
 	} {
-		if n > 0 {
-			return nil, cli.Usagef("Ask about pods, workloads and claims with: kubectl dra why -f FILE", "read %s: expected %s, found a %s", strings.Join(files, ", "), kinds, kind)
+		if other.n > 0 {
+			return nil, cli.Usagef("Ask about pods, workloads and claims with: kubectl dra why -f FILE", "read %s: expected %s, found %s", strings.Join(files, ", "), kinds, other.word)
 		}
 	}
 	if len(parts) == 0 {

@@ -6,5 +6,5 @@
 //
 // A [Change] is a function of a snapshot. What becomes of pods is simulated step by step
 // (pkg/simulate), and why one fits nowhere pkg/explain says. The package changes nothing
-// and prints nothing; pkg/render and pkg/commands import it.
+// and prints nothing. Only pkg/commands imports it.
 package impact

@@ -1,0 +1,190 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package impact_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/simulate/impact"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// assessed says what becomes of each pod, in the order of the answer.
+func assessed(t *testing.T, snap *snapshot.Snapshot, c impact.Change) (string, *api.Impact) {
+	t.Helper()
+	tc.Unchanged(t, snap)
+	out, err := impact.Assess(t.Context(), snap, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, pod := range out.Pods {
+		line := fmt.Sprintf("%s %s %s", pod.Name, pod.Effect, pod.Outcome)
+		if pod.Placement != nil {
+			line += " " + pod.Placement.Node
+			for _, claim := range pod.Placement.Claims {
+				for _, device := range claim.Devices {
+					line += " " + device.Device
+				}
+			}
+		}
+		lines = append(lines, strings.Join(strings.Fields(line), " "))
+	}
+	return strings.Join(lines, "; "), out
+}
+
+// owned gives a pod a controller.
+func owned(pod *corev1.Pod, kind string) *corev1.Pod {
+	pod.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: kind, Name: "web", UID: "web", Controller: ptr.To(true)}}
+	return pod
+}
+
+// running is a pod of a ReplicaSet with a device of its own, and the claim for it.
+func running(name, node, device string) []any {
+	pod := owned(tc.Pod(name, tc.UsingTemplate("gpu", "one"), tc.RunningOn(node)), "ReplicaSet")
+	pod.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: ptr.To(name + "-gpu")}}
+	return []any{pod, tc.Claim(name+"-gpu", tc.GPUs("gpu", 1)).Holding(node+"/"+device).OwnedBy("Pod", name).ReservedFor(name, string(tc.UID(name)))}
+}
+
+func template() any { return tc.Template("one", tc.GPUs("gpu", 1)) }
+
+// TestDrain has two pods on one node, and room for one of them on the other.
+func TestDrain(t *testing.T) {
+	parts := []any{template(), tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(3)...), tc.Pool("n2", tc.Devices(1)...)}
+	parts = append(parts, running("a", "n1", "gpu-0")...)
+	parts = append(parts, running("b", "n1", "gpu-1")...)
+	daemon := owned(tc.Pod("daemon", tc.RunningOn("n1")), "DaemonSet")
+	bare := tc.Pod("bare", tc.Using("named"), tc.RunningOn("n1"))
+	parts = append(parts, daemon, bare, tc.Claim("named", tc.GPUs("gpu", 1)).Holding("n1/gpu-2").ReservedFor("bare", string(tc.UID("bare"))))
+	snap := tc.Cluster(parts...)
+	got, out := assessed(t, snap, impact.Drain("n1"))
+	if want := "a Evicted Placed n2 gpu-0; b Evicted NoPlace; bare Evicted NotRecreated; daemon Stays"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if out.Pods[1].Reason == "" || out.Counts != (api.ImpactCounts{Evicted: 3, Placed: 1, NoPlace: 1, NotRecreated: 1}) {
+		t.Errorf("the reason is %q, the counts are %+v", out.Pods[1].Reason, out.Counts)
+	}
+	if !strings.Contains(out.Steps[1].Commands[0], "--force") {
+		t.Errorf("a bare pod takes --force: %v", out.Steps[1])
+	}
+	var missing *impact.NotFoundError
+	if _, err := impact.Assess(t.Context(), snap, impact.Drain("n3")); !errors.As(err, &missing) {
+		t.Errorf("a node that does not exist: %v", err)
+	}
+}
+
+// TestPriorityDecides has room for one of two evicted pods.
+func TestPriorityDecides(t *testing.T) {
+	parts := []any{template(), tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(2)...), tc.Pool("n2", tc.Devices(1)...)}
+	low, high := running("a", "n1", "gpu-0"), running("b", "n1", "gpu-1")
+	high[0].(*corev1.Pod).Spec.Priority = ptr.To[int32](10)
+	got, _ := assessed(t, tc.Cluster(append(append(parts, low...), high...)...), impact.Drain("n1"))
+	if want := "b Evicted Placed n2 gpu-0; a Evicted NoPlace"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+}
+
+// TestSharedClaim has two pods with one claim. While one of them stays, so does the claim.
+func TestSharedClaim(t *testing.T) {
+	shared := func(node string) *corev1.Pod {
+		return owned(tc.Pod("b", tc.Using("both"), tc.RunningOn(node)), "ReplicaSet")
+	}
+	parts := func(b *corev1.Pod) *snapshot.Snapshot {
+		return tc.Cluster(tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(1)...), tc.Pool("n2", tc.Devices(1)...),
+			tc.Claim("both", tc.GPUs("gpu", 1)).Holding("n1/gpu-0").ReservedFor("a", string(tc.UID("a"))).ReservedFor("b", string(tc.UID("b"))),
+			owned(tc.Pod("a", tc.Using("both"), tc.RunningOn("n1")), "ReplicaSet"), b)
+	}
+	if got, _ := assessed(t, parts(shared("n1")), impact.Drain("n1")); got != "a Evicted Placed n2 gpu-0; b Evicted Placed n2 gpu-0" {
+		t.Errorf("both leave: %s", got)
+	}
+	stays := owned(shared("n1"), "DaemonSet")
+	if got, _ := assessed(t, parts(stays), impact.Drain("n1")); got != "a Evicted NoPlace; b Stays" {
+		t.Errorf("one stays: %s", got)
+	}
+}
+
+// TestWaiting has pods that wait for the devices of a node, or for those that are freed.
+func TestWaiting(t *testing.T) {
+	parts := []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Claim("wants", tc.GPUs("gpu", 1)), tc.Pod("waits", tc.Using("wants"))}
+	if got, _ := assessed(t, tc.Cluster(parts...), impact.Cordon("n1")); got != "waits FitLost NoPlace" {
+		t.Errorf("cordoned: %s", got)
+	}
+	parts = append(parts, tc.Claim("has", tc.GPUs("gpu", 1)).Holding("n1/gpu-0").ReservedFor("runs", string(tc.UID("runs"))), tc.Pod("runs", tc.Using("has"), tc.RunningOn("n1")))
+	snap := tc.Cluster(parts...)
+	taint := corev1.Taint{Key: "k", Effect: corev1.TaintEffectNoExecute}
+	snap.Pod(tc.Namespace, "waits").Spec.Tolerations = []corev1.Toleration{{Key: "k", Operator: corev1.TolerationOpExists}}
+	if got, _ := assessed(t, snap, impact.TaintNode("n1", taint)); got != "runs Evicted NotRecreated; waits FitGained Placed n1 gpu-0" {
+		t.Errorf("tainted: %s", got)
+	}
+}
+
+// TestNodeTaint evicts after the shortest time for which a pod tolerates the taint.
+func TestNodeTaint(t *testing.T) {
+	taint := corev1.Taint{Key: "k", Effect: corev1.TaintEffectNoExecute}
+	for name, test := range map[string]struct {
+		tolerations []corev1.Toleration
+		want        time.Duration
+		stays       bool
+	}{
+		"none":     {want: 0},
+		"forever":  {tolerations: []corev1.Toleration{{Key: "k", Operator: corev1.TolerationOpExists}}, stays: true},
+		"shortest": {tolerations: []corev1.Toleration{{Key: "k", Operator: corev1.TolerationOpExists, TolerationSeconds: ptr.To[int64](60)}, {Operator: corev1.TolerationOpExists, TolerationSeconds: ptr.To[int64](30)}}, want: 30 * time.Second},
+		"other":    {tolerations: []corev1.Toleration{{Key: "other", Operator: corev1.TolerationOpExists}}, want: 0},
+	} {
+		snap := tc.Cluster(tc.Nodes("n1"), tc.Pod("runs", tc.RunningOn("n1")))
+		snap.TakenAt = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+		snap.Pods[0].Spec.Tolerations = test.tolerations
+		_, out := assessed(t, snap, impact.TaintNode("n1", taint))
+		if test.stays != (len(out.Pods) == 0) {
+			t.Errorf("%s: %+v", name, out.Pods)
+			continue
+		}
+		if test.stays || test.want == 0 && out.Pods[0].EvictionAt == nil {
+			continue
+		}
+		if at := out.Pods[0].EvictionAt; at == nil || at.Sub(snap.Now()) != test.want {
+			t.Errorf("%s: evicted at %v, want after %s", name, at, test.want)
+		}
+	}
+}
+
+// TestRemove takes away a node, a driver and a device.
+func TestRemove(t *testing.T) {
+	parts := append([]any{template(), tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(2)...), tc.Pool("n2", tc.Devices(1)...)}, running("a", "n1", "gpu-0")...)
+	snap := tc.Cluster(append(parts, owned(tc.Pod("daemon", tc.RunningOn("n1")), "DaemonSet"))...)
+	for want, change := range map[string]impact.Change{
+		"a Evicted Placed n2 gpu-0; daemon Removed": impact.RemoveNode("n1"),
+		"a DevicesLost NoPlace":                     impact.RemoveDriver("gpu.example.com"),
+		"a DevicesLost Placed n1 gpu-1":             impact.RemoveDevice(cluster.DeviceID{Driver: "gpu.example.com", Pool: "n1", Device: "gpu-0"}),
+		"":                                          impact.RemoveDevice(cluster.DeviceID{Driver: "gpu.example.com", Pool: "n1", Device: "gpu-1"}),
+	} {
+		if got, _ := assessed(t, snap, change); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}
+
+// TestApplyClass changes what a class selects.
+func TestApplyClass(t *testing.T) {
+	parts := append([]any{template(), tc.Nodes("n1"), tc.Pool("n1", tc.Devices(2)...)}, running("a", "n1", "gpu-0")...)
+	snap := tc.Cluster(append(parts, tc.Claim("wants", tc.GPUs("gpu", 1)), tc.Pod("waits", tc.Using("wants")))...)
+	class := snap.Classes[0].DeepCopy()
+	class.Spec.Selectors = []resourceapi.DeviceSelector{{CEL: &resourceapi.CELDeviceSelector{Expression: `device.driver == "other.example.com"`}}}
+	got, out := assessed(t, snap, impact.Apply("apply it", &snapshot.Snapshot{Classes: []*resourceapi.DeviceClass{class}}, nil))
+	if got != "waits FitLost NoPlace" || len(out.Claims) != 1 || out.Claims[0].Name != "a-gpu" {
+		t.Errorf("%s, claims %+v", got, out.Claims)
+	}
+}
