@@ -30,7 +30,7 @@ func newImpactApply(streams genericiooptions.IOStreams, config *genericclioption
 	var files []string
 	cmd := f.change(&cobra.Command{
 		Use:   "apply -f FILE",
-		Short: "Show what changed classes, taint rules, slices or templates would do",
+		Short: "Show what changed classes, rules, slices or templates do",
 		Long: `Show what 'kubectl apply' would do with DeviceClasses, DeviceTaintRules,
 ResourceSlices and ResourceClaimTemplates: which allocated claims a class no
 longer matches, which pods rules evict or lose their devices, and which waiting
@@ -101,7 +101,7 @@ func newImpactUpgrade(streams genericiooptions.IOStreams, config *genericcliopti
 	f := newImpactFlags(config)
 	return f.change(&cobra.Command{
 		Use:   "upgrade VERSION",
-		Short: "Show which waiting pods another release of Kubernetes decides otherwise",
+		Short: "Show what another release of Kubernetes does with waiting pods",
 		Long: `Show what another release of Kubernetes does with the pods that wait: with its
 defaults for feature gates, and with what its scheduler does otherwise. Gates
 that differ from the default of the old release are taken to be set, and stay.
