@@ -186,8 +186,10 @@ func sicknesses() []sickness {
 			"kubectl wait -n sick --for=create pod -l app=driver --timeout=60s && kubectl wait -n sick --for=condition=PodScheduled pod -l app=driver --timeout=60s",
 			`kubectl patch -n sick $(kubectl get pods -n sick -l app=driver -o name) --subresource=status --type=merge -p '{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True"}]}}'`,
 		}},
-		{code: "DRA1106", says: "the service account nobody of DaemonSet sick/driver may not list, watch, create, update and delete resourceslices.resource.k8s.io and get resourceclaims.resource.k8s.io", also: []string{"DRA1102", "DRA1103", "DRA1105"}, pasted: true,
-			steps: []string{sickDriver("nobody", onA)}, undo: "kubectl delete clusterrole,clusterrolebinding dra-driver-driver-resourceslices dra-driver-driver-resourceclaims"},
+		{
+			code: "DRA1106", says: "the service account nobody of DaemonSet sick/driver may not list, watch, create, update and delete resourceslices.resource.k8s.io and get resourceclaims.resource.k8s.io", also: []string{"DRA1102", "DRA1103", "DRA1105"}, pasted: true,
+			steps: []string{sickDriver("nobody", onA)}, undo: "kubectl delete clusterrole,clusterrolebinding dra-driver-driver-resourceslices dra-driver-driver-resourceclaims",
+		},
 		{code: "DRA1107", says: "driver sick.example.com is not registered with the kubelet of node sick-a: 1 pod waits", steps: []string{
 			sickPod("lost", "sick", "1", ""), boundPod("lost"), reported("lost", "Failed to prepare dynamic resources: prepare dynamic resources: DRA driver sick.example.com is not registered"),
 		}},

@@ -67,7 +67,9 @@ func TestImpactIsWhatHappens(t *testing.T) {
 	m.createAll(t, "moves", "{apiVersion: v1, kind: Pod, metadata: {name: bare}, spec: {"+spec+"}}")
 	m.createAll(t, "moves", "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 2, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {"+spec+"}}}}")
 	m.createAll(t, "moves", "{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: agent}, spec: {selector: {matchLabels: {app: agent}}, template: {metadata: {labels: {app: agent}}, spec: {containers: [{name: main, image: example.com/none}]}}}}")
-	m.until("all pods are on the first node", func() bool { return len(m.on("first", "web")) == 2 && len(m.on("first", "bare")) == 1 && len(m.on("first", "agent")) == 1 })
+	m.until("all pods are on the first node", func() bool {
+		return len(m.on("first", "web")) == 2 && len(m.on("first", "bare")) == 1 && len(m.on("first", "agent")) == 1
+	})
 	m.node("second", "{name: gpu-0}")
 
 	t.Run("drain", func(t *testing.T) {

@@ -73,8 +73,13 @@ func appliedObjects(files []string, objects *snapshot.Snapshot) (chooser, error)
 		n    int
 		word string
 	}{
-		{len(objects.Pods), "a Pod"}, {len(objects.Workloads), "a workload"}, {len(objects.Claims), "a ResourceClaim"}, {len(objects.Nodes), "a Node"},
-		{len(objects.Quotas), "a ResourceQuota"}, {len(objects.LimitRanges), "a LimitRange"}, {len(objects.Namespaces), "a Namespace"},
+		{len(objects.Pods), "a Pod"},
+		{len(objects.Workloads), "a workload"},
+		{len(objects.Claims), "a ResourceClaim"},
+		{len(objects.Nodes), "a Node"},
+		{len(objects.Quotas), "a ResourceQuota"},
+		{len(objects.LimitRanges), "a LimitRange"},
+		{len(objects.Namespaces), "a Namespace"},
 	} {
 		if other.n > 0 {
 			return nil, cli.Usagef("Ask about pods, workloads and claims with: kubectl dra why -f FILE", "read %s: expected %s, found %s", strings.Join(files, ", "), kinds, other.word)

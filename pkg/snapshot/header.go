@@ -21,8 +21,8 @@ type Header struct {
 	Emulator string `json:"emulator,omitempty"`
 	// Served is [Snapshot.Served].
 	Served []string        `json:"served,omitempty"`
-	Gates    map[string]Gate `json:"gates,omitempty"`
-	Gaps     []Gap           `json:"gaps,omitempty"`
+	Gates  map[string]Gate `json:"gates,omitempty"`
+	Gaps   []Gap           `json:"gaps,omitempty"`
 	// Listed is [Snapshot.Listed].
 	Listed []string `json:"listed,omitempty"`
 }

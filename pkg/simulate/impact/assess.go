@@ -477,7 +477,9 @@ func (a *assessment) compareWaiting(fitBefore map[types.NamespacedName]bool) {
 
 // assume says what was not looked at.
 func (a *assessment) assume() {
-	say := func(format string, args ...any) { a.out.Assumptions = append(a.out.Assumptions, fmt.Sprintf(format, args...)) }
+	say := func(format string, args ...any) {
+		a.out.Assumptions = append(a.out.Assumptions, fmt.Sprintf(format, args...))
+	}
 	if slices.ContainsFunc(a.out.Pods, func(pod api.ImpactPod) bool { return pod.Placement != nil }) {
 		say("of several nodes that fit, the scheduler may choose another one")
 	}
