@@ -70,7 +70,7 @@ again, else 2 if that is not known for one, else 0.`,
   # Only the pods that find no place
   kubectl dra impact drain gpu-02 -o \
     jsonpath='{range .pods[?(@.outcome=="NoPlace")]}{.name}{"\n"}{end}'`,
-		Args: func(cmd *cobra.Command, args []string) error {
+		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return nil
 			}
@@ -247,7 +247,7 @@ or device/DRIVER/POOL/NAME.`,
   kubectl dra impact remove device/gpu-02/gpu-3`,
 		Args:              oneName("node/NAME, driver/NAME or device/POOL/NAME"),
 		ValidArgsFunction: cobra.NoFileCompletions,
-	}, streams, func(ctx context.Context, o *impactOptions, args []string) (chooser, error) {
+	}, streams, func(_ context.Context, _ *impactOptions, args []string) (chooser, error) {
 		kind, name, _ := strings.Cut(args[0], "/")
 		switch {
 		case name == "":

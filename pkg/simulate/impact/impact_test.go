@@ -90,7 +90,11 @@ func TestDrain(t *testing.T) {
 func TestPriorityDecides(t *testing.T) {
 	parts := []any{template(), tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(2)...), tc.Pool("n2", tc.Devices(1)...)}
 	low, high := running("a", "n1", "gpu-0"), running("b", "n1", "gpu-1")
-	high[0].(*corev1.Pod).Spec.Priority = ptr.To[int32](10)
+	pod, ok := high[0].(*corev1.Pod)
+	if !ok {
+		t.Fatal("no pod")
+	}
+	pod.Spec.Priority = ptr.To[int32](10)
 	got, _ := assessed(t, tc.Cluster(append(append(parts, low...), high...)...), impact.Drain("n1"))
 	if want := "b Evicted Placed n2 gpu-0; a Evicted NoPlace"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
