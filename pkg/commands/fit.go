@@ -65,7 +65,7 @@ func newFit(streams genericiooptions.IOStreams, config *genericclioptions.Config
 	f := &fitFlags{reading: cli.NewReadingFlags(config), output: cli.NewOutputFlags()}
 	cmd := &cobra.Command{
 		Use:   "fit (NAME | TYPE/NAME | -f FILE | --class CLASS)",
-		Short: "Count how many more copies of a pod or a claim fit, and what stops the next",
+		Short: "Count how many more copies of a pod or a claim fit",
 		Long: `Count how many more copies of a pod, a workload or a claim fit now, on which
 nodes, and what stops the next one; and how many fit once all claims are
 released. One copy after another gets its devices from the scheduler's own
