@@ -19,7 +19,7 @@ import (
 // TestManifestsAreInOrder checks what we show to others: the examples, and the YAML in
 // our documents. Only the faults that the example cluster is there to show are found.
 func TestManifestsAreInOrder(t *testing.T) {
-	root := filepath.Join("..")
+	const root = ".."
 	found := findingsIn(t, filepath.Join(root, "examples"))
 	want := []string{
 		"tenant-media.yaml DRA2208", "tenant-media.yaml DRA2208",

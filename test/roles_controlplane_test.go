@@ -339,7 +339,6 @@ func verbRuns(t *testing.T) map[string]verbRun {
 			"deployments.apps":              {"fit", "deployment/serve"},
 			"jobs.batch":                    {"fit", "job/tune"},
 			"namespaces":                    {"fit", "template/inspect"},
-			"podgroups.scheduling.k8s.io":   {"fit", "pod/worker-1"},
 			snapshot.ResourceTemplates:      {"fit", "pod/templated"},
 			snapshot.ResourceQuotas:         {"fit", "deployment/serve"},
 			snapshot.ResourceLimitRanges:    {"fit", "deployment/serve"},

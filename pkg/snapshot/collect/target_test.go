@@ -159,7 +159,9 @@ func TestResolve(t *testing.T) {
 func TestCollectOwnersOfTarget(t *testing.T) {
 	owned := func(name, owner string) map[string]any {
 		o := object(name)
-		o["metadata"].(map[string]any)["ownerReferences"] = []any{map[string]any{"apiVersion": "example.com/v2", "kind": "Train", "name": owner, "uid": owner, "controller": true}}
+		if metadata, ok := o["metadata"].(map[string]any); ok {
+			metadata["ownerReferences"] = []any{map[string]any{"apiVersion": "example.com/v2", "kind": "Train", "name": owner, "uid": owner, "controller": true}}
+		}
 		return o
 	}
 	train := func(o map[string]any) map[string]any {
