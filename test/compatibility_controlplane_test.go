@@ -232,6 +232,8 @@ func (c *cluster) checkVerbs(t *testing.T, minor int, document string) {
 	t.Helper()
 	runs := map[string][]string{
 		"why":                {"why", "claim/small"},
+		"fit":                {"fit", "--class", "gpu", "--count", "1"},
+		"impact":             {"impact", "cordon", "node-a"},
 		"slices":             {"slices"},
 		"pools":              {"pools"},
 		"devices":            {"devices"},

@@ -45,6 +45,7 @@ func TestHelpExamples(t *testing.T) {
 		"train.yaml":  filepath.Join("..", "examples", "manifests", "one-gpu.yaml"),
 		"gang.yaml":   filepath.Join("..", "examples", "manifests", "gang.yaml"),
 		"rule.yaml":   filepath.Join("testdata", "taintrule.yaml"),
+		"class.yaml":  filepath.Join("testdata", "class.yaml"),
 		"deploy.yaml": filepath.Join("testdata", "deployment.yaml"),
 
 		"manifests/train.yaml":         filepath.Join("..", "examples", "manifests", "one-gpu.yaml"),
@@ -88,7 +89,7 @@ func TestHelpExamples(t *testing.T) {
 	}
 
 	// The example cluster has nothing of what these look for.
-	vain := []string{".items[?(@.flags)]", ".items[?(@.failing>0)]", ".pods[?(@.evicted)]", "--diff", "-o github"}
+	vain := []string{`@.outcome=="NoPlace"`, ".items[?(@.flags)]", ".items[?(@.failing>0)]", ".pods[?(@.evicted)]", "--diff", "-o github"}
 	streams, _, _, _ := genericiooptions.NewTestIOStreams()
 	ran := 0
 	root := commands.NewRoot(streams, commands.Build{})
@@ -127,7 +128,7 @@ func TestHelpExamples(t *testing.T) {
 				}
 				stdout, stderr, code := run(t, line, add)
 				switch {
-				case slices.Contains([]string{"why", "fit", "doctor", "lint"}, words[2]) && code <= 2:
+				case slices.Contains([]string{"why", "fit", "impact", "doctor", "lint"}, words[2]) && code <= 2:
 				case code != 0:
 					t.Errorf("exit code %d: %s", code, stderr)
 				}

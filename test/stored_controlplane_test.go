@@ -492,8 +492,8 @@ func TestStoredQuantities(t *testing.T) {
 		{"Pod", longQuantity, `spec: {containers: [{name: c, image: example.com/none, resources: {requests: {cpu: "QUANTITY"}}}]}`, `spec.containers[0].resources.requests["cpu"]`},
 		{"Pod", longQuantity, `spec: {containers: [{name: c, image: example.com/none, resources: {limits: {example.com/card: "QUANTITY"}}}]}`, `spec.containers[0].resources.limits["example.com/card"]`},
 		{"Node", longQuantity, `status: {allocatable: {cpu: "QUANTITY"}, capacity: {cpu: "8"}}`, `status.allocatable["cpu"]`},
-		{"ResourceQuota", longQuantity, `spec: {hard: {requests.cpu: "QUANTITY"}}`, ""},
-		{"LimitRange", endlessQuantity, `spec: {limits: [{type: Container, min: {cpu: "QUANTITY"}}]}`, ""},
+		{"ResourceQuota", longQuantity, `spec: {hard: {requests.cpu: "QUANTITY"}}`, `spec.hard["requests.cpu"]`},
+		{"LimitRange", endlessQuantity, `spec: {limits: [{type: Container, min: {cpu: "QUANTITY"}}]}`, `spec.limits[0].min["cpu"]`},
 		{"PersistentVolumeClaim", longQuantity, `spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: "QUANTITY"}}}`, ""},
 	} {
 		name := test.kind + " " + stdcmp.Or(test.path, "where it matters")

@@ -192,11 +192,11 @@ type DeviceCounts struct {
 	Unhealthy int `json:"unhealthy"`
 	// TaintedInUse counts those of Allocated and Shared that have a taint of effect
 	// NoSchedule or NoExecute: no other pod gets them next.
-	TaintedInUse int `json:"taintedInUse"`
+	TaintedInUse int `json:"taintedInUse,omitempty"`
 	// Placeable counts those of Free that a pod without tolerations and other
 	// conditions could have: some node that can use them is not cordoned, has no
 	// taint and room for a pod.
-	Placeable int `json:"placeable"`
+	Placeable int `json:"placeable,omitempty"`
 	// FreeIsUpperBound is true if fewer may be free, because not everything that
 	// takes devices could be seen. Bounds has all counts that are not certain, by
 	// their name here: "free", "allocated".
