@@ -4,11 +4,13 @@
 package test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -93,30 +95,34 @@ func TestScaledWorkloadsAgreeWithScheduler(t *testing.T) {
 			c.createAll(t, namespace, strings.ReplaceAll(queueObjects, "$N", namespace))
 			c.createAll(t, namespace, queueSlice(namespace, 2))
 			c.createAll(t, namespace, manifest)
-			// placed counts the pods, and those that have a node.
-			placed := func() (pods, onNodes int) {
-				list, err := c.kube.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
-				if err != nil {
-					return 0, 0
-				}
-				for i := range list.Items {
-					if list.Items[i].DeletionTimestamp == nil {
-						pods++
-						if list.Items[i].Spec.NodeName != "" {
-							onNodes++
-						}
-					}
-				}
-				return pods, onNodes
-			}
+			// reached waits for a number of pods, and for how many of them have a node. No
+			// kubelet ends the pods that are deleted on a node, so this does: a StatefulSet
+			// deletes the pod with the highest number, whether or not it has a device.
 			reached := func(wantPods, wantPlaced int) {
 				t.Helper()
-				mustDo(t, func() error {
-					return poll(ctx, func() bool {
-						pods, onNodes := placed()
-						return pods == wantPods && onNodes == wantPlaced
-					})
-				})
+				ctx, stop := context.WithTimeout(ctx, 30*time.Second)
+				defer stop()
+				pods, placed := 0, 0
+				if err := poll(ctx, func() bool {
+					list, err := c.kube.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+					if err != nil {
+						return false
+					}
+					pods, placed = 0, 0
+					for _, pod := range list.Items {
+						switch {
+						case pod.DeletionTimestamp != nil:
+							_ = c.kube.CoreV1().Pods(namespace).Delete(ctx, pod.Name, *metav1.NewDeleteOptions(0))
+							continue
+						case pod.Spec.NodeName != "":
+							placed++
+						}
+						pods++
+					}
+					return pods == wantPods && placed == wantPlaced
+				}); err != nil {
+					t.Fatalf("%d pods, %d of them on nodes, want %d and %d: %v", pods, placed, wantPods, wantPlaced, err)
+				}
 			}
 			reached(3, 2)
 			got := c.whyText(t, strings.ToLower(kind)+"/w", "-n", namespace, "-o", "json")
