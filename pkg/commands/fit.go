@@ -190,7 +190,7 @@ func (o *fitOptions) run(ctx context.Context) error {
 			return err
 		}
 	}
-	scope := cli.Scope{Manifests: files}
+	scope := cli.Scope{Manifests: files, Creates: true}
 	if len(o.targets) > 0 {
 		scope.Target = &o.targets[0]
 	}

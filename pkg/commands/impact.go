@@ -283,7 +283,7 @@ func removedDevice(name string) chooser {
 }
 
 func (o *impactOptions) run(ctx context.Context, choose chooser) error {
-	from, err := o.reader.Read(ctx, cli.Scope{AllNamespaces: true, Starting: true})
+	from, err := o.reader.Read(ctx, cli.Scope{AllNamespaces: true, Creates: true, Starting: true})
 	if err != nil {
 		return err
 	}

@@ -143,6 +143,9 @@ type Scope struct {
 	// Manifests are about to be applied: what can refuse them, and what they
 	// depend on, is read. May be nil.
 	Manifests *snapshot.Snapshot
+	// Creates is set if the question is about pods, or claims, that do not exist
+	// yet: what can refuse them is read.
+	Creates bool
 	// Starting is set if pods that do not start on their nodes matter.
 	Starting bool
 	// Health is set if the question is whether anything is wrong.
@@ -233,7 +236,7 @@ func (r *Reader) readPublished(ctx context.Context, what Scope) (*Source, error)
 		Only:          what.Only,
 		Unused:        what.Unused,
 		Target:        what.Target,
-		Creates:       what.Manifests != nil,
+		Creates:       what.Creates || what.Manifests != nil,
 		UsesVolumes:   what.usesVolumes(),
 		Starting:      what.Starting,
 		Health:        what.Health,
