@@ -125,14 +125,25 @@ func TestScaledWorkloadsAgreeWithScheduler(t *testing.T) {
 				}
 			}
 			reached(3, 2)
-			got := c.whyText(t, strings.ToLower(kind)+"/w", "-n", namespace, "-o", "json")
-			var e api.Explanation
-			if err := json.Unmarshal([]byte(got.out), &e); err != nil {
-				t.Fatalf("code %d, %v\n%s", got.code, err, got.errOut)
+			ask := func() (e api.Explanation, scaling int) {
+				got := c.whyText(t, strings.ToLower(kind)+"/w", "-n", namespace, "-o", "json")
+				if err := json.Unmarshal([]byte(got.out), &e); err != nil {
+					t.Fatalf("code %d, %v\n%s", got.code, err, got.errOut)
+				}
+				return e, slices.IndexFunc(e.Remedies, func(r api.Remedy) bool {
+					return len(r.Edits) == 1 && (r.Edits[0].Path == "/spec/replicas" || r.Edits[0].Path == "/spec/parallelism")
+				})
 			}
-			at := slices.IndexFunc(e.Remedies, func(r api.Remedy) bool {
-				return len(r.Edits) == 1 && (r.Edits[0].Path == "/spec/replicas" || r.Edits[0].Path == "/spec/parallelism")
-			})
+			if kind == "Deployment" {
+				c.createAll(t, namespace, "{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {name: hpa}, spec: {maxReplicas: 3, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: w}}}")
+				if e, at := ask(); at >= 0 || !slices.ContainsFunc(e.Hints, func(h api.Hint) bool { return strings.HasPrefix(h.Text, "HorizontalPodAutoscaler hpa sets") }) {
+					t.Errorf("with a HorizontalPodAutoscaler: remedies %+v, hints %+v", e.Remedies, e.Hints)
+				}
+				mustDo(t, func() error {
+					return c.kube.AutoscalingV2().HorizontalPodAutoscalers(namespace).Delete(ctx, "hpa", metav1.DeleteOptions{})
+				})
+			}
+			e, at := ask()
 			if at < 0 {
 				t.Fatalf("%s: no remedy with fewer pods: %+v; members %+v", e.Summary, e.Remedies, e.Members)
 			}

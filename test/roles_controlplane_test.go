@@ -349,6 +349,7 @@ func verbRuns(t *testing.T) map[string]verbRun {
 		"why": {args: []string{"why", "pod/big"}, without: map[string][]string{
 			"deployments.apps":              {"why", "deployment/serve"},
 			"jobs.batch":                    {"why", "job/tune"},
+			snapshot.ResourceAutoscalers:    {"why", "deployment/serve"},
 			"namespaces":                    {"why", "template/inspect"},
 			"podgroups.scheduling.k8s.io":   {"why", "pod/worker-1"},
 			snapshot.ResourceTemplates:      {"why", "pod/templated"},

@@ -63,6 +63,11 @@ func (x *builder) assume() {
 			consequence = "whether Kueue has admitted it is not known"
 		case snapshot.ResourceLocalQueues, snapshot.ResourceClusterQueue:
 			consequence = "whether that queue of Kueue is active is not known"
+		case snapshot.ResourceAutoscalers:
+			if x.out.Verdict != api.DoesNotFit && x.out.Verdict != api.Blocked {
+				continue
+			}
+			consequence = "assumed that no HorizontalPodAutoscaler sets its number of pods"
 		default:
 			if !x.target.ByOwner || slices.Contains(snapshot.Resources(), gap.Resource) {
 				continue

@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
@@ -214,6 +215,16 @@ func TestWhatWouldHoldAllMembers(t *testing.T) {
 	}
 }
 
+// autoscaler is a HorizontalPodAutoscaler of a workload.
+func autoscaler(kind, name string) func(*snapshot.Snapshot) {
+	return func(s *snapshot.Snapshot) {
+		s.Outlines = append(s.Outlines, &snapshot.Outline{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "hpa"}, Of: metav1.TypeMeta{APIVersion: "autoscaling/v2", Kind: "HorizontalPodAutoscaler"},
+			Spec: snapshot.OutlineSpec{ScaleTargetRef: &snapshot.ScaleTarget{APIVersion: "apps/v1", Kind: kind, Name: name}},
+		})
+	}
+}
+
 // TestFewerReplicas asks about a Deployment of five of which two fit. With fewer it is
 // all of them, unless other claims are in the way only for now.
 func TestFewerReplicas(t *testing.T) {
@@ -234,9 +245,11 @@ func TestFewerReplicas(t *testing.T) {
 		parts []any
 		want  string
 	}{
-		"before it has pods":    {nil, scaled},
-		"with pods":             {pods, scaled},
-		"a claim is in the way": {append(slices.Clone(holder), pods...), ""},
+		"before it has pods":          {nil, scaled},
+		"with pods":                   {pods, scaled},
+		"an autoscaler would undo it": {append(slices.Clone(pods), autoscaler("Deployment", "web")), ""},
+		"an autoscaler of another":    {append(slices.Clone(pods), autoscaler("StatefulSet", "web")), scaled},
+		"a claim is in the way":       {append(slices.Clone(holder), pods...), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := explainEach(t, tc.Cluster(append(slices.Clone(parts), test.parts...)...), "Deployment/web")["Deployment/web"]
@@ -244,6 +257,11 @@ func TestFewerReplicas(t *testing.T) {
 			switch {
 			case test.want == "" && at >= 0:
 				t.Errorf("proposed: %+v", e.Remedies[at])
+			case strings.HasPrefix(name, "an autoscaler would"):
+				const hint = "HorizontalPodAutoscaler hpa sets the number of replicas of Deployment web, of which 3 fit: it would undo scaling it down, and a maxReplicas of 3 would not"
+				if !slices.ContainsFunc(e.Hints, func(h api.Hint) bool { return h.Text == hint }) {
+					t.Errorf("hints: %+v", e.Hints)
+				}
 			case test.want == "":
 			case at < 0:
 				t.Fatalf("no such remedy: %+v, members %+v", e.Remedies, e.Members)

@@ -149,6 +149,10 @@ func (w *whole) fewerPods(ctx context.Context) (*api.Remedy, error) {
 	if !ok || int(had) <= count || int(had) < len(w.target.Users) {
 		return nil, nil
 	}
+	if scaler := w.snap.Autoscaler(w.snap.Workloads[at]); scaler != nil {
+		w.out.Hints = append(w.out.Hints, autoscaled(scaler, w.target.Object, count))
+		return nil, nil
+	}
 	edits := []api.Edit{edit}
 	after, err := whatif.Amend(w.snap, edits)
 	if err != nil {
@@ -178,6 +182,17 @@ func (w *whole) fewerPods(ctx context.Context) (*api.Remedy, error) {
 		}
 	}
 	return r, nil
+}
+
+// autoscaled says that scaling a workload would be undone.
+func autoscaled(scaler *snapshot.Outline, workload api.Target, count int) api.Hint {
+	return api.Hint{
+		Text: fmt.Sprintf("HorizontalPodAutoscaler %s sets the number of replicas of %s %s, of which %d fit: it would undo scaling it down, and a maxReplicas of %d would not",
+			scaler.Name, workload.Kind, workload.Name, count, count),
+		Evidence: []api.Evidence{{
+			Object: scaler.Of.Kind + "/" + scaler.Namespace + "/" + scaler.Name, Path: "spec.scaleTargetRef.name", Found: workload.Name,
+		}},
+	}
 }
 
 // surplus are the pods that a workload does without if only so many stay.

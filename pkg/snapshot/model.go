@@ -83,8 +83,8 @@ type Snapshot struct {
 	// namespace of its target, and only if Kueue holds something back there.
 	Queued []*QueuedWorkload
 	// Outlines are what is known of objects that pods belong to through others, and
-	// of the queues of Kueue. A live snapshot has those that its target, or pods with
-	// devices, depend on.
+	// of the queues of Kueue and HorizontalPodAutoscalers. A live snapshot has those that
+	// its target, or pods with devices, depend on.
 	Outlines []*Outline
 }
 
@@ -159,6 +159,7 @@ const (
 	ResourceQueued       = "workloads.kueue.x-k8s.io"
 	ResourceLocalQueues  = "localqueues.kueue.x-k8s.io"
 	ResourceClusterQueue = "clusterqueues.kueue.x-k8s.io"
+	ResourceAutoscalers  = "horizontalpodautoscalers.autoscaling"
 	ResourceMetrics      = "/metrics"
 
 	ResourceQuotas         = "resourcequotas"
@@ -172,7 +173,7 @@ const (
 func Resources() []string {
 	return []string{
 		ResourceNodes, ResourceNamespaces, ResourcePods, ResourceEvents, ResourceSlices, ResourceClasses, ResourceClaims,
-		ResourceTemplates, ResourceTaintRules, ResourcePoolStatuses, ResourcePodGroups, ResourceDaemonSets, ResourceQueued, ResourceLocalQueues, ResourceClusterQueue, ResourceMetrics,
+		ResourceTemplates, ResourceTaintRules, ResourcePoolStatuses, ResourcePodGroups, ResourceDaemonSets, ResourceQueued, ResourceLocalQueues, ResourceClusterQueue, ResourceAutoscalers, ResourceMetrics,
 		ResourceQuotas, ResourceLimitRanges, ResourceVolumeClaims, ResourceVolumes, ResourceStorageClasses,
 	}
 }

@@ -19,9 +19,14 @@ const (
 	KindOutline  = "Outline"
 )
 
+// AutoscalerKind is the kind of objects that set the number of pods of a workload.
+func AutoscalerKind() schema.GroupKind {
+	return schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}
+}
+
 // Outline is what is kept of an object of any kind that says whether pods are
 // created: one that owns them, directly or through others (a JobSet, a
-// RayCluster, the Job of a JobSet), and the queues of Kueue.
+// RayCluster, the Job of a JobSet), the queues of Kueue, and a HorizontalPodAutoscaler.
 type Outline struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -39,6 +44,15 @@ type OutlineSpec struct {
 	ClusterQueue string `json:"clusterQueue,omitempty"`
 	// StopPolicy is that of a queue of Kueue.
 	StopPolicy string `json:"stopPolicy,omitempty"`
+	// ScaleTargetRef is that of a HorizontalPodAutoscaler, nil for others.
+	ScaleTargetRef *ScaleTarget `json:"scaleTargetRef,omitempty"`
+}
+
+// ScaleTarget is the object whose number of pods a HorizontalPodAutoscaler sets.
+type ScaleTarget struct {
+	APIVersion string `json:"apiVersion,omitempty"`
+	Kind       string `json:"kind"`
+	Name       string `json:"name"`
 }
 
 // OutlineStatus has the conditions of the object.
@@ -61,7 +75,27 @@ func (o *Outline) DeepCopy() *Outline {
 	c := *o
 	o.DeepCopyInto(&c.ObjectMeta)
 	c.Status.Conditions = slices.Clone(o.Status.Conditions)
+	if ref := o.Spec.ScaleTargetRef; ref != nil {
+		c.Spec.ScaleTargetRef = new(*ref)
+	}
 	return &c
+}
+
+// Scales reports whether the object sets the number of pods of a workload.
+func (o *Outline) Scales(kind schema.GroupKind, namespace, name string) bool {
+	ref := o.Spec.ScaleTargetRef
+	return o.GroupKind() == AutoscalerKind() && ref != nil && o.Namespace == namespace && ref.Name == name &&
+		schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind() == kind
+}
+
+// Autoscaler returns the HorizontalPodAutoscaler of a workload, or nil.
+func (s *Snapshot) Autoscaler(w *Workload) *Outline {
+	for _, o := range s.Outlines {
+		if o.Scales(w.GroupVersionKind().GroupKind(), w.Namespace, w.Name) {
+			return o
+		}
+	}
+	return nil
 }
 
 // Outline returns the outline of that kind and name, or nil. The group may be

@@ -47,6 +47,7 @@ func inNamespace(objects *snapshot.Snapshot, namespace string) *snapshot.Snapsho
 	place(&placed.VolumeClaims, namespace, (*corev1.PersistentVolumeClaim).DeepCopy)
 	place(&placed.Quotas, namespace, (*corev1.ResourceQuota).DeepCopy)
 	place(&placed.LimitRanges, namespace, (*corev1.LimitRange).DeepCopy)
+	place(&placed.Outlines, namespace, (*snapshot.Outline).DeepCopy)
 	place(&placed.Workloads, namespace, func(w *snapshot.Workload) *snapshot.Workload {
 		placed := *w
 		return &placed

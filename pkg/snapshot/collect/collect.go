@@ -101,6 +101,7 @@ func (c *collector) run(ctx context.Context) error {
 		return c.forbidden()
 	}
 	c.readTargetOwners(ctx)
+	c.readAutoscaler(ctx)
 	c.readQueued(ctx)
 	if err := c.readStarting(ctx); err != nil {
 		return err

@@ -115,6 +115,51 @@ func (c *collector) readTarget(ctx context.Context) error {
 	return nil
 }
 
+// readAutoscaler finds the HorizontalPodAutoscaler of a target whose number of pods
+// can be set.
+func (c *collector) readAutoscaler(ctx context.Context) {
+	if c.opts.Target == nil || len(c.snapshot.Workloads) == 0 || c.snapshot.Workloads[0].Replicas == nil {
+		return
+	}
+	target := c.snapshot.Workloads[0]
+	if kind := target.GroupVersionKind(); kind.Group == "batch" || target.Name != c.opts.Target.Name {
+		return
+	}
+	mapping, err := c.clients.Mapper.RESTMapping(snapshot.AutoscalerKind())
+	if err != nil {
+		return
+	}
+	options := metav1.ListOptions{Limit: chunkSize}
+	for {
+		page, err := c.clients.Dynamic.Resource(mapping.Resource).Namespace(c.namespace).List(ctx, options)
+		if err != nil {
+			c.gap(snapshot.Gap{Resource: snapshot.ResourceAutoscalers, Reason: readFailure(err, snapshot.ResourceAutoscalers, c.namespace)})
+			return
+		}
+		for i := range page.Items {
+			data, err := page.Items[i].MarshalJSON()
+			if err != nil {
+				continue
+			}
+			outline := objects.DecodeOutline(data, mapping.GroupVersionKind.GroupVersion().String(), mapping.GroupVersionKind.Kind)
+			if outline != nil && outline.Scales(target.GroupVersionKind().GroupKind(), c.namespace, target.Name) {
+				c.snapshot.Outlines = snapshot.Overlay(c.snapshot.Outlines, []*snapshot.Outline{outline})
+			}
+		}
+		if options.Continue = page.GetContinue(); options.Continue == "" {
+			return
+		}
+	}
+}
+
+// readFailure says why objects of a namespace could not be listed.
+func readFailure(err error, resource, namespace string) string {
+	if apierrors.IsForbidden(err) {
+		return fmt.Sprintf("this user may not list %s in namespace %s", resource, namespace)
+	}
+	return fmt.Sprintf("%s in namespace %s could not be listed: %v", resource, namespace, err)
+}
+
 // isListed reports whether a snapshot has all objects of a type, so that there
 // is no need to ask what the server calls it. The type may have a group, and a
 // version before that.

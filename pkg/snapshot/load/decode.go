@@ -192,7 +192,7 @@ func (d *decoded) object(data []byte, at place, apiVersion, kind string) error {
 			return inputError(at, describeObject(data, kind), err)
 		}
 	}
-	if _, ok := object.(*snapshot.Outline); ok && d.purpose != asCluster {
+	if outline, ok := object.(*snapshot.Outline); ok && d.purpose != asCluster && outline.Spec.ScaleTargetRef == nil {
 		// Nothing in it can be explained before it is applied.
 		object = nil
 	}

@@ -85,6 +85,12 @@ func (d *Decoder) Decode(data []byte, apiVersion, kind string) (metav1.Object, e
 		}
 		return nil, nil
 	}
+	if (schema.GroupKind{Group: gv.Group, Kind: kind}) == snapshot.AutoscalerKind() {
+		if outline := DecodeOutline(data, apiVersion, kind); outline != nil {
+			return outline, nil
+		}
+		return nil, nil
+	}
 	if shape := KnownWorkload(gv.Group, kind); shape != NotWorkload {
 		return orNil(DecodeWorkload(data, shape))
 	}

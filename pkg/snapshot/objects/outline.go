@@ -49,6 +49,9 @@ func DecodeOutline(data []byte, apiVersion, kind string) *snapshot.Outline {
 	if manifest.Spec.RunPolicy.Suspend {
 		outline.Spec.Suspend = true
 	}
+	if outline.GroupKind() != snapshot.AutoscalerKind() {
+		outline.Spec.ScaleTargetRef = nil
+	}
 	if queue := manifest.Labels[snapshot.KueueQueueLabel]; queue != "" {
 		outline.Labels = map[string]string{snapshot.KueueQueueLabel: queue}
 	}

@@ -94,6 +94,9 @@ func redactQueued(r *redactor, workload *snapshot.QueuedWorkload) {
 func redactOutline(r *redactor, outline *snapshot.Outline) {
 	r.meta(&outline.ObjectMeta, outline.Of.Kind)
 	outline.Spec.ClusterQueue = r.swap(snapshot.KindClusterQueue, outline.Spec.ClusterQueue)
+	if ref := outline.Spec.ScaleTargetRef; ref != nil {
+		ref.Name = r.swap(ref.Kind, ref.Name)
+	}
 	r.conditions(outline.Status.Conditions)
 }
 
