@@ -23,7 +23,7 @@ const nearNodes = 4
 
 // findOutlook finds out under which conditions it would fit.
 func (x *builder) findOutlook(ctx context.Context) error {
-	if x.out.Verdict != api.DoesNotFit || x.target.VerdictOnly || x.target.Device != nil || x.Cluster.Pools == nil || x.Pod != nil && !lifecycle.Waits(x.Pod) {
+	if x.out.Verdict != api.DoesNotFit || x.target.VerdictOnly && !x.target.WithOutlook || x.target.Device != nil || x.Cluster.Pools == nil || x.Pod != nil && !lifecycle.Waits(x.Pod) {
 		return nil
 	}
 	c := &outlook.Case{

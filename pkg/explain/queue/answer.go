@@ -109,7 +109,7 @@ func (q *Queue) takers(kind *podKind) []*queuedPod {
 	}
 	var takers, neighbors []*queuedPod
 	for _, p := range q.order {
-		if p.reservation == nil {
+		if !p.gets() {
 			continue
 		}
 		there := slices.ContainsFunc(answer.Nodes, func(g api.NodeGroup) bool {

@@ -126,7 +126,10 @@ func (q *Queue) decideMember(ctx context.Context, p *queuedPod) (bool, error) {
 	}
 	switch p.kind.answer.Verdict {
 	case api.Allocated:
-		return true, nil
+		if !q.planned {
+			return true, nil
+		}
+		fallthrough
 	case api.Fits:
 		err := q.reserve(ctx, p)
 		return p.reservation != nil, err

@@ -6,14 +6,17 @@ package queue
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // podSignature has all of a pod that the answer for it depends on, but for its
@@ -78,6 +81,13 @@ func (q *Queue) signature(p *queuedPod) string {
 			s.Labels[key] = value
 		}
 	}
+	if q.planned {
+		// Only words depend on it.
+		s.Owner = ""
+		if len(s.Labels) == 0 && !q.dependsOnNamespace(pod, claims) {
+			s.Namespace = ""
+		}
+	}
 	for i := range spec.Volumes {
 		if source := spec.Volumes[i].VolumeSource; source.PersistentVolumeClaim != nil || source.Ephemeral != nil || source.CSI != nil {
 			s.Volumes = append(s.Volumes, source)
@@ -88,7 +98,8 @@ func (q *Queue) signature(p *queuedPod) string {
 		c := claimSignature{Entry: pc.Entry, Template: pc.Template, Generated: pc.Generated}
 		if pc.Claim != nil {
 			c.Spec, c.Allocation = pc.Claim.Spec, pc.Claim.Status.Allocation
-			if pc.Template == "" && !pc.ExtendedResources {
+			alone := q.planned && pc.Problem == nil && q.claimUsers[claimKey(pc.Claim)] == 1
+			if pc.Template == "" && !pc.ExtendedResources && !alone {
 				c.Name = pc.Claim.Name
 			}
 		}
@@ -110,6 +121,29 @@ func (q *Queue) signature(p *queuedPod) string {
 		return pod.Namespace + "/" + pod.Name
 	}
 	return string(data)
+}
+
+// claimKey tells claims apart, by namespace and name.
+func claimKey(claim *resourceapi.ResourceClaim) types.NamespacedName {
+	return types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}
+}
+
+// dependsOnNamespace reports whether the answer for a pod would be another one in
+// another namespace: quotas and limits are about what is yet to be created, and volumes,
+// groups, admin access and other pods about their own namespace.
+func (q *Queue) dependsOnNamespace(pod *corev1.Pod, claims []cluster.PodClaim) bool {
+	spec := &pod.Spec
+	if a := spec.Affinity; a != nil && (a.PodAffinity != nil || a.PodAntiAffinity != nil) {
+		return true
+	}
+	if len(spec.TopologySpreadConstraints) > 0 || spec.SchedulingGroup != nil || snapshot.UsesVolumeClaims(spec) || q.alloc.Facts.Claims.HasExtendedResources(pod) {
+		return true
+	}
+	return slices.ContainsFunc(claims, func(pc cluster.PodClaim) bool {
+		return pc.Claim == nil || pc.Problem != nil || pc.Generated || slices.ContainsFunc(pc.Claim.Spec.Devices.Requests, func(r resourceapi.DeviceRequest) bool {
+			return r.Exactly != nil && ptr.Deref(r.Exactly.AdminAccess, false)
+		})
+	})
 }
 
 func containerSignatures(containers []corev1.Container) []containerSignature {

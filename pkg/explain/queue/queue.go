@@ -41,6 +41,11 @@ type Queue struct {
 	snap  *snapshot.Snapshot
 	alloc *allocator.Allocator
 	after *simulate.State
+	// planned is set if what becomes of all pods is asked for, see [Queue.AddWaiting].
+	planned bool
+	// claimUsers counts, of the pods of [Queue.AddWaiting], those that use a claim by
+	// its name.
+	claimUsers map[types.NamespacedName]int
 	// order has the pods of the queue, the first one first.
 	order []*queuedPod
 	pods  map[types.NamespacedName]*queuedPod
@@ -69,6 +74,13 @@ type queuedPod struct {
 	reservation *whatif.Reservation
 	// before are those that get what it could have, if it fits without them.
 	before []*queuedPod
+	// undecided is why it is not known whether it fits after others were placed.
+	undecided error
+}
+
+// gets reports whether a pod gets a node: in a gang, only if enough of it do.
+func (p *queuedPod) gets() bool {
+	return p.reservation != nil && (p.gang == nil || p.gang.fits())
 }
 
 // podKind is what pods have in common that are equal to the scheduler.
@@ -156,7 +168,7 @@ func (q *Queue) Decide(ctx context.Context) error {
 		if err := q.sortKind(ctx, p); err != nil {
 			return err
 		}
-		fits = fits || p.kind.answer.Verdict == api.Fits
+		fits = fits || q.placeable(p.kind)
 	}
 	if !fits {
 		return nil
@@ -177,7 +189,7 @@ func (q *Queue) Decide(ctx context.Context) error {
 		if err := q.sortKind(ctx, p); err != nil {
 			return err
 		}
-		if p.kind.answer.Verdict != api.Fits || p.kind.answer.Stage == api.StageQueueing || len(p.pod.Spec.SchedulingGates) > 0 {
+		if !q.placeable(p.kind) || p.kind.answer.Stage == api.StageQueueing || len(p.pod.Spec.SchedulingGates) > 0 {
 			continue
 		}
 		if p.gang == nil {
@@ -238,13 +250,13 @@ func (q *Queue) sortKind(ctx context.Context, p *queuedPod) error {
 // one that is not a target, the verdict is enough.
 func (q *Queue) explainKind(ctx context.Context, p *queuedPod) error {
 	s := q.target(p)
-	s.VerdictOnly = !p.target
+	s.VerdictOnly, s.WithOutlook = !p.target, q.planned
 	answer, err := q.explainer.Explain(ctx, q.alloc, q.snap, s)
 	if err != nil {
 		return err
 	}
 	p.kind.answer, p.kind.nodes = answer, nil
-	if answer.Verdict != api.Fits {
+	if !q.placeable(p.kind) {
 		return nil
 	}
 	nodes, _ := q.alloc.Facts.Nodes.All()
@@ -272,6 +284,13 @@ func (q *Queue) explainKind(ctx context.Context, p *queuedPod) error {
 	return nil
 }
 
+// placeable reports whether pods of a kind get a node as long as what is available
+// lasts. One whose claims are allocated takes no devices from others: it matters only
+// if everything that becomes of pods does.
+func (q *Queue) placeable(kind *podKind) bool {
+	return kind.answer.Verdict == api.Fits || q.planned && kind.answer.Verdict == api.Allocated
+}
+
 // target is the pod as the target of a question.
 func (q *Queue) target(p *queuedPod) *target.Target {
 	s := &target.Target{Object: api.Target{Kind: api.KindPod, Namespace: p.pod.Namespace, Name: p.pod.Name}, Hypothetical: p.hypothetical}
@@ -295,8 +314,11 @@ func (q *Queue) reserve(ctx context.Context, p *queuedPod) error {
 		if err != nil && !errors.As(err, &undecided) {
 			return err
 		}
+		if undecided != nil && p.undecided == nil {
+			p.undecided = err
+		}
 		if reservation != nil {
-			p.reservation = reservation
+			p.reservation, p.undecided = reservation, nil
 			q.after, err = q.after.Reserve(ctx, reservation)
 			return err
 		}

@@ -74,7 +74,8 @@ type Target struct {
 	Hypothetical bool
 	Claims       []cluster.PodClaim
 	// VerdictOnly leaves out what is not needed for the verdict and the nodes.
-	VerdictOnly bool
+	// With WithOutlook, it asks for the outlook besides.
+	VerdictOnly, WithOutlook bool
 	// Member asks about a pod without the rest of its gang. Gang is what was found out
 	// about that, nil if nothing was.
 	Member bool

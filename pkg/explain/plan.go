@@ -1,0 +1,41 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// Waiting lists the pods that wait for a node and for devices, as [WantsDevices] does.
+func Waiting(alloc *allocator.Allocator, snap *snapshot.Snapshot) []*corev1.Pod {
+	var pods []*corev1.Pod
+	for _, pod := range snap.Pods {
+		if lifecycle.Waits(pod) && WantsDevices(snap, alloc, pod) {
+			pods = append(pods, pod)
+		}
+	}
+	return pods
+}
+
+// DecideQueue decides pods that wait one after another, as [ExplainEach] does, and
+// returns what becomes of each of them, in the order of the queue, and the cluster after
+// that. Of pods that do not fit the outlook is found, but neither remedies nor hints. The
+// error is that of ctx.
+func DecideQueue(ctx context.Context, state *simulate.State, pods []*corev1.Pod) ([]queue.Decision, *simulate.State, error) {
+	q := queue.New(explainer(), state.Alloc, state.Snap)
+	q.AddWaiting(pods)
+	if err := q.DecideAll(ctx); err != nil {
+		return nil, nil, err
+	}
+	decisions, after := q.Decisions()
+	return decisions, after, nil
+}

@@ -1,0 +1,116 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package queue
+
+import (
+	"context"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
+	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
+)
+
+// Decision is what becomes of one pod of the queue.
+type Decision struct {
+	Pod *corev1.Pod
+	// Answer is for the cluster as it is, before anything was reserved. Equal pods
+	// share it: it is about the first one of them.
+	Answer *api.Explanation
+	// Reservation is what the pod gets, nil if it gets nothing.
+	Reservation *whatif.Reservation
+	// Before are the pods that get what it could have, if it fits without them.
+	Before []*corev1.Pod
+	// Group is the name of the gang that it is placed with, empty for none. Existing
+	// counts the pods of the gang, Fit those that have a node or would get one, and
+	// MinCount those that it needs.
+	Group                   string
+	Existing, Fit, MinCount int
+	// Undecided is set if the allocator had no answer after others were placed.
+	Undecided error
+}
+
+// AddWaiting adds pods that wait, of which everything that becomes of them is asked
+// for: see [Queue.Decisions].
+func (q *Queue) AddWaiting(pods []*corev1.Pod) {
+	q.planned, q.claimUsers = true, map[types.NamespacedName]int{}
+	for _, pod := range pods {
+		for i := range pod.Spec.ResourceClaims {
+			if name := pod.Spec.ResourceClaims[i].ResourceClaimName; name != nil {
+				q.claimUsers[types.NamespacedName{Namespace: pod.Namespace, Name: *name}]++
+			}
+		}
+		q.addMember(target.WithClassPriority(q.snap, pod))
+	}
+}
+
+// DecideAll decides the pods of [Queue.AddWaiting], and then tries those again that
+// others may have made room for: a pod that keeps near to other pods, or that shares a
+// claim with one.
+func (q *Queue) DecideAll(ctx context.Context) error {
+	if err := q.Decide(ctx); err != nil {
+		return err
+	}
+	for placed := true; placed; {
+		placed = false
+		for _, p := range q.order {
+			if p.reservation != nil || p.gang != nil || len(p.pod.Spec.SchedulingGates) > 0 || !q.dependsOnOthers(p.pod) || p.kind.answer.Verdict != api.Fits && p.kind.answer.Verdict != api.DoesNotFit {
+				continue
+			}
+			r, err := q.after.Place(ctx, p.pod, nil)
+			if err != nil && ctx.Err() != nil {
+				return err
+			}
+			if r == nil {
+				continue
+			}
+			if q.after, err = q.after.Reserve(ctx, r); err != nil {
+				return err
+			}
+			p.reservation, p.before, placed = r, nil, true
+		}
+	}
+	return nil
+}
+
+// dependsOnOthers reports whether one of the pods that were placed can have made room
+// for this one.
+func (q *Queue) dependsOnOthers(pod *corev1.Pod) bool {
+	a := pod.Spec.Affinity
+	return a != nil && a.PodAffinity != nil || len(pod.Spec.TopologySpreadConstraints) > 0 ||
+		slices.ContainsFunc(pod.Spec.ResourceClaims, func(c corev1.PodResourceClaim) bool {
+			if c.ResourceClaimName == nil {
+				return false
+			}
+			before, after := q.snap.Claim(pod.Namespace, *c.ResourceClaimName), q.after.Snap.Claim(pod.Namespace, *c.ResourceClaimName)
+			return before != after && after != nil && after.Status.Allocation != nil
+		})
+}
+
+// Decisions are what becomes of the pods of [Queue.AddWaiting], in the order of the
+// queue, and the state after all of that.
+func (q *Queue) Decisions() ([]Decision, *simulate.State) {
+	var list []Decision
+	for _, p := range q.order {
+		if !p.decided {
+			continue
+		}
+		d := Decision{Pod: p.pod, Answer: p.kind.answer, Reservation: p.reservation, Undecided: p.undecided}
+		for _, other := range p.before {
+			d.Before = append(d.Before, other.pod)
+		}
+		if g := p.gang; g != nil {
+			d.Group, d.Existing, d.Fit, d.MinCount = g.group.Name, g.existing(), max(g.fit, g.placed), g.minCount()
+			if !p.gets() {
+				d.Reservation = nil
+			}
+		}
+		list = append(list, d)
+	}
+	return list, q.after
+}
