@@ -234,6 +234,7 @@ func (c *cluster) checkVerbs(t *testing.T, minor int, document string) {
 		"why":                {"why", "claim/small"},
 		"fit":                {"fit", "--class", "gpu", "--count", "1"},
 		"impact":             {"impact", "cordon", "node-a"},
+		"plan":               {"plan"},
 		"slices":             {"slices"},
 		"pools":              {"pools"},
 		"devices":            {"devices"},

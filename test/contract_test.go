@@ -64,6 +64,7 @@ func kinds() []kind {
 		{"Diagnosis", reflect.TypeFor[api.Diagnosis](), nil, "doctor"},
 		{"LintReport", reflect.TypeFor[api.LintReport](), nil, "lint"},
 		{"Impact", reflect.TypeFor[api.Impact](), nil, "impact"},
+		{"Plan", reflect.TypeFor[api.Plan](), nil, "plan"},
 		{"Branch", reflect.TypeFor[api.Branch](), reflect.TypeFor[listOf[api.Branch]](), "tree"},
 		{"NodeReport", reflect.TypeFor[nodeprobe.Report](), nil, "node-probe"},
 		{"GPUFindings", reflect.TypeFor[nvidia.Findings](), nil, "node-probe gpus"},

@@ -128,7 +128,7 @@ func TestHelpExamples(t *testing.T) {
 				}
 				stdout, stderr, code := run(t, line, add)
 				switch {
-				case slices.Contains([]string{"why", "fit", "impact", "doctor", "lint"}, words[2]) && code <= 2:
+				case slices.Contains([]string{"why", "fit", "plan", "impact", "doctor", "lint"}, words[2]) && code <= 2:
 				case code != 0:
 					t.Errorf("exit code %d: %s", code, stderr)
 				}

@@ -160,7 +160,7 @@ func (r *rightsTest) testVerb(t *testing.T, verb string, run verbRun) {
 			t.Errorf("without %s it does not say %q:\n%s", right, r.document.says[right], said)
 		}
 		// What these say about a gap is on standard output, among the rest.
-		mixed := slices.Contains([]string{"why", "fit", "doctor", "lint --cluster", "top", "snapshot"}, verb)
+		mixed := slices.Contains([]string{"why", "fit", "plan", "doctor", "lint --cluster", "top", "snapshot"}, verb)
 		noted := regexp.MustCompile(`(?m)^Note: .*\n`).ReplaceAllString(got.out, "")
 		switch {
 		case mark == markAsked && (got.code != 4 || !strings.Contains(got.errOut, "may list") || !strings.Contains(got.errOut, "kubectl dra snapshot") || strings.Contains(got.out+got.errOut, "No ")):
@@ -327,6 +327,7 @@ func verbRuns(t *testing.T) map[string]verbRun {
 		"doctor":           {args: []string{"doctor"}},
 		"impact":           {args: []string{"impact", "drain", "node-a"}},
 		"lint --cluster":   {args: []string{"lint", "testdata/lint.yaml", "--cluster"}},
+		"plan":             {args: []string{"plan"}},
 		"snapshot":         {args: []string{"snapshot", "--format", "json"}},
 		"version":          {args: []string{"version"}},
 		"node-probe":       {args: []string{"node-probe", "cdi", "--node-root", t.TempDir(), "--node-name", "node-a"}},

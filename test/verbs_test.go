@@ -101,8 +101,15 @@ func TestVerbs(t *testing.T) {
 			})
 		}
 	}
+	for _, output := range []string{"wide", "json", "yaml"} {
+		t.Run("plan/"+output, func(t *testing.T) {
+			goldenRun(t, filepath.Join("verbs", "plan", output+".golden"), "80", "plan", "--snapshot", filepath.Join("..", "examples", "cluster"), "-o", output)
+		})
+	}
 	for name, args := range map[string][]string{
 		"doctor":         {"doctor"},
+		"plan":           {"plan"},
+		"plan-drain":     {"plan", "--drain", "node/gpu-02", "--add", "node=gpu-03", "--without", "pod/serving/embed-0"},
 		"doctor-only":    {"doctor", "--only", "DRA12,DRA1602", "--commands"},
 		"tree-pod":       {"tree", "pod/ablation-0", "-n", "research"},
 		"tree-claim":     {"tree", "claim/ablation-0-nic-45jj7", "-n", "research"},

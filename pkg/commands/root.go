@@ -129,6 +129,7 @@ add or remove a taint rule.`,
 	)
 	cli.AddCommands(root, "Plan",
 		newImpact(streams, config),
+		newPlan(streams, config),
 	)
 	cli.AddCommands(root, "Write claims",
 		newAttributes(streams, config),

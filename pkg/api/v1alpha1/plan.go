@@ -1,0 +1,125 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Plan is what becomes of all pods that wait for devices if the scheduler decides them
+// one after another in the order of its queue, and nothing else changes.
+//
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+type Plan struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// Source says in a few words which cluster or file it is about.
+	Source string `json:"source"`
+	// Conditions are the changes under which the queue was decided, in words; it is
+	// empty for the cluster as it is.
+	Conditions []string `json:"conditions,omitempty"`
+	// Counts has the pods by outcome.
+	Counts PlanCounts `json:"counts"`
+	// Today counts the pods by outcome in the cluster as it is; it is left out
+	// without conditions.
+	Today *PlanCounts `json:"today,omitempty"`
+	// Pods are in the order of the queue: by priority, then by age. Those with
+	// scheduling gates, which are not in the queue, come last.
+	Pods []PlannedPod `json:"pods"`
+	// NotModeled is what could change the order or the nodes, and is not decided.
+	NotModeled string `json:"notModeled"`
+	// Assumptions is what could not be read or verified.
+	Assumptions []string `json:"assumptions,omitempty"`
+}
+
+// PlanCounts counts pods by their outcome.
+type PlanCounts struct {
+	// Placed counts those that get a node and devices.
+	Placed int `json:"placed"`
+	// Waiting counts those that fit once something is given up or settled.
+	Waiting int `json:"waiting"`
+	// Never counts those that do not fit on the hardware that is there.
+	Never int `json:"never"`
+	// Gated counts those with scheduling gates.
+	Gated int `json:"gated"`
+	// Undetermined counts those of which something decisive is not known.
+	Undetermined int `json:"undetermined"`
+}
+
+// PlanOutcome is what becomes of a pod in the queue.
+type PlanOutcome string
+
+const (
+	// PlanPlaced means that it gets a node and its devices.
+	PlanPlaced PlanOutcome = "Placed"
+	// PlanWaiting means that it fits once others give something up, or once
+	// something else than devices is settled.
+	PlanWaiting PlanOutcome = "Waiting"
+	// PlanNever means that it does not fit on the hardware that is there, even with
+	// all claims released and all taints removed, or that the allocator fails for it,
+	// until somebody changes something.
+	PlanNever PlanOutcome = "Never"
+	// PlanGated means that scheduling gates keep it out of the queue.
+	PlanGated PlanOutcome = "Gated"
+	// PlanUndetermined means that something decisive is not known.
+	PlanUndetermined PlanOutcome = "Undetermined"
+)
+
+// PlannedPod is what becomes of one pod.
+type PlannedPod struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Owner is the controller of the pod, as Kind/name.
+	Owner string `json:"owner,omitempty"`
+	// Position is its place in the queue, from 1 on; 0 for a pod with scheduling gates.
+	Position int `json:"position"`
+	// Priority is the pod's spec.priority.
+	Priority int32 `json:"priority"`
+	// AgeSeconds is how long ago it was created, 0 if that is not known.
+	AgeSeconds int64 `json:"ageSeconds,omitempty"`
+	// PodGroup is the gang with which it is placed as a whole or not at all.
+	PodGroup string `json:"podGroup,omitempty"`
+	// Outcome is what becomes of it.
+	Outcome PlanOutcome `json:"outcome"`
+	// Node is where it is placed, Devices what it gets there.
+	Node    string            `json:"node,omitempty"`
+	Devices []AllocatedDevice `json:"devices,omitempty"`
+	// Code and Reason say why it is not placed.
+	Code   Code   `json:"code,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	// Outlook is the first condition under which it would fit.
+	Outlook Condition `json:"outlook,omitempty"`
+	// Behind are the pods that have, or get before it, what it needs. For one that
+	// fits on no node now, they are pods on one node that would all have to go.
+	Behind []BlockingPod `json:"behind,omitempty"`
+	// BehindCount counts them, if there are more than are listed.
+	BehindCount int `json:"behindCount,omitempty"`
+	// Today is what becomes of it in the cluster as it is, if that is something else.
+	Today *PlannedToday `json:"today,omitempty"`
+}
+
+// PlannedToday is what becomes of a pod without the conditions of a plan.
+type PlannedToday struct {
+	// Outcome is empty for a pod that does not wait today.
+	Outcome PlanOutcome `json:"outcome,omitempty"`
+	// Node is where it is placed, or where it is today.
+	Node string `json:"node,omitempty"`
+}
+
+// BlockingPod is a pod that has what another one needs.
+type BlockingPod struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Priority is the pod's spec.priority.
+	Priority int32 `json:"priority"`
+	// Queued is set if it is a pod of the queue, which gets the devices before.
+	Queued bool `json:"queued,omitempty"`
+	// Node is where it is or will be.
+	Node string `json:"node"`
+	// Devices are those that it has or gets.
+	Devices []AllocatedDevice `json:"devices,omitempty"`
+	// EndsWithinSeconds is how long it runs at most, by the activeDeadlineSeconds of
+	// the pod. It is left out if it has none.
+	EndsWithinSeconds *int64 `json:"endsWithinSeconds,omitempty"`
+}

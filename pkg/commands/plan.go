@@ -1,0 +1,246 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
+	"github.com/kubectl-dra/kubectl-dra/pkg/simulate/plan"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// planFlags are the flags of plan.
+type planFlags struct {
+	reading             *cli.ReadingFlags
+	output              *cli.OutputFlags
+	without, drain, add []string
+}
+
+// planOptions are what the flags come down to.
+type planOptions struct {
+	reader     *cli.Reader
+	printer    *cli.Printer
+	conditions plan.Conditions
+	// without are pods as they were named, with or without a namespace.
+	without []string
+	added   []names.AddedNodes
+	// only is set if the pods of one namespace are printed.
+	only    bool
+	streams genericiooptions.IOStreams
+}
+
+func newPlan(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
+	f := &planFlags{reading: cli.NewReadingFlags(config), output: cli.NewOutputFlags()}
+	cmd := &cobra.Command{
+		Use:   "plan",
+		Short: "Show who gets devices next, and who waits behind whom",
+		Long: `Decide all pods that wait for devices one after another, in the order of the
+scheduling queue: by priority, then by age. A pod that fits gets its node and its
+devices before the next one is looked at; the pods of a gang are placed together
+or not at all. The verdict is that of the scheduler's own allocator.
+
+Each pod is Placed, Waiting, Never (it does not fit on the hardware that is
+there, or the allocator fails for it), Gated or Undetermined. One that waits is
+shown with the pods that get, or have, what it needs.
+
+With --without, --drain, --add, --feature-gates or --kubernetes-version, the
+queue is decided under these conditions, and the answer says what is different
+from today. A drained node is cordoned and its pods wait again, after all
+others of their priority; those of DaemonSets stay. The pods of all namespaces
+are decided; with -n, those of one namespace are shown.
+
+Nothing is said about when pods end, unless their activeDeadlineSeconds sets an
+upper bound. What is not modeled is named below the table.
+
+The exit code is 0 if all pods are placed or gated, 1 if one waits or never
+fits, 2 if something cannot be determined, 3 for wrong usage or unreadable
+input, 4 if the cluster or what was asked about cannot be read.`,
+		Example: `  # Who gets devices next, and who waits behind whom?
+  kubectl dra plan
+
+  # Which devices does each pod get?
+  kubectl dra plan -o wide
+
+  # What if this pod was deleted?
+  kubectl dra plan --without pod/research/finetune-0
+
+  # What if a node was drained, and two like another one were added?
+  kubectl dra plan --drain node/gpu-02 --add node=gpu-03,count=2
+
+  # What if a feature was turned on?
+  kubectl dra plan --feature-gates DRAConsumableCapacity=true
+
+  # Of a saved cluster, the pods that never get their devices
+  kubectl dra plan --snapshot cluster.yaml.gz -o \
+    jsonpath='{range .pods[?(@.outcome=="Never")]}{.name}{"\n"}{end}'`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o, err := f.toOptions(cmd, streams)
+			if err != nil {
+				return err
+			}
+			return o.run(cmd.Context())
+		},
+	}
+	f.reading.AddTo(cmd)
+	f.reading.AddPreviewTo(cmd)
+	cmd.Flags().StringArrayVar(&f.without, "without", nil, "Decide the queue without this `POD`: pod/NAME, or pod/NAMESPACE/NAME. Can be repeated.")
+	cmd.Flags().StringArrayVar(&f.drain, "drain", nil, "Decide the queue after this `NODE` was drained: node/NAME or NAME. Can be repeated.")
+	cmd.Flags().StringArrayVar(&f.add, "add", nil, "Decide the queue with more nodes like one of the cluster: `node=NAME` or node=NAME,count=N. Can be repeated.")
+	f.output.AddTo(cmd)
+	// They only fail if somebody registered one before.
+	_ = cmd.RegisterFlagCompletionFunc("without", names.Complete(f.reading, prefixed("pod/", names.Propose("pod"))))
+	_ = cmd.RegisterFlagCompletionFunc("drain", names.Complete(f.reading, prefixed("node/", names.Propose("node"))))
+	_ = cmd.RegisterFlagCompletionFunc("add", names.Complete(f.reading, names.ProposeAdded))
+	return cmd
+}
+
+// prefixed proposes words with something before them.
+func prefixed(prefix string, propose names.Proposer) names.Proposer {
+	return func(ctx context.Context, c *names.Completion) ([]string, error) {
+		words, err := propose(ctx, c)
+		for i, word := range words {
+			words[i] = prefix + word
+		}
+		return words, err
+	}
+}
+
+func (f *planFlags) toOptions(cmd *cobra.Command, streams genericiooptions.IOStreams) (*planOptions, error) {
+	o := &planOptions{only: cmd.Flags().Changed("namespace"), streams: streams}
+	for _, text := range f.without {
+		name, ok := strings.CutPrefix(text, "pod/")
+		if !ok || !validNames(name, 2) {
+			return nil, cli.Usagef("Write pod/NAME, or pod/NAMESPACE/NAME.", "read --without: %q does not name a pod", text)
+		}
+		o.without = append(o.without, name)
+	}
+	for _, text := range f.drain {
+		name := strings.TrimPrefix(text, "node/")
+		if !validNames(name, 1) {
+			return nil, cli.Usagef("Write node/NAME.", "read --drain: %q does not name a node", text)
+		}
+		o.conditions.Drain = append(o.conditions.Drain, name)
+	}
+	var err error
+	if o.added, err = names.ParseAdded(f.add); err != nil {
+		return nil, err
+	}
+	for _, a := range o.added {
+		o.conditions.Add = append(o.conditions.Add, plan.NewNodes{Like: a.Like, Count: a.Count})
+	}
+	if o.reader, err = f.reading.ToReader(cmd, streams); err != nil {
+		return nil, err
+	}
+	// They are conditions: what the cluster has today is read without them.
+	o.conditions.Gates, o.conditions.KubernetesVersion = o.reader.Options.Gates, o.reader.Options.KubernetesVersion
+	o.reader.Options.Gates, o.reader.Options.KubernetesVersion = nil, ""
+	if o.printer, err = f.output.ToPrinter(streams); err != nil {
+		return nil, err
+	}
+	if o.printer.Names {
+		return nil, cli.Usagef("Print them with -o jsonpath='{.pods[*].name}'.", "-o name: a plan has no name")
+	}
+	return o, nil
+}
+
+// validNames reports whether a text is a name, or up to so many with slashes between.
+func validNames(text string, most int) bool {
+	parts := strings.Split(text, "/")
+	return len(parts) <= most && !slices.ContainsFunc(parts, func(part string) bool { return len(validation.IsDNS1123Subdomain(part)) > 0 })
+}
+
+func (o *planOptions) run(ctx context.Context) error {
+	from, err := o.reader.Read(ctx, cli.Scope{AllNamespaces: true, Admission: true})
+	if err != nil {
+		return err
+	}
+	state, err := simulate.New(ctx, from.Snap)
+	if err != nil {
+		return err
+	}
+	for _, name := range o.without {
+		namespace, pod, both := strings.Cut(name, "/")
+		if !both {
+			namespace, pod = from.Namespace, name
+			if namespace == "" {
+				namespace = "default"
+			}
+		}
+		o.conditions.Without = append(o.conditions.Without, [2]string{namespace, pod})
+	}
+	out, err := o.decide(ctx, state)
+	if err != nil {
+		return err
+	}
+	if o.only {
+		out.Pods = slices.DeleteFunc(out.Pods, func(p api.PlannedPod) bool { return p.Namespace != from.Namespace })
+	}
+	gaps := cli.GapsIn(from.Snap, []string{snapshot.ResourcePods}, "", true)
+	if len(gaps) > 0 && len(out.Pods) == 0 {
+		return &cli.GapError{Doing: "plan", Gaps: gaps, Live: o.reader.Live()}
+	}
+	if o.printer.Machine != nil {
+		if err := o.printer.Machine.PrintObj(out, o.streams.Out); err != nil {
+			return fmt.Errorf("print the plan: %w", err)
+		}
+	} else if err := render.Plan(o.streams.Out, out, o.printer.Text); err != nil {
+		return err
+	}
+	if len(gaps) > 0 {
+		return &cli.GapError{Doing: "plan", Gaps: gaps, Live: o.reader.Live(), Partial: true}
+	}
+	switch {
+	case out.Counts.Waiting+out.Counts.Never > 0:
+		return &cli.OutcomeError{Code: cli.ExitDoesNotFit}
+	case out.Counts.Undetermined > 0:
+		return &cli.OutcomeError{Code: cli.ExitUndetermined}
+	default:
+		return nil
+	}
+}
+
+// decide decides the queue, and under conditions a second time.
+func (o *planOptions) decide(ctx context.Context, state *simulate.State) (*api.Plan, error) {
+	if !o.conditions.Any() {
+		return plan.Make(ctx, state)
+	}
+	after, words, err := o.conditions.Apply(ctx, state)
+	var missing *plan.MissingError
+	if errors.As(err, &missing) {
+		near := ""
+		if missing.Near != "" {
+			near = ": did you mean " + missing.Near + "?"
+		}
+		return nil, names.NotFound(missing.Kind, missing.Name, state.Snap.Source+near, "List what there is: kubectl get "+missing.Kind+"s -A")
+	}
+	if err != nil {
+		return nil, err
+	}
+	today, err := plan.Make(ctx, state)
+	if err != nil {
+		return nil, err
+	}
+	out, err := plan.Make(ctx, after)
+	if err != nil {
+		return nil, err
+	}
+	out.Conditions = words
+	plan.Compare(out, today, state)
+	return out, nil
+}

@@ -1,0 +1,175 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+)
+
+// Plan draws a table of pods in the order of the queue. With Wide, each device and the
+// reason of each pod are shown.
+func Plan(w io.Writer, plan *api.Plan, opts Options) error {
+	p := NewPage(opts)
+	p.Text(0, Strong, planTotal(plan))
+	for _, text := range plan.Conditions {
+		p.Text(2, Plain, "if: "+text)
+	}
+	if plan.Today != nil {
+		p.Text(2, Plain, "today: "+outcomeCounts(plan.Today))
+	}
+	if len(plan.Pods) > 0 {
+		p.Blank()
+		writePlanned(p, plan.Pods)
+	}
+	if len(plan.Pods) > 0 {
+		p.Blank()
+		p.Text(0, Faint, "Not modeled, and could change order or nodes: "+plan.NotModeled+".")
+	}
+	if len(plan.Assumptions) > 0 {
+		p.heading("Assumptions (not verified)")
+		p.items(plan.Assumptions...)
+	}
+	return p.writeTo(w)
+}
+
+func planTotal(plan *api.Plan) string {
+	n := len(plan.Pods)
+	if n == 0 {
+		return "No pods wait for devices"
+	}
+	return fmt.Sprintf("%s %s for devices: %s", english.Count(n, "pod"), plural(n, "waits", "wait"), outcomeCounts(&plan.Counts))
+}
+
+func outcomeCounts(c *api.PlanCounts) string {
+	var parts []string
+	for _, count := range []struct {
+		n    int
+		word string
+	}{{c.Placed, "placed"}, {c.Waiting, "waiting"}, {c.Never, "never"}, {c.Gated, "gated"}, {c.Undetermined, "undetermined"}} {
+		if count.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", count.n, count.word))
+		}
+	}
+	if parts == nil {
+		return "none"
+	}
+	return strings.Join(parts, ", ")
+}
+
+func writePlanned(p *Page, pods []api.PlannedPod) {
+	lines := [][]string{{"#", "PRIORITY", "POD", "OUTCOME", "NODE OR REASON"}}
+	for i := range pods {
+		pod := &pods[i]
+		position := "-"
+		if pod.Position > 0 {
+			position = strconv.Itoa(pod.Position)
+		}
+		lines = append(lines, []string{position, strconv.Itoa(int(pod.Priority)), pod.Namespace + "/" + pod.Name, plannedOutcome(pod), plannedText(p, pod)})
+	}
+	var widths [4]int
+	for _, line := range lines {
+		for i := range widths {
+			widths[i] = max(widths[i], Widest(alignWidth, line[i]))
+		}
+	}
+	for i, line := range lines {
+		mark := Strong
+		if i > 0 {
+			mark = outcomeMark(pods[i-1].Outcome)
+		}
+		p.TableRow(
+			0, Cell{Text: line[0], Width: widths[0], Right: true}, Cell{Text: line[1], Width: widths[1], Right: true},
+			Cell{Text: line[2], Width: widths[2]}, Cell{Text: line[3], Width: widths[3], Mark: mark}, Cell{Text: line[4]},
+		)
+	}
+}
+
+func outcomeMark(o api.PlanOutcome) Mark {
+	switch o {
+	case api.PlanPlaced:
+		return Good
+	case api.PlanNever:
+		return Bad
+	case api.PlanUndetermined:
+		return Unsure
+	default:
+		return Plain
+	}
+}
+
+// plannedOutcome says what becomes of a pod, and what becomes of it today.
+func plannedOutcome(pod *api.PlannedPod) string {
+	if pod.Today == nil {
+		return string(pod.Outcome)
+	}
+	today := string(pod.Today.Outcome)
+	if today == "" {
+		today = "Running"
+	}
+	return fmt.Sprintf("%s (today %s)", pod.Outcome, today)
+}
+
+// plannedText is the node and the devices of a pod, or behind whom it waits, or why.
+func plannedText(p *Page, pod *api.PlannedPod) string {
+	if pod.Outcome == api.PlanPlaced {
+		text := pod.Node
+		if len(pod.Devices) > 0 {
+			text += ": " + deviceNames(devicePaths(pod.Devices))
+		}
+		return text
+	}
+	var parts []string
+	if len(pod.Behind) > 0 {
+		parts = append(parts, behindText(p, pod))
+	}
+	if pod.Reason != "" && (len(pod.Behind) == 0 || p.Opts.Wide) {
+		parts = append(parts, pod.Reason)
+	}
+	return strings.Join(parts, "; ")
+}
+
+func behindText(p *Page, pod *api.PlannedPod) string {
+	const shown = 2
+	texts := make([]string, 0, len(pod.Behind))
+	for i := range pod.Behind {
+		b := &pod.Behind[i]
+		text := b.Namespace + "/" + b.Name
+		switch {
+		case p.Opts.Wide && len(b.Devices) > 0:
+			text += fmt.Sprintf(" (%s: %s)", b.Node, deviceNames(devicePaths(b.Devices)))
+		case len(b.Devices) > 0:
+			text += fmt.Sprintf(" (%s on %s)", english.Count(len(b.Devices), "device"), b.Node)
+		}
+		if b.EndsWithinSeconds != nil {
+			text += fmt.Sprintf(", which ends within %s at most", duration.HumanDuration(time.Duration(*b.EndsWithinSeconds)*time.Second))
+		}
+		texts = append(texts, text)
+	}
+	total := max(pod.BehindCount, len(texts))
+	if !p.Opts.Wide {
+		texts = texts[:min(shown, len(texts))]
+	}
+	text := "behind " + strings.Join(texts, ", ")
+	if more := total - len(texts); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
+}
+
+func devicePaths(devices []api.AllocatedDevice) []string {
+	paths := make([]string, 0, len(devices))
+	for i := range devices {
+		paths = append(paths, devices[i].Driver+"/"+devices[i].Pool+"/"+devices[i].Device)
+	}
+	return paths
+}
