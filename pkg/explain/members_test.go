@@ -150,13 +150,16 @@ func TestPodGroups(t *testing.T) {
 // A gang that is not placed takes nothing from the pods that come later.
 func TestGangThatDoesNotFitTakesNothing(t *testing.T) {
 	parts := append(members(3, "worker", "one"), podGroup(3), tc.Gates{"GenericWorkload"}, tc.Nodes("n1"), tc.Pool("n1", tc.Devices(2)...),
-		tc.Template("one", tc.GPUs("gpu", 1)), tc.Template("two", tc.GPUs("gpu", 2)), queuedPodOf("late", "two", time.Minute))
-	found := explainEach(t, tc.Cluster(parts...), "PodGroup/workers", "Pod/late")
+		tc.Template("one", tc.GPUs("gpu", 1)), tc.Template("two", tc.GPUs("gpu", 2)), queuedPodOf("late", "two", time.Minute), queuedPodOf("later", "two", time.Second))
+	found := explainEach(t, tc.Cluster(parts...), "PodGroup/workers", "Pod/late", "Pod/later")
 	if e := found["PodGroup/workers"]; e.Verdict != api.Blocked || e.Members.FitNow != 2 {
 		t.Errorf("the gang: %s, %+v: %s", e.Verdict, e.Members, e.Summary)
 	}
 	if e := found["Pod/late"]; e.Verdict != api.Fits {
 		t.Errorf("the later pod: %s: %s", e.Verdict, e.Summary)
+	}
+	if e := found["Pod/later"]; e.Queue == nil || e.Queue.BeforeCount != 1 || e.Queue.Before[0].Name != "late" {
+		t.Errorf("the last pod comes after %+v, want the later one alone: %s", e.Queue, e.Summary)
 	}
 }
 
