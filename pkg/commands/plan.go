@@ -50,9 +50,9 @@ func newPlan(streams genericiooptions.IOStreams, config *genericclioptions.Confi
 		Use:   "plan",
 		Short: "Show who gets devices next, and who waits behind whom",
 		Long: `Decide all pods that wait for devices one after another, in the order of the
-scheduling queue: by priority, then by age. A pod that fits gets its node and its
-devices before the next one is looked at; the pods of a gang are placed together
-or not at all. The verdict is that of the scheduler's own allocator.
+scheduling queue: by priority, then by age. A pod that fits gets its node and
+its devices before the next one is looked at; the pods of a gang are placed
+together or not at all. The verdict is that of the scheduler's own allocator.
 
 Each pod is Placed, Waiting, Never (it does not fit on the hardware that is
 there, or the allocator fails for it), Gated or Undetermined. One that waits is
