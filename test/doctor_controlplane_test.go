@@ -17,6 +17,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-dra/kubectl-dra/internal/controlplane"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -117,17 +118,23 @@ func TestDoctorOnOtherServers(t *testing.T) {
 	expect([]string{"DRA1401"})
 	c.pasteAll(t, []string{"kubectl delete resourceclaims --all -n " + sickNamespace})
 	expect(nil)
+	c.testStored(t, expect)
+	c.createAll(t, sickNamespace, strings.TrimSpace(sickPool("binding", `devices: [{name: a, bindingConditions: [Ready], bindingFailureConditions: [Failed]}]`)))
+	expect(nil)
+	c.createAll(t, sickNamespace, sickUnbound)
+	expect([]string{"DRA1409", "DRA1603"})
+	c.pasteAll(t, []string{"kubectl delete resourceclaims,pods --all --force -n " + sickNamespace})
 	c.createAll(t, sickNamespace, sickSlice("counted", `nodeName: sick-a, pool: {name: counted, generation: 1, resourceSliceCount: 2}, sharedCounters: [{name: board, counters: {slices: {value: "4"}}}]`)+"\n---\n"+
 		sickSlice("partitions", `nodeName: sick-a, pool: {name: counted, generation: 1, resourceSliceCount: 2}, devices: [{name: a, consumesCounters: [{counterSet: board, counters: {slices: {value: "1"}}}]}]`))
 	expect(nil)
 	mustDo(t, func() error {
 		return c.plane.Restart(t.Context(), controlplane.Options{
 			WithoutScheduler: true, WithoutControllerManager: true,
-			FeatureGates: map[string]bool{"DRAPartitionableDevices": false, "DRAConsumableCapacity": false},
+			FeatureGates: map[string]bool{"DRAPartitionableDevices": false, "DRAConsumableCapacity": false, "DRADeviceBindingConditions": false},
 		})
 	})
-	expect([]string{"DRA1002"})
-	c.pasteAll(t, []string{"kubectl delete resourceslices counted partitions", `kubectl apply -n ` + sickNamespace + ` -f - <<'EOF'
+	expect([]string{"DRA1002", "DRA1208"})
+	c.pasteAll(t, []string{"kubectl delete resourceslices counted partitions binding", `kubectl apply -n ` + sickNamespace + ` -f - <<'EOF'
 {apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: dropped}, spec: {devices: {requests: [{name: gpus, exactly: {deviceClassName: sick, capacity: {requests: {memory: 1Gi}}}}]}}}
 EOF`})
 	expect([]string{"DRA1003"})
@@ -140,6 +147,39 @@ EOF`})
 		})
 	})
 	expect([]string{"DRA1007"})
+}
+
+// testStored has what no API server of today stores, or stored as long ago, and yet
+// serves: what an earlier release, or an earlier day, has left in etcd.
+func (c *cluster) testStored(t *testing.T, expect func(want []string, args ...string)) {
+	t.Helper()
+	longAgo := time.Now().Add(-31 * 24 * time.Hour).UTC().Format(time.RFC3339)
+	store := func(resource, name, yamlText string) {
+		object, err := yaml.YAMLToJSON([]byte(strings.ReplaceAll(yamlText, "{name: "+name+"}", "{name: "+name+", uid: "+name+", creationTimestamp: '"+longAgo+"'}")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustDo(t, func() error { return c.plane.Store(t.Context(), resource+"/"+name, object) })
+	}
+	// A slice with devices and their counters was valid up to 1.34.
+	store("resourceslices", "outdated", sickPool("outdated", `sharedCounters: [{name: board, counters: {slices: {value: "4"}}}], devices: [{name: a, consumesCounters: [{counterSet: board, counters: {slices: {value: "1"}}}]}]`))
+	// The scheduler of today takes no devices of it.
+	expect([]string{"DRA1208", "DRA1212"})
+	// The API server says so, too, whatever changes.
+	label := `kubectl label resourceslice outdated a=b 2>&1 | grep -q "only one of .sharedCounters. or .devices. is allowed"`
+	c.pasteAll(t, []string{"set +o pipefail", label, "kubectl delete resourceslice outdated"})
+
+	store("resourceslices", "newer", sickSlice("newer", "nodeName: sick-a, pool: {name: stale, generation: 2, resourceSliceCount: 1}, devices: [{name: a}]"))
+	expect(nil)
+	store("resourceslices", "older", sickSlice("older", "nodeName: sick-a, pool: {name: stale, generation: 1, resourceSliceCount: 1}, devices: [{name: b}]"))
+	expect([]string{"DRA1204"})
+	c.pasteAll(t, []string{"kubectl delete resourceslices newer older"})
+
+	store("devicetaintrules", "forgotten", sickTaint("forgotten", "sick-a", "", "NoSchedule"))
+	expect([]string{"DRA1503"})
+	expect(nil, "--older-than", "768h")
+	c.pasteAll(t, []string{"kubectl delete devicetaintrule forgotten"})
+	expect(nil)
 }
 
 // waitFindings asks doctor until the findings are as awaited.

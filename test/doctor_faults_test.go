@@ -123,6 +123,23 @@ status:
   $STATUS`)
 }
 
+// sickUnbound is a pod that waits for a device which its driver cannot bind.
+const sickUnbound = `
+apiVersion: v1
+kind: Pod
+metadata: {name: unbound}
+spec: {resourceClaims: [{name: gpus, resourceClaimName: unbound}], containers: [{name: main, image: example.com/none, resources: {claims: [{name: gpus}]}}]}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata: {name: unbound}
+spec: {devices: {requests: [{name: gpus, exactly: {deviceClassName: sick}}]}}
+status:
+  allocation:
+    devices: {results: [{request: gpus, driver: sick.example.com, pool: binding, device: a, bindingConditions: [Ready], bindingFailureConditions: [Failed]}]}
+    nodeSelector: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [sick-a]}]}]}
+  devices: [{driver: sick.example.com, pool: binding, device: a, conditions: [{type: Failed, status: "True", reason: Tested, message: tested, lastTransitionTime: "2026-01-01T00:00:00Z"}]}]`
+
 // sickPod is a pod whose claim is made of a template of its name, for so many devices
 // of a class, with more in the request.
 func sickPod(name, class, count, more string) string {

@@ -9,8 +9,11 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
 	"github.com/kubectl-dra/kubectl-dra/internal/controlplane"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -152,9 +155,33 @@ func TestSchedulerPanics(t *testing.T) {
 	if answer.Verdict != api.Error || !strings.Contains(answer.Summary, "panics") {
 		t.Errorf("verdict %s: %s", answer.Verdict, answer.Summary)
 	}
+	if found := diagnosed(t, "--kubeconfig", c.kubeconfig, "--only", "DRA1902,DRA1904", "--min-severity", "Info"); !slices.Equal(found, []string{"DRA1902", "DRA1904"}) {
+		t.Errorf("doctor finds %v", found)
+	}
 	mustDo(t, func() error { return c.release(t.Context(), s.name, "all") })
 	if err := poll(t.Context(), func() bool { return strings.Contains(c.plane.Logs(), "checkAvailableCounters") }); err != nil {
 		t.Errorf("the scheduler does not panic: %v", err)
+	}
+}
+
+// TestDoctorOnReleases makes faults that only servers of earlier releases have.
+func TestDoctorOnReleases(t *testing.T) {
+	const release = "1.34"
+	if !slices.Contains(chosenReleases(t), release) {
+		t.Skipf("it is about Kubernetes %s", release)
+	}
+	options := releaseOptions(t, release)
+	// Later servers do not start so.
+	options.FeatureGates = map[string]bool{"DRADeviceBindingConditions": true, "DRAResourceClaimDeviceStatus": false, "DRAPartitionableDevices": true}
+	options.WithoutScheduler, options.WithoutControllerManager = true, true
+	c := startCluster(t, options)
+	if found := diagnosed(t, "--kubeconfig", c.kubeconfig); !slices.Equal(found, []string{"DRA1005"}) {
+		t.Errorf("found %v", found)
+	}
+	c.createAll(t, sickNamespace, sickCluster+"\n---\n"+sickPool("outdated", `sharedCounters: [{name: board, counters: {slices: {value: "4"}}}], devices: [{name: a, consumesCounters: [{counterSet: board, counters: {slices: {value: "1"}}}]}]`))
+	streams, _, out, errOut := genericiooptions.NewTestIOStreams()
+	if code := commands.Run(t.Context(), []string{"doctor", "--kubeconfig", c.kubeconfig, "--only", "DRA1212"}, streams, commands.Build{Version: "v0.0.0-test"}); code != 0 || !strings.Contains(out.String(), "Kubernetes 1.37 rejects each update of it") {
+		t.Errorf("code %d: %s%s", code, out, errOut)
 	}
 }
 

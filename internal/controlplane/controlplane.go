@@ -4,6 +4,9 @@
 package controlplane
 
 import (
+	"bytes"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -154,6 +157,24 @@ func (c *ControlPlane) Halt() {
 		p.stop()
 	}
 	c.processes = []*process{etcd}
+}
+
+// Store writes an object as JSON past the API server, as an earlier release, or an
+// earlier day, has left it. The key is that of the API server, such as
+// "resourceslices/NAME".
+func (c *ControlPlane) Store(ctx context.Context, key string, object []byte) error {
+	body, err := json.Marshal(map[string][]byte{"key": []byte("/registry/" + key), "value": object})
+	if err != nil {
+		return fmt.Errorf("store %s: %w", key, err)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, c.etcd()+"/v3/kv/put", bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("store %s: %w", key, err)
+	}
+	if ok, answer := send(http.DefaultClient, request); !ok {
+		return fmt.Errorf("store %s: etcd says %s", key, answer)
+	}
+	return nil
 }
 
 func (c *ControlPlane) etcd() string { return "http://" + loopback(c.ports.etcd) }

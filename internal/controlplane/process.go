@@ -103,6 +103,11 @@ func get(ctx context.Context, client *http.Client, url string) (ok bool, answer 
 	if err != nil {
 		return false, err.Error()
 	}
+	return send(client, request)
+}
+
+// send reports whether the answer is that all went well, and its text.
+func send(client *http.Client, request *http.Request) (ok bool, answer string) {
 	response, err := client.Do(request)
 	if err != nil {
 		return false, err.Error()

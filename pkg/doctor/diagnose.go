@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -24,6 +25,9 @@ import (
 // the snapshot.
 type Options struct {
 	checks.Choice
+	// OlderThan is the age from which on a DeviceTaintRule is a finding, [RuleAge] if it
+	// is zero.
+	OlderThan time.Duration
 	// Probes are what became of [ProbeObjects], Reviews of [Rights], NodeReports what
 	// node-probe has found.
 	Probes      []Probe

@@ -4,6 +4,7 @@
 package doctor
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -278,6 +279,11 @@ func TestFaults(t *testing.T) {
 		"DRA1208": {[]any{tc.Nodes("n1"), tc.Gate("DRADeviceBindingConditions", false), tc.Pool("n1", tc.Device("a").BindingOn("Ready"))}, "no node can use"},
 		"DRA1210": {[]any{tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "uuid=GPU-1"), tc.Device("b", "uuid=GPU-1"))}, "same uuid GPU-1"},
 		"DRA1211": {[]any{tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "memory=80"), tc.Device("b").WithInt("memory", 80))}, "attribute memory of driver gpu.example.com has type int on gpu.example.com/n1/b and string on"},
+		"DRA1212": {[]any{tc.Nodes("n1"), tc.Pool("n1", tc.Copies(65, tc.Device("a").Tainted("example.com/old", resourceapi.DeviceTaintEffectNone))...).Change(func(s *resourceapi.ResourceSlice) {
+			for i := range s.Spec.Devices {
+				s.Spec.Devices[i].Name = fmt.Sprint("gpu-", i)
+			}
+		})}, "each update of it is rejected: spec.devices: expected at most 64 elements, found 65"},
 		"DRA1301": {append(slices.Clone(one), tc.Class("typo", "gpu.exmaple.com")), "class typo selects no device"},
 		"DRA1302": {append(slices.Clone(one), tc.ClassWhere("fails", `device.attributes["gpu.example.com"].missing == "x"`)), "fails on 2 devices"},
 		"DRA1303": {append(slices.Clone(one), tc.Slice("other", "nic.example.com", "p", tc.Device("a")).OnNode("n1"), tc.ClassWhere("all", "true")), "gpu.example.com and nic.example.com"},
@@ -356,6 +362,38 @@ func TestFaults(t *testing.T) {
 	for _, check := range Checks() {
 		if _, ok := tests[check.Code]; !ok && check.given == nil {
 			t.Errorf("no fault for %s", check.Code)
+		}
+	}
+}
+
+// TestAgeOfRules has rules that are forgotten at another age.
+func TestAgeOfRules(t *testing.T) {
+	for _, test := range []struct {
+		age, olderThan time.Duration
+		says           string
+	}{
+		{29 * 24 * time.Hour, 0, ""},
+		{31 * 24 * time.Hour, 0, "keeps 1 device from pods for 31 days"},
+		{31 * 24 * time.Hour, 60 * 24 * time.Hour, ""},
+		{25 * time.Hour, 24 * time.Hour, "for 1 day"},
+		{90 * time.Minute, time.Hour, "for 90m"},
+	} {
+		rule := tc.TaintRule("rule", tc.Driver, "n1", "gpu-0")
+		rule.CreationTimestamp = metav1.NewTime(tc.Taken().Add(-test.age))
+		found := diagnose(t, tc.Cluster(tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), rule), Options{OlderThan: test.olderThan})
+		if test.says == "" && len(found.Findings) > 0 || test.says != "" && (len(found.Findings) != 1 || !strings.HasSuffix(found.Findings[0].Message, test.says)) {
+			t.Errorf("after %s with %s: %+v", test.age, test.olderThan, found.Findings)
+		}
+	}
+}
+
+// TestRulesOfOtherReleases does not say of a release what is true of another one.
+func TestRulesOfOtherReleases(t *testing.T) {
+	both := tc.Pool("n1", tc.Device("a").Consuming("board", "slices=1")).WithCounters("board", "slices=1")
+	for release, severity := range map[string]api.Severity{"v1.34.4": api.SeverityInfo, "v1.37.1": api.SeverityWarning, "v1.38.0": api.SeverityWarning, "": api.SeverityInfo} {
+		found := diagnose(t, tc.Cluster(tc.Nodes("n1"), running(release), both), Options{Choice: checks.Choice{Only: []string{"DRA1212"}}})
+		if len(found.Findings) != 1 || found.Findings[0].Severity != severity {
+			t.Errorf("%q: %+v", release, found.Findings)
 		}
 	}
 }

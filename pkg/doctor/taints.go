@@ -4,12 +4,14 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"time"
 
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
@@ -19,8 +21,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// oldRule is the age at which a rule may have been forgotten.
-const oldRule = 30 * 24 * time.Hour
+// RuleAge is the age at which a rule may have been forgotten, unless [Options] have
+// another one.
+const RuleAge = 30 * 24 * time.Hour
 
 func taintChecks() []Check {
 	needs := []string{snapshot.ResourceTaintRules, snapshot.ResourceSlices}
@@ -39,7 +42,7 @@ func taintChecks() []Check {
 		},
 		{
 			Code: "DRA1503", Title: "old taint rule", Severity: api.SeverityInfo, Needs: needs,
-			About:  "A DeviceTaintRule is older than 30 days and still keeps devices from pods.",
+			About:  "A DeviceTaintRule is older than 30 days, or than --older-than says, and still keeps devices from pods.",
 			Advice: "Delete the rule if it is no longer needed.",
 			find:   ruleCheck(forgotten),
 		},
@@ -100,7 +103,7 @@ func effectless(_ *cluster, rule *resourceapi.DeviceTaintRule) *api.Finding {
 
 func forgotten(in *cluster, rule *resourceapi.DeviceTaintRule) *api.Finding {
 	age := in.snap.Now().Sub(rule.CreationTimestamp.Time)
-	if rule.CreationTimestamp.IsZero() || age < oldRule || rule.Spec.Taint.Effect == resourceapi.DeviceTaintEffectNone {
+	if rule.CreationTimestamp.IsZero() || age < cmp.Or(in.opts.OlderThan, RuleAge) || rule.Spec.Taint.Effect == resourceapi.DeviceTaintEffectNone {
 		return nil
 	}
 	selected := len(in.facts.Taints.SelectedBy(rule))
@@ -108,9 +111,17 @@ func forgotten(in *cluster, rule *resourceapi.DeviceTaintRule) *api.Finding {
 		return nil
 	}
 	return &api.Finding{
-		Message:  fmt.Sprintf("rule %s keeps %s from pods for %d days", rule.Name, english.Count(selected, "device"), int(age.Hours()/24)),
+		Message:  fmt.Sprintf("rule %s keeps %s from pods for %s", rule.Name, english.Count(selected, "device"), ageText(age)),
 		Evidence: []api.Evidence{{Object: object(kindRule, rule), Path: "metadata.creationTimestamp", Found: rule.CreationTimestamp.UTC().Format(time.RFC3339)}},
 	}
+}
+
+// ageText is an age in days, or of less than one as kubectl writes it.
+func ageText(age time.Duration) string {
+	if days := int(age.Hours() / 24); days > 0 {
+		return plural(days, "day", "days")
+	}
+	return duration.HumanDuration(age)
 }
 
 func findEvictions(_ context.Context, in *cluster) ([]api.Finding, error) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -31,6 +32,7 @@ type doctorFlags struct {
 	commands    bool
 	probe, logs bool
 	nodeReports []string
+	olderThan   time.Duration
 }
 
 // doctorOptions are what the flags come down to.
@@ -101,6 +103,7 @@ could not be made, else 0.`,
 	f.reading.AddTo(cmd)
 	f.reading.AddPreviewTo(cmd)
 	f.findings.addTo(cmd, doctor.Descriptions(), "DRA12,DRA1301", api.SeverityError)
+	cmd.Flags().DurationVar(&f.olderThan, "older-than", doctor.RuleAge, "Report DeviceTaintRules that are older than this `DURATION`, such as 168h for a week.")
 	cmd.Flags().BoolVar(&f.probe, "probe", false, "Send a claim and a pod to the API server as a dry run, which stores nothing, and see which fields it or a webhook drops.")
 	cmd.Flags().BoolVar(&f.logs, "logs", false, "Add the last lines with errors from the logs of driver pods to the evidence; what looks like a secret is left out.")
 	cmd.Flags().StringArrayVar(&f.nodeReports, "node-report", nil, "Include the problems in this `FILE`, which 'kubectl dra node-probe -o json' wrote; - is standard input. Can be repeated.")
@@ -117,6 +120,10 @@ func (f *doctorFlags) toOptions(cmd *cobra.Command, streams genericiooptions.IOS
 	if o.checks.Choice, o.failOn, err = f.findings.toChoice(doctor.Descriptions()); err != nil {
 		return nil, err
 	}
+	if f.olderThan <= 0 {
+		return nil, cli.Usagef("Give a duration such as 720h.", "read --older-than: expected a duration greater than zero, found %s", f.olderThan)
+	}
+	o.checks.OlderThan = f.olderThan
 	if o.reader, err = f.reading.ToReader(cmd, streams); err != nil {
 		return nil, err
 	}
