@@ -174,6 +174,14 @@ func kubeletOf(version string) string {
 	return `kubectl patch node sick-a --subresource=status --type=merge -p '{"status":{"nodeInfo":{"kubeletVersion":"` + version + `"}}}'`
 }
 
+// componentPod makes the pod of a component as kubeadm does, with more in its command.
+func componentPod(name, more string) string {
+	return strings.NewReplacer("$NAME", name, "$MORE", more).Replace(`kubectl create -n kube-system -f - <<EOF
+{apiVersion: v1, kind: Pod, metadata: {name: $NAME-cp, labels: {component: $NAME, tier: control-plane}},
+ spec: {hostNetwork: true, priorityClassName: system-node-critical, containers: [{name: $NAME, image: registry.k8s.io/$NAME:v1.37.1, command: [$NAME, --leader-elect=true$MORE]}]}}
+EOF`)
+}
+
 const sickRule = `{apiVersion: resource.k8s.io/v1, kind: DeviceTaintRule, metadata: {name: $NAME}, spec: {deviceSelector: {driver: sick.example.com, pool: $POOL}, taint: {key: example.com/sick, value: "$VALUE", effect: $EFFECT}}}`
 
 func sickTaint(name, pool, value, effect string) string {
@@ -188,6 +196,11 @@ func sicknesses() []sickness {
 	onA, onB := "nodeSelector: {kubernetes.io/hostname: sick-a}", "nodeSelector: {kubernetes.io/hostname: sick-b}"
 	list := []sickness{
 		{code: "DRA1004", steps: []string{kubeletOf("v1.30.0")}, undo: kubeletOf("")},
+		{
+			code: "DRA1008", says: "DRAPartitionableDevices is on in the API server and off in kube-scheduler, which does not support devices that consume shared counters",
+			steps: []string{componentPod("kube-controller-manager", ""), componentPod("kube-scheduler", ", --feature-gates=DRAPartitionableDevices=false")},
+			undo:  "kubectl delete pods --all -n kube-system --force --grace-period=0",
+		},
 		{code: "DRA1101", also: []string{"DRA1105"}, steps: []string{sickDriver("driver", "nodeSelector: {nowhere: here}")}},
 		{code: "DRA1102", says: "no PriorityClass with name missing was found", also: []string{"DRA1105"}, steps: []string{sickDriver("driver", "priorityClassName: missing")}},
 		{code: "DRA1102", what: "quota", says: "exceeded quota: priority", also: []string{"DRA1105"}, steps: []string{

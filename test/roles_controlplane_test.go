@@ -115,7 +115,7 @@ func (r *rightsTest) add(t *testing.T, user, verb string, run verbRun, without s
 		_, used := r.document.uses[verb][right]
 		return used && right != without
 	}
-	r.rules[user] = slices.Concat(r.document.rules(t, "ClusterRole kubectl-dra-devices", used), r.document.rules(t, "ClusterRole kubectl-dra-claims", used))
+	r.rules[user] = slices.Concat(r.document.rules(t, "ClusterRole kubectl-dra-devices", used), r.document.rules(t, "ClusterRole kubectl-dra-claims", used), r.document.rules(t, "ClusterRole kubectl-dra-doctor", used))
 	if run.role == "" {
 		return
 	}
@@ -178,7 +178,7 @@ func (r *rightsTest) testVerb(t *testing.T, verb string, run verbRun) {
 // testWholeRoles runs the verbs as somebody who has the roles that were applied.
 func (r *rightsTest) testWholeRoles(t *testing.T, runs map[string]verbRun) {
 	ctx, c := t.Context(), r.cluster
-	for _, role := range []string{"kubectl-dra-devices", "kubectl-dra-claims", "kubectl-dra-taints"} {
+	for _, role := range []string{"kubectl-dra-devices", "kubectl-dra-claims", "kubectl-dra-doctor", "kubectl-dra-taints"} {
 		c.bind(t, "operator", "", role)
 		for _, rule := range r.document.roles["ClusterRole "+role] {
 			c.waitForRight(t, "operator", "", rule)

@@ -258,6 +258,7 @@ func TestFaults(t *testing.T) {
 		"DRA1007": {append(slices.Clone(one), running("v1.37.1"), func(s *snapshot.Snapshot) {
 			s.Served = []string{"resourceclaims.v1beta1.resource.k8s.io"}
 		}), "does not serve v1 of resource.k8s.io, only v1beta1"},
+		"DRA1008": {append(slices.Clone(one), inMetrics("DRADeviceTaints", true), component("kube-scheduler", "v1.37.1", "DRADeviceTaints")), "DRADeviceTaints is on in the API server and off in kube-scheduler, which does not support taints of devices"},
 		"DRA1107": {append(slices.Clone(one), notPrepared, unregistered), "driver gpu.example.com is not registered with the kubelet of node n1: 1 pod waits"},
 		"DRA1209": {[]any{tc.Nodes("n1"), func(s *snapshot.Snapshot) { s.Nodes[0].UID = "new" }, tc.Pool("n1", tc.Devices(1)...).Change(func(s *resourceapi.ResourceSlice) {
 			s.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "n1", UID: "old"}}
@@ -362,6 +363,52 @@ func TestFaults(t *testing.T) {
 	for _, check := range Checks() {
 		if _, ok := tests[check.Code]; !ok && check.given == nil {
 			t.Errorf("no fault for %s", check.Code)
+		}
+	}
+}
+
+// component adds the pod of a component whose arguments turn gates off.
+func component(name, version string, off ...string) func(*snapshot.Snapshot) {
+	return func(s *snapshot.Snapshot) {
+		pod := tc.Pod(name)
+		gates := map[string]bool{}
+		for _, gate := range off {
+			gates[gate] = false
+		}
+		snapshot.NoteComponent(pod, &snapshot.Component{Name: name, Version: version, Gates: gates})
+		s.Pods = append(s.Pods, pod)
+	}
+}
+
+// inMetrics is a gate as the API server tells it.
+func inMetrics(name string, enabled bool) func(*snapshot.Snapshot) {
+	return func(s *snapshot.Snapshot) {
+		s.Gates[name] = snapshot.Gate{Enabled: enabled, Source: snapshot.GateFromMetrics}
+	}
+}
+
+// TestGatesOfComponents compares gates as far as they are known.
+func TestGatesOfComponents(t *testing.T) {
+	const gate = "DRADerivedAttributes"
+	for name, test := range map[string]struct {
+		server    any
+		component func(*snapshot.Snapshot)
+		says      string
+	}{
+		"the same":                {inMetrics(gate, false), component("kube-scheduler", "v1.37.1", gate), ""},
+		"the default":             {inMetrics(gate, false), component("kube-scheduler", "v1.37.1"), ""},
+		"off by default":          {inMetrics(gate, true), component("kube-scheduler", "v1.37.1"), "is on in the API server and off in kube-scheduler"},
+		"not in the release":      {inMetrics(gate, true), component("kube-scheduler", "v1.36.2"), "is on in the API server and off in kube-scheduler"},
+		"on by default":           {inMetrics("DRAPartitionableDevices", false), component("kube-scheduler", "v1.37.1"), "is off in the API server and on in kube-scheduler"},
+		"an unknown release":      {inMetrics(gate, true), component("kube-scheduler", ""), ""},
+		"a stage":                 {inMetrics(gate, true), component("kube-scheduler", "v1.37.1", "AllAlpha"), ""},
+		"the metrics not read":    {snapshot.Gap{Resource: snapshot.ResourceMetrics, Reason: "no right"}, component("kube-scheduler", "v1.37.1", gate), "not checked: no right"},
+		"nothing that it reads":   {inMetrics(gate, true), component("kube-controller-manager", "v1.37.1"), ""},
+		"something that it reads": {inMetrics("DRAResourcePoolStatus", true), component("kube-controller-manager", "v1.37.1"), "does not support ResourcePoolStatusRequests"},
+	} {
+		found := diagnose(t, tc.Cluster(tc.Nodes("n1"), test.server, test.component), Options{Choice: checks.Choice{Only: []string{"DRA1008"}}})
+		if test.says == "" && len(found.Findings) > 0 || test.says != "" && (len(found.Findings) != 1 || !strings.Contains(found.Findings[0].Message, test.says)) {
+			t.Errorf("%s: %+v", name, found.Findings)
 		}
 	}
 }

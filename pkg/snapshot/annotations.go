@@ -22,6 +22,8 @@ const (
 	// for plugins. It lists, separated by commas, all that could be the name of
 	// a driver in it.
 	KubeletPluginAnnotation = "dra.kubectl.dev/kubelet-plugin"
+	// ComponentAnnotation is on a pod of the control plane, see [ComponentOf].
+	ComponentAnnotation = "dra.kubectl.dev/component"
 )
 
 // What a preview says about itself. The program that computes one sets these annotations

@@ -109,6 +109,9 @@ func (c *collector) run(ctx context.Context) error {
 	if err := c.readPluginEvents(ctx); err != nil {
 		return err
 	}
+	if err := c.readComponents(ctx); err != nil {
+		return err
+	}
 	if err := c.readOptional(ctx); err != nil {
 		return err
 	}

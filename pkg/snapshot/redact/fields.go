@@ -83,7 +83,7 @@ func (r *redactor) annotations(annotations map[string]string) map[string]string 
 		switch key {
 		case resourceapi.PodResourceClaimAnnotation:
 			value = r.swap(tablePodClaim, value)
-		case resourceapi.ExtendedResourceClaimAnnotation, snapshot.DroppedFieldsAnnotation, snapshot.PreviewAnnotation, snapshot.SimulatedAnnotation, snapshot.ClassesAnnotation:
+		case resourceapi.ExtendedResourceClaimAnnotation, snapshot.DroppedFieldsAnnotation, snapshot.PreviewAnnotation, snapshot.SimulatedAnnotation, snapshot.ClassesAnnotation, snapshot.ComponentAnnotation:
 		case snapshot.BindCompletedAnnotation:
 		case snapshot.SelectedNodeAnnotation:
 			value = r.swap(tableNode, value)

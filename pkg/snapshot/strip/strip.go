@@ -41,6 +41,7 @@ func Strip(object metav1.Object) {
 		object.Status.VolumesAttached = nil
 		object.Status.VolumesInUse = nil
 	case *corev1.Pod:
+		noteComponent(object)
 		stripPodSpec(&object.Spec)
 		stripPodStatus(&object.Status)
 	case *snapshot.Workload:

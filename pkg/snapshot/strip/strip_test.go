@@ -8,8 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kubectl-dra/kubectl-dra/internal/testsnapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/strip"
 )
 
 // TestDroppedFields loads objects with the manifest that was applied.
@@ -133,5 +137,34 @@ func TestKubeletPlugin(t *testing.T) {
 				t.Errorf("got status %+v", status)
 			}
 		})
+	}
+}
+
+// TestComponents notes what the pods of the control plane say about feature gates.
+func TestComponents(t *testing.T) {
+	const image = "registry.k8s.io/kube-scheduler:v1.37.1"
+	for name, test := range map[string]struct {
+		namespace, component, image string
+		command                     []string
+		want                        string
+	}{
+		"kubeadm":         {"kube-system", "kube-scheduler", image, []string{"kube-scheduler", "--feature-gates=DRADeviceTaints=false,Other=true"}, "kube-scheduler,version=v1.37.1,DRADeviceTaints=false"},
+		"defaults":        {"kube-system", "kube-scheduler", image, []string{"kube-scheduler"}, "kube-scheduler,version=v1.37.1"},
+		"a shell":         {"kube-system", "kube-scheduler", image, []string{"sh", "-c", "exec kube-scheduler --feature-gates 'kube:DRADeviceTaints=1' --v=2"}, "kube-scheduler,version=v1.37.1,DRADeviceTaints=true"},
+		"a digest":        {"kube-system", "kube-scheduler", "localhost:5000/kube-scheduler@sha256:abc", []string{"kube-scheduler"}, "kube-scheduler"},
+		"a tag, a digest": {"kube-system", "kube-scheduler", image + "@sha256:abc", []string{"kube-scheduler"}, "kube-scheduler,version=v1.37.1"},
+		"another release": {"kube-system", "kube-scheduler", image, []string{"kube-scheduler", "--emulated-version=1.36"}, ""},
+		"no arguments":    {"kube-system", "kube-scheduler", image, nil, ""},
+		"somebody's":      {"default", "kube-scheduler", image, []string{"kube-scheduler"}, ""},
+		"something else":  {"kube-system", "etcd", image, []string{"etcd"}, ""},
+	} {
+		pod := &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: test.namespace, Labels: map[string]string{"component": test.component}},
+			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Image: test.image, Command: test.command}}},
+		}
+		strip.Strip(pod)
+		if got := pod.Annotations[snapshot.ComponentAnnotation]; got != test.want {
+			t.Errorf("%s: noted %q, want %q", name, got, test.want)
+		}
 	}
 }

@@ -1,0 +1,58 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package collect
+
+import (
+	"context"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/strip"
+)
+
+// readComponents reads the pods of the control plane once more, with their arguments,
+// which lists of pods come without, and notes on those that are known which feature
+// gates they set, if the question is whether anything is wrong. It takes no other right
+// than the list of pods. It needs the pods.
+func (c *collector) readComponents(ctx context.Context) error {
+	if !c.opts.Health || !c.wants(snapshot.ResourcePods) || c.snapshot.Gap(snapshot.ResourcePods) != nil {
+		return nil
+	}
+	selector := snapshot.ComponentLabel + " in (" + strings.Join(snapshot.Components(), ",") + ")"
+	// The dynamic client asks for JSON, of which nothing is taken out on the way.
+	list, err := c.clients.Dynamic.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace(metav1.NamespaceSystem).
+		List(ctx, metav1.ListOptions{LabelSelector: selector})
+	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return serverError(ctx, c.server, err)
+	}
+	noted := map[types.UID]snapshot.Component{}
+	for i := range list.Items {
+		pod := &corev1.Pod{}
+		if runtime.DefaultUnstructuredConverter.FromUnstructured(list.Items[i].Object, pod) != nil {
+			continue
+		}
+		delete(pod.Annotations, snapshot.ComponentAnnotation)
+		strip.Strip(pod)
+		if component, ok := snapshot.ComponentOf(pod); ok {
+			noted[pod.UID] = component
+		}
+	}
+	for _, pod := range c.snapshot.Pods {
+		// Anybody can annotate a pod.
+		delete(pod.Annotations, snapshot.ComponentAnnotation)
+		if component, ok := noted[pod.UID]; ok {
+			snapshot.NoteComponent(pod, &component)
+		}
+	}
+	return nil
+}
