@@ -44,7 +44,10 @@ func pluginWorkload(set *appsv1.DaemonSet) *snapshot.Workload {
 	workload := &snapshot.Workload{
 		TypeMeta:   metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: snapshot.KindDaemonSet},
 		ObjectMeta: set.ObjectMeta, Selector: set.Spec.Selector, Template: set.Spec.Template,
-		Daemon: &snapshot.DaemonStatus{Desired: set.Status.DesiredNumberScheduled, Ready: set.Status.NumberReady},
+	}
+	// Until the controller has seen it, the counts are those of before.
+	if set.Status.ObservedGeneration >= set.Generation {
+		workload.Daemon = &snapshot.DaemonStatus{Desired: set.Status.DesiredNumberScheduled, Ready: set.Status.NumberReady}
 	}
 	strip.Strip(workload)
 	if _, plugin := workload.KubeletPlugin(); !plugin {

@@ -29,6 +29,13 @@ func TestCollectDaemonSets(t *testing.T) {
 		t.Errorf("got %+v", plugin)
 	}
 
+	fresh := set("gpu/plugin", "/var/lib/kubelet/plugins_registry")
+	fresh["metadata"] = map[string]any{"namespace": "gpu", "name": "plugin", "generation": 1}
+	s = mustCollect(t, start(t, smallCluster().with(apiServer{path: listOf("apps/v1", "DaemonSet", fresh)})), Options{})
+	if daemon := s.Workloads[0].Daemon; daemon != nil {
+		t.Errorf("counts of a DaemonSet that its controller has not seen: %+v", daemon)
+	}
+
 	s = mustCollect(t, start(t, smallCluster().with(apiServer{path: forbid()})), Options{})
 	expect(t, "gaps", []string{"daemonsets.apps[]: this user may not list daemonsets.apps at the cluster scope"}, gapTexts(s))
 }
