@@ -109,7 +109,7 @@ func (o *topOptions) run(ctx context.Context) error {
 	if err != nil {
 		return cli.Usagef("Check --kubeconfig, --context and the other flags, or read a saved cluster with --snapshot.", "%w", err)
 	}
-	bar := cli.NewProgress(o.streams.ErrOut, clients.Address())
+	bar := cli.NewProgress(o.streams.ErrOut, "Asking API server "+clients.Address())
 	watcher, err := collect.Watch(ctx, clients, collect.Options{
 		Gates: o.reader.Options.Gates, KubernetesVersion: o.reader.Options.KubernetesVersion,
 		Namespace: clients.Namespace, Progress: bar.Report,

@@ -172,6 +172,17 @@ func outdated(facts *cluster.Cluster, result *resourceapi.DeviceRequestAllocatio
 	return nil, nil
 }
 
+// WaitsForPod reports whether no pod uses a claim, which then gets no devices. It is
+// false where pods could not be read.
+func (v *Inventory) WaitsForPod(claim *resourceapi.ResourceClaim) bool {
+	return waitsForPod(v.facts, v.pods, claim)
+}
+
+func waitsForPod(facts *cluster.Cluster, pods podsByClaim, claim *resourceapi.ResourceClaim) bool {
+	return claim.Status.Allocation == nil && claim.DeletionTimestamp == nil && len(pods.of(claim)) == 0 &&
+		podsKnown(facts, claim.Namespace) && !orphaned(facts, claim)
+}
+
 // claimFlags tells what is odd about a claim, as far as that is known.
 func claimFlags(eligible *eligibility.Devices, pods podsByClaim, claim *resourceapi.ResourceClaim) []api.ClaimFlag {
 	var flags []api.ClaimFlag
@@ -188,7 +199,7 @@ func claimFlags(eligible *eligibility.Devices, pods podsByClaim, claim *resource
 	}
 	orphaned := podsKnown && orphaned(eligible.Facts, claim)
 	switch {
-	case allocation == nil && podsKnown && len(pods.of(claim)) == 0 && claim.DeletionTimestamp == nil && !orphaned:
+	case waitsForPod(eligible.Facts, pods, claim):
 		flag(api.FlagWaitingForPod, "no pod uses it; it gets its devices when one does")
 	case allocation != nil && len(claim.Status.ReservedFor) == 0 && len(awaited) == 0:
 		flag(api.FlagUnreserved, "it has devices, but is reserved for nobody")

@@ -287,6 +287,16 @@ func TestEscapeFromReason(t *testing.T) {
 	}
 }
 
+// TestClaimsWithoutPod counts claims that no pod uses apart: nothing waits for them.
+func TestClaimsWithoutPod(t *testing.T) {
+	spare := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "media", Name: "spare"}}
+	spare.Spec.Devices.Requests = []resourceapi.DeviceRequest{{Name: "gpu", Exactly: &resourceapi.ExactDeviceRequest{DeviceClassName: "gone"}}}
+	s := newSession(t, Options{Source: NewFixed(example(t).With(&snapshot.Snapshot{Claims: []*resourceapi.ResourceClaim{spare}})), Fixed: true, Name: "a file"}, 120, 50)
+	s.shows("Pending claims: 9, waiting pods without one: 1, claims without a pod: 1", "1  WaitingForPod  media/spare: no pod uses it")
+	s.keys("6")
+	s.shows("10 pending", "spare")
+}
+
 // TestCancelledFilter goes back to the row that was selected before.
 func TestCancelledFilter(t *testing.T) {
 	s := browse(t, 120, 30)

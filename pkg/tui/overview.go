@@ -275,10 +275,14 @@ func (s *overviewScreen) broken(m *Model) block {
 // of theirs is pending, by the reason that was found.
 func (s *overviewScreen) pending(m *Model) block {
 	b := block{title: "Pending claims", none: m.noClaims(), rest: listOfAll(viewPending)}
-	var claims, pods []target
+	var claims, pods, unused []target
 	for _, claim := range m.picture.snap.Claims {
-		if isPending(claim) && (m.namespace == "" || claim.Namespace == m.namespace) {
-			claims = append(claims, claimTarget(claim.Namespace, claim.Name))
+		switch of := claimTarget(claim.Namespace, claim.Name); {
+		case !isPending(claim) || m.namespace != "" && claim.Namespace != m.namespace:
+		case m.picture.inventory.WaitsForPod(claim):
+			unused = append(unused, of)
+		default:
+			claims = append(claims, of)
 		}
 	}
 	for _, pod := range m.picture.waiting {
@@ -286,18 +290,35 @@ func (s *overviewScreen) pending(m *Model) block {
 			pods = append(pods, podTarget(pod))
 		}
 	}
-	if m.picture.snap.Gap(snapshot.ResourceClaims) != nil && len(claims) == 0 {
+	if m.picture.snap.Gap(snapshot.ResourceClaims) != nil && len(claims)+len(unused) == 0 {
 		b.lines = append(b.lines, blockLine{text: m.noClaims()})
-	} else if len(claims)+len(pods) > 0 {
+	} else if len(claims)+len(pods)+len(unused) > 0 {
 		b.title = fmt.Sprintf("Pending claims: %d", len(claims))
 	}
 	if len(pods) > 0 {
 		b.title += fmt.Sprintf(", waiting pods without one: %d", len(pods))
 	}
+	if len(unused) > 0 {
+		b.title += fmt.Sprintf(", claims without a pod: %d", len(unused))
+	}
 	b.lines = slices.Concat(b.lines,
 		s.byReason(m, claims, func(code, name string) screen { return newList(viewPending, withCode(code, name)) }),
-		s.byReason(m, pods, func(code, name string) screen { return newList(viewPods, waitingWithCode(code, name)) }))
+		s.byReason(m, pods, func(code, name string) screen { return newList(viewPods, waitingWithCode(code, name)) }),
+		m.unused(unused))
 	return b
+}
+
+// unused counts the pending claims that no pod uses: nothing waits for them.
+func (m *Model) unused(claims []target) []blockLine {
+	if len(claims) == 0 {
+		return nil
+	}
+	name := string(api.FlagWaitingForPod)
+	text := fmt.Sprintf("%s/%s: no pod uses it; it gets its devices when one does", claims[0].namespace, claims[0].name)
+	return []blockLine{{
+		text: fmt.Sprintf("%4d  %s  %s", len(claims), m.look.say(faint, name), m.look.say(faint, render.Escape(text))),
+		open: func() screen { return newList(viewPending, withoutPod(name)) },
+	}}
 }
 
 // byReason counts claims or pods by the reason that was found, with an example for
@@ -332,12 +353,27 @@ func (s *overviewScreen) byReason(m *Model, list []target, open func(code, name 
 	return lines
 }
 
-// withCode has the pending claims with a reason code, or without any reason.
+// withoutPod has the pending claims that no pod uses.
+func withoutPod(name string) scope {
+	return scope{of: name, matcher: func(context.Context, *picture) (func(any) bool, error) {
+		return func(item any) bool {
+			claim, ok := item.(*api.Claim)
+			return ok && isUnused(claim)
+		}, nil
+	}}
+}
+
+// isUnused reports whether a claim waits for nothing but a pod.
+func isUnused(claim *api.Claim) bool {
+	return slices.ContainsFunc(claim.Flags, func(flag api.ClaimFlag) bool { return flag.Name == api.FlagWaitingForPod })
+}
+
+// withCode has the pending claims of pods with a reason code, or without any reason.
 func withCode(code, name string) scope {
 	return scope{of: name, matcher: func(_ context.Context, p *picture) (func(any) bool, error) {
 		return func(item any) bool {
 			claim, ok := item.(*api.Claim)
-			if !ok {
+			if !ok || isUnused(claim) {
 				return false
 			}
 			return p.reasons.get(claimTarget(claim.Namespace, claim.Name)).code == code

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -213,7 +214,9 @@ func (r *Reader) readPublished(ctx context.Context, what Scope) (*Source, error)
 	if !r.Live() {
 		options, yaml := r.Options, int64(0)
 		options.YAML = func(size int64) { yaml = size }
+		bar := NewProgress(r.streams.ErrOut, "Reading "+strings.Join(r.paths, ", "))
 		snap, err := load.Load(ctx, r.paths, options)
+		bar.Done()
 		if err == nil && yaml >= largeYAML {
 			err = PrintNotes(r.streams, r.yamlNote(yaml))
 		}
@@ -227,7 +230,7 @@ func (r *Reader) readPublished(ctx context.Context, what Scope) (*Source, error)
 		// Nothing was sent yet: it is the flags or the kubeconfig.
 		return nil, Usagef("Check --kubeconfig, --context and the other flags, or read a saved cluster with --snapshot.", "%w", err)
 	}
-	bar := NewProgress(r.streams.ErrOut, clients.Address())
+	bar := NewProgress(r.streams.ErrOut, "Asking API server "+clients.Address())
 	defer bar.Done()
 	snap, err := collect.Collect(ctx, clients, collect.Options{
 		Gates: r.Options.Gates, KubernetesVersion: r.Options.KubernetesVersion,

@@ -84,8 +84,9 @@ func UseColor(choice string, w io.Writer) (bool, error) {
 }
 
 const (
-	// silentFor is how long the program works silently.
-	silentFor = time.Second
+	// silentFor is how long the program works silently: as long as nobody wonders
+	// whether it does.
+	silentFor = 200 * time.Millisecond
 	// clearLine moves to the start of the line and empties it.
 	clearLine = "\r\x1b[K"
 )
@@ -100,13 +101,13 @@ type Progress struct {
 	shown bool
 }
 
-// NewProgress starts the clock for a server. It stays silent unless w is a
-// terminal.
-func NewProgress(w io.Writer, server string) *Progress {
+// NewProgress starts the clock for something that takes a while, such as "Asking API
+// server https://…". It stays silent unless w is a terminal.
+func NewProgress(w io.Writer, doing string) *Progress {
 	p := &Progress{since: time.Now()}
 	if _, ok := Terminal(w); ok {
 		p.w = w
-		p.timer = time.AfterFunc(silentFor, func() { p.show("Asking API server " + render.Escape(server)) })
+		p.timer = time.AfterFunc(silentFor, func() { p.show(render.Escape(doing)) })
 	}
 	return p
 }

@@ -59,7 +59,7 @@ func TestProgress(t *testing.T) {
 		t.Errorf("got %q, want %q", out.String(), want)
 	}
 
-	silent := NewProgress(&out, "https://10.0.0.1")
+	silent := NewProgress(&out, "Asking API server https://10.0.0.1")
 	silent.since = silent.since.Add(-2 * silentFor)
 	out.Reset()
 	silent.Report(1, 1, "pods")
