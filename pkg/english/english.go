@@ -51,6 +51,19 @@ func Thousands[T int | uint64](n T) string {
 	return text
 }
 
+// Between is a number of which bounds are known: "4", "4 to 6", or "at least 4" if nothing
+// limits it.
+func Between(least int, most *int) string {
+	switch {
+	case most == nil:
+		return "at least " + Thousands(least)
+	case *most == least:
+		return Thousands(least)
+	default:
+		return Thousands(least) + " to " + Thousands(*most)
+	}
+}
+
 // Sample names the first few of a list and counts the rest.
 func Sample(items []string, most int) string {
 	if len(items) <= most {

@@ -52,20 +52,8 @@ func fitMark(v api.Verdict) Mark {
 	}
 }
 
-// copyCount is a number of copies, "4", "4 to 6" or "at least 4".
-func copyCount(c api.CopyCount) string {
-	switch {
-	case c.AtMost == nil:
-		return "at least " + english.Thousands(c.AtLeast)
-	case *c.AtMost == c.AtLeast:
-		return english.Thousands(c.AtLeast)
-	default:
-		return english.Thousands(c.AtLeast) + " to " + english.Thousands(*c.AtMost)
-	}
-}
-
 func copyText(c api.CopyCount) string {
-	text := copyCount(c)
+	text := english.Between(c.AtLeast, c.AtMost)
 	if c.AtMost != nil && *c.AtMost == 1 {
 		return text + " copy"
 	}

@@ -44,7 +44,8 @@ type Fit struct {
 // CopyCount is a number of copies.
 type CopyCount struct {
 	// AtLeast is how many were placed, each with its devices reserved. Where nodes depend
-	// on each other, it is the smallest number of several orders of the nodes.
+	// on each other, it is the smaller number of two orders of the nodes; another order
+	// can give fewer.
 	AtLeast int `json:"atLeast"`
 	// AtMost is how many there cannot be more of, absent if nothing proves that. If it is
 	// AtLeast, the number does not depend on the order of the nodes.

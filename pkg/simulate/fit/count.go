@@ -21,16 +21,17 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-const (
-	// mostOnNode is how many copies are placed on one node, mostInSequence how many are
-	// placed at all where nodes depend on each other.
-	mostOnNode     = 1000
-	mostInSequence = 2000
-)
+// most is how many copies are placed on one node, and how many at all where nodes depend
+// on each other. It is the least of which is said "at least".
+type most struct{ onNode, inSequence int }
+
+// mostCopies is that for copies of one target.
+func mostCopies() most { return most{onNode: 1000, inSequence: 2000} }
 
 // counted is how many copies fit in a cluster.
 type counted struct {
 	asked *explain.Asked
+	most  most
 	count api.CopyCount
 	// bounds says why the count depends on which nodes the scheduler takes.
 	bounds []string
@@ -49,12 +50,12 @@ type onNode struct {
 
 // countIn counts the copies of a pod that fit in a cluster. Without reasons, it is not
 // found out why nodes that take some take no more.
-func countIn(ctx context.Context, s *simulate.State, pod *corev1.Pod, reasons bool) (*counted, error) {
+func countIn(ctx context.Context, s *simulate.State, pod *corev1.Pod, most most, reasons bool) (*counted, error) {
 	asked, err := explain.Ask(ctx, s.Alloc, s.Snap, pod)
 	if err != nil {
 		return nil, err
 	}
-	c := &counted{asked: asked, nodes: map[string]*onNode{}, next: stopOf(asked.Answer)}
+	c := &counted{asked: asked, most: most, nodes: map[string]*onNode{}, next: stopOf(asked.Answer)}
 	takes := map[string]bool{}
 	for _, group := range asked.Answer.Nodes {
 		for _, name := range group.Names {
@@ -62,7 +63,7 @@ func countIn(ctx context.Context, s *simulate.State, pod *corev1.Pod, reasons bo
 			c.nodes[name] = &onNode{code: group.Code, message: group.Message}
 		}
 	}
-	nodes := suitable(asked, takes)
+	nodes := c.suitable(takes)
 	switch {
 	case asked.Answer.Verdict == api.Undetermined:
 		return c, nil
@@ -91,11 +92,11 @@ func fits(answer *api.Explanation) bool {
 
 // suitable are the nodes where a copy fits, those that are equivalent in one list, with
 // the one first that has room for the most.
-func suitable(asked *explain.Asked, takes map[string]bool) [][]*corev1.Node {
+func (c *counted) suitable(takes map[string]bool) [][]*corev1.Node {
 	at := map[int]int{}
 	var groups [][]*corev1.Node
-	for i, first := range asked.Equivalent {
-		node := asked.Question.Cluster.Candidates[i]
+	for i, first := range c.asked.Equivalent {
+		node := c.asked.Question.Cluster.Candidates[i]
 		if !takes[node.Name] {
 			continue
 		}
@@ -106,18 +107,18 @@ func suitable(asked *explain.Asked, takes map[string]bool) [][]*corev1.Node {
 		groups[at[first]] = append(groups[at[first]], node)
 	}
 	for _, group := range groups {
-		slices.SortStableFunc(group, func(a, b *corev1.Node) int { return roomOn(asked, b) - roomOn(asked, a) })
+		slices.SortStableFunc(group, func(a, b *corev1.Node) int { return c.roomOn(b) - c.roomOn(a) })
 	}
 	return groups
 }
 
 // roomOn is for how many copies a node has CPU, memory and the like.
-func roomOn(asked *explain.Asked, node *corev1.Node) int {
-	rooms := asked.Question.Cluster.Facts.Nodes.RoomFor(asked.Question.Pod, node)
+func (c *counted) roomOn(node *corev1.Node) int {
+	rooms := c.asked.Question.Cluster.Facts.Nodes.RoomFor(c.asked.Question.Pod, node)
 	if len(rooms) == 0 {
-		return mostOnNode
+		return c.most.onNode
 	}
-	return int(min(rooms[0].Pods, mostOnNode))
+	return int(min(rooms[0].Pods, int64(c.most.onNode)))
 }
 
 // filled counts where nodes do not depend on each other: on one of each kind.
@@ -126,7 +127,7 @@ func (c *counted) filled(ctx context.Context, s *simulate.State, groups [][]*cor
 	for _, group := range groups {
 		first = append(first, group[0])
 	}
-	f, err := copies.Fill(ctx, c.asked.Question, s, first, mostOnNode)
+	f, err := copies.Fill(ctx, c.asked.Question, s, first, c.most.onNode)
 	if err != nil {
 		return err
 	}
@@ -135,7 +136,7 @@ func (c *counted) filled(ctx context.Context, s *simulate.State, groups [][]*cor
 		for i, node := range group {
 			n := f.Copies[at]
 			if i > 0 {
-				n = min(n, roomOn(c.asked, node))
+				n = min(n, c.roomOn(node))
 			}
 			c.nodes[node.Name] = &onNode{copies: n}
 			c.count.AtLeast += n
@@ -159,7 +160,7 @@ func (c *counted) inSequence(ctx context.Context, s *simulate.State, nodes []*co
 	slices.Reverse(reversed)
 	var least *copies.Filled
 	for _, order := range [][]*corev1.Node{nodes, reversed} {
-		f, err := copies.Sequence(ctx, c.asked.Question, s, order, min(mostInSequence, c.reservable()))
+		f, err := copies.Sequence(ctx, c.asked.Question, s, order, min(c.most.inSequence, c.reservable()))
 		if err != nil {
 			return err
 		}

@@ -38,7 +38,7 @@ type Shape struct {
 // Count says how many copies of a shape fit, and whether that is as many as are asked
 // for. It fails if ctx is done.
 func Count(ctx context.Context, s *simulate.State, shape *Shape, replicas int) (*api.Fit, error) {
-	now, err := countIn(ctx, s, shape.Pod, true)
+	now, err := countIn(ctx, s, shape.Pod, mostCopies(), true)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func Count(ctx context.Context, s *simulate.State, shape *Shape, replicas int) (
 	if err != nil {
 		return nil, err
 	}
-	later, err := countIn(ctx, free, shape.Pod, false)
+	later, err := countIn(ctx, free, shape.Pod, mostCopies(), false)
 	if err != nil {
 		return nil, err
 	}
@@ -108,26 +108,14 @@ func summary(f *api.Fit, shape *Shape) string {
 	if f.Now.AtLeast == 0 && f.Next != nil && (f.Verdict == api.Error || f.Verdict == api.Undetermined) {
 		return english.Sentence(f.Next.Message)
 	}
-	text := fmt.Sprintf("%s more %s fit now", CountText(f.Now), shape.Several)
+	text := fmt.Sprintf("%s more %s fit now", english.Between(f.Now.AtLeast, f.Now.AtMost), shape.Several)
 	if most := f.Now.AtMost; most != nil && *most == f.Now.AtLeast && *most == 1 {
 		text = fmt.Sprintf("1 more %s fits now", shape.One)
 	}
 	if f.Replicas > 1 {
 		text += fmt.Sprintf(", %d are asked for", f.Replicas)
 	}
-	return english.Sentence(text + fmt.Sprintf("; %s once all claims are released", CountText(f.Released)))
-}
-
-// CountText is a count in words: "4", "4 to 6", "at least 4".
-func CountText(c api.CopyCount) string {
-	switch {
-	case c.AtMost == nil:
-		return "at least " + english.Thousands(c.AtLeast)
-	case *c.AtMost == c.AtLeast:
-		return english.Thousands(c.AtLeast)
-	default:
-		return english.Thousands(c.AtLeast) + " to " + english.Thousands(*c.AtMost)
-	}
+	return english.Sentence(text + fmt.Sprintf("; %s once all claims are released", english.Between(f.Released.AtLeast, f.Released.AtMost)))
 }
 
 // groupsOf puts nodes together that take the same number of copies.
