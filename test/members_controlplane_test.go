@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/internal/controlplane"
@@ -75,6 +76,56 @@ func TestGangsAgreeWithScheduler(t *testing.T) {
 			t.Parallel()
 			c.runGang(t, &test)
 		})
+	}
+	for name, test := range map[string]struct {
+		pods        int
+		class, says string
+	}{
+		"priority":          {3, "value: 7", "priority as the pod group's priority"},
+		"preemption-policy": {1, "value: 0, preemptionPolicy: Never", "preemption policy"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c.runDifferingGang(t, name, test.pods, test.class, test.says)
+		})
+	}
+}
+
+// runDifferingGang has a gang of which so many pods have a PriorityClass, which neither
+// the other pods nor the PodGroup have. They are recreated without.
+func (c *cluster) runDifferingGang(t *testing.T, name string, pods int, class, says string) {
+	ctx, namespace := t.Context(), "gang-"+name
+	c.createAll(t, namespace, strings.ReplaceAll(queueObjects, "$N", namespace))
+	c.createAll(t, namespace, queueSlice(namespace, 3))
+	c.createAll(t, "", "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: "+name+"}, "+class+"}")
+	parts := strings.Split(gangPods(namespace, 1), "\n---\n")
+	different := slices.Clone(parts)
+	for i := len(parts) - pods; i < len(parts); i++ {
+		different[i] += "\n  priorityClassName: " + name
+	}
+	c.createAll(t, namespace, strings.Join(different, "\n---\n"))
+	if got := c.decision(ctx, namespace, "worker-0", func(d decision) bool { return d.reason != "" }); got.reason != corev1.PodReasonSchedulerError || !strings.Contains(got.message, "pods in a single pod group should have the same "+says) {
+		t.Fatalf("the scheduler says about the first pod: %+v", got)
+	}
+	for _, target := range []string{"podgroup/workers", "pod/worker-0"} {
+		got := c.whyText(t, target, "-n", namespace, "-o", "json")
+		var e api.Explanation
+		if err := json.Unmarshal([]byte(got.out), &e); err != nil || got.code != 1 {
+			t.Fatalf("code %d, %v\n%s", got.code, err, got.errOut)
+		}
+		if e.Verdict != api.Blocked || e.Code != api.PodGroupMismatch || e.Stage != api.StageQueueing || len(e.NextSteps) == 0 {
+			t.Errorf("%s: %s %s in %s: %s", target, e.Verdict, e.Code, e.Stage, e.Summary)
+		}
+	}
+	for i := range 3 {
+		pod := fmt.Sprint("worker-", i)
+		mustDo(t, func() error { return c.kube.CoreV1().Pods(namespace).Delete(ctx, pod, *metav1.NewDeleteOptions(0)) })
+	}
+	c.createAll(t, namespace, strings.Join(parts[2:], "\n---\n"))
+	for i := range 3 {
+		if got := c.decision(ctx, namespace, fmt.Sprint("worker-", i), func(decision) bool { return false }); got.reason != scheduled {
+			t.Errorf("recreated without it, worker-%d: %+v", i, got)
+		}
 	}
 }
 

@@ -20,9 +20,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands"
 )
 
-// plannedPods are 40 pods that want one to three devices each, every one with a
-// priority of its own but for those of two gangs of three: one that fits and one that
-// does not.
+// plannedPods are 43 pods that want one to three devices each, every one with a
+// priority of its own but for those of three gangs of three: one that fits, one that
+// does not, and one with a lower priority than its pods.
 func plannedPods(namespace string) (names []string, documents string) {
 	var text strings.Builder
 	for devices := range 3 {
@@ -34,7 +34,7 @@ func plannedPods(namespace string) (names []string, documents string) {
 		fmt.Fprintf(&text, "apiVersion: v1\nkind: Pod\nmetadata: {name: %s}\nspec: {priorityClassName: plan-%d, %sresourceClaims: [{name: gpu, resourceClaimTemplateName: want-%d}], "+
 			"containers: [{name: main, image: example.com/none, resources: {claims: [{name: gpu}]}}]}\n---\n", name, class, group, devices)
 	}
-	for class := range 36 {
+	for class := range 37 {
 		fmt.Fprintf(&text, "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: plan-%[1]d}\nvalue: %[1]d\npreemptionPolicy: Never\n---\n", class)
 	}
 	r := rand.New(rand.NewPCG(40, 18))
@@ -43,8 +43,12 @@ func plannedPods(namespace string) (names []string, documents string) {
 	for i, class := range classes {
 		pod(fmt.Sprintf("single-%02d", i), "", class, 1+r.IntN(3))
 	}
-	for name, class := range map[string]int{"early": 30, "late": 3} {
-		fmt.Fprintf(&text, "apiVersion: scheduling.k8s.io/v1beta1\nkind: PodGroup\nmetadata: {name: %s}\nspec: {priorityClassName: plan-%d, schedulingPolicy: {gang: {minCount: 3}}}\n---\n", name, class)
+	for name, class := range map[string]int{"early": 30, "late": 3, "other": 36} {
+		own := class
+		if name == "other" {
+			own = 35
+		}
+		fmt.Fprintf(&text, "apiVersion: scheduling.k8s.io/v1beta1\nkind: PodGroup\nmetadata: {name: %s}\nspec: {priorityClassName: plan-%d, schedulingPolicy: {gang: {minCount: 3}}}\n---\n", name, own)
 		for i := range 3 {
 			pod(fmt.Sprintf("%s-%d", name, i), fmt.Sprintf("schedulingGroup: {podGroupName: %s}, ", name), class, 2)
 		}
@@ -52,7 +56,7 @@ func plannedPods(namespace string) (names []string, documents string) {
 	return names, strings.TrimSuffix(text.String(), "\n---\n")
 }
 
-// TestPlanAgreesWithScheduler plans a queue of 40 pods while there is no scheduler, and
+// TestPlanAgreesWithScheduler plans a queue of 43 pods while there is no scheduler, and
 // then lets one decide: on a single node, the order alone says who gets devices.
 func TestPlanAgreesWithScheduler(t *testing.T) {
 	const namespace = "plan"
@@ -76,6 +80,9 @@ func TestPlanAgreesWithScheduler(t *testing.T) {
 	}
 	outcomes := map[string]api.PlanOutcome{}
 	for i := range plan.Pods {
+		if p := &plan.Pods[i]; (p.Code == api.PodGroupMismatch) != strings.HasPrefix(p.Name, "other-") {
+			t.Errorf("%s: %s %s: %s", p.Name, p.Outcome, p.Code, p.Reason)
+		}
 		outcomes[plan.Pods[i].Name] = plan.Pods[i].Outcome
 	}
 	if err := c.plane.StartScheduler(t.Context()); err != nil {
@@ -85,7 +92,7 @@ func TestPlanAgreesWithScheduler(t *testing.T) {
 	defer cancel()
 	placed := 0
 	for _, name := range names {
-		got := c.decision(ctx, namespace, name, func(d decision) bool { return d.reason == scheduled || d.reason == unschedulable })
+		got := c.decision(ctx, namespace, name, func(d decision) bool { return d.reason != "" })
 		if (got.reason == scheduled) != (outcomes[name] == api.PlanPlaced) || outcomes[name] == "" {
 			t.Errorf("pod %s: the plan says %q, the scheduler %+v", name, outcomes[name], got)
 		}

@@ -45,6 +45,9 @@ const (
 	NoPriorityScore Behavior = "NoPriorityScore"
 	// UnsortedPools: pools are tried in no certain order.
 	UnsortedPools Behavior = "UnsortedPools"
+	// GroupsNotCompared: the pods of a PodGroup are placed even if their priorities
+	// differ from that of the group.
+	GroupsNotCompared Behavior = "GroupsNotCompared"
 )
 
 // Change is one line of the table of behavior by release.
@@ -81,6 +84,7 @@ func Changes() []Change {
 		{CapacityOfOther, 133706, []Span{{"", "1.35.0"}}},
 		{NoPriorityScore, 134711, []Span{{"", "1.35.0"}}},
 		{UnsortedPools, 136641, []Span{{"", "1.36.0"}}},
+		{GroupsNotCompared, 139920, []Span{{"", "1.37.0"}}},
 	}
 }
 

@@ -163,6 +163,21 @@ func TestGangThatDoesNotFitTakesNothing(t *testing.T) {
 	}
 }
 
+// TestGangOfAnotherPriority has a gang whose pods are more important than it: the
+// scheduler does not try it, and a later pod gets what is available.
+func TestGangOfAnotherPriority(t *testing.T) {
+	parts := append(members(2, "worker", "one", func(p *corev1.Pod) { p.Spec.Priority = ptr.To[int32](10) }), podGroup(2), tc.Gates{"GenericWorkload"},
+		tc.Nodes("n1"), tc.Pool("n1", tc.Devices(2)...), tc.Template("one", tc.GPUs("gpu", 1)), tc.Template("two", tc.GPUs("gpu", 2)), queuedPodOf("late", "two", time.Minute))
+	found := explainEach(t, tc.Cluster(parts...), "PodGroup/workers", "Pod/late")
+	e := found["PodGroup/workers"]
+	if e.Verdict != api.Blocked || e.Code != api.PodGroupMismatch || e.Stage != api.StageQueueing || e.Members.FitNow != 0 || e.Members.Group.Fits || len(e.Remedies) > 0 || len(e.NextSteps) == 0 {
+		t.Errorf("the gang: %s %s in %s: %s; members %+v, group %+v, remedies %+v", e.Verdict, e.Code, e.Stage, e.Summary, e.Members, e.Members.Group, e.Remedies)
+	}
+	if e := found["Pod/late"]; e.Verdict != api.Fits {
+		t.Errorf("the later pod: %s: %s", e.Verdict, e.Summary)
+	}
+}
+
 // TestWhatWouldHoldAllMembers asks what would make a gang fit that does not.
 func TestWhatWouldHoldAllMembers(t *testing.T) {
 	holder := []any{

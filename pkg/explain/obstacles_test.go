@@ -33,6 +33,13 @@ func TestObstacles(t *testing.T) {
 			})
 		}
 	}
+	ofPriority := func(value int32) func(*corev1.Pod) {
+		return func(p *corev1.Pod) { p.Spec.Priority = &value }
+	}
+	basic := func(priority int32) any {
+		return podGroup(0, func(g *schedulingapi.PodGroup) { g.Spec.Priority = &priority })
+	}
+	never := func(p *corev1.Pod) { p.Spec.PreemptionPolicy = ptr.To(corev1.PreemptNever) }
 	withVolume := func(p *corev1.Pod) {
 		p.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}}}
 	}
@@ -67,19 +74,26 @@ func TestObstacles(t *testing.T) {
 		summary string
 		assumed string
 	}{
-		"no group":                 {devicesAnd(tc.Pod("p", tc.Using("c"), inGroup)), api.Blocked, api.PodGroupMissing, api.StageQueueing, "PodGroup workers does not exist", ""},
-		"hidden groups":            {devicesAnd(tc.Pod("p", tc.Using("c"), inGroup), tc.Gap(snapshot.ResourcePodGroups, "may not list")), api.Fits, "", api.StageAllocation, "not evaluated: PodGroup workers (may not list)", "PodGroup workers (may not list)"},
-		"small gang":               {devicesAnd(tc.Pod("p", tc.Using("c"), inGroup), gang(2)), api.Blocked, api.GangIncomplete, api.StageQueueing, "PodGroup workers has 1 pod, minCount is 2", ""},
-		"gang too large":           {devicesAnd(tc.Claim("d", tc.GPUs("gpu", 2)), tc.Pod("p", tc.Using("c"), inGroup), tc.Pod("q", tc.Using("d"), inGroup), gang(2)), api.Blocked, api.GangIncomplete, api.StageAllocation, "1 of 2 pods of PodGroup workers fit, minCount is 2", ""},
-		"gang":                     {devicesAnd(tc.Claim("d", tc.GPUs("gpu", 1)), tc.Pod("p", tc.Using("c"), inGroup), tc.Pod("q", tc.Using("d"), inGroup), gang(2)), api.Fits, "", api.StageAllocation, "The allocator picks n1.", ""},
-		"no volume":                {devicesAnd(tc.Pod("p", tc.Using("c"), withVolume)), api.Blocked, api.VolumeNotReady, api.StageNodeFit, "PersistentVolumeClaim data does not exist", ""},
-		"unread volumes":           {devicesAnd(tc.Pod("p", tc.Using("c"), withVolume), func(s *snapshot.Snapshot) { s.Listed = nil }), api.Fits, "", api.StageAllocation, "not evaluated: volumes (the snapshot does not have them)", "volumes (the snapshot does not have them)"},
-		"deleted volume":           {devicesAnd(tc.Pod("p", tc.Using("c"), withVolume), volumeClaim(func(c *corev1.PersistentVolumeClaim) { c.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} })), api.Blocked, api.VolumeNotReady, api.StageNodeFit, "is being deleted", ""},
-		"unbound volume":           {devicesAnd(tc.Pod("p", tc.Using("c"), withVolume), volumeClaim(func(*corev1.PersistentVolumeClaim) {})), api.Blocked, api.VolumeNotReady, api.StageNodeFit, "PersistentVolumeClaim data is not bound and has no StorageClass", ""},
-		"quota of existing claims": {devicesAnd(tc.Pod("p", tc.Using("c"), func(*corev1.Pod) {}), quota, func(s *snapshot.Snapshot) { s.Claims[0].UID = "of-c" }), api.Fits, "", api.StageAllocation, "The allocator picks n1.", ""},
-		"quota of a new claim":     {devicesAnd(quota, func(s *snapshot.Snapshot) { s.Claims[0].UID, s.Claims[0].CreationTimestamp = "", metav1.Time{} }), api.Blocked, api.QuotaExceeded, api.StageClaimGeneration, "ResourceQuota gpus allows 8 of " + gpus + ": 8 used, 1 more needed", ""},
-		"another scheduler":        {devicesAnd(tc.Pod("p", tc.Using("c"), func(p *corev1.Pod) { p.Spec.SchedulerName = "volcano" })), api.Fits, "", "", "not evaluated: the rules of scheduler volcano", ""},
-		"the scheduler said no":    {devicesAnd(tc.Pod("p", tc.Using("c"), func(p *corev1.Pod) { p.Status.Conditions = []corev1.PodCondition{refused} })), api.Fits, "", api.StageAllocation, "the scheduler last said otherwise (2026-07-01T11:00:00Z)", ""},
+		"no group":                   {devicesAnd(tc.Pod("p", tc.Using("c"), inGroup)), api.Blocked, api.PodGroupMissing, api.StageQueueing, "PodGroup workers does not exist", ""},
+		"hidden groups":              {devicesAnd(tc.Pod("p", tc.Using("c"), inGroup), tc.Gap(snapshot.ResourcePodGroups, "may not list")), api.Fits, "", api.StageAllocation, "not evaluated: PodGroup workers (may not list)", "PodGroup workers (may not list)"},
+		"small gang":                 {devicesAnd(tc.Pod("p", tc.Using("c"), inGroup), gang(2)), api.Blocked, api.GangIncomplete, api.StageQueueing, "PodGroup workers has 1 pod, minCount is 2", ""},
+		"gang too large":             {devicesAnd(tc.Claim("d", tc.GPUs("gpu", 2)), tc.Pod("p", tc.Using("c"), inGroup), tc.Pod("q", tc.Using("d"), inGroup), gang(2)), api.Blocked, api.GangIncomplete, api.StageAllocation, "1 of 2 pods of PodGroup workers fit, minCount is 2", ""},
+		"gang":                       {devicesAnd(tc.Claim("d", tc.GPUs("gpu", 1)), tc.Pod("p", tc.Using("c"), inGroup), tc.Pod("q", tc.Using("d"), inGroup), gang(2)), api.Fits, "", api.StageAllocation, "The allocator picks n1.", ""},
+		"priority of the gang":       {devicesAnd(tc.Pod("p", tc.Using("c"), inGroup, ofPriority(5)), gang(1)), api.Blocked, api.PodGroupMismatch, api.StageQueueing, "Pod p has priority 5, PodGroup workers has 0: kube-scheduler places no pod of a group whose priorities differ", ""},
+		"priority of a basic group":  {devicesAnd(tc.Pod("p", tc.Using("c"), inGroup), basic(7)), api.Blocked, api.PodGroupMismatch, api.StageQueueing, "Pod p has priority 0, PodGroup workers has 7", ""},
+		"the same priority":          {devicesAnd(tc.Pod("p", tc.Using("c"), inGroup, ofPriority(7)), basic(7)), api.Fits, "", api.StageAllocation, "The allocator picks n1.", ""},
+		"priority of another member": {devicesAnd(tc.Pod("p", tc.Using("c"), inGroup), tc.Pod("q", inGroup, ofPriority(5)), gang(1)), api.Blocked, api.PodGroupMismatch, api.StageQueueing, "Pod q has priority 5, PodGroup workers has 0", ""},
+		"priority of one that ended": {devicesAnd(tc.Pod("p", tc.Using("c"), inGroup), tc.Pod("q", inGroup, ofPriority(5), tc.InPhase(corev1.PodSucceeded)), gang(1)), api.Fits, "", api.StageAllocation, "The allocator picks n1.", ""},
+		"preemption policies":        {devicesAnd(tc.Pod("p", tc.Using("c"), inGroup), tc.Pod("q", inGroup, never), gang(1)), api.Blocked, api.PodGroupMismatch, api.StageQueueing, "Pod q has preemption policy Never, pod p has PreemptLowerPriority", ""},
+		"schedulers":                 {devicesAnd(tc.Pod("p", tc.Using("c"), inGroup), tc.Pod("q", inGroup, tc.RunningOn("n1"), func(p *corev1.Pod) { p.Spec.SchedulerName = "volcano" }), gang(1)), api.Blocked, api.PodGroupMismatch, api.StageQueueing, "Pod q has scheduler volcano, pod p has default-scheduler", ""},
+		"no volume":                  {devicesAnd(tc.Pod("p", tc.Using("c"), withVolume)), api.Blocked, api.VolumeNotReady, api.StageNodeFit, "PersistentVolumeClaim data does not exist", ""},
+		"unread volumes":             {devicesAnd(tc.Pod("p", tc.Using("c"), withVolume), func(s *snapshot.Snapshot) { s.Listed = nil }), api.Fits, "", api.StageAllocation, "not evaluated: volumes (the snapshot does not have them)", "volumes (the snapshot does not have them)"},
+		"deleted volume":             {devicesAnd(tc.Pod("p", tc.Using("c"), withVolume), volumeClaim(func(c *corev1.PersistentVolumeClaim) { c.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} })), api.Blocked, api.VolumeNotReady, api.StageNodeFit, "is being deleted", ""},
+		"unbound volume":             {devicesAnd(tc.Pod("p", tc.Using("c"), withVolume), volumeClaim(func(*corev1.PersistentVolumeClaim) {})), api.Blocked, api.VolumeNotReady, api.StageNodeFit, "PersistentVolumeClaim data is not bound and has no StorageClass", ""},
+		"quota of existing claims":   {devicesAnd(tc.Pod("p", tc.Using("c"), func(*corev1.Pod) {}), quota, func(s *snapshot.Snapshot) { s.Claims[0].UID = "of-c" }), api.Fits, "", api.StageAllocation, "The allocator picks n1.", ""},
+		"quota of a new claim":       {devicesAnd(quota, func(s *snapshot.Snapshot) { s.Claims[0].UID, s.Claims[0].CreationTimestamp = "", metav1.Time{} }), api.Blocked, api.QuotaExceeded, api.StageClaimGeneration, "ResourceQuota gpus allows 8 of " + gpus + ": 8 used, 1 more needed", ""},
+		"another scheduler":          {devicesAnd(tc.Pod("p", tc.Using("c"), func(p *corev1.Pod) { p.Spec.SchedulerName = "volcano" })), api.Fits, "", "", "not evaluated: the rules of scheduler volcano", ""},
+		"the scheduler said no":      {devicesAnd(tc.Pod("p", tc.Using("c"), func(p *corev1.Pod) { p.Status.Conditions = []corev1.PodCondition{refused} })), api.Fits, "", api.StageAllocation, "the scheduler last said otherwise (2026-07-01T11:00:00Z)", ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -116,6 +119,13 @@ func TestReleases(t *testing.T) {
 			objects:  []any{tc.Nodes("n1"), tc.Pool("n1", tc.Device("d"))}, pod: one,
 			want: map[string]api.Verdict{"v1.35.5": api.Fits, "v1.36.0": api.Fits},
 			says: map[string]string{"v1.35.5": "in no certain order"},
+		},
+		"a PodGroup and a pod of another priority": {
+			behavior: cluster.GroupsNotCompared,
+			objects:  []any{tc.Nodes("n1"), tc.Pool("n1", tc.Device("d")), podGroup(1), tc.Gates{"GenericWorkload"}},
+			pod:      []any{tc.Claim("c", tc.GPUs("gpu", 1)), tc.Pod("p", tc.Using("c"), tc.InGroup("workers"), func(p *corev1.Pod) { p.Spec.Priority = ptr.To[int32](5) })},
+			want:     map[string]api.Verdict{"v1.36.6": api.Fits, "v1.37.0": api.Blocked},
+			says:     map[string]string{"v1.37.0": "pod of a group whose priorities differ"},
 		},
 	}
 	tested := map[cluster.Behavior]bool{cluster.TimeoutEndsAttempt: true} // TestTimeoutByRelease

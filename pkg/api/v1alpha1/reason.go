@@ -89,6 +89,9 @@ const (
 	// GangIncomplete is a gang of which fewer pods exist, or can be placed, than
 	// its minCount.
 	GangIncomplete Code = "GangIncomplete"
+	// PodGroupMismatch is a PodGroup whose pods differ from it, or from each other, in
+	// what the scheduler wants to be the same for all of them.
+	PodGroupMismatch Code = "PodGroupMismatch"
 	// NotAdmitted is a pod, or what is to create it, that Kueue holds back.
 	NotAdmitted Code = "NotAdmitted"
 	// NoPods is something that exists and has no pods, such as a suspended Job.

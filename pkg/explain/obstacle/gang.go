@@ -10,11 +10,13 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	schedulingapi "k8s.io/api/scheduling/v1beta1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -23,8 +25,8 @@ import (
 
 // gangObstacles are those of the group that a pod belongs to (the plugin
 // gangscheduling, pkg/scheduler/framework/plugins/gangscheduling of Kubernetes
-// v1.37.1): a pod waits for its PodGroup to exist, for minCount pods of a gang to
-// exist, and for minCount of them to fit together.
+// v1.37.1): a pod waits for its PodGroup to exist, for its pods to agree with it, for
+// minCount pods of a gang to exist, and for minCount of them to fit together.
 func (f *finder) gangObstacles(ctx context.Context, pod *corev1.Pod) ([]Obstacle, error) {
 	if pod.Spec.SchedulingGroup == nil || pod.Spec.SchedulingGroup.PodGroupName == nil || f.target.Member {
 		return nil, nil
@@ -41,10 +43,14 @@ func (f *finder) gangObstacles(ctx context.Context, pod *corev1.Pod) ([]Obstacle
 		return nil, nil
 	case group == nil:
 		return []Obstacle{groupMissing(f.Question, pod, name)}, nil
-	case group.Spec.SchedulingPolicy.Gang == nil:
-		return nil, nil
 	}
 	members := members(f.Question, pod, name)
+	if m := target.MismatchOf(f.Cluster.Facts, group, members); m != nil {
+		return []Obstacle{groupMismatch(group, m)}, nil
+	}
+	if group.Spec.SchedulingPolicy.Gang == nil {
+		return nil, nil
+	}
 	existing := len(members)
 	if f.target.Gang != nil {
 		existing = f.target.Gang.Existing
@@ -92,6 +98,31 @@ func groupMissing(q *funnel.Question, pod *corev1.Pod, name string) Obstacle {
 	o.Reason = fmt.Sprintf("PodGroup %s does not exist%s", name, naming.DidYouMean(name, names))
 	o.AddEvidence(whatif.PodObject(pod), "spec.schedulingGroup.podGroupName", name, "a PodGroup of the namespace")
 	o.Step(api.ActorUser, "create PodGroup %s in namespace %s, or recreate the pod with another one", name, pod.Namespace)
+	return o
+}
+
+// groupMismatch is a pod that keeps all pods of its PodGroup from being placed.
+func groupMismatch(group *schedulingapi.PodGroup, m *target.GroupMismatch) Obstacle {
+	object, other := whatif.Object(api.KindPodGroup, group.Namespace, group.Name), "PodGroup "+group.Name
+	if m.Other != nil {
+		object, other = whatif.PodObject(m.Other), "pod "+m.Other.Name
+	}
+	o := Obstacle{Code: api.PodGroupMismatch, Stage: api.StageQueueing}
+	noun, plural := "priority", "priorities"
+	switch m.Path {
+	case "spec.preemptionPolicy":
+		noun, plural = "preemption policy", "preemption policies"
+	case "spec.schedulerName":
+		noun, plural = "scheduler", "schedulers"
+	}
+	o.Reason = fmt.Sprintf("pod %s has %s %s, %s has %s: kube-scheduler places no pod of a group whose %s differ", m.Pod.Name, noun, m.Found, other, m.Required, plural)
+	o.AddEvidence(whatif.PodObject(m.Pod), m.Path, m.Found, m.Required)
+	o.AddEvidence(object, m.Path, m.Required, "")
+	if m.Path == "spec.schedulerName" {
+		o.Step(api.ActorUser, "recreate pod %s with spec.schedulerName: %s", m.Pod.Name, m.Required)
+	} else {
+		o.Step(api.ActorUser, "recreate the pods and PodGroup %s with the same spec.priorityClassName: both are immutable", group.Name)
+	}
 	return o
 }
 

@@ -57,7 +57,8 @@ func (q *Queue) groupOf(pod *corev1.Pod) *schedulingapi.PodGroup {
 }
 
 // joinGang makes a pod one that is decided with its gang, if it has one. The other
-// pods of that take part.
+// pods of that take part. If the scheduler does not try the gang, because its pods
+// differ, each is decided alone, and is blocked.
 func (q *Queue) joinGang(p *queuedPod) {
 	group := q.groupOf(p.pod)
 	if p.gang != nil || group == nil || group.Spec.SchedulingPolicy.Gang == nil {
@@ -70,26 +71,30 @@ func (q *Queue) joinGang(p *queuedPod) {
 		}
 	}
 	key := types.NamespacedName{Namespace: group.Namespace, Name: group.Name}
-	g := q.gangs[key]
-	if g == nil {
-		g = &gang{group: group}
+	g, known := q.gangs[key]
+	if !known {
+		pods := target.GroupPods(q.snap, group.Namespace, group.Name)
+		if p.hypothetical {
+			more, _ := target.NewGroupPods(q.snap, group.Namespace, group.Name)
+			pods = append(pods, more...)
+		}
+		if target.MismatchOf(q.alloc.Facts, group, append(pods, p.pod)) == nil {
+			g = &gang{group: group}
+		}
 		q.gangs[key] = g
-		for _, pod := range target.GroupPods(q.snap, group.Namespace, group.Name) {
+		for _, pod := range pods {
 			switch {
+			case g == nil:
 			case pod.Spec.NodeName != "":
 				g.placed++
 			case lifecycle.Waits(pod):
 				join(q.add(target.WithClassPriority(q.snap, pod), target.Hypothetical(pod)), g)
 			}
 		}
-		if p.hypothetical {
-			pods, _ := target.NewGroupPods(q.snap, group.Namespace, group.Name)
-			for _, pod := range pods {
-				join(q.add(pod, true), g)
-			}
-		}
 	}
-	join(p, g)
+	if g != nil {
+		join(p, g)
+	}
 }
 
 // decideGang decides all pods of a gang, one after another, as the scheduler does

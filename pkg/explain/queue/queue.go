@@ -52,7 +52,8 @@ type Queue struct {
 	kinds map[string]*podKind
 	// claims has those of pods in the cluster as it is, as far as they were asked for.
 	claims map[*corev1.Pod][]cluster.PodClaim
-	// gangs are those that members of targets belong to.
+	// gangs are those that members of targets belong to, nil for one that the scheduler
+	// does not try.
 	gangs map[types.NamespacedName]*gang
 	// selected has the keys of the labels by which pods select other pods.
 	selected map[string]bool

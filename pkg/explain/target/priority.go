@@ -10,24 +10,35 @@ import (
 )
 
 // WithClassPriority returns a pod that does not exist yet with the priority that the API
-// server will give it. PriorityClasses are not read: the value is that of the other
-// pods of the class. It is missing if there are none.
+// server will give it. PriorityClasses are not read: the value is that of other
+// pods and PodGroups of the class. It is missing if there are none.
 func WithClassPriority(snap *snapshot.Snapshot, pod *corev1.Pod) *corev1.Pod {
 	if pod.Spec.Priority != nil || pod.Spec.PriorityClassName == "" {
 		return pod
 	}
-	priority := systemPriority(pod.Spec.PriorityClassName)
-	for _, other := range snap.Pods {
-		if other.Spec.PriorityClassName == pod.Spec.PriorityClassName && other.Spec.Priority != nil {
-			priority = other.Spec.Priority
-		}
-	}
+	priority := classPriority(snap, pod.Spec.PriorityClassName)
 	if priority == nil {
 		return pod
 	}
 	changed := *pod
 	changed.Spec.Priority = priority
 	return &changed
+}
+
+// classPriority is that of the pods and PodGroups of a PriorityClass, nil if it is not
+// known.
+func classPriority(snap *snapshot.Snapshot, class string) *int32 {
+	for _, pod := range snap.Pods {
+		if pod.Spec.PriorityClassName == class && pod.Spec.Priority != nil {
+			return pod.Spec.Priority
+		}
+	}
+	for _, group := range snap.PodGroups {
+		if group.Spec.PriorityClassName == class && group.Spec.Priority != nil {
+			return group.Spec.Priority
+		}
+	}
+	return systemPriority(class)
 }
 
 // systemPriority is that of the classes that every cluster has

@@ -113,8 +113,8 @@ func (m *maker) planned(ctx context.Context, d *queue.Decision) (*api.PlannedPod
 	case d.Group != "" && d.Fit < d.MinCount:
 		p.Outcome, p.Code = api.PlanWaiting, api.GangIncomplete
 		p.Reason = english.Sentence(fmt.Sprintf("%d of %s of PodGroup %s get a node, minCount is %d", d.Fit, english.Count(d.Existing, "pod"), d.Group, d.MinCount))
-	case answer.Verdict == api.Error && answer.Code != api.PoolIncomplete:
-		// A pool that is being updated is complete again soon.
+	case answer.Verdict == api.Error && answer.Code != api.PoolIncomplete, answer.Code == api.PodGroupMismatch:
+		// A pool that is being updated is complete again soon. Priorities are immutable.
 		p.Outcome = api.PlanNever
 	case answer.Verdict == api.DoesNotFit && answer.Outlook != nil:
 		p.Outcome, p.Outlook = outcomeOf(answer.Outlook), answer.Outlook.Fits

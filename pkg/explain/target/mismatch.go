@@ -1,0 +1,108 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package target
+
+import (
+	"cmp"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingapi "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// GroupMismatch is a pod of a PodGroup that differs from the group, or from another
+// pod of it, in what has to be the same for all of them.
+type GroupMismatch struct {
+	Pod *corev1.Pod
+	// Other is the pod that it differs from, nil for the group.
+	Other *corev1.Pod
+	// Path is the field, in pod and group, and Found and Required what stands there.
+	Path            string
+	Found, Required string
+}
+
+// MismatchOf is why the scheduler places no pod of a PodGroup, whatever is available:
+// it does not try a group whose pods have another priority than the group, or different
+// preemption policies or schedulers (validatePodGroup in
+// pkg/scheduler/schedule_one_podgroup.go of Kubernetes v1.37.1). It is nil if there is
+// no such pod, or if that is not known. The pods are all of the group that have not
+// ended.
+func MismatchOf(facts *cluster.Cluster, group *schedulingapi.PodGroup, pods []*corev1.Pod) *GroupMismatch {
+	if facts.Behaves(cluster.GroupsNotCompared) || group.Spec.ParentCompositePodGroupName != nil && facts.Gates.Enabled("CompositePodGroup") {
+		return nil
+	}
+	first := firstWaiting(pods)
+	if first == nil {
+		return nil
+	}
+	required, known := priorityOf(facts.Snapshot, group.Spec.Priority, group.Spec.PriorityClassName, group.UID == "")
+	for _, pod := range pods {
+		differs := func(path, found, required string) *GroupMismatch {
+			return &GroupMismatch{Pod: pod, Other: first, Path: path, Found: found, Required: required}
+		}
+		switch scheduler := schedulerOf(pod); {
+		case scheduler == schedulerOf(first):
+		case pod.Spec.NodeName == "":
+			// The other scheduler decides about it.
+			continue
+		default:
+			return differs("spec.schedulerName", scheduler, schedulerOf(first))
+		}
+		if found, ok := priorityOf(facts.Snapshot, pod.Spec.Priority, pod.Spec.PriorityClassName, Hypothetical(pod)); known && ok && found != required {
+			return &GroupMismatch{Pod: pod, Path: "spec.priority", Found: fmt.Sprint(found), Required: fmt.Sprint(required)}
+		}
+		found := preemptionOf(pod)
+		if policy := group.Spec.PreemptionPolicy; policy != nil && string(*policy) != string(found) {
+			return &GroupMismatch{Pod: pod, Path: "spec.preemptionPolicy", Found: string(found), Required: string(*policy)}
+		}
+		if policy := preemptionOf(first); found != policy {
+			return differs("spec.preemptionPolicy", string(found), string(policy))
+		}
+	}
+	return nil
+}
+
+// firstWaiting is the pod that others are compared with: one that waits for a node.
+func firstWaiting(pods []*corev1.Pod) *corev1.Pod {
+	for _, pod := range pods {
+		if lifecycle.Waits(pod) {
+			return pod
+		}
+	}
+	return nil
+}
+
+func schedulerOf(pod *corev1.Pod) string {
+	return cmp.Or(pod.Spec.SchedulerName, corev1.DefaultSchedulerName)
+}
+
+func preemptionOf(pod *corev1.Pod) corev1.PreemptionPolicy {
+	return ptr.Deref(pod.Spec.PreemptionPolicy, corev1.PreemptLowerPriority)
+}
+
+// priorityOf is the priority of a pod or a group, if that is known. What exists and has
+// neither priority nor class has 0. What does not exist yet may get the default class
+// of the cluster, which there is not if a pod without class exists.
+func priorityOf(snap *snapshot.Snapshot, priority *int32, class string, hypothetical bool) (value int32, known bool) {
+	switch {
+	case priority != nil:
+		return *priority, true
+	case class != "":
+		priority = classPriority(snap, class)
+		return ptr.Deref(priority, 0), priority != nil
+	case !hypothetical:
+		return 0, true
+	}
+	for _, pod := range snap.Pods {
+		if !Hypothetical(pod) && pod.Spec.PriorityClassName == "" {
+			return 0, true
+		}
+	}
+	return 0, false
+}
