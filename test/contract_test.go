@@ -52,7 +52,8 @@ func kinds() []kind {
 	return []kind{
 		{"Explanation", reflect.TypeFor[api.Explanation](), reflect.TypeFor[api.ExplanationList](), "why"},
 		{"UseExplanation", reflect.TypeFor[api.UseExplanation](), reflect.TypeFor[api.UseExplanationList](), "why device/NAME"},
-		{"Fit", reflect.TypeFor[api.Fit](), nil, "fit"},
+		{"Fit", reflect.TypeFor[api.Fit](), nil, "fit NAME"},
+		{"FitShapes", reflect.TypeFor[api.FitShapes](), nil, "fit"},
 		{"Slice", reflect.TypeFor[api.Slice](), reflect.TypeFor[listOf[api.Slice]](), "slices"},
 		{"Pool", reflect.TypeFor[api.Pool](), reflect.TypeFor[listOf[api.Pool]](), "pools"},
 		{"Device", reflect.TypeFor[api.Device](), reflect.TypeFor[listOf[api.Device]](), "devices"},

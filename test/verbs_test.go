@@ -67,6 +67,10 @@ func TestVerbs(t *testing.T) {
 			args := []string{"fit", "-f", filepath.Join("testdata", "fit.yaml"), "--replicas", "12", "--snapshot", filepath.Join("..", "examples", "cluster")}
 			goldenRun(t, filepath.Join("verbs", "fit", output+".golden"), "80", append(args, flags...)...)
 		})
+		t.Run("fit-shapes/"+output, func(t *testing.T) {
+			args := []string{"fit", "--snapshot", filepath.Join("..", "examples", "cluster")}
+			goldenRun(t, filepath.Join("verbs", "fit-shapes", output+".golden"), "80", append(args, flags...)...)
+		})
 	}
 	for name, args := range map[string][]string{
 		"drain": {"drain", "gpu-02"}, "cordon": {"cordon", "gpu-03"}, "remove": {"remove", "driver/nic.example.com"}, "taint": {"taint", "example.com/x:NoExecute", "--pool", "gpu-02"},

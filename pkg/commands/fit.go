@@ -7,12 +7,15 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -64,7 +67,7 @@ type fitOptions struct {
 func newFit(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	f := &fitFlags{reading: cli.NewReadingFlags(config), output: cli.NewOutputFlags()}
 	cmd := &cobra.Command{
-		Use:   "fit (NAME | TYPE/NAME | -f FILE | --class CLASS)",
+		Use:   "fit [NAME | TYPE/NAME | -f FILE | --class CLASS]",
 		Short: "Count how many more copies of a pod or a claim fit",
 		Long: `Count how many more copies of a pod, a workload or a claim fit now, on which
 nodes, and what stops the next one; and how many fit once all claims are
@@ -77,6 +80,11 @@ copies of a claim or a template are claims like it, each for a pod that needs
 nothing else. With -f, it is a target in a file, in the cluster as if the
 objects in the file were applied. With --class, it is a claim with one request.
 
+Without a target, claims are counted for 1, 2, 4 and more devices of each class
+and for all that the claims of the cluster ask for: how many more fit now, how
+many if pods that use devices were on other nodes, which move of a pod wins the
+most, and how many fit once all claims are released.
+
 Where each device belongs to one node, the number is exact: it does not depend
 on which node the scheduler takes first. Where nodes depend on each other,
 because they share devices, volumes or a claim, or because of affinity or
@@ -88,7 +96,7 @@ empty and with devices of their own; with --with-preview, about one where a
 driver has started.
 
 The exit code is 0 if at least --replicas copies fit now, 1 if not, 2 if that
-cannot be determined.`,
+cannot be determined; without a target, 0 if all could be counted, else 2.`,
 		Example: `  # How many more replicas fit, and what stops the next one?
   kubectl dra fit deploy/embed -n serving
 
@@ -98,6 +106,9 @@ cannot be determined.`,
   # How many more claims for 4 devices of a class, on one pcieRoot each?
   kubectl dra fit --class gpu.example.com --count 4 \
     --same resource.kubernetes.io/pcieRoot
+
+  # What is there room for, and what is lost because devices are scattered?
+  kubectl dra fit
 
   # And with two more nodes like gpu-03?
   kubectl dra fit deploy/embed -n serving --add node=gpu-03,count=2
@@ -142,8 +153,8 @@ func (f *fitFlags) toOptions(cmd *cobra.Command, args []string, streams generici
 		return nil, cli.Usagef(cli.HelpHint(cmd), "--class describes a claim: it does not go with a target or -f")
 	case f.shape.class == "" && (cmd.Flags().Changed("count") || cmd.Flags().Changed("where") || cmd.Flags().Changed("same")):
 		return nil, cli.Usagef(cli.HelpHint(cmd), "--count, --where and --same describe a claim: they need --class")
-	case f.shape.class == "" && len(args)+len(f.files) == 0:
-		return nil, cli.Usagef("Write NAME, TYPE/NAME, -f FILE or --class CLASS, for example deploy/embed.", "there is nothing to count copies of")
+	case f.shape.class == "" && len(args)+len(f.files) == 0 && cmd.Flags().Changed("replicas"):
+		return nil, cli.Usagef("Write NAME, TYPE/NAME, -f FILE or --class CLASS, for example deploy/embed.", "--replicas: there is nothing to count copies of")
 	case f.replicas < 1:
 		return nil, cli.Usagef(cli.HelpHint(cmd), "--replicas: expected a number from 1 on, found %d", f.replicas)
 	case f.shape.count < 1 || f.shape.count > resourceapi.AllocationResultsMaxSize:
@@ -198,19 +209,58 @@ func (o *fitOptions) run(ctx context.Context) error {
 	if err != nil {
 		return names.WithSuggestion(o.args, err)
 	}
+	if len(o.targets)+len(o.files) == 0 && o.shape.class == "" {
+		return o.countShapes(ctx, from)
+	}
+	bar := cli.NewProgress(o.streams.ErrOut, "Counting copies")
 	found, err := o.count(ctx, from, files)
+	bar.Done()
 	if err != nil {
 		return names.WithSuggestion(o.args, err)
 	}
-	if o.printer.Machine != nil {
-		if err := o.printer.Machine.PrintObj(found, o.streams.Out); err != nil {
-			return fmt.Errorf("print fit: %w", err)
-		}
-	} else if err := render.Fit(o.streams.Out, found, o.printer.Text); err != nil {
+	if err := o.print(found, func(w io.Writer) error { return render.Fit(w, found, o.printer.Text) }); err != nil {
 		return err
 	}
 	if code := cli.VerdictCode(found.Verdict); code != cli.ExitFits {
 		return &cli.OutcomeError{Code: code}
+	}
+	return nil
+}
+
+// print writes an answer for machines or for people.
+func (o *fitOptions) print(found runtime.Object, text func(io.Writer) error) error {
+	if o.printer.Machine == nil {
+		return text(o.streams.Out)
+	}
+	if err := o.printer.Machine.PrintObj(found, o.streams.Out); err != nil {
+		return fmt.Errorf("print fit: %w", err)
+	}
+	return nil
+}
+
+// countShapes answers for the shapes of all claims and classes.
+func (o *fitOptions) countShapes(ctx context.Context, from *cli.Source) error {
+	snap, err := names.AddNodes(from.Snap, o.added)
+	if err != nil {
+		return err
+	}
+	s, err := simulate.New(ctx, snap)
+	if err != nil {
+		return err
+	}
+	bar := cli.NewProgress(o.streams.ErrOut, "Counting claims")
+	found, err := fit.Shapes(ctx, s, func(shape *api.ClaimShape, done, total int) {
+		bar.Say(fmt.Sprintf("Counting claims for %s of class %s (%d of %d)", english.Count(shape.Devices, "device"), shape.Class, done+1, total))
+	})
+	bar.Done()
+	if err != nil {
+		return err
+	}
+	if err := o.print(found, func(w io.Writer) error { return render.FitShapes(w, found, o.printer.Text) }); err != nil {
+		return err
+	}
+	if slices.ContainsFunc(found.Shapes, func(s api.ShapeFit) bool { return s.Stop != nil && s.Now.AtMost == nil }) {
+		return &cli.OutcomeError{Code: cli.ExitUndetermined}
 	}
 	return nil
 }

@@ -121,6 +121,9 @@ func (p *Progress) Report(done, total int, what string) {
 	p.show(fmt.Sprintf("Read %s objects (%s)", so, render.Escape(what)))
 }
 
+// Say rewrites the line with something else that takes a while.
+func (p *Progress) Say(doing string) { p.show(render.Escape(doing)) }
+
 func (p *Progress) show(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,0 +1,85 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// FitShapes is how many more claims fit in a cluster, for each class and each shape of
+// the claims that there are.
+//
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+type FitShapes struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// Allocator says who answers.
+	Allocator AllocatorInfo `json:"allocator"`
+	// NodeCount counts all nodes.
+	NodeCount int `json:"nodeCount"`
+	// Shapes are in the order of their classes, those with the fewest devices first.
+	Shapes []ShapeFit `json:"shapes"`
+	// OtherClaims counts claims and templates that have no shape of their own here: they
+	// ask for several kinds of devices, for alternatives, for all devices or for admin
+	// access, or there are too many different ones.
+	OtherClaims int `json:"otherClaims,omitempty"`
+	// Assumptions are what was not verified.
+	Assumptions []string `json:"assumptions,omitempty"`
+}
+
+// ShapeFit is how many more claims of a shape fit, each for a pod that needs nothing
+// else and tolerates no taints of nodes.
+type ShapeFit struct {
+	// Shape is what each claim asks for.
+	Shape ClaimShape `json:"shape"`
+	// Claims counts the claims that are like this, and Example names one of them or a
+	// template, nil if there is none.
+	Claims  int     `json:"claims"`
+	Example *Target `json:"example,omitempty"`
+	// Now is how many fit as the cluster is, Released how many once all claims are
+	// released and the pods that use them are gone.
+	Now      CopyCount `json:"now"`
+	Released CopyCount `json:"released"`
+	// Packed is how many fit if pods that use devices were on other nodes. It is nil
+	// where that was not tried: more cannot fit, or nodes share devices.
+	Packed *CopyCount `json:"packed,omitempty"`
+	// Free counts the devices that claims for one of them get now, nil if that number is
+	// not exact. LostPercent is how many percent of them claims of this shape leave over.
+	Free        *int `json:"free,omitempty"`
+	LostPercent *int `json:"lostPercent,omitempty"`
+	// Move is the move of one pod that wins the most of those that were tried.
+	Move *PodMove `json:"move,omitempty"`
+	// Stop is why none fits now, nil if one does.
+	Stop *CopyStop `json:"stop,omitempty"`
+}
+
+// ClaimShape is what claims with one request ask for.
+type ClaimShape struct {
+	// Class and Devices are that of the request, and its count.
+	Class   string `json:"class"`
+	Devices int    `json:"devices"`
+	// Selectors are the CEL expressions of the request.
+	Selectors []string `json:"selectors,omitempty"`
+	// Capacity is what the request takes of each device.
+	Capacity map[string]string `json:"capacity,omitempty"`
+	// Tolerations are the taints of devices that the request tolerates, key, value and
+	// effect as kubectl writes them.
+	Tolerations []string `json:"tolerations,omitempty"`
+	// Match and Distinct are attributes that all devices have in common, or none.
+	Match    []string `json:"match,omitempty"`
+	Distinct []string `json:"distinct,omitempty"`
+}
+
+// PodMove is a pod that would run on another node. The allocator has found devices for
+// its claims there.
+type PodMove struct {
+	// Pod is the one to move.
+	Namespace string `json:"namespace"`
+	Pod       string `json:"pod"`
+	// Claims are those of the pod that have devices. Nobody else uses them.
+	Claims []string `json:"claims"`
+	// From is its node, To where it fits.
+	From string `json:"from"`
+	To   string `json:"to"`
+	// More is how many more claims of the shape then fit.
+	More int `json:"more"`
+}

@@ -1,0 +1,248 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fit
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/copies"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// mostChoices is how many sets of the pods of a node are considered.
+const mostChoices = 12
+
+// user is a pod that could run on another node: it has devices that nobody else uses.
+type user struct {
+	pod    *corev1.Pod
+	claims []string
+	// class is that of its first request, devices how many it has.
+	class   string
+	devices int
+	// weight is how many of them serve the shape in question, at least one: others can
+	// be in its way, too, as partitions are.
+	weight int
+	// first is one of them, so that pods can be put in the order of their devices.
+	first string
+}
+
+// movable are the pods that could run elsewhere, by their node: each uses its claims
+// alone, has devices of its node only, and is not bound to the node.
+func movable(snap *snapshot.Snapshot, eligible map[cluster.DeviceID]bool) map[string][]*user {
+	type poolID struct{ driver, name string }
+	local := map[poolID]bool{}
+	for _, slice := range snap.Slices {
+		id := poolID{slice.Spec.Driver, slice.Spec.Pool.Name}
+		_, known := local[id]
+		local[id] = ptr.Deref(slice.Spec.NodeName, "") != "" && (!known || local[id])
+	}
+	pools := map[poolID]bool{}
+	for id := range eligible {
+		pools[poolID{id.Driver, id.Pool}] = true
+	}
+	users, kept := map[*corev1.Pod]*user{}, map[*corev1.Pod]bool{}
+	for _, claim := range snap.Claims {
+		if claim.Status.Allocation == nil {
+			continue
+		}
+		for i := range claim.Status.ReservedFor {
+			consumer := &claim.Status.ReservedFor[i]
+			pod := snap.Pod(claim.Namespace, consumer.Name)
+			if pod == nil || pod.UID != consumer.UID || cluster.ConsumerKind(consumer) != "pod" {
+				continue
+			}
+			if users[pod] == nil {
+				users[pod] = &user{pod: pod, first: "\xff"}
+			}
+			if len(claim.Status.ReservedFor) > 1 || !users[pod].add(claim, eligible, func(r *resourceapi.DeviceRequestAllocationResult) (bool, bool) {
+				id := poolID{r.Driver, r.Pool}
+				return local[id], pools[id]
+			}) {
+				kept[pod] = true
+			}
+		}
+	}
+	found := map[string][]*user{}
+	for pod, u := range users {
+		if !kept[pod] && u.weight > 0 && mayLeave(pod) {
+			found[pod.Spec.NodeName] = append(found[pod.Spec.NodeName], u)
+		}
+	}
+	for _, list := range found {
+		slices.SortFunc(list, func(a, b *user) int {
+			return cmp.Or(strings.Compare(a.first, b.first), strings.Compare(a.pod.Namespace, b.pod.Namespace), strings.Compare(a.pod.Name, b.pod.Name))
+		})
+	}
+	return found
+}
+
+// add counts the devices of a claim, and reports whether all of them are those of a node.
+func (u *user) add(claim *resourceapi.ResourceClaim, eligible map[cluster.DeviceID]bool, poolOf func(*resourceapi.DeviceRequestAllocationResult) (local, relevant bool)) bool {
+	u.claims = append(u.claims, claim.Name)
+	if len(claim.Spec.Devices.Requests) > 0 && u.class == "" {
+		if exactly := claim.Spec.Devices.Requests[0].Exactly; exactly != nil {
+			u.class = exactly.DeviceClassName
+		}
+	}
+	results := claim.Status.Allocation.Devices.Results
+	beside := false
+	for i := range results {
+		local, relevant := poolOf(&results[i])
+		if !local {
+			return false
+		}
+		u.devices++
+		switch id := resultID(&results[i]); {
+		case eligible[id]:
+			u.weight++
+			u.first = min(u.first, id.Pool+"/"+id.Device)
+		case relevant:
+			beside = true
+			u.first = min(u.first, id.Pool+"/"+id.Device)
+		}
+	}
+	if beside {
+		u.weight = max(u.weight, 1)
+	}
+	return true
+}
+
+// mayLeave reports whether a pod would get a node from the scheduler again.
+func mayLeave(pod *corev1.Pod) bool {
+	_, mirror := pod.Annotations[corev1.MirrorPodAnnotationKey]
+	owner := metav1.GetControllerOfNoCopy(pod)
+	if a := pod.Spec.Affinity; a != nil && (a.PodAffinity != nil || a.PodAntiAffinity != nil) || len(pod.Spec.TopologySpreadConstraints) > 0 {
+		// Where it may go depends on other pods.
+		return false
+	}
+	return pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil && !lifecycle.Finished(pod) && !mirror && (owner == nil || owner.Kind != snapshot.KindDaemonSet)
+}
+
+// local is a snapshot with some nodes, their pools, and the pods and the claims there.
+func local(snap *snapshot.Snapshot, nodes []*corev1.Node) *snapshot.Snapshot {
+	after := *only(snap, nodes)
+	kept := map[string]bool{}
+	for _, node := range nodes {
+		kept[node.Name] = true
+	}
+	pools := map[[2]string]bool{}
+	for _, slice := range after.Slices {
+		pools[[2]string{slice.Spec.Driver, slice.Spec.Pool.Name}] = true
+	}
+	after.Pods = slices.DeleteFunc(slices.Clone(snap.Pods), func(pod *corev1.Pod) bool { return !kept[pod.Spec.NodeName] })
+	after.Claims = slices.DeleteFunc(slices.Clone(snap.Claims), func(claim *resourceapi.ResourceClaim) bool {
+		return claim.Status.Allocation == nil || !slices.ContainsFunc(claim.Status.Allocation.Devices.Results, func(r resourceapi.DeviceRequestAllocationResult) bool {
+			return pools[[2]string{r.Driver, r.Pool}]
+		})
+	})
+	return &after
+}
+
+// choicesOf are sets of pods with so many devices: single ones, and such as have devices
+// side by side; the smallest first.
+func choicesOf(users []*user, missing int) [][]*user {
+	type choice struct{ from, to, weight int }
+	var choices []choice
+	for from := range users {
+		weight := 0
+		for to := from; to < len(users); to++ {
+			if weight += users[to].weight; weight >= missing {
+				choices = append(choices, choice{from, to + 1, weight})
+				break
+			}
+		}
+	}
+	slices.SortStableFunc(choices, func(a, b choice) int {
+		return cmp.Or(cmp.Compare(a.weight, b.weight), cmp.Compare(a.to-a.from, b.to-b.from))
+	})
+	sets := make([][]*user, 0, len(choices))
+	for _, c := range choices[:min(len(choices), mostChoices)] {
+		sets = append(sets, users[c.from:c.to])
+	}
+	return sets
+}
+
+// resultID is the device that a claim has.
+func resultID(r *resourceapi.DeviceRequestAllocationResult) cluster.DeviceID {
+	return cluster.DeviceID{Driver: r.Driver, Pool: r.Pool, Device: r.Device}
+}
+
+// packedBound is a number of claims of a shape of which it is proved that no more fit,
+// whichever nodes pods are on: of the devices that can serve them, some are always in
+// use, because they belong to claims that no others can serve.
+func packedBound(snap *snapshot.Snapshot, shape *claimShape, later *slotCount) int {
+	if later.divisible || len(shape.Capacity)+len(shape.Tolerations) > 0 || slices.ContainsFunc(later.unsuitable, func(node *corev1.Node) bool { return !closed(node) }) {
+		return copies.Unlimited
+	}
+	movers := map[string]bool{}
+	for _, users := range movable(snap, later.eligible) {
+		for _, u := range users {
+			if slices.ContainsFunc(u.pod.Spec.Tolerations, opens) {
+				for _, name := range u.claims {
+					movers[u.pod.Namespace+"/"+name] = true
+				}
+				continue
+			}
+			for _, name := range u.claims {
+				if !asksWithin(snap.Claim(u.pod.Namespace, name), shape) {
+					movers[u.pod.Namespace+"/"+name] = true
+				}
+			}
+		}
+	}
+	kept := 0
+	for _, claim := range snap.Claims {
+		if claim.Status.Allocation == nil || movers[claim.Namespace+"/"+claim.Name] {
+			continue
+		}
+		for i := range claim.Status.Allocation.Devices.Results {
+			if later.eligible[resultID(&claim.Status.Allocation.Devices.Results[i])] {
+				kept++
+			}
+		}
+	}
+	return max(0, len(later.eligible)-kept) / shape.Devices
+}
+
+// asksWithin reports whether a claim can be served by nothing else than what serves
+// claims of a shape.
+func asksWithin(claim *resourceapi.ResourceClaim, shape *claimShape) bool {
+	for i := range claim.Spec.Devices.Requests {
+		exactly := claim.Spec.Devices.Requests[i].Exactly
+		if exactly == nil || exactly.DeviceClassName != shape.Class || len(exactly.Tolerations) > 0 || ptr.Deref(exactly.AdminAccess, false) {
+			return false
+		}
+		for _, expression := range shape.Selectors {
+			if !slices.ContainsFunc(exactly.Selectors, func(s resourceapi.DeviceSelector) bool { return s.CEL != nil && s.CEL.Expression == expression }) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// ownTaint reports whether Kubernetes itself gives nodes a taint of this key.
+func ownTaint(key string) bool { return strings.HasPrefix(key, "node.kubernetes.io/") }
+
+// closed reports whether a node is closed to all pods that tolerate nothing but what
+// Kubernetes adds to them.
+func closed(node *corev1.Node) bool {
+	return node.Spec.Unschedulable || slices.ContainsFunc(node.Spec.Taints, func(t corev1.Taint) bool {
+		return t.Effect != corev1.TaintEffectPreferNoSchedule && !ownTaint(t.Key)
+	})
+}
+
+// opens reports whether a toleration can let a pod on nodes that are closed.
+func opens(t corev1.Toleration) bool {
+	return !ownTaint(t.Key) || t.Key == corev1.TaintNodeUnschedulable
+}

@@ -1,0 +1,272 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fit
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/copies"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
+)
+
+// mostSlots is how many claims of each shape are placed.
+func mostSlots() most { return most{onNode: 256, inSequence: 256} }
+
+// Shapes counts how many more claims fit of each shape that a cluster's claims have, and
+// of each class. Where pods on other nodes would leave room for more, it says how many.
+// Progress is told of each shape. It fails if ctx is done.
+func Shapes(ctx context.Context, s *simulate.State, progress func(shape *api.ClaimShape, done, total int)) (*api.FitShapes, error) {
+	shapes, others := shapesIn(s.Snap)
+	c, err := newSlots(ctx, s, shapes)
+	if err != nil {
+		return nil, err
+	}
+	if shapes, err = c.laddered(ctx, shapes); err != nil {
+		return nil, err
+	}
+	for i, shape := range shapes {
+		progress(&shape.ClaimShape, i, len(shapes))
+		line, err := c.line(ctx, shape)
+		if err != nil {
+			return nil, err
+		}
+		c.out.Shapes = append(c.out.Shapes, *line)
+	}
+	c.out.OtherClaims = others
+	return c.out, nil
+}
+
+// slots counts claims of shapes in a cluster as it is, and with all claims released.
+// What it has counted it knows.
+type slots struct {
+	now, free *simulate.State
+	out       *api.FitShapes
+	pods      map[string]*corev1.Pod
+	counts    map[string]map[bool]*slotCount
+}
+
+// slotCount is what is kept of a count: what all devices of a large cluster were found to
+// be takes too much memory.
+type slotCount struct {
+	count  api.CopyCount
+	bounds []string
+	nodes  map[string]*onNode
+	stop   *api.CopyStop
+	// bound is a number that counting proves to be enough.
+	bound int
+	// eligible are the devices that can serve the shape. It is only known with all claims
+	// released.
+	eligible map[cluster.DeviceID]bool
+	// divisible is set if some of these can be shared, or are partitions.
+	divisible bool
+	// unsuitable are the nodes that a pod which tolerates nothing cannot use.
+	unsuitable []*corev1.Node
+}
+
+// slotsIn counts claims of a shape in a cluster.
+func slotsIn(ctx context.Context, s *simulate.State, pod *corev1.Pod) (*slotCount, *explain.Asked, error) {
+	c, err := countIn(ctx, s, pod, mostSlots(), false)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &slotCount{count: c.count, bounds: c.bounds, nodes: c.nodes, stop: c.next, bound: copies.Most(c.asked.Question)}, c.asked, nil
+}
+
+// newSlots prepares to count shapes: the cluster has a template for each of them, for one
+// device like theirs, and for all numbers of devices of a class.
+func newSlots(ctx context.Context, s *simulate.State, shapes []*claimShape) (*slots, error) {
+	c := &slots{out: &api.FitShapes{TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "FitShapes"}, Shapes: []api.ShapeFit{}}, pods: map[string]*corev1.Pod{}, counts: map[string]map[bool]*slotCount{}}
+	snap := s.Snap
+	add := func(shape *claimShape) {
+		key := shape.key()
+		if c.pods[key] != nil {
+			return
+		}
+		var made *Shape
+		made, snap = OfClaims(snap, metav1.NamespaceDefault, fmt.Sprintf("shape-%d", len(c.pods)), &shape.spec)
+		c.pods[key], c.counts[key] = made.Pod, map[bool]*slotCount{}
+	}
+	for _, shape := range shapes {
+		add(shape)
+		add(shape.forOne())
+	}
+	for _, class := range snap.Classes {
+		for count := 1; count <= resourceapi.AllocationResultsMaxSize; count *= 2 {
+			add(ofClass(class.Name, count))
+		}
+	}
+	var err error
+	if c.now, err = s.After(ctx, snap); err != nil {
+		return nil, err
+	}
+	c.free, err = released(ctx, c.now)
+	return c, err
+}
+
+// laddered adds shapes of 1, 2, 4 devices of each class and so on, as long as a claim for
+// so many would fit with all claims released, and puts all in order.
+func (c *slots) laddered(ctx context.Context, shapes []*claimShape) ([]*claimShape, error) {
+	known := map[string]bool{}
+	for _, shape := range shapes {
+		known[shape.key()] = true
+	}
+	for _, class := range c.now.Snap.Classes {
+		for devices := 1; devices <= resourceapi.AllocationResultsMaxSize; devices *= 2 {
+			shape := ofClass(class.Name, devices)
+			count, err := c.count(ctx, shape, true)
+			if err != nil {
+				return nil, err
+			}
+			if devices > 1 && count.count.AtLeast == 0 {
+				break
+			}
+			if !known[shape.key()] {
+				shapes = append(shapes, shape)
+			}
+		}
+	}
+	slices.SortFunc(shapes, func(a, b *claimShape) int {
+		return cmp.Or(strings.Compare(a.Class, b.Class), cmp.Compare(len(a.Selectors), len(b.Selectors)), slices.Compare(a.Selectors, b.Selectors),
+			cmp.Compare(a.Devices, b.Devices), strings.Compare(a.key(), b.key()))
+	})
+	return shapes, nil
+}
+
+// count counts claims of a shape, now or with all claims released.
+func (c *slots) count(ctx context.Context, shape *claimShape, free bool) (*slotCount, error) {
+	key := shape.key()
+	if known := c.counts[key][free]; known != nil {
+		return known, nil
+	}
+	state := c.now
+	if free {
+		state = c.free
+	}
+	count, asked, err := slotsIn(ctx, state, c.pods[key])
+	if err != nil {
+		return nil, err
+	}
+	if free {
+		count.note(asked.Question)
+	} else {
+		c.hear(asked.Answer)
+	}
+	c.counts[key][free] = count
+	return count, nil
+}
+
+// hear takes from an answer what is said once for all shapes.
+func (c *slots) hear(answer *api.Explanation) {
+	c.out.Allocator, c.out.NodeCount = answer.Allocator, max(answer.NodeCount, c.out.NodeCount)
+	for _, text := range answer.Assumptions {
+		if !slices.Contains(c.out.Assumptions, text) {
+			c.out.Assumptions = append(c.out.Assumptions, text)
+		}
+	}
+}
+
+// note keeps what is known of the devices that can serve the only request of a question.
+func (c *slotCount) note(q *funnel.Question) {
+	c.eligible = map[cluster.DeviceID]bool{}
+	for i := range q.Claims {
+		for _, alternatives := range q.Claims[i].Funnels {
+			for _, f := range alternatives {
+				for j := range f.Devices {
+					if d := &f.Devices[j]; f.Reasons[d.Device] == nil {
+						c.eligible[d.ID] = true
+						c.divisible = c.divisible || len(d.ConsumesCounters) > 0 || ptr.Deref(d.AllowMultipleAllocations, false)
+					}
+				}
+			}
+		}
+	}
+	for _, u := range q.Cluster.Unsuitable {
+		c.unsuitable = append(c.unsuitable, u.Node)
+	}
+}
+
+// line is what there is to say of a shape.
+func (c *slots) line(ctx context.Context, shape *claimShape) (*api.ShapeFit, error) {
+	now, err := c.count(ctx, shape, false)
+	if err != nil {
+		return nil, err
+	}
+	later, err := c.count(ctx, shape, true)
+	if err != nil {
+		return nil, err
+	}
+	one, err := c.count(ctx, shape.forOne(), false)
+	if err != nil {
+		return nil, err
+	}
+	line := &api.ShapeFit{Shape: shape.ClaimShape, Claims: shape.claims, Example: shape.example, Now: now.count, Released: later.count}
+	if now.count.AtLeast == 0 {
+		line.Stop = now.stop
+	}
+	if exact(one.count) && later.count.AtLeast > 0 {
+		line.Free = ptr.To(one.count.AtLeast)
+		if exact(now.count) && one.count.AtLeast > 0 {
+			left := one.count.AtLeast - now.count.AtLeast*shape.Devices
+			line.LostPercent = ptr.To(max(left, 0) * 100 / one.count.AtLeast)
+		}
+	}
+	if len(now.bounds) > 0 || len(later.bounds) > 0 || !exact(now.count) || later.count.AtLeast <= now.count.AtLeast {
+		return line, nil
+	}
+	return line, c.pack(ctx, shape, line, now, later)
+}
+
+func exact(count api.CopyCount) bool { return count.AtMost != nil && *count.AtMost == count.AtLeast }
+
+// pack looks for moves that leave room for more claims of a shape.
+func (c *slots) pack(ctx context.Context, shape *claimShape, line *api.ShapeFit, now, later *slotCount) error {
+	classes := map[string]*slotCount{}
+	for _, class := range c.now.Snap.Classes {
+		count, err := c.count(ctx, ofClass(class.Name, 1), false)
+		if err != nil {
+			return err
+		}
+		classes[class.Name] = count
+	}
+	line.Packed = &api.CopyCount{AtLeast: now.count.AtLeast}
+	bound := min(later.bound, packedBound(c.now.Snap, shape, later))
+	if bound < copies.Unlimited {
+		line.Packed.AtMost = ptr.To(max(bound, now.count.AtLeast))
+	}
+	if bound <= now.count.AtLeast {
+		return nil
+	}
+	p := &packing{
+		pod: c.pods[shape.key()], onePod: c.pods[shape.forOne().key()], size: shape.Devices,
+		plain: len(shape.Match)+len(shape.Distinct) == 0 && !later.divisible, later: later, classes: classes,
+	}
+	one, err := c.count(ctx, shape.forOne(), false)
+	if err != nil {
+		return err
+	}
+	p.start, err = simulate.New(ctx, local(c.now.Snap, p.among(c.now.Snap, now, one)))
+	if err != nil {
+		return err
+	}
+	won, move, err := p.best(ctx, c.now, bound-now.count.AtLeast)
+	if err != nil {
+		return err
+	}
+	line.Packed.AtLeast += won
+	line.Move = move
+	return nil
+}
