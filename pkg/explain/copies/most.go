@@ -6,6 +6,7 @@ package copies
 import (
 	"math"
 
+	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
 
@@ -23,14 +24,7 @@ func Most(q *funnel.Question) int {
 	needs := needsOf(q)
 	total := 0
 	for _, node := range q.Cluster.Candidates {
-		here := Unlimited
-		if rooms := q.Cluster.Facts.Nodes.RoomFor(q.Pod, node); len(rooms) > 0 {
-			here = int(min(rooms[0].Pods, Unlimited))
-		}
-		for i := range needs {
-			here = min(here, needs[i].eligible(node.Name)/needs[i].least)
-		}
-		total = min(total+here, Unlimited)
+		total = min(total+mostOn(q, needs, node), Unlimited)
 	}
 	all, sum := map[*resourceapi.Device]bool{}, 0
 	for i := range needs {
@@ -49,6 +43,23 @@ func Most(q *funnel.Question) int {
 		total = min(total, len(all)/sum)
 	}
 	return total
+}
+
+// MostOn returns that number for one of the nodes of a question.
+func MostOn(q *funnel.Question) func(node *corev1.Node) int {
+	needs := needsOf(q)
+	return func(node *corev1.Node) int { return mostOn(q, needs, node) }
+}
+
+func mostOn(q *funnel.Question, needs []need, node *corev1.Node) int {
+	here := Unlimited
+	if rooms := q.Cluster.Facts.Nodes.RoomFor(q.Pod, node); len(rooms) > 0 {
+		here = int(min(rooms[0].Pods, Unlimited))
+	}
+	for i := range needs {
+		here = min(here, needs[i].eligible(node.Name)/needs[i].least)
+	}
+	return here
 }
 
 // need is what a copy takes at least for a request of a claim of its own.

@@ -107,6 +107,16 @@ func (s *claimShape) forOne() *claimShape {
 	return &one
 }
 
+// base is a shape with one device instead of several: the same devices can serve it, and
+// nodes that are equivalent for it are so for the shape.
+func (s *claimShape) base() *claimShape {
+	base := *s
+	base.Devices = 1
+	base.spec = *s.spec.DeepCopy()
+	base.spec.Devices.Requests[0].Exactly.Count = 1
+	return &base
+}
+
 // ofClass is the shape of claims for some devices of a class.
 func ofClass(class string, count int) *claimShape {
 	s := &claimShape{ClaimShape: api.ClaimShape{Class: class, Devices: count}}

@@ -16,10 +16,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/copies"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
 )
 
@@ -57,6 +55,7 @@ type slots struct {
 	out       *api.FitShapes
 	pods      map[string]*corev1.Pod
 	counts    map[string]map[bool]*slotCount
+	bases     map[bool]map[string]*base
 }
 
 // slotCount is what is kept of a count: what all devices of a large cluster were found to
@@ -68,13 +67,8 @@ type slotCount struct {
 	stop   *api.CopyStop
 	// bound is a number that counting proves to be enough.
 	bound int
-	// eligible are the devices that can serve the shape. It is only known with all claims
-	// released.
-	eligible map[cluster.DeviceID]bool
-	// divisible is set if some of these can be shared, or are partitions.
-	divisible bool
-	// unsuitable are the nodes that a pod which tolerates nothing cannot use.
-	unsuitable []*corev1.Node
+	// devices are those that can serve the shape.
+	devices
 }
 
 // slotsIn counts claims of a shape in a cluster.
@@ -89,7 +83,7 @@ func slotsIn(ctx context.Context, s *simulate.State, pod *corev1.Pod) (*slotCoun
 // newSlots prepares to count shapes: the cluster has a template for each of them, for one
 // device like theirs, and for all numbers of devices of a class.
 func newSlots(ctx context.Context, s *simulate.State, shapes []*claimShape) (*slots, error) {
-	c := &slots{out: &api.FitShapes{TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "FitShapes"}, Shapes: []api.ShapeFit{}}, pods: map[string]*corev1.Pod{}, counts: map[string]map[bool]*slotCount{}}
+	c := &slots{out: &api.FitShapes{TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "FitShapes"}, Shapes: []api.ShapeFit{}}, pods: map[string]*corev1.Pod{}, counts: map[string]map[bool]*slotCount{}, bases: map[bool]map[string]*base{false: {}, true: {}}}
 	snap := s.Snap
 	add := func(shape *claimShape) {
 		key := shape.key()
@@ -103,6 +97,7 @@ func newSlots(ctx context.Context, s *simulate.State, shapes []*claimShape) (*sl
 	for _, shape := range shapes {
 		add(shape)
 		add(shape.forOne())
+		add(shape.base())
 	}
 	for _, class := range snap.Classes {
 		for count := 1; count <= resourceapi.AllocationResultsMaxSize; count *= 2 {
@@ -152,21 +147,51 @@ func (c *slots) count(ctx context.Context, shape *claimShape, free bool) (*slotC
 	if known := c.counts[key][free]; known != nil {
 		return known, nil
 	}
+	base, err := c.baseOf(ctx, shape, free)
+	if err != nil {
+		return nil, err
+	}
+	var count *slotCount
+	if base.groups != nil {
+		if count, err = base.count(ctx, c.pods[key]); err != nil {
+			return nil, err
+		}
+	}
+	if count == nil || !exact(count.count) || count.count.AtLeast == 0 && !free {
+		// Nodes depend on each other, or the reason is looked for on all of them.
+		state := c.now
+		if free {
+			state = c.free
+		}
+		if count, _, err = slotsIn(ctx, state, c.pods[key]); err != nil {
+			return nil, err
+		}
+	}
+	count.devices = base.devices
+	c.counts[key][free] = count
+	return count, nil
+}
+
+// baseOf is what is known of the base of a shape.
+func (c *slots) baseOf(ctx context.Context, shape *claimShape, free bool) (*base, error) {
+	one := shape.base()
+	key := one.key()
+	if known := c.bases[free][key]; known != nil {
+		return known, nil
+	}
 	state := c.now
 	if free {
 		state = c.free
 	}
-	count, asked, err := slotsIn(ctx, state, c.pods[key])
+	asked, err := explain.Ask(ctx, state.Alloc, state.Snap, c.pods[key])
 	if err != nil {
 		return nil, err
 	}
-	if free {
-		count.note(asked.Question)
-	} else {
+	if !free {
 		c.hear(asked.Answer)
 	}
-	c.counts[key][free] = count
-	return count, nil
+	c.bases[free][key], err = newBase(ctx, state, asked)
+	return c.bases[free][key], err
 }
 
 // hear takes from an answer what is said once for all shapes.
@@ -176,26 +201,6 @@ func (c *slots) hear(answer *api.Explanation) {
 		if !slices.Contains(c.out.Assumptions, text) {
 			c.out.Assumptions = append(c.out.Assumptions, text)
 		}
-	}
-}
-
-// note keeps what is known of the devices that can serve the only request of a question.
-func (c *slotCount) note(q *funnel.Question) {
-	c.eligible = map[cluster.DeviceID]bool{}
-	for i := range q.Claims {
-		for _, alternatives := range q.Claims[i].Funnels {
-			for _, f := range alternatives {
-				for j := range f.Devices {
-					if d := &f.Devices[j]; f.Reasons[d.Device] == nil {
-						c.eligible[d.ID] = true
-						c.divisible = c.divisible || len(d.ConsumesCounters) > 0 || ptr.Deref(d.AllowMultipleAllocations, false)
-					}
-				}
-			}
-		}
-	}
-	for _, u := range q.Cluster.Unsuitable {
-		c.unsuitable = append(c.unsuitable, u.Node)
 	}
 }
 

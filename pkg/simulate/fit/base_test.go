@@ -1,0 +1,71 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fit
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
+	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// TestBaseEqualsAll counts all shapes of fleets and of random clusters on one node of
+// each group of equivalent nodes, and on all nodes.
+func TestBaseEqualsAll(t *testing.T) {
+	clusters := map[string]*snapshot.Snapshot{}
+	mixed := fleet.Mixed(120)
+	fleet.AddWaiting(mixed, 40)
+	clusters["mixed"] = mixed
+	for seed := range uint64(40) {
+		clusters[fmt.Sprint("random ", seed)] = fleet.Random(seed).Snapshot
+	}
+	compared := 0
+	for name, snap := range clusters {
+		s, err := simulate.New(t.Context(), snap)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shapes, _ := shapesIn(snap)
+		c, err := newSlots(t.Context(), s, shapes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if shapes, err = c.laddered(t.Context(), shapes); err != nil {
+			t.Fatal(err)
+		}
+		for _, shape := range shapes {
+			for free, state := range map[bool]*simulate.State{false: c.now, true: c.free} {
+				got, err := c.count(t.Context(), shape, free)
+				if err != nil {
+					t.Fatal(err)
+				}
+				want, _, err := slotsIn(t.Context(), state, c.pods[shape.key()])
+				if err != nil {
+					t.Fatal(err)
+				}
+				if a, b := textOf(got), textOf(want); a != b {
+					t.Errorf("%s, %s, released %v:\ngot  %s\nwant %s", name, shape.key(), free, a, b)
+				}
+				if got.count.AtLeast > 0 {
+					compared++
+				}
+			}
+		}
+	}
+	if t.Logf("%d numbers compared", compared); compared < 40 {
+		t.Error("the cases prove little")
+	}
+}
+
+func textOf(c *slotCount) string {
+	text := fmt.Sprint(c.count.AtLeast, c.count.AtMost == nil, c.bounds, c.bound)
+	for _, name := range slices.Sorted(maps.Keys(c.nodes)) {
+		text += fmt.Sprintf(" %s:%d", name, c.nodes[name].copies)
+	}
+	return text
+}
