@@ -267,7 +267,11 @@ func TestFewerReplicas(t *testing.T) {
 		"with pods":                   {pods, scaled},
 		"an autoscaler would undo it": {append(slices.Clone(pods), autoscaler("Deployment", "web")), ""},
 		"an autoscaler of another":    {append(slices.Clone(pods), autoscaler("StatefulSet", "web")), scaled},
-		"a claim is in the way":       {append(slices.Clone(holder), pods...), ""},
+		"autoscalers were not read": {
+			append(slices.Clone(pods), func(s *snapshot.Snapshot) { s.Listed = nil }),
+			"scale Deployment web to 3 replicas, unless a HorizontalPodAutoscaler sets that number: so many fit, and no more do when claims are released",
+		},
+		"a claim is in the way": {append(slices.Clone(holder), pods...), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := explainEach(t, tc.Cluster(append(slices.Clone(parts), test.parts...)...), "Deployment/web")["Deployment/web"]

@@ -169,12 +169,7 @@ func (w *whole) fewerPods(ctx context.Context) (*api.Remedy, error) {
 	if err != nil || f.Fit < count || f.Fit < f.Total || m.Group != nil && !f.GroupFits {
 		return nil, err
 	}
-	what, noun := "scale", "replica"
-	if w.target.Object.Kind == "Job" {
-		what, noun = "lower the parallelism of", "pod"
-	}
-	r := &api.Remedy{Actor: api.ActorUser, Edits: edits, Change: fmt.Sprintf("%s %s %s to %s: so many fit, and no more do when claims are released",
-		what, w.target.Object.Kind, w.target.Object.Name, english.Count(count, noun))}
+	r := &api.Remedy{Actor: api.ActorUser, Edits: edits, Change: w.scaleText(count)}
 	r = w.complete(r, f)
 	for i := range m.Kinds {
 		if kind := &m.Kinds[i]; r.Node == "" && kind.Verdict == api.Allocated && len(kind.Nodes) > 0 {
@@ -182,6 +177,19 @@ func (w *whole) fewerPods(ctx context.Context) (*api.Remedy, error) {
 		}
 	}
 	return r, nil
+}
+
+// scaleText describes the change to so many pods. Where HorizontalPodAutoscalers were not
+// read, which do not scale Jobs, it has the condition.
+func (w *whole) scaleText(count int) string {
+	what, noun, condition := "scale", "replica", ""
+	if w.target.Object.Kind == "Job" {
+		what, noun = "lower the parallelism of", "pod"
+	} else if w.snap.Unknown(snapshot.ResourceAutoscalers, w.target.Object.Namespace) != "" {
+		condition = ", unless a HorizontalPodAutoscaler sets that number"
+	}
+	return fmt.Sprintf("%s %s %s to %s%s: so many fit, and no more do when claims are released",
+		what, w.target.Object.Kind, w.target.Object.Name, english.Count(count, noun), condition)
 }
 
 // autoscaled says that scaling a workload would be undone.

@@ -27,6 +27,7 @@ func OptionalKinds() map[string]string {
 	return map[string]string{
 		ResourceQuotas: "ResourceQuota", ResourceLimitRanges: "LimitRange",
 		ResourceVolumeClaims: "PersistentVolumeClaim", ResourceVolumes: "PersistentVolume", ResourceStorageClasses: "StorageClass",
+		ResourceAutoscalers: AutoscalerKind().Kind,
 	}
 }
 

@@ -153,6 +153,8 @@ type Scope struct {
 	Health bool
 	// Admission is set if it matters what Kueue holds back.
 	Admission bool
+	// Scaling is set if another number of pods of the target may be proposed.
+	Scaling bool
 }
 
 // usesVolumes reports whether a pod of the manifests has PersistentVolumeClaims.
@@ -244,6 +246,7 @@ func (r *Reader) readPublished(ctx context.Context, what Scope) (*Source, error)
 		Starting:      what.Starting,
 		Health:        what.Health,
 		Admission:     what.Admission,
+		Scaling:       what.Scaling,
 		Progress:      bar.Report,
 	})
 	if err != nil {

@@ -253,7 +253,7 @@ func (o *options) explain(ctx context.Context, files *snapshot.Snapshot, a *answ
 	// A cluster is asked for more about a target (its events, its workload)
 	// than about the rest, so each one is read for itself.
 	for i := range o.targets {
-		from, err := o.reader.Read(ctx, cli.Scope{Target: &o.targets[i], Manifests: files})
+		from, err := o.reader.Read(ctx, cli.Scope{Target: &o.targets[i], Manifests: files, Scaling: true})
 		if err == nil {
 			err = o.explainIn(ctx, from, files, o.targets[i:i+1], a)
 		}

@@ -63,12 +63,17 @@ func (c *collector) readOptional(ctx context.Context) error {
 		}
 	}
 	for resource := range snapshot.OptionalKinds() {
-		inAdmission := resource == snapshot.ResourceQuotas || resource == snapshot.ResourceLimitRanges
-		if c.wants(resource) && (inAdmission && admission || !inAdmission && volumes) && !slices.Contains(s.Listed, resource) {
-			s.Listed = append(s.Listed, resource)
+		read := volumes
+		switch resource {
+		case snapshot.ResourceAutoscalers:
+			continue
+		case snapshot.ResourceQuotas, snapshot.ResourceLimitRanges:
+			read = admission
+		}
+		if read && c.wants(resource) {
+			c.listed(resource)
 		}
 	}
-	slices.Sort(s.Listed)
 	return nil
 }
 

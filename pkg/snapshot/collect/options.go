@@ -48,6 +48,9 @@ type Options struct {
 	// Admission tells that it matters which pods Kueue holds back, and why, although
 	// there is no target: its workloads and queues are read where it holds some.
 	Admission bool
+	// Scaling tells that it matters whether a HorizontalPodAutoscaler sets the number of
+	// pods of the target.
+	Scaling bool
 	// Progress is told after each chunk, and when a list ends without one, how
 	// many objects have arrived, how many there will be (0 while that is
 	// unknown), and of which resource that was. Calls do not overlap, and there

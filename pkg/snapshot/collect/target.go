@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -116,9 +117,9 @@ func (c *collector) readTarget(ctx context.Context) error {
 }
 
 // readAutoscaler finds the HorizontalPodAutoscaler of a target whose number of pods
-// can be set.
+// can be set, where that matters.
 func (c *collector) readAutoscaler(ctx context.Context) {
-	if c.opts.Target == nil || len(c.snapshot.Workloads) == 0 || c.snapshot.Workloads[0].Replicas == nil {
+	if !c.opts.Scaling || c.opts.Target == nil || len(c.snapshot.Workloads) == 0 || c.snapshot.Workloads[0].Replicas == nil {
 		return
 	}
 	target := c.snapshot.Workloads[0]
@@ -127,6 +128,9 @@ func (c *collector) readAutoscaler(ctx context.Context) {
 	}
 	mapping, err := c.clients.Mapper.RESTMapping(snapshot.AutoscalerKind())
 	if err != nil {
+		if meta.IsNoMatchError(err) {
+			c.listed(snapshot.ResourceAutoscalers)
+		}
 		return
 	}
 	options := metav1.ListOptions{Limit: chunkSize}
@@ -147,8 +151,17 @@ func (c *collector) readAutoscaler(ctx context.Context) {
 			}
 		}
 		if options.Continue = page.GetContinue(); options.Continue == "" {
+			c.listed(snapshot.ResourceAutoscalers)
 			return
 		}
+	}
+}
+
+// listed notes that a list was read that is not always read.
+func (c *collector) listed(resource string) {
+	if s := c.snapshot; !slices.Contains(s.Listed, resource) {
+		s.Listed = append(s.Listed, resource)
+		slices.Sort(s.Listed)
 	}
 }
 

@@ -219,6 +219,11 @@ func addListed(s *snapshot.Snapshot, listed []string) {
 		snapshot.ResourceQuotas: len(s.Quotas), snapshot.ResourceLimitRanges: len(s.LimitRanges),
 		snapshot.ResourceVolumeClaims: len(s.VolumeClaims), snapshot.ResourceVolumes: len(s.Volumes), snapshot.ResourceStorageClasses: len(s.StorageClasses),
 	}
+	for _, outline := range s.Outlines {
+		if outline.GroupKind() == snapshot.AutoscalerKind() {
+			counts[snapshot.ResourceAutoscalers]++
+		}
+	}
 	for resource, kind := range snapshot.OptionalKinds() {
 		if (counts[resource] > 0 || slices.Contains(listed, kind)) && !slices.Contains(s.Listed, resource) {
 			s.Listed = append(s.Listed, resource)
