@@ -103,7 +103,7 @@ func groupMissing(q *funnel.Question, pod *corev1.Pod, name string) Obstacle {
 
 // groupMismatch is a pod that keeps all pods of its PodGroup from being placed.
 func groupMismatch(group *schedulingapi.PodGroup, m *target.GroupMismatch) Obstacle {
-	object, other := whatif.Object(api.KindPodGroup, group.Namespace, group.Name), "PodGroup "+group.Name
+	object, other := whatif.Object(api.KindPodGroup, group.Namespace, group.Name), "the group"
 	if m.Other != nil {
 		object, other = whatif.PodObject(m.Other), "pod "+m.Other.Name
 	}
@@ -115,7 +115,7 @@ func groupMismatch(group *schedulingapi.PodGroup, m *target.GroupMismatch) Obsta
 	case "spec.schedulerName":
 		noun, plural = "scheduler", "schedulers"
 	}
-	o.Reason = fmt.Sprintf("pod %s has %s %s, %s has %s: kube-scheduler places no pod of a group whose %s differ", m.Pod.Name, noun, m.Found, other, m.Required, plural)
+	o.Reason = fmt.Sprintf("in PodGroup %s, pod %s has %s %s and %s has %s: kube-scheduler places no pod of a group whose %s differ", group.Name, m.Pod.Name, noun, m.Found, other, m.Required, plural)
 	o.AddEvidence(whatif.PodObject(m.Pod), m.Path, m.Found, m.Required)
 	o.AddEvidence(object, m.Path, m.Required, "")
 	if m.Path == "spec.schedulerName" {
