@@ -9,11 +9,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kubectl-dra/kubectl-dra/internal/controlplane"
@@ -222,4 +224,67 @@ func (c *cluster) placeCopy(ctx context.Context, t *testing.T, shape *fitShape, 
 		t.Errorf("%s: neither placed nor refused: %+v", name, last)
 	}
 	return last.reason == scheduled
+}
+
+// TestMovesAgreeWithScheduler has two pods that use half of a node each, so that there is
+// no room for one that needs all of a node. It makes the move that fit without a target
+// names, as the documents say: then the scheduler places that pod.
+func TestMovesAgreeWithScheduler(t *testing.T) {
+	c := startCluster(t, controlplane.Options{})
+	const name = "moves"
+	shape := fitShape{name: name, devices: []string{fitRoots(4), fitRoots(4)}, claim: strings.Replace(fitOne, "$S}", "$S, count: 2}", 1)}
+	c.createAll(t, name, shape.documents())
+	c.createAll(t, name, "{apiVersion: resource.k8s.io/v1, kind: ResourceClaimTemplate, metadata: {name: four}, spec: {spec: {devices: "+strings.ReplaceAll(fitFour, "$S", name)+"}}}")
+	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+	defer stop()
+	pod := func(name, template, further string) string {
+		return "{apiVersion: v1, kind: Pod, metadata: {name: " + name + "}, spec: {" + further + "resourceClaims: [{name: gpu, resourceClaimTemplateName: " + template + "}], " +
+			"containers: [{name: main, image: example.com/none, resources: {claims: [{name: gpu}]}}]}}"
+	}
+	placed := func(pod string) string {
+		t.Helper()
+		got := c.decision(ctx, name, pod, func(d decision) bool { return d.reason == scheduled })
+		if got.reason != scheduled {
+			t.Fatalf("pod %s: %+v", pod, got)
+		}
+		return got.node
+	}
+	cordon := func(node string, on bool) {
+		patch := fmt.Appendf(nil, `{"spec":{"unschedulable":%v}}`, on)
+		_, err := c.kube.CoreV1().Nodes().Patch(ctx, node, types.MergePatchType, patch, metav1.PatchOptions{})
+		mustDo(t, func() error { return err })
+	}
+	c.createAll(t, name, pod("first", "copies", ""))
+	first := placed("first")
+	cordon(first, true)
+	c.createAll(t, name, pod("second", "copies", ""))
+	second := placed("second")
+	cordon(first, false)
+	c.createAll(t, name, pod("large", "four", ""))
+	if got := c.decision(ctx, name, "large", func(d decision) bool { return d.reason == unschedulable }); got.reason != unschedulable {
+		t.Fatalf("there is room for a pod that needs all of a node: %+v", got)
+	}
+
+	streams, _, out, errOut := genericiooptions.NewTestIOStreams()
+	code := commands.Run(ctx, []string{"fit", "--kubeconfig", c.kubeconfig, "-o", "json"}, streams, commands.Build{Version: "v0.0.0-test"})
+	var found api.FitShapes
+	if err := json.Unmarshal(out.Bytes(), &found); err != nil || code != 0 {
+		t.Fatalf("code %d, %v\n%s%s", code, err, out, errOut)
+	}
+	at := slices.IndexFunc(found.Shapes, func(s api.ShapeFit) bool { return s.Shape.Devices == 4 && s.Shape.Match != nil })
+	if at < 0 || found.Shapes[at].Now.AtLeast != 0 || found.Shapes[at].Packed == nil || found.Shapes[at].Packed.AtLeast != 1 || found.Shapes[at].Move == nil {
+		t.Fatalf("got %s", out)
+	}
+	move := found.Shapes[at].Move
+	if where := map[string]string{"first": first, "second": second}; where[move.Pod] != move.From || where[move.Pod] == move.To {
+		t.Fatalf("%+v, but pods are on %v", move, where)
+	}
+	mustDo(t, func() error { return c.kube.CoreV1().Pods(name).Delete(ctx, move.Pod, *metav1.NewDeleteOptions(0)) })
+	c.createAll(t, name, pod("moved", "copies", "nodeSelector: {kubernetes.io/hostname: "+move.To+"}, "))
+	if node := placed("moved"); node != move.To {
+		t.Errorf("the pod is on %s", node)
+	}
+	if node := placed("large"); node != move.From {
+		t.Errorf("the pod that needs all of a node is on %s, want %s", node, move.From)
+	}
 }
