@@ -24,7 +24,7 @@ func TestTop(t *testing.T) {
 	c.topFleet(t)
 	p := programFor(t, c.kubeconfig)
 	term := openTerminal(t, p, 120, 30, "top")
-	term.shows("gpu.example.com", "4/4 free", "Pending claims: 1", "CountUnsatisfiable")
+	term.shows("gpu.example.com", "4/4 free", "claims without a pod: 1", "WaitingForPod  research/too-many")
 
 	t.Run("find and sort", func(t *testing.T) {
 		term.t = t

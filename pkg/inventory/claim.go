@@ -172,6 +172,9 @@ func outdated(facts *cluster.Cluster, result *resourceapi.DeviceRequestAllocatio
 	return nil, nil
 }
 
+// NoPodUsesIt says what a claim waits for that WaitsForPod reports.
+const NoPodUsesIt = "no pod uses it, and the scheduler allocates claims for pods only"
+
 // WaitsForPod reports whether no pod uses a claim, which then gets no devices. It is
 // false where pods could not be read.
 func (v *Inventory) WaitsForPod(claim *resourceapi.ResourceClaim) bool {
@@ -200,7 +203,7 @@ func claimFlags(eligible *eligibility.Devices, pods podsByClaim, claim *resource
 	orphaned := podsKnown && orphaned(eligible.Facts, claim)
 	switch {
 	case waitsForPod(eligible.Facts, pods, claim):
-		flag(api.FlagWaitingForPod, "no pod uses it; it gets its devices when one does")
+		flag(api.FlagWaitingForPod, NoPodUsesIt)
 	case allocation != nil && len(claim.Status.ReservedFor) == 0 && len(awaited) == 0:
 		flag(api.FlagUnreserved, "it has devices, but is reserved for nobody")
 	}

@@ -69,7 +69,7 @@ func TestClaimFlags(t *testing.T) {
 		},
 		"waiting for a pod": {
 			objects: []any{tc.Claim("c", tc.GPUs("gpu", 1))},
-			want:    []string{"WaitingForPod: no pod uses it; it gets its devices when one does"},
+			want:    []string{"WaitingForPod: no pod uses it, and the scheduler allocates claims for pods only"},
 		},
 		"waiting for a pod that may be hidden": {
 			objects: []any{tc.Claim("c", tc.GPUs("gpu", 1)), snapshot.Gap{Resource: snapshot.ResourcePods, Reason: "forbidden"}},

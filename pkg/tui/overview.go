@@ -314,7 +314,7 @@ func (m *Model) unused(claims []target) []blockLine {
 		return nil
 	}
 	name := string(api.FlagWaitingForPod)
-	text := fmt.Sprintf("%s/%s: no pod uses it; it gets its devices when one does", claims[0].namespace, claims[0].name)
+	text := fmt.Sprintf("%s/%s: %s", claims[0].namespace, claims[0].name, inventory.NoPodUsesIt)
 	return []blockLine{{
 		text: fmt.Sprintf("%4d  %s  %s", len(claims), m.look.say(faint, name), m.look.say(faint, render.Escape(text))),
 		open: func() screen { return newList(viewPending, withoutPod(name)) },
