@@ -445,6 +445,28 @@ func TestRulesOfOtherReleases(t *testing.T) {
 	}
 }
 
+// TestOutdatedAndUnusable reports both of a slice that the API server no longer accepts
+// and that no node can use: an update of the driver ends the one and not the other.
+func TestOutdatedAndUnusable(t *testing.T) {
+	devices := tc.Copies(65, tc.Device("a").Tainted("example.com/old", resourceapi.DeviceTaintEffectNone).BindingOn("Ready"))
+	slice := tc.Pool("n1", devices...).Change(func(s *resourceapi.ResourceSlice) {
+		for i := range s.Spec.Devices {
+			s.Spec.Devices[i].Name = fmt.Sprint("gpu-", i)
+		}
+	})
+	of := Options{Choice: checks.Choice{Only: []string{"DRA1208", "DRA1212"}}}
+	for gate, want := range map[bool][]string{false: {"DRA1208", "DRA1212"}, true: {"DRA1212"}} {
+		found := diagnose(t, tc.Cluster(tc.Nodes("n1"), running("v1.37.1"), tc.Gate("DRADeviceBindingConditions", gate), slice), of)
+		var codes []string
+		for _, f := range found.Findings {
+			codes = append(codes, f.Code)
+		}
+		if !slices.Equal(codes, want) {
+			t.Errorf("binding conditions %t: %v, not %v", gate, codes, want)
+		}
+	}
+}
+
 func TestUnknownWhereListsAreNotPermitted(t *testing.T) {
 	snap := tc.Cluster(append(healthy(), snapshot.Gap{Resource: snapshot.ResourceClaims, Reason: "not permitted to list resourceclaims"})...)
 	found := diagnose(t, snap, Options{Choice: checks.Choice{MinSeverity: api.SeverityError}})

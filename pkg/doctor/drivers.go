@@ -21,6 +21,10 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
+// CodeUnregistered is the code of the check of registrations, which takes all it knows
+// from events.
+const CodeUnregistered = "DRA1107"
+
 func driverChecks() []Check {
 	sets := []string{snapshot.ResourceDaemonSets}
 	withPods := []string{snapshot.ResourceDaemonSets, snapshot.ResourcePods}
@@ -64,7 +68,7 @@ func driverChecks() []Check {
 			find:   findMissingRights,
 		},
 		{
-			Code: "DRA1107", Title: "driver that is not registered", Severity: api.SeverityError, Needs: []string{snapshot.ResourcePods, snapshot.ResourceClaims},
+			Code: CodeUnregistered, Title: "driver that is not registered", Severity: api.SeverityError, Needs: []string{snapshot.ResourcePods, snapshot.ResourceClaims},
 			About:  "A kubelet reports that it does not know a driver whose devices a pod has: the driver has not registered since the kubelet started, or was lost. The pod stays in ContainerCreating.",
 			Advice: "See whether the driver's pod runs on the node, and restart it: it registers when it starts.",
 			find:   findUnregistered,

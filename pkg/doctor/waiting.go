@@ -178,7 +178,7 @@ func explainWaiting(ctx context.Context, in *cluster) ([]*api.Explanation, error
 func findBlockedPods(_ context.Context, in *cluster) ([]api.Finding, error) {
 	var found []api.Finding
 	for _, pod := range in.blocked() {
-		if pod.Unregistered != "" && in.opts.Makes("DRA1107") {
+		if pod.Unregistered != "" && in.opts.Makes(CodeUnregistered) {
 			continue
 		}
 		o := api.KindPod + "/" + pod.Namespace + "/" + pod.Name

@@ -62,9 +62,15 @@ func (d *diagnosis) due(p *picture, fixed bool, now time.Time) bool {
 	return d.times == 0 || p.change != d.of || !fixed && now.Sub(d.at) >= diagnosisAge
 }
 
-// work makes all checks of a picture. It is false if the context is done.
-func (d *diagnosis) work(ctx context.Context, p *picture, now time.Time) bool {
-	found, err := doctor.Diagnose(ctx, p.alloc, p.snap, doctor.Options{})
+// work makes the checks of a picture. It is false if the context is done. Of a cluster
+// that is followed no events are read, and a check that takes all it knows from them
+// would find nothing whatever there is: it does not count as made.
+func (d *diagnosis) work(ctx context.Context, p *picture, fixed bool, now time.Time) bool {
+	var opts doctor.Options
+	if !fixed {
+		opts.Skip = []string{doctor.CodeUnregistered}
+	}
+	found, err := doctor.Diagnose(ctx, p.alloc, p.snap, opts)
 	if ctx.Err() != nil {
 		return false
 	}
@@ -103,10 +109,10 @@ func (m *Model) diagnose() tea.Cmd {
 		return nil
 	}
 	m.diagnosing = true
-	ctx, p, known, now := m.ctx, m.picture, m.diagnosis, m.now()
+	ctx, p, known, fixed, now := m.ctx, m.picture, m.diagnosis, m.opts.Fixed, m.now()
 	return func() tea.Msg {
 		start := time.Now()
-		done := known.work(ctx, p, now)
+		done := known.work(ctx, p, fixed, now)
 		return diagnosedMsg{done, time.Since(start)}
 	}
 }

@@ -480,3 +480,24 @@ func TestTaintedInUse(t *testing.T) {
 	s.keys("2")
 	s.shows("▚▚▚▚ ▚▚▚▚")
 }
+
+// TestFindingsWithoutEvents does not count a check of events as made where no events are
+// read, and says so.
+func TestFindingsWithoutEvents(t *testing.T) {
+	const remark = "events are only read by kubectl dra doctor"
+	for _, fixed := range []bool{true, false} {
+		s := newSession(t, Options{Source: NewFixed(example(t)), Fixed: fixed}, 160, 40)
+		s.keys("9")
+		s.shows("9 findings")
+		if got := strings.Contains(s.screen(), remark); got == fixed {
+			t.Errorf("fixed %t: the remark is shown: %t\n%s", fixed, got, s.screen())
+		}
+		found, err := s.model.diagnosis.newest()
+		if err != nil || found == nil {
+			t.Fatalf("fixed %t: %v, %v", fixed, found, err)
+		}
+		if made := slices.Contains(found.Checks, "DRA1107"); made != fixed {
+			t.Errorf("fixed %t: DRA1107 is made: %t", fixed, made)
+		}
+	}
+}

@@ -228,6 +228,9 @@ func (s *listScreen) foot(m *Model) string {
 	if s.note != "" {
 		text += "; " + s.note
 	}
+	if s.id == viewFindings && !m.opts.Fixed {
+		text += "; events are only read by kubectl dra doctor"
+	}
 	if s.id == viewNodes {
 		// The signs are worth more than the count.
 		if legend := m.look.legend(); ansi.StringWidth(text)+3+ansi.StringWidth(legend) > m.width && ansi.StringWidth(legend) <= m.width {

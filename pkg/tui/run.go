@@ -60,7 +60,7 @@ func Once(ctx context.Context, opts Options, width int, w io.Writer) error {
 			return ctx.Err()
 		}
 	}
-	if !m.diagnosis.work(ctx, p, m.now()) {
+	if !m.diagnosis.work(ctx, p, m.opts.Fixed, m.now()) {
 		return ctx.Err()
 	}
 	s := &overviewScreen{cursor: -1}
