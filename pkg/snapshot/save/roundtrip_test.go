@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -224,7 +225,7 @@ func TestStoredTextsSurvive(t *testing.T) {
 
 // TestMarshalYAML holds what is written against kubectl's parser.
 func TestMarshalYAML(t *testing.T) {
-	for _, text := range oddTexts() {
+	for _, text := range append(oddTexts(), "a\u202eb", "xhidden: a\u202eb\x01hidden:202E", "two\nlines\u2066\n", "\u200b", "a\u00a0b \u2028\ufeff", `\x01hidden:\u`+"\u200f") {
 		encoded, err := MarshalYAML(map[string]string{"text": text, "key " + text: "a"})
 		if err != nil {
 			t.Errorf("%q: %v", text, err)
@@ -234,8 +235,8 @@ func TestMarshalYAML(t *testing.T) {
 		if err := yaml.Unmarshal(encoded, &got); err != nil || got["text"] != text || got["key "+text] != "a" {
 			t.Errorf("%q: written as\n%s\nread as %q: %v", text, encoded, got, err)
 		}
-		if bytes.ContainsFunc(encoded, func(r rune) bool { return r == '\x7f' || r == '\u009b' || r < ' ' && r != '\n' }) {
-			t.Errorf("%q: a control character is left in %q", text, encoded)
+		if bytes.ContainsFunc(encoded, func(r rune) bool { return r != '\n' && r <= 0xffff && !unicode.IsPrint(r) }) {
+			t.Errorf("%q: a character that a terminal obeys or does not show is left in %q", text, encoded)
 		}
 	}
 }
