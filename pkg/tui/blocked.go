@@ -14,6 +14,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 )
 
 // blockedPods has the pods that got their devices and cannot work with them. Pods
@@ -49,7 +50,7 @@ func blockedPods(m *Model, pods []lifecycle.BlockedPod) block {
 			name = pod.Namespace + " " + pod.Owner + ", such as " + pod.Name
 		}
 		b.lines = append(b.lines, blockLine{
-			text: fmt.Sprintf("%4d  %s  %s", g.count, m.look.say(bad, string(pod.Code)), m.look.say(faint, render.Escape(name+": "+pod.Summary))),
+			text: fmt.Sprintf("%4d  %s  %s", g.count, m.look.Say(look.Bad, string(pod.Code)), m.look.Say(look.Faint, render.Escape(name+": "+pod.Summary))),
 			open: func() screen {
 				return whyPage(&inventory.Pod{Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}})
 			},

@@ -11,12 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 )
 
 // change is something that happened while the dashboard looked.
 type change struct {
 	at   time.Time
-	tone tone
+	tone look.Tone
 	text string
 }
 
@@ -28,7 +29,7 @@ const changesKept = 100
 // What is the same object in both is not looked at.
 func changesBetween(before, after *snapshot.Snapshot, now time.Time) []change {
 	var list []change
-	tell := func(t tone, format string, args ...any) {
+	tell := func(t look.Tone, format string, args ...any) {
 		list = append(list, change{now, t, fmt.Sprintf(format, args...)})
 	}
 	compare(before.Claims, after.Claims,
@@ -36,15 +37,15 @@ func changesBetween(before, after *snapshot.Snapshot, now time.Time) []change {
 		func(was, is *resourceapi.ResourceClaim) {
 			switch {
 			case was == nil && is.Status.Allocation == nil:
-				tell(plain, "claim %s/%s was created", is.Namespace, is.Name)
+				tell(look.Plain, "claim %s/%s was created", is.Namespace, is.Name)
 			case is == nil && was.Status.Allocation != nil:
-				tell(good, "claim %s/%s was deleted, its %s free", was.Namespace, was.Name, devicesAre(len(was.Status.Allocation.Devices.Results)))
+				tell(look.Good, "claim %s/%s was deleted, its %s free", was.Namespace, was.Name, devicesAre(len(was.Status.Allocation.Devices.Results)))
 			case is == nil:
-				tell(plain, "claim %s/%s was deleted", was.Namespace, was.Name)
+				tell(look.Plain, "claim %s/%s was deleted", was.Namespace, was.Name)
 			case is.Status.Allocation != nil && (was == nil || was.Status.Allocation == nil):
-				tell(busy, "claim %s/%s was allocated %s", is.Namespace, is.Name, devicesOf(is))
+				tell(look.Busy, "claim %s/%s was allocated %s", is.Namespace, is.Name, devicesOf(is))
 			case was.Status.Allocation != nil && is.Status.Allocation == nil:
-				tell(good, "claim %s/%s was deallocated", is.Namespace, is.Name)
+				tell(look.Good, "claim %s/%s was deallocated", is.Namespace, is.Name)
 			}
 		})
 	compare(before.Slices, after.Slices,
@@ -52,11 +53,11 @@ func changesBetween(before, after *snapshot.Snapshot, now time.Time) []change {
 		func(was, is *resourceapi.ResourceSlice) {
 			switch {
 			case was == nil:
-				tell(good, "slice %s was published, %s", is.Name, devices(len(is.Spec.Devices)))
+				tell(look.Good, "slice %s was published, %s", is.Name, devices(len(is.Spec.Devices)))
 			case is == nil:
-				tell(bad, "slice %s was removed, %s", was.Name, devices(len(was.Spec.Devices)))
+				tell(look.Bad, "slice %s was removed, %s", was.Name, devices(len(was.Spec.Devices)))
 			case was.Spec.Pool.Generation != is.Spec.Pool.Generation:
-				tell(plain, "slice %s is at generation %d, %s", is.Name, is.Spec.Pool.Generation, devices(len(is.Spec.Devices)))
+				tell(look.Plain, "slice %s is at generation %d, %s", is.Name, is.Spec.Pool.Generation, devices(len(is.Spec.Devices)))
 			}
 		})
 	compare(before.TaintRules, after.TaintRules,
@@ -64,9 +65,9 @@ func changesBetween(before, after *snapshot.Snapshot, now time.Time) []change {
 		func(was, is *resourceapi.DeviceTaintRule) {
 			switch {
 			case was == nil:
-				tell(warning, "taint rule %s was created: %s:%s", is.Name, is.Spec.Taint.Key, is.Spec.Taint.Effect)
+				tell(look.Warning, "taint rule %s was created: %s:%s", is.Name, is.Spec.Taint.Key, is.Spec.Taint.Effect)
 			case is == nil:
-				tell(good, "taint rule %s was deleted", was.Name)
+				tell(look.Good, "taint rule %s was deleted", was.Name)
 			}
 		})
 	return list

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 )
 
 // content is what a list shows. Cells are made when they are asked for.
@@ -28,7 +29,7 @@ type content interface {
 	// remark is what else there is to say about a row, in one line.
 	remark(row int) string
 	// paint colours the text of a cell, which may have been cut or filled up.
-	paint(l *look, row, column int, text string) string
+	paint(l *look.Look, row, column int, text string) string
 }
 
 // listOf is a content over items of the inventory.
@@ -36,7 +37,7 @@ type listOf[T any] struct {
 	items []T
 	cols  []render.Column[T]
 	id    func(*T) string
-	state func(*T) tone
+	state func(*T) look.Tone
 	// pins is how many columns are pinned, 0 for one.
 	pins int
 	// say is the remark about an item; nil if there are none.
@@ -75,11 +76,11 @@ func (l *listOf[T]) value(row, column int) (float64, bool) {
 	return 0, false
 }
 
-func (l *listOf[T]) paint(on *look, row, column int, text string) string {
+func (l *listOf[T]) paint(on *look.Look, row, column int, text string) string {
 	if l.state == nil || l.cols[column].Name != l.stateColumn {
 		return text
 	}
-	return on.say(l.state(&l.items[row]), text)
+	return on.Say(l.state(&l.items[row]), text)
 }
 
 // first puts the columns with these titles before the others: what matters most

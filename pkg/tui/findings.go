@@ -17,6 +17,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 )
 
 // newFindings shows what doctor found last.
@@ -41,16 +42,16 @@ func newFindings(known *diagnosis) (content, error) {
 	return list, nil
 }
 
-func findingTone(f *api.Finding) tone {
+func findingTone(f *api.Finding) look.Tone {
 	switch f.Severity {
 	case api.SeverityError:
-		return bad
+		return look.Bad
 	case api.SeverityWarning:
-		return warning
+		return look.Warning
 	case api.SeverityUnknown:
-		return faint
+		return look.Faint
 	default:
-		return plain
+		return look.Plain
 	}
 }
 
@@ -116,7 +117,7 @@ func (s *overviewScreen) findings(m *Model) block {
 	}
 	b.title = "Findings: " + render.FindingCounts(counts[api.SeverityError], counts[api.SeverityWarning], counts[api.SeverityInfo], counts[api.SeverityUnknown])
 	b.lines = []blockLine{{
-		text: fmt.Sprintf("%s  %s", m.look.say(findingTone(worst), worst.Code), render.Escape(worst.Message)),
+		text: fmt.Sprintf("%s  %s", m.look.Say(findingTone(worst), worst.Code), render.Escape(worst.Message)),
 		open: listOfAll(viewFindings),
 	}}
 	return b

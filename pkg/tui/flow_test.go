@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 )
 
 // TestDrillDown goes from a class to its pools, devices, claim and pod, and back
@@ -431,7 +432,7 @@ func TestLastAnswer(t *testing.T) {
 	before := s.model.head()
 	now = now.Add(9 * time.Second)
 	s.shows("last answer 9s ago")
-	if late := s.model.head(); strings.Contains(late, s.model.look.say(faint, "last answer 9s ago")) || !strings.Contains(before, s.model.look.say(faint, "last answer 0s ago")) {
+	if late := s.model.head(); strings.Contains(late, s.model.look.Say(look.Faint, "last answer 9s ago")) || !strings.Contains(before, s.model.look.Say(look.Faint, "last answer 0s ago")) {
 		t.Errorf("the late answer does not stand out: %q, before %q", late, before)
 	}
 }

@@ -220,7 +220,7 @@ func (s *session) lacks(texts ...string) {
 func (s *session) selected() string {
 	s.t.Helper()
 	for _, line := range s.lines() {
-		if strings.HasPrefix(line, s.model.look.glyphs.cursor) {
+		if strings.HasPrefix(line, s.model.look.Glyphs.Cursor) {
 			return line
 		}
 	}

@@ -6,6 +6,8 @@ package tui
 import (
 	"strings"
 	"time"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 )
 
 const (
@@ -45,14 +47,14 @@ func (h *history) add(now time.Time, name string, share float64) {
 }
 
 // line draws the newest samples, the last one on the right.
-func (h *history) line(l *look, name string, width int) string {
+func (h *history) line(l *look.Look, name string, width int) string {
 	var samples []float64
 	if of := h.series[name]; of != nil {
 		samples = of.samples[max(len(of.samples)-width, 0):]
 	}
 	var line strings.Builder
 	line.WriteString(strings.Repeat(" ", width-len(samples)))
-	levels := l.glyphs.levels
+	levels := l.Glyphs.Levels
 	for _, share := range samples {
 		level := int(share * float64(len(levels)))
 		line.WriteString(levels[min(max(level, 0), len(levels)-1)])

@@ -12,6 +12,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 )
 
 // listScreen is a list that can be filtered, sorted and opened.
@@ -204,10 +205,10 @@ func (s *listScreen) view(m *Model) string {
 // foot says how many rows there are, and what narrows them down.
 func (s *listScreen) foot(m *Model) string {
 	if s.problem != nil {
-		return m.look.say(bad, m.line(s.problem.Error()))
+		return m.look.Say(look.Bad, m.line(s.problem.Error()))
 	}
 	if s.table.content == nil {
-		return m.look.say(faint, "One moment…")
+		return m.look.Say(look.Faint, "One moment…")
 	}
 	text := fmt.Sprintf("%d %s", len(s.table.rows), s.id)
 	if all := s.table.content.rows(); all != len(s.table.rows) {
@@ -233,17 +234,17 @@ func (s *listScreen) foot(m *Model) string {
 	}
 	if s.id == viewNodes {
 		// The signs are worth more than the count.
-		if legend := m.look.legend(); ansi.StringWidth(text)+3+ansi.StringWidth(legend) > m.width && ansi.StringWidth(legend) <= m.width {
+		if legend := m.look.Legend(); ansi.StringWidth(text)+3+ansi.StringWidth(legend) > m.width && ansi.StringWidth(legend) <= m.width {
 			return legend
 		} else if ansi.StringWidth(legend) <= m.width {
-			return m.look.say(faint, render.Escape(text)+"   ") + legend
+			return m.look.Say(look.Faint, render.Escape(text)+"   ") + legend
 		}
-		return m.look.say(faint, m.line(text+"; ? explains the symbols"))
+		return m.look.Say(look.Faint, m.line(text+"; ? explains the symbols"))
 	}
 	if remark := s.table.remark(); remark != "" {
 		text += "   " + remark
 	}
-	return m.look.say(faint, m.line(text))
+	return m.look.Say(look.Faint, m.line(text))
 }
 
 func (s *listScreen) bindings(m *Model) []key.Binding {

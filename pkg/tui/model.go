@@ -16,6 +16,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 )
 
 // Options are what a dashboard is made for.
@@ -46,7 +47,7 @@ type Model struct {
 	after  func(time.Duration, tea.Msg) tea.Cmd
 	keys   keyMap
 	help   help.Model
-	look   look
+	look   look.Look
 	width  int
 	height int
 
@@ -194,9 +195,9 @@ func (m *Model) take() tea.Cmd {
 		return nil
 	}
 	m.taking, m.dirty = true, false
-	ctx, source, reasons, diagnosis, look, change := m.ctx, m.opts.Source, m.reasons, m.diagnosis, &m.look, m.change
+	ctx, source, reasons, diagnosis, l, change := m.ctx, m.opts.Source, m.reasons, m.diagnosis, &m.look, m.change
 	return func() tea.Msg {
-		p, err := takePicture(ctx, source, reasons, diagnosis, look)
+		p, err := takePicture(ctx, source, reasons, diagnosis, l)
 		if err == nil {
 			p.change = change
 		}
@@ -265,5 +266,5 @@ func (m *Model) reason() tea.Cmd {
 // line makes a text from outside fit to be a line of the screen.
 func (m *Model) line(text string) string {
 	text, _, _ = strings.Cut(text, "\n")
-	return ansi.Truncate(render.Escape(text), m.width, m.look.glyphs.more)
+	return ansi.Truncate(render.Escape(text), m.width, m.look.Glyphs.More)
 }

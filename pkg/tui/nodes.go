@@ -8,18 +8,18 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 )
 
 // nodeContent is the map: each node with a strip of its devices.
 type nodeContent struct {
 	listOf[inventory.Node]
-	glyphs glyphs
 }
 
 const stripTitle = "Devices"
 
-func newNodes(p *picture, l *look) content {
-	s := &nodeContent{glyphs: l.glyphs}
+func newNodes(p *picture, l *look.Look) content {
+	s := &nodeContent{}
 	s.listOf = listOf[inventory.Node]{
 		items: p.inventory.Nodes(),
 		cols: append(render.NodeColumns(), render.Column[inventory.Node]{
@@ -31,37 +31,37 @@ func newNodes(p *picture, l *look) content {
 	return s
 }
 
-func nodeTone(n *inventory.Node) tone {
+func nodeTone(n *inventory.Node) look.Tone {
 	switch n.State {
 	case "Ready":
-		return good
+		return look.Good
 	case "NotReady", "Gone":
-		return bad
+		return look.Bad
 	default:
-		return plain
+		return look.Plain
 	}
 }
 
 // strip has a sign for each device of a node. Those that are plugged in at the
 // same place stand together; a line is between drivers.
-func strip(l *look, n *inventory.Node) string {
+func strip(l *look.Look, n *inventory.Node) string {
 	var text strings.Builder
 	for i := range n.Groups {
 		group := &n.Groups[i]
 		switch {
 		case i == 0:
 		case group.Driver != n.Groups[i-1].Driver:
-			text.WriteString(" " + l.glyphs.between + " ")
+			text.WriteString(" " + l.Glyphs.Between + " ")
 		default:
 			text.WriteByte(' ')
 		}
 		for _, d := range group.Devices {
-			glyph, _ := l.ofState(d.State)
+			glyph, _ := l.OfState(d.State)
 			switch {
 			case d.Unhealthy:
-				glyph = l.glyphs.unhealthy
+				glyph = l.Glyphs.Unhealthy
 			case d.TaintedInUse:
-				glyph = l.glyphs.taintedInUse
+				glyph = l.Glyphs.TaintedInUse
 			}
 			text.WriteString(glyph)
 		}
@@ -69,60 +69,9 @@ func strip(l *look, n *inventory.Node) string {
 	return text.String()
 }
 
-func (s *nodeContent) paint(l *look, row, column int, text string) string {
+func (s *nodeContent) paint(l *look.Look, row, column int, text string) string {
 	if s.cols[column].Name != stripTitle {
 		return s.listOf.paint(l, row, column, text)
 	}
-	return l.paintStrip(text)
-}
-
-// paintStrip colours the signs of devices.
-func (l *look) paintStrip(text string) string {
-	tones := map[string]tone{}
-	for _, sign := range l.signs() {
-		tones[sign.glyph] = sign.tone
-	}
-	var painted, run strings.Builder
-	last := plain
-	flush := func() {
-		painted.WriteString(l.say(last, run.String()))
-		run.Reset()
-	}
-	for _, r := range text {
-		if t := tones[string(r)]; t != last {
-			flush()
-			last = t
-		}
-		run.WriteRune(r)
-	}
-	flush()
-	return painted.String()
-}
-
-// sign stands for a device.
-type sign struct {
-	glyph, means string
-	tone         tone
-}
-
-func (l *look) signs() []sign {
-	return []sign{
-		{l.glyphs.free, "free", good},
-		{l.glyphs.allocated, "used", busy},
-		{l.glyphs.shared, "shared", busy},
-		{l.glyphs.taintedInUse, "used+tainted", bad},
-		{l.glyphs.blocked, "blocked", faint},
-		{l.glyphs.tainted, "tainted", warning},
-		{l.glyphs.unusable, "unusable", bad},
-		{l.glyphs.unhealthy, "unhealthy", bad},
-	}
-}
-
-// legend explains the signs, in no more than 80 columns.
-func (l *look) legend() string {
-	parts := make([]string, 0, len(l.signs()))
-	for _, sign := range l.signs() {
-		parts = append(parts, l.say(sign.tone, sign.glyph)+" "+sign.means)
-	}
-	return strings.Join(parts, " ")
+	return l.PaintStrip(text)
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 )
 
 // overviewScreen is the first page: how much is used, what is stuck and why,
@@ -90,7 +91,7 @@ func (s *overviewScreen) set(m *Model, msg overviewMsg) tea.Cmd {
 // nothing is known.
 func (s *overviewScreen) noneYet(m *Model, text string, resources ...string) string {
 	if s.from == nil {
-		return m.look.glyphs.more
+		return m.look.Glyphs.More
 	}
 	return m.noneOf(text, resources...)
 }
@@ -104,10 +105,10 @@ func (s *overviewScreen) drivers(m *Model, width int) block {
 		for _, extra := range []struct {
 			n    int
 			what string
-			tone tone
-		}{{c.TaintedInUse, "used+tainted", bad}, {c.Tainted, "tainted", warning}, {c.Unhealthy, "unhealthy", bad}, {c.Unusable, "unusable", bad}} {
+			tone look.Tone
+		}{{c.TaintedInUse, "used+tainted", look.Bad}, {c.Tainted, "tainted", look.Warning}, {c.Unhealthy, "unhealthy", look.Bad}, {c.Unusable, "unusable", look.Bad}} {
 			if extra.n > 0 {
-				text += m.look.say(extra.tone, fmt.Sprintf(" %d %s", extra.n, extra.what))
+				text += m.look.Say(extra.tone, fmt.Sprintf(" %d %s", extra.n, extra.what))
 			}
 		}
 		list = append(list, use{d.name, "driver " + d.name, *c, text, func() screen {
@@ -132,10 +133,10 @@ func (s *overviewScreen) byClass(m *Model, width int) block {
 		}
 		text := fmt.Sprintf("%s/%s free", free, render.AtLeast(c.Devices, c.DevicesAreLowerBounds)) + placeable(&c.DeviceCounts)
 		if waiting := c.Claims - c.Allocated; waiting > 0 && m.namespace == "" {
-			text += m.look.say(warning, fmt.Sprintf(" %d pending", waiting))
+			text += m.look.Say(look.Warning, fmt.Sprintf(" %d pending", waiting))
 		}
 		if c.Failing > 0 {
-			text += m.look.say(bad, fmt.Sprintf(" fails on %d", c.Failing))
+			text += m.look.Say(look.Bad, fmt.Sprintf(" fails on %d", c.Failing))
 		}
 		list = append(list, use{c.Name, "class " + c.Name, c.DeviceCounts, text, func() screen { return newList(viewPools, ofClass(c.Name)) }})
 	}
@@ -185,76 +186,13 @@ func (m *Model) usage(list []use, width int) []blockLine {
 	lines := make([]blockLine, 0, len(list))
 	for i := range list {
 		u := &list[i]
-		line := padded(ansi.Truncate(render.Escape(u.name), names, m.look.glyphs.more), names) + "  " + m.look.bar(u.counts, bar) + "  "
+		line := look.Padded(ansi.Truncate(render.Escape(u.name), names, m.look.Glyphs.More), names) + "  " + m.look.Bar(u.counts, bar) + "  "
 		if withHistory {
-			line += m.look.say(faint, m.history.line(&m.look, u.series, historyWidth)) + "  "
+			line += m.look.Say(look.Faint, m.history.line(&m.look, u.series, historyWidth)) + "  "
 		}
 		lines = append(lines, blockLine{text: line + u.text, open: u.open})
 	}
 	return lines
-}
-
-// segment is a part of a bar: so many devices, and how they are drawn.
-type segment struct {
-	count int
-	glyph string
-	tone  tone
-}
-
-// segments are the parts of a bar, from what is in use to what is free.
-func (l *look) segments(c api.DeviceCounts) []segment {
-	// Most devices cannot be shared, so those in use and tainted come out of Allocated first.
-	allocated := min(c.TaintedInUse, c.Allocated)
-	parts := []segment{{c.TaintedInUse, l.glyphs.taintedInUse, bad}}
-	c.Allocated -= allocated
-	c.Shared -= c.TaintedInUse - allocated
-	for _, state := range []api.DeviceState{
-		api.DeviceStateAllocated, api.DeviceStateShared, api.DeviceStateBlocked, api.DeviceStateTainted, api.DeviceStateUnusable, api.DeviceStateFree,
-	} {
-		glyph, t := l.ofState(state)
-		parts = append(parts, segment{inventory.CountOf(c, state), glyph, t})
-	}
-	return parts
-}
-
-// bar is made of the signs of devices, one after the other. What there is
-// anything of gets at least one sign.
-func (l *look) bar(c api.DeviceCounts, width int) string {
-	if c.Total == 0 {
-		return strings.Repeat(" ", width)
-	}
-	parts := l.segments(c)
-	cells := make([]int, len(parts))
-	left := width
-	for i, part := range parts {
-		if part.count > 0 {
-			cells[i] = max(part.count*width/c.Total, 1)
-			left -= cells[i]
-		}
-	}
-	// What rounding left over goes to the part that lacks most, or comes from the
-	// part that has most.
-	for left != 0 {
-		most := 0
-		for i, part := range parts {
-			lacks := func(k, count int) int { return count*width - cells[k]*c.Total }
-			if left > 0 && lacks(i, part.count) > lacks(most, parts[most].count) || left < 0 && cells[i] > cells[most] {
-				most = i
-			}
-		}
-		if left > 0 {
-			cells[most]++
-			left--
-		} else {
-			cells[most]--
-			left++
-		}
-	}
-	var bar strings.Builder
-	for i, part := range parts {
-		bar.WriteString(l.say(part.tone, strings.Repeat(part.glyph, cells[i])))
-	}
-	return bar.String()
 }
 
 func (s *overviewScreen) broken(m *Model) block {
@@ -264,7 +202,7 @@ func (s *overviewScreen) broken(m *Model) block {
 			continue
 		}
 		b.lines = append(b.lines, blockLine{
-			text: fmt.Sprintf("%s  %s: %s", render.Escape(pool.Driver+"/"+pool.Name), m.look.say(bad, string(pool.State)), render.Escape(pool.Reason)),
+			text: fmt.Sprintf("%s  %s: %s", render.Escape(pool.Driver+"/"+pool.Name), m.look.Say(look.Bad, string(pool.State)), render.Escape(pool.Reason)),
 			open: func() screen { return open(&pool) },
 		})
 	}
@@ -316,7 +254,7 @@ func (m *Model) unused(claims []target) []blockLine {
 	name := string(api.FlagWaitingForPod)
 	text := fmt.Sprintf("%s/%s: %s", claims[0].namespace, claims[0].name, inventory.NoPodUsesIt)
 	return []blockLine{{
-		text: fmt.Sprintf("%4d  %s  %s", len(claims), m.look.say(faint, name), m.look.say(faint, render.Escape(text))),
+		text: fmt.Sprintf("%4d  %s  %s", len(claims), m.look.Say(look.Faint, name), m.look.Say(look.Faint, render.Escape(text))),
 		open: func() screen { return newList(viewPending, withoutPod(name)) },
 	}}
 }
@@ -346,7 +284,7 @@ func (s *overviewScreen) byReason(m *Model, list []target, open func(code, name 
 			name, example = "not explained yet", ""
 		}
 		lines = append(lines, blockLine{
-			text: fmt.Sprintf("%4d  %s  %s", g.count, m.look.say(warning, name), m.look.say(faint, render.Escape(example))),
+			text: fmt.Sprintf("%4d  %s  %s", g.count, m.look.Say(look.Warning, name), m.look.Say(look.Faint, render.Escape(example))),
 			open: func() screen { return open(code, name) },
 		})
 	}
@@ -414,7 +352,7 @@ func (s *overviewScreen) evictions(m *Model) block {
 			if left > 0 {
 				when = "in " + duration.HumanDuration(left)
 			}
-			text += m.look.say(bad, fmt.Sprintf("  evicts %d of %d pods, the next %s", evicted, len(t.Pods), when))
+			text += m.look.Say(look.Bad, fmt.Sprintf("  evicts %d of %d pods, the next %s", evicted, len(t.Pods), when))
 		}
 		b.lines = append(b.lines, blockLine{text: text, open: func() screen { return open(t) }})
 	}
@@ -424,7 +362,7 @@ func (s *overviewScreen) evictions(m *Model) block {
 func (s *overviewScreen) changes(m *Model) block {
 	b := block{title: "Changes", none: "none since " + m.started.Format("15:04:05")}
 	for _, c := range slices.Backward(m.changes) {
-		b.lines = append(b.lines, blockLine{text: m.look.say(faint, c.at.Format("15:04:05")) + "  " + m.look.say(c.tone, render.Escape(c.text))})
+		b.lines = append(b.lines, blockLine{text: m.look.Say(look.Faint, c.at.Format("15:04:05")) + "  " + m.look.Say(c.tone, render.Escape(c.text))})
 	}
 	return b
 }
@@ -458,7 +396,7 @@ func (s *overviewScreen) draw(m *Model) (lines []string, at []int) {
 		return []string{"One moment"}, []int{-1}
 	}
 	if s.problem != nil {
-		return []string{m.look.say(bad, m.line(s.problem.Error()))}, []int{-1}
+		return []string{m.look.Say(look.Bad, m.line(s.problem.Error()))}, []int{-1}
 	}
 	columns, width := s.layout(m)
 	next := 0
@@ -478,7 +416,7 @@ func (s *overviewScreen) draw(m *Model) (lines []string, at []int) {
 				number = secondAt[i]
 			}
 		}
-		lines = append(lines, padded(one, width)+" "+m.look.say(faint, m.look.glyphs.between)+" "+two)
+		lines = append(lines, look.Padded(one, width)+" "+m.look.Say(look.Faint, m.look.Glyphs.Between)+" "+two)
 		at = append(at, number)
 	}
 	return lines, at
@@ -550,12 +488,12 @@ func (s *overviewScreen) column(m *Model, blocks []block, width int, next *int) 
 		number := -1
 		if opens {
 			if number = *next; number == s.cursor {
-				text = m.look.selected.Render(padded(ansi.Truncate(m.look.glyphs.cursor+ansi.Strip(text)[1:], width, m.look.glyphs.more), width))
+				text = m.look.Selected.Render(look.Padded(ansi.Truncate(m.look.Glyphs.Cursor+ansi.Strip(text)[1:], width, m.look.Glyphs.More), width))
 			}
 			*next++
 		}
 		if !s.unlimited {
-			text = ansi.Truncate(text, width, m.look.glyphs.more)
+			text = ansi.Truncate(text, width, m.look.Glyphs.More)
 		}
 		lines, at = append(lines, text), append(at, number)
 	}
@@ -563,15 +501,15 @@ func (s *overviewScreen) column(m *Model, blocks []block, width int, next *int) 
 		if i > 0 && needed <= s.height {
 			add("", false)
 		}
-		add(m.look.header.Render(b.title), false)
+		add(m.look.Header.Render(b.title), false)
 		for _, line := range b.lines {
 			add("  "+line.text, line.open != nil)
 		}
 		switch {
 		case b.more > 0:
-			add(m.look.say(faint, fmt.Sprintf("  and %d more", b.more)), b.rest != nil)
+			add(m.look.Say(look.Faint, fmt.Sprintf("  and %d more", b.more)), b.rest != nil)
 		case len(b.lines) == 0:
-			add(m.look.say(faint, "  "+b.none), false)
+			add(m.look.Say(look.Faint, "  "+b.none), false)
 		}
 	}
 	return lines, at

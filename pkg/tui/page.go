@@ -11,6 +11,8 @@ import (
 	"charm.land/bubbles/v2/viewport"
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 )
 
 // pageScreen is a text to scroll through: an explanation, YAML, a tree, help.
@@ -115,7 +117,7 @@ func (s *pageScreen) wheel(_ *Model, by int) {
 func (*pageScreen) click(*Model, int, int) tea.Cmd { return nil }
 
 func (s *pageScreen) view(m *Model) string {
-	return s.pager.View() + "\n" + m.look.say(faint, m.line(s.foot()))
+	return s.pager.View() + "\n" + m.look.Say(look.Faint, m.line(s.foot()))
 }
 
 // foot says where in the text one is, and whether there is more of it.

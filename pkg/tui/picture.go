@@ -22,6 +22,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 )
 
 // picture is the cluster at one moment, and what screens want to know of it,
@@ -38,7 +39,7 @@ type picture struct {
 	// reasons, diagnosis and look are those of the dashboard.
 	reasons   *reasons
 	diagnosis *diagnosis
-	look      *look
+	look      *look.Look
 
 	// pools are wanted of every picture: the history is made of them.
 	pools []api.Pool
@@ -53,7 +54,7 @@ type picture struct {
 
 // takePicture fails only if the context is done, or if the allocator cannot be
 // set up.
-func takePicture(ctx context.Context, source Source, reasons *reasons, diagnosis *diagnosis, look *look) (*picture, error) {
+func takePicture(ctx context.Context, source Source, reasons *reasons, diagnosis *diagnosis, l *look.Look) (*picture, error) {
 	start := time.Now()
 	snap := source.Snapshot()
 	alloc, err := allocator.New(ctx, cluster.New(snap))
@@ -62,7 +63,7 @@ func takePicture(ctx context.Context, source Source, reasons *reasons, diagnosis
 	}
 	p := &picture{
 		source: source, snap: snap, alloc: alloc, inventory: inventory.New(alloc, snap),
-		reasons: reasons, diagnosis: diagnosis, look: look, contents: map[viewID]content{},
+		reasons: reasons, diagnosis: diagnosis, look: l, contents: map[viewID]content{},
 	}
 	p.pools = p.inventory.Usage()
 	p.waiting, p.waitSet = waitingPods(snap, alloc), map[*corev1.Pod]bool{}

@@ -10,12 +10,14 @@ import (
 	"charm.land/bubbles/v2/help"
 	"charm.land/bubbles/v2/textinput"
 	tea "charm.land/bubbletea/v2"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 )
 
 // New makes a dashboard. Everything in the background ends with the context.
 func New(ctx context.Context, opts Options) *Model {
 	m := &Model{
-		ctx: ctx, opts: opts, now: opts.Now, keys: newKeyMap(), help: help.New(), look: newLook(opts.Env),
+		ctx: ctx, opts: opts, now: opts.Now, keys: newKeyMap(), help: help.New(), look: look.New(opts.Env),
 		namespace: opts.Namespace, mouse: opts.Mouse, reasons: newReasons(), diagnosis: &diagnosis{}, width: 80, height: 24,
 	}
 	if m.now == nil {

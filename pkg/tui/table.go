@@ -9,8 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 )
 
 // table shows a window of the rows of a content. Only what is in the window is
@@ -211,7 +212,7 @@ func (t *table) measure(sortBy int) {
 }
 
 // view draws exactly as many lines as the table is high.
-func (t *table) view(l *look, sortBy int, descending bool, now time.Time) string {
+func (t *table) view(l *look.Look, sortBy int, descending bool, now time.Time) string {
 	lines := make([]string, 0, t.height)
 	if t.content == nil {
 		return strings.Repeat("\n", t.height-1)
@@ -228,16 +229,16 @@ func (t *table) view(l *look, sortBy int, descending bool, now time.Time) string
 	return strings.Join(lines[:t.height], "\n")
 }
 
-func (t *table) titles(l *look, places []place, sortBy int, descending bool) string {
+func (t *table) titles(l *look.Look, places []place, sortBy int, descending bool) string {
 	titles := t.content.columns()
 	var line strings.Builder
 	line.WriteString(strings.Repeat(" ", gutter))
 	for i, p := range places {
 		title := strings.ToUpper(titles[p.column])
 		if p.column == sortBy {
-			arrow := l.glyphs.up
+			arrow := l.Glyphs.Up
 			if descending {
-				arrow = l.glyphs.down
+				arrow = l.Glyphs.Down
 			}
 			title += " " + arrow
 		}
@@ -246,19 +247,19 @@ func (t *table) titles(l *look, places []place, sortBy int, descending bool) str
 			line.WriteString(strings.Repeat(" ", gap))
 		}
 	}
-	return l.header.Render(ansi.Truncate(line.String(), t.width, ""))
+	return l.Header.Render(ansi.Truncate(line.String(), t.width, ""))
 }
 
-func (t *table) line(l *look, places []place, at int, now time.Time) string {
+func (t *table) line(l *look.Look, places []place, at int, now time.Time) string {
 	row := t.rows[at]
 	mark := " "
 	if until, ok := t.changed[t.content.key(row)]; ok && now.Before(until) {
-		mark = l.glyphs.changed
+		mark = l.Glyphs.Changed
 	}
 	selected := at == t.cursor
 	var line strings.Builder
 	if selected {
-		line.WriteString(l.glyphs.cursor)
+		line.WriteString(l.Glyphs.Cursor)
 	} else {
 		line.WriteString(" ")
 	}
@@ -276,25 +277,21 @@ func (t *table) line(l *look, places []place, at int, now time.Time) string {
 	if !selected {
 		return line.String()
 	}
-	return l.selected.Render(padded(line.String(), t.width))
+	return l.Selected.Render(look.Padded(line.String(), t.width))
 }
 
 // fitted cuts a text, or fills it up, to the width of its column; numbers stand
 // on the right. The last of a line is not filled.
-func (t *table) fitted(l *look, text string, p place, last bool) string {
-	text = ansi.Truncate(text, p.width, l.glyphs.more)
+func (t *table) fitted(l *look.Look, text string, p place, last bool) string {
+	text = ansi.Truncate(text, p.width, l.Glyphs.More)
 	switch {
 	case t.content.numeric(p.column):
 		return strings.Repeat(" ", max(p.width-ansi.StringWidth(text), 0)) + text
 	case last:
 		return text
 	default:
-		return padded(text, p.width)
+		return look.Padded(text, p.width)
 	}
-}
-
-func padded(text string, width int) string {
-	return text + strings.Repeat(" ", max(width-lipgloss.Width(text), 0))
 }
 
 // titleAt is the column whose title is at a place of the first line.

@@ -19,6 +19,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/preview"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 )
 
 // headLines are those above the screen.
@@ -39,12 +40,12 @@ func (m *Model) View() tea.View {
 // head says what is looked at, and how old the picture is.
 func (m *Model) head() string {
 	right := m.taken()
-	left := ansi.Truncate(m.title(), max(m.width-ansi.StringWidth(right)-1, 0), m.look.glyphs.more)
-	return padded(left, m.width-ansi.StringWidth(right)) + right
+	left := ansi.Truncate(m.title(), max(m.width-ansi.StringWidth(right)-1, 0), m.look.Glyphs.More)
+	return look.Padded(left, m.width-ansi.StringWidth(right)) + right
 }
 
 func (m *Model) title() string {
-	text := m.look.say(strong, "kubectl dra top") + "  " + render.Escape(m.opts.Name)
+	text := m.look.Say(look.Strong, "kubectl dra top") + "  " + render.Escape(m.opts.Name)
 	if m.namespace != "" {
 		text += "  namespace " + render.Escape(m.namespace)
 	}
@@ -62,11 +63,11 @@ func (m *Model) taken() string {
 	case m.opts.Fixed:
 		return m.picture.snap.Now().Format("2006-01-02 15:04:05")
 	}
-	age, t := m.now().Sub(m.opts.Source.Answered()), faint
+	age, t := m.now().Sub(m.opts.Source.Answered()), look.Faint
 	if age >= lateAnswer {
-		t = warning
+		t = look.Warning
 	}
-	return m.look.say(t, "last answer "+ago(age)+" ago") + "  " + m.picture.snap.Now().Format("15:04:05")
+	return m.look.Say(t, "last answer "+ago(age)+" ago") + "  " + m.picture.snap.Now().Format("15:04:05")
 }
 
 // tabs are the views, and the way to what is shown.
@@ -78,12 +79,12 @@ func (m *Model) tabs() string {
 		}
 		path := strings.Join(titles, " > ")
 		// Where one is matters more than where one came from.
-		return m.look.tab.Render(padded(ansi.TruncateLeft(path, max(ansi.StringWidth(path)-m.width, 0), ""), m.width))
+		return m.look.Tab.Render(look.Padded(ansi.TruncateLeft(path, max(ansi.StringWidth(path)-m.width, 0), ""), m.width))
 	}
 	var line strings.Builder
 	for id, text := range m.tabTexts() {
 		if viewID(id) == m.view {
-			text = m.look.tab.Render(text)
+			text = m.look.Tab.Render(text)
 		}
 		line.WriteString(text)
 	}
@@ -126,34 +127,34 @@ func (m *Model) status() string {
 	since, trouble := m.opts.Source.Trouble()
 	switch {
 	case m.prompt.asking == askFilter:
-		return m.look.say(faint, m.line(filterHelp))
+		return m.look.Say(look.Faint, m.line(filterHelp))
 	case m.prompt.asking == askNamespace:
-		return m.look.say(faint, m.line("tab completes; leave empty for all namespaces"))
+		return m.look.Say(look.Faint, m.line("tab completes; leave empty for all namespaces"))
 	case m.message != "":
-		return m.look.say(warning, m.line(m.message))
+		return m.look.Say(look.Warning, m.line(m.message))
 	case trouble != nil:
-		return m.look.say(bad, m.line(fmt.Sprintf("! for %s: %v", ago(m.now().Sub(since)), trouble)))
+		return m.look.Say(look.Bad, m.line(fmt.Sprintf("! for %s: %v", ago(m.now().Sub(since)), trouble)))
 	case m.problem != nil:
-		return m.look.say(bad, m.line("! "+m.problem.Error()))
+		return m.look.Say(look.Bad, m.line("! "+m.problem.Error()))
 	case m.frozen && m.picture != nil:
 		age := ago(m.now().Sub(m.picture.snap.Now()))
 		text := "frozen, " + age + " old"
 		if m.dirty {
 			text += "; the cluster has changed"
 		}
-		return m.look.say(warning, m.line(text+"; space continues"))
+		return m.look.Say(look.Warning, m.line(text+"; space continues"))
 	case m.picture == nil:
-		return m.look.say(faint, "reading "+m.line(m.opts.Name))
+		return m.look.Say(look.Faint, "reading "+m.line(m.opts.Name))
 	case !m.knowsNamespace(m.namespace):
-		return m.look.say(warning, m.line("namespace "+m.namespace+" does not exist"))
+		return m.look.Say(look.Warning, m.line("namespace "+m.namespace+" does not exist"))
 	case len(m.gaps()) > 0:
 		gaps := m.gaps()
 		more := ""
 		if len(gaps) > 1 {
 			more = fmt.Sprintf("  ! shows %d more", len(gaps)-1)
 		}
-		text := ansi.Truncate(m.line(gaps[0]), m.width-len(more), m.look.glyphs.more)
-		return m.look.say(warning, text+more)
+		text := ansi.Truncate(m.line(gaps[0]), m.width-len(more), m.look.Glyphs.More)
+		return m.look.Say(look.Warning, text+more)
 	default:
 		return ""
 	}
@@ -266,17 +267,17 @@ func (m *Model) helpPage() screen {
 	return newPage(helpTitle, func(context.Context, *picture, int) (string, error) {
 		var text strings.Builder
 		for _, group := range m.keys.all() {
-			text.WriteString(m.look.say(strong, group.title) + "\n")
+			text.WriteString(m.look.Say(look.Strong, group.title) + "\n")
 			for _, b := range group.keys {
 				fmt.Fprintf(&text, "  %-10s %s\n", b.Help().Key, b.Help().Desc)
 			}
 		}
-		text.WriteString(m.look.say(strong, "Views") + "\n")
+		text.WriteString(m.look.Say(look.Strong, "Views") + "\n")
 		for id, name := range viewNames() {
 			fmt.Fprintf(&text, "  %-10d %s\n", id+1, name)
 		}
-		text.WriteString(m.look.say(strong, "Filters") + "\n  " + filterHelp + "\n")
-		text.WriteString(m.look.say(strong, "Symbols") + "\n  " + m.look.legend() + "\n")
+		text.WriteString(m.look.Say(look.Strong, "Filters") + "\n  " + filterHelp + "\n")
+		text.WriteString(m.look.Say(look.Strong, "Symbols") + "\n  " + m.look.Legend() + "\n")
 		return text.String(), nil
 	})
 }

@@ -14,6 +14,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 )
 
 // newContent takes what a view shows out of a picture.
@@ -95,29 +96,29 @@ func newPending(claims []api.Claim, known *reasons) content {
 	return list
 }
 
-func poolTone(p *api.Pool) tone {
+func poolTone(p *api.Pool) look.Tone {
 	switch p.State {
 	case api.PoolStateUsable:
-		return good
+		return look.Good
 	case api.PoolStateEmpty:
-		return faint
+		return look.Faint
 	default:
-		return bad
+		return look.Bad
 	}
 }
 
-func deviceTone(d *api.Device) tone {
+func deviceTone(d *api.Device) look.Tone {
 	switch d.State {
 	case api.DeviceStateFree:
-		return good
+		return look.Good
 	case api.DeviceStateAllocated, api.DeviceStateShared:
-		return busy
+		return look.Busy
 	case api.DeviceStateBlocked:
-		return faint
+		return look.Faint
 	case api.DeviceStateTainted:
-		return warning
+		return look.Warning
 	default:
-		return bad
+		return look.Bad
 	}
 }
 
@@ -137,22 +138,22 @@ func claimRemark(c *api.Claim) string {
 	return strings.Join(messages, "; ")
 }
 
-func claimTone(c *api.Claim) tone {
+func claimTone(c *api.Claim) look.Tone {
 	switch {
 	case c.State == api.ClaimStatePending:
-		return warning
+		return look.Warning
 	case len(c.Flags) > 0 || c.State == api.ClaimStateDeleting:
-		return bad
+		return look.Bad
 	default:
-		return busy
+		return look.Busy
 	}
 }
 
-func taintTone(t *api.Taint) tone {
+func taintTone(t *api.Taint) look.Tone {
 	if t.NextEviction != nil {
-		return bad
+		return look.Bad
 	}
-	return plain
+	return look.Plain
 }
 
 // newPods lists the pods that use claims.
@@ -163,16 +164,16 @@ func newPods(p *picture) content {
 	}
 }
 
-func podTone(p *inventory.Pod) tone {
+func podTone(p *inventory.Pod) look.Tone {
 	switch p.Status.Phase {
 	case corev1.PodRunning:
-		return good
+		return look.Good
 	case corev1.PodPending:
-		return warning
+		return look.Warning
 	case corev1.PodFailed:
-		return bad
+		return look.Bad
 	default:
-		return faint
+		return look.Faint
 	}
 }
 

@@ -1,0 +1,121 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package look
+
+import (
+	"strings"
+
+	"charm.land/lipgloss/v2"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+)
+
+// Tone is what a piece of text means. Colours only repeat it.
+type Tone int
+
+const (
+	Plain Tone = iota
+	Faint
+	Strong
+	Good
+	Busy
+	Warning
+	Bad
+)
+
+// Look is how things are drawn. It uses nothing but the sixteen colours that
+// the terminal's own theme defines, so that it can be read on any background.
+type Look struct {
+	styles [Bad + 1]lipgloss.Style
+	// Selected is the style of the row with the cursor, Tab that of the view
+	// that is shown, Header that of column titles.
+	Selected, Tab, Header lipgloss.Style
+	Glyphs                Glyphs
+}
+
+// Glyphs are the signs that stand for devices, bars and marks.
+type Glyphs struct {
+	Free, Allocated, Shared, TaintedInUse, Blocked, Tainted, Unusable, Unhealthy string
+	// Levels are those of a history, from nothing to full.
+	Levels []string
+	// Cursor stands before the row that is selected, Changed before one that
+	// just changed.
+	Cursor, Changed, Up, Down, More, Rule, Between string
+}
+
+// New takes the locale from the environment: without UTF-8, everything is
+// drawn with ASCII.
+func New(env func(string) string) Look {
+	l := Look{
+		Selected: lipgloss.NewStyle().Reverse(true),
+		Tab:      lipgloss.NewStyle().Reverse(true).Bold(true),
+		Header:   lipgloss.NewStyle().Bold(true),
+		Glyphs:   asciiGlyphs(),
+	}
+	l.styles[Plain] = lipgloss.NewStyle()
+	l.styles[Faint] = lipgloss.NewStyle().Faint(true)
+	l.styles[Strong] = lipgloss.NewStyle().Bold(true)
+	l.styles[Good] = lipgloss.NewStyle().Foreground(lipgloss.Green)
+	l.styles[Busy] = lipgloss.NewStyle().Foreground(lipgloss.Cyan)
+	l.styles[Warning] = lipgloss.NewStyle().Foreground(lipgloss.Yellow)
+	l.styles[Bad] = lipgloss.NewStyle().Foreground(lipgloss.Red)
+	if isUTF8(env) {
+		l.Glyphs = unicodeGlyphs()
+	}
+	return l
+}
+
+// isUTF8 follows the order of precedence of POSIX. An environment that says
+// nothing, as on Windows, is taken for UTF-8.
+func isUTF8(env func(string) string) bool {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if value := env(name); value != "" {
+			value = strings.ToLower(value)
+			return strings.Contains(value, "utf-8") || strings.Contains(value, "utf8")
+		}
+	}
+	return true
+}
+
+func unicodeGlyphs() Glyphs {
+	return Glyphs{
+		Free: "░", Allocated: "█", Shared: "▓", TaintedInUse: "▚", Blocked: "▒", Tainted: "!", Unusable: "?", Unhealthy: "✗",
+		Levels: []string{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"},
+		Cursor: "›", Changed: "•", Up: "▲", Down: "▼", More: "…", Rule: "─", Between: "│",
+	}
+}
+
+func asciiGlyphs() Glyphs {
+	return Glyphs{
+		Free: ".", Allocated: "#", Shared: "+", TaintedInUse: "%", Blocked: "-", Tainted: "!", Unusable: "?", Unhealthy: "X",
+		Levels: []string{"_", ".", ":", "-", "=", "+", "*", "#"},
+		Cursor: ">", Changed: "*", Up: "^", Down: "v", More: "~", Rule: "-", Between: "|",
+	}
+}
+
+// Say colors a text.
+func (l *Look) Say(t Tone, text string) string {
+	if t == Plain || text == "" {
+		return text
+	}
+	return l.styles[t].Render(text)
+}
+
+// OfState is how devices in a state are drawn.
+func (l *Look) OfState(state api.DeviceState) (glyph string, t Tone) {
+	switch state {
+	case api.DeviceStateFree:
+		return l.Glyphs.Free, Good
+	case api.DeviceStateAllocated:
+		return l.Glyphs.Allocated, Busy
+	case api.DeviceStateShared:
+		return l.Glyphs.Shared, Busy
+	case api.DeviceStateBlocked:
+		return l.Glyphs.Blocked, Faint
+	case api.DeviceStateTainted:
+		return l.Glyphs.Tainted, Warning
+	default:
+		return l.Glyphs.Unusable, Bad
+	}
+}
