@@ -43,8 +43,8 @@ func newTop(streams genericiooptions.IOStreams, config *genericclioptions.Config
 pending and why, what is tainted, broken or about to be evicted. From a class
 you can go on to its pools, devices, claims and pods.
 
-Keys 1 to 9 choose a view: overview, nodes, pools, devices, claims, pending,
-classes, taints, findings of doctor. Enter opens the selected row and Esc goes
+Keys 1 to 9 and 0 choose a view: overview, nodes, pools, devices, claims,
+pending, classes, taints, findings of doctor, teams. Enter opens the selected row and Esc goes
 back; / filters, w explains a claim, ? lists all keys.
 
 It shows the claims of all namespaces that you are permitted to read; -n selects

@@ -26,6 +26,10 @@ type Node struct {
 	Scope string
 	// State is Ready, NotReady or Gone; empty if it is not known.
 	State string
+	// Cordoned is true if its spec.unschedulable is set. Taints are the taints of the
+	// node itself that keep pods without a toleration away, as "key=value:effect".
+	Cordoned bool
+	Taints   []string
 	// Devices counts the devices by state.
 	Devices api.DeviceCounts
 	// Groups are the devices by driver and by what they are close to.
@@ -63,6 +67,9 @@ func (v *Inventory) Nodes() []Node {
 		node := byScope[scope]
 		if node == nil {
 			node = &Node{Name: name, Scope: scope, State: nodeState(v.facts, name)}
+			if object := v.facts.Snapshot.Node(name); object != nil {
+				node.Cordoned, node.Taints = object.Spec.Unschedulable, nodeTaints(object)
+			}
 			byScope[scope], groups[scope] = node, map[groupKey]*NodeGroup{}
 		}
 		health, _ := healthOf(v.facts, v.pods, d)
@@ -103,18 +110,25 @@ func (v *Inventory) Nodes() []Node {
 // groupKey tells the groups of a node apart.
 type groupKey struct{ driver, near string }
 
+// States of nodes.
+const (
+	nodeReady    = "Ready"
+	nodeNotReady = "NotReady"
+	nodeIsGone   = "Gone"
+)
+
 func nodeState(facts *cluster.Cluster, name string) string {
 	switch node := facts.Snapshot.Node(name); {
 	case name == "":
 		return ""
 	case node == nil && nodeGone(facts, name):
-		return "Gone"
+		return nodeIsGone
 	case node == nil:
 		return ""
 	case notReady(node):
-		return "NotReady"
+		return nodeNotReady
 	default:
-		return "Ready"
+		return nodeReady
 	}
 }
 

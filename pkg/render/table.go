@@ -319,9 +319,74 @@ func classFree(c *api.Class) api.Bound {
 func NodeColumns() []Column[inventory.Node] {
 	return []Column[inventory.Node]{
 		{Name: "Node", Cell: func(n *inventory.Node) string { return n.Scope }},
-		{Name: "State", Cell: func(n *inventory.Node) string { return n.State }},
+		{Name: "State", Cell: nodeCondition},
 		numbers("Total", func(n *inventory.Node) int { return n.Devices.Total }),
 		bounds("Free", func(n *inventory.Node) int { return n.Devices.Free }, func(n *inventory.Node) api.Bound { return atMost(n.Devices.FreeIsUpperBound) }),
+	}
+}
+
+// nodeCondition is "Ready, cordoned, tainted".
+func nodeCondition(n *inventory.Node) string {
+	var parts []string
+	if n.State != "" {
+		parts = append(parts, n.State)
+	}
+	if n.Cordoned {
+		parts = append(parts, "cordoned")
+	}
+	if len(n.Taints) > 0 {
+		parts = append(parts, "tainted")
+	}
+	return strings.Join(parts, ", ")
+}
+
+// NodeTaints is the column for the taints of the nodes themselves.
+func NodeTaints() Column[inventory.Node] {
+	return Column[inventory.Node]{Name: "Taints", Cell: func(n *inventory.Node) string { return strings.Join(n.Taints, ",") }}
+}
+
+// TeamColumns are those of a list of who uses and who waits for what.
+func TeamColumns() []Column[inventory.Team] {
+	return []Column[inventory.Team]{
+		{Name: "Namespace", Cell: func(t *inventory.Team) string { return t.Namespace }},
+		{Name: "Class", Cell: func(t *inventory.Team) string { return t.Class }},
+		bounds("Used", func(t *inventory.Team) int { return t.Used }, func(t *inventory.Team) api.Bound { return atLeast(t.UsedIsLowerBound) }),
+		{
+			Name: "Share",
+			Cell: func(t *inventory.Team) string {
+				if t.UsedIsLowerBound {
+					return "?"
+				}
+				return fmt.Sprintf("%.0f %%", 100*t.Share)
+			},
+			Sort: func(t *inventory.Team) (float64, bool) { return t.Share, !t.UsedIsLowerBound },
+		},
+		unlessUnknown("Waiting", func(t *inventory.Team) int { return t.Waiting }, func(t *inventory.Team) bool { return t.WaitingIsKnown }),
+		{
+			Name: "Longest",
+			Cell: func(t *inventory.Team) string {
+				if t.Waiting == 0 {
+					return ""
+				}
+				return duration.HumanDuration(time.Duration(t.LongestSeconds) * time.Second)
+			},
+			Sort: func(t *inventory.Team) (float64, bool) { return float64(t.LongestSeconds), t.Waiting > 0 },
+		},
+		unlessUnknown("Idle", func(t *inventory.Team) int { return t.Idle }, func(t *inventory.Team) bool { return t.IdleIsKnown }),
+	}
+}
+
+// unlessUnknown is a column of numbers of which some are not known.
+func unlessUnknown[T any](name string, of func(*T) int, known func(*T) bool) Column[T] {
+	return Column[T]{
+		Name: name,
+		Cell: func(item *T) string {
+			if !known(item) {
+				return "?"
+			}
+			return fmt.Sprint(of(item))
+		},
+		Sort: func(item *T) (float64, bool) { return float64(of(item)), known(item) },
 	}
 }
 

@@ -60,6 +60,9 @@ func (a arrangement) apply(ctx context.Context, p *picture, s content) (rows []i
 			if claim, ok := item.(*api.Claim); ok && claim.Namespace != "" && claim.Namespace != a.namespace {
 				continue
 			}
+			if other, ok := item.(interface{ Space() string }); ok && other.Space() != a.namespace {
+				continue
+			}
 			if f, ok := item.(*api.Finding); ok && !concerns(f, a.namespace) {
 				continue
 			}

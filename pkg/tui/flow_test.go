@@ -117,6 +117,12 @@ func TestNamespace(t *testing.T) {
 	s.lacks("research", "serving")
 	s.keys("4")
 	s.shows("104 devices")
+	s.keys("0")
+	s.shows("2 of 9 teams", "gpu-partition.example.com")
+	s.lacks("research")
+	s.keys("enter")
+	s.shows("claims of vision, class gpu-partition.example.com", "segment-3-part-2bhfx")
+	s.lacks("calibrate")
 }
 
 // TestResize keeps the selected row in sight.
@@ -328,8 +334,8 @@ func TestSmall(t *testing.T) {
 		}
 	}
 	for number, name := range viewNames() {
-		s.keys(fmt.Sprint(number + 1))
-		s.shows(fmt.Sprintf("[%d %s]", number+1, name))
+		s.keys(viewID(number).key())
+		s.shows(fmt.Sprintf("[%s %s]", viewID(number).key(), name))
 	}
 }
 

@@ -56,7 +56,7 @@ func pages() map[string][]string {
 		"sorted":      {"3", ">", ">", ">", ">", "r"},
 	}
 	for number, name := range viewNames() {
-		pages[name] = []string{fmt.Sprint(number + 1)}
+		pages[name] = []string{viewID(number).key()}
 	}
 	return pages
 }
@@ -77,7 +77,7 @@ func TestASCII(t *testing.T) {
 		Env: func(name string) string { return map[string]string{"LC_ALL": "C", "LANG": "en_US.UTF-8"}[name] },
 	}, 100, 30)
 	for number := range viewNames() {
-		s.keys(fmt.Sprint(number + 1))
+		s.keys(viewID(number).key())
 		for _, r := range s.screen() {
 			// Names of devices are shortened as everywhere.
 			if r > 127 && r != '…' {

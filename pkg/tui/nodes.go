@@ -24,7 +24,7 @@ func newNodes(p *picture, l *look.Look) content {
 		items: p.inventory.Nodes(),
 		cols: append(render.NodeColumns(), render.Column[inventory.Node]{
 			Name: stripTitle, Cell: func(n *inventory.Node) string { return strip(l, n) },
-		}),
+		}, render.NodeTaints()),
 		id:    func(n *inventory.Node) string { return n.Scope },
 		state: nodeTone, stateColumn: "State",
 	}
@@ -32,11 +32,13 @@ func newNodes(p *picture, l *look.Look) content {
 }
 
 func nodeTone(n *inventory.Node) look.Tone {
-	switch n.State {
-	case "Ready":
-		return look.Good
-	case "NotReady", "Gone":
+	switch {
+	case n.State == "NotReady", n.State == "Gone":
 		return look.Bad
+	case n.Cordoned, len(n.Taints) > 0:
+		return look.Warning
+	case n.State == "Ready":
+		return look.Good
 	default:
 		return look.Plain
 	}

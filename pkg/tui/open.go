@@ -48,6 +48,13 @@ func open(item any) screen {
 			c, ok := item.(*api.Claim)
 			return ok && slices.ContainsFunc(x.Holders, func(h api.Holder) bool { return h.Namespace == c.Namespace && h.Claim == c.Name })
 		})})
+	case *inventory.Team:
+		return newList(viewClaims, scope{of: x.Namespace + ", class " + x.Class, matcher: always(func(item any) bool {
+			c, ok := item.(*api.Claim)
+			return ok && c.Namespace == x.Namespace && slices.ContainsFunc(c.Requests, func(r api.ClaimRequest) bool {
+				return r.DeviceClass == x.Class || slices.Contains(r.DeviceClasses, x.Class)
+			})
+		})})
 	case *api.Claim:
 		if x.PodCount == 0 {
 			return whyPage(item)

@@ -33,7 +33,7 @@ func New(ctx context.Context, opts Options) *Model {
 	m.help.ShortSeparator = "  "
 	m.prompt.input = textinput.New()
 	m.views = []screen{&overviewScreen{}}
-	for id := viewNodes; id <= viewFindings; id++ {
+	for id := viewNodes; id <= viewTeams; id++ {
 		m.views = append(m.views, newList(id, scope{}))
 	}
 	m.stack = []screen{m.views[viewOverview]}

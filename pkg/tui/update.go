@@ -4,8 +4,6 @@
 package tui
 
 import (
-	"strconv"
-
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 )
@@ -92,8 +90,8 @@ func (m *Model) aged() tea.Cmd {
 // pressed does what a key is for.
 func (m *Model) pressed(msg tea.KeyPressMsg) tea.Cmd {
 	k := &m.keys
-	if number, err := strconv.Atoi(msg.String()); err == nil && number >= 1 && number <= len(m.views) {
-		return m.show(viewID(number - 1))
+	if id, ok := viewOf(msg.String()); ok {
+		return m.show(id)
 	}
 	switch {
 	case key.Matches(msg, k.quit):
@@ -111,7 +109,7 @@ func (m *Model) pressed(msg tea.KeyPressMsg) tea.Cmd {
 			m.ask(askFilter, s.wanted.filter)
 			m.prompt.row = s.table.key
 		} else {
-			m.message = "only lists can be filtered: 2 to 9"
+			m.message = "only lists can be filtered: 2 to 0"
 		}
 		return nil
 	case key.Matches(msg, k.namespace):

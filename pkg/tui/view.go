@@ -99,7 +99,7 @@ func (m *Model) tabTexts() []string {
 		texts = texts[:0]
 		width := 0
 		for id, name := range viewNames() {
-			text := fmt.Sprint(id + 1)
+			text := viewID(id).key()
 			if named || viewID(id) == m.view {
 				text += " " + name
 			}
@@ -274,7 +274,7 @@ func (m *Model) helpPage() screen {
 		}
 		text.WriteString(m.look.Say(look.Strong, "Views") + "\n")
 		for id, name := range viewNames() {
-			fmt.Fprintf(&text, "  %-10d %s\n", id+1, name)
+			fmt.Fprintf(&text, "  %-10s %s\n", viewID(id).key(), name)
 		}
 		text.WriteString(m.look.Say(look.Strong, "Filters") + "\n  " + filterHelp + "\n")
 		text.WriteString(m.look.Say(look.Strong, "Symbols") + "\n  " + m.look.Legend() + "\n")

@@ -50,6 +50,11 @@ func newContent(ctx context.Context, p *picture, id viewID) (content, error) {
 		}, nil
 	case viewFindings:
 		return newFindings(p.diagnosis)
+	case viewTeams:
+		return &listOf[inventory.Team]{
+			items: p.inventory.Teams(), cols: render.TeamColumns(), id: func(x *inventory.Team) string { return x.Namespace + "/" + x.Class }, pins: 2,
+			state: teamTone, stateColumn: "Waiting",
+		}, nil
 	case viewPods:
 		return newPods(p), nil
 	default:
@@ -152,6 +157,13 @@ func claimTone(c *api.Claim) look.Tone {
 func taintTone(t *api.Taint) look.Tone {
 	if t.NextEviction != nil {
 		return look.Bad
+	}
+	return look.Plain
+}
+
+func teamTone(t *inventory.Team) look.Tone {
+	if t.Waiting > 0 {
+		return look.Warning
 	}
 	return look.Plain
 }
