@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	resourceapi "k8s.io/api/resource/v1"
@@ -18,51 +19,66 @@ import (
 )
 
 // filterHelp is how filters are written.
-const filterHelp = "TEXT  !TEXT (without)  ~REGEXP  --where CEL (devices)"
+const filterHelp = "TEXT  !TEXT (without)  ~REGEXP  several: all of them  --where CEL (devices)"
 
 var errWhereDevices = errors.New("--where is for devices: press 4 first")
 
 // rowFilter reports whether a row is wanted. It fails where it cannot tell.
 type rowFilter func(s content, row int) (bool, error)
 
-// parseFilter reads what was typed after "/". An empty text wants every row; nil
-// stands for that. A text without capitals ignores the case. The note says what
-// the filter could not tell.
+// parseFilter reads what was typed after "/": words that a row has in any of its
+// columns, all of them. An empty text wants every row; nil stands for that. A word
+// without capitals ignores the case. The note says what the filter could not tell.
 func parseFilter(ctx context.Context, text string, p *picture) (filter rowFilter, note string, err error) {
 	text = strings.TrimSpace(text)
 	if expression, ok := strings.CutPrefix(text, "--where"); ok {
 		return where(ctx, strings.TrimSpace(expression), p)
 	}
-	not := false
-	if rest, ok := strings.CutPrefix(text, "!"); ok {
-		not, text = true, strings.TrimSpace(rest)
-	}
-	var matches func(string) bool
-	switch pattern, isRegexp := strings.CutPrefix(text, "~"); {
-	case text == "":
-		return nil, "", nil
-	case isRegexp:
-		if strings.ToLower(pattern) == pattern {
-			pattern = "(?i)" + pattern
-		}
-		expression, err := regexp.Compile(pattern)
+	var words []func(cells []string) bool
+	for word := range strings.FieldsSeq(text) {
+		matches, err := parseWord(word)
 		if err != nil {
-			return nil, "", fmt.Errorf("read the filter: %w", err)
+			return nil, "", err
 		}
-		matches = expression.MatchString
-	case strings.ToLower(text) == text:
-		matches = func(cell string) bool { return strings.Contains(strings.ToLower(cell), text) }
-	default:
-		matches = func(cell string) bool { return strings.Contains(cell, text) }
+		words = append(words, matches)
+	}
+	if len(words) == 0 {
+		return nil, "", nil
 	}
 	return func(s content, row int) (bool, error) {
-		for column := range s.columns() {
-			if matches(s.cell(row, column)) {
-				return !not, nil
+		cells := make([]string, len(s.columns()))
+		for column := range cells {
+			cells[column] = s.cell(row, column)
+		}
+		for _, matches := range words {
+			if !matches(cells) {
+				return false, nil
 			}
 		}
-		return not, nil
+		return true, nil
 	}, "", nil
+}
+
+// parseWord reads one word of a filter.
+func parseWord(word string) (func(cells []string) bool, error) {
+	pattern, not := strings.CutPrefix(word, "!")
+	var matches func(string) bool
+	switch expression, isRegexp := strings.CutPrefix(pattern, "~"); {
+	case isRegexp:
+		if strings.ToLower(expression) == expression {
+			expression = "(?i)" + expression
+		}
+		compiled, err := regexp.Compile(expression)
+		if err != nil {
+			return nil, fmt.Errorf("read the filter: %w", err)
+		}
+		matches = compiled.MatchString
+	case strings.ToLower(pattern) == pattern:
+		matches = func(cell string) bool { return strings.Contains(strings.ToLower(cell), pattern) }
+	default:
+		matches = func(cell string) bool { return strings.Contains(cell, pattern) }
+	}
+	return func(cells []string) bool { return pattern == "" || slices.ContainsFunc(cells, matches) != not }, nil
 }
 
 // where selects devices as a request would.

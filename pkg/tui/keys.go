@@ -5,64 +5,109 @@ package tui
 
 import (
 	"charm.land/bubbles/v2/key"
+	tea "charm.land/bubbletea/v2"
 )
 
-// keyMap has all keys. Those that depend on a view are in the views.
+// keyMap has all keys. One without a help text is told with the one before it.
 type keyMap struct {
-	next, prev                                        key.Binding
+	views, next, prev                                 key.Binding
 	up, down, pageUp, pageDown, top, end, left, right key.Binding
 	enter, back                                       key.Binding
-	filter, namespace, freeze, gaps                   key.Binding
-	sortNext, sortPrev, reverse                       key.Binding
+	goTo, find, filter, namespace                     key.Binding
+	sort, sortNext, sortPrev, reverse, again          key.Binding
 	why, yaml, tree                                   key.Binding
-	mouse, help, suspend, quit                        key.Binding
+	freeze, gaps, mouse, help, suspend, quit          key.Binding
 }
 
 func newKeyMap() keyMap {
 	bind := func(help, text string, keys ...string) key.Binding {
 		return key.NewBinding(key.WithKeys(keys...), key.WithHelp(help, text))
 	}
+	with := func(keys ...string) key.Binding { return key.NewBinding(key.WithKeys(keys...)) }
 	return keyMap{
-		next:      bind("tab", "next view", "tab"),
-		prev:      bind("shift+tab", "previous view", "shift+tab"),
-		up:        bind("up/k", "up", "up", "k"),
-		down:      bind("down/j", "down", "down", "j"),
-		pageUp:    bind("pgup", "a page up", "pgup", "ctrl+b"),
-		pageDown:  bind("pgdn", "a page down", "pgdown", "ctrl+f"),
-		top:       bind("g", "first row", "home", "g"),
-		end:       bind("G", "last row", "end", "G"),
-		left:      bind("left/h", "columns to the left", "left", "h"),
-		right:     bind("right/l", "columns to the right", "right", "l"),
+		down:      bind("j/k", "down, up", "down", "j"),
+		up:        with("up", "k"),
+		pageDown:  bind("pgdn/pgup", "a page", "pgdown", "ctrl+f"),
+		pageUp:    with("pgup", "ctrl+b"),
+		top:       bind("g/G", "first, last", "home", "g"),
+		end:       with("end", "G"),
+		left:      bind("h/l", "left, right", "left", "h"),
+		right:     with("right", "l"),
 		enter:     bind("enter", "open", "enter"),
-		back:      bind("esc", "back", "esc"),
+		back:      bind("esc", "back", "esc", "backspace"),
+		views:     bind("1-9 0", "views"),
+		next:      bind("tab", "next view", "tab"),
+		prev:      with("shift+tab"),
+		goTo:      bind(":", "go to a view", ":"),
+		find:      bind("f", "find a name", "f"),
 		filter:    bind("/", "filter", "/"),
 		namespace: bind("n", "namespace", "n"),
-		freeze:    bind("space", "freeze", "space"),
-		gaps:      bind("!", "what could not be read", "!"),
-		sortNext:  bind(">", "sort by the next column", ">", "."),
-		sortPrev:  bind("<", "sort by the column before", "<", ","),
-		reverse:   bind("r", "reverse the order", "r"),
+		sort:      bind("s", "sort by", "s"),
+		sortNext:  bind("> <", "sort: next", ">", "."),
+		sortPrev:  with("<", ","),
+		reverse:   bind("r", "reverse", "r"),
+		again:     bind("r", "look again", "r"),
 		why:       bind("w", "why", "w"),
 		yaml:      bind("y", "YAML", "y"),
 		tree:      bind("t", "tree", "t"),
-		mouse:     bind("m", "mouse on or off", "m"),
-		help:      bind("?", "all keys", "?"),
+		freeze:    bind("space", "freeze", "space"),
+		gaps:      bind("!", "not read", "!"),
+		mouse:     bind("m", "mouse", "m"),
+		help:      bind("?", "keys", "?"),
 		suspend:   bind("ctrl+z", "suspend", "ctrl+z"),
 		quit:      bind("q", "quit", "q", "ctrl+c"),
 	}
 }
 
-// all groups the keys for the page that explains them.
-func (k *keyMap) all() []keyGroup {
-	return []keyGroup{
-		{"Move", []key.Binding{k.up, k.down, k.pageUp, k.pageDown, k.top, k.end, k.left, k.right, k.enter, k.back, k.next, k.prev}},
-		{"Find", []key.Binding{k.filter, k.namespace, k.sortNext, k.sortPrev, k.reverse}},
-		{"Details", []key.Binding{k.why, k.yaml, k.tree}},
-		{"The dashboard", []key.Binding{k.freeze, k.gaps, k.mouse, k.help, k.suspend, k.quit}},
+// keyGroup is where the help has a key.
+type keyGroup int
+
+const (
+	keysMove keyGroup = iota
+	keysFind
+	keysCloser
+	keysDashboard
+)
+
+func keyGroupTitles() []string { return []string{"Move", "Find", "Look closer", "Dashboard"} }
+
+// action is what a key does. What is done with keys, the line of keys, the help, and
+// which keys do nothing all come from the actions of the screen and the dashboard.
+type action struct {
+	key.Binding
+	group keyGroup
+	do    func() tea.Cmd
+}
+
+// just makes an action of something that leads to nothing more.
+func just(do func()) func() tea.Cmd {
+	return func() tea.Cmd {
+		do()
+		return nil
 	}
 }
 
-type keyGroup struct {
-	title string
-	keys  []key.Binding
+// actions are those of the dashboard, whatever it shows.
+func (m *Model) actions() []action {
+	k := &m.keys
+	page := func(page func(item any) screen, otherwise string) func() tea.Cmd {
+		return func() tea.Cmd { return m.closer(page, otherwise) }
+	}
+	views := viewID(len(m.views))
+	return []action{
+		{k.back, keysMove, m.back},
+		{k.next, keysMove, func() tea.Cmd { return m.show((m.view + 1) % views) }},
+		{k.prev, keysMove, func() tea.Cmd { return m.show((m.view + views - 1) % views) }},
+		{k.filter, keysFind, just(m.askForFilter)},
+		{k.namespace, keysFind, just(func() { m.ask(askNamespace, m.namespace) })},
+		{k.why, keysCloser, page(whyPage, "no claim to explain in this row")},
+		{k.yaml, keysCloser, page(yamlPage, "no object in this row")},
+		{k.tree, keysCloser, page(treePage, "no related objects")},
+		{k.freeze, keysDashboard, m.freeze},
+		{k.gaps, keysDashboard, func() tea.Cmd { return m.push(m.gapsPage()) }},
+		{k.mouse, keysDashboard, just(func() { m.mouse = !m.mouse })},
+		{k.help, keysDashboard, m.toggleHelp},
+		{k.suspend, keysDashboard, func() tea.Cmd { return tea.Suspend }},
+		{k.quit, keysDashboard, func() tea.Cmd { return tea.Quit }},
+	}
 }

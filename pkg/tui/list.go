@@ -103,6 +103,9 @@ func (s *listScreen) set(m *Model, msg arrangedMsg) tea.Cmd {
 	s.problem, s.note = msg.err, msg.note
 	if msg.err == nil {
 		again := s.shown.same(msg.how)
+		if s.table.content != nil && (s.shown.sortBy != msg.how.sortBy || s.shown.descending != msg.how.descending) {
+			s.table.home()
+		}
 		if again && s.from != msg.from {
 			s.table.mark(msg.content, msg.rows, m.now())
 		}
@@ -115,36 +118,26 @@ func (s *listScreen) set(m *Model, msg arrangedMsg) tea.Cmd {
 	return nil
 }
 
-func (s *listScreen) update(m *Model, msg tea.KeyPressMsg) tea.Cmd {
+func (s *listScreen) actions(m *Model) []action {
 	k, t := &m.keys, &s.table
-	switch {
-	case key.Matches(msg, k.up):
-		t.move(-1)
-	case key.Matches(msg, k.down):
-		t.move(1)
-	case key.Matches(msg, k.pageUp):
-		t.move(-t.lines())
-	case key.Matches(msg, k.pageDown):
-		t.move(t.lines())
-	case key.Matches(msg, k.top):
-		t.move(-len(t.rows))
-	case key.Matches(msg, k.end):
-		t.move(len(t.rows))
-	case key.Matches(msg, k.left):
-		t.scroll(-1)
-	case key.Matches(msg, k.right):
-		t.scroll(1)
-	case key.Matches(msg, k.sortNext):
-		return s.sort(m, s.wanted.sortBy+1)
-	case key.Matches(msg, k.sortPrev):
-		return s.sort(m, s.wanted.sortBy-1)
-	case key.Matches(msg, k.reverse):
-		s.wanted.descending = !s.wanted.descending
-		return s.refresh(m)
-	case key.Matches(msg, k.enter):
-		return s.open(m)
+	move := func(by func() int) func() tea.Cmd { return just(func() { t.move(by()) }) }
+	return []action{
+		{k.down, keysMove, move(func() int { return 1 })},
+		{k.up, keysMove, move(func() int { return -1 })},
+		{k.pageDown, keysMove, move(t.lines)},
+		{k.pageUp, keysMove, move(func() int { return -t.lines() })},
+		{k.top, keysMove, move(func() int { return -len(t.rows) })},
+		{k.end, keysMove, move(func() int { return len(t.rows) })},
+		{k.left, keysMove, just(func() { t.scroll(-1) })},
+		{k.right, keysMove, just(func() { t.scroll(1) })},
+		{k.enter, keysMove, func() tea.Cmd { return s.open(m) }},
+		{k.sortNext, keysFind, func() tea.Cmd { return s.sort(m, s.wanted.sortBy+1) }},
+		{k.sortPrev, keysFind, func() tea.Cmd { return s.sort(m, s.wanted.sortBy-1) }},
+		{k.reverse, keysFind, func() tea.Cmd {
+			s.wanted.descending = !s.wanted.descending
+			return s.refresh(m)
+		}},
 	}
-	return nil
 }
 
 // sort goes round: behind the last column is the order of the content.
@@ -168,6 +161,7 @@ func (s *listScreen) open(m *Model) tea.Cmd {
 	if next := open(s.table.selected()); next != nil {
 		return m.push(next)
 	}
+	m.message = "nothing to open in this row"
 	return nil
 }
 
@@ -248,11 +242,12 @@ func (s *listScreen) foot(m *Model) string {
 }
 
 func (s *listScreen) bindings(m *Model) []key.Binding {
-	keys := []key.Binding{m.keys.enter, m.keys.filter, m.keys.sortNext, m.keys.reverse}
+	k := &m.keys
+	keys := []key.Binding{k.enter}
 	switch s.id {
 	case viewDevices, viewClaims, viewPending, viewFindings, viewPods:
-		keys = append(keys, m.keys.why)
+		keys = append(keys, k.why)
 	default:
 	}
-	return append(keys, m.keys.yaml, m.keys.tree)
+	return append(keys, k.filter, k.sortNext, k.reverse, k.yaml, k.tree)
 }

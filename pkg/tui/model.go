@@ -107,13 +107,15 @@ type screen interface {
 	resize(width, height int)
 	// refresh works out what is not there yet, or not of the newest picture.
 	refresh(m *Model) tea.Cmd
-	update(m *Model, msg tea.KeyPressMsg) tea.Cmd
+	// actions are what keys do on this screen, or do otherwise than elsewhere.
+	actions(m *Model) []action
 	// wheel scrolls by so many lines.
 	wheel(m *Model, by int)
 	// click is one at a place of the screen.
 	click(m *Model, x, y int) tea.Cmd
 	// view draws as many lines as the screen is high.
 	view(m *Model) string
+	// bindings are the keys that matter most here, for the line of keys.
 	bindings(m *Model) []key.Binding
 	// showsReasons reports whether the screen says why claims and pods wait,
 	// showsFindings whether it says what doctor finds.

@@ -488,7 +488,7 @@ func (s *overviewScreen) column(m *Model, blocks []block, width int, next *int) 
 		number := -1
 		if opens {
 			if number = *next; number == s.cursor {
-				text = m.look.Selected.Render(look.Padded(ansi.Truncate(m.look.Glyphs.Cursor+ansi.Strip(text)[1:], width, m.look.Glyphs.More), width))
+				text = m.look.Select(look.Padded(ansi.Truncate(m.look.Glyphs.Cursor+text[1:], width, m.look.Glyphs.More), width))
 			}
 			*next++
 		}
@@ -537,24 +537,25 @@ func (s *overviewScreen) opened(m *Model) []func() screen {
 	return all
 }
 
-func (s *overviewScreen) update(m *Model, msg tea.KeyPressMsg) tea.Cmd {
+func (s *overviewScreen) actions(m *Model) []action {
 	k := &m.keys
-	all := s.opened(m)
-	switch {
-	case key.Matches(msg, k.up):
-		s.move(m, -1)
-	case key.Matches(msg, k.down):
-		s.move(m, 1)
-	case key.Matches(msg, k.top), key.Matches(msg, k.pageUp):
-		s.move(m, -len(all))
-	case key.Matches(msg, k.end), key.Matches(msg, k.pageDown):
-		s.move(m, len(all))
-	case key.Matches(msg, k.enter):
-		if s.cursor < len(all) {
-			return m.push(all[s.cursor]())
-		}
+	move := func(by int) func() tea.Cmd { return just(func() { s.move(m, by) }) }
+	first, last := move(-noLimit), move(noLimit)
+	return []action{
+		{k.down, keysMove, move(1)},
+		{k.up, keysMove, move(-1)},
+		{k.top, keysMove, first},
+		{k.end, keysMove, last},
+		{k.pageUp, keysMove, first},
+		{k.pageDown, keysMove, last},
+		{k.enter, keysMove, func() tea.Cmd {
+			if all := s.opened(m); s.cursor < len(all) {
+				return m.push(all[s.cursor]())
+			}
+			m.message = "nothing to open here"
+			return nil
+		}},
 	}
-	return nil
 }
 
 func (s *overviewScreen) wheel(m *Model, by int) { s.move(m, by/3) }

@@ -18,6 +18,8 @@ import (
 // pageScreen is a text to scroll through: an explanation, YAML, a tree, help.
 type pageScreen struct {
 	name string
+	// page is what kind of page it is, if that matters.
+	page string
 	// write makes the text, as wide as the screen, in the background.
 	write func(ctx context.Context, p *picture, width int) (string, error)
 	pager viewport.Model
@@ -83,31 +85,22 @@ func (s *pageScreen) set(msg pageMsg) {
 	s.pager.SetYOffset(at)
 }
 
-func (s *pageScreen) update(m *Model, msg tea.KeyPressMsg) tea.Cmd {
+func (s *pageScreen) actions(m *Model) []action {
 	k := &m.keys
-	switch {
-	case key.Matches(msg, k.up):
-		s.pager.ScrollUp(1)
-	case key.Matches(msg, k.down):
-		s.pager.ScrollDown(1)
-	case key.Matches(msg, k.pageUp):
-		s.pager.PageUp()
-	case key.Matches(msg, k.pageDown):
-		s.pager.PageDown()
-	case key.Matches(msg, k.top):
-		s.pager.GotoTop()
-	case key.Matches(msg, k.end):
-		s.pager.GotoBottom()
-	case key.Matches(msg, k.left):
-		s.pager.ScrollLeft(8)
-	case key.Matches(msg, k.right):
-		s.pager.ScrollRight(8)
-	case key.Matches(msg, k.reverse):
-		if s.again {
-			return s.load(m)
-		}
+	actions := []action{
+		{k.down, keysMove, just(func() { s.pager.ScrollDown(1) })},
+		{k.up, keysMove, just(func() { s.pager.ScrollUp(1) })},
+		{k.pageDown, keysMove, just(s.pager.PageDown)},
+		{k.pageUp, keysMove, just(s.pager.PageUp)},
+		{k.top, keysMove, just(func() { s.pager.GotoTop() })},
+		{k.end, keysMove, just(func() { s.pager.GotoBottom() })},
+		{k.left, keysMove, just(func() { s.pager.ScrollLeft(8) })},
+		{k.right, keysMove, just(func() { s.pager.ScrollRight(8) })},
 	}
-	return nil
+	if s.again {
+		actions = append(actions, action{k.again, keysCloser, func() tea.Cmd { return s.load(m) }})
+	}
+	return actions
 }
 
 func (s *pageScreen) wheel(_ *Model, by int) {
@@ -132,11 +125,9 @@ func (s *pageScreen) foot() string {
 }
 
 func (s *pageScreen) bindings(m *Model) []key.Binding {
-	keys := []key.Binding{m.keys.up, m.keys.down, m.keys.pageDown}
+	keys := []key.Binding{m.keys.down, m.keys.pageDown}
 	if s.again {
-		again := m.keys.reverse
-		again.SetHelp("r", "look again")
-		keys = append(keys, again)
+		keys = append(keys, m.keys.again)
 	}
 	return keys
 }

@@ -130,6 +130,9 @@ func (t *table) move(by int) {
 	}
 }
 
+// home selects the first of whatever rows come next.
+func (t *table) home() { t.cursor, t.first, t.key = 0, 0, "" }
+
 // selected is the item with the cursor, nil if there is none.
 func (t *table) selected() any {
 	if len(t.rows) == 0 {
@@ -266,10 +269,7 @@ func (t *table) line(l *look.Look, places []place, at int, now time.Time) string
 	line.WriteString(mark)
 	for i, p := range places {
 		text := t.fitted(l, t.content.cell(row, p.column), p, i == len(places)-1)
-		if !selected {
-			text = t.content.paint(l, row, p.column, text)
-		}
-		line.WriteString(text)
+		line.WriteString(t.content.paint(l, row, p.column, text))
 		if i < len(places)-1 {
 			line.WriteString(strings.Repeat(" ", gap))
 		}
@@ -277,7 +277,7 @@ func (t *table) line(l *look.Look, places []place, at int, now time.Time) string
 	if !selected {
 		return line.String()
 	}
-	return l.Selected.Render(look.Padded(line.String(), t.width))
+	return l.Select(look.Padded(line.String(), t.width))
 }
 
 // fitted cuts a text, or fills it up, to the width of its column; numbers stand

@@ -5,6 +5,7 @@ package tui
 
 import (
 	"charm.land/bubbles/v2/key"
+	"charm.land/bubbles/v2/textinput"
 	tea "charm.land/bubbletea/v2"
 )
 
@@ -16,11 +17,12 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.resize()
 		return m, m.refresh()
 	case tea.KeyPressMsg:
-		m.message = ""
-		if m.prompt.asking != askNothing {
-			return m, m.typed(msg)
+		if msg.String() == "alt+esc" {
+			// Terminals send Escape twice as this, if it is fast.
+			escape := tea.KeyPressMsg{Code: tea.KeyEscape}
+			return m, tea.Batch(m.key(escape), m.key(escape))
 		}
-		return m, m.pressed(msg)
+		return m, m.key(msg)
 	case tea.PasteMsg:
 		if m.prompt.asking != askNothing {
 			return m, m.typed(msg)
@@ -73,6 +75,15 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
+// key takes in a key: something is typed, or it does something.
+func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
+	m.message = ""
+	if m.prompt.asking != askNothing {
+		return m.typed(msg)
+	}
+	return m.pressed(msg)
+}
+
 // agedTimes keeps a dashboard on which nothing happens below one percent of a
 // processor.
 const agedTimes = 200
@@ -87,62 +98,43 @@ func (m *Model) aged() tea.Cmd {
 	return m.take()
 }
 
-// pressed does what a key is for.
+// pressed does what a key is for. What the screen does with it comes first.
 func (m *Model) pressed(msg tea.KeyPressMsg) tea.Cmd {
-	k := &m.keys
+	for _, of := range [][]action{m.top().actions(m), m.actions()} {
+		for _, a := range of {
+			if key.Matches(msg, a.Binding) {
+				return a.do()
+			}
+		}
+	}
 	if id, ok := viewOf(msg.String()); ok {
 		return m.show(id)
 	}
-	switch {
-	case key.Matches(msg, k.quit):
-		return tea.Quit
-	case key.Matches(msg, k.suspend):
-		return tea.Suspend
-	case key.Matches(msg, k.next):
-		return m.show((m.view + 1) % viewID(len(m.views)))
-	case key.Matches(msg, k.prev):
-		return m.show((m.view + viewID(len(m.views)) - 1) % viewID(len(m.views)))
-	case key.Matches(msg, k.back):
-		return m.back()
-	case key.Matches(msg, k.filter):
-		if s, ok := m.top().(*listScreen); ok {
-			m.ask(askFilter, s.wanted.filter)
-			m.prompt.row = s.table.key
-		} else {
-			m.message = "only lists can be filtered: 2 to 0"
-		}
-		return nil
-	case key.Matches(msg, k.namespace):
-		m.ask(askNamespace, m.namespace)
-		return nil
-	case key.Matches(msg, k.gaps):
-		return m.push(m.gapsPage())
-	case key.Matches(msg, k.freeze):
-		if m.opts.Fixed {
-			m.message = "a file does not change"
-			return nil
-		}
-		m.frozen = !m.frozen
-		if m.frozen {
-			return nil
-		}
-		return tea.Batch(m.take(), m.reason(), m.diagnose())
-	case key.Matches(msg, k.mouse):
-		m.mouse = !m.mouse
-		return nil
-	case key.Matches(msg, k.help):
-		if s, ok := m.top().(*pageScreen); ok && s.name == helpTitle {
-			return m.back()
-		}
-		return m.push(m.helpPage())
-	case key.Matches(msg, k.why):
-		return m.closer(whyPage, "no claim to explain in this row")
-	case key.Matches(msg, k.yaml):
-		return m.closer(yamlPage, "no object in this row")
-	case key.Matches(msg, k.tree):
-		return m.closer(treePage, "no related objects")
+	m.message = msg.String() + " does nothing here; ? has the keys"
+	return nil
+}
+
+func (m *Model) askForFilter() {
+	s, ok := m.top().(*listScreen)
+	if !ok {
+		m.message = "only lists can be filtered: 2 to 0"
+		return
 	}
-	return m.top().update(m, msg)
+	m.ask(askFilter, s.wanted.filter)
+	m.prompt.row = s.table.key
+}
+
+// freeze keeps the picture, or goes on.
+func (m *Model) freeze() tea.Cmd {
+	if m.opts.Fixed {
+		m.message = "a file does not change"
+		return nil
+	}
+	m.frozen = !m.frozen
+	if m.frozen {
+		return nil
+	}
+	return tea.Batch(m.take(), m.reason(), m.diagnose())
 }
 
 // closer opens a page about the selected item.
@@ -199,6 +191,9 @@ func (m *Model) clicked(msg tea.MouseClickMsg) tea.Cmd {
 // ask begins to type.
 func (m *Model) ask(what question, value string) {
 	m.prompt.asking, m.prompt.before = what, value
+	// A new one: what could be completed before stays in the old one.
+	m.prompt.input = textinput.New()
+	m.prompt.input.SetWidth(max(m.width-20, 10))
 	m.prompt.input.SetValue(value)
 	m.prompt.input.CursorEnd()
 	m.prompt.input.ShowSuggestions = what == askNamespace

@@ -260,28 +260,6 @@ func fitting(bindings []key.Binding, width int) []key.Binding {
 	return bindings
 }
 
-const helpTitle = "keys"
-
-// helpPage explains all keys.
-func (m *Model) helpPage() screen {
-	return newPage(helpTitle, func(context.Context, *picture, int) (string, error) {
-		var text strings.Builder
-		for _, group := range m.keys.all() {
-			text.WriteString(m.look.Say(look.Strong, group.title) + "\n")
-			for _, b := range group.keys {
-				fmt.Fprintf(&text, "  %-10s %s\n", b.Help().Key, b.Help().Desc)
-			}
-		}
-		text.WriteString(m.look.Say(look.Strong, "Views") + "\n")
-		for id, name := range viewNames() {
-			fmt.Fprintf(&text, "  %-10s %s\n", viewID(id).key(), name)
-		}
-		text.WriteString(m.look.Say(look.Strong, "Filters") + "\n  " + filterHelp + "\n")
-		text.WriteString(m.look.Say(look.Strong, "Symbols") + "\n  " + m.look.Legend() + "\n")
-		return text.String(), nil
-	})
-}
-
 // knowsNamespace is false only if it is known that there is no such namespace.
 func (m *Model) knowsNamespace(name string) bool {
 	if name == "" || m.picture == nil || len(m.picture.snap.Namespaces) == 0 || m.picture.snap.Gap(snapshot.ResourceNamespaces) != nil {

@@ -28,10 +28,10 @@ const (
 // the terminal's own theme defines, so that it can be read on any background.
 type Look struct {
 	styles [Bad + 1]lipgloss.Style
-	// Selected is the style of the row with the cursor, Tab that of the view
-	// that is shown, Header that of column titles.
-	Selected, Tab, Header lipgloss.Style
-	Glyphs                Glyphs
+	// Tab is the style of the name of the view that is shown, Header that of column
+	// titles.
+	Tab, Header lipgloss.Style
+	Glyphs      Glyphs
 }
 
 // Glyphs are the signs that stand for devices, bars and marks.
@@ -48,10 +48,9 @@ type Glyphs struct {
 // drawn with ASCII.
 func New(env func(string) string) Look {
 	l := Look{
-		Selected: lipgloss.NewStyle().Reverse(true),
-		Tab:      lipgloss.NewStyle().Reverse(true).Bold(true),
-		Header:   lipgloss.NewStyle().Bold(true),
-		Glyphs:   asciiGlyphs(),
+		Tab:    lipgloss.NewStyle().Reverse(true).Bold(true),
+		Header: lipgloss.NewStyle().Bold(true),
+		Glyphs: asciiGlyphs(),
 	}
 	l.styles[Plain] = lipgloss.NewStyle()
 	l.styles[Faint] = lipgloss.NewStyle().Faint(true)
@@ -100,6 +99,13 @@ func (l *Look) Say(t Tone, text string) string {
 		return text
 	}
 	return l.styles[t].Render(text)
+}
+
+// Select marks a row that is selected. It keeps the colors of its parts: each of them
+// ends what came before it, so that the mark begins again.
+func (l *Look) Select(text string) string {
+	const mark, end = "\x1b[7m", "\x1b[m"
+	return mark + strings.ReplaceAll(text, end, end+mark) + end
 }
 
 // OfState is how devices in a state are drawn.
