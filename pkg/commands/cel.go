@@ -30,7 +30,7 @@ import (
 
 // celFlags are the flags of cel.
 type celFlags struct {
-	choiceFlags
+	names.DeviceFlags
 	reading    *cli.ReadingFlags
 	output     *cli.OutputFlags
 	device     string
@@ -41,7 +41,7 @@ type celFlags struct {
 
 // celOptions are what the flags come down to.
 type celOptions struct {
-	choiceFlags
+	names.DeviceFlags
 	// expression is empty for the prompt, and with a device to start from.
 	expression string
 	compare    *string
@@ -111,7 +111,7 @@ device, with --from-device if there is an expression.`,
 			return o.run(cmd.Context())
 		},
 	}
-	f.addTo(cmd.Flags())
+	f.AddTo(cmd.Flags())
 	cmd.Flags().StringVar(&f.device, "device", "", "Only this `DEVICE`: DEVICE, POOL/DEVICE or DRIVER/POOL/DEVICE.")
 	cmd.Flags().StringArrayVar(&f.files, "file", nil, "Take the devices from the ResourceSlices in this `FILE`; - is standard input. Can be repeated.")
 	cmd.Flags().StringVar(&f.compare, "compare", "", "Show the devices for which this other `EXPRESSION` has another outcome.")
@@ -129,7 +129,7 @@ device, with --from-device if there is an expression.`,
 }
 
 func (f *celFlags) toOptions(cmd *cobra.Command, args []string, streams genericiooptions.IOStreams) (*celOptions, error) {
-	o := &celOptions{choiceFlags: f.choiceFlags, device: f.device, fromDevice: f.fromDevice, files: f.files, streams: streams}
+	o := &celOptions{DeviceFlags: f.DeviceFlags, device: f.device, fromDevice: f.fromDevice, files: f.files, streams: streams}
 	switch {
 	case len(args) > 1:
 		return nil, cli.Usagef("Put the expression in single quotes.", "read the expression: expected one word, found %d", len(args))
@@ -181,7 +181,7 @@ func (o *celOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	gaps := cli.GapsIn(from.Snap, o.asks(), "", true)
+	gaps := cli.GapsIn(from.Snap, o.Asks(), "", true)
 	if len(gaps) > 0 {
 		return &cli.GapError{Doing: "evaluate the expression", Gaps: gaps, Live: o.reader.Live()}
 	}
@@ -193,7 +193,7 @@ func (o *celOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	devices := evaluation.New(alloc.Facts, chosen, from.Snap.Class(o.class))
+	devices := evaluation.New(alloc.Facts, chosen, from.Snap.Class(o.Class))
 	if o.expression == "" && o.fromDevice == "" {
 		return o.prompt(ctx, devices, chosen, notes)
 	}
@@ -201,7 +201,7 @@ func (o *celOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	found.DeviceClass, found.Driver, found.Device = o.class, o.driver, o.device
+	found.DeviceClass, found.Driver, found.Device = o.Class, o.Driver, o.device
 	if err := o.print(found, notes); err != nil {
 		return err
 	}
@@ -211,13 +211,13 @@ func (o *celOptions) run(ctx context.Context) error {
 // read takes the devices from where the flags say.
 func (o *celOptions) read(ctx context.Context) (*cli.Source, error) {
 	if len(o.files) == 0 {
-		return o.reader.Read(ctx, cli.Scope{Only: o.reads()})
+		return o.reader.Read(ctx, cli.Scope{Only: o.Reads()})
 	}
 	files, err := load.Preview(ctx, o.files, o.reader.Options)
 	if err != nil {
 		return nil, err
 	}
-	if o.class == "" && o.reader.Live() {
+	if o.Class == "" && o.reader.Live() {
 		return &cli.Source{Snap: files}, nil
 	}
 	from, err := o.reader.Read(ctx, cli.Scope{Only: []string{snapshot.ResourceClasses, snapshot.ResourceMetrics}})
@@ -234,7 +234,7 @@ func (o *celOptions) read(ctx context.Context) (*cli.Source, error) {
 // choose takes the devices that the flags choose, and what is to be said about the
 // choice.
 func (o *celOptions) choose(ctx context.Context, from *cli.Source, alloc *allocator.Allocator) ([]*cluster.Device, []string, error) {
-	wanted, err := o.choice(from)
+	wanted, err := o.Choice(from)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -242,8 +242,8 @@ func (o *celOptions) choose(ctx context.Context, from *cli.Source, alloc *alloca
 	if err != nil {
 		return nil, nil, err
 	}
-	notes := append(cli.GapNotes(from.Snap, nil), noSuchDevices(from.Snap, alloc, o.driver, "", "")...)
-	notes = append(notes, failureNotes(failures)...)
+	notes := append(cli.GapNotes(from.Snap, nil), names.NoSuchDevices(from.Snap, alloc.Facts, o.Driver, "", "")...)
+	notes = append(notes, names.FailureNotes(failures)...)
 	if o.device == "" {
 		return chosen, notes, nil
 	}
@@ -260,7 +260,7 @@ func (o *celOptions) noDevice(name string, from *cli.Source) error {
 	if len(o.files) > 0 {
 		where = strings.Join(o.files, ", ")
 	}
-	for _, chosen := range []struct{ flag, value string }{{"--class", o.class}, {"--driver", o.driver}} {
+	for _, chosen := range []struct{ flag, value string }{{"--class", o.Class}, {"--driver", o.Driver}} {
 		if chosen.value != "" {
 			where += " (" + chosen.flag + " " + chosen.value + ")"
 		}
@@ -333,7 +333,7 @@ func (o *celOptions) prompt(ctx context.Context, devices *evaluation.Devices, ch
 		return err
 	}
 	about := english.Count(len(chosen), "device")
-	for _, of := range []struct{ what, name string }{{" of class ", o.class}, {" of driver ", o.driver}, {" named ", o.device}} {
+	for _, of := range []struct{ what, name string }{{" of class ", o.Class}, {" of driver ", o.Driver}, {" named ", o.device}} {
 		if of.name != "" {
 			about += of.what + of.name
 		}
@@ -343,7 +343,7 @@ func (o *celOptions) prompt(ctx context.Context, devices *evaluation.Devices, ch
 		Report: func(e *api.Evaluation, width int) string {
 			text := o.printer.Text
 			text.Width = width
-			e.DeviceClass, e.Driver, e.Device = o.class, o.driver, o.device
+			e.DeviceClass, e.Driver, e.Device = o.Class, o.Driver, o.device
 			var report strings.Builder
 			// A text in memory takes everything.
 			_ = render.Evaluation(&report, e, text)

@@ -294,7 +294,7 @@ func (o *fitOptions) count(ctx context.Context, from *cli.Source, files *snapsho
 // shapeIn is what copies are made of, and the snapshot that has what they need.
 func (o *fitOptions) shapeIn(s *simulate.State, from *cli.Source, given *manifest.Manifests) (*fit.Shape, *snapshot.Snapshot, error) {
 	if o.shape.class != "" {
-		if _, err := classSelectors(from, o.shape.class); err != nil {
+		if _, err := names.ClassSelectors(from, o.shape.class); err != nil {
 			return nil, nil, err
 		}
 		shape, snap := fit.OfClaims(s.Snap, cmp.Or(from.Namespace, metav1.NamespaceDefault), "copy", o.shape.claim())

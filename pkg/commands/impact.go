@@ -20,6 +20,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/taint"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/simulate/impact"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -179,7 +180,7 @@ func oneName(of string) cobra.PositionalArgs {
 
 func newImpactTaint(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	f := newImpactFlags(config)
-	devices, node := &ruleChangeFlags{}, ""
+	devices, node := &taint.RuleFlags{}, ""
 	cmd := f.change(&cobra.Command{
 		Use:   "taint KEY[=VALUE]:EFFECT",
 		Short: "Show which pods a taint would evict, and where they would go",
@@ -192,33 +193,31 @@ evicted that do not tolerate it, some only after the time for which they do.`,
 
   # And this node?
   kubectl dra impact taint maintenance:NoExecute --node gpu-02`,
-		Args:              oneTaint,
-		ValidArgsFunction: names.Complete(f.reading, proposeNewTaint),
+		Args:              taint.OneTaint,
+		ValidArgsFunction: names.Complete(f.reading, taint.ProposeNew),
 	}, streams, func(_ context.Context, _ *impactOptions, args []string) (chooser, error) {
 		if node == "" {
-			rule, err := devices.rule(args[0])
+			rule, err := devices.Rule(args[0])
 			if err != nil {
 				return nil, err
 			}
 			return always(impact.Taint(rule)), nil
 		}
-		if devices.selector() != nil || devices.everything {
+		if devices.Selector() != nil || devices.All {
 			return nil, cli.Usagef("Leave one of them out.", "--node and devices: a taint is of a node or of devices")
 		}
 		return nodeTaint(node, args[0])
 	})
 	flags := cmd.Flags()
-	flags.StringVar(&devices.driver, "driver", "", "Taint devices of this `DRIVER`.")
-	flags.StringVar(&devices.pool, "pool", "", "Taint devices of this `POOL`.")
-	flags.StringVar(&devices.device, "device", "", "Taint devices named `DEVICE`.")
-	flags.BoolVar(&devices.everything, "all-devices", false, "Taint all devices of the cluster.")
+	devices.AddTo(flags, "Taint")
+	flags.BoolVar(&devices.All, "all-devices", false, "Taint all devices of the cluster.")
 	flags.StringVar(&node, "node", "", "Taint this `NODE` instead of devices.")
 	names.CompleteFlags(f.reading, cmd)
 	return cmd
 }
 
 func nodeTaint(node, text string) (chooser, error) {
-	key, value, effect, err := parseTaint(text)
+	key, value, effect, err := taint.Parse(text)
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/check"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/list"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/nodeprobe"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/why"
@@ -132,17 +133,17 @@ add or remove a taint rule.`,
 		newPlan(streams, config),
 	)
 	cli.AddCommands(root, "Write claims",
-		newAttributes(streams, config),
+		list.NewAttributes(streams, config),
 		newCEL(streams, config),
 	)
 	cli.AddCommands(root, "List what there is",
-		newSlices(streams, config),
-		newPools(streams, config),
-		newDevices(streams, config),
-		newClaims(streams, config),
-		newClasses(streams, config),
-		newTaints(streams, config),
-		newTree(streams, config),
+		list.NewSlices(streams, config),
+		list.NewPools(streams, config),
+		list.NewDevices(streams, config),
+		list.NewClaims(streams, config),
+		list.NewClasses(streams, config),
+		list.NewTaints(streams, config),
+		list.NewTree(streams, config),
 		newTop(streams, config),
 	)
 	cli.AddCommands(root, "Look at a node",

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package commands
+package list
 
 import (
 	"context"
@@ -41,7 +41,8 @@ type treeOptions struct {
 // a pod if there is no claim of that name.
 type treeStart struct{ kind, name string }
 
-func newTree(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
+// NewTree is the verb that shows how pods, claims, devices and nodes are related.
+func NewTree(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	reading := cli.NewReadingFlags(config)
 	output := cli.NewOutputFlags()
 	allNamespaces := false

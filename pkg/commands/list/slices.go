@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package commands
+package list
 
 import (
 	"context"
@@ -18,7 +18,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-func newSlices(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
+// NewSlices is the verb that lists ResourceSlices.
+func NewSlices(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	flags := newListFlags(config, sliceKind())
 	cmd := &cobra.Command{
 		Use:     "slices [NAME ...]",

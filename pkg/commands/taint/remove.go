@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package commands
+package taint
 
 import (
 	"context"
@@ -21,7 +21,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-func newTaintsRemove(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
+// NewRemove is the verb that removes rules.
+func NewRemove(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	flags := &ruleChangeFlags{reading: cli.NewReadingFlags(config)}
 	all := false
 	cmd := &cobra.Command{
@@ -48,7 +49,7 @@ Taints that a driver sets in its slices cannot be removed like this.`,
 			if err != nil {
 				return err
 			}
-			return change.remove(cmd.Context(), args[0], flags.selector(), all)
+			return change.remove(cmd.Context(), args[0], flags.Selector(), all)
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "Remove all rules that match, if there are several.")
@@ -113,7 +114,7 @@ func rulesLike(rules []*resourceapi.DeviceTaintRule, what string, selector *reso
 			}
 		}
 	}
-	key, value, effect, err := parseTaint(what)
+	key, value, effect, err := Parse(what)
 	if err != nil {
 		return nil
 	}

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package commands
+package taint
 
 import (
 	"cmp"
@@ -29,7 +29,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
-func newTaintsPreview(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
+// NewPreview is the verb that shows what rules in files would do.
+func NewPreview(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	reading := cli.NewReadingFlags(config)
 	var files []string
 	cmd := &cobra.Command{
@@ -163,7 +164,7 @@ func (c *ruleChange) preview(ctx context.Context, snap *snapshot.Snapshot, rule 
 func (c *ruleChange) previewNotes(snap *snapshot.Snapshot, alloc *allocator.Allocator, outcome *ruleOutcome) error {
 	var notes []string
 	if selector := outcome.rule.Spec.DeviceSelector; selector != nil {
-		notes = noSuchDevices(snap, alloc, ptr.Deref(selector.Driver, ""), ptr.Deref(selector.Pool, ""), ptr.Deref(selector.Device, ""))
+		notes = names.NoSuchDevices(snap, alloc.Facts, ptr.Deref(selector.Driver, ""), ptr.Deref(selector.Pool, ""), ptr.Deref(selector.Device, ""))
 	}
 	for _, gate := range []string{"DRADeviceTaints", "DRADeviceTaintRules"} {
 		if !alloc.Facts.Gates.Enabled(gate) {

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package commands
+package list
 
 import (
 	"context"
@@ -17,9 +17,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
@@ -38,7 +36,8 @@ type devicesFlags struct {
 	selected map[string]bool
 }
 
-func newDevices(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
+// NewDevices is the verb that lists devices.
+func NewDevices(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	flags := &devicesFlags{listFlags: newListFlags(config, deviceKind())}
 	cmd := &cobra.Command{
 		Use:     "devices [DEVICE | POOL/DEVICE | DRIVER/POOL/DEVICE ...]",
@@ -172,7 +171,7 @@ func stillTaken(have *inventory.Inventory, what string) []string {
 // unknown notes what the flags name that there is not, and what --node leaves
 // out of what the node can reach.
 func (f *devicesFlags) unknown(from *listed, devices []api.Device) error {
-	from.notes = append(from.notes, noSuchDevices(from.Snap, from.alloc, f.driver, f.pool, "")...)
+	from.notes = append(from.notes, names.NoSuchDevices(from.Snap, from.alloc.Facts, f.driver, f.pool, "")...)
 	for _, name := range f.columns {
 		if !slices.ContainsFunc(devices, func(d api.Device) bool { return render.Attribute(&d, name) != "" }) {
 			from.notes = append(from.notes, fmt.Sprintf("no device has an attribute or a capacity %s", name))
@@ -192,32 +191,12 @@ func (f *devicesFlags) unknown(from *listed, devices []api.Device) error {
 	return err
 }
 
-// noSuchDevices says which of a driver, a pool and a device, where they are
-// given, no ResourceSlice has.
-func noSuchDevices(snap *snapshot.Snapshot, alloc *allocator.Allocator, driver, pool, device string) []string {
-	if snap.Gap(snapshot.ResourceSlices) != nil {
-		return nil
-	}
-	var notes []string
-	look := func(kind, name string, of func(*resourceapi.ResourceSlice) bool) {
-		if name != "" && !slices.ContainsFunc(snap.Slices, of) {
-			notes = append(notes, fmt.Sprintf("no ResourceSlice has %s %s", kind, name))
-		}
-	}
-	look("driver", driver, func(s *resourceapi.ResourceSlice) bool { return s.Spec.Driver == driver })
-	look("pool", pool, func(s *resourceapi.ResourceSlice) bool { return s.Spec.Pool.Name == pool })
-	if device != "" && !slices.ContainsFunc(alloc.Facts.Pools.Devices(), func(d cluster.Device) bool { return d.ID.Device == device }) {
-		notes = append(notes, "no ResourceSlice has device "+device)
-	}
-	return notes
-}
-
 // choose finds the devices that a class or an expression selects. On some an
 // expression may fail: they are not selected, and the count is told.
 func (f *devicesFlags) choose(ctx context.Context, from *listed) error {
 	var selectors []resourceapi.DeviceSelector
 	if f.class != "" {
-		ofClass, err := classSelectors(from.Source, f.class)
+		ofClass, err := names.ClassSelectors(from.Source, f.class)
 		if err != nil {
 			return err
 		}
@@ -233,31 +212,13 @@ func (f *devicesFlags) choose(ctx context.Context, from *listed) error {
 		return nil
 	}
 	ids, failures, err := from.inventory.Choose(ctx, selectors)
-	from.notes = append(from.notes, failureNotes(failures)...)
+	from.notes = append(from.notes, names.FailureNotes(failures)...)
 	from.unending = inventory.UnendingText(failures)
 	f.selected = map[string]bool{}
 	for _, id := range ids {
 		f.selected[id.String()] = true
 	}
 	return err
-}
-
-// maxFailures is how many ways in which selectors fail are told.
-const maxFailures = 3
-
-func failureNotes(failures []api.SelectorFailure) []string {
-	var notes []string
-	for i := range failures[:min(len(failures), maxFailures)] {
-		notes = append(notes, fmt.Sprintf("not listed: %s on which a selector fails: %s", english.Count(failures[i].Count, "device"), inventory.FailureText(&failures[i])))
-	}
-	if more := len(failures) - maxFailures; more > 0 {
-		left := 0
-		for i := range failures[maxFailures:] {
-			left += failures[maxFailures+i].Count
-		}
-		notes = append(notes, fmt.Sprintf("not listed: %s on which a selector fails in %d other ways", english.Count(left, "device"), more))
-	}
-	return notes
 }
 
 func (f *devicesFlags) keep(d *api.Device) bool {

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package commands
+package list
 
 import (
 	"context"
@@ -28,7 +28,8 @@ type claimsFlags struct {
 	class   string
 }
 
-func newClaims(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
+// NewClaims is the verb that lists ResourceClaims.
+func NewClaims(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	flags := &claimsFlags{listFlags: newListFlags(config, claimKind())}
 	cmd := &cobra.Command{
 		Use:     "claims [NAME ...]",

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package commands
+package taint
 
 import (
 	"context"
@@ -20,10 +20,10 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-func newTaintsAdd(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
+// NewAdd is the verb that taints devices by a new rule.
+func NewAdd(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	flags := &ruleChangeFlags{reading: cli.NewReadingFlags(config)}
 	printing := genericclioptions.NewPrintFlags("")
 	cmd := &cobra.Command{
@@ -55,13 +55,13 @@ With -o, the rule is printed, and all else goes to standard error:
   # A manifest to apply later
   kubectl dra taints add --pool gpu-04 example.com/maintenance:NoSchedule \
     --dry-run=client -o yaml > rule.yaml`,
-		Args: oneTaint,
+		Args: OneTaint,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			change, err := flags.toChange(cmd, streams)
 			if err != nil {
 				return err
 			}
-			rule, err := flags.rule(args[0])
+			rule, err := flags.Rule(args[0])
 			if err != nil {
 				return err
 			}
@@ -74,9 +74,9 @@ With -o, the rule is printed, and all else goes to standard error:
 			return change.add(cmd.Context(), rule)
 		},
 	}
-	cmd.Flags().StringVar(&flags.name, "name", "", "`NAME` of the rule. Without one it is made from the taint and the devices.")
+	cmd.Flags().StringVar(&flags.Name, "name", "", "`NAME` of the rule. Without one it is made from the taint and the devices.")
 	cmd.Flags().BoolVarP(&flags.yes, "yes", "y", false, "Do not ask before pods get evicted.")
-	cmd.Flags().BoolVar(&flags.everything, "all-devices", false, "Taint all devices of the cluster.")
+	cmd.Flags().BoolVar(&flags.All, "all-devices", false, "Taint all devices of the cluster.")
 	cli.AddFlags(cmd.Flags(), cli.GroupOutput, func(flags *pflag.FlagSet) {
 		flags.StringVarP(printing.OutputFormat, "output", "o", "", fmt.Sprintf("`FORMAT` in which to print the rule, one of %s.", strings.Join(printing.AllowedFormats(), ", ")))
 		templates := &cobra.Command{}
@@ -86,21 +86,8 @@ With -o, the rule is printed, and all else goes to standard error:
 	// It only fails if somebody registered one before.
 	_ = cmd.RegisterFlagCompletionFunc("output", cli.Fixed(printing.AllowedFormats()...))
 	flags.addTo(cmd, "Taint")
-	cmd.ValidArgsFunction = names.Complete(flags.reading, proposeNewTaint)
+	cmd.ValidArgsFunction = names.Complete(flags.reading, ProposeNew)
 	return cmd
-}
-
-// oneTaint fails unless there is one argument. Devices are chosen with flags.
-func oneTaint(_ *cobra.Command, args []string) error {
-	if len(args) == 1 {
-		return nil
-	}
-	out := "Write one taint, and choose devices with flags: --driver DRIVER --pool POOL --device DEVICE KEY[=VALUE]:EFFECT"
-	found := "nothing"
-	if len(args) > 0 {
-		found = strings.Join(args, " ")
-	}
-	return cli.Usagef(out, "read arguments: expected one taint KEY[=VALUE]:EFFECT, found %s", found)
 }
 
 func (c *ruleChange) add(ctx context.Context, rule *resourceapi.DeviceTaintRule) error {
@@ -167,23 +154,4 @@ func (c *ruleChange) create(ctx context.Context, rule *resourceapi.DeviceTaintRu
 	}
 	added.SetManagedFields(nil)
 	return added, nil
-}
-
-// proposeNewTaint proposes the keys that are in use, and the effects after them.
-func proposeNewTaint(ctx context.Context, c *names.Completion) ([]string, error) {
-	if len(c.Args) > 0 {
-		return nil, nil
-	}
-	var list []string
-	if taint, _, hasEffect := strings.Cut(c.Typed, ":"); hasEffect {
-		for _, effect := range taintEffects() {
-			list = append(list, taint+":"+string(effect))
-		}
-		return list, nil
-	}
-	_, keys, err := c.Taints(ctx, snapshot.ResourceTaintRules, snapshot.ResourceSlices)
-	for _, key := range keys {
-		list = append(list, key+":")
-	}
-	return list, err
 }

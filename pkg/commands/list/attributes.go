@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package commands
+package list
 
 import (
 	"context"
@@ -19,8 +19,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
-func newAttributes(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
-	flags, choice := newListFlags(config, attributeKind()), &choiceFlags{}
+// NewAttributes is the verb that lists what devices publish.
+func NewAttributes(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
+	flags, choice := newListFlags(config, attributeKind()), &names.DeviceFlags{}
 	cmd := &cobra.Command{
 		Use:     "attributes [NAME ...]",
 		Aliases: []string{"attribute", "attrs"},
@@ -55,7 +56,7 @@ A NAME is DOMAIN/NAME or the part after the slash, and can be a pattern like
   kubectl dra attributes productName -o jsonpath='{.items[0].expression}'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			options, err := newListOptions(flags, cmd, args, listing[*api.Attribute]{
-				kind: attributeKind(), reads: choice.reads(), asks: choice.asks(),
+				kind: attributeKind(), reads: choice.Reads(), asks: choice.Asks(),
 				items: func(ctx context.Context, from *listed) ([]*api.Attribute, error) {
 					return attributesOf(ctx, from, choice)
 				},
@@ -70,7 +71,7 @@ A NAME is DOMAIN/NAME or the part after the slash, and can be a pattern like
 			return options.run(cmd.Context())
 		},
 	}
-	choice.addTo(cmd.Flags())
+	choice.AddTo(cmd.Flags())
 	flags.addTo(cmd, false)
 	cmd.ValidArgsFunction = names.Complete(flags.reading, names.ProposeAttributes)
 	flags.complete(cmd)
@@ -78,8 +79,8 @@ A NAME is DOMAIN/NAME or the part after the slash, and can be a pattern like
 }
 
 // attributesOf lists the attributes of the devices that were chosen.
-func attributesOf(ctx context.Context, from *listed, flags *choiceFlags) ([]*api.Attribute, error) {
-	wanted, err := flags.choice(from.Source)
+func attributesOf(ctx context.Context, from *listed, flags *names.DeviceFlags) ([]*api.Attribute, error) {
+	wanted, err := flags.Choice(from.Source)
 	if err != nil {
 		return nil, err
 	}
@@ -88,8 +89,8 @@ func attributesOf(ctx context.Context, from *listed, flags *choiceFlags) ([]*api
 		return nil, err
 	}
 	list, notes, err := from.inventory.Attributes(ctx, devices)
-	from.notes = append(from.notes, noSuchDevices(from.Snap, from.alloc, flags.driver, "", "")...)
-	from.notes = append(from.notes, failureNotes(failures)...)
+	from.notes = append(from.notes, names.NoSuchDevices(from.Snap, from.alloc.Facts, flags.Driver, "", "")...)
+	from.notes = append(from.notes, names.FailureNotes(failures)...)
 	from.notes = append(from.notes, notes...)
 	from.unending = inventory.UnendingText(failures)
 	return pointers(list), err

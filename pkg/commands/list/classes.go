@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package commands
+package list
 
 import (
 	"context"
@@ -20,7 +20,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-func newClasses(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
+// NewClasses is the verb that lists DeviceClasses.
+func NewClasses(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	flags := newListFlags(config, classKind())
 	cmd := &cobra.Command{
 		Use:     "classes [NAME ...]",

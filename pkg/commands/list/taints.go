@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package commands
+package list
 
 import (
 	"context"
@@ -16,12 +16,14 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/taint"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-func newTaints(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
+// NewTaints is the verb that lists device taints, with the verbs that change them below it.
+func NewTaints(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	flags := newListFlags(config, taintKind())
 	cmd := &cobra.Command{
 		Use:     "taints [KEY | RULE ...]",
@@ -73,7 +75,7 @@ whether and when it gets evicted and for how long it tolerates the taint.`,
 	flags.addTo(cmd, false)
 	cmd.ValidArgsFunction = names.Complete(flags.reading, names.ProposeTaints)
 	flags.complete(cmd)
-	cmd.AddCommand(newTaintsPreview(streams, config), newTaintsAdd(streams, config), newTaintsRemove(streams, config))
+	cmd.AddCommand(taint.NewPreview(streams, config), taint.NewAdd(streams, config), taint.NewRemove(streams, config))
 	return cmd
 }
 

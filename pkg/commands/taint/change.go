@@ -1,11 +1,10 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package commands
+package taint
 
 import (
 	"bufio"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -39,12 +37,10 @@ type ruleChange struct {
 }
 
 type ruleChangeFlags struct {
-	reading              *cli.ReadingFlags
-	driver, pool, device string
-	name                 string
-	dryRun               string
-	yes                  bool
-	everything           bool
+	RuleFlags
+	reading *cli.ReadingFlags
+	dryRun  string
+	yes     bool
 }
 
 func (f *ruleChangeFlags) toChange(cmd *cobra.Command, streams genericiooptions.IOStreams) (*ruleChange, error) {
@@ -64,96 +60,10 @@ func (f *ruleChangeFlags) toChange(cmd *cobra.Command, streams genericiooptions.
 // addTo adds the flags; does says what is done with devices or rules of them.
 func (f *ruleChangeFlags) addTo(cmd *cobra.Command, does string) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.driver, "driver", "", does+" devices of this `DRIVER`.")
-	flags.StringVar(&f.pool, "pool", "", does+" devices of this `POOL`.")
-	flags.StringVar(&f.device, "device", "", does+" devices named `DEVICE`.")
+	f.AddTo(flags, does)
 	flags.StringVar(&f.dryRun, "dry-run", cli.DryRunNone, "`MODE` client only shows what would happen, server lets the API server check it, too, none does it.")
 	f.reading.AddTo(cmd)
 	names.CompleteFlags(f.reading, cmd)
-}
-
-// selector is what the flags choose, nil if they choose nothing.
-func (f *ruleChangeFlags) selector() *resourceapi.DeviceTaintSelector {
-	if f.driver == "" && f.pool == "" && f.device == "" {
-		return nil
-	}
-	given := func(value string) *string {
-		if value == "" {
-			return nil
-		}
-		return &value
-	}
-	return &resourceapi.DeviceTaintSelector{Driver: given(f.driver), Pool: given(f.pool), Device: given(f.device)}
-}
-
-// rule makes the DeviceTaintRule that the command line describes.
-func (f *ruleChangeFlags) rule(text string) (*resourceapi.DeviceTaintRule, error) {
-	key, value, effect, err := parseTaint(text)
-	if err != nil {
-		return nil, err
-	}
-	if effect == "" {
-		return nil, cli.Usagef("Write KEY[=VALUE]:EFFECT, for example example.com/xid=79:NoExecute.", "read taint %q: it has no effect", text)
-	}
-	selector := f.selector()
-	switch {
-	case selector == nil && !f.everything:
-		return nil, cli.Usagef("Choose devices with --driver, --pool and --device, or say --all-devices if you mean all.",
-			"taint %s: it would be on all devices of the cluster", text)
-	case selector == nil:
-		selector = &resourceapi.DeviceTaintSelector{}
-	case f.everything:
-		return nil, cli.Usagef("Leave one of them out.", "--all-devices does not go with --driver, --pool or --device")
-	}
-	rule := &resourceapi.DeviceTaintRule{
-		TypeMeta: metav1.TypeMeta{APIVersion: "resource.k8s.io/v1", Kind: "DeviceTaintRule"},
-		Spec: resourceapi.DeviceTaintRuleSpec{
-			DeviceSelector: selector,
-			Taint:          resourceapi.DeviceTaint{Key: key, Value: value, Effect: effect},
-		},
-	}
-	rule.Name = cmp.Or(f.name, ruleName(f.pool, f.device, f.driver, key))
-	return rule, nil
-}
-
-// ruleName makes a name that tells what the rule is about.
-func ruleName(parts ...string) string {
-	var words []string
-	for _, part := range parts {
-		if i := strings.LastIndexByte(part, '/'); i >= 0 {
-			part = part[i+1:]
-		}
-		part = strings.ToLower(strings.Map(func(r rune) rune {
-			if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' {
-				return r
-			}
-			return '-'
-		}, part))
-		if part = strings.Trim(part, "-."); part != "" {
-			words = append(words, part)
-		}
-	}
-	return strings.Join(words, "-")
-}
-
-func taintEffects() []resourceapi.DeviceTaintEffect {
-	return []resourceapi.DeviceTaintEffect{
-		resourceapi.DeviceTaintEffectNone, resourceapi.DeviceTaintEffectNoSchedule, resourceapi.DeviceTaintEffectNoExecute,
-	}
-}
-
-// parseTaint reads KEY[=VALUE][:EFFECT].
-func parseTaint(text string) (key, value string, effect resourceapi.DeviceTaintEffect, err error) {
-	rest, name, hasEffect := strings.Cut(text, ":")
-	effect = resourceapi.DeviceTaintEffect(name)
-	if hasEffect && !slices.Contains(taintEffects(), effect) {
-		return "", "", "", cli.Usagef("Effects are NoSchedule, NoExecute and None.", "read taint %q: %q is not a valid effect", text, name)
-	}
-	key, value, _ = strings.Cut(rest, "=")
-	if key == "" {
-		return "", "", "", cli.Usagef("Write KEY[=VALUE]:EFFECT, for example example.com/xid=79:NoExecute.", "read taint %q: it has no key", text)
-	}
-	return key, value, effect, nil
 }
 
 // rules is the API for DeviceTaintRules in the version that the server has.

@@ -1,0 +1,110 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package names
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/spf13/pflag"
+	resourceapi "k8s.io/api/resource/v1"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// DeviceFlags choose devices by class and driver, for the verbs that are about what
+// devices publish.
+type DeviceFlags struct{ Class, Driver string }
+
+// AddTo adds the flags.
+func (f *DeviceFlags) AddTo(flags *pflag.FlagSet) {
+	flags.StringVar(&f.Class, "class", "", "Only devices of the DeviceClass `CLASS`.")
+	flags.StringVar(&f.Driver, "driver", "", "Only devices of this `DRIVER`.")
+}
+
+// Reads are the resources that are needed to choose devices.
+func (f *DeviceFlags) Reads() []string {
+	reads := []string{snapshot.ResourceSlices, snapshot.ResourceMetrics}
+	if f.Class != "" {
+		reads = append(reads, snapshot.ResourceClasses)
+	}
+	return reads
+}
+
+// Asks are those of them without which there is no answer.
+func (f *DeviceFlags) Asks() []string {
+	asks := []string{snapshot.ResourceSlices}
+	if f.Class != "" {
+		asks = append(asks, snapshot.ResourceClasses)
+	}
+	return asks
+}
+
+// Choice is what the flags come down to in a cluster.
+func (f *DeviceFlags) Choice(from *cli.Source) (inventory.DeviceChoice, error) {
+	chosen := inventory.DeviceChoice{Driver: f.Driver}
+	if f.Class == "" {
+		return chosen, nil
+	}
+	selectors, err := ClassSelectors(from, f.Class)
+	chosen.Selectors = selectors
+	return chosen, err
+}
+
+// ClassSelectors are the selectors of a DeviceClass. It fails if there is no such
+// class, or if that is not known.
+func ClassSelectors(from *cli.Source, name string) ([]resourceapi.DeviceSelector, error) {
+	class := from.Snap.Class(name)
+	if class != nil {
+		return class.Spec.Selectors, nil
+	}
+	if gap := from.Snap.Gap(snapshot.ResourceClasses); gap != nil {
+		return nil, &cli.GapError{Doing: "read --class " + name, Gaps: []snapshot.Gap{*gap}, Live: from.Clients != nil}
+	}
+	return nil, cli.Usagef("List what there is: kubectl dra classes", "read --class: DeviceClass %s not found in %s", name, from.Snap.Source)
+}
+
+// NoSuchDevices says which of a driver, a pool and a device, where they are
+// given, no ResourceSlice has.
+func NoSuchDevices(snap *snapshot.Snapshot, facts *cluster.Cluster, driver, pool, device string) []string {
+	if snap.Gap(snapshot.ResourceSlices) != nil {
+		return nil
+	}
+	var notes []string
+	look := func(kind, name string, of func(*resourceapi.ResourceSlice) bool) {
+		if name != "" && !slices.ContainsFunc(snap.Slices, of) {
+			notes = append(notes, fmt.Sprintf("no ResourceSlice has %s %s", kind, name))
+		}
+	}
+	look("driver", driver, func(s *resourceapi.ResourceSlice) bool { return s.Spec.Driver == driver })
+	look("pool", pool, func(s *resourceapi.ResourceSlice) bool { return s.Spec.Pool.Name == pool })
+	if device != "" && !slices.ContainsFunc(facts.Pools.Devices(), func(d cluster.Device) bool { return d.ID.Device == device }) {
+		notes = append(notes, "no ResourceSlice has device "+device)
+	}
+	return notes
+}
+
+// maxFailures is how many ways in which selectors fail are told.
+const maxFailures = 3
+
+// FailureNotes say on how many devices a selector fails, and how.
+func FailureNotes(failures []api.SelectorFailure) []string {
+	var notes []string
+	for i := range failures[:min(len(failures), maxFailures)] {
+		notes = append(notes, fmt.Sprintf("not listed: %s on which a selector fails: %s", english.Count(failures[i].Count, "device"), inventory.FailureText(&failures[i])))
+	}
+	if more := len(failures) - maxFailures; more > 0 {
+		left := 0
+		for i := range failures[maxFailures:] {
+			left += failures[maxFailures+i].Count
+		}
+		notes = append(notes, fmt.Sprintf("not listed: %s on which a selector fails in %d other ways", english.Count(left, "device"), more))
+	}
+	return notes
+}

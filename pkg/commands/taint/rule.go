@@ -1,0 +1,152 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package taint
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// RuleFlags are the flags that, with a taint, describe a DeviceTaintRule.
+type RuleFlags struct {
+	Driver, Pool, Device string
+	// Name is that of the rule, empty to make one.
+	Name string
+	// All is true for a rule about all devices of the cluster.
+	All bool
+}
+
+// AddTo adds the flags that choose devices; does says what is done with these.
+func (f *RuleFlags) AddTo(flags *pflag.FlagSet, does string) {
+	flags.StringVar(&f.Driver, "driver", "", does+" devices of this `DRIVER`.")
+	flags.StringVar(&f.Pool, "pool", "", does+" devices of this `POOL`.")
+	flags.StringVar(&f.Device, "device", "", does+" devices named `DEVICE`.")
+}
+
+// Selector is what the flags choose, nil if they choose nothing.
+func (f *RuleFlags) Selector() *resourceapi.DeviceTaintSelector {
+	if f.Driver == "" && f.Pool == "" && f.Device == "" {
+		return nil
+	}
+	given := func(value string) *string {
+		if value == "" {
+			return nil
+		}
+		return &value
+	}
+	return &resourceapi.DeviceTaintSelector{Driver: given(f.Driver), Pool: given(f.Pool), Device: given(f.Device)}
+}
+
+// Rule makes the DeviceTaintRule that the command line describes.
+func (f *RuleFlags) Rule(text string) (*resourceapi.DeviceTaintRule, error) {
+	key, value, effect, err := Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	if effect == "" {
+		return nil, cli.Usagef("Write KEY[=VALUE]:EFFECT, for example example.com/xid=79:NoExecute.", "read taint %q: it has no effect", text)
+	}
+	selector := f.Selector()
+	switch {
+	case selector == nil && !f.All:
+		return nil, cli.Usagef("Choose devices with --driver, --pool and --device, or say --all-devices if you mean all.",
+			"taint %s: it would be on all devices of the cluster", text)
+	case selector == nil:
+		selector = &resourceapi.DeviceTaintSelector{}
+	case f.All:
+		return nil, cli.Usagef("Leave one of them out.", "--all-devices does not go with --driver, --pool or --device")
+	}
+	rule := &resourceapi.DeviceTaintRule{
+		TypeMeta: metav1.TypeMeta{APIVersion: "resource.k8s.io/v1", Kind: "DeviceTaintRule"},
+		Spec: resourceapi.DeviceTaintRuleSpec{
+			DeviceSelector: selector,
+			Taint:          resourceapi.DeviceTaint{Key: key, Value: value, Effect: effect},
+		},
+	}
+	rule.Name = cmp.Or(f.Name, ruleName(f.Pool, f.Device, f.Driver, key))
+	return rule, nil
+}
+
+// ruleName makes a name that tells what the rule is about.
+func ruleName(parts ...string) string {
+	var words []string
+	for _, part := range parts {
+		if i := strings.LastIndexByte(part, '/'); i >= 0 {
+			part = part[i+1:]
+		}
+		part = strings.ToLower(strings.Map(func(r rune) rune {
+			if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' {
+				return r
+			}
+			return '-'
+		}, part))
+		if part = strings.Trim(part, "-."); part != "" {
+			words = append(words, part)
+		}
+	}
+	return strings.Join(words, "-")
+}
+
+func taintEffects() []resourceapi.DeviceTaintEffect {
+	return []resourceapi.DeviceTaintEffect{
+		resourceapi.DeviceTaintEffectNone, resourceapi.DeviceTaintEffectNoSchedule, resourceapi.DeviceTaintEffectNoExecute,
+	}
+}
+
+// Parse reads KEY[=VALUE][:EFFECT].
+func Parse(text string) (key, value string, effect resourceapi.DeviceTaintEffect, err error) {
+	rest, name, hasEffect := strings.Cut(text, ":")
+	effect = resourceapi.DeviceTaintEffect(name)
+	if hasEffect && !slices.Contains(taintEffects(), effect) {
+		return "", "", "", cli.Usagef("Effects are NoSchedule, NoExecute and None.", "read taint %q: %q is not a valid effect", text, name)
+	}
+	key, value, _ = strings.Cut(rest, "=")
+	if key == "" {
+		return "", "", "", cli.Usagef("Write KEY[=VALUE]:EFFECT, for example example.com/xid=79:NoExecute.", "read taint %q: it has no key", text)
+	}
+	return key, value, effect, nil
+}
+
+// OneTaint fails unless there is one argument. Devices are chosen with flags.
+func OneTaint(_ *cobra.Command, args []string) error {
+	if len(args) == 1 {
+		return nil
+	}
+	out := "Write one taint, and choose devices with flags: --driver DRIVER --pool POOL --device DEVICE KEY[=VALUE]:EFFECT"
+	found := "nothing"
+	if len(args) > 0 {
+		found = strings.Join(args, " ")
+	}
+	return cli.Usagef(out, "read arguments: expected one taint KEY[=VALUE]:EFFECT, found %s", found)
+}
+
+// ProposeNew proposes the keys that are in use, and the effects after them.
+func ProposeNew(ctx context.Context, c *names.Completion) ([]string, error) {
+	if len(c.Args) > 0 {
+		return nil, nil
+	}
+	var list []string
+	if taint, _, hasEffect := strings.Cut(c.Typed, ":"); hasEffect {
+		for _, effect := range taintEffects() {
+			list = append(list, taint+":"+string(effect))
+		}
+		return list, nil
+	}
+	_, keys, err := c.Taints(ctx, snapshot.ResourceTaintRules, snapshot.ResourceSlices)
+	for _, key := range keys {
+		list = append(list, key+":")
+	}
+	return list, err
+}
