@@ -21,6 +21,7 @@ require (
 	github.com/jstemmer/go-junit-report/v2 v2.1.0
 	github.com/prometheus/common v0.70.0
 	github.com/rogpeppe/go-internal v1.14.1
+	github.com/sahilm/fuzzy v0.1.3
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
 	github.com/spf13/cobra v1.10.2
 	github.com/spf13/pflag v1.0.10

@@ -98,6 +98,8 @@ func (m *Model) actions() []action {
 		{k.back, keysMove, m.back},
 		{k.next, keysMove, func() tea.Cmd { return m.show((m.view + 1) % views) }},
 		{k.prev, keysMove, func() tea.Cmd { return m.show((m.view + views - 1) % views) }},
+		{k.goTo, keysFind, m.chooseView},
+		{k.find, keysFind, m.chooseObject},
 		{k.filter, keysFind, just(m.askForFilter)},
 		{k.namespace, keysFind, just(func() { m.ask(askNamespace, m.namespace) })},
 		{k.why, keysCloser, page(whyPage, "no claim to explain in this row")},

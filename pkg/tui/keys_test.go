@@ -95,3 +95,38 @@ func TestHelpFits(t *testing.T) {
 		s.lacks("keys in ")
 	}
 }
+
+// TestGoTo goes to views by parts of their names, from wherever one is.
+func TestGoTo(t *testing.T) {
+	s := browse(t, 120, 30)
+	s.keys("7", "enter", ":", `"tain`, "enter")
+	s.shows("[8 taints]")
+	s.keys(":", `"pods`, "enter")
+	s.shows("claims > pods", "ablation-0")
+	s.keys(":", "esc")
+	s.shows("claims > pods")
+}
+
+// TestFind finds an object of any kind, whatever is shown.
+func TestFind(t *testing.T) {
+	for query, want := range map[string][]string{
+		"gpu-03/gpu-7": {"[4 devices]", "gpu-03"}, "pretrain0gpus": {"[5 claims]", "pretrain-0-gpus"}, "research/sweep-1": {"claims > pods", "sweep-1"},
+		"mig-02": {"[2 nodes]", "mig-02"}, "decoder.ex": {"[7 classes]", "decoder.example.com"}, "nic.example.com/gpu-05": {"[3 pools]", "gpu-05"},
+	} {
+		s := browse(t, 120, 40)
+		s.keys("5", "/", `"vision`, "enter", "4", "/", `"nic`, "enter", "f", `"`+query, "enter")
+		s.shows(want[0])
+		if row := s.selected(); !strings.Contains(row, want[1]) {
+			t.Errorf("%q selects %q", query, row)
+		}
+	}
+}
+
+// TestSortPicked sorts by a column that is picked by its name, and back.
+func TestSortPicked(t *testing.T) {
+	s := browse(t, 120, 40)
+	s.keys("3", "end", "s", `"tot`, "enter")
+	s.shows("TOTAL ▲", "by Total", "1/")
+	s.keys("s", `"order of`, "enter")
+	s.lacks("▲")
+}

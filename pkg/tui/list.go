@@ -5,6 +5,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"charm.land/bubbles/v2/key"
@@ -12,6 +13,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/find"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 )
 
@@ -131,6 +133,7 @@ func (s *listScreen) actions(m *Model) []action {
 		{k.left, keysMove, just(func() { t.scroll(-1) })},
 		{k.right, keysMove, just(func() { t.scroll(1) })},
 		{k.enter, keysMove, func() tea.Cmd { return s.open(m) }},
+		{k.sort, keysFind, func() tea.Cmd { return s.chooseOrder(m) }},
 		{k.sortNext, keysFind, func() tea.Cmd { return s.sort(m, s.wanted.sortBy+1) }},
 		{k.sortPrev, keysFind, func() tea.Cmd { return s.sort(m, s.wanted.sortBy-1) }},
 		{k.reverse, keysFind, func() tea.Cmd {
@@ -154,6 +157,22 @@ func (s *listScreen) sort(m *Model, by int) tea.Cmd {
 	}
 	s.wanted.sortBy = by
 	return s.refresh(m)
+}
+
+// chooseOrder asks for the column to sort by.
+func (s *listScreen) chooseOrder(m *Model) tea.Cmd {
+	if s.table.content == nil {
+		return nil
+	}
+	const own = "the order of the list"
+	columns := s.table.content.columns()
+	return m.choose("sort by", func() []find.Item {
+		items := make([]find.Item, 0, len(columns)+1)
+		for _, column := range columns {
+			items = append(items, find.Item{Name: column})
+		}
+		return append(items, find.Item{Name: own})
+	}, func(item find.Item) tea.Cmd { return s.sort(m, slices.Index(columns, item.Name)) })
 }
 
 // open shows what is behind the selected row.
@@ -249,5 +268,5 @@ func (s *listScreen) bindings(m *Model) []key.Binding {
 		keys = append(keys, k.why)
 	default:
 	}
-	return append(keys, k.filter, k.sortNext, k.reverse, k.yaml, k.tree)
+	return append(keys, k.filter, k.find, k.goTo, k.sort, k.yaml, k.tree)
 }

@@ -24,6 +24,8 @@ type table struct {
 	// it stays selected when rows come and go.
 	cursor int
 	key    string
+	// wanted is the key to select once there is a row with it.
+	wanted string
 	// first is the place in rows of the uppermost line.
 	first int
 	// leftmost is the first column after the pinned one that is shown.
@@ -66,6 +68,11 @@ func (t *table) set(s content, rows []int, stay bool) {
 		}
 	}
 	t.content, t.rows = s, rows
+	if t.wanted != "" {
+		if place := slices.IndexFunc(rows, func(row int) bool { return s.key(row) == t.wanted }); place >= 0 {
+			t.cursor, t.key, t.wanted = place, t.wanted, ""
+		}
+	}
 	if t.key != "" && !t.at(t.cursor, t.key) {
 		place := slices.IndexFunc(rows, func(row int) bool { return s.key(row) == t.key })
 		switch {
@@ -116,6 +123,9 @@ func rowText(s content, row int) string {
 
 // move moves the cursor by so many rows and keeps it in the window.
 func (t *table) move(by int) {
+	if by != 0 {
+		t.wanted = ""
+	}
 	t.cursor = min(max(t.cursor+by, 0), max(len(t.rows)-1, 0))
 	if t.cursor < t.first {
 		t.first = t.cursor
@@ -132,6 +142,14 @@ func (t *table) move(by int) {
 
 // home selects the first of whatever rows come next.
 func (t *table) home() { t.cursor, t.first, t.key = 0, 0, "" }
+
+// choose selects a row by its key, at the latest when rows with it come.
+func (t *table) choose(key string) {
+	t.wanted = key
+	if t.content != nil {
+		t.set(t.content, t.rows, true)
+	}
+}
 
 // selected is the item with the cursor, nil if there is none.
 func (t *table) selected() any {

@@ -7,6 +7,8 @@ import (
 	"charm.land/bubbles/v2/key"
 	"charm.land/bubbles/v2/textinput"
 	tea "charm.land/bubbletea/v2"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/find"
 )
 
 // Update takes in what happened. It never waits for anything.
@@ -26,6 +28,13 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.PasteMsg:
 		if m.prompt.asking != askNothing {
 			return m, m.typed(msg)
+		}
+		if s, ok := m.top().(typist); ok {
+			return m, s.typed(m, msg)
+		}
+	case find.Message:
+		if s, ok := m.top().(typist); ok {
+			return m, s.typed(m, msg)
 		}
 	case tea.MouseClickMsg:
 		return m, m.clicked(msg)
@@ -80,6 +89,9 @@ func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 	m.message = ""
 	if m.prompt.asking != askNothing {
 		return m.typed(msg)
+	}
+	if s, ok := m.top().(typist); ok && msg.String() != "ctrl+c" {
+		return s.typed(m, msg)
 	}
 	return m.pressed(msg)
 }

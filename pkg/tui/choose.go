@@ -1,0 +1,154 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tui
+
+import (
+	"charm.land/bubbles/v2/key"
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/find"
+)
+
+// typist is a screen that takes every key for itself.
+type typist interface {
+	typed(m *Model, msg tea.Msg) tea.Cmd
+}
+
+// chooseScreen is a list to choose from by typing: a view, an object, a column.
+type chooseScreen struct {
+	name   string
+	list   *find.Model
+	chosen func(item find.Item) tea.Cmd
+}
+
+// choose opens a list to choose from. Its items are listed in the background.
+func (m *Model) choose(name string, items func() []find.Item, chosen func(item find.Item) tea.Cmd) tea.Cmd {
+	s := &chooseScreen{name: name, list: find.New(name + ": "), chosen: chosen}
+	return tea.Batch(m.push(s), s.list.Load(items))
+}
+
+func (s *chooseScreen) title() string                { return s.name }
+func (*chooseScreen) showsReasons() bool             { return false }
+func (*chooseScreen) showsFindings() bool            { return false }
+func (s *chooseScreen) resize(width, height int)     { s.list.SetSize(width, height) }
+func (*chooseScreen) refresh(*Model) tea.Cmd         { return nil }
+func (*chooseScreen) actions(*Model) []action        { return nil }
+func (*chooseScreen) click(*Model, int, int) tea.Cmd { return nil }
+
+func (s *chooseScreen) wheel(m *Model, by int) {
+	press := tea.KeyPressMsg{Code: tea.KeyDown}
+	if by < 0 {
+		press.Code = tea.KeyUp
+	}
+	s.typed(m, press)
+}
+
+func (s *chooseScreen) view(m *Model) string { return s.list.View(&m.look) }
+
+func (*chooseScreen) bindings(m *Model) []key.Binding {
+	enter := m.keys.enter
+	enter.SetHelp("enter", "choose")
+	return []key.Binding{enter}
+}
+
+// typed gives what is typed to the list. What was chosen takes the place of the list.
+func (s *chooseScreen) typed(m *Model, msg tea.Msg) tea.Cmd {
+	cmd, outcome := s.list.Update(msg)
+	switch {
+	case outcome.Left:
+		return m.back()
+	case outcome.Chosen != nil:
+		return tea.Batch(m.back(), s.chosen(*outcome.Chosen))
+	}
+	return cmd
+}
+
+// chooseView goes to any view.
+func (m *Model) chooseView() tea.Cmd {
+	ids := make([]viewID, 0, len(m.views)+1)
+	for id := range m.views {
+		ids = append(ids, viewID(id))
+	}
+	ids = append(ids, viewPods)
+	return m.choose("go to", func() []find.Item {
+		items := make([]find.Item, 0, len(ids))
+		for _, id := range ids {
+			digit := ""
+			if id != viewPods {
+				digit = id.key()
+			}
+			items = append(items, find.Item{Kind: digit, Name: id.String()})
+		}
+		return items
+	}, func(item find.Item) tea.Cmd {
+		for _, id := range ids {
+			if id.String() == item.Name {
+				return m.goTo(id, "")
+			}
+		}
+		return nil
+	})
+}
+
+// chooseObject finds an object by its name, and selects it in the list of its kind.
+func (m *Model) chooseObject() tea.Cmd {
+	p := m.picture
+	if p == nil {
+		m.message = "nothing is known yet"
+		return nil
+	}
+	kinds := map[string]viewID{"pod": viewPods, "claim": viewClaims, "device": viewDevices, "node": viewNodes, "class": viewClasses, "pool": viewPools}
+	return m.choose("find", p.names, func(item find.Item) tea.Cmd {
+		// What is found is shown whatever its namespace.
+		m.namespace = ""
+		return m.goTo(kinds[item.Kind], item.Name)
+	})
+}
+
+// names are those of all objects that have a list.
+func (p *picture) names() []find.Item {
+	var items []find.Item
+	add := func(kind, name string) { items = append(items, find.Item{Kind: kind, Name: name}) }
+	pods := p.inventory.PodsWithClaims(p.waits)
+	for i := range pods {
+		add("pod", pods[i].Namespace+"/"+pods[i].Name)
+	}
+	for _, claim := range p.snap.Claims {
+		add("claim", claim.Namespace+"/"+claim.Name)
+	}
+	for _, class := range p.snap.Classes {
+		add("class", class.Name)
+	}
+	nodes := p.inventory.Nodes()
+	for i := range nodes {
+		if nodes[i].Name != "" {
+			add("node", nodes[i].Scope)
+		}
+	}
+	for i := range p.pools {
+		add("pool", inventory.PoolName(&p.pools[i]))
+	}
+	devices := p.inventory.Devices()
+	for i := range devices {
+		add("device", inventory.DeviceName(&devices[i]))
+	}
+	return items
+}
+
+// goTo shows a view and selects a row of it.
+func (m *Model) goTo(id viewID, row string) tea.Cmd {
+	if id == viewPods {
+		m.view = viewClaims
+		m.stack = []screen{m.views[viewClaims]}
+		list := newList(viewPods, scope{})
+		list.table.choose(row)
+		return m.push(list)
+	}
+	if s, ok := m.views[id].(*listScreen); ok && row != "" {
+		s.wanted.filter = ""
+		s.table.choose(row)
+	}
+	return m.show(id)
+}

@@ -1,0 +1,170 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package find
+
+import (
+	"charm.land/bubbles/v2/textinput"
+	tea "charm.land/bubbletea/v2"
+	"github.com/sahilm/fuzzy"
+)
+
+// Item is something to choose.
+type Item struct {
+	// Kind is said before the name and not searched.
+	Kind, Name string
+}
+
+// Model is the state of a list to choose from.
+type Model struct {
+	items   []Item
+	loaded  bool
+	input   textinput.Model
+	matches fuzzy.Matches
+	// query is what the matches are for, searching whether others are on the way.
+	query     string
+	searching bool
+	// cursor is the match that is selected, first the uppermost that is shown.
+	cursor, first int
+	width, height int
+}
+
+// Outcome is what a message led to.
+type Outcome struct {
+	// Chosen is the item that was chosen; nil if none was yet.
+	Chosen *Item
+	// Left is true if nothing will be.
+	Left bool
+}
+
+// Message is one that has to come back to the model.
+type Message interface{ of() *Model }
+
+type itemsMsg struct {
+	model *Model
+	items []Item
+}
+
+type matchesMsg struct {
+	model   *Model
+	query   string
+	matches fuzzy.Matches
+}
+
+func (m itemsMsg) of() *Model   { return m.model }
+func (m matchesMsg) of() *Model { return m.model }
+
+// New makes a list without items, see [Model.Load].
+func New(prompt string) *Model {
+	m := &Model{input: textinput.New()}
+	m.input.Prompt = prompt
+	// The cursor does not blink, so there is nothing to wait for.
+	_ = m.input.Focus()
+	return m
+}
+
+// Load lists the items in the background.
+func (m *Model) Load(items func() []Item) tea.Cmd {
+	return func() tea.Msg { return itemsMsg{m, items()} }
+}
+
+// SetSize sets how much of a screen there is.
+func (m *Model) SetSize(width, height int) {
+	m.width, m.height = width, height
+	m.input.SetWidth(max(width-len(m.input.Prompt)-1, 1))
+	m.move(0)
+}
+
+// Update takes in a key, a text that was pasted, or a [Message].
+func (m *Model) Update(msg tea.Msg) (tea.Cmd, Outcome) {
+	switch msg := msg.(type) {
+	case Message:
+		if msg.of() == m {
+			return m.arrived(msg), Outcome{}
+		}
+		return nil, Outcome{}
+	case tea.KeyPressMsg:
+		switch msg.String() {
+		case "esc":
+			return nil, Outcome{Left: true}
+		case "enter":
+			return nil, Outcome{Chosen: m.selected()}
+		case "up", "ctrl+p", "shift+tab":
+			m.move(-1)
+			return nil, Outcome{}
+		case "down", "ctrl+n", "tab":
+			m.move(1)
+			return nil, Outcome{}
+		case "pgup":
+			m.move(-m.lines())
+			return nil, Outcome{}
+		case "pgdown":
+			m.move(m.lines())
+			return nil, Outcome{}
+		case "backspace":
+			if m.input.Value() == "" {
+				return nil, Outcome{Left: true}
+			}
+		}
+	}
+	m.input, _ = m.input.Update(msg)
+	return m.search(), Outcome{}
+}
+
+func (m *Model) arrived(msg Message) tea.Cmd {
+	switch msg := msg.(type) {
+	case itemsMsg:
+		m.items, m.loaded = msg.items, true
+		return m.search()
+	case matchesMsg:
+		m.searching = false
+		m.query, m.matches = msg.query, msg.matches
+		m.cursor, m.first = 0, 0
+		return m.search()
+	}
+	return nil
+}
+
+// search compares the names with what is typed, one search at a time.
+func (m *Model) search() tea.Cmd {
+	query := m.input.Value()
+	if !m.loaded || m.searching || query == m.query {
+		return nil
+	}
+	m.searching = true
+	items := m.items
+	return func() tea.Msg { return matchesMsg{m, query, match(query, items)} }
+}
+
+// count is how many can be chosen.
+func (m *Model) count() int {
+	if m.query == "" {
+		return len(m.items)
+	}
+	return len(m.matches)
+}
+
+// at is one that can be chosen, and which of its bytes were typed.
+func (m *Model) at(place int) (*Item, []int) {
+	if m.query == "" {
+		return &m.items[place], nil
+	}
+	return &m.items[m.matches[place].Index], m.matches[place].MatchedIndexes
+}
+
+func (m *Model) selected() *Item {
+	if m.count() == 0 {
+		return nil
+	}
+	item, _ := m.at(m.cursor)
+	return item
+}
+
+func (m *Model) move(by int) {
+	m.cursor = min(max(m.cursor+by, 0), max(m.count()-1, 0))
+	m.first = min(m.first, m.cursor)
+	m.first = max(m.first, m.cursor-m.lines()+1)
+}
+
+// lines is how many items fit under the line that is typed and over the count.
+func (m *Model) lines() int { return max(m.height-2, 1) }
