@@ -112,7 +112,9 @@ func fabricHealthText(f *nvidia.Fabric) string {
 		name  string
 		value *bool
 	}{
-		{"degraded bandwidth", h.DegradedBandwidth}, {"route recovery", h.RouteRecovery}, {"route unhealthy", h.RouteUnhealthy},
+		{"degraded bandwidth", h.DegradedBandwidth},
+		{"route recovery", h.RouteRecovery},
+		{"route unhealthy", h.RouteUnhealthy},
 		{"access timeout recovery", h.AccessTimeoutRecovery},
 	} {
 		if each.value != nil {

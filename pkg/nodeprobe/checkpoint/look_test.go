@@ -353,11 +353,11 @@ func FuzzDriver(f *testing.F) {
 // TestOtherForms has files of drivers that only share the name of the file with
 // NVIDIA's: nothing is wrong with them.
 func TestOtherForms(t *testing.T) {
-	real := written(t, driverPath)
+	driver := written(t, driverPath)
 	for name, content := range map[string]string{
 		"an object of its own":        `{"apiVersion":"checkpoint.example.com/v1","kind":"Checkpoint","preparedClaims":[]}`,
-		"another checksum":            strings.Replace(string(real), `"checksum":`, `"checksum":1`, 1),
-		"a version that is not known": strings.Replace(string(real), `"v1":`, `"v9":{},"v1":`, 1),
+		"another checksum":            strings.Replace(string(driver), `"checksum":`, `"checksum":1`, 1),
+		"a version that is not known": strings.Replace(string(driver), `"v1":`, `"v9":{},"v1":`, 1),
 		"no JSON":                     "gpu-0 uid-1\n",
 	} {
 		t.Run(name, func(t *testing.T) {

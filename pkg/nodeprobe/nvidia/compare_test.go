@@ -91,19 +91,26 @@ func TestCompareNamesOtherSettings(t *testing.T) {
 	}{
 		"the same": {Settings{}, Settings{}, nil, nil},
 		"list attributes": {
-			Settings{ListAttributes: true}, Settings{}, nil,
+			Settings{ListAttributes: true},
+			Settings{},
+			nil,
 			&OtherSettings{FeatureGates: []string{"DRAListTypeAttributes=true"}, Values: 1},
 		},
 		"no list attributes": {
-			Settings{}, Settings{ListAttributes: true, Shares: "disabled"}, nil,
+			Settings{},
+			Settings{ListAttributes: true, Shares: "disabled"},
+			nil,
 			&OtherSettings{FeatureGates: []string{"DRAListTypeAttributes=false"}, Values: 1},
 		},
 		"a number of shares": {
-			Settings{Shares: "5"}, Settings{}, nil,
+			Settings{Shares: "5"},
+			Settings{},
+			nil,
 			&OtherSettings{FeatureGates: []string{"ConsumableShares=true"}, ConsumableShares: "5", Values: 4},
 		},
 		"something else differs, too": {
-			Settings{ListAttributes: true}, Settings{},
+			Settings{ListAttributes: true},
+			Settings{},
 			func(d *resourceapi.Device) { d.Attributes["brand"] = text("Tesla") },
 			&OtherSettings{FeatureGates: []string{"DRAListTypeAttributes=true"}, Values: 2, Left: 1},
 		},

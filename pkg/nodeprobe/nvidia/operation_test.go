@@ -83,12 +83,14 @@ func TestDiscoverFabricHealth(t *testing.T) {
 		state node.State
 	}{
 		"healthy": {
-			nvml.GpuFabricInfo_v3{HealthSummary: nvml.GPU_FABRIC_HEALTH_SUMMARY_HEALTHY, HealthMask: 2 | 2<<2 | 2<<4 | 2<<6 | 1<<8}, nvml.SUCCESS,
+			nvml.GpuFabricInfo_v3{HealthSummary: nvml.GPU_FABRIC_HEALTH_SUMMARY_HEALTHY, HealthMask: 2 | 2<<2 | 2<<4 | 2<<6 | 1<<8},
+			nvml.SUCCESS,
 			&FabricHealth{Summary: "Healthy", Mask: 426, DegradedBandwidth: &no, RouteRecovery: &no, RouteUnhealthy: &no, AccessTimeoutRecovery: &no, IncorrectConfiguration: "None"}, node.OK,
 		},
 		"not supported": {nvml.GpuFabricInfo_v3{}, nvml.SUCCESS, &FabricHealth{}, node.OK},
 		"degraded": {
-			nvml.GpuFabricInfo_v3{HealthSummary: nvml.GPU_FABRIC_HEALTH_SUMMARY_LIMITED_CAPACITY, HealthMask: 1 | 5<<8}, nvml.SUCCESS,
+			nvml.GpuFabricInfo_v3{HealthSummary: nvml.GPU_FABRIC_HEALTH_SUMMARY_LIMITED_CAPACITY, HealthMask: 1 | 5<<8},
+			nvml.SUCCESS,
 			&FabricHealth{Summary: "LimitedCapacity", Mask: 1281, DegradedBandwidth: &yes, IncorrectConfiguration: "InsufficientNVLinks"}, node.Problem,
 		},
 		"an older driver": {nvml.GpuFabricInfo_v3{}, nvml.ERROR_ARGUMENT_VERSION_MISMATCH, nil, node.OK},
