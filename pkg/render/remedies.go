@@ -92,6 +92,30 @@ func conflictTitle(c *api.Conflict) string {
 	}
 }
 
+// maxRemedyLines is how many [RemedyLines] has at most.
+const maxRemedyLines = 6
+
+// RemedyLines has a line for what would help, with who can do it: the remedies or, if
+// there are none, the next steps.
+func RemedyLines(e *api.Explanation) []string {
+	var lines []string
+	for i := range e.Remedies[:min(len(e.Remedies), maxRemedyLines)] {
+		r := &e.Remedies[i]
+		line := fmt.Sprintf("%-5s  %s", actor(r.Actor), r.Change)
+		if said := remedyResult(r); said != "" {
+			line += " (" + said + ")"
+		}
+		lines = append(lines, line)
+	}
+	if len(e.Remedies) > 0 {
+		return lines
+	}
+	for _, step := range e.NextSteps[:min(len(e.NextSteps), maxRemedyLines)] {
+		lines = append(lines, fmt.Sprintf("%-5s  %s", actor(step.Actor), step.Text))
+	}
+	return lines
+}
+
 // remedyResult says where it fits after a remedy, and with which devices.
 func remedyResult(r *api.Remedy) string {
 	var names []string

@@ -31,15 +31,6 @@ func (a arrangement) same(b arrangement) bool {
 	return a.namespace == b.namespace && a.filter == b.filter && a.sortBy == b.sortBy && a.descending == b.descending && a.worked == b.worked
 }
 
-// scope narrows a list that was opened from something down to what belongs to
-// it. The zero value is the whole list.
-type scope struct {
-	// of says what the list was opened from.
-	of string
-	// matcher makes the test for the items of one picture.
-	matcher func(ctx context.Context, p *picture) (func(item any) bool, error)
-}
-
 // apply picks and sorts the rows of a content. The note is what else there is to
 // know about them. It fails if the filter cannot be read.
 func (a arrangement) apply(ctx context.Context, p *picture, s content) (rows []int, note string, err error) {

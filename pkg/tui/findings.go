@@ -6,7 +6,6 @@ package tui
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,7 +13,6 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/doctor"
-	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
@@ -85,40 +83,4 @@ func itemOf(f *api.Finding) any {
 		}
 	}
 	return nil
-}
-
-// findings counts what doctor found, with the worst of it in one line.
-func (s *overviewScreen) findings(m *Model) block {
-	b := block{title: "Findings"}
-	found, err := m.diagnosis.newest()
-	switch {
-	case err != nil:
-		b.none = render.Escape(err.Error())
-		return b
-	case found == nil:
-		b.none = "not checked yet"
-		return b
-	}
-	counts := map[api.Severity]int{}
-	var worst *api.Finding
-	for i := range found.Findings {
-		f := &found.Findings[i]
-		if m.namespace != "" && !concerns(f, m.namespace) {
-			continue
-		}
-		if worst == nil {
-			worst = f
-		}
-		counts[f.Severity]++
-	}
-	b.none = "none of " + english.Count(len(found.Checks), "check")
-	if worst == nil {
-		return b
-	}
-	b.title = "Findings: " + render.FindingCounts(counts[api.SeverityError], counts[api.SeverityWarning], counts[api.SeverityInfo], counts[api.SeverityUnknown])
-	b.lines = []blockLine{{
-		text: fmt.Sprintf("%s  %s", m.look.Say(findingTone(worst), worst.Code), render.Escape(worst.Message)),
-		open: listOfAll(viewFindings),
-	}}
-	return b
 }

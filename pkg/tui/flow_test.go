@@ -146,7 +146,7 @@ func TestLive(t *testing.T) {
 	source := newMoving(before)
 	now := before.Now()
 	s := newSession(t, Options{Source: source, Now: func() time.Time { return now }}, 160, 50)
-	s.shows("Pending claims: 9", "ConstraintUnsatisfiable", "none since")
+	s.shows("Stuck: 10 pods", "ConstraintUnsatisfiable", "none since")
 	s.keys("5", "/", `"finetune`, "enter")
 	if strings.Contains(s.selected(), "•") {
 		t.Errorf("a row is marked although nothing changed: %s", s.selected())
@@ -159,20 +159,21 @@ func TestLive(t *testing.T) {
 		t.Errorf("the claim did not change, or is not marked: %s", row)
 	}
 	s.keys("1")
-	s.shows("Pending claims: 8", "claim research/finetune-0-gpus-qh957 was allocated 4 devices")
+	s.shows("57 %", "claim research/finetune-0-gpus-qh957 was allocated")
 
 	s.keys("space")
 	s.shows("frozen, 0s old")
 	source.set(before)
 	now = now.Add(5 * time.Second)
 	s.changed()
-	s.shows("frozen, 5s old; the cluster has changed", "Pending claims: 8")
+	s.shows("frozen, 5s old; the cluster has changed", "57 %")
 	s.keys("space")
-	s.shows("Pending claims: 9", "was deallocated")
+	s.shows("Stuck: 10 pods", "was deallocated")
+	s.lacks("57 %")
 
 	source.fail(now.Add(-12*time.Second), errors.New("connection refused"))
 	s.changed()
-	s.shows("! for 12s: connection refused", "Pending claims: 9")
+	s.shows("! for 12s: connection refused", "Stuck: 10 pods")
 	source.fail(time.Time{}, nil)
 	s.changed()
 	s.lacks("connection refused")
@@ -273,7 +274,7 @@ func TestWaitingPods(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"Pending claims: 9, waiting pods without one: 3", "media/mistyped: No node offers the extended resource example.com/decodr", "research/unmade: ",
+		"Stuck: 12 pods", "No node offers the extended resource example.com/decodr", "media/mistyped", "research/unmade",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in:\n%s", want, out.String())
@@ -299,7 +300,7 @@ func TestClaimsWithoutPod(t *testing.T) {
 	spare := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "media", Name: "spare"}}
 	spare.Spec.Devices.Requests = []resourceapi.DeviceRequest{{Name: "gpu", Exactly: &resourceapi.ExactDeviceRequest{DeviceClassName: "gone"}}}
 	s := newSession(t, Options{Source: NewFixed(example(t).With(&snapshot.Snapshot{Claims: []*resourceapi.ResourceClaim{spare}})), Fixed: true, Name: "a file"}, 120, 50)
-	s.shows("Pending claims: 9, waiting pods without one: 1, claims without a pod: 1", "1  WaitingForPod  media/spare: no pod uses it")
+	s.shows("10 pods wait", "1 claim without a pod", "Stuck: 10 pods", "WaitingForPod", "media/spare")
 	s.keys("6")
 	s.shows("10 pending", "spare")
 }
@@ -320,11 +321,12 @@ func TestCancelledFilter(t *testing.T) {
 func TestSmall(t *testing.T) {
 	s := browse(t, 40, 10)
 	lines := map[string]bool{}
+	s.keys("home")
 	for range 30 {
 		lines[s.selected()] = true
 		s.keys("down")
 	}
-	for _, want := range []string{"and 3 more", "and 10 more", "gpu-09"} {
+	for _, want := range []string{"decoder", "151m", "research", "gpu-09"} {
 		found := false
 		for line := range lines {
 			found = found || strings.Contains(line, want)
@@ -364,12 +366,12 @@ func TestMouse(t *testing.T) {
 		s.send(tea.MouseClickMsg{Button: tea.MouseLeft, X: x, Y: y})
 		s.rest()
 	}
-	click(5, 4)
+	click(5, 6)
 	if !strings.Contains(s.selected(), "gpu.example.com") {
 		t.Fatalf("selected is %s", s.selected())
 	}
-	click(5, 4)
-	s.shows("pools of driver gpu.example.com")
+	click(5, 6)
+	s.shows("pools of class gpu.example.com")
 	click(5, 5)
 	click(5, 5)
 	s.shows("devices of pool gpu.example.com/gpu-03")
@@ -380,6 +382,10 @@ func TestMouse(t *testing.T) {
 		s.send(tea.MouseWheelMsg{Button: tea.MouseWheelDown})
 	}
 	s.keys("1")
+	click(70, 20)
+	if !strings.Contains(s.selected(), "gpu-09") {
+		t.Errorf("beside another box, selected is %s", s.selected())
+	}
 	for range 50 {
 		s.send(tea.MouseWheelMsg{Button: tea.MouseWheelDown})
 	}
@@ -396,7 +402,7 @@ func TestHiddenClaims(t *testing.T) {
 		{Resource: snapshot.ResourceClaims, Reason: "may not list claims"},
 	}
 	s := newSession(t, Options{Source: newMoving(&snap)}, 100, 40)
-	s.shows("not known: may not list claims", "! shows 1 more")
+	s.shows("may not list claims", "! shows 1 more", "≤")
 	s.keys("!")
 	s.shows("may not read metrics")
 	var text bytes.Buffer
@@ -419,13 +425,14 @@ func TestNoNamespace(t *testing.T) {
 
 // TestLoading claims nothing of what is still worked out.
 func TestLoading(t *testing.T) {
-	m := New(t.Context(), Options{Source: newMoving(example(t)), Name: "test cluster", Env: func(string) string { return "LANG=C.UTF-8" }, Now: testTime})
+	m := New(t.Context(), Options{Source: newMoving(example(t)), Name: "test cluster", Env: func(string) string { return "LANG=C.UTF-8" }, Now: testTime, After: func(time.Duration, tea.Msg) tea.Cmd { return nil }})
 	m.Update(tea.WindowSizeMsg{Width: 120, Height: 40})
-	m.Update(m.take()())
+	_, cmd := m.Update(m.take()())
 	s := &session{t: t, model: m}
-	s.shows("Classes\n  …", "Taints\n  …")
-	s.run(m.top().refresh(m))
-	s.lacks("no DeviceClasses")
+	s.shows("One moment…")
+	s.lacks("no DeviceClasses", "no pod waits", "nothing")
+	s.run(cmd)
+	s.shows("3 tainted", "research/pretrain-0  8 gpu")
 }
 
 // TestLastAnswer says how old the last answer of the server is, and that in color
@@ -483,7 +490,7 @@ func TestTaintedInUse(t *testing.T) {
 		},
 	})
 	s := newSession(t, Options{Source: NewFixed(&snap), Fixed: true}, 160, 40)
-	s.shows("(20 placeable) 8 used+tainted", "25/60 free (13 placeable) 6 pending")
+	s.shows("8 used and tainted", "25         13        6", "▚ used+tainted")
 	s.keys("2")
 	s.shows("▚▚▚▚ ▚▚▚▚")
 }

@@ -10,34 +10,37 @@ import (
 	"testing"
 	"testing/synctest"
 
+	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 	"gotest.tools/v3/golden"
 )
 
-// TestViews compares every view, and what is opened from them, at two sizes,
+// TestViews compares every view, and what is opened from them, at four sizes,
 // with and without colours.
 func TestViews(t *testing.T) {
-	for _, size := range []struct{ width, height int }{{80, 24}, {160, 50}} {
-		for name, keys := range pages() {
-			t.Run(fmt.Sprintf("%s-%dx%d", name, size.width, size.height), func(t *testing.T) {
-				s := browse(t, size.width, size.height)
-				s.keys(keys...)
+	for name, keys := range pages() {
+		t.Run(name, func(t *testing.T) {
+			s := browse(t, 80, 24)
+			s.keys(keys...)
+			for _, size := range []tea.WindowSizeMsg{{Width: 80, Height: 24}, {Width: 120, Height: 40}, {Width: 200, Height: 60}, {Width: 60, Height: 20}} {
+				s.send(size)
+				s.rest()
 				colored := s.model.View().Content
 				text := ansi.Strip(colored)
-				base := fmt.Sprintf("views/%s-%dx%d", name, size.width, size.height)
+				base := fmt.Sprintf("views/%s-%dx%d", name, size.Width, size.Height)
 				golden.Assert(t, trimmed(text), base+".golden")
 				golden.Assert(t, strings.ReplaceAll(colored, "\x1b", "␛")+"\n", base+"-color.golden")
 				lines := strings.Split(text, "\n")
-				if len(lines) != size.height {
-					t.Errorf("%d lines on a screen of %d", len(lines), size.height)
+				if len(lines) != size.Height {
+					t.Errorf("%d lines on a screen of %d", len(lines), size.Height)
 				}
 				for _, line := range lines {
-					if width := ansi.StringWidth(line); width > size.width {
-						t.Errorf("a line is %d wide on a screen of %d: %q", width, size.width, line)
+					if width := ansi.StringWidth(line); width > size.Width {
+						t.Errorf("a line is %d wide on a screen of %d: %q", width, size.Width, line)
 					}
 				}
-			})
-		}
+			}
+		})
 	}
 }
 

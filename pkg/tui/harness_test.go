@@ -220,6 +220,10 @@ func (s *session) lacks(texts ...string) {
 func (s *session) selected() string {
 	s.t.Helper()
 	for _, line := range s.lines() {
+		// On the overview, it is inside of a frame.
+		if _, row, framed := strings.Cut(line, s.model.look.Glyphs.Between+s.model.look.Glyphs.Cursor); framed {
+			return row
+		}
 		if strings.HasPrefix(line, s.model.look.Glyphs.Cursor) {
 			return line
 		}

@@ -4,60 +4,78 @@
 package tui
 
 import (
-	"strings"
+	"slices"
 	"time"
-
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 )
 
 const (
-	// historyLength is how many samples are kept, historyStep the least time
-	// between two of them.
-	historyLength = 12
-	historyStep   = 25 * time.Second
+	// historyLength is how many minutes are kept.
+	historyLength = 60
+	historyStep   = time.Minute
 )
 
-// history is how much of something was used, by name: five minutes of it.
+// history is how much of something there was, by name: an hour of it. What it was
+// last holds until the next sample: one is added with every change.
 type history struct {
-	series map[string]*series
+	series map[string][]sample
 }
 
-type series struct {
-	last    time.Time
-	samples []float64
+type sample struct {
+	at    time.Time
+	value float64
 }
 
-// add notes a share in use, between 0 and 1, unless the last sample is too
-// young.
-func (h *history) add(now time.Time, name string, share float64) {
+// add notes a value. Of each minute, the last one is kept.
+func (h *history) add(now time.Time, name string, value float64) {
 	if h.series == nil {
-		h.series = map[string]*series{}
+		h.series = map[string][]sample{}
 	}
 	of := h.series[name]
-	if of == nil {
-		of = &series{}
-		h.series[name] = of
-	}
-	if !of.last.IsZero() && now.Sub(of.last) < historyStep {
+	if last := len(of) - 1; last >= 0 && of[last].at.Truncate(historyStep).Equal(now.Truncate(historyStep)) {
+		of[last] = sample{now, value}
 		return
 	}
-	of.last = now
-	of.samples = append(of.samples, share)
-	of.samples = of.samples[max(len(of.samples)-historyLength, 0):]
+	of = append(of, sample{now, value})
+	h.series[name] = of[max(len(of)-historyLength-1, 0):]
 }
 
-// line draws the newest samples, the last one on the right.
-func (h *history) line(l *look.Look, name string, width int) string {
-	var samples []float64
-	if of := h.series[name]; of != nil {
-		samples = of.samples[max(len(of.samples)-width, 0):]
+// hour has the value at each minute of the last hour, the newest last; negative before
+// the first sample. It is nil without any.
+func (h *history) hour(now time.Time, name string) []float64 {
+	of := h.series[name]
+	if len(of) == 0 {
+		return nil
 	}
-	var line strings.Builder
-	line.WriteString(strings.Repeat(" ", width-len(samples)))
-	levels := l.Glyphs.Levels
-	for _, share := range samples {
-		level := int(share * float64(len(levels)))
-		line.WriteString(levels[min(max(level, 0), len(levels)-1)])
+	values := make([]float64, historyLength)
+	for i := range values {
+		until := now.Add(-time.Duration(historyLength-1-i) * historyStep)
+		next, _ := slices.BinarySearchFunc(of, until, func(s sample, at time.Time) int {
+			if s.at.After(at) {
+				return 1
+			}
+			return -1
+		})
+		values[i] = -1
+		if next > 0 {
+			values[i] = of[next-1].value
+		}
 	}
-	return line.String()
+	return values
+}
+
+// scaled brings values to at most 1.
+func scaled(values []float64) []float64 {
+	if len(values) == 0 {
+		return nil
+	}
+	most := slices.Max(values)
+	if most <= 0 {
+		return nil
+	}
+	for i := range values {
+		if values[i] > 0 {
+			values[i] /= most
+		}
+	}
+	return values
 }

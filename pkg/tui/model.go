@@ -68,6 +68,8 @@ type Model struct {
 	namespace string
 	history   history
 	changes   []change
+	// happened counts the changes that there ever were.
+	happened  int
 	reasons   *reasons
 	reasoning bool
 	diagnosis *diagnosis
@@ -227,15 +229,13 @@ func (m *Model) arrived(msg pictureMsg) tea.Cmd {
 	m.picture, m.problem = msg.picture, nil
 	now := m.now()
 	if before != nil {
-		m.changes = append(m.changes, changesBetween(before.snap, m.picture.snap, now)...)
+		since := changesBetween(before.snap, m.picture.snap, now)
+		m.changes, m.happened = append(m.changes, since...), m.happened+len(since)
 		m.changes = m.changes[max(len(m.changes)-changesKept, 0):]
-	}
-	for _, d := range m.picture.drivers() {
-		m.history.add(now, "driver "+d.name, used(&d.devices))
 	}
 	m.resting = true
 	pause := max(rest, restTimes*(m.picture.cost+m.work))
-	return tea.Batch(m.refresh(), m.after(pause, restedMsg{}))
+	return tea.Batch(m.refresh(), m.remember(), m.after(pause, restedMsg{}))
 }
 
 // used is the share of devices that claims have.

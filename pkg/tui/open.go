@@ -77,11 +77,6 @@ func open(item any) screen {
 	}
 }
 
-// always is for a scope that does not depend on the picture.
-func always(matches func(item any) bool) func(context.Context, *picture) (func(any) bool, error) {
-	return func(context.Context, *picture) (func(any) bool, error) { return matches, nil }
-}
-
 // ofClass has the pools with at least one device that a class selects.
 func ofClass(name string) scope {
 	return scope{of: "class " + name, matcher: func(ctx context.Context, p *picture) (func(any) bool, error) {

@@ -21,6 +21,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 )
@@ -204,6 +205,7 @@ func (r *reasons) work(ctx context.Context, p *picture, of target, now time.Time
 		found.code, found.summary = string(api.Undetermined), strings.ReplaceAll(err.Error(), "\n", "; ")
 	} else {
 		found.code, found.stage, found.outlook, found.summary = explain.Word(answer), string(answer.Stage), string(explain.When(answer)), answer.Summary
+		found.actor, found.remedies = explain.Actor(answer), render.RemedyLines(answer)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

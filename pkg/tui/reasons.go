@@ -30,6 +30,9 @@ func podTarget(pod *corev1.Pod) target { return target{api.KindPod, pod.Namespac
 
 type reason struct {
 	code, stage, outlook, summary string
+	// actor is who can help, see [explain.Actor]; remedies are what would help.
+	actor    string
+	remedies []string
 	// of is the [picture.change] that it was worked out from, at and took when, and
 	// how long that took.
 	of   int

@@ -17,6 +17,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/overview"
 )
 
 // Run shows a dashboard on a terminal until the user quits or the context is
@@ -63,16 +64,14 @@ func Once(ctx context.Context, opts Options, width int, w io.Writer) error {
 	if !m.diagnosis.work(ctx, p, m.opts.Fixed, m.now()) {
 		return ctx.Err()
 	}
-	s := &overviewScreen{cursor: -1}
-	s.resize(min(width, twoColumns-1), noLimit)
-	s.unlimited = width == noLimit
-	msg, ok := s.refresh(m)().(overviewMsg)
-	if !ok || msg.err != nil {
-		return msg.err
+	known, model, err := m.onceOverview(ctx)
+	if err != nil {
+		return err
 	}
-	s.set(m, msg)
-	blocks, _ := s.draw(m)
-	lines := append([]string{m.title() + "  " + m.taken()}, blocks...)
+	if width == noLimit {
+		width = 0
+	}
+	lines := append([]string{m.title() + "  " + m.taken()}, overview.Plain(&m.look, model, width)...)
 	notes := m.gaps()
 	if !m.knowsNamespace(m.namespace) {
 		notes = append([]string{"namespace " + m.namespace + " does not exist"}, notes...)
@@ -87,9 +86,9 @@ func Once(ctx context.Context, opts Options, width int, w io.Writer) error {
 	if _, err := io.WriteString(w, text); err != nil {
 		return fmt.Errorf("print the overview: %w", err)
 	}
-	for i := range s.classes {
-		if text := inventory.UnendingText(s.classes[i].Failures); text != "" {
-			return &IncompleteError{fmt.Sprintf("class %s: %s", s.classes[i].Name, text)}
+	for i := range known.classes {
+		if text := inventory.UnendingText(known.classes[i].Failures); text != "" {
+			return &IncompleteError{fmt.Sprintf("class %s: %s", known.classes[i].Name, text)}
 		}
 	}
 	return nil

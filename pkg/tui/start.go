@@ -32,7 +32,7 @@ func New(ctx context.Context, opts Options) *Model {
 	m.help.Styles = help.Styles{}
 	m.help.ShortSeparator = "  "
 	m.prompt.input = textinput.New()
-	m.views = []screen{&overviewScreen{}}
+	m.views = []screen{newOverview(&m.look)}
 	for id := viewNodes; id <= viewTeams; id++ {
 		m.views = append(m.views, newList(id, scope{}))
 	}

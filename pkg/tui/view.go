@@ -212,17 +212,6 @@ func (m *Model) noClaims() string {
 	}
 }
 
-// noneOf is what stands where there is nothing: text, or that it is not known
-// because a resource could not be read.
-func (m *Model) noneOf(text string, resources ...string) string {
-	for _, resource := range resources {
-		if gap := m.picture.snap.Gap(resource); gap != nil {
-			return "not known: " + render.Escape(gap.Reason)
-		}
-	}
-	return text
-}
-
 func ago(d time.Duration) string { return duration.HumanDuration(max(d, 0)) }
 
 // foot is what is typed, or the keys that are of use here.
@@ -266,4 +255,9 @@ func (m *Model) knowsNamespace(name string) bool {
 		return true
 	}
 	return m.picture.snap.Namespace(name) != nil
+}
+
+// filled is a line with as many empty ones below as make a screen.
+func filled(line string, height int) string {
+	return line + strings.Repeat("\n", max(height-1, 0))
 }

@@ -240,7 +240,7 @@ func resolveCDI(specs *cdi.Findings, id string) (*driver.Edits, error) {
 		edits.Mounts = append(edits.Mounts, m.HostPath+":"+m.ContainerPath)
 	}
 	for _, h := range found.Hooks {
-		edits.Hooks = append(edits.Hooks, h.Name+": "+h.CommandLine())
+		edits.Hooks = append(edits.Hooks, h.Name+": "+h.Path)
 	}
 	return edits, nil
 }

@@ -264,6 +264,5 @@ func devicesFrom(driver string, raw json.RawMessage) []Device {
 			}
 		}
 	}
-	slices.SortStableFunc(devices, compareDevices)
 	return devices
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"slices"
+	"strings"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
@@ -96,6 +97,6 @@ func (k *kubeletClaim) claim() Claim {
 			claim.State = PrepareCompleted
 		}
 	}
-	slices.SortStableFunc(claim.Devices, compareDevices)
+	slices.SortStableFunc(claim.Devices, func(a, b Device) int { return strings.Compare(a.Driver, b.Driver) })
 	return claim
 }

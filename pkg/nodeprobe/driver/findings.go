@@ -75,7 +75,6 @@ const (
 	checkOthers     = "plugins/unregistered"
 	checkAccess     = "plugins/permissions"
 	checkSlices     = "plugins/slices"
-	checkUsers      = "plugins/users"
 	checkDevices    = "plugins/device-plugins"
 )
 

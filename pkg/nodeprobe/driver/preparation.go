@@ -76,8 +76,7 @@ type Edits struct {
 	// Spec is the file that has it.
 	Spec        string       `json:"spec,omitempty"`
 	DeviceNodes []DeviceNode `json:"deviceNodes,omitempty"`
-	// Mounts are "host:container", Env "NAME=value", Hooks
-	// "name: path argument …".
+	// Mounts are "host:container", Env "NAME=value", Hooks "name: path".
 	Mounts []string `json:"mounts,omitempty"`
 	Env    []string `json:"env,omitempty"`
 	Hooks  []string `json:"hooks,omitempty"`

@@ -39,7 +39,7 @@ func TestPreviewIsTheDrivers(t *testing.T) {
 							partition(t, as[*server.Device](t, d))
 						}
 					}
-					found, err := discovered(lib)
+					found, err := discover(lib)
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -86,7 +86,6 @@ func lookAt(ctx context.Context, host *node.Host, library string) *Findings {
 		g.Missing = append(g.Missing, gone...)
 	}
 	addXIDs(f.GPUs, host)
-	nameProcesses(f.GPUs, host)
 	return f
 }
 

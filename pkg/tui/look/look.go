@@ -42,6 +42,10 @@ type Glyphs struct {
 	// Cursor stands before the row that is selected, Changed before one that
 	// just changed.
 	Cursor, Changed, Up, Down, More, Rule, Between string
+	// Closed marks a node that takes no pods, Fine what is in order.
+	Closed, Fine string
+	// These are the corners of a frame.
+	TopLeft, TopRight, BottomLeft, BottomRight string
 }
 
 // New takes the locale from the environment: without UTF-8, everything is
@@ -82,6 +86,7 @@ func unicodeGlyphs() Glyphs {
 		Free: "░", Allocated: "█", Shared: "▓", TaintedInUse: "▚", Blocked: "▒", Tainted: "!", Unusable: "?", Unhealthy: "✗",
 		Levels: []string{"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"},
 		Cursor: "›", Changed: "•", Up: "▲", Down: "▼", More: "…", Rule: "─", Between: "│",
+		Closed: "○", Fine: "●", TopLeft: "╭", TopRight: "╮", BottomLeft: "╰", BottomRight: "╯",
 	}
 }
 
@@ -90,6 +95,7 @@ func asciiGlyphs() Glyphs {
 		Free: ".", Allocated: "#", Shared: "+", TaintedInUse: "%", Blocked: "-", Tainted: "!", Unusable: "?", Unhealthy: "X",
 		Levels: []string{"_", ".", ":", "-", "=", "+", "*", "#"},
 		Cursor: ">", Changed: "*", Up: "^", Down: "v", More: "~", Rule: "-", Between: "|",
+		Closed: "o", Fine: "*", TopLeft: "+", TopRight: "+", BottomLeft: "+", BottomRight: "+",
 	}
 }
 

@@ -1,0 +1,274 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/overview"
+)
+
+// evicted counts the pods that the taints of devices evict, each once, and says when
+// the next one is.
+func (f *facts) evicted() (pods int, next time.Duration) {
+	known := map[string]bool{}
+	now := f.from.snap.Now()
+	for i := range f.taints {
+		if left, due := inventory.EvictionDue(&f.taints[i], now); due && (len(known) == 0 || left < next) {
+			next = left
+		}
+		for j := range f.taints[i].Pods {
+			if pod := &f.taints[i].Pods[j]; pod.Evicted {
+				known[pod.Namespace+"/"+pod.Name] = true
+			}
+		}
+	}
+	return len(known), next
+}
+
+func inTime(left time.Duration) string {
+	if left <= 0 {
+		return "now"
+	}
+	return "in " + duration.HumanDuration(left)
+}
+
+// verdict says in a line how the cluster is, the worst first.
+func (s *summary) verdict(f *facts) []overview.Mark {
+	var marks []overview.Mark
+	g := &s.look.Glyphs
+	add := func(t look.Tone, sign, format string, args ...any) {
+		marks = append(marks, overview.Mark{Sign: sign, Tone: t, Text: fmt.Sprintf(format, args...)})
+	}
+	unknown := func(what string, resources ...string) {
+		for _, resource := range resources {
+			if gap := f.from.snap.Gap(resource); gap != nil && gap.Namespace == "" && !gap.LeftOut {
+				add(look.Bad, g.Unusable, "%s not known", what)
+				return
+			}
+		}
+	}
+	broken, devices := brokenPools(f.from.pools), 0
+	for _, pool := range broken {
+		devices += pool.Devices.Total
+	}
+	switch {
+	case len(broken) == 1:
+		add(look.Bad, g.Unhealthy, "pool %s is %s", broken[0].Name, strings.ToLower(string(broken[0].State)))
+	case len(broken) > 1:
+		add(look.Bad, g.Unhealthy, "%d pools are broken (%s)", len(broken), english.Count(devices, "device"))
+	}
+	unknown("pools", snapshot.ResourceSlices)
+	waiting, longest, blocked := 0, time.Duration(0), 0
+	for i := range f.waiting {
+		w := &f.waiting[i]
+		if !s.in(w.pod.Namespace) {
+			continue
+		}
+		waiting++
+		if !w.pod.CreationTimestamp.IsZero() {
+			longest = max(longest, f.from.snap.Now().Sub(w.pod.CreationTimestamp.Time))
+		}
+	}
+	for i := range f.blocked {
+		if s.in(f.blocked[i].Namespace) {
+			blocked++
+		}
+	}
+	if waiting > 0 {
+		verb := "wait"
+		if waiting == 1 {
+			verb = "waits"
+		}
+		add(look.Warning, g.Up, "%s %s, longest %s", english.Count(waiting, "pod"), verb, duration.HumanDuration(longest))
+	}
+	if blocked > 0 {
+		add(look.Bad, g.Unhealthy, "%s cannot work with the devices", english.Count(blocked, "pod"))
+	}
+	unknown("pods that wait", snapshot.ResourcePods)
+	tainted, inUse := 0, 0
+	for i := range f.from.pools {
+		tainted += f.from.pools[i].Devices.Tainted
+		inUse += f.from.pools[i].Devices.TaintedInUse
+	}
+	if tainted > 0 {
+		add(look.Warning, g.Tainted, "%d tainted", tainted)
+	}
+	if inUse > 0 {
+		add(look.Bad, g.TaintedInUse, "%d used and tainted", inUse)
+	}
+	if evicted, next := f.evicted(); evicted > 0 {
+		add(look.Bad, g.Tainted, "%s evicted %s", english.Count(evicted, "pod"), inTime(next))
+	}
+	cordoned, away := 0, 0
+	for i := range f.closed {
+		if f.closed[i].State != "" {
+			away++
+		} else {
+			cordoned++
+		}
+	}
+	if away > 0 {
+		add(look.Bad, g.Unhealthy, "%s not ready", english.Count(away, "node"))
+	}
+	if cordoned > 0 {
+		add(look.Warning, g.Closed, "%s cordoned", english.Count(cordoned, "node"))
+	}
+	unused := 0
+	for _, claim := range f.unused {
+		if s.in(claim.Namespace) {
+			unused++
+		}
+	}
+	if unused > 0 {
+		add(look.Faint, g.Free, "%s without a pod", english.Count(unused, "claim"))
+	}
+	if len(marks) == 0 {
+		add(look.Good, g.Fine, "no pod waits, no pool is broken, no device is tainted")
+	}
+	return marks
+}
+
+func brokenPools(pools []api.Pool) []*api.Pool {
+	var broken []*api.Pool
+	for i := range pools {
+		if state := pools[i].State; state != api.PoolStateUsable && state != api.PoolStateEmpty {
+			broken = append(broken, &pools[i])
+		}
+	}
+	return broken
+}
+
+// hands are what needs a hand, the most urgent first.
+func (s *summary) hands(f *facts) overview.Section[overview.Hand] {
+	section := overview.Section[overview.Hand]{None: f.none("nothing", snapshot.ResourceSlices), All: listOfAll(viewFindings)}
+	add := func(rows ...overview.Hand) { section.Rows = append(section.Rows, rows...) }
+	evicting, others := s.taints(f)
+	add(evicting...)
+	for _, pool := range brokenPools(f.from.pools) {
+		add(overview.Hand{Sign: s.look.Glyphs.Unhealthy, Tone: look.Bad, Name: pool.Name, Text: string(pool.State) + ": " + pool.Reason, Open: func() screen { return open(pool) }})
+	}
+	for i := range f.closed {
+		add(s.closedNode(&f.closed[i]))
+	}
+	add(s.findings(f, api.SeverityError)...)
+	add(others...)
+	add(s.findings(f, api.SeverityWarning)...)
+	if unused := s.unusedClaims(f); unused != nil {
+		add(*unused)
+	}
+	return section
+}
+
+// taints are those that evict pods, and all others.
+func (s *summary) taints(f *facts) (evicting, others []overview.Hand) {
+	now := f.from.snap.Now()
+	for i := range f.taints {
+		t := &f.taints[i]
+		row := overview.Hand{Sign: s.look.Glyphs.Tainted, Tone: look.Warning, Name: inventory.TaintText(t), Text: devices(len(t.Devices)), Open: func() screen { return open(t) }}
+		left, due := inventory.EvictionDue(t, now)
+		if !due {
+			if len(t.Claims) > 0 {
+				row.Text += ", used by " + english.Count(len(t.Claims), "claim")
+			}
+			others = append(others, row)
+			continue
+		}
+		evicted := 0
+		for _, pod := range t.Pods {
+			if pod.Evicted {
+				evicted++
+			}
+		}
+		row.Tone = look.Bad
+		row.Text += fmt.Sprintf(", evicts %d of %d pods, the next %s", evicted, len(t.Pods), inTime(left))
+		evicting = append(evicting, row)
+	}
+	return evicting, others
+}
+
+func (s *summary) closedNode(n *inventory.ClosedNode) overview.Hand {
+	row := overview.Hand{Sign: s.look.Glyphs.Closed, Tone: look.Warning, Name: n.Name, Text: "cordoned", Open: func() screen {
+		return newList(viewDevices, scope{of: "node " + n.Name, matcher: always(func(item any) bool {
+			d, ok := item.(*api.Device)
+			return ok && d.Scope == n.Name
+		})})
+	}}
+	if n.State != "" {
+		row.Sign, row.Tone, row.Text = s.look.Glyphs.Unhealthy, look.Bad, n.State
+		if n.Cordoned {
+			row.Text += ", cordoned"
+		}
+	}
+	if n.Devices.Free > 0 {
+		row.Text += fmt.Sprintf(", %d free", n.Devices.Free)
+	}
+	if used := n.Devices.Allocated + n.Devices.Shared; used > 0 {
+		row.Text += fmt.Sprintf(", %d used", used)
+	}
+	return row
+}
+
+// shownAnyway are checks whose findings have a row of their own: pools that are
+// incomplete or invalid.
+func shownAnyway() []string { return []string{"DRA1201", "DRA1203"} }
+
+// findings are those of doctor, but for what is on the page already.
+func (s *summary) findings(f *facts, severity api.Severity) []overview.Hand {
+	found, err := s.diagnosis.newest()
+	if found == nil || err != nil {
+		return nil
+	}
+	stuck := map[string]bool{}
+	for i := range f.waiting {
+		pod := f.waiting[i].pod
+		stuck[api.KindPod+"/"+pod.Namespace+"/"+pod.Name] = true
+	}
+	var rows []overview.Hand
+	for i := range found.Findings {
+		finding := &found.Findings[i]
+		if finding.Severity != severity || s.namespace != "" && !concerns(finding, s.namespace) || slices.Contains(shownAnyway(), finding.Code) ||
+			len(finding.Objects) > 0 && stuck[finding.Objects[0]] {
+			continue
+		}
+		sign := s.look.Glyphs.Unhealthy
+		if severity != api.SeverityError {
+			sign = s.look.Glyphs.Tainted
+		}
+		rows = append(rows, overview.Hand{Sign: sign, Tone: findingTone(finding), Name: finding.Code, Text: finding.Message, Open: func() screen { return findingPage(finding) }})
+	}
+	return rows
+}
+
+// unusedClaims are the pending claims that no pod uses: nothing waits for them.
+func (s *summary) unusedClaims(f *facts) *overview.Hand {
+	n, first := 0, ""
+	for _, claim := range f.unused {
+		if s.in(claim.Namespace) {
+			if n == 0 {
+				first = claim.Namespace + "/" + claim.Name
+			}
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	name := string(api.FlagWaitingForPod)
+	text := first + ": " + inventory.NoPodUsesIt
+	if n > 1 {
+		text = fmt.Sprintf("%d claims, such as %s", n, text)
+	}
+	return &overview.Hand{Sign: s.look.Glyphs.Free, Tone: look.Faint, Name: name, Text: text, Open: func() screen { return newList(viewPending, withoutPod(name)) }}
+}

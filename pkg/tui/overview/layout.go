@@ -1,0 +1,297 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package overview
+
+import (
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+)
+
+const (
+	// wide is the width from which on a pane follows the cursor, pair the one from
+	// which on boxes stand beside each other.
+	wide, pair = 150, 80
+	// paneWidth is what the pane takes at most.
+	paneWidth = 78
+)
+
+// box is a section with its place.
+type box struct {
+	name, title, foot string
+	// rows makes all rows of a width, and the titles above them.
+	rows  func(width int) (head string, rows []string)
+	count int
+	// id is the key of a row, open what it opens.
+	id   func(i int) string
+	open func(i int) any
+	all  any
+	none string
+
+	width int
+	// height is how many lines are inside of the frame, shown how many rows are on them.
+	height, shown int
+}
+
+// keys are those of the rows that are shown, and of the line that stands for the
+// others. What cannot be opened has none.
+func (b *box) keys() []string {
+	if b.id == nil {
+		return nil
+	}
+	keys := make([]string, 0, b.shown+1)
+	for i := range b.shown {
+		keys = append(keys, b.name+" "+b.id(i))
+	}
+	if b.hasRest() {
+		keys = append(keys, b.name)
+	}
+	return keys
+}
+
+// hasRest reports whether there is a line that stands for the rows that are not shown.
+func (b *box) hasRest() bool { return b.all != nil && b.shown < b.count && b.shown < b.height }
+
+// opens is what is behind the row, or the line, with a key.
+func (b *box) opens(at int) any {
+	if at < b.shown {
+		return b.open(at)
+	}
+	return b.all
+}
+
+// wants is how many lines it would like to have.
+func (b *box) wants() int { return max(b.count, 1) }
+
+// give sets the height. If that is too little, the last line stands for the rows that
+// are missing, unless there are hardly any lines.
+func (b *box) give(lines int) {
+	b.height, b.shown = lines, min(b.count, lines)
+	if b.count > lines && lines > 2 && b.all != nil {
+		b.shown = lines - 1
+	}
+}
+
+// group is a box, or two beside each other.
+type group struct {
+	boxes  []box
+	height int
+}
+
+func (g *group) wants() int {
+	most := 1
+	for i := range g.boxes {
+		most = max(most, g.boxes[i].wants())
+	}
+	return most
+}
+
+// screen says what stands where.
+type screen struct {
+	verdict               []string
+	left, right           []group
+	leftWidth, rightWidth int
+	// above and below are the groups before and after those on the left that there is no
+	// room for.
+	above, below []group
+	// remark is how many lines at the bottom are for what there is to say about the
+	// selected row.
+	remark int
+}
+
+// boxes are all of them, in the order of the cursor.
+func (s *screen) boxes() []*box {
+	var boxes []*box
+	for _, groups := range [][]group{s.above, s.left, s.below, s.right} {
+		for i := range groups {
+			for j := range groups[i].boxes {
+				boxes = append(boxes, &groups[i].boxes[j])
+			}
+		}
+	}
+	return boxes
+}
+
+// layout divides the page. Where there is too little room for all boxes, those around
+// the cursor are shown.
+func (p *Page) layout() *screen {
+	s := &screen{leftWidth: p.width, verdict: p.verdict(p.width)}
+	capacity, stuck, teams, hands, events := p.capacity(), p.stuck(), p.teams(), p.hands(), p.events()
+	switch {
+	case p.plain:
+		s.left = groups([]box{capacity}, []box{stuck}, []box{teams}, []box{hands})
+		if events.count > 0 {
+			s.left = append(s.left, groups([]box{events})...)
+		}
+	case p.width >= wide:
+		s.rightWidth = min(paneWidth, p.width*2/5)
+		s.leftWidth = p.width - s.rightWidth
+		s.left = groups([]box{capacity}, []box{stuck}, []box{teams, hands})
+		s.right = groups([]box{p.pane(s.rightWidth - look.FrameWidth)}, []box{events})
+	case p.width >= pair:
+		s.left = groups([]box{capacity}, []box{stuck}, []box{teams, hands})
+		s.remark = 1
+	default:
+		s.left = groups([]box{capacity}, []box{stuck}, []box{hands}, []box{teams})
+		s.remark = 1
+	}
+	if p.model.Events.None == "" && events.count == 0 {
+		// A file has no events.
+		s.right = s.right[:min(len(s.right), 1)]
+	} else if p.width < wide && !p.plain {
+		s.left = append(s.left, groups([]box{events})...)
+	}
+	if p.height < 8 {
+		s.remark = 0
+	}
+	place(s.left, s.leftWidth)
+	place(s.right, s.rightWidth)
+	if p.plain {
+		for i := range s.left {
+			spread(s.left[i:i+1], s.left[i].wants()+look.FrameHeight)
+		}
+		return s
+	}
+	height := p.height - len(s.verdict) - s.remark
+	s.above, s.left, s.below = p.fit(s.left, height)
+	if len(s.right) > 0 {
+		spread(s.right, height)
+		stretch(s.right, height)
+	}
+	return s
+}
+
+func groups(list ...[]box) []group {
+	groups := make([]group, 0, len(list))
+	for _, boxes := range list {
+		groups = append(groups, group{boxes: boxes})
+	}
+	return groups
+}
+
+// place sets the widths.
+func place(groups []group, width int) {
+	for i := range groups {
+		boxes := groups[i].boxes
+		boxes[0].width = width
+		if len(boxes) > 1 {
+			boxes[1].width = width * 9 / 20
+			boxes[0].width = width - boxes[1].width
+		}
+	}
+}
+
+// fit gives groups their heights. If there is too little room, those around the cursor
+// are shown.
+func (p *Page) fit(groups []group, height int) (above, shown, below []group) {
+	const least = 2 + look.FrameHeight
+	room := max(height/least, 1)
+	if len(groups) <= room {
+		spread(groups, height)
+		return nil, groups, nil
+	}
+	first := 0
+	for i := range groups {
+		for j := range groups[i].boxes {
+			b := &groups[i].boxes[j]
+			b.give(1)
+			if strings.HasPrefix(p.selected+" ", b.name+" ") {
+				first = min(max(i-room+1, 0), len(groups)-room)
+			}
+		}
+	}
+	spread(groups[first:first+room], height)
+	return groups[:first], groups[first : first+room], groups[first+room:]
+}
+
+// spread gives each group a line after the other, as long as it wants one.
+func spread(groups []group, height int) {
+	left := height
+	for i := range groups {
+		groups[i].height = 1
+		left -= 1 + look.FrameHeight
+	}
+	for given := true; given && left > 0; {
+		given = false
+		for i := range groups {
+			if left > 0 && groups[i].height < groups[i].wants() {
+				groups[i].height++
+				left--
+				given = true
+			}
+		}
+	}
+	for i := range groups {
+		for j := range groups[i].boxes {
+			groups[i].boxes[j].give(groups[i].height)
+		}
+	}
+}
+
+// stretch gives the last group what is left over.
+func stretch(groups []group, height int) {
+	for i := range groups {
+		height -= groups[i].height + look.FrameHeight
+	}
+	last := &groups[len(groups)-1]
+	last.height += max(height, 0)
+	for i := range last.boxes {
+		last.boxes[i].give(last.height)
+	}
+}
+
+// keyAt is the key of the row at a place of the page, empty if there is none.
+func (s *screen) keyAt(x, y int) string {
+	groups, from := s.left, 0
+	if x >= s.leftWidth {
+		groups, from = s.right, s.leftWidth
+	}
+	line := y - len(s.verdict)
+	for _, g := range groups {
+		if line >= g.height+look.FrameHeight {
+			line -= g.height + look.FrameHeight
+			continue
+		}
+		for i := range g.boxes {
+			b := &g.boxes[i]
+			if x < from || x >= from+b.width {
+				from += b.width
+				continue
+			}
+			if keys := b.keys(); line >= 1 && line-1 < len(keys) {
+				return keys[line-1]
+			}
+			return ""
+		}
+		return ""
+	}
+	return ""
+}
+
+// verdict are the marks, on as many lines as they need, but two at most.
+func (p *Page) verdict(width int) []string {
+	const between = "   "
+	lines := []string{""}
+	for _, mark := range p.model.Verdict {
+		text := p.look.Say(mark.Tone, mark.Sign) + " " + render.Escape(mark.Text)
+		last := lines[len(lines)-1]
+		switch {
+		case last == "":
+			lines[len(lines)-1] = " " + text
+		case ansi.StringWidth(last+between+text) <= width || len(lines) == 2 && !p.plain:
+			lines[len(lines)-1] = last + between + text
+		default:
+			lines = append(lines, " "+text)
+		}
+	}
+	for i := range lines {
+		if !p.plain {
+			lines[i] = ansi.Truncate(lines[i], width, p.look.Glyphs.More)
+		}
+	}
+	return lines
+}

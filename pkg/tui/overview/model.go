@@ -1,0 +1,115 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package overview
+
+import (
+	"time"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+)
+
+// Model is what the first page shows.
+type Model struct {
+	// Verdict says in a line how the cluster is.
+	Verdict []Mark
+	Classes Section[Class]
+	Stuck   Section[Stuck]
+	// Pods counts the pods that are stuck, Waiting is how that changed over the last
+	// hour, from 0 to 1; a negative value is not known.
+	Pods    int
+	Waiting []float64
+	Teams   Section[Team]
+	Hands   Section[Hand]
+	Events  Section[Event]
+	// Names are the short names of classes.
+	Names map[string]string
+}
+
+// Section is a part of the page.
+type Section[T any] struct {
+	Rows []T
+	// None is said if there are no rows.
+	None string
+	// All is opened for those that there is no room for; nil if nothing is.
+	All any
+}
+
+// Mark is a part of the verdict.
+type Mark struct {
+	Sign string
+	Tone look.Tone
+	Text string
+}
+
+// Class is a row of the capacity: a DeviceClass, or a driver where there is none.
+type Class struct {
+	Name   string
+	Counts api.DeviceCounts
+	// Used, Free and Placeable are texts: a number may be a bound, or not known.
+	Used, Free, Placeable string
+	// Waiting counts the pods that wait for it.
+	Waiting int
+	// Note is what is wrong with the class itself.
+	Note string
+	// History is the share in use over the last hour, from 0 to 1; a negative value is
+	// not known.
+	History []float64
+	Open    any
+}
+
+// Stuck are pods that wait, or cannot work with their devices, for the same reason.
+type Stuck struct {
+	// Wait is how long the first of them has been waiting; negative if that is not
+	// known.
+	Wait time.Duration
+	// Key tells rows apart.
+	Key string
+	// Name is that of the pod, or of what the pods belong to; Count is how many they are.
+	Name  string
+	Count int
+	Asks  string
+	// Code and Reason are empty as long as the reason is not known; Who can act.
+	Code, Reason, Who string
+	Tone              look.Tone
+	// Remedies are what would help.
+	Remedies []string
+	Outlook  string
+	Open     any
+}
+
+// Team is what a namespace uses and waits for.
+type Team struct {
+	Namespace string
+	Uses      []Use
+	// Share is its part of all devices in use, from 0 to 1; negative if not known.
+	Share float64
+	// Waiting counts pods, Idle devices.
+	Waiting, Idle int
+	Open          any
+}
+
+// Use is how many devices of a class are used.
+type Use struct {
+	Class               string
+	Used, Waiting, Idle int
+	// Share is Used of all that is used of the class.
+	Share float64
+}
+
+// Hand is something that needs a hand.
+type Hand struct {
+	Sign       string
+	Tone       look.Tone
+	Name, Text string
+	Open       any
+}
+
+// Event is something that happened.
+type Event struct {
+	At   time.Time
+	Tone look.Tone
+	Text string
+	Open any
+}

@@ -1,0 +1,200 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package overview
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+)
+
+// Page is the first page with its size and its selected row.
+type Page struct {
+	look          *look.Look
+	width, height int
+	model         Model
+	// selected is the key of the row with the cursor; it stays there when rows come
+	// and go. at is where that was.
+	selected string
+	at       int
+	// moved is true once the user chose a row. Until then it is the first pod that is
+	// stuck or, if none is, the first class.
+	moved bool
+	// plain is true for text that is printed: no frames, and no cursor.
+	plain bool
+}
+
+// New makes an empty page.
+func New(l *look.Look) *Page { return &Page{look: l} }
+
+// Resize sets the size.
+func (p *Page) Resize(width, height int) { p.width, p.height = width, height }
+
+// Set shows a model.
+func (p *Page) Set(m Model) {
+	p.model = m
+	p.settle()
+}
+
+// settle finds the selected row again, or the one that took its place.
+func (p *Page) settle() {
+	keys := p.keys()
+	if at := slices.Index(keys, p.selected); p.moved && at >= 0 {
+		p.at = at
+		return
+	}
+	if !p.moved {
+		p.at = max(slices.IndexFunc(keys, func(key string) bool { return strings.HasPrefix(key, "stuck ") }), 0)
+	}
+	p.at = min(p.at, len(keys)-1)
+	if p.selected = ""; p.at >= 0 {
+		p.selected = keys[p.at]
+	}
+}
+
+// keys are those of all rows that are shown, in the order of the cursor.
+func (p *Page) keys() []string {
+	var keys []string
+	for _, b := range p.layout().boxes() {
+		keys = append(keys, b.keys()...)
+	}
+	return keys
+}
+
+// Move moves the cursor by so many rows.
+func (p *Page) Move(by int) {
+	keys := p.keys()
+	if len(keys) == 0 {
+		return
+	}
+	p.moved = true
+	p.at = min(max(p.at+by, 0), len(keys)-1)
+	p.selected = keys[p.at]
+}
+
+// Len is how many rows there are.
+func (p *Page) Len() int { return len(p.keys()) }
+
+// Selected is what the selected row opens, nil for nothing.
+func (p *Page) Selected() any {
+	for _, b := range p.layout().boxes() {
+		if at := slices.Index(b.keys(), p.selected); at >= 0 && p.selected != "" {
+			return b.opens(at)
+		}
+	}
+	return nil
+}
+
+// Click selects the row at a place. It reports whether that was selected already.
+func (p *Page) Click(x, y int) (again bool) {
+	l := p.layout()
+	key := l.keyAt(x, y)
+	if key == "" {
+		return false
+	}
+	again = key == p.selected
+	p.selected, p.moved = key, true
+	p.at = slices.Index(p.keys(), key)
+	return again
+}
+
+// View draws as many lines as the page is high.
+func (p *Page) View() string {
+	l := p.layout()
+	lines := slices.Clone(l.verdict)
+	left := p.column(l.left, l.leftWidth)
+	right := p.column(l.right, l.rightWidth)
+	for i := range max(len(left), len(right)) {
+		line := ""
+		if i < len(left) {
+			line = left[i]
+		}
+		if i < len(right) {
+			line = look.Padded(line, l.leftWidth) + right[i]
+		}
+		lines = append(lines, line)
+	}
+	if p.plain {
+		return strings.Join(lines, "\n")
+	}
+	lines = lines[:max(min(len(lines), p.height-l.remark), 0)]
+	var remark []string
+	if l.remark > 0 {
+		remark = p.remark(p.height - len(lines))
+	}
+	for len(lines) < p.height-len(remark) {
+		lines = append(lines, "")
+	}
+	return strings.Join(append(lines, remark...), "\n")
+}
+
+// column draws groups of boxes under each other.
+func (p *Page) column(groups []group, width int) []string {
+	var lines []string
+	for _, g := range groups {
+		var drawn []string
+		for i := range g.boxes {
+			b := &g.boxes[i]
+			box := p.draw(b)
+			if i == 0 {
+				drawn = box
+				continue
+			}
+			for j := range box {
+				drawn[j] = look.Padded(drawn[j], width-b.width) + box[j]
+			}
+		}
+		lines = append(lines, drawn...)
+	}
+	return lines
+}
+
+// draw draws a box with as many rows as are shown.
+func (p *Page) draw(b *box) []string {
+	inner := max(b.width-look.FrameWidth, 1)
+	head := ""
+	var rows []string
+	if b.count > 0 {
+		head, rows = b.rows(inner)
+	}
+	keys := append(b.keys(), make([]string, b.shown+1)...)
+	lines := make([]string, 0, b.height)
+	for i := range b.shown {
+		lines = append(lines, p.row(rows[i], keys[i], inner))
+	}
+	more := ""
+	if hidden := b.count - b.shown; hidden > 0 {
+		more = p.look.Say(look.Faint, p.look.Glyphs.More+fmt.Sprintf("%d more", hidden))
+		if b.hasRest() {
+			lines, more = append(lines, p.row("  "+more, keys[b.shown], inner)), ""
+		}
+	}
+	if b.count == 0 {
+		for _, line := range strings.Split(ansi.Wrap(render.Escape(b.none), inner-1, ""), "\n") {
+			lines = append(lines, " "+p.look.Say(look.Faint, line))
+		}
+		lines = lines[:min(len(lines), max(b.height, 1))]
+	}
+	if p.plain {
+		return append([]string{p.look.Header.Render(b.title)}, lines...)
+	}
+	for len(lines) < b.height {
+		lines = append(lines, "")
+	}
+	return look.Frame{Title: p.look.Header.Render(b.title), Right: p.look.Say(look.Faint, head), Foot: b.foot, FootRight: more}.Draw(p.look, b.width, lines)
+}
+
+// row is a line, marked if it is the selected one. It keeps its colors then.
+func (p *Page) row(text, key string, width int) string {
+	if p.plain || key == "" || key != p.selected {
+		return text
+	}
+	text = p.look.Glyphs.Cursor + strings.TrimPrefix(text, " ")
+	return p.look.Select(look.Padded(ansi.Truncate(text, width, p.look.Glyphs.More), width))
+}

@@ -1,0 +1,436 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package overview
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+)
+
+// column is a column of numbers or words with its title.
+type column struct {
+	title string
+	width int
+	// left is true for words.
+	left bool
+}
+
+const gap = "  "
+
+// head has the titles of columns at their places, on a rule.
+func head(rule string, columns []column) string {
+	total := (len(columns) - 1) * len(gap)
+	for _, c := range columns {
+		total += c.width
+	}
+	line := strings.Split(strings.Repeat(rule+"\n", max(total, 0)), "\n")[:max(total, 0)]
+	from := 0
+	for _, c := range columns {
+		title := " " + c.title + " "
+		at := from - 1
+		if !c.left {
+			at = from + c.width - len(title) + 1
+		}
+		for i := range len(title) {
+			if c.title != "" && at+i >= 0 && at+i < total {
+				line[at+i] = title[i : i+1]
+			}
+		}
+		from += c.width + len(gap)
+	}
+	return strings.TrimSpace(strings.Join(line, ""))
+}
+
+// cell brings a text to the width of its column.
+func (p *Page) cell(c column, text string) string {
+	if !p.plain || !c.left {
+		text = ansi.Truncate(text, c.width, p.look.Glyphs.More)
+	}
+	if c.left {
+		return look.Padded(text, c.width)
+	}
+	return strings.Repeat(" ", max(c.width-ansi.StringWidth(text), 0)) + text
+}
+
+// widest is the width of the widest text, with bounds.
+func widest[T any](rows []T, text func(*T) string, least, most int) int {
+	width := least
+	for i := range rows {
+		width = max(width, ansi.StringWidth(text(&rows[i])))
+	}
+	return min(width, most)
+}
+
+// short is how a class is called where there is little room.
+func (p *Page) short(class string) string {
+	if name := p.model.Names[class]; name != "" {
+		return render.Escape(name)
+	}
+	return render.Escape(class)
+}
+
+// maxName is what names take at most where other columns need room.
+const maxName = 28
+
+func (p *Page) capacity() box {
+	rows := p.model.Classes.Rows
+	return box{
+		name: "capacity", title: "Capacity", foot: p.legend(), count: len(rows), none: p.model.Classes.None, all: p.model.Classes.All,
+		id:   func(i int) string { return rows[i].Name },
+		open: func(i int) any { return rows[i].Open },
+		rows: p.capacityRows,
+	}
+}
+
+// capacityRows gives the bars what the numbers leave.
+func (p *Page) capacityRows(width int) (titles string, lines []string) {
+	rows := p.model.Classes.Rows
+	const minBar = 8
+	columns := []column{
+		{"used", widest(rows, func(c *Class) string { return c.Used }, 5, 8), false},
+		{"free", widest(rows, func(c *Class) string { return c.Free }, 5, 12), false},
+		{"can place", 9, false},
+		{"waiting", 7, false},
+	}
+	if width < 70 {
+		columns[2].title, columns[2].width, columns[3].title, columns[3].width = "place", 5, "wait", 4
+	}
+	history := 0
+	switch {
+	case !p.hasHistory():
+	case width >= 140:
+		history = 30
+	case width >= 96:
+		history = 16
+	}
+	if history > 0 {
+		columns = append(columns, column{"last hour", history, true})
+	}
+	numbers := 0
+	for _, c := range columns {
+		numbers += c.width + len(gap)
+	}
+	name := widest(rows, func(c *Class) string { return render.Escape(c.Name) }, 6, maxName)
+	name = min(name, max(width-1-len(gap)-minBar-numbers, 8))
+	bar := max(width-1-name-len(gap)-numbers, minBar)
+	if p.plain {
+		bar = 20
+	}
+	lines = make([]string, 0, len(rows))
+	for i := range rows {
+		c := &rows[i]
+		line := " " + p.cell(column{"", name, true}, render.Escape(c.Name)) + gap + p.look.Bar(c.Counts, bar)
+		waiting := ""
+		if c.Waiting > 0 {
+			waiting = fmt.Sprint(c.Waiting)
+		}
+		for j, text := range []string{c.Used, c.Free, c.Placeable, waiting} {
+			text = p.cell(columns[j], text)
+			if j == 3 {
+				text = p.look.Say(look.Warning, text)
+			}
+			line += gap + text
+		}
+		if history > 0 {
+			line += gap + p.look.Say(look.Busy, p.look.History(c.History, history))
+		}
+		if c.Note != "" {
+			line += gap + p.look.Say(look.Bad, render.Escape(c.Note))
+		}
+		lines = append(lines, line)
+	}
+	if p.plain {
+		for i := range lines {
+			c := &rows[i]
+			lines[i] = fmt.Sprintf("  %s  %s  %s used  %s free  %s placeable  %d waiting%s", p.cell(column{"", name, true}, render.Escape(c.Name)), p.look.Bar(c.Counts, bar),
+				p.cell(columns[0], c.Used), p.cell(columns[1], c.Free), p.cell(column{"", 3, false}, c.Placeable), c.Waiting, noteAfter(c.Note))
+		}
+	}
+	return head(p.look.Glyphs.Rule, columns), lines
+}
+
+func noteAfter(note string) string {
+	if note == "" {
+		return ""
+	}
+	return gap + render.Escape(note)
+}
+
+// legend explains the signs of the bars that are on the page.
+func (p *Page) legend() string {
+	if p.plain {
+		return ""
+	}
+	used := map[string]bool{}
+	for i := range p.model.Classes.Rows {
+		c := &p.model.Classes.Rows[i].Counts
+		g := &p.look.Glyphs
+		for glyph, n := range map[string]int{
+			g.Free: c.Free, g.Allocated: c.Allocated, g.Shared: c.Shared, g.TaintedInUse: c.TaintedInUse, g.Blocked: c.Blocked, g.Tainted: c.Tainted, g.Unusable: c.Unusable,
+		} {
+			used[glyph] = used[glyph] || n > 0
+		}
+	}
+	var parts []string
+	for _, sign := range p.look.Signs() {
+		if used[sign.Glyph] {
+			parts = append(parts, p.look.Say(sign.Tone, sign.Glyph)+" "+p.look.Say(look.Faint, sign.Means))
+		}
+	}
+	return strings.Join(parts, gap)
+}
+
+func (p *Page) hasHistory() bool {
+	for i := range p.model.Classes.Rows {
+		if len(p.model.Classes.Rows[i].History) > 0 {
+			return !p.plain
+		}
+	}
+	return false
+}
+
+func (p *Page) stuck() box {
+	s := &p.model.Stuck
+	title := "Stuck"
+	if p.model.Pods > 0 {
+		title = fmt.Sprintf("Stuck: %d pods", p.model.Pods)
+		if p.model.Pods == 1 {
+			title = "Stuck: 1 pod"
+		}
+		if len(p.model.Waiting) > 0 && p.width >= pair && !p.plain {
+			title += p.look.Say(look.Faint, " "+p.look.Glyphs.Rule+" ") + p.look.Say(look.Warning, p.look.History(p.model.Waiting, 12))
+		}
+	}
+	b := box{
+		name: "stuck", title: title, count: len(s.Rows), none: s.None, all: s.All,
+		id:   func(i int) string { return s.Rows[i].Key },
+		open: func(i int) any { return s.Rows[i].Open },
+		rows: p.stuckRows,
+	}
+	return b
+}
+
+// sentenceWidth is the least room in which a sentence says more than a code.
+const sentenceWidth = 40
+
+func (p *Page) stuckRows(width int) (titles string, lines []string) {
+	rows := p.model.Stuck.Rows
+	columns := []column{
+		{"wait", 5, false},
+		{"pod", widest(rows, stuckName, 8, maxName), true},
+		{"asks", widest(rows, func(s *Stuck) string { return render.Escape(s.Asks) }, 4, 18), true},
+		{"reason", 0, true},
+		{"who can act", widest(rows, func(s *Stuck) string { return s.Who }, 7, 11), true},
+	}
+	if columns[4].width < 11 {
+		columns[4].title = "who"
+	}
+	switch {
+	case p.plain:
+	case width < 70:
+		columns[2].width = 0
+	case width < 100:
+		columns[2].width = min(columns[2].width, 10)
+	}
+	taken := 1
+	for _, c := range columns {
+		if c.width > 0 {
+			taken += c.width + len(gap)
+		}
+	}
+	if left := width - taken; left < 20 {
+		columns[1].width = max(columns[1].width-(20-left), 8)
+		taken = width - max(left, min(20, left+20))
+	}
+	columns[3].width = max(width-taken, 8)
+	for i := range rows {
+		s := &rows[i]
+		reason := s.Reason
+		if columns[3].width < sentenceWidth && !p.plain || reason == "" {
+			reason = s.Code
+		}
+		if reason == "" {
+			reason = p.look.Glyphs.More
+		}
+		wait := ""
+		if s.Wait >= 0 {
+			wait = duration.HumanDuration(s.Wait)
+		}
+		var line strings.Builder
+		line.WriteString(" " + p.look.Say(s.Tone, p.cell(columns[0], wait)))
+		for j, text := range []string{"", stuckName(s), s.Asks, reason, s.Who} {
+			if j == 0 || columns[j].width == 0 {
+				continue
+			}
+			text = render.Escape(text)
+			line.WriteString(gap + p.cell(columns[j], text))
+		}
+		if p.plain {
+			lines = append(lines, fmt.Sprintf("  %s  %s  %s  %s", p.cell(columns[0], wait), p.cell(columns[1], render.Escape(stuckName(s))), p.cell(columns[2], render.Escape(s.Asks)), plainReason(s, reason)))
+			continue
+		}
+		lines = append(lines, line.String())
+	}
+	var shown []column
+	for i, c := range columns {
+		if c.width > 0 && i > 1 {
+			shown = append(shown, c)
+		}
+	}
+	return head(p.look.Glyphs.Rule, shown), lines
+}
+
+// plainReason is all of a reason.
+func plainReason(s *Stuck, reason string) string {
+	text := s.Code
+	if reason != s.Code {
+		text += ": " + reason
+	}
+	if s.Who != "" {
+		text += " (" + s.Who + ")"
+	}
+	return render.Escape(text)
+}
+
+func stuckName(s *Stuck) string {
+	if s.Count > 1 {
+		return fmt.Sprintf("%s x%d", s.Name, s.Count)
+	}
+	return s.Name
+}
+
+func (p *Page) teams() box {
+	s := &p.model.Teams
+	return box{
+		name: "teams", title: "Teams", count: len(s.Rows), none: s.None, all: s.All,
+		id:   func(i int) string { return s.Rows[i].Namespace },
+		open: func(i int) any { return s.Rows[i].Open },
+		rows: p.teamRows,
+	}
+}
+
+func (p *Page) teamRows(width int) (titles string, lines []string) {
+	rows := p.model.Teams.Rows
+	columns := []column{
+		{"", widest(rows, func(t *Team) string { return render.Escape(t.Namespace) }, 6, 16), true},
+		{"used", 0, true},
+		{"share", 5, false},
+		{"", 0, true},
+		{"waits", 5, false},
+		{"idle", 4, false},
+	}
+	taken := 1 + columns[0].width + 3*len(gap) + 5 + 5 + 4 + len(gap)
+	if width-taken >= 40 {
+		columns[3].width = min(20, (width-taken)/3)
+		taken += columns[3].width + len(gap)
+	}
+	columns[1].width = max(width-taken, 6)
+	if p.plain {
+		columns[1].width = widest(rows, func(t *Team) string { return p.uses(t) }, 4, 60)
+		columns[3].width = 0
+	}
+	for i := range rows {
+		t := &rows[i]
+		share, bar := "?", ""
+		if t.Share >= 0 {
+			share = fmt.Sprintf("%.0f %%", 100*t.Share)
+			bar = p.look.Share(t.Share, columns[3].width)
+		}
+		texts := []string{render.Escape(t.Namespace), p.uses(t), share, bar, someOrNone(t.Waiting), someOrNone(t.Idle)}
+		if p.plain {
+			lines = append(lines, fmt.Sprintf("  %s  %s  %s of what is used  %d waiting  %d idle", p.cell(columns[0], texts[0]), p.cell(columns[1], texts[1]), p.cell(columns[2], share), t.Waiting, t.Idle))
+			continue
+		}
+		var line strings.Builder
+		line.WriteString(" ")
+		for j, text := range texts {
+			if columns[j].width == 0 {
+				continue
+			}
+			if j > 0 {
+				line.WriteString(gap)
+			}
+			text = p.cell(columns[j], text)
+			if j >= 4 {
+				text = p.look.Say(look.Warning, text)
+			}
+			line.WriteString(text)
+		}
+		lines = append(lines, line.String())
+	}
+	var shown []column
+	for i, c := range columns {
+		if c.width > 0 && i > 0 {
+			shown = append(shown, c)
+		}
+	}
+	return head(p.look.Glyphs.Rule, shown), lines
+}
+
+// uses is "gpu 10  nic 2".
+func (p *Page) uses(t *Team) string {
+	var parts []string
+	bound, none := "", "-"
+	if t.Share < 0 {
+		bound, none = "≥", "?"
+	}
+	for _, use := range t.Uses {
+		if use.Used > 0 {
+			parts = append(parts, fmt.Sprintf("%s %s%d", p.short(use.Class), bound, use.Used))
+		}
+	}
+	if len(parts) == 0 {
+		return none
+	}
+	return strings.Join(parts, gap)
+}
+
+func someOrNone(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprint(n)
+}
+
+func (p *Page) hands() box {
+	s := &p.model.Hands
+	return box{
+		name: "hands", title: "Needs a hand", count: len(s.Rows), none: s.None, all: s.All,
+		id:   func(i int) string { return s.Rows[i].Name + " " + s.Rows[i].Text },
+		open: func(i int) any { return s.Rows[i].Open },
+		rows: func(width int) (string, []string) {
+			name := widest(s.Rows, func(h *Hand) string { return render.Escape(h.Name) }, 4, max(width*2/5, 10))
+			var lines []string
+			for i := range s.Rows {
+				h := &s.Rows[i]
+				lines = append(lines, " "+p.look.Say(h.Tone, h.Sign)+" "+p.cell(column{"", name, true}, render.Escape(h.Name))+gap+render.Escape(h.Text))
+			}
+			return "", lines
+		},
+	}
+}
+
+func (p *Page) events() box {
+	s := &p.model.Events
+	return box{
+		name: "events", title: "Events", count: len(s.Rows), none: s.None, all: s.All,
+		id:   func(i int) string { return s.Rows[i].At.Format(time.RFC3339Nano) + s.Rows[i].Text },
+		open: func(i int) any { return s.Rows[i].Open },
+		rows: func(int) (string, []string) {
+			var lines []string
+			for i := range s.Rows {
+				e := &s.Rows[i]
+				lines = append(lines, " "+p.look.Say(look.Faint, e.At.Format("15:04:05"))+gap+p.look.Say(e.Tone, render.Escape(e.Text)))
+			}
+			return "", lines
+		},
+	}
+}

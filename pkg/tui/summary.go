@@ -1,0 +1,316 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tui
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/overview"
+)
+
+// summary makes the model of the overview of facts and of what else is known by then.
+type summary struct {
+	look      *look.Look
+	namespace string
+	fixed     bool
+	started   time.Time
+	reasons   *reasons
+	diagnosis *diagnosis
+	// hours are the histories, by name.
+	hours   map[string][]float64
+	changes []change
+	// unknown says why claims are not known, empty if they are.
+	unknown string
+}
+
+// summary takes what a model is made of as it is now.
+func (m *Model) summary() *summary {
+	s := &summary{
+		look: &m.look, namespace: m.namespace, fixed: m.opts.Fixed, started: m.started, reasons: m.reasons, diagnosis: m.diagnosis,
+		hours: map[string][]float64{}, changes: slices.Clone(m.changes),
+	}
+	for name := range m.history.series {
+		s.hours[name] = m.history.hour(m.now(), name)
+	}
+	if m.picture.snap.Gap(snapshot.ResourceClaims) != nil {
+		s.unknown = m.noClaims()
+	}
+	return s
+}
+
+func (s *summary) model(f *facts) overview.Model {
+	m := overview.Model{Names: shortNames(f.classes), Waiting: scaled(slices.Clone(s.hours["waiting"]))}
+	m.Classes = s.capacity(f)
+	m.Stuck, m.Pods = s.stuck(f)
+	m.Teams = s.teams(f)
+	m.Hands = s.hands(f)
+	m.Events = s.events()
+	if s.fixed {
+		m.Waiting = nil
+	}
+	m.Verdict = s.verdict(f)
+	return m
+}
+
+// in reports whether something of a namespace is shown.
+func (s *summary) in(namespace string) bool { return s.namespace == "" || namespace == s.namespace }
+
+// none is what stands where there is nothing: text, or that it is not known because a
+// resource could not be read.
+func (f *facts) none(text string, resources ...string) string {
+	for _, resource := range resources {
+		if gap := f.from.snap.Gap(resource); gap != nil {
+			return "not known: " + gap.Reason
+		}
+	}
+	return text
+}
+
+// shortNames cuts names of classes at the first dot, where they still differ then.
+func shortNames(classes []api.Class) map[string]string {
+	count := map[string]int{}
+	short := func(name string) string {
+		before, _, _ := strings.Cut(name, ".")
+		return before
+	}
+	for i := range classes {
+		count[short(classes[i].Name)]++
+	}
+	names := map[string]string{}
+	for i := range classes {
+		if name := classes[i].Name; count[short(name)] == 1 {
+			names[name] = short(name)
+		}
+	}
+	return names
+}
+
+// capacity has the classes or, where there are none, the drivers.
+func (s *summary) capacity(f *facts) overview.Section[overview.Class] {
+	section := overview.Section[overview.Class]{None: f.none("no DeviceClasses, and no devices", snapshot.ResourceSlices, snapshot.ResourceClasses), All: listOfAll(viewClasses)}
+	waiting := map[string]int{}
+	for i := range f.teams {
+		if s.in(f.teams[i].Namespace) {
+			waiting[f.teams[i].Class] += f.teams[i].Waiting
+		}
+	}
+	for i := range f.classes {
+		c := &f.classes[i]
+		row := s.usage(c.Name, "class ", &c.DeviceCounts, c.DevicesAreLowerBounds)
+		row.Waiting = waiting[c.Name]
+		if c.Failing > 0 {
+			row.Note = "fails on " + english.Count(c.Failing, "device")
+		}
+		row.Open = func() screen { return newList(viewPools, ofClass(c.Name)) }
+		section.Rows = append(section.Rows, row)
+	}
+	if len(f.classes) > 0 {
+		return section
+	}
+	section.All = listOfAll(viewPools)
+	for _, d := range f.from.drivers() {
+		row := s.usage(d.name, "driver ", &d.devices, false)
+		row.Open = func() screen {
+			return newList(viewPools, scope{of: "driver " + d.name, matcher: always(func(item any) bool {
+				pool, ok := item.(*api.Pool)
+				return ok && pool.Driver == d.name
+			})})
+		}
+		section.Rows = append(section.Rows, row)
+	}
+	return section
+}
+
+// usage is how much of a class or a driver is used.
+func (s *summary) usage(name, kind string, c *api.DeviceCounts, atLeast bool) overview.Class {
+	row := overview.Class{Name: name, Counts: *c, History: s.hours[kind+name], Used: "-"}
+	row.Free, row.Placeable = render.AtMost(c.Free, c.FreeIsUpperBound), render.AtMost(min(c.Placeable, c.Free), c.FreeIsUpperBound)
+	if c.Total > 0 {
+		row.Used = fmt.Sprintf("%.0f %%", 100*used(c))
+	}
+	if atLeast {
+		row.Used, row.Free, row.Placeable = "?", "?", "?"
+	}
+	if s.fixed {
+		row.History = nil
+	}
+	return row
+}
+
+// stuck has the pods that wait, the longest first, and those that cannot work with
+// their devices. Pods of one owner with the same reason are one row.
+func (s *summary) stuck(f *facts) (section overview.Section[overview.Stuck], pods int) {
+	section.None, section.All = f.none("no pod waits for devices", snapshot.ResourcePods, snapshot.ResourceClaims), listOfAll(viewPending)
+	known := map[[3]string]int{}
+	add := func(namespace, name, owner, code string, row overview.Stuck) {
+		pods++
+		key := [3]string{namespace, cmp.Or(owner, "pod/"+name), code}
+		if at, ok := known[key]; ok {
+			section.Rows[at].Count++
+			section.Rows[at].Name = namespace + "/" + owner
+			section.Rows[at].Open = func() screen { return newList(viewPods, ofOwner(namespace, owner)) }
+			return
+		}
+		known[key] = len(section.Rows)
+		row.Name, row.Count = namespace+"/"+name, 1
+		row.Key = row.Name
+		section.Rows = append(section.Rows, row)
+	}
+	names, now := shortNames(f.classes), f.from.snap.Now()
+	for i := range f.waiting {
+		w := &f.waiting[i]
+		if !s.in(w.pod.Namespace) {
+			continue
+		}
+		found := s.reasons.get(w.of)
+		row := overview.Stuck{
+			Wait: now.Sub(w.pod.CreationTimestamp.Time), Asks: asksText(w.asks, names), Code: found.code, Reason: found.summary,
+			Who: whoText(&found), Remedies: found.remedies, Outlook: found.outlook, Tone: look.Warning,
+			Open: func() screen {
+				return whyPage(&inventory.Pod{Pod: w.pod})
+			},
+		}
+		if w.pod.CreationTimestamp.IsZero() {
+			row.Wait = -1
+		}
+		add(w.pod.Namespace, w.pod.Name, ownerOf(w.pod), found.code, row)
+	}
+	for i := range f.blocked {
+		b := &f.blocked[i]
+		if !s.in(b.Namespace) {
+			continue
+		}
+		row := overview.Stuck{Wait: -1, Code: string(b.Code), Reason: b.Summary, Tone: look.Bad, Open: func() screen {
+			return whyPage(&inventory.Pod{Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: b.Name}}})
+		}}
+		if pod := f.from.snap.Pod(b.Namespace, b.Name); pod != nil && !pod.CreationTimestamp.IsZero() {
+			row.Wait = now.Sub(pod.CreationTimestamp.Time)
+		}
+		add(b.Namespace, b.Name, b.Owner, string(b.Code), row)
+	}
+	slices.SortStableFunc(section.Rows, func(a, b overview.Stuck) int { return cmp.Compare(b.Wait, a.Wait) })
+	return section, pods
+}
+
+// ownerOf is "job/train", empty for a bare pod.
+func ownerOf(pod *corev1.Pod) string {
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
+		return strings.ToLower(owner.Kind) + "/" + owner.Name
+	}
+	return ""
+}
+
+// whoText says who can act.
+func whoText(r *reason) string {
+	switch {
+	case r.code == string(api.Fits):
+		return "will fit"
+	case r.actor == api.ActorUser:
+		return "you can fix"
+	case r.actor == api.ActorAdmin:
+		return "admin"
+	case r.actor == api.ActorNobody:
+		return "wait"
+	default:
+		return ""
+	}
+}
+
+// asksText is "8 gpu, 1 nic".
+func asksText(asks []inventory.Ask, names map[string]string) string {
+	var classes []string
+	counts := map[string]int64{}
+	for _, ask := range asks {
+		of := make([]string, 0, len(ask.Classes))
+		for _, class := range ask.Classes {
+			of = append(of, cmp.Or(names[class], class))
+		}
+		class := strings.Join(slices.Compact(of), " or ")
+		if !slices.Contains(classes, class) {
+			classes = append(classes, class)
+		}
+		if ask.Count == 0 || counts[class] < 0 {
+			counts[class] = -1
+			continue
+		}
+		counts[class] += ask.Count
+	}
+	parts := make([]string, 0, len(classes))
+	for _, class := range classes {
+		if counts[class] < 0 {
+			parts = append(parts, "all "+class)
+			continue
+		}
+		parts = append(parts, fmt.Sprintf("%d %s", counts[class], class))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// teams are namespaces, those that use most first.
+func (s *summary) teams(f *facts) overview.Section[overview.Team] {
+	section := overview.Section[overview.Team]{None: f.none("nobody uses devices", snapshot.ResourceClaims), All: listOfAll(viewTeams)}
+	teams := map[string]*overview.Team{}
+	total, sums, certain := 0, map[string]int{}, true
+	for i := range f.teams {
+		t := &f.teams[i]
+		total += t.Used
+		certain = certain && !t.UsedIsLowerBound
+		if !s.in(t.Namespace) {
+			continue
+		}
+		if teams[t.Namespace] == nil {
+			teams[t.Namespace] = &overview.Team{Namespace: t.Namespace, Open: func() screen { return newList(viewTeams, ofNamespace(t.Namespace)) }}
+		}
+		team := teams[t.Namespace]
+		team.Uses = append(team.Uses, overview.Use{Class: t.Class, Used: t.Used, Waiting: t.Waiting, Idle: t.Idle, Share: t.Share})
+		team.Idle += t.Idle
+		sums[t.Namespace] += t.Used
+	}
+	for i := range f.waiting {
+		// A pod that asks for several classes is one.
+		if team := teams[f.waiting[i].pod.Namespace]; team != nil {
+			team.Waiting++
+		}
+	}
+	for _, name := range slices.SortedFunc(maps.Keys(teams), func(a, b string) int {
+		return cmp.Or(cmp.Compare(sums[b], sums[a]), cmp.Compare(a, b))
+	}) {
+		team := teams[name]
+		slices.SortStableFunc(team.Uses, func(a, b overview.Use) int { return cmp.Compare(b.Used, a.Used) })
+		switch {
+		case !certain:
+			team.Share = -1
+		case total > 0:
+			team.Share = float64(sums[name]) / float64(total)
+		}
+		section.Rows = append(section.Rows, *team)
+	}
+	return section
+}
+
+func (s *summary) events() overview.Section[overview.Event] {
+	var section overview.Section[overview.Event]
+	if s.fixed {
+		return section
+	}
+	section.None = "none since " + s.started.Format("15:04:05")
+	for _, c := range slices.Backward(s.changes) {
+		section.Rows = append(section.Rows, overview.Event{At: c.at, Tone: c.tone, Text: c.text})
+	}
+	return section
+}
