@@ -29,8 +29,8 @@ import (
 // without each of these rights.
 func TestRights(t *testing.T) {
 	c := startCluster(t, controlplane.Options{
-		FeatureGates:     map[string]bool{"GenericWorkload": true, "DRAWorkloadResourceClaims": true, "DRAResourcePoolStatus": true},
-		RuntimeConfig:    map[string]bool{"scheduling.k8s.io/v1beta1": true, "resource.k8s.io/v1alpha3": true},
+		FeatureGates:     map[string]bool{"GenericWorkload": true, "DRAWorkloadResourceClaims": true, "DRAResourcePoolStatus": true, "TopologyAwareWorkloadScheduling": true, "CompositePodGroup": true},
+		RuntimeConfig:    map[string]bool{"scheduling.k8s.io/v1beta1": true, "scheduling.k8s.io/v1alpha3": true, "resource.k8s.io/v1alpha3": true},
 		WithoutScheduler: true, WithoutControllerManager: true,
 		// Pods may be privileged then.
 		WithNodes: true,
@@ -348,17 +348,18 @@ func verbRuns(t *testing.T) map[string]verbRun {
 			"storageclasses.storage.k8s.io": {"fit", "pod/stored"},
 		}},
 		"why": {args: []string{"why", "pod/big"}, without: map[string][]string{
-			"deployments.apps":              {"why", "deployment/serve"},
-			"jobs.batch":                    {"why", "job/tune"},
-			snapshot.ResourceAutoscalers:    {"why", "deployment/serve"},
-			"namespaces":                    {"why", "template/inspect"},
-			"podgroups.scheduling.k8s.io":   {"why", "pod/worker-1"},
-			snapshot.ResourceTemplates:      {"why", "pod/templated"},
-			snapshot.ResourceQuotas:         {"why", "deployment/serve"},
-			snapshot.ResourceLimitRanges:    {"why", "deployment/serve"},
-			"persistentvolumeclaims":        {"why", "pod/stored"},
-			"persistentvolumes":             {"why", "pod/stored"},
-			"storageclasses.storage.k8s.io": {"why", "pod/stored"},
+			"deployments.apps":                  {"why", "deployment/serve"},
+			"jobs.batch":                        {"why", "job/tune"},
+			snapshot.ResourceAutoscalers:        {"why", "deployment/serve"},
+			"namespaces":                        {"why", "template/inspect"},
+			"podgroups.scheduling.k8s.io":       {"why", "pod/worker-1"},
+			snapshot.ResourceCompositePodGroups: {"why", "pod/crew-0"},
+			snapshot.ResourceTemplates:          {"why", "pod/templated"},
+			snapshot.ResourceQuotas:             {"why", "deployment/serve"},
+			snapshot.ResourceLimitRanges:        {"why", "deployment/serve"},
+			"persistentvolumeclaims":            {"why", "pod/stored"},
+			"persistentvolumes":                 {"why", "pod/stored"},
+			"storageclasses.storage.k8s.io":     {"why", "pod/stored"},
 		}},
 	}
 }

@@ -46,7 +46,7 @@ func Equal(t testing.TB, want, got *snapshot.Snapshot) {
 	parts := func(s *snapshot.Snapshot) []any {
 		return []any{
 			s.ServerVersion, s.Gates, s.Gaps, s.Nodes, s.Namespaces, s.Pods, s.Events, s.Slices, s.Classes, s.Claims,
-			s.Templates, s.TaintRules, s.PoolStatuses, s.PodGroups, s.Workloads, s.Queued, s.Outlines,
+			s.Templates, s.TaintRules, s.PoolStatuses, s.PodGroups, s.CompositePodGroups, s.Workloads, s.Queued, s.Outlines,
 		}
 	}
 	w, g := parts(want), parts(got)
@@ -71,6 +71,7 @@ func Names(s *snapshot.Snapshot) []string {
 	all = appendNames(all, "DeviceTaintRule", s.TaintRules)
 	all = appendNames(all, "ResourcePoolStatusRequest", s.PoolStatuses)
 	all = appendNames(all, "PodGroup", s.PodGroups)
+	all = appendNames(all, "CompositePodGroup", s.CompositePodGroups)
 	all = appendNames(all, "Queued", s.Queued)
 	for _, outline := range s.Outlines {
 		all = appendNames(all, outline.Of.Kind, []*snapshot.Outline{outline})

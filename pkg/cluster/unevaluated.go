@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -48,11 +49,19 @@ func (n *Nodes) Unevaluated(pod *corev1.Pod) []string {
 		group := n.snap.PodGroup(pod.Namespace, *name.PodGroupName)
 		add(group != nil && group.Spec.SchedulingConstraints != nil, "the topology constraints of its PodGroup")
 		// Without the gate, the scheduler does not look at the parent (podGroupHasParent in
-		// pkg/scheduler/backend/queue/workload_forest.go of Kubernetes v1.37.1). With it,
-		// minGroupCount of the groups are placed at the same time or none
-		// (compositePodGroupSchedulingDefaultAlgorithm in pkg/scheduler/schedule_one_podgroup.go).
+		// pkg/scheduler/backend/queue/workload_forest.go of Kubernetes v1.37.1).
 		if group != nil && group.Spec.ParentCompositePodGroupName != nil && n.gates.Enabled("CompositePodGroup") {
-			add(true, fmt.Sprintf("the other groups of CompositePodGroup %s, with which the scheduler places PodGroup %s or none", *group.Spec.ParentCompositePodGroupName, group.Name))
+			parent := *group.Spec.ParentCompositePodGroupName
+			top, _ := n.snap.TopOf(group)
+			if why := n.snap.Unknown(snapshot.ResourceCompositePodGroups, pod.Namespace); why != "" && top == nil {
+				add(true, fmt.Sprintf("the other groups of CompositePodGroup %s, with which the scheduler places PodGroup %s or none (%s)", parent, group.Name, why))
+			}
+			for _, composite := range []*schedulingv1alpha3.CompositePodGroup{n.snap.CompositePodGroup(pod.Namespace, parent), top} {
+				if composite != nil && composite.Spec.SchedulingConstraints != nil {
+					add(true, "the topology constraints of CompositePodGroup "+composite.Name)
+					break
+				}
+			}
 		}
 	}
 	add(pod.Spec.SchedulerName != "" && pod.Spec.SchedulerName != corev1.DefaultSchedulerName, "the rules of scheduler "+pod.Spec.SchedulerName)

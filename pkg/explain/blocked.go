@@ -15,6 +15,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/obstacle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -23,8 +24,8 @@ import (
 // way. Where there are no devices either, it is a hint. It returns what to add to
 // the summary of a pod that fits.
 func (x *builder) meetObstacles(ctx context.Context) (unknown []string, err error) {
-	obstacles, unevaluated, err := obstacle.Find(ctx, x.Question, x.target, x.out.Verdict, func(ctx context.Context, members []*corev1.Pod) (int, error) {
-		return queue.CountFitting(ctx, x.explainer, x.Cluster.Alloc, x.Snap, members)
+	obstacles, unevaluated, err := obstacle.Find(ctx, x.Question, x.target, x.out.Verdict, func(ctx context.Context, pod *corev1.Pod) (*target.Gang, error) {
+		return queue.DecideGang(ctx, x.explainer, x.Cluster.Alloc, x.Snap, pod)
 	})
 	if err != nil {
 		return nil, err

@@ -70,7 +70,7 @@ func (w *whole) decide(ctx context.Context, snap *snapshot.Snapshot) (queue.Fitt
 
 func (w *whole) add(p api.MemberProspect, f queue.Fitting) {
 	p.Verdict, p.Fit = api.DoesNotFit, f.Fit
-	if f.Fit == f.Total {
+	if f.All() {
 		p.Verdict = api.Fits
 	}
 	w.out.Members.Prospects = append(w.out.Members.Prospects, p)
@@ -179,7 +179,7 @@ func (w *whole) moreLike(ctx context.Context, like string) error {
 		if f, err = with(high); err != nil {
 			return err
 		}
-		if f.Fit == f.Total {
+		if f.All() {
 			break
 		}
 		if high == missing {
@@ -194,7 +194,7 @@ func (w *whole) moreLike(ctx context.Context, like string) error {
 		switch {
 		case err != nil:
 			return err
-		case less.Fit == less.Total:
+		case less.All():
 			high, f = count, less
 		default:
 			low = count
@@ -229,7 +229,7 @@ func (w *whole) changes(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if group := w.out.Members.Group; group != nil && group.MinCount != nil && f.Fit < f.Total || f.Fit <= w.out.Members.WithDevices+w.out.Members.FitNow {
+		if group := w.out.Members.Group; group != nil && group.MinCount != nil && !f.All() || f.Fit <= w.out.Members.WithDevices+w.out.Members.FitNow {
 			continue
 		}
 		if slices.ContainsFunc(found, func(have api.Remedy) bool { return sameFields(have.Edits, r.Edits) }) {
@@ -275,7 +275,7 @@ func sameFields(a, b []api.Edit) bool {
 // lowerMinCount proposes the number of pods of a gang that fit as its minCount.
 func (w *whole) lowerMinCount(ctx context.Context) (*api.Remedy, error) {
 	group := w.out.Members.Group
-	if group == nil || group.MinCount == nil || group.Fits || group.Fit == 0 {
+	if group == nil || group.MinCount == nil || group.Fit >= int(*group.MinCount) || group.Fit == 0 {
 		return nil, nil
 	}
 	object := whatif.Object(api.KindPodGroup, w.target.Object.Namespace, group.Name)

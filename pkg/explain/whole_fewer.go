@@ -41,7 +41,7 @@ func (w *whole) fewerDevices(ctx context.Context) ([]api.Remedy, error) {
 				return false, err
 			}
 			f, err := w.decide(ctx, snap)
-			return err == nil && f.Fit == f.Total, err
+			return err == nil && f.All(), err
 		}
 		low, high := int64(0), place.count
 		for high-low > 1 {
@@ -63,7 +63,7 @@ func (w *whole) fewerDevices(ctx context.Context) ([]api.Remedy, error) {
 		pods := w.out.Members.WithDevices + w.out.Members.Waiting
 		change += fitText(queue.Fitting{Fit: pods, Total: pods})
 		r, err := w.remedy(ctx, edits(low), change,
-			func(f queue.Fitting) bool { return f.Fit == f.Total })
+			queue.Fitting.All)
 		if err != nil {
 			return found, err
 		}
@@ -166,7 +166,7 @@ func (w *whole) fewerPods(ctx context.Context) (*api.Remedy, error) {
 				return !slices.ContainsFunc(surplus, func(pod *corev1.Pod) bool { return pod.UID == user.UID && pod.Namespace == claim.Namespace })
 			})
 		}))
-	if err != nil || f.Fit < count || f.Fit < f.Total || m.Group != nil && !f.GroupFits {
+	if err != nil || f.Fit < count || !f.All() {
 		return nil, err
 	}
 	r := &api.Remedy{Actor: api.ActorUser, Edits: edits, Change: w.scaleText(count)}

@@ -30,7 +30,11 @@ func memberCounts(e *api.Explanation) string {
 		total = int(*m.Desired)
 	}
 	noun := strings.ToLower(strings.TrimSuffix(memberTitle(e), "s"))
-	text := fmt.Sprintf("%d of %s %s devices", m.WithDevices, english.Count(total, noun), plural(m.WithDevices, "has", "have"))
+	has := "have"
+	if m.WithDevices == 1 || total == 1 {
+		has = "has"
+	}
+	text := fmt.Sprintf("%d of %s %s devices", m.WithDevices, english.Count(total, noun), has)
 	if m.Waiting > 0 {
 		text += fmt.Sprintf(", %d more %s now", m.FitNow, plural(m.FitNow, "fits", "fit"))
 	}
@@ -102,6 +106,8 @@ func podGroupText(g *api.MemberGroup) string {
 		text += "its pods are scheduled one by one."
 	case g.Existing < int(*g.MinCount):
 		text += fmt.Sprintf("a gang of at least %d, and only %d %s. None is scheduled before.", *g.MinCount, g.Existing, plural(g.Existing, "exists", "exist"))
+	case g.Fit >= int(*g.MinCount) && !g.Fits:
+		text += fmt.Sprintf("a gang of at least %d, and %d %s.", *g.MinCount, g.Fit, plural(g.Fit, "fits", "fit"))
 	case g.Fits:
 		text += fmt.Sprintf("a gang of at least %d, and %d %s: it is scheduled.", *g.MinCount, g.Fit, plural(g.Fit, "fits", "fit"))
 	default:
@@ -110,10 +116,26 @@ func podGroupText(g *api.MemberGroup) string {
 	if len(g.Claims) > 0 {
 		text += " Its pods share " + english.JoinAnd(g.Claims) + "."
 	}
-	if g.Parent != "" {
+	if g.Parent != "" && len(g.Composites) == 0 {
 		text += " It belongs to CompositePodGroup " + g.Parent + "."
 	}
+	for i := range g.Composites {
+		text += " " + compositeText(&g.Composites[i])
+	}
 	return text
+}
+
+// compositeText says what a CompositePodGroup requires and whether that is so.
+func compositeText(c *api.CompositeGroup) string {
+	text := fmt.Sprintf("CompositePodGroup %s: ", c.Name)
+	if c.MinGroupCount != nil {
+		text += fmt.Sprintf("at least %d of %s are scheduled at the same time, or none. ", *c.MinGroupCount, english.Count(c.Groups, "group"))
+	}
+	text += fmt.Sprintf("%d of %d %s", c.Fit, c.Groups, plural(c.Fit, "fits", "fit"))
+	if !c.Fits {
+		text += ": none is scheduled"
+	}
+	return text + "."
 }
 
 // prospectText says under which condition all members fit.

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	storageapi "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -57,6 +58,28 @@ func (s *Snapshot) Pod(namespace, name string) *corev1.Pod {
 func (s *Snapshot) PodGroup(namespace, name string) *schedulingapi.PodGroup {
 	group, _ := find(s.PodGroups, namespace, name)
 	return group
+}
+
+// CompositePodGroup returns the CompositePodGroup of that name, or nil.
+func (s *Snapshot) CompositePodGroup(namespace, name string) *schedulingv1alpha3.CompositePodGroup {
+	group, _ := find(s.CompositePodGroups, namespace, name)
+	return group
+}
+
+// TopOf returns the CompositePodGroup at the top of those that a PodGroup belongs to,
+// nil for a PodGroup without a parent. If one of them does not exist, it is nil, too, and
+// missing is the name of that. One that is its own ancestor has no top.
+func (s *Snapshot) TopOf(group *schedulingapi.PodGroup) (top *schedulingv1alpha3.CompositePodGroup, missing string) {
+	// The API server admits fewer levels.
+	const maxDepth = 16
+	parent := group.Spec.ParentCompositePodGroupName
+	for depth := 0; parent != nil; depth++ {
+		if top = s.CompositePodGroup(group.Namespace, *parent); top == nil || depth == maxDepth {
+			return nil, *parent
+		}
+		parent = top.Spec.ParentCompositePodGroupName
+	}
+	return top, ""
 }
 
 // Class returns the DeviceClass of that name, or nil.
@@ -116,6 +139,7 @@ func (s *Snapshot) StorageClass(name string) *storageapi.StorageClass {
 
 // SortOptional sorts the lists that are not always read.
 func (s *Snapshot) SortOptional() {
+	SortByName(s.CompositePodGroups)
 	SortByName(s.Quotas)
 	SortByName(s.LimitRanges)
 	SortByName(s.VolumeClaims)

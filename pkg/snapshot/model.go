@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	resourcev1alpha3 "k8s.io/api/resource/v1alpha3"
+	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	storageapi "k8s.io/api/storage/v1"
 )
@@ -67,6 +68,9 @@ type Snapshot struct {
 	PoolStatuses []*resourcev1alpha3.ResourcePoolStatusRequest
 
 	PodGroups []*schedulingapi.PodGroup
+	// CompositePodGroups are read only where a PodGroup has one as its parent; see
+	// Listed.
+	CompositePodGroups []*schedulingv1alpha3.CompositePodGroup
 	// Workloads are what a file has. A live snapshot only has its target, and
 	// the DaemonSets with plugins for the kubelet.
 	Workloads []*Workload
@@ -167,6 +171,8 @@ const (
 	ResourceVolumeClaims   = "persistentvolumeclaims"
 	ResourceVolumes        = "persistentvolumes"
 	ResourceStorageClasses = "storageclasses.storage.k8s.io"
+
+	ResourceCompositePodGroups = "compositepodgroups.scheduling.k8s.io"
 )
 
 // Resources returns all of these names.
@@ -174,7 +180,7 @@ func Resources() []string {
 	return []string{
 		ResourceNodes, ResourceNamespaces, ResourcePods, ResourceEvents, ResourceSlices, ResourceClasses, ResourceClaims,
 		ResourceTemplates, ResourceTaintRules, ResourcePoolStatuses, ResourcePodGroups, ResourceDaemonSets, ResourceQueued, ResourceLocalQueues, ResourceClusterQueue, ResourceAutoscalers, ResourceMetrics,
-		ResourceQuotas, ResourceLimitRanges, ResourceVolumeClaims, ResourceVolumes, ResourceStorageClasses,
+		ResourceQuotas, ResourceLimitRanges, ResourceVolumeClaims, ResourceVolumes, ResourceStorageClasses, ResourceCompositePodGroups,
 	}
 }
 

@@ -32,6 +32,7 @@ func (s *Snapshot) With(objects *Snapshot) *Snapshot {
 	merged.TaintRules = Overlay(s.TaintRules, objects.TaintRules)
 	merged.PoolStatuses = Overlay(s.PoolStatuses, objects.PoolStatuses)
 	merged.PodGroups = Overlay(s.PodGroups, objects.PodGroups)
+	merged.CompositePodGroups = Overlay(s.CompositePodGroups, objects.CompositePodGroups)
 	merged.Workloads = Overlay(s.Workloads, objects.Workloads)
 	merged.Queued = Overlay(s.Queued, objects.Queued)
 	merged.Outlines = Overlay(s.Outlines, objects.Outlines)

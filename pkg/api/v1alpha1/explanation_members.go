@@ -42,12 +42,29 @@ type MemberGroup struct {
 	// Fit counts the pods of the group that have a node or get one.
 	Fit int `json:"fit"`
 	// Fits is whether the scheduler places the group: for a gang, MinCount pods have a
-	// node or get one at the same time.
+	// node or get one at the same time, and enough groups of each of Composites do.
 	Fits bool `json:"fits"`
 	// Parent is the CompositePodGroup that the group belongs to, empty if there is none.
 	Parent string `json:"parent,omitempty"`
+	// Composites are the CompositePodGroups that it is placed with, the nearest first;
+	// empty if there are none, or if they are not known.
+	Composites []CompositeGroup `json:"composites,omitempty"`
 	// Claims are those that all pods of the group share, by the names of their entries.
 	Claims []string `json:"claims,omitempty"`
+}
+
+// CompositeGroup is a CompositePodGroup (scheduling.k8s.io).
+type CompositeGroup struct {
+	// Name is that of the CompositePodGroup, in the namespace of the target.
+	Name string `json:"name"`
+	// MinGroupCount is how many of its groups are scheduled at the same time or not at
+	// all; absent if it is no gang, where one is enough.
+	MinGroupCount *int32 `json:"minGroupCount,omitempty"`
+	// Groups counts its groups, Fit those of which enough pods have a node or get one.
+	Groups int `json:"groups"`
+	Fit    int `json:"fit"`
+	// Fits is whether enough of them do.
+	Fits bool `json:"fits"`
 }
 
 // MemberKind are pods that are equal to the scheduler and have the same answer.

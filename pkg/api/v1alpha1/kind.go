@@ -10,5 +10,7 @@ const (
 	KindPod      = "Pod"
 	KindNode     = "Node"
 	KindPodGroup = "PodGroup"
-	KindDevice   = "Device"
+	// KindCompositePodGroup is what PodGroups can belong to.
+	KindCompositePodGroup = "CompositePodGroup"
+	KindDevice            = "Device"
 )

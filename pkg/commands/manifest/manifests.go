@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -44,6 +45,7 @@ func inNamespace(objects *snapshot.Snapshot, namespace string) *snapshot.Snapsho
 	place(&placed.Claims, namespace, (*resourceapi.ResourceClaim).DeepCopy)
 	place(&placed.Templates, namespace, (*resourceapi.ResourceClaimTemplate).DeepCopy)
 	place(&placed.PodGroups, namespace, (*schedulingapi.PodGroup).DeepCopy)
+	place(&placed.CompositePodGroups, namespace, (*schedulingv1alpha3.CompositePodGroup).DeepCopy)
 	place(&placed.VolumeClaims, namespace, (*corev1.PersistentVolumeClaim).DeepCopy)
 	place(&placed.Quotas, namespace, (*corev1.ResourceQuota).DeepCopy)
 	place(&placed.LimitRanges, namespace, (*corev1.LimitRange).DeepCopy)

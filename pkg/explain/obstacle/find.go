@@ -17,7 +17,7 @@ import (
 // pod meets it: its creation, that of its claims, the scheduling queue, the
 // filters. What could not be read is not evaluated. The verdict is that about
 // devices.
-func Find(ctx context.Context, q *funnel.Question, t *target.Target, verdict api.Verdict, together CountFitting) ([]Obstacle, []Unevaluated, error) {
+func Find(ctx context.Context, q *funnel.Question, t *target.Target, verdict api.Verdict, together DecideGang) ([]Obstacle, []Unevaluated, error) {
 	f := &finder{Question: q, target: t, verdict: verdict, together: together}
 	found := f.refusals()
 	if q.Pod == nil || !lifecycle.Waits(q.Pod) {

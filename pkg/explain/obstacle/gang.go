@@ -25,8 +25,9 @@ import (
 
 // gangObstacles are those of the group that a pod belongs to (the plugin
 // gangscheduling, pkg/scheduler/framework/plugins/gangscheduling of Kubernetes
-// v1.37.1): a pod waits for its PodGroup to exist, for its pods to agree with it, for
-// minCount pods of a gang to exist, and for minCount of them to fit together.
+// v1.37.1): a pod waits for its PodGroup to exist, and the CompositePodGroups above it,
+// for its pods to agree with them, for minCount pods of a gang to exist, and for
+// minCount of them to fit together.
 func (f *finder) gangObstacles(ctx context.Context, pod *corev1.Pod) ([]Obstacle, error) {
 	if pod.Spec.SchedulingGroup == nil || pod.Spec.SchedulingGroup.PodGroupName == nil || f.target.Member {
 		return nil, nil
@@ -44,45 +45,108 @@ func (f *finder) gangObstacles(ctx context.Context, pod *corev1.Pod) ([]Obstacle
 	case group == nil:
 		return []Obstacle{groupMissing(f.Question, pod, name)}, nil
 	}
-	members := members(f.Question, pod, name)
-	if m := target.MismatchOf(f.Cluster.Facts, group, members); m != nil {
-		return []Obstacle{groupMismatch(group, m)}, nil
+	tree, missing := target.TreeOf(f.Cluster.Facts, group)
+	if missing != "" {
+		return []Obstacle{compositeMissing(group, missing)}, nil
 	}
-	if group.Spec.SchedulingPolicy.Gang == nil {
+	if tree == nil {
+		// That is an assumption of the answer.
+		tree = target.Alone(group)
+	}
+	pods := tree.Pods(f.Snap)
+	if !slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return p.Name == pod.Name }) {
+		pods = append(pods, pod)
+	}
+	if m := target.MismatchOf(f.Cluster.Facts, tree, pods); m != nil {
+		return []Obstacle{groupMismatch(tree, m)}, nil
+	}
+	if !tree.Whole() {
 		return nil, nil
 	}
-	existing := len(members)
-	if f.target.Gang != nil {
-		existing = f.target.Gang.Existing
+	gang := f.target.Gang
+	if gang == nil {
+		if f.target.Workload && f.target.Hypothetical {
+			return nil, nil
+		}
+		var err error
+		if gang, err = f.together(ctx, pod); err != nil || gang == nil {
+			return nil, err
+		}
 	}
-	minCount := int(group.Spec.SchedulingPolicy.Gang.MinCount)
-	if existing < minCount && (f.target.Gang != nil || !f.target.Workload || !f.target.Hypothetical) {
-		o := Obstacle{Code: api.GangIncomplete, Stage: api.StageQueueing}
-		o.Reason = fmt.Sprintf("PodGroup %s has %s, minCount is %d: none is scheduled before", name, english.Count(existing, "pod"), minCount)
-		o.AddEvidence(whatif.Object("PodGroup", group.Namespace, name), "spec.schedulingPolicy.gang.minCount", english.Count(existing, "pod"), fmt.Sprint(minCount))
-		o.Step(api.ActorUser, "create the missing pods of PodGroup %s, or lower its minCount", name)
-		return []Obstacle{o}, nil
+	if o := tooFew(group, gang); o != nil {
+		return []Obstacle{*o}, nil
 	}
 	if f.verdict != api.Fits && f.verdict != api.Allocated {
 		return nil, nil
 	}
-	fit := 0
-	if f.target.Gang != nil {
-		fit = f.target.Gang.Fit
-	} else {
-		var err error
-		if fit, err = f.together(ctx, members); err != nil {
-			return nil, err
+	if o := tooLarge(group, gang); o != nil {
+		return []Obstacle{*o}, nil
+	}
+	return nil, nil
+}
+
+// tooFew is a gang of which not enough pods exist, or a CompositePodGroup of which not
+// enough groups have as many pods as they need: the pods wait outside of the queue.
+func tooFew(group *schedulingapi.PodGroup, gang *target.Gang) *Obstacle {
+	o := &Obstacle{Code: api.GangIncomplete, Stage: api.StageQueueing}
+	var top *target.CompositeFit
+	if len(gang.Above) > 0 {
+		top = &gang.Above[len(gang.Above)-1]
+	}
+	if minCount := minCountOf(group); gang.Existing < minCount {
+		if top != nil && top.Ready >= top.Tree.MinCount {
+			// It is tried with the other groups.
+			o.Stage = api.StageAllocation
+		}
+		o.Reason = fmt.Sprintf("PodGroup %s has %s, minCount is %d: none is scheduled before", group.Name, english.Count(gang.Existing, "pod"), minCount)
+		o.AddEvidence(whatif.Object(api.KindPodGroup, group.Namespace, group.Name), "spec.schedulingPolicy.gang.minCount", english.Count(gang.Existing, "pod"), fmt.Sprint(minCount))
+		o.Step(api.ActorUser, "create the missing pods of PodGroup %s, or lower its minCount", group.Name)
+		return o
+	}
+	if top == nil || top.Ready >= top.Tree.MinCount {
+		return nil
+	}
+	groups := english.Count(top.Ready, "group")
+	o.Reason = fmt.Sprintf("CompositePodGroup %s has %s with enough pods, minGroupCount is %d: no pod of it is scheduled before", top.Tree.Name(), groups, top.Tree.MinCount)
+	o.AddEvidence(whatif.Object(api.KindCompositePodGroup, group.Namespace, top.Tree.Name()), "spec.schedulingPolicy.gang.minGroupCount", groups+" with enough pods", fmt.Sprint(top.Tree.MinCount))
+	o.Step(api.ActorUser, "create the missing groups of CompositePodGroup %s and their pods", top.Tree.Name())
+	return o
+}
+
+// tooLarge is a gang of which not enough pods fit at the same time, or a
+// CompositePodGroup of which not enough groups do.
+func tooLarge(group *schedulingapi.PodGroup, gang *target.Gang) *Obstacle {
+	short := gang.Short(group.Name, minCountOf(group))
+	if short == "" {
+		return nil
+	}
+	o := &Obstacle{Code: api.GangIncomplete, Stage: api.StageAllocation}
+	if minCount := minCountOf(group); gang.Fit < minCount {
+		o.Reason = short + ": all of them are scheduled, or none"
+		o.AddEvidence(whatif.Object(api.KindPodGroup, group.Namespace, group.Name), "spec.schedulingPolicy.gang.minCount", fmt.Sprintf("%d fit", gang.Fit), fmt.Sprint(minCount))
+		o.Step(api.ActorUser, "ask for fewer devices for each pod of PodGroup %s, or lower its minCount", group.Name)
+		return o
+	}
+	o.Reason = short
+	for i := range gang.Above {
+		if above := &gang.Above[i]; above.Fit < above.Tree.MinCount {
+			o.AddEvidence(whatif.Object(api.KindCompositePodGroup, group.Namespace, above.Tree.Name()), "spec.schedulingPolicy.gang.minGroupCount", fmt.Sprintf("%d fit", above.Fit), fmt.Sprint(above.Tree.MinCount))
+			o.Step(api.ActorUser, "find out why too few pods of %s fit (kubectl dra why podgroup/NAME)", english.JoinOr(above.Short))
+			break
 		}
 	}
-	if fit >= minCount || existing < minCount {
-		return nil, nil
-	}
-	o := Obstacle{Code: api.GangIncomplete, Stage: api.StageAllocation}
-	o.Reason = fmt.Sprintf("%d of %s of PodGroup %s fit, minCount is %d: all of them are scheduled, or none", fit, english.Count(existing, "pod"), name, minCount)
-	o.AddEvidence(whatif.Object("PodGroup", group.Namespace, name), "spec.schedulingPolicy.gang.minCount", fmt.Sprintf("%d fit", fit), fmt.Sprint(minCount))
-	o.Step(api.ActorUser, "ask for fewer devices for each pod of PodGroup %s, or lower its minCount", name)
-	return []Obstacle{o}, nil
+	return o
+}
+
+func minCountOf(group *schedulingapi.PodGroup) int { return target.Alone(group).MinCount }
+
+// compositeMissing is a PodGroup whose parent, or one above that, does not exist.
+func compositeMissing(group *schedulingapi.PodGroup, missing string) Obstacle {
+	o := Obstacle{Code: api.PodGroupMissing, Stage: api.StageQueueing}
+	o.Reason = fmt.Sprintf("CompositePodGroup %s, above PodGroup %s, does not exist", missing, group.Name)
+	o.AddEvidence(whatif.Object(api.KindPodGroup, group.Namespace, group.Name), "spec.parentCompositePodGroupName", *group.Spec.ParentCompositePodGroupName, "a CompositePodGroup of the namespace")
+	o.Step(api.ActorUser, "create CompositePodGroup %s in namespace %s", missing, group.Namespace)
+	return o
 }
 
 func groupMissing(q *funnel.Question, pod *corev1.Pod, name string) Obstacle {
@@ -102,8 +166,8 @@ func groupMissing(q *funnel.Question, pod *corev1.Pod, name string) Obstacle {
 }
 
 // groupMismatch is a pod that keeps all pods of its PodGroup from being placed.
-func groupMismatch(group *schedulingapi.PodGroup, m *target.GroupMismatch) Obstacle {
-	object, other := whatif.Object(api.KindPodGroup, group.Namespace, group.Name), "the group"
+func groupMismatch(tree *target.GroupTree, m *target.GroupMismatch) Obstacle {
+	object, other := whatif.Object(tree.Kind(), m.Pod.Namespace, tree.Name()), "the group"
 	if m.Other != nil {
 		object, other = whatif.PodObject(m.Other), "pod "+m.Other.Name
 	}
@@ -115,32 +179,15 @@ func groupMismatch(group *schedulingapi.PodGroup, m *target.GroupMismatch) Obsta
 	case "spec.schedulerName":
 		noun, plural = "scheduler", "schedulers"
 	}
-	o.Reason = fmt.Sprintf("in PodGroup %s, pod %s has %s %s and %s has %s: kube-scheduler places no pod of a group whose %s differ", group.Name, m.Pod.Name, noun, m.Found, other, m.Required, plural)
+	o.Reason = fmt.Sprintf("in %s %s, pod %s has %s %s and %s has %s: kube-scheduler places no pod of a group whose %s differ", tree.Kind(), tree.Name(), m.Pod.Name, noun, m.Found, other, m.Required, plural)
 	o.AddEvidence(whatif.PodObject(m.Pod), m.Path, m.Found, m.Required)
 	o.AddEvidence(object, m.Path, m.Required, "")
 	if m.Path == "spec.schedulerName" {
 		o.Step(api.ActorUser, "recreate pod %s with spec.schedulerName: %s", m.Pod.Name, m.Required)
 	} else {
-		o.Step(api.ActorUser, "recreate the pods and PodGroup %s with the same spec.priorityClassName: both are immutable", group.Name)
+		o.Step(api.ActorUser, "recreate the pods and %s %s with the same spec.priorityClassName: both are immutable", tree.Kind(), tree.Name())
 	}
 	return o
-}
-
-// members are the pods of a group that are not finished, with the pod of the
-// question among them.
-func members(q *funnel.Question, pod *corev1.Pod, group string) []*corev1.Pod {
-	members := []*corev1.Pod{}
-	found := false
-	for _, other := range inNamespace(q.Snap.Pods, pod.Namespace) {
-		if g := other.Spec.SchedulingGroup; g != nil && g.PodGroupName != nil && *g.PodGroupName == group && !lifecycle.Finished(other) {
-			members = append(members, other)
-			found = found || other.Name == pod.Name
-		}
-	}
-	if !found {
-		members = append(members, pod)
-	}
-	return members
 }
 
 // PodGroupMissing reports whether the only problem of a claim is that of the

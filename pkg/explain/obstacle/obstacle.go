@@ -36,14 +36,14 @@ type Unevaluated struct {
 
 func (u Unevaluated) String() string { return fmt.Sprintf("%s (%s)", u.What, u.Why) }
 
-// CountFitting counts the pods of a gang that have a node, or get one.
-type CountFitting func(ctx context.Context, members []*corev1.Pod) (int, error)
+// DecideGang says what becomes of the gang of a pod, nil if it has none.
+type DecideGang func(ctx context.Context, pod *corev1.Pod) (*target.Gang, error)
 
 // finder collects what is in the way of one pod, and what may be.
 type finder struct {
 	*funnel.Question
 	target      *target.Target
 	verdict     api.Verdict
-	together    CountFitting
+	together    DecideGang
 	unevaluated []Unevaluated
 }

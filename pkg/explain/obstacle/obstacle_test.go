@@ -67,7 +67,9 @@ func TestFind(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			found, unevaluated, err := obstacle.Find(t.Context(), testquestion.Of(t, snap, s.Pod), s, api.Fits, func(context.Context, []*corev1.Pod) (int, error) { return test.fit, nil })
+			found, unevaluated, err := obstacle.Find(t.Context(), testquestion.Of(t, snap, s.Pod), s, api.Fits, func(_ context.Context, pod *corev1.Pod) (*target.Gang, error) {
+				return &target.Gang{Existing: len(target.GroupPods(snap, pod.Namespace, target.GroupOf(pod))), Fit: test.fit}, nil
+			})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -26,11 +26,12 @@ type Decision struct {
 	Reservation *whatif.Reservation
 	// Before are the pods that get what it could have, if it fits without them.
 	Before []*corev1.Pod
-	// Group is the name of the gang that it is placed with, empty for none. Existing
-	// counts the pods of the gang, Fit those that have a node or would get one, and
-	// MinCount those that it needs.
-	Group                   string
-	Existing, Fit, MinCount int
+	// Group is the name of the PodGroup that it is placed with, empty for none. Gang is
+	// what becomes of that, nil if there is none, and MinCount is how many pods of it are
+	// placed at the same time.
+	Group    string
+	Gang     *target.Gang
+	MinCount int
 	// Undecided is set if the allocator had no answer after others were placed.
 	Undecided error
 }
@@ -105,7 +106,7 @@ func (q *Queue) Decisions() ([]Decision, *simulate.State) {
 			d.Before = append(d.Before, other.pod)
 		}
 		if g := p.gang; g != nil {
-			d.Group, d.Existing, d.Fit, d.MinCount = g.group.Name, g.existing(), max(g.fit, g.placed), g.minCount()
+			d.Group, d.Gang, d.MinCount = g.tree.Name(), g.found(), g.tree.MinCount
 			if !p.gets() {
 				d.Reservation = nil
 			}

@@ -18,32 +18,101 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// gang is a PodGroup whose pods are placed as a whole or not at all.
+// gang is a PodGroup whose pods are placed as a whole or not at all, or a
+// CompositePodGroup with such groups below it.
 type gang struct {
-	group *schedulingapi.PodGroup
-	// pods are those that wait; placed counts those that have a node.
+	tree *target.GroupTree
+	// parent is the CompositePodGroup that it belongs to, nil if there is none, and
+	// children are the groups of one.
+	parent   *gang
+	children []*gang
+	// pods are those of a PodGroup that wait; placed counts those that have a node.
 	pods   []*queuedPod
 	placed int
-	// decided is set once it was decided, and fit counts the pods that have a node or
-	// get one then.
+	// decided is set once it was decided. Then fit counts the pods that have a node or
+	// get one, or the children of which enough do.
 	decided bool
 	fit     int
 }
 
-func (g *gang) minCount() int { return int(g.group.Spec.SchedulingPolicy.Gang.MinCount) }
+// newGang has no pods yet.
+func newGang(tree *target.GroupTree, parent *gang) *gang {
+	g := &gang{tree: tree, parent: parent}
+	for _, child := range tree.Children {
+		g.children = append(g.children, newGang(child, g))
+	}
+	return g
+}
 
-// existing counts the pods of the gang.
+// top is what is decided at the same time as a gang.
+func (g *gang) top() *gang {
+	for g.parent != nil {
+		g = g.parent
+	}
+	return g
+}
+
+// leaves are the PodGroups in it.
+func (g *gang) leaves() []*gang {
+	if g.tree.Group != nil {
+		return []*gang{g}
+	}
+	var all []*gang
+	for _, child := range g.children {
+		all = append(all, child.leaves()...)
+	}
+	return all
+}
+
+// existing counts the pods of a PodGroup.
 func (g *gang) existing() int { return g.placed + len(g.pods) }
 
-// fits reports whether enough of the gang have a node or get one.
-func (g *gang) fits() bool { return g.fit >= g.minCount() }
+// ready reports whether enough pods exist for it to be tried.
+func (g *gang) ready() bool {
+	if g.tree.Group != nil {
+		return g.existing() >= g.tree.MinCount
+	}
+	return g.readyChildren() >= g.tree.MinCount
+}
+
+func (g *gang) readyChildren() int {
+	count := 0
+	for _, child := range g.children {
+		if child.ready() {
+			count++
+		}
+	}
+	return count
+}
+
+// enough reports whether enough of its pods, or groups, have a node or get one.
+func (g *gang) enough() bool { return g.fit >= g.tree.MinCount }
+
+// fits reports whether the scheduler places it: enough of it fit, and of all that is
+// above it.
+func (g *gang) fits() bool { return g.enough() && (g.parent == nil || g.parent.fits()) }
 
 // known is what an explanation of one of its pods has to know about it.
 func (g *gang) known() *target.Gang {
-	if g == nil || !g.decided {
+	if g == nil || !g.top().decided {
 		return nil
 	}
-	return &target.Gang{Existing: g.existing(), Fit: g.fit}
+	return g.found()
+}
+
+// found is what is known of it so far.
+func (g *gang) found() *target.Gang {
+	found := &target.Gang{Existing: g.existing(), Fit: max(g.fit, g.placed)}
+	for at := g.parent; at != nil; at = at.parent {
+		above := target.CompositeFit{Tree: at.tree, Ready: at.readyChildren(), Fit: at.fit}
+		for _, child := range at.children {
+			if !child.enough() {
+				above.Short = append(above.Short, child.tree.Name())
+			}
+		}
+		found.Above = append(found.Above, above)
+	}
+	return found
 }
 
 // groupOf returns the PodGroup that a pod is scheduled with, nil for none.
@@ -61,52 +130,89 @@ func (q *Queue) groupOf(pod *corev1.Pod) *schedulingapi.PodGroup {
 // differ, each is decided alone, and is blocked.
 func (q *Queue) joinGang(p *queuedPod) {
 	group := q.groupOf(p.pod)
-	if p.gang != nil || group == nil || group.Spec.SchedulingPolicy.Gang == nil {
+	if p.gang != nil || group == nil {
 		return
 	}
-	join := func(p *queuedPod, g *gang) {
-		if p.gang == nil {
-			p.member, p.gang = true, g
-			g.pods = append(g.pods, p)
-		}
+	key := groupKey(group)
+	if _, known := q.gangs[key]; !known {
+		q.addGang(group, p)
 	}
-	key := types.NamespacedName{Namespace: group.Namespace, Name: group.Name}
-	g, known := q.gangs[key]
-	if !known {
+	if g := q.gangs[key]; g != nil {
+		g.join(p)
+	}
+}
+
+func groupKey(group *schedulingapi.PodGroup) types.NamespacedName {
+	return types.NamespacedName{Namespace: group.Namespace, Name: group.Name}
+}
+
+// join adds a pod to a PodGroup, if it has not joined.
+func (g *gang) join(p *queuedPod) {
+	if p.gang == nil {
+		p.member, p.gang = true, g
+		g.pods = append(g.pods, p)
+	}
+}
+
+// addGang adds the gang of a PodGroup with all of its pods; p is the first one that was
+// asked about. One of which not all is known is that of the PodGroup alone, and what
+// the scheduler does not try is nil.
+func (q *Queue) addGang(group *schedulingapi.PodGroup, p *queuedPod) {
+	tree, missing := target.TreeOf(q.alloc.Facts, group)
+	if tree == nil && missing == "" {
+		tree = target.Alone(group)
+	}
+	if tree == nil || !tree.Whole() {
+		q.gangs[groupKey(group)] = nil
+		return
+	}
+	var leaves [][]*corev1.Pod
+	all := []*corev1.Pod{p.pod}
+	for _, group := range tree.Groups() {
 		pods := target.GroupPods(q.snap, group.Namespace, group.Name)
 		if p.hypothetical {
 			more, _ := target.NewGroupPods(q.snap, group.Namespace, group.Name)
 			pods = append(pods, more...)
 		}
-		if target.MismatchOf(q.alloc.Facts, group, append(pods, p.pod)) == nil {
-			g = &gang{group: group}
+		leaves, all = append(leaves, pods), append(all, pods...)
+	}
+	tried := target.MismatchOf(q.alloc.Facts, tree, all) == nil
+	for i, leaf := range newGang(tree, nil).leaves() {
+		key := groupKey(leaf.tree.Group)
+		if !tried {
+			q.gangs[key] = nil
+			continue
 		}
-		q.gangs[key] = g
-		for _, pod := range pods {
+		q.gangs[key] = leaf
+		for _, pod := range leaves[i] {
 			switch {
-			case g == nil:
 			case pod.Spec.NodeName != "":
-				g.placed++
+				leaf.placed++
 			case lifecycle.Waits(pod):
-				join(q.add(target.WithClassPriority(q.snap, pod), target.Hypothetical(pod)), g)
+				leaf.join(q.add(target.WithClassPriority(q.snap, pod), target.Hypothetical(pod)))
 			}
 		}
-	}
-	if g != nil {
-		join(p, g)
 	}
 }
 
 // decideGang decides all pods of a gang, one after another, as the scheduler does
 // when the first of them is the next in its queue (pkg/scheduler/schedule_one_podgroup.go
-// of Kubernetes v1.37.1). Unless enough of them fit, none of them takes anything from
-// the pods that come later.
+// of Kubernetes v1.37.1): of a CompositePodGroup one group after another. Unless enough
+// of them fit, none of them takes anything from the pods that come later.
 func (q *Queue) decideGang(ctx context.Context, g *gang) error {
 	if g.decided {
 		return nil
 	}
 	g.decided, g.fit = true, g.placed
 	before := q.after
+	for _, child := range g.children {
+		if err := q.decideGang(ctx, child); err != nil {
+			return err
+		}
+		if child.enough() {
+			g.fit++
+		}
+	}
 	slices.SortStableFunc(g.pods, func(a, b *queuedPod) int { return compareQueued(a.pod, b.pod) })
 	for _, p := range g.pods {
 		fits, err := q.decideMember(ctx, p)
@@ -117,7 +223,7 @@ func (q *Queue) decideGang(ctx context.Context, g *gang) error {
 			g.fit++
 		}
 	}
-	if !g.fits() {
+	if !g.enough() {
 		q.after = before
 	}
 	return nil
@@ -143,29 +249,17 @@ func (q *Queue) decideMember(ctx context.Context, p *queuedPod) (bool, error) {
 	}
 }
 
-// CountFitting counts the pods of a gang that have a node, or get one, if they are
-// decided one after another.
-func CountFitting(ctx context.Context, explainer Explainer, alloc *allocator.Allocator, snap *snapshot.Snapshot, members []*corev1.Pod) (int, error) {
+// DecideGang decides the gang that a pod belongs to, with all of its pods, in the
+// cluster as it is. It is nil if there is none, or if the scheduler does not try it.
+func DecideGang(ctx context.Context, explainer Explainer, alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *corev1.Pod) (*target.Gang, error) {
 	q := New(explainer, alloc, snap)
-	fit := 0
-	members = slices.SortedStableFunc(slices.Values(members), compareQueued)
-	for _, pod := range members {
-		if pod.Spec.NodeName == "" && lifecycle.Waits(pod) {
-			q.add(pod, target.Hypothetical(pod)).member = true
-		}
+	p := q.add(pod, target.Hypothetical(pod))
+	q.joinGang(p)
+	if p.gang == nil {
+		return nil, nil
 	}
-	for _, pod := range members {
-		if pod.Spec.NodeName != "" {
-			fit++
-		} else if p := q.pods[podKey(pod)]; p != nil {
-			fits, err := q.decideMember(ctx, p)
-			if err != nil {
-				return 0, err
-			}
-			if fits {
-				fit++
-			}
-		}
+	if err := q.decideGang(ctx, p.gang.top()); err != nil {
+		return nil, err
 	}
-	return fit, nil
+	return p.gang.known(), nil
 }

@@ -154,12 +154,24 @@ func (q *Queue) memberGroup(s *target.Target, m *api.Members) *api.MemberGroup {
 			g.Fit++
 		}
 	}
-	if gang := q.gangs[podKey(&corev1.Pod{ObjectMeta: group.ObjectMeta})]; gang != nil {
+	gang := q.gangs[groupKey(group)]
+	if gang != nil {
 		g.Existing, g.Fit = gang.existing(), max(gang.fit, gang.placed)
 	}
 	if policy := group.Spec.SchedulingPolicy.Gang; policy != nil {
 		g.MinCount = new(policy.MinCount)
 		g.Fits = g.Fit >= int(policy.MinCount)
+	}
+	if gang == nil || gang.parent == nil {
+		return g
+	}
+	g.Fits = gang.top().decided && gang.fits()
+	for _, above := range gang.found().Above {
+		c := api.CompositeGroup{Name: above.Tree.Name(), Groups: len(above.Tree.Children), Fit: above.Fit, Fits: above.Fit >= above.Tree.MinCount}
+		if policy := above.Tree.Composite.Spec.SchedulingPolicy.Gang; policy != nil {
+			c.MinGroupCount = new(policy.MinGroupCount)
+		}
+		g.Composites = append(g.Composites, c)
 	}
 	return g
 }
@@ -208,7 +220,7 @@ func (k *memberKinds) sorted() []api.MemberKind {
 type Fitting struct {
 	// Total counts them, Fit those that have devices or get them.
 	Fit, Total int
-	// GroupFits is set if their PodGroup is scheduled.
+	// GroupFits is set if their PodGroup is scheduled, or there is none.
 	GroupFits bool
 	// First is what the first of them gets, nil if none does; Nodes counts the nodes
 	// of all.
@@ -216,11 +228,14 @@ type Fitting struct {
 	Nodes int
 }
 
+// All reports whether all of them are scheduled.
+func (f Fitting) All() bool { return f.Fit == f.Total && f.GroupFits }
+
 // Fitting says what became of the members of a target, after all of the queue was
 // decided.
 func (q *Queue) Fitting(s *target.Target) Fitting {
 	m := &api.Members{}
-	f := Fitting{Total: len(s.Users) + len(s.New)}
+	f := Fitting{Total: len(s.Users) + len(s.New), GroupFits: true}
 	nodes := map[string]bool{}
 	for _, pod := range s.Users {
 		if q.hasDevices(pod) || !lifecycle.Waits(pod) {

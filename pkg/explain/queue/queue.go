@@ -197,7 +197,7 @@ func (q *Queue) Decide(ctx context.Context) error {
 			if err := q.reserve(ctx, p); err != nil {
 				return err
 			}
-		} else if err := q.decideGang(ctx, p.gang); err != nil {
+		} else if err := q.decideGang(ctx, p.gang.top()); err != nil {
 			return err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
@@ -101,13 +102,29 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// TestCountFitting counts those of a gang that get devices, one after another, and
-// those that have a node.
-func TestCountFitting(t *testing.T) {
-	snap := tc.Cluster(append(slices.Concat(waits("a", 1, time.Hour, 0), waits("b", 1, time.Hour, 0), waits("c", 1, time.Hour, 0)),
-		tc.Nodes("n1"), tc.Pool("n1", tc.Devices(2)...), tc.Pod("d", tc.RunningOn("n1")))...)
-	got, err := queue.CountFitting(t.Context(), verdictsOnly(t), testquestion.Allocator(t, snap), snap, snap.Pods)
-	if err != nil || got != 3 {
-		t.Errorf("%d fit (%v), want two that wait and one that runs", got, err)
+// TestDecideGang counts the pods of a gang that get devices, one after another, and
+// those that have a node. A pod without a gang has no answer.
+func TestDecideGang(t *testing.T) {
+	group := &schedulingapi.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: tc.Namespace, Name: "g"}}
+	group.Spec.SchedulingPolicy.Gang = &schedulingapi.GangSchedulingPolicy{MinCount: 4}
+	snap := tc.Cluster(append(slices.Concat(waits("a", 1, time.Hour, 0), waits("b", 1, time.Hour, 0), waits("c", 1, time.Hour, 0), waits("alone", 1, time.Hour, 0)),
+		tc.Nodes("n1"), tc.Pool("n1", tc.Devices(2)...), tc.Pod("d", tc.RunningOn("n1")), tc.Gates{"GenericWorkload"}, func(s *snapshot.Snapshot) { s.PodGroups = append(s.PodGroups, group) })...)
+	for _, pod := range snap.Pods {
+		if pod.Name != "alone" {
+			tc.InGroup("g")(pod)
+		}
+	}
+	ask := func(name string) *target.Gang {
+		got, err := queue.DecideGang(t.Context(), verdictsOnly(t), testquestion.Allocator(t, snap), snap, snap.Pod(tc.Namespace, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	if got := ask("a"); got == nil || got.Existing != 4 || got.Fit != 3 {
+		t.Errorf("got %+v, want 4 of which two that wait fit and one runs", got)
+	}
+	if got := ask("alone"); got != nil {
+		t.Errorf("the pod without a gang: %+v", got)
 	}
 }

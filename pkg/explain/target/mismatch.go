@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
@@ -16,8 +15,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// GroupMismatch is a pod of a PodGroup that differs from the group, or from another
-// pod of it, in what has to be the same for all of them.
+// GroupMismatch is a pod of a PodGroup that differs from the group at the top, or from
+// another pod below it, in what has to be the same for all of them.
 type GroupMismatch struct {
 	Pod *corev1.Pod
 	// Other is the pod that it differs from, nil for the group.
@@ -27,21 +26,21 @@ type GroupMismatch struct {
 	Found, Required string
 }
 
-// MismatchOf is why the scheduler places no pod of a PodGroup, whatever is available:
-// it does not try a group whose pods have another priority than the group, or different
-// preemption policies or schedulers (validatePodGroup in
-// pkg/scheduler/schedule_one_podgroup.go of Kubernetes v1.37.1). It is nil if there is
-// no such pod, or if that is not known. The pods are all of the group that have not
+// MismatchOf is why the scheduler places no pod of a PodGroup, or of a CompositePodGroup,
+// whatever is available: it does not try groups whose pods have another priority than
+// the group at the top, or different preemption policies or schedulers (validatePodGroup
+// in pkg/scheduler/schedule_one_podgroup.go of Kubernetes v1.37.1). It is nil if there is
+// no such pod, or if that is not known. The pods are all of the groups that have not
 // ended.
-func MismatchOf(facts *cluster.Cluster, group *schedulingapi.PodGroup, pods []*corev1.Pod) *GroupMismatch {
-	if facts.Behaves(cluster.GroupsNotCompared) || group.Spec.ParentCompositePodGroupName != nil && facts.Gates.Enabled("CompositePodGroup") {
+func MismatchOf(facts *cluster.Cluster, tree *GroupTree, pods []*corev1.Pod) *GroupMismatch {
+	if facts.Behaves(cluster.GroupsNotCompared) {
 		return nil
 	}
 	first := firstWaiting(pods)
 	if first == nil {
 		return nil
 	}
-	required, known := priorityOf(facts.Snapshot, group.Spec.Priority, group.Spec.PriorityClassName, group.UID == "")
+	priority, preemption := tree.required(facts.Snapshot)
 	for _, pod := range pods {
 		differs := func(path, found, required string) *GroupMismatch {
 			return &GroupMismatch{Pod: pod, Other: first, Path: path, Found: found, Required: required}
@@ -54,12 +53,12 @@ func MismatchOf(facts *cluster.Cluster, group *schedulingapi.PodGroup, pods []*c
 		default:
 			return differs("spec.schedulerName", scheduler, schedulerOf(first))
 		}
-		if found, ok := priorityOf(facts.Snapshot, pod.Spec.Priority, pod.Spec.PriorityClassName, Hypothetical(pod)); known && ok && found != required {
-			return &GroupMismatch{Pod: pod, Path: "spec.priority", Found: fmt.Sprint(found), Required: fmt.Sprint(required)}
+		if found, ok := priorityOf(facts.Snapshot, pod.Spec.Priority, pod.Spec.PriorityClassName, Hypothetical(pod)); priority != nil && ok && found != *priority {
+			return &GroupMismatch{Pod: pod, Path: "spec.priority", Found: fmt.Sprint(found), Required: fmt.Sprint(*priority)}
 		}
 		found := preemptionOf(pod)
-		if policy := group.Spec.PreemptionPolicy; policy != nil && string(*policy) != string(found) {
-			return &GroupMismatch{Pod: pod, Path: "spec.preemptionPolicy", Found: string(found), Required: string(*policy)}
+		if preemption != nil && string(*preemption) != string(found) {
+			return &GroupMismatch{Pod: pod, Path: "spec.preemptionPolicy", Found: string(found), Required: string(*preemption)}
 		}
 		if policy := preemptionOf(first); found != policy {
 			return differs("spec.preemptionPolicy", string(found), string(policy))

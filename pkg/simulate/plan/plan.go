@@ -110,9 +110,9 @@ func (m *maker) planned(ctx context.Context, d *queue.Decision) (*api.PlannedPod
 			p.Reason = english.Sentence(english.OneLine(d.Undecided))
 		}
 		return p, nil
-	case d.Group != "" && d.Fit < d.MinCount:
+	case d.Gang != nil && d.Gang.Short(d.Group, d.MinCount) != "":
 		p.Outcome, p.Code = api.PlanWaiting, api.GangIncomplete
-		p.Reason = english.Sentence(fmt.Sprintf("%d of %s of PodGroup %s get a node, minCount is %d", d.Fit, english.Count(d.Existing, "pod"), d.Group, d.MinCount))
+		p.Reason = english.Sentence(d.Gang.Short(d.Group, d.MinCount))
 	case answer.Verdict == api.Error && answer.Code != api.PoolIncomplete, answer.Code == api.PodGroupMismatch:
 		// A pool that is being updated is complete again soon. Priorities are immutable.
 		p.Outcome = api.PlanNever

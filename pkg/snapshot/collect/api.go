@@ -8,6 +8,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	resourcev1beta1 "k8s.io/api/resource/v1beta1"
 	resourcev1beta2 "k8s.io/api/resource/v1beta2"
+	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	storageapi "k8s.io/api/storage/v1"
 	convertv1beta1 "k8s.io/dynamic-resource-allocation/api/v1beta1"
@@ -104,6 +105,10 @@ func podGroupAPI(c Clients, version, namespace string) endpoint[*schedulingapi.P
 		return untypedAPI(c.oldPodGroupAPI(version, namespace), asOldPodGroup(version))
 	}
 	return typedAPI(c, schedulingapi.SchemeGroupVersion, "podgroups", namespace, &schedulingapi.PodGroup{}, &schedulingapi.PodGroupList{}, as[*schedulingapi.PodGroup])
+}
+
+func compositePodGroupAPI(c Clients, namespace string) endpoint[*schedulingv1alpha3.CompositePodGroup] {
+	return typedAPI(c, schedulingv1alpha3.SchemeGroupVersion, "compositepodgroups", namespace, &schedulingv1alpha3.CompositePodGroup{}, &schedulingv1alpha3.CompositePodGroupList{}, as[*schedulingv1alpha3.CompositePodGroup])
 }
 
 func quotaAPI(c Clients, namespace string) endpoint[*corev1.ResourceQuota] {

@@ -107,4 +107,6 @@ type servedAPIs struct {
 	dra        string
 	taintRules string
 	podGroups  string
+	// compositePodGroups is set if the server has CompositePodGroups, all in v1alpha3.
+	compositePodGroups bool
 }

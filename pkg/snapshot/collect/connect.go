@@ -16,6 +16,7 @@ import (
 	resourcev1alpha3 "k8s.io/api/resource/v1alpha3"
 	resourcev1beta1 "k8s.io/api/resource/v1beta1"
 	resourcev1beta2 "k8s.io/api/resource/v1beta2"
+	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	storageapi "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -123,7 +124,7 @@ func userAgent() string {
 // types.
 func typedVersions() []schema.GroupVersion {
 	return []schema.GroupVersion{
-		corev1.SchemeGroupVersion, appsv1.SchemeGroupVersion, authorizationapi.SchemeGroupVersion, schedulingapi.SchemeGroupVersion, storageapi.SchemeGroupVersion,
+		corev1.SchemeGroupVersion, appsv1.SchemeGroupVersion, authorizationapi.SchemeGroupVersion, schedulingapi.SchemeGroupVersion, schedulingv1alpha3.SchemeGroupVersion, storageapi.SchemeGroupVersion,
 		resourceapi.SchemeGroupVersion, resourcev1beta2.SchemeGroupVersion, resourcev1beta1.SchemeGroupVersion, resourcev1alpha3.SchemeGroupVersion,
 	}
 }

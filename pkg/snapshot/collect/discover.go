@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"golang.org/x/sync/errgroup"
+	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -85,6 +86,8 @@ func (c *collector) discover(ctx context.Context) (servedAPIs, error) {
 		dra:        claims,
 		taintRules: served(draVersions(), dra, "devicetaintrules"),
 		podGroups:  served(schedulingVersions(), scheduling, "podgroups"),
+
+		compositePodGroups: served(schedulingVersions(), scheduling, "compositepodgroups") == schedulingv1alpha3.SchemeGroupVersion.Version,
 	}, nil
 }
 

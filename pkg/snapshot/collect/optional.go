@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -32,7 +33,15 @@ func (c *collector) readOptional(ctx context.Context) error {
 			volumes = volumes || snapshot.UsesVolumeClaims(&pod.Spec)
 		}
 	}
+	composites := c.apis.compositePodGroups && (c.opts.Creates || slices.ContainsFunc(s.PodGroups, func(group *schedulingapi.PodGroup) bool {
+		return group.Spec.ParentCompositePodGroupName != nil
+	}))
 	var tasks []func(context.Context) error
+	if composites {
+		tasks = append(tasks, c.optionalList(snapshot.ResourceCompositePodGroups, func(ctx context.Context, l *listing, namespace string) error {
+			return fetch(ctx, l, compositePodGroupAPI(clients, namespace), &s.CompositePodGroups)
+		}))
+	}
 	if admission {
 		tasks = append(tasks,
 			c.optionalList(snapshot.ResourceQuotas, func(ctx context.Context, l *listing, namespace string) error {
@@ -69,6 +78,8 @@ func (c *collector) readOptional(ctx context.Context) error {
 			continue
 		case snapshot.ResourceQuotas, snapshot.ResourceLimitRanges:
 			read = admission
+		case snapshot.ResourceCompositePodGroups:
+			read = composites
 		}
 		if read && c.wants(resource) {
 			c.listed(resource)

@@ -22,6 +22,7 @@ import (
 type Watcher struct {
 	clients Clients
 	opts    Options
+	apis    servedAPIs
 	// start is what was read first, without what is watched.
 	start *snapshot.Snapshot
 	lists []watched
@@ -54,7 +55,7 @@ func Watch(ctx context.Context, clients Clients, opts Options) (*Watcher, error)
 		return nil, err
 	}
 	w := &Watcher{
-		clients: clients, opts: opts, start: c.snapshot, health: newHealth(c.server),
+		clients: clients, opts: opts, apis: c.apis, start: c.snapshot, health: newHealth(c.server),
 	}
 	w.add(c)
 	for _, list := range w.lists {
@@ -96,7 +97,7 @@ func (w *Watcher) Target(ctx context.Context, target snapshot.ObjectRef) (*snaps
 	if !klog.V(1).Enabled() {
 		ctx = klog.NewContext(ctx, klog.Logger{})
 	}
-	c.snapshot = w.Snapshot()
+	c.snapshot, c.apis = w.Snapshot(), w.apis
 	c.plugins, c.snapshot.Workloads = c.snapshot.Workloads, nil
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() error { return c.readTarget(groupCtx) })

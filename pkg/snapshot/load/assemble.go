@@ -41,6 +41,7 @@ func assemble(all *decoded, paths []string, opts Options) (*snapshot.Snapshot, e
 		takeInto(&s.TaintRules, "DeviceTaintRule"),
 		takeInto(&s.PoolStatuses, snapshot.KindPoolStatus),
 		takeInto(&s.PodGroups, "PodGroup"),
+		takeInto(&s.CompositePodGroups, "CompositePodGroup"),
 		takeInto(&s.Workloads, "Workload"),
 		takeInto(&s.Queued, "Workload"),
 		takeInto(&s.Outlines, snapshot.KindOutline),
@@ -218,6 +219,7 @@ func addListed(s *snapshot.Snapshot, listed []string) {
 	counts := map[string]int{
 		snapshot.ResourceQuotas: len(s.Quotas), snapshot.ResourceLimitRanges: len(s.LimitRanges),
 		snapshot.ResourceVolumeClaims: len(s.VolumeClaims), snapshot.ResourceVolumes: len(s.Volumes), snapshot.ResourceStorageClasses: len(s.StorageClasses),
+		snapshot.ResourceCompositePodGroups: len(s.CompositePodGroups),
 	}
 	for _, outline := range s.Outlines {
 		if outline.GroupKind() == snapshot.AutoscalerKind() {

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	storageapi "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,6 +40,9 @@ func (d *Decoder) Decode(data []byte, apiVersion, kind string) (metav1.Object, e
 	case schedulingapi.GroupName:
 		if kind == "PodGroup" && gv.Version != "v1alpha1" {
 			return untyped(DecodePodGroup(data, gv.Version))
+		}
+		if kind == "CompositePodGroup" && gv.Version == schedulingv1alpha3.SchemeGroupVersion.Version {
+			return untyped(DecodeAs[schedulingv1alpha3.CompositePodGroup](data))
 		}
 		return nil, nil
 	case eventsv1.GroupName:

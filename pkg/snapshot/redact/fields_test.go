@@ -17,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	resourcev1alpha3 "k8s.io/api/resource/v1alpha3"
+	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	storageapi "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -130,7 +131,7 @@ func filled() *snapshot.Snapshot {
 		Nodes: []*corev1.Node{{}}, Namespaces: []*corev1.Namespace{{}}, Pods: []*corev1.Pod{{}}, Events: []*corev1.Event{{}},
 		Slices: []*resourceapi.ResourceSlice{{}}, Classes: []*resourceapi.DeviceClass{{}}, Claims: []*resourceapi.ResourceClaim{{}},
 		Templates: []*resourceapi.ResourceClaimTemplate{{}}, TaintRules: []*resourceapi.DeviceTaintRule{{}},
-		PoolStatuses: []*resourcev1alpha3.ResourcePoolStatusRequest{{}}, PodGroups: []*schedulingapi.PodGroup{{}},
+		PoolStatuses: []*resourcev1alpha3.ResourcePoolStatusRequest{{}}, PodGroups: []*schedulingapi.PodGroup{{}}, CompositePodGroups: []*schedulingv1alpha3.CompositePodGroup{{}},
 		Workloads: []*snapshot.Workload{{}}, Queued: []*snapshot.QueuedWorkload{{}}, Outlines: []*snapshot.Outline{{}}, Quotas: []*corev1.ResourceQuota{{}}, LimitRanges: []*corev1.LimitRange{{}},
 		VolumeClaims: []*corev1.PersistentVolumeClaim{{}}, Volumes: []*corev1.PersistentVolume{{}}, StorageClasses: []*storageapi.StorageClass{{}},
 		Gaps: []snapshot.Gap{{}},

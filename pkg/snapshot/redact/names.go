@@ -50,6 +50,9 @@ const (
 	tableVolumeClaim      = "PersistentVolumeClaim"
 	tablePersistentVolume = "PersistentVolume"
 	tableStorageClass     = "StorageClass"
+
+	tablePodGroup          = "PodGroup"
+	tableCompositePodGroup = "CompositePodGroup"
 )
 
 // pseudonyms has what names are replaced with.

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	resourcev1alpha3 "k8s.io/api/resource/v1alpha3"
+	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -31,6 +32,7 @@ func redactObjects(r *redactor, s *snapshot.Snapshot) {
 	each(r, s.Claims, redactClaim)
 	each(r, s.PoolStatuses, redactPoolStatus)
 	each(r, s.PodGroups, redactPodGroup)
+	each(r, s.CompositePodGroups, redactCompositePodGroup)
 	each(r, s.Pods, redactPod)
 	each(r, s.Workloads, redactWorkload)
 	each(r, s.Queued, redactQueued)
@@ -223,7 +225,7 @@ func consumerKind(resource string) string {
 	case "pods":
 		return "Pod"
 	case "podgroups":
-		return "PodGroup"
+		return tablePodGroup
 	default:
 		return strings.TrimSuffix(resource, "s")
 	}
@@ -247,8 +249,8 @@ func redactDeviceStatus(r *redactor, status *resourceapi.AllocatedDeviceStatus) 
 }
 
 func redactPodGroup(r *redactor, group *schedulingapi.PodGroup) {
-	r.meta(&group.ObjectMeta, "PodGroup")
-	r.pointer("CompositePodGroup", group.Spec.ParentCompositePodGroupName)
+	r.meta(&group.ObjectMeta, tablePodGroup)
+	r.pointer(tableCompositePodGroup, group.Spec.ParentCompositePodGroupName)
 	if ref := group.Spec.WorkloadRef; ref != nil {
 		ref.WorkloadName = r.swap("Workload", ref.WorkloadName)
 		ref.TemplateName = r.swap("PodGroupTemplate", ref.TemplateName)
@@ -266,6 +268,17 @@ func redactPodGroup(r *redactor, group *schedulingapi.PodGroup) {
 		status.Name = r.swap(tablePodClaim, status.Name)
 		r.pointer("ResourceClaim", status.ResourceClaimName)
 	}
+}
+
+func redactCompositePodGroup(r *redactor, group *schedulingv1alpha3.CompositePodGroup) {
+	r.meta(&group.ObjectMeta, tableCompositePodGroup)
+	r.pointer(tableCompositePodGroup, group.Spec.ParentCompositePodGroupName)
+	if ref := group.Spec.WorkloadRef; ref != nil {
+		ref.WorkloadName = r.swap("Workload", ref.WorkloadName)
+		ref.TemplateName = r.swap("PodGroupTemplate", ref.TemplateName)
+	}
+	group.Spec.PriorityClassName = r.priorityClass(group.Spec.PriorityClassName)
+	r.conditions(group.Status.Conditions)
 }
 
 func redactEvent(r *redactor, event *corev1.Event) {

@@ -37,7 +37,7 @@ func redactPodSpec(r *redactor, spec *corev1.PodSpec) {
 		spec.SchedulerName = r.swap("Scheduler", spec.SchedulerName)
 	}
 	if spec.SchedulingGroup != nil {
-		r.pointer("PodGroup", spec.SchedulingGroup.PodGroupName)
+		r.pointer(tablePodGroup, spec.SchedulingGroup.PodGroupName)
 	}
 	r.labels(spec.NodeSelector)
 	for i := range spec.Tolerations {

@@ -63,6 +63,7 @@ func clone(s *snapshot.Snapshot) *snapshot.Snapshot {
 	c.TaintRules = cloneAll(s.TaintRules)
 	c.PoolStatuses = cloneAll(s.PoolStatuses)
 	c.PodGroups = cloneAll(s.PodGroups)
+	c.CompositePodGroups = cloneAll(s.CompositePodGroups)
 	c.Workloads = cloneAll(s.Workloads)
 	c.Queued = cloneAll(s.Queued)
 	c.Outlines = cloneAll(s.Outlines)

@@ -20,6 +20,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	resourcev1alpha3 "k8s.io/api/resource/v1alpha3"
+	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	storageapi "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -216,6 +217,7 @@ func eachManifest(s *snapshot.Snapshot, save func(manifest any) error) error {
 		manifests(s.Templates, resource.WithKind("ResourceClaimTemplate"), save),
 		manifests(s.Claims, resource.WithKind("ResourceClaim"), save),
 		manifests(s.PoolStatuses, resourcev1alpha3.SchemeGroupVersion.WithKind(snapshot.KindPoolStatus), save),
+		manifests(s.CompositePodGroups, schedulingv1alpha3.SchemeGroupVersion.WithKind("CompositePodGroup"), save),
 		manifests(s.PodGroups, scheduling.WithKind("PodGroup"), save),
 		manifests(s.Pods, core.WithKind("Pod"), save),
 		manifests(s.Events, core.WithKind("Event"), save),

@@ -30,7 +30,7 @@ func TestSnapshot(t *testing.T) {
 	if err := Snapshot(&saved, want, JSON); err != nil {
 		t.Fatal(err)
 	}
-	if lines := strings.Count(saved.String(), "\n"); lines != 1+20+1 {
+	if lines := strings.Count(saved.String(), "\n"); lines != 1+21+1 {
 		t.Errorf("want one object a line, got %d lines", lines)
 	}
 	if err := Snapshot(&saved, want, "xml"); err == nil {

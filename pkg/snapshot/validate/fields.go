@@ -22,6 +22,7 @@ import (
 	resourcev1alpha3 "k8s.io/api/resource/v1alpha3"
 	resourcev1beta1 "k8s.io/api/resource/v1beta1"
 	resourcev1beta2 "k8s.io/api/resource/v1beta2"
+	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -123,6 +124,8 @@ func manifestType(apiVersion, kind string) reflect.Type {
 		return reflect.TypeFor[batchv1.CronJob]()
 	case "scheduling.k8s.io/v1beta1 PodGroup":
 		return reflect.TypeFor[schedulingapi.PodGroup]()
+	case "scheduling.k8s.io/v1alpha3 CompositePodGroup":
+		return reflect.TypeFor[schedulingv1alpha3.CompositePodGroup]()
 	}
 	version, found := strings.CutPrefix(apiVersion, resourceapi.GroupName+"/")
 	if !found {

@@ -1,0 +1,154 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package target
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
+	schedulingapi "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// GroupTree is a PodGroup or, above PodGroups, a CompositePodGroup: what kube-scheduler
+// places at the same time.
+type GroupTree struct {
+	// Group is set for a PodGroup, Composite for a CompositePodGroup.
+	Group     *schedulingapi.PodGroup
+	Composite *schedulingv1alpha3.CompositePodGroup
+	// MinCount is how many of its pods, or of its groups, have to have a node.
+	MinCount int
+	// Children are the groups of a CompositePodGroup, in the order in which they are
+	// decided.
+	Children []*GroupTree
+}
+
+// TreeOf is the whole that a PodGroup is placed with: the PodGroup itself if it has no
+// parent, or if the scheduler does not look at parents. Otherwise it is the
+// CompositePodGroup at the top, with all groups below it (buildPodGroupInfoForCPG in
+// pkg/scheduler/backend/queue/workload_forest.go of Kubernetes v1.37.1). It is nil if
+// that is not known: then missing names the CompositePodGroup that does not exist, or is
+// empty if CompositePodGroups could not be read.
+func TreeOf(facts *cluster.Cluster, group *schedulingapi.PodGroup) (tree *GroupTree, missing string) {
+	if group.Spec.ParentCompositePodGroupName == nil || !facts.Gates.Enabled("CompositePodGroup") {
+		return Alone(group), ""
+	}
+	snap := facts.Snapshot
+	switch top, missing := snap.TopOf(group); {
+	case top != nil:
+		return compositeTree(snap, top), ""
+	case snap.Unknown(snapshot.ResourceCompositePodGroups, group.Namespace) != "":
+		return nil, ""
+	default:
+		return nil, missing
+	}
+}
+
+// Alone is a PodGroup without what is above it.
+func Alone(group *schedulingapi.PodGroup) *GroupTree {
+	t := &GroupTree{Group: group, MinCount: 1}
+	if gang := group.Spec.SchedulingPolicy.Gang; gang != nil {
+		t.MinCount = int(gang.MinCount)
+	}
+	return t
+}
+
+func compositeTree(snap *snapshot.Snapshot, composite *schedulingv1alpha3.CompositePodGroup) *GroupTree {
+	t := &GroupTree{Composite: composite, MinCount: 1}
+	if gang := composite.Spec.SchedulingPolicy.Gang; gang != nil {
+		t.MinCount = int(gang.MinGroupCount)
+	}
+	isChild := func(namespace string, parent *string) bool {
+		return namespace == composite.Namespace && parent != nil && *parent == composite.Name
+	}
+	for _, group := range snap.PodGroups {
+		if isChild(group.Namespace, group.Spec.ParentCompositePodGroupName) {
+			t.Children = append(t.Children, Alone(group))
+		}
+	}
+	for _, child := range snap.CompositePodGroups {
+		if isChild(child.Namespace, child.Spec.ParentCompositePodGroupName) {
+			t.Children = append(t.Children, compositeTree(snap, child))
+		}
+	}
+	// GetChildGroups in pkg/scheduler/framework/types.go.
+	slices.SortStableFunc(t.Children, func(a, b *GroupTree) int {
+		first, second := a.object().GetCreationTimestamp(), b.object().GetCreationTimestamp()
+		return cmp.Or(first.Compare(second.Time), strings.Compare(a.Name(), b.Name()))
+	})
+	return t
+}
+
+func (t *GroupTree) object() metav1.Object {
+	if t.Composite != nil {
+		return t.Composite
+	}
+	return t.Group
+}
+
+// Name is that of the group at the top.
+func (t *GroupTree) Name() string { return t.object().GetName() }
+
+// Kind is that of the group at the top.
+func (t *GroupTree) Kind() string {
+	if t.Composite != nil {
+		return api.KindCompositePodGroup
+	}
+	return api.KindPodGroup
+}
+
+// Whole reports whether its pods are placed at the same time or not at all: those of a
+// PodGroup that is no gang are placed one by one.
+func (t *GroupTree) Whole() bool {
+	return t.Composite != nil || t.Group.Spec.SchedulingPolicy.Gang != nil
+}
+
+// Groups lists the PodGroups in it, in the order in which they are decided.
+func (t *GroupTree) Groups() []*schedulingapi.PodGroup {
+	if t.Group != nil {
+		return []*schedulingapi.PodGroup{t.Group}
+	}
+	var groups []*schedulingapi.PodGroup
+	for _, child := range t.Children {
+		groups = append(groups, child.Groups()...)
+	}
+	return groups
+}
+
+// Pods lists the pods of all groups that have not ended.
+func (t *GroupTree) Pods(snap *snapshot.Snapshot) []*corev1.Pod {
+	var pods []*corev1.Pod
+	for _, group := range t.Groups() {
+		pods = append(pods, GroupPods(snap, group.Namespace, group.Name)...)
+	}
+	return pods
+}
+
+// required is the priority and the preemption policy that all pods have to have, nil for
+// what the group at the top does not say.
+func (t *GroupTree) required(snap *snapshot.Snapshot) (priority *int32, policy *schedulingapi.PreemptionPolicy) {
+	var class string
+	var value *int32
+	if t.Composite != nil {
+		spec := &t.Composite.Spec
+		class, value = spec.PriorityClassName, spec.Priority
+		if spec.PreemptionPolicy != nil {
+			policy = new(schedulingapi.PreemptionPolicy(*spec.PreemptionPolicy))
+		}
+	} else {
+		spec := &t.Group.Spec
+		class, value, policy = spec.PriorityClassName, spec.Priority, spec.PreemptionPolicy
+	}
+	if found, known := priorityOf(snap, value, class, t.object().GetUID() == ""); known {
+		priority = &found
+	}
+	return priority, policy
+}
