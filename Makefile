@@ -82,7 +82,7 @@ test-node: control-plane ## Run the tests on a real node that they start; needs 
 .PHONY: test-releases
 test-releases: control-plane ## Compare the verdicts with the schedulers of RELEASES (many minutes)
 	@for release in $(filter-out 1.37,$(RELEASES)); do test/controlplane/build.sh "$$release" >/dev/null; done
-	KUBECTL_DRA_TEST_RELEASES='$(RELEASES)' $(TESTED) -count 1 -timeout 1h -run 'TestWhyAgreesWithReleases|TestSchedulerPanics' ./test
+	KUBECTL_DRA_TEST_RELEASES='$(RELEASES)' $(TESTED) -count 1 -timeout 1h -run 'TestWhyAgreesWithReleases|TestSchedulerPanics|TestDoctorOnReleases' ./test
 
 .PHONY: bench
 bench: ## Run the benchmarks

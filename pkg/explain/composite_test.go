@@ -159,7 +159,8 @@ func TestCompositePodGroups(t *testing.T) {
 // pod gets what is available, also for the group that fits.
 func TestCompositeTakesNothing(t *testing.T) {
 	parts := slices.Concat(childGroup("workers", "training", 1), childGroup("two", "training", 2), []any{
-		composite("training", 2), tc.Gates{"GenericWorkload", "TopologyAwareWorkloadScheduling", "CompositePodGroup"},
+		composite("training", 2),
+		tc.Gates{"GenericWorkload", "TopologyAwareWorkloadScheduling", "CompositePodGroup"},
 		tc.Nodes("n1"), tc.Pool("n1", tc.Devices(2)...), tc.Template("one", tc.GPUs("gpu", 1)), tc.Template("both", tc.GPUs("gpu", 2)), queuedPodOf("late", "both", time.Minute),
 	})
 	found := explainEach(t, tc.Cluster(parts...), "PodGroup/workers", "Pod/late")

@@ -174,7 +174,7 @@ func (w *whole) moreLike(ctx context.Context, like string) error {
 		return nil
 	}
 	low, high := 0, min((missing+gain-1)/gain, missing)
-	f := one
+	var f queue.Fitting
 	for {
 		if f, err = with(high); err != nil {
 			return err
