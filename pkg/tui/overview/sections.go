@@ -246,7 +246,7 @@ func (p *Page) stuckRows(width int) (titles string, lines []string) {
 			taken += c.width + len(gap)
 		}
 	}
-	if left := width - taken; left < 20 {
+	if left := width - taken; left < 20 && !p.plain {
 		columns[1].width = max(columns[1].width-(20-left), 8)
 		taken = width - max(left, min(20, left+20))
 	}
@@ -407,7 +407,11 @@ func (p *Page) hands() box {
 		id:   func(i int) string { return s.Rows[i].Name + " " + s.Rows[i].Text },
 		open: func(i int) any { return s.Rows[i].Open },
 		rows: func(width int) (string, []string) {
-			name := widest(s.Rows, func(h *Hand) string { return render.Escape(h.Name) }, 4, max(width*2/5, 10))
+			most := max(width*2/5, 10)
+			if p.plain {
+				most = width
+			}
+			name := widest(s.Rows, func(h *Hand) string { return render.Escape(h.Name) }, 4, most)
 			var lines []string
 			for i := range s.Rows {
 				h := &s.Rows[i]
