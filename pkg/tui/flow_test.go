@@ -471,6 +471,20 @@ func TestReasonsAreKept(t *testing.T) {
 	if again := s.model.reasons.version() - found; again != 0 {
 		t.Errorf("%d claims were explained again although nothing happened", again)
 	}
+	beating := *source.Snapshot()
+	beating.Nodes = slices.Clone(beating.Nodes)
+	for i, node := range beating.Nodes {
+		beating.Nodes[i] = node.DeepCopy()
+		for j := range beating.Nodes[i].Status.Conditions {
+			beating.Nodes[i].Status.Conditions[j].LastHeartbeatTime = metav1.Time{Time: now}
+		}
+		beating.Nodes[i].ResourceVersion += "0"
+	}
+	source.set(&beating)
+	s.changed()
+	if again := s.model.reasons.version() - found; again != 0 {
+		t.Errorf("%d claims were explained again after heartbeats of nodes", again)
+	}
 	source.set(allocated(source.Snapshot(), "research", "finetune-0-gpus-qh957", "gpu-08", now))
 	s.changed()
 	if again := s.model.reasons.version() - found; again == 0 {

@@ -16,6 +16,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 )
 
@@ -199,11 +200,15 @@ func (m *Model) take() tea.Cmd {
 		return nil
 	}
 	m.taking, m.dirty = true, false
+	before := m.picture
 	ctx, source, reasons, diagnosis, l, change := m.ctx, m.opts.Source, m.reasons, m.diagnosis, &m.look, m.change
 	return func() tea.Msg {
 		p, err := takePicture(ctx, source, reasons, diagnosis, l)
 		if err == nil {
-			p.change = change
+			// What is not different does not have to be explained again.
+			if p.change = change; before != nil && snapshot.Same(before.snap, p.snap) {
+				p.change = before.change
+			}
 		}
 		return pictureMsg{p, err}
 	}
