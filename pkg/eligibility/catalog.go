@@ -266,10 +266,13 @@ func (c *Catalog) Unusual(r selector.Reading, value string) string {
 
 // Misspelled reports whether a value is another one with a slip of the pen. Names of
 // products differ in few letters, too: only long words without digits count,
-// and upper case.
+// upper case, and what separates words.
 func Misspelled(value, other string) bool {
 	isBreak := func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) }
 	words, others := strings.FieldsFunc(value, isBreak), strings.FieldsFunc(other, isBreak)
+	if strings.EqualFold(strings.Join(words, ""), strings.Join(others, "")) {
+		return len(words) > 0
+	}
 	if len(words) != len(others) {
 		return false
 	}

@@ -25,6 +25,7 @@ func TestUnusualValue(t *testing.T) {
 		{"H100-NVL", `no device has model "H100-NVL"`, []string{"H100-SXM"}},
 		{"Telsa T4", `no device has model "Telsa T4"; did you mean "Tesla T4"?`, []string{"Tesla P4", "Tesla T4"}},
 		{"A100 80GB", `no device has model "A100 80GB"; did you mean "A100-80GB"?`, []string{"A100-40GB", "A100-80GB"}},
+		{"A10080GB", `no device has model "A10080GB"; did you mean "A100-80GB"?`, []string{"A100-40GB", "A100-80GB"}},
 		{"B200", `no device has model "B200"; there are "L4", "L40", "a100", "h100"`, []string{"h100", "L40", "a100", "L4"}},
 		{"B200", "", []string{"B200", "H100"}},
 		{"B200", "", nil},

@@ -231,6 +231,11 @@ func (d *Devices) suggest(ctx context.Context, out *api.Evaluation, sel *selecto
 				return err
 			}
 			sel = d.selectors.Compile(corrected.Expression)
+		} else if suggestion, ok := d.respelled(sel); ok {
+			if err := d.try(ctx, out, suggestion); err != nil {
+				return err
+			}
+			sel = d.selectors.Compile(suggestion.Expression)
 		}
 	}
 	if sel.Err != nil {
@@ -249,6 +254,39 @@ func (d *Devices) suggest(ctx context.Context, out *api.Evaluation, sel *selecto
 		return nil
 	}
 	return d.try(ctx, out, api.ExpressionSuggestion{Reason: api.SuggestGuard, Expression: guarded})
+}
+
+// respelled is an expression with another value, where no device has the one that it
+// compares with, and one has it in another spelling.
+func (d *Devices) respelled(sel *selector.Selector) (api.ExpressionSuggestion, bool) {
+	suggestion := api.ExpressionSuggestion{Reason: api.SuggestCorrection}
+	devices := func(yield func(string, *resourceapi.Device) bool) {
+		for _, device := range d.list {
+			if !yield(device.ID.Driver, device.Device) {
+				return
+			}
+		}
+	}
+	for i := 0; sel.Err == nil && i < len(sel.Conjuncts); i++ {
+		r, value, ok := sel.Conjuncts[i].Equality()
+		if !ok || d.catalog.Unusual(r, value) == "" {
+			continue
+		}
+		meant := func(value string, others []string) string {
+			at := slices.IndexFunc(others, func(other string) bool { return eligibility.Misspelled(value, other) })
+			if at < 0 {
+				return ""
+			}
+			return others[at]
+		}
+		for _, other := range d.selectors.Looser(sel, i, devices, meant) {
+			suggestion.Expression = other.Expression
+			suggestion.Changes = append(suggestion.Changes, api.ExpressionChange{From: value, To: other.Text})
+			sel = d.selectors.Compile(other.Expression)
+			break
+		}
+	}
+	return suggestion, len(suggestion.Changes) > 0
 }
 
 // try evaluates a suggestion, and keeps it if it is better than what was given: a

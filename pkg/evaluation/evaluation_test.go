@@ -272,12 +272,16 @@ func TestLike(t *testing.T) {
 func TestSuggestions(t *testing.T) {
 	_, devices := devicesOf(tc.Cluster(tc.Pool("n1", tc.Devices(2, "model=A")...), tc.Slice("nics", "nic.example.com", "n1", tc.Device("nic-0"))))
 	for expression, want := range map[string][]string{
-		`device.attributes["gpu.example.com"].modle == "A"`:  {`device.attributes["gpu.example.com"].model == "A"`, `has(device.attributes["gpu.example.com"].model) && device.attributes["gpu.example.com"].model == "A"`},
-		`device.atributes["gpu.example.com"].?model == "A"`:  nil,
-		`devce.driver == "gpu.example.com"`:                  {`device.driver == "gpu.example.com"`},
-		`device.attributes["gpu.example.com"].model == "A"`:  {`has(device.attributes["gpu.example.com"].model) && device.attributes["gpu.example.com"].model == "A"`},
-		`device.driver == "gpu.example.com"`:                 nil,
-		`device.driver ==`:                                   nil,
+		`device.attributes["gpu.example.com"].modle == "A"`: {`device.attributes["gpu.example.com"].model == "A"`, `has(device.attributes["gpu.example.com"].model) && device.attributes["gpu.example.com"].model == "A"`},
+		`device.atributes["gpu.example.com"].?model == "A"`: nil,
+		`devce.driver == "gpu.example.com"`:                 {`device.driver == "gpu.example.com"`},
+		`device.attributes["gpu.example.com"].model == "A"`: {`has(device.attributes["gpu.example.com"].model) && device.attributes["gpu.example.com"].model == "A"`},
+		`device.driver == "gpu.example.com"`:                nil,
+		`device.driver == "gpu.example.com" && device.attributes["gpu.example.com"].model == "a"`: {
+			`device.driver == "gpu.example.com" && device.attributes["gpu.example.com"].model == "A"`,
+		},
+		`device.driver == "gpu.example.com" && device.attributes["gpu.example.com"].model == "B"`: nil,
+		`device.driver ==`: nil,
 		`has(device.attributes["gpu.example.com"].nothing1)`: nil,
 	} {
 		e, err := devices.Evaluate(t.Context(), expression)
