@@ -61,7 +61,7 @@ func against(verdict api.Verdict) func(*input) []finding {
 			switch {
 			case answer.Err != nil && verdict == api.Undetermined:
 				found = append(found, finding{object: o, path: "metadata.name", message: "not checked: " + answer.Err.Error()})
-			case answer.Err != nil || answer.Verdict != verdict || answer.Code == api.ClassNotFound:
+			case answer.Err != nil || answer.Verdict != verdict || answer.Code == api.ClassNotFound || answer.Code == api.ClaimNotReady && in.incomplete[o]:
 			default:
 				f := finding{object: o, path: "metadata.name", message: answer.Summary, found: string(answer.Code), advice: in.askWhy(o)}
 				if verdict == api.Undetermined {

@@ -4,6 +4,7 @@
 package lint
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -94,7 +95,7 @@ func unreadable(in *input) []finding {
 			if errors.As(o.err, &input) {
 				message = input.Err.Error()
 			}
-			found = append(found, finding{object: o, at: position{max(o.text.ErrLine, o.text.LinesBefore+1), 1}, message: message})
+			found = append(found, finding{object: o, at: position{max(o.text.ErrLine, o.text.LinesBefore+1), 1}, message: message, advice: readable(o.text)})
 		case errors.As(o.err, &at):
 			in.reject(o, at.Path)
 			found = append(found, finding{object: o, path: at.Path, message: at.Path + ": " + at.Err.Error()})
@@ -103,6 +104,18 @@ func unreadable(in *input) []finding {
 		}
 	}
 	return found
+}
+
+// readable says how to make a manifest of a text that is none.
+func readable(text *load.Text) string {
+	switch {
+	case slices.Contains([]string{".md", ".markdown"}, strings.ToLower(filepath.Ext(text.File))):
+		return "manifests in a document are not looked at: put them into files of their own"
+	case bytes.Contains(text.Data, []byte("{{")):
+		return "a template is no manifest yet: render it first, such as with helm template CHART | kubectl dra lint -"
+	default:
+		return ""
+	}
 }
 
 // successors are the kinds in place of the classic ones.

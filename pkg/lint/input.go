@@ -39,6 +39,8 @@ type input struct {
 	err        error
 	words      *selector.Vocabulary
 	byClass    map[string]*resourceapi.DeviceClass
+	// incomplete are the objects of which is said that a claim or template is missing.
+	incomplete map[*object]bool
 	// broken has, by object, the paths that other checks say the API server rejects.
 	broken map[*object][]string
 }
@@ -66,7 +68,7 @@ type pod struct {
 }
 
 func newInput(ctx context.Context, all []*object, snap *snapshot.Snapshot) *input {
-	in := &input{ctx: ctx, objects: all, snap: snap, byClass: map[string]*resourceapi.DeviceClass{}, broken: map[*object][]string{}}
+	in := &input{ctx: ctx, objects: all, snap: snap, byClass: map[string]*resourceapi.DeviceClass{}, broken: map[*object][]string{}, incomplete: map[*object]bool{}}
 	in.cel = cluster.New(snap).Gates.Selectors()
 	in.words = selector.NewVocabulary(naming.Nearest)
 	for _, slice := range snap.Slices {

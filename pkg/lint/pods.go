@@ -256,6 +256,7 @@ func (in *input) missing(p *pod, kind, resource, name, path string) []finding {
 	}
 	f := finding{object: p.object, path: path, found: name, severity: api.SeverityInfo}
 	if in.complete(resource) {
+		in.incomplete[p.object] = true
 		f.severity = api.SeverityWarning
 		f.message = fmt.Sprintf("%s %s exists neither in the files nor in namespace %s of the cluster", kind, name, p.namespace)
 		f.advice = "create it in namespace " + p.namespace
