@@ -201,6 +201,11 @@ func sicknesses() []sickness {
 			steps: []string{componentPod("kube-controller-manager", ""), componentPod("kube-scheduler", ", --feature-gates=DRAPartitionableDevices=false")},
 			undo:  "kubectl delete pods --all -n kube-system --force --grace-period=0",
 		},
+		{
+			code: "DRA1009", says: "kube-scheduler v1.35.4 is more than one minor release older than the API server", also: []string{"DRA1008"},
+			steps: []string{strings.Replace(componentPod("kube-scheduler", ""), ":v1.37.1", ":v1.35.4", 1)},
+			undo:  "kubectl delete pods --all -n kube-system --force --grace-period=0",
+		},
 		{code: "DRA1101", also: []string{"DRA1105"}, steps: []string{sickDriver("driver", "nodeSelector: {nowhere: here}")}},
 		{code: "DRA1102", says: "no PriorityClass with name missing was found", also: []string{"DRA1105"}, steps: []string{sickDriver("driver", "priorityClassName: missing")}},
 		{code: "DRA1102", what: "quota", says: "exceeded quota: priority", also: []string{"DRA1105"}, steps: []string{
@@ -257,6 +262,9 @@ func sickPools() []sickness {
 		}},
 		{code: "DRA1210", steps: []string{sickPool("twice", "devices: [{name: a, attributes: {uuid: {string: GPU-0}}}]")}},
 		{code: "DRA1211", steps: []string{sickPool("typed", "devices: [{name: a, attributes: {uuid: {int: 7}}}]")}},
+		{code: "DRA1213", says: "a device plugin offers example.com/sick on 1 node", steps: []string{
+			`kubectl patch node sick-a --subresource=status --type=merge -p '{"status":{"capacity":{"example.com/sick":"2"},"allocatable":{"example.com/sick":"2"}}}'`,
+		}, undo: `kubectl patch node sick-a --subresource=status --type=merge -p '{"status":{"capacity":{"example.com/sick":null},"allocatable":{"example.com/sick":null}}}'`},
 		{code: "DRA1301", steps: []string{sickClass("wrong", `selectors: [{cel: {expression: 'device.driver == "sikc.example.com"'}}]`)}},
 		{code: "DRA1302", steps: []string{sickClass("wrong", `selectors: [{cel: {expression: 'device.attributes["sick.example.com"].missing == "x"'}}]`)}},
 		{code: "DRA1303", steps: []string{strings.ReplaceAll(sickPool("other", "devices: [{name: a}]"), "sick.example.com", "other.example.com"), sickClass("any", "")}},

@@ -14,7 +14,7 @@ import (
 // stores all fields, and the same one with two feature gates off, which drops what
 // belongs to them.
 func TestDoctorProbesServer(t *testing.T) {
-	options := controlplane.Options{WithoutScheduler: true, WithoutControllerManager: true}
+	options := controlplane.Options{WithoutScheduler: true, WithoutControllerManager: true, FeatureGates: map[string]bool{"DRADerivedAttributes": true}}
 	c := startCluster(t, options)
 	c.createAll(t, "ml", compatibilityObjects+"---\n{apiVersion: v1, kind: ServiceAccount, metadata: {name: default}}\n")
 	probe := func() answered {
@@ -27,6 +27,7 @@ func TestDoctorProbesServer(t *testing.T) {
 	mustDo(t, func() error { return c.plane.Restart(t.Context(), options) })
 	got := probe()
 	for _, want := range []string{
+		"spec.devices.requests[0].exactly.derivedAttributes of a ResourceClaim would be dropped: the feature gate DRADerivedAttributes is off",
 		"spec.devices.requests[0].exactly.capacity of a ResourceClaim would be dropped: the feature gate DRAConsumableCapacity is off",
 		"spec.devices.requests[0].exactly.tolerations of a ResourceClaim would be dropped: the feature gate DRADeviceTaints is off",
 	} {

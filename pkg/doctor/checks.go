@@ -26,7 +26,7 @@ func Groups() []checks.Group {
 
 // Checks lists all checks by their codes.
 func Checks() []Check {
-	return slices.Concat(versionChecks(), probeChecks(), servedChecks(), componentChecks(), driverChecks(), poolChecks(), storedChecks(), classChecks(), claimChecks(), taintChecks(), waitingChecks(), nodeChecks(), bugChecks())
+	return slices.Concat(versionChecks(), probeChecks(), servedChecks(), componentChecks(), driverChecks(), poolChecks(), storedChecks(), pluginChecks(), classChecks(), claimChecks(), taintChecks(), waitingChecks(), nodeChecks(), bugChecks())
 }
 
 // Descriptions lists what all checks say of themselves.

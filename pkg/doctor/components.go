@@ -4,30 +4,54 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
+// CodeGates is the code of the check that compares feature gates.
+const CodeGates = "DRA1008"
+
 func componentChecks() []Check {
 	return []Check{{
-		Code: "DRA1008", Title: "feature gate that differs between components", Severity: api.SeverityWarning, Needs: []string{snapshot.ResourcePods, snapshot.ResourceMetrics},
-		About:  "A feature gate of Dynamic Resource Allocation is on in the API server and off in kube-scheduler or kube-controller-manager, or the other way round. What it is for is stored and does nothing, or is never stored. The gates of the API server are in its metrics. Those of the others are in the arguments of their pods, where these run in the namespace kube-system with the label component, as kubeadm has it; what they do not set has the default of the release in the tag of the image. Elsewhere nothing is known, and nothing is found. Kubelets are not asked: that takes the right to get nodes/proxy, which lets one run commands in every pod.",
+		Code: CodeGates, Title: "feature gate that differs between components", Severity: api.SeverityWarning, Needs: []string{snapshot.ResourcePods, snapshot.ResourceMetrics},
+		About:  "A feature gate of Dynamic Resource Allocation is on in the API server and off in kube-scheduler, kube-controller-manager or a kubelet, or the other way round. What it is for is stored and does nothing, or is never stored. The gates of the API server are in its metrics. Those of the others are in the arguments of their pods, where these run in the namespace kube-system with the label component, as kubeadm has it; what they do not set has the default of the release in the tag of the image. Elsewhere nothing is known, and nothing is found. Kubelets are asked with --kubelets alone: that takes the right to get nodes/proxy, which lets one run commands in every pod.",
 		Advice: "Give the gate the same value in the arguments of all components.",
 		find:   findDifferingGates,
+	}, {
+		Code: "DRA1009", Title: "component outside of the version skew policy", Severity: api.SeverityWarning, Needs: []string{snapshot.ResourcePods},
+		About:  "kube-scheduler or kube-controller-manager is newer than the API server, or more than one minor release older. Kubernetes supports neither: the component may use fields that the API server drops, or not know those that are stored. Their releases are in the tags of their images, where they run in pods as with kubeadm. In the hours of an update this is normal.",
+		Advice: "Update the API servers first, then the other components.",
+		find:   findComponentSkew,
 	}}
 }
 
 // readBy lists which gates that differ matter to a component, with what each is for:
-// those that pkg/scheduler, and pkg/controller and pkg/quota, of Kubernetes v1.37.1
-// read.
+// those that pkg/scheduler, pkg/controller and pkg/quota, and pkg/kubelet of Kubernetes
+// v1.37.1 read.
 func readBy(component string) map[string]string {
 	const groups, rules, taints, extended = "claims of PodGroups", "DeviceTaintRules", "taints of devices", "extended resources that DeviceClasses serve"
+	if component == componentKubelet {
+		return map[string]string{
+			"DRAExtendedResource":         extended,
+			"DRANodeAllocatableResources": "node allocatable resources of devices",
+			"DRAOptionalNodeOperations":   "devices without node operations",
+			"DRAWorkloadResourceClaims":   groups,
+			"DynamicResourceAllocation":   "claims at all",
+			"ResourceHealthStatus":        "the health of devices in the status of pods",
+		}
+	}
 	if component == snapshot.ComponentControllerManager {
 		return map[string]string{
 			"DRAAdminAccess":            "admin access of generated claims",
@@ -59,41 +83,160 @@ func readBy(component string) map[string]string {
 	}
 }
 
+// components calls for each pod of a component that runs.
+func (in *cluster) components(each func(pod *corev1.Pod, component snapshot.Component)) {
+	for _, pod := range in.snap.Pods {
+		if component, ok := snapshot.ComponentOf(pod); ok && pod.Status.Phase != corev1.PodFailed && pod.Status.Phase != corev1.PodSucceeded {
+			each(pod, component)
+		}
+	}
+}
+
+// findComponentSkew compares the releases of components with that of the API server.
+func findComponentSkew(_ context.Context, in *cluster) ([]api.Finding, error) {
+	server, known := snapshot.MinorVersion(in.snap.BinaryVersion())
+	if !known {
+		return nil, nil
+	}
+	var found []api.Finding
+	in.components(func(pod *corev1.Pod, component snapshot.Component) {
+		minor, known := snapshot.MinorVersion(component.Version)
+		if !known || minor == server || minor == server-1 {
+			return
+		}
+		how := "newer than"
+		if minor < server {
+			how = "more than one minor release older than"
+		}
+		found = append(found, api.Finding{
+			Objects:  []string{object(api.KindPod, pod)},
+			Message:  fmt.Sprintf("%s %s is %s the API server (%s)", component.Name, component.Version, how, in.snap.BinaryVersion()),
+			Evidence: []api.Evidence{{Object: object(api.KindPod, pod), Path: "spec.containers[*].image", Found: component.Version, Required: fmt.Sprintf("1.%d or 1.%d", server-1, server)}},
+			Remedy:   &api.NextStep{Actor: api.ActorAdmin, Text: fmt.Sprintf("run %s of 1.%d or 1.%d", component.Name, server-1, server)},
+		})
+	})
+	return found, nil
+}
+
+// Kubelet is what the metrics of the kubelet of a node say.
+type Kubelet struct {
+	Node string
+	// Gates are the feature gates that it knows.
+	Gates map[string]bool
+	// Unknown says why they are not known; empty if they are.
+	Unknown string
+}
+
+// maxKubelets is how many kubelets are asked.
+const maxKubelets = 100
+
+// KubeletNodes lists the nodes with devices whose kubelets are to be asked, evenly
+// spread if there are many.
+func KubeletNodes(snap *snapshot.Snapshot) []string {
+	named := map[string]bool{}
+	for _, slice := range snap.Slices {
+		if name := ptr.Deref(slice.Spec.NodeName, ""); snap.Node(name) != nil {
+			named[name] = true
+		}
+	}
+	names := slices.SortedFunc(maps.Keys(named), naming.Compare)
+	if len(names) <= maxKubelets {
+		return names
+	}
+	var chosen []string
+	for i := range maxKubelets {
+		chosen = append(chosen, names[i*len(names)/maxKubelets])
+	}
+	return chosen
+}
+
+// componentKubelet stands for all kubelets.
+const componentKubelet = "kubelet"
+
 // findDifferingGates compares the gates of each component with those of the API server.
 func findDifferingGates(_ context.Context, in *cluster) ([]api.Finding, error) {
-	var found []api.Finding
-	at := map[string]int{}
-	for _, pod := range in.snap.Pods {
-		component, ok := snapshot.ComponentOf(pod)
-		if !ok || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
+	d := differences{in: in, at: map[string]int{}}
+	in.components(func(pod *corev1.Pod, component snapshot.Component) {
+		for gate, feature := range readBy(component.Name) {
+			if enabled, source, known := gateOf(&component, gate); known {
+				d.compare(component.Name, gate, feature, enabled, api.Evidence{Object: object(api.KindPod, pod), Path: "--feature-gates", Found: source})
+			}
+		}
+	})
+	unknown := map[string]int{}
+	for _, kubelet := range in.opts.Kubelets {
+		if kubelet.Unknown != "" {
+			unknown[kubelet.Unknown]++
 			continue
 		}
-		features := readBy(component.Name)
-		for _, gate := range snapshot.KnownGates() {
-			server := in.snap.Gates[gate]
-			enabled, source, known := gateOf(&component, gate)
-			if features[gate] == "" || server.Source != snapshot.GateFromMetrics || !known || enabled == server.Enabled {
-				continue
+		for gate, feature := range readBy(componentKubelet) {
+			enabled, known := kubelet.Gates[gate]
+			source := gate + "=" + strconv.FormatBool(enabled)
+			if !known {
+				source = "not known to its release"
 			}
-			key := component.Name + " " + gate
-			if _, exists := at[key]; !exists {
-				at[key] = len(found)
-				found = append(found, differingGate(component.Name, gate, features[gate], enabled))
-			}
-			f := &found[at[key]]
-			f.Objects = append(f.Objects, object(api.KindPod, pod))
-			f.Evidence = append(f.Evidence, api.Evidence{Object: object(api.KindPod, pod), Path: "--feature-gates", Found: source, Required: gate + "=" + strconv.FormatBool(server.Enabled)})
+			d.compare(componentKubelet, gate, feature, enabled, api.Evidence{Object: nodeObject(kubelet.Node), Path: "metrics of the kubelet", Found: source})
 		}
+	}
+	found := d.findings()
+	for _, reason := range slices.Sorted(maps.Keys(unknown)) {
+		found = append(found, api.Finding{Severity: api.SeverityUnknown, Message: fmt.Sprintf("not checked for the kubelet of %s: %s", english.Count(unknown[reason], "node"), reason)})
 	}
 	return found, nil
 }
 
-func differingGate(component, gate, feature string, enabled bool) api.Finding {
-	message := fmt.Sprintf("feature gate %s is on in the API server and off in %s, which does not support %s", gate, component, feature)
-	if enabled {
-		message = fmt.Sprintf("feature gate %s is off in the API server and on in %s: the API server drops or refuses what it is for (%s)", gate, component, feature)
+// differences collects the settings that are not those of the API server, by component
+// and gate.
+type differences struct {
+	in   *cluster
+	list []difference
+	at   map[string]int
+}
+
+type difference struct {
+	component, gate, feature string
+	enabled                  bool
+	evidence                 []api.Evidence
+}
+
+// compare notes the setting of a gate in a component if the API server says that it has
+// another one.
+func (d *differences) compare(component, gate, feature string, enabled bool, source api.Evidence) {
+	server := d.in.snap.Gates[gate]
+	if server.Source != snapshot.GateFromMetrics || enabled == server.Enabled {
+		return
 	}
-	return api.Finding{Message: message, Remedy: &api.NextStep{Actor: api.ActorAdmin, Text: "give " + gate + " the same value in --feature-gates of all components"}}
+	key := component + " " + gate
+	if _, exists := d.at[key]; !exists {
+		d.at[key] = len(d.list)
+		d.list = append(d.list, difference{component: component, gate: gate, feature: feature, enabled: enabled})
+	}
+	source.Required = gate + "=" + strconv.FormatBool(server.Enabled)
+	at := &d.list[d.at[key]]
+	at.evidence = append(at.evidence, source)
+}
+
+func (d *differences) findings() []api.Finding {
+	slices.SortFunc(d.list, func(a, b difference) int {
+		return cmp.Or(cmp.Compare(a.component, b.component), cmp.Compare(a.gate, b.gate))
+	})
+	var found []api.Finding
+	for _, at := range d.list {
+		f := api.Finding{Evidence: at.evidence, Remedy: &api.NextStep{Actor: api.ActorAdmin, Text: "give " + at.gate + " the same value in the feature gates of all components"}}
+		for _, e := range at.evidence {
+			f.Objects = append(f.Objects, e.Object)
+		}
+		component := at.component
+		if component == componentKubelet {
+			component = "the kubelet of " + english.Count(len(f.Objects), "node")
+		}
+		f.Message = fmt.Sprintf("feature gate %s is on in the API server and off in %s, which does not support %s", at.gate, component, at.feature)
+		if at.enabled {
+			f.Message = fmt.Sprintf("feature gate %s is off in the API server and on in %s: the API server drops or refuses what it is for (%s)", at.gate, component, at.feature)
+		}
+		found = append(found, f)
+	}
+	return found
 }
 
 // gateOf is the setting of a gate in a component, and where it comes from. It is not

@@ -29,10 +29,11 @@ type Options struct {
 	// is zero.
 	OlderThan time.Duration
 	// Probes are what became of [ProbeObjects], Reviews of [Rights], NodeReports what
-	// node-probe has found.
+	// node-probe has found, Kubelets what [KubeletNodes] say of their gates.
 	Probes      []Probe
 	Reviews     []Review
 	NodeReports []*nodeprobe.Report
+	Kubelets    []Kubelet
 }
 
 // Diagnose makes the checks. The allocator has to be one for the snapshot. An error
@@ -108,6 +109,9 @@ func ignoring(snap *snapshot.Snapshot) ignores {
 	}
 	for _, o := range snap.Claims {
 		add(api.KindClaim, o)
+	}
+	for _, o := range snap.Templates {
+		add(api.KindTemplate, o)
 	}
 	for _, o := range snap.TaintRules {
 		add(kindRule, o)

@@ -250,6 +250,7 @@ func TestFaults(t *testing.T) {
 		})), "DRAConsumableCapacity"},
 		"DRA1004": {append(slices.Clone(one), func(s *snapshot.Snapshot) { s.Nodes[0].Status.NodeInfo.KubeletVersion = "v1.33.4" }), "more than 3 minor releases older"},
 		"DRA1005": {append(slices.Clone(one), tc.Gate("DRAConsumableCapacity", false), tc.Gate("DRAFractionalCapacityRange", true)), "DRAFractionalCapacityRange is on and has no effect"},
+		"DRA1009": {append(slices.Clone(one), running("v1.37.1"), component("kube-scheduler", "v1.35.4")), "kube-scheduler v1.35.4 is more than one minor release older than the API server (v1.37.1)"},
 		"DRA1101": {append(slices.Clone(one), daemonSet(0)), "runs on no node"},
 		"DRA1102": {append(slices.Clone(one), daemonSet(2, "n1")), "1 of 2 pods"},
 		"DRA1103": {append(slices.Clone(one), daemonSet(1, "n1"), func(s *snapshot.Snapshot) { s.Pods[0].Status.Conditions = nil }), "not ready"},
@@ -285,6 +286,7 @@ func TestFaults(t *testing.T) {
 				s.Spec.Devices[i].Name = fmt.Sprint("gpu-", i)
 			}
 		})}, "each update of it is rejected: spec.devices: expected at most 64 elements, found 65"},
+		"DRA1213": {append(slices.Clone(one), offers("n1", "example.com/gpu")), "a device plugin offers example.com/gpu on 1 node where driver gpu.example.com publishes devices"},
 		"DRA1301": {append(slices.Clone(one), tc.Class("typo", "gpu.exmaple.com")), "class typo selects no device"},
 		"DRA1302": {append(slices.Clone(one), tc.ClassWhere("fails", `device.attributes["gpu.example.com"].missing == "x"`)), "fails on 2 devices"},
 		"DRA1303": {append(slices.Clone(one), tc.Slice("other", "nic.example.com", "p", tc.Device("a")).OnNode("n1"), tc.ClassWhere("all", "true")), "gpu.example.com and nic.example.com"},
@@ -367,52 +369,6 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// component adds the pod of a component whose arguments turn gates off.
-func component(name, version string, off ...string) func(*snapshot.Snapshot) {
-	return func(s *snapshot.Snapshot) {
-		pod := tc.Pod(name)
-		gates := map[string]bool{}
-		for _, gate := range off {
-			gates[gate] = false
-		}
-		snapshot.NoteComponent(pod, &snapshot.Component{Name: name, Version: version, Gates: gates})
-		s.Pods = append(s.Pods, pod)
-	}
-}
-
-// inMetrics is a gate as the API server tells it.
-func inMetrics(name string, enabled bool) func(*snapshot.Snapshot) {
-	return func(s *snapshot.Snapshot) {
-		s.Gates[name] = snapshot.Gate{Enabled: enabled, Source: snapshot.GateFromMetrics}
-	}
-}
-
-// TestGatesOfComponents compares gates as far as they are known.
-func TestGatesOfComponents(t *testing.T) {
-	const gate = "DRADerivedAttributes"
-	for name, test := range map[string]struct {
-		server    any
-		component func(*snapshot.Snapshot)
-		says      string
-	}{
-		"the same":                {inMetrics(gate, false), component("kube-scheduler", "v1.37.1", gate), ""},
-		"the default":             {inMetrics(gate, false), component("kube-scheduler", "v1.37.1"), ""},
-		"off by default":          {inMetrics(gate, true), component("kube-scheduler", "v1.37.1"), "is on in the API server and off in kube-scheduler"},
-		"not in the release":      {inMetrics(gate, true), component("kube-scheduler", "v1.36.2"), "is on in the API server and off in kube-scheduler"},
-		"on by default":           {inMetrics("DRAPartitionableDevices", false), component("kube-scheduler", "v1.37.1"), "is off in the API server and on in kube-scheduler"},
-		"an unknown release":      {inMetrics(gate, true), component("kube-scheduler", ""), ""},
-		"a stage":                 {inMetrics(gate, true), component("kube-scheduler", "v1.37.1", "AllAlpha"), ""},
-		"the metrics not read":    {snapshot.Gap{Resource: snapshot.ResourceMetrics, Reason: "no right"}, component("kube-scheduler", "v1.37.1", gate), "not checked: no right"},
-		"nothing that it reads":   {inMetrics(gate, true), component("kube-controller-manager", "v1.37.1"), ""},
-		"something that it reads": {inMetrics("DRAResourcePoolStatus", true), component("kube-controller-manager", "v1.37.1"), "does not support ResourcePoolStatusRequests"},
-	} {
-		found := diagnose(t, tc.Cluster(tc.Nodes("n1"), test.server, test.component), Options{Choice: checks.Choice{Only: []string{"DRA1008"}}})
-		if test.says == "" && len(found.Findings) > 0 || test.says != "" && (len(found.Findings) != 1 || !strings.Contains(found.Findings[0].Message, test.says)) {
-			t.Errorf("%s: %+v", name, found.Findings)
-		}
-	}
-}
-
 // TestAgeOfRules has rules that are forgotten at another age.
 func TestAgeOfRules(t *testing.T) {
 	for _, test := range []struct {
@@ -480,12 +436,27 @@ func TestUnknownWhereListsAreNotPermitted(t *testing.T) {
 	}
 }
 
+// TestUnknownWithoutEvents has a pod that waits, and of which no event could be read.
+func TestUnknownWithoutEvents(t *testing.T) {
+	snap := tc.Cluster(append(healthy(), snapshot.Gap{Resource: snapshot.ResourceEvents, Reason: "this user may not list events"})...)
+	found := diagnose(t, snap, Options{})
+	if !slices.Equal(codesOf(found), []string{CodeUnregistered}) || found.Findings[0].Message != "not checked: this user may not list events" {
+		t.Errorf("found %+v", found.Findings)
+	}
+}
+
 func TestAnnotationIgnoresOneCheck(t *testing.T) {
 	class := tc.Class("typo", "gpu.exmaple.com")
 	class.Annotations = map[string]string{checks.IgnoreAnnotation: "DRA9999, DRA1301"}
 	found := diagnose(t, tc.Cluster(append(healthy(), class)...), Options{})
 	if found.Ignored != 1 || len(found.Findings) > 0 {
 		t.Errorf("%d ignored, findings %v", found.Ignored, codesOf(found))
+	}
+	template := tc.Template("t", tc.GPUs("gpu", 1).Where(`device.driver == "gpu.exmaple.com"`))
+	template.Annotations = map[string]string{checks.IgnoreAnnotation: "DRA1411"}
+	found = diagnose(t, tc.Cluster(append(healthy(), template)...), Options{})
+	if found.Ignored != 1 || len(found.Findings) > 0 {
+		t.Errorf("of a template: %d ignored, findings %v", found.Ignored, codesOf(found))
 	}
 }
 
@@ -576,17 +547,6 @@ func TestNodeReports(t *testing.T) {
 	}
 }
 
-// TestLogLines takes lines that say what is wrong, without secrets.
-func TestLogLines(t *testing.T) {
-	log := "I started\n" + strings.Repeat("E error one\n", 9) +
-		"E failed: token=abcdef123 rest\r\nE error Authorization: Bearer abc.def\nE invalid key " + strings.Repeat("a1B2", 12) + "\nE error " + strings.Repeat("word ", 200) + "\n"
-	lines := LogLines(log)
-	want := []string{"E error one", "E failed: token=[redacted] rest", "E error Authorization: [redacted] [redacted]", "E invalid key [redacted]"}
-	if len(lines) != maxLogLines || !slices.Equal(lines[:4], want) || len(lines[4]) > maxLogLine+len("…") {
-		t.Errorf("%q", lines)
-	}
-}
-
 // TestOneFindingForOneFault has faults of which two checks could tell.
 func TestOneFindingForOneFault(t *testing.T) {
 	typo := tc.GPUs("gpu", 1).Where(`device.driver == "gpu.exmaple.com"`)
@@ -638,43 +598,6 @@ func TestDriverEvents(t *testing.T) {
 	}
 }
 
-// TestMissingRights has what the service account of a driver may not do.
-func TestMissingRights(t *testing.T) {
-	cluster := tc.Cluster(healthy()...)
-	alloc, err := allocator.New(t.Context(), facts.New(cluster))
-	if err != nil {
-		t.Fatal(err)
-	}
-	reviews := func(allowed func(Right) bool) []Review {
-		list := []Review{}
-		for _, right := range Rights(alloc, cluster) {
-			list = append(list, Review{Right: right, Allowed: allowed(right)})
-		}
-		return list
-	}
-	for _, test := range []struct {
-		reviews  []Review
-		severity api.Severity
-		says     string
-	}{
-		{reviews(func(Right) bool { return true }), "", ""},
-		{reviews(func(r Right) bool { return r.Verb != "update" }), api.SeverityWarning, "service account default of DaemonSet driver/driver may not update resourceslices.resource.k8s.io; what it has published"},
-		{reviews(func(r Right) bool { return r.Resource != "resourceclaims" }), api.SeverityError, "may not get resourceclaims.resource.k8s.io"},
-		{[]Review{{Unknown: "this user may not ask"}}, api.SeverityUnknown, "not checked: this user may not ask"},
-	} {
-		found := diagnose(t, cluster, Options{Reviews: test.reviews})
-		if test.says == "" {
-			if len(found.Findings) > 0 {
-				t.Errorf("found with all rights: %+v", found.Findings)
-			}
-			continue
-		}
-		if len(found.Findings) != 1 || found.Findings[0].Severity != test.severity || !strings.Contains(found.Findings[0].Message, test.says) {
-			t.Errorf("want %s %q, found %+v", test.severity, test.says, found.Findings)
-		}
-	}
-}
-
 // TestSilentDriver has a driver that runs, and of which the API server stores nothing.
 func TestSilentDriver(t *testing.T) {
 	silent := func(s *snapshot.Snapshot) {
@@ -683,20 +606,5 @@ func TestSilentDriver(t *testing.T) {
 	found := diagnose(t, tc.Cluster(tc.Nodes("n1"), daemonSet(1, "n1"), silent), Options{Choice: checks.Choice{Only: []string{"DRA1104"}}})
 	if len(found.Findings) != 1 || !strings.Contains(found.Findings[0].Message, "driver gpu.example.com runs on 1 node and publishes nothing") {
 		t.Errorf("found %+v", found.Findings)
-	}
-}
-
-// TestLogs chooses the logs that tell most first.
-func TestLogs(t *testing.T) {
-	pod := &corev1.Pod{
-		Spec: corev1.PodSpec{InitContainers: []corev1.Container{{Name: "init"}}, Containers: []corev1.Container{{Name: "good"}, {Name: "bad"}}},
-		Status: corev1.PodStatus{
-			InitContainerStatuses: []corev1.ContainerStatus{{Name: "init", Ready: true}},
-			ContainerStatuses:     []corev1.ContainerStatus{{Name: "good", Ready: true}, {Name: "bad", RestartCount: 3}},
-		},
-	}
-	want := []Log{{"bad", false}, {"bad", true}, {"init", false}, {"good", false}}
-	if got := Logs(pod); !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
 	}
 }

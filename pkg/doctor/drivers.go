@@ -68,7 +68,7 @@ func driverChecks() []Check {
 			find:   findMissingRights,
 		},
 		{
-			Code: CodeUnregistered, Title: "driver that is not registered", Severity: api.SeverityError, Needs: []string{snapshot.ResourcePods, snapshot.ResourceClaims},
+			Code: CodeUnregistered, Title: "driver that is not registered", Severity: api.SeverityError, Needs: []string{snapshot.ResourcePods, snapshot.ResourceClaims, snapshot.ResourceEvents},
 			About:  "A kubelet reports that it does not know a driver whose devices a pod has: the driver has not registered since the kubelet started, or was lost. The pod stays in ContainerCreating.",
 			Advice: "See whether the driver's pod runs on the node, and restart it: it registers when it starts.",
 			find:   findUnregistered,

@@ -122,7 +122,7 @@ func aboutPool(pool *facts.Pool, message string, evidence ...api.Evidence) *api.
 func declared(pool *facts.Pool) api.Evidence {
 	return api.Evidence{
 		Object: object(kindSlice, pool.Slices[0]), Path: "spec.pool.resourceSliceCount",
-		Found: fmt.Sprint(pool.Expected), Required: fmt.Sprintf("%d, as many as there are of generation %d", len(pool.Slices), pool.Generation),
+		Found: fmt.Sprintf("%s of generation %d", english.Count(len(pool.Slices), "slice"), pool.Generation), Required: fmt.Sprint(pool.Expected),
 	}
 }
 

@@ -28,15 +28,20 @@ type Probe struct {
 // ProbeObjects are a claim and a pod, with fields that feature gates and webhooks are
 // known to drop. They are for a namespace of any name, and never created.
 func ProbeObjects() []*unstructured.Unstructured {
-	const name = "kubectl-dra-probe"
+	const name, derived = "kubectl-dra-probe", "derived/probe"
 	metadata := map[string]any{"generateName": name + "-"}
 	claim := map[string]any{
 		"apiVersion": resourceapi.SchemeGroupVersion.String(), "kind": api.KindClaim, "metadata": metadata,
-		"spec": map[string]any{"devices": map[string]any{"requests": []any{map[string]any{"name": "devices", "exactly": map[string]any{
-			"deviceClassName": name, "allocationMode": "ExactCount", "count": int64(1),
-			"tolerations": []any{map[string]any{"key": "example.com/probe", "operator": "Exists"}},
-			"capacity":    map[string]any{"requests": map[string]any{"memory": "1"}},
-		}}}}},
+		"spec": map[string]any{"devices": map[string]any{
+			"requests": []any{map[string]any{"name": "devices", "exactly": map[string]any{
+				"deviceClassName": name, "allocationMode": "ExactCount", "count": int64(1),
+				"tolerations":       []any{map[string]any{"key": "example.com/probe", "operator": "Exists"}},
+				"capacity":          map[string]any{"requests": map[string]any{"memory": "1"}},
+				"derivedAttributes": []any{map[string]any{"name": derived, "expression": "device.driver"}},
+			}}},
+			// What is derived has to be used.
+			"constraints": []any{map[string]any{"matchAttribute": derived}},
+		}},
 	}
 	pod := map[string]any{
 		"apiVersion": "v1", "kind": api.KindPod, "metadata": metadata,

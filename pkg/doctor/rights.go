@@ -91,7 +91,7 @@ func findMissingRights(_ context.Context, in *cluster) ([]api.Finding, error) {
 
 func missingRights(in *cluster, w *snapshot.Workload, refused []Right) api.Finding {
 	account := whatif.Object("ServiceAccount", w.Namespace, serviceAccount(w))
-	f := api.Finding{Objects: []string{object(w.Kind, w), account}}
+	f := api.Finding{Objects: []string{object(w.Kind, w)}}
 	var resources, texts, commands []string
 	verbs := map[string][]string{}
 	for _, right := range refused {

@@ -41,7 +41,7 @@ func versionChecks() []Check {
 		{
 			Code: "DRA1004", Title: "kubelet outside of the version skew policy", Severity: api.SeverityWarning, Needs: []string{snapshot.ResourceNodes, snapshot.ResourceSlices},
 			About:  "The kubelet of a node with devices is newer than the API server, or more than three minor releases older. Kubernetes supports neither: the kubelet and the drivers on it may use fields that the API server drops, or not know those that the scheduler sets.",
-			Advice: "Update the kubelets, after the control plane. The versions of kube-scheduler and kube-controller-manager cannot be read.",
+			Advice: "Update the kubelets, after the control plane.",
 			find:   findSkew,
 		},
 		{

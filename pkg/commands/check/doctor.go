@@ -31,6 +31,7 @@ type doctorFlags struct {
 	findings    findingFlags
 	commands    bool
 	probe, logs bool
+	kubelets    bool
 	nodeReports []string
 	olderThan   time.Duration
 }
@@ -40,8 +41,8 @@ type doctorOptions struct {
 	reader  *cli.Reader
 	printer *cli.Printer
 	checks  doctor.Options
-	// probe and logs ask the cluster for more.
-	probe, logs bool
+	// probe, logs and kubelets ask the cluster for more.
+	probe, logs, kubelets bool
 	// failOn is the severity from which on the exit code is 1.
 	failOn  api.Severity
 	version string
@@ -106,6 +107,7 @@ could not be made, else 0.`,
 	cmd.Flags().DurationVar(&f.olderThan, "older-than", doctor.RuleAge, "Report DeviceTaintRules that are older than this `DURATION`, such as 168h for a week.")
 	cmd.Flags().BoolVar(&f.probe, "probe", false, "Send a claim and a pod to the API server as a dry run, which stores nothing, and see which fields it or a webhook drops.")
 	cmd.Flags().BoolVar(&f.logs, "logs", false, "Add the last lines with errors from the logs of driver pods to the evidence; what looks like a secret is left out.")
+	cmd.Flags().BoolVar(&f.kubelets, "kubelets", false, "Compare the feature gates of kubelets, too, at most 100 of nodes with devices; takes the right to get nodes/proxy.")
 	cmd.Flags().StringArrayVar(&f.nodeReports, "node-report", nil, "Include the problems in this `FILE`, which 'kubectl dra node-probe -o json' wrote; - is standard input. Can be repeated.")
 	f.output.AddTo(cmd)
 	cli.AddFlags(cmd.Flags(), cli.GroupOutput, func(flags *pflag.FlagSet) {
@@ -115,9 +117,9 @@ could not be made, else 0.`,
 }
 
 func (f *doctorFlags) toOptions(cmd *cobra.Command, streams genericiooptions.IOStreams) (*doctorOptions, error) {
-	o := &doctorOptions{probe: f.probe, logs: f.logs, streams: streams}
+	o := &doctorOptions{probe: f.probe, logs: f.logs, kubelets: f.kubelets, streams: streams}
 	var err error
-	if o.checks.Choice, o.failOn, err = f.findings.toChoice(doctor.Descriptions()); err != nil {
+	if o.checks.Choice, o.failOn, err = f.findings.toChoice(doctor.Descriptions(), doctor.Groups()); err != nil {
 		return nil, err
 	}
 	if f.olderThan <= 0 {
@@ -146,7 +148,7 @@ func (f *doctorFlags) toOptions(cmd *cobra.Command, streams genericiooptions.IOS
 // checkInput fails for what a file cannot answer, and for two readers of standard
 // input.
 func (f *doctorFlags) checkInput(reader *cli.Reader) error {
-	for name, set := range map[string]bool{"probe": f.probe, "logs": f.logs} {
+	for name, set := range map[string]bool{"probe": f.probe, "logs": f.logs, "kubelets": f.kubelets} {
 		if set && !reader.Live() {
 			return cli.Usagef("Leave one of them out.", "--snapshot and --%s: a file has no API server", name)
 		}
@@ -189,6 +191,9 @@ func (o *doctorOptions) run(ctx context.Context) error {
 	}
 	if from.Clients != nil && o.checks.Makes(doctor.CodeRights) {
 		o.checks.Reviews = reviewRights(ctx, from.Clients, doctor.Rights(alloc, from.Snap))
+	}
+	if o.kubelets && o.checks.Makes(doctor.CodeGates) {
+		o.checks.Kubelets = askKubelets(ctx, from.Clients, doctor.KubeletNodes(from.Snap))
 	}
 	found, err := doctor.Diagnose(ctx, alloc, from.Snap, o.checks)
 	if err != nil {

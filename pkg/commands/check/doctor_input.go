@@ -39,7 +39,8 @@ const (
 	maxLogTail     = 500
 	maxLogs        = 10
 	maxLogEvidence = 20
-	// maxReviews is how many rights are asked about at the same time.
+	// maxReviews is how many rights, and how many kubelets, are asked about at the same
+	// time.
 	maxReviews = 8
 )
 
@@ -131,6 +132,26 @@ func reviewRights(ctx context.Context, clients *collect.Clients, rights []doctor
 	// None of them fails.
 	_ = group.Wait()
 	return reviews
+}
+
+// askKubelets asks the kubelets of nodes for their feature gates.
+func askKubelets(ctx context.Context, clients *collect.Clients, nodes []string) []doctor.Kubelet {
+	kubelets := make([]doctor.Kubelet, len(nodes))
+	var group errgroup.Group
+	group.SetLimit(maxReviews)
+	for i, node := range nodes {
+		group.Go(func() error {
+			kubelets[i].Node = node
+			gates, err := collect.KubeletGates(ctx, *clients, node)
+			if kubelets[i].Gates = gates; err != nil {
+				kubelets[i].Unknown = err.Error()
+			}
+			return nil
+		})
+	}
+	// None of them fails.
+	_ = group.Wait()
+	return kubelets
 }
 
 func reviewRight(ctx context.Context, clients *collect.Clients, right doctor.Right) doctor.Review {

@@ -13,6 +13,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/checks"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -42,9 +43,9 @@ func (f *findingFlags) addTo(cmd *cobra.Command, all []checks.Description, examp
 }
 
 // toChoice is what the flags come down to, for these checks.
-func (f *findingFlags) toChoice(all []checks.Description) (choice checks.Choice, failOn api.Severity, err error) {
+func (f *findingFlags) toChoice(all []checks.Description, groups []checks.Group) (choice checks.Choice, failOn api.Severity, err error) {
 	choice = checks.Choice{Only: f.only, Skip: f.skip}
-	if err := knownCodes(checks.Codes(all), f.only, f.skip); err != nil {
+	if err := knownCodes(checks.Codes(all), groups, f.only, f.skip); err != nil {
 		return choice, "", err
 	}
 	if choice.MinSeverity, err = severityOf("min-severity", f.minSeverity); err != nil {
@@ -63,15 +64,24 @@ func severityNames() []string {
 }
 
 // knownCodes fails for what is the beginning of no code.
-func knownCodes(all, only, skip []string) error {
+func knownCodes(all []string, groups []checks.Group, only, skip []string) error {
 	for name, codes := range map[string][]string{"only": only, "skip": skip} {
 		for _, code := range codes {
 			if !slices.ContainsFunc(all, func(known string) bool { return code != "" && strings.HasPrefix(known, strings.ToUpper(code)) }) {
-				return cli.Usagef("There are "+strings.Join(all, ", ")+"; the beginning of a code stands for all that begin so.", "read --%s: there is no check %q", name, code)
+				return cli.Usagef(existingCodes(groups), "read --%s: there is no check %q", name, code)
 			}
 		}
 	}
 	return nil
+}
+
+// existingCodes says what codes begin with.
+func existingCodes(groups []checks.Group) string {
+	var list []string
+	for _, group := range groups {
+		list = append(list, "DRA"+group.Number+" ("+group.Title+")")
+	}
+	return "Codes begin with " + english.JoinOr(list) + ", which stands for all that begin so; docs/checks/README.md lists them."
 }
 
 // severityOf reads a severity, in any case of letters.

@@ -153,7 +153,7 @@ func (f *lintFlags) toOptions(cmd *cobra.Command, args []string, streams generic
 		return nil, cli.Usagef("Save it to a file.", "--fix, --diff and -: standard input cannot be changed")
 	}
 	var err error
-	if o.checks, o.failOn, err = f.findings.toChoice(lint.Descriptions()); err != nil {
+	if o.checks, o.failOn, err = f.findings.toChoice(lint.Descriptions(), lint.Groups()); err != nil {
 		return nil, err
 	}
 	if o.reader, err = f.reading.ToReader(cmd, streams); err != nil {

@@ -49,6 +49,33 @@ func readGates(ctx context.Context, clients Clients) (map[string]snapshot.Gate, 
 	return scanGates(io.LimitReader(body, maxMetricsBytes))
 }
 
+// KubeletGates asks the kubelet of a node, through the API server, for its feature gates
+// that are known here. It takes the right to get nodes/proxy.
+func KubeletGates(ctx context.Context, clients Clients, node string) (map[string]bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, metricsTimeout)
+	defer cancel()
+	body, err := clients.Discovery.RESTClient().Get().AbsPath("/api/v1").Resource("nodes").Name(node).SubResource("proxy", "metrics").SetHeader("Accept", "text/plain").Stream(ctx)
+	switch {
+	case apierrors.IsForbidden(err):
+		return nil, errors.New("this user may not get nodes/proxy")
+	case err != nil:
+		return nil, errors.New(describe(err))
+	}
+	defer func() { _ = body.Close() }()
+	read, err := scanGates(io.LimitReader(body, maxMetricsBytes))
+	switch {
+	case errors.Is(err, errNoGateMetric):
+		return nil, errors.New("the metrics of the kubelet do not include " + gateMetric)
+	case err != nil:
+		return nil, errors.New(describe(err))
+	}
+	gates := map[string]bool{}
+	for name, gate := range read {
+		gates[name] = gate.Enabled
+	}
+	return gates, nil
+}
+
 // scanGates picks the known feature gates out of Prometheus metrics in the
 // text format. It reads up to the end of the one metric that has them and
 // passes over lines that are malformed. It fails if there are no gates at all.

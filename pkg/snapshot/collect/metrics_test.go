@@ -5,6 +5,7 @@ package collect
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -111,4 +112,23 @@ func FuzzScanGates(f *testing.F) {
 			t.Errorf("%d gates and error %v", len(gates), err)
 		}
 	})
+}
+
+// TestKubeletGates asks a kubelet through the API server.
+func TestKubeletGates(t *testing.T) {
+	clients := start(t, apiServer{
+		"/api/v1/nodes/a/proxy/metrics": text("kubernetes_feature_enabled{name=\"DRAAdminAccess\",stage=\"\"} 1\nkubernetes_feature_enabled{name=\"DRAExtendedResource\",stage=\"BETA\"} 0\n"),
+		"/api/v1/nodes/b/proxy/metrics": forbid(),
+		"/api/v1/nodes/c/proxy/metrics": text("up 1\n"),
+	})
+	for node, want := range map[string]string{
+		"a": "map[DRAAdminAccess:true DRAExtendedResource:false] <nil>",
+		"b": "map[] this user may not get nodes/proxy",
+		"c": "map[] the metrics of the kubelet do not include kubernetes_feature_enabled",
+	} {
+		gates, err := KubeletGates(t.Context(), clients, node)
+		if got := fmt.Sprint(gates, err); got != want {
+			t.Errorf("%s: got %q, want %q", node, got, want)
+		}
+	}
 }
