@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
+
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
@@ -98,7 +100,7 @@ func unreadable(in *input) []finding {
 			found = append(found, finding{object: o, at: position{max(o.text.ErrLine, o.text.LinesBefore+1), 1}, message: message, advice: readable(o.text)})
 		case errors.As(o.err, &at):
 			in.reject(o, at.Path)
-			found = append(found, finding{object: o, path: at.Path, message: at.Path + ": " + at.Err.Error()})
+			found = append(found, finding{object: o, path: at.Path, message: at.Path + ": " + at.Err.Error(), advice: quoted(o.locate(at.Path).node)})
 		default:
 			found = append(found, finding{object: o, message: o.err.Error()})
 		}
@@ -116,6 +118,16 @@ func readable(text *load.Text) string {
 	default:
 		return ""
 	}
+}
+
+// quoted says that a value is a word which YAML takes for a boolean, if it is; kubectl
+// reads YAML 1.1.
+func quoted(node *yaml.Node) string {
+	words := []string{"y", "yes", "on", "n", "no", "off"}
+	if node == nil || node.Kind != yaml.ScalarNode || node.Style != 0 || !slices.Contains(words, strings.ToLower(node.Value)) {
+		return ""
+	}
+	return fmt.Sprintf("write %q: without quotes it is a boolean", node.Value)
 }
 
 // successors are the kinds in place of the classic ones.

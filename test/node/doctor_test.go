@@ -9,6 +9,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os/exec"
 	"slices"
 	"strings"
@@ -20,8 +25,10 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
 
 	"github.com/kubectl-dra/kubectl-dra/internal/controlplane"
+	"github.com/kubectl-dra/kubectl-dra/internal/testdriver"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
@@ -30,7 +37,8 @@ import (
 func TestDoctor(t *testing.T) {
 	ctx := t.Context()
 	r := start(t)
-	if found := r.doctor(ctx, t, "--kubelets"); len(found) > 0 {
+	front := r.front(ctx, t)
+	if found := r.doctor(ctx, t, "--kubelets", "--server", front); len(found) > 0 {
 		t.Errorf("on a healthy node: %+v", found)
 	}
 
@@ -53,7 +61,12 @@ func TestDoctor(t *testing.T) {
 				t.Errorf("the evidence lacks %+v: %+v", want, found[0].Evidence)
 			}
 		}
-		if err := r.client.AppsV1().DaemonSets(namespace).Delete(ctx, set.Name, metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}); err != nil {
+		if err := r.client.AppsV1().DaemonSets(namespace).Delete(ctx, set.Name, metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		// No garbage collector does it.
+		err := r.client.CoreV1().Pods(namespace).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}, metav1.ListOptions{LabelSelector: "app=failing"})
+		if err != nil {
 			t.Fatal(err)
 		}
 		r.noPods(ctx, t)
@@ -64,7 +77,7 @@ func TestDoctor(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		found := r.doctor(ctx, t, "--kubelets")
+		found := r.doctor(ctx, t, "--kubelets", "--server", front)
 		if len(found) != 1 || found[0].Code != "DRA1008" || !strings.Contains(found[0].Message, "ResourceHealthStatus is off in the API server and on in the kubelet of 1 node") {
 			t.Errorf("found %+v", found)
 		}
@@ -97,7 +110,49 @@ func TestDoctor(t *testing.T) {
 		if err != nil {
 			t.Errorf("%v: found %+v", err, found)
 		}
+		// Without a driver, the kubelet would not let the pod go either.
+		r.driver, err = testdriver.Start(context.WithoutCancel(ctx), testdriver.Config{
+			Name: driverName, Kubelet: r.node.Kubelet, CDI: r.node.CDI, Client: r.client, Node: nodeName, Devices: deviceCount,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.waitPhase(ctx, t, pod.Name, corev1.PodRunning)
+		if found := r.doctor(ctx, t, "--only", "DRA1107"); len(found) > 0 {
+			t.Errorf("once the driver is back: %+v", found)
+		}
 	})
+}
+
+// front is the address of a server that does what the API server does but for one thing:
+// it passes requests for the kubelet on although that listens on loopback, which no API
+// server does.
+func (r *realNode) front(ctx context.Context, t *testing.T) string {
+	t.Helper()
+	node, err := r.client.CoreV1().Nodes().Get(ctx, nodeName, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	transport, err := rest.TransportFor(r.plane.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := func(address string) http.Handler {
+		target, err := url.Parse(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		proxy := httputil.NewSingleHostReverseProxy(target)
+		proxy.Transport = transport
+		return proxy
+	}
+	kubelet := "/api/v1/nodes/" + nodeName + "/proxy"
+	mux := http.NewServeMux()
+	mux.Handle("/", to(r.plane.Config().Host))
+	mux.Handle(kubelet+"/", http.StripPrefix(kubelet, to(fmt.Sprintf("https://127.0.0.1:%d", node.Status.DaemonEndpoints.KubeletEndpoint.Port))))
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.Close)
+	return server.URL
 }
 
 // failingDriver is the DaemonSet of a driver that fails once and is not ready then.
