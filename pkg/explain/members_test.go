@@ -243,6 +243,39 @@ func autoscaler(kind, name string) func(*snapshot.Snapshot) {
 	}
 }
 
+// TestMembersKeepTheirDevices asks about a Deployment of which one pod has the only
+// device and one waits. Nothing is to be had from the pod that has it: its controller
+// would create it again.
+func TestMembersKeepTheirDevices(t *testing.T) {
+	ofWeb := func(p *corev1.Pod) { p.Labels = map[string]string{"app": "web"} }
+	parts := []any{
+		tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Template("one", tc.GPUs("gpu", 1)), deployment("web", "one"),
+		func(s *snapshot.Snapshot) { s.Workloads[0].Replicas = ptr.To[int32](2) },
+		tc.Claim("web-0-gpu", tc.GPUs("gpu", 1)).OwnedBy("Pod", "web-0").Holding(tc.Driver+"/n1/gpu-0").ReservedFor("web-0", string(tc.UID("web-0"))),
+		tc.Pod("web-0", ofWeb, tc.UsingTemplate("gpu", "one"), tc.Generated("gpu", ptr.To("web-0-gpu")), tc.RunningOn("n1")),
+		tc.Claim("web-1-gpu", tc.GPUs("gpu", 1)).OwnedBy("Pod", "web-1"),
+		tc.Pod("web-1", ofWeb, tc.UsingTemplate("gpu", "one"), tc.Generated("gpu", ptr.To("web-1-gpu"))),
+	}
+	answers := explainEach(t, tc.Cluster(parts...), "Deployment/web", "Pod/web-1")
+	e := answers["Deployment/web"]
+	if e.Members == nil || e.Members.WithDevices != 1 || e.Members.FitNow != 0 {
+		t.Fatalf("members %+v", e.Members)
+	}
+	for i := range e.Remedies {
+		if strings.HasPrefix(e.Remedies[i].Change, "wait until") {
+			t.Errorf("remedy %q", e.Remedies[i].Change)
+		}
+	}
+	const want = "It fits on one more node like n1. On the present nodes it does not, even with the claims of all other pods released."
+	if e.Outlook.Message != want {
+		t.Errorf("outlook %q, want %q", e.Outlook.Message, want)
+	}
+	// The pod that waits gets the device if the other one leaves.
+	if e := answers["Pod/web-1"]; e.Outlook.Fits != api.ClaimsReleased {
+		t.Errorf("outlook of the pod: %+v", e.Outlook)
+	}
+}
+
 // TestFewerReplicas asks about a Deployment of five of which two fit. With fewer it is
 // all of them, unless other claims are in the way only for now.
 func TestFewerReplicas(t *testing.T) {
@@ -258,7 +291,7 @@ func TestFewerReplicas(t *testing.T) {
 	for i := range 5 {
 		pods = append(pods, queuedPodOf(fmt.Sprintf("web-%d", i), "one", time.Hour, func(p *corev1.Pod) { p.Labels = map[string]string{"app": "web"} }))
 	}
-	const scaled = "scale Deployment web to 3 replicas: so many fit, and no more do when claims are released"
+	const scaled = "scale Deployment web to 3 replicas: no more fit on these nodes, whatever claims are released"
 	for name, test := range map[string]struct {
 		parts []any
 		want  string
@@ -269,7 +302,7 @@ func TestFewerReplicas(t *testing.T) {
 		"an autoscaler of another":    {append(slices.Clone(pods), autoscaler("StatefulSet", "web")), scaled},
 		"autoscalers were not read": {
 			append(slices.Clone(pods), func(s *snapshot.Snapshot) { s.Listed = nil }),
-			"scale Deployment web to 3 replicas, unless a HorizontalPodAutoscaler sets that number: so many fit, and no more do when claims are released",
+			"scale Deployment web to 3 replicas, unless a HorizontalPodAutoscaler sets that number: no more fit on these nodes, whatever claims are released",
 		},
 		"a claim is in the way": {append(slices.Clone(holder), pods...), ""},
 	} {

@@ -37,6 +37,9 @@ func (x *builder) findOutlook(ctx context.Context) error {
 			return outlook.Reason{Code: a.Code, Message: a.Message, Missing: a.Missing, Progress: a.Progress}
 		},
 	}
+	if x.target.Workload {
+		c.Members = x.target.Users
+	}
 	var err error
 	x.out.Outlook, err = c.Find(ctx)
 	return err

@@ -188,7 +188,7 @@ func (w *whole) scaleText(count int) string {
 	} else if w.snap.Unknown(snapshot.ResourceAutoscalers, w.target.Object.Namespace) != "" {
 		condition = ", unless a HorizontalPodAutoscaler sets that number"
 	}
-	return fmt.Sprintf("%s %s %s to %s%s: so many fit, and no more do when claims are released",
+	return fmt.Sprintf("%s %s %s to %s%s: no more fit on these nodes, whatever claims are released",
 		what, w.target.Object.Kind, w.target.Object.Name, english.Count(count, noun), condition)
 }
 

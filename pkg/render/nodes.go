@@ -124,7 +124,11 @@ func groupText(g *api.NodeGroup) (string, Mark) {
 		if g.Score != 0 {
 			said += fmt.Sprintf(" (score %d)", g.Score)
 		}
-		if g.Message != "" {
+		switch {
+		case g.Message == "":
+		case g.Verdict == api.Allocated:
+			said = g.Message
+		default:
 			said += ": " + g.Message
 		}
 		return said, Good

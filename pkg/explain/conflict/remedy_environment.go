@@ -9,7 +9,10 @@ import (
 	"slices"
 	"strings"
 
+	resourceapi "k8s.io/api/resource/v1"
+
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 )
 
 // environment proposes what is enough on a node while what is asked for stays:
@@ -24,6 +27,9 @@ func (r *remedies) environment(ctx context.Context, p *Prospect) error {
 	for _, i := range p.environment {
 		f := &p.Scenario.facts[i]
 		if f.kind == factHolder {
+			if r.keeps(f.holder) {
+				return nil
+			}
 			holders = append(holders, f)
 			continue
 		}
@@ -74,7 +80,7 @@ func (r *remedies) released(ctx context.Context) error {
 	}
 	var others, holders []int
 	for i := range r.scenario.facts {
-		if f := &r.scenario.facts[i]; f.kind != factHolder || isOwnClaim(r.Question, f.holder) {
+		if f := &r.scenario.facts[i]; f.kind != factHolder || r.keeps(f.holder) {
 			others = append(others, i)
 		} else {
 			holders = append(holders, i)
@@ -97,4 +103,11 @@ func (r *remedies) released(ctx context.Context) error {
 	m := r.release(facts)
 	_, err = r.propose(ctx, change{actor: m.actor, text: m.text, objects: m.objects, silent: m.silent, changes: len(given)})
 	return err
+}
+
+// keeps reports whether a claim is not to be released: it is one that is asked about, or
+// a pod of the workload that is asked about has it. Its controller would create that pod
+// again, with the same needs.
+func (c *Case) keeps(claim *resourceapi.ResourceClaim) bool {
+	return isOwnClaim(c.Question, claim) || c.Workload && slices.ContainsFunc(lifecycle.PodsUsing(c.Snap, claim), c.concerns)
 }

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -27,6 +28,9 @@ type Case struct {
 	// about that one only.
 	Nodes   int
 	OneNode bool
+	// Members are the pods of the workload that is asked about: they keep what they have,
+	// since its controller creates again those that leave.
+	Members []*corev1.Pod
 	// Near are nodes that come close, by name: they are tried first.
 	Near []string
 	// Confirmer asks about what-if clusters.
@@ -57,7 +61,7 @@ func (r Reason) nearer(than *Reason) bool {
 func (c *Case) Find(ctx context.Context) (*api.Outlook, error) {
 	out := &api.Outlook{Now: api.Prospect{Verdict: api.DoesNotFit}}
 	users := consumers(c.Snap)
-	all, err := c.after(ctx, func(pod *corev1.Pod) bool { return users.has(pod) && !c.isOwn(pod) }, func(*resourceapi.ResourceClaim) bool { return true })
+	all, err := c.released(ctx, users, c.Members)
 	if err != nil || all == nil {
 		return nil, err
 	}
@@ -83,12 +87,26 @@ func (c *Case) Find(ctx context.Context) (*api.Outlook, error) {
 		out.LowerPrioritiesGone = &lower
 	}
 	if !c.OneNode {
+		// A new node is empty.
+		if len(c.Members) > 0 {
+			if all, err = c.released(ctx, users, nil); err != nil || all == nil {
+				return nil, err
+			}
+		}
 		if out.OneMoreNode, err = c.oneMoreNode(ctx, all); err != nil {
 			return nil, err
 		}
 	}
 	c.conclude(out, blocked)
 	return out, nil
+}
+
+// released is the question after all claims were released but those of some pods, and
+// the pods that used them are gone; nil if it cannot be asked.
+func (c *Case) released(ctx context.Context, users consumersOfClaims, keep []*corev1.Pod) (*amended, error) {
+	kept := func(pod *corev1.Pod) bool { return slices.Contains(keep, pod) }
+	return c.after(ctx, func(pod *corev1.Pod) bool { return users.has(pod) && !c.isOwn(pod) && !kept(pod) },
+		func(claim *resourceapi.ResourceClaim) bool { return !users.any(claim, kept) })
 }
 
 // after is the question about the cluster after pods have left and claims were
@@ -118,7 +136,9 @@ func (c *Case) lowerPriorities(ctx context.Context, users consumersOfClaims, all
 		return all, nil
 	}
 	mine := ptr.Deref(c.Pod.Spec.Priority, 0)
-	lower := func(pod *corev1.Pod) bool { return ptr.Deref(pod.Spec.Priority, 0) < mine && !c.isOwn(pod) }
+	lower := func(pod *corev1.Pod) bool {
+		return ptr.Deref(pod.Spec.Priority, 0) < mine && !c.isOwn(pod) && !slices.Contains(c.Members, pod)
+	}
 	left, unknown := users.only(lower)
 	if c.Snap.Gap(snapshot.ResourceClaims) != nil || c.Snap.Gap(snapshot.ResourcePods) != nil {
 		unknown = true
@@ -142,6 +162,12 @@ func (c *Case) lowerPriorities(ctx context.Context, users consumersOfClaims, all
 // isOwn reports whether a pod is the one that asks.
 func (c *Case) isOwn(pod *corev1.Pod) bool {
 	return c.Pod != nil && pod.Namespace == c.Pod.Namespace && pod.Name == c.Pod.Name
+}
+
+// kept reports whether pods of the workload that is asked about have devices.
+func (c *Case) kept() bool {
+	users := consumers(c.Snap)
+	return slices.ContainsFunc(c.Members, users.has)
 }
 
 // consumersOfClaims are the pods for which claims are reserved.
@@ -178,6 +204,14 @@ func (u consumersOfClaims) pod(claim *resourceapi.ResourceClaim, c *resourceapi.
 }
 
 func (u consumersOfClaims) has(pod *corev1.Pod) bool { return u.pods[pod] }
+
+// any reports whether one of the pods for which a claim is reserved is such a pod.
+func (u consumersOfClaims) any(claim *resourceapi.ResourceClaim, such func(*corev1.Pod) bool) bool {
+	return slices.ContainsFunc(claim.Status.ReservedFor, func(consumer resourceapi.ResourceClaimConsumerReference) bool {
+		pod := u.pod(claim, &consumer)
+		return pod != nil && such(pod)
+	})
+}
 
 // only lists the allocated claims that are reserved for such pods and for nobody
 // else, and reports whether others may be among them.

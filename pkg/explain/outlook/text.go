@@ -25,7 +25,10 @@ func (c *Case) conclude(out *api.Outlook, blocked []string) {
 	if more != nil {
 		alternative = ", or on one more node like " + more.Like
 	}
-	const never = "even with all claims released"
+	never := "even with all claims released"
+	if c.kept() {
+		never = "even with the claims of all other pods released"
+	}
 	switch {
 	case lower.Verdict == api.Fits:
 		out.Fits = api.LowerPrioritiesGone
