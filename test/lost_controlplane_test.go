@@ -36,6 +36,8 @@ type relay struct {
 	open  map[net.Conn]bool
 	// accepted counts connections.
 	accepted int
+	// silent is there while answers are held back, and closed when they come again.
+	silent chan struct{}
 }
 
 func startRelay(t *testing.T, server string) *relay {
@@ -44,7 +46,14 @@ func startRelay(t *testing.T, server string) *relay {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &relay{listener: listener, server: server, after: passAll, open: map[net.Conn]bool{}}
+	r := &relay{server: server, after: passAll, open: map[net.Conn]bool{}}
+	r.serve(t, listener)
+	return r
+}
+
+func (r *relay) serve(t *testing.T, listener net.Listener) {
+	t.Helper()
+	r.listener = listener
 	t.Cleanup(func() { _ = listener.Close() })
 	go func() {
 		for {
@@ -55,7 +64,6 @@ func startRelay(t *testing.T, server string) *relay {
 			go r.pass(client)
 		}
 	}()
-	return r
 }
 
 func (r *relay) pass(client net.Conn) {
@@ -75,10 +83,55 @@ func (r *relay) pass(client net.Conn) {
 	defer func() { _ = server.Close() }()
 	go func() { _, _ = io.Copy(server, client) }()
 	if after == passAll {
-		_, _ = io.Copy(client, server)
+		_, _ = io.Copy(client, held{r, server})
 	} else {
 		_, _ = io.CopyN(client, server, after)
 	}
+}
+
+// held reads the answers of a server, unless the relay is silent.
+type held struct {
+	relay  *relay
+	server io.Reader
+}
+
+func (h held) Read(p []byte) (int, error) {
+	n, err := h.server.Read(p)
+	h.relay.mu.Lock()
+	silent := h.relay.silent
+	h.relay.mu.Unlock()
+	if silent != nil {
+		<-silent
+	}
+	return n, err
+}
+
+// silence keeps connections open and holds all answers back, until it is called again.
+func (r *relay) silence() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.silent == nil {
+		r.silent = make(chan struct{})
+		return
+	}
+	close(r.silent)
+	r.silent = nil
+}
+
+// refuse closes what is open, and refuses new connections.
+func (r *relay) refuse() {
+	_ = r.listener.Close()
+	r.lose(passAll)
+}
+
+// accept takes connections again, at the same address.
+func (r *relay) accept(t *testing.T) {
+	t.Helper()
+	listener, err := net.Listen("tcp", r.listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.serve(t, listener)
 }
 
 // lose closes what is open, and each new connection after so many bytes.

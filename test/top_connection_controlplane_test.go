@@ -1,0 +1,52 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/kubectl-dra/kubectl-dra/internal/controlplane"
+)
+
+// TestTopWithoutAnswers has a server that stalls with its connections open, refuses
+// connections, and comes back. The dashboard says so, and shows nothing as new meanwhile.
+func TestTopWithoutAnswers(t *testing.T) {
+	c := startCluster(t, controlplane.Options{WithoutScheduler: true, WithoutControllerManager: true})
+	c.topFleet(t)
+	r := startRelay(t, strings.TrimPrefix(c.plane.Config().Host, "https://"))
+	kubeconfig, _ := changedKubeconfig(t, c.kubeconfig, func(cluster *clientcmdapi.Cluster, _ *clientcmdapi.AuthInfo) {
+		cluster.Server = "https://" + r.listener.Addr().String()
+	})
+	term := openTerminal(t, programFor(t, kubeconfig), 120, 30, "top")
+	term.shows("Capacity", "last answer", "1 claim without a pod")
+
+	// The clock on the right is that of what is shown.
+	clock := func(screen string) string {
+		return regexp.MustCompile(`\d\d:\d\d:\d\d`).FindString(screen)
+	}
+	r.silence()
+	silent := term.shows("! for", "no answer")
+	c.topClaim(t, "unheard", 1)
+	if later := term.shows("last answer 1", "! for 1"); clock(later) != clock(silent) {
+		t.Errorf("the clock runs on without answers: %s after %s\n%s", clock(later), clock(silent), later)
+	}
+	term.shows("1 claim without a pod")
+	r.silence()
+	term.shows("2 claims without a pod", "", "! for")
+
+	r.refuse()
+	refused := term.shows("! for", "connection refused")
+	c.topClaim(t, "refused", 1)
+	if later := term.shows("last answer 1", "! for 1"); clock(later) != clock(refused) {
+		t.Errorf("the clock runs on while connections are refused: %s after %s\n%s", clock(later), clock(refused), later)
+	}
+	r.accept(t)
+	term.shows("3 claims without a pod", "", "! for")
+	term.keys("q")
+	term.shows("ended with 0")
+}
