@@ -72,6 +72,7 @@ func kinds() []kind {
 		{"GPUPreviewComparison", reflect.TypeFor[nvidia.Comparison](), nil, "node-probe preview --diff"},
 		{"NodePlugins", reflect.TypeFor[driver.Findings](), nil, "node-probe plugins"},
 		{"NodePreparation", reflect.TypeFor[driver.Preparation](), nil, "node-probe prepare"},
+		{"DriverConformance", reflect.TypeFor[driver.Conformance](), nil, "node-probe conform"},
 		{"NodeHealth", reflect.TypeFor[driver.Health](), nil, "node-probe health"},
 		{"NodeCDI", reflect.TypeFor[cdi.Findings](), nil, "node-probe cdi"},
 		{"NodePods", reflect.TypeFor[kubelet.Findings](), nil, "node-probe pods"},

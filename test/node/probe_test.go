@@ -143,6 +143,7 @@ func TestNode(t *testing.T) {
 	t.Run("no such image", r.testNoImage)
 	t.Run("a claim is prepared and unprepared from afar", r.testPrepare)
 	t.Run("a claim is taken back from afar", r.testCleanup)
+	t.Run("the driver conforms", r.testConform)
 	t.Run("a watch from afar ends with Ctrl-C", r.testWatch)
 	t.Run("killed", r.testKilled)
 }

@@ -4,7 +4,6 @@
 package nodeprobe
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"time"
@@ -145,11 +144,7 @@ func (f *orderFlags) run(cmd *cobra.Command, operation driver.Operation, name st
 	}
 	done, err := driver.Do(cmd.Context(), host, order, driver.CallOptions{
 		Timeout: f.timeout,
-		Resolve: func(ctx context.Context) func(string) (*driver.Edits, error) {
-			// A driver may have written the specs just before.
-			specs := cdi.Look(ctx, host, nil, nil)
-			return func(id string) (*driver.Edits, error) { return resolveCDI(specs, id) }
-		},
+		Resolve: resolver(host),
 	})
 	done.Refusals = refusals
 	outcome := f.print(f.streams, done, done.Checks, func(o render.Options) error { return writePreparation(f.streams.Out, done, o) })

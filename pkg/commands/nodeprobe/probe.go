@@ -60,7 +60,7 @@ not known, 3 for wrong usage and 4 if the node could not be reached.`,
 	}
 	gpus.addLibrary(cmd)
 	for _, add := range []func(genericiooptions.IOStreams, *genericclioptions.ConfigFlags, *probeFlags) *cobra.Command{
-		newGPUs, newPreview, newPlugins, newPrepare, newUnprepare, newHealth, newCDI, newPods, newState,
+		newGPUs, newPreview, newPlugins, newPrepare, newUnprepare, newConform, newHealth, newCDI, newPods, newState,
 	} {
 		cmd.AddCommand(add(streams, config, flags))
 	}

@@ -52,12 +52,15 @@ func AskHealth(ctx context.Context, host *node.Host, snap *snapshot.Snapshot, dr
 	}
 	for i := range last.Drivers {
 		if d := &last.Drivers[i]; d.ReportedAt == nil && d.Error == "" && !d.NoService {
-			d.Error = "sends no report in time"
+			d.Error = noReport
 		}
 	}
 	last.judge(snap)
 	return last, nil
 }
+
+// noReport is the error of a driver that has said nothing.
+const noReport = "sends no report in time"
 
 // WatchHealth calls tell with the state of things once every driver has said
 // something or had the time to, and then each time a report comes or a stream ends,

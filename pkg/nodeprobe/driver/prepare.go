@@ -274,13 +274,16 @@ func (c *caller) send(ctx context.Context, operation Operation, call *Call) (map
 	return nil, conn.failed(err)
 }
 
-// draCall makes the call in one version of the API.
-func (c *client) draCall(ctx context.Context, version string, operation Operation, claim Claim) (map[string]reply, error) {
+// draCall makes the call in one version of the API, for one claim or several.
+func (c *client) draCall(ctx context.Context, version string, operation Operation, asked ...Claim) (map[string]reply, error) {
 	service := drav1.NewDRAPluginClient(c)
 	if version == drav1beta1.DRAPluginService {
 		service = drav1beta1.V1Beta1ClientWrapper{DRAPluginClient: drav1beta1.NewDRAPluginClient(c)}
 	}
-	claims := []*drav1.Claim{{Namespace: claim.Namespace, Uid: claim.UID, Name: claim.Name}}
+	claims := make([]*drav1.Claim, 0, len(asked))
+	for _, claim := range asked {
+		claims = append(claims, &drav1.Claim{Namespace: claim.Namespace, Uid: claim.UID, Name: claim.Name})
+	}
 	replies := map[string]reply{}
 	if operation == UnprepareOperation {
 		response, err := service.NodeUnprepareResources(ctx, &drav1.NodeUnprepareResourcesRequest{Claims: claims})

@@ -1,0 +1,297 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodeprobe
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/cdi"
+	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/checkpoint"
+	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/driver"
+	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// conformFlags say what a driver is tried with.
+type conformFlags struct {
+	*probeFlags
+	streams genericiooptions.IOStreams
+	config  *genericclioptions.ConfigFlags
+
+	driver               string
+	unallocated, foreign string
+	restart, stop        string
+	timeout, settle      time.Duration
+	removesSlices        bool
+}
+
+const (
+	// reportJUnit is the format of reports that this verb has.
+	reportJUnit = "junit"
+	// maxCommandOutput is how much of the output of a command is shown.
+	maxCommandOutput = 4 << 10
+)
+
+func newConform(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags, probe *probeFlags) *cobra.Command {
+	flags := &conformFlags{probeFlags: probe, streams: streams, config: config}
+	cmd := &cobra.Command{
+		Use:   "conform CLAIM...",
+		Short: "Try whether a driver does what it has to. Changes the node",
+		Long: `Try whether a driver of this node does what the kubelet and the scheduler rely
+on: how it registers, what it publishes, and how it prepares and unprepares
+claims, again, together, and those that it has to refuse. It is for those who
+write drivers. Each requirement has a stable name and says where it is from.
+
+The CLAIMs are made for it: allocated to this node, with devices of the driver,
+and used by nobody. A claim that is reserved, or that the kubelet has, is not
+touched, and nothing forces that. All that was prepared is unprepared in the
+end, also after Ctrl-C.
+
+Some requirements take more than a claim: a second claim, one that is not
+allocated (--unallocated), one of another driver (--foreign), and commands of
+yours that restart and stop the driver (--restart-command, --stop-command).
+They are run by sh, on the machine where this runs; --stop-command comes last,
+and the driver stays stopped. What was not tried is marked ?, and so is what a
+driver may choose.
+
+The exit code is 0 if the driver meets all requirements, 1 if it breaks one,
+and 2 if it breaks none and not all are known. -o junit is for pipelines.`,
+		Example: `  # The claim test has a device of the driver and no pod
+  kubectl dra node-probe conform test -n drivers --driver gpu.example.com
+
+  # Everything, for a pipeline
+  kubectl dra node-probe conform one two --driver gpu.example.com \
+    --unallocated pending --foreign nic \
+    --restart-command 'systemctl restart gpu-driver' \
+    --stop-command 'systemctl stop gpu-driver' -o junit > conform.xml`,
+		Args: cobra.MinimumNArgs(1),
+		// Also before it runs on another node.
+		PreRun: func(*cobra.Command, []string) { flags.output.Reports = []string{reportJUnit} },
+		RunE:   func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&flags.driver, "driver", "", "`DRIVER` to try. (default: the only one that the first claim has devices of)")
+	f.StringVar(&flags.unallocated, "unallocated", "", "`CLAIM` without devices, which the driver has to refuse.")
+	f.StringVar(&flags.foreign, "foreign", "", "`CLAIM` with devices of other drivers, for which it must not give any.")
+	f.StringVar(&flags.restart, "restart-command", "", "`COMMAND` that restarts the driver.")
+	f.StringVar(&flags.stop, "stop-command", "", "`COMMAND` that stops the driver in order.")
+	f.BoolVar(&flags.removesSlices, "removes-slices", false, "The driver says that it removes its slices when it is stopped.")
+	f.DurationVar(&flags.timeout, "timeout", driver.DefaultCallTimeout, "How long the driver may take for one call.")
+	f.DurationVar(&flags.settle, "settle", time.Minute, "How long it may take to start or to stop, and a command to end.")
+	return cmd
+}
+
+func (f *conformFlags) run(cmd *cobra.Command, names []string) error {
+	for _, timeout := range []time.Duration{f.timeout, f.settle} {
+		if err := checkTimeout(timeout); err != nil {
+			return err
+		}
+	}
+	printer, err := f.output.ToPrinter(f.streams)
+	if err != nil {
+		return err
+	}
+	if printer.Names {
+		return cli.Usagef("Allowed are wide, json, yaml, junit and templates.", "-o name: requirements have no name")
+	}
+	snap, err := f.cluster(cmd, f.streams)
+	if err != nil {
+		return err
+	}
+	opts, err := f.options(cmd, snap, names)
+	if err != nil {
+		return err
+	}
+	host := f.host()
+	if err := f.refuse(cmd.Context(), host, opts); err != nil {
+		return err
+	}
+	found, err := driver.Conform(cmd.Context(), host, f.driver, *opts)
+	if _, printErr := printer.PrintFindings(found, func() *render.Report { return conformReport(found) },
+		func(w io.Writer, o render.Options) error { return writeConformance(w, found, o) }); err == nil {
+		err = printErr
+	}
+	if err != nil {
+		return err
+	}
+	return outcome(checksCode(found.Checks()))
+}
+
+// outcome is an exit code as an error; none for success.
+func outcome(code int) error {
+	if code == cli.ExitFits {
+		return nil
+	}
+	return &cli.OutcomeError{Code: code}
+}
+
+// options finds the claims.
+func (f *conformFlags) options(cmd *cobra.Command, snap *snapshot.Snapshot, names []string) (*driver.ConformOptions, error) {
+	if snap == nil {
+		return nil, cli.Usagef("Read a cluster or a snapshot that has the claims.", "find ResourceClaim %s: there is no cluster to find it in", names[0])
+	}
+	opts := &driver.ConformOptions{
+		CallOptions: driver.CallOptions{Timeout: f.timeout, Resolve: resolver(f.host())},
+		Cluster:     snap, Settle: f.settle, RemovesSlices: f.removesSlices,
+		Restart: f.shell("restart-command", f.restart), Stop: f.shell("stop-command", f.stop),
+	}
+	for _, name := range names {
+		claim, err := f.find(snap, name)
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(opts.Claims, claim) {
+			return nil, cli.Usagef("Give each claim once.", "ResourceClaim %s is given twice", name)
+		}
+		opts.Claims = append(opts.Claims, claim)
+	}
+	var err error
+	if f.unallocated != "" {
+		if opts.Unallocated, err = f.find(snap, f.unallocated); err != nil {
+			return nil, err
+		}
+	}
+	if f.foreign != "" {
+		if opts.Foreign, err = f.find(snap, f.foreign); err != nil {
+			return nil, err
+		}
+	}
+	if f.driver == "" {
+		drivers := driver.ConformOrder("", opts.Claims[0]).Drivers()
+		if len(drivers) != 1 {
+			return nil, cli.Usagef("Name one with --driver.", "ResourceClaim %s has devices of %d drivers", names[0], len(drivers))
+		}
+		f.driver = drivers[0]
+	}
+	if reader, err := f.reading.ToReader(cmd, f.streams); err == nil && reader.Live() {
+		opts.Reread = func(ctx context.Context) (*snapshot.Snapshot, error) {
+			from, err := reader.Read(ctx, cli.Scope{AllNamespaces: true, Only: clusterReads()})
+			if err != nil {
+				return nil, err
+			}
+			return from.Snap, nil
+		}
+	}
+	return opts, nil
+}
+
+func (f *conformFlags) find(snap *snapshot.Snapshot, name string) (*resourceapi.ResourceClaim, error) {
+	namespace, err := f.namespace(f.config)
+	if err != nil {
+		return nil, err
+	}
+	claim, err := claimsNamed(snap, namespace, name)
+	if err == nil && claim == nil {
+		err = cli.Usagef("Give -n for another namespace.", "find ResourceClaim %s: there is none in %s", name, snap.Source)
+	}
+	return claim, err
+}
+
+// refuse keeps from trying a driver with what somebody uses, as the cluster or the
+// kubelet says.
+func (f *conformFlags) refuse(ctx context.Context, host *node.Host, opts *driver.ConformOptions) error {
+	var here driver.Place
+	if around := host.In(opts.Cluster); around != nil {
+		here.Node = around.Node
+	}
+	// Without it, which machine this is is not questioned.
+	here.BootID, _ = host.BootID()
+	refusals := driver.RefuseConform(f.driver, opts, here)
+	if kept := checkpoint.Look(ctx, host, nil).Kubelet; kept != nil {
+		for _, claim := range slices.Concat(opts.Claims, []*resourceapi.ResourceClaim{opts.Unallocated, opts.Foreign}) {
+			if claim != nil && slices.ContainsFunc(kept.Claims, func(c checkpoint.Claim) bool { return c.UID == string(claim.UID) }) {
+				refusals = append(refusals, driver.Refusal{Reason: fmt.Sprintf("claim %s/%s: the kubelet has it", claim.Namespace, claim.Name)})
+			}
+		}
+	}
+	if len(refusals) == 0 {
+		return nil
+	}
+	reasons := make([]string, 0, len(refusals))
+	for _, r := range refusals {
+		reasons = append(reasons, r.Reason)
+	}
+	return cli.Usagef("Make claims for it that no pod uses; nothing forces this.", "try driver %s: %s", f.driver, strings.Join(reasons, "; "))
+}
+
+// shell runs a command of the user; nil for none.
+func (f *conformFlags) shell(flag, command string) func(context.Context) error {
+	if command == "" {
+		return nil
+	}
+	return func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, f.settle)
+		defer cancel()
+		cmd := exec.CommandContext(ctx, "sh", "-c", command)
+		cmd.WaitDelay = time.Second
+		output := &bounded{}
+		cmd.Stdout, cmd.Stderr = output, output
+		err := cmd.Run()
+		var failed *exec.ExitError
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return fmt.Errorf("--%s did not end within %s", flag, f.settle)
+		case errors.As(err, &failed):
+			return fmt.Errorf("--%s ends with exit code %d: %s", flag, failed.ExitCode(), strings.TrimSpace(output.String()))
+		default:
+			return fmt.Errorf("run --%s: %w", flag, err)
+		}
+	}
+}
+
+// bounded keeps the beginning of what is written to it.
+type bounded struct{ bytes.Buffer }
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if room := maxCommandOutput - b.Len(); room > 0 {
+		b.Buffer.Write(p[:min(len(p), room)])
+	}
+	return len(p), nil
+}
+
+// resolver looks CDI names up in the specs of a node, which a driver may have written
+// just before.
+func resolver(host *node.Host) driver.Resolver {
+	return func(ctx context.Context) func(string) (*driver.Edits, error) {
+		specs := cdi.Look(ctx, host, nil, nil)
+		return func(id string) (*driver.Edits, error) { return resolveCDI(specs, id) }
+	}
+}
+
+// conformReport is the same as a report of findings.
+func conformReport(c *driver.Conformance) *render.Report {
+	report := &render.Report{Verb: "node-probe conform", Source: "driver " + c.Driver, FailOn: api.SeverityError}
+	for _, r := range c.Results {
+		report.Rules = append(report.Rules, render.Rule{Code: r.Name, Title: r.Source, Severity: api.SeverityError})
+		finding := api.Finding{Code: r.Name, Message: r.Message, Objects: []string{"driver/" + c.Driver}}
+		switch r.State {
+		case node.OK:
+			continue
+		case node.Problem:
+			finding.Severity = api.SeverityError
+		case node.Unknown:
+			finding.Severity = api.SeverityUnknown
+		}
+		report.Findings = append(report.Findings, finding)
+	}
+	return report
+}
