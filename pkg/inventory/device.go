@@ -16,6 +16,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 )
 
 // Devices lists the devices of the newest generation of all pools, in the
@@ -56,7 +57,7 @@ func unpublished(eligible *eligibility.Devices, pods podsByClaim) []api.Device {
 		}
 	}
 	slices.SortFunc(devices, func(a, b api.Device) int {
-		return cmp.Or(cmp.Compare(a.Driver, b.Driver), cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(a.Driver, b.Driver), naming.Compare(a.Pool, b.Pool), naming.Compare(a.Name, b.Name))
 	})
 	return devices
 }

@@ -4,6 +4,7 @@
 package inventory
 
 import (
+	"encoding/json"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,6 +28,9 @@ func StatusOf(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceReques
 	out := &api.DeviceStatus{Conditions: status.Conditions}
 	for _, c := range cluster.OddConditions(claim, result) {
 		out.Odd = append(out.Odd, c.Type)
+	}
+	if status.Data != nil && json.Valid(status.Data.Raw) {
+		out.Data = status.Data.Raw
 	}
 	if network := status.NetworkData; network != nil {
 		out.Interface, out.IPs, out.HardwareAddress = network.InterfaceName, network.IPs, network.HardwareAddress

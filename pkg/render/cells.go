@@ -122,6 +122,15 @@ func networkText(status *api.DeviceStatus) string {
 	return strings.TrimSpace(text)
 }
 
+// dataText is what the driver reports about a device in a form of its own, empty for
+// nothing. It has at most 10 KiB, as the API server takes it, and is shown in full.
+func dataText(status *api.DeviceStatus) string {
+	if status == nil || len(status.Data) == 0 {
+		return ""
+	}
+	return "data " + string(status.Data)
+}
+
 // oddConditions are those of a device that are not as they should be; said tells
 // how to write one.
 func oddConditions(status *api.DeviceStatus, said func(*metav1.Condition) string) []string {

@@ -37,8 +37,8 @@ func (p *Page) writeDetails(w io.Writer) error {
 	return nil
 }
 
-// ClaimDetails draws the network data of claims and what their flags mean. Claims
-// without either are left out.
+// ClaimDetails draws what drivers report about the devices of claims, and what the
+// flags of claims mean. Claims without either are left out.
 func ClaimDetails(w io.Writer, claims []*api.Claim, opts Options) error {
 	p := NewPage(opts)
 	for _, claim := range claims {
@@ -48,23 +48,25 @@ func ClaimDetails(w io.Writer, claims []*api.Claim, opts Options) error {
 }
 
 func writeClaimDetails(p *Page, c *api.Claim) {
-	type networked struct{ device, text string }
-	var networks []networked
+	type reported struct{ device, text string }
+	var reports []reported
 	var names []string
 	for _, r := range c.Requests {
 		for i := range r.Devices {
-			if text := networkText(r.Devices[i].Status); text != "" {
-				name := r.Devices[i].Pool + "/" + r.Devices[i].Device
-				networks, names = append(networks, networked{name, text}), append(names, name)
+			name := r.Devices[i].Pool + "/" + r.Devices[i].Device
+			for _, text := range []string{networkText(r.Devices[i].Status), dataText(r.Devices[i].Status)} {
+				if text != "" {
+					reports, names = append(reports, reported{name, text}), append(names, name)
+				}
 			}
 		}
 	}
-	if len(networks)+len(c.Flags) == 0 {
+	if len(reports)+len(c.Flags) == 0 {
 		return
 	}
 	p.Text(0, Strong, "Claim "+qualified(c.Namespace, c.Name))
 	width := Widest(30, names...)
-	for _, n := range networks {
+	for _, n := range reports {
 		p.Row(2, Cell{Text: n.device, Width: width}, Cell{Text: n.text})
 	}
 	for _, flag := range c.Flags {

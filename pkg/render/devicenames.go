@@ -4,8 +4,11 @@
 package render
 
 import (
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 )
 
 // driverDevices are the devices of a driver, one pool a line, or several pools
@@ -74,12 +77,13 @@ func splitDevice(id string) (driver, pool, device string) {
 	return id[:first], id[first+1 : last], id[last+1:]
 }
 
-// collapse writes three or more consecutive names, such as gpu-0, gpu-1 and
-// gpu-2, as "gpu-0 … gpu-2".
+// collapse orders names naturally and writes three or more consecutive ones, such
+// as gpu-0, gpu-1 and gpu-2, as "gpu-0 … gpu-2".
 func collapse(names []string) []string { return collapseTo(" … ", names) }
 
 // collapseTo puts something else between the first and the last of such names.
 func collapseTo(between string, names []string) []string {
+	names = slices.SortedFunc(slices.Values(names), naming.Compare)
 	var ranges []string
 	for i := 0; i < len(names); {
 		end := i + 1

@@ -79,6 +79,9 @@ func deviceText(d *api.AllocatedDevice) string {
 	for _, odd := range oddConditions(d.Status, inventory.ConditionText) {
 		said += ", " + odd
 	}
+	if data := dataText(d.Status); data != "" {
+		said += ", " + data
+	}
 	if d.Missing {
 		said += ", MISSING: no longer in any ResourceSlice"
 	}

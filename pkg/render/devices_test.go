@@ -19,11 +19,11 @@ func TestByDriver(t *testing.T) {
 		"across a ten":       {"d/p/9 d/p/10 d/p/11", "[d] p: 9 … 11"},
 		"leading zeros":      {"d/p/g08 d/p/g09 d/p/g10", "[d] p: g08, g09, g10"},
 		"other stems":        {"d/p/a-0 d/p/b-1 d/p/c-2", "[d] p: a-0, b-1, c-2"},
-		"descending":         {"d/p/2 d/p/1 d/p/0", "[d] p: 2, 1, 0"},
+		"descending":         {"d/p/2 d/p/1 d/p/0", "[d] p: 0 … 2"},
 		"same in both pools": {"d/p/0 d/p/1 d/q/0 d/q/1", "[d] p, q: 0, 1"},
 		"several drivers":    {"d/p/0 e/p/0 d/q/0", "[d] p, q: 0 [e] p: 0"},
 		"pool with slashes":  {"d/a/b/c/0", "[d] a/b/c: 0"},
-		"not a device ID":    {"x a/b", "[] x, a/b"},
+		"not a device ID":    {"x a/b", "[] a/b, x"},
 		"huge numbers":       {"d/p/99999999999999999998 d/p/99999999999999999999", "[d] p: 99999999999999999998, 99999999999999999999"},
 	}
 	for name, test := range tests {

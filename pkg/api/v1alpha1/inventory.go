@@ -4,6 +4,8 @@
 package v1alpha1
 
 import (
+	"encoding/json"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -362,6 +364,8 @@ type DeviceStatus struct {
 	Interface       string   `json:"interface,omitempty"`
 	IPs             []string `json:"ips,omitempty"`
 	HardwareAddress string   `json:"hardwareAddress,omitempty"`
+	// Data is what the driver reports in a form of its own.
+	Data json.RawMessage `json:"data,omitempty"`
 }
 
 // DeviceTaint is a taint of a device.

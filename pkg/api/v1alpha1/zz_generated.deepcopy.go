@@ -1098,6 +1098,11 @@ func (in *DeviceStatus) DeepCopyInto(out *DeviceStatus) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.Data != nil {
+		in, out := &in.Data, &out.Data
+		*out = make(json.RawMessage, len(*in))
+		copy(*out, *in)
+	}
 	return
 }
 

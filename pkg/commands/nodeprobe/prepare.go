@@ -235,7 +235,7 @@ func resolveCDI(specs *cdi.Findings, id string) (*driver.Edits, error) {
 		edits.Mounts = append(edits.Mounts, m.HostPath+":"+m.ContainerPath)
 	}
 	for _, h := range found.Hooks {
-		edits.Hooks = append(edits.Hooks, h.Name+": "+h.Path)
+		edits.Hooks = append(edits.Hooks, h.Name+": "+h.CommandLine())
 	}
 	return edits, nil
 }

@@ -175,7 +175,7 @@ func (p *page) edits(indent int, e *cdi.Edits) {
 		line(m.State, "mount", route(m.HostPath, m.ContainerPath)+parenthesis(strings.Join(m.Options, ",")), m.Found)
 	}
 	for _, h := range e.Hooks {
-		line(h.State, "hook", strings.Join(append([]string{h.Name, h.Path}, h.Args[min(1, len(h.Args)):]...), " "), h.Found)
+		line(h.State, "hook", h.Name+" "+h.CommandLine(), h.Found)
 	}
 	for _, v := range e.Env {
 		line("", "env", v, "")

@@ -116,8 +116,27 @@ func writeComparison(w io.Writer, c *nvidia.Comparison, opts render.Options) err
 		}
 		p.Blank()
 	}
+	if o := c.OtherSettings; o != nil {
+		p.Text(0, render.Strong, otherSettingsText(o))
+	}
 	p.Text(0, render.Plain, fmt.Sprintf("%s published, %s in the preview, %d of them equal", english.Count(c.Published, "device"), english.Count(c.Previewed, "device"), c.Equal))
 	return done()
+}
+
+// otherSettingsText names settings that explain differences, as flags.
+func otherSettingsText(o *nvidia.OtherSettings) string {
+	var flags []string
+	if len(o.FeatureGates) > 0 {
+		flags = append(flags, "--driver-feature-gates "+strings.Join(o.FeatureGates, ","))
+	}
+	if o.ConsumableShares != "" {
+		flags = append(flags, "--consumable-shares "+o.ConsumableShares)
+	}
+	left := fmt.Sprintf("%d of %s left", o.Left, english.Count(o.Values, "different value"))
+	if o.Left == 0 {
+		left = "nothing differs"
+	}
+	return fmt.Sprintf("The driver may be run with other settings: with %s, %s", strings.Join(flags, " "), left)
 }
 
 func (p *page) difference(d *nvidia.Difference) {

@@ -95,29 +95,47 @@ func (p *page) gpu(g *nvidia.GPU) {
 	line("brand", g.Brand, "brand")
 	line("architecture", g.Architecture, "architecture")
 	line("compute capability", g.ComputeCapability, "computeCapability")
-	line("memory", bytesText(g.MemoryBytes), "memoryBytes")
+	line("memory", memoryUse(g), "memoryBytes")
 	line("PCI bus ID", g.PCIBusID, "pciBusID")
 	line("PCIe root", g.PCIeRoot, "pcieRoot")
 	line("NUMA node", numberOr(g.NUMANode, ""), "numaNode")
 	line("virtualization", g.Virtualization, "virtualization")
 	line("addressing mode", g.AddressingMode, "addressingMode")
 	line("ECC", eccText(g.ECC), "ecc", "ecc.corrected", "ecc.uncorrected")
+	line("SRAM errors", sramText(g.ECC), "ecc.sram")
 	line("memory rows", rowsText(g.Rows), "remappedRows")
 	line("XIDs", xidText(g), "xids")
 	line("NVLink", nvlinkText(g.NVLinks), "nvlinks")
+	line("NVLink errors", nvlinkErrorText(g.NVLinks), "nvlinks.errors")
 	line("fabric", fabricText(g.Fabric), "fabric")
+	line("fabric health", fabricHealthText(g.Fabric), "fabric.health")
+	p.operation(g)
 	line("MIG", migText(g.MIG), "mig")
 	for _, d := range g.MIGDevices {
-		p.valueOrReason("MIG device", fmt.Sprintf("%s at memory slice %d of %d, GPU instance %d, compute instance %d: %s", cmp.Or(d.Profile, "no profile"),
-			d.Placement.Start, d.Placement.Size, d.GPUInstanceID, d.ComputeInstanceID, d.UUID), d.Missing, "uuid", "profile", "profileID", "gpuInstanceID", "computeInstanceID")
+		p.valueOrReason("MIG device", fmt.Sprintf("%s at %s, GPU instance %d, compute instance %d: %s", cmp.Or(d.Profile, "no profile"),
+			memorySlices(d.Placement), d.GPUInstanceID, d.ComputeInstanceID, d.UUID), d.Missing, "uuid", "profile", "profileID", "gpuInstanceID", "computeInstanceID")
 	}
 	line("", "", "migDevices")
 	line("MIG profiles", profileNames(g.MIGProfiles), "migProfiles")
 	if !p.Opts.Wide {
 		return
 	}
+	line("serial", g.Serial, "serial")
+	line("VBIOS", g.VBIOS, "vbios")
 	for i := range g.MIGProfiles {
 		p.valueOrReason("", profileText(&g.MIGProfiles[i]), g.MIGProfiles[i].Missing, "name", "placements")
+	}
+}
+
+// memorySlices says where a partition is: "memory slices 4-6".
+func memorySlices(at nvidia.Placement) string {
+	switch {
+	case at.Size <= 0:
+		return "unknown memory slices"
+	case at.Size == 1:
+		return fmt.Sprintf("memory slice %d", at.Start)
+	default:
+		return fmt.Sprintf("memory slices %d-%d", at.Start, at.Start+at.Size-1)
 	}
 }
 

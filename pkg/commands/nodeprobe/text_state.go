@@ -33,6 +33,9 @@ func writeState(w io.Writer, f *checkpoint.Findings, opts render.Options) error 
 func (p *page) checkpoint(owner string, c *checkpoint.Checkpoint) {
 	p.Blank()
 	about := []string{c.Path}
+	if c.OwnForm {
+		about = append(about, "in a form of the driver's own")
+	}
 	if len(c.Versions) > 0 {
 		about = append(about, strings.Join(c.Versions, " and "))
 	}

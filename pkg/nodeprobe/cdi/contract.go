@@ -4,6 +4,10 @@
 package cdi
 
 import (
+	"strconv"
+	"strings"
+	"unicode"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
@@ -166,6 +170,19 @@ type Hook struct {
 	// why it could not be seen.
 	State Presence `json:"state"`
 	Found string   `json:"found,omitempty"`
+}
+
+// CommandLine is the program with its arguments but the first, which is its own
+// name. An argument with a space in it is quoted.
+func (h *Hook) CommandLine() string {
+	words := []string{h.Path}
+	for _, arg := range h.Args[min(1, len(h.Args)):] {
+		if arg == "" || strings.ContainsFunc(arg, unicode.IsSpace) {
+			arg = strconv.Quote(arg)
+		}
+		words = append(words, arg)
+	}
+	return strings.Join(words, " ")
 }
 
 // NetDevice is a network interface that is moved into the container.

@@ -4,11 +4,14 @@
 package checkpoint
 
 import (
+	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
 
@@ -42,6 +45,9 @@ type Checkpoint struct {
 	BootID string `json:"bootID,omitempty"`
 	// Modified is when the file was written.
 	Modified *metav1.Time `json:"modified,omitempty"`
+	// OwnForm is true if the driver has a form of its own for the file, of which
+	// nothing is known here.
+	OwnForm bool `json:"ownForm,omitempty"`
 	// Claims are those that the file has.
 	Claims []Claim `json:"claims,omitempty"`
 	// Error says why the file could not be read, or not be understood.
@@ -141,6 +147,11 @@ func (f *Findings) all() []*Checkpoint {
 // still be under way.
 func (c *Checkpoint) recent() bool {
 	return c.Modified != nil && time.Since(c.Modified.Time) < underway
+}
+
+// compareDevices orders devices as people do: gpu-2 before gpu-10.
+func compareDevices(a, b Device) int {
+	return cmp.Or(strings.Compare(a.Driver, b.Driver), naming.Compare(a.Pool, b.Pool), naming.Compare(a.Device, b.Device))
 }
 
 // of reports whether a claim has devices of a driver.

@@ -264,5 +264,6 @@ func devicesFrom(driver string, raw json.RawMessage) []Device {
 			}
 		}
 	}
+	slices.SortStableFunc(devices, compareDevices)
 	return devices
 }

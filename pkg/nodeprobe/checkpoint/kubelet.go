@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"slices"
-	"strings"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
@@ -97,6 +96,6 @@ func (k *kubeletClaim) claim() Claim {
 			claim.State = PrepareCompleted
 		}
 	}
-	slices.SortStableFunc(claim.Devices, func(a, b Device) int { return strings.Compare(a.Driver, b.Driver) })
+	slices.SortStableFunc(claim.Devices, compareDevices)
 	return claim
 }

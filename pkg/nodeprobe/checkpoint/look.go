@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -47,6 +49,7 @@ func Look(ctx context.Context, host *node.Host, snap *snapshot.Snapshot) *Findin
 	r := &reader{Findings: f, host: host, left: maxFiles}
 	r.readKubelet(cluster)
 	r.readDrivers(ctx)
+	f.nameClaims(cluster)
 	f.verify()
 	f.compareDrivers()
 	(&comparison{Findings: f, cluster: cluster}).run()
@@ -114,6 +117,12 @@ func (r *reader) readDriver(plugins, file, driver string) {
 		return
 	}
 	c, err := r.read(plugins, file, driver, parseDriver)
+	if !inKnownForm(driver) && c.foreign(err) {
+		*c = Checkpoint{Path: c.Path, Driver: c.Driver, Modified: c.Modified, OwnForm: true}
+		r.Checks = append(r.Checks, node.Good(checkDriver, file, "driver %s has a form of its own for it, which only the driver can judge", driver))
+		r.Drivers = append(r.Drivers, *c)
+		return
+	}
 	switch {
 	case errors.Is(err, errForm), errors.Is(err, errVersion):
 		r.Checks = append(r.Checks, node.NotKnown(checkDriver, file, "%v", err))
@@ -123,6 +132,51 @@ func (r *reader) readDriver(plugins, file, driver string) {
 		r.Checks = append(r.Checks, node.Good(checkDriver, file, "driver %s has %s", driver, english.Count(len(c.Claims), "claim")))
 	}
 	r.Drivers = append(r.Drivers, *c)
+}
+
+// inKnownForm reports whether a driver is one of those whose form is known here.
+// Others may use it too, and may use a part of it for something else.
+func inKnownForm(driver string) bool { return strings.HasSuffix(driver, ".nvidia.com") }
+
+// foreign reports whether a file that was read is not, or not quite, in the form that
+// is known here. err is what came of understanding it.
+func (c *Checkpoint) foreign(err error) bool {
+	if err != nil {
+		var fault *contentError
+		return errors.As(err, &fault)
+	}
+	return slices.ContainsFunc(c.Checksums, func(sum Checksum) bool { return !sum.OK() })
+}
+
+// contentError is a file that was read and could not be understood.
+type contentError struct{ err error }
+
+func (e *contentError) Error() string { return e.err.Error() }
+
+func (e *contentError) Unwrap() error { return e.err }
+
+// nameClaims gives claims their names where the file has only their UIDs: the
+// kubelet knows those that it has, the cluster those that exist.
+func (f *Findings) nameClaims(cluster *node.Cluster) {
+	kept := map[string]*Claim{}
+	if f.Kubelet != nil {
+		for i := range f.Kubelet.Claims {
+			kept[f.Kubelet.Claims[i].UID] = &f.Kubelet.Claims[i]
+		}
+	}
+	for _, c := range f.all() {
+		for i := range c.Claims {
+			claim := &c.Claims[i]
+			if claim.Name != "" {
+				continue
+			}
+			if known := cluster.Claim(claim.UID); known != nil {
+				claim.Namespace, claim.Name = known.Namespace, known.Name
+			} else if known := kept[claim.UID]; known != nil {
+				claim.Namespace, claim.Name = known.Namespace, known.Name
+			}
+		}
+	}
 }
 
 // read reads a file, which no link may lead out of a directory for. There is a
@@ -141,7 +195,9 @@ func (r *reader) read(dir, file, driver string, parse func([]byte, *Checkpoint) 
 		if info, statErr := r.host.Stat(file); statErr == nil {
 			c.Modified = &metav1.Time{Time: info.ModTime().UTC().Truncate(time.Second)}
 		}
-		err = parse(data, c)
+		if err = parse(data, c); err != nil {
+			err = &contentError{err}
+		}
 	}
 	if err != nil {
 		c.Error = err.Error()
@@ -208,14 +264,18 @@ func (f *Findings) compareDrivers() {
 
 // compareKubelet holds a driver's claims against the kubelet's.
 func (f *Findings) compareKubelet(c *Checkpoint) {
-	if f.Kubelet == nil || f.Kubelet.Error != "" || c.Error != "" {
+	if f.Kubelet == nil || f.Kubelet.Error != "" || c.Error != "" || c.OwnForm {
 		return
 	}
 	differ := func(format string, args ...any) {
 		check := node.Bad(checkBoth, c.Path, format, args...)
-		if c.recent() {
+		switch {
+		case c.recent():
 			check.State = node.Unknown
 			check.Message += ", or the driver is at it right now"
+		case !inKnownForm(c.Driver):
+			check.State = node.Unknown
+			check.Message += ", or it uses this form in another way than NVIDIA's drivers"
 		}
 		f.Checks = append(f.Checks, check)
 	}

@@ -349,3 +349,54 @@ func FuzzDriver(f *testing.F) {
 		}
 	})
 }
+
+// TestOtherForms has files of drivers that only share the name of the file with
+// NVIDIA's: nothing is wrong with them.
+func TestOtherForms(t *testing.T) {
+	driver := written(t, driverPath)
+	for name, content := range map[string]string{
+		"an object of its own":        `{"apiVersion":"checkpoint.example.com/v1","kind":"Checkpoint","preparedClaims":[]}`,
+		"another checksum":            strings.Replace(string(driver), `"checksum":`, `"checksum":1`, 1),
+		"a version that is not known": strings.Replace(string(driver), `"v1":`, `"v9":{},"v1":`, 1),
+		"no JSON":                     "gpu-0 uid-1\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			const path = "/var/lib/kubelet/plugins/gpu.example.com/checkpoint.json"
+			f := newNodeFiles(t).file(kubeletPath, written(t, kubeletPath)).file(path, []byte(content)).look()
+			if found(f, node.OK, checkDriver, "driver gpu.example.com has a form of its own") == nil {
+				t.Errorf("%+v", f.Checks)
+			}
+			for _, check := range f.Checks {
+				if check.Path == path && check.State != node.OK {
+					t.Errorf("not neutral: %+v", check)
+				}
+			}
+			if c := f.Drivers[0]; !c.OwnForm || len(c.Claims) > 0 || c.Error != "" {
+				t.Errorf("%+v", c)
+			}
+		})
+	}
+	// The same of a driver whose form this is.
+	f := newNodeFiles(t).file(driverPath, []byte("gpu-0 uid-1\n")).look()
+	if found(f, node.Problem, checkDriver, "not JSON") == nil {
+		t.Errorf("%+v", f.Checks)
+	}
+}
+
+// TestClaimsAreNamed has a file of the first version, which has no names: the kubelet
+// knows them.
+func TestClaimsAreNamed(t *testing.T) {
+	const file = `{"checksum":0,"v1":{"preparedClaims":{"%s":{"status":{},"preparedDevices":[{"devices":[{"gpu":{"device":{"PoolName":"node-1","DeviceName":"gpu-10"}}},{"gpu":{"device":{"PoolName":"node-1","DeviceName":"gpu-9"}}}]}]},"gone":{"status":{}}}}}`
+	uid := newNodeFiles(t).file(kubeletPath, written(t, kubeletPath)).look().Kubelet.Claims[0].UID
+	f := newNodeFiles(t).file(kubeletPath, written(t, kubeletPath)).file(driverPath, fmt.Appendf(nil, file, uid)).look()
+	claim := f.Drivers[0].Claims[1]
+	if claim.UID != uid {
+		claim = f.Drivers[0].Claims[0]
+	}
+	if claim.Name != "train-0-gpu" || claim.Namespace == "" {
+		t.Errorf("%+v", claim)
+	}
+	if len(claim.Devices) != 2 || claim.Devices[0].Device != "gpu-9" {
+		t.Errorf("devices are in the order of their numbers: %+v", claim.Devices)
+	}
+}

@@ -4,6 +4,7 @@
 package driver
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -19,6 +20,7 @@ import (
 // compare holds the drivers of the node against the slices of the cluster. blind
 // is as in [Findings.judge].
 func (f *Findings) compare(snap *snapshot.Snapshot, around *node.Cluster, blind bool) {
+	f.compareUsers(around, blind)
 	switch {
 	case snap == nil:
 		f.notKnown(checkSlices, "", "no cluster and no snapshot was read: which drivers should be here is not known")
@@ -52,17 +54,12 @@ func (f *Findings) compare(snap *snapshot.Snapshot, around *node.Cluster, blind 
 // that are for the node alone, reached all that it can use.
 func (f *Findings) compareDrivers(own, reached map[string]int, blind bool) {
 	drivers := f.drivers()
-	mute := slices.ContainsFunc(f.Plugins, func(p Plugin) bool { return p.Registration.Answer != node.Answers })
 	for _, name := range sorted(own) {
 		if len(drivers[name]) > 0 {
 			continue
 		}
-		if blind {
-			f.notKnown(checkSlices, "", "driver %s has %s for this node, and whether it registers is not known", name, english.Count(own[name], "slice"))
-			continue
-		}
-		if mute && f.mayBe(name) {
-			f.notKnown(checkSlices, "", "driver %s has %s for this node, and no socket that answers is its own; one that does not answer may be", name, english.Count(own[name], "slice"))
+		if unsure := f.unsure(name, blind); unsure != "" {
+			f.notKnown(checkSlices, "", "driver %s has %s for this node, and %s", name, english.Count(own[name], "slice"), unsure)
 			continue
 		}
 		f.bad(checkSlices, "", "driver %s has %s for this node, but no socket: the kubelet says that it is not registered, and pods with its devices do not start", name, english.Count(own[name], "slice"))
@@ -76,6 +73,62 @@ func (f *Findings) compareDrivers(own, reached map[string]int, blind bool) {
 		default:
 			f.bad(checkSlices, drivers[name][0].Registration.Path, "driver %s runs, but there is no slice of it for this node: it found no devices, or failed to publish them", name)
 		}
+	}
+}
+
+// compareUsers looks for drivers that do not register here although pods of the
+// node use, or are about to use, their devices: of such a pod the kubelet can neither
+// prepare the claims nor unprepare them.
+func (f *Findings) compareUsers(around *node.Cluster, blind bool) {
+	if around == nil {
+		return
+	}
+	drivers := f.drivers()
+	users := map[string][]string{}
+	for _, pod := range around.Pods {
+		name := pod.Namespace + "/" + pod.Name
+		for _, claim := range around.ClaimsOf(pod) {
+			if claim.Status.Allocation == nil || !node.ReservedFor(claim, pod) {
+				continue
+			}
+			for _, result := range claim.Status.Allocation.Devices.Results {
+				if len(drivers[result.Driver]) == 0 && !slices.Contains(users[result.Driver], name) && !skipsBoth(&result) {
+					users[result.Driver] = append(users[result.Driver], name)
+				}
+			}
+		}
+	}
+	for _, name := range sorted(users) {
+		uses := fmt.Sprintf("%s of this node %s devices of driver %s (%s)", english.Count(len(users[name]), "pod"),
+			map[bool]string{true: "uses", false: "use"}[len(users[name]) == 1], name, node.Sample(users[name]))
+		if unsure := f.unsure(name, blind); unsure != "" {
+			f.notKnown(checkUsers, "", "%s; %s", uses, unsure)
+			continue
+		}
+		f.bad(checkUsers, "", "%s, and no socket registers it: the kubelet can neither prepare nor unprepare their claims", uses)
+	}
+}
+
+// skipsBoth reports whether the kubelet calls nobody for a device (KEP-5945).
+func skipsBoth(result *resourceapi.DeviceRequestAllocationResult) bool {
+	skips := func(operation resourceapi.SkipNodeOperation) bool {
+		return slices.Contains(result.SkipNodeOperations, operation)
+	}
+	return skips(resourceapi.SkipNodeOperationAll) ||
+		skips(resourceapi.SkipNodeOperationNodePrepareResources) && skips(resourceapi.SkipNodeOperationNodeUnprepareResources)
+}
+
+// unsure says why a driver that no socket names may register all the same; it is
+// empty if it does not.
+func (f *Findings) unsure(name string, blind bool) string {
+	mute := slices.ContainsFunc(f.Plugins, func(p Plugin) bool { return p.Registration.Answer != node.Answers })
+	switch {
+	case blind:
+		return "whether it registers is not known"
+	case mute && f.mayBe(name):
+		return "no socket that answers is its own; one that does not answer may be"
+	default:
+		return ""
 	}
 }
 

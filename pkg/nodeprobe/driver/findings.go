@@ -75,6 +75,7 @@ const (
 	checkOthers     = "plugins/unregistered"
 	checkAccess     = "plugins/permissions"
 	checkSlices     = "plugins/slices"
+	checkUsers      = "plugins/users"
 	checkDevices    = "plugins/device-plugins"
 )
 

@@ -18,6 +18,7 @@ import (
 	healthv1 "k8s.io/kubelet/pkg/apis/dra-health/v1"
 	healthv1alpha1 "k8s.io/kubelet/pkg/apis/dra-health/v1alpha1"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -250,7 +251,7 @@ func (d *DriverHealth) take(report *healthv1.NodeWatchResourcesResponse, now tim
 		}
 	}
 	slices.SortFunc(d.Devices, func(a, b DeviceHealth) int {
-		return cmp.Or(cmp.Compare(a.Pool, b.Pool), cmp.Compare(a.Device, b.Device))
+		return cmp.Or(naming.Compare(a.Pool, b.Pool), naming.Compare(a.Device, b.Device))
 	})
 }
 

@@ -22,6 +22,8 @@ import (
 
 	"google.golang.org/grpc"
 	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	devicepluginv1beta1 "k8s.io/kubelet/pkg/apis/deviceplugin/v1beta1"
 	registerv1 "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
 	"k8s.io/utils/ptr"
@@ -327,6 +329,52 @@ func TestCompareWithSlices(t *testing.T) {
 			here := *host
 			here.Name = test.node
 			want(t, look(t, &here, test.snap, patient()).Checks, checkSlices, test.state, test.text)
+		})
+	}
+}
+
+// TestDriverOfPodsIsGone has pods that use devices of drivers which no socket
+// registers, and which have no slice for the node any more.
+func TestDriverOfPodsIsGone(t *testing.T) {
+	const gone = "nic.example.com"
+	host := kubeletDir(t)
+	start(t, host, testdriver.Config{})
+	using := func(driver string, change func(*corev1.Pod, *resourceapi.ResourceClaim)) *snapshot.Snapshot {
+		snap := cluster(gpu)
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "train-0", UID: "pod-1"}}
+		pod.Spec.NodeName = nodeName
+		pod.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "devices", ResourceClaimName: ptr.To("train")}}
+		claim := reservedBy(allocated(driver, nodeName, "dev-0", "dev-1"), "train-0", "pod-1")
+		if change != nil {
+			change(pod, claim)
+		}
+		snap.Pods, snap.Claims = []*corev1.Pod{pod}, []*resourceapi.ResourceClaim{claim}
+		return snap
+	}
+	for name, test := range map[string]struct {
+		snap *snapshot.Snapshot
+		want bool
+	}{
+		"no socket": {using(gone, nil), true},
+		"a socket":  {using(gpu, nil), false},
+		"the pod has ended": {using(gone, func(pod *corev1.Pod, _ *resourceapi.ResourceClaim) {
+			pod.Status.Phase = corev1.PodSucceeded
+		}), false},
+		"another node": {using(gone, func(pod *corev1.Pod, _ *resourceapi.ResourceClaim) { pod.Spec.NodeName = "node-2" }), false},
+		"not reserved": {using(gone, func(_ *corev1.Pod, claim *resourceapi.ResourceClaim) { claim.Status.ReservedFor = nil }), false},
+		"the kubelet does not call it": {using(gone, func(_ *corev1.Pod, claim *resourceapi.ResourceClaim) {
+			for i := range claim.Status.Allocation.Devices.Results {
+				claim.Status.Allocation.Devices.Results[i].SkipNodeOperations = []resourceapi.SkipNodeOperation{resourceapi.SkipNodeOperationAll}
+			}
+		}), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := look(t, host, test.snap, patient())
+			if test.want {
+				want(t, f.Checks, checkUsers, node.Problem, "1 pod of this node uses devices of driver nic.example.com (ml/train-0), and no socket registers it")
+			} else {
+				wantNo(t, f.Checks, node.Problem)
+			}
 		})
 	}
 }

@@ -76,7 +76,8 @@ type Edits struct {
 	// Spec is the file that has it.
 	Spec        string       `json:"spec,omitempty"`
 	DeviceNodes []DeviceNode `json:"deviceNodes,omitempty"`
-	// Mounts are "host:container", Env "NAME=value", Hooks "name: path".
+	// Mounts are "host:container", Env "NAME=value", Hooks
+	// "name: path argument …".
 	Mounts []string `json:"mounts,omitempty"`
 	Env    []string `json:"env,omitempty"`
 	Hooks  []string `json:"hooks,omitempty"`

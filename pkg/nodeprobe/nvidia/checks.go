@@ -74,6 +74,9 @@ func gpuChecks(g *GPU) []node.Check {
 	if g.ECC != nil && g.ECC.Current != g.ECC.Pending {
 		bad("ecc", "ECC is %s, and will be %s after a reset", onOff(g.ECC.Current), onOff(g.ECC.Pending))
 	}
+	if g.ECC != nil && g.ECC.SRAM != nil && g.ECC.SRAM.ThresholdExceeded {
+		bad("ecc", "the errors of its SRAM have passed the threshold: it is to be replaced")
+	}
 	if g.Rows != nil && g.Rows.Failed {
 		bad("rows", "a broken row of memory could not be replaced")
 	}
@@ -91,6 +94,15 @@ func gpuChecks(g *GPU) []node.Check {
 		case f.State == fabricNotStarted, f.State == fabricInProgress:
 			bad("fabric", "it has not joined the NVLink fabric yet: %s", f.State)
 		}
+		if h := f.Health; h != nil {
+			faults := h.faults()
+			if h.Summary != "" && h.Summary != fabricHealthy {
+				faults = slices.Insert(faults, 0, h.Summary)
+			}
+			if len(faults) > 0 {
+				bad("fabric", "the NVLink fabric is not healthy: %s", strings.Join(faults, ", "))
+			}
+		}
 	}
 	if down := slices.DeleteFunc(slices.Clone(g.NVLinks), func(l NVLink) bool { return l.Active }); len(down) > 0 && len(down) < len(g.NVLinks) {
 		bad("nvlink", "%d of %s are down", len(down), english.Count(len(g.NVLinks), "NVLink"))
@@ -98,11 +110,38 @@ func gpuChecks(g *GPU) []node.Check {
 	if g.MIG != nil && g.MIG.Current != g.MIG.Pending {
 		bad("mig", "MIG is %s, and will be %s after a reset", onOff(g.MIG.Current), onOff(g.MIG.Pending))
 	}
+	for i := range g.MIGDevices {
+		if d := &g.MIGDevices[i]; d.Partial {
+			bad("mig", "the compute instance of MIG device %s takes a part of its GPU instance: the DRA driver has no name for that, and does not start", d.UUID)
+		}
+	}
 	if g.MIG != nil && g.MIG.Current && len(g.MIGDevices) == 0 && missing(g.Missing, "migDevices") == nil {
 		checks = append(checks, node.NotKnown(name("mig"), "", "GPU %d: MIG is on and there is no MIG device; that is right only if the driver makes them (its feature gate DynamicMIG)", g.Index))
 	}
+	checks = append(checks, operationChecks(g, name)...)
 	if len(checks) == 0 {
 		checks = append(checks, node.Good(fmt.Sprintf("gpus/%d", g.Index), "", "GPU %d: %s", g.Index, nothingWrong(g)))
+	}
+	return checks
+}
+
+// operationChecks judges what keeps programs from the GPU, or slows them down, at the
+// moment.
+func operationChecks(g *GPU, name func(string) string) []node.Check {
+	var checks []node.Check
+	switch o := &g.Operation; o.ComputeMode {
+	case computeProhibited:
+		checks = append(checks, node.Bad(name("compute-mode"), "", "GPU %d: its compute mode is %s: no program can compute on it", g.Index, o.ComputeMode))
+	case computeExclusiveProcess, computeExclusiveThread:
+		// MPS wants it so.
+		checks = append(checks, node.NotKnown(name("compute-mode"), "", "GPU %d: its compute mode is %s: a second process on it fails; that is right only under MPS, or if each pod has one process", g.Index, o.ComputeMode))
+	}
+	// That the power limit holds the clocks back is how a busy GPU works.
+	slow := slices.DeleteFunc(slices.Clone(g.Operation.Slowdowns), func(reason string) bool {
+		return !slices.Contains([]string{slowHardware, slowSwThermal, slowHwThermal, slowPowerBrake}, reason)
+	})
+	if len(slow) > 0 {
+		checks = append(checks, node.Bad(name("slowdown"), "", "GPU %d: it is slowed down now: %s", g.Index, strings.Join(slow, ", ")))
 	}
 	return checks
 }
@@ -118,6 +157,9 @@ const (
 // state is what it means that NVML did not tell a value that the GPU has. The DRA
 // driver does not start then.
 func (m *Missing) state() node.State {
+	if slices.Contains(extras(), m.Value) {
+		return node.Unknown
+	}
 	switch m.NVML {
 	case noPermission, noSuchFunction, anotherArgument:
 		return node.Unknown

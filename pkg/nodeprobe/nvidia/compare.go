@@ -40,6 +40,9 @@ type Comparison struct {
 	Equal     int `json:"equal"`
 	// Differences are by name of the device, then those of counter sets.
 	Differences []Difference `json:"differences"`
+	// OtherSettings are settings of the driver that explain differences, if there are
+	// any.
+	OtherSettings *OtherSettings `json:"otherSettings,omitempty"`
 }
 
 // Change is how something differs.
@@ -87,15 +90,25 @@ func Compare(snap *snapshot.Snapshot, f *Findings, settings Settings, previewed 
 	}
 	before, after := parts(published), parts(previewed)
 	c.Published, c.Previewed = len(before.devices), len(after.devices)
-	c.Differences = append(c.Differences, differences(before.devices, after.devices, func(name string) Difference { return Difference{Device: name} })...)
+	c.Differences = append(c.Differences, differencesOf(before, after)...)
 	c.Equal = len(before.devices)
 	for _, d := range c.Differences {
-		if d.Change != OnlyPreviewed {
+		if d.Device != "" && d.Change != OnlyPreviewed {
 			c.Equal--
 		}
 	}
-	c.Differences = append(c.Differences, differences(before.counters, after.counters, func(name string) Difference { return Difference{CounterSet: name} })...)
+	if len(published) > 0 {
+		c.OtherSettings = otherSettings(f, settings, published, c.Differences)
+	}
 	return c
+}
+
+// differencesOf are those of devices, then those of counter sets.
+func differencesOf(before, after content) []Difference {
+	return slices.Concat(
+		differences(before.devices, after.devices, func(name string) Difference { return Difference{Device: name} }),
+		differences(before.counters, after.counters, func(name string) Difference { return Difference{CounterSet: name} }),
+	)
 }
 
 // published are the slices of the newest generation of the node's pool. reason

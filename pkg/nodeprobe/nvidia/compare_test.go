@@ -76,6 +76,67 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+// TestCompareNamesOtherSettings previews a machine with other settings than those that
+// the driver is run with: they are found.
+func TestCompareNamesOtherSettings(t *testing.T) {
+	f := h100(t)
+	numa := 1
+	for i := range f.GPUs {
+		f.GPUs[i].NUMANode = &numa
+	}
+	for name, test := range map[string]struct {
+		driver, preview Settings
+		change          func(*resourceapi.Device)
+		want            *OtherSettings
+	}{
+		"the same": {Settings{}, Settings{}, nil, nil},
+		"list attributes": {
+			Settings{ListAttributes: true},
+			Settings{},
+			nil,
+			&OtherSettings{FeatureGates: []string{"DRAListTypeAttributes=true"}, Values: 1},
+		},
+		"no list attributes": {
+			Settings{},
+			Settings{ListAttributes: true, Shares: "disabled"},
+			nil,
+			&OtherSettings{FeatureGates: []string{"DRAListTypeAttributes=false"}, Values: 1},
+		},
+		"a number of shares": {
+			Settings{Shares: "5"},
+			Settings{},
+			nil,
+			&OtherSettings{FeatureGates: []string{"ConsumableShares=true"}, ConsumableShares: "5", Values: 4},
+		},
+		"something else differs, too": {
+			Settings{ListAttributes: true},
+			Settings{},
+			func(d *resourceapi.Device) { d.Attributes["brand"] = text("Tesla") },
+			&OtherSettings{FeatureGates: []string{"DRAListTypeAttributes=true"}, Values: 2, Left: 1},
+		},
+		"only something else": {Settings{}, Settings{}, func(d *resourceapi.Device) { d.Attributes["brand"] = text("Tesla") }, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test.driver.Node, test.preview.Node = "node", "node"
+			published, err := Preview(f, test.driver)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if test.change != nil {
+				test.change(&published[0].Spec.Devices[0])
+			}
+			previewed, err := Preview(f, test.preview)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := Compare(&snapshot.Snapshot{Slices: published}, f, test.preview, previewed)
+			if diff := cmp.Diff(test.want, c.OtherSettings); diff != "" {
+				t.Errorf("%s\n%+v", diff, c.Differences)
+			}
+		})
+	}
+}
+
 // TestCompareUnknown has what leaves open what is published.
 func TestCompareUnknown(t *testing.T) {
 	f, settings := h100(t), Settings{Node: "node"}

@@ -54,7 +54,7 @@ func TestDiscoverHealth(t *testing.T) {
 	d.GetGpuFabricInfoFunc = func() (nvml.GpuFabricInfo, nvml.Return) {
 		return nvml.GpuFabricInfo{State: nvml.GPU_FABRIC_STATE_COMPLETED, ClusterUuid: [16]uint8{15: 1}, CliqueId: 4}, nvml.SUCCESS
 	}
-	f, err := discover(lib)
+	f, err := discovered(lib)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestDiscoverOldLibrary(t *testing.T) {
 	d.GetGpuFabricInfoFunc = nil
 	d.GetGpuInstanceProfileInfoFunc = nil
 	d.GetMigModeFunc = nil
-	f, err := discover(lib)
+	f, err := discovered(lib)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestDiscoverMIG(t *testing.T) {
 	lib := mocked(t, "dgx-h100")
 	lib.Devices = lib.Devices[:1]
 	partition(t, as[*server.Device](t, lib.Devices[0]))
-	f, err := discover(lib)
+	f, err := discovered(lib)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func TestDiscoverMIG(t *testing.T) {
 // TestDiscoverUnnamedProfile has a MIG profile that NVIDIA's library for names does not
 // know: the name of that one is missing, and nothing else.
 func TestDiscoverUnnamedProfile(t *testing.T) {
-	want, err := discover(mocked(t, "dgx-b200"))
+	want, err := discovered(mocked(t, "dgx-b200"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func TestDiscoverUnnamedProfile(t *testing.T) {
 		}
 		return known(profile)
 	}
-	found, err := discover(lib)
+	found, err := discovered(lib)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +175,7 @@ func TestDiscoverLost(t *testing.T) {
 		}
 		return byIndex(i)
 	}
-	f, err := discover(lib)
+	f, err := discovered(lib)
 	if err != nil || len(f.GPUs) != 2 || f.GPUs[1].UUID == "" {
 		t.Fatalf("the others are not looked at: %+v, %v", f, err)
 	}
@@ -187,7 +187,7 @@ func TestDiscoverLost(t *testing.T) {
 		t.Errorf("with a lost GPU the driver does not come up: %v", err)
 	}
 	lib.InitWithFlagsFunc = func(uint32) nvml.Return { return nvml.ERROR_LIBRARY_NOT_FOUND }
-	if _, err := discover(lib); !noLibrary(err) {
+	if _, err := discovered(lib); !noLibrary(err) {
 		t.Errorf("without the library: %v", err)
 	}
 }

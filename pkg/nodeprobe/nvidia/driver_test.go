@@ -39,7 +39,7 @@ func TestPreviewIsTheDrivers(t *testing.T) {
 							partition(t, as[*server.Device](t, d))
 						}
 					}
-					found, err := discover(lib)
+					found, err := discovered(lib)
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -92,6 +92,12 @@ type GPU struct {
 	AddressingMode string `json:"addressingMode,omitempty"`
 	// ModuleID is the place of the GPU on its baseboard.
 	ModuleID *int `json:"moduleID,omitempty"`
+	// Serial is the number of the board, VBIOS the version of its firmware.
+	Serial string `json:"serial,omitempty"`
+	VBIOS  string `json:"vbios,omitempty"`
+
+	// Operation is what it is doing at the moment.
+	Operation Operation `json:"operation,omitzero"`
 
 	// ECC is absent for a GPU without error correction.
 	ECC *ECC `json:"ecc,omitempty"`
@@ -125,6 +131,8 @@ type ECC struct {
 	// if NVML does not tell.
 	Corrected   *uint64 `json:"corrected,omitempty"`
 	Uncorrected *uint64 `json:"uncorrected,omitempty"`
+	// SRAM are those of the memory on the GPU itself, nil if NVML does not tell.
+	SRAM *SRAMErrors `json:"sram,omitempty"`
 }
 
 // RemappedRows counts memory rows that were replaced.
@@ -153,6 +161,8 @@ type NVLink struct {
 	Active bool `json:"active"`
 	// Remote is the PCI bus ID at the other end; empty for a link that is down.
 	Remote string `json:"remote,omitempty"`
+	// Errors are nil for a link that is down, and if NVML counts none.
+	Errors *NVLinkErrors `json:"errors,omitempty"`
 	// Missing has the reason if it is not known.
 	Missing []Missing `json:"missing,omitempty"`
 }
@@ -166,6 +176,8 @@ type Fabric struct {
 	// ClusterUUID and CliqueID name the part of the fabric that the GPU is in.
 	ClusterUUID string `json:"clusterUUID,omitempty"`
 	CliqueID    uint32 `json:"cliqueID"`
+	// Health is nil if NVML does not tell.
+	Health *FabricHealth `json:"health,omitempty"`
 }
 
 // MIG is whether a GPU is divided.
@@ -220,6 +232,9 @@ type MIGDevice struct {
 	// Profile is the name of the profile; empty if its compute instance does not
 	// take all of its GPU instance, which the DRA driver has no name for.
 	Profile string `json:"profile,omitempty"`
+	// Partial is true for one whose compute instance is known to take only a part of
+	// its GPU instance.
+	Partial bool `json:"partial,omitempty"`
 	// ProfileID is that of the GPU instance, see [MIGProfile.ID].
 	ProfileID int `json:"profileID"`
 	// Missing has the reason for each value that is not known.

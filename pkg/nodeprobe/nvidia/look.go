@@ -86,6 +86,7 @@ func lookAt(ctx context.Context, host *node.Host, library string) *Findings {
 		g.Missing = append(g.Missing, gone...)
 	}
 	addXIDs(f.GPUs, host)
+	nameProcesses(f.GPUs, host)
 	return f
 }
 

@@ -49,6 +49,13 @@ func mocked(t *testing.T, name string) *server.Server {
 	return lib
 }
 
+// discovered asks a mock for everything but what cannot be asked of it.
+func discovered(lib nvml.Interface) (*Findings, error) {
+	return discover(lib, func(nvml.Device) (nvml.GpuFabricInfo_v3, nvml.Return) {
+		return nvml.GpuFabricInfo_v3{}, nvml.ERROR_NOT_SUPPORTED
+	})
+}
+
 // as is the mock behind one of NVML's interfaces.
 func as[T any](t *testing.T, mock any) T {
 	t.Helper()

@@ -46,12 +46,13 @@ func openNVML(path string) (*Findings, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open NVML: %w", err)
 	}
-	return discover(nvml.New(nvml.WithLibraryPath(path)))
+	return discover(nvml.New(nvml.WithLibraryPath(path)), fabricV3)
 }
 
 // discover asks for everything once. Only what makes all answers impossible is
-// an error: the library does not load, or has no list of GPUs.
-func discover(lib nvml.Interface) (f *Findings, err error) {
+// an error: the library does not load, or has no list of GPUs. fabric is how a GPU is
+// asked for what go-nvml cannot ask its mocks.
+func discover(lib nvml.Interface, fabric fabricAsker) (f *Findings, err error) {
 	// Without GPUs is fine too, as for the DRA driver.
 	if ret := lib.InitWithFlags(nvml.INIT_FLAG_NO_GPUS); ret != nvml.SUCCESS {
 		return nil, fmt.Errorf("initialize NVML: %w", ret)
@@ -61,7 +62,7 @@ func discover(lib nvml.Interface) (f *Findings, err error) {
 			err = fmt.Errorf("shut down NVML: %w", ret)
 		}
 	}()
-	r := &nvmlReader{lib: lib, devices: device.New(lib)}
+	r := &nvmlReader{lib: lib, devices: device.New(lib), fabricV3: fabric}
 	f = &Findings{GPUs: []GPU{}}
 	f.DriverVersion = value(ask(r, &f.Missing, "driverVersion", "nvmlSystemGetDriverVersion", lib.SystemGetDriverVersion))
 	f.NVMLVersion = value(ask(r, &f.Missing, "nvmlVersion", "nvmlSystemGetNVMLVersion", lib.SystemGetNVMLVersion))
@@ -94,7 +95,15 @@ type nvmlReader struct {
 	lib nvml.Interface
 	// devices has NVIDIA's own names for what NVML numbers, which the DRA driver
 	// publishes.
-	devices device.Interface
+	devices  device.Interface
+	fabricV3 fabricAsker
+}
+
+// fabricAsker asks a GPU for the third form of what it knows of its fabric.
+type fabricAsker func(nvml.Device) (nvml.GpuFabricInfo_v3, nvml.Return)
+
+func fabricV3(handle nvml.Device) (nvml.GpuFabricInfo_v3, nvml.Return) {
+	return handle.GetGpuFabricInfoV().V3()
 }
 
 // said is the text of an error. NVML's is in memory of the library, which may be gone
@@ -174,7 +183,7 @@ func (r *nvmlReader) gpu(index int, handle nvml.Device) (*GPU, error) {
 		g.Virtualization = virtualization(*mode)
 	}
 	if memory := ask(r, m, "memoryBytes", "nvmlDeviceGetMemoryInfo", handle.GetMemoryInfo); memory != nil {
-		g.MemoryBytes = &memory.Total
+		g.MemoryBytes, g.Operation.UsedMemoryBytes = &memory.Total, &memory.Used
 	}
 	g.PCIBusID = named(r, m, "pciBusID", "nvmlDeviceGetPciInfo_v3", handle.GetPciInfo, dev.GetPCIBusID)
 	g.AddressingMode = named(r, m, "addressingMode", "nvmlDeviceGetAddressingMode", handle.GetAddressingMode, dev.GetAddressingModeAsString)
@@ -182,6 +191,7 @@ func (r *nvmlReader) gpu(index int, handle nvml.Device) (*GPU, error) {
 	r.health(g, handle)
 	r.links(g, handle)
 	r.mig(g, dev)
+	r.operation(g, handle)
 	return g, nil
 }
 
@@ -216,6 +226,7 @@ func (r *nvmlReader) health(g *GPU, handle nvml.Device) {
 		}
 		g.ECC.Corrected = count("ecc.corrected", nvml.MEMORY_ERROR_TYPE_CORRECTED)
 		g.ECC.Uncorrected = count("ecc.uncorrected", nvml.MEMORY_ERROR_TYPE_UNCORRECTED)
+		r.sram(g, handle)
 	}
 	g.Rows = ask(r, &g.Missing, "remappedRows", "nvmlDeviceGetRemappedRows", func() (RemappedRows, nvml.Return) {
 		corrected, uncorrected, pending, failed, ret := handle.GetRemappedRows()
@@ -240,6 +251,9 @@ func (r *nvmlReader) links(g *GPU, handle nvml.Device) {
 		}
 		return fabric, ret
 	})
+	if g.Fabric != nil && g.Fabric.State == fabricCompleted {
+		r.fabricHealth(g, handle)
+	}
 }
 
 // nvlinks asks for the links that the GPU has. The interface has room for more, and a
@@ -272,6 +286,7 @@ func (r *nvmlReader) nvlinks(g *GPU, handle nvml.Device) {
 		}
 		one := NVLink{Link: link, Active: *state == nvml.FEATURE_ENABLED}
 		if one.Active {
+			one.Errors = r.linkErrors(g, handle, link)
 			if info := ask(r, &one.Missing, "remote", "nvmlDeviceGetNvLinkRemotePciInfo_v2", func() (nvml.PciInfo, nvml.Return) { return handle.GetNvLinkRemotePciInfo(link) }); info != nil {
 				if one.Remote = busID(info.BusId[:]); one.Remote == "" {
 					one.Missing = append(one.Missing, Missing{Value: "remote", Reason: "NVML does not know the other end", Unsupported: true})

@@ -104,6 +104,25 @@ func (r *nvmlReader) names(gi int, memoryMiB, total uint64) ([]migName, error) {
 	return names, nil
 }
 
+// partial reports whether a compute instance is known to have fewer slices than its
+// GPU instance. gi and ci are the IDs of their profiles.
+func (r *nvmlReader) partial(instance nvml.GpuInstance, gi, ci uint32, parent device.Device) bool {
+	var whole, part uint32
+	for i := range nvml.GPU_INSTANCE_PROFILE_COUNT {
+		if info, ret := parent.GetGpuInstanceProfileInfo(i); ret == nvml.SUCCESS && info.Id == gi {
+			whole = info.SliceCount
+		}
+	}
+	for i := range nvml.COMPUTE_INSTANCE_PROFILE_COUNT {
+		for engine := range nvml.COMPUTE_INSTANCE_ENGINE_PROFILE_COUNT {
+			if info, ret := instance.GetComputeInstanceProfileInfo(i, engine); ret == nvml.SUCCESS && info.Id == ci {
+				part = info.SliceCount
+			}
+		}
+	}
+	return part > 0 && part < whole
+}
+
 // placements asks where partitions of a profile can be.
 func (r *nvmlReader) placements(p *MIGProfile, dev device.Device, info *nvml.GpuInstanceProfileInfo) {
 	const symbol = "nvmlDeviceGetGpuInstancePossiblePlacements"
@@ -175,6 +194,7 @@ func (r *nvmlReader) migDevice(parent device.Device, handle nvml.Device, names [
 		}
 	}
 	if d.Profile == "" {
+		d.Partial = r.partial(*instance, info.ProfileId, computeInfo.ProfileId, parent)
 		lacks(m, "profile", "its compute instance does not take all of its GPU instance")
 	}
 	return d

@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "write the values of the mocks anew")
 // TestSimulatedMachines compares the data with the mocks that it is from.
 func TestSimulatedMachines(t *testing.T) {
 	for name := range machines() {
-		found, err := discover(mocked(t, name))
+		found, err := discovered(mocked(t, name))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,112 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nvidia
+
+import (
+	"cmp"
+	"fmt"
+
+	resourceapi "k8s.io/api/resource/v1"
+)
+
+// OtherSettings are settings of the driver with which the preview comes closer to what
+// is published: the driver is probably run with them.
+type OtherSettings struct {
+	// FeatureGates are those that are different, as "DRAListTypeAttributes=true".
+	FeatureGates []string `json:"featureGates,omitempty"`
+	// ConsumableShares is the value of the driver's option, if it is different.
+	ConsumableShares string `json:"consumableShares,omitempty"`
+	// Values is how many values differ with the settings of the comparison, Left how
+	// many of them with these. A device that only one side has counts as one.
+	Values int `json:"values"`
+	Left   int `json:"left"`
+}
+
+// otherSettings looks for settings that explain differences: it previews the machine
+// with all others that there are. It returns nil if none has fewer differences.
+func otherSettings(f *Findings, settings Settings, published []*resourceapi.ResourceSlice, differences []Difference) *OtherSettings {
+	now := valuesOf(differences)
+	if now == 0 {
+		return nil
+	}
+	before := parts(published)
+	var best *OtherSettings
+	rank := func(o *OtherSettings) [2]int {
+		changed := len(o.FeatureGates)
+		if o.ConsumableShares != "" {
+			changed++
+		}
+		return [2]int{o.Left, changed}
+	}
+	for _, candidate := range settings.others(published) {
+		list, err := Preview(f, candidate)
+		if err != nil {
+			continue
+		}
+		after := parts(list)
+		other := settings.changes(candidate)
+		other.Values, other.Left = now, valuesOf(differencesOf(before, after))
+		if other.Left >= now {
+			continue
+		}
+		if best == nil || rank(other)[0] < rank(best)[0] || rank(other)[0] == rank(best)[0] && rank(other)[1] < rank(best)[1] {
+			best = other
+		}
+	}
+	return best
+}
+
+// others are all other settings that change what is published, for the same release of
+// Kubernetes. How many shares a device may have is read from what is published.
+func (s Settings) others(published []*resourceapi.ResourceSlice) []Settings {
+	shares := []string{sharesDisabled, sharesMemory, sharesUnlimited}
+	for _, slice := range published {
+		for i := range slice.Spec.Devices {
+			for _, name := range []resourceapi.QualifiedName{"shares", DriverName + "/shares"} {
+				if count, ok := slice.Spec.Devices[i].Capacity[name]; ok && len(shares) == 3 {
+					shares = append(shares, count.Value.String())
+				}
+			}
+		}
+	}
+	var all []Settings
+	for _, dynamic := range []bool{false, true} {
+		for _, lists := range []bool{false, true} {
+			for _, share := range shares {
+				other := s
+				other.DynamicMIG, other.ListAttributes, other.Shares = dynamic, lists, share
+				all = append(all, other)
+			}
+		}
+	}
+	return all
+}
+
+// changes says in what other settings differ.
+func (s Settings) changes(other Settings) *OtherSettings {
+	o := &OtherSettings{}
+	gate := func(name string, before, after bool) {
+		if before != after {
+			o.FeatureGates = append(o.FeatureGates, fmt.Sprintf("%s=%t", name, after))
+		}
+	}
+	gate(gateDynamicMIG, s.DynamicMIG, other.DynamicMIG)
+	gate(gateListAttributes, s.ListAttributes, other.ListAttributes)
+	if cmp.Or(s.Shares, sharesDisabled) != cmp.Or(other.Shares, sharesDisabled) {
+		o.ConsumableShares = other.Shares
+		if other.Shares != sharesDisabled && cmp.Or(s.Shares, sharesDisabled) == sharesDisabled {
+			o.FeatureGates = append(o.FeatureGates, gateShares+"=true")
+		}
+	}
+	return o
+}
+
+// valuesOf counts the values that differ.
+func valuesOf(differences []Difference) int {
+	n := 0
+	for i := range differences {
+		n += max(1, len(differences[i].Fields))
+	}
+	return n
+}

@@ -1,0 +1,130 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nvidia
+
+// Operation is what a GPU is doing, and how it may be used, at the moment. The DRA
+// driver asks for nothing of it.
+type Operation struct {
+	// UsedMemoryBytes is how much of the memory is in use, by whatever.
+	UsedMemoryBytes *uint64 `json:"usedMemoryBytes,omitempty"`
+	// ComputeMode is Default, ExclusiveThread, ExclusiveProcess or Prohibited: how
+	// many programs may compute on the GPU.
+	ComputeMode string `json:"computeMode,omitempty"`
+	// Processes are those that have a context on the GPU, by their numbers.
+	Processes []Process `json:"processes,omitempty"`
+	// TemperatureCelsius is that of the GPU.
+	TemperatureCelsius *int `json:"temperatureCelsius,omitempty"`
+	// Slowdowns are the reasons for which its clocks are not those that it could
+	// have; none if it is not slowed down.
+	Slowdowns []string `json:"slowdowns,omitempty"`
+}
+
+// Process is a program that uses a GPU.
+type Process struct {
+	// PID is its number on the node, Kind is Compute or Graphics.
+	PID  int    `json:"pid"`
+	Kind string `json:"kind"`
+	// Name is the command as the kernel has it, PodUID the pod that its control group
+	// is of. They are empty if the node's /proc does not say.
+	Name   string `json:"name,omitempty"`
+	PodUID string `json:"podUID,omitempty"`
+	// UsedMemoryBytes is nil if NVML does not say.
+	UsedMemoryBytes *uint64 `json:"usedMemoryBytes,omitempty"`
+	// GPUInstanceID and ComputeInstanceID are those of the MIG device; nil for a
+	// whole GPU.
+	GPUInstanceID     *int `json:"gpuInstanceID,omitempty"`
+	ComputeInstanceID *int `json:"computeInstanceID,omitempty"`
+}
+
+// The values of [Operation.ComputeMode] that matter.
+const (
+	computeProhibited       = "Prohibited"
+	computeExclusiveProcess = "ExclusiveProcess"
+	computeExclusiveThread  = "ExclusiveThread"
+)
+
+// The reasons of [Operation.Slowdowns] that a GPU should not have, as NVML's header describes them
+// (nvmlClocksEventReasons).
+const (
+	slowHardware   = "HwSlowdown"
+	slowSwThermal  = "SwThermalSlowdown"
+	slowHwThermal  = "HwThermalSlowdown"
+	slowPowerBrake = "HwPowerBrakeSlowdown"
+)
+
+// SRAMErrors counts errors of the memory on the GPU itself since the driver was
+// loaded, and over its whole life. A GPU whose errors pass the threshold is to be
+// replaced.
+type SRAMErrors struct {
+	// Corrected and Uncorrected are since the driver was loaded, AggregateCorrected
+	// and AggregateUncorrected all that there ever were.
+	Corrected            uint64 `json:"corrected"`
+	Uncorrected          uint64 `json:"uncorrected"`
+	AggregateCorrected   uint64 `json:"aggregateCorrected"`
+	AggregateUncorrected uint64 `json:"aggregateUncorrected"`
+	// ThresholdExceeded is what NVML says of them.
+	ThresholdExceeded bool `json:"thresholdExceeded"`
+}
+
+// NVLinkErrors counts errors of a link. Links repair them: only how fast they grow says
+// something.
+type NVLinkErrors struct {
+	// Replay and Recovery count packets that were sent again and links that were
+	// trained again, CRCFlit and CRCData checksums that were wrong. A counter that the
+	// GPU does not have is nil.
+	Replay   *uint64 `json:"replay,omitempty"`
+	Recovery *uint64 `json:"recovery,omitempty"`
+	CRCFlit  *uint64 `json:"crcFlit,omitempty"`
+	CRCData  *uint64 `json:"crcData,omitempty"`
+}
+
+// FabricHealth is what the fabric manager says of the GPU in the fabric. A value that
+// the platform does not support is absent.
+type FabricHealth struct {
+	// Summary is Healthy, Unhealthy or LimitedCapacity.
+	Summary string `json:"summary,omitempty"`
+	// Mask is the number that the others are from.
+	Mask uint32 `json:"mask"`
+	// DegradedBandwidth, RouteRecovery, RouteUnhealthy and AccessTimeoutRecovery are
+	// what the fabric reports of itself, or is busy with.
+	DegradedBandwidth     *bool `json:"degradedBandwidth,omitempty"`
+	RouteRecovery         *bool `json:"routeRecovery,omitempty"`
+	RouteUnhealthy        *bool `json:"routeUnhealthy,omitempty"`
+	AccessTimeoutRecovery *bool `json:"accessTimeoutRecovery,omitempty"`
+	// IncorrectConfiguration is None, or what is wrong.
+	IncorrectConfiguration string `json:"incorrectConfiguration,omitempty"`
+}
+
+// faults are what is not as it should be, in words.
+func (h *FabricHealth) faults() []string {
+	var faults []string
+	for _, each := range []struct {
+		value *bool
+		text  string
+	}{
+		{h.DegradedBandwidth, "bandwidth is degraded"},
+		{h.RouteRecovery, "a route is being recovered"},
+		{h.RouteUnhealthy, "a route is unhealthy"},
+		{h.AccessTimeoutRecovery, "it recovers from a timeout of memory access"},
+	} {
+		if each.value != nil && *each.value {
+			faults = append(faults, each.text)
+		}
+	}
+	if c := h.IncorrectConfiguration; c != "" && c != fabricConfigured {
+		faults = append(faults, "incorrect configuration: "+c)
+	}
+	return faults
+}
+
+const (
+	fabricHealthy    = "Healthy"
+	fabricConfigured = "None"
+)
+
+// extras are values that the DRA driver does not ask for: that one of them is not
+// told keeps nothing from working.
+func extras() []string {
+	return []string{"serial", "vbios", "computeMode", "processes", "temperatureCelsius", "slowdowns", "ecc.sram", "nvlinks.errors", "fabric.health"}
+}
