@@ -29,6 +29,7 @@ type planFlags struct {
 	reading             *cli.ReadingFlags
 	output              *cli.OutputFlags
 	without, drain, add []string
+	preempt             bool
 }
 
 // planOptions are what the flags come down to.
@@ -58,11 +59,14 @@ Each pod is Placed, Waiting, Never (it does not fit on the hardware that is
 there, or the allocator fails for it), Gated or Undetermined. One that waits is
 shown with the pods that get, or have, what it needs.
 
-With --without, --drain, --add, --feature-gates or --kubernetes-version, the
-queue is decided under these conditions, and the answer says what is different
-from today. A drained node is cordoned and its pods wait again, after all
-others of their priority; those of DaemonSets stay. The pods of all namespaces
-are decided; with -n, those of one namespace are shown.
+With --without, --drain, --add, --preempt, --feature-gates or
+--kubernetes-version, the queue is decided under these conditions, and the
+answer says what is different from today. A drained node is cordoned and its
+pods wait again, after all others of their priority; those of DaemonSets stay.
+With --preempt, a pod that fits nowhere takes the place of pods of lower
+priority on one node, of as few and as unimportant ones as possible: KEP-5690
+proposes this, and no release up to 1.37 does it. The pods of all namespaces are
+decided; with -n, those of one namespace are shown.
 
 Nothing is said about when pods end, unless their activeDeadlineSeconds sets an
 upper bound. What is not modeled is named below the table.
@@ -81,6 +85,9 @@ input, 4 if the cluster or what was asked about cannot be read.`,
 
   # What if a node was drained, and two like another one were added?
   kubectl dra plan --drain node/gpu-02 --add node=gpu-03,count=2
+
+  # Whose devices would a pod of higher priority get, if pods were preempted?
+  kubectl dra plan --preempt
 
   # What if a feature was turned on?
   kubectl dra plan --feature-gates DRAConsumableCapacity=true
@@ -102,6 +109,7 @@ input, 4 if the cluster or what was asked about cannot be read.`,
 	cmd.Flags().StringArrayVar(&f.without, "without", nil, "Decide the queue without this `POD`: pod/NAME, or pod/NAMESPACE/NAME. Can be repeated.")
 	cmd.Flags().StringArrayVar(&f.drain, "drain", nil, "Decide the queue after this `NODE` was drained: node/NAME or NAME. Can be repeated.")
 	cmd.Flags().StringArrayVar(&f.add, "add", nil, "Decide the queue with more nodes like one of the cluster: `node=NAME` or node=NAME,count=N. Can be repeated.")
+	cmd.Flags().BoolVar(&f.preempt, "preempt", false, "Decide the queue as if pods of higher priority could preempt others for devices. No release up to 1.37 does this; KEP-5690 proposes it.")
 	f.output.AddTo(cmd)
 	// They only fail if somebody registered one before.
 	_ = cmd.RegisterFlagCompletionFunc("without", names.Complete(f.reading, prefixed("pod/", names.Propose("pod"))))
@@ -137,6 +145,7 @@ func (f *planFlags) toOptions(cmd *cobra.Command, streams genericiooptions.IOStr
 		}
 		o.conditions.Drain = append(o.conditions.Drain, name)
 	}
+	o.conditions.Preempt = f.preempt
 	var err error
 	if o.added, err = names.ParseAdded(f.add); err != nil {
 		return nil, err
@@ -184,7 +193,9 @@ func (o *planOptions) run(ctx context.Context) error {
 		}
 		o.conditions.Without = append(o.conditions.Without, [2]string{namespace, pod})
 	}
+	bar := cli.NewProgress(o.streams.ErrOut, "Deciding the queue")
 	out, err := o.decide(ctx, state)
+	bar.Done()
 	if err != nil {
 		return err
 	}
@@ -218,7 +229,7 @@ func (o *planOptions) run(ctx context.Context) error {
 // decide decides the queue, and under conditions a second time.
 func (o *planOptions) decide(ctx context.Context, state *simulate.State) (*api.Plan, error) {
 	if !o.conditions.Any() {
-		return plan.Make(ctx, state)
+		return plan.Make(ctx, state, false)
 	}
 	after, words, err := o.conditions.Apply(ctx, state)
 	var missing *plan.MissingError
@@ -232,11 +243,11 @@ func (o *planOptions) decide(ctx context.Context, state *simulate.State) (*api.P
 	if err != nil {
 		return nil, err
 	}
-	today, err := plan.Make(ctx, state)
+	today, err := plan.Make(ctx, state, false)
 	if err != nil {
 		return nil, err
 	}
-	out, err := plan.Make(ctx, after)
+	out, err := plan.Make(ctx, after, o.conditions.Preempt)
 	if err != nil {
 		return nil, err
 	}

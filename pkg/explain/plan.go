@@ -28,11 +28,15 @@ func Waiting(alloc *allocator.Allocator, snap *snapshot.Snapshot) []*corev1.Pod 
 
 // DecideQueue decides pods that wait one after another, as [ExplainEach] does, and
 // returns what becomes of each of them, in the order of the queue, and the cluster after
-// that. Of pods that do not fit the outlook is found, but neither remedies nor hints. The
-// error is that of ctx.
-func DecideQueue(ctx context.Context, state *simulate.State, pods []*corev1.Pod) ([]queue.Decision, *simulate.State, error) {
+// that. Of pods that do not fit the outlook is found, but neither remedies nor hints. With
+// preempts, pods take the place of others: see [queue.Queue.Preempt]. The error is that of
+// ctx.
+func DecideQueue(ctx context.Context, state *simulate.State, pods []*corev1.Pod, preempts bool) ([]queue.Decision, *simulate.State, error) {
 	q := queue.New(explainer(), state.Alloc, state.Snap)
 	q.AddWaiting(pods)
+	if preempts {
+		q.Preempt()
+	}
 	if err := q.DecideAll(ctx); err != nil {
 		return nil, nil, err
 	}

@@ -126,6 +126,9 @@ func plannedText(p *Page, pod *api.PlannedPod) string {
 		if len(pod.Devices) > 0 {
 			text += ": " + deviceNames(devicePaths(pod.Devices))
 		}
+		if len(pod.Preempts) > 0 {
+			text += "; preempts " + podsText(p, pod.Preempts, len(pod.Preempts))
+		}
 		return text
 	}
 	var parts []string
@@ -139,10 +142,15 @@ func plannedText(p *Page, pod *api.PlannedPod) string {
 }
 
 func behindText(p *Page, pod *api.PlannedPod) string {
+	return "behind " + podsText(p, pod.Behind, pod.BehindCount)
+}
+
+// podsText names pods that have devices, of which there may be more.
+func podsText(p *Page, pods []api.BlockingPod, count int) string {
 	const shown = 2
-	texts := make([]string, 0, len(pod.Behind))
-	for i := range pod.Behind {
-		b := &pod.Behind[i]
+	texts := make([]string, 0, len(pods))
+	for i := range pods {
+		b := &pods[i]
 		text := b.Namespace + "/" + b.Name
 		switch {
 		case p.Opts.Wide && len(b.Devices) > 0:
@@ -155,11 +163,11 @@ func behindText(p *Page, pod *api.PlannedPod) string {
 		}
 		texts = append(texts, text)
 	}
-	total := max(pod.BehindCount, len(texts))
+	total := max(count, len(texts))
 	if !p.Opts.Wide {
 		texts = texts[:min(shown, len(texts))]
 	}
-	text := "behind " + strings.Join(texts, ", ")
+	text := strings.Join(texts, ", ")
 	if more := total - len(texts); more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}

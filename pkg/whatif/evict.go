@@ -17,18 +17,20 @@ import (
 // Evict returns the snapshot as it is after some pods were evicted and created
 // again: they are on no node, their claims are reserved for them no longer, and
 // a claim that is reserved for nobody else is deallocated. The claim for extended
-// resources is gone: the scheduler makes another one. Nothing of the argument is
-// changed, and all other objects are shared.
+// resources is gone: the scheduler makes another one. They have no time of creation,
+// which makes them the youngest. Nothing of the argument is changed, and all other objects
+// are shared.
 func Evict(snap *snapshot.Snapshot, pods []*corev1.Pod) *snapshot.Snapshot {
-	after := *snap
+	after, waiting := *snap, newEdited(snap.Pods)
 	after.Claims = released(snap.Claims, pods)
 	for _, pod := range pods {
 		pending := *pod
 		pending.Spec.NodeName = ""
-		pending.DeletionTimestamp = nil
+		pending.CreationTimestamp, pending.DeletionTimestamp = metav1.Time{}, nil
 		pending.Status = corev1.PodStatus{Phase: corev1.PodPending, ResourceClaimStatuses: pod.Status.ResourceClaimStatuses}
-		after.Pods = replaced(after.Pods, &pending)
+		waiting.put(&pending)
 	}
+	after.Pods = waiting.merged()
 	return &after
 }
 
@@ -37,14 +39,7 @@ func Evict(snap *snapshot.Snapshot, pods []*corev1.Pod) *snapshot.Snapshot {
 // Nothing of the argument is changed, and all other objects are shared.
 func Delete(snap *snapshot.Snapshot, pods []*corev1.Pod) *snapshot.Snapshot {
 	after := *snap
-	type podKey struct {
-		namespace, name string
-		uid             types.UID
-	}
-	gone := make(map[podKey]bool, len(pods))
-	for _, pod := range pods {
-		gone[podKey{pod.Namespace, pod.Name, pod.UID}] = true
-	}
+	gone := keysOf(pods)
 	after.Pods = slices.DeleteFunc(slices.Clone(snap.Pods), func(pod *corev1.Pod) bool { return gone[podKey{pod.Namespace, pod.Name, pod.UID}] })
 	after.Claims = slices.DeleteFunc(released(snap.Claims, pods), func(claim *resourceapi.ResourceClaim) bool {
 		owner := metav1.GetControllerOfNoCopy(claim)
@@ -53,12 +48,25 @@ func Delete(snap *snapshot.Snapshot, pods []*corev1.Pod) *snapshot.Snapshot {
 	return &after
 }
 
+// podKey tells pods apart, also those that had a name before.
+type podKey struct {
+	namespace, name string
+	uid             types.UID
+}
+
+func keysOf(pods []*corev1.Pod) map[podKey]bool {
+	keys := make(map[podKey]bool, len(pods))
+	for _, pod := range pods {
+		keys[podKey{pod.Namespace, pod.Name, pod.UID}] = true
+	}
+	return keys
+}
+
 // released are claims after some pods use them no longer, in a list of its own.
 func released(claims []*resourceapi.ResourceClaim, pods []*corev1.Pod) []*resourceapi.ResourceClaim {
+	gone := keysOf(pods)
 	left := func(claim *resourceapi.ResourceClaim, c resourceapi.ResourceClaimConsumerReference) bool {
-		return c.APIGroup == "" && c.Resource == "pods" && slices.ContainsFunc(pods, func(pod *corev1.Pod) bool {
-			return pod.Namespace == claim.Namespace && pod.Name == c.Name && pod.UID == c.UID
-		})
+		return c.APIGroup == "" && c.Resource == "pods" && gone[podKey{claim.Namespace, c.Name, c.UID}]
 	}
 	after := make([]*resourceapi.ResourceClaim, 0, len(claims))
 	for _, claim := range claims {

@@ -171,15 +171,3 @@ func find[T metav1.Object](list []T, namespace, name string) (int, bool) {
 		return cmp.Or(strings.Compare(o.GetNamespace(), key[0]), strings.Compare(o.GetName(), key[1]))
 	})
 }
-
-// replaced is a copy of the list with the object in the place of the one of that
-// name, or added where it belongs.
-func replaced[T metav1.Object](list []T, object T) []T {
-	at, exists := find(list, object.GetNamespace(), object.GetName())
-	after := make([]T, 0, len(list)+1)
-	after = append(append(after, list[:at]...), object)
-	if exists {
-		at++
-	}
-	return append(after, list[at:]...)
-}

@@ -85,6 +85,8 @@ type PlannedPod struct {
 	// Node is where it is placed, Devices what it gets there.
 	Node    string            `json:"node,omitempty"`
 	Devices []AllocatedDevice `json:"devices,omitempty"`
+	// Preempts are the pods whose place it takes: only if that was asked for.
+	Preempts []BlockingPod `json:"preempts,omitempty"`
 	// Code and Reason say why it is not placed.
 	Code   Code   `json:"code,omitempty"`
 	Reason string `json:"reason,omitempty"`

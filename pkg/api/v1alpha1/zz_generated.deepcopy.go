@@ -2687,6 +2687,13 @@ func (in *PlannedPod) DeepCopyInto(out *PlannedPod) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.Preempts != nil {
+		in, out := &in.Preempts, &out.Preempts
+		*out = make([]BlockingPod, len(*in))
+		for i := range *in {
+			(*in)[i].DeepCopyInto(&(*out)[i])
+		}
+	}
 	if in.Behind != nil {
 		in, out := &in.Behind, &out.Behind
 		*out = make([]BlockingPod, len(*in))

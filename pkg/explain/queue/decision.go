@@ -32,6 +32,10 @@ type Decision struct {
 	Group    string
 	Gang     *target.Gang
 	MinCount int
+	// Preempts are the pods whose place it takes, PreemptedBy is the one that takes its
+	// place; see [Queue.Preempt].
+	Preempts    []*corev1.Pod
+	PreemptedBy *corev1.Pod
 	// Undecided is set if the allocator had no answer after others were placed.
 	Undecided error
 }
@@ -49,6 +53,10 @@ func (q *Queue) AddWaiting(pods []*corev1.Pod) {
 		q.addMember(target.WithClassPriority(q.snap, pod))
 	}
 }
+
+// Preempt has pods that fit nowhere take the place of pods of lower priority, as KEP-5690
+// proposes it. Pods that are created again wait from then on.
+func (q *Queue) Preempt() { q.preempts = true }
 
 // DecideAll decides the pods of [Queue.AddWaiting], and then tries those again that
 // others may have made room for: a pod that keeps near to other pods, or that shares a
@@ -101,7 +109,10 @@ func (q *Queue) Decisions() ([]Decision, *simulate.State) {
 		if !p.decided {
 			continue
 		}
-		d := Decision{Pod: p.pod, Answer: p.kind.answer, Reservation: p.reservation, Undecided: p.undecided}
+		d := Decision{Pod: p.pod, Answer: p.kind.answer, Reservation: p.reservation, Undecided: p.undecided, Preempts: p.victims}
+		if p.preemptedBy != nil {
+			d.PreemptedBy = p.preemptedBy.pod
+		}
 		for _, other := range p.before {
 			d.Before = append(d.Before, other.pod)
 		}

@@ -57,6 +57,10 @@ type Queue struct {
 	gangs map[types.NamespacedName]*gang
 	// selected has the keys of the labels by which pods select other pods.
 	selected map[string]bool
+	// preempts is set if pods take the place of others of lower priority; reopened are
+	// the nodes where some have.
+	preempts bool
+	reopened []*corev1.Node
 }
 
 // queuedPod is a pod of the queue and what becomes of it.
@@ -77,6 +81,9 @@ type queuedPod struct {
 	before []*queuedPod
 	// undecided is why it is not known whether it fits after others were placed.
 	undecided error
+	// victims are those whose place it takes; preemptedBy is who takes that of this one.
+	victims     []*corev1.Pod
+	preemptedBy *queuedPod
 }
 
 // gets reports whether a pod gets a node: in a gang, only if enough of it do.
@@ -93,6 +100,10 @@ type podKind struct {
 	nodes []*corev1.Node
 	// before are those who took the last of them.
 	before []*queuedPod
+	// candidates are nodes where others can be preempted, the best one first, once
+	// searched is set.
+	candidates []*candidate
+	searched   bool
 }
 
 // New is a queue that no pod is in yet.
@@ -171,7 +182,7 @@ func (q *Queue) Decide(ctx context.Context) error {
 		}
 		fits = fits || q.placeable(p.kind)
 	}
-	if !fits {
+	if !fits && !q.preempts {
 		return nil
 	}
 	for _, pod := range q.snap.Pods {
@@ -180,28 +191,43 @@ func (q *Queue) Decide(ctx context.Context) error {
 		}
 	}
 	slices.SortStableFunc(q.order, func(a, b *queuedPod) int { return compareQueued(a.pod, b.pod) })
-	last := 0
-	for i, p := range q.order {
-		if p.decided {
-			last = i
-		}
-	}
-	for _, p := range q.order[:last+1] {
-		if err := q.sortKind(ctx, p); err != nil {
-			return err
-		}
-		if !q.placeable(p.kind) || p.kind.answer.Stage == api.StageQueueing || len(p.pod.Spec.SchedulingGates) > 0 {
-			continue
-		}
-		if p.gang == nil {
-			if err := q.reserve(ctx, p); err != nil {
-				return err
-			}
-		} else if err := q.decideGang(ctx, p.gang.top()); err != nil {
+	// Pods that are preempted are added behind the one that is decided.
+	for at := 0; at <= q.last(); at++ {
+		if err := q.decide(ctx, q.order[at]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// last is the place in the queue of the last pod that has to be decided.
+func (q *Queue) last() int {
+	for at := len(q.order) - 1; at > 0; at-- {
+		if q.order[at].decided {
+			return at
+		}
+	}
+	return 0
+}
+
+// decide finds out what the next pod of the queue gets.
+func (q *Queue) decide(ctx context.Context, p *queuedPod) error {
+	if err := q.sortKind(ctx, p); err != nil {
+		return err
+	}
+	if p.kind.answer.Stage == api.StageQueueing || len(p.pod.Spec.SchedulingGates) > 0 {
+		return nil
+	}
+	fits := q.placeable(p.kind)
+	switch {
+	case p.gang != nil && fits:
+		return q.decideGang(ctx, p.gang.top())
+	case p.gang == nil && (fits || p.kind.answer.Verdict == api.DoesNotFit && len(p.kind.nodes) > 0):
+		if err := q.reserve(ctx, p); err != nil {
+			return err
+		}
+	}
+	return q.preempt(ctx, p)
 }
 
 // compareQueued is the order of the scheduling queue (Less of the plugin
@@ -234,6 +260,10 @@ func (q *Queue) sortKind(ctx context.Context, p *queuedPod) error {
 		if p.member {
 			key = "member " + key
 		}
+		if p.preemptedBy != nil {
+			// It is asked about in another cluster.
+			key = "preempted " + key
+		}
 		if q.kinds[key] == nil {
 			q.kinds[key] = &podKind{first: p}
 		}
@@ -250,13 +280,24 @@ func (q *Queue) sortKind(ctx context.Context, p *queuedPod) error {
 // explainKind answers for the first pod of a kind, in the cluster as it is. For
 // one that is not a target, the verdict is enough.
 func (q *Queue) explainKind(ctx context.Context, p *queuedPod) error {
+	asked := &simulate.State{Snap: q.snap, Alloc: q.alloc}
+	if p.preemptedBy != nil {
+		// It has left a node since.
+		asked = q.after
+	}
 	s := q.target(p)
+	s.UsePod(asked.Alloc, p.pod)
 	s.VerdictOnly, s.WithOutlook = !p.target, q.planned
-	answer, err := q.explainer.Explain(ctx, q.alloc, q.snap, s)
+	answer, err := q.explainer.Explain(ctx, asked.Alloc, asked.Snap, s)
 	if err != nil {
 		return err
 	}
 	p.kind.answer, p.kind.nodes = answer, nil
+	defer func() {
+		for _, node := range q.reopened {
+			p.kind.reopen(node)
+		}
+	}()
 	if !q.placeable(p.kind) {
 		return nil
 	}
@@ -325,7 +366,7 @@ func (q *Queue) reserve(ctx context.Context, p *queuedPod) error {
 		}
 		p.kind.nodes = p.kind.nodes[1:]
 	}
-	if p.kind.before == nil {
+	if p.kind.before == nil && q.placeable(p.kind) {
 		p.kind.before = q.takers(p.kind)
 	}
 	p.before = p.kind.before

@@ -14,6 +14,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/copies"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // devices are those that can serve claims of a shape.
@@ -66,7 +67,7 @@ func newBase(ctx context.Context, s *simulate.State, asked *explain.Asked) (*bas
 		first = append(first, group[0])
 	}
 	var err error
-	b.few, err = simulate.New(ctx, local(s.Snap, first))
+	b.few, err = simulate.New(ctx, whatif.Local(s.Snap, first))
 	return b, err
 }
 

@@ -6,7 +6,6 @@ package fit
 import (
 	"context"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -17,7 +16,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/copies"
 	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
@@ -207,7 +205,7 @@ func (c *counted) reasons(ctx context.Context, s *simulate.State, groups [][]*co
 	for _, group := range groups {
 		first = append(first, group[0])
 	}
-	s, err := s.After(ctx, only(s.Snap, first))
+	s, err := s.After(ctx, whatif.OnlyNodes(s.Snap, first))
 	if err != nil {
 		return err
 	}
@@ -239,29 +237,6 @@ func (c *counted) reasons(ctx context.Context, s *simulate.State, groups [][]*co
 		c.next = &api.CopyStop{Code: nearest.Code, Message: nearest.Message}
 	}
 	return nil
-}
-
-// only is a snapshot with some of its nodes, and without pools that only others have.
-func only(snap *snapshot.Snapshot, nodes []*corev1.Node) *snapshot.Snapshot {
-	type poolID struct{ driver, name string }
-	kept, pools := map[string]bool{}, map[poolID]bool{}
-	for _, node := range nodes {
-		kept[node.Name] = true
-	}
-	for _, slice := range snap.Slices {
-		if name := slice.Spec.NodeName; name == nil || kept[*name] {
-			pools[poolID{slice.Spec.Driver, slice.Spec.Pool.Name}] = true
-		}
-	}
-	after := *snap
-	if len(snap.Nodes) > 0 {
-		after.Nodes = slices.Clone(nodes)
-		slices.SortFunc(after.Nodes, func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) })
-	}
-	after.Slices = slices.DeleteFunc(slices.Clone(snap.Slices), func(slice *resourceapi.ResourceSlice) bool {
-		return !pools[poolID{slice.Spec.Driver, slice.Spec.Pool.Name}]
-	})
-	return &after
 }
 
 // released is a state without allocated claims, and without the pods that use them.

@@ -128,26 +128,6 @@ func mayLeave(pod *corev1.Pod) bool {
 	return pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil && !lifecycle.Finished(pod) && !mirror && (owner == nil || owner.Kind != snapshot.KindDaemonSet)
 }
 
-// local is a snapshot with some nodes, their pools, and the pods and the claims there.
-func local(snap *snapshot.Snapshot, nodes []*corev1.Node) *snapshot.Snapshot {
-	after := *only(snap, nodes)
-	kept := map[string]bool{}
-	for _, node := range nodes {
-		kept[node.Name] = true
-	}
-	pools := map[[2]string]bool{}
-	for _, slice := range after.Slices {
-		pools[[2]string{slice.Spec.Driver, slice.Spec.Pool.Name}] = true
-	}
-	after.Pods = slices.DeleteFunc(slices.Clone(snap.Pods), func(pod *corev1.Pod) bool { return !kept[pod.Spec.NodeName] })
-	after.Claims = slices.DeleteFunc(slices.Clone(snap.Claims), func(claim *resourceapi.ResourceClaim) bool {
-		return claim.Status.Allocation == nil || !slices.ContainsFunc(claim.Status.Allocation.Devices.Results, func(r resourceapi.DeviceRequestAllocationResult) bool {
-			return pools[[2]string{r.Driver, r.Pool}]
-		})
-	})
-	return &after
-}
-
 // choicesOf are sets of pods with so many devices: single ones, and such as have devices
 // side by side; the smallest first.
 func choicesOf(users []*user, missing int) [][]*user {

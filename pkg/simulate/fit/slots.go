@@ -19,6 +19,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/copies"
 	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // mostSlots is how many claims of each shape are placed.
@@ -263,7 +264,7 @@ func (c *slots) pack(ctx context.Context, shape *claimShape, line *api.ShapeFit,
 	if err != nil {
 		return err
 	}
-	p.start, err = simulate.New(ctx, local(c.now.Snap, p.among(c.now.Snap, now, one)))
+	p.start, err = simulate.New(ctx, whatif.Local(c.now.Snap, p.among(c.now.Snap, now, one)))
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,7 @@ func BenchmarkPlan(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				out, err := plan.Make(b.Context(), state)
+				out, err := plan.Make(b.Context(), state, false)
 				if err != nil {
 					b.Fatal(err)
 				}

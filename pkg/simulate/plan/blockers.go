@@ -4,19 +4,14 @@
 package plan
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/utils/ptr"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
 )
 
@@ -79,56 +74,10 @@ func (b *blockers) of(ctx context.Context, d *queue.Decision) ([]*corev1.Pod, er
 			continue
 		}
 		var err error
-		if pods, err = Victims(ctx, b.state, d.Pod, node, b.users[node.Name]); err != nil {
+		if pods, err = b.state.Victims(ctx, d.Pod, node, b.users[node.Name]); err != nil {
 			return nil, err
 		}
 	}
 	b.found[d.Answer] = pods
 	return pods, nil
-}
-
-// Victims are those of some pods on a node that would have to be deleted for another
-// one to fit there; none of them can stay. Those of the highest priority stay first, and
-// of these the ones that are longest there, as preemption does
-// (pkg/scheduler/framework/plugins/defaultpreemption). It is nil if it does not fit with
-// all of them deleted.
-func Victims(ctx context.Context, state *simulate.State, pod *corev1.Pod, node *corev1.Node, from []*corev1.Pod) ([]*corev1.Pod, error) {
-	fits := func(without []*corev1.Pod) (bool, error) {
-		after := state
-		if len(without) > 0 {
-			var err error
-			if after, err = state.Delete(ctx, without...); err != nil {
-				return false, err
-			}
-		}
-		r, err := after.Attempt(pod).On(ctx, node)
-		var undecided *simulate.UndecidedError
-		if errors.As(err, &undecided) {
-			err = nil
-		}
-		return r != nil, err
-	}
-	victims := slices.SortedStableFunc(slices.Values(from), func(a, b *corev1.Pod) int {
-		return cmp.Or(
-			cmp.Compare(ptr.Deref(b.Spec.Priority, 0), ptr.Deref(a.Spec.Priority, 0)),
-			a.CreationTimestamp.Compare(b.CreationTimestamp.Time),
-			naming.Compare(a.Name, b.Name),
-		)
-	})
-	if ok, err := fits(victims); !ok || err != nil {
-		return nil, err
-	}
-	for i := 0; i < len(victims); {
-		others := slices.Delete(slices.Clone(victims), i, i+1)
-		ok, err := fits(others)
-		switch {
-		case err != nil:
-			return nil, err
-		case ok:
-			victims = others
-		default:
-			i++
-		}
-	}
-	return victims, nil
 }

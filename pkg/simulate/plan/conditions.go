@@ -31,6 +31,8 @@ type Conditions struct {
 	// Gates and KubernetesVersion are those of the cluster after the change.
 	Gates             map[string]bool
 	KubernetesVersion string
+	// Preempt has pods take the place of others of lower priority.
+	Preempt bool
 }
 
 // NewNodes are empty nodes like one of the cluster.
@@ -41,7 +43,7 @@ type NewNodes struct {
 
 // Any reports whether anything is to be changed.
 func (c *Conditions) Any() bool {
-	return len(c.Without)+len(c.Drain)+len(c.Add)+len(c.Gates) > 0 || c.KubernetesVersion != ""
+	return len(c.Without)+len(c.Drain)+len(c.Add)+len(c.Gates) > 0 || c.KubernetesVersion != "" || c.Preempt
 }
 
 // MissingError means that a condition names what the cluster does not have.
@@ -96,6 +98,9 @@ func (c *Conditions) Apply(ctx context.Context, state *simulate.State) (after *s
 			return nil, nil, err
 		}
 		words = append(words, fmt.Sprintf("%s more like %s, empty", english.Count(add.Count, "node"), add.Like))
+	}
+	if c.Preempt {
+		words = append(words, "pods of higher priority preempt others for devices, as KEP-5690 proposes (hypothetical: no release up to 1.37 does)")
 	}
 	return after, words, nil
 }
@@ -176,16 +181,7 @@ func drain(ctx context.Context, state *simulate.State, name string) (*simulate.S
 	if state, err = state.Delete(ctx, gone...); err != nil {
 		return nil, "", err
 	}
-	// They are younger than all that wait.
-	snap := whatif.Evict(state.Snap, again)
-	for i, pod := range snap.Pods {
-		if pod.Spec.NodeName == "" && slices.ContainsFunc(again, func(p *corev1.Pod) bool { return p.Namespace == pod.Namespace && p.Name == pod.Name }) {
-			young := *pod
-			young.CreationTimestamp = metav1.Time{}
-			snap.Pods[i] = &young
-		}
-	}
-	if state, err = state.After(ctx, snap); err != nil {
+	if state, err = state.Evict(ctx, again...); err != nil {
 		return nil, "", err
 	}
 	text := fmt.Sprintf("node %s drained: %s evicted and created again", name, english.Count(len(again), "pod"))

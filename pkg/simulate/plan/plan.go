@@ -28,8 +28,9 @@ import (
 // notModeled is what every plan leaves out.
 const notModeled = "scores between nodes (which of several nodes a pod gets), back-off after failed attempts, pods without devices, other schedulers"
 
-// Make decides all pods that wait in a state. The error is that of ctx.
-func Make(ctx context.Context, state *simulate.State) (*api.Plan, error) {
+// Make decides all pods that wait in a state. With preempts, pods take the place of others
+// of lower priority, as KEP-5690 proposes it. The error is that of ctx.
+func Make(ctx context.Context, state *simulate.State, preempts bool) (*api.Plan, error) {
 	var pods, gated []*corev1.Pod
 	for _, pod := range explain.Waiting(state.Alloc, state.Snap) {
 		if len(pod.Spec.SchedulingGates) > 0 {
@@ -38,7 +39,7 @@ func Make(ctx context.Context, state *simulate.State) (*api.Plan, error) {
 			pods = append(pods, pod)
 		}
 	}
-	decisions, after, err := explain.DecideQueue(ctx, state, pods)
+	decisions, after, err := explain.DecideQueue(ctx, state, pods, preempts)
 	if err != nil {
 		return nil, fmt.Errorf("decide the queue: %w", err)
 	}
@@ -100,6 +101,9 @@ func (m *maker) planned(ctx context.Context, d *queue.Decision) (*api.PlannedPod
 	case d.Reservation != nil && other == nil:
 		p.Outcome, p.Code, p.Reason = api.PlanPlaced, "", ""
 		p.Node, p.Devices = d.Reservation.Node, devicesOf(d.Reservation)
+		for _, victim := range d.Preempts {
+			p.Preempts = append(p.Preempts, m.preempted(victim))
+		}
 		return p, nil
 	case other != nil:
 		p.Outcome, p.Reason = api.PlanUndetermined, fmt.Sprintf("Scheduler %s decides.", other.Name)
@@ -127,7 +131,31 @@ func (m *maker) planned(ctx context.Context, d *queue.Decision) (*api.PlannedPod
 	if p.Outcome != api.PlanWaiting {
 		return p, nil
 	}
+	if by := d.PreemptedBy; by != nil {
+		p.Behind = []api.BlockingPod{m.queuedBefore(m.queued[nameOf(by)])}
+		p.Code, p.Reason = api.PodsCompete, fmt.Sprintf("Pod %s/%s takes its place.", by.Namespace, by.Name)
+		return p, nil
+	}
 	return p, m.findBehind(ctx, d, p)
+}
+
+// preempted describes a pod that leaves for another one.
+func (m *maker) preempted(pod *corev1.Pod) api.BlockingPod {
+	b := blocking(m.state.Snap, pod)
+	b.Node = pod.Spec.NodeName
+	for _, pc := range m.state.Alloc.Facts.Claims.OfPod(pod) {
+		if pc.Claim != nil && pc.Claim.Status.Allocation != nil {
+			b.Devices = append(b.Devices, funnel.PickedDevices(pod, pc.Claim, pc.Claim.Status.Allocation)...)
+		}
+	}
+	return b
+}
+
+// queuedBefore describes a pod of the queue that gets something.
+func (m *maker) queuedBefore(d *queue.Decision) api.BlockingPod {
+	b := blocking(m.state.Snap, d.Pod)
+	b.Queued, b.Node, b.Devices = true, d.Reservation.Node, devicesOf(d.Reservation)
+	return b
 }
 
 // outcomeOf is what becomes of a pod that does not fit now.
@@ -154,9 +182,7 @@ func (m *maker) findBehind(ctx context.Context, d *queue.Decision, p *api.Planne
 		if before == nil || before.Reservation == nil {
 			continue
 		}
-		b := blocking(m.state.Snap, pod)
-		b.Queued, b.Node, b.Devices = true, before.Reservation.Node, devicesOf(before.Reservation)
-		list = append(list, b)
+		list = append(list, m.queuedBefore(before))
 	}
 	if len(list) > 0 {
 		verb := "get"

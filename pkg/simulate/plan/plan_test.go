@@ -55,7 +55,7 @@ func start(t *testing.T, snap *snapshot.Snapshot) *simulate.State {
 
 func planOf(t *testing.T, state *simulate.State) *api.Plan {
 	t.Helper()
-	out, err := plan.Make(t.Context(), state)
+	out, err := plan.Make(t.Context(), state, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +179,7 @@ func TestProperties(t *testing.T) {
 			parts = append(parts, waits(fmt.Sprintf("p%d", i), int64(1+r.IntN(3)), r.IntN(60), r.IntN(3))...)
 		}
 		state := start(t, tc.Cluster(parts...))
-		decisions, after, err := explain.DecideQueue(t.Context(), state, explain.Waiting(state.Alloc, state.Snap))
+		decisions, after, err := explain.DecideQueue(t.Context(), state, explain.Waiting(state.Alloc, state.Snap), false)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,292 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package queue
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
+)
+
+// Preemption for devices, as KEP-5690 proposes it; no release up to 1.37 has it. A pod
+// that fits nowhere takes the place of pods of lower priority on one node. On each node,
+// as many of them stay as can; of the nodes, the one is taken where the highest priority
+// of those that leave is the lowest, then where their priorities are the lowest in sum,
+// then where they are the fewest (pickOneNodeForPreemption in
+// pkg/scheduler/framework/preemption of Kubernetes v1.37.1). Pods of PodGroups neither
+// preempt others nor are preempted, and claims are released only if all of their devices
+// belong to one node.
+
+// mostCandidates is on how many nodes pods are chosen that could leave, as in the
+// scheduler (minCandidateNodesAbsolute of DefaultPreemptionArgs).
+const mostCandidates = 100
+
+// candidate is a node where a pod fits once others have left; nobody if that is yet to be
+// found out.
+type candidate struct {
+	node    *corev1.Node
+	victims []*corev1.Pod
+}
+
+// compareCandidates has the node first where the pods that leave matter the least.
+func compareCandidates(a, b *candidate) int {
+	return cmp.Or(compareVictims(a.victims, b.victims), cmp.Compare(a.node.Name, b.node.Name))
+}
+
+func compareVictims(a, b []*corev1.Pod) int {
+	highest := func(pods []*corev1.Pod) int64 {
+		most := int64(-1) << 32
+		for _, pod := range pods {
+			most = max(most, priorityOf(pod))
+		}
+		return most
+	}
+	// The scheduler adds this to each, so that two are always more than one.
+	sum := func(pods []*corev1.Pod) (total int64) {
+		for _, pod := range pods {
+			total += priorityOf(pod) + 1<<31
+		}
+		return total
+	}
+	// Of those of the highest priority, the one that started first.
+	started := func(pods []*corev1.Pod) time.Time {
+		var first time.Time
+		for _, pod := range pods {
+			if at := pod.Status.StartTime; at != nil && priorityOf(pod) == highest(pods) && (first.IsZero() || at.Time.Before(first)) {
+				first = at.Time
+			}
+		}
+		return first
+	}
+	return cmp.Or(
+		cmp.Compare(highest(a), highest(b)), cmp.Compare(sum(a), sum(b)), cmp.Compare(len(a), len(b)), started(b).Compare(started(a)),
+	)
+}
+
+func priorityOf(pod *corev1.Pod) int64 { return int64(ptr.Deref(pod.Spec.Priority, 0)) }
+
+// preempt finds a node for a pod that fits nowhere, and takes the pods away there that
+// are in its way.
+func (q *Queue) preempt(ctx context.Context, p *queuedPod) error {
+	if !q.mayPreempt(p) {
+		return nil
+	}
+	if !p.kind.searched {
+		p.kind.searched = true
+		var err error
+		if p.kind.candidates, err = q.candidates(ctx, p); err != nil {
+			return err
+		}
+	}
+	for len(p.kind.candidates) > 0 {
+		best := p.kind.candidates[0]
+		p.kind.candidates = p.kind.candidates[1:]
+		// What was reserved since may be in its way, too.
+		now, err := q.candidateOn(ctx, p, best.node)
+		if err != nil {
+			return err
+		}
+		if now == nil {
+			continue
+		}
+		if len(p.kind.candidates) > 0 && compareCandidates(now, p.kind.candidates[0]) > 0 {
+			q.propose(p.kind, now)
+			continue
+		}
+		took, err := q.take(ctx, p, now)
+		if err != nil || took {
+			return err
+		}
+	}
+	return nil
+}
+
+// propose adds a candidate to those of a kind.
+func (q *Queue) propose(kind *podKind, c *candidate) {
+	at, _ := slices.BinarySearchFunc(kind.candidates, c, compareCandidates)
+	kind.candidates = slices.Insert(kind.candidates, at, c)
+}
+
+// mayPreempt reports whether the scheduler would look for pods that could leave.
+func (q *Queue) mayPreempt(p *queuedPod) bool {
+	answer := p.kind.answer
+	if !q.preempts || p.reservation != nil || p.pod.Spec.SchedulingGroup != nil || ptr.Deref(p.pod.Spec.PreemptionPolicy, corev1.PreemptLowerPriority) == corev1.PreemptNever {
+		return false
+	}
+	if answer.OtherScheduler != nil || answer.Verdict == api.DoesNotFit && answer.Outlook != nil && answer.Outlook.HardwareAlone.Verdict == api.DoesNotFit {
+		return false
+	}
+	return answer.Verdict == api.Fits || answer.Verdict == api.DoesNotFit
+}
+
+// candidates are the nodes where a pod fits once pods of lower priority have left, the
+// best one first.
+func (q *Queue) candidates(ctx context.Context, p *queuedPod) ([]*candidate, error) {
+	lower := map[string][]*corev1.Pod{}
+	var all []*corev1.Pod
+	for _, pod := range q.after.Snap.Pods {
+		if q.mayLeave(p, pod) {
+			lower[pod.Spec.NodeName], all = append(lower[pod.Spec.NodeName], pod), append(all, pod)
+		}
+	}
+	if len(all) == 0 {
+		return nil, nil
+	}
+	var nodes []*candidate
+	known, _ := q.after.Alloc.Facts.Nodes.All()
+	for _, node := range known {
+		if victims := lower[node.Name]; len(victims) > 0 {
+			nodes = append(nodes, &candidate{node, victims})
+		}
+	}
+	slices.SortFunc(nodes, compareCandidates)
+	without, err := q.after.Delete(ctx, all...)
+	if err != nil {
+		return nil, err
+	}
+	attempt := without.Attempt(p.pod)
+	var found []*candidate
+	for _, c := range nodes {
+		if len(found) == mostCandidates {
+			break
+		}
+		r, err := attempt.On(ctx, c.node)
+		var undecided *simulate.UndecidedError
+		if err != nil && !errors.As(err, &undecided) {
+			return nil, err
+		}
+		if r == nil {
+			continue
+		}
+		if c, err = q.candidateOn(ctx, p, c.node); err != nil {
+			return nil, err
+		}
+		if c != nil {
+			found = append(found, c)
+		}
+	}
+	slices.SortFunc(found, compareCandidates)
+	return found, nil
+}
+
+// candidateOn chooses the pods on a node that have to leave for another one, nil if that
+// does not help.
+func (q *Queue) candidateOn(ctx context.Context, p *queuedPod, node *corev1.Node) (*candidate, error) {
+	here := q.after
+	if !q.dependsOnOthers(p.pod) {
+		var err error
+		if here, err = q.around(ctx, p, node); err != nil {
+			return nil, err
+		}
+	}
+	var lower []*corev1.Pod
+	for _, pod := range here.Snap.Pods {
+		if pod.Spec.NodeName == node.Name && q.mayLeave(p, pod) {
+			lower = append(lower, pod)
+		}
+	}
+	victims, err := here.Victims(ctx, p.pod, node, lower)
+	if err != nil || len(victims) == 0 {
+		return nil, err
+	}
+	return &candidate{node, victims}, nil
+}
+
+// around is the state with one node and what matters to a pod there.
+func (q *Queue) around(ctx context.Context, p *queuedPod, node *corev1.Node) (*simulate.State, error) {
+	local := whatif.Local(q.after.Snap, []*corev1.Node{node})
+	var own []*resourceapi.ResourceClaim
+	for _, pc := range q.after.Alloc.Facts.Claims.OfPod(p.pod) {
+		if pc.Claim != nil && q.after.Snap.Claim(pc.Claim.Namespace, pc.Claim.Name) != nil {
+			own = append(own, pc.Claim)
+		}
+	}
+	return q.after.After(ctx, local.With(&snapshot.Snapshot{Claims: own}))
+}
+
+// mayLeave reports whether a pod can be preempted for another one.
+func (q *Queue) mayLeave(p *queuedPod, pod *corev1.Pod) bool {
+	if pod.Spec.NodeName == "" || pod.Spec.SchedulingGroup != nil || priorityOf(pod) >= priorityOf(p.pod) || lifecycle.Finished(pod) {
+		return false
+	}
+	return !slices.ContainsFunc(q.after.Alloc.Facts.Claims.OfPod(pod), func(pc cluster.PodClaim) bool {
+		return pc.Claim != nil && pc.Claim.Status.Allocation != nil && slices.ContainsFunc(pc.Claim.Status.Allocation.Devices.Results, func(r resourceapi.DeviceRequestAllocationResult) bool {
+			device := q.after.Alloc.Facts.Pools.Device(cluster.DeviceID{Driver: r.Driver, Pool: r.Pool, Device: r.Device})
+			return device != nil && ptr.Deref(device.Slice.Spec.NodeName, "") == ""
+		})
+	})
+}
+
+// take gives a pod the place of others, and reports whether it fits there. Those that
+// are created again wait from then on.
+func (q *Queue) take(ctx context.Context, p *queuedPod, c *candidate) (bool, error) {
+	var gone, again []*corev1.Pod
+	for _, victim := range c.victims {
+		if metav1.GetControllerOfNoCopy(victim) == nil {
+			gone = append(gone, victim)
+		} else {
+			again = append(again, victim)
+		}
+	}
+	after, err := q.after.Delete(ctx, gone...)
+	if err != nil {
+		return false, err
+	}
+	if after, err = after.Evict(ctx, again...); err != nil {
+		return false, err
+	}
+	r, err := after.Attempt(p.pod).On(ctx, c.node)
+	var undecided *simulate.UndecidedError
+	if err != nil && !errors.As(err, &undecided) {
+		return false, err
+	}
+	if r == nil {
+		return false, nil
+	}
+	if q.after, err = after.Reserve(ctx, r); err != nil {
+		return false, err
+	}
+	p.reservation, p.undecided, p.before, p.victims = r, nil, nil, c.victims
+	for _, victim := range again {
+		q.requeue(q.after.Snap.Pod(victim.Namespace, victim.Name), p)
+	}
+	// What those that left had may be more than the pod takes.
+	q.reopened = append(q.reopened, c.node)
+	for _, kind := range q.kinds {
+		kind.reopen(c.node)
+	}
+	// An equal pod looks there first.
+	q.propose(p.kind, &candidate{node: c.node})
+	return true, nil
+}
+
+// requeue adds a pod that was preempted, behind those of its priority.
+func (q *Queue) requeue(pod *corev1.Pod, by *queuedPod) {
+	p := &queuedPod{pod: pod, decided: true, preemptedBy: by}
+	q.pods[podKey(pod)] = p
+	q.claims[pod] = q.after.Alloc.Facts.Claims.OfPod(pod)
+	at, _ := slices.BinarySearchFunc(q.order, p, func(a, b *queuedPod) int { return compareQueued(a.pod, b.pod) })
+	q.order = slices.Insert(q.order, at, p)
+}
+
+// reopen has pods of a kind try a node, once again.
+func (k *podKind) reopen(node *corev1.Node) {
+	if !slices.Contains(k.nodes, node) {
+		k.nodes = append(k.nodes, node)
+	}
+}

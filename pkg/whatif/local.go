@@ -1,0 +1,70 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package whatif
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// poolID tells pools apart.
+type poolID struct{ driver, name string }
+
+// OnlyNodes is a snapshot with some of its nodes, and without the pools that only others
+// have. Nothing of the argument is changed, and all objects are shared.
+func OnlyNodes(snap *snapshot.Snapshot, nodes []*corev1.Node) *snapshot.Snapshot {
+	kept, pools := map[string]bool{}, map[poolID]bool{}
+	for _, node := range nodes {
+		kept[node.Name] = true
+	}
+	for _, slice := range snap.Slices {
+		if name := slice.Spec.NodeName; name == nil || kept[*name] {
+			pools[poolID{slice.Spec.Driver, slice.Spec.Pool.Name}] = true
+		}
+	}
+	after := *snap
+	if len(snap.Nodes) > 0 {
+		after.Nodes = slices.Clone(nodes)
+		slices.SortFunc(after.Nodes, func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) })
+	}
+	after.Slices = slices.DeleteFunc(slices.Clone(snap.Slices), func(slice *resourceapi.ResourceSlice) bool {
+		return !pools[poolID{slice.Spec.Driver, slice.Spec.Pool.Name}]
+	})
+	return &after
+}
+
+// Local is a snapshot with some nodes, their pools, the pods there and the claims that
+// have devices of these pools: all that matters to a pod on these nodes that does not
+// depend on pods elsewhere, but for its own claims. Nothing of the argument is changed,
+// and all objects are shared.
+func Local(snap *snapshot.Snapshot, nodes []*corev1.Node) *snapshot.Snapshot {
+	after := *OnlyNodes(snap, nodes)
+	kept := map[string]bool{}
+	for _, node := range nodes {
+		kept[node.Name] = true
+	}
+	pools := map[poolID]bool{}
+	for _, slice := range after.Slices {
+		pools[poolID{slice.Spec.Driver, slice.Spec.Pool.Name}] = true
+	}
+	after.Pods, after.Claims = nil, nil
+	for _, pod := range snap.Pods {
+		if kept[pod.Spec.NodeName] {
+			after.Pods = append(after.Pods, pod)
+		}
+	}
+	for _, claim := range snap.Claims {
+		if claim.Status.Allocation != nil && slices.ContainsFunc(claim.Status.Allocation.Devices.Results, func(r resourceapi.DeviceRequestAllocationResult) bool {
+			return pools[poolID{r.Driver, r.Pool}]
+		}) {
+			after.Claims = append(after.Claims, claim)
+		}
+	}
+	return &after
+}
