@@ -40,7 +40,7 @@ func Taken() time.Time { return time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC) }
 func Cluster(objects ...any) *snapshot.Snapshot {
 	s := &snapshot.Snapshot{
 		Source: "a test", ServerVersion: "v1.37.1", TakenAt: Taken(), Gates: map[string]snapshot.Gate{},
-		Listed:     []string{snapshot.ResourceQuotas, snapshot.ResourceLimitRanges, snapshot.ResourceVolumeClaims, snapshot.ResourceVolumes, snapshot.ResourceStorageClasses, snapshot.ResourceAutoscalers, snapshot.ResourceCompositePodGroups},
+		Listed:     []string{snapshot.ResourceQuotas, snapshot.ResourceLimitRanges, snapshot.ResourceVolumeClaims, snapshot.ResourceVolumes, snapshot.ResourceStorageClasses, snapshot.ResourceAutoscalers, snapshot.ResourceBudgets, snapshot.ResourceCompositePodGroups},
 		Namespaces: []*corev1.Namespace{{ObjectMeta: metav1.ObjectMeta{Name: Namespace}}},
 		Classes:    []*resourceapi.DeviceClass{Class(ClassGPU, Driver)},
 	}

@@ -282,7 +282,7 @@ func removedDevice(name string) chooser {
 }
 
 func (o *impactOptions) run(ctx context.Context, choose chooser) error {
-	from, err := o.reader.Read(ctx, cli.Scope{AllNamespaces: true, Creates: true, Starting: true})
+	from, err := o.reader.Read(ctx, cli.Scope{AllNamespaces: true, Creates: true, Evicts: true, Starting: true})
 	if err != nil {
 		return err
 	}
@@ -293,7 +293,9 @@ func (o *impactOptions) run(ctx context.Context, choose chooser) error {
 	if err != nil {
 		return err
 	}
+	bar := cli.NewProgress(o.streams.ErrOut, "Deciding where pods go")
 	found, err := impact.Assess(ctx, from.Snap, change)
+	bar.Done()
 	var missing *impact.NotFoundError
 	if errors.As(err, &missing) {
 		return names.NotFound(missing.Kind, missing.Name, from.Snap.Source, missingHints()[missing.Kind])

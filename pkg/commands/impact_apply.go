@@ -79,6 +79,7 @@ func appliedObjects(files []string, objects *snapshot.Snapshot) (chooser, error)
 		{len(objects.Nodes), "a Node"},
 		{len(objects.Quotas), "a ResourceQuota"},
 		{len(objects.LimitRanges), "a LimitRange"},
+		{len(objects.Budgets), "a PodDisruptionBudget"},
 		{len(objects.Namespaces), "a Namespace"},
 	} {
 		if other.n > 0 {

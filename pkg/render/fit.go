@@ -23,8 +23,7 @@ func Fit(w io.Writer, f *api.Fit, opts Options) error {
 		p.field("Next copy", english.Sentence(f.Next.Message))
 	}
 	p.field("Limits", limitText(f.Limits))
-	exact := func(c api.CopyCount) bool { return c.AtMost != nil && *c.AtMost == c.AtLeast }
-	if len(f.Bounds) > 0 && (!exact(f.Now) || !exact(f.Released)) {
+	if len(f.Bounds) > 0 {
 		p.field("Range", "It depends on which nodes the scheduler takes: "+strings.Join(f.Bounds, "; ")+".")
 	}
 	if len(f.Nodes) > 0 {

@@ -28,6 +28,7 @@ func Impact(w io.Writer, i *api.Impact, now time.Time, opts Options) error {
 		p.Blank()
 		p.Text(0, Faint, english.Count(len(stay), "pod")+" of DaemonSets or of the node itself stay; -o wide lists them")
 	}
+	writeImpactBudgets(p, i.Budgets)
 	writeImpactSteps(p, i.Steps)
 	if len(i.Notes) > 0 {
 		p.heading("Notes")
@@ -90,7 +91,7 @@ type impactSection struct {
 func impactSections() []impactSection {
 	return []impactSection{
 		{api.EffectEvicted, "Evicted", false},
-		{api.EffectDevicesLost, "Without their devices (nobody evicts them; a replacement would go to)", false},
+		{api.EffectDevicesLost, "Without their devices (nobody evicts them; once they are deleted, replacements go to)", false},
 		{api.EffectFitLost, "Waiting pods that fit now, and not then", false},
 		{api.EffectFitGained, "Waiting pods that would fit", false},
 		{api.EffectRemoved, "Gone with the node", true},
@@ -171,6 +172,29 @@ func writeImpactClaims(p *Page, claims []api.ImpactClaim) {
 		text := fmt.Sprintf("%s: class %s does not select %s", qualified(c.Namespace, c.Name), c.DeviceClass, p.some(c.Devices, len(c.Devices), p.width/2))
 		if len(c.Pods) > 0 {
 			text += ", used by " + p.some(c.Pods, len(c.Pods), p.width/3)
+		}
+		p.items(text)
+	}
+}
+
+// writeImpactBudgets says what PodDisruptionBudgets do to the evictions.
+func writeImpactBudgets(p *Page, budgets []api.ImpactBudget) {
+	if len(budgets) == 0 {
+		return
+	}
+	p.heading("PodDisruptionBudgets")
+	for k := range budgets {
+		b := &budgets[k]
+		pods := english.Count(len(b.Pods), "pod")
+		text := fmt.Sprintf("%s allows %s now, %s to be evicted (%s)", qualified(b.Namespace, b.Name), english.Count(b.Allowed, "eviction"), pods+plural(len(b.Pods), " has", " have"), p.some(b.Pods, len(b.Pods), p.width/2))
+		switch b.Effect {
+		case api.BudgetBlocks:
+			text += ": kubectl drain waits until it allows one"
+		case api.BudgetStops:
+			text += ": kubectl drain waits for the others until replacements are ready, and not all of these find a place"
+		case api.BudgetDelays:
+			text += ": kubectl drain waits for the others until replacements are ready"
+		case api.BudgetAllows:
 		}
 		p.items(text)
 	}

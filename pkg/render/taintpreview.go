@@ -16,9 +16,9 @@ import (
 )
 
 // TaintPreview says what a DeviceTaintRule does that is not there yet: which
-// devices it taints, which pods it evicts when, and what becomes of these, by
-// namespace/name.
-func TaintPreview(w io.Writer, t *api.Taint, replacements map[string]inventory.Replacement, now time.Time) error {
+// devices it taints, which pods it evicts when, and what becomes of these and of pods
+// that wait.
+func TaintPreview(w io.Writer, t *api.Taint, impact *api.Impact, now time.Time) error {
 	say := func(format string, args ...any) error {
 		if _, err := fmt.Fprintln(w, Escape(fmt.Sprintf(format, args...))); err != nil {
 			return fmt.Errorf("print preview: %w", err)
@@ -53,31 +53,49 @@ func TaintPreview(w io.Writer, t *api.Taint, replacements map[string]inventory.R
 		if err := say("  %s/%s %s", pod.Namespace, pod.Name, fate(&pod, now)); err != nil {
 			return err
 		}
-		r, evicted := replacements[pod.Namespace+"/"+pod.Name]
-		if !evicted {
+		for i := range impact.Pods {
+			if p := &impact.Pods[i]; p.Effect == api.EffectEvicted && p.Namespace == pod.Namespace && p.Name == pod.Name {
+				if err := say("    %s", replacementText(p)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	for _, change := range []struct {
+		effect api.ImpactEffect
+		does   string
+	}{{api.EffectFitLost, "would not fit any more"}, {api.EffectFitGained, "would fit then"}} {
+		var names []string
+		for _, pod := range withEffect(impact.Pods, change.effect) {
+			names = append(names, qualified(pod.Namespace, pod.Name))
+		}
+		if len(names) == 0 {
 			continue
 		}
-		if err := say("    %s", replacementText(&r)); err != nil {
+		if err := say("%s %s: %s", english.Count(len(names), "waiting pod"), change.does, english.Sample(names, maxPreviewed)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// maxPreviewed is how many waiting pods are named.
+const maxPreviewed = 10
+
 // replacementText reports whether somebody creates an evicted pod again, and
 // whether it fits then.
-func replacementText(r *inventory.Replacement) string {
+func replacementText(p *api.ImpactPod) string {
 	who, like := "bare pod, nothing creates it again", "a pod like it"
-	if r.Owner != "" {
-		who, like = "owned by "+r.Owner, "its replacement"
+	if p.Owner != "" {
+		who, like = "owned by "+p.Owner, "its replacement"
 	}
 	switch {
-	case r.Unknown != "":
-		return fmt.Sprintf("%s; whether %s fits is not known: %s", who, like, r.Unknown)
-	case r.Node == "":
+	case p.Outcome == api.OutcomeUndetermined:
+		return fmt.Sprintf("%s; whether %s fits is not known: %s", who, like, p.Reason)
+	case p.Placement == nil:
 		return fmt.Sprintf("%s; %s does not fit on any node", who, like)
 	default:
-		return fmt.Sprintf("%s; %s fits on node %s", who, like, r.Node)
+		return fmt.Sprintf("%s; %s fits on node %s", who, like, p.Placement.Node)
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 )
 
 func TestTaintPreviewTellsWhoIsEvictedWhen(t *testing.T) {
@@ -35,9 +34,12 @@ func TestTaintPreviewTellsWhoIsEvictedWhen(t *testing.T) {
 		},
 	}
 	var out strings.Builder
-	if err := TaintPreview(&out, taint, map[string]inventory.Replacement{
-		"ml/now": {}, "ml/later": {Owner: "Job/train", Node: "gpu-02"}, "ml/dated": {Owner: "ReplicaSet/web", Unknown: "pods could not be read"},
-	}, now); err != nil {
+	if err := TaintPreview(&out, taint, &api.Impact{Pods: []api.ImpactPod{
+		{Namespace: "ml", Name: "now", Effect: api.EffectEvicted, Outcome: api.OutcomeNotRecreated},
+		{Namespace: "ml", Name: "later", Effect: api.EffectEvicted, Owner: "Job/train", Outcome: api.OutcomePlaced, Placement: &api.Placement{Node: "gpu-02"}},
+		{Namespace: "ml", Name: "dated", Effect: api.EffectEvicted, Owner: "ReplicaSet/web", Outcome: api.OutcomeUndetermined, Reason: "pods could not be read"},
+		{Namespace: "ml", Name: "waits", Effect: api.EffectFitLost, Outcome: api.OutcomeNoPlace},
+	}}, now); err != nil {
 		t.Fatal(err)
 	}
 	const want = `DeviceTaintRule fans puts fan:NoExecute on 1 device (pool=a)
@@ -53,6 +55,7 @@ func TestTaintPreviewTellsWhoIsEvictedWhen(t *testing.T) {
   ml/sooner would be evicted at once; it is evicted anyway in 60m because of xid=79:NoExecute (DeviceTaintRule/broken)
   ml/not-sooner is evicted anyway at once because of xid=79:NoExecute (DeviceTaintRule/broken)
   ml/other would stay, but is evicted anyway in 60s because of xid=79:NoExecute (DeviceTaintRule/broken)
+1 waiting pod would not fit any more: ml/waits
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

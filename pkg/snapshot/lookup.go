@@ -145,6 +145,7 @@ func (s *Snapshot) SortOptional() {
 	SortByName(s.VolumeClaims)
 	SortByName(s.Volumes)
 	SortByName(s.StorageClasses)
+	SortByName(s.Budgets)
 }
 
 // QueuedBy returns the workload of Kueue that one of the given objects owns or

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyapi "k8s.io/api/policy/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	resourcev1alpha3 "k8s.io/api/resource/v1alpha3"
 	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
@@ -82,7 +83,9 @@ type Snapshot struct {
 	VolumeClaims   []*corev1.PersistentVolumeClaim
 	Volumes        []*corev1.PersistentVolume
 	StorageClasses []*storageapi.StorageClass
-	Listed         []string
+	// Budgets are read only where pods are about to be evicted.
+	Budgets []*policyapi.PodDisruptionBudget
+	Listed  []string
 	// Queued are the workloads of Kueue. A live snapshot only has those in the
 	// namespace of its target, and only if Kueue holds something back there.
 	Queued []*QueuedWorkload
@@ -171,6 +174,7 @@ const (
 	ResourceVolumeClaims   = "persistentvolumeclaims"
 	ResourceVolumes        = "persistentvolumes"
 	ResourceStorageClasses = "storageclasses.storage.k8s.io"
+	ResourceBudgets        = "poddisruptionbudgets.policy"
 
 	ResourceCompositePodGroups = "compositepodgroups.scheduling.k8s.io"
 )
@@ -180,7 +184,7 @@ func Resources() []string {
 	return []string{
 		ResourceNodes, ResourceNamespaces, ResourcePods, ResourceEvents, ResourceSlices, ResourceClasses, ResourceClaims,
 		ResourceTemplates, ResourceTaintRules, ResourcePoolStatuses, ResourcePodGroups, ResourceDaemonSets, ResourceQueued, ResourceLocalQueues, ResourceClusterQueue, ResourceAutoscalers, ResourceMetrics,
-		ResourceQuotas, ResourceLimitRanges, ResourceVolumeClaims, ResourceVolumes, ResourceStorageClasses, ResourceCompositePodGroups,
+		ResourceQuotas, ResourceLimitRanges, ResourceVolumeClaims, ResourceVolumes, ResourceStorageClasses, ResourceCompositePodGroups, ResourceBudgets,
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 )
 
 // Some lists are read only where a pod that waits, or that is about to be
-// created, depends on them: quotas and limits, which decide whether claims and
-// pods can be created, volumes, and the parents of PodGroups.
+// created or evicted, depends on them: quotas and limits, which decide whether claims
+// and pods can be created, volumes, the parents of PodGroups, and PodDisruptionBudgets.
 
 // Annotations of a PersistentVolumeClaim, see pv_helpers.go of
 // k8s.io/component-helpers/storage/volume, which brings listers along.
@@ -28,6 +28,7 @@ func OptionalKinds() map[string]string {
 		ResourceQuotas: "ResourceQuota", ResourceLimitRanges: "LimitRange",
 		ResourceVolumeClaims: "PersistentVolumeClaim", ResourceVolumes: "PersistentVolume", ResourceStorageClasses: "StorageClass",
 		ResourceAutoscalers: AutoscalerKind().Kind, ResourceCompositePodGroups: "CompositePodGroup",
+		ResourceBudgets: "PodDisruptionBudget",
 	}
 }
 

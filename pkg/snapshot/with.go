@@ -41,6 +41,7 @@ func (s *Snapshot) With(objects *Snapshot) *Snapshot {
 	merged.VolumeClaims = Overlay(s.VolumeClaims, objects.VolumeClaims)
 	merged.Volumes = Overlay(s.Volumes, objects.Volumes)
 	merged.StorageClasses = Overlay(s.StorageClasses, objects.StorageClasses)
+	merged.Budgets = Overlay(s.Budgets, objects.Budgets)
 	return &merged
 }
 

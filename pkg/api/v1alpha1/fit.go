@@ -27,7 +27,7 @@ type Fit struct {
 	Now      CopyCount `json:"now"`
 	Released CopyCount `json:"released"`
 	// Bounds says why a number depends on which nodes the scheduler takes, empty if none
-	// does.
+	// does. The scheduler can then place fewer than AtLeast.
 	Bounds []string `json:"bounds,omitempty"`
 	// Next is what stops the next copy, nil if that is not known.
 	Next *CopyStop `json:"next,omitempty"`
@@ -43,12 +43,11 @@ type Fit struct {
 
 // CopyCount is a number of copies.
 type CopyCount struct {
-	// AtLeast is how many were placed, each with its devices reserved. Where nodes depend
-	// on each other, it is the smaller number of two orders of the nodes; another order
-	// can give fewer.
+	// AtLeast is how many were placed, each with its devices reserved, so that there is
+	// room for them. Where nodes depend on each other, it is the smaller number of two
+	// orders of the nodes; another order can give fewer.
 	AtLeast int `json:"atLeast"`
-	// AtMost is how many there cannot be more of, absent if nothing proves that. If it is
-	// AtLeast, the number does not depend on the order of the nodes.
+	// AtMost is how many there cannot be more of, absent if nothing proves that.
 	AtMost *int `json:"atMost,omitempty"`
 }
 

@@ -25,6 +25,8 @@ type Impact struct {
 	Pods []ImpactPod `json:"pods"`
 	// Claims are allocated claims that no longer match a changed class.
 	Claims []ImpactClaim `json:"claims,omitempty"`
+	// Budgets are the PodDisruptionBudgets of pods that are evicted from a drained node.
+	Budgets []ImpactBudget `json:"budgets,omitempty"`
 	// Steps say in which order to make the change.
 	Steps []NextStep `json:"steps,omitempty"`
 	// Notes are what is true besides, a sentence each.
@@ -105,6 +107,8 @@ type ImpactPod struct {
 	Drivers []string `json:"drivers,omitempty"`
 	// Devices are those that it has and loses, or gives back.
 	Devices []string `json:"devices,omitempty"`
+	// Budgets are the PodDisruptionBudgets that have to allow its eviction.
+	Budgets []string `json:"budgets,omitempty"`
 	// EvictionAt is when it is evicted, where that is later than the change.
 	EvictionAt *metav1.Time `json:"evictionAt,omitempty"`
 	// Outcome is what becomes of it, absent for a pod that stays.
@@ -131,4 +135,33 @@ type ImpactClaim struct {
 	Devices []string `json:"devices"`
 	// Pods are those for which it is reserved.
 	Pods []string `json:"pods,omitempty"`
+}
+
+// BudgetEffect is what a PodDisruptionBudget does to the eviction of pods.
+type BudgetEffect string
+
+// The effects of budgets.
+const (
+	// BudgetAllows is a budget that allows all of these evictions at once.
+	BudgetAllows BudgetEffect = "Allows"
+	// BudgetDelays is one that allows some now, and others once replacements are ready.
+	BudgetDelays BudgetEffect = "Delays"
+	// BudgetStops is one that allows some now, while not all replacements find a place, so
+	// that it may never allow the others.
+	BudgetStops BudgetEffect = "Stops"
+	// BudgetBlocks is one that allows none now.
+	BudgetBlocks BudgetEffect = "Blocks"
+)
+
+// ImpactBudget is a PodDisruptionBudget of pods that are to be evicted.
+type ImpactBudget struct {
+	// Namespace and Name are those of the budget.
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Allowed is its status.disruptionsAllowed.
+	Allowed int `json:"allowed"`
+	// Pods are those to be evicted that it covers.
+	Pods []string `json:"pods"`
+	// Effect is what it does to these evictions.
+	Effect BudgetEffect `json:"effect"`
 }

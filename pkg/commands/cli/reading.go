@@ -147,6 +147,8 @@ type Scope struct {
 	// Creates is set if the question is about pods, or claims, that do not exist
 	// yet: what can refuse them is read.
 	Creates bool
+	// Evicts is set if pods are about to be evicted: what may delay that is read.
+	Evicts bool
 	// Starting is set if pods that do not start on their nodes matter.
 	Starting bool
 	// Health is set if the question is whether anything is wrong.
@@ -243,6 +245,7 @@ func (r *Reader) readPublished(ctx context.Context, what Scope) (*Source, error)
 		Target:        what.Target,
 		Creates:       what.Creates || what.Manifests != nil,
 		UsesVolumes:   what.usesVolumes(),
+		Evicts:        what.Evicts,
 		Starting:      what.Starting,
 		Health:        what.Health,
 		Admission:     what.Admission,

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -25,6 +24,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/simulate/impact"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
@@ -39,7 +39,9 @@ func NewPreview(streams genericiooptions.IOStreams, config *genericclioptions.Co
 		Long: `Show which devices the DeviceTaintRules in the files would taint and which pods
 they would evict, without applying them. Each rule is looked at alone. For each
 pod that would be evicted it says when, whether the pod is bare (nothing creates
-it again) or owned, and whether a pod like it fits afterwards.`,
+it again) or owned, and whether a pod like it fits afterwards. Waiting pods that
+would not fit any more, or fit at last, are named, too: it is the answer of
+'kubectl dra impact taint'.`,
 		Example: `  # Whom would this rule evict?
   kubectl dra taints preview -f rule.yaml`,
 		Args: cobra.NoArgs,
@@ -142,20 +144,18 @@ func (c *ruleChange) preview(ctx context.Context, snap *snapshot.Snapshot, rule 
 		if taint.Rule != rule.Name {
 			continue
 		}
-		var evicted []*corev1.Pod
+		found, err := impact.Assess(ctx, snap, impact.Taint(rule))
+		if err != nil {
+			return nil, fmt.Errorf("decide where pods go: %w", err)
+		}
+		if err := render.TaintPreview(c.words, &taint, found, snap.Now()); err != nil {
+			return nil, err
+		}
 		for _, pod := range taint.Pods {
 			if pod.Evicted {
-				evicted = append(evicted, amended.Pod(pod.Namespace, pod.Name))
+				outcome.evicted++
 			}
 		}
-		replacements, err := have.Replacements(ctx, evicted)
-		if err != nil {
-			return nil, err
-		}
-		if err := render.TaintPreview(c.words, &taint, replacements, snap.Now()); err != nil {
-			return nil, err
-		}
-		outcome.evicted = len(evicted)
 	}
 	return outcome, c.previewNotes(snap, alloc, outcome)
 }

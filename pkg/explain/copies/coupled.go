@@ -19,6 +19,15 @@ import (
 // Coupled says why a copy on one node can matter to copies on others, empty if it
 // cannot. Then it makes no difference in which order nodes are filled.
 func Coupled(q *funnel.Question) []string {
+	reasons := coupledBesides(q)
+	if pool := sharedPool(q); pool != "" {
+		reasons = append(reasons, "nodes share devices of pool "+pool)
+	}
+	return reasons
+}
+
+// coupledBesides are the reasons for that other than devices.
+func coupledBesides(q *funnel.Question) []string {
 	var reasons []string
 	add := func(format string, args ...any) { reasons = append(reasons, fmt.Sprintf(format, args...)) }
 	for i := range q.PodClaims {
@@ -49,9 +58,6 @@ func Coupled(q *funnel.Question) []string {
 	}
 	for _, use := range cluster.VolumesOf(q.Snap, q.Pod) {
 		add("volume %s: a PersistentVolumeClaim can tie copies to nodes", use.Volume)
-	}
-	if pool := sharedPool(q); pool != "" {
-		add("nodes share devices of pool %s", pool)
 	}
 	return reasons
 }

@@ -116,3 +116,36 @@ func shareable(q *funnel.Question, f *funnel.Funnel) bool {
 	}
 	return false
 }
+
+// Certain is how many copies fit whatever nodes the scheduler takes, where nodes share
+// devices and nothing else: each copy takes one device, any that is eligible, and no node
+// runs out of anything else. Then copies fit until all devices are taken that some node
+// can use. It is not known for others.
+func Certain(q *funnel.Question) (int, bool) {
+	needs := needsOf(q)
+	if len(q.Claims) != 1 || len(q.PodClaims) != 1 || len(needs) != 1 || len(needs[0].funnels) != 1 || q.Claims[0].Claim == nil || len(q.Claims[0].Claim.Spec.Devices.Constraints) > 0 {
+		return 0, false
+	}
+	if others := coupledBesides(q); len(others) > 0 {
+		return 0, false
+	}
+	f := needs[0].funnels[0]
+	if f.Request.All() || f.Request.Count != 1 {
+		return 0, false
+	}
+	free := map[*resourceapi.Device]bool{}
+	for i := range f.Devices {
+		if d := &f.Devices[i]; f.Reasons[d.Device] == nil {
+			if len(d.ConsumesCounters) > 0 {
+				return 0, false
+			}
+			free[d.Device] = true
+		}
+	}
+	for _, node := range q.Cluster.Candidates {
+		if rooms := q.Cluster.Facts.Nodes.RoomFor(q.Pod, node); len(rooms) > 0 && rooms[0].Pods < int64(f.Eligible[node.Name]) {
+			return 0, false
+		}
+	}
+	return len(free), true
+}

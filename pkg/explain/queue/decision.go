@@ -5,12 +5,14 @@ package queue
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
@@ -38,6 +40,27 @@ type Decision struct {
 	PreemptedBy *corev1.Pod
 	// Undecided is set if the allocator had no answer after others were placed.
 	Undecided error
+}
+
+// Why says why a pod gets nothing, with the pods that get what it could have or what it
+// lacks.
+func (d *Decision) Why() (api.Code, string) {
+	switch {
+	case d.Gang != nil && d.Gang.Short(d.Group, d.MinCount) != "":
+		return api.GangIncomplete, english.Sentence(d.Gang.Short(d.Group, d.MinCount))
+	case d.Answer.Verdict == api.Fits && len(d.Before) > 0:
+		names := make([]string, 0, len(d.Before))
+		for _, pod := range d.Before {
+			names = append(names, pod.Namespace+"/"+pod.Name)
+		}
+		verb := "get"
+		if len(names) == 1 {
+			verb = "gets"
+		}
+		return api.PodsCompete, fmt.Sprintf("%s before it in the queue %s what it could have: %s.", english.Count(len(names), "pod"), verb, english.Sample(names, 3))
+	default:
+		return d.Answer.Code, d.Answer.Summary
+	}
 }
 
 // AddWaiting adds pods that wait, of which everything that becomes of them is asked

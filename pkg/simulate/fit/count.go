@@ -31,8 +31,9 @@ type counted struct {
 	asked *explain.Asked
 	most  most
 	count api.CopyCount
-	// bounds says why the count depends on which nodes the scheduler takes.
-	bounds []string
+	// coupled says why copies on one node matter to those on others, bounds why the count
+	// depends on which nodes the scheduler takes: it may not, all the same.
+	coupled, bounds []string
 	// nodes has what each node takes, by its name.
 	nodes map[string]*onNode
 	// next is why the nodes that come closest take no more.
@@ -69,7 +70,7 @@ func countIn(ctx context.Context, s *simulate.State, pod *corev1.Pod, most most,
 		c.count.AtMost = ptr.To(0)
 		return c, nil
 	}
-	if c.bounds = copies.Coupled(asked.Question); len(c.bounds) > 0 {
+	if c.coupled = copies.Coupled(asked.Question); len(c.coupled) > 0 {
 		return c, c.inSequence(ctx, s, slices.Concat(nodes...), reasons)
 	}
 	return c, c.filled(ctx, s, nodes, reasons)
@@ -173,6 +174,9 @@ func (c *counted) inSequence(ctx context.Context, s *simulate.State, nodes []*co
 	}
 	c.count.AtLeast = least.Total()
 	c.atMost()
+	if certain, known := copies.Certain(c.asked.Question); !known || certain != c.count.AtLeast {
+		c.bounds = c.coupled
+	}
 	if !reasons {
 		return nil
 	}

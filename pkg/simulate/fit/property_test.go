@@ -138,6 +138,9 @@ func check(ctx context.Context, seed uint64) (string, error) {
 	if f.Now.AtLeast < least || f.Now.AtLeast > most || f.Now.AtMost != nil && most > *f.Now.AtMost {
 		return "", fmt.Errorf("%s copies fit (%v), in the plain loop %d to %d: %s", english.Between(f.Now.AtLeast, f.Now.AtMost), f.Bounds, least, most, f.Summary)
 	}
+	if len(f.Bounds) == 0 && least != most {
+		return "", fmt.Errorf("%d copies are said to fit whatever nodes are taken, in the plain loop %d to %d", f.Now.AtLeast, least, most)
+	}
 	if err := moreNodes(ctx, s, pod, f); err != nil {
 		return "", err
 	}

@@ -78,7 +78,7 @@ func slotsIn(ctx context.Context, s *simulate.State, pod *corev1.Pod) (*slotCoun
 	if err != nil {
 		return nil, nil, err
 	}
-	return &slotCount{count: c.count, bounds: c.bounds, nodes: c.nodes, stop: c.next, bound: copies.Most(c.asked.Question)}, c.asked, nil
+	return &slotCount{count: c.count, bounds: c.coupled, nodes: c.nodes, stop: c.next, bound: copies.Most(c.asked.Question)}, c.asked, nil
 }
 
 // newSlots prepares to count shapes: the cluster has a template for each of them, for one

@@ -28,6 +28,8 @@ type Change struct {
 	// itself, empty for none; gone is set if the node itself goes.
 	emptied string
 	gone    bool
+	// evicts is set if the pods leave by evictions, which PodDisruptionBudgets can delay.
+	evicts bool
 	// steps say in which order to make it.
 	steps func(*snapshot.Snapshot, *api.Impact) []api.NextStep
 	// notes are what is true besides.
@@ -56,7 +58,7 @@ func Cordon(node string) Change {
 // Drain cordons a node and evicts its pods, as "kubectl drain" does: those of DaemonSets
 // and of the node itself stay.
 func Drain(node string) Change {
-	return Change{text: "drain node " + node, apply: cordoned(node), emptied: node, steps: drainSteps(node)}
+	return Change{text: "drain node " + node, apply: cordoned(node), emptied: node, evicts: true, steps: drainSteps(node)}
 }
 
 func cordoned(name string) func(*snapshot.Snapshot) (*snapshot.Snapshot, error) {
@@ -71,7 +73,7 @@ func cordoned(name string) func(*snapshot.Snapshot) (*snapshot.Snapshot, error) 
 // RemoveNode takes a node out of the cluster, with the slices that only it has.
 func RemoveNode(name string) Change {
 	return Change{
-		text: "remove node " + name, emptied: name, gone: true,
+		text: "remove node " + name, emptied: name, gone: true, evicts: true,
 		apply: func(snap *snapshot.Snapshot) (*snapshot.Snapshot, error) {
 			if snap.Node(name) == nil {
 				return nil, &NotFoundError{"node", name}

@@ -6,12 +6,15 @@ package impact_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	policyapi "k8s.io/api/policy/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -190,5 +193,85 @@ func TestApplyClass(t *testing.T) {
 	got, out := assessed(t, snap, impact.Apply("apply it", &snapshot.Snapshot{Classes: []*resourceapi.DeviceClass{class}}, nil))
 	if got != "waits FitLost NoPlace" || len(out.Claims) != 1 || out.Claims[0].Name != "a-gpu" {
 		t.Errorf("%s, claims %+v", got, out.Claims)
+	}
+}
+
+// TestGang has a gang of three of which two lose their node: there is room for one, so
+// that neither gets it, and a pod that waits does.
+func TestGang(t *testing.T) {
+	parts := []any{template(), tc.Gates{"GenericWorkload"}, tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(2)...), tc.Pool("n2", tc.Devices(1)...)}
+	for i, name := range []string{"a", "b"} {
+		pod := running(name, "n1", fmt.Sprintf("gpu-%d", i))
+		pod[0].(*corev1.Pod).Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: ptr.To("both")} //nolint:errcheck // it is one
+		parts = append(parts, pod...)
+	}
+	snap := tc.Cluster(append(parts, tc.Claim("wants", tc.GPUs("gpu", 2)), tc.Pod("waits", tc.Using("wants")))...)
+	group := &schedulingapi.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: tc.Namespace, Name: "both"}}
+	group.Spec.SchedulingPolicy.Gang = &schedulingapi.GangSchedulingPolicy{MinCount: 2}
+	snap.PodGroups = append(snap.PodGroups, group)
+	got, out := assessed(t, snap, impact.Drain("n1"))
+	if got != "a Evicted NoPlace; b Evicted NoPlace" || out.Pods[0].Code != api.GangIncomplete || !strings.HasPrefix(out.Pods[0].Reason, "1 of 2 pods of PodGroup both") {
+		t.Errorf("got %s: %s", got, out.Pods[0].Reason)
+	}
+}
+
+// TestWithoutDevices has pods that need CPU alone.
+func TestWithoutDevices(t *testing.T) {
+	parts := []any{tc.NodeOffering("n1", "cpu=2", "pods=10"), tc.NodeOffering("n2", "cpu=1", "pods=10")}
+	for _, name := range []string{"a", "b"} {
+		parts = append(parts, owned(tc.Pod(name, tc.Requesting("cpu=1"), tc.RunningOn("n1")), "ReplicaSet"))
+	}
+	got, out := assessed(t, tc.Cluster(parts...), impact.Drain("n1"))
+	if got != "a Evicted Placed n2; b Evicted NoPlace" || out.Pods[1].Reason == "" {
+		t.Errorf("got %s: %+v", got, out.Pods)
+	}
+}
+
+// TestBudgets has two pods of a budget that have to leave, and room for one or for both.
+func TestBudgets(t *testing.T) {
+	for name, test := range map[string]struct {
+		room    int
+		allowed int32
+		ready   corev1.ConditionStatus
+		policy  *policyapi.UnhealthyPodEvictionPolicyType
+		want    api.BudgetEffect
+	}{
+		"none now":                  {2, 0, corev1.ConditionTrue, nil, api.BudgetBlocks},
+		"one after the other":       {2, 1, corev1.ConditionTrue, nil, api.BudgetDelays},
+		"the second has no room":    {1, 1, corev1.ConditionTrue, nil, api.BudgetStops},
+		"both":                      {2, 2, corev1.ConditionTrue, nil, api.BudgetAllows},
+		"not ready":                 {2, 0, corev1.ConditionFalse, ptr.To(policyapi.AlwaysAllow), ""},
+		"not ready, and too few so": {2, 0, corev1.ConditionFalse, nil, api.BudgetBlocks},
+	} {
+		parts := append([]any{template(), tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(2)...), tc.Pool("n2", tc.Devices(test.room)...)}, append(running("a", "n1", "gpu-0"), running("b", "n1", "gpu-1")...)...)
+		snap := tc.Cluster(parts...)
+		for _, pod := range snap.Pods {
+			pod.Labels = map[string]string{"app": "web"}
+			pod.Status.Phase = corev1.PodRunning
+			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: test.ready}}
+		}
+		snap.Budgets = []*policyapi.PodDisruptionBudget{{
+			ObjectMeta: metav1.ObjectMeta{Namespace: tc.Namespace, Name: "web"},
+			Spec:       policyapi.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}, UnhealthyPodEvictionPolicy: test.policy},
+			Status:     policyapi.PodDisruptionBudgetStatus{DisruptionsAllowed: test.allowed, DesiredHealthy: 2},
+		}, {
+			ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "web"},
+			Spec:       policyapi.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{}},
+		}}
+		_, out := assessed(t, snap, impact.Drain("n1"))
+		switch {
+		case test.want == "" && len(out.Budgets) == 0:
+		case len(out.Budgets) != 1 || out.Budgets[0].Effect != test.want || len(out.Budgets[0].Pods) != 2 || len(out.Pods[0].Budgets) != 1:
+			t.Errorf("%s: %+v", name, out.Budgets)
+		}
+		// Taints do not ask it.
+		if _, out := assessed(t, snap, impact.TaintNode("n1", corev1.Taint{Key: "k", Effect: corev1.TaintEffectNoExecute})); len(out.Budgets) != 0 {
+			t.Errorf("%s: a taint asks %+v", name, out.Budgets)
+		}
+	}
+	snap := tc.Cluster(append([]any{template(), tc.Nodes("n1"), tc.Pool("n1", tc.Devices(2)...)}, running("a", "n1", "gpu-0")...)...)
+	snap.Listed = nil
+	if _, out := assessed(t, snap, impact.Drain("n1")); !slices.ContainsFunc(out.Assumptions, func(text string) bool { return strings.Contains(text, "PodDisruptionBudget") }) {
+		t.Errorf("budgets were not read: %v", out.Assumptions)
 	}
 }

@@ -119,28 +119,3 @@ func driverText(snap *snapshot.Snapshot, drivers []string) string {
 	}
 	return english.JoinAnd(texts)
 }
-
-// upgradeNotes says which gates change, and what the scheduler does otherwise.
-func upgradeNotes(before, after *cluster.Cluster) []string {
-	var notes []string
-	for _, name := range snapshot.KnownGates() {
-		was, is := before.Snapshot.Gate(name).Enabled, after.Snapshot.Gate(name).Enabled
-		if was != is {
-			notes = append(notes, fmt.Sprintf("feature gate %s: %s -> %s", name, onOff(was), onOff(is)))
-		}
-	}
-	for _, change := range cluster.Changes() {
-		was, is := before.Behaves(change.Behavior), after.Behaves(change.Behavior)
-		if was != is {
-			notes = append(notes, fmt.Sprintf("scheduler behavior %s: %s -> %s (kubernetes/kubernetes#%d)", change.Behavior, onOff(was), onOff(is), change.Upstream))
-		}
-	}
-	return notes
-}
-
-func onOff(on bool) string {
-	if on {
-		return "on"
-	}
-	return "off"
-}

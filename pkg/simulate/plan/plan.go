@@ -115,8 +115,8 @@ func (m *maker) planned(ctx context.Context, d *queue.Decision) (*api.PlannedPod
 		}
 		return p, nil
 	case d.Gang != nil && d.Gang.Short(d.Group, d.MinCount) != "":
-		p.Outcome, p.Code = api.PlanWaiting, api.GangIncomplete
-		p.Reason = english.Sentence(d.Gang.Short(d.Group, d.MinCount))
+		p.Outcome = api.PlanWaiting
+		p.Code, p.Reason = d.Why()
 	case answer.Verdict == api.Error && answer.Code != api.PoolIncomplete, answer.Code == api.PodGroupMismatch:
 		// A pool that is being updated is complete again soon. Priorities are immutable.
 		p.Outcome = api.PlanNever

@@ -5,6 +5,7 @@ package collect
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	policyapi "k8s.io/api/policy/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	resourcev1beta1 "k8s.io/api/resource/v1beta1"
 	resourcev1beta2 "k8s.io/api/resource/v1beta2"
@@ -117,6 +118,10 @@ func quotaAPI(c Clients, namespace string) endpoint[*corev1.ResourceQuota] {
 
 func limitRangeAPI(c Clients, namespace string) endpoint[*corev1.LimitRange] {
 	return typedAPI(c, corev1.SchemeGroupVersion, "limitranges", namespace, &corev1.LimitRange{}, &corev1.LimitRangeList{}, as[*corev1.LimitRange])
+}
+
+func budgetAPI(c Clients, namespace string) endpoint[*policyapi.PodDisruptionBudget] {
+	return typedAPI(c, policyapi.SchemeGroupVersion, "poddisruptionbudgets", namespace, &policyapi.PodDisruptionBudget{}, &policyapi.PodDisruptionBudgetList{}, as[*policyapi.PodDisruptionBudget])
 }
 
 func volumeClaimAPI(c Clients, namespace string) endpoint[*corev1.PersistentVolumeClaim] {

@@ -63,6 +63,11 @@ func (c *collector) readOptional(ctx context.Context) error {
 				return fetch(ctx, l, storageClassAPI(clients), &s.StorageClasses)
 			}))
 	}
+	if c.opts.Evicts {
+		tasks = append(tasks, c.optionalList(snapshot.ResourceBudgets, func(ctx context.Context, l *listing, namespace string) error {
+			return fetch(ctx, l, budgetAPI(clients, namespace), &s.Budgets)
+		}))
+	}
 	for _, task := range tasks {
 		if task == nil {
 			continue
@@ -80,6 +85,8 @@ func (c *collector) readOptional(ctx context.Context) error {
 			read = admission
 		case snapshot.ResourceCompositePodGroups:
 			read = composites
+		case snapshot.ResourceBudgets:
+			read = c.opts.Evicts
 		}
 		if read && c.wants(resource) {
 			c.listed(resource)

@@ -36,6 +36,8 @@ type Options struct {
 	// Creates tells that pods, or claims, are about to be created: what may refuse
 	// them is read. UsesVolumes tells that they have PersistentVolumeClaims.
 	Creates, UsesVolumes bool
+	// Evicts tells that pods are about to be evicted: what may delay that is read.
+	Evicts bool
 	// Starting tells that the question is also about pods that were scheduled and do
 	// not start: if there are any with devices, what kubelets report about them is
 	// read.

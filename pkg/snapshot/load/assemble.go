@@ -50,6 +50,7 @@ func assemble(all *decoded, paths []string, opts Options) (*snapshot.Snapshot, e
 		takeInto(&s.VolumeClaims, "PersistentVolumeClaim"),
 		takeInto(&s.Volumes, "PersistentVolume"),
 		takeInto(&s.StorageClasses, "StorageClass"),
+		takeInto(&s.Budgets, "PodDisruptionBudget"),
 	} {
 		if err := take(all.records); err != nil {
 			return nil, err
@@ -220,6 +221,7 @@ func addListed(s *snapshot.Snapshot, listed []string) {
 		snapshot.ResourceQuotas: len(s.Quotas), snapshot.ResourceLimitRanges: len(s.LimitRanges),
 		snapshot.ResourceVolumeClaims: len(s.VolumeClaims), snapshot.ResourceVolumes: len(s.Volumes), snapshot.ResourceStorageClasses: len(s.StorageClasses),
 		snapshot.ResourceCompositePodGroups: len(s.CompositePodGroups),
+		snapshot.ResourceBudgets: len(s.Budgets),
 	}
 	for _, outline := range s.Outlines {
 		if outline.GroupKind() == snapshot.AutoscalerKind() {

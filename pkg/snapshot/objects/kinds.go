@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	policyapi "k8s.io/api/policy/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
@@ -72,6 +73,12 @@ func (d *Decoder) Decode(data []byte, apiVersion, kind string) (metav1.Object, e
 	case storageapi.GroupName:
 		if kind == "StorageClass" {
 			return untyped(DecodeAs[storageapi.StorageClass](data))
+		}
+		return nil, nil
+	case policyapi.GroupName:
+		// policy/v1beta1, which Kubernetes 1.25 removed, has the same fields.
+		if kind == "PodDisruptionBudget" {
+			return untyped(DecodeAs[policyapi.PodDisruptionBudget](data))
 		}
 		return nil, nil
 	}

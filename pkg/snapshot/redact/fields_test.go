@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	policyapi "k8s.io/api/policy/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	resourcev1alpha3 "k8s.io/api/resource/v1alpha3"
 	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
@@ -133,7 +134,7 @@ func filled() *snapshot.Snapshot {
 		Templates: []*resourceapi.ResourceClaimTemplate{{}}, TaintRules: []*resourceapi.DeviceTaintRule{{}},
 		PoolStatuses: []*resourcev1alpha3.ResourcePoolStatusRequest{{}}, PodGroups: []*schedulingapi.PodGroup{{}}, CompositePodGroups: []*schedulingv1alpha3.CompositePodGroup{{}},
 		Workloads: []*snapshot.Workload{{}}, Queued: []*snapshot.QueuedWorkload{{}}, Outlines: []*snapshot.Outline{{}}, Quotas: []*corev1.ResourceQuota{{}}, LimitRanges: []*corev1.LimitRange{{}},
-		VolumeClaims: []*corev1.PersistentVolumeClaim{{}}, Volumes: []*corev1.PersistentVolume{{}}, StorageClasses: []*storageapi.StorageClass{{}},
+		VolumeClaims: []*corev1.PersistentVolumeClaim{{}}, Volumes: []*corev1.PersistentVolume{{}}, StorageClasses: []*storageapi.StorageClass{{}}, Budgets: []*policyapi.PodDisruptionBudget{{}},
 		Gaps: []snapshot.Gap{{}},
 	}
 	m := &marker{}

@@ -42,6 +42,7 @@ func redactObjects(r *redactor, s *snapshot.Snapshot) {
 	each(r, s.VolumeClaims, redactVolumeClaim)
 	each(r, s.Volumes, redactPersistentVolume)
 	each(r, s.StorageClasses, redactStorageClass)
+	each(r, s.Budgets, redactBudget)
 	each(r, s.Events, redactEvent)
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	policyapi "k8s.io/api/policy/v1"
 	storageapi "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -33,6 +34,15 @@ func redactQuota(r *redactor, quota *corev1.ResourceQuota) {
 
 func redactLimitRange(r *redactor, limits *corev1.LimitRange) {
 	r.meta(&limits.ObjectMeta, "LimitRange")
+}
+
+func redactBudget(r *redactor, budget *policyapi.PodDisruptionBudget) {
+	r.meta(&budget.ObjectMeta, "PodDisruptionBudget")
+	r.labelSelector(budget.Spec.Selector)
+	// How many it allows is in its status.
+	budget.Spec.MinAvailable, budget.Spec.MaxUnavailable = nil, nil
+	budget.Status.DisruptedPods = nil
+	r.conditions(budget.Status.Conditions)
 }
 
 func redactStorageClass(r *redactor, class *storageapi.StorageClass) {

@@ -72,6 +72,7 @@ func clone(s *snapshot.Snapshot) *snapshot.Snapshot {
 	c.VolumeClaims = cloneAll(s.VolumeClaims)
 	c.Volumes = cloneAll(s.Volumes)
 	c.StorageClasses = cloneAll(s.StorageClasses)
+	c.Budgets = cloneAll(s.Budgets)
 	return &c
 }
 

@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	policyapi "k8s.io/api/policy/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	resourcev1alpha3 "k8s.io/api/resource/v1alpha3"
 	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
@@ -228,6 +229,7 @@ func eachManifest(s *snapshot.Snapshot, save func(manifest any) error) error {
 		manifests(s.VolumeClaims, core.WithKind("PersistentVolumeClaim"), save),
 		manifests(s.Volumes, core.WithKind("PersistentVolume"), save),
 		manifests(s.StorageClasses, storageapi.SchemeGroupVersion.WithKind("StorageClass"), save),
+		manifests(s.Budgets, policyapi.SchemeGroupVersion.WithKind("PodDisruptionBudget"), save),
 	} {
 		if err := write(); err != nil {
 			return err

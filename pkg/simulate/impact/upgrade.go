@@ -1,0 +1,76 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package impact
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// upgradeNotes says which gates change, and what the scheduler does otherwise.
+func upgradeNotes(before, after *cluster.Cluster) []string {
+	var notes []string
+	if is, err := version.ParseGeneric(before.Snapshot.ServerVersion); err == nil && version.MustParseGeneric(after.Snapshot.ServerVersion).LessThan(is) {
+		notes = append(notes, fmt.Sprintf("the cluster has %s: Kubernetes does not support to go back", before.Snapshot.ServerVersion))
+	}
+	for _, name := range snapshot.KnownGates() {
+		was, is := before.Snapshot.Gate(name).Enabled, after.Snapshot.Gate(name).Enabled
+		if was != is {
+			notes = append(notes, fmt.Sprintf("feature gate %s: %s -> %s", name, onOff(was), onOff(is)))
+		}
+	}
+	for _, change := range cluster.Changes() {
+		was, is := before.Behaves(change.Behavior), after.Behaves(change.Behavior)
+		if was == is {
+			continue
+		}
+		when := "from then on"
+		if was {
+			when = "no longer"
+		}
+		notes = append(notes, fmt.Sprintf("kube-scheduler, %s: %s (kubernetes/kubernetes#%d)", when, behaviorText(change.Behavior), change.Upstream))
+	}
+	return notes
+}
+
+func onOff(on bool) string {
+	if on {
+		return "on"
+	}
+	return "off"
+}
+
+// behaviorText says in a clause what kube-schedulers of some releases do.
+func behaviorText(b cluster.Behavior) string {
+	switch b {
+	case cluster.AllPoolErrorEndsAttempt:
+		return "a request for all devices that meets an incomplete pool on one node keeps the pod from all nodes"
+	case cluster.TimeoutEndsAttempt:
+		return "a search that takes too long on one node keeps the pod from all nodes"
+	case cluster.AllWithCountersPanics:
+		return "it panics where a request for all devices takes a partition"
+	case cluster.MixedClaimsFailScore:
+		return "a pod with some claims allocated and others not is not scheduled if several nodes are suitable"
+	case cluster.PoolsByNode:
+		return "a pool is complete if the node sees as many slices as it has"
+	case cluster.DistinctPerRequest:
+		return "distinctAttribute lets one request get devices with the same value"
+	case cluster.ListsNotCompared:
+		return "constraints do not compare attributes that are lists"
+	case cluster.CapacityOfOther:
+		return "the capacity of another device of the slice is compared with the request"
+	case cluster.NoPriorityScore:
+		return "nodes are not scored by the alternatives of a request"
+	case cluster.UnsortedPools:
+		return "pools are tried in no certain order"
+	case cluster.GroupsNotCompared:
+		return "pods are placed even if their priorities differ from that of their PodGroup"
+	default:
+		return string(b)
+	}
+}
