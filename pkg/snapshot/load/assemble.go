@@ -221,7 +221,7 @@ func addListed(s *snapshot.Snapshot, listed []string) {
 		snapshot.ResourceQuotas: len(s.Quotas), snapshot.ResourceLimitRanges: len(s.LimitRanges),
 		snapshot.ResourceVolumeClaims: len(s.VolumeClaims), snapshot.ResourceVolumes: len(s.Volumes), snapshot.ResourceStorageClasses: len(s.StorageClasses),
 		snapshot.ResourceCompositePodGroups: len(s.CompositePodGroups),
-		snapshot.ResourceBudgets: len(s.Budgets),
+		snapshot.ResourceBudgets:            len(s.Budgets),
 	}
 	for _, outline := range s.Outlines {
 		if outline.GroupKind() == snapshot.AutoscalerKind() {
