@@ -8,12 +8,11 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
-
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 )
 
 // Victims are those of some pods on a node that would have to be deleted for another
@@ -41,7 +40,7 @@ func (s *State) Victims(ctx context.Context, pod *corev1.Pod, node *corev1.Node,
 		return cmp.Or(
 			cmp.Compare(ptr.Deref(b.Spec.Priority, 0), ptr.Deref(a.Spec.Priority, 0)),
 			started(a).Compare(started(b)),
-			naming.Compare(a.Name, b.Name),
+			strings.Compare(a.Name, b.Name),
 		)
 	})
 	if ok, err := fits(victims); !ok || err != nil {

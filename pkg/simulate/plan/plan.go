@@ -142,7 +142,8 @@ func (m *maker) planned(ctx context.Context, d *queue.Decision) (*api.PlannedPod
 // preempted describes a pod that leaves for another one.
 func (m *maker) preempted(pod *corev1.Pod) api.BlockingPod {
 	b := blocking(m.state.Snap, pod)
-	b.Node = pod.Spec.NodeName
+	// It does not run for so long.
+	b.Node, b.EndsWithinSeconds = pod.Spec.NodeName, nil
 	for _, pc := range m.state.Alloc.Facts.Claims.OfPod(pod) {
 		if pc.Claim != nil && pc.Claim.Status.Allocation != nil {
 			b.Devices = append(b.Devices, funnel.PickedDevices(pod, pc.Claim, pc.Claim.Status.Allocation)...)
