@@ -126,6 +126,8 @@ type plainPods struct {
 	// nowhere has those of a controller that found no place: an equal one finds none
 	// either.
 	nowhere map[string]bool
+	// explained counts those of which the reason was looked for.
+	explained int
 }
 
 // placePlain finds a place for a pod that is not in the queue: one that nothing creates
@@ -153,12 +155,41 @@ func (a *assessment) placePlain(ctx context.Context, others *plainPods, pod *cor
 	case undecided != nil:
 		out.Outcome, out.Reason = api.OutcomeUndetermined, english.Sentence(english.OneLine(undecided))
 	default:
-		out.Outcome, out.Code, out.Reason = api.OutcomeNoPlace, api.NodeUnsuitable, "No node is suitable for the pod."
-		if problem := others.state.Attempt(pod).Problem(); problem != nil {
-			out.Code, out.Reason = api.ClaimNotReady, english.Sentence(problem.Error())
-		}
+		out.Outcome = api.OutcomeNoPlace
 	}
-	return nil
+	if r != nil || undecided != nil {
+		return nil
+	}
+	out.Code, out.Reason, err = others.reason(ctx, pod)
+	return err
+}
+
+// maxExplained is of how many pods the reason is looked for.
+const maxExplained = 20
+
+// reason says why a pod fits nowhere.
+func (p *plainPods) reason(ctx context.Context, pod *corev1.Pod) (api.Code, string, error) {
+	if problem := p.state.Attempt(pod).Problem(); problem != nil {
+		return api.ClaimNotReady, english.Sentence(problem.Error()), nil
+	}
+	if p.explained++; p.explained > maxExplained {
+		return "", "", nil
+	}
+	s, err := p.state.After(ctx, p.state.Snap.With(&snapshot.Snapshot{Pods: []*corev1.Pod{pod}}))
+	if err != nil {
+		return "", "", err
+	}
+	answer, err := explain.ExplainWith(ctx, s.Alloc, s.Snap, explain.Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
+	var nothing *explain.TargetError
+	switch {
+	case errors.As(err, &nothing):
+		// It has no claims: the nodes themselves are the reason.
+		return api.NodeUnsuitable, "No node is suitable for the pod.", nil
+	case err != nil:
+		return "", "", fmt.Errorf("explain pod %s/%s: %w", pod.Namespace, pod.Name, err)
+	default:
+		return answer.Code, answer.Summary, nil
+	}
 }
 
 func (p *plainPods) place(ctx context.Context, pod *corev1.Pod) (*whatif.Reservation, error) {
