@@ -29,7 +29,7 @@ func graceOf(root *cobra.Command, args []string) time.Duration {
 		cmd = cmd.Parent()
 	}
 	switch cmd.Name() {
-	case "node-probe", "pools", "snapshot", "taints":
+	case "node-probe", "pools", "snapshot", "taints", "test":
 		return undoingGrace
 	default:
 		return readingGrace

@@ -18,6 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/list"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/nodeprobe"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/trial"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/why"
 )
 
@@ -56,7 +57,7 @@ func NewRoot(streams genericiooptions.IOStreams, build Build) *cobra.Command {
 It asks the scheduler's own allocator whether a claim, a pod or a workload can
 get its devices, and shows which devices are rejected by which check. It reads
 from a cluster or from a snapshot file, and changes nothing unless it is told to
-add or remove a taint rule.`,
+add or remove a taint rule, to have a driver prepare a claim, or to make a test.`,
 		Example: `  # Why is this pod pending?
   kubectl dra why pod/pretrain-0 -n research
 
@@ -148,6 +149,9 @@ add or remove a taint rule.`,
 	)
 	cli.AddCommands(root, "Look at a node",
 		nodeprobe.New(streams, config),
+	)
+	cli.AddCommands(root, "Try it out",
+		trial.New(streams, config),
 	)
 	cli.AddCommands(root, "Other",
 		newSnapshot(streams, config),

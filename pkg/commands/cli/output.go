@@ -65,8 +65,8 @@ type Printer struct {
 	Machine printers.ResourcePrinter
 	// Names prints the targets alone.
 	Names bool
-	// report writes a report, if the format of one was asked for.
-	report func(io.Writer, *render.Report) error
+	// report is the format of a report, empty if none was asked for.
+	report string
 }
 
 // ToPrinter checks the flags.
@@ -81,7 +81,7 @@ func (f *OutputFlags) ToPrinter(streams genericiooptions.IOStreams) (*Printer, e
 		Names: f.Output == "name",
 	}
 	if slices.Contains(f.Reports, f.Output) {
-		p.report = reportWriters()[f.Output]
+		p.report = f.Output
 		return p, nil
 	}
 	template := f.Print.TemplatePrinterFlags.TemplateArgument
@@ -97,22 +97,37 @@ func (f *OutputFlags) ToPrinter(streams genericiooptions.IOStreams) (*Printer, e
 	return p, nil
 }
 
+// FormatJUnit is the report of a test suite.
+const FormatJUnit = "junit"
+
 // ReportFormats are the formats of reports, for verbs that have findings.
 func ReportFormats() []string { return slices.Sorted(maps.Keys(reportWriters())) }
 
 func reportWriters() map[string]func(io.Writer, *render.Report) error {
-	return map[string]func(io.Writer, *render.Report) error{"github": render.GitHub, "junit": render.JUnit, "sarif": render.SARIF}
+	return map[string]func(io.Writer, *render.Report) error{"github": render.GitHub, FormatJUnit: render.JUnit, "sarif": render.SARIF}
 }
 
 // PrintFindings writes findings in the form that the flags ask for: the object for
 // machines, the report, or the text. It reports whether it was the text.
 func (p *Printer) PrintFindings(object runtime.Object, report func() *render.Report, text func(io.Writer, render.Options) error) (bool, error) {
+	return p.printReport(object, func(w io.Writer) error { return reportWriters()[p.report](w, report()) }, text)
+}
+
+// PrintTest writes what came of a test in the form that the flags ask for, of which
+// [FormatJUnit] is one.
+func (p *Printer) PrintTest(report *api.TestReport) error {
+	_, err := p.printReport(report, func(w io.Writer) error { return render.TrialsJUnit(w, report) },
+		func(w io.Writer, opts render.Options) error { return render.Trials(w, report, opts) })
+	return err
+}
+
+func (p *Printer) printReport(object runtime.Object, report func(io.Writer) error, text func(io.Writer, render.Options) error) (isText bool, err error) {
 	switch {
-	case p.report != nil:
-		return false, p.report(p.out, report())
+	case p.report != "":
+		return false, report(p.out)
 	case p.Machine != nil:
 		if err := p.Machine.PrintObj(object, p.out); err != nil {
-			return false, fmt.Errorf("print findings: %w", err)
+			return false, fmt.Errorf("print what was found: %w", err)
 		}
 		return false, nil
 	default:

@@ -12,10 +12,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/remotecommand"
 	utilexec "k8s.io/client-go/util/exec"
-	"k8s.io/streaming/pkg/httpstream"
 )
 
 // lastWords is how long a program on a node has to end by itself after it was
@@ -49,7 +47,9 @@ func (p *probedPod) exec(ctx context.Context, command []string, out, errOut io.W
 
 // stream runs a command in the pod. An exit code is no error.
 func (p *probedPod) stream(ctx context.Context, command []string, in io.Reader, out, errOut io.Writer) (code int, err error) {
-	executor, err := p.executor(command)
+	executor, err := p.clients.Executor(p.object.Namespace, p.object.Name, &corev1.PodExecOptions{
+		Container: probeContainer, Command: command, Stdin: true, Stdout: true, Stderr: true,
+	})
 	if err != nil {
 		return 0, err
 	}
@@ -59,27 +59,6 @@ func (p *probedPod) stream(ctx context.Context, command []string, in io.Reader, 
 		return exit.Code, nil
 	}
 	return 0, err
-}
-
-// executor connects as kubectl does: through a websocket, and through SPDY if
-// the server or something before it doesn't know that.
-func (p *probedPod) executor(command []string) (remotecommand.Executor, error) {
-	url := p.clients.Pods("").GetClient().Post().
-		Resource("pods").Namespace(p.object.Namespace).Name(p.object.Name).SubResource("exec").
-		VersionedParams(&corev1.PodExecOptions{
-			Container: probeContainer, Command: command, Stdin: true, Stdout: true, Stderr: true,
-		}, scheme.ParameterCodec).URL()
-	spdy, err := remotecommand.NewSPDYExecutor(p.clients.Config, "POST", url)
-	if err != nil {
-		return nil, err
-	}
-	websocket, err := remotecommand.NewWebSocketExecutor(p.clients.Config, "GET", url.String())
-	if err != nil {
-		return nil, err
-	}
-	return remotecommand.NewFallbackExecutor(websocket, spdy, func(err error) bool {
-		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
-	})
 }
 
 // put copies a file into the pod, which can be run there.

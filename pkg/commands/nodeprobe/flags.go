@@ -203,9 +203,9 @@ type remoteFlags struct {
 }
 
 const (
-	// defaultImage has a shell and what copies a file; it is that of the tests of
+	// DefaultImage has a shell and what copies a file; it is that of the tests of
 	// Kubernetes, so that clusters that can pull Kubernetes can pull it.
-	defaultImage = "registry.k8s.io/e2e-test-images/busybox:1.37.0-2"
+	DefaultImage = "registry.k8s.io/e2e-test-images/busybox:1.37.0-2"
 	// defaultLifetime is for a pod that nobody could delete.
 	defaultLifetime = 15 * time.Minute
 )
@@ -214,7 +214,7 @@ func (f *remoteFlags) addTo(cmd *cobra.Command) {
 	cli.AddFlags(cmd.Flags(), cli.GroupRemote, func(flags *pflag.FlagSet) {
 		flags.StringVar(&f.node, "node", "", "Run on this `NODE` of the cluster, in a privileged pod.")
 		flags.StringVar(&f.namespace, "pod-namespace", "", "`NAMESPACE` of the pod; it has to allow privileged pods. Without it, that of -n or of the context.")
-		flags.StringVar(&f.image, "image", defaultImage, "`IMAGE` of the pod. It needs sh, cat, wc, chmod and sleep. Without it, the busybox of the tests of Kubernetes (registry.k8s.io).")
+		flags.StringVar(&f.image, "image", DefaultImage, "`IMAGE` of the pod. It needs sh, cat, wc, chmod and sleep. Without it, the busybox of the tests of Kubernetes (registry.k8s.io).")
 		// Its name is longer than a line of the help.
 		flags.Lookup("image").DefValue = ""
 		flags.StringVar(&f.binary, "binary", "", "Run this `FILE`, a kubectl-dra for Linux and the architecture of the node. Without it, this program itself.")

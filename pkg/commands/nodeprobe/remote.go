@@ -79,7 +79,7 @@ func (f *probeFlags) toRemote(cmd *cobra.Command, args []string, streams generic
 	case cmd.Flags().Changed("node-root"), cmd.Flags().Changed("node-name"):
 		return nil, cli.Usagef("Leave them out.", "--node-root and --node-name are for a program that runs on the node; --node replaces both")
 	case r.image == "":
-		return nil, cli.Usagef("Leave it out for "+defaultImage+".", "read --image: it is empty")
+		return nil, cli.Usagef("Leave it out for "+DefaultImage+".", "read --image: it is empty")
 	case r.lifetime < time.Second:
 		return nil, cli.Usagef("A minute is enough for most.", "read --pod-lifetime: %s is too short", r.lifetime)
 	case len(validation.IsDNS1123Subdomain(r.node)) > 0:

@@ -5,12 +5,11 @@ package nodeprobe
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
 )
 
@@ -35,25 +34,9 @@ func (e *missingRightsError) Error() string {
 
 // checkProbeRights asks the server about all rights before anything is made.
 func checkProbeRights(ctx context.Context, clients collect.Clients, namespace string) error {
-	var missing []string
-	for _, right := range probeRights(namespace) {
-		review, err := clients.AccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
-			Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &right},
-		}, metav1.CreateOptions{})
-		if err != nil {
-			return fmt.Errorf("ask %s whether you may run pods on a node: %w", clients.Address(), err)
-		}
-		if review.Status.Allowed {
-			continue
-		}
-		text := right.Verb + " " + right.Resource
-		if right.Subresource != "" {
-			text += "/" + right.Subresource
-		}
-		if right.Namespace != "" {
-			text += " in namespace " + right.Namespace
-		}
-		missing = append(missing, text)
+	missing, err := cli.MissingRights(ctx, clients, probeRights(namespace), "run pods on a node")
+	if err != nil {
+		return err
 	}
 	if len(missing) > 0 {
 		return &missingRightsError{missing}

@@ -1,0 +1,276 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/trial"
+)
+
+// slack is added to what a test takes at most, for all that is not waiting.
+const slack = 10 * time.Minute
+
+// options are what the flags come down to.
+type options struct {
+	flags
+
+	reader  *cli.Reader
+	printer *cli.Printer
+	streams genericiooptions.IOStreams
+}
+
+func (o *options) run(ctx context.Context) error {
+	if o.cleanup {
+		return o.onlyCleanUp(ctx)
+	}
+	if !o.reader.Live() {
+		from, err := o.reader.Read(ctx, cli.Scope{AllNamespaces: true})
+		if err != nil {
+			return err
+		}
+		plan, err := o.plan(ctx, from.Snap)
+		if err != nil {
+			return err
+		}
+		return o.showPlan(from.Snap, plan)
+	}
+	return o.runLive(ctx)
+}
+
+func (o *options) runLive(ctx context.Context) error {
+	clients, err := collect.NewClients(o.reader.Config)
+	if err != nil {
+		return cli.Usagef("Check --kubeconfig, --context and the other flags.", "%w", err)
+	}
+	if o.dryRun == cli.DryRunNone {
+		if err := o.checkRights(ctx, clients); err != nil {
+			return err
+		}
+		if err := o.deleteLeftovers(ctx, clients, false); err != nil {
+			return err
+		}
+	}
+	following, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	watcher, err := o.watch(ctx, following, clients)
+	if err != nil {
+		return err
+	}
+	snap := watcher.Snapshot()
+	plan, err := o.plan(ctx, snap)
+	if err != nil {
+		return err
+	}
+	switch o.dryRun {
+	case cli.DryRunClient:
+		return o.showPlan(snap, plan)
+	case cli.DryRunServer:
+		if err := o.sendDry(ctx, clients, plan); err != nil {
+			return err
+		}
+		return o.showPlan(snap, plan)
+	}
+	report := o.newReport(snap, plan)
+	if len(plan.Groups) > 0 {
+		t := newTest(o, clients, watcher, plan)
+		if err := t.run(ctx, following, report); err != nil {
+			return err
+		}
+	}
+	return o.finish(ctx, report)
+}
+
+// watch reads the cluster, and follows it until the second context ends: that has to
+// last until everything is deleted.
+func (o *options) watch(ctx, following context.Context, clients collect.Clients) (*collect.Watcher, error) {
+	bar := cli.NewProgress(o.streams.ErrOut, "Asking API server "+clients.Address())
+	defer bar.Done()
+	reading, cancel := context.WithCancel(following)
+	stop := context.AfterFunc(ctx, cancel)
+	watcher, err := collect.Watch(reading, clients, collect.Options{
+		Gates: o.reader.Options.Gates, KubernetesVersion: o.reader.Options.KubernetesVersion,
+		Namespace: clients.Namespace, AllNamespaces: true, Progress: bar.Report,
+	})
+	if !stop() || err != nil {
+		cancel()
+		return nil, errors.Join(err, ctx.Err())
+	}
+	return watcher, nil
+}
+
+// plan decides what is tried out.
+func (o *options) plan(ctx context.Context, snap *snapshot.Snapshot) (*trial.Plan, error) {
+	for _, resource := range []string{snapshot.ResourceClasses, snapshot.ResourceSlices, snapshot.ResourceClaims, snapshot.ResourceNodes} {
+		if gap := snap.Gap(resource); gap != nil {
+			return nil, cli.Usagef("Without it, devices that are in use could be taken; see docs/rbac.md for the rights.", "plan the test: %s", gap.Reason)
+		}
+	}
+	if o.node != "" && snap.Node(o.node) == nil {
+		return nil, cli.Usagef("List them: kubectl get nodes", "find node %s: there is none of that name", o.node)
+	}
+	s, err := simulate.New(ctx, snap)
+	if err != nil {
+		return nil, err
+	}
+	cases, skipped, err := o.cases(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	bar := cli.NewProgress(o.streams.ErrOut, "Asking what fits")
+	defer bar.Done()
+	rounds := len(cases) * o.repeat
+	if o.allNodes {
+		rounds *= max(len(snap.Nodes), 1)
+	}
+	until := time.Now().Add(slack + time.Duration(rounds)*2*o.timeout)
+	plan, err := trial.New(ctx, s, cases, &trial.Options{
+		Namespace: trial.Namespace(trial.NamespacePrefix+rand.String(6), owner(), until, o.probe.look || o.hostNetwork),
+		Node:      o.node, AllNodes: o.allNodes, Repeat: o.repeat, Parallel: o.parallel, TakeLast: o.yes,
+		Pod: trial.PodOptions{
+			Image: o.image, PullPolicy: corev1.PullPolicy(o.pullPolicy), HostNetwork: o.hostNetwork,
+			// Two probes of the node take a while, too.
+			Lifetime: 3*o.timeout + slack, Tolerations: trial.TolerationsFor(snap),
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	plan.Skipped = append(skipped, plan.Skipped...)
+	return plan, nil
+}
+
+// cases are the claims to try out.
+func (o *options) cases(ctx context.Context, s *simulate.State) ([]trial.Case, []api.SkippedTrial, error) {
+	if len(o.claims) > 0 {
+		cases, err := o.casesOfFiles(ctx)
+		return cases, nil, err
+	}
+	for _, name := range o.classes {
+		if s.Snap.Class(name) == nil {
+			return nil, nil, cli.Usagef("List them: kubectl dra classes", "find DeviceClass %s: there is none of that name", name)
+		}
+	}
+	if o.driver != "" && !hasDriver(s.Snap, o.driver) {
+		return nil, nil, cli.Usagef("List them: kubectl dra slices", "find driver %s: no ResourceSlice is of that driver", o.driver)
+	}
+	return trial.OfClasses(ctx, s, o.classes, o.driver)
+}
+
+func hasDriver(snap *snapshot.Snapshot, driver string) bool {
+	for _, slice := range snap.Slices {
+		if slice.Spec.Driver == driver {
+			return true
+		}
+	}
+	return false
+}
+
+func (o *options) casesOfFiles(ctx context.Context) ([]trial.Case, error) {
+	var cases []trial.Case
+	for _, file := range o.claims {
+		objects, err := load.Manifests(ctx, []string{file}, o.reader.Options)
+		if err != nil {
+			return nil, err
+		}
+		of, err := trial.OfManifests(objects, file)
+		if err != nil {
+			return nil, cli.Usagef("Leave such claims out.", "%w", err)
+		}
+		if len(of) == 0 {
+			return nil, cli.Usagef("Write objects of kind ResourceClaim or ResourceClaimTemplate.", "read %s: there is none in it", file)
+		}
+		cases = append(cases, of...)
+	}
+	return cases, nil
+}
+
+// showPlan is the end of a dry run.
+func (o *options) showPlan(snap *snapshot.Snapshot, plan *trial.Plan) error {
+	if o.printer.Machine != nil {
+		for _, object := range plan.Objects() {
+			if err := o.printer.Machine.PrintObj(object, o.streams.Out); err != nil {
+				return fmt.Errorf("print what would be created: %w", err)
+			}
+		}
+		return nil
+	}
+	report := o.newReport(snap, plan)
+	for i := range plan.Groups {
+		for j := range plan.Groups[i].Trials {
+			report.Trials = append(report.Trials, plan.Groups[i].Trials[j].Dry())
+		}
+	}
+	trial.Summarize(report, o.named())
+	if err := o.printer.PrintTest(report); err != nil {
+		return err
+	}
+	return outcome(report.Result)
+}
+
+func (o *options) named() bool { return len(o.classes)+len(o.claims) > 0 }
+
+func (o *options) newReport(snap *snapshot.Snapshot, plan *trial.Plan) *api.TestReport {
+	return &api.TestReport{
+		TypeMeta: cli.TypeMeta(trial.Kind), Source: snap.Source, KubernetesVersion: snap.ServerVersion,
+		Namespace: plan.Namespace.Name, Trials: append([]api.Trial{}, plan.Failed...), Skipped: plan.Skipped,
+	}
+}
+
+// finish prints the report and turns it into the exit code.
+func (o *options) finish(ctx context.Context, report *api.TestReport) error {
+	report.Interrupted = ctx.Err() != nil
+	trial.Summarize(report, o.named())
+	if err := o.printer.PrintTest(report); err != nil {
+		return err
+	}
+	if len(report.Left) > 0 {
+		return fmt.Errorf("delete what the test made: %s could not be deleted, or is still there\nDelete the namespace by hand: kubectl delete namespace %s", english.JoinAnd(report.Left), report.Namespace)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return outcome(report.Result)
+}
+
+func outcome(result api.TestResult) error {
+	switch result {
+	case api.TestFailed:
+		return &cli.OutcomeError{Code: cli.ExitDoesNotFit}
+	case api.TestUnknown:
+		return &cli.OutcomeError{Code: cli.ExitUndetermined}
+	case api.TestPassed, api.TestPlanned:
+		return nil
+	default:
+		return nil
+	}
+}
+
+// owner is this process, as HOST/PID.
+func owner() string { return hostname() + "/" + strconv.Itoa(os.Getpid()) }
+
+func hostname() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return "unknown"
+	}
+	return strings.ReplaceAll(name, "/", "-")
+}

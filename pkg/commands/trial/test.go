@@ -1,0 +1,277 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trial
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
+	"github.com/kubectl-dra/kubectl-dra/pkg/trial"
+)
+
+// endLimit is how long pods may take to be gone after Ctrl-C.
+const endLimit = 20 * time.Second
+
+// test makes the trials of a plan.
+type test struct {
+	*options
+
+	clients collect.Clients
+	watcher *collect.Watcher
+	plan    *trial.Plan
+	// uid is that of the namespace.
+	uid string
+
+	mu      sync.Mutex
+	records map[string]*trial.Record
+	// changed is closed, and replaced, when something was heard.
+	changed chan struct{}
+	// probed are the nodes that were looked at, by case.
+	probed map[string]bool
+	left   []string
+}
+
+func newTest(o *options, clients collect.Clients, watcher *collect.Watcher, plan *trial.Plan) *test {
+	return &test{
+		options: o, clients: clients, watcher: watcher, plan: plan,
+		records: map[string]*trial.Record{}, changed: make(chan struct{}), probed: map[string]bool{},
+	}
+}
+
+// run makes the trials and adds them to the report. Whatever happens, it deletes what
+// it made. The second context lasts until then.
+func (t *test) run(ctx, following context.Context, report *api.TestReport) (err error) {
+	name := t.plan.Namespace.Name
+	namespace, err := create(ctx, namespaces(t.clients), t.plan.Namespace)
+	if err != nil {
+		return fmt.Errorf("create namespace %s: %w", name, err)
+	}
+	t.uid = string(namespace.GetUID())
+	defer func() {
+		if deleteErr := deleteNamespace(ctx, t.clients, name, t.uid); deleteErr != nil {
+			err = errors.Join(err, fmt.Errorf("delete namespace %s: %w\nDelete it by hand: kubectl delete namespace %s", name, deleteErr, name))
+		}
+		report.Left = t.left
+	}()
+	if err := collect.FollowNamespace(following, t.clients, name, t.see); err != nil {
+		return err
+	}
+	bar := cli.NewProgress(t.streams.ErrOut, "Making trials")
+	defer bar.Done()
+	total := 0
+	for i := range t.plan.Groups {
+		total += len(t.plan.Groups[i].Trials)
+	}
+	done := 0
+	for i := range t.plan.Groups {
+		group := &t.plan.Groups[i]
+		if ctx.Err() != nil {
+			report.Skipped = append(report.Skipped, interrupted(group))
+			continue
+		}
+		if _, err := create(ctx, templates(t.clients, name), group.Template); err != nil {
+			return fmt.Errorf("create ResourceClaimTemplate %s/%s: %w", name, group.Template.Name, err)
+		}
+		trials := t.tryAll(ctx, group, func() {
+			done++
+			bar.Say(fmt.Sprintf("%d of %d trials, now %s", done, total, group.Case.Name()))
+		})
+		report.Trials = append(report.Trials, trials...)
+	}
+	return nil
+}
+
+func interrupted(group *trial.Group) api.SkippedTrial {
+	return api.SkippedTrial{Class: group.Case.Class, File: group.Case.File, Reason: api.SkipInterrupted, Message: "the test was ended before"}
+}
+
+// tryAll makes the trials of a group, as many at the same time as it allows.
+func (t *test) tryAll(ctx context.Context, group *trial.Group, begun func()) []api.Trial {
+	var mu sync.Mutex
+	made := make([]*api.Trial, len(group.Trials))
+	var running errgroup.Group
+	running.SetLimit(group.Parallel)
+	for i := range group.Trials {
+		running.Go(func() error {
+			if ctx.Err() != nil {
+				return nil
+			}
+			mu.Lock()
+			begun()
+			mu.Unlock()
+			one := t.try(ctx, group, &group.Trials[i])
+			made[i] = &one
+			return nil
+		})
+	}
+	// None of them fails.
+	_ = running.Wait()
+	var trials []api.Trial
+	for _, one := range made {
+		if one != nil {
+			trials = append(trials, *one)
+		}
+	}
+	return trials
+}
+
+// see takes what was heard of the namespace to the records.
+func (t *test) see(change collect.NamespaceChange) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, record := range t.records {
+		switch {
+		case change.Pod != nil:
+			record.SeePod(change.Pod, change.Deleted, change.At)
+		case change.Claim != nil:
+			record.SeeClaim(change.Claim, change.Deleted, change.At)
+		case change.Event != nil && !change.Deleted:
+			record.SeeEvent(change.Event, change.At)
+		}
+	}
+	close(t.changed)
+	t.changed = make(chan struct{})
+}
+
+// await waits until a record is as it should be, and reports whether it is in time. If
+// the context ends, it is not.
+func (t *test) await(ctx context.Context, record *trial.Record, limit time.Duration, is func(*trial.Record) bool) bool {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	for {
+		t.mu.Lock()
+		met, changed := is(record), t.changed
+		t.mu.Unlock()
+		if met {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// try makes one trial, from the creation of the pod until nothing of it is left.
+func (t *test) try(ctx context.Context, group *trial.Group, p *trial.Planned) api.Trial {
+	out := &trial.Outcome{Timeout: t.timeout}
+	record := trial.NewRecord(p.Pod.Name, time.Now())
+	t.mu.Lock()
+	t.records[p.Pod.Name] = record
+	t.mu.Unlock()
+	if err := createPod(ctx, t.clients, p.Pod); err != nil {
+		out.Hopeless, out.Unfit, out.Interrupted = fmt.Sprintf("create pod %s/%s: %v", p.Pod.Namespace, p.Pod.Name, err), true, ctx.Err() != nil
+		return t.close(p, record, out)
+	}
+	t.await(ctx, record, t.timeout, func(r *trial.Record) bool {
+		out.Hopeless, out.Unfit = r.Hopeless()
+		return out.Hopeless != "" || r.Running()
+	})
+	started := t.await(ctx, record, 0, func(r *trial.Record) bool { return r.Running() })
+	var looked *looked
+	switch {
+	case ctx.Err() != nil:
+		out.Interrupted = true
+	case started:
+		out.Hopeless, out.Unfit = "", false
+		looked = t.lookAt(ctx, group, p, record)
+		out.Checks = t.checkStarted(ctx, group, p, record, looked)
+	case !out.Unfit:
+		out.Explanation = t.explain(ctx, p.Pod)
+		out.Checks = append(out.Checks, t.probeFailure(ctx, record)...)
+	}
+	t.end(ctx, p, record, out, looked)
+	return t.close(p, record, out)
+}
+
+// end deletes the pod and waits until it and the claim are gone.
+func (t *test) end(ctx context.Context, p *trial.Planned, record *trial.Record, out *trial.Outcome, seen *looked) {
+	t.mu.Lock()
+	record.DeletePod(time.Now())
+	t.mu.Unlock()
+	limit, waiting := t.timeout, ctx
+	if ctx.Err() != nil {
+		limit, waiting = min(limit, endLimit), context.WithoutCancel(ctx)
+	}
+	if err := deletePod(ctx, t.clients, p.Pod.Namespace, p.Pod.Name); err != nil {
+		t.leave("Pod/" + p.Pod.Namespace + "/" + p.Pod.Name)
+		return
+	}
+	gone := func(r *trial.Record) bool { return r.Reached(api.TrialCleaned) }
+	cleaned := t.await(waiting, record, limit, gone)
+	if !cleaned && waiting.Err() != nil {
+		// Ctrl-C came meanwhile.
+		out.Interrupted = true
+		cleaned = t.await(context.WithoutCancel(ctx), record, min(limit, endLimit), gone)
+	}
+	switch {
+	case !cleaned:
+		t.mu.Lock()
+		pod := record.Deleting()
+		t.mu.Unlock()
+		if pod != nil {
+			t.leave("Pod/" + p.Pod.Namespace + "/" + p.Pod.Name)
+		} else {
+			t.leave(claimOf(record))
+		}
+		if ctx.Err() == nil && out.Explanation == nil {
+			if pod != nil {
+				out.Explanation = t.explain(ctx, p.Pod)
+			}
+			out.Checks = append(out.Checks, t.probeFailure(ctx, record)...)
+		}
+	case ctx.Err() != nil, seen == nil:
+		return
+	}
+	if seen != nil && ctx.Err() == nil {
+		out.Checks = append(out.Checks, t.checkEnded(ctx, record, seen, cleaned)...)
+	}
+}
+
+func claimOf(record *trial.Record) string {
+	if record.Claim == nil {
+		return "ResourceClaim of pod " + record.Name
+	}
+	return "ResourceClaim/" + record.Claim.Namespace + "/" + record.Claim.Name
+}
+
+// leave notes what could not be deleted.
+func (t *test) leave(object string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.left = append(t.left, object)
+}
+
+// close ends the record of a trial.
+func (t *test) close(p *trial.Planned, record *trial.Record, out *trial.Outcome) api.Trial {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.records, record.Name)
+	return trial.Finish(p, record, out)
+}
+
+// explain is the answer of "why" about a pod, nil if there is none.
+func (t *test) explain(ctx context.Context, pod *corev1.Pod) *api.Explanation {
+	snap, err := t.watcher.Target(ctx, snapshot.ObjectRef{Resource: "pods", Namespace: pod.Namespace, Name: pod.Name})
+	if err != nil {
+		return nil
+	}
+	e, err := explain.Explain(ctx, snap, explain.Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
+	if err != nil {
+		return nil
+	}
+	return e
+}

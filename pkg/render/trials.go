@@ -1,0 +1,217 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+)
+
+// shownTrials is how many trials that passed are shown one by one.
+const shownTrials = 20
+
+// Trials draws what came of a test: the trials, the times of stages if there are
+// several of a claim, what was not tried out, and the explanation of each kind of
+// failure. With Wide, all trials with all checks and their evidence are shown.
+func Trials(w io.Writer, r *api.TestReport, opts Options) error {
+	p := NewPage(opts)
+	writeTrials(p, r.Trials)
+	writeTimes(p, r.Times)
+	if len(r.Skipped) > 0 {
+		p.heading("Not tried out")
+		for i := range r.Skipped {
+			s := &r.Skipped[i]
+			p.Text(2, Unsure, skippedName(s)+": "+s.Message)
+		}
+	}
+	if len(r.Left) > 0 {
+		p.heading("Not deleted")
+		p.list(2, Bad, r.Left)
+	}
+	writeTrialFailures(p, r.Trials)
+	p.Blank()
+	p.Text(0, Strong, fmt.Sprintf("%s: %s", r.Source, r.Summary))
+	return p.writeTo(w)
+}
+
+func skippedName(s *api.SkippedTrial) string {
+	name := trialSubject(s.Class, s.File)
+	if s.Node != "" {
+		name += " on " + s.Node
+	}
+	return name
+}
+
+func trialSubject(class, file string) string {
+	if class != "" {
+		return "class " + class
+	}
+	return file
+}
+
+// writeTrials shows each trial. Of many, those that passed are counted.
+func writeTrials(p *Page, trials []api.Trial) {
+	passed, shown := 0, 0
+	for i := range trials {
+		t := &trials[i]
+		if t.Result == api.TestPassed || t.Result == api.TestPlanned {
+			if passed++; passed > shownTrials && !p.Opts.Wide {
+				continue
+			}
+			shown++
+		}
+		writeTrial(p, t)
+	}
+	if more := passed - shown; more > 0 {
+		p.Text(0, Faint, fmt.Sprintf("and %d more like these; -o wide shows all", more))
+	}
+}
+
+func writeTrial(p *Page, t *api.Trial) {
+	mark, sign := signOf(t.Result)
+	line := sign + " " + trialSubject(t.Class, t.File)
+	if t.Node != "" {
+		line += " on " + t.Node
+	}
+	if t.Round > 1 {
+		line += fmt.Sprintf(", round %d", t.Round)
+	}
+	if devices := trialDevices(t.Devices); devices != "" {
+		line += ": " + devices
+	}
+	p.Text(0, mark, line)
+	if t.Message != "" {
+		p.Text(4, Plain, t.Message)
+	}
+	if stages := stageTimes(t.Stages); stages != "" {
+		p.Text(4, Faint, stages)
+	}
+	for i := range t.Checks {
+		c := &t.Checks[i]
+		if c.Result == api.TestPassed && !p.Opts.Wide {
+			continue
+		}
+		mark, sign := signOf(c.Result)
+		p.Text(4, mark, fmt.Sprintf("%s %s: %s", sign, strings.ToLower(string(c.Check)), c.Message))
+		if p.Opts.Wide || c.Result == api.TestFailed {
+			for j := range c.Evidence {
+				p.Text(6, Faint, evidenceLine(&c.Evidence[j]))
+			}
+		}
+	}
+}
+
+func signOf(result api.TestResult) (Mark, string) {
+	switch result {
+	case api.TestPassed:
+		return Good, "✓"
+	case api.TestFailed:
+		return Bad, "✗"
+	case api.TestPlanned:
+		return Plain, "-"
+	case api.TestUnknown:
+		return Unsure, "?"
+	default:
+		return Unsure, "?"
+	}
+}
+
+func trialDevices(devices []api.AllocatedDevice) string {
+	names := make([]string, 0, len(devices))
+	for i := range devices {
+		names = append(names, devices[i].Pool+"/"+devices[i].Device)
+	}
+	return strings.Join(names, ", ")
+}
+
+// stageTimes are the stages that were reached, each with its time.
+func stageTimes(stages []api.TrialStage) string {
+	var texts []string
+	var total int64
+	for _, stage := range stages {
+		if stage.Milliseconds != nil {
+			total += *stage.Milliseconds
+			texts = append(texts, strings.ToLower(string(stage.Stage))+" "+took(*stage.Milliseconds))
+		}
+	}
+	if len(texts) == 0 {
+		return ""
+	}
+	return strings.Join(texts, ", ") + "; " + took(total) + " in all"
+}
+
+// took is a time in two or three digits: "12ms", "1.24s", "95s".
+func took(milliseconds int64) string {
+	switch {
+	case milliseconds < 1000:
+		return fmt.Sprintf("%dms", milliseconds)
+	case milliseconds < 10000:
+		return fmt.Sprintf("%.2fs", float64(milliseconds)/1000)
+	default:
+		return fmt.Sprintf("%.1fs", float64(milliseconds)/1000)
+	}
+}
+
+// writeTimes is a table of percentiles for each claim.
+func writeTimes(p *Page, times []api.StageTimes) {
+	subject := ""
+	const number = 7
+	for i := range times {
+		t := &times[i]
+		if of := trialSubject(t.Class, t.File); of != subject {
+			subject = of
+			p.heading("Times of " + subject)
+			p.TableRow(2, Cell{Text: "Stage", Width: 11, Mark: Faint}, Cell{Text: "Trials", Width: number, Right: true, Mark: Faint},
+				Cell{Text: "p50", Width: number, Right: true, Mark: Faint}, Cell{Text: "p90", Width: number, Right: true, Mark: Faint},
+				Cell{Text: "p99", Width: number, Right: true, Mark: Faint}, Cell{Text: "max", Width: number, Right: true, Mark: Faint})
+		}
+		p.TableRow(2, Cell{Text: string(t.Stage), Width: 11}, Cell{Text: fmt.Sprint(t.Count), Width: number, Right: true},
+			Cell{Text: took(t.P50), Width: number, Right: true}, Cell{Text: took(t.P90), Width: number, Right: true},
+			Cell{Text: took(t.P99), Width: number, Right: true}, Cell{Text: took(t.Max), Width: number, Right: true})
+	}
+}
+
+// writeTrialFailures shows the explanation of each kind of failure once.
+func writeTrialFailures(p *Page, trials []api.Trial) {
+	type kind struct {
+		class, file string
+		stage       api.Stage
+		code        api.Code
+	}
+	seen := map[kind]bool{}
+	for i := range trials {
+		t := &trials[i]
+		if t.Explanation == nil {
+			continue
+		}
+		k := kind{t.Class, t.File, t.Explanation.Stage, t.Explanation.Code}
+		if seen[k] {
+			continue
+		}
+		seen[k] = true
+		p.heading("Why " + cmp.Or(t.Pod, t.Name) + " failed")
+		writeExplained(p, t.Explanation)
+	}
+}
+
+// writeExplained is an explanation without funnels and nodes: what the pod waits for,
+// the evidence and what can be done.
+func writeExplained(p *Page, e *api.Explanation) {
+	p.Text(2, Plain, e.Summary)
+	if e.Stage != "" {
+		p.Text(2, Plain, "Stage: "+string(e.Stage))
+	}
+	for i := range e.StageEvidence {
+		p.Text(2, Faint, evidenceLine(&e.StageEvidence[i]))
+	}
+	for i := range e.NextSteps {
+		step := &e.NextSteps[i]
+		p.Text(2, Plain, actor(step.Actor)+": "+step.Text)
+		p.verbatim(4, strings.Join(step.Commands, "\n"))
+	}
+}

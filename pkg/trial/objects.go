@@ -1,0 +1,188 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trial
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// What the objects of a test are known by.
+const (
+	// NamespacePrefix begins the names of namespaces of tests.
+	NamespacePrefix = "kubectl-dra-test-"
+	// Selector chooses them.
+	Selector = nameLabel + "=" + labelValue + "," + managedLabel + "=kubectl-dra"
+
+	nameLabel    = "app.kubernetes.io/name"
+	labelValue   = "kubectl-dra-test"
+	managedLabel = "app.kubernetes.io/managed-by"
+	// ownerAnnotation names the process that makes the test, as HOST/PID, and
+	// untilAnnotation is when it has ended at the latest.
+	ownerAnnotation = "dra.kubectl.dev/test-owner"
+	untilAnnotation = "dra.kubectl.dev/test-until"
+	// podSecurityLabel allows pods that use the network of the node, or see its
+	// files.
+	podSecurityLabel = "pod-security.kubernetes.io/enforce"
+)
+
+const (
+	// ClaimContainer is the container that has the claim, OtherContainer one beside it
+	// that has not.
+	ClaimContainer = "claim"
+	OtherContainer = "other"
+	// podClaim is the claim's name in the pod.
+	podClaim = "devices"
+	// nobody is the user of the containers.
+	nobody = 65534
+)
+
+func labels() map[string]string {
+	return map[string]string{nameLabel: labelValue, managedLabel: "kubectl-dra"}
+}
+
+// PodOptions are what the pods of a test are like.
+type PodOptions struct {
+	Image       string
+	PullPolicy  corev1.PullPolicy
+	HostNetwork bool
+	// Lifetime is after which the node ends a pod, whatever became of the program.
+	Lifetime time.Duration
+	// Tolerations are for taints of nodes.
+	Tolerations []corev1.Toleration
+}
+
+// Namespace is that of a test. The owner is the process that makes it, as HOST/PID, and
+// until is when it has ended at the latest. A privileged one takes pods that see the
+// node.
+func Namespace(name, owner string, until time.Time, privileged bool) *corev1.Namespace {
+	namespace := &corev1.Namespace{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels(), Annotations: map[string]string{
+			ownerAnnotation: owner, untilAnnotation: until.UTC().Format(time.RFC3339),
+		}},
+	}
+	if privileged {
+		namespace.Labels[podSecurityLabel] = "privileged"
+	}
+	return namespace
+}
+
+// Leftover reports whether a namespace is that of a test which nobody makes any more:
+// its time is over, or its owner was a process of this host that is gone. If it is not
+// one, why says so; that is empty for a namespace that is of no test.
+func Leftover(namespace *corev1.Namespace, host string, runs func(pid string) bool, now time.Time) (left bool, why string) {
+	if !OfTest(namespace) {
+		return false, ""
+	}
+	until, err := time.Parse(time.RFC3339, namespace.Annotations[untilAnnotation])
+	if err != nil || now.After(until) {
+		return true, ""
+	}
+	owner, pid, _ := cutLast(namespace.Annotations[ownerAnnotation], "/")
+	if owner == host && !runs(pid) {
+		return true, ""
+	}
+	return false, fmt.Sprintf("namespace %s is of a test that process %s on host %s may still be making, until %s", namespace.Name, pid, owner, until.UTC().Format(time.RFC3339))
+}
+
+// OfTest reports whether a namespace is that of a test: by its name and its labels.
+func OfTest(namespace *corev1.Namespace) bool {
+	return strings.HasPrefix(namespace.Name, NamespacePrefix) &&
+		namespace.Labels[nameLabel] == labelValue && namespace.Labels[managedLabel] == labels()[managedLabel]
+}
+
+func cutLast(text, separator string) (before, after string, found bool) {
+	i := strings.LastIndex(text, separator)
+	if i < 0 {
+		return text, "", false
+	}
+	return text[:i], text[i+len(separator):], true
+}
+
+// template is what the claims of a case are made from.
+func template(c *Case, namespace, name string) *resourceapi.ResourceClaimTemplate {
+	t := &resourceapi.ResourceClaimTemplate{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "resource.k8s.io/v1", Kind: "ResourceClaimTemplate"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels()},
+	}
+	t.Spec.Labels = labels()
+	t.Spec.Spec = *c.Spec.DeepCopy()
+	return t
+}
+
+// pod is one that uses a claim made from a template, on any node or on one. Its
+// containers meet the Pod Security Standard "restricted".
+func pod(namespace, name, template, node string, o *PodOptions) *corev1.Pod {
+	seconds := int64(o.Lifetime.Seconds())
+	container := corev1.Container{
+		Image: o.Image, ImagePullPolicy: o.PullPolicy,
+		Command: []string{"sh", "-c", fmt.Sprintf("trap 'exit 0' TERM; sleep %d & wait", seconds)},
+		SecurityContext: &corev1.SecurityContext{
+			AllowPrivilegeEscalation: ptr.To(false), Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		},
+	}
+	with, without := *container.DeepCopy(), container
+	with.Name, without.Name = ClaimContainer, OtherContainer
+	with.Resources.Claims = []corev1.ResourceClaim{{Name: podClaim}}
+	p := &corev1.Pod{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: labels()},
+		Spec: corev1.PodSpec{
+			HostNetwork:                   o.HostNetwork,
+			RestartPolicy:                 corev1.RestartPolicyNever,
+			ActiveDeadlineSeconds:         &seconds,
+			TerminationGracePeriodSeconds: ptr.To[int64](1),
+			AutomountServiceAccountToken:  ptr.To(false),
+			EnableServiceLinks:            ptr.To(false),
+			Tolerations:                   o.Tolerations,
+			SecurityContext: &corev1.PodSecurityContext{
+				RunAsNonRoot: ptr.To(true), RunAsUser: ptr.To[int64](nobody), RunAsGroup: ptr.To[int64](nobody),
+				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
+			},
+			ResourceClaims: []corev1.PodResourceClaim{{Name: podClaim, ResourceClaimTemplateName: ptr.To(template)}},
+			Containers:     []corev1.Container{with, without},
+		},
+	}
+	if node != "" {
+		// Not spec.nodeName: the scheduler has to do its part.
+		p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+				MatchFields: []corev1.NodeSelectorRequirement{{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{node}}},
+			}}},
+		}}
+	}
+	return p
+}
+
+// TolerationsFor are those for taints that dedicate nodes: all keys that nodes have,
+// but for those of Kubernetes itself and of cloud providers, which say that a node is
+// not in order or cordoned.
+func TolerationsFor(snap *snapshot.Snapshot) []corev1.Toleration {
+	var keys []string
+	for _, node := range snap.Nodes {
+		for i := range node.Spec.Taints {
+			taint := &node.Spec.Taints[i]
+			own := strings.HasPrefix(taint.Key, "node.kubernetes.io/") || strings.HasPrefix(taint.Key, "node.cloudprovider.kubernetes.io/")
+			if !own && !slices.Contains(keys, taint.Key) {
+				keys = append(keys, taint.Key)
+			}
+		}
+	}
+	slices.Sort(keys)
+	var tolerations []corev1.Toleration
+	for _, key := range keys {
+		tolerations = append(tolerations, corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists})
+	}
+	return tolerations
+}

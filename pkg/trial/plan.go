@@ -1,0 +1,266 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package trial
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
+	"github.com/kubectl-dra/kubectl-dra/pkg/simulate/fit"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// Options say which trials are made of each case.
+type Options struct {
+	// Namespace is the one that is made for the test.
+	Namespace *corev1.Namespace
+	// Node is the only node, AllNodes makes a trial on each node where it fits.
+	Node     string
+	AllNodes bool
+	// Repeat is how many trials are made of each case on each node, Parallel how many
+	// at the same time at most.
+	Repeat, Parallel int
+	// TakeLast allows trials after which another one like it would not fit.
+	TakeLast bool
+	Pod      PodOptions
+}
+
+// Plan is what a test is to do.
+type Plan struct {
+	Namespace *corev1.Namespace
+	// Groups are trials that may be made at the same time, one group after another.
+	Groups []Group
+	// Failed are trials of which it is certain, without making them, that they fail.
+	Failed []api.Trial
+	// Skipped are those that are not to be made.
+	Skipped []api.SkippedTrial
+}
+
+// Group is the trials of one case.
+type Group struct {
+	Case     *Case
+	Template *resourceapi.ResourceClaimTemplate
+	Trials   []Planned
+	// Parallel is how many are made at the same time: no more than fit.
+	Parallel int
+	// Before is the cluster that predictions are for.
+	Before *simulate.State
+}
+
+// Planned is one trial to be made.
+type Planned struct {
+	Case  *Case
+	Round int
+	Pod   *corev1.Pod
+	// Predicted is the answer of "why" about the pod.
+	Predicted *api.Explanation
+	// node is the one that it is for, empty for any.
+	node string
+}
+
+// Name is unique in a test.
+func (p *Planned) Name() string {
+	name := p.Case.Name()
+	if p.node != "" {
+		name += " on " + p.node
+	}
+	return fmt.Sprintf("%s, round %d", name, p.Round)
+}
+
+// New plans the trials of the cases. It fails only if ctx is done.
+func New(ctx context.Context, s *simulate.State, cases []Case, o *Options) (*Plan, error) {
+	p := &Plan{Namespace: o.Namespace}
+	for i := range cases {
+		if err := p.add(ctx, s, &cases[i], i+1, o); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// add plans the trials of one case.
+func (p *Plan) add(ctx context.Context, s *simulate.State, c *Case, number int, o *Options) error {
+	namespace := o.Namespace.Name
+	g := Group{Case: c, Template: template(c, namespace, fmt.Sprintf("case-%d", number))}
+	first := pod(namespace, fmt.Sprintf("case-%d-1", number), g.Template.Name, o.Node, &o.Pod)
+	var err error
+	if g.Before, err = s.After(ctx, s.Snap.With(&snapshot.Snapshot{
+		Namespaces: []*corev1.Namespace{o.Namespace}, Templates: []*resourceapi.ResourceClaimTemplate{g.Template},
+	})); err != nil {
+		return err
+	}
+	e, err := g.ask(ctx, first, "")
+	if err != nil {
+		return err
+	}
+	if !p.worthTrying(c, o.Node, e, g.Before.Alloc.Facts) {
+		return nil
+	}
+	room, err := g.room(ctx, first)
+	if err != nil {
+		return err
+	}
+	spare := room
+	if !o.TakeLast {
+		spare--
+	}
+	if spare < 1 {
+		p.skip(c, o.Node, api.SkipLastDevice, "it would take what is left: after it, another claim like it would not fit; --yes takes it")
+		return nil
+	}
+	g.Parallel = min(o.Parallel, spare)
+	nodes := []string{o.Node}
+	if o.AllNodes {
+		nodes = nodesThatFit(e)
+	}
+	made := 0
+	for round := range o.Repeat {
+		for _, node := range nodes {
+			made++
+			planned := Planned{Case: c, Round: round + 1, node: node, Predicted: e}
+			planned.Pod = pod(namespace, fmt.Sprintf("case-%d-%d", number, made), g.Template.Name, node, &o.Pod)
+			g.Trials = append(g.Trials, planned)
+		}
+	}
+	if o.AllNodes {
+		if err := g.predictEach(ctx); err != nil {
+			return err
+		}
+	}
+	p.Groups = append(p.Groups, g)
+	return nil
+}
+
+// worthTrying reports whether a trial can be made, and notes why not.
+func (p *Plan) worthTrying(c *Case, node string, e *api.Explanation, facts *cluster.Cluster) bool {
+	switch e.Verdict {
+	case api.Error:
+		p.Failed = append(p.Failed, api.Trial{
+			Name: (&Planned{Case: c, Round: 1, node: node}).Name(), Class: c.Class, File: c.File, Round: 1, Node: node,
+			Result: api.TestFailed, Message: e.Summary, Explanation: e,
+		})
+		return false
+	case api.Undetermined:
+		p.skip(c, node, api.SkipUndetermined, e.Summary)
+		return false
+	case api.DoesNotFit, api.Blocked:
+		p.skip(c, node, api.SkipNothingFree, e.Summary)
+		return false
+	case api.Fits, api.Allocated:
+	}
+	if e.Placement == nil {
+		p.skip(c, node, api.SkipUndetermined, "it is not known which devices it would get")
+		return false
+	}
+	for _, device := range devicesOf(e.Placement) {
+		id := cluster.DeviceID{Driver: device.Driver, Pool: device.Pool, Device: device.Device}
+		if holders := facts.Usage.Holders(id); len(holders) > 0 {
+			p.skip(c, node, api.SkipInUse, fmt.Sprintf("it would get a share of device %s, which claim %s/%s uses", id, holders[0].Claim.Namespace, holders[0].Claim.Name))
+			return false
+		}
+	}
+	return true
+}
+
+func (p *Plan) skip(c *Case, node string, reason api.SkipReason, message string) {
+	p.Skipped = append(p.Skipped, api.SkippedTrial{Class: c.Class, File: c.File, Node: node, Reason: reason, Message: message})
+}
+
+// ask is what "why" says about a pod, after all pods that wait longer.
+func (g *Group) ask(ctx context.Context, pod *corev1.Pod, node string) (*api.Explanation, error) {
+	s, err := g.Before.After(ctx, g.Before.Snap.With(&snapshot.Snapshot{Pods: []*corev1.Pod{pod}}))
+	if err != nil {
+		return nil, err
+	}
+	answers, err := explain.ExplainEach(ctx, s.Alloc, s.Snap, []explain.Options{{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name, Node: node}})
+	if err != nil {
+		return nil, err
+	}
+	return answers[0].Explanation, answers[0].Err
+}
+
+// Predict is what the pod of a trial gets on a node.
+func (g *Group) Predict(ctx context.Context, p *Planned, node string) (*api.Explanation, error) {
+	if p.Predicted.Placement != nil && p.Predicted.Placement.Node == node {
+		return p.Predicted, nil
+	}
+	return g.ask(ctx, p.Pod, node)
+}
+
+// predictEach asks about each node once.
+func (g *Group) predictEach(ctx context.Context) error {
+	answers := map[string]*api.Explanation{}
+	for i := range g.Trials {
+		t := &g.Trials[i]
+		if answers[t.node] == nil {
+			e, err := g.ask(ctx, t.Pod, "")
+			if err != nil {
+				return err
+			}
+			answers[t.node] = e
+		}
+		t.Predicted = answers[t.node]
+	}
+	return nil
+}
+
+// room is how many claims of the case fit now, on all nodes that a pod may use.
+func (g *Group) room(ctx context.Context, one *corev1.Pod) (int, error) {
+	anywhere := one.DeepCopy()
+	anywhere.ObjectMeta = metav1.ObjectMeta{Namespace: one.Namespace, Name: one.Name}
+	anywhere.Spec.Affinity = nil
+	found, err := fit.Count(ctx, g.Before, &fit.Shape{
+		Target: api.Target{Kind: api.KindPod, Namespace: one.Namespace, Name: one.Name}, One: "trial", Several: "trials", Pod: anywhere,
+	}, 1)
+	if err != nil {
+		return 0, err
+	}
+	return found.Now.AtLeast, nil
+}
+
+// nodesThatFit are the nodes of an answer where it fits.
+func nodesThatFit(e *api.Explanation) []string {
+	var names []string
+	for i := range e.Nodes {
+		if e.Nodes[i].Verdict == api.Fits {
+			names = append(names, e.Nodes[i].Names...)
+		}
+	}
+	slices.SortFunc(names, naming.Compare)
+	return names
+}
+
+func devicesOf(placement *api.Placement) []api.AllocatedDevice {
+	var devices []api.AllocatedDevice
+	if placement == nil {
+		return nil
+	}
+	for i := range placement.Claims {
+		devices = append(devices, placement.Claims[i].Devices...)
+	}
+	return devices
+}
+
+// Objects are what a test creates, in that order.
+func (p *Plan) Objects() []runtime.Object {
+	objects := []runtime.Object{p.Namespace}
+	for i := range p.Groups {
+		objects = append(objects, p.Groups[i].Template)
+		for j := range p.Groups[i].Trials {
+			objects = append(objects, p.Groups[i].Trials[j].Pod)
+		}
+	}
+	return objects
+}
