@@ -67,6 +67,7 @@ func kinds() []kind {
 		{"Impact", reflect.TypeFor[api.Impact](), nil, "impact"},
 		{"Plan", reflect.TypeFor[api.Plan](), nil, "plan"},
 		{"Branch", reflect.TypeFor[api.Branch](), reflect.TypeFor[listOf[api.Branch]](), "tree"},
+		{"TestReport", reflect.TypeFor[api.TestReport](), nil, "test"},
 		{"NodeReport", reflect.TypeFor[nodeprobe.Report](), nil, "node-probe"},
 		{"GPUFindings", reflect.TypeFor[nvidia.Findings](), nil, "node-probe gpus"},
 		{"GPUPreviewComparison", reflect.TypeFor[nvidia.Comparison](), nil, "node-probe preview --diff"},

@@ -55,6 +55,18 @@ type Config struct {
 	Node   string
 	// Devices is how many it publishes for the node: gpu-0, gpu-1 and so on.
 	Devices int
+	// Unregistered puts the socket for the registration where no kubelet looks for it.
+	Unregistered bool
+}
+
+// Faults are what a driver does wrong.
+type Faults struct {
+	// Prepare and Unprepare are errors that it answers with.
+	Prepare, Unprepare string
+	// WrongIDs are CDI IDs that no spec has.
+	WrongIDs bool
+	// KeepSpecs leaves CDI specs of claims where they are.
+	KeepSpecs bool
 }
 
 // Driver is a running driver.
@@ -67,13 +79,17 @@ type Driver struct {
 	report   kubeletplugin.DeviceHealthReport
 	changed  chan struct{}
 	called   func(method string, done bool)
+	faults   Faults
 }
 
 // Start starts a driver; the caller stops it.
 func Start(ctx context.Context, config Config) (*Driver, error) {
-	d := &Driver{config: config, prepared: map[types.UID]int{}, changed: make(chan struct{})}
+	d := &Driver{config: config, prepared: map[types.UID]int{}, changed: make(chan struct{}), faults: Faults{Prepare: config.Fail, Unprepare: config.Fail}}
 	registry := filepath.Join(config.Kubelet, "plugins_registry")
 	data := filepath.Join(config.Kubelet, "plugins", config.Name)
+	if config.Unregistered {
+		registry = data
+	}
 	for _, dir := range []string{registry, data} {
 		if err := os.MkdirAll(config.Root+dir, 0o750); err != nil {
 			return nil, fmt.Errorf("start driver %s: %w", config.Name, err)
@@ -165,6 +181,13 @@ func (d *Driver) intercept(ctx context.Context, request any, info *grpc.UnarySer
 	return handler(ctx, request)
 }
 
+// SetFaults has it do something wrong from now on; no faults end that.
+func (d *Driver) SetFaults(faults Faults) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.faults = faults
+}
+
 // SetHealth sends a report to all that listen now or later.
 func (d *Driver) SetHealth(devices ...kubeletplugin.DeviceHealth) {
 	d.mu.Lock()
@@ -181,8 +204,8 @@ func (d *Driver) PrepareResourceClaims(_ context.Context, claims []*resourceapi.
 	defer d.mu.Unlock()
 	results := map[types.UID]kubeletplugin.PrepareResult{}
 	for _, claim := range claims {
-		if d.config.Fail != "" {
-			results[claim.UID] = kubeletplugin.PrepareResult{Err: errors.New(d.config.Fail)}
+		if d.faults.Prepare != "" {
+			results[claim.UID] = kubeletplugin.PrepareResult{Err: errors.New(d.faults.Prepare)}
 			continue
 		}
 		d.prepared[claim.UID]++
@@ -192,9 +215,13 @@ func (d *Driver) PrepareResourceClaims(_ context.Context, claims []*resourceapi.
 		var result kubeletplugin.PrepareResult
 		for _, allocated := range claim.Status.Allocation.Devices.Results {
 			if allocated.Driver == d.config.Name {
+				id := d.cdiKind() + "=" + cdiName(claim.UID, allocated.Device)
+				if d.faults.WrongIDs {
+					id += "-wrong"
+				}
 				result.Devices = append(result.Devices, kubeletplugin.Device{
 					Requests: []string{allocated.Request}, PoolName: allocated.Pool, DeviceName: allocated.Device, ShareID: allocated.ShareID,
-					CDIDeviceIDs: []string{d.cdiKind() + "=" + cdiName(claim.UID, allocated.Device)},
+					CDIDeviceIDs: []string{id},
 				})
 			}
 		}
@@ -243,12 +270,12 @@ func (d *Driver) UnprepareResourceClaims(_ context.Context, claims []kubeletplug
 	results := map[types.UID]error{}
 	for _, claim := range claims {
 		results[claim.UID] = nil
-		if d.config.Fail != "" {
-			results[claim.UID] = errors.New(d.config.Fail)
+		if d.faults.Unprepare != "" {
+			results[claim.UID] = errors.New(d.faults.Unprepare)
 			continue
 		}
 		delete(d.prepared, claim.UID)
-		if d.config.CDI != "" {
+		if d.config.CDI != "" && !d.faults.KeepSpecs {
 			results[claim.UID] = os.RemoveAll(d.cdiPath(claim.UID))
 		}
 	}

@@ -79,7 +79,11 @@ func start(t *testing.T) *realNode {
 	must(err)
 	nodeBinaries, err := controlplane.NodeBinaries(ctx)
 	must(err)
-	r.plane, err = controlplane.Start(ctx, controlplane.Options{Binaries: binaries, WithNodes: true})
+	r.plane, err = controlplane.Start(ctx, controlplane.Options{
+		Binaries: binaries, WithNodes: true,
+		// They delete what is in a namespace, and what belonged to a pod.
+		WithControllers: []string{"namespace-controller", "garbage-collector-controller"},
+	})
 	must(err)
 	t.Cleanup(func() {
 		if t.Failed() {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -206,12 +208,7 @@ func (o *options) casesOfFiles(ctx context.Context) ([]trial.Case, error) {
 // showPlan is the end of a dry run.
 func (o *options) showPlan(snap *snapshot.Snapshot, plan *trial.Plan) error {
 	if o.printer.Machine != nil {
-		for _, object := range plan.Objects() {
-			if err := o.printer.Machine.PrintObj(object, o.streams.Out); err != nil {
-				return fmt.Errorf("print what would be created: %w", err)
-			}
-		}
-		return nil
+		return o.printObjects(plan.Objects())
 	}
 	report := o.newReport(snap, plan)
 	for i := range plan.Groups {
@@ -224,6 +221,24 @@ func (o *options) showPlan(snap *snapshot.Snapshot, plan *trial.Plan) error {
 		return err
 	}
 	return outcome(report.Result)
+}
+
+// printObjects prints what would be created, so that kubectl can create it: documents
+// in YAML, else a list.
+func (o *options) printObjects(objects []runtime.Object) error {
+	if o.output.Output != "yaml" && o.output.Output != "kyaml" {
+		list := &corev1.List{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}}
+		for _, object := range objects {
+			list.Items = append(list.Items, runtime.RawExtension{Object: object})
+		}
+		objects = []runtime.Object{list}
+	}
+	for _, object := range objects {
+		if err := o.printer.Machine.PrintObj(object, o.streams.Out); err != nil {
+			return fmt.Errorf("print what would be created: %w", err)
+		}
+	}
+	return nil
 }
 
 func (o *options) named() bool { return len(o.classes)+len(o.claims) > 0 }
@@ -243,7 +258,10 @@ func (o *options) finish(ctx context.Context, report *api.TestReport) error {
 		return err
 	}
 	if len(report.Left) > 0 {
-		return fmt.Errorf("delete what the test made: %s could not be deleted, or is still there\nDelete the namespace by hand: kubectl delete namespace %s", english.JoinAnd(report.Left), report.Namespace)
+		note := fmt.Sprintf("%s of the test is being deleted, and still there; namespace %s goes with it", english.JoinAnd(report.Left), report.Namespace)
+		if err := cli.PrintNotes(o.streams, note); err != nil {
+			return err
+		}
 	}
 	if err := ctx.Err(); err != nil {
 		return err
