@@ -16,6 +16,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -78,25 +79,25 @@ func TestTrials(t *testing.T) {
 	c := startCluster(t, controlplane.Options{WithControllers: []string{"namespace-controller", "garbage-collector-controller"}})
 	c.createAll(t, "default", trialCluster)
 	c.endPods(t)
-	program := programFor(t, c.kubeconfig)
+	admin := programFor(t, c.kubeconfig)
 
 	t.Run("dry run", func(t *testing.T) {
 		for _, mode := range []string{"client", "server"} {
-			code, out, errOut := runTrials(t, program, "--dry-run="+mode)
+			code, out, errOut := runTrials(t, admin, "--dry-run="+mode)
 			for _, want := range []string{"- class gpu on node-1: node-1/gpu-1", "class nic: it would take what is left", "class fpga: the class selects no device"} {
 				if code != 0 || !strings.Contains(out, want) {
 					t.Errorf("--dry-run=%s: exit code %d, want 0 and %q:\n%s%s", mode, code, want, out, errOut)
 				}
 			}
 		}
-		code, out, _ := runTrials(t, program, "--class=gpu", "--repeat=2", "--dry-run=client", "-o", "yaml")
+		code, out, _ := runTrials(t, admin, "--class=gpu", "--repeat=2", "--dry-run=client", "-o", "yaml")
 		if code != 0 || strings.Count(out, "\nkind: Pod\n") != 2 || strings.Count(out, "\nkind: ResourceClaimTemplate\n") != 1 || strings.Count(out, "kind: Namespace\n") != 1 {
 			t.Errorf("exit code %d, want a namespace, a template and two pods:\n%s", code, out)
 		}
 		c.noTrials(t)
 	})
 	t.Run("the last device", func(t *testing.T) {
-		code, out, _ := runTrials(t, program, "--class=nic", "-o", "json")
+		code, out, _ := runTrials(t, admin, "--class=nic", "-o", "json")
 		report := readReport(t, out)
 		if code != 2 || len(report.Trials) != 0 || len(report.Skipped) != 1 || report.Skipped[0].Reason != api.SkipLastDevice || !strings.Contains(report.Skipped[0].Message, "--yes") {
 			t.Errorf("exit code %d, report %+v", code, report)
@@ -104,7 +105,7 @@ func TestTrials(t *testing.T) {
 		c.noTrials(t)
 	})
 	t.Run("a pod that does not start", func(t *testing.T) {
-		code, out, errOut := runTrials(t, program, "--class=nic", "--yes", "--timeout=4s", "-o", "json")
+		code, out, errOut := runTrials(t, admin, "--class=nic", "--yes", "--timeout=4s", "-o", "json")
 		report := readReport(t, out)
 		if code != 1 || errOut != "" || report.Result != api.TestFailed || len(report.Trials) != 1 || len(report.Left) != 0 {
 			t.Fatalf("exit code %d, report %+v, %s", code, report, errOut)
@@ -123,20 +124,20 @@ func TestTrials(t *testing.T) {
 		c.noTrials(t)
 	})
 	t.Run("as text and as JUnit", func(t *testing.T) {
-		code, out, _ := runTrials(t, program, "--class=gpu", "--node=node-1", "--timeout=3s")
+		code, out, _ := runTrials(t, admin, "--class=gpu", "--node=node-1", "--timeout=3s")
 		for _, want := range []string{"✗ class gpu on node-1: node-1/gpu-1", "stage Prepared was not reached", "Stage: Preparation", "1 trial: 1 failed"} {
 			if code != 1 || !strings.Contains(out, want) {
 				t.Errorf("exit code %d, want 1 and %q:\n%s", code, want, out)
 			}
 		}
-		code, out, _ = runTrials(t, program, "--class=gpu", "--timeout=3s", "-o", "junit")
+		code, out, _ = runTrials(t, admin, "--class=gpu", "--timeout=3s", "-o", "junit")
 		if code != 1 || strings.Count(out, "<failure") != 1 || !strings.Contains(out, `name="gpu, round 1: Prepared"`) {
 			t.Errorf("exit code %d:\n%s", code, out)
 		}
 	})
 	t.Run("what does not fit", func(t *testing.T) {
 		claim := "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: many}\nspec: {devices: {requests: [{name: gpus, exactly: {deviceClassName: gpu, count: 3}}]}}\n"
-		code, out, _ := runTrialsWith(t, program, claim, "--claim=-", "-o", "json")
+		code, out, _ := runTrialsWith(t, admin, claim, "--claim=-", "-o", "json")
 		report := readReport(t, out)
 		if code != 2 || len(report.Skipped) != 1 || report.Skipped[0].Reason != api.SkipNothingFree || report.Skipped[0].File != "- (many)" {
 			t.Errorf("exit code %d, report %+v", code, report)
@@ -145,12 +146,12 @@ func TestTrials(t *testing.T) {
 	})
 	t.Run("admin access", func(t *testing.T) {
 		claim := "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: all}\nspec: {devices: {requests: [{name: gpus, exactly: {deviceClassName: gpu, adminAccess: true}}]}}\n"
-		if code, _, errOut := runTrialsWith(t, program, claim, "--claim=-"); code != 3 || !strings.Contains(errOut, "adminAccess") {
+		if code, _, errOut := runTrialsWith(t, admin, claim, "--claim=-"); code != 3 || !strings.Contains(errOut, "adminAccess") {
 			t.Errorf("exit code %d, %s", code, errOut)
 		}
 	})
 	t.Run("Ctrl-C", func(t *testing.T) {
-		cmd := c.startTrial(t, program, "--class=gpu", "--repeat=3")
+		cmd := c.startTrial(t, admin, "--class=gpu", "--repeat=3")
 		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 			t.Fatal(err)
 		}
@@ -162,13 +163,13 @@ func TestTrials(t *testing.T) {
 		c.noTrials(t)
 	})
 	t.Run("killed", func(t *testing.T) {
-		cmd := c.startTrial(t, program, "--class=gpu")
+		cmd := c.startTrial(t, admin, "--class=gpu")
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		if names := c.trialNamespaces(t); len(names) != 1 {
 			t.Fatalf("it is killed, and namespaces %v are there", names)
 		}
-		code, _, errOut := runTrials(t, program, "--class=nic")
+		code, _, errOut := runTrials(t, admin, "--class=nic")
 		if code != 2 || !strings.Contains(errOut, "Note: deleted namespace "+trial.NamespacePrefix) {
 			t.Errorf("exit code %d, want 2 and that the namespace is deleted: %s", code, errOut)
 		}
@@ -184,11 +185,11 @@ func TestTrials(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		_, _, errOut := runTrials(t, program, "--class=nic")
+		_, _, errOut := runTrials(t, admin, "--class=nic")
 		if !strings.Contains(errOut, "deleted namespace "+expired.Name) || !strings.Contains(errOut, "process 1 on host elsewhere may still be making") || strings.Contains(errOut, "research") {
 			t.Errorf("it says %s", errOut)
 		}
-		if code, _, errOut := runTrials(t, program, "--cleanup"); code != 0 || !strings.Contains(errOut, "deleted namespace "+running.Name) || strings.Contains(errOut, "research") {
+		if code, _, errOut := runTrials(t, admin, "--cleanup"); code != 0 || !strings.Contains(errOut, "deleted namespace "+running.Name) || strings.Contains(errOut, "research") {
 			t.Errorf("exit code %d: %s", code, errOut)
 		}
 		if kept, err := namespaces.Get(t.Context(), "research", metav1.GetOptions{}); err != nil || kept.DeletionTimestamp != nil {
@@ -210,6 +211,39 @@ func TestTrials(t *testing.T) {
 				t.Errorf("exit code %d, want 4 and %q: %s", code, want, errOut)
 			}
 		}
+	})
+	t.Run("with the roles of the document, and without each right", func(t *testing.T) {
+		document := readRights(t)
+		reading := slices.Concat(document.roles["ClusterRole kubectl-dra-devices"], document.roles["ClusterRole kubectl-dra-claims"])
+		all := document.roles["ClusterRole kubectl-dra-test"]
+		as := func(user string, rules []rbacv1.PolicyRule) *program {
+			c.grant(t.Context(), t, user, "", rules...)
+			for _, rule := range rules {
+				c.waitForRight(t, user, "", rule)
+			}
+			return programFor(t, c.kubeconfigOf(t, user))
+		}
+		code, out, errOut := runTrials(t, as("tester", slices.Concat(reading, all)), "--class=gpu", "--timeout=3s")
+		if code != 1 || errOut != "" || !strings.Contains(out, "stage Prepared was not reached") {
+			t.Errorf("exit code %d: %s%s", code, out, errOut)
+		}
+		for i, rule := range all {
+			if rule.Resources[0] == "pods/exec" && rule.Verbs[0] == "get" || rule.Resources[0] == "namespaces" && rule.Verbs[0] == "list" || rule.Resources[0] == "events" && rule.Verbs[0] == "list" {
+				// There is another way, or another role has it.
+				continue
+			}
+			right := rule.Verbs[0] + " " + rule.Resources[0]
+			user := "tester-without-" + strings.NewReplacer(" ", "-", "/", "-").Replace(right)
+			code, _, errOut := runTrials(t, as(user, slices.Concat(reading, slices.Delete(slices.Clone(all), i, i+1))), "--class=gpu")
+			if code != 4 || !strings.Contains(errOut, "not permitted to "+right) {
+				t.Errorf("without %s: exit code %d: %s", right, code, errOut)
+			}
+		}
+		blind := as("blind-tester", slices.Concat(document.roles["ClusterRole kubectl-dra-devices"], all, []rbacv1.PolicyRule{{APIGroups: []string{"resource.k8s.io"}, Resources: []string{"resourceclaims"}, Verbs: []string{"watch"}}, {APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"watch"}}}))
+		if code, _, errOut := runTrials(t, blind, "--class=gpu"); code != 4 || !strings.Contains(errOut, "may not list resourceclaims") {
+			t.Errorf("without claims: exit code %d: %s", code, errOut)
+		}
+		c.noTrials(t)
 	})
 	t.Run("the claim of others", func(t *testing.T) {
 		claim, err := c.kube.ResourceV1().ResourceClaims("default").Get(t.Context(), "used", metav1.GetOptions{})

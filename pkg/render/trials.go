@@ -7,9 +7,11 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
 // shownTrials is how many trials that passed are shown one by one.
@@ -21,6 +23,7 @@ const shownTrials = 20
 func Trials(w io.Writer, r *api.TestReport, opts Options) error {
 	p := NewPage(opts)
 	writeTrials(p, r.Trials)
+	writeNotChecked(p, r.Trials)
 	writeTimes(p, r.Times)
 	if len(r.Skipped) > 0 {
 		p.heading("Not tried out")
@@ -72,6 +75,23 @@ func writeTrials(p *Page, trials []api.Trial) {
 	}
 }
 
+// writeNotChecked names once what was not checked in trials that passed.
+func writeNotChecked(p *Page, trials []api.Trial) {
+	var names []string
+	for i := range trials {
+		for j := range trials[i].Checks {
+			c := &trials[i].Checks[j]
+			name := strings.ToLower(string(c.Check))
+			if trials[i].Result == api.TestPassed && c.Result == api.TestUnknown && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	if len(names) > 0 && !p.Opts.Wide {
+		p.Text(0, Unsure, fmt.Sprintf("? not checked: %s; -o wide says why", english.JoinAnd(names)))
+	}
+}
+
 func writeTrial(p *Page, t *api.Trial) {
 	mark, sign := signOf(t.Result)
 	line := sign + " " + trialSubject(t.Class, t.File)
@@ -93,7 +113,7 @@ func writeTrial(p *Page, t *api.Trial) {
 	}
 	for i := range t.Checks {
 		c := &t.Checks[i]
-		if c.Result == api.TestPassed && !p.Opts.Wide {
+		if !p.Opts.Wide && (c.Result == api.TestPassed || c.Result == api.TestUnknown && t.Result == api.TestPassed) {
 			continue
 		}
 		mark, sign := signOf(c.Result)

@@ -48,6 +48,7 @@ type Record struct {
 
 	created, deleted   time.Time
 	podGone, claimGone bool
+	givenUp            bool
 	at                 map[api.TrialStageName]time.Time
 }
 
@@ -55,6 +56,10 @@ type Record struct {
 func NewRecord(name string, now time.Time) *Record {
 	return &Record{Name: name, created: now, at: map[api.TrialStageName]time.Time{}}
 }
+
+// GiveUp notes that the pod did not start in time: it has failed, even if it starts
+// before it is deleted.
+func (r *Record) GiveUp() { r.givenUp = true }
 
 // DeletePod notes that the pod is about to be deleted.
 func (r *Record) DeletePod(now time.Time) { r.deleted = now }
@@ -133,6 +138,9 @@ func (r *Record) SeeEvent(event *corev1.Event, at time.Time) {
 
 // reach notes a stage, and with it those before it that nothing was heard of.
 func (r *Record) reach(all []api.TrialStageName, stage api.TrialStageName, at time.Time) {
+	if r.givenUp && all[0] == api.TrialGenerated {
+		return
+	}
 	for _, s := range all {
 		if _, reached := r.at[s]; !reached {
 			r.at[s] = at

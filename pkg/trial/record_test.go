@@ -139,6 +139,18 @@ func TestRecord(t *testing.T) {
 			},
 			"Generated 1, Allocated 0, Reserved 0, Scheduled 0, Prepared Failed, Injected Unknown, Started Unknown, Unprepared Unknown, Deallocated Unknown, Cleaned Unknown",
 		},
+		"it starts after it was given up": {
+			func(r *trial.Record) {
+				r.SeeClaim(trialClaim("gpu-0", true), false, after(1))
+				r.SeePod(trialPod(bound), false, after(1))
+				r.GiveUp()
+				r.DeletePod(after(100))
+				r.SeePod(trialPod(bound, withSandbox, running), false, after(110))
+				r.SeePod(trialPod(bound), true, after(120))
+				r.SeeClaim(trialClaim("", false), true, after(130))
+			},
+			"Generated 1, Allocated 0, Reserved 0, Scheduled 0, Prepared Failed, Injected Unknown, Started Unknown, Unprepared 20, Deallocated 10, Cleaned 0",
+		},
 		"the driver does not unprepare": {
 			func(r *trial.Record) {
 				r.SeeClaim(trialClaim("gpu-0", true), false, after(1))

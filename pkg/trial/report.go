@@ -58,6 +58,9 @@ func Finish(p *Planned, r *Record, o *Outcome) api.Trial {
 		}
 	case failed >= 0:
 		t.Result, t.Message = api.TestFailed, fmt.Sprintf("stage %s was not reached within %s", t.Stages[failed].Stage, o.Timeout)
+		if drivers := driversOf(t.Devices); t.Stages[failed].Stage == api.TrialUnprepared && len(drivers) > 0 {
+			t.Message += fmt.Sprintf(": the kubelet of node %s removes the pod after %s has unprepared the devices; check its log", t.Node, english.JoinAnd(drivers))
+		}
 		if o.Hopeless != "" {
 			t.Message = fmt.Sprintf("stage %s was not reached: %s", t.Stages[failed].Stage, o.Hopeless)
 		}
@@ -70,6 +73,16 @@ func Finish(p *Planned, r *Record, o *Outcome) api.Trial {
 		}
 	}
 	return t
+}
+
+func driversOf(devices []api.AllocatedDevice) []string {
+	var drivers []string
+	for i := range devices {
+		if !slices.Contains(drivers, devices[i].Driver) {
+			drivers = append(drivers, devices[i].Driver)
+		}
+	}
+	return drivers
 }
 
 // Dry is a trial that a dry run would make.

@@ -304,7 +304,7 @@ func (r *realNode) failsWith(t *testing.T, want failure, then func(*api.TestRepo
 	}
 	if e := one.Explanation; e == nil {
 		t.Error("there is no explanation")
-	} else if text, err := json.Marshal([]any{e.Summary, e.StageEvidence, e.NextSteps}); err != nil || e.Stage != want.stands || !strings.Contains(string(text), want.says) {
+	} else if text, err := json.Marshal([]any{one.Message, e.Summary, e.StageEvidence, e.NextSteps}); err != nil || e.Stage != want.stands || !strings.Contains(string(text), want.says) {
 		t.Errorf("%v: explanation of stage %s: %s, want stage %s and %q", err, e.Stage, text, want.stands, want.says)
 	}
 	if check := checkOf(one, api.CheckNode); check == nil || want.look == (check.Result == api.TestUnknown) {

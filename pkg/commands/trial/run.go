@@ -121,9 +121,10 @@ func (o *options) watch(ctx, following context.Context, clients collect.Clients)
 
 // plan decides what is tried out.
 func (o *options) plan(ctx context.Context, snap *snapshot.Snapshot) (*trial.Plan, error) {
+	// Without these, devices that are in use could be taken.
 	for _, resource := range []string{snapshot.ResourceClasses, snapshot.ResourceSlices, snapshot.ResourceClaims, snapshot.ResourceNodes} {
 		if gap := snap.Gap(resource); gap != nil {
-			return nil, cli.Usagef("Without it, devices that are in use could be taken; see docs/rbac.md for the rights.", "plan the test: %s", gap.Reason)
+			return nil, &cli.GapError{Doing: "plan the test", Gaps: []snapshot.Gap{*gap}, Live: o.reader.Live()}
 		}
 	}
 	if o.node != "" && snap.Node(o.node) == nil {

@@ -180,7 +180,7 @@ func (t *test) try(ctx context.Context, group *trial.Group, p *trial.Planned) ap
 		out.Hopeless, out.Unfit = r.Hopeless()
 		return out.Hopeless != "" || r.Running()
 	})
-	started := t.await(ctx, record, 0, func(r *trial.Record) bool { return r.Running() })
+	started := t.startedOrGivenUp(record)
 	var looked *looked
 	switch {
 	case ctx.Err() != nil:
@@ -195,6 +195,18 @@ func (t *test) try(ctx context.Context, group *trial.Group, p *trial.Planned) ap
 	}
 	t.end(ctx, p, record, out, looked)
 	return t.close(p, record, out)
+}
+
+// startedOrGivenUp reports whether the containers of a trial run. If they do not, it has
+// failed, whatever is heard of it later.
+func (t *test) startedOrGivenUp(record *trial.Record) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if record.Running() {
+		return true
+	}
+	record.GiveUp()
+	return false
 }
 
 // end deletes the pod and waits until it and the claim are gone.
