@@ -46,6 +46,7 @@ func TestHelpExamples(t *testing.T) {
 		"gang.yaml":   filepath.Join("..", "examples", "manifests", "gang.yaml"),
 		"rule.yaml":   filepath.Join("testdata", "taintrule.yaml"),
 		"class.yaml":  filepath.Join("testdata", "class.yaml"),
+		"claim.yaml":  filepath.Join("..", "examples", "manifests", "one-gpu.yaml"),
 		"deploy.yaml": filepath.Join("testdata", "deployment.yaml"),
 
 		"manifests/train.yaml":         filepath.Join("..", "examples", "manifests", "one-gpu.yaml"),
@@ -103,7 +104,7 @@ func TestHelpExamples(t *testing.T) {
 			t.Run(line, func(t *testing.T) {
 				words := strings.Fields(line)
 				// These take a node, or a cluster.
-				if words[2] == "node-probe" || strings.Contains(line, "--ask-server") {
+				if words[2] == "node-probe" || strings.Contains(line, "--ask-server") || strings.Contains(line, "--cleanup") {
 					for stage := range strings.SplitSeq(line, " | ") {
 						understood(t, strings.Fields(stage)[2:])
 					}
@@ -113,7 +114,7 @@ func TestHelpExamples(t *testing.T) {
 				if strings.Contains(line, "--snapshot") || words[2] == "completion" {
 					add = ""
 				}
-				if strings.Contains(line, "dra taints add ") || strings.Contains(line, "dra taints remove ") {
+				if strings.Contains(line, "dra taints add ") || strings.Contains(line, "dra taints remove ") || words[2] == "test" {
 					add += " --dry-run=client"
 				}
 				if words[2] == "lint" {
@@ -128,7 +129,7 @@ func TestHelpExamples(t *testing.T) {
 				}
 				stdout, stderr, code := run(t, line, add)
 				switch {
-				case slices.Contains([]string{"why", "fit", "plan", "impact", "doctor", "lint"}, words[2]) && code <= 2:
+				case slices.Contains([]string{"why", "fit", "plan", "impact", "doctor", "lint", "test"}, words[2]) && code <= 2:
 				case code != 0:
 					t.Errorf("exit code %d: %s", code, stderr)
 				}

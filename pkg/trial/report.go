@@ -37,7 +37,7 @@ type Outcome struct {
 func Finish(p *Planned, r *Record, o *Outcome) api.Trial {
 	t := api.Trial{
 		Name: p.Name(), Class: p.Case.Class, File: p.Case.File, Round: p.Round, Pod: r.Name, Node: r.Node(), Devices: r.Devices(),
-		Started: ptr.To(metav1.NewMicroTime(r.created)), Stages: r.Stages(), Checks: o.Checks, Result: api.TestPassed, Explanation: o.Explanation,
+		Started: ptr.To(metav1.NewTime(r.created.UTC())), Stages: r.Stages(), Checks: o.Checks, Result: api.TestPassed, Explanation: o.Explanation,
 	}
 	if r.Claim != nil {
 		t.Claim = r.Claim.Name

@@ -73,7 +73,7 @@ type Trial struct {
 	// Message is one sentence: what failed, or what is not known.
 	Message string `json:"message,omitempty"`
 	// Started is when the pod was created.
-	Started *metav1.MicroTime `json:"started,omitempty"`
+	Started *metav1.Time `json:"started,omitempty"`
 	// Stages are all that there are, in their order.
 	Stages []TrialStage `json:"stages,omitempty"`
 	// Checks are those that were made, or could not be.
