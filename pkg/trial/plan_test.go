@@ -151,7 +151,9 @@ func TestParallel(t *testing.T) {
 func TestSharedDevice(t *testing.T) {
 	shared := tc.Device("gpu-0", "memory", "10Gi").Shareable()
 	objects := []any{tc.Node("a"), tc.Pool("a", shared, tc.Device("gpu-1", "memory", "10Gi").Shareable()), tc.Class("gpu", tc.Driver)}
-	gate := func(s *snapshot.Snapshot) { s.Gates = map[string]snapshot.Gate{"DRAConsumableCapacity": {Enabled: true}} }
+	gate := func(s *snapshot.Snapshot) {
+		s.Gates = map[string]snapshot.Gate{"DRAConsumableCapacity": {Enabled: true}}
+	}
 	for name, claim := range map[string]any{"free": tc.Claim("unallocated", tc.GPUs("g", 1)), "in use": tc.Sharing("c", "a", "gpu-0", "memory", "1Gi")} {
 		snap := withRoom(append(objects, claim)...)
 		gate(snap)

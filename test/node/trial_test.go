@@ -11,7 +11,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -214,9 +213,6 @@ func (r *realNode) test(t *testing.T, args ...string) (code int, report *api.Tes
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
-	}
-	if dir := os.Getenv("I20A"); dir != "" {
-		_ = os.WriteFile(filepath.Join(dir, strings.ReplaceAll(t.Name(), "/", "-")+".json"), stdout.Bytes(), 0o600)
 	}
 	report = &api.TestReport{}
 	if err := json.Unmarshal(stdout.Bytes(), report); err != nil {
