@@ -33,6 +33,7 @@ type listScreen struct {
 	problem error
 	note    string
 	height  int
+	pane    pane
 }
 
 // arrangedMsg has the rows of a list.
@@ -65,6 +66,10 @@ func (s *listScreen) showsFindings() bool { return s.id == viewFindings }
 
 func (s *listScreen) resize(width, height int) {
 	s.height = height
+	s.pane.width, s.pane.height = paneWidth(width), max(height-1, 1)
+	if s.pane.width > 0 {
+		width -= s.pane.width + len(" | ")
+	}
 	s.table.resize(width, max(height-1, 1))
 }
 
@@ -212,7 +217,8 @@ func (s *listScreen) click(m *Model, x, y int) tea.Cmd {
 func (s *listScreen) wheel(_ *Model, by int) { s.table.move(by) }
 
 func (s *listScreen) view(m *Model) string {
-	return s.table.view(&m.look, s.shown.sortBy, s.shown.descending, m.now()) + "\n" + s.foot(m)
+	list := s.table.view(&m.look, s.shown.sortBy, s.shown.descending, m.now())
+	return s.besides(m, list) + "\n" + s.foot(m)
 }
 
 // foot says how many rows there are, and what narrows them down.

@@ -13,6 +13,11 @@ import (
 
 // Update takes in what happened. It never waits for anything.
 func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	model, cmd := m.heard(msg)
+	return model, tea.Batch(cmd, m.describe())
+}
+
+func (m *Model) heard(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
@@ -65,6 +70,8 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if s, ok := m.views[viewOverview].(*overviewScreen); ok {
 			return m, s.set(m, msg)
 		}
+	case paneMsg:
+		msg.list.described(msg)
 	case pageMsg:
 		msg.page.set(msg)
 	case reasonMsg:
