@@ -19,7 +19,7 @@ import (
 )
 
 // filterHelp is how filters are written.
-const filterHelp = "TEXT  !TEXT (without)  ~REGEXP  several: all of them  --where CEL (devices)"
+const filterHelp = "WORD... (all)  !WORD (without)  ~REGEXP  COLUMN:WORD  --where CEL (devices)"
 
 var errWhereDevices = errors.New("--where is for devices: press 4 first")
 
@@ -34,7 +34,7 @@ func parseFilter(ctx context.Context, text string, p *picture) (filter rowFilter
 	if expression, ok := strings.CutPrefix(text, "--where"); ok {
 		return where(ctx, strings.TrimSpace(expression), p)
 	}
-	var words []func(cells []string) bool
+	var words []func(titles, cells []string) bool
 	for word := range strings.FieldsSeq(text) {
 		matches, err := parseWord(word)
 		if err != nil {
@@ -46,12 +46,13 @@ func parseFilter(ctx context.Context, text string, p *picture) (filter rowFilter
 		return nil, "", nil
 	}
 	return func(s content, row int) (bool, error) {
-		cells := make([]string, len(s.columns()))
+		titles := s.columns()
+		cells := make([]string, len(titles))
 		for column := range cells {
 			cells[column] = s.cell(row, column)
 		}
 		for _, matches := range words {
-			if !matches(cells) {
+			if !matches(titles, cells) {
 				return false, nil
 			}
 		}
@@ -59,11 +60,34 @@ func parseFilter(ctx context.Context, text string, p *picture) (filter rowFilter
 	}, "", nil
 }
 
-// parseWord reads one word of a filter.
-func parseWord(word string) (func(cells []string) bool, error) {
+// parseWord reads one word of a filter. COLUMN:WORD looks at the column of that title
+// alone; where there is none, it is a word like others.
+func parseWord(word string) (func(titles, cells []string) bool, error) {
 	pattern, not := strings.CutPrefix(word, "!")
-	var matches func(string) bool
-	switch expression, isRegexp := strings.CutPrefix(pattern, "~"); {
+	inAny, err := matcherOf(pattern)
+	if err != nil {
+		return nil, err
+	}
+	title, rest, hasTitle := strings.Cut(pattern, ":")
+	inOne, err := matcherOf(rest)
+	if err != nil {
+		return nil, err
+	}
+	return func(titles, cells []string) bool {
+		if hasTitle {
+			isTitle := func(t string) bool { return strings.EqualFold(strings.ReplaceAll(t, " ", ""), title) }
+			if column := slices.IndexFunc(titles, isTitle); column >= 0 {
+				return rest == "" || inOne(cells[column]) != not
+			}
+		}
+		return pattern == "" || slices.ContainsFunc(cells, inAny) != not
+	}, nil
+}
+
+// matcherOf reads a text, which ignores the case if it has no capitals, or ~REGEXP.
+func matcherOf(pattern string) (func(cell string) bool, error) {
+	expression, isRegexp := strings.CutPrefix(pattern, "~")
+	switch {
 	case isRegexp:
 		if strings.ToLower(expression) == expression {
 			expression = "(?i)" + expression
@@ -72,13 +96,12 @@ func parseWord(word string) (func(cells []string) bool, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read the filter: %w", err)
 		}
-		matches = compiled.MatchString
+		return compiled.MatchString, nil
 	case strings.ToLower(pattern) == pattern:
-		matches = func(cell string) bool { return strings.Contains(strings.ToLower(cell), pattern) }
+		return func(cell string) bool { return strings.Contains(strings.ToLower(cell), pattern) }, nil
 	default:
-		matches = func(cell string) bool { return strings.Contains(cell, pattern) }
+		return func(cell string) bool { return strings.Contains(cell, pattern) }, nil
 	}
-	return func(cells []string) bool { return pattern == "" || slices.ContainsFunc(cells, matches) != not }, nil
 }
 
 // where selects devices as a request would.

@@ -15,7 +15,7 @@ type keyMap struct {
 	enter, back                                       key.Binding
 	goTo, find, filter, namespace                     key.Binding
 	sort, sortNext, sortPrev, reverse, again          key.Binding
-	why, yaml, tree                                   key.Binding
+	why, yaml, tree, copy                             key.Binding
 	freeze, gaps, mouse, help, suspend, quit          key.Binding
 }
 
@@ -50,6 +50,7 @@ func newKeyMap() keyMap {
 		why:       bind("w", "why", "w"),
 		yaml:      bind("y", "YAML", "y"),
 		tree:      bind("t", "tree", "t"),
+		copy:      bind("c", "copy command", "c"),
 		freeze:    bind("space", "freeze", "space"),
 		gaps:      bind("!", "not read", "!"),
 		mouse:     bind("m", "mouse", "m"),

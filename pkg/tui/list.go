@@ -128,7 +128,7 @@ func (s *listScreen) set(m *Model, msg arrangedMsg) tea.Cmd {
 func (s *listScreen) actions(m *Model) []action {
 	k, t := &m.keys, &s.table
 	move := func(by func() int) func() tea.Cmd { return just(func() { t.move(by()) }) }
-	return []action{
+	actions := []action{
 		{k.down, keysMove, move(func() int { return 1 })},
 		{k.up, keysMove, move(func() int { return -1 })},
 		{k.pageDown, keysMove, move(t.lines)},
@@ -146,6 +146,10 @@ func (s *listScreen) actions(m *Model) []action {
 			return s.refresh(m)
 		}},
 	}
+	if s.id == viewPending {
+		actions = append(actions, action{k.copy, keysCloser, func() tea.Cmd { return s.copyCommand(m) }})
+	}
+	return actions
 }
 
 // sort goes round: behind the last column is the order of the content.
@@ -260,7 +264,7 @@ func (s *listScreen) foot(m *Model) string {
 		}
 		return m.look.Say(look.Faint, m.line(text+"; ? explains the symbols"))
 	}
-	if remark := s.table.remark(); remark != "" {
+	if remark := s.table.remark(); remark != "" && s.pane.width == 0 {
 		text += "   " + remark
 	}
 	return m.look.Say(look.Faint, m.line(text))
@@ -273,6 +277,9 @@ func (s *listScreen) bindings(m *Model) []key.Binding {
 	case viewDevices, viewClaims, viewPending, viewFindings, viewPods:
 		keys = append(keys, k.why)
 	default:
+	}
+	if s.id == viewPending {
+		keys = append(keys, k.copy)
 	}
 	return append(keys, k.filter, k.find, k.goTo, k.sort, k.yaml, k.tree)
 }

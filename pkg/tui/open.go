@@ -56,7 +56,7 @@ func open(item any) screen {
 			})
 		})})
 	case *api.Claim:
-		if x.PodCount == 0 {
+		if x.PodCount == 0 || x.State == api.ClaimStatePending {
 			return whyPage(item)
 		}
 		return newList(viewPods, scope{of: "claim " + x.Namespace + "/" + x.Name, matcher: always(func(item any) bool {

@@ -92,6 +92,12 @@ func (s *listScreen) described(msg paneMsg) {
 // describeRow has all columns of a row, and what is behind it.
 func describeRow(ctx context.Context, p *picture, l *look.Look, c content, row, width int) []string {
 	var lines []string
+	if pending, ok := c.(*pendingContent); ok {
+		for _, line := range pending.reasonLines(l, row, width) {
+			lines = append(lines, ansi.Truncate(line, width, l.Glyphs.More))
+		}
+		return lines
+	}
 	more, known := behind(ctx, p, l, c.item(row), width)
 	if !known {
 		lines = append(columnLines(l, c, row, width), "")
@@ -135,9 +141,6 @@ func behind(ctx context.Context, p *picture, l *look.Look, item any, width int) 
 	case *api.Device:
 		return deviceText(l, x), false
 	case *api.Claim:
-		if x.State == api.ClaimStatePending {
-			return "", false
-		}
 		var text bytes.Buffer
 		if err := render.ClaimDetails(&text, []*api.Claim{x}, options); err != nil {
 			return err.Error(), false

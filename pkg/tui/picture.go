@@ -23,6 +23,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/brief"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 )
 
@@ -206,6 +207,7 @@ func (r *reasons) work(ctx context.Context, p *picture, of target, now time.Time
 	} else {
 		found.code, found.stage, found.outlook, found.summary = explain.Word(answer), string(answer.Stage), string(explain.When(answer)), answer.Summary
 		found.actor, found.remedies = explain.Actor(answer), render.RemedyLines(answer)
+		found.answer = brief.Trim(answer)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -33,6 +33,8 @@ type reason struct {
 	// actor is who can help, see [explain.Actor]; remedies are what would help.
 	actor    string
 	remedies []string
+	// answer is what the pane of a row draws; nil if there was an error.
+	answer *api.Explanation
 	// of is the [picture.change] that it was worked out from, at and took when, and
 	// how long that took.
 	of   int

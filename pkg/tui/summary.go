@@ -12,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -54,7 +55,7 @@ func (m *Model) summary() *summary {
 }
 
 func (s *summary) model(f *facts) overview.Model {
-	m := overview.Model{Names: shortNames(f.classes), Waiting: scaled(slices.Clone(s.hours["waiting"]))}
+	m := overview.Model{Names: shortNames(f.from.snap.Classes), Waiting: scaled(slices.Clone(s.hours["waiting"]))}
 	m.Classes = s.capacity(f)
 	m.Stuck, m.Pods = s.stuck(f)
 	m.Teams = s.teams(f)
@@ -82,7 +83,7 @@ func (f *facts) none(text string, resources ...string) string {
 }
 
 // shortNames cuts names of classes at the first dot, where they still differ then.
-func shortNames(classes []api.Class) map[string]string {
+func shortNames(classes []*resourceapi.DeviceClass) map[string]string {
 	count := map[string]int{}
 	short := func(name string) string {
 		before, _, _ := strings.Cut(name, ".")
@@ -171,7 +172,7 @@ func (s *summary) stuck(f *facts) (section overview.Section[overview.Stuck], pod
 		row.Key = row.Name
 		section.Rows = append(section.Rows, row)
 	}
-	names, now := shortNames(f.classes), f.from.snap.Now()
+	names, now := shortNames(f.from.snap.Classes), f.from.snap.Now()
 	for i := range f.waiting {
 		w := &f.waiting[i]
 		if !s.in(w.pod.Namespace) {

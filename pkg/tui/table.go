@@ -192,7 +192,7 @@ type place struct{ column, from, width int }
 // the screen takes the room that is left.
 func (t *table) layout() []place {
 	var places []place
-	from := gutter
+	from, used := gutter, 0
 	for column := range t.content.columns() {
 		pinned := t.content.pinned()
 		if column >= pinned && column < pinned+t.leftmost {
@@ -201,7 +201,8 @@ func (t *table) layout() []place {
 		left := t.width - from
 		width := t.widths[column]
 		if column < pinned {
-			width = min(width, max(t.width/2/pinned, minCell))
+			width = min(width, max((t.width/2-used)/(pinned-column), minCell))
+			used += width
 		}
 		if column > 0 && width > left && left < minCell {
 			break

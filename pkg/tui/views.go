@@ -6,7 +6,6 @@ package tui
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -35,8 +34,7 @@ func newContent(ctx context.Context, p *picture, id viewID) (content, error) {
 	case viewClaims:
 		return newClaims(p.claims(), first(render.ClaimColumns(true), "Namespace", "Name", "State", "Stage", "Devices", "Pods", "Flags", "Age")), nil
 	case viewPending:
-		pending := slices.DeleteFunc(p.claims(), func(c api.Claim) bool { return c.State != api.ClaimStatePending })
-		return newPending(pending, p.reasons), nil
+		return newPending(p), nil
 	case viewClasses:
 		classes, err := p.inventory.Classes(ctx)
 		return &listOf[api.Class]{
@@ -67,38 +65,6 @@ func newClaims(claims []api.Claim, columns []render.Column[api.Claim]) *listOf[a
 		items: claims, cols: columns, id: func(x *api.Claim) string { return x.Namespace + "/" + x.Name }, pins: 2,
 		state: claimTone, stateColumn: "State", say: claimRemark,
 	}
-}
-
-// newPending shows the reasons that were found so far.
-func newPending(claims []api.Claim, known *reasons) content {
-	columns := first(render.PendingColumns(true), "Namespace", "Name", "Age", "Code", "Outlook", "Reason")
-	for i := range columns {
-		of, otherwise := func(r reason) string { return r.code }, func(*api.Claim) string { return "" }
-		switch columns[i].Name {
-		case "Code":
-		case "Outlook":
-			of = func(r reason) string { return r.outlook }
-		case "Reason":
-			of = func(r reason) string { return r.summary }
-		case "Stage":
-			of, otherwise = func(r reason) string { return r.stage }, columns[i].Cell
-		default:
-			continue
-		}
-		columns[i].Cell = func(c *api.Claim) string {
-			if found := known.get(claimTarget(c.Namespace, c.Name)); of(found) != "" {
-				return of(found)
-			}
-			return otherwise(c)
-		}
-	}
-	list := newClaims(claims, columns)
-	list.stateColumn = "Code"
-	list.say = func(c *api.Claim) string {
-		found := known.get(claimTarget(c.Namespace, c.Name))
-		return found.summary
-	}
-	return list
 }
 
 func poolTone(p *api.Pool) look.Tone {
@@ -200,8 +166,8 @@ func (p *picture) content(ctx context.Context, id viewID) (content, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Findings come when the picture has been there for a while.
-	if id != viewFindings {
+	// Findings and reasons come when the picture has been there for a while.
+	if id != viewFindings && id != viewPending {
 		p.contents[id] = s
 	}
 	return s, nil

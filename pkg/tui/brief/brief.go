@@ -1,0 +1,156 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package brief
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+)
+
+// Trim leaves out of an explanation what [Lines] and [Commands] do not need: it is kept
+// for each pod that waits.
+func Trim(e *api.Explanation) *api.Explanation {
+	kept := &api.Explanation{Target: e.Target, Verdict: e.Verdict, Summary: e.Summary, Remedies: e.Remedies, MoreRemedies: e.MoreRemedies, NextSteps: e.NextSteps}
+	if e.Outlook != nil {
+		kept.Outlook = &api.Outlook{Fits: e.Outlook.Fits, Message: e.Outlook.Message}
+	}
+	for i := range e.Claims {
+		claim := api.ClaimExplanation{Constraints: e.Claims[i].Constraints}
+		for _, r := range e.Claims[i].Requests {
+			r.EligibleDevices, r.Selectors = nil, nil
+			rejected := make([]api.Rejection, 0, len(r.Rejected))
+			for _, x := range r.Rejected {
+				x.Devices, x.Evidence, x.Holders = nil, nil, nil
+				rejected = append(rejected, x)
+			}
+			r.Rejected = rejected
+			claim.Requests = append(claim.Requests, r)
+		}
+		kept.Claims = append(kept.Claims, claim)
+	}
+	return kept
+}
+
+// Lines draws an explanation, no line wider than width.
+func Lines(l *look.Look, e *api.Explanation, width int) []string {
+	d := &drawing{look: l, width: max(width, 10)}
+	d.text(e.Summary, 0, look.Plain)
+	if e.Outlook != nil && e.Outlook.Message != "" {
+		d.text("Outlook: "+e.Outlook.Message, 0, look.Faint)
+	}
+	for i := range e.Claims {
+		for j := range e.Claims[i].Requests {
+			d.funnel(&e.Claims[i].Requests[j], e.Claims[i].Constraints)
+		}
+	}
+	d.remedies(e)
+	return d.lines
+}
+
+type drawing struct {
+	look  *look.Look
+	width int
+	lines []string
+}
+
+// text writes a text as wide as there is room, indented.
+func (d *drawing) text(text string, indent int, tone look.Tone) {
+	for _, line := range strings.Split(ansi.Wrap(render.Escape(text), max(d.width-indent, 10), ""), "\n") {
+		d.lines = append(d.lines, strings.Repeat(" ", indent)+d.look.Say(tone, line))
+	}
+}
+
+func (d *drawing) heading(text string) {
+	d.lines = append(d.lines, "")
+	d.text(text, 0, look.Strong)
+}
+
+// funnel has a bar for the devices of the class, one for each check that rejects some
+// of them, and one for those that are left.
+func (d *drawing) funnel(r *api.RequestExplanation, constraints []string) {
+	needs := "all devices"
+	if r.Needs > 0 {
+		needs = english.Count(int(r.Needs), "device")
+	}
+	title := fmt.Sprintf("Request %s: %s of %s", r.Name, needs, r.DeviceClass)
+	if len(constraints) > 0 {
+		title += ", " + strings.Join(constraints, ", ")
+	}
+	d.heading(title)
+	all, rows := r.Considered, r.Rejected
+	if len(rows) > 0 && rows[0].Code == api.ClassSelectorFalse {
+		all, rows = all-rows[0].Count, rows[1:]
+	}
+	number := len(strconv.Itoa(all)) + 1
+	bar := d.width / 4
+	line := func(count, of int, sign string, tone look.Tone, text string) {
+		cells := 0
+		if all > 0 && of > 0 {
+			cells = max(of*bar/all, 1)
+		}
+		drawn := d.look.Say(tone, strings.Repeat(d.look.Glyphs.Allocated, cells)) + strings.Repeat(" ", bar-cells)
+		margin := number + 1 + bar + 1
+		for i, part := range strings.Split(ansi.Wrap(render.Escape(text), max(d.width-margin, 10), ""), "\n") {
+			if i == 0 {
+				d.lines = append(d.lines, fmt.Sprintf("%*s %s %s", number, sign+strconv.Itoa(count), drawn, part))
+				continue
+			}
+			d.lines = append(d.lines, strings.Repeat(" ", margin)+part)
+		}
+	}
+	line(all, all, "", look.Busy, "devices of the class")
+	for i := range rows {
+		text := rows[i].Label
+		if rows[i].Where != "" {
+			text += " (" + rows[i].Where + ")"
+		}
+		line(rows[i].Count, rows[i].Count, "-", look.Bad, text)
+	}
+	left := "available"
+	if r.BestNode != "" {
+		left = fmt.Sprintf("available, at most %d on one node (%s)", r.MostOnOneNode, r.BestNode)
+	}
+	line(r.Eligible, r.Eligible, "", look.Good, left)
+}
+
+// remedies has what would make it fit or, if nothing is known that would, what can be
+// done about it.
+func (d *drawing) remedies(e *api.Explanation) {
+	steps := Steps(e)
+	if len(steps) == 0 {
+		return
+	}
+	d.heading("What would make it fit")
+	if len(e.Remedies) == 0 {
+		d.lines = d.lines[:len(d.lines)-1]
+		d.text("What to do", 0, look.Strong)
+	}
+	for i := range steps {
+		step := &steps[i]
+		who := fmt.Sprintf("%d %-5s ", i+1, step.Who)
+		lines := strings.Split(ansi.Wrap(render.Escape(step.Text), max(d.width-len(who), 10), ""), "\n")
+		for n, line := range lines {
+			if n > 0 {
+				who = strings.Repeat(" ", len(who))
+			}
+			d.lines = append(d.lines, d.look.Say(look.Strong, who)+line)
+		}
+		for _, command := range step.Commands {
+			for _, line := range Wrap(render.Escape(command), d.width-4) {
+				d.lines = append(d.lines, "    "+d.look.Say(look.Faint, line))
+			}
+		}
+	}
+	if e.MoreRemedies > 0 {
+		d.text(fmt.Sprintf("and %d more", e.MoreRemedies), 2, look.Faint)
+	}
+}

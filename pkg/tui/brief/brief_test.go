@@ -1,0 +1,86 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package brief
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/x/ansi"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+)
+
+// TestWrap breaks a command only at blanks that a shell does not read as text.
+func TestWrap(t *testing.T) {
+	command := `kubectl -n research patch resourceclaimtemplate eight-gpus --type=json -p '[{"op": "replace", "path": "/spec/x", "value": 4}]' --dry-run "a b" c\ d`
+	lines := Wrap(command, 40)
+	if len(lines) < 3 {
+		t.Fatalf("only %q", lines)
+	}
+	var joined strings.Builder
+	for i, line := range lines {
+		text, more := strings.CutSuffix(line, `\`)
+		if more != (i < len(lines)-1) {
+			t.Errorf("line %d is %q", i, line)
+		}
+		joined.WriteString(text)
+	}
+	if got := strings.Join(strings.Fields(joined.String()), " "); got != strings.Join(strings.Fields(command), " ") {
+		t.Errorf("pasted it is %s", got)
+	}
+	if !slices.ContainsFunc(lines, func(line string) bool {
+		return strings.Contains(line, `'[{"op": "replace", "path": "/spec/x", "value": 4}]'`)
+	}) {
+		t.Errorf("a quoted text is broken: %q", lines)
+	}
+}
+
+// TestLines draws bars that are as long as their shares, on any width.
+func TestLines(t *testing.T) {
+	e := &api.Explanation{
+		Summary: "Request gpus needs 8 devices.", Outlook: &api.Outlook{Message: "Never on these nodes."},
+		Claims: []api.ClaimExplanation{{Requests: []api.RequestExplanation{{
+			Name: "gpus", DeviceClass: "gpu.example.com", Needs: 8, Considered: 100, Eligible: 10, MostOnOneNode: 4, BestNode: "gpu-03",
+			EligibleDevices: []string{"many"},
+			Rejected: []api.Rejection{{Code: api.ClassSelectorFalse, Count: 40}, {Code: api.DeviceAllocated, Label: "allocated", Count: 30, Where: "3 nodes", Devices: []string{"many"}},
+				{Code: api.DeviceTainted, Label: "tainted\x1b[2J", Count: 20}},
+		}}}},
+		Remedies: []api.Remedy{{Actor: api.ActorUser, Change: "request 4 devices", Node: "gpu-03", Commands: []string{"kubectl -n research patch resourceclaimtemplate eight-gpus --type=json"}}},
+	}
+	l := look.New(func(string) string { return "" })
+	lines := Lines(&l, Trim(e), 48)
+	for i := range lines {
+		lines[i] = strings.TrimRight(ansi.Strip(lines[i]), " ")
+	}
+	want := []string{
+		"Request gpus needs 8 devices.",
+		"Outlook: Never on these nodes.",
+		"",
+		"Request gpus: 8 devices of gpu.example.com",
+		" 60 ████████████ devices of the class",
+		"-30 ██████       allocated (3 nodes)",
+		"-20 ████         tainted\\x1b[2J",
+		" 10 ██           available, at most 4 on one",
+		"                 node (gpu-03)",
+		"",
+		"What would make it fit",
+		"1 you   request 4 devices (fits on gpu-03)",
+		`    kubectl -n research patch \`,
+		`      resourceclaimtemplate eight-gpus \`,
+		"      --type=json",
+	}
+	if !slices.Equal(lines, want) {
+		t.Errorf("it is\n%s", strings.Join(lines, "\n"))
+	}
+	for _, width := range []int{10, 20, 44, 80} {
+		for _, line := range Lines(&l, Trim(e), width) {
+			if got := ansi.StringWidth(line); got > max(width, 44) {
+				t.Errorf("a line is %d wide of %d: %q", got, width, line)
+			}
+		}
+	}
+}

@@ -1,0 +1,199 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tui
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/brief"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/find"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+)
+
+// waiting are pods that wait for devices and are equal: they have the same owner, ask for
+// the same and wait for the same reason. Or it is a claim that no pod uses.
+type waiting struct {
+	// pod is the one that waits longest; nil for a claim.
+	pod   *corev1.Pod
+	claim *api.Claim
+	// of is what the reason is known by.
+	of    target
+	name  string
+	count int
+	asks  string
+	since time.Time
+	found reason
+}
+
+// pendingContent is the list of what waits, the longest first. What a row is about is a
+// pod or a claim.
+type pendingContent struct {
+	listOf[waiting]
+}
+
+func (c *pendingContent) item(row int) any {
+	if w := &c.items[row]; w.pod == nil {
+		return w.claim
+	}
+	return &inventory.Pod{Pod: c.items[row].pod}
+}
+
+// newPending has the reasons that were found so far.
+func newPending(p *picture) content {
+	now := p.snap.Now()
+	list := &pendingContent{listOf[waiting]{
+		items: p.whatWaits(), id: func(w *waiting) string { return w.name }, pins: 2,
+		cols: []render.Column[waiting]{
+			{
+				Name: "Wait", Sort: func(w *waiting) (float64, bool) { return now.Sub(w.since).Seconds(), !w.since.IsZero() },
+				Cell: func(w *waiting) string {
+					if w.since.IsZero() {
+						return "-"
+					}
+					return duration.HumanDuration(max(now.Sub(w.since), 0))
+				},
+			},
+			{Name: "Pod", Cell: func(w *waiting) string {
+				if w.count > 1 {
+					return fmt.Sprintf("%s (%d pods)", w.name, w.count)
+				}
+				return w.name
+			}},
+			{Name: "Asks", Cell: func(w *waiting) string { return w.asks }},
+			{Name: "Why", Cell: func(w *waiting) string { return w.found.code }},
+			{Name: "Outlook", Cell: func(w *waiting) string { return w.found.outlook }},
+			{Name: "Stage", Cell: func(w *waiting) string { return w.found.stage }},
+			{Name: "Reason", Cell: func(w *waiting) string { return w.found.summary }},
+		},
+		state: waitingTone, stateColumn: "Why", say: func(w *waiting) string { return w.found.summary },
+	}}
+	return list
+}
+
+func waitingTone(w *waiting) look.Tone {
+	switch {
+	case w.pod == nil:
+		return look.Faint
+	case w.found.code == string(api.Fits):
+		return look.Good
+	default:
+		return look.Warning
+	}
+}
+
+// whatWaits lists the pods that wait for devices, equal ones together, and then the
+// claims that no pod uses, each the longest first.
+func (p *picture) whatWaits() []waiting {
+	var list []waiting
+	known := map[string]int{}
+	names := shortNames(p.snap.Classes)
+	for _, pod := range p.snap.Pods {
+		if !inventory.Waits(pod) {
+			continue
+		}
+		of, waits := p.waitsFor(pod)
+		if !waits {
+			continue
+		}
+		w := waiting{pod: pod, of: of, name: pod.Namespace + "/" + pod.Name, count: 1, asks: asksText(p.inventory.Asks(pod), names), since: pod.CreationTimestamp.Time, found: p.reasons.get(of)}
+		owner := ownerOf(pod)
+		if owner == "" {
+			list = append(list, w)
+			continue
+		}
+		key := strings.Join([]string{pod.Namespace, owner, w.asks, w.found.code, w.found.outlook}, "\x00")
+		at, grouped := known[key]
+		if !grouped {
+			known[key] = len(list)
+			list = append(list, w)
+			continue
+		}
+		group := &list[at]
+		group.count++
+		group.name = pod.Namespace + "/" + owner
+		if w.since.Before(group.since) {
+			group.pod, group.since, group.of, group.found = w.pod, w.since, w.of, w.found
+		}
+	}
+	slices.SortStableFunc(list, func(a, b waiting) int { return a.since.Compare(b.since) })
+	claims := p.inventory.Claims()
+	unused := len(list)
+	for i, claim := range p.snap.Claims {
+		if !isPending(claim) || !p.inventory.WaitsForPod(claim) {
+			continue
+		}
+		list = append(list, waiting{
+			claim: &claims[i], of: claimTarget(claim.Namespace, claim.Name), name: claim.Namespace + "/" + claim.Name, asks: "no pod uses this claim",
+			since: claim.CreationTimestamp.Time, found: reason{code: string(api.FlagWaitingForPod), summary: inventory.NoPodUsesIt},
+		})
+	}
+	slices.SortStableFunc(list[unused:], func(a, b waiting) int { return a.since.Compare(b.since) })
+	return list
+}
+
+// reasonLines draws why the pod or the claim of a row waits, as far as that is known.
+func (c *pendingContent) reasonLines(l *look.Look, row, width int) []string {
+	w := &c.items[row]
+	lines := []string{l.Say(look.Strong, render.Escape(w.name))}
+	if w.asks != "" {
+		lines = append(lines, render.Escape(w.asks))
+	}
+	switch answer := w.found.answer; {
+	case answer != nil:
+		lines = append(append(lines, ""), brief.Lines(l, answer, width)...)
+	case w.found.summary != "":
+		lines = append(lines, "", render.Escape(w.found.summary))
+	default:
+		lines = append(lines, "", l.Say(look.Faint, "not explained yet"))
+	}
+	return lines
+}
+
+// copyCommand puts the commands of a remedy for the selected row into the clipboard of
+// the terminal: the only one there is, or one that is chosen.
+func (s *listScreen) copyCommand(m *Model) tea.Cmd {
+	c, ok := s.table.content.(*pendingContent)
+	if !ok || len(s.table.rows) == 0 {
+		m.message = "no command to copy"
+		return nil
+	}
+	var steps []brief.Step
+	if answer := c.items[s.table.rows[s.table.cursor]].found.answer; answer != nil {
+		steps = slices.DeleteFunc(brief.Steps(answer), func(step brief.Step) bool { return len(step.Commands) == 0 })
+	}
+	switch len(steps) {
+	case 0:
+		m.message = "no command is known that would help"
+		return nil
+	case 1:
+		return m.copy(steps[0].Commands)
+	}
+	return m.choose("copy the command to", func() []find.Item {
+		items := make([]find.Item, 0, len(steps))
+		for _, step := range steps {
+			items = append(items, find.Item{Kind: step.Who, Name: step.Text})
+		}
+		return items
+	}, func(item find.Item) tea.Cmd {
+		at := slices.IndexFunc(steps, func(step brief.Step) bool { return step.Text == item.Name })
+		return m.copy(steps[at].Commands)
+	})
+}
+
+// copy asks the terminal to take commands into its clipboard (OSC 52). It does not say
+// whether it did.
+func (m *Model) copy(commands []string) tea.Cmd {
+	m.message = "sent to the clipboard of the terminal: " + strings.Join(commands, "; ")
+	return tea.SetClipboard(strings.Join(commands, "\n") + "\n")
+}

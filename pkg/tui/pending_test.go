@@ -1,0 +1,64 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// TestPendingByPod lists pods, the one that waits longest first, and explains them with
+// Enter.
+func TestPendingByPod(t *testing.T) {
+	s := browse(t, 160, 50)
+	s.keys("6")
+	if row := s.selected(); !strings.Contains(row, "151m") || !strings.Contains(row, "research/pretrain-0") || !strings.Contains(row, "8 gpu") || !strings.Contains(row, "ConstraintUnsatisfiable") {
+		t.Errorf("the first row is %q", row)
+	}
+	s.shows("60 ", "devices of the class", "-18", "What would make it fit", "kubectl")
+	s.keys("enter")
+	s.shows("why Pod research/pretrain-0")
+}
+
+// TestPendingGroups has one row for the pods of a Job that wait for the same, and
+// narrows the list down to an outlook.
+func TestPendingGroups(t *testing.T) {
+	base := example(t)
+	var pods []*corev1.Pod
+	first := base.Pod("research", "pretrain-0")
+	for i := range 12 {
+		pod := first.DeepCopy()
+		pod.Name, pod.UID = fmt.Sprintf("train-%d", i), ""
+		pod.Status.ResourceClaimStatuses = nil
+		pod.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", Name: "train", Controller: ptr.To(true)}}
+		pods = append(pods, pod)
+	}
+	s := newSession(t, Options{Source: NewFixed(base.With(&snapshot.Snapshot{Pods: pods})), Fixed: true, Name: "a file"}, 120, 40)
+	s.keys("6")
+	s.shows("research/job/train (12 pods)")
+	s.keys("/", `"outlook:never`, "enter")
+	s.shows("notebook-0")
+	s.lacks("embed-2")
+	s.keys("n", `"media`, "enter", "esc")
+	s.shows("upscale-0")
+	s.lacks("research/")
+}
+
+// TestCopyCommand sends a command to the clipboard of the terminal.
+func TestCopyCommand(t *testing.T) {
+	s := browse(t, 120, 40)
+	s.keys("6", "c")
+	s.shows("copy the command to:", "you")
+	s.keys("enter")
+	s.shows("sent to the clipboard of the terminal: kubectl ")
+	s.keys("/", `"finetune`, "enter", "c")
+	s.shows("no command is known that would help")
+}
