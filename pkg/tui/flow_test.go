@@ -159,7 +159,7 @@ func TestLive(t *testing.T) {
 		t.Errorf("the claim did not change, or is not marked: %s", row)
 	}
 	s.keys("1")
-	s.shows("57 %", "claim research/finetune-0-gpus-qh957")
+	s.shows("57 %", "research/finetune-0-gpus-qh957 got 4")
 
 	s.keys("space")
 	s.shows("frozen, 0s old")
@@ -250,7 +250,7 @@ func TestReasonsAndFilter(t *testing.T) {
 	s.keys("1")
 	s.model.reasons.known = map[target]reason{}
 	s.keys("6", "/", `"fits`, "enter")
-	s.shows("1/1 of 9 pending", "finetune-0")
+	s.shows("1/1 of 10 pending", "finetune-0")
 }
 
 // TestWaitingPods lists pods that no pending claim stands for: one whose claim does
@@ -302,7 +302,7 @@ func TestClaimsWithoutPod(t *testing.T) {
 	s := newSession(t, Options{Source: NewFixed(example(t).With(&snapshot.Snapshot{Claims: []*resourceapi.ResourceClaim{spare}})), Fixed: true, Name: "a file"}, 120, 50)
 	s.shows("10 pods wait", "1 claim without a pod", "Stuck: 10 pods", "WaitingForPod", "media/spare")
 	s.keys("6")
-	s.shows("10 pending", "spare")
+	s.shows("11 pending", "spare")
 }
 
 // TestCancelledFilter goes back to the row that was selected before.

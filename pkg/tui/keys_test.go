@@ -67,7 +67,7 @@ func TestCompletionEnds(t *testing.T) {
 
 // TestSelectedColors keeps the colors of the selected row.
 func TestSelectedColors(t *testing.T) {
-	s := browse(t, 120, 30)
+	s := browse(t, 100, 30)
 	s.keys("5")
 	for _, line := range strings.Split(s.model.View().Content, "\n") {
 		if strings.Contains(line, "›") {
