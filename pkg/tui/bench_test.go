@@ -88,6 +88,12 @@ func BenchmarkKey(b *testing.B) {
 		{"pgdown", tea.KeyPressMsg{Code: tea.KeyPgDown}},
 		{"end", tea.KeyPressMsg{Code: tea.KeyEnd}},
 		{"sort", tea.KeyPressMsg{Code: '>', Text: ">"}},
+		{"find", tea.KeyPressMsg{Code: 'f', Text: "f"}},
+		{"typed", tea.KeyPressMsg{Code: '4', Text: "4"}},
+		{"left", tea.KeyPressMsg{Code: tea.KeyEscape}},
+		{"nodes", tea.KeyPressMsg{Code: '2', Text: "2"}},
+		{"map", tea.KeyPressMsg{Code: 'v', Text: "v"}},
+		{"cell", tea.KeyPressMsg{Code: tea.KeyRight}},
 		{"view", tea.KeyPressMsg{Code: '5', Text: "5"}},
 	} {
 		b.Run(press.name, func(b *testing.B) {
@@ -115,6 +121,18 @@ func BenchmarkFilter(b *testing.B) {
 				m.stack = m.stack[:1]
 			}
 		})
+	}
+}
+
+// BenchmarkRoom is how long it takes in the background to say on how many nodes the
+// largest claims fit.
+func BenchmarkRoom(b *testing.B) {
+	m := fleetModel(b.Context(), &moving{snap: fleet.Fleet(fleetNodes, fleetDevices, fleetClaims)})
+	settle(m, m.take())
+	for b.Loop() {
+		if text, err := m.picture.room(b.Context()); err != nil || text == "" {
+			b.Fatal(text, err)
+		}
 	}
 }
 

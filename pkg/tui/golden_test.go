@@ -56,6 +56,8 @@ func pages() map[string][]string {
 		"filter":      {"4", "/", `"!allocated`},
 		"where":       {"4", "/", `"--where device.driver == "nic.example.com"`, "enter"},
 		"finding":     {"9", "enter"},
+		"map":         {"2", "b", `"rack`, "enter"},
+		"find":        {"f", `"gpu03gpu7`},
 		"sorted":      {"3", ">", ">", ">", ">", "r"},
 	}
 	for number, name := range viewNames() {

@@ -15,7 +15,7 @@ type keyMap struct {
 	enter, back                                       key.Binding
 	goTo, find, filter, namespace                     key.Binding
 	sort, sortNext, sortPrev, reverse, again          key.Binding
-	why, yaml, tree, copy                             key.Binding
+	why, yaml, tree, copy, heat, group                key.Binding
 	freeze, gaps, mouse, help, suspend, quit          key.Binding
 }
 
@@ -51,6 +51,8 @@ func newKeyMap() keyMap {
 		yaml:      bind("y", "YAML", "y"),
 		tree:      bind("t", "tree", "t"),
 		copy:      bind("c", "copy command", "c"),
+		heat:      bind("v", "map, strips", "v"),
+		group:     bind("b", "group by", "b"),
 		freeze:    bind("space", "freeze", "space"),
 		gaps:      bind("!", "not read", "!"),
 		mouse:     bind("m", "mouse", "m"),

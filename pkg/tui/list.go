@@ -34,6 +34,8 @@ type listScreen struct {
 	note    string
 	height  int
 	pane    pane
+	// chart is the map of nodes; nil where they are strips.
+	chart *nodeMap
 }
 
 // arrangedMsg has the rows of a list.
@@ -119,10 +121,11 @@ func (s *listScreen) set(m *Model, msg arrangedMsg) tea.Cmd {
 		s.table.set(msg.content, msg.rows, again)
 	}
 	s.from, s.shown = msg.from, msg.how
+	s.drawMap(m)
 	if s.stale || !msg.how.same(s.wanted) {
 		return s.refresh(m)
 	}
-	return nil
+	return s.chart.count(m)
 }
 
 func (s *listScreen) actions(m *Model) []action {
@@ -137,6 +140,11 @@ func (s *listScreen) actions(m *Model) []action {
 		{k.end, keysMove, move(func() int { return len(t.rows) })},
 		{k.left, keysMove, just(func() { t.scroll(-1) })},
 		{k.right, keysMove, just(func() { t.scroll(1) })},
+	}
+	if s.chart != nil {
+		actions = s.mapActions(m)
+	}
+	actions = append(actions, []action{
 		{k.enter, keysMove, func() tea.Cmd { return s.open(m) }},
 		{k.sort, keysFind, func() tea.Cmd { return s.chooseOrder(m) }},
 		{k.sortNext, keysFind, func() tea.Cmd { return s.sort(m, s.wanted.sortBy+1) }},
@@ -145,9 +153,13 @@ func (s *listScreen) actions(m *Model) []action {
 			s.wanted.descending = !s.wanted.descending
 			return s.refresh(m)
 		}},
-	}
-	if s.id == viewPending {
+	}...)
+	switch s.id {
+	case viewNodes:
+		actions = append(actions, action{k.heat, keysCloser, func() tea.Cmd { return s.toggleMap(m) }}, action{k.group, keysFind, func() tea.Cmd { return s.chooseGroups(m) }})
+	case viewPending:
 		actions = append(actions, action{k.copy, keysCloser, func() tea.Cmd { return s.copyCommand(m) }})
+	default:
 	}
 	return actions
 }
@@ -221,6 +233,9 @@ func (s *listScreen) click(m *Model, x, y int) tea.Cmd {
 func (s *listScreen) wheel(_ *Model, by int) { s.table.move(by) }
 
 func (s *listScreen) view(m *Model) string {
+	if s.chart != nil {
+		return s.besides(m, s.viewMap(m)) + "\n" + s.mapFoot(m)
+	}
 	list := s.table.view(&m.look, s.shown.sortBy, s.shown.descending, m.now())
 	return s.besides(m, list) + "\n" + s.foot(m)
 }
@@ -278,8 +293,12 @@ func (s *listScreen) bindings(m *Model) []key.Binding {
 		keys = append(keys, k.why)
 	default:
 	}
-	if s.id == viewPending {
+	switch s.id {
+	case viewNodes:
+		keys = append(keys, k.heat, k.group)
+	case viewPending:
 		keys = append(keys, k.copy)
+	default:
 	}
 	return append(keys, k.filter, k.find, k.goTo, k.sort, k.yaml, k.tree)
 }

@@ -70,6 +70,8 @@ func (m *Model) heard(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if s, ok := m.views[viewOverview].(*overviewScreen); ok {
 			return m, s.set(m, msg)
 		}
+	case roomMsg:
+		msg.chart.set(msg)
 	case paneMsg:
 		msg.list.described(msg)
 	case pageMsg:

@@ -1,0 +1,92 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package heatmap
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+)
+
+func groups(sizes ...int) []Group {
+	var list []Group
+	for i, size := range sizes {
+		g := Group{Name: fmt.Sprintf("rack-%d", i), Note: fmt.Sprintf("%d nodes", size)}
+		for at := range size {
+			g.Cells = append(g.Cells, Cell{Key: fmt.Sprintf("%d/%d", i, at), Glyph: "▇", Tone: look.Busy})
+		}
+		list = append(list, g)
+	}
+	return list
+}
+
+func mapOf(width, height int, sizes ...int) *Model {
+	m := &Model{}
+	m.SetSize(width, height)
+	m.Set(groups(sizes...))
+	return m
+}
+
+func lines(m *Model) []string {
+	l := look.New(func(string) string { return "" })
+	return strings.Split(ansi.Strip(m.View(&l)), "\n")
+}
+
+// TestLines wraps groups that are longer than a line, and puts notes under each other.
+func TestLines(t *testing.T) {
+	m := mapOf(30, 5, 3, 14)
+	want := []string{
+		" rack-0  ▇▇▇         3 nodes", " rack-1  ▇▇▇▇▇▇▇▇▇▇  14 nodes", "         ▇▇▇▇", "", "",
+	}
+	if got := lines(m); !slices.Equal(got, want) {
+		t.Errorf("it is\n%s", strings.Join(got, "\n"))
+	}
+}
+
+// TestMove moves between cells, lines and groups.
+func TestMove(t *testing.T) {
+	m := mapOf(30, 5, 3, 14)
+	for _, step := range []struct {
+		move func()
+		want string
+	}{
+		{func() {}, "0/0"},
+		{func() { m.Right(4) }, "1/1"},
+		{func() { m.Down(1) }, "1/11"},
+		{func() { m.Down(1) }, "1/11"},
+		{func() { m.Right(99) }, "1/13"},
+		{func() { m.Down(-1) }, "1/3"},
+		{func() { m.Down(-1) }, "0/2"},
+		{func() { m.Right(-99) }, "0/0"},
+		{func() { m.Down(99) }, "1/10"},
+		{func() { m.Choose("1/5"); m.Set(groups(0, 14)) }, "1/5"},
+		{func() { m.Set(groups(2)) }, "0/1"},
+		{func() { m.Set(nil) }, ""},
+		{func() { m.Right(1); m.Down(1); m.Down(-1) }, ""},
+	} {
+		step.move()
+		if got := m.Selected(); got != step.want {
+			t.Fatalf("at %q, want %q", got, step.want)
+		}
+	}
+}
+
+// TestFleet has 5,000 nodes on a screen of 200x60 with a pane, and follows the cursor
+// where there is less room.
+func TestFleet(t *testing.T) {
+	m := mapOf(117, 55, 5000)
+	if got := m.Lines(); got != "" {
+		t.Errorf("not all are seen: %s", got)
+	}
+	m.SetSize(60, 10)
+	m.Right(4999)
+	if got := lines(m); !strings.Contains(m.Lines(), " of ") || strings.TrimSpace(got[9]) == "" || ansi.StringWidth(got[0]) > 60 {
+		t.Errorf("the last cell is not seen: %s\n%s", m.Lines(), strings.Join(got, "\n"))
+	}
+}

@@ -1,0 +1,45 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tui
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
+)
+
+// TestMap shows nodes as cells, with the room that is left, and opens one.
+func TestMap(t *testing.T) {
+	s := browse(t, 80, 24)
+	s.keys("2", "v")
+	s.shows(" █!▂▇█!▅○✗▃▂!", "8 of gpu.example.com fit on 1 node; partly free: 7 nodes", "gpu-01  12 nodes")
+	s.keys("l", "l", "h", "l")
+	s.shows("gpu-03  12 nodes")
+	s.keys("enter")
+	s.shows("devices of gpu-03")
+	s.keys("esc", "v")
+	if row := s.selected(); !strings.Contains(row, "gpu-03") {
+		t.Errorf("the list has selected %q", row)
+	}
+}
+
+// TestMapGroups groups nodes by any label.
+func TestMapGroups(t *testing.T) {
+	s := browse(t, 120, 30)
+	s.keys("2", "b", `"rack`, "enter")
+	s.shows("by example.com/rack", "(none)", "all free")
+	s.keys("j", "enter")
+	s.shows("devices of ")
+}
+
+// TestMapOfFleet has 5,000 nodes on a screen of 200x60.
+func TestMapOfFleet(t *testing.T) {
+	s := newSession(t, Options{Source: NewFixed(fleet.Fleet(5000, 8, 20000)), Fixed: true}, 200, 60)
+	s.keys("2", "v", "G")
+	s.shows("5,000 nodes")
+	s.lacks(", lines ")
+	s.shows(fmt.Sprintf("Node     node-%05d", 4999))
+}
