@@ -68,7 +68,10 @@ func (s *listScreen) showsFindings() bool { return s.id == viewFindings }
 
 func (s *listScreen) resize(width, height int) {
 	s.height = height
-	s.pane.width, s.pane.height = paneWidth(width), max(height-1, 1)
+	if beside := paneWidth(width); beside != s.pane.width {
+		// What was written is for another width.
+		s.pane = pane{width: beside, writing: s.pane.writing}
+	}
 	if s.pane.width > 0 {
 		width -= s.pane.width + len(" | ")
 	}

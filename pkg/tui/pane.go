@@ -21,8 +21,8 @@ import (
 // pane stands beside a list and has what there is to know about the selected row. Its
 // text is written in the background, for one row at a time.
 type pane struct {
-	// width and height are those of the text; without a width there is no pane.
-	width, height int
+	// width is that of the text; without one there is no pane.
+	width int
 	// of is the row that the text is about, from the picture that it was written of,
 	// version that of the reasons.
 	of      string
@@ -82,11 +82,10 @@ func (m *Model) describe() tea.Cmd {
 
 // described takes the text, unless the list has another width by now.
 func (s *listScreen) described(msg paneMsg) {
-	width, height := s.pane.width, s.pane.height
-	if msg.pane.width == width {
+	if msg.pane.width == s.pane.width {
 		s.pane = msg.pane
 	}
-	s.pane.width, s.pane.height, s.pane.writing = width, height, false
+	s.pane.writing = false
 }
 
 // describeRow has all columns of a row, and what is behind it.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	tea "charm.land/bubbletea/v2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -24,6 +25,8 @@ func TestPendingByPod(t *testing.T) {
 		t.Errorf("the first row is %q", row)
 	}
 	s.shows("60 ", "devices of the class", "-18", "What would make it fit", "kubectl")
+	s.send(tea.WindowSizeMsg{Width: 200, Height: 60})
+	s.shows("available, at most 8 on one node (gpu-03)")
 	s.keys("enter")
 	s.shows("why Pod research/pretrain-0")
 }
