@@ -44,8 +44,9 @@ pending and why, what is tainted, broken or about to be evicted. From a class
 you can go on to its pools, devices, claims and pods.
 
 Keys 1 to 9 and 0 choose a view: overview, nodes, pools, devices, claims,
-pending, classes, taints, findings of doctor, teams. Enter opens the selected row and Esc goes
-back; / filters, w explains a claim, ? lists all keys.
+pending, classes, taints, findings of doctor, teams. Enter opens the selected
+row, or explains what waits, and Esc goes back. f finds anything by name and
+/ filters; w explains a claim, and ? has all keys of a view.
 
 It shows the claims of all namespaces that you are permitted to read; -n selects
 one. If the output is not a terminal, or with --once, the overview is printed as

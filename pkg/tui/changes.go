@@ -37,15 +37,15 @@ func changesBetween(before, after *snapshot.Snapshot, now time.Time) []change {
 		func(was, is *resourceapi.ResourceClaim) {
 			switch {
 			case was == nil && is.Status.Allocation == nil:
-				tell(look.Plain, "%s/%s was created", is.Namespace, is.Name)
+				tell(look.Plain, "claim %s/%s was created", is.Namespace, is.Name)
 			case is == nil && was.Status.Allocation != nil:
-				tell(look.Good, "%s/%s was deleted, its %s free", was.Namespace, was.Name, devicesAre(len(was.Status.Allocation.Devices.Results)))
+				tell(look.Good, "claim %s/%s was deleted, its %s free", was.Namespace, was.Name, devicesAre(len(was.Status.Allocation.Devices.Results)))
 			case is == nil:
-				tell(look.Plain, "%s/%s was deleted", was.Namespace, was.Name)
+				tell(look.Plain, "claim %s/%s was deleted", was.Namespace, was.Name)
 			case is.Status.Allocation != nil && (was == nil || was.Status.Allocation == nil):
-				tell(look.Busy, "%s/%s got %s", is.Namespace, is.Name, devicesOf(is))
+				tell(look.Busy, "claim %s/%s was allocated %s", is.Namespace, is.Name, devicesOf(is))
 			case was.Status.Allocation != nil && is.Status.Allocation == nil:
-				tell(look.Good, "%s/%s was deallocated", is.Namespace, is.Name)
+				tell(look.Good, "claim %s/%s was deallocated", is.Namespace, is.Name)
 			}
 		})
 	compare(before.Slices, after.Slices,

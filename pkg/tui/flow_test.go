@@ -159,7 +159,7 @@ func TestLive(t *testing.T) {
 		t.Errorf("the claim did not change, or is not marked: %s", row)
 	}
 	s.keys("1")
-	s.shows("57 %", "research/finetune-0-gpus-qh957 got 4")
+	s.shows("57 %", "claim research/finetune-0-gpus-qh957")
 
 	s.keys("space")
 	s.shows("frozen, 0s old")

@@ -133,9 +133,10 @@ func (p *picture) whatWaits() []waiting {
 		if !isPending(claim) || !p.inventory.WaitsForPod(claim) {
 			continue
 		}
+		of := claimTarget(claim.Namespace, claim.Name)
 		list = append(list, waiting{
-			claim: &claims[i], of: claimTarget(claim.Namespace, claim.Name), name: claim.Namespace + "/" + claim.Name, asks: "no pod uses this claim",
-			since: claim.CreationTimestamp.Time, found: reason{code: string(api.FlagWaitingForPod), summary: inventory.NoPodUsesIt},
+			claim: &claims[i], of: of, name: claim.Namespace + "/" + claim.Name, asks: "no pod uses it",
+			since: claim.CreationTimestamp.Time, found: p.reasons.get(of),
 		})
 	}
 	slices.SortStableFunc(list[unused:], func(a, b waiting) int { return a.since.Compare(b.since) })
