@@ -204,7 +204,7 @@ func (s *listScreen) mapFoot(m *Model) string {
 		text += ", " + lines
 	}
 	text = m.look.Say(look.Faint, text+"   ") + m.look.Say(look.Busy, g.Levels[0]+g.More+g.Levels[len(g.Levels)-1]) + " used  " +
-		m.look.Say(look.Warning, g.Closed) + " cordoned  " + m.look.Say(look.Warning, g.Tainted) + " tainted  " + m.look.Say(look.Bad, g.Unhealthy) + " not ready, or no device usable"
+		m.look.Say(look.Warning, g.Closed) + " cordoned  " + m.look.Say(look.Warning, g.Tainted) + " tainted  " + m.look.Say(look.Bad, g.Unhealthy) + " not ready or usable"
 	return ansi.Truncate(text, m.width, g.More)
 }
 
