@@ -401,10 +401,10 @@ func TestColorOnlyMarks(t *testing.T) {
 	for name, e := range map[string]*api.Explanation{"too-many": tooMany(), "fits": fits(), "many-groups": manyGroups()} {
 		colored := draw(t, e, Options{Width: 80, Color: true})
 		if got, want := ansi.Strip(colored), draw(t, e, Options{Width: 80}); got != want {
-			t.Errorf("%s: colours change the text (-without +with):\n%s", name, cmp.Diff(want, got))
+			t.Errorf("%s: colors change the text (-without +with):\n%s", name, cmp.Diff(want, got))
 		}
 		if !strings.Contains(colored, "\x1b[") {
-			t.Errorf("%s: no colours", name)
+			t.Errorf("%s: no colors", name)
 		}
 	}
 }

@@ -15,7 +15,7 @@ import (
 const longestForeignLine = 1 << 20
 
 // Foreign makes the output of a program that runs elsewhere safe to print: it
-// is [Escape] for a stream. Lines stay lines. With color, the colours that this
+// is [Escape] for a stream. Lines stay lines. With color, the colors that this
 // program uses itself are let through. Close writes what is left of a last
 // line; it does not close w.
 func Foreign(w io.Writer, color bool) io.WriteCloser {

@@ -19,7 +19,7 @@ type Options struct {
 	// needs, so that every fact is one line. A word that is longer than the space
 	// for it is never cut and sticks out.
 	Width int
-	// Color allows colours and bold text. They only mark what the text says too.
+	// Color allows colors and bold text. They only mark what the text says too.
 	Color bool
 	// Wide shows what is otherwise sampled or left out: each device, each node,
 	// all evidence.

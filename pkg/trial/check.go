@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/utils/ptr"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
@@ -136,7 +137,7 @@ func sharedWith(r *Record, snap *snapshot.Snapshot) (*resourceapi.ResourceClaim,
 		for i := range claim.Status.Allocation.Devices.Results {
 			result := &claim.Status.Allocation.Devices.Results[i]
 			device := cluster.DeviceID{Driver: result.Driver, Pool: result.Pool, Device: result.Device}.String()
-			if slices.Contains(devices, device) && !(result.AdminAccess != nil && *result.AdminAccess) {
+			if slices.Contains(devices, device) && !ptr.Deref(result.AdminAccess, false) {
 				return claim, device
 			}
 		}

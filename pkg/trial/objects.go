@@ -37,9 +37,9 @@ const (
 )
 
 const (
-	// ClaimContainer is the container that has the claim, OtherContainer one beside it
-	// that has not.
+	// ClaimContainer is the container that has the claim.
 	ClaimContainer = "claim"
+	// OtherContainer is one beside it that has not.
 	OtherContainer = "other"
 	// podClaim is the claim's name in the pod.
 	podClaim = "devices"

@@ -90,7 +90,8 @@ func TestPlan(t *testing.T) {
 		want    string
 	}{
 		"one for each class": {
-			[]any{tc.Node("a"), gpus("a", 2), tc.Class("gpu", tc.Driver), tc.Class("none", "other.example.com")}, nil, "", nil,
+			[]any{tc.Node("a"), gpus("a", 2), tc.Class("gpu", tc.Driver), tc.Class("none", "other.example.com")},
+			nil, "", nil,
 			"gpu, round 1: gpu.example.com/a/gpu-0; none NoDevices",
 		},
 		"the last one": {
@@ -101,14 +102,16 @@ func TestPlan(t *testing.T) {
 			func(o *trial.Options) { o.Node = "b" }, "", nil, "gpu on b, round 1: gpu.example.com/b/gpu-0",
 		},
 		"the last one, with --yes": {
-			[]any{tc.Node("a"), gpus("a", 1), tc.Class("gpu", tc.Driver)}, func(o *trial.Options) { o.TakeLast = true }, "", nil,
+			[]any{tc.Node("a"), gpus("a", 1), tc.Class("gpu", tc.Driver)},
+			func(o *trial.Options) { o.TakeLast = true }, "", nil,
 			"gpu, round 1: gpu.example.com/a/gpu-0",
 		},
 		"none is free": {
 			[]any{tc.Node("a"), gpus("a", 1), tc.Class("gpu", tc.Driver), tc.Serving("c", "a", "gpu-0")}, nil, "", nil, "gpu NothingFree",
 		},
 		"those in use are left alone": {
-			[]any{tc.Node("a"), gpus("a", 3), tc.Class("gpu", tc.Driver), tc.Serving("c", "a", "gpu-0")}, nil, "", nil,
+			[]any{tc.Node("a"), gpus("a", 3), tc.Class("gpu", tc.Driver), tc.Serving("c", "a", "gpu-0")},
+			nil, "", nil,
 			"gpu, round 1: gpu.example.com/a/gpu-1",
 		},
 		"a class whose expression fails": {

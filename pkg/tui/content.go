@@ -28,7 +28,7 @@ type content interface {
 	pinned() int
 	// remark is what else there is to say about a row, in one line.
 	remark(row int) string
-	// paint colours the text of a cell, which may have been cut or filled up.
+	// paint colors the text of a cell, which may have been cut or filled up.
 	paint(l *look.Look, row, column int, text string) string
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 // TestViews compares every view, and what is opened from them, at four sizes,
-// with and without colours.
+// with and without colors.
 func TestViews(t *testing.T) {
 	for name, keys := range pages() {
 		t.Run(name, func(t *testing.T) {

@@ -184,7 +184,7 @@ func (s *session) changed() {
 	s.rest()
 }
 
-// screen is what is on the terminal, without colours.
+// screen is what is on the terminal, without colors.
 func (s *session) screen() string { return ansi.Strip(s.model.View().Content) }
 
 // lines are those of the screen, without blanks at the end.

@@ -33,7 +33,7 @@ type Options struct {
 	// nil for the real ones.
 	Now   func() time.Time
 	After func(time.Duration, tea.Msg) tea.Cmd
-	// Mouse is whether to begin with the mouse on, Color whether colours may be
+	// Mouse is whether to begin with the mouse on, Color whether colors may be
 	// used.
 	Mouse, Color bool
 	// Env looks up variables of the environment.

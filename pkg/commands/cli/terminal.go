@@ -68,7 +68,7 @@ const (
 	ColorNever  = "never"
 )
 
-// UseColor decides about colours; see https://no-color.org for the variable.
+// UseColor decides about colors; see https://no-color.org for the variable.
 func UseColor(choice string, w io.Writer) (bool, error) {
 	switch choice {
 	case ColorAlways:

@@ -64,7 +64,7 @@ func (o *options) checkRights(ctx context.Context, clients collect.Clients) erro
 		for i := range missing {
 			missing[i] = strings.TrimSuffix(missing[i], " in namespace "+trial.NamespacePrefix+"rights")
 		}
-		return fmt.Errorf("make a test: not permitted to %s\nAsk an admin for these rights; docs/rbac.md has them as a ClusterRole.", strings.Join(missing, ", ")) //nolint:staticcheck // the second line is a sentence
+		return fmt.Errorf("make a test: not permitted to %s; ask an admin for these rights: docs/rbac.md has them as a ClusterRole", strings.Join(missing, ", "))
 	}
 	return nil
 }

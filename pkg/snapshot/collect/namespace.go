@@ -107,10 +107,10 @@ type changeStore[P metav1.Object] struct {
 }
 
 // put passes an object on. One that cannot be kept is nothing of ours.
-func (s *changeStore[P]) put(object any, deleted bool) error {
+func (s *changeStore[P]) put(object any, deleted bool) {
 	converted, err := s.convert(object)
 	if err != nil {
-		return nil //nolint:nilerr // others are not to be missed for it
+		return
 	}
 	name := objectName{converted.GetNamespace(), converted.GetName()}
 	if deleted {
@@ -119,17 +119,25 @@ func (s *changeStore[P]) put(object any, deleted bool) error {
 		s.known[name] = converted
 	}
 	s.changed(converted, deleted)
-	return nil
 }
 
 // Add is the reflector's.
-func (s *changeStore[P]) Add(object any) error { return s.put(object, false) }
+func (s *changeStore[P]) Add(object any) error {
+	s.put(object, false)
+	return nil
+}
 
 // Update is the reflector's.
-func (s *changeStore[P]) Update(object any) error { return s.put(object, false) }
+func (s *changeStore[P]) Update(object any) error {
+	s.put(object, false)
+	return nil
+}
 
 // Delete is the reflector's.
-func (s *changeStore[P]) Delete(object any) error { return s.put(object, true) }
+func (s *changeStore[P]) Delete(object any) error {
+	s.put(object, true)
+	return nil
+}
 
 // Replace is the reflector's: all that there is now.
 func (s *changeStore[P]) Replace(objects []any, _ string) error {
@@ -138,9 +146,7 @@ func (s *changeStore[P]) Replace(objects []any, _ string) error {
 		if accessor, err := meta.Accessor(object); err == nil {
 			there[objectName{accessor.GetNamespace(), accessor.GetName()}] = true
 		}
-		if err := s.put(object, false); err != nil {
-			return err
-		}
+		s.put(object, false)
 	}
 	for name, object := range s.known {
 		if !there[name] {

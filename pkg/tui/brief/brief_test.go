@@ -46,8 +46,11 @@ func TestLines(t *testing.T) {
 		Claims: []api.ClaimExplanation{{Requests: []api.RequestExplanation{{
 			Name: "gpus", DeviceClass: "gpu.example.com", Needs: 8, Considered: 100, Eligible: 10, MostOnOneNode: 4, BestNode: "gpu-03",
 			EligibleDevices: []string{"many"},
-			Rejected: []api.Rejection{{Code: api.ClassSelectorFalse, Count: 40}, {Code: api.DeviceAllocated, Label: "allocated", Count: 30, Where: "3 nodes", Devices: []string{"many"}},
-				{Code: api.DeviceTainted, Label: "tainted\x1b[2J", Count: 20}},
+			Rejected: []api.Rejection{
+				{Code: api.ClassSelectorFalse, Count: 40},
+				{Code: api.DeviceAllocated, Label: "allocated", Count: 30, Where: "3 nodes", Devices: []string{"many"}},
+				{Code: api.DeviceTainted, Label: "tainted\x1b[2J", Count: 20},
+			},
 		}}}},
 		Remedies: []api.Remedy{{Actor: api.ActorUser, Change: "request 4 devices", Node: "gpu-03", Commands: []string{"kubectl -n research patch resourceclaimtemplate eight-gpus --type=json"}}},
 	}

@@ -209,8 +209,8 @@ func (m *Model) line(l *look.Look, group, from, columns, names int) string {
 	for at := from; at < to; {
 		// Cells with one tone are drawn at once.
 		end := at + 1
-		if !(group == m.group && at == m.at) {
-			for end < to && g.Cells[end].Tone == g.Cells[at].Tone && !(group == m.group && end == m.at) {
+		if group != m.group || at != m.at {
+			for end < to && g.Cells[end].Tone == g.Cells[at].Tone && (group != m.group || end != m.at) {
 				end++
 			}
 		}

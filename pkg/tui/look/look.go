@@ -11,9 +11,10 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
-// Tone is what a piece of text means. Colours only repeat it.
+// Tone is what a piece of text means. Colors only repeat it.
 type Tone int
 
+// The tones, each with a style of its own.
 const (
 	Plain Tone = iota
 	Faint
@@ -24,7 +25,7 @@ const (
 	Bad
 )
 
-// Look is how things are drawn. It uses nothing but the sixteen colours that
+// Look is how things are drawn. It uses nothing but the sixteen colors that
 // the terminal's own theme defines, so that it can be read on any background.
 type Look struct {
 	styles [Bad + 1]lipgloss.Style

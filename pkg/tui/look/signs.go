@@ -5,7 +5,7 @@ package look
 
 import "strings"
 
-// PaintStrip colours the signs of devices.
+// PaintStrip colors the signs of devices.
 func (l *Look) PaintStrip(text string) string {
 	tones := map[string]Tone{}
 	for _, sign := range l.Signs() {

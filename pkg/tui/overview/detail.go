@@ -81,8 +81,13 @@ func (p *Page) aboutClass(c *Class) []string {
 		n    int
 		what string
 	}{
-		{c.Counts.Allocated, "allocated"}, {c.Counts.Shared, "shared"}, {c.Counts.Blocked, "blocked by partitions of the same hardware"},
-		{c.Counts.TaintedInUse, "in use although tainted"}, {c.Counts.Tainted, "tainted"}, {c.Counts.Unusable, "not usable"}, {c.Counts.Free, "free"},
+		{c.Counts.Allocated, "allocated"},
+		{c.Counts.Shared, "shared"},
+		{c.Counts.Blocked, "blocked by partitions of the same hardware"},
+		{c.Counts.TaintedInUse, "in use although tainted"},
+		{c.Counts.Tainted, "tainted"},
+		{c.Counts.Unusable, "not usable"},
+		{c.Counts.Free, "free"},
 	} {
 		if part.n > 0 {
 			text = append(text, fmt.Sprintf("%5d  %s", part.n, part.what))
