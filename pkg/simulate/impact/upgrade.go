@@ -16,7 +16,7 @@ import (
 func upgradeNotes(before, after *cluster.Cluster) []string {
 	var notes []string
 	if is, err := version.ParseGeneric(before.Snapshot.ServerVersion); err == nil && version.MustParseGeneric(after.Snapshot.ServerVersion).LessThan(is) {
-		notes = append(notes, fmt.Sprintf("the cluster has %s: Kubernetes does not support to go back", before.Snapshot.ServerVersion))
+		notes = append(notes, fmt.Sprintf("the cluster has %s: Kubernetes does not support downgrades", before.Snapshot.ServerVersion))
 	}
 	for _, name := range snapshot.KnownGates() {
 		was, is := before.Snapshot.Gate(name).Enabled, after.Snapshot.Gate(name).Enabled
