@@ -17,10 +17,10 @@ func TestForeign(t *testing.T) {
 		"lines stay":                 {writes: []string{"one\ntw", "o\n", "three"}, want: "one\ntwo\nthree"},
 		"a character in two writes":  {writes: []string{"\xe2\x9c", "\x93 fine\n"}, want: "✓ fine\n"},
 		"the cursor does not move":   {writes: []string{"safe\x1b[2Aevil\r\n"}, want: `safe\x1b[2Aevil\r` + "\n"},
-		"no colors":                 {writes: []string{"\x1b[1;31m✗\x1b[m bad\n"}, want: `\x1b[1;31m✗\x1b[m bad` + "\n"},
-		"our colors":                {color: true, writes: []string{"\x1b[1;31m✗\x1b[m bad\n"}, want: "\x1b[1;31m✗\x1b[m bad\n"},
-		"hidden text is no color":   {color: true, writes: []string{"\x1b[8mhidden\x1b[0m\n"}, want: `\x1b[8mhidden` + "\x1b[0m\n"},
-		"a color in two writes":     {color: true, writes: []string{"\x1b[1;3", "2mok\x1b[m\n"}, want: "\x1b[1;32mok\x1b[m\n"},
+		"no colors":                  {writes: []string{"\x1b[1;31m✗\x1b[m bad\n"}, want: `\x1b[1;31m✗\x1b[m bad` + "\n"},
+		"our colors":                 {color: true, writes: []string{"\x1b[1;31m✗\x1b[m bad\n"}, want: "\x1b[1;31m✗\x1b[m bad\n"},
+		"hidden text is no color":    {color: true, writes: []string{"\x1b[8mhidden\x1b[0m\n"}, want: `\x1b[8mhidden` + "\x1b[0m\n"},
+		"a color in two writes":      {color: true, writes: []string{"\x1b[1;3", "2mok\x1b[m\n"}, want: "\x1b[1;32mok\x1b[m\n"},
 		"JSON with an odd character": {writes: []string{"{\"name\": \"a\u202eb\"}\n"}, want: "{\"name\": \"a\\u202eb\"}\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
