@@ -163,10 +163,10 @@ func (r *nvmlReader) fabricHealth(g *GPU, handle nvml.Device) {
 func healthOf(info *nvml.GpuFabricInfo_v3) FabricHealth {
 	// The constants called WIDTH are masks.
 	field := func(shift, mask uint32) uint32 { return info.HealthMask >> shift & mask }
-	truth := func(shift, mask uint32) *bool {
+	truth := func(shift uint32) *bool {
 		// All of these have the same three values.
 		var is bool
-		switch field(shift, mask) {
+		switch field(shift, nvml.GPU_FABRIC_HEALTH_MASK_WIDTH_DEGRADED_BW) {
 		case nvml.GPU_FABRIC_HEALTH_MASK_DEGRADED_BW_TRUE:
 			is = true
 		case nvml.GPU_FABRIC_HEALTH_MASK_DEGRADED_BW_FALSE:
@@ -177,10 +177,10 @@ func healthOf(info *nvml.GpuFabricInfo_v3) FabricHealth {
 	}
 	h := FabricHealth{
 		Mask:                  info.HealthMask,
-		DegradedBandwidth:     truth(nvml.GPU_FABRIC_HEALTH_MASK_SHIFT_DEGRADED_BW, nvml.GPU_FABRIC_HEALTH_MASK_WIDTH_DEGRADED_BW),
-		RouteRecovery:         truth(nvml.GPU_FABRIC_HEALTH_MASK_SHIFT_ROUTE_RECOVERY, nvml.GPU_FABRIC_HEALTH_MASK_WIDTH_ROUTE_RECOVERY),
-		RouteUnhealthy:        truth(nvml.GPU_FABRIC_HEALTH_MASK_SHIFT_ROUTE_UNHEALTHY, nvml.GPU_FABRIC_HEALTH_MASK_WIDTH_ROUTE_UNHEALTHY),
-		AccessTimeoutRecovery: truth(nvml.GPU_FABRIC_HEALTH_MASK_SHIFT_ACCESS_TIMEOUT_RECOVERY, nvml.GPU_FABRIC_HEALTH_MASK_WIDTH_ACCESS_TIMEOUT_RECOVERY),
+		DegradedBandwidth:     truth(nvml.GPU_FABRIC_HEALTH_MASK_SHIFT_DEGRADED_BW),
+		RouteRecovery:         truth(nvml.GPU_FABRIC_HEALTH_MASK_SHIFT_ROUTE_RECOVERY),
+		RouteUnhealthy:        truth(nvml.GPU_FABRIC_HEALTH_MASK_SHIFT_ROUTE_UNHEALTHY),
+		AccessTimeoutRecovery: truth(nvml.GPU_FABRIC_HEALTH_MASK_SHIFT_ACCESS_TIMEOUT_RECOVERY),
 	}
 	switch info.HealthSummary {
 	case nvml.GPU_FABRIC_HEALTH_SUMMARY_NOT_SUPPORTED:
