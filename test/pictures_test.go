@@ -29,7 +29,12 @@ func TestPictures(t *testing.T) {
 		shows []string
 	}{
 		"why.svg": {"why pod/pretrain-0 -n research --snapshot examples/cluster", 100, 80, []string{"ended with 1"}},
-		"top.svg": {"top --snapshot examples/cluster", 100, 36, []string{"Stuck: 10 pods", "Needs a hand", "will fit", "DRA1903", "q quit"}},
+		"top.svg": {"top --snapshot examples/cluster", 100, 36, []string{
+			"Stuck: 10 pods", "Needs a hand", "DRA1903", "q quit",
+			// These are known one after another.
+			"Request gpus needs 8 devices", "Request nic needs", "Request gpus needs 1 device", "Request part needs", "Container main",
+			"Request gpus needs 4 devices", "the selector fails", "DeviceClass gpu.exm", "Claim vision/calibrate-0", "will fit",
+		}},
 	}
 	for name, test := range pictures {
 		t.Run(name, func(t *testing.T) {
