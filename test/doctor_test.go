@@ -53,13 +53,16 @@ func TestDoctorOnScenarios(t *testing.T) {
 	}
 }
 
-// TestDoctorIsSilentOnRecordedSlices asks about what drivers have published on real
-// hardware, and about examples.
+// TestDoctorIsSilentOnRecordedSlices asks about what drivers of several kinds have
+// published, some on real hardware, and about examples.
 func TestDoctorIsSilentOnRecordedSlices(t *testing.T) {
 	for _, path := range []string{
 		filepath.Join("..", "examples", "live", "devices.yaml"),
 		filepath.Join("..", "pkg", "nodeprobe", "nvidia", "testdata", "h100", "plain.yaml"),
 		filepath.Join("..", "pkg", "nodeprobe", "nvidia", "testdata", "h100", "dynamic-mig.yaml"),
+		filepath.Join("testdata", "recorded", "example-gpu.yaml"),
+		filepath.Join("testdata", "recorded", "example-cpu.yaml"),
+		filepath.Join("testdata", "recorded", "example-net.yaml"),
 	} {
 		if codes := diagnosed(t, "--snapshot", path); len(codes) > 0 {
 			t.Errorf("%s: found %v", path, codes)
