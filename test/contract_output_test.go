@@ -212,7 +212,7 @@ func nodeQuestions(t *testing.T) [][]string {
 		line := append([]string{"node-probe"}, strings.Fields(verb)...)
 		lines = append(lines, append(line, "--node-root", faulty, "--snapshot", filepath.Join("testdata", "nodeprobe", "cluster.yaml")))
 	}
-	for _, verb := range []string{"", "plugins", "health", "cdi", "prepare train -n ml --dry-run=client", "prepare train -n ml --twice --cleanup", "unprepare train -n ml", "unprepare train -n ml --driver none.example.com --force"} {
+	for _, verb := range []string{"", "plugins", "health", "cdi", "prepare train -n ml --dry-run=client", "prepare train -n ml --twice --cleanup", "unprepare train -n ml", "unprepare train -n ml --driver none.example.com --force", "conform train -n ml"} {
 		line := append([]string{"node-probe"}, strings.Fields(verb)...)
 		lines = append(lines, append(line, "--node-root", dir, "--node-name", "node-1", "--snapshot", cluster))
 	}

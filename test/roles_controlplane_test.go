@@ -160,7 +160,7 @@ func (r *rightsTest) testVerb(t *testing.T, verb string, run verbRun) {
 			t.Errorf("without %s it does not say %q:\n%s", right, r.document.says[right], said)
 		}
 		// What these say about a gap is on standard output, among the rest.
-		mixed := slices.Contains([]string{"why", "fit", "plan", "doctor", "lint --cluster", "top", "snapshot"}, verb)
+		mixed := slices.Contains([]string{"why", "fit", "plan", "impact", "doctor", "lint --cluster", "top", "snapshot"}, verb)
 		noted := regexp.MustCompile(`(?m)^Note: .*\n`).ReplaceAllString(got.out, "")
 		switch {
 		case mark == markAsked && (got.code != 4 || !strings.Contains(got.errOut, "may list") || !strings.Contains(got.errOut, "kubectl dra snapshot") || strings.Contains(got.out+got.errOut, "No ")):

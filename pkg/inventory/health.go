@@ -4,6 +4,7 @@
 package inventory
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 
@@ -29,13 +30,52 @@ func StatusOf(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceReques
 	for _, c := range cluster.OddConditions(claim, result) {
 		out.Odd = append(out.Odd, c.Type)
 	}
-	if status.Data != nil && json.Valid(status.Data.Raw) {
-		out.Data = status.Data.Raw
+	if status.Data != nil {
+		out.Data = plainJSON(status.Data.Raw)
 	}
 	if network := status.NetworkData; network != nil {
 		out.Interface, out.IPs, out.HardwareAddress = network.InterfaceName, network.IPs, network.HardwareAddress
 	}
 	return out
+}
+
+// plainJSON is a JSON text with its strings written as everywhere in the output: readers
+// of YAML do not understand all escapes of JSON. One with a key that is too long for them
+// becomes a string. It is nil for what is not JSON.
+func plainJSON(raw []byte) json.RawMessage {
+	decoder := json.NewDecoder(bytes.NewReader(raw))
+	decoder.UseNumber()
+	var value any
+	if !json.Valid(raw) || decoder.Decode(&value) != nil {
+		return nil
+	}
+	plain, err := json.Marshal(value)
+	if err == nil && hasLongKey(value) {
+		plain, err = json.Marshal(string(plain))
+	}
+	if err != nil {
+		return nil
+	}
+	return plain
+}
+
+// maxKey is how long a key may be, in bytes. Readers of YAML take at most 1,024 characters
+// before a colon, and one byte may be written as six.
+const maxKey = 160
+
+// hasLongKey reports whether there is a longer key in a JSON value.
+func hasLongKey(value any) bool {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, element := range v {
+			if len(key) > maxKey || hasLongKey(element) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, hasLongKey)
+	}
+	return false
 }
 
 // ConditionText is "Ready=False: NoCarrier: the cable is unplugged".

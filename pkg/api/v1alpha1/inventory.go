@@ -364,7 +364,8 @@ type DeviceStatus struct {
 	Interface       string   `json:"interface,omitempty"`
 	IPs             []string `json:"ips,omitempty"`
 	HardwareAddress string   `json:"hardwareAddress,omitempty"`
-	// Data is what the driver reports in a form of its own.
+	// Data is what the driver reports in a form of its own; as a string where a key in it
+	// has more than 160 bytes.
 	Data json.RawMessage `json:"data,omitempty"`
 }
 
