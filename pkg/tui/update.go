@@ -7,6 +7,7 @@ import (
 	"charm.land/bubbles/v2/key"
 	"charm.land/bubbles/v2/textinput"
 	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/find"
 )
@@ -17,12 +18,19 @@ func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return model, tea.Batch(cmd, m.describe())
 }
 
+// wholeScreen lets all lines of the terminal scroll, and draws them again. The renderer may
+// have set the lines that scroll for the size before: then a move to a line below them
+// would scroll the others away.
+func wholeScreen() tea.Cmd {
+	return tea.Sequence(tea.Raw(ansi.SetTopBottomMargins(0, 0)), tea.ClearScreen)
+}
+
 func (m *Model) heard(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
 		m.resize()
-		return m, m.refresh()
+		return m, tea.Batch(m.refresh(), wholeScreen())
 	case tea.KeyPressMsg:
 		if msg.String() == "alt+esc" {
 			// Terminals send Escape twice as this, if it is fast.
