@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"unicode"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
@@ -75,21 +76,37 @@ func trimmed(text string) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// TestASCII draws with nothing but ASCII where the locale has no more.
+// TestASCII draws every view, and what is opened from them, with nothing but ASCII where the
+// locale has no more, and at the same places.
 func TestASCII(t *testing.T) {
-	s := newSession(t, Options{
-		Source: NewFixed(example(t)), Fixed: true,
-		Env: func(name string) string { return map[string]string{"LC_ALL": "C", "LANG": "en_US.UTF-8"}[name] },
-	}, 100, 30)
-	for number := range viewNames() {
-		s.keys(viewID(number).key())
-		for _, r := range s.screen() {
-			// Names of devices are shortened as everywhere.
-			if r > 127 && r != '…' {
-				t.Errorf("view %d has %q:\n%s", number+1, r, s.screen())
-				break
+	ascii := func(name string) string { return map[string]string{"LC_ALL": "C", "LANG": "en_US.UTF-8"}[name] }
+	for name, keys := range pages() {
+		t.Run(name, func(t *testing.T) {
+			s := newSession(t, Options{Source: NewFixed(example(t)), Fixed: true, Env: ascii}, 80, 24)
+			s.keys(keys...)
+			for _, size := range []tea.WindowSizeMsg{{Width: 80, Height: 24}, {Width: 200, Height: 60}} {
+				s.send(size)
+				s.rest()
+				view := s.model.View()
+				for _, text := range []string{view.Content, view.WindowTitle} {
+					if at := strings.IndexFunc(text, func(r rune) bool { return r > unicode.MaxASCII }); at >= 0 {
+						t.Errorf("%q is beyond ASCII:\n%s", text[at:at+3], text)
+					}
+				}
+				for _, line := range s.lines() {
+					if len(line) > size.Width {
+						t.Errorf("a line is %d wide on a screen of %d: %q", len(line), size.Width, line)
+					}
+				}
 			}
-		}
+		})
+	}
+	var text bytes.Buffer
+	if err := Once(t.Context(), Options{Source: NewFixed(example(t)), Fixed: true, Now: stopped(), Env: ascii}, 100, &text); err != nil {
+		t.Fatal(err)
+	}
+	if strings.IndexFunc(text.String(), func(r rune) bool { return r > unicode.MaxASCII }) >= 0 {
+		t.Errorf("--once prints more than ASCII:\n%s", text.String())
 	}
 }
 

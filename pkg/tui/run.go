@@ -79,7 +79,7 @@ func Once(ctx context.Context, opts Options, width int, w io.Writer) error {
 	for _, note := range notes {
 		lines = append(lines, "Note: "+render.Escape(note))
 	}
-	text := strings.Join(lines, "\n") + "\n"
+	text := m.look.Fit(strings.Join(lines, "\n") + "\n")
 	if !opts.Color {
 		text = ansi.Strip(text)
 	}

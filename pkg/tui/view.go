@@ -28,7 +28,7 @@ const headLines = 2
 // View draws the dashboard.
 func (m *Model) View() tea.View {
 	lines := []string{m.head(), m.tabs(), m.top().view(m), m.status(), m.foot()}
-	v := tea.NewView(strings.Join(lines, "\n"))
+	v := tea.NewView(m.look.Fit(strings.Join(lines, "\n")))
 	v.AltScreen = true
 	v.WindowTitle = "kubectl dra top"
 	if m.mouse {

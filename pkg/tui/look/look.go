@@ -33,6 +33,8 @@ type Look struct {
 	// titles.
 	Tab, Header lipgloss.Style
 	Glyphs      Glyphs
+	// ascii is true where the locale has nothing else.
+	ascii bool
 }
 
 // Glyphs are the signs that stand for devices, bars and marks.
@@ -56,6 +58,7 @@ func New(env func(string) string) Look {
 		Tab:    lipgloss.NewStyle().Reverse(true).Bold(true),
 		Header: lipgloss.NewStyle().Bold(true),
 		Glyphs: asciiGlyphs(),
+		ascii:  !isUTF8(env),
 	}
 	l.styles[Plain] = lipgloss.NewStyle()
 	l.styles[Faint] = lipgloss.NewStyle().Faint(true)
@@ -64,7 +67,7 @@ func New(env func(string) string) Look {
 	l.styles[Busy] = lipgloss.NewStyle().Foreground(lipgloss.Cyan)
 	l.styles[Warning] = lipgloss.NewStyle().Foreground(lipgloss.Yellow)
 	l.styles[Bad] = lipgloss.NewStyle().Foreground(lipgloss.Red)
-	if isUTF8(env) {
+	if !l.ascii {
 		l.Glyphs = unicodeGlyphs()
 	}
 	return l

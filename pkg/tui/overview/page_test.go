@@ -1,0 +1,256 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package overview
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/charmbracelet/x/ansi"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+)
+
+func page(width, height int, m Model) *Page {
+	l := look.New(func(string) string { return "" })
+	p := New(&l)
+	p.Resize(width, height)
+	p.Set(m)
+	return p
+}
+
+// model has so many pods that are stuck, and a row or two of everything else.
+func model(stuck int) Model {
+	m := Model{
+		Verdict: []Mark{{"✗", look.Bad, "pool gpu-09 is incomplete"}, {"▲", look.Warning, fmt.Sprintf("%d pods wait", stuck)}},
+		Classes: Section[Class]{Rows: []Class{
+			{Name: "gpu.example.com", Counts: api.DeviceCounts{Total: 8, Allocated: 6, Free: 2}, Used: "75 %", Free: "2", Placeable: "1", Waiting: 3, Open: "class gpu"},
+			{Name: "nic.example.com", Counts: api.DeviceCounts{Total: 2, Free: 2}, Used: "0 %", Free: "2", Placeable: "2", Open: "class nic"},
+		}, All: "all classes"},
+		Stuck: Section[Stuck]{All: "all that waits", None: "no pod waits for devices"},
+		Pods:  stuck,
+		Teams: Section[Team]{Rows: []Team{
+			{Namespace: "research", Uses: []Use{{Class: "gpu.example.com", Used: 6}}, Share: 0.75, Waiting: 2, Open: "team research"},
+			{Namespace: "vision", Uses: []Use{{Class: "gpu.example.com", Used: 2}}, Share: -1, Open: "team vision"},
+		}, All: "all teams"},
+		Hands:  Section[Hand]{Rows: []Hand{{"○", look.Warning, "gpu-08", "cordoned, 8 free", "node gpu-08"}}, All: "all findings"},
+		Events: Section[Event]{None: "none since 09:30:00"},
+		Names:  map[string]string{"gpu.example.com": "gpu"},
+	}
+	for i := range stuck {
+		m.Stuck.Rows = append(m.Stuck.Rows, Stuck{
+			Key: fmt.Sprint("pod-", i), Name: fmt.Sprint("research/pod-", i), Count: 1, Wait: time.Duration(100-i) * time.Minute, Asks: "4 gpu",
+			Code: "CountUnsatisfiable", Reason: fmt.Sprintf("Request gpus needs 4 devices; at most %d on one node match.", i%4), Who: "admin", Open: fmt.Sprint("pod ", i),
+		})
+	}
+	return m
+}
+
+func text(p *Page) string { return ansi.Strip(p.View()) }
+
+func selectedRow(t *testing.T, p *Page) string {
+	t.Helper()
+	for line := range strings.SplitSeq(text(p), "\n") {
+		if _, row, found := strings.Cut(line, "│›"); found {
+			return row
+		}
+	}
+	t.Fatalf("no row has the cursor:\n%s", text(p))
+	return ""
+}
+
+// TestFirstRow is the first pod that is stuck: what the reader came for. Without one it is
+// the first class.
+func TestFirstRow(t *testing.T) {
+	p := page(100, 30, model(3))
+	if got := p.Selected(); got != "pod 0" {
+		t.Errorf("%v is selected", got)
+	}
+	if p = page(100, 30, model(0)); p.Selected() != "class gpu" {
+		t.Errorf("without stuck pods, %v is selected", p.Selected())
+	}
+	p.Set(model(2))
+	if got := p.Selected(); got != "pod 0" {
+		t.Errorf("a pod got stuck, and %v is selected although nobody moved the cursor", got)
+	}
+	if p = page(100, 30, Model{}); p.Selected() != nil || p.Len() != 0 {
+		t.Errorf("on an empty page, %v is selected", p.Selected())
+	}
+	p.Move(1)
+}
+
+// TestSelectionStays on its row while rows come and go above it, and goes to the one that
+// took its place where it is gone.
+func TestSelectionStays(t *testing.T) {
+	p := page(100, 40, model(5))
+	p.Move(2)
+	if got := p.Selected(); got != "pod 2" {
+		t.Fatalf("%v is selected", got)
+	}
+	m := model(5)
+	m.Stuck.Rows = m.Stuck.Rows[1:]
+	p.Set(m)
+	if got := p.Selected(); got != "pod 2" {
+		t.Errorf("a row above is gone, and %v is selected", got)
+	}
+	m.Stuck.Rows = append(m.Stuck.Rows[:1:1], m.Stuck.Rows[2:]...)
+	p.Set(m)
+	if got := p.Selected(); got != "pod 3" {
+		t.Errorf("the row is gone, and %v is selected", got)
+	}
+	p.Move(-100)
+	if got := p.Selected(); got != "class gpu" {
+		t.Errorf("the first row is %v", got)
+	}
+	p.Move(100)
+	if got := p.Selected(); got != "node gpu-08" {
+		t.Errorf("the last row is %v", got)
+	}
+}
+
+// TestSizes draws exactly as many lines as there are, none too wide, whatever the size is,
+// and the cursor can be moved to every section and stays in sight.
+func TestSizes(t *testing.T) {
+	for _, size := range [][2]int{{200, 56}, {150, 40}, {120, 36}, {80, 20}, {60, 16}, {40, 10}, {30, 6}} {
+		p := page(size[0], size[1], model(30))
+		opened := map[any]bool{}
+		for range 60 {
+			p.Move(-1)
+		}
+		for range 60 {
+			lines := strings.Split(text(p), "\n")
+			if len(lines) != size[1] {
+				t.Fatalf("at %v: %d lines", size, len(lines))
+			}
+			for _, line := range lines {
+				if width := ansi.StringWidth(line); width > size[0] {
+					t.Errorf("at %v, a line is %d wide: %q", size, width, line)
+				}
+			}
+			selectedRow(t, p)
+			opened[p.Selected()] = true
+			p.Move(1)
+		}
+		for _, what := range []string{"class gpu", "pod 0", "team research", "node gpu-08"} {
+			if !opened[what] {
+				t.Errorf("at %v, the cursor never gets to %s", size, what)
+			}
+		}
+	}
+}
+
+// TestRest stands for the rows that there is no room for: it says how many they are, and
+// opens all of them.
+func TestRest(t *testing.T) {
+	p := page(100, 24, model(30))
+	shown := strings.Count(text(p), "research/pod-")
+	if want := fmt.Sprintf("…%d more", 30-shown); shown == 0 || !strings.Contains(text(p), want) {
+		t.Errorf("%d of 30 are shown, and there is no %q:\n%s", shown, want, text(p))
+	}
+	p.Move(shown)
+	if got := p.Selected(); got != "all that waits" {
+		t.Errorf("the line for the others opens %v", got)
+	}
+}
+
+// TestClick selects the row under the mouse; the second click on it opens it.
+func TestClick(t *testing.T) {
+	p := page(100, 30, model(3))
+	for y, line := range strings.Split(text(p), "\n") {
+		before, _, found := strings.Cut(line, "gpu-08")
+		if !found {
+			continue
+		}
+		x := ansi.StringWidth(before)
+		if p.Click(x, y) || p.Selected() != "node gpu-08" {
+			t.Errorf("the first click opens, or selects %v", p.Selected())
+		}
+		if !p.Click(x, y) {
+			t.Error("the second click does not open")
+		}
+	}
+	was := p.Selected()
+	if p.Click(3, 0) || p.Click(500, 500) || p.Selected() != was || was != "node gpu-08" {
+		t.Errorf("a click beside all rows selects %v, was %v", p.Selected(), was)
+	}
+}
+
+// TestUnknown says that something is not known, and not that there is none.
+func TestUnknown(t *testing.T) {
+	m := model(1)
+	m.Stuck.Rows[0].Code, m.Stuck.Rows[0].Reason = "", ""
+	m.Stuck.Rows[0].Wait = -1
+	m.Hands = Section[Hand]{None: "not known: this user may not list resourceslices"}
+	p := page(100, 30, m)
+	if row := selectedRow(t, p); !strings.Contains(row, "…") || strings.Contains(row, "0s") {
+		t.Errorf("no reason and no wait are known: %s", row)
+	}
+	for _, want := range []string{"not known: this user may not list", "vision", "?"} {
+		if !strings.Contains(text(p), want) {
+			t.Errorf("the page has no %q:\n%s", want, text(p))
+		}
+	}
+	for line := range strings.SplitSeq(text(p), "\n") {
+		if strings.Contains(line, " vision ") && !strings.Contains(line, "gpu ≥2") {
+			t.Errorf("what vision uses is a bound: %s", line)
+		}
+	}
+}
+
+// TestHostile names are escaped wherever they are drawn.
+func TestHostile(t *testing.T) {
+	m := model(1)
+	const evil = "a\x1b[31mb\x07"
+	m.Classes.Rows[0].Name, m.Stuck.Rows[0].Name, m.Teams.Rows[0].Namespace, m.Hands.Rows[0].Name = evil, evil, evil, evil
+	m.Stuck.Rows[0].Reason, m.Hands.Rows[0].Text, m.Verdict[0].Text = evil, evil, evil
+	for _, width := range []int{80, 200} {
+		p := page(width, 40, m)
+		for range p.Len() {
+			if view := p.View(); strings.Contains(view, evil) || strings.Contains(view, "\x07") {
+				t.Fatalf("on %d columns, a name gets to the terminal as it is: %q", width, view)
+			}
+			p.Move(1)
+		}
+		if !strings.Contains(text(p), `\x1b[31mb\x07`) && !strings.Contains(text(p), `a\x1b[31m`) {
+			t.Errorf("the name is not shown:\n%s", text(p))
+		}
+	}
+}
+
+// TestPane follows the cursor where there is room for it.
+func TestPane(t *testing.T) {
+	p := page(200, 40, model(3))
+	if !strings.Contains(text(p), "╭─ research/pod-0 ─") {
+		t.Errorf("the pane is not about the selected pod:\n%s", text(p))
+	}
+	p.Move(-2)
+	if !strings.Contains(text(p), "Class gpu.example.com") || !strings.Contains(text(p), "a pod without tolerations can get 1; 3 pods wait") {
+		t.Errorf("the pane is not about the selected class:\n%s", text(p))
+	}
+	if p = page(100, 24, model(3)); !strings.HasPrefix(strings.Split(text(p), "\n")[23], "Request gpus needs 4 devices") {
+		t.Errorf("the last line does not say why the selected pod waits:\n%s", text(p))
+	}
+}
+
+// TestPlain is for pipes: no frames, no cursor, nothing cut, no row left out.
+func TestPlain(t *testing.T) {
+	l := look.New(func(string) string { return "" })
+	printed := ansi.Strip(strings.Join(Plain(&l, model(40), 0), "\n"))
+	if strings.ContainsAny(printed, "╭│›…") {
+		t.Errorf("frames, a cursor, or something cut:\n%s", printed)
+	}
+	for i := range 40 {
+		if !strings.Contains(printed, fmt.Sprintf("research/pod-%d ", i)) {
+			t.Errorf("pod %d is left out", i)
+		}
+	}
+	for _, want := range []string{"75 % used", "1 placeable", "CountUnsatisfiable: Request gpus needs 4 devices; at most 3 on one node match. (admin)", "cordoned, 8 free"} {
+		if !strings.Contains(printed, want) {
+			t.Errorf("no %q in:\n%s", want, printed)
+		}
+	}
+}
