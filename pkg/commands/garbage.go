@@ -27,10 +27,10 @@ const (
 	// smallReserve is what any machine has room for.
 	smallReserve = 32 << 20
 	// largeReserve lets a program that answers and ends load a cluster of a few
-	// thousand nodes with one collection or two. The 190 MiB of garbage that there
-	// are before the first one are few for who asks about such a cluster; a small
+	// thousand nodes, and answer, with one collection. The 430 MiB of garbage that there
+	// are before it are no more than such a cluster takes itself; a small
 	// cluster makes far less.
-	largeReserve = 320 << 20
+	largeReserve = 720 << 20
 	// soon is when a program that still runs is likely to be one that goes on, like
 	// a dashboard, where it matters how much memory it holds.
 	soon = 30 * time.Second

@@ -6,6 +6,7 @@ package eligibility
 import (
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"math"
 	"slices"
@@ -50,13 +51,17 @@ func NewCatalog(facts *cluster.Cluster, selectors *selector.Evaluator) *Catalog 
 	return &Catalog{facts: facts, selectors: selectors, ofClass: map[string]*selector.Vocabulary{}, typos: map[*selector.Part]UnknownValue{}}
 }
 
-// each visits all devices of all pools.
-func (c *Catalog) each(visit func(driver string, device *resourceapi.Device)) {
-	for _, pool := range c.facts.Pools.All() {
-		for _, list := range [][]*resourceapi.ResourceSlice{pool.Obsolete, pool.Slices} {
-			for _, slice := range list {
-				for i := range slice.Spec.Devices {
-					visit(pool.Driver, &slice.Spec.Devices[i])
+// devices visits all devices of all pools, with the driver of each.
+func (c *Catalog) devices() iter.Seq2[string, *resourceapi.Device] {
+	return func(yield func(string, *resourceapi.Device) bool) {
+		for _, pool := range c.facts.Pools.All() {
+			for _, list := range [][]*resourceapi.ResourceSlice{pool.Obsolete, pool.Slices} {
+				for _, slice := range list {
+					for i := range slice.Spec.Devices {
+						if !yield(pool.Driver, &slice.Spec.Devices[i]) {
+							return
+						}
+					}
 				}
 			}
 		}
@@ -70,7 +75,9 @@ func (c *Catalog) Words() *selector.Vocabulary {
 		for _, pool := range c.facts.Pools.All() {
 			c.known.AddDriver(pool.Driver)
 		}
-		c.each(c.known.Add)
+		for driver, device := range c.devices() {
+			c.known.Add(driver, device)
+		}
 	}
 	return c.known
 }
@@ -85,11 +92,11 @@ func (c *Catalog) WordsOf(ctx context.Context, class *resourceapi.DeviceClass) *
 		return words
 	}
 	words := selector.NewVocabulary(naming.Nearest)
-	c.each(func(driver string, device *resourceapi.Device) {
+	for driver, device := range c.devices() {
 		if c.InClass(ctx, class, driver, device) {
 			words.Add(driver, device)
 		}
-	})
+	}
 	if words.Devices() == 0 {
 		words = c.Words()
 	}
@@ -166,6 +173,10 @@ func (c *Catalog) UnknownValue(part *selector.Part) UnknownValue {
 	}
 	var typo UnknownValue
 	if r, value, ok := part.Equality(); ok {
+		if c.has(r, value) {
+			c.typos[part] = typo
+			return typo
+		}
 		typo.Text = c.Unusual(r, value)
 		if typo.Text != "" && r.Kind == selector.KindDriver {
 			typo.Driver = value
@@ -184,6 +195,23 @@ func (c *Catalog) UnknownValue(part *selector.Part) UnknownValue {
 	}
 	c.typos[part] = typo
 	return typo
+}
+
+// has reports whether some device is of a driver, or has a text in an attribute. Mostly one
+// of the first has, so that it does not take all the words.
+func (c *Catalog) has(r selector.Reading, value string) bool {
+	for driver, device := range c.devices() {
+		if r.Kind == selector.KindDriver {
+			if driver == value {
+				return true
+			}
+			continue
+		}
+		if attribute, ok := selector.Lookup(device.Attributes, r.Domain, r.Name, driver); ok && attribute.StringValue != nil && *attribute.StringValue == value {
+			return true
+		}
+	}
+	return false
 }
 
 // mismatch says that a part compares a value with something of another type than
@@ -226,11 +254,11 @@ func (c *Catalog) strings(r selector.Reading) []string {
 		return known
 	}
 	values := map[string]bool{}
-	c.each(func(driver string, device *resourceapi.Device) {
+	for driver, device := range c.devices() {
 		if attribute, ok := selector.Lookup(device.Attributes, r.Domain, r.Name, driver); ok && attribute.StringValue != nil {
 			values[*attribute.StringValue] = true
 		}
-	})
+	}
 	return slices.Collect(maps.Keys(values))
 }
 

@@ -55,7 +55,7 @@ func newBuilder(alloc *allocator.Allocator, snap *snapshot.Snapshot, t *target.T
 		Question:  q,
 		target:    t,
 		reasons:   nodeanswer.NewReasons(q, confirmer),
-		contents:  &nodegroup.Contents{},
+		contents:  nodegroup.NewContents(),
 		confirmer: confirmer,
 		out: &api.Explanation{
 			TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "Explanation"},

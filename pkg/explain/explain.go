@@ -185,6 +185,9 @@ func (x *builder) allocate(ctx context.Context) (reason, error) {
 	}
 	if s := refusal(x.Question); s != nil {
 		said := x.settle(s)
+		if x.target.VerdictOnly {
+			return said, nil
+		}
 		_, err := x.advise(ctx)
 		return said, err
 	}

@@ -28,7 +28,7 @@ func (x *builder) findOutlook(ctx context.Context) error {
 	}
 	c := &outlook.Case{
 		Question: x.Question, Nodes: x.out.NodeCount, OneNode: x.target.Only != nil, Near: promising(x.out.Nodes),
-		Confirmer: x.confirmer,
+		Contents: x.contents, Confirmer: x.confirmer,
 		Ask: func(snap *snapshot.Snapshot, alloc *allocator.Allocator) (*funnel.Question, error) {
 			return x.again(conflict.WhatIf{Snap: snap, Alloc: alloc, FindAgain: true})
 		},

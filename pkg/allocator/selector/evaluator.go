@@ -145,18 +145,21 @@ func (v *Evaluator) shown(device *resourceapi.Device) *resourceapi.Device {
 }
 
 // Odd reports whether a device has an attribute that makes every expression fail,
-// read or not: all are converted beforehand.
+// read or not: all are converted beforehand (getAttributeValue of upstream's
+// cel/compile.go, which heeds the first value in this order).
 func (v *Evaluator) Odd(device *resourceapi.Device) bool {
 	odd, known := v.odd[device]
 	if known {
 		return odd
 	}
 	for _, attribute := range device.Attributes {
-		versions := attribute.VersionValues
-		odd = odd || attribute.VersionValue != nil && !v.isVersion(*attribute.VersionValue)
-		odd = odd || !IsList(attribute) && attribute.StringValue == nil && attribute.IntValue == nil && attribute.BoolValue == nil && attribute.VersionValue == nil
-		for _, version := range versions {
-			odd = odd || !v.isVersion(version)
+		switch {
+		case attribute.IntValues != nil, attribute.BoolValues != nil, attribute.StringValues != nil:
+		case attribute.VersionValues != nil:
+			odd = odd || slices.ContainsFunc(attribute.VersionValues, func(text string) bool { return !v.isVersion(text) })
+		case attribute.IntValue != nil, attribute.BoolValue != nil, attribute.StringValue != nil:
+		default:
+			odd = odd || attribute.VersionValue == nil || !v.isVersion(*attribute.VersionValue)
 		}
 	}
 	v.odd[device] = odd

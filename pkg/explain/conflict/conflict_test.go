@@ -63,7 +63,7 @@ func TestNearest(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			q := testquestion.Of(t, tc.Cluster(append(test.parts, tc.Nodes("n1", "n2"))...), nil)
-			c := &conflict.Case{Question: q, Nodes: q.Cluster.Candidates, Contents: &nodegroup.Contents{}, Confirmer: &counting.Confirmer{}, Verdict: api.DoesNotFit}
+			c := &conflict.Case{Question: q, Nodes: q.Cluster.Candidates, Contents: nodegroup.NewContents(), Confirmer: &counting.Confirmer{}, Verdict: api.DoesNotFit}
 			near := c.Nearest(t.Context())
 			var groups []string
 			for _, p := range near {
@@ -104,7 +104,7 @@ func TestScenario(t *testing.T) {
 		tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "root=x"), tc.Device("b", "root=x"), tc.Device("c", "root=y")), tc.Serving("other", "n1", "a"),
 		tc.Claim("c", tc.GPUs("gpu", 2)).Matching("gpu.example.com/root"),
 	), nil)
-	c := &conflict.Case{Question: q, Nodes: q.Cluster.Candidates, Contents: &nodegroup.Contents{}, Confirmer: &counting.Confirmer{}, Verdict: api.DoesNotFit}
+	c := &conflict.Case{Question: q, Nodes: q.Cluster.Candidates, Contents: nodegroup.NewContents(), Confirmer: &counting.Confirmer{}, Verdict: api.DoesNotFit}
 	node := q.Cluster.Candidates[0]
 	s, err := c.Scenario(node)
 	if err != nil {

@@ -16,7 +16,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodegroup"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
@@ -74,7 +73,7 @@ func (p *proposals) ask(ctx context.Context, c change) (*api.Remedy, error) {
 	}
 	contents := p.Contents
 	if q.Cluster != p.Cluster {
-		contents = &nodegroup.Contents{}
+		contents = p.Contents.Amended()
 	}
 	groups := contents.Groups(q, nodes)
 	asked := make([]*corev1.Node, 0, len(groups))

@@ -21,20 +21,46 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 )
 
+// Contents describe nodes by all that the allocator can see of them, for claims that
+// look at no more than looks: what drivers publish, and what of it is in use.
+type Contents struct {
+	published *published
+	// round is that of published when the rest was described.
+	round int
+	of    map[*corev1.Node]string
+	// shared are the pools that look the same to several nodes, by the number of
+	// their text: each is described once, not once for each node that reaches it.
+	shared map[funnel.PoolOnNode]int
+	texts  map[string]int
+}
+
+// published describes what drivers publish.
+type published struct {
+	looks looks
+	// round counts how often all was forgotten, for claims that look at more.
+	round int
+	of    map[funnel.PoolOnNode]int
+	texts map[string]int
+}
+
+// NewContents describe the nodes of a cluster.
+func NewContents() *Contents { return &Contents{published: &published{}} }
+
+// Amended describe the nodes of an amended cluster. What is published there and here is
+// described once.
+func (c *Contents) Amended() *Contents { return &Contents{published: c.published} }
+
 // Groups puts nodes together that have the same: the same devices in the same order, but
 // for their names and the attributes that nothing looks at. Nodes that are only
 // equivalent, see [Signatures.Equivalent], give these claims the same answer; these do so for
 // all claims that look at no more than these, and whichever pod releases devices or
 // tolerates taints. The groups are in the order of the nodes.
 func (c *Contents) Groups(q *funnel.Question, nodes []*corev1.Node) [][]*corev1.Node {
-	looks := looksAt(q)
-	if c.of == nil || !c.looks.cover(looks) {
-		// Claims with changes mostly look at no more than those without.
+	c.published.lookAt(looksAt(q))
+	if c.of == nil || c.round != c.published.round {
 		*c = Contents{
-			of:     make(map[*corev1.Node]string, len(nodes)),
-			looks:  looks,
-			shared: map[funnel.PoolOnNode]int{},
-			texts:  map[string]int{},
+			published: c.published, round: c.published.round,
+			of: make(map[*corev1.Node]string, len(nodes)), shared: map[funnel.PoolOnNode]int{}, texts: map[string]int{},
 		}
 	}
 	at := map[string]int{}
@@ -56,15 +82,12 @@ func (c *Contents) Groups(q *funnel.Question, nodes []*corev1.Node) [][]*corev1.
 	return groups
 }
 
-// Contents describe nodes by all that the allocator can see of them, for claims that
-// look at no more than looks.
-type Contents struct {
-	of    map[*corev1.Node]string
-	looks looks
-	// shared are the pools that look the same to several nodes, by the number of
-	// their text: each is described once, not once for each node that reaches it.
-	shared map[funnel.PoolOnNode]int
-	texts  map[string]int
+// lookAt forgets what was described unless it holds for claims that look at this. Claims
+// with changes mostly look at no more than those without.
+func (p *published) lookAt(l looks) {
+	if p.of == nil || !p.looks.cover(l) {
+		*p = published{looks: l, round: p.round + 1, of: map[funnel.PoolOnNode]int{}, texts: map[string]int{}}
+	}
 }
 
 // looks is what selectors and constraints can see of a device.
@@ -125,41 +148,51 @@ func looksAt(q *funnel.Question) looks {
 
 // describe describes a node by all that the allocator can see of it.
 func (c *Contents) describe(q *funnel.Question, node *corev1.Node) string {
-	if c.looks.each {
+	if c.published.looks.each {
 		return node.Name
 	}
 	var t contentText
 	for _, pool := range q.Cluster.Pools[node.Name] {
+		t.number(c.published.number(q, pool, node))
 		if pool.Local {
-			poolContent(q, &t, pool, node, c.looks)
+			usedContent(q, &t, pool)
 		} else {
-			t.words("shared", strconv.Itoa(c.sharedPool(q, pool, node)))
+			t.number(c.sharedPool(q, pool, node))
 		}
 	}
 	return string(t.bytes)
 }
 
-// sharedPool is the number of the text of a pool that looks the same to several nodes.
+// sharedPool is the number of the text about what is in use of a pool that looks the same
+// to several nodes.
 func (c *Contents) sharedPool(q *funnel.Question, pool *cluster.NodePool, node *corev1.Node) int {
 	seen := funnel.OnNode(pool, node)
 	number, known := c.shared[seen]
-	if known {
-		return number
-	}
-	var t contentText
-	poolContent(q, &t, pool, node, c.looks)
-	number, known = c.texts[string(t.bytes)]
 	if !known {
-		number = len(c.texts)
-		c.texts[string(t.bytes)] = number
+		var t contentText
+		usedContent(q, &t, pool)
+		number = t.numberIn(c.texts)
+		c.shared[seen] = number
 	}
-	c.shared[seen] = number
 	return number
 }
 
-func poolContent(q *funnel.Question, t *contentText, pool *cluster.NodePool, node *corev1.Node, l looks) {
+// number is that of the text about what is published of a pool.
+func (p *published) number(q *funnel.Question, pool *cluster.NodePool, node *corev1.Node) int {
+	seen := funnel.OnNode(pool, node)
+	number, known := p.of[seen]
+	if !known {
+		var t contentText
+		p.describe(q, &t, pool, node)
+		number = t.numberIn(p.texts)
+		p.of[seen] = number
+	}
+	return number
+}
+
+func (p *published) describe(q *funnel.Question, t *contentText, pool *cluster.NodePool, node *corev1.Node) {
 	t.words("pool", pool.Pool.Driver)
-	t.flags(pool.AllIgnored, pool.Outdated, pool.Incomplete, pool.Invalid != "")
+	t.flags(pool.Local, pool.AllIgnored, pool.Outdated, pool.Incomplete, pool.Invalid != "")
 	for i := range pool.Ignored {
 		t.words("ignored", pool.Ignored[i].Gate)
 	}
@@ -167,25 +200,20 @@ func poolContent(q *funnel.Question, t *contentText, pool *cluster.NodePool, nod
 		// What other nodes see of it matters, too.
 		t.words("itself", pool.Pool.Name)
 	}
-	for _, use := range q.Cluster.Facts.Partitions.Counters(pool.Pool) {
-		t.words(use.CounterSet, use.Counter)
-		t.quantity(use.Total)
-		t.quantity(use.Left)
-	}
 	for i := range pool.Devices {
-		deviceContent(q, t, &pool.Devices[i], node, l)
+		p.describeDevice(q, t, &pool.Devices[i], node)
 	}
 }
 
-func deviceContent(q *funnel.Question, t *contentText, d *cluster.Device, node *corev1.Node, l looks) {
+func (p *published) describeDevice(q *funnel.Question, t *contentText, d *cluster.Device, node *corev1.Node) {
 	t.words("device")
-	t.flags(q.Cluster.Facts.Usage.InUse(d.ID), q.Cluster.Facts.Usage.Shared(d.ID), ptr.Deref(d.AllowMultipleAllocations, false), q.Selectors.Odd(d.Device))
-	if l.all {
+	t.flags(ptr.Deref(d.AllowMultipleAllocations, false), q.Selectors.Odd(d.Device))
+	if p.looks.all {
 		for name, attribute := range sorted(d.Attributes) {
 			t.words(string(name), selector.Literal(attribute))
 		}
 	} else {
-		for _, r := range l.reads {
+		for _, r := range p.looks.reads {
 			// The rest of what can be read is below in any case.
 			if r.Kind != selector.KindAttributes {
 				continue
@@ -195,11 +223,9 @@ func deviceContent(q *funnel.Question, t *contentText, d *cluster.Device, node *
 			t.words(value)
 		}
 	}
-	used := q.Cluster.Facts.Usage.Consumed(d.ID)
 	for name, capacity := range sorted(d.Capacity) {
 		t.words(string(name))
 		t.quantity(capacity.Value)
-		t.quantity(used[name])
 		if capacity.RequestPolicy != nil {
 			t.words(capacity.RequestPolicy.String())
 		}
@@ -228,6 +254,33 @@ func deviceContent(q *funnel.Question, t *contentText, d *cluster.Device, node *
 	}
 }
 
+// usedContent describes what is in use of a pool: of its counters, and of each device that
+// is not free, by its place.
+func usedContent(q *funnel.Question, t *contentText, pool *cluster.NodePool) {
+	facts := q.Cluster.Facts
+	for _, use := range facts.Partitions.Counters(pool.Pool) {
+		t.words(use.CounterSet, use.Counter)
+		t.quantity(use.Total)
+		t.quantity(use.Left)
+	}
+	if facts.Usage.OfPool(pool.Pool.Driver, pool.Pool.Name) == nil {
+		return
+	}
+	for i := range pool.Devices {
+		d := &pool.Devices[i]
+		inUse, shared := facts.Usage.InUse(d.ID), facts.Usage.Shared(d.ID)
+		if !inUse && !shared {
+			continue
+		}
+		t.number(i)
+		t.flags(inUse, shared)
+		for name, used := range sorted(facts.Usage.Consumed(d.ID)) {
+			t.words(string(name))
+			t.quantity(used)
+		}
+	}
+}
+
 // sorted goes through a map in the order of its keys. Most maps have few of them.
 func sorted[K cmp.Ordered, V any](values map[K]V) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
@@ -245,6 +298,20 @@ func sorted[K cmp.Ordered, V any](values map[K]V) iter.Seq2[K, V] {
 // contentText is written so that different things never read the same: words
 // have their length before them.
 type contentText struct{ bytes []byte }
+
+// numberIn is the number of the text among those that are the same or came before.
+func (t *contentText) numberIn(texts map[string]int) int {
+	number, known := texts[string(t.bytes)]
+	if !known {
+		number = len(texts)
+		texts[string(t.bytes)] = number
+	}
+	return number
+}
+
+func (t *contentText) number(number int) {
+	t.bytes = append(strconv.AppendInt(append(t.bytes, '#'), int64(number), 10), ' ')
+}
 
 func (t *contentText) words(words ...string) {
 	t.bytes = strconv.AppendInt(t.bytes, int64(len(words)), 10)

@@ -92,7 +92,7 @@ func TestGroups(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			q := testquestion.Of(t, tc.Cluster(append(test.parts, tc.Nodes("a", "b"))...), nil)
-			var contents nodegroup.Contents
+			contents := nodegroup.NewContents()
 			if got := groupText(contents.Groups(q, q.Cluster.Candidates)); got != test.same {
 				t.Errorf("groups by contents: %s, want %s", got, test.same)
 			}

@@ -40,7 +40,8 @@ const (
 // amended is the question about a cluster in which claims are released.
 type amended struct {
 	*Case
-	q *funnel.Question
+	q        *funnel.Question
+	contents *nodegroup.Contents
 }
 
 // decide looks for a node where the claims fit. With empty, taints, cordoned nodes
@@ -122,7 +123,7 @@ func (a *amended) kinds(nodes []*corev1.Node) []*corev1.Node {
 		return len(a.Near)
 	}
 	var kinds []*corev1.Node
-	for _, group := range (&nodegroup.Contents{}).Groups(a.q, nodes) {
+	for _, group := range a.contents.Groups(a.q, nodes) {
 		kinds = append(kinds, slices.MinFunc(group, func(a, b *corev1.Node) int { return cmp.Compare(rank(a), rank(b)) }))
 	}
 	devices := func(node *corev1.Node) int {

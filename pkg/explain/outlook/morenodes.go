@@ -14,7 +14,6 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodegroup"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -106,7 +105,7 @@ func (a *amended) groups() [][]*corev1.Node {
 	slices.SortFunc(nodes, func(a, b *corev1.Node) int { return naming.Compare(a.Name, b.Name) })
 	at := map[string]int{}
 	var groups [][]*corev1.Node
-	for _, same := range (&nodegroup.Contents{}).Groups(a.q, nodes) {
+	for _, same := range a.contents.Groups(a.q, nodes) {
 		clear(at)
 		for _, node := range same {
 			key, _ := a.staying(node)

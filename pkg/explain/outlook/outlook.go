@@ -17,6 +17,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodegroup"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -33,7 +34,8 @@ type Case struct {
 	Members []*corev1.Pod
 	// Near are nodes that come close, by name: they are tried first.
 	Near []string
-	// Confirmer asks about what-if clusters.
+	// Contents tell which nodes are equivalent, Confirmer asks about what-if clusters.
+	Contents  *nodegroup.Contents
 	Confirmer *counting.Confirmer
 	// Ask asks the question about another cluster, up to the point where the
 	// allocator is asked. It is nil if something else is in the way there.
@@ -126,7 +128,7 @@ func (c *Case) about(ctx context.Context, snap *snapshot.Snapshot) (*amended, er
 	if err != nil || q == nil {
 		return nil, err
 	}
-	return &amended{Case: c, q: q}, nil
+	return &amended{Case: c, q: q, contents: c.Contents.Amended()}, nil
 }
 
 // lowerPriorities is the answer after pods of lower priority that have devices are
