@@ -209,15 +209,33 @@ func TestNominated(t *testing.T) {
 // TestSameCause asserts that nodes that differ only in how many devices they
 // have are one group, and that it has them apart, too.
 func TestSameCause(t *testing.T) {
-	parts := []any{tc.Nodes("n1", "n2", "n3"), tc.Claim(waiting, tc.GPUs("gpu", 4))}
-	for i, node := range []string{"n1", "n2", "n3"} {
-		parts = append(parts, tc.Pool(node, tc.Devices(4)...), tc.Serving("on-"+node, node, names(i+1)...))
-	}
-	e, err := Explain(t.Context(), tc.Cluster(parts...), Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(e.Nodes) != 1 || e.Nodes[0].Count != 3 || len(e.Nodes[0].Parts) != 3 || e.Nodes[0].Message != "1 to 3 of 4 available, the others allocated" {
-		t.Errorf("nodes %s", asJSON(e.Nodes))
+	for name, test := range map[string]struct {
+		each func(i int, node string) []any
+		want string
+	}{
+		"some are allocated": {
+			func(i int, node string) []any {
+				return []any{tc.Pool(node, tc.Devices(4)...), tc.Serving("on-"+node, node, names(i+1)...)}
+			},
+			"1 to 3 of 4 available, the others allocated",
+		},
+		"there are no others": {
+			func(i int, node string) []any { return []any{tc.Pool(node, tc.Devices(i+1)...)} },
+			"1 to 3 of 4 available",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			parts := []any{tc.Nodes("n1", "n2", "n3"), tc.Claim(waiting, tc.GPUs("gpu", 4))}
+			for i, node := range []string{"n1", "n2", "n3"} {
+				parts = append(parts, test.each(i, node)...)
+			}
+			e, err := Explain(t.Context(), tc.Cluster(parts...), Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(e.Nodes) != 1 || e.Nodes[0].Count != 3 || len(e.Nodes[0].Parts) != 3 || e.Nodes[0].Message != test.want {
+				t.Errorf("nodes %s", asJSON(e.Nodes))
+			}
+		})
 	}
 }

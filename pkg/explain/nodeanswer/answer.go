@@ -148,14 +148,18 @@ func rangeText(answers []Answer) string {
 		least, most = min(least, a.shortage.available), max(most, a.shortage.available)
 	}
 	s := answers[0].shortage
-	match := ""
+	between := fmt.Sprint(least)
+	if least < most {
+		between = fmt.Sprintf("%d to %d", least, most)
+	}
+	text := fmt.Sprintf("%s%s of %d available", s.request, between, s.needs)
 	if s.most > 0 {
-		match = fmt.Sprintf(", at most %d match", s.most)
+		text += fmt.Sprintf(", at most %d match", s.most)
 	}
-	if least == most {
-		return fmt.Sprintf("%s%d of %d available%s, the others %s", s.request, least, s.needs, match, s.others)
+	if s.others != "" {
+		text += ", the others " + s.others
 	}
-	return fmt.Sprintf("%s%d to %d of %d available%s, the others %s", s.request, least, most, s.needs, match, s.others)
+	return text
 }
 
 func verdictOrder(v api.Verdict) int {
