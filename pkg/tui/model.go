@@ -16,7 +16,6 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 )
 
@@ -60,10 +59,8 @@ type Model struct {
 	taking, resting bool
 	// work is how long the last screen took to be worked out of a picture.
 	work time.Duration
-	// dirty is true if the source has changed since the picture, change counts how
-	// often it has.
+	// dirty is true if the source has changed since the picture.
 	dirty  bool
-	change int
 	frozen bool
 
 	namespace string
@@ -201,14 +198,11 @@ func (m *Model) take() tea.Cmd {
 	}
 	m.taking, m.dirty = true, false
 	before := m.picture
-	ctx, source, reasons, diagnosis, l, change := m.ctx, m.opts.Source, m.reasons, m.diagnosis, &m.look, m.change
+	ctx, source, reasons, diagnosis, l := m.ctx, m.opts.Source, m.reasons, m.diagnosis, &m.look
 	return func() tea.Msg {
 		p, err := takePicture(ctx, source, reasons, diagnosis, l)
-		if err == nil {
-			// What is not different does not have to be explained again.
-			if p.change = change; before != nil && snapshot.Same(before.snap, p.snap) {
-				p.change = before.change
-			}
+		if err == nil && before != nil {
+			p.follow(before)
 		}
 		return pictureMsg{p, err}
 	}

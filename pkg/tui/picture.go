@@ -19,6 +19,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/stale"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
@@ -36,7 +37,7 @@ type picture struct {
 	inventory *inventory.Inventory
 	// cost is how long it took to take.
 	cost time.Duration
-	// change counts the changes of the source that the dashboard had heard of.
+	// change counts the pictures that were different from the one before.
 	change int
 	// reasons, diagnosis and look are those of the dashboard.
 	reasons   *reasons
@@ -74,6 +75,16 @@ func takePicture(ctx context.Context, source Source, reasons *reasons, diagnosis
 	}
 	p.cost = time.Since(start)
 	return p, nil
+}
+
+// follow compares a picture with the one before. Reasons that what changed cannot have made
+// wrong are kept.
+func (p *picture) follow(before *picture) {
+	p.change = before.change
+	if c := stale.Between(before.snap, p.snap); c.Any() {
+		p.change++
+		p.reasons.keep(c, before.change, p.change)
+	}
 }
 
 // explain answers why about one object, with what else is known about it. That

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/stale"
 )
 
 // reasons are why claims are pending and pods wait, as far as that was worked out.
@@ -35,8 +36,8 @@ type reason struct {
 	remedies []string
 	// answer is what the pane of a row draws; nil if there was an error.
 	answer *api.Explanation
-	// of is the [picture.change] that it was worked out from, at and took when, and
-	// how long that took.
+	// of is the [picture.change] up to which nothing is known that could have made it
+	// wrong, at and took when it was worked out, and how long that took.
 	of   int
 	at   time.Time
 	took time.Duration
@@ -60,6 +61,19 @@ func (r *reasons) get(of target) reason {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.known[of]
+}
+
+// keep takes reasons that were found before a change for those after it, unless the change
+// may have made them wrong.
+func (r *reasons) keep(c *stale.Change, before, after int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for of, found := range r.known {
+		if found.of == before && !c.Touches(of.namespace) {
+			found.of = after
+			r.known[of] = found
+		}
+	}
 }
 
 // version changes with every reason that is found.

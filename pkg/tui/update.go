@@ -59,7 +59,6 @@ func (m *Model) heard(msg tea.Msg) (tea.Model, tea.Cmd) {
 		}
 	case changedMsg:
 		m.dirty = true
-		m.change++
 		return m, tea.Batch(m.listen(), m.take())
 	case pictureMsg:
 		return m, m.arrived(msg)
