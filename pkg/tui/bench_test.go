@@ -15,6 +15,7 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -173,6 +174,59 @@ func BenchmarkChanges(b *testing.B) {
 				tick.Stop()
 				drawn.Stop()
 				b.ReportMetric((cpuTime(b)-used).Seconds()/time.Since(began).Seconds(), "cpu/s")
+			}
+		})
+	}
+}
+
+// BenchmarkBusy is what the dashboard takes of a processor while 100 objects change in a
+// second, half of them claims that lose their devices or get them back and half pods that
+// become ready or not, and 30 pods wait: cpu/s is the share of one core.
+func BenchmarkBusy(b *testing.B) {
+	for _, nodes := range []int{100, 1000, 5000} {
+		b.Run(fmt.Sprintf("%d nodes", nodes), func(b *testing.B) {
+			snap := fleet.Mixed(nodes)
+			fleet.AddWaiting(snap, 30)
+			source := &moving{snap: snap}
+			ctx, cancel := context.WithCancel(b.Context())
+			defer cancel()
+			m := New(ctx, Options{Source: source, Name: "fleet", Env: func(string) string { return "" }})
+			m.Update(tea.WindowSizeMsg{Width: 160, Height: 50})
+			messages := make(chan tea.Msg, 100)
+			run := func(cmd tea.Cmd) { start(ctx, cmd, messages) }
+			run(m.Init())
+			for m.reasons.version() < 30 || m.diagnosis.version() == 0 {
+				_, cmd := m.Update(<-messages)
+				run(cmd)
+			}
+			const seconds = 30
+			for b.Loop() {
+				began, used, explained := time.Now(), cpuTime(b), m.reasons.version()
+				tick := time.NewTicker(100 * time.Millisecond)
+				for step := 0; time.Since(began) < seconds*time.Second; {
+					select {
+					case <-tick.C:
+						step++
+						next := reallocated(snap, step*5, 5)
+						next.Pods = slices.Clone(snap.Pods)
+						for i := range 5 {
+							at := (step*5 + i) % len(next.Pods)
+							pod := *next.Pods[at]
+							pod.Status.Conditions = append(slices.Clone(pod.Status.Conditions), corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionFalse})
+							next.Pods[at] = &pod
+						}
+						source.set(next)
+						_, cmd := m.Update(changedMsg{})
+						run(cmd)
+					case msg := <-messages:
+						_, cmd := m.Update(msg)
+						run(cmd)
+					}
+					_ = m.View()
+				}
+				tick.Stop()
+				b.ReportMetric((cpuTime(b)-used).Seconds()/time.Since(began).Seconds(), "cpu/s")
+				b.ReportMetric(float64(m.reasons.version()-explained), "explained")
 			}
 		})
 	}
