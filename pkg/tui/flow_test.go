@@ -529,3 +529,39 @@ func TestFindingsWithoutEvents(t *testing.T) {
 		}
 	}
 }
+
+// TestEventsOpen tells equal events in one line, and opens what each is about.
+func TestEventsOpen(t *testing.T) {
+	before := example(t)
+	source := newMoving(before)
+	s := newSession(t, Options{Source: source}, 160, 50)
+	after := *before
+	after.Claims = slices.Clone(before.Claims)
+	for i, claim := range after.Claims {
+		if claim.Namespace == "serving" && claim.Status.Allocation != nil || claim.Namespace == "vision" && claim.Name == "segment-0-part-vgcw6" {
+			claim = claim.DeepCopy()
+			claim.Status.Allocation = nil
+			after.Claims[i] = claim
+		}
+	}
+	after.Slices = slices.DeleteFunc(slices.Clone(before.Slices), func(slice *resourceapi.ResourceSlice) bool { return slice.Spec.Pool.Name == "mig-02" })
+	source.set(&after)
+	s.changed()
+	s.shows("claims of serving were deallocated, ", "2 slices were removed, 14 devices")
+	open := func(text string) {
+		t.Helper()
+		s.keys("1", "home")
+		for range 60 {
+			if row := s.selected(); strings.HasPrefix(row, "09:30") && strings.Contains(row, text) {
+				break
+			}
+			s.keys("down")
+		}
+		s.keys("enter")
+	}
+	open("claims of serving were deallocated")
+	s.shows("claims of ", "serving", "llm-0-nic")
+	s.lacks("research")
+	open("were removed")
+	s.shows("pools of 2 slices", "0 of ")
+}

@@ -140,6 +140,8 @@ func (s *summary) verdict(f *facts) []overview.Mark {
 	return marks
 }
 
+func devices(n int) string { return english.Count(n, "device") }
+
 func brokenPools(pools []api.Pool) []*api.Pool {
 	var broken []*api.Pool
 	for i := range pools {

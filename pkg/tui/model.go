@@ -16,6 +16,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/events"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 )
 
@@ -65,9 +66,7 @@ type Model struct {
 
 	namespace string
 	history   history
-	changes   []change
-	// happened counts the changes that there ever were.
-	happened  int
+	happened  events.Log
 	reasons   *reasons
 	reasoning bool
 	diagnosis *diagnosis
@@ -226,11 +225,8 @@ func (m *Model) arrived(msg pictureMsg) tea.Cmd {
 	}
 	before := m.picture
 	m.picture, m.problem = msg.picture, nil
-	now := m.now()
 	if before != nil {
-		since := changesBetween(before.snap, m.picture.snap, now)
-		m.changes, m.happened = append(m.changes, since...), m.happened+len(since)
-		m.changes = m.changes[max(len(m.changes)-changesKept, 0):]
+		m.happened.Add(events.Between(before.snap, m.picture.snap, m.now()))
 	}
 	m.resting = true
 	pause := max(rest, restTimes*(m.picture.cost+m.work))

@@ -19,6 +19,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/events"
 )
 
 // errGone is an object that was there when it was selected.
@@ -74,6 +75,36 @@ func open(item any) screen {
 		return findingPage(x)
 	default:
 		return nil
+	}
+}
+
+// openEvent has the objects that an event is about, or explains the claim if it is one.
+func openEvent(e *events.Event) screen {
+	objects := e.Objects()
+	of := func(id viewID, has func(item any) bool) screen {
+		return newList(id, scope{of: e.String(), matcher: always(has)})
+	}
+	switch e.Kind {
+	case events.Claim:
+		if e.Count == 1 {
+			for name := range objects {
+				return whyPage(&api.Claim{Namespace: e.Namespace, Name: name})
+			}
+		}
+		return of(viewClaims, func(item any) bool {
+			c, ok := item.(*api.Claim)
+			return ok && c.Namespace == e.Namespace && objects[c.Name]
+		})
+	case events.Slice:
+		return of(viewPools, func(item any) bool {
+			pool, ok := item.(*api.Pool)
+			return ok && objects[pool.Driver+"/"+pool.Name]
+		})
+	default:
+		return of(viewTaints, func(item any) bool {
+			t, ok := item.(*api.Taint)
+			return ok && objects[t.Rule]
+		})
 	}
 }
 

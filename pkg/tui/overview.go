@@ -60,7 +60,7 @@ func (s *overviewScreen) refresh(m *Model) tea.Cmd {
 	if m.picture == nil || s.loading {
 		return nil
 	}
-	made := madeOf{m.picture, m.reasons.version(), m.diagnosis.version(), m.namespace, m.happened}
+	made := madeOf{m.picture, m.reasons.version(), m.diagnosis.version(), m.namespace, m.happened.Version()}
 	if s.shown == made {
 		return nil
 	}

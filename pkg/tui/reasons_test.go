@@ -26,15 +26,15 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// events change a cluster at random.
-type events struct {
+// chance changes a cluster at random.
+type chance struct {
 	*rand.Rand
 	snap *snapshot.Snapshot
 	made int
 }
 
 // amendOne makes one of a list into another one, which is amended.
-func amendOne[T any](e *events, list *[]*T, amend func(*T)) {
+func amendOne[T any](e *chance, list *[]*T, amend func(*T)) {
 	if len(*list) == 0 {
 		return
 	}
@@ -46,7 +46,7 @@ func amendOne[T any](e *events, list *[]*T, amend func(*T)) {
 }
 
 // drop removes one of a list.
-func drop[T any](e *events, list *[]*T) {
+func drop[T any](e *chance, list *[]*T) {
 	if len(*list) > 0 {
 		at := e.IntN(len(*list))
 		*list = slices.Delete(slices.Clone(*list), at, at+1)
@@ -54,7 +54,7 @@ func drop[T any](e *events, list *[]*T) {
 }
 
 // newPod adds a pod, in the namespace of one that there is or in another one.
-func (e *events) newPod(amend func(*corev1.Pod)) {
+func (e *chance) newPod(amend func(*corev1.Pod)) {
 	e.made++
 	name := fmt.Sprintf("made-%d", e.made)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
@@ -73,7 +73,7 @@ func (e *events) newPod(amend func(*corev1.Pod)) {
 	e.snap = e.snap.With(&snapshot.Snapshot{Pods: []*corev1.Pod{pod}})
 }
 
-func (e *events) node() string {
+func (e *chance) node() string {
 	if len(e.snap.Nodes) == 0 {
 		return ""
 	}
@@ -81,7 +81,7 @@ func (e *events) node() string {
 }
 
 // happen changes the cluster by one event. Most are about pods.
-func (e *events) happen() string {
+func (e *chance) happen() string {
 	next := *e.snap
 	next.Pods = slices.Clone(next.Pods)
 	e.snap = &next
@@ -91,7 +91,7 @@ func (e *events) happen() string {
 	return name
 }
 
-func (e *events) kinds() map[string]func() {
+func (e *chance) kinds() map[string]func() {
 	s := e.snap
 	pod := func(amend func(*corev1.Pod)) func() { return func() { amendOne(e, &s.Pods, amend) } }
 	claim := func(amend func(*resourceapi.ResourceClaim)) func() { return func() { amendOne(e, &s.Claims, amend) } }
@@ -180,7 +180,7 @@ func TestReasonsAfterEvents(t *testing.T) {
 	}
 	kept, again := 0, 0
 	for seed := range uint64(cases) {
-		e := &events{Rand: rand.New(rand.NewPCG(seed, 19)), snap: example(t)}
+		e := &chance{Rand: rand.New(rand.NewPCG(seed, 19)), snap: example(t)}
 		if seed%3 > 0 {
 			e.snap = fleet.Random(seed).Snapshot
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/events"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/overview"
 )
@@ -33,8 +34,8 @@ type summary struct {
 	reasons   *reasons
 	diagnosis *diagnosis
 	// hours are the histories, by name.
-	hours   map[string][]float64
-	changes []change
+	hours  map[string][]float64
+	events []events.Event
 	// unknown says why claims are not known, empty if they are.
 	unknown string
 }
@@ -43,7 +44,7 @@ type summary struct {
 func (m *Model) summary() *summary {
 	s := &summary{
 		look: &m.look, namespace: m.namespace, fixed: m.opts.Fixed, started: m.started, reasons: m.reasons, diagnosis: m.diagnosis,
-		hours: map[string][]float64{}, changes: slices.Clone(m.changes),
+		hours: map[string][]float64{}, events: m.happened.Events(),
 	}
 	for name := range m.history.series {
 		s.hours[name] = m.history.hour(m.now(), name)
@@ -60,7 +61,7 @@ func (s *summary) model(f *facts) overview.Model {
 	m.Stuck, m.Pods = s.stuck(f)
 	m.Teams = s.teams(f)
 	m.Hands = s.hands(f)
-	m.Events = s.events()
+	m.Events = s.happened()
 	if s.fixed {
 		m.Waiting = nil
 	}
@@ -304,14 +305,18 @@ func (s *summary) teams(f *facts) overview.Section[overview.Team] {
 	return section
 }
 
-func (s *summary) events() overview.Section[overview.Event] {
+// happened is what happened while the dashboard looked, the newest first.
+func (s *summary) happened() overview.Section[overview.Event] {
 	var section overview.Section[overview.Event]
 	if s.fixed {
 		return section
 	}
 	section.None = "none since " + s.started.Format("15:04:05")
-	for _, c := range slices.Backward(s.changes) {
-		section.Rows = append(section.Rows, overview.Event{At: c.at, Tone: c.tone, Text: c.text})
+	for i := range s.events {
+		e := &s.events[i]
+		if s.in(cmp.Or(e.Namespace, s.namespace)) {
+			section.Rows = append(section.Rows, overview.Event{Key: e.Key(), At: e.At, Tone: e.Tone, Text: e.String(), Open: func() screen { return openEvent(e) }})
+		}
 	}
 	return section
 }

@@ -35,6 +35,9 @@ func (p *Page) about() (title string, text []string) {
 	if i := index(p, "hands", m.Hands.Rows, func(h *Hand) string { return h.Name + " " + h.Text }); i >= 0 {
 		return m.Hands.Rows[i].Name, []string{m.Hands.Rows[i].Text}
 	}
+	if i := index(p, "events", m.Events.Rows, func(e *Event) string { return e.Key }); i >= 0 {
+		return "Event", []string{m.Events.Rows[i].At.Format("15:04:05") + "  " + m.Events.Rows[i].Text}
+	}
 	return "", nil
 }
 

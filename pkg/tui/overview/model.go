@@ -108,6 +108,8 @@ type Hand struct {
 
 // Event is something that happened.
 type Event struct {
+	// Key tells rows apart.
+	Key  string
 	At   time.Time
 	Tone look.Tone
 	Text string

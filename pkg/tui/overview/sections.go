@@ -6,7 +6,6 @@ package overview
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/charmbracelet/x/ansi"
 	"k8s.io/apimachinery/pkg/util/duration"
@@ -199,18 +198,18 @@ func (p *Page) hasHistory() bool {
 
 func (p *Page) stuck() box {
 	s := &p.model.Stuck
-	title := "Stuck"
+	title, foot := "Stuck", ""
 	if p.model.Pods > 0 {
 		title = fmt.Sprintf("Stuck: %d pods", p.model.Pods)
 		if p.model.Pods == 1 {
 			title = "Stuck: 1 pod"
 		}
 		if len(p.model.Waiting) > 0 && p.width >= pair && !p.plain {
-			title += p.look.Say(look.Faint, " "+p.look.Glyphs.Rule+" ") + p.look.Say(look.Warning, p.look.History(p.model.Waiting, 12))
+			foot = p.look.Say(look.Faint, "last hour ") + p.look.Say(look.Warning, p.look.History(p.model.Waiting, 20))
 		}
 	}
 	b := box{
-		name: "stuck", title: title, count: len(s.Rows), none: s.None, all: s.All,
+		name: "stuck", title: title, foot: foot, count: len(s.Rows), none: s.None, all: s.All,
 		id:   func(i int) string { return s.Rows[i].Key },
 		open: func(i int) any { return s.Rows[i].Open },
 		rows: p.stuckRows,
@@ -426,7 +425,7 @@ func (p *Page) events() box {
 	s := &p.model.Events
 	return box{
 		name: "events", title: "Events", count: len(s.Rows), none: s.None, all: s.All,
-		id:   func(i int) string { return s.Rows[i].At.Format(time.RFC3339Nano) + s.Rows[i].Text },
+		id:   func(i int) string { return s.Rows[i].Key },
 		open: func(i int) any { return s.Rows[i].Open },
 		rows: func(int) (string, []string) {
 			var lines []string

@@ -1,0 +1,127 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package events
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+func claims(namespace string, devices int, names ...string) []*resourceapi.ResourceClaim {
+	list := make([]*resourceapi.ResourceClaim, 0, len(names))
+	for _, name := range names {
+		claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(namespace + name)}}
+		if devices > 0 {
+			claim.Status.Allocation = &resourceapi.AllocationResult{}
+		}
+		for i := range devices {
+			claim.Status.Allocation.Devices.Results = append(claim.Status.Allocation.Devices.Results, resourceapi.DeviceRequestAllocationResult{Pool: "gpu-01", Device: fmt.Sprintf("gpu-%d", i)})
+		}
+		list = append(list, claim)
+	}
+	return list
+}
+
+func texts(l *Log) []string {
+	var list []string
+	for _, e := range l.Events() {
+		list = append(list, e.At.Format("15:04")+" "+e.String())
+	}
+	return list
+}
+
+// TestLog tells equal events in one line with their count, and other ones, those in another
+// namespace and later ones apart.
+func TestLog(t *testing.T) {
+	now := time.Date(2026, 9, 15, 9, 30, 0, 0, time.UTC)
+	var l Log
+	step := func(after time.Duration, before, then []*resourceapi.ResourceClaim) {
+		now = now.Add(after)
+		l.Add(Between(&snapshot.Snapshot{Claims: before}, &snapshot.Snapshot{Claims: then}, now))
+	}
+	step(0, claims("ml", 0, "a"), claims("ml", 1, "a"))
+	step(0, nil, claims("ml", 2, "b", "c"))
+	step(0, nil, claims("web", 1, "d"))
+	step(time.Second, claims("ml", 2, "b"), nil)
+	step(time.Second, claims("ml", 1, "e"), nil)
+	step(time.Minute, nil, claims("ml", 4, "f"))
+	want := []string{
+		"09:31 claim ml/f was allocated 4 devices",
+		"09:30 2 claims of ml were deleted, and 3 devices became free",
+		"09:30 claim web/d was allocated gpu-01/gpu-0",
+		"09:30 3 claims of ml were allocated 5 devices",
+	}
+	if got := texts(&l); !slices.Equal(got, want) {
+		t.Errorf("it tells\n%q, want\n%q", got, want)
+	}
+	last := l.Events()[3]
+	if got := last.Objects(); len(got) != 3 || !got["a"] || !got["b"] || !got["c"] {
+		t.Errorf("it is about %v", got)
+	}
+	if l.Version() != 7 {
+		t.Errorf("%d events, want 7", l.Version())
+	}
+}
+
+// TestLogForgets keeps neither all events nor all of their objects.
+func TestLogForgets(t *testing.T) {
+	var l Log
+	now := time.Date(2026, 9, 15, 9, 30, 0, 0, time.UTC)
+	for i := range 3 * kept {
+		l.Add(Between(&snapshot.Snapshot{}, &snapshot.Snapshot{Claims: claims(fmt.Sprint("team-", i), 1, "a")}, now))
+	}
+	if got := l.Events(); len(got) != kept || got[0].Namespace != fmt.Sprint("team-", 3*kept-1) {
+		t.Errorf("%d events, the newest of %s", len(got), got[0].Namespace)
+	}
+	for i := range 2 * objectsKept {
+		l.Add(Between(&snapshot.Snapshot{}, &snapshot.Snapshot{Claims: claims("many", 1, fmt.Sprint(i))}, now))
+	}
+	newest := l.Events()[0]
+	if newest.Count != 2*objectsKept || len(newest.Objects()) != objectsKept {
+		t.Errorf("%d objects, %d of them kept", newest.Count, len(newest.Objects()))
+	}
+}
+
+// TestBetween tells what becomes of slices and taint rules.
+func TestBetween(t *testing.T) {
+	slice := func(generation int64) *resourceapi.ResourceSlice {
+		return &resourceapi.ResourceSlice{
+			ObjectMeta: metav1.ObjectMeta{Name: "gpu-01-x", UID: "1"},
+			Spec:       resourceapi.ResourceSliceSpec{Driver: "gpu.example.com", Pool: resourceapi.ResourcePool{Name: "gpu-01", Generation: generation}, Devices: make([]resourceapi.Device, 8)},
+		}
+	}
+	rule := &resourceapi.DeviceTaintRule{ObjectMeta: metav1.ObjectMeta{Name: "hot"}, Spec: resourceapi.DeviceTaintRuleSpec{Taint: resourceapi.DeviceTaint{Key: "heat", Effect: resourceapi.DeviceTaintEffectNoExecute}}}
+	none, first := &snapshot.Snapshot{}, &snapshot.Snapshot{Slices: []*resourceapi.ResourceSlice{slice(1)}, TaintRules: []*resourceapi.DeviceTaintRule{rule}}
+	second := &snapshot.Snapshot{Slices: []*resourceapi.ResourceSlice{slice(2)}, TaintRules: []*resourceapi.DeviceTaintRule{rule}}
+	for _, test := range []struct {
+		before, after *snapshot.Snapshot
+		want          []string
+	}{
+		{none, first, []string{"slice gpu-01-x was published, 8 devices", "taint rule hot was created: heat:NoExecute"}},
+		{first, second, []string{"slice gpu-01-x is at generation 2, 8 devices"}},
+		{second, none, []string{"slice gpu-01-x was removed, 8 devices", "taint rule hot was deleted"}},
+		{first, first, nil},
+	} {
+		var got []string
+		list := Between(test.before, test.after, time.Now())
+		for i := range list {
+			got = append(got, list[i].String())
+		}
+		if !slices.Equal(got, test.want) {
+			t.Errorf("it tells %q, want %q", got, test.want)
+		}
+	}
+	published := Between(none, first, time.Now())
+	if !published[0].Objects()["gpu.example.com/gpu-01"] {
+		t.Errorf("the slice is about %v", published[0].Objects())
+	}
+}

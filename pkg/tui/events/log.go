@@ -1,0 +1,114 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package events
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+)
+
+// Kind is what kind of object an event is about.
+type Kind string
+
+// The kinds.
+const (
+	Claim Kind = "claim"
+	// Slice is a ResourceSlice, named as its pool: DRIVER/POOL.
+	Slice Kind = "slice"
+	Rule  Kind = "taint rule"
+)
+
+// Event is what happened to an object, or the same to several.
+type Event struct {
+	At   time.Time
+	Tone look.Tone
+	Kind Kind
+	// Namespace is that of all objects, empty for objects without.
+	Namespace string
+	// Count is how many objects there are.
+	Count int
+	// text is about the first object, were what happened to all of them, behind their
+	// count; DEVICES in it stands for how many devices they have together.
+	text, were string
+	devices    int
+	objects    map[string]bool
+}
+
+// Key is the same for no other event of a log.
+func (e *Event) Key() string {
+	return strings.Join([]string{e.At.Format(time.RFC3339Nano), string(e.Kind), e.Namespace, e.were}, " ")
+}
+
+// Objects are the names of the objects, but not of more than a thousand.
+func (e *Event) Objects() map[string]bool { return maps.Clone(e.objects) }
+
+// String is "claim ml/train was allocated gpu-01/gpu-0", or "3 claims of ml were allocated
+// 12 devices".
+func (e *Event) String() string {
+	if e.Count == 1 {
+		return e.text
+	}
+	of := english.Count(e.Count, string(e.Kind))
+	if e.Namespace != "" {
+		of += " of " + e.Namespace
+	}
+	return of + " " + strings.ReplaceAll(e.were, "DEVICES", devices(e.devices))
+}
+
+const (
+	// kept is how many events are remembered, objectsKept how many objects of each.
+	kept        = 100
+	objectsKept = 1000
+	// apart is the time after which the same is told on a line of its own.
+	apart = time.Minute
+)
+
+// Log is what happened, the newest event last.
+type Log struct {
+	events []Event
+	// times counts the events that there ever were.
+	times int
+}
+
+// Version changes with every event.
+func (l *Log) Version() int { return l.times }
+
+// Events are copies of what is remembered, the newest first.
+func (l *Log) Events() []Event {
+	list := slices.Clone(l.events)
+	slices.Reverse(list)
+	return list
+}
+
+// Add puts events to those that are known. Equal ones are one, unless the first of them was
+// long ago.
+func (l *Log) Add(since []Event) {
+	l.times += len(since)
+	for i := range since {
+		next := &since[i]
+		at := -1
+		for j := len(l.events) - 1; j >= 0 && at < 0; j-- {
+			if e := &l.events[j]; e.Kind == next.Kind && e.Namespace == next.Namespace && e.were == next.were && next.At.Sub(e.At) < apart {
+				at = j
+			}
+		}
+		if at < 0 {
+			l.events = append(l.events, *next)
+			continue
+		}
+		e := &l.events[at]
+		for name := range next.objects {
+			if len(e.objects) < objectsKept {
+				e.objects[name] = true
+			}
+		}
+		e.Count, e.devices = e.Count+next.Count, e.devices+next.devices
+	}
+	l.events = l.events[max(len(l.events)-kept, 0):]
+}
