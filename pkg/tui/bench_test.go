@@ -19,6 +19,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/nodemap"
 )
 
 // The fleet that the figures are for.
@@ -131,7 +132,7 @@ func BenchmarkRoom(b *testing.B) {
 	m := fleetModel(b.Context(), &moving{snap: fleet.Fleet(fleetNodes, fleetDevices, fleetClaims)})
 	settle(m, m.take())
 	for b.Loop() {
-		if text, err := m.picture.room(b.Context()); err != nil || text == "" {
+		if text, err := nodemap.Room(b.Context(), m.picture.snap, m.picture.alloc, m.picture.inventory); err != nil || text == "" {
 			b.Fatal(text, err)
 		}
 	}

@@ -248,7 +248,11 @@ func (s *summary) findings(f *facts, severity api.Severity) []overview.Hand {
 		if severity != api.SeverityError {
 			sign = s.look.Glyphs.Tainted
 		}
-		rows = append(rows, overview.Hand{Sign: sign, Tone: findingTone(finding), Name: finding.Code, Text: finding.Message, Open: func() screen { return findingPage(finding) }})
+		row := overview.Hand{Sign: sign, Tone: findingTone(finding), Name: finding.Code, Text: finding.Message, Open: func() screen { return findingPage(finding) }}
+		if itemOf(finding) != nil {
+			row.Why = func() screen { return whyPage(finding) }
+		}
+		rows = append(rows, row)
 	}
 	return rows
 }

@@ -4,68 +4,174 @@
 package tui
 
 import (
-	"context"
+	"fmt"
 	"strings"
 
 	"charm.land/bubbles/v2/key"
+	"charm.land/bubbles/v2/textinput"
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 )
 
-const helpTitle = "keys"
+// helpScreen has the keys of the screen that it was opened from, and what its signs mean.
+// What is typed searches the keys.
+type helpScreen struct {
+	about screen
+	input textinput.Model
+	// first is the uppermost line that is shown.
+	first         int
+	width, height int
+}
 
-// toggleHelp opens the help about what is shown, or leaves it.
-func (m *Model) toggleHelp() tea.Cmd {
-	if s, ok := m.top().(*pageScreen); ok && s.page == helpTitle {
-		return m.back()
+// openHelp opens the help about what is shown.
+func (m *Model) openHelp() tea.Cmd {
+	s := &helpScreen{about: m.top(), input: textinput.New()}
+	s.input.Prompt = "search the keys: "
+	// The cursor does not blink, so there is nothing to wait for.
+	_ = s.input.Focus()
+	return m.push(s)
+}
+
+func (s *helpScreen) title() string                { return "keys in " + s.about.title() }
+func (*helpScreen) showsReasons() bool             { return false }
+func (*helpScreen) showsFindings() bool            { return false }
+func (*helpScreen) refresh(*Model) tea.Cmd         { return nil }
+func (*helpScreen) actions(*Model) []action        { return nil }
+func (*helpScreen) click(*Model, int, int) tea.Cmd { return nil }
+
+func (s *helpScreen) resize(width, height int) {
+	s.width, s.height = width, height
+	s.input.SetWidth(max(width-len(s.input.Prompt)-1, 1))
+}
+
+func (s *helpScreen) wheel(m *Model, by int) { s.scroll(m, by) }
+
+// scroll moves the lines that are shown, as far as there are more.
+func (s *helpScreen) scroll(m *Model, by int) {
+	s.first = min(max(s.first+by, 0), max(len(s.lines(m))-s.room(), 0))
+}
+
+// room is how many lines there are above the last one.
+func (s *helpScreen) room() int { return max(s.height-1, 1) }
+
+func (*helpScreen) bindings(*Model) []key.Binding { return nil }
+
+// typed takes in a key. Letters are searched for, so that only others scroll.
+func (s *helpScreen) typed(m *Model, msg tea.Msg) tea.Cmd {
+	if press, ok := msg.(tea.KeyPressMsg); ok {
+		text := press.String()
+		if text == "esc" || s.input.Value() == "" && (text == "backspace" || text == "?") {
+			return m.back()
+		}
+		switch text {
+		case "up":
+			s.scroll(m, -1)
+			return nil
+		case "down":
+			s.scroll(m, 1)
+			return nil
+		case "pgup":
+			s.scroll(m, -s.room())
+			return nil
+		case "pgdown":
+			s.scroll(m, s.room())
+			return nil
+		}
 	}
-	return m.push(m.helpPage())
+	s.input, _ = s.input.Update(msg)
+	s.scroll(m, -s.first)
+	return nil
 }
 
-// helpPage has the keys of the screen that is shown, and what its signs mean.
-func (m *Model) helpPage() screen {
-	about := m.top()
-	_, isList := about.(*listScreen)
-	columns := m.keyColumns(about)
-	page := newPage(helpTitle+" in "+about.title(), func(_ context.Context, _ *picture, width int) (string, error) {
-		lines := look.Columns(columns, width)
-		if isList {
-			lines = append(lines, "", m.look.Say(look.Strong, "Filters")+"  "+filterHelp)
-		}
-		lines = append(lines, "", m.look.Legend())
-		for i := range lines {
-			lines[i] = ansi.Wrap(lines[i], width, "")
-		}
-		return strings.Join(lines, "\n"), nil
-	})
-	page.page = helpTitle
-	return page
+func (s *helpScreen) view(m *Model) string {
+	lines := s.lines(m)
+	all := len(lines)
+	last := min(s.first+s.room(), all)
+	lines = lines[min(s.first, last):last]
+	for len(lines) < s.room() {
+		lines = append(lines, "")
+	}
+	foot := m.look.Say(look.Faint, "type to search the keys")
+	if s.input.Value() != "" {
+		foot = s.input.View()
+	}
+	if all > s.room() {
+		foot += m.look.Say(look.Faint, fmt.Sprintf("   lines %d to %d of %d", s.first+1, last, all))
+	}
+	return strings.Join(append(lines, ansi.Truncate(foot, s.width, m.look.Glyphs.More)), "\n")
 }
 
-// keyColumns are the keys that do something on a screen, a column for each group. Of
-// keys that are told together only the first has a text.
-func (m *Model) keyColumns(about screen) [][]string {
+// lines are all keys in columns with the legend or, while something is typed, the keys that
+// have it in their name or their text.
+func (s *helpScreen) lines(m *Model) []string {
+	groups := m.keyGroups(s.about)
+	if query := strings.ToLower(strings.TrimSpace(s.input.Value())); query != "" {
+		return found(&m.look, groups, query, s.width)
+	}
+	columns := make([][]string, 0, len(groups))
+	for i, title := range keyGroupTitles() {
+		columns = append(columns, append([]string{m.look.Say(look.Strong, title)}, keyLines(&m.look, groups[i])...))
+	}
+	texts := look.Columns(columns, s.width)
+	if _, isList := s.about.(*listScreen); isList {
+		texts = append(texts, "", m.look.Say(look.Strong, "Filters")+"  "+filterHelp)
+	}
+	texts = append(texts, "", m.look.Legend())
+	var lines []string
+	for _, text := range texts {
+		lines = append(lines, strings.Split(ansi.Wrap(text, s.width, ""), "\n")...)
+	}
+	return lines
+}
+
+// found are the keys that have a text in their name or in what they do.
+func found(l *look.Look, groups [][]key.Binding, query string, width int) []string {
+	var list []key.Binding
+	for _, group := range groups {
+		for _, b := range group {
+			if strings.Contains(strings.ToLower(b.Help().Key), query) || strings.Contains(strings.ToLower(b.Help().Desc), query) {
+				list = append(list, b)
+			}
+		}
+	}
+	if len(list) == 0 {
+		return []string{l.Say(look.Faint, "no key for this")}
+	}
+	lines := keyLines(l, list)
+	for i := range lines {
+		lines[i] = ansi.Truncate(lines[i], width, l.Glyphs.More)
+	}
+	return lines
+}
+
+// keyLines has a line for each key.
+func keyLines(l *look.Look, keys []key.Binding) []string {
+	width := 0
+	for _, b := range keys {
+		width = max(width, ansi.StringWidth(b.Help().Key))
+	}
+	lines := make([]string, 0, len(keys))
+	for _, b := range keys {
+		lines = append(lines, look.Padded(b.Help().Key, width)+"  "+l.Say(look.Faint, b.Help().Desc))
+	}
+	return lines
+}
+
+// keyGroups are the keys that do something on a screen, by group. Of keys that are told
+// together only the first has a text.
+func (m *Model) keyGroups(about screen) [][]key.Binding {
 	groups := make([][]key.Binding, len(keyGroupTitles()))
+	seen := map[string]bool{}
 	for _, of := range [][]action{about.actions(m), {{m.keys.views, keysMove, nil}}, m.actions()} {
 		for _, a := range of {
-			if a.Help().Key != "" {
+			// What a screen does with a key comes before what is done elsewhere.
+			if name := a.Help().Key; name != "" && !seen[name] {
+				seen[name] = true
 				groups[a.group] = append(groups[a.group], a.Binding)
 			}
 		}
 	}
-	columns := make([][]string, 0, len(groups))
-	for i, title := range keyGroupTitles() {
-		width := 0
-		for _, b := range groups[i] {
-			width = max(width, ansi.StringWidth(b.Help().Key))
-		}
-		column := []string{m.look.Say(look.Strong, title)}
-		for _, b := range groups[i] {
-			column = append(column, look.Padded(b.Help().Key, width)+"  "+m.look.Say(look.Faint, b.Help().Desc))
-		}
-		columns = append(columns, column)
-	}
-	return columns
+	return groups
 }

@@ -111,7 +111,7 @@ func (m *Model) actions() []action {
 		{k.freeze, keysDashboard, m.freeze},
 		{k.gaps, keysDashboard, func() tea.Cmd { return m.push(m.gapsPage()) }},
 		{k.mouse, keysDashboard, just(func() { m.mouse = !m.mouse })},
-		{k.help, keysDashboard, m.toggleHelp},
+		{k.help, keysDashboard, m.openHelp},
 		{k.suspend, keysDashboard, func() tea.Cmd { return tea.Suspend }},
 		{k.quit, keysDashboard, func() tea.Cmd { return tea.Quit }},
 	}

@@ -87,10 +87,7 @@ func TestHelpFits(t *testing.T) {
 		s := browse(t, 80, 24)
 		s.keys(viewID(number).key(), "?")
 		s.shows("keys in "+viewNames()[number], "quit", "unhealthy")
-		lines := strings.Split(strings.TrimSpace(strings.Split(s.screen(), "lines 1 to ")[1]), "\n")
-		if words := strings.Fields(lines[0]); words[0] != words[2] {
-			t.Errorf("only %q fit", lines[0])
-		}
+		s.lacks("   lines 1 to ")
 		s.keys("?")
 		s.lacks("keys in ")
 	}
@@ -129,4 +126,71 @@ func TestSortPicked(t *testing.T) {
 	s.shows("TOTAL ▲", "by Total", "1/")
 	s.keys("s", `"order of`, "enter")
 	s.lacks("▲")
+}
+
+// TestWhyInKeyLine has w in the line of keys wherever it explains the selected row, at any
+// width, and on the overview.
+func TestWhyInKeyLine(t *testing.T) {
+	s := browse(t, 60, 24)
+	// These rows can be explained.
+	filters := map[viewID]string{viewDevices: `"state:allocated`, viewFindings: `"DRA1601`}
+	for _, width := range []int{60, 80, 120} {
+		s.send(tea.WindowSizeMsg{Width: width, Height: 24})
+		for number, name := range viewNames() {
+			id := viewID(number)
+			s.keys(id.key())
+			if filters[id] != "" {
+				s.keys("/", filters[id], "enter")
+			}
+			foot := s.lines()[23]
+			s.keys("w")
+			works := strings.Contains(s.lines()[1], "why ")
+			if told := strings.Contains(foot, "w why"); works != told {
+				t.Errorf("%s, %d wide: w works: %t, but the line is %q", name, width, works, foot)
+			}
+			if works {
+				s.keys("esc")
+			}
+			if filters[id] != "" {
+				s.keys("esc")
+			}
+		}
+	}
+}
+
+// TestWhyOfFirstPage explains what needs a hand, too, and says where there is nothing to
+// explain.
+func TestWhyOfFirstPage(t *testing.T) {
+	s := browse(t, 120, 50)
+	s.keys("home", "w")
+	s.shows("nothing to explain in this row")
+	for !strings.Contains(s.selected(), "pretrain-0") {
+		s.keys("down")
+	}
+	s.keys("w")
+	s.shows("overview > why Pod research/pretrain-0")
+}
+
+// TestHelpSearch finds keys by what they do or how they are called, and leaves the help as
+// it was when nothing is typed.
+func TestHelpSearch(t *testing.T) {
+	s := browse(t, 80, 24)
+	s.keys("6", "?")
+	s.shows("type to search the keys", "copy command", "freeze")
+	s.keys(`"copy`)
+	s.shows("search the keys: copy", "c  copy command")
+	s.lacks("freeze")
+	s.keys("backspace", "backspace", "backspace", "backspace")
+	s.shows("freeze", "type to search the keys")
+	s.keys(`"ctrl`)
+	s.shows("suspend")
+	s.lacks("copy command")
+	s.keys(`"zzz`)
+	s.shows("no key for this")
+	s.keys("esc")
+	s.shows("[6 pending]")
+	s.keys("?", `"q`, "?")
+	s.shows("search the keys: q?")
+	s.keys("esc", "?", "?")
+	s.shows("[6 pending]")
 }

@@ -68,11 +68,14 @@ func (s *listScreen) showsFindings() bool { return s.id == viewFindings }
 
 func (s *listScreen) resize(width, height int) {
 	s.height = height
-	if beside := paneWidth(width); beside != s.pane.width {
-		// What was written is for another width.
-		s.pane = pane{width: beside, writing: s.pane.writing}
+	if wide, high := paneSize(width, height); wide != s.pane.width || high != s.pane.height {
+		// What was written is for another place.
+		s.pane = pane{width: wide, height: high, writing: s.pane.writing}
 	}
-	if s.pane.width > 0 {
+	switch {
+	case s.pane.height > 0:
+		height -= s.pane.height + 1
+	case s.pane.width > 0:
 		width -= s.pane.width + len(" | ")
 	}
 	s.table.resize(width, max(height-1, 1))
@@ -143,12 +146,6 @@ func (s *listScreen) actions(m *Model) []action {
 		{k.end, keysMove, move(func() int { return len(t.rows) })},
 		{k.left, keysMove, just(func() { t.scroll(-1) })},
 		{k.right, keysMove, just(func() { t.scroll(1) })},
-	}
-	if s.chart != nil {
-		actions = s.mapActions(m)
-	}
-	actions = append(actions, []action{
-		{k.enter, keysMove, func() tea.Cmd { return s.open(m) }},
 		{k.sort, keysFind, func() tea.Cmd { return s.chooseOrder(m) }},
 		{k.sortNext, keysFind, func() tea.Cmd { return s.sort(m, s.wanted.sortBy+1) }},
 		{k.sortPrev, keysFind, func() tea.Cmd { return s.sort(m, s.wanted.sortBy-1) }},
@@ -156,7 +153,11 @@ func (s *listScreen) actions(m *Model) []action {
 			s.wanted.descending = !s.wanted.descending
 			return s.refresh(m)
 		}},
-	}...)
+	}
+	if s.chart != nil {
+		actions = s.mapActions(m)
+	}
+	actions = append(actions, action{k.enter, keysMove, func() tea.Cmd { return s.open(m) }})
 	switch s.id {
 	case viewNodes:
 		actions = append(actions, action{k.heat, keysCloser, func() tea.Cmd { return s.toggleMap(m) }}, action{k.group, keysFind, func() tea.Cmd { return s.chooseGroups(m) }})

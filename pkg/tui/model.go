@@ -134,10 +134,10 @@ type (
 	restedMsg struct{}
 	// clockMsg comes every second.
 	clockMsg struct{}
-	// reasonMsg says that one reason more is known, after so long.
+	// reasonMsg says that one reason more is known, and how long to wait for the next.
 	reasonMsg struct {
-		done bool
-		took time.Duration
+		done  bool
+		pause time.Duration
 	}
 	// reasonRestedMsg ends the pause after a reason.
 	reasonRestedMsg struct{}
@@ -211,9 +211,11 @@ const (
 	// rest is the least time between two pictures. After an expensive one it is
 	// longer: what collecting garbage takes comes on top.
 	rest      = 200 * time.Millisecond
-	restTimes = 8
-	// reasonTimes is the same for reasons.
-	reasonTimes = 10
+	restTimes = 16
+	// reasonTimes is the same for reasons that are found again, firstTimes for those of
+	// what was not explained yet.
+	reasonTimes = 20
+	firstTimes  = 1
 )
 
 // arrived shows a new picture.
@@ -253,10 +255,14 @@ func (m *Model) reason() tea.Cmd {
 	}
 	m.reasoning = true
 	ctx, p, known, now := m.ctx, m.picture, m.reasons, m.now()
+	times := time.Duration(reasonTimes)
+	if known.get(of).at.IsZero() {
+		times = firstTimes
+	}
 	return func() tea.Msg {
 		start := time.Now()
 		done := known.work(ctx, p, of, now)
-		return reasonMsg{done, time.Since(start)}
+		return reasonMsg{done, times * time.Since(start)}
 	}
 }
 

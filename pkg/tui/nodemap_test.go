@@ -35,6 +35,24 @@ func TestMapGroups(t *testing.T) {
 	s.shows("devices of ")
 }
 
+// TestMapSorted puts the groups with most of something first, by a key or by its name.
+func TestMapSorted(t *testing.T) {
+	s := browse(t, 160, 30)
+	s.keys("2", "b", `"driv`, "enter")
+	s.shows("by drivers", "gpu+nic", "fabric")
+	s.keys("s", `"trou`, "enter")
+	s.shows("most trouble first", "in trouble")
+	if first := s.lines()[2]; !strings.HasPrefix(first, " gpu  ") {
+		t.Errorf("the first group is %q", first)
+	}
+	s.keys("r")
+	s.shows("r does nothing here")
+	s.keys("<")
+	s.shows("most whole nodes free first", "all free")
+	s.keys(">", ">")
+	s.lacks("first")
+}
+
 // TestMapOfFleet has 5,000 nodes on a screen of 200x60.
 func TestMapOfFleet(t *testing.T) {
 	s := newSession(t, Options{Source: NewFixed(fleet.Fleet(5000, 8, 20000)), Fixed: true}, 200, 60)

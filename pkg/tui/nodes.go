@@ -4,11 +4,10 @@
 package tui
 
 import (
-	"strings"
-
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/nodemap"
 )
 
 // nodeContent is the map: each node with a strip of its devices.
@@ -23,7 +22,7 @@ func newNodes(p *picture, l *look.Look) content {
 	s.listOf = listOf[inventory.Node]{
 		items: p.inventory.Nodes(),
 		cols: append(render.NodeColumns(), render.Column[inventory.Node]{
-			Name: stripTitle, Cell: func(n *inventory.Node) string { return strip(l, n) },
+			Name: stripTitle, Cell: func(n *inventory.Node) string { return nodemap.Strip(l, n) },
 		}, render.NodeTaints()),
 		id:    func(n *inventory.Node) string { return n.Scope },
 		state: nodeTone, stateColumn: "State",
@@ -42,33 +41,6 @@ func nodeTone(n *inventory.Node) look.Tone {
 	default:
 		return look.Plain
 	}
-}
-
-// strip has a sign for each device of a node. Those that are plugged in at the
-// same place stand together; a line is between drivers.
-func strip(l *look.Look, n *inventory.Node) string {
-	var text strings.Builder
-	for i := range n.Groups {
-		group := &n.Groups[i]
-		switch {
-		case i == 0:
-		case group.Driver != n.Groups[i-1].Driver:
-			text.WriteString(" " + l.Glyphs.Between + " ")
-		default:
-			text.WriteByte(' ')
-		}
-		for _, d := range group.Devices {
-			glyph, _ := l.OfState(d.State)
-			switch {
-			case d.Unhealthy:
-				glyph = l.Glyphs.Unhealthy
-			case d.TaintedInUse:
-				glyph = l.Glyphs.TaintedInUse
-			}
-			text.WriteString(glyph)
-		}
-	}
-	return text.String()
 }
 
 func (s *nodeContent) paint(l *look.Look, row, column int, text string) string {

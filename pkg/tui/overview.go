@@ -11,6 +11,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/nodemap"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/overview"
 )
 
@@ -32,6 +33,10 @@ type madeOf struct {
 	reasons, diagnosis int
 	namespace          string
 	events             int
+	// nodes is true if these are shown as signs, in groups and in an order.
+	nodes bool
+	by    nodemap.Grouping
+	order nodemap.Order
 }
 
 // overviewMsg has the model of the overview.
@@ -60,7 +65,8 @@ func (s *overviewScreen) refresh(m *Model) tea.Cmd {
 	if m.picture == nil || s.loading {
 		return nil
 	}
-	made := madeOf{m.picture, m.reasons.version(), m.diagnosis.version(), m.namespace, m.happened.Version()}
+	by, order := m.nodeGroups()
+	made := madeOf{m.picture, m.reasons.version(), m.diagnosis.version(), m.namespace, m.happened.Version(), s.page.WantsNodes(), by, order}
 	if s.shown == made {
 		return nil
 	}
@@ -71,6 +77,12 @@ func (s *overviewScreen) refresh(m *Model) tea.Cmd {
 		msg := overviewMsg{facts: known, made: made}
 		if known == nil || known.from != made.picture {
 			msg.facts, msg.err = newFacts(ctx, made.picture)
+		}
+		if made.nodes && msg.err == nil {
+			var list content
+			if list, msg.err = made.picture.content(ctx, viewNodes); msg.err == nil {
+				in.nodes = list.(*nodeContent).items
+			}
 		}
 		if msg.err == nil {
 			msg.model = in.model(msg.facts)
@@ -118,16 +130,17 @@ func (s *overviewScreen) actions(m *Model) []action {
 		{k.end, keysMove, last},
 		{k.pageUp, keysMove, first},
 		{k.pageDown, keysMove, last},
-		{k.enter, keysMove, func() tea.Cmd { return s.open(m) }},
+		{k.enter, keysMove, func() tea.Cmd { return s.open(m, s.page.Selected(), "nothing to open here") }},
+		{k.why, keysCloser, func() tea.Cmd { return s.open(m, s.page.Why(), "nothing to explain in this row") }},
 	}
 }
 
 // open shows what is behind the selected row.
-func (s *overviewScreen) open(m *Model) tea.Cmd {
-	if open, ok := s.page.Selected().(func() screen); ok && open != nil {
+func (*overviewScreen) open(m *Model, next any, otherwise string) tea.Cmd {
+	if open, ok := next.(func() screen); ok && open != nil {
 		return m.push(open())
 	}
-	m.message = "nothing to open here"
+	m.message = otherwise
 	return nil
 }
 
@@ -136,13 +149,14 @@ func (s *overviewScreen) wheel(_ *Model, by int) { s.page.Move(by / 3) }
 // click selects a row; a second click opens it.
 func (s *overviewScreen) click(m *Model, x, y int) tea.Cmd {
 	if s.page.Click(x, y) {
-		return s.open(m)
+		return s.open(m, s.page.Selected(), "nothing to open here")
 	}
 	return nil
 }
 
 func (s *overviewScreen) bindings(m *Model) []key.Binding {
-	return []key.Binding{m.keys.up, m.keys.down, m.keys.enter, m.keys.next}
+	k := &m.keys
+	return []key.Binding{k.enter, k.why, k.find, k.goTo, k.namespace, k.freeze}
 }
 
 // remembered is how old the newest sample of the history may be.

@@ -18,8 +18,6 @@ import (
 // pageScreen is a text to scroll through: an explanation, YAML, a tree, help.
 type pageScreen struct {
 	name string
-	// page is what kind of page it is, if that matters.
-	page string
 	// write makes the text, as wide as the screen, in the background.
 	write func(ctx context.Context, p *picture, width int) (string, error)
 	pager viewport.Model

@@ -18,11 +18,12 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 )
 
-// pane stands beside a list and has what there is to know about the selected row. Its
-// text is written in the background, for one row at a time.
+// pane stands beside a list, or under it, and has what there is to know about the selected
+// row. Its text is written in the background, for one row at a time.
 type pane struct {
-	// width is that of the text; without one there is no pane.
-	width int
+	// width is that of the text; without one there is no pane. height is how many lines it
+	// has under the list, 0 for one beside it.
+	width, height int
 	// of is the row that the text is about, from the picture that it was written of,
 	// version that of the reasons.
 	of      string
@@ -42,19 +43,24 @@ type paneMsg struct {
 }
 
 const (
-	// paneFrom is the width from which on lists have a pane.
-	paneFrom = 110
+	// paneFrom is the width from which on lists have a pane beside them. On narrower
+	// screens it is under them, if these have at least paneUnder lines.
+	paneFrom, paneUnder = 110, 26
 	// paneTimes is how much longer than it took to write it a text stays as it is
 	// while the cluster changes.
 	paneTimes = 20
 )
 
-// paneWidth is what a pane gets of a screen: two fifths, with a line before it.
-func paneWidth(width int) int {
-	if width < paneFrom {
-		return 0
+// paneSize is what a pane gets of a screen: two fifths, without the line before it.
+func paneSize(width, height int) (int, int) {
+	switch {
+	case width >= paneFrom:
+		return width * 2 / 5, 0
+	case height >= paneUnder:
+		return width, height * 2 / 5
+	default:
+		return 0, 0
 	}
-	return width * 2 / 5
 }
 
 // describe writes about the row that is selected, unless that is there already.
@@ -63,7 +69,7 @@ func (m *Model) describe() tea.Cmd {
 	if !ok || s.pane.width == 0 || s.pane.writing || m.picture == nil || s.from == nil || len(s.table.rows) == 0 {
 		return nil
 	}
-	next := pane{width: s.pane.width, of: s.table.key, from: s.from, version: s.shown.worked}
+	next := pane{width: s.pane.width, height: s.pane.height, of: s.table.key, from: s.from, version: s.shown.worked}
 	if s.pane.of == next.of && len(s.pane.lines) > 0 {
 		same := s.pane.from == next.from && s.pane.version == next.version
 		if same || m.now().Sub(s.pane.at) < paneTimes*s.pane.took {
@@ -80,9 +86,9 @@ func (m *Model) describe() tea.Cmd {
 	}
 }
 
-// described takes the text, unless the list has another width by now.
+// described takes the text, unless there is another place for it by now.
 func (s *listScreen) described(msg paneMsg) {
-	if msg.pane.width == s.pane.width {
+	if msg.pane.width == s.pane.width && msg.pane.height == s.pane.height {
 		s.pane = msg.pane
 	}
 	s.pane.writing = false
@@ -200,23 +206,30 @@ func deviceText(l *look.Look, d *api.Device) string {
 	return strings.Join(lines, "\n")
 }
 
-// besides draws the pane on the right of a list.
+// besides draws the pane on the right of a list, or under it.
 func (s *listScreen) besides(m *Model, list string) string {
 	if s.pane.width == 0 {
 		return list
 	}
-	between := m.look.Say(look.Faint, " "+m.look.Glyphs.Between+" ")
 	lines := strings.Split(list, "\n")
-	for i := range lines {
-		text := ""
-		if i < len(s.pane.lines) && s.pane.of == s.table.key && len(s.table.rows) > 0 {
-			text = s.pane.lines[i]
-		}
-		lines[i] = look.Padded(lines[i], s.table.width) + between + text
+	room := len(lines)
+	if s.pane.height > 0 {
+		room = s.pane.height
 	}
-	if more := len(s.pane.lines) - len(lines); more > 0 && s.pane.of == s.table.key {
-		last := len(lines) - 1
-		lines[last] = look.Padded(strings.Split(list, "\n")[last], s.table.width) + between + m.look.Say(look.Faint, m.look.Glyphs.More)
+	texts := make([]string, room)
+	if s.pane.of == s.table.key && len(s.table.rows) > 0 {
+		copy(texts, s.pane.lines)
+		if len(s.pane.lines) > room {
+			texts[room-1] = m.look.Say(look.Faint, m.look.Glyphs.More)
+		}
+	}
+	if s.pane.height > 0 {
+		lines = append(lines, m.look.Say(look.Faint, strings.Repeat(m.look.Glyphs.Rule, s.pane.width)))
+		return strings.Join(append(lines, texts...), "\n")
+	}
+	between := m.look.Say(look.Faint, " "+m.look.Glyphs.Between+" ")
+	for i := range lines {
+		lines[i] = look.Padded(lines[i], s.table.width) + between + texts[i]
 	}
 	return strings.Join(lines, "\n")
 }

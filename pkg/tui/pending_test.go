@@ -65,3 +65,26 @@ func TestCopyCommand(t *testing.T) {
 	s.keys("/", `"finetune`, "enter", "c")
 	s.shows("no command is known that would help")
 }
+
+// TestPaneUnderList shows more about the selected row under a list on a screen that is
+// narrow and high, beside it on a wide one, and in a line on a small one.
+func TestPaneUnderList(t *testing.T) {
+	s := browse(t, 80, 40)
+	s.keys("6")
+	s.shows("Request gpus: 8 devices of gpu.example.com", "research/finetune-0")
+	if at := strings.Index(s.screen(), "Request gpus: 8"); at < strings.Index(s.screen(), "research/finetune-0") {
+		t.Errorf("the pane is not under the list:\n%s", s.screen())
+	}
+	s.keys("down")
+	s.shows("Request nic: 1 device of nic.example.com")
+	if got := len(s.lines()); got != 40 {
+		t.Errorf("%d lines", got)
+	}
+	s.keys("4", "end")
+	s.shows("104/104 devices", "Attributes")
+	s.send(tea.WindowSizeMsg{Width: 80, Height: 24})
+	s.rest()
+	s.lacks("Attributes")
+	s.keys("6", "home")
+	s.shows("1/10 pending   Request gpus needs 8 devices")
+}

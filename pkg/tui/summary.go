@@ -22,6 +22,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/events"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/nodemap"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/overview"
 )
 
@@ -36,6 +37,10 @@ type summary struct {
 	// hours are the histories, by name.
 	hours  map[string][]float64
 	events []events.Event
+	// nodes are those to be shown as signs, in groups and in an order; nil for none.
+	nodes []inventory.Node
+	by    nodemap.Grouping
+	order nodemap.Order
 	// unknown says why claims are not known, empty if they are.
 	unknown string
 }
@@ -46,6 +51,7 @@ func (m *Model) summary() *summary {
 		look: &m.look, namespace: m.namespace, fixed: m.opts.Fixed, started: m.started, reasons: m.reasons, diagnosis: m.diagnosis,
 		hours: map[string][]float64{}, events: m.happened.Events(),
 	}
+	s.by, s.order = m.nodeGroups()
 	for name := range m.history.series {
 		s.hours[name] = m.history.hour(m.now(), name)
 	}
@@ -53,6 +59,14 @@ func (m *Model) summary() *summary {
 		s.unknown = m.noClaims()
 	}
 	return s
+}
+
+// nodeGroups are those of the map in the view of nodes.
+func (m *Model) nodeGroups() (nodemap.Grouping, nodemap.Order) {
+	if list, ok := m.views[viewNodes].(*listScreen); ok && list.chart != nil {
+		return list.chart.by, list.chart.order
+	}
+	return nodemap.Grouping{}, nodemap.ByName
 }
 
 func (s *summary) model(f *facts) overview.Model {
@@ -66,6 +80,18 @@ func (s *summary) model(f *facts) overview.Model {
 		m.Waiting = nil
 	}
 	m.Verdict = s.verdict(f)
+	if len(s.nodes) > 0 {
+		nodes := make([]*inventory.Node, 0, len(s.nodes))
+		for i := range s.nodes {
+			nodes = append(nodes, &s.nodes[i])
+		}
+		m.Nodes, m.NodeLegend = nodemap.Groups(s.look, f.from.snap, nodes, s.by, s.order), nodemap.Legend(s.look)
+		m.OpenNodes = func() screen {
+			list := newList(viewNodes, scope{})
+			list.chart = &nodeMap{by: s.by, order: s.order}
+			return list
+		}
+	}
 	return m
 }
 
@@ -183,10 +209,9 @@ func (s *summary) stuck(f *facts) (section overview.Section[overview.Stuck], pod
 		row := overview.Stuck{
 			Wait: now.Sub(w.pod.CreationTimestamp.Time), Asks: asksText(w.asks, names), Code: found.code, Reason: found.summary,
 			Who: whoText(&found), Remedies: found.remedies, Outlook: found.outlook, Tone: look.Warning,
-			Open: func() screen {
-				return whyPage(&inventory.Pod{Pod: w.pod})
-			},
 		}
+		row.Why = func() screen { return whyPage(&inventory.Pod{Pod: w.pod}) }
+		row.Open = row.Why
 		if w.pod.CreationTimestamp.IsZero() {
 			row.Wait = -1
 		}
@@ -197,9 +222,11 @@ func (s *summary) stuck(f *facts) (section overview.Section[overview.Stuck], pod
 		if !s.in(b.Namespace) {
 			continue
 		}
-		row := overview.Stuck{Wait: -1, Code: string(b.Code), Reason: b.Summary, Tone: look.Bad, Open: func() screen {
+		row := overview.Stuck{Wait: -1, Code: string(b.Code), Reason: b.Summary, Tone: look.Bad}
+		row.Why = func() screen {
 			return whyPage(&inventory.Pod{Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: b.Name}}})
-		}}
+		}
+		row.Open = row.Why
 		if pod := f.from.snap.Pod(b.Namespace, b.Name); pod != nil && !pod.CreationTimestamp.IsZero() {
 			row.Wait = now.Sub(pod.CreationTimestamp.Time)
 		}

@@ -85,7 +85,7 @@ func (m *Model) heard(msg tea.Msg) (tea.Model, tea.Cmd) {
 		msg.page.set(msg)
 	case reasonMsg:
 		if msg.done {
-			return m, tea.Batch(m.top().refresh(m), m.after(reasonTimes*msg.took, reasonRestedMsg{}))
+			return m, tea.Batch(m.top().refresh(m), m.after(msg.pause, reasonRestedMsg{}))
 		}
 		m.reasoning = false
 	case diagnosedMsg:

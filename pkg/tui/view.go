@@ -229,6 +229,11 @@ func (m *Model) foot() string {
 	if len(m.stack) > 1 {
 		bindings = append([]key.Binding{m.keys.back}, bindings...)
 	}
+	if _, types := m.top().(typist); types {
+		quit := m.keys.quit
+		quit.SetHelp("ctrl+c", "quit")
+		return m.help.ShortHelpView(append(bindings, quit))
+	}
 	bindings = append(bindings, m.keys.help, m.keys.quit)
 	return m.help.ShortHelpView(fitting(bindings, m.width))
 }

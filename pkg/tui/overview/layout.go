@@ -16,6 +16,8 @@ const (
 	// wide is the width from which on a pane follows the cursor, pair the one from
 	// which on boxes stand beside each other.
 	wide, pair = 150, 80
+	// tall is the height from which on nodes are shown as signs.
+	tall = 44
 	// paneWidth is what the pane takes at most.
 	paneWidth = 78
 )
@@ -131,6 +133,9 @@ func (p *Page) layout() *screen {
 		s.rightWidth = min(paneWidth, p.width*2/5)
 		s.leftWidth = p.width - s.rightWidth
 		s.left = groups([]box{capacity}, []box{stuck}, []box{teams, hands})
+		if nodes := p.nodes(s.leftWidth - look.FrameWidth); nodes.count > 0 && p.WantsNodes() {
+			s.left = append(s.left, groups([]box{nodes})...)
+		}
 		s.right = groups([]box{p.pane(s.rightWidth - look.FrameWidth)}, []box{events})
 	case p.width >= pair:
 		s.left = groups([]box{capacity}, []box{stuck}, []box{teams, hands})

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/heatmap"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 )
 
@@ -23,6 +24,11 @@ type Model struct {
 	Teams   Section[Team]
 	Hands   Section[Hand]
 	Events  Section[Event]
+	// Nodes are the nodes as a sign each, only where [Page.WantsNodes]; NodeLegend explains
+	// the signs, and OpenNodes is opened for them.
+	Nodes      []heatmap.Group
+	NodeLegend string
+	OpenNodes  any
 	// Names are the short names of classes.
 	Names map[string]string
 }
@@ -77,6 +83,8 @@ type Stuck struct {
 	Remedies []string
 	Outlook  string
 	Open     any
+	// Why explains the first of them.
+	Why any
 }
 
 // Team is what a namespace uses and waits for.
@@ -104,6 +112,8 @@ type Hand struct {
 	Tone       look.Tone
 	Name, Text string
 	Open       any
+	// Why explains what it is about; nil if there is nothing to explain.
+	Why any
 }
 
 // Event is something that happened.

@@ -36,6 +36,9 @@ func New(l *look.Look) *Page { return &Page{look: l} }
 // Resize sets the size.
 func (p *Page) Resize(width, height int) { p.width, p.height = width, height }
 
+// WantsNodes reports whether there is room for the map of nodes.
+func (p *Page) WantsNodes() bool { return p.width >= wide && p.height >= tall && !p.plain }
+
 // Set shows a model.
 func (p *Page) Set(m Model) {
 	p.model = m
@@ -87,6 +90,18 @@ func (p *Page) Selected() any {
 		if at := slices.Index(b.keys(), p.selected); at >= 0 && p.selected != "" {
 			return b.opens(at)
 		}
+	}
+	return nil
+}
+
+// Why is what explains the selected row, nil for one without anything to explain.
+func (p *Page) Why() any {
+	m := &p.model
+	if i := index(p, "stuck", m.Stuck.Rows, func(s *Stuck) string { return s.Key }); i >= 0 {
+		return m.Stuck.Rows[i].Why
+	}
+	if i := index(p, "hands", m.Hands.Rows, func(h *Hand) string { return h.Name + " " + h.Text }); i >= 0 {
+		return m.Hands.Rows[i].Why
 	}
 	return nil
 }

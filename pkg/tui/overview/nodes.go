@@ -1,0 +1,66 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package overview
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+)
+
+// nodes are signs, as many on a line as fit, each group after its name.
+func (p *Page) nodes(width int) box {
+	count := 0
+	for i := range p.model.Nodes {
+		count += len(p.model.Nodes[i].Cells)
+	}
+	lines := p.nodeLines(width)
+	return box{
+		name: "nodes", title: "Nodes: " + english.Thousands(count), foot: p.model.NodeLegend, count: len(lines), all: p.model.OpenNodes,
+		id:   func(i int) string { return fmt.Sprint("line ", i) },
+		open: func(int) any { return p.model.OpenNodes },
+		rows: func(int) (string, []string) { return "", lines },
+	}
+}
+
+func (p *Page) nodeLines(width int) []string {
+	var lines []string
+	var line strings.Builder
+	left := width - 1
+	flush := func() {
+		if line.Len() > 0 {
+			lines = append(lines, " "+line.String())
+		}
+		line.Reset()
+		left = width - 1
+	}
+	for i := range p.model.Nodes {
+		g := &p.model.Nodes[i]
+		name := ""
+		if g.Name != "" {
+			name = ansi.Truncate(render.Escape(g.Name), maxName, p.look.Glyphs.More) + " "
+		}
+		if ansi.StringWidth(name)+len(g.Cells) > left {
+			flush()
+		}
+		line.WriteString(p.look.Say(look.Faint, name))
+		left -= ansi.StringWidth(name)
+		for _, cell := range g.Cells {
+			if left < 1 {
+				flush()
+			}
+			line.WriteString(p.look.Say(cell.Tone, cell.Glyph))
+			left--
+		}
+		line.WriteString(gap)
+		left -= len(gap)
+	}
+	flush()
+	return lines
+}
