@@ -20,7 +20,11 @@ func (p *Page) nodes(width int) box {
 	for i := range p.model.Nodes {
 		count += len(p.model.Nodes[i].Cells)
 	}
-	lines := p.nodeLines(width)
+	if p.signs == nil || p.signsWidth != width {
+		// There may be thousands, and the page is drawn with every key.
+		p.signs, p.signsWidth = p.nodeLines(width), width
+	}
+	lines := p.signs
 	return box{
 		name: "nodes", title: "Nodes: " + english.Thousands(count), foot: p.model.NodeLegend, count: len(lines), all: p.model.OpenNodes,
 		id:   func(i int) string { return fmt.Sprint("line ", i) },
@@ -51,12 +55,18 @@ func (p *Page) nodeLines(width int) []string {
 		}
 		line.WriteString(p.look.Say(look.Faint, name))
 		left -= ansi.StringWidth(name)
-		for _, cell := range g.Cells {
+		for from := 0; from < len(g.Cells); {
 			if left < 1 {
 				flush()
 			}
-			line.WriteString(p.look.Say(cell.Tone, cell.Glyph))
-			left--
+			// Cells with one tone are drawn at once.
+			var run strings.Builder
+			tone := g.Cells[from].Tone
+			for ; from < len(g.Cells) && left > 0 && g.Cells[from].Tone == tone; from++ {
+				run.WriteString(g.Cells[from].Glyph)
+				left--
+			}
+			line.WriteString(p.look.Say(tone, run.String()))
 		}
 		line.WriteString(gap)
 		left -= len(gap)

@@ -26,6 +26,9 @@ type Page struct {
 	// moved is true once the user chose a row. Until then it is the first pod that is
 	// stuck or, if none is, the first class.
 	moved bool
+	// signs are the lines of the nodes of the model, once they were drawn, for a width.
+	signs      []string
+	signsWidth int
 	// plain is true for text that is printed: no frames, and no cursor.
 	plain bool
 }
@@ -41,7 +44,7 @@ func (p *Page) WantsNodes() bool { return p.width >= wide && p.height >= tall &&
 
 // Set shows a model.
 func (p *Page) Set(m Model) {
-	p.model = m
+	p.model, p.signs = m, nil
 	p.settle()
 }
 

@@ -37,7 +37,7 @@ func model(stuck int) Model {
 			{Namespace: "research", Uses: []Use{{Class: "gpu.example.com", Used: 6}}, Share: 0.75, Waiting: 2, Open: "team research"},
 			{Namespace: "vision", Uses: []Use{{Class: "gpu.example.com", Used: 2}}, Share: -1, Open: "team vision"},
 		}, All: "all teams"},
-		Hands:  Section[Hand]{Rows: []Hand{{"○", look.Warning, "gpu-08", "cordoned, 8 free", "node gpu-08"}}, All: "all findings"},
+		Hands:  Section[Hand]{Rows: []Hand{{Sign: "○", Tone: look.Warning, Name: "gpu-08", Text: "cordoned, 8 free", Open: "node gpu-08"}}, All: "all findings"},
 		Events: Section[Event]{None: "none since 09:30:00"},
 		Names:  map[string]string{"gpu.example.com": "gpu"},
 	}
