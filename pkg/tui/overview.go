@@ -80,8 +80,10 @@ func (s *overviewScreen) refresh(m *Model) tea.Cmd {
 		}
 		if made.nodes && msg.err == nil {
 			var list content
-			if list, msg.err = made.picture.content(ctx, viewNodes); msg.err == nil {
-				in.nodes = list.(*nodeContent).items
+			if list, msg.err = made.picture.content(ctx, viewNodes); list != nil {
+				if nodes, ok := list.(*nodeContent); ok {
+					in.nodes = nodes.items
+				}
 			}
 		}
 		if msg.err == nil {
