@@ -214,7 +214,11 @@ func (s *listScreen) besides(m *Model, list string) string {
 	lines := strings.Split(list, "\n")
 	room := len(lines)
 	if s.pane.height > 0 {
-		room = s.pane.height
+		// What the list leaves is for the pane, too.
+		if used := len(s.table.rows) + 1; s.chart == nil && used < room {
+			lines = lines[:used]
+		}
+		room += s.pane.height - len(lines)
 	}
 	texts := make([]string, room)
 	if s.pane.of == s.table.key && len(s.table.rows) > 0 {

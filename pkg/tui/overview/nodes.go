@@ -26,7 +26,7 @@ func (p *Page) nodes(width int) box {
 	}
 	lines := p.signs
 	return box{
-		name: "nodes", title: "Nodes: " + english.Thousands(count), foot: p.model.NodeLegend, count: len(lines), all: p.model.OpenNodes,
+		name: "nodes", title: "Nodes with devices: " + english.Thousands(count), foot: p.model.NodeLegend, count: len(lines), all: p.model.OpenNodes,
 		id:   func(i int) string { return fmt.Sprint("line ", i) },
 		open: func(int) any { return p.model.OpenNodes },
 		rows: func(int) (string, []string) { return "", lines },
