@@ -56,7 +56,7 @@ func TestExplanations(t *testing.T) {
 		"gang-owner":  {"raycluster/train", "-n", "ml", "--snapshot", filepath.Join("testdata", "owners.yaml")},
 		"one-device":  {"pod/pretrain-0", "-n", "research", "--snapshot", example, "--device", "gpu-02/gpu-3"},
 	}
-	for _, name := range []string{"bind-waiting", "prepare-not-registered", "running-unhealthy", "running-evicted-later", "pending-no-slices-label", "cleanup-finalizer"} {
+	for _, name := range []string{"bind-waiting", "prepare-not-registered", "running-unhealthy", "running-evicted-later", "pending-no-slices-label", "cleanup-finalizer", "queue-kueue", "queue-other-scheduler"} {
 		path := filepath.Join("fieldcases", name+".yaml")
 		cases, err := readFieldCases(path)
 		if err != nil {
@@ -73,7 +73,7 @@ func TestExplanations(t *testing.T) {
 		t.Run(name+"/wide", func(t *testing.T) {
 			goldenRun(t, filepath.Join("explanations", name+"-140-wide.golden"), "140", append([]string{"why", "-o", "wide"}, question...)...)
 		})
-		if strings.HasPrefix(name, "gang") {
+		if strings.HasPrefix(name, "gang") || strings.HasPrefix(name, "queue") || name == "running" {
 			t.Run(name+"/json", func(t *testing.T) {
 				goldenRun(t, filepath.Join("explanations", name+".json.golden"), "140", append([]string{"why", "-o", "json"}, question...)...)
 			})

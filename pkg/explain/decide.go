@@ -328,8 +328,38 @@ func (x *builder) conclude(verdicts []allocator.Verdict, best *fitting) (api.Ver
 		return api.Allocated, reason{what: allocatedSummary(x.Pod, x.out.Claims)}
 	default:
 		x.out.Placement = placementOn(x.Question, best)
+		if x.target.Object.Kind == kindDaemonSet && len(x.target.New) > 0 {
+			return api.Fits, reason{what: x.daemons()}
+		}
 		return api.Fits, reason{what: funnel.PlacementText(x.out.Placement)}
 	}
+}
+
+// kindDaemonSet is that of what creates a pod for each node.
+const kindDaemonSet = "DaemonSet"
+
+// daemons says on how many of the nodes for which a DaemonSet creates a pod it fits. Its
+// controller leaves out those with taints that the pod does not tolerate, and those that its
+// selector or affinity does not select (NodeShouldRunDaemonPod in
+// pkg/controller/daemon/daemon_controller.go).
+func (x *builder) daemons() string {
+	fits, all := 0, len(x.Cluster.Candidates)
+	for i := range x.out.Nodes {
+		if x.out.Nodes[i].Verdict == api.Fits {
+			fits += x.out.Nodes[i].Count
+		}
+	}
+	for _, misfits := range x.Cluster.Misfits {
+		if !slices.ContainsFunc(misfits, func(u eligibility.UnsuitableNode) bool {
+			return slices.Contains([]cluster.Filter{cluster.FilterTaint, cluster.FilterNodeSelector, cluster.FilterNodeAffinity, cluster.FilterNodeName}, u.Misfit.Filter)
+		}) {
+			all++
+		}
+	}
+	if fits == all {
+		return fmt.Sprintf("the DaemonSet creates pods for %s, and fits on each", english.Count(all, "node"))
+	}
+	return fmt.Sprintf("the DaemonSet creates pods for %s: it fits on %d, the other pods wait", english.Count(all, "node"), fits)
 }
 
 // errorSummary is the allocator's error, with what people need to know beyond.
