@@ -5,8 +5,10 @@ package test
 
 import (
 	"path/filepath"
+	"slices"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
@@ -44,7 +46,7 @@ func BenchmarkPlanning(b *testing.B) {
 				{"ladder", 0, []string{"fit"}},
 				{"plan", 1, []string{"plan"}},
 				{"preempt", 1, []string{"plan", "--preempt"}},
-				{"drain", 1, []string{"impact", "drain", shape.snap.Nodes[0].Name}},
+				{"drain", 1, []string{"impact", "drain", inUse(shape.snap)}},
 			}
 			took := make([]total, len(questions))
 			b.ResetTimer()
@@ -65,6 +67,12 @@ func BenchmarkPlanning(b *testing.B) {
 			}
 		})
 	}
+}
+
+// inUse is a node with a pod.
+func inUse(snap *snapshot.Snapshot) string {
+	at := slices.IndexFunc(snap.Pods, func(pod *corev1.Pod) bool { return pod.Spec.NodeName != "" })
+	return snap.Pods[at].Spec.NodeName
 }
 
 // withWaiting adds a claim for two devices, and 1,000 pods that wait.
