@@ -59,7 +59,7 @@ func ImpactTitle(i *api.Impact) (string, Mark) {
 		parts = append(parts, english.Count(c.Evicted, "pod")+" evicted")
 	}
 	if c.DevicesLost > 0 {
-		parts = append(parts, english.Count(c.DevicesLost, "pod")+" without their devices")
+		parts = append(parts, english.Count(c.DevicesLost, "pod")+plural(c.DevicesLost, " without its devices", " without their devices"))
 	}
 	text := verb + ": " + strings.Join(parts, ", ")
 	var outcomes []string
@@ -147,8 +147,11 @@ func impactText(pod *api.ImpactPod, now time.Time) (string, Mark) {
 		text, mark = "no place", Bad
 	case api.OutcomeNotRecreated:
 		text, mark = "nothing creates it again", Bad
-		if pod.Placement != nil {
+		switch {
+		case pod.Placement != nil:
 			text += "; one like it fits on " + pod.Placement.Node
+		case pod.Reason != "":
+			text += "; one like it finds no place"
 		}
 	case api.OutcomeUndetermined:
 		text, mark = "not known", Unsure
