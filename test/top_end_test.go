@@ -30,6 +30,9 @@ func TestTopLeavesTheTerminalAsItWas(t *testing.T) {
 			if modes := strings.TrimSpace(term.tmux("display-message", "-p", "#{alternate_on} #{cursor_flag} #{mouse_any_flag}")); modes != "0 1 0" {
 				t.Errorf("another screen, no cursor or the mouse stay: %q\n%s", modes, screen)
 			}
+			if title := strings.TrimSpace(term.tmux("display-message", "-p", "#{pane_title}")); title != "my title" {
+				t.Errorf("the window is called %q afterwards", title)
+			}
 		})
 	}
 	t.Run("the terminal is closed", func(t *testing.T) {
@@ -53,10 +56,13 @@ func openTop(t *testing.T) (term *terminal, dir string) {
 	dir = t.TempDir()
 	top := "exec " + strings.Join(quoted([]string{filepath.Join(builtProgram(t), "kubectl-dra"), "top", "--mouse", "--snapshot", cluster}), " ")
 	term = openTerminal(t, &program{path: "sh", dir: dir, env: []string{"HOME=" + dir}}, 100, 30,
-		"-c", `stty -g >before; sh -c 'echo $$ >pid; eval "$0"' "$0"; stty -g >after; echo it is over`, top)
+		"-c", `printf '\033]2;my title\007'; stty -g >before; sh -c 'echo $$ >pid; eval "$0"' "$0"; stty -g >after; echo it is over`, top)
 	term.shows("Capacity")
 	if modes := strings.TrimSpace(term.tmux("display-message", "-p", "#{alternate_on} #{mouse_any_flag}")); modes != "1 1" {
 		t.Fatalf("it changes nothing in the terminal: %q", modes)
+	}
+	if title := strings.TrimSpace(term.tmux("display-message", "-p", "#{pane_title}")); !strings.HasPrefix(title, "dra top ") || !strings.HasSuffix(title, ": 10 wait, 1 broken") {
+		t.Fatalf("the window is called %q", title)
 	}
 	return term, dir
 }

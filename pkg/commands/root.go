@@ -18,6 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/list"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/nodeprobe"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/top"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/trial"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/why"
 )
@@ -145,7 +146,7 @@ add or remove a taint rule, to have a driver prepare a claim, or to make a test.
 		list.NewClasses(streams, config),
 		list.NewTaints(streams, config),
 		list.NewTree(streams, config),
-		newTop(streams, config),
+		top.New(streams, config),
 	)
 	cli.AddCommands(root, "Look at a node",
 		nodeprobe.New(streams, config),

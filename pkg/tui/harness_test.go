@@ -83,6 +83,8 @@ type session struct {
 	// later are the messages that wait for their time.
 	later []tea.Msg
 	quit  bool
+	// rung counts the bells.
+	rung int
 }
 
 func newSession(t *testing.T, opts Options, width, height int) *session {
@@ -133,6 +135,9 @@ func (s *session) run(cmd tea.Cmd) {
 	case tea.QuitMsg:
 		s.quit = true
 	default:
+		if isBell(msg) {
+			s.rung++
+		}
 		s.send(msg)
 	}
 }

@@ -16,6 +16,7 @@ type keyMap struct {
 	goTo, find, filter, namespace                     key.Binding
 	sort, sortNext, sortPrev, reverse, again          key.Binding
 	why, yaml, tree, copy, heat, group                key.Binding
+	change, yes, no                                   key.Binding
 	freeze, gaps, mouse, help, suspend, quit          key.Binding
 }
 
@@ -53,6 +54,9 @@ func newKeyMap() keyMap {
 		copy:      bind("c", "copy command", "c"),
 		heat:      bind("v", "map, strips", "v"),
 		group:     bind("b", "group by", "b"),
+		change:    bind("x", "change", "x"),
+		yes:       bind("y", "do it", "y"),
+		no:        bind("n", "leave it", "n"),
 		freeze:    bind("space", "freeze", "space"),
 		gaps:      bind("!", "not read", "!"),
 		mouse:     bind("m", "mouse", "m"),
@@ -108,6 +112,7 @@ func (m *Model) actions() []action {
 		{k.why, keysCloser, page(whyPage, "no claim to explain in this row")},
 		{k.yaml, keysCloser, page(yamlPage, "no object in this row")},
 		{k.tree, keysCloser, page(treePage, "no related objects")},
+		{k.change, keysCloser, m.askForChange},
 		{k.freeze, keysDashboard, m.freeze},
 		{k.gaps, keysDashboard, func() tea.Cmd { return m.push(m.gapsPage()) }},
 		{k.mouse, keysDashboard, just(func() { m.mouse = !m.mouse })},

@@ -304,5 +304,8 @@ func (s *listScreen) bindings(m *Model) []key.Binding {
 		keys = append(keys, k.copy)
 	default:
 	}
+	if m.noChanges() == "" {
+		keys = append(keys, k.change)
+	}
 	return append(keys, k.filter, k.find, k.goTo, k.sort, k.yaml, k.tree)
 }

@@ -4,6 +4,7 @@
 package tui
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -16,7 +17,9 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/alarm"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/events"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/guard"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 )
 
@@ -25,8 +28,9 @@ type Options struct {
 	Source Source
 	// Fixed is true if the source never changes.
 	Fixed bool
-	// Name says what is looked at: the address of a server, or a file.
-	Name string
+	// Name says what is looked at: the address of a server, or a file. Context is how
+	// the kubeconfig calls it, empty for a file.
+	Name, Context string
 	// Namespace is the only one whose claims and pods are shown, empty for all.
 	Namespace string
 	// Now is the clock, and After makes a command that brings a message later;
@@ -36,9 +40,17 @@ type Options struct {
 	// Mouse is whether to begin with the mouse on, Color whether colors may be
 	// used.
 	Mouse, Color bool
+	// Bell is whether to ring when the cluster gets worse.
+	Bell bool
+	// Changer makes changes of the cluster that somebody asks for and confirms; nil
+	// where none may be made.
+	Changer guard.Changer
 	// Env looks up variables of the environment.
 	Env func(string) string
 }
+
+// cluster is what is looked at, as people call it.
+func (o *Options) cluster() string { return cmp.Or(o.Context, o.Name) }
 
 // Model is the state of the dashboard.
 type Model struct {
@@ -66,6 +78,7 @@ type Model struct {
 
 	namespace string
 	history   history
+	alarm     alarm.Memory
 	happened  events.Log
 	reasons   *reasons
 	reasoning bool
@@ -90,6 +103,8 @@ type prompt struct {
 	asking question
 	// before is what to return to on escape, and row the row.
 	before, row string
+	// change is what a taint is asked for.
+	change guard.Change
 }
 
 type question int
@@ -98,6 +113,7 @@ const (
 	askNothing question = iota
 	askFilter
 	askNamespace
+	askTaint
 )
 
 // screen is one page of the dashboard.
@@ -197,9 +213,12 @@ func (m *Model) take() tea.Cmd {
 	}
 	m.taking, m.dirty = true, false
 	before := m.picture
-	ctx, source, reasons, diagnosis, l := m.ctx, m.opts.Source, m.reasons, m.diagnosis, &m.look
+	ctx, source, reasons, diagnosis, l, evictions := m.ctx, m.opts.Source, m.reasons, m.diagnosis, &m.look, m.opts.Bell
 	return func() tea.Msg {
 		p, err := takePicture(ctx, source, reasons, diagnosis, l)
+		if err == nil {
+			p.troubles = p.findTroubles(evictions)
+		}
 		if err == nil && before != nil {
 			p.follow(before)
 		}
@@ -232,7 +251,7 @@ func (m *Model) arrived(msg pictureMsg) tea.Cmd {
 	}
 	m.resting = true
 	pause := max(rest, restTimes*(m.picture.cost+m.work))
-	return tea.Batch(m.refresh(), m.remember(), m.after(pause, restedMsg{}))
+	return tea.Batch(m.ring(), m.refresh(), m.remember(), m.after(pause, restedMsg{}))
 }
 
 // used is the share of devices that claims have.

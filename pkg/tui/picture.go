@@ -50,6 +50,8 @@ type picture struct {
 	// for: their claims do not exist yet, or have their devices.
 	waiting []*corev1.Pod
 	waitSet map[*corev1.Pod]bool
+	// troubles are for the window title and the bell.
+	troubles troubles
 
 	mu       sync.Mutex
 	contents map[viewID]content

@@ -32,11 +32,24 @@ func Run(ctx context.Context, opts Options, in io.Reader, out io.Writer) error {
 	if !opts.Color {
 		program = append(program, tea.WithColorProfile(colorprofile.ASCII))
 	}
+	// The terminal keeps its title aside. Bubble Tea would leave it without any.
+	if _, err := io.WriteString(out, ansi.WindowOp(saveTitle, titleOfWindow)); err != nil {
+		return fmt.Errorf("show the dashboard: %w", err)
+	}
+	// Nothing is left to do when the terminal is gone.
+	defer func() { _, _ = io.WriteString(out, ansi.WindowOp(restoreTitle, titleOfWindow)) }()
 	if _, err := tea.NewProgram(New(ctx, opts), program...).Run(); err != nil && ctx.Err() == nil && !errors.Is(err, tea.ErrInterrupted) {
 		return fmt.Errorf("show the dashboard: %w", err)
 	}
 	return nil
 }
+
+// What XTWINOPS does with the title of the window.
+const (
+	saveTitle     = 22
+	restoreTitle  = 23
+	titleOfWindow = 2
+)
 
 // onceTime is how long [Once] works out why claims are pending.
 const onceTime = 5 * time.Second

@@ -83,6 +83,10 @@ func (m *Model) heard(msg tea.Msg) (tea.Model, tea.Cmd) {
 		msg.list.described(msg)
 	case pageMsg:
 		msg.page.set(msg)
+	case plannedMsg:
+		return m, msg.screen.planned(m, msg)
+	case madeMsg:
+		return m, msg.screen.made(m, msg)
 	case reasonMsg:
 		if msg.done {
 			return m, tea.Batch(m.top().refresh(m), m.after(msg.pause, reasonRestedMsg{}))
@@ -245,6 +249,9 @@ func (m *Model) typed(msg tea.Msg) tea.Cmd {
 		case "enter":
 			return m.answered(m.prompt.input.Value())
 		case "esc":
+			if m.prompt.asking == askTaint {
+				return m.answered("")
+			}
 			if s, ok := m.top().(*listScreen); ok && m.prompt.asking == askFilter {
 				s.table.key = m.prompt.row
 			}
@@ -264,13 +271,17 @@ func (m *Model) answered(value string) tea.Cmd {
 	asked := m.prompt.asking
 	m.prompt.asking = askNothing
 	m.prompt.input.Blur()
-	if asked == askNamespace {
+	switch asked {
+	case askTaint:
+		return m.tainted(value)
+	case askNamespace:
 		if !m.knowsNamespace(value) {
 			m.message = "namespace " + value + " does not exist"
 			return nil
 		}
 		m.namespace = value
 		return m.refresh()
+	case askNothing, askFilter:
 	}
 	if s, ok := m.top().(*listScreen); ok {
 		s.wanted.filter = value

@@ -30,7 +30,7 @@ func (m *Model) View() tea.View {
 	lines := []string{m.head(), m.tabs(), m.top().view(m), m.status(), m.foot()}
 	v := tea.NewView(m.look.Fit(strings.Join(lines, "\n")))
 	v.AltScreen = true
-	v.WindowTitle = "kubectl dra top"
+	v.WindowTitle = m.look.Fit(m.windowTitle())
 	if m.mouse {
 		v.MouseMode = tea.MouseModeCellMotion
 	}
@@ -130,6 +130,8 @@ func (m *Model) status() string {
 		return m.look.Say(look.Faint, m.line(filterHelp))
 	case m.prompt.asking == askNamespace:
 		return m.look.Say(look.Faint, m.line("tab completes; leave empty for all namespaces"))
+	case m.prompt.asking == askTaint && m.message == "":
+		return m.look.Say(look.Faint, m.line("KEY[=VALUE]:EFFECT; NoSchedule keeps new pods away, NoExecute evicts those that run, None informs"))
 	case m.message != "":
 		return m.look.Say(look.Warning, m.line(m.message))
 	case trouble != nil:
@@ -222,6 +224,9 @@ func (m *Model) foot() string {
 		return ansi.Truncate(m.prompt.input.View(), m.width, "")
 	case askNamespace:
 		m.prompt.input.Prompt = "namespace: "
+		return ansi.Truncate(m.prompt.input.View(), m.width, "")
+	case askTaint:
+		m.prompt.input.Prompt = m.prompt.change.String() + " with: "
 		return ansi.Truncate(m.prompt.input.View(), m.width, "")
 	default:
 	}

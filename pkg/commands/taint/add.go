@@ -12,9 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	resourceapi "k8s.io/api/resource/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
@@ -130,28 +128,19 @@ func (c *ruleChange) add(ctx context.Context, rule *resourceapi.DeviceTaintRule)
 // create adds the rule, or makes the object that would be added, in the version
 // that the server has.
 func (c *ruleChange) create(ctx context.Context, rule *resourceapi.DeviceTaintRule) (*unstructured.Unstructured, error) {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(rule)
-	if err != nil {
-		return nil, fmt.Errorf("write DeviceTaintRule %s: %w", rule.Name, err)
-	}
-	object := &unstructured.Unstructured{Object: content}
-	unstructured.RemoveNestedField(object.Object, "status")
-	unstructured.RemoveNestedField(object.Object, "metadata", "creationTimestamp")
 	if !c.reader.Live() {
-		return object, nil
+		return objectOf(rule)
 	}
-	rules, version, err := c.rules()
+	rules, err := c.rules()
 	if err != nil {
 		return nil, err
 	}
-	object.SetAPIVersion(version.String())
 	if c.dryRun == cli.DryRunClient {
-		return object, nil
+		object, err := objectOf(rule)
+		if err == nil {
+			object.SetAPIVersion(rules.version.String())
+		}
+		return object, err
 	}
-	added, err := rules.Create(ctx, object, metav1.CreateOptions{DryRun: c.dryRunOption(), FieldManager: cli.FieldManager})
-	if err != nil {
-		return nil, fmt.Errorf("add DeviceTaintRule %s: %w", rule.Name, err)
-	}
-	added.SetManagedFields(nil)
-	return added, nil
+	return rules.Create(ctx, rule, c.dryRunOption()...)
 }

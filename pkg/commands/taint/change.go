@@ -13,10 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/cli-runtime/pkg/printers"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
@@ -66,17 +64,13 @@ func (f *ruleChangeFlags) addTo(cmd *cobra.Command, does string) {
 	names.CompleteFlags(f.reading, cmd)
 }
 
-// rules is the API for DeviceTaintRules in the version that the server has.
-func (c *ruleChange) rules() (dynamic.ResourceInterface, schema.GroupVersion, error) {
+// rules is the API for DeviceTaintRules.
+func (c *ruleChange) rules() (*Rules, error) {
 	clients, err := collect.NewClients(c.reader.Config)
 	if err != nil {
-		return nil, schema.GroupVersion{}, fmt.Errorf("connect to the cluster: %w", err)
+		return nil, fmt.Errorf("connect to the cluster: %w", err)
 	}
-	mapping, err := clients.Mapper.RESTMapping(schema.GroupKind{Group: "resource.k8s.io", Kind: "DeviceTaintRule"})
-	if err != nil {
-		return nil, schema.GroupVersion{}, fmt.Errorf("find DeviceTaintRules at %s: %w", clients.Address(), err)
-	}
-	return clients.Dynamic.Resource(mapping.Resource), mapping.GroupVersionKind.GroupVersion(), nil
+	return RulesOf(clients)
 }
 
 func (c *ruleChange) dryRunOption() []string {

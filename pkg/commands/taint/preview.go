@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -126,9 +127,31 @@ func (o *ruleOutcome) asks() []string {
 
 // preview shows what a rule would do.
 func (c *ruleChange) preview(ctx context.Context, snap *snapshot.Snapshot, rule *resourceapi.DeviceTaintRule) (*ruleOutcome, error) {
+	return previewer{words: c.words, live: c.reader.Live(), reports: c.dryRun != cli.DryRunNone}.preview(ctx, snap, rule)
+}
+
+// Preview writes which devices a rule would taint and which pods it would evict. The
+// question is what to ask before the rule is added, empty if it evicts nobody.
+func Preview(ctx context.Context, w io.Writer, snap *snapshot.Snapshot, rule *resourceapi.DeviceTaintRule) (question string, err error) {
+	outcome, err := previewer{words: w, live: true}.preview(ctx, snap, rule)
+	if err != nil {
+		return "", err
+	}
+	return outcome.question(), nil
+}
+
+// previewer writes what a rule would do.
+type previewer struct {
+	words io.Writer
+	live  bool
+	// reports is true if the caller reports what could not be read.
+	reports bool
+}
+
+func (c previewer) preview(ctx context.Context, snap *snapshot.Snapshot, rule *resourceapi.DeviceTaintRule) (*ruleOutcome, error) {
 	outcome := &ruleOutcome{rule: rule}
 	if gaps := cli.GapsIn(snap, outcome.asks(), "", true); len(gaps) > 0 {
-		outcome.gapErr = &cli.GapError{Doing: "preview DeviceTaintRule " + rule.Name, Gaps: gaps, Live: c.reader.Live(), Partial: true}
+		outcome.gapErr = &cli.GapError{Doing: "preview DeviceTaintRule " + rule.Name, Gaps: gaps, Live: c.live, Partial: true}
 	}
 	rule = rule.DeepCopy()
 	if rule.Spec.Taint.TimeAdded == nil {
@@ -157,11 +180,11 @@ func (c *ruleChange) preview(ctx context.Context, snap *snapshot.Snapshot, rule 
 			}
 		}
 	}
-	return outcome, c.previewNotes(snap, alloc, outcome)
+	return outcome, c.notes(snap, alloc, outcome)
 }
 
-// previewNotes say what the preview does not show.
-func (c *ruleChange) previewNotes(snap *snapshot.Snapshot, alloc *allocator.Allocator, outcome *ruleOutcome) error {
+// notes say what the preview does not show.
+func (c previewer) notes(snap *snapshot.Snapshot, alloc *allocator.Allocator, outcome *ruleOutcome) error {
 	var notes []string
 	if selector := outcome.rule.Spec.DeviceSelector; selector != nil {
 		notes = names.NoSuchDevices(snap, alloc.Facts, ptr.Deref(selector.Driver, ""), ptr.Deref(selector.Pool, ""), ptr.Deref(selector.Device, ""))
@@ -172,7 +195,7 @@ func (c *ruleChange) previewNotes(snap *snapshot.Snapshot, alloc *allocator.Allo
 		}
 	}
 	for _, gap := range snap.Gaps {
-		reported := c.dryRun != cli.DryRunNone && outcome.gapErr != nil && slices.Contains(outcome.gapErr.Gaps, gap)
+		reported := c.reports && outcome.gapErr != nil && slices.Contains(outcome.gapErr.Gaps, gap)
 		if reported || !slices.Contains(previewScope().Only, gap.Resource) {
 			continue
 		}

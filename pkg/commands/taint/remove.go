@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 	resourceapi "k8s.io/api/resource/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/ptr"
@@ -86,17 +85,13 @@ func (c *ruleChange) remove(ctx context.Context, what string, selector *resource
 		}
 		return nil
 	}
-	rules, _, err := c.rules()
+	rules, err := c.rules()
 	if err != nil {
 		return err
 	}
 	for _, rule := range chosen {
-		options := metav1.DeleteOptions{DryRun: c.dryRunOption()}
-		if rule.UID != "" {
-			options.Preconditions = metav1.NewUIDPreconditions(string(rule.UID))
-		}
-		if err := rules.Delete(ctx, rule.Name, options); err != nil {
-			return fmt.Errorf("remove DeviceTaintRule %s: %w", rule.Name, err)
+		if err := rules.Delete(ctx, rule, c.dryRunOption()...); err != nil {
+			return err
 		}
 		if err := c.say("DeviceTaintRule %s removed%s", rule.Name, c.suffix()); err != nil {
 			return err

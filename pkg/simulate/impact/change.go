@@ -55,6 +55,23 @@ func Cordon(node string) Change {
 	}
 }
 
+// Uncordon lets new pods onto a node again, without the taint that says that it is cordoned.
+func Uncordon(name string) Change {
+	return Change{
+		text: "uncordon node " + name,
+		apply: func(snap *snapshot.Snapshot) (*snapshot.Snapshot, error) {
+			node := snap.Node(name)
+			if node == nil {
+				return nil, &NotFoundError{"node", name}
+			}
+			open := *node
+			open.Spec.Unschedulable = false
+			open.Spec.Taints = slices.DeleteFunc(slices.Clone(node.Spec.Taints), func(t corev1.Taint) bool { return t.Key == corev1.TaintNodeUnschedulable })
+			return snap.With(&snapshot.Snapshot{Nodes: []*corev1.Node{&open}}), nil
+		},
+	}
+}
+
 // Drain cordons a node and evicts its pods, as "kubectl drain" does: those of DaemonSets
 // and of the node itself stay.
 func Drain(node string) Change {
@@ -180,6 +197,21 @@ func Taint(rule *resourceapi.DeviceTaintRule) Change {
 		return notes
 	}
 	return change
+}
+
+// RemoveTaint takes a DeviceTaintRule away.
+func RemoveTaint(rule string) Change {
+	return Change{
+		text: "remove DeviceTaintRule " + rule,
+		apply: func(snap *snapshot.Snapshot) (*snapshot.Snapshot, error) {
+			after := *snap
+			after.TaintRules = slices.DeleteFunc(slices.Clone(snap.TaintRules), func(r *resourceapi.DeviceTaintRule) bool { return r.Name == rule })
+			if len(after.TaintRules) == len(snap.TaintRules) {
+				return nil, &NotFoundError{"DeviceTaintRule", rule}
+			}
+			return &after, nil
+		},
+	}
 }
 
 // TaintNode adds a taint to a node.

@@ -82,8 +82,20 @@ func NewClients(getter genericclioptions.RESTClientGetter) (Clients, error) {
 	if err != nil {
 		return Clients{}, fmt.Errorf("set up connection to %s: %w", serverAddress(config), err)
 	}
-	clients.Namespace, clients.Mapper = namespace, mapper
+	clients.Namespace, clients.Context, clients.Mapper = namespace, contextOf(getter), mapper
 	return clients, nil
+}
+
+// contextOf is the context that the flags or the kubeconfig choose.
+func contextOf(getter genericclioptions.RESTClientGetter) string {
+	if flags, ok := getter.(*genericclioptions.ConfigFlags); ok && flags.Context != nil && *flags.Context != "" {
+		return *flags.Context
+	}
+	raw, err := Kubeconfig(getter).RawConfig()
+	if err != nil {
+		return ""
+	}
+	return raw.CurrentContext
 }
 
 // connect makes what sends requests.

@@ -70,8 +70,10 @@ func asciiSigns(r rune) (sign string, known bool) {
 		return `"`, true
 	case '–', '—', '─':
 		return "-", true
-	case '│':
+	case '│', '├':
 		return "|", true
+	case '└':
+		return "`", true
 	default:
 		return "", false
 	}

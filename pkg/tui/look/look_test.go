@@ -61,6 +61,8 @@ func TestFit(t *testing.T) {
 		"Zürich":            "Z?rich",
 		"東京":                "????",
 		"\x1b[31m✗\x1b[m 1": "\x1b[31mX\x1b[m 1",
+		"├── a":             "|-- a",
+		"└── b":             "`-- b",
 		"plain":             "plain",
 	} {
 		if got := ascii().Fit(text); got != want {

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package commands
+package top
 
 import (
 	"context"
@@ -14,28 +14,49 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
+	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui"
 )
 
-type topFlags struct {
+type flags struct {
 	reading *cli.ReadingFlags
 	once    bool
 	mouse   bool
+	changes bool
+	bell    bool
 	color   string
 }
 
-type topOptions struct {
-	reader  *cli.Reader
-	once    bool
-	mouse   bool
-	color   bool
+type options struct {
+	reader *cli.Reader
+	once   bool
+	mouse  bool
+	color  bool
+	bell   bool
+	// changes is whether changes of the cluster may be asked for; same are the flags
+	// of commands for the same cluster.
+	changes bool
+	same    []string
 	streams genericiooptions.IOStreams
 }
 
-func newTop(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
-	flags := &topFlags{reading: cli.NewReadingFlags(config)}
+// sameCluster are the flags that say which cluster and user are meant. A token is left
+// out: commands are shown.
+func sameCluster(cmd *cobra.Command) []string {
+	var words []string
+	for _, name := range []string{"kubeconfig", "context", "cluster", "user", "server", "as", "as-uid"} {
+		if flag := cmd.Flags().Lookup(name); flag != nil && flag.Changed {
+			words = append(words, "--"+name+"="+shell.Quote(flag.Value.String()))
+		}
+	}
+	return words
+}
+
+// New is the verb that opens the dashboard.
+func New(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
+	f := &flags{reading: cli.NewReadingFlags(config)}
 	cmd := &cobra.Command{
 		Use:   "top",
 		Short: "Watch devices and claims on a dashboard",
@@ -57,26 +78,31 @@ text.`,
   # Look around in a file
   kubectl dra top --snapshot cluster.yaml.gz
 
+  # Be asked before devices are tainted, nodes uncordoned or claims deleted
+  kubectl dra top --allow-changes
+
   # Print the overview and exit
   kubectl dra top --once`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			options, err := flags.toOptions(cmd, streams)
+			o, err := f.toOptions(cmd, streams)
 			if err != nil {
 				return err
 			}
-			return options.run(cmd.Context())
+			return o.run(cmd.Context())
 		},
 	}
-	cmd.Flags().BoolVar(&flags.once, "once", false, "Print the overview as text and exit.")
-	cmd.Flags().BoolVar(&flags.mouse, "mouse", false, "Begin with the mouse on; the key m turns it on and off.")
-	cmd.Flags().StringVar(&flags.color, "color", cli.ColorAuto, "Use colors: `WHEN` is auto, always or never.")
-	flags.reading.AddTo(cmd)
-	names.CompleteFlags(flags.reading, cmd)
+	cmd.Flags().BoolVar(&f.once, "once", false, "Print the overview as text and exit.")
+	cmd.Flags().BoolVar(&f.mouse, "mouse", false, "Begin with the mouse on; the key m turns it on and off.")
+	cmd.Flags().BoolVar(&f.bell, "bell", false, "Ring when a pool breaks, a pod has waited for 30 seconds, or a pod is evicted.")
+	cmd.Flags().BoolVar(&f.changes, "allow-changes", false, "Let the key x taint devices, remove taint rules, uncordon nodes and delete claims, each after a question.")
+	cmd.Flags().StringVar(&f.color, "color", cli.ColorAuto, "Use colors: `WHEN` is auto, always or never.")
+	f.reading.AddTo(cmd)
+	names.CompleteFlags(f.reading, cmd)
 	return cmd
 }
 
-func (f *topFlags) toOptions(cmd *cobra.Command, streams genericiooptions.IOStreams) (*topOptions, error) {
+func (f *flags) toOptions(cmd *cobra.Command, streams genericiooptions.IOStreams) (*options, error) {
 	color, err := cli.UseColor(f.color, streams.Out)
 	if err != nil {
 		return nil, err
@@ -88,21 +114,21 @@ func (f *topFlags) toOptions(cmd *cobra.Command, streams genericiooptions.IOStre
 	_, isTerminal := cli.Terminal(streams.Out)
 	_, canType := cli.Terminal(streams.In)
 	once := f.once || !isTerminal || !canType || os.Getenv("TERM") == "dumb"
-	return &topOptions{reader: reader, once: once, mouse: f.mouse, color: color, streams: streams}, nil
+	return &options{reader: reader, once: once, mouse: f.mouse, color: color, bell: f.bell, changes: f.changes, same: sameCluster(cmd), streams: streams}, nil
 }
 
-func (o *topOptions) run(ctx context.Context) error {
-	options := tui.Options{Namespace: o.reader.Namespace, Env: os.Getenv, Mouse: o.mouse, Color: o.color}
+func (o *options) run(ctx context.Context) error {
+	opts := tui.Options{Namespace: o.reader.Namespace, Env: os.Getenv, Mouse: o.mouse, Color: o.color, Bell: o.bell}
 	if o.once || !o.reader.Live() {
 		from, err := o.reader.Read(ctx, cli.Scope{})
 		if err != nil {
 			return err
 		}
-		options.Source, options.Fixed, options.Name = tui.NewFixed(from.Snap), true, from.Snap.Source
+		opts.Source, opts.Fixed, opts.Name = tui.NewFixed(from.Snap), true, from.Snap.Source
 		if o.once {
-			return o.printOnce(ctx, options, from)
+			return o.printOnce(ctx, opts, from)
 		}
-		return tui.Run(ctx, options, o.streams.In, o.streams.Out)
+		return tui.Run(ctx, opts, o.streams.In, o.streams.Out)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -119,25 +145,28 @@ func (o *topOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	options.Source, options.Name = watcher, clients.Address()
-	return tui.Run(ctx, options, o.streams.In, o.streams.Out)
+	opts.Source, opts.Name, opts.Context = watcher, clients.Address(), clients.Context
+	if o.changes {
+		opts.Changer = &changer{clients: clients, flags: o.same}
+	}
+	return tui.Run(ctx, opts, o.streams.In, o.streams.Out)
 }
 
-// topAsks are the resources without which there is no overview.
-func topAsks() []string {
+// asks are the resources without which there is no overview.
+func asks() []string {
 	return []string{snapshot.ResourceSlices, snapshot.ResourceClasses, snapshot.ResourceClaims}
 }
 
 // printOnce prints the overview. It shows the claims of all namespaces that may
 // be read, so that those of one are enough.
-func (o *topOptions) printOnce(ctx context.Context, options tui.Options, from *cli.Source) error {
-	gaps := cli.GapsIn(from.Snap, topAsks(), o.reader.Namespace, false)
-	gapErr := &cli.GapError{Doing: "show the overview", Gaps: gaps, Live: o.reader.Live(), Partial: len(gaps) < len(topAsks())}
+func (o *options) printOnce(ctx context.Context, opts tui.Options, from *cli.Source) error {
+	gaps := cli.GapsIn(from.Snap, asks(), o.reader.Namespace, false)
+	gapErr := &cli.GapError{Doing: "show the overview", Gaps: gaps, Live: o.reader.Live(), Partial: len(gaps) < len(asks())}
 	if len(gaps) > 0 && !gapErr.Partial {
 		return gapErr
 	}
 	var incomplete *tui.IncompleteError
-	err := tui.Once(ctx, options, cli.OutputWidth(o.streams.Out), o.streams.Out)
+	err := tui.Once(ctx, opts, cli.OutputWidth(o.streams.Out), o.streams.Out)
 	switch {
 	case err != nil && !errors.As(err, &incomplete):
 		return err

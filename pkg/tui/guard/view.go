@@ -1,0 +1,42 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package guard
+
+import (
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/brief"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+)
+
+// Lines show a plan.
+func (p *Plan) Lines(l *look.Look, width int) []string {
+	lines := []string{l.Say(look.Strong, "The command that does the same")}
+	for _, line := range brief.Wrap(render.Escape(p.Command), width-2) {
+		lines = append(lines, "  "+line)
+	}
+	lines = append(lines, "", l.Say(look.Strong, "What it does"))
+	for _, line := range strings.Split(strings.TrimRight(p.Effects, "\n"), "\n") {
+		indent := len(line) - len(strings.TrimLeft(line, " "))
+		lines = append(lines, wrapped(line[indent:], indent+2, width)...)
+	}
+	if p.Warning != "" {
+		lines = append(lines, "")
+		for _, line := range wrapped(p.Warning, 0, width) {
+			lines = append(lines, l.Say(look.Bad, line))
+		}
+	}
+	return lines
+}
+
+func wrapped(text string, indent, width int) []string {
+	lines := strings.Split(ansi.Wrap(render.Escape(text), max(width-indent, 10), ""), "\n")
+	for i := range lines {
+		lines[i] = strings.Repeat(" ", indent) + lines[i]
+	}
+	return lines
+}

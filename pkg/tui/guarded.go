@@ -1,0 +1,305 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tui
+
+import (
+	"slices"
+	"strings"
+
+	"charm.land/bubbles/v2/key"
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/find"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/guard"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+)
+
+// guardScreen shows what a change would do and asks whether to make it.
+type guardScreen struct {
+	*pageScreen
+	change guard.Change
+	// plan is nil until it is worked out. doing is true once somebody said yes, err is
+	// why there is no plan, or why the change was not made.
+	plan  *guard.Plan
+	doing bool
+	err   error
+}
+
+type (
+	// plannedMsg has what a change would do.
+	plannedMsg struct {
+		screen *guardScreen
+		plan   *guard.Plan
+		err    error
+	}
+	// madeMsg says what became of a change.
+	madeMsg struct {
+		screen *guardScreen
+		done   string
+		err    error
+	}
+)
+
+// noChanges says why nothing can be changed, empty if something can.
+func (m *Model) noChanges() string {
+	switch {
+	case m.opts.Fixed:
+		return "a file cannot be changed"
+	case m.opts.Changer == nil:
+		return "nothing is changed without --allow-changes: start kubectl dra top with it"
+	default:
+		return ""
+	}
+}
+
+// askForChange offers what can be done about the selected row.
+func (m *Model) askForChange() tea.Cmd {
+	if m.message = m.noChanges(); m.message != "" {
+		return nil
+	}
+	s, ok := m.top().(*listScreen)
+	if ok && s.from == nil {
+		m.message = "nothing is known yet"
+		return nil
+	}
+	if !ok {
+		m.message = "changes are made in lists: 2 nodes, 3 pools, 4 devices, 5 claims, 8 taints"
+		return nil
+	}
+	item := s.table.selected()
+	changes := changesOf(s.from, item)
+	switch len(changes) {
+	case 0:
+		m.message = noChangeOf(item)
+		return nil
+	case 1:
+		return m.guard(changes[0])
+	}
+	return m.choose("change", func() []find.Item {
+		items := make([]find.Item, 0, len(changes))
+		for _, change := range changes {
+			items = append(items, find.Item{Name: change.String()})
+		}
+		return items
+	}, func(item find.Item) tea.Cmd {
+		return m.guard(changes[slices.IndexFunc(changes, func(c guard.Change) bool { return c.String() == item.Name })])
+	})
+}
+
+// changesOf are the changes that are about an item.
+func changesOf(p *picture, item any) []guard.Change {
+	var changes []guard.Change
+	// untaint removes the rules with a taint on any device that is chosen.
+	untaint := func(prefix string) {
+		for _, taint := range p.inventory.Taints() {
+			if taint.Rule != "" && slices.ContainsFunc(taint.Devices, func(name string) bool { return name == prefix || strings.HasPrefix(name, prefix+"/") }) {
+				changes = append(changes, guard.Change{Kind: guard.Untaint, Name: taint.Rule})
+			}
+		}
+	}
+	switch x := item.(type) {
+	case *api.Device:
+		changes = append(changes, guard.Change{Kind: guard.Taint, Driver: x.Driver, Pool: x.Pool, Device: x.Name}, guard.Change{Kind: guard.Taint, Driver: x.Driver, Pool: x.Pool})
+		untaint(inventory.DeviceName(x))
+		for _, holder := range x.Holders {
+			changes = append(changes, guard.Change{Kind: guard.DeleteClaim, Namespace: holder.Namespace, Name: holder.Claim})
+		}
+	case *api.Pool:
+		changes = append(changes, guard.Change{Kind: guard.Taint, Driver: x.Driver, Pool: x.Name})
+		untaint(inventory.PoolName(x))
+	case *api.Taint:
+		if x.Rule != "" {
+			changes = append(changes, guard.Change{Kind: guard.Untaint, Name: x.Rule})
+		}
+	case *inventory.Node:
+		if x.Cordoned {
+			changes = append(changes, guard.Change{Kind: guard.Uncordon, Name: x.Name})
+		}
+	case *api.Claim:
+		changes = append(changes, guard.Change{Kind: guard.DeleteClaim, Namespace: x.Namespace, Name: x.Name})
+	case *inventory.Pod:
+		for _, pc := range p.alloc.Facts.Claims.OfPod(x.Pod) {
+			if pc.Claim != nil && p.snap.Claim(pc.Claim.Namespace, pc.Claim.Name) != nil {
+				changes = append(changes, guard.Change{Kind: guard.DeleteClaim, Namespace: pc.Claim.Namespace, Name: pc.Claim.Name})
+			}
+		}
+	}
+	return changes
+}
+
+// noChangeOf says why nothing can be done about an item.
+func noChangeOf(item any) string {
+	switch x := item.(type) {
+	case *api.Taint:
+		return "the driver sets this taint in its slices: only the driver takes it away"
+	case *inventory.Node:
+		if x.Name == "" {
+			return "no node in this row"
+		}
+		return "node " + x.Name + " is not cordoned"
+	case *inventory.Pod:
+		return "the pod has no claim"
+	default:
+		return "nothing to change in this row"
+	}
+}
+
+// guard asks for a taint, if that is missing, and shows what a change would do.
+func (m *Model) guard(change guard.Change) tea.Cmd {
+	if change.Kind == guard.Taint && change.Taint == "" {
+		m.ask(askTaint, "")
+		m.prompt.change = change
+		m.prompt.input.ShowSuggestions = true
+		m.prompt.input.SetSuggestions(m.picture.taintTexts())
+		return nil
+	}
+	s := &guardScreen{pageScreen: newPage(change.String(), nil), change: change}
+	cmd := m.push(s)
+	ctx, changer, source := m.ctx, m.opts.Changer, m.opts.Source
+	return tea.Batch(cmd, func() tea.Msg {
+		// The picture may be older.
+		plan, err := changer.Plan(ctx, source.Snapshot(), change)
+		return plannedMsg{s, plan, err}
+	})
+}
+
+// taintTexts are the taints to propose: those in use, and their keys with other effects.
+func (p *picture) taintTexts() []string {
+	var texts []string
+	for _, taint := range p.inventory.Taints() {
+		texts = append(texts, inventory.TaintText(&taint))
+		for _, effect := range []string{"NoSchedule", "NoExecute", "None"} {
+			texts = append(texts, taint.Key+":"+effect)
+		}
+	}
+	slices.Sort(texts)
+	return slices.Compact(texts)
+}
+
+// tainted takes in the taint that was typed. What is no taint can be corrected.
+func (m *Model) tainted(text string) tea.Cmd {
+	if text == "" {
+		return nil
+	}
+	change := m.prompt.change
+	if err := m.opts.Changer.CheckTaint(text); err != nil {
+		cmd := m.guard(change)
+		m.prompt.input.SetValue(text)
+		m.prompt.input.CursorEnd()
+		m.message = err.Error()
+		return cmd
+	}
+	change.Taint = text
+	return m.guard(change)
+}
+
+// planned shows what a change would do.
+func (s *guardScreen) planned(m *Model, msg plannedMsg) tea.Cmd {
+	s.plan, s.err = msg.plan, msg.err
+	return s.refresh(m)
+}
+
+// made says what became of a change. What failed stays on the screen, with what would
+// have been done.
+func (s *guardScreen) made(m *Model, msg madeMsg) tea.Cmd {
+	s.doing, s.err = false, msg.err
+	shown := m.top() == screen(s)
+	switch {
+	case shown && msg.err == nil:
+		cmd := m.back()
+		m.message = msg.done
+		return cmd
+	case shown:
+		return s.refresh(m)
+	case msg.err != nil:
+		m.message = msg.err.Error()
+	default:
+		m.message = msg.done
+	}
+	return nil
+}
+
+// refresh draws the text again.
+func (s *guardScreen) refresh(m *Model) tea.Cmd {
+	var lines []string
+	width := s.pager.Width()
+	if s.err != nil {
+		for _, line := range strings.Split(ansi.Wrap(render.EscapeLines(s.err.Error()), width, ""), "\n") {
+			lines = append(lines, m.look.Say(look.Bad, line))
+		}
+		lines = append(lines, "")
+	}
+	if s.plan != nil {
+		lines = append(lines, s.plan.Lines(&m.look, width)...)
+	} else if s.err == nil {
+		lines = []string{"One moment"}
+	}
+	s.set(pageMsg{text: strings.Join(lines, "\n"), width: width})
+	return nil
+}
+
+func (s *guardScreen) actions(m *Model) []action {
+	k := &m.keys
+	return append(s.pageScreen.actions(m),
+		action{k.yes, keysCloser, func() tea.Cmd { return s.confirmed(m) }},
+		action{k.no, keysCloser, m.back},
+		action{k.enter, keysCloser, m.back},
+		action{k.copy, keysCloser, func() tea.Cmd {
+			if s.plan == nil {
+				return nil
+			}
+			return m.copy([]string{s.plan.Command})
+		}},
+	)
+}
+
+// confirmed makes the change. It is made once.
+func (s *guardScreen) confirmed(m *Model) tea.Cmd {
+	switch {
+	case s.plan == nil && s.err == nil:
+		m.message = "one moment: what it does is not known yet"
+		return nil
+	case s.plan == nil || s.doing:
+		return nil
+	}
+	s.doing, s.err = true, nil
+	ctx, plan := m.ctx, s.plan
+	return tea.Batch(s.refresh(m), func() tea.Msg {
+		done, err := plan.Do(ctx)
+		return madeMsg{s, done, err}
+	})
+}
+
+func (s *guardScreen) view(m *Model) string {
+	return s.pager.View() + "\n" + m.look.Say(look.Warning, m.line(s.question()))
+}
+
+// question is what is asked, or why nothing is.
+func (s *guardScreen) question() string {
+	text := strings.ToUpper(s.change.String()[:1]) + s.change.String()[1:]
+	switch {
+	case s.doing:
+		return text + ": sent, no answer yet"
+	case s.plan == nil && s.err == nil:
+		return text + ": working out what it does"
+	case s.plan == nil:
+		return "nothing was changed; esc goes back"
+	case s.err != nil:
+		return text + "? It failed; again? [y/N]"
+	default:
+		return text + "? [y/N]"
+	}
+}
+
+func (s *guardScreen) bindings(m *Model) []key.Binding {
+	keys := []key.Binding{m.keys.down, m.keys.copy}
+	if s.plan != nil && !s.doing {
+		keys = append([]key.Binding{m.keys.yes, m.keys.no}, keys...)
+	}
+	return keys
+}

@@ -1,0 +1,190 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tui
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	tea "charm.land/bubbletea/v2"
+	"gotest.tools/v3/golden"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/guard"
+)
+
+// recorder stands for the API server: it notes what is asked for, and fails on request.
+type recorder struct {
+	asked, made []string
+	planErr     error
+	err         error
+}
+
+func (*recorder) CheckTaint(text string) error {
+	if !strings.Contains(text, ":") {
+		return fmt.Errorf("read taint %q: it has no effect", text)
+	}
+	return nil
+}
+
+func (r *recorder) Plan(_ context.Context, _ *snapshot.Snapshot, change guard.Change) (*guard.Plan, error) {
+	r.asked = append(r.asked, change.String())
+	if r.planErr != nil {
+		return nil, r.planErr
+	}
+	return &guard.Plan{
+		Command: "kubectl do this-to \"" + change.String() + "\" --and-a-long-flag=with-a-value --and-another-long-flag=with-a-value",
+		Effects: "2 pods would be evicted\n  serving/llm-0 would be evicted at once\n    bare pod, nothing creates it again; a pod like it fits on node gpu-03",
+		Warning: "This evicts 2 pods.",
+		Do: func(context.Context) (string, error) {
+			r.made = append(r.made, change.String())
+			return change.String() + ": done", r.err
+		},
+	}, nil
+}
+
+func guarded(t *testing.T) (*session, *recorder) {
+	t.Helper()
+	r := &recorder{}
+	return newSession(t, Options{Source: newMoving(example(t)), Changer: r}, 100, 30), r
+}
+
+func (r *recorder) has(t *testing.T, asked, made string) {
+	t.Helper()
+	if got := strings.Join(r.asked, "; "); got != asked {
+		t.Errorf("asked for %q, want %q", got, asked)
+	}
+	if got := strings.Join(r.made, "; "); got != made {
+		t.Errorf("made %q, want %q", got, made)
+	}
+}
+
+// TestNoChanges says why the key does nothing, and asks nobody.
+func TestNoChanges(t *testing.T) {
+	s := browse(t, 100, 30)
+	s.keys("5", "x")
+	s.shows("a file cannot be changed")
+	s.lacks("x change")
+	s = newSession(t, Options{Source: newMoving(example(t))}, 100, 30)
+	s.keys("5", "x")
+	s.shows("nothing is changed without --allow-changes")
+	s.lacks("x change")
+}
+
+// TestConfirmed shows what a change does, makes it once somebody says yes, and never
+// otherwise.
+func TestConfirmed(t *testing.T) {
+	const uncordon = "uncordon node gpu-08"
+	s, r := guarded(t)
+	s.keys("2", "/", `"gpu-08`, "enter", "x")
+	s.shows("The command that does the same", `kubectl do this-to "uncordon node gpu-08" --and-a-long-flag=with-a-value \`, "This evicts 2 pods.", "Uncordon node gpu-08? [y/N]", "y do it")
+	for _, no := range []string{"n", "esc", "enter"} {
+		r.asked = nil
+		s.keys(no)
+		s.shows("gpu-08  Ready, cordoned")
+		s.lacks("[y/N]")
+		s.keys("x")
+		r.has(t, uncordon, "")
+	}
+	s.keys("y")
+	r.has(t, uncordon, uncordon)
+	s.shows("uncordon node gpu-08: done", "gpu-08  Ready, cordoned")
+	s.lacks("[y/N]")
+	s.keys("down")
+	s.lacks(": done")
+	s.keys("y")
+	r.has(t, uncordon, uncordon)
+	s.shows("YAML of Node gpu-08")
+}
+
+// TestRefused shows the whole error of the server, with the object, and lets somebody try
+// again or leave.
+func TestRefused(t *testing.T) {
+	s, r := guarded(t)
+	r.err = errors.New(`delete ResourceClaim media/upscale-0-gpu-fz8x5: resourceclaims.resource.k8s.io "upscale-0-gpu-fz8x5" is forbidden: User "alice" cannot delete resource "resourceclaims" in API group "resource.k8s.io" in the namespace "media"`)
+	s.keys("5", "/", `"upscale`, "enter", "x", "y")
+	s.shows("delete ResourceClaim media/upscale-0-gpu-fz8x5", `User "alice"`, `the namespace "media"`, "It failed; again? [y/N]")
+	r.err = nil
+	s.keys("y")
+	s.shows("delete claim media/upscale-0-gpu-fz8x5: done")
+	if len(r.made) != 2 {
+		t.Errorf("made %q", r.made)
+	}
+	r.planErr = errors.New("delete ResourceClaim media/upscale-0-gpu-fz8x5: it is gone")
+	s.keys("x")
+	s.shows("it is gone", "nothing was changed; esc goes back")
+	s.keys("y")
+	s.shows("nothing was changed; esc goes back")
+	if len(r.made) != 2 {
+		t.Errorf("made %q without a plan", r.made)
+	}
+	s.keys("esc")
+	s.shows("1 of 35 claims")
+}
+
+// TestTaintIsAskedFor, can be completed, and corrected where it is none.
+func TestTaintIsAskedFor(t *testing.T) {
+	s, r := guarded(t)
+	s.keys("3", "/", `"gpu-01 gpu.example`, "enter", "x")
+	s.shows("taint pool gpu-01 of gpu.example.com with:", "KEY[=VALUE]:EFFECT")
+	s.keys(`"example.com/xid`, "enter")
+	s.shows("it has no effect", "with: example.com/xid")
+	r.has(t, "", "")
+	s.keys(`":NoExecute`, "enter")
+	s.shows("Taint pool gpu-01 of gpu.example.com with example.com/xid:NoExecute? [y/N]")
+	s.keys("y")
+	const taint = "taint pool gpu-01 of gpu.example.com with example.com/xid:NoExecute"
+	r.has(t, taint, taint)
+	s.keys("x", `"gpu.example.com/ecc=unc`, "tab")
+	s.shows("with: gpu.example.com/ecc=uncorrectable:NoExecute")
+	s.keys("esc")
+	s.lacks("[y/N]", "with:")
+	s.keys("x", "enter")
+	s.lacks("[y/N]", "with:")
+	r.has(t, taint, taint)
+}
+
+// TestChangesOfARow are those that are about the selected row.
+func TestChangesOfARow(t *testing.T) {
+	s, r := guarded(t)
+	s.keys("4", "/", `"gpu-02 gpu-3`, "enter", "x")
+	s.shows("taint device gpu.example.com/gpu-02/gpu-3", "taint pool gpu-02 of gpu.example.com", "remove taint rule gpu-02-memory-errors")
+	s.keys(`"remove`, "enter")
+	s.shows("Remove taint rule gpu-02-memory-errors? [y/N]")
+	s.keys("n", "/", "backspace", `"4`, "enter", "x")
+	s.shows("taint device gpu.example.com/gpu-02/gpu-4", "delete claim research/ablation-0-gpus-9gtjv")
+	s.lacks("remove taint rule")
+	s.keys("esc", "8", "x")
+	s.shows("Remove taint rule decoder-firmware? [y/N]")
+	s.keys("esc", "end", "x")
+	s.shows("the driver sets this taint")
+	s.keys("2", "x")
+	s.shows("node gpu-01 is not cordoned")
+	s.keys("6", "x")
+	s.shows("Delete claim research/pretrain-0-gpus-2z82j? [y/N]")
+	s.keys("esc", "7", "x")
+	s.shows("nothing to change in this row")
+	s.keys("1", "x")
+	s.shows("changes are made in lists")
+	if len(r.made) > 0 {
+		t.Errorf("made %q although nobody said yes", r.made)
+	}
+}
+
+// TestGuardScreens are the question as it looks.
+func TestGuardScreens(t *testing.T) {
+	s, _ := guarded(t)
+	s.keys("2", "/", `"gpu-08`, "enter", "x")
+	for _, size := range []tea.WindowSizeMsg{{Width: 80, Height: 24}, {Width: 120, Height: 40}, {Width: 200, Height: 60}, {Width: 60, Height: 20}} {
+		s.send(size)
+		s.rest()
+		golden.Assert(t, trimmed(s.screen()), fmt.Sprintf("views/change-%dx%d.golden", size.Width, size.Height))
+		if got := strings.Count(s.screen(), "\n") + 1; got != size.Height {
+			t.Errorf("%d lines on a screen of %d", got, size.Height)
+		}
+	}
+}
