@@ -95,6 +95,7 @@ func (x *builder) describeClaims() {
 			if !pc.Generated {
 				explained.Name = pc.Claim.Name
 			}
+			explained.ComputeDomains = lifecycle.ComputeDomains(x.Snap, pc.Claim)
 			if pc.Claim.Status.Allocation != nil {
 				explained.Allocation = allocation(x.Question, pc.Claim)
 			}

@@ -19,6 +19,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/computedomain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -46,6 +47,10 @@ func describeClaim(eligible *eligibility.Devices, pods podsByClaim, claim *resou
 	}
 	if len(users) > 0 {
 		out.Template = templateOf(users[0], claim)
+	}
+	for _, domain := range computedomain.Describe(eligible.Facts.Snapshot, claim) {
+		domain.Nodes = nil
+		out.ComputeDomains = append(out.ComputeDomains, domain)
 	}
 	out.ReservedFor = cluster.ConsumerNames(claim)
 	if allocation := claim.Status.Allocation; allocation != nil {

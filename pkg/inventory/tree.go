@@ -4,6 +4,7 @@
 package inventory
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -16,6 +17,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/computedomain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -31,7 +33,7 @@ func (v *Inventory) PodTree(pod *corev1.Pod) api.Branch {
 		if pc.Generated {
 			root.Branches = append(root.Branches, api.Branch{
 				Of: "ResourceClaim", Namespace: pod.Namespace, Name: pc.Entry,
-				Notes: []string{"not made yet"}, Branches: v.requestBranches(pc.Claim),
+				Notes: []string{"not made yet"}, Branches: v.belowClaim(pc.Claim),
 			})
 			continue
 		}
@@ -174,8 +176,42 @@ func claimBranch(eligible *eligibility.Devices, pods podsByClaim, claim *resourc
 
 func (v *Inventory) claimDown(claim *resourceapi.ResourceClaim) api.Branch {
 	b := claimBranch(v.eligible, v.pods, claim)
-	b.Branches = v.requestBranches(claim)
+	b.Branches = v.belowClaim(claim)
 	return b
+}
+
+func (v *Inventory) belowClaim(claim *resourceapi.ResourceClaim) []api.Branch {
+	return append(v.requestBranches(claim), domainBranches(v.snap, claim)...)
+}
+
+// domainBranches are the ComputeDomains that a claim names, with their nodes.
+func domainBranches(snap *snapshot.Snapshot, claim *resourceapi.ResourceClaim) []api.Branch {
+	var branches []api.Branch
+	for _, domain := range computedomain.Describe(snap, claim) {
+		b := api.Branch{Of: snapshot.KindComputeDomain, Namespace: domain.Namespace, Name: cmp.Or(domain.Name, domain.ID, "?"), Uncertain: domain.Name == "" && domain.Unknown != ""}
+		if domain.Name != "" {
+			b.Notes = append(b.Notes, cmp.Or(domain.Status, "no status"), computedomain.Progress(domain.JoinedNodes, domain.ReadyNodes, domain.NumNodes))
+		}
+		for _, note := range []string{domain.Problem, domain.Unknown} {
+			if note != "" {
+				b.Notes = append(b.Notes, note)
+			}
+		}
+		for _, node := range domain.Nodes {
+			below := api.Branch{Of: "Node", Name: node.Name, Notes: []string{cmp.Or(node.Status, "has not joined")}}
+			if node.Clique != "" {
+				below.Notes = append(below.Notes, "clique "+node.Clique)
+			} else if node.Status != "" {
+				below.Notes = append(below.Notes, "no clique")
+			}
+			if node.Daemon != "" {
+				below.Notes = append(below.Notes, "daemon "+node.Daemon)
+			}
+			b.Branches = append(b.Branches, below)
+		}
+		branches = append(branches, b)
+	}
+	return branches
 }
 
 func claimPods(pods podsByClaim, claim *resourceapi.ResourceClaim) []api.Branch {

@@ -144,10 +144,18 @@ func inTemplate(snap *snapshot.Snapshot, pc *cluster.PodClaim, config *resourcea
 // configuration. No code tells: drivers decode the parameters with the decoders
 // of Kubernetes or of JSON, and wrap what these say.
 func rejectsConfig(words string) bool {
+	return undecodable(words) || saysAny(words, "config", "opaque", "parameters")
+}
+
+// undecodable reports whether what a driver says about a claim is that it could not decode
+// something.
+func undecodable(words string) bool {
+	return saysAny(words, "decod", "unmarshal", "unknown field", "no kind ")
+}
+
+func saysAny(words string, any ...string) bool {
 	words = strings.ToLower(words)
-	return slices.ContainsFunc([]string{"config", "opaque", "parameters", "decod", "unmarshal", "unknown field", "no kind "}, func(word string) bool {
-		return strings.Contains(words, word)
-	})
+	return slices.ContainsFunc(any, func(word string) bool { return strings.Contains(words, word) })
 }
 
 // configRejected is about a driver that does not accept the opaque configuration

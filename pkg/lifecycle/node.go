@@ -25,6 +25,9 @@ func kubeletFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.
 		readKubeletEvent(snap, &f, pod, claims, event)
 		findings = append(findings, f)
 	}
+	if len(findings) == 0 && !isPrepared(snap, pod) {
+		findings = append(findings, domainFindings(snap, pod, claims)...)
+	}
 	findings = append(findings, driverEvents(snap, claims, pod)...)
 	if len(findings) == 0 {
 		findings = append(findings, silence(snap, pod))

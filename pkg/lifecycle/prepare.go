@@ -43,7 +43,7 @@ func readKubeletEvent(snap *snapshot.Snapshot, f *Finding, pod *corev1.Pod, clai
 		return
 	}
 	if claim, words, ok := prepareFailure(message); ok {
-		if configRejected(snap, f, pod, claims, claim, words, event) {
+		if domainFailure(snap, f, pod, claims, claim, words, event) || configRejected(snap, f, pod, claims, claim, words, event) {
 			return
 		}
 		f.Reason = fmt.Sprintf("%s cannot prepare claim %s on node %s: %s%s", driverOf(claims, claim), claim, node, words, often(snap, event))

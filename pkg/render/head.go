@@ -43,6 +43,7 @@ func writeHead(p *Page, e *api.Explanation) {
 	writeMemberCounts(p, e)
 	p.field("Different", differentText(e.DifferentPods))
 	p.field("Claim", claimField(e))
+	p.field("Domain", domainTexts(p, e)...)
 	p.field("Evidence", stageTexts(p, e)...)
 	if message := e.SchedulerMessage; message != nil {
 		p.field("Scheduler", fmt.Sprintf("%s (%s%s)", message.Text, message.Source, at(message.Time)))

@@ -177,6 +177,7 @@ func ClaimColumns(namespaces bool) []Column[api.Claim] {
 		{Name: "Node", Cell: func(c *api.Claim) string { return c.Scope }},
 		{Name: "Pods", Cell: func(c *api.Claim) string { return someOf(c.Pods, c.PodCount) }},
 		{Name: "Flags", Cell: flagTexts},
+		{Name: "Compute domain", Wide: true, Cell: domainCell},
 		ages(func(c *api.Claim) (int64, *metav1.Time) { return c.AgeSeconds, c.Created }),
 	}
 	if namespaces {

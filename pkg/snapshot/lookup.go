@@ -146,6 +146,8 @@ func (s *Snapshot) SortOptional() {
 	SortByName(s.Volumes)
 	SortByName(s.StorageClasses)
 	SortByName(s.Budgets)
+	SortByName(s.ComputeDomains)
+	SortByName(s.Cliques)
 }
 
 // QueuedBy returns the workload of Kueue that one of the given objects owns or

@@ -86,6 +86,11 @@ type Snapshot struct {
 	// Budgets are read only where pods are about to be evicted.
 	Budgets []*policyapi.PodDisruptionBudget
 	Listed  []string
+	// ComputeDomains and Cliques are what NVIDIA's driver has of the nodes whose GPUs
+	// share memory. They are read only where a claim or a template can name one; see
+	// Listed.
+	ComputeDomains []*ComputeDomain
+	Cliques        []*ComputeDomainClique
 	// Queued are the workloads of Kueue. A live snapshot only has those in the
 	// namespace of its target, and only if Kueue holds something back there.
 	Queued []*QueuedWorkload
@@ -177,6 +182,9 @@ const (
 	ResourceBudgets        = "poddisruptionbudgets.policy"
 
 	ResourceCompositePodGroups = "compositepodgroups.scheduling.k8s.io"
+
+	ResourceComputeDomains = "computedomains.resource.nvidia.com"
+	ResourceCliques        = "computedomaincliques.resource.nvidia.com"
 )
 
 // Resources returns all of these names.
@@ -185,6 +193,7 @@ func Resources() []string {
 		ResourceNodes, ResourceNamespaces, ResourcePods, ResourceEvents, ResourceSlices, ResourceClasses, ResourceClaims,
 		ResourceTemplates, ResourceTaintRules, ResourcePoolStatuses, ResourcePodGroups, ResourceDaemonSets, ResourceQueued, ResourceLocalQueues, ResourceClusterQueue, ResourceAutoscalers, ResourceMetrics,
 		ResourceQuotas, ResourceLimitRanges, ResourceVolumeClaims, ResourceVolumes, ResourceStorageClasses, ResourceCompositePodGroups, ResourceBudgets,
+		ResourceComputeDomains, ResourceCliques,
 	}
 }
 

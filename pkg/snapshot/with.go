@@ -34,6 +34,8 @@ func (s *Snapshot) With(objects *Snapshot) *Snapshot {
 	merged.PodGroups = Overlay(s.PodGroups, objects.PodGroups)
 	merged.CompositePodGroups = Overlay(s.CompositePodGroups, objects.CompositePodGroups)
 	merged.Workloads = Overlay(s.Workloads, objects.Workloads)
+	merged.ComputeDomains = Overlay(s.ComputeDomains, objects.ComputeDomains)
+	merged.Cliques = Overlay(s.Cliques, objects.Cliques)
 	merged.Queued = Overlay(s.Queued, objects.Queued)
 	merged.Outlines = Overlay(s.Outlines, objects.Outlines)
 	merged.Quotas = Overlay(s.Quotas, objects.Quotas)

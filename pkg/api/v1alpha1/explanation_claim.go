@@ -25,6 +25,8 @@ type ClaimExplanation struct {
 	Requests   []RequestExplanation `json:"requests,omitempty"`
 	// Constraints are those of the claim, as people would say them.
 	Constraints []string `json:"constraints,omitempty"`
+	// ComputeDomains are those that its configuration names: one, as a rule.
+	ComputeDomains []ComputeDomain `json:"computeDomains,omitempty"`
 }
 
 // Allocation describes the devices that a claim holds.

@@ -562,7 +562,7 @@ type Branch struct {
 	metav1.TypeMeta `json:",inline"`
 
 	// Of is the kind of the object: Pod, ResourceClaim, Request, Device,
-	// ResourceSlice, Pool, Node, DeviceClass, ExtendedResource.
+	// ResourceSlice, Pool, Node, DeviceClass, ExtendedResource, ComputeDomain.
 	Of        string `json:"of"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`

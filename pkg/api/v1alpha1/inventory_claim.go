@@ -32,6 +32,9 @@ type Claim struct {
 	ReservedFor []string `json:"reservedFor,omitempty"`
 	// Template is what it was generated from, as far as the pod tells.
 	Template string `json:"template,omitempty"`
+	// ComputeDomains are those that its configuration names, without their nodes: one, as
+	// a rule.
+	ComputeDomains []ComputeDomain `json:"computeDomains,omitempty"`
 	// Stage is the first one in the life of the pods that use it which is not
 	// done, of several pods the least advanced, as far as claims and pods tell;
 	// "why" knows more. It is empty if no pod uses the claim.

@@ -155,6 +155,8 @@ type Scope struct {
 	Health bool
 	// Admission is set if it matters what Kueue holds back.
 	Admission bool
+	// ComputeDomains is set if it matters which of them claims name.
+	ComputeDomains bool
 	// Scaling is set if another number of pods of the target may be proposed.
 	Scaling bool
 }
@@ -238,19 +240,20 @@ func (r *Reader) readPublished(ctx context.Context, what Scope) (*Source, error)
 	defer bar.Done()
 	snap, err := collect.Collect(ctx, clients, collect.Options{
 		Gates: r.Options.Gates, KubernetesVersion: r.Options.KubernetesVersion,
-		Namespace:     clients.Namespace,
-		AllNamespaces: what.AllNamespaces,
-		Only:          what.Only,
-		Unused:        what.Unused,
-		Target:        what.Target,
-		Creates:       what.Creates || what.Manifests != nil,
-		UsesVolumes:   what.usesVolumes(),
-		Evicts:        what.Evicts,
-		Starting:      what.Starting,
-		Health:        what.Health,
-		Admission:     what.Admission,
-		Scaling:       what.Scaling,
-		Progress:      bar.Report,
+		Namespace:      clients.Namespace,
+		AllNamespaces:  what.AllNamespaces,
+		Only:           what.Only,
+		Unused:         what.Unused,
+		Target:         what.Target,
+		Creates:        what.Creates || what.Manifests != nil,
+		UsesVolumes:    what.usesVolumes(),
+		Evicts:         what.Evicts,
+		Starting:       what.Starting,
+		Health:         what.Health,
+		Admission:      what.Admission,
+		ComputeDomains: what.ComputeDomains,
+		Scaling:        what.Scaling,
+		Progress:       bar.Report,
 	})
 	if err != nil {
 		return nil, err

@@ -59,7 +59,8 @@ FLAGS, each with a message in -o wide and -o json, are
   Binding           its pod is not bound until the driver sets a condition
   BindingFailed     the driver reports that binding fails
 
--o wide also has the network data of network devices.
+-o wide also has the network data of network devices, and the ComputeDomain that
+a claim names, with its status and how many of its nodes are ready.
 
 With --pending, only claims without devices are listed, with the reason code and
 the summary that 'kubectl dra why' gives. On a terminal long ones are cut; -o
@@ -86,7 +87,7 @@ A NAME can be a pattern like 'train-*'.`,
 			_, isTerminal := cli.Terminal(streams.Out)
 			inFull := !isTerminal || *flags.print.OutputFormat == "wide"
 			options, err := newListOptions(flags.listFlags, cmd, args, listing[*api.Claim]{
-				kind: claimKind(), asks: []string{snapshot.ResourceClaims},
+				kind: claimKind(), asks: []string{snapshot.ResourceClaims}, domains: true,
 				items: flags.items,
 				keep:  flags.keep,
 				table: func(claims []*api.Claim, _ *listed) *metav1.Table {
@@ -107,6 +108,7 @@ A NAME can be a pattern like 'train-*'.`,
 				options.reads = []string{
 					snapshot.ResourceClaims, snapshot.ResourceSlices, snapshot.ResourcePods, snapshot.ResourcePodGroups,
 					snapshot.ResourceTemplates, snapshot.ResourceClasses, snapshot.ResourceMetrics,
+					snapshot.ResourceComputeDomains, snapshot.ResourceCliques,
 				}
 				options.unused = inventory.UnusedByClaims()
 			}

@@ -45,7 +45,7 @@ func (o *listOptions[T]) follow(ctx context.Context) error {
 	}
 	watcher, err := collect.Watch(ctx, clients, collect.Options{
 		Gates: o.reader.Options.Gates, KubernetesVersion: o.reader.Options.KubernetesVersion,
-		Namespace: clients.Namespace, AllNamespaces: o.allNamespaces, Only: o.reads,
+		Namespace: clients.Namespace, AllNamespaces: o.allNamespaces, Only: o.reads, ComputeDomains: o.domains,
 	})
 	if err != nil {
 		return err

@@ -40,6 +40,8 @@ type listing[T runtime.Object] struct {
 	asks []string
 	// asksEverywhere is true if a namespace is not enough of them.
 	asksEverywhere bool
+	// domains is true if it matters which ComputeDomains claims name.
+	domains bool
 	// unused are fields of these that nobody looks at, by resource.
 	unused map[string][]prune.Field
 	// items takes the inventory.
@@ -181,7 +183,7 @@ func (o *listOptions[T]) gapError(from *listed) *cli.GapError {
 }
 
 func (o *listOptions[T]) read(ctx context.Context) (*listed, error) {
-	from, err := o.reader.Read(ctx, cli.Scope{AllNamespaces: o.allNamespaces, Only: o.reads, Unused: o.unused})
+	from, err := o.reader.Read(ctx, cli.Scope{AllNamespaces: o.allNamespaces, Only: o.reads, Unused: o.unused, ComputeDomains: o.domains})
 	if err != nil {
 		return nil, err
 	}

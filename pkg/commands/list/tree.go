@@ -53,7 +53,8 @@ func NewTree(streams genericiooptions.IOStreams, config *genericclioptions.Confi
 claim/NAME, class/NAME, device/DRIVER/POOL/DEVICE, pool/DRIVER/POOL or
 node/NAME. A NAME alone is a claim, or a pod if there is no claim of that name.
 Below a pod or claim are devices, slices and nodes; below a node, a pool or a
-device the claims and pods that use it. 'node/' is all nodes. Of
+device the claims and pods that use it. A claim that names a ComputeDomain has
+its nodes below, with their cliques. 'node/' is all nodes. Of
 pools for several nodes, a node has only the number of devices. A question mark
 after the state of a device means that it is not certain, because you are not
 permitted to list the claims of all namespaces.
@@ -150,7 +151,8 @@ func parseStart(kind, name string) (treeStart, error) {
 
 // treeReads are the resources that trees are made of.
 func treeReads() []string {
-	return inventory.StateReads(snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourcePodGroups, snapshot.ResourceClasses, snapshot.ResourceTemplates)
+	return inventory.StateReads(snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourcePodGroups, snapshot.ResourceClasses, snapshot.ResourceTemplates,
+		snapshot.ResourceComputeDomains, snapshot.ResourceCliques)
 }
 
 func (o *treeOptions) run(ctx context.Context) error {

@@ -139,7 +139,7 @@ func (o *options) run(ctx context.Context) error {
 	bar := cli.NewProgress(o.streams.ErrOut, "Asking API server "+clients.Address())
 	watcher, err := collect.Watch(ctx, clients, collect.Options{
 		Gates: o.reader.Options.Gates, KubernetesVersion: o.reader.Options.KubernetesVersion,
-		Namespace: clients.Namespace, Progress: bar.Report,
+		Namespace: clients.Namespace, ComputeDomains: true, Progress: bar.Report,
 	})
 	bar.Done()
 	if err != nil {

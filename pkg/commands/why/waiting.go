@@ -25,7 +25,7 @@ import (
 
 // explainWaiting answers for all pods that wait for devices.
 func (o *options) explainWaiting(ctx context.Context) error {
-	from, err := o.reader.Read(ctx, cli.Scope{AllNamespaces: o.waiting.allNamespaces, Starting: true, Admission: true})
+	from, err := o.reader.Read(ctx, cli.Scope{AllNamespaces: o.waiting.allNamespaces, Starting: true, Admission: true, ComputeDomains: true})
 	if err != nil {
 		return err
 	}

@@ -244,7 +244,7 @@ func (o *options) run(ctx context.Context) error {
 // error; what concerns one target is noted with the answers.
 func (o *options) explain(ctx context.Context, files *snapshot.Snapshot, a *answers) error {
 	if len(o.targets) == 0 || !o.reader.Live() {
-		from, err := o.reader.Read(ctx, cli.Scope{Manifests: files})
+		from, err := o.reader.Read(ctx, cli.Scope{Manifests: files, ComputeDomains: true})
 		if err != nil {
 			return err
 		}
@@ -253,7 +253,7 @@ func (o *options) explain(ctx context.Context, files *snapshot.Snapshot, a *answ
 	// A cluster is asked for more about a target (its events, its workload)
 	// than about the rest, so each one is read for itself.
 	for i := range o.targets {
-		from, err := o.reader.Read(ctx, cli.Scope{Target: &o.targets[i], Manifests: files, Scaling: true})
+		from, err := o.reader.Read(ctx, cli.Scope{Target: &o.targets[i], Manifests: files, ComputeDomains: true, Scaling: true})
 		if err == nil {
 			err = o.explainIn(ctx, from, files, o.targets[i:i+1], a)
 		}

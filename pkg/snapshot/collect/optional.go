@@ -68,6 +68,10 @@ func (c *collector) readOptional(ctx context.Context) error {
 			return fetch(ctx, l, budgetAPI(clients, namespace), &s.Budgets)
 		}))
 	}
+	domains := (c.opts.ComputeDomains || len(c.opts.Only) > 0) && s.NamesComputeDomains()
+	if domains {
+		tasks = append(tasks, c.computeDomains(), c.cliques())
+	}
 	for _, task := range tasks {
 		if task == nil {
 			continue
@@ -87,6 +91,8 @@ func (c *collector) readOptional(ctx context.Context) error {
 			read = composites
 		case snapshot.ResourceBudgets:
 			read = c.opts.Evicts
+		case snapshot.ResourceComputeDomains, snapshot.ResourceCliques:
+			read = domains
 		}
 		if read && c.wants(resource) {
 			c.listed(resource)

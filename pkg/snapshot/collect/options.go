@@ -50,6 +50,9 @@ type Options struct {
 	// Admission tells that it matters which pods Kueue holds back, and why, although
 	// there is no target: its workloads and queues are read where it holds some.
 	Admission bool
+	// ComputeDomains tells that it matters which ComputeDomains claims name, and how these
+	// are. Of resources in Only they are read anyway.
+	ComputeDomains bool
 	// Scaling tells that it matters whether a HorizontalPodAutoscaler sets the number of
 	// pods of the target.
 	Scaling bool

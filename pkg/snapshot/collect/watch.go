@@ -133,6 +133,8 @@ func (w *Watcher) add(c *collector) {
 	follow(w, c, snapshot.ResourceDaemonSets, pluginAPI(clients), func(s *snapshot.Snapshot) *[]*snapshot.Workload { return &s.Workloads })
 	follow(w, c, snapshot.ResourceTaintRules, taintRuleAPI(clients, apis.taintRules), func(s *snapshot.Snapshot) *[]*resourceapi.DeviceTaintRule { return &s.TaintRules })
 	follow(w, c, snapshot.ResourcePodGroups, podGroupAPI(clients, apis.podGroups, w.namespace(snapshot.ResourcePodGroups)), func(s *snapshot.Snapshot) *[]*schedulingapi.PodGroup { return &s.PodGroups })
+	follow(w, c, snapshot.ResourceComputeDomains, computeDomainAPI(clients, w.namespace(snapshot.ResourceComputeDomains)), func(s *snapshot.Snapshot) *[]*snapshot.ComputeDomain { return &s.ComputeDomains })
+	follow(w, c, snapshot.ResourceCliques, cliqueAPI(clients, w.namespace(snapshot.ResourceCliques)), func(s *snapshot.Snapshot) *[]*snapshot.ComputeDomainClique { return &s.Cliques })
 }
 
 // namespace is the one that a resource can be read in, empty for all.

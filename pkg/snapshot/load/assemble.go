@@ -43,6 +43,8 @@ func assemble(all *decoded, paths []string, opts Options) (*snapshot.Snapshot, e
 		takeInto(&s.PodGroups, "PodGroup"),
 		takeInto(&s.CompositePodGroups, "CompositePodGroup"),
 		takeInto(&s.Workloads, "Workload"),
+		takeInto(&s.ComputeDomains, snapshot.KindComputeDomain),
+		takeInto(&s.Cliques, snapshot.KindClique),
 		takeInto(&s.Queued, "Workload"),
 		takeInto(&s.Outlines, snapshot.KindOutline),
 		takeInto(&s.Quotas, "ResourceQuota"),
@@ -222,6 +224,8 @@ func addListed(s *snapshot.Snapshot, listed []string) {
 		snapshot.ResourceVolumeClaims: len(s.VolumeClaims), snapshot.ResourceVolumes: len(s.Volumes), snapshot.ResourceStorageClasses: len(s.StorageClasses),
 		snapshot.ResourceCompositePodGroups: len(s.CompositePodGroups),
 		snapshot.ResourceBudgets:            len(s.Budgets),
+		snapshot.ResourceComputeDomains:     len(s.ComputeDomains),
+		snapshot.ResourceCliques:            len(s.Cliques),
 	}
 	for _, outline := range s.Outlines {
 		if outline.GroupKind() == snapshot.AutoscalerKind() {

@@ -85,6 +85,15 @@ func (d *Decoder) Decode(data []byte, apiVersion, kind string) (metav1.Object, e
 	if gv.Group == snapshot.OutlineGroup && kind == snapshot.KindOutline {
 		return untyped(DecodeAs[snapshot.Outline](data))
 	}
+	if gv.Group == snapshot.ComputeDomainGroup {
+		switch kind {
+		case snapshot.KindComputeDomain:
+			return untyped(DecodeAs[snapshot.ComputeDomain](data))
+		case snapshot.KindClique:
+			return untyped(DecodeAs[snapshot.ComputeDomainClique](data))
+		}
+		return nil, nil
+	}
 	if gv.Group == snapshot.KueueGroup {
 		if kind == snapshot.KindLocalQueue || kind == snapshot.KindClusterQueue {
 			if outline := DecodeOutline(data, apiVersion, kind); outline != nil {

@@ -116,6 +116,8 @@ func (r *redactor) labelValue(key, value string) string {
 		return r.swap(tableNode, value)
 	case corev1.LabelMetadataName:
 		return r.swap(tableNamespace, value)
+	case snapshot.ComputeDomainLabel:
+		return r.swap(tableUID, value)
 	case corev1.LabelArchStable, corev1.LabelOSStable, corev1.LabelInstanceTypeStable, corev1.LabelWindowsBuild,
 		"beta.kubernetes.io/arch", "beta.kubernetes.io/os", corev1.LabelInstanceType:
 		return value
@@ -205,6 +207,9 @@ func (r *redactor) derived(attributes []resourceapi.DeviceDerivedAttribute) {
 func (r *redactor) opaque(config *resourceapi.OpaqueDeviceConfiguration) {
 	if config != nil {
 		r.keep(config.Driver)
+		if config.Driver == snapshot.ComputeDomainDriver && r.domainConfig(&config.Parameters) {
+			return
+		}
 		r.raw(&config.Parameters)
 	}
 }

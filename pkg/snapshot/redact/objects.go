@@ -35,6 +35,8 @@ func redactObjects(r *redactor, s *snapshot.Snapshot) {
 	each(r, s.CompositePodGroups, redactCompositePodGroup)
 	each(r, s.Pods, redactPod)
 	each(r, s.Workloads, redactWorkload)
+	each(r, s.ComputeDomains, redactComputeDomain)
+	each(r, s.Cliques, redactClique)
 	each(r, s.Queued, redactQueued)
 	each(r, s.Outlines, redactOutline)
 	each(r, s.Quotas, redactQuota)

@@ -65,6 +65,8 @@ func clone(s *snapshot.Snapshot) *snapshot.Snapshot {
 	c.PodGroups = cloneAll(s.PodGroups)
 	c.CompositePodGroups = cloneAll(s.CompositePodGroups)
 	c.Workloads = cloneAll(s.Workloads)
+	c.ComputeDomains = cloneAll(s.ComputeDomains)
+	c.Cliques = cloneAll(s.Cliques)
 	c.Queued = cloneAll(s.Queued)
 	c.Outlines = cloneAll(s.Outlines)
 	c.Quotas = cloneAll(s.Quotas)

@@ -18,15 +18,15 @@ func templateWords() map[string]bool {
 }
 
 const wordsOfTemplates = `
-a about above accept accepted access account accounts across active add added address addresses admin adminaccess admission admit admitted affinity
+a about above accept accepted access account accounts across active add added adding address addresses admin adminaccess admission admit admitted affinity
 after again agent ago all allocatable allocate allocated allocates allocating allocation allocations allocationmode allocationresult allow allowed
-allows already also alternative always an and annotation annotations another anti antiaffinity any api apis apiserver apiversion app applied apply
-approved are aren argument arguments as asked asks assigned assigning assignment at attach attached attempt attempts attribute attributes
+allows already also alternative always an and annotation annotations another anti antiaffinity any api apis apiserver apiversion app applied apply applying
+approved are aren argument arguments as asked asks asserting assigned assigning assignment at attach attached attempt attempts attribute attributes
 authorization authorized available away back backoff bad batch be became because become been before behind being below beta between beyond bind
 binding bindingconditions bindings binds block blocked boot both bound broken but by bytes cache calculated calculation calculationcomplete call called can cancel canceled cancelled cannot
-capacities capacity cause cdi cel change changed changes channel check checked checking checkpoint checkpoints checks claim claimed claims class
+capacities capacity cause cdi cel change changed changes channel channels check checked checking checkpoint checkpoints checks claim claimed claims class
 classes cleanup client close closed cluster clusters code com combination command commands comparing compile compiled complete completed completely
-completion component compute concurrent condition conditions config configs configuration configurations conflict conflicting connect connected connection constraint
+completion component compute computedomain computedomains concurrent condition conditions config configs configuration configurations conflict conflicting connect connected connection constraint
 constraints consumable consume consumed consumer consumers consumescounters consumption contain container containercreating containerd containers contains contents context continue control
 controller controllers copy core corrupted cost could couldn count counted counter counters counts couldnt cpu crash crashed crashloopbackoff create
 created creates creating creation cri current currently daemon daemonset daemonsets data days deadline deadlineexceeded deallocate deallocated deallocating deallocation debug declared

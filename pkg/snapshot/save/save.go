@@ -222,6 +222,8 @@ func eachManifest(s *snapshot.Snapshot, save func(manifest any) error) error {
 		manifests(s.PodGroups, scheduling.WithKind("PodGroup"), save),
 		manifests(s.Pods, core.WithKind("Pod"), save),
 		manifests(s.Events, core.WithKind("Event"), save),
+		manifests(s.ComputeDomains, snapshot.ComputeDomainVersionKind(snapshot.KindComputeDomain), save),
+		manifests(s.Cliques, snapshot.ComputeDomainVersionKind(snapshot.KindClique), save),
 		manifests(s.Queued, snapshot.QueuedWorkloadKind(), save),
 		manifests(s.Outlines, schema.FromAPIVersionAndKind(api.APIVersion, snapshot.KindOutline), save),
 		manifests(s.Quotas, core.WithKind("ResourceQuota"), save),

@@ -1,0 +1,95 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package computedomain
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// Describe says what a claim names, with the nodes: of each of its configurations for the
+// driver one domain, and each domain once.
+func Describe(s *snapshot.Snapshot, claim *resourceapi.ResourceClaim) []api.ComputeDomain {
+	var domains []api.ComputeDomain
+	for _, config := range Configs(claim) {
+		if config.Problem != "" {
+			domains = append(domains, api.ComputeDomain{Problem: fmt.Sprintf("the driver does not accept %s of the claim: %s", config.Path, config.Problem)})
+			continue
+		}
+		if slices.ContainsFunc(domains, func(d api.ComputeDomain) bool { return d.ID == config.DomainID }) {
+			continue
+		}
+		domain := Find(s, claim.Namespace, config.DomainID)
+		described := describe(s, domain)
+		described.Problem = domain.Problem(claim, config.Kind)
+		domains = append(domains, described)
+	}
+	return domains
+}
+
+// Problem is why the driver does not prepare a claim for the domain, whatever the nodes of
+// the domain do; empty if it can, or if that is not known.
+func (d *Domain) Problem(claim *resourceapi.ResourceClaim, kind string) string {
+	switch {
+	case d.Unknown != "":
+		return ""
+	case d.Object == nil:
+		return fmt.Sprintf("no ComputeDomain has the UID %s", d.ID)
+	case kind == KindChannel && d.Object.Namespace != claim.Namespace:
+		return fmt.Sprintf("it is in namespace %s, and the claim in namespace %s", d.Object.Namespace, claim.Namespace)
+	case kind == KindChannel && d.Object.DeletionTimestamp != nil:
+		return "it is being deleted"
+	default:
+		return ""
+	}
+}
+
+func describe(s *snapshot.Snapshot, d *Domain) api.ComputeDomain {
+	out := api.ComputeDomain{ID: d.ID, Unknown: cmp.Or(d.Unknown, d.Unread)}
+	if d.Object == nil {
+		return out
+	}
+	out.Namespace, out.Name, out.Status, out.NumNodes = d.Object.Namespace, d.Object.Name, d.Object.Status.Status, d.Object.Spec.NumNodes
+	out.JoinedNodes, out.ReadyNodes = len(d.Nodes), d.ReadyNodes()
+	for i := range d.Nodes {
+		n := &d.Nodes[i]
+		out.Nodes = append(out.Nodes, api.ComputeDomainNode{Name: n.Name, Clique: n.Clique, Status: n.Status})
+	}
+	for _, node := range Called(s, d.ID) {
+		if d.Node(node.Name) == nil {
+			out.Nodes = append(out.Nodes, api.ComputeDomainNode{Name: node.Name, Clique: node.Labels[snapshot.CliqueLabel]})
+		}
+	}
+	slices.SortFunc(out.Nodes, func(a, b api.ComputeDomainNode) int { return strings.Compare(a.Name, b.Name) })
+	for i := range out.Nodes {
+		if pod := Daemon(s, d.ID, out.Nodes[i].Name); pod != nil {
+			out.Nodes[i].Daemon = pod.Namespace + "/" + pod.Name
+		}
+	}
+	return out
+}
+
+// Daemon is the pod that the driver runs for a domain on a node, nil if there is none that
+// is known. One that has not ended goes before one that has.
+func Daemon(s *snapshot.Snapshot, id, node string) *corev1.Pod {
+	var found *corev1.Pod
+	for _, pod := range Daemons(s, id) {
+		if pod.Spec.NodeName == node && (found == nil || found.DeletionTimestamp != nil || ended(found)) {
+			found = pod
+		}
+	}
+	return found
+}
+
+func ended(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}

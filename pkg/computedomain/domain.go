@@ -1,0 +1,148 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package computedomain
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// Domain is what a snapshot has of a ComputeDomain.
+type Domain struct {
+	// ID is the UID that claims have in their configuration.
+	ID string
+	// Object is nil if there is none, or if that is not known.
+	Object *snapshot.ComputeDomain
+	// Unknown is why it is not known whether there is one, empty if it is.
+	Unknown string
+	// Nodes are those that have joined, in the order of their names.
+	Nodes []Node
+	// Unread is why more nodes may have joined, or be ready, than Nodes has; empty if
+	// all is known.
+	Unread string
+}
+
+// Node is a node of a domain, as the driver has written it down.
+type Node struct {
+	Name, Clique, Status string
+	// Object and Path are where that stands.
+	Object, Path string
+}
+
+// Ready reports whether the driver takes the node for ready.
+func (n *Node) Ready() bool { return n.Status == snapshot.ComputeDomainReady }
+
+// Find finds the domain of that ID for a claim of a namespace.
+func Find(s *snapshot.Snapshot, namespace, id string) *Domain {
+	d := &Domain{ID: id}
+	for _, domain := range s.ComputeDomains {
+		if string(domain.UID) == id {
+			d.Object = domain
+		}
+	}
+	if d.Object == nil {
+		d.Unknown = s.Unknown(snapshot.ResourceComputeDomains, namespace)
+		return d
+	}
+	d.Nodes, d.Unread = nodesOf(s, d.Object)
+	return d
+}
+
+// nodesOf joins what the two places say in which the driver notes nodes. Its plugin on
+// the node takes a node for ready if either says so (isCurrentNodeReady of
+// cmd/compute-domain-kubelet-plugin/computedomain.go).
+func nodesOf(s *snapshot.Snapshot, domain *snapshot.ComputeDomain) (nodes []Node, unread string) {
+	byName := map[string]Node{}
+	add := func(n Node) {
+		if _, found := byName[n.Name]; !found || n.Ready() {
+			byName[n.Name] = n
+		}
+	}
+	for i := range domain.Status.Nodes {
+		n := &domain.Status.Nodes[i]
+		add(Node{
+			// Before release 25.8 only the domain has a status, and its nodes wait for it.
+			Name: n.Name, Clique: n.CliqueID, Status: cmp.Or(n.Status, domain.Status.Status),
+			Object: fmt.Sprintf("%s/%s/%s", snapshot.KindComputeDomain, domain.Namespace, domain.Name), Path: fmt.Sprintf("status.nodes[name=%s].status", n.Name),
+		})
+	}
+	for _, clique := range s.Cliques {
+		if clique.Labels[snapshot.ComputeDomainLabel] != string(domain.UID) {
+			continue
+		}
+		for i := range clique.Daemons {
+			daemon := &clique.Daemons[i]
+			add(Node{
+				Name: daemon.NodeName, Clique: daemon.CliqueID, Status: daemon.Status,
+				Object: fmt.Sprintf("%s/%s/%s", snapshot.KindClique, clique.Namespace, clique.Name), Path: fmt.Sprintf("daemons[nodeName=%s].status", daemon.NodeName),
+			})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		nodes = append(nodes, byName[name])
+	}
+	// The cliques are in a namespace of the driver, which nothing names.
+	return nodes, s.Unknown(snapshot.ResourceCliques, "")
+}
+
+// Node returns the node of that name, nil if it has not joined.
+func (d *Domain) Node(name string) *Node {
+	for i := range d.Nodes {
+		if d.Nodes[i].Name == name {
+			return &d.Nodes[i]
+		}
+	}
+	return nil
+}
+
+// ReadyNodes counts the nodes that are ready.
+func (d *Domain) ReadyNodes() int {
+	ready := 0
+	for i := range d.Nodes {
+		if d.Nodes[i].Ready() {
+			ready++
+		}
+	}
+	return ready
+}
+
+// Progress says in a clause how many nodes have joined a domain, of how many it is to
+// have if that is not zero, and how many of them are ready.
+func Progress(joined, ready, wanted int) string {
+	text := english.Count(joined, "node") + " joined"
+	if wanted > 0 {
+		text = fmt.Sprintf("%d of %s (numNodes) joined", joined, english.Count(wanted, "node"))
+	}
+	return fmt.Sprintf("%s, %d ready", text, ready)
+}
+
+// Daemons are the pods that the driver runs for a domain, one on each of its nodes.
+func Daemons(s *snapshot.Snapshot, id string) []*corev1.Pod {
+	var daemons []*corev1.Pod
+	for _, pod := range s.Pods {
+		if pod.Labels[snapshot.ComputeDomainLabel] == id {
+			daemons = append(daemons, pod)
+		}
+	}
+	return daemons
+}
+
+// Called are the nodes that are in a domain or to be in it, by the label that the plugin
+// of the driver sets when a pod of the domain gets there.
+func Called(s *snapshot.Snapshot, id string) []*corev1.Node {
+	var nodes []*corev1.Node
+	for _, node := range s.Nodes {
+		if node.Labels[snapshot.ComputeDomainLabel] == id {
+			nodes = append(nodes, node)
+		}
+	}
+	return nodes
+}

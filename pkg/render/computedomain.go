@@ -1,0 +1,94 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package render
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/computedomain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+)
+
+// shownNodes is how many nodes of a ComputeDomain that are not ready the head names when
+// not all of it was asked for.
+const shownNodes = 4
+
+// domainTexts says how the ComputeDomains are that the claims of a target name, and which
+// of their nodes lack what.
+func domainTexts(p *Page, e *api.Explanation) []string {
+	var said []string
+	for i := range e.Claims {
+		for j := range e.Claims[i].ComputeDomains {
+			domain := &e.Claims[i].ComputeDomains[j]
+			said = append(said, capitalized(domainText(domain))+".")
+			said = append(said, nodesThatLack(p, domain)...)
+		}
+	}
+	return said
+}
+
+// domainText says in a clause how a ComputeDomain is.
+func domainText(d *api.ComputeDomain) string {
+	var parts []string
+	switch {
+	case d.Name != "":
+		parts = append(parts, fmt.Sprintf("ComputeDomain %s is %s: %s", qualified(d.Namespace, d.Name), orElse(d.Status, "without a status"),
+			computedomain.Progress(d.JoinedNodes, d.ReadyNodes, d.NumNodes)))
+		if n := cliques(d); n > 1 {
+			parts = append(parts, fmt.Sprintf("its nodes are in %d cliques, and only those of the same clique share memory", n))
+		}
+	case d.Problem == "":
+		parts = append(parts, "ComputeDomain "+d.ID+" is not known")
+	}
+	for _, text := range []string{d.Problem, d.Unknown} {
+		if text != "" {
+			parts = append(parts, text)
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// cliques counts those of the nodes that have joined.
+func cliques(d *api.ComputeDomain) int {
+	var all []string
+	for i := range d.Nodes {
+		if node := &d.Nodes[i]; node.Status != "" && node.Clique != "" && !slices.Contains(all, node.Clique) {
+			all = append(all, node.Clique)
+		}
+	}
+	return len(all)
+}
+
+func nodesThatLack(p *Page, d *api.ComputeDomain) []string {
+	var said []string
+	for i := range d.Nodes {
+		if node := &d.Nodes[i]; node.Lacks != "" {
+			said = append(said, fmt.Sprintf("Node %s: %s", node.Name, node.Lacks))
+		}
+	}
+	if rest := len(said) - shownNodes; rest > 0 && !p.Opts.Wide {
+		said = append(said[:shownNodes], fmt.Sprintf("and %s more: -o wide lists them", english.Count(rest, "node")))
+	}
+	return said
+}
+
+// domainCell is what a table has of the ComputeDomains of a claim.
+func domainCell(c *api.Claim) string {
+	texts := make([]string, 0, len(c.ComputeDomains))
+	for i := range c.ComputeDomains {
+		d := &c.ComputeDomains[i]
+		switch {
+		case d.Problem != "":
+			texts = append(texts, d.Problem)
+		case d.Name == "":
+			texts = append(texts, d.ID+"?")
+		default:
+			texts = append(texts, fmt.Sprintf("%s %s %d/%d", d.Name, orElse(d.Status, "-"), d.ReadyNodes, max(d.JoinedNodes, d.NumNodes)))
+		}
+	}
+	return strings.Join(texts, "; ")
+}
