@@ -16,6 +16,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/ptr"
 
@@ -39,8 +40,9 @@ func TestRights(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	domain := c.createDomain(t)
 	// Nothing runs that would change them.
-	c.createAll(t, "ml", string(objects))
+	c.createAll(t, "ml", strings.ReplaceAll(string(objects), "$DOMAIN", domain))
 	queues, err := os.ReadFile("testdata/rights-kueue.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -98,6 +100,28 @@ func TestRights(t *testing.T) {
 	// These make and delete objects, which others would see.
 	t.Run("node-probe --node", r.testProbe)
 	t.Run("a missing right to count", r.testNoCounts)
+}
+
+// createDomain creates a ComputeDomain with the kinds that it takes, and returns its UID.
+func (c *cluster) createDomain(t *testing.T) string {
+	t.Helper()
+	crds, err := os.ReadFile("testdata/computedomain-crds.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.createAll(t, "", string(crds))
+	c.createAll(t, "", "{apiVersion: v1, kind: Namespace, metadata: {name: domains}}")
+	object, err := parseObject([]byte("{apiVersion: resource.nvidia.com/v1beta1, kind: ComputeDomain, metadata: {name: train}, spec: {channel: {resourceClaimTemplate: {name: channel}}}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	domains := schema.GroupVersionResource{Group: "resource.nvidia.com", Version: "v1beta1", Resource: "computedomains"}
+	c.createCustom(t.Context(), t, "domains", domains, object)
+	domain, err := c.dynamic.Resource(domains).Namespace("domains").Get(t.Context(), "train", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(domain.GetUID())
 }
 
 // rightsTest grants rights to users, all at once.

@@ -153,9 +153,9 @@ func undecodable(words string) bool {
 	return saysAny(words, "decod", "unmarshal", "unknown field", "no kind ")
 }
 
-func saysAny(words string, any ...string) bool {
+func saysAny(words string, parts ...string) bool {
 	words = strings.ToLower(words)
-	return slices.ContainsFunc(any, func(word string) bool { return strings.Contains(words, word) })
+	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(words, part) })
 }
 
 // configRejected is about a driver that does not accept the opaque configuration
