@@ -186,7 +186,7 @@ func (r *reflector) object(of reflect.Type, s *jsonSchema) {
 // common says what fields mean that need no comment, wherever they are.
 func common(name string) string {
 	return map[string]string{
-		"adminAccess": "True if it is for administration, beside whoever has the device.",
+		"adminAccess": "True if it is for administration: it can be allocated although another claim has the device.",
 		"apiVersion":  "`" + apiVersion + "`",
 		"claim":       "The ResourceClaim.",
 		"container":   "The container.",

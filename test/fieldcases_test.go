@@ -114,8 +114,8 @@ func (c *fieldCase) check(t *testing.T, e *api.Explanation) {
 	}
 }
 
-// checkRedacted asks about the same object under its pseudonym. Whoever gets a
-// redacted snapshot has to find the same cause.
+// checkRedacted asks about the same object under its pseudonym. A redacted
+// snapshot has to lead to the same cause.
 func (c *fieldCase) checkRedacted(t *testing.T, snap *snapshot.Snapshot, plain *api.Explanation) {
 	t.Helper()
 	redacted := redact.Snapshot(snap)

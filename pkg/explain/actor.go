@@ -6,7 +6,7 @@ package explain
 import api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 
 // Actor is who can help a target that waits: the user if one of the remedies is
-// theirs, else an admin, else whoever the next steps are for. It is empty where
+// theirs, else an admin, else who the next steps are for. It is empty where
 // nothing is known that would help.
 func Actor(e *api.Explanation) string {
 	found := map[string]bool{}

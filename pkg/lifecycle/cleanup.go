@@ -84,14 +84,17 @@ func terminating(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.Po
 		event := Finding{Reason: fmt.Sprintf("the last warning about the pod is %s: %s%s", killing.Reason, saidOnce(killing.Message), often(snap, killing))}
 		event.Evidence = append(event.Evidence, eventEvidence(killing))
 		findings = append(findings, event)
-	case !Overdue(snap, due), len(findings) > 1:
+	case len(findings) > 1:
 		return findings
 	}
 	return append(findings, unprepared(facts, snap, pod, claims)...)
 }
 
-// unprepared is about a pod that should have been gone. The kubelet keeps it
-// until its driver has given back the devices, but says so only in its log.
+// unprepared is about the drivers that have to unprepare the devices of a pod that is
+// being deleted. The kubelet calls them when the containers have ended, and only then
+// gives the pod its last phase (SyncTerminatingPod of pkg/kubelet): in between, a pod
+// without containers is still Running. What a driver answers is in the log of the
+// kubelet alone.
 func unprepared(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
 	node := pod.Spec.NodeName
 	var drivers []string
@@ -109,8 +112,21 @@ func unprepared(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.Pod
 	}
 	slices.Sort(drivers)
 	drivers = slices.Compact(drivers)
-	if len(drivers) == 0 {
+	if len(drivers) == 0 || Finished(pod) {
 		return nil
+	}
+	who, running := "driver "+english.JoinAnd(drivers), runningContainers(pod)
+	overdue := Overdue(snap, pod.DeletionTimestamp.Time)
+	switch {
+	case allEnded(pod):
+		f.Reason = fmt.Sprintf("its containers have ended, and %s has not unprepared the devices yet, as far as the status of the pod says", who)
+		f.AddEvidence(whatif.PodObject(pod), "status.phase", string(pod.Status.Phase), "Succeeded or Failed, once the devices are unprepared")
+	case len(running) > 0 && overdue:
+		f.Reason = fmt.Sprintf("container %s still runs, as far as the kubelet reports; %s unprepares the devices after that", english.JoinAnd(running), who)
+	case overdue:
+		f.Reason = fmt.Sprintf("whether its containers have ended is not known; %s unprepares the devices after that", who)
+	default:
+		return []Finding{{Steps: []api.NextStep{{Actor: api.ActorNobody, Text: fmt.Sprintf("when the containers have ended, the kubelet has %s unprepare the devices, and then removes the pod", who)}}}}
 	}
 	var absent []string
 	for _, driver := range drivers {
@@ -121,8 +137,29 @@ func unprepared(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.Pod
 	if len(absent) > 0 {
 		f.Reason = fmt.Sprintf("driver %s no longer has a ResourceSlice for node %s, and without the driver the kubelet cannot unprepare the devices", english.JoinAnd(absent), node)
 	}
-	f.Step(api.ActorAdmin, "check that driver %s runs on node %s: the kubelet removes the pod after the driver has unprepared the devices, and logs what fails", english.JoinAnd(drivers), node)
+	if !overdue && len(absent) == 0 {
+		f.Step(api.ActorNobody, "the kubelet calls %s until it succeeds; if the pod stays, its log and that of the driver on node %s say why", who, node)
+		return []Finding{f}
+	}
+	f.Step(api.ActorAdmin, "check that %s runs on node %s: the kubelet removes the pod after the driver has unprepared the devices, and logs what fails", who, node)
 	return []Finding{f}
+}
+
+// allEnded reports whether the kubelet has reported that every container has ended.
+func allEnded(pod *corev1.Pod) bool {
+	statuses := containerStatuses(pod)
+	return len(statuses) > 0 && !slices.ContainsFunc(statuses, func(s corev1.ContainerStatus) bool { return s.State.Terminated == nil })
+}
+
+// runningContainers are those of which the kubelet has not reported the end.
+func runningContainers(pod *corev1.Pod) []string {
+	var names []string
+	for _, status := range containerStatuses(pod) {
+		if status.State.Running != nil {
+			names = append(names, status.Name)
+		}
+	}
+	return names
 }
 
 // ClaimFindings says what is wrong with a claim, whichever pods use it.

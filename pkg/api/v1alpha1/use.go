@@ -107,7 +107,7 @@ const (
 	// DeviceNext is one that the allocator picks for a pod that waits.
 	DeviceNext DeviceUseState = "Next"
 	// DeviceBlocked is one that a request without selectors and tolerations does not
-	// get, whoever makes it, and no waiting request gets past that.
+	// get, and no waiting request gets past that.
 	DeviceBlocked DeviceUseState = "Blocked"
 	// DeviceRequested is one that waiting requests with a class that selects it do
 	// not get.
@@ -133,7 +133,7 @@ type DeviceUse struct {
 	// Holders are the claims that have the device, or a share of it.
 	Holders []DeviceHolder `json:"holders,omitempty"`
 	// Blocks are the checks that fail for a request without selectors and
-	// tolerations, of a pod that tolerates nothing: what is in the way whoever asks.
+	// tolerations, of a pod that tolerates nothing: what is in the way of every request.
 	// The evidence is that of the first device.
 	Blocks []DeviceCheck `json:"blocks,omitempty"`
 	// BindingConditions must become true after the allocation, before a pod that

@@ -28,6 +28,10 @@ func writeGPUs(w io.Writer, f *nvidia.Findings, opts render.Options) error {
 	p.valueOrReason("CUDA", f.CUDAVersion, f.Missing, "cudaVersion")
 	p.valueOrReason("NVML", f.NVMLVersion, f.Missing, "nvmlVersion")
 	p.valueOrReason("library", f.Library, nil)
+	p.valueOrReason("clique", strings.Join(f.Cliques, ", "), nil)
+	if f.IMEX != nil {
+		p.valueOrReason("IMEX channels", imexText(f.IMEX), f.IMEX.Missing, "channelMajor")
+	}
 	for i := range f.GPUs {
 		p.Blank()
 		p.gpu(&f.GPUs[i])

@@ -65,6 +65,18 @@ func memoryUse(g *nvidia.GPU) string {
 	return text
 }
 
+// imexText is what the node has for ComputeDomains.
+func imexText(imex *nvidia.IMEX) string {
+	switch {
+	case imex.ChannelMajor == nil && len(imex.Missing) > 0:
+		return ""
+	case imex.ChannelMajor == nil:
+		return "none in the kernel"
+	default:
+		return fmt.Sprintf("major number %d, %d on the node", *imex.ChannelMajor, imex.Channels)
+	}
+}
+
 func sramText(e *nvidia.ECC) string {
 	if e == nil || e.SRAM == nil {
 		return ""

@@ -122,7 +122,7 @@ func (c *conformer) registration(ctx context.Context) verdict {
 	}
 	c.plugin, c.out.Endpoint = plugin, plugin.Endpoint
 	if problems := validation.IsDNS1123Subdomain(plugin.Name); len(plugin.Name) > maxName || len(problems) > 0 {
-		return fails("registers as %q, which is no name of a driver", plugin.Name)
+		return fails("registers as %q, which is not a valid driver name", plugin.Name)
 	}
 	if n := len(all.drivers[plugin.Name]); n > 1 {
 		return open("it registers by %d sockets: right while it is updated, wrong if it stays so; %s is tried", n, plugin.Registration.Path)

@@ -115,7 +115,7 @@ func (c *conformer) errorsPerClaim(ctx context.Context) verdict {
 }
 
 // RefuseConform says why a driver should not be tried with claims. here is the place
-// where it would be. The claims of pods are not touched, whoever asks for it.
+// where it would be. Nothing makes it touch the claims of pods.
 func RefuseConform(driver string, opts *ConformOptions, here Place) []Refusal {
 	var refusals []Refusal
 	add := func(claim *resourceapi.ResourceClaim, list ...Refusal) {

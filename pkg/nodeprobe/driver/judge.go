@@ -67,7 +67,7 @@ func (f *Findings) judgePlugin(p *Plugin) {
 		return
 	}
 	if problems := validation.IsDNS1123Subdomain(p.Name); len(p.Name) > maxName || len(problems) > 0 {
-		f.bad(checkRegistered, r.Path, "registers as %q, which is no name of a driver", p.Name)
+		f.bad(checkRegistered, r.Path, "registers as %q, which is not a valid driver name", p.Name)
 	} else {
 		f.good(checkRegistered, r.Path, "driver %s registers, %s", p.Name, speed(r))
 	}

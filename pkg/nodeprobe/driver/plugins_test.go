@@ -253,7 +253,7 @@ func TestLookAtWhatIsAdvertised(t *testing.T) {
 	}{
 		"a version that is not served": {&registerv1.PluginInfo{SupportedVersions: []string{"v1.DRAPlugin", "v1beta1.DRAPlugin"}}, checkVersions, "advertises v1beta1.DRAPlugin, but the server"},
 		"only an old version":          {&registerv1.PluginInfo{SupportedVersions: []string{"v1alpha4"}}, checkVersions, "advertises no version"},
-		"no name":                      {&registerv1.PluginInfo{Name: "GPU driver\x1b[2J", SupportedVersions: []string{"v1.DRAPlugin"}}, checkRegistered, "no name of a driver"},
+		"no name":                      {&registerv1.PluginInfo{Name: "GPU driver\x1b[2J", SupportedVersions: []string{"v1.DRAPlugin"}}, checkRegistered, "not a valid driver name"},
 		"no absolute path":             {&registerv1.PluginInfo{Endpoint: "../dra.sock"}, checkEndpoint, "no absolute path"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -26,6 +26,12 @@ type Findings struct {
 	NVMLVersion   string `json:"nvmlVersion,omitempty"`
 	// GPUs are those that NVML knows, in its order.
 	GPUs []GPU `json:"gpus"`
+	// Cliques are the parts of NVLink fabrics of several nodes that the GPUs are in, as
+	// in the label nvidia.com/gpu.clique: one, for a node that can be in a
+	// ComputeDomain, or none.
+	Cliques []string `json:"cliques,omitempty"`
+	// IMEX is what the node has for ComputeDomains, nil if it was not looked at.
+	IMEX *IMEX `json:"imex,omitempty"`
 	// PCI are the NVIDIA GPUs on the PCI bus, whether NVML knows them or not.
 	PCI []PCIDevice `json:"pci,omitempty"`
 	// Missing is what could not be known of the node as a whole.

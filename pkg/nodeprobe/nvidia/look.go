@@ -50,6 +50,8 @@ func Look(ctx context.Context, host *node.Host, options Options) (*Findings, err
 	for i := range f.GPUs {
 		f.check(gpuChecks(&f.GPUs[i])...)
 	}
+	f.Cliques = cliques(f.GPUs)
+	f.check(domainChecks(f)...)
 	return f, nil
 }
 
@@ -86,6 +88,9 @@ func lookAt(ctx context.Context, host *node.Host, library string) *Findings {
 		g.Missing = append(g.Missing, gone...)
 	}
 	addXIDs(f.GPUs, host)
+	if len(f.GPUs) > 0 {
+		f.IMEX = lookAtIMEX(host)
+	}
 	nameProcesses(f.GPUs, host)
 	return f
 }
