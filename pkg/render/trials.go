@@ -27,10 +27,7 @@ func Trials(w io.Writer, r *api.TestReport, opts Options) error {
 	writeTimes(p, r.Times)
 	if len(r.Skipped) > 0 {
 		p.heading("Not tried out")
-		for i := range r.Skipped {
-			s := &r.Skipped[i]
-			p.Text(2, Unsure, skippedName(s)+": "+s.Message)
-		}
+		writeSkipped(p, r.Skipped)
 	}
 	if len(r.Left) > 0 {
 		p.heading("Not deleted")
@@ -42,12 +39,31 @@ func Trials(w io.Writer, r *api.TestReport, opts Options) error {
 	return p.writeTo(w)
 }
 
-func skippedName(s *api.SkippedTrial) string {
-	name := trialSubject(s.Class, s.File)
-	if s.Node != "" {
-		name += " on " + s.Node
+// writeSkipped shows what was not tried out. Nodes with the same reason share a line.
+func writeSkipped(p *Page, all []api.SkippedTrial) {
+	type line struct{ subject, message string }
+	var lines []line
+	nodes := map[line][]string{}
+	for i := range all {
+		l := line{trialSubject(all[i].Class, all[i].File), all[i].Message}
+		if !slices.Contains(lines, l) {
+			lines = append(lines, l)
+		}
+		if all[i].Node != "" {
+			nodes[l] = append(nodes[l], all[i].Node)
+		}
 	}
-	return name
+	for _, l := range lines {
+		on := ""
+		if names := nodes[l]; len(names) > 0 {
+			most := shownPods
+			if p.Opts.Wide {
+				most = len(names)
+			}
+			on = " on " + english.Sample(names, most)
+		}
+		p.Text(2, Unsure, l.subject+on+": "+l.message)
+	}
 }
 
 func trialSubject(class, file string) string {

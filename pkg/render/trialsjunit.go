@@ -100,3 +100,11 @@ func explanationText(e *api.Explanation) []string {
 func seconds(milliseconds int64) string {
 	return fmt.Sprintf("%d.%03d", milliseconds/1000, milliseconds%1000)
 }
+
+func skippedName(s *api.SkippedTrial) string {
+	name := trialSubject(s.Class, s.File)
+	if s.Node != "" {
+		name += " on " + s.Node
+	}
+	return name
+}

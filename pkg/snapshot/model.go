@@ -187,6 +187,10 @@ const (
 	ResourceCliques        = "computedomaincliques.resource.nvidia.com"
 )
 
+// ResourceTemplatesV1 is how [Snapshot.Served] calls ResourceClaimTemplates in their newest
+// version.
+const ResourceTemplatesV1 = "resourceclaimtemplates.v1.resource.k8s.io"
+
 // Resources returns all of these names.
 func Resources() []string {
 	return []string{

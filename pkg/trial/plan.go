@@ -6,6 +6,7 @@ package trial
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -124,6 +125,7 @@ func (p *Plan) add(ctx context.Context, s *simulate.State, c *Case, number int, 
 	nodes := []string{o.Node}
 	if o.AllNodes {
 		nodes = nodesThatFit(e)
+		p.skipUnfit(c, g.Before.Snap, e)
 	}
 	made := 0
 	for round := range o.Repeat {
@@ -172,6 +174,28 @@ func (p *Plan) worthTrying(c *Case, node string, e *api.Explanation, facts *clus
 		}
 	}
 	return true
+}
+
+// skipUnfit notes the nodes that have devices of the drivers, and where it does not fit.
+// Nodes without such devices are left out: there can be thousands.
+func (p *Plan) skipUnfit(c *Case, snap *snapshot.Snapshot, e *api.Explanation) {
+	drivers, publishing := driversOf(devicesOf(e.Placement)), map[string]bool{}
+	for _, slice := range snap.Slices {
+		if slice.Spec.NodeName != nil && slices.Contains(drivers, slice.Spec.Driver) {
+			publishing[*slice.Spec.NodeName] = true
+		}
+	}
+	why := map[string]string{}
+	for i := range e.Nodes {
+		for _, node := range e.Nodes[i].Names {
+			if e.Nodes[i].Verdict != api.Fits && publishing[node] {
+				why[node] = e.Nodes[i].Message
+			}
+		}
+	}
+	for _, node := range slices.SortedFunc(maps.Keys(why), naming.Compare) {
+		p.skip(c, node, api.SkipNodeUnfit, why[node])
+	}
 }
 
 func (p *Plan) skip(c *Case, node string, reason api.SkipReason, message string) {

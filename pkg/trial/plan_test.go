@@ -75,7 +75,7 @@ func planText(p *trial.Plan) string {
 		texts = append(texts, p.Failed[i].Name+" fails")
 	}
 	for _, s := range p.Skipped {
-		texts = append(texts, s.Class+" "+string(s.Reason))
+		texts = append(texts, strings.TrimSpace(s.Class+" "+s.Node)+" "+string(s.Reason))
 	}
 	return strings.Join(texts, "; ")
 }
@@ -120,7 +120,7 @@ func TestPlan(t *testing.T) {
 		"on all nodes where it fits, each twice": {
 			[]any{tc.Node("a"), tc.Node("b"), tc.Node("c"), gpus("a", 1), gpus("b", 1), gpus("c", 1), tc.Class("gpu", tc.Driver), tc.Serving("x", "b", "gpu-0")},
 			func(o *trial.Options) { o.AllNodes, o.Repeat = true, 2 }, "", nil,
-			"gpu on a, round 1: gpu.example.com/a/gpu-0; gpu on c, round 1: gpu.example.com/c/gpu-0; gpu on a, round 2: gpu.example.com/a/gpu-0; gpu on c, round 2: gpu.example.com/c/gpu-0",
+			"gpu on a, round 1: gpu.example.com/a/gpu-0; gpu on c, round 1: gpu.example.com/c/gpu-0; gpu on a, round 2: gpu.example.com/a/gpu-0; gpu on c, round 2: gpu.example.com/c/gpu-0; gpu b NodeDoesNotFit",
 		},
 		"of one driver": {
 			[]any{tc.Node("a"), gpus("a", 2), tc.Slice("n", "nic.example.com", "a", tc.Devices(2)...).OnNode("a"), tc.ClassWhere("any", "true"), tc.Class("gpu", tc.Driver)},
@@ -183,7 +183,7 @@ func TestTolerations(t *testing.T) {
 	tainted(corev1.TaintNodeUnschedulable)(b)
 	b.Spec.Unschedulable = true
 	s := stateOf(t, a, b, tc.Pool("a", tc.Devices(2)...), tc.Pool("b", tc.Devices(2)...), tc.Class("gpu", tc.Driver))
-	if got, want := planText(plan(t, s, func(o *trial.Options) { o.AllNodes = true }, "")), "gpu on a, round 1: gpu.example.com/a/gpu-0"; got != want {
+	if got, want := planText(plan(t, s, func(o *trial.Options) { o.AllNodes = true }, "")), "gpu on a, round 1: gpu.example.com/a/gpu-0; gpu b NodeDoesNotFit"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

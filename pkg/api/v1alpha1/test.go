@@ -177,6 +177,10 @@ const (
 	SkipNoDevices SkipReason = "NoDevices"
 	// SkipNothingFree is a claim that does not fit now.
 	SkipNothingFree SkipReason = "NothingFree"
+	// SkipNodeUnfit is a node, of a test on all nodes, that has devices of the driver and
+	// where the claim does not fit now. It does not count as something that was not tried
+	// out.
+	SkipNodeUnfit SkipReason = "NodeDoesNotFit"
 	// SkipLastDevice is a claim after which another one like it would not fit.
 	SkipLastDevice SkipReason = "LastDevice"
 	// SkipInUse is a claim that would get a share of a device that is in use.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -78,6 +79,11 @@ func (o *options) runLive(ctx context.Context) error {
 		return err
 	}
 	snap := watcher.Snapshot()
+	if o.dryRun != cli.DryRunClient {
+		if err := checkServed(snap); err != nil {
+			return err
+		}
+	}
 	plan, err := o.plan(ctx, snap)
 	if err != nil {
 		return err
@@ -99,6 +105,15 @@ func (o *options) runLive(ctx context.Context) error {
 		}
 	}
 	return o.finish(ctx, report)
+}
+
+// checkServed fails if the API server does not have the version of what a test creates.
+// What it has is not known of every server.
+func checkServed(snap *snapshot.Snapshot) error {
+	if len(snap.Served) == 0 || slices.Contains(snap.Served, snapshot.ResourceTemplatesV1) {
+		return nil
+	}
+	return fmt.Errorf("make trials: %s (%s) does not serve resource.k8s.io/v1, in which claims are created for them\nKubernetes has it since 1.34: upgrade the cluster; --dry-run=client shows what would be tried out", snap.Source, snap.ServerVersion)
 }
 
 // watch reads the cluster, and follows it until the second context ends: that has to

@@ -127,7 +127,7 @@ func (f *flags) addTo(cmd *cobra.Command) {
 	flags.StringArrayVar(&f.claims, "claim", nil, "Try out the ResourceClaims and ResourceClaimTemplates in this `FILE` instead of classes; - is standard input. Can be repeated.")
 	flags.StringVar(&f.driver, "driver", "", "Try out only classes with devices of this `DRIVER`, and only such devices.")
 	flags.StringVar(&f.node, "node", "", "Run the pods on this `NODE`.")
-	flags.BoolVar(&f.allNodes, "all-nodes", false, "Make a trial on every node with free devices.")
+	flags.BoolVar(&f.allNodes, "all-nodes", false, "Make a trial on every node with free devices. Nodes without are listed.")
 	flags.IntVar(&f.repeat, "repeat", 1, "Make `N` trials of each, and show percentiles of the times.")
 	flags.IntVar(&f.parallel, "parallel", 1, "Make up to `N` trials of a class at the same time, as far as devices are free.")
 	flags.DurationVar(&f.timeout, "timeout", defaultTimeout, "How long a pod may take to start, and again to be gone, as a `DURATION`.")
