@@ -102,7 +102,9 @@ func Summarize(r *api.TestReport, named bool) {
 	for i := range r.Trials {
 		counts[r.Trials[i].Result]++
 	}
-	untested := slices.DeleteFunc(slices.Clone(r.Skipped), func(s api.SkippedTrial) bool { return s.Reason == api.SkipNodeUnfit || s.Reason == api.SkipNoDevices && !named })
+	untested := slices.DeleteFunc(slices.Clone(r.Skipped), func(s api.SkippedTrial) bool {
+		return s.Reason == api.SkipNodeUnfit || s.Reason == api.SkipNoDevices && !named
+	})
 	switch {
 	case counts[api.TestFailed] > 0:
 		r.Result = api.TestFailed

@@ -30,7 +30,7 @@ func TestComputeDomainOfNode(t *testing.T) {
 		"two cliques":        {[]GPU{in("a", 3), in("a", 4)}, channels, node.Problem, "2 cliques"},
 		"two clusters":       {[]GPU{in("a", 3), in("b", 3)}, channels, node.Problem, "a.3, b.3"},
 		"no channels":        {[]GPU{in("a", 3)}, "195 nvidia\n", node.Problem, "no nvidia-caps-imex-channels"},
-		"no /proc/devices": {[]GPU{in("a", 3)}, "", node.Unknown, "is not known"},
+		"no /proc/devices":   {[]GPU{in("a", 3)}, "", node.Unknown, "is not known"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := t.TempDir()
