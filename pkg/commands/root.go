@@ -33,8 +33,8 @@ import (
 func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams, build Build) int {
 	ctx, done := context.WithCancel(ctx)
 	defer done()
-	defer limitGarbage()()
 	root := NewRoot(streams, build)
+	defer limitGarbage(ctx, goesOn(root, args))()
 	root.SetArgs(args)
 	// Help is printed by those who do not look at errors.
 	help := &cli.CheckedWriter{To: streams.Out}

@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 )
@@ -564,4 +565,30 @@ func TestEventsOpen(t *testing.T) {
 	s.lacks("research")
 	open("were removed")
 	s.shows("pools of 2 slices", "0 of ")
+}
+
+// TestLongListsLetGo keeps neither the rows of a long list nor loses the selected one while
+// another view is shown.
+func TestLongListsLetGo(t *testing.T) {
+	s := newSession(t, Options{Source: NewFixed(fleet.Fleet(300, 8, 100)), Fixed: true}, 120, 40)
+	s.keys("4", "end", "up")
+	s.shows("2399/2400 devices")
+	row := s.selected()
+	list, ok := s.model.views[viewDevices].(*listScreen)
+	if !ok {
+		t.Fatal("the view of devices is no list")
+	}
+	s.keys("5")
+	if list.table.content != nil || s.model.picture.contents[viewDevices] != nil {
+		t.Error("the devices are kept")
+	}
+	_, cmd := s.model.Update(tea.KeyPressMsg{Code: '4', Text: "4"})
+	if !strings.Contains(s.screen(), strings.TrimSpace(row)) {
+		t.Errorf("before the rows are there again, the screen is\n%s", s.screen())
+	}
+	s.run(cmd)
+	s.shows("2399/2400 devices")
+	if got := s.selected(); got != row {
+		t.Errorf("%q is selected, want %q", got, row)
+	}
 }

@@ -6,6 +6,7 @@ package tui
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"charm.land/bubbles/v2/key"
@@ -34,6 +35,8 @@ type listScreen struct {
 	note    string
 	height  int
 	pane    pane
+	// still is what a list looked like whose rows are worked out again.
+	still string
 	// chart is the map of nodes; nil where they are strips.
 	chart *nodeMap
 }
@@ -132,6 +135,23 @@ func (s *listScreen) set(m *Model, msg arrangedMsg) tea.Cmd {
 		return s.refresh(m)
 	}
 	return s.chart.count(m)
+}
+
+// manyRows is from how many rows on a list is not kept in memory while another view is shown.
+const manyRows = 2000
+
+// letGo forgets the rows of a long list that is not shown, but for what it looks like and
+// which row is selected: they are worked out again when it is shown.
+func (s *listScreen) letGo(m *Model) {
+	t := &s.table
+	if t.content == nil || t.content.rows() < manyRows {
+		return
+	}
+	s.still = t.view(&m.look, s.shown.sortBy, s.shown.descending, m.now())
+	s.from, t.content, t.rows, t.wanted = nil, nil, nil, t.key
+	if m.picture != nil {
+		m.picture.forget(s.id)
+	}
 }
 
 func (s *listScreen) actions(m *Model) []action {
@@ -241,6 +261,9 @@ func (s *listScreen) view(m *Model) string {
 		return s.besides(m, s.viewMap(m)) + "\n" + s.mapFoot(m)
 	}
 	list := s.table.view(&m.look, s.shown.sortBy, s.shown.descending, m.now())
+	if s.table.content == nil && strings.Count(s.still, "\n") == strings.Count(list, "\n") {
+		list = s.still
+	}
 	return s.besides(m, list) + "\n" + s.foot(m)
 }
 

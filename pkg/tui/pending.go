@@ -127,15 +127,20 @@ func (p *picture) whatWaits() []waiting {
 		}
 	}
 	slices.SortStableFunc(list, func(a, b waiting) int { return a.since.Compare(b.since) })
-	claims := p.inventory.Claims()
 	unused := len(list)
+	var claims []api.Claim
 	for i, claim := range p.snap.Claims {
 		if !isPending(claim) || !p.inventory.WaitsForPod(claim) {
 			continue
 		}
+		if claims == nil {
+			claims = p.inventory.Claims()
+		}
+		// The others are not kept.
+		described := claims[i]
 		of := claimTarget(claim.Namespace, claim.Name)
 		list = append(list, waiting{
-			claim: &claims[i], of: of, name: claim.Namespace + "/" + claim.Name, asks: "no pod uses it",
+			claim: &described, of: of, name: claim.Namespace + "/" + claim.Name, asks: "no pod uses it",
 			since: claim.CreationTimestamp.Time, found: p.reasons.get(of),
 		})
 	}

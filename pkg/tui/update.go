@@ -182,6 +182,11 @@ func (m *Model) closer(page func(item any) screen, otherwise string) tea.Cmd {
 
 // show goes to a view.
 func (m *Model) show(id viewID) tea.Cmd {
+	for other, view := range m.views {
+		if list, ok := view.(*listScreen); ok && viewID(other) != id {
+			list.letGo(m)
+		}
+	}
 	m.view = id
 	m.stack = []screen{m.views[id]}
 	m.resize()

@@ -155,6 +155,13 @@ func podTone(p *inventory.Pod) look.Tone {
 	}
 }
 
+// forget lets go of what a view shows.
+func (p *picture) forget(id viewID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.contents, id)
+}
+
 // content is what a view shows.
 func (p *picture) content(ctx context.Context, id viewID) (content, error) {
 	p.mu.Lock()
