@@ -592,3 +592,18 @@ func TestLongListsLetGo(t *testing.T) {
 		t.Errorf("%q is selected, want %q", got, row)
 	}
 }
+
+// TestBlockedPods has pods that got their devices and cannot work with them on the first
+// page, and explains them.
+func TestBlockedPods(t *testing.T) {
+	snap := *example(t)
+	snap.Slices = slices.DeleteFunc(slices.Clone(snap.Slices), func(slice *resourceapi.ResourceSlice) bool { return slice.Spec.Pool.Name == "mig-02" })
+	s := newSession(t, Options{Source: NewFixed(&snap), Fixed: true}, 120, 50)
+	s.shows("3 pods cannot work with the devices", "Stuck: 13 pods", "Device mig-02/card-0-whole of claim segment-1")
+	s.keys("home")
+	for !strings.Contains(s.selected(), "vision/segment-1") {
+		s.keys("down")
+	}
+	s.keys("w")
+	s.shows("why Pod vision/segment-1", "no longer in any ResourceSlice")
+}

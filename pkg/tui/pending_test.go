@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 	corev1 "k8s.io/api/core/v1"
@@ -29,6 +30,22 @@ func TestPendingByPod(t *testing.T) {
 	s.shows("available, at most 8 on one node (gpu-03)")
 	s.keys("enter")
 	s.shows("why Pod research/pretrain-0")
+}
+
+// TestWaitingIsNoChange marks no row because it has waited longer.
+func TestWaitingIsNoChange(t *testing.T) {
+	before := example(t)
+	source := newMoving(before)
+	s := newSession(t, Options{Source: source}, 120, 40)
+	for _, view := range []string{"6", "0"} {
+		s.keys(view)
+		later := *source.Snapshot()
+		later.TakenAt = later.TakenAt.Add(5 * time.Minute)
+		source.set(&later)
+		s.changed()
+		s.lacks("•")
+	}
+	s.shows("22m")
 }
 
 // TestPendingGroups has one row for the pods of a Job that wait for the same, and

@@ -113,7 +113,7 @@ func (t *table) mark(s content, rows []int, now time.Time) {
 func rowText(s content, row int) string {
 	var text strings.Builder
 	for column, title := range s.columns() {
-		if title != "Age" && title != "Next eviction" {
+		if !slices.Contains([]string{"Age", "Next eviction", "Wait", "Longest"}, title) {
 			text.WriteString(s.cell(row, column))
 			text.WriteByte('\t')
 		}
