@@ -21,7 +21,7 @@ const (
 	// diagnosisRest is the least time between two diagnoses. After an expensive one
 	// it is longer, by diagnosisTimes.
 	diagnosisRest  = 10 * time.Second
-	diagnosisTimes = 40
+	diagnosisTimes = 60
 	// diagnosisAge is how old a diagnosis gets where nothing changes: some findings
 	// come with time alone.
 	diagnosisAge = time.Minute

@@ -229,11 +229,11 @@ func (m *Model) take() tea.Cmd {
 const (
 	// rest is the least time between two pictures. After an expensive one it is
 	// longer: what collecting garbage takes comes on top.
-	rest      = 200 * time.Millisecond
-	restTimes = 16
+	rest      = 250 * time.Millisecond
+	restTimes = 20
 	// reasonTimes is the same for reasons that are found again, firstTimes for those of
 	// what was not explained yet.
-	reasonTimes = 20
+	reasonTimes = 30
 	firstTimes  = 1
 )
 
