@@ -357,6 +357,7 @@ func verbRuns(t *testing.T) map[string]verbRun {
 		"impact":           {args: []string{"impact", "drain", "node-a"}},
 		"lint --cluster":   {args: []string{"lint", "testdata/lint.yaml", "--cluster"}},
 		"plan":             {args: []string{"plan"}},
+		"test":             {args: []string{"test", "--dry-run=client", "--class", "gpu"}},
 		"snapshot":         {args: []string{"snapshot", "--format", "json"}},
 		"version":          {args: []string{"version"}},
 		"node-probe":       {args: []string{"node-probe", "cdi", "--node-root", t.TempDir(), "--node-name", "node-a"}},

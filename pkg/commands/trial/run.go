@@ -88,6 +88,9 @@ func (o *options) runLive(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := cli.PrintNotes(o.streams, cli.GapNotes(snap, nil)...); err != nil {
+		return err
+	}
 	switch o.dryRun {
 	case cli.DryRunClient:
 		return o.showPlan(snap, plan)
