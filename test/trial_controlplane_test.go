@@ -253,6 +253,23 @@ func TestTrials(t *testing.T) {
 	})
 }
 
+// TestTrialWithoutV1 is about a server that has DRA, but not in the version in which a test
+// creates claims, as before 1.34.
+func TestTrialWithoutV1(t *testing.T) {
+	c := startCluster(t, controlplane.Options{
+		RuntimeConfig: map[string]bool{"resource.k8s.io/v1": false, "resource.k8s.io/v1beta2": true}, WithoutScheduler: true, WithoutControllerManager: true,
+	})
+	code, out, errOut := programFor(t, c.kubeconfig).tried(t, "test")
+	for _, want := range []string{"does not serve resource.k8s.io/v1", "upgrade the cluster", "--dry-run=client shows"} {
+		if code != 4 || !strings.Contains(errOut, want) {
+			t.Errorf("code %d, want 4 and %q: %s%s", code, want, out, errOut)
+		}
+	}
+	if left := c.trialNamespaces(t); len(left) > 0 {
+		t.Errorf("namespaces %q are left", left)
+	}
+}
+
 // endPods is the part of a kubelet that removes pods which are being deleted.
 func (c *cluster) endPods(t *testing.T) {
 	t.Helper()

@@ -8,6 +8,8 @@ package nodeprobe_test
 import (
 	"encoding/json"
 	"encoding/xml"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -71,6 +73,29 @@ func TestNodeProbeConformRefuses(t *testing.T) {
 		if code != cli.ExitUsage || out != "" || !strings.Contains(said, text) {
 			t.Errorf("%v: exit code %d, %s%s", args, code, out, said)
 		}
+	}
+	if n.driver.Prepared(n.claim.UID) != 0 {
+		t.Error("it was prepared")
+	}
+}
+
+// TestNodeProbeConformLeavesKubeletsClaims: the cluster may not say yet, or not any more,
+// that a claim is in use, and the kubelet has it.
+func TestNodeProbeConformLeavesKubeletsClaims(t *testing.T) {
+	n := newProbedNode(t, func(claim *resourceapi.ResourceClaim) { claim.UID = "dab5ab50-d59a-42a6-af16-cfd4628c0f7a" })
+	state, err := os.ReadFile("../../../test/testdata/nodeprobe/host/var/lib/kubelet/dra_manager_state")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(n.dir, "kubelet"), 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(n.dir, "kubelet", "dra_manager_state"), state, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, said, code := n.probe("conform", "train", "-n", "ml")
+	if code != cli.ExitUsage || out != "" || !strings.Contains(said, "claim ml/train: the kubelet has it") {
+		t.Errorf("exit code %d, %s%s", code, out, said)
 	}
 	if n.driver.Prepared(n.claim.UID) != 0 {
 		t.Error("it was prepared")
