@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -47,7 +48,7 @@ const (
 // goesOn reports whether a command line is one that is left open, like a dashboard.
 func goesOn(root *cobra.Command, args []string) bool {
 	cmd, _, err := root.Find(args)
-	return err == nil && cmd.Name() == "top"
+	return err == nil && cmd.Name() == "top" && !slices.Contains(args, "--once")
 }
 
 // limitGarbage sets how often garbage is collected, unless the user has set that
