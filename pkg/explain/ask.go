@@ -25,11 +25,13 @@ type Asked struct {
 	Equivalent []int
 }
 
-// Ask reports whether a pod fits that does not exist, and for each node why not.
-func Ask(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *corev1.Pod) (*Asked, error) {
+// Ask reports whether a pod fits that does not exist, and for each node why not. Nodes that
+// the snapshot leaves out, because they are like one that it has, are in like by the name
+// of that one: the answer has them, too.
+func Ask(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *corev1.Pod, like map[string][]string) (*Asked, error) {
 	t := &target.Target{
 		Object:       api.Target{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name},
-		Hypothetical: true, VerdictOnly: true,
+		Hypothetical: true, VerdictOnly: true, Like: like,
 	}
 	t.UsePod(alloc, pod)
 	x := builderWithQueue(alloc, snap, t)

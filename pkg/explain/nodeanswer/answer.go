@@ -99,6 +99,7 @@ func Group(answers map[Answer][]string) []api.NodeGroup {
 			nearest[a].nearer(nearest[b]),
 			cmp.Compare(len(names[b]), len(names[a])),
 			cmp.Compare(a.Message, b.Message),
+			cmp.Compare(a.Code, b.Code),
 		)
 	})
 	groups := make([]api.NodeGroup, 0, len(sorted))

@@ -5,6 +5,7 @@ package fit
 
 import (
 	"context"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
@@ -37,14 +38,16 @@ type base struct {
 	rooms  map[string]int
 	// beside are the nodes that the pod cannot use.
 	beside map[string]*onNode
-	// few has the first node of each group.
-	few *simulate.State
+	// few has the first node of each group, and all that the pod cannot use; like has the
+	// names of the others of the group.
+	few  *simulate.State
+	like map[string][]string
 }
 
 // newBase finds what shapes have in common, from the answer for one device.
 func newBase(ctx context.Context, s *simulate.State, asked *explain.Asked) (*base, error) {
 	q := asked.Question
-	b := &base{devices: devicesOfAll(q), rooms: map[string]int{}, beside: map[string]*onNode{}}
+	b := &base{devices: devicesOfAll(q), rooms: map[string]int{}, beside: map[string]*onNode{}, like: map[string][]string{}}
 	if asked.Equivalent == nil || len(copies.Coupled(q)) > 0 {
 		return b, nil
 	}
@@ -62,12 +65,15 @@ func newBase(ctx context.Context, s *simulate.State, asked *explain.Asked) (*bas
 			}
 		}
 	}
-	var first []*corev1.Node
+	few := slices.Clone(b.unsuitable)
 	for _, group := range b.groups {
-		first = append(first, group[0])
+		few = append(few, group[0])
+		for _, node := range group[1:] {
+			b.like[group[0].Name] = append(b.like[group[0].Name], node.Name)
+		}
 	}
 	var err error
-	b.few, err = simulate.New(ctx, whatif.Local(s.Snap, first))
+	b.few, err = simulate.New(ctx, whatif.Local(s.Snap, few))
 	return b, err
 }
 
@@ -95,7 +101,7 @@ func devicesOfAll(q *funnel.Question) devices {
 // count counts claims of a shape on one node of each group, and says what that means for
 // all. It is nil if nothing can be said.
 func (b *base) count(ctx context.Context, pod *corev1.Pod) (*slotCount, error) {
-	few, asked, err := slotsIn(ctx, b.few, pod)
+	few, asked, err := slotsIn(ctx, b.few, pod, b.like)
 	if err != nil || !exact(few.count) || len(few.bounds) > 0 {
 		return nil, err
 	}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
 	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -24,7 +26,7 @@ func TestBaseEqualsAll(t *testing.T) {
 	for seed := range uint64(40) {
 		clusters[fmt.Sprint("random ", seed)] = fleet.Random(seed).Snapshot
 	}
-	compared := 0
+	compared, stops := 0, 0
 	for name, snap := range clusters {
 		s, err := simulate.New(t.Context(), snap)
 		if err != nil {
@@ -44,20 +46,26 @@ func TestBaseEqualsAll(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				want, _, err := slotsIn(t.Context(), state, c.pods[shape.key()])
+				want, _, err := slotsIn(t.Context(), state, c.pods[shape.key()], nil)
 				if err != nil {
 					t.Fatal(err)
 				}
 				if a, b := textOf(got), textOf(want); a != b {
 					t.Errorf("%s, %s, released %v:\ngot  %s\nwant %s", name, shape.key(), free, a, b)
 				}
-				if got.count.AtLeast > 0 {
+				switch {
+				case got.count.AtLeast > 0:
 					compared++
+				case !free:
+					stops++
+					if diff := cmp.Diff(want.stop, got.stop); diff != "" {
+						t.Errorf("%s, %s: why none fits, -on all nodes +on few\n%s", name, shape.key(), diff)
+					}
 				}
 			}
 		}
 	}
-	if t.Logf("%d numbers compared", compared); compared < 40 {
+	if t.Logf("%d numbers and %d reasons compared", compared, stops); compared < 40 || stops < 40 {
 		t.Error("the cases prove little")
 	}
 }

@@ -48,9 +48,10 @@ type onNode struct {
 }
 
 // countIn counts the copies of a pod that fit in a cluster. Without reasons, it is not
-// found out why nodes that take some take no more.
-func countIn(ctx context.Context, s *simulate.State, pod *corev1.Pod, most most, reasons bool) (*counted, error) {
-	asked, err := explain.Ask(ctx, s.Alloc, s.Snap, pod)
+// found out why nodes that take some take no more. Nodes that the cluster leaves out are in
+// like, see [explain.Ask]; they are not counted.
+func countIn(ctx context.Context, s *simulate.State, pod *corev1.Pod, like map[string][]string, most most, reasons bool) (*counted, error) {
+	asked, err := explain.Ask(ctx, s.Alloc, s.Snap, pod, like)
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +215,7 @@ func (c *counted) reasons(ctx context.Context, s *simulate.State, groups [][]*co
 		return err
 	}
 	// It has a number that no copy has.
-	asked, err := explain.Ask(ctx, s.Alloc, s.Snap, copies.Numbered(c.asked.Question.Pod, 0))
+	asked, err := explain.Ask(ctx, s.Alloc, s.Snap, copies.Numbered(c.asked.Question.Pod, 0), nil)
 	if err != nil {
 		return err
 	}

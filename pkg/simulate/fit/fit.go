@@ -38,7 +38,7 @@ type Shape struct {
 // Count says how many copies of a shape fit, and whether that is as many as are asked
 // for. It fails if ctx is done.
 func Count(ctx context.Context, s *simulate.State, shape *Shape, replicas int) (*api.Fit, error) {
-	now, err := countIn(ctx, s, shape.Pod, mostCopies(), true)
+	now, err := countIn(ctx, s, shape.Pod, nil, mostCopies(), true)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func Count(ctx context.Context, s *simulate.State, shape *Shape, replicas int) (
 	if err != nil {
 		return nil, err
 	}
-	later, err := countIn(ctx, free, shape.Pod, mostCopies(), false)
+	later, err := countIn(ctx, free, shape.Pod, nil, mostCopies(), false)
 	if err != nil {
 		return nil, err
 	}

@@ -111,7 +111,7 @@ func (p *packing) freeOn(node string) int {
 // best is how many more claims fit after moves, at most some, and the best single move.
 // What was found among some nodes is verified in the whole cluster.
 func (p *packing) best(ctx context.Context, whole *simulate.State, most int) (int, *api.PodMove, error) {
-	now, _, err := slotsIn(ctx, p.start, p.pod)
+	now, _, err := slotsIn(ctx, p.start, p.pod, nil)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -186,7 +186,7 @@ func (p *packing) pack(ctx context.Context, now *slotCount, most int) (*slotCoun
 		ones := count
 		if p.onePod != p.pod {
 			var err error
-			if ones, _, err = slotsIn(ctx, state, p.onePod); err != nil {
+			if ones, _, err = slotsIn(ctx, state, p.onePod, nil); err != nil {
 				return nil, err
 			}
 		}
@@ -259,7 +259,7 @@ func (p *packing) try(ctx context.Context, s *simulate.State, count, ones *slotC
 		if err != nil {
 			return nil, nil, nil, err
 		}
-		better, _, err := slotsIn(ctx, after, p.pod)
+		better, _, err := slotsIn(ctx, after, p.pod, nil)
 		if err != nil {
 			return nil, nil, nil, err
 		}
@@ -410,7 +410,7 @@ func (p *packing) bestMove(ctx context.Context, whole *simulate.State, now *slot
 		if err != nil {
 			return nil, err
 		}
-		count, _, err := slotsIn(ctx, state, p.pod)
+		count, _, err := slotsIn(ctx, state, p.pod, nil)
 		if err != nil {
 			return nil, err
 		}

@@ -72,9 +72,9 @@ type slotCount struct {
 	devices
 }
 
-// slotsIn counts claims of a shape in a cluster.
-func slotsIn(ctx context.Context, s *simulate.State, pod *corev1.Pod) (*slotCount, *explain.Asked, error) {
-	c, err := countIn(ctx, s, pod, mostSlots(), false)
+// slotsIn counts claims of a shape in a cluster, as [countIn] does.
+func slotsIn(ctx context.Context, s *simulate.State, pod *corev1.Pod, like map[string][]string) (*slotCount, *explain.Asked, error) {
+	c, err := countIn(ctx, s, pod, like, mostSlots(), false)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -158,19 +158,25 @@ func (c *slots) count(ctx context.Context, shape *claimShape, free bool) (*slotC
 			return nil, err
 		}
 	}
-	if count == nil || !exact(count.count) || count.count.AtLeast == 0 && !free {
+	if count == nil || !exact(count.count) || count.count.AtLeast == 0 && !free && !countsOnly(count.stop) {
 		// Nodes depend on each other, or the reason is looked for on all of them.
 		state := c.now
 		if free {
 			state = c.free
 		}
-		if count, _, err = slotsIn(ctx, state, c.pods[key]); err != nil {
+		if count, _, err = slotsIn(ctx, state, c.pods[key], nil); err != nil {
 			return nil, err
 		}
 	}
 	count.devices = base.devices
 	c.counts[key][free] = count
 	return count, nil
+}
+
+// countsOnly reports whether a reason tells how many devices nodes have, and nothing of what
+// other devices are like: then it is the same if some nodes stand for others.
+func countsOnly(stop *api.CopyStop) bool {
+	return stop != nil && slices.Contains([]api.Code{api.CountUnsatisfiable, api.ConstraintUnsatisfiable, api.DeviceAllocated}, stop.Code)
 }
 
 // baseOf is what is known of the base of a shape.
@@ -184,7 +190,7 @@ func (c *slots) baseOf(ctx context.Context, shape *claimShape, free bool) (*base
 	if free {
 		state = c.free
 	}
-	asked, err := explain.Ask(ctx, state.Alloc, state.Snap, c.pods[key])
+	asked, err := explain.Ask(ctx, state.Alloc, state.Snap, c.pods[key], nil)
 	if err != nil {
 		return nil, err
 	}
