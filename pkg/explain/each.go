@@ -7,10 +7,13 @@ import (
 	"context"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -29,7 +32,25 @@ type Answer struct {
 // Equal pods share what is the same for all of them, see [Explanation.SameAs]: a
 // thousand pods of one Job take little longer than one. The error is that of ctx.
 func ExplainEach(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, targets []target.Options) ([]Answer, error) {
+	return answerEach(ctx, queue.New(explainer(), alloc, snap), alloc, snap, targets)
+}
+
+// ExplainAlike is [ExplainEach] for overviews: pods also share an answer if they differ in
+// the names of namespaces, owners and claims, so that the remedies can name those of
+// another pod.
+func ExplainAlike(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, targets []target.Options) ([]Answer, error) {
 	q := queue.New(explainer(), alloc, snap)
+	var waiting []*corev1.Pod
+	for _, pod := range snap.Pods {
+		if lifecycle.Waits(pod) {
+			waiting = append(waiting, pod)
+		}
+	}
+	q.Alike(waiting)
+	return answerEach(ctx, q, alloc, snap, targets)
+}
+
+func answerEach(ctx context.Context, q *queue.Queue, alloc *allocator.Allocator, snap *snapshot.Snapshot, targets []target.Options) ([]Answer, error) {
 	answers := make([]Answer, len(targets))
 	found := make([]*target.Target, len(targets))
 	for i, opts := range targets {

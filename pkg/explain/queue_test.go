@@ -220,3 +220,46 @@ func TestLabelsThatOthersSelectBy(t *testing.T) {
 		})
 	}
 }
+
+// TestAlike has pods with claims of their own, by name, that want the same: they share an
+// answer, unless it names the claim, or other pods that wait use it as well.
+func TestAlike(t *testing.T) {
+	pod := func(name, claim string) any { return tc.Pod(name, tc.UsingClaim("gpus", claim)) }
+	incomplete := tc.Pool("n1", tc.Devices(1)...).Of(2)
+	for name, test := range map[string]struct {
+		parts []any
+		// same is what the answer for the second pod is shared with.
+		same string
+		// says is part of its summary.
+		says string
+	}{
+		"too many":         {[]any{tc.Pool("n1", tc.Devices(1)...), tc.Claim("one", tc.GPUs("gpu", 4)), tc.Claim("two", tc.GPUs("gpu", 4))}, "pod-a", "needs 4 devices"},
+		"another number":   {[]any{tc.Pool("n1", tc.Devices(1)...), tc.Claim("one", tc.GPUs("gpu", 4)), tc.Claim("two", tc.GPUs("gpu", 5))}, "", "needs 5 devices"},
+		"the claim named":  {[]any{incomplete, tc.Claim("one", tc.GPUs("gpu", 1).All()), tc.Claim("two", tc.GPUs("gpu", 1).All())}, "", "two, request gpu: asks for all devices"},
+		"used by two pods": {[]any{tc.Pool("n1", tc.Devices(1)...), tc.Claim("one", tc.GPUs("gpu", 4)), tc.Claim("two", tc.GPUs("gpu", 4)), pod("c", "two")}, "", "needs 4 devices"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			snap := tc.Cluster(append(test.parts, tc.Nodes("n1"), pod("pod-a", "one"), pod("pod-b", "two"))...)
+			alloc, err := allocator.New(t.Context(), cluster.New(snap))
+			if err != nil {
+				t.Fatal(err)
+			}
+			targets := []Options{{Kind: api.KindPod, Namespace: tc.Namespace, Name: "pod-a"}, {Kind: api.KindPod, Namespace: tc.Namespace, Name: "pod-b"}}
+			answers, err := ExplainAlike(t.Context(), alloc, snap, targets)
+			if err != nil {
+				t.Fatal(err)
+			}
+			second := answers[1].Explanation
+			if same := ptr.Deref(second.SameAs, api.Target{}).Name; same != test.same || !strings.Contains(second.Summary, test.says) || second.Claims[0].Name != "two" {
+				t.Errorf("like %q with %q, of claim %s, want like %q with %q", same, second.Summary, second.Claims[0].Name, test.same, test.says)
+			}
+			each, err := ExplainEach(t.Context(), alloc, snap, targets)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if each[1].Explanation.SameAs != nil || each[1].Explanation.Summary != second.Summary || each[1].Explanation.Code != second.Code {
+				t.Errorf("one by one it is %+v, want %q", each[1].Explanation, second.Summary)
+			}
+		})
+	}
+}

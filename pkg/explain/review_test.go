@@ -126,7 +126,7 @@ func TestDeceptive(t *testing.T) {
 				tc.Pool("n1", tc.Devices(1)...), tc.Template("one", tc.GPUs("gpu", 1)), deployment("web", "one"),
 				func(s *snapshot.Snapshot) { s.Workloads[0].Kind = "DaemonSet" },
 			},
-			target: Options{Kind: "DaemonSet", Namespace: tc.Namespace, Name: "web"}, verdict: api.Fits, says: "picks n1",
+			target: Options{Kind: "DaemonSet", Namespace: tc.Namespace, Name: "web"}, verdict: api.Fits, says: "creates pods for 1 node, and fits on each",
 		},
 		"no node is known": {
 			cluster: []any{

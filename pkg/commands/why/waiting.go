@@ -42,7 +42,12 @@ func (o *options) explainWaiting(ctx context.Context) error {
 	for _, pod := range o.waiting.in(from.Snap, alloc, namespace) {
 		targets = append(targets, explain.Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
 	}
-	found, err := explain.ExplainEach(ctx, alloc, from.Snap, targets)
+	each := explain.ExplainEach
+	if o.printer.Machine == nil && !o.printer.Text.Wide {
+		// The table has no remedies.
+		each = explain.ExplainAlike
+	}
+	found, err := each(ctx, alloc, from.Snap, targets)
 	if err != nil {
 		return err
 	}

@@ -66,14 +66,23 @@ func (d *Decision) Why() (api.Code, string) {
 // AddWaiting adds pods that wait, of which everything that becomes of them is asked
 // for: see [Queue.Decisions].
 func (q *Queue) AddWaiting(pods []*corev1.Pod) {
-	q.planned, q.claimUsers = true, map[types.NamespacedName]int{}
+	q.planned = true
+	q.Alike(pods)
 	for _, pod := range pods {
+		q.addMember(target.WithClassPriority(q.snap, pod))
+	}
+}
+
+// Alike has pods share an answer that differ in nothing but names: those of their
+// namespaces, of their owners, and of claims that no other of the pods that wait uses.
+func (q *Queue) Alike(waiting []*corev1.Pod) {
+	q.alike, q.claimUsers = true, map[types.NamespacedName]int{}
+	for _, pod := range waiting {
 		for i := range pod.Spec.ResourceClaims {
 			if name := pod.Spec.ResourceClaims[i].ResourceClaimName; name != nil {
 				q.claimUsers[types.NamespacedName{Namespace: pod.Namespace, Name: *name}]++
 			}
 		}
-		q.addMember(target.WithClassPriority(q.snap, pod))
 	}
 }
 

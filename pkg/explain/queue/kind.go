@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
+	"unicode"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -81,7 +83,7 @@ func (q *Queue) signature(p *queuedPod) string {
 			s.Labels[key] = value
 		}
 	}
-	if q.planned {
+	if q.alike {
 		// Only words depend on it.
 		s.Owner = ""
 		if len(s.Labels) == 0 && !q.dependsOnNamespace(pod, claims) {
@@ -98,7 +100,7 @@ func (q *Queue) signature(p *queuedPod) string {
 		c := claimSignature{Entry: pc.Entry, Template: pc.Template, Generated: pc.Generated}
 		if pc.Claim != nil {
 			c.Spec, c.Allocation = pc.Claim.Spec, pc.Claim.Status.Allocation
-			alone := q.planned && pc.Problem == nil && q.claimUsers[claimKey(pc.Claim)] == 1
+			alone := q.alike && pc.Problem == nil && q.claimUsers[claimKey(pc.Claim)] == 1
 			if pc.Template == "" && !pc.ExtendedResources && !alone {
 				c.Name = pc.Claim.Name
 			}
@@ -121,6 +123,17 @@ func (q *Queue) signature(p *queuedPod) string {
 		return pod.Namespace + "/" + pod.Name
 	}
 	return string(data)
+}
+
+// namesFirst reports whether the answer says something that holds for the first pod alone:
+// errors of the allocator name the claim.
+func (k *podKind) namesFirst() bool {
+	names := []string{k.first.pod.Name}
+	for i := range k.answer.Claims {
+		names = append(names, k.answer.Claims[i].Name)
+	}
+	words := strings.FieldsFunc(k.answer.Summary, func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) && c != '-' && c != '.' })
+	return slices.ContainsFunc(words, func(word string) bool { return slices.Contains(names, strings.TrimRight(word, ".")) })
 }
 
 // claimKey tells claims apart, by namespace and name.

@@ -43,8 +43,9 @@ type Queue struct {
 	after *simulate.State
 	// planned is set if what becomes of all pods is asked for, see [Queue.AddWaiting].
 	planned bool
-	// claimUsers counts, of the pods of [Queue.AddWaiting], those that use a claim by
-	// its name.
+	// alike is set if pods share an answer that differ in names, and claimUsers counts
+	// those that use a claim by its name, see [Queue.Alike].
+	alike      bool
 	claimUsers map[types.NamespacedName]int
 	// order has the pods of the queue, the first one first.
 	order []*queuedPod
@@ -268,6 +269,10 @@ func (q *Queue) sortKind(ctx context.Context, p *queuedPod) error {
 			q.kinds[key] = &podKind{first: p}
 		}
 		p.kind = q.kinds[key]
+	}
+	if kind := p.kind; kind.answer != nil && q.alike && kind.first != p && kind.namesFirst() {
+		// It has an answer of its own.
+		p.kind = &podKind{first: p}
 	}
 	if kind := p.kind; kind.answer == nil || p.target && !kind.first.target {
 		// Of pods that are no targets, only the verdict was asked for.
