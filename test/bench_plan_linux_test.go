@@ -18,7 +18,8 @@ import (
 
 // BenchmarkPlanning asks the built program about a file with 5,000 nodes where 1,000 pods
 // of 20 shapes wait: how many more copies of one claim fit, the same of all shapes, what
-// becomes of the queue, with and without preemption, and what happens if a node is drained.
+// becomes of the queue, with and without preemption, what doctor finds, why each pod waits,
+// and what happens if a node is drained.
 // In turns with that it runs the program test/plain, which loads the same file and asks the
 // allocator about that claim on each node, one after the other. It reports
 //
@@ -45,6 +46,8 @@ func BenchmarkPlanning(b *testing.B) {
 				{"fit", 0, []string{"fit", "claim/waiting", "-n", "waiting"}},
 				{"ladder", 0, []string{"fit"}},
 				{"plan", 1, []string{"plan"}},
+				{"doctor", 1, []string{"doctor"}},
+				{"waiting", 1, []string{"why", "-A"}},
 				{"preempt", 1, []string{"plan", "--preempt"}},
 				{"drain", 1, []string{"impact", "drain", inUse(shape.snap)}},
 			}
