@@ -14,6 +14,8 @@ import (
 // content is what a list shows. Cells are made when they are asked for.
 type content interface {
 	columns() []string
+	// only leaves the columns with these titles, in that order.
+	only(titles []string)
 	rows() int
 	cell(row, column int) string
 	// value is what a column is sorted by; false if that is its text.

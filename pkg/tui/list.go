@@ -304,7 +304,7 @@ func (s *listScreen) foot(m *Model) string {
 		} else if ansi.StringWidth(legend) <= m.width {
 			return m.look.Say(look.Faint, render.Escape(text)+"   ") + legend
 		}
-		return m.look.Say(look.Faint, m.line(text+"; ? explains the symbols"))
+		return m.look.Say(look.Faint, m.line(text+"; "+m.keys.help.Help().Key+" explains the symbols"))
 	}
 	if remark := s.table.remark(); remark != "" && s.pane.width == 0 {
 		text += "   " + remark

@@ -18,6 +18,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/alarm"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/config"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/events"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/guard"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
@@ -45,6 +46,8 @@ type Options struct {
 	// Changer makes changes of the cluster that somebody asks for and confirms; nil
 	// where none may be made.
 	Changer guard.Changer
+	// Config is how the user wants the dashboard.
+	Config config.Config
 	// Env looks up variables of the environment.
 	Env func(string) string
 }
@@ -213,11 +216,12 @@ func (m *Model) take() tea.Cmd {
 	}
 	m.taking, m.dirty = true, false
 	before := m.picture
-	ctx, source, reasons, diagnosis, l, evictions := m.ctx, m.opts.Source, m.reasons, m.diagnosis, &m.look, m.opts.Bell
+	ctx, source, reasons, diagnosis, l := m.ctx, m.opts.Source, m.reasons, m.diagnosis, &m.look
+	evictions, columns := m.opts.Bell, m.opts.Config.Columns
 	return func() tea.Msg {
 		p, err := takePicture(ctx, source, reasons, diagnosis, l)
 		if err == nil {
-			p.troubles = p.findTroubles(evictions)
+			p.troubles, p.columns = p.findTroubles(evictions), columns
 		}
 		if err == nil && before != nil {
 			p.follow(before)

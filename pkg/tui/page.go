@@ -108,16 +108,16 @@ func (s *pageScreen) wheel(_ *Model, by int) {
 func (*pageScreen) click(*Model, int, int) tea.Cmd { return nil }
 
 func (s *pageScreen) view(m *Model) string {
-	return s.pager.View() + "\n" + m.look.Say(look.Faint, m.line(s.foot()))
+	return s.pager.View() + "\n" + m.look.Say(look.Faint, m.line(s.foot(m)))
 }
 
 // foot says where in the text one is, and whether there is more of it.
-func (s *pageScreen) foot() string {
+func (s *pageScreen) foot(m *Model) string {
 	all, first := s.pager.TotalLineCount(), s.pager.YOffset()
 	last := min(first+s.pager.Height(), all)
 	text := fmt.Sprintf("lines %d to %d of %d", min(first+1, all), last, all)
 	if s.widest > s.pager.Width()+s.pager.XOffset() {
-		text += "; l shows what is on the right"
+		text += "; " + m.keys.right.Keys()[len(m.keys.right.Keys())-1] + " shows what is on the right"
 	}
 	return text
 }

@@ -50,6 +50,8 @@ type picture struct {
 	// for: their claims do not exist yet, or have their devices.
 	waiting []*corev1.Pod
 	waitSet map[*corev1.Pod]bool
+	// columns are those that are wanted of a view, by its name; all where there are none.
+	columns map[string][]string
 	// troubles are for the window title and the bell.
 	troubles troubles
 

@@ -29,6 +29,7 @@ func New(ctx context.Context, opts Options) *Model {
 		}
 	}
 	m.started = m.now()
+	m.configure(&opts.Config)
 	m.help.Styles = help.Styles{}
 	m.help.ShortSeparator = "  "
 	m.prompt.input = textinput.New()
@@ -36,7 +37,7 @@ func New(ctx context.Context, opts Options) *Model {
 	for id := viewNodes; id <= viewTeams; id++ {
 		m.views = append(m.views, newList(id, scope{}))
 	}
-	m.stack = []screen{m.views[viewOverview]}
+	m.stack = []screen{m.views[m.view]}
 	m.resize()
 	return m
 }

@@ -4,6 +4,8 @@
 package tui
 
 import (
+	"fmt"
+
 	"charm.land/bubbles/v2/key"
 	"charm.land/bubbles/v2/textinput"
 	tea "charm.land/bubbletea/v2"
@@ -142,7 +144,7 @@ func (m *Model) pressed(msg tea.KeyPressMsg) tea.Cmd {
 	if id, ok := viewOf(msg.String()); ok {
 		return m.show(id)
 	}
-	m.message = msg.String() + " does nothing here; ? has the keys"
+	m.message = fmt.Sprintf("%s does nothing here; %s has the keys", msg.String(), m.keys.help.Help().Key)
 	return nil
 }
 

@@ -144,7 +144,7 @@ func (m *Model) status() string {
 		if m.dirty {
 			text += "; the cluster has changed"
 		}
-		return m.look.Say(look.Warning, m.line(text+"; space continues"))
+		return m.look.Say(look.Warning, m.line(text+"; "+m.keys.freeze.Help().Key+" continues"))
 	case m.picture == nil:
 		return m.look.Say(look.Faint, "reading "+m.line(m.opts.Name))
 	case !m.knowsNamespace(m.namespace):
@@ -153,7 +153,7 @@ func (m *Model) status() string {
 		gaps := m.gaps()
 		more := ""
 		if len(gaps) > 1 {
-			more = fmt.Sprintf("  ! shows %d more", len(gaps)-1)
+			more = fmt.Sprintf("  %s shows %d more", m.keys.gaps.Help().Key, len(gaps)-1)
 		}
 		text := ansi.Truncate(m.line(gaps[0]), m.width-len(more), m.look.Glyphs.More)
 		return m.look.Say(look.Warning, text+more)

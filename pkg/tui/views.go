@@ -173,6 +173,9 @@ func (p *picture) content(ctx context.Context, id viewID) (content, error) {
 	if err != nil {
 		return nil, err
 	}
+	if titles := p.columns[id.String()]; len(titles) > 0 {
+		s.only(titles)
+	}
 	// Findings and reasons come when the picture has been there for a while.
 	if id != viewFindings && id != viewPending {
 		p.contents[id] = s

@@ -6,6 +6,7 @@ package top
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -18,6 +19,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/config"
 )
 
 type flags struct {
@@ -26,7 +28,9 @@ type flags struct {
 	mouse   bool
 	changes bool
 	bell    bool
-	color   string
+	// plain is true to read no file of settings.
+	plain bool
+	color string
 }
 
 type options struct {
@@ -35,6 +39,7 @@ type options struct {
 	mouse  bool
 	color  bool
 	bell   bool
+	config config.Config
 	// changes is whether changes of the cluster may be asked for; same are the flags
 	// of commands for the same cluster.
 	changes bool
@@ -71,7 +76,10 @@ row, or explains what waits, and Esc goes back. f finds anything by name and
 
 It shows the claims of all namespaces that you are permitted to read; -n selects
 one. If the output is not a terminal, or with --once, the overview is printed as
-text.`,
+text.
+
+The file kubectl-dra/config.yaml in the directory for settings of the user has
+the view to begin with, colors, columns and keys, if it is there.`,
 		Example: `  # The dashboard
   kubectl dra top
 
@@ -94,12 +102,36 @@ text.`,
 	}
 	cmd.Flags().BoolVar(&f.once, "once", false, "Print the overview as text and exit.")
 	cmd.Flags().BoolVar(&f.mouse, "mouse", false, "Begin with the mouse on; the key m turns it on and off.")
+	cmd.Flags().BoolVar(&f.plain, "no-config", false, "Read no file of settings (kubectl-dra/config.yaml in the user's directory of settings).")
 	cmd.Flags().BoolVar(&f.bell, "bell", false, "Ring when a pool breaks, a pod has waited for 30 seconds, or a pod is evicted.")
 	cmd.Flags().BoolVar(&f.changes, "allow-changes", false, "Let the key x taint devices, remove taint rules, uncordon nodes and delete claims, each after a question.")
 	cmd.Flags().StringVar(&f.color, "color", cli.ColorAuto, "Use colors: `WHEN` is auto, always or never.")
 	f.reading.AddTo(cmd)
 	names.CompleteFlags(f.reading, cmd)
 	return cmd
+}
+
+// settings are those of the file of the user. Flags go before it.
+func (f *flags) settings(cmd *cobra.Command) (config.Config, error) {
+	path := config.Path()
+	if f.plain || path == "" {
+		return config.Config{}, nil
+	}
+	c, err := config.Read(path, tui.Known)
+	if err == nil {
+		if err = tui.CheckKeys(c.Keys); err != nil {
+			err = fmt.Errorf("read %s: %w", path, err)
+		}
+	}
+	if err != nil {
+		return config.Config{}, cli.Usagef("Correct the file, or leave it out with --no-config. docs/top.md has all fields.", "%w", err)
+	}
+	for name, set := range map[string]struct{ file, flag *bool }{"mouse": {c.Mouse, &f.mouse}, "bell": {c.Bell, &f.bell}} {
+		if set.file != nil && !cmd.Flags().Changed(name) {
+			*set.flag = *set.file
+		}
+	}
+	return c, nil
 }
 
 func (f *flags) toOptions(cmd *cobra.Command, streams genericiooptions.IOStreams) (*options, error) {
@@ -111,14 +143,18 @@ func (f *flags) toOptions(cmd *cobra.Command, streams genericiooptions.IOStreams
 	if err != nil {
 		return nil, err
 	}
+	config, err := f.settings(cmd)
+	if err != nil {
+		return nil, err
+	}
 	_, isTerminal := cli.Terminal(streams.Out)
 	_, canType := cli.Terminal(streams.In)
 	once := f.once || !isTerminal || !canType || os.Getenv("TERM") == "dumb"
-	return &options{reader: reader, once: once, mouse: f.mouse, color: color, bell: f.bell, changes: f.changes, same: sameCluster(cmd), streams: streams}, nil
+	return &options{reader: reader, once: once, config: config, mouse: f.mouse, color: color, bell: f.bell, changes: f.changes, same: sameCluster(cmd), streams: streams}, nil
 }
 
 func (o *options) run(ctx context.Context) error {
-	opts := tui.Options{Namespace: o.reader.Namespace, Env: os.Getenv, Mouse: o.mouse, Color: o.color, Bell: o.bell}
+	opts := tui.Options{Namespace: o.reader.Namespace, Env: os.Getenv, Mouse: o.mouse, Color: o.color, Bell: o.bell, Config: o.config}
 	if o.once || !o.reader.Live() {
 		from, err := o.reader.Read(ctx, cli.Scope{})
 		if err != nil {

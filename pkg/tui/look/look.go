@@ -73,6 +73,27 @@ func New(env func(string) string) Look {
 	return l
 }
 
+// The sets of colors.
+const (
+	ThemeDefault    = "default"
+	ThemeColorBlind = "color-blind"
+)
+
+// Themes are the names of all sets of colors.
+func Themes() []string { return []string{ThemeDefault, ThemeColorBlind} }
+
+// SetTheme changes the colors. Those for the color-blind tell by blue and yellow, and by
+// brightness, what others tell by green and red.
+func (l *Look) SetTheme(name string) {
+	if name != ThemeColorBlind {
+		return
+	}
+	l.styles[Good] = lipgloss.NewStyle().Foreground(lipgloss.Blue)
+	l.styles[Busy] = lipgloss.NewStyle().Foreground(lipgloss.BrightBlue)
+	l.styles[Warning] = lipgloss.NewStyle().Foreground(lipgloss.Yellow)
+	l.styles[Bad] = lipgloss.NewStyle().Foreground(lipgloss.Black).Background(lipgloss.BrightYellow)
+}
+
 // isUTF8 follows the order of precedence of POSIX. An environment that says
 // nothing, as on Windows, is taken for UTF-8.
 func isUTF8(env func(string) string) bool {

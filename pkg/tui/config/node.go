@@ -1,0 +1,135 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// fields reads a mapping: each field has a reader. What has none is an error.
+func fields(n *yaml.Node, at string, readers map[string]func(n *yaml.Node, at string) error) error {
+	if n.Kind != yaml.MappingNode {
+		return wrong(n, at, "fields such as "+slices.Sorted(maps.Keys(readers))[0]+": …")
+	}
+	seen := map[string]bool{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		name, value := n.Content[i], n.Content[i+1]
+		path := strings.TrimPrefix(at+"."+name.Value, ".")
+		read, known := readers[name.Value]
+		switch {
+		case !known:
+			return fmt.Errorf("line %d, field %s: unknown field; expected %s", name.Line, path, oneOf(slices.Sorted(maps.Keys(readers))))
+		case seen[name.Value]:
+			return fmt.Errorf("line %d, field %s: it is there twice", name.Line, path)
+		}
+		seen[name.Value] = true
+		if err := read(value, path); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// word reads one of some words, whatever the case of its letters.
+func word(n *yaml.Node, at string, known []string) (string, error) {
+	if n.Kind == yaml.ScalarNode {
+		if i := slices.IndexFunc(known, func(name string) bool { return strings.EqualFold(name, n.Value) }); i >= 0 {
+			return known[i], nil
+		}
+	}
+	return "", wrong(n, at, oneOf(known))
+}
+
+// words reads a word or a list of them. There has to be one at least, and none twice.
+func words(n *yaml.Node, at string, read func(n *yaml.Node, at string) (string, error)) ([]string, error) {
+	nodes := []*yaml.Node{n}
+	if n.Kind == yaml.SequenceNode {
+		nodes = n.Content
+	}
+	if len(nodes) == 0 {
+		return nil, fmt.Errorf("line %d, field %s: expected one at least, found none", n.Line, at)
+	}
+	var list []string
+	for i, node := range nodes {
+		path := at
+		if n.Kind == yaml.SequenceNode {
+			path = at + "[" + strconv.Itoa(i) + "]"
+		}
+		text, err := read(node, path)
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(list, text) {
+			return nil, fmt.Errorf("line %d, field %s: %s is there twice", node.Line, path, text)
+		}
+		list = append(list, text)
+	}
+	return list, nil
+}
+
+func boolean(n *yaml.Node, at string) (*bool, error) {
+	if n.Kind == yaml.ScalarNode && n.Tag == "!!bool" {
+		value := strings.EqualFold(n.Value, "true")
+		return &value, nil
+	}
+	return nil, wrong(n, at, "true or false")
+}
+
+// keyName reads a key as the dashboard names it: a letter or a sign, or the name of a key,
+// with ctrl+, alt+ and shift+ before it.
+func keyName(n *yaml.Node, at string) (string, error) {
+	const expected = "a key such as w, F2 or ctrl+p"
+	if n.Kind != yaml.ScalarNode {
+		return "", wrong(n, at, expected)
+	}
+	name := regexp.MustCompile(`^(ctrl\+)?(alt\+)?(shift\+)?`).ReplaceAllString(n.Value, "")
+	letters := []rune(name)
+	switch {
+	case len(letters) == 1 && letters[0] >= '0' && letters[0] <= '9' && name == n.Value:
+		return "", wrong(n, at, expected+", but no digit: these are for views")
+	case len(letters) == 1 && unicode.IsPrint(letters[0]) && letters[0] != ' ':
+		return n.Value, nil
+	case slices.Contains(namedKeys(), strings.ToLower(name)):
+		return strings.ToLower(n.Value), nil
+	default:
+		return "", wrong(n, at, expected+" ("+strings.Join(namedKeys(), ", ")+")")
+	}
+}
+
+func namedKeys() []string {
+	names := []string{"enter", "space", "tab", "backspace", "delete", "insert", "up", "down", "left", "right", "home", "end", "pgup", "pgdown"}
+	for i := 1; i <= 12; i++ {
+		names = append(names, "f"+strconv.Itoa(i))
+	}
+	return names
+}
+
+// wrong says what was expected in place of a node.
+func wrong(n *yaml.Node, at, expected string) error {
+	found := map[yaml.Kind]string{yaml.MappingNode: "fields", yaml.SequenceNode: "a list", yaml.AliasNode: "an alias"}[n.Kind]
+	if n.Kind == yaml.ScalarNode {
+		if found = strconv.Quote(n.Value); n.Value == "" {
+			found = "nothing"
+		}
+	}
+	if at == "" {
+		return fmt.Errorf("line %d: expected %s, found %s", n.Line, expected, found)
+	}
+	return fmt.Errorf("line %d, field %s: expected %s, found %s", n.Line, at, expected, found)
+}
+
+func oneOf(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
+}

@@ -1,0 +1,176 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tui
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"charm.land/bubbles/v2/key"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/config"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+)
+
+// Known are the names that a file of settings can use.
+func Known() (config.Known, error) {
+	known := config.Known{Views: viewNames(), Themes: look.Themes(), Columns: map[string][]string{}}
+	keys := newKeyMap()
+	for _, named := range keys.named() {
+		known.Actions = append(known.Actions, named.name)
+	}
+	// The columns are the same whatever there is.
+	l := look.New(func(string) string { return "" })
+	empty, err := takePicture(context.Background(), NewFixed(&snapshot.Snapshot{}), newReasons(), &diagnosis{}, &l)
+	if err != nil {
+		return config.Known{}, err
+	}
+	for id := viewNodes; id <= viewPods; id++ {
+		content, err := empty.content(context.Background(), id)
+		if err != nil {
+			return config.Known{}, err
+		}
+		known.Columns[id.String()] = content.columns()
+	}
+	return known, nil
+}
+
+// namedKey is a key with the name that settings have for it. What is told together with
+// the one before it in the help follows it.
+type namedKey struct {
+	name    string
+	binding *key.Binding
+	follows bool
+}
+
+// named are all keys that can be chosen. Those of views, and the answers to a question,
+// cannot.
+func (k *keyMap) named() []namedKey {
+	return []namedKey{
+		{"down", &k.down, false},
+		{"up", &k.up, true},
+		{"page-down", &k.pageDown, false},
+		{"page-up", &k.pageUp, true},
+		{"first", &k.top, false},
+		{"last", &k.end, true},
+		{"left", &k.left, false},
+		{"right", &k.right, true},
+		{"open", &k.enter, false},
+		{"back", &k.back, false},
+		{"next-view", &k.next, false},
+		{"previous-view", &k.prev, false},
+		{"go-to", &k.goTo, false},
+		{"find", &k.find, false},
+		{"filter", &k.filter, false},
+		{"namespace", &k.namespace, false},
+		{"sort", &k.sort, false},
+		{"sort-next", &k.sortNext, false},
+		{"sort-previous", &k.sortPrev, true},
+		{"reverse", &k.reverse, false},
+		{"look-again", &k.again, false},
+		{"why", &k.why, false},
+		{"yaml", &k.yaml, false},
+		{"tree", &k.tree, false},
+		{"copy", &k.copy, false},
+		{"map", &k.heat, false},
+		{"group", &k.group, false},
+		{"change", &k.change, false},
+		{"freeze", &k.freeze, false},
+		{"not-read", &k.gaps, false},
+		{"mouse", &k.mouse, false},
+		{"help", &k.help, false},
+		{"suspend", &k.suspend, false},
+		{"quit", &k.quit, false},
+	}
+}
+
+// reserved are keys that stay what they are for, so that there is a way out whatever a file
+// says.
+func reserved() map[string][]string {
+	return map[string][]string{"quit": {"ctrl+c"}, "back": {"esc"}}
+}
+
+// choose takes keys for actions by name. It fails if a key would be for two of them.
+func (k *keyMap) choose(chosen map[string][]string) error {
+	named := k.named()
+	shared := map[string]bool{}
+	for i, a := range named {
+		for _, b := range named[:i] {
+			shared[a.name+" "+b.name] = overlap(a.binding, b.binding) != ""
+		}
+	}
+	for i, n := range named {
+		keys := chosen[n.name]
+		if len(keys) == 0 {
+			continue
+		}
+		first := keys[0]
+		for _, more := range reserved()[n.name] {
+			if !slices.Contains(keys, more) {
+				keys = append(slices.Clone(keys), more)
+			}
+		}
+		n.binding.SetKeys(keys...)
+		switch {
+		case n.follows:
+			with := named[i-1].binding
+			with.SetHelp(with.Keys()[0]+"/"+first, with.Help().Desc)
+		case i+1 < len(named) && named[i+1].follows:
+			n.binding.SetHelp(first+"/"+named[i+1].binding.Keys()[0], n.binding.Help().Desc)
+		case n.binding.Help().Key != "":
+			n.binding.SetHelp(first, n.binding.Help().Desc)
+		}
+	}
+	for i, a := range named {
+		for _, b := range named[:i] {
+			if both := overlap(a.binding, b.binding); both != "" && !shared[a.name+" "+b.name] {
+				return fmt.Errorf("field keys: %s is for %s and for %s", both, b.name, a.name)
+			}
+		}
+	}
+	return nil
+}
+
+// overlap is a key of both bindings; empty if there is none.
+func overlap(a, b *key.Binding) string {
+	for _, name := range a.Keys() {
+		if slices.Contains(b.Keys(), name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// CheckKeys fails if keys of a file of settings cannot be told apart.
+func CheckKeys(chosen map[string][]string) error {
+	keys := newKeyMap()
+	return keys.choose(chosen)
+}
+
+// configure sets the dashboard up as its user wants it.
+func (m *Model) configure(c *config.Config) {
+	m.look.SetTheme(c.Theme)
+	// They were checked.
+	_ = m.keys.choose(c.Keys)
+	if id := slices.Index(viewNames(), strings.ToLower(c.View)); id >= 0 {
+		m.view = viewID(id)
+	}
+}
+
+// only leaves the columns with these titles, in that order.
+func (l *listOf[T]) only(titles []string) {
+	all := l.cols
+	l.cols = nil
+	for _, title := range titles {
+		for i := range all {
+			if all[i].Name == title {
+				l.cols = append(l.cols, all[i])
+			}
+		}
+	}
+	l.pins = min(l.pins, len(l.cols))
+}
