@@ -81,8 +81,14 @@ func (m *Model) chooseView() tea.Cmd {
 			}
 			items = append(items, find.Item{Kind: digit, Name: id.String()})
 		}
+		if m.opts.Contexts != nil {
+			items = append(items, find.Item{Name: contextsName})
+		}
 		return items
 	}, func(item find.Item) tea.Cmd {
+		if item.Name == contextsName {
+			return m.chooseContext()
+		}
 		for _, id := range ids {
 			if id.String() == item.Name {
 				return m.goTo(id, "")

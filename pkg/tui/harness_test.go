@@ -80,6 +80,8 @@ func (s *moving) fail(since time.Time, err error) {
 type session struct {
 	t     *testing.T
 	model *Model
+	// app is nil where there are no other clusters to go to.
+	app *app
 	// later are the messages that wait for their time.
 	later []tea.Msg
 	quit  bool
@@ -104,9 +106,18 @@ func newSession(t *testing.T, opts Options, width, height int) *session {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(cancel)
-	s.model = New(ctx, opts)
+	if opts.Contexts != nil {
+		s.app = newApp(ctx, opts)
+		s.model = s.app.shown
+	} else {
+		s.model = New(ctx, opts)
+	}
 	s.send(tea.WindowSizeMsg{Width: width, Height: height})
-	s.run(s.model.Init())
+	if s.app != nil {
+		s.run(s.app.Init())
+	} else {
+		s.run(s.model.Init())
+	}
 	s.rest()
 	return s
 }
@@ -116,6 +127,12 @@ type laterMsg struct{ tea.Msg }
 
 // send gives a message to the dashboard and does what it asks for.
 func (s *session) send(msg tea.Msg) {
+	if s.app != nil {
+		_, cmd := s.app.Update(msg)
+		s.model = s.app.shown
+		s.run(cmd)
+		return
+	}
 	_, cmd := s.model.Update(msg)
 	s.run(cmd)
 }
@@ -124,7 +141,14 @@ func (s *session) run(cmd tea.Cmd) {
 	if cmd == nil {
 		return
 	}
-	switch msg := cmd().(type) {
+	msg := cmd()
+	if of, ok := msg.(turnMsg); ok {
+		if later, ok := of.msg.(laterMsg); ok {
+			// It comes in its time, from the same dashboard.
+			msg = laterMsg{turnMsg{of.turn, later.Msg}}
+		}
+	}
+	switch msg := msg.(type) {
 	case nil:
 	case tea.BatchMsg:
 		for _, one := range msg {
@@ -148,7 +172,9 @@ func (s *session) rest() {
 		waiting := s.later
 		s.later = nil
 		for _, msg := range waiting {
-			if _, clock := msg.(clockMsg); !clock {
+			of, _ := msg.(turnMsg)
+			_, clock := msg.(clockMsg)
+			if _, tick := of.msg.(clockMsg); !clock && !tick {
 				s.send(msg)
 			}
 		}

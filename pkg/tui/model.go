@@ -46,6 +46,12 @@ type Options struct {
 	// Changer makes changes of the cluster that somebody asks for and confirms; nil
 	// where none may be made.
 	Changer guard.Changer
+	// Contexts are the other clusters to go to; nil for none. Leave ends the connection of
+	// Source then; it may be nil.
+	Contexts Contexts
+	Leave    func()
+	// connect makes the connection, where there is no Source yet.
+	connect func(ctx context.Context) (Connection, error)
 	// Config is how the user wants the dashboard.
 	Config config.Config
 	// Env looks up variables of the environment.
@@ -211,7 +217,7 @@ func (m *Model) tick() tea.Cmd {
 // take takes a picture unless one is being taken, it is too early for another,
 // or the dashboard is frozen.
 func (m *Model) take() tea.Cmd {
-	if m.taking || m.resting || m.frozen {
+	if m.taking || m.resting || m.frozen || m.opts.connect != nil {
 		return nil
 	}
 	m.taking, m.dirty = true, false

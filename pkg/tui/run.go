@@ -38,7 +38,7 @@ func Run(ctx context.Context, opts Options, in io.Reader, out io.Writer) error {
 	}
 	// Nothing is left to do when the terminal is gone.
 	defer func() { _, _ = io.WriteString(out, ansi.WindowOp(restoreTitle, titleOfWindow)) }()
-	if _, err := tea.NewProgram(New(ctx, opts), program...).Run(); err != nil && ctx.Err() == nil && !errors.Is(err, tea.ErrInterrupted) {
+	if _, err := tea.NewProgram(newApp(ctx, opts), program...).Run(); err != nil && ctx.Err() == nil && !errors.Is(err, tea.ErrInterrupted) {
 		return fmt.Errorf("show the dashboard: %w", err)
 	}
 	return nil

@@ -44,5 +44,8 @@ func New(ctx context.Context, opts Options) *Model {
 
 // Init takes the first picture and starts to listen.
 func (m *Model) Init() tea.Cmd {
+	if m.opts.connect != nil {
+		return tea.Batch(m.connect(), m.tick())
+	}
 	return tea.Batch(m.take(), m.listen(), m.tick())
 }

@@ -62,6 +62,8 @@ func (m *Model) heard(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case changedMsg:
 		m.dirty = true
 		return m, tea.Batch(m.listen(), m.take())
+	case connectedMsg:
+		return m, m.connected(msg)
 	case pictureMsg:
 		return m, m.arrived(msg)
 	case restedMsg:

@@ -27,7 +27,13 @@ const headLines = 2
 
 // View draws the dashboard.
 func (m *Model) View() tea.View {
-	lines := []string{m.head(), m.tabs(), m.top().view(m), m.status(), m.foot()}
+	body := ""
+	if m.problem != nil && m.opts.connect != nil && len(m.stack) == 1 {
+		body = m.unreachable()
+	} else {
+		body = m.top().view(m)
+	}
+	lines := []string{m.head(), m.tabs(), body, m.status(), m.foot()}
 	v := tea.NewView(m.look.Fit(strings.Join(lines, "\n")))
 	v.AltScreen = true
 	v.WindowTitle = m.look.Fit(m.windowTitle())

@@ -166,25 +166,18 @@ func (o *options) run(ctx context.Context) error {
 		}
 		return tui.Run(ctx, opts, o.streams.In, o.streams.Out)
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	clients, err := collect.NewClients(o.reader.Config)
-	if err != nil {
-		return cli.Usagef("Check --kubeconfig, --context and the other flags, or read a saved cluster with --snapshot.", "%w", err)
-	}
-	bar := cli.NewProgress(o.streams.ErrOut, "Asking API server "+clients.Address())
-	watcher, err := collect.Watch(ctx, clients, collect.Options{
-		Gates: o.reader.Options.Gates, KubernetesVersion: o.reader.Options.KubernetesVersion,
-		Namespace: clients.Namespace, ComputeDomains: true, Progress: bar.Report,
-	})
+	// It ends when another cluster is chosen on the dashboard, and with it.
+	following, leave := context.WithCancel(ctx)
+	defer leave()
+	others := &contexts{reader: o.reader, changes: o.changes}
+	bar := cli.NewProgress(o.streams.ErrOut, "Connecting")
+	connection, err := connect(following, o.reader.Config, o.reader, bar, others.changer(o.same))
 	bar.Done()
 	if err != nil {
 		return err
 	}
-	opts.Source, opts.Name, opts.Context = watcher, clients.Address(), clients.Context
-	if o.changes {
-		opts.Changer = &changer{clients: clients, flags: o.same}
-	}
+	opts.Source, opts.Name, opts.Changer = connection.Source, connection.Name, connection.Changer
+	opts.Context, opts.Contexts, opts.Leave = collect.ContextOf(o.reader.Config), others, leave
 	return tui.Run(ctx, opts, o.streams.In, o.streams.Out)
 }
 

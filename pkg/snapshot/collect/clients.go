@@ -75,8 +75,6 @@ type Clients struct {
 	Config *rest.Config
 	// Namespace is the default one: that of the flags or of the context.
 	Namespace string
-	// Context is that of the kubeconfig, empty if there is none.
-	Context string
 
 	Discovery *discovery.DiscoveryClient
 	Dynamic   dynamic.Interface

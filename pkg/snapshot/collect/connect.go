@@ -4,10 +4,13 @@
 package collect
 
 import (
+	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"runtime"
 	"runtime/debug"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	authorizationapi "k8s.io/api/authorization/v1"
@@ -27,6 +30,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/connrotation"
 	"k8s.io/client-go/util/flowcontrol"
 )
 
@@ -53,6 +57,18 @@ func Kubeconfig(getter genericclioptions.RESTClientGetter) clientcmd.ClientConfi
 // NewClients makes the clients from kubectl's own flags. It reads the
 // kubeconfig and sends nothing.
 func NewClients(getter genericclioptions.RESTClientGetter) (Clients, error) {
+	return newClients(getter, nil)
+}
+
+// NewClientsUntil is [NewClients] with connections that are closed when ctx is done.
+func NewClientsUntil(ctx context.Context, getter genericclioptions.RESTClientGetter) (Clients, error) {
+	dialer := connrotation.NewDialer((&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext)
+	context.AfterFunc(ctx, dialer.CloseAll)
+	return newClients(getter, dialer.DialContext)
+}
+
+// newClients makes clients; dial may be nil for the usual way to connect.
+func newClients(getter genericclioptions.RESTClientGetter, dial func(ctx context.Context, network, address string) (net.Conn, error)) (Clients, error) {
 	kubeconfig := Kubeconfig(getter)
 	config, err := getter.ToRESTConfig()
 	if err != nil {
@@ -68,6 +84,9 @@ func NewClients(getter genericclioptions.RESTClientGetter) (Clients, error) {
 	}
 
 	config = rest.CopyConfig(config)
+	if dial != nil {
+		config.Dial = dial
+	}
 	config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
 	config.ContentType = "application/vnd.kubernetes.protobuf"
 	config.QPS = clientQPS
@@ -82,16 +101,16 @@ func NewClients(getter genericclioptions.RESTClientGetter) (Clients, error) {
 	if err != nil {
 		return Clients{}, fmt.Errorf("set up connection to %s: %w", serverAddress(config), err)
 	}
-	clients.Namespace, clients.Context, clients.Mapper = namespace, contextOf(getter), mapper
+	clients.Namespace, clients.Mapper = namespace, mapper
 	return clients, nil
 }
 
-// contextOf is the context that the flags or the kubeconfig choose.
-func contextOf(getter genericclioptions.RESTClientGetter) string {
-	if flags, ok := getter.(*genericclioptions.ConfigFlags); ok && flags.Context != nil && *flags.Context != "" {
+// ContextOf is the context that the flags or the kubeconfig choose; empty if there is none.
+func ContextOf(flags *genericclioptions.ConfigFlags) string {
+	if flags.Context != nil && *flags.Context != "" {
 		return *flags.Context
 	}
-	raw, err := Kubeconfig(getter).RawConfig()
+	raw, err := Kubeconfig(flags).RawConfig()
 	if err != nil {
 		return ""
 	}
