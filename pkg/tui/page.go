@@ -65,13 +65,13 @@ func (s *pageScreen) refresh(m *Model) tea.Cmd {
 }
 
 func (s *pageScreen) load(m *Model) tea.Cmd {
-	ctx, p, width := m.ctx, m.picture, s.pager.Width()
+	ctx, p, width, style := m.ctx, m.picture, s.pager.Width(), &m.look
 	return func() tea.Msg {
 		text, err := s.write(ctx, p, width)
 		if err != nil {
 			text = err.Error()
 		}
-		return pageMsg{s, text, width}
+		return pageMsg{s, style.Recolor(text), width}
 	}
 }
 

@@ -104,6 +104,7 @@ func describeRow(ctx context.Context, p *picture, l *look.Look, c content, row, 
 		return lines
 	}
 	more, known := behind(ctx, p, l, c.item(row), width)
+	more = l.Recolor(more)
 	if !known {
 		lines = append(columnLines(l, c, row, width), "")
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -37,9 +38,12 @@ func TestSettings(t *testing.T) {
 	if !s.quit {
 		t.Error("Q does not end it")
 	}
-	colored := s.model.View().Content
-	if strings.Contains(colored, "\x1b[31m") || strings.Contains(colored, "\x1b[32m") {
-		t.Errorf("there is red or green for the color-blind: %q", colored)
+	for _, page := range [][]string{{"1"}, {"2"}, {"5"}, {"6"}, {"6", "e"}, {"9"}, {"9", "enter"}} {
+		s.keys(page...)
+		if colored := s.model.View().Content; regexp.MustCompile("\x1b\\[([0-9;]*;)?3[12]m").MatchString(colored) {
+			t.Errorf("%q: there is red or green for the color-blind: %q", page, colored)
+		}
+		s.keys("esc")
 	}
 }
 

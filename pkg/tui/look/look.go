@@ -33,6 +33,8 @@ type Look struct {
 	// titles.
 	Tab, Header lipgloss.Style
 	Glyphs      Glyphs
+	// recolor has the colors of texts that others drew; nil to leave them.
+	recolor *strings.Replacer
 	// ascii is true where the locale has nothing else.
 	ascii bool
 }
@@ -92,6 +94,15 @@ func (l *Look) SetTheme(name string) {
 	l.styles[Busy] = lipgloss.NewStyle().Foreground(lipgloss.BrightBlue)
 	l.styles[Warning] = lipgloss.NewStyle().Foreground(lipgloss.Yellow)
 	l.styles[Bad] = lipgloss.NewStyle().Foreground(lipgloss.Black).Background(lipgloss.BrightYellow)
+	l.recolor = strings.NewReplacer("\x1b[1;31m", "\x1b[1;30;103m", "\x1b[1;32m", "\x1b[1;34m")
+}
+
+// Recolor gives a text that pkg/render drew the colors of the theme.
+func (l *Look) Recolor(text string) string {
+	if l.recolor == nil {
+		return text
+	}
+	return l.recolor.Replace(text)
 }
 
 // isUTF8 follows the order of precedence of POSIX. An environment that says
