@@ -40,7 +40,7 @@ func writeAllocation(p *Page, a *api.Allocation, titled bool) {
 		return
 	}
 	const reserved = "Reserved for "
-	p.Text(0, Plain, reserved+p.some(a.ReservedFor, len(a.ReservedFor), p.width-len(reserved)))
+	p.Text(0, Plain, reserved+p.Some(a.ReservedFor, len(a.ReservedFor), p.width-len(reserved)))
 }
 
 // writeDevices lists allocated devices, the requests in a column of their own.
@@ -98,7 +98,7 @@ func writeDeviceList(p *Page, indent int, devices []string) {
 		}
 		p.Text(indent, Faint, title)
 		for _, line := range group.lines {
-			p.list(indent+2, Faint, line)
+			p.List(indent+2, Faint, line)
 		}
 	}
 }

@@ -24,7 +24,7 @@ func Evaluation(w io.Writer, e *api.Evaluation, opts Options) error {
 	if e.Like == nil || len(e.Like.Selectors) > 0 {
 		writeEvaluation(p, e)
 	}
-	return p.writeTo(w)
+	return p.Print(w)
 }
 
 func writeEvaluation(p *Page, e *api.Evaluation) {
@@ -35,8 +35,8 @@ func writeEvaluation(p *Page, e *api.Evaluation) {
 	if e.Problem != nil {
 		writeProblem(p, e.Expression, e.Problem)
 	} else {
-		p.field("Devices", chosenText(e))
-		p.field("Cost", costText(e))
+		p.Field("Devices", chosenText(e))
+		p.Field("Cost", costText(e))
 		if e.Devices > 0 {
 			writeDriverOutcomes(p, e.Drivers)
 			writeNodeOutcomes(p, e.Nodes)
@@ -76,12 +76,12 @@ func EvaluationTitle(e *api.Evaluation) (string, Mark) {
 func writeProblem(p *Page, expression string, problem *api.ExpressionProblem) {
 	lines := strings.Split(expression, "\n")
 	if problem.Line < 1 || problem.Line > len(lines) {
-		p.verbatim(2, strings.Join(lines, "\n"))
+		p.Verbatim(2, strings.Join(lines, "\n"))
 	} else {
 		line := []rune(lines[problem.Line-1])
 		before := string(line[:min(max(problem.Column-1, 0), len(line))])
-		p.verbatim(2, string(line))
-		p.verbatim(2, strings.Repeat(" ", ansi.StringWidth(Escape(before)))+"^")
+		p.Verbatim(2, string(line))
+		p.Verbatim(2, strings.Repeat(" ", ansi.StringWidth(Escape(before)))+"^")
 	}
 	text := problem.Reason
 	if len(lines) > 1 && problem.Line > 0 {
@@ -143,7 +143,7 @@ func writeDriverOutcomes(p *Page, drivers []api.DriverOutcomes) {
 	if len(drivers) == 0 {
 		return
 	}
-	p.heading("By driver")
+	p.Heading("By driver")
 	p.TableRow(0, outcomeHeads("")...)
 	for _, d := range drivers {
 		p.TableRow(0, append(outcomeCells(d.Outcomes), Cell{Text: d.Driver})...)
@@ -157,7 +157,7 @@ func writeNodeOutcomes(p *Page, groups []api.NodeOutcomes) {
 	if len(groups) == 0 {
 		return
 	}
-	p.heading("By node")
+	p.Heading("By node")
 	p.TableRow(0, outcomeHeads("on each of")...)
 	for i, group := range groups {
 		if i == nodeGroupsShown && !p.Opts.Wide {
@@ -167,7 +167,7 @@ func writeNodeOutcomes(p *Page, groups []api.NodeOutcomes) {
 		where := group.Scope
 		if group.Count > 0 {
 			const indent = 3 * (7 + ColumnGap)
-			where = p.some(group.Names, group.Count, p.Table-indent-len("1000 nodes: "))
+			where = p.Some(group.Names, group.Count, p.Table-indent-len("1000 nodes: "))
 			if group.Count > 1 {
 				where = english.Count(group.Count, "node") + ": " + where
 			}
@@ -181,7 +181,7 @@ func writeParts(p *Page, e *api.Evaluation) {
 	if len(e.Parts) == 0 {
 		return
 	}
-	p.heading("By value")
+	p.Heading("By value")
 	for i := range e.Parts {
 		writeSelectorPart(p, 2, &e.Parts[i], true)
 	}
@@ -191,9 +191,9 @@ func writeFailures(p *Page, failures []api.SelectorFailure) {
 	if len(failures) == 0 {
 		return
 	}
-	p.heading("Failures (an error on one device that a claim considers makes scheduling fail on every node)")
+	p.Heading("Failures (an error on one device that a claim considers makes scheduling fail on every node)")
 	for i := range failures {
-		p.items(inventory.FailureText(&failures[i]))
+		p.Items(inventory.FailureText(&failures[i]))
 	}
 }
 
@@ -205,11 +205,11 @@ func writeSuggestions(p *Page, suggestions []api.ExpressionSuggestion) {
 	for _, s := range suggestions {
 		switch s.Reason {
 		case api.SuggestCorrection:
-			p.heading("Did you mean")
+			p.Heading("Did you mean")
 		case api.SuggestGuard:
-			p.heading("False instead of failing where a value is missing")
+			p.Heading("False instead of failing where a value is missing")
 		}
-		p.verbatim(2, s.Expression)
+		p.Verbatim(2, s.Expression)
 		p.Text(2, Plain, outcomesText(s.Outcomes))
 		for _, change := range s.Changes {
 			p.Text(2, Faint, change.From+" -> "+change.To)
@@ -222,8 +222,8 @@ func writeComparison(p *Page, e *api.Evaluation) {
 	if c == nil {
 		return
 	}
-	p.heading("Compared with")
-	p.verbatim(2, c.Expression)
+	p.Heading("Compared with")
+	p.Verbatim(2, c.Expression)
 	if c.Problem != nil {
 		p.Text(2, Bad, "does not compile")
 		writeProblem(p, c.Expression, c.Problem)
@@ -240,7 +240,7 @@ func writeComparison(p *Page, e *api.Evaluation) {
 	p.Text(2, Unsure, "Another outcome for "+english.Count(c.Different, "device"))
 	for _, d := range c.Differences {
 		p.Row(4, Cell{Text: fmt.Sprintf("%s -> %s", strings.ToLower(d.From), strings.ToLower(d.To)), Width: len("false -> false")},
-			Cell{Text: strconv.Itoa(d.Count), Width: 6, Right: true}, Cell{Text: p.some(d.Devices, d.Count, p.width-30)})
+			Cell{Text: strconv.Itoa(d.Count), Width: 6, Right: true}, Cell{Text: p.Some(d.Devices, d.Count, p.width-30)})
 	}
 }
 
@@ -255,10 +255,10 @@ func writeLikeness(p *Page, l *api.DeviceLikeness) {
 	}
 	p.Blank()
 	for _, s := range l.Selectors {
-		p.verbatim(2, s)
+		p.Verbatim(2, s)
 	}
 	p.Blank()
-	p.field("Devices", english.Count(l.Count, "device")+" like it")
-	p.field("Same", strings.Join(l.Same, ", "))
-	p.field("Left out", strings.Join(l.LeftOut, ", "))
+	p.Field("Devices", english.Count(l.Count, "device")+" like it")
+	p.Field("Same", strings.Join(l.Same, ", "))
+	p.Field("Left out", strings.Join(l.LeftOut, ", "))
 }

@@ -23,7 +23,7 @@ func Explanation(w io.Writer, e *api.Explanation, opts Options) error {
 		writeDevice(p, e)
 		writeAssumptions(p, e)
 		writeAllocator(p, e)
-		return p.writeTo(w)
+		return p.Print(w)
 	}
 	writeHead(p, e)
 	writeMisfits(p, e)
@@ -39,12 +39,13 @@ func Explanation(w io.Writer, e *api.Explanation, opts Options) error {
 	writeAssumptions(p, e)
 	writeNextSteps(p, e)
 	writeAllocator(p, e)
-	return p.writeTo(w)
+	return p.Print(w)
 }
 
-func (p *Page) writeTo(w io.Writer) error {
+// Print writes the page.
+func (p *Page) Print(w io.Writer) error {
 	if _, err := w.Write(p.Buf.Bytes()); err != nil {
-		return fmt.Errorf("write the explanation: %w", err)
+		return fmt.Errorf("write the page: %w", err)
 	}
 	return nil
 }
@@ -53,7 +54,7 @@ func writePlacement(p *Page, e *api.Explanation) {
 	if e.Placement == nil {
 		return
 	}
-	p.heading("Devices that the allocator picks on " + e.Placement.Node)
+	p.Heading("Devices that the allocator picks on " + e.Placement.Node)
 	for i := range e.Placement.Claims {
 		claim := &e.Placement.Claims[i]
 		indent := 2
@@ -69,9 +70,9 @@ func writeHints(p *Page, e *api.Explanation) {
 	if len(e.Hints) == 0 {
 		return
 	}
-	p.heading("Hints")
+	p.Heading("Hints")
 	for i := range e.Hints {
-		p.items(e.Hints[i].Text)
+		p.Items(e.Hints[i].Text)
 	}
 }
 
@@ -79,15 +80,15 @@ func writeAssumptions(p *Page, e *api.Explanation) {
 	if len(e.Assumptions) == 0 {
 		return
 	}
-	p.heading("Assumptions (not verified)")
-	p.items(e.Assumptions...)
+	p.Heading("Assumptions (not verified)")
+	p.Items(e.Assumptions...)
 }
 
 func writeNextSteps(p *Page, e *api.Explanation) {
 	if len(e.NextSteps) == 0 {
 		return
 	}
-	p.heading("Next steps")
+	p.Heading("Next steps")
 	var texts []string
 	actors, commands := map[string][]string{}, map[string][]string{}
 	for _, step := range e.NextSteps {
@@ -95,7 +96,7 @@ func writeNextSteps(p *Page, e *api.Explanation) {
 		if actors[step.Text] == nil {
 			texts = append(texts, step.Text)
 		}
-		if who := actor(step.Actor); !slices.Contains(actors[step.Text], who) {
+		if who := Actor(step.Actor); !slices.Contains(actors[step.Text], who) {
 			actors[step.Text] = append(actors[step.Text], who)
 		}
 	}
@@ -105,7 +106,7 @@ func writeNextSteps(p *Page, e *api.Explanation) {
 	}
 	for _, text := range texts {
 		p.Row(2, Cell{Text: strings.Join(actors[text], ", "), Width: width, Mark: Strong}, Cell{Text: text})
-		p.verbatim(2+width+ColumnGap, strings.Join(commands[text], "\n"))
+		p.Verbatim(2+width+ColumnGap, strings.Join(commands[text], "\n"))
 	}
 }
 
@@ -123,7 +124,7 @@ func writeAllocator(p *Page, e *api.Explanation) {
 	if len(e.Allocator.Features) > 0 {
 		features = strings.Join(e.Allocator.Features, ", ")
 	}
-	p.heading("Allocator")
+	p.Heading("Allocator")
 	p.Text(2, Plain, fmt.Sprintf("k8s.io/dynamic-resource-allocation %s, implementation %s, cluster version %s",
 		e.Allocator.Library, e.Allocator.Channel, cluster))
 	p.Text(2, Plain, fmt.Sprintf("Enabled features (source: %s): %s", e.Allocator.FeatureSource, features))

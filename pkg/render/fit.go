@@ -17,24 +17,24 @@ func Fit(w io.Writer, f *api.Fit, opts Options) error {
 	p := NewPage(opts)
 	p.Text(0, fitMark(f.Verdict), strings.TrimSuffix(f.Summary, "."))
 	p.Blank()
-	p.field("Now", copyText(f.Now)+usedText(f))
-	p.field("Released", copyText(f.Released)+" once the claims are released and the pods that use them are gone")
+	p.Field("Now", copyText(f.Now)+usedText(f))
+	p.Field("Released", copyText(f.Released)+" once the claims are released and the pods that use them are gone")
 	if f.Next != nil {
-		p.field("Next copy", english.Sentence(f.Next.Message))
+		p.Field("Next copy", english.Sentence(f.Next.Message))
 	}
-	p.field("Limits", limitText(f.Limits))
+	p.Field("Limits", limitText(f.Limits))
 	if len(f.Bounds) > 0 {
-		p.field("Range", "It depends on which nodes the scheduler takes: "+strings.Join(f.Bounds, "; ")+".")
+		p.Field("Range", "It depends on which nodes the scheduler takes: "+strings.Join(f.Bounds, "; ")+".")
 	}
 	if len(f.Nodes) > 0 {
-		p.heading("Nodes")
+		p.Heading("Nodes")
 		writeCopyNodes(p, f.Nodes)
 	}
 	if len(f.Assumptions) > 0 {
-		p.heading("Assumptions (not verified)")
-		p.items(f.Assumptions...)
+		p.Heading("Assumptions (not verified)")
+		p.Items(f.Assumptions...)
 	}
-	return p.writeTo(w)
+	return p.Print(w)
 }
 
 // fitMark is how the answer is highlighted.
@@ -140,7 +140,7 @@ func writeCopyNodes(p *Page, groups []api.CopyNodes) {
 			continue
 		}
 		row(m, texts, Cell{Text: messages[i]})
-		p.Text(margin+2, Faint, p.some(shown[i].Names, shown[i].Count, p.Table-margin-2))
+		p.Text(margin+2, Faint, p.Some(shown[i].Names, shown[i].Count, p.Table-margin-2))
 	}
 	if rest := groups[len(shown):]; len(rest) > 0 {
 		n := 0

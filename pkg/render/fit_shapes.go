@@ -21,7 +21,7 @@ func FitShapes(w io.Writer, f *api.FitShapes, opts Options) error {
 	p := NewPage(opts)
 	if len(f.Shapes) == 0 {
 		p.Text(0, Plain, "There are no device classes, and no claims")
-		return p.writeTo(w)
+		return p.Print(w)
 	}
 	p.Text(0, Strong, fmt.Sprintf("How many more claims fit on %s, each for a pod that needs nothing else", english.Count(f.NodeCount, "node")))
 	p.Blank()
@@ -32,10 +32,10 @@ func FitShapes(w io.Writer, f *api.FitShapes, opts Options) error {
 		p.Text(0, Faint, fmt.Sprintf("Not counted: %s of other shapes. Count more like one of them with: kubectl dra fit NAME", plural(f.OtherClaims, "1 claim or template", english.Thousands(f.OtherClaims)+" claims and templates")))
 	}
 	if len(f.Assumptions) > 0 {
-		p.heading("Assumptions (not verified)")
-		p.items(f.Assumptions...)
+		p.Heading("Assumptions (not verified)")
+		p.Items(f.Assumptions...)
 	}
-	return p.writeTo(w)
+	return p.Print(w)
 }
 
 // shapeHeader names the columns of numbers.
@@ -146,10 +146,10 @@ func writeMoves(p *Page, shapes []api.ShapeFit) {
 			continue
 		}
 		if first {
-			p.heading("Moves (of one pod each, verified with the scheduler's allocator)")
+			p.Heading("Moves (of one pod each, verified with the scheduler's allocator)")
 			first = false
 		}
-		p.items(fmt.Sprintf("pod %s on %s instead of %s: %s of class %s for %s", qualified(m.Namespace, m.Pod), m.To, m.From,
+		p.Items(fmt.Sprintf("pod %s on %s instead of %s: %s of class %s for %s", qualified(m.Namespace, m.Pod), m.To, m.From,
 			english.Count(m.More, "more claim"), shapes[i].Shape.Class, shapeText(&shapes[i].Shape)))
 	}
 }

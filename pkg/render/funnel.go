@@ -35,7 +35,7 @@ func writeClaims(p *Page, e *api.Explanation) {
 		}
 		titled := len(e.Claims) > 1 || e.Target.Kind != api.KindClaim && claimField(e) == ""
 		if titled {
-			p.heading(claimTitle(claim))
+			p.Heading(claimTitle(claim))
 		}
 		if claim.Allocation != nil {
 			writeAllocation(p, claim.Allocation, titled)

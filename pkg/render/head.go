@@ -32,21 +32,21 @@ func writeHead(p *Page, e *api.Explanation) {
 	if e.Verdict == api.Fits || e.Verdict == api.Allocated {
 		reason = "Result"
 	}
-	p.field(reason, e.Summary)
+	p.Field(reason, e.Summary)
 	if e.OtherScheduler != nil {
-		p.field("Decides", capitalized(e.OtherScheduler.Message)+".")
+		p.Field("Decides", capitalized(e.OtherScheduler.Message)+".")
 	}
 	if e.Outlook != nil {
-		p.field("Outlook", e.Outlook.Message)
+		p.Field("Outlook", e.Outlook.Message)
 	}
-	p.field("Status", statusTexts(p, e)...)
+	p.Field("Status", statusTexts(p, e)...)
 	writeMemberCounts(p, e)
-	p.field("Different", differentText(e.DifferentPods))
-	p.field("Claim", claimField(e))
-	p.field("Domain", domainTexts(p, e)...)
-	p.field("Evidence", stageTexts(p, e)...)
+	p.Field("Different", differentText(e.DifferentPods))
+	p.Field("Claim", claimField(e))
+	p.Field("Domain", domainTexts(p, e)...)
+	p.Field("Evidence", stageTexts(p, e)...)
 	if message := e.SchedulerMessage; message != nil {
-		p.field("Scheduler", fmt.Sprintf("%s (%s%s)", message.Text, message.Source, at(message.Time)))
+		p.Field("Scheduler", fmt.Sprintf("%s (%s%s)", message.Text, message.Source, at(message.Time)))
 	}
 }
 
@@ -229,9 +229,9 @@ func at(t *metav1.Time) string {
 // writeMemberCounts says how many pods of a workload have their devices, and for whose
 // pod the answer is.
 func writeMemberCounts(p *Page, e *api.Explanation) {
-	p.field(memberTitle(e), memberCounts(e))
+	p.Field(memberTitle(e), memberCounts(e))
 	if same := e.SameAs; same != nil {
-		p.field("Same as", "Pod "+qualified(same.Namespace, same.Name)+", which is equal for the scheduler: see there for nodes and remedies")
+		p.Field("Same as", "Pod "+qualified(same.Namespace, same.Name)+", which is equal for the scheduler: see there for nodes and remedies")
 	}
 }
 

@@ -31,14 +31,14 @@ func Impact(w io.Writer, i *api.Impact, now time.Time, opts Options) error {
 	writeImpactBudgets(p, i.Budgets)
 	writeImpactSteps(p, i.Steps)
 	if len(i.Notes) > 0 {
-		p.heading("Notes")
-		p.items(i.Notes...)
+		p.Heading("Notes")
+		p.Items(i.Notes...)
 	}
 	if len(i.Assumptions) > 0 {
-		p.heading("Assumptions (not verified)")
-		p.items(i.Assumptions...)
+		p.Heading("Assumptions (not verified)")
+		p.Items(i.Assumptions...)
 	}
-	return p.writeTo(w)
+	return p.Print(w)
 }
 
 // ImpactTitle says in a sentence what becomes of the pods that run.
@@ -108,7 +108,7 @@ func writeImpactPods(p *Page, i *api.Impact, section impactSection, now time.Tim
 	if len(pods) == 0 || section.wide && !p.Opts.Wide {
 		return
 	}
-	p.heading(section.title)
+	p.Heading(section.title)
 	var names, owners []string
 	for k := range pods {
 		names, owners = append(names, qualified(pods[k].Namespace, pods[k].Name)), append(owners, ownerText(&pods[k]))
@@ -118,7 +118,7 @@ func writeImpactPods(p *Page, i *api.Impact, section impactSection, now time.Tim
 		text, mark := impactText(&pods[k], now)
 		p.TableRow(2, Cell{Text: names[k], Width: nameWidth, Whole: true}, Cell{Text: owners[k], Width: ownerWidth, Whole: true, Mark: Faint}, Cell{Text: text, Mark: mark})
 		if p.Opts.Wide && len(pods[k].Devices) > 0 {
-			p.list(6, Faint, pods[k].Devices)
+			p.List(6, Faint, pods[k].Devices)
 		}
 	}
 }
@@ -169,14 +169,14 @@ func writeImpactClaims(p *Page, claims []api.ImpactClaim) {
 	if len(claims) == 0 {
 		return
 	}
-	p.heading("Claims that no longer match (they stay allocated, and new ones get other devices)")
+	p.Heading("Claims that no longer match (they stay allocated, and new ones get other devices)")
 	for k := range claims {
 		c := &claims[k]
-		text := fmt.Sprintf("%s: class %s does not select %s", qualified(c.Namespace, c.Name), c.DeviceClass, p.some(c.Devices, len(c.Devices), p.width/2))
+		text := fmt.Sprintf("%s: class %s does not select %s", qualified(c.Namespace, c.Name), c.DeviceClass, p.Some(c.Devices, len(c.Devices), p.width/2))
 		if len(c.Pods) > 0 {
-			text += ", used by " + p.some(c.Pods, len(c.Pods), p.width/3)
+			text += ", used by " + p.Some(c.Pods, len(c.Pods), p.width/3)
 		}
-		p.items(text)
+		p.Items(text)
 	}
 }
 
@@ -185,11 +185,11 @@ func writeImpactBudgets(p *Page, budgets []api.ImpactBudget) {
 	if len(budgets) == 0 {
 		return
 	}
-	p.heading("PodDisruptionBudgets")
+	p.Heading("PodDisruptionBudgets")
 	for k := range budgets {
 		b := &budgets[k]
 		pods := english.Count(len(b.Pods), "pod")
-		text := fmt.Sprintf("%s allows %s now, %s to be evicted (%s)", qualified(b.Namespace, b.Name), english.Count(b.Allowed, "eviction"), pods+plural(len(b.Pods), " has", " have"), p.some(b.Pods, len(b.Pods), p.width/2))
+		text := fmt.Sprintf("%s allows %s now, %s to be evicted (%s)", qualified(b.Namespace, b.Name), english.Count(b.Allowed, "eviction"), pods+plural(len(b.Pods), " has", " have"), p.Some(b.Pods, len(b.Pods), p.width/2))
 		switch b.Effect {
 		case api.BudgetBlocks:
 			text += ": kubectl drain waits until it allows one"
@@ -199,7 +199,7 @@ func writeImpactBudgets(p *Page, budgets []api.ImpactBudget) {
 			text += ": kubectl drain waits for the others until replacements are ready"
 		case api.BudgetAllows:
 		}
-		p.items(text)
+		p.Items(text)
 	}
 }
 
@@ -207,11 +207,11 @@ func writeImpactSteps(p *Page, steps []api.NextStep) {
 	if len(steps) == 0 {
 		return
 	}
-	p.heading("In this order")
+	p.Heading("In this order")
 	for n, step := range steps {
 		p.Row(2, Cell{Text: fmt.Sprint(n + 1), Width: 2, Right: true}, Cell{Text: step.Text})
 		for _, command := range step.Commands {
-			p.verbatim(6, command)
+			p.Verbatim(6, command)
 		}
 	}
 }

@@ -69,16 +69,16 @@ func writeMembers(p *Page, e *api.Explanation) {
 		lines = append(lines, line)
 	}
 	if len(lines) > 0 {
-		p.heading("Members")
+		p.Heading("Members")
 		writeNodeGroups(p, lines)
 	}
 	if text := podGroupText(m.Group); text != "" {
 		p.Text(2, Plain, text)
 	}
 	if len(m.Prospects) > 0 {
-		p.heading("All members fit (verified one after another)")
+		p.Heading("All members fit (verified one after another)")
 		for i := range m.Prospects {
-			p.items(prospectText(&m.Prospects[i], m))
+			p.Items(prospectText(&m.Prospects[i], m))
 		}
 	}
 }

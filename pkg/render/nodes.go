@@ -30,7 +30,7 @@ func writeNodes(p *Page, e *api.Explanation) {
 
 // writeNodeList draws groups of nodes, the first of many unless all were asked for.
 func writeNodeList(p *Page, title string, all []api.NodeGroup) {
-	p.heading(title)
+	p.Heading(title)
 	shown := all
 	if p.Opts.Wide {
 		shown = apart(shown)
@@ -84,10 +84,10 @@ func writeNodeGroups(p *Page, groups []api.NodeGroup) {
 			p.TableRow(2, append(cells, Cell{Text: names[i], Whole: true, Mark: Faint})...)
 		case p.Opts.Wide:
 			p.TableRow(2, cells...)
-			p.list(margin+2, Faint, groups[i].Names)
+			p.List(margin+2, Faint, groups[i].Names)
 		default:
 			p.TableRow(2, cells...)
-			p.Text(margin+2, Faint, p.some(groups[i].Names, groups[i].Count, p.Table-margin-2))
+			p.Text(margin+2, Faint, p.Some(groups[i].Names, groups[i].Count, p.Table-margin-2))
 		}
 	}
 }
@@ -98,7 +98,7 @@ func nameColumn(p *Page, margin int, groups []api.NodeGroup, messages []string) 
 	names = make([]string, len(groups))
 	if p.Table == Unlimited {
 		for i := range groups {
-			names[i] = p.some(groups[i].Names, groups[i].Count, namesLongest)
+			names[i] = p.Some(groups[i].Names, groups[i].Count, namesLongest)
 		}
 		return names, Widest(alignWidth, messages...), true
 	}
@@ -109,7 +109,7 @@ func nameColumn(p *Page, margin int, groups []api.NodeGroup, messages []string) 
 		return nil, 0, false
 	}
 	for i := range groups {
-		names[i] = p.some(groups[i].Names, groups[i].Count, width)
+		names[i] = p.Some(groups[i].Names, groups[i].Count, width)
 	}
 	if Widest(room, names...) > width {
 		return nil, 0, false

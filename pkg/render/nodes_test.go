@@ -29,7 +29,7 @@ func TestSomeNames(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			p := NewPage(Options{Width: 80, Wide: test.wide})
-			if got := p.some(names, test.total, test.room); got != test.want {
+			if got := p.Some(names, test.total, test.room); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})

@@ -37,13 +37,13 @@ func writeDevice(p *Page, e *api.Explanation) {
 	}
 	p.Text(0, m, headline)
 	p.Blank()
-	p.field("Reason", d.Summary)
+	p.Field("Reason", d.Summary)
 	said, _ := verdict(e)
-	p.field("Verdict", strings.TrimSpace(said+". "+e.Summary))
+	p.Field("Verdict", strings.TrimSpace(said+". "+e.Summary))
 	for i := range d.Requests {
 		writeDeviceRequest(p, &d.Requests[i], unknown)
 	}
-	p.heading("Properties of the device")
+	p.Heading("Properties of the device")
 	facts := deviceFacts(d)
 	titles := make([]string, len(facts))
 	for i := range facts {

@@ -13,10 +13,10 @@ func writeMisfits(p *Page, e *api.Explanation) {
 	if e.Node == nil || len(e.Node.Misfits) == 0 {
 		return
 	}
-	p.heading("Node " + e.Node.Name + " is not suitable for the pod")
+	p.Heading("Node " + e.Node.Name + " is not suitable for the pod")
 	for i := range e.Node.Misfits {
 		misfit := &e.Node.Misfits[i]
-		p.items(misfit.Message)
+		p.Items(misfit.Message)
 		if p.Opts.Wide {
 			writeEvidence(p, 5, []api.Evidence{misfit.Evidence})
 		}
@@ -28,7 +28,7 @@ func writePools(p *Page, e *api.Explanation) {
 	if e.Node == nil || e.Node.Pools == nil {
 		return
 	}
-	p.heading("Pools reachable from " + e.Node.Name)
+	p.Heading("Pools reachable from " + e.Node.Name)
 	names, sizes := make([]string, len(e.Node.Pools)), make([]string, len(e.Node.Pools))
 	for i := range e.Node.Pools {
 		pool := &e.Node.Pools[i]

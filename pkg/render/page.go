@@ -112,8 +112,8 @@ func (p *Page) Text(indent int, m Mark, s string) {
 	p.paragraph(p.width-indent, indent, m, Escape(bound(s)))
 }
 
-// list adds a paragraph that enumerates: however many there are, all are shown.
-func (p *Page) list(indent int, m Mark, items []string) {
+// List adds a paragraph that enumerates: however many there are, all are shown.
+func (p *Page) List(indent int, m Mark, items []string) {
 	safe := make([]string, len(items))
 	for i, item := range items {
 		safe[i] = Escape(bound(item))
@@ -268,14 +268,14 @@ func Widest(limit int, texts ...string) int {
 	return min(w, limit)
 }
 
-// heading starts a part of the page under a title.
-func (p *Page) heading(title string) {
+// Heading starts a part of the page under a title.
+func (p *Page) Heading(title string) {
 	p.Blank()
 	p.Text(0, Strong, title)
 }
 
-// items lists texts, each behind a dash.
-func (p *Page) items(texts ...string) {
+// Items lists texts, each behind a dash.
+func (p *Page) Items(texts ...string) {
 	for _, text := range texts {
 		p.Row(2, Cell{Text: "-", Width: 1}, Cell{Text: text})
 	}
@@ -292,9 +292,9 @@ func qualified(namespace, name string) string {
 // fieldWidth is that of the column with the labels of the head.
 const fieldWidth = len("Scheduler")
 
-// field adds labeled lines to the head, one for each text that is not empty.
+// Field adds labeled lines to the head, one for each text that is not empty.
 // Only the first has the label.
-func (p *Page) field(label string, texts ...string) {
+func (p *Page) Field(label string, texts ...string) {
 	for _, text := range texts {
 		if text == "" {
 			continue
@@ -304,8 +304,8 @@ func (p *Page) field(label string, texts ...string) {
 	}
 }
 
-// verbatim adds lines to be copied: they are not wrapped.
-func (p *Page) verbatim(indent int, lines string) {
+// Verbatim adds lines to be copied: they are not wrapped.
+func (p *Page) Verbatim(indent int, lines string) {
 	for line := range strings.Lines(lines) {
 		p.pad(indent)
 		p.paint(Plain, Escape(strings.TrimSuffix(line, "\n")))
@@ -313,9 +313,9 @@ func (p *Page) verbatim(indent int, lines string) {
 	}
 }
 
-// some joins as many names as there is room for, at least one, and says how many
+// Some joins as many names as there is room for, at least one, and says how many
 // more there are of the total. With -o wide it joins all that it is given.
-func (p *Page) some(names []string, total, room int) string {
+func (p *Page) Some(names []string, total, room int) string {
 	total = max(total, len(names))
 	more := func(shown int) string {
 		if shown == total {

@@ -36,10 +36,10 @@ func Plan(w io.Writer, plan *api.Plan, opts Options) error {
 		p.Text(0, Faint, "Not modeled, and could change order or nodes: "+plan.NotModeled+".")
 	}
 	if len(plan.Assumptions) > 0 {
-		p.heading("Assumptions (not verified)")
-		p.items(plan.Assumptions...)
+		p.Heading("Assumptions (not verified)")
+		p.Items(plan.Assumptions...)
 	}
-	return p.writeTo(w)
+	return p.Print(w)
 }
 
 func planTotal(plan *api.Plan) string {

@@ -29,7 +29,7 @@ func writeRemedies(p *Page, e *api.Explanation) {
 	if !commands && slices.ContainsFunc(e.Remedies, func(r api.Remedy) bool { return len(r.Commands) > 0 }) {
 		title = "Remedies (each verified with the scheduler's allocator; --commands prints them for the shell)"
 	}
-	p.heading(title)
+	p.Heading(title)
 	number, who := len(strconv.Itoa(len(e.Remedies))), len("admin")
 	margin := 2 + number + who + 2*ColumnGap
 	changes, results := make([]string, len(e.Remedies)), make([]string, len(e.Remedies))
@@ -41,7 +41,7 @@ func writeRemedies(p *Page, e *api.Explanation) {
 		r := &e.Remedies[i]
 		cells := []Cell{
 			{Text: strconv.Itoa(i + 1), Width: number, Right: true},
-			{Text: actor(r.Actor), Width: who, Mark: Strong},
+			{Text: Actor(r.Actor), Width: who, Mark: Strong},
 			{Text: changes[i], Width: width},
 		}
 		if beside {
@@ -52,7 +52,7 @@ func writeRemedies(p *Page, e *api.Explanation) {
 		p.TableRow(2, cells...)
 		writeRemedyEdits(p, margin, r)
 		if commands {
-			p.verbatim(margin, strings.Join(r.Commands, "\n"))
+			p.Verbatim(margin, strings.Join(r.Commands, "\n"))
 		}
 	}
 	if e.MoreRemedies > 0 {
@@ -68,9 +68,9 @@ func writeConflict(p *Page, c *api.Conflict) {
 	if c == nil || len(c.Facts) == 0 {
 		return
 	}
-	p.heading(conflictTitle(c))
+	p.Heading(conflictTitle(c))
 	for _, f := range c.Facts {
-		p.items(f.Text)
+		p.Items(f.Text)
 	}
 	if c.OtherNodeCount > 0 {
 		p.Text(2, Plain, "Also on "+english.Count(c.OtherNodeCount, "other node"))
@@ -101,7 +101,7 @@ func RemedyLines(e *api.Explanation) []string {
 	var lines []string
 	for i := range e.Remedies[:min(len(e.Remedies), maxRemedyLines)] {
 		r := &e.Remedies[i]
-		line := fmt.Sprintf("%-5s  %s", actor(r.Actor), r.Change)
+		line := fmt.Sprintf("%-5s  %s", Actor(r.Actor), r.Change)
 		if said := remedyResult(r); said != "" {
 			line += " (" + said + ")"
 		}
@@ -111,7 +111,7 @@ func RemedyLines(e *api.Explanation) []string {
 		return lines
 	}
 	for _, step := range e.NextSteps[:min(len(e.NextSteps), maxRemedyLines)] {
-		lines = append(lines, fmt.Sprintf("%-5s  %s", actor(step.Actor), step.Text))
+		lines = append(lines, fmt.Sprintf("%-5s  %s", Actor(step.Actor), step.Text))
 	}
 	return lines
 }
@@ -136,7 +136,8 @@ func remedyResult(r *api.Remedy) string {
 	return said
 }
 
-func actor(name string) string {
+// Actor is how somebody who can act is called: "you", "admin", or "wait" for nobody.
+func Actor(name string) string {
 	switch name {
 	case api.ActorUser:
 		return "you"
@@ -155,7 +156,7 @@ func actor(name string) string {
 // The diff of files says it all.
 func writeRemedyEdits(p *Page, indent int, r *api.Remedy) {
 	if r.Diff != "" {
-		p.verbatim(indent, r.Diff)
+		p.Verbatim(indent, r.Diff)
 		return
 	}
 	for i := range r.Edits {

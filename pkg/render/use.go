@@ -29,11 +29,11 @@ func Use(w io.Writer, e *api.UseExplanation, opts Options) error {
 		writeNodeUse(p, e)
 	}
 	if len(e.Assumptions) > 0 {
-		p.heading("Assumptions (not verified)")
-		p.items(e.Assumptions...)
+		p.Heading("Assumptions (not verified)")
+		p.Items(e.Assumptions...)
 	}
 	writeAllocator(p, &api.Explanation{Allocator: e.Allocator})
-	return p.writeTo(w)
+	return p.Print(w)
 }
 
 func writeDeviceUse(p *Page, e *api.UseExplanation) {
@@ -41,23 +41,23 @@ func writeDeviceUse(p *Page, e *api.UseExplanation) {
 	text, m := useText(d.State)
 	p.Text(0, m, "Device "+e.Target.Name+" "+text)
 	p.Blank()
-	p.field("Reason", capitalized(d.Summary)+".")
-	p.field("Usable on", d.Nodes)
+	p.Field("Reason", capitalized(d.Summary)+".")
+	p.Field("Usable on", d.Nodes)
 	var holders []string
 	for i := range d.Holders {
 		holders = append(holders, holderText(&d.Holders[i]))
 	}
-	p.field("Used by", holders...)
+	p.Field("Used by", holders...)
 	classes := strings.Join(d.Classes, ", ")
 	if classes == "" {
 		classes = "no DeviceClass selects it"
 	}
-	p.field("Classes", classes)
-	p.field("Binding", strings.Join(d.BindingConditions, ", "))
+	p.Field("Classes", classes)
+	p.Field("Binding", strings.Join(d.BindingConditions, ", "))
 	if d.State == api.DeviceInUse && len(d.Requests) == 0 {
 		return
 	}
-	p.field("Waiting", waitingText(e.WaitingPods), notExplainedText(e.NotExplained))
+	p.Field("Waiting", waitingText(e.WaitingPods), notExplainedText(e.NotExplained))
 	if d.State != api.DeviceBlocked || p.Opts.Wide {
 		writeBlocks(p, d.Blocks)
 	}
@@ -112,7 +112,7 @@ func writeBlocks(p *Page, blocks []api.DeviceCheck) {
 	if len(blocks) == 0 {
 		return
 	}
-	p.heading("Blocked for requests that do not tolerate it")
+	p.Heading("Blocked for requests that do not tolerate it")
 	labels := make([]string, 0, len(blocks))
 	for i := range blocks {
 		labels = append(labels, blocks[i].Label)
@@ -149,7 +149,7 @@ func writeWaiting(p *Page, d *api.DeviceUse) {
 	if len(shown) == 0 {
 		return
 	}
-	p.heading(title)
+	p.Heading(title)
 	for i, r := range shown {
 		outcome, m := outcomeText(r.Outcome, false), Bad
 		if r.Outcome != api.Rejected {
@@ -206,9 +206,9 @@ func writeNodeUse(p *Page, e *api.UseExplanation) {
 	for i := range e.Node.Blocks {
 		blocks = append(blocks, e.Node.Blocks[i].Message)
 	}
-	p.field("Node", strings.Join(blocks, "; "))
-	p.field("Waiting", waitingText(e.WaitingPods), notExplainedText(e.NotExplained))
-	p.field("Unknown", e.Undetermined)
+	p.Field("Node", strings.Join(blocks, "; "))
+	p.Field("Waiting", waitingText(e.WaitingPods), notExplainedText(e.NotExplained))
+	p.Field("Unknown", e.Undetermined)
 	writeUseGroups(p, e)
 	writeWaitingMisfits(p, e.Node.Misfits)
 	for i := range e.Devices {
@@ -216,7 +216,7 @@ func writeNodeUse(p *Page, e *api.UseExplanation) {
 		if d.State == api.DeviceInUse || !p.Opts.Wide && !slices.ContainsFunc(d.Requests, func(r api.RequestUse) bool { return r.Code != api.ClassSelectorFalse }) {
 			continue
 		}
-		p.heading("Device " + d.Driver + "/" + d.Pool + "/" + strings.Join(collapse(d.Names), ", "))
+		p.Heading("Device " + d.Driver + "/" + d.Pool + "/" + strings.Join(collapse(d.Names), ", "))
 		writeRequestList(p, d)
 	}
 }
@@ -238,7 +238,7 @@ func writeRequestList(p *Page, d *api.DeviceUse) {
 				text += fmt.Sprintf("; and %s", english.Count(more, "more check"))
 			}
 		}
-		p.items(waiterText(r) + ": " + text)
+		p.Items(waiterText(r) + ": " + text)
 	}
 }
 
@@ -247,7 +247,7 @@ func writeUseGroups(p *Page, e *api.UseExplanation) {
 	if len(e.Devices) == 0 {
 		return
 	}
-	p.heading("Devices")
+	p.Heading("Devices")
 	states, names := make([]string, len(e.Devices)), make([]string, len(e.Devices))
 	count := 0
 	for i := range e.Devices {
@@ -286,7 +286,7 @@ func writeWaitingMisfits(p *Page, misfits []api.WaitingMisfit) {
 	if len(misfits) == 0 {
 		return
 	}
-	p.heading("What keeps waiting pods away from the node")
+	p.Heading("What keeps waiting pods away from the node")
 	count := 0
 	for i := range misfits {
 		count = max(count, len(strconv.Itoa(misfits[i].PodCount)))

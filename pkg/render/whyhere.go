@@ -15,25 +15,25 @@ func writeWhyHere(p *Page, h *api.WhyHere) {
 	if h == nil || len(h.Nodes) == 0 || h.NodeCount == 1 && h.FitsHere && len(h.Alternatives)+len(h.Smaller) == 0 {
 		return
 	}
-	p.heading("Why here (decided again for the cluster as it is now)")
+	p.Heading("Why here (decided again for the cluster as it is now)")
 	switch {
 	case h.FitsHere && h.NodeCount == 1:
 	case !h.FitsHere:
-		p.items(fmt.Sprintf("It would not fit on %s again: see the nodes.", h.Node))
+		p.Items(fmt.Sprintf("It would not fit on %s again: see the nodes.", h.Node))
 	case fitting(h.Nodes) == 1:
-		p.items(fmt.Sprintf("%s is the only one of %s where it fits.", h.Node, english.Count(h.NodeCount, "node")))
+		p.Items(fmt.Sprintf("%s is the only one of %s where it fits.", h.Node, english.Count(h.NodeCount, "node")))
 	default:
-		p.items(fmt.Sprintf("%s is one of %s where it fits. Which of them is taken depends on the scores of all plugins of the scheduler, which are not modeled.",
+		p.Items(fmt.Sprintf("%s is one of %s where it fits. Which of them is taken depends on the scores of all plugins of the scheduler, which are not modeled.",
 			h.Node, english.Count(fitting(h.Nodes), "node")))
 	}
 	if len(h.NotEvaluated) > 0 {
-		p.items("Not evaluated: " + english.JoinAnd(h.NotEvaluated) + ".")
+		p.Items("Not evaluated: " + english.JoinAnd(h.NotEvaluated) + ".")
 	}
 	for i := range h.Alternatives {
-		p.items(alternativeText(&h.Alternatives[i]))
+		p.Items(alternativeText(&h.Alternatives[i]))
 	}
 	for i := range h.Smaller {
-		p.items(smallerText(&h.Smaller[i]))
+		p.Items(smallerText(&h.Smaller[i]))
 	}
 	writeNodeList(p, "Nodes for the pod now", h.Nodes)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/doctor"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render/report"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 )
 
@@ -25,7 +26,7 @@ func newFindings(known *diagnosis) (content, error) {
 		return nil, err
 	}
 	list := &listOf[api.Finding]{
-		cols: render.FindingColumns(), id: func(f *api.Finding) string { return f.Code + " " + f.Message }, pins: 2,
+		cols: report.FindingColumns(), id: func(f *api.Finding) string { return f.Code + " " + f.Message }, pins: 2,
 		state: findingTone, stateColumn: "Severity",
 		say: func(f *api.Finding) string {
 			if f.Remedy == nil {
@@ -63,7 +64,7 @@ func findingPage(f *api.Finding) screen {
 			}
 		}
 		var text bytes.Buffer
-		err := render.Finding(&text, f, about, advice, render.Options{Width: width, Color: true})
+		err := report.Finding(&text, f, about, advice, render.Options{Width: width, Color: true})
 		return text.String(), err
 	})
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lint"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render/report"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
@@ -184,8 +185,8 @@ func (o *lintOptions) run(ctx context.Context) error {
 			return err
 		}
 	}
-	isText, err := o.printer.PrintFindings(found, func() *render.Report { return o.report(found) },
-		func(w io.Writer, opts render.Options) error { return render.LintReport(w, found, opts) })
+	isText, err := o.printer.PrintFindings(found, func() *report.Report { return o.report(found) },
+		func(w io.Writer, opts render.Options) error { return report.Lint(w, found, opts) })
 	if err != nil {
 		return err
 	}
@@ -243,8 +244,8 @@ func (o *lintOptions) whyCommand(file string) string {
 }
 
 // report is the findings for programs that read the reports of linters.
-func (o *lintOptions) report(found *api.LintReport) *render.Report {
-	return &render.Report{
+func (o *lintOptions) report(found *api.LintReport) *report.Report {
+	return &report.Report{
 		Verb: "lint", Version: o.version, Source: cmp.Or(found.Source, english.Count(found.Files, "file")), Findings: found.Findings, FailOn: o.failOn,
 		Rules: rules(lint.Descriptions(), found.Checks),
 	}

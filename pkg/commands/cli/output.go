@@ -20,6 +20,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render/report"
 )
 
 // OutputFlags are those of kubectl, with the wide form of the text and colors.
@@ -103,28 +104,28 @@ const FormatJUnit = "junit"
 // ReportFormats are the formats of reports, for verbs that have findings.
 func ReportFormats() []string { return slices.Sorted(maps.Keys(reportWriters())) }
 
-func reportWriters() map[string]func(io.Writer, *render.Report) error {
-	return map[string]func(io.Writer, *render.Report) error{"github": render.GitHub, FormatJUnit: render.JUnit, "sarif": render.SARIF}
+func reportWriters() map[string]func(io.Writer, *report.Report) error {
+	return map[string]func(io.Writer, *report.Report) error{"github": report.GitHub, FormatJUnit: report.JUnit, "sarif": report.SARIF}
 }
 
 // PrintFindings writes findings in the form that the flags ask for: the object for
 // machines, the report, or the text. It reports whether it was the text.
-func (p *Printer) PrintFindings(object runtime.Object, report func() *render.Report, text func(io.Writer, render.Options) error) (bool, error) {
-	return p.printReport(object, func(w io.Writer) error { return reportWriters()[p.report](w, report()) }, text)
+func (p *Printer) PrintFindings(object runtime.Object, of func() *report.Report, text func(io.Writer, render.Options) error) (bool, error) {
+	return p.printReport(object, func(w io.Writer) error { return reportWriters()[p.report](w, of()) }, text)
 }
 
 // PrintTest writes what came of a test in the form that the flags ask for, of which
 // [FormatJUnit] is one.
-func (p *Printer) PrintTest(report *api.TestReport) error {
-	_, err := p.printReport(report, func(w io.Writer) error { return render.TrialsJUnit(w, report) },
-		func(w io.Writer, opts render.Options) error { return render.Trials(w, report, opts) })
+func (p *Printer) PrintTest(r *api.TestReport) error {
+	_, err := p.printReport(r, func(w io.Writer) error { return report.TrialsJUnit(w, r) },
+		func(w io.Writer, opts render.Options) error { return report.Trials(w, r, opts) })
 	return err
 }
 
-func (p *Printer) printReport(object runtime.Object, report func(io.Writer) error, text func(io.Writer, render.Options) error) (isText bool, err error) {
+func (p *Printer) printReport(object runtime.Object, write func(io.Writer) error, text func(io.Writer, render.Options) error) (isText bool, err error) {
 	switch {
 	case p.report != "":
-		return false, report(p.out)
+		return false, write(p.out)
 	case p.Machine != nil:
 		if err := p.Machine.PrintObj(object, p.out); err != nil {
 			return false, fmt.Errorf("print what was found: %w", err)

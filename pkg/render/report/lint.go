@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package render
+package report
 
 import (
 	"fmt"
@@ -9,17 +9,18 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
-// LintReport draws the findings as compilers do: each begins with the file, the line
+// Lint draws the findings as compilers do: each begins with the file, the line
 // and the column, which editors and terminals follow. With Wide, the evidence is shown.
-func LintReport(w io.Writer, r *api.LintReport, opts Options) error {
+func Lint(w io.Writer, r *api.LintReport, opts render.Options) error {
 	// A line for each, however long: other programs read them, too.
 	opts.Width = 0
-	p := NewPage(opts)
+	p := render.NewPage(opts)
 	for i := range r.Findings {
 		f := &r.Findings[i]
-		mark := Plain
+		mark := render.Plain
 		for _, section := range severitySections() {
 			if section.severity == f.Severity {
 				mark = section.mark
@@ -28,10 +29,10 @@ func LintReport(w io.Writer, r *api.LintReport, opts Options) error {
 		// The position is one word that nothing breaks.
 		head := place(f) + ": "
 		level := fmt.Sprintf("%s %s: ", f.Severity, f.Code)
-		p.Row(0, Cell{Text: head + level + f.Message, Mark: mark})
+		p.Row(0, render.Cell{Text: head + level + f.Message, Mark: mark})
 		if p.Opts.Wide {
 			for _, fact := range f.Evidence {
-				p.Text(2, Faint, evidenceLine(&fact))
+				p.Text(2, render.Faint, evidenceLine(&fact))
 			}
 		}
 		if f.Remedy != nil {
@@ -39,12 +40,12 @@ func LintReport(w io.Writer, r *api.LintReport, opts Options) error {
 			if len(f.Fix) > 0 {
 				text += " (--fix does)"
 			}
-			p.Text(2, Plain, text)
+			p.Text(2, render.Plain, text)
 		}
 	}
 	p.Blank()
-	p.Text(0, Strong, lintTotal(r))
-	return p.writeTo(w)
+	p.Text(0, render.Strong, lintTotal(r))
+	return p.Print(w)
 }
 
 func lintTotal(r *api.LintReport) string {
