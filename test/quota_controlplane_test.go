@@ -34,9 +34,9 @@ spec: {driver: gpu.example.com, nodeName: a, pool: {name: a, generation: 1, reso
 `
 
 // TestQuotaAgreesWithTheServer asks about pods that a quota of devices or claims is
-// in the way of, under each of the keys that such a quota can have. Whoever has to
-// create what is refused, the user, the resourceclaim controller or the scheduler,
-// has to be refused with the same numbers.
+// in the way of, under each of the keys that such a quota can have. The user, the
+// resourceclaim controller or the scheduler, which has to create what is refused, has to
+// be refused with the same numbers.
 func TestQuotaAgreesWithTheServer(t *testing.T) {
 	const (
 		byUser       = "user"

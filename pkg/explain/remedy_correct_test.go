@@ -119,8 +119,8 @@ func TestCorrectionsTogether(t *testing.T) {
 	}
 }
 
-// TestCompileErrorOfNewClaim tells whoever is about to create a claim that it will
-// not be taken.
+// TestCompileErrorOfNewClaim tells a user who is about to create a claim that the API
+// server will refuse it.
 func TestCompileErrorOfNewClaim(t *testing.T) {
 	parts := []any{tc.Claim(waiting, tc.GPUs("r", 1, `true`, `device.attributes["gpu.example.com"].cores = 8`))}
 	stored := whyWaiting(t, fleetOfTwo(t, parts...))
