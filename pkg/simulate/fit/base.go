@@ -15,6 +15,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/copies"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
@@ -25,13 +26,24 @@ type devices struct {
 	divisible bool
 	// unsuitable are the nodes that a pod which tolerates nothing cannot use.
 	unsuitable []*corev1.Node
+	// users are the pods of a snapshot that could run elsewhere, once they were asked for.
+	users   map[string][]*user
+	usersIn *snapshot.Snapshot
+}
+
+// movable are the pods of a snapshot that could run elsewhere, see [movable].
+func (d *devices) movable(snap *snapshot.Snapshot) map[string][]*user {
+	if d.usersIn != snap {
+		d.users, d.usersIn = movable(snap, d.eligible), snap
+	}
+	return d.users
 }
 
 // base is what shapes have in common that differ in how many devices they take: which
 // devices can serve them, and which nodes are equivalent. So these are found once for a
 // large cluster, and shapes are counted in one that has a node of each group.
 type base struct {
-	devices
+	*devices
 	// groups are equivalent nodes, the one with the most room first; nil if nodes depend
 	// on each other. Rooms has for how many pods each has room.
 	groups [][]*corev1.Node
@@ -78,8 +90,8 @@ func newBase(ctx context.Context, s *simulate.State, asked *explain.Asked) (*bas
 }
 
 // devicesOfAll are those that can serve the only request of a question.
-func devicesOfAll(q *funnel.Question) devices {
-	found := devices{eligible: map[cluster.DeviceID]bool{}}
+func devicesOfAll(q *funnel.Question) *devices {
+	found := &devices{eligible: map[cluster.DeviceID]bool{}}
 	for i := range q.Claims {
 		for _, alternatives := range q.Claims[i].Funnels {
 			for _, f := range alternatives {

@@ -25,7 +25,7 @@ const mostChoices = 12
 // user is a pod that could run on another node: it has devices that nobody else uses.
 type user struct {
 	pod    *corev1.Pod
-	claims []string
+	claims []*resourceapi.ResourceClaim
 	// class is that of its first request, devices how many it has.
 	class   string
 	devices int
@@ -88,7 +88,7 @@ func movable(snap *snapshot.Snapshot, eligible map[cluster.DeviceID]bool) map[st
 
 // add counts the devices of a claim, and reports whether all of them are those of a node.
 func (u *user) add(claim *resourceapi.ResourceClaim, eligible map[cluster.DeviceID]bool, poolOf func(*resourceapi.DeviceRequestAllocationResult) (local, relevant bool)) bool {
-	u.claims = append(u.claims, claim.Name)
+	u.claims = append(u.claims, claim)
 	if len(claim.Spec.Devices.Requests) > 0 && u.class == "" {
 		if exactly := claim.Spec.Devices.Requests[0].Exactly; exactly != nil {
 			u.class = exactly.DeviceClassName
@@ -164,25 +164,20 @@ func packedBound(snap *snapshot.Snapshot, shape *claimShape, later *slotCount) i
 	if later.divisible || len(shape.Capacity)+len(shape.Tolerations) > 0 || slices.ContainsFunc(later.unsuitable, func(node *corev1.Node) bool { return !closed(node) }) {
 		return copies.Unlimited
 	}
-	movers := map[string]bool{}
-	for _, users := range movable(snap, later.eligible) {
+	movers := map[*resourceapi.ResourceClaim]bool{}
+	for _, users := range later.movable(snap) {
 		for _, u := range users {
-			if slices.ContainsFunc(u.pod.Spec.Tolerations, opens) {
-				for _, name := range u.claims {
-					movers[u.pod.Namespace+"/"+name] = true
-				}
-				continue
-			}
-			for _, name := range u.claims {
-				if !asksWithin(snap.Claim(u.pod.Namespace, name), shape) {
-					movers[u.pod.Namespace+"/"+name] = true
+			free := slices.ContainsFunc(u.pod.Spec.Tolerations, opens)
+			for _, claim := range u.claims {
+				if free || !asksWithin(claim, shape) {
+					movers[claim] = true
 				}
 			}
 		}
 	}
 	kept := 0
 	for _, claim := range snap.Claims {
-		if claim.Status.Allocation == nil || movers[claim.Namespace+"/"+claim.Name] {
+		if claim.Status.Allocation == nil || movers[claim] {
 			continue
 		}
 		for i := range claim.Status.Allocation.Devices.Results {

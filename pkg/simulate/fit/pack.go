@@ -62,7 +62,7 @@ type plan struct {
 // among chooses the nodes that are looked at: those where the fewest devices are in the
 // way of one more claim, and those that pods can best go to.
 func (p *packing) among(snap *snapshot.Snapshot, count, ones *slotCount) []*corev1.Node {
-	users := movable(snap, p.later.eligible)
+	users := p.later.movable(snap)
 	type candidate struct {
 		node *corev1.Node
 		rank int
@@ -416,7 +416,11 @@ func (p *packing) bestMove(ctx context.Context, whole *simulate.State, now *slot
 		}
 		if more := count.count.AtLeast - now.count.AtLeast; placed && more > 0 {
 			u := found.users[0]
-			return &api.PodMove{Namespace: u.pod.Namespace, Pod: u.pod.Name, Claims: u.claims, From: found.from, To: found.placed[0].Node, More: more}, nil
+			var claims []string
+			for _, claim := range u.claims {
+				claims = append(claims, claim.Name)
+			}
+			return &api.PodMove{Namespace: u.pod.Namespace, Pod: u.pod.Name, Claims: claims, From: found.from, To: found.placed[0].Node, More: more}, nil
 		}
 	}
 	return nil, nil

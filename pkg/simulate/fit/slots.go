@@ -69,7 +69,7 @@ type slotCount struct {
 	// bound is a number that counting proves to be enough.
 	bound int
 	// devices are those that can serve the shape.
-	devices
+	*devices
 }
 
 // slotsIn counts claims of a shape in a cluster, as [countIn] does.
