@@ -61,6 +61,17 @@ firstTimestamp: "2026-01-01T00:00:00Z"
 lastTimestamp: "2026-01-01T00:01:00Z"
 source: {component: kubelet, host: gpu-2}
 ---
+apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: train-daemons, labels: {resource.nvidia.com/computeDomain: $DOMAIN}}
+spec:
+  selector: {matchLabels: {resource.nvidia.com/computeDomain: $DOMAIN}}
+  template:
+    metadata: {labels: {resource.nvidia.com/computeDomain: $DOMAIN}}
+    spec: {containers: [{name: compute-domain-daemon, image: example.com/none}]}`
+
+// domainDaemon is what the DaemonSet would create.
+const domainDaemon = `
 apiVersion: v1
 kind: Pod
 metadata: {name: train-daemon, labels: {resource.nvidia.com/computeDomain: $DOMAIN}}
@@ -106,7 +117,8 @@ func TestComputeDomains(t *testing.T) {
 		return stored
 	}
 	domain := custom("ml", "computedomains", `{apiVersion: resource.nvidia.com/v1beta1, kind: ComputeDomain, metadata: {name: train}, spec: {numNodes: 2, channel: {resourceClaimTemplate: {name: train-channel}}}}`)
-	c.createAll(t, "ml", strings.NewReplacer("$DOMAIN", string(domain.GetUID()), "$POD", string(pod.UID)).Replace(domainObjects))
+	named := strings.NewReplacer("$DOMAIN", string(domain.GetUID()), "$POD", string(pod.UID))
+	c.createAll(t, "ml", named.Replace(domainObjects))
 	status := func(status string, nodes ...any) {
 		current, err := c.dynamic.Resource(domains).Namespace("ml").Get(ctx, "train", metav1.GetOptions{})
 		if err != nil {
@@ -131,6 +143,8 @@ func TestComputeDomains(t *testing.T) {
 	why := []string{"why", "pod/worker", "-n", "ml"}
 
 	status("NotReady", node("gpu-1", "Ready"))
+	wants(p, "no daemon of the domain is on the node, although there is DaemonSet ml/train-daemons; 1 of 2 nodes (numNodes) joined, 1 ready", why...)
+	c.createAll(t, "ml", named.Replace(domainDaemon))
 	wants(p, "Claim channel waits for node gpu-2 to be ready in ComputeDomain ml/train: its daemon ml/train-daemon is not ready: it is Pending; 1 of 2 nodes (numNodes) joined, 1 ready", why...)
 	wants(p, "train NotReady 1/2", "claims", "-n", "ml", "-o", "wide")
 	wants(p, "ComputeDomain ml/train (NotReady; 1 of 2 nodes (numNodes) joined, 1 ready)", "tree", "claim/channel", "-n", "ml")

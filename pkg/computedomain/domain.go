@@ -135,6 +135,17 @@ func Daemons(s *snapshot.Snapshot, id string) []*corev1.Pod {
 	return daemons
 }
 
+// DaemonSet is what the controller of the driver creates the daemons of a domain by, nil if
+// none is known.
+func DaemonSet(s *snapshot.Snapshot, id string) *snapshot.Workload {
+	for _, w := range s.Workloads {
+		if w.Kind == snapshot.KindDaemonSet && w.Labels[snapshot.ComputeDomainLabel] == id {
+			return w
+		}
+	}
+	return nil
+}
+
 // Called are the nodes that are in a domain or to be in it, by the label that the plugin
 // of the driver sets when a pod of the domain gets there.
 func Called(s *snapshot.Snapshot, id string) []*corev1.Node {

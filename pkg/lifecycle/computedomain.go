@@ -13,6 +13,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/computedomain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -214,6 +215,16 @@ func nodeLacks(snap *snapshot.Snapshot, domain *computedomain.Domain, name strin
 	}
 	if label != "" {
 		f.AddEvidence(whatif.Object("Node", "", name), "metadata.labels["+snapshot.ComputeDomainLabel+"]", label, "")
+	}
+	if set := computedomain.DaemonSet(snap, domain.ID); set != nil {
+		o := whatif.Object(snapshot.KindDaemonSet, set.Namespace, set.Name)
+		text := fmt.Sprintf("no daemon of the domain is on the node, although there is DaemonSet %s", naming.Qualified(set))
+		if set.Daemon != nil {
+			text = fmt.Sprintf("no daemon of the domain is on the node: DaemonSet %s wants pods on %s, %d are ready", naming.Qualified(set), english.Count(int(set.Daemon.Desired), "node"), set.Daemon.Ready)
+			f.AddEvidence(o, "status.desiredNumberScheduled", fmt.Sprint(set.Daemon.Desired), "")
+		}
+		f.Step(api.ActorAdmin, "see which nodes the DaemonSet selects, and its events: kubectl describe daemonset %s -n %s", shell.Quote(set.Name), shell.Quote(set.Namespace))
+		return text, f
 	}
 	f.Step(api.ActorAdmin, "check the DaemonSet of the domain, and the controller of driver %s, which creates it: kubectl get daemonsets -A -l %s", snapshot.ComputeDomainDriver, snapshot.ComputeDomainLabel+"="+shell.Quote(domain.ID))
 	return "no daemon of the domain is on the node", f

@@ -14,9 +14,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/strip"
 )
 
-// daemonSets is a task that reads the DaemonSets with plugins for the kubelet:
-
-// those of drivers are among them. Nothing but hints depends on them, so that
+// daemonSets is a task that reads the DaemonSets with plugins for the kubelet: those of
+// drivers are among them. It also reads those of ComputeDomains. Nothing but hints depends on them, so that
 // a user who may not list them has as good a snapshot as others.
 func (c *collector) daemonSets() func(context.Context) error {
 	if !c.wants(snapshot.ResourceDaemonSets) {
@@ -38,8 +37,8 @@ func (c *collector) daemonSets() func(context.Context) error {
 	}
 }
 
-// pluginWorkload is what is kept of a DaemonSet with a plugin for the kubelet,
-// nil for one without.
+// pluginWorkload is what is kept of a DaemonSet with a plugin for the kubelet, or of a
+// ComputeDomain, nil for any other one.
 func pluginWorkload(set *appsv1.DaemonSet) *snapshot.Workload {
 	workload := &snapshot.Workload{
 		TypeMeta:   metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: snapshot.KindDaemonSet},
@@ -50,7 +49,7 @@ func pluginWorkload(set *appsv1.DaemonSet) *snapshot.Workload {
 		workload.Daemon = &snapshot.DaemonStatus{Desired: set.Status.DesiredNumberScheduled, Ready: set.Status.NumberReady}
 	}
 	strip.Strip(workload)
-	if _, plugin := workload.KubeletPlugin(); !plugin {
+	if _, plugin := workload.KubeletPlugin(); !plugin && workload.Labels[snapshot.ComputeDomainLabel] == "" {
 		return nil
 	}
 	return workload
