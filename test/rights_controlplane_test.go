@@ -49,8 +49,8 @@ func TestWhyWithFewRights(t *testing.T) {
 	c.bind(t, "developer", s.name, view)
 	c.grant(ctx, t, "developer", "", document.roles["ClusterRole kubectl-dra-devices"]...)
 	for _, rule := range document.roles["ClusterRole kubectl-dra-claims"] {
-		// There is no Kueue here, and no group of pods.
-		if group := rule.APIGroups[0]; group != "kueue.x-k8s.io" && group != "scheduling.k8s.io" {
+		// There is no Kueue here, no group of pods, and no ComputeDomain.
+		if group := rule.APIGroups[0]; group != "kueue.x-k8s.io" && group != "scheduling.k8s.io" && group != snapshot.ComputeDomainGroup {
 			c.waitForRight(t, "tenant", s.name, rule)
 			c.waitForRight(t, "developer", s.name, rule)
 		}
