@@ -65,7 +65,7 @@ func limitGarbage(ctx context.Context, stays bool) (release func()) {
 	}
 	if stays {
 		set(garbageLimit{percent: 50, reserved: smallReserve})
-		go giveBack(ctx)
+		go releaseMemory(ctx)
 		return func() { runtime.KeepAlive(reserved.Load()) }
 	}
 	later := garbageLimit{percent: 80, reserved: smallReserve}
@@ -82,10 +82,10 @@ func limitGarbage(ctx context.Context, stays bool) (release func()) {
 	}
 }
 
-// giveBack returns memory to the operating system that was needed while a cluster was read,
+// releaseMemory returns memory to the operating system that was needed while a cluster was read,
 // or a view worked out, until the context is done. The runtime keeps most of that for
-// itself. It costs a collection: a program that has nothing to give back makes none.
-func giveBack(ctx context.Context) {
+// itself. That takes a garbage collection, which is left out if there is little to return.
+func releaseMemory(ctx context.Context) {
 	tick := time.NewTicker(often)
 	defer tick.Stop()
 	// Garbage that was not collected yet is part of the objects; what the heap may grow to

@@ -162,7 +162,7 @@ func explainWaiting(ctx context.Context, in *cluster) ([]*api.Explanation, error
 			targets = append(targets, explain.Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
 		}
 	}
-	answers, err := explain.ExplainAlike(ctx, in.alloc, in.snap, targets)
+	answers, err := explain.ExplainEquivalent(ctx, in.alloc, in.snap, targets)
 	if err != nil {
 		return nil, fmt.Errorf("explain the pods that wait: %w", err)
 	}

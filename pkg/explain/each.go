@@ -35,10 +35,10 @@ func ExplainEach(ctx context.Context, alloc *allocator.Allocator, snap *snapshot
 	return answerEach(ctx, queue.New(explainer(), alloc, snap), alloc, snap, targets)
 }
 
-// ExplainAlike is [ExplainEach] for overviews: pods also share an answer if they differ in
+// ExplainEquivalent is [ExplainEach] for overviews: pods also share an answer if they differ in
 // the names of namespaces, owners and claims, so that the remedies can name those of
 // another pod.
-func ExplainAlike(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, targets []target.Options) ([]Answer, error) {
+func ExplainEquivalent(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, targets []target.Options) ([]Answer, error) {
 	q := queue.New(explainer(), alloc, snap)
 	var waiting []*corev1.Pod
 	for _, pod := range snap.Pods {
@@ -46,7 +46,7 @@ func ExplainAlike(ctx context.Context, alloc *allocator.Allocator, snap *snapsho
 			waiting = append(waiting, pod)
 		}
 	}
-	q.Alike(waiting)
+	q.ShareAnswers(waiting)
 	return answerEach(ctx, q, alloc, snap, targets)
 }
 

@@ -221,9 +221,9 @@ func TestLabelsThatOthersSelectBy(t *testing.T) {
 	}
 }
 
-// TestAlike has pods with claims of their own, by name, that want the same: they share an
+// TestEquivalentPods has pods with claims of their own, by name, that want the same: they share an
 // answer, unless it names the claim, or other pods that wait use it as well.
-func TestAlike(t *testing.T) {
+func TestEquivalentPods(t *testing.T) {
 	pod := func(name, claim string) any { return tc.Pod(name, tc.UsingClaim("gpus", claim)) }
 	incomplete := tc.Pool("n1", tc.Devices(1)...).Of(2)
 	for name, test := range map[string]struct {
@@ -245,7 +245,7 @@ func TestAlike(t *testing.T) {
 				t.Fatal(err)
 			}
 			targets := []Options{{Kind: api.KindPod, Namespace: tc.Namespace, Name: "pod-a"}, {Kind: api.KindPod, Namespace: tc.Namespace, Name: "pod-b"}}
-			answers, err := ExplainAlike(t.Context(), alloc, snap, targets)
+			answers, err := ExplainEquivalent(t.Context(), alloc, snap, targets)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -45,7 +45,7 @@ func (o *options) explainWaiting(ctx context.Context) error {
 	each := explain.ExplainEach
 	if o.printer.Machine == nil && !o.printer.Text.Wide {
 		// The table has no remedies.
-		each = explain.ExplainAlike
+		each = explain.ExplainEquivalent
 	}
 	found, err := each(ctx, alloc, from.Snap, targets)
 	if err != nil {

@@ -67,16 +67,16 @@ func (d *Decision) Why() (api.Code, string) {
 // for: see [Queue.Decisions].
 func (q *Queue) AddWaiting(pods []*corev1.Pod) {
 	q.planned = true
-	q.Alike(pods)
+	q.ShareAnswers(pods)
 	for _, pod := range pods {
 		q.addMember(target.WithClassPriority(q.snap, pod))
 	}
 }
 
-// Alike has pods share an answer that differ in nothing but names: those of their
+// ShareAnswers has pods share an answer that differ in nothing but names: those of their
 // namespaces, of their owners, and of claims that no other of the pods that wait uses.
-func (q *Queue) Alike(waiting []*corev1.Pod) {
-	q.alike, q.claimUsers = true, map[types.NamespacedName]int{}
+func (q *Queue) ShareAnswers(waiting []*corev1.Pod) {
+	q.shares, q.claimUsers = true, map[types.NamespacedName]int{}
 	for _, pod := range waiting {
 		for i := range pod.Spec.ResourceClaims {
 			if name := pod.Spec.ResourceClaims[i].ResourceClaimName; name != nil {

@@ -83,7 +83,7 @@ func (q *Queue) signature(p *queuedPod) string {
 			s.Labels[key] = value
 		}
 	}
-	if q.alike {
+	if q.shares {
 		// Only words depend on it.
 		s.Owner = ""
 		if len(s.Labels) == 0 && !q.dependsOnNamespace(pod, claims) {
@@ -100,7 +100,7 @@ func (q *Queue) signature(p *queuedPod) string {
 		c := claimSignature{Entry: pc.Entry, Template: pc.Template, Generated: pc.Generated}
 		if pc.Claim != nil {
 			c.Spec, c.Allocation = pc.Claim.Spec, pc.Claim.Status.Allocation
-			alone := q.alike && pc.Problem == nil && q.claimUsers[claimKey(pc.Claim)] == 1
+			alone := q.shares && pc.Problem == nil && q.claimUsers[claimKey(pc.Claim)] == 1
 			if pc.Template == "" && !pc.ExtendedResources && !alone {
 				c.Name = pc.Claim.Name
 			}

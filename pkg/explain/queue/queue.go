@@ -43,9 +43,9 @@ type Queue struct {
 	after *simulate.State
 	// planned is set if what becomes of all pods is asked for, see [Queue.AddWaiting].
 	planned bool
-	// alike is set if pods share an answer that differ in names, and claimUsers counts
-	// those that use a claim by its name, see [Queue.Alike].
-	alike      bool
+	// shares is set if pods share an answer that differ in names, and claimUsers counts
+	// those that use a claim by its name, see [Queue.ShareAnswers].
+	shares     bool
 	claimUsers map[types.NamespacedName]int
 	// order has the pods of the queue, the first one first.
 	order []*queuedPod
@@ -270,7 +270,7 @@ func (q *Queue) sortKind(ctx context.Context, p *queuedPod) error {
 		}
 		p.kind = q.kinds[key]
 	}
-	if kind := p.kind; kind.answer != nil && q.alike && kind.first != p && kind.namesFirst() {
+	if kind := p.kind; kind.answer != nil && q.shares && kind.first != p && kind.namesFirst() {
 		// It has an answer of its own.
 		p.kind = &podKind{first: p}
 	}
