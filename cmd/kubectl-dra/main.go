@@ -40,5 +40,5 @@ func main() {
 	if strings.HasPrefix(filepath.Base(os.Args[0]), "kubectl_complete-dra") {
 		args = append([]string{"__complete"}, args...)
 	}
-	os.Exit(commands.Run(ctx, args, streams, commands.Build{Version: version, Commit: commit, Date: date}))
+	os.Exit(commands.Main(ctx, args, streams, commands.Build{Version: version, Commit: commit, Date: date}))
 }

@@ -23,6 +23,16 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/why"
 )
 
+// Main is Run for a process that does nothing else: it also sets how often the
+// process collects garbage.
+func Main(ctx context.Context, args []string, streams genericiooptions.IOStreams, build Build) int {
+	ctx, done := context.WithCancel(ctx)
+	defer done()
+	root := NewRoot(streams, build)
+	defer limitGarbage(ctx, goesOn(root, args))()
+	return run(ctx, root, args, streams)
+}
+
 // Run executes one command line, prints what failed, if anything did, and
 // returns the exit code: 0 Allocated, Fits or done, 1 DoesNotFit, Blocked or
 // Error,
@@ -31,10 +41,13 @@ import (
 // 4, 3, 1, 2, 0. When ctx is cancelled, it stops as soon as it can, and soon after
 // also what cannot.
 func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams, build Build) int {
+	return run(ctx, NewRoot(streams, build), args, streams)
+}
+
+// run is Run on a command tree.
+func run(ctx context.Context, root *cobra.Command, args []string, streams genericiooptions.IOStreams) int {
 	ctx, done := context.WithCancel(ctx)
 	defer done()
-	root := NewRoot(streams, build)
-	defer limitGarbage(ctx, goesOn(root, args))()
 	root.SetArgs(args)
 	// Help is printed by those who do not look at errors.
 	help := &cli.CheckedWriter{To: streams.Out}

@@ -4,6 +4,7 @@
 package commands
 
 import (
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -108,5 +109,19 @@ func TestVersion(t *testing.T) {
 	first, _, _ := strings.Cut(out.String(), "\n")
 	if want := []string{"kubectl", "dra", "v1.2.3", "release"}; !slices.Equal(strings.Fields(first), want) {
 		t.Errorf("printed %q", out)
+	}
+}
+
+// TestRunLeavesGarbageToItsProcess runs a command as another program does, which may
+// run many at once.
+func TestRunLeavesGarbageToItsProcess(t *testing.T) {
+	const percent = 130
+	before := debug.SetGCPercent(percent)
+	t.Cleanup(func() { debug.SetGCPercent(before) })
+	if code := Run(t.Context(), []string{"version", "--client"}, genericiooptions.NewTestIOStreamsDiscard(), Build{}); code != 0 {
+		t.Fatalf("exit code %d", code)
+	}
+	if got := debug.SetGCPercent(percent); got != percent {
+		t.Errorf("garbage is collected at %d %%, and the process had set %d", got, percent)
 	}
 }
