@@ -91,7 +91,12 @@ func Qualified(name resourceapi.QualifiedName, driver string) string {
 // Lookup finds an attribute or capacity by its domain and name in a device of a
 // driver.
 func Lookup[T any](values map[resourceapi.QualifiedName]T, domain, name, driver string) (T, bool) {
-	if value, ok := values[resourceapi.QualifiedName(domain+"/"+name)]; ok {
+	return lookup(values, resourceapi.QualifiedName(domain+"/"+name), domain, name, driver)
+}
+
+// lookup is [Lookup] for those who look for the same name in many devices.
+func lookup[T any](values map[resourceapi.QualifiedName]T, qualified resourceapi.QualifiedName, domain, name, driver string) (T, bool) {
+	if value, ok := values[qualified]; ok {
 		return value, true
 	}
 	if domain == driver {

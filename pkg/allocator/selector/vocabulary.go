@@ -4,6 +4,7 @@
 package selector
 
 import (
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -26,22 +27,26 @@ const (
 )
 
 // Vocabulary is what devices publish, and so what selectors can sensibly talk
-// about. Add fills it; it is not safe for concurrent use.
+// about. Add fills it; it is not safe for concurrent use. What devices have in one
+// place is looked up there when it is asked for, and all places are listed only for
+// those who ask which there are: most expressions are right, and read two or three.
 type Vocabulary struct {
 	// Nearest gives the name that was probably meant, or nothing if none is close.
 	Nearest func(name string, names []string) string
 
-	devices   int
-	drivers   map[string]bool
-	domains   map[string]bool
+	drivers map[string]bool
+	devices []devicesOfDriver
+	// published has the places that were asked for so far, nil if devices have nothing
+	// there, or all of them once they are listed.
 	published map[Reading]*published
-	// byName has the same places by driver and name, as devices have them.
-	byName map[string]*names
+	// domains are those of all places, nil until these are listed.
+	domains map[string]bool
 }
 
-// names are the places of a driver's attributes and capacities.
-type names struct {
-	attributes, capacities map[resourceapi.QualifiedName]*published
+// devicesOfDriver are some that were added after each other.
+type devicesOfDriver struct {
+	driver  string
+	devices []*resourceapi.Device
 }
 
 // published is what devices have in one place.
@@ -50,8 +55,9 @@ type published struct {
 	types   map[ValueType]bool
 	drivers map[string]bool
 	values  map[valueKey]*PublishedValue
-	// attribute and quantity are the last values that were added: those of the
+	// driver, attribute and quantity are those that were added last: those of the
 	// next device are mostly the same.
+	driver    string
 	attribute resourceapi.DeviceAttribute
 	quantity  resource.Quantity
 	last      *PublishedValue
@@ -80,10 +86,7 @@ const maxTexts = 100
 
 // NewVocabulary is one without a word.
 func NewVocabulary(nearest func(name string, names []string) string) *Vocabulary {
-	return &Vocabulary{
-		Nearest: nearest, drivers: map[string]bool{}, domains: map[string]bool{}, published: map[Reading]*published{},
-		byName: map[string]*names{},
-	}
+	return &Vocabulary{Nearest: nearest, drivers: map[string]bool{}, published: map[Reading]*published{}}
 }
 
 // AddDriver adds a driver that may have no device.
@@ -91,51 +94,136 @@ func (w *Vocabulary) AddDriver(name string) { w.drivers[name] = true }
 
 // Add adds what a device of a driver has.
 func (w *Vocabulary) Add(driver string, device *resourceapi.Device) {
-	w.devices++
-	w.AddDriver(driver)
-	known := w.byName[driver]
-	if known == nil {
-		known = &names{map[resourceapi.QualifiedName]*published{}, map[resourceapi.QualifiedName]*published{}}
-		w.byName[driver] = known
+	if len(w.published) > 0 || w.domains != nil {
+		w.published, w.domains = map[Reading]*published{}, nil
 	}
-	for name, attribute := range device.Attributes {
-		p := known.attributes[name]
-		if p == nil {
-			p = w.at(Attribute(name, driver), driver)
-			known.attributes[name] = p
-		}
-		p.devices++
-		if !sameValue(&p.attribute, &attribute) {
-			p.attribute = attribute
-			p.last = p.value(typeOf(attribute), Plain(attribute), driver, device)
-		}
-		p.last.Devices++
+	if n := len(w.devices); n == 0 || w.devices[n-1].driver != driver {
+		w.AddDriver(driver)
+		w.devices = append(w.devices, devicesOfDriver{driver: driver})
 	}
-	for name, capacity := range device.Capacity {
-		p := known.capacities[name]
-		if p == nil {
-			p = w.at(Capacity(name, driver), driver)
-			known.capacities[name] = p
+	of := &w.devices[len(w.devices)-1]
+	of.devices = append(of.devices, device)
+}
+
+// added visits the devices, with the driver of each.
+func (w *Vocabulary) added() iter.Seq2[string, *resourceapi.Device] {
+	return func(yield func(string, *resourceapi.Device) bool) {
+		for _, of := range w.devices {
+			for _, device := range of.devices {
+				if !yield(of.driver, device) {
+					return
+				}
+			}
 		}
-		p.devices++
-		if p.devices == 1 || p.quantity != capacity.Value {
-			p.quantity = capacity.Value
-			p.last = p.value(TypeQuantity, capacity.Value.String(), driver, device)
-		}
-		p.last.Devices++
 	}
 }
 
-// at is what devices, and now also those of a driver, have in a place.
-func (w *Vocabulary) at(r Reading, driver string) *published {
-	p := w.published[r]
-	if p == nil {
-		p = &published{types: map[ValueType]bool{}, drivers: map[string]bool{}, values: map[valueKey]*PublishedValue{}}
+// at is what devices have in a place, nil if they have nothing there.
+func (w *Vocabulary) at(r Reading) *published {
+	p, known := w.published[r]
+	if known || w.domains != nil {
+		return p
+	}
+	if r.Name != "" && !r.Whole && (r.Kind == KindAttributes || r.Kind == KindCapacity) {
+		p = w.lookAt(r)
+	}
+	w.published[r] = p
+	return p
+}
+
+// lookAt looks what devices have in one place.
+func (w *Vocabulary) lookAt(r Reading) *published {
+	var p *published
+	qualified := resourceapi.QualifiedName(r.Domain + "/" + r.Name)
+	for driver, device := range w.added() {
+		if r.Kind == KindAttributes {
+			if attribute, ok := lookup(device.Attributes, qualified, r.Domain, r.Name, driver); ok {
+				p = p.orNew()
+				p.addAttribute(&attribute, driver, device)
+			}
+		} else if capacity, ok := lookup(device.Capacity, qualified, r.Domain, r.Name, driver); ok {
+			p = p.orNew()
+			p.addQuantity(capacity.Value, driver, device)
+		}
+	}
+	return p
+}
+
+// list lists what devices have in all places.
+func (w *Vocabulary) list() {
+	if w.domains != nil {
+		return
+	}
+	w.published, w.domains = map[Reading]*published{}, map[string]bool{}
+	place := func(r Reading) *published {
+		p := w.published[r].orNew()
 		w.published[r] = p
 		w.domains[r.Domain] = true
+		return p
 	}
-	p.drivers[driver] = true
-	return p
+	// They are also listed by driver and name, as devices have them.
+	type names struct {
+		attributes, capacities map[resourceapi.QualifiedName]*published
+	}
+	byDriver := map[string]*names{}
+	for driver, device := range w.added() {
+		known := byDriver[driver]
+		if known == nil {
+			known = &names{map[resourceapi.QualifiedName]*published{}, map[resourceapi.QualifiedName]*published{}}
+			byDriver[driver] = known
+		}
+		for name, attribute := range device.Attributes {
+			p := known.attributes[name]
+			if p == nil {
+				p = place(Attribute(name, driver))
+				known.attributes[name] = p
+			}
+			p.addAttribute(&attribute, driver, device)
+		}
+		for name, capacity := range device.Capacity {
+			p := known.capacities[name]
+			if p == nil {
+				p = place(Capacity(name, driver))
+				known.capacities[name] = p
+			}
+			p.addQuantity(capacity.Value, driver, device)
+		}
+	}
+}
+
+// orNew is what devices have in a place, or a new one for the first that has anything.
+func (p *published) orNew() *published {
+	if p != nil {
+		return p
+	}
+	return &published{types: map[ValueType]bool{}, drivers: map[string]bool{}, values: map[valueKey]*PublishedValue{}}
+}
+
+func (p *published) addAttribute(attribute *resourceapi.DeviceAttribute, driver string, device *resourceapi.Device) {
+	p.devices++
+	if !sameValue(&p.attribute, attribute) {
+		p.attribute = *attribute
+		p.last = p.value(typeOf(*attribute), Plain(*attribute), driver, device)
+	}
+	p.count(driver)
+}
+
+func (p *published) addQuantity(quantity resource.Quantity, driver string, device *resourceapi.Device) {
+	p.devices++
+	if p.devices == 1 || p.quantity != quantity {
+		p.quantity = quantity
+		p.last = p.value(TypeQuantity, quantity.String(), driver, device)
+	}
+	p.count(driver)
+}
+
+// count counts a device of a driver with the value that was last.
+func (p *published) count(driver string) {
+	p.last.Devices++
+	if p.driver != driver {
+		p.driver = driver
+		p.drivers[driver] = true
+	}
 }
 
 // value is what is known about a value that a device has.
@@ -177,11 +265,17 @@ func typeOf(attribute resourceapi.DeviceAttribute) ValueType {
 }
 
 // Devices is the number of devices that were added.
-func (w *Vocabulary) Devices() int { return w.devices }
+func (w *Vocabulary) Devices() int {
+	n := 0
+	for _, of := range w.devices {
+		n += len(of.devices)
+	}
+	return n
+}
 
 // Count is the number of devices that have a value there.
 func (w *Vocabulary) Count(r Reading) int {
-	if p := w.published[r]; p != nil {
+	if p := w.at(r); p != nil {
 		return p.devices
 	}
 	return 0
@@ -193,7 +287,7 @@ func (w *Vocabulary) Drivers() []string { return slices.Sorted(maps.Keys(w.drive
 // Strings lists the values that devices have in a place; it is not ok if
 // there are other values than single strings, or too many to remember.
 func (w *Vocabulary) Strings(r Reading) (values []string, ok bool) {
-	p := w.published[r]
+	p := w.at(r)
 	if p == nil {
 		return nil, true
 	}
@@ -208,7 +302,7 @@ func (w *Vocabulary) Strings(r Reading) (values []string, ok bool) {
 
 // Values lists the different values that devices have in a place, in no order.
 func (w *Vocabulary) Values(r Reading) []*PublishedValue {
-	p := w.published[r]
+	p := w.at(r)
 	if p == nil {
 		return nil
 	}
@@ -217,7 +311,7 @@ func (w *Vocabulary) Values(r Reading) []*PublishedValue {
 
 // DriversOf lists the drivers whose devices have a value there.
 func (w *Vocabulary) DriversOf(r Reading) []string {
-	p := w.published[r]
+	p := w.at(r)
 	if p == nil {
 		return nil
 	}
@@ -226,7 +320,7 @@ func (w *Vocabulary) DriversOf(r Reading) []string {
 
 // Types lists the types of the values that devices have there.
 func (w *Vocabulary) Types(r Reading) []ValueType {
-	p := w.published[r]
+	p := w.at(r)
 	if p == nil {
 		return nil
 	}
@@ -234,11 +328,22 @@ func (w *Vocabulary) Types(r Reading) []ValueType {
 }
 
 // HasDomain reports whether a device has anything of a domain.
-func (w *Vocabulary) HasDomain(domain string) bool { return w.domains[domain] }
+func (w *Vocabulary) HasDomain(domain string) bool {
+	if w.domains != nil {
+		return w.domains[domain]
+	}
+	for driver, device := range w.added() {
+		if hasDomain(device.Attributes, domain, driver) || hasDomain(device.Capacity, domain, driver) {
+			return true
+		}
+	}
+	return false
+}
 
 // Readings lists the attributes, or the capacities, that devices have, by domain
 // and name.
 func (w *Vocabulary) Readings(kind string) []Reading {
+	w.list()
 	var list []Reading
 	for r := range w.published {
 		if r.Kind == kind {
@@ -252,7 +357,7 @@ func (w *Vocabulary) Readings(kind string) []Reading {
 // TypeOf is the type of all values that devices have there; false if there are
 // none, or of several types.
 func (w *Vocabulary) TypeOf(r Reading) (ValueType, bool) {
-	p := w.published[r]
+	p := w.at(r)
 	if p == nil || len(p.types) != 1 {
 		return "", false
 	}
@@ -265,7 +370,7 @@ func (w *Vocabulary) TypeOf(r Reading) (ValueType, bool) {
 // all reports whether all values that devices have there are texts for which
 // something holds.
 func (w *Vocabulary) all(r Reading, holds func(text string) bool) bool {
-	p := w.published[r]
+	p := w.at(r)
 	if p == nil || len(p.values) >= maxTexts {
 		return false
 	}
@@ -292,7 +397,7 @@ func (w *Vocabulary) NearestReading(r Reading) (nearest Reading, ok bool) {
 	if other.Kind = KindCapacity; r.Kind == KindCapacity {
 		other.Kind = KindAttributes
 	}
-	if w.domains[r.Domain] {
+	if w.HasDomain(r.Domain) {
 		if w.Count(other) > 0 {
 			return other, true
 		}
@@ -342,6 +447,7 @@ func (w *Vocabulary) elsewhere(r Reading) (Reading, bool) {
 
 // nearDomain finds a domain that is close to one that no device has.
 func (w *Vocabulary) nearDomain(domain string) (string, bool) {
+	w.list()
 	if w.domains[domain] {
 		return "", false
 	}
