@@ -76,6 +76,17 @@ type estimate struct {
 	available, free int
 }
 
+// compare orders estimates: the nearest first, and of those the ones with more devices.
+func (e estimate) compare(other estimate) int {
+	return cmp.Or(e.distance.compare(other.distance), e.more(other))
+}
+
+// compareAsking orders estimates by how little has to change of what is asked for,
+// if nothing else does.
+func (e estimate) compareAsking(other estimate) int {
+	return cmp.Or(cmp.Compare(e.misfits, other.misfits), e.asking.compare(other.asking), e.more(other))
+}
+
 // more orders estimates of the same distance: more devices first.
 func (e estimate) more(other estimate) int {
 	return cmp.Or(cmp.Compare(other.available, e.available), cmp.Compare(other.free, e.free))
@@ -87,16 +98,23 @@ func (c *Case) Nearest(ctx context.Context) []*Prospect {
 	if c.Cluster.Pools == nil {
 		return nil
 	}
-	var list []*Prospect
-	for _, nodes := range c.equivalent() {
-		list = append(list, &Prospect{Nodes: nodes, estimate: estimateNode(ctx, c.Question, nodes[0]), distance: farAway})
+	list := c.estimates(ctx)
+	if len(list) == 0 {
+		return nil
 	}
-	slices.SortStableFunc(list, func(a, b *Prospect) int {
-		return cmp.Or(a.estimate.compare(b.estimate.distance), a.estimate.more(b.estimate))
-	})
-	near := slices.Clone(list[:min(len(list), maxProspects)])
-	if asking := nearestAsking(list); asking != nil && !slices.Contains(near, asking) {
-		near = append(near, asking)
+	var near []*Prospect
+	for rest := list; len(rest) > 0 && len(near) < maxProspects; {
+		equal := equallyNear(rest, rest[0])
+		near, rest = append(near, c.prospects(equal)...), rest[len(equal):]
+	}
+	near = near[:min(len(near), maxProspects)]
+	asking := slices.MinFunc(list, func(a, b estimatedNode) int { return a.compareAsking(b.estimate) })
+	if !slices.ContainsFunc(near, func(p *Prospect) bool { return p.Node() == asking.node }) {
+		for _, p := range c.prospects(equallyNear(list, asking)) {
+			if p.Node() == asking.node {
+				near = append(near, p)
+			}
+		}
 	}
 	for _, p := range near {
 		c.look(ctx, p)
@@ -104,37 +122,55 @@ func (c *Case) Nearest(ctx context.Context) []*Prospect {
 			break
 		}
 	}
-	slices.SortStableFunc(list, func(a, b *Prospect) int {
-		return cmp.Or(a.distance.compare(b.distance), a.estimate.compare(b.estimate.distance), a.estimate.more(b.estimate))
+	slices.SortStableFunc(near, func(a, b *Prospect) int {
+		return cmp.Or(a.distance.compare(b.distance), a.estimate.compare(b.estimate))
 	})
-	return slices.DeleteFunc(list, func(p *Prospect) bool { return p.Scenario == nil })
+	return slices.DeleteFunc(near, func(p *Prospect) bool { return p.Scenario == nil })
 }
 
-// nearestAsking is the prospect where what is asked for has to change least, if
-// nothing else does.
-func nearestAsking(list []*Prospect) *Prospect {
-	if len(list) == 0 {
-		return nil
-	}
-	return slices.MinFunc(list, func(a, b *Prospect) int {
-		return cmp.Or(
-			cmp.Compare(a.estimate.misfits, b.estimate.misfits),
-			a.estimate.asking.compare(b.estimate.asking),
-			a.estimate.more(b.estimate),
-		)
-	})
+// estimatedNode is one of the nodes with devices, all of which are estimated: that
+// takes less than to find out which are equivalent.
+type estimatedNode struct {
+	node *corev1.Node
+	estimate
 }
 
-// equivalent groups the nodes with devices.
-func (c *Case) equivalent() [][]*corev1.Node {
-	var nodes []*corev1.Node
+// estimates are those of the nodes with devices, the nearest first, and equally near
+// ones by their names.
+func (c *Case) estimates(ctx context.Context) []estimatedNode {
+	var list []estimatedNode
 	for _, node := range c.Nodes {
 		if len(c.Cluster.Pools[node.Name]) > 0 || len(c.Claims) == 0 {
-			nodes = append(nodes, node)
+			list = append(list, estimatedNode{node, estimateNode(ctx, c.Question, node)})
 		}
 	}
-	slices.SortFunc(nodes, func(a, b *corev1.Node) int { return naming.Compare(a.Name, b.Name) })
-	return c.Contents.GroupsByUse(c.Question, nodes)
+	slices.SortFunc(list, func(a, b estimatedNode) int {
+		return cmp.Or(a.compare(b.estimate), naming.Compare(a.node.Name, b.node.Name))
+	})
+	return list
+}
+
+// equallyNear are those of a sorted list that are as near as one of them.
+func equallyNear(list []estimatedNode, as estimatedNode) []estimatedNode {
+	first, _ := slices.BinarySearchFunc(list, as.estimate, func(e estimatedNode, to estimate) int { return e.compare(to) })
+	n := first
+	for n < len(list) && list[n].compare(as.estimate) == 0 {
+		n++
+	}
+	return list[first:n]
+}
+
+// prospects puts equivalent nodes together.
+func (c *Case) prospects(list []estimatedNode) []*Prospect {
+	nodes, estimates := make([]*corev1.Node, len(list)), make(map[*corev1.Node]estimate, len(list))
+	for i, e := range list {
+		nodes[i], estimates[e.node] = e.node, e.estimate
+	}
+	var found []*Prospect
+	for _, equivalent := range c.Contents.GroupsByUse(c.Question, nodes) {
+		found = append(found, &Prospect{Nodes: equivalent, estimate: estimates[equivalent[0]], distance: farAway})
+	}
+	return found
 }
 
 // estimateNode counts, request by request, what a node has and what of it is in use.

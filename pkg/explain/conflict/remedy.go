@@ -24,7 +24,8 @@ func (c *Case) Remedies(ctx context.Context, near []*Prospect) (shown []api.Reme
 	r := &remedies{proposals: &proposals{Case: c}}
 	if len(near) > 0 {
 		r.scenario = near[0].Scenario
-		if asking := nearestAsking(near); asking != near[0] && c.aboutFacts() {
+		asking := slices.MinFunc(near, func(a, b *Prospect) int { return a.estimate.compareAsking(b.estimate) })
+		if asking != near[0] && c.aboutFacts() {
 			asking.searched = true
 			asking.findConflict(ctx)
 		}
