@@ -21,9 +21,11 @@ type Evaluator struct {
 	features dracel.Features
 	sharing  bool
 	byExpr   map[string]*Selector
-	// odd remembers which devices have an attribute that CEL refuses, and
+	// numbers has those of the devices that were seen.
+	numbers map[*resourceapi.Device]int
+	// odd remembers by number which devices have an attribute that CEL refuses, and
 	// versions which texts are versions.
-	odd      map[*resourceapi.Device]bool
+	odd      []oddity
 	versions map[string]bool
 	// key is the one that was made last.
 	key []byte
@@ -42,7 +44,7 @@ func New(features dracel.Features, sharing bool) *Evaluator {
 		features: features,
 		sharing:  sharing,
 		byExpr:   make(map[string]*Selector),
-		odd:      make(map[*resourceapi.Device]bool),
+		numbers:  make(map[*resourceapi.Device]int),
 		versions: make(map[string]bool),
 	}
 }
@@ -62,7 +64,6 @@ func (v *Evaluator) Compile(expression string) *Selector {
 		compiled:   boundedProgram(v.cache.GetOrCompile(expression)),
 		unbounded:  !Bounded(expression),
 		byValues:   make(map[string]*Result),
-		byDevice:   make(map[*resourceapi.Device]*Result),
 	}
 	v.byExpr[expression] = sel
 	if sel.compiled.Error != nil {
@@ -96,8 +97,9 @@ func (v *Evaluator) Cost(sel *Selector) uint64 {
 
 // Evaluate runs an expression against a device of the given driver.
 func (v *Evaluator) Evaluate(ctx context.Context, sel *Selector, driver string, device *resourceapi.Device) *Result {
-	if result, known := sel.byDevice[device]; known {
-		return result
+	number := v.number(device)
+	if number < len(sel.byDevice) && sel.byDevice[number] != nil {
+		return sel.byDevice[number]
 	}
 	var result *Result
 	switch shown := v.shown(device); {
@@ -111,8 +113,27 @@ func (v *Evaluator) Evaluate(ctx context.Context, sel *Selector, driver string, 
 			sel.byValues[string(v.key)] = result
 		}
 	}
-	sel.byDevice[device] = result
+	sel.byDevice = extended(sel.byDevice, number)
+	sel.byDevice[number] = result
 	return result
+}
+
+// number is that of a device, by which things about it are remembered.
+func (v *Evaluator) number(device *resourceapi.Device) int {
+	number, known := v.numbers[device]
+	if !known {
+		number = len(v.numbers)
+		v.numbers[device] = number
+	}
+	return number
+}
+
+// extended is a list that has an index.
+func extended[T any](list []T, index int) []T {
+	if missing := index + 1 - len(list); missing > 0 {
+		return append(list, make([]T, missing)...)
+	}
+	return list
 }
 
 // run evaluates an expression against a device as selectors see it.
@@ -148,10 +169,11 @@ func (v *Evaluator) shown(device *resourceapi.Device) *resourceapi.Device {
 // read or not: all are converted beforehand (getAttributeValue of upstream's
 // cel/compile.go, which heeds the first value in this order).
 func (v *Evaluator) Odd(device *resourceapi.Device) bool {
-	odd, known := v.odd[device]
-	if known {
-		return odd
+	number := v.number(device)
+	if v.odd = extended(v.odd, number); v.odd[number] != unknownOddity {
+		return v.odd[number] == isOdd
 	}
+	odd := false
 	for _, attribute := range device.Attributes {
 		switch {
 		case attribute.IntValues != nil, attribute.BoolValues != nil, attribute.StringValues != nil:
@@ -162,9 +184,21 @@ func (v *Evaluator) Odd(device *resourceapi.Device) bool {
 			odd = odd || attribute.VersionValue == nil || !v.isVersion(*attribute.VersionValue)
 		}
 	}
-	v.odd[device] = odd
+	v.odd[number] = notOdd
+	if odd {
+		v.odd[number] = isOdd
+	}
 	return odd
 }
+
+// oddity is what is known of a device by [Evaluator.Odd].
+type oddity uint8
+
+const (
+	unknownOddity oddity = iota
+	notOdd
+	isOdd
+)
 
 // maxVersions is how many versions are remembered. Most devices have the same.
 const maxVersions = 1000

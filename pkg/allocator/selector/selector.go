@@ -41,9 +41,10 @@ type Selector struct {
 	info *ast.SourceInfo
 	// needs are the values without which it fails, if it gets to them.
 	needs []Reading
-	// byValues has the results by the values that were read, byDevice by device.
+	// byValues has the results by the values that were read, byDevice by the number of
+	// the device.
 	byValues map[string]*Result
-	byDevice map[*resourceapi.Device]*Result
+	byDevice []*Result
 	// composed is true if it takes another evaluation to tell how it became
 	// true; watched counts these.
 	composed bool

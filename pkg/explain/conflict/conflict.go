@@ -185,8 +185,8 @@ func (s *Scenario) sameOn(ctx context.Context, chosen []int) int {
 			others = append(others, node)
 		}
 	}
-	groups := s.whole.Contents.Groups(s.whole.Question, others)
-	if len(groups) > maxSame {
+	groups, ok := s.whole.Contents.FewGroups(s.whole.Question, others, maxSame)
+	if !ok {
 		return 0
 	}
 	same := 0

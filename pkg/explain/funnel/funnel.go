@@ -152,6 +152,9 @@ func (f *Funnel) addPool(ctx context.Context, node *corev1.Node, pool *cluster.N
 	}
 	count := 0
 	eligibility.EachDevice(pool, func(d *cluster.Device, r *eligibility.Reason) {
+		if f.OtherClass(d.Device) {
+			return
+		}
 		if r == nil {
 			r = f.Checks.Device(ctx, d, node)
 		}
@@ -228,7 +231,7 @@ func (f *Funnel) Explanation(pools int) api.RequestExplanation {
 			out.MostOnOneNode, out.BestNode = count, node
 		}
 	}
-	groups := map[string]*rejectionGroup{}
+	groups := map[rejectionKey]*rejectionGroup{}
 	var order []*rejectionGroup
 	for i := range f.Devices {
 		d := &f.Devices[i]
@@ -238,12 +241,12 @@ func (f *Funnel) Explanation(pools int) api.RequestExplanation {
 			out.EligibleDevices = append(out.EligibleDevices, d.ID.String())
 			continue
 		}
-		key := string(why.Code) + "\x00" + why.Label
+		key := rejectionKey{code: why.Code, label: why.Label}
 		if why.Code != api.ClassSelectorFalse {
-			key += "\x00" + why.Requirement() + "\x00" + why.Lacks.String()
+			key.requirement, key.lacks = why.Requirement(), why.Lacks
 		}
 		if why.Code != api.ClassSelectorFalse && f.apart {
-			key += "\x00" + why.Text + "\x00" + why.Holder()
+			key.text, key.holder = why.Text, why.Holder()
 		}
 		group, ok := groups[key]
 		if !ok {
@@ -264,6 +267,13 @@ func (f *Funnel) Explanation(pools int) api.RequestExplanation {
 		out.Rejected = append(out.Rejected, group.rejection(r, most))
 	}
 	return out
+}
+
+// rejectionKey is the same for devices that are told of together.
+type rejectionKey struct {
+	code                             api.Code
+	label, requirement, text, holder string
+	lacks                            selector.Reading
 }
 
 // rejectionGroup collects the devices that one check rejects.

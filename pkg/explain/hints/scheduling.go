@@ -5,6 +5,7 @@ package hints
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,6 +28,9 @@ func (h *finder) preemptionHint() {
 		return
 	}
 	priority := ptr.Deref(pod.Spec.Priority, 0)
+	if !slices.ContainsFunc(h.Snap.Pods, func(other *corev1.Pod) bool { return ptr.Deref(other.Spec.Priority, 0) < priority }) {
+		return
+	}
 	var lowest *corev1.Pod
 	var held cluster.Holder
 	consider := func(id cluster.DeviceID) {

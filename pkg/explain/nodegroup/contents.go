@@ -56,6 +56,12 @@ func (c *Contents) Amended() *Contents { return &Contents{published: c.published
 // all claims that look at no more than these, and whichever pod releases devices or
 // tolerates taints. The groups are in the order of the nodes.
 func (c *Contents) Groups(q *funnel.Question, nodes []*corev1.Node) [][]*corev1.Node {
+	groups, _ := c.FewGroups(q, nodes, len(nodes))
+	return groups
+}
+
+// FewGroups are the groups of [Contents.Groups] if there are not more than that.
+func (c *Contents) FewGroups(q *funnel.Question, nodes []*corev1.Node, most int) (groups [][]*corev1.Node, ok bool) {
 	c.published.lookAt(looksAt(q))
 	if c.of == nil || c.round != c.published.round {
 		*c = Contents{
@@ -64,7 +70,6 @@ func (c *Contents) Groups(q *funnel.Question, nodes []*corev1.Node) [][]*corev1.
 		}
 	}
 	at := map[string]int{}
-	var groups [][]*corev1.Node
 	for _, node := range nodes {
 		key, described := c.of[node]
 		if !described {
@@ -77,9 +82,12 @@ func (c *Contents) Groups(q *funnel.Question, nodes []*corev1.Node) [][]*corev1.
 			at[key] = i
 			groups = append(groups, nil)
 		}
+		if len(groups) > most {
+			return nil, false
+		}
 		groups[i] = append(groups[i], node)
 	}
-	return groups
+	return groups, true
 }
 
 // lookAt forgets what was described unless it holds for claims that look at this. Claims
