@@ -5,6 +5,7 @@ package render
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -161,10 +162,17 @@ func Attribute(d *api.Device, name string) string {
 }
 
 // Claims lists ResourceClaims, with their namespaces if asked for. What the flags
-// mean, and the network data, is in [ClaimDetails].
+// mean, and the network data, is in [ClaimDetails]. Most clusters have no
+// ComputeDomains, and then there is no column for them.
 func Claims(items []*api.Claim, namespaces bool) *metav1.Table {
-	return newTable(items, ClaimColumns(namespaces))
+	columns := ClaimColumns(namespaces)
+	if !slices.ContainsFunc(items, func(c *api.Claim) bool { return len(c.ComputeDomains) > 0 }) {
+		columns = slices.DeleteFunc(columns, func(c Column[api.Claim]) bool { return c.Name == domainColumn })
+	}
+	return newTable(items, columns)
 }
+
+const domainColumn = "Compute domain"
 
 // ClaimColumns are those of [Claims].
 func ClaimColumns(namespaces bool) []Column[api.Claim] {
@@ -177,7 +185,7 @@ func ClaimColumns(namespaces bool) []Column[api.Claim] {
 		{Name: "Node", Cell: func(c *api.Claim) string { return c.Scope }},
 		{Name: "Pods", Cell: func(c *api.Claim) string { return someOf(c.Pods, c.PodCount) }},
 		{Name: "Flags", Cell: flagTexts},
-		{Name: "Compute domain", Wide: true, Cell: domainCell},
+		{Name: domainColumn, Wide: true, Cell: domainCell},
 		ages(func(c *api.Claim) (int64, *metav1.Time) { return c.AgeSeconds, c.Created }),
 	}
 	if namespaces {
