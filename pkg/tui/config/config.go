@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -47,10 +48,10 @@ func Path() string {
 }
 
 // Read reads a file, and asks for what is known only if there is one. A file that does not
-// exist says nothing.
+// exist says nothing, nor does one below something that is not a directory.
 func Read(path string, known func() (Known, error)) (Config, error) {
 	file, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return Config{}, nil
 	}
 	if err != nil {
