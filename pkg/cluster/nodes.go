@@ -96,7 +96,7 @@ type resourceSum struct {
 }
 
 func sumOf(list corev1.ResourceList) resourceSum {
-	sum := resourceSum{scalar: map[corev1.ResourceName]int64{}}
+	var sum resourceSum
 	sum.add(list)
 	return sum
 }
@@ -114,7 +114,7 @@ func (s *resourceSum) add(list corev1.ResourceList) {
 			s.storage += quantity.Value()
 		default:
 			if isScalarResource(name) {
-				s.scalar[name] += quantity.Value()
+				addTo(&s.scalar, name, quantity.Value())
 			}
 		}
 	}
@@ -127,8 +127,16 @@ func (s *resourceSum) subtract(list corev1.ResourceList) {
 	s.memory -= less.memory
 	s.storage -= less.storage
 	for name, quantity := range less.scalar {
-		s.scalar[name] -= quantity
+		addTo(&s.scalar, name, -quantity)
 	}
+}
+
+// addTo adds to a number of a map, which is made if there is none.
+func addTo(sums *map[corev1.ResourceName]int64, name corev1.ResourceName, quantity int64) {
+	if *sums == nil {
+		*sums = map[corev1.ResourceName]int64{}
+	}
+	(*sums)[name] += quantity
 }
 
 // nodeUsage is what the pods on a node take. Its pods field counts them.
@@ -154,7 +162,7 @@ func (g *Gates) sumUsage(before nodeUsages, changed *difference[*corev1.Pod]) no
 	requests := corev1.ResourceList{}
 	of := func(name string) *nodeUsage {
 		if usage[name] == nil {
-			node := &nodeUsage{resourceSum: sumOf(nil), ofDRA: map[corev1.ResourceName]int64{}}
+			node := &nodeUsage{}
 			if known, found := before.get(name); found {
 				*node = *known
 				node.scalar, node.ofDRA, node.ports = maps.Clone(node.scalar), maps.Clone(node.ofDRA), slices.Clone(node.ports)
@@ -174,7 +182,7 @@ func (g *Gates) sumUsage(before nodeUsages, changed *difference[*corev1.Pod]) no
 		node.subtract(requests)
 		for _, name := range extendedFromDRA(pod) {
 			quantity := requests[name]
-			node.ofDRA[name] -= quantity.Value()
+			addTo(&node.ofDRA, name, -quantity.Value())
 		}
 		node.ports = slices.DeleteFunc(node.ports, func(p hostPort) bool { return p.pod == pod.Namespace+"/"+pod.Name })
 	}
@@ -189,7 +197,7 @@ func (g *Gates) sumUsage(before nodeUsages, changed *difference[*corev1.Pod]) no
 		node.add(requests)
 		for _, name := range extendedFromDRA(pod) {
 			quantity := requests[name]
-			node.ofDRA[name] += quantity.Value()
+			addTo(&node.ofDRA, name, quantity.Value())
 		}
 		node.ports = append(node.ports, hostPorts(pod)...)
 	}

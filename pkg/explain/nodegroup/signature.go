@@ -29,6 +29,8 @@ import (
 // question.
 type Signatures struct {
 	*funnel.Question
+	// funnels are those of all requests and alternatives.
+	funnels []*funnel.Funnel
 	// partitioned and comparable remember what is needed of pools.
 	partitioned map[*cluster.Pool]string
 	comparable  map[*cluster.NodePool]map[string]bool
@@ -36,7 +38,7 @@ type Signatures struct {
 
 // NewSignatures are those of the nodes of a question.
 func NewSignatures(q *funnel.Question) *Signatures {
-	return &Signatures{Question: q, partitioned: map[*cluster.Pool]string{}, comparable: map[*cluster.NodePool]map[string]bool{}}
+	return &Signatures{Question: q, funnels: allFunnels(q), partitioned: map[*cluster.Pool]string{}, comparable: map[*cluster.NodePool]map[string]bool{}}
 }
 
 // Equivalent finds for each candidate the first one that looks the same to the
@@ -44,9 +46,10 @@ func NewSignatures(q *funnel.Question) *Signatures {
 // compared, is its own.
 func (s *Signatures) Equivalent(ctx context.Context) []int {
 	first, like := map[string]int{}, make([]int, len(s.Cluster.Candidates))
+	var text []byte
 	for i, node := range s.Cluster.Candidates {
 		like[i] = i
-		l := nodeSignature{Signatures: s, node: node, numbers: map[string]int{}}
+		l := nodeSignature{Signatures: s, node: node, text: text[:0], numbers: map[string]int{}}
 		if !l.describe(ctx) {
 			continue
 		}
@@ -55,6 +58,7 @@ func (s *Signatures) Equivalent(ctx context.Context) []int {
 		} else {
 			first[string(l.text)] = i
 		}
+		text = l.text
 	}
 	return like
 }
@@ -106,7 +110,7 @@ func (l *nodeSignature) describe(ctx context.Context) bool {
 				return
 			}
 			l.text = append(append(l.text, '\n'), kept.Code...)
-			for _, f := range allFunnels(l.Question) {
+			for _, f := range l.funnels {
 				l.text = strconv.AppendBool(l.text, f.OtherClass(d.Device))
 			}
 		})
@@ -162,7 +166,7 @@ func (s *Signatures) sharedValues(ctx context.Context, pool *cluster.NodePool) m
 		return values
 	}
 	values := map[string]bool{}
-	for _, f := range allFunnels(s.Question) {
+	for _, f := range s.funnels {
 		for _, c := range f.Request.Constraints {
 			for i := range pool.Devices {
 				if value, ok, err := f.Checks.Attribute(ctx, &pool.Devices[i], c.Attribute); ok && err == nil {
@@ -190,7 +194,7 @@ func allFunnels(q *funnel.Question) []*funnel.Funnel {
 
 func (l *nodeSignature) describeDevice(ctx context.Context, d *cluster.Device) bool {
 	l.text = append(l.text, '\n')
-	for _, f := range allFunnels(l.Question) {
+	for _, f := range l.funnels {
 		r := f.Checks.Device(ctx, d, l.node)
 		// What the allocator sees of a selector must not be hidden by what
 		// counts for people.
@@ -329,7 +333,7 @@ func (s *Signatures) Available(ctx context.Context, node *corev1.Node) string {
 		l.text = append(append(l.text, "\nown"...), s.partitions(pool.Pool)...)
 		for i := range pool.Devices {
 			d := &pool.Devices[i]
-			if !slices.ContainsFunc(allFunnels(s.Question), func(f *funnel.Funnel) bool {
+			if !slices.ContainsFunc(s.funnels, func(f *funnel.Funnel) bool {
 				r := f.Checks.Device(ctx, d, node)
 				return r == nil || r.Check > eligibility.InUse
 			}) {

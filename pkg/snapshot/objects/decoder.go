@@ -32,6 +32,8 @@ type Decoder struct {
 	yes, no  *bool
 	// entries are those of the map that is being decoded.
 	entries []attribute
+	// deviceList has the devices of the slice that is being decoded.
+	deviceList manyDevices
 }
 
 type attribute struct {
@@ -45,6 +47,7 @@ func NewDecoder() *Decoder {
 	d.options = json.JoinOptions(decoding, json.WithUnmarshalers(json.JoinUnmarshalers(
 		json.UnmarshalFromFunc(decodeQuantity),
 		json.UnmarshalFromFunc(decodeTime),
+		json.UnmarshalFromFunc(d.devices),
 		json.UnmarshalFromFunc(d.attributes),
 		json.UnmarshalFromFunc((&repeated[map[resourceapi.QualifiedName]resourceapi.DeviceCapacity]{seed: d.seed}).decode),
 		json.UnmarshalFromFunc((&repeated[map[string]resourceapi.Counter]{seed: d.seed}).decode),
@@ -112,6 +115,23 @@ func decodeTime(decoder *jsontext.Decoder, t *metav1.Time) error {
 		}
 	}
 	return t.UnmarshalJSON(text)
+}
+
+// manyDevices has a type of its own, which is decoded like any other list.
+type manyDevices []resourceapi.Device
+
+// devices decodes the devices of a slice into a list that has room for no more. A list
+// that grows leaves as much behind as it has in the end.
+func (d *Decoder) devices(decoder *jsontext.Decoder, devices *[]resourceapi.Device) error {
+	if decoder.PeekKind() != '[' {
+		return errors.ErrUnsupported
+	}
+	if err := json.UnmarshalDecode(decoder, &d.deviceList); err != nil {
+		return err
+	}
+	*devices = append(make([]resourceapi.Device, 0, len(d.deviceList)), d.deviceList...)
+	clear(d.deviceList)
+	return nil
 }
 
 // attributes decodes the attributes of a device if all of them are plain values
