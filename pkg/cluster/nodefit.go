@@ -175,7 +175,7 @@ func (n *Nodes) eachResource(pod *corev1.Pod, node *corev1.Node, usage *nodeUsag
 	}
 	allocatable := sumOf(node.Status.Allocatable)
 	visit(&resourceNeed{corev1.ResourcePods, 1, usage.pods, allocatable.pods, quantity(resource.DecimalSI)})
-	wanted := sumOf(n.podRequests(pod, false))
+	wanted := sumOf(n.gates.podRequests(pod, false))
 	compare := func(name corev1.ResourceName, want, used, capacity int64, quantity func(int64) resource.Quantity) {
 		if want > 0 {
 			visit(&resourceNeed{name, want, used, capacity, quantity})

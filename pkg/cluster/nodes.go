@@ -159,7 +159,6 @@ func takesNode(pod *corev1.Pod) bool {
 // sumUsage adds up the pods of each node, those that changed since it was done before.
 func (g *Gates) sumUsage(before nodeUsages, changed *difference[*corev1.Pod]) nodeUsages {
 	usage := map[string]*nodeUsage{}
-	requests := corev1.ResourceList{}
 	of := func(name string) *nodeUsage {
 		if usage[name] == nil {
 			node := &nodeUsage{}
@@ -178,7 +177,7 @@ func (g *Gates) sumUsage(before nodeUsages, changed *difference[*corev1.Pod]) no
 		pod = defaultedPod(pod)
 		node := of(pod.Spec.NodeName)
 		node.pods--
-		requests = g.podRequestsInto(requests, pod, true)
+		requests := g.podRequests(pod, true)
 		node.subtract(requests)
 		for _, name := range extendedFromDRA(pod) {
 			quantity := requests[name]
@@ -193,7 +192,7 @@ func (g *Gates) sumUsage(before nodeUsages, changed *difference[*corev1.Pod]) no
 		pod = defaultedPod(pod)
 		node := of(pod.Spec.NodeName)
 		node.pods++
-		requests = g.podRequestsInto(requests, pod, true)
+		requests := g.podRequests(pod, true)
 		node.add(requests)
 		for _, name := range extendedFromDRA(pod) {
 			quantity := requests[name]
@@ -218,7 +217,7 @@ func (n *Nodes) usageOf(pod *corev1.Pod, node *corev1.Node) *nodeUsage {
 	others := &nodeUsage{resourceSum: all.resourceSum}
 	others.pods--
 	others.scalar = maps.Clone(all.scalar)
-	others.subtract(n.podRequests(running, true))
+	others.subtract(n.gates.podRequests(running, true))
 	name := running.Namespace + "/" + running.Name
 	for _, port := range all.ports {
 		if port.pod != name {
@@ -230,19 +229,29 @@ func (n *Nodes) usageOf(pod *corev1.Pod, node *corev1.Node) *nodeUsage {
 
 // podRequests returns what a pod takes. For one that is assigned to a node,
 // that includes what an ongoing resize still takes. In-place resizing and
-// pod-level resources are on by default since Kubernetes 1.34, and so is DRA.
-func (n *Nodes) podRequests(pod *corev1.Pod, assigned bool) corev1.ResourceList {
-	return n.gates.podRequestsInto(nil, pod, assigned)
+// pod-level resources are on by default since Kubernetes 1.34, and so is DRA. The
+// list is not for changing.
+func (g *Gates) podRequests(pod *corev1.Pod, assigned bool) corev1.ResourceList {
+	// To add up takes three times as long with the status, for the same sum if nothing
+	// is resized, and most pods have nothing to add up.
+	resized := assigned && isResized(pod)
+	if only := onlyContainer(pod); only != nil && !resized {
+		return only.Resources.Requests
+	}
+	return resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{
+		UseStatusResources:                       resized,
+		UseDRANodeAllocatableResourceClaimStatus: assigned && g.Enabled(GateNodeAllocatable),
+	})
 }
 
-// podRequestsInto is podRequests with the memory of a list that is no longer needed.
-func (g *Gates) podRequestsInto(list corev1.ResourceList, pod *corev1.Pod, assigned bool) corev1.ResourceList {
-	return resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{
-		// It takes three times as long, for the same sum if nothing is resized.
-		UseStatusResources:                       assigned && isResized(pod),
-		UseDRANodeAllocatableResourceClaimStatus: assigned && g.Enabled(GateNodeAllocatable),
-		Reuse:                                    list,
-	})
+// onlyContainer is the container of a pod that takes nothing else of its node, nil if
+// the pod takes more or other things.
+func onlyContainer(pod *corev1.Pod) *corev1.Container {
+	if len(pod.Spec.Containers) != 1 || len(pod.Spec.InitContainers) > 0 || pod.Spec.Overhead != nil || pod.Spec.Resources != nil ||
+		len(pod.Status.NodeAllocatableResourceClaimStatuses) > 0 {
+		return nil
+	}
+	return &pod.Spec.Containers[0]
 }
 
 // isResized reports whether the status says something else about what containers
@@ -326,7 +335,7 @@ func hostPorts(pod *corev1.Pod) []hostPort {
 
 // RequestOf is what a pod that is assigned to a node takes of a resource there.
 func (n *Nodes) RequestOf(pod *corev1.Pod, name corev1.ResourceName) resource.Quantity {
-	return n.podRequests(defaultedPod(pod), true)[name]
+	return n.gates.podRequests(defaultedPod(pod), true)[name]
 }
 
 // ExtendedResourcesOf lists the extended resources that a node's device plugins

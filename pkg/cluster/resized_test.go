@@ -57,10 +57,13 @@ func TestResizedPods(t *testing.T) {
 				},
 				Status: corev1.PodStatus{ContainerStatuses: tc.statuses, InitContainerStatuses: tc.inits, Conditions: tc.conditions},
 			}
-			want := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{UseStatusResources: true})
-			got := New(&snapshot.Snapshot{}).Nodes.podRequests(pod, true)
-			if diff := gocmp.Diff(want, got); diff != "" {
-				t.Error(diff)
+			small := &corev1.Pod{Spec: corev1.PodSpec{Containers: pod.Spec.Containers[:1]}, Status: pod.Status}
+			for _, pod := range []*corev1.Pod{pod, small} {
+				want := resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{UseStatusResources: true})
+				got := New(&snapshot.Snapshot{}).Gates.podRequests(pod, true)
+				if diff := gocmp.Diff(want, got); diff != "" {
+					t.Error(diff)
+				}
 			}
 		})
 	}
