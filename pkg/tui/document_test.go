@@ -28,12 +28,17 @@ func TestDocument(t *testing.T) {
 		name := captures.FindStringSubmatch(found)[1]
 		seen[name] = true
 		keys, ok := pages()[name]
-		if !ok {
+		var s *session
+		switch {
+		case ok:
+			s = browse(t, 100, 24)
+			s.keys(keys...)
+		case name == "change":
+			s = asked(t, 100, 24)
+		default:
 			t.Errorf("there is no view %q", name)
 			return found
 		}
-		s := browse(t, 100, 24)
-		s.keys(keys...)
 		return "<!-- view " + name + " -->\n\n```text\n" + strings.TrimRight(trimmed(s.screen()), "\n") + "\n```\n"
 	})
 	for _, name := range viewNames() {

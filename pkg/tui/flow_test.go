@@ -86,6 +86,17 @@ func TestFilter(t *testing.T) {
 	s.shows("--where is for devices")
 }
 
+// TestAllNamespaces leaves a namespace with one key.
+func TestAllNamespaces(t *testing.T) {
+	s := browse(t, 120, 40)
+	s.keys("5", "n", `"media`, "enter")
+	s.shows("of 35 claims, namespace media")
+	s.keys("N")
+	s.shows("1/35 claims")
+	s.keys("N")
+	s.shows("all namespaces are shown already")
+}
+
 // TestSort sorts by any column, numbers as numbers, and what has no value last.
 func TestSort(t *testing.T) {
 	s := browse(t, 120, 40)

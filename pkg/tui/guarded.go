@@ -4,6 +4,7 @@
 package tui
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -62,17 +63,17 @@ func (m *Model) askForChange() tea.Cmd {
 	if m.message = m.noChanges(); m.message != "" {
 		return nil
 	}
-	s, ok := m.top().(*listScreen)
-	if ok && s.from == nil {
+	s, ok := m.top().(rows)
+	if !ok {
+		m.message = "no row is selected here: a change is about a row of the overview or of a list"
+		return nil
+	}
+	item, from := s.row()
+	if from == nil {
 		m.message = "nothing is known yet"
 		return nil
 	}
-	if !ok {
-		m.message = "changes are made in lists: 2 nodes, 3 pools, 4 devices, 5 claims, 8 taints"
-		return nil
-	}
-	item := s.table.selected()
-	changes := changesOf(s.from, item)
+	changes := changesOf(from, item)
 	switch len(changes) {
 	case 0:
 		m.message = noChangeOf(item)
@@ -275,24 +276,33 @@ func (s *guardScreen) confirmed(m *Model) tea.Cmd {
 	})
 }
 
+// view has the whole question in its last line, with what it is about cut where there is no
+// room, and whether there is more to read.
 func (s *guardScreen) view(m *Model) string {
-	return s.pager.View() + "\n" + m.look.Say(look.Warning, m.line(s.question()))
+	about, question := s.question()
+	more := ""
+	if last := s.pager.YOffset() + s.pager.Height(); last < s.pager.TotalLineCount() {
+		more = fmt.Sprintf("  %d more lines", s.pager.TotalLineCount()-last)
+	}
+	about = ansi.Truncate(about, max(m.width-ansi.StringWidth(question+more), 0), m.look.Glyphs.More)
+	return s.pager.View() + "\n" + m.look.Say(look.Warning, about+question) + m.look.Say(look.Faint, more)
 }
 
-// question is what is asked, or why nothing is.
-func (s *guardScreen) question() string {
-	text := strings.ToUpper(s.change.String()[:1]) + s.change.String()[1:]
+// question is what is asked, or why nothing is: what it is about, and the rest.
+func (s *guardScreen) question() (about, question string) {
+	about = render.Escape(s.change.String())
+	about = strings.ToUpper(about[:1]) + about[1:]
 	switch {
 	case s.doing:
-		return text + ": sent, no answer yet"
+		return about, ": sent, no answer yet"
 	case s.plan == nil && s.err == nil:
-		return text + ": working out what it does"
+		return about, ": working out what it does"
 	case s.plan == nil:
-		return "nothing was changed; esc goes back"
+		return "", "nothing was changed; esc goes back"
 	case s.err != nil:
-		return text + "? It failed; again? [y/N]"
+		return about, "? It failed; again? [y/N]"
 	default:
-		return text + "? [y/N]"
+		return about, "? [y/N]"
 	}
 }
 

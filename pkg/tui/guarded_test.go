@@ -5,8 +5,11 @@ package tui
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -22,6 +25,8 @@ type recorder struct {
 	asked, made []string
 	planErr     error
 	err         error
+	// plan is what every change comes to; nil for one that is made up.
+	plan *guard.Plan
 }
 
 func (*recorder) CheckTaint(text string) error {
@@ -35,6 +40,9 @@ func (r *recorder) Plan(_ context.Context, _ *snapshot.Snapshot, change guard.Ch
 	r.asked = append(r.asked, change.String())
 	if r.planErr != nil {
 		return nil, r.planErr
+	}
+	if r.plan != nil {
+		return r.plan, nil
 	}
 	return &guard.Plan{
 		Command: "kubectl do this-to \"" + change.String() + "\" --and-a-long-flag=with-a-value --and-another-long-flag=with-a-value",
@@ -168,20 +176,81 @@ func TestChangesOfARow(t *testing.T) {
 	s.shows("Delete claim research/pretrain-0-gpus-2z82j? [y/N]")
 	s.keys("esc", "7", "x")
 	s.shows("nothing to change in this row")
-	s.keys("1", "x")
-	s.shows("changes are made in lists")
+	s.keys("6", "w", "x")
+	s.shows("no row is selected here")
 	if len(r.made) > 0 {
 		t.Errorf("made %q although nobody said yes", r.made)
 	}
 }
 
+// TestChangesOnTheFirstPage are those of the object that a row is about.
+func TestChangesOnTheFirstPage(t *testing.T) {
+	s, r := guarded(t)
+	s.send(tea.WindowSizeMsg{Width: 120, Height: 60})
+	s.shows("x change")
+	choose := func(row string) {
+		t.Helper()
+		s.keys("home")
+		for range 60 {
+			// Another box may stand beside it.
+			if selected, _, _ := strings.Cut(s.selected(), "││"); strings.Contains(selected, row) {
+				return
+			}
+			s.keys("down")
+		}
+		t.Fatalf("there is no row %q:\n%s", row, s.screen())
+	}
+	for row, question := range map[string]string{
+		"pretrain-0":          "Delete claim research/pretrain-0-gpus-2z82j? [y/N]",
+		"gpu-08":              "Uncordon node gpu-08? [y/N]",
+		"gpu.example.com/ecc": "Remove taint rule gpu-02-memory-errors? [y/N]",
+		"Incomplete":          "taint pool gpu-09 of gpu.example.com with:",
+	} {
+		choose(row)
+		s.keys("x")
+		s.shows(question)
+		s.keys("esc")
+		s.lacks(question)
+	}
+	choose("serving   gpu")
+	s.keys("x")
+	s.shows("nothing to change in this row")
+	if len(r.made) > 0 {
+		t.Errorf("made %q although nobody said yes", r.made)
+	}
+	// What is true of the other keys about an object is true here.
+	choose("gpu-08")
+	s.keys("y")
+	s.shows("overview > YAML of Node gpu-08")
+	s.keys("esc", "t")
+	s.shows("overview > tree of node gpu-08")
+}
+
+// asked is a dashboard that asks whether to make a change of the example cluster. The plan
+// is the one that pkg/commands/top makes, which a test there compares.
+func asked(t *testing.T, width, height int) *session {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", "plan.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var plan guard.Plan
+	if err := json.Unmarshal(text, &plan); err != nil {
+		t.Fatal(err)
+	}
+	s := newSession(t, Options{Source: newMoving(example(t)), Changer: &recorder{plan: &plan}, Name: "https://10.0.0.1:6443"}, width, height)
+	s.keys("3", "/", `"gpu-01 gpu.example`, "enter", "x", `"example.com/xid=79:NoExecute`, "enter")
+	return s
+}
+
 // TestGuardScreens are the question as it looks.
 func TestGuardScreens(t *testing.T) {
-	s, _ := guarded(t)
-	s.keys("2", "/", `"gpu-08`, "enter", "x")
+	s := asked(t, 80, 24)
 	for _, size := range []tea.WindowSizeMsg{{Width: 80, Height: 24}, {Width: 120, Height: 40}, {Width: 200, Height: 60}, {Width: 60, Height: 20}} {
 		s.send(size)
 		s.rest()
+		// However little room there is, what matters most can be read.
+		s.shows("This evicts 2 pods.", "[y/N]")
 		golden.Assert(t, trimmed(s.screen()), fmt.Sprintf("views/change-%dx%d.golden", size.Width, size.Height))
 		if got := strings.Count(s.screen(), "\n") + 1; got != size.Height {
 			t.Errorf("%d lines on a screen of %d", got, size.Height)

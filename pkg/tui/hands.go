@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -159,7 +160,7 @@ func (s *summary) hands(f *facts) overview.Section[overview.Hand] {
 	evicting, others := s.taints(f)
 	add(evicting...)
 	for _, pool := range brokenPools(f.from.pools) {
-		add(overview.Hand{Sign: s.look.Glyphs.Unhealthy, Tone: look.Bad, Name: pool.Name, Text: string(pool.State) + ": " + pool.Reason, Open: func() screen { return open(pool) }})
+		add(overview.Hand{Sign: s.look.Glyphs.Unhealthy, Tone: look.Bad, Name: pool.Name, Text: string(pool.State) + ": " + pool.Reason, Open: func() screen { return open(pool) }, Item: pool})
 	}
 	for i := range f.closed {
 		add(s.closedNode(&f.closed[i]))
@@ -178,7 +179,7 @@ func (s *summary) taints(f *facts) (evicting, others []overview.Hand) {
 	now := f.from.snap.Now()
 	for i := range f.taints {
 		t := &f.taints[i]
-		row := overview.Hand{Sign: s.look.Glyphs.Tainted, Tone: look.Warning, Name: inventory.TaintText(t), Text: devices(len(t.Devices)), Open: func() screen { return open(t) }}
+		row := overview.Hand{Sign: s.look.Glyphs.Tainted, Tone: look.Warning, Name: inventory.TaintText(t), Text: devices(len(t.Devices)), Open: func() screen { return open(t) }, Item: t}
 		left, due := inventory.EvictionDue(t, now)
 		if !due {
 			if len(t.Claims) > 0 {
@@ -206,7 +207,7 @@ func (s *summary) closedNode(n *inventory.ClosedNode) overview.Hand {
 			d, ok := item.(*api.Device)
 			return ok && d.Scope == n.Name
 		})})
-	}}
+	}, Item: &inventory.Node{Name: n.Name, Scope: n.Name, State: n.State, Cordoned: n.Cordoned}}
 	if n.State != "" {
 		row.Sign, row.Tone, row.Text = s.look.Glyphs.Unhealthy, look.Bad, n.State
 		if n.Cordoned {
@@ -248,22 +249,18 @@ func (s *summary) findings(f *facts, severity api.Severity) []overview.Hand {
 		if severity != api.SeverityError {
 			sign = s.look.Glyphs.Tainted
 		}
-		row := overview.Hand{Sign: sign, Tone: findingTone(finding), Name: finding.Code, Text: finding.Message, Open: func() screen { return findingPage(finding) }}
-		if itemOf(finding) != nil {
-			row.Why = func() screen { return whyPage(finding) }
-		}
-		rows = append(rows, row)
+		rows = append(rows, overview.Hand{Sign: sign, Tone: findingTone(finding), Name: finding.Code, Text: finding.Message, Open: func() screen { return findingPage(finding) }, Item: finding})
 	}
 	return rows
 }
 
 // unusedClaims are the pending claims that no pod uses: nothing waits for them.
 func (s *summary) unusedClaims(f *facts) *overview.Hand {
-	n, first := 0, ""
+	n, first := 0, (*resourceapi.ResourceClaim)(nil)
 	for _, claim := range f.unused {
 		if s.in(claim.Namespace) {
 			if n == 0 {
-				first = claim.Namespace + "/" + claim.Name
+				first = claim
 			}
 			n++
 		}
@@ -272,9 +269,14 @@ func (s *summary) unusedClaims(f *facts) *overview.Hand {
 		return nil
 	}
 	name := string(api.FlagWaitingForPod)
-	text := first + ": " + inventory.NoPodUsesIt
-	if n > 1 {
-		text = fmt.Sprintf("%d claims, such as %s", n, text)
+	row := &overview.Hand{
+		Sign: s.look.Glyphs.Free, Tone: look.Faint, Name: name, Text: first.Namespace + "/" + first.Name + ": " + inventory.NoPodUsesIt,
+		Open: func() screen { return newList(viewPending, withoutPod(name)) },
 	}
-	return &overview.Hand{Sign: s.look.Glyphs.Free, Tone: look.Faint, Name: name, Text: text, Open: func() screen { return newList(viewPending, withoutPod(name)) }}
+	if n == 1 {
+		row.Item = &api.Claim{Namespace: first.Namespace, Name: first.Name}
+	} else {
+		row.Text = fmt.Sprintf("%d claims, such as %s", n, row.Text)
+	}
+	return row
 }

@@ -4,6 +4,8 @@
 package tui
 
 import (
+	"strings"
+
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 )
@@ -13,8 +15,9 @@ type keyMap struct {
 	views, next, prev                                 key.Binding
 	up, down, pageUp, pageDown, top, end, left, right key.Binding
 	enter, back                                       key.Binding
-	goTo, find, filter, namespace                     key.Binding
+	goTo, find, filter, namespace, everywhere         key.Binding
 	sort, sortNext, sortPrev, reverse, again          key.Binding
+	used, fragmented, whole, trouble                  key.Binding
 	why, yaml, tree, copy, heat, group                key.Binding
 	change, yes, no                                   key.Binding
 	freeze, gaps, mouse, help, suspend, quit          key.Binding
@@ -26,44 +29,59 @@ func newKeyMap() keyMap {
 	}
 	with := func(keys ...string) key.Binding { return key.NewBinding(key.WithKeys(keys...)) }
 	return keyMap{
-		down:      bind("j/k", "down, up", "down", "j"),
-		up:        with("up", "k"),
-		pageDown:  bind("pgdn/pgup", "a page", "pgdown", "ctrl+f"),
-		pageUp:    with("pgup", "ctrl+b"),
-		top:       bind("g/G", "first, last", "home", "g"),
-		end:       with("end", "G"),
-		left:      bind("h/l", "left, right", "left", "h"),
-		right:     with("right", "l"),
-		enter:     bind("enter", "open", "enter"),
-		back:      bind("esc", "back", "esc", "backspace"),
-		views:     bind("1-9 0", "views"),
-		next:      bind("tab", "next view", "tab"),
-		prev:      with("shift+tab"),
-		goTo:      bind(":", "go to a view", ":"),
-		find:      bind("f", "find a name", "f"),
-		filter:    bind("/", "filter", "/"),
-		namespace: bind("n", "namespace", "n"),
-		sort:      bind("s", "sort by", "s"),
-		sortNext:  bind("> <", "sort: next", ">", "."),
-		sortPrev:  with("<", ","),
-		reverse:   bind("r", "reverse", "r"),
-		again:     bind("r", "look again", "r"),
-		why:       bind("w", "why", "w"),
-		yaml:      bind("y", "YAML", "y"),
-		tree:      bind("t", "tree", "t"),
-		copy:      bind("c", "copy command", "c"),
-		heat:      bind("v", "map, strips", "v"),
-		group:     bind("b", "group by", "b"),
-		change:    bind("x", "change", "x"),
-		yes:       bind("y", "do it", "y"),
-		no:        bind("n", "leave it", "n"),
-		freeze:    bind("space", "freeze", "space"),
-		gaps:      bind("!", "not read", "!"),
-		mouse:     bind("m", "mouse", "m"),
-		help:      bind("?", "keys", "?"),
-		suspend:   bind("ctrl+z", "suspend", "ctrl+z"),
-		quit:      bind("q", "quit", "q", "ctrl+c"),
+		down:       bind("j/k", "down, up", "down", "j"),
+		up:         with("up", "k"),
+		pageDown:   bind("pgdn/pgup", "a page", "pgdown", "ctrl+f"),
+		pageUp:     with("pgup", "ctrl+b"),
+		top:        bind("g/G", "first, last", "home", "g"),
+		end:        with("end", "G"),
+		left:       bind("h/l", "left, right", "left", "h"),
+		right:      with("right", "l"),
+		enter:      bind("enter", "open", "enter"),
+		back:       bind("esc", "back", "esc", "backspace"),
+		views:      bind("1-9 0", "views"),
+		next:       bind("tab", "next view", "tab"),
+		prev:       with("shift+tab"),
+		goTo:       bind(":", "go to a view", ":"),
+		find:       bind("f", "find a name", "f"),
+		filter:     bind("/", "filter", "/"),
+		namespace:  bind("n", "namespace", "n"),
+		everywhere: bind("N", "all namespaces", "N"),
+		sort:       bind("s", "sort by", "s"),
+		sortNext:   bind("> <", "sort: next", ">", "."),
+		sortPrev:   with("<", ","),
+		reverse:    bind("r", "reverse", "r"),
+		again:      bind("r", "look again", "r"),
+		// Capitals sort the map: f, w and x mean something everywhere.
+		used:       bind("U", "most used", "U"),
+		fragmented: bind("F", "most fragmented", "F"),
+		whole:      bind("W", "most all free", "W"),
+		trouble:    bind("X", "most trouble", "X"),
+		why:        bind("w", "why", "w"),
+		yaml:       bind("y", "YAML", "y"),
+		tree:       bind("t", "tree", "t"),
+		copy:       bind("c", "copy command", "c"),
+		heat:       bind("v", "map, strips", "v"),
+		group:      bind("b", "group by", "b"),
+		change:     bind("x", "change", "x"),
+		yes:        bind("y", "do it", "y"),
+		no:         bind("n", "leave it", "n"),
+		freeze:     bind("space", "freeze", "space"),
+		gaps:       bind("!", "not read", "!"),
+		mouse:      bind("m", "mouse", "m"),
+		help:       bind("?", "keys", "?"),
+		suspend:    bind("ctrl+z", "suspend", "ctrl+z"),
+		quit:       bind("q", "quit", "q", "ctrl+c"),
 	}
+}
+
+// orders are the keys that sort the map, in one.
+func (k *keyMap) orders() key.Binding {
+	var names []string
+	for _, b := range []key.Binding{k.used, k.fragmented, k.whole, k.trouble} {
+		names = append(names, b.Keys()[0])
+	}
+	return key.NewBinding(key.WithKeys(names...), key.WithHelp(strings.Join(names, " "), "sort"))
 }
 
 // keyGroup is where the help has a key.
@@ -109,7 +127,8 @@ func (m *Model) actions() []action {
 		{k.find, keysFind, m.chooseObject},
 		{k.filter, keysFind, just(m.askForFilter)},
 		{k.namespace, keysFind, just(func() { m.ask(askNamespace, m.namespace) })},
-		{k.why, keysCloser, page(whyPage, "no claim to explain in this row")},
+		{k.everywhere, keysFind, m.everyNamespace},
+		{k.why, keysCloser, page(whyPage, "no claim or pod to explain in this row")},
 		{k.yaml, keysCloser, page(yamlPage, "no object in this row")},
 		{k.tree, keysCloser, page(treePage, "no related objects")},
 		{k.change, keysCloser, m.askForChange},

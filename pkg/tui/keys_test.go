@@ -163,7 +163,7 @@ func TestWhyInKeyLine(t *testing.T) {
 func TestWhyOfFirstPage(t *testing.T) {
 	s := browse(t, 120, 50)
 	s.keys("home", "w")
-	s.shows("nothing to explain in this row")
+	s.shows("no claim or pod to explain in this row")
 	for !strings.Contains(s.selected(), "pretrain-0") {
 		s.keys("down")
 	}

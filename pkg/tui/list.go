@@ -220,6 +220,8 @@ func (s *listScreen) chooseOrder(m *Model) tea.Cmd {
 	}, func(item find.Item) tea.Cmd { return s.sort(m, slices.Index(columns, item.Name)) })
 }
 
+func (s *listScreen) row() (item any, from *picture) { return s.table.selected(), s.from }
+
 // open shows what is behind the selected row.
 func (s *listScreen) open(m *Model) tea.Cmd {
 	if next := open(s.table.selected()); next != nil {
@@ -323,6 +325,9 @@ func (s *listScreen) bindings(m *Model) []key.Binding {
 	switch s.id {
 	case viewNodes:
 		keys = append(keys, k.heat, k.group)
+		if s.chart != nil {
+			keys = append(keys, k.orders())
+		}
 	case viewPending:
 		keys = append(keys, k.copy)
 	default:
@@ -330,5 +335,9 @@ func (s *listScreen) bindings(m *Model) []key.Binding {
 	if m.noChanges() == "" {
 		keys = append(keys, k.change)
 	}
-	return append(keys, k.filter, k.find, k.goTo, k.sort, k.yaml, k.tree)
+	keys = append(keys, k.filter, k.find, k.goTo)
+	if s.chart == nil {
+		keys = append(keys, k.sort)
+	}
+	return append(keys, k.yaml, k.tree)
 }

@@ -132,6 +132,15 @@ func (s *listScreen) mapActions(m *Model) []action {
 	k := &m.keys
 	move := func(right, down int) func() tea.Cmd { return just(func() { s.moveMap(right, down) }) }
 	page := s.table.lines()
+	by := func(order nodemap.Order) func() tea.Cmd {
+		return func() tea.Cmd {
+			if s.chart.order == order {
+				// The second time leads back.
+				order = nodemap.ByName
+			}
+			return s.sortMap(m, int(order))
+		}
+	}
 	return []action{
 		{k.down, keysMove, move(0, 1)},
 		{k.up, keysMove, move(0, -1)},
@@ -144,6 +153,10 @@ func (s *listScreen) mapActions(m *Model) []action {
 		{k.sort, keysFind, func() tea.Cmd { return s.chooseMapOrder(m) }},
 		{k.sortNext, keysFind, func() tea.Cmd { return s.sortMap(m, int(s.chart.order)+1) }},
 		{k.sortPrev, keysFind, func() tea.Cmd { return s.sortMap(m, int(s.chart.order)-1) }},
+		{k.used, keysFind, by(nodemap.ByUsed)},
+		{k.fragmented, keysFind, by(nodemap.ByFragmented)},
+		{k.whole, keysFind, by(nodemap.ByWhole)},
+		{k.trouble, keysFind, by(nodemap.ByTrouble)},
 	}
 }
 

@@ -53,6 +53,30 @@ func TestMapSorted(t *testing.T) {
 	s.lacks("first")
 }
 
+// TestMapSortedByOneKey sorts by a capital each, which leads back the second time. The small
+// letters stay what they are everywhere.
+func TestMapSortedByOneKey(t *testing.T) {
+	s := browse(t, 160, 30)
+	s.keys("2", "v")
+	s.shows("U F W X sort")
+	for key, want := range map[string]string{"U": "most used first", "F": "most fragmented first", "W": "most whole nodes free first", "X": "most trouble first"} {
+		s.keys(key)
+		s.shows(want)
+		s.keys(key)
+		s.lacks(" first")
+	}
+	s.keys("U", "X")
+	s.shows("most trouble first")
+	s.keys("v", "U")
+	s.shows("U does nothing here")
+	s.keys("v", "x")
+	s.shows("a file cannot be changed")
+	s.keys("w")
+	s.shows("no claim or pod to explain")
+	s.keys("f")
+	s.shows("find:")
+}
+
 // TestMapOfFleet has 5,000 nodes on a screen of 200x60.
 func TestMapOfFleet(t *testing.T) {
 	s := newSession(t, Options{Source: NewFixed(fleet.Fleet(5000, 8, 20000)), Fixed: true}, 200, 60)

@@ -86,10 +86,8 @@ func openEvent(e *events.Event) screen {
 	}
 	switch e.Kind {
 	case events.Claim:
-		if e.Count == 1 {
-			for name := range objects {
-				return whyPage(&api.Claim{Namespace: e.Namespace, Name: name})
-			}
+		if claim := itemOfEvent(e); claim != nil {
+			return whyPage(claim)
 		}
 		return of(viewClaims, func(item any) bool {
 			c, ok := item.(*api.Claim)
@@ -106,6 +104,16 @@ func openEvent(e *events.Event) screen {
 			return ok && objects[t.Rule]
 		})
 	}
+}
+
+// itemOfEvent is the claim that an event is about; nil if it is about more, or no claim.
+func itemOfEvent(e *events.Event) any {
+	if e.Kind == events.Claim && e.Count == 1 {
+		for name := range e.Objects() {
+			return &api.Claim{Namespace: e.Namespace, Name: name}
+		}
+	}
+	return nil
 }
 
 // ofClass has the pools with at least one device that a class selects.

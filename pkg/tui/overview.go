@@ -132,18 +132,24 @@ func (s *overviewScreen) actions(m *Model) []action {
 		{k.end, keysMove, last},
 		{k.pageUp, keysMove, first},
 		{k.pageDown, keysMove, last},
-		{k.enter, keysMove, func() tea.Cmd { return s.open(m, s.page.Selected(), "nothing to open here") }},
-		{k.why, keysCloser, func() tea.Cmd { return s.open(m, s.page.Why(), "nothing to explain in this row") }},
+		{k.enter, keysMove, func() tea.Cmd { return s.open(m) }},
 	}
 }
 
 // open shows what is behind the selected row.
-func (*overviewScreen) open(m *Model, next any, otherwise string) tea.Cmd {
-	if open, ok := next.(func() screen); ok && open != nil {
+func (s *overviewScreen) open(m *Model) tea.Cmd {
+	if open, ok := s.page.Selected().(func() screen); ok && open != nil {
 		return m.push(open())
 	}
-	m.message = otherwise
+	m.message = "nothing to open here"
 	return nil
+}
+
+func (s *overviewScreen) row() (item any, from *picture) {
+	if s.facts == nil {
+		return nil, nil
+	}
+	return s.page.Item(), s.facts.from
 }
 
 func (s *overviewScreen) wheel(_ *Model, by int) { s.page.Move(by / 3) }
@@ -151,14 +157,18 @@ func (s *overviewScreen) wheel(_ *Model, by int) { s.page.Move(by / 3) }
 // click selects a row; a second click opens it.
 func (s *overviewScreen) click(m *Model, x, y int) tea.Cmd {
 	if s.page.Click(x, y) {
-		return s.open(m, s.page.Selected(), "nothing to open here")
+		return s.open(m)
 	}
 	return nil
 }
 
 func (s *overviewScreen) bindings(m *Model) []key.Binding {
 	k := &m.keys
-	return []key.Binding{k.enter, k.why, k.find, k.goTo, k.namespace, k.freeze}
+	keys := []key.Binding{k.enter, k.why}
+	if m.noChanges() == "" {
+		keys = append(keys, k.change)
+	}
+	return append(keys, k.find, k.goTo, k.namespace, k.freeze)
 }
 
 // remembered is how old the newest sample of the history may be.

@@ -144,7 +144,7 @@ func (s *summary) capacity(f *facts) overview.Section[overview.Class] {
 		if c.Failing > 0 {
 			row.Note = "fails on " + english.Count(c.Failing, "device")
 		}
-		row.Open = func() screen { return newList(viewPools, ofClass(c.Name)) }
+		row.Open, row.Item = func() screen { return newList(viewPools, ofClass(c.Name)) }, c
 		section.Rows = append(section.Rows, row)
 	}
 	if len(f.classes) > 0 {
@@ -210,8 +210,8 @@ func (s *summary) stuck(f *facts) (section overview.Section[overview.Stuck], pod
 			Wait: now.Sub(w.pod.CreationTimestamp.Time), Asks: asksText(w.asks, names), Code: found.code, Reason: found.summary,
 			Who: whoText(&found), Remedies: found.remedies, Outlook: found.outlook, Tone: look.Warning,
 		}
-		row.Why = func() screen { return whyPage(&inventory.Pod{Pod: w.pod}) }
-		row.Open = row.Why
+		pod := &inventory.Pod{Pod: w.pod}
+		row.Open, row.Item = func() screen { return whyPage(pod) }, pod
 		if w.pod.CreationTimestamp.IsZero() {
 			row.Wait = -1
 		}
@@ -223,11 +223,12 @@ func (s *summary) stuck(f *facts) (section overview.Section[overview.Stuck], pod
 			continue
 		}
 		row := overview.Stuck{Wait: -1, Code: string(b.Code), Reason: b.Summary, Tone: look.Bad}
-		row.Why = func() screen {
-			return whyPage(&inventory.Pod{Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: b.Name}}})
+		pod := &inventory.Pod{Pod: f.from.snap.Pod(b.Namespace, b.Name)}
+		if pod.Pod == nil {
+			pod.Pod = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: b.Name}}
 		}
-		row.Open = row.Why
-		if pod := f.from.snap.Pod(b.Namespace, b.Name); pod != nil && !pod.CreationTimestamp.IsZero() {
+		row.Open, row.Item = func() screen { return whyPage(pod) }, pod
+		if !pod.CreationTimestamp.IsZero() {
 			row.Wait = now.Sub(pod.CreationTimestamp.Time)
 		}
 		add(b.Namespace, b.Name, b.Owner, string(b.Code), row)
@@ -342,7 +343,7 @@ func (s *summary) happened() overview.Section[overview.Event] {
 	for i := range s.events {
 		e := &s.events[i]
 		if s.in(cmp.Or(e.Namespace, s.namespace)) {
-			section.Rows = append(section.Rows, overview.Event{Key: e.Key(), At: e.At, Tone: e.Tone, Text: e.String(), Open: func() screen { return openEvent(e) }})
+			section.Rows = append(section.Rows, overview.Event{Key: e.Key(), At: e.At, Tone: e.Tone, Text: e.String(), Open: func() screen { return openEvent(e) }, Item: itemOfEvent(e)})
 		}
 	}
 	return section

@@ -173,10 +173,17 @@ func (m *Model) freeze() tea.Cmd {
 	return tea.Batch(m.take(), m.reason(), m.diagnose())
 }
 
+// rows is a screen with a selected row.
+type rows interface {
+	// row is what the selected one is about and the picture that it is of; nil for nothing.
+	row() (item any, from *picture)
+}
+
 // closer opens a page about the selected item.
 func (m *Model) closer(page func(item any) screen, otherwise string) tea.Cmd {
-	if s, ok := m.top().(*listScreen); ok {
-		if next := page(s.table.selected()); next != nil {
+	if s, ok := m.top().(rows); ok {
+		item, _ := s.row()
+		if next := page(item); next != nil {
 			return m.push(next)
 		}
 	}
@@ -273,6 +280,16 @@ func (m *Model) typed(msg tea.Msg) tea.Cmd {
 		return s.refresh(m)
 	}
 	return nil
+}
+
+// everyNamespace shows claims and pods of all namespaces.
+func (m *Model) everyNamespace() tea.Cmd {
+	if m.namespace == "" {
+		m.message = "all namespaces are shown already"
+		return nil
+	}
+	m.namespace = ""
+	return m.refresh()
 }
 
 // answered ends typing.

@@ -4,10 +4,12 @@
 package top
 
 import (
+	"encoding/json"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"gotest.tools/v3/golden"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -99,6 +101,22 @@ func TestPlans(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestPlanOfDocument keeps the plan that docs/top.md and the screens of pkg/tui show what is
+// really made for the example cluster.
+func TestPlanOfDocument(t *testing.T) {
+	plan, err := (&changer{flags: []string{"--context=prod"}}).Plan(t.Context(), example(t), guard.Change{
+		Kind: guard.Taint, Driver: "gpu.example.com", Pool: "gpu-01", Taint: "example.com/xid=79:NoExecute",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.MarshalIndent(plan, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden.Assert(t, string(text)+"\n", filepath.Join("..", "..", "..", "tui", "testdata", "plan.json"))
 }
 
 // TestNoPlan names the object and says why nothing can be done.

@@ -64,7 +64,7 @@ type Plan struct {
 	Warning string
 	// Do makes the change, and says what was done. It fails if the object is another one
 	// than that of the plan.
-	Do func(ctx context.Context) (done string, err error)
+	Do func(ctx context.Context) (done string, err error) `json:"-"`
 }
 
 // Changer changes a cluster.

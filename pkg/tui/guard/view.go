@@ -15,7 +15,14 @@ import (
 
 // Lines show a plan.
 func (p *Plan) Lines(l *look.Look, width int) []string {
-	lines := []string{l.Say(look.Strong, "The command that does the same")}
+	var lines []string
+	if p.Warning != "" {
+		for _, line := range wrapped(p.Warning, 0, width) {
+			lines = append(lines, l.Say(look.Bad, line))
+		}
+		lines = append(lines, "")
+	}
+	lines = append(lines, l.Say(look.Strong, "The command that does the same"))
 	for _, line := range brief.Wrap(render.Escape(p.Command), width-2) {
 		lines = append(lines, "  "+line)
 	}
@@ -23,12 +30,6 @@ func (p *Plan) Lines(l *look.Look, width int) []string {
 	for _, line := range strings.Split(strings.TrimRight(p.Effects, "\n"), "\n") {
 		indent := len(line) - len(strings.TrimLeft(line, " "))
 		lines = append(lines, wrapped(line[indent:], indent+2, width)...)
-	}
-	if p.Warning != "" {
-		lines = append(lines, "")
-		for _, line := range wrapped(p.Warning, 0, width) {
-			lines = append(lines, l.Say(look.Bad, line))
-		}
 	}
 	return lines
 }

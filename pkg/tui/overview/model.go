@@ -63,6 +63,9 @@ type Class struct {
 	// not known.
 	History []float64
 	Open    any
+	// Item is what the row is about, nil for nothing that can be looked at by itself; so it is
+	// in other rows.
+	Item any
 }
 
 // Stuck are pods that wait, or cannot work with their devices, for the same reason.
@@ -83,8 +86,8 @@ type Stuck struct {
 	Remedies []string
 	Outlook  string
 	Open     any
-	// Why explains the first of them.
-	Why any
+	// Item is the first of them.
+	Item any
 }
 
 // Team is what a namespace uses and waits for.
@@ -111,17 +114,15 @@ type Hand struct {
 	Sign       string
 	Tone       look.Tone
 	Name, Text string
-	Open       any
-	// Why explains what it is about; nil if there is nothing to explain.
-	Why any
+	Open, Item any
 }
 
 // Event is something that happened.
 type Event struct {
 	// Key tells rows apart.
-	Key  string
-	At   time.Time
-	Tone look.Tone
-	Text string
-	Open any
+	Key        string
+	At         time.Time
+	Tone       look.Tone
+	Text       string
+	Open, Item any
 }

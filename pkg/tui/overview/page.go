@@ -97,14 +97,20 @@ func (p *Page) Selected() any {
 	return nil
 }
 
-// Why is what explains the selected row, nil for one without anything to explain.
-func (p *Page) Why() any {
+// Item is what the selected row is about, nil if that is nothing by itself.
+func (p *Page) Item() any {
 	m := &p.model
+	if i := index(p, "capacity", m.Classes.Rows, func(c *Class) string { return c.Name }); i >= 0 {
+		return m.Classes.Rows[i].Item
+	}
 	if i := index(p, "stuck", m.Stuck.Rows, func(s *Stuck) string { return s.Key }); i >= 0 {
-		return m.Stuck.Rows[i].Why
+		return m.Stuck.Rows[i].Item
 	}
 	if i := index(p, "hands", m.Hands.Rows, func(h *Hand) string { return h.Name + " " + h.Text }); i >= 0 {
-		return m.Hands.Rows[i].Why
+		return m.Hands.Rows[i].Item
+	}
+	if i := index(p, "events", m.Events.Rows, func(e *Event) string { return e.Key }); i >= 0 {
+		return m.Events.Rows[i].Item
 	}
 	return nil
 }
