@@ -87,7 +87,7 @@ func needsOf(q *funnel.Question) []need {
 			n := need{funnels: alternatives, least: math.MaxInt32}
 			for _, f := range alternatives {
 				switch {
-				case f.Request.AdminAccess || shareable(q, f):
+				case f.Request.AdminAccess || Shareable(q, f):
 					n.least = 0
 				case f.Request.All():
 					n.least = min(n.least, 1)
@@ -103,9 +103,9 @@ func needsOf(q *funnel.Question) []need {
 	return needs
 }
 
-// shareable reports whether a device that is eligible for a request can be allocated
+// Shareable reports whether a device that is eligible for a request can be allocated
 // several times.
-func shareable(q *funnel.Question, f *funnel.Funnel) bool {
+func Shareable(q *funnel.Question, f *funnel.Funnel) bool {
 	if !q.Cluster.Facts.Gates.Enabled(cluster.GateConsumableCapacity) {
 		return false
 	}

@@ -34,6 +34,8 @@ const (
 type packing struct {
 	// pod has a claim of the shape, onePod one for one device like those of the shape.
 	pod, onePod *corev1.Pod
+	// oneDevices are those that can serve such a claim for one device.
+	oneDevices *devices
 	// size is how many devices a claim of the shape takes.
 	size int
 	// plain is set if any devices do for a claim, and none is a part of another one.
@@ -97,6 +99,11 @@ func (p *packing) among(snap *snapshot.Snapshot, count, ones *slotCount) []*core
 	return nodes
 }
 
+// count counts claims of the shape on the nodes of a state.
+func (p *packing) count(ctx context.Context, s *simulate.State) (*slotCount, error) {
+	return p.later.slotsOn(ctx, s, p.pod, p.size)
+}
+
 // freeOn is how many devices of a node are free that any class has.
 func (p *packing) freeOn(node string) int {
 	most := 0
@@ -111,7 +118,7 @@ func (p *packing) freeOn(node string) int {
 // best is how many more claims fit after moves, at most some, and the best single move.
 // What was found among some nodes is verified in the whole cluster.
 func (p *packing) best(ctx context.Context, whole *simulate.State, most int) (int, *api.PodMove, error) {
-	now, _, err := slotsIn(ctx, p.start, p.pod, nil)
+	now, err := p.count(ctx, p.start)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -186,7 +193,7 @@ func (p *packing) pack(ctx context.Context, now *slotCount, most int) (*slotCoun
 		ones := count
 		if p.onePod != p.pod {
 			var err error
-			if ones, _, err = slotsIn(ctx, state, p.onePod, nil); err != nil {
+			if ones, err = p.oneDevices.slotsOn(ctx, state, p.onePod, 1); err != nil {
 				return nil, err
 			}
 		}
@@ -259,7 +266,7 @@ func (p *packing) try(ctx context.Context, s *simulate.State, count, ones *slotC
 		if err != nil {
 			return nil, nil, nil, err
 		}
-		better, _, err := slotsIn(ctx, after, p.pod, nil)
+		better, err := p.count(ctx, after)
 		if err != nil {
 			return nil, nil, nil, err
 		}
@@ -410,7 +417,7 @@ func (p *packing) bestMove(ctx context.Context, whole *simulate.State, now *slot
 		if err != nil {
 			return nil, err
 		}
-		count, _, err := slotsIn(ctx, state, p.pod, nil)
+		count, err := p.count(ctx, state)
 		if err != nil {
 			return nil, err
 		}

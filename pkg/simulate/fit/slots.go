@@ -123,11 +123,11 @@ func (c *slots) laddered(ctx context.Context, shapes []*claimShape) ([]*claimSha
 	for _, class := range c.now.Snap.Classes {
 		for devices := 1; devices <= resourceapi.AllocationResultsMaxSize; devices *= 2 {
 			shape := ofClass(class.Name, devices)
-			count, err := c.count(ctx, shape, true)
+			fits, err := c.anyReleased(ctx, shape)
 			if err != nil {
 				return nil, err
 			}
-			if devices > 1 && count.count.AtLeast == 0 {
+			if devices > 1 && !fits {
 				break
 			}
 			if !known[shape.key()] {
@@ -142,8 +142,19 @@ func (c *slots) laddered(ctx context.Context, shapes []*claimShape) ([]*claimSha
 	return shapes, nil
 }
 
-// count counts claims of a shape, now or with all claims released.
+// count counts claims of a shape, now or with all claims released. Why none fits is found
+// out, too.
 func (c *slots) count(ctx context.Context, shape *claimShape, free bool) (*slotCount, error) {
+	return c.countFor(ctx, shape, free, true)
+}
+
+// anyReleased reports whether a claim of a shape fits with all claims released.
+func (c *slots) anyReleased(ctx context.Context, shape *claimShape) (bool, error) {
+	count, err := c.countFor(ctx, shape, true, false)
+	return err == nil && count.count.AtLeast > 0, err
+}
+
+func (c *slots) countFor(ctx context.Context, shape *claimShape, free, reason bool) (*slotCount, error) {
 	key := shape.key()
 	if known := c.counts[key][free]; known != nil {
 		return known, nil
@@ -152,13 +163,11 @@ func (c *slots) count(ctx context.Context, shape *claimShape, free bool) (*slotC
 	if err != nil {
 		return nil, err
 	}
-	var count *slotCount
-	if base.groups != nil {
-		if count, err = base.count(ctx, c.pods[key]); err != nil {
-			return nil, err
-		}
+	count, err := base.count(ctx, shape, c.pods[key], reason)
+	if err != nil || count != nil && count.count.AtLeast == 0 && !reason {
+		return count, err
 	}
-	if count == nil || !exact(count.count) || count.count.AtLeast == 0 && !free && !countsOnly(count.stop) {
+	if count == nil || count.count.AtLeast == 0 && !free && !countsOnly(count.stop) {
 		// Nodes depend on each other, or the reason is looked for on all of them.
 		state := c.now
 		if free {
@@ -197,8 +206,8 @@ func (c *slots) baseOf(ctx context.Context, shape *claimShape, free bool) (*base
 	if !free {
 		c.hear(asked.Answer)
 	}
-	c.bases[free][key], err = newBase(ctx, state, asked)
-	return c.bases[free][key], err
+	c.bases[free][key] = newBase(ctx, state, asked)
+	return c.bases[free][key], nil
 }
 
 // hear takes from an answer what is said once for all shapes.
@@ -270,6 +279,11 @@ func (c *slots) pack(ctx context.Context, shape *claimShape, line *api.ShapeFit,
 	if err != nil {
 		return err
 	}
+	oneLater, err := c.baseOf(ctx, shape.forOne(), true)
+	if err != nil {
+		return err
+	}
+	p.oneDevices = oneLater.devices
 	p.start, err = simulate.New(ctx, whatif.Local(c.now.Snap, p.among(c.now.Snap, now, one)))
 	if err != nil {
 		return err

@@ -1,0 +1,178 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package fit
+
+import (
+	"context"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
+)
+
+// Where the devices of a node are whole, the allocator finds any number of them that there
+// are: it searches for all, and what one claim takes leaves the others as they are. So
+// their number says how many claims fit, for whatever number of devices. Shared devices and
+// partitions leave less than they are, and the allocator is asked.
+
+// mostSearched is among how many devices the allocator looks for more than there are
+// without a doubt that it comes to an end before the scheduler gives up: each one doubles
+// the search.
+const mostSearched = 20
+
+// wholeDevices are those of a node that can serve a claim, each of them to itself.
+type wholeDevices []wholeDevice
+
+type wholeDevice struct {
+	id cluster.DeviceID
+	// values are those that the devices of a claim have to have in common.
+	values string
+}
+
+// slots is how many claims for a number of devices fit on those that are free. It is not
+// known if a claim for so many could take the allocator too long.
+func (w wholeDevices) slots(size int, free func(cluster.DeviceID) bool) (count int, known bool) {
+	alike := map[string]int{}
+	for i := range w {
+		if free(w[i].id) {
+			alike[w[i].values]++
+		}
+	}
+	known = true
+	for _, n := range alike {
+		count += n / size
+		known = known && (size <= n || n <= mostSearched)
+	}
+	return count, known
+}
+
+// wholeOn are the devices of nodes that can serve the only request of a question, of each
+// node where all of them are whole. It is nil where an error on one device could end the
+// attempt for all nodes, or something else than devices decides.
+func wholeOn(ctx context.Context, q *funnel.Question, answer *api.Explanation) map[string]wholeDevices {
+	f := q.Claims[0].Funnels[0][0]
+	if answer.Verdict != api.Fits || len(q.Claims) > 1 || mayFail(f) {
+		return nil
+	}
+	for _, c := range q.Claims[0].Claim.Spec.Devices.Constraints {
+		if c.MatchAttribute == nil {
+			return nil
+		}
+	}
+	found := make(map[string]wholeDevices, len(q.Cluster.Candidates))
+	for _, node := range q.Cluster.Candidates {
+		devices := make(wholeDevices, 0, f.Eligible[node.Name])
+		whole := true
+		for _, pool := range q.Cluster.Pools[node.Name] {
+			for i := range pool.Devices {
+				d := &pool.Devices[i]
+				if f.Reasons[d.Device] != nil {
+					continue
+				}
+				values, single := valuesOf(ctx, f, d)
+				whole = whole && single && isWhole(d)
+				devices = append(devices, wholeDevice{d.ID, values})
+			}
+		}
+		if whole && len(devices) == f.Eligible[node.Name] {
+			found[node.Name] = devices
+		}
+	}
+	return found
+}
+
+// mayFail reports whether the allocator can end with an error because of a device: its
+// selectors fail, or perhaps its capacity cannot be told.
+func mayFail(f *funnel.Funnel) bool {
+	for _, r := range f.Reasons {
+		if r != nil && (r.Code == api.SelectorError || r.Check == eligibility.Capacity) {
+			return true
+		}
+	}
+	return false
+}
+
+// isWhole reports whether a device is neither shared nor a partition, and stands for
+// nothing else that a node has.
+func isWhole(d *cluster.Device) bool {
+	return len(d.ConsumesCounters) == 0 && !ptr.Deref(d.AllowMultipleAllocations, false) && len(d.NodeAllocatableResources) == 0
+}
+
+// valuesOf are the values of a device that the constraints of a request compare, false if
+// it has several of one attribute, or none.
+func valuesOf(ctx context.Context, f *funnel.Funnel, d *cluster.Device) (string, bool) {
+	var all strings.Builder
+	for _, c := range f.Request.Constraints {
+		value, has, err := f.Checks.Attribute(ctx, d, c.Attribute)
+		if err != nil || !has || selector.IsList(value) {
+			return "", false
+		}
+		for _, text := range eligibility.ValueTexts(value) {
+			all.WriteString(text)
+			all.WriteByte(0)
+		}
+	}
+	return all.String(), true
+}
+
+// anyDevice is for devices of which none is in use.
+func anyDevice(cluster.DeviceID) bool { return true }
+
+// slotsOn counts claims of a size for pods like this one in a state, of which nodes have
+// these devices when all claims are released. On nodes whose devices are not whole, the
+// allocator counts them.
+func (d *devices) slotsOn(ctx context.Context, s *simulate.State, pod *corev1.Pod, size int) (*slotCount, error) {
+	facts := s.Alloc.Facts
+	all := &slotCount{nodes: map[string]*onNode{}}
+	free := func(id cluster.DeviceID) bool { return !facts.Usage.InUse(id) }
+	var others []*corev1.Node
+	for _, node := range s.Snap.Nodes {
+		devices, whole := d.whole[node.Name]
+		count, known := devices.slots(size, free)
+		if whole && known {
+			all.add(node, min(count, roomOn(facts.Nodes, pod, node)), 0)
+		} else {
+			others = append(others, node)
+		}
+	}
+	if len(others) == 0 {
+		return all, nil
+	}
+	if len(others) < len(s.Snap.Nodes) {
+		var err error
+		if s, err = s.After(ctx, whatif.OnlyNodes(s.Snap, others)); err != nil {
+			return nil, err
+		}
+	}
+	asked, _, err := slotsIn(ctx, s, pod, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, node := range others {
+		if on := asked.nodes[node.Name]; on != nil {
+			all.add(node, on.copies, 0)
+		}
+	}
+	return all, nil
+}
+
+// roomOn is for how many claims, each for a pod of its own, a node has room.
+func roomOn(nodes *cluster.Nodes, pod *corev1.Pod, node *corev1.Node) int {
+	most := mostSlots().onNode
+	if len(nodes.Fit(pod, node)) > 0 {
+		return 0
+	}
+	if rooms := nodes.RoomFor(pod, node); len(rooms) > 0 {
+		return int(min(rooms[0].Pods, int64(most)))
+	}
+	return most
+}
