@@ -22,6 +22,7 @@ import (
 
 // devices are those that can serve claims of a shape.
 type devices struct {
+	asker    *explain.Asker
 	eligible map[cluster.DeviceID]bool
 	// divisible is set if some of these can be shared, or are partitions, shareable only in
 	// the first case.
@@ -70,9 +71,9 @@ type sample struct {
 }
 
 // newBase finds what shapes have in common, from the answer for one device.
-func newBase(ctx context.Context, s *simulate.State, asked *explain.Asked) *base {
+func newBase(ctx context.Context, asker *explain.Asker, s *simulate.State, asked *explain.Asked) *base {
 	q := asked.Question
-	b := &base{devices: devicesOfAll(q), snap: s.Snap, rooms: map[string]int{}}
+	b := &base{devices: devicesOfAll(asker, q), snap: s.Snap, rooms: map[string]int{}}
 	if asked.Equivalent == nil || len(copies.Coupled(q)) > 0 {
 		return b
 	}
@@ -103,8 +104,8 @@ func newBase(ctx context.Context, s *simulate.State, asked *explain.Asked) *base
 }
 
 // devicesOfAll are those that can serve the only request of a question.
-func devicesOfAll(q *funnel.Question) *devices {
-	found := &devices{eligible: map[cluster.DeviceID]bool{}}
+func devicesOfAll(asker *explain.Asker, q *funnel.Question) *devices {
+	found := &devices{asker: asker, eligible: map[cluster.DeviceID]bool{}}
 	for i := range q.Claims {
 		for _, alternatives := range q.Claims[i].Funnels {
 			for _, f := range alternatives {
@@ -205,7 +206,7 @@ func (b *base) addSample(ctx context.Context, c *slotCount, s *sample, pod *core
 			return false, err
 		}
 	}
-	counted, asked, err := slotsIn(ctx, s.state, pod, s.like)
+	counted, asked, err := slotsIn(ctx, b.asker, s.state, pod, s.like)
 	if err != nil || !exact(counted.count) || len(counted.bounds) > 0 || asked.Answer.Verdict == api.Error {
 		return false, err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -46,7 +47,7 @@ func TestBaseEqualsAll(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				want, _, err := slotsIn(t.Context(), state, c.pods[shape.key()], nil)
+				want, _, err := slotsIn(t.Context(), &explain.Asker{}, state, c.pods[shape.key()], nil)
 				if err != nil {
 					t.Fatal(err)
 				}

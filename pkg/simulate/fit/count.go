@@ -28,6 +28,7 @@ func mostCopies() most { return most{onNode: 1000, inSequence: 2000} }
 
 // counted is how many copies fit in a cluster.
 type counted struct {
+	asker *explain.Asker
 	asked *explain.Asked
 	most  most
 	count api.CopyCount
@@ -49,13 +50,13 @@ type onNode struct {
 
 // countIn counts the copies of a pod that fit in a cluster. Without reasons, it is not
 // found out why nodes that take some take no more. Nodes that the cluster leaves out are in
-// like, see [explain.Ask]; they are not counted.
-func countIn(ctx context.Context, s *simulate.State, pod *corev1.Pod, like map[string][]string, most most, reasons bool) (*counted, error) {
-	asked, err := explain.Ask(ctx, s.Alloc, s.Snap, pod, like)
+// like, see [explain.Asker.Ask]; they are not counted.
+func countIn(ctx context.Context, asker *explain.Asker, s *simulate.State, pod *corev1.Pod, like map[string][]string, most most, reasons bool) (*counted, error) {
+	asked, err := asker.Ask(ctx, s.Alloc, s.Snap, pod, like)
 	if err != nil {
 		return nil, err
 	}
-	c := &counted{asked: asked, most: most, nodes: map[string]*onNode{}, next: stopOf(asked.Answer)}
+	c := &counted{asker: asker, asked: asked, most: most, nodes: map[string]*onNode{}, next: stopOf(asked.Answer)}
 	takes := map[string]bool{}
 	for _, group := range asked.Answer.Nodes {
 		for _, name := range group.Names {
@@ -215,7 +216,7 @@ func (c *counted) reasons(ctx context.Context, s *simulate.State, groups [][]*co
 		return err
 	}
 	// It has a number that no copy has.
-	asked, err := explain.Ask(ctx, s.Alloc, s.Snap, copies.Numbered(c.asked.Question.Pod, 0), nil)
+	asked, err := c.asker.Ask(ctx, s.Alloc, s.Snap, copies.Numbered(c.asked.Question.Pod, 0), nil)
 	if err != nil {
 		return err
 	}

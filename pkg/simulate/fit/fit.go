@@ -15,6 +15,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/copies"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/obstacle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
@@ -38,7 +39,8 @@ type Shape struct {
 // Count says how many copies of a shape fit, and whether that is as many as are asked
 // for. It fails if ctx is done.
 func Count(ctx context.Context, s *simulate.State, shape *Shape, replicas int) (*api.Fit, error) {
-	now, err := countIn(ctx, s, shape.Pod, nil, mostCopies(), true)
+	asker := &explain.Asker{}
+	now, err := countIn(ctx, asker, s, shape.Pod, nil, mostCopies(), true)
 	if err != nil {
 		return nil, err
 	}
@@ -46,7 +48,7 @@ func Count(ctx context.Context, s *simulate.State, shape *Shape, replicas int) (
 	if err != nil {
 		return nil, err
 	}
-	later, err := countIn(ctx, free, shape.Pod, nil, mostCopies(), false)
+	later, err := countIn(ctx, asker, free, shape.Pod, nil, mostCopies(), false)
 	if err != nil {
 		return nil, err
 	}

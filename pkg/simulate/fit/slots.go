@@ -52,6 +52,7 @@ func Shapes(ctx context.Context, s *simulate.State, progress func(shape *api.Cla
 // slots counts claims of shapes in a cluster as it is, and with all claims released.
 // What it has counted it knows.
 type slots struct {
+	asker     *explain.Asker
 	now, free *simulate.State
 	out       *api.FitShapes
 	pods      map[string]*corev1.Pod
@@ -73,8 +74,8 @@ type slotCount struct {
 }
 
 // slotsIn counts claims of a shape in a cluster, as [countIn] does.
-func slotsIn(ctx context.Context, s *simulate.State, pod *corev1.Pod, like map[string][]string) (*slotCount, *explain.Asked, error) {
-	c, err := countIn(ctx, s, pod, like, mostSlots(), false)
+func slotsIn(ctx context.Context, asker *explain.Asker, s *simulate.State, pod *corev1.Pod, like map[string][]string) (*slotCount, *explain.Asked, error) {
+	c, err := countIn(ctx, asker, s, pod, like, mostSlots(), false)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -84,7 +85,7 @@ func slotsIn(ctx context.Context, s *simulate.State, pod *corev1.Pod, like map[s
 // newSlots prepares to count shapes: the cluster has a template for each of them, for one
 // device like theirs, and for all numbers of devices of a class.
 func newSlots(ctx context.Context, s *simulate.State, shapes []*claimShape) (*slots, error) {
-	c := &slots{out: &api.FitShapes{TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "FitShapes"}, Shapes: []api.ShapeFit{}}, pods: map[string]*corev1.Pod{}, counts: map[string]map[bool]*slotCount{}, bases: map[bool]map[string]*base{false: {}, true: {}}}
+	c := &slots{asker: &explain.Asker{}, out: &api.FitShapes{TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "FitShapes"}, Shapes: []api.ShapeFit{}}, pods: map[string]*corev1.Pod{}, counts: map[string]map[bool]*slotCount{}, bases: map[bool]map[string]*base{false: {}, true: {}}}
 	snap := s.Snap
 	add := func(shape *claimShape) {
 		key := shape.key()
@@ -173,7 +174,7 @@ func (c *slots) countFor(ctx context.Context, shape *claimShape, free, reason bo
 		if free {
 			state = c.free
 		}
-		if count, _, err = slotsIn(ctx, state, c.pods[key], nil); err != nil {
+		if count, _, err = slotsIn(ctx, c.asker, state, c.pods[key], nil); err != nil {
 			return nil, err
 		}
 	}
@@ -199,14 +200,14 @@ func (c *slots) baseOf(ctx context.Context, shape *claimShape, free bool) (*base
 	if free {
 		state = c.free
 	}
-	asked, err := explain.Ask(ctx, state.Alloc, state.Snap, c.pods[key], nil)
+	asked, err := c.asker.Ask(ctx, state.Alloc, state.Snap, c.pods[key], nil)
 	if err != nil {
 		return nil, err
 	}
 	if !free {
 		c.hear(asked.Answer)
 	}
-	c.bases[free][key] = newBase(ctx, state, asked)
+	c.bases[free][key] = newBase(ctx, c.asker, state, asked)
 	return c.bases[free][key], nil
 }
 

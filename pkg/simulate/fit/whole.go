@@ -153,7 +153,7 @@ func (d *devices) slotsOn(ctx context.Context, s *simulate.State, pod *corev1.Po
 			return nil, err
 		}
 	}
-	asked, _, err := slotsIn(ctx, s, pod, nil)
+	asked, _, err := slotsIn(ctx, d.asker, s, pod, nil)
 	if err != nil {
 		return nil, err
 	}
