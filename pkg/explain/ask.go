@@ -5,14 +5,18 @@ package explain
 
 import (
 	"context"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodegroup"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -30,7 +34,10 @@ type Asked struct {
 // Asker asks about pods that do not exist. Clusters that it asks about one after another
 // have most devices in common: what selectors make of a device is found once. The zero value
 // is ready to use. Not safe for concurrent use.
-type Asker struct{ selectors *selector.Evaluator }
+type Asker struct {
+	selectors *selector.Evaluator
+	contents  *nodegroup.Contents
+}
 
 // Ask reports whether a pod fits that does not exist, and for each node why not. Nodes that
 // the snapshot leaves out, because they are like one that it has, are in like by the name
@@ -42,13 +49,48 @@ func (a *Asker) Ask(ctx context.Context, alloc *allocator.Allocator, snap *snaps
 	}
 	t.UsePod(alloc, pod)
 	x := builderWithQueue(alloc, snap, t)
-	if a.selectors == nil || !a.selectors.Like(x.Selectors) {
-		a.selectors = x.Selectors
-	}
-	x.Selectors, x.Catalog = a.selectors, eligibility.NewCatalog(alloc.Facts, a.selectors)
+	a.remember(x.Question)
 	answer, err := x.explanation(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return &Asked{x.Question, answer, x.equivalent}, nil
+}
+
+// remember lets a question have what was found for others.
+func (a *Asker) remember(q *funnel.Question) {
+	if a.selectors == nil || !a.selectors.Like(q.Selectors) {
+		a.selectors = q.Selectors
+	}
+	q.Selectors, q.Catalog = a.selectors, eligibility.NewCatalog(q.Cluster.Facts, a.selectors)
+}
+
+// Groups puts nodes together that have the same for each of some pods, which are suitable for
+// the same nodes. Unsuitable are those that they cannot use. It is nil if nodes have devices
+// in common.
+func (a *Asker) Groups(alloc *allocator.Allocator, snap *snapshot.Snapshot, pods []*corev1.Pod) (groups [][]*corev1.Node, unsuitable []*corev1.Node) {
+	q := funnel.NewQuestion(alloc, snap, pods[0], nil)
+	a.remember(q)
+	for _, pod := range pods {
+		q.PodClaims = append(q.PodClaims, alloc.Facts.Claims.OfPod(pod)...)
+	}
+	funnel.ListWaiting(q)
+	nodes, _ := alloc.Facts.Nodes.All()
+	survey(q, nodes)
+	for _, node := range q.Cluster.Candidates {
+		for _, pool := range q.Cluster.Pools[node.Name] {
+			if slices.ContainsFunc(pool.Pool.Slices, func(s *resourceapi.ResourceSlice) bool { return ptr.Deref(s.Spec.NodeName, "") != node.Name }) {
+				return nil, nil
+			}
+		}
+	}
+	for _, u := range q.Cluster.Unsuitable {
+		unsuitable = append(unsuitable, u.Node)
+	}
+	if a.contents == nil {
+		a.contents = nodegroup.NewContents()
+	} else {
+		a.contents = a.contents.Amended()
+	}
+	return a.contents.Groups(q, q.Cluster.Candidates), unsuitable
 }

@@ -14,10 +14,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/copies"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // devices are those that can serve claims of a shape.
@@ -62,67 +60,87 @@ type base struct {
 	others, all sample
 }
 
-// sample has the first node of some groups, and all that the pod cannot use.
-type sample struct {
-	groups [][]*corev1.Node
-	// state is made when it is needed. Like has the names of the others of the group.
-	state *simulate.State
-	like  map[string][]string
-}
-
-// newBase finds what shapes have in common, from the answer for one device.
-func newBase(ctx context.Context, asker *explain.Asker, s *simulate.State, asked *explain.Asked) *base {
+// newBase finds what shapes have in common, from the answer for one device. That is about the
+// first nodes of a sample of the cluster, or about all of it for nil.
+func newBase(ctx context.Context, asker *explain.Asker, s *simulate.State, sampled *sample, asked *explain.Asked) (*base, error) {
 	q := asked.Question
-	b := &base{devices: devicesOfAll(asker, q), snap: s.Snap, rooms: map[string]int{}}
-	if asked.Equivalent == nil || len(copies.Coupled(q)) > 0 {
-		return b
+	b := &base{devices: &devices{asker: asker, eligible: map[cluster.DeviceID]bool{}}, snap: s.Snap, rooms: map[string]int{}}
+	for _, u := range q.Cluster.Unsuitable {
+		b.unsuitable = append(b.unsuitable, u.Node)
 	}
-	room := &counted{asked: asked, most: mostSlots()}
-	candidates := map[string]bool{}
-	for _, node := range q.Cluster.Candidates {
-		candidates[node.Name] = true
-		b.rooms[node.Name] = room.roomOn(node)
+	if asked.Equivalent == nil {
+		return b, nil
 	}
-	b.groups = room.suitable(candidates)
-	for i := range asked.Answer.Nodes {
-		for _, name := range asked.Answer.Nodes[i].Names {
-			if !candidates[name] {
-				b.beside = append(b.beside, name)
-			}
+	if err := b.addDevices(ctx, s, sampled, asked); err != nil {
+		return nil, err
+	}
+	if len(copies.Coupled(q)) > 0 {
+		b.whole = nil
+		return b, nil
+	}
+	at := map[int]int{}
+	for i, first := range asked.Equivalent {
+		if _, known := at[first]; !known {
+			at[first] = len(b.groups)
+			b.groups = append(b.groups, nil)
+		}
+		for _, node := range sampled.like(q.Cluster.Candidates[i]) {
+			b.rooms[node.Name] = roomFor(s.Alloc.Facts.Nodes, q.Pod, node)
+			b.groups[at[first]] = append(b.groups[at[first]], node)
 		}
 	}
-	b.whole = wholeOn(ctx, q, asked.Answer)
-	b.all.groups = b.groups
 	for _, group := range b.groups {
+		slices.SortStableFunc(group, func(x, y *corev1.Node) int { return b.rooms[y.Name] - b.rooms[x.Name] })
 		if slices.ContainsFunc(group, func(node *corev1.Node) bool { return b.whole[node.Name] == nil }) {
 			b.others.groups = append(b.others.groups, group)
 		} else {
 			b.wholeGroups = append(b.wholeGroups, group)
 		}
 	}
-	return b
-}
-
-// devicesOfAll are those that can serve the only request of a question.
-func devicesOfAll(asker *explain.Asker, q *funnel.Question) *devices {
-	found := &devices{asker: asker, eligible: map[cluster.DeviceID]bool{}}
-	for i := range q.Claims {
-		for _, alternatives := range q.Claims[i].Funnels {
-			for _, f := range alternatives {
-				found.shareable = found.shareable || copies.Shareable(q, f)
-				for j := range f.Devices {
-					if d := &f.Devices[j]; f.Reasons[d.Device] == nil {
-						found.eligible[d.ID] = true
-						found.divisible = found.divisible || len(d.ConsumesCounters) > 0 || ptr.Deref(d.AllowMultipleAllocations, false)
-					}
-				}
+	b.all.groups = b.groups
+	for i := range asked.Answer.Nodes {
+		for _, name := range asked.Answer.Nodes[i].Names {
+			if _, candidate := b.rooms[name]; !candidate {
+				b.beside = append(b.beside, name)
 			}
 		}
 	}
-	for _, u := range q.Cluster.Unsuitable {
-		found.unsuitable = append(found.unsuitable, u.Node)
+	return b, nil
+}
+
+// addDevices adds the devices that can serve the only request of a question, those of nodes
+// that are not in the sample, too.
+func (b *base) addDevices(ctx context.Context, s *simulate.State, sampled *sample, asked *explain.Asked) error {
+	q := asked.Question
+	f := q.Claims[0].Funnels[0][0]
+	b.shareable = copies.Shareable(q, f)
+	for i := range f.Devices {
+		if d := &f.Devices[i]; f.Reasons[d.Device] == nil {
+			b.eligible[d.ID] = true
+			b.divisible = b.divisible || len(d.ConsumesCounters) > 0 || ptr.Deref(d.AllowMultipleAllocations, false)
+		}
 	}
-	return found
+	if certain(q, asked.Answer) {
+		b.whole = make(map[string]wholeDevices, len(s.Snap.Nodes))
+	}
+	for _, first := range q.Cluster.Candidates {
+		devices, whole := wholeOn(ctx, q, first)
+		for _, node := range sampled.like(first) {
+			if node != first {
+				var err error
+				if devices, err = devices.on(s, node); err != nil {
+					return err
+				}
+				for i := range devices {
+					b.eligible[devices[i].id] = true
+				}
+			}
+			if whole && b.whole != nil {
+				b.whole[node.Name] = devices
+			}
+		}
+	}
+	return nil
 }
 
 // count counts claims of a shape: whole devices by their number, others on one node of
@@ -192,21 +210,10 @@ func (b *base) addSample(ctx context.Context, c *slotCount, s *sample, pod *core
 	if len(s.groups) == 0 {
 		return true, nil
 	}
-	if s.state == nil {
-		few := slices.Clone(b.unsuitable)
-		s.like = map[string][]string{}
-		for _, group := range s.groups {
-			few = append(few, group[0])
-			for _, node := range group[1:] {
-				s.like[group[0].Name] = append(s.like[group[0].Name], node.Name)
-			}
-		}
-		var err error
-		if s.state, err = simulate.New(ctx, whatif.Local(b.snap, few)); err != nil {
-			return false, err
-		}
+	if err := s.prepare(ctx, b.snap, b.unsuitable); err != nil {
+		return false, err
 	}
-	counted, asked, err := slotsIn(ctx, b.asker, s.state, pod, s.like)
+	counted, asked, err := slotsIn(ctx, b.asker, s.state, pod, s.names)
 	if err != nil || !exact(counted.count) || len(counted.bounds) > 0 || asked.Answer.Verdict == api.Error {
 		return false, err
 	}

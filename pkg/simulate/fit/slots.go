@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -58,6 +59,8 @@ type slots struct {
 	pods      map[string]*corev1.Pod
 	counts    map[string]map[bool]*slotCount
 	bases     map[bool]map[string]*base
+	// samples stand for the cluster in both cases.
+	samples map[bool]*sample
 }
 
 // slotCount is what is kept of a count: what all devices of a large cluster were found to
@@ -85,7 +88,7 @@ func slotsIn(ctx context.Context, asker *explain.Asker, s *simulate.State, pod *
 // newSlots prepares to count shapes: the cluster has a template for each of them, for one
 // device like theirs, and for all numbers of devices of a class.
 func newSlots(ctx context.Context, s *simulate.State, shapes []*claimShape) (*slots, error) {
-	c := &slots{asker: &explain.Asker{}, out: &api.FitShapes{TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "FitShapes"}, Shapes: []api.ShapeFit{}}, pods: map[string]*corev1.Pod{}, counts: map[string]map[bool]*slotCount{}, bases: map[bool]map[string]*base{false: {}, true: {}}}
+	c := &slots{asker: &explain.Asker{}, out: &api.FitShapes{TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "FitShapes"}, Shapes: []api.ShapeFit{}}, pods: map[string]*corev1.Pod{}, counts: map[string]map[bool]*slotCount{}, bases: map[bool]map[string]*base{false: {}, true: {}}, samples: map[bool]*sample{}}
 	snap := s.Snap
 	add := func(shape *claimShape) {
 		key := shape.key()
@@ -200,15 +203,33 @@ func (c *slots) baseOf(ctx context.Context, shape *claimShape, free bool) (*base
 	if free {
 		state = c.free
 	}
-	asked, err := c.asker.Ask(ctx, state.Alloc, state.Snap, c.pods[key], nil)
+	few := c.samples[free]
+	if few == nil {
+		few = &sample{}
+		c.samples[free] = few
+		var unsuitable []*corev1.Node
+		few.groups, unsuitable = c.asker.Groups(state.Alloc, state.Snap, slices.Collect(maps.Values(c.pods)))
+		if len(few.groups) > 0 {
+			if err := few.prepare(ctx, state.Snap, unsuitable); err != nil {
+				return nil, err
+			}
+		}
+	}
+	whole := state
+	if few.state != nil {
+		state = few.state
+	} else {
+		few = nil
+	}
+	asked, err := c.asker.Ask(ctx, state.Alloc, state.Snap, c.pods[key], few.namesOf())
 	if err != nil {
 		return nil, err
 	}
 	if !free {
 		c.hear(asked.Answer)
 	}
-	c.bases[free][key] = newBase(ctx, c.asker, state, asked)
-	return c.bases[free][key], nil
+	c.bases[free][key], err = newBase(ctx, c.asker, whole, few, asked)
+	return c.bases[free][key], err
 }
 
 // hear takes from an answer what is said once for all shapes.

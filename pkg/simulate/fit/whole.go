@@ -5,9 +5,12 @@ package fit
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
@@ -36,6 +39,8 @@ type wholeDevice struct {
 	id cluster.DeviceID
 	// values are those that the devices of a claim have to have in common.
 	values string
+	// pool and index are where it is among those of the node.
+	pool, index int
 }
 
 // slots is how many claims for a number of devices fit on those that are free. It is not
@@ -55,39 +60,43 @@ func (w wholeDevices) slots(size int, free func(cluster.DeviceID) bool) (count i
 	return count, known
 }
 
-// wholeOn are the devices of nodes that can serve the only request of a question, of each
-// node where all of them are whole. It is nil where an error on one device could end the
-// attempt for all nodes, or something else than devices decides.
-func wholeOn(ctx context.Context, q *funnel.Question, answer *api.Explanation) map[string]wholeDevices {
+// certain reports whether devices alone decide how many claims fit: none of them could end
+// the attempt for all nodes, and nothing else is in the way.
+func certain(q *funnel.Question, answer *api.Explanation) bool {
+	return answer.Verdict == api.Fits && len(q.Claims) == 1 && !mayFail(q.Claims[0].Funnels[0][0]) &&
+		!slices.ContainsFunc(q.Claims[0].Claim.Spec.Devices.Constraints, func(c resourceapi.DeviceConstraint) bool { return c.MatchAttribute == nil })
+}
+
+// wholeOn are the devices of a node that can serve the only request of a question, and
+// whether all of them are whole.
+func wholeOn(ctx context.Context, q *funnel.Question, node *corev1.Node) (devices wholeDevices, whole bool) {
 	f := q.Claims[0].Funnels[0][0]
-	if answer.Verdict != api.Fits || len(q.Claims) > 1 || mayFail(f) {
-		return nil
-	}
-	for _, c := range q.Claims[0].Claim.Spec.Devices.Constraints {
-		if c.MatchAttribute == nil {
-			return nil
-		}
-	}
-	found := make(map[string]wholeDevices, len(q.Cluster.Candidates))
-	for _, node := range q.Cluster.Candidates {
-		devices := make(wholeDevices, 0, f.Eligible[node.Name])
-		whole := true
-		for _, pool := range q.Cluster.Pools[node.Name] {
-			for i := range pool.Devices {
-				d := &pool.Devices[i]
-				if f.Reasons[d.Device] != nil {
-					continue
-				}
-				values, single := valuesOf(ctx, f, d)
-				whole = whole && single && isWhole(d)
-				devices = append(devices, wholeDevice{d.ID, values})
+	devices, whole = make(wholeDevices, 0, f.Eligible[node.Name]), true
+	for i, pool := range q.Cluster.Pools[node.Name] {
+		for j := range pool.Devices {
+			d := &pool.Devices[j]
+			if f.Reasons[d.Device] != nil {
+				continue
 			}
-		}
-		if whole && len(devices) == f.Eligible[node.Name] {
-			found[node.Name] = devices
+			values, single := valuesOf(ctx, f, d)
+			whole = whole && single && isWhole(d)
+			devices = append(devices, wholeDevice{d.ID, values, i, j})
 		}
 	}
-	return found
+	return devices, whole && len(devices) == f.Eligible[node.Name]
+}
+
+// on are the devices in the same places of another node.
+func (w wholeDevices) on(s *simulate.State, node *corev1.Node) (wholeDevices, error) {
+	pools, err := s.Alloc.Facts.Pools.For(node)
+	if err != nil {
+		return nil, fmt.Errorf("find the pools of node %s: %w", node.Name, err)
+	}
+	other := slices.Clone(w)
+	for i := range other {
+		other[i].id = pools[w[i].pool].Devices[w[i].index].ID
+	}
+	return other, nil
 }
 
 // mayFail reports whether the allocator can end with an error because of a device: its
@@ -165,12 +174,18 @@ func (d *devices) slotsOn(ctx context.Context, s *simulate.State, pod *corev1.Po
 	return all, nil
 }
 
-// roomOn is for how many claims, each for a pod of its own, a node has room.
+// roomOn is for how many claims, each for a pod of its own, a node has room, be it suitable
+// or not.
 func roomOn(nodes *cluster.Nodes, pod *corev1.Pod, node *corev1.Node) int {
-	most := mostSlots().onNode
 	if len(nodes.Fit(pod, node)) > 0 {
 		return 0
 	}
+	return roomFor(nodes, pod, node)
+}
+
+// roomFor is that for suitable nodes.
+func roomFor(nodes *cluster.Nodes, pod *corev1.Pod, node *corev1.Node) int {
+	most := mostSlots().onNode
 	if rooms := nodes.RoomFor(pod, node); len(rooms) > 0 {
 		return int(min(rooms[0].Pods, int64(most)))
 	}
