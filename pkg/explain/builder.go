@@ -6,6 +6,7 @@ package explain
 import (
 	"context"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
@@ -33,6 +34,8 @@ type builder struct {
 	equivalent []int
 	// contents tell which nodes are equivalent.
 	contents *nodegroup.Contents
+	// isHard reports whether counting decides about a node, and the allocator is not waited for.
+	isHard func(context.Context, *funnel.Question, *corev1.Node) bool
 	// slowNode is a node that was decided by counting because the allocator
 	// takes too long.
 	slowNode string
@@ -57,6 +60,7 @@ func newBuilder(alloc *allocator.Allocator, snap *snapshot.Snapshot, t *target.T
 		reasons:   nodeanswer.NewReasons(q, confirmer),
 		contents:  nodegroup.NewContents(),
 		confirmer: confirmer,
+		isHard:    counting.IsHard,
 		out: &api.Explanation{
 			TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "Explanation"},
 			Target:   t.Object,

@@ -33,7 +33,7 @@ import (
 func (x *builder) decide(ctx context.Context) (reason, error) {
 	equivalent := x.reasons.Signatures.Equivalent(ctx)
 	x.equivalent = equivalent
-	verdicts, hard := check(ctx, x.Question, equivalent)
+	verdicts, hard := check(ctx, x.Question, equivalent, x.isHard)
 	if err := ctx.Err(); err != nil {
 		return reason{}, fmt.Errorf("check the nodes: %w", err)
 	}

@@ -31,7 +31,7 @@ const (
 // check asks the allocator about the candidates, of equivalent ones about
 // the first. Nodes that it would search for long, although counting says that
 // nothing fits there, are not asked about: they are returned as hard.
-func check(ctx context.Context, q *funnel.Question, equivalent []int) (verdicts []allocator.Verdict, hard []int) {
+func check(ctx context.Context, q *funnel.Question, equivalent []int, isHard func(context.Context, *funnel.Question, *corev1.Node) bool) (verdicts []allocator.Verdict, hard []int) {
 	var first []int
 	var nodes []*corev1.Node
 	for i, node := range q.Cluster.Candidates {
@@ -40,7 +40,7 @@ func check(ctx context.Context, q *funnel.Question, equivalent []int) (verdicts 
 		}
 	}
 	verdicts = make([]allocator.Verdict, len(equivalent))
-	asked, notAsked := counting.CheckUnless(ctx, q, nodes, func(ctx context.Context, node *corev1.Node) bool { return counting.IsHard(ctx, q, node) })
+	asked, notAsked := counting.CheckUnless(ctx, q, nodes, func(ctx context.Context, node *corev1.Node) bool { return isHard(ctx, q, node) })
 	for at, verdict := range asked {
 		verdicts[first[at]] = verdict
 	}

@@ -102,7 +102,7 @@ func (x *builder) judgeDevices(ctx context.Context, node *corev1.Node, away bool
 	candidates := x.Cluster.Candidates
 	defer func() { x.Cluster.Candidates = candidates }()
 	x.Cluster.Candidates = []*corev1.Node{node}
-	verdicts, _ := check(ctx, x.Question, []int{0})
+	verdicts, _ := check(ctx, x.Question, []int{0}, x.isHard)
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("check node %s: %w", node.Name, err)
 	}

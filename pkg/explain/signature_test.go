@@ -40,7 +40,7 @@ func TestEquivalent(t *testing.T) {
 			continue
 		}
 		equivalent := x.reasons.Signatures.Equivalent(t.Context())
-		verdicts, hard := check(t.Context(), x.Question, equivalent)
+		verdicts, hard := check(t.Context(), x.Question, equivalent, x.isHard)
 		search := startSearch(t.Context(), x.Question, hard)
 		if _, err := x.await(t.Context(), search, equivalent, verdicts); err != nil {
 			t.Fatal(err)

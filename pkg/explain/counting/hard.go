@@ -6,14 +6,17 @@ package counting
 import (
 	"context"
 	"math"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 )
 
@@ -36,6 +39,24 @@ func IsHard(ctx context.Context, q *funnel.Question, node *corev1.Node) bool {
 	ctx, budget := allocator.WithBudget(ctx, countingSteps)
 	defer budget.End()
 	return Answer(ctx, q, node) == decision.Infeasible && !MayFail(ctx, q, node)
+}
+
+// TooFew reports whether a node has fewer devices for some request than it asks for, each of
+// which can be allocated once. It is false where the allocator might end with an error, or
+// would take long to find out.
+func TooFew(ctx context.Context, q *funnel.Question, node *corev1.Node) bool {
+	if combinations(q, node.Name) >= longSearch || MayFail(ctx, q, node) || slices.ContainsFunc(q.Cluster.Pools[node.Name], func(pool *cluster.NodePool) bool {
+		return pool.Invalid != "" || slices.ContainsFunc(pool.Devices, func(d cluster.Device) bool { return ptr.Deref(d.AllowMultipleAllocations, false) })
+	}) {
+		return false
+	}
+	return slices.ContainsFunc(q.Claims, func(c funnel.Claim) bool {
+		return !q.PodClaims[c.Index].ExtendedResources && slices.ContainsFunc(c.Funnels, func(alternatives []*funnel.Funnel) bool {
+			return !slices.ContainsFunc(alternatives, func(f *funnel.Funnel) bool {
+				return f.Request.All() || f.Request.AdminAccess || int64(f.Eligible[node.Name]) >= f.Request.Count
+			})
+		})
+	})
 }
 
 // IsHardAlone is [IsHard] where nothing is accounted for yet. Most nodes do not

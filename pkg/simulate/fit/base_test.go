@@ -27,7 +27,7 @@ func TestBaseEqualsAll(t *testing.T) {
 	for seed := range uint64(40) {
 		clusters[fmt.Sprint("random ", seed)] = fleet.Random(seed).Snapshot
 	}
-	compared, stops := 0, 0
+	compared, stops, whole := 0, 0, 0
 	for name, snap := range clusters {
 		s, err := simulate.New(t.Context(), snap)
 		if err != nil {
@@ -54,6 +54,20 @@ func TestBaseEqualsAll(t *testing.T) {
 				if a, b := textOf(got), textOf(want); a != b {
 					t.Errorf("%s, %s, released %v:\ngot  %s\nwant %s", name, shape.key(), free, a, b)
 				}
+				if base, err := c.baseOf(t.Context(), shape, true); err != nil {
+					t.Fatal(err)
+				} else if base.whole != nil && len(want.bounds) == 0 && exact(want.count) {
+					// As it is done where pods were moved.
+					again, err := base.slotsOn(t.Context(), state, c.pods[shape.key()], shape.Devices)
+					if err != nil {
+						t.Fatal(err)
+					}
+					again.bound, again.count.AtMost = want.bound, want.count.AtMost
+					if a, b := textOf(again), textOf(want); a != b {
+						t.Errorf("%s, %s, released %v, by the devices of the released cluster:\ngot  %s\nwant %s", name, shape.key(), free, a, b)
+					}
+					whole++
+				}
 				switch {
 				case got.count.AtLeast > 0:
 					compared++
@@ -66,7 +80,7 @@ func TestBaseEqualsAll(t *testing.T) {
 			}
 		}
 	}
-	if t.Logf("%d numbers and %d reasons compared", compared, stops); compared < 40 || stops < 40 {
+	if t.Logf("%d numbers and %d reasons compared, %d numbers twice", compared, stops, whole); compared < 40 || stops < 40 || whole < 40 {
 		t.Error("the cases prove little")
 	}
 }

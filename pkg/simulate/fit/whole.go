@@ -22,7 +22,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// Where the devices of a node are whole, the allocator finds any number of them that there
+// Where the devices of a node that can serve a claim are whole, none of them a part of another, the allocator finds any number of them that there
 // are: it searches for all, and what one claim takes leaves the others as they are. So
 // their number says how many claims fit, for whatever number of devices. Shared devices and
 // partitions leave less than they are, and the allocator is asked.
@@ -45,10 +45,10 @@ type wholeDevice struct {
 
 // slots is how many claims for a number of devices fit on those that are free. It is not
 // known if a claim for so many could take the allocator too long.
-func (w wholeDevices) slots(size int, free func(cluster.DeviceID) bool) (count int, known bool) {
+func (w wholeDevices) slots(size int, free func(*wholeDevice) bool) (count int, known bool) {
 	alike := map[string]int{}
 	for i := range w {
-		if free(w[i].id) {
+		if free(&w[i]) {
 			alike[w[i].values]++
 		}
 	}
@@ -71,6 +71,11 @@ func certain(q *funnel.Question, answer *api.Explanation) bool {
 // whether all of them are whole.
 func wholeOn(ctx context.Context, q *funnel.Question, node *corev1.Node) (devices wholeDevices, whole bool) {
 	f := q.Claims[0].Funnels[0][0]
+	type counterSet struct {
+		pool int
+		name string
+	}
+	taken := map[counterSet]bool{}
 	devices, whole = make(wholeDevices, 0, f.Eligible[node.Name]), true
 	for i, pool := range q.Cluster.Pools[node.Name] {
 		for j := range pool.Devices {
@@ -81,6 +86,11 @@ func wholeOn(ctx context.Context, q *funnel.Question, node *corev1.Node) (device
 			values, single := valuesOf(ctx, f, d)
 			whole = whole && single && isWhole(d)
 			devices = append(devices, wholeDevice{d.ID, values, i, j})
+			for k := range d.ConsumesCounters {
+				set := counterSet{i, d.ConsumesCounters[k].CounterSet}
+				whole = whole && !taken[set]
+				taken[set] = true
+			}
 		}
 	}
 	return devices, whole && len(devices) == f.Eligible[node.Name]
@@ -110,10 +120,9 @@ func mayFail(f *funnel.Funnel) bool {
 	return false
 }
 
-// isWhole reports whether a device is neither shared nor a partition, and stands for
-// nothing else that a node has.
+// isWhole reports whether a device is not shared, and stands for nothing else that a node has.
 func isWhole(d *cluster.Device) bool {
-	return len(d.ConsumesCounters) == 0 && !ptr.Deref(d.AllowMultipleAllocations, false) && len(d.NodeAllocatableResources) == 0
+	return !ptr.Deref(d.AllowMultipleAllocations, false) && len(d.NodeAllocatableResources) == 0
 }
 
 // valuesOf are the values of a device that the constraints of a request compare, false if
@@ -134,7 +143,7 @@ func valuesOf(ctx context.Context, f *funnel.Funnel, d *cluster.Device) (string,
 }
 
 // anyDevice is for devices of which none is in use.
-func anyDevice(cluster.DeviceID) bool { return true }
+func anyDevice(*wholeDevice) bool { return true }
 
 // slotsOn counts claims of a size for pods like this one in a state, of which nodes have
 // these devices when all claims are released. On nodes whose devices are not whole, the
@@ -142,11 +151,17 @@ func anyDevice(cluster.DeviceID) bool { return true }
 func (d *devices) slotsOn(ctx context.Context, s *simulate.State, pod *corev1.Pod, size int) (*slotCount, error) {
 	facts := s.Alloc.Facts
 	all := &slotCount{nodes: map[string]*onNode{}}
-	free := func(id cluster.DeviceID) bool { return !facts.Usage.InUse(id) }
 	var others []*corev1.Node
 	for _, node := range s.Snap.Nodes {
+		pools, err := facts.Pools.For(node)
+		if err != nil {
+			return nil, fmt.Errorf("find the pools of node %s: %w", node.Name, err)
+		}
 		devices, whole := d.whole[node.Name]
-		count, known := devices.slots(size, free)
+		count, known := devices.slots(size, func(w *wholeDevice) bool {
+			device := &pools[w.pool].Devices[w.index]
+			return !facts.Usage.InUse(w.id) && facts.Partitions.Conflict(device) == nil && facts.Partitions.ConflictOn(device, node) == nil
+		})
 		if whole && known {
 			all.add(node, min(count, roomOn(facts.Nodes, pod, node)), 0)
 		} else {
