@@ -276,6 +276,50 @@ func TestMembersKeepTheirDevices(t *testing.T) {
 	}
 }
 
+// TestRemediesReachAllMembers counts how many pods of a workload fit after a remedy: its
+// commands change the claims of all that wait, and the pods.
+func TestRemediesReachAllMembers(t *testing.T) {
+	needing := func(cpu string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Spec.Containers = []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Requests: tc.ResourceList("cpu=" + cpu)}}}
+		}
+	}
+	for name, test := range map[string]struct {
+		model, cpu string
+		want       string
+	}{
+		"the template of claims is changed": {"A200", "1", `require model "A100" instead of "A200" in request gpu: all 2 pods fit`},
+		"the template of pods is changed":   {"A100", "9", "request cpu 8 instead of 9 in container main: all 2 pods fit"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			request := tc.GPUs("gpu", 1, fmt.Sprintf(`device.attributes[%q].model == %q`, tc.Driver, test.model))
+			change := needing(test.cpu)
+			parts := []any{
+				tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(1, "model=A100")...), tc.Pool("n2", tc.Devices(1, "model=A100")...),
+				tc.Template("one", request), deployment("web", "one"),
+				func(s *snapshot.Snapshot) {
+					pod := &corev1.Pod{Spec: s.Workloads[0].Template.Spec}
+					change(pod)
+					s.Workloads[0].Template.Spec, s.Workloads[0].Replicas = pod.Spec, ptr.To[int32](2)
+				},
+			}
+			for _, name := range []string{"web-0", "web-1"} {
+				parts = append(
+					parts, tc.Claim(name+"-gpu", request).OwnedBy("Pod", name),
+					tc.Pod(name, change, tc.UsingTemplate("gpu", "one"), tc.Generated("gpu", ptr.To(name+"-gpu")), func(p *corev1.Pod) {
+						p.Labels = map[string]string{"app": "web", "pod-template-hash": "abc"}
+						p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web-abc", UID: "rs", Controller: ptr.To(true)}}
+					}),
+				)
+			}
+			e := explainEach(t, tc.Cluster(parts...), "Deployment/web")["Deployment/web"]
+			if len(e.Remedies) == 0 || e.Remedies[0].Change != test.want {
+				t.Errorf("remedies %+v, want %s", e.Remedies, test.want)
+			}
+		})
+	}
+}
+
 // TestFewerReplicas asks about a Deployment of five of which two fit. With fewer it is
 // all of them, unless other claims are in the way only for now.
 func TestFewerReplicas(t *testing.T) {

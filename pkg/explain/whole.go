@@ -242,13 +242,13 @@ func (w *whole) changes(ctx context.Context) error {
 	return nil
 }
 
-// afterwards says how many of the members fit after a remedy.
+// afterwards says how many of the members fit after a remedy and its commands.
 func (w *whole) afterwards(ctx context.Context, r *api.Remedy) (queue.Fitting, error) {
 	gates := []string{}
 	if r.FeatureGate != "" {
 		gates = append(gates, r.FeatureGate)
 	}
-	snap, err := whatif.Amend(w.snap, r.Edits, gates...)
+	snap, err := whatif.Amend(w.snap, w.reaching(r.Edits), gates...)
 	if err != nil {
 		return queue.Fitting{}, nil //nolint:nilerr // it is a change of something that is not there
 	}

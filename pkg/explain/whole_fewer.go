@@ -74,17 +74,6 @@ func (w *whole) fewerDevices(ctx context.Context) ([]api.Remedy, error) {
 	return found, nil
 }
 
-// waiting are the members that wait.
-func (w *whole) waiting() []*corev1.Pod {
-	var pods []*corev1.Pod
-	for _, pod := range slices.Concat(w.target.Users, w.target.New) {
-		if lifecycle.Waits(pod) {
-			pods = append(pods, pod)
-		}
-	}
-	return pods
-}
-
 // counts are the places where members ask for several devices.
 func (w *whole) counts() []countPlace {
 	var places []countPlace
@@ -109,22 +98,9 @@ func (w *whole) counts() []countPlace {
 // countEdits change the count in a template, and in the claims that were made from it
 // and wait.
 func (w *whole) countEdits(place countPlace, count int64) []api.Edit {
-	namespace := w.target.Object.Namespace
-	path := fmt.Sprintf("/spec/devices/requests/%d/exactly/count", place.index)
-	edits := []api.Edit{whatif.NewEdit(whatif.Object(api.KindTemplate, namespace, place.template), "replace", "/spec"+path, count)}
-	for _, pod := range w.waiting() {
-		for _, pc := range w.alloc.Facts.Claims.OfPod(pod) {
-			if pc.Template != place.template || pc.Generated || pc.Claim == nil || pc.Claim.Status.Allocation != nil || pc.Problem != nil {
-				continue
-			}
-			edit := whatif.NewEdit(whatif.ClaimObject(pc.Claim), "replace", path, count)
-			edit.Generated = true
-			if !slices.ContainsFunc(edits, func(have api.Edit) bool { return have.Object == edit.Object }) {
-				edits = append(edits, edit)
-			}
-		}
-	}
-	return edits
+	path := fmt.Sprintf("/spec/spec/devices/requests/%d/exactly/count", place.index)
+	template := whatif.Object(api.KindTemplate, w.target.Object.Namespace, place.template)
+	return w.reaching([]api.Edit{whatif.NewEdit(template, "replace", path, count)})
 }
 
 // fewerPods proposes as many pods of a workload as fit, if the others do not even fit

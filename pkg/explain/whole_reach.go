@@ -1,0 +1,90 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
+)
+
+// reaching adds to edits what brings them to all members that wait, as the commands of a
+// remedy do: a change of a template to the claims that were made from it, and a change
+// of one pod to the other pods of its workload.
+func (w *whole) reaching(edits []api.Edit) []api.Edit {
+	all := slices.Clone(edits)
+	changed := func(object string) bool {
+		return slices.ContainsFunc(all, func(e api.Edit) bool { return e.Object == object })
+	}
+	for _, pod := range w.waiting() {
+		for _, pc := range w.alloc.Facts.Claims.OfPod(pod) {
+			if pc.Template == "" || pc.Generated || pc.Claim == nil || pc.Claim.Status.Allocation != nil || pc.Problem != nil || changed(whatif.ClaimObject(pc.Claim)) {
+				continue
+			}
+			template := whatif.Object(api.KindTemplate, pod.Namespace, pc.Template)
+			moved := movedEdits(edits, template, "/spec/spec", whatif.ClaimObject(pc.Claim))
+			if _, err := whatif.Edited(&pc.Claim.Spec, moved, "/spec"); err == nil {
+				all = append(all, moved...)
+			}
+		}
+		if object := whatif.PodObject(pod); !changed(object) && w.snap.Pod(pod.Namespace, pod.Name) == pod {
+			moved := movedEdits(edits, w.changedPod(edits, pod), "/spec", object)
+			if _, err := whatif.Edited(&pod.Spec, moved, "/spec"); err == nil {
+				all = append(all, moved...)
+			}
+		}
+	}
+	return all
+}
+
+// movedEdits are the edits of one object as edits of another one, in which the same
+// spec is at /spec, and which changes with it.
+func movedEdits(edits []api.Edit, from, spec, to string) []api.Edit {
+	var moved []api.Edit
+	for _, e := range edits {
+		path, ok := strings.CutPrefix(e.Path, spec+"/")
+		if e.Object != from || !ok {
+			continue
+		}
+		e.Object, e.Path, e.Generated = to, "/spec/"+path, true
+		moved = append(moved, e)
+	}
+	return moved
+}
+
+// changedPod is the object of a pod that edits change along with its workload, which is
+// that of another pod.
+func (w *whole) changedPod(edits []api.Edit, other *corev1.Pod) string {
+	maker, made := whatif.WorkloadOf(w.snap, other)
+	if !made {
+		return ""
+	}
+	for _, e := range edits {
+		kind, namespace, name := whatif.ParseObject(e.Object)
+		pod := w.snap.Pod(namespace, name)
+		if kind != api.KindPod || !e.Generated || pod == nil {
+			continue
+		}
+		if m, ok := whatif.WorkloadOf(w.snap, pod); ok && m.Object() == maker.Object() {
+			return e.Object
+		}
+	}
+	return ""
+}
+
+// waiting are the members that wait.
+func (w *whole) waiting() []*corev1.Pod {
+	var pods []*corev1.Pod
+	for _, pod := range slices.Concat(w.target.Users, w.target.New) {
+		if lifecycle.Waits(pod) {
+			pods = append(pods, pod)
+		}
+	}
+	return pods
+}
