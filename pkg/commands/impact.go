@@ -15,12 +15,14 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/utils/ptr"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/taint"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/simulate/impact"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -36,6 +38,8 @@ type impactFlags struct {
 type impactOptions struct {
 	reader  *cli.Reader
 	printer *cli.Printer
+	// devices are those that a rule would taint; nil for other changes.
+	devices *resourceapi.DeviceTaintSelector
 	streams genericiooptions.IOStreams
 }
 
@@ -78,6 +82,8 @@ again, else 2 if that is not known for one, else 0.`,
 			return cli.Usagef("Write drain, cordon, taint, remove, apply or upgrade.", "unknown change %q", args[0])
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		// Flags of the commands below come with a command that is missing or misspelled.
+		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
 	}
 	cmd.AddCommand(
 		newImpactDrain(streams, config), newImpactCordon(streams, config), newImpactTaint(streams, config),
@@ -195,12 +201,13 @@ evicted that do not tolerate it, some only after the time for which they do.`,
   kubectl dra impact taint maintenance:NoExecute --node gpu-02`,
 		Args:              taint.OneTaint,
 		ValidArgsFunction: names.Complete(f.reading, taint.ProposeNew),
-	}, streams, func(_ context.Context, _ *impactOptions, args []string) (chooser, error) {
+	}, streams, func(_ context.Context, o *impactOptions, args []string) (chooser, error) {
 		if node == "" {
 			rule, err := devices.Rule(args[0])
 			if err != nil {
 				return nil, err
 			}
+			o.devices = devices.Selector()
 			return always(impact.Taint(rule)), nil
 		}
 		if devices.Selector() != nil || devices.All {
@@ -298,10 +305,13 @@ func (o *impactOptions) run(ctx context.Context, choose chooser) error {
 	bar.Done()
 	var missing *impact.NotFoundError
 	if errors.As(err, &missing) {
-		return names.NotFound(missing.Kind, missing.Name, from.Snap.Source, missingHints()[missing.Kind])
+		return names.NotFound(missing.Kind, missing.Name, from.Snap.Source+naming.DidYouMean(missing.Name, existing(from.Snap, missing.Kind)), missingHints()[missing.Kind])
 	}
 	if err != nil {
 		return err
+	}
+	if d := o.devices; d != nil {
+		found.Notes = append(found.Notes, names.NoSuchDevices(from.Snap, cluster.New(from.Snap), ptr.Deref(d.Driver, ""), ptr.Deref(d.Pool, ""), ptr.Deref(d.Device, ""))...)
 	}
 	if o.printer.Machine != nil {
 		if err := o.printer.Machine.PrintObj(found, o.streams.Out); err != nil {
@@ -319,8 +329,25 @@ func (o *impactOptions) run(ctx context.Context, choose chooser) error {
 // missingHints says how to find out what there is.
 func missingHints() map[string]string {
 	return map[string]string{
-		"node": "List what there is: kubectl dra tree node/", "driver": "List what there is: kubectl dra slices", "device": "List what there is: kubectl dra devices",
+		"node": "List what there is: kubectl dra tree node/", "driver": "List what there is: kubectl dra slices",
+		"device": "List what there is: kubectl dra devices", "pod": "List what there is: kubectl get pods -A",
 	}
+}
+
+// existing are the names of a kind of what can be changed.
+func existing(snap *snapshot.Snapshot, kind string) []string {
+	var list []string
+	switch kind {
+	case "node":
+		for _, node := range snap.Nodes {
+			list = append(list, node.Name)
+		}
+	case "driver":
+		for _, slice := range snap.Slices {
+			list = append(list, slice.Spec.Driver)
+		}
+	}
+	return list
 }
 
 // impactOutcome is the exit code.

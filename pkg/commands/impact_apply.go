@@ -6,7 +6,6 @@ package commands
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -66,7 +65,7 @@ func appliedObjects(files []string, objects *snapshot.Snapshot) (chooser, error)
 		word string
 	}{{len(objects.Classes), "DeviceClass"}, {len(objects.TaintRules), "DeviceTaintRule"}, {len(objects.Slices), "ResourceSlice"}, {len(objects.Templates), api.KindTemplate}} {
 		if part.n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", part.n, part.word))
+			parts = append(parts, english.Count(part.n, part.word))
 		}
 	}
 	for _, other := range []struct {

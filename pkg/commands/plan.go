@@ -18,6 +18,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
 	"github.com/kubectl-dra/kubectl-dra/pkg/simulate/plan"
@@ -66,7 +67,7 @@ pods wait again, after all others of their priority; those of DaemonSets stay.
 With --preempt, a pod that fits nowhere takes the place of pods of lower
 priority on one node, of as few and as unimportant ones as possible: KEP-5690
 proposes this, and no release up to 1.37 does it. The pods of all namespaces are
-decided; with -n, those of one namespace are shown.
+decided; with -n, those of one namespace are shown and count.
 
 Nothing is said about when pods end, unless their activeDeadlineSeconds sets an
 upper bound. What is not modeled is named below the table.
@@ -194,13 +195,10 @@ func (o *planOptions) run(ctx context.Context) error {
 		o.conditions.Without = append(o.conditions.Without, [2]string{namespace, pod})
 	}
 	bar := cli.NewProgress(o.streams.ErrOut, "Deciding the queue")
-	out, err := o.decide(ctx, state)
+	out, err := o.decide(ctx, state, from.Namespace)
 	bar.Done()
 	if err != nil {
 		return err
-	}
-	if o.only {
-		out.Pods = slices.DeleteFunc(out.Pods, func(p api.PlannedPod) bool { return p.Namespace != from.Namespace })
 	}
 	gaps := cli.GapsIn(from.Snap, []string{snapshot.ResourcePods}, "", true)
 	if len(gaps) > 0 && len(out.Pods) == 0 {
@@ -212,6 +210,11 @@ func (o *planOptions) run(ctx context.Context) error {
 		}
 	} else if err := render.Plan(o.streams.Out, out, o.printer.Text); err != nil {
 		return err
+	}
+	if o.only && from.NamespaceGone(from.Namespace) {
+		if err := cli.PrintNotes(o.streams, "namespace "+from.Namespace+" does not exist"); err != nil {
+			return err
+		}
 	}
 	if len(gaps) > 0 {
 		return &cli.GapError{Doing: "plan", Gaps: gaps, Live: o.reader.Live(), Partial: true}
@@ -227,31 +230,37 @@ func (o *planOptions) run(ctx context.Context) error {
 }
 
 // decide decides the queue, and under conditions a second time.
-func (o *planOptions) decide(ctx context.Context, state *simulate.State) (*api.Plan, error) {
+func (o *planOptions) decide(ctx context.Context, state *simulate.State, namespace string) (*api.Plan, error) {
 	if !o.conditions.Any() {
-		return plan.Make(ctx, state, false)
+		return o.make(ctx, state, namespace, false)
 	}
 	after, words, err := o.conditions.Apply(ctx, state)
 	var missing *plan.MissingError
 	if errors.As(err, &missing) {
-		near := ""
-		if missing.Near != "" {
-			near = ": did you mean " + missing.Near + "?"
-		}
-		return nil, names.NotFound(missing.Kind, missing.Name, state.Snap.Source+near, "List what there is: kubectl get "+missing.Kind+"s -A")
+		return nil, names.NotFound(missing.Kind, missing.Name, state.Snap.Source+naming.Suggestion(missing.Near), missingHints()[missing.Kind])
 	}
 	if err != nil {
 		return nil, err
 	}
-	today, err := plan.Make(ctx, state, false)
+	today, err := o.make(ctx, state, namespace, false)
 	if err != nil {
 		return nil, err
 	}
-	out, err := plan.Make(ctx, after, o.conditions.Preempt)
+	out, err := o.make(ctx, after, namespace, o.conditions.Preempt)
 	if err != nil {
 		return nil, err
 	}
 	out.Conditions = words
 	plan.Compare(out, today, state)
 	return out, nil
+}
+
+// make decides the queue once, and leaves the pods of the namespace if only these are
+// printed.
+func (o *planOptions) make(ctx context.Context, state *simulate.State, namespace string, preempt bool) (*api.Plan, error) {
+	out, err := plan.Make(ctx, state, preempt)
+	if err == nil && o.only {
+		plan.Within(out, namespace)
+	}
+	return out, err
 }

@@ -43,11 +43,14 @@ func Plan(w io.Writer, plan *api.Plan, opts Options) error {
 }
 
 func planTotal(plan *api.Plan) string {
-	n := len(plan.Pods)
-	if n == 0 {
-		return "No pods wait for devices"
+	n, where := len(plan.Pods), ""
+	if plan.Namespace != "" {
+		where = " in namespace " + plan.Namespace
 	}
-	return fmt.Sprintf("%s %s for devices: %s", english.Count(n, "pod"), plural(n, "waits", "wait"), outcomeCounts(&plan.Counts))
+	if n == 0 {
+		return "No pods wait for devices" + where
+	}
+	return fmt.Sprintf("%s %s for devices%s: %s", english.Count(n, "pod"), plural(n, "waits", "wait"), where, outcomeCounts(&plan.Counts))
 }
 
 func outcomeCounts(c *api.PlanCounts) string {

@@ -19,6 +19,9 @@ type Plan struct {
 	// Conditions are the changes under which the queue was decided, in words; it is
 	// empty for the cluster as it is.
 	Conditions []string `json:"conditions,omitempty"`
+	// Namespace is the one whose pods are listed and counted; it is left out if they are
+	// those of all namespaces.
+	Namespace string `json:"namespace,omitempty"`
 	// Counts has the pods by outcome.
 	Counts PlanCounts `json:"counts"`
 	// Today counts the pods by outcome in the cluster as it is; it is left out

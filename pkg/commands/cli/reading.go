@@ -179,6 +179,11 @@ type Source struct {
 	KindOf func(resource string) (string, error)
 }
 
+// NamespaceGone reports whether a namespace is known not to exist.
+func (s *Source) NamespaceGone(namespace string) bool {
+	return namespace != "" && len(s.Snap.Namespaces) > 0 && s.Snap.Gap(snapshot.ResourceNamespaces) == nil && s.Snap.Namespace(namespace) == nil
+}
+
 // Read asks the cluster or loads the files, and lays the previews over it.
 func (r *Reader) Read(ctx context.Context, what Scope) (*Source, error) {
 	if len(r.previews) > 0 && r.preview == nil {

@@ -58,7 +58,7 @@ func AddNodes(snap *snapshot.Snapshot, added []AddedNodes) (*snapshot.Snapshot, 
 	for _, a := range added {
 		if snap.Node(a.Like) == nil {
 			existing := namesOf(snap.Nodes)
-			return nil, NotFound("node", a.Like, snap.Source+naming.DidYouMean(a.Like, existing), "List what there is: kubectl get nodes")
+			return nil, NotFound("node", a.Like, snap.Source+naming.DidYouMean(a.Like, existing), "List what there is: kubectl dra tree node/")
 		}
 		after = whatif.AddNodes(after, a.Like, a.Count)
 	}

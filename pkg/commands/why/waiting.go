@@ -58,8 +58,7 @@ func (o *options) explainWaiting(ctx context.Context) error {
 	if hidden != nil && hidden.Namespace != "" && hidden.Namespace == namespace {
 		hidden = nil
 	}
-	gone := namespace != "" && len(from.Snap.Namespaces) > 0 && from.Snap.Gap(snapshot.ResourceNamespaces) == nil && from.Snap.Namespace(namespace) == nil
-	if err := o.printWaiting(a.explanations, namespace, gone, hidden); err != nil {
+	if err := o.printWaiting(a.explanations, namespace, from.NamespaceGone(namespace), hidden); err != nil {
 		return err
 	}
 	if o.printer.Machine == nil && !o.printer.Text.Wide {
@@ -97,14 +96,17 @@ func (o *options) printWaiting(explanations []*api.Explanation, namespace string
 	if hidden != nil {
 		return nil
 	}
-	where := ""
+	which, where := "", ""
+	if !o.waiting.selector.Empty() {
+		which = " with labels " + render.Escape(o.waiting.selector.String())
+	}
 	if namespace != "" {
 		where = " in namespace " + render.Escape(namespace)
 	}
 	if gone {
 		where += ", which does not exist"
 	}
-	if _, err := fmt.Fprintf(o.streams.ErrOut, "No pods are waiting for devices%s.\n", where); err != nil {
+	if _, err := fmt.Fprintf(o.streams.ErrOut, "No pods%s are waiting for devices%s.\n", which, where); err != nil {
 		return fmt.Errorf("print explanations: %w", err)
 	}
 	return nil

@@ -191,6 +191,13 @@ func drain(ctx context.Context, state *simulate.State, name string) (*simulate.S
 	return state, text, nil
 }
 
+// Within leaves in a plan the pods of one namespace, which all others were decided with.
+func Within(out *api.Plan, namespace string) {
+	out.Namespace = namespace
+	out.Pods = slices.DeleteFunc(out.Pods, func(p api.PlannedPod) bool { return p.Namespace != namespace })
+	out.Counts = counts(out.Pods)
+}
+
 // Compare says in a plan what becomes of each pod today, where that is something else.
 // Pods that have a node today are those of the state before.
 func Compare(out, today *api.Plan, before *simulate.State) {
