@@ -11,11 +11,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	schedulinghelper "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/preview"
 )
 
@@ -95,12 +97,43 @@ func affinityMisfits(pod *corev1.Pod, node *corev1.Node) []Misfit {
 	// does not match.
 	if match, err := nodeaffinity.NewRequiredNodeAffinity(nil, pod.Spec.Affinity).Match(node); err != nil || !match {
 		terms := pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+		reason := "the pod's required node affinity does not match"
+		if only := onlyNode(terms); only != "" {
+			reason = "the pod is only for node " + only
+		}
 		misfits = append(misfits, Misfit{
-			Filter: FilterNodeAffinity, Reason: "the pod's required node affinity does not match",
+			Filter: FilterNodeAffinity, Reason: reason,
 			Path: "metadata.labels", Found: labelsFor(terms, node), Wanted: describeTerms(terms),
 		})
 	}
 	return misfits
+}
+
+// DaemonNode is the node for which a DaemonSet has created a pod; it is empty for other
+// pods. The controller sets this affinity in place of that of its template
+// (ReplaceDaemonSetPodNodeNameNodeAffinity in pkg/controller/daemon/util).
+func DaemonNode(pod *corev1.Pod) string {
+	owner := metav1.GetControllerOfNoCopy(pod)
+	if owner == nil || owner.Kind != snapshot.KindDaemonSet || pod.Spec.Affinity == nil || pod.Spec.Affinity.NodeAffinity == nil {
+		return ""
+	}
+	required := pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	if required == nil {
+		return ""
+	}
+	return onlyNode(required.NodeSelectorTerms)
+}
+
+// onlyNode is the node that terms select by its name, empty if they select otherwise.
+func onlyNode(terms []corev1.NodeSelectorTerm) string {
+	if len(terms) != 1 || len(terms[0].MatchExpressions) > 0 || len(terms[0].MatchFields) != 1 {
+		return ""
+	}
+	field := &terms[0].MatchFields[0]
+	if field.Key != metav1.ObjectNameField || field.Operator != corev1.NodeSelectorOpIn || len(field.Values) != 1 {
+		return ""
+	}
+	return field.Values[0]
 }
 
 func portMisfits(pod *corev1.Pod, usage *nodeUsage) []Misfit {

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
@@ -45,7 +47,7 @@ func (x *builder) advise(ctx context.Context) (reason, error) {
 	}
 	var said reason
 	if x.out.Verdict == api.DoesNotFit {
-		nearestFirst(x.out.Nodes, near)
+		nearestFirst(x.out.Nodes, near, x.daemonNode())
 		if x.target.Only == nil {
 			said = h.of(limited, near)
 		}
@@ -64,7 +66,7 @@ func (x *builder) advise(ctx context.Context) (reason, error) {
 // conflictCase is what conflicts and remedies are looked for with.
 func (x *builder) conflictCase() *conflict.Case {
 	c := &conflict.Case{
-		Question: x.Question, Nodes: x.target.Nodes(x.Cluster.Alloc), Contents: x.contents, Confirmer: x.confirmer,
+		Question: x.Question, Nodes: x.reachable(), Contents: x.contents, Confirmer: x.confirmer,
 		Verdict: x.out.Verdict, AllRemedies: x.target.Options.AllRemedies,
 		Target: x.target.Object, Workload: x.target.Workload, Users: x.target.Users, Ask: x.again,
 	}
@@ -74,14 +76,34 @@ func (x *builder) conflictCase() *conflict.Case {
 	return c
 }
 
-// nearestFirst sorts groups of nodes by how near one of their nodes is.
-func nearestFirst(groups []api.NodeGroup, near []*conflict.Prospect) {
+// reachable are the nodes on which changes could make the claims fit. A DaemonSet creates
+// each pod for one node: whatever changes, it does not run on another one.
+func (x *builder) reachable() []*corev1.Node {
+	nodes, only := x.target.Nodes(x.Cluster.Alloc), x.daemonNode()
+	if only == "" {
+		return nodes
+	}
+	return slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool { return node.Name != only })
+}
+
+// daemonNode is the node for which a DaemonSet has created the pod; empty for others.
+func (x *builder) daemonNode() string {
+	if x.Pod == nil {
+		return ""
+	}
+	return cluster.DaemonNode(x.Pod)
+}
+
+// nearestFirst sorts groups of nodes by how near one of their nodes is. The only node
+// that a pod can have, if there is one, is nearer than all others.
+func nearestFirst(groups []api.NodeGroup, near []*conflict.Prospect, only string) {
 	rank := map[string]int{}
 	for i, p := range near {
 		for _, node := range p.Nodes {
 			rank[node.Name] = len(near) - i
 		}
 	}
+	rank[only] = len(near) + 1
 	rankOf := func(g api.NodeGroup) int {
 		highest := 0
 		for _, name := range g.Names {

@@ -39,8 +39,11 @@ type headlines struct {
 // of is the reason why the claims fit nowhere: what is asked for, and why
 // the nearest node does not have it. It is empty where that is not known.
 func (h *headlines) of(ctx context.Context, list []*conflict.Prospect) reason {
-	if said := h.noDevices(); said != (reason{}) || len(list) == 0 {
+	if said := h.noDevices(); said != (reason{}) {
 		return said
+	}
+	if len(list) == 0 {
+		return h.daemonNode(ctx)
 	}
 	if text := h.noAttribute(); text != "" {
 		return reason{what: text}
@@ -79,6 +82,19 @@ func (h *headlines) of(ctx context.Context, list []*conflict.Prospect) reason {
 	}
 	said.node = link + " is not suitable: " + english.JoinAnd(misfits)
 	return said
+}
+
+// daemonNode is the reason why a pod does not fit on the node for which a DaemonSet has
+// created it, where that has no devices.
+func (h *headlines) daemonNode(ctx context.Context) reason {
+	if h.Pod == nil || len(h.Claims) == 0 {
+		return reason{}
+	}
+	node := h.Snap.Node(cluster.DaemonNode(h.Pod))
+	if node == nil {
+		return reason{}
+	}
+	return reason{what: fmt.Sprintf("%s. Node %s, for which the DaemonSet has created the pod, has %s", asks(h.Question), node.Name, h.reasons.WhyNot(ctx, node).Message)}
 }
 
 // nodesWithAnswer names the nodes that have the same answer as a node, which is the nearest
