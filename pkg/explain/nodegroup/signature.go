@@ -29,8 +29,6 @@ import (
 // question.
 type Signatures struct {
 	*funnel.Question
-	// funnels are those of all requests and alternatives.
-	funnels []*funnel.Funnel
 	// partitioned and comparable remember what is needed of pools.
 	partitioned map[*cluster.Pool]string
 	comparable  map[*cluster.NodePool]map[string]bool
@@ -38,7 +36,7 @@ type Signatures struct {
 
 // NewSignatures are those of the nodes of a question.
 func NewSignatures(q *funnel.Question) *Signatures {
-	return &Signatures{Question: q, funnels: allFunnels(q), partitioned: map[*cluster.Pool]string{}, comparable: map[*cluster.NodePool]map[string]bool{}}
+	return &Signatures{Question: q, partitioned: map[*cluster.Pool]string{}, comparable: map[*cluster.NodePool]map[string]bool{}}
 }
 
 // Equivalent finds for each candidate the first one that looks the same to the
@@ -46,10 +44,10 @@ func NewSignatures(q *funnel.Question) *Signatures {
 // compared, is its own.
 func (s *Signatures) Equivalent(ctx context.Context) []int {
 	first, like := map[string]int{}, make([]int, len(s.Cluster.Candidates))
-	var text []byte
+	funnels, text := allFunnels(s.Question), []byte(nil)
 	for i, node := range s.Cluster.Candidates {
 		like[i] = i
-		l := nodeSignature{Signatures: s, node: node, text: text[:0], numbers: map[string]int{}}
+		l := nodeSignature{Signatures: s, funnels: funnels, node: node, text: text[:0], numbers: map[string]int{}}
 		if !l.describe(ctx) {
 			continue
 		}
@@ -68,8 +66,9 @@ func (s *Signatures) Equivalent(ctx context.Context) []int {
 // for the names. A pool that looks the same to several nodes stands for itself.
 type nodeSignature struct {
 	*Signatures
-	node *corev1.Node
-	text []byte
+	funnels []*funnel.Funnel
+	node    *corev1.Node
+	text    []byte
 	// numbers has the values of attributes that constraints compare. It only
 	// matters which are equal to each other, so they are numbered as they come;
 	// those in pools that stand for themselves are written out.
@@ -166,7 +165,7 @@ func (s *Signatures) sharedValues(ctx context.Context, pool *cluster.NodePool) m
 		return values
 	}
 	values := map[string]bool{}
-	for _, f := range s.funnels {
+	for _, f := range allFunnels(s.Question) {
 		for _, c := range f.Request.Constraints {
 			for i := range pool.Devices {
 				if value, ok, err := f.Checks.Attribute(ctx, &pool.Devices[i], c.Attribute); ok && err == nil {
@@ -318,7 +317,7 @@ func appendQuantity(text []byte, name string, quantity resource.Quantity) []byte
 // not for the others: why nothing fits is the same for all nodes that offer the
 // same.
 func (s *Signatures) Available(ctx context.Context, node *corev1.Node) string {
-	l := nodeSignature{Signatures: s, node: node, numbers: map[string]int{}}
+	l := nodeSignature{Signatures: s, funnels: allFunnels(s.Question), node: node, numbers: map[string]int{}}
 	pools := s.Cluster.Pools[node.Name]
 	for _, pool := range pools {
 		if !pool.Local {
@@ -333,7 +332,7 @@ func (s *Signatures) Available(ctx context.Context, node *corev1.Node) string {
 		l.text = append(append(l.text, "\nown"...), s.partitions(pool.Pool)...)
 		for i := range pool.Devices {
 			d := &pool.Devices[i]
-			if !slices.ContainsFunc(s.funnels, func(f *funnel.Funnel) bool {
+			if !slices.ContainsFunc(l.funnels, func(f *funnel.Funnel) bool {
 				r := f.Checks.Device(ctx, d, node)
 				return r == nil || r.Check > eligibility.InUse
 			}) {
