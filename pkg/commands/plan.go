@@ -69,8 +69,8 @@ priority on one node, of as few and as unimportant ones as possible: KEP-5690
 proposes this, and no release up to 1.37 does it. The pods of all namespaces are
 decided; with -n, those of one namespace are shown and count.
 
-Nothing is said about when pods end, unless their activeDeadlineSeconds sets an
-upper bound. What is not modeled is named below the table.
+Nothing is said about when pods end, unless activeDeadlineSeconds of them or of
+their Job sets an upper bound. What is not modeled is named below the table.
 
 The exit code is 0 if all pods are placed or gated, 1 if one waits or never
 fits, 2 if something cannot be determined, 3 for wrong usage or unreadable
@@ -176,7 +176,7 @@ func validNames(text string, most int) bool {
 }
 
 func (o *planOptions) run(ctx context.Context) error {
-	from, err := o.reader.Read(ctx, cli.Scope{AllNamespaces: true, Admission: true})
+	from, err := o.reader.Read(ctx, cli.Scope{AllNamespaces: true, Admission: true, Ends: true})
 	if err != nil {
 		return err
 	}

@@ -130,7 +130,7 @@ func (o *snapshotOptions) run(ctx context.Context) error {
 	if err := o.checkPath(); err != nil {
 		return err
 	}
-	from, err := o.reader.Read(ctx, cli.Scope{AllNamespaces: o.reader.Namespace == "", Starting: true, Health: true, Admission: true, Evicts: true, ComputeDomains: true})
+	from, err := o.reader.Read(ctx, cli.Scope{AllNamespaces: o.reader.Namespace == "", Starting: true, Health: true, Admission: true, Evicts: true, Ends: true, ComputeDomains: true})
 	if err != nil {
 		return err
 	}

@@ -168,6 +168,7 @@ const (
 	ResourcePoolStatuses = "resourcepoolstatusrequests.resource.k8s.io"
 	ResourcePodGroups    = "podgroups.scheduling.k8s.io"
 	ResourceDaemonSets   = "daemonsets.apps"
+	ResourceJobs         = "jobs.batch"
 	ResourceQueued       = "workloads.kueue.x-k8s.io"
 	ResourceLocalQueues  = "localqueues.kueue.x-k8s.io"
 	ResourceClusterQueue = "clusterqueues.kueue.x-k8s.io"
@@ -195,7 +196,7 @@ const ResourceTemplatesV1 = "resourceclaimtemplates.v1.resource.k8s.io"
 func Resources() []string {
 	return []string{
 		ResourceNodes, ResourceNamespaces, ResourcePods, ResourceEvents, ResourceSlices, ResourceClasses, ResourceClaims,
-		ResourceTemplates, ResourceTaintRules, ResourcePoolStatuses, ResourcePodGroups, ResourceDaemonSets, ResourceQueued, ResourceLocalQueues, ResourceClusterQueue, ResourceAutoscalers, ResourceMetrics,
+		ResourceTemplates, ResourceTaintRules, ResourcePoolStatuses, ResourcePodGroups, ResourceDaemonSets, ResourceJobs, ResourceQueued, ResourceLocalQueues, ResourceClusterQueue, ResourceAutoscalers, ResourceMetrics,
 		ResourceQuotas, ResourceLimitRanges, ResourceVolumeClaims, ResourceVolumes, ResourceStorageClasses, ResourceCompositePodGroups, ResourceBudgets,
 		ResourceComputeDomains, ResourceCliques,
 	}

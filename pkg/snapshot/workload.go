@@ -39,6 +39,8 @@ type Workload struct {
 	Suspended bool
 	// End is how a Job ended, nil if it has not, or is none.
 	End *JobEnd
+	// Limit is how long a Job runs at most, nil if it has no limit, does not run, or is none.
+	Limit *JobLimit
 }
 
 // KubeletPlugin reports whether the workload is a DaemonSet that uses the
@@ -57,6 +59,14 @@ type JobEnd struct {
 	Reason string
 }
 
+// JobLimit is when a Job fails that is not complete by then: its pods are deleted.
+type JobLimit struct {
+	// ActiveDeadlineSeconds is that of its spec, and counts from StartTime, which is the
+	// one of its status.
+	ActiveDeadlineSeconds int64
+	StartTime             metav1.Time
+}
+
 // Failed reports whether the Job failed.
 func (e *JobEnd) Failed() bool { return e.Condition == string(batchv1.JobFailed) }
 
@@ -73,6 +83,9 @@ func (w *Workload) DeepCopy() *Workload {
 	}
 	if w.End != nil {
 		c.End = new(*w.End)
+	}
+	if w.Limit != nil {
+		c.Limit = new(*w.Limit)
 	}
 	return c
 }

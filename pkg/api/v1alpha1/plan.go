@@ -125,6 +125,6 @@ type BlockingPod struct {
 	// Devices are those that it has or gets.
 	Devices []AllocatedDevice `json:"devices,omitempty"`
 	// EndsWithinSeconds is how long it runs at most, by the activeDeadlineSeconds of
-	// the pod. It is left out if it has none.
+	// the pod or of its Job. It is left out if they have none.
 	EndsWithinSeconds *int64 `json:"endsWithinSeconds,omitempty"`
 }

@@ -149,6 +149,8 @@ type Scope struct {
 	Creates bool
 	// Evicts is set if pods are about to be evicted: what may delay that is read.
 	Evicts bool
+	// Ends is set if it matters until when pods run at most.
+	Ends bool
 	// Starting is set if pods that do not start on their nodes matter.
 	Starting bool
 	// Health is set if the question is whether anything is wrong.
@@ -253,6 +255,7 @@ func (r *Reader) readPublished(ctx context.Context, what Scope) (*Source, error)
 		Creates:        what.Creates || what.Manifests != nil,
 		UsesVolumes:    what.usesVolumes(),
 		Evicts:         what.Evicts,
+		Ends:           what.Ends,
 		Starting:       what.Starting,
 		Health:         what.Health,
 		Admission:      what.Admission,

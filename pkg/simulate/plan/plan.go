@@ -212,10 +212,23 @@ func (m *maker) findBehind(ctx context.Context, d *queue.Decision, p *api.Planne
 // blocking describes a pod that others wait behind.
 func blocking(snap *snapshot.Snapshot, pod *corev1.Pod) api.BlockingPod {
 	b := api.BlockingPod{Namespace: pod.Namespace, Name: pod.Name, Priority: ptr.Deref(pod.Spec.Priority, 0)}
-	limit, started := pod.Spec.ActiveDeadlineSeconds, pod.Status.StartTime
-	if limit != nil && started != nil && !snap.TakenAt.IsZero() {
-		left := max(0, *limit-int64(snap.TakenAt.Sub(started.Time).Seconds()))
-		b.EndsWithinSeconds = &left
+	limit := func(seconds int64, started metav1.Time) {
+		left := max(0, seconds-int64(snap.TakenAt.Sub(started.Time).Seconds()))
+		if b.EndsWithinSeconds == nil || left < *b.EndsWithinSeconds {
+			b.EndsWithinSeconds = &left
+		}
+	}
+	if snap.TakenAt.IsZero() {
+		return b
+	}
+	if pod.Spec.ActiveDeadlineSeconds != nil && pod.Status.StartTime != nil {
+		limit(*pod.Spec.ActiveDeadlineSeconds, *pod.Status.StartTime)
+	}
+	owner := metav1.GetControllerOfNoCopy(pod)
+	for _, w := range snap.Workloads {
+		if owner != nil && w.Limit != nil && w.UID == owner.UID && w.Namespace == pod.Namespace {
+			limit(w.Limit.ActiveDeadlineSeconds, w.Limit.StartTime)
+		}
 	}
 	return b
 }

@@ -216,7 +216,7 @@ func (c *collector) forbidden() error {
 // finish brings the snapshot into the form that [snapshot.Snapshot] promises.
 func (c *collector) finish() {
 	s := c.snapshot
-	s.Workloads = snapshot.Overlay(c.plugins, s.Workloads)
+	s.Workloads = snapshot.Overlay(c.jobs, snapshot.Overlay(c.plugins, s.Workloads))
 	for resource, leftOut := range c.progress.leftOut() {
 		s.Gaps = append(s.Gaps, leftOutGap(resource, leftOut))
 	}

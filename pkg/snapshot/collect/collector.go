@@ -27,6 +27,8 @@ type collector struct {
 	apis servedAPIs
 	// plugins are the DaemonSets with plugins for the kubelet.
 	plugins []*snapshot.Workload
+	// jobs are those whose pods run for a limited time.
+	jobs []*snapshot.Workload
 
 	mu       sync.Mutex
 	snapshot *snapshot.Snapshot

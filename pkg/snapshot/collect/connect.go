@@ -14,6 +14,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	authorizationapi "k8s.io/api/authorization/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyapi "k8s.io/api/policy/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -156,7 +157,7 @@ func userAgent() string {
 // types.
 func typedVersions() []schema.GroupVersion {
 	return []schema.GroupVersion{
-		corev1.SchemeGroupVersion, appsv1.SchemeGroupVersion, authorizationapi.SchemeGroupVersion, schedulingapi.SchemeGroupVersion, schedulingv1alpha3.SchemeGroupVersion, storageapi.SchemeGroupVersion, policyapi.SchemeGroupVersion,
+		corev1.SchemeGroupVersion, appsv1.SchemeGroupVersion, batchv1.SchemeGroupVersion, authorizationapi.SchemeGroupVersion, schedulingapi.SchemeGroupVersion, schedulingv1alpha3.SchemeGroupVersion, storageapi.SchemeGroupVersion, policyapi.SchemeGroupVersion,
 		resourceapi.SchemeGroupVersion, resourcev1beta2.SchemeGroupVersion, resourcev1beta1.SchemeGroupVersion, resourcev1alpha3.SchemeGroupVersion,
 	}
 }

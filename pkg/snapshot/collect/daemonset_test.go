@@ -40,6 +40,37 @@ func TestCollectDaemonSets(t *testing.T) {
 	expect(t, "gaps", []string{"daemonsets.apps[]: this user may not list daemonsets.apps at the cluster scope"}, gapTexts(s))
 }
 
+// TestCollectJobs reads Jobs only where one has a pod with claims on a node, and keeps
+// those that end by themselves.
+func TestCollectJobs(t *testing.T) {
+	const path = "/apis/batch/v1/jobs"
+	pod := func(node string) apiServer {
+		return apiServer{"/api/v1/pods": listOf("v1", "Pod", object("ml/train-0", map[string]any{
+			"metadata": map[string]any{"namespace": "ml", "name": "train-0", "ownerReferences": []any{map[string]any{"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": "j", "controller": true}}},
+			"spec":     map[string]any{"nodeName": node, "resourceClaims": []any{map[string]any{"name": "gpu", "resourceClaimName": "gpu"}}},
+		}))}
+	}
+	job := func(name string, seconds any) map[string]any {
+		return object(name, map[string]any{
+			"spec":   map[string]any{"activeDeadlineSeconds": seconds, "template": map[string]any{}},
+			"status": map[string]any{"startTime": "2026-09-01T12:00:00Z"},
+		})
+	}
+	jobs := smallCluster().with(apiServer{path: listOf("batch/v1", "Job", job("ml/train", 3600), job("ml/endless", nil))})
+	s := mustCollect(t, start(t, jobs.with(pod("n1"))), Options{Ends: true})
+	expect(t, "workloads", []string{"Workload ml/train"}, named("Workload", s.Workloads))
+	if limit := s.Workloads[0].Limit; s.Workloads[0].Kind != "Job" || limit.ActiveDeadlineSeconds != 3600 || limit.StartTime.Hour() != 12 {
+		t.Errorf("got %+v", s.Workloads[0])
+	}
+	forbidden := jobs.with(apiServer{path: forbid()})
+	s = mustCollect(t, start(t, forbidden.with(pod("n1"))), Options{Ends: true, AllNamespaces: true})
+	expect(t, "gaps", []string{"jobs.batch[]: this user may not list jobs.batch at the cluster scope"}, gapTexts(s))
+	for what, opts := range map[string]Options{"": {Ends: true, AllNamespaces: true}, "n1": {AllNamespaces: true}} {
+		s = mustCollect(t, start(t, forbidden.with(pod(what))), opts)
+		expect(t, "gaps where no Job matters", nil, gapTexts(s))
+	}
+}
+
 func TestCollectQueued(t *testing.T) {
 	gated := map[string]any{"spec": map[string]any{"schedulingGates": []any{map[string]any{"name": "kueue.x-k8s.io/admission"}}}}
 	workload := object("ml/pod-train", map[string]any{

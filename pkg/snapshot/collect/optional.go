@@ -68,6 +68,9 @@ func (c *collector) readOptional(ctx context.Context) error {
 			return fetch(ctx, l, budgetAPI(clients, namespace), &s.Budgets)
 		}))
 	}
+	if c.opts.Ends {
+		tasks = append(tasks, c.limitedJobs())
+	}
 	domains := (c.opts.ComputeDomains || len(c.opts.Only) > 0) && s.NamesComputeDomains()
 	if domains {
 		tasks = append(tasks, c.computeDomains(), c.cliques())

@@ -38,6 +38,9 @@ type Options struct {
 	Creates, UsesVolumes bool
 	// Evicts tells that pods are about to be evicted: what may delay that is read.
 	Evicts bool
+	// Ends tells that it matters until when pods run at most: the Jobs that limit it are
+	// read.
+	Ends bool
 	// Starting tells that the question is also about pods that were scheduled and do
 	// not start: if there are any with devices, what kubelets report about them is
 	// read.

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/scan"
@@ -41,6 +42,8 @@ type workloadSpec struct {
 	JobTemplate *jobTemplate `json:"jobTemplate,omitempty"`
 	// Suspend is a boolean in the kinds that have it.
 	Suspend json.RawMessage `json:"suspend,omitempty"`
+	// ActiveDeadlineSeconds is only read of a Job.
+	ActiveDeadlineSeconds json.RawMessage `json:"activeDeadlineSeconds,omitempty"`
 }
 
 type jobTemplate struct {
@@ -141,18 +144,39 @@ func DecodeWorkload(data []byte, shape WorkloadShape) (*snapshot.Workload, error
 		workload.Daemon = status
 	}
 	if shape == TemplateInSpec && workload.Kind == snapshot.KindJob {
-		workload.End = decodeJobEnd(manifest.Status)
+		var status batchv1.JobStatus
+		if len(manifest.Status) > 0 && json.Unmarshal(manifest.Status, &status) == nil {
+			workload.End, workload.Limit = jobEnd(&status), jobLimit(spec, &status)
+		}
 	}
 	return workload, nil
 }
 
-// decodeJobEnd finds the condition that ends a Job in its status, nil if there is
-// none.
-func decodeJobEnd(data json.RawMessage) *snapshot.JobEnd {
-	var status batchv1.JobStatus
-	if len(data) == 0 || json.Unmarshal(data, &status) != nil {
+// JobWorkload is what is kept of a Job.
+func JobWorkload(job *batchv1.Job) *snapshot.Workload {
+	workload := &snapshot.Workload{
+		TypeMeta:   metav1.TypeMeta{APIVersion: batchv1.SchemeGroupVersion.String(), Kind: snapshot.KindJob},
+		ObjectMeta: job.ObjectMeta, Selector: job.Spec.Selector, Template: job.Spec.Template,
+		Replicas: job.Spec.Parallelism, Suspended: ptr.Deref(job.Spec.Suspend, false), End: jobEnd(&job.Status),
+	}
+	if job.Spec.ActiveDeadlineSeconds != nil && job.Status.StartTime != nil {
+		workload.Limit = &snapshot.JobLimit{ActiveDeadlineSeconds: *job.Spec.ActiveDeadlineSeconds, StartTime: *job.Status.StartTime}
+	}
+	return workload
+}
+
+// jobLimit is how long a Job runs at most, nil if that is not limited, or it does not run.
+func jobLimit(spec *workloadSpec, status *batchv1.JobStatus) *snapshot.JobLimit {
+	limit := &snapshot.JobLimit{}
+	if status.StartTime == nil || len(spec.ActiveDeadlineSeconds) == 0 || json.Unmarshal(spec.ActiveDeadlineSeconds, &limit.ActiveDeadlineSeconds) != nil {
 		return nil
 	}
+	limit.StartTime = *status.StartTime
+	return limit
+}
+
+// jobEnd finds the condition that ends a Job in its status, nil if there is none.
+func jobEnd(status *batchv1.JobStatus) *snapshot.JobEnd {
 	for _, condition := range status.Conditions {
 		if (condition.Type == batchv1.JobComplete || condition.Type == batchv1.JobFailed) && condition.Status == corev1.ConditionTrue {
 			return &snapshot.JobEnd{Condition: string(condition.Type), Reason: condition.Reason}
@@ -161,11 +185,16 @@ func decodeJobEnd(data json.RawMessage) *snapshot.JobEnd {
 	return nil
 }
 
-// jobStatus is what a Job that ended is saved with.
-func jobStatus(e *snapshot.JobEnd) batchv1.JobStatus {
-	return batchv1.JobStatus{Conditions: []batchv1.JobCondition{{
-		Type: batchv1.JobConditionType(e.Condition), Status: corev1.ConditionTrue, Reason: e.Reason,
-	}}}
+// jobStatus is what a Job is saved with that ended, or has a limit.
+func jobStatus(w *snapshot.Workload) batchv1.JobStatus {
+	var status batchv1.JobStatus
+	if w.End != nil {
+		status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobConditionType(w.End.Condition), Status: corev1.ConditionTrue, Reason: w.End.Reason}}
+	}
+	if w.Limit != nil {
+		status.StartTime = &w.Limit.StartTime
+	}
+	return status
 }
 
 // replicas is how many pods the workload wants at the same time, nil if that is
@@ -221,8 +250,8 @@ func WorkloadManifest(w *snapshot.Workload) (any, error) {
 	switch {
 	case w.Daemon != nil:
 		status = w.Daemon
-	case w.End != nil:
-		status = jobStatus(w.End)
+	case w.End != nil, w.Limit != nil:
+		status = jobStatus(w)
 	}
 	if status != nil {
 		encoded, err := json.Marshal(status)
@@ -262,6 +291,9 @@ func WorkloadManifest(w *snapshot.Workload) (any, error) {
 	}
 	if w.Suspended {
 		spec.Suspend = json.RawMessage("true")
+	}
+	if w.Limit != nil {
+		spec.ActiveDeadlineSeconds = json.RawMessage(strconv.FormatInt(w.Limit.ActiveDeadlineSeconds, 10))
 	}
 	manifest.Spec = spec
 	return manifest, nil

@@ -1,0 +1,52 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package collect
+
+import (
+	"context"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/objects"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/strip"
+)
+
+// limitedJobs is a task that reads the Jobs whose pods run for a limited time, nil if no
+// pod is of a Job.
+func (c *collector) limitedJobs() func(context.Context) error {
+	for _, pod := range c.snapshot.Pods {
+		if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && owner.Kind == snapshot.KindJob && runsWithClaims(pod) {
+			return c.optionalList(snapshot.ResourceJobs, func(ctx context.Context, l *listing, namespace string) error {
+				return fetch(ctx, l, jobAPI(c.clients, namespace), &c.jobs)
+			})
+		}
+	}
+	return nil
+}
+
+// runsWithClaims reports whether a pod that is placed may have devices.
+func runsWithClaims(pod *corev1.Pod) bool {
+	return pod.Spec.NodeName != "" && (len(pod.Spec.ResourceClaims) > 0 || pod.Status.ExtendedResourceClaimStatus != nil)
+}
+
+// jobAPI gives the Jobs that run for a limited time.
+func jobAPI(c Clients, namespace string) endpoint[*snapshot.Workload] {
+	return typedAPI(c, batchv1.SchemeGroupVersion, "jobs", namespace, &batchv1.Job{}, &batchv1.JobList{}, asLimitedJob)
+}
+
+func asLimitedJob(object any) (*snapshot.Workload, error) {
+	job, err := as[*batchv1.Job](object)
+	if err != nil {
+		return nil, err
+	}
+	workload := objects.JobWorkload(job)
+	if workload.Limit == nil {
+		return nil, errNotKept
+	}
+	strip.Strip(workload)
+	return workload, nil
+}
