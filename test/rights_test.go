@@ -25,8 +25,8 @@ type rightsDocument struct {
 	roles map[string][]rbacv1.PolicyRule
 	// uses are the rights that a verb uses, with their marks.
 	uses map[string]map[string]string
-	// says is what is printed without a right.
-	says map[string]string
+	// says is what is printed without a right, one of these.
+	says map[string][]string
 }
 
 // The marks in the table: what the verb is asked for, what makes the answer less,
@@ -45,7 +45,7 @@ func readRights(t *testing.T) rightsDocument {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := rightsDocument{roles: map[string][]rbacv1.PolicyRule{}, uses: map[string]map[string]string{}, says: map[string]string{}}
+	d := rightsDocument{roles: map[string][]rbacv1.PolicyRule{}, uses: map[string]map[string]string{}, says: map[string][]string{}}
 	for _, block := range regexp.MustCompile("(?s)\n```yaml\n(.*?)```\n").FindAllSubmatch(content, -1) {
 		for document := range bytes.SplitSeq(block[1], []byte("\n---\n")) {
 			object, err := parseObject(document)
@@ -80,7 +80,7 @@ func readRights(t *testing.T) rightsDocument {
 	}
 	for _, row := range tableRows(string(content), "without") {
 		for _, right := range codeSpans(row.name) {
-			d.says[right] = codeSpans(row.cells[1])[0]
+			d.says[right] = codeSpans(row.cells[1])
 		}
 	}
 	return d
