@@ -36,6 +36,13 @@ const (
 	// are before it are no more than such a cluster takes itself; a small
 	// cluster makes far less.
 	largeReserve = 720 << 20
+	// mostGarbage is how much garbage a program that goes on has at most, as long as that
+	// is not less than leastPercent of what is live: then collections would take too long
+	// altogether. mostPercent is for small clusters, and for all of them until they are
+	// loaded.
+	mostGarbage               = 48 << 20
+	leastPercent, mostPercent = 15, 50
+	loaded                    = 10 * time.Second
 	// soon is when a program that still runs is likely to be one that goes on,
 	// where it matters how much memory it holds.
 	soon = 30 * time.Second
@@ -64,8 +71,8 @@ func limitGarbage(ctx context.Context, stays bool) (release func()) {
 		debug.SetGCPercent(limit.percent)
 	}
 	if stays {
-		set(garbageLimit{percent: 50, reserved: smallReserve})
-		go releaseMemory(ctx)
+		set(garbageLimit{percent: mostPercent, reserved: smallReserve})
+		go saveMemory(ctx)
 		return func() { runtime.KeepAlive(reserved.Load()) }
 	}
 	later := garbageLimit{percent: 80, reserved: smallReserve}
@@ -82,9 +89,52 @@ func limitGarbage(ctx context.Context, stays bool) (release func()) {
 	}
 }
 
+// saveMemory keeps little garbage once a cluster was read, until the context is done.
+// Meanwhile it would take longer to be read.
+func saveMemory(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-time.After(loaded):
+	}
+	defer afterCollections(boundGarbage)()
+	releaseMemory(ctx)
+}
+
+// boundGarbage sets how much garbage there may be by what is live: of a large cluster, half as
+// much again is more than a view needs to be worked out.
+func boundGarbage() {
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(live)
+	debug.SetGCPercent(garbagePercent(live[0].Value.Uint64()))
+}
+
+// garbagePercent is how much garbage there may be where so many bytes are live.
+func garbagePercent(live uint64) int {
+	return int(min(max(100*mostGarbage/max(live, 1), leastPercent), mostPercent))
+}
+
+// afterCollections calls a function after each garbage collection until stop is called.
+func afterCollections(do func()) (stop func()) {
+	var stopped atomic.Bool
+	// Nothing refers to the sentinel, so that the next collection finds it.
+	var watch func()
+	watch = func() {
+		runtime.AddCleanup(new([16]byte), func(struct{}) {
+			if !stopped.Load() {
+				do()
+				watch()
+			}
+		}, struct{}{})
+	}
+	watch()
+	return func() { stopped.Store(true) }
+}
+
 // releaseMemory returns memory to the operating system that was needed while a cluster was read,
-// or a view worked out, until the context is done. The runtime keeps most of that for
-// itself. That takes a garbage collection, which is left out if there is little to return.
+// or a view worked out, now and again until the context is done. The runtime keeps most of
+// that for itself. That takes a garbage collection, which is left out if there is little to
+// return.
 func releaseMemory(ctx context.Context) {
 	tick := time.NewTicker(often)
 	defer tick.Stop()
@@ -92,15 +142,15 @@ func releaseMemory(ctx context.Context) {
 	// says how much of them that can be.
 	held := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/free:bytes"}, {Name: "/memory/classes/heap/unused:bytes"}, {Name: "/gc/heap/live:bytes"}}
 	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
 		metrics.Read(held)
 		inUse, live := held[0].Value.Uint64()+held[1].Value.Uint64()+held[2].Value.Uint64(), held[3].Value.Uint64()
 		if inUse > live+live/10+worthwhile {
 			debug.FreeOSMemory()
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
 		}
 	}
 }
