@@ -167,8 +167,49 @@ func TestWhyOfFirstPage(t *testing.T) {
 	for !strings.Contains(s.selected(), "pretrain-0") {
 		s.keys("down")
 	}
+	s.keys("c")
+	s.shows("choose", "request 4 devices instead of 8")
+	s.keys("enter")
+	s.shows("sent to the clipboard of the terminal: kubectl get resourceclaimtemplate eight-gpus")
 	s.keys("w")
 	s.shows("overview > why Pod research/pretrain-0")
+	s.keys("esc", "home", "c")
+	s.shows("no command to copy")
+}
+
+// TestNamesOfViews stand beside each other on 80 columns, whichever is shown, and keep their
+// keys on 60.
+func TestNamesOfViews(t *testing.T) {
+	s := browse(t, 80, 24)
+	for id, name := range viewNames() {
+		s.keys(viewID(id).key())
+		tabs := s.lines()[1]
+		if !strings.Contains(tabs, "["+viewID(id).key()+" "+name+"]") {
+			t.Errorf("the view shown has not its whole name: %s", tabs)
+		}
+		for other, short := range shortViewNames() {
+			if other != id && !strings.Contains(tabs, viewID(other).key()+" "+short) {
+				t.Errorf("%s is missing: %s", short, tabs)
+			}
+		}
+	}
+	s.send(tea.WindowSizeMsg{Width: 60, Height: 20})
+	s.shows("2 3 4 5 6 7 8 9[0 teams]")
+}
+
+// TestColumnsOnTheRight are marked where there is no room for them.
+func TestColumnsOnTheRight(t *testing.T) {
+	s := browse(t, 80, 24)
+	s.keys("3")
+	if titles := s.lines()[2]; !strings.HasSuffix(titles, "…") {
+		t.Errorf("it does not show that there are more columns: %s", titles)
+	}
+	for range 8 {
+		s.keys("l")
+	}
+	if titles := s.lines()[2]; strings.HasSuffix(titles, "…") {
+		t.Errorf("it shows more columns than there are: %s", titles)
+	}
 }
 
 // TestHelpSearch finds keys by what they do or how they are called, and leaves the help as

@@ -5,6 +5,7 @@ package tui
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -163,13 +164,24 @@ func (s *listScreen) mapActions(m *Model) []action {
 // viewMap draws the map, the room that is left, and below what the signs mean.
 func (s *listScreen) viewMap(m *Model) string {
 	width, height := s.table.width, s.table.height
-	s.chart.grid.SetSize(width, height-1)
 	room := s.chart.room
 	if room == "" {
 		room = m.look.Glyphs.More
 	}
-	return s.chart.grid.View(&m.look) + "\n" + ansi.Truncate(" "+render.Escape(room), width, m.look.Glyphs.More)
+	below := "\n" + ansi.Truncate(" "+render.Escape(room), width, m.look.Glyphs.More)
+	if s.legendApart(m) {
+		below += "\n" + ansi.Truncate(" "+nodemap.Legend(&m.look), width, m.look.Glyphs.More)
+	}
+	s.chart.grid.SetSize(width, height-strings.Count(below, "\n"))
+	return s.chart.grid.View(&m.look) + below
 }
+
+// legendApart reports whether what the signs mean has a line of its own, since what is shown
+// leaves too little room beside it.
+func (s *listScreen) legendApart(m *Model) bool { return m.width < mapLegendBeside }
+
+// mapLegendBeside is the width from which on both are in one line.
+const mapLegendBeside = 130
 
 // mapFoot says what is shown, and what the signs mean.
 func (s *listScreen) mapFoot(m *Model) string {
@@ -183,7 +195,10 @@ func (s *listScreen) mapFoot(m *Model) string {
 	if lines := s.chart.grid.Lines(); lines != "" {
 		text += ", " + lines
 	}
-	text = m.look.Say(look.Faint, text+"   ") + nodemap.Legend(&m.look)
+	text = m.look.Say(look.Faint, text)
+	if !s.legendApart(m) {
+		text += "   " + nodemap.Legend(&m.look)
+	}
 	return ansi.Truncate(text, m.width, m.look.Glyphs.More)
 }
 

@@ -10,6 +10,7 @@ import (
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/nodemap"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/overview"
@@ -133,7 +134,20 @@ func (s *overviewScreen) actions(m *Model) []action {
 		{k.pageUp, keysMove, first},
 		{k.pageDown, keysMove, last},
 		{k.enter, keysMove, func() tea.Cmd { return s.open(m) }},
+		{k.copy, keysCloser, func() tea.Cmd { return s.copyCommand(m) }},
 	}
+}
+
+// copyCommand copies a command of a remedy for the pod of the selected row.
+func (s *overviewScreen) copyCommand(m *Model) tea.Cmd {
+	item, from := s.row()
+	if pod, ok := item.(*inventory.Pod); ok {
+		if of, waits := from.waitsFor(pod.Pod); waits {
+			return m.copyRemedy(m.reasons.get(of).answer)
+		}
+	}
+	m.message = "no command to copy"
+	return nil
 }
 
 // open shows what is behind the selected row.

@@ -166,16 +166,21 @@ func (c *pendingContent) reasonLines(l *look.Look, row, width int) []string {
 	return lines
 }
 
-// copyCommand puts the commands of a remedy for the selected row into the clipboard of
-// the terminal: the only one there is, or one that is chosen.
+// copyCommand copies a command of a remedy for the selected row.
 func (s *listScreen) copyCommand(m *Model) tea.Cmd {
 	c, ok := s.table.content.(*pendingContent)
 	if !ok || len(s.table.rows) == 0 {
 		m.message = "no command to copy"
 		return nil
 	}
+	return m.copyRemedy(c.items[s.table.rows[s.table.cursor]].found.answer)
+}
+
+// copyRemedy puts the commands of a remedy into the clipboard of the terminal: those of the
+// only one there is, or of one that is chosen.
+func (m *Model) copyRemedy(answer *api.Explanation) tea.Cmd {
 	var steps []brief.Step
-	if answer := c.items[s.table.rows[s.table.cursor]].found.answer; answer != nil {
+	if answer != nil {
 		steps = slices.DeleteFunc(brief.Steps(answer), func(step brief.Step) bool { return len(step.Commands) == 0 })
 	}
 	switch len(steps) {

@@ -20,6 +20,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/brief"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/events"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/nodemap"
@@ -212,6 +213,9 @@ func (s *summary) stuck(f *facts) (section overview.Section[overview.Stuck], pod
 		}
 		pod := &inventory.Pod{Pod: w.pod}
 		row.Open, row.Item = func() screen { return whyPage(pod) }, pod
+		if answer := found.answer; answer != nil {
+			row.Lines = func(width int) []string { return brief.Lines(s.look, answer, width) }
+		}
 		if w.pod.CreationTimestamp.IsZero() {
 			row.Wait = -1
 		}

@@ -269,6 +269,10 @@ func (t *table) titles(l *look.Look, places []place, sortBy int, descending bool
 			line.WriteString(strings.Repeat(" ", gap))
 		}
 	}
+	if !t.whole(places) && t.width > 1 {
+		// There are columns on the right, or more of the last one.
+		return l.Header.Render(look.Padded(ansi.Truncate(line.String(), t.width-1, ""), t.width-1) + l.Glyphs.More)
+	}
 	return l.Header.Render(ansi.Truncate(line.String(), t.width, ""))
 }
 

@@ -97,18 +97,19 @@ func (m *Model) tabs() string {
 	return ansi.Truncate(line.String(), m.width, "")
 }
 
-// tabTexts are the names of the views as they stand beside each other. Where
-// there is no room for all, only the one that is shown has more than its key.
+// tabTexts are the names of the views as they stand beside each other. Where there is no
+// room for all, they are short or, on a narrow terminal, only the one that is shown has more
+// than its key.
 func (m *Model) tabTexts() []string {
 	texts := make([]string, 0, len(m.views))
-	for _, named := range []bool{true, false} {
+	for _, names := range [][]string{viewNames(), shortViewNames(), make([]string, len(m.views))} {
 		texts = texts[:0]
 		width := 0
-		for id, name := range viewNames() {
-			text := viewID(id).key()
-			if named || viewID(id) == m.view {
-				text += " " + name
+		for id, name := range names {
+			if viewID(id) == m.view {
+				name = m.view.String()
 			}
+			text := strings.TrimSuffix(viewID(id).key()+" "+name, " ")
 			switch viewID(id) {
 			case m.view:
 				// The brackets are for terminals that cannot reverse.

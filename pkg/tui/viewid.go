@@ -28,6 +28,11 @@ func viewNames() []string {
 	return []string{"overview", "nodes", "pools", "devices", "claims", "pending", "classes", "taints", "findings", "teams"}
 }
 
+// shortViewNames fit beside each other on 80 columns, with any of them in full.
+func shortViewNames() []string {
+	return []string{"over", "node", "pool", "dev", "claim", "pend", "class", "taint", "find", "team"}
+}
+
 // key is the digit that shows a view.
 func (id viewID) key() string { return strconv.Itoa((int(id) + 1) % 10) }
 

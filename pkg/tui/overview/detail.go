@@ -63,11 +63,19 @@ func (p *Page) remark(most int) []string {
 // pane is about the selected row or, without one, about the first pod that is stuck.
 func (p *Page) pane(width int) box {
 	title, text := p.about()
+	var drawn []string
+	rows := p.model.Stuck.Rows
+	if i := index(p, "stuck", rows, func(s *Stuck) string { return s.Key }); i >= 0 && rows[i].Lines != nil {
+		text, drawn = append(aboutWait(&rows[i]), ""), rows[i].Lines(max(width-1, 1))
+	}
 	var lines []string
 	for _, paragraph := range text {
 		for _, line := range strings.Split(ansi.Wrap(render.Escape(paragraph), max(width-1, 1), ""), "\n") {
 			lines = append(lines, " "+line)
 		}
+	}
+	for _, line := range drawn {
+		lines = append(lines, ansi.Truncate(" "+line, width, p.look.Glyphs.More))
 	}
 	return box{
 		name: "pane", title: render.Escape(title), count: len(lines), none: "move the cursor to see more of a row here",
@@ -114,17 +122,23 @@ func aboutStuck(s *Stuck) []string {
 	if s.Code != "" {
 		text = append(text, "", "Reason     "+s.Code)
 	}
-	if s.Wait >= 0 {
-		text = append(text, "Waits      "+duration.HumanDuration(s.Wait))
-	}
-	if s.Asks != "" {
-		text = append(text, "Asks       "+s.Asks)
-	}
+	text = append(text, aboutWait(s)...)
 	if s.Outlook != "" {
 		text = append(text, "Outlook    "+s.Outlook)
 	}
 	if len(s.Remedies) > 0 {
 		text = append(append(text, ""), s.Remedies...)
+	}
+	return text
+}
+
+// aboutWait is how long the pod of a row waits, and for what.
+func aboutWait(s *Stuck) (text []string) {
+	if s.Wait >= 0 {
+		text = append(text, "Waits      "+duration.HumanDuration(s.Wait))
+	}
+	if s.Asks != "" {
+		text = append(text, "Asks       "+s.Asks)
 	}
 	return text
 }

@@ -84,8 +84,11 @@ type Stuck struct {
 	Tone              look.Tone
 	// Remedies are what would help.
 	Remedies []string
-	Outlook  string
-	Open     any
+	// Lines draw the reason of the first of them and what would help, no line wider than
+	// width; nil for a row that has no more than the rest says.
+	Lines   func(width int) []string
+	Outlook string
+	Open    any
 	// Item is the first of them.
 	Item any
 }
