@@ -4,8 +4,8 @@
 package tui
 
 import (
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -64,11 +64,13 @@ func newPending(p *picture) content {
 					return duration.HumanDuration(max(now.Sub(w.since), 0))
 				},
 			},
-			{Name: "Pod", Cell: func(w *waiting) string {
-				if w.count > 1 {
-					return fmt.Sprintf("%s (%d pods)", w.name, w.count)
+			{Name: "Pod", Cell: func(w *waiting) string { return w.name }},
+			// Behind the name it would be cut with it.
+			{Name: "Pods", Sort: func(w *waiting) (float64, bool) { return float64(w.count), w.count > 0 }, Cell: func(w *waiting) string {
+				if w.count == 0 {
+					return "-"
 				}
-				return w.name
+				return strconv.Itoa(w.count)
 			}},
 			{Name: "Asks", Cell: func(w *waiting) string { return w.asks }},
 			{Name: "Why", Cell: func(w *waiting) string { return w.found.code }},

@@ -63,7 +63,7 @@ func TestPendingGroups(t *testing.T) {
 	}
 	s := newSession(t, Options{Source: NewFixed(base.With(&snapshot.Snapshot{Pods: pods})), Fixed: true, Name: "a file"}, 120, 40)
 	s.keys("6")
-	s.shows("research/job/train (12 pods)")
+	s.shows("PODS", "research/job/train     12")
 	s.keys("/", `"outlook:never`, "enter")
 	s.shows("notebook-0")
 	s.lacks("embed-2")

@@ -347,7 +347,7 @@ func (s *summary) happened() overview.Section[overview.Event] {
 	for i := range s.events {
 		e := &s.events[i]
 		if s.in(cmp.Or(e.Namespace, s.namespace)) {
-			section.Rows = append(section.Rows, overview.Event{Key: e.Key(), At: e.At, Tone: e.Tone, Text: e.String(), Open: func() screen { return openEvent(e) }, Item: itemOfEvent(e)})
+			section.Rows = append(section.Rows, overview.Event{Key: e.Key(), At: e.Last, Tone: e.Tone, Text: e.String(), Open: func() screen { return openEvent(e) }, Item: itemOfEvent(e)})
 		}
 	}
 	return section

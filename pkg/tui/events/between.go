@@ -32,7 +32,7 @@ func Between(before, after *snapshot.Snapshot, now time.Time) []Event {
 			}
 		})
 	for i := range list {
-		list[i].At = now
+		list[i].At, list[i].Last = now, now
 	}
 	return list
 }

@@ -34,7 +34,7 @@ func claims(namespace string, devices int, names ...string) []*resourceapi.Resou
 func texts(l *Log) []string {
 	var list []string
 	for _, e := range l.Events() {
-		list = append(list, e.At.Format("15:04")+" "+e.String())
+		list = append(list, e.Last.Format("15:04")+" "+e.String())
 	}
 	return list
 }
@@ -69,6 +69,28 @@ func TestLog(t *testing.T) {
 	}
 	if l.Version() != 7 {
 		t.Errorf("%d events, want 7", l.Version())
+	}
+}
+
+// TestLogGoesOn has first what happened last, also where that began earlier.
+func TestLogGoesOn(t *testing.T) {
+	now := time.Date(2026, 9, 15, 9, 30, 0, 0, time.UTC)
+	var l Log
+	l.Add(Between(&snapshot.Snapshot{}, &snapshot.Snapshot{Claims: claims("ml", 1, "a")}, now))
+	key := l.Events()[0].Key()
+	l.Add(Between(&snapshot.Snapshot{Claims: claims("ml", 1, "b")}, &snapshot.Snapshot{}, now.Add(time.Second)))
+	l.Add(Between(&snapshot.Snapshot{}, &snapshot.Snapshot{Claims: claims("ml", 1, "c")}, now.Add(59*time.Second)))
+	got := l.Events()
+	if len(got) != 2 || got[0].String() != "2 claims of ml were allocated 2 devices" || !got[0].Last.Equal(now.Add(59*time.Second)) {
+		t.Errorf("the newest of %d is %s at %s", len(got), got[0].String(), got[0].Last)
+	}
+	if got[0].Key() != key {
+		t.Error("the cursor does not stay on it")
+	}
+	// The minute is that of the first one.
+	l.Add(Between(&snapshot.Snapshot{}, &snapshot.Snapshot{Claims: claims("ml", 1, "d")}, now.Add(61*time.Second)))
+	if got := l.Events(); len(got) != 3 || got[0].Count != 1 {
+		t.Errorf("%d events, %d in the newest", len(got), got[0].Count)
 	}
 }
 

@@ -26,9 +26,10 @@ const (
 
 // Event is what happened to an object, or the same to several.
 type Event struct {
-	At   time.Time
-	Tone look.Tone
-	Kind Kind
+	// At is when it happened to the first object, Last when to the last one.
+	At, Last time.Time
+	Tone     look.Tone
+	Kind     Kind
 	// Namespace is that of all objects, empty for objects without.
 	Namespace string
 	// Count is how many objects there are.
@@ -69,7 +70,7 @@ const (
 	apart = time.Minute
 )
 
-// Log is what happened, the newest event last.
+// Log is what happened, what happened last of all at the end.
 type Log struct {
 	events []Event
 	// times counts the events that there ever were.
@@ -102,13 +103,16 @@ func (l *Log) Add(since []Event) {
 			l.events = append(l.events, *next)
 			continue
 		}
-		e := &l.events[at]
+		// What goes on is the newest.
+		e := l.events[at]
+		l.events = append(slices.Delete(l.events, at, at+1), e)
 		for name := range next.objects {
 			if len(e.objects) < objectsKept {
 				e.objects[name] = true
 			}
 		}
-		e.Count, e.devices = e.Count+next.Count, e.devices+next.devices
+		e.Count, e.devices, e.Last = e.Count+next.Count, e.devices+next.devices, next.Last
+		l.events[len(l.events)-1] = e
 	}
 	l.events = l.events[max(len(l.events)-kept, 0):]
 }

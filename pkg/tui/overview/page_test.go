@@ -254,3 +254,17 @@ func TestPlain(t *testing.T) {
 		}
 	}
 }
+
+// TestCountIsNotCut keeps how many pods a row stands for where there is too little room for
+// their name.
+func TestCountIsNotCut(t *testing.T) {
+	l := look.New(func(string) string { return "" })
+	for _, width := range []int{60, 80, 120, 200} {
+		p := New(&l)
+		p.Resize(width, 30)
+		p.Set(Model{Stuck: Section[Stuck]{Rows: []Stuck{{Key: "a", Name: "research/replicaset/a-name-that-is-long-59558cb87b", Count: 12, Code: "CountUnsatisfiable", Reason: "Request gpu needs 20 devices."}}}})
+		if !strings.Contains(text(p), "\u2026 x12 ") {
+			t.Errorf("the number of pods is cut at %d:\n%s", width, text(p))
+		}
+	}
+}

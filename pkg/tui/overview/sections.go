@@ -270,6 +270,10 @@ func (p *Page) stuckRows(width int) (titles string, lines []string) {
 				continue
 			}
 			text = render.Escape(text)
+			if more := times(s); j == 1 && more != "" && ansi.StringWidth(text) > columns[j].width {
+				// How many they are is not cut.
+				text = p.cell(column{"", columns[j].width - len(more), true}, render.Escape(s.Name)) + more
+			}
 			line.WriteString(gap + p.cell(columns[j], text))
 		}
 		if p.plain {
@@ -299,11 +303,14 @@ func plainReason(s *Stuck, reason string) string {
 	return render.Escape(text)
 }
 
-func stuckName(s *Stuck) string {
+func stuckName(s *Stuck) string { return s.Name + times(s) }
+
+// times is " x3" where a row stands for three pods.
+func times(s *Stuck) string {
 	if s.Count > 1 {
-		return fmt.Sprintf("%s x%d", s.Name, s.Count)
+		return fmt.Sprintf(" x%d", s.Count)
 	}
-	return s.Name
+	return ""
 }
 
 func (p *Page) teams() box {
