@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	tea "charm.land/bubbletea/v2"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 )
 
 // TestUnknownKey says that a key does nothing, on every kind of screen.
@@ -234,4 +237,18 @@ func TestHelpSearch(t *testing.T) {
 	s.shows("search the keys: q?")
 	s.keys("esc", "?", "?")
 	s.shows("[6 pending]")
+}
+
+// TestTones mark classes whose selectors fail, and taints by what they do.
+func TestTones(t *testing.T) {
+	if classTone(&api.Class{}) != look.Plain || classTone(&api.Class{Failing: 1}) != look.Bad {
+		t.Error("a class is not marked if its selector fails on devices")
+	}
+	for want, taint := range map[look.Tone]api.Taint{
+		look.Faint: {Effect: "None"}, look.Warning: {Effect: "NoSchedule"}, look.Bad: {Effect: "NoExecute"},
+	} {
+		if got := taintTone(&taint); got != want {
+			t.Errorf("%s has the tone %v, want %v", taint.Effect, got, want)
+		}
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
@@ -39,12 +40,12 @@ func newContent(ctx context.Context, p *picture, id viewID) (content, error) {
 		classes, err := p.inventory.Classes(ctx)
 		return &listOf[api.Class]{
 			items: classes, cols: render.ClassColumns(), id: func(x *api.Class) string { return x.Name },
-			say: func(x *api.Class) string { return x.Failure },
+			say: func(x *api.Class) string { return x.Failure }, state: classTone, stateColumn: "Failing",
 		}, err
 	case viewTaints:
 		return &listOf[api.Taint]{
 			items: p.inventory.Taints(), cols: render.TaintColumns(p.snap.Now()), id: func(x *api.Taint) string { return inventory.TaintText(x) + "/" + x.Rule + "/" + x.Driver },
-			state: taintTone, stateColumn: "Next eviction",
+			state: taintTone, stateColumn: "Taint",
 		}, nil
 	case viewFindings:
 		return newFindings(p.diagnosis)
@@ -120,11 +121,22 @@ func claimTone(c *api.Claim) look.Tone {
 	}
 }
 
-func taintTone(t *api.Taint) look.Tone {
-	if t.NextEviction != nil {
+func classTone(c *api.Class) look.Tone {
+	if c.Failing > 0 {
 		return look.Bad
 	}
 	return look.Plain
+}
+
+func taintTone(t *api.Taint) look.Tone {
+	switch {
+	case t.NextEviction != nil, t.Effect == string(resourceapi.DeviceTaintEffectNoExecute):
+		return look.Bad
+	case t.Effect == string(resourceapi.DeviceTaintEffectNoSchedule):
+		return look.Warning
+	default:
+		return look.Faint
+	}
 }
 
 func teamTone(t *inventory.Team) look.Tone {

@@ -119,10 +119,7 @@ func aboutStuck(s *Stuck) []string {
 	if s.Reason == "" {
 		text = []string{"not explained yet"}
 	}
-	if s.Code != "" {
-		text = append(text, "", "Reason     "+s.Code)
-	}
-	text = append(text, aboutWait(s)...)
+	text = append(append(text, ""), aboutWait(s)...)
 	if s.Outlook != "" {
 		text = append(text, "Outlook    "+s.Outlook)
 	}
@@ -132,8 +129,11 @@ func aboutStuck(s *Stuck) []string {
 	return text
 }
 
-// aboutWait is how long the pod of a row waits, and for what.
+// aboutWait is why the pod of a row waits, in a word, how long, and for what.
 func aboutWait(s *Stuck) (text []string) {
+	if s.Code != "" {
+		text = append(text, "Reason     "+s.Code)
+	}
 	if s.Wait >= 0 {
 		text = append(text, "Waits      "+duration.HumanDuration(s.Wait))
 	}
