@@ -9,6 +9,7 @@ import (
 	"time"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
@@ -99,7 +100,10 @@ func claimCheck(flag api.FlagName, path, advice string, deletes ...string) func(
 		claims := in.claims()
 		for i := range claims {
 			claim := &claims[i]
-			if flag == api.FlagUnreserved && !heldFor(in.snap, claim, idle) {
+			switch {
+			case flag == api.FlagUnreserved && !heldFor(in.snap, claim, idle):
+				continue
+			case flag == api.FlagStaleReservation && lifecycle.JustStale(in.snap, in.snap.Claim(claim.Namespace, claim.Name)):
 				continue
 			}
 			for _, f := range claim.Flags {

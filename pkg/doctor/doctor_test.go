@@ -369,6 +369,24 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// TestReservationsOfPodsThatEnded has a claim whose only pod ended: the resourceclaim
+// controller takes a moment.
+func TestReservationsOfPodsThatEnded(t *testing.T) {
+	for ago, want := range map[time.Duration]int{10 * time.Second: 0, 10 * time.Minute: 1} {
+		snap := tc.Cluster(tc.Nodes(tc.Node1), tc.Pool(tc.Node1, tc.Devices(1)...),
+			tc.Claim("c", tc.GPUs("gpu", 1)).Holding(tc.Driver+"/"+tc.Node1+"/gpu-0").ReservedFor("p", string(tc.UID("p"))),
+			tc.Pod("p", tc.UsingClaim("gpu", "c"), tc.RunningOn(tc.Node1), func(p *corev1.Pod) {
+				p.Status.Phase = corev1.PodSucceeded
+				p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: p.Spec.Containers[0].Name, State: corev1.ContainerState{
+					Terminated: &corev1.ContainerStateTerminated{FinishedAt: metav1.NewTime(tc.Taken().Add(-ago))},
+				}}}
+			}))
+		if got := diagnose(t, snap, Options{Choice: checks.Choice{Only: []string{"DRA1401"}}}).Findings; len(got) != want {
+			t.Errorf("%s after the end: %+v", ago, got)
+		}
+	}
+}
+
 // TestAgeOfRules has rules that are forgotten at another age.
 func TestAgeOfRules(t *testing.T) {
 	for _, test := range []struct {

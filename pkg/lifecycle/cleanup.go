@@ -177,6 +177,23 @@ func ClaimFindings(facts *cluster.Cluster, snap *snapshot.Snapshot, users []*cor
 	return append(findings, driverEvents(snap, []cluster.PodClaim{{Claim: claim}}, users...)...)
 }
 
+// JustStale reports whether a claim is reserved only for pods that ended a moment ago, besides
+// those that use it: the resourceclaim controller removes them soon.
+func JustStale(snap *snapshot.Snapshot, claim *resourceapi.ResourceClaim) bool {
+	just := false
+	for i := range claim.Status.ReservedFor {
+		c := &claim.Status.ReservedFor[i]
+		if !consumer(snap, claim.Namespace, c).stale() {
+			continue
+		}
+		if end := consumerEnd(snap, claim.Namespace, c); end.IsZero() || Overdue(snap, end) {
+			return false
+		}
+		just = true
+	}
+	return just
+}
+
 // staleReservations is about consumers of a claim that are no more.
 func staleReservations(snap *snapshot.Snapshot, claim *resourceapi.ResourceClaim) *Finding {
 	var stale []string
