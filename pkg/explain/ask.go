@@ -43,12 +43,12 @@ type Asker struct {
 }
 
 // Ask reports whether a pod fits that does not exist, and for each node why not. Nodes that
-// the snapshot leaves out, because they are like one that it has, are in like by the name
+// the snapshot leaves out, because they are equivalent to one that it has, are in leftOut by the name
 // of that one: the answer has them, too.
-func (a *Asker) Ask(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *corev1.Pod, like map[string][]string) (*Asked, error) {
+func (a *Asker) Ask(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *corev1.Pod, leftOut map[string][]string) (*Asked, error) {
 	t := &target.Target{
 		Object:       api.Target{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name},
-		Hypothetical: true, VerdictOnly: true, Like: like,
+		Hypothetical: true, VerdictOnly: true, LeftOut: leftOut,
 	}
 	t.UsePod(alloc, pod)
 	x := builderWithQueue(alloc, snap, t)

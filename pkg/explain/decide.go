@@ -81,7 +81,7 @@ func (x *builder) conclusion(ctx context.Context, equivalent []int, verdicts []a
 			}
 		}
 		known[i] = answer
-		answers[answer] = append(append(answers[answer], candidates[i].Name), x.target.Like[candidates[i].Name]...)
+		answers[answer] = append(append(answers[answer], candidates[i].Name), x.target.LeftOut[candidates[i].Name]...)
 		if answer.Verdict == api.Fits && (best == nil || answer.Score > best.score) {
 			best = &fitting{node: candidates[i], score: answer.Score, allocations: verdict.Allocations}
 		}
@@ -92,7 +92,7 @@ func (x *builder) conclusion(ctx context.Context, equivalent []int, verdicts []a
 	}
 	for _, u := range x.Cluster.Unsuitable {
 		answer := nodeanswer.Answer{Verdict: api.DoesNotFit, Code: u.Code, Message: u.Misfit.Reason, Progress: progress[u.Misfit.Reason]}
-		answers[answer] = append(append(answers[answer], u.Node.Name), x.target.Like[u.Node.Name]...)
+		answers[answer] = append(append(answers[answer], u.Node.Name), x.target.LeftOut[u.Node.Name]...)
 	}
 	x.out.Nodes = nodeanswer.Group(answers)
 	verdict, said := x.conclude(verdicts, best)

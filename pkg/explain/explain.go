@@ -194,7 +194,7 @@ func (x *builder) allocate(ctx context.Context) (reason, error) {
 	nodes := x.target.Nodes(x.Cluster.Alloc)
 	x.out.Assumptions = append(x.out.Assumptions, survey(x.Question, nodes)...)
 	x.out.NodeCount = len(nodes)
-	for _, further := range x.target.Like {
+	for _, further := range x.target.LeftOut {
 		x.out.NodeCount += len(further)
 	}
 	for i := range x.Claims {

@@ -105,9 +105,9 @@ type Target struct {
 	End *snapshot.JobEnd
 	// Users are the pods that use the target.
 	Users []*corev1.Pod
-	// Like has, by the name of a node, those of further nodes that have the same answer and
+	// LeftOut has, by the name of a node, those of further nodes that have the same answer and
 	// that the snapshot leaves out.
-	Like map[string][]string
+	LeftOut map[string][]string
 	// Only is the one node to look at, nil for all of them.
 	Only *corev1.Node
 	// Device is one to be explained, nil for none.

@@ -51,8 +51,8 @@ type onNode struct {
 // countIn counts the copies of a pod that fit in a cluster. Without reasons, it is not
 // found out why nodes that take some take no more. Nodes that the cluster leaves out are in
 // like, see [explain.Asker.Ask]; they are not counted.
-func countIn(ctx context.Context, asker *explain.Asker, s *simulate.State, pod *corev1.Pod, like map[string][]string, most most, reasons bool) (*counted, error) {
-	asked, err := asker.Ask(ctx, s.Alloc, s.Snap, pod, like)
+func countIn(ctx context.Context, asker *explain.Asker, s *simulate.State, pod *corev1.Pod, leftOut map[string][]string, most most, reasons bool) (*counted, error) {
+	asked, err := asker.Ask(ctx, s.Alloc, s.Snap, pod, leftOut)
 	if err != nil {
 		return nil, err
 	}

@@ -77,8 +77,8 @@ type slotCount struct {
 }
 
 // slotsIn counts claims of a shape in a cluster, as [countIn] does.
-func slotsIn(ctx context.Context, asker *explain.Asker, s *simulate.State, pod *corev1.Pod, like map[string][]string) (*slotCount, *explain.Asked, error) {
-	c, err := countIn(ctx, asker, s, pod, like, mostSlots(), false)
+func slotsIn(ctx context.Context, asker *explain.Asker, s *simulate.State, pod *corev1.Pod, leftOut map[string][]string) (*slotCount, *explain.Asked, error) {
+	c, err := countIn(ctx, asker, s, pod, leftOut, mostSlots(), false)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -22,10 +22,11 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// Where the devices of a node that can serve a claim are whole, none of them a part of another, the allocator finds any number of them that there
-// are: it searches for all, and what one claim takes leaves the others as they are. So
-// their number says how many claims fit, for whatever number of devices. Shared devices and
-// partitions leave less than they are, and the allocator is asked.
+// Where the devices of a node that can serve a claim are whole, none of them a part of
+// another, the allocator finds any number of them that there are: it searches for all, and
+// what one claim takes leaves the others as they are. So their number says how many claims
+// fit, for whatever number of devices. Shared devices and partitions leave less than they
+// are, and the allocator is asked.
 
 // mostSearched is among how many devices the allocator looks for more than there are
 // without a doubt that it comes to an end before the scheduler gives up: each one doubles
@@ -46,14 +47,14 @@ type wholeDevice struct {
 // slots is how many claims for a number of devices fit on those that are free. It is not
 // known if a claim for so many could take the allocator too long.
 func (w wholeDevices) slots(size int, free func(*wholeDevice) bool) (count int, known bool) {
-	alike := map[string]int{}
+	byValues := map[string]int{}
 	for i := range w {
 		if free(&w[i]) {
-			alike[w[i].values]++
+			byValues[w[i].values]++
 		}
 	}
 	known = true
-	for _, n := range alike {
+	for _, n := range byValues {
 		count += n / size
 		known = known && (size <= n || n <= mostSearched)
 	}
