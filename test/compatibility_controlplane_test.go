@@ -248,6 +248,7 @@ func (c *cluster) checkVerbs(t *testing.T, minor int, document string) {
 		"taints":             {"taints"},
 		"taints add":         {"taints", "add", "--pool", "node-a", "example.com/worn:NoSchedule", "--dry-run=server"},
 		"pools --ask-server": {"pools", "--ask-server"},
+		"test":               {"test", "--dry-run=server", "--class", "gpu"},
 	}
 	column := slices.Index(documented(), minor)
 	for _, row := range tableRows(document, "verb") {
@@ -277,6 +278,8 @@ func (c *cluster) checkVerbs(t *testing.T, minor int, document string) {
 
 const compatibilityObjects = `
 {apiVersion: v1, kind: Namespace, metadata: {name: ml}}
+---
+{apiVersion: v1, kind: ServiceAccount, metadata: {name: default}}
 ---
 {apiVersion: v1, kind: Node, metadata: {name: node-a}, status: {allocatable: {cpu: "8", memory: 32Gi, pods: "110"}}}
 ---

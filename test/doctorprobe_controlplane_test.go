@@ -16,7 +16,7 @@ import (
 func TestDoctorProbesServer(t *testing.T) {
 	options := controlplane.Options{WithoutScheduler: true, WithoutControllerManager: true, FeatureGates: map[string]bool{"DRADerivedAttributes": true}}
 	c := startCluster(t, options)
-	c.createAll(t, "ml", compatibilityObjects+"---\n{apiVersion: v1, kind: ServiceAccount, metadata: {name: default}}\n")
+	c.createAll(t, "ml", compatibilityObjects)
 	probe := func() answered {
 		return invoke(t.Context(), c.kubeconfig, "doctor", "--probe", "--only", "DRA1006", "-o", "wide")
 	}

@@ -98,7 +98,7 @@ func (x *builder) assume() {
 	if x.out.Verdict == api.DoesNotFit && preemptionMatters(x.Question) {
 		x.out.Assumptions = append(x.out.Assumptions, "not evaluated: preemption of pods with lower priority")
 	}
-	if x.target.Workload {
+	if x.target.Workload && x.out.Verdict != api.Allocated {
 		x.out.Assumptions = append(x.out.Assumptions, "nodes, conflict and remedies are those of one pod, but for remedies that say how many pods fit")
 	}
 	if group := x.target.Group; group != nil && !x.Cluster.Facts.Gates.Enabled("GenericWorkload") {

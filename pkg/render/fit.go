@@ -19,7 +19,8 @@ func Fit(w io.Writer, f *api.Fit, opts Options) error {
 	p.Blank()
 	p.Field("Now", copyText(f.Now)+usedText(f))
 	p.Field("Released", copyText(f.Released)+" once the claims are released and the pods that use them are gone")
-	if f.Next != nil {
+	// Where the allocator fails, the first line has it.
+	if f.Next != nil && english.Sentence(f.Next.Message) != english.Sentence(f.Summary) {
 		p.Field("Next copy", english.Sentence(f.Next.Message))
 	}
 	p.Field("Limits", limitText(f.Limits))

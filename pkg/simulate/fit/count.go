@@ -239,8 +239,7 @@ func (c *counted) reasons(ctx context.Context, s *simulate.State, groups [][]*co
 		}
 	}
 	if len(asked.Answer.Nodes) > 0 && !fits(asked.Answer) && fits(c.asked.Answer) {
-		nearest := &asked.Answer.Nodes[0]
-		c.next = &api.CopyStop{Code: nearest.Code, Message: nearest.Message}
+		c.next = stopOf(asked.Answer)
 	}
 	return nil
 }
