@@ -98,7 +98,7 @@ driver has started.
 The exit code is 0 if at least --replicas copies fit now, 1 if not, 2 if that
 cannot be determined; without a target, 0 if all could be counted, else 2.`,
 		Example: `  # How many more replicas fit, and what stops the next one?
-  kubectl dra fit deploy/embed -n serving
+  kubectl dra fit sts/embed -n serving
 
   # In CI: do three of these fit into the cluster of this file?
   kubectl dra fit -f train.yaml --replicas 3 --snapshot cluster.yaml.gz
@@ -111,10 +111,10 @@ cannot be determined; without a target, 0 if all could be counted, else 2.`,
   kubectl dra fit
 
   # And with two more nodes like gpu-03?
-  kubectl dra fit deploy/embed -n serving --add node=gpu-03,count=2
+  kubectl dra fit sts/embed -n serving --add node=gpu-03,count=2
 
   # Only the number, for a script
-  kubectl dra fit deploy/embed -n serving -o jsonpath='{.now.atLeast}'`,
+  kubectl dra fit sts/embed -n serving -o jsonpath='{.now.atLeast}'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := f.toOptions(cmd, args, streams)
 			if err != nil {
@@ -154,7 +154,7 @@ func (f *fitFlags) toOptions(cmd *cobra.Command, args []string, streams generici
 	case f.shape.class == "" && (cmd.Flags().Changed("count") || cmd.Flags().Changed("where") || cmd.Flags().Changed("same")):
 		return nil, cli.Usagef(cli.HelpHint(cmd), "--count, --where and --same describe a claim: they need --class")
 	case f.shape.class == "" && len(args)+len(f.files) == 0 && cmd.Flags().Changed("replicas"):
-		return nil, cli.Usagef("Write NAME, TYPE/NAME, -f FILE or --class CLASS, for example deploy/embed.", "--replicas: there is nothing to count copies of")
+		return nil, cli.Usagef("Write NAME, TYPE/NAME, -f FILE or --class CLASS, for example sts/embed.", "--replicas: there is nothing to count copies of")
 	case f.replicas < 1:
 		return nil, cli.Usagef(cli.HelpHint(cmd), "--replicas: expected a number from 1 on, found %d", f.replicas)
 	case f.shape.count < 1 || f.shape.count > resourceapi.AllocationResultsMaxSize:

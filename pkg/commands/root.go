@@ -71,7 +71,7 @@ func NewRoot(streams genericiooptions.IOStreams, build Build) *cobra.Command {
 It asks the scheduler's own allocator whether a claim, a pod or a workload can
 get its devices, and shows which devices are rejected by which check. It reads
 from a cluster or from a snapshot file, and changes nothing unless it is told to
-add or remove a taint rule, to have a driver prepare a claim, or to make a test.`,
+(taints add and remove, top --allow-changes, test, node-probe prepare).`,
 		Example: `  # Why is this pod pending?
   kubectl dra why pod/pretrain-0 -n research
 

@@ -92,8 +92,8 @@ asked about cannot be read. Of several targets the worst counts, in the order
   # Which pods wait for devices, and why?
   kubectl dra why -A
 
-  # Do the pods of a Deployment get their devices?
-  kubectl dra why deploy/embed -n serving
+  # Do the pods of a StatefulSet get their devices?
+  kubectl dra why sts/embed -n serving
 
   # Does the gang fit as a whole, and which of its pods do not?
   kubectl dra why podgroup/sweep -n research -f gang.yaml

@@ -5,6 +5,7 @@ package fit
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -239,7 +240,11 @@ func (c *counted) reasons(ctx context.Context, s *simulate.State, groups [][]*co
 		}
 	}
 	if len(asked.Answer.Nodes) > 0 && !fits(asked.Answer) && fits(c.asked.Answer) {
-		c.next = stopOf(asked.Answer)
+		nearest := &asked.Answer.Nodes[0]
+		c.next = &api.CopyStop{Code: nearest.Code, Message: nearest.Message}
+		if nearest.Count == 1 && asked.Answer.NodeCount > 1 {
+			c.next.Message = fmt.Sprintf("node %s: %s", nearest.Names[0], nearest.Message)
+		}
 	}
 	return nil
 }
