@@ -69,7 +69,7 @@ func (x *builder) assume() {
 			}
 			consequence = "assumed that no HorizontalPodAutoscaler sets its number of pods"
 		default:
-			if !x.target.ByOwner || slices.Contains(snapshot.Resources(), gap.Resource) {
+			if !x.target.ByOwner || !mayOwnPods(gap.Resource) {
 				continue
 			}
 			consequence = "the answer is about the pods whose owners are known"

@@ -53,14 +53,19 @@ func (x *builder) withoutPods() *settlement {
 	}
 	kind := x.target.Object.Kind
 	for _, gap := range x.Snap.Gaps {
-		// What owns pods may have any kind.
-		if gap.Resource == snapshot.ResourcePods || !slices.Contains(snapshot.Resources(), gap.Resource) {
+		if gap.Resource == snapshot.ResourcePods || mayOwnPods(gap.Resource) {
 			return &settlement{verdict: api.Undetermined, code: api.NoPods, nodeless: true, message: fmt.Sprintf(
 				"the %s exists, and which pods belong to it is not known: %s", kind, gap.Reason)}
 		}
 	}
 	return &settlement{verdict: api.Undetermined, code: api.NoPods, nodeless: true, message: fmt.Sprintf(
 		"the %s exists and has no pods, and nothing that is known keeps it from creating them: see its status and events", kind)}
+}
+
+// mayOwnPods reports whether what the pods of a workload belong to may be of a resource. That
+// may have any kind: those that are read for something else do not, but for Jobs.
+func mayOwnPods(resource string) bool {
+	return resource == snapshot.ResourceJobs || !slices.Contains(snapshot.Resources(), resource)
 }
 
 // endText says how a Job ended.
