@@ -73,14 +73,22 @@ func newPending(p *picture) content {
 				return strconv.Itoa(w.count)
 			}},
 			{Name: "Asks", Cell: func(w *waiting) string { return w.asks }},
-			{Name: "Why", Cell: func(w *waiting) string { return w.found.code }},
+			{Name: "Why", Cell: func(w *waiting) string { return w.told(w.found.code) }},
 			{Name: "Outlook", Cell: func(w *waiting) string { return w.found.outlook }},
 			{Name: "Stage", Cell: func(w *waiting) string { return w.found.stage }},
-			{Name: "Reason", Cell: func(w *waiting) string { return w.found.summary }},
+			{Name: "Reason", Cell: func(w *waiting) string { return w.told(w.found.summary) }},
 		},
 		state: waitingTone, stateColumn: "Why", say: func(w *waiting) string { return w.found.summary },
 	}}
 	return list
+}
+
+// told is a text about the reason, or that it is not known yet.
+func (w *waiting) told(text string) string {
+	if w.found.summary == "" && w.found.answer == nil {
+		return "…"
+	}
+	return text
 }
 
 func waitingTone(w *waiting) look.Tone {

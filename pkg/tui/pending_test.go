@@ -5,6 +5,7 @@ package tui
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 )
 
 // TestPendingByPod lists pods, the one that waits longest first, and explains them with
@@ -104,4 +106,17 @@ func TestPaneUnderList(t *testing.T) {
 	s.lacks("Attributes")
 	s.keys("6", "home")
 	s.shows("1/10 pending   Request gpus needs 8 devices")
+}
+
+// TestNotExplainedYet has a sign where the reason is not known yet.
+func TestNotExplainedYet(t *testing.T) {
+	p, err := takePicture(t.Context(), NewFixed(example(t)), newReasons(), &diagnosis{}, &look.Look{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := newPending(p)
+	column := slices.Index(list.columns(), "Why")
+	if got := list.cell(0, column); got != "…" {
+		t.Errorf("the first reason is %q", got)
+	}
 }
