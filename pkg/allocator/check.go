@@ -169,6 +169,12 @@ func (a *Allocator) upstreamFor(ctx context.Context, node *corev1.Node) (structu
 	for _, pool := range pools {
 		key.WriteString(strconv.Itoa(pool.Index))
 		key.WriteByte(',')
+		if a.Facts.Partitions.DependsOnNode(pool) {
+			// The allocator keeps what devices in use leave of such a pool from the first
+			// node that it is asked about (compatibilityGroupsBaseline). Which one that is
+			// must not depend on what was asked before.
+			key.WriteString(node.Name)
+		}
 	}
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
