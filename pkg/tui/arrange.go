@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
 // arrangement says which rows of a content are wanted, in which order.
@@ -33,7 +34,7 @@ func (a arrangement) same(b arrangement) bool {
 
 // apply picks and sorts the rows of a content. The note is what else there is to
 // know about them. It fails if the filter cannot be read.
-func (a arrangement) apply(ctx context.Context, p *picture, s content) (rows []int, note string, err error) {
+func (a arrangement) apply(ctx context.Context, p *picture.Picture, s content) (rows []int, note string, err error) {
 	filter, note, err := parseFilter(ctx, a.filter, p)
 	if err != nil {
 		return nil, "", err
@@ -54,7 +55,7 @@ func (a arrangement) apply(ctx context.Context, p *picture, s content) (rows []i
 			if other, ok := item.(interface{ Space() string }); ok && other.Space() != a.namespace {
 				continue
 			}
-			if f, ok := item.(*api.Finding); ok && !concerns(f, a.namespace) {
+			if f, ok := item.(*api.Finding); ok && !picture.Concerns(f, a.namespace) {
 				continue
 			}
 		}

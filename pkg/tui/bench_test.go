@@ -20,6 +20,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/nodemap"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
 // The fleet that the figures are for.
@@ -46,7 +47,7 @@ func settle(m *Model, cmd tea.Cmd) {
 	}
 }
 
-func fleetModel(ctx context.Context, source Source) *Model {
+func fleetModel(ctx context.Context, source picture.Source) *Model {
 	m := New(ctx, Options{
 		Source: source, Name: "fleet", Env: func(string) string { return "" },
 		After: func(time.Duration, tea.Msg) tea.Cmd { return nil },
@@ -139,7 +140,7 @@ func BenchmarkRoom(b *testing.B) {
 	m := fleetModel(b.Context(), &moving{snap: fleet.Fleet(fleetNodes, fleetDevices, fleetClaims)})
 	settle(m, m.take())
 	for b.Loop() {
-		if text, err := nodemap.Room(b.Context(), m.picture.snap, m.picture.alloc, m.picture.inventory); err != nil || text == "" {
+		if text, err := nodemap.Room(b.Context(), m.picture.Snap, m.picture.Alloc, m.picture.Inventory); err != nil || text == "" {
 			b.Fatal(text, err)
 		}
 	}
@@ -203,13 +204,13 @@ func BenchmarkBusy(b *testing.B) {
 			messages := make(chan tea.Msg, 100)
 			run := func(cmd tea.Cmd) { start(ctx, cmd, messages) }
 			run(m.Init())
-			for m.reasons.version() < 30 || m.diagnosis.version() == 0 {
+			for m.reasons.Version() < 30 || m.diagnosis.Version() == 0 {
 				_, cmd := m.Update(<-messages)
 				run(cmd)
 			}
 			const seconds = 30
 			for b.Loop() {
-				began, used, explained := time.Now(), cpuTime(b), m.reasons.version()
+				began, used, explained := time.Now(), cpuTime(b), m.reasons.Version()
 				tick := time.NewTicker(100 * time.Millisecond)
 				for step := 0; time.Since(began) < seconds*time.Second; {
 					select {
@@ -234,7 +235,7 @@ func BenchmarkBusy(b *testing.B) {
 				}
 				tick.Stop()
 				b.ReportMetric((cpuTime(b)-used).Seconds()/time.Since(began).Seconds(), "cpu/s")
-				b.ReportMetric(float64(m.reasons.version()-explained), "explained")
+				b.ReportMetric(float64(m.reasons.Version()-explained), "explained")
 			}
 		})
 	}
@@ -263,13 +264,13 @@ func BenchmarkRest(b *testing.B) {
 				}
 			}
 			run(m.Init())
-			during(func() bool { return m.reasons.version() >= 30 && m.diagnosis.version() > 0 })
+			during(func() bool { return m.reasons.Version() >= 30 && m.diagnosis.Version() > 0 })
 			const seconds = 20
 			for b.Loop() {
 				began, used := time.Now(), cpuTime(b)
 				during(func() bool { return time.Since(began) >= seconds*time.Second })
 				b.ReportMetric((cpuTime(b)-used).Seconds()/time.Since(began).Seconds(), "cpu/s")
-				b.ReportMetric(float64(m.reasons.version()), "explained")
+				b.ReportMetric(float64(m.reasons.Version()), "explained")
 			}
 		})
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/find"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
 // typist is a screen that takes every key for itself.
@@ -106,7 +107,7 @@ func (m *Model) chooseObject() tea.Cmd {
 		return nil
 	}
 	kinds := map[string]viewID{"pod": viewPods, "claim": viewClaims, "device": viewDevices, "node": viewNodes, "class": viewClasses, "pool": viewPools}
-	return m.choose("find", p.names, func(item find.Item) tea.Cmd {
+	return m.choose("find", func() []find.Item { return names(p) }, func(item find.Item) tea.Cmd {
 		// What is found is shown whatever its namespace.
 		m.namespace = ""
 		return m.goTo(kinds[item.Kind], item.Name)
@@ -114,29 +115,29 @@ func (m *Model) chooseObject() tea.Cmd {
 }
 
 // names are those of all objects that have a list.
-func (p *picture) names() []find.Item {
+func names(p *picture.Picture) []find.Item {
 	var items []find.Item
 	add := func(kind, name string) { items = append(items, find.Item{Kind: kind, Name: name}) }
-	pods := p.inventory.PodsWithClaims(p.waits)
+	pods := p.Inventory.PodsWithClaims(p.Waits)
 	for i := range pods {
 		add("pod", pods[i].Namespace+"/"+pods[i].Name)
 	}
-	for _, claim := range p.snap.Claims {
+	for _, claim := range p.Snap.Claims {
 		add("claim", claim.Namespace+"/"+claim.Name)
 	}
-	for _, class := range p.snap.Classes {
+	for _, class := range p.Snap.Classes {
 		add("class", class.Name)
 	}
-	nodes := p.inventory.Nodes()
+	nodes := p.Inventory.Nodes()
 	for i := range nodes {
 		if nodes[i].Name != "" {
 			add("node", nodes[i].Scope)
 		}
 	}
-	for i := range p.pools {
-		add("pool", inventory.PoolName(&p.pools[i]))
+	for i := range p.Pools {
+		add("pool", inventory.PoolName(&p.Pools[i]))
 	}
-	devices := p.inventory.Devices()
+	devices := p.Inventory.Devices()
 	for i := range devices {
 		add("device", inventory.DeviceName(&devices[i]))
 	}

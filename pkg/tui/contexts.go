@@ -18,6 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/find"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/guard"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
 // Contexts are the clusters that the dashboard can go to.
@@ -30,7 +31,7 @@ type Contexts interface {
 
 // Connection is a cluster that the dashboard is connected to.
 type Connection struct {
-	Source Source
+	Source picture.Source
 	// Name is the address of the server.
 	Name    string
 	Changer guard.Changer

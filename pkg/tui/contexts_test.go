@@ -11,12 +11,13 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
 // clusters are contexts: "small" has no devices, "away" cannot be reached, "first" is the
 // example.
 type clusters struct {
-	first Source
+	first picture.Source
 	// open counts the connections that were not ended.
 	open map[string]context.Context
 }

@@ -6,14 +6,14 @@
 // [github.com/kubectl-dra/kubectl-dra/pkg/explain] know of a cluster that keeps
 // changing, on a terminal.
 //
-// A [Source] has the cluster. Whenever it changed, a picture is taken of it in
-// the background, at a pace that leaves most of a processor to others. Screens
-// take what they need from the newest picture, also in the background: lists
-// are filtered and sorted there, so that a key is answered at once whatever the
-// size of the cluster. Update only keeps state and View only draws, of a list
+// A [github.com/kubectl-dra/kubectl-dra/pkg/tui/picture.Source] has the cluster. Whenever it
+// changed, a picture is taken of it in the background, at a pace that leaves most of a
+// processor to others. Screens take what they need from the newest picture, also in the
+// background: lists are filtered and sorted there, so that a key is answered at once
+// whatever the size of the cluster. Update only keeps state and View only draws, of a list
 // just the rows that are visible.
 //
 // The package never talks to the API server and never decides anything about
-// allocation. It is the only one that imports Bubble Tea; only pkg/commands may
-// import it.
+// allocation. It and the packages below it are the only ones that import Bubble Tea; only
+// pkg/commands may import it.
 package tui

@@ -16,6 +16,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
 // filterHelp is how filters are written.
@@ -29,7 +30,7 @@ type rowFilter func(s content, row int) (bool, error)
 // parseFilter reads what was typed after "/": words that a row has in any of its
 // columns, all of them. An empty text wants every row; nil stands for that. A word
 // without capitals ignores the case. The note says what the filter could not tell.
-func parseFilter(ctx context.Context, text string, p *picture) (filter rowFilter, note string, err error) {
+func parseFilter(ctx context.Context, text string, p *picture.Picture) (filter rowFilter, note string, err error) {
 	text = strings.TrimSpace(text)
 	if expression, ok := strings.CutPrefix(text, "--where"); ok {
 		return where(ctx, strings.TrimSpace(expression), p)
@@ -105,15 +106,15 @@ func matcherOf(pattern string) (func(cell string) bool, error) {
 }
 
 // where selects devices as a request would.
-func where(ctx context.Context, expression string, p *picture) (filter rowFilter, note string, err error) {
+func where(ctx context.Context, expression string, p *picture.Picture) (filter rowFilter, note string, err error) {
 	if expression == "" {
 		return nil, "", nil
 	}
-	if err := p.alloc.Facts.Gates.Selectors().Compile(expression).Err; err != nil {
+	if err := p.Alloc.Facts.Gates.Selectors().Compile(expression).Err; err != nil {
 		return nil, "", fmt.Errorf("compile --where: %w", err)
 	}
 	// On some devices it may fail: these are left out, as by the allocator.
-	ids, failures, err := p.inventory.Choose(ctx, []resourceapi.DeviceSelector{{CEL: &resourceapi.CELDeviceSelector{Expression: expression}}})
+	ids, failures, err := p.Inventory.Choose(ctx, []resourceapi.DeviceSelector{{CEL: &resourceapi.CELDeviceSelector{Expression: expression}}})
 	if err != nil {
 		return nil, "", err
 	}

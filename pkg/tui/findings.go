@@ -17,11 +17,12 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render/report"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
 // newFindings shows what doctor found last.
-func newFindings(known *diagnosis) (content, error) {
-	found, err := known.newest()
+func newFindings(known *picture.Diagnosis) (content, error) {
+	found, err := known.Newest()
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +57,7 @@ func findingTone(f *api.Finding) look.Tone {
 
 // findingPage has all of a finding.
 func findingPage(f *api.Finding) screen {
-	return newPage("finding "+f.Code, func(_ context.Context, _ *picture, width int) (string, error) {
+	return newPage("finding "+f.Code, func(_ context.Context, _ *picture.Picture, width int) (string, error) {
 		about, advice := "", ""
 		for _, check := range doctor.Checks() {
 			if check.Code == f.Code {

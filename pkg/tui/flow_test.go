@@ -21,7 +21,9 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/config"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
 // TestDrillDown goes from a class to its pools, devices, claim and pod, and back
@@ -258,9 +260,7 @@ func TestHostile(t *testing.T) {
 // TestReasonsAndFilter keeps a filter of the pending claims true while their
 // reasons arrive.
 func TestReasonsAndFilter(t *testing.T) {
-	s := browse(t, 120, 30)
-	s.keys("1")
-	s.model.reasons.known = map[target]reason{}
+	s := newSession(t, Options{Source: picture.NewFixed(example(t)), Fixed: true, Config: config.Config{View: "nodes"}}, 120, 30)
 	s.keys("6", "/", `"fits`, "enter")
 	s.shows("1/1 of 10 pending", "finetune-0")
 }
@@ -282,7 +282,7 @@ func TestWaitingPods(t *testing.T) {
 		},
 	}})
 	var out strings.Builder
-	if err := Once(t.Context(), Options{Source: NewFixed(snap), Fixed: true, Now: stopped(), Name: "a file", Env: func(string) string { return "" }}, 0, &out); err != nil {
+	if err := Once(t.Context(), Options{Source: picture.NewFixed(snap), Fixed: true, Now: stopped(), Name: "a file", Env: func(string) string { return "" }}, 0, &out); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
@@ -311,7 +311,7 @@ func TestEscapeFromReason(t *testing.T) {
 func TestClaimsWithoutPod(t *testing.T) {
 	spare := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "media", Name: "spare"}}
 	spare.Spec.Devices.Requests = []resourceapi.DeviceRequest{{Name: "gpu", Exactly: &resourceapi.ExactDeviceRequest{DeviceClassName: "gone"}}}
-	s := newSession(t, Options{Source: NewFixed(example(t).With(&snapshot.Snapshot{Claims: []*resourceapi.ResourceClaim{spare}})), Fixed: true, Name: "a file"}, 120, 50)
+	s := newSession(t, Options{Source: picture.NewFixed(example(t).With(&snapshot.Snapshot{Claims: []*resourceapi.ResourceClaim{spare}})), Fixed: true, Name: "a file"}, 120, 50)
 	s.shows("10 pods wait", "1 claim without a pod", "Stuck: 10 pods", "WaitingForPod", "media/spare")
 	s.keys("6")
 	s.shows("11 pending", "spare")
@@ -418,7 +418,7 @@ func TestHiddenClaims(t *testing.T) {
 	s.keys("!")
 	s.shows("may not read metrics")
 	var text bytes.Buffer
-	if err := Once(t.Context(), Options{Source: NewFixed(&snap), Fixed: true, Now: stopped(), Env: func(string) string { return "" }}, 0, &text); err != nil {
+	if err := Once(t.Context(), Options{Source: picture.NewFixed(&snap), Fixed: true, Now: stopped(), Env: func(string) string { return "" }}, 0, &text); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"Note: may not list claims\n", "Note: may not read metrics\n", "≤"} {
@@ -468,7 +468,7 @@ func TestReasonsAreKept(t *testing.T) {
 	source := newMoving(example(t))
 	now := testTime()
 	s := newSession(t, Options{Source: source, Now: func() time.Time { return now }}, 120, 40)
-	found := s.model.reasons.version()
+	found := s.model.reasons.Version()
 	if found == 0 {
 		t.Fatal("nothing is explained")
 	}
@@ -480,7 +480,7 @@ func TestReasonsAreKept(t *testing.T) {
 		s.send(clockMsg{})
 		s.rest()
 	}
-	if again := s.model.reasons.version() - found; again != 0 {
+	if again := s.model.reasons.Version() - found; again != 0 {
 		t.Errorf("%d claims were explained again although nothing happened", again)
 	}
 	beating := *source.Snapshot()
@@ -494,12 +494,12 @@ func TestReasonsAreKept(t *testing.T) {
 	}
 	source.set(&beating)
 	s.changed()
-	if again := s.model.reasons.version() - found; again != 0 {
+	if again := s.model.reasons.Version() - found; again != 0 {
 		t.Errorf("%d claims were explained again after heartbeats of nodes", again)
 	}
 	source.set(allocated(source.Snapshot(), "research", "finetune-0-gpus-qh957", "gpu-08", now))
 	s.changed()
-	if again := s.model.reasons.version() - found; again == 0 {
+	if again := s.model.reasons.Version() - found; again == 0 {
 		t.Error("a change is not looked at")
 	}
 }
@@ -515,7 +515,7 @@ func TestTaintedInUse(t *testing.T) {
 			Taint:          resourceapi.DeviceTaint{Key: "gpu.example.com/hot", Effect: resourceapi.DeviceTaintEffectNoExecute},
 		},
 	})
-	s := newSession(t, Options{Source: NewFixed(&snap), Fixed: true}, 160, 40)
+	s := newSession(t, Options{Source: picture.NewFixed(&snap), Fixed: true}, 160, 40)
 	s.shows("8 used and tainted", "25         13        6", "▚ used+tainted")
 	s.keys("2")
 	s.shows("▚▚▚▚ ▚▚▚▚")
@@ -526,13 +526,13 @@ func TestTaintedInUse(t *testing.T) {
 func TestFindingsWithoutEvents(t *testing.T) {
 	const remark = "events are only read by kubectl dra doctor"
 	for _, fixed := range []bool{true, false} {
-		s := newSession(t, Options{Source: NewFixed(example(t)), Fixed: fixed}, 160, 40)
+		s := newSession(t, Options{Source: picture.NewFixed(example(t)), Fixed: fixed}, 160, 40)
 		s.keys("9")
 		s.shows("9 findings")
 		if got := strings.Contains(s.screen(), remark); got == fixed {
 			t.Errorf("fixed %t: the remark is shown: %t\n%s", fixed, got, s.screen())
 		}
-		found, err := s.model.diagnosis.newest()
+		found, err := s.model.diagnosis.Newest()
 		if err != nil || found == nil {
 			t.Fatalf("fixed %t: %v, %v", fixed, found, err)
 		}
@@ -581,7 +581,7 @@ func TestEventsOpen(t *testing.T) {
 // TestLongListsLetGo keeps neither the rows of a long list nor loses the selected one while
 // another view is shown.
 func TestLongListsLetGo(t *testing.T) {
-	s := newSession(t, Options{Source: NewFixed(fleet.Fleet(300, 8, 100)), Fixed: true}, 120, 40)
+	s := newSession(t, Options{Source: picture.NewFixed(fleet.Fleet(300, 8, 100)), Fixed: true}, 120, 40)
 	s.keys("4", "end", "up")
 	s.shows("2399/2400 devices")
 	row := s.selected()
@@ -590,7 +590,8 @@ func TestLongListsLetGo(t *testing.T) {
 		t.Fatal("the view of devices is no list")
 	}
 	s.keys("5")
-	if list.table.content != nil || s.model.picture.contents[viewDevices] != nil {
+	kept := list.table.content != nil
+	if _, err := picture.Once(s.model.picture, viewDevices.String(), func() (content, error) { return nil, errGone }); kept || err == nil {
 		t.Error("the devices are kept")
 	}
 	_, cmd := s.model.Update(tea.KeyPressMsg{Code: '4', Text: "4"})
@@ -609,7 +610,7 @@ func TestLongListsLetGo(t *testing.T) {
 func TestBlockedPods(t *testing.T) {
 	snap := *example(t)
 	snap.Slices = slices.DeleteFunc(slices.Clone(snap.Slices), func(slice *resourceapi.ResourceSlice) bool { return slice.Spec.Pool.Name == "mig-02" })
-	s := newSession(t, Options{Source: NewFixed(&snap), Fixed: true}, 120, 50)
+	s := newSession(t, Options{Source: picture.NewFixed(&snap), Fixed: true}, 120, 50)
 	s.shows("3 pods cannot work with the devices", "Stuck: 13 pods", "Device mig-02/card-0-whole of claim segment-1")
 	s.keys("home")
 	for !strings.Contains(s.selected(), "vision/segment-1") {

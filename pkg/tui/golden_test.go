@@ -14,6 +14,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 	"gotest.tools/v3/golden"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
 // TestViews compares every view, and what is opened from them, at four sizes,
@@ -82,7 +84,7 @@ func TestASCII(t *testing.T) {
 	ascii := func(name string) string { return map[string]string{"LC_ALL": "C", "LANG": "en_US.UTF-8"}[name] }
 	for name, keys := range pages() {
 		t.Run(name, func(t *testing.T) {
-			s := newSession(t, Options{Source: NewFixed(example(t)), Fixed: true, Env: ascii}, 80, 24)
+			s := newSession(t, Options{Source: picture.NewFixed(example(t)), Fixed: true, Env: ascii}, 80, 24)
 			s.keys(keys...)
 			for _, size := range []tea.WindowSizeMsg{{Width: 80, Height: 24}, {Width: 200, Height: 60}} {
 				s.send(size)
@@ -102,7 +104,7 @@ func TestASCII(t *testing.T) {
 		})
 	}
 	var text bytes.Buffer
-	if err := Once(t.Context(), Options{Source: NewFixed(example(t)), Fixed: true, Now: stopped(), Env: ascii}, 100, &text); err != nil {
+	if err := Once(t.Context(), Options{Source: picture.NewFixed(example(t)), Fixed: true, Now: stopped(), Env: ascii}, 100, &text); err != nil {
 		t.Fatal(err)
 	}
 	if strings.IndexFunc(text.String(), func(r rune) bool { return r > unicode.MaxASCII }) >= 0 {
@@ -116,7 +118,7 @@ func TestOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, width := range []int{0, 80} {
 			var text bytes.Buffer
-			err := Once(t.Context(), Options{Source: NewFixed(example(t)), Fixed: true, Now: stopped(), Name: "file examples/cluster", Env: func(string) string { return "" }}, width, &text)
+			err := Once(t.Context(), Options{Source: picture.NewFixed(example(t)), Fixed: true, Now: stopped(), Name: "file examples/cluster", Env: func(string) string { return "" }}, width, &text)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -18,6 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/find"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/guard"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
 // guardScreen shows what a change would do and asks whether to make it.
@@ -93,11 +94,11 @@ func (m *Model) askForChange() tea.Cmd {
 }
 
 // changesOf are the changes that are about an item.
-func changesOf(p *picture, item any) []guard.Change {
+func changesOf(p *picture.Picture, item any) []guard.Change {
 	var changes []guard.Change
 	// untaint removes the rules with a taint on any device that is chosen.
 	untaint := func(prefix string) {
-		for _, taint := range p.inventory.Taints() {
+		for _, taint := range p.Inventory.Taints() {
 			if taint.Rule != "" && slices.ContainsFunc(taint.Devices, func(name string) bool { return name == prefix || strings.HasPrefix(name, prefix+"/") }) {
 				changes = append(changes, guard.Change{Kind: guard.Untaint, Name: taint.Rule})
 			}
@@ -124,8 +125,8 @@ func changesOf(p *picture, item any) []guard.Change {
 	case *api.Claim:
 		changes = append(changes, guard.Change{Kind: guard.DeleteClaim, Namespace: x.Namespace, Name: x.Name})
 	case *inventory.Pod:
-		for _, pc := range p.alloc.Facts.Claims.OfPod(x.Pod) {
-			if pc.Claim != nil && p.snap.Claim(pc.Claim.Namespace, pc.Claim.Name) != nil {
+		for _, pc := range p.Alloc.Facts.Claims.OfPod(x.Pod) {
+			if pc.Claim != nil && p.Snap.Claim(pc.Claim.Namespace, pc.Claim.Name) != nil {
 				changes = append(changes, guard.Change{Kind: guard.DeleteClaim, Namespace: pc.Claim.Namespace, Name: pc.Claim.Name})
 			}
 		}
@@ -156,7 +157,7 @@ func (m *Model) guard(change guard.Change) tea.Cmd {
 		m.ask(askTaint, "")
 		m.prompt.change = change
 		m.prompt.input.ShowSuggestions = true
-		m.prompt.input.SetSuggestions(m.picture.taintTexts())
+		m.prompt.input.SetSuggestions(taintTexts(m.picture))
 		return nil
 	}
 	s := &guardScreen{pageScreen: newPage(change.String(), nil), change: change}
@@ -170,9 +171,9 @@ func (m *Model) guard(change guard.Change) tea.Cmd {
 }
 
 // taintTexts are the taints to propose: those in use, and their keys with other effects.
-func (p *picture) taintTexts() []string {
+func taintTexts(p *picture.Picture) []string {
 	var texts []string
-	for _, taint := range p.inventory.Taints() {
+	for _, taint := range p.Inventory.Taints() {
 		texts = append(texts, inventory.TaintText(&taint))
 		for _, effect := range []string{"NoSchedule", "NoExecute", "None"} {
 			texts = append(texts, taint.Key+":"+effect)

@@ -18,13 +18,14 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/overview"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
 // evicted counts the pods that the taints of devices evict, each once, and says when
 // the next one is.
 func (f *facts) evicted() (pods int, next time.Duration) {
 	known := map[string]bool{}
-	now := f.from.snap.Now()
+	now := f.from.Snap.Now()
 	for i := range f.taints {
 		if left, due := inventory.EvictionDue(&f.taints[i], now); due && (len(known) == 0 || left < next) {
 			next = left
@@ -54,13 +55,13 @@ func (s *summary) verdict(f *facts) []overview.Mark {
 	}
 	unknown := func(what string, resources ...string) {
 		for _, resource := range resources {
-			if gap := f.from.snap.Gap(resource); gap != nil && gap.Namespace == "" && !gap.LeftOut {
+			if gap := f.from.Snap.Gap(resource); gap != nil && gap.Namespace == "" && !gap.LeftOut {
 				add(look.Bad, g.Unusable, "%s not known", what)
 				return
 			}
 		}
 	}
-	broken, devices := brokenPools(f.from.pools), 0
+	broken, devices := picture.Broken(f.from.Pools), 0
 	for _, pool := range broken {
 		devices += pool.Devices.Total
 	}
@@ -79,7 +80,7 @@ func (s *summary) verdict(f *facts) []overview.Mark {
 		}
 		waiting++
 		if !w.pod.CreationTimestamp.IsZero() {
-			longest = max(longest, f.from.snap.Now().Sub(w.pod.CreationTimestamp.Time))
+			longest = max(longest, f.from.Snap.Now().Sub(w.pod.CreationTimestamp.Time))
 		}
 	}
 	for i := range f.blocked {
@@ -99,9 +100,9 @@ func (s *summary) verdict(f *facts) []overview.Mark {
 	}
 	unknown("pods that wait", snapshot.ResourcePods)
 	tainted, inUse := 0, 0
-	for i := range f.from.pools {
-		tainted += f.from.pools[i].Devices.Tainted
-		inUse += f.from.pools[i].Devices.TaintedInUse
+	for i := range f.from.Pools {
+		tainted += f.from.Pools[i].Devices.Tainted
+		inUse += f.from.Pools[i].Devices.TaintedInUse
 	}
 	if tainted > 0 {
 		add(look.Warning, g.Tainted, "%d tainted", tainted)
@@ -143,23 +144,13 @@ func (s *summary) verdict(f *facts) []overview.Mark {
 
 func devices(n int) string { return english.Count(n, "device") }
 
-func brokenPools(pools []api.Pool) []*api.Pool {
-	var broken []*api.Pool
-	for i := range pools {
-		if state := pools[i].State; state != api.PoolStateUsable && state != api.PoolStateEmpty {
-			broken = append(broken, &pools[i])
-		}
-	}
-	return broken
-}
-
 // hands are what needs a hand, the most urgent first.
 func (s *summary) hands(f *facts) overview.Section[overview.Hand] {
 	section := overview.Section[overview.Hand]{None: f.none("nothing", snapshot.ResourceSlices), All: listOfAll(viewFindings)}
 	add := func(rows ...overview.Hand) { section.Rows = append(section.Rows, rows...) }
 	evicting, others := s.taints(f)
 	add(evicting...)
-	for _, pool := range brokenPools(f.from.pools) {
+	for _, pool := range picture.Broken(f.from.Pools) {
 		add(overview.Hand{Sign: s.look.Glyphs.Unhealthy, Tone: look.Bad, Name: pool.Name, Text: string(pool.State) + ": " + pool.Reason, Open: func() screen { return open(pool) }, Item: pool})
 	}
 	for i := range f.closed {
@@ -176,7 +167,7 @@ func (s *summary) hands(f *facts) overview.Section[overview.Hand] {
 
 // taints are those that evict pods, and all others.
 func (s *summary) taints(f *facts) (evicting, others []overview.Hand) {
-	now := f.from.snap.Now()
+	now := f.from.Snap.Now()
 	for i := range f.taints {
 		t := &f.taints[i]
 		row := overview.Hand{Sign: s.look.Glyphs.Tainted, Tone: look.Warning, Name: inventory.TaintText(t), Text: devices(len(t.Devices)), Open: func() screen { return open(t) }, Item: t}
@@ -229,7 +220,7 @@ func shownAnyway() []string { return []string{"DRA1201", "DRA1203"} }
 
 // findings are those of doctor, but for what is on the page already.
 func (s *summary) findings(f *facts, severity api.Severity) []overview.Hand {
-	found, err := s.diagnosis.newest()
+	found, err := s.diagnosis.Newest()
 	if found == nil || err != nil {
 		return nil
 	}
@@ -241,7 +232,7 @@ func (s *summary) findings(f *facts, severity api.Severity) []overview.Hand {
 	var rows []overview.Hand
 	for i := range found.Findings {
 		finding := &found.Findings[i]
-		if finding.Severity != severity || s.namespace != "" && !concerns(finding, s.namespace) || slices.Contains(shownAnyway(), finding.Code) ||
+		if finding.Severity != severity || s.namespace != "" && !picture.Concerns(finding, s.namespace) || slices.Contains(shownAnyway(), finding.Code) ||
 			len(finding.Objects) > 0 && stuck[finding.Objects[0]] {
 			continue
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/find"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
 // listScreen is a list that can be filtered, sorted and opened.
@@ -28,7 +29,7 @@ type listScreen struct {
 	// again.
 	arranging, stale bool
 	// from is the picture that is shown.
-	from *picture
+	from *picture.Picture
 	// problem is why the rows are not what was wanted, note what else there is
 	// to know about them.
 	problem error
@@ -45,7 +46,7 @@ type listScreen struct {
 type arrangedMsg struct {
 	list *listScreen
 	how  arrangement
-	from *picture
+	from *picture.Picture
 	// content is nil if it could not be made.
 	content content
 	rows    []int
@@ -89,10 +90,10 @@ func (s *listScreen) resize(width, height int) {
 func (s *listScreen) refresh(m *Model) tea.Cmd {
 	s.wanted.namespace = m.namespace
 	if s.id == viewPending {
-		s.wanted.worked = m.reasons.version()
+		s.wanted.worked = m.reasons.Version()
 	}
 	if s.id == viewFindings {
-		s.wanted.worked = m.diagnosis.version()
+		s.wanted.worked = m.diagnosis.Version()
 	}
 	if m.picture == nil || s.from == m.picture && s.shown.same(s.wanted) {
 		return nil
@@ -102,11 +103,11 @@ func (s *listScreen) refresh(m *Model) tea.Cmd {
 		return nil
 	}
 	s.arranging, s.stale = true, false
-	ctx, p, how, id := m.ctx, m.picture, s.wanted, s.id
+	ctx, p, how, id, views := m.ctx, m.picture, s.wanted, s.id, m.catalog
 	return func() tea.Msg {
 		start := time.Now()
 		msg := arrangedMsg{list: s, how: how, from: p}
-		if msg.content, msg.err = p.content(ctx, id); msg.err == nil {
+		if msg.content, msg.err = views.of(ctx, p, id); msg.err == nil {
 			msg.rows, msg.note, msg.err = how.apply(ctx, p, msg.content)
 		}
 		msg.took = time.Since(start)
@@ -150,7 +151,7 @@ func (s *listScreen) letGo(m *Model) {
 	s.still = t.view(&m.look, s.shown.sortBy, s.shown.descending, m.now())
 	s.from, t.content, t.rows, t.wanted = nil, nil, nil, t.key
 	if m.picture != nil {
-		m.picture.forget(s.id)
+		m.picture.Forget(s.id.String())
 	}
 }
 
@@ -220,7 +221,7 @@ func (s *listScreen) chooseOrder(m *Model) tea.Cmd {
 	}, func(item find.Item) tea.Cmd { return s.sort(m, slices.Index(columns, item.Name)) })
 }
 
-func (s *listScreen) row() (item any, from *picture) { return s.table.selected(), s.from }
+func (s *listScreen) row() (item any, from *picture.Picture) { return s.table.selected(), s.from }
 
 // open shows what is behind the selected row.
 func (s *listScreen) open(m *Model) tea.Cmd {

@@ -22,11 +22,12 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/events"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/guard"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
 // Options are what a dashboard is made for.
 type Options struct {
-	Source Source
+	Source picture.Source
 	// Fixed is true if the source never changes.
 	Fixed bool
 	// Name says what is looked at: the address of a server, or a file. Context is how
@@ -63,18 +64,20 @@ func (o *Options) cluster() string { return cmp.Or(o.Context, o.Name) }
 
 // Model is the state of the dashboard.
 type Model struct {
-	ctx    context.Context
-	opts   Options
-	now    func() time.Time
-	after  func(time.Duration, tea.Msg) tea.Cmd
-	keys   keyMap
-	help   help.Model
-	look   look.Look
-	width  int
-	height int
+	ctx     context.Context
+	opts    Options
+	now     func() time.Time
+	after   func(time.Duration, tea.Msg) tea.Cmd
+	keys    keyMap
+	help    help.Model
+	look    look.Look
+	catalog *catalog
+	width   int
+	height  int
 
-	started time.Time
-	picture *picture
+	started  time.Time
+	picture  *picture.Picture
+	troubles picture.Troubles
 	// problem is why there is no newer picture.
 	problem error
 	// taking is true while a picture is taken, resting while none may be yet.
@@ -89,9 +92,9 @@ type Model struct {
 	history   history
 	alarm     alarm.Memory
 	happened  events.Log
-	reasons   *reasons
+	reasons   *picture.Reasons
 	reasoning bool
-	diagnosis *diagnosis
+	diagnosis *picture.Diagnosis
 	// diagnosing is true while the checks are made, and for a while afterwards.
 	diagnosing bool
 
@@ -152,8 +155,9 @@ type (
 	changedMsg struct{}
 	// pictureMsg has a new picture.
 	pictureMsg struct {
-		picture *picture
-		err     error
+		picture  *picture.Picture
+		troubles picture.Troubles
+		err      error
 	}
 	// restedMsg ends the pause after a picture.
 	restedMsg struct{}
@@ -222,17 +226,17 @@ func (m *Model) take() tea.Cmd {
 	}
 	m.taking, m.dirty = true, false
 	before := m.picture
-	ctx, source, reasons, diagnosis, l := m.ctx, m.opts.Source, m.reasons, m.diagnosis, &m.look
-	evictions, columns := m.opts.Bell, m.opts.Config.Columns
+	ctx, source, reasons, evictions := m.ctx, m.opts.Source, m.reasons, m.opts.Bell
 	return func() tea.Msg {
-		p, err := takePicture(ctx, source, reasons, diagnosis, l)
+		var troubles picture.Troubles
+		p, err := picture.Take(ctx, source)
 		if err == nil {
-			p.troubles, p.columns = p.findTroubles(evictions), columns
+			troubles = picture.FindTroubles(p, evictions)
 		}
 		if err == nil && before != nil {
-			p.follow(before)
+			reasons.Follow(p, before)
 		}
-		return pictureMsg{p, err}
+		return pictureMsg{p, troubles, err}
 	}
 }
 
@@ -255,12 +259,12 @@ func (m *Model) arrived(msg pictureMsg) tea.Cmd {
 		return nil
 	}
 	before := m.picture
-	m.picture, m.problem = msg.picture, nil
+	m.picture, m.troubles, m.problem = msg.picture, msg.troubles, nil
 	if before != nil {
-		m.happened.Add(events.Between(before.snap, m.picture.snap, m.now()))
+		m.happened.Add(events.Between(before.Snap, m.picture.Snap, m.now()))
 	}
 	m.resting = true
-	pause := max(rest, restTimes*(m.picture.cost+m.work))
+	pause := max(rest, restTimes*(m.picture.Cost+m.work))
 	return tea.Batch(m.ring(), m.refresh(), m.remember(), m.after(pause, restedMsg{}))
 }
 
@@ -278,21 +282,62 @@ func (m *Model) reason() tea.Cmd {
 	if m.reasoning || m.picture == nil || m.frozen || !m.top().showsReasons() {
 		return nil
 	}
-	of, more := m.reasons.next(m.picture, m.now())
+	of, more := m.reasons.Next(m.picture, m.now())
 	if !more {
 		return nil
 	}
 	m.reasoning = true
 	ctx, p, known, now := m.ctx, m.picture, m.reasons, m.now()
 	times := time.Duration(reasonTimes)
-	if known.get(of).at.IsZero() {
+	if known.Get(of).At.IsZero() {
 		times = firstTimes
 	}
 	return func() tea.Msg {
 		start := time.Now()
-		done := known.work(ctx, p, of, now)
+		done := known.Work(ctx, p, of, now)
 		return reasonMsg{done, times * time.Since(start)}
 	}
+}
+
+const (
+	// diagnosisRest is the least time between two diagnoses. After an expensive one
+	// it is longer, by diagnosisTimes.
+	diagnosisRest  = 10 * time.Second
+	diagnosisTimes = 60
+)
+
+type (
+	// diagnosedMsg says that there is a newer diagnosis, after so long.
+	diagnosedMsg struct {
+		done bool
+		took time.Duration
+	}
+	// diagnosisRestedMsg ends the pause after a diagnosis.
+	diagnosisRestedMsg struct{}
+)
+
+// diagnose makes the checks of doctor in the background, while somebody can see what
+// they find, and not before the reasons are known: these are wanted first.
+func (m *Model) diagnose() tea.Cmd {
+	if m.diagnosing || m.picture == nil || m.frozen || !m.top().showsFindings() || !m.diagnosis.Due(m.picture, m.opts.Fixed, m.now()) {
+		return nil
+	}
+	m.diagnosing = true
+	ctx, p, known, fixed, now := m.ctx, m.picture, m.diagnosis, m.opts.Fixed, m.now()
+	return func() tea.Msg {
+		start := time.Now()
+		done := known.Work(ctx, p, fixed, now)
+		return diagnosedMsg{done, time.Since(start)}
+	}
+}
+
+// diagnosed shows what was found, and lets the next diagnosis wait.
+func (m *Model) diagnosed(msg diagnosedMsg) tea.Cmd {
+	if !msg.done {
+		m.diagnosing = false
+		return nil
+	}
+	return tea.Batch(m.top().refresh(m), m.after(max(diagnosisRest, diagnosisTimes*msg.took), diagnosisRestedMsg{}))
 }
 
 // line makes a text from outside fit to be a line of the screen.

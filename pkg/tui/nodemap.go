@@ -17,6 +17,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/heatmap"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/nodemap"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
 // nodeMap shows the nodes of a list as a cell each. The list has the rows and which of
@@ -29,7 +30,7 @@ type nodeMap struct {
 	// room says on how many nodes the largest claims fit.
 	room     string
 	counting bool
-	counted  *picture
+	counted  *picture.Picture
 	at       time.Time
 	took     time.Duration
 }
@@ -37,7 +38,7 @@ type nodeMap struct {
 // roomMsg has the text about the room that is left.
 type roomMsg struct {
 	chart *nodeMap
-	from  *picture
+	from  *picture.Picture
 	text  string
 	at    time.Time
 	took  time.Duration
@@ -63,7 +64,7 @@ func (s *listScreen) chooseGroups(m *Model) tea.Cmd {
 	if m.picture == nil {
 		return nil
 	}
-	snap := m.picture.snap
+	snap := m.picture.Snap
 	return m.choose("group by", func() []find.Item {
 		var items []find.Item
 		for _, by := range nodemap.Groupings(snap.Nodes) {
@@ -117,7 +118,7 @@ func (s *listScreen) drawMap(m *Model) {
 	for _, row := range s.table.rows {
 		nodes = append(nodes, &content.items[row])
 	}
-	s.chart.grid.Set(nodemap.Groups(&m.look, s.from.snap, nodes, s.chart.by, s.chart.order))
+	s.chart.grid.Set(nodemap.Groups(&m.look, s.from.Snap, nodes, s.chart.by, s.chart.order))
 	s.chart.grid.Choose(s.table.key)
 }
 
@@ -212,7 +213,7 @@ func (c *nodeMap) count(m *Model) tea.Cmd {
 	ctx, p, now := m.ctx, m.picture, m.now()
 	return func() tea.Msg {
 		start := time.Now()
-		text, err := nodemap.Room(ctx, p.snap, p.alloc, p.inventory)
+		text, err := nodemap.Room(ctx, p.Snap, p.Alloc, p.Inventory)
 		if err != nil {
 			text = "not known on how many nodes large claims fit: " + err.Error()
 		}

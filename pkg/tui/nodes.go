@@ -8,6 +8,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/nodemap"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
 // nodeContent is the map: each node with a strip of its devices.
@@ -17,10 +18,10 @@ type nodeContent struct {
 
 const stripTitle = "Devices"
 
-func newNodes(p *picture, l *look.Look) content {
+func newNodes(p *picture.Picture, l *look.Look) content {
 	s := &nodeContent{}
 	s.listOf = listOf[inventory.Node]{
-		items: p.inventory.Nodes(),
+		items: p.Inventory.Nodes(),
 		cols: append(render.NodeColumns(), render.Column[inventory.Node]{
 			Name: stripTitle, Cell: func(n *inventory.Node) string { return nodemap.Strip(l, n) },
 		}, render.NodeTaints()),

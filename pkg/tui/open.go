@@ -20,6 +20,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/events"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
 // errGone is an object that was there when it was selected.
@@ -118,12 +119,12 @@ func itemOfEvent(e *events.Event) any {
 
 // ofClass has the pools with at least one device that a class selects.
 func ofClass(name string) scope {
-	return scope{of: "class " + name, matcher: func(ctx context.Context, p *picture) (func(any) bool, error) {
-		class := p.snap.Class(name)
+	return scope{of: "class " + name, matcher: func(ctx context.Context, p *picture.Picture) (func(any) bool, error) {
+		class := p.Snap.Class(name)
 		if class == nil {
 			return nil, fmt.Errorf("DeviceClass %s no longer exists", name)
 		}
-		ids, _, err := p.inventory.Choose(ctx, class.Spec.Selectors)
+		ids, _, err := p.Inventory.Choose(ctx, class.Spec.Selectors)
 		if err != nil {
 			return nil, err
 		}
@@ -160,8 +161,8 @@ func whyPage(item any) screen {
 		return nil
 	}
 	page := newPage(fmt.Sprintf("why %s %s/%s", options.Kind, options.Namespace, options.Name),
-		func(ctx context.Context, p *picture, width int) (string, error) {
-			answer, err := p.explain(ctx, options)
+		func(ctx context.Context, p *picture.Picture, width int) (string, error) {
+			answer, err := p.Explain(ctx, options)
 			if err != nil {
 				return "", err
 			}
@@ -176,36 +177,36 @@ func whyPage(item any) screen {
 // yamlPage shows the object that an item is about; nil if it is none.
 func yamlPage(item any) screen {
 	var name string
-	var find func(p *picture) runtime.Object
+	var find func(p *picture.Picture) runtime.Object
 	switch x := item.(type) {
 	case *api.Claim:
 		name = "ResourceClaim " + x.Namespace + "/" + x.Name
-		find = func(p *picture) runtime.Object { return orNil(p.snap.Claim(x.Namespace, x.Name)) }
+		find = func(p *picture.Picture) runtime.Object { return orNil(p.Snap.Claim(x.Namespace, x.Name)) }
 	case *inventory.Pod:
 		name = "Pod " + x.Namespace + "/" + x.Name
-		find = func(p *picture) runtime.Object { return orNil(p.snap.Pod(x.Namespace, x.Name)) }
+		find = func(p *picture.Picture) runtime.Object { return orNil(p.Snap.Pod(x.Namespace, x.Name)) }
 	case *api.Class:
 		name = "DeviceClass " + x.Name
-		find = func(p *picture) runtime.Object { return orNil(p.snap.Class(x.Name)) }
+		find = func(p *picture.Picture) runtime.Object { return orNil(p.Snap.Class(x.Name)) }
 	case *inventory.Node:
 		if x.Name == "" {
 			return nil
 		}
 		name = "Node " + x.Name
-		find = func(p *picture) runtime.Object { return orNil(p.snap.Node(x.Name)) }
+		find = func(p *picture.Picture) runtime.Object { return orNil(p.Snap.Node(x.Name)) }
 	case *api.Device:
 		name = "Device " + inventory.DeviceName(x)
-		find = func(*picture) runtime.Object { return x }
+		find = func(*picture.Picture) runtime.Object { return x }
 	case *api.Pool:
 		name = "Pool " + inventory.PoolName(x)
-		find = func(*picture) runtime.Object { return x }
+		find = func(*picture.Picture) runtime.Object { return x }
 	case *api.Taint:
 		name = "Taint " + inventory.TaintText(x)
-		find = func(*picture) runtime.Object { return x }
+		find = func(*picture.Picture) runtime.Object { return x }
 	default:
 		return nil
 	}
-	return newPage("YAML of "+name, func(_ context.Context, p *picture, _ int) (string, error) {
+	return newPage("YAML of "+name, func(_ context.Context, p *picture.Picture, _ int) (string, error) {
 		object := find(p)
 		if object == nil {
 			return "", fmt.Errorf("%s %w", name, errGone)
@@ -241,58 +242,58 @@ func orNil[T any, P interface {
 // treePage shows what hangs on an item; nil if nothing can.
 func treePage(item any) screen {
 	var name string
-	var grow func(ctx context.Context, p *picture) (api.Branch, error)
+	var grow func(ctx context.Context, p *picture.Picture) (api.Branch, error)
 	switch x := item.(type) {
 	case *api.Claim:
 		name = "claim " + x.Namespace + "/" + x.Name
-		grow = func(_ context.Context, p *picture) (api.Branch, error) {
-			claim := p.snap.Claim(x.Namespace, x.Name)
+		grow = func(_ context.Context, p *picture.Picture) (api.Branch, error) {
+			claim := p.Snap.Claim(x.Namespace, x.Name)
 			if claim == nil {
 				return api.Branch{}, errGone
 			}
-			return p.inventory.ClaimTree(claim), nil
+			return p.Inventory.ClaimTree(claim), nil
 		}
 	case *inventory.Pod:
 		name = "pod " + x.Namespace + "/" + x.Name
-		grow = func(_ context.Context, p *picture) (api.Branch, error) {
-			pod := p.snap.Pod(x.Namespace, x.Name)
+		grow = func(_ context.Context, p *picture.Picture) (api.Branch, error) {
+			pod := p.Snap.Pod(x.Namespace, x.Name)
 			if pod == nil {
 				return api.Branch{}, errGone
 			}
-			return p.inventory.PodTree(pod), nil
+			return p.Inventory.PodTree(pod), nil
 		}
 	case *api.Class:
 		name = "class " + x.Name
-		grow = func(ctx context.Context, p *picture) (api.Branch, error) {
-			class := p.snap.Class(x.Name)
+		grow = func(ctx context.Context, p *picture.Picture) (api.Branch, error) {
+			class := p.Snap.Class(x.Name)
 			if class == nil {
 				return api.Branch{}, errGone
 			}
-			return p.inventory.ClassTree(ctx, class)
+			return p.Inventory.ClassTree(ctx, class)
 		}
 	case *inventory.Node:
 		if x.Name == "" {
 			return nil
 		}
 		name = "node " + x.Name
-		grow = func(ctx context.Context, p *picture) (api.Branch, error) {
-			return p.inventory.NodeTree(ctx, x.Name)
+		grow = func(ctx context.Context, p *picture.Picture) (api.Branch, error) {
+			return p.Inventory.NodeTree(ctx, x.Name)
 		}
 	case *api.Device:
 		name = "device " + inventory.DeviceName(x)
-		grow = func(_ context.Context, p *picture) (api.Branch, error) {
-			d := p.alloc.Facts.Pools.Device(cluster.DeviceID{Driver: x.Driver, Pool: x.Pool, Device: x.Name})
+		grow = func(_ context.Context, p *picture.Picture) (api.Branch, error) {
+			d := p.Alloc.Facts.Pools.Device(cluster.DeviceID{Driver: x.Driver, Pool: x.Pool, Device: x.Name})
 			if d == nil {
 				return api.Branch{}, errGone
 			}
-			return p.inventory.DeviceTree(d), nil
+			return p.Inventory.DeviceTree(d), nil
 		}
 	case *api.Pool:
 		name = "pool " + inventory.PoolName(x)
-		grow = func(_ context.Context, p *picture) (api.Branch, error) {
-			for _, pool := range p.alloc.Facts.Pools.All() {
+		grow = func(_ context.Context, p *picture.Picture) (api.Branch, error) {
+			for _, pool := range p.Alloc.Facts.Pools.All() {
 				if pool.Driver == x.Driver && pool.Name == x.Name {
-					return p.inventory.PoolTree(pool, func(*cluster.Device) bool { return true }), nil
+					return p.Inventory.PoolTree(pool, func(*cluster.Device) bool { return true }), nil
 				}
 			}
 			return api.Branch{}, errGone
@@ -300,7 +301,7 @@ func treePage(item any) screen {
 	default:
 		return nil
 	}
-	return newPage("tree of "+name, func(ctx context.Context, p *picture, _ int) (string, error) {
+	return newPage("tree of "+name, func(ctx context.Context, p *picture.Picture, _ int) (string, error) {
 		root, err := grow(ctx, p)
 		if err != nil {
 			return "", fmt.Errorf("%s %w", name, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/nodemap"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/overview"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
 // overviewScreen is the first page: how much is used, what is stuck and why, who uses
@@ -30,7 +31,7 @@ type overviewScreen struct {
 
 // madeOf says what a model was made of: if that is the same, so is the model.
 type madeOf struct {
-	picture            *picture
+	picture            *picture.Picture
 	reasons, diagnosis int
 	namespace          string
 	events             int
@@ -67,12 +68,12 @@ func (s *overviewScreen) refresh(m *Model) tea.Cmd {
 		return nil
 	}
 	by, order := m.nodeGroups()
-	made := madeOf{m.picture, m.reasons.version(), m.diagnosis.version(), m.namespace, m.happened.Version(), s.page.WantsNodes(), by, order}
+	made := madeOf{m.picture, m.reasons.Version(), m.diagnosis.Version(), m.namespace, m.happened.Version(), s.page.WantsNodes(), by, order}
 	if s.shown == made {
 		return nil
 	}
 	s.loading = true
-	ctx, known, in := m.ctx, s.facts, m.summary()
+	ctx, known, in, views := m.ctx, s.facts, m.summary(), m.catalog
 	return func() tea.Msg {
 		start := time.Now()
 		msg := overviewMsg{facts: known, made: made}
@@ -81,7 +82,7 @@ func (s *overviewScreen) refresh(m *Model) tea.Cmd {
 		}
 		if made.nodes && msg.err == nil {
 			var list content
-			if list, msg.err = made.picture.content(ctx, viewNodes); list != nil {
+			if list, msg.err = views.of(ctx, made.picture, viewNodes); list != nil {
 				if nodes, ok := list.(*nodeContent); ok {
 					in.nodes = nodes.items
 				}
@@ -142,8 +143,8 @@ func (s *overviewScreen) actions(m *Model) []action {
 func (s *overviewScreen) copyCommand(m *Model) tea.Cmd {
 	item, from := s.row()
 	if pod, ok := item.(*inventory.Pod); ok {
-		if of, waits := from.waitsFor(pod.Pod); waits {
-			return m.copyRemedy(m.reasons.get(of).answer)
+		if of, waits := from.WaitsFor(pod.Pod); waits {
+			return m.copyRemedy(m.reasons.Get(of).Answer)
 		}
 	}
 	m.message = "no command to copy"
@@ -159,7 +160,7 @@ func (s *overviewScreen) open(m *Model) tea.Cmd {
 	return nil
 }
 
-func (s *overviewScreen) row() (item any, from *picture) {
+func (s *overviewScreen) row() (item any, from *picture.Picture) {
 	if s.facts == nil {
 		return nil, nil
 	}
@@ -191,7 +192,7 @@ const remembered = historyStep
 // remember keeps the history of the overview going while another screen is shown.
 func (m *Model) remember() tea.Cmd {
 	s, ok := m.views[viewOverview].(*overviewScreen)
-	if !ok || m.opts.Fixed || m.picture == nil || s.facts != nil && m.picture.snap.Now().Sub(s.facts.from.snap.Now()) < remembered {
+	if !ok || m.opts.Fixed || m.picture == nil || s.facts != nil && m.picture.Snap.Now().Sub(s.facts.from.Snap.Now()) < remembered {
 		return nil
 	}
 	return s.refresh(m)

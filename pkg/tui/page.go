@@ -13,13 +13,14 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
 // pageScreen is a text to scroll through: an explanation, YAML, a tree, help.
 type pageScreen struct {
 	name string
 	// write makes the text, as wide as the screen, in the background.
-	write func(ctx context.Context, p *picture, width int) (string, error)
+	write func(ctx context.Context, p *picture.Picture, width int) (string, error)
 	pager viewport.Model
 	// again is true if it is worth to write it once more.
 	again bool
@@ -37,7 +38,7 @@ type pageMsg struct {
 	width int
 }
 
-func newPage(name string, write func(ctx context.Context, p *picture, width int) (string, error)) *pageScreen {
+func newPage(name string, write func(ctx context.Context, p *picture.Picture, width int) (string, error)) *pageScreen {
 	s := &pageScreen{name: name, write: write, pager: viewport.New()}
 	s.pager.SetContent("One moment")
 	return s

@@ -16,6 +16,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
 // pane stands beside a list, or under it, and has what there is to know about the selected
@@ -27,7 +28,7 @@ type pane struct {
 	// of is the row that the text is about, from the picture that it was written of,
 	// version that of the reasons.
 	of      string
-	from    *picture
+	from    *picture.Picture
 	version int
 	lines   []string
 	writing bool
@@ -95,7 +96,7 @@ func (s *listScreen) described(msg paneMsg) {
 }
 
 // describeRow has all columns of a row, and what is behind it.
-func describeRow(ctx context.Context, p *picture, l *look.Look, c content, row, width int) []string {
+func describeRow(ctx context.Context, p *picture.Picture, l *look.Look, c content, row, width int) []string {
 	var lines []string
 	if pending, ok := c.(*pendingContent); ok {
 		for _, line := range pending.reasonLines(l, row, width) {
@@ -138,7 +139,7 @@ func columnLines(l *look.Look, c content, row, width int) []string {
 }
 
 // behind is the text about an item; known is true if it says all that the columns say.
-func behind(ctx context.Context, p *picture, l *look.Look, item any, width int) (text string, known bool) {
+func behind(ctx context.Context, p *picture.Picture, l *look.Look, item any, width int) (text string, known bool) {
 	options := render.Options{Width: width, Color: true}
 	var page screen
 	switch x := item.(type) {
@@ -173,7 +174,7 @@ func behind(ctx context.Context, p *picture, l *look.Look, item any, width int) 
 	return "", known
 }
 
-func treeText(ctx context.Context, p *picture, item any, width int) string {
+func treeText(ctx context.Context, p *picture.Picture, item any, width int) string {
 	s, ok := treePage(item).(*pageScreen)
 	if !ok {
 		return ""

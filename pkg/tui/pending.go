@@ -19,6 +19,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/brief"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/find"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
 // waiting are pods that wait for devices and are equal: they have the same owner, ask for
@@ -28,12 +29,12 @@ type waiting struct {
 	pod   *corev1.Pod
 	claim *api.Claim
 	// of is what the reason is known by.
-	of    target
+	of    picture.Target
 	name  string
 	count int
 	asks  string
 	since time.Time
-	found reason
+	found picture.Reason
 }
 
 // pendingContent is the list of what waits, the longest first. What a row is about is a
@@ -50,10 +51,10 @@ func (c *pendingContent) item(row int) any {
 }
 
 // newPending has the reasons that were found so far.
-func newPending(p *picture) content {
-	now := p.snap.Now()
+func newPending(p *picture.Picture, known *picture.Reasons) content {
+	now := p.Snap.Now()
 	list := &pendingContent{listOf[waiting]{
-		items: p.whatWaits(), id: func(w *waiting) string { return w.name }, pins: 2,
+		items: whatWaits(p, known), id: func(w *waiting) string { return w.name }, pins: 2,
 		cols: []render.Column[waiting]{
 			{
 				Name: "Wait", Sort: func(w *waiting) (float64, bool) { return now.Sub(w.since).Seconds(), !w.since.IsZero() },
@@ -73,19 +74,19 @@ func newPending(p *picture) content {
 				return strconv.Itoa(w.count)
 			}},
 			{Name: "Asks", Cell: func(w *waiting) string { return w.asks }},
-			{Name: "Why", Cell: func(w *waiting) string { return w.told(w.found.code) }},
-			{Name: "Outlook", Cell: func(w *waiting) string { return w.found.outlook }},
-			{Name: "Stage", Cell: func(w *waiting) string { return w.found.stage }},
-			{Name: "Reason", Cell: func(w *waiting) string { return w.told(w.found.summary) }},
+			{Name: "Why", Cell: func(w *waiting) string { return w.told(w.found.Code) }},
+			{Name: "Outlook", Cell: func(w *waiting) string { return w.found.Outlook }},
+			{Name: "Stage", Cell: func(w *waiting) string { return w.found.Stage }},
+			{Name: "Reason", Cell: func(w *waiting) string { return w.told(w.found.Summary) }},
 		},
-		state: waitingTone, stateColumn: "Why", say: func(w *waiting) string { return w.found.summary },
+		state: waitingTone, stateColumn: "Why", say: func(w *waiting) string { return w.found.Summary },
 	}}
 	return list
 }
 
 // told is a text about the reason, or that it is not known yet.
 func (w *waiting) told(text string) string {
-	if w.found.summary == "" && w.found.answer == nil {
+	if w.found.Summary == "" && w.found.Answer == nil {
 		return "…"
 	}
 	return text
@@ -95,7 +96,7 @@ func waitingTone(w *waiting) look.Tone {
 	switch {
 	case w.pod == nil:
 		return look.Faint
-	case w.found.code == string(api.Fits):
+	case w.found.Code == string(api.Fits):
 		return look.Good
 	default:
 		return look.Warning
@@ -104,25 +105,25 @@ func waitingTone(w *waiting) look.Tone {
 
 // whatWaits lists the pods that wait for devices, equal ones together, and then the
 // claims that no pod uses, each the longest first.
-func (p *picture) whatWaits() []waiting {
+func whatWaits(p *picture.Picture, reasons *picture.Reasons) []waiting {
 	var list []waiting
 	known := map[string]int{}
-	names := shortNames(p.snap.Classes)
-	for _, pod := range p.snap.Pods {
+	names := shortNames(p.Snap.Classes)
+	for _, pod := range p.Snap.Pods {
 		if !inventory.Waits(pod) {
 			continue
 		}
-		of, waits := p.waitsFor(pod)
+		of, waits := p.WaitsFor(pod)
 		if !waits {
 			continue
 		}
-		w := waiting{pod: pod, of: of, name: pod.Namespace + "/" + pod.Name, count: 1, asks: asksText(p.inventory.Asks(pod), names), since: pod.CreationTimestamp.Time, found: p.reasons.get(of)}
+		w := waiting{pod: pod, of: of, name: pod.Namespace + "/" + pod.Name, count: 1, asks: asksText(p.Inventory.Asks(pod), names), since: pod.CreationTimestamp.Time, found: reasons.Get(of)}
 		owner := ownerOf(pod)
 		if owner == "" {
 			list = append(list, w)
 			continue
 		}
-		key := strings.Join([]string{pod.Namespace, owner, w.asks, w.found.code, w.found.outlook}, "\x00")
+		key := strings.Join([]string{pod.Namespace, owner, w.asks, w.found.Code, w.found.Outlook}, "\x00")
 		at, grouped := known[key]
 		if !grouped {
 			known[key] = len(list)
@@ -139,19 +140,19 @@ func (p *picture) whatWaits() []waiting {
 	slices.SortStableFunc(list, func(a, b waiting) int { return a.since.Compare(b.since) })
 	unused := len(list)
 	var claims []api.Claim
-	for i, claim := range p.snap.Claims {
-		if !isPending(claim) || !p.inventory.WaitsForPod(claim) {
+	for i, claim := range p.Snap.Claims {
+		if !picture.IsPending(claim) || !p.Inventory.WaitsForPod(claim) {
 			continue
 		}
 		if claims == nil {
-			claims = p.inventory.Claims()
+			claims = p.Inventory.Claims()
 		}
 		// The others are not kept.
 		described := claims[i]
-		of := claimTarget(claim.Namespace, claim.Name)
+		of := picture.ClaimTarget(claim.Namespace, claim.Name)
 		list = append(list, waiting{
 			claim: &described, of: of, name: claim.Namespace + "/" + claim.Name, asks: "no pod uses it",
-			since: claim.CreationTimestamp.Time, found: p.reasons.get(of),
+			since: claim.CreationTimestamp.Time, found: reasons.Get(of),
 		})
 	}
 	slices.SortStableFunc(list[unused:], func(a, b waiting) int { return a.since.Compare(b.since) })
@@ -165,11 +166,11 @@ func (c *pendingContent) reasonLines(l *look.Look, row, width int) []string {
 	if w.asks != "" {
 		lines = append(lines, render.Escape(w.asks))
 	}
-	switch answer := w.found.answer; {
+	switch answer := w.found.Answer; {
 	case answer != nil:
 		lines = append(append(lines, ""), brief.Lines(l, answer, width)...)
-	case w.found.summary != "":
-		lines = append(lines, "", render.Escape(w.found.summary))
+	case w.found.Summary != "":
+		lines = append(lines, "", render.Escape(w.found.Summary))
 	default:
 		lines = append(lines, "", l.Say(look.Faint, "not explained yet"))
 	}
@@ -183,7 +184,7 @@ func (s *listScreen) copyCommand(m *Model) tea.Cmd {
 		m.message = "no command to copy"
 		return nil
 	}
-	return m.copyRemedy(c.items[s.table.rows[s.table.cursor]].found.answer)
+	return m.copyRemedy(c.items[s.table.rows[s.table.cursor]].found.Answer)
 }
 
 // copyRemedy puts the commands of a remedy into the clipboard of the terminal: those of the

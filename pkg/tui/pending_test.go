@@ -16,7 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
 // TestPendingByPod lists pods, the one that waits longest first, and explains them with
@@ -63,7 +63,7 @@ func TestPendingGroups(t *testing.T) {
 		pod.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", Name: "train", Controller: ptr.To(true)}}
 		pods = append(pods, pod)
 	}
-	s := newSession(t, Options{Source: NewFixed(base.With(&snapshot.Snapshot{Pods: pods})), Fixed: true, Name: "a file"}, 120, 40)
+	s := newSession(t, Options{Source: picture.NewFixed(base.With(&snapshot.Snapshot{Pods: pods})), Fixed: true, Name: "a file"}, 120, 40)
 	s.keys("6")
 	s.shows("PODS", "research/job/train     12")
 	s.keys("/", `"outlook:never`, "enter")
@@ -110,11 +110,11 @@ func TestPaneUnderList(t *testing.T) {
 
 // TestNotExplainedYet has a sign where the reason is not known yet.
 func TestNotExplainedYet(t *testing.T) {
-	p, err := takePicture(t.Context(), NewFixed(example(t)), newReasons(), &diagnosis{}, &look.Look{})
+	p, err := picture.Take(t.Context(), picture.NewFixed(example(t)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := newPending(p)
+	list := newPending(p, picture.NewReasons())
 	column := slices.Index(list.columns(), "Why")
 	if got := list.cell(0, column); got != "…" {
 		t.Errorf("the first reason is %q", got)

@@ -24,6 +24,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
 // chance changes a cluster at random.
@@ -134,7 +135,7 @@ func (e *chance) kinds() map[string]func() {
 		"created on a node": func() { e.newPod(func(p *corev1.Pod) { p.Spec.NodeName = e.node() }) },
 		"created with claims": func() {
 			e.newPod(func(p *corev1.Pod) {
-				if pending := slices.DeleteFunc(slices.Clone(s.Claims), func(c *resourceapi.ResourceClaim) bool { return !isPending(c) }); len(pending) > 0 {
+				if pending := slices.DeleteFunc(slices.Clone(s.Claims), func(c *resourceapi.ResourceClaim) bool { return !picture.IsPending(c) }); len(pending) > 0 {
 					of := pending[e.IntN(len(pending))]
 					p.Namespace, p.Spec.ResourceClaims = of.Namespace, []corev1.PodResourceClaim{{Name: "devices", ResourceClaimName: &of.Name}}
 				}
@@ -192,18 +193,19 @@ func TestReasonsAfterEvents(t *testing.T) {
 				happened = append(happened, e.happen())
 			}
 			source.set(e.snap)
-			before := s.model.reasons.version()
+			before := s.model.reasons.Version()
 			s.changed()
-			again += s.model.reasons.version() - before
-			kept += len(s.model.reasons.known) - (s.model.reasons.version() - before)
-			fresh, err := takePicture(t.Context(), source, newReasons(), &diagnosis{}, &s.model.look)
+			again += s.model.reasons.Version() - before
+			kept += len(s.model.reasons.All()) - (s.model.reasons.Version() - before)
+			fresh, err := picture.Take(t.Context(), source)
 			if err != nil {
 				t.Fatal(err)
 			}
-			for of, more := fresh.reasons.next(fresh, testTime()); more; of, more = fresh.reasons.next(fresh, testTime()) {
-				fresh.reasons.work(t.Context(), fresh, of, testTime())
+			reasons := picture.NewReasons()
+			for of, more := reasons.Next(fresh, testTime()); more; of, more = reasons.Next(fresh, testTime()) {
+				reasons.Work(t.Context(), fresh, of, testTime())
 			}
-			if diff := cmp.Diff(plain(fresh.reasons), plain(s.model.reasons)); diff != "" {
+			if diff := cmp.Diff(plain(reasons), plain(s.model.reasons)); diff != "" {
 				t.Fatalf("seed %d: after %q (-afresh +shown):\n%s", seed, happened, diff)
 			}
 		}
@@ -215,10 +217,10 @@ func TestReasonsAfterEvents(t *testing.T) {
 }
 
 // plain are reasons without when they were found.
-func plain(r *reasons) map[string]string {
+func plain(r *picture.Reasons) map[string]string {
 	texts := map[string]string{}
-	for of, found := range r.known {
-		texts[fmt.Sprint(of)] = fmt.Sprintf("%s %s %s %s %s %q\n%s", found.code, found.stage, found.outlook, found.summary, found.actor, found.remedies, asJSON(found.answer))
+	for of, found := range r.All() {
+		texts[fmt.Sprint(of)] = fmt.Sprintf("%s %s %s %s %s %q\n%s", found.Code, found.Stage, found.Outlook, found.Summary, found.Actor, found.Remedies, asJSON(found.Answer))
 	}
 	return texts
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/overview"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
 // Run shows a dashboard on a terminal until the user quits or the context is
@@ -63,18 +64,18 @@ func Once(ctx context.Context, opts Options, width int, w io.Writer) error {
 	}
 	m := New(ctx, opts)
 	m.width, m.height = width, noLimit
-	p, err := takePicture(ctx, opts.Source, m.reasons, m.diagnosis, &m.look)
+	p, err := picture.Take(ctx, opts.Source)
 	if err != nil {
 		return err
 	}
 	m.picture = p
 	until := m.now().Add(onceTime)
-	for of, more := m.reasons.next(p, m.now()); more && m.now().Before(until); of, more = m.reasons.next(p, m.now()) {
-		if !m.reasons.work(ctx, p, of, m.now()) {
+	for of, more := m.reasons.Next(p, m.now()); more && m.now().Before(until); of, more = m.reasons.Next(p, m.now()) {
+		if !m.reasons.Work(ctx, p, of, m.now()) {
 			return ctx.Err()
 		}
 	}
-	if !m.diagnosis.work(ctx, p, m.opts.Fixed, m.now()) {
+	if !m.diagnosis.Work(ctx, p, m.opts.Fixed, m.now()) {
 		return ctx.Err()
 	}
 	known, model, err := m.onceOverview(ctx)

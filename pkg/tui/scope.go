@@ -11,6 +11,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
 // scope narrows a list that was opened from something down to what belongs to
@@ -19,12 +20,12 @@ type scope struct {
 	// of says what the list was opened from.
 	of string
 	// matcher makes the test for the items of one picture.
-	matcher func(ctx context.Context, p *picture) (func(item any) bool, error)
+	matcher func(ctx context.Context, p *picture.Picture) (func(item any) bool, error)
 }
 
 // always is for a scope that does not depend on the picture.
-func always(matches func(item any) bool) func(context.Context, *picture) (func(any) bool, error) {
-	return func(context.Context, *picture) (func(any) bool, error) { return matches, nil }
+func always(matches func(item any) bool) func(context.Context, *picture.Picture) (func(any) bool, error) {
+	return func(context.Context, *picture.Picture) (func(any) bool, error) { return matches, nil }
 }
 
 // listOfAll is a view as it is opened from elsewhere.

@@ -14,6 +14,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/config"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
 // Known are the names that a file of settings can use.
@@ -25,12 +26,13 @@ func Known() (config.Known, error) {
 	}
 	// The columns are the same whatever there is.
 	l := look.New(func(string) string { return "" })
-	empty, err := takePicture(context.Background(), NewFixed(&snapshot.Snapshot{}), newReasons(), &diagnosis{}, &l)
+	empty, err := picture.Take(context.Background(), picture.NewFixed(&snapshot.Snapshot{}))
 	if err != nil {
 		return config.Known{}, err
 	}
+	views := catalog{look: &l, reasons: picture.NewReasons(), diagnosis: &picture.Diagnosis{}}
 	for id := viewNodes; id <= viewPods; id++ {
-		content, err := empty.content(context.Background(), id)
+		content, err := views.of(context.Background(), empty, id)
 		if err != nil {
 			return config.Known{}, err
 		}

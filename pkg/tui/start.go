@@ -12,13 +12,14 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
 // New makes a dashboard. Everything in the background ends with the context.
 func New(ctx context.Context, opts Options) *Model {
 	m := &Model{
 		ctx: ctx, opts: opts, now: opts.Now, keys: newKeyMap(), help: help.New(), look: look.New(opts.Env),
-		namespace: opts.Namespace, mouse: opts.Mouse, reasons: newReasons(), diagnosis: &diagnosis{}, width: 80, height: 24,
+		namespace: opts.Namespace, mouse: opts.Mouse, reasons: picture.NewReasons(), diagnosis: &picture.Diagnosis{}, width: 80, height: 24,
 	}
 	if m.now == nil {
 		m.now = time.Now
@@ -30,6 +31,7 @@ func New(ctx context.Context, opts Options) *Model {
 	}
 	m.started = m.now()
 	m.configure(&opts.Config)
+	m.catalog = &catalog{look: &m.look, reasons: m.reasons, diagnosis: m.diagnosis, columns: opts.Config.Columns}
 	m.help.Styles = help.Styles{}
 	m.help.ShortSeparator = "  "
 	m.prompt.input = textinput.New()

@@ -25,6 +25,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/nodemap"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/overview"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
 // summary makes the model of the overview of facts and of what else is known by then.
@@ -33,8 +34,8 @@ type summary struct {
 	namespace string
 	fixed     bool
 	started   time.Time
-	reasons   *reasons
-	diagnosis *diagnosis
+	reasons   *picture.Reasons
+	diagnosis *picture.Diagnosis
 	// hours are the histories, by name.
 	hours  map[string][]float64
 	events []events.Event
@@ -56,7 +57,7 @@ func (m *Model) summary() *summary {
 	for name := range m.history.series {
 		s.hours[name] = m.history.hour(m.now(), name)
 	}
-	if m.picture.snap.Gap(snapshot.ResourceClaims) != nil {
+	if m.picture.Snap.Gap(snapshot.ResourceClaims) != nil {
 		s.unknown = m.noClaims()
 	}
 	return s
@@ -71,7 +72,7 @@ func (m *Model) nodeGroups() (nodemap.Grouping, nodemap.Order) {
 }
 
 func (s *summary) model(f *facts) overview.Model {
-	m := overview.Model{Names: shortNames(f.from.snap.Classes), Waiting: scaled(slices.Clone(s.hours["waiting"]))}
+	m := overview.Model{Names: shortNames(f.from.Snap.Classes), Waiting: scaled(slices.Clone(s.hours["waiting"]))}
 	m.Classes = s.capacity(f)
 	m.Stuck, m.Pods = s.stuck(f)
 	m.Teams = s.teams(f)
@@ -86,7 +87,7 @@ func (s *summary) model(f *facts) overview.Model {
 		for i := range s.nodes {
 			nodes = append(nodes, &s.nodes[i])
 		}
-		m.Nodes, m.NodeLegend = nodemap.Groups(s.look, f.from.snap, nodes, s.by, s.order), nodemap.Legend(s.look)
+		m.Nodes, m.NodeLegend = nodemap.Groups(s.look, f.from.Snap, nodes, s.by, s.order), nodemap.Legend(s.look)
 		m.OpenNodes = func() screen {
 			list := newList(viewNodes, scope{})
 			list.chart = &nodeMap{by: s.by, order: s.order}
@@ -103,7 +104,7 @@ func (s *summary) in(namespace string) bool { return s.namespace == "" || namesp
 // resource could not be read.
 func (f *facts) none(text string, resources ...string) string {
 	for _, resource := range resources {
-		if gap := f.from.snap.Gap(resource); gap != nil {
+		if gap := f.from.Snap.Gap(resource); gap != nil {
 			return "not known: " + gap.Reason
 		}
 	}
@@ -152,12 +153,12 @@ func (s *summary) capacity(f *facts) overview.Section[overview.Class] {
 		return section
 	}
 	section.All = listOfAll(viewPools)
-	for _, d := range f.from.drivers() {
-		row := s.usage(d.name, "driver ", &d.devices, false)
+	for _, d := range f.from.Drivers() {
+		row := s.usage(d.Name, "driver ", &d.Devices, false)
 		row.Open = func() screen {
-			return newList(viewPools, scope{of: "driver " + d.name, matcher: always(func(item any) bool {
+			return newList(viewPools, scope{of: "driver " + d.Name, matcher: always(func(item any) bool {
 				pool, ok := item.(*api.Pool)
-				return ok && pool.Driver == d.name
+				return ok && pool.Driver == d.Name
 			})})
 		}
 		section.Rows = append(section.Rows, row)
@@ -200,26 +201,26 @@ func (s *summary) stuck(f *facts) (section overview.Section[overview.Stuck], pod
 		row.Key = row.Name
 		section.Rows = append(section.Rows, row)
 	}
-	names, now := shortNames(f.from.snap.Classes), f.from.snap.Now()
+	names, now := shortNames(f.from.Snap.Classes), f.from.Snap.Now()
 	for i := range f.waiting {
 		w := &f.waiting[i]
 		if !s.in(w.pod.Namespace) {
 			continue
 		}
-		found := s.reasons.get(w.of)
+		found := s.reasons.Get(w.of)
 		row := overview.Stuck{
-			Wait: now.Sub(w.pod.CreationTimestamp.Time), Asks: asksText(w.asks, names), Code: found.code, Reason: found.summary,
-			Who: whoText(&found), Remedies: found.remedies, Outlook: found.outlook, Tone: look.Warning,
+			Wait: now.Sub(w.pod.CreationTimestamp.Time), Asks: asksText(w.asks, names), Code: found.Code, Reason: found.Summary,
+			Who: whoText(&found), Remedies: found.Remedies, Outlook: found.Outlook, Tone: look.Warning,
 		}
 		pod := &inventory.Pod{Pod: w.pod}
 		row.Open, row.Item = func() screen { return whyPage(pod) }, pod
-		if answer := found.answer; answer != nil {
+		if answer := found.Answer; answer != nil {
 			row.Lines = func(width int) []string { return brief.Lines(s.look, answer, width) }
 		}
 		if w.pod.CreationTimestamp.IsZero() {
 			row.Wait = -1
 		}
-		add(w.pod.Namespace, w.pod.Name, ownerOf(w.pod), found.code, row)
+		add(w.pod.Namespace, w.pod.Name, ownerOf(w.pod), found.Code, row)
 	}
 	for i := range f.blocked {
 		b := &f.blocked[i]
@@ -227,7 +228,7 @@ func (s *summary) stuck(f *facts) (section overview.Section[overview.Stuck], pod
 			continue
 		}
 		row := overview.Stuck{Wait: -1, Code: string(b.Code), Reason: b.Summary, Tone: look.Bad}
-		pod := &inventory.Pod{Pod: f.from.snap.Pod(b.Namespace, b.Name)}
+		pod := &inventory.Pod{Pod: f.from.Snap.Pod(b.Namespace, b.Name)}
 		if pod.Pod == nil {
 			pod.Pod = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: b.Name}}
 		}
@@ -250,15 +251,15 @@ func ownerOf(pod *corev1.Pod) string {
 }
 
 // whoText says who can act.
-func whoText(r *reason) string {
+func whoText(r *picture.Reason) string {
 	switch {
-	case r.code == string(api.Fits):
+	case r.Code == string(api.Fits):
 		return "will fit"
-	case r.actor == api.ActorUser:
+	case r.Actor == api.ActorUser:
 		return "you can fix"
-	case r.actor == api.ActorAdmin:
+	case r.Actor == api.ActorAdmin:
 		return "admin"
-	case r.actor == api.ActorNobody:
+	case r.Actor == api.ActorNobody:
 		return "wait"
 	default:
 		return ""

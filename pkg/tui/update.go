@@ -12,6 +12,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/find"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
 // Update takes in what happened. It never waits for anything.
@@ -128,7 +129,7 @@ const agedTimes = 200
 // on: the more rarely, the more a picture costs. What cannot be known any more does
 // not get older.
 func (m *Model) aged() tea.Cmd {
-	if _, trouble := m.opts.Source.Trouble(); m.opts.Fixed || m.picture == nil || trouble != nil || m.now().Sub(m.picture.snap.Now()) < agedTimes*(m.picture.cost+m.work) {
+	if _, trouble := m.opts.Source.Trouble(); m.opts.Fixed || m.picture == nil || trouble != nil || m.now().Sub(m.picture.Snap.Now()) < agedTimes*(m.picture.Cost+m.work) {
 		return nil
 	}
 	return m.take()
@@ -176,7 +177,7 @@ func (m *Model) freeze() tea.Cmd {
 // rows is a screen with a selected row.
 type rows interface {
 	// row is what the selected one is about and the picture that it is of; nil for nothing.
-	row() (item any, from *picture)
+	row() (item any, from *picture.Picture)
 }
 
 // closer opens a page about the selected item.
@@ -246,8 +247,8 @@ func (m *Model) ask(what question, value string) {
 	m.prompt.input.CursorEnd()
 	m.prompt.input.ShowSuggestions = what == askNamespace
 	if what == askNamespace && m.picture != nil {
-		names := make([]string, 0, len(m.picture.snap.Namespaces))
-		for _, namespace := range m.picture.snap.Namespaces {
+		names := make([]string, 0, len(m.picture.Snap.Namespaces))
+		for _, namespace := range m.picture.Snap.Namespaces {
 			names = append(names, namespace.Name)
 		}
 		m.prompt.input.SetSuggestions(names)

@@ -20,6 +20,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/preview"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
 // headLines are those above the screen.
@@ -67,13 +68,13 @@ func (m *Model) taken() string {
 	case m.picture == nil:
 		return ""
 	case m.opts.Fixed:
-		return m.picture.snap.Now().Format("2006-01-02 15:04:05")
+		return m.picture.Snap.Now().Format("2006-01-02 15:04:05")
 	}
 	age, t := m.now().Sub(m.opts.Source.Answered()), look.Faint
 	if age >= lateAnswer {
 		t = look.Warning
 	}
-	return m.look.Say(t, "last answer "+ago(age)+" ago") + "  " + m.picture.snap.Now().Format("15:04:05")
+	return m.look.Say(t, "last answer "+ago(age)+" ago") + "  " + m.picture.Snap.Now().Format("15:04:05")
 }
 
 // tabs are the views, and the way to what is shown.
@@ -146,7 +147,7 @@ func (m *Model) status() string {
 	case m.problem != nil:
 		return m.look.Say(look.Bad, m.line("! "+m.problem.Error()))
 	case m.frozen && m.picture != nil:
-		age := ago(m.now().Sub(m.picture.snap.Now()))
+		age := ago(m.now().Sub(m.picture.Snap.Now()))
 		text := "frozen, " + age + " old"
 		if m.dirty {
 			text += "; the cluster has changed"
@@ -184,9 +185,9 @@ func (m *Model) gaps() []string {
 		}
 		return len(order)
 	}
-	sorted := slices.Clone(m.picture.snap.Gaps)
+	sorted := slices.Clone(m.picture.Snap.Gaps)
 	slices.SortStableFunc(sorted, func(a, b snapshot.Gap) int { return cmp.Compare(place(a), place(b)) })
-	reasons := preview.Assumptions(m.picture.snap)
+	reasons := preview.Assumptions(m.picture.Snap)
 	for i := range sorted {
 		reasons = append(reasons, sorted[i].Reason)
 	}
@@ -196,7 +197,7 @@ func (m *Model) gaps() []string {
 // gapsPage lists what could not be read.
 func (m *Model) gapsPage() screen {
 	gaps := m.gaps()
-	return newPage("what could not be read", func(_ context.Context, _ *picture, width int) (string, error) {
+	return newPage("what could not be read", func(_ context.Context, _ *picture.Picture, width int) (string, error) {
 		if len(gaps) == 0 {
 			return "Everything could be read.", nil
 		}
@@ -210,7 +211,7 @@ func (m *Model) gapsPage() screen {
 
 // noClaims says why there are no pending claims to show.
 func (m *Model) noClaims() string {
-	gap := m.picture.snap.Gap(snapshot.ResourceClaims)
+	gap := m.picture.Snap.Gap(snapshot.ResourceClaims)
 	switch {
 	case gap == nil:
 		return "none"
@@ -268,10 +269,10 @@ func fitting(bindings []key.Binding, width int) []key.Binding {
 
 // knowsNamespace is false only if it is known that there is no such namespace.
 func (m *Model) knowsNamespace(name string) bool {
-	if name == "" || m.picture == nil || len(m.picture.snap.Namespaces) == 0 || m.picture.snap.Gap(snapshot.ResourceNamespaces) != nil {
+	if name == "" || m.picture == nil || len(m.picture.Snap.Namespaces) == 0 || m.picture.Snap.Gap(snapshot.ResourceNamespaces) != nil {
 		return true
 	}
-	return m.picture.snap.Namespace(name) != nil
+	return m.picture.Snap.Namespace(name) != nil
 }
 
 // filled is a line with as many empty ones below as make a screen.

@@ -15,43 +15,44 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
-// newContent takes what a view shows out of a picture.
-func newContent(ctx context.Context, p *picture, id viewID) (content, error) {
+// content takes what a view shows out of a picture.
+func (c *catalog) content(ctx context.Context, p *picture.Picture, id viewID) (content, error) {
 	switch id {
 	case viewNodes:
-		return newNodes(p, p.look), nil
+		return newNodes(p, c.look), nil
 	case viewPools:
 		return &listOf[api.Pool]{
-			items: p.pools, cols: first(render.PoolColumns(), "Pool", "Driver", "State", "Total", "Free", "Allocated", "Shared", "Blocked", "Tainted", "Unhealthy", "Unusable"), id: inventory.PoolName, pins: 2,
+			items: p.Pools, cols: first(render.PoolColumns(), "Pool", "Driver", "State", "Total", "Free", "Allocated", "Shared", "Blocked", "Tainted", "Unhealthy", "Unusable"), id: inventory.PoolName, pins: 2,
 			state: poolTone, stateColumn: "State", say: func(x *api.Pool) string { return x.Reason },
 		}, nil
 	case viewDevices:
 		return &listOf[api.Device]{
-			items: p.inventory.Devices(), cols: first(render.DeviceColumns(nil), "Pool", "Device", "State", "Claim", "Pods", "Health", "Taints"), id: inventory.DeviceName, pins: 2,
+			items: p.Inventory.Devices(), cols: first(render.DeviceColumns(nil), "Pool", "Device", "State", "Claim", "Pods", "Health", "Taints"), id: inventory.DeviceName, pins: 2,
 			state: deviceTone, stateColumn: "State", say: deviceRemark,
 		}, nil
 	case viewClaims:
-		return newClaims(p.claims(), first(render.ClaimColumns(true), "Namespace", "Name", "State", "Stage", "Devices", "Pods", "Flags", "Age")), nil
+		return newClaims(p.Claims(), first(render.ClaimColumns(true), "Namespace", "Name", "State", "Stage", "Devices", "Pods", "Flags", "Age")), nil
 	case viewPending:
-		return newPending(p), nil
+		return newPending(p, c.reasons), nil
 	case viewClasses:
-		classes, err := p.inventory.Classes(ctx)
+		classes, err := p.Inventory.Classes(ctx)
 		return &listOf[api.Class]{
 			items: classes, cols: render.ClassColumns(), id: func(x *api.Class) string { return x.Name },
 			say: func(x *api.Class) string { return x.Failure }, state: classTone, stateColumn: "Failing",
 		}, err
 	case viewTaints:
 		return &listOf[api.Taint]{
-			items: p.inventory.Taints(), cols: render.TaintColumns(p.snap.Now()), id: func(x *api.Taint) string { return inventory.TaintText(x) + "/" + x.Rule + "/" + x.Driver },
+			items: p.Inventory.Taints(), cols: render.TaintColumns(p.Snap.Now()), id: func(x *api.Taint) string { return inventory.TaintText(x) + "/" + x.Rule + "/" + x.Driver },
 			state: taintTone, stateColumn: "Taint",
 		}, nil
 	case viewFindings:
-		return newFindings(p.diagnosis)
+		return newFindings(c.diagnosis)
 	case viewTeams:
 		return &listOf[inventory.Team]{
-			items: p.inventory.Teams(), cols: render.TeamColumns(), id: func(x *inventory.Team) string { return x.Namespace + "/" + x.Class }, pins: 2,
+			items: p.Inventory.Teams(), cols: render.TeamColumns(), id: func(x *inventory.Team) string { return x.Namespace + "/" + x.Class }, pins: 2,
 			state: teamTone, stateColumn: "Waiting",
 		}, nil
 	case viewPods:
@@ -147,9 +148,9 @@ func teamTone(t *inventory.Team) look.Tone {
 }
 
 // newPods lists the pods that use claims.
-func newPods(p *picture) content {
+func newPods(p *picture.Picture) content {
 	return &listOf[inventory.Pod]{
-		items: p.inventory.PodsWithClaims(p.waits), cols: render.PodColumns(), id: func(x *inventory.Pod) string { return x.Namespace + "/" + x.Name }, pins: 2,
+		items: p.Inventory.PodsWithClaims(p.Waits), cols: render.PodColumns(), id: func(x *inventory.Pod) string { return x.Namespace + "/" + x.Name }, pins: 2,
 		state: podTone, stateColumn: "Phase",
 	}
 }
@@ -167,30 +168,30 @@ func podTone(p *inventory.Pod) look.Tone {
 	}
 }
 
-// forget lets go of what a view shows.
-func (p *picture) forget(id viewID) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.contents, id)
+// catalog has what views show: pictures, and what is found out about them.
+type catalog struct {
+	look      *look.Look
+	reasons   *picture.Reasons
+	diagnosis *picture.Diagnosis
+	// columns are those that are wanted of a view, by its name; all where there are none.
+	columns map[string][]string
 }
 
-// content is what a view shows.
-func (p *picture) content(ctx context.Context, id viewID) (content, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if s, ok := p.contents[id]; ok {
+// of is what a view shows of a picture.
+func (c *catalog) of(ctx context.Context, p *picture.Picture, id viewID) (content, error) {
+	makes := func() (content, error) {
+		s, err := c.content(ctx, p, id)
+		if err != nil {
+			return nil, err
+		}
+		if titles := c.columns[id.String()]; len(titles) > 0 {
+			s.only(titles)
+		}
 		return s, nil
 	}
-	s, err := newContent(ctx, p, id)
-	if err != nil {
-		return nil, err
+	if id == viewFindings || id == viewPending {
+		// Findings and reasons come when the picture has been there for a while.
+		return makes()
 	}
-	if titles := p.columns[id.String()]; len(titles) > 0 {
-		s.only(titles)
-	}
-	// Findings and reasons come when the picture has been there for a while.
-	if id != viewFindings && id != viewPending {
-		p.contents[id] = s
-	}
-	return s, nil
+	return picture.Once(p, id.String(), makes)
 }

@@ -1,0 +1,101 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package picture
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/checks"
+	"github.com/kubectl-dra/kubectl-dra/pkg/doctor"
+)
+
+// diagnosisAge is how old a diagnosis gets where nothing changes: some findings come with
+// time alone.
+const diagnosisAge = time.Minute
+
+// Diagnosis is what doctor found in the newest picture that it has looked at. It is
+// safe for concurrent use.
+type Diagnosis struct {
+	mu      sync.Mutex
+	found   *api.Diagnosis
+	problem error
+	// of is the change of the source that it was found after, at when.
+	of int
+	at time.Time
+	// times counts the diagnoses.
+	times int
+}
+
+// Newest is what was found last; nil if nothing was yet.
+func (d *Diagnosis) Newest() (*api.Diagnosis, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.found, d.problem
+}
+
+// Version changes with every diagnosis.
+func (d *Diagnosis) Version() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.times
+}
+
+// Due reports whether a picture has to be looked at: the source changed since the
+// last diagnosis, or that is old.
+func (d *Diagnosis) Due(p *Picture, fixed bool, now time.Time) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.times == 0 || p.change != d.of || !fixed && now.Sub(d.at) >= diagnosisAge
+}
+
+// Work makes the checks of a picture. It is false if the context is done. Of a cluster
+// that is followed no events are read, and a check that takes all it knows from them
+// would find nothing whatever there is: it does not count as made.
+func (d *Diagnosis) Work(ctx context.Context, p *Picture, fixed bool, now time.Time) bool {
+	var opts doctor.Options
+	if !fixed {
+		opts.Skip = []string{doctor.CodeUnregistered}
+	}
+	found, err := doctor.Diagnose(ctx, p.Alloc, p.Snap, opts)
+	if ctx.Err() != nil {
+		return false
+	}
+	if err == nil {
+		slices.SortStableFunc(found.Findings, func(a, b api.Finding) int { return severityRank(a.Severity) - severityRank(b.Severity) })
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.found, d.problem, d.of, d.at = found, err, p.change, now
+	d.times++
+	return true
+}
+
+// severityRank is 0 for the worst findings. Checks that could not be made are last.
+func severityRank(severity api.Severity) int {
+	if at := slices.Index(checks.Severities(), severity); at >= 0 {
+		return at
+	}
+	return len(checks.Severities())
+}
+
+// Concerns reports whether a finding is about a namespace, or about none.
+func Concerns(f *api.Finding, namespace string) bool {
+	namespaced := false
+	for _, object := range f.Objects {
+		parts := strings.Split(object, "/")
+		if len(parts) < 3 {
+			continue
+		}
+		if parts[1] == namespace {
+			return true
+		}
+		namespaced = true
+	}
+	return !namespaced
+}

@@ -1,0 +1,210 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package picture
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/stale"
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// Picture is the cluster at one moment, and what screens want to know of it,
+// each worked out when it is first asked for. It is safe for concurrent use.
+type Picture struct {
+	source    Source
+	Snap      *snapshot.Snapshot
+	Alloc     *allocator.Allocator
+	Inventory *inventory.Inventory
+	// Cost is how long it took to take.
+	Cost time.Duration
+	// change counts the pictures that were different from the one before.
+	change int
+
+	// Pools are wanted of every picture: the history is made of them.
+	Pools []api.Pool
+	// waiting are the pods that wait for devices and that no pending claim stands
+	// for: their claims do not exist yet, or have their devices.
+	waiting []*corev1.Pod
+	waitSet map[*corev1.Pod]bool
+
+	mu sync.Mutex
+	// made is what was made of the picture, by name.
+	made map[string]any
+}
+
+// Take fails only if the context is done, or if the allocator cannot be
+// set up.
+func Take(ctx context.Context, source Source) (*Picture, error) {
+	start := time.Now()
+	snap := source.Snapshot()
+	alloc, err := allocator.New(ctx, cluster.New(snap))
+	if err != nil {
+		return nil, fmt.Errorf("set up the allocator: %w", err)
+	}
+	p := &Picture{
+		source: source, Snap: snap, Alloc: alloc, Inventory: inventory.New(alloc, snap),
+		made: map[string]any{},
+	}
+	p.Pools = p.Inventory.Usage()
+	p.waiting, p.waitSet = waitingPods(snap, alloc), map[*corev1.Pod]bool{}
+	for _, pod := range p.waiting {
+		p.waitSet[pod] = true
+	}
+	p.Cost = time.Since(start)
+	return p, nil
+}
+
+// Once gives what is made of a picture under a name, and makes it when it is first asked for.
+func Once[T any](p *Picture, name string, makes func() (T, error)) (T, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if made, ok := p.made[name].(T); ok {
+		return made, nil
+	}
+	made, err := makes()
+	if err == nil {
+		p.made[name] = made
+	}
+	return made, err
+}
+
+// Forget lets go of what was made under a name.
+func (p *Picture) Forget(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.made, name)
+}
+
+// follow is what changed since the picture before; nil if they are equal.
+func (p *Picture) follow(before *Picture) *stale.Change {
+	p.change = before.change
+	c := stale.Between(before.Snap, p.Snap)
+	if !c.Any() {
+		return nil
+	}
+	p.change++
+	return c
+}
+
+// Explain answers why about one object, with what else is known about it. That
+// may be newer than the picture. If it cannot be had, the explanation does
+// without.
+func (p *Picture) Explain(ctx context.Context, options explain.Options) (*api.Explanation, error) {
+	snap, alloc := p.Snap, p.Alloc
+	resource := map[string]string{api.KindClaim: "resourceclaims", api.KindPod: "pods"}[options.Kind]
+	more, err := p.source.Target(ctx, snapshot.ObjectRef{Resource: resource, Namespace: options.Namespace, Name: options.Name})
+	if err == nil && more != p.Snap {
+		if snap = more; ctx.Err() == nil {
+			if alloc, err = allocator.New(ctx, cluster.New(snap)); err != nil {
+				return nil, fmt.Errorf("set up the allocator: %w", err)
+			}
+		}
+	}
+	answer, explainErr := explain.ExplainWith(ctx, alloc, snap, options)
+	if explainErr == nil && err != nil {
+		answer.Assumptions = append(answer.Assumptions, "Events could not be read: "+err.Error())
+	}
+	return answer, explainErr
+}
+
+// Claims are all ResourceClaims with their stages.
+func (p *Picture) Claims() []api.Claim {
+	claims := p.Inventory.Claims()
+	stages := lifecycle.NewStages(p.Alloc.Facts, p.Snap)
+	for i := range claims {
+		claims[i].Stage = string(stages.OfClaim(p.Snap.Claims[i]))
+	}
+	return claims
+}
+
+// waitingPods lists the pods without a node that use devices, but for those with a
+// claim that is pending.
+func waitingPods(snap *snapshot.Snapshot, alloc *allocator.Allocator) []*corev1.Pod {
+	var waiting []*corev1.Pod
+	for _, pod := range snap.Pods {
+		if pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+			continue
+		}
+		pending := func(pc cluster.PodClaim) bool {
+			return pc.Claim != nil && IsPending(pc.Claim) && snap.Claim(pc.Claim.Namespace, pc.Claim.Name) != nil
+		}
+		if explain.WantsDevices(snap, alloc, pod) && !slices.ContainsFunc(alloc.Facts.Claims.OfPod(pod), pending) {
+			waiting = append(waiting, pod)
+		}
+	}
+	return waiting
+}
+
+// Waits reports whether a pod is one of those.
+func (p *Picture) Waits(pod *corev1.Pod) bool { return p.waitSet[pod] }
+
+// Target is a claim or a pod, by the kind that [explain.Options] has.
+type Target struct{ kind, namespace, name string }
+
+// ClaimTarget is what the reason of a claim is known by.
+func ClaimTarget(namespace, name string) Target { return Target{api.KindClaim, namespace, name} }
+
+func podTarget(pod *corev1.Pod) Target { return Target{api.KindPod, pod.Namespace, pod.Name} }
+
+// WaitsFor is what the reason of a pod without a node is known by: its first pending
+// claim, or the pod itself. It is false for a pod that wants no devices.
+func (p *Picture) WaitsFor(pod *corev1.Pod) (of Target, waits bool) {
+	if p.Waits(pod) {
+		return podTarget(pod), true
+	}
+	for _, pc := range p.Alloc.Facts.Claims.OfPod(pod) {
+		if pc.Claim != nil && IsPending(pc.Claim) && p.Snap.Claim(pc.Claim.Namespace, pc.Claim.Name) != nil {
+			return ClaimTarget(pc.Claim.Namespace, pc.Claim.Name), true
+		}
+	}
+	return Target{}, false
+}
+
+// IsPending reports whether a claim waits for devices.
+func IsPending(claim *resourceapi.ResourceClaim) bool {
+	return claim.Status.Allocation == nil && claim.DeletionTimestamp == nil
+}
+
+// Drivers sums the pools up by driver.
+func (p *Picture) Drivers() []DriverUse {
+	var list []DriverUse
+	for i := range p.Pools {
+		pool := &p.Pools[i]
+		if i == 0 || list[len(list)-1].Name != pool.Driver {
+			list = append(list, DriverUse{Name: pool.Driver})
+		}
+		list[len(list)-1].add(pool)
+	}
+	return list
+}
+
+// DriverUse is what there is of one driver.
+type DriverUse struct {
+	Name    string
+	pools   int
+	broken  int
+	Devices api.DeviceCounts
+}
+
+func (d *DriverUse) add(pool *api.Pool) {
+	d.pools++
+	if pool.State != api.PoolStateUsable && pool.State != api.PoolStateEmpty {
+		d.broken++
+	}
+	inventory.AddCounts(&d.Devices, pool.Devices)
+}

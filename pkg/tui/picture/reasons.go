@@ -1,0 +1,149 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package picture
+
+import (
+	"context"
+	"maps"
+	"strings"
+	"sync"
+	"time"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/brief"
+)
+
+// Reasons are why claims are pending and pods wait, as far as that was worked out.
+// It is safe for concurrent use.
+type Reasons struct {
+	mu    sync.Mutex
+	known map[Target]Reason
+	// found counts the reasons that were ever found.
+	found int
+}
+
+// Reason is why a claim is pending, or a pod waits.
+type Reason struct {
+	// Code and Stage are words, Outlook says when it would fit, Summary is a sentence.
+	Code, Stage, Outlook, Summary string
+	// Actor is who can help, see [explain.Actor]; Remedies are what would help.
+	Actor    string
+	Remedies []string
+	// Answer is what the pane of a row draws; nil if there was an error.
+	Answer *api.Explanation
+	// of is the change of a picture up to which nothing is known that could have made it
+	// wrong, at and took when it was worked out, and how long that took.
+	of   int
+	At   time.Time
+	took time.Duration
+}
+
+// What time alone changes is worked out again after a while: the more rarely, the
+// longer it takes.
+const (
+	reasonAge      = time.Minute
+	reasonAgeTimes = 10000
+)
+
+// current reports whether a picture that is looked at now has nothing new about it.
+func (r *Reason) current(p *Picture, now time.Time) bool {
+	return r.of == p.change && now.Sub(r.At) < max(reasonAge, reasonAgeTimes*r.took)
+}
+
+// NewReasons knows none yet.
+func NewReasons() *Reasons { return &Reasons{known: map[Target]Reason{}} }
+
+// Get is a reason; the zero value where it is not known.
+func (r *Reasons) Get(of Target) Reason {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.known[of]
+}
+
+// All are the reasons that are known now.
+func (r *Reasons) All() map[Target]Reason {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.known)
+}
+
+// Follow compares a picture with the one before. Reasons that were found before are taken
+// for it, unless what changed may have made them wrong.
+func (r *Reasons) Follow(p, before *Picture) {
+	c := p.follow(before)
+	if c == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for of, found := range r.known {
+		if found.of == before.change && !c.Touches(of.namespace) {
+			found.of = p.change
+			r.known[of] = found
+		}
+	}
+}
+
+// Version changes with every reason that is found.
+func (r *Reasons) Version() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.found
+}
+
+// Next is the pending claim or the waiting pod whose reason is most wanted: one
+// without any first, then the one whose reason is the oldest. It is false if the
+// picture has nothing new about any. Reasons of what does not wait any more are dropped.
+func (r *Reasons) Next(p *Picture, now time.Time) (Target, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	wanted := map[Target]bool{}
+	var oldest Target
+	var since time.Time
+	want := func(of Target) {
+		wanted[of] = true
+		known, ok := r.known[of]
+		switch {
+		case ok && known.current(p, now):
+		case !ok && (oldest == Target{} || !since.IsZero()):
+			oldest, since = of, time.Time{}
+		case ok && (oldest == Target{} || known.At.Before(since)):
+			oldest, since = of, known.At
+		}
+	}
+	for _, claim := range p.Snap.Claims {
+		if IsPending(claim) {
+			want(ClaimTarget(claim.Namespace, claim.Name))
+		}
+	}
+	for _, pod := range p.waiting {
+		want(podTarget(pod))
+	}
+	maps.DeleteFunc(r.known, func(of Target, _ Reason) bool { return !wanted[of] })
+	return oldest, oldest != Target{}
+}
+
+// Work works out one reason. It is false if the context is done.
+func (r *Reasons) Work(ctx context.Context, p *Picture, of Target, now time.Time) bool {
+	start := time.Now()
+	answer, err := explain.ExplainWith(ctx, p.Alloc, p.Snap, explain.Options{Kind: of.kind, Namespace: of.namespace, Name: of.name})
+	if ctx.Err() != nil {
+		return false
+	}
+	found := Reason{of: p.change, At: now, took: time.Since(start)}
+	if err != nil {
+		found.Code, found.Summary = string(api.Undetermined), strings.ReplaceAll(err.Error(), "\n", "; ")
+	} else {
+		found.Code, found.Stage, found.Outlook, found.Summary = explain.Word(answer), string(answer.Stage), string(explain.When(answer)), answer.Summary
+		found.Actor, found.Remedies = explain.Actor(answer), render.RemedyLines(answer)
+		found.Answer = brief.Trim(answer)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.known[of] = found
+	r.found++
+	return true
+}

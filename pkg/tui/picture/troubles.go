@@ -1,0 +1,68 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package picture
+
+import (
+	"time"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+)
+
+// Troubles are what is wrong with a cluster, as the window title and the bell tell it.
+type Troubles struct {
+	// Broken counts the pools that are neither usable nor empty.
+	Broken int
+	// Waiting counts the pods that wait for devices, by namespace.
+	Waiting map[string]int
+	// Names are those of all troubles that a bell rings for.
+	Names []string
+}
+
+// stuckAfter is how long a pod waits before the bell rings for it: most are placed within
+// a second.
+const stuckAfter = 30 * time.Second
+
+// FindTroubles are those of a picture; evictions are only looked for where a bell wants them.
+func FindTroubles(p *Picture, evictions bool) Troubles {
+	t := Troubles{Waiting: map[string]int{}}
+	for _, pool := range Broken(p.Pools) {
+		t.Broken++
+		t.Names = append(t.Names, "pool "+inventory.PoolName(pool))
+	}
+	for _, pod := range p.Snap.Pods {
+		if !inventory.Waits(pod) {
+			continue
+		}
+		if _, waits := p.WaitsFor(pod); !waits {
+			continue
+		}
+		t.Waiting[pod.Namespace]++
+		if p.Snap.Now().Sub(pod.CreationTimestamp.Time) >= stuckAfter {
+			t.Names = append(t.Names, "pod "+string(pod.UID)+" "+pod.Namespace+"/"+pod.Name)
+		}
+	}
+	if !evictions {
+		return t
+	}
+	for _, taint := range p.Inventory.Taints() {
+		for i := range taint.Pods {
+			if taint.Pods[i].Evicted {
+				t.Names = append(t.Names, "eviction "+taint.Pods[i].Namespace+"/"+taint.Pods[i].Name)
+			}
+		}
+	}
+	return t
+}
+
+// Broken are the pools that are neither usable nor empty.
+func Broken(pools []api.Pool) []*api.Pool {
+	var broken []*api.Pool
+	for i := range pools {
+		if state := pools[i].State; state != api.PoolStateUsable && state != api.PoolStateEmpty {
+			broken = append(broken, &pools[i])
+		}
+	}
+	return broken
+}
