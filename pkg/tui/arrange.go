@@ -10,6 +10,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/table"
 )
 
 // arrangement says which rows of a content are wanted, in which order.
@@ -34,7 +35,7 @@ func (a arrangement) same(b arrangement) bool {
 
 // apply picks and sorts the rows of a content. The note is what else there is to
 // know about them. It fails if the filter cannot be read.
-func (a arrangement) apply(ctx context.Context, p *picture.Picture, s content) (rows []int, note string, err error) {
+func (a arrangement) apply(ctx context.Context, p *picture.Picture, s table.Content) (rows []int, note string, err error) {
 	filter, note, err := parseFilter(ctx, a.filter, p)
 	if err != nil {
 		return nil, "", err
@@ -45,9 +46,9 @@ func (a arrangement) apply(ctx context.Context, p *picture.Picture, s content) (
 			return nil, "", err
 		}
 	}
-	rows = make([]int, 0, s.rows())
-	for row := range s.rows() {
-		item := s.item(row)
+	rows = make([]int, 0, s.Rows())
+	for row := range s.Rows() {
+		item := s.Item(row)
 		if a.namespace != "" {
 			if claim, ok := item.(*api.Claim); ok && claim.Namespace != "" && claim.Namespace != a.namespace {
 				continue
@@ -79,8 +80,8 @@ func (a arrangement) apply(ctx context.Context, p *picture.Picture, s content) (
 
 // sort is stable. Without a column it keeps the order of the content, or turns it
 // round. Rows without a value come last.
-func (a arrangement) sort(s content, rows []int) {
-	if a.sortBy < 0 || a.sortBy >= len(s.columns()) {
+func (a arrangement) sort(s table.Content, rows []int) {
+	if a.sortBy < 0 || a.sortBy >= len(s.Columns()) {
 		if a.descending {
 			slices.Reverse(rows)
 		}
@@ -91,14 +92,14 @@ func (a arrangement) sort(s content, rows []int) {
 		value float64
 		ok    bool
 	}
-	numeric := s.numeric(a.sortBy)
+	numeric := s.Numeric(a.sortBy)
 	keys := make(map[int]sortKey, len(rows))
 	for _, row := range rows {
 		var k sortKey
 		if numeric {
-			k.value, k.ok = s.value(row, a.sortBy)
+			k.value, k.ok = s.Value(row, a.sortBy)
 		} else {
-			k.text = s.cell(row, a.sortBy)
+			k.text = s.Cell(row, a.sortBy)
 			k.ok = k.text != "-"
 		}
 		keys[row] = k

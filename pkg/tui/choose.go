@@ -150,12 +150,12 @@ func (m *Model) goTo(id viewID, row string) tea.Cmd {
 		m.view = viewClaims
 		m.stack = []screen{m.views[viewClaims]}
 		list := newList(viewPods, scope{})
-		list.table.choose(row)
+		list.table.Choose(row)
 		return m.push(list)
 	}
 	if s, ok := m.views[id].(*listScreen); ok && row != "" {
 		s.wanted.filter = ""
-		s.table.choose(row)
+		s.table.Choose(row)
 	}
 	return m.show(id)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/table"
 )
 
 // filterHelp is how filters are written.
@@ -25,7 +26,7 @@ const filterHelp = "WORD... (all)  !WORD (without)  ~REGEXP  COLUMN:WORD  --wher
 var errWhereDevices = errors.New("--where is for devices: press 4 first")
 
 // rowFilter reports whether a row is wanted. It fails where it cannot tell.
-type rowFilter func(s content, row int) (bool, error)
+type rowFilter func(s table.Content, row int) (bool, error)
 
 // parseFilter reads what was typed after "/": words that a row has in any of its
 // columns, all of them. An empty text wants every row; nil stands for that. A word
@@ -46,11 +47,11 @@ func parseFilter(ctx context.Context, text string, p *picture.Picture) (filter r
 	if len(words) == 0 {
 		return nil, "", nil
 	}
-	return func(s content, row int) (bool, error) {
-		titles := s.columns()
+	return func(s table.Content, row int) (bool, error) {
+		titles := s.Columns()
 		cells := make([]string, len(titles))
 		for column := range cells {
-			cells[column] = s.cell(row, column)
+			cells[column] = s.Cell(row, column)
 		}
 		for _, matches := range words {
 			if !matches(titles, cells) {
@@ -129,8 +130,8 @@ func where(ctx context.Context, expression string, p *picture.Picture) (filter r
 	for _, id := range ids {
 		chosen[id] = true
 	}
-	return func(s content, row int) (bool, error) {
-		d, ok := s.item(row).(*api.Device)
+	return func(s table.Content, row int) (bool, error) {
+		d, ok := s.Item(row).(*api.Device)
 		if !ok {
 			return false, errWhereDevices
 		}

@@ -18,18 +18,19 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render/report"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/table"
 )
 
 // newFindings shows what doctor found last.
-func newFindings(known *picture.Diagnosis) (content, error) {
+func newFindings(known *picture.Diagnosis) (table.Content, error) {
 	found, err := known.Newest()
 	if err != nil {
 		return nil, err
 	}
-	list := &listOf[api.Finding]{
-		cols: report.FindingColumns(), id: func(f *api.Finding) string { return f.Code + " " + f.Message }, pins: 2,
-		state: findingTone, stateColumn: "Severity",
-		say: func(f *api.Finding) string {
+	list := &table.ListOf[api.Finding]{
+		Cols: report.FindingColumns(), ID: func(f *api.Finding) string { return f.Code + " " + f.Message }, Pins: 2,
+		State: findingTone, StateColumn: "Severity",
+		Say: func(f *api.Finding) string {
 			if f.Remedy == nil {
 				return f.Title
 			}
@@ -37,7 +38,7 @@ func newFindings(known *picture.Diagnosis) (content, error) {
 		},
 	}
 	if found != nil {
-		list.items = found.Findings
+		list.Items = found.Findings
 	}
 	return list, nil
 }

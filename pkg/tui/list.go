@@ -17,12 +17,13 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/find"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/table"
 )
 
 // listScreen is a list that can be filtered, sorted and opened.
 type listScreen struct {
 	id    viewID
-	table table
+	table table.Table
 	// wanted is what to show, shown what is shown.
 	wanted, shown arrangement
 	// arranging is true while rows are worked out, stale if they have to be
@@ -48,7 +49,7 @@ type arrangedMsg struct {
 	how  arrangement
 	from *picture.Picture
 	// content is nil if it could not be made.
-	content content
+	content table.Content
 	rows    []int
 	note    string
 	took    time.Duration
@@ -82,7 +83,7 @@ func (s *listScreen) resize(width, height int) {
 	case s.pane.width > 0:
 		width -= s.pane.width + len(" | ")
 	}
-	s.table.resize(width, max(height-1, 1))
+	s.table.Resize(width, max(height-1, 1))
 }
 
 // refresh works the rows out again, if they are not those that are wanted. One
@@ -122,13 +123,13 @@ func (s *listScreen) set(m *Model, msg arrangedMsg) tea.Cmd {
 	s.problem, s.note = msg.err, msg.note
 	if msg.err == nil {
 		again := s.shown.same(msg.how)
-		if s.table.content != nil && (s.shown.sortBy != msg.how.sortBy || s.shown.descending != msg.how.descending) {
-			s.table.home()
+		if shown, _ := s.table.Shown(); shown != nil && (s.shown.sortBy != msg.how.sortBy || s.shown.descending != msg.how.descending) {
+			s.table.Home()
 		}
 		if again && s.from != msg.from {
-			s.table.mark(msg.content, msg.rows, m.now())
+			s.table.Mark(msg.content, msg.rows, m.now())
 		}
-		s.table.set(msg.content, msg.rows, again)
+		s.table.Set(msg.content, msg.rows, again)
 	}
 	s.from, s.shown = msg.from, msg.how
 	s.drawMap(m)
@@ -145,11 +146,12 @@ const manyRows = 2000
 // which row is selected: they are worked out again when it is shown.
 func (s *listScreen) letGo(m *Model) {
 	t := &s.table
-	if t.content == nil || t.content.rows() < manyRows {
+	if shown, _ := t.Shown(); shown == nil || shown.Rows() < manyRows {
 		return
 	}
-	s.still = t.view(&m.look, s.shown.sortBy, s.shown.descending, m.now())
-	s.from, t.content, t.rows, t.wanted = nil, nil, nil, t.key
+	s.still = t.View(&m.look, s.shown.sortBy, s.shown.descending, m.now())
+	s.from = nil
+	t.LetGo()
 	if m.picture != nil {
 		m.picture.Forget(s.id.String())
 	}
@@ -157,16 +159,16 @@ func (s *listScreen) letGo(m *Model) {
 
 func (s *listScreen) actions(m *Model) []action {
 	k, t := &m.keys, &s.table
-	move := func(by func() int) func() tea.Cmd { return just(func() { t.move(by()) }) }
+	move := func(by func() int) func() tea.Cmd { return just(func() { t.Move(by()) }) }
 	actions := []action{
 		{k.down, keysMove, move(func() int { return 1 })},
 		{k.up, keysMove, move(func() int { return -1 })},
-		{k.pageDown, keysMove, move(t.lines)},
-		{k.pageUp, keysMove, move(func() int { return -t.lines() })},
-		{k.top, keysMove, move(func() int { return -len(t.rows) })},
-		{k.end, keysMove, move(func() int { return len(t.rows) })},
-		{k.left, keysMove, just(func() { t.scroll(-1) })},
-		{k.right, keysMove, just(func() { t.scroll(1) })},
+		{k.pageDown, keysMove, move(t.Lines)},
+		{k.pageUp, keysMove, move(func() int { return -t.Lines() })},
+		{k.top, keysMove, move(func() int { return -t.Count() })},
+		{k.end, keysMove, move(func() int { return t.Count() })},
+		{k.left, keysMove, just(func() { t.Scroll(-1) })},
+		{k.right, keysMove, just(func() { t.Scroll(1) })},
 		{k.sort, keysFind, func() tea.Cmd { return s.chooseOrder(m) }},
 		{k.sortNext, keysFind, func() tea.Cmd { return s.sort(m, s.wanted.sortBy+1) }},
 		{k.sortPrev, keysFind, func() tea.Cmd { return s.sort(m, s.wanted.sortBy-1) }},
@@ -191,10 +193,11 @@ func (s *listScreen) actions(m *Model) []action {
 
 // sort goes round: behind the last column is the order of the content.
 func (s *listScreen) sort(m *Model, by int) tea.Cmd {
-	if s.table.content == nil {
+	shown, _ := s.table.Shown()
+	if shown == nil {
 		return nil
 	}
-	columns := len(s.table.content.columns())
+	columns := len(shown.Columns())
 	switch {
 	case by >= columns:
 		by = -1
@@ -207,11 +210,12 @@ func (s *listScreen) sort(m *Model, by int) tea.Cmd {
 
 // chooseOrder asks for the column to sort by.
 func (s *listScreen) chooseOrder(m *Model) tea.Cmd {
-	if s.table.content == nil {
+	shown, _ := s.table.Shown()
+	if shown == nil {
 		return nil
 	}
 	const own = "the order of the list"
-	columns := s.table.content.columns()
+	columns := shown.Columns()
 	return m.choose("sort by", func() []find.Item {
 		items := make([]find.Item, 0, len(columns)+1)
 		for _, column := range columns {
@@ -221,11 +225,11 @@ func (s *listScreen) chooseOrder(m *Model) tea.Cmd {
 	}, func(item find.Item) tea.Cmd { return s.sort(m, slices.Index(columns, item.Name)) })
 }
 
-func (s *listScreen) row() (item any, from *picture.Picture) { return s.table.selected(), s.from }
+func (s *listScreen) row() (item any, from *picture.Picture) { return s.table.Selected(), s.from }
 
 // open shows what is behind the selected row.
 func (s *listScreen) open(m *Model) tea.Cmd {
-	if next := open(s.table.selected()); next != nil {
+	if next := open(s.table.Selected()); next != nil {
 		return m.push(next)
 	}
 	m.message = "nothing to open in this row"
@@ -236,7 +240,7 @@ func (s *listScreen) open(m *Model) tea.Cmd {
 // turns the order round.
 func (s *listScreen) click(m *Model, x, y int) tea.Cmd {
 	if y == 0 {
-		column, ok := s.table.titleAt(x)
+		column, ok := s.table.TitleAt(x)
 		if !ok {
 			return nil
 		}
@@ -246,25 +250,20 @@ func (s *listScreen) click(m *Model, x, y int) tea.Cmd {
 		}
 		return s.sort(m, column)
 	}
-	at := s.table.first + y - 1
-	if at >= len(s.table.rows) || y > s.table.lines() {
-		return nil
-	}
-	if at == s.table.cursor {
+	if s.table.Click(y) {
 		return s.open(m)
 	}
-	s.table.move(at - s.table.cursor)
 	return nil
 }
 
-func (s *listScreen) wheel(_ *Model, by int) { s.table.move(by) }
+func (s *listScreen) wheel(_ *Model, by int) { s.table.Move(by) }
 
 func (s *listScreen) view(m *Model) string {
 	if s.chart != nil {
 		return s.besides(m, s.viewMap(m)) + "\n" + s.mapFoot(m)
 	}
-	list := s.table.view(&m.look, s.shown.sortBy, s.shown.descending, m.now())
-	if s.table.content == nil && strings.Count(s.still, "\n") == strings.Count(list, "\n") {
+	list := s.table.View(&m.look, s.shown.sortBy, s.shown.descending, m.now())
+	if shown, _ := s.table.Shown(); shown == nil && strings.Count(s.still, "\n") == strings.Count(list, "\n") {
 		list = s.still
 	}
 	return s.besides(m, list) + "\n" + s.foot(m)
@@ -275,15 +274,16 @@ func (s *listScreen) foot(m *Model) string {
 	if s.problem != nil {
 		return m.look.Say(look.Bad, m.line(s.problem.Error()))
 	}
-	if s.table.content == nil {
+	shown, rows := s.table.Shown()
+	if shown == nil {
 		return m.look.Say(look.Faint, "One moment…")
 	}
-	text := fmt.Sprintf("%d %s", len(s.table.rows), s.id)
-	if all := s.table.content.rows(); all != len(s.table.rows) {
-		text = fmt.Sprintf("%d of %d %s", len(s.table.rows), all, s.id)
+	text := fmt.Sprintf("%d %s", len(rows), s.id)
+	if all := shown.Rows(); all != len(rows) {
+		text = fmt.Sprintf("%d of %d %s", len(rows), all, s.id)
 	}
-	if len(s.table.rows) > 0 {
-		text = fmt.Sprintf("%d/%s", s.table.cursor+1, text)
+	if len(rows) > 0 {
+		text = fmt.Sprintf("%d/%s", s.table.SelectedAt()+1, text)
 	}
 	if s.shown.namespace != "" {
 		text += ", namespace " + s.shown.namespace
@@ -291,7 +291,7 @@ func (s *listScreen) foot(m *Model) string {
 	if s.shown.filter != "" {
 		text += ", filter " + s.shown.filter
 	}
-	if columns := s.table.content.columns(); s.shown.sortBy >= 0 && s.shown.sortBy < len(columns) {
+	if columns := shown.Columns(); s.shown.sortBy >= 0 && s.shown.sortBy < len(columns) {
 		text += ", by " + columns[s.shown.sortBy]
 	}
 	if s.note != "" {
@@ -309,7 +309,7 @@ func (s *listScreen) foot(m *Model) string {
 		}
 		return m.look.Say(look.Faint, m.line(text+"; "+m.keys.help.Help().Key+" explains the symbols"))
 	}
-	if remark := s.table.remark(); remark != "" && s.pane.width == 0 {
+	if remark := s.table.Remark(); remark != "" && s.pane.width == 0 {
 		text += "   " + remark
 	}
 	return m.look.Say(look.Faint, m.line(text))

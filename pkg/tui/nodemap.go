@@ -110,30 +110,32 @@ func (s *listScreen) sortMap(m *Model, at int) tea.Cmd {
 
 // drawMap makes the groups of the map out of the rows of the list.
 func (s *listScreen) drawMap(m *Model) {
-	content, ok := s.table.content.(*nodeContent)
-	if s.chart == nil || !ok || s.from == nil {
+	content, rows := s.table.Shown()
+	if s.chart == nil || content == nil || s.from == nil {
 		return
 	}
-	nodes := make([]*inventory.Node, 0, len(s.table.rows))
-	for _, row := range s.table.rows {
-		nodes = append(nodes, &content.items[row])
+	nodes := make([]*inventory.Node, 0, len(rows))
+	for _, row := range rows {
+		if node, ok := content.Item(row).(*inventory.Node); ok {
+			nodes = append(nodes, node)
+		}
 	}
 	s.chart.grid.Set(nodemap.Groups(&m.look, s.from.Snap, nodes, s.chart.by, s.chart.order))
-	s.chart.grid.Choose(s.table.key)
+	s.chart.grid.Choose(s.table.SelectedKey())
 }
 
 // moveMap moves the cursor of the map, and that of the list with it.
 func (s *listScreen) moveMap(right, down int) {
 	s.chart.grid.Right(right)
 	s.chart.grid.Down(down)
-	s.table.choose(s.chart.grid.Selected())
+	s.table.Choose(s.chart.grid.Selected())
 }
 
 // mapActions are what keys do on the map.
 func (s *listScreen) mapActions(m *Model) []action {
 	k := &m.keys
 	move := func(right, down int) func() tea.Cmd { return just(func() { s.moveMap(right, down) }) }
-	page := s.table.lines()
+	page := s.table.Lines()
 	by := func(order nodemap.Order) func() tea.Cmd {
 		return func() tea.Cmd {
 			if s.chart.order == order {
@@ -164,7 +166,7 @@ func (s *listScreen) mapActions(m *Model) []action {
 
 // viewMap draws the map, the room that is left, and below what the signs mean.
 func (s *listScreen) viewMap(m *Model) string {
-	width, height := s.table.width, s.table.height
+	width, height := s.table.Size()
 	room := s.chart.room
 	if room == "" {
 		room = m.look.Glyphs.More
@@ -186,7 +188,7 @@ const mapLegendBeside = 130
 
 // mapFoot says what is shown, and what the signs mean.
 func (s *listScreen) mapFoot(m *Model) string {
-	text := render.Escape(s.table.key) + "  " + nodemap.Count(len(s.table.rows))
+	text := render.Escape(s.table.SelectedKey()) + "  " + nodemap.Count(s.table.Count())
 	if s.chart.by.Any() {
 		text += ", by " + render.Escape(s.chart.by.String())
 	}

@@ -9,24 +9,25 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/nodemap"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/table"
 )
 
 // nodeContent is the map: each node with a strip of its devices.
 type nodeContent struct {
-	listOf[inventory.Node]
+	table.ListOf[inventory.Node]
 }
 
 const stripTitle = "Devices"
 
-func newNodes(p *picture.Picture, l *look.Look) content {
+func newNodes(p *picture.Picture, l *look.Look) table.Content {
 	s := &nodeContent{}
-	s.listOf = listOf[inventory.Node]{
-		items: p.Inventory.Nodes(),
-		cols: append(render.NodeColumns(), render.Column[inventory.Node]{
+	s.ListOf = table.ListOf[inventory.Node]{
+		Items: p.Inventory.Nodes(),
+		Cols: append(render.NodeColumns(), render.Column[inventory.Node]{
 			Name: stripTitle, Cell: func(n *inventory.Node) string { return nodemap.Strip(l, n) },
 		}, render.NodeTaints()),
-		id:    func(n *inventory.Node) string { return n.Scope },
-		state: nodeTone, stateColumn: "State",
+		ID:    func(n *inventory.Node) string { return n.Scope },
+		State: nodeTone, StateColumn: "State",
 	}
 	return s
 }
@@ -44,9 +45,9 @@ func nodeTone(n *inventory.Node) look.Tone {
 	}
 }
 
-func (s *nodeContent) paint(l *look.Look, row, column int, text string) string {
-	if s.cols[column].Name != stripTitle {
-		return s.listOf.paint(l, row, column, text)
+func (s *nodeContent) Paint(l *look.Look, row, column int, text string) string {
+	if s.Cols[column].Name != stripTitle {
+		return s.ListOf.Paint(l, row, column, text)
 	}
 	return l.PaintStrip(text)
 }

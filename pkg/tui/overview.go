@@ -15,6 +15,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/nodemap"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/overview"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/table"
 )
 
 // overviewScreen is the first page: how much is used, what is stuck and why, who uses
@@ -81,10 +82,10 @@ func (s *overviewScreen) refresh(m *Model) tea.Cmd {
 			msg.facts, msg.err = newFacts(ctx, made.picture)
 		}
 		if made.nodes && msg.err == nil {
-			var list content
+			var list table.Content
 			if list, msg.err = views.of(ctx, made.picture, viewNodes); list != nil {
 				if nodes, ok := list.(*nodeContent); ok {
-					in.nodes = nodes.items
+					in.nodes = nodes.Items
 				}
 			}
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/table"
 )
 
 // pane stands beside a list, or under it, and has what there is to know about the selected
@@ -67,10 +68,14 @@ func paneSize(width, height int) (int, int) {
 // describe writes about the row that is selected, unless that is there already.
 func (m *Model) describe() tea.Cmd {
 	s, ok := m.top().(*listScreen)
-	if !ok || s.pane.width == 0 || s.pane.writing || m.picture == nil || s.from == nil || len(s.table.rows) == 0 {
+	if !ok || s.pane.width == 0 || s.pane.writing || m.picture == nil || s.from == nil {
 		return nil
 	}
-	next := pane{width: s.pane.width, height: s.pane.height, of: s.table.key, from: s.from, version: s.shown.worked}
+	row, selected := s.table.SelectedRow()
+	if !selected {
+		return nil
+	}
+	next := pane{width: s.pane.width, height: s.pane.height, of: s.table.SelectedKey(), from: s.from, version: s.shown.worked}
 	if s.pane.of == next.of && len(s.pane.lines) > 0 {
 		same := s.pane.from == next.from && s.pane.version == next.version
 		if same || m.now().Sub(s.pane.at) < paneTimes*s.pane.took {
@@ -78,7 +83,8 @@ func (m *Model) describe() tea.Cmd {
 		}
 	}
 	s.pane.writing = true
-	ctx, content, row, style, now := m.ctx, s.table.content, s.table.rows[s.table.cursor], &m.look, m.now()
+	content, _ := s.table.Shown()
+	ctx, style, now := m.ctx, &m.look, m.now()
 	return func() tea.Msg {
 		start := time.Now()
 		next.lines = describeRow(ctx, next.from, style, content, row, next.width)
@@ -96,7 +102,7 @@ func (s *listScreen) described(msg paneMsg) {
 }
 
 // describeRow has all columns of a row, and what is behind it.
-func describeRow(ctx context.Context, p *picture.Picture, l *look.Look, c content, row, width int) []string {
+func describeRow(ctx context.Context, p *picture.Picture, l *look.Look, c table.Content, row, width int) []string {
 	var lines []string
 	if pending, ok := c.(*pendingContent); ok {
 		for _, line := range pending.reasonLines(l, row, width) {
@@ -104,7 +110,7 @@ func describeRow(ctx context.Context, p *picture.Picture, l *look.Look, c conten
 		}
 		return lines
 	}
-	more, known := behind(ctx, p, l, c.item(row), width)
+	more, known := behind(ctx, p, l, c.Item(row), width)
 	more = l.Recolor(more)
 	if !known {
 		lines = append(columnLines(l, c, row, width), "")
@@ -116,15 +122,15 @@ func describeRow(ctx context.Context, p *picture.Picture, l *look.Look, c conten
 }
 
 // columnLines are the columns of a row with values, one below the other.
-func columnLines(l *look.Look, c content, row, width int) []string {
-	titles := c.columns()
+func columnLines(l *look.Look, c table.Content, row, width int) []string {
+	titles := c.Columns()
 	widest := 0
 	for _, title := range titles {
 		widest = max(widest, ansi.StringWidth(title))
 	}
 	var lines []string
 	for column, title := range titles {
-		text := c.cell(row, column)
+		text := c.Cell(row, column)
 		if text == "" || text == "-" {
 			continue
 		}
@@ -132,7 +138,7 @@ func columnLines(l *look.Look, c content, row, width int) []string {
 			if i > 0 {
 				title = ""
 			}
-			lines = append(lines, l.Say(look.Faint, look.Padded(title, widest))+"  "+c.paint(l, row, column, line))
+			lines = append(lines, l.Say(look.Faint, look.Padded(title, widest))+"  "+c.Paint(l, row, column, line))
 		}
 	}
 	return lines
@@ -217,13 +223,13 @@ func (s *listScreen) besides(m *Model, list string) string {
 	room := len(lines)
 	if s.pane.height > 0 {
 		// What the list leaves is for the pane, too.
-		if used := len(s.table.rows) + 1; s.chart == nil && used < room {
+		if used := s.table.Count() + 1; s.chart == nil && used < room {
 			lines = lines[:used]
 		}
 		room += s.pane.height - len(lines)
 	}
 	texts := make([]string, room)
-	if s.pane.of == s.table.key && len(s.table.rows) > 0 {
+	if s.pane.of == s.table.SelectedKey() && s.table.Count() > 0 {
 		copy(texts, s.pane.lines)
 		if len(s.pane.lines) > room {
 			texts[room-1] = m.look.Say(look.Faint, m.look.Glyphs.More)
@@ -234,8 +240,9 @@ func (s *listScreen) besides(m *Model, list string) string {
 		return strings.Join(append(lines, texts...), "\n")
 	}
 	between := m.look.Say(look.Faint, " "+m.look.Glyphs.Between+" ")
+	width, _ := s.table.Size()
 	for i := range lines {
-		lines[i] = look.Padded(lines[i], s.table.width) + between + texts[i]
+		lines[i] = look.Padded(lines[i], width) + between + texts[i]
 	}
 	return strings.Join(lines, "\n")
 }

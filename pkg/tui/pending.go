@@ -20,6 +20,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/find"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/table"
 )
 
 // waiting are pods that wait for devices and are equal: they have the same owner, ask for
@@ -40,22 +41,22 @@ type waiting struct {
 // pendingContent is the list of what waits, the longest first. What a row is about is a
 // pod or a claim.
 type pendingContent struct {
-	listOf[waiting]
+	table.ListOf[waiting]
 }
 
-func (c *pendingContent) item(row int) any {
-	if w := &c.items[row]; w.pod == nil {
+func (c *pendingContent) Item(row int) any {
+	if w := &c.Items[row]; w.pod == nil {
 		return w.claim
 	}
-	return &inventory.Pod{Pod: c.items[row].pod}
+	return &inventory.Pod{Pod: c.Items[row].pod}
 }
 
 // newPending has the reasons that were found so far.
-func newPending(p *picture.Picture, known *picture.Reasons) content {
+func newPending(p *picture.Picture, known *picture.Reasons) table.Content {
 	now := p.Snap.Now()
-	list := &pendingContent{listOf[waiting]{
-		items: whatWaits(p, known), id: func(w *waiting) string { return w.name }, pins: 2,
-		cols: []render.Column[waiting]{
+	list := &pendingContent{table.ListOf[waiting]{
+		Items: whatWaits(p, known), ID: func(w *waiting) string { return w.name }, Pins: 2,
+		Cols: []render.Column[waiting]{
 			{
 				Name: "Wait", Sort: func(w *waiting) (float64, bool) { return now.Sub(w.since).Seconds(), !w.since.IsZero() },
 				Cell: func(w *waiting) string {
@@ -79,7 +80,7 @@ func newPending(p *picture.Picture, known *picture.Reasons) content {
 			{Name: "Stage", Cell: func(w *waiting) string { return w.found.Stage }},
 			{Name: "Reason", Cell: func(w *waiting) string { return w.told(w.found.Summary) }},
 		},
-		state: waitingTone, stateColumn: "Why", say: func(w *waiting) string { return w.found.Summary },
+		State: waitingTone, StateColumn: "Why", Say: func(w *waiting) string { return w.found.Summary },
 	}}
 	return list
 }
@@ -161,7 +162,7 @@ func whatWaits(p *picture.Picture, reasons *picture.Reasons) []waiting {
 
 // reasonLines draws why the pod or the claim of a row waits, as far as that is known.
 func (c *pendingContent) reasonLines(l *look.Look, row, width int) []string {
-	w := &c.items[row]
+	w := &c.Items[row]
 	lines := []string{l.Say(look.Strong, render.Escape(w.name))}
 	if w.asks != "" {
 		lines = append(lines, render.Escape(w.asks))
@@ -179,12 +180,14 @@ func (c *pendingContent) reasonLines(l *look.Look, row, width int) []string {
 
 // copyCommand copies a command of a remedy for the selected row.
 func (s *listScreen) copyCommand(m *Model) tea.Cmd {
-	c, ok := s.table.content.(*pendingContent)
-	if !ok || len(s.table.rows) == 0 {
+	shown, _ := s.table.Shown()
+	c, isPending := shown.(*pendingContent)
+	row, selected := s.table.SelectedRow()
+	if !isPending || !selected {
 		m.message = "no command to copy"
 		return nil
 	}
-	return m.copyRemedy(c.items[s.table.rows[s.table.cursor]].found.Answer)
+	return m.copyRemedy(c.Items[row].found.Answer)
 }
 
 // copyRemedy puts the commands of a remedy into the clipboard of the terminal: those of the

@@ -115,8 +115,8 @@ func TestNotExplainedYet(t *testing.T) {
 		t.Fatal(err)
 	}
 	list := newPending(p, picture.NewReasons())
-	column := slices.Index(list.columns(), "Why")
-	if got := list.cell(0, column); got != "…" {
+	column := slices.Index(list.Columns(), "Why")
+	if got := list.Cell(0, column); got != "…" {
 		t.Errorf("the first reason is %q", got)
 	}
 }

@@ -36,7 +36,7 @@ func Known() (config.Known, error) {
 		if err != nil {
 			return config.Known{}, err
 		}
-		known.Columns[id.String()] = content.columns()
+		known.Columns[id.String()] = content.Columns()
 	}
 	return known, nil
 }
@@ -166,18 +166,4 @@ func (m *Model) configure(c *config.Config) {
 	if id := slices.Index(viewNames(), strings.ToLower(c.View)); id >= 0 {
 		m.view = viewID(id)
 	}
-}
-
-// only leaves the columns with these titles, in that order.
-func (l *listOf[T]) only(titles []string) {
-	all := l.cols
-	l.cols = nil
-	for _, title := range titles {
-		for i := range all {
-			if all[i].Name == title {
-				l.cols = append(l.cols, all[i])
-			}
-		}
-	}
-	l.pins = min(l.pins, len(l.cols))
 }

@@ -158,7 +158,7 @@ func (m *Model) askForFilter() {
 		return
 	}
 	m.ask(askFilter, s.wanted.filter)
-	m.prompt.row = s.table.key
+	m.prompt.row = s.table.SelectedKey()
 }
 
 // freeze keeps the picture, or goes on.
@@ -270,7 +270,7 @@ func (m *Model) typed(msg tea.Msg) tea.Cmd {
 				return m.answered("")
 			}
 			if s, ok := m.top().(*listScreen); ok && m.prompt.asking == askFilter {
-				s.table.key = m.prompt.row
+				s.table.Keep(m.prompt.row)
 			}
 			return m.answered(m.prompt.before)
 		}

@@ -16,44 +16,45 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/table"
 )
 
 // content takes what a view shows out of a picture.
-func (c *catalog) content(ctx context.Context, p *picture.Picture, id viewID) (content, error) {
+func (c *catalog) content(ctx context.Context, p *picture.Picture, id viewID) (table.Content, error) {
 	switch id {
 	case viewNodes:
 		return newNodes(p, c.look), nil
 	case viewPools:
-		return &listOf[api.Pool]{
-			items: p.Pools, cols: first(render.PoolColumns(), "Pool", "Driver", "State", "Total", "Free", "Allocated", "Shared", "Blocked", "Tainted", "Unhealthy", "Unusable"), id: inventory.PoolName, pins: 2,
-			state: poolTone, stateColumn: "State", say: func(x *api.Pool) string { return x.Reason },
+		return &table.ListOf[api.Pool]{
+			Items: p.Pools, Cols: table.First(render.PoolColumns(), "Pool", "Driver", "State", "Total", "Free", "Allocated", "Shared", "Blocked", "Tainted", "Unhealthy", "Unusable"), ID: inventory.PoolName, Pins: 2,
+			State: poolTone, StateColumn: "State", Say: func(x *api.Pool) string { return x.Reason },
 		}, nil
 	case viewDevices:
-		return &listOf[api.Device]{
-			items: p.Inventory.Devices(), cols: first(render.DeviceColumns(nil), "Pool", "Device", "State", "Claim", "Pods", "Health", "Taints"), id: inventory.DeviceName, pins: 2,
-			state: deviceTone, stateColumn: "State", say: deviceRemark,
+		return &table.ListOf[api.Device]{
+			Items: p.Inventory.Devices(), Cols: table.First(render.DeviceColumns(nil), "Pool", "Device", "State", "Claim", "Pods", "Health", "Taints"), ID: inventory.DeviceName, Pins: 2,
+			State: deviceTone, StateColumn: "State", Say: deviceRemark,
 		}, nil
 	case viewClaims:
-		return newClaims(p.Claims(), first(render.ClaimColumns(true), "Namespace", "Name", "State", "Stage", "Devices", "Pods", "Flags", "Age")), nil
+		return newClaims(p.Claims(), table.First(render.ClaimColumns(true), "Namespace", "Name", "State", "Stage", "Devices", "Pods", "Flags", "Age")), nil
 	case viewPending:
 		return newPending(p, c.reasons), nil
 	case viewClasses:
 		classes, err := p.Inventory.Classes(ctx)
-		return &listOf[api.Class]{
-			items: classes, cols: render.ClassColumns(), id: func(x *api.Class) string { return x.Name },
-			say: func(x *api.Class) string { return x.Failure }, state: classTone, stateColumn: "Failing",
+		return &table.ListOf[api.Class]{
+			Items: classes, Cols: render.ClassColumns(), ID: func(x *api.Class) string { return x.Name },
+			Say: func(x *api.Class) string { return x.Failure }, State: classTone, StateColumn: "Failing",
 		}, err
 	case viewTaints:
-		return &listOf[api.Taint]{
-			items: p.Inventory.Taints(), cols: render.TaintColumns(p.Snap.Now()), id: func(x *api.Taint) string { return inventory.TaintText(x) + "/" + x.Rule + "/" + x.Driver },
-			state: taintTone, stateColumn: "Taint",
+		return &table.ListOf[api.Taint]{
+			Items: p.Inventory.Taints(), Cols: render.TaintColumns(p.Snap.Now()), ID: func(x *api.Taint) string { return inventory.TaintText(x) + "/" + x.Rule + "/" + x.Driver },
+			State: taintTone, StateColumn: "Taint",
 		}, nil
 	case viewFindings:
 		return newFindings(c.diagnosis)
 	case viewTeams:
-		return &listOf[inventory.Team]{
-			items: p.Inventory.Teams(), cols: render.TeamColumns(), id: func(x *inventory.Team) string { return x.Namespace + "/" + x.Class }, pins: 2,
-			state: teamTone, stateColumn: "Waiting",
+		return &table.ListOf[inventory.Team]{
+			Items: p.Inventory.Teams(), Cols: render.TeamColumns(), ID: func(x *inventory.Team) string { return x.Namespace + "/" + x.Class }, Pins: 2,
+			State: teamTone, StateColumn: "Waiting",
 		}, nil
 	case viewPods:
 		return newPods(p), nil
@@ -62,10 +63,10 @@ func (c *catalog) content(ctx context.Context, p *picture.Picture, id viewID) (c
 	}
 }
 
-func newClaims(claims []api.Claim, columns []render.Column[api.Claim]) *listOf[api.Claim] {
-	return &listOf[api.Claim]{
-		items: claims, cols: columns, id: func(x *api.Claim) string { return x.Namespace + "/" + x.Name }, pins: 2,
-		state: claimTone, stateColumn: "State", say: claimRemark,
+func newClaims(claims []api.Claim, columns []render.Column[api.Claim]) *table.ListOf[api.Claim] {
+	return &table.ListOf[api.Claim]{
+		Items: claims, Cols: columns, ID: func(x *api.Claim) string { return x.Namespace + "/" + x.Name }, Pins: 2,
+		State: claimTone, StateColumn: "State", Say: claimRemark,
 	}
 }
 
@@ -148,10 +149,10 @@ func teamTone(t *inventory.Team) look.Tone {
 }
 
 // newPods lists the pods that use claims.
-func newPods(p *picture.Picture) content {
-	return &listOf[inventory.Pod]{
-		items: p.Inventory.PodsWithClaims(p.Waits), cols: render.PodColumns(), id: func(x *inventory.Pod) string { return x.Namespace + "/" + x.Name }, pins: 2,
-		state: podTone, stateColumn: "Phase",
+func newPods(p *picture.Picture) table.Content {
+	return &table.ListOf[inventory.Pod]{
+		Items: p.Inventory.PodsWithClaims(p.Waits), Cols: render.PodColumns(), ID: func(x *inventory.Pod) string { return x.Namespace + "/" + x.Name }, Pins: 2,
+		State: podTone, StateColumn: "Phase",
 	}
 }
 
@@ -178,14 +179,14 @@ type catalog struct {
 }
 
 // of is what a view shows of a picture.
-func (c *catalog) of(ctx context.Context, p *picture.Picture, id viewID) (content, error) {
-	makes := func() (content, error) {
+func (c *catalog) of(ctx context.Context, p *picture.Picture, id viewID) (table.Content, error) {
+	makes := func() (table.Content, error) {
 		s, err := c.content(ctx, p, id)
 		if err != nil {
 			return nil, err
 		}
 		if titles := c.columns[id.String()]; len(titles) > 0 {
-			s.only(titles)
+			s.Only(titles)
 		}
 		return s, nil
 	}

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package tui
+package table
 
 import (
 	"maps"
@@ -14,10 +14,10 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 )
 
-// table shows a window of the rows of a content. Only what is in the window is
+// Table shows a window of the rows of a content. Only what is in the window is
 // ever made or drawn.
-type table struct {
-	content content
+type Table struct {
+	content Content
 	// rows are those of the content that are wanted, in order.
 	rows []int
 	// cursor is the place in rows that is selected, key the row that is there:
@@ -45,36 +45,37 @@ const (
 	gap    = 2
 )
 
-func (t *table) resize(width, height int) {
+// Resize sets how much of a screen there is.
+func (t *Table) Resize(width, height int) {
 	t.width, t.height = width, max(height, 1)
-	t.move(0)
+	t.Move(0)
 }
 
-// lines is how many rows fit under the titles.
-func (t *table) lines() int { return max(t.height-1, 1) }
+// Lines is how many rows fit under the titles.
+func (t *Table) Lines() int { return max(t.height-1, 1) }
 
 // markTime is how long a row that changed is marked.
 const markTime = 3 * time.Second
 
-// set shows other rows. The selected row stays selected if it is still there.
+// Set shows other rows. The selected row stays selected if it is still there.
 // Otherwise the cursor goes to the first row or, if stay is true, stays where it
 // is on the screen.
-func (t *table) set(s content, rows []int, stay bool) {
-	if t.content == nil || len(t.content.columns()) != len(s.columns()) {
+func (t *Table) Set(s Content, rows []int, stay bool) {
+	if t.content == nil || len(t.content.Columns()) != len(s.Columns()) {
 		t.changed = map[string]time.Time{}
-		t.widths = make([]int, len(s.columns()))
-		for i, title := range s.columns() {
+		t.widths = make([]int, len(s.Columns()))
+		for i, title := range s.Columns() {
 			t.widths[i] = ansi.StringWidth(title)
 		}
 	}
 	t.content, t.rows = s, rows
 	if t.wanted != "" {
-		if place := slices.IndexFunc(rows, func(row int) bool { return s.key(row) == t.wanted }); place >= 0 {
+		if place := slices.IndexFunc(rows, func(row int) bool { return s.Key(row) == t.wanted }); place >= 0 {
 			t.cursor, t.key, t.wanted = place, t.wanted, ""
 		}
 	}
 	if t.key != "" && !t.at(t.cursor, t.key) {
-		place := slices.IndexFunc(rows, func(row int) bool { return s.key(row) == t.key })
+		place := slices.IndexFunc(rows, func(row int) bool { return s.Key(row) == t.key })
 		switch {
 		case place >= 0:
 			t.first += place - t.cursor
@@ -83,26 +84,26 @@ func (t *table) set(s content, rows []int, stay bool) {
 			t.cursor, t.first = 0, 0
 		}
 	}
-	t.move(0)
+	t.Move(0)
 }
 
-func (t *table) at(place int, key string) bool {
-	return place < len(t.rows) && t.content.key(t.rows[place]) == key
+func (t *Table) at(place int, key string) bool {
+	return place < len(t.rows) && t.content.Key(t.rows[place]) == key
 }
 
-// mark marks the rows in the window that are about to look different, or that
+// Mark marks the rows in the window that are about to look different, or that
 // will be new in it.
-func (t *table) mark(s content, rows []int, now time.Time) {
+func (t *Table) Mark(s Content, rows []int, now time.Time) {
 	maps.DeleteFunc(t.changed, func(_ string, until time.Time) bool { return until.Before(now) })
 	if t.content == nil || len(t.rows) == 0 {
 		return
 	}
 	before := map[string]string{}
 	for place := max(t.first-t.height, 0); place < min(t.first+2*t.height, len(t.rows)); place++ {
-		before[t.content.key(t.rows[place])] = rowText(t.content, t.rows[place])
+		before[t.content.Key(t.rows[place])] = rowText(t.content, t.rows[place])
 	}
 	for place := t.first; place < min(t.first+t.height, len(rows)); place++ {
-		key := s.key(rows[place])
+		key := s.Key(rows[place])
 		if text, known := before[key]; !known || text != rowText(s, rows[place]) {
 			t.changed[key] = now.Add(markTime)
 		}
@@ -110,19 +111,19 @@ func (t *table) mark(s content, rows []int, now time.Time) {
 }
 
 // rowText is a row without what changes by time alone.
-func rowText(s content, row int) string {
+func rowText(s Content, row int) string {
 	var text strings.Builder
-	for column, title := range s.columns() {
+	for column, title := range s.Columns() {
 		if !slices.Contains([]string{"Age", "Next eviction", "Wait", "Longest"}, title) {
-			text.WriteString(s.cell(row, column))
+			text.WriteString(s.Cell(row, column))
 			text.WriteByte('\t')
 		}
 	}
 	return text.String()
 }
 
-// move moves the cursor by so many rows and keeps it in the window.
-func (t *table) move(by int) {
+// Move moves the cursor by so many rows and keeps it in the window.
+func (t *Table) Move(by int) {
 	if by != 0 {
 		t.wanted = ""
 	}
@@ -130,58 +131,101 @@ func (t *table) move(by int) {
 	if t.cursor < t.first {
 		t.first = t.cursor
 	}
-	if t.cursor >= t.first+t.lines() {
-		t.first = t.cursor - t.lines() + 1
+	if t.cursor >= t.first+t.Lines() {
+		t.first = t.cursor - t.Lines() + 1
 	}
-	t.first = min(max(t.first, 0), max(len(t.rows)-t.lines(), 0))
+	t.first = min(max(t.first, 0), max(len(t.rows)-t.Lines(), 0))
 	t.key = ""
 	if len(t.rows) > 0 {
-		t.key = t.content.key(t.rows[t.cursor])
+		t.key = t.content.Key(t.rows[t.cursor])
 	}
 }
 
-// home selects the first of whatever rows come next.
-func (t *table) home() { t.cursor, t.first, t.key = 0, 0, "" }
+// Shown are the content and the rows of it, nil if there are none yet.
+func (t *Table) Shown() (Content, []int) { return t.content, t.rows }
 
-// choose selects a row by its key, at the latest when rows with it come.
-func (t *table) choose(key string) {
+// Count is how many rows there are.
+func (t *Table) Count() int { return len(t.rows) }
+
+// Size is that of the table on the screen.
+func (t *Table) Size() (width, height int) { return t.width, t.height }
+
+// SelectedKey is the key of the row with the cursor.
+func (t *Table) SelectedKey() string { return t.key }
+
+// SelectedAt is the place of the row with the cursor.
+func (t *Table) SelectedAt() int { return t.cursor }
+
+// SelectedRow is the row of the content with the cursor; false if there is none.
+func (t *Table) SelectedRow() (row int, ok bool) {
+	if len(t.rows) == 0 {
+		return 0, false
+	}
+	return t.rows[t.cursor], true
+}
+
+// Keep selects the row with a key among whatever rows come next.
+func (t *Table) Keep(key string) { t.key = key }
+
+// LetGo forgets the content, but for which row is selected.
+func (t *Table) LetGo() { t.content, t.rows, t.wanted = nil, nil, t.key }
+
+// Click is one on a line below the titles: it selects the row there, or says that it was
+// selected already.
+func (t *Table) Click(y int) (again bool) {
+	at := t.first + y - 1
+	if at >= len(t.rows) || y > t.Lines() {
+		return false
+	}
+	if at == t.cursor {
+		return true
+	}
+	t.Move(at - t.cursor)
+	return false
+}
+
+// Home selects the first of whatever rows come next.
+func (t *Table) Home() { t.cursor, t.first, t.key = 0, 0, "" }
+
+// Choose selects a row by its key, at the latest when rows with it come.
+func (t *Table) Choose(key string) {
 	t.wanted = key
 	if t.content != nil {
-		t.set(t.content, t.rows, true)
+		t.Set(t.content, t.rows, true)
 	}
 }
 
-// selected is the item with the cursor, nil if there is none.
-func (t *table) selected() any {
+// Selected is the item with the cursor, nil if there is none.
+func (t *Table) Selected() any {
 	if len(t.rows) == 0 {
 		return nil
 	}
-	return t.content.item(t.rows[t.cursor])
+	return t.content.Item(t.rows[t.cursor])
 }
 
-// remark is what there is to say about the row with the cursor.
-func (t *table) remark() string {
+// Remark is what there is to say about the row with the cursor.
+func (t *Table) Remark() string {
 	if len(t.rows) == 0 {
 		return ""
 	}
-	return t.content.remark(t.rows[t.cursor])
+	return t.content.Remark(t.rows[t.cursor])
 }
 
-// scroll shows other columns, as far as there are any that are not shown.
-func (t *table) scroll(by int) {
+// Scroll shows other columns, as far as there are any that are not shown.
+func (t *Table) Scroll(by int) {
 	if t.content == nil {
 		return
 	}
 	if places := t.layout(); by > 0 && t.whole(places) {
 		return
 	}
-	t.leftmost = min(max(t.leftmost+by, 0), max(len(t.content.columns())-t.content.pinned()-1, 0))
+	t.leftmost = min(max(t.leftmost+by, 0), max(len(t.content.Columns())-t.content.Pinned()-1, 0))
 }
 
 // whole reports whether the last column is shown in full.
-func (t *table) whole(places []place) bool {
+func (t *Table) whole(places []place) bool {
 	last := places[len(places)-1]
-	return last.column == len(t.content.columns())-1 && last.width >= t.widths[last.column]
+	return last.column == len(t.content.Columns())-1 && last.width >= t.widths[last.column]
 }
 
 // place is a column on the screen.
@@ -190,11 +234,11 @@ type place struct{ column, from, width int }
 // layout chooses the columns that fit. Those that are pinned are always there, but
 // never take more than half of the screen together; the last one that begins on
 // the screen takes the room that is left.
-func (t *table) layout() []place {
+func (t *Table) layout() []place {
 	var places []place
 	from, used := gutter, 0
-	for column := range t.content.columns() {
-		pinned := t.content.pinned()
+	for column := range t.content.Columns() {
+		pinned := t.content.Pinned()
 		if column >= pinned && column < pinned+t.leftmost {
 			continue
 		}
@@ -221,20 +265,20 @@ func (t *table) layout() []place {
 const minCell = 12
 
 // measure takes the widths of what is in the window.
-func (t *table) measure(sortBy int) {
+func (t *Table) measure(sortBy int) {
 	if sortBy >= 0 && sortBy < len(t.widths) {
 		// There is an arrow behind the title.
-		t.widths[sortBy] = max(t.widths[sortBy], ansi.StringWidth(t.content.columns()[sortBy])+2)
+		t.widths[sortBy] = max(t.widths[sortBy], ansi.StringWidth(t.content.Columns()[sortBy])+2)
 	}
-	for place := t.first; place < min(t.first+t.lines(), len(t.rows)); place++ {
+	for place := t.first; place < min(t.first+t.Lines(), len(t.rows)); place++ {
 		for column := range t.widths {
-			t.widths[column] = max(t.widths[column], ansi.StringWidth(t.content.cell(t.rows[place], column)))
+			t.widths[column] = max(t.widths[column], ansi.StringWidth(t.content.Cell(t.rows[place], column)))
 		}
 	}
 }
 
-// view draws exactly as many lines as the table is high.
-func (t *table) view(l *look.Look, sortBy int, descending bool, now time.Time) string {
+// View draws exactly as many lines as the table is high.
+func (t *Table) View(l *look.Look, sortBy int, descending bool, now time.Time) string {
 	lines := make([]string, 0, t.height)
 	if t.content == nil {
 		return strings.Repeat("\n", t.height-1)
@@ -242,7 +286,7 @@ func (t *table) view(l *look.Look, sortBy int, descending bool, now time.Time) s
 	t.measure(sortBy)
 	places := t.layout()
 	lines = append(lines, t.titles(l, places, sortBy, descending))
-	for i := t.first; i < min(t.first+t.lines(), len(t.rows)); i++ {
+	for i := t.first; i < min(t.first+t.Lines(), len(t.rows)); i++ {
 		lines = append(lines, t.line(l, places, i, now))
 	}
 	for len(lines) < t.height {
@@ -251,8 +295,8 @@ func (t *table) view(l *look.Look, sortBy int, descending bool, now time.Time) s
 	return strings.Join(lines[:t.height], "\n")
 }
 
-func (t *table) titles(l *look.Look, places []place, sortBy int, descending bool) string {
-	titles := t.content.columns()
+func (t *Table) titles(l *look.Look, places []place, sortBy int, descending bool) string {
+	titles := t.content.Columns()
 	var line strings.Builder
 	line.WriteString(strings.Repeat(" ", gutter))
 	for i, p := range places {
@@ -276,10 +320,10 @@ func (t *table) titles(l *look.Look, places []place, sortBy int, descending bool
 	return l.Header.Render(ansi.Truncate(line.String(), t.width, ""))
 }
 
-func (t *table) line(l *look.Look, places []place, at int, now time.Time) string {
+func (t *Table) line(l *look.Look, places []place, at int, now time.Time) string {
 	row := t.rows[at]
 	mark := " "
-	if until, ok := t.changed[t.content.key(row)]; ok && now.Before(until) {
+	if until, ok := t.changed[t.content.Key(row)]; ok && now.Before(until) {
 		mark = l.Glyphs.Changed
 	}
 	selected := at == t.cursor
@@ -291,8 +335,8 @@ func (t *table) line(l *look.Look, places []place, at int, now time.Time) string
 	}
 	line.WriteString(mark)
 	for i, p := range places {
-		text := t.fitted(l, t.content.cell(row, p.column), p, i == len(places)-1)
-		line.WriteString(t.content.paint(l, row, p.column, text))
+		text := t.fitted(l, t.content.Cell(row, p.column), p, i == len(places)-1)
+		line.WriteString(t.content.Paint(l, row, p.column, text))
 		if i < len(places)-1 {
 			line.WriteString(strings.Repeat(" ", gap))
 		}
@@ -305,10 +349,10 @@ func (t *table) line(l *look.Look, places []place, at int, now time.Time) string
 
 // fitted cuts a text, or fills it up, to the width of its column; numbers stand
 // on the right. The last of a line is not filled.
-func (t *table) fitted(l *look.Look, text string, p place, last bool) string {
+func (t *Table) fitted(l *look.Look, text string, p place, last bool) string {
 	text = ansi.Truncate(text, p.width, l.Glyphs.More)
 	switch {
-	case t.content.numeric(p.column):
+	case t.content.Numeric(p.column):
 		return strings.Repeat(" ", max(p.width-ansi.StringWidth(text), 0)) + text
 	case last:
 		return text
@@ -317,8 +361,8 @@ func (t *table) fitted(l *look.Look, text string, p place, last bool) string {
 	}
 }
 
-// titleAt is the column whose title is at a place of the first line.
-func (t *table) titleAt(x int) (column int, ok bool) {
+// TitleAt is the column whose title is at a place of the first line.
+func (t *Table) TitleAt(x int) (column int, ok bool) {
 	if t.content == nil {
 		return 0, false
 	}
