@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/gentype"
 	"k8s.io/client-go/kubernetes/scheme"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/share"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/strip"
 )
 
@@ -40,7 +41,19 @@ func typedAPI[P metav1.Object](
 ) endpoint[P] {
 	client := gentype.NewClientWithList(resource, c.typed[version], scheme.ParameterCodec, namespace,
 		func() apiObject { return object }, list.DeepCopyObject, gentype.PrefersProtobuf[apiObject]())
-	return endpoint[P]{list: client.List, watch: client.Watch, example: object, convert: bounded(convert)}
+	return endpoint[P]{list: client.List, watch: client.Watch, example: object, convert: sharing(bounded(convert))}
+}
+
+// sharing makes the objects of a list share what they have in common.
+func sharing[P metav1.Object](convert func(object any) (P, error)) func(object any) (P, error) {
+	sharer := share.New()
+	return func(object any) (P, error) {
+		converted, err := convert(object)
+		if err == nil {
+			sharer.Object(converted)
+		}
+		return converted, err
+	}
 }
 
 // untypedAPI reads objects of a version that there are no types for.

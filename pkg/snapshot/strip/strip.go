@@ -5,7 +5,6 @@ package strip
 
 import (
 	"encoding/json"
-	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -65,8 +64,6 @@ func Strip(object metav1.Object) {
 		for i := range object.Spec.Spec.Devices.Config {
 			canonicalOpaque(object.Spec.Spec.Devices.Config[i].Opaque)
 		}
-	case *resourceapi.ResourceSlice:
-		shareCapacities(object.Spec.Devices)
 	case *resourceapi.DeviceClass:
 		for i := range object.Spec.Config {
 			canonicalOpaque(object.Spec.Config[i].Opaque)
@@ -89,20 +86,6 @@ func stripPodSpec(spec *corev1.PodSpec) {
 	for i := range spec.Volumes {
 		stripVolume(&spec.Volumes[i])
 	}
-}
-
-// shareCapacities gives devices with the same capacity as the one before the
-// same map. The devices of a node mostly do, and each map is half a kilobyte.
-func shareCapacities(devices []resourceapi.Device) {
-	for i := 1; i < len(devices); i++ {
-		if maps.EqualFunc(devices[i-1].Capacity, devices[i].Capacity, sameCapacity) {
-			devices[i].Capacity = devices[i-1].Capacity
-		}
-	}
-}
-
-func sameCapacity(a, b resourceapi.DeviceCapacity) bool {
-	return a.RequestPolicy == nil && b.RequestPolicy == nil && a.Value.Cmp(b.Value) == 0 && a.Value.Format == b.Value.Format
 }
 
 func stripContainer(c *corev1.Container) {
