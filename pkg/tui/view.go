@@ -4,10 +4,8 @@
 package tui
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -18,7 +16,6 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/preview"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
@@ -170,28 +167,12 @@ func (m *Model) status() string {
 	}
 }
 
-// gaps are what a preview assumes, and what could not be read, what
-// matters most first.
+// gaps are what is assumed of the picture, and what could not be read.
 func (m *Model) gaps() []string {
 	if m.picture == nil {
 		return nil
 	}
-	order := []string{
-		snapshot.ResourceClaims, snapshot.ResourceSlices, snapshot.ResourcePods, snapshot.ResourceClasses, snapshot.ResourceNodes, snapshot.ResourceTaintRules,
-	}
-	place := func(gap snapshot.Gap) int {
-		if at := slices.Index(order, gap.Resource); at >= 0 {
-			return at
-		}
-		return len(order)
-	}
-	sorted := slices.Clone(m.picture.Snap.Gaps)
-	slices.SortStableFunc(sorted, func(a, b snapshot.Gap) int { return cmp.Compare(place(a), place(b)) })
-	reasons := preview.Assumptions(m.picture.Snap)
-	for i := range sorted {
-		reasons = append(reasons, sorted[i].Reason)
-	}
-	return reasons
+	return m.picture.Gaps
 }
 
 // gapsPage lists what could not be read.

@@ -37,6 +37,8 @@ type Picture struct {
 
 	// Pools are wanted of every picture: the history is made of them.
 	Pools []api.Pool
+	// Gaps are what a preview assumes, and what could not be read, what matters most first.
+	Gaps []string
 	// waiting are the pods that wait for devices and that no pending claim stands
 	// for: their claims do not exist yet, or have their devices.
 	waiting []*corev1.Pod
@@ -60,7 +62,7 @@ func Take(ctx context.Context, source Source) (*Picture, error) {
 		source: source, Snap: snap, Alloc: alloc, Inventory: inventory.New(alloc, snap),
 		made: map[string]any{},
 	}
-	p.Pools = p.Inventory.Usage()
+	p.Pools, p.Gaps = p.Inventory.Usage(), gapsOf(snap)
 	p.waiting, p.waitSet = waitingPods(snap, alloc), map[*corev1.Pod]bool{}
 	for _, pod := range p.waiting {
 		p.waitSet[pod] = true
