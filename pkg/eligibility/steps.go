@@ -66,6 +66,20 @@ func (c *Checks) Device(ctx context.Context, d *cluster.Device, node *corev1.Nod
 	}
 }
 
+// SelectorFails reports whether the allocator gets to see that a selector cannot be evaluated
+// on a device, which ends the attempt for all nodes. It evaluates selectors before it looks
+// which node a device is for, and at binding conditions.
+func (c *Checks) SelectorFails(ctx context.Context, d *cluster.Device, node *corev1.Node) bool {
+	r := c.Device(ctx, d, node)
+	if r != nil && r.Check > Class && r.Check < Selector {
+		if !c.Request.All() && c.CheckInUse(d) != nil {
+			return false
+		}
+		r = c.CheckSelectors(ctx, d)
+	}
+	return r != nil && r.Code == api.SelectorError
+}
+
 // checkStatic makes the checks that are the same for all nodes.
 func (c *Checks) checkStatic(ctx context.Context, d *cluster.Device) *Reason {
 	if c.static == nil {

@@ -15,7 +15,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodegroup"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
@@ -36,8 +35,6 @@ type Asked struct {
 // have most devices in common: what selectors make of a device is found once. The zero value
 // is ready to use. Not safe for concurrent use.
 type Asker struct {
-	// Counts is set if the allocator is not asked about nodes that have too few devices.
-	Counts    bool
 	selectors *selector.Evaluator
 	contents  *nodegroup.Contents
 }
@@ -53,11 +50,6 @@ func (a *Asker) Ask(ctx context.Context, alloc *allocator.Allocator, snap *snaps
 	t.UsePod(alloc, pod)
 	x := builderWithQueue(alloc, snap, t)
 	a.remember(x.Question)
-	if a.Counts {
-		x.isHard = func(ctx context.Context, q *funnel.Question, node *corev1.Node) bool {
-			return counting.TooFew(ctx, q, node) || counting.IsHard(ctx, q, node)
-		}
-	}
 	answer, err := x.explanation(ctx)
 	if err != nil {
 		return nil, err

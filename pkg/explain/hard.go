@@ -29,8 +29,10 @@ const (
 )
 
 // check asks the allocator about the candidates, of equivalent ones about
-// the first. Nodes that it would search for long, although counting says that
-// nothing fits there, are not asked about: they are returned as hard.
+// the first. Nodes that have too few devices, and those that it would search for long although
+// counting says that nothing fits there, are not asked about. The latter are returned as hard.
+// About the first node it is asked in any case: an error that is the same for all nodes is one
+// there, too.
 func check(ctx context.Context, q *funnel.Question, equivalent []int, isHard func(context.Context, *funnel.Question, *corev1.Node) bool) (verdicts []allocator.Verdict, hard []int) {
 	var first []int
 	var nodes []*corev1.Node
@@ -40,12 +42,18 @@ func check(ctx context.Context, q *funnel.Question, equivalent []int, isHard fun
 		}
 	}
 	verdicts = make([]allocator.Verdict, len(equivalent))
-	asked, notAsked := counting.CheckUnless(ctx, q, nodes, func(ctx context.Context, node *corev1.Node) bool { return isHard(ctx, q, node) })
+	few := map[*corev1.Node]bool{}
+	asked, notAsked := counting.CheckUnless(ctx, q, nodes, func(ctx context.Context, node *corev1.Node) bool {
+		few[node] = node != nodes[0] && counting.TooFew(ctx, q, node)
+		return few[node] || isHard(ctx, q, node)
+	})
 	for at, verdict := range asked {
 		verdicts[first[at]] = verdict
 	}
 	for _, at := range notAsked {
-		hard = append(hard, first[at])
+		if !few[nodes[at]] {
+			hard = append(hard, first[at])
+		}
 	}
 	spread(equivalent, verdicts)
 	return verdicts, hard

@@ -162,8 +162,9 @@ func survey(q *funnel.Question, nodes []*corev1.Node) (assumptions []string) {
 		pools, err := q.Cluster.Facts.Pools.For(node)
 		if err != nil {
 			assumptions = append(assumptions, fmt.Sprintf("the pools of node %s could not be determined: %v", node.Name, err))
+		} else {
+			q.Cluster.Pools[node.Name] = pools
 		}
-		q.Cluster.Pools[node.Name] = pools
 		if misfits := funnel.Misfits(q, node); len(misfits) > 0 {
 			q.Cluster.Unsuitable = append(q.Cluster.Unsuitable, misfits[0])
 			q.Cluster.Misfits[node.Name] = misfits

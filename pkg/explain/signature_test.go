@@ -18,19 +18,26 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodeanswer"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // TestEquivalent holds the answers for clusters of nodes that are equivalent, or almost,
-// against a plain loop that asks the allocator about each node.
+// against a plain loop that asks the allocator about each node: those that share a verdict, and
+// those with too few devices, about which it is not asked.
 func TestEquivalent(t *testing.T) {
 	cases := 800
 	if testing.Short() {
 		cases = 80
 	}
-	counts := map[string]int{}
+	// These failed once.
+	seeds := []int{480, 1179, 4759, 5652}
 	for seed := range cases {
+		seeds = append(seeds, seed)
+	}
+	counts := map[string]int{}
+	for _, seed := range seeds {
 		random := rand.New(rand.NewPCG(uint64(seed), 3))
 		snap := randomCluster(t, random)
 		crowd(snap, random)
@@ -53,8 +60,19 @@ func TestEquivalent(t *testing.T) {
 				counts["shared "+string(plain.Outcome)]++
 			}
 			if plain.Outcome != verdicts[i].Outcome {
+				if varies(t, snap, x, node) {
+					counts["varies"]++
+					break
+				}
 				t.Fatalf("seed %d: node %s, like %s: %s, but the allocator says %s %v\nclaims %s\nslices %s\ngates %v", seed, node.Name,
 					x.Cluster.Candidates[equivalent[i]].Name, verdicts[i].Outcome, plain.Outcome, plain.Err, asJSON(snap.Claims), asJSON(snap.Slices), snap.Gates)
+			}
+			if i > 0 && counting.TooFew(t.Context(), x.Question, node) {
+				counts["too few"]++
+				if plain.Outcome != allocator.DoesNotFit {
+					t.Fatalf("seed %d: node %s has too few devices, but the allocator says %s %v\nclaims %s\nslices %s\ngates %v", seed, node.Name,
+						plain.Outcome, plain.Err, asJSON(snap.Claims), asJSON(snap.Slices), snap.Gates)
+				}
 			}
 			if plain.Outcome == allocator.Failed || plain.Outcome == allocator.TimedOut {
 				break
@@ -71,6 +89,9 @@ func TestEquivalent(t *testing.T) {
 		}
 	}
 	t.Log(counts)
+	if counts["too few"] < cases {
+		t.Errorf("only %d nodes have too few devices", counts["too few"])
+	}
 	for _, outcome := range []allocator.Outcome{allocator.Fits, allocator.DoesNotFit} {
 		if counts["shared "+string(outcome)] < cases/10 {
 			t.Errorf("only %d nodes share the verdict %s", counts["shared "+string(outcome)], outcome)
@@ -112,6 +133,18 @@ func plainVerdict(t *testing.T, snap *snapshot.Snapshot, x *builder, node *corev
 		t.Fatal(err)
 	}
 	return alloc.Check(t.Context(), node, claims)
+}
+
+// varies reports whether the allocator says now this and now that: in the stable channel it takes
+// pools in a random order, and where a constraint keeps it from taking all devices, it is an
+// error with some devices and none with others.
+func varies(t *testing.T, snap *snapshot.Snapshot, x *builder, node *corev1.Node) bool {
+	t.Helper()
+	outcomes := map[allocator.Outcome]bool{}
+	for range 30 {
+		outcomes[plainVerdict(t, snap, x, node).Outcome] = true
+	}
+	return len(outcomes) > 1
 }
 
 // answerAlone is the answer of a builder that has not looked at other nodes.

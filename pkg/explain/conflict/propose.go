@@ -71,6 +71,9 @@ func (p *proposals) ask(ctx context.Context, c change) (*api.Remedy, error) {
 			return nil, ctx.Err()
 		}
 	}
+	if counted := p.Recounted(q); counted != nil && p.Verdict == api.DoesNotFit {
+		nodes = slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool { return counting.TooFew(ctx, counted, node) })
+	}
 	contents := p.Contents
 	if q.Cluster != p.Cluster {
 		contents = p.Contents.Amended()

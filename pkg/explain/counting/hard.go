@@ -14,7 +14,6 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
-	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
@@ -45,18 +44,32 @@ func IsHard(ctx context.Context, q *funnel.Question, node *corev1.Node) bool {
 // which can be allocated once. It is false where the allocator might end with an error, or
 // would take long to find out.
 func TooFew(ctx context.Context, q *funnel.Question, node *corev1.Node) bool {
-	if combinations(q, node.Name) >= longSearch || MayFail(ctx, q, node) || slices.ContainsFunc(q.Cluster.Pools[node.Name], func(pool *cluster.NodePool) bool {
-		return pool.Invalid != "" || slices.ContainsFunc(pool.Devices, func(d cluster.Device) bool { return ptr.Deref(d.AllowMultipleAllocations, false) })
-	}) {
+	pools, readable := q.Cluster.Pools[node.Name]
+	if !readable || slices.ContainsFunc(pools, mayEndOtherwise) {
 		return false
 	}
-	return slices.ContainsFunc(q.Claims, func(c funnel.Claim) bool {
-		return !q.PodClaims[c.Index].ExtendedResources && slices.ContainsFunc(c.Funnels, func(alternatives []*funnel.Funnel) bool {
-			return !slices.ContainsFunc(alternatives, func(f *funnel.Funnel) bool {
-				return f.Request.All() || f.Request.AdminAccess || int64(f.Eligible[node.Name]) >= f.Request.Count
+	short := false
+	for _, claim := range q.Claims {
+		if q.PodClaims[claim.Index].ExtendedResources {
+			return false
+		}
+		for _, alternatives := range claim.Funnels {
+			// What is wrong with a pool, and too many devices, is an error for these.
+			if slices.ContainsFunc(alternatives, func(f *funnel.Funnel) bool { return f.Request.All() }) {
+				return false
+			}
+			short = short || !slices.ContainsFunc(alternatives, func(f *funnel.Funnel) bool {
+				return f.Request.AdminAccess || int64(f.Eligible[node.Name]) >= f.Request.Count
 			})
-		})
-	})
+		}
+	}
+	return short && combinations(q, node.Name) < longSearch && !MayFail(ctx, q, node)
+}
+
+// mayEndOtherwise reports whether the allocator may end with an error where it finds nothing in
+// a pool, or may allocate a device of it more than once.
+func mayEndOtherwise(pool *cluster.NodePool) bool {
+	return pool.Invalid != "" || slices.ContainsFunc(pool.Devices, func(d cluster.Device) bool { return ptr.Deref(d.AllowMultipleAllocations, false) })
 }
 
 // IsHardAlone is [IsHard] where nothing is accounted for yet. Most nodes do not
@@ -77,20 +90,7 @@ func IsHardAlone(ctx context.Context, q *funnel.Question, node *corev1.Node) boo
 // MayFail reports whether a selector fails on a device of a node, which ends the
 // attempt for all nodes if the allocator gets to see it.
 func MayFail(ctx context.Context, q *funnel.Question, node *corev1.Node) bool {
-	for _, claim := range q.Claims {
-		for _, alternatives := range claim.Funnels {
-			for _, f := range alternatives {
-				for _, pool := range q.Cluster.Pools[node.Name] {
-					for i := range pool.Devices {
-						if r := f.Checks.Device(ctx, &pool.Devices[i], node); r != nil && r.Code == api.SelectorError {
-							return true
-						}
-					}
-				}
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(q.Cluster.Pools[node.Name], func(pool *cluster.NodePool) bool { return q.SelectorFails(ctx, pool, node) })
 }
 
 // combinations estimates, as a power of two, how many sets of devices the

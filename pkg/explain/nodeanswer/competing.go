@@ -99,8 +99,9 @@ func whyNotAll(ctx context.Context, q *funnel.Question, confirmer *counting.Conf
 	return answer
 }
 
-// withDevices makes an allocator for the same cluster, in which the devices
-// that a node reaches are changed. It is nil if none consumes counters.
+// withDevices makes an allocator for the same cluster, in which the devices that it may
+// allocate on a node are changed. It is nil if none consumes counters. What it does not use of
+// a pool stays as it is: it could be used after the change, which is not what is asked.
 func withDevices(ctx context.Context, q *funnel.Question, node *corev1.Node, change func(*resourceapi.Device)) (*allocator.Allocator, *snapshot.Snapshot, error) {
 	changed := false
 	amended := *q.Snap
@@ -111,10 +112,11 @@ func withDevices(ctx context.Context, q *funnel.Question, node *corev1.Node, cha
 			continue
 		}
 		seen[pool.Pool] = true
-		for _, slice := range pool.Pool.Slices {
-			slice = slice.DeepCopy()
+		for _, published := range pool.Pool.Slices {
+			slice := published.DeepCopy()
+			used := pool.Usable() && slices.Contains(pool.Slices, published)
 			for i := range slice.Spec.Devices {
-				if len(slice.Spec.Devices[i].ConsumesCounters) > 0 {
+				if used && len(slice.Spec.Devices[i].ConsumesCounters) > 0 {
 					changed = true
 					change(&slice.Spec.Devices[i])
 				}

@@ -97,7 +97,7 @@ func (l *nodeSignature) describe(ctx context.Context) bool {
 			l.text = fmt.Appendf(l.text, "\npool %p", pool)
 			continue
 		}
-		if l.Cluster.Facts.Partitions.DependsOnNode(pool.Pool) {
+		if l.Cluster.Facts.Partitions.DependsOnNode(pool.Pool) || hasOtherDevices(pool) && l.SelectorFails(ctx, pool, l.node) {
 			return false
 		}
 		l.text = fmt.Appendf(l.text, "\nown %t %t %t %t", pool.AllIgnored, pool.Outdated, pool.Incomplete, pool.Invalid != "")
@@ -118,6 +118,15 @@ func (l *nodeSignature) describe(ctx context.Context) bool {
 		}
 	}
 	return true
+}
+
+// hasOtherDevices reports whether slices for a node have devices for other nodes.
+func hasOtherDevices(pool *cluster.NodePool) bool {
+	devices := 0
+	for _, slice := range pool.Slices {
+		devices += len(slice.Spec.Devices)
+	}
+	return devices > len(pool.Devices)
 }
 
 // describeClaims writes what is wanted, where that differs between nodes.

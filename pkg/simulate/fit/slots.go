@@ -88,7 +88,7 @@ func slotsIn(ctx context.Context, asker *explain.Asker, s *simulate.State, pod *
 // newSlots prepares to count shapes: the cluster has a template for each of them, for one
 // device like theirs, and for all numbers of devices of a class.
 func newSlots(ctx context.Context, s *simulate.State, shapes []*claimShape) (*slots, error) {
-	c := &slots{asker: &explain.Asker{Counts: true}, out: &api.FitShapes{TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "FitShapes"}, Shapes: []api.ShapeFit{}}, pods: map[string]*corev1.Pod{}, counts: map[string]map[bool]*slotCount{}, bases: map[bool]map[string]*base{false: {}, true: {}}, samples: map[bool]*sample{}}
+	c := &slots{asker: &explain.Asker{}, out: &api.FitShapes{TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "FitShapes"}, Shapes: []api.ShapeFit{}}, pods: map[string]*corev1.Pod{}, counts: map[string]map[bool]*slotCount{}, bases: map[bool]map[string]*base{false: {}, true: {}}, samples: map[bool]*sample{}}
 	snap := s.Snap
 	add := func(shape *claimShape) {
 		key := shape.key()
