@@ -110,6 +110,10 @@ func (x *builder) assume() {
 			x.out.Assumptions = append(x.out.Assumptions, "not evaluated: "+part)
 		}
 	}
+	if pools := orderedPools(x.Question); len(pools) > 0 && (x.out.Verdict == api.Fits || x.out.Verdict == api.DoesNotFit) {
+		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf(
+			"each node was evaluated as if it were the first: what the devices in use leave of the compatibility groups of pool %s differs between nodes, and the scheduler keeps it as the first node that it tries sees it", english.JoinAnd(pools)))
+	}
 	for i := range x.PodClaims {
 		claim, pod := x.PodClaims[i].Claim, x.Pod
 		if claim != nil && pod != nil && x.Cluster.Facts.Claims.ReservedByAssumption(claim, pod) {
@@ -147,6 +151,23 @@ func preemptionMatters(q *funnel.Question) bool {
 	return slices.ContainsFunc(q.Snap.Pods, func(pod *corev1.Pod) bool {
 		return short[pod.Spec.NodeName] && ptr.Deref(pod.Spec.Priority, 0) < priority
 	})
+}
+
+// orderedPools are the pools for which it matters in which order the scheduler tries nodes.
+func orderedPools(q *funnel.Question) []string {
+	nodes := map[*cluster.Pool]int{}
+	var found []string
+	for _, node := range q.Cluster.Candidates {
+		for _, pool := range q.Cluster.Pools[node.Name] {
+			if !pool.Usable() || !q.Cluster.Facts.Partitions.DependsOnNode(pool.Pool) {
+				continue
+			}
+			if nodes[pool.Pool]++; nodes[pool.Pool] == 2 {
+				found = append(found, pool.Pool.Driver+"/"+pool.Pool.Name)
+			}
+		}
+	}
+	return found
 }
 
 func clusterText(q *funnel.Question) string {

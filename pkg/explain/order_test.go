@@ -6,12 +6,14 @@ package explain
 import (
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
@@ -38,6 +40,13 @@ func TestOrderOfNodes(t *testing.T) {
 	backward := slices.Clone(forward)
 	slices.Reverse(backward)
 	got, want := outcomes(backward), outcomes(forward)
+	answer, err := Explain(t.Context(), c.Snapshot, Options{Kind: api.KindClaim, Namespace: claim.Namespace, Name: claim.Name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(answer.Assumptions, func(text string) bool { return strings.HasPrefix(text, "each node was evaluated as if it were the first: ") }) {
+		t.Errorf("nothing says that the order of the nodes matters: %q", answer.Assumptions)
+	}
 	if !maps.Equal(got, want) || len(want) < 2 || want["n2"] != allocator.Fits {
 		t.Errorf("forward %v, backward %v", want, got)
 	}
