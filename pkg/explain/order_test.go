@@ -44,7 +44,9 @@ func TestOrderOfNodes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(answer.Assumptions, func(text string) bool { return strings.HasPrefix(text, "each node was evaluated as if it were the first: ") }) {
+	if !slices.ContainsFunc(answer.Assumptions, func(text string) bool {
+		return strings.HasPrefix(text, "each node was evaluated as if it were the first: ")
+	}) {
 		t.Errorf("nothing says that the order of the nodes matters: %q", answer.Assumptions)
 	}
 	if !maps.Equal(got, want) || len(want) < 2 || want["n2"] != allocator.Fits {
