@@ -64,9 +64,9 @@ func limitGarbage(ctx context.Context, stays bool) (release func()) {
 	if os.Getenv("GOGC") != "" || os.Getenv("GOMEMLIMIT") != "" {
 		return func() {}
 	}
-	var reserved atomic.Pointer[[]byte]
+	var reserved atomic.Pointer[[][]byte]
 	set := func(limit garbageLimit) {
-		reserve := make([]byte, limit.reserved)
+		reserve := setAside(limit.reserved)
 		reserved.Store(&reserve)
 		debug.SetGCPercent(limit.percent)
 	}
@@ -87,6 +87,17 @@ func limitGarbage(ctx context.Context, stays bool) (release func()) {
 		timer.Stop()
 		runtime.KeepAlive(reserved.Load())
 	}
+}
+
+// setAside allocates so many bytes that nothing is written to. Where memory begins that was
+// used before, the runtime writes zeros to all of it: of parts, only to that one.
+func setAside(bytes int) [][]byte {
+	const part = 16 << 20
+	var parts [][]byte
+	for ; bytes > 0; bytes -= part {
+		parts = append(parts, make([]byte, min(bytes, part)))
+	}
+	return parts
 }
 
 // saveMemory keeps little garbage once a cluster was read, until the context is done.
