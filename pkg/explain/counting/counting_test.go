@@ -28,6 +28,14 @@ func TestAnswer(t *testing.T) {
 		"as many as there are":  {parts: []any{tc.Pool("n1", tc.Devices(24)...), tc.Claim("c", tc.GPUs("gpu", 24))}, answer: decision.Feasible, fits: true},
 		"one too many":          {parts: []any{tc.Pool("n1", tc.Devices(24)...), tc.Claim("c", tc.GPUs("gpu", 25))}, answer: decision.Infeasible, hard: true},
 		"one too many of a few": {parts: []any{tc.Pool("n1", tc.Devices(2)...), tc.Claim("c", tc.GPUs("gpu", 3))}, answer: decision.Infeasible},
+		"more partitions than counters are left for": {
+			parts: []any{
+				tc.Pool("n1").Of(2).WithCounters("board", "slots=15"),
+				tc.Pool("n1", tc.Copies(20, tc.Device("").Consuming("board", "slots=1"))...).Of(2),
+				tc.Claim("c", tc.GPUs("gpu", 16)),
+			},
+			answer: decision.Infeasible, hard: true,
+		},
 		"values that are not distinct": {
 			parts:  []any{tc.Pool("n1", tc.Devices(24, "root=r")...), tc.Claim("c", tc.GPUs("gpu", 2)).Distinct("gpu.example.com/root")},
 			answer: decision.Infeasible,

@@ -120,11 +120,7 @@ func mostCombinations(claims []*resourceapi.ResourceClaim, devices int) float64 
 		for _, alternatives := range claimspec.Requests(claim) {
 			most := 0.0
 			for _, r := range alternatives {
-				switch {
-				case r.All():
-				case r.Count > int64(devices/2):
-					most = max(most, float64(devices))
-				default:
+				if !r.All() {
 					most = max(most, combinationsOf(devices, r.Count))
 				}
 			}
@@ -134,15 +130,13 @@ func mostCombinations(claims []*resourceapi.ResourceClaim, devices int) float64 
 	return bits
 }
 
-// combinationsOf is the binary logarithm of n over k, or of the number of all
-// subsets where k is more than n.
+// combinationsOf is the binary logarithm of how many sets there are of at most k of n: those
+// of fewer are tried on the way to one of k.
 func combinationsOf(n int, k int64) float64 {
-	if k > int64(n) {
-		return float64(n)
+	sets, ofSize := 1.0, 1.0
+	for size := 1; size <= n && int64(size) <= k && !math.IsInf(sets, 1); size++ {
+		ofSize *= float64(n-size+1) / float64(size)
+		sets += ofSize
 	}
-	lgamma := func(v float64) float64 {
-		value, _ := math.Lgamma(v)
-		return value
-	}
-	return (lgamma(float64(n)+1) - lgamma(float64(k)+1) - lgamma(float64(int64(n)-k)+1)) / math.Ln2
+	return math.Log2(sets)
 }
