@@ -22,6 +22,8 @@ import (
 type devices struct {
 	asker    *explain.Asker
 	eligible map[cluster.DeviceID]bool
+	// pools are theirs.
+	pools map[poolID]bool
 	// divisible is set if some of these can be shared, or are partitions, shareable only in
 	// the first case.
 	divisible, shareable bool
@@ -37,9 +39,13 @@ type devices struct {
 // movable are the pods of a snapshot that could run elsewhere, see [movable].
 func (d *devices) movable(snap *snapshot.Snapshot) map[string][]*user {
 	if d.usersIn != snap {
-		d.users, d.usersIn = movable(snap, d.eligible), snap
+		d.users, d.usersIn = movable(snap, d), snap
 	}
 	return d.users
+}
+
+func (d *devices) addEligible(id cluster.DeviceID) {
+	d.eligible[id], d.pools[poolID{id.Driver, id.Pool}] = true, true
 }
 
 // base is what shapes have in common that differ in how many devices they take: which
@@ -49,11 +55,9 @@ type base struct {
 	*devices
 	snap *snapshot.Snapshot
 	// groups are equivalent nodes, the one with the most room first; nil if nodes depend
-	// on each other. Rooms has for how many pods each has room.
+	// on each other. Rooms has for how many pods each node has room.
 	groups [][]*corev1.Node
 	rooms  map[string]int
-	// beside are the nodes that the pod cannot use.
-	beside []string
 	// wholeGroups are those where all devices are whole, see [wholeOn]; others are the rest,
 	// all are both.
 	wholeGroups [][]*corev1.Node
@@ -61,10 +65,11 @@ type base struct {
 }
 
 // newBase finds what shapes have in common, from the answer for one device. That is about the
-// first nodes of a sample of the cluster, or about all of it for nil.
-func newBase(ctx context.Context, asker *explain.Asker, s *simulate.State, sampled *sample, asked *explain.Asked) (*base, error) {
+// first nodes of a sample of the cluster, or about all of it for nil. Rooms are those of all
+// nodes of the cluster.
+func newBase(ctx context.Context, asker *explain.Asker, s *simulate.State, rooms map[string]int, sampled *sample, asked *explain.Asked) (*base, error) {
 	q := asked.Question
-	b := &base{devices: &devices{asker: asker, eligible: map[cluster.DeviceID]bool{}}, snap: s.Snap, rooms: map[string]int{}}
+	b := &base{devices: &devices{asker: asker, eligible: map[cluster.DeviceID]bool{}, pools: map[poolID]bool{}}, snap: s.Snap, rooms: rooms}
 	for _, u := range q.Cluster.Unsuitable {
 		b.unsuitable = append(b.unsuitable, u.Node)
 	}
@@ -84,10 +89,7 @@ func newBase(ctx context.Context, asker *explain.Asker, s *simulate.State, sampl
 			at[first] = len(b.groups)
 			b.groups = append(b.groups, nil)
 		}
-		for _, node := range sampled.like(q.Cluster.Candidates[i]) {
-			b.rooms[node.Name] = roomFor(s.Alloc.Facts.Nodes, q.Pod, node)
-			b.groups[at[first]] = append(b.groups[at[first]], node)
-		}
+		b.groups[at[first]] = append(b.groups[at[first]], sampled.like(q.Cluster.Candidates[i])...)
 	}
 	for _, group := range b.groups {
 		slices.SortStableFunc(group, func(x, y *corev1.Node) int { return b.rooms[y.Name] - b.rooms[x.Name] })
@@ -98,13 +100,6 @@ func newBase(ctx context.Context, asker *explain.Asker, s *simulate.State, sampl
 		}
 	}
 	b.all.groups = b.groups
-	for i := range asked.Answer.Nodes {
-		for _, name := range asked.Answer.Nodes[i].Names {
-			if _, candidate := b.rooms[name]; !candidate {
-				b.beside = append(b.beside, name)
-			}
-		}
-	}
 	return b, nil
 }
 
@@ -116,7 +111,7 @@ func (b *base) addDevices(ctx context.Context, s *simulate.State, sampled *sampl
 	b.shareable = copies.Shareable(q, f)
 	for i := range f.Devices {
 		if d := &f.Devices[i]; f.Reasons[d.Device] == nil {
-			b.eligible[d.ID] = true
+			b.addEligible(d.ID)
 			b.divisible = b.divisible || len(d.ConsumesCounters) > 0 || ptr.Deref(d.AllowMultipleAllocations, false)
 		}
 	}
@@ -132,7 +127,7 @@ func (b *base) addDevices(ctx context.Context, s *simulate.State, sampled *sampl
 					return err
 				}
 				for i := range devices {
-					b.eligible[devices[i].id] = true
+					b.addEligible(devices[i].id)
 				}
 			}
 			if whole && b.whole != nil {
@@ -149,23 +144,26 @@ func (b *base) count(ctx context.Context, shape *claimShape, pod *corev1.Pod, re
 	if b.groups == nil {
 		return nil, nil
 	}
-	all := &slotCount{nodes: map[string]*onNode{}}
-	for _, name := range b.beside {
-		all.nodes[name] = &onNode{}
-	}
+	all := b.none()
 	if b.addWhole(all, shape) {
 		if known, err := b.addSample(ctx, all, &b.others, pod); err != nil || known && (all.count.AtLeast > 0 || !reason) {
 			return all.exactly(), err
 		}
 	}
-	*all = slotCount{nodes: map[string]*onNode{}}
-	for _, name := range b.beside {
-		all.nodes[name] = &onNode{}
-	}
+	all = b.none()
 	if known, err := b.addSample(ctx, all, &b.all, pod); err != nil || !known {
 		return nil, err
 	}
 	return all.exactly(), nil
+}
+
+// none counts no claims, on the nodes that the pod cannot use.
+func (b *base) none() *slotCount {
+	c := &slotCount{nodes: make(map[string]int, len(b.rooms))}
+	for _, node := range b.unsuitable {
+		c.nodes[node.Name] = 0
+	}
+	return c
 }
 
 // exactly says that no more claims fit than were counted.
@@ -176,7 +174,7 @@ func (c *slotCount) exactly() *slotCount {
 
 // add counts claims on a node, of which no more fit than a bound.
 func (c *slotCount) add(node *corev1.Node, count, bound int) {
-	c.nodes[node.Name] = &onNode{copies: count}
+	c.nodes[node.Name] = count
 	c.count.AtLeast += count
 	c.bound = min(c.bound+bound, copies.Unlimited)
 }
@@ -189,16 +187,16 @@ func (b *base) addWhole(c *slotCount, shape *claimShape) bool {
 	}
 	for _, group := range b.wholeGroups {
 		for _, node := range group {
-			devices := b.whole[node.Name]
+			devices, room := b.whole[node.Name], b.rooms[node.Name]
 			count, known := devices.slots(shape.Devices, anyDevice)
 			if !known || count >= mostSlots().onNode {
 				return false
 			}
-			bound := b.rooms[node.Name]
+			bound := room
 			if !b.shareable {
 				bound = min(bound, len(devices)/shape.Devices)
 			}
-			c.add(node, min(count, b.rooms[node.Name]), bound)
+			c.add(node, min(count, room), bound)
 		}
 	}
 	return true
@@ -223,14 +221,14 @@ func (b *base) addSample(ctx context.Context, c *slotCount, s *sample, pod *core
 		candidates[node] = true
 	}
 	for _, group := range s.groups {
-		on := counted.nodes[group[0].Name]
-		if on == nil || !candidates[group[0]] {
+		on, known := counted.nodes[group[0].Name]
+		if !known || !candidates[group[0]] {
 			return false, nil
 		}
 		bound := most(group[0])
 		for _, node := range group {
 			room := b.rooms[node.Name]
-			c.add(node, min(on.copies, room), min(bound, room))
+			c.add(node, min(on, room), min(bound, room))
 		}
 	}
 	c.stop = counted.stop

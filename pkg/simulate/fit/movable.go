@@ -22,6 +22,9 @@ import (
 // mostChoices is how many sets of the pods of a node are considered.
 const mostChoices = 12
 
+// poolID names a pool.
+type poolID struct{ driver, name string }
+
 // user is a pod that could run on another node: it has devices that nobody else uses.
 type user struct {
 	pod    *corev1.Pod
@@ -38,17 +41,12 @@ type user struct {
 
 // movable are the pods that could run elsewhere, by their node: each uses its claims
 // alone, has devices of its node only, and is not bound to the node.
-func movable(snap *snapshot.Snapshot, eligible map[cluster.DeviceID]bool) map[string][]*user {
-	type poolID struct{ driver, name string }
+func movable(snap *snapshot.Snapshot, d *devices) map[string][]*user {
 	local := map[poolID]bool{}
 	for _, slice := range snap.Slices {
 		id := poolID{slice.Spec.Driver, slice.Spec.Pool.Name}
 		_, known := local[id]
 		local[id] = ptr.Deref(slice.Spec.NodeName, "") != "" && (!known || local[id])
-	}
-	pools := map[poolID]bool{}
-	for id := range eligible {
-		pools[poolID{id.Driver, id.Pool}] = true
 	}
 	users, kept := map[*corev1.Pod]*user{}, map[*corev1.Pod]bool{}
 	for _, claim := range snap.Claims {
@@ -64,10 +62,7 @@ func movable(snap *snapshot.Snapshot, eligible map[cluster.DeviceID]bool) map[st
 			if users[pod] == nil {
 				users[pod] = &user{pod: pod, first: "\xff"}
 			}
-			if len(claim.Status.ReservedFor) > 1 || !users[pod].add(claim, eligible, func(r *resourceapi.DeviceRequestAllocationResult) (bool, bool) {
-				id := poolID{r.Driver, r.Pool}
-				return local[id], pools[id]
-			}) {
+			if len(claim.Status.ReservedFor) > 1 || !users[pod].add(claim, d, local) {
 				kept[pod] = true
 			}
 		}
@@ -87,7 +82,7 @@ func movable(snap *snapshot.Snapshot, eligible map[cluster.DeviceID]bool) map[st
 }
 
 // add counts the devices of a claim, and reports whether all of them are those of a node.
-func (u *user) add(claim *resourceapi.ResourceClaim, eligible map[cluster.DeviceID]bool, poolOf func(*resourceapi.DeviceRequestAllocationResult) (local, relevant bool)) bool {
+func (u *user) add(claim *resourceapi.ResourceClaim, d *devices, local map[poolID]bool) bool {
 	u.claims = append(u.claims, claim)
 	if len(claim.Spec.Devices.Requests) > 0 && u.class == "" {
 		if exactly := claim.Spec.Devices.Requests[0].Exactly; exactly != nil {
@@ -97,18 +92,19 @@ func (u *user) add(claim *resourceapi.ResourceClaim, eligible map[cluster.Device
 	results := claim.Status.Allocation.Devices.Results
 	beside := false
 	for i := range results {
-		local, relevant := poolOf(&results[i])
-		if !local {
+		pool := poolID{results[i].Driver, results[i].Pool}
+		if !local[pool] {
 			return false
 		}
 		u.devices++
-		switch id := resultID(&results[i]); {
-		case eligible[id]:
+		if !d.pools[pool] {
+			continue
+		}
+		u.first = min(u.first, results[i].Pool+"/"+results[i].Device)
+		if d.eligible[resultID(&results[i])] {
 			u.weight++
-			u.first = min(u.first, id.Pool+"/"+id.Device)
-		case relevant:
+		} else {
 			beside = true
-			u.first = min(u.first, id.Pool+"/"+id.Device)
 		}
 	}
 	if beside {

@@ -44,8 +44,10 @@ type packing struct {
 	// each class.
 	later   *slotCount
 	classes map[string]*slotCount
-	// start has the nodes that are looked at.
-	start *simulate.State
+	// start has the nodes that are looked at, now and ones how many claims fit there, of
+	// the shape and for one device.
+	start     *simulate.State
+	now, ones *slotCount
 	// users are the pods that can be moved, by node.
 	users map[string][]*user
 	// made are the moves that have won something.
@@ -71,20 +73,21 @@ func (p *packing) among(snap *snapshot.Snapshot, count, ones *slotCount) []*core
 	}
 	var sources, sinks, beside []candidate
 	for _, node := range snap.Nodes {
-		here, later := count.nodes[node.Name], p.later.nodes[node.Name]
-		if here == nil || later == nil {
+		here, known := count.nodes[node.Name]
+		later, knownLater := p.later.nodes[node.Name]
+		if !known || !knownLater {
 			continue
 		}
 		left := p.left(count, ones, node.Name)
-		if len(users[node.Name]) > 0 && here.copies < later.copies {
+		if len(users[node.Name]) > 0 && here < later {
 			sources = append(sources, candidate{node, max(1, p.size-left)})
 		}
 		switch free := p.freeOn(node.Name); {
 		case free == 0:
-		case later.copies == 0:
+		case later == 0:
 			beside = append(beside, candidate{node, -free})
 		case left > 0 || !p.plain:
-			sinks = append(sinks, candidate{node, here.copies*p.size - left})
+			sinks = append(sinks, candidate{node, here*p.size - left})
 		}
 	}
 	var nodes []*corev1.Node
@@ -99,18 +102,27 @@ func (p *packing) among(snap *snapshot.Snapshot, count, ones *slotCount) []*core
 	return nodes
 }
 
-// count counts claims of the shape on the nodes of a state.
-func (p *packing) count(ctx context.Context, s *simulate.State) (*slotCount, error) {
-	return p.later.slotsOn(ctx, s, p.pod, p.size)
+// changedBy are the nodes that plans have changed.
+func changedBy(plans []*plan) map[string]bool {
+	changed := map[string]bool{}
+	for _, plan := range plans {
+		for _, name := range plan.nodes {
+			changed[name] = true
+		}
+	}
+	return changed
+}
+
+// count counts claims of the shape on the nodes of a state, of which plans have changed some.
+func (p *packing) count(ctx context.Context, s *simulate.State, before *slotCount, plans []*plan) (*slotCount, error) {
+	return p.later.slotsOn(ctx, s, p.pod, p.size, before, changedBy(plans))
 }
 
 // freeOn is how many devices of a node are free that any class has.
 func (p *packing) freeOn(node string) int {
 	most := 0
 	for _, count := range p.classes {
-		if on := count.nodes[node]; on != nil {
-			most = max(most, on.copies)
-		}
+		most = max(most, count.nodes[node])
 	}
 	return most
 }
@@ -118,22 +130,18 @@ func (p *packing) freeOn(node string) int {
 // best is how many more claims fit after moves, at most some, and the best single move.
 // What was found among some nodes is verified in the whole cluster.
 func (p *packing) best(ctx context.Context, whole *simulate.State, most int) (int, *api.PodMove, error) {
-	now, err := p.count(ctx, p.start)
+	count, err := p.pack(ctx, p.now.count.AtLeast+most)
 	if err != nil {
 		return 0, nil, err
 	}
-	count, err := p.pack(ctx, now, now.count.AtLeast+most)
-	if err != nil {
-		return 0, nil, err
-	}
-	won := count.count.AtLeast - now.count.AtLeast
+	won := count.count.AtLeast - p.now.count.AtLeast
 	if won <= 0 {
 		return 0, nil, nil
 	}
 	if placed, err := placedIn(ctx, whole, p.made); err != nil || !placed {
 		return 0, nil, err
 	}
-	move, err := p.bestMove(ctx, whole, now)
+	move, err := p.bestMove(ctx, whole)
 	return won, move, err
 }
 
@@ -185,18 +193,11 @@ func placedIn(ctx context.Context, s *simulate.State, plans []*plan) (bool, erro
 }
 
 // pack makes moves until none wins any more, enough were made, or that many claims fit.
-func (p *packing) pack(ctx context.Context, now *slotCount, most int) (*slotCount, error) {
-	state, count := p.start, now
+func (p *packing) pack(ctx context.Context, most int) (*slotCount, error) {
+	state, count, ones := p.start, p.now, p.ones
 	given := map[string]int{}
 	for round := 0; round < mostRounds && count.count.AtLeast < most; round++ {
-		p.users = movable(state.Snap, p.later.eligible)
-		ones := count
-		if p.onePod != p.pod {
-			var err error
-			if ones, err = p.oneDevices.slotsOn(ctx, state, p.onePod, 1); err != nil {
-				return nil, err
-			}
-		}
+		p.users = movable(state.Snap, p.later.devices)
 		plans := p.plans(count, ones, given)
 		if len(plans) == 0 {
 			break
@@ -212,6 +213,11 @@ func (p *packing) pack(ctx context.Context, now *slotCount, most int) (*slotCoun
 			delete(given, plan.from)
 		}
 		state, count, p.made = after, better, append(p.made, won...)
+		if p.onePod == p.pod {
+			ones = count
+		} else if ones, err = p.oneDevices.slotsOn(ctx, state, p.onePod, 1, ones, changedBy(won)); err != nil {
+			return nil, err
+		}
 	}
 	return count, nil
 }
@@ -225,8 +231,7 @@ func (p *packing) plans(count, ones *slotCount, given map[string]int) []*plan {
 	}
 	var sources []source
 	for name := range p.users {
-		here, later := count.nodes[name], p.later.nodes[name]
-		if here == nil || later == nil || here.copies >= later.copies {
+		if here, known := count.nodes[name]; !known || here >= p.later.nodes[name] {
 			continue
 		}
 		sources = append(sources, source{name, max(1, p.size-p.left(count, ones, name))})
@@ -247,11 +252,7 @@ func (p *packing) plans(count, ones *slotCount, given map[string]int) []*plan {
 
 // left is how many devices of a node claims of the shape leave over.
 func (p *packing) left(count, ones *slotCount, node string) int {
-	free := 0
-	if one := ones.nodes[node]; one != nil {
-		free = one.copies
-	}
-	return free - count.nodes[node].copies*p.size
+	return ones.nodes[node] - count.nodes[node]*p.size
 }
 
 // try makes plans in a state, each with nodes of its own, and keeps those after which
@@ -266,16 +267,14 @@ func (p *packing) try(ctx context.Context, s *simulate.State, count, ones *slotC
 		if err != nil {
 			return nil, nil, nil, err
 		}
-		better, err := p.count(ctx, after)
+		better, err := p.count(ctx, after, count, plans)
 		if err != nil {
 			return nil, nil, nil, err
 		}
 		won := slices.DeleteFunc(slices.Clone(plans), func(plan *plan) bool {
 			plan.won = 0
 			for _, name := range plan.nodes {
-				if on, before := better.nodes[name], count.nodes[name]; on != nil && before != nil {
-					plan.won += on.copies - before.copies
-				}
+				plan.won += better.nodes[name] - count.nodes[name]
 			}
 			return plan.won <= 0
 		})
@@ -371,14 +370,14 @@ func (p *packing) offer(ctx context.Context, s *simulate.State, count, ones *slo
 	}
 	var sinks []sink
 	for _, node := range s.Snap.Nodes {
-		on, later := count.nodes[node.Name], p.later.nodes[node.Name]
-		if node.Name == plan.from || owner[node.Name] != nil && owner[node.Name] != plan || free.nodes[node.Name] == nil || free.nodes[node.Name].copies < user.devices {
+		on, counted := count.nodes[node.Name]
+		if node.Name == plan.from || owner[node.Name] != nil && owner[node.Name] != plan || free.nodes[node.Name] < user.devices {
 			continue
 		}
 		sink := sink{node: node}
-		if on != nil && later != nil && later.copies > 0 {
+		if counted && p.later.nodes[node.Name] > 0 {
 			if sink.left = p.left(count, ones, node.Name); sink.left < user.weight {
-				sink.costs = on.copies
+				sink.costs = on
 			}
 			if p.plain && sink.costs > 0 {
 				// What is won on one node is lost on the other.
@@ -402,7 +401,7 @@ func (p *packing) offer(ctx context.Context, s *simulate.State, count, ones *slo
 }
 
 // bestMove is the move of one pod that wins the most, alone.
-func (p *packing) bestMove(ctx context.Context, whole *simulate.State, now *slotCount) (*api.PodMove, error) {
+func (p *packing) bestMove(ctx context.Context, whole *simulate.State) (*api.PodMove, error) {
 	alone := slices.DeleteFunc(slices.Clone(p.made), func(plan *plan) bool {
 		pod := p.start.Snap.Pod(plan.users[0].pod.Namespace, plan.users[0].pod.Name)
 		return len(plan.users) > 1 || pod == nil || pod.Spec.NodeName != plan.from
@@ -417,11 +416,11 @@ func (p *packing) bestMove(ctx context.Context, whole *simulate.State, now *slot
 		if err != nil {
 			return nil, err
 		}
-		count, err := p.count(ctx, state)
+		count, err := p.count(ctx, state, p.now, []*plan{found})
 		if err != nil {
 			return nil, err
 		}
-		if more := count.count.AtLeast - now.count.AtLeast; placed && more > 0 {
+		if more := count.count.AtLeast - p.now.count.AtLeast; placed && more > 0 {
 			u := found.users[0]
 			var claims []string
 			for _, claim := range u.claims {

@@ -59,8 +59,10 @@ type slots struct {
 	pods      map[string]*corev1.Pod
 	counts    map[string]map[bool]*slotCount
 	bases     map[bool]map[string]*base
-	// samples stand for the cluster in both cases.
+	// samples stand for the cluster in both cases. Rooms has for how many claims, each for a
+	// pod of its own, nodes have room.
 	samples map[bool]*sample
+	rooms   map[bool]map[string]int
 }
 
 // slotCount is what is kept of a count: what all devices of a large cluster were found to
@@ -68,8 +70,9 @@ type slots struct {
 type slotCount struct {
 	count  api.CopyCount
 	bounds []string
-	nodes  map[string]*onNode
-	stop   *api.CopyStop
+	// nodes has how many each node takes.
+	nodes map[string]int
+	stop  *api.CopyStop
 	// bound is a number that counting proves to be enough.
 	bound int
 	// devices are those that can serve the shape.
@@ -82,13 +85,21 @@ func slotsIn(ctx context.Context, asker *explain.Asker, s *simulate.State, pod *
 	if err != nil {
 		return nil, nil, err
 	}
-	return &slotCount{count: c.count, bounds: c.coupled, nodes: c.nodes, stop: c.next, bound: copies.Most(c.asked.Question)}, c.asked, nil
+	nodes := make(map[string]int, len(c.nodes))
+	for name, on := range c.nodes {
+		nodes[name] = on.copies
+	}
+	return &slotCount{count: c.count, bounds: c.coupled, nodes: nodes, stop: c.next, bound: copies.Most(c.asked.Question)}, c.asked, nil
 }
 
 // newSlots prepares to count shapes: the cluster has a template for each of them, for one
 // device like theirs, and for all numbers of devices of a class.
 func newSlots(ctx context.Context, s *simulate.State, shapes []*claimShape) (*slots, error) {
-	c := &slots{asker: &explain.Asker{}, out: &api.FitShapes{TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "FitShapes"}, Shapes: []api.ShapeFit{}}, pods: map[string]*corev1.Pod{}, counts: map[string]map[bool]*slotCount{}, bases: map[bool]map[string]*base{false: {}, true: {}}, samples: map[bool]*sample{}}
+	c := &slots{
+		asker: &explain.Asker{}, out: &api.FitShapes{TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "FitShapes"}, Shapes: []api.ShapeFit{}},
+		pods: map[string]*corev1.Pod{}, counts: map[string]map[bool]*slotCount{}, bases: map[bool]map[string]*base{false: {}, true: {}},
+		samples: map[bool]*sample{}, rooms: map[bool]map[string]int{},
+	}
 	snap := s.Snap
 	add := func(shape *claimShape) {
 		key := shape.key()
@@ -127,11 +138,11 @@ func (c *slots) laddered(ctx context.Context, shapes []*claimShape) ([]*claimSha
 	for _, class := range c.now.Snap.Classes {
 		for devices := 1; devices <= resourceapi.AllocationResultsMaxSize; devices *= 2 {
 			shape := ofClass(class.Name, devices)
-			fits, err := c.anyReleased(ctx, shape)
+			count, err := c.count(ctx, shape, true)
 			if err != nil {
 				return nil, err
 			}
-			if devices > 1 && !fits {
+			if devices > 1 && count.count.AtLeast == 0 {
 				break
 			}
 			if !known[shape.key()] {
@@ -146,19 +157,9 @@ func (c *slots) laddered(ctx context.Context, shapes []*claimShape) ([]*claimSha
 	return shapes, nil
 }
 
-// count counts claims of a shape, now or with all claims released. Why none fits is found
-// out, too.
+// count counts claims of a shape, now or with all claims released. Why none fits now is
+// found out, too.
 func (c *slots) count(ctx context.Context, shape *claimShape, free bool) (*slotCount, error) {
-	return c.countFor(ctx, shape, free, true)
-}
-
-// anyReleased reports whether a claim of a shape fits with all claims released.
-func (c *slots) anyReleased(ctx context.Context, shape *claimShape) (bool, error) {
-	count, err := c.countFor(ctx, shape, true, false)
-	return err == nil && count.count.AtLeast > 0, err
-}
-
-func (c *slots) countFor(ctx context.Context, shape *claimShape, free, reason bool) (*slotCount, error) {
 	key := shape.key()
 	if known := c.counts[key][free]; known != nil {
 		return known, nil
@@ -167,9 +168,9 @@ func (c *slots) countFor(ctx context.Context, shape *claimShape, free, reason bo
 	if err != nil {
 		return nil, err
 	}
-	count, err := base.count(ctx, shape, c.pods[key], reason)
-	if err != nil || count != nil && count.count.AtLeast == 0 && !reason {
-		return count, err
+	count, err := base.count(ctx, shape, c.pods[key], !free)
+	if err != nil {
+		return nil, err
 	}
 	if count == nil || count.count.AtLeast == 0 && !free && !countsOnly(count.stop) {
 		// Nodes depend on each other, or the reason is looked for on all of them.
@@ -228,7 +229,10 @@ func (c *slots) baseOf(ctx context.Context, shape *claimShape, free bool) (*base
 	if !free {
 		c.hear(asked.Answer)
 	}
-	c.bases[free][key], err = newBase(ctx, c.asker, whole, few, asked)
+	if c.rooms[free] == nil {
+		c.rooms[free] = roomsOf(whole, c.pods[key])
+	}
+	c.bases[free][key], err = newBase(ctx, c.asker, whole, c.rooms[free], few, asked)
 	return c.bases[free][key], err
 }
 
@@ -310,6 +314,7 @@ func (c *slots) pack(ctx context.Context, shape *claimShape, line *api.ShapeFit,
 	if err != nil {
 		return err
 	}
+	p.now, p.ones = now.on(p.start.Snap.Nodes), one.on(p.start.Snap.Nodes)
 	won, move, err := p.best(ctx, c.now, bound-now.count.AtLeast)
 	if err != nil {
 		return err

@@ -148,12 +148,16 @@ func anyDevice(*wholeDevice) bool { return true }
 
 // slotsOn counts claims of a size for pods like this one in a state, of which nodes have
 // these devices when all claims are released. On nodes whose devices are not whole, the
-// allocator counts them.
-func (d *devices) slotsOn(ctx context.Context, s *simulate.State, pod *corev1.Pod, size int) (*slotCount, error) {
+// allocator counts them. Where nothing has changed there are as many as before.
+func (d *devices) slotsOn(ctx context.Context, s *simulate.State, pod *corev1.Pod, size int, before *slotCount, changed map[string]bool) (*slotCount, error) {
 	facts := s.Alloc.Facts
-	all := &slotCount{nodes: map[string]*onNode{}}
+	all := &slotCount{nodes: make(map[string]int, len(s.Snap.Nodes))}
 	var others []*corev1.Node
 	for _, node := range s.Snap.Nodes {
+		if !changed[node.Name] {
+			all.keep(before, node)
+			continue
+		}
 		pools, err := facts.Pools.For(node)
 		if err != nil {
 			return nil, fmt.Errorf("find the pools of node %s: %w", node.Name, err)
@@ -172,22 +176,36 @@ func (d *devices) slotsOn(ctx context.Context, s *simulate.State, pod *corev1.Po
 	if len(others) == 0 {
 		return all, nil
 	}
-	if len(others) < len(s.Snap.Nodes) {
-		var err error
-		if s, err = s.After(ctx, whatif.OnlyNodes(s.Snap, others)); err != nil {
-			return nil, err
-		}
+	s, err := s.After(ctx, whatif.OnlyNodes(s.Snap, others))
+	if err != nil {
+		return nil, err
 	}
 	asked, _, err := slotsIn(ctx, d.asker, s, pod, nil)
 	if err != nil {
 		return nil, err
 	}
 	for _, node := range others {
-		if on := asked.nodes[node.Name]; on != nil {
-			all.add(node, on.copies, 0)
+		if on, known := asked.nodes[node.Name]; known {
+			all.add(node, on, 0)
 		}
 	}
 	return all, nil
+}
+
+// on is a count of claims on some of its nodes.
+func (c *slotCount) on(nodes []*corev1.Node) *slotCount {
+	some := &slotCount{nodes: make(map[string]int, len(nodes))}
+	for _, node := range nodes {
+		some.keep(c, node)
+	}
+	return some
+}
+
+// keep counts claims on a node as they were counted before.
+func (c *slotCount) keep(before *slotCount, node *corev1.Node) {
+	if on, known := before.nodes[node.Name]; known {
+		c.add(node, on, 0)
+	}
 }
 
 // roomOn is for how many claims, each for a pod of its own, a node has room, be it suitable
@@ -197,6 +215,16 @@ func roomOn(nodes *cluster.Nodes, pod *corev1.Pod, node *corev1.Node) int {
 		return 0
 	}
 	return roomFor(nodes, pod, node)
+}
+
+// roomsOf is for how many such claims suitable nodes of a state have room.
+func roomsOf(s *simulate.State, pod *corev1.Pod) map[string]int {
+	nodes, _ := s.Alloc.Facts.Nodes.All()
+	rooms := make(map[string]int, len(nodes))
+	for _, node := range nodes {
+		rooms[node.Name] = roomFor(s.Alloc.Facts.Nodes, pod, node)
+	}
+	return rooms
 }
 
 // roomFor is that for suitable nodes.
