@@ -5,6 +5,7 @@ package copies
 
 import (
 	"math"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -26,6 +27,7 @@ func Most(q *funnel.Question) int {
 	for _, node := range q.Cluster.Candidates {
 		total = min(total+mostOn(q, needs, node), Unlimited)
 	}
+	// Devices that several nodes can use are counted once.
 	all, sum := map[*resourceapi.Device]bool{}, 0
 	for i := range needs {
 		own := map[*resourceapi.Device]bool{}
@@ -37,10 +39,22 @@ func Most(q *funnel.Question) int {
 			}
 		}
 		sum += needs[i].least
-		total = min(total, len(own)/needs[i].least)
+		total = min(total, len(own)/needs[i].least+besides(q, needs[i:i+1]))
 	}
 	if sum > 0 {
-		total = min(total, len(all)/sum)
+		total = min(total, len(all)/sum+besides(q, needs))
+	}
+	return total
+}
+
+// besides is a number of copies of which no more fit on nodes that have from a device
+// plugin what one of some needs is for.
+func besides(q *funnel.Question, needs []need) int {
+	total := 0
+	for _, node := range q.Cluster.Candidates {
+		if slices.ContainsFunc(needs, func(n need) bool { return n.offered(node) }) {
+			total = min(total+roomOn(q, node), Unlimited)
+		}
 	}
 	return total
 }
@@ -52,14 +66,21 @@ func MostOn(q *funnel.Question) func(node *corev1.Node) int {
 }
 
 func mostOn(q *funnel.Question, needs []need, node *corev1.Node) int {
-	here := Unlimited
-	if rooms := q.Cluster.Facts.Nodes.RoomFor(q.Pod, node); len(rooms) > 0 {
-		here = int(min(rooms[0].Pods, Unlimited))
-	}
+	here := roomOn(q, node)
 	for i := range needs {
-		here = min(here, needs[i].eligible(node.Name)/needs[i].least)
+		if !needs[i].offered(node) {
+			here = min(here, needs[i].eligible(node.Name)/needs[i].least)
+		}
 	}
 	return here
+}
+
+// roomOn is for how many copies a node has CPU, memory and the like.
+func roomOn(q *funnel.Question, node *corev1.Node) int {
+	if rooms := q.Cluster.Facts.Nodes.RoomFor(q.Pod, node); len(rooms) > 0 {
+		return int(min(rooms[0].Pods, Unlimited))
+	}
+	return Unlimited
 }
 
 // need is what a copy takes at least for a request of a claim of its own.
@@ -76,11 +97,18 @@ func (n *need) eligible(node string) int {
 	return most
 }
 
+// offered reports whether a device plugin of a node has the extended resource that the
+// request is for, so that no device is allocated.
+func (n *need) offered(node *corev1.Node) bool {
+	quantity := node.Status.Allocatable[corev1.ResourceName(n.funnels[0].Checks.ExtendedResource)]
+	return quantity.Value() > 0
+}
+
 // needsOf lists what copies cannot share.
 func needsOf(q *funnel.Question) []need {
 	var needs []need
 	for i := range q.Claims {
-		if pc := &q.PodClaims[q.Claims[i].Index]; pc.Template == "" || pc.Group != "" {
+		if pc := &q.PodClaims[q.Claims[i].Index]; pc.Template == "" && !pc.ExtendedResources || pc.Group != "" {
 			continue
 		}
 		for _, alternatives := range q.Claims[i].Funnels {
@@ -143,7 +171,7 @@ func Certain(q *funnel.Question) (int, bool) {
 		}
 	}
 	for _, node := range q.Cluster.Candidates {
-		if rooms := q.Cluster.Facts.Nodes.RoomFor(q.Pod, node); len(rooms) > 0 && rooms[0].Pods < int64(f.Eligible[node.Name]) {
+		if needs[0].offered(node) || roomOn(q, node) < f.Eligible[node.Name] {
 			return 0, false
 		}
 	}
