@@ -4,11 +4,13 @@
 package target
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
@@ -218,7 +220,7 @@ func (s *Target) findWorkload(snap *snapshot.Snapshot, alloc *allocator.Allocato
 			return nil
 		}
 		s.Workload, s.Desired = true, w.Replicas
-		chosen := slices.IndexFunc(s.Users, lifecycle.Waits)
+		chosen := firstToWait(s.Users)
 		switch {
 		case chosen >= 0:
 			s.UsePod(alloc, s.Users[chosen])
@@ -236,6 +238,24 @@ func (s *Target) findWorkload(snap *snapshot.Snapshot, alloc *allocator.Allocato
 		return err
 	}
 	return notFound(snap, s.Object, hiddenKind(snap, s.Object.Kind), same)
+}
+
+// firstToWait is the index of the pod of a workload that waits longest, -1 if none does. During
+// a rollout, pods of the latest revision come first: the others are replaced. The pods are
+// sorted by age, and the youngest one is of the latest revision.
+func firstToWait(pods []*corev1.Pod) int {
+	latest := slices.IndexFunc(pods, func(pod *corev1.Pod) bool {
+		return lifecycle.Waits(pod) && revision(pod) == revision(pods[len(pods)-1])
+	})
+	if latest >= 0 {
+		return latest
+	}
+	return slices.IndexFunc(pods, lifecycle.Waits)
+}
+
+// revision is that of the template of a pod, empty if its controller gives it none.
+func revision(pod *corev1.Pod) string {
+	return cmp.Or(pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey], pod.Labels[appsv1.ControllerRevisionHashLabelKey])
 }
 
 // hiddenKind is the resource of a kind if it could not be read, else empty. A

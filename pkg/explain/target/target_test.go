@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,6 +37,12 @@ func deployment(replicas int32) func(*snapshot.Snapshot) {
 // TestFind has what targets stand for: their pod, and the claims of it.
 func TestFind(t *testing.T) {
 	web := func(p *corev1.Pod) { p.Labels = map[string]string{"app": "web"} }
+	revised := func(hash string, age time.Duration) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Labels = map[string]string{"app": "web", "pod-template-hash": hash}
+			p.CreationTimestamp = metav1.NewTime(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC).Add(-age))
+		}
+	}
 	one := tc.Template("one", tc.GPUs("gpu", 1))
 	for name, test := range map[string]struct {
 		parts        []any
@@ -55,6 +62,8 @@ func TestFind(t *testing.T) {
 		"pod of a manifest":                 {parts: []any{one, tc.Pod("p", tc.UsingTemplate("gpu", "one"), func(p *corev1.Pod) { p.UID, p.CreationTimestamp = "", metav1.Time{} })}, kind: api.KindPod, name: "p", pod: "p", claims: []string{"p-gpu"}, hypothetical: true, queued: true},
 		"workload without pods":             {parts: []any{one, deployment(2)}, kind: "Deployment", name: "web", pod: "web-…", claims: []string{"web-…-gpu"}, hypothetical: true, queued: true},
 		"workload whose second pod waits":   {parts: []any{one, deployment(2), tc.Pod("w1", web, tc.RunningOn("n1"), tc.UsingTemplate("gpu", "one")), tc.Pod("w2", web, tc.UsingTemplate("gpu", "one"))}, kind: "Deployment", name: "web", pod: "w2", claims: []string{"w2-gpu"}, queued: true, users: 2},
+		"workload during a rollout":         {parts: []any{one, deployment(2), tc.Pod("old", tc.UsingTemplate("gpu", "one"), revised("1", time.Hour)), tc.Pod("new", tc.UsingTemplate("gpu", "one"), revised("2", time.Minute))}, kind: "Deployment", name: "web", pod: "new", claims: []string{"new-gpu"}, queued: true, users: 2},
+		"workload before its new pods wait": {parts: []any{one, deployment(2), tc.Pod("old", tc.UsingTemplate("gpu", "one"), revised("1", time.Hour)), tc.Pod("new", tc.UsingTemplate("gpu", "one"), revised("2", time.Minute), tc.RunningOn("n1"))}, kind: "Deployment", name: "web", pod: "old", claims: []string{"old-gpu"}, queued: true, users: 2},
 		"extended resource that no one has": {parts: []any{tc.Pod("p", tc.Requesting("example.com/gpu=1"))}, kind: api.KindPod, name: "p", pod: "p", queued: true, users: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
