@@ -108,8 +108,16 @@ func (d *drawing) funnel(r *api.RequestExplanation, constraints []string) {
 		}
 	}
 	line(all, all, "", look.Busy, "devices of the class")
+	labels := map[string]int{}
+	for i := range rows {
+		labels[rows[i].Label]++
+	}
 	for i := range rows {
 		text := rows[i].Label
+		if labels[text] > 1 {
+			// The same check rejects devices for several reasons.
+			text += ": " + rows[i].Message
+		}
 		if rows[i].Where != "" {
 			text += " (" + rows[i].Where + ")"
 		}

@@ -39,7 +39,7 @@ func (f Frame) Draw(l *Look, width int, lines []string) []string {
 }
 
 // edge is a border with texts in it. Where there is too little room, the right text
-// loses its beginning.
+// loses what it begins with, up to a gap between its parts.
 func (l *Look) edge(width int, left, right, text, more string) string {
 	g := &l.Glyphs
 	if text != "" {
@@ -47,14 +47,27 @@ func (l *Look) edge(width int, left, right, text, more string) string {
 	}
 	rest := width - 3 - lipgloss.Width(text)
 	if more != "" {
-		more = " " + more + " "
-		if over := lipgloss.Width(more) - rest; over > 0 {
-			more = ansi.TruncateLeft(more, over, "")
-		}
+		more = l.fromGap(" "+more+" ", rest-1)
 	}
 	if rest < 0 {
 		text, more, rest = ansi.Truncate(text, max(width-3, 0), g.More), "", 0
 	}
 	rest -= lipgloss.Width(more)
 	return ansi.Truncate(l.Say(Faint, left+g.Rule)+text+l.Say(Faint, strings.Repeat(g.Rule, max(rest, 0)))+more+l.Say(Faint, right), width, "")
+}
+
+// fromGap is the end of a text that has room in a width: from its beginning, or from a gap.
+func (l *Look) fromGap(text string, width int) string {
+	over := lipgloss.Width(text) - width
+	if over <= 0 {
+		return text
+	}
+	text = ansi.TruncateLeft(text, over, "")
+	plain := ansi.Strip(text)
+	for at := range plain {
+		if rest := plain[at:]; strings.HasPrefix(rest, l.Glyphs.Rule) || strings.HasPrefix(rest, "  ") {
+			return ansi.TruncateLeft(text, lipgloss.Width(plain[:at]), "")
+		}
+	}
+	return ""
 }

@@ -268,3 +268,41 @@ func TestCountIsNotCut(t *testing.T) {
 		}
 	}
 }
+
+// TestNarrowPage leaves out numbers that there is no room for, with their titles, rather than
+// to cut them.
+func TestNarrowPage(t *testing.T) {
+	for width := 30; width < 80; width++ {
+		m := model(2)
+		m.Classes.Rows[0].Free, m.Classes.Rows[0].Placeable = "10265", "9656"
+		shown := text(page(width, 24, m))
+		for line := range strings.SplitSeq(shown, "\n") {
+			if strings.Contains(line, "gpu.exa") && strings.Contains(line, "█") && (!strings.Contains(line, "75 % ") || strings.Contains(line, "…│") || strings.Contains(line, "102…")) {
+				t.Errorf("at %d, a number is cut: %s", width, line)
+			}
+			if strings.HasPrefix(line, "╭") && strings.ContainsFunc(line, func(r rune) bool { return r == ' ' }) {
+				for _, part := range strings.FieldsFunc(strings.Trim(line, "╭╮"), func(r rune) bool { return r == '─' }) {
+					for title := range strings.SplitSeq(strings.TrimSpace(part), "  ") {
+						if title = strings.TrimSpace(title); title != "" && !strings.Contains(" Capacity Stuck: 2 pods Needs a hand Teams Events used free place can place wait waiting asks reason who can act share waits idle ", " "+title+" ") {
+							t.Errorf("at %d, %q is no title: %s", width, title, line)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestPlainNumbers are never cut, and a reason that is not known yet has no code before it.
+func TestPlainNumbers(t *testing.T) {
+	l := look.New(func(string) string { return "" })
+	m := model(1)
+	m.Classes.Rows[0].Free, m.Classes.Rows[0].Placeable = "10265", "9656"
+	m.Stuck.Rows[0].Code, m.Stuck.Rows[0].Reason, m.Stuck.Rows[0].Who = "", "", ""
+	printed := ansi.Strip(strings.Join(Plain(&l, m, 0), "\n"))
+	for _, want := range []string{"10265 free", "9656 placeable", "4 gpu  …\n"} {
+		if !strings.Contains(printed, want) {
+			t.Errorf("no %q in:\n%s", want, printed)
+		}
+	}
+}

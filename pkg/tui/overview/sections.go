@@ -5,6 +5,8 @@ package overview
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
@@ -89,19 +91,58 @@ func (p *Page) capacity() box {
 	}
 }
 
+// numberOfClass is a column of the classes.
+type numberOfClass struct {
+	column
+	tone look.Tone
+	text func(c *Class) string
+}
+
+// capacityColumns are the numbers beside the bars: on a narrow page the most important ones.
+func (p *Page) capacityColumns(width int) []numberOfClass {
+	rows := p.model.Classes.Rows
+	waiting := func(c *Class) string {
+		if c.Waiting == 0 {
+			return ""
+		}
+		return strconv.Itoa(c.Waiting)
+	}
+	used, free, placeable := func(c *Class) string { return c.Used }, func(c *Class) string { return c.Free }, func(c *Class) string { return c.Placeable }
+	columns := []numberOfClass{
+		{column{"used", widest(rows, used, 5, 8), false}, look.Plain, used},
+		{column{"free", widest(rows, free, 5, 12), false}, look.Plain, free},
+		{column{"can place", 9, false}, look.Plain, placeable},
+		{column{"waiting", 7, false}, look.Warning, waiting},
+	}
+	if width < 70 {
+		columns[2].title, columns[2].width, columns[3].title, columns[3].width = "place", widest(rows, placeable, 5, 12), "wait", 4
+	}
+	for _, dropped := range []int{2, 1, 1} {
+		if 1+leastName+len(gap)+leastBar+totalWidth(columns) > width {
+			columns = slices.Delete(columns, dropped, dropped+1)
+		}
+	}
+	return columns
+}
+
+// leastName and leastBar are the least widths of the name of a class and of its bar.
+const leastName, leastBar = 8, 8
+
+func totalWidth(columns []numberOfClass) int {
+	total := 0
+	for i := range columns {
+		total += columns[i].width + len(gap)
+	}
+	return total
+}
+
 // capacityRows gives the bars what the numbers leave.
 func (p *Page) capacityRows(width int) (titles string, lines []string) {
 	rows := p.model.Classes.Rows
-	const minBar = 8
-	columns := []column{
-		{"used", widest(rows, func(c *Class) string { return c.Used }, 5, 8), false},
-		{"free", widest(rows, func(c *Class) string { return c.Free }, 5, 12), false},
-		{"can place", 9, false},
-		{"waiting", 7, false},
+	if p.plain {
+		return "", p.plainCapacity()
 	}
-	if width < 70 {
-		columns[2].title, columns[2].width, columns[3].title, columns[3].width = "place", 5, "wait", 4
-	}
+	columns := p.capacityColumns(width)
 	history := 0
 	switch {
 	case !p.hasHistory():
@@ -111,49 +152,47 @@ func (p *Page) capacityRows(width int) (titles string, lines []string) {
 		history = 16
 	}
 	if history > 0 {
-		columns = append(columns, column{"last hour", history, true})
+		columns = append(columns, numberOfClass{column{"last hour", history, true}, look.Busy, func(c *Class) string { return p.look.History(c.History, history) }})
 	}
-	numbers := 0
-	for _, c := range columns {
-		numbers += c.width + len(gap)
-	}
+	numbers := totalWidth(columns)
 	name := widest(rows, func(c *Class) string { return render.Escape(c.Name) }, 6, maxName)
-	name = min(name, max(width-1-len(gap)-minBar-numbers, 8))
-	bar := max(width-1-name-len(gap)-numbers, minBar)
-	if p.plain {
-		bar = 20
-	}
+	name = min(name, max(width-1-len(gap)-leastBar-numbers, leastName))
+	bar := max(width-1-name-len(gap)-numbers, leastBar)
 	lines = make([]string, 0, len(rows))
 	for i := range rows {
 		c := &rows[i]
 		line := " " + p.cell(column{"", name, true}, render.Escape(c.Name)) + gap + p.look.Bar(c.Counts, bar)
-		waiting := ""
-		if c.Waiting > 0 {
-			waiting = fmt.Sprint(c.Waiting)
-		}
-		for j, text := range []string{c.Used, c.Free, c.Placeable, waiting} {
-			text = p.cell(columns[j], text)
-			if j == 3 {
-				text = p.look.Say(look.Warning, text)
-			}
-			line += gap + text
-		}
-		if history > 0 {
-			line += gap + p.look.Say(look.Busy, p.look.History(c.History, history))
+		for j := range columns {
+			line += gap + p.look.Say(columns[j].tone, p.cell(columns[j].column, columns[j].text(c)))
 		}
 		if c.Note != "" {
 			line += gap + p.look.Say(look.Bad, render.Escape(c.Note))
 		}
 		lines = append(lines, line)
 	}
-	if p.plain {
-		for i := range lines {
-			c := &rows[i]
-			lines[i] = fmt.Sprintf("  %s  %s  %s used  %s free  %s placeable  %d waiting%s", p.cell(column{"", name, true}, render.Escape(c.Name)), p.look.Bar(c.Counts, bar),
-				p.cell(columns[0], c.Used), p.cell(columns[1], c.Free), p.cell(column{"", 3, false}, c.Placeable), c.Waiting, noteAfter(c.Note))
-		}
+	shown := make([]column, 0, len(columns))
+	for i := range columns {
+		shown = append(shown, columns[i].column)
 	}
-	return head(p.look.Glyphs.Rule, columns), lines
+	return head(p.look.Glyphs.Rule, shown), lines
+}
+
+// plainCapacity has the numbers with their names.
+func (p *Page) plainCapacity() []string {
+	rows := p.model.Classes.Rows
+	number := func(least int, text func(c *Class) string) column {
+		return column{"", widest(rows, text, least, 12), false}
+	}
+	name := column{"", widest(rows, func(c *Class) string { return render.Escape(c.Name) }, 6, maxName), true}
+	used, free := number(5, func(c *Class) string { return c.Used }), number(5, func(c *Class) string { return c.Free })
+	placeable := number(3, func(c *Class) string { return c.Placeable })
+	lines := make([]string, 0, len(rows))
+	for i := range rows {
+		c := &rows[i]
+		lines = append(lines, fmt.Sprintf("  %s  %s  %s used  %s free  %s placeable  %d waiting%s", p.cell(name, render.Escape(c.Name)), p.look.Bar(c.Counts, 20),
+			p.cell(used, c.Used), p.cell(free, c.Free), p.cell(placeable, c.Placeable), c.Waiting, noteAfter(c.Note)))
+	}
+	return lines
 }
 
 func noteAfter(note string) string {
@@ -293,9 +332,9 @@ func (p *Page) stuckRows(width int) (titles string, lines []string) {
 
 // plainReason is all of a reason.
 func plainReason(s *Stuck, reason string) string {
-	text := s.Code
-	if reason != s.Code {
-		text += ": " + reason
+	text := reason
+	if s.Code != "" && reason != s.Code {
+		text = s.Code + ": " + reason
 	}
 	if s.Who != "" {
 		text += " (" + s.Who + ")"
