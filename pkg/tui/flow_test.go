@@ -521,6 +521,24 @@ func TestTaintedInUse(t *testing.T) {
 	s.shows("▚▚▚▚ ▚▚▚▚")
 }
 
+// TestFindingsNotKnownYet counts no findings before the checks were made.
+func TestFindingsNotKnownYet(t *testing.T) {
+	s := &session{t: t, model: New(t.Context(), Options{
+		Source: picture.NewFixed(example(t)), Fixed: true, Now: testTime, Env: func(string) string { return "" },
+		After: func(time.Duration, tea.Msg) tea.Cmd { return nil },
+	})}
+	// The checks are being made, and go on.
+	s.model.diagnosing = true
+	s.send(tea.WindowSizeMsg{Width: 80, Height: 24})
+	s.run(s.model.Init())
+	s.keys("9")
+	s.shows("… findings")
+	s.lacks("0 findings")
+	s.model.diagnosing = false
+	s.run(s.model.diagnose())
+	s.shows("1/6 findings")
+}
+
 // TestFindingsWithoutEvents does not count a check of events as made where no events are
 // read, and says so.
 func TestFindingsWithoutEvents(t *testing.T) {

@@ -278,6 +278,9 @@ func (s *listScreen) foot(m *Model) string {
 	if shown == nil {
 		return m.look.Say(look.Faint, "One moment…")
 	}
+	if s.id == viewFindings && m.diagnosis.Version() == 0 {
+		return m.look.Say(look.Faint, m.line("… findings: the checks are being made"))
+	}
 	text := fmt.Sprintf("%d %s", len(rows), s.id)
 	if all := shown.Rows(); all != len(rows) {
 		text = fmt.Sprintf("%d of %d %s", len(rows), all, s.id)

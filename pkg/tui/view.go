@@ -31,6 +31,10 @@ func (m *Model) View() tea.View {
 	} else {
 		body = m.top().view(m)
 	}
+	if rows := strings.Split(body, "\n"); len(rows) > m.bodyHeight() {
+		// On the smallest terminals a screen is higher than what is left for it.
+		body = strings.Join(rows[:m.bodyHeight()], "\n")
+	}
 	lines := []string{m.head(), m.tabs(), body, m.status(), m.foot()}
 	v := tea.NewView(m.look.Fit(strings.Join(lines, "\n")))
 	v.AltScreen = true
