@@ -5,6 +5,7 @@ package brief
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -108,26 +109,44 @@ func (d *drawing) funnel(r *api.RequestExplanation, constraints []string) {
 		}
 	}
 	line(all, all, "", look.Busy, "devices of the class")
-	labels := map[string]int{}
-	for i := range rows {
-		labels[rows[i].Label]++
-	}
-	for i := range rows {
-		text := rows[i].Label
-		if labels[text] > 1 {
-			// The same check rejects devices for several reasons.
-			text += ": " + rows[i].Message
+	for _, row := range merged(rows) {
+		text := row.label
+		if len(row.where) > 0 {
+			text += " (" + strings.Join(row.where, ", ") + ")"
 		}
-		if rows[i].Where != "" {
-			text += " (" + rows[i].Where + ")"
-		}
-		line(rows[i].Count, rows[i].Count, "-", look.Bad, text)
+		line(row.count, row.count, "-", look.Bad, text)
 	}
 	left := "available"
 	if r.BestNode != "" {
 		left = fmt.Sprintf("available, at most %d on one node (%s)", r.MostOnOneNode, r.BestNode)
 	}
 	line(r.Eligible, r.Eligible, "", look.Good, left)
+}
+
+// rejected is what one check rejects.
+type rejected struct {
+	label string
+	count int
+	where []string
+}
+
+// merged sums up what the same check rejects for several reasons: these are a long text, for
+// the page of the pod.
+func merged(rows []api.Rejection) []rejected {
+	var bars []rejected
+	for i := range rows {
+		r := &rows[i]
+		at := slices.IndexFunc(bars, func(b rejected) bool { return b.label == r.Label })
+		if at < 0 {
+			at = len(bars)
+			bars = append(bars, rejected{label: r.Label})
+		}
+		bars[at].count += r.Count
+		if r.Where != "" {
+			bars[at].where = append(bars[at].where, r.Where)
+		}
+	}
+	return bars
 }
 
 // remedies has what would make it fit or, if nothing is known that would, what can be

@@ -272,6 +272,7 @@ func TestCountIsNotCut(t *testing.T) {
 // TestNarrowPage leaves out numbers that there is no room for, with their titles, rather than
 // to cut them.
 func TestNarrowPage(t *testing.T) {
+	const titles = ",Capacity,Stuck: 2 pods,Needs a hand,Teams,Events,used,free,place,can place,wait,waiting,asks,reason,who,who can act,share,waits,idle,"
 	for width := 30; width < 80; width++ {
 		m := model(2)
 		m.Classes.Rows[0].Free, m.Classes.Rows[0].Placeable = "10265", "9656"
@@ -283,7 +284,7 @@ func TestNarrowPage(t *testing.T) {
 			if strings.HasPrefix(line, "╭") && strings.ContainsFunc(line, func(r rune) bool { return r == ' ' }) {
 				for _, part := range strings.FieldsFunc(strings.Trim(line, "╭╮"), func(r rune) bool { return r == '─' }) {
 					for title := range strings.SplitSeq(strings.TrimSpace(part), "  ") {
-						if title = strings.TrimSpace(title); title != "" && !strings.Contains(" Capacity Stuck: 2 pods Needs a hand Teams Events used free place can place wait waiting asks reason who can act share waits idle ", " "+title+" ") {
+						if title = strings.TrimSpace(title); title != "" && !strings.Contains(titles, ","+title+",") {
 							t.Errorf("at %d, %q is no title: %s", width, title, line)
 						}
 					}
