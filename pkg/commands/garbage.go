@@ -38,9 +38,10 @@ const (
 	largeReserve = 720 << 20
 	// mostGarbage is how much garbage a program that goes on has at most, as long as that
 	// is not less than leastPercent of what is live: then collections would take too long
-	// altogether. mostPercent is for small clusters, and for all of them until they are
-	// loaded.
+	// altogether. mostPercent is for small clusters. Until a cluster is loaded, garbage may be
+	// garbageOfLoading times as much.
 	mostGarbage               = 48 << 20
+	garbageOfLoading          = 2
 	leastPercent, mostPercent = 15, 50
 	loaded                    = 10 * time.Second
 	// soon is when a program that still runs is likely to be one that goes on,
@@ -100,29 +101,33 @@ func setAside(bytes int) [][]byte {
 	return parts
 }
 
-// saveMemory keeps little garbage once a cluster was read, until the context is done.
-// Meanwhile it would take longer to be read.
+// saveMemory keeps little garbage until the context is done. Until a cluster was read it is
+// more: reading would take longer.
 func saveMemory(ctx context.Context) {
+	loading := afterCollections(func() { boundGarbage(garbageOfLoading * mostGarbage) })
 	select {
 	case <-ctx.Done():
+		loading()
 		return
 	case <-time.After(loaded):
 	}
-	defer afterCollections(boundGarbage)()
+	loading()
+	defer afterCollections(func() { boundGarbage(mostGarbage) })()
 	releaseMemory(ctx)
 }
 
 // boundGarbage sets how much garbage there may be by what is live: of a large cluster, half as
 // much again is more than a view needs to be worked out.
-func boundGarbage() {
+func boundGarbage(most uint64) {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
-	debug.SetGCPercent(garbagePercent(live[0].Value.Uint64()))
+	debug.SetGCPercent(garbagePercent(live[0].Value.Uint64(), most))
 }
 
-// garbagePercent is how much garbage there may be where so many bytes are live.
-func garbagePercent(live uint64) int {
-	return int(min(max(100*mostGarbage/max(live, 1), leastPercent), mostPercent))
+// garbagePercent is how much garbage there may be where so many bytes are live, and so many
+// may be garbage.
+func garbagePercent(live, most uint64) int {
+	return int(min(max(100*most/max(live, 1), leastPercent), mostPercent))
 }
 
 // afterCollections calls a function after each garbage collection until stop is called.

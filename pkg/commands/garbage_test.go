@@ -12,7 +12,16 @@ import (
 // collections take most of the time.
 func TestGarbagePercent(t *testing.T) {
 	for live, want := range map[uint64]int{0: 50, 32 << 20: 50, 96 << 20: 50, 160 << 20: 30, 320 << 20: 15, 4 << 30: 15} {
-		if got := garbagePercent(live); got != want {
+		if got := garbagePercent(live, mostGarbage); got != want {
+			t.Errorf("%d MiB are live: %d percent, want %d", live>>20, got, want)
+		}
+	}
+}
+
+// TestGarbageWhileLoading allows more garbage until a cluster is loaded, but not without bounds.
+func TestGarbageWhileLoading(t *testing.T) {
+	for live, want := range map[uint64]int{0: 50, 96 << 20: 50, 320 << 20: 30, 4 << 30: 15} {
+		if got := garbagePercent(live, garbageOfLoading*mostGarbage); got != want {
 			t.Errorf("%d MiB are live: %d percent, want %d", live>>20, got, want)
 		}
 	}

@@ -122,8 +122,8 @@ func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 }
 
 // agedTimes keeps a dashboard on which nothing happens below one percent of a
-// processor.
-const agedTimes = 200
+// processor: collecting the garbage of a picture takes as long again as the picture.
+const agedTimes = 400
 
 // aged takes a picture although nothing changed, so that ages and countdowns go
 // on: the more rarely, the more a picture costs. What cannot be known any more does

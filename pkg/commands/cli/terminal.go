@@ -86,7 +86,7 @@ func UseColor(choice string, w io.Writer) (bool, error) {
 const (
 	// silentFor is how long the program works silently: as long as nobody wonders
 	// whether it does.
-	silentFor = 200 * time.Millisecond
+	silentFor = 100 * time.Millisecond
 	// clearLine moves to the start of the line and empties it.
 	clearLine = "\r\x1b[K"
 )
