@@ -171,7 +171,7 @@ func (m *Model) connected(msg connectedMsg) tea.Cmd {
 	}
 	m.opts.Source, m.opts.Changer, m.opts.connect = msg.connection.Source, msg.connection.Changer, nil
 	m.opts.Name = msg.connection.Name
-	return tea.Batch(m.take(), m.listen())
+	return tea.Batch(m.take(), m.listen(0))
 }
 
 // unreachable says why there is nothing to see of a cluster, and the way out.

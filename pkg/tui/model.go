@@ -198,13 +198,18 @@ func (m *Model) resize() {
 // bodyHeight is what titles, status and help leave to the screen.
 func (m *Model) bodyHeight() int { return max(m.height-4, 1) }
 
-// listen waits for the next change.
-func (m *Model) listen() tea.Cmd {
+// listen waits for the next change, but not before a pause: each one has the screen drawn.
+func (m *Model) listen(pause time.Duration) tea.Cmd {
 	ctx, changed := m.ctx, m.opts.Source.Changed()
 	if changed == nil {
 		return nil
 	}
 	return func() tea.Msg {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(pause):
+		}
 		select {
 		case <-ctx.Done():
 			return nil

@@ -49,5 +49,5 @@ func (m *Model) Init() tea.Cmd {
 	if m.opts.connect != nil {
 		return tea.Batch(m.connect(), m.tick())
 	}
-	return tea.Batch(m.take(), m.listen(), m.tick())
+	return tea.Batch(m.take(), m.listen(0), m.tick())
 }

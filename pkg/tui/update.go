@@ -62,7 +62,7 @@ func (m *Model) heard(msg tea.Msg) (tea.Model, tea.Cmd) {
 		}
 	case changedMsg:
 		m.dirty = true
-		return m, tea.Batch(m.listen(), m.take())
+		return m, tea.Batch(m.listen(rest), m.take())
 	case connectedMsg:
 		return m, m.connected(msg)
 	case pictureMsg:
