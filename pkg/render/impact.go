@@ -114,13 +114,39 @@ func writeImpactPods(p *Page, i *api.Impact, section impactSection, now time.Tim
 		names, owners = append(names, qualified(pods[k].Namespace, pods[k].Name)), append(owners, ownerText(&pods[k]))
 	}
 	nameWidth, ownerWidth := Widest(maxImpactColumn, names...), Widest(maxImpactColumn, owners...)
-	for k := range pods {
-		text, mark := impactText(&pods[k], now)
-		p.TableRow(2, Cell{Text: names[k], Width: nameWidth, Whole: true}, Cell{Text: owners[k], Width: ownerWidth, Whole: true, Mark: Faint}, Cell{Text: text, Mark: mark})
-		if p.Opts.Wide && len(pods[k].Devices) > 0 {
-			p.List(6, Faint, pods[k].Devices)
+	for _, same := range sameReason(pods) {
+		reason := pods[same[0]].Reason
+		for _, k := range same {
+			text, mark := impactText(&pods[k], now)
+			if reason != "" && len(same) == 1 {
+				text += ": " + reason
+			}
+			p.TableRow(2, Cell{Text: names[k], Width: nameWidth, Whole: true}, Cell{Text: owners[k], Width: ownerWidth, Whole: true, Mark: Faint}, Cell{Text: text, Mark: mark})
+			if p.Opts.Wide && len(pods[k].Devices) > 0 {
+				p.List(6, Faint, pods[k].Devices)
+			}
+		}
+		if len(same) > 1 {
+			p.Text(6, Plain, reason)
 		}
 	}
+}
+
+// sameReason puts pods with the same reason together, by their indices; each without one is
+// alone.
+func sameReason(pods []api.ImpactPod) [][]int {
+	var groups [][]int
+	at := map[string]int{}
+	for k := range pods {
+		reason := pods[k].Reason
+		if group, known := at[reason]; known && reason != "" {
+			groups[group] = append(groups[group], k)
+			continue
+		}
+		at[reason] = len(groups)
+		groups = append(groups, []int{k})
+	}
+	return groups
 }
 
 // maxImpactColumn bounds the columns of names.
@@ -137,7 +163,7 @@ func ownerText(pod *api.ImpactPod) string {
 	}
 }
 
-// impactText says what becomes of a pod.
+// impactText says what becomes of a pod, without the reason.
 func impactText(pod *api.ImpactPod, now time.Time) (string, Mark) {
 	text, mark := "", Plain
 	switch pod.Outcome {
@@ -146,18 +172,15 @@ func impactText(pod *api.ImpactPod, now time.Time) (string, Mark) {
 	case api.OutcomeNoPlace:
 		text, mark = "no place", Bad
 	case api.OutcomeNotRecreated:
-		text, mark = "nothing creates it again", Bad
+		text, mark = "not created again", Bad
 		switch {
 		case pod.Placement != nil:
 			text += "; one like it fits on " + pod.Placement.Node
 		case pod.Reason != "":
-			text += "; one like it finds no place"
+			text += "; no place"
 		}
 	case api.OutcomeUndetermined:
 		text, mark = "not known", Unsure
-	}
-	if pod.Reason != "" {
-		text += ": " + pod.Reason
 	}
 	if pod.EvictionAt != nil {
 		text = moment(pod.EvictionAt.Time, now) + " " + text

@@ -41,7 +41,7 @@ func Assess(ctx context.Context, snap *snapshot.Snapshot, c Change) (*api.Impact
 		TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "Impact"},
 		Change:   c.text, Source: snap.Source, Pods: []api.ImpactPod{},
 	}
-	a := &assessment{out: out, before: before, state: after, placed: map[types.NamespacedName]*queue.Decision{}}
+	a := &assessment{out: out, emptied: c.emptied, before: before, state: after, placed: map[types.NamespacedName]*queue.Decision{}}
 	if err := a.decide(ctx, fates(&c, before, after)); err != nil {
 		return nil, err
 	}
@@ -92,6 +92,8 @@ func count(counts *api.ImpactCounts, pod *api.ImpactPod) {
 // assessment goes through what follows from a change.
 type assessment struct {
 	out *api.Impact
+	// emptied is the node that pods leave, empty for none: of that is known why it takes none.
+	emptied string
 	// before is the cluster as it is, state the one with the change and with what has
 	// happened since.
 	before, state *simulate.State

@@ -89,6 +89,28 @@ func TestDrain(t *testing.T) {
 	}
 }
 
+// TestReasonIsOfOtherNodes says why evicted pods fit on none of the nodes that stay, not that
+// the one that is drained is cordoned.
+func TestReasonIsOfOtherNodes(t *testing.T) {
+	parts := []any{template(), tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(2)...), tc.Pool("n2", tc.Devices(2)...)}
+	parts = append(parts, running("a", "n1", "gpu-0")...)
+	parts = append(parts, tc.Pod("bare", tc.Using("named"), tc.RunningOn("n1")), tc.Claim("named", tc.GPUs("gpu", 1)).Holding("n1/gpu-1").ReservedFor("bare", string(tc.UID("bare"))))
+	parts = append(parts, running("c", "n2", "gpu-0")...)
+	parts = append(parts, running("d", "n2", "gpu-1")...)
+	got, out := assessed(t, tc.Cluster(parts...), impact.Drain("n1"))
+	if want := "a Evicted NoPlace; bare Evicted NotRecreated"; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if got, other := assessed(t, tc.Cluster(append(running("a", "n1", "gpu-0"), template(), tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(2)...))...), impact.Drain("n1")); got != "a Evicted NoPlace" || strings.Contains(other.Pods[0].Reason, "cordoned") {
+		t.Errorf("without devices on other nodes: %s, %s", got, other.Pods[0].Reason)
+	}
+	for _, pod := range out.Pods {
+		if strings.Contains(pod.Reason, "n1") || strings.Contains(pod.Reason, "cordoned") || !strings.Contains(pod.Reason, "(2 allocated)") {
+			t.Errorf("%s: %s", pod.Name, pod.Reason)
+		}
+	}
+}
+
 // TestPriorityDecides has room for one of two evicted pods.
 func TestPriorityDecides(t *testing.T) {
 	parts := []any{template(), tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(2)...), tc.Pool("n2", tc.Devices(1)...)}

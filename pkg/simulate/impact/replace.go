@@ -73,7 +73,7 @@ func (a *assessment) settle(ctx context.Context, leaving []fate) error {
 		}
 	}
 	leaving = slices.SortedStableFunc(slices.Values(leaving), func(x, y fate) int { return cmp.Compare(turn(x), turn(y)) })
-	others := &plainPods{state: a.state}
+	others := &plainPods{state: a.state, emptied: a.emptied}
 	for i := range leaving {
 		out := described(&leaving[i])
 		pod := replacements[key(leaving[i].pod)]
@@ -81,6 +81,11 @@ func (a *assessment) settle(ctx context.Context, leaving []fate) error {
 			out.Outcome, out.Reason = api.OutcomeUndetermined, gap
 		} else if d := found[key(pod)]; d != nil {
 			judge(&out, d)
+			if out.Outcome == api.OutcomeNoPlace && a.isNearest(d.Answer) && out.Reason == d.Answer.Summary {
+				if out.Code, out.Reason, err = others.reason(ctx, pod); err != nil {
+					return err
+				}
+			}
 		} else if err := a.placePlain(ctx, others, pod, &out); err != nil {
 			return err
 		}
@@ -123,6 +128,8 @@ func judge(out *api.ImpactPod, d *queue.Decision) {
 // plainPods are pods that are placed after those of the queue.
 type plainPods struct {
 	state *simulate.State
+	// emptied is the node that pods leave, empty for none.
+	emptied string
 	// nowhere has those of a controller that found no place: an equal one finds none
 	// either.
 	nowhere map[string]bool
@@ -164,10 +171,15 @@ func (a *assessment) placePlain(ctx context.Context, others *plainPods, pod *cor
 	return err
 }
 
+// isNearest reports whether an answer says why the node is not suitable that pods leave.
+func (a *assessment) isNearest(answer *api.Explanation) bool {
+	return a.emptied != "" && (len(answer.Nodes) > 0 && slices.Contains(answer.Nodes[0].Names, a.emptied) || answer.Conflict != nil && answer.Conflict.Node == a.emptied)
+}
+
 // maxExplained is of how many pods the reason is looked for.
 const maxExplained = 20
 
-// reason says why a pod fits nowhere.
+// reason says why a pod fits nowhere, as far as that is about the nodes that pods do not leave.
 func (p *plainPods) reason(ctx context.Context, pod *corev1.Pod) (api.Code, string, error) {
 	if problem := p.state.Attempt(pod).Problem(); problem != nil {
 		return api.ClaimNotReady, english.Sentence(problem.Error()), nil
@@ -175,11 +187,16 @@ func (p *plainPods) reason(ctx context.Context, pod *corev1.Pod) (api.Code, stri
 	if p.explained++; p.explained > maxExplained {
 		return "", "", nil
 	}
-	s, err := p.state.After(ctx, p.state.Snap.With(&snapshot.Snapshot{Pods: []*corev1.Pod{pod}}))
-	if err != nil {
-		return "", "", err
+	snap := p.state.Snap.With(&snapshot.Snapshot{Pods: []*corev1.Pod{pod}})
+	others := snap
+	if p.emptied != "" {
+		others = whatif.RemoveNode(snap, p.emptied)
 	}
-	answer, err := explain.ExplainWith(ctx, s.Alloc, s.Snap, explain.Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
+	answer, err := p.explain(ctx, others, pod)
+	if err == nil && answer.Verdict == api.Fits {
+		// The node matters, though it takes no pod, as where pods are spread.
+		answer, err = p.explain(ctx, snap, pod)
+	}
 	var nothing *explain.TargetError
 	switch {
 	case errors.As(err, &nothing):
@@ -190,6 +207,14 @@ func (p *plainPods) reason(ctx context.Context, pod *corev1.Pod) (api.Code, stri
 	default:
 		return answer.Code, answer.Summary, nil
 	}
+}
+
+func (p *plainPods) explain(ctx context.Context, snap *snapshot.Snapshot, pod *corev1.Pod) (*api.Explanation, error) {
+	s, err := p.state.After(ctx, snap)
+	if err != nil {
+		return nil, err
+	}
+	return explain.ExplainWith(ctx, s.Alloc, s.Snap, explain.Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
 }
 
 func (p *plainPods) place(ctx context.Context, pod *corev1.Pod) (*whatif.Reservation, error) {
