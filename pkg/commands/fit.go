@@ -298,7 +298,14 @@ func (o *fitOptions) shapeIn(s *simulate.State, from *cli.Source, given *manifes
 			return nil, nil, err
 		}
 		shape, snap := fit.OfClaims(s.Snap, cmp.Or(from.Namespace, metav1.NamespaceDefault), "copy", o.shape.claim())
-		what := fmt.Sprintf("for %s of class %s", english.Count(int(o.shape.count), "device"), o.shape.class)
+		what := "for " + english.Count(int(o.shape.count), "device")
+		if o.shape.same != "" {
+			what += " with the same " + o.shape.same
+		}
+		what += " of class " + o.shape.class
+		if o.shape.where != "" {
+			what += " where " + o.shape.where
+		}
 		shape.One, shape.Several = "claim "+what, "claims "+what
 		return shape, snap, nil
 	}

@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/klog/v2"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
@@ -235,7 +236,7 @@ func (x *builder) answer(ctx context.Context, node *corev1.Node, verdict allocat
 		}
 		return answer, ctx.Err()
 	case allocator.Failed:
-		return nodeanswer.Answer{Verdict: api.Error, Code: errorCode(verdict.Err), Message: errorText(verdict.Err)}, nil
+		return nodeanswer.Answer{Verdict: api.Error, Code: errorCode(verdict.Err), Message: withoutNewClaims(x.Question, errorText(verdict.Err))}, nil
 	case allocator.TimedOut:
 		if endless := unending(verdict.Err); endless != nil {
 			return nodeanswer.Answer{Verdict: api.Undetermined, Code: api.SearchTimeout, Message: english.OneLine(endless)}, nil
@@ -296,6 +297,29 @@ func errorText(err error) string {
 	text = fmt.Sprintf("%sa claim can have at most %d devices, this request asks for %d", about, limit, adds)
 	if before > 0 {
 		text += fmt.Sprintf(", and those before it for %d", before)
+	}
+	return text
+}
+
+// withoutNewClaims leaves claims out of an error that are yet to be created, so that nobody
+// looks for them: it names the selector itself.
+func withoutNewClaims(q *funnel.Question, text string) string {
+	for i := range q.Claims {
+		claim := q.Claims[i].Claim
+		rest, found := strings.CutPrefix(text, fmt.Sprintf("claim %s: ", klog.KObj(claim)))
+		if !found || !q.PodClaims[q.Claims[i].Index].Generated {
+			continue
+		}
+		requests := claim.Spec.Devices.Requests
+		if len(requests) != 1 || requests[0].Exactly == nil {
+			return rest
+		}
+		for at, s := range requests[0].Exactly.Selectors {
+			if on, found := strings.CutPrefix(rest, fmt.Sprintf("selector #%d on ", at)); found && s.CEL != nil {
+				return fmt.Sprintf("selector %s on %s", strings.Join(strings.Fields(s.CEL.Expression), " "), on)
+			}
+		}
+		return rest
 	}
 	return text
 }

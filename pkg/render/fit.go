@@ -20,7 +20,8 @@ func Fit(w io.Writer, f *api.Fit, opts Options) error {
 	p.Field("Now", copyText(f.Now)+usedText(f))
 	p.Field("Released", copyText(f.Released)+" once the claims are released and the pods that use them are gone")
 	// Where the allocator fails, the first line has it.
-	if f.Next != nil && english.Sentence(f.Next.Message) != english.Sentence(f.Summary) {
+	// Where it is an error, the summary says it.
+	if f.Next != nil && (f.Now.AtLeast > 0 || f.Verdict != api.Error && f.Verdict != api.Undetermined) {
 		p.Field("Next copy", english.Sentence(f.Next.Message))
 	}
 	p.Field("Limits", limitText(f.Limits))

@@ -107,10 +107,16 @@ func verdict(f *api.Fit, now *counted) api.Verdict {
 }
 
 func summary(f *api.Fit, shape *Shape) string {
-	if f.Now.AtLeast == 0 && f.Next != nil && (f.Verdict == api.Error || f.Verdict == api.Undetermined) {
-		return english.Sentence(f.Next.Message)
-	}
 	text := fmt.Sprintf("%s more %s fit now", english.Between(f.Now.AtLeast, f.Now.AtMost), shape.Several)
+	if f.Now.AtLeast == 0 && f.Next != nil {
+		switch f.Verdict {
+		case api.Undetermined:
+			return english.Sentence(f.Next.Message)
+		case api.Error:
+			return english.Sentence(text) + " " + english.Sentence(f.Next.Message)
+		default:
+		}
+	}
 	if most := f.Now.AtMost; most != nil && *most == f.Now.AtLeast && *most == 1 {
 		text = fmt.Sprintf("1 more %s fits now", shape.One)
 	}
