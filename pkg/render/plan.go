@@ -85,17 +85,30 @@ func writePlanned(p *Page, pods []api.PlannedPod) {
 			widths[i] = max(widths[i], Widest(alignWidth, line[i]))
 		}
 	}
+	room := p.Table
+	for _, width := range widths {
+		room -= width + ColumnGap
+	}
 	for i, line := range lines {
 		mark := Strong
 		if i > 0 {
 			mark = outcomeMark(pods[i-1].Outcome)
 		}
-		p.TableRow(
-			0, Cell{Text: line[0], Width: widths[0], Right: true}, Cell{Text: line[1], Width: widths[1], Right: true},
-			Cell{Text: line[2], Width: widths[2]}, Cell{Text: line[3], Width: widths[3], Mark: mark}, Cell{Text: line[4]},
-		)
+		row := []Cell{
+			{Text: line[0], Width: widths[0], Right: true}, {Text: line[1], Width: widths[1], Right: true}, {Text: line[2], Width: widths[2]}, {Text: line[3], Width: widths[3], Mark: mark},
+		}
+		if p.Table != Unlimited && room < leastRoom && Widest(leastRoom, line[4]) > room {
+			p.TableRow(0, row...)
+			p.Text(4, Plain, line[4])
+			continue
+		}
+		p.TableRow(0, append(row, Cell{Text: line[4]})...)
 	}
 }
+
+// leastRoom is the room on the right from which on a text of several lines reads well there:
+// with less, it is below its row.
+const leastRoom = 40
 
 func outcomeMark(o api.PlanOutcome) Mark {
 	switch o {
