@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -43,7 +44,7 @@ func Make(ctx context.Context, state *simulate.State, preempts bool) (*api.Plan,
 	if err != nil {
 		return nil, fmt.Errorf("decide the queue: %w", err)
 	}
-	m := &maker{state: state, blockers: newBlockers(after), queued: map[podName]*queue.Decision{}}
+	m := &maker{state: state, blockers: newBlockers(after), queued: map[podName]*queue.Decision{}, jobs: limitedJobs(state.Snap)}
 	for i := range decisions {
 		m.queued[nameOf(decisions[i].Pod)] = &decisions[i]
 	}
@@ -78,6 +79,24 @@ type maker struct {
 	state    *simulate.State
 	blockers *blockers
 	queued   map[podName]*queue.Decision
+	// jobs are those that run for a limited time.
+	jobs map[jobID]*snapshot.JobLimit
+}
+
+// jobID tells Jobs apart.
+type jobID struct {
+	namespace string
+	uid       types.UID
+}
+
+func limitedJobs(snap *snapshot.Snapshot) map[jobID]*snapshot.JobLimit {
+	jobs := map[jobID]*snapshot.JobLimit{}
+	for _, w := range snap.Workloads {
+		if w.Limit != nil {
+			jobs[jobID{w.Namespace, w.UID}] = w.Limit
+		}
+	}
+	return jobs
 }
 
 // about is what is known of a pod before anything is decided.
@@ -141,7 +160,7 @@ func (m *maker) planned(ctx context.Context, d *queue.Decision) (*api.PlannedPod
 
 // preempted describes a pod that leaves for another one.
 func (m *maker) preempted(pod *corev1.Pod) api.BlockingPod {
-	b := blocking(m.state.Snap, pod)
+	b := m.blocking(pod)
 	// It does not run for so long.
 	b.Node, b.EndsWithinSeconds = pod.Spec.NodeName, nil
 	for _, pc := range m.state.Alloc.Facts.Claims.OfPod(pod) {
@@ -154,7 +173,7 @@ func (m *maker) preempted(pod *corev1.Pod) api.BlockingPod {
 
 // queuedBefore describes a pod of the queue that gets something.
 func (m *maker) queuedBefore(d *queue.Decision) api.BlockingPod {
-	b := blocking(m.state.Snap, d.Pod)
+	b := m.blocking(d.Pod)
 	b.Queued, b.Node, b.Devices = true, d.Reservation.Node, devicesOf(d.Reservation)
 	return b
 }
@@ -197,7 +216,7 @@ func (m *maker) findBehind(ctx context.Context, d *queue.Decision, p *api.Planne
 			return err
 		}
 		for _, pod := range pods {
-			b := blocking(m.state.Snap, pod)
+			b := m.blocking(pod)
 			b.Queued, b.Node, b.Devices = m.queued[nameOf(pod)] != nil, pod.Spec.NodeName, m.blockers.devices(pod)
 			list = append(list, b)
 		}
@@ -210,7 +229,8 @@ func (m *maker) findBehind(ctx context.Context, d *queue.Decision, p *api.Planne
 }
 
 // blocking describes a pod that others wait behind.
-func blocking(snap *snapshot.Snapshot, pod *corev1.Pod) api.BlockingPod {
+func (m *maker) blocking(pod *corev1.Pod) api.BlockingPod {
+	snap := m.state.Snap
 	b := api.BlockingPod{Namespace: pod.Namespace, Name: pod.Name, Priority: ptr.Deref(pod.Spec.Priority, 0)}
 	limit := func(seconds int64, started metav1.Time) {
 		left := max(0, seconds-int64(snap.TakenAt.Sub(started.Time).Seconds()))
@@ -224,10 +244,9 @@ func blocking(snap *snapshot.Snapshot, pod *corev1.Pod) api.BlockingPod {
 	if pod.Spec.ActiveDeadlineSeconds != nil && pod.Status.StartTime != nil {
 		limit(*pod.Spec.ActiveDeadlineSeconds, *pod.Status.StartTime)
 	}
-	owner := metav1.GetControllerOfNoCopy(pod)
-	for _, w := range snap.Workloads {
-		if owner != nil && w.Limit != nil && w.UID == owner.UID && w.Namespace == pod.Namespace {
-			limit(w.Limit.ActiveDeadlineSeconds, w.Limit.StartTime)
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
+		if job := m.jobs[jobID{pod.Namespace, owner.UID}]; job != nil {
+			limit(job.ActiveDeadlineSeconds, job.StartTime)
 		}
 	}
 	return b

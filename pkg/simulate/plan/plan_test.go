@@ -13,6 +13,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -158,6 +160,61 @@ func TestConditions(t *testing.T) {
 	}
 	if _, _, err := (&plan.Conditions{Drain: []string{"n3"}}).Apply(t.Context(), start(t, snap)); err == nil {
 		t.Error("a node that does not exist was drained")
+	}
+}
+
+// TestOtherRelease decides the queue of a cluster as other releases would, as a difference
+// to today: partitions are used by default since 1.36.
+func TestOtherRelease(t *testing.T) {
+	snap := tc.Cluster(append(waits("a", 1, 9, 0), tc.Nodes("n1"), tc.Pool("n1").Of(2).WithCounters("board", "slots=1"),
+		tc.Pool("n1", tc.Device("a").Consuming("board", "slots=1")).Of(2), func(s *snapshot.Snapshot) { s.ServerVersion = "v1.35.2" })...)
+	for name, test := range map[string]struct {
+		conditions plan.Conditions
+		want       string
+	}{
+		"the same release":      {plan.Conditions{KubernetesVersion: "v1.35.2"}, "a Never"},
+		"a newer release":       {plan.Conditions{KubernetesVersion: "v1.36.0"}, "a Placed n1 today Never"},
+		"a newer one without":   {plan.Conditions{KubernetesVersion: "v1.36.0", Gates: map[string]bool{"DRAPartitionableDevices": false}}, "a Never"},
+		"the same one, with it": {plan.Conditions{Gates: map[string]bool{"DRAPartitionableDevices": true}}, "a Placed n1 today Never"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := start(t, snap)
+			after, words, err := test.conditions.Apply(t.Context(), state)
+			if err != nil || len(words) == 0 {
+				t.Fatal(words, err)
+			}
+			out := planOf(t, after)
+			plan.Compare(out, planOf(t, state), state)
+			if got := text(out); got != test.want {
+				t.Errorf("got  %s (%s)\nwant %s", got, out.Pods[0].Reason, test.want)
+			}
+		})
+	}
+}
+
+// TestLimitedJobs says how long a pod of a Job runs at most that another one waits behind.
+func TestLimitedJobs(t *testing.T) {
+	for name, test := range map[string]struct {
+		namespace, uid string
+		want           *int64
+	}{
+		"its Job":                    {tc.Namespace, "train", new(int64(3000))},
+		"another Job":                {tc.Namespace, "other", nil},
+		"a Job of another namespace": {"other", "train", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			parts := append(runs("r", "n1", 0, "gpu-0"), waits("a", 1, 1, 0)...)
+			snap := tc.Cluster(append(parts, tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...))...)
+			snap.Pod(tc.Namespace, "r").OwnerReferences = []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "train", UID: "train", Controller: new(true)}}
+			snap.Workloads = []*snapshot.Workload{{
+				TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"}, ObjectMeta: metav1.ObjectMeta{Namespace: test.namespace, Name: "train", UID: types.UID(test.uid)},
+				Limit: &snapshot.JobLimit{ActiveDeadlineSeconds: 3600, StartTime: metav1.NewTime(tc.Taken().Add(-10 * time.Minute))},
+			}}
+			out := planOf(t, start(t, snap))
+			if got := out.Pods[0].Behind; len(got) != 1 || got[0].Name != "r" || !ptr.Equal(got[0].EndsWithinSeconds, test.want) {
+				t.Errorf("a waits behind %+v", got)
+			}
+		})
 	}
 }
 

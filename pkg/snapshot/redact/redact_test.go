@@ -176,3 +176,21 @@ func TestRedactedJobsEnd(t *testing.T) {
 		t.Errorf("got %v", end)
 	}
 }
+
+// TestRedactedJobsLimit keeps how long a Job runs at most, and that it is that of its pods.
+func TestRedactedJobsLimit(t *testing.T) {
+	s := testsnapshot.Load(t, `{"apiVersion": "v1", "kind": "List", "items": [
+		{"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "train", "namespace": "ml", "uid": "7a94b1b5-2f0e-4d2b-9a55-1f1b7c3c9f10"},
+			"spec": {"activeDeadlineSeconds": 3600, "template": {"spec": {"containers": []}}}, "status": {"startTime": "2026-09-15T12:00:00Z"}},
+		{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "train-x", "namespace": "ml", "uid": "0e2b1b5a-2f0e-4d2b-9a55-1f1b7c3c9f11",
+			"ownerReferences": [{"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": "7a94b1b5-2f0e-4d2b-9a55-1f1b7c3c9f10", "controller": true}]}, "spec": {"containers": []}}
+	]}`)
+	redacted := Snapshot(s)
+	job, pod := redacted.Workloads[0], redacted.Pods[0]
+	if job.Limit == nil || job.Limit.ActiveDeadlineSeconds != 3600 || !job.Limit.StartTime.Equal(&s.Workloads[0].Limit.StartTime) {
+		t.Errorf("the limit is %v", job.Limit)
+	}
+	if owner := pod.OwnerReferences[0]; owner.UID != job.UID || owner.Name != job.Name || pod.Namespace != job.Namespace {
+		t.Errorf("the pod is of %s %s, the Job is %s %s", owner.Name, owner.UID, job.Name, job.UID)
+	}
+}

@@ -5,7 +5,11 @@ package save
 
 import (
 	"bytes"
+	"math"
 	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/internal/testsnapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -33,6 +37,35 @@ func TestJobEnd(t *testing.T) {
 			}
 			for how, from := range map[string]*snapshot.Snapshot{"loaded": s, "saved": testsnapshot.Load(t, saved.String())} {
 				if got := from.Workloads[0].End; (got == nil) != (test.want == nil) || got != nil && *got != *test.want {
+					t.Errorf("%s: want %v, got %v", how, test.want, got)
+				}
+			}
+		})
+	}
+}
+
+// TestJobLimit loads Jobs with a limit of time, saves them, and loads them again.
+func TestJobLimit(t *testing.T) {
+	started := metav1.Date(2026, time.September, 15, 12, 0, 0, 0, time.UTC)
+	for name, test := range map[string]struct {
+		spec, status string
+		want         *snapshot.JobLimit
+	}{
+		"no limit":      {``, `"startTime": "2026-09-15T12:00:00Z"`, nil},
+		"not started":   {`"activeDeadlineSeconds": 3600, `, ``, nil},
+		"limited":       {`"activeDeadlineSeconds": 3600, `, `"startTime": "2026-09-15T12:00:00Z"`, &snapshot.JobLimit{ActiveDeadlineSeconds: 3600, StartTime: started}},
+		"longest limit": {`"activeDeadlineSeconds": 9223372036854775807, `, `"startTime": "2026-09-15T12:00:00Z"`, &snapshot.JobLimit{ActiveDeadlineSeconds: math.MaxInt64, StartTime: started}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := testsnapshot.Load(t, `{"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "train", "namespace": "ml"},
+				"spec": {`+test.spec+`"template": {"spec": {"containers": []}}}, "status": {`+test.status+`}}`)
+			var saved bytes.Buffer
+			if err := Snapshot(&saved, s, YAML); err != nil {
+				t.Fatal(err)
+			}
+			for how, from := range map[string]*snapshot.Snapshot{"loaded": s, "saved": testsnapshot.Load(t, saved.String())} {
+				got := from.Workloads[0].Limit
+				if (got == nil) != (test.want == nil) || got != nil && (got.ActiveDeadlineSeconds != test.want.ActiveDeadlineSeconds || !got.StartTime.Equal(&test.want.StartTime)) {
 					t.Errorf("%s: want %v, got %v", how, test.want, got)
 				}
 			}
