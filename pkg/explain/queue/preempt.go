@@ -97,7 +97,7 @@ func (q *Queue) preempt(ctx context.Context, p *queuedPod) error {
 		best := p.kind.candidates[0]
 		p.kind.candidates = p.kind.candidates[1:]
 		// What was reserved since may be in its way, too.
-		now, err := q.candidateOn(ctx, p, best.node)
+		now, err := q.candidateOn(ctx, p, q.after, best.node)
 		if err != nil {
 			return err
 		}
@@ -161,7 +161,10 @@ func (q *Queue) candidates(ctx context.Context, p *queuedPod) ([]*candidate, err
 	}
 	attempt := without.Attempt(p.pod)
 	var found []*candidate
-	for _, c := range nodes {
+	// The nodes that are looked at next are taken out of a large cluster together.
+	var near *simulate.State
+	nearEnd := 0
+	for i, c := range nodes {
 		if len(found) == mostCandidates {
 			break
 		}
@@ -173,7 +176,13 @@ func (q *Queue) candidates(ctx context.Context, p *queuedPod) ([]*candidate, err
 		if r == nil {
 			continue
 		}
-		if c, err = q.candidateOn(ctx, p, c.node); err != nil {
+		if i >= nearEnd {
+			nearEnd = min(i+mostCandidates, len(nodes))
+			if near, err = q.around(ctx, p, q.after, nodes[i:nearEnd]); err != nil {
+				return nil, err
+			}
+		}
+		if c, err = q.candidateOn(ctx, p, near, c.node); err != nil {
 			return nil, err
 		}
 		if c != nil {
@@ -184,15 +193,12 @@ func (q *Queue) candidates(ctx context.Context, p *queuedPod) ([]*candidate, err
 	return found, nil
 }
 
-// candidateOn chooses the pods on a node that have to leave for another one, nil if that
-// does not help.
-func (q *Queue) candidateOn(ctx context.Context, p *queuedPod, node *corev1.Node) (*candidate, error) {
-	here := q.after
-	if !q.dependsOnOthers(p.pod) {
-		var err error
-		if here, err = q.around(ctx, p, node); err != nil {
-			return nil, err
-		}
+// candidateOn chooses the pods on a node of a state that have to leave for another one, nil
+// if that does not help.
+func (q *Queue) candidateOn(ctx context.Context, p *queuedPod, s *simulate.State, node *corev1.Node) (*candidate, error) {
+	here, err := q.around(ctx, p, s, []*candidate{{node: node}})
+	if err != nil {
+		return nil, err
 	}
 	var lower []*corev1.Pod
 	for _, pod := range here.Snap.Pods {
@@ -207,16 +213,23 @@ func (q *Queue) candidateOn(ctx context.Context, p *queuedPod, node *corev1.Node
 	return &candidate{node, victims}, nil
 }
 
-// around is the state with one node and what matters to a pod there.
-func (q *Queue) around(ctx context.Context, p *queuedPod, node *corev1.Node) (*simulate.State, error) {
-	local := whatif.Local(q.after.Snap, []*corev1.Node{node})
+// around is a state with some of its nodes and what matters to a pod there: all of it, where
+// pods on other nodes do.
+func (q *Queue) around(ctx context.Context, p *queuedPod, s *simulate.State, list []*candidate) (*simulate.State, error) {
+	if q.dependsOnOthers(p.pod) {
+		return s, nil
+	}
+	nodes := make([]*corev1.Node, 0, len(list))
+	for _, c := range list {
+		nodes = append(nodes, c.node)
+	}
 	var own []*resourceapi.ResourceClaim
-	for _, pc := range q.after.Alloc.Facts.Claims.OfPod(p.pod) {
-		if pc.Claim != nil && q.after.Snap.Claim(pc.Claim.Namespace, pc.Claim.Name) != nil {
+	for _, pc := range s.Alloc.Facts.Claims.OfPod(p.pod) {
+		if pc.Claim != nil && s.Snap.Claim(pc.Claim.Namespace, pc.Claim.Name) != nil {
 			own = append(own, pc.Claim)
 		}
 	}
-	return q.after.After(ctx, local.With(&snapshot.Snapshot{Claims: own}))
+	return s.After(ctx, whatif.Local(s.Snap, nodes).With(&snapshot.Snapshot{Claims: own}))
 }
 
 // mayLeave reports whether a pod can be preempted for another one.
