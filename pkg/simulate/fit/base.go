@@ -31,15 +31,15 @@ type devices struct {
 	whole map[string]wholeDevices
 	// unsuitable are the nodes that a pod which tolerates nothing cannot use.
 	unsuitable []*corev1.Node
-	// users are the pods of a snapshot that could run elsewhere, once they were asked for.
-	users   map[string][]*user
-	usersIn *snapshot.Snapshot
+	// users are the pods of the cluster that could run elsewhere, once they were asked for.
+	users map[string][]*user
 }
 
-// movable are the pods of a snapshot that could run elsewhere, see [movable].
-func (d *devices) movable(snap *snapshot.Snapshot) map[string][]*user {
-	if d.usersIn != snap {
-		d.users, d.usersIn = movable(snap, d), snap
+// movable are those of all movers of the cluster that have some of the devices, see
+// [devices.usersAmong].
+func (d *devices) movable(all []*mover) map[string][]*user {
+	if d.users == nil {
+		d.users = d.usersAmong(all)
 	}
 	return d.users
 }
@@ -92,7 +92,7 @@ func newBase(ctx context.Context, asker *explain.Asker, s *simulate.State, rooms
 		b.groups[at[first]] = append(b.groups[at[first]], sampled.like(q.Cluster.Candidates[i])...)
 	}
 	for _, group := range b.groups {
-		slices.SortStableFunc(group, func(x, y *corev1.Node) int { return b.rooms[y.Name] - b.rooms[x.Name] })
+		sortByRoom(group, b.rooms)
 		if slices.ContainsFunc(group, func(node *corev1.Node) bool { return b.whole[node.Name] == nil }) {
 			b.others.groups = append(b.others.groups, group)
 		} else {
@@ -100,6 +100,9 @@ func newBase(ctx context.Context, asker *explain.Asker, s *simulate.State, rooms
 		}
 	}
 	b.all.groups = b.groups
+	if sampled != nil {
+		b.all = *sampled
+	}
 	return b, nil
 }
 

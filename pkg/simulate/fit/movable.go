@@ -25,30 +25,26 @@ const mostChoices = 12
 // poolID names a pool.
 type poolID struct{ driver, name string }
 
-// user is a pod that could run on another node: it has devices that nobody else uses.
-type user struct {
+// mover is a pod that could run on another node: it has devices of its node only, of claims
+// that nobody else uses, and is not bound to the node.
+type mover struct {
 	pod    *corev1.Pod
 	claims []*resourceapi.ResourceClaim
 	// class is that of its first request, devices how many it has.
 	class   string
 	devices int
-	// weight is how many of them serve the shape in question, at least one: others can
-	// be in its way, too, as partitions are.
-	weight int
-	// first is one of them, so that pods can be put in the order of their devices.
-	first string
 }
 
-// movable are the pods that could run elsewhere, by their node: each uses its claims
-// alone, has devices of its node only, and is not bound to the node.
-func movable(snap *snapshot.Snapshot, d *devices) map[string][]*user {
+// moversIn are the pods of a snapshot that could run elsewhere.
+func moversIn(snap *snapshot.Snapshot) []*mover {
 	local := map[poolID]bool{}
 	for _, slice := range snap.Slices {
 		id := poolID{slice.Spec.Driver, slice.Spec.Pool.Name}
 		_, known := local[id]
 		local[id] = ptr.Deref(slice.Spec.NodeName, "") != "" && (!known || local[id])
 	}
-	users, kept := map[*corev1.Pod]*user{}, map[*corev1.Pod]bool{}
+	var movers []*mover
+	at, kept := map[*corev1.Pod]*mover{}, map[*corev1.Pod]bool{}
 	for _, claim := range snap.Claims {
 		if claim.Status.Allocation == nil {
 			continue
@@ -59,58 +55,85 @@ func movable(snap *snapshot.Snapshot, d *devices) map[string][]*user {
 			if pod == nil || pod.UID != consumer.UID || cluster.ConsumerKind(consumer) != "pod" {
 				continue
 			}
-			if users[pod] == nil {
-				users[pod] = &user{pod: pod, first: "\xff"}
+			if at[pod] == nil {
+				at[pod] = &mover{pod: pod}
+				movers = append(movers, at[pod])
 			}
-			if len(claim.Status.ReservedFor) > 1 || !users[pod].add(claim, d, local) {
+			if len(claim.Status.ReservedFor) > 1 || !at[pod].add(claim, local) {
 				kept[pod] = true
 			}
 		}
 	}
-	found := map[string][]*user{}
-	for pod, u := range users {
-		if !kept[pod] && u.weight > 0 && mayLeave(pod) {
-			found[pod.Spec.NodeName] = append(found[pod.Spec.NodeName], u)
+	return slices.DeleteFunc(movers, func(m *mover) bool { return kept[m.pod] || !mayLeave(m.pod) })
+}
+
+// add counts the devices of a claim, and reports whether all of them are those of a node.
+func (m *mover) add(claim *resourceapi.ResourceClaim, local map[poolID]bool) bool {
+	m.claims = append(m.claims, claim)
+	if len(claim.Spec.Devices.Requests) > 0 && m.class == "" {
+		if exactly := claim.Spec.Devices.Requests[0].Exactly; exactly != nil {
+			m.class = exactly.DeviceClassName
 		}
 	}
-	for _, list := range found {
+	results := claim.Status.Allocation.Devices.Results
+	for i := range results {
+		if !local[poolID{results[i].Driver, results[i].Pool}] {
+			return false
+		}
+	}
+	m.devices += len(results)
+	return true
+}
+
+// user is a mover that has devices of those that serve a shape, or some that are in its way,
+// as partitions are.
+type user struct {
+	*mover
+	// weight is how many of them serve the shape, at least one.
+	weight int
+	// first is one of them, so that pods can be put in the order of their devices.
+	first string
+}
+
+// usersAmong are the movers that have some of the devices, or of their pools, by their node.
+func (d *devices) usersAmong(movers []*mover) map[string][]*user {
+	users := map[string][]*user{}
+	for _, m := range movers {
+		if u := d.userOf(m); u != nil {
+			users[m.pod.Spec.NodeName] = append(users[m.pod.Spec.NodeName], u)
+		}
+	}
+	for _, list := range users {
 		slices.SortFunc(list, func(a, b *user) int {
 			return cmp.Or(strings.Compare(a.first, b.first), strings.Compare(a.pod.Namespace, b.pod.Namespace), strings.Compare(a.pod.Name, b.pod.Name))
 		})
 	}
-	return found
+	return users
 }
 
-// add counts the devices of a claim, and reports whether all of them are those of a node.
-func (u *user) add(claim *resourceapi.ResourceClaim, d *devices, local map[poolID]bool) bool {
-	u.claims = append(u.claims, claim)
-	if len(claim.Spec.Devices.Requests) > 0 && u.class == "" {
-		if exactly := claim.Spec.Devices.Requests[0].Exactly; exactly != nil {
-			u.class = exactly.DeviceClassName
+// userOf weighs the devices of a mover. It is nil if it has none of their pools.
+func (d *devices) userOf(m *mover) *user {
+	var found *user
+	for _, claim := range m.claims {
+		results := claim.Status.Allocation.Devices.Results
+		for i := range results {
+			if !d.pools[poolID{results[i].Driver, results[i].Pool}] {
+				continue
+			}
+			name := results[i].Pool + "/" + results[i].Device
+			if found == nil {
+				found = &user{mover: m, first: name}
+			}
+			found.first = min(found.first, name)
+			if d.eligible[resultID(&results[i])] {
+				found.weight++
+			}
 		}
 	}
-	results := claim.Status.Allocation.Devices.Results
-	beside := false
-	for i := range results {
-		pool := poolID{results[i].Driver, results[i].Pool}
-		if !local[pool] {
-			return false
-		}
-		u.devices++
-		if !d.pools[pool] {
-			continue
-		}
-		u.first = min(u.first, results[i].Pool+"/"+results[i].Device)
-		if d.eligible[resultID(&results[i])] {
-			u.weight++
-		} else {
-			beside = true
-		}
+	if found != nil {
+		found.weight = max(found.weight, 1)
 	}
-	if beside {
-		u.weight = max(u.weight, 1)
-	}
-	return true
+	return found
 }
 
 // mayLeave reports whether a pod would get a node from the scheduler again.
@@ -156,12 +179,12 @@ func resultID(r *resourceapi.DeviceRequestAllocationResult) cluster.DeviceID {
 // packedBound is a number of claims of a shape of which it is proved that no more fit,
 // whichever nodes pods are on: of the devices that can serve them, some are always in
 // use, because they belong to claims that no others can serve.
-func packedBound(snap *snapshot.Snapshot, shape *claimShape, later *slotCount) int {
+func packedBound(snap *snapshot.Snapshot, all []*mover, shape *claimShape, later *slotCount) int {
 	if later.divisible || len(shape.Capacity)+len(shape.Tolerations) > 0 || slices.ContainsFunc(later.unsuitable, func(node *corev1.Node) bool { return !closed(node) }) {
 		return copies.Unlimited
 	}
 	movers := map[*resourceapi.ResourceClaim]bool{}
-	for _, users := range later.movable(snap) {
+	for _, users := range later.movable(all) {
 		for _, u := range users {
 			free := slices.ContainsFunc(u.pod.Spec.Tolerations, opens)
 			for _, claim := range u.claims {

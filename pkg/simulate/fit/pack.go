@@ -65,8 +65,8 @@ type plan struct {
 
 // among chooses the nodes that are looked at: those where the fewest devices are in the
 // way of one more claim, and those that pods can best go to.
-func (p *packing) among(snap *snapshot.Snapshot, count, ones *slotCount) []*corev1.Node {
-	users := p.later.movable(snap)
+func (p *packing) among(snap *snapshot.Snapshot, all []*mover, count, ones *slotCount) []*corev1.Node {
+	users := p.later.movable(all)
 	type candidate struct {
 		node *corev1.Node
 		rank int
@@ -197,7 +197,7 @@ func (p *packing) pack(ctx context.Context, most int) (*slotCount, error) {
 	state, count, ones := p.start, p.now, p.ones
 	given := map[string]int{}
 	for round := 0; round < mostRounds && count.count.AtLeast < most; round++ {
-		p.users = movable(state.Snap, p.later.devices)
+		p.users = p.later.usersAmong(moversIn(state.Snap))
 		plans := p.plans(count, ones, given)
 		if len(plans) == 0 {
 			break

@@ -63,6 +63,8 @@ type slots struct {
 	// pod of its own, nodes have room.
 	samples map[bool]*sample
 	rooms   map[bool]map[string]int
+	// movers are the pods that could run elsewhere, once they were asked for.
+	movers []*mover
 }
 
 // slotCount is what is kept of a count: what all devices of a large cluster were found to
@@ -204,12 +206,18 @@ func (c *slots) baseOf(ctx context.Context, shape *claimShape, free bool) (*base
 	if free {
 		state = c.free
 	}
+	if c.rooms[free] == nil {
+		c.rooms[free] = roomsOf(state, c.pods[key])
+	}
 	few := c.samples[free]
 	if few == nil {
 		few = &sample{}
 		c.samples[free] = few
 		var unsuitable []*corev1.Node
 		few.groups, unsuitable = c.asker.Groups(state.Alloc, state.Snap, slices.Collect(maps.Values(c.pods)))
+		for _, group := range few.groups {
+			sortByRoom(group, c.rooms[free])
+		}
 		if len(few.groups) > 0 {
 			if err := few.prepare(ctx, state.Snap, unsuitable); err != nil {
 				return nil, err
@@ -228,9 +236,6 @@ func (c *slots) baseOf(ctx context.Context, shape *claimShape, free bool) (*base
 	}
 	if !free {
 		c.hear(asked.Answer)
-	}
-	if c.rooms[free] == nil {
-		c.rooms[free] = roomsOf(whole, c.pods[key])
 	}
 	c.bases[free][key], err = newBase(ctx, c.asker, whole, c.rooms[free], few, asked)
 	return c.bases[free][key], err
@@ -289,8 +294,11 @@ func (c *slots) pack(ctx context.Context, shape *claimShape, line *api.ShapeFit,
 		}
 		classes[class.Name] = count
 	}
+	if c.movers == nil {
+		c.movers = moversIn(c.now.Snap)
+	}
 	line.Packed = &api.CopyCount{AtLeast: now.count.AtLeast}
-	bound := min(later.bound, packedBound(c.now.Snap, shape, later))
+	bound := min(later.bound, packedBound(c.now.Snap, c.movers, shape, later))
 	if bound < copies.Unlimited {
 		line.Packed.AtMost = ptr.To(max(bound, now.count.AtLeast))
 	}
@@ -310,7 +318,7 @@ func (c *slots) pack(ctx context.Context, shape *claimShape, line *api.ShapeFit,
 		return err
 	}
 	p.oneDevices = oneLater.devices
-	p.start, err = simulate.New(ctx, whatif.Local(c.now.Snap, p.among(c.now.Snap, now, one)))
+	p.start, err = simulate.New(ctx, whatif.Local(c.now.Snap, p.among(c.now.Snap, c.movers, now, one)))
 	if err != nil {
 		return err
 	}

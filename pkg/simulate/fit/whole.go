@@ -227,6 +227,11 @@ func roomsOf(s *simulate.State, pod *corev1.Pod) map[string]int {
 	return rooms
 }
 
+// sortByRoom puts nodes with the most room first.
+func sortByRoom(nodes []*corev1.Node, rooms map[string]int) {
+	slices.SortStableFunc(nodes, func(a, b *corev1.Node) int { return rooms[b.Name] - rooms[a.Name] })
+}
+
 // roomFor is that for suitable nodes.
 func roomFor(nodes *cluster.Nodes, pod *corev1.Pod, node *corev1.Node) int {
 	most := mostSlots().onNode
