@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -64,7 +65,7 @@ func (h *headlines) of(ctx context.Context, list []*conflict.Prospect) reason {
 	case enough:
 	case h.reasons.WhyNot(ctx, p.Node()).Key() != answer.Key():
 		// The answer is that for a scenario.
-		released = ", even after all other claims are released"
+		released = h.released(p)
 	default:
 		who = h.nodesWithAnswer(p.Node(), who)
 	}
@@ -193,6 +194,35 @@ func (h *headlines) devicesOf(ctx context.Context, p *conflict.Prospect) (answer
 		return nodeanswer.Answer{Message: availableText(one, node)}, true
 	}
 	return nodeanswer.NewReasons(one, &counting.Confirmer{}).WhyNot(ctx, node), false
+}
+
+// released says which claims are released in that scenario.
+func (h *headlines) released(p *conflict.Prospect) string {
+	var kept []string
+	for _, claim := range p.Staying().Snap.Claims {
+		own := slices.ContainsFunc(h.PodClaims, func(pc cluster.PodClaim) bool {
+			return pc.Claim != nil && pc.Claim.Namespace == claim.Namespace && pc.Claim.Name == claim.Name
+		})
+		if own || claim.Status.Allocation == nil {
+			continue
+		}
+		if slices.ContainsFunc(h.Cluster.Pools[p.Node().Name], func(pool *cluster.NodePool) bool {
+			return slices.ContainsFunc(claim.Status.Allocation.Devices.Results, func(r resourceapi.DeviceRequestAllocationResult) bool {
+				return r.Driver == pool.Pool.Driver && r.Pool == pool.Pool.Name
+			})
+		}) {
+			kept = append(kept, claim.Namespace+"/"+claim.Name)
+		}
+	}
+	const most = 3
+	switch {
+	case len(kept) == 0:
+		return ", even after all other claims are released"
+	case len(kept) > most:
+		return fmt.Sprintf(", even after all claims but %s and %d more are released", strings.Join(kept[:most], ", "), len(kept)-most)
+	default:
+		return fmt.Sprintf(", even after all claims but %s are released", english.JoinAnd(kept))
+	}
 }
 
 // availableText says how many devices a node has for each request.

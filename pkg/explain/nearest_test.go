@@ -160,6 +160,15 @@ func TestHeadline(t *testing.T) {
 			},
 			summary: "Request gpu needs 8 devices with the same gpu.example.com/root. Node n1 has 8 available, at most 4 with the same gpu.example.com/root, even after all other claims are released.",
 		},
+		"claims of the conflict are not released": {
+			cluster: []any{
+				tc.Nodes("n1"),
+				tc.Pool("n1", tc.Device("gpu-0", "root=r0"), tc.Device("gpu-1", "root=r0"), tc.Device("gpu-2", "root=r1"), tc.Device("gpu-3", "root=r1"), tc.Device("gpu-4", "root=r2")),
+				tc.Serving("a", "n1", "gpu-0"), tc.Serving("b", "n1", "gpu-2"), tc.Serving("c", "n1", "gpu-4"),
+				tc.Claim(waiting, tc.GPUs("gpu", 2)).Matching("gpu.example.com/root"),
+			},
+			summary: "Request gpu needs 2 devices with the same gpu.example.com/root. Node n1 has 3 available, at most 1 with the same gpu.example.com/root, even after all claims but serving/a and serving/b are released.",
+		},
 		"no device of the class, and a tainted node": {
 			cluster: []any{
 				tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Device("eth")).Change(func(s *resourceapi.ResourceSlice) { s.Spec.Driver = "nic.example.com" }),
