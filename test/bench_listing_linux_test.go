@@ -64,6 +64,7 @@ func BenchmarkListing(b *testing.B) {
 
 // benchCluster is an API server with nobody else at work.
 type benchCluster struct {
+	plane                               *controlplane.ControlPlane
 	kubeconfig, program, kubectl, cache string
 	kube                                kubernetes.Interface
 }
@@ -83,7 +84,7 @@ func startBenchCluster(b *testing.B) *benchCluster {
 			b.Error(err)
 		}
 	})
-	c := &benchCluster{program: goBuild(b, "../cmd/kubectl-dra"), kubectl: filepath.Join(binaries, "kubectl"), cache: filepath.Join(b.TempDir(), "cache")}
+	c := &benchCluster{plane: plane, program: goBuild(b, "../cmd/kubectl-dra"), kubectl: filepath.Join(binaries, "kubectl"), cache: filepath.Join(b.TempDir(), "cache")}
 	if c.kubeconfig, err = plane.Kubeconfig("admin", "system:masters"); err != nil {
 		b.Fatal(err)
 	}

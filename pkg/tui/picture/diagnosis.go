@@ -16,8 +16,11 @@ import (
 )
 
 // diagnosisAge is how old a diagnosis gets where nothing changes: some findings come with
-// time alone.
-const diagnosisAge = time.Minute
+// time alone. An expensive one gets older, by diagnosisAgeTimes.
+const (
+	diagnosisAge      = time.Minute
+	diagnosisAgeTimes = 400
+)
 
 // Diagnosis is what doctor found in the newest picture that it has looked at. It is
 // safe for concurrent use.
@@ -25,9 +28,11 @@ type Diagnosis struct {
 	mu      sync.Mutex
 	found   *api.Diagnosis
 	problem error
-	// of is the change of the source that it was found after, at when.
-	of int
-	at time.Time
+	// of is the change of the source that it was found after, at is when, and took how long
+	// that took.
+	of   int
+	at   time.Time
+	took time.Duration
 	// times counts the diagnoses.
 	times int
 }
@@ -51,7 +56,7 @@ func (d *Diagnosis) Version() int {
 func (d *Diagnosis) Due(p *Picture, fixed bool, now time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.times == 0 || p.change != d.of || !fixed && now.Sub(d.at) >= diagnosisAge
+	return d.times == 0 || p.change != d.of || !fixed && now.Sub(d.at) >= max(diagnosisAge, diagnosisAgeTimes*d.took)
 }
 
 // Work makes the checks of a picture. It is false if the context is done. Of a cluster
@@ -62,6 +67,7 @@ func (d *Diagnosis) Work(ctx context.Context, p *Picture, fixed bool, now time.T
 	if !fixed {
 		opts.Skip = []string{doctor.CodeUnregistered}
 	}
+	start := time.Now()
 	found, err := doctor.Diagnose(ctx, p.Alloc, p.Snap, opts)
 	if ctx.Err() != nil {
 		return false
@@ -71,7 +77,7 @@ func (d *Diagnosis) Work(ctx context.Context, p *Picture, fixed bool, now time.T
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.found, d.problem, d.of, d.at = found, err, p.change, now
+	d.found, d.problem, d.of, d.at, d.took = found, err, p.change, now, time.Since(start)
 	d.times++
 	return true
 }
