@@ -281,6 +281,9 @@ func TestNarrowPage(t *testing.T) {
 			if strings.Contains(line, "gpu.exa") && strings.Contains(line, "█") && (!strings.Contains(line, "75 % ") || strings.Contains(line, "…│") || strings.Contains(line, "102…")) {
 				t.Errorf("at %d, a number is cut: %s", width, line)
 			}
+			if strings.Contains(line, "……") {
+				t.Errorf("at %d, something is cut twice: %s", width, line)
+			}
 			if strings.HasPrefix(line, "╭") && strings.ContainsFunc(line, func(r rune) bool { return r == ' ' }) {
 				for _, part := range strings.FieldsFunc(strings.Trim(line, "╭╮"), func(r rune) bool { return r == '─' }) {
 					for title := range strings.SplitSeq(strings.TrimSpace(part), "  ") {

@@ -125,7 +125,7 @@ func (p *Page) capacityColumns(width int) []numberOfClass {
 	return columns
 }
 
-// leastName and leastBar are the least widths of the name of a class and of its bar.
+// leastName and leastBar are the least widths of a name and of the bar of a class.
 const leastName, leastBar = 8, 8
 
 func totalWidth(columns []numberOfClass) int {
@@ -256,8 +256,9 @@ func (p *Page) stuck() box {
 	return b
 }
 
-// sentenceWidth is the least room in which a sentence says more than a code.
-const sentenceWidth = 40
+// sentenceWidth is the least room in which a sentence says more than a code, leastReason that
+// for a code.
+const sentenceWidth, leastReason = 40, 8
 
 func (p *Page) stuckRows(width int) (titles string, lines []string) {
 	rows := p.model.Stuck.Rows
@@ -285,10 +286,15 @@ func (p *Page) stuckRows(width int) (titles string, lines []string) {
 		}
 	}
 	if left := width - taken; left < 20 && !p.plain {
-		columns[1].width = max(columns[1].width-(20-left), 8)
-		taken = width - max(left, min(20, left+20))
+		shorter := min(20-left, columns[1].width-leastName)
+		columns[1].width -= shorter
+		taken -= shorter
 	}
-	columns[3].width = max(width-taken, 8)
+	if width-taken < leastReason && !p.plain {
+		taken -= columns[4].width + len(gap)
+		columns[4].width = 0
+	}
+	columns[3].width = max(width-taken, leastReason)
 	for i := range rows {
 		s := &rows[i]
 		reason := s.Reason
