@@ -281,6 +281,9 @@ func TestNarrowPage(t *testing.T) {
 			if strings.Contains(line, "gpu.exa") && strings.Contains(line, "█") && (!strings.Contains(line, "75 % ") || strings.Contains(line, "…│") || strings.Contains(line, "102…")) {
 				t.Errorf("at %d, a number is cut: %s", width, line)
 			}
+			if strings.HasPrefix(line, "│ research ") && strings.HasSuffix(line, "… │") {
+				t.Errorf("at %d, a team is cut: %s", width, line)
+			}
 			if strings.Contains(line, "……") {
 				t.Errorf("at %d, something is cut twice: %s", width, line)
 			}

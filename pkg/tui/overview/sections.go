@@ -383,7 +383,14 @@ func (p *Page) teamRows(width int) (titles string, lines []string) {
 		columns[3].width = min(20, (width-taken)/3)
 		taken += columns[3].width + len(gap)
 	}
-	columns[1].width = max(width-taken, 6)
+	const leastUses = 6
+	for _, dropped := range []int{5, 2} {
+		if width-taken < leastUses && !p.plain {
+			taken -= columns[dropped].width + len(gap)
+			columns[dropped].width = 0
+		}
+	}
+	columns[1].width = max(width-taken, leastUses)
 	if p.plain {
 		columns[1].width = widest(rows, func(t *Team) string { return p.uses(t) }, 4, 60)
 		columns[3].width = 0
