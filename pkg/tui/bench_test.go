@@ -19,8 +19,10 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/arrange"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/nodemap"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
 
 // The fleet that the figures are for.
@@ -60,13 +62,13 @@ func fleetModel(ctx context.Context, source picture.Source) *Model {
 // screen with all that can be on it, for each view: cpu-s/op is that of the processor.
 func BenchmarkFirstPicture(b *testing.B) {
 	source := &moving{snap: fleet.Fleet(fleetNodes, fleetDevices, fleetClaims)}
-	for number, name := range viewNames() {
+	for number, name := range views.Names() {
 		b.Run(name, func(b *testing.B) {
 			used := cpuTime(b)
 			defer func() { b.ReportMetric((cpuTime(b)-used).Seconds()/float64(b.N), "cpu-s/op") }()
 			for b.Loop() {
 				m := fleetModel(b.Context(), source)
-				m.view = viewID(number)
+				m.view = views.ID(number)
 				m.stack = []screen{m.views[number]}
 				m.resize()
 				settle(m, m.take())
@@ -84,7 +86,7 @@ func BenchmarkKey(b *testing.B) {
 	source := &moving{snap: fleet.Fleet(fleetNodes, fleetDevices, fleetClaims)}
 	m := fleetModel(b.Context(), source)
 	settle(m, m.take())
-	settle(m, m.show(viewDevices))
+	settle(m, m.show(views.Devices))
 	for _, press := range []struct {
 		name string
 		key  tea.KeyPressMsg
@@ -123,10 +125,10 @@ func BenchmarkFilter(b *testing.B) {
 	settle(m, m.take())
 	for _, filter := range []string{"node-04242", "!allocated", `~gpu-[0-3]$`, `--where device.attributes["gpu.example.com"].model == "none"`} {
 		b.Run(filter[:5], func(b *testing.B) {
-			list := newList(viewDevices, scope{})
+			list := newList(views.Devices, arrange.Scope{})
 			for b.Loop() {
 				list.from = nil
-				list.wanted.filter = filter
+				list.wanted.Filter = filter
 				settle(m, m.push(list))
 				m.stack = m.stack[:1]
 			}
@@ -150,7 +152,7 @@ func BenchmarkRoom(b *testing.B) {
 // change in a second: cpu/s is the share of one core.
 func BenchmarkChanges(b *testing.B) {
 	snap := fleet.Fleet(fleetNodes, fleetDevices, fleetClaims)
-	for _, view := range []viewID{viewOverview, viewDevices, viewClaims, viewPending} {
+	for _, view := range []views.ID{views.Overview, views.Devices, views.Claims, views.Pending} {
 		b.Run(view.String(), func(b *testing.B) {
 			source := &moving{snap: snap}
 			ctx, cancel := context.WithCancel(b.Context())
@@ -347,8 +349,8 @@ func BenchmarkMemory(b *testing.B) {
 		alone := heap() - empty
 		m := fleetModel(b.Context(), &moving{snap: snap})
 		settle(m, m.take())
-		for number := range viewNames() {
-			settle(m, m.show(viewID(number)))
+		for number := range views.Names() {
+			settle(m, m.show(views.ID(number)))
 			_ = m.View()
 		}
 		all := heap() - empty

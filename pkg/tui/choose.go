@@ -8,8 +8,10 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/arrange"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/find"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
 
 // typist is a screen that takes every key for itself.
@@ -68,17 +70,17 @@ func (s *chooseScreen) typed(m *Model, msg tea.Msg) tea.Cmd {
 
 // chooseView goes to any view.
 func (m *Model) chooseView() tea.Cmd {
-	ids := make([]viewID, 0, len(m.views)+1)
+	ids := make([]views.ID, 0, len(m.views)+1)
 	for id := range m.views {
-		ids = append(ids, viewID(id))
+		ids = append(ids, views.ID(id))
 	}
-	ids = append(ids, viewPods)
+	ids = append(ids, views.Pods)
 	return m.choose("go to", func() []find.Item {
 		items := make([]find.Item, 0, len(ids))
 		for _, id := range ids {
 			digit := ""
-			if id != viewPods {
-				digit = id.key()
+			if id != views.Pods {
+				digit = id.Key()
 			}
 			items = append(items, find.Item{Kind: digit, Name: id.String()})
 		}
@@ -106,7 +108,7 @@ func (m *Model) chooseObject() tea.Cmd {
 		m.message = "nothing is known yet"
 		return nil
 	}
-	kinds := map[string]viewID{"pod": viewPods, "claim": viewClaims, "device": viewDevices, "node": viewNodes, "class": viewClasses, "pool": viewPools}
+	kinds := map[string]views.ID{"pod": views.Pods, "claim": views.Claims, "device": views.Devices, "node": views.Nodes, "class": views.Classes, "pool": views.Pools}
 	return m.choose("find", func() []find.Item { return names(p) }, func(item find.Item) tea.Cmd {
 		// What is found is shown whatever its namespace.
 		m.namespace = ""
@@ -145,16 +147,16 @@ func names(p *picture.Picture) []find.Item {
 }
 
 // goTo shows a view and selects a row of it.
-func (m *Model) goTo(id viewID, row string) tea.Cmd {
-	if id == viewPods {
-		m.view = viewClaims
-		m.stack = []screen{m.views[viewClaims]}
-		list := newList(viewPods, scope{})
+func (m *Model) goTo(id views.ID, row string) tea.Cmd {
+	if id == views.Pods {
+		m.view = views.Claims
+		m.stack = []screen{m.views[views.Claims]}
+		list := newList(views.Pods, arrange.Scope{})
 		list.table.Choose(row)
 		return m.push(list)
 	}
 	if s, ok := m.views[id].(*listScreen); ok && row != "" {
-		s.wanted.filter = ""
+		s.wanted.Filter = ""
 		s.table.Choose(row)
 	}
 	return m.show(id)

@@ -12,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"gotest.tools/v3/golden"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
 
 // TestDocument keeps the screens in docs/top.md what the dashboard shows.
@@ -41,7 +43,7 @@ func TestDocument(t *testing.T) {
 		}
 		return "<!-- view " + name + " -->\n\n```text\n" + strings.TrimRight(trimmed(s.screen()), "\n") + "\n```\n"
 	})
-	for _, name := range viewNames() {
+	for _, name := range views.Names() {
 		if !seen[name] {
 			t.Errorf("%s does not show the view %s", path, name)
 		}

@@ -24,6 +24,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/config"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
 
 // TestDrillDown goes from a class to its pools, devices, claim and pod, and back
@@ -347,9 +348,9 @@ func TestSmall(t *testing.T) {
 			t.Errorf("no line with %q can be selected: %v", want, lines)
 		}
 	}
-	for number, name := range viewNames() {
-		s.keys(viewID(number).key())
-		s.shows(fmt.Sprintf("[%s %s]", viewID(number).key(), name))
+	for number, name := range views.Names() {
+		s.keys(views.ID(number).Key())
+		s.shows(fmt.Sprintf("[%s %s]", views.ID(number).Key(), name))
 	}
 }
 
@@ -603,14 +604,14 @@ func TestLongListsLetGo(t *testing.T) {
 	s.keys("4", "end", "up")
 	s.shows("2399/2400 devices")
 	row := s.selected()
-	list, ok := s.model.views[viewDevices].(*listScreen)
+	list, ok := s.model.views[views.Devices].(*listScreen)
 	if !ok {
 		t.Fatal("the view of devices is no list")
 	}
 	s.keys("5")
 	content, _ := list.table.Shown()
 	kept := content != nil
-	if _, err := picture.Once(s.model.picture, viewDevices.String(), func() (any, error) { return nil, errGone }); kept || err == nil {
+	if _, err := picture.Once(s.model.picture, views.Devices.String(), func() (any, error) { return nil, errors.New("is not kept") }); kept || err == nil {
 		t.Error("the devices are kept")
 	}
 	_, cmd := s.model.Update(tea.KeyPressMsg{Code: '4', Text: "4"})

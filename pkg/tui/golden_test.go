@@ -16,6 +16,7 @@ import (
 	"gotest.tools/v3/golden"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
 
 // TestViews compares every view, and what is opened from them, at four sizes,
@@ -63,8 +64,8 @@ func pages() map[string][]string {
 		"find":        {"f", `"gpu03gpu7`},
 		"sorted":      {"3", ">", ">", ">", ">", "r"},
 	}
-	for number, name := range viewNames() {
-		pages[name] = []string{viewID(number).key()}
+	for number, name := range views.Names() {
+		pages[name] = []string{views.ID(number).Key()}
 	}
 	return pages
 }

@@ -15,6 +15,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/about"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/find"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/guard"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
@@ -160,7 +161,7 @@ func (m *Model) guard(change guard.Change) tea.Cmd {
 		m.prompt.input.SetSuggestions(taintTexts(m.picture))
 		return nil
 	}
-	s := &guardScreen{pageScreen: newPage(change.String(), nil), change: change}
+	s := &guardScreen{pageScreen: newPage(&about.Text{Name: change.String()}), change: change}
 	cmd := m.push(s)
 	ctx, changer, source := m.ctx, m.opts.Changer, m.opts.Source
 	return tea.Batch(cmd, func() tea.Msg {

@@ -19,6 +19,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/overview"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/place"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
 
 // evicted counts the pods that the taints of devices evict, each once, and says when
@@ -146,12 +148,12 @@ func devices(n int) string { return english.Count(n, "device") }
 
 // hands are what needs a hand, the most urgent first.
 func (s *summary) hands(f *facts) overview.Section[overview.Hand] {
-	section := overview.Section[overview.Hand]{None: f.none("nothing", snapshot.ResourceSlices), All: listOfAll(viewFindings)}
+	section := overview.Section[overview.Hand]{None: f.none("nothing", snapshot.ResourceSlices), All: place.All(views.Findings)}
 	add := func(rows ...overview.Hand) { section.Rows = append(section.Rows, rows...) }
 	evicting, others := s.taints(f)
 	add(evicting...)
 	for _, pool := range picture.Broken(f.from.Pools) {
-		add(overview.Hand{Sign: s.look.Glyphs.Unhealthy, Tone: look.Bad, Name: pool.Name, Text: string(pool.State) + ": " + pool.Reason, Open: func() screen { return open(pool) }, Item: pool})
+		add(overview.Hand{Sign: s.look.Glyphs.Unhealthy, Tone: look.Bad, Name: pool.Name, Text: string(pool.State) + ": " + pool.Reason, Open: place.Behind(pool), Item: pool})
 	}
 	for i := range f.closed {
 		add(s.closedNode(&f.closed[i]))
@@ -170,7 +172,7 @@ func (s *summary) taints(f *facts) (evicting, others []overview.Hand) {
 	now := f.from.Snap.Now()
 	for i := range f.taints {
 		t := &f.taints[i]
-		row := overview.Hand{Sign: s.look.Glyphs.Tainted, Tone: look.Warning, Name: inventory.TaintText(t), Text: devices(len(t.Devices)), Open: func() screen { return open(t) }, Item: t}
+		row := overview.Hand{Sign: s.look.Glyphs.Tainted, Tone: look.Warning, Name: inventory.TaintText(t), Text: devices(len(t.Devices)), Open: place.Behind(t), Item: t}
 		left, due := inventory.EvictionDue(t, now)
 		if !due {
 			if len(t.Claims) > 0 {
@@ -193,12 +195,7 @@ func (s *summary) taints(f *facts) (evicting, others []overview.Hand) {
 }
 
 func (s *summary) closedNode(n *inventory.ClosedNode) overview.Hand {
-	row := overview.Hand{Sign: s.look.Glyphs.Closed, Tone: look.Warning, Name: n.Name, Text: "cordoned", Open: func() screen {
-		return newList(viewDevices, scope{of: "node " + n.Name, matcher: always(func(item any) bool {
-			d, ok := item.(*api.Device)
-			return ok && d.Scope == n.Name
-		})})
-	}, Item: &inventory.Node{Name: n.Name, Scope: n.Name, State: n.State, Cordoned: n.Cordoned}}
+	row := overview.Hand{Sign: s.look.Glyphs.Closed, Tone: look.Warning, Name: n.Name, Text: "cordoned", Open: place.Devices(n.Name), Item: &inventory.Node{Name: n.Name, Scope: n.Name, State: n.State, Cordoned: n.Cordoned}}
 	if n.State != "" {
 		row.Sign, row.Tone, row.Text = s.look.Glyphs.Unhealthy, look.Bad, n.State
 		if n.Cordoned {
@@ -240,7 +237,7 @@ func (s *summary) findings(f *facts, severity api.Severity) []overview.Hand {
 		if severity != api.SeverityError {
 			sign = s.look.Glyphs.Tainted
 		}
-		rows = append(rows, overview.Hand{Sign: sign, Tone: findingTone(finding), Name: finding.Code, Text: finding.Message, Open: func() screen { return findingPage(finding) }, Item: finding})
+		rows = append(rows, overview.Hand{Sign: sign, Tone: views.FindingTone(finding), Name: finding.Code, Text: finding.Message, Open: place.Behind(finding), Item: finding})
 	}
 	return rows
 }
@@ -262,7 +259,7 @@ func (s *summary) unusedClaims(f *facts) *overview.Hand {
 	name := string(api.FlagWaitingForPod)
 	row := &overview.Hand{
 		Sign: s.look.Glyphs.Free, Tone: look.Faint, Name: name, Text: first.Namespace + "/" + first.Name + ": " + inventory.NoPodUsesIt,
-		Open: func() screen { return newList(viewPending, withoutPod(name)) },
+		Open: place.WithoutPod(name),
 	}
 	if n == 1 {
 		row.Item = &api.Claim{Namespace: first.Namespace, Name: first.Name}

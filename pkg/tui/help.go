@@ -12,6 +12,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/arrange"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 )
 
@@ -116,7 +117,7 @@ func (s *helpScreen) lines(m *Model) []string {
 	}
 	texts := look.Columns(columns, s.width)
 	if _, isList := s.about.(*listScreen); isList {
-		texts = append(texts, "", m.look.Say(look.Strong, "Filters")+"  "+filterHelp)
+		texts = append(texts, "", m.look.Say(look.Strong, "Filters")+"  "+arrange.FilterHelp)
 	}
 	texts = append(texts, "", m.look.Legend())
 	var lines []string

@@ -8,6 +8,9 @@ import (
 
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/about"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
 
 // keyMap has all keys. One without a help text is told with the one before it.
@@ -115,22 +118,22 @@ func just(do func()) func() tea.Cmd {
 // actions are those of the dashboard, whatever it shows.
 func (m *Model) actions() []action {
 	k := &m.keys
-	page := func(page func(item any) screen, otherwise string) func() tea.Cmd {
+	page := func(page func(item any) *about.Text, otherwise string) func() tea.Cmd {
 		return func() tea.Cmd { return m.closer(page, otherwise) }
 	}
-	views := viewID(len(m.views))
+	count := views.ID(len(m.views))
 	return []action{
 		{k.back, keysMove, m.back},
-		{k.next, keysMove, func() tea.Cmd { return m.show((m.view + 1) % views) }},
-		{k.prev, keysMove, func() tea.Cmd { return m.show((m.view + views - 1) % views) }},
+		{k.next, keysMove, func() tea.Cmd { return m.show((m.view + 1) % count) }},
+		{k.prev, keysMove, func() tea.Cmd { return m.show((m.view + count - 1) % count) }},
 		{k.goTo, keysFind, m.chooseView},
 		{k.find, keysFind, m.chooseObject},
 		{k.filter, keysFind, just(m.askForFilter)},
 		{k.namespace, keysFind, just(func() { m.ask(askNamespace, m.namespace) })},
 		{k.everywhere, keysFind, m.everyNamespace},
-		{k.why, keysCloser, page(whyPage, "no claim or pod to explain in this row")},
-		{k.yaml, keysCloser, page(yamlPage, "no object in this row")},
-		{k.tree, keysCloser, page(treePage, "no related objects")},
+		{k.why, keysCloser, page(about.Why, "no claim or pod to explain in this row")},
+		{k.yaml, keysCloser, page(about.YAML, "no object in this row")},
+		{k.tree, keysCloser, page(about.Tree, "no related objects")},
 		{k.change, keysCloser, m.askForChange},
 		{k.freeze, keysDashboard, m.freeze},
 		{k.gaps, keysDashboard, func() tea.Cmd { return m.push(m.gapsPage()) }},

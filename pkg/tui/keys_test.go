@@ -9,8 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
 
 // TestUnknownKey says that a key does nothing, on every kind of screen.
@@ -86,10 +85,10 @@ func TestSelectedColors(t *testing.T) {
 
 // TestHelpFits has all keys of every view on a screen of 80x24.
 func TestHelpFits(t *testing.T) {
-	for number := range viewNames() {
+	for number := range views.Names() {
 		s := browse(t, 80, 24)
-		s.keys(viewID(number).key(), "?")
-		s.shows("keys in "+viewNames()[number], "quit", "unhealthy")
+		s.keys(views.ID(number).Key(), "?")
+		s.shows("keys in "+views.Names()[number], "quit", "unhealthy")
 		s.lacks("   lines 1 to ")
 		s.keys("?")
 		s.lacks("keys in ")
@@ -136,12 +135,12 @@ func TestSortPicked(t *testing.T) {
 func TestWhyInKeyLine(t *testing.T) {
 	s := browse(t, 60, 24)
 	// These rows can be explained.
-	filters := map[viewID]string{viewDevices: `"state:allocated`, viewFindings: `"DRA1601`}
+	filters := map[views.ID]string{views.Devices: `"state:allocated`, views.Findings: `"DRA1601`}
 	for _, width := range []int{60, 80, 120} {
 		s.send(tea.WindowSizeMsg{Width: width, Height: 24})
-		for number, name := range viewNames() {
-			id := viewID(number)
-			s.keys(id.key())
+		for number, name := range views.Names() {
+			id := views.ID(number)
+			s.keys(id.Key())
 			if filters[id] != "" {
 				s.keys("/", filters[id], "enter")
 			}
@@ -184,14 +183,14 @@ func TestWhyOfFirstPage(t *testing.T) {
 // keys on 60.
 func TestNamesOfViews(t *testing.T) {
 	s := browse(t, 80, 24)
-	for id, name := range viewNames() {
-		s.keys(viewID(id).key())
+	for id, name := range views.Names() {
+		s.keys(views.ID(id).Key())
 		tabs := s.lines()[1]
-		if !strings.Contains(tabs, "["+viewID(id).key()+" "+name+"]") {
+		if !strings.Contains(tabs, "["+views.ID(id).Key()+" "+name+"]") {
 			t.Errorf("the view shown has not its whole name: %s", tabs)
 		}
-		for other, short := range shortViewNames() {
-			if other != id && !strings.Contains(tabs, viewID(other).key()+" "+short) {
+		for other, short := range views.ShortNames() {
+			if other != id && !strings.Contains(tabs, views.ID(other).Key()+" "+short) {
 				t.Errorf("%s is missing: %s", short, tabs)
 			}
 		}
@@ -237,18 +236,4 @@ func TestHelpSearch(t *testing.T) {
 	s.shows("search the keys: q?")
 	s.keys("esc", "?", "?")
 	s.shows("[6 pending]")
-}
-
-// TestTones mark classes whose selectors fail, and taints by what they do.
-func TestTones(t *testing.T) {
-	if classTone(&api.Class{}) != look.Plain || classTone(&api.Class{Failing: 1}) != look.Bad {
-		t.Error("a class is not marked if its selector fails on devices")
-	}
-	for want, taint := range map[look.Tone]api.Taint{
-		look.Faint: {Effect: "None"}, look.Warning: {Effect: "NoSchedule"}, look.Bad: {Effect: "NoExecute"},
-	} {
-		if got := taintTone(&taint); got != want {
-			t.Errorf("%s has the tone %v, want %v", taint.Effect, got, want)
-		}
-	}
 }

@@ -14,18 +14,21 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/arrange"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/find"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/place"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/table"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
 
 // listScreen is a list that can be filtered, sorted and opened.
 type listScreen struct {
-	id    viewID
+	id    views.ID
 	table table.Table
 	// wanted is what to show, shown what is shown.
-	wanted, shown arrangement
+	wanted, shown arrange.Arrangement
 	// arranging is true while rows are worked out, stale if they have to be
 	// again.
 	arranging, stale bool
@@ -46,7 +49,7 @@ type listScreen struct {
 // arrangedMsg has the rows of a list.
 type arrangedMsg struct {
 	list *listScreen
-	how  arrangement
+	how  arrange.Arrangement
 	from *picture.Picture
 	// content is nil if it could not be made.
 	content table.Content
@@ -56,20 +59,32 @@ type arrangedMsg struct {
 	err     error
 }
 
-func newList(id viewID, within scope) *listScreen {
-	return &listScreen{id: id, wanted: arrangement{scope: within, sortBy: -1}}
+func newList(id views.ID, within arrange.Scope) *listScreen {
+	return &listScreen{id: id, wanted: arrange.Arrangement{Scope: within, SortBy: -1}}
+}
+
+// screenAt is the screen of a place.
+func screenAt(p *place.Place) screen {
+	if p.Text != nil {
+		return newPage(p.Text)
+	}
+	list := newList(p.View, p.Scope)
+	if p.Map != nil {
+		list.chart = &nodeMap{by: p.Map.By, order: p.Map.Order}
+	}
+	return list
 }
 
 func (s *listScreen) title() string {
-	if s.wanted.scope.of != "" {
-		return fmt.Sprintf("%s of %s", s.id, s.wanted.scope.of)
+	if s.wanted.Scope.Of != "" {
+		return fmt.Sprintf("%s of %s", s.id, s.wanted.Scope.Of)
 	}
 	return s.id.String()
 }
 
-func (s *listScreen) showsReasons() bool { return s.id == viewPending }
+func (s *listScreen) showsReasons() bool { return s.id == views.Pending }
 
-func (s *listScreen) showsFindings() bool { return s.id == viewFindings }
+func (s *listScreen) showsFindings() bool { return s.id == views.Findings }
 
 func (s *listScreen) resize(width, height int) {
 	s.height = height
@@ -89,14 +104,14 @@ func (s *listScreen) resize(width, height int) {
 // refresh works the rows out again, if they are not those that are wanted. One
 // at a time: what is asked meanwhile is done afterwards.
 func (s *listScreen) refresh(m *Model) tea.Cmd {
-	s.wanted.namespace = m.namespace
-	if s.id == viewPending {
-		s.wanted.worked = m.reasons.Version()
+	s.wanted.Namespace = m.namespace
+	if s.id == views.Pending {
+		s.wanted.Worked = m.reasons.Version()
 	}
-	if s.id == viewFindings {
-		s.wanted.worked = m.diagnosis.Version()
+	if s.id == views.Findings {
+		s.wanted.Worked = m.diagnosis.Version()
 	}
-	if m.picture == nil || s.from == m.picture && s.shown.same(s.wanted) {
+	if m.picture == nil || s.from == m.picture && s.shown.Same(s.wanted) {
 		return nil
 	}
 	if s.arranging {
@@ -104,12 +119,12 @@ func (s *listScreen) refresh(m *Model) tea.Cmd {
 		return nil
 	}
 	s.arranging, s.stale = true, false
-	ctx, p, how, id, views := m.ctx, m.picture, s.wanted, s.id, m.catalog
+	ctx, p, how, id, catalog := m.ctx, m.picture, s.wanted, s.id, m.catalog
 	return func() tea.Msg {
 		start := time.Now()
 		msg := arrangedMsg{list: s, how: how, from: p}
-		if msg.content, msg.err = views.of(ctx, p, id); msg.err == nil {
-			msg.rows, msg.note, msg.err = how.apply(ctx, p, msg.content)
+		if msg.content, msg.err = catalog.Of(ctx, p, id); msg.err == nil {
+			msg.rows, msg.note, msg.err = how.Apply(ctx, p, msg.content)
 		}
 		msg.took = time.Since(start)
 		return msg
@@ -122,8 +137,8 @@ func (s *listScreen) set(m *Model, msg arrangedMsg) tea.Cmd {
 	s.arranging = false
 	s.problem, s.note = msg.err, msg.note
 	if msg.err == nil {
-		again := s.shown.same(msg.how)
-		if shown, _ := s.table.Shown(); shown != nil && (s.shown.sortBy != msg.how.sortBy || s.shown.descending != msg.how.descending) {
+		again := s.shown.Same(msg.how)
+		if shown, _ := s.table.Shown(); shown != nil && (s.shown.SortBy != msg.how.SortBy || s.shown.Descending != msg.how.Descending) {
 			s.table.Home()
 		}
 		if again && s.from != msg.from {
@@ -133,7 +148,7 @@ func (s *listScreen) set(m *Model, msg arrangedMsg) tea.Cmd {
 	}
 	s.from, s.shown = msg.from, msg.how
 	s.drawMap(m)
-	if s.stale || !msg.how.same(s.wanted) {
+	if s.stale || !msg.how.Same(s.wanted) {
 		return s.refresh(m)
 	}
 	return s.chart.count(m)
@@ -149,7 +164,7 @@ func (s *listScreen) letGo(m *Model) {
 	if shown, _ := t.Shown(); shown == nil || shown.Rows() < manyRows {
 		return
 	}
-	s.still = t.View(&m.look, s.shown.sortBy, s.shown.descending, m.now())
+	s.still = t.View(&m.look, s.shown.SortBy, s.shown.Descending, m.now())
 	s.from = nil
 	t.LetGo()
 	if m.picture != nil {
@@ -170,10 +185,10 @@ func (s *listScreen) actions(m *Model) []action {
 		{k.left, keysMove, just(func() { t.Scroll(-1) })},
 		{k.right, keysMove, just(func() { t.Scroll(1) })},
 		{k.sort, keysFind, func() tea.Cmd { return s.chooseOrder(m) }},
-		{k.sortNext, keysFind, func() tea.Cmd { return s.sort(m, s.wanted.sortBy+1) }},
-		{k.sortPrev, keysFind, func() tea.Cmd { return s.sort(m, s.wanted.sortBy-1) }},
+		{k.sortNext, keysFind, func() tea.Cmd { return s.sort(m, s.wanted.SortBy+1) }},
+		{k.sortPrev, keysFind, func() tea.Cmd { return s.sort(m, s.wanted.SortBy-1) }},
 		{k.reverse, keysFind, func() tea.Cmd {
-			s.wanted.descending = !s.wanted.descending
+			s.wanted.Descending = !s.wanted.Descending
 			return s.refresh(m)
 		}},
 	}
@@ -182,9 +197,9 @@ func (s *listScreen) actions(m *Model) []action {
 	}
 	actions = append(actions, action{k.enter, keysMove, func() tea.Cmd { return s.open(m) }})
 	switch s.id {
-	case viewNodes:
+	case views.Nodes:
 		actions = append(actions, action{k.heat, keysCloser, func() tea.Cmd { return s.toggleMap(m) }}, action{k.group, keysFind, func() tea.Cmd { return s.chooseGroups(m) }})
-	case viewPending:
+	case views.Pending:
 		actions = append(actions, action{k.copy, keysCloser, func() tea.Cmd { return s.copyCommand(m) }})
 	default:
 	}
@@ -204,7 +219,7 @@ func (s *listScreen) sort(m *Model, by int) tea.Cmd {
 	case by < -1:
 		by = columns - 1
 	}
-	s.wanted.sortBy = by
+	s.wanted.SortBy = by
 	return s.refresh(m)
 }
 
@@ -229,8 +244,8 @@ func (s *listScreen) row() (item any, from *picture.Picture) { return s.table.Se
 
 // open shows what is behind the selected row.
 func (s *listScreen) open(m *Model) tea.Cmd {
-	if next := open(s.table.Selected()); next != nil {
-		return m.push(next)
+	if next := place.Behind(s.table.Selected()); next != nil {
+		return m.push(screenAt(next))
 	}
 	m.message = "nothing to open in this row"
 	return nil
@@ -244,8 +259,8 @@ func (s *listScreen) click(m *Model, x, y int) tea.Cmd {
 		if !ok {
 			return nil
 		}
-		if column == s.wanted.sortBy {
-			s.wanted.descending = !s.wanted.descending
+		if column == s.wanted.SortBy {
+			s.wanted.Descending = !s.wanted.Descending
 			return s.refresh(m)
 		}
 		return s.sort(m, column)
@@ -262,7 +277,7 @@ func (s *listScreen) view(m *Model) string {
 	if s.chart != nil {
 		return s.besides(m, s.viewMap(m)) + "\n" + s.mapFoot(m)
 	}
-	list := s.table.View(&m.look, s.shown.sortBy, s.shown.descending, m.now())
+	list := s.table.View(&m.look, s.shown.SortBy, s.shown.Descending, m.now())
 	if shown, _ := s.table.Shown(); shown == nil && strings.Count(s.still, "\n") == strings.Count(list, "\n") {
 		list = s.still
 	}
@@ -278,7 +293,7 @@ func (s *listScreen) foot(m *Model) string {
 	if shown == nil {
 		return m.look.Say(look.Faint, "One moment…")
 	}
-	if s.id == viewFindings && m.diagnosis.Version() == 0 {
+	if s.id == views.Findings && m.diagnosis.Version() == 0 {
 		return m.look.Say(look.Faint, m.line("… findings: the checks are being made"))
 	}
 	text := fmt.Sprintf("%d %s", len(rows), s.id)
@@ -288,22 +303,22 @@ func (s *listScreen) foot(m *Model) string {
 	if len(rows) > 0 {
 		text = fmt.Sprintf("%d/%s", s.table.SelectedAt()+1, text)
 	}
-	if s.shown.namespace != "" {
-		text += ", namespace " + s.shown.namespace
+	if s.shown.Namespace != "" {
+		text += ", namespace " + s.shown.Namespace
 	}
-	if s.shown.filter != "" {
-		text += ", filter " + s.shown.filter
+	if s.shown.Filter != "" {
+		text += ", filter " + s.shown.Filter
 	}
-	if columns := shown.Columns(); s.shown.sortBy >= 0 && s.shown.sortBy < len(columns) {
-		text += ", by " + columns[s.shown.sortBy]
+	if columns := shown.Columns(); s.shown.SortBy >= 0 && s.shown.SortBy < len(columns) {
+		text += ", by " + columns[s.shown.SortBy]
 	}
 	if s.note != "" {
 		text += "; " + s.note
 	}
-	if s.id == viewFindings && !m.opts.Fixed {
+	if s.id == views.Findings && !m.opts.Fixed {
 		text += "; events are only read by kubectl dra doctor"
 	}
-	if s.id == viewNodes {
+	if s.id == views.Nodes {
 		// The signs are worth more than the count.
 		if legend := m.look.Legend(); ansi.StringWidth(text)+3+ansi.StringWidth(legend) > m.width && ansi.StringWidth(legend) <= m.width {
 			return legend
@@ -322,17 +337,17 @@ func (s *listScreen) bindings(m *Model) []key.Binding {
 	k := &m.keys
 	keys := []key.Binding{k.enter}
 	switch s.id {
-	case viewDevices, viewClaims, viewPending, viewFindings, viewPods:
+	case views.Devices, views.Claims, views.Pending, views.Findings, views.Pods:
 		keys = append(keys, k.why)
 	default:
 	}
 	switch s.id {
-	case viewNodes:
+	case views.Nodes:
 		keys = append(keys, k.heat, k.group)
 		if s.chart != nil {
 			keys = append(keys, k.orders())
 		}
-	case viewPending:
+	case views.Pending:
 		keys = append(keys, k.copy)
 	default:
 	}

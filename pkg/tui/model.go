@@ -23,6 +23,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/guard"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
 
 // Options are what a dashboard is made for.
@@ -71,7 +72,7 @@ type Model struct {
 	keys    keyMap
 	help    help.Model
 	look    look.Look
-	catalog *catalog
+	catalog *views.Catalog
 	width   int
 	height  int
 
@@ -99,7 +100,7 @@ type Model struct {
 	diagnosing bool
 
 	views []screen
-	view  viewID
+	view  views.ID
 	// stack has the screens that were opened one from the other, the view first.
 	stack []screen
 

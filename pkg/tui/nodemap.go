@@ -11,13 +11,13 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/find"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/heatmap"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/nodemap"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
 
 // nodeMap shows the nodes of a list as a cell each. The list has the rows and which of
@@ -114,13 +114,7 @@ func (s *listScreen) drawMap(m *Model) {
 	if s.chart == nil || content == nil || s.from == nil {
 		return
 	}
-	nodes := make([]*inventory.Node, 0, len(rows))
-	for _, row := range rows {
-		if node, ok := content.Item(row).(*inventory.Node); ok {
-			nodes = append(nodes, node)
-		}
-	}
-	s.chart.grid.Set(nodemap.Groups(&m.look, s.from.Snap, nodes, s.chart.by, s.chart.order))
+	s.chart.grid.Set(nodemap.Groups(&m.look, s.from.Snap, views.NodesOf(content, rows), s.chart.by, s.chart.order))
 	s.chart.grid.Choose(s.table.SelectedKey())
 }
 

@@ -15,7 +15,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/nodemap"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/overview"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/place"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/table"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
 
 // overviewScreen is the first page: how much is used, what is stuck and why, who uses
@@ -53,7 +55,7 @@ type overviewMsg struct {
 
 func newOverview(l *look.Look) *overviewScreen { return &overviewScreen{page: overview.New(l)} }
 
-func (s *overviewScreen) title() string { return viewOverview.String() }
+func (s *overviewScreen) title() string { return views.Overview.String() }
 
 func (*overviewScreen) showsReasons() bool { return true }
 
@@ -74,7 +76,7 @@ func (s *overviewScreen) refresh(m *Model) tea.Cmd {
 		return nil
 	}
 	s.loading = true
-	ctx, known, in, views := m.ctx, s.facts, m.summary(), m.catalog
+	ctx, known, in, catalog := m.ctx, s.facts, m.summary(), m.catalog
 	return func() tea.Msg {
 		start := time.Now()
 		msg := overviewMsg{facts: known, made: made}
@@ -83,10 +85,8 @@ func (s *overviewScreen) refresh(m *Model) tea.Cmd {
 		}
 		if made.nodes && msg.err == nil {
 			var list table.Content
-			if list, msg.err = views.of(ctx, made.picture, viewNodes); list != nil {
-				if nodes, ok := list.(*nodeContent); ok {
-					in.nodes = nodes.Items
-				}
+			if list, msg.err = catalog.Of(ctx, made.picture, views.Nodes); list != nil {
+				in.nodes = views.NodesOf(list, nil)
 			}
 		}
 		if msg.err == nil {
@@ -154,8 +154,8 @@ func (s *overviewScreen) copyCommand(m *Model) tea.Cmd {
 
 // open shows what is behind the selected row.
 func (s *overviewScreen) open(m *Model) tea.Cmd {
-	if open, ok := s.page.Selected().(func() screen); ok && open != nil {
-		return m.push(open())
+	if next, ok := s.page.Selected().(*place.Place); ok && next != nil {
+		return m.push(screenAt(next))
 	}
 	m.message = "nothing to open here"
 	return nil
@@ -192,7 +192,7 @@ const remembered = historyStep
 
 // remember keeps the history of the overview going while another screen is shown.
 func (m *Model) remember() tea.Cmd {
-	s, ok := m.views[viewOverview].(*overviewScreen)
+	s, ok := m.views[views.Overview].(*overviewScreen)
 	if !ok || m.opts.Fixed || m.picture == nil || s.facts != nil && m.picture.Snap.Now().Sub(s.facts.from.Snap.Now()) < remembered {
 		return nil
 	}

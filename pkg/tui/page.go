@@ -4,7 +4,6 @@
 package tui
 
 import (
-	"context"
 	"fmt"
 
 	"charm.land/bubbles/v2/key"
@@ -12,18 +11,14 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/about"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
 // pageScreen is a text to scroll through: an explanation, YAML, a tree, help.
 type pageScreen struct {
-	name string
-	// write makes the text, as wide as the screen, in the background.
-	write func(ctx context.Context, p *picture.Picture, width int) (string, error)
+	text  *about.Text
 	pager viewport.Model
-	// again is true if it is worth to write it once more.
-	again bool
 	// written is the width that the text was made for, 0 while there is none.
 	written int
 	// widest is the length of the longest line.
@@ -38,13 +33,13 @@ type pageMsg struct {
 	width int
 }
 
-func newPage(name string, write func(ctx context.Context, p *picture.Picture, width int) (string, error)) *pageScreen {
-	s := &pageScreen{name: name, write: write, pager: viewport.New()}
+func newPage(text *about.Text) *pageScreen {
+	s := &pageScreen{text: text, pager: viewport.New()}
 	s.pager.SetContent("One moment")
 	return s
 }
 
-func (s *pageScreen) title() string { return s.name }
+func (s *pageScreen) title() string { return s.text.Name }
 
 func (*pageScreen) showsReasons() bool { return false }
 
@@ -68,7 +63,7 @@ func (s *pageScreen) refresh(m *Model) tea.Cmd {
 func (s *pageScreen) load(m *Model) tea.Cmd {
 	ctx, p, width, style := m.ctx, m.picture, s.pager.Width(), &m.look
 	return func() tea.Msg {
-		text, err := s.write(ctx, p, width)
+		text, err := s.text.Write(ctx, p, width)
 		if err != nil {
 			text = err.Error()
 		}
@@ -96,7 +91,7 @@ func (s *pageScreen) actions(m *Model) []action {
 		{k.left, keysMove, just(func() { s.pager.ScrollLeft(8) })},
 		{k.right, keysMove, just(func() { s.pager.ScrollRight(8) })},
 	}
-	if s.again {
+	if s.text.Again {
 		actions = append(actions, action{k.again, keysCloser, func() tea.Cmd { return s.load(m) }})
 	}
 	return actions
@@ -125,7 +120,7 @@ func (s *pageScreen) foot(m *Model) string {
 
 func (s *pageScreen) bindings(m *Model) []key.Binding {
 	keys := []key.Binding{m.keys.down, m.keys.pageDown}
-	if s.again {
+	if s.text.Again {
 		keys = append(keys, m.keys.again)
 	}
 	return keys

@@ -4,20 +4,14 @@
 package tui
 
 import (
-	"bytes"
-	"context"
-	"slices"
 	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
-	"github.com/charmbracelet/x/ansi"
 
-	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/about"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/table"
 )
 
 // pane stands beside a list, or under it, and has what there is to know about the selected
@@ -75,7 +69,7 @@ func (m *Model) describe() tea.Cmd {
 	if !selected {
 		return nil
 	}
-	next := pane{width: s.pane.width, height: s.pane.height, of: s.table.SelectedKey(), from: s.from, version: s.shown.worked}
+	next := pane{width: s.pane.width, height: s.pane.height, of: s.table.SelectedKey(), from: s.from, version: s.shown.Worked}
 	if s.pane.of == next.of && len(s.pane.lines) > 0 {
 		same := s.pane.from == next.from && s.pane.version == next.version
 		if same || m.now().Sub(s.pane.at) < paneTimes*s.pane.took {
@@ -87,7 +81,7 @@ func (m *Model) describe() tea.Cmd {
 	ctx, style, now := m.ctx, &m.look, m.now()
 	return func() tea.Msg {
 		start := time.Now()
-		next.lines = describeRow(ctx, next.from, style, content, row, next.width)
+		next.lines = about.Row(ctx, next.from, style, content, row, next.width)
 		next.at, next.took = now, time.Since(start)
 		return paneMsg{s, next}
 	}
@@ -99,119 +93,6 @@ func (s *listScreen) described(msg paneMsg) {
 		s.pane = msg.pane
 	}
 	s.pane.writing = false
-}
-
-// describeRow has all columns of a row, and what is behind it.
-func describeRow(ctx context.Context, p *picture.Picture, l *look.Look, c table.Content, row, width int) []string {
-	var lines []string
-	if pending, ok := c.(*pendingContent); ok {
-		for _, line := range pending.reasonLines(l, row, width) {
-			lines = append(lines, ansi.Truncate(line, width, l.Glyphs.More))
-		}
-		return lines
-	}
-	more, known := behind(ctx, p, l, c.Item(row), width)
-	more = l.Recolor(more)
-	if !known {
-		lines = append(columnLines(l, c, row, width), "")
-	}
-	for line := range strings.SplitSeq(strings.TrimRight(more, "\n"), "\n") {
-		lines = append(lines, ansi.Truncate(line, width, l.Glyphs.More))
-	}
-	return lines
-}
-
-// columnLines are the columns of a row with values, one below the other.
-func columnLines(l *look.Look, c table.Content, row, width int) []string {
-	titles := c.Columns()
-	widest := 0
-	for _, title := range titles {
-		widest = max(widest, ansi.StringWidth(title))
-	}
-	var lines []string
-	for column, title := range titles {
-		text := c.Cell(row, column)
-		if text == "" || text == "-" {
-			continue
-		}
-		for i, line := range strings.Split(ansi.Wrap(text, max(width-widest-2, 1), ""), "\n") {
-			if i > 0 {
-				title = ""
-			}
-			lines = append(lines, l.Say(look.Faint, look.Padded(title, widest))+"  "+c.Paint(l, row, column, line))
-		}
-	}
-	return lines
-}
-
-// behind is the text about an item; known is true if it says all that the columns say.
-func behind(ctx context.Context, p *picture.Picture, l *look.Look, item any, width int) (text string, known bool) {
-	options := render.Options{Width: width, Color: true}
-	var page screen
-	switch x := item.(type) {
-	case *api.Finding:
-		page, known = findingPage(x), true
-	case *api.Device:
-		return deviceText(l, x), false
-	case *api.Claim:
-		var text bytes.Buffer
-		if err := render.ClaimDetails(&text, []*api.Claim{x}, options); err != nil {
-			return err.Error(), false
-		}
-		return treeText(ctx, p, item, width) + "\n" + text.String(), false
-	case *api.Pool:
-		var text bytes.Buffer
-		if err := render.PoolDetails(&text, []*api.Pool{x}, options); err != nil {
-			return err.Error(), false
-		}
-		return text.String() + "\n" + treeText(ctx, p, item, width), false
-	case *api.Taint:
-		return strings.Join(x.Devices, "\n"), false
-	default:
-		return treeText(ctx, p, item, width), false
-	}
-	if s, ok := page.(*pageScreen); ok {
-		text, err := s.write(ctx, p, width)
-		if err != nil {
-			return err.Error(), known
-		}
-		return text, known
-	}
-	return "", known
-}
-
-func treeText(ctx context.Context, p *picture.Picture, item any, width int) string {
-	s, ok := treePage(item).(*pageScreen)
-	if !ok {
-		return ""
-	}
-	text, err := s.write(ctx, p, width)
-	if err != nil {
-		return err.Error()
-	}
-	return text
-}
-
-// deviceText has what a device publishes.
-func deviceText(l *look.Look, d *api.Device) string {
-	var lines []string
-	section := func(title string, of map[string]string) {
-		if len(of) == 0 {
-			return
-		}
-		lines = append(lines, l.Say(look.Strong, title))
-		names := make([]string, 0, len(of))
-		for name := range of {
-			names = append(names, name)
-		}
-		slices.Sort(names)
-		for _, name := range names {
-			lines = append(lines, "  "+render.Escape(name)+"  "+render.Escape(of[name]))
-		}
-	}
-	section("Attributes", d.Attributes)
-	section("Counters", d.Counters)
-	return strings.Join(lines, "\n")
 }
 
 // besides draws the pane on the right of a list, or under it.

@@ -5,7 +5,6 @@ package tui
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -106,17 +105,4 @@ func TestPaneUnderList(t *testing.T) {
 	s.lacks("Attributes")
 	s.keys("6", "home")
 	s.shows("1/10 pending   Request gpus needs 8 devices")
-}
-
-// TestNotExplainedYet has a sign where the reason is not known yet.
-func TestNotExplainedYet(t *testing.T) {
-	p, err := picture.Take(t.Context(), picture.NewFixed(example(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	list := newPending(p, picture.NewReasons())
-	column := slices.Index(list.Columns(), "Why")
-	if got := list.Cell(0, column); got != "…" {
-		t.Errorf("the first reason is %q", got)
-	}
 }

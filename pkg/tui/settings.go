@@ -15,11 +15,12 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/config"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
 
 // Known are the names that a file of settings can use.
 func Known() (config.Known, error) {
-	known := config.Known{Views: viewNames(), Themes: look.Themes(), Columns: map[string][]string{}}
+	known := config.Known{Views: views.Names(), Themes: look.Themes(), Columns: map[string][]string{}}
 	keys := newKeyMap()
 	for _, named := range keys.named() {
 		known.Actions = append(known.Actions, named.name)
@@ -30,9 +31,9 @@ func Known() (config.Known, error) {
 	if err != nil {
 		return config.Known{}, err
 	}
-	views := catalog{look: &l, reasons: picture.NewReasons(), diagnosis: &picture.Diagnosis{}}
-	for id := viewNodes; id <= viewPods; id++ {
-		content, err := views.of(context.Background(), empty, id)
+	catalog := views.Catalog{Look: &l, Reasons: picture.NewReasons(), Diagnosis: &picture.Diagnosis{}}
+	for id := views.Nodes; id <= views.Pods; id++ {
+		content, err := catalog.Of(context.Background(), empty, id)
 		if err != nil {
 			return config.Known{}, err
 		}
@@ -163,7 +164,7 @@ func (m *Model) configure(c *config.Config) {
 	m.look.SetTheme(c.Theme)
 	// They were checked.
 	_ = m.keys.choose(c.Keys)
-	if id := slices.Index(viewNames(), strings.ToLower(c.View)); id >= 0 {
-		m.view = viewID(id)
+	if id := slices.Index(views.Names(), strings.ToLower(c.View)); id >= 0 {
+		m.view = views.ID(id)
 	}
 }

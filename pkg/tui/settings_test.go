@@ -16,6 +16,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/config"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
 
 // TestSettings begins with the view, and has the columns, keys and colors of the user.
@@ -107,7 +108,7 @@ func TestKnown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, view := range append(viewNames()[1:], "pods") {
+	for _, view := range append(views.Names()[1:], "pods") {
 		if len(known.Columns[view]) == 0 {
 			t.Errorf("no columns of %s are known", view)
 		}

@@ -11,8 +11,10 @@ import (
 	"charm.land/bubbles/v2/textinput"
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/arrange"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
 
 // New makes a dashboard. Everything in the background ends with the context.
@@ -31,13 +33,13 @@ func New(ctx context.Context, opts Options) *Model {
 	}
 	m.started = m.now()
 	m.configure(&opts.Config)
-	m.catalog = &catalog{look: &m.look, reasons: m.reasons, diagnosis: m.diagnosis, columns: opts.Config.Columns}
+	m.catalog = &views.Catalog{Look: &m.look, Reasons: m.reasons, Diagnosis: m.diagnosis, Columns: opts.Config.Columns}
 	m.help.Styles = help.Styles{}
 	m.help.ShortSeparator = "  "
 	m.prompt.input = textinput.New()
 	m.views = []screen{newOverview(&m.look)}
-	for id := viewNodes; id <= viewTeams; id++ {
-		m.views = append(m.views, newList(id, scope{}))
+	for id := views.Nodes; id <= views.Teams; id++ {
+		m.views = append(m.views, newList(id, arrange.Scope{}))
 	}
 	m.stack = []screen{m.views[m.view]}
 	m.resize()

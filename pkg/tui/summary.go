@@ -8,11 +8,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -26,6 +24,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/nodemap"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/overview"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/place"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
 
 // summary makes the model of the overview of facts and of what else is known by then.
@@ -40,7 +40,7 @@ type summary struct {
 	hours  map[string][]float64
 	events []events.Event
 	// nodes are those to be shown as signs, in groups and in an order; nil for none.
-	nodes []inventory.Node
+	nodes []*inventory.Node
 	by    nodemap.Grouping
 	order nodemap.Order
 	// unknown says why claims are not known, empty if they are.
@@ -65,14 +65,14 @@ func (m *Model) summary() *summary {
 
 // nodeGroups are those of the map in the view of nodes.
 func (m *Model) nodeGroups() (nodemap.Grouping, nodemap.Order) {
-	if list, ok := m.views[viewNodes].(*listScreen); ok && list.chart != nil {
+	if list, ok := m.views[views.Nodes].(*listScreen); ok && list.chart != nil {
 		return list.chart.by, list.chart.order
 	}
 	return nodemap.Grouping{}, nodemap.ByName
 }
 
 func (s *summary) model(f *facts) overview.Model {
-	m := overview.Model{Names: shortNames(f.from.Snap.Classes), Waiting: scaled(slices.Clone(s.hours["waiting"]))}
+	m := overview.Model{Names: views.ShortClassNames(f.from.Snap.Classes), Waiting: scaled(slices.Clone(s.hours["waiting"]))}
 	m.Classes = s.capacity(f)
 	m.Stuck, m.Pods = s.stuck(f)
 	m.Teams = s.teams(f)
@@ -83,16 +83,8 @@ func (s *summary) model(f *facts) overview.Model {
 	}
 	m.Verdict = s.verdict(f)
 	if len(s.nodes) > 0 {
-		nodes := make([]*inventory.Node, 0, len(s.nodes))
-		for i := range s.nodes {
-			nodes = append(nodes, &s.nodes[i])
-		}
-		m.Nodes, m.NodeLegend = nodemap.Groups(s.look, f.from.Snap, nodes, s.by, s.order), nodemap.Legend(s.look)
-		m.OpenNodes = func() screen {
-			list := newList(viewNodes, scope{})
-			list.chart = &nodeMap{by: s.by, order: s.order}
-			return list
-		}
+		m.Nodes, m.NodeLegend = nodemap.Groups(s.look, f.from.Snap, s.nodes, s.by, s.order), nodemap.Legend(s.look)
+		m.OpenNodes = &place.Place{View: views.Nodes, Map: &place.Map{By: s.by, Order: s.order}}
 	}
 	return m
 }
@@ -111,28 +103,9 @@ func (f *facts) none(text string, resources ...string) string {
 	return text
 }
 
-// shortNames cuts names of classes at the first dot, where they still differ then.
-func shortNames(classes []*resourceapi.DeviceClass) map[string]string {
-	count := map[string]int{}
-	short := func(name string) string {
-		before, _, _ := strings.Cut(name, ".")
-		return before
-	}
-	for i := range classes {
-		count[short(classes[i].Name)]++
-	}
-	names := map[string]string{}
-	for i := range classes {
-		if name := classes[i].Name; count[short(name)] == 1 {
-			names[name] = short(name)
-		}
-	}
-	return names
-}
-
 // capacity has the classes or, where there are none, the drivers.
 func (s *summary) capacity(f *facts) overview.Section[overview.Class] {
-	section := overview.Section[overview.Class]{None: f.none("no DeviceClasses, and no devices", snapshot.ResourceSlices, snapshot.ResourceClasses), All: listOfAll(viewClasses)}
+	section := overview.Section[overview.Class]{None: f.none("no DeviceClasses, and no devices", snapshot.ResourceSlices, snapshot.ResourceClasses), All: place.All(views.Classes)}
 	waiting := map[string]int{}
 	for i := range f.teams {
 		if s.in(f.teams[i].Namespace) {
@@ -146,21 +119,16 @@ func (s *summary) capacity(f *facts) overview.Section[overview.Class] {
 		if c.Failing > 0 {
 			row.Note = "fails on " + english.Count(c.Failing, "device")
 		}
-		row.Open, row.Item = func() screen { return newList(viewPools, ofClass(c.Name)) }, c
+		row.Open, row.Item = place.Behind(c), c
 		section.Rows = append(section.Rows, row)
 	}
 	if len(f.classes) > 0 {
 		return section
 	}
-	section.All = listOfAll(viewPools)
+	section.All = place.All(views.Pools)
 	for _, d := range f.from.Drivers() {
 		row := s.usage(d.Name, "driver ", &d.Devices, false)
-		row.Open = func() screen {
-			return newList(viewPools, scope{of: "driver " + d.Name, matcher: always(func(item any) bool {
-				pool, ok := item.(*api.Pool)
-				return ok && pool.Driver == d.Name
-			})})
-		}
+		row.Open = place.Pools(d.Name)
 		section.Rows = append(section.Rows, row)
 	}
 	return section
@@ -185,7 +153,7 @@ func (s *summary) usage(name, kind string, c *api.DeviceCounts, atLeast bool) ov
 // stuck has the pods that wait, the longest first, and those that cannot work with
 // their devices. Pods of one owner with the same reason are one row.
 func (s *summary) stuck(f *facts) (section overview.Section[overview.Stuck], pods int) {
-	section.None, section.All = f.none("no pod waits for devices", snapshot.ResourcePods, snapshot.ResourceClaims), listOfAll(viewPending)
+	section.None, section.All = f.none("no pod waits for devices", snapshot.ResourcePods, snapshot.ResourceClaims), place.All(views.Pending)
 	known := map[[3]string]int{}
 	add := func(namespace, name, owner, code string, row overview.Stuck) {
 		pods++
@@ -193,7 +161,7 @@ func (s *summary) stuck(f *facts) (section overview.Section[overview.Stuck], pod
 		if at, ok := known[key]; ok {
 			section.Rows[at].Count++
 			section.Rows[at].Name = namespace + "/" + owner
-			section.Rows[at].Open = func() screen { return newList(viewPods, ofOwner(namespace, owner)) }
+			section.Rows[at].Open = place.Pods(namespace, owner)
 			return
 		}
 		known[key] = len(section.Rows)
@@ -201,7 +169,7 @@ func (s *summary) stuck(f *facts) (section overview.Section[overview.Stuck], pod
 		row.Key = row.Name
 		section.Rows = append(section.Rows, row)
 	}
-	names, now := shortNames(f.from.Snap.Classes), f.from.Snap.Now()
+	names, now := views.ShortClassNames(f.from.Snap.Classes), f.from.Snap.Now()
 	for i := range f.waiting {
 		w := &f.waiting[i]
 		if !s.in(w.pod.Namespace) {
@@ -209,18 +177,18 @@ func (s *summary) stuck(f *facts) (section overview.Section[overview.Stuck], pod
 		}
 		found := s.reasons.Get(w.of)
 		row := overview.Stuck{
-			Wait: now.Sub(w.pod.CreationTimestamp.Time), Asks: asksText(w.asks, names), Code: found.Code, Reason: found.Summary,
+			Wait: now.Sub(w.pod.CreationTimestamp.Time), Asks: views.AsksText(w.asks, names), Code: found.Code, Reason: found.Summary,
 			Who: whoText(&found), Remedies: found.Remedies, Outlook: found.Outlook, Tone: look.Warning,
 		}
 		pod := &inventory.Pod{Pod: w.pod}
-		row.Open, row.Item = func() screen { return whyPage(pod) }, pod
+		row.Open, row.Item = place.Behind(pod), pod
 		if answer := found.Answer; answer != nil {
 			row.Lines = func(width int) []string { return brief.Lines(s.look, answer, width) }
 		}
 		if w.pod.CreationTimestamp.IsZero() {
 			row.Wait = -1
 		}
-		add(w.pod.Namespace, w.pod.Name, ownerOf(w.pod), found.Code, row)
+		add(w.pod.Namespace, w.pod.Name, views.OwnerOf(w.pod), found.Code, row)
 	}
 	for i := range f.blocked {
 		b := &f.blocked[i]
@@ -232,7 +200,7 @@ func (s *summary) stuck(f *facts) (section overview.Section[overview.Stuck], pod
 		if pod.Pod == nil {
 			pod.Pod = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: b.Name}}
 		}
-		row.Open, row.Item = func() screen { return whyPage(pod) }, pod
+		row.Open, row.Item = place.Behind(pod), pod
 		if !pod.CreationTimestamp.IsZero() {
 			row.Wait = now.Sub(pod.CreationTimestamp.Time)
 		}
@@ -240,14 +208,6 @@ func (s *summary) stuck(f *facts) (section overview.Section[overview.Stuck], pod
 	}
 	slices.SortStableFunc(section.Rows, func(a, b overview.Stuck) int { return cmp.Compare(b.Wait, a.Wait) })
 	return section, pods
-}
-
-// ownerOf is "job/train", empty for a bare pod.
-func ownerOf(pod *corev1.Pod) string {
-	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
-		return strings.ToLower(owner.Kind) + "/" + owner.Name
-	}
-	return ""
 }
 
 // whoText says who can act.
@@ -266,39 +226,9 @@ func whoText(r *picture.Reason) string {
 	}
 }
 
-// asksText is "8 gpu, 1 nic".
-func asksText(asks []inventory.Ask, names map[string]string) string {
-	var classes []string
-	counts := map[string]int64{}
-	for _, ask := range asks {
-		of := make([]string, 0, len(ask.Classes))
-		for _, class := range ask.Classes {
-			of = append(of, cmp.Or(names[class], class))
-		}
-		class := strings.Join(slices.Compact(of), " or ")
-		if !slices.Contains(classes, class) {
-			classes = append(classes, class)
-		}
-		if ask.Count == 0 || counts[class] < 0 {
-			counts[class] = -1
-			continue
-		}
-		counts[class] += ask.Count
-	}
-	parts := make([]string, 0, len(classes))
-	for _, class := range classes {
-		if counts[class] < 0 {
-			parts = append(parts, "all "+class)
-			continue
-		}
-		parts = append(parts, fmt.Sprintf("%d %s", counts[class], class))
-	}
-	return strings.Join(parts, ", ")
-}
-
 // teams are namespaces, those that use most first.
 func (s *summary) teams(f *facts) overview.Section[overview.Team] {
-	section := overview.Section[overview.Team]{None: f.none("nobody uses devices", snapshot.ResourceClaims), All: listOfAll(viewTeams)}
+	section := overview.Section[overview.Team]{None: f.none("nobody uses devices", snapshot.ResourceClaims), All: place.All(views.Teams)}
 	teams := map[string]*overview.Team{}
 	total, sums, certain := 0, map[string]int{}, true
 	for i := range f.teams {
@@ -309,7 +239,7 @@ func (s *summary) teams(f *facts) overview.Section[overview.Team] {
 			continue
 		}
 		if teams[t.Namespace] == nil {
-			teams[t.Namespace] = &overview.Team{Namespace: t.Namespace, Open: func() screen { return newList(viewTeams, ofNamespace(t.Namespace)) }}
+			teams[t.Namespace] = &overview.Team{Namespace: t.Namespace, Open: place.Teams(t.Namespace)}
 		}
 		team := teams[t.Namespace]
 		team.Uses = append(team.Uses, overview.Use{Class: t.Class, Used: t.Used, Waiting: t.Waiting, Idle: t.Idle, Share: t.Share})
@@ -348,7 +278,7 @@ func (s *summary) happened() overview.Section[overview.Event] {
 	for i := range s.events {
 		e := &s.events[i]
 		if s.in(cmp.Or(e.Namespace, s.namespace)) {
-			section.Rows = append(section.Rows, overview.Event{Key: e.Key(), At: e.Last, Tone: e.Tone, Text: e.String(), Open: func() screen { return openEvent(e) }, Item: itemOfEvent(e)})
+			section.Rows = append(section.Rows, overview.Event{Key: e.Key(), At: e.Last, Tone: e.Tone, Text: e.String(), Open: place.BehindEvent(e), Item: place.ItemOf(e)})
 		}
 	}
 	return section

@@ -11,8 +11,10 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/about"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/find"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
 
 // Update takes in what happened. It never waits for anything.
@@ -79,7 +81,7 @@ func (m *Model) heard(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, msg.list.set(m, msg)
 	case overviewMsg:
 		m.work = msg.took
-		if s, ok := m.views[viewOverview].(*overviewScreen); ok {
+		if s, ok := m.views[views.Overview].(*overviewScreen); ok {
 			return m, s.set(m, msg)
 		}
 	case roomMsg:
@@ -144,7 +146,7 @@ func (m *Model) pressed(msg tea.KeyPressMsg) tea.Cmd {
 			}
 		}
 	}
-	if id, ok := viewOf(msg.String()); ok {
+	if id, ok := views.ByKey(msg.String()); ok {
 		return m.show(id)
 	}
 	m.message = fmt.Sprintf("%s does nothing here; %s has the keys", msg.String(), m.keys.help.Help().Key)
@@ -157,7 +159,7 @@ func (m *Model) askForFilter() {
 		m.message = "only lists can be filtered: 2 to 0"
 		return
 	}
-	m.ask(askFilter, s.wanted.filter)
+	m.ask(askFilter, s.wanted.Filter)
 	m.prompt.row = s.table.SelectedKey()
 }
 
@@ -181,11 +183,11 @@ type rows interface {
 }
 
 // closer opens a page about the selected item.
-func (m *Model) closer(page func(item any) screen, otherwise string) tea.Cmd {
+func (m *Model) closer(page func(item any) *about.Text, otherwise string) tea.Cmd {
 	if s, ok := m.top().(rows); ok {
 		item, _ := s.row()
 		if next := page(item); next != nil {
-			return m.push(next)
+			return m.push(newPage(next))
 		}
 	}
 	m.message = otherwise
@@ -193,9 +195,9 @@ func (m *Model) closer(page func(item any) screen, otherwise string) tea.Cmd {
 }
 
 // show goes to a view.
-func (m *Model) show(id viewID) tea.Cmd {
+func (m *Model) show(id views.ID) tea.Cmd {
 	for other, view := range m.views {
-		if list, ok := view.(*listScreen); ok && viewID(other) != id {
+		if list, ok := view.(*listScreen); ok && views.ID(other) != id {
 			list.letGo(m)
 		}
 	}
@@ -207,8 +209,8 @@ func (m *Model) show(id viewID) tea.Cmd {
 
 // back leaves a screen, or takes a filter away first.
 func (m *Model) back() tea.Cmd {
-	if s, ok := m.top().(*listScreen); ok && s.wanted.filter != "" {
-		s.wanted.filter = ""
+	if s, ok := m.top().(*listScreen); ok && s.wanted.Filter != "" {
+		s.wanted.Filter = ""
 		return s.refresh(m)
 	}
 	if len(m.stack) > 1 {
@@ -229,7 +231,7 @@ func (m *Model) clicked(msg tea.MouseClickMsg) tea.Cmd {
 		from := 0
 		for id, text := range m.tabTexts() {
 			if msg.X >= from && msg.X < from+len(text) {
-				return m.show(viewID(id))
+				return m.show(views.ID(id))
 			}
 			from += len(text)
 		}
@@ -277,7 +279,7 @@ func (m *Model) typed(msg tea.Msg) tea.Cmd {
 	}
 	m.prompt.input, _ = m.prompt.input.Update(msg)
 	if s, ok := m.top().(*listScreen); ok && m.prompt.asking == askFilter {
-		s.wanted.filter = m.prompt.input.Value()
+		s.wanted.Filter = m.prompt.input.Value()
 		return s.refresh(m)
 	}
 	return nil
@@ -311,7 +313,7 @@ func (m *Model) answered(value string) tea.Cmd {
 	case askNothing, askFilter:
 	}
 	if s, ok := m.top().(*listScreen); ok {
-		s.wanted.filter = value
+		s.wanted.Filter = value
 		return s.refresh(m)
 	}
 	return nil

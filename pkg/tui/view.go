@@ -16,8 +16,11 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/about"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/arrange"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
 
 // headLines are those above the screen.
@@ -91,7 +94,7 @@ func (m *Model) tabs() string {
 	}
 	var line strings.Builder
 	for id, text := range m.tabTexts() {
-		if viewID(id) == m.view {
+		if views.ID(id) == m.view {
 			text = m.look.Tab.Render(text)
 		}
 		line.WriteString(text)
@@ -104,15 +107,15 @@ func (m *Model) tabs() string {
 // than its key.
 func (m *Model) tabTexts() []string {
 	texts := make([]string, 0, len(m.views))
-	for _, names := range [][]string{viewNames(), shortViewNames(), make([]string, len(m.views))} {
+	for _, names := range [][]string{views.Names(), views.ShortNames(), make([]string, len(m.views))} {
 		texts = texts[:0]
 		width := 0
 		for id, name := range names {
-			if viewID(id) == m.view {
+			if views.ID(id) == m.view {
 				name = m.view.String()
 			}
-			text := strings.TrimSuffix(viewID(id).key()+" "+name, " ")
-			switch viewID(id) {
+			text := strings.TrimSuffix(views.ID(id).Key()+" "+name, " ")
+			switch views.ID(id) {
 			case m.view:
 				// The brackets are for terminals that cannot reverse.
 				text = "[" + text + "]"
@@ -136,7 +139,7 @@ func (m *Model) status() string {
 	since, trouble := m.opts.Source.Trouble()
 	switch {
 	case m.prompt.asking == askFilter:
-		return m.look.Say(look.Faint, m.line(filterHelp))
+		return m.look.Say(look.Faint, m.line(arrange.FilterHelp))
 	case m.prompt.asking == askNamespace:
 		return m.look.Say(look.Faint, m.line("tab completes; leave empty for all namespaces"))
 	case m.prompt.asking == askTaint && m.message == "":
@@ -182,7 +185,7 @@ func (m *Model) gaps() []string {
 // gapsPage lists what could not be read.
 func (m *Model) gapsPage() screen {
 	gaps := m.gaps()
-	return newPage("what could not be read", func(_ context.Context, _ *picture.Picture, width int) (string, error) {
+	return newPage(&about.Text{Name: "what could not be read", Write: func(_ context.Context, _ *picture.Picture, width int) (string, error) {
 		if len(gaps) == 0 {
 			return "Everything could be read.", nil
 		}
@@ -191,7 +194,7 @@ func (m *Model) gapsPage() screen {
 			text.WriteString(ansi.Wrap(render.Escape(gap), width, "") + "\n")
 		}
 		return text.String(), nil
-	})
+	}})
 }
 
 // noClaims says why there are no pending claims to show.

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package tui
+package views
 
 import (
 	"slices"
@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	tea "charm.land/bubbletea/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
@@ -17,7 +16,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/brief"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/find"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/table"
@@ -109,7 +107,7 @@ func waitingTone(w *waiting) look.Tone {
 func whatWaits(p *picture.Picture, reasons *picture.Reasons) []waiting {
 	var list []waiting
 	known := map[string]int{}
-	names := shortNames(p.Snap.Classes)
+	names := ShortClassNames(p.Snap.Classes)
 	for _, pod := range p.Snap.Pods {
 		if !inventory.Waits(pod) {
 			continue
@@ -118,8 +116,8 @@ func whatWaits(p *picture.Picture, reasons *picture.Reasons) []waiting {
 		if !waits {
 			continue
 		}
-		w := waiting{pod: pod, of: of, name: pod.Namespace + "/" + pod.Name, count: 1, asks: asksText(p.Inventory.Asks(pod), names), since: pod.CreationTimestamp.Time, found: reasons.Get(of)}
-		owner := ownerOf(pod)
+		w := waiting{pod: pod, of: of, name: pod.Namespace + "/" + pod.Name, count: 1, asks: AsksText(p.Inventory.Asks(pod), names), since: pod.CreationTimestamp.Time, found: reasons.Get(of)}
+		owner := OwnerOf(pod)
 		if owner == "" {
 			list = append(list, w)
 			continue
@@ -160,8 +158,11 @@ func whatWaits(p *picture.Picture, reasons *picture.Reasons) []waiting {
 	return list
 }
 
-// reasonLines draws why the pod or the claim of a row waits, as far as that is known.
-func (c *pendingContent) reasonLines(l *look.Look, row, width int) []string {
+// Answer is why the pod or the claim of a row waits; nil if that is not known.
+func (c *pendingContent) Answer(row int) *api.Explanation { return c.Items[row].found.Answer }
+
+// Lines draw why the pod or the claim of a row waits, as far as that is known.
+func (c *pendingContent) Lines(l *look.Look, row, width int) []string {
 	w := &c.Items[row]
 	lines := []string{l.Say(look.Strong, render.Escape(w.name))}
 	if w.asks != "" {
@@ -176,49 +177,4 @@ func (c *pendingContent) reasonLines(l *look.Look, row, width int) []string {
 		lines = append(lines, "", l.Say(look.Faint, "not explained yet"))
 	}
 	return lines
-}
-
-// copyCommand copies a command of a remedy for the selected row.
-func (s *listScreen) copyCommand(m *Model) tea.Cmd {
-	shown, _ := s.table.Shown()
-	c, isPending := shown.(*pendingContent)
-	row, selected := s.table.SelectedRow()
-	if !isPending || !selected {
-		m.message = "no command to copy"
-		return nil
-	}
-	return m.copyRemedy(c.Items[row].found.Answer)
-}
-
-// copyRemedy puts the commands of a remedy into the clipboard of the terminal: those of the
-// only one there is, or of one that is chosen.
-func (m *Model) copyRemedy(answer *api.Explanation) tea.Cmd {
-	var steps []brief.Step
-	if answer != nil {
-		steps = slices.DeleteFunc(brief.Steps(answer), func(step brief.Step) bool { return len(step.Commands) == 0 })
-	}
-	switch len(steps) {
-	case 0:
-		m.message = "no command is known that would help"
-		return nil
-	case 1:
-		return m.copy(steps[0].Commands)
-	}
-	return m.choose("copy the command to", func() []find.Item {
-		items := make([]find.Item, 0, len(steps))
-		for _, step := range steps {
-			items = append(items, find.Item{Kind: step.Who, Name: step.Text})
-		}
-		return items
-	}, func(item find.Item) tea.Cmd {
-		at := slices.IndexFunc(steps, func(step brief.Step) bool { return step.Text == item.Name })
-		return m.copy(steps[at].Commands)
-	})
-}
-
-// copy asks the terminal to take commands into its clipboard (OSC 52). It does not say
-// whether it did.
-func (m *Model) copy(commands []string) tea.Cmd {
-	m.message = "sent to the clipboard of the terminal: " + strings.Join(commands, "; ")
-	return tea.SetClipboard(strings.Join(commands, "\n") + "\n")
 }

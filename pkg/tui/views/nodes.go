@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package tui
+package views
 
 import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
@@ -45,6 +45,25 @@ func nodeTone(n *inventory.Node) look.Tone {
 	}
 }
 
+// NodesOf are the nodes of rows, or of all if there is no list of these; none of another view.
+func NodesOf(c table.Content, rows []int) []*inventory.Node {
+	all, ok := c.(*nodeContent)
+	if !ok {
+		return nil
+	}
+	var nodes []*inventory.Node
+	if rows == nil {
+		for i := range all.Items {
+			nodes = append(nodes, &all.Items[i])
+		}
+	}
+	for _, row := range rows {
+		nodes = append(nodes, &all.Items[row])
+	}
+	return nodes
+}
+
+// Paint draws strips in colors of their own.
 func (s *nodeContent) Paint(l *look.Look, row, column int, text string) string {
 	if s.Cols[column].Name != stripTitle {
 		return s.ListOf.Paint(l, row, column, text)

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package tui
+package arrange
 
 import (
 	"context"
@@ -15,13 +15,14 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/table"
 )
 
-// filterHelp is how filters are written.
-const filterHelp = "WORD... (all)  !WORD (without)  ~REGEXP  COLUMN:WORD  --where CEL (devices)"
+// FilterHelp is how filters are written.
+const FilterHelp = "WORD... (all)  !WORD (without)  ~REGEXP  COLUMN:WORD  --where CEL (devices)"
 
 var errWhereDevices = errors.New("--where is for devices: press 4 first")
 
@@ -124,7 +125,7 @@ func where(ctx context.Context, expression string, p *picture.Picture) (filter r
 		for i := range failures {
 			left += failures[i].Count
 		}
-		note = fmt.Sprintf("the expression fails on %s: %s", devices(left), inventory.FailureText(&failures[0]))
+		note = fmt.Sprintf("the expression fails on %s: %s", english.Count(left, "device"), inventory.FailureText(&failures[0]))
 	}
 	chosen := make(map[cluster.DeviceID]bool, len(ids))
 	for _, id := range ids {

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package tui
+package views
 
 import (
 	"context"
@@ -20,43 +20,43 @@ import (
 )
 
 // content takes what a view shows out of a picture.
-func (c *catalog) content(ctx context.Context, p *picture.Picture, id viewID) (table.Content, error) {
+func (c *Catalog) content(ctx context.Context, p *picture.Picture, id ID) (table.Content, error) {
 	switch id {
-	case viewNodes:
-		return newNodes(p, c.look), nil
-	case viewPools:
+	case Nodes:
+		return newNodes(p, c.Look), nil
+	case Pools:
 		return &table.ListOf[api.Pool]{
 			Items: p.Pools, Cols: table.First(render.PoolColumns(), "Pool", "Driver", "State", "Total", "Free", "Allocated", "Shared", "Blocked", "Tainted", "Unhealthy", "Unusable"), ID: inventory.PoolName, Pins: 2,
 			State: poolTone, StateColumn: "State", Say: func(x *api.Pool) string { return x.Reason },
 		}, nil
-	case viewDevices:
+	case Devices:
 		return &table.ListOf[api.Device]{
 			Items: p.Inventory.Devices(), Cols: table.First(render.DeviceColumns(nil), "Pool", "Device", "State", "Claim", "Pods", "Health", "Taints"), ID: inventory.DeviceName, Pins: 2,
 			State: deviceTone, StateColumn: "State", Say: deviceRemark,
 		}, nil
-	case viewClaims:
+	case Claims:
 		return newClaims(p.Claims(), table.First(render.ClaimColumns(true), "Namespace", "Name", "State", "Stage", "Devices", "Pods", "Flags", "Age")), nil
-	case viewPending:
-		return newPending(p, c.reasons), nil
-	case viewClasses:
+	case Pending:
+		return newPending(p, c.Reasons), nil
+	case Classes:
 		classes, err := p.Inventory.Classes(ctx)
 		return &table.ListOf[api.Class]{
 			Items: classes, Cols: render.ClassColumns(), ID: func(x *api.Class) string { return x.Name },
 			Say: func(x *api.Class) string { return x.Failure }, State: classTone, StateColumn: "Failing",
 		}, err
-	case viewTaints:
+	case Taints:
 		return &table.ListOf[api.Taint]{
 			Items: p.Inventory.Taints(), Cols: render.TaintColumns(p.Snap.Now()), ID: func(x *api.Taint) string { return inventory.TaintText(x) + "/" + x.Rule + "/" + x.Driver },
 			State: taintTone, StateColumn: "Taint",
 		}, nil
-	case viewFindings:
-		return newFindings(c.diagnosis)
-	case viewTeams:
+	case Findings:
+		return newFindings(c.Diagnosis)
+	case Teams:
 		return &table.ListOf[inventory.Team]{
 			Items: p.Inventory.Teams(), Cols: render.TeamColumns(), ID: func(x *inventory.Team) string { return x.Namespace + "/" + x.Class }, Pins: 2,
 			State: teamTone, StateColumn: "Waiting",
 		}, nil
-	case viewPods:
+	case Pods:
 		return newPods(p), nil
 	default:
 		return nil, fmt.Errorf("there is no list of the view %s", id)
@@ -169,28 +169,28 @@ func podTone(p *inventory.Pod) look.Tone {
 	}
 }
 
-// catalog has what views show: pictures, and what is found out about them.
-type catalog struct {
-	look      *look.Look
-	reasons   *picture.Reasons
-	diagnosis *picture.Diagnosis
-	// columns are those that are wanted of a view, by its name; all where there are none.
-	columns map[string][]string
+// Catalog has what views show: pictures, and what is found out about them.
+type Catalog struct {
+	Look      *look.Look
+	Reasons   *picture.Reasons
+	Diagnosis *picture.Diagnosis
+	// Columns are those that are wanted of a view, by its name; all where there are none.
+	Columns map[string][]string
 }
 
-// of is what a view shows of a picture.
-func (c *catalog) of(ctx context.Context, p *picture.Picture, id viewID) (table.Content, error) {
+// Of is what a view shows of a picture.
+func (c *Catalog) Of(ctx context.Context, p *picture.Picture, id ID) (table.Content, error) {
 	makes := func() (table.Content, error) {
 		s, err := c.content(ctx, p, id)
 		if err != nil {
 			return nil, err
 		}
-		if titles := c.columns[id.String()]; len(titles) > 0 {
+		if titles := c.Columns[id.String()]; len(titles) > 0 {
 			s.Only(titles)
 		}
 		return s, nil
 	}
-	if id == viewFindings || id == viewPending {
+	if id == Findings || id == Pending {
 		// Findings and reasons come when the picture has been there for a while.
 		return makes()
 	}

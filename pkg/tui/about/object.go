@@ -1,0 +1,158 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package about
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/kubectl/pkg/scheme"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+)
+
+// YAML shows the object that an item is about; nil if it is none.
+func YAML(item any) *Text {
+	var name string
+	var find func(p *picture.Picture) runtime.Object
+	switch x := item.(type) {
+	case *api.Claim:
+		name = "ResourceClaim " + x.Namespace + "/" + x.Name
+		find = func(p *picture.Picture) runtime.Object { return orNil(p.Snap.Claim(x.Namespace, x.Name)) }
+	case *inventory.Pod:
+		name = "Pod " + x.Namespace + "/" + x.Name
+		find = func(p *picture.Picture) runtime.Object { return orNil(p.Snap.Pod(x.Namespace, x.Name)) }
+	case *api.Class:
+		name = "DeviceClass " + x.Name
+		find = func(p *picture.Picture) runtime.Object { return orNil(p.Snap.Class(x.Name)) }
+	case *inventory.Node:
+		if x.Name == "" {
+			return nil
+		}
+		name = "Node " + x.Name
+		find = func(p *picture.Picture) runtime.Object { return orNil(p.Snap.Node(x.Name)) }
+	case *api.Device:
+		name = "Device " + inventory.DeviceName(x)
+		find = func(*picture.Picture) runtime.Object { return x }
+	case *api.Pool:
+		name = "Pool " + inventory.PoolName(x)
+		find = func(*picture.Picture) runtime.Object { return x }
+	case *api.Taint:
+		name = "Taint " + inventory.TaintText(x)
+		find = func(*picture.Picture) runtime.Object { return x }
+	default:
+		return nil
+	}
+	return &Text{Name: "YAML of " + name, Write: func(_ context.Context, p *picture.Picture, _ int) (string, error) {
+		object := find(p)
+		if object == nil {
+			return "", fmt.Errorf("%s %w", name, errGone)
+		}
+		text, err := save.MarshalYAML(withKind(object))
+		return render.EscapeLines(string(text)), err
+	}}
+}
+
+// withKind is a copy of an object of the API that says what it is.
+func withKind(object runtime.Object) runtime.Object {
+	kinds, _, err := scheme.Scheme.ObjectKinds(object)
+	if err != nil || len(kinds) == 0 {
+		return object
+	}
+	object = object.DeepCopyObject()
+	object.GetObjectKind().SetGroupVersionKind(kinds[0])
+	return object
+}
+
+// orNil makes an interface that is nil if the pointer is.
+func orNil[T any, P interface {
+	*T
+	runtime.Object
+}](object P,
+) runtime.Object {
+	if object == nil {
+		return nil
+	}
+	return object
+}
+
+// Tree shows what hangs on an item; nil if nothing can.
+func Tree(item any) *Text {
+	var name string
+	var grow func(ctx context.Context, p *picture.Picture) (api.Branch, error)
+	switch x := item.(type) {
+	case *api.Claim:
+		name = "claim " + x.Namespace + "/" + x.Name
+		grow = func(_ context.Context, p *picture.Picture) (api.Branch, error) {
+			claim := p.Snap.Claim(x.Namespace, x.Name)
+			if claim == nil {
+				return api.Branch{}, errGone
+			}
+			return p.Inventory.ClaimTree(claim), nil
+		}
+	case *inventory.Pod:
+		name = "pod " + x.Namespace + "/" + x.Name
+		grow = func(_ context.Context, p *picture.Picture) (api.Branch, error) {
+			pod := p.Snap.Pod(x.Namespace, x.Name)
+			if pod == nil {
+				return api.Branch{}, errGone
+			}
+			return p.Inventory.PodTree(pod), nil
+		}
+	case *api.Class:
+		name = "class " + x.Name
+		grow = func(ctx context.Context, p *picture.Picture) (api.Branch, error) {
+			class := p.Snap.Class(x.Name)
+			if class == nil {
+				return api.Branch{}, errGone
+			}
+			return p.Inventory.ClassTree(ctx, class)
+		}
+	case *inventory.Node:
+		if x.Name == "" {
+			return nil
+		}
+		name = "node " + x.Name
+		grow = func(ctx context.Context, p *picture.Picture) (api.Branch, error) {
+			return p.Inventory.NodeTree(ctx, x.Name)
+		}
+	case *api.Device:
+		name = "device " + inventory.DeviceName(x)
+		grow = func(_ context.Context, p *picture.Picture) (api.Branch, error) {
+			d := p.Alloc.Facts.Pools.Device(cluster.DeviceID{Driver: x.Driver, Pool: x.Pool, Device: x.Name})
+			if d == nil {
+				return api.Branch{}, errGone
+			}
+			return p.Inventory.DeviceTree(d), nil
+		}
+	case *api.Pool:
+		name = "pool " + inventory.PoolName(x)
+		grow = func(_ context.Context, p *picture.Picture) (api.Branch, error) {
+			for _, pool := range p.Alloc.Facts.Pools.All() {
+				if pool.Driver == x.Driver && pool.Name == x.Name {
+					return p.Inventory.PoolTree(pool, func(*cluster.Device) bool { return true }), nil
+				}
+			}
+			return api.Branch{}, errGone
+		}
+	default:
+		return nil
+	}
+	return &Text{Name: "tree of " + name, Write: func(ctx context.Context, p *picture.Picture, _ int) (string, error) {
+		root, err := grow(ctx, p)
+		if err != nil {
+			return "", fmt.Errorf("%s %w", name, err)
+		}
+		var text bytes.Buffer
+		err = render.Tree(&text, &root)
+		return text.String(), err
+	}}
+}

@@ -1,0 +1,140 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package about
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/table"
+)
+
+// Explainer is a content that knows more about its rows than their columns have.
+type Explainer interface {
+	// Lines draw all that is known about a row.
+	Lines(l *look.Look, row, width int) []string
+	// Answer is why it waits; nil if that is not known.
+	Answer(row int) *api.Explanation
+}
+
+// Row has all columns of a row, and what is behind it.
+func Row(ctx context.Context, p *picture.Picture, l *look.Look, c table.Content, row, width int) []string {
+	var lines []string
+	if explained, ok := c.(Explainer); ok {
+		for _, line := range explained.Lines(l, row, width) {
+			lines = append(lines, ansi.Truncate(line, width, l.Glyphs.More))
+		}
+		return lines
+	}
+	more, known := behind(ctx, p, l, c.Item(row), width)
+	more = l.Recolor(more)
+	if !known {
+		lines = append(columnLines(l, c, row, width), "")
+	}
+	for line := range strings.SplitSeq(strings.TrimRight(more, "\n"), "\n") {
+		lines = append(lines, ansi.Truncate(line, width, l.Glyphs.More))
+	}
+	return lines
+}
+
+// columnLines are the columns of a row with values, one below the other.
+func columnLines(l *look.Look, c table.Content, row, width int) []string {
+	titles := c.Columns()
+	widest := 0
+	for _, title := range titles {
+		widest = max(widest, ansi.StringWidth(title))
+	}
+	var lines []string
+	for column, title := range titles {
+		text := c.Cell(row, column)
+		if text == "" || text == "-" {
+			continue
+		}
+		for i, line := range strings.Split(ansi.Wrap(text, max(width-widest-2, 1), ""), "\n") {
+			if i > 0 {
+				title = ""
+			}
+			lines = append(lines, l.Say(look.Faint, look.Padded(title, widest))+"  "+c.Paint(l, row, column, line))
+		}
+	}
+	return lines
+}
+
+// behind is the text about an item; known is true if it says all that the columns say.
+func behind(ctx context.Context, p *picture.Picture, l *look.Look, item any, width int) (text string, known bool) {
+	options := render.Options{Width: width, Color: true}
+	var page *Text
+	switch x := item.(type) {
+	case *api.Finding:
+		page, known = Finding(x), true
+	case *api.Device:
+		return deviceText(l, x), false
+	case *api.Claim:
+		var text bytes.Buffer
+		if err := render.ClaimDetails(&text, []*api.Claim{x}, options); err != nil {
+			return err.Error(), false
+		}
+		return treeText(ctx, p, item, width) + "\n" + text.String(), false
+	case *api.Pool:
+		var text bytes.Buffer
+		if err := render.PoolDetails(&text, []*api.Pool{x}, options); err != nil {
+			return err.Error(), false
+		}
+		return text.String() + "\n" + treeText(ctx, p, item, width), false
+	case *api.Taint:
+		return strings.Join(x.Devices, "\n"), false
+	default:
+		return treeText(ctx, p, item, width), false
+	}
+	if page != nil {
+		text, err := page.Write(ctx, p, width)
+		if err != nil {
+			return err.Error(), known
+		}
+		return text, known
+	}
+	return "", known
+}
+
+func treeText(ctx context.Context, p *picture.Picture, item any, width int) string {
+	page := Tree(item)
+	if page == nil {
+		return ""
+	}
+	text, err := page.Write(ctx, p, width)
+	if err != nil {
+		return err.Error()
+	}
+	return text
+}
+
+// deviceText has what a device publishes.
+func deviceText(l *look.Look, d *api.Device) string {
+	var lines []string
+	section := func(title string, of map[string]string) {
+		if len(of) == 0 {
+			return
+		}
+		lines = append(lines, l.Say(look.Strong, title))
+		names := make([]string, 0, len(of))
+		for name := range of {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		for _, name := range names {
+			lines = append(lines, "  "+render.Escape(name)+"  "+render.Escape(of[name]))
+		}
+	}
+	section("Attributes", d.Attributes)
+	section("Counters", d.Counters)
+	return strings.Join(lines, "\n")
+}

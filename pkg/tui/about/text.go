@@ -1,0 +1,102 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package about
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/doctor"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render/report"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+)
+
+// Text is what there is to read about something.
+type Text struct {
+	Name string
+	// Write makes the text, as wide as the screen. It is for the background.
+	Write func(ctx context.Context, p *picture.Picture, width int) (string, error)
+	// Again is true if it is worth to write it once more.
+	Again bool
+}
+
+// errGone is an object that was there when it was selected.
+var errGone = errors.New("is gone")
+
+// Why explains the claim or pod that an item is, or the claim that has the
+// device. Nil if there is none.
+func Why(item any) *Text {
+	options := explain.Options{Kind: api.KindClaim}
+	if f, ok := item.(*api.Finding); ok {
+		item = itemOf(f)
+	}
+	switch x := item.(type) {
+	case *api.Claim:
+		options.Namespace, options.Name = x.Namespace, x.Name
+	case *inventory.Pod:
+		options.Kind, options.Namespace, options.Name = api.KindPod, x.Namespace, x.Name
+	case *api.Device:
+		if len(x.Holders) == 0 {
+			return nil
+		}
+		options.Namespace, options.Name = x.Holders[0].Namespace, x.Holders[0].Claim
+	default:
+		return nil
+	}
+	return &Text{
+		Name:  fmt.Sprintf("why %s %s/%s", options.Kind, options.Namespace, options.Name),
+		Again: true,
+		Write: func(ctx context.Context, p *picture.Picture, width int) (string, error) {
+			answer, err := p.Explain(ctx, options)
+			if err != nil {
+				return "", err
+			}
+			var text bytes.Buffer
+			err = render.Explanation(&text, answer, render.Options{Width: width, Color: true})
+			return text.String(), err
+		},
+	}
+}
+
+// itemOf is the pod or the claim that a finding is about first; nil if there is none.
+func itemOf(f *api.Finding) any {
+	for _, object := range f.Objects {
+		parts := strings.Split(object, "/")
+		if len(parts) != 3 {
+			continue
+		}
+		switch parts[0] {
+		case api.KindPod:
+			return &inventory.Pod{Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: parts[1], Name: parts[2]}}}
+		case api.KindClaim:
+			return &api.Claim{Namespace: parts[1], Name: parts[2]}
+		}
+	}
+	return nil
+}
+
+// Finding has all of a finding.
+func Finding(f *api.Finding) *Text {
+	return &Text{Name: "finding " + f.Code, Write: func(_ context.Context, _ *picture.Picture, width int) (string, error) {
+		about, advice := "", ""
+		for _, check := range doctor.Checks() {
+			if check.Code == f.Code {
+				about, advice = check.About, check.Advice
+			}
+		}
+		var text bytes.Buffer
+		err := report.Finding(&text, f, about, advice, render.Options{Width: width, Color: true})
+		return text.String(), err
+	}}
+}

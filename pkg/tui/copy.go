@@ -1,0 +1,61 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tui
+
+import (
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/about"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/brief"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/find"
+)
+
+// copyCommand copies a command of a remedy for the selected row.
+func (s *listScreen) copyCommand(m *Model) tea.Cmd {
+	shown, _ := s.table.Shown()
+	explained, ok := shown.(about.Explainer)
+	row, selected := s.table.SelectedRow()
+	if !ok || !selected {
+		m.message = "no command to copy"
+		return nil
+	}
+	return m.copyRemedy(explained.Answer(row))
+}
+
+// copyRemedy puts the commands of a remedy into the clipboard of the terminal: those of the
+// only one there is, or of one that is chosen.
+func (m *Model) copyRemedy(answer *api.Explanation) tea.Cmd {
+	var steps []brief.Step
+	if answer != nil {
+		steps = slices.DeleteFunc(brief.Steps(answer), func(step brief.Step) bool { return len(step.Commands) == 0 })
+	}
+	switch len(steps) {
+	case 0:
+		m.message = "no command is known that would help"
+		return nil
+	case 1:
+		return m.copy(steps[0].Commands)
+	}
+	return m.choose("copy the command to", func() []find.Item {
+		items := make([]find.Item, 0, len(steps))
+		for _, step := range steps {
+			items = append(items, find.Item{Kind: step.Who, Name: step.Text})
+		}
+		return items
+	}, func(item find.Item) tea.Cmd {
+		at := slices.IndexFunc(steps, func(step brief.Step) bool { return step.Text == item.Name })
+		return m.copy(steps[at].Commands)
+	})
+}
+
+// copy asks the terminal to take commands into its clipboard (OSC 52). It does not say
+// whether it did.
+func (m *Model) copy(commands []string) tea.Cmd {
+	m.message = "sent to the clipboard of the terminal: " + strings.Join(commands, "; ")
+	return tea.SetClipboard(strings.Join(commands, "\n") + "\n")
+}

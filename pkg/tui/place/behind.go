@@ -1,0 +1,132 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package place
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/about"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/arrange"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/events"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
+)
+
+// Behind is what is behind an item: from a class to its pools, their devices,
+// the claims that have them, their pods. Nil if there is nothing behind it.
+func Behind(item any) *Place {
+	switch x := item.(type) {
+	case *inventory.Node:
+		return list(views.Devices, x.Scope, func(item any) bool {
+			d, ok := item.(*api.Device)
+			return ok && d.Scope == x.Scope
+		})
+	case *api.Class:
+		return &Place{View: views.Pools, Scope: ofClass(x.Name)}
+	case *api.Pool:
+		return list(views.Devices, "pool "+x.Driver+"/"+x.Name, func(item any) bool {
+			d, ok := item.(*api.Device)
+			return ok && d.Driver == x.Driver && d.Pool == x.Name
+		})
+	case *api.Device:
+		if len(x.Holders) == 0 {
+			return text(about.Tree(item))
+		}
+		return list(views.Claims, "device "+x.Pool+"/"+x.Name, func(item any) bool {
+			c, ok := item.(*api.Claim)
+			return ok && slices.ContainsFunc(x.Holders, func(h api.Holder) bool { return h.Namespace == c.Namespace && h.Claim == c.Name })
+		})
+	case *inventory.Team:
+		return list(views.Claims, x.Namespace+", class "+x.Class, func(item any) bool {
+			c, ok := item.(*api.Claim)
+			return ok && c.Namespace == x.Namespace && slices.ContainsFunc(c.Requests, func(r api.ClaimRequest) bool {
+				return r.DeviceClass == x.Class || slices.Contains(r.DeviceClasses, x.Class)
+			})
+		})
+	case *api.Claim:
+		if x.PodCount == 0 || x.State == api.ClaimStatePending {
+			return text(about.Why(item))
+		}
+		return list(views.Pods, "claim "+x.Namespace+"/"+x.Name, func(item any) bool {
+			p, ok := item.(*inventory.Pod)
+			return ok && p.Namespace == x.Namespace && slices.Contains(p.Claims, x.Name)
+		})
+	case *api.Taint:
+		return list(views.Devices, "taint "+inventory.TaintText(x), func(item any) bool {
+			d, ok := item.(*api.Device)
+			return ok && slices.Contains(x.Devices, inventory.DeviceName(d))
+		})
+	case *inventory.Pod:
+		return text(about.Why(item))
+	case *api.Finding:
+		return text(about.Finding(x))
+	default:
+		return nil
+	}
+}
+
+// BehindEvent has the objects that an event is about, or explains the claim if it is one.
+func BehindEvent(e *events.Event) *Place {
+	objects := e.Objects()
+	of := func(id views.ID, has func(item any) bool) *Place {
+		return list(id, e.String(), has)
+	}
+	switch e.Kind {
+	case events.Claim:
+		if claim := ItemOf(e); claim != nil {
+			return text(about.Why(claim))
+		}
+		return of(views.Claims, func(item any) bool {
+			c, ok := item.(*api.Claim)
+			return ok && c.Namespace == e.Namespace && objects[c.Name]
+		})
+	case events.Slice:
+		return of(views.Pools, func(item any) bool {
+			pool, ok := item.(*api.Pool)
+			return ok && objects[pool.Driver+"/"+pool.Name]
+		})
+	default:
+		return of(views.Taints, func(item any) bool {
+			t, ok := item.(*api.Taint)
+			return ok && objects[t.Rule]
+		})
+	}
+}
+
+// ItemOf is the claim that an event is about; nil if it is about more, or no claim.
+func ItemOf(e *events.Event) any {
+	if e.Kind == events.Claim && e.Count == 1 {
+		for name := range e.Objects() {
+			return &api.Claim{Namespace: e.Namespace, Name: name}
+		}
+	}
+	return nil
+}
+
+// ofClass has the pools with at least one device that a class selects.
+func ofClass(name string) arrange.Scope {
+	return arrange.Scope{Of: "class " + name, Matcher: func(ctx context.Context, p *picture.Picture) (func(any) bool, error) {
+		class := p.Snap.Class(name)
+		if class == nil {
+			return nil, fmt.Errorf("DeviceClass %s no longer exists", name)
+		}
+		ids, _, err := p.Inventory.Choose(ctx, class.Spec.Selectors)
+		if err != nil {
+			return nil, err
+		}
+		type poolKey struct{ driver, name string }
+		pools := map[poolKey]bool{}
+		for _, id := range ids {
+			pools[poolKey{id.Driver, id.Pool}] = true
+		}
+		return func(item any) bool {
+			pool, ok := item.(*api.Pool)
+			return ok && pools[poolKey{pool.Driver, pool.Name}]
+		}, nil
+	}}
+}

@@ -1,0 +1,48 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package views
+
+import (
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render/report"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/table"
+)
+
+// newFindings shows what doctor found last.
+func newFindings(known *picture.Diagnosis) (table.Content, error) {
+	found, err := known.Newest()
+	if err != nil {
+		return nil, err
+	}
+	list := &table.ListOf[api.Finding]{
+		Cols: report.FindingColumns(), ID: func(f *api.Finding) string { return f.Code + " " + f.Message }, Pins: 2,
+		State: FindingTone, StateColumn: "Severity",
+		Say: func(f *api.Finding) string {
+			if f.Remedy == nil {
+				return f.Title
+			}
+			return f.Title + ": " + f.Remedy.Text
+		},
+	}
+	if found != nil {
+		list.Items = found.Findings
+	}
+	return list, nil
+}
+
+// FindingTone is how severe a finding is.
+func FindingTone(f *api.Finding) look.Tone {
+	switch f.Severity {
+	case api.SeverityError:
+		return look.Bad
+	case api.SeverityWarning:
+		return look.Warning
+	case api.SeverityUnknown:
+		return look.Faint
+	default:
+		return look.Plain
+	}
+}

@@ -1,0 +1,55 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package views
+
+import "strconv"
+
+// ID is what a screen shows. The views up to teams have a key: the digits in the
+// order of a keyboard, 0 last.
+type ID int
+
+// The views, in the order of their keys.
+const (
+	Overview ID = iota
+	Nodes
+	Pools
+	Devices
+	Claims
+	Pending
+	Classes
+	Taints
+	Findings
+	Teams
+	// Pods is reached from claims only.
+	Pods
+)
+
+// Names are those of the views that have a key.
+func Names() []string {
+	return []string{"overview", "nodes", "pools", "devices", "claims", "pending", "classes", "taints", "findings", "teams"}
+}
+
+// ShortNames fit beside each other on 80 columns, with any of them in full.
+func ShortNames() []string {
+	return []string{"over", "node", "pool", "dev", "claim", "pend", "class", "taint", "find", "team"}
+}
+
+// Key is the digit that shows a view.
+func (id ID) Key() string { return strconv.Itoa((int(id) + 1) % 10) }
+
+// ByKey is the view of a digit; false for what is none.
+func ByKey(key string) (id ID, ok bool) {
+	number, err := strconv.Atoi(key)
+	if err != nil || len(key) != 1 {
+		return 0, false
+	}
+	return ID((number + 9) % 10), true
+}
+
+func (id ID) String() string {
+	if id == Pods {
+		return "pods"
+	}
+	return Names()[id]
+}

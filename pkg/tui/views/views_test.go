@@ -1,0 +1,46 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package views
+
+import (
+	"path/filepath"
+	"slices"
+	"testing"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+)
+
+// TestTones mark classes whose selectors fail, and taints by what they do.
+func TestTones(t *testing.T) {
+	if classTone(&api.Class{}) != look.Plain || classTone(&api.Class{Failing: 1}) != look.Bad {
+		t.Error("a class is not marked if its selector fails on devices")
+	}
+	for want, taint := range map[look.Tone]api.Taint{
+		look.Faint: {Effect: "None"}, look.Warning: {Effect: "NoSchedule"}, look.Bad: {Effect: "NoExecute"},
+	} {
+		if got := taintTone(&taint); got != want {
+			t.Errorf("%s has the tone %v, want %v", taint.Effect, got, want)
+		}
+	}
+}
+
+// TestNotExplainedYet has a sign where the reason is not known yet.
+func TestNotExplainedYet(t *testing.T) {
+	snap, err := load.Load(t.Context(), []string{filepath.Join("..", "..", "..", "examples", "cluster")}, load.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := picture.Take(t.Context(), picture.NewFixed(snap))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := newPending(p, picture.NewReasons())
+	column := slices.Index(list.Columns(), "Why")
+	if got := list.Cell(0, column); got != "…" {
+		t.Errorf("the first reason is %q", got)
+	}
+}
