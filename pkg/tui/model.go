@@ -15,7 +15,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
-	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/alarm"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/config"
@@ -90,7 +89,6 @@ type Model struct {
 	frozen bool
 
 	namespace string
-	history   history
 	alarm     alarm.Memory
 	happened  events.Log
 	reasons   *picture.Reasons
@@ -100,6 +98,9 @@ type Model struct {
 	diagnosing bool
 
 	views []screen
+	// first and nodes are two of the views.
+	first *overviewScreen
+	nodes *listScreen
 	view  views.ID
 	// stack has the screens that were opened one from the other, the view first.
 	stack []screen
@@ -271,15 +272,7 @@ func (m *Model) arrived(msg pictureMsg) tea.Cmd {
 	}
 	m.resting = true
 	pause := max(rest, restTimes*(m.picture.Cost+m.work))
-	return tea.Batch(m.ring(), m.refresh(), m.remember(), m.after(pause, restedMsg{}))
-}
-
-// used is the share of devices that claims have.
-func used(c *api.DeviceCounts) float64 {
-	if c.Total == 0 {
-		return 0
-	}
-	return float64(c.Allocated+c.Shared) / float64(c.Total)
+	return tea.Batch(m.ring(), m.refresh(), m.first.remember(m), m.after(pause, restedMsg{}))
 }
 
 // reason works out why a claim is pending or a pod waits, one at a time, while somebody can

@@ -48,6 +48,14 @@ type roomMsg struct {
 // cluster changes.
 const roomTimes = 30
 
+// groups are those of the map of nodes, with their order.
+func (s *listScreen) groups() (nodemap.Grouping, nodemap.Order) {
+	if s.chart == nil {
+		return nodemap.Grouping{}, nodemap.ByName
+	}
+	return s.chart.by, s.chart.order
+}
+
 // toggleMap shows nodes as a map, or as strips again.
 func (s *listScreen) toggleMap(m *Model) tea.Cmd {
 	if s.chart != nil {

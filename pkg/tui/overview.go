@@ -4,7 +4,6 @@
 package tui
 
 import (
-	"context"
 	"time"
 
 	"charm.land/bubbles/v2/key"
@@ -16,6 +15,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/overview"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/place"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/summary"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/table"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
@@ -25,7 +25,8 @@ import (
 type overviewScreen struct {
 	page *overview.Page
 	// facts are those of the picture that is shown, shown what the model was made of.
-	facts   *facts
+	facts   *summary.Facts
+	history summary.History
 	shown   madeOf
 	loading bool
 	problem error
@@ -46,7 +47,7 @@ type madeOf struct {
 
 // overviewMsg has the model of the overview.
 type overviewMsg struct {
-	facts *facts
+	facts *summary.Facts
 	made  madeOf
 	model overview.Model
 	took  time.Duration
@@ -70,27 +71,27 @@ func (s *overviewScreen) refresh(m *Model) tea.Cmd {
 	if m.picture == nil || s.loading {
 		return nil
 	}
-	by, order := m.nodeGroups()
+	by, order := m.nodes.groups()
 	made := madeOf{m.picture, m.reasons.Version(), m.diagnosis.Version(), m.namespace, m.happened.Version(), s.page.WantsNodes(), by, order}
 	if s.shown == made {
 		return nil
 	}
 	s.loading = true
-	ctx, known, in, catalog := m.ctx, s.facts, m.summary(), m.catalog
+	ctx, known, in, catalog := m.ctx, s.facts, s.summary(m), m.catalog
 	return func() tea.Msg {
 		start := time.Now()
 		msg := overviewMsg{facts: known, made: made}
-		if known == nil || known.from != made.picture {
-			msg.facts, msg.err = newFacts(ctx, made.picture)
+		if known == nil || known.From != made.picture {
+			msg.facts, msg.err = summary.NewFacts(ctx, made.picture)
 		}
 		if made.nodes && msg.err == nil {
 			var list table.Content
 			if list, msg.err = catalog.Of(ctx, made.picture, views.Nodes); list != nil {
-				in.nodes = views.NodesOf(list, nil)
+				in.Nodes = views.NodesOf(list, nil)
 			}
 		}
 		if msg.err == nil {
-			msg.model = in.model(msg.facts)
+			msg.model = in.Model(msg.facts)
 		}
 		msg.took = time.Since(start)
 		return msg
@@ -102,7 +103,7 @@ func (s *overviewScreen) set(m *Model, msg overviewMsg) tea.Cmd {
 	s.shown, s.problem = msg.made, msg.err
 	if msg.err == nil {
 		if s.facts != msg.facts {
-			msg.facts.remember(&m.history, m.now())
+			msg.facts.Remember(&s.history, m.now())
 		}
 		s.facts = msg.facts
 		s.page.Set(msg.model)
@@ -165,7 +166,7 @@ func (s *overviewScreen) row() (item any, from *picture.Picture) {
 	if s.facts == nil {
 		return nil, nil
 	}
-	return s.page.Item(), s.facts.from
+	return s.page.Item(), s.facts.From
 }
 
 func (s *overviewScreen) wheel(_ *Model, by int) { s.page.Move(by / 3) }
@@ -188,22 +189,21 @@ func (s *overviewScreen) bindings(m *Model) []key.Binding {
 }
 
 // remembered is how old the newest sample of the history may be.
-const remembered = historyStep
+const remembered = summary.Step
 
-// remember keeps the history of the overview going while another screen is shown.
-func (m *Model) remember() tea.Cmd {
-	s, ok := m.views[views.Overview].(*overviewScreen)
-	if !ok || m.opts.Fixed || m.picture == nil || s.facts != nil && m.picture.Snap.Now().Sub(s.facts.from.Snap.Now()) < remembered {
+// remember keeps the history going while another screen is shown.
+func (s *overviewScreen) remember(m *Model) tea.Cmd {
+	if m.opts.Fixed || m.picture == nil || s.facts != nil && m.picture.Snap.Now().Sub(s.facts.From.Snap.Now()) < remembered {
 		return nil
 	}
 	return s.refresh(m)
 }
 
-// onceOverview is the model of a picture, for [Once].
-func (m *Model) onceOverview(ctx context.Context) (*facts, overview.Model, error) {
-	known, err := newFacts(ctx, m.picture)
-	if err != nil {
-		return nil, overview.Model{}, err
+// summary takes what a model is made of as it is now.
+func (s *overviewScreen) summary(m *Model) *summary.Summary {
+	by, order := m.nodes.groups()
+	return &summary.Summary{
+		Look: &m.look, Namespace: m.namespace, Fixed: m.opts.Fixed, Started: m.started, Reasons: m.reasons, Diagnosis: m.diagnosis,
+		Hours: s.history.Hours(m.now()), Events: m.happened.Events(), By: by, Order: order,
 	}
-	return known, m.summary().model(known), nil
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/overview"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/summary"
 )
 
 // Run shows a dashboard on a terminal until the user quits or the context is
@@ -78,10 +79,11 @@ func Once(ctx context.Context, opts Options, width int, w io.Writer) error {
 	if !m.diagnosis.Work(ctx, p, m.opts.Fixed, m.now()) {
 		return ctx.Err()
 	}
-	known, model, err := m.onceOverview(ctx)
+	known, err := summary.NewFacts(ctx, m.picture)
 	if err != nil {
 		return err
 	}
+	model := m.first.summary(m).Model(known)
 	if width == noLimit {
 		width = 0
 	}
@@ -100,9 +102,9 @@ func Once(ctx context.Context, opts Options, width int, w io.Writer) error {
 	if _, err := io.WriteString(w, text); err != nil {
 		return fmt.Errorf("print the overview: %w", err)
 	}
-	for i := range known.classes {
-		if text := inventory.UnendingText(known.classes[i].Failures); text != "" {
-			return &IncompleteError{fmt.Sprintf("class %s: %s", known.classes[i].Name, text)}
+	for i := range known.Classes {
+		if text := inventory.UnendingText(known.Classes[i].Failures); text != "" {
+			return &IncompleteError{fmt.Sprintf("class %s: %s", known.Classes[i].Name, text)}
 		}
 	}
 	return nil

@@ -37,8 +37,9 @@ func New(ctx context.Context, opts Options) *Model {
 	m.help.Styles = help.Styles{}
 	m.help.ShortSeparator = "  "
 	m.prompt.input = textinput.New()
-	m.views = []screen{newOverview(&m.look)}
-	for id := views.Nodes; id <= views.Teams; id++ {
+	m.first, m.nodes = newOverview(&m.look), newList(views.Nodes, arrange.Scope{})
+	m.views = []screen{m.first, m.nodes}
+	for id := views.Pools; id <= views.Teams; id++ {
 		m.views = append(m.views, newList(id, arrange.Scope{}))
 	}
 	m.stack = []screen{m.views[m.view]}

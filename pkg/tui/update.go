@@ -81,9 +81,7 @@ func (m *Model) heard(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, msg.list.set(m, msg)
 	case overviewMsg:
 		m.work = msg.took
-		if s, ok := m.views[views.Overview].(*overviewScreen); ok {
-			return m, s.set(m, msg)
-		}
+		return m, m.first.set(m, msg)
 	case roomMsg:
 		msg.chart.set(msg)
 	case paneMsg:

@@ -197,19 +197,6 @@ func (m *Model) gapsPage() screen {
 	}})
 }
 
-// noClaims says why there are no pending claims to show.
-func (m *Model) noClaims() string {
-	gap := m.picture.Snap.Gap(snapshot.ResourceClaims)
-	switch {
-	case gap == nil:
-		return "none"
-	case gap.Namespace == "":
-		return "not known: " + render.Escape(gap.Reason)
-	default:
-		return "none in namespace " + render.Escape(gap.Namespace) + "; not permitted to read other namespaces"
-	}
-}
-
 func ago(d time.Duration) string { return duration.HumanDuration(max(d, 0)) }
 
 // foot is what is typed, or the keys that are of use here.

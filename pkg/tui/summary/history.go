@@ -1,22 +1,22 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package tui
+package summary
 
 import (
 	"slices"
 	"time"
 )
 
-const (
-	// historyLength is how many minutes are kept.
-	historyLength = 60
-	historyStep   = time.Minute
-)
+// Step is the time between two samples.
+const Step = time.Minute
 
-// history is how much of something there was, by name: an hour of it. What it was
+// historyLength is how many minutes are kept.
+const historyLength = 60
+
+// History is how much of something there was, by name: an hour of it. What it was
 // last holds until the next sample: one is added with every change.
-type history struct {
+type History struct {
 	series map[string][]sample
 }
 
@@ -26,12 +26,12 @@ type sample struct {
 }
 
 // add notes a value. Of each minute, the last one is kept.
-func (h *history) add(now time.Time, name string, value float64) {
+func (h *History) add(now time.Time, name string, value float64) {
 	if h.series == nil {
 		h.series = map[string][]sample{}
 	}
 	of := h.series[name]
-	if last := len(of) - 1; last >= 0 && of[last].at.Truncate(historyStep).Equal(now.Truncate(historyStep)) {
+	if last := len(of) - 1; last >= 0 && of[last].at.Truncate(Step).Equal(now.Truncate(Step)) {
 		of[last] = sample{now, value}
 		return
 	}
@@ -39,16 +39,25 @@ func (h *history) add(now time.Time, name string, value float64) {
 	h.series[name] = of[max(len(of)-historyLength-1, 0):]
 }
 
+// Hours has the last hour of everything, by name.
+func (h *History) Hours(now time.Time) map[string][]float64 {
+	hours := map[string][]float64{}
+	for name := range h.series {
+		hours[name] = h.hour(now, name)
+	}
+	return hours
+}
+
 // hour has the value at each minute of the last hour, the newest last; negative before
 // the first sample. It is nil without any.
-func (h *history) hour(now time.Time, name string) []float64 {
+func (h *History) hour(now time.Time, name string) []float64 {
 	of := h.series[name]
 	if len(of) == 0 {
 		return nil
 	}
 	values := make([]float64, historyLength)
 	for i := range values {
-		until := now.Add(-time.Duration(historyLength-1-i) * historyStep)
+		until := now.Add(-time.Duration(historyLength-1-i) * Step)
 		next, _ := slices.BinarySearchFunc(of, until, func(s sample, at time.Time) int {
 			if s.at.After(at) {
 				return 1

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package tui
+package summary
 
 import (
 	"context"
@@ -17,11 +17,11 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
-// facts are what the overview needs of a picture besides what is worked out later: the
+// Facts are what the overview needs of a picture besides what is worked out later: the
 // reasons and the findings.
-type facts struct {
-	from    *picture.Picture
-	classes []api.Class
+type Facts struct {
+	From    *picture.Picture
+	Classes []api.Class
 	teams   []inventory.Team
 	taints  []api.Taint
 	closed  []inventory.ClosedNode
@@ -39,10 +39,11 @@ type waitingPod struct {
 	asks []inventory.Ask
 }
 
-func newFacts(ctx context.Context, p *picture.Picture) (*facts, error) {
-	f := &facts{from: p}
+// NewFacts works out the facts of a picture.
+func NewFacts(ctx context.Context, p *picture.Picture) (*Facts, error) {
+	f := &Facts{From: p}
 	var err error
-	if f.classes, err = p.Inventory.Classes(ctx); err != nil {
+	if f.Classes, err = p.Inventory.Classes(ctx); err != nil {
 		return nil, err
 	}
 	f.teams, f.taints, f.closed = p.Inventory.Teams(), p.Inventory.Taints(), p.Inventory.ClosedNodes(p.Pools)
@@ -66,13 +67,21 @@ func newFacts(ctx context.Context, p *picture.Picture) (*facts, error) {
 	return f, nil
 }
 
-// remember adds to the history.
-func (f *facts) remember(h *history, now time.Time) {
-	for i := range f.classes {
-		h.add(now, "class "+f.classes[i].Name, used(&f.classes[i].DeviceCounts))
+// Remember adds to the history.
+func (f *Facts) Remember(h *History, now time.Time) {
+	for i := range f.Classes {
+		h.add(now, "class "+f.Classes[i].Name, used(&f.Classes[i].DeviceCounts))
 	}
-	for _, d := range f.from.Drivers() {
+	for _, d := range f.From.Drivers() {
 		h.add(now, "driver "+d.Name, used(&d.Devices))
 	}
 	h.add(now, "waiting", float64(len(f.waiting)))
+}
+
+// used is the share of devices that claims have.
+func used(c *api.DeviceCounts) float64 {
+	if c.Total == 0 {
+		return 0
+	}
+	return float64(c.Allocated+c.Shared) / float64(c.Total)
 }

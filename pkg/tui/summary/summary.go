@@ -1,14 +1,13 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package tui
+package summary
 
 import (
 	"cmp"
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,7 +18,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/brief"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/events"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/nodemap"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/overview"
@@ -28,83 +26,27 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
 
-// summary makes the model of the overview of facts and of what else is known by then.
-type summary struct {
-	look      *look.Look
-	namespace string
-	fixed     bool
-	started   time.Time
-	reasons   *picture.Reasons
-	diagnosis *picture.Diagnosis
-	// hours are the histories, by name.
-	hours  map[string][]float64
-	events []events.Event
-	// nodes are those to be shown as signs, in groups and in an order; nil for none.
-	nodes []*inventory.Node
-	by    nodemap.Grouping
-	order nodemap.Order
-	// unknown says why claims are not known, empty if they are.
-	unknown string
-}
-
-// summary takes what a model is made of as it is now.
-func (m *Model) summary() *summary {
-	s := &summary{
-		look: &m.look, namespace: m.namespace, fixed: m.opts.Fixed, started: m.started, reasons: m.reasons, diagnosis: m.diagnosis,
-		hours: map[string][]float64{}, events: m.happened.Events(),
-	}
-	s.by, s.order = m.nodeGroups()
-	for name := range m.history.series {
-		s.hours[name] = m.history.hour(m.now(), name)
-	}
-	if m.picture.Snap.Gap(snapshot.ResourceClaims) != nil {
-		s.unknown = m.noClaims()
-	}
-	return s
-}
-
-// nodeGroups are those of the map in the view of nodes.
-func (m *Model) nodeGroups() (nodemap.Grouping, nodemap.Order) {
-	if list, ok := m.views[views.Nodes].(*listScreen); ok && list.chart != nil {
-		return list.chart.by, list.chart.order
-	}
-	return nodemap.Grouping{}, nodemap.ByName
-}
-
-func (s *summary) model(f *facts) overview.Model {
-	m := overview.Model{Names: views.ShortClassNames(f.from.Snap.Classes), Waiting: scaled(slices.Clone(s.hours["waiting"]))}
+// Model is the first page of facts.
+func (s *Summary) Model(f *Facts) overview.Model {
+	m := overview.Model{Names: views.ShortClassNames(f.From.Snap.Classes), Waiting: scaled(slices.Clone(s.Hours["waiting"]))}
 	m.Classes = s.capacity(f)
 	m.Stuck, m.Pods = s.stuck(f)
 	m.Teams = s.teams(f)
 	m.Hands = s.hands(f)
 	m.Events = s.happened()
-	if s.fixed {
+	if s.Fixed {
 		m.Waiting = nil
 	}
 	m.Verdict = s.verdict(f)
-	if len(s.nodes) > 0 {
-		m.Nodes, m.NodeLegend = nodemap.Groups(s.look, f.from.Snap, s.nodes, s.by, s.order), nodemap.Legend(s.look)
-		m.OpenNodes = &place.Place{View: views.Nodes, Map: &place.Map{By: s.by, Order: s.order}}
+	if len(s.Nodes) > 0 {
+		m.Nodes, m.NodeLegend = nodemap.Groups(s.Look, f.From.Snap, s.Nodes, s.By, s.Order), nodemap.Legend(s.Look)
+		m.OpenNodes = &place.Place{View: views.Nodes, Map: &place.Map{By: s.By, Order: s.Order}}
 	}
 	return m
 }
 
-// in reports whether something of a namespace is shown.
-func (s *summary) in(namespace string) bool { return s.namespace == "" || namespace == s.namespace }
-
-// none is what stands where there is nothing: text, or that it is not known because a
-// resource could not be read.
-func (f *facts) none(text string, resources ...string) string {
-	for _, resource := range resources {
-		if gap := f.from.Snap.Gap(resource); gap != nil {
-			return "not known: " + gap.Reason
-		}
-	}
-	return text
-}
-
 // capacity has the classes or, where there are none, the drivers.
-func (s *summary) capacity(f *facts) overview.Section[overview.Class] {
+func (s *Summary) capacity(f *Facts) overview.Section[overview.Class] {
 	section := overview.Section[overview.Class]{None: f.none("no DeviceClasses, and no devices", snapshot.ResourceSlices, snapshot.ResourceClasses), All: place.All(views.Classes)}
 	waiting := map[string]int{}
 	for i := range f.teams {
@@ -112,8 +54,8 @@ func (s *summary) capacity(f *facts) overview.Section[overview.Class] {
 			waiting[f.teams[i].Class] += f.teams[i].Waiting
 		}
 	}
-	for i := range f.classes {
-		c := &f.classes[i]
+	for i := range f.Classes {
+		c := &f.Classes[i]
 		row := s.usage(c.Name, "class ", &c.DeviceCounts, c.DevicesAreLowerBounds)
 		row.Waiting = waiting[c.Name]
 		if c.Failing > 0 {
@@ -122,11 +64,11 @@ func (s *summary) capacity(f *facts) overview.Section[overview.Class] {
 		row.Open, row.Item = place.Behind(c), c
 		section.Rows = append(section.Rows, row)
 	}
-	if len(f.classes) > 0 {
+	if len(f.Classes) > 0 {
 		return section
 	}
 	section.All = place.All(views.Pools)
-	for _, d := range f.from.Drivers() {
+	for _, d := range f.From.Drivers() {
 		row := s.usage(d.Name, "driver ", &d.Devices, false)
 		row.Open = place.Pools(d.Name)
 		section.Rows = append(section.Rows, row)
@@ -135,8 +77,8 @@ func (s *summary) capacity(f *facts) overview.Section[overview.Class] {
 }
 
 // usage is how much of a class or a driver is used.
-func (s *summary) usage(name, kind string, c *api.DeviceCounts, atLeast bool) overview.Class {
-	row := overview.Class{Name: name, Counts: *c, History: s.hours[kind+name], Used: "-"}
+func (s *Summary) usage(name, kind string, c *api.DeviceCounts, atLeast bool) overview.Class {
+	row := overview.Class{Name: name, Counts: *c, History: s.Hours[kind+name], Used: "-"}
 	row.Free, row.Placeable = render.AtMost(c.Free, c.FreeIsUpperBound), render.AtMost(min(c.Placeable, c.Free), c.FreeIsUpperBound)
 	if c.Total > 0 {
 		row.Used = fmt.Sprintf("%.0f %%", 100*used(c))
@@ -144,7 +86,7 @@ func (s *summary) usage(name, kind string, c *api.DeviceCounts, atLeast bool) ov
 	if atLeast {
 		row.Used, row.Free, row.Placeable = "?", "?", "?"
 	}
-	if s.fixed {
+	if s.Fixed {
 		row.History = nil
 	}
 	return row
@@ -152,7 +94,7 @@ func (s *summary) usage(name, kind string, c *api.DeviceCounts, atLeast bool) ov
 
 // stuck has the pods that wait, the longest first, and those that cannot work with
 // their devices. Pods of one owner with the same reason are one row.
-func (s *summary) stuck(f *facts) (section overview.Section[overview.Stuck], pods int) {
+func (s *Summary) stuck(f *Facts) (section overview.Section[overview.Stuck], pods int) {
 	section.None, section.All = f.none("no pod waits for devices", snapshot.ResourcePods, snapshot.ResourceClaims), place.All(views.Pending)
 	known := map[[3]string]int{}
 	add := func(namespace, name, owner, code string, row overview.Stuck) {
@@ -169,13 +111,13 @@ func (s *summary) stuck(f *facts) (section overview.Section[overview.Stuck], pod
 		row.Key = row.Name
 		section.Rows = append(section.Rows, row)
 	}
-	names, now := views.ShortClassNames(f.from.Snap.Classes), f.from.Snap.Now()
+	names, now := views.ShortClassNames(f.From.Snap.Classes), f.From.Snap.Now()
 	for i := range f.waiting {
 		w := &f.waiting[i]
 		if !s.in(w.pod.Namespace) {
 			continue
 		}
-		found := s.reasons.Get(w.of)
+		found := s.Reasons.Get(w.of)
 		row := overview.Stuck{
 			Wait: now.Sub(w.pod.CreationTimestamp.Time), Asks: views.AsksText(w.asks, names), Code: found.Code, Reason: found.Summary,
 			Who: whoText(&found), Remedies: found.Remedies, Outlook: found.Outlook, Tone: look.Warning,
@@ -183,7 +125,7 @@ func (s *summary) stuck(f *facts) (section overview.Section[overview.Stuck], pod
 		pod := &inventory.Pod{Pod: w.pod}
 		row.Open, row.Item = place.Behind(pod), pod
 		if answer := found.Answer; answer != nil {
-			row.Lines = func(width int) []string { return brief.Lines(s.look, answer, width) }
+			row.Lines = func(width int) []string { return brief.Lines(s.Look, answer, width) }
 		}
 		if w.pod.CreationTimestamp.IsZero() {
 			row.Wait = -1
@@ -196,7 +138,7 @@ func (s *summary) stuck(f *facts) (section overview.Section[overview.Stuck], pod
 			continue
 		}
 		row := overview.Stuck{Wait: -1, Code: string(b.Code), Reason: b.Summary, Tone: look.Bad}
-		pod := &inventory.Pod{Pod: f.from.Snap.Pod(b.Namespace, b.Name)}
+		pod := &inventory.Pod{Pod: f.From.Snap.Pod(b.Namespace, b.Name)}
 		if pod.Pod == nil {
 			pod.Pod = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: b.Name}}
 		}
@@ -227,7 +169,7 @@ func whoText(r *picture.Reason) string {
 }
 
 // teams are namespaces, those that use most first.
-func (s *summary) teams(f *facts) overview.Section[overview.Team] {
+func (s *Summary) teams(f *Facts) overview.Section[overview.Team] {
 	section := overview.Section[overview.Team]{None: f.none("nobody uses devices", snapshot.ResourceClaims), All: place.All(views.Teams)}
 	teams := map[string]*overview.Team{}
 	total, sums, certain := 0, map[string]int{}, true
@@ -269,15 +211,15 @@ func (s *summary) teams(f *facts) overview.Section[overview.Team] {
 }
 
 // happened is what happened while the dashboard looked, the newest first.
-func (s *summary) happened() overview.Section[overview.Event] {
+func (s *Summary) happened() overview.Section[overview.Event] {
 	var section overview.Section[overview.Event]
-	if s.fixed {
+	if s.Fixed {
 		return section
 	}
-	section.None = "none since " + s.started.Format("15:04:05")
-	for i := range s.events {
-		e := &s.events[i]
-		if s.in(cmp.Or(e.Namespace, s.namespace)) {
+	section.None = "none since " + s.Started.Format("15:04:05")
+	for i := range s.Events {
+		e := &s.Events[i]
+		if s.in(cmp.Or(e.Namespace, s.Namespace)) {
 			section.Rows = append(section.Rows, overview.Event{Key: e.Key(), At: e.Last, Tone: e.Tone, Text: e.String(), Open: place.BehindEvent(e), Item: place.ItemOf(e)})
 		}
 	}

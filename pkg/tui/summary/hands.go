@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package tui
+package summary
 
 import (
 	"fmt"
@@ -25,9 +25,9 @@ import (
 
 // evicted counts the pods that the taints of devices evict, each once, and says when
 // the next one is.
-func (f *facts) evicted() (pods int, next time.Duration) {
+func (f *Facts) evicted() (pods int, next time.Duration) {
 	known := map[string]bool{}
-	now := f.from.Snap.Now()
+	now := f.From.Snap.Now()
 	for i := range f.taints {
 		if left, due := inventory.EvictionDue(&f.taints[i], now); due && (len(known) == 0 || left < next) {
 			next = left
@@ -49,21 +49,21 @@ func inTime(left time.Duration) string {
 }
 
 // verdict says in a line how the cluster is, the worst first.
-func (s *summary) verdict(f *facts) []overview.Mark {
+func (s *Summary) verdict(f *Facts) []overview.Mark {
 	var marks []overview.Mark
-	g := &s.look.Glyphs
+	g := &s.Look.Glyphs
 	add := func(t look.Tone, sign, format string, args ...any) {
 		marks = append(marks, overview.Mark{Sign: sign, Tone: t, Text: fmt.Sprintf(format, args...)})
 	}
 	unknown := func(what string, resources ...string) {
 		for _, resource := range resources {
-			if gap := f.from.Snap.Gap(resource); gap != nil && gap.Namespace == "" && !gap.LeftOut {
+			if gap := f.From.Snap.Gap(resource); gap != nil && gap.Namespace == "" && !gap.LeftOut {
 				add(look.Bad, g.Unusable, "%s not known", what)
 				return
 			}
 		}
 	}
-	broken, devices := picture.Broken(f.from.Pools), 0
+	broken, devices := picture.Broken(f.From.Pools), 0
 	for _, pool := range broken {
 		devices += pool.Devices.Total
 	}
@@ -82,7 +82,7 @@ func (s *summary) verdict(f *facts) []overview.Mark {
 		}
 		waiting++
 		if !w.pod.CreationTimestamp.IsZero() {
-			longest = max(longest, f.from.Snap.Now().Sub(w.pod.CreationTimestamp.Time))
+			longest = max(longest, f.From.Snap.Now().Sub(w.pod.CreationTimestamp.Time))
 		}
 	}
 	for i := range f.blocked {
@@ -102,9 +102,9 @@ func (s *summary) verdict(f *facts) []overview.Mark {
 	}
 	unknown("pods that wait", snapshot.ResourcePods)
 	tainted, inUse := 0, 0
-	for i := range f.from.Pools {
-		tainted += f.from.Pools[i].Devices.Tainted
-		inUse += f.from.Pools[i].Devices.TaintedInUse
+	for i := range f.From.Pools {
+		tainted += f.From.Pools[i].Devices.Tainted
+		inUse += f.From.Pools[i].Devices.TaintedInUse
 	}
 	if tainted > 0 {
 		add(look.Warning, g.Tainted, "%d tainted", tainted)
@@ -147,13 +147,13 @@ func (s *summary) verdict(f *facts) []overview.Mark {
 func devices(n int) string { return english.Count(n, "device") }
 
 // hands are what needs a hand, the most urgent first.
-func (s *summary) hands(f *facts) overview.Section[overview.Hand] {
+func (s *Summary) hands(f *Facts) overview.Section[overview.Hand] {
 	section := overview.Section[overview.Hand]{None: f.none("nothing", snapshot.ResourceSlices), All: place.All(views.Findings)}
 	add := func(rows ...overview.Hand) { section.Rows = append(section.Rows, rows...) }
 	evicting, others := s.taints(f)
 	add(evicting...)
-	for _, pool := range picture.Broken(f.from.Pools) {
-		add(overview.Hand{Sign: s.look.Glyphs.Unhealthy, Tone: look.Bad, Name: pool.Name, Text: string(pool.State) + ": " + pool.Reason, Open: place.Behind(pool), Item: pool})
+	for _, pool := range picture.Broken(f.From.Pools) {
+		add(overview.Hand{Sign: s.Look.Glyphs.Unhealthy, Tone: look.Bad, Name: pool.Name, Text: string(pool.State) + ": " + pool.Reason, Open: place.Behind(pool), Item: pool})
 	}
 	for i := range f.closed {
 		add(s.closedNode(&f.closed[i]))
@@ -168,11 +168,11 @@ func (s *summary) hands(f *facts) overview.Section[overview.Hand] {
 }
 
 // taints are those that evict pods, and all others.
-func (s *summary) taints(f *facts) (evicting, others []overview.Hand) {
-	now := f.from.Snap.Now()
+func (s *Summary) taints(f *Facts) (evicting, others []overview.Hand) {
+	now := f.From.Snap.Now()
 	for i := range f.taints {
 		t := &f.taints[i]
-		row := overview.Hand{Sign: s.look.Glyphs.Tainted, Tone: look.Warning, Name: inventory.TaintText(t), Text: devices(len(t.Devices)), Open: place.Behind(t), Item: t}
+		row := overview.Hand{Sign: s.Look.Glyphs.Tainted, Tone: look.Warning, Name: inventory.TaintText(t), Text: devices(len(t.Devices)), Open: place.Behind(t), Item: t}
 		left, due := inventory.EvictionDue(t, now)
 		if !due {
 			if len(t.Claims) > 0 {
@@ -194,10 +194,10 @@ func (s *summary) taints(f *facts) (evicting, others []overview.Hand) {
 	return evicting, others
 }
 
-func (s *summary) closedNode(n *inventory.ClosedNode) overview.Hand {
-	row := overview.Hand{Sign: s.look.Glyphs.Closed, Tone: look.Warning, Name: n.Name, Text: "cordoned", Open: place.Devices(n.Name), Item: &inventory.Node{Name: n.Name, Scope: n.Name, State: n.State, Cordoned: n.Cordoned}}
+func (s *Summary) closedNode(n *inventory.ClosedNode) overview.Hand {
+	row := overview.Hand{Sign: s.Look.Glyphs.Closed, Tone: look.Warning, Name: n.Name, Text: "cordoned", Open: place.Devices(n.Name), Item: &inventory.Node{Name: n.Name, Scope: n.Name, State: n.State, Cordoned: n.Cordoned}}
 	if n.State != "" {
-		row.Sign, row.Tone, row.Text = s.look.Glyphs.Unhealthy, look.Bad, n.State
+		row.Sign, row.Tone, row.Text = s.Look.Glyphs.Unhealthy, look.Bad, n.State
 		if n.Cordoned {
 			row.Text += ", cordoned"
 		}
@@ -216,8 +216,8 @@ func (s *summary) closedNode(n *inventory.ClosedNode) overview.Hand {
 func shownAnyway() []string { return []string{"DRA1201", "DRA1203"} }
 
 // findings are those of doctor, but for what is on the page already.
-func (s *summary) findings(f *facts, severity api.Severity) []overview.Hand {
-	found, err := s.diagnosis.Newest()
+func (s *Summary) findings(f *Facts, severity api.Severity) []overview.Hand {
+	found, err := s.Diagnosis.Newest()
 	if found == nil || err != nil {
 		return nil
 	}
@@ -229,13 +229,13 @@ func (s *summary) findings(f *facts, severity api.Severity) []overview.Hand {
 	var rows []overview.Hand
 	for i := range found.Findings {
 		finding := &found.Findings[i]
-		if finding.Severity != severity || s.namespace != "" && !picture.Concerns(finding, s.namespace) || slices.Contains(shownAnyway(), finding.Code) ||
+		if finding.Severity != severity || s.Namespace != "" && !picture.Concerns(finding, s.Namespace) || slices.Contains(shownAnyway(), finding.Code) ||
 			len(finding.Objects) > 0 && stuck[finding.Objects[0]] {
 			continue
 		}
-		sign := s.look.Glyphs.Unhealthy
+		sign := s.Look.Glyphs.Unhealthy
 		if severity != api.SeverityError {
-			sign = s.look.Glyphs.Tainted
+			sign = s.Look.Glyphs.Tainted
 		}
 		rows = append(rows, overview.Hand{Sign: sign, Tone: views.FindingTone(finding), Name: finding.Code, Text: finding.Message, Open: place.Behind(finding), Item: finding})
 	}
@@ -243,7 +243,7 @@ func (s *summary) findings(f *facts, severity api.Severity) []overview.Hand {
 }
 
 // unusedClaims are the pending claims that no pod uses: nothing waits for them.
-func (s *summary) unusedClaims(f *facts) *overview.Hand {
+func (s *Summary) unusedClaims(f *Facts) *overview.Hand {
 	n, first := 0, (*resourceapi.ResourceClaim)(nil)
 	for _, claim := range f.unused {
 		if s.in(claim.Namespace) {
@@ -258,7 +258,7 @@ func (s *summary) unusedClaims(f *facts) *overview.Hand {
 	}
 	name := string(api.FlagWaitingForPod)
 	row := &overview.Hand{
-		Sign: s.look.Glyphs.Free, Tone: look.Faint, Name: name, Text: first.Namespace + "/" + first.Name + ": " + inventory.NoPodUsesIt,
+		Sign: s.Look.Glyphs.Free, Tone: look.Faint, Name: name, Text: first.Namespace + "/" + first.Name + ": " + inventory.NoPodUsesIt,
 		Open: place.WithoutPod(name),
 	}
 	if n == 1 {
