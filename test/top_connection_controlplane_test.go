@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
@@ -29,8 +30,17 @@ func TestTopWithoutAnswers(t *testing.T) {
 	clock := func(screen string) string {
 		return regexp.MustCompile(`\d\d:\d\d:\d\d`).FindString(screen)
 	}
+	silenced := time.Now().Format(time.TimeOnly)
 	r.silence()
-	silent := term.shows("! for", "no answer")
+	term.shows("! for", "no answer")
+	// The clock first goes back to the last answer: it ran on until the silence was noticed.
+	var silent string
+	if err := poll(t.Context(), func() bool {
+		silent = term.screen()
+		return strings.Contains(silent, "no answer") && clock(silent) <= silenced
+	}); err != nil {
+		t.Fatalf("the clock does not go back to the last answer, at most %s:\n%s", silenced, silent)
+	}
 	c.topClaim(t, "unheard", 1)
 	if later := term.shows("last answer 1", "! for 1"); clock(later) != clock(silent) {
 		t.Errorf("the clock runs on without answers: %s after %s\n%s", clock(later), clock(silent), later)
