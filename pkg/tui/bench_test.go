@@ -20,6 +20,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/arrange"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/nodemap"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
@@ -71,7 +72,7 @@ func BenchmarkFirstPicture(b *testing.B) {
 				m.view = views.ID(number)
 				m.stack = []screen{m.views[number]}
 				m.resize()
-				settle(m, m.take())
+				settle(m, m.live.Take())
 				if content := m.View().Content; len(content) == 0 {
 					b.Fatal("nothing is drawn")
 				}
@@ -85,7 +86,7 @@ func BenchmarkFirstPicture(b *testing.B) {
 func BenchmarkKey(b *testing.B) {
 	source := &moving{snap: fleet.Fleet(fleetNodes, fleetDevices, fleetClaims)}
 	m := fleetModel(b.Context(), source)
-	settle(m, m.take())
+	settle(m, m.live.Take())
 	settle(m, m.show(views.Devices))
 	for _, press := range []struct {
 		name string
@@ -122,7 +123,7 @@ func BenchmarkKey(b *testing.B) {
 func BenchmarkFilter(b *testing.B) {
 	source := &moving{snap: fleet.Fleet(fleetNodes, fleetDevices, fleetClaims)}
 	m := fleetModel(b.Context(), source)
-	settle(m, m.take())
+	settle(m, m.live.Take())
 	for _, filter := range []string{"node-04242", "!allocated", `~gpu-[0-3]$`, `--where device.attributes["gpu.example.com"].model == "none"`} {
 		b.Run(filter[:5], func(b *testing.B) {
 			list := newList(views.Devices, arrange.Scope{})
@@ -140,9 +141,9 @@ func BenchmarkFilter(b *testing.B) {
 // largest claims fit.
 func BenchmarkRoom(b *testing.B) {
 	m := fleetModel(b.Context(), &moving{snap: fleet.Fleet(fleetNodes, fleetDevices, fleetClaims)})
-	settle(m, m.take())
+	settle(m, m.live.Take())
 	for b.Loop() {
-		if text, err := nodemap.Room(b.Context(), m.picture.Snap, m.picture.Alloc, m.picture.Inventory); err != nil || text == "" {
+		if text, err := nodemap.Room(b.Context(), m.live.Picture().Snap, m.live.Picture().Alloc, m.live.Picture().Inventory); err != nil || text == "" {
 			b.Fatal(text, err)
 		}
 	}
@@ -161,7 +162,7 @@ func BenchmarkChanges(b *testing.B) {
 			m.Update(tea.WindowSizeMsg{Width: 160, Height: 50})
 			messages := make(chan tea.Msg, 100)
 			run := func(cmd tea.Cmd) { start(ctx, cmd, messages) }
-			run(m.take())
+			run(m.live.Take())
 			run(m.show(view))
 			const seconds = 10
 			for b.Loop() {
@@ -173,7 +174,7 @@ func BenchmarkChanges(b *testing.B) {
 					case <-tick.C:
 						step++
 						source.set(reallocated(snap, step*50, 50))
-						_, cmd := m.Update(changedMsg{})
+						_, cmd := m.Update(live.ChangedMsg{})
 						run(cmd)
 					case msg := <-messages:
 						_, cmd := m.Update(msg)
@@ -206,13 +207,13 @@ func BenchmarkBusy(b *testing.B) {
 			messages := make(chan tea.Msg, 100)
 			run := func(cmd tea.Cmd) { start(ctx, cmd, messages) }
 			run(m.Init())
-			for m.reasons.Version() < 30 || m.diagnosis.Version() == 0 {
+			for m.live.Reasons.Version() < 30 || m.live.Diagnosis.Version() == 0 {
 				_, cmd := m.Update(<-messages)
 				run(cmd)
 			}
 			const seconds = 30
 			for b.Loop() {
-				began, used, explained := time.Now(), cpuTime(b), m.reasons.Version()
+				began, used, explained := time.Now(), cpuTime(b), m.live.Reasons.Version()
 				tick := time.NewTicker(100 * time.Millisecond)
 				for step := 0; time.Since(began) < seconds*time.Second; {
 					select {
@@ -227,7 +228,7 @@ func BenchmarkBusy(b *testing.B) {
 							next.Pods[at] = &pod
 						}
 						source.set(next)
-						_, cmd := m.Update(changedMsg{})
+						_, cmd := m.Update(live.ChangedMsg{})
 						run(cmd)
 					case msg := <-messages:
 						_, cmd := m.Update(msg)
@@ -237,7 +238,7 @@ func BenchmarkBusy(b *testing.B) {
 				}
 				tick.Stop()
 				b.ReportMetric((cpuTime(b)-used).Seconds()/time.Since(began).Seconds(), "cpu/s")
-				b.ReportMetric(float64(m.reasons.Version()-explained), "explained")
+				b.ReportMetric(float64(m.live.Reasons.Version()-explained), "explained")
 			}
 		})
 	}
@@ -266,13 +267,13 @@ func BenchmarkRest(b *testing.B) {
 				}
 			}
 			run(m.Init())
-			during(func() bool { return m.reasons.Version() >= 30 && m.diagnosis.Version() > 0 })
+			during(func() bool { return m.live.Reasons.Version() >= 30 && m.live.Diagnosis.Version() > 0 })
 			const seconds = 20
 			for b.Loop() {
 				began, used := time.Now(), cpuTime(b)
 				during(func() bool { return time.Since(began) >= seconds*time.Second })
 				b.ReportMetric((cpuTime(b)-used).Seconds()/time.Since(began).Seconds(), "cpu/s")
-				b.ReportMetric(float64(m.reasons.Version()), "explained")
+				b.ReportMetric(float64(m.live.Reasons.Version()), "explained")
 			}
 		})
 	}
@@ -348,7 +349,7 @@ func BenchmarkMemory(b *testing.B) {
 		snap := fleet.Fleet(fleetNodes, fleetDevices, fleetClaims)
 		alone := heap() - empty
 		m := fleetModel(b.Context(), &moving{snap: snap})
-		settle(m, m.take())
+		settle(m, m.live.Take())
 		for number := range views.Names() {
 			settle(m, m.show(views.ID(number)))
 			_ = m.View()

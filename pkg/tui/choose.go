@@ -10,6 +10,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/arrange"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/find"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
@@ -33,8 +34,7 @@ func (m *Model) choose(name string, items func() []find.Item, chosen func(item f
 }
 
 func (s *chooseScreen) title() string                { return s.name }
-func (*chooseScreen) showsReasons() bool             { return false }
-func (*chooseScreen) showsFindings() bool            { return false }
+func (*chooseScreen) seen() live.Seen                { return live.Seen{} }
 func (s *chooseScreen) resize(width, height int)     { s.list.SetSize(width, height) }
 func (*chooseScreen) refresh(*Model) tea.Cmd         { return nil }
 func (*chooseScreen) actions(*Model) []action        { return nil }
@@ -103,7 +103,7 @@ func (m *Model) chooseView() tea.Cmd {
 
 // chooseObject finds an object by its name, and selects it in the list of its kind.
 func (m *Model) chooseObject() tea.Cmd {
-	p := m.picture
+	p := m.live.Picture()
 	if p == nil {
 		m.message = "nothing is known yet"
 		return nil

@@ -8,13 +8,11 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/find"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/guard"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
@@ -109,7 +107,7 @@ func (a *app) open(name string) tea.Cmd {
 	ctx, cancel := context.WithCancel(a.ctx)
 	a.leave = cancel
 	opts, contexts := a.opts, a.opts.Contexts
-	opts.Source, opts.Changer, opts.Name, opts.Context = unconnected{}, nil, name, name
+	opts.Source, opts.Changer, opts.Name, opts.Context = nil, nil, name, name
 	opts.connect = func(ctx context.Context) (Connection, error) { return contexts.Connect(ctx, name) }
 	a.shown = New(ctx, opts)
 	_, cmd := a.shown.Update(a.size)
@@ -142,18 +140,6 @@ func (a *app) own(cmd tea.Cmd) tea.Cmd {
 	}
 }
 
-// unconnected is the source of a dashboard that has no connection yet.
-type unconnected struct{}
-
-func (unconnected) Snapshot() *snapshot.Snapshot { return &snapshot.Snapshot{} }
-
-func (unconnected) Target(context.Context, snapshot.ObjectRef) (*snapshot.Snapshot, error) {
-	return &snapshot.Snapshot{}, nil
-}
-func (unconnected) Changed() <-chan struct{}    { return nil }
-func (unconnected) Trouble() (time.Time, error) { return time.Time{}, nil }
-func (unconnected) Answered() time.Time         { return time.Time{} }
-
 // connect connects to the cluster, where that is not done yet.
 func (m *Model) connect() tea.Cmd {
 	ctx, connect := m.ctx, m.opts.connect
@@ -166,17 +152,16 @@ func (m *Model) connect() tea.Cmd {
 // connected begins to look at the cluster, or says why that is not possible.
 func (m *Model) connected(msg connectedMsg) tea.Cmd {
 	if msg.err != nil {
-		m.problem = msg.err
+		m.live.Fail(msg.err)
 		return nil
 	}
-	m.opts.Source, m.opts.Changer, m.opts.connect = msg.connection.Source, msg.connection.Changer, nil
-	m.opts.Name = msg.connection.Name
-	return tea.Batch(m.take(), m.listen(0))
+	m.opts.Source, m.opts.Changer, m.opts.Name = msg.connection.Source, msg.connection.Changer, msg.connection.Name
+	return m.live.Connect(m.opts.Source)
 }
 
 // unreachable says why there is nothing to see of a cluster, and the way out.
 func (m *Model) unreachable() string {
-	text := ansi.Wrap(render.EscapeLines(fmt.Sprintf("context %s: %v", m.opts.Context, m.problem)), m.width, "")
+	text := ansi.Wrap(render.EscapeLines(fmt.Sprintf("context %s: %v", m.opts.Context, m.live.Problem())), m.width, "")
 	lines := strings.Split(text, "\n")
 	for i := range lines {
 		lines[i] = m.look.Say(look.Bad, lines[i])

@@ -11,6 +11,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
@@ -54,7 +55,7 @@ func TestContexts(t *testing.T) {
 		t.Errorf("title %q", title)
 	}
 	// What was worked out for the first cluster comes too late.
-	s.send(turnMsg{0, pictureMsg{picture: first.picture}})
+	s.send(turnMsg{0, live.New(t.Context(), live.Options{Source: c.first, Now: testTime}).Take()()})
 	s.lacks("gpu.example.com")
 
 	s.keys(":", `"ctx`, "enter", `"away`, "enter")

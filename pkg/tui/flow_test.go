@@ -22,6 +22,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/config"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
@@ -440,7 +441,7 @@ func TestNoNamespace(t *testing.T) {
 func TestLoading(t *testing.T) {
 	m := New(t.Context(), Options{Source: newMoving(example(t)), Name: "test cluster", Env: func(string) string { return "LANG=C.UTF-8" }, Now: testTime, After: func(time.Duration, tea.Msg) tea.Cmd { return nil }})
 	m.Update(tea.WindowSizeMsg{Width: 120, Height: 40})
-	_, cmd := m.Update(m.take()())
+	_, cmd := m.Update(m.live.Take()())
 	s := &session{t: t, model: m}
 	s.shows("One moment…")
 	s.lacks("no DeviceClasses", "no pod waits", "nothing")
@@ -469,7 +470,7 @@ func TestReasonsAreKept(t *testing.T) {
 	source := newMoving(example(t))
 	now := testTime()
 	s := newSession(t, Options{Source: source, Now: func() time.Time { return now }}, 120, 40)
-	found := s.model.reasons.Version()
+	found := s.model.live.Reasons.Version()
 	if found == 0 {
 		t.Fatal("nothing is explained")
 	}
@@ -478,10 +479,10 @@ func TestReasonsAreKept(t *testing.T) {
 		later := *source.Snapshot()
 		later.TakenAt = now
 		source.set(&later)
-		s.send(clockMsg{})
+		s.send(live.ClockMsg{})
 		s.rest()
 	}
-	if again := s.model.reasons.Version() - found; again != 0 {
+	if again := s.model.live.Reasons.Version() - found; again != 0 {
 		t.Errorf("%d claims were explained again although nothing happened", again)
 	}
 	beating := *source.Snapshot()
@@ -495,12 +496,12 @@ func TestReasonsAreKept(t *testing.T) {
 	}
 	source.set(&beating)
 	s.changed()
-	if again := s.model.reasons.Version() - found; again != 0 {
+	if again := s.model.live.Reasons.Version() - found; again != 0 {
 		t.Errorf("%d claims were explained again after heartbeats of nodes", again)
 	}
 	source.set(allocated(source.Snapshot(), "research", "finetune-0-gpus-qh957", "gpu-08", now))
 	s.changed()
-	if again := s.model.reasons.Version() - found; again == 0 {
+	if again := s.model.live.Reasons.Version() - found; again == 0 {
 		t.Error("a change is not looked at")
 	}
 }
@@ -524,19 +525,12 @@ func TestTaintedInUse(t *testing.T) {
 
 // TestFindingsNotKnownYet counts no findings before the checks were made.
 func TestFindingsNotKnownYet(t *testing.T) {
-	s := &session{t: t, model: New(t.Context(), Options{
-		Source: picture.NewFixed(example(t)), Fixed: true, Now: testTime, Env: func(string) string { return "" },
-		After: func(time.Duration, tea.Msg) tea.Cmd { return nil },
-	})}
-	// The checks are being made, and go on.
-	s.model.diagnosing = true
-	s.send(tea.WindowSizeMsg{Width: 80, Height: 24})
-	s.run(s.model.Init())
-	s.keys("9")
+	s := newSession(t, Options{Source: newMoving(example(t)), Config: config.Config{View: "pools"}}, 80, 24)
+	// Nothing is checked while the dashboard is frozen.
+	s.keys("space", "9")
 	s.shows("… findings")
 	s.lacks("0 findings")
-	s.model.diagnosing = false
-	s.run(s.model.diagnose())
+	s.keys("space")
 	s.shows("1/6 findings")
 }
 
@@ -551,7 +545,7 @@ func TestFindingsWithoutEvents(t *testing.T) {
 		if got := strings.Contains(s.screen(), remark); got == fixed {
 			t.Errorf("fixed %t: the remark is shown: %t\n%s", fixed, got, s.screen())
 		}
-		found, err := s.model.diagnosis.Newest()
+		found, err := s.model.live.Diagnosis.Newest()
 		if err != nil || found == nil {
 			t.Fatalf("fixed %t: %v, %v", fixed, found, err)
 		}
@@ -611,7 +605,7 @@ func TestLongListsLetGo(t *testing.T) {
 	s.keys("5")
 	content, _ := list.table.Shown()
 	kept := content != nil
-	if _, err := picture.Once(s.model.picture, views.Devices.String(), func() (any, error) { return nil, errors.New("is not kept") }); kept || err == nil {
+	if _, err := picture.Once(s.model.live.Picture(), views.Devices.String(), func() (any, error) { return nil, errors.New("is not kept") }); kept || err == nil {
 		t.Error("the devices are kept")
 	}
 	_, cmd := s.model.Update(tea.KeyPressMsg{Code: '4', Text: "4"})

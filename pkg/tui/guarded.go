@@ -158,7 +158,7 @@ func (m *Model) guard(change guard.Change) tea.Cmd {
 		m.ask(askTaint, "")
 		m.prompt.change = change
 		m.prompt.input.ShowSuggestions = true
-		m.prompt.input.SetSuggestions(taintTexts(m.picture))
+		m.prompt.input.SetSuggestions(taintTexts(m.live.Picture()))
 		return nil
 	}
 	s := &guardScreen{pageScreen: newPage(&about.Text{Name: change.String()}), change: change}

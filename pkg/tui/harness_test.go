@@ -16,6 +16,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
@@ -174,8 +175,8 @@ func (s *session) rest() {
 		s.later = nil
 		for _, msg := range waiting {
 			of, _ := msg.(turnMsg)
-			_, clock := msg.(clockMsg)
-			if _, tick := of.msg.(clockMsg); !clock && !tick {
+			_, clock := msg.(live.ClockMsg)
+			if _, tick := of.msg.(live.ClockMsg); !clock && !tick {
 				s.send(msg)
 			}
 		}
@@ -212,7 +213,7 @@ func (s *session) keys(names ...string) {
 
 // changed tells the dashboard that its source changed.
 func (s *session) changed() {
-	s.send(changedMsg{})
+	s.send(live.ChangedMsg{})
 	s.rest()
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/arrange"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 )
 
@@ -36,8 +37,7 @@ func (m *Model) openHelp() tea.Cmd {
 }
 
 func (s *helpScreen) title() string                { return "keys in " + s.about.title() }
-func (*helpScreen) showsReasons() bool             { return false }
-func (*helpScreen) showsFindings() bool            { return false }
+func (*helpScreen) seen() live.Seen                { return live.Seen{} }
 func (*helpScreen) refresh(*Model) tea.Cmd         { return nil }
 func (*helpScreen) actions(*Model) []action        { return nil }
 func (*helpScreen) click(*Model, int, int) tea.Cmd { return nil }

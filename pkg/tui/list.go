@@ -16,6 +16,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/arrange"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/find"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/place"
@@ -82,9 +83,9 @@ func (s *listScreen) title() string {
 	return s.id.String()
 }
 
-func (s *listScreen) showsReasons() bool { return s.id == views.Pending }
-
-func (s *listScreen) showsFindings() bool { return s.id == views.Findings }
+func (s *listScreen) seen() live.Seen {
+	return live.Seen{Reasons: s.id == views.Pending, Findings: s.id == views.Findings}
+}
 
 func (s *listScreen) resize(width, height int) {
 	s.height = height
@@ -106,12 +107,12 @@ func (s *listScreen) resize(width, height int) {
 func (s *listScreen) refresh(m *Model) tea.Cmd {
 	s.wanted.Namespace = m.namespace
 	if s.id == views.Pending {
-		s.wanted.Worked = m.reasons.Version()
+		s.wanted.Worked = m.live.Reasons.Version()
 	}
 	if s.id == views.Findings {
-		s.wanted.Worked = m.diagnosis.Version()
+		s.wanted.Worked = m.live.Diagnosis.Version()
 	}
-	if m.picture == nil || s.from == m.picture && s.shown.Same(s.wanted) {
+	if m.live.Picture() == nil || s.from == m.live.Picture() && s.shown.Same(s.wanted) {
 		return nil
 	}
 	if s.arranging {
@@ -119,7 +120,7 @@ func (s *listScreen) refresh(m *Model) tea.Cmd {
 		return nil
 	}
 	s.arranging, s.stale = true, false
-	ctx, p, how, id, catalog := m.ctx, m.picture, s.wanted, s.id, m.catalog
+	ctx, p, how, id, catalog := m.ctx, m.live.Picture(), s.wanted, s.id, m.catalog
 	return func() tea.Msg {
 		start := time.Now()
 		msg := arrangedMsg{list: s, how: how, from: p}
@@ -167,8 +168,8 @@ func (s *listScreen) letGo(m *Model) {
 	s.still = t.View(&m.look, s.shown.SortBy, s.shown.Descending, m.now())
 	s.from = nil
 	t.LetGo()
-	if m.picture != nil {
-		m.picture.Forget(s.id.String())
+	if m.live.Picture() != nil {
+		m.live.Picture().Forget(s.id.String())
 	}
 }
 
@@ -293,7 +294,7 @@ func (s *listScreen) foot(m *Model) string {
 	if shown == nil {
 		return m.look.Say(look.Faint, "One moment…")
 	}
-	if s.id == views.Findings && m.diagnosis.Version() == 0 {
+	if s.id == views.Findings && m.live.Diagnosis.Version() == 0 {
 		return m.look.Say(look.Faint, m.line("… findings: the checks are being made"))
 	}
 	text := fmt.Sprintf("%d %s", len(rows), s.id)

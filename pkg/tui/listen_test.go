@@ -11,6 +11,8 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 )
 
 // changing is a cluster that changes all the time.
@@ -25,7 +27,7 @@ func (changing) Changed() <-chan struct{} {
 // TestManyChanges hears of a cluster in which something always changes no more often than
 // pictures are taken: the screen is drawn after each time.
 func TestManyChanges(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 4*rest)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	m := New(ctx, Options{
 		Source: changing{newMoving(example(t))}, Now: testTime, Env: func(string) string { return "" },
@@ -36,7 +38,7 @@ func TestManyChanges(t *testing.T) {
 	for heard := 0; ; {
 		select {
 		case msg := <-messages:
-			if _, changed := msg.(changedMsg); changed {
+			if _, changed := msg.(live.ChangedMsg); changed {
 				heard++
 			}
 			_, cmd := m.Update(msg)

@@ -69,10 +69,10 @@ func (s *listScreen) toggleMap(m *Model) tea.Cmd {
 
 // chooseGroups asks what the nodes of a group have in common.
 func (s *listScreen) chooseGroups(m *Model) tea.Cmd {
-	if m.picture == nil {
+	if m.live.Picture() == nil {
 		return nil
 	}
-	snap := m.picture.Snap
+	snap := m.live.Picture().Snap
 	return m.choose("group by", func() []find.Item {
 		var items []find.Item
 		for _, by := range nodemap.Groupings(snap.Nodes) {
@@ -210,11 +210,11 @@ func (s *listScreen) mapFoot(m *Model) string {
 // count counts in the background on how many nodes the largest claims fit, unless that
 // is known of this picture, or was counted a moment ago.
 func (c *nodeMap) count(m *Model) tea.Cmd {
-	if c == nil || c.counting || m.picture == nil || c.counted == m.picture || c.counted != nil && m.now().Sub(c.at) < roomTimes*c.took {
+	if c == nil || c.counting || m.live.Picture() == nil || c.counted == m.live.Picture() || c.counted != nil && m.now().Sub(c.at) < roomTimes*c.took {
 		return nil
 	}
 	c.counting = true
-	ctx, p, now := m.ctx, m.picture, m.now()
+	ctx, p, now := m.ctx, m.live.Picture(), m.now()
 	return func() tea.Msg {
 		start := time.Now()
 		text, err := nodemap.Room(ctx, p.Snap, p.Alloc, p.Inventory)

@@ -10,6 +10,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/nodemap"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/overview"
@@ -58,9 +59,7 @@ func newOverview(l *look.Look) *overviewScreen { return &overviewScreen{page: ov
 
 func (s *overviewScreen) title() string { return views.Overview.String() }
 
-func (*overviewScreen) showsReasons() bool { return true }
-
-func (*overviewScreen) showsFindings() bool { return true }
+func (*overviewScreen) seen() live.Seen { return live.Seen{Reasons: true, Findings: true} }
 
 func (s *overviewScreen) resize(width, height int) {
 	s.height = height
@@ -68,11 +67,11 @@ func (s *overviewScreen) resize(width, height int) {
 }
 
 func (s *overviewScreen) refresh(m *Model) tea.Cmd {
-	if m.picture == nil || s.loading {
+	if m.live.Picture() == nil || s.loading {
 		return nil
 	}
 	by, order := m.nodes.groups()
-	made := madeOf{m.picture, m.reasons.Version(), m.diagnosis.Version(), m.namespace, m.happened.Version(), s.page.WantsNodes(), by, order}
+	made := madeOf{m.live.Picture(), m.live.Reasons.Version(), m.live.Diagnosis.Version(), m.namespace, m.live.Happened().Version(), s.page.WantsNodes(), by, order}
 	if s.shown == made {
 		return nil
 	}
@@ -146,7 +145,7 @@ func (s *overviewScreen) copyCommand(m *Model) tea.Cmd {
 	item, from := s.row()
 	if pod, ok := item.(*inventory.Pod); ok {
 		if of, waits := from.WaitsFor(pod.Pod); waits {
-			return m.copyRemedy(m.reasons.Get(of).Answer)
+			return m.copyRemedy(m.live.Reasons.Get(of).Answer)
 		}
 	}
 	m.message = "no command to copy"
@@ -193,7 +192,7 @@ const remembered = summary.Step
 
 // remember keeps the history going while another screen is shown.
 func (s *overviewScreen) remember(m *Model) tea.Cmd {
-	if m.opts.Fixed || m.picture == nil || s.facts != nil && m.picture.Snap.Now().Sub(s.facts.From.Snap.Now()) < remembered {
+	if m.opts.Fixed || m.live.Picture() == nil || s.facts != nil && m.live.Picture().Snap.Now().Sub(s.facts.From.Snap.Now()) < remembered {
 		return nil
 	}
 	return s.refresh(m)
@@ -203,7 +202,7 @@ func (s *overviewScreen) remember(m *Model) tea.Cmd {
 func (s *overviewScreen) summary(m *Model) *summary.Summary {
 	by, order := m.nodes.groups()
 	return &summary.Summary{
-		Look: &m.look, Namespace: m.namespace, Fixed: m.opts.Fixed, Started: m.started, Reasons: m.reasons, Diagnosis: m.diagnosis,
-		Hours: s.history.Hours(m.now()), Events: m.happened.Events(), By: by, Order: order,
+		Look: &m.look, Namespace: m.namespace, Fixed: m.opts.Fixed, Started: m.started, Reasons: m.live.Reasons, Diagnosis: m.live.Diagnosis,
+		Hours: s.history.Hours(m.now()), Events: m.live.Happened().Events(), By: by, Order: order,
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/about"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 )
 
@@ -41,9 +42,7 @@ func newPage(text *about.Text) *pageScreen {
 
 func (s *pageScreen) title() string { return s.text.Name }
 
-func (*pageScreen) showsReasons() bool { return false }
-
-func (*pageScreen) showsFindings() bool { return false }
+func (*pageScreen) seen() live.Seen { return live.Seen{} }
 
 func (s *pageScreen) resize(width, height int) {
 	s.pager.SetWidth(width)
@@ -54,14 +53,14 @@ func (s *pageScreen) resize(width, height int) {
 // refresh writes the text again only if it has to be of another width: what is
 // read should not move.
 func (s *pageScreen) refresh(m *Model) tea.Cmd {
-	if m.picture == nil || s.written == s.pager.Width() {
+	if m.live.Picture() == nil || s.written == s.pager.Width() {
 		return nil
 	}
 	return s.load(m)
 }
 
 func (s *pageScreen) load(m *Model) tea.Cmd {
-	ctx, p, width, style := m.ctx, m.picture, s.pager.Width(), &m.look
+	ctx, p, width, style := m.ctx, m.live.Picture(), s.pager.Width(), &m.look
 	return func() tea.Msg {
 		text, err := s.text.Write(ctx, p, width)
 		if err != nil {

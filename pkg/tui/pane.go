@@ -62,7 +62,7 @@ func paneSize(width, height int) (int, int) {
 // describe writes about the row that is selected, unless that is there already.
 func (m *Model) describe() tea.Cmd {
 	s, ok := m.top().(*listScreen)
-	if !ok || s.pane.width == 0 || s.pane.writing || m.picture == nil || s.from == nil {
+	if !ok || s.pane.width == 0 || s.pane.writing || m.live.Picture() == nil || s.from == nil {
 		return nil
 	}
 	row, selected := s.table.SelectedRow()

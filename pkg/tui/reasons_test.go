@@ -193,10 +193,10 @@ func TestReasonsAfterEvents(t *testing.T) {
 				happened = append(happened, e.happen())
 			}
 			source.set(e.snap)
-			before := s.model.reasons.Version()
+			before := s.model.live.Reasons.Version()
 			s.changed()
-			again += s.model.reasons.Version() - before
-			kept += len(s.model.reasons.All()) - (s.model.reasons.Version() - before)
+			again += s.model.live.Reasons.Version() - before
+			kept += len(s.model.live.Reasons.All()) - (s.model.live.Reasons.Version() - before)
 			fresh, err := picture.Take(t.Context(), source)
 			if err != nil {
 				t.Fatal(err)
@@ -205,7 +205,7 @@ func TestReasonsAfterEvents(t *testing.T) {
 			for of, more := reasons.Next(fresh, testTime()); more; of, more = reasons.Next(fresh, testTime()) {
 				reasons.Work(t.Context(), fresh, of, testTime())
 			}
-			if diff := cmp.Diff(plain(reasons), plain(s.model.reasons)); diff != "" {
+			if diff := cmp.Diff(plain(reasons), plain(s.model.live.Reasons)); diff != "" {
 				t.Fatalf("seed %d: after %q (-afresh +shown):\n%s", seed, happened, diff)
 			}
 		}

@@ -18,7 +18,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/overview"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/summary"
 )
 
@@ -65,21 +64,11 @@ func Once(ctx context.Context, opts Options, width int, w io.Writer) error {
 	}
 	m := New(ctx, opts)
 	m.width, m.height = width, noLimit
-	p, err := picture.Take(ctx, opts.Source)
-	if err != nil {
+	if err := m.live.Now(ctx, onceTime); err != nil {
 		return err
 	}
-	m.picture = p
-	until := m.now().Add(onceTime)
-	for of, more := m.reasons.Next(p, m.now()); more && m.now().Before(until); of, more = m.reasons.Next(p, m.now()) {
-		if !m.reasons.Work(ctx, p, of, m.now()) {
-			return ctx.Err()
-		}
-	}
-	if !m.diagnosis.Work(ctx, p, m.opts.Fixed, m.now()) {
-		return ctx.Err()
-	}
-	known, err := summary.NewFacts(ctx, m.picture)
+	p := m.live.Picture()
+	known, err := summary.NewFacts(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -87,9 +76,9 @@ func Once(ctx context.Context, opts Options, width int, w io.Writer) error {
 	if width == noLimit {
 		width = 0
 	}
-	lines := append([]string{m.title() + "  " + m.taken()}, overview.Plain(&m.look, model, width)...)
-	notes := m.gaps()
-	if !m.knowsNamespace(m.namespace) {
+	lines := append([]string{m.title() + "  " + m.live.Taken(&m.look)}, overview.Plain(&m.look, model, width)...)
+	notes := p.Gaps
+	if !p.KnowsNamespace(m.namespace) {
 		notes = append([]string{"namespace " + m.namespace + " does not exist"}, notes...)
 	}
 	for _, note := range notes {

@@ -12,8 +12,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/arrange"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
 
@@ -21,19 +21,21 @@ import (
 func New(ctx context.Context, opts Options) *Model {
 	m := &Model{
 		ctx: ctx, opts: opts, now: opts.Now, keys: newKeyMap(), help: help.New(), look: look.New(opts.Env),
-		namespace: opts.Namespace, mouse: opts.Mouse, reasons: picture.NewReasons(), diagnosis: &picture.Diagnosis{}, width: 80, height: 24,
+		namespace: opts.Namespace, mouse: opts.Mouse, width: 80, height: 24,
 	}
 	if m.now == nil {
 		m.now = time.Now
 	}
-	if m.after = opts.After; m.after == nil {
-		m.after = func(d time.Duration, msg tea.Msg) tea.Cmd {
+	after := opts.After
+	if after == nil {
+		after = func(d time.Duration, msg tea.Msg) tea.Cmd {
 			return tea.Tick(d, func(time.Time) tea.Msg { return msg })
 		}
 	}
 	m.started = m.now()
+	m.live = live.New(ctx, live.Options{Source: opts.Source, Fixed: opts.Fixed, Bell: opts.Bell, Now: m.now, After: after})
 	m.configure(&opts.Config)
-	m.catalog = &views.Catalog{Look: &m.look, Reasons: m.reasons, Diagnosis: m.diagnosis, Columns: opts.Config.Columns}
+	m.catalog = &views.Catalog{Look: &m.look, Reasons: m.live.Reasons, Diagnosis: m.live.Diagnosis, Columns: opts.Config.Columns}
 	m.help.Styles = help.Styles{}
 	m.help.ShortSeparator = "  "
 	m.prompt.input = textinput.New()
@@ -50,7 +52,7 @@ func New(ctx context.Context, opts Options) *Model {
 // Init takes the first picture and starts to listen.
 func (m *Model) Init() tea.Cmd {
 	if m.opts.connect != nil {
-		return tea.Batch(m.connect(), m.tick())
+		return tea.Batch(m.connect(), m.live.Start())
 	}
-	return tea.Batch(m.take(), m.listen(0), m.tick())
+	return m.live.Start()
 }

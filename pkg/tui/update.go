@@ -13,6 +13,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/about"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/find"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
@@ -62,25 +63,15 @@ func (m *Model) heard(msg tea.Msg) (tea.Model, tea.Cmd) {
 		} else {
 			m.top().wheel(m, 3)
 		}
-	case changedMsg:
-		m.dirty = true
-		return m, tea.Batch(m.listen(rest), m.take())
+	case live.Message:
+		return m, m.heardOf(msg)
 	case connectedMsg:
 		return m, m.connected(msg)
-	case pictureMsg:
-		return m, m.arrived(msg)
-	case restedMsg:
-		m.resting = false
-		if m.dirty {
-			return m, m.take()
-		}
-	case clockMsg:
-		return m, tea.Batch(m.tick(), m.aged())
 	case arrangedMsg:
-		m.work = msg.took
+		m.live.Worked(msg.took)
 		return m, msg.list.set(m, msg)
 	case overviewMsg:
-		m.work = msg.took
+		m.live.Worked(msg.took)
 		return m, m.first.set(m, msg)
 	case roomMsg:
 		msg.chart.set(msg)
@@ -92,21 +83,21 @@ func (m *Model) heard(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, msg.screen.planned(m, msg)
 	case madeMsg:
 		return m, msg.screen.made(m, msg)
-	case reasonMsg:
-		if msg.done {
-			return m, tea.Batch(m.top().refresh(m), m.after(msg.pause, reasonRestedMsg{}))
-		}
-		m.reasoning = false
-	case diagnosedMsg:
-		return m, m.diagnosed(msg)
-	case diagnosisRestedMsg:
-		m.diagnosing = false
-		return m, m.diagnose()
-	case reasonRestedMsg:
-		m.reasoning = false
-		return m, m.reason()
 	}
 	return m, nil
+}
+
+// heardOf passes on what is heard of the cluster, and shows what is new.
+func (m *Model) heardOf(msg live.Message) tea.Cmd {
+	cmd, news := m.live.Update(msg, m.top().seen())
+	switch news {
+	case live.NewPicture:
+		return tea.Batch(cmd, m.refresh(), m.first.remember(m))
+	case live.Findings:
+		return tea.Batch(m.top().refresh(m), cmd)
+	default:
+		return cmd
+	}
 }
 
 // key takes in a key: something is typed, or it does something.
@@ -119,20 +110,6 @@ func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 		return s.typed(m, msg)
 	}
 	return m.pressed(msg)
-}
-
-// agedTimes keeps a dashboard on which nothing happens below one percent of a
-// processor: collecting the garbage of a picture takes as long again as the picture.
-const agedTimes = 400
-
-// aged takes a picture although nothing changed, so that ages and countdowns go
-// on: the more rarely, the more a picture costs. What cannot be known any more does
-// not get older.
-func (m *Model) aged() tea.Cmd {
-	if _, trouble := m.opts.Source.Trouble(); m.opts.Fixed || m.picture == nil || trouble != nil || m.now().Sub(m.picture.Snap.Now()) < agedTimes*(m.picture.Cost+m.work) {
-		return nil
-	}
-	return m.take()
 }
 
 // pressed does what a key is for. What the screen does with it comes first.
@@ -167,11 +144,7 @@ func (m *Model) freeze() tea.Cmd {
 		m.message = "a file does not change"
 		return nil
 	}
-	m.frozen = !m.frozen
-	if m.frozen {
-		return nil
-	}
-	return tea.Batch(m.take(), m.reason(), m.diagnose())
+	return m.live.Freeze(m.top().seen())
 }
 
 // rows is a screen with a selected row.
@@ -246,9 +219,9 @@ func (m *Model) ask(what question, value string) {
 	m.prompt.input.SetValue(value)
 	m.prompt.input.CursorEnd()
 	m.prompt.input.ShowSuggestions = what == askNamespace
-	if what == askNamespace && m.picture != nil {
-		names := make([]string, 0, len(m.picture.Snap.Namespaces))
-		for _, namespace := range m.picture.Snap.Namespaces {
+	if what == askNamespace && m.live.Picture() != nil {
+		names := make([]string, 0, len(m.live.Picture().Snap.Namespaces))
+		for _, namespace := range m.live.Picture().Snap.Namespaces {
 			names = append(names, namespace.Name)
 		}
 		m.prompt.input.SetSuggestions(names)
@@ -302,7 +275,7 @@ func (m *Model) answered(value string) tea.Cmd {
 	case askTaint:
 		return m.tainted(value)
 	case askNamespace:
-		if !m.knowsNamespace(value) {
+		if !m.live.Picture().KnowsNamespace(value) {
 			m.message = "namespace " + value + " does not exist"
 			return nil
 		}

@@ -7,15 +7,12 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
-	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/about"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/arrange"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
@@ -29,7 +26,7 @@ const headLines = 2
 // View draws the dashboard.
 func (m *Model) View() tea.View {
 	body := ""
-	if m.problem != nil && m.opts.connect != nil && len(m.stack) == 1 {
+	if m.live.Problem() != nil && !m.live.Connected() && len(m.stack) == 1 {
 		body = m.unreachable()
 	} else {
 		body = m.top().view(m)
@@ -50,7 +47,7 @@ func (m *Model) View() tea.View {
 
 // head says what is looked at, and how old the picture is.
 func (m *Model) head() string {
-	right := m.taken()
+	right := m.live.Taken(&m.look)
 	left := ansi.Truncate(m.title(), max(m.width-ansi.StringWidth(right)-1, 0), m.look.Glyphs.More)
 	return look.Padded(left, m.width-ansi.StringWidth(right)) + right
 }
@@ -61,24 +58,6 @@ func (m *Model) title() string {
 		text += "  namespace " + render.Escape(m.namespace)
 	}
 	return text
-}
-
-// lateAnswer is the age from which on the last answer of the server is worth a color.
-const lateAnswer = 6 * time.Second
-
-// taken is the time of the picture, and how long ago the server was last heard of.
-func (m *Model) taken() string {
-	switch {
-	case m.picture == nil:
-		return ""
-	case m.opts.Fixed:
-		return m.picture.Snap.Now().Format("2006-01-02 15:04:05")
-	}
-	age, t := m.now().Sub(m.opts.Source.Answered()), look.Faint
-	if age >= lateAnswer {
-		t = look.Warning
-	}
-	return m.look.Say(t, "last answer "+ago(age)+" ago") + "  " + m.picture.Snap.Now().Format("15:04:05")
 }
 
 // tabs are the views, and the way to what is shown.
@@ -136,7 +115,8 @@ func (m *Model) tabTexts() []string {
 // status says what is wrong, else what the dashboard does, else what could not
 // be read.
 func (m *Model) status() string {
-	since, trouble := m.opts.Source.Trouble()
+	gaps := m.live.Picture().Unread()
+	tone, text := m.live.Status(m.keys.freeze.Help().Key)
 	switch {
 	case m.prompt.asking == askFilter:
 		return m.look.Say(look.Faint, m.line(arrange.FilterHelp))
@@ -146,23 +126,13 @@ func (m *Model) status() string {
 		return m.look.Say(look.Faint, m.line("KEY[=VALUE]:EFFECT; NoSchedule keeps new pods away, NoExecute evicts those that run, None informs"))
 	case m.message != "":
 		return m.look.Say(look.Warning, m.line(m.message))
-	case trouble != nil:
-		return m.look.Say(look.Bad, m.line(fmt.Sprintf("! for %s: %v", ago(m.now().Sub(since)), trouble)))
-	case m.problem != nil:
-		return m.look.Say(look.Bad, m.line("! "+m.problem.Error()))
-	case m.frozen && m.picture != nil:
-		age := ago(m.now().Sub(m.picture.Snap.Now()))
-		text := "frozen, " + age + " old"
-		if m.dirty {
-			text += "; the cluster has changed"
-		}
-		return m.look.Say(look.Warning, m.line(text+"; "+m.keys.freeze.Help().Key+" continues"))
-	case m.picture == nil:
+	case text != "":
+		return m.look.Say(tone, m.line(text))
+	case m.live.Picture() == nil:
 		return m.look.Say(look.Faint, "reading "+m.line(m.opts.Name))
-	case !m.knowsNamespace(m.namespace):
+	case !m.live.Picture().KnowsNamespace(m.namespace):
 		return m.look.Say(look.Warning, m.line("namespace "+m.namespace+" does not exist"))
-	case len(m.gaps()) > 0:
-		gaps := m.gaps()
+	case len(gaps) > 0:
 		more := ""
 		if len(gaps) > 1 {
 			more = fmt.Sprintf("  %s shows %d more", m.keys.gaps.Help().Key, len(gaps)-1)
@@ -174,17 +144,9 @@ func (m *Model) status() string {
 	}
 }
 
-// gaps are what is assumed of the picture, and what could not be read.
-func (m *Model) gaps() []string {
-	if m.picture == nil {
-		return nil
-	}
-	return m.picture.Gaps
-}
-
 // gapsPage lists what could not be read.
 func (m *Model) gapsPage() screen {
-	gaps := m.gaps()
+	gaps := m.live.Picture().Unread()
 	return newPage(&about.Text{Name: "what could not be read", Write: func(_ context.Context, _ *picture.Picture, width int) (string, error) {
 		if len(gaps) == 0 {
 			return "Everything could be read.", nil
@@ -196,8 +158,6 @@ func (m *Model) gapsPage() screen {
 		return text.String(), nil
 	}})
 }
-
-func ago(d time.Duration) string { return duration.HumanDuration(max(d, 0)) }
 
 // foot is what is typed, or the keys that are of use here.
 func (m *Model) foot() string {
@@ -240,14 +200,6 @@ func fitting(bindings []key.Binding, width int) []key.Binding {
 		bindings = append(bindings[:len(bindings)-3:len(bindings)-3], bindings[len(bindings)-2:]...)
 	}
 	return bindings
-}
-
-// knowsNamespace is false only if it is known that there is no such namespace.
-func (m *Model) knowsNamespace(name string) bool {
-	if name == "" || m.picture == nil || len(m.picture.Snap.Namespaces) == 0 || m.picture.Snap.Gap(snapshot.ResourceNamespaces) != nil {
-		return true
-	}
-	return m.picture.Snap.Namespace(name) != nil
 }
 
 // filled is a line with as many empty ones below as make a screen.

@@ -1,0 +1,245 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package live
+
+import (
+	"context"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/alarm"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/events"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+)
+
+// Options are what a cluster is followed for.
+type Options struct {
+	// Source may be nil as long as there is no connection.
+	Source picture.Source
+	// Fixed is true if the source never changes.
+	Fixed bool
+	// Bell is whether to ring when the cluster gets worse.
+	Bell bool
+	// Now is the clock, and After makes a command that brings a message later.
+	Now   func() time.Time
+	After func(time.Duration, tea.Msg) tea.Cmd
+}
+
+// Cluster is a cluster that is followed.
+type Cluster struct {
+	ctx  context.Context //nolint:containedctx // a model cannot be given one
+	opts Options
+	// Reasons and Diagnosis are those of the newest picture that they are known of.
+	Reasons   *picture.Reasons
+	Diagnosis *picture.Diagnosis
+
+	picture  *picture.Picture
+	troubles picture.Troubles
+	// problem is why there is no newer picture.
+	problem error
+	// taking is true while a picture is taken, resting while none may be yet.
+	taking, resting bool
+	// work is how long the last screen took to be worked out of a picture.
+	work time.Duration
+	// dirty is true if the source has changed since the picture.
+	dirty  bool
+	frozen bool
+
+	alarm    alarm.Memory
+	happened events.Log
+	// reasoning is true while a reason is found, and for a while afterwards; diagnosing
+	// while the checks are made.
+	reasoning, diagnosing bool
+}
+
+// New follows a cluster. All work in the background ends with the context.
+func New(ctx context.Context, opts Options) *Cluster {
+	return &Cluster{ctx: ctx, opts: opts, Reasons: picture.NewReasons(), Diagnosis: &picture.Diagnosis{}}
+}
+
+// Seen is what somebody looks at.
+type Seen struct {
+	// Reasons is true if it says why claims and pods wait, Findings if it says what doctor
+	// finds.
+	Reasons, Findings bool
+}
+
+// News is what has to be drawn again.
+type News int
+
+// The news.
+const (
+	NoNews News = iota
+	// Findings is one more reason, or a diagnosis.
+	Findings
+	// NewPicture is a newer picture.
+	NewPicture
+)
+
+// Message is one for a cluster.
+type Message interface{ ofCluster() }
+
+type (
+	// ChangedMsg says that the source changed, or has trouble.
+	ChangedMsg struct{}
+	// ClockMsg comes every second.
+	ClockMsg struct{}
+	// pictureMsg has a new picture.
+	pictureMsg struct {
+		picture  *picture.Picture
+		troubles picture.Troubles
+		err      error
+	}
+	// restedMsg ends the pause after a picture.
+	restedMsg struct{}
+	// reasonMsg says that one reason more is known, and how long to wait for the next.
+	reasonMsg struct {
+		done  bool
+		pause time.Duration
+	}
+	// reasonRestedMsg ends the pause after a reason.
+	reasonRestedMsg struct{}
+	// diagnosedMsg says that there is a newer diagnosis, after so long.
+	diagnosedMsg struct {
+		done bool
+		took time.Duration
+	}
+	// diagnosisRestedMsg ends the pause after a diagnosis.
+	diagnosisRestedMsg struct{}
+)
+
+func (ChangedMsg) ofCluster()         {}
+func (ClockMsg) ofCluster()           {}
+func (pictureMsg) ofCluster()         {}
+func (restedMsg) ofCluster()          {}
+func (reasonMsg) ofCluster()          {}
+func (reasonRestedMsg) ofCluster()    {}
+func (diagnosedMsg) ofCluster()       {}
+func (diagnosisRestedMsg) ofCluster() {}
+
+// Start lets the clock run and, where there is a connection, takes the first picture.
+func (c *Cluster) Start() tea.Cmd {
+	if !c.Connected() {
+		return c.tick()
+	}
+	return tea.Batch(c.Take(), c.listen(0), c.tick())
+}
+
+// Connected reports whether there is a connection.
+func (c *Cluster) Connected() bool { return c.opts.Source != nil }
+
+// Connect begins to look at a cluster that was not connected.
+func (c *Cluster) Connect(source picture.Source) tea.Cmd {
+	c.opts.Source = source
+	return tea.Batch(c.Take(), c.listen(0))
+}
+
+// Fail says why there is no connection.
+func (c *Cluster) Fail(err error) { c.problem = err }
+
+// Problem is why there is no connection, or no newer picture; nil if there is.
+func (c *Cluster) Problem() error { return c.problem }
+
+// Picture is the newest one; nil if there is none yet.
+func (c *Cluster) Picture() *picture.Picture { return c.picture }
+
+// Happened is what happened between pictures.
+func (c *Cluster) Happened() *events.Log { return &c.happened }
+
+// Worked takes note of how long a screen took to be worked out of a picture: what is done
+// often has to be cheap.
+func (c *Cluster) Worked(took time.Duration) { c.work = took }
+
+// Update takes in a message. It never waits for anything.
+func (c *Cluster) Update(msg Message, seen Seen) (tea.Cmd, News) {
+	switch msg := msg.(type) {
+	case ChangedMsg:
+		c.dirty = true
+		return tea.Batch(c.listen(rest), c.Take()), NoNews
+	case ClockMsg:
+		return tea.Batch(c.tick(), c.aged()), NoNews
+	case pictureMsg:
+		return c.arrived(msg)
+	case restedMsg:
+		c.resting = false
+		if c.dirty {
+			return c.Take(), NoNews
+		}
+	case reasonMsg:
+		if msg.done {
+			return c.opts.After(msg.pause, reasonRestedMsg{}), Findings
+		}
+		c.reasoning = false
+	case reasonRestedMsg:
+		c.reasoning = false
+		return c.reason(seen), NoNews
+	case diagnosedMsg:
+		if msg.done {
+			return c.opts.After(max(diagnosisRest, diagnosisTimes*msg.took), diagnosisRestedMsg{}), Findings
+		}
+		c.diagnosing = false
+	case diagnosisRestedMsg:
+		c.diagnosing = false
+		return c.diagnose(seen), NoNews
+	}
+	return nil, NoNews
+}
+
+// Work works out what is seen and not known yet.
+func (c *Cluster) Work(seen Seen) tea.Cmd { return tea.Batch(c.reason(seen), c.diagnose(seen)) }
+
+// Freeze keeps the picture, or goes on.
+func (c *Cluster) Freeze(seen Seen) tea.Cmd {
+	if c.frozen = !c.frozen; c.frozen {
+		return nil
+	}
+	return tea.Batch(c.Take(), c.Work(seen))
+}
+
+// arrived takes in a new picture.
+func (c *Cluster) arrived(msg pictureMsg) (tea.Cmd, News) {
+	c.taking = false
+	if msg.err != nil {
+		c.problem = msg.err
+		return nil, NoNews
+	}
+	if before := c.picture; before != nil {
+		c.happened.Add(events.Between(before.Snap, msg.picture.Snap, c.opts.Now()))
+	}
+	c.picture, c.troubles, c.problem = msg.picture, msg.troubles, nil
+	c.resting = true
+	pause := max(rest, restTimes*(c.picture.Cost+c.work))
+	return tea.Batch(c.ring(), c.opts.After(pause, restedMsg{})), NewPicture
+}
+
+// ring rings the bell of the terminal if the cluster got worse.
+func (c *Cluster) ring() tea.Cmd {
+	if !c.opts.Bell || c.opts.Fixed || !c.alarm.Worse(c.picture.Snap.Now(), c.troubles.Names) {
+		return nil
+	}
+	return tea.Raw("\a")
+}
+
+// agedTimes keeps a dashboard on which nothing happens below one percent of a
+// processor: collecting the garbage of a picture takes as long again as the picture.
+const agedTimes = 400
+
+// aged takes a picture although nothing changed, so that ages and countdowns go
+// on: the more rarely, the more a picture costs. What cannot be known any more does
+// not get older.
+func (c *Cluster) aged() tea.Cmd {
+	if _, trouble := c.trouble(); c.opts.Fixed || c.picture == nil || trouble != nil || c.opts.Now().Sub(c.picture.Snap.Now()) < agedTimes*(c.picture.Cost+c.work) {
+		return nil
+	}
+	return c.Take()
+}
+
+// trouble is what keeps the source from knowing more, and since when; nil if nothing does.
+func (c *Cluster) trouble() (since time.Time, err error) {
+	if !c.Connected() {
+		return time.Time{}, nil
+	}
+	return c.opts.Source.Trouble()
+}

@@ -1,0 +1,76 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package live
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+)
+
+// lateAnswer is the age from which on the last answer of the server is worth a color.
+const lateAnswer = 6 * time.Second
+
+// Taken is the time of the picture, and how long ago the server was last heard of.
+func (c *Cluster) Taken(l *look.Look) string {
+	switch {
+	case c.picture == nil:
+		return ""
+	case c.opts.Fixed:
+		return c.picture.Snap.Now().Format("2006-01-02 15:04:05")
+	}
+	age, t := c.opts.Now().Sub(c.opts.Source.Answered()), look.Faint
+	if age >= lateAnswer {
+		t = look.Warning
+	}
+	return l.Say(t, "last answer "+ago(age)+" ago") + "  " + c.picture.Snap.Now().Format("15:04:05")
+}
+
+// Status says what keeps the picture from being newer, and how much that matters; empty if
+// nothing does. Proceed is the key that ends a freeze.
+func (c *Cluster) Status(proceed string) (look.Tone, string) {
+	since, trouble := c.trouble()
+	switch {
+	case trouble != nil:
+		return look.Bad, fmt.Sprintf("! for %s: %v", ago(c.opts.Now().Sub(since)), trouble)
+	case c.problem != nil:
+		return look.Bad, "! " + c.problem.Error()
+	case c.frozen && c.picture != nil:
+		text := "frozen, " + ago(c.opts.Now().Sub(c.picture.Snap.Now())) + " old"
+		if c.dirty {
+			text += "; the cluster has changed"
+		}
+		return look.Warning, text + "; " + proceed + " continues"
+	default:
+		return look.Plain, ""
+	}
+}
+
+// Brief says in a few words what is wrong, as far as a namespace is concerned.
+func (c *Cluster) Brief(namespace string) []string {
+	var parts []string
+	if _, trouble := c.trouble(); trouble != nil {
+		parts = append(parts, "no answer")
+	}
+	waiting := 0
+	for of, n := range c.troubles.Waiting {
+		if namespace == "" || of == namespace {
+			waiting += n
+		}
+	}
+	if waiting == 1 {
+		parts = append(parts, "1 waits")
+	} else if waiting > 1 {
+		parts = append(parts, fmt.Sprintf("%d wait", waiting))
+	}
+	if broken := c.troubles.Broken; broken > 0 {
+		parts = append(parts, fmt.Sprintf("%d broken", broken))
+	}
+	return parts
+}
+
+func ago(d time.Duration) string { return duration.HumanDuration(max(d, 0)) }

@@ -1,0 +1,131 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package live
+
+import (
+	"context"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+)
+
+const (
+	// rest is the least time between two pictures. After an expensive one it is
+	// longer: what collecting garbage takes comes on top.
+	rest      = 250 * time.Millisecond
+	restTimes = 20
+	// reasonTimes is the same for reasons that are found again, firstTimes for those of
+	// what was not explained yet.
+	reasonTimes = 30
+	firstTimes  = 1
+	// diagnosisRest is the least time between two diagnoses. After an expensive one
+	// it is longer, by diagnosisTimes.
+	diagnosisRest  = 10 * time.Second
+	diagnosisTimes = 60
+)
+
+// Now does all work at once: it takes a picture, makes the checks, and finds reasons until
+// these took so long. It is for output that does not change any more.
+func (c *Cluster) Now(ctx context.Context, reasons time.Duration) error {
+	p, err := picture.Take(ctx, c.opts.Source)
+	if err != nil {
+		return err
+	}
+	c.picture = p
+	now := c.opts.Now
+	until := now().Add(reasons)
+	for of, more := c.Reasons.Next(p, now()); more && now().Before(until); of, more = c.Reasons.Next(p, now()) {
+		if !c.Reasons.Work(ctx, p, of, now()) {
+			return ctx.Err()
+		}
+	}
+	if !c.Diagnosis.Work(ctx, p, c.opts.Fixed, now()) {
+		return ctx.Err()
+	}
+	return nil
+}
+
+// Take takes a picture unless one is being taken, it is too early for another,
+// the cluster is frozen, or there is no connection.
+func (c *Cluster) Take() tea.Cmd {
+	if c.taking || c.resting || c.frozen || !c.Connected() {
+		return nil
+	}
+	c.taking, c.dirty = true, false
+	before := c.picture
+	ctx, source, reasons, evictions := c.ctx, c.opts.Source, c.Reasons, c.opts.Bell
+	return func() tea.Msg {
+		var troubles picture.Troubles
+		p, err := picture.Take(ctx, source)
+		if err == nil {
+			troubles = picture.FindTroubles(p, evictions)
+		}
+		if err == nil && before != nil {
+			reasons.Follow(p, before)
+		}
+		return pictureMsg{p, troubles, err}
+	}
+}
+
+// reason works out why a claim is pending or a pod waits, one at a time, while somebody can
+// see it.
+func (c *Cluster) reason(seen Seen) tea.Cmd {
+	if c.reasoning || c.picture == nil || c.frozen || !seen.Reasons {
+		return nil
+	}
+	ctx, p, known, now := c.ctx, c.picture, c.Reasons, c.opts.Now()
+	of, more := known.Next(p, now)
+	if !more {
+		return nil
+	}
+	c.reasoning = true
+	times := time.Duration(reasonTimes)
+	if known.Get(of).At.IsZero() {
+		times = firstTimes
+	}
+	return func() tea.Msg {
+		start := time.Now()
+		done := known.Work(ctx, p, of, now)
+		return reasonMsg{done, times * time.Since(start)}
+	}
+}
+
+// diagnose makes the checks of doctor, while somebody can see what they find.
+func (c *Cluster) diagnose(seen Seen) tea.Cmd {
+	if c.diagnosing || c.picture == nil || c.frozen || !seen.Findings || !c.Diagnosis.Due(c.picture, c.opts.Fixed, c.opts.Now()) {
+		return nil
+	}
+	c.diagnosing = true
+	ctx, p, known, fixed, now := c.ctx, c.picture, c.Diagnosis, c.opts.Fixed, c.opts.Now()
+	return func() tea.Msg {
+		start := time.Now()
+		done := known.Work(ctx, p, fixed, now)
+		return diagnosedMsg{done, time.Since(start)}
+	}
+}
+
+// listen waits for the next change, but not before a pause: each one has the screen drawn.
+func (c *Cluster) listen(pause time.Duration) tea.Cmd {
+	ctx, changed := c.ctx, c.opts.Source.Changed()
+	if changed == nil {
+		return nil
+	}
+	return func() tea.Msg {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(pause):
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-changed:
+			return ChangedMsg{}
+		}
+	}
+}
+
+func (c *Cluster) tick() tea.Cmd { return c.opts.After(time.Second, ClockMsg{}) }
