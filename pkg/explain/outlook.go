@@ -6,13 +6,10 @@ package explain
 import (
 	"context"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/conflict"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodeanswer"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/outlook"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -31,10 +28,6 @@ func (x *builder) findOutlook(ctx context.Context) error {
 		Contents: x.contents, Confirmer: x.confirmer,
 		Ask: func(snap *snapshot.Snapshot, alloc *allocator.Allocator) (*funnel.Question, error) {
 			return x.again(conflict.WhatIf{Snap: snap, Alloc: alloc, FindAgain: true})
-		},
-		WhyNot: func(ctx context.Context, q *funnel.Question, node *corev1.Node) outlook.Reason {
-			a := nodeanswer.NewReasons(q, x.confirmer).WhyNot(ctx, node)
-			return outlook.Reason{Code: a.Code, Message: a.Message, Missing: a.Missing, Progress: a.Progress}
 		},
 	}
 	if x.target.Workload {

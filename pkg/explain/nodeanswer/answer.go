@@ -64,10 +64,10 @@ const (
 	progressCompeting  = 5 * progressStep
 )
 
-// nearer orders answers: the one where less is in the way comes first. Within
+// Nearer orders answers: the one where less is in the way comes first. Within
 // a step it is the one where fewer devices are missing, and then the one whose
 // best device gets further.
-func (a Answer) nearer(b Answer) int {
+func (a Answer) Nearer(b Answer) int {
 	return cmp.Or(
 		cmp.Compare(verdictOrder(a.Verdict), verdictOrder(b.Verdict)),
 		cmp.Compare(b.Score, a.Score),
@@ -89,14 +89,14 @@ func Group(answers map[Answer][]string) []api.NodeGroup {
 	nearest, names := map[Answer]Answer{}, map[Answer][]string{}
 	for answer, nodes := range answers {
 		said := answer.Key()
-		if best, known := nearest[said]; !known || answer.nearer(best) < 0 {
+		if best, known := nearest[said]; !known || answer.Nearer(best) < 0 {
 			nearest[said] = answer
 		}
 		names[said] = append(names[said], nodes...)
 	}
 	sorted := slices.SortedFunc(maps.Keys(nearest), func(a, b Answer) int {
 		return cmp.Or(
-			nearest[a].nearer(nearest[b]),
+			nearest[a].Nearer(nearest[b]),
 			cmp.Compare(len(names[b]), len(names[a])),
 			cmp.Compare(a.Message, b.Message),
 			cmp.Compare(a.Code, b.Code),

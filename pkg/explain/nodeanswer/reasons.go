@@ -86,7 +86,7 @@ func (r *Reasons) WhyNot(ctx context.Context, node *corev1.Node) Answer {
 				continue
 			}
 			answer, short := shortOf(ctx, r.Question, alternatives, node)
-			if short && (worst == nil || answer.nearer(*worst) > 0) {
+			if short && (worst == nil || answer.Nearer(*worst) > 0) {
 				worst = &answer
 			}
 		}
@@ -116,7 +116,7 @@ func shortOf(ctx context.Context, q *funnel.Question, alternatives []*funnel.Fun
 		if !short {
 			return Answer{}, false
 		}
-		if i == 0 || answer.nearer(nearest) < 0 {
+		if i == 0 || answer.Nearer(nearest) < 0 {
 			nearest = answer
 		}
 		if !slices.Contains(messages, answer.Message) {

@@ -20,6 +20,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodeanswer"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodegroup"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -192,14 +193,14 @@ func (a *amended) mapsNodeResources(node *corev1.Node) bool {
 // nearest. It is not known if devices may be missing in what was read.
 func (a *amended) notFitting(ctx context.Context, kinds []*corev1.Node, empty bool) api.Prospect {
 	p := api.Prospect{Verdict: api.DoesNotFit}
-	var nearest *Reason
+	var nearest *nodeanswer.Answer
 	for _, node := range kinds[:min(len(kinds), maxReasons)] {
 		one, err := a.on(ctx, node, empty)
 		if err != nil {
 			continue
 		}
-		if r := a.WhyNot(ctx, one, node); r.nearer(nearest) {
-			nearest, p.Node = &r, node.Name
+		if answer := nodeanswer.NewReasons(one, a.Confirmer).WhyNot(ctx, node); nearest == nil || answer.Nearer(*nearest) < 0 {
+			nearest, p.Node = &answer, node.Name
 		}
 	}
 	if nearest != nil {

@@ -14,6 +14,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodeanswer"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -61,7 +62,7 @@ func (c *Case) oneMoreNode(ctx context.Context, all *amended) ([]api.NewNode, er
 				n.Verdict, n.Message = p.Verdict, p.Message
 			default:
 				if one, err := a.on(ctx, node, false); err == nil {
-					n.Message = a.WhyNot(ctx, one, node).Message
+					n.Message = nodeanswer.NewReasons(one, a.Confirmer).WhyNot(ctx, node).Message
 				}
 			}
 		}

@@ -4,7 +4,6 @@
 package outlook
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -40,21 +39,6 @@ type Case struct {
 	// Ask asks the question about another cluster, up to the point where the
 	// allocator is asked. It is nil if something else is in the way there.
 	Ask func(*snapshot.Snapshot, *allocator.Allocator) (*funnel.Question, error)
-	// WhyNot says why the claims of a question about one node do not fit there.
-	WhyNot func(context.Context, *funnel.Question, *corev1.Node) Reason
-}
-
-// Reason is why claims do not fit on a node.
-type Reason struct {
-	Code    api.Code
-	Message string
-	// Progress is the higher the nearer the node is to fitting; Missing counts
-	// devices.
-	Progress, Missing int
-}
-
-func (r Reason) nearer(than *Reason) bool {
-	return than == nil || cmp.Or(cmp.Compare(than.Progress, r.Progress), cmp.Compare(r.Missing, than.Missing)) < 0
 }
 
 // Find decides the outlook. It is nil if the question cannot be asked about a

@@ -131,6 +131,19 @@ func TestOutlook(t *testing.T) {
 	}
 }
 
+// TestNearestNodeOfOutlook has a node with almost enough devices beside one whose devices
+// are in a pool that is incomplete.
+func TestNearestNodeOfOutlook(t *testing.T) {
+	devices := []tc.DeviceWrapper{tc.Device("dev-0"), tc.Device("dev-1")}
+	snap := tc.Snapshot(node("node-2"), tc.Slice("s2", tc.DriverA, "node-2", devices...).OnNode("node-2"),
+		node("node-1"), tc.Slice("s1", tc.DriverA, "node-1", devices...).OnNode("node-1").Of(2),
+		tc.Class(tc.ClassA, tc.DriverA), tc.Pod("asks", tc.UsingClaim("gpu", "mine")), tc.Claim("mine", tc.Request("gpus", tc.ClassA, 3)))
+	e := ask(t, snap)
+	if e.Outlook == nil || !strings.Contains(e.Outlook.Message, "Node node-2, the nearest: 2 of 3 available") {
+		t.Errorf("got %+v", e.Outlook)
+	}
+}
+
 // TestOutlookIsOfPodsThatWait asks about those to which the question does not apply.
 func TestOutlookIsOfPodsThatWait(t *testing.T) {
 	fits := tc.Snapshot(node(tc.Node1), tc.Slice("s1", tc.DriverA, tc.Node1, tc.Device("dev-0")).OnNode(tc.Node1),
