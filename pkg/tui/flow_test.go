@@ -406,6 +406,20 @@ func TestMouse(t *testing.T) {
 	s.selected()
 }
 
+// TestClickWhileTyping leaves a filter that is typed: it is not meant for what was clicked.
+func TestClickWhileTyping(t *testing.T) {
+	s := browse(t, 120, 30)
+	s.keys("3", "/", `"gpu-0`)
+	s.shows("filter: gpu-0")
+	x := strings.Index(s.lines()[1], "4 devices")
+	s.send(tea.MouseClickMsg{Button: tea.MouseLeft, X: x, Y: 1})
+	s.rest()
+	s.shows("[4 devices]", "1/104 devices")
+	s.lacks("filter:")
+	s.keys("3")
+	s.shows("filter gpu-0")
+}
+
 // TestHiddenClaims does not call unknown what there is none of, nor the other way
 // round.
 func TestHiddenClaims(t *testing.T) {

@@ -16,6 +16,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/about"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/ask"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/find"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/guard"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
@@ -155,10 +156,7 @@ func noChangeOf(item any) string {
 // guard asks for a taint, if that is missing, and shows what a change would do.
 func (m *Model) guard(change guard.Change) tea.Cmd {
 	if change.Kind == guard.Taint && change.Taint == "" {
-		m.ask(askTaint, "")
-		m.prompt.change = change
-		m.prompt.input.ShowSuggestions = true
-		m.prompt.input.SetSuggestions(taintTexts(m.live.Picture()))
+		m.askForTaint(change, "")
 		return nil
 	}
 	s := &guardScreen{pageScreen: newPage(&about.Text{Name: change.String()}), change: change}
@@ -184,21 +182,24 @@ func taintTexts(p *picture.Picture) []string {
 	return slices.Compact(texts)
 }
 
-// tainted takes in the taint that was typed. What is no taint can be corrected.
-func (m *Model) tainted(text string) tea.Cmd {
-	if text == "" {
-		return nil
-	}
-	change := m.prompt.change
-	if err := m.opts.Changer.CheckTaint(text); err != nil {
-		cmd := m.guard(change)
-		m.prompt.input.SetValue(text)
-		m.prompt.input.CursorEnd()
-		m.message = err.Error()
-		return cmd
-	}
-	change.Taint = text
-	return m.guard(change)
+// askForTaint asks for the taint of a change. What is no taint can be corrected.
+func (m *Model) askForTaint(change guard.Change, typed string) {
+	m.line.Open(&ask.Question{
+		Prompt: change.String() + " with: ", Value: typed, Proposed: taintTexts(m.live.Picture()),
+		Help: "KEY[=VALUE]:EFFECT; NoSchedule keeps new pods away, NoExecute evicts those that run, None informs",
+		Answered: func(text string) tea.Cmd {
+			if text == "" {
+				return nil
+			}
+			if err := m.opts.Changer.CheckTaint(text); err != nil {
+				m.askForTaint(change, text)
+				m.message = err.Error()
+				return nil
+			}
+			change.Taint = text
+			return m.guard(change)
+		},
+	})
 }
 
 // planned shows what a change would do.

@@ -129,7 +129,7 @@ func (m *Model) actions() []action {
 		{k.goTo, keysFind, m.chooseView},
 		{k.find, keysFind, m.chooseObject},
 		{k.filter, keysFind, just(m.askForFilter)},
-		{k.namespace, keysFind, just(func() { m.ask(askNamespace, m.namespace) })},
+		{k.namespace, keysFind, just(m.askForNamespace)},
 		{k.everywhere, keysFind, m.everyNamespace},
 		{k.why, keysCloser, page(about.Why, "no claim or pod to explain in this row")},
 		{k.yaml, keysCloser, page(about.YAML, "no object in this row")},

@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/arrange"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/ask"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/find"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
@@ -241,6 +242,22 @@ func (s *listScreen) chooseOrder(m *Model) tea.Cmd {
 	}, func(item find.Item) tea.Cmd { return s.sort(m, slices.Index(columns, item.Name)) })
 }
 
+// askForFilter filters as it is typed.
+func (s *listScreen) askForFilter(m *Model) {
+	before, row := s.wanted.Filter, s.table.SelectedKey()
+	filter := func(text string) tea.Cmd {
+		s.wanted.Filter = text
+		return s.refresh(m)
+	}
+	m.line.Open(&ask.Question{
+		Prompt: "filter: ", Value: before, Help: arrange.FilterHelp, Typed: filter, Answered: filter,
+		Left: func() tea.Cmd {
+			s.table.Keep(row)
+			return filter(before)
+		},
+	})
+}
+
 func (s *listScreen) row() (item any, from *picture.Picture) { return s.table.Selected(), s.from }
 
 // open shows what is behind the selected row.
@@ -288,14 +305,14 @@ func (s *listScreen) view(m *Model) string {
 // foot says how many rows there are, and what narrows them down.
 func (s *listScreen) foot(m *Model) string {
 	if s.problem != nil {
-		return m.look.Say(look.Bad, m.line(s.problem.Error()))
+		return m.look.Say(look.Bad, m.oneLine(s.problem.Error()))
 	}
 	shown, rows := s.table.Shown()
 	if shown == nil {
 		return m.look.Say(look.Faint, "One moment…")
 	}
 	if s.id == views.Findings && m.live.Diagnosis.Version() == 0 {
-		return m.look.Say(look.Faint, m.line("… findings: the checks are being made"))
+		return m.look.Say(look.Faint, m.oneLine("… findings: the checks are being made"))
 	}
 	text := fmt.Sprintf("%d %s", len(rows), s.id)
 	if all := shown.Rows(); all != len(rows) {
@@ -326,12 +343,12 @@ func (s *listScreen) foot(m *Model) string {
 		} else if ansi.StringWidth(legend) <= m.width {
 			return m.look.Say(look.Faint, render.Escape(text)+"   ") + legend
 		}
-		return m.look.Say(look.Faint, m.line(text+"; "+m.keys.help.Help().Key+" explains the symbols"))
+		return m.look.Say(look.Faint, m.oneLine(text+"; "+m.keys.help.Help().Key+" explains the symbols"))
 	}
 	if remark := s.table.Remark(); remark != "" && s.pane.width == 0 {
 		text += "   " + remark
 	}
-	return m.look.Say(look.Faint, m.line(text))
+	return m.look.Say(look.Faint, m.oneLine(text))
 }
 
 func (s *listScreen) bindings(m *Model) []key.Binding {

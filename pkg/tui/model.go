@@ -11,11 +11,11 @@ import (
 
 	"charm.land/bubbles/v2/help"
 	"charm.land/bubbles/v2/key"
-	"charm.land/bubbles/v2/textinput"
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/ask"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/config"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/guard"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
@@ -86,30 +86,10 @@ type Model struct {
 	// stack has the screens that were opened one from the other, the view first.
 	stack []screen
 
-	prompt  prompt
+	line    ask.Line
 	mouse   bool
 	message string
 }
-
-// prompt is where something is typed.
-type prompt struct {
-	input textinput.Model
-	// asking is what for; askNothing if nothing is typed.
-	asking question
-	// before is what to return to on escape, and row the row.
-	before, row string
-	// change is what a taint is asked for.
-	change guard.Change
-}
-
-type question int
-
-const (
-	askNothing question = iota
-	askFilter
-	askNamespace
-	askTaint
-)
 
 // screen is one page of the dashboard.
 type screen interface {
@@ -136,6 +116,7 @@ func (m *Model) top() screen { return m.stack[len(m.stack)-1] }
 
 // push opens a screen on top of the one that is shown.
 func (m *Model) push(s screen) tea.Cmd {
+	m.line.Close()
 	m.stack = append(m.stack, s)
 	m.resize()
 	return m.refresh()
@@ -148,7 +129,7 @@ func (m *Model) refresh() tea.Cmd {
 
 func (m *Model) resize() {
 	m.help.SetWidth(m.width)
-	m.prompt.input.SetWidth(max(m.width-20, 10))
+	m.line.Resize(m.width)
 	for _, s := range m.stack {
 		s.resize(m.width, m.bodyHeight())
 	}
@@ -157,8 +138,8 @@ func (m *Model) resize() {
 // bodyHeight is what titles, status and help leave to the screen.
 func (m *Model) bodyHeight() int { return max(m.height-4, 1) }
 
-// line makes a text from outside fit to be a line of the screen.
-func (m *Model) line(text string) string {
+// oneLine makes a text from outside fit to be a line of the screen.
+func (m *Model) oneLine(text string) string {
 	text, _, _ = strings.Cut(text, "\n")
 	return ansi.Truncate(render.Escape(text), m.width, m.look.Glyphs.More)
 }

@@ -116,7 +116,7 @@ func (s *overviewScreen) set(m *Model, msg overviewMsg) tea.Cmd {
 func (s *overviewScreen) view(m *Model) string {
 	switch {
 	case s.problem != nil:
-		return filled(m.look.Say(look.Bad, m.line(s.problem.Error())), s.height)
+		return filled(m.look.Say(look.Bad, m.oneLine(s.problem.Error())), s.height)
 	case s.facts == nil:
 		return filled(m.look.Say(look.Faint, "One moment"+m.look.Glyphs.More), s.height)
 	default:

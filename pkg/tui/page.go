@@ -103,7 +103,7 @@ func (s *pageScreen) wheel(_ *Model, by int) {
 func (*pageScreen) click(*Model, int, int) tea.Cmd { return nil }
 
 func (s *pageScreen) view(m *Model) string {
-	return s.pager.View() + "\n" + m.look.Say(look.Faint, m.line(s.foot(m)))
+	return s.pager.View() + "\n" + m.look.Say(look.Faint, m.oneLine(s.foot(m)))
 }
 
 // foot says where in the text one is, and whether there is more of it.

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"charm.land/bubbles/v2/help"
-	"charm.land/bubbles/v2/textinput"
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/arrange"
@@ -38,7 +37,6 @@ func New(ctx context.Context, opts Options) *Model {
 	m.catalog = &views.Catalog{Look: &m.look, Reasons: m.live.Reasons, Diagnosis: m.live.Diagnosis, Columns: opts.Config.Columns}
 	m.help.Styles = help.Styles{}
 	m.help.ShortSeparator = "  "
-	m.prompt.input = textinput.New()
 	m.first, m.nodes = newOverview(&m.look), newList(views.Nodes, arrange.Scope{})
 	m.views = []screen{m.first, m.nodes}
 	for id := views.Pools; id <= views.Teams; id++ {

@@ -7,11 +7,11 @@ import (
 	"fmt"
 
 	"charm.land/bubbles/v2/key"
-	"charm.land/bubbles/v2/textinput"
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/about"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/ask"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/find"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
@@ -45,8 +45,8 @@ func (m *Model) heard(msg tea.Msg) (tea.Model, tea.Cmd) {
 		}
 		return m, m.key(msg)
 	case tea.PasteMsg:
-		if m.prompt.asking != askNothing {
-			return m, m.typed(msg)
+		if m.line.Asks() {
+			return m, m.line.Update(msg)
 		}
 		if s, ok := m.top().(typist); ok {
 			return m, s.typed(m, msg)
@@ -103,8 +103,8 @@ func (m *Model) heardOf(msg live.Message) tea.Cmd {
 // key takes in a key: something is typed, or it does something.
 func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 	m.message = ""
-	if m.prompt.asking != askNothing {
-		return m.typed(msg)
+	if m.line.Asks() {
+		return m.line.Update(msg)
 	}
 	if s, ok := m.top().(typist); ok && msg.String() != "ctrl+c" {
 		return s.typed(m, msg)
@@ -128,14 +128,36 @@ func (m *Model) pressed(msg tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
+// askForFilter asks which rows of a list to show.
 func (m *Model) askForFilter() {
-	s, ok := m.top().(*listScreen)
-	if !ok {
-		m.message = "only lists can be filtered: 2 to 0"
+	if s, ok := m.top().(*listScreen); ok {
+		s.askForFilter(m)
 		return
 	}
-	m.ask(askFilter, s.wanted.Filter)
-	m.prompt.row = s.table.SelectedKey()
+	m.message = "only lists can be filtered: 2 to 0"
+}
+
+// askForNamespace asks for the only namespace whose claims and pods to show.
+func (m *Model) askForNamespace() {
+	before := m.namespace
+	choose := func(name string) tea.Cmd {
+		if !m.live.Picture().KnowsNamespace(name) {
+			m.message = "namespace " + name + " does not exist"
+			return nil
+		}
+		m.namespace = name
+		return m.refresh()
+	}
+	var names []string
+	if p := m.live.Picture(); p != nil {
+		for _, namespace := range p.Snap.Namespaces {
+			names = append(names, namespace.Name)
+		}
+	}
+	m.line.Open(&ask.Question{
+		Prompt: "namespace: ", Value: before, Help: "tab completes; leave empty for all namespaces", Proposed: names,
+		Answered: choose, Left: func() tea.Cmd { return choose(before) },
+	})
 }
 
 // freeze keeps the picture, or goes on.
@@ -172,6 +194,7 @@ func (m *Model) show(id views.ID) tea.Cmd {
 			list.letGo(m)
 		}
 	}
+	m.line.Close()
 	m.view = id
 	m.stack = []screen{m.views[id]}
 	m.resize()
@@ -210,52 +233,6 @@ func (m *Model) clicked(msg tea.MouseClickMsg) tea.Cmd {
 	return nil
 }
 
-// ask begins to type.
-func (m *Model) ask(what question, value string) {
-	m.prompt.asking, m.prompt.before = what, value
-	// A new one: what could be completed before stays in the old one.
-	m.prompt.input = textinput.New()
-	m.prompt.input.SetWidth(max(m.width-20, 10))
-	m.prompt.input.SetValue(value)
-	m.prompt.input.CursorEnd()
-	m.prompt.input.ShowSuggestions = what == askNamespace
-	if what == askNamespace && m.live.Picture() != nil {
-		names := make([]string, 0, len(m.live.Picture().Snap.Namespaces))
-		for _, namespace := range m.live.Picture().Snap.Namespaces {
-			names = append(names, namespace.Name)
-		}
-		m.prompt.input.SetSuggestions(names)
-	}
-	// The cursor does not blink, so there is nothing to wait for.
-	_ = m.prompt.input.Focus()
-}
-
-// typed takes in a key while something is typed. A filter works as it is typed.
-func (m *Model) typed(msg tea.Msg) tea.Cmd {
-	if press, ok := msg.(tea.KeyPressMsg); ok {
-		switch press.String() {
-		case "ctrl+c":
-			return tea.Quit
-		case "enter":
-			return m.answered(m.prompt.input.Value())
-		case "esc":
-			if m.prompt.asking == askTaint {
-				return m.answered("")
-			}
-			if s, ok := m.top().(*listScreen); ok && m.prompt.asking == askFilter {
-				s.table.Keep(m.prompt.row)
-			}
-			return m.answered(m.prompt.before)
-		}
-	}
-	m.prompt.input, _ = m.prompt.input.Update(msg)
-	if s, ok := m.top().(*listScreen); ok && m.prompt.asking == askFilter {
-		s.wanted.Filter = m.prompt.input.Value()
-		return s.refresh(m)
-	}
-	return nil
-}
-
 // everyNamespace shows claims and pods of all namespaces.
 func (m *Model) everyNamespace() tea.Cmd {
 	if m.namespace == "" {
@@ -264,28 +241,4 @@ func (m *Model) everyNamespace() tea.Cmd {
 	}
 	m.namespace = ""
 	return m.refresh()
-}
-
-// answered ends typing.
-func (m *Model) answered(value string) tea.Cmd {
-	asked := m.prompt.asking
-	m.prompt.asking = askNothing
-	m.prompt.input.Blur()
-	switch asked {
-	case askTaint:
-		return m.tainted(value)
-	case askNamespace:
-		if !m.live.Picture().KnowsNamespace(value) {
-			m.message = "namespace " + value + " does not exist"
-			return nil
-		}
-		m.namespace = value
-		return m.refresh()
-	case askNothing, askFilter:
-	}
-	if s, ok := m.top().(*listScreen); ok {
-		s.wanted.Filter = value
-		return s.refresh(m)
-	}
-	return nil
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/about"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/arrange"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
@@ -118,26 +117,22 @@ func (m *Model) status() string {
 	gaps := m.live.Picture().Unread()
 	tone, text := m.live.Status(m.keys.freeze.Help().Key)
 	switch {
-	case m.prompt.asking == askFilter:
-		return m.look.Say(look.Faint, m.line(arrange.FilterHelp))
-	case m.prompt.asking == askNamespace:
-		return m.look.Say(look.Faint, m.line("tab completes; leave empty for all namespaces"))
-	case m.prompt.asking == askTaint && m.message == "":
-		return m.look.Say(look.Faint, m.line("KEY[=VALUE]:EFFECT; NoSchedule keeps new pods away, NoExecute evicts those that run, None informs"))
 	case m.message != "":
-		return m.look.Say(look.Warning, m.line(m.message))
+		return m.look.Say(look.Warning, m.oneLine(m.message))
+	case m.line.Asks():
+		return m.look.Say(look.Faint, m.oneLine(m.line.Help()))
 	case text != "":
-		return m.look.Say(tone, m.line(text))
+		return m.look.Say(tone, m.oneLine(text))
 	case m.live.Picture() == nil:
-		return m.look.Say(look.Faint, "reading "+m.line(m.opts.Name))
+		return m.look.Say(look.Faint, "reading "+m.oneLine(m.opts.Name))
 	case !m.live.Picture().KnowsNamespace(m.namespace):
-		return m.look.Say(look.Warning, m.line("namespace "+m.namespace+" does not exist"))
+		return m.look.Say(look.Warning, m.oneLine("namespace "+m.namespace+" does not exist"))
 	case len(gaps) > 0:
 		more := ""
 		if len(gaps) > 1 {
 			more = fmt.Sprintf("  %s shows %d more", m.keys.gaps.Help().Key, len(gaps)-1)
 		}
-		text := ansi.Truncate(m.line(gaps[0]), m.width-len(more), m.look.Glyphs.More)
+		text := ansi.Truncate(m.oneLine(gaps[0]), m.width-len(more), m.look.Glyphs.More)
 		return m.look.Say(look.Warning, text+more)
 	default:
 		return ""
@@ -161,17 +156,8 @@ func (m *Model) gapsPage() screen {
 
 // foot is what is typed, or the keys that are of use here.
 func (m *Model) foot() string {
-	switch m.prompt.asking {
-	case askFilter:
-		m.prompt.input.Prompt = "filter: "
-		return ansi.Truncate(m.prompt.input.View(), m.width, "")
-	case askNamespace:
-		m.prompt.input.Prompt = "namespace: "
-		return ansi.Truncate(m.prompt.input.View(), m.width, "")
-	case askTaint:
-		m.prompt.input.Prompt = m.prompt.change.String() + " with: "
-		return ansi.Truncate(m.prompt.input.View(), m.width, "")
-	default:
+	if m.line.Asks() {
+		return m.line.View()
 	}
 	bindings := m.top().bindings(m)
 	if len(m.stack) > 1 {
