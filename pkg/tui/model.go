@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"charm.land/bubbles/v2/help"
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
@@ -67,7 +66,6 @@ type Model struct {
 	opts    Options
 	now     func() time.Time
 	keys    keyMap
-	help    help.Model
 	look    look.Look
 	catalog *views.Catalog
 	width   int
@@ -128,7 +126,6 @@ func (m *Model) refresh() tea.Cmd {
 }
 
 func (m *Model) resize() {
-	m.help.SetWidth(m.width)
 	m.line.Resize(m.width)
 	for _, s := range m.stack {
 		s.resize(m.width, m.bodyHeight())

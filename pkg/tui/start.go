@@ -7,7 +7,6 @@ import (
 	"context"
 	"time"
 
-	"charm.land/bubbles/v2/help"
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/arrange"
@@ -19,7 +18,7 @@ import (
 // New makes a dashboard. Everything in the background ends with the context.
 func New(ctx context.Context, opts Options) *Model {
 	m := &Model{
-		ctx: ctx, opts: opts, now: opts.Now, keys: newKeyMap(), help: help.New(), look: look.New(opts.Env),
+		ctx: ctx, opts: opts, now: opts.Now, keys: newKeyMap(), look: look.New(opts.Env),
 		namespace: opts.Namespace, mouse: opts.Mouse, width: 80, height: 24,
 	}
 	if m.now == nil {
@@ -35,8 +34,6 @@ func New(ctx context.Context, opts Options) *Model {
 	m.live = live.New(ctx, live.Options{Source: opts.Source, Fixed: opts.Fixed, Bell: opts.Bell, Now: m.now, After: after})
 	m.configure(&opts.Config)
 	m.catalog = &views.Catalog{Look: &m.look, Reasons: m.live.Reasons, Diagnosis: m.live.Diagnosis, Columns: opts.Config.Columns}
-	m.help.Styles = help.Styles{}
-	m.help.ShortSeparator = "  "
 	m.first, m.nodes = newOverview(&m.look), newList(views.Nodes, arrange.Scope{})
 	m.views = []screen{m.first, m.nodes}
 	for id := views.Pools; id <= views.Teams; id++ {

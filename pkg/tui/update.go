@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/about"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/ask"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/edge"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/find"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
@@ -222,12 +223,8 @@ func (m *Model) clicked(msg tea.MouseClickMsg) tea.Cmd {
 	case msg.Y >= headLines:
 		return m.top().click(m, msg.X, msg.Y-headLines)
 	case msg.Y == headLines-1 && len(m.stack) == 1:
-		from := 0
-		for id, text := range m.tabTexts() {
-			if msg.X >= from && msg.X < from+len(text) {
-				return m.show(views.ID(id))
-			}
-			from += len(text)
+		if id, ok := edge.TabAt(m.view, m.width, msg.X); ok {
+			return m.show(id)
 		}
 	}
 	return nil

@@ -14,9 +14,9 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/about"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/edge"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
 
 // headLines are those above the screen.
@@ -34,81 +34,30 @@ func (m *Model) View() tea.View {
 		// On the smallest terminals a screen is higher than what is left for it.
 		body = strings.Join(rows[:m.bodyHeight()], "\n")
 	}
-	lines := []string{m.head(), m.tabs(), body, m.status(), m.foot()}
+	head := edge.Head(&m.look, m.title(), m.live.Taken(&m.look), m.width)
+	lines := []string{head, m.where(), body, m.status(), m.foot()}
 	v := tea.NewView(m.look.Fit(strings.Join(lines, "\n")))
 	v.AltScreen = true
-	v.WindowTitle = m.look.Fit(m.windowTitle())
+	v.WindowTitle = m.look.Fit(edge.Window(m.opts.cluster(), m.live.Brief(m.namespace)))
 	if m.mouse {
 		v.MouseMode = tea.MouseModeCellMotion
 	}
 	return v
 }
 
-// head says what is looked at, and how old the picture is.
-func (m *Model) head() string {
-	right := m.live.Taken(&m.look)
-	left := ansi.Truncate(m.title(), max(m.width-ansi.StringWidth(right)-1, 0), m.look.Glyphs.More)
-	return look.Padded(left, m.width-ansi.StringWidth(right)) + right
-}
+// title says what is looked at.
+func (m *Model) title() string { return edge.Title(&m.look, m.opts.Name, m.namespace) }
 
-func (m *Model) title() string {
-	text := m.look.Say(look.Strong, "kubectl dra top") + "  " + render.Escape(m.opts.Name)
-	if m.namespace != "" {
-		text += "  namespace " + render.Escape(m.namespace)
+// where says which view is shown, or the way to what is shown.
+func (m *Model) where() string {
+	if len(m.stack) == 1 {
+		return edge.Tabs(&m.look, m.view, m.width)
 	}
-	return text
-}
-
-// tabs are the views, and the way to what is shown.
-func (m *Model) tabs() string {
-	if len(m.stack) > 1 {
-		titles := make([]string, 0, len(m.stack))
-		for _, s := range m.stack {
-			titles = append(titles, render.Escape(s.title()))
-		}
-		path := strings.Join(titles, " > ")
-		// Where one is matters more than where one came from.
-		return m.look.Tab.Render(look.Padded(ansi.TruncateLeft(path, max(ansi.StringWidth(path)-m.width, 0), ""), m.width))
+	titles := make([]string, 0, len(m.stack))
+	for _, s := range m.stack {
+		titles = append(titles, s.title())
 	}
-	var line strings.Builder
-	for id, text := range m.tabTexts() {
-		if views.ID(id) == m.view {
-			text = m.look.Tab.Render(text)
-		}
-		line.WriteString(text)
-	}
-	return ansi.Truncate(line.String(), m.width, "")
-}
-
-// tabTexts are the names of the views as they stand beside each other. Where there is no
-// room for all, they are short or, on a narrow terminal, only the one that is shown has more
-// than its key.
-func (m *Model) tabTexts() []string {
-	texts := make([]string, 0, len(m.views))
-	for _, names := range [][]string{views.Names(), views.ShortNames(), make([]string, len(m.views))} {
-		texts = texts[:0]
-		width := 0
-		for id, name := range names {
-			if views.ID(id) == m.view {
-				name = m.view.String()
-			}
-			text := strings.TrimSuffix(views.ID(id).Key()+" "+name, " ")
-			switch views.ID(id) {
-			case m.view:
-				// The brackets are for terminals that cannot reverse.
-				text = "[" + text + "]"
-			case m.view + 1:
-			default:
-				text = " " + text
-			}
-			texts = append(texts, text)
-			width += len(text)
-		}
-		if width <= m.width {
-			break
-		}
-	}
-	return texts
+	return edge.Path(&m.look, titles, m.width)
 }
 
 // status says what is wrong, else what the dashboard does, else what could not
@@ -166,26 +115,9 @@ func (m *Model) foot() string {
 	if _, types := m.top().(typist); types {
 		quit := m.keys.quit
 		quit.SetHelp("ctrl+c", "quit")
-		return m.help.ShortHelpView(append(bindings, quit))
+		return edge.Keys(append(bindings, quit), m.width)
 	}
-	bindings = append(bindings, m.keys.help, m.keys.quit)
-	return m.help.ShortHelpView(fitting(bindings, m.width))
-}
-
-// fitting leaves out keys before the last two until the line is not too long:
-// those for help and for the way out are always there.
-func fitting(bindings []key.Binding, width int) []key.Binding {
-	length := func() int {
-		n := 0
-		for _, b := range bindings {
-			n += ansi.StringWidth(b.Help().Key) + 1 + ansi.StringWidth(b.Help().Desc) + 2
-		}
-		return n - 2
-	}
-	for len(bindings) > 2 && length() > width {
-		bindings = append(bindings[:len(bindings)-3:len(bindings)-3], bindings[len(bindings)-2:]...)
-	}
-	return bindings
+	return edge.Keys(append(bindings, m.keys.help, m.keys.quit), m.width)
 }
 
 // filled is a line with as many empty ones below as make a screen.

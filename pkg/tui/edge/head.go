@@ -1,0 +1,100 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package edge
+
+import (
+	"strings"
+
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
+)
+
+// Head has a title on the left and the time on the right.
+func Head(l *look.Look, title, taken string, width int) string {
+	left := ansi.Truncate(title, max(width-ansi.StringWidth(taken)-1, 0), l.Glyphs.More)
+	return look.Padded(left, width-ansi.StringWidth(taken)) + taken
+}
+
+// Title says what is looked at.
+func Title(l *look.Look, name, namespace string) string {
+	text := l.Say(look.Strong, "kubectl dra top") + "  " + render.Escape(name)
+	if namespace != "" {
+		text += "  namespace " + render.Escape(namespace)
+	}
+	return text
+}
+
+// Window is the title of the window: which cluster it is and, in a few words, how it is.
+func Window(cluster string, troubles []string) string {
+	title := "dra top " + render.Escape(cluster)
+	if len(troubles) == 0 {
+		return title
+	}
+	return title + ": " + strings.Join(troubles, ", ")
+}
+
+// Path is the way to what is shown.
+func Path(l *look.Look, titles []string, width int) string {
+	path := render.Escape(strings.Join(titles, " > "))
+	// Where one is matters more than where one came from.
+	return l.Tab.Render(look.Padded(ansi.TruncateLeft(path, max(ansi.StringWidth(path)-width, 0), ""), width))
+}
+
+// Tabs are the names of the views, with a mark at the one that is shown.
+func Tabs(l *look.Look, shown views.ID, width int) string {
+	var line strings.Builder
+	for id, text := range tabs(shown, width) {
+		if views.ID(id) == shown {
+			text = l.Tab.Render(text)
+		}
+		line.WriteString(text)
+	}
+	return ansi.Truncate(line.String(), width, "")
+}
+
+// TabAt is the view whose name stands at a place of that line; false for none.
+func TabAt(shown views.ID, width, x int) (views.ID, bool) {
+	from := 0
+	for id, text := range tabs(shown, width) {
+		if x >= from && x < from+len(text) {
+			return views.ID(id), true
+		}
+		from += len(text)
+	}
+	return 0, false
+}
+
+// tabs are the names of the views as they stand beside each other. Where there is no
+// room for all, they are short or, on a narrow terminal, only the one that is shown has more
+// than its key.
+func tabs(shown views.ID, width int) []string {
+	var texts []string
+	for _, names := range [][]string{views.Names(), views.ShortNames(), make([]string, len(views.Names()))} {
+		texts = texts[:0]
+		used := 0
+		for id, name := range names {
+			if views.ID(id) == shown {
+				name = shown.String()
+			}
+			text := strings.TrimSuffix(views.ID(id).Key()+" "+name, " ")
+			switch views.ID(id) {
+			case shown:
+				// The brackets are for terminals that cannot reverse.
+				text = "[" + text + "]"
+			case shown + 1:
+			default:
+				text = " " + text
+			}
+			texts = append(texts, text)
+			used += len(text)
+		}
+		if used <= width {
+			break
+		}
+	}
+	return texts
+}
