@@ -7,17 +7,13 @@ import (
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/arrange"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/find"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
 
 // typist is a screen that takes every key for itself.
 type typist interface {
-	typed(m *Model, msg tea.Msg) tea.Cmd
+	typed(h *host, msg tea.Msg) tea.Cmd
 }
 
 // chooseScreen is a list to choose from by typing: a view, an object, a column.
@@ -28,136 +24,42 @@ type chooseScreen struct {
 }
 
 // choose opens a list to choose from. Its items are listed in the background.
-func (m *Model) choose(name string, items func() []find.Item, chosen func(item find.Item) tea.Cmd) tea.Cmd {
+func choose(h *host, name string, items func() []find.Item, chosen func(item find.Item) tea.Cmd) tea.Cmd {
 	s := &chooseScreen{name: name, list: find.New(name + ": "), chosen: chosen}
-	return tea.Batch(m.push(s), s.list.Load(items))
+	return tea.Batch(h.push(s), s.list.Load(items))
 }
 
-func (s *chooseScreen) title() string                { return s.name }
-func (*chooseScreen) seen() live.Seen                { return live.Seen{} }
-func (s *chooseScreen) resize(width, height int)     { s.list.SetSize(width, height) }
-func (*chooseScreen) refresh(*Model) tea.Cmd         { return nil }
-func (*chooseScreen) actions(*Model) []action        { return nil }
-func (*chooseScreen) click(*Model, int, int) tea.Cmd { return nil }
+func (s *chooseScreen) title() string               { return s.name }
+func (*chooseScreen) seen() live.Seen               { return live.Seen{} }
+func (s *chooseScreen) resize(width, height int)    { s.list.SetSize(width, height) }
+func (*chooseScreen) refresh(*host) tea.Cmd         { return nil }
+func (*chooseScreen) actions(*host) []action        { return nil }
+func (*chooseScreen) click(*host, int, int) tea.Cmd { return nil }
 
-func (s *chooseScreen) wheel(m *Model, by int) {
+func (s *chooseScreen) wheel(h *host, by int) {
 	press := tea.KeyPressMsg{Code: tea.KeyDown}
 	if by < 0 {
 		press.Code = tea.KeyUp
 	}
-	s.typed(m, press)
+	s.typed(h, press)
 }
 
-func (s *chooseScreen) view(m *Model) string { return s.list.View(&m.look) }
+func (s *chooseScreen) view(h *host) string { return s.list.View(&h.look) }
 
-func (*chooseScreen) bindings(m *Model) []key.Binding {
-	enter := m.keys.enter
+func (*chooseScreen) bindings(h *host) []key.Binding {
+	enter := h.keys.enter
 	enter.SetHelp("enter", "choose")
 	return []key.Binding{enter}
 }
 
 // typed gives what is typed to the list. What was chosen takes the place of the list.
-func (s *chooseScreen) typed(m *Model, msg tea.Msg) tea.Cmd {
+func (s *chooseScreen) typed(h *host, msg tea.Msg) tea.Cmd {
 	cmd, outcome := s.list.Update(msg)
 	switch {
 	case outcome.Left:
-		return m.back()
+		return h.back()
 	case outcome.Chosen != nil:
-		return tea.Batch(m.back(), s.chosen(*outcome.Chosen))
+		return tea.Batch(h.back(), s.chosen(*outcome.Chosen))
 	}
 	return cmd
-}
-
-// chooseView goes to any view.
-func (m *Model) chooseView() tea.Cmd {
-	ids := make([]views.ID, 0, len(m.views)+1)
-	for id := range m.views {
-		ids = append(ids, views.ID(id))
-	}
-	ids = append(ids, views.Pods)
-	return m.choose("go to", func() []find.Item {
-		items := make([]find.Item, 0, len(ids))
-		for _, id := range ids {
-			digit := ""
-			if id != views.Pods {
-				digit = id.Key()
-			}
-			items = append(items, find.Item{Kind: digit, Name: id.String()})
-		}
-		if m.opts.Contexts != nil {
-			items = append(items, find.Item{Name: contextsName})
-		}
-		return items
-	}, func(item find.Item) tea.Cmd {
-		if item.Name == contextsName {
-			return m.chooseContext()
-		}
-		for _, id := range ids {
-			if id.String() == item.Name {
-				return m.goTo(id, "")
-			}
-		}
-		return nil
-	})
-}
-
-// chooseObject finds an object by its name, and selects it in the list of its kind.
-func (m *Model) chooseObject() tea.Cmd {
-	p := m.live.Picture()
-	if p == nil {
-		m.message = "nothing is known yet"
-		return nil
-	}
-	kinds := map[string]views.ID{"pod": views.Pods, "claim": views.Claims, "device": views.Devices, "node": views.Nodes, "class": views.Classes, "pool": views.Pools}
-	return m.choose("find", func() []find.Item { return names(p) }, func(item find.Item) tea.Cmd {
-		// What is found is shown whatever its namespace.
-		m.namespace = ""
-		return m.goTo(kinds[item.Kind], item.Name)
-	})
-}
-
-// names are those of all objects that have a list.
-func names(p *picture.Picture) []find.Item {
-	var items []find.Item
-	add := func(kind, name string) { items = append(items, find.Item{Kind: kind, Name: name}) }
-	pods := p.Inventory.PodsWithClaims(p.Waits)
-	for i := range pods {
-		add("pod", pods[i].Namespace+"/"+pods[i].Name)
-	}
-	for _, claim := range p.Snap.Claims {
-		add("claim", claim.Namespace+"/"+claim.Name)
-	}
-	for _, class := range p.Snap.Classes {
-		add("class", class.Name)
-	}
-	nodes := p.Inventory.Nodes()
-	for i := range nodes {
-		if nodes[i].Name != "" {
-			add("node", nodes[i].Scope)
-		}
-	}
-	for i := range p.Pools {
-		add("pool", inventory.PoolName(&p.Pools[i]))
-	}
-	devices := p.Inventory.Devices()
-	for i := range devices {
-		add("device", inventory.DeviceName(&devices[i]))
-	}
-	return items
-}
-
-// goTo shows a view and selects a row of it.
-func (m *Model) goTo(id views.ID, row string) tea.Cmd {
-	if id == views.Pods {
-		m.view = views.Claims
-		m.stack = []screen{m.views[views.Claims]}
-		list := newList(views.Pods, arrange.Scope{})
-		list.table.Choose(row)
-		return m.push(list)
-	}
-	if s, ok := m.views[id].(*listScreen); ok && row != "" {
-		s.wanted.Filter = ""
-		s.table.Choose(row)
-	}
-	return m.show(id)
 }

@@ -155,8 +155,8 @@ func (m *Model) connected(msg connectedMsg) tea.Cmd {
 		m.live.Fail(msg.err)
 		return nil
 	}
-	m.opts.Source, m.opts.Changer, m.opts.Name = msg.connection.Source, msg.connection.Changer, msg.connection.Name
-	return m.live.Connect(m.opts.Source)
+	m.changer, m.opts.Name = msg.connection.Changer, msg.connection.Name
+	return m.live.Connect(msg.connection.Source)
 }
 
 // unreachable says why there is nothing to see of a cluster, and the way out.
@@ -183,7 +183,7 @@ func (m *Model) chooseContext() tea.Cmd {
 		m.message = err.Error()
 		return nil
 	}
-	return m.choose("context", func() []find.Item {
+	return choose(m.host, "context", func() []find.Item {
 		items := make([]find.Item, 0, len(names))
 		for _, name := range names {
 			kind := ""

@@ -16,32 +16,32 @@ import (
 )
 
 // copyCommand copies a command of a remedy for the selected row.
-func (s *listScreen) copyCommand(m *Model) tea.Cmd {
+func (s *listScreen) copyCommand(h *host) tea.Cmd {
 	shown, _ := s.table.Shown()
 	explained, ok := shown.(about.Explainer)
 	row, selected := s.table.SelectedRow()
 	if !ok || !selected {
-		m.message = "no command to copy"
+		h.message = "no command to copy"
 		return nil
 	}
-	return m.copyRemedy(explained.Answer(row))
+	return copyRemedy(h, explained.Answer(row))
 }
 
 // copyRemedy puts the commands of a remedy into the clipboard of the terminal: those of the
 // only one there is, or of one that is chosen.
-func (m *Model) copyRemedy(answer *api.Explanation) tea.Cmd {
+func copyRemedy(h *host, answer *api.Explanation) tea.Cmd {
 	var steps []brief.Step
 	if answer != nil {
 		steps = slices.DeleteFunc(brief.Steps(answer), func(step brief.Step) bool { return len(step.Commands) == 0 })
 	}
 	switch len(steps) {
 	case 0:
-		m.message = "no command is known that would help"
+		h.message = "no command is known that would help"
 		return nil
 	case 1:
-		return m.copy(steps[0].Commands)
+		return sendToClipboard(h, steps[0].Commands)
 	}
-	return m.choose("copy the command to", func() []find.Item {
+	return choose(h, "copy the command to", func() []find.Item {
 		items := make([]find.Item, 0, len(steps))
 		for _, step := range steps {
 			items = append(items, find.Item{Kind: step.Who, Name: step.Text})
@@ -49,13 +49,13 @@ func (m *Model) copyRemedy(answer *api.Explanation) tea.Cmd {
 		return items
 	}, func(item find.Item) tea.Cmd {
 		at := slices.IndexFunc(steps, func(step brief.Step) bool { return step.Text == item.Name })
-		return m.copy(steps[at].Commands)
+		return sendToClipboard(h, steps[at].Commands)
 	})
 }
 
-// copy asks the terminal to take commands into its clipboard (OSC 52). It does not say
+// sendToClipboard asks the terminal to take commands into its clipboard (OSC 52). It does not say
 // whether it did.
-func (m *Model) copy(commands []string) tea.Cmd {
-	m.message = "sent to the clipboard of the terminal: " + strings.Join(commands, "; ")
+func sendToClipboard(h *host, commands []string) tea.Cmd {
+	h.message = "sent to the clipboard of the terminal: " + strings.Join(commands, "; ")
 	return tea.SetClipboard(strings.Join(commands, "\n") + "\n")
 }

@@ -49,12 +49,16 @@ type (
 	}
 )
 
+func (msg plannedMsg) arrive(h *host) tea.Cmd { return msg.screen.planned(h, msg) }
+
+func (msg madeMsg) arrive(h *host) tea.Cmd { return msg.screen.made(h, msg) }
+
 // noChanges says why nothing can be changed, empty if something can.
-func (m *Model) noChanges() string {
+func noChanges(h *host) string {
 	switch {
-	case m.opts.Fixed:
+	case h.fixed:
 		return "a file cannot be changed"
-	case m.opts.Changer == nil:
+	case h.changer == nil:
 		return "nothing is changed without --allow-changes: start kubectl dra top with it"
 	default:
 		return ""
@@ -62,36 +66,36 @@ func (m *Model) noChanges() string {
 }
 
 // askForChange offers what can be done about the selected row.
-func (m *Model) askForChange() tea.Cmd {
-	if m.message = m.noChanges(); m.message != "" {
+func askForChange(h *host) tea.Cmd {
+	if h.message = noChanges(h); h.message != "" {
 		return nil
 	}
-	s, ok := m.top().(rows)
+	s, ok := h.top().(rows)
 	if !ok {
-		m.message = "no row is selected here: a change is about a row of the overview or of a list"
+		h.message = "no row is selected here: a change is about a row of the overview or of a list"
 		return nil
 	}
 	item, from := s.row()
 	if from == nil {
-		m.message = "nothing is known yet"
+		h.message = "nothing is known yet"
 		return nil
 	}
 	changes := changesOf(from, item)
 	switch len(changes) {
 	case 0:
-		m.message = noChangeOf(item)
+		h.message = noChangeOf(item)
 		return nil
 	case 1:
-		return m.guard(changes[0])
+		return preview(h, changes[0])
 	}
-	return m.choose("change", func() []find.Item {
+	return choose(h, "change", func() []find.Item {
 		items := make([]find.Item, 0, len(changes))
 		for _, change := range changes {
 			items = append(items, find.Item{Name: change.String()})
 		}
 		return items
 	}, func(item find.Item) tea.Cmd {
-		return m.guard(changes[slices.IndexFunc(changes, func(c guard.Change) bool { return c.String() == item.Name })])
+		return preview(h, changes[slices.IndexFunc(changes, func(c guard.Change) bool { return c.String() == item.Name })])
 	})
 }
 
@@ -153,18 +157,18 @@ func noChangeOf(item any) string {
 	}
 }
 
-// guard asks for a taint, if that is missing, and shows what a change would do.
-func (m *Model) guard(change guard.Change) tea.Cmd {
+// preview asks for a taint, if that is missing, and shows what a change would do.
+func preview(h *host, change guard.Change) tea.Cmd {
 	if change.Kind == guard.Taint && change.Taint == "" {
-		m.askForTaint(change, "")
+		askForTaint(h, change, "")
 		return nil
 	}
 	s := &guardScreen{pageScreen: newPage(&about.Text{Name: change.String()}), change: change}
-	cmd := m.push(s)
-	ctx, changer, source := m.ctx, m.opts.Changer, m.opts.Source
+	cmd := h.push(s)
+	ctx, changer, live := h.ctx, h.changer, h.live
 	return tea.Batch(cmd, func() tea.Msg {
 		// The picture may be older.
-		plan, err := changer.Plan(ctx, source.Snapshot(), change)
+		plan, err := changer.Plan(ctx, live.Snapshot(), change)
 		return plannedMsg{s, plan, err}
 	})
 }
@@ -183,63 +187,63 @@ func taintTexts(p *picture.Picture) []string {
 }
 
 // askForTaint asks for the taint of a change. What is no taint can be corrected.
-func (m *Model) askForTaint(change guard.Change, typed string) {
-	m.line.Open(&ask.Question{
-		Prompt: change.String() + " with: ", Value: typed, Proposed: taintTexts(m.live.Picture()),
+func askForTaint(h *host, change guard.Change, typed string) {
+	h.line.Open(&ask.Question{
+		Prompt: change.String() + " with: ", Value: typed, Proposed: taintTexts(h.live.Picture()),
 		Help: "KEY[=VALUE]:EFFECT; NoSchedule keeps new pods away, NoExecute evicts those that run, None informs",
 		Answered: func(text string) tea.Cmd {
 			if text == "" {
 				return nil
 			}
-			if err := m.opts.Changer.CheckTaint(text); err != nil {
-				m.askForTaint(change, text)
-				m.message = err.Error()
+			if err := h.changer.CheckTaint(text); err != nil {
+				askForTaint(h, change, text)
+				h.message = err.Error()
 				return nil
 			}
 			change.Taint = text
-			return m.guard(change)
+			return preview(h, change)
 		},
 	})
 }
 
 // planned shows what a change would do.
-func (s *guardScreen) planned(m *Model, msg plannedMsg) tea.Cmd {
+func (s *guardScreen) planned(h *host, msg plannedMsg) tea.Cmd {
 	s.plan, s.err = msg.plan, msg.err
-	return s.refresh(m)
+	return s.refresh(h)
 }
 
 // made says what became of a change. What failed stays on the screen, with what would
 // have been done.
-func (s *guardScreen) made(m *Model, msg madeMsg) tea.Cmd {
+func (s *guardScreen) made(h *host, msg madeMsg) tea.Cmd {
 	s.doing, s.err = false, msg.err
-	shown := m.top() == screen(s)
+	shown := h.top() == screen(s)
 	switch {
 	case shown && msg.err == nil:
-		cmd := m.back()
-		m.message = msg.done
+		cmd := h.back()
+		h.message = msg.done
 		return cmd
 	case shown:
-		return s.refresh(m)
+		return s.refresh(h)
 	case msg.err != nil:
-		m.message = msg.err.Error()
+		h.message = msg.err.Error()
 	default:
-		m.message = msg.done
+		h.message = msg.done
 	}
 	return nil
 }
 
 // refresh draws the text again.
-func (s *guardScreen) refresh(m *Model) tea.Cmd {
+func (s *guardScreen) refresh(h *host) tea.Cmd {
 	var lines []string
 	width := s.pager.Width()
 	if s.err != nil {
 		for _, line := range strings.Split(ansi.Wrap(render.EscapeLines(s.err.Error()), width, ""), "\n") {
-			lines = append(lines, m.look.Say(look.Bad, line))
+			lines = append(lines, h.look.Say(look.Bad, line))
 		}
 		lines = append(lines, "")
 	}
 	if s.plan != nil {
-		lines = append(lines, s.plan.Lines(&m.look, width)...)
+		lines = append(lines, s.plan.Lines(&h.look, width)...)
 	} else if s.err == nil {
 		lines = []string{"One moment"}
 	}
@@ -247,33 +251,33 @@ func (s *guardScreen) refresh(m *Model) tea.Cmd {
 	return nil
 }
 
-func (s *guardScreen) actions(m *Model) []action {
-	k := &m.keys
-	return append(s.pageScreen.actions(m),
-		action{k.yes, keysCloser, func() tea.Cmd { return s.confirmed(m) }},
-		action{k.no, keysCloser, m.back},
-		action{k.enter, keysCloser, m.back},
+func (s *guardScreen) actions(h *host) []action {
+	k := &h.keys
+	return append(s.pageScreen.actions(h),
+		action{k.yes, keysCloser, func() tea.Cmd { return s.confirmed(h) }},
+		action{k.no, keysCloser, h.back},
+		action{k.enter, keysCloser, h.back},
 		action{k.copy, keysCloser, func() tea.Cmd {
 			if s.plan == nil {
 				return nil
 			}
-			return m.copy([]string{s.plan.Command})
+			return sendToClipboard(h, []string{s.plan.Command})
 		}},
 	)
 }
 
 // confirmed makes the change. It is made once.
-func (s *guardScreen) confirmed(m *Model) tea.Cmd {
+func (s *guardScreen) confirmed(h *host) tea.Cmd {
 	switch {
 	case s.plan == nil && s.err == nil:
-		m.message = "one moment: what it does is not known yet"
+		h.message = "one moment: what it does is not known yet"
 		return nil
 	case s.plan == nil || s.doing:
 		return nil
 	}
 	s.doing, s.err = true, nil
-	ctx, plan := m.ctx, s.plan
-	return tea.Batch(s.refresh(m), func() tea.Msg {
+	ctx, plan := h.ctx, s.plan
+	return tea.Batch(s.refresh(h), func() tea.Msg {
 		done, err := plan.Do(ctx)
 		return madeMsg{s, done, err}
 	})
@@ -281,14 +285,14 @@ func (s *guardScreen) confirmed(m *Model) tea.Cmd {
 
 // view has the whole question in its last line, with what it is about cut where there is no
 // room, and whether there is more to read.
-func (s *guardScreen) view(m *Model) string {
+func (s *guardScreen) view(h *host) string {
 	about, question := s.question()
 	more := ""
 	if last := s.pager.YOffset() + s.pager.Height(); last < s.pager.TotalLineCount() {
 		more = fmt.Sprintf("  %d more lines", s.pager.TotalLineCount()-last)
 	}
-	about = ansi.Truncate(about, max(m.width-ansi.StringWidth(question+more), 0), m.look.Glyphs.More)
-	return s.pager.View() + "\n" + m.look.Say(look.Warning, about+question) + m.look.Say(look.Faint, more)
+	about = ansi.Truncate(about, max(h.width-ansi.StringWidth(question+more), 0), h.look.Glyphs.More)
+	return s.pager.View() + "\n" + h.look.Say(look.Warning, about+question) + h.look.Say(look.Faint, more)
 }
 
 // question is what is asked, or why nothing is: what it is about, and the rest.
@@ -309,10 +313,10 @@ func (s *guardScreen) question() (about, question string) {
 	}
 }
 
-func (s *guardScreen) bindings(m *Model) []key.Binding {
-	keys := []key.Binding{m.keys.down, m.keys.copy}
+func (s *guardScreen) bindings(h *host) []key.Binding {
+	keys := []key.Binding{h.keys.down, h.keys.copy}
 	if s.plan != nil && !s.doing {
-		keys = append([]key.Binding{m.keys.yes, m.keys.no}, keys...)
+		keys = append([]key.Binding{h.keys.yes, h.keys.no}, keys...)
 	}
 	return keys
 }

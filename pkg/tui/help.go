@@ -20,106 +20,110 @@ import (
 // helpScreen has the keys of the screen that it was opened from, and what its signs mean.
 // What is typed searches the keys.
 type helpScreen struct {
-	about screen
-	input textinput.Model
+	// about is the title of that screen, groups its keys. list is true if it is a list.
+	about  string
+	groups [][]key.Binding
+	list   bool
+	input  textinput.Model
 	// first is the uppermost line that is shown.
 	first         int
 	width, height int
 }
 
-// openHelp opens the help about what is shown.
-func (m *Model) openHelp() tea.Cmd {
-	s := &helpScreen{about: m.top(), input: textinput.New()}
+// newHelp is the help about a screen on which keys do something: those of the screen come
+// before those that do something everywhere.
+func newHelp(about screen, keys ...[]action) *helpScreen {
+	_, list := about.(*listScreen)
+	s := &helpScreen{about: about.title(), groups: keyGroups(keys), list: list, input: textinput.New()}
 	s.input.Prompt = "search the keys: "
 	// The cursor does not blink, so there is nothing to wait for.
 	_ = s.input.Focus()
-	return m.push(s)
+	return s
 }
 
-func (s *helpScreen) title() string                { return "keys in " + s.about.title() }
-func (*helpScreen) seen() live.Seen                { return live.Seen{} }
-func (*helpScreen) refresh(*Model) tea.Cmd         { return nil }
-func (*helpScreen) actions(*Model) []action        { return nil }
-func (*helpScreen) click(*Model, int, int) tea.Cmd { return nil }
+func (s *helpScreen) title() string               { return "keys in " + s.about }
+func (*helpScreen) seen() live.Seen               { return live.Seen{} }
+func (*helpScreen) refresh(*host) tea.Cmd         { return nil }
+func (*helpScreen) actions(*host) []action        { return nil }
+func (*helpScreen) click(*host, int, int) tea.Cmd { return nil }
 
 func (s *helpScreen) resize(width, height int) {
 	s.width, s.height = width, height
 	s.input.SetWidth(max(width-len(s.input.Prompt)-1, 1))
 }
 
-func (s *helpScreen) wheel(m *Model, by int) { s.scroll(m, by) }
+func (s *helpScreen) wheel(h *host, by int) { s.scroll(h, by) }
 
 // scroll moves the lines that are shown, as far as there are more.
-func (s *helpScreen) scroll(m *Model, by int) {
-	s.first = min(max(s.first+by, 0), max(len(s.lines(m))-s.room(), 0))
+func (s *helpScreen) scroll(h *host, by int) {
+	s.first = min(max(s.first+by, 0), max(len(s.lines(h))-s.room(), 0))
 }
 
 // room is how many lines there are above the last one.
 func (s *helpScreen) room() int { return max(s.height-1, 1) }
 
-func (*helpScreen) bindings(*Model) []key.Binding { return nil }
+func (*helpScreen) bindings(*host) []key.Binding { return nil }
 
 // typed takes in a key. Letters are searched for, so that only others scroll.
-func (s *helpScreen) typed(m *Model, msg tea.Msg) tea.Cmd {
+func (s *helpScreen) typed(h *host, msg tea.Msg) tea.Cmd {
 	if press, ok := msg.(tea.KeyPressMsg); ok {
 		text := press.String()
 		if text == "esc" || s.input.Value() == "" && (text == "backspace" || text == "?") {
-			return m.back()
+			return h.back()
 		}
 		switch text {
 		case "up":
-			s.scroll(m, -1)
+			s.scroll(h, -1)
 			return nil
 		case "down":
-			s.scroll(m, 1)
+			s.scroll(h, 1)
 			return nil
 		case "pgup":
-			s.scroll(m, -s.room())
+			s.scroll(h, -s.room())
 			return nil
 		case "pgdown":
-			s.scroll(m, s.room())
+			s.scroll(h, s.room())
 			return nil
 		}
 	}
 	s.input, _ = s.input.Update(msg)
-	s.scroll(m, -s.first)
+	s.scroll(h, -s.first)
 	return nil
 }
 
-func (s *helpScreen) view(m *Model) string {
-	lines := s.lines(m)
+func (s *helpScreen) view(h *host) string {
+	lines := s.lines(h)
 	all := len(lines)
 	last := min(s.first+s.room(), all)
 	lines = lines[min(s.first, last):last]
 	for len(lines) < s.room() {
 		lines = append(lines, "")
 	}
-	foot := m.look.Say(look.Faint, "type to search the keys")
+	foot := h.look.Say(look.Faint, "type to search the keys")
 	if s.input.Value() != "" {
 		foot = s.input.View()
 	}
 	if all > s.room() {
-		foot += m.look.Say(look.Faint, fmt.Sprintf("   lines %d to %d of %d", s.first+1, last, all))
+		foot += h.look.Say(look.Faint, fmt.Sprintf("   lines %d to %d of %d", s.first+1, last, all))
 	}
-	return strings.Join(append(lines, ansi.Truncate(foot, s.width, m.look.Glyphs.More)), "\n")
+	return strings.Join(append(lines, ansi.Truncate(foot, s.width, h.look.Glyphs.More)), "\n")
 }
 
 // lines are all keys in columns with the legend or, while something is typed, the keys that
 // have it in their name or their text.
-func (s *helpScreen) lines(m *Model) []string {
-	groups := m.keyGroups(s.about)
+func (s *helpScreen) lines(h *host) []string {
 	if query := strings.ToLower(strings.TrimSpace(s.input.Value())); query != "" {
-		return found(&m.look, groups, query, s.width)
+		return found(&h.look, s.groups, query, s.width)
 	}
-	columns := make([][]string, 0, len(groups))
+	columns := make([][]string, 0, len(s.groups))
 	for i, title := range keyGroupTitles() {
-		columns = append(columns, append([]string{m.look.Say(look.Strong, title)}, keyLines(&m.look, groups[i])...))
+		columns = append(columns, append([]string{h.look.Say(look.Strong, title)}, keyLines(&h.look, s.groups[i])...))
 	}
 	texts := look.Columns(columns, s.width)
-	if _, isList := s.about.(*listScreen); isList {
-		texts = append(texts, "", m.look.Say(look.Strong, "Filters")+"  "+arrange.FilterHelp)
+	if s.list {
+		texts = append(texts, "", h.look.Say(look.Strong, "Filters")+"  "+arrange.FilterHelp)
 	}
-	texts = append(texts, "", m.look.Legend())
+	texts = append(texts, "", h.look.Legend())
 	var lines []string
 	for _, text := range texts {
 		lines = append(lines, strings.Split(ansi.Wrap(text, s.width, ""), "\n")...)
@@ -160,12 +164,12 @@ func keyLines(l *look.Look, keys []key.Binding) []string {
 	return lines
 }
 
-// keyGroups are the keys that do something on a screen, by group. Of keys that are told
+// keyGroups are keys by group. Of keys that are told
 // together only the first has a text.
-func (m *Model) keyGroups(about screen) [][]key.Binding {
+func keyGroups(keys [][]action) [][]key.Binding {
 	groups := make([][]key.Binding, len(keyGroupTitles()))
 	seen := map[string]bool{}
-	for _, of := range [][]action{about.actions(m), {{m.keys.views, keysMove, nil}}, m.actions()} {
+	for _, of := range keys {
 		for _, a := range of {
 			// What a screen does with a key comes before what is done elsewhere.
 			if name := a.Help().Key; name != "" && !seen[name] {

@@ -61,6 +61,8 @@ type arrangedMsg struct {
 	err     error
 }
 
+func (msg arrangedMsg) arrive(h *host) tea.Cmd { return msg.list.set(h, msg) }
+
 func newList(id views.ID, within arrange.Scope) *listScreen {
 	return &listScreen{id: id, wanted: arrange.Arrangement{Scope: within, SortBy: -1}}
 }
@@ -105,15 +107,15 @@ func (s *listScreen) resize(width, height int) {
 
 // refresh works the rows out again, if they are not those that are wanted. One
 // at a time: what is asked meanwhile is done afterwards.
-func (s *listScreen) refresh(m *Model) tea.Cmd {
-	s.wanted.Namespace = m.namespace
+func (s *listScreen) refresh(h *host) tea.Cmd {
+	s.wanted.Namespace = h.namespace
 	if s.id == views.Pending {
-		s.wanted.Worked = m.live.Reasons.Version()
+		s.wanted.Worked = h.live.Reasons.Version()
 	}
 	if s.id == views.Findings {
-		s.wanted.Worked = m.live.Diagnosis.Version()
+		s.wanted.Worked = h.live.Diagnosis.Version()
 	}
-	if m.live.Picture() == nil || s.from == m.live.Picture() && s.shown.Same(s.wanted) {
+	if h.live.Picture() == nil || s.from == h.live.Picture() && s.shown.Same(s.wanted) {
 		return nil
 	}
 	if s.arranging {
@@ -121,7 +123,7 @@ func (s *listScreen) refresh(m *Model) tea.Cmd {
 		return nil
 	}
 	s.arranging, s.stale = true, false
-	ctx, p, how, id, catalog := m.ctx, m.live.Picture(), s.wanted, s.id, m.catalog
+	ctx, p, how, id, catalog := h.ctx, h.live.Picture(), s.wanted, s.id, h.catalog
 	return func() tea.Msg {
 		start := time.Now()
 		msg := arrangedMsg{list: s, how: how, from: p}
@@ -135,8 +137,9 @@ func (s *listScreen) refresh(m *Model) tea.Cmd {
 
 // set takes the rows. If they could not be worked out, those that are shown
 // stay.
-func (s *listScreen) set(m *Model, msg arrangedMsg) tea.Cmd {
+func (s *listScreen) set(h *host, msg arrangedMsg) tea.Cmd {
 	s.arranging = false
+	h.live.Worked(msg.took)
 	s.problem, s.note = msg.err, msg.note
 	if msg.err == nil {
 		again := s.shown.Same(msg.how)
@@ -144,16 +147,16 @@ func (s *listScreen) set(m *Model, msg arrangedMsg) tea.Cmd {
 			s.table.Home()
 		}
 		if again && s.from != msg.from {
-			s.table.Mark(msg.content, msg.rows, m.now())
+			s.table.Mark(msg.content, msg.rows, h.now())
 		}
 		s.table.Set(msg.content, msg.rows, again)
 	}
 	s.from, s.shown = msg.from, msg.how
-	s.drawMap(m)
+	s.drawMap(h)
 	if s.stale || !msg.how.Same(s.wanted) {
-		return s.refresh(m)
+		return s.refresh(h)
 	}
-	return s.chart.count(m)
+	return s.chart.count(h)
 }
 
 // manyRows is from how many rows on a list is not kept in memory while another view is shown.
@@ -161,21 +164,21 @@ const manyRows = 2000
 
 // letGo forgets the rows of a long list that is not shown, but for what it looks like and
 // which row is selected: they are worked out again when it is shown.
-func (s *listScreen) letGo(m *Model) {
+func (s *listScreen) letGo(h *host) {
 	t := &s.table
 	if shown, _ := t.Shown(); shown == nil || shown.Rows() < manyRows {
 		return
 	}
-	s.still = t.View(&m.look, s.shown.SortBy, s.shown.Descending, m.now())
+	s.still = t.View(&h.look, s.shown.SortBy, s.shown.Descending, h.now())
 	s.from = nil
 	t.LetGo()
-	if m.live.Picture() != nil {
-		m.live.Picture().Forget(s.id.String())
+	if h.live.Picture() != nil {
+		h.live.Picture().Forget(s.id.String())
 	}
 }
 
-func (s *listScreen) actions(m *Model) []action {
-	k, t := &m.keys, &s.table
+func (s *listScreen) actions(h *host) []action {
+	k, t := &h.keys, &s.table
 	move := func(by func() int) func() tea.Cmd { return just(func() { t.Move(by()) }) }
 	actions := []action{
 		{k.down, keysMove, move(func() int { return 1 })},
@@ -186,30 +189,39 @@ func (s *listScreen) actions(m *Model) []action {
 		{k.end, keysMove, move(func() int { return t.Count() })},
 		{k.left, keysMove, just(func() { t.Scroll(-1) })},
 		{k.right, keysMove, just(func() { t.Scroll(1) })},
-		{k.sort, keysFind, func() tea.Cmd { return s.chooseOrder(m) }},
-		{k.sortNext, keysFind, func() tea.Cmd { return s.sort(m, s.wanted.SortBy+1) }},
-		{k.sortPrev, keysFind, func() tea.Cmd { return s.sort(m, s.wanted.SortBy-1) }},
+		{k.sort, keysFind, func() tea.Cmd { return s.chooseOrder(h) }},
+		{k.sortNext, keysFind, func() tea.Cmd { return s.sort(h, s.wanted.SortBy+1) }},
+		{k.sortPrev, keysFind, func() tea.Cmd { return s.sort(h, s.wanted.SortBy-1) }},
 		{k.reverse, keysFind, func() tea.Cmd {
 			s.wanted.Descending = !s.wanted.Descending
-			return s.refresh(m)
+			return s.refresh(h)
 		}},
 	}
 	if s.chart != nil {
-		actions = s.mapActions(m)
+		actions = s.mapActions(h)
 	}
-	actions = append(actions, action{k.enter, keysMove, func() tea.Cmd { return s.open(m) }})
+	actions = append(actions, action{k.enter, keysMove, func() tea.Cmd { return s.open(h) }})
+	if s.wanted.Filter != "" {
+		// The help has the key once.
+		unfilter := k.back
+		unfilter.SetHelp("", "")
+		actions = append(actions, action{unfilter, keysMove, func() tea.Cmd {
+			s.wanted.Filter = ""
+			return s.refresh(h)
+		}})
+	}
 	switch s.id {
 	case views.Nodes:
-		actions = append(actions, action{k.heat, keysCloser, func() tea.Cmd { return s.toggleMap(m) }}, action{k.group, keysFind, func() tea.Cmd { return s.chooseGroups(m) }})
+		actions = append(actions, action{k.heat, keysCloser, func() tea.Cmd { return s.toggleMap(h) }}, action{k.group, keysFind, func() tea.Cmd { return s.chooseGroups(h) }})
 	case views.Pending:
-		actions = append(actions, action{k.copy, keysCloser, func() tea.Cmd { return s.copyCommand(m) }})
+		actions = append(actions, action{k.copy, keysCloser, func() tea.Cmd { return s.copyCommand(h) }})
 	default:
 	}
 	return actions
 }
 
 // sort goes round: behind the last column is the order of the content.
-func (s *listScreen) sort(m *Model, by int) tea.Cmd {
+func (s *listScreen) sort(h *host, by int) tea.Cmd {
 	shown, _ := s.table.Shown()
 	if shown == nil {
 		return nil
@@ -222,34 +234,34 @@ func (s *listScreen) sort(m *Model, by int) tea.Cmd {
 		by = columns - 1
 	}
 	s.wanted.SortBy = by
-	return s.refresh(m)
+	return s.refresh(h)
 }
 
 // chooseOrder asks for the column to sort by.
-func (s *listScreen) chooseOrder(m *Model) tea.Cmd {
+func (s *listScreen) chooseOrder(h *host) tea.Cmd {
 	shown, _ := s.table.Shown()
 	if shown == nil {
 		return nil
 	}
 	const own = "the order of the list"
 	columns := shown.Columns()
-	return m.choose("sort by", func() []find.Item {
+	return choose(h, "sort by", func() []find.Item {
 		items := make([]find.Item, 0, len(columns)+1)
 		for _, column := range columns {
 			items = append(items, find.Item{Name: column})
 		}
 		return append(items, find.Item{Name: own})
-	}, func(item find.Item) tea.Cmd { return s.sort(m, slices.Index(columns, item.Name)) })
+	}, func(item find.Item) tea.Cmd { return s.sort(h, slices.Index(columns, item.Name)) })
 }
 
 // askForFilter filters as it is typed.
-func (s *listScreen) askForFilter(m *Model) {
+func (s *listScreen) askForFilter(h *host) {
 	before, row := s.wanted.Filter, s.table.SelectedKey()
 	filter := func(text string) tea.Cmd {
 		s.wanted.Filter = text
-		return s.refresh(m)
+		return s.refresh(h)
 	}
-	m.line.Open(&ask.Question{
+	h.line.Open(&ask.Question{
 		Prompt: "filter: ", Value: before, Help: arrange.FilterHelp, Typed: filter, Answered: filter,
 		Left: func() tea.Cmd {
 			s.table.Keep(row)
@@ -261,17 +273,17 @@ func (s *listScreen) askForFilter(m *Model) {
 func (s *listScreen) row() (item any, from *picture.Picture) { return s.table.Selected(), s.from }
 
 // open shows what is behind the selected row.
-func (s *listScreen) open(m *Model) tea.Cmd {
+func (s *listScreen) open(h *host) tea.Cmd {
 	if next := place.Behind(s.table.Selected()); next != nil {
-		return m.push(screenAt(next))
+		return h.push(screenAt(next))
 	}
-	m.message = "nothing to open in this row"
+	h.message = "nothing to open in this row"
 	return nil
 }
 
 // click selects a row, or sorts by a column. A second click opens the row, or
 // turns the order round.
-func (s *listScreen) click(m *Model, x, y int) tea.Cmd {
+func (s *listScreen) click(h *host, x, y int) tea.Cmd {
 	if y == 0 {
 		column, ok := s.table.TitleAt(x)
 		if !ok {
@@ -279,40 +291,40 @@ func (s *listScreen) click(m *Model, x, y int) tea.Cmd {
 		}
 		if column == s.wanted.SortBy {
 			s.wanted.Descending = !s.wanted.Descending
-			return s.refresh(m)
+			return s.refresh(h)
 		}
-		return s.sort(m, column)
+		return s.sort(h, column)
 	}
 	if s.table.Click(y) {
-		return s.open(m)
+		return s.open(h)
 	}
 	return nil
 }
 
-func (s *listScreen) wheel(_ *Model, by int) { s.table.Move(by) }
+func (s *listScreen) wheel(_ *host, by int) { s.table.Move(by) }
 
-func (s *listScreen) view(m *Model) string {
+func (s *listScreen) view(h *host) string {
 	if s.chart != nil {
-		return s.besides(m, s.viewMap(m)) + "\n" + s.mapFoot(m)
+		return s.besides(h, s.viewMap(h)) + "\n" + s.mapFoot(h)
 	}
-	list := s.table.View(&m.look, s.shown.SortBy, s.shown.Descending, m.now())
+	list := s.table.View(&h.look, s.shown.SortBy, s.shown.Descending, h.now())
 	if shown, _ := s.table.Shown(); shown == nil && strings.Count(s.still, "\n") == strings.Count(list, "\n") {
 		list = s.still
 	}
-	return s.besides(m, list) + "\n" + s.foot(m)
+	return s.besides(h, list) + "\n" + s.foot(h)
 }
 
 // foot says how many rows there are, and what narrows them down.
-func (s *listScreen) foot(m *Model) string {
+func (s *listScreen) foot(h *host) string {
 	if s.problem != nil {
-		return m.look.Say(look.Bad, m.oneLine(s.problem.Error()))
+		return h.look.Say(look.Bad, h.oneLine(s.problem.Error()))
 	}
 	shown, rows := s.table.Shown()
 	if shown == nil {
-		return m.look.Say(look.Faint, "One moment…")
+		return h.look.Say(look.Faint, "One moment…")
 	}
-	if s.id == views.Findings && m.live.Diagnosis.Version() == 0 {
-		return m.look.Say(look.Faint, m.oneLine("… findings: the checks are being made"))
+	if s.id == views.Findings && h.live.Diagnosis.Version() == 0 {
+		return h.look.Say(look.Faint, h.oneLine("… findings: the checks are being made"))
 	}
 	text := fmt.Sprintf("%d %s", len(rows), s.id)
 	if all := shown.Rows(); all != len(rows) {
@@ -333,26 +345,26 @@ func (s *listScreen) foot(m *Model) string {
 	if s.note != "" {
 		text += "; " + s.note
 	}
-	if s.id == views.Findings && !m.opts.Fixed {
+	if s.id == views.Findings && !h.fixed {
 		text += "; events are only read by kubectl dra doctor"
 	}
 	if s.id == views.Nodes {
 		// The signs are worth more than the count.
-		if legend := m.look.Legend(); ansi.StringWidth(text)+3+ansi.StringWidth(legend) > m.width && ansi.StringWidth(legend) <= m.width {
+		if legend := h.look.Legend(); ansi.StringWidth(text)+3+ansi.StringWidth(legend) > h.width && ansi.StringWidth(legend) <= h.width {
 			return legend
-		} else if ansi.StringWidth(legend) <= m.width {
-			return m.look.Say(look.Faint, render.Escape(text)+"   ") + legend
+		} else if ansi.StringWidth(legend) <= h.width {
+			return h.look.Say(look.Faint, render.Escape(text)+"   ") + legend
 		}
-		return m.look.Say(look.Faint, m.oneLine(text+"; "+m.keys.help.Help().Key+" explains the symbols"))
+		return h.look.Say(look.Faint, h.oneLine(text+"; "+h.keys.help.Help().Key+" explains the symbols"))
 	}
 	if remark := s.table.Remark(); remark != "" && s.pane.width == 0 {
 		text += "   " + remark
 	}
-	return m.look.Say(look.Faint, m.oneLine(text))
+	return h.look.Say(look.Faint, h.oneLine(text))
 }
 
-func (s *listScreen) bindings(m *Model) []key.Binding {
-	k := &m.keys
+func (s *listScreen) bindings(h *host) []key.Binding {
+	k := &h.keys
 	keys := []key.Binding{k.enter}
 	switch s.id {
 	case views.Devices, views.Claims, views.Pending, views.Findings, views.Pods:
@@ -369,7 +381,7 @@ func (s *listScreen) bindings(m *Model) []key.Binding {
 		keys = append(keys, k.copy)
 	default:
 	}
-	if m.noChanges() == "" {
+	if noChanges(h) == "" {
 		keys = append(keys, k.change)
 	}
 	keys = append(keys, k.filter, k.find, k.goTo)

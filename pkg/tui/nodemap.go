@@ -57,23 +57,23 @@ func (s *listScreen) groups() (nodemap.Grouping, nodemap.Order) {
 }
 
 // toggleMap shows nodes as a map, or as strips again.
-func (s *listScreen) toggleMap(m *Model) tea.Cmd {
+func (s *listScreen) toggleMap(h *host) tea.Cmd {
 	if s.chart != nil {
 		s.chart = nil
 		return nil
 	}
 	s.chart = &nodeMap{}
-	s.drawMap(m)
-	return s.chart.count(m)
+	s.drawMap(h)
+	return s.chart.count(h)
 }
 
 // chooseGroups asks what the nodes of a group have in common.
-func (s *listScreen) chooseGroups(m *Model) tea.Cmd {
-	if m.live.Picture() == nil {
+func (s *listScreen) chooseGroups(h *host) tea.Cmd {
+	if h.live.Picture() == nil {
 		return nil
 	}
-	snap := m.live.Picture().Snap
-	return m.choose("group by", func() []find.Item {
+	snap := h.live.Picture().Snap
+	return choose(h, "group by", func() []find.Item {
 		var items []find.Item
 		for _, by := range nodemap.Groupings(snap.Nodes) {
 			items = append(items, find.Item{Kind: by.Kind(), Name: by.String()})
@@ -88,14 +88,14 @@ func (s *listScreen) chooseGroups(m *Model) tea.Cmd {
 				s.chart.by = by
 			}
 		}
-		s.drawMap(m)
-		return s.chart.count(m)
+		s.drawMap(h)
+		return s.chart.count(h)
 	})
 }
 
 // chooseMapOrder asks what the groups of the map are sorted by.
-func (s *listScreen) chooseMapOrder(m *Model) tea.Cmd {
-	return m.choose("sort by", func() []find.Item {
+func (s *listScreen) chooseMapOrder(h *host) tea.Cmd {
+	return choose(h, "sort by", func() []find.Item {
 		var items []find.Item
 		for _, order := range nodemap.Orders() {
 			items = append(items, find.Item{Name: order.String()})
@@ -103,26 +103,26 @@ func (s *listScreen) chooseMapOrder(m *Model) tea.Cmd {
 		return items
 	}, func(item find.Item) tea.Cmd {
 		at := slices.IndexFunc(nodemap.Orders(), func(o nodemap.Order) bool { return o.String() == item.Name })
-		return s.sortMap(m, at)
+		return s.sortMap(h, at)
 	})
 }
 
 // sortMap puts the groups of the map into one of the orders, counted round.
-func (s *listScreen) sortMap(m *Model, at int) tea.Cmd {
+func (s *listScreen) sortMap(h *host, at int) tea.Cmd {
 	orders := nodemap.Orders()
 	s.chart.order = orders[(at+len(orders))%len(orders)]
-	s.drawMap(m)
+	s.drawMap(h)
 	s.moveMap(-noLimit, 0)
 	return nil
 }
 
 // drawMap makes the groups of the map out of the rows of the list.
-func (s *listScreen) drawMap(m *Model) {
+func (s *listScreen) drawMap(h *host) {
 	content, rows := s.table.Shown()
 	if s.chart == nil || content == nil || s.from == nil {
 		return
 	}
-	s.chart.grid.Set(nodemap.Groups(&m.look, s.from.Snap, views.NodesOf(content, rows), s.chart.by, s.chart.order))
+	s.chart.grid.Set(nodemap.Groups(&h.look, s.from.Snap, views.NodesOf(content, rows), s.chart.by, s.chart.order))
 	s.chart.grid.Choose(s.table.SelectedKey())
 }
 
@@ -134,8 +134,8 @@ func (s *listScreen) moveMap(right, down int) {
 }
 
 // mapActions are what keys do on the map.
-func (s *listScreen) mapActions(m *Model) []action {
-	k := &m.keys
+func (s *listScreen) mapActions(h *host) []action {
+	k := &h.keys
 	move := func(right, down int) func() tea.Cmd { return just(func() { s.moveMap(right, down) }) }
 	page := s.table.Lines()
 	by := func(order nodemap.Order) func() tea.Cmd {
@@ -144,7 +144,7 @@ func (s *listScreen) mapActions(m *Model) []action {
 				// The second time leads back.
 				order = nodemap.ByName
 			}
-			return s.sortMap(m, int(order))
+			return s.sortMap(h, int(order))
 		}
 	}
 	return []action{
@@ -156,9 +156,9 @@ func (s *listScreen) mapActions(m *Model) []action {
 		{k.pageUp, keysMove, move(0, -page)},
 		{k.top, keysMove, move(-noLimit, 0)},
 		{k.end, keysMove, move(noLimit, 0)},
-		{k.sort, keysFind, func() tea.Cmd { return s.chooseMapOrder(m) }},
-		{k.sortNext, keysFind, func() tea.Cmd { return s.sortMap(m, int(s.chart.order)+1) }},
-		{k.sortPrev, keysFind, func() tea.Cmd { return s.sortMap(m, int(s.chart.order)-1) }},
+		{k.sort, keysFind, func() tea.Cmd { return s.chooseMapOrder(h) }},
+		{k.sortNext, keysFind, func() tea.Cmd { return s.sortMap(h, int(s.chart.order)+1) }},
+		{k.sortPrev, keysFind, func() tea.Cmd { return s.sortMap(h, int(s.chart.order)-1) }},
 		{k.used, keysFind, by(nodemap.ByUsed)},
 		{k.fragmented, keysFind, by(nodemap.ByFragmented)},
 		{k.whole, keysFind, by(nodemap.ByWhole)},
@@ -167,29 +167,29 @@ func (s *listScreen) mapActions(m *Model) []action {
 }
 
 // viewMap draws the map, the room that is left, and below what the signs mean.
-func (s *listScreen) viewMap(m *Model) string {
+func (s *listScreen) viewMap(h *host) string {
 	width, height := s.table.Size()
 	room := s.chart.room
 	if room == "" {
-		room = m.look.Glyphs.More
+		room = h.look.Glyphs.More
 	}
-	below := "\n" + ansi.Truncate(" "+render.Escape(room), width, m.look.Glyphs.More)
-	if s.legendApart(m) {
-		below += "\n" + ansi.Truncate(" "+nodemap.Legend(&m.look), width, m.look.Glyphs.More)
+	below := "\n" + ansi.Truncate(" "+render.Escape(room), width, h.look.Glyphs.More)
+	if s.legendApart(h) {
+		below += "\n" + ansi.Truncate(" "+nodemap.Legend(&h.look), width, h.look.Glyphs.More)
 	}
 	s.chart.grid.SetSize(width, height-strings.Count(below, "\n"))
-	return s.chart.grid.View(&m.look) + below
+	return s.chart.grid.View(&h.look) + below
 }
 
 // legendApart reports whether what the signs mean has a line of its own, since what is shown
 // leaves too little room beside it.
-func (s *listScreen) legendApart(m *Model) bool { return m.width < mapLegendBeside }
+func (s *listScreen) legendApart(h *host) bool { return h.width < mapLegendBeside }
 
 // mapLegendBeside is the width from which on both are in one line.
 const mapLegendBeside = 130
 
 // mapFoot says what is shown, and what the signs mean.
-func (s *listScreen) mapFoot(m *Model) string {
+func (s *listScreen) mapFoot(h *host) string {
 	text := render.Escape(s.table.SelectedKey()) + "  " + nodemap.Count(s.table.Count())
 	if s.chart.by.Any() {
 		text += ", by " + render.Escape(s.chart.by.String())
@@ -200,21 +200,21 @@ func (s *listScreen) mapFoot(m *Model) string {
 	if lines := s.chart.grid.Lines(); lines != "" {
 		text += ", " + lines
 	}
-	text = m.look.Say(look.Faint, text)
-	if !s.legendApart(m) {
-		text += "   " + nodemap.Legend(&m.look)
+	text = h.look.Say(look.Faint, text)
+	if !s.legendApart(h) {
+		text += "   " + nodemap.Legend(&h.look)
 	}
-	return ansi.Truncate(text, m.width, m.look.Glyphs.More)
+	return ansi.Truncate(text, h.width, h.look.Glyphs.More)
 }
 
 // count counts in the background on how many nodes the largest claims fit, unless that
 // is known of this picture, or was counted a moment ago.
-func (c *nodeMap) count(m *Model) tea.Cmd {
-	if c == nil || c.counting || m.live.Picture() == nil || c.counted == m.live.Picture() || c.counted != nil && m.now().Sub(c.at) < roomTimes*c.took {
+func (c *nodeMap) count(h *host) tea.Cmd {
+	if c == nil || c.counting || h.live.Picture() == nil || c.counted == h.live.Picture() || c.counted != nil && h.now().Sub(c.at) < roomTimes*c.took {
 		return nil
 	}
 	c.counting = true
-	ctx, p, now := m.ctx, m.live.Picture(), m.now()
+	ctx, p, now := h.ctx, h.live.Picture(), h.now()
 	return func() tea.Msg {
 		start := time.Now()
 		text, err := nodemap.Room(ctx, p.Snap, p.Alloc, p.Inventory)
@@ -225,7 +225,10 @@ func (c *nodeMap) count(m *Model) tea.Cmd {
 	}
 }
 
-func (c *nodeMap) set(msg roomMsg) {
+func (msg roomMsg) arrive(h *host) tea.Cmd {
+	c := msg.chart
 	c.counting = false
 	c.room, c.counted, c.at, c.took = msg.text, msg.from, msg.at, msg.took
+	// The picture may be another one by now.
+	return c.count(h)
 }

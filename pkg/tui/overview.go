@@ -4,6 +4,7 @@
 package tui
 
 import (
+	"strings"
 	"time"
 
 	"charm.land/bubbles/v2/key"
@@ -25,6 +26,9 @@ import (
 // what, what needs a hand. Its model is worked out in the background.
 type overviewScreen struct {
 	page *overview.Page
+	// nodes is the list whose groups and order the nodes have here, too.
+	nodes   *listScreen
+	started time.Time
 	// facts are those of the picture that is shown, shown what the model was made of.
 	facts   *summary.Facts
 	history summary.History
@@ -48,14 +52,19 @@ type madeOf struct {
 
 // overviewMsg has the model of the overview.
 type overviewMsg struct {
-	facts *summary.Facts
-	made  madeOf
-	model overview.Model
-	took  time.Duration
-	err   error
+	screen *overviewScreen
+	facts  *summary.Facts
+	made   madeOf
+	model  overview.Model
+	took   time.Duration
+	err    error
 }
 
-func newOverview(l *look.Look) *overviewScreen { return &overviewScreen{page: overview.New(l)} }
+func (msg overviewMsg) arrive(h *host) tea.Cmd { return msg.screen.set(h, msg) }
+
+func newOverview(l *look.Look, nodes *listScreen, started time.Time) *overviewScreen {
+	return &overviewScreen{page: overview.New(l), nodes: nodes, started: started}
+}
 
 func (s *overviewScreen) title() string { return views.Overview.String() }
 
@@ -66,20 +75,20 @@ func (s *overviewScreen) resize(width, height int) {
 	s.page.Resize(width, height)
 }
 
-func (s *overviewScreen) refresh(m *Model) tea.Cmd {
-	if m.live.Picture() == nil || s.loading {
+func (s *overviewScreen) refresh(h *host) tea.Cmd {
+	if h.live.Picture() == nil || s.loading {
 		return nil
 	}
-	by, order := m.nodes.groups()
-	made := madeOf{m.live.Picture(), m.live.Reasons.Version(), m.live.Diagnosis.Version(), m.namespace, m.live.Happened().Version(), s.page.WantsNodes(), by, order}
+	by, order := s.nodes.groups()
+	made := madeOf{h.live.Picture(), h.live.Reasons.Version(), h.live.Diagnosis.Version(), h.namespace, h.live.Happened().Version(), s.page.WantsNodes(), by, order}
 	if s.shown == made {
 		return nil
 	}
 	s.loading = true
-	ctx, known, in, catalog := m.ctx, s.facts, s.summary(m), m.catalog
+	ctx, known, in, catalog := h.ctx, s.facts, s.summary(h), h.catalog
 	return func() tea.Msg {
 		start := time.Now()
-		msg := overviewMsg{facts: known, made: made}
+		msg := overviewMsg{screen: s, facts: known, made: made}
 		if known == nil || known.From != made.picture {
 			msg.facts, msg.err = summary.NewFacts(ctx, made.picture)
 		}
@@ -97,35 +106,36 @@ func (s *overviewScreen) refresh(m *Model) tea.Cmd {
 	}
 }
 
-func (s *overviewScreen) set(m *Model, msg overviewMsg) tea.Cmd {
+func (s *overviewScreen) set(h *host, msg overviewMsg) tea.Cmd {
 	s.loading = false
+	h.live.Worked(msg.took)
 	s.shown, s.problem = msg.made, msg.err
 	if msg.err == nil {
 		if s.facts != msg.facts {
-			msg.facts.Remember(&s.history, m.now())
+			msg.facts.Remember(&s.history, h.now())
 		}
 		s.facts = msg.facts
 		s.page.Set(msg.model)
 	}
-	if m.top() != screen(s) {
+	if h.top() != screen(s) {
 		return nil
 	}
-	return s.refresh(m)
+	return s.refresh(h)
 }
 
-func (s *overviewScreen) view(m *Model) string {
+func (s *overviewScreen) view(h *host) string {
 	switch {
 	case s.problem != nil:
-		return filled(m.look.Say(look.Bad, m.oneLine(s.problem.Error())), s.height)
+		return filled(h.look.Say(look.Bad, h.oneLine(s.problem.Error())), s.height)
 	case s.facts == nil:
-		return filled(m.look.Say(look.Faint, "One moment"+m.look.Glyphs.More), s.height)
+		return filled(h.look.Say(look.Faint, "One moment"+h.look.Glyphs.More), s.height)
 	default:
 		return s.page.View()
 	}
 }
 
-func (s *overviewScreen) actions(m *Model) []action {
-	k := &m.keys
+func (s *overviewScreen) actions(h *host) []action {
+	k := &h.keys
 	move := func(by int) func() tea.Cmd { return just(func() { s.page.Move(by) }) }
 	first, last := move(-noLimit), move(noLimit)
 	return []action{
@@ -135,29 +145,29 @@ func (s *overviewScreen) actions(m *Model) []action {
 		{k.end, keysMove, last},
 		{k.pageUp, keysMove, first},
 		{k.pageDown, keysMove, last},
-		{k.enter, keysMove, func() tea.Cmd { return s.open(m) }},
-		{k.copy, keysCloser, func() tea.Cmd { return s.copyCommand(m) }},
+		{k.enter, keysMove, func() tea.Cmd { return s.open(h) }},
+		{k.copy, keysCloser, func() tea.Cmd { return s.copyCommand(h) }},
 	}
 }
 
 // copyCommand copies a command of a remedy for the pod of the selected row.
-func (s *overviewScreen) copyCommand(m *Model) tea.Cmd {
+func (s *overviewScreen) copyCommand(h *host) tea.Cmd {
 	item, from := s.row()
 	if pod, ok := item.(*inventory.Pod); ok {
 		if of, waits := from.WaitsFor(pod.Pod); waits {
-			return m.copyRemedy(m.live.Reasons.Get(of).Answer)
+			return copyRemedy(h, h.live.Reasons.Get(of).Answer)
 		}
 	}
-	m.message = "no command to copy"
+	h.message = "no command to copy"
 	return nil
 }
 
 // open shows what is behind the selected row.
-func (s *overviewScreen) open(m *Model) tea.Cmd {
+func (s *overviewScreen) open(h *host) tea.Cmd {
 	if next, ok := s.page.Selected().(*place.Place); ok && next != nil {
-		return m.push(screenAt(next))
+		return h.push(screenAt(next))
 	}
-	m.message = "nothing to open here"
+	h.message = "nothing to open here"
 	return nil
 }
 
@@ -168,20 +178,20 @@ func (s *overviewScreen) row() (item any, from *picture.Picture) {
 	return s.page.Item(), s.facts.From
 }
 
-func (s *overviewScreen) wheel(_ *Model, by int) { s.page.Move(by / 3) }
+func (s *overviewScreen) wheel(_ *host, by int) { s.page.Move(by / 3) }
 
 // click selects a row; a second click opens it.
-func (s *overviewScreen) click(m *Model, x, y int) tea.Cmd {
+func (s *overviewScreen) click(h *host, x, y int) tea.Cmd {
 	if s.page.Click(x, y) {
-		return s.open(m)
+		return s.open(h)
 	}
 	return nil
 }
 
-func (s *overviewScreen) bindings(m *Model) []key.Binding {
-	k := &m.keys
+func (s *overviewScreen) bindings(h *host) []key.Binding {
+	k := &h.keys
 	keys := []key.Binding{k.enter, k.why}
-	if m.noChanges() == "" {
+	if noChanges(h) == "" {
 		keys = append(keys, k.change)
 	}
 	return append(keys, k.find, k.goTo, k.namespace, k.freeze)
@@ -191,18 +201,23 @@ func (s *overviewScreen) bindings(m *Model) []key.Binding {
 const remembered = summary.Step
 
 // remember keeps the history going while another screen is shown.
-func (s *overviewScreen) remember(m *Model) tea.Cmd {
-	if m.opts.Fixed || m.live.Picture() == nil || s.facts != nil && m.live.Picture().Snap.Now().Sub(s.facts.From.Snap.Now()) < remembered {
+func (s *overviewScreen) remember(h *host) tea.Cmd {
+	if h.fixed || h.live.Picture() == nil || s.facts != nil && h.live.Picture().Snap.Now().Sub(s.facts.From.Snap.Now()) < remembered {
 		return nil
 	}
-	return s.refresh(m)
+	return s.refresh(h)
 }
 
 // summary takes what a model is made of as it is now.
-func (s *overviewScreen) summary(m *Model) *summary.Summary {
-	by, order := m.nodes.groups()
+func (s *overviewScreen) summary(h *host) *summary.Summary {
+	by, order := s.nodes.groups()
 	return &summary.Summary{
-		Look: &m.look, Namespace: m.namespace, Fixed: m.opts.Fixed, Started: m.started, Reasons: m.live.Reasons, Diagnosis: m.live.Diagnosis,
-		Hours: s.history.Hours(m.now()), Events: m.live.Happened().Events(), By: by, Order: order,
+		Look: &h.look, Namespace: h.namespace, Fixed: h.fixed, Started: s.started, Reasons: h.live.Reasons, Diagnosis: h.live.Diagnosis,
+		Hours: s.history.Hours(h.now()), Events: h.live.Happened().Events(), By: by, Order: order,
 	}
+}
+
+// filled is a line with as many empty ones below as make a screen.
+func filled(line string, height int) string {
+	return line + strings.Repeat("\n", max(height-1, 0))
 }

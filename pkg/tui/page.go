@@ -4,16 +4,21 @@
 package tui
 
 import (
+	"context"
 	"fmt"
+	"strings"
 
 	"charm.land/bubbles/v2/key"
 	"charm.land/bubbles/v2/viewport"
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
+	"github.com/charmbracelet/x/ansi"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/about"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
 // pageScreen is a text to scroll through: an explanation, YAML, a tree, help.
@@ -34,6 +39,12 @@ type pageMsg struct {
 	width int
 }
 
+func (msg pageMsg) arrive(h *host) tea.Cmd {
+	msg.page.set(msg)
+	// The width may be another one by now.
+	return msg.page.refresh(h)
+}
+
 func newPage(text *about.Text) *pageScreen {
 	s := &pageScreen{text: text, pager: viewport.New()}
 	s.pager.SetContent("One moment")
@@ -52,15 +63,15 @@ func (s *pageScreen) resize(width, height int) {
 
 // refresh writes the text again only if it has to be of another width: what is
 // read should not move.
-func (s *pageScreen) refresh(m *Model) tea.Cmd {
-	if m.live.Picture() == nil || s.written == s.pager.Width() {
+func (s *pageScreen) refresh(h *host) tea.Cmd {
+	if h.live.Picture() == nil || s.written == s.pager.Width() {
 		return nil
 	}
-	return s.load(m)
+	return s.load(h)
 }
 
-func (s *pageScreen) load(m *Model) tea.Cmd {
-	ctx, p, width, style := m.ctx, m.live.Picture(), s.pager.Width(), &m.look
+func (s *pageScreen) load(h *host) tea.Cmd {
+	ctx, p, width, style := h.ctx, h.live.Picture(), s.pager.Width(), &h.look
 	return func() tea.Msg {
 		text, err := s.text.Write(ctx, p, width)
 		if err != nil {
@@ -78,8 +89,8 @@ func (s *pageScreen) set(msg pageMsg) {
 	s.pager.SetYOffset(at)
 }
 
-func (s *pageScreen) actions(m *Model) []action {
-	k := &m.keys
+func (s *pageScreen) actions(h *host) []action {
+	k := &h.keys
 	actions := []action{
 		{k.down, keysMove, just(func() { s.pager.ScrollDown(1) })},
 		{k.up, keysMove, just(func() { s.pager.ScrollUp(1) })},
@@ -91,36 +102,50 @@ func (s *pageScreen) actions(m *Model) []action {
 		{k.right, keysMove, just(func() { s.pager.ScrollRight(8) })},
 	}
 	if s.text.Again {
-		actions = append(actions, action{k.again, keysCloser, func() tea.Cmd { return s.load(m) }})
+		actions = append(actions, action{k.again, keysCloser, func() tea.Cmd { return s.load(h) }})
 	}
 	return actions
 }
 
-func (s *pageScreen) wheel(_ *Model, by int) {
+func (s *pageScreen) wheel(_ *host, by int) {
 	s.pager.SetYOffset(s.pager.YOffset() + by)
 }
 
-func (*pageScreen) click(*Model, int, int) tea.Cmd { return nil }
+func (*pageScreen) click(*host, int, int) tea.Cmd { return nil }
 
-func (s *pageScreen) view(m *Model) string {
-	return s.pager.View() + "\n" + m.look.Say(look.Faint, m.oneLine(s.foot(m)))
+func (s *pageScreen) view(h *host) string {
+	return s.pager.View() + "\n" + h.look.Say(look.Faint, h.oneLine(s.foot(h)))
 }
 
 // foot says where in the text one is, and whether there is more of it.
-func (s *pageScreen) foot(m *Model) string {
+func (s *pageScreen) foot(h *host) string {
 	all, first := s.pager.TotalLineCount(), s.pager.YOffset()
 	last := min(first+s.pager.Height(), all)
 	text := fmt.Sprintf("lines %d to %d of %d", min(first+1, all), last, all)
 	if s.widest > s.pager.Width()+s.pager.XOffset() {
-		text += "; " + m.keys.right.Keys()[len(m.keys.right.Keys())-1] + " shows what is on the right"
+		text += "; " + h.keys.right.Keys()[len(h.keys.right.Keys())-1] + " shows what is on the right"
 	}
 	return text
 }
 
-func (s *pageScreen) bindings(m *Model) []key.Binding {
-	keys := []key.Binding{m.keys.down, m.keys.pageDown}
+func (s *pageScreen) bindings(h *host) []key.Binding {
+	keys := []key.Binding{h.keys.down, h.keys.pageDown}
 	if s.text.Again {
-		keys = append(keys, m.keys.again)
+		keys = append(keys, h.keys.again)
 	}
 	return keys
+}
+
+// gapsPage lists what could not be read.
+func gapsPage(gaps []string) *pageScreen {
+	return newPage(&about.Text{Name: "what could not be read", Write: func(_ context.Context, _ *picture.Picture, width int) (string, error) {
+		if len(gaps) == 0 {
+			return "Everything could be read.", nil
+		}
+		var text strings.Builder
+		for _, gap := range gaps {
+			text.WriteString(ansi.Wrap(render.Escape(gap), width, "") + "\n")
+		}
+		return text.String(), nil
+	}})
 }

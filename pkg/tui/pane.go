@@ -60,9 +60,8 @@ func paneSize(width, height int) (int, int) {
 }
 
 // describe writes about the row that is selected, unless that is there already.
-func (m *Model) describe() tea.Cmd {
-	s, ok := m.top().(*listScreen)
-	if !ok || s.pane.width == 0 || s.pane.writing || m.live.Picture() == nil || s.from == nil {
+func (s *listScreen) describe(h *host) tea.Cmd {
+	if s.pane.width == 0 || s.pane.writing || h.live.Picture() == nil || s.from == nil {
 		return nil
 	}
 	row, selected := s.table.SelectedRow()
@@ -72,13 +71,13 @@ func (m *Model) describe() tea.Cmd {
 	next := pane{width: s.pane.width, height: s.pane.height, of: s.table.SelectedKey(), from: s.from, version: s.shown.Worked}
 	if s.pane.of == next.of && len(s.pane.lines) > 0 {
 		same := s.pane.from == next.from && s.pane.version == next.version
-		if same || m.now().Sub(s.pane.at) < paneTimes*s.pane.took {
+		if same || h.now().Sub(s.pane.at) < paneTimes*s.pane.took {
 			return nil
 		}
 	}
 	s.pane.writing = true
 	content, _ := s.table.Shown()
-	ctx, style, now := m.ctx, &m.look, m.now()
+	ctx, style, now := h.ctx, &h.look, h.now()
 	return func() tea.Msg {
 		start := time.Now()
 		next.lines = about.Row(ctx, next.from, style, content, row, next.width)
@@ -87,16 +86,21 @@ func (m *Model) describe() tea.Cmd {
 	}
 }
 
-// described takes the text, unless there is another place for it by now.
-func (s *listScreen) described(msg paneMsg) {
+// arrive takes the text, unless there is another place for it by now. What comes next is
+// asked for after each message.
+//
+//nolint:unparam // other results lead to commands
+func (msg paneMsg) arrive(*host) tea.Cmd {
+	s := msg.list
 	if msg.pane.width == s.pane.width && msg.pane.height == s.pane.height {
 		s.pane = msg.pane
 	}
 	s.pane.writing = false
+	return nil
 }
 
 // besides draws the pane on the right of a list, or under it.
-func (s *listScreen) besides(m *Model, list string) string {
+func (s *listScreen) besides(h *host, list string) string {
 	if s.pane.width == 0 {
 		return list
 	}
@@ -113,14 +117,14 @@ func (s *listScreen) besides(m *Model, list string) string {
 	if s.pane.of == s.table.SelectedKey() && s.table.Count() > 0 {
 		copy(texts, s.pane.lines)
 		if len(s.pane.lines) > room {
-			texts[room-1] = m.look.Say(look.Faint, m.look.Glyphs.More)
+			texts[room-1] = h.look.Say(look.Faint, h.look.Glyphs.More)
 		}
 	}
 	if s.pane.height > 0 {
-		lines = append(lines, m.look.Say(look.Faint, strings.Repeat(m.look.Glyphs.Rule, s.pane.width)))
+		lines = append(lines, h.look.Say(look.Faint, strings.Repeat(h.look.Glyphs.Rule, s.pane.width)))
 		return strings.Join(append(lines, texts...), "\n")
 	}
-	between := m.look.Say(look.Faint, " "+m.look.Glyphs.Between+" ")
+	between := h.look.Say(look.Faint, " "+h.look.Glyphs.Between+" ")
 	width, _ := s.table.Size()
 	for i := range lines {
 		lines[i] = look.Padded(lines[i], width) + between + texts[i]

@@ -72,7 +72,7 @@ func Once(ctx context.Context, opts Options, width int, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	model := m.first.summary(m).Model(known)
+	model := m.first.summary(m.host).Model(known)
 	if width == noLimit {
 		width = 0
 	}

@@ -17,10 +17,10 @@ import (
 
 // New makes a dashboard. Everything in the background ends with the context.
 func New(ctx context.Context, opts Options) *Model {
-	m := &Model{
-		ctx: ctx, opts: opts, now: opts.Now, keys: newKeyMap(), look: look.New(opts.Env),
-		namespace: opts.Namespace, mouse: opts.Mouse, width: 80, height: 24,
-	}
+	m := &Model{opts: opts, mouse: opts.Mouse, host: &host{
+		ctx: ctx, now: opts.Now, keys: newKeyMap(), look: look.New(opts.Env), fixed: opts.Fixed, changer: opts.Changer,
+		namespace: opts.Namespace, width: 80, height: 24,
+	}}
 	if m.now == nil {
 		m.now = time.Now
 	}
@@ -30,12 +30,12 @@ func New(ctx context.Context, opts Options) *Model {
 			return tea.Tick(d, func(time.Time) tea.Msg { return msg })
 		}
 	}
-	m.started = m.now()
 	m.live = live.New(ctx, live.Options{Source: opts.Source, Fixed: opts.Fixed, Bell: opts.Bell, Now: m.now, After: after})
 	m.configure(&opts.Config)
 	m.catalog = &views.Catalog{Look: &m.look, Reasons: m.live.Reasons, Diagnosis: m.live.Diagnosis, Columns: opts.Config.Columns}
-	m.first, m.nodes = newOverview(&m.look), newList(views.Nodes, arrange.Scope{})
-	m.views = []screen{m.first, m.nodes}
+	nodes := newList(views.Nodes, arrange.Scope{})
+	m.first = newOverview(&m.look, nodes, m.now())
+	m.views = []screen{m.first, nodes}
 	for id := views.Pools; id <= views.Teams; id++ {
 		m.views = append(m.views, newList(id, arrange.Scope{}))
 	}

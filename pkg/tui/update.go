@@ -22,7 +22,10 @@ import (
 // Update takes in what happened. It never waits for anything.
 func (m *Model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	model, cmd := m.heard(msg)
-	return model, tea.Batch(cmd, m.describe())
+	if list, ok := m.top().(*listScreen); ok {
+		cmd = tea.Batch(cmd, list.describe(m.host))
+	}
+	return model, cmd
 }
 
 // wholeScreen lets all lines of the terminal scroll, and draws them again. The renderer may
@@ -50,40 +53,26 @@ func (m *Model) heard(msg tea.Msg) (tea.Model, tea.Cmd) {
 			return m, m.line.Update(msg)
 		}
 		if s, ok := m.top().(typist); ok {
-			return m, s.typed(m, msg)
+			return m, s.typed(m.host, msg)
 		}
 	case find.Message:
 		if s, ok := m.top().(typist); ok {
-			return m, s.typed(m, msg)
+			return m, s.typed(m.host, msg)
 		}
 	case tea.MouseClickMsg:
 		return m, m.clicked(msg)
 	case tea.MouseWheelMsg:
 		if msg.Button == tea.MouseWheelUp {
-			m.top().wheel(m, -3)
+			m.top().wheel(m.host, -3)
 		} else {
-			m.top().wheel(m, 3)
+			m.top().wheel(m.host, 3)
 		}
 	case live.Message:
 		return m, m.heardOf(msg)
 	case connectedMsg:
 		return m, m.connected(msg)
-	case arrangedMsg:
-		m.live.Worked(msg.took)
-		return m, msg.list.set(m, msg)
-	case overviewMsg:
-		m.live.Worked(msg.took)
-		return m, m.first.set(m, msg)
-	case roomMsg:
-		msg.chart.set(msg)
-	case paneMsg:
-		msg.list.described(msg)
-	case pageMsg:
-		msg.page.set(msg)
-	case plannedMsg:
-		return m, msg.screen.planned(m, msg)
-	case madeMsg:
-		return m, msg.screen.made(m, msg)
+	case result:
+		return m, msg.arrive(m.host)
 	}
 	return m, nil
 }
@@ -93,9 +82,9 @@ func (m *Model) heardOf(msg live.Message) tea.Cmd {
 	cmd, news := m.live.Update(msg, m.top().seen())
 	switch news {
 	case live.NewPicture:
-		return tea.Batch(cmd, m.refresh(), m.first.remember(m))
+		return tea.Batch(cmd, m.refresh(), m.first.remember(m.host))
 	case live.Findings:
-		return tea.Batch(m.top().refresh(m), cmd)
+		return tea.Batch(m.top().refresh(m.host), cmd)
 	default:
 		return cmd
 	}
@@ -108,14 +97,14 @@ func (m *Model) key(msg tea.KeyPressMsg) tea.Cmd {
 		return m.line.Update(msg)
 	}
 	if s, ok := m.top().(typist); ok && msg.String() != "ctrl+c" {
-		return s.typed(m, msg)
+		return s.typed(m.host, msg)
 	}
 	return m.pressed(msg)
 }
 
 // pressed does what a key is for. What the screen does with it comes first.
 func (m *Model) pressed(msg tea.KeyPressMsg) tea.Cmd {
-	for _, of := range [][]action{m.top().actions(m), m.actions()} {
+	for _, of := range [][]action{m.top().actions(m.host), m.actions()} {
 		for _, a := range of {
 			if key.Matches(msg, a.Binding) {
 				return a.do()
@@ -132,7 +121,7 @@ func (m *Model) pressed(msg tea.KeyPressMsg) tea.Cmd {
 // askForFilter asks which rows of a list to show.
 func (m *Model) askForFilter() {
 	if s, ok := m.top().(*listScreen); ok {
-		s.askForFilter(m)
+		s.askForFilter(m.host)
 		return
 	}
 	m.message = "only lists can be filtered: 2 to 0"
@@ -163,7 +152,7 @@ func (m *Model) askForNamespace() {
 
 // freeze keeps the picture, or goes on.
 func (m *Model) freeze() tea.Cmd {
-	if m.opts.Fixed {
+	if m.fixed {
 		m.message = "a file does not change"
 		return nil
 	}
@@ -174,6 +163,11 @@ func (m *Model) freeze() tea.Cmd {
 type rows interface {
 	// row is what the selected one is about and the picture that it is of; nil for nothing.
 	row() (item any, from *picture.Picture)
+}
+
+// openHelp opens the help about what is shown.
+func (m *Model) openHelp() tea.Cmd {
+	return m.push(newHelp(m.top(), m.top().actions(m.host), []action{{m.keys.views, keysMove, nil}}, m.actions()))
 }
 
 // closer opens a page about the selected item.
@@ -192,25 +186,12 @@ func (m *Model) closer(page func(item any) *about.Text, otherwise string) tea.Cm
 func (m *Model) show(id views.ID) tea.Cmd {
 	for other, view := range m.views {
 		if list, ok := view.(*listScreen); ok && views.ID(other) != id {
-			list.letGo(m)
+			list.letGo(m.host)
 		}
 	}
 	m.line.Close()
 	m.view = id
 	m.stack = []screen{m.views[id]}
-	m.resize()
-	return m.refresh()
-}
-
-// back leaves a screen, or takes a filter away first.
-func (m *Model) back() tea.Cmd {
-	if s, ok := m.top().(*listScreen); ok && s.wanted.Filter != "" {
-		s.wanted.Filter = ""
-		return s.refresh(m)
-	}
-	if len(m.stack) > 1 {
-		m.stack = m.stack[:len(m.stack)-1]
-	}
 	m.resize()
 	return m.refresh()
 }
@@ -221,7 +202,7 @@ func (m *Model) clicked(msg tea.MouseClickMsg) tea.Cmd {
 	case msg.Button != tea.MouseLeft:
 		return nil
 	case msg.Y >= headLines:
-		return m.top().click(m, msg.X, msg.Y-headLines)
+		return m.top().click(m.host, msg.X, msg.Y-headLines)
 	case msg.Y == headLines-1 && len(m.stack) == 1:
 		if id, ok := edge.TabAt(m.view, m.width, msg.X); ok {
 			return m.show(id)

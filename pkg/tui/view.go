@@ -4,7 +4,6 @@
 package tui
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
@@ -12,11 +11,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/about"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/edge"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
 // headLines are those above the screen.
@@ -28,7 +24,7 @@ func (m *Model) View() tea.View {
 	if m.live.Problem() != nil && !m.live.Connected() && len(m.stack) == 1 {
 		body = m.unreachable()
 	} else {
-		body = m.top().view(m)
+		body = m.top().view(m.host)
 	}
 	if rows := strings.Split(body, "\n"); len(rows) > m.bodyHeight() {
 		// On the smallest terminals a screen is higher than what is left for it.
@@ -88,27 +84,12 @@ func (m *Model) status() string {
 	}
 }
 
-// gapsPage lists what could not be read.
-func (m *Model) gapsPage() screen {
-	gaps := m.live.Picture().Unread()
-	return newPage(&about.Text{Name: "what could not be read", Write: func(_ context.Context, _ *picture.Picture, width int) (string, error) {
-		if len(gaps) == 0 {
-			return "Everything could be read.", nil
-		}
-		var text strings.Builder
-		for _, gap := range gaps {
-			text.WriteString(ansi.Wrap(render.Escape(gap), width, "") + "\n")
-		}
-		return text.String(), nil
-	}})
-}
-
 // foot is what is typed, or the keys that are of use here.
 func (m *Model) foot() string {
 	if m.line.Asks() {
 		return m.line.View()
 	}
-	bindings := m.top().bindings(m)
+	bindings := m.top().bindings(m.host)
 	if len(m.stack) > 1 {
 		bindings = append([]key.Binding{m.keys.back}, bindings...)
 	}
@@ -118,9 +99,4 @@ func (m *Model) foot() string {
 		return edge.Keys(append(bindings, quit), m.width)
 	}
 	return edge.Keys(append(bindings, m.keys.help, m.keys.quit), m.width)
-}
-
-// filled is a line with as many empty ones below as make a screen.
-func filled(line string, height int) string {
-	return line + strings.Repeat("\n", max(height-1, 0))
 }

@@ -9,6 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/alarm"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/events"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
@@ -144,6 +145,9 @@ func (c *Cluster) Problem() error { return c.problem }
 
 // Picture is the newest one; nil if there is none yet.
 func (c *Cluster) Picture() *picture.Picture { return c.picture }
+
+// Snapshot is the cluster as it is now, which may be newer than the picture.
+func (c *Cluster) Snapshot() *snapshot.Snapshot { return c.opts.Source.Snapshot() }
 
 // Happened is what happened between pictures.
 func (c *Cluster) Happened() *events.Log { return &c.happened }

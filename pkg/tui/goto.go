@@ -1,0 +1,108 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tui
+
+import (
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/arrange"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/find"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
+)
+
+// chooseView goes to any view.
+func (m *Model) chooseView() tea.Cmd {
+	ids := make([]views.ID, 0, len(m.views)+1)
+	for id := range m.views {
+		ids = append(ids, views.ID(id))
+	}
+	ids = append(ids, views.Pods)
+	return choose(m.host, "go to", func() []find.Item {
+		items := make([]find.Item, 0, len(ids))
+		for _, id := range ids {
+			digit := ""
+			if id != views.Pods {
+				digit = id.Key()
+			}
+			items = append(items, find.Item{Kind: digit, Name: id.String()})
+		}
+		if m.opts.Contexts != nil {
+			items = append(items, find.Item{Name: contextsName})
+		}
+		return items
+	}, func(item find.Item) tea.Cmd {
+		if item.Name == contextsName {
+			return m.chooseContext()
+		}
+		for _, id := range ids {
+			if id.String() == item.Name {
+				return m.goTo(id, "")
+			}
+		}
+		return nil
+	})
+}
+
+// chooseObject finds an object by its name, and selects it in the list of its kind.
+func (m *Model) chooseObject() tea.Cmd {
+	p := m.live.Picture()
+	if p == nil {
+		m.message = "nothing is known yet"
+		return nil
+	}
+	kinds := map[string]views.ID{"pod": views.Pods, "claim": views.Claims, "device": views.Devices, "node": views.Nodes, "class": views.Classes, "pool": views.Pools}
+	return choose(m.host, "find", func() []find.Item { return names(p) }, func(item find.Item) tea.Cmd {
+		// What is found is shown whatever its namespace.
+		m.namespace = ""
+		return m.goTo(kinds[item.Kind], item.Name)
+	})
+}
+
+// names are those of all objects that have a list.
+func names(p *picture.Picture) []find.Item {
+	var items []find.Item
+	add := func(kind, name string) { items = append(items, find.Item{Kind: kind, Name: name}) }
+	pods := p.Inventory.PodsWithClaims(p.Waits)
+	for i := range pods {
+		add("pod", pods[i].Namespace+"/"+pods[i].Name)
+	}
+	for _, claim := range p.Snap.Claims {
+		add("claim", claim.Namespace+"/"+claim.Name)
+	}
+	for _, class := range p.Snap.Classes {
+		add("class", class.Name)
+	}
+	nodes := p.Inventory.Nodes()
+	for i := range nodes {
+		if nodes[i].Name != "" {
+			add("node", nodes[i].Scope)
+		}
+	}
+	for i := range p.Pools {
+		add("pool", inventory.PoolName(&p.Pools[i]))
+	}
+	devices := p.Inventory.Devices()
+	for i := range devices {
+		add("device", inventory.DeviceName(&devices[i]))
+	}
+	return items
+}
+
+// goTo shows a view and selects a row of it.
+func (m *Model) goTo(id views.ID, row string) tea.Cmd {
+	if id == views.Pods {
+		m.view = views.Claims
+		m.stack = []screen{m.views[views.Claims]}
+		list := newList(views.Pods, arrange.Scope{})
+		list.table.Choose(row)
+		return m.push(list)
+	}
+	if s, ok := m.views[id].(*listScreen); ok && row != "" {
+		s.wanted.Filter = ""
+		s.table.Choose(row)
+	}
+	return m.show(id)
+}

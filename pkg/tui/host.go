@@ -1,0 +1,111 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tui
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"charm.land/bubbles/v2/key"
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/ask"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/guard"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
+)
+
+// host is what all screens share, and how they are opened one from the other.
+type host struct {
+	ctx     context.Context
+	now     func() time.Time
+	keys    keyMap
+	look    look.Look
+	live    *live.Cluster
+	catalog *views.Catalog
+	// fixed is true if the cluster never changes; changer makes changes of it, nil where
+	// none may be made.
+	fixed   bool
+	changer guard.Changer
+	// namespace is the only one whose claims and pods are shown, empty for all.
+	namespace     string
+	width, height int
+	// stack has the screens that were opened one from the other, the view first.
+	stack []screen
+	// line is where something is typed for a screen, message what there is to say after a
+	// key.
+	line    ask.Line
+	message string
+}
+
+// screen is one page of the dashboard.
+type screen interface {
+	title() string
+	resize(width, height int)
+	// refresh works out what is not there yet, or not of the newest picture.
+	refresh(h *host) tea.Cmd
+	// actions are what keys do on this screen, or do otherwise than elsewhere.
+	actions(h *host) []action
+	// wheel scrolls by so many lines.
+	wheel(h *host, by int)
+	// click is one at a place of the screen.
+	click(h *host, x, y int) tea.Cmd
+	// view draws as many lines as the screen is high.
+	view(h *host) string
+	// bindings are the keys that matter most here, for the line of keys.
+	bindings(h *host) []key.Binding
+	// seen is what the screen shows of what is worked out for it.
+	seen() live.Seen
+}
+
+// result is what was worked out in the background for a screen.
+type result interface {
+	// arrive shows it.
+	arrive(h *host) tea.Cmd
+}
+
+// top is the screen that is shown.
+func (h *host) top() screen { return h.stack[len(h.stack)-1] }
+
+// push opens a screen on top of the one that is shown.
+func (h *host) push(s screen) tea.Cmd {
+	h.line.Close()
+	h.stack = append(h.stack, s)
+	h.resize()
+	return h.refresh()
+}
+
+// back leaves the screen that is shown.
+func (h *host) back() tea.Cmd {
+	if len(h.stack) > 1 {
+		h.stack = h.stack[:len(h.stack)-1]
+	}
+	h.resize()
+	return h.refresh()
+}
+
+// refresh brings what is shown up to date.
+func (h *host) refresh() tea.Cmd {
+	return tea.Batch(h.top().refresh(h), h.live.Work(h.top().seen()))
+}
+
+func (h *host) resize() {
+	h.line.Resize(h.width)
+	for _, s := range h.stack {
+		s.resize(h.width, h.bodyHeight())
+	}
+}
+
+// bodyHeight is what titles, status and help leave to the screen.
+func (h *host) bodyHeight() int { return max(h.height-4, 1) }
+
+// oneLine makes a text from outside fit to be a line of the screen.
+func (h *host) oneLine(text string) string {
+	text, _, _ = strings.Cut(text, "\n")
+	return ansi.Truncate(render.Escape(text), h.width, h.look.Glyphs.More)
+}
