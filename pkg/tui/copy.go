@@ -10,22 +10,9 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/about"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/brief"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/find"
 )
-
-// copyCommand copies a command of a remedy for the selected row.
-func (s *listScreen) copyCommand(h *host) tea.Cmd {
-	shown, _ := s.table.Shown()
-	explained, ok := shown.(about.Explainer)
-	row, selected := s.table.SelectedRow()
-	if !ok || !selected {
-		h.message = "no command to copy"
-		return nil
-	}
-	return copyRemedy(h, explained.Answer(row))
-}
 
 // copyRemedy puts the commands of a remedy into the clipboard of the terminal: those of the
 // only one there is, or of one that is chosen.

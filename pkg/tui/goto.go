@@ -106,3 +106,17 @@ func (m *Model) goTo(id views.ID, row string) tea.Cmd {
 	}
 	return m.show(id)
 }
+
+// show goes to a view.
+func (m *Model) show(id views.ID) tea.Cmd {
+	for other, view := range m.views {
+		if list, ok := view.(*listScreen); ok && views.ID(other) != id {
+			list.letGo(m.host)
+		}
+	}
+	m.line.Close()
+	m.view = id
+	m.stack = []screen{m.views[id]}
+	m.resize()
+	return m.refresh()
+}

@@ -17,6 +17,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/guard"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
 
@@ -61,6 +62,12 @@ type screen interface {
 	bindings(h *host) []key.Binding
 	// seen is what the screen shows of what is worked out for it.
 	seen() live.Seen
+}
+
+// rows is a screen with a selected row.
+type rows interface {
+	// row is what the selected one is about and the picture that it is of; nil for nothing.
+	row() (item any, from *picture.Picture)
 }
 
 // result is what was worked out in the background for a screen.
@@ -109,3 +116,6 @@ func (h *host) oneLine(text string) string {
 	text, _, _ = strings.Cut(text, "\n")
 	return ansi.Truncate(render.Escape(text), h.width, h.look.Glyphs.More)
 }
+
+// noLimit is the size of output that is no terminal.
+const noLimit = 1 << 20

@@ -8,9 +8,6 @@ import (
 
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
-
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/about"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
 
 // keyMap has all keys. One without a help text is told with the one before it.
@@ -112,34 +109,5 @@ func just(do func()) func() tea.Cmd {
 	return func() tea.Cmd {
 		do()
 		return nil
-	}
-}
-
-// actions are those of the dashboard, whatever it shows.
-func (m *Model) actions() []action {
-	k := &m.keys
-	page := func(page func(item any) *about.Text, otherwise string) func() tea.Cmd {
-		return func() tea.Cmd { return m.closer(page, otherwise) }
-	}
-	count := views.ID(len(m.views))
-	return []action{
-		{k.back, keysMove, m.back},
-		{k.next, keysMove, func() tea.Cmd { return m.show((m.view + 1) % count) }},
-		{k.prev, keysMove, func() tea.Cmd { return m.show((m.view + count - 1) % count) }},
-		{k.goTo, keysFind, m.chooseView},
-		{k.find, keysFind, m.chooseObject},
-		{k.filter, keysFind, just(m.askForFilter)},
-		{k.namespace, keysFind, just(m.askForNamespace)},
-		{k.everywhere, keysFind, m.everyNamespace},
-		{k.why, keysCloser, page(about.Why, "no claim or pod to explain in this row")},
-		{k.yaml, keysCloser, page(about.YAML, "no object in this row")},
-		{k.tree, keysCloser, page(about.Tree, "no related objects")},
-		{k.change, keysCloser, func() tea.Cmd { return askForChange(m.host) }},
-		{k.freeze, keysDashboard, m.freeze},
-		{k.gaps, keysDashboard, func() tea.Cmd { return m.push(gapsPage(m.live.Picture().Unread())) }},
-		{k.mouse, keysDashboard, just(func() { m.mouse = !m.mouse })},
-		{k.help, keysDashboard, m.openHelp},
-		{k.suspend, keysDashboard, func() tea.Cmd { return tea.Suspend }},
-		{k.quit, keysDashboard, func() tea.Cmd { return tea.Quit }},
 	}
 }

@@ -14,11 +14,13 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/about"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/arrange"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/ask"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/find"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/nodemap"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/place"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/table"
@@ -74,7 +76,7 @@ func screenAt(p *place.Place) screen {
 	}
 	list := newList(p.View, p.Scope)
 	if p.Map != nil {
-		list.chart = &nodeMap{by: p.Map.By, order: p.Map.Order}
+		list.chart = &nodeMap{table: &list.table, by: p.Map.By, order: p.Map.Order}
 	}
 	return list
 }
@@ -92,16 +94,7 @@ func (s *listScreen) seen() live.Seen {
 
 func (s *listScreen) resize(width, height int) {
 	s.height = height
-	if wide, high := paneSize(width, height); wide != s.pane.width || high != s.pane.height {
-		// What was written is for another place.
-		s.pane = pane{width: wide, height: high, writing: s.pane.writing}
-	}
-	switch {
-	case s.pane.height > 0:
-		height -= s.pane.height + 1
-	case s.pane.width > 0:
-		width -= s.pane.width + len(" | ")
-	}
+	width, height = s.pane.resize(width, height)
 	s.table.Resize(width, max(height-1, 1))
 }
 
@@ -152,7 +145,7 @@ func (s *listScreen) set(h *host, msg arrangedMsg) tea.Cmd {
 		s.table.Set(msg.content, msg.rows, again)
 	}
 	s.from, s.shown = msg.from, msg.how
-	s.drawMap(h)
+	s.chart.draw(&h.look, s.from)
 	if s.stale || !msg.how.Same(s.wanted) {
 		return s.refresh(h)
 	}
@@ -198,7 +191,7 @@ func (s *listScreen) actions(h *host) []action {
 		}},
 	}
 	if s.chart != nil {
-		actions = s.mapActions(h)
+		actions = s.chart.actions(h)
 	}
 	actions = append(actions, action{k.enter, keysMove, func() tea.Cmd { return s.open(h) }})
 	if s.wanted.Filter != "" {
@@ -254,6 +247,56 @@ func (s *listScreen) chooseOrder(h *host) tea.Cmd {
 	}, func(item find.Item) tea.Cmd { return s.sort(h, slices.Index(columns, item.Name)) })
 }
 
+// describe writes about the row that is selected, where there is a pane for it.
+func (s *listScreen) describe(h *host) tea.Cmd {
+	return s.pane.describe(h, &s.table, s.from, s.shown.Worked)
+}
+
+// groups are those of the map of nodes, with their order.
+func (s *listScreen) groups() (nodemap.Grouping, nodemap.Order) {
+	if s.chart == nil {
+		return nodemap.Grouping{}, nodemap.ByName
+	}
+	return s.chart.by, s.chart.order
+}
+
+// toggleMap shows nodes as a map, or as strips again.
+func (s *listScreen) toggleMap(h *host) tea.Cmd {
+	if s.chart != nil {
+		s.chart = nil
+		return nil
+	}
+	return s.openMap(h, nodemap.Grouping{})
+}
+
+// openMap shows nodes as a map, in groups.
+func (s *listScreen) openMap(h *host, by nodemap.Grouping) tea.Cmd {
+	if s.chart == nil {
+		s.chart = &nodeMap{table: &s.table}
+	}
+	s.chart.by = by
+	s.chart.draw(&h.look, s.from)
+	return s.chart.count(h)
+}
+
+// chooseGroups asks what the nodes of a group have in common.
+func (s *listScreen) chooseGroups(h *host) tea.Cmd {
+	if h.live.Picture() == nil {
+		return nil
+	}
+	groupings := nodemap.Groupings(h.live.Picture().Snap.Nodes)
+	return choose(h, "group by", func() []find.Item {
+		items := make([]find.Item, 0, len(groupings))
+		for _, by := range groupings {
+			items = append(items, find.Item{Kind: by.Kind(), Name: by.String()})
+		}
+		return items
+	}, func(item find.Item) tea.Cmd {
+		at := slices.IndexFunc(groupings, func(by nodemap.Grouping) bool { return by.Kind() == item.Kind && by.String() == item.Name })
+		return s.openMap(h, groupings[at])
+	})
+}
+
 // askForFilter filters as it is typed.
 func (s *listScreen) askForFilter(h *host) {
 	before, row := s.wanted.Filter, s.table.SelectedKey()
@@ -281,6 +324,18 @@ func (s *listScreen) open(h *host) tea.Cmd {
 	return nil
 }
 
+// copyCommand copies a command of a remedy for the selected row.
+func (s *listScreen) copyCommand(h *host) tea.Cmd {
+	shown, _ := s.table.Shown()
+	explained, ok := shown.(about.Explainer)
+	row, selected := s.table.SelectedRow()
+	if !ok || !selected {
+		h.message = "no command to copy"
+		return nil
+	}
+	return copyRemedy(h, explained.Answer(row))
+}
+
 // click selects a row, or sorts by a column. A second click opens the row, or
 // turns the order round.
 func (s *listScreen) click(h *host, x, y int) tea.Cmd {
@@ -305,13 +360,13 @@ func (s *listScreen) wheel(_ *host, by int) { s.table.Move(by) }
 
 func (s *listScreen) view(h *host) string {
 	if s.chart != nil {
-		return s.besides(h, s.viewMap(h)) + "\n" + s.mapFoot(h)
+		return s.pane.besides(&h.look, &s.table, s.chart.view(h), true) + "\n" + s.chart.foot(h)
 	}
 	list := s.table.View(&h.look, s.shown.SortBy, s.shown.Descending, h.now())
 	if shown, _ := s.table.Shown(); shown == nil && strings.Count(s.still, "\n") == strings.Count(list, "\n") {
 		list = s.still
 	}
-	return s.besides(h, list) + "\n" + s.foot(h)
+	return s.pane.besides(&h.look, &s.table, list, false) + "\n" + s.foot(h)
 }
 
 // foot says how many rows there are, and what narrows them down.

@@ -4,54 +4,19 @@
 package tui
 
 import (
-	"cmp"
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/arrange"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/config"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/guard"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
-
-// Options are what a dashboard is made for.
-type Options struct {
-	Source picture.Source
-	// Fixed is true if the source never changes.
-	Fixed bool
-	// Name says what is looked at: the address of a server, or a file. Context is how
-	// the kubeconfig calls it, empty for a file.
-	Name, Context string
-	// Namespace is the only one whose claims and pods are shown, empty for all.
-	Namespace string
-	// Now is the clock, and After makes a command that brings a message later;
-	// nil for the real ones.
-	Now   func() time.Time
-	After func(time.Duration, tea.Msg) tea.Cmd
-	// Mouse is whether to begin with the mouse on, Color whether colors may be
-	// used.
-	Mouse, Color bool
-	// Bell is whether to ring when the cluster gets worse.
-	Bell bool
-	// Changer makes changes of the cluster that somebody asks for and confirms; nil
-	// where none may be made.
-	Changer guard.Changer
-	// Contexts are the other clusters to go to; nil for none. Leave ends the connection of
-	// Source then; it may be nil.
-	Contexts Contexts
-	Leave    func()
-	// connect makes the connection, where there is no Source yet.
-	connect func(ctx context.Context) (Connection, error)
-	// Config is how the user wants the dashboard.
-	Config config.Config
-	// Env looks up variables of the environment.
-	Env func(string) string
-}
-
-// cluster is what is looked at, as people call it.
-func (o *Options) cluster() string { return cmp.Or(o.Context, o.Name) }
 
 // Model is the dashboard: its views, and which of them is shown.
 type Model struct {
@@ -62,4 +27,66 @@ type Model struct {
 	first *overviewScreen
 	view  views.ID
 	mouse bool
+}
+
+// New makes a dashboard. Everything in the background ends with the context.
+func New(ctx context.Context, opts Options) *Model {
+	m := &Model{opts: opts, mouse: opts.Mouse, host: &host{
+		ctx: ctx, now: opts.Now, keys: newKeyMap(), look: look.New(opts.Env), fixed: opts.Fixed, changer: opts.Changer,
+		namespace: opts.Namespace, width: 80, height: 24,
+	}}
+	if m.now == nil {
+		m.now = time.Now
+	}
+	after := opts.After
+	if after == nil {
+		after = func(d time.Duration, msg tea.Msg) tea.Cmd {
+			return tea.Tick(d, func(time.Time) tea.Msg { return msg })
+		}
+	}
+	m.live = live.New(ctx, live.Options{Source: opts.Source, Fixed: opts.Fixed, Bell: opts.Bell, Now: m.now, After: after})
+	m.configure(&opts.Config)
+	m.catalog = &views.Catalog{Look: &m.look, Reasons: m.live.Reasons, Diagnosis: m.live.Diagnosis, Columns: opts.Config.Columns}
+	nodes := newList(views.Nodes, arrange.Scope{})
+	m.first = newOverview(&m.look, nodes, m.now())
+	m.views = []screen{m.first, nodes}
+	for id := views.Pools; id <= views.Teams; id++ {
+		m.views = append(m.views, newList(id, arrange.Scope{}))
+	}
+	m.stack = []screen{m.views[m.view]}
+	m.resize()
+	return m
+}
+
+// Init takes the first picture and starts to listen.
+func (m *Model) Init() tea.Cmd {
+	if m.opts.connect != nil {
+		return tea.Batch(m.connect(), m.live.Start())
+	}
+	return m.live.Start()
+}
+
+// configure sets the dashboard up as its user wants it.
+func (m *Model) configure(c *config.Config) {
+	m.look.SetTheme(c.Theme)
+	// They were checked.
+	_ = m.keys.choose(c.Keys)
+	if id := slices.Index(views.Names(), strings.ToLower(c.View)); id >= 0 {
+		m.view = views.ID(id)
+	}
+}
+
+// connectedMsg has the connection to a cluster.
+type connectedMsg struct {
+	connection Connection
+	err        error
+}
+
+// connect connects to the cluster, where that is not done yet.
+func (m *Model) connect() tea.Cmd {
+	ctx, connect := m.ctx, m.opts.connect
+	return func() tea.Msg {
+		connection, err := connect(ctx)
+		return connectedMsg{connection, err}
+	}
 }

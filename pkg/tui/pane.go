@@ -12,6 +12,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/about"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/table"
 )
 
 // pane stands beside a list, or under it, and has what there is to know about the selected
@@ -34,8 +35,8 @@ type pane struct {
 
 // paneMsg has the text about a row.
 type paneMsg struct {
-	list *listScreen
-	pane pane
+	to   *pane
+	text pane
 }
 
 const (
@@ -59,30 +60,42 @@ func paneSize(width, height int) (int, int) {
 	}
 }
 
-// describe writes about the row that is selected, unless that is there already.
-func (s *listScreen) describe(h *host) tea.Cmd {
-	if s.pane.width == 0 || s.pane.writing || h.live.Picture() == nil || s.from == nil {
+// resize gives the pane what it gets of a screen, and says what is left for the list.
+func (p *pane) resize(width, height int) (listWidth, listHeight int) {
+	if wide, high := paneSize(width, height); wide != p.width || high != p.height {
+		// What was written is for another place.
+		*p = pane{width: wide, height: high, writing: p.writing}
+	}
+	switch {
+	case p.height > 0:
+		height -= p.height + 1
+	case p.width > 0:
+		width -= p.width + len(" | ")
+	}
+	return width, height
+}
+
+// describe writes about the row that is selected in a list, unless that is there already.
+func (p *pane) describe(h *host, t *table.Table, from *picture.Picture, version int) tea.Cmd {
+	row, selected := t.SelectedRow()
+	if p.width == 0 || p.writing || from == nil || !selected {
 		return nil
 	}
-	row, selected := s.table.SelectedRow()
-	if !selected {
-		return nil
-	}
-	next := pane{width: s.pane.width, height: s.pane.height, of: s.table.SelectedKey(), from: s.from, version: s.shown.Worked}
-	if s.pane.of == next.of && len(s.pane.lines) > 0 {
-		same := s.pane.from == next.from && s.pane.version == next.version
-		if same || h.now().Sub(s.pane.at) < paneTimes*s.pane.took {
+	next := pane{width: p.width, height: p.height, of: t.SelectedKey(), from: from, version: version}
+	if p.of == next.of && len(p.lines) > 0 {
+		same := p.from == next.from && p.version == next.version
+		if same || h.now().Sub(p.at) < paneTimes*p.took {
 			return nil
 		}
 	}
-	s.pane.writing = true
-	content, _ := s.table.Shown()
+	p.writing = true
+	content, _ := t.Shown()
 	ctx, style, now := h.ctx, &h.look, h.now()
 	return func() tea.Msg {
 		start := time.Now()
 		next.lines = about.Row(ctx, next.from, style, content, row, next.width)
 		next.at, next.took = now, time.Since(start)
-		return paneMsg{s, next}
+		return paneMsg{p, next}
 	}
 }
 
@@ -91,41 +104,41 @@ func (s *listScreen) describe(h *host) tea.Cmd {
 //
 //nolint:unparam // other results lead to commands
 func (msg paneMsg) arrive(*host) tea.Cmd {
-	s := msg.list
-	if msg.pane.width == s.pane.width && msg.pane.height == s.pane.height {
-		s.pane = msg.pane
+	if p := msg.to; msg.text.width == p.width && msg.text.height == p.height {
+		*p = msg.text
 	}
-	s.pane.writing = false
+	msg.to.writing = false
 	return nil
 }
 
-// besides draws the pane on the right of a list, or under it.
-func (s *listScreen) besides(h *host, list string) string {
-	if s.pane.width == 0 {
+// besides draws the pane on the right of a list, or under it; whole says that the list needs
+// all of its lines, also those without a row.
+func (p *pane) besides(l *look.Look, t *table.Table, list string, whole bool) string {
+	if p.width == 0 {
 		return list
 	}
 	lines := strings.Split(list, "\n")
 	room := len(lines)
-	if s.pane.height > 0 {
+	if p.height > 0 {
 		// What the list leaves is for the pane, too.
-		if used := s.table.Count() + 1; s.chart == nil && used < room {
+		if used := t.Count() + 1; !whole && used < room {
 			lines = lines[:used]
 		}
-		room += s.pane.height - len(lines)
+		room += p.height - len(lines)
 	}
 	texts := make([]string, room)
-	if s.pane.of == s.table.SelectedKey() && s.table.Count() > 0 {
-		copy(texts, s.pane.lines)
-		if len(s.pane.lines) > room {
-			texts[room-1] = h.look.Say(look.Faint, h.look.Glyphs.More)
+	if p.of == t.SelectedKey() && t.Count() > 0 {
+		copy(texts, p.lines)
+		if len(p.lines) > room {
+			texts[room-1] = l.Say(look.Faint, l.Glyphs.More)
 		}
 	}
-	if s.pane.height > 0 {
-		lines = append(lines, h.look.Say(look.Faint, strings.Repeat(h.look.Glyphs.Rule, s.pane.width)))
+	if p.height > 0 {
+		lines = append(lines, l.Say(look.Faint, strings.Repeat(l.Glyphs.Rule, p.width)))
 		return strings.Join(append(lines, texts...), "\n")
 	}
-	between := h.look.Say(look.Faint, " "+h.look.Glyphs.Between+" ")
-	width, _ := s.table.Size()
+	between := l.Say(look.Faint, " "+l.Glyphs.Between+" ")
+	width, _ := t.Size()
 	for i := range lines {
 		lines[i] = look.Padded(lines[i], width) + between + texts[i]
 	}

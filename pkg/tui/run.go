@@ -104,6 +104,3 @@ func Once(ctx context.Context, opts Options, width int, w io.Writer) error {
 type IncompleteError struct{ Reason string }
 
 func (e *IncompleteError) Error() string { return e.Reason }
-
-// noLimit is the size of output that is no terminal.
-const noLimit = 1 << 20

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"charm.land/bubbles/v2/key"
 
@@ -157,14 +156,4 @@ func overlap(a, b *key.Binding) string {
 func CheckKeys(chosen map[string][]string) error {
 	keys := newKeyMap()
 	return keys.choose(chosen)
-}
-
-// configure sets the dashboard up as its user wants it.
-func (m *Model) configure(c *config.Config) {
-	m.look.SetTheme(c.Theme)
-	// They were checked.
-	_ = m.keys.choose(c.Keys)
-	if id := slices.Index(views.Names(), strings.ToLower(c.View)); id >= 0 {
-		m.view = views.ID(id)
-	}
 }

@@ -10,12 +10,9 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/about"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/ask"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/edge"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/find"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
 
@@ -118,84 +115,6 @@ func (m *Model) pressed(msg tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// askForFilter asks which rows of a list to show.
-func (m *Model) askForFilter() {
-	if s, ok := m.top().(*listScreen); ok {
-		s.askForFilter(m.host)
-		return
-	}
-	m.message = "only lists can be filtered: 2 to 0"
-}
-
-// askForNamespace asks for the only namespace whose claims and pods to show.
-func (m *Model) askForNamespace() {
-	before := m.namespace
-	choose := func(name string) tea.Cmd {
-		if !m.live.Picture().KnowsNamespace(name) {
-			m.message = "namespace " + name + " does not exist"
-			return nil
-		}
-		m.namespace = name
-		return m.refresh()
-	}
-	var names []string
-	if p := m.live.Picture(); p != nil {
-		for _, namespace := range p.Snap.Namespaces {
-			names = append(names, namespace.Name)
-		}
-	}
-	m.line.Open(&ask.Question{
-		Prompt: "namespace: ", Value: before, Help: "tab completes; leave empty for all namespaces", Proposed: names,
-		Answered: choose, Left: func() tea.Cmd { return choose(before) },
-	})
-}
-
-// freeze keeps the picture, or goes on.
-func (m *Model) freeze() tea.Cmd {
-	if m.fixed {
-		m.message = "a file does not change"
-		return nil
-	}
-	return m.live.Freeze(m.top().seen())
-}
-
-// rows is a screen with a selected row.
-type rows interface {
-	// row is what the selected one is about and the picture that it is of; nil for nothing.
-	row() (item any, from *picture.Picture)
-}
-
-// openHelp opens the help about what is shown.
-func (m *Model) openHelp() tea.Cmd {
-	return m.push(newHelp(m.top(), m.top().actions(m.host), []action{{m.keys.views, keysMove, nil}}, m.actions()))
-}
-
-// closer opens a page about the selected item.
-func (m *Model) closer(page func(item any) *about.Text, otherwise string) tea.Cmd {
-	if s, ok := m.top().(rows); ok {
-		item, _ := s.row()
-		if next := page(item); next != nil {
-			return m.push(newPage(next))
-		}
-	}
-	m.message = otherwise
-	return nil
-}
-
-// show goes to a view.
-func (m *Model) show(id views.ID) tea.Cmd {
-	for other, view := range m.views {
-		if list, ok := view.(*listScreen); ok && views.ID(other) != id {
-			list.letGo(m.host)
-		}
-	}
-	m.line.Close()
-	m.view = id
-	m.stack = []screen{m.views[id]}
-	m.resize()
-	return m.refresh()
-}
-
 // clicked shows the view whose name was clicked, or passes the click on.
 func (m *Model) clicked(msg tea.MouseClickMsg) tea.Cmd {
 	switch {
@@ -209,14 +128,4 @@ func (m *Model) clicked(msg tea.MouseClickMsg) tea.Cmd {
 		}
 	}
 	return nil
-}
-
-// everyNamespace shows claims and pods of all namespaces.
-func (m *Model) everyNamespace() tea.Cmd {
-	if m.namespace == "" {
-		m.message = "all namespaces are shown already"
-		return nil
-	}
-	m.namespace = ""
-	return m.refresh()
 }

@@ -1,0 +1,109 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tui
+
+import (
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/about"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/ask"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
+)
+
+// actions are those of the dashboard, whatever it shows.
+func (m *Model) actions() []action {
+	k := &m.keys
+	page := func(page func(item any) *about.Text, otherwise string) func() tea.Cmd {
+		return func() tea.Cmd { return m.closer(page, otherwise) }
+	}
+	count := views.ID(len(m.views))
+	return []action{
+		{k.back, keysMove, m.back},
+		{k.next, keysMove, func() tea.Cmd { return m.show((m.view + 1) % count) }},
+		{k.prev, keysMove, func() tea.Cmd { return m.show((m.view + count - 1) % count) }},
+		{k.goTo, keysFind, m.chooseView},
+		{k.find, keysFind, m.chooseObject},
+		{k.filter, keysFind, just(m.askForFilter)},
+		{k.namespace, keysFind, just(m.askForNamespace)},
+		{k.everywhere, keysFind, m.everyNamespace},
+		{k.why, keysCloser, page(about.Why, "no claim or pod to explain in this row")},
+		{k.yaml, keysCloser, page(about.YAML, "no object in this row")},
+		{k.tree, keysCloser, page(about.Tree, "no related objects")},
+		{k.change, keysCloser, func() tea.Cmd { return askForChange(m.host) }},
+		{k.freeze, keysDashboard, m.freeze},
+		{k.gaps, keysDashboard, func() tea.Cmd { return m.push(gapsPage(m.live.Picture().Unread())) }},
+		{k.mouse, keysDashboard, just(func() { m.mouse = !m.mouse })},
+		{k.help, keysDashboard, m.openHelp},
+		{k.suspend, keysDashboard, func() tea.Cmd { return tea.Suspend }},
+		{k.quit, keysDashboard, func() tea.Cmd { return tea.Quit }},
+	}
+}
+
+// askForFilter asks which rows of a list to show.
+func (m *Model) askForFilter() {
+	if s, ok := m.top().(*listScreen); ok {
+		s.askForFilter(m.host)
+		return
+	}
+	m.message = "only lists can be filtered: 2 to 0"
+}
+
+// askForNamespace asks for the only namespace whose claims and pods to show.
+func (m *Model) askForNamespace() {
+	before := m.namespace
+	choose := func(name string) tea.Cmd {
+		if !m.live.Picture().KnowsNamespace(name) {
+			m.message = "namespace " + name + " does not exist"
+			return nil
+		}
+		m.namespace = name
+		return m.refresh()
+	}
+	var names []string
+	if p := m.live.Picture(); p != nil {
+		for _, namespace := range p.Snap.Namespaces {
+			names = append(names, namespace.Name)
+		}
+	}
+	m.line.Open(&ask.Question{
+		Prompt: "namespace: ", Value: before, Help: "tab completes; leave empty for all namespaces", Proposed: names,
+		Answered: choose, Left: func() tea.Cmd { return choose(before) },
+	})
+}
+
+// freeze keeps the picture, or goes on.
+func (m *Model) freeze() tea.Cmd {
+	if m.fixed {
+		m.message = "a file does not change"
+		return nil
+	}
+	return m.live.Freeze(m.top().seen())
+}
+
+// openHelp opens the help about what is shown.
+func (m *Model) openHelp() tea.Cmd {
+	return m.push(newHelp(m.top(), m.top().actions(m.host), []action{{m.keys.views, keysMove, nil}}, m.actions()))
+}
+
+// closer opens a page about the selected item.
+func (m *Model) closer(page func(item any) *about.Text, otherwise string) tea.Cmd {
+	if s, ok := m.top().(rows); ok {
+		item, _ := s.row()
+		if next := page(item); next != nil {
+			return m.push(newPage(next))
+		}
+	}
+	m.message = otherwise
+	return nil
+}
+
+// everyNamespace shows claims and pods of all namespaces.
+func (m *Model) everyNamespace() tea.Cmd {
+	if m.namespace == "" {
+		m.message = "all namespaces are shown already"
+		return nil
+	}
+	m.namespace = ""
+	return m.refresh()
+}

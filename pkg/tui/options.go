@@ -1,0 +1,69 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package tui
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/config"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/guard"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+)
+
+// Options are what a dashboard is made for.
+type Options struct {
+	Source picture.Source
+	// Fixed is true if the source never changes.
+	Fixed bool
+	// Name says what is looked at: the address of a server, or a file. Context is how
+	// the kubeconfig calls it, empty for a file.
+	Name, Context string
+	// Namespace is the only one whose claims and pods are shown, empty for all.
+	Namespace string
+	// Now is the clock, and After makes a command that brings a message later;
+	// nil for the real ones.
+	Now   func() time.Time
+	After func(time.Duration, tea.Msg) tea.Cmd
+	// Mouse is whether to begin with the mouse on, Color whether colors may be
+	// used.
+	Mouse, Color bool
+	// Bell is whether to ring when the cluster gets worse.
+	Bell bool
+	// Changer makes changes of the cluster that somebody asks for and confirms; nil
+	// where none may be made.
+	Changer guard.Changer
+	// Contexts are the other clusters to go to; nil for none. Leave ends the connection of
+	// Source then; it may be nil.
+	Contexts Contexts
+	Leave    func()
+	// connect makes the connection, where there is no Source yet.
+	connect func(ctx context.Context) (Connection, error)
+	// Config is how the user wants the dashboard.
+	Config config.Config
+	// Env looks up variables of the environment.
+	Env func(string) string
+}
+
+// cluster is what is looked at, as people call it.
+func (o *Options) cluster() string { return cmp.Or(o.Context, o.Name) }
+
+// Contexts are the clusters that the dashboard can go to.
+type Contexts interface {
+	// Names are those of the contexts, in their order.
+	Names() ([]string, error)
+	// Connect connects to one. The connection ends with ctx.
+	Connect(ctx context.Context, name string) (Connection, error)
+}
+
+// Connection is a cluster that the dashboard is connected to.
+type Connection struct {
+	Source picture.Source
+	// Name is the address of the server.
+	Name    string
+	Changer guard.Changer
+}
