@@ -58,3 +58,7 @@ func (c *Check) run(ctx context.Context, in *cluster) ([]api.Finding, error) {
 	}
 	return found, nil
 }
+
+// CodeUnregistered is the code of the check of registrations, which takes all it knows
+// from events.
+const CodeUnregistered = "DRA1107"

@@ -118,15 +118,6 @@ func findComponentSkew(_ context.Context, in *cluster) ([]api.Finding, error) {
 	return found, nil
 }
 
-// Kubelet is what the metrics of the kubelet of a node say.
-type Kubelet struct {
-	Node string
-	// Gates are the feature gates that it knows.
-	Gates map[string]bool
-	// Unknown says why they are not known; empty if they are.
-	Unknown string
-}
-
 // maxKubelets is how many kubelets are asked.
 const maxKubelets = 100
 

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -17,24 +16,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/checks"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
-	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
-
-// Options say which checks to make, what to leave out, and what was found out besides
-// the snapshot.
-type Options struct {
-	checks.Choice
-	// OlderThan is the age from which on a DeviceTaintRule is a finding, [RuleAge] if it
-	// is zero.
-	OlderThan time.Duration
-	// Probes are what became of [ProbeObjects], Reviews of [Rights], NodeReports what
-	// node-probe has found, Kubelets what [KubeletNodes] say of their gates.
-	Probes      []Probe
-	Reviews     []Review
-	NodeReports []*nodeprobe.Report
-	Kubelets    []Kubelet
-}
 
 // Diagnose makes the checks. The allocator has to be one for the snapshot. An error
 // means that a check failed, which is none of the cluster's faults.

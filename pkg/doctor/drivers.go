@@ -21,10 +21,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// CodeUnregistered is the code of the check of registrations, which takes all it knows
-// from events.
-const CodeUnregistered = "DRA1107"
-
 func driverChecks() []Check {
 	sets := []string{snapshot.ResourceDaemonSets}
 	withPods := []string{snapshot.ResourceDaemonSets, snapshot.ResourcePods}

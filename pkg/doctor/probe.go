@@ -17,14 +17,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Probe is what became of an object that was sent to an API server as a dry run.
-type Probe struct {
-	// Sent is the object, Stored what would have been stored; nil if it was refused.
-	Sent, Stored *unstructured.Unstructured
-	// Refused says why it was; Unknown why it is not known.
-	Refused, Unknown string
-}
-
 // ProbeObjects are a claim and a pod, with fields that feature gates and webhooks are
 // known to drop. They are for a namespace of any name, and never created.
 func ProbeObjects() []*unstructured.Unstructured {

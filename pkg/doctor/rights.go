@@ -25,21 +25,6 @@ import (
 // CodeRights is the code of the check of rights.
 const CodeRights = "DRA1106"
 
-// Right is a verb that the service account of a driver needs on a resource of the
-// group resource.k8s.io, in all namespaces.
-type Right struct {
-	Namespace, ServiceAccount string
-	Resource, Verb            string
-}
-
-// Review is what the API server says about a right.
-type Review struct {
-	Right
-	Allowed bool
-	// Unknown says why it is not known.
-	Unknown string
-}
-
 // rightsOfHelper are the verbs that the helper for drivers uses (resourceslice and
 // kubeletplugin of k8s.io/dynamic-resource-allocation), by resource.
 func rightsOfHelper() []Right {

@@ -5,10 +5,8 @@ package lint
 
 import (
 	"encoding/json"
-	"slices"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/checks"
 )
 
 // Check is one thing that can be wrong with manifests.
@@ -44,32 +42,6 @@ type finding struct {
 type edit struct {
 	op, path string
 	value    any
-}
-
-// Groups lists what checks are about, in their order.
-func Groups() []checks.Group {
-	return []checks.Group{
-		{Number: "20", Title: "Form and versions"},
-		{Number: "21", Title: "Pods and workloads"},
-		{Number: "22", Title: "Claims and templates"},
-		{Number: "23", Title: "CEL expressions"},
-		{Number: "24", Title: "Classes, slices, taint rules and quotas"},
-		{Number: "25", Title: "Against a cluster"},
-	}
-}
-
-// Checks lists all checks by their codes.
-func Checks() []Check {
-	return slices.Concat(formChecks(), podChecks(), claimChecks(), celChecks(), adminChecks(), clusterChecks())
-}
-
-// Descriptions lists what all checks say of themselves.
-func Descriptions() []checks.Description {
-	var list []checks.Description
-	for _, check := range Checks() {
-		list = append(list, checks.Description{Code: check.Code, Title: check.Title, Severity: check.Severity, About: check.About, Advice: check.Advice})
-	}
-	return list
 }
 
 // finding is f as a finding of the check.

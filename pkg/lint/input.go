@@ -177,3 +177,11 @@ func (in *input) driversIn(selectors []resourceapi.DeviceSelector) []string {
 }
 
 func indexed(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
+
+// Answer is what became of one target of the manifests.
+type Answer struct {
+	// Kind, Namespace and Name are those of the target.
+	Kind, Namespace, Name string
+	*api.Explanation
+	Err error
+}

@@ -38,14 +38,6 @@ type Options struct {
 	WhyCommand func(file string) string
 }
 
-// Answer is what became of one target of the manifests.
-type Answer struct {
-	// Kind, Namespace and Name are those of the target.
-	Kind, Namespace, Name string
-	*api.Explanation
-	Err error
-}
-
 // Lint makes the checks. An error means that a check failed, which is none of the
 // faults of the manifests.
 func Lint(ctx context.Context, texts []load.Text, opts Options) (*api.LintReport, error) {

@@ -10,7 +10,6 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 )
@@ -120,8 +119,6 @@ func devicesOf(claim *resourceapi.ResourceClaim) string {
 	}
 	return devices(len(results))
 }
-
-func devices(n int) string { return english.Count(n, "device") }
 
 // freed says that the devices of a claim are free.
 func freed(claim *resourceapi.ResourceClaim) string {

@@ -116,3 +116,5 @@ func (l *Log) Add(since []Event) {
 	}
 	l.events = l.events[max(len(l.events)-kept, 0):]
 }
+
+func devices(n int) string { return english.Count(n, "device") }

@@ -11,22 +11,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/preview"
 )
 
-// Unread are the gaps of a picture, none if there is no picture yet.
-func (p *Picture) Unread() []string {
-	if p == nil {
-		return nil
-	}
-	return p.Gaps
-}
-
-// KnowsNamespace is false only if it is known that there is no such namespace.
-func (p *Picture) KnowsNamespace(name string) bool {
-	if name == "" || p == nil || len(p.Snap.Namespaces) == 0 || p.Snap.Gap(snapshot.ResourceNamespaces) != nil {
-		return true
-	}
-	return p.Snap.Namespace(name) != nil
-}
-
 // gapsOf are what a preview assumes, and what could not be read, what matters most first.
 func gapsOf(s *snapshot.Snapshot) []string {
 	order := []string{

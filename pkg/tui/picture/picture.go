@@ -210,3 +210,19 @@ func (d *DriverUse) add(pool *api.Pool) {
 	}
 	inventory.AddCounts(&d.Devices, pool.Devices)
 }
+
+// Unread are the gaps of a picture, none if there is no picture yet.
+func (p *Picture) Unread() []string {
+	if p == nil {
+		return nil
+	}
+	return p.Gaps
+}
+
+// KnowsNamespace is false only if it is known that there is no such namespace.
+func (p *Picture) KnowsNamespace(name string) bool {
+	if name == "" || p == nil || len(p.Snap.Namespaces) == 0 || p.Snap.Gap(snapshot.ResourceNamespaces) != nil {
+		return true
+	}
+	return p.Snap.Namespace(name) != nil
+}

@@ -1,0 +1,109 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package live
+
+import (
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/events"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+)
+
+// Start lets the clock run and, where there is a connection, takes the first picture.
+func (c *Cluster) Start() tea.Cmd {
+	if !c.Connected() {
+		return c.tick()
+	}
+	return tea.Batch(c.Take(), c.listen(0), c.tick())
+}
+
+// Connect begins to look at a cluster that was not connected.
+func (c *Cluster) Connect(source picture.Source) tea.Cmd {
+	c.opts.Source = source
+	return tea.Batch(c.Take(), c.listen(0))
+}
+
+// Update takes in a message. It never waits for anything.
+func (c *Cluster) Update(msg Message, seen Seen) (tea.Cmd, News) {
+	switch msg := msg.(type) {
+	case ChangedMsg:
+		c.dirty = true
+		return tea.Batch(c.listen(rest), c.Take()), NoNews
+	case ClockMsg:
+		return tea.Batch(c.tick(), c.aged()), NoNews
+	case pictureMsg:
+		return c.arrived(msg)
+	case restedMsg:
+		c.resting = false
+		if c.dirty {
+			return c.Take(), NoNews
+		}
+	case reasonMsg:
+		if msg.done {
+			return c.opts.After(msg.pause, reasonRestedMsg{}), Findings
+		}
+		c.reasoning = false
+	case reasonRestedMsg:
+		c.reasoning = false
+		return c.reason(seen), NoNews
+	case diagnosedMsg:
+		if msg.done {
+			return c.opts.After(max(diagnosisRest, diagnosisTimes*msg.took), diagnosisRestedMsg{}), Findings
+		}
+		c.diagnosing = false
+	case diagnosisRestedMsg:
+		c.diagnosing = false
+		return c.diagnose(seen), NoNews
+	}
+	return nil, NoNews
+}
+
+// Work works out what is seen and not known yet.
+func (c *Cluster) Work(seen Seen) tea.Cmd { return tea.Batch(c.reason(seen), c.diagnose(seen)) }
+
+// Freeze keeps the picture, or goes on.
+func (c *Cluster) Freeze(seen Seen) tea.Cmd {
+	if c.frozen = !c.frozen; c.frozen {
+		return nil
+	}
+	return tea.Batch(c.Take(), c.Work(seen))
+}
+
+// arrived takes in a new picture.
+func (c *Cluster) arrived(msg pictureMsg) (tea.Cmd, News) {
+	c.taking = false
+	if msg.err != nil {
+		c.problem = msg.err
+		return nil, NoNews
+	}
+	if before := c.picture; before != nil {
+		c.happened.Add(events.Between(before.Snap, msg.picture.Snap, c.opts.Now()))
+	}
+	c.picture, c.troubles, c.problem = msg.picture, msg.troubles, nil
+	c.resting = true
+	pause := max(rest, restTimes*(c.picture.Cost+c.work))
+	return tea.Batch(c.ring(), c.opts.After(pause, restedMsg{})), NewPicture
+}
+
+// ring rings the bell of the terminal if the cluster got worse.
+func (c *Cluster) ring() tea.Cmd {
+	if !c.opts.Bell || c.opts.Fixed || !c.alarm.Worse(c.picture.Snap.Now(), c.troubles.Names) {
+		return nil
+	}
+	return tea.Raw("\a")
+}
+
+// agedTimes keeps a dashboard on which nothing happens below one percent of a
+// processor: collecting the garbage of a picture takes as long again as the picture.
+const agedTimes = 400
+
+// aged takes a picture although nothing changed, so that ages and countdowns go
+// on: the more rarely, the more a picture costs. What cannot be known any more does
+// not get older.
+func (c *Cluster) aged() tea.Cmd {
+	if _, trouble := c.trouble(); c.opts.Fixed || c.picture == nil || trouble != nil || c.opts.Now().Sub(c.picture.Snap.Now()) < agedTimes*(c.picture.Cost+c.work) {
+		return nil
+	}
+	return c.Take()
+}
