@@ -179,38 +179,6 @@ func (v *Inventory) resourceOn(ctx context.Context, node *corev1.Node, name core
 	return out, nil
 }
 
-// resourceBranches are the extended resources of a node: those that device
-// plugins have, and those of classes with devices for it.
-func (v *Inventory) resourceBranches(ctx context.Context, node *corev1.Node, known selections) ([]api.Branch, error) {
-	names := v.facts.Nodes.ExtendedResourcesOf(node)
-	for _, class := range v.snap.Classes {
-		if name := corev1.ResourceName(ptr.Deref(class.Spec.ExtendedResourceName, "")); name != "" && !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	var branches []api.Branch
-	for _, name := range names {
-		on, err := v.resourceOn(ctx, node, name, known)
-		if err != nil {
-			return nil, err
-		}
-		if on.Devices == 0 && !concerned(v.facts, node, name) {
-			continue
-		}
-		var notes []string
-		if class := v.facts.Claims.ClassOf(name); class != nil {
-			notes = ResourceNotes(&on, class.Name)
-		} else if class = classNaming(v.facts, name); class != nil {
-			notes = append(ResourceNotes(&on, ""), fmt.Sprintf("DeviceClass %s names it: %s", class.Name, unserved(v.facts, class, name)))
-		} else {
-			notes = append(ResourceNotes(&on, ""), "no DeviceClass serves it")
-		}
-		branches = append(branches, api.Branch{Of: "ExtendedResource", Name: string(name), Notes: notes, Resource: &on})
-	}
-	return branches, nil
-}
-
 // ResourceNotes say who has how much of a resource on the node, and what follows from it.
 // The class is empty if none stands for the resource.
 func ResourceNotes(on *api.ResourceOnNode, class string) []string {

@@ -22,10 +22,16 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// PodTree shows the claims of a pod, and their devices.
-func (v *Inventory) PodTree(pod *corev1.Pod) api.Branch {
+// Trees shows what belongs to an object, and what that belongs to.
+type Trees struct{ v *Inventory }
+
+// Trees are those of what the inventory has.
+func (v *Inventory) Trees() Trees { return Trees{v} }
+
+// Pod shows the claims of a pod, and their devices.
+func (t Trees) Pod(pod *corev1.Pod) api.Branch {
 	root := podBranch(pod)
-	for _, pc := range v.facts.Claims.OfPod(pod) {
+	for _, pc := range t.v.facts.Claims.OfPod(pod) {
 		if pc.Claim == nil {
 			root.Branches = append(root.Branches, api.Branch{Of: "ResourceClaim", Namespace: pod.Namespace, Name: pc.Entry, Notes: []string{problemText(pc.Problem)}})
 			continue
@@ -33,11 +39,11 @@ func (v *Inventory) PodTree(pod *corev1.Pod) api.Branch {
 		if pc.Generated {
 			root.Branches = append(root.Branches, api.Branch{
 				Of: "ResourceClaim", Namespace: pod.Namespace, Name: pc.Entry,
-				Notes: []string{"not made yet"}, Branches: v.belowClaim(pc.Claim),
+				Notes: []string{"not made yet"}, Branches: t.belowClaim(pc.Claim),
 			})
 			continue
 		}
-		root.Branches = append(root.Branches, v.claimDown(pc.Claim))
+		root.Branches = append(root.Branches, t.claimDown(pc.Claim))
 	}
 	return root
 }
@@ -49,82 +55,114 @@ func problemText(err error) string {
 	return err.Error()
 }
 
-// ClaimTree shows the devices of a claim, and the pods that use it.
-func (v *Inventory) ClaimTree(claim *resourceapi.ResourceClaim) api.Branch {
-	root := v.claimDown(claim)
-	root.Branches = append(root.Branches, claimPods(v.pods, claim)...)
+// Claim shows the devices of a claim, and the pods that use it.
+func (t Trees) Claim(claim *resourceapi.ResourceClaim) api.Branch {
+	root := t.claimDown(claim)
+	root.Branches = append(root.Branches, claimPods(t.v.pods, claim)...)
 	return root
 }
 
-// DeviceTree shows where a device is from, and who has it.
-func (v *Inventory) DeviceTree(d *cluster.Device) api.Branch {
-	root := v.deviceBranch(d)
+// Device shows where a device is from, and who has it.
+func (t Trees) Device(d *cluster.Device) api.Branch {
+	root := t.deviceBranch(d)
 	root.Name = d.ID.String()
-	root.Branches = append([]api.Branch{sliceBranch(d)}, holderBranches(v.eligible, v.pods, d)...)
+	root.Branches = append([]api.Branch{sliceBranch(d)}, holderBranches(t.v.eligible, t.v.pods, d)...)
 	return root
 }
 
-// NodeTree shows the extended resources of a node, the pools that are for it
+// Node shows the extended resources of a node, the pools that are for it
 // alone, their devices, and who has them, and the pools for several nodes that
 // it can reach. It fails only if ctx is done or the
 // node selector of a slice cannot be parsed.
-func (v *Inventory) NodeTree(ctx context.Context, name string) (api.Branch, error) {
-	root := nodeBranch(v.facts, name)
-	if node := v.snap.Node(name); node != nil {
+func (t Trees) Node(ctx context.Context, name string) (api.Branch, error) {
+	root := nodeBranch(t.v.facts, name)
+	if node := t.v.snap.Node(name); node != nil {
 		var err error
-		if root.Branches, err = v.resourceBranches(ctx, node, selections{}); err != nil {
+		if root.Branches, err = t.resourceBranches(ctx, node, selections{}); err != nil {
 			return root, err
 		}
 	}
-	for _, pool := range v.facts.Pools.All() {
-		branch := v.PoolTree(pool, func(d *cluster.Device) bool { node, _ := deviceScope(d); return node == name })
+	for _, pool := range t.v.facts.Pools.All() {
+		branch := t.Pool(pool, func(d *cluster.Device) bool { node, _ := deviceScope(d); return node == name })
 		if len(branch.Branches) > 0 {
 			root.Branches = append(root.Branches, branch)
 		}
 	}
-	others, err := reachedBy(v.facts, name)
+	others, err := reachedBy(t.v.facts, name)
 	for _, pool := range others {
-		root.Branches = append(root.Branches, reachedBranch(v.eligible, v.notRead, pool))
+		root.Branches = append(root.Branches, reachedBranch(t.v.eligible, t.v.notRead, pool))
 	}
 	return root, err
 }
 
-// PoolTree shows the devices of a pool that are wanted, nil for all, and who
+// Pool shows the devices of a pool that are wanted, nil for all, and who
 // has them.
-func (v *Inventory) PoolTree(pool *cluster.Pool, wanted func(d *cluster.Device) bool) api.Branch {
+func (t Trees) Pool(pool *cluster.Pool, wanted func(d *cluster.Device) bool) api.Branch {
 	root := api.Branch{Of: "Pool", Name: pool.Driver + "/" + pool.Name}
-	if state, reason := poolState(v.eligible, pool, 1); state != api.PoolStateUsable {
+	if state, reason := poolState(t.v.eligible, pool, 1); state != api.PoolStateUsable {
 		root.Notes = append(root.Notes, string(state), reason)
 	}
 	for _, d := range devicesOf(pool) {
 		if wanted != nil && !wanted(&d) {
 			continue
 		}
-		branch := v.deviceBranch(&d)
-		branch.Branches = holderBranches(v.eligible, v.pods, &d)
+		branch := t.deviceBranch(&d)
+		branch.Branches = holderBranches(t.v.eligible, t.v.pods, &d)
 		root.Branches = append(root.Branches, branch)
 	}
 	return root
 }
 
-// ClassTree shows the extended resources that a class stands for, node by node,
+// Class shows the extended resources that a class stands for, node by node,
 // and the claims that ask for it, with their devices. It fails for the same
-// reasons as [Inventory.NodeTree].
-func (v *Inventory) ClassTree(ctx context.Context, class *resourceapi.DeviceClass) (api.Branch, error) {
+// reasons as [Trees.Node].
+func (t Trees) Class(ctx context.Context, class *resourceapi.DeviceClass) (api.Branch, error) {
 	root := api.Branch{Of: "DeviceClass", Name: class.Name}
-	resources, err := v.resourcesOf(ctx, class, selections{})
+	resources, err := t.v.resourcesOf(ctx, class, selections{})
 	if err != nil {
 		return root, err
 	}
 	for i := range resources {
 		root.Branches = append(root.Branches, resourceBranch(&resources[i]))
 	}
-	for _, claim := range v.snap.Claims {
+	for _, claim := range t.v.snap.Claims {
 		if asksFor(claim, class.Name) {
-			root.Branches = append(root.Branches, v.ClaimTree(claim))
+			root.Branches = append(root.Branches, t.Claim(claim))
 		}
 	}
 	return root, nil
+}
+
+// resourceBranches are the extended resources of a node: those that device
+// plugins have, and those of classes with devices for it.
+func (t Trees) resourceBranches(ctx context.Context, node *corev1.Node, known selections) ([]api.Branch, error) {
+	names := t.v.facts.Nodes.ExtendedResourcesOf(node)
+	for _, class := range t.v.snap.Classes {
+		if name := corev1.ResourceName(ptr.Deref(class.Spec.ExtendedResourceName, "")); name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	var branches []api.Branch
+	for _, name := range names {
+		on, err := t.v.resourceOn(ctx, node, name, known)
+		if err != nil {
+			return nil, err
+		}
+		if on.Devices == 0 && !concerned(t.v.facts, node, name) {
+			continue
+		}
+		var notes []string
+		if class := t.v.facts.Claims.ClassOf(name); class != nil {
+			notes = ResourceNotes(&on, class.Name)
+		} else if class = classNaming(t.v.facts, name); class != nil {
+			notes = append(ResourceNotes(&on, ""), fmt.Sprintf("DeviceClass %s names it: %s", class.Name, unserved(t.v.facts, class, name)))
+		} else {
+			notes = append(ResourceNotes(&on, ""), "no DeviceClass serves it")
+		}
+		branches = append(branches, api.Branch{Of: "ExtendedResource", Name: string(name), Notes: notes, Resource: &on})
+	}
+	return branches, nil
 }
 
 // resourceBranch is an extended resource with the nodes that have some.
@@ -174,14 +212,14 @@ func claimBranch(eligible *eligibility.Devices, pods podsByClaim, claim *resourc
 	return b
 }
 
-func (v *Inventory) claimDown(claim *resourceapi.ResourceClaim) api.Branch {
-	b := claimBranch(v.eligible, v.pods, claim)
-	b.Branches = v.belowClaim(claim)
+func (t Trees) claimDown(claim *resourceapi.ResourceClaim) api.Branch {
+	b := claimBranch(t.v.eligible, t.v.pods, claim)
+	b.Branches = t.belowClaim(claim)
 	return b
 }
 
-func (v *Inventory) belowClaim(claim *resourceapi.ResourceClaim) []api.Branch {
-	return append(v.requestBranches(claim), domainBranches(v.snap, claim)...)
+func (t Trees) belowClaim(claim *resourceapi.ResourceClaim) []api.Branch {
+	return append(t.requestBranches(claim), domainBranches(t.v.snap, claim)...)
 }
 
 // domainBranches are the ComputeDomains that a claim names, with their nodes.
@@ -222,19 +260,19 @@ func claimPods(pods podsByClaim, claim *resourceapi.ResourceClaim) []api.Branch 
 	return branches
 }
 
-func (v *Inventory) requestBranches(claim *resourceapi.ResourceClaim) []api.Branch {
+func (t Trees) requestBranches(claim *resourceapi.ResourceClaim) []api.Branch {
 	var branches []api.Branch
 	for i := range claim.Spec.Devices.Requests {
 		r := &claim.Spec.Devices.Requests[i]
 		b := api.Branch{Of: "Request", Name: r.Name, Notes: []string{requestNote(r)}}
-		if use, ok := extendedUse(v.pods, claim, r.Name); ok {
+		if use, ok := extendedUse(t.v.pods, claim, r.Name); ok {
 			b.Notes = append(b.Notes, fmt.Sprintf("%s of container %s", use.ResourceName, use.ContainerName))
 		}
 		if allocation := claim.Status.Allocation; allocation != nil {
 			for j := range allocation.Devices.Results {
 				result := &allocation.Devices.Results[j]
 				if resourceclaim.BaseRequestRef(result.Request) == r.Name {
-					b.Branches = append(b.Branches, v.resultBranch(claim, result))
+					b.Branches = append(b.Branches, t.resultBranch(claim, result))
 				}
 			}
 		}
@@ -263,17 +301,17 @@ func requestNote(r *resourceapi.DeviceRequest) string {
 }
 
 // resultBranch is an allocated device with its slice and node.
-func (v *Inventory) resultBranch(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) api.Branch {
+func (t Trees) resultBranch(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) api.Branch {
 	id := deviceID(result)
-	d := v.facts.Pools.Device(id)
+	d := t.v.facts.Pools.Device(id)
 	if d == nil {
 		b := api.Branch{Of: "Device", Name: id.String()}
-		if v.snap.Gap(snapshot.ResourceSlices) == nil {
+		if t.v.snap.Gap(snapshot.ResourceSlices) == nil {
 			b.Notes = []string{"no ResourceSlice has it any more"}
 		}
 		return b
 	}
-	b := v.deviceBranch(d)
+	b := t.deviceBranch(d)
 	b.Name = id.String()
 	b.Notes = append(b.Notes, resultNotes(claim, result)...)
 	b.Branches = []api.Branch{sliceBranch(d)}
@@ -319,10 +357,10 @@ func resultNotes(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceReq
 	return notes
 }
 
-func (v *Inventory) deviceBranch(d *cluster.Device) api.Branch {
+func (t Trees) deviceBranch(d *cluster.Device) api.Branch {
 	b := api.Branch{Of: "Device", Name: d.ID.Device}
-	state, reason := deviceState(v.eligible, d)
-	b.Uncertain = v.notRead.uncertain(state)
+	state, reason := deviceState(t.v.eligible, d)
+	b.Uncertain = t.v.notRead.uncertain(state)
 	if b.Uncertain {
 		b.Notes = append(b.Notes, string(state)+"?")
 	} else {
@@ -331,7 +369,7 @@ func (v *Inventory) deviceBranch(d *cluster.Device) api.Branch {
 	if reason != "" {
 		b.Notes = append(b.Notes, reason)
 	}
-	if health, message := healthOf(v.facts, v.pods, d); health != "" && health != string(corev1.ResourceHealthStatusHealthy) {
+	if health, message := healthOf(t.v.facts, t.v.pods, d); health != "" && health != string(corev1.ResourceHealthStatusHealthy) {
 		b.Notes = append(b.Notes, health+after(": ", message))
 	}
 	if state == api.DeviceStateTainted {

@@ -49,7 +49,7 @@ func TestTrees(t *testing.T) {
 		tc.Pod("p", tc.Using("c", "gone"), tc.RunningOn(tc.Node1), tc.ReportedHealth("c", "gpu-0", corev1.ResourceHealthStatusUnhealthy, "it fell off the bus")),
 	)
 	t.Run("pod", func(t *testing.T) {
-		expectTree(t, v.PodTree(v.snap.Pod(tc.Namespace, "p")), `
+		expectTree(t, v.Trees().Pod(v.snap.Pod(tc.Namespace, "p")), `
 Pod p (Running; on node-1)
   ResourceClaim c (Reserved)
     Request gpu (1 of class gpu)
@@ -62,7 +62,7 @@ Pod p (Running; on node-1)
 `)
 	})
 	t.Run("node", func(t *testing.T) {
-		tree, err := v.NodeTree(t.Context(), tc.Node1)
+		tree, err := v.Trees().Node(t.Context(), tc.Node1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +78,7 @@ Node node-1
 `)
 	})
 	t.Run("class", func(t *testing.T) {
-		tree, err := v.ClassTree(t.Context(), v.snap.Class("gpus"))
+		tree, err := v.Trees().Class(t.Context(), v.snap.Class("gpus"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +89,7 @@ DeviceClass gpus
 `)
 	})
 	t.Run("device", func(t *testing.T) {
-		expectTree(t, v.DeviceTree(v.facts.Pools.Device(deviceID(&v.snap.Claim(tc.Namespace, "c").Status.Allocation.Devices.Results[0]))), `
+		expectTree(t, v.Trees().Device(v.facts.Pools.Device(deviceID(&v.snap.Claim(tc.Namespace, "c").Status.Allocation.Devices.Results[0]))), `
 Device gpu.example.com/node-1/gpu-0 (Allocated; Unhealthy: it fell off the bus)
   ResourceSlice node-1-00
     Node node-1
@@ -102,7 +102,7 @@ Device gpu.example.com/node-1/gpu-0 (Allocated; Unhealthy: it fell off the bus)
 func TestNodeTreeMarksWhatIsServedTwice(t *testing.T) {
 	v := inventoryWith(t, tc.Gate(extendedGate, true), gpus("gpus"), tc.NodeOffering(tc.Node1, gpuResource+"=2"), tc.Pool(tc.Node1, tc.NamedDevices("gpu-0", "gpu-1")...),
 		tc.Pod("p", tc.RunningOn(tc.Node1), tc.Requesting(gpuResource+"=2")))
-	tree, err := v.NodeTree(t.Context(), tc.Node1)
+	tree, err := v.Trees().Node(t.Context(), tc.Node1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -169,7 +169,7 @@ func (o *treeOptions) run(ctx context.Context) error {
 	for _, start := range o.starts {
 		if start.kind == "node" && start.name == "" {
 			for _, node := range have.inventory.NodeNames() {
-				tree, err := have.inventory.NodeTree(ctx, node)
+				tree, err := have.inventory.Trees().Node(ctx, node)
 				if err != nil {
 					return err
 				}
@@ -194,7 +194,7 @@ func (o *treeOptions) run(ctx context.Context) error {
 	if len(o.starts) == 0 {
 		for _, pod := range from.Snap.Pods {
 			if (o.allNamespaces || from.Namespace == "" || pod.Namespace == from.Namespace) && usesClaims(pod) {
-				trees = append(trees, have.inventory.PodTree(pod))
+				trees = append(trees, have.inventory.Trees().Pod(pod))
 			}
 		}
 		if len(trees) == 0 && len(o.gapsIn(have)) == 0 {
@@ -344,7 +344,7 @@ func (l *listed) tree(ctx context.Context, start treeStart) (api.Branch, error) 
 		case pod == nil:
 			return api.Branch{}, missing(snapshot.ResourcePods, "Choose a namespace with -n.")
 		}
-		return l.inventory.PodTree(pod), nil
+		return l.inventory.Trees().Pod(pod), nil
 	case "claim":
 		claim, err := names.OnlyIn(snap.Claims, start.kind, l.Namespace, start.name)
 		switch {
@@ -353,15 +353,15 @@ func (l *listed) tree(ctx context.Context, start treeStart) (api.Branch, error) 
 		case claim == nil:
 			return api.Branch{}, missing(snapshot.ResourceClaims, "List what there is: kubectl dra claims")
 		}
-		return l.inventory.ClaimTree(claim), nil
+		return l.inventory.Trees().Claim(claim), nil
 	case "class":
 		if class := snap.Class(start.name); class != nil {
-			return l.inventory.ClassTree(ctx, class)
+			return l.inventory.Trees().Class(ctx, class)
 		}
 		return api.Branch{}, missing(snapshot.ResourceClasses, "List what there is: kubectl dra classes")
 	case "node":
 		if slices.Contains(l.inventory.NodeNames(), start.name) {
-			return l.inventory.NodeTree(ctx, start.name)
+			return l.inventory.Trees().Node(ctx, start.name)
 		}
 		return api.Branch{}, missing(snapshot.ResourceNodes, "List what there is: kubectl get nodes")
 	case "pool":
@@ -378,7 +378,7 @@ func (l *listed) tree(ctx context.Context, start treeStart) (api.Branch, error) 
 		case pool == nil:
 			return api.Branch{}, missing(snapshot.ResourceSlices, "List what there is: kubectl dra pools")
 		}
-		return l.inventory.PoolTree(*pool, nil), nil
+		return l.inventory.Trees().Pool(*pool, nil), nil
 	default:
 		var devices []cluster.Device
 		for _, d := range l.alloc.Facts.Pools.Devices() {
@@ -395,7 +395,7 @@ func (l *listed) tree(ctx context.Context, start treeStart) (api.Branch, error) 
 		case device == nil:
 			return api.Branch{}, missing(snapshot.ResourceSlices, "List what there is: kubectl dra devices")
 		}
-		return l.inventory.DeviceTree(device), nil
+		return l.inventory.Trees().Device(device), nil
 	}
 }
 

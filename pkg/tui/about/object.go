@@ -96,7 +96,7 @@ func Tree(item any) *Text {
 			if claim == nil {
 				return api.Branch{}, errGone
 			}
-			return p.Inventory.ClaimTree(claim), nil
+			return p.Inventory.Trees().Claim(claim), nil
 		}
 	case *inventory.Pod:
 		name = "pod " + x.Namespace + "/" + x.Name
@@ -105,7 +105,7 @@ func Tree(item any) *Text {
 			if pod == nil {
 				return api.Branch{}, errGone
 			}
-			return p.Inventory.PodTree(pod), nil
+			return p.Inventory.Trees().Pod(pod), nil
 		}
 	case *api.Class:
 		name = "class " + x.Name
@@ -114,7 +114,7 @@ func Tree(item any) *Text {
 			if class == nil {
 				return api.Branch{}, errGone
 			}
-			return p.Inventory.ClassTree(ctx, class)
+			return p.Inventory.Trees().Class(ctx, class)
 		}
 	case *inventory.Node:
 		if x.Name == "" {
@@ -122,7 +122,7 @@ func Tree(item any) *Text {
 		}
 		name = "node " + x.Name
 		grow = func(ctx context.Context, p *picture.Picture) (api.Branch, error) {
-			return p.Inventory.NodeTree(ctx, x.Name)
+			return p.Inventory.Trees().Node(ctx, x.Name)
 		}
 	case *api.Device:
 		name = "device " + inventory.DeviceName(x)
@@ -131,14 +131,14 @@ func Tree(item any) *Text {
 			if d == nil {
 				return api.Branch{}, errGone
 			}
-			return p.Inventory.DeviceTree(d), nil
+			return p.Inventory.Trees().Device(d), nil
 		}
 	case *api.Pool:
 		name = "pool " + inventory.PoolName(x)
 		grow = func(_ context.Context, p *picture.Picture) (api.Branch, error) {
 			for _, pool := range p.Alloc.Facts.Pools.All() {
 				if pool.Driver == x.Driver && pool.Name == x.Name {
-					return p.Inventory.PoolTree(pool, func(*cluster.Device) bool { return true }), nil
+					return p.Inventory.Trees().Pool(pool, func(*cluster.Device) bool { return true }), nil
 				}
 			}
 			return api.Branch{}, errGone
