@@ -23,6 +23,8 @@ type health struct {
 	since time.Time
 	// answered is when the server was last heard of.
 	answered time.Time
+	// back is closed when a server that is silent says something again; nil while it is not.
+	back chan struct{}
 }
 
 func newHealth(server string) *health {
@@ -68,6 +70,28 @@ func (h *health) heard() {
 	h.mu.Unlock()
 }
 
+// mostPatience is how long [health.await] waits: what is asked to notice that a server is back
+// may be refused where lists are not.
+const mostPatience = 10 * time.Second
+
+// await waits while the server is silent. One asks for all whether it is back; then all go on
+// at once, and not when it is their turn to try again.
+func (h *health) await(ctx context.Context) {
+	h.mu.Lock()
+	back := h.back
+	h.mu.Unlock()
+	if back == nil {
+		return
+	}
+	patience := time.NewTimer(mostPatience)
+	defer patience.Stop()
+	select {
+	case <-ctx.Done():
+	case <-back:
+	case <-patience.C:
+	}
+}
+
 func (h *health) notify() {
 	select {
 	case h.changed <- struct{}{}:
@@ -83,6 +107,9 @@ func (h *health) failed(resource string, err error) {
 	}
 	if resource == silence {
 		h.since = h.answered
+		if h.back == nil {
+			h.back = make(chan struct{})
+		}
 	}
 	before, now := h.trouble[resource], serverError(context.Background(), h.server, err)
 	h.trouble[resource] = now
@@ -98,6 +125,10 @@ func (h *health) works(resource string) {
 	h.mu.Lock()
 	_, failed := h.trouble[resource]
 	delete(h.trouble, resource)
+	if resource == silence && h.back != nil {
+		close(h.back)
+		h.back = nil
+	}
 	h.mu.Unlock()
 	if failed {
 		h.notify()

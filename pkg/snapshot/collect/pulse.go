@@ -22,10 +22,15 @@ type pulse struct {
 	every time.Duration
 	// within is how long it may take to answer that.
 	within time.Duration
+	// again is how long to wait before a silent server is asked again. Nobody else asks it
+	// meanwhile, see [health.await].
+	again time.Duration
 }
 
 // defaultPulse notices within eight seconds.
-func defaultPulse() pulse { return pulse{every: 3 * time.Second, within: 5 * time.Second} }
+func defaultPulse() pulse {
+	return pulse{every: 3 * time.Second, within: 5 * time.Second, again: time.Second}
+}
 
 // run asks until the context is done. The question is the cheapest one that every
 // user may ask: for the version.
@@ -49,10 +54,11 @@ func (p pulse) run(ctx context.Context, h *health, clients Clients) {
 		if err == nil {
 			h.heard()
 			h.works(silence)
+			next.Reset(p.every)
 		} else {
 			h.failed(silence, err)
+			next.Reset(p.again)
 		}
-		next.Reset(p.every)
 	}
 }
 

@@ -5,6 +5,7 @@ package collect
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	resourceapi "k8s.io/api/resource/v1"
@@ -195,6 +197,52 @@ func TestWatchListsAgainWhatTheServerForgot(t *testing.T) {
 	if _, err := w.Trouble(); err != nil {
 		t.Errorf("that is no trouble: %v", err)
 	}
+}
+
+// TestWatchKeepsWhatDidNotChange reads a list again: what it has in the same version stays
+// the same object, so that nothing is made of it again, or kept twice.
+func TestWatchKeepsWhatDidNotChange(t *testing.T) {
+	f := newFeed(smallCluster().with(apiServer{claimsPath: listOf("resource.k8s.io/v1", "ResourceClaim", claimObject("default/claim", "1"), claimObject("ml/claim", "1"))}))
+	w := mustWatch(t, start(t, f), Options{Only: []string{snapshot.ResourceClaims}})
+	f.send(claimsPath, "MODIFIED", claimObject("ml/claim", "3"))
+	f.send(claimsPath, "ADDED", claimObject("ml/gone", "4"))
+	before := until(t, w, "a change", func(s *snapshot.Snapshot) bool { return s.Claim("ml", "gone") != nil })
+	f.send(claimsPath, "ERROR", map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": http.StatusGone, "reason": "Expired"})
+	now := until(t, w, "the list", func(s *snapshot.Snapshot) bool { return s.Claim("ml", "gone") == nil })
+	if now.Claim("default", "claim") != before.Claim("default", "claim") {
+		t.Error("a claim that did not change is another object")
+	}
+	if got := now.Claim("ml", "claim").ResourceVersion; got != "1" {
+		t.Errorf("a claim that changed is still of version %s", got)
+	}
+}
+
+// TestAwait lets nobody ask a server that is silent until it is heard of again, but not
+// forever.
+func TestAwait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHealth("")
+		h.await(t.Context())
+		for name, end := range map[string]func(){"heard": func() { h.works(silence) }, "patience": func() { time.Sleep(mostPatience) }} {
+			h.failed(silence, errors.New("connection refused"))
+			var done atomic.Int32
+			for range 3 {
+				go func() {
+					h.await(t.Context())
+					done.Add(1)
+				}()
+			}
+			synctest.Wait()
+			if n := done.Load(); n > 0 {
+				t.Errorf("%s: %d ask a silent server", name, n)
+			}
+			end()
+			synctest.Wait()
+			if n := done.Load(); n != 3 {
+				t.Errorf("%s: %d of 3 went on", name, n)
+			}
+		}
+	})
 }
 
 func TestWatchWithFewRights(t *testing.T) {
@@ -396,7 +444,7 @@ func TestWatchNoticesSilence(t *testing.T) {
 				}
 				f.ServeHTTP(w, r)
 			})
-			w := mustWatch(t, start(t, server), Options{pulse: pulse{every: time.Millisecond, within: 100 * time.Millisecond}})
+			w := mustWatch(t, start(t, server), Options{pulse: pulse{every: time.Millisecond, within: 100 * time.Millisecond, again: time.Millisecond}})
 			broken.Store(true)
 			trouble := func() error { _, err := w.Trouble(); return err }
 			silent := until(t, w, "trouble", func(s *snapshot.Snapshot) bool { return trouble() != nil && s.TakenAt.Equal(w.Answered()) })

@@ -64,9 +64,11 @@ type watchedList[P metav1.Object] struct {
 func (l *watchedList[P]) run(ctx context.Context) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	// A person waits: not longer than some seconds between attempts.
-	backoff := &wait.Backoff{Duration: 500 * time.Millisecond, Factor: 2, Jitter: 0.5, Steps: 10, Cap: 5 * time.Second}
+	// A person waits: not longer than some seconds between attempts. These are only made of a
+	// server that answers.
+	backoff := &wait.Backoff{Duration: 500 * time.Millisecond, Factor: 1.5, Jitter: 0.5, Steps: 10, Cap: 3 * time.Second}
 	reflector := cache.NewReflectorWithOptions(&lister{list: l.listAgain, watch: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+		l.health.await(ctx)
 		events, err := l.api.watch(ctx, options)
 		if err != nil {
 			if !l.goesOn(err) {
@@ -114,6 +116,7 @@ func (l *watchedList[P]) listAgain(ctx context.Context, options metav1.ListOptio
 	if first {
 		return &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: l.version}}, nil
 	}
+	l.health.await(ctx)
 	found, err := l.api.list(ctx, options)
 	if err != nil {
 		// That the server forgot this version makes the reflector ask without.
@@ -243,11 +246,14 @@ func (l *watchedList[P]) Delete(object any) error {
 	return nil
 }
 
-// Replace takes all objects.
+// Replace takes all objects. Those that are as they were before stay the same ones: most are,
+// and nothing need be made of them again, nor be kept twice while older snapshots are in use.
 func (l *watchedList[P]) Replace(objects []any, _ string) error {
 	l.mu.Lock()
 	first := !l.replaced
 	l.replaced = true
+	l.merge()
+	before := inOrder[P](l.sorted)
 	l.mu.Unlock()
 	if first {
 		// The collector's list is here.
@@ -256,15 +262,21 @@ func (l *watchedList[P]) Replace(objects []any, _ string) error {
 	all := make([]P, 0, len(objects))
 	leftOut := map[string]error{}
 	for _, object := range objects {
+		accessor, err := meta.Accessor(object)
+		if err != nil {
+			return fmt.Errorf("read %s: %w", l.resource, err)
+		}
+		if known, ok := before.find(accessor); ok {
+			all = append(all, known)
+			continue
+		}
 		converted, err := l.api.convert(object)
 		switch {
 		case err == nil:
 			all = append(all, converted)
 		case errors.Is(err, errNotKept):
 		default:
-			if accessor, accessErr := meta.Accessor(object); accessErr == nil {
-				leftOut[nameOf(accessor).String()] = err
-			}
+			leftOut[nameOf(accessor).String()] = err
 		}
 	}
 	snapshot.SortByName(all)
@@ -274,4 +286,17 @@ func (l *watchedList[P]) Replace(objects []any, _ string) error {
 	l.mu.Unlock()
 	l.health.notify()
 	return nil
+}
+
+// inOrder are objects in the order of a snapshot.
+type inOrder[P metav1.Object] []P
+
+// find is the object that another one is a copy of, in the same version.
+func (l inOrder[P]) find(copied metav1.Object) (P, bool) {
+	at, found := slices.BinarySearchFunc(l, nameOf(copied), func(object P, name objectName) int { return nameOf(object).compare(name) })
+	if !found || copied.GetResourceVersion() == "" || l[at].GetResourceVersion() != copied.GetResourceVersion() || l[at].GetUID() != copied.GetUID() {
+		var none P
+		return none, false
+	}
+	return l[at], true
 }
