@@ -150,18 +150,15 @@ func afterCollections(do func()) (stop func()) {
 // releaseMemory returns memory to the operating system that was needed while a cluster was read,
 // or a view worked out, now and again until the context is done. The runtime keeps most of
 // that for itself. That takes a garbage collection, which is left out if there is little to
-// return.
+// return: little more than the last one could not return, between objects that stay.
 func releaseMemory(ctx context.Context) {
 	tick := time.NewTicker(often)
 	defer tick.Stop()
-	// Garbage that was not collected yet is part of the objects; what the heap may grow to
-	// says how much of them that can be.
-	held := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/free:bytes"}, {Name: "/memory/classes/heap/unused:bytes"}, {Name: "/gc/heap/live:bytes"}}
+	var kept uint64
 	for {
-		metrics.Read(held)
-		inUse, live := held[0].Value.Uint64()+held[1].Value.Uint64()+held[2].Value.Uint64(), held[3].Value.Uint64()
-		if inUse > live+live/10+worthwhile {
+		if unused, live := unusedMemory(); unused > max(live/10, kept)+worthwhile {
 			debug.FreeOSMemory()
+			kept, _ = unusedMemory()
 		}
 		select {
 		case <-ctx.Done():
@@ -169,4 +166,14 @@ func releaseMemory(ctx context.Context) {
 		case <-tick.C:
 		}
 	}
+}
+
+// unusedMemory is how many bytes the heap holds apart from what was live at the last
+// collection. Garbage that was not collected yet is part of the objects; what the heap may grow
+// to says how much of them that can be.
+func unusedMemory() (unused, live uint64) {
+	held := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/free:bytes"}, {Name: "/memory/classes/heap/unused:bytes"}, {Name: "/gc/heap/live:bytes"}}
+	metrics.Read(held)
+	inUse, live := held[0].Value.Uint64()+held[1].Value.Uint64()+held[2].Value.Uint64(), held[3].Value.Uint64()
+	return inUse - min(live, inUse), live
 }

@@ -12,8 +12,10 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 )
 
-// lateAnswer is the age from which on the last answer of the server is worth a color.
-const lateAnswer = 6 * time.Second
+// lateAnswer is the age from which on the last answer of the server is worth a color, and
+// counting. A server where nothing happens is asked more often, and a screen that stays as
+// it is costs nothing.
+const lateAnswer = 5 * time.Second
 
 // Taken is the time of the picture, and how long ago the server was last heard of.
 func (c *Cluster) Taken(l *look.Look) string {
@@ -23,11 +25,11 @@ func (c *Cluster) Taken(l *look.Look) string {
 	case c.opts.Fixed:
 		return c.picture.Snap.Now().Format("2006-01-02 15:04:05")
 	}
-	age, t := c.opts.Now().Sub(c.opts.Source.Answered()), look.Faint
-	if age >= lateAnswer {
-		t = look.Warning
+	age, t := "<"+ago(lateAnswer), look.Faint
+	if since := c.opts.Now().Sub(c.opts.Source.Answered()); since >= lateAnswer {
+		age, t = ago(since), look.Warning
 	}
-	return l.Say(t, "last answer "+ago(age)+" ago") + "  " + c.picture.Snap.Now().Format("15:04:05")
+	return l.Say(t, "last answer "+age+" ago") + "  " + c.picture.Snap.Now().Format("15:04:05")
 }
 
 // Status says what keeps the picture from being newer, and how much that matters; empty if

@@ -31,20 +31,24 @@ type Page struct {
 	signsWidth int
 	// plain is true for text that is printed: no frames, and no cursor.
 	plain bool
+	// drawn is what the page looks like, once it was drawn: it is asked for every second.
+	drawn string
 }
 
 // New makes an empty page.
 func New(l *look.Look) *Page { return &Page{look: l} }
 
 // Resize sets the size.
-func (p *Page) Resize(width, height int) { p.width, p.height = width, height }
+func (p *Page) Resize(width, height int) {
+	p.width, p.height, p.drawn = width, height, ""
+}
 
 // WantsNodes reports whether there is room for the map of nodes.
 func (p *Page) WantsNodes() bool { return p.width >= wide && p.height >= tall && !p.plain }
 
 // Set shows a model.
 func (p *Page) Set(m Model) {
-	p.model, p.signs = m, nil
+	p.model, p.signs, p.drawn = m, nil, ""
 	p.settle()
 }
 
@@ -79,7 +83,7 @@ func (p *Page) Move(by int) {
 	if len(keys) == 0 {
 		return
 	}
-	p.moved = true
+	p.moved, p.drawn = true, ""
 	p.at = min(max(p.at+by, 0), len(keys)-1)
 	p.selected = keys[p.at]
 }
@@ -123,13 +127,20 @@ func (p *Page) Click(x, y int) (again bool) {
 		return false
 	}
 	again = key == p.selected
-	p.selected, p.moved = key, true
+	p.selected, p.moved, p.drawn = key, true, ""
 	p.at = slices.Index(p.keys(), key)
 	return again
 }
 
 // View draws as many lines as the page is high.
 func (p *Page) View() string {
+	if p.drawn == "" {
+		p.drawn = p.drawPage()
+	}
+	return p.drawn
+}
+
+func (p *Page) drawPage() string {
 	l := p.layout()
 	lines := slices.Clone(l.verdict)
 	left := p.column(l.left, l.leftWidth)

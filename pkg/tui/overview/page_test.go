@@ -313,3 +313,22 @@ func TestPlainNumbers(t *testing.T) {
 		}
 	}
 }
+
+// TestPageStays draws nothing again while nothing happens, and anew after all that changes it.
+func TestPageStays(t *testing.T) {
+	p := page(120, 40, model(5))
+	before := p.View()
+	if n := testing.AllocsPerRun(10, func() { p.View() }); n > 0 {
+		t.Errorf("a page that did not change is drawn again, with %v allocations", n)
+	}
+	for name, change := range map[string]func(){
+		"move": func() { p.Move(1) }, "click": func() { p.Click(4, 3) }, "size": func() { p.Resize(100, 40) }, "model": func() { p.Set(model(4)) },
+	} {
+		change()
+		after := p.View()
+		if after == before {
+			t.Errorf("%s: the page stays as it was", name)
+		}
+		before = after
+	}
+}
