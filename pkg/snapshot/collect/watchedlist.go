@@ -46,8 +46,8 @@ type watchedList[P metav1.Object] struct {
 	field   func(*snapshot.Snapshot) *[]P
 
 	mu sync.Mutex
-	// replaced is true once the reflector has a list of its own.
-	replaced bool
+	// listed is true once the reflector has asked for the list.
+	listed bool
 	// begun is true after the first watch.
 	begun bool
 	// refused is true if the user may not watch.
@@ -107,25 +107,32 @@ func (l *lister) WatchWithContext(ctx context.Context, options metav1.ListOption
 // by a watch, before it asks for the list that is here already.
 func (l *lister) IsWatchListSemanticsUnSupported() bool { return true }
 
-// listAgain gives the reflector the list that it asks for. The first one is
-// the one that the collector read; only its version matters.
-func (l *watchedList[P]) listAgain(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+// listAgain reads the list that the reflector asks for, and keeps it; the reflector itself only
+// needs its version. The first one is the one that the collector read.
+func (l *watchedList[P]) listAgain(ctx context.Context, _ metav1.ListOptions) (runtime.Object, error) {
 	l.mu.Lock()
-	first := !l.replaced
+	first := !l.listed
+	l.listed = true
+	l.merge()
+	known := inOrder[P](l.sorted)
 	l.mu.Unlock()
 	if first {
 		return &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: l.version}}, nil
 	}
 	l.health.await(ctx)
-	found, err := l.api.list(ctx, options)
-	if err != nil {
-		// That the server forgot this version makes the reflector ask without.
-		if !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
-			l.health.failed(l.resource, err)
-		}
+	var all []P
+	read := (&progress{}).list(l.resource)
+	if err := fetch(ctx, read, known.kept(l.api), &all); err != nil {
+		l.health.failed(l.resource, err)
 		return nil, err
 	}
-	return found, nil
+	snapshot.SortByName(all)
+	l.mu.Lock()
+	l.sorted, l.leftOut = all, read.leftOut
+	clear(l.changes)
+	l.mu.Unlock()
+	l.health.notify()
+	return &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: read.version}}, nil
 }
 
 // works notes that the resource is followed. That lists can be read again does not
@@ -246,50 +253,31 @@ func (l *watchedList[P]) Delete(object any) error {
 	return nil
 }
 
-// Replace takes all objects. Those that are as they were before stay the same ones: most are,
-// and nothing need be made of them again, nor be kept twice while older snapshots are in use.
-func (l *watchedList[P]) Replace(objects []any, _ string) error {
-	l.mu.Lock()
-	first := !l.replaced
-	l.replaced = true
-	l.merge()
-	before := inOrder[P](l.sorted)
-	l.mu.Unlock()
-	if first {
-		// The collector's list is here.
-		return nil
-	}
-	all := make([]P, 0, len(objects))
-	leftOut := map[string]error{}
-	for _, object := range objects {
-		accessor, err := meta.Accessor(object)
-		if err != nil {
-			return fmt.Errorf("read %s: %w", l.resource, err)
-		}
-		if known, ok := before.find(accessor); ok {
-			all = append(all, known)
-			continue
-		}
-		converted, err := l.api.convert(object)
-		switch {
-		case err == nil:
-			all = append(all, converted)
-		case errors.Is(err, errNotKept):
-		default:
-			leftOut[nameOf(accessor).String()] = err
-		}
-	}
-	snapshot.SortByName(all)
-	l.mu.Lock()
-	l.sorted, l.leftOut = all, leftOut
-	clear(l.changes)
-	l.mu.Unlock()
-	l.health.notify()
-	return nil
-}
+// Replace does nothing: [watchedList.listAgain] has kept the list.
+func (l *watchedList[P]) Replace([]any, string) error { return nil }
 
 // inOrder are objects in the order of a snapshot.
 type inOrder[P metav1.Object] []P
+
+// kept is an endpoint that gives these objects in place of those that are copies of them. Most
+// of a list that is read again are: nothing need be made of them again, and they are not in
+// memory twice while older snapshots are in use. The others are copied, so that they do not keep
+// the whole page that they came on.
+func (l inOrder[P]) kept(from endpoint[P]) endpoint[P] {
+	convert := from.convert
+	from.convert = func(object any) (P, error) {
+		if copied, ok := object.(metav1.Object); ok {
+			if known, found := l.find(copied); found {
+				return known, nil
+			}
+		}
+		if item, ok := object.(runtime.Object); ok {
+			object = item.DeepCopyObject()
+		}
+		return convert(object)
+	}
+	return from
+}
 
 // find is the object that another one is a copy of, in the same version.
 func (l inOrder[P]) find(copied metav1.Object) (P, bool) {
