@@ -9,11 +9,21 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/checks"
 )
 
+// Numbers of groups of checks that are about components of the cluster.
+const (
+	groupVersions = "10"
+	groupDrivers  = "11"
+)
+
+// servingAll has the groups of which findings matter in each namespace, wherever the pods
+// of the component are.
+func servingAll() []string { return []string{groupVersions, groupDrivers} }
+
 // Groups lists them in their order.
 func Groups() []checks.Group {
 	return []checks.Group{
-		{Number: "10", Title: "API and versions"},
-		{Number: "11", Title: "Drivers"},
+		{Number: groupVersions, Title: "API and versions"},
+		{Number: groupDrivers, Title: "Drivers"},
 		{Number: "12", Title: "Slices and pools"},
 		{Number: "13", Title: "Classes"},
 		{Number: "14", Title: "Claims"},

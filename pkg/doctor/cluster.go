@@ -57,6 +57,8 @@ const (
 	kindClass = "DeviceClass"
 	kindRule  = "DeviceTaintRule"
 	kindQuota = "ResourceQuota"
+	// kindPool is no kind of the API: pools are named by driver and pool.
+	kindPool = "Pool"
 )
 
 // object names an object as evidence does.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // Diagnose makes the checks. The allocator has to be one for the snapshot. An error
@@ -35,7 +37,7 @@ func Diagnose(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Sn
 	in.answers = once(func(ctx context.Context) ([]*api.Explanation, error) { return explainWaiting(ctx, in) })
 	out := &api.Diagnosis{
 		TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "Diagnosis"},
-		Source:   snap.Source, KubernetesVersion: snap.ServerVersion, Findings: []api.Finding{}, Checks: []string{},
+		Source:   snap.Source, Namespace: opts.Namespace, KubernetesVersion: snap.ServerVersion, Findings: []api.Finding{}, Checks: []string{},
 	}
 	ignored := ignoring(snap)
 	for _, check := range Checks() {
@@ -51,7 +53,7 @@ func Diagnose(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Sn
 			return nil, fmt.Errorf("make check %s: %w", check.Code, err)
 		}
 		for _, finding := range found {
-			if !opts.Shows(finding.Severity) {
+			if !opts.Shows(finding.Severity) || !opts.concerns(&finding) {
 				continue
 			}
 			if ignored.all(finding) {
@@ -66,6 +68,23 @@ func Diagnose(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Sn
 		}
 	}
 	return out, nil
+}
+
+// concerns reports whether a finding matters in the namespace: it is about an object in it,
+// about none of any namespace, or about a component that serves all.
+func (o *Options) concerns(f *api.Finding) bool {
+	if o.Namespace == "" || slices.ContainsFunc(servingAll(), func(group string) bool { return strings.HasPrefix(f.Code, "DRA"+group) }) {
+		return true
+	}
+	elsewhere := false
+	for _, object := range f.Objects {
+		kind, namespace, _ := whatif.ParseObject(object)
+		if namespace == o.Namespace {
+			return true
+		}
+		elsewhere = elsewhere || namespace != "" && kind != kindPool
+	}
+	return !elsewhere
 }
 
 // ignores has, by object, the codes in its annotation.

@@ -387,6 +387,41 @@ func TestReservationsOfPodsThatEnded(t *testing.T) {
 	}
 }
 
+// TestNamespace leaves out what is about other namespaces alone, and nothing that is
+// cluster-wide or about drivers, which serve all.
+func TestNamespace(t *testing.T) {
+	fails := func(namespace string) []any {
+		return []any{
+			tc.Claim("c", tc.Request("gpu", "missing", 1)).Change(func(c *resourceapi.ResourceClaim) { c.Namespace = namespace }),
+			tc.Pod("p", tc.UsingClaim("gpu", "c"), func(p *corev1.Pod) { p.Namespace = namespace }),
+		}
+	}
+	objects := []any{tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(1)...), tc.Pool("n2", tc.Devices(1)...).Of(2), daemonSet(1, "n1"), func(s *snapshot.Snapshot) {
+		for _, pod := range s.Pods {
+			pod.Status.Conditions = nil
+		}
+	}}
+	snap := tc.Cluster(slices.Concat(objects, fails("ml"), fails("web"))...)
+	for namespace, want := range map[string][]string{
+		"":      {"DRA1103", "DRA1201", "DRA1602 Pod/ml/p", "DRA1602 Pod/web/p"},
+		"ml":    {"DRA1103", "DRA1201", "DRA1602 Pod/ml/p"},
+		"other": {"DRA1103", "DRA1201"},
+	} {
+		found := diagnose(t, snap, Options{Namespace: namespace, Choice: checks.Choice{Only: []string{"DRA1103", "DRA12", "DRA1602"}, MinSeverity: api.SeverityError}})
+		var got []string
+		for _, f := range found.Findings {
+			text := f.Code
+			if f.Code == codeFails {
+				text += " " + strings.Join(f.Objects, " ")
+			}
+			got = append(got, text)
+		}
+		if !slices.Equal(got, want) || found.Counts.Error != len(want) || found.Namespace != namespace {
+			t.Errorf("namespace %q: got %q, %+v, %q, want %q", namespace, got, found.Counts, found.Namespace, want)
+		}
+	}
+}
+
 // TestAgeOfRules has rules that are forgotten at another age.
 func TestAgeOfRules(t *testing.T) {
 	for _, test := range []struct {

@@ -16,6 +16,9 @@ import (
 // the snapshot.
 type Options struct {
 	checks.Choice
+	// Namespace leaves out findings about objects of other namespaces alone; empty leaves
+	// out nothing.
+	Namespace string
 	// OlderThan is the age from which on a DeviceTaintRule is a finding, [RuleAge] if it
 	// is zero.
 	OlderThan time.Duration

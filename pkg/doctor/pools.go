@@ -273,7 +273,7 @@ func findUnusablePools(_ context.Context, in *cluster) ([]api.Finding, error) {
 			continue
 		}
 		found = append(found, api.Finding{
-			Objects: []string{"Pool/" + inventory.PoolName(&pool)},
+			Objects: []string{kindPool + "/" + inventory.PoolName(&pool)},
 			Message: fmt.Sprintf("no node can use a device of pool %s of driver %s: %s", pool.Name, pool.Driver, pool.Reason),
 			Remedy: &api.NextStep{
 				Actor: api.ActorAdmin, Text: "see the reason of each device",

@@ -15,6 +15,10 @@ type Diagnosis struct {
 
 	// Source says in a few words what was read.
 	Source string `json:"source"`
+	// Namespace is the one whose objects findings are about, besides those about what is
+	// cluster-wide and those about drivers; it is left out if they are about all
+	// namespaces.
+	Namespace string `json:"namespace,omitempty"`
 	// KubernetesVersion is that of the API server, empty if it is not known.
 	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
 	// Checks lists the codes of the checks that were made, in their order.

@@ -71,6 +71,10 @@ the commands.
 The annotation ` + checks.IgnoreAnnotation + ` of an object, with codes separated by
 commas, suppresses findings that are about that object alone.
 
+The checks always look at all namespaces. With -n, findings that are about objects
+of other namespaces alone are left out and do not count; those about drivers and
+about what is cluster-wide stay.
+
 The exit code is 1 from the severity of --fail-on upwards, else 2 if a check
 could not be made, else 0.`,
 		Example: `  # Is anything wrong?
@@ -78,6 +82,9 @@ could not be made, else 0.`,
 
   # With the evidence, and the commands of the remedies
   kubectl dra doctor -o wide
+
+  # What matters to a team: its namespace, drivers, and what is cluster-wide
+  kubectl dra doctor -n research
 
   # Only drivers, slices and pools
   kubectl dra doctor --only DRA11,DRA12
@@ -130,6 +137,7 @@ func (f *doctorFlags) toOptions(cmd *cobra.Command, streams genericiooptions.IOS
 	if o.reader, err = f.reading.ToReader(cmd, streams); err != nil {
 		return nil, err
 	}
+	o.checks.Namespace = o.reader.Namespace
 	if err := f.checkInput(o.reader); err != nil {
 		return nil, err
 	}
@@ -209,7 +217,11 @@ func (o *doctorOptions) run(ctx context.Context) error {
 		return err
 	}
 	if isText {
-		if err := cli.PrintNotes(o.streams, notRead(from.Snap, found.Findings)...); err != nil {
+		notes := notRead(from.Snap, found.Findings)
+		if from.NamespaceGone(o.checks.Namespace) {
+			notes = append(notes, "namespace "+o.checks.Namespace+" does not exist")
+		}
+		if err := cli.PrintNotes(o.streams, notes...); err != nil {
 			return err
 		}
 	}

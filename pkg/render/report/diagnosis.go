@@ -159,13 +159,17 @@ func FindingCounts(errors, warnings, infos, unknown int) string {
 
 func diagnosisTotal(d *api.Diagnosis) string {
 	c := d.Counts
-	text := fmt.Sprintf("%s of %s: %s, %s, %d informational", english.Count(len(d.Checks), "check"), d.Source,
+	of := d.Source
+	if d.Namespace != "" {
+		of += ", without findings of other namespaces than " + d.Namespace
+	}
+	text := fmt.Sprintf("%s of %s: %s, %s, %d informational", english.Count(len(d.Checks), "check"), of,
 		english.Count(c.Error, "error"), english.Count(c.Warning, "warning"), c.Info)
 	switch {
 	case c.Unknown == len(d.Checks):
 		return fmt.Sprintf("None of %s of %s could be made", english.Count(len(d.Checks), "check"), d.Source)
 	case c.Error+c.Warning+c.Info == 0:
-		text = fmt.Sprintf("%s of %s found nothing wrong", english.Count(len(d.Checks), "check"), d.Source)
+		text = fmt.Sprintf("%s of %s found nothing wrong", english.Count(len(d.Checks), "check"), of)
 	}
 	if c.Unknown > 0 {
 		text += fmt.Sprintf("; %s could not be made", english.Count(c.Unknown, "check"))
