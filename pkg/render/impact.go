@@ -118,8 +118,8 @@ func writeImpactPods(p *Page, i *api.Impact, section impactSection, now time.Tim
 		reason := pods[same[0]].Reason
 		for _, k := range same {
 			text, mark := impactText(&pods[k], now)
-			if reason != "" && len(same) == 1 {
-				text += ": " + reason
+			if len(same) == 1 {
+				text += english.PrecededBy(". ", reason)
 			}
 			p.TableRow(2, Cell{Text: names[k], Width: nameWidth, Whole: true}, Cell{Text: owners[k], Width: ownerWidth, Whole: true, Mark: Faint}, Cell{Text: text, Mark: mark})
 			if p.Opts.Wide && len(pods[k].Devices) > 0 {
@@ -163,29 +163,37 @@ func ownerText(pod *api.ImpactPod) string {
 	}
 }
 
-// impactText says what becomes of a pod, without the reason.
+// impactText says when something becomes of a pod, and what, without the reason.
 func impactText(pod *api.ImpactPod, now time.Time) (string, Mark) {
-	text, mark := "", Plain
-	switch pod.Outcome {
-	case api.OutcomePlaced:
-		text, mark = "-> "+pod.Placement.Node, Good
-	case api.OutcomeNoPlace:
-		text, mark = "no place", Bad
-	case api.OutcomeNotRecreated:
-		text, mark = "not created again", Bad
-		switch {
-		case pod.Placement != nil:
-			text += "; one like it fits on " + pod.Placement.Node
-		case pod.Reason != "":
-			text += "; no place"
-		}
-	case api.OutcomeUndetermined:
-		text, mark = "not known", Unsure
-	}
+	text, mark := replacementText(pod)
 	if pod.EvictionAt != nil {
 		text = moment(pod.EvictionAt.Time, now) + " " + text
 	}
 	return text, mark
+}
+
+// replacementText says where a replacement of the pod goes, or one like it if nothing
+// creates it again.
+func replacementText(pod *api.ImpactPod) (string, Mark) {
+	switch pod.Outcome {
+	case api.OutcomePlaced:
+		return "-> " + pod.Placement.Node, Good
+	case api.OutcomeNoPlace:
+		return "no place", Bad
+	case api.OutcomeNotRecreated:
+		text := "not created again"
+		switch {
+		case pod.Placement != nil:
+			text += "; one like it fits on " + pod.Placement.Node
+		case pod.Reason != "":
+			text += "; no place for one like it"
+		}
+		return text, Bad
+	case api.OutcomeUndetermined:
+		return "not known", Unsure
+	default:
+		return "", Plain
+	}
 }
 
 func writeImpactClaims(p *Page, claims []api.ImpactClaim) {

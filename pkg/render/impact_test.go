@@ -32,7 +32,7 @@ func TestImpactSaysReasonsOnce(t *testing.T) {
   ml/a  Job/j  no place
   ml/c  Job/j  no place
       No GPU.
-  ml/b  Job/j  no place: No NIC.
+  ml/b  Job/j  no place. No NIC.
   ml/d  Job/j  -> n1
 `
 	if !strings.Contains(out.String(), want) {

@@ -55,7 +55,11 @@ func TaintPreview(w io.Writer, t *api.Taint, impact *api.Impact, now time.Time) 
 		}
 		for i := range impact.Pods {
 			if p := &impact.Pods[i]; p.Effect == api.EffectEvicted && p.Namespace == pod.Namespace && p.Name == pod.Name {
-				if err := say("    %s", replacementText(p)); err != nil {
+				text, _ := replacementText(p)
+				if p.Outcome == api.OutcomeUndetermined {
+					text += english.PrecededBy(". ", p.Reason)
+				}
+				if err := say("    %s  %s", ownerText(p), text); err != nil {
 					return err
 				}
 			}
@@ -81,23 +85,6 @@ func TaintPreview(w io.Writer, t *api.Taint, impact *api.Impact, now time.Time) 
 
 // maxPreviewed is how many waiting pods are named.
 const maxPreviewed = 10
-
-// replacementText reports whether somebody creates an evicted pod again, and
-// whether it fits then.
-func replacementText(p *api.ImpactPod) string {
-	who, like := "bare pod, nothing creates it again", "a pod like it"
-	if p.Owner != "" {
-		who, like = "owned by "+p.Owner, "its replacement"
-	}
-	switch {
-	case p.Outcome == api.OutcomeUndetermined:
-		return fmt.Sprintf("%s; whether %s fits is not known: %s", who, like, p.Reason)
-	case p.Placement == nil:
-		return fmt.Sprintf("%s; %s does not fit on any node", who, like)
-	default:
-		return fmt.Sprintf("%s; %s fits on node %s", who, like, p.Placement.Node)
-	}
-}
 
 // fate says what becomes of a pod.
 func fate(pod *api.TaintedPod, now time.Time) string {

@@ -35,9 +35,9 @@ func TestTaintPreviewTellsWhoIsEvictedWhen(t *testing.T) {
 	}
 	var out strings.Builder
 	if err := TaintPreview(&out, taint, &api.Impact{Pods: []api.ImpactPod{
-		{Namespace: "ml", Name: "now", Effect: api.EffectEvicted, Outcome: api.OutcomeNotRecreated},
+		{Namespace: "ml", Name: "now", Node: "gpu-01", Effect: api.EffectEvicted, Outcome: api.OutcomeNotRecreated, Reason: "No GPU."},
 		{Namespace: "ml", Name: "later", Effect: api.EffectEvicted, Owner: "Job/train", Outcome: api.OutcomePlaced, Placement: &api.Placement{Node: "gpu-02"}},
-		{Namespace: "ml", Name: "dated", Effect: api.EffectEvicted, Owner: "ReplicaSet/web", Outcome: api.OutcomeUndetermined, Reason: "pods could not be read"},
+		{Namespace: "ml", Name: "dated", Effect: api.EffectEvicted, Owner: "ReplicaSet/web", Outcome: api.OutcomeUndetermined, Reason: "Pods could not be read."},
 		{Namespace: "ml", Name: "waits", Effect: api.EffectFitLost, Outcome: api.OutcomeNoPlace},
 	}}, now); err != nil {
 		t.Fatal(err)
@@ -47,11 +47,11 @@ func TestTaintPreviewTellsWhoIsEvictedWhen(t *testing.T) {
 5 pods would be evicted, 2 of them anyway
   ml/stays would stay
   ml/now would be evicted at once
-    bare pod, nothing creates it again; a pod like it does not fit on any node
+    bare pod  not created again; no place for one like it
   ml/later would be evicted in 5m, when it does not tolerate the taint any longer
-    owned by Job/train; its replacement fits on node gpu-02
+    Job/train  -> gpu-02
   ml/dated would be evicted in 60m
-    owned by ReplicaSet/web; whether its replacement fits is not known: pods could not be read
+    ReplicaSet/web  not known. Pods could not be read.
   ml/sooner would be evicted at once; it is evicted anyway in 60m because of xid=79:NoExecute (DeviceTaintRule/broken)
   ml/not-sooner is evicted anyway at once because of xid=79:NoExecute (DeviceTaintRule/broken)
   ml/other would stay, but is evicted anyway in 60s because of xid=79:NoExecute (DeviceTaintRule/broken)

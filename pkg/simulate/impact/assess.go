@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
@@ -210,7 +211,7 @@ func (a *assessment) assume() {
 func unseen(snap *snapshot.Snapshot) string {
 	for _, resource := range []string{snapshot.ResourceSlices, snapshot.ResourceNodes, snapshot.ResourceClaims, snapshot.ResourcePods, snapshot.ResourceTaintRules, snapshot.ResourceClasses, snapshot.ResourceTemplates} {
 		if gap := snap.Gap(resource); gap != nil {
-			return gap.Reason
+			return english.Sentence(gap.Reason)
 		}
 	}
 	return ""
