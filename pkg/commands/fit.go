@@ -356,7 +356,8 @@ func (f *shapeFlags) claim() *resourceapi.ResourceClaimSpec {
 		exactly.Selectors = []resourceapi.DeviceSelector{{CEL: &resourceapi.CELDeviceSelector{Expression: f.where}}}
 	}
 	spec := &resourceapi.ResourceClaimSpec{}
-	spec.Devices.Requests = []resourceapi.DeviceRequest{{Name: "devices", Exactly: exactly}}
+	// Reasons speak of the request: users know it by its class.
+	spec.Devices.Requests = []resourceapi.DeviceRequest{{Name: f.class, Exactly: exactly}}
 	if f.same != "" {
 		attribute := resourceapi.FullyQualifiedName(f.same)
 		spec.Devices.Constraints = []resourceapi.DeviceConstraint{{MatchAttribute: &attribute}}

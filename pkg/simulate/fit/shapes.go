@@ -70,7 +70,7 @@ func devicesOf(spec *resourceapi.ResourceClaimSpec) (claimShape, bool) {
 		c.Requests = nil
 		constraints = append(constraints, c)
 	}
-	s.spec.Devices = resourceapi.DeviceClaim{Requests: []resourceapi.DeviceRequest{{Name: "devices", Exactly: &request}}, Constraints: constraints}
+	s.spec.Devices = resourceapi.DeviceClaim{Requests: []resourceapi.DeviceRequest{{Name: request.DeviceClassName, Exactly: &request}}, Constraints: constraints}
 	return s, true
 }
 
@@ -120,7 +120,7 @@ func (s *claimShape) base() *claimShape {
 // ofClass is the shape of claims for some devices of a class.
 func ofClass(class string, count int) *claimShape {
 	s := &claimShape{ClaimShape: api.ClaimShape{Class: class, Devices: count}}
-	s.spec.Devices.Requests = []resourceapi.DeviceRequest{{Name: "devices", Exactly: &resourceapi.ExactDeviceRequest{
+	s.spec.Devices.Requests = []resourceapi.DeviceRequest{{Name: class, Exactly: &resourceapi.ExactDeviceRequest{
 		DeviceClassName: class, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: int64(count),
 	}}}
 	return s
