@@ -46,9 +46,9 @@ func partitionReason(d *cluster.Device, h *cluster.CounterConflict) *Reason {
 			},
 		}
 	case h.Overcommitted != nil:
+		text := fmt.Sprintf("counter %s of %s is overcommitted, so no device of its pool that uses counters can be allocated", h.Overcommitted.Counter, h.Overcommitted.CounterSet)
 		return &Reason{
-			Check: Counters, Code: api.CountersExhausted, Label: "counters",
-			Text: fmt.Sprintf("counter %s of %s is overcommitted, so no device of its pool that uses counters can be allocated", h.Overcommitted.Counter, h.Overcommitted.CounterSet),
+			Check: Counters, Code: api.CountersExhausted, Label: "counters", Text: text, Brief: text,
 			Fact: api.Evidence{Object: fieldpath.Pool(d.Pool), Path: fieldpath.Counter(*h.Overcommitted), Found: h.Overcommitted.Left.String() + " available"},
 		}
 	default:
@@ -57,12 +57,13 @@ func partitionReason(d *cluster.Device, h *cluster.CounterConflict) *Reason {
 		for _, id := range use.By {
 			by = append(by, id.Device)
 		}
-		text := fmt.Sprintf("%s of %s available in counter %s", selector.QuantityText(use.Left), selector.QuantityText(use.Total), use.Counter)
+		brief := fmt.Sprintf("%s of %s available in counter %s", selector.QuantityText(use.Left), selector.QuantityText(use.Total), use.Counter)
+		text := brief
 		if len(by) > 0 {
 			text += fmt.Sprintf(", used by %s", english.Sample(by, 3))
 		}
 		return &Reason{
-			Check: Counters, Code: api.CountersExhausted, Label: "counters", Text: text, wanted: selector.QuantityText(h.Required),
+			Check: Counters, Code: api.CountersExhausted, Label: "counters", Text: text, Brief: brief, wanted: selector.QuantityText(h.Required),
 			Fact: api.Evidence{
 				Object: fieldpath.Pool(d.Pool), Path: fieldpath.Counter(*use),
 				Found: fmt.Sprintf("%s of %s available", use.Left.String(), use.Total.String()), Required: h.Required.String(),

@@ -22,6 +22,9 @@ type Reason struct {
 	// Text is the fact in a few words, without what is wanted. alone is the same
 	// for readers who see neither the label nor other devices, if that needs more.
 	Text, alone string
+	// Brief is the text for many devices, where it is different for each in what matters
+	// less, and with another requirement for some; empty for most.
+	Brief string
 	// Name and Value are the two parts of the text, if it is about one value.
 	Name, Value string
 	// wanted is what would pass, if that makes sense.

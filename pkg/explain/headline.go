@@ -421,7 +421,8 @@ func misfitText(u eligibility.UnsuitableNode, hypothetical bool) string {
 }
 
 // detailOf is what the funnel says about a code, where a number alone tells too
-// little: nothing if several rejections have the code.
+// little: nothing if several rejections have the code, or one of devices that require
+// different things.
 func detailOf(claims []api.ClaimExplanation, code api.Code) detail {
 	switch code {
 	case api.ClassSelectorFalse, api.RequestSelectorFalse, api.CapacityInsufficient, api.CountersExhausted, api.PoolIncomplete, api.PoolInvalid, api.DeviceTainted:
@@ -444,6 +445,8 @@ func detailOf(claims []api.ClaimExplanation, code api.Code) detail {
 	}
 	switch {
 	case found == nil:
+		return detail{}
+	case code == api.CountersExhausted && slices.ContainsFunc(found.Evidence, func(fact api.Evidence) bool { return fact.Required != found.Evidence[0].Required }):
 		return detail{}
 	case code == api.ClassSelectorFalse:
 		return detail{text: found.Hint, noDriver: found.HintDriver}

@@ -6,20 +6,16 @@ package funnel
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
-	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 )
 
@@ -243,7 +239,10 @@ func (f *Funnel) Explanation(pools int) api.RequestExplanation {
 		}
 		key := rejectionKey{code: why.Code, label: why.Label}
 		if why.Code != api.ClassSelectorFalse {
-			key.requirement, key.lacks = why.Requirement(), why.Lacks
+			key.lacks = why.Lacks
+			if why.Brief == "" || f.apart {
+				key.requirement = why.Requirement()
+			}
 		}
 		if why.Code != api.ClassSelectorFalse && f.apart {
 			key.text, key.holder = why.Text, why.Holder()
@@ -267,198 +266,6 @@ func (f *Funnel) Explanation(pools int) api.RequestExplanation {
 		out.Rejected = append(out.Rejected, group.rejection(r, most))
 	}
 	return out
-}
-
-// rejectionKey is the same for devices that are told of together.
-type rejectionKey struct {
-	code                             api.Code
-	label, requirement, text, holder string
-	lacks                            selector.Reading
-}
-
-// rejectionGroup collects the devices that one check rejects.
-type rejectionGroup struct {
-	check eligibility.Check
-	code  api.Code
-	label string
-	// requirement is that of the reasons.
-	requirement string
-	devices     []string
-	texts       naming.Tally
-	// values has what texts say of the value of something, if they do.
-	values map[string]nameValue
-	hints  naming.Tally
-	// hintDrivers has for each hint the driver that it says no device is of, if so.
-	hintDrivers map[string]string
-	lacks       selector.Reading
-	drivers     naming.Tally
-	facts       map[api.Evidence]int
-	// claims has those that the devices are allocated to, with their number.
-	claims map[*resourceapi.ResourceClaim]int
-	where  naming.Tally
-	pools  naming.Tally
-	// placed counts the devices that name a node.
-	placed int
-}
-
-// subjectValue is the value that something has.
-type nameValue struct{ name, value string }
-
-func newRejectionGroup(r *eligibility.Reason) *rejectionGroup {
-	return &rejectionGroup{
-		check: r.Check, code: r.Code, label: r.Label, requirement: r.Requirement(),
-		texts: naming.Tally{}, values: map[string]nameValue{}, hints: naming.Tally{}, hintDrivers: map[string]string{}, lacks: r.Lacks, drivers: naming.Tally{}, facts: map[api.Evidence]int{}, claims: map[*resourceapi.ResourceClaim]int{}, where: naming.Tally{}, pools: naming.Tally{},
-	}
-}
-
-func (g *rejectionGroup) add(d *cluster.Device, r *eligibility.Reason) {
-	g.devices = append(g.devices, d.ID.String())
-	g.texts[r.Text]++
-	if r.Value != "" {
-		g.values[r.Text] = nameValue{r.Name, r.Value}
-	}
-	if r.Hint != "" {
-		g.hints[r.Hint]++
-		if r.HintDriver != "" {
-			g.hintDrivers[r.Hint] = r.HintDriver
-		}
-	}
-	g.facts[r.Fact]++
-	if r.Claim != nil {
-		g.claims[r.Claim]++
-	}
-	g.pools[d.ID.Pool]++
-	g.drivers[d.ID.Driver]++
-	if name, _, _ := d.NodeSelection(); name != nil {
-		g.where[*name]++
-		g.placed++
-	}
-}
-
-// maxEvidence is how many facts a rejection shows, unless it is about one node
-// only: the most frequent ones.
-const maxEvidence = 10
-
-func (g *rejectionGroup) rejection(r *claimspec.Request, most int) api.Rejection {
-	facts := make([]api.Evidence, 0, len(g.facts))
-	for fact, count := range g.facts {
-		fact.Count = count
-		facts = append(facts, fact)
-	}
-	slices.SortFunc(facts, func(a, b api.Evidence) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), naming.Compare(a.Object, b.Object), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Found, b.Found))
-	})
-	return api.Rejection{
-		Code: g.code, Label: g.label, Count: len(g.devices), Message: g.message(r),
-		Hint: g.hint(), HintDriver: g.hintDrivers[g.hint()], Evidence: facts[:min(len(facts), most)], Where: g.place(), Devices: g.devices, Holders: g.holders(),
-	}
-}
-
-func (g *rejectionGroup) message(r *claimspec.Request) string {
-	if g.code == api.DeviceAllocated {
-		return HoldersText(g.holders())
-	}
-	sorted := g.texts.Sorted()
-	parts := sorted
-	if len(sorted) > 1 {
-		parts = g.several(sorted)
-	}
-	comma := ", "
-	if len(parts) > 1 && strings.Contains(strings.Join(sorted, ""), comma) {
-		comma = "; "
-	}
-	message := strings.Join(parts, comma)
-	if g.requirement != "" && g.code != api.ClassSelectorFalse {
-		if len(parts) > 1 {
-			comma = "; "
-		}
-		message += comma + g.requirement
-	}
-	if g.lacks != (selector.Reading{}) && len(g.texts) == 1 {
-		message += g.lacking(r.Class)
-	}
-	if hint := g.hint(); hint != "" {
-		message += "; " + hint
-	}
-	return message
-}
-
-// lacking says after the number of devices that have a value which do not.
-func (g *rejectionGroup) lacking(class string) string {
-	var drivers []string
-	own := false
-	for _, name := range g.drivers.Sorted() {
-		drivers = append(drivers, fmt.Sprintf("%d of driver %s", g.drivers[name], name))
-		own = own || name == g.lacks.Domain
-	}
-	text := ", not on " + english.JoinAnd(drivers)
-	if !own && class != "" {
-		// The expression is written for devices of another driver.
-		text += ", which class " + class + " does not exclude"
-	}
-	return text
-}
-
-// rest counts the devices with other texts.
-func (g *rejectionGroup) rest(texts []string) int {
-	devices := 0
-	for _, text := range texts {
-		devices += g.texts[text]
-	}
-	return devices
-}
-
-// several lists the first of different facts and counts the others, each with
-// the number of devices that it is about: "memory is 80Gi on 12 devices", "141Gi on
-// 4", "2 other values on 3".
-func (g *rejectionGroup) several(all []string) []string {
-	texts, others := all[:min(len(all), eligibility.MaxTexts)], all[min(len(all), eligibility.MaxTexts):]
-	first := g.values[texts[0]]
-	oneName := !slices.ContainsFunc(texts, func(text string) bool {
-		return g.values[text].value == "" || g.values[text].name != first.name
-	})
-	parts := make([]string, 0, len(texts))
-	for i, text := range texts {
-		switch count := g.texts[text]; {
-		case !oneName:
-			parts = append(parts, fmt.Sprintf("%s (%d)", text, count))
-		case i == 0:
-			parts = append(parts, fmt.Sprintf("%s is %s on %s", first.name, first.value, english.Count(count, "device")))
-		default:
-			parts = append(parts, fmt.Sprintf("%s on %d", g.values[text].value, count))
-		}
-	}
-	switch {
-	case len(others) == 0:
-	case oneName:
-		parts = append(parts, fmt.Sprintf("%s on %d", english.Count(len(others), "other value"), g.rest(others)))
-	default:
-		parts = append(parts, fmt.Sprintf("%s (%d)", english.Count(len(others), "other"), g.rest(others)))
-	}
-	return parts
-}
-
-// hint says what was probably meant.
-func (g *rejectionGroup) hint() string {
-	if hints := g.hints.Sorted(); len(hints) > 0 {
-		return hints[0]
-	}
-	return ""
-}
-
-func (g *rejectionGroup) place() string {
-	// Where not all devices name a node, the pools do.
-	all := g.placed == len(g.devices)
-	switch {
-	case all && len(g.where) == 1:
-		return g.where.Sorted()[0]
-	case all && len(g.where) > 1:
-		return english.Count(len(g.where), "node")
-	case len(g.pools) == 1:
-		return "pool " + g.pools.Sorted()[0]
-	default:
-		return english.Count(len(g.pools), "pool")
-	}
 }
 
 // addOnly accounts for the devices that one node can reach, whatever else
