@@ -347,7 +347,7 @@ func TestRemedies(t *testing.T) {
 			cluster:  []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(2)...).Of(2), tc.Claim(waiting, tc.GPUs("gpu", 1))},
 			target:   theClaim,
 			conflict: []string{"pool n1 of gpu.example.com is incomplete: 1 of 2 slices"},
-			remedies: []string{"Admin: driver gpu.example.com publishes the whole of pool n1, not only 1 of 2 slices"},
+			remedies: []string{"Admin: driver gpu.example.com publishes the whole of pool n1, not only 1 of 2 slices: see the log of its plugin on node n1"},
 		},
 		"a class that does not exist": {
 			cluster:  []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Claim(waiting, tc.GPUs("gpu", 1).OfClass("gpus"))},

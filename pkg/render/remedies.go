@@ -152,7 +152,8 @@ func Actor(name string) string {
 
 // writeRemedyEdits draws the fields that a remedy changes, one a line. What a
 // controller makes from them is left out, unless that is all that is known, and so
-// is what the sentence above says: that an object is deleted, or a claim released.
+// is what the sentence above says: that an object is deleted, or a claim released. Slices are
+// the driver's: nobody else can change them.
 // The diff of files says it all.
 func writeRemedyEdits(p *Page, indent int, r *api.Remedy) {
 	if r.Diff != "" {
@@ -160,7 +161,9 @@ func writeRemedyEdits(p *Page, indent int, r *api.Remedy) {
 		return
 	}
 	for i := range r.Edits {
-		if e := &r.Edits[i]; !e.Generated && e.Path != "" && whatif.KindOf(e) != whatif.EditAllocation {
+		e := &r.Edits[i]
+		kind := whatif.KindOf(e)
+		if !e.Generated && e.Path != "" && kind != whatif.EditAllocation && kind != whatif.EditPoolSlices {
 			p.Text(indent, Plain, editLine(e))
 		}
 	}

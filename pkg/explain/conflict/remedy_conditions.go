@@ -374,7 +374,10 @@ func (c *Case) release(holders []*fact) measure {
 
 // completed takes a pool for complete with the slices that there are.
 func completed(pool *cluster.Pool) change {
-	c := change{actor: api.ActorAdmin, silent: true, text: fmt.Sprintf("driver %s publishes the whole of pool %s, not only %d of %s", pool.Driver, pool.Name, len(pool.Slices), english.Count(int(pool.Expected), "slice"))}
+	c := change{actor: api.ActorAdmin, silent: true, text: fmt.Sprintf("driver %s publishes the whole of pool %s, not only %d of %s: see the log of its plugin", pool.Driver, pool.Name, len(pool.Slices), english.Count(int(pool.Expected), "slice"))}
+	if node := pool.Slices[0].Spec.NodeName; node != nil {
+		c.text += " on node " + *node
+	}
 	for _, slice := range pool.Slices {
 		c.objects = append(c.objects, whatif.NewEdit(whatif.Object("ResourceSlice", "", slice.Name), "replace", "/spec/pool/resourceSliceCount", len(pool.Slices)))
 	}
