@@ -92,20 +92,12 @@ func Tree(item any) *Text {
 	case *api.Claim:
 		name = "claim " + x.Namespace + "/" + x.Name
 		grow = func(_ context.Context, p *picture.Picture) (api.Branch, error) {
-			claim := p.Snap.Claim(x.Namespace, x.Name)
-			if claim == nil {
-				return api.Branch{}, errGone
-			}
-			return p.Inventory.Trees().Claim(claim), nil
+			return treeOf(p.Snap.Claim(x.Namespace, x.Name), p.Inventory.Trees().Claim)
 		}
 	case *inventory.Pod:
 		name = "pod " + x.Namespace + "/" + x.Name
 		grow = func(_ context.Context, p *picture.Picture) (api.Branch, error) {
-			pod := p.Snap.Pod(x.Namespace, x.Name)
-			if pod == nil {
-				return api.Branch{}, errGone
-			}
-			return p.Inventory.Trees().Pod(pod), nil
+			return treeOf(p.Snap.Pod(x.Namespace, x.Name), p.Inventory.Trees().Pod)
 		}
 	case *api.Class:
 		name = "class " + x.Name
@@ -127,11 +119,7 @@ func Tree(item any) *Text {
 	case *api.Device:
 		name = "device " + inventory.DeviceName(x)
 		grow = func(_ context.Context, p *picture.Picture) (api.Branch, error) {
-			d := p.Alloc.Facts.Pools.Device(cluster.DeviceID{Driver: x.Driver, Pool: x.Pool, Device: x.Name})
-			if d == nil {
-				return api.Branch{}, errGone
-			}
-			return p.Inventory.Trees().Device(d), nil
+			return treeOf(p.Alloc.Facts.Pools.Device(cluster.DeviceID{Driver: x.Driver, Pool: x.Pool, Device: x.Name}), p.Inventory.Trees().Device)
 		}
 	case *api.Pool:
 		name = "pool " + inventory.PoolName(x)
@@ -155,4 +143,12 @@ func Tree(item any) *Text {
 		err = render.Tree(&text, &root)
 		return text.String(), err
 	}}
+}
+
+// treeOf is the tree of what was found; it fails if that is gone.
+func treeOf[T any](found *T, tree func(*T) api.Branch) (api.Branch, error) {
+	if found == nil {
+		return api.Branch{}, errGone
+	}
+	return tree(found), nil
 }
