@@ -302,7 +302,9 @@ func errorText(err error) string {
 }
 
 // withoutNewClaims leaves claims out of an error that are yet to be created, so that nobody
-// looks for them: it names the selector itself.
+// looks for them: it names the selector itself. Upstream has no error types, only texts, which
+// begin with namespace and name of the claim, and these have to be different for each claim;
+// only what upstream puts there itself is cut, and a text that begins otherwise stays as it is.
 func withoutNewClaims(q *funnel.Question, text string) string {
 	for i := range q.Claims {
 		claim := q.Claims[i].Claim

@@ -42,7 +42,8 @@ func (v *Evaluator) Problem(sel *Selector) *CompileError {
 	}
 	first := issues.Errors()[0]
 	problem.Line, problem.Column = first.Location.Line(), first.Location.Column()+1
-	problem.Reason = strings.Join(strings.Fields(first.Message), " ")
+	// Expressions of DRA are in no container, of which the compiler speaks all the same.
+	problem.Reason = strings.TrimSuffix(strings.Join(strings.Fields(first.Message), " "), " (in container '')")
 	problem.More = len(issues.Errors()) - 1
 	if lines := strings.Split(sel.Expression, "\n"); problem.Line > 0 && problem.Line <= len(lines) {
 		// Columns count characters.

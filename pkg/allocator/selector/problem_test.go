@@ -14,13 +14,13 @@ func TestProblem(t *testing.T) {
 		{`device.driver == "x"`, nil},
 		{`device.atributes["x"].y == 1`, &CompileError{Line: 1, Column: 7, Near: `.atributes["x"].y == 1`, Reason: "undefined field 'atributes'"}},
 		{"device.driver == \"ü\" &&\n  devcie.driver == \"a driver with a rather long name\"", &CompileError{
-			Line: 2, Column: 3, Near: `devcie.driver == "a driver with a rather…`, Reason: "undeclared reference to 'devcie' (in container '')",
+			Line: 2, Column: 3, Near: `devcie.driver == "a driver with a rather…`, Reason: "undeclared reference to 'devcie'",
 		}},
 		{`device.driver ==`, &CompileError{
 			Line: 1, Column: 17, Reason: "Syntax error: mismatched input '<EOF>' expecting {'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}",
 		}},
 		{`device.driver`, &CompileError{Reason: "must evaluate to bool or the unknown type, not string"}},
-		{`a + b`, &CompileError{Line: 1, Column: 1, Near: "a + b", Reason: "undeclared reference to 'a' (in container '')", More: 1}},
+		{`a + b`, &CompileError{Line: 1, Column: 1, Near: "a + b", Reason: "undeclared reference to 'a'", More: 1}},
 	} {
 		v := New(listFeatures(), true)
 		got := v.Problem(v.Compile(test.expression))

@@ -31,7 +31,7 @@ func conclude(u *api.DeviceUse, unknown string) {
 	asked := nearest(u.Requests)
 	switch {
 	case held && next < 0:
-		u.State, u.Summary = api.DeviceInUse, "in use by "+holdersText(u.Holders)
+		u.State, u.Summary = api.DeviceInUse, "allocated to "+holdersText(u.Holders)
 	case unknown != "":
 		u.State, u.Summary = api.DeviceUndetermined, unknown
 	case next >= 0:
@@ -41,7 +41,7 @@ func conclude(u *api.DeviceUse, unknown string) {
 		for i := range u.Blocks {
 			texts = append(texts, checkText(&u.Blocks[i]))
 		}
-		u.State, u.Summary = api.DeviceBlocked, "blocked: "+strings.Join(texts, "; ")
+		u.State, u.Summary = api.DeviceBlocked, strings.Join(texts, "; ")
 	case asked != nil && asked.Code != api.ClassSelectorFalse:
 		u.State, u.Summary = api.DeviceRequested, requestText(asked)
 	default:
