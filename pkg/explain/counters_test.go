@@ -5,6 +5,7 @@ package explain
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
@@ -43,14 +44,14 @@ func TestCountersOfManyNodes(t *testing.T) {
 		return messages
 	}
 	few := [][]any{node("n1", "board", 8, 1), node("n2", "board", 8, 1), node("n3", "board", 8, 2)}
-	many := append(few, node("n4", "board", 8, 3), node("n5", "board", 8, 4), node("n6", "board", 8, 4), node("n7", "board", 8, 4), node("n8", "board", 8, 5))
+	many := slices.Concat(few, [][]any{node("n4", "board", 8, 3), node("n5", "board", 8, 4), node("n6", "board", 8, 4), node("n7", "board", 8, 4), node("n8", "board", 8, 5)})
 	for name, test := range map[string]struct {
 		objects [][]any
 		want    string
 	}{
 		"few":       {few, "3 counters: 7 of 8 available in counter slices, used by small-0 (2); 6 of 8 available in counter slices, used by small-0, small-1 (1); 8 required"},
 		"many":      {many, "8 counters: 4 of 8 available in counter slices (3), 7 of 8 available in counter slices (2), 3 of 8 available in counter slices (1), 2 others (2); 8 required"},
-		"two sizes": {append(few, node("m1", "board", 4, 1)), "4 counters: 7 of 8 available in counter slices, 8 required (2); 3 of 4 available in counter slices, 4 required (1); 6 of 8 available in counter slices, 8 required (1)"},
+		"two sizes": {slices.Concat(few, [][]any{node("m1", "board", 4, 1)}), "4 counters: 7 of 8 available in counter slices, 8 required (2); 3 of 4 available in counter slices, 4 required (1); 6 of 8 available in counter slices, 8 required (1)"},
 	} {
 		if got := message(test.objects...); len(got) != 1 || got[0] != test.want {
 			t.Errorf("%s: got\n%q\nwant\n%q", name, got, test.want)
