@@ -1,0 +1,50 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package edge
+
+import (
+	"strings"
+	"testing"
+
+	"charm.land/bubbles/v2/key"
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
+)
+
+// TestTabAt finds the view whose key is drawn at a place, at any width.
+func TestTabAt(t *testing.T) {
+	l := look.New(func(string) string { return "" })
+	for _, width := range []int{30, 80, 200} {
+		for shown := views.Overview; shown <= views.Teams; shown++ {
+			line := ansi.Strip(Tabs(&l, shown, width))
+			for id := views.Overview; id <= views.Teams; id++ {
+				at := strings.Index(line, id.Key())
+				if at < 0 {
+					t.Fatalf("%d columns have no key of %s: %q", width, id, line)
+				}
+				if got, ok := TabAt(shown, width, at); !ok || got != id {
+					t.Errorf("%d columns: place %d of %q is %v, want %s", width, at, line, got, id)
+				}
+			}
+			if _, ok := TabAt(shown, width, 199); ok && width < 200 {
+				t.Errorf("there is a view behind %q", line)
+			}
+		}
+	}
+}
+
+// TestKeysFit keeps the way out on every width.
+func TestKeysFit(t *testing.T) {
+	var bindings []key.Binding
+	for _, help := range [][2]string{{"enter", "open"}, {"w", "why"}, {"/", "filter"}, {"?", "keys"}, {"q", "quit"}} {
+		bindings = append(bindings, key.NewBinding(key.WithKeys(help[0]), key.WithHelp(help[0], help[1])))
+	}
+	for width, want := range map[int]string{80: "enter open  w why  / filter  ? keys  q quit", 30: "enter open  ? keys  q quit", 16: "? keys  q quit"} {
+		if got := ansi.Strip(Keys(bindings, width)); got != want {
+			t.Errorf("%d columns have %q, want %q", width, got, want)
+		}
+	}
+}

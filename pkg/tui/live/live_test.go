@@ -1,0 +1,99 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package live
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+)
+
+// source is a cluster that a test has trouble with.
+type source struct {
+	picture.Fixed
+	trouble error
+	since   time.Time
+}
+
+func (s *source) Trouble() (time.Time, error) { return s.since, s.trouble }
+func (s *source) Answered() time.Time         { return s.since }
+
+// TestPace takes one picture at a time, and the next one only after a pause and only if
+// something changed.
+func TestPace(t *testing.T) {
+	c, _, _ := follow(t)
+	first := c.Take()
+	if first == nil || c.Take() != nil {
+		t.Fatal("two pictures are taken at a time, or none")
+	}
+	if _, news := c.Update(arrival(t, first), Seen{}); news != NewPicture {
+		t.Errorf("the picture is no news: %v", news)
+	}
+	if c.Update(ChangedMsg{}, Seen{}); c.taking {
+		t.Error("there is no pause")
+	}
+	if c.Update(restedMsg{}, Seen{}); !c.taking {
+		t.Error("what changed during the pause is forgotten")
+	}
+}
+
+// TestStatus says what keeps the picture from being newer: a server without an answer before
+// anything else.
+func TestStatus(t *testing.T) {
+	c, from, now := follow(t)
+	c.Update(arrival(t, c.Take()), Seen{})
+	l := look.New(func(string) string { return "" })
+	if _, text := c.Status("space"); text != "" {
+		t.Errorf("status %q", text)
+	}
+	c.Freeze(Seen{})
+	*now = now.Add(20 * time.Second)
+	if _, text := c.Status("space"); text != "frozen, 20s old; space continues" {
+		t.Errorf("status %q", text)
+	}
+	if c.Update(ChangedMsg{}, Seen{}); c.taking {
+		t.Error("a picture is taken while the dashboard is frozen")
+	}
+	from.trouble = errors.New("connection refused")
+	if tone, text := c.Status("space"); tone != look.Bad || text != "! for 20s: connection refused" {
+		t.Errorf("status %q", text)
+	}
+	if text := ansi.Strip(c.Taken(&l)); !strings.HasPrefix(text, "last answer 20s ago") {
+		t.Errorf("taken %q", text)
+	}
+	if brief := strings.Join(c.Brief(""), ", "); brief != "no answer" {
+		t.Errorf("in brief %q", brief)
+	}
+}
+
+// follow follows an empty cluster with a clock that stands still.
+func follow(t *testing.T) (c *Cluster, from *source, now *time.Time) {
+	t.Helper()
+	at := time.Date(2026, 9, 15, 9, 30, 0, 0, time.UTC)
+	from = &source{Fixed: picture.NewFixed(&snapshot.Snapshot{TakenAt: at}), since: at}
+	current := at
+	now = &current
+	return New(t.Context(), Options{
+		Source: from, Now: func() time.Time { return current },
+		After: func(time.Duration, tea.Msg) tea.Cmd { return nil },
+	}), from, now
+}
+
+// arrival is the message that a command brings.
+func arrival(t *testing.T, cmd tea.Cmd) Message {
+	t.Helper()
+	msg, ok := cmd().(Message)
+	if !ok {
+		t.Fatal("it brings no message")
+	}
+	return msg
+}
