@@ -209,6 +209,10 @@ func askForTaint(h *host, change guard.Change, typed string) {
 // planned shows what a change would do.
 func (s *guardScreen) planned(h *host, msg plannedMsg) tea.Cmd {
 	s.plan, s.err = msg.plan, msg.err
+	if h.top() == screen(s) {
+		// Whoever answered too soon was told to wait.
+		h.message = ""
+	}
 	return s.refresh(h)
 }
 

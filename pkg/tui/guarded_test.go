@@ -109,6 +109,21 @@ func TestConfirmed(t *testing.T) {
 	s.shows("YAML of Node gpu-08")
 }
 
+// TestTooSoon makes nothing before it is known what that does, and does not say so any more
+// once it is.
+func TestTooSoon(t *testing.T) {
+	const unknown = "what it does is not known yet"
+	s, r := guarded(t)
+	s.keys("2", "/", `"gpu-08`, "enter")
+	_, plan := s.model.Update(tea.KeyPressMsg{Code: 'x', Text: "x"})
+	s.keys("y")
+	s.shows(unknown)
+	s.run(plan)
+	s.shows("Uncordon node gpu-08? [y/N]")
+	s.lacks(unknown)
+	r.has(t, "uncordon node gpu-08", "")
+}
+
 // TestRefused shows the whole error of the server, with the object, and lets somebody try
 // again or leave.
 func TestRefused(t *testing.T) {
