@@ -46,6 +46,22 @@ func TestPace(t *testing.T) {
 	}
 }
 
+// TestAges takes a picture where nothing happens: the more rarely, the longer it takes, but not
+// so rarely that the clock seems to stand still.
+func TestAges(t *testing.T) {
+	c, _, now := follow(t)
+	c.Update(arrival(t, c.Take()), Seen{})
+	c.Update(restedMsg{}, Seen{})
+	c.Worked(time.Minute)
+	taken := c.Picture().Snap.Now()
+	if *now = taken.Add(agedMost - time.Second); c.aged() != nil {
+		t.Error("an expensive picture is taken often")
+	}
+	if *now = taken.Add(agedMost); c.aged() == nil {
+		t.Error("the clock stands still")
+	}
+}
+
 // TestStatus says what keeps the picture from being newer: a server without an answer before
 // anything else.
 func TestStatus(t *testing.T) {

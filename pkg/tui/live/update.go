@@ -4,6 +4,8 @@
 package live
 
 import (
+	"time"
+
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/events"
@@ -95,14 +97,19 @@ func (c *Cluster) ring() tea.Cmd {
 }
 
 // agedTimes keeps a dashboard on which nothing happens below one percent of a
-// processor: collecting the garbage of a picture takes as long again as the picture.
-const agedTimes = 400
+// processor: collecting the garbage of a picture takes as long again as the picture. On a
+// busy machine it seems to take longer than it does: nobody would believe a clock that is
+// behind by more than agedMost.
+const (
+	agedTimes = 400
+	agedMost  = 2 * time.Minute
+)
 
 // aged takes a picture although nothing changed, so that ages and countdowns go
 // on: the more rarely, the more a picture costs. What cannot be known any more does
 // not get older.
 func (c *Cluster) aged() tea.Cmd {
-	if _, trouble := c.trouble(); c.opts.Fixed || c.picture == nil || trouble != nil || c.opts.Now().Sub(c.picture.Snap.Now()) < agedTimes*(c.picture.Cost+c.work) {
+	if _, trouble := c.trouble(); c.opts.Fixed || c.picture == nil || trouble != nil || c.opts.Now().Sub(c.picture.Snap.Now()) < min(agedTimes*(c.picture.Cost+c.work), agedMost) {
 		return nil
 	}
 	return c.Take()
