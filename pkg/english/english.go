@@ -42,6 +42,14 @@ func Count(n int, noun string) string {
 	}
 }
 
+// Plural is one of two forms of a word, by a number that it goes with.
+func Plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}
+
 // Thousands writes a number with commas.
 func Thousands[T int | uint64](n T) string {
 	text := fmt.Sprint(n)

@@ -4,6 +4,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,7 +37,7 @@ func domainText(d *api.ComputeDomain) string {
 	var parts []string
 	switch {
 	case d.Name != "":
-		parts = append(parts, fmt.Sprintf("ComputeDomain %s is %s: %s", qualified(d.Namespace, d.Name), orElse(d.Status, "without a status"),
+		parts = append(parts, fmt.Sprintf("ComputeDomain %s is %s: %s", Qualified(d.Namespace, d.Name), cmp.Or(d.Status, "without a status"),
 			computedomain.Progress(d.JoinedNodes, d.ReadyNodes, d.NumNodes)))
 		if n := cliques(d); n > 1 {
 			parts = append(parts, fmt.Sprintf("its nodes are in %d cliques, and only those of the same clique share memory", n))
@@ -87,7 +88,7 @@ func domainCell(c *api.Claim) string {
 		case d.Name == "":
 			texts = append(texts, d.ID+"?")
 		default:
-			texts = append(texts, fmt.Sprintf("%s %s %d/%d", d.Name, orElse(d.Status, "-"), d.ReadyNodes, max(d.JoinedNodes, d.NumNodes)))
+			texts = append(texts, fmt.Sprintf("%s %s %d/%d", d.Name, cmp.Or(d.Status, "-"), d.ReadyNodes, max(d.JoinedNodes, d.NumNodes)))
 		}
 	}
 	return strings.Join(texts, "; ")

@@ -64,7 +64,7 @@ func writeClaimDetails(p *Page, c *api.Claim) {
 	if len(reports)+len(c.Flags) == 0 {
 		return
 	}
-	p.Text(0, Strong, "Claim "+qualified(c.Namespace, c.Name))
+	p.Text(0, Strong, "Claim "+Qualified(c.Namespace, c.Name))
 	width := Widest(30, names...)
 	for _, n := range reports {
 		p.Row(2, Cell{Text: n.device, Width: width}, Cell{Text: n.text})
@@ -121,7 +121,7 @@ func writeUsages(p *Page, lines []usage) {
 		}
 		p.Row(2,
 			Cell{Text: line.name, Width: nameWidth},
-			Cell{Text: bar(line.percent), Width: barWidth + 2},
+			Cell{Text: Bar(line.percent), Width: BarWidth + 2},
 			Cell{Text: line.text, Width: textWidth},
 			Cell{Text: by, Width: len("by")},
 			Cell{Text: strings.Join(collapse(line.by), ", ")},
@@ -129,22 +129,22 @@ func writeUsages(p *Page, lines []usage) {
 	}
 }
 
-// barWidth is how many characters a bar has between its brackets.
-const barWidth = 10
+// BarWidth is how many characters a bar has between its brackets.
+const BarWidth = 10
 
-// bar draws how much of something is used: "[####------]". A used
+// Bar draws how much of something is used: "[####------]". A used
 // percent is seen, and so is one that is left.
-func bar(percent int) string {
-	full := percent * barWidth / 100
+func Bar(percent int) string {
+	full := percent * BarWidth / 100
 	switch {
 	case percent <= 0:
 		full = 0
 	case percent >= 100:
-		full = barWidth
+		full = BarWidth
 	default:
 		full = max(full, 1)
 	}
-	return "[" + strings.Repeat("#", full) + strings.Repeat("-", barWidth-full) + "]"
+	return "[" + strings.Repeat("#", full) + strings.Repeat("-", BarWidth-full) + "]"
 }
 
 // ExtendedResources draws who serves extended resources: the device plugins and

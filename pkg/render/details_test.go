@@ -16,7 +16,7 @@ func TestBar(t *testing.T) {
 		-5: "[----------]", 0: "[----------]", 1: "[#---------]", 9: "[#---------]", 40: "[####------]",
 		99: "[#########-]", 100: "[##########]", 140: "[##########]",
 	} {
-		if got := bar(percent); got != want {
+		if got := Bar(percent); got != want {
 			t.Errorf("%d%%: %s, want %s", percent, got, want)
 		}
 	}

@@ -112,8 +112,8 @@ func follows(a, b string) bool {
 	return err == nil && rest == strconv.FormatUint(n+1, 10) && a[len(stem):] == strconv.FormatUint(n, 10)
 }
 
-// deviceNames joins the names of devices, with their pools if these differ.
-func deviceNames(ids []string) string {
+// DeviceNames joins the names of devices, with their pools if these differ.
+func DeviceNames(ids []string) string {
 	var names []string
 	pools := map[string]bool{}
 	for _, id := range ids {

@@ -40,7 +40,7 @@ func writeAllocation(p *Page, a *api.Allocation, titled bool) {
 		return
 	}
 	const reserved = "Reserved for "
-	p.Text(0, Plain, reserved+p.Some(a.ReservedFor, len(a.ReservedFor), p.width-len(reserved)))
+	p.Text(0, Plain, reserved+p.Some(a.ReservedFor, len(a.ReservedFor), p.Width-len(reserved)))
 }
 
 // writeDevices lists allocated devices, the requests in a column of their own.

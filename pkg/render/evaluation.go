@@ -240,7 +240,7 @@ func writeComparison(p *Page, e *api.Evaluation) {
 	p.Text(2, Unsure, "Another outcome for "+english.Count(c.Different, "device"))
 	for _, d := range c.Differences {
 		p.Row(4, Cell{Text: fmt.Sprintf("%s -> %s", strings.ToLower(d.From), strings.ToLower(d.To)), Width: len("false -> false")},
-			Cell{Text: strconv.Itoa(d.Count), Width: 6, Right: true}, Cell{Text: p.Some(d.Devices, d.Count, p.width-30)})
+			Cell{Text: strconv.Itoa(d.Count), Width: 6, Right: true}, Cell{Text: p.Some(d.Devices, d.Count, p.Width-30)})
 	}
 }
 

@@ -59,7 +59,7 @@ func writePlacement(p *Page, e *api.Explanation) {
 		claim := &e.Placement.Claims[i]
 		indent := 2
 		if len(e.Placement.Claims) > 1 {
-			p.Text(indent, Plain, "ResourceClaim "+qualified(claim.Namespace, claim.Name))
+			p.Text(indent, Plain, "ResourceClaim "+Qualified(claim.Namespace, claim.Name))
 			indent += 2
 		}
 		writeDevices(p, indent, claim.Devices)

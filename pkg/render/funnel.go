@@ -93,7 +93,7 @@ func claimTitle(claim *api.ClaimExplanation) string {
 
 // claimName says which claim it is and where it comes from.
 func claimName(claim *api.ClaimExplanation) string {
-	name := qualified(claim.Namespace, claim.Name)
+	name := Qualified(claim.Namespace, claim.Name)
 	var from []string
 	if claim.PodClaim != "" {
 		from = append(from, claim.PodClaim+" of the pod")
@@ -257,7 +257,7 @@ func joined(label, message string) string {
 // do not fit beside them.
 func messageColumn(p *Page, margin int, messages, places []string) (message int, beside bool) {
 	if p.Table == Unlimited {
-		return Widest(alignWidth, messages...), Widest(1, places...) > 0
+		return Widest(AlignWidth, messages...), Widest(1, places...) > 0
 	}
 	room := p.Table - margin
 	message, place := Widest(room, messages...), Widest(room, places...)
@@ -365,7 +365,7 @@ func placeText(p *Page, rejection *api.Rejection) string {
 	if !p.oneNode {
 		return rejection.Where
 	}
-	return deviceNames(rejection.Devices)
+	return DeviceNames(rejection.Devices)
 }
 
 // availableOnNode says how many devices of the one node are available, and
@@ -374,7 +374,7 @@ func availableOnNode(r *api.RequestExplanation) string {
 	if r.Eligible == 0 {
 		return "available"
 	}
-	said := "available: " + deviceNames(r.EligibleDevices)
+	said := "available: " + DeviceNames(r.EligibleDevices)
 	if !enough(r) {
 		said += fmt.Sprintf("; %d needed", max(r.Needs, 1))
 	}

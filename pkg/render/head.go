@@ -4,6 +4,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -52,7 +53,7 @@ func writeHead(p *Page, e *api.Explanation) {
 
 // verdict says in a sentence what the outcome for the target is.
 func verdict(e *api.Explanation) (string, Mark) {
-	target := e.Target.Kind + " " + qualified(e.Target.Namespace, e.Target.Name)
+	target := e.Target.Kind + " " + Qualified(e.Target.Namespace, e.Target.Name)
 	where := where(e)
 	switch e.Verdict {
 	case api.Allocated:
@@ -161,7 +162,7 @@ func statusTexts(p *Page, e *api.Explanation) []string {
 		if e.Target.Kind == api.KindPod && e.Target.Namespace == pod.Namespace && e.Target.Name == pod.Name {
 			text = capitalized(text)
 		} else {
-			text = "Pod " + qualified(pod.Namespace, pod.Name) + ": " + text
+			text = "Pod " + Qualified(pod.Namespace, pod.Name) + ": " + text
 		}
 		said = append(said, text)
 	}
@@ -211,7 +212,7 @@ func stageFact(fact *api.Evidence, wide bool) string {
 	if fact.Path == "message" && !wide {
 		return fact.Object
 	}
-	said := strings.TrimSpace(fact.Object+" "+fact.Path) + ": " + orElse(fact.Found, "missing")
+	said := strings.TrimSpace(fact.Object+" "+fact.Path) + ": " + cmp.Or(fact.Found, "missing")
 	if fact.Required != "" {
 		said += " (expected " + fact.Required + ")"
 	}
@@ -231,7 +232,7 @@ func at(t *metav1.Time) string {
 func writeMemberCounts(p *Page, e *api.Explanation) {
 	p.Field(memberTitle(e), memberCounts(e))
 	if same := e.SameAs; same != nil {
-		p.Field("Same as", "Pod "+qualified(same.Namespace, same.Name)+", which is equal for the scheduler: see there for nodes and remedies")
+		p.Field("Same as", "Pod "+Qualified(same.Namespace, same.Name)+", which is equal for the scheduler: see there for nodes and remedies")
 	}
 }
 

@@ -36,16 +36,9 @@ func memberCounts(e *api.Explanation) string {
 	}
 	text := fmt.Sprintf("%d of %s %s devices", m.WithDevices, english.Count(total, noun), has)
 	if m.Waiting > 0 {
-		text += fmt.Sprintf(", %d more %s now", m.FitNow, plural(m.FitNow, "fits", "fit"))
+		text += fmt.Sprintf(", %d more %s now", m.FitNow, english.Plural(m.FitNow, "fits", "fit"))
 	}
 	return text
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
 }
 
 // writeMembers lists the pods of a workload or a PodGroup, equal ones with one answer
@@ -105,13 +98,13 @@ func podGroupText(g *api.MemberGroup) string {
 	case g.MinCount == nil:
 		text += "its pods are scheduled one by one."
 	case g.Existing < int(*g.MinCount):
-		text += fmt.Sprintf("a gang of at least %d, and only %d %s. None is scheduled before.", *g.MinCount, g.Existing, plural(g.Existing, "exists", "exist"))
+		text += fmt.Sprintf("a gang of at least %d, and only %d %s. None is scheduled before.", *g.MinCount, g.Existing, english.Plural(g.Existing, "exists", "exist"))
 	case g.Fit >= int(*g.MinCount) && !g.Fits:
-		text += fmt.Sprintf("a gang of at least %d, and %d %s.", *g.MinCount, g.Fit, plural(g.Fit, "fits", "fit"))
+		text += fmt.Sprintf("a gang of at least %d, and %d %s.", *g.MinCount, g.Fit, english.Plural(g.Fit, "fits", "fit"))
 	case g.Fits:
-		text += fmt.Sprintf("a gang of at least %d, and %d %s: it is scheduled.", *g.MinCount, g.Fit, plural(g.Fit, "fits", "fit"))
+		text += fmt.Sprintf("a gang of at least %d, and %d %s: it is scheduled.", *g.MinCount, g.Fit, english.Plural(g.Fit, "fits", "fit"))
 	default:
-		text += fmt.Sprintf("a gang of at least %d, and only %d %s: none is scheduled.", *g.MinCount, g.Fit, plural(g.Fit, "fits", "fit"))
+		text += fmt.Sprintf("a gang of at least %d, and only %d %s: none is scheduled.", *g.MinCount, g.Fit, english.Plural(g.Fit, "fits", "fit"))
 	}
 	if len(g.Claims) > 0 {
 		text += " Its pods share " + english.JoinAnd(g.Claims) + "."
@@ -131,7 +124,7 @@ func compositeText(c *api.CompositeGroup) string {
 	if c.MinGroupCount != nil {
 		text += fmt.Sprintf("at least %d of %s are scheduled at the same time, or none. ", *c.MinGroupCount, english.Count(c.Groups, "group"))
 	}
-	text += fmt.Sprintf("%d of %d %s", c.Fit, c.Groups, plural(c.Fit, "fits", "fit"))
+	text += fmt.Sprintf("%d of %d %s", c.Fit, c.Groups, english.Plural(c.Fit, "fits", "fit"))
 	if !c.Fits {
 		text += ": none is scheduled"
 	}

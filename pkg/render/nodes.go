@@ -4,6 +4,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 
@@ -12,8 +13,8 @@ import (
 )
 
 const (
-	// shownGroups is how many groups of nodes are listed by default.
-	shownGroups = 10
+	// ShownGroups is how many groups of nodes are listed by default.
+	ShownGroups = 10
 	// namesWidth is how many cells the column of names takes at most from that of
 	// the messages, and namesRoom what it needs to stand beside them.
 	namesWidth = 44
@@ -35,8 +36,8 @@ func writeNodeList(p *Page, title string, all []api.NodeGroup) {
 	if p.Opts.Wide {
 		shown = apart(shown)
 	}
-	if !p.Opts.Wide && len(shown) > shownGroups+1 {
-		shown = shown[:shownGroups]
+	if !p.Opts.Wide && len(shown) > ShownGroups+1 {
+		shown = shown[:ShownGroups]
 	}
 	writeNodeGroups(p, shown)
 	if rest := all[min(len(shown), len(all)):]; len(rest) > 0 {
@@ -71,7 +72,7 @@ func writeNodeGroups(p *Page, groups []api.NodeGroup) {
 	}
 	number := max(Widest(12, numbers...), 3)
 	margin := 2 + number + ColumnGap
-	names, message, beside := nameColumn(p, margin, groups, messages)
+	names, message, beside := NameColumn(p, margin, groups, messages)
 	for i := range groups {
 		said, m := groupText(&groups[i])
 		cells := []Cell{
@@ -92,15 +93,15 @@ func writeNodeGroups(p *Page, groups []api.NodeGroup) {
 	}
 }
 
-// nameColumn writes the names of each group to stand beside the messages. It
+// NameColumn writes the names of each group to stand beside the messages. It
 // returns the width for these too, or false if there is no room for the names.
-func nameColumn(p *Page, margin int, groups []api.NodeGroup, messages []string) (names []string, message int, beside bool) {
+func NameColumn(p *Page, margin int, groups []api.NodeGroup, messages []string) (names []string, message int, beside bool) {
 	names = make([]string, len(groups))
 	if p.Table == Unlimited {
 		for i := range groups {
 			names[i] = p.Some(groups[i].Names, groups[i].Count, namesLongest)
 		}
-		return names, Widest(alignWidth, messages...), true
+		return names, Widest(AlignWidth, messages...), true
 	}
 	room := p.Table - margin - ColumnGap
 	message = Widest(room, messages...)
@@ -133,17 +134,10 @@ func groupText(g *api.NodeGroup) (string, Mark) {
 		}
 		return said, Good
 	case api.Undetermined:
-		return orElse(g.Message, "undetermined"), Unsure
+		return cmp.Or(g.Message, "undetermined"), Unsure
 	case api.DoesNotFit, api.Blocked, api.Error:
-		return orElse(g.Message, string(g.Code)), Bad
+		return cmp.Or(g.Message, string(g.Code)), Bad
 	default:
-		return orElse(g.Message, string(g.Verdict)), Unsure
+		return cmp.Or(g.Message, string(g.Verdict)), Unsure
 	}
-}
-
-func orElse(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
 }

@@ -19,7 +19,7 @@ import (
 // writeDevice draws what there is to say about one device: what becomes of it, the
 // checks of each request, and what the device is.
 func writeDevice(p *Page, e *api.Explanation) {
-	d, target := e.Device, e.Target.Kind+" "+qualified(e.Target.Namespace, e.Target.Name)
+	d, target := e.Device, e.Target.Kind+" "+Qualified(e.Target.Namespace, e.Target.Name)
 	name, unknown := "Device "+d.Driver+"/"+d.Pool+"/"+d.Name, e.Verdict == api.Undetermined
 	headline, m := name+" is not eligible for "+target, Bad
 	switch {
@@ -205,7 +205,7 @@ func usableOn(d *api.DeviceExplanation) string {
 }
 
 func holderText(h *api.DeviceHolder) string {
-	said := "claim " + qualified(h.Namespace, h.Name) + ", request " + h.Request
+	said := "claim " + Qualified(h.Namespace, h.Name) + ", request " + h.Request
 	if h.ShareID != "" {
 		said += ", share " + h.ShareID
 	}

@@ -37,9 +37,9 @@ const (
 	tableWidth = 160
 	// Unlimited is the width of lines that are not wrapped.
 	Unlimited = 1 << 30
-	// alignWidth is how far apart the columns of lines without a limit may stand
+	// AlignWidth is how far apart the columns of lines without a limit may stand
 	// to be in line with each other.
-	alignWidth = 100
+	AlignWidth = 100
 	// longest is how many characters of a text are shown. It is more than any
 	// message of a cluster has: the API server accepts 32 KiB in a condition. A
 	// text that exceeds it by less than slack is shown as it is, and slack is how
@@ -81,8 +81,8 @@ type Cell struct {
 type Page struct {
 	Buf  bytes.Buffer
 	Opts Options
-	// width is that of text, table that of tables, full that of lists.
-	width, Table, full int
+	// Width is that of text, Table that of tables, full that of lists.
+	Width, Table, full int
 	// oneNode is set if all devices are those of one node, so that their names
 	// tell more than its name.
 	oneNode bool
@@ -91,10 +91,10 @@ type Page struct {
 // NewPage makes an empty page.
 func NewPage(opts Options) *Page {
 	if opts.Width <= 0 {
-		return &Page{Opts: opts, width: Unlimited, Table: Unlimited, full: Unlimited}
+		return &Page{Opts: opts, Width: Unlimited, Table: Unlimited, full: Unlimited}
 	}
 	full := max(opts.Width, minWidth)
-	return &Page{Opts: opts, width: min(full, textWidth), Table: min(full, tableWidth), full: full}
+	return &Page{Opts: opts, Width: min(full, textWidth), Table: min(full, tableWidth), full: full}
 }
 
 // Blank adds an empty line, unless there is one already.
@@ -109,7 +109,7 @@ func (p *Page) end() { p.Buf.WriteByte('\n') }
 // Text adds a paragraph, wrapped at the width; its lines after the first are
 // indented by two more.
 func (p *Page) Text(indent int, m Mark, s string) {
-	p.paragraph(p.width-indent, indent, m, Escape(bound(s)))
+	p.paragraph(p.Width-indent, indent, m, Escape(bound(s)))
 }
 
 // List adds a paragraph that enumerates: however many there are, all are shown.
@@ -136,7 +136,7 @@ func (p *Page) paragraph(room, indent int, m Mark, s string) {
 
 // Row adds a line of columns, as wide as text and as many lines high as its
 // highest cell.
-func (p *Page) Row(indent int, cells ...Cell) { p.rowWithin(p.width, indent, cells) }
+func (p *Page) Row(indent int, cells ...Cell) { p.rowWithin(p.Width, indent, cells) }
 
 // TableRow adds a line of columns, as wide as a table.
 func (p *Page) TableRow(indent int, cells ...Cell) { p.rowWithin(p.Table, indent, cells) }
@@ -281,8 +281,8 @@ func (p *Page) Items(texts ...string) {
 	}
 }
 
-// qualified is "namespace/name", or just the name.
-func qualified(namespace, name string) string {
+// Qualified is "namespace/name", or just the name.
+func Qualified(namespace, name string) string {
 	if namespace == "" {
 		return name
 	}

@@ -4,6 +4,7 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -29,7 +30,7 @@ type Column[T any] struct {
 
 // Text is what to print for an item: escaped, and "-" if there is nothing, so
 // that lines have the same number of words.
-func (c *Column[T]) Text(item *T) string { return orElse(Escape(c.Cell(item)), "-") }
+func (c *Column[T]) Text(item *T) string { return cmp.Or(Escape(c.Cell(item)), "-") }
 
 // numbers is a column of whole numbers.
 func numbers[T any](name string, of func(*T) int) Column[T] {
@@ -240,7 +241,7 @@ func TaintColumns(now time.Time) []Column[api.Taint] {
 			}
 			return "driver"
 		}},
-		{Name: "Selects", Cell: func(t *api.Taint) string { return orElse(t.Selector, t.Driver) }},
+		{Name: "Selects", Cell: func(t *api.Taint) string { return cmp.Or(t.Selector, t.Driver) }},
 		numbers("Devices", func(t *api.Taint) int { return len(t.Devices) }),
 		bounds("Claims", func(t *api.Taint) int { return len(t.Claims) }, func(t *api.Taint) api.Bound { return atLeast(t.ClaimsAreLowerBounds) }),
 		bounds("Pods", func(t *api.Taint) int { return len(t.Pods) }, func(t *api.Taint) api.Bound { return atLeast(t.PodsAreLowerBounds) }),

@@ -192,7 +192,7 @@ func waiterText(r *api.RequestUse) string {
 	if r.Pod == nil {
 		return fmt.Sprintf("claim %s, used by no pod, %s of class %s", r.Claim, title, r.DeviceClass)
 	}
-	pod := "pod " + qualified(r.Pod.Namespace, r.Pod.Name)
+	pod := "pod " + Qualified(r.Pod.Namespace, r.Pod.Name)
 	if r.PodCount > 1 {
 		pod += fmt.Sprintf(" and %d equal", r.PodCount-1)
 	}

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package render
+package planning
 
 import (
 	"fmt"
@@ -14,18 +14,19 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
 // Plan draws a table of pods in the order of the queue. With Wide, each device and the
 // reason of each pod are shown.
-func Plan(w io.Writer, plan *api.Plan, opts Options) error {
-	p := NewPage(opts)
-	p.Text(0, Strong, planTotal(plan))
+func Plan(w io.Writer, plan *api.Plan, opts render.Options) error {
+	p := render.NewPage(opts)
+	p.Text(0, render.Strong, planTotal(plan))
 	for _, text := range plan.Conditions {
-		p.Text(2, Plain, "if: "+text)
+		p.Text(2, render.Plain, "if: "+text)
 	}
 	if plan.Today != nil {
-		p.Text(2, Plain, "today: "+outcomeCounts(plan.Today))
+		p.Text(2, render.Plain, "today: "+outcomeCounts(plan.Today))
 	}
 	if len(plan.Pods) > 0 {
 		p.Blank()
@@ -33,7 +34,7 @@ func Plan(w io.Writer, plan *api.Plan, opts Options) error {
 	}
 	if len(plan.Pods) > 0 {
 		p.Blank()
-		p.Text(0, Faint, "Not modeled, and could change order or nodes: "+plan.NotModeled+".")
+		p.Text(0, render.Faint, "Not modeled, and could change order or nodes: "+plan.NotModeled+".")
 	}
 	if len(plan.Assumptions) > 0 {
 		p.Heading("Assumptions (not verified)")
@@ -50,7 +51,7 @@ func planTotal(plan *api.Plan) string {
 	if n == 0 {
 		return "No pods wait for devices" + where
 	}
-	return fmt.Sprintf("%s %s for devices%s: %s", english.Count(n, "pod"), plural(n, "waits", "wait"), where, outcomeCounts(&plan.Counts))
+	return fmt.Sprintf("%s %s for devices%s: %s", english.Count(n, "pod"), english.Plural(n, "waits", "wait"), where, outcomeCounts(&plan.Counts))
 }
 
 func outcomeCounts(c *api.PlanCounts) string {
@@ -69,7 +70,7 @@ func outcomeCounts(c *api.PlanCounts) string {
 	return strings.Join(parts, ", ")
 }
 
-func writePlanned(p *Page, pods []api.PlannedPod) {
+func writePlanned(p *render.Page, pods []api.PlannedPod) {
 	lines := [][]string{{"#", "PRIORITY", "POD", "OUTCOME", "NODE OR REASON"}}
 	for i := range pods {
 		pod := &pods[i]
@@ -82,27 +83,27 @@ func writePlanned(p *Page, pods []api.PlannedPod) {
 	var widths [4]int
 	for _, line := range lines {
 		for i := range widths {
-			widths[i] = max(widths[i], Widest(alignWidth, line[i]))
+			widths[i] = max(widths[i], render.Widest(render.AlignWidth, line[i]))
 		}
 	}
 	room := p.Table
 	for _, width := range widths {
-		room -= width + ColumnGap
+		room -= width + render.ColumnGap
 	}
 	for i, line := range lines {
-		mark := Strong
+		mark := render.Strong
 		if i > 0 {
 			mark = outcomeMark(pods[i-1].Outcome)
 		}
-		row := []Cell{
+		row := []render.Cell{
 			{Text: line[0], Width: widths[0], Right: true}, {Text: line[1], Width: widths[1], Right: true}, {Text: line[2], Width: widths[2]}, {Text: line[3], Width: widths[3], Mark: mark},
 		}
-		if p.Table != Unlimited && room < leastRoom && Widest(leastRoom, line[4]) > room {
+		if p.Table != render.Unlimited && room < leastRoom && render.Widest(leastRoom, line[4]) > room {
 			p.TableRow(0, row...)
-			p.Text(4, Plain, line[4])
+			p.Text(4, render.Plain, line[4])
 			continue
 		}
-		p.TableRow(0, append(row, Cell{Text: line[4]})...)
+		p.TableRow(0, append(row, render.Cell{Text: line[4]})...)
 	}
 }
 
@@ -110,16 +111,16 @@ func writePlanned(p *Page, pods []api.PlannedPod) {
 // with less, it is below its row.
 const leastRoom = 40
 
-func outcomeMark(o api.PlanOutcome) Mark {
+func outcomeMark(o api.PlanOutcome) render.Mark {
 	switch o {
 	case api.PlanPlaced:
-		return Good
+		return render.Good
 	case api.PlanNever:
-		return Bad
+		return render.Bad
 	case api.PlanUndetermined:
-		return Unsure
+		return render.Unsure
 	default:
-		return Plain
+		return render.Plain
 	}
 }
 
@@ -136,11 +137,11 @@ func plannedOutcome(pod *api.PlannedPod) string {
 }
 
 // plannedText is the node and the devices of a pod, or behind whom it waits, or why.
-func plannedText(p *Page, pod *api.PlannedPod) string {
+func plannedText(p *render.Page, pod *api.PlannedPod) string {
 	if pod.Outcome == api.PlanPlaced {
 		text := pod.Node
 		if len(pod.Devices) > 0 {
-			text += ": " + deviceNames(devicePaths(pod.Devices))
+			text += ": " + render.DeviceNames(devicePaths(pod.Devices))
 		}
 		if len(pod.Preempts) > 0 {
 			text += "; preempts " + podsText(p, pod.Preempts, len(pod.Preempts))
@@ -157,12 +158,12 @@ func plannedText(p *Page, pod *api.PlannedPod) string {
 	return strings.Join(parts, "; ")
 }
 
-func behindText(p *Page, pod *api.PlannedPod) string {
+func behindText(p *render.Page, pod *api.PlannedPod) string {
 	return "behind " + podsText(p, pod.Behind, pod.BehindCount)
 }
 
 // podsText names pods that have devices, of which there may be more.
-func podsText(p *Page, pods []api.BlockingPod, count int) string {
+func podsText(p *render.Page, pods []api.BlockingPod, count int) string {
 	const shown = 2
 	texts := make([]string, 0, len(pods))
 	for i := range pods {
@@ -170,7 +171,7 @@ func podsText(p *Page, pods []api.BlockingPod, count int) string {
 		text := b.Namespace + "/" + b.Name
 		switch {
 		case p.Opts.Wide && len(b.Devices) > 0:
-			text += fmt.Sprintf(" (%s: %s)", b.Node, deviceNames(devicePaths(b.Devices)))
+			text += fmt.Sprintf(" (%s: %s)", b.Node, render.DeviceNames(devicePaths(b.Devices)))
 		case len(b.Devices) > 0:
 			text += fmt.Sprintf(" (%s on %s)", english.Count(len(b.Devices), "device"), b.Node)
 		}

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package render_test
+package planning_test
 
 import (
 	"strings"
@@ -9,6 +9,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render/planning"
 )
 
 // TestPlanFitsTerminal has a reason with a name that is wider than what the other columns
@@ -32,7 +33,7 @@ func TestPlanFitsTerminal(t *testing.T) {
 `,
 	} {
 		var out strings.Builder
-		if err := render.Plan(&out, plan, render.Options{Width: width}); err != nil {
+		if err := planning.Plan(&out, plan, render.Options{Width: width}); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(out.String(), want) {
