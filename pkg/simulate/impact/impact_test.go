@@ -101,7 +101,7 @@ func TestReasonIsOfOtherNodes(t *testing.T) {
 	if want := "a Evicted NoPlace; bare Evicted NotRecreated"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	if got, other := assessed(t, tc.Cluster(append(running("a", "n1", "gpu-0"), template(), tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(2)...))...), impact.Drain("n1")); got != "a Evicted NoPlace" || strings.Contains(other.Pods[0].Reason, "cordoned") {
+	if got, other := assessed(t, tc.Cluster(append(running("a", "n1", "gpu-0"), template(), tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(2)...))...), impact.Drain("n1")); got != "a Evicted NoPlace" || strings.Contains(other.Pods[0].Reason, "cordoned") || strings.Contains(other.Pods[0].Reason, "publishes nothing") {
 		t.Errorf("without devices on other nodes: %s, %s", got, other.Pods[0].Reason)
 	}
 	for _, pod := range out.Pods {

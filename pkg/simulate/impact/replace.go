@@ -188,11 +188,10 @@ func (p *plainPods) reason(ctx context.Context, pod *corev1.Pod) (api.Code, stri
 		return "", "", nil
 	}
 	snap := p.state.Snap.With(&snapshot.Snapshot{Pods: []*corev1.Pod{pod}})
-	others := snap
-	if p.emptied != "" {
-		others = whatif.RemoveNode(snap, p.emptied)
-	}
-	answer, err := p.explain(ctx, others, pod)
+	// What drivers publish for the node stays: they do.
+	others := *snap
+	others.Nodes = slices.DeleteFunc(slices.Clone(snap.Nodes), func(node *corev1.Node) bool { return node.Name == p.emptied })
+	answer, err := p.explain(ctx, &others, pod)
 	if err == nil && answer.Verdict == api.Fits {
 		// The node matters, though it takes no pod, as where pods are spread.
 		answer, err = p.explain(ctx, snap, pod)
