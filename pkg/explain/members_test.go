@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -317,6 +318,38 @@ func TestRemediesReachAllMembers(t *testing.T) {
 				t.Errorf("remedies %+v, want %s", e.Remedies, test.want)
 			}
 		})
+	}
+}
+
+// TestRemediesOfMembersTakeLeastFirst lists the remedies of a workload in the order of those of
+// its pod: asking for less comes after what takes nothing away.
+func TestRemediesOfMembersTakeLeastFirst(t *testing.T) {
+	broken := func(s *snapshot.Snapshot) {
+		s.TaintRules = append(s.TaintRules, &resourceapi.DeviceTaintRule{
+			ObjectMeta: metav1.ObjectMeta{Name: "broken"},
+			Spec: resourceapi.DeviceTaintRuleSpec{
+				DeviceSelector: &resourceapi.DeviceTaintSelector{Driver: ptr.To(tc.Driver), Device: ptr.To("gpu-1")},
+				Taint:          resourceapi.DeviceTaint{Key: "xid", Effect: resourceapi.DeviceTaintEffectNoSchedule},
+			},
+		})
+	}
+	parts := []any{
+		queuedPodOf("web-0", "four", time.Hour, func(p *corev1.Pod) { p.Labels = map[string]string{"app": "web"} }),
+		tc.Nodes("n1"), tc.Pool("n1", tc.Devices(4)...), tc.Template("four", tc.GPUs("gpu", 4)), deployment("web", "four"), broken,
+		func(s *snapshot.Snapshot) { s.Workloads[0].Replicas = ptr.To[int32](1) },
+	}
+	want := []string{
+		"delete DeviceTaintRule broken if it is no longer needed", "tolerate the device taint xid:NoSchedule if the workload can use such devices",
+		"request 3 devices instead of 4 in request gpu",
+	}
+	for target, e := range explainEach(t, tc.Cluster(parts...), "Pod/web-0", "Deployment/web") {
+		var got []string
+		for _, r := range e.Remedies {
+			got = append(got, r.Change)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, want %q", target, got, want)
+		}
 	}
 }
 

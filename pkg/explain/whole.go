@@ -204,27 +204,26 @@ func (w *whole) moreLike(ctx context.Context, like string) error {
 	return nil
 }
 
-// changes looks for changes of manifests after which the whole is scheduled. Of those
-// that were found for one member of a gang it keeps the ones that help all.
+// changes looks for changes after which the whole is scheduled. Those that were found for one
+// member keep their order, which is that of what they take away: of a gang the ones that help
+// all. Those of the whole come after these, or in place of one that changes the same field, and
+// before those with which only some more fit.
 func (w *whole) changes(ctx context.Context) error {
-	var found []api.Remedy
-	if r, err := w.lowerMinCount(ctx); err != nil {
-		return err
-	} else if r != nil {
-		found = append(found, *r)
-	}
-	fewer, err := w.fewerDevices(ctx)
+	whole, err := w.changesOfWhole(ctx)
 	if err != nil {
 		return err
 	}
-	found = append(found, fewer...)
-	if r, err := w.fewerPods(ctx); err != nil {
-		return err
-	} else if r != nil {
-		found = append(found, *r)
-	}
+	var all, some []api.Remedy
 	for i := range w.out.Remedies {
 		r := w.out.Remedies[i]
+		same := func(have api.Remedy) bool { return sameFields(have.Edits, r.Edits) }
+		if slices.ContainsFunc(all, same) || slices.ContainsFunc(some, same) {
+			continue
+		}
+		if at := slices.IndexFunc(whole, same); at >= 0 {
+			all, whole = append(all, whole[at]), slices.Delete(whole, at, at+1)
+			continue
+		}
 		f, err := w.afterwards(ctx, &r)
 		if err != nil {
 			return err
@@ -232,14 +231,36 @@ func (w *whole) changes(ctx context.Context) error {
 		if group := w.out.Members.Group; group != nil && group.MinCount != nil && !f.All() || f.Fit <= w.out.Members.WithDevices+w.out.Members.FitNow {
 			continue
 		}
-		if slices.ContainsFunc(found, func(have api.Remedy) bool { return sameFields(have.Edits, r.Edits) }) {
-			continue
-		}
 		r.Change += fitText(f)
-		found = append(found, r)
+		if f.All() {
+			all = append(all, r)
+		} else {
+			some = append(some, r)
+		}
 	}
-	w.out.Remedies = found
+	w.out.Remedies = slices.Concat(all, whole, some)
 	return nil
+}
+
+// changesOfWhole are changes of what is asked for with which all members fit that are left.
+func (w *whole) changesOfWhole(ctx context.Context) ([]api.Remedy, error) {
+	var found []api.Remedy
+	if r, err := w.lowerMinCount(ctx); err != nil {
+		return nil, err
+	} else if r != nil {
+		found = append(found, *r)
+	}
+	fewer, err := w.fewerDevices(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found = append(found, fewer...)
+	if r, err := w.fewerPods(ctx); err != nil {
+		return nil, err
+	} else if r != nil {
+		found = append(found, *r)
+	}
+	return found, nil
 }
 
 // afterwards says how many of the members fit after a remedy and its commands.
