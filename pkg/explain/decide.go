@@ -104,6 +104,9 @@ func (x *builder) conclusion(ctx context.Context, equivalent []int, verdicts []a
 	if release.assumption != "" {
 		x.out.Assumptions = append(x.out.Assumptions, release.assumption)
 	}
+	if text := poolOrder(x.Question); text != "" {
+		x.out.Assumptions = append(x.out.Assumptions, text)
+	}
 	if release.verdict != "" {
 		x.out.Verdict, x.out.Placement = release.verdict, nil
 		return reason{what: release.summary}, nil

@@ -63,6 +63,19 @@ func heedRelease(ctx context.Context, q *funnel.Question, out *api.Explanation, 
 	return releaseAnswer{}, nil
 }
 
+// poolOrder says what depends on the order of pools, which is a random one in the stable
+// implementation (GatherPools in structured/internal/stable/pools_stable.go): whether a request for
+// all devices meets first a device that a constraint does not allow, which ends the attempt, or
+// one that is in use.
+func poolOrder(q *funnel.Question) string {
+	if q.Cluster.Facts.Gates.Channel() != cluster.ChannelStable || !slices.ContainsFunc(q.Claims, func(c funnel.Claim) bool {
+		return wantsAll(c.Claim) && len(c.Claim.Spec.Devices.Constraints) > 0
+	}) {
+		return ""
+	}
+	return "with these feature gates the scheduler tries the pools of a node in no certain order: where a constraint or a device in use keeps a request from all devices, one attempt can end for all nodes and another for that node alone"
+}
+
 // mixedOnSeveral reports whether claims are allocated, others are not, and several
 // nodes are suitable.
 func mixedOnSeveral(q *funnel.Question, verdicts []allocator.Verdict) bool {

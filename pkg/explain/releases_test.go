@@ -185,3 +185,24 @@ func whyPod(t *testing.T, snap *snapshot.Snapshot) *api.Explanation {
 	}
 	return e
 }
+
+// TestPoolOrder has a request for all devices with a constraint, which fails or does not fit
+// as the order of the pools has it; the stable implementation has none.
+func TestPoolOrder(t *testing.T) {
+	claim := tc.Claim("c", tc.GPUs("gpus", 0).All())
+	for name, test := range map[string]struct {
+		objects []any
+		want    bool
+	}{
+		"stable":              {[]any{claim.Matching(tc.Driver + "/side"), tc.Gate("DRAConsumableCapacity", false), tc.Gate("DRADeviceBindingConditions", false)}, true},
+		"without constraints": {[]any{claim, tc.Gate("DRAConsumableCapacity", false), tc.Gate("DRADeviceBindingConditions", false)}, false},
+		"incubating":          {[]any{claim.Matching(tc.Driver + "/side"), tc.Gate("DRAConsumableCapacity", true)}, false},
+	} {
+		snap := tc.Cluster(append(test.objects, tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "side=left"), tc.Device("b", "side=right")), tc.Pod("p", tc.Using("c")))...)
+		snap.ServerVersion = "v1.37.1"
+		e := whyPod(t, snap)
+		if got := slices.ContainsFunc(e.Assumptions, func(a string) bool { return strings.Contains(a, "in no certain order") }); got != test.want {
+			t.Errorf("%s (%s): said %v, want %v: %q", name, e.Allocator.Channel, got, test.want, e.Assumptions)
+		}
+	}
+}
