@@ -56,6 +56,8 @@ type Device struct {
 	*resourceapi.Device
 	Slice *resourceapi.ResourceSlice
 	Pool  *Pool
+	// index is its place in the slice.
+	index int
 }
 
 // DeviceIn is the device of a slice of a pool at an index.
@@ -66,6 +68,7 @@ func DeviceIn(pool *Pool, slice *resourceapi.ResourceSlice, index int) Device {
 		Device: device,
 		Slice:  slice,
 		Pool:   pool,
+		index:  index,
 	}
 }
 

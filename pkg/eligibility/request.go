@@ -38,12 +38,11 @@ type Checks struct {
 	ExtendedResource string
 	Request          *claimspec.Request
 	Class            *resourceapi.DeviceClass
-	// Static remembers what does not depend on the node.
-	Static  map[*resourceapi.Device]*Reason
-	Catalog *Catalog
+	Catalog          *Catalog
 
-	// static are the checks that are the same for all nodes.
+	// static are the checks that are the same for all nodes, and found has what they found.
 	static []findFunc
+	found  cluster.DeviceTable[*Reason]
 	// unmatched has the reasons of selectors so far.
 	unmatched map[unmatched]*Reason
 }

@@ -50,10 +50,10 @@ func Steps() []Step {
 
 // Device tells why a device is no candidate on a node, or nil if it is one.
 func (c *Checks) Device(ctx context.Context, d *cluster.Device, node *corev1.Node) *Reason {
-	static, known := c.Static[d.Device]
+	static, known := c.found.Get(d)
 	if !known {
 		static = c.checkStatic(ctx, d)
-		c.Static[d.Device] = static
+		c.found.Set(d, static)
 	}
 	dynamic := c.CheckNode(d, node)
 	switch {

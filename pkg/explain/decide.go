@@ -32,7 +32,7 @@ import (
 // Where the allocator takes its time, what counting says is concluded from
 // meanwhile; that the allocator says something else in the end is not expected.
 func (x *builder) decide(ctx context.Context) (reason, error) {
-	equivalent := x.reasons.Signatures.Equivalent(ctx)
+	equivalent := x.reasons.Equivalent(ctx)
 	x.equivalent = equivalent
 	verdicts, hard := check(ctx, x.Question, equivalent, x.isHard)
 	if err := ctx.Err(); err != nil {

@@ -50,7 +50,7 @@ func NewInspection(alloc *allocator.Allocator, snap *snapshot.Snapshot, nodes []
 		checks: &eligibility.Checks{
 			Facts: alloc.Facts, Snap: snap, Selectors: q.Selectors, Channel: alloc.Facts.Gates.Channel(), Catalog: q.Catalog,
 			Request: &claimspec.Request{Claim: &resourceapi.ResourceClaim{}, Mode: resourceapi.DeviceAllocationModeExactCount, Count: 1},
-			Class:   &resourceapi.DeviceClass{}, Static: map[*resourceapi.Device]*eligibility.Reason{},
+			Class:   &resourceapi.DeviceClass{},
 		},
 		Assumptions: survey(q, nodes),
 	}

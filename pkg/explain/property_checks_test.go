@@ -223,7 +223,7 @@ func (p *property) singleDevices() error {
 					}
 					want, known := p.canBeHad(f.Request, d)
 					if got := slices.Contains(explained.EligibleDevices, d.ID.String()); known && got != want {
-						return fmt.Errorf("request %s, device %s: eligible is %t, the allocator says %t (%+v)", f.Request.Name, d.ID, got, want, f.Reasons[d.Device])
+						return fmt.Errorf("request %s, device %s: eligible is %t, the allocator says %t (%+v)", f.Request.Name, d.ID, got, want, f.Reason(d))
 					}
 				}
 			}

@@ -46,7 +46,7 @@ func TestEquivalent(t *testing.T) {
 		if x == nil {
 			continue
 		}
-		equivalent := x.reasons.Signatures.Equivalent(t.Context())
+		equivalent := x.reasons.Equivalent(t.Context())
 		verdicts, hard := check(t.Context(), x.Question, equivalent, x.isHard)
 		search := startSearch(t.Context(), x.Question, hard)
 		if _, err := x.await(t.Context(), search, equivalent, verdicts); err != nil {

@@ -240,11 +240,7 @@ func devicesOf(pool *cluster.Pool) []cluster.Device {
 	var devices []cluster.Device
 	for _, slice := range pool.Slices {
 		for i := range slice.Spec.Devices {
-			device := &slice.Spec.Devices[i]
-			devices = append(devices, cluster.Device{
-				ID:     cluster.DeviceID{Driver: pool.Driver, Pool: pool.Name, Device: device.Name},
-				Device: device, Slice: slice, Pool: pool,
-			})
+			devices = append(devices, cluster.DeviceIn(pool, slice, i))
 		}
 	}
 	return devices

@@ -45,11 +45,8 @@ func describeSlice(eligible *eligibility.Devices, notRead notRead, pool *cluster
 		return out
 	}
 	for i := range slice.Spec.Devices {
-		device := &slice.Spec.Devices[i]
-		state, _ := deviceState(eligible, &cluster.Device{
-			ID:     cluster.DeviceID{Driver: pool.Driver, Pool: pool.Name, Device: device.Name},
-			Device: device, Slice: slice, Pool: pool,
-		})
+		device := cluster.DeviceIn(pool, slice, i)
+		state, _ := deviceState(eligible, &device)
 		if state == api.DeviceStateFree {
 			out.Free++
 			out.FreeIsUpperBound = notRead.uncertain(state)

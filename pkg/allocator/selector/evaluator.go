@@ -21,8 +21,11 @@ type Evaluator struct {
 	features dracel.Features
 	sharing  bool
 	byExpr   map[string]*Selector
-	// numbers has those of the devices that were seen.
-	numbers map[*resourceapi.Device]int
+	// numbers has those of the devices that were seen; last is the one that was looked up
+	// last, which mostly is looked up several times.
+	numbers    map[*resourceapi.Device]int
+	last       *resourceapi.Device
+	lastNumber int
 	// odd remembers by number which devices have an attribute that CEL refuses, and
 	// versions which texts are versions.
 	odd      []oddity
@@ -120,11 +123,15 @@ func (v *Evaluator) Evaluate(ctx context.Context, sel *Selector, driver string, 
 
 // number is that of a device, by which things about it are remembered.
 func (v *Evaluator) number(device *resourceapi.Device) int {
+	if device == v.last {
+		return v.lastNumber
+	}
 	number, known := v.numbers[device]
 	if !known {
 		number = len(v.numbers)
 		v.numbers[device] = number
 	}
+	v.last, v.lastNumber = device, number
 	return number
 }
 

@@ -232,7 +232,7 @@ func estimateRequest(ctx context.Context, q *funnel.Question, f *funnel.Funnel, 
 		eligibility.EachDevice(pool, func(d *cluster.Device, kept *eligibility.Reason) {
 			why := kept
 			switch {
-			case f.OtherClass(d.Device):
+			case f.OtherClass(d):
 				return
 			case kept == nil:
 				why = f.Checks.Device(ctx, d, node)

@@ -269,7 +269,7 @@ func (r *remedies) obtainable(at requestPlace) iter.Seq2[string, *resourceapi.De
 				seen[pool] = true
 				for i := range pool.Devices {
 					d := &pool.Devices[i]
-					if r.Cluster.Facts.Usage.InUse(d.ID) || f != nil && f.OtherClass(d.Device) {
+					if r.Cluster.Facts.Usage.InUse(d.ID) || f != nil && f.OtherClass(d) {
 						continue
 					}
 					if !yield(d.ID.Driver, d.Device) {
@@ -380,7 +380,7 @@ func (r *remedies) otherClasses(ctx context.Context) error {
 		f := r.Claims[at.claim].Funnels[at.request][max(at.alternative, 0)]
 		drivers := map[string]bool{}
 		for i := range f.Devices {
-			if !f.OtherClass(f.Devices[i].Device) {
+			if !f.OtherClass(&f.Devices[i]) {
 				drivers[f.Devices[i].ID.Driver] = true
 			}
 		}

@@ -412,5 +412,5 @@ func (s *Scenario) mayUse(at requestPlace, d *cluster.Device) bool {
 		return true
 	}
 	f := s.whole.Claims[at.claim].Funnels[at.request][max(at.alternative, 0)]
-	return !f.OtherClass(d.Device)
+	return !f.OtherClass(d)
 }

@@ -104,7 +104,7 @@ func mayServe(q *funnel.Question, d *cluster.Device) bool {
 	for i := range q.Claims {
 		for _, alternatives := range q.Claims[i].Funnels {
 			for _, f := range alternatives {
-				if r := f.Reasons[d.Device]; r == nil || r.Code != api.ClassSelectorFalse && r.Code != api.RequestSelectorFalse {
+				if r := f.Reason(d); r == nil || r.Code != api.ClassSelectorFalse && r.Code != api.RequestSelectorFalse {
 					return true
 				}
 			}

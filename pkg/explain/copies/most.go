@@ -33,8 +33,8 @@ func Most(q *funnel.Question) int {
 		own := map[*resourceapi.Device]bool{}
 		for _, f := range needs[i].funnels {
 			for j := range f.Devices {
-				if device := f.Devices[j].Device; f.Reasons[device] == nil {
-					own[device], all[device] = true, true
+				if d := &f.Devices[j]; f.Reason(d) == nil {
+					own[d.Device], all[d.Device] = true, true
 				}
 			}
 		}
@@ -138,7 +138,7 @@ func Shareable(q *funnel.Question, f *funnel.Funnel) bool {
 		return false
 	}
 	for i := range f.Devices {
-		if d := &f.Devices[i]; ptr.Deref(d.AllowMultipleAllocations, false) && f.Reasons[d.Device] == nil {
+		if d := &f.Devices[i]; ptr.Deref(d.AllowMultipleAllocations, false) && f.Reason(d) == nil {
 			return true
 		}
 	}
@@ -163,7 +163,7 @@ func Certain(q *funnel.Question) (int, bool) {
 	}
 	free := map[*resourceapi.Device]bool{}
 	for i := range f.Devices {
-		if d := &f.Devices[i]; f.Reasons[d.Device] == nil {
+		if d := &f.Devices[i]; f.Reason(d) == nil {
 			if len(d.ConsumesCounters) > 0 {
 				return 0, false
 			}

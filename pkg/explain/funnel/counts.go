@@ -38,7 +38,7 @@ func (f *Funnel) countPool(ctx context.Context, c *Counts, pool *cluster.NodePoo
 	eligibility.EachDevice(pool, func(d *cluster.Device, kept *eligibility.Reason) {
 		c.Reachable++
 		if kept != nil {
-			if f.OtherClass(d.Device) {
+			if f.OtherClass(d) {
 				c.OtherClass++
 			} else {
 				c.record(kept)

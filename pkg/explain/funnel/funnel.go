@@ -4,7 +4,6 @@
 package funnel
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
@@ -16,7 +15,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 )
 
 // Cluster is the cluster as one explanation sees it: the nodes where the pod may
@@ -38,10 +36,9 @@ type Cluster struct {
 type Funnel struct {
 	Checks  *eligibility.Checks
 	Request *claimspec.Request
-	// Reasons has the furthest reason over all nodes, nil for a device that is
-	// eligible on at least one.
-	Reasons map[*resourceapi.Device]*eligibility.Reason
 	Devices []cluster.Device
+	// reasons has the furthest reason over all nodes.
+	reasons cluster.DeviceTable[*eligibility.Reason]
 	// Eligible counts the eligible devices by node.
 	Eligible map[string]int
 	// shared counts the eligible devices of the pools that look the same to
@@ -83,7 +80,6 @@ func New(ctx context.Context, s *Cluster, only *corev1.Node, c *eligibility.Chec
 		}
 	}
 	f.Devices = make([]cluster.Device, 0, devices)
-	f.Reasons = make(map[*resourceapi.Device]*eligibility.Reason, devices)
 	if only != nil {
 		f.addOnly(ctx, s, only)
 		f.ClassHasDevices = f.anyOfClass()
@@ -125,18 +121,25 @@ func (f *Funnel) addDevices(ctx context.Context, pool *cluster.Pool, from []*res
 			d := cluster.DeviceIn(pool, slice, i)
 			f.Devices = append(f.Devices, d)
 			if r := f.Checks.CheckClass(ctx, &d); r != nil && r.Code == api.ClassSelectorFalse {
-				f.Reasons[d.Device] = r
+				f.reasons.Set(&d, r)
 			}
 		}
 	}
 }
 
 // note keeps the reason that got a device furthest.
-func (f *Funnel) record(device *resourceapi.Device, r *eligibility.Reason) {
-	have, known := f.Reasons[device]
+func (f *Funnel) record(d *cluster.Device, r *eligibility.Reason) {
+	have, known := f.reasons.Get(d)
 	if !known || have != nil && have.Code != api.ClassSelectorFalse && (r == nil || r.Check > have.Check) {
-		f.Reasons[device] = r
+		f.reasons.Set(d, r)
 	}
+}
+
+// Reason is the furthest reason against a device over all nodes, nil if it is eligible on at
+// least one.
+func (f *Funnel) Reason(d *cluster.Device) *eligibility.Reason {
+	r, _ := f.reasons.Get(d)
+	return r
 }
 
 // addPool notes what becomes of the devices that a pool has for a node, and
@@ -148,13 +151,13 @@ func (f *Funnel) addPool(ctx context.Context, node *corev1.Node, pool *cluster.N
 	}
 	count := 0
 	eligibility.EachDevice(pool, func(d *cluster.Device, r *eligibility.Reason) {
-		if f.OtherClass(d.Device) {
+		if f.OtherClass(d) {
 			return
 		}
 		if r == nil {
 			r = f.Checks.Device(ctx, d, node)
 		}
-		f.record(d.Device, r)
+		f.record(d, r)
 		if r == nil {
 			count++
 		}
@@ -178,7 +181,7 @@ func (f *Funnel) addUnsuitable(s *Cluster) {
 			seen[pool] = true
 			eligibility.EachDevice(pool, func(d *cluster.Device, _ *eligibility.Reason) {
 				if d.Slice.Spec.Pool.Generation == pool.Pool.Generation {
-					f.record(d.Device, r)
+					f.record(d, r)
 				}
 			})
 		}
@@ -189,83 +192,26 @@ func (f *Funnel) addUnsuitable(s *Cluster) {
 func (f *Funnel) addRest() {
 	for i := range f.Devices {
 		d := &f.Devices[i]
-		if _, known := f.Reasons[d.Device]; known {
+		if _, known := f.reasons.Get(d); known {
 			continue
 		}
 		if slices.Contains(d.Pool.Obsolete, d.Slice) {
-			f.record(d.Device, eligibility.ObsoleteReason(d.Pool))
+			f.record(d, eligibility.ObsoleteReason(d.Pool))
 			continue
 		}
-		f.record(d.Device, eligibility.Unreached(f.Checks.Snap, d))
+		f.record(d, eligibility.Unreached(f.Checks.Snap, d))
 	}
 }
 
 // anyOfClass reports whether the class selects any of the devices.
 func (f *Funnel) anyOfClass() bool {
-	return slices.ContainsFunc(f.Devices, func(d cluster.Device) bool { return !f.OtherClass(d.Device) })
+	return slices.ContainsFunc(f.Devices, func(d cluster.Device) bool { return !f.OtherClass(&d) })
 }
 
 // OtherClass reports whether the class does not select a device.
-func (f *Funnel) OtherClass(device *resourceapi.Device) bool {
-	r := f.Reasons[device]
+func (f *Funnel) OtherClass(d *cluster.Device) bool {
+	r := f.Reason(d)
 	return r != nil && r.Code == api.ClassSelectorFalse
-}
-
-// Explanation turns the funnel into its public form.
-func (f *Funnel) Explanation(pools int) api.RequestExplanation {
-	r := f.Request
-	out := api.RequestExplanation{
-		Name: r.Name, DeviceClass: r.Class, Mode: string(r.Mode), AdminAccess: r.AdminAccess,
-		Considered: len(f.Devices), Pools: pools, EligibleNodes: len(f.Eligible),
-	}
-	if !r.All() {
-		out.Needs = r.Count
-	}
-	out.ExtendedResource = f.Checks.ExtendedResource
-	for node, count := range f.Eligible {
-		if count > out.MostOnOneNode || count == out.MostOnOneNode && naming.Compare(node, out.BestNode) < 0 {
-			out.MostOnOneNode, out.BestNode = count, node
-		}
-	}
-	groups := map[rejectionKey]*rejectionGroup{}
-	var order []*rejectionGroup
-	for i := range f.Devices {
-		d := &f.Devices[i]
-		why := f.Reasons[d.Device]
-		if why == nil {
-			out.Eligible++
-			out.EligibleDevices = append(out.EligibleDevices, d.ID.String())
-			continue
-		}
-		key := rejectionKey{code: why.Code, label: why.Label}
-		if why.Code != api.ClassSelectorFalse {
-			key.lacks = why.Lacks
-			if why.Brief == "" || f.apart {
-				key.requirement = why.Requirement()
-			}
-		}
-		if why.Code != api.ClassSelectorFalse && f.apart {
-			key.text, key.holder = why.Text, why.Holder()
-		}
-		group, ok := groups[key]
-		if !ok {
-			group = newRejectionGroup(why)
-			groups[key] = group
-			order = append(order, group)
-		}
-		group.add(d, why)
-	}
-	slices.SortStableFunc(order, func(a, b *rejectionGroup) int {
-		return cmp.Or(cmp.Compare(a.check, b.check), naming.Compare(a.label, b.label), cmp.Compare(len(b.devices), len(a.devices)))
-	})
-	for _, group := range order {
-		most := maxEvidence
-		if f.apart {
-			most = len(f.Devices)
-		}
-		out.Rejected = append(out.Rejected, group.rejection(r, most))
-	}
-	return out
 }
 
 // addOnly accounts for the devices that one node can reach, whatever else
@@ -283,29 +229,10 @@ func (f *Funnel) addOnly(ctx context.Context, s *Cluster, node *corev1.Node) {
 			} else if r == nil {
 				r = f.Checks.Device(ctx, d, node)
 			}
-			f.Reasons[d.Device] = r
+			f.reasons.Set(d, r)
 			if r == nil {
 				f.Eligible[node.Name]++
 			}
 		})
 	}
-}
-
-// holders sums up the claims of allocated devices; it is nil for any others, and
-// if the claims are not known.
-func (g *rejectionGroup) holders() *api.Holders {
-	if len(g.claims) == 0 {
-		return nil
-	}
-	h, namespaces := &api.Holders{Claims: len(g.claims)}, naming.Tally{}
-	for claim, devices := range g.claims {
-		namespaces[claim.Namespace] += devices
-		if len(g.claims) == 1 {
-			h.Claim = naming.Qualified(claim)
-		}
-	}
-	for _, namespace := range namespaces.Sorted() {
-		h.Namespaces = append(h.Namespaces, api.NamespaceCount{Namespace: namespace, Devices: namespaces[namespace]})
-	}
-	return h
 }

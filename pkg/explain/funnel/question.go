@@ -63,7 +63,6 @@ func (q *Question) AddFunnels(ctx context.Context, c *Claim, only *corev1.Node) 
 				Facts: q.Cluster.Facts, Snap: q.Snap, Selectors: q.Selectors, Channel: q.Cluster.Facts.Gates.Channel(),
 				ExtendedResource: q.extendedResource(c, r),
 				Request:          r, Class: q.Snap.Class(r.Class), Catalog: q.Catalog,
-				Static: map[*resourceapi.Device]*eligibility.Reason{},
 			})
 			if err != nil {
 				return err

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -19,6 +20,81 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 )
+
+// Explanation turns the funnel into its public form.
+func (f *Funnel) Explanation(pools int) api.RequestExplanation {
+	r := f.Request
+	out := api.RequestExplanation{
+		Name: r.Name, DeviceClass: r.Class, Mode: string(r.Mode), AdminAccess: r.AdminAccess,
+		Considered: len(f.Devices), Pools: pools, EligibleNodes: len(f.Eligible),
+	}
+	if !r.All() {
+		out.Needs = r.Count
+	}
+	out.ExtendedResource = f.Checks.ExtendedResource
+	for node, count := range f.Eligible {
+		if count > out.MostOnOneNode || count == out.MostOnOneNode && naming.Compare(node, out.BestNode) < 0 {
+			out.MostOnOneNode, out.BestNode = count, node
+		}
+	}
+	groups := map[rejectionKey]*rejectionGroup{}
+	var order []*rejectionGroup
+	for i := 0; i < len(f.Devices); {
+		d := &f.Devices[i]
+		why := f.Reason(d)
+		if why == nil {
+			out.Eligible++
+			out.EligibleDevices = append(out.EligibleDevices, d.ID.String())
+			i++
+			continue
+		}
+		key := rejectionKey{code: why.Code, label: why.Label}
+		if why.Code != api.ClassSelectorFalse {
+			key.lacks = why.Lacks
+			if why.Brief == "" || f.apart {
+				key.requirement = why.Requirement()
+			}
+		}
+		if why.Code != api.ClassSelectorFalse && f.apart {
+			key.text, key.holder = why.Text, why.Holder()
+		}
+		group, ok := groups[key]
+		if !ok {
+			group = newRejectionGroup(why)
+			groups[key] = group
+			order = append(order, group)
+		}
+		with := f.rejectedWith(i)
+		group.add(f.Devices[i:i+with], why)
+		i += with
+	}
+	slices.SortStableFunc(order, func(a, b *rejectionGroup) int {
+		return cmp.Or(cmp.Compare(a.check, b.check), naming.Compare(a.label, b.label), cmp.Compare(len(b.devices), len(a.devices)))
+	})
+	for _, group := range order {
+		most := maxEvidence
+		if f.apart {
+			most = len(f.Devices)
+		}
+		out.Rejected = append(out.Rejected, group.rejection(r, most))
+	}
+	return out
+}
+
+// rejectedWith is how many devices from one on are of the same slice, for the same nodes, and
+// rejected for the same reason. Devices of another class mostly are.
+func (f *Funnel) rejectedWith(first int) int {
+	d, n := &f.Devices[first], 1
+	if ptr.Deref(d.Slice.Spec.PerDeviceNodeSelection, false) {
+		return n
+	}
+	for why := f.Reason(d); first+n < len(f.Devices); n++ {
+		if next := &f.Devices[first+n]; next.Slice != d.Slice || f.Reason(next) != why {
+			break
+		}
+	}
+	return n
+}
 
 // rejectionKey is the same for devices that are told of together.
 type rejectionKey struct {
@@ -34,8 +110,9 @@ type rejectionGroup struct {
 	label string
 	// requirement is that of the reasons; empty if they have different ones.
 	requirement string
-	// brief are those that can be said with fewer words, and with their requirements.
-	brief   []*eligibility.Reason
+	// brief has those that can be said with fewer words, and with their requirements, with
+	// the number of devices.
+	brief   map[*eligibility.Reason]int
 	devices []string
 	texts   naming.Tally
 	// values has what texts say of the value of something, if they do.
@@ -60,34 +137,38 @@ type nameValue struct{ name, value string }
 func newRejectionGroup(r *eligibility.Reason) *rejectionGroup {
 	return &rejectionGroup{
 		check: r.Check, code: r.Code, label: r.Label, requirement: r.Requirement(),
-		texts: naming.Tally{}, values: map[string]nameValue{}, hints: naming.Tally{}, hintDrivers: map[string]string{}, lacks: r.Lacks, drivers: naming.Tally{}, facts: map[api.Evidence]int{}, claims: map[*resourceapi.ResourceClaim]int{}, where: naming.Tally{}, pools: naming.Tally{},
+		brief: map[*eligibility.Reason]int{}, texts: naming.Tally{}, values: map[string]nameValue{}, hints: naming.Tally{}, hintDrivers: map[string]string{}, lacks: r.Lacks, drivers: naming.Tally{}, facts: map[api.Evidence]int{}, claims: map[*resourceapi.ResourceClaim]int{}, where: naming.Tally{}, pools: naming.Tally{},
 	}
 }
 
-func (g *rejectionGroup) add(d *cluster.Device, r *eligibility.Reason) {
-	g.devices = append(g.devices, d.ID.String())
-	g.texts[r.Text]++
+// add adds devices that are rejected for the same reason, see [Funnel.rejectedWith].
+func (g *rejectionGroup) add(devices []cluster.Device, r *eligibility.Reason) {
+	d, n := &devices[0], len(devices)
+	for i := range devices {
+		g.devices = append(g.devices, devices[i].ID.String())
+	}
+	g.texts[r.Text] += n
 	if r.Brief != "" {
-		g.brief = append(g.brief, r)
+		g.brief[r] += n
 	}
 	if r.Value != "" {
 		g.values[r.Text] = nameValue{r.Name, r.Value}
 	}
 	if r.Hint != "" {
-		g.hints[r.Hint]++
+		g.hints[r.Hint] += n
 		if r.HintDriver != "" {
 			g.hintDrivers[r.Hint] = r.HintDriver
 		}
 	}
-	g.facts[r.Fact]++
+	g.facts[r.Fact] += n
 	if r.Claim != nil {
-		g.claims[r.Claim]++
+		g.claims[r.Claim] += n
 	}
-	g.pools[d.ID.Pool]++
-	g.drivers[d.ID.Driver]++
+	g.pools[d.ID.Pool] += n
+	g.drivers[d.ID.Driver] += n
 	if name, _, _ := d.NodeSelection(); name != nil {
-		g.where[*name]++
-		g.placed++
+		g.where[*name] += n
+		g.placed += n
 	}
 }
 
@@ -101,13 +182,31 @@ func (g *rejectionGroup) rejection(r *claimspec.Request, most int) api.Rejection
 		fact.Count = count
 		facts = append(facts, fact)
 	}
-	slices.SortFunc(facts, func(a, b api.Evidence) int {
+	facts = first(facts, most, func(a, b api.Evidence) int {
 		return cmp.Or(cmp.Compare(b.Count, a.Count), naming.Compare(a.Object, b.Object), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Found, b.Found))
 	})
 	return api.Rejection{
 		Code: g.code, Label: g.label, Count: len(g.devices), Message: g.message(r),
-		Hint: g.hint(), HintDriver: g.hintDrivers[g.hint()], Evidence: facts[:min(len(facts), most)], Where: g.place(), Devices: g.devices, Holders: g.holders(),
+		Hint: g.hint(), HintDriver: g.hintDrivers[g.hint()], Evidence: facts, Where: g.place(), Devices: g.devices, Holders: g.holders(),
 	}
+}
+
+// first sorts a list, and keeps so many of it. Where they are few of many, most are looked at
+// once.
+func first[T any](list []T, most int, compare func(a, b T) int) []T {
+	kept := list[:0]
+	if most >= len(list) {
+		slices.SortFunc(list, compare)
+		return list
+	}
+	for _, x := range list {
+		if len(kept) == most && compare(x, kept[most-1]) >= 0 {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(kept, x, compare)
+		kept = slices.Insert(kept[:min(len(kept), most-1)], at, x)
+	}
+	return kept
 }
 
 func (g *rejectionGroup) message(r *claimspec.Request) string {
@@ -142,17 +241,20 @@ func (g *rejectionGroup) message(r *claimspec.Request) string {
 
 // shorten leaves less words, where there are many texts or several requirements.
 func (g *rejectionGroup) shorten() {
-	several := slices.ContainsFunc(g.brief, func(r *eligibility.Reason) bool { return r.Requirement() != g.requirement })
+	several := false
+	for r := range g.brief {
+		several = several || r.Requirement() != g.requirement
+	}
 	if len(g.brief) == 0 || !several && len(g.texts) <= eligibility.MaxTexts {
 		return
 	}
 	g.texts = naming.Tally{}
-	for _, r := range g.brief {
+	for r, devices := range g.brief {
 		text := r.Brief
 		if several {
 			text += english.PrecededBy(", ", r.Requirement())
 		}
-		g.texts[text]++
+		g.texts[text] += devices
 	}
 	if several {
 		g.requirement = ""
@@ -235,4 +337,23 @@ func (g *rejectionGroup) place() string {
 	default:
 		return english.Count(len(g.pools), "pool")
 	}
+}
+
+// holders sums up the claims of allocated devices; it is nil for any others, and
+// if the claims are not known.
+func (g *rejectionGroup) holders() *api.Holders {
+	if len(g.claims) == 0 {
+		return nil
+	}
+	h, namespaces := &api.Holders{Claims: len(g.claims)}, naming.Tally{}
+	for claim, devices := range g.claims {
+		namespaces[claim.Namespace] += devices
+		if len(g.claims) == 1 {
+			h.Claim = naming.Qualified(claim)
+		}
+	}
+	for _, namespace := range namespaces.Sorted() {
+		h.Namespaces = append(h.Namespaces, api.NamespaceCount{Namespace: namespace, Devices: namespaces[namespace]})
+	}
+	return h
 }

@@ -52,10 +52,7 @@ func traceOf(t *testing.T, expression string, list ...tc.DeviceWrapper) api.Sele
 	f := &funnel.Funnel{Checks: &eligibility.Checks{
 		Selectors: s, Catalog: eligibility.NewCatalog(facts, s),
 		Request: &claimspec.Request{Claim: &resourceapi.ResourceClaim{}, Selectors: tc.CELSelectors(expression)},
-	}}
-	for i := range list {
-		f.Devices = append(f.Devices, cluster.Device{ID: cluster.DeviceID{Driver: tc.Driver, Pool: "n1", Device: list[i].Name}, Device: &list[i].Device})
-	}
+	}, Devices: facts.Pools.Devices()}
 	return f.Traces(t.Context())[0]
 }
 

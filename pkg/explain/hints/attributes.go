@@ -30,7 +30,7 @@ func (h *finder) attributeHints() {
 			for _, f := range alternatives {
 				for j := range f.Devices {
 					d := &f.Devices[j]
-					if r := f.Reasons[d.Device]; r == nil || r.Code != api.AttributeMissing {
+					if r := f.Reason(d); r == nil || r.Code != api.AttributeMissing {
 						continue
 					}
 					for _, c := range f.Request.Constraints {

@@ -57,7 +57,7 @@ func (h *finder) wantedDrivers() []string {
 				}
 				if len(named) == 0 {
 					for j := range f.Devices {
-						if !f.OtherClass(f.Devices[j].Device) {
+						if !f.OtherClass(&f.Devices[j]) {
 							found[f.Devices[j].ID.Driver] = true
 						}
 					}

@@ -42,7 +42,7 @@ func (h *finder) eachRejected(visit func(d *cluster.Device, r *eligibility.Reaso
 		for _, alternatives := range h.Claims[i].Funnels {
 			for _, f := range alternatives {
 				for j := range f.Devices {
-					if r := f.Reasons[f.Devices[j].Device]; r != nil && r.Code != api.ClassSelectorFalse {
+					if r := f.Reason(&f.Devices[j]); r != nil && r.Code != api.ClassSelectorFalse {
 						visit(&f.Devices[j], r)
 					}
 				}

@@ -202,7 +202,7 @@ func findOverdraft(f *funnel.Funnel, pool *cluster.NodePool, left []cluster.Coun
 	count := 0
 	for i := range pool.Devices {
 		d := &pool.Devices[i]
-		if f.Reasons[d.Device] != nil || len(d.ConsumesCounters) == 0 || ptr.Deref(d.AllowMultipleAllocations, false) {
+		if f.Reason(d) != nil || len(d.ConsumesCounters) == 0 || ptr.Deref(d.AllowMultipleAllocations, false) {
 			continue
 		}
 		count++

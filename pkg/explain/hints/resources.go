@@ -138,7 +138,7 @@ func (h *finder) hasDevicesOf(class string, node *corev1.Node) bool {
 					continue
 				}
 				for j := range f.Devices {
-					if !f.OtherClass(f.Devices[j].Device) && eligibility.SliceReaches(f.Devices[j].Slice, node) {
+					if !f.OtherClass(&f.Devices[j]) && eligibility.SliceReaches(f.Devices[j].Slice, node) {
 						return true
 					}
 				}

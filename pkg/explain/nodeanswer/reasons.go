@@ -74,6 +74,31 @@ func NewReasons(q *funnel.Question, confirmer *counting.Confirmer) *Reasons {
 	return &Reasons{Question: q, confirmer: confirmer, Signatures: nodegroup.NewSignatures(q), probed: map[string]Answer{}}
 }
 
+// Equivalent finds for each candidate the first one to which the allocator's answer, and the
+// reason for it, is the same, by their indices. Of nodes with too few devices the reason says
+// enough; the others are compared by all that the allocator looks at. The first candidate
+// is compared, too, since it is always asked about.
+func (r *Reasons) Equivalent(ctx context.Context) []int {
+	like, first := make([]int, len(r.Cluster.Candidates)), map[Answer]int{}
+	var others []int
+	var compared []*corev1.Node
+	for i, node := range r.Cluster.Candidates {
+		if i == 0 || !counting.TooFew(ctx, r.Question, node) {
+			others, compared = append(others, i), append(compared, node)
+			continue
+		}
+		answer := r.WhyNot(ctx, node)
+		if _, known := first[answer]; !known {
+			first[answer] = i
+		}
+		like[i] = first[answer]
+	}
+	for at, of := range r.Signatures.Equivalent(ctx, compared) {
+		like[others[at]] = others[of]
+	}
+	return like
+}
+
 // WhyNot tells why the claims do not fit on a node where the allocator found
 // nothing. If requests cannot even be served alone, it is the one that lacks
 // most; if there is none, the requests or devices stand in each other's way.

@@ -57,7 +57,7 @@ func TestEquivalentNames(t *testing.T) {
 			if tt.equivalent {
 				want = []int{0, 0}
 			}
-			if got := nodegroup.NewSignatures(q).Equivalent(t.Context()); !slices.Equal(got, want) {
+			if got := nodegroup.NewSignatures(q).Equivalent(t.Context(), q.Cluster.Candidates); !slices.Equal(got, want) {
 				t.Errorf("the first node equivalent: %v, want %v", got, want)
 			}
 		})

@@ -39,13 +39,13 @@ func NewSignatures(q *funnel.Question) *Signatures {
 	return &Signatures{Question: q, partitioned: map[*cluster.Pool]string{}, comparable: map[*cluster.NodePool]map[string]bool{}}
 }
 
-// Equivalent finds for each candidate the first one that looks the same to the
+// Equivalent finds for each of some nodes the first one that looks the same to the
 // claims, by their indices. A node that looks like no other, or that cannot be
 // compared, is its own.
-func (s *Signatures) Equivalent(ctx context.Context) []int {
-	first, like := map[string]int{}, make([]int, len(s.Cluster.Candidates))
+func (s *Signatures) Equivalent(ctx context.Context, nodes []*corev1.Node) []int {
+	first, like := map[string]int{}, make([]int, len(nodes))
 	funnels, text := allFunnels(s.Question), []byte(nil)
-	for i, node := range s.Cluster.Candidates {
+	for i, node := range nodes {
 		like[i] = i
 		l := nodeSignature{Signatures: s, funnels: funnels, node: node, text: text[:0], numbers: map[string]int{}}
 		if !l.describe(ctx) {
@@ -110,7 +110,7 @@ func (l *nodeSignature) describe(ctx context.Context) bool {
 			}
 			l.text = append(append(l.text, '\n'), kept.Code...)
 			for _, f := range l.funnels {
-				l.text = strconv.AppendBool(l.text, f.OtherClass(d.Device))
+				l.text = strconv.AppendBool(l.text, f.OtherClass(d))
 			}
 		})
 		if !complete {

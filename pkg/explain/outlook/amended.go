@@ -294,7 +294,7 @@ func (a *amended) asksFor(driver string) bool {
 			for j := range f.Devices {
 				switch d := &f.Devices[j]; {
 				case d.ID.Driver != driver:
-				case f.OtherClass(d.Device):
+				case f.OtherClass(d):
 					others = true
 				default:
 					return true

@@ -113,7 +113,7 @@ func (b *base) addDevices(ctx context.Context, s *simulate.State, sampled *sampl
 	f := q.Claims[0].Funnels[0][0]
 	b.shareable = copies.Shareable(q, f)
 	for i := range f.Devices {
-		if d := &f.Devices[i]; f.Reasons[d.Device] == nil {
+		if d := &f.Devices[i]; f.Reason(d) == nil {
 			b.addEligible(d.ID)
 			b.divisible = b.divisible || len(d.ConsumesCounters) > 0 || ptr.Deref(d.AllowMultipleAllocations, false)
 		}

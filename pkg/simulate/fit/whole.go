@@ -81,7 +81,7 @@ func wholeOn(ctx context.Context, q *funnel.Question, node *corev1.Node) (device
 	for i, pool := range q.Cluster.Pools[node.Name] {
 		for j := range pool.Devices {
 			d := &pool.Devices[j]
-			if f.Reasons[d.Device] != nil {
+			if f.Reason(d) != nil {
 				continue
 			}
 			values, single := valuesOf(ctx, f, d)
@@ -113,8 +113,8 @@ func (w wholeDevices) on(s *simulate.State, node *corev1.Node) (wholeDevices, er
 // mayFail reports whether the allocator can end with an error because of a device: its
 // selectors fail, or perhaps its capacity cannot be told.
 func mayFail(f *funnel.Funnel) bool {
-	for _, r := range f.Reasons {
-		if r != nil && (r.Code == api.SelectorError || r.Check == eligibility.Capacity) {
+	for i := range f.Devices {
+		if r := f.Reason(&f.Devices[i]); r != nil && (r.Code == api.SelectorError || r.Check == eligibility.Capacity) {
 			return true
 		}
 	}
