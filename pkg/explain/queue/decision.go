@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
@@ -76,14 +75,7 @@ func (q *Queue) AddWaiting(pods []*corev1.Pod) {
 // ShareAnswers has pods share an answer that differ in nothing but names: those of their
 // namespaces, of their owners, and of claims that no other of the pods that wait uses.
 func (q *Queue) ShareAnswers(waiting []*corev1.Pod) {
-	q.shares, q.claimUsers = true, map[types.NamespacedName]int{}
-	for _, pod := range waiting {
-		for i := range pod.Spec.ResourceClaims {
-			if name := pod.Spec.ResourceClaims[i].ResourceClaimName; name != nil {
-				q.claimUsers[types.NamespacedName{Namespace: pod.Namespace, Name: *name}]++
-			}
-		}
-	}
+	q.shares, q.claimUsers = true, claimUsers(waiting)
 }
 
 // Preempt has pods that fit nowhere take the place of pods of lower priority, as KEP-5690

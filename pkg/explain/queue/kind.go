@@ -83,8 +83,9 @@ func (q *Queue) signature(p *queuedPod) string {
 			s.Labels[key] = value
 		}
 	}
-	if q.shares {
-		// Only words depend on it.
+	shares := q.shares || !p.target && !p.decided
+	if shares {
+		// Only words depend on it, and of one that is not asked about nothing is told.
 		s.Owner = ""
 		if len(s.Labels) == 0 && !q.dependsOnNamespace(pod, claims) {
 			s.Namespace = ""
@@ -100,7 +101,7 @@ func (q *Queue) signature(p *queuedPod) string {
 		c := claimSignature{Entry: pc.Entry, Template: pc.Template, Generated: pc.Generated}
 		if pc.Claim != nil {
 			c.Spec, c.Allocation = pc.Claim.Spec, pc.Claim.Status.Allocation
-			alone := q.shares && pc.Problem == nil && q.claimUsers[claimKey(pc.Claim)] == 1
+			alone := shares && pc.Problem == nil && q.claimUsers[claimKey(pc.Claim)] == 1
 			if pc.Template == "" && !pc.ExtendedResources && !alone {
 				c.Name = pc.Claim.Name
 			}
@@ -134,6 +135,19 @@ func (k *podKind) namesFirst() bool {
 	}
 	words := strings.FieldsFunc(k.answer.Summary, func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) && c != '-' && c != '.' })
 	return slices.ContainsFunc(words, func(word string) bool { return slices.Contains(names, strings.TrimRight(word, ".")) })
+}
+
+// claimUsers counts the pods that use a claim by its name.
+func claimUsers(pods []*corev1.Pod) map[types.NamespacedName]int {
+	users := map[types.NamespacedName]int{}
+	for _, pod := range pods {
+		for i := range pod.Spec.ResourceClaims {
+			if name := pod.Spec.ResourceClaims[i].ResourceClaimName; name != nil {
+				users[types.NamespacedName{Namespace: pod.Namespace, Name: *name}]++
+			}
+		}
+	}
+	return users
 }
 
 // claimKey tells claims apart, by namespace and name.

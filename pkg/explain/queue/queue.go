@@ -43,8 +43,8 @@ type Queue struct {
 	after *simulate.State
 	// planned is set if what becomes of all pods is asked for, see [Queue.AddWaiting].
 	planned bool
-	// shares is set if pods share an answer that differ in names, and claimUsers counts
-	// those that use a claim by its name, see [Queue.ShareAnswers].
+	// shares is set if pods share an answer that differ in names, see [Queue.ShareAnswers]. Those
+	// that nobody asks about always do. claimUsers counts those that use a claim by its name.
 	shares     bool
 	claimUsers map[types.NamespacedName]int
 	// order has the pods of the queue, the first one first.
@@ -114,9 +114,14 @@ func New(explainer Explainer, alloc *allocator.Allocator, snap *snapshot.Snapsho
 		kinds: map[string]*podKind{}, claims: map[*corev1.Pod][]cluster.PodClaim{}, pods: map[types.NamespacedName]*queuedPod{}, gangs: map[types.NamespacedName]*gang{},
 		selected: map[string]bool{},
 	}
+	var waiting []*corev1.Pod
 	for _, pod := range snap.Pods {
 		cluster.SelectedLabels(pod, q.selected)
+		if lifecycle.Waits(pod) {
+			waiting = append(waiting, pod)
+		}
 	}
+	q.claimUsers = claimUsers(waiting)
 	return q
 }
 

@@ -49,7 +49,7 @@ func verdictsOnly(t *testing.T) queue.Explainer {
 
 // waits is a pod of some age with a claim of its own for devices.
 func waits(name string, devices int64, age time.Duration, priority int32) []any {
-	return []any{tc.Claim(name, tc.GPUs("gpu", devices)), tc.Pod(name, tc.Using(name), func(p *corev1.Pod) {
+	return []any{tc.Claim(name, tc.GPUs("gpu", devices)), tc.Pod(name, tc.UsingClaim("gpus", name), func(p *corev1.Pod) {
 		p.CreationTimestamp, p.Spec.Priority = metav1.NewTime(tc.Taken().Add(-age)), &priority
 	})}
 }
@@ -99,6 +99,39 @@ func TestQueue(t *testing.T) {
 				t.Errorf("got %s, want %s", text, test.want)
 			}
 		})
+	}
+}
+
+// TestPodsBefore asks about the last of many pods, each with a claim of its own: those before
+// it are equal but for names, and one question is enough for all of them.
+func TestPodsBefore(t *testing.T) {
+	objects := []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(8)...)}
+	for i := range 8 {
+		objects = append(objects, waits(fmt.Sprintf("before-%d", i), 1, time.Hour, 0)...)
+	}
+	snap := tc.Cluster(append(objects, waits("last", 1, time.Minute, 0)...)...)
+	explainer, questions := verdictsOnly(t), 0
+	explain := explainer.Explain
+	explainer.Explain = func(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, s *target.Target) (*api.Explanation, error) {
+		questions++
+		return explain(ctx, alloc, snap, s)
+	}
+	alloc := testquestion.Allocator(t, snap)
+	last, err := target.Find(snap, alloc, target.Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "last"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := queue.New(explainer, alloc, snap)
+	q.Add(last)
+	if err := q.Decide(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := q.Answer(t.Context(), last)
+	if err != nil || answer.Code != api.PodsCompete || answer.Queue.BeforeCount != 8 {
+		t.Errorf("got %+v, %v", answer, err)
+	}
+	if questions != 2 {
+		t.Errorf("%d questions were asked, want one about the pod and one about those before it", questions)
 	}
 }
 
