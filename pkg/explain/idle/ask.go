@@ -73,6 +73,11 @@ func (w *work) ask(ctx context.Context, devices []*cluster.Device) ([]*answer, e
 // settle decides the pods that fit one after another, as the scheduler does.
 func (w *work) settle(ctx context.Context, answers []*answer) error {
 	q := queue.New(explain.Verdicts(), w.alloc, w.snap)
+	var waiting []*corev1.Pod
+	for _, a := range answers {
+		waiting = append(waiting, a.pods...)
+	}
+	q.ShareAnswers(waiting)
 	targets := map[*answer][]*target.Target{}
 	for _, a := range answers {
 		if a.explanation.Verdict != api.Fits {

@@ -153,6 +153,22 @@ func TestNode(t *testing.T) {
 	}
 }
 
+// TestEqualButForNames has pods whose claims differ in their names alone: they are one kind.
+func TestEqualButForNames(t *testing.T) {
+	objects := []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...)}
+	for _, name := range []string{"a", "b", "c"} {
+		objects = append(objects, tc.Claim(name, tc.GPUs("gpu", 2)), tc.Pod(name, tc.UsingClaim("gpus", name)))
+	}
+	snap := tc.Cluster(objects...)
+	e, err := idle.Device(t.Context(), testquestion.Allocator(t, snap), snap, "gpu-0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if requests := e.Devices[0].Requests; len(requests) != 1 || requests[0].PodCount != 3 || requests[0].Pod.Name != "a" {
+		t.Errorf("got %+v", requests)
+	}
+}
+
 // TestTooManyKinds has more kinds of pods, and more claims without one, than are
 // explained. Those for devices of the class come first, wherever they are in the queue.
 func TestTooManyKinds(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Waiting lists the pods that wait for devices, those that are equal to the
-// scheduler in one list. Pods and lists are in the order of the queue.
+// Waiting lists the pods that wait for devices, those that share an answer in one list, see
+// [Queue.ShareAnswers]. Pods and lists are in the order of the queue.
 func Waiting(alloc *allocator.Allocator, snap *snapshot.Snapshot) [][]*corev1.Pod {
 	q := New(Explainer{}, alloc, snap)
 	var pods []*corev1.Pod
@@ -25,6 +25,7 @@ func Waiting(alloc *allocator.Allocator, snap *snapshot.Snapshot) [][]*corev1.Po
 		}
 	}
 	slices.SortStableFunc(pods, compareQueued)
+	q.ShareAnswers(pods)
 	at := map[string]int{}
 	var kinds [][]*corev1.Pod
 	for _, pod := range pods {
