@@ -46,7 +46,7 @@ func (r *recorder) Plan(_ context.Context, _ *snapshot.Snapshot, change guard.Ch
 	}
 	return &guard.Plan{
 		Command: "kubectl do this-to \"" + change.String() + "\" --and-a-long-flag=with-a-value --and-another-long-flag=with-a-value",
-		Effects: "2 pods would be evicted\n  serving/llm-0 would be evicted at once\n    bare pod, nothing creates it again; a pod like it fits on node gpu-03",
+		Effects: "2 pods would be evicted\n  serving/llm-0 would be evicted at once\n    bare pod  not created again; one like it fits on gpu-03",
 		Warning: "This evicts 2 pods.",
 		Do: func(context.Context) (string, error) {
 			r.made = append(r.made, change.String())

@@ -71,9 +71,9 @@ the commands.
 The annotation ` + checks.IgnoreAnnotation + ` of an object, with codes separated by
 commas, suppresses findings that are about that object alone.
 
-The checks always look at all namespaces. With -n, findings that are about objects
-of other namespaces alone are left out and do not count; those about drivers and
-about what is cluster-wide stay.
+The checks always look at all namespaces. With -n, findings that are about
+objects of other namespaces alone are left out and do not count; those about
+drivers and about what is cluster-wide stay.
 
 The exit code is 1 from the severity of --fail-on upwards, else 2 if a check
 could not be made, else 0.`,

@@ -43,7 +43,7 @@ func TestPlans(t *testing.T) {
 		"taint a pool": {
 			guard.Change{Kind: guard.Taint, Driver: "gpu.example.com", Pool: "gpu-01", Taint: "example.com/m=1:NoExecute"},
 			"kubectl dra taints add --driver gpu.example.com --pool gpu-01 example.com/m=1:NoExecute --context=prod",
-			[]string{"DeviceTaintRule gpu-01-gpu.example.com-m puts example.com/m=1:NoExecute on 8 devices", "2 pods would be evicted", "serving/llm-1 would be evicted at once", "bare pod, nothing creates it again"},
+			[]string{"DeviceTaintRule gpu-01-gpu.example.com-m puts example.com/m=1:NoExecute on 8 devices", "2 pods would be evicted", "serving/llm-1 would be evicted at once", "not created again; "},
 			"This evicts 2 pods.",
 		},
 		"taint a device that nobody uses": {
