@@ -117,7 +117,7 @@ func (p *Picture) Explain(ctx context.Context, options explain.Options) (*api.Ex
 			}
 		}
 	}
-	answer, explainErr := explain.ExplainWith(ctx, alloc, snap, options)
+	answer, explainErr := answerIn(ctx, alloc, snap, options)
 	if explainErr == nil && err != nil {
 		answer.Assumptions = append(answer.Assumptions, "Events could not be read: "+err.Error())
 	}

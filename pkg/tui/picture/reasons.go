@@ -5,14 +5,18 @@ package picture
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/brief"
 )
 
@@ -129,7 +133,7 @@ func (r *Reasons) Next(p *Picture, now time.Time) (Target, bool) {
 // Work works out one reason. It is false if the context is done.
 func (r *Reasons) Work(ctx context.Context, p *Picture, of Target, now time.Time) bool {
 	start := time.Now()
-	answer, err := explain.ExplainWith(ctx, p.Alloc, p.Snap, explain.Options{Kind: of.kind, Namespace: of.namespace, Name: of.name})
+	answer, err := answerIn(ctx, p.Alloc, p.Snap, explain.Options{Kind: of.kind, Namespace: of.namespace, Name: of.name})
 	if ctx.Err() != nil {
 		return false
 	}
@@ -146,4 +150,44 @@ func (r *Reasons) Work(ctx context.Context, p *Picture, of Target, now time.Time
 	r.known[of] = found
 	r.found++
 	return true
+}
+
+// maxUsers is how many pods that wait for one claim are asked about.
+const maxUsers = 4
+
+// answerIn answers with the pods before it in the queue: where a pod fits, or a claim that pods
+// wait for, those that come first may get what it could have.
+func answerIn(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, options explain.Options) (*api.Explanation, error) {
+	answer, err := explain.ExplainWith(ctx, alloc, snap, options)
+	if err != nil || answer.Verdict != api.Fits {
+		return answer, err
+	}
+	var targets []explain.Options
+	switch options.Kind {
+	case api.KindPod:
+		targets = []explain.Options{options}
+	case api.KindClaim:
+		claim := snap.Claim(options.Namespace, options.Name)
+		if claim == nil {
+			return answer, nil
+		}
+		for _, pod := range lifecycle.PodsUsing(snap, claim) {
+			if lifecycle.Waits(pod) && len(targets) < maxUsers {
+				targets = append(targets, explain.Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
+			}
+		}
+	}
+	if len(targets) == 0 {
+		return answer, nil
+	}
+	queued, err := explain.ExplainEach(ctx, alloc, snap, targets)
+	if err != nil {
+		return nil, fmt.Errorf("decide the pods before: %w", err)
+	}
+	for _, each := range queued {
+		if each.Err != nil || each.Explanation.Verdict != api.DoesNotFit || each.Explanation.Code != api.PodsCompete {
+			return answer, nil //nolint:nilerr // what was found without the queue is true
+		}
+	}
+	return queued[0].Explanation, nil
 }

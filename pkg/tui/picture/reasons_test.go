@@ -1,0 +1,51 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package picture_test
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+)
+
+// TestReasonsHeedTheQueue has two pods for one device: what is said of each is what becomes of
+// it.
+func TestReasonsHeedTheQueue(t *testing.T) {
+	waits := func(name, claim string, age time.Duration) *corev1.Pod {
+		return tc.Pod(name, tc.UsingClaim("gpu", claim), func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(tc.Taken().Add(-age)) })
+	}
+	snap := tc.Cluster(tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...),
+		tc.Claim("first", tc.GPUs("gpu", 1)), waits("first", "first", time.Hour),
+		tc.Claim("second", tc.GPUs("gpu", 1)), waits("second", "second", time.Minute))
+	p, err := picture.Take(t.Context(), picture.NewFixed(snap))
+	if err != nil {
+		t.Fatal(err)
+	}
+	reasons := picture.NewReasons()
+	for {
+		of, more := reasons.Next(p, tc.Taken())
+		if !more {
+			break
+		}
+		if !reasons.Work(t.Context(), p, of, tc.Taken()) {
+			t.Fatal("not worked out")
+		}
+	}
+	for name, want := range map[string]string{"first": string(api.Fits), "second": string(api.PodsCompete)} {
+		if got := reasons.Get(picture.ClaimTarget(tc.Namespace, name)); got.Code != want {
+			t.Errorf("%s: %s, want %s: %s", name, got.Code, want, got.Summary)
+		}
+		answer, err := p.Explain(t.Context(), explain.Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: name})
+		if err != nil || explain.Word(answer) != want {
+			t.Errorf("the page about %s: %+v, %v", name, answer, err)
+		}
+	}
+}
