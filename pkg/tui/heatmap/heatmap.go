@@ -220,7 +220,7 @@ func (m *Model) line(l *look.Look, group, from, columns, names int) string {
 		}
 		drawn := l.Say(g.Cells[at].Tone, run.String())
 		if group == m.group && at == m.at {
-			drawn = l.Select(drawn)
+			drawn = l.SelectCell(drawn)
 		}
 		text.WriteString(drawn)
 		at = end

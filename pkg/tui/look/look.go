@@ -4,6 +4,7 @@
 package look
 
 import (
+	"regexp"
 	"strings"
 
 	"charm.land/lipgloss/v2"
@@ -143,12 +144,25 @@ func (l *Look) Say(t Tone, text string) string {
 	return l.styles[t].Render(text)
 }
 
-// Select marks a row that is selected. It keeps the colors of its parts: each of them
-// ends what came before it, so that the mark begins again.
-func (l *Look) Select(text string) string {
-	const mark, end = "\x1b[7m", "\x1b[m"
-	return mark + strings.ReplaceAll(text, end, end+mark) + end
+const (
+	mark, unmark = "\x1b[7m", "\x1b[27m"
+	plain        = "\x1b[m"
+)
+
+// SelectCell marks a cell that is selected: its colors are reversed.
+func (l *Look) SelectCell(text string) string {
+	// Each part of it ends what came before it, so that the mark begins again.
+	return mark + strings.ReplaceAll(text, plain, plain+mark) + plain
 }
+
+// Select marks a row that is selected. It keeps the colors of its parts: a reversed block
+// would fill its cell with the background, so that blocks are left as they are.
+func (l *Look) Select(text string) string {
+	return l.SelectCell(blocks.ReplaceAllString(text, unmark+"$0"+mark))
+}
+
+// blocks are runs of the characters that bars, strips and histories are drawn with.
+var blocks = regexp.MustCompile(`[\x{2580}-\x{259f}]+`)
 
 // OfState is how devices in a state are drawn.
 func (l *Look) OfState(state api.DeviceState) (glyph string, t Tone) {

@@ -210,4 +210,7 @@ func TestSelect(t *testing.T) {
 	if !strings.HasPrefix(after, "\x1b[m\x1b[7m") || !strings.Contains(selected, "\x1b[31m") {
 		t.Errorf("the color, or the mark behind it, is lost: %q", selected)
 	}
+	if got, want := l.Select("x "+l.Say(Busy, "██")+" y"), "\x1b[7mx \x1b[36m\x1b[27m██\x1b[7m\x1b[m\x1b[7m y\x1b[m"; got != want {
+		t.Errorf("a bar: %q, want %q", got, want)
+	}
 }
