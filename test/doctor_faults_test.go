@@ -155,6 +155,12 @@ metadata: {name: $NAME}
 spec: {resourceClaims: [{name: gpus, resourceClaimTemplateName: $NAME}], containers: [{name: main, image: example.com/none, resources: {claims: [{name: gpus}]}}]}`)
 }
 
+// claimedPod waits until the status of a pod names its claim. Before, the two are not known to
+// belong together, and the same fault is found with each.
+func claimedPod(pod string) string {
+	return "kubectl wait -n sick --for=jsonpath='{.status.resourceClaimStatuses[0].resourceClaimName}' pod/" + pod + " --timeout=60s"
+}
+
 // boundPod waits until a pod has its node.
 func boundPod(pod string) string {
 	return "kubectl wait -n sick --for=condition=PodScheduled pod/" + pod + " --timeout=60s"
@@ -317,10 +323,10 @@ spec: {spec: {devices: {requests: [{name: gpus, exactly: {deviceClassName: sick,
 
 func sickWaiting() []sickness {
 	return []sickness{
-		{code: "DRA1601", steps: []string{sickPod("never", "sick", "2", "")}},
-		{code: "DRA1601", what: "selector", says: "GPU-7", steps: []string{sickPod("typo", "sick", "1", `, selectors: [{cel: {expression: 'device.attributes["sick.example.com"].uuid == "GPU-7"'}}]`)}},
-		{code: "DRA1602", steps: []string{sickPod("typo", "missing", "1", "")}},
-		{code: "DRA1602", what: "selector", steps: []string{sickPod("typo", "sick", "1", `, selectors: [{cel: {expression: 'device.attributes["sick.example.com"].uid == "GPU-0"'}}]`)}},
+		{code: "DRA1601", steps: []string{sickPod("never", "sick", "2", ""), claimedPod("never")}},
+		{code: "DRA1601", what: "selector", says: "GPU-7", steps: []string{sickPod("typo", "sick", "1", `, selectors: [{cel: {expression: 'device.attributes["sick.example.com"].uuid == "GPU-7"'}}]`), claimedPod("typo")}},
+		{code: "DRA1602", steps: []string{sickPod("typo", "missing", "1", ""), claimedPod("typo")}},
+		{code: "DRA1602", what: "selector", steps: []string{sickPod("typo", "sick", "1", `, selectors: [{cel: {expression: 'device.attributes["sick.example.com"].uid == "GPU-0"'}}]`), claimedPod("typo")}},
 		{code: "DRA1603", steps: []string{
 			sickPod("rejected", "sick", "1", ""), boundPod("rejected"), reported("rejected", "Failed to prepare dynamic resources: prepare dynamic resources: NodePrepareResources failed for ResourceClaim rejected: bad config"),
 		}},

@@ -210,7 +210,7 @@ func askForTaint(h *host, change guard.Change, typed string) {
 func (s *guardScreen) planned(h *host, msg plannedMsg) tea.Cmd {
 	s.plan, s.err = msg.plan, msg.err
 	if h.top() == screen(s) {
-		// Whoever answered too soon was told to wait.
+		// A message that it is not known yet is out of date.
 		h.message = ""
 	}
 	return s.refresh(h)

@@ -127,7 +127,7 @@ func (f *Funnel) addDevices(ctx context.Context, pool *cluster.Pool, from []*res
 	}
 }
 
-// note keeps the reason that got a device furthest.
+// record keeps the reason that got a device furthest.
 func (f *Funnel) record(d *cluster.Device, r *eligibility.Reason) {
 	have, known := f.reasons.Get(d)
 	if !known || have != nil && have.Code != api.ClassSelectorFalse && (r == nil || r.Check > have.Check) {

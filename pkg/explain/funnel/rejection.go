@@ -131,7 +131,7 @@ type rejectionGroup struct {
 	placed int
 }
 
-// subjectValue is the value that something has.
+// nameValue is the value that something has.
 type nameValue struct{ name, value string }
 
 func newRejectionGroup(r *eligibility.Reason) *rejectionGroup {

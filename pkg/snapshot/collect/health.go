@@ -70,9 +70,9 @@ func (h *health) heard() {
 	h.mu.Unlock()
 }
 
-// mostPatience is how long [health.await] waits: what is asked to notice that a server is back
+// awaitTimeout is how long [health.await] waits: what is asked to notice that a server is back
 // may be refused where lists are not.
-const mostPatience = 10 * time.Second
+const awaitTimeout = 10 * time.Second
 
 // await waits while the server is silent. One asks for all whether it is back; then all go on
 // at once, and not when it is their turn to try again.
@@ -83,12 +83,12 @@ func (h *health) await(ctx context.Context) {
 	if back == nil {
 		return
 	}
-	patience := time.NewTimer(mostPatience)
-	defer patience.Stop()
+	timeout := time.NewTimer(awaitTimeout)
+	defer timeout.Stop()
 	select {
 	case <-ctx.Done():
 	case <-back:
-	case <-patience.C:
+	case <-timeout.C:
 	}
 }
 

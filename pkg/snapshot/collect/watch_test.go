@@ -218,12 +218,12 @@ func TestWatchKeepsWhatDidNotChange(t *testing.T) {
 }
 
 // TestAwait lets nobody ask a server that is silent until it is heard of again, but not
-// forever.
+// forever. Its clock is that of the bubble: no time passes.
 func TestAwait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHealth("")
 		h.await(t.Context())
-		for name, end := range map[string]func(){"heard": func() { h.works(silence) }, "patience": func() { time.Sleep(mostPatience) }} {
+		for name, end := range map[string]func(){"heard": func() { h.works(silence) }, "timeout": func() { time.Sleep(awaitTimeout) }} {
 			h.failed(silence, errors.New("connection refused"))
 			var done atomic.Int32
 			for range 3 {

@@ -314,7 +314,7 @@ func TestPlainNumbers(t *testing.T) {
 	}
 }
 
-// TestPageStays draws nothing again while nothing happens, and anew after all that changes it.
+// TestPageStays keeps a page as drawn while nothing happens, and draws it after all that changes it.
 func TestPageStays(t *testing.T) {
 	p := page(120, 40, model(5))
 	before := p.View()
