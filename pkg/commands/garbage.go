@@ -67,6 +67,8 @@ func limitGarbage(ctx context.Context, stays bool) (release func()) {
 	}
 	var reserved atomic.Pointer[[][]byte]
 	set := func(limit garbageLimit) {
+		// Setting memory aside is no reason to collect.
+		debug.SetGCPercent(-1)
 		reserve := setAside(limit.reserved)
 		reserved.Store(&reserve)
 		debug.SetGCPercent(limit.percent)
