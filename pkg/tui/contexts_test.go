@@ -6,6 +6,7 @@ package tui
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	tea "charm.land/bubbletea/v2"
@@ -84,7 +85,10 @@ func TestContextIsLoading(t *testing.T) {
 	s.model = s.app.shown
 	for _, key := range []string{"1", "2", "4", "6", "8"} {
 		s.model.Update(keyPress(key))
-		s.shows("reading small", "One moment…")
+		s.shows("reading small")
+		if top := s.lines()[:4]; !strings.Contains(strings.Join(top, "\n"), "One moment…") {
+			t.Errorf("not where rows will be that they are not there yet:\n%s", s.screen())
+		}
 		s.lacks("no DeviceClasses", "none", "0 devices", "0 taints")
 	}
 }

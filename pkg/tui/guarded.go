@@ -249,7 +249,7 @@ func (s *guardScreen) refresh(h *host) tea.Cmd {
 	if s.plan != nil {
 		lines = append(lines, s.plan.Lines(&h.look, width)...)
 	} else if s.err == nil {
-		lines = []string{"One moment"}
+		lines = []string{oneMoment(h)}
 	}
 	s.set(pageMsg{text: strings.Join(lines, "\n"), width: width})
 	return nil

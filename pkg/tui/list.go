@@ -363,11 +363,19 @@ func (s *listScreen) view(h *host) string {
 		return s.pane.besides(&h.look, &s.table, s.chart.view(h), true) + "\n" + s.chart.foot(h)
 	}
 	list := s.table.View(&h.look, s.shown.SortBy, s.shown.Descending, h.now())
-	if shown, _ := s.table.Shown(); shown == nil && strings.Count(s.still, "\n") == strings.Count(list, "\n") {
-		list = s.still
+	if shown, _ := s.table.Shown(); shown == nil {
+		if _, below, several := strings.Cut(list, "\n"); several {
+			list = "  " + oneMoment(h) + "\n" + below
+		}
+		if strings.Count(s.still, "\n") == strings.Count(list, "\n") {
+			list = s.still
+		}
 	}
 	return s.pane.besides(&h.look, &s.table, list, false) + "\n" + s.foot(h)
 }
+
+// oneMoment stands where something is being worked out.
+func oneMoment(h *host) string { return h.look.Say(look.Faint, "One moment"+h.look.Glyphs.More) }
 
 // foot says how many rows there are, and what narrows them down.
 func (s *listScreen) foot(h *host) string {
@@ -376,7 +384,7 @@ func (s *listScreen) foot(h *host) string {
 	}
 	shown, rows := s.table.Shown()
 	if shown == nil {
-		return h.look.Say(look.Faint, "One moment…")
+		return oneMoment(h)
 	}
 	if s.id == views.Findings && h.live.Diagnosis.Version() == 0 {
 		return h.look.Say(look.Faint, h.oneLine("… findings: the checks are being made"))

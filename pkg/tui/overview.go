@@ -128,7 +128,7 @@ func (s *overviewScreen) view(h *host) string {
 	case s.problem != nil:
 		return filled(h.look.Say(look.Bad, h.oneLine(s.problem.Error())), s.height)
 	case s.facts == nil:
-		return filled(h.look.Say(look.Faint, "One moment"+h.look.Glyphs.More), s.height)
+		return filled(oneMoment(h), s.height)
 	default:
 		return s.page.View()
 	}
