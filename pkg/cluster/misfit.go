@@ -20,10 +20,10 @@ type Filter string
 // The filters that a node can fail.
 const (
 	FilterNodeName      Filter = "NodeName"
-	FilterUnschedulable Filter = "NodeUnschedulable"
-	FilterTaint         Filter = "TaintToleration"
 	FilterNodeSelector  Filter = "NodeSelector"
 	FilterNodeAffinity  Filter = "NodeAffinity"
+	FilterUnschedulable Filter = "NodeUnschedulable"
+	FilterTaint         Filter = "TaintToleration"
 	FilterPorts         Filter = "NodePorts"
 	FilterPods          Filter = "Pods"
 	FilterResources     Filter = "NodeResourcesFit"
@@ -56,6 +56,12 @@ type Misfit struct {
 	Required, Available, Allocatable resource.Quantity
 	// User is the pod, as namespace/name, that uses the host port (FilterPorts).
 	User string
+}
+
+// NotSelected reports whether the pod itself asks for other nodes: by name, by nodeSelector
+// or by node affinity.
+func (m *Misfit) NotSelected() bool {
+	return m.Filter == FilterNodeName || m.Filter == FilterNodeSelector || m.Filter == FilterNodeAffinity
 }
 
 // PassesWhenEmpty reports whether a node could take the pod if it were not cordoned, had

@@ -24,7 +24,8 @@ import (
 // Fit runs the scheduler's filters that need nothing but the pod, the node
 // and the pods that are there: nodeunschedulable, nodename, tainttoleration,
 // nodeaffinity, nodeports and noderesources. It returns all that is in the
-// way, nil if nothing is. If pods could not be read, what is reported is in
+// way, nil if nothing is, beginning with what the pod itself asks of nodes: where that is
+// not met, nothing else about the node matters. If pods could not be read, what is reported is in
 // the way for certain, but there may be more. For the rest see
 // [Nodes.NotModelled]. Of nodes that were made up (see [Nodes.All]
 // and [preview.NodeMissing]) only the name is compared.
@@ -41,8 +42,8 @@ func (n *Nodes) Fit(pod *corev1.Pod, node *corev1.Node) []Misfit {
 	if n.madeUp() || preview.NodeMissing(node) {
 		return misfits
 	}
-	misfits = append(misfits, n.taintMisfits(pod, node)...)
 	misfits = append(misfits, affinityMisfits(pod, node)...)
+	misfits = append(misfits, n.taintMisfits(pod, node)...)
 	usage := n.usageOf(pod, node)
 	misfits = append(misfits, portMisfits(pod, usage)...)
 	misfits = append(misfits, n.resourceMisfits(pod, node, usage)...)

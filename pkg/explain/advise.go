@@ -47,7 +47,7 @@ func (x *builder) advise(ctx context.Context) (reason, error) {
 	}
 	var said reason
 	if x.out.Verdict == api.DoesNotFit {
-		nearestFirst(x.out.Nodes, near, x.daemonNode())
+		nearestFirst(x.out.Nodes, near, c.Only)
 		if x.target.Only == nil {
 			said = h.of(limited, near)
 		}
@@ -68,7 +68,7 @@ func (x *builder) conflictCase() *conflict.Case {
 	c := &conflict.Case{
 		Question: x.Question, Nodes: x.reachable(), Contents: x.contents, Confirmer: x.confirmer,
 		Verdict: x.out.Verdict, AllRemedies: x.target.Options.AllRemedies,
-		Target: x.target.Object, Workload: x.target.Workload, Users: x.target.Users, Ask: x.again,
+		Only: x.Cluster.OnlyNode(), Target: x.target.Object, Workload: x.target.Workload, Users: x.target.Users, Ask: x.again,
 	}
 	if len(x.out.Nodes) > 0 {
 		c.Code = x.out.Nodes[0].Code
@@ -79,23 +79,15 @@ func (x *builder) conflictCase() *conflict.Case {
 // reachable are the nodes on which changes could make the claims fit. A DaemonSet creates
 // each pod for one node: whatever changes, it does not run on another one.
 func (x *builder) reachable() []*corev1.Node {
-	nodes, only := x.target.Nodes(x.Cluster.Alloc), x.daemonNode()
-	if only == "" {
+	nodes := x.target.Nodes(x.Cluster.Alloc)
+	if x.Pod == nil || cluster.DaemonNode(x.Pod) == "" {
 		return nodes
 	}
-	return slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool { return node.Name != only })
-}
-
-// daemonNode is the node for which a DaemonSet has created the pod; empty for others.
-func (x *builder) daemonNode() string {
-	if x.Pod == nil {
-		return ""
-	}
-	return cluster.DaemonNode(x.Pod)
+	return slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool { return node.Name != cluster.DaemonNode(x.Pod) })
 }
 
 // nearestFirst sorts groups of nodes by how near one of their nodes is. The only node
-// that a pod can have, if there is one, is nearer than all others.
+// that a pod selects, if there is one, is nearer than all others.
 func nearestFirst(groups []api.NodeGroup, near []*conflict.Prospect, only string) {
 	rank := map[string]int{}
 	for i, p := range near {

@@ -96,6 +96,7 @@ func (x *builder) conclusion(ctx context.Context, equivalent []int, verdicts []a
 		answers[answer] = append(append(answers[answer], u.Node.Name), x.target.LeftOut[u.Node.Name]...)
 	}
 	x.out.Nodes = nodeanswer.Group(answers)
+	nearestFirst(x.out.Nodes, nil, x.Cluster.OnlyNode())
 	verdict, said := x.conclude(verdicts, best)
 	release, err := heedRelease(ctx, x.Question, x.out, verdicts, verdict)
 	if err != nil {
@@ -380,7 +381,7 @@ func (x *builder) daemons() string {
 	}
 	for _, misfits := range x.Cluster.Misfits {
 		if !slices.ContainsFunc(misfits, func(u eligibility.UnsuitableNode) bool {
-			return slices.Contains([]cluster.Filter{cluster.FilterTaint, cluster.FilterNodeSelector, cluster.FilterNodeAffinity, cluster.FilterNodeName}, u.Misfit.Filter)
+			return u.Misfit.Filter == cluster.FilterTaint || u.Misfit.NotSelected()
 		}) {
 			all++
 		}

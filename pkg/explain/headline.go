@@ -43,13 +43,17 @@ func (h *headlines) of(ctx context.Context, list []*conflict.Prospect) reason {
 	if said := h.noDevices(); said != (reason{}) {
 		return said
 	}
+	only := h.Snap.Node(h.Cluster.OnlyNode())
+	if only != nil && len(h.Claims) > 0 && (len(list) == 0 || list[0].Node() != only) {
+		return h.onlyNode(ctx, only)
+	}
 	if len(list) == 0 {
-		return h.daemonNode(ctx)
+		return reason{}
 	}
 	if text := h.noAttribute(); text != "" {
 		return reason{what: text}
 	}
-	if text := h.apart(ctx, list); text != "" {
+	if text := h.apart(ctx, list); text != "" && only == nil {
 		return reason{what: text}
 	}
 	p := list[0]
@@ -70,32 +74,35 @@ func (h *headlines) of(ctx context.Context, list []*conflict.Prospect) reason {
 		who = h.nodesWithAnswer(p.Node(), who)
 	}
 	said := reason{what: fmt.Sprintf("%s. %s %s", asks(h.Question), who, answer.Message) + released, detail: detailOf(h.out.Claims, answer.Code)}
+	said.node = h.notSuitable(p.Node(), enough)
+	return said
+}
+
+// notSuitable is what besides the devices keeps the pod from a node, as the end of a
+// sentence about them; empty if nothing does.
+func (h *headlines) notSuitable(node *corev1.Node, enough bool) string {
 	var misfits []string
-	for _, u := range h.Cluster.Misfits[p.Node().Name] {
-		misfits = append(misfits, misfitText(u, h.target.Hypothetical)+largest(h.Question, u))
-	}
-	if len(misfits) == 0 {
-		return said
+	for _, u := range h.Cluster.Misfits[node.Name] {
+		misfits = append(misfits, misfitText(u, h.target.Hypothetical)+onNoNode(h.Question, u))
 	}
 	link := ", and"
 	if enough {
 		link = ", but"
 	}
-	said.node = link + " is not suitable: " + english.JoinAnd(misfits)
-	return said
+	return english.PrecededBy(link+" is not suitable: ", english.JoinAnd(misfits))
 }
 
-// daemonNode is the reason why a pod does not fit on the node for which a DaemonSet has
-// created it, where that has no devices.
-func (h *headlines) daemonNode(ctx context.Context) reason {
-	if h.Pod == nil || len(h.Claims) == 0 {
-		return reason{}
+// onlyNode is the reason why a pod does not fit on the only node that it selects, where
+// that has no devices.
+func (h *headlines) onlyNode(ctx context.Context, node *corev1.Node) reason {
+	which := "the only one that the pod selects"
+	if cluster.DaemonNode(h.Pod) != "" {
+		which = "for which the DaemonSet has created the pod"
 	}
-	node := h.Snap.Node(cluster.DaemonNode(h.Pod))
-	if node == nil {
-		return reason{}
+	return reason{
+		what: fmt.Sprintf("%s. Node %s, %s, has %s", asks(h.Question), node.Name, which, h.reasons.WhyNot(ctx, node).Message),
+		node: h.notSuitable(node, false),
 	}
-	return reason{what: fmt.Sprintf("%s. Node %s, for which the DaemonSet has created the pod, has %s", asks(h.Question), node.Name, h.reasons.WhyNot(ctx, node).Message)}
 }
 
 // nodesWithAnswer names the nodes that have the same answer as a node, which is the nearest
@@ -112,8 +119,14 @@ func (h *headlines) nodesWithAnswer(node *corev1.Node, alone string) string {
 	}
 }
 
-// largest says that no node is as large as the pod needs, if so.
-func largest(asked *funnel.Question, u eligibility.UnsuitableNode) string {
+// onNoNode says that no node has what the pod needs of one, if so.
+func onNoNode(asked *funnel.Question, u eligibility.UnsuitableNode) string {
+	if u.Misfit.Filter == cluster.FilterNodeSelector {
+		if slices.ContainsFunc(asked.Snap.Nodes, func(node *corev1.Node) bool { return node.Labels[u.Misfit.Label] == u.Misfit.Wanted }) {
+			return ""
+		}
+		return " (no node has it)"
+	}
 	if u.Misfit.Filter != cluster.FilterResources || u.Misfit.Required.Cmp(u.Misfit.Allocatable) <= 0 {
 		return ""
 	}

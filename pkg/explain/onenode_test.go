@@ -94,7 +94,7 @@ func TestOneNode(t *testing.T) {
 			},
 			pod: "train-0", verdict: api.DoesNotFit, funnel: "2=2",
 			misfits: []string{
-				"node taint team=a:NoSchedule", "no label zone=a, which spec.nodeSelector requires",
+				"no label zone=a, which spec.nodeSelector requires", "node taint team=a:NoSchedule",
 				"not enough cpu: 100 required, 8 available of 8",
 			},
 			pools: []string{"n1 2 usable"}, devices: api.Fits, conflict: true,

@@ -20,8 +20,10 @@ import (
 // Case is a question to which the answer is that nothing fits, or an error.
 type Case struct {
 	*funnel.Question
-	// Nodes are those that the question is about.
+	// Nodes are those that the question is about. Only is the only one that the pod
+	// selects, empty where it selects more or fewer: it comes before all others.
 	Nodes []*corev1.Node
+	Only  string
 	// Contents tell which nodes are equivalent, Confirmer asks about what-if
 	// clusters.
 	Contents  *nodegroup.Contents

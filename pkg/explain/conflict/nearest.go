@@ -93,30 +93,34 @@ func (e estimate) more(other estimate) int {
 }
 
 // Nearest lists nodes where the claims do not fit, equivalent ones together, the
-// nearest first: those that are worth a close look.
+// nearest first: those that are worth a close look. The only node that the pod selects,
+// if there is one and it has devices, comes before them.
 func (c *Case) Nearest(ctx context.Context) []*Prospect {
 	if c.Cluster.Pools == nil {
 		return nil
 	}
 	list := c.estimates(ctx)
-	if len(list) == 0 {
-		return nil
+	var only, near []*Prospect
+	if at := slices.IndexFunc(list, func(e estimatedNode) bool { return e.node.Name == c.Only }); at >= 0 {
+		only = append(only, &Prospect{Nodes: []*corev1.Node{list[at].node}, estimate: list[at].estimate, distance: farAway})
+		list = slices.Delete(list, at, at+1)
 	}
-	var near []*Prospect
 	for rest := list; len(rest) > 0 && len(near) < maxProspects; {
 		equal := equallyNear(rest, rest[0])
 		near, rest = append(near, c.prospects(equal)...), rest[len(equal):]
 	}
 	near = near[:min(len(near), maxProspects)]
-	asking := slices.MinFunc(list, func(a, b estimatedNode) int { return a.compareAsking(b.estimate) })
-	if !slices.ContainsFunc(near, func(p *Prospect) bool { return p.Node() == asking.node }) {
-		for _, p := range c.prospects(equallyNear(list, asking)) {
-			if p.Node() == asking.node {
-				near = append(near, p)
+	if len(list) > 0 {
+		asking := slices.MinFunc(list, func(a, b estimatedNode) int { return a.compareAsking(b.estimate) })
+		if !slices.ContainsFunc(near, func(p *Prospect) bool { return p.Node() == asking.node }) {
+			for _, p := range c.prospects(equallyNear(list, asking)) {
+				if p.Node() == asking.node {
+					near = append(near, p)
+				}
 			}
 		}
 	}
-	for _, p := range near {
+	for _, p := range slices.Concat(only, near) {
 		c.look(ctx, p)
 		if ctx.Err() != nil {
 			break
@@ -125,7 +129,7 @@ func (c *Case) Nearest(ctx context.Context) []*Prospect {
 	slices.SortStableFunc(near, func(a, b *Prospect) int {
 		return cmp.Or(a.distance.compare(b.distance), a.estimate.compare(b.estimate))
 	})
-	return slices.DeleteFunc(near, func(p *Prospect) bool { return p.Scenario == nil })
+	return slices.DeleteFunc(slices.Concat(only, near), func(p *Prospect) bool { return p.Scenario == nil })
 }
 
 // estimatedNode is one of the nodes with devices, all of which are estimated: that

@@ -42,6 +42,26 @@ func elsewhere(q *Question, claim *resourceapi.ResourceClaim, node *corev1.Node,
 	return text
 }
 
+// OnlyNode is the only one of several nodes that the pod selects by nodeSelector, node
+// affinity or name, whatever else keeps it from there; empty where it selects more or fewer.
+func (s *Cluster) OnlyNode() string {
+	others := 0
+	selected := slices.Clone(s.Candidates[:min(len(s.Candidates), 2)])
+	for i := range s.Unsuitable {
+		u := &s.Unsuitable[i]
+		switch {
+		case u.Misfit.NotSelected():
+			others++
+		case len(selected) < 2:
+			selected = append(selected, u.Node)
+		}
+	}
+	if others == 0 || len(selected) != 1 {
+		return ""
+	}
+	return selected[0].Name
+}
+
 // Misfits tells why the pod cannot use a node at all.
 func Misfits(q *Question, node *corev1.Node) []eligibility.UnsuitableNode {
 	var all []eligibility.UnsuitableNode

@@ -23,7 +23,8 @@ import (
 )
 
 // ProgressOf is that of a node that the pod cannot use. Among those that have
-// devices, the later a filter of the scheduler says no, the closer is the node.
+// devices, one that the pod does not select is the farthest; of the others, the later a
+// filter of the scheduler says no, the closer is the node.
 func ProgressOf(q *funnel.Question, u eligibility.UnsuitableNode) int {
 	progress := progressUnsuitable
 	if len(q.Cluster.Pools[u.Node.Name]) > 0 {
@@ -33,7 +34,7 @@ func ProgressOf(q *funnel.Question, u eligibility.UnsuitableNode) int {
 		progress += 50
 	}
 	return progress + 1 + slices.Index([]cluster.Filter{
-		cluster.FilterTaint, cluster.FilterNodeSelector, cluster.FilterNodeAffinity, cluster.FilterPods, cluster.FilterResources,
+		cluster.FilterNodeSelector, cluster.FilterNodeAffinity, cluster.FilterUnschedulable, cluster.FilterTaint, cluster.FilterPods, cluster.FilterResources,
 	}, u.Misfit.Filter)
 }
 

@@ -128,6 +128,43 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
+// TestReasonsOfNodesThatAreSelected waits for nodes that are cordoned: what is said is why
+// these cannot be used, not that the pod does not select the others.
+func TestReasonsOfNodesThatAreSelected(t *testing.T) {
+	of := func(names ...string) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution: tc.NodeSelector(corev1.LabelHostname, names...),
+			}}
+		}
+	}
+	for name, test := range map[string]struct {
+		pod  func(*corev1.Pod)
+		want string
+	}{
+		"one, by nodeSelector": {
+			func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "n1"} },
+			"Node n1: cordoned.",
+		},
+		"one, by affinity": {of("n1"), "Node n1: cordoned."},
+		"two":              {of("n1", "n2"), "2 nodes: cordoned."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			parts := []any{tc.Nodes("n1", "n2", "n3", "n4", "n5")}
+			for _, node := range []string{"n1", "n2", "n3", "n4", "n5"} {
+				parts = append(parts, tc.Pool(node, tc.Devices(2)...))
+			}
+			for _, node := range []string{"n1", "n2"} {
+				parts = append(parts, tc.ChangeNode(node, func(n *corev1.Node) { n.Spec.Unschedulable = true }))
+			}
+			out := planOf(t, start(t, tc.Cluster(append(parts, waits("a", 1, 1, 0, test.pod)...)...)))
+			if p := out.Pods[0]; p.Outcome != api.PlanWaiting || p.Code != api.NodeUnsuitable || p.Reason != test.want {
+				t.Errorf("%s, %s: %s", p.Outcome, p.Code, p.Reason)
+			}
+		})
+	}
+}
+
 func TestConditions(t *testing.T) {
 	owned := func(p *corev1.Pod) {
 		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: "web", UID: "web", Controller: new(true)}}
