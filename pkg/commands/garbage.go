@@ -39,9 +39,12 @@ const (
 	// mostGarbage is how much garbage a program that goes on has at most, as long as that
 	// is not less than leastPercent of what is live: then collections would take too long
 	// altogether. mostPercent is for small clusters. Until a cluster is loaded, garbage may be
-	// garbageOfLoading times as much.
+	// garbageOfLoading times as much; later, while there is work that makes much of it,
+	// garbageOfWork times, so that there is one collection in untilCollected and not several.
 	mostGarbage               = 48 << 20
 	garbageOfLoading          = 2
+	garbageOfWork             = 4
+	untilCollected            = 2 * time.Second
 	leastPercent, mostPercent = 15, 50
 	loaded                    = 10 * time.Second
 	// soon is when a program that still runs is likely to be one that goes on,
@@ -114,8 +117,36 @@ func saveMemory(ctx context.Context) {
 	case <-time.After(loaded):
 	}
 	loading()
-	defer afterCollections(func() { boundGarbage(mostGarbage) })()
+	var last allocated
+	defer afterCollections(func() {
+		now := allocatedNow()
+		boundGarbage(garbageBetween(last, now))
+		last = now
+	})()
 	releaseMemory(ctx)
+}
+
+// allocated is how many bytes were allocated until a moment.
+type allocated struct {
+	bytes uint64
+	at    time.Time
+}
+
+func allocatedNow() allocated {
+	bytes := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(bytes)
+	return allocated{bytes[0].Value.Uint64(), time.Now()}
+}
+
+// garbageBetween is how much garbage there may be until the next collection: as much as is made
+// in untilCollected, if it is made as fast as it was between the last two.
+func garbageBetween(before, last allocated) uint64 {
+	took := last.at.Sub(before.at).Seconds()
+	if before.at.IsZero() || took <= 0 {
+		return mostGarbage
+	}
+	made := float64(last.bytes-before.bytes) / took * untilCollected.Seconds()
+	return uint64(min(max(made, mostGarbage), garbageOfWork*mostGarbage))
 }
 
 // boundGarbage sets how much garbage there may be by what is live: of a large cluster, half as

@@ -6,6 +6,7 @@ package commands
 import (
 	"runtime"
 	"testing"
+	"time"
 )
 
 // TestGarbagePercent allows less garbage, the more is live, but never so little that
@@ -24,6 +25,31 @@ func TestGarbageWhileLoading(t *testing.T) {
 		if got := garbagePercent(live, garbageOfLoading*mostGarbage); got != want {
 			t.Errorf("%d MiB are live: %d percent, want %d", live>>20, got, want)
 		}
+	}
+}
+
+// TestGarbageOfWork allows more garbage while much of it is made, and no more than before while
+// a cluster is merely followed.
+func TestGarbageOfWork(t *testing.T) {
+	at := time.Now()
+	for _, test := range []struct {
+		made uint64
+		took time.Duration
+		want uint64
+	}{
+		{48 << 20, 2 * time.Minute, mostGarbage},
+		{48 << 20, 2 * time.Second, mostGarbage},
+		{48 << 20, time.Second, 2 * mostGarbage},
+		{48 << 20, time.Second / 10, garbageOfWork * mostGarbage},
+		{192 << 20, 4 * time.Second, 2 * mostGarbage},
+	} {
+		before := allocated{1 << 30, at}
+		if got := garbageBetween(before, allocated{before.bytes + test.made, at.Add(test.took)}); got != test.want {
+			t.Errorf("%d MiB in %s: %d MiB, want %d", test.made>>20, test.took, got>>20, test.want>>20)
+		}
+	}
+	if got := garbageBetween(allocated{}, allocated{1 << 30, at}); got != mostGarbage {
+		t.Errorf("at the first collection: %d MiB", got>>20)
 	}
 }
 
