@@ -26,15 +26,25 @@ func Waiting(alloc *allocator.Allocator, snap *snapshot.Snapshot) []*corev1.Pod 
 	return pods
 }
 
+// QueueOptions are what [DecideQueue] finds out besides who gets what.
+type QueueOptions struct {
+	// Preempts has pods take the place of others: see [queue.Queue.Preempt].
+	Preempts bool
+	// Outlook is set if that of pods that do not fit is asked for.
+	Outlook bool
+}
+
 // DecideQueue decides pods that wait one after another, as [ExplainEach] does, and
 // returns what becomes of each of them, in the order of the queue, and the cluster after
-// that. Of pods that do not fit the outlook is found, but neither remedies nor hints. With
-// preempts, pods take the place of others: see [queue.Queue.Preempt]. The error is that of
+// that. Of pods that do not fit, neither remedies nor hints are found. The error is that of
 // ctx.
-func DecideQueue(ctx context.Context, state *simulate.State, pods []*corev1.Pod, preempts bool) ([]queue.Decision, *simulate.State, error) {
+func DecideQueue(ctx context.Context, state *simulate.State, pods []*corev1.Pod, opts QueueOptions) ([]queue.Decision, *simulate.State, error) {
 	q := queue.New(explainer(), state.Alloc, state.Snap)
 	q.AddWaiting(pods)
-	if preempts {
+	if opts.Outlook {
+		q.FindOutlook()
+	}
+	if opts.Preempts {
 		q.Preempt()
 	}
 	if err := q.DecideAll(ctx); err != nil {

@@ -78,6 +78,9 @@ func (q *Queue) ShareAnswers(waiting []*corev1.Pod) {
 	q.shares, q.claimUsers = true, claimUsers(waiting)
 }
 
+// FindOutlook has answers for pods that do not fit say under which conditions they would.
+func (q *Queue) FindOutlook() { q.outlook = true }
+
 // Preempt has pods that fit nowhere take the place of pods of lower priority, as KEP-5690
 // proposes it. Pods that are created again wait from then on.
 func (q *Queue) Preempt() { q.preempts = true }

@@ -43,6 +43,8 @@ type Queue struct {
 	after *simulate.State
 	// planned is set if what becomes of all pods is asked for, see [Queue.AddWaiting].
 	planned bool
+	// outlook is set if the outlook of pods that do not fit is asked for.
+	outlook bool
 	// shares is set if pods share an answer that differ in names, see [Queue.ShareAnswers]. Those
 	// that nobody asks about always do. claimUsers counts those that use a claim by its name.
 	shares     bool
@@ -297,7 +299,7 @@ func (q *Queue) explainKind(ctx context.Context, p *queuedPod) error {
 	}
 	s := q.target(p)
 	s.UsePod(asked.Alloc, p.pod)
-	s.VerdictOnly, s.WithOutlook = !p.target, q.planned
+	s.VerdictOnly, s.WithOutlook = !p.target, q.outlook
 	answer, err := q.explainer.Explain(ctx, asked.Alloc, asked.Snap, s)
 	if err != nil {
 		return err

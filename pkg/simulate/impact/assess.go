@@ -109,7 +109,7 @@ type assessment struct {
 // decide evicts pods at their times, and decides after each of them who finds a place.
 func (a *assessment) decide(ctx context.Context, list []fate) error {
 	fitBefore := map[types.NamespacedName]bool{}
-	decisions, _, err := explain.DecideQueue(ctx, a.before, waiting(a.before), false)
+	decisions, _, err := explain.DecideQueue(ctx, a.before, waiting(a.before), explain.QueueOptions{})
 	if err != nil {
 		return fmt.Errorf("decide the queue: %w", err)
 	}

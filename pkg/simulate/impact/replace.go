@@ -44,7 +44,7 @@ func (a *assessment) settle(ctx context.Context, leaving []fate) error {
 	if state, err = state.After(ctx, state.Snap.With(&snapshot.Snapshot{Pods: created})); err != nil {
 		return err
 	}
-	if a.decided, a.state, err = explain.DecideQueue(ctx, state, waiting(state), false); err != nil {
+	if a.decided, a.state, err = explain.DecideQueue(ctx, state, waiting(state), explain.QueueOptions{}); err != nil {
 		return fmt.Errorf("decide the queue: %w", err)
 	}
 	found, place := map[types.NamespacedName]*queue.Decision{}, map[types.NamespacedName]int{}

@@ -40,7 +40,7 @@ func Make(ctx context.Context, state *simulate.State, preempts bool) (*api.Plan,
 			pods = append(pods, pod)
 		}
 	}
-	decisions, after, err := explain.DecideQueue(ctx, state, pods, preempts)
+	decisions, after, err := explain.DecideQueue(ctx, state, pods, explain.QueueOptions{Preempts: preempts, Outlook: true})
 	if err != nil {
 		return nil, fmt.Errorf("decide the queue: %w", err)
 	}

@@ -143,7 +143,7 @@ func TestPreemptProperties(t *testing.T) {
 			parts = append(parts, waits(fmt.Sprintf("p%d", i), int64(1+r.IntN(3)), r.IntN(60), r.IntN(5))...)
 		}
 		state := start(t, tc.Cluster(parts...))
-		decisions, after, err := explain.DecideQueue(t.Context(), state, explain.Waiting(state.Alloc, state.Snap), true)
+		decisions, after, err := explain.DecideQueue(t.Context(), state, explain.Waiting(state.Alloc, state.Snap), explain.QueueOptions{Preempts: true, Outlook: true})
 		if err != nil {
 			t.Fatal(err)
 		}
