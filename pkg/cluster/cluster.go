@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -23,6 +24,9 @@ type Cluster struct {
 	Claims     *Claims
 	Nodes      *Nodes
 	Taints     *Taints
+	// Evaluators are for selectors of devices, seen as the allocator sees them. Those of
+	// amended clusters with the same devices are the same.
+	Evaluators *selector.Evaluators
 	// behaviors are what the scheduler of the release does, see [Changes].
 	behaviors map[Behavior]bool
 }
@@ -62,9 +66,11 @@ func build(snap *snapshot.Snapshot, sibling *Cluster) *Cluster {
 	if sibling.publishes(c) {
 		c.Pools, c.Nodes.made = sibling.Pools, sibling.Nodes.made
 		c.Partitions = sibling.Partitions.with(c.Usage)
+		c.Evaluators = sibling.Evaluators
 	} else {
 		c.Pools = newPools(patchedSlices(snap, c.Gates.taintRules), &c.Gates.features)
 		c.Partitions = newPartitions(c.Gates, c.Usage, c.Pools)
+		c.Evaluators = selector.NewEvaluators(c.Gates.Selectors)
 	}
 	c.Taints = &Taints{snap: snap, gates: c.Gates, pools: c.Pools, usage: c.Usage, claims: c.Claims}
 	return c

@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	resourcehelper "k8s.io/component-helpers/resource"
 	"k8s.io/utils/ptr"
 )
 
@@ -53,7 +52,7 @@ func ExtendedResources(pod *corev1.Pod) []corev1.ResourceName {
 // extendedRequests returns how much of each extended resource a pod asks for.
 func extendedRequests(pod *corev1.Pod) map[corev1.ResourceName]int64 {
 	requests := map[corev1.ResourceName]int64{}
-	for name, quantity := range resourcehelper.PodRequests(defaultedPod(pod), resourcehelper.PodResourcesOptions{}) {
+	for name, quantity := range specRequests(defaultedPod(pod)) {
 		if isDRAExtendedResource(name) {
 			requests[name] = quantity.Value()
 		}

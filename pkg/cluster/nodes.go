@@ -235,13 +235,21 @@ func (g *Gates) podRequests(pod *corev1.Pod, assigned bool) corev1.ResourceList 
 	// To add up takes three times as long with the status, for the same sum if nothing
 	// is resized, and most pods have nothing to add up.
 	resized := assigned && isResized(pod)
-	if only := onlyContainer(pod); only != nil && !resized {
-		return only.Resources.Requests
+	if !assigned || !resized && onlyContainer(pod) != nil {
+		return specRequests(pod)
 	}
 	return resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{
 		UseStatusResources:                       resized,
-		UseDRANodeAllocatableResourceClaimStatus: assigned && g.Enabled(GateNodeAllocatable),
+		UseDRANodeAllocatableResourceClaimStatus: g.Enabled(GateNodeAllocatable),
 	})
+}
+
+// specRequests returns what a pod takes by its spec. The list is not for changing.
+func specRequests(pod *corev1.Pod) corev1.ResourceList {
+	if only := onlyContainer(pod); only != nil {
+		return only.Resources.Requests
+	}
+	return resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
 }
 
 // onlyContainer is the container of a pod that takes nothing else of its node, nil if

@@ -32,6 +32,7 @@ type Pools struct {
 	incomplete, invalid []*poolEntry
 	// unparsable is true if there is a node selector that cannot be parsed.
 	unparsable bool
+	every      func() []Device
 	devices    func() deviceTable
 	views      viewCache
 }
@@ -57,7 +58,7 @@ type deviceTable struct {
 func newPools(all []*resourceapi.ResourceSlice, features *features) *Pools {
 	p := &Pools{stable: features.stable(), onNode: map[string][]*poolEntry{}}
 	p.views.of = map[*corev1.Node]nodeViews{}
-	p.devices = sync.OnceValue(p.listDevices)
+	p.every, p.devices = sync.OnceValue(p.listEvery), sync.OnceValue(p.listDevices)
 	byID, matchers := map[poolID]*poolEntry{}, nodeMatchers{}
 	for _, slice := range all {
 		id := poolID{slice.Spec.Driver, slice.Spec.Pool.Name}
@@ -122,22 +123,48 @@ func (p *Pools) All() []*Pool {
 	return pools
 }
 
-func (p *Pools) listDevices() deviceTable {
-	table := deviceTable{byID: map[DeviceID]int{}}
+func (p *Pools) listEvery() []Device {
+	total := 0
+	p.eachSlice(func(_ *Pool, slice *resourceapi.ResourceSlice) { total += len(slice.Spec.Devices) })
+	list := make([]Device, 0, total)
+	p.eachSlice(func(pool *Pool, slice *resourceapi.ResourceSlice) {
+		for i := range slice.Spec.Devices {
+			list = append(list, DeviceIn(pool, slice, i))
+		}
+	})
+	return list
+}
+
+// eachSlice visits the slices of all pools, of each pool those of earlier generations first.
+func (p *Pools) eachSlice(visit func(*Pool, *resourceapi.ResourceSlice)) {
 	for _, pool := range p.All() {
+		for _, slice := range pool.Obsolete {
+			visit(pool, slice)
+		}
 		for _, slice := range pool.Slices {
-			for i := range slice.Spec.Devices {
-				device := DeviceIn(pool, slice, i)
-				// Of two with one name, the first is the one that counts.
-				if _, exists := table.byID[device.ID]; !exists {
-					table.byID[device.ID] = len(table.list)
-				}
-				table.list = append(table.list, device)
-			}
+			visit(pool, slice)
+		}
+	}
+}
+
+func (p *Pools) listDevices() deviceTable {
+	table := deviceTable{list: p.every(), byID: map[DeviceID]int{}}
+	if slices.ContainsFunc(p.All(), func(pool *Pool) bool { return len(pool.Obsolete) > 0 }) {
+		table.list = slices.DeleteFunc(slices.Clone(table.list), func(d Device) bool { return slices.Contains(d.Pool.Obsolete, d.Slice) })
+	}
+	for i := range table.list {
+		// Of two with one name, the first is the one that counts.
+		id := table.list[i].ID
+		if _, exists := table.byID[id]; !exists {
+			table.byID[id] = i
 		}
 	}
 	return table
 }
+
+// EveryDevice returns the devices of all pools, of each pool those of earlier generations
+// first. Callers must not change the list.
+func (p *Pools) EveryDevice() []Device { return p.every() }
 
 // Devices returns the devices of the newest generation of all pools, in the
 // order in which the allocator tries them. Callers must not change the list.

@@ -14,7 +14,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodegroup"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
@@ -62,7 +61,7 @@ func (a *Asker) remember(q *funnel.Question) {
 	if a.selectors == nil || !a.selectors.Like(q.Selectors) {
 		a.selectors = q.Selectors
 	}
-	q.Selectors, q.Catalog = a.selectors, eligibility.NewCatalog(q.Cluster.Facts, a.selectors)
+	q.Evaluate(a.selectors)
 }
 
 // Groups puts nodes together that have the same for each of some pods, which are suitable for

@@ -89,7 +89,11 @@ func explainer() queue.Explainer {
 const maxOthers = 4
 
 func explainTarget(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, t *target.Target) (*api.Explanation, error) {
-	return builderWithQueue(alloc, snap, t).explanation(ctx)
+	selectors, back := alloc.Facts.Evaluators.Lend()
+	defer back()
+	x := builderWithQueue(alloc, snap, t)
+	x.Evaluate(selectors)
+	return x.explanation(ctx)
 }
 
 // explanation runs all steps and puts what they have to say into the summary.

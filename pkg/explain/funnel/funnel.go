@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -36,6 +35,7 @@ type Cluster struct {
 type Funnel struct {
 	Checks  *eligibility.Checks
 	Request *claimspec.Request
+	// Devices are not for changing: other funnels have them, too.
 	Devices []cluster.Device
 	// reasons has the furthest reason over all nodes.
 	reasons cluster.DeviceTable[*eligibility.Reason]
@@ -73,22 +73,13 @@ func New(ctx context.Context, s *Cluster, only *corev1.Node, c *eligibility.Chec
 		shared:   make(map[PoolOnNode]int),
 		counts:   make(map[PoolOnNode]*Counts),
 	}
-	devices := 0
-	if only == nil {
-		for _, pool := range s.Facts.Pools.All() {
-			devices += devicesIn(pool.Obsolete) + devicesIn(pool.Slices)
-		}
-	}
-	f.Devices = make([]cluster.Device, 0, devices)
 	if only != nil {
 		f.addOnly(ctx, s, only)
 		f.ClassHasDevices = f.anyOfClass()
 		return f, ctx.Err()
 	}
-	for _, pool := range s.Facts.Pools.All() {
-		f.addDevices(ctx, pool, pool.Obsolete)
-		f.addDevices(ctx, pool, pool.Slices)
-	}
+	f.Devices = s.Facts.Pools.EveryDevice()
+	f.findOtherClasses(ctx)
 	f.ClassHasDevices = f.anyOfClass()
 	for _, node := range s.Candidates {
 		if err := ctx.Err(); err != nil {
@@ -105,24 +96,12 @@ func New(ctx context.Context, s *Cluster, only *corev1.Node, c *eligibility.Chec
 	return f, nil
 }
 
-func devicesIn(slices []*resourceapi.ResourceSlice) int {
-	count := 0
-	for _, slice := range slices {
-		count += len(slice.Spec.Devices)
-	}
-	return count
-}
-
-// addDevices lists devices and finds those of other classes, which no further
-// check is made for.
-func (f *Funnel) addDevices(ctx context.Context, pool *cluster.Pool, from []*resourceapi.ResourceSlice) {
-	for _, slice := range from {
-		for i := range slice.Spec.Devices {
-			d := cluster.DeviceIn(pool, slice, i)
-			f.Devices = append(f.Devices, d)
-			if r := f.Checks.CheckClass(ctx, &d); r != nil && r.Code == api.ClassSelectorFalse {
-				f.reasons.Set(&d, r)
-			}
+// findOtherClasses finds the devices of other classes, which no further check is made for.
+func (f *Funnel) findOtherClasses(ctx context.Context) {
+	for i := range f.Devices {
+		d := &f.Devices[i]
+		if r := f.Checks.CheckClass(ctx, d); r != nil && r.Code == api.ClassSelectorFalse {
+			f.reasons.Set(d, r)
 		}
 	}
 }

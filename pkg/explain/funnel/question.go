@@ -37,11 +37,15 @@ type Question struct {
 // NewQuestion asks about the claims of a pod, which can be nil. Who needs devices
 // is not looked at yet.
 func NewQuestion(alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim) *Question {
-	selectors := alloc.Facts.Gates.Selectors()
-	return &Question{
-		Snap: snap, Cluster: &Cluster{Facts: alloc.Facts, Alloc: alloc}, Selectors: selectors, Catalog: eligibility.NewCatalog(alloc.Facts, selectors),
-		Pod: pod, PodClaims: claims,
-	}
+	q := &Question{Snap: snap, Cluster: &Cluster{Facts: alloc.Facts, Alloc: alloc}, Pod: pod, PodClaims: claims}
+	q.Evaluate(alloc.Facts.Gates.Selectors())
+	return q
+}
+
+// Evaluate has the selectors evaluated by an evaluator for this cluster, which may know
+// answers to other questions. Nothing must have been asked yet.
+func (q *Question) Evaluate(selectors *selector.Evaluator) {
+	q.Selectors, q.Catalog = selectors, eligibility.NewCatalog(q.Cluster.Facts, selectors)
 }
 
 // Claim is a claim that is to be allocated.

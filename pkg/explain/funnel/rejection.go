@@ -69,7 +69,7 @@ func (f *Funnel) Explanation(pools int) api.RequestExplanation {
 		i += with
 	}
 	slices.SortStableFunc(order, func(a, b *rejectionGroup) int {
-		return cmp.Or(cmp.Compare(a.check, b.check), naming.Compare(a.label, b.label), cmp.Compare(len(b.devices), len(a.devices)))
+		return cmp.Or(cmp.Compare(a.check, b.check), naming.Compare(a.label, b.label), cmp.Compare(b.count, a.count))
 	})
 	for _, group := range order {
 		most := maxEvidence
@@ -112,8 +112,10 @@ type rejectionGroup struct {
 	requirement string
 	// brief has those that can be said with fewer words, and with their requirements, with
 	// the number of devices.
-	brief   map[*eligibility.Reason]int
-	devices []string
+	brief map[*eligibility.Reason]int
+	// devices has them as they were added, of which there are count.
+	devices [][]cluster.Device
+	count   int
 	texts   naming.Tally
 	// values has what texts say of the value of something, if they do.
 	values map[string]nameValue
@@ -144,9 +146,7 @@ func newRejectionGroup(r *eligibility.Reason) *rejectionGroup {
 // add adds devices that are rejected for the same reason, see [Funnel.rejectedWith].
 func (g *rejectionGroup) add(devices []cluster.Device, r *eligibility.Reason) {
 	d, n := &devices[0], len(devices)
-	for i := range devices {
-		g.devices = append(g.devices, devices[i].ID.String())
-	}
+	g.devices, g.count = append(g.devices, devices), g.count+n
 	g.texts[r.Text] += n
 	if r.Brief != "" {
 		g.brief[r] += n
@@ -186,9 +186,20 @@ func (g *rejectionGroup) rejection(r *claimspec.Request, most int) api.Rejection
 		return cmp.Or(cmp.Compare(b.Count, a.Count), naming.Compare(a.Object, b.Object), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Found, b.Found))
 	})
 	return api.Rejection{
-		Code: g.code, Label: g.label, Count: len(g.devices), Message: g.message(r),
-		Hint: g.hint(), HintDriver: g.hintDrivers[g.hint()], Evidence: facts, Where: g.place(), Devices: g.devices, Holders: g.holders(),
+		Code: g.code, Label: g.label, Count: g.count, Message: g.message(r),
+		Hint: g.hint(), HintDriver: g.hintDrivers[g.hint()], Evidence: facts, Where: g.place(), Devices: g.names(), Holders: g.holders(),
 	}
+}
+
+// names are those of the devices, in a list that is made once: there can be very many.
+func (g *rejectionGroup) names() []string {
+	names := make([]string, 0, g.count)
+	for _, devices := range g.devices {
+		for i := range devices {
+			names = append(names, devices[i].ID.String())
+		}
+	}
+	return names
 }
 
 // first sorts a list, and keeps so many of it. Where they are few of many, most are looked at
@@ -326,7 +337,7 @@ func (g *rejectionGroup) hint() string {
 
 func (g *rejectionGroup) place() string {
 	// Where not all devices name a node, the pools do.
-	all := g.placed == len(g.devices)
+	all := g.placed == g.count
 	switch {
 	case all && len(g.where) == 1:
 		return g.where.Sorted()[0]
