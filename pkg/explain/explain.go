@@ -12,6 +12,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/devicecheck"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/hints"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
@@ -108,16 +109,20 @@ func (x *builder) explanation(ctx context.Context) (*api.Explanation, error) {
 	if x.target.Instead && x.out.Verdict == api.Fits {
 		parts.instead = x.Pod.Name
 	}
+	describe := func(d *cluster.Device) (*api.DeviceExplanation, error) {
+		return devicecheck.Describe(ctx, x.Question, x.out, parts.text(), x.target.Only, d)
+	}
 	if x.target.Device != nil {
-		if err := x.describeDevice(ctx, parts.text(), x.target.Device); err != nil {
+		if x.out.Device, err = describe(x.target.Device); err != nil {
 			return nil, err
 		}
 	}
 	for _, d := range x.devices {
-		if err := x.describeDevice(ctx, parts.text(), d); err != nil {
+		described, err := describe(d)
+		if err != nil {
 			return nil, err
 		}
-		x.described, x.out.Device = append(x.described, x.out.Device), nil
+		x.described = append(x.described, described)
 	}
 	x.out.OnEveryNode = len(x.out.Nodes) == 1 && x.out.Nodes[0].Message == parts.text()
 	x.out.Summary = parts.sentence()

@@ -42,20 +42,20 @@ func TestPodsForOneNode(t *testing.T) {
 		"cordoned, by nodeSelector": {
 			pod:     selecting(label, "n1"),
 			summary: "Request gpu needs 1 device. Node n1 has 1 available, but is not suitable: cordoned.",
-			first: "cordoned",
+			first:   "cordoned",
 		},
 		"cordoned, by affinity": {
 			pod:     affineTo(label, "n1"),
 			summary: "Request gpu needs 1 device. Node n1 has 1 available, but is not suitable: cordoned.",
-			first: "cordoned",
+			first:   "cordoned",
 		},
 		"cordoned and in use": {
 			pod: selecting(label, "n1"), parts: []any{tc.Serving("other", "n1", "gpu-0")},
 			summary: "Request gpu needs 1 device. Node n1 has 0 of 1 available (1 allocated), and is not suitable: cordoned.",
-			first: "cordoned",
+			first:   "cordoned",
 		},
 		"no devices": {
-			pod:     selecting(label, "cpu"),
+			pod: selecting(label, "cpu"),
 			summary: "Request gpu needs 1 device. Node cpu, the only one that the pod selects, has no devices of class gpu; " +
 				"driver gpu.example.com publishes devices only on n1, n2, n3, and nothing on the nodes that the pod can use: cpu.",
 			first: "no devices of class gpu",
@@ -63,7 +63,7 @@ func TestPodsForOneNode(t *testing.T) {
 		"no devices and cordoned": {
 			pod:     affineTo(label, "off"),
 			summary: "Request gpu needs 1 device. Node off, the only one that the pod selects, has no devices of class gpu, and is not suitable: cordoned.",
-			first: "cordoned",
+			first:   "cordoned",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package explain
+package devicecheck
 
 import (
 	"cmp"
@@ -16,46 +16,45 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/devicecheck"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodeanswer"
 )
 
-// describeDevice describes a device that the question is about, and makes
-// every check of every request on it. The summary is that of the explanation.
-func (x *builder) describeDevice(ctx context.Context, summary string, d *cluster.Device) error {
-	out := devicecheck.Facts(x.Question, d)
-	x.out.Device = out
-	v := &deviceView{Question: x.Question, out: x.out, summary: summary, only: x.target.Only}
-	for i := range x.Claims {
-		for _, alternatives := range x.Claims[i].Funnels {
+// Describe describes a device that a finished answer is about, and makes every check of
+// every request on it. The summary is that of the answer, as a clause. Only is the one node
+// that the question is about, nil for all.
+func Describe(ctx context.Context, q *funnel.Question, answer *api.Explanation, summary string, only *corev1.Node, d *cluster.Device) (*api.DeviceExplanation, error) {
+	v := &view{Question: q, answer: answer, summary: summary, only: only, device: Facts(q, d)}
+	for i := range q.Claims {
+		for _, alternatives := range q.Claims[i].Funnels {
 			for _, f := range alternatives {
-				out.Requests = append(out.Requests, v.deviceRequest(ctx, i, f, d))
+				v.device.Requests = append(v.device.Requests, v.request(ctx, i, f, d))
 			}
 		}
 	}
-	out.Summary = english.Sentence(v.deviceSummary())
-	return ctx.Err()
+	v.device.Summary = english.Sentence(v.conclude())
+	return v.device, ctx.Err()
 }
 
-// deviceView is one device as a finished answer sees it.
-type deviceView struct {
+// view is a device as a finished answer sees it.
+type view struct {
 	*funnel.Question
-	out *api.Explanation
+	answer *api.Explanation
 	// summary is that of the answer, as a clause.
 	summary string
 	// only is the one node that the question is about, nil for all.
-	only *corev1.Node
+	only   *corev1.Node
+	device *api.DeviceExplanation
 }
 
-// deviceRequest tells how a device fares for one request.
-func (v *deviceView) deviceRequest(ctx context.Context, claim int, f *funnel.Funnel, d *cluster.Device) api.DeviceRequest {
+// request tells how a device fares for one request.
+func (v *view) request(ctx context.Context, claim int, f *funnel.Funnel, d *cluster.Device) api.DeviceRequest {
 	node := v.closest(ctx, f, d)
 	out := api.DeviceRequest{
 		Claim: v.claimLabel(claim),
 		Name:  f.Request.Name, DeviceClass: f.Request.Class,
 		ExtendedResource: f.Checks.ExtendedResource,
-		Checks:           devicecheck.List(ctx, v.Question, f.Checks, d, node),
+		Checks:           List(ctx, v.Question, f.Checks, d, node),
 	}
 	if place, ok := funnel.ExtendedRequestOf(v.Question, f.Request.Claim, f.Request.Name); ok {
 		out.Container = place.Container.Name
@@ -85,8 +84,8 @@ func (v *deviceView) deviceRequest(ctx context.Context, claim int, f *funnel.Fun
 }
 
 // claimLabel names a claim, or what it will be made from.
-func (v *deviceView) claimLabel(claim int) string {
-	explained := &v.out.Claims[v.Claims[claim].Index]
+func (v *view) claimLabel(claim int) string {
+	explained := &v.answer.Claims[v.Claims[claim].Index]
 	if explained.Name != "" {
 		return explained.Namespace + "/" + explained.Name
 	}
@@ -96,7 +95,7 @@ func (v *deviceView) claimLabel(claim int) string {
 // closest is the node from which a request looks at a device: the one that the
 // question is about, the one that the allocator picks, or the one where the
 // device gets furthest. Those that the pod cannot use come last.
-func (v *deviceView) closest(ctx context.Context, f *funnel.Funnel, d *cluster.Device) *corev1.Node {
+func (v *view) closest(ctx context.Context, f *funnel.Funnel, d *cluster.Device) *corev1.Node {
 	if v.only != nil {
 		return v.only
 	}
@@ -106,7 +105,7 @@ func (v *deviceView) closest(ctx context.Context, f *funnel.Funnel, d *cluster.D
 		if !eligibility.DeviceReaches(d, node) {
 			continue
 		}
-		if v.out.Placement != nil && v.out.Placement.Node == node.Name {
+		if v.answer.Placement != nil && v.answer.Placement.Node == node.Name {
 			return node
 		}
 		if check := checkOn(ctx, v.Question, f, d, node); check > furthest {
@@ -148,8 +147,8 @@ func checkOn(ctx context.Context, q *funnel.Question, f *funnel.Funnel, d *clust
 
 // pickedFor is the request that the allocator gives a device to, empty if it
 // does not pick the device.
-func (v *deviceView) pickedFor(d *cluster.Device) string {
-	for _, c := range v.out.Placement.Claims {
+func (v *view) pickedFor(d *cluster.Device) string {
+	for _, c := range v.answer.Placement.Claims {
 		for _, p := range c.Devices {
 			if p.Driver == d.ID.Driver && p.Pool == d.ID.Pool && p.Device == d.ID.Device {
 				return claimspec.RequestTitle(p.Request, p.Container, p.ExtendedResource)
@@ -160,13 +159,13 @@ func (v *deviceView) pickedFor(d *cluster.Device) string {
 }
 
 // placed lists what the allocator picks for a request.
-func (v *deviceView) placed(claim int, r *claimspec.Request) []api.AllocatedDevice {
-	if v.out.Placement == nil {
+func (v *view) placed(claim int, r *claimspec.Request) []api.AllocatedDevice {
+	if v.answer.Placement == nil {
 		return nil
 	}
 	of := v.Claims[claim].Claim
 	var list []api.AllocatedDevice
-	for _, c := range v.out.Placement.Claims {
+	for _, c := range v.answer.Placement.Claims {
 		for _, p := range c.Devices {
 			if c.Namespace == of.Namespace && c.Name == of.Name && p.Request == r.Name {
 				list = append(list, p)
@@ -178,20 +177,20 @@ func (v *deviceView) placed(claim int, r *claimspec.Request) []api.AllocatedDevi
 
 // notPicked says why a device that passes every check is not picked, as far as
 // that is known.
-func (v *deviceView) notPicked(ctx context.Context, claim int, f *funnel.Funnel, d *cluster.Device, node *corev1.Node) string {
+func (v *view) notPicked(ctx context.Context, claim int, f *funnel.Funnel, d *cluster.Device, node *corev1.Node) string {
 	alone := "passes every check alone"
-	if v.out.Device.HoldersUnknown != "" {
+	if v.device.HoldersUnknown != "" {
 		alone = "passes alone every check that can be made"
 	}
-	placement, picks := v.out.Placement, "the allocator"
-	if v.out.Verdict == api.Undetermined {
+	placement, picks := v.answer.Placement, "the allocator"
+	if v.answer.Verdict == api.Undetermined {
 		picks = "as far as can be seen " + picks
 	}
 	switch {
-	case v.out.Verdict == api.Error:
+	case v.answer.Verdict == api.Error:
 		return alone + ", but scheduling fails with an error: " + v.summary
 	case placement == nil, placement.Node != node.Name:
-		for _, group := range v.out.Nodes {
+		for _, group := range v.answer.Nodes {
 			if slices.Contains(group.Names, node.Name) && group.Message != "" {
 				return fmt.Sprintf("%s, but on %s: %s", alone, node.Name, group.Message)
 			}
@@ -227,7 +226,7 @@ func (v *deviceView) notPicked(ctx context.Context, claim int, f *funnel.Funnel,
 
 // otherAlternative says why an alternative of a request is not taken. The
 // allocator tries them in their order, until one will do.
-func (v *deviceView) otherAlternative(ctx context.Context, claim int, f *funnel.Funnel, node *corev1.Node) string {
+func (v *view) otherAlternative(ctx context.Context, claim int, f *funnel.Funnel, node *corev1.Node) string {
 	alternatives := alternativesOf(v.Question, claim, f)
 	taken := slices.IndexFunc(alternatives, func(other *funnel.Funnel) bool { return len(v.placed(claim, other.Request)) > 0 })
 	if taken < 0 {
@@ -270,18 +269,18 @@ func positionOf(q *funnel.Question, id cluster.DeviceID, node string) (at int, l
 	return at, false
 }
 
-// deviceSummary says in one clause what becomes of the device.
-func (v *deviceView) deviceSummary() string {
-	requests := v.out.Device.Requests
+// conclude says in one clause what becomes of the device.
+func (v *view) conclude() string {
+	requests := v.device.Requests
 	if len(requests) == 0 {
-		for _, claim := range v.out.Claims {
+		for _, claim := range v.answer.Claims {
 			if claim.Allocation != nil && slices.ContainsFunc(claim.Allocation.Devices, func(d api.AllocatedDevice) bool {
-				return d.Driver == v.out.Device.Driver && d.Pool == v.out.Device.Pool && d.Device == v.out.Device.Name
+				return d.Driver == v.device.Driver && d.Pool == v.device.Pool && d.Device == v.device.Name
 			}) {
 				return fmt.Sprintf("allocated to claim %s", cmp.Or(claim.Name, claim.PodClaim))
 			}
 		}
-		if v.out.Verdict == api.Allocated {
+		if v.answer.Verdict == api.Allocated {
 			return "not evaluated: no request waits for devices"
 		}
 		return "not evaluated: " + v.summary
@@ -292,12 +291,12 @@ func (v *deviceView) deviceSummary() string {
 			best = &requests[i]
 		}
 	}
-	v.out.Device.Outcome, best.Summarized = best.Outcome, true
+	v.device.Outcome, best.Summarized = best.Outcome, true
 	label := claimspec.RequestTitle(best.Name, best.Container, best.ExtendedResource)
 	switch best.Outcome {
 	case api.Picked:
 		text := "the allocator picks it for " + label
-		if v.out.Verdict == api.Undetermined {
+		if v.answer.Verdict == api.Undetermined {
 			text = "as far as can be seen " + text
 		}
 		return text
