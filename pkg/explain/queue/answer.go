@@ -144,7 +144,7 @@ func (q *Queue) compete(e *api.Explanation, p *queuedPod, s *target.Target) stri
 	e.Verdict, e.Code, e.Placement, e.OnEveryNode = api.DoesNotFit, api.PodsCompete, nil, false
 	status := &api.QueueStatus{}
 	for _, other := range p.before {
-		if s.Workload && q.isMember(s, other) {
+		if s.Workload && isMember(s, other) {
 			// That is one of the pods that were asked about.
 			continue
 		}

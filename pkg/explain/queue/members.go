@@ -68,7 +68,7 @@ func (q *Queue) waitingMembers(s *target.Target) []*queuedPod {
 }
 
 // isMember reports whether a pod of the queue is one of those that a target stands for.
-func (q *Queue) isMember(s *target.Target, p *queuedPod) bool {
+func isMember(s *target.Target, p *queuedPod) bool {
 	same := func(pod *corev1.Pod) bool { return pod.Name == p.pod.Name && pod.Namespace == p.pod.Namespace }
 	return slices.ContainsFunc(s.Users, same) || slices.ContainsFunc(s.New, same)
 }

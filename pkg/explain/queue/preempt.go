@@ -80,35 +80,41 @@ func compareVictims(a, b []*corev1.Pod) int {
 
 func priorityOf(pod *corev1.Pod) int64 { return int64(ptr.Deref(pod.Spec.Priority, 0)) }
 
-// preempt finds a node for a pod that fits nowhere, and takes the pods away there that
-// are in its way.
-func (q *Queue) preempt(ctx context.Context, p *queuedPod) error {
-	if !q.mayPreempt(p) {
+// preemption is about a pod that fits nowhere.
+type preemption struct {
+	*Queue
+	p *queuedPod
+}
+
+// preempt finds a node for the pod, and takes the pods away there that are in its way.
+func (q *preemption) preempt(ctx context.Context) error {
+	kind := q.p.kind
+	if !q.mayPreempt() {
 		return nil
 	}
-	if !p.kind.searched {
-		p.kind.searched = true
+	if !kind.searched {
+		kind.searched = true
 		var err error
-		if p.kind.candidates, err = q.candidates(ctx, p); err != nil {
+		if kind.candidates, err = q.candidates(ctx); err != nil {
 			return err
 		}
 	}
-	for len(p.kind.candidates) > 0 {
-		best := p.kind.candidates[0]
-		p.kind.candidates = p.kind.candidates[1:]
+	for len(kind.candidates) > 0 {
+		best := kind.candidates[0]
+		kind.candidates = kind.candidates[1:]
 		// What was reserved since may be in its way, too.
-		now, err := q.candidateOn(ctx, p, q.after, best.node)
+		now, err := q.candidateOn(ctx, q.after, best.node)
 		if err != nil {
 			return err
 		}
 		if now == nil {
 			continue
 		}
-		if len(p.kind.candidates) > 0 && compareCandidates(now, p.kind.candidates[0]) > 0 {
-			q.propose(p.kind, now)
+		if len(kind.candidates) > 0 && compareCandidates(now, kind.candidates[0]) > 0 {
+			kind.propose(now)
 			continue
 		}
-		took, err := q.take(ctx, p, now)
+		took, err := q.take(ctx, now)
 		if err != nil || took {
 			return err
 		}
@@ -117,14 +123,14 @@ func (q *Queue) preempt(ctx context.Context, p *queuedPod) error {
 }
 
 // propose adds a candidate to those of a kind.
-func (q *Queue) propose(kind *podKind, c *candidate) {
-	at, _ := slices.BinarySearchFunc(kind.candidates, c, compareCandidates)
-	kind.candidates = slices.Insert(kind.candidates, at, c)
+func (k *podKind) propose(c *candidate) {
+	at, _ := slices.BinarySearchFunc(k.candidates, c, compareCandidates)
+	k.candidates = slices.Insert(k.candidates, at, c)
 }
 
 // mayPreempt reports whether the scheduler would look for pods that could leave.
-func (q *Queue) mayPreempt(p *queuedPod) bool {
-	answer := p.kind.answer
+func (q *preemption) mayPreempt() bool {
+	p, answer := q.p, q.p.kind.answer
 	if !q.preempts || p.reservation != nil || p.pod.Spec.SchedulingGroup != nil || ptr.Deref(p.pod.Spec.PreemptionPolicy, corev1.PreemptLowerPriority) == corev1.PreemptNever {
 		return false
 	}
@@ -134,13 +140,13 @@ func (q *Queue) mayPreempt(p *queuedPod) bool {
 	return answer.Verdict == api.Fits || answer.Verdict == api.DoesNotFit
 }
 
-// candidates are the nodes where a pod fits once pods of lower priority have left, the
+// candidates are the nodes where the pod fits once pods of lower priority have left, the
 // best one first.
-func (q *Queue) candidates(ctx context.Context, p *queuedPod) ([]*candidate, error) {
+func (q *preemption) candidates(ctx context.Context) ([]*candidate, error) {
 	lower := map[string][]*corev1.Pod{}
 	var all []*corev1.Pod
 	for _, pod := range q.after.Snap.Pods {
-		if q.mayLeave(p, pod) {
+		if q.mayLeave(pod) {
 			lower[pod.Spec.NodeName], all = append(lower[pod.Spec.NodeName], pod), append(all, pod)
 		}
 	}
@@ -159,7 +165,7 @@ func (q *Queue) candidates(ctx context.Context, p *queuedPod) ([]*candidate, err
 	if err != nil {
 		return nil, err
 	}
-	attempt := without.Attempt(p.pod)
+	attempt := without.Attempt(q.p.pod)
 	var found []*candidate
 	// The nodes that are looked at next are taken out of a large cluster together.
 	var near *simulate.State
@@ -178,11 +184,11 @@ func (q *Queue) candidates(ctx context.Context, p *queuedPod) ([]*candidate, err
 		}
 		if i >= nearEnd {
 			nearEnd = min(i+mostCandidates, len(nodes))
-			if near, err = q.around(ctx, p, q.after, nodes[i:nearEnd]); err != nil {
+			if near, err = q.around(ctx, q.after, nodes[i:nearEnd]); err != nil {
 				return nil, err
 			}
 		}
-		if c, err = q.candidateOn(ctx, p, near, c.node); err != nil {
+		if c, err = q.candidateOn(ctx, near, c.node); err != nil {
 			return nil, err
 		}
 		if c != nil {
@@ -193,30 +199,30 @@ func (q *Queue) candidates(ctx context.Context, p *queuedPod) ([]*candidate, err
 	return found, nil
 }
 
-// candidateOn chooses the pods on a node of a state that have to leave for another one, nil
+// candidateOn chooses the pods on a node of a state that have to leave for the pod, nil
 // if that does not help.
-func (q *Queue) candidateOn(ctx context.Context, p *queuedPod, s *simulate.State, node *corev1.Node) (*candidate, error) {
-	here, err := q.around(ctx, p, s, []*candidate{{node: node}})
+func (q *preemption) candidateOn(ctx context.Context, s *simulate.State, node *corev1.Node) (*candidate, error) {
+	here, err := q.around(ctx, s, []*candidate{{node: node}})
 	if err != nil {
 		return nil, err
 	}
 	var lower []*corev1.Pod
 	for _, pod := range here.Snap.Pods {
-		if pod.Spec.NodeName == node.Name && q.mayLeave(p, pod) {
+		if pod.Spec.NodeName == node.Name && q.mayLeave(pod) {
 			lower = append(lower, pod)
 		}
 	}
-	victims, err := here.Victims(ctx, p.pod, node, lower)
+	victims, err := here.Victims(ctx, q.p.pod, node, lower)
 	if err != nil || len(victims) == 0 {
 		return nil, err
 	}
 	return &candidate{node, victims}, nil
 }
 
-// around is a state with some of its nodes and what matters to a pod there: all of it, where
+// around is a state with some of its nodes and what matters to the pod there: all of it, where
 // pods on other nodes do.
-func (q *Queue) around(ctx context.Context, p *queuedPod, s *simulate.State, list []*candidate) (*simulate.State, error) {
-	if q.dependsOnOthers(p.pod) {
+func (q *preemption) around(ctx context.Context, s *simulate.State, list []*candidate) (*simulate.State, error) {
+	if q.dependsOnOthers(q.p.pod) {
 		return s, nil
 	}
 	nodes := make([]*corev1.Node, 0, len(list))
@@ -224,7 +230,7 @@ func (q *Queue) around(ctx context.Context, p *queuedPod, s *simulate.State, lis
 		nodes = append(nodes, c.node)
 	}
 	var own []*resourceapi.ResourceClaim
-	for _, pc := range s.Alloc.Facts.Claims.OfPod(p.pod) {
+	for _, pc := range s.Alloc.Facts.Claims.OfPod(q.p.pod) {
 		if pc.Claim != nil && s.Snap.Claim(pc.Claim.Namespace, pc.Claim.Name) != nil {
 			own = append(own, pc.Claim)
 		}
@@ -232,9 +238,9 @@ func (q *Queue) around(ctx context.Context, p *queuedPod, s *simulate.State, lis
 	return s.After(ctx, whatif.Local(s.Snap, nodes).With(&snapshot.Snapshot{Claims: own}))
 }
 
-// mayLeave reports whether a pod can be preempted for another one.
-func (q *Queue) mayLeave(p *queuedPod, pod *corev1.Pod) bool {
-	if pod.Spec.NodeName == "" || pod.Spec.SchedulingGroup != nil || priorityOf(pod) >= priorityOf(p.pod) || lifecycle.Finished(pod) {
+// mayLeave reports whether another pod can be preempted.
+func (q *preemption) mayLeave(pod *corev1.Pod) bool {
+	if pod.Spec.NodeName == "" || pod.Spec.SchedulingGroup != nil || priorityOf(pod) >= priorityOf(q.p.pod) || lifecycle.Finished(pod) {
 		return false
 	}
 	return !slices.ContainsFunc(q.after.Alloc.Facts.Claims.OfPod(pod), func(pc cluster.PodClaim) bool {
@@ -245,9 +251,10 @@ func (q *Queue) mayLeave(p *queuedPod, pod *corev1.Pod) bool {
 	})
 }
 
-// take gives a pod the place of others, and reports whether it fits there. Those that
+// take gives the pod the place of others, and reports whether it fits there. Those that
 // are created again wait from then on.
-func (q *Queue) take(ctx context.Context, p *queuedPod, c *candidate) (bool, error) {
+func (q *preemption) take(ctx context.Context, c *candidate) (bool, error) {
+	p := q.p
 	var gone, again []*corev1.Pod
 	for _, victim := range c.victims {
 		if metav1.GetControllerOfNoCopy(victim) == nil {
@@ -276,7 +283,7 @@ func (q *Queue) take(ctx context.Context, p *queuedPod, c *candidate) (bool, err
 	}
 	p.reservation, p.undecided, p.before, p.victims = r, nil, nil, c.victims
 	for _, victim := range again {
-		q.requeue(q.after.Snap.Pod(victim.Namespace, victim.Name), p)
+		q.requeue(q.after.Snap.Pod(victim.Namespace, victim.Name))
 	}
 	// What those that left had may be more than the pod takes.
 	q.reopened = append(q.reopened, c.node)
@@ -284,13 +291,13 @@ func (q *Queue) take(ctx context.Context, p *queuedPod, c *candidate) (bool, err
 		kind.reopen(c.node)
 	}
 	// An equal pod looks there first.
-	q.propose(p.kind, &candidate{node: c.node})
+	p.kind.propose(&candidate{node: c.node})
 	return true, nil
 }
 
 // requeue adds a pod that was preempted, behind those of its priority.
-func (q *Queue) requeue(pod *corev1.Pod, by *queuedPod) {
-	p := &queuedPod{pod: pod, decided: true, preemptedBy: by}
+func (q *preemption) requeue(pod *corev1.Pod) {
+	p := &queuedPod{pod: pod, decided: true, preemptedBy: q.p}
 	q.pods[podKey(pod)] = p
 	q.claims[pod] = q.after.Alloc.Facts.Claims.OfPod(pod)
 	at, _ := slices.BinarySearchFunc(q.order, p, func(a, b *queuedPod) int { return compareQueued(a.pod, b.pod) })

@@ -235,7 +235,7 @@ func (q *Queue) decide(ctx context.Context, p *queuedPod) error {
 			return err
 		}
 	}
-	return q.preempt(ctx, p)
+	return (&preemption{q, p}).preempt(ctx)
 }
 
 // compareQueued is the order of the scheduling queue (Less of the plugin
