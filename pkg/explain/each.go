@@ -32,7 +32,15 @@ type Answer struct {
 // Equal pods share what is the same for all of them, see [Explanation.SameAs]: a
 // thousand pods of one Job take little longer than one. The error is that of ctx.
 func ExplainEach(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, targets []target.Options) ([]Answer, error) {
-	return answerEach(ctx, queue.New(explainer(), alloc, snap), alloc, snap, targets)
+	return ExplainEachAgain(ctx, alloc, snap, targets, &queue.Verdicts{})
+}
+
+// ExplainEachAgain is [ExplainEach] for those who ask about one cluster several times: the
+// verdicts about pods that are no targets are found once.
+func ExplainEachAgain(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, targets []target.Options, verdicts *queue.Verdicts) ([]Answer, error) {
+	q := queue.New(explainer(), alloc, snap)
+	q.Remember(verdicts)
+	return answerEach(ctx, q, alloc, snap, targets)
 }
 
 // ExplainEquivalent is [ExplainEach] for overviews: pods also share an answer if they differ in

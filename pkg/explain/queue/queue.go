@@ -37,6 +37,8 @@ type Explainer struct {
 // Queue decides pods one after another.
 type Queue struct {
 	explainer Explainer
+	// verdicts has answers for pods that nobody asks about, also those of other queues.
+	verdicts *Verdicts
 	// snap and alloc are the cluster as it is; after has what was reserved since.
 	snap  *snapshot.Snapshot
 	alloc *allocator.Allocator
@@ -96,6 +98,8 @@ func (p *queuedPod) gets() bool {
 
 // podKind is what pods have in common that are equal to the scheduler.
 type podKind struct {
+	// key is the signature of the pods.
+	key string
 	// first is the pod for which answer was found.
 	first  *queuedPod
 	answer *api.Explanation
@@ -112,7 +116,7 @@ type podKind struct {
 // New is a queue that no pod is in yet.
 func New(explainer Explainer, alloc *allocator.Allocator, snap *snapshot.Snapshot) *Queue {
 	q := &Queue{
-		explainer: explainer, snap: snap, alloc: alloc, after: &simulate.State{Snap: snap, Alloc: alloc},
+		explainer: explainer, verdicts: &Verdicts{}, snap: snap, alloc: alloc, after: &simulate.State{Snap: snap, Alloc: alloc},
 		kinds: map[string]*podKind{}, claims: map[*corev1.Pod][]cluster.PodClaim{}, pods: map[types.NamespacedName]*queuedPod{}, gangs: map[types.NamespacedName]*gang{},
 		selected: map[string]bool{},
 	}
@@ -126,6 +130,10 @@ func New(explainer Explainer, alloc *allocator.Allocator, snap *snapshot.Snapsho
 	q.claimUsers = claimUsers(waiting)
 	return q
 }
+
+// Remember has the queue take verdicts from other queues of the same cluster, and leave its own
+// there.
+func (q *Queue) Remember(verdicts *Verdicts) { q.verdicts = verdicts }
 
 // Any reports whether there is a pod in the queue.
 func (q *Queue) Any() bool { return len(q.pods) > 0 }
@@ -273,7 +281,7 @@ func (q *Queue) sortKind(ctx context.Context, p *queuedPod) error {
 			key = "preempted " + key
 		}
 		if q.kinds[key] == nil {
-			q.kinds[key] = &podKind{first: p}
+			q.kinds[key] = &podKind{first: p, key: key}
 		}
 		p.kind = q.kinds[key]
 	}
@@ -300,7 +308,7 @@ func (q *Queue) explainKind(ctx context.Context, p *queuedPod) error {
 	s := q.target(p)
 	s.UsePod(asked.Alloc, p.pod)
 	s.VerdictOnly, s.WithOutlook = !p.target, q.outlook
-	answer, err := q.explainer.Explain(ctx, asked.Alloc, asked.Snap, s)
+	answer, err := q.ask(ctx, p, asked, s)
 	if err != nil {
 		return err
 	}
@@ -336,6 +344,21 @@ func (q *Queue) explainKind(ctx context.Context, p *queuedPod) error {
 		}
 	}
 	return nil
+}
+
+// ask asks about a pod, unless nobody asks about it and the verdict is known.
+func (q *Queue) ask(ctx context.Context, p *queuedPod, state *simulate.State, s *target.Target) (*api.Explanation, error) {
+	besides := !p.decided && p.preemptedBy == nil && !q.shares
+	if besides {
+		if answer := q.verdicts.get(p.kind.key); answer != nil {
+			return answer, nil
+		}
+	}
+	answer, err := q.explainer.Explain(ctx, state.Alloc, state.Snap, s)
+	if err == nil && besides {
+		q.verdicts.add(p.kind.key, answer)
+	}
+	return answer, err
 }
 
 // placeable reports whether pods of a kind get a node as long as what is available

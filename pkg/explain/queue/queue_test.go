@@ -135,6 +135,57 @@ func TestPodsBefore(t *testing.T) {
 	}
 }
 
+// TestVerdictsOfOtherQueues asks about one pod after the other, in a queue of its own each time:
+// the pods before it are looked at once.
+func TestVerdictsOfOtherQueues(t *testing.T) {
+	objects := []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(8)...)}
+	for i := range 4 {
+		objects = append(objects, waits(fmt.Sprintf("before-%d", i), int64(i+1), time.Hour, 0)...)
+	}
+	for i := range 3 {
+		objects = append(objects, waits(fmt.Sprintf("asked-%d", i), 1, time.Minute, int32(-i))...)
+	}
+	snap := tc.Cluster(objects...)
+	alloc := testquestion.Allocator(t, snap)
+	explainer, questions := verdictsOnly(t), 0
+	explain := explainer.Explain
+	explainer.Explain = func(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, s *target.Target) (*api.Explanation, error) {
+		questions++
+		return explain(ctx, alloc, snap, s)
+	}
+	answers := func(verdicts func() *queue.Verdicts) string {
+		questions = 0
+		var said []string
+		for i := range 3 {
+			s, err := target.Find(snap, alloc, target.Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: fmt.Sprintf("asked-%d", i)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			q := queue.New(explainer, alloc, snap)
+			q.Remember(verdicts())
+			q.Add(s)
+			if err := q.Decide(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			answer, err := q.Answer(t.Context(), s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			said = append(said, fmt.Sprintf("%s %+v", answer.Summary, answer.Queue))
+		}
+		return strings.Join(said, "; ")
+	}
+	alone := answers(func() *queue.Verdicts { return &queue.Verdicts{} })
+	of := questions
+	together := &queue.Verdicts{}
+	if got := answers(func() *queue.Verdicts { return together }); got != alone {
+		t.Errorf("got %s, want %s", got, alone)
+	}
+	if questions >= of {
+		t.Errorf("%d questions were asked, as many as without what other queues know (%d)", questions, of)
+	}
+}
+
 // TestDecideGang counts the pods of a gang that get devices, one after another, and
 // those that have a node. A pod without a gang has no answer.
 func TestDecideGang(t *testing.T) {

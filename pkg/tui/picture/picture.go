@@ -17,6 +17,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/stale"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
@@ -43,6 +44,9 @@ type Picture struct {
 	// for: their claims do not exist yet, or have their devices.
 	waiting []*corev1.Pod
 	waitSet map[*corev1.Pod]bool
+
+	// verdicts are those of the queue, which is decided for each pod that fits.
+	verdicts queue.Verdicts
 
 	mu sync.Mutex
 	// made is what was made of the picture, by name.
@@ -107,17 +111,17 @@ func (p *Picture) follow(before *Picture) *stale.Change {
 // may be newer than the picture. If it cannot be had, the explanation does
 // without.
 func (p *Picture) Explain(ctx context.Context, options explain.Options) (*api.Explanation, error) {
-	snap, alloc := p.Snap, p.Alloc
+	snap, alloc, verdicts := p.Snap, p.Alloc, &p.verdicts
 	resource := map[string]string{api.KindClaim: "resourceclaims", api.KindPod: "pods"}[options.Kind]
 	more, err := p.source.Target(ctx, snapshot.ObjectRef{Resource: resource, Namespace: options.Namespace, Name: options.Name})
 	if err == nil && more != p.Snap {
-		if snap = more; ctx.Err() == nil {
+		if snap, verdicts = more, new(queue.Verdicts); ctx.Err() == nil {
 			if alloc, err = allocator.New(ctx, cluster.New(snap)); err != nil {
 				return nil, fmt.Errorf("set up the allocator: %w", err)
 			}
 		}
 	}
-	answer, explainErr := answerIn(ctx, alloc, snap, options)
+	answer, explainErr := answerIn(ctx, alloc, snap, verdicts, options)
 	if explainErr == nil && err != nil {
 		answer.Assumptions = append(answer.Assumptions, "Events could not be read: "+err.Error())
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -133,7 +134,7 @@ func (r *Reasons) Next(p *Picture, now time.Time) (Target, bool) {
 // Work works out one reason. It is false if the context is done.
 func (r *Reasons) Work(ctx context.Context, p *Picture, of Target, now time.Time) bool {
 	start := time.Now()
-	answer, err := answerIn(ctx, p.Alloc, p.Snap, explain.Options{Kind: of.kind, Namespace: of.namespace, Name: of.name})
+	answer, err := answerIn(ctx, p.Alloc, p.Snap, &p.verdicts, explain.Options{Kind: of.kind, Namespace: of.namespace, Name: of.name})
 	if ctx.Err() != nil {
 		return false
 	}
@@ -157,7 +158,7 @@ const maxUsers = 4
 
 // answerIn answers with the pods before it in the queue: where a pod fits, or a claim that pods
 // wait for, those that come first may get what it could have.
-func answerIn(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, options explain.Options) (*api.Explanation, error) {
+func answerIn(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, verdicts *queue.Verdicts, options explain.Options) (*api.Explanation, error) {
 	answer, err := explain.ExplainWith(ctx, alloc, snap, options)
 	if err != nil || answer.Verdict != api.Fits {
 		return answer, err
@@ -180,7 +181,7 @@ func answerIn(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Sn
 	if len(targets) == 0 {
 		return answer, nil
 	}
-	queued, err := explain.ExplainEach(ctx, alloc, snap, targets)
+	queued, err := explain.ExplainEachAgain(ctx, alloc, snap, targets, verdicts)
 	if err != nil {
 		return nil, fmt.Errorf("decide the pods before: %w", err)
 	}
