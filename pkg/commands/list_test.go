@@ -149,6 +149,18 @@ func TestWaitingInNoNamespace(t *testing.T) {
 	}
 }
 
+// TestListsOfNoNamespace says the same of what is listed.
+func TestListsOfNoNamespace(t *testing.T) {
+	const namespaces = "\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: ml}}\n"
+	_, stderr, code := runOn(t, sameNames+namespaces, "claims", "-n", "nosuch")
+	if code != 0 || !strings.HasPrefix(stderr, "No ResourceClaims in namespace nosuch found in file ") || !strings.Contains(stderr, ": the namespace does not exist.\n") {
+		t.Errorf("code %d: %q", code, stderr)
+	}
+	if _, stderr, _ := runOn(t, sameNames, "claims", "-n", "nosuch"); strings.Contains(stderr, "does not exist") {
+		t.Errorf("the namespaces are not known: %q", stderr)
+	}
+}
+
 // fabric is a pool that every node can reach, and a slice of a node that is gone.
 const fabric = `
 ---

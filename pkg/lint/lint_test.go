@@ -254,3 +254,21 @@ func FuzzLint(f *testing.F) {
 		}
 	})
 }
+
+// TestWhatIsNoObject checks texts that are YAML and no objects: what is said of them is in
+// the words of Kubernetes.
+func TestWhatIsNoObject(t *testing.T) {
+	for text, want := range map[string]string{
+		"just text\n":                     `expected a Kubernetes object, found the string "just text"`,
+		"- a\n- b\n":                      "expected a Kubernetes object, found a list",
+		"3\n":                             "expected a Kubernetes object, found 3",
+		"{apiVersion: v1, kind: [Pod]}\n": "kind: expected a string, found a list",
+		"{metadata: 3}\n":                 "metadata: expected an object, found 3",
+		"{metadata: {annotations: {a: 3}}, apiVersion: v1}\n": `metadata.annotations["a"]: expected a string, found 3`,
+	} {
+		found := lintText(t, text, Options{})
+		if len(found.Findings) != 1 || found.Findings[0].Message != want {
+			t.Errorf("%q: %+v, want %s", text, found.Findings, want)
+		}
+	}
+}

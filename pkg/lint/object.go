@@ -7,6 +7,8 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -99,7 +101,7 @@ func (r *objectReader) add(data []byte, node *yaml.Node, in metav1.TypeMeta, dep
 		// It may be an object that has something else in these fields.
 		var kind metav1.TypeMeta
 		if json.Unmarshal(data, &kind) != nil || kind.Kind == "" {
-			r.found = append(r.found, &object{text: r.text, node: node, err: err})
+			r.found = append(r.found, &object{text: r.text, node: node, err: notAnObject(data)})
 			return
 		}
 		h = header{APIVersion: kind.APIVersion, Kind: kind.Kind}
@@ -141,6 +143,15 @@ func (r *objectReader) add(data []byte, node *yaml.Node, in metav1.TypeMeta, dep
 		o.decoded.SetName(o.name)
 	}
 	r.found = append(r.found, o)
+}
+
+// notAnObject is why a value cannot be an object of Kubernetes.
+func notAnObject(data []byte) error {
+	if value := objects.ValueInWords(data); !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
+		return fmt.Errorf("expected a Kubernetes object, found %s", value)
+	}
+	_, err := objects.DecodeAs[header](data)
+	return cmp.Or(err, errors.New("expected a Kubernetes object, found one without apiVersion and kind"))
 }
 
 // rootOf is the text as nodes with positions; nil if they cannot be told.

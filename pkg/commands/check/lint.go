@@ -8,6 +8,7 @@ import (
 	"context"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -203,7 +204,13 @@ func (o *lintOptions) texts(ctx context.Context) ([]load.Text, error) {
 	if o.kustomize != "" {
 		return manifest.KustomizationTexts(ctx, o.kustomize, o.reader.Options)
 	}
-	return load.Texts(ctx, o.files, o.reader.Options)
+	texts, err := load.Texts(ctx, o.files, o.reader.Options)
+	if err == nil && len(texts) == 0 {
+		// What is missing must not look like what is clean.
+		return nil, cli.Usagef("Name files, or directories with files that end in .yaml, .yml or .json.",
+			"check %s: there are no Kubernetes objects in it", strings.Join(o.files, ", "))
+	}
+	return texts, err
 }
 
 // options are what lint has to know, with the cluster if it is to be read.

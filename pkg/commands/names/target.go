@@ -19,6 +19,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
 )
@@ -119,9 +120,9 @@ func kindWithoutPods(resource string) string {
 		return "PersistentVolumeClaim"
 	case "ingress", "ingresses", "ing":
 		return "Ingress"
-	case "deviceclass", "deviceclasses":
+	case "deviceclass", "deviceclasses", "class", "classes":
 		return "DeviceClass"
-	case "resourceslice", "resourceslices":
+	case "resourceslice", "resourceslices", "slice", "slices":
 		return "ResourceSlice"
 	default:
 		return ""
@@ -132,7 +133,11 @@ func kindWithoutPods(resource string) string {
 type unknownTypeError struct{ ref snapshot.ObjectRef }
 
 func (e *unknownTypeError) Error() string {
-	return fmt.Sprintf("find %s %s: there is no %q here", e.ref.Resource, e.ref.Name, e.ref.Resource)
+	known := []string{"claim", "template", "device", "node"}
+	for _, kind := range builtInTargets() {
+		known = append(known, strings.ToLower(kind.Kind))
+	}
+	return fmt.Sprintf("find %s %s: there is no type %q here%s", e.ref.Resource, e.ref.Name, e.ref.Resource, naming.DidYouMean(e.ref.Resource, known))
 }
 
 // WithSuggestion adds to an error what the author of the arguments may have meant by

@@ -129,8 +129,8 @@ func TestResolve(t *testing.T) {
 		"custom resource":   {"trainjobs", "", "t", explain.Options{Kind: "TrainJob", Namespace: "b", Name: "t"}, ""},
 		"with its group":    {"trainjob.kubeflow.org", "", "t", explain.Options{Kind: "TrainJob", Namespace: "b", Name: "t"}, ""},
 		"with its version":  {"trainjobs.v1.kubeflow.org", "", "t", explain.Options{Kind: "TrainJob", Namespace: "b", Name: "t"}, ""},
-		"of another group":  {"trainjobs.example.com", "", "t", explain.Options{}, "no \"trainjobs.example.com\""},
-		"no such type":      {"frobs", "", "x", explain.Options{}, "no \"frobs\""},
+		"of another group":  {"trainjobs.example.com", "", "t", explain.Options{}, "no type \"trainjobs.example.com\""},
+		"no such type":      {"frobs", "", "x", explain.Options{}, "no type \"frobs\""},
 		"built in, missing": {"statefulsets", "b", "x", explain.Options{Kind: "StatefulSet", Namespace: "b", Name: "x"}, ""},
 	}
 	for name, test := range tests {
