@@ -10,7 +10,8 @@ const (
 	// Allocated means that all claims have their devices already.
 	Allocated Verdict = "Allocated"
 	// Fits means that the allocator finds devices on at least one node, and that
-	// nothing that can be seen stops the scheduler from placing the pod there.
+	// nothing that can be seen stops the scheduler from placing the pod there once
+	// its scheduling gates, if it has any, are removed: until then, Stage is Queueing.
 	Fits Verdict = "Fits"
 	// DoesNotFit means that the allocator ran and found nothing.
 	DoesNotFit Verdict = "DoesNotFit"
