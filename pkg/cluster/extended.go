@@ -98,7 +98,7 @@ func (c *Claims) ExtendedResourceClaim(pod *corev1.Pod, node *corev1.Node) (*res
 	if len(classes) == 0 {
 		return nil, nil
 	}
-	return &resourceapi.ResourceClaim{
+	claim := &resourceapi.ResourceClaim{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:       pod.Namespace,
 			Name:            extendedClaimName,
@@ -109,7 +109,9 @@ func (c *Claims) ExtendedResourceClaim(pod *corev1.Pod, node *corev1.Node) (*res
 		Spec: resourceapi.ResourceClaimSpec{Devices: resourceapi.DeviceClaim{
 			Requests: extendedDeviceRequests(defaultedPod(pod), classes),
 		}},
-	}, nil
+	}
+	Planned(claim, "")
+	return claim, nil
 }
 
 // extendedDeviceRequests makes the device requests for the resources, given

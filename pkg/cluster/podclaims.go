@@ -23,6 +23,33 @@ import (
 // podClaimAnnotation is set by the controller that makes claims from templates.
 const podClaimAnnotation = "resource.kubernetes.io/pod-claim-name"
 
+// plannedAnnotation is on a claim that is yet to be created. Its value is the name of the
+// ResourceClaimTemplate, empty for the claim for extended resources.
+const plannedAnnotation = "dra.kubectl.dev/planned-claim"
+
+// Planned marks a claim as one that is yet to be created, from a template or, if that is
+// empty, for extended resources. It needs a name that no other claim of the pod has, which
+// is not the one that it gets and which nobody is to see.
+func Planned(claim *resourceapi.ResourceClaim, template string) {
+	snapshot.Annotate(claim, plannedAnnotation, []string{template})
+}
+
+// IsPlanned reports whether a claim is yet to be created, and from which template, empty
+// for the claim for extended resources.
+func IsPlanned(claim *resourceapi.ResourceClaim) (template string, planned bool) {
+	template, planned = claim.Annotations[plannedAnnotation]
+	return template, planned && claim.UID == ""
+}
+
+// ClaimTitle tells the claims of a pod apart: it is the name of the claim or, where that is
+// yet to be created, of the entry in the pod's spec.resourceClaims.
+func ClaimTitle(claim *resourceapi.ResourceClaim) string {
+	if _, planned := IsPlanned(claim); planned {
+		return claim.Annotations[podClaimAnnotation]
+	}
+	return claim.Name
+}
+
 // PodClaim is a claim that a pod uses.
 type PodClaim struct {
 	// Entry is the name in the pod's spec.resourceClaims, empty for the claim
@@ -197,6 +224,7 @@ func (c *Claims) generate(pod *corev1.Pod, entry *corev1.PodResourceClaim, group
 		},
 		Spec: *template.Spec.Spec.DeepCopy(),
 	}
+	Planned(claim, template.Name)
 	setClaimDefaults(&claim.Spec)
 	return claim, nil
 }

@@ -146,8 +146,8 @@ func (c *Checks) checkSelector(ctx context.Context, d *cluster.Device, s resourc
 		r = c.CheckSelector(ctx, d, s, check, api.ClassSelectorFalse, classLabel,
 			whatif.Object("DeviceClass", "", c.Class.Name), fmt.Sprintf("spec.selectors[%d].cel.expression", index))
 	} else {
-		r = c.CheckSelector(ctx, d, s, check, api.RequestSelectorFalse, SelectorLabel(index, len(c.Request.Selectors)),
-			whatif.ClaimObject(c.Request.Claim), fmt.Sprintf("%s.selectors[%d].cel.expression", c.Request.Path, index))
+		object, path := fieldpath.ClaimSpec(c.Request.Claim, fmt.Sprintf("%s.selectors[%d].cel.expression", c.Request.Path, index))
+		r = c.CheckSelector(ctx, d, s, check, api.RequestSelectorFalse, SelectorLabel(index, len(c.Request.Selectors)), object, path)
 	}
 	if c.unmatched == nil {
 		c.unmatched = map[unmatched]*Reason{}
@@ -285,7 +285,7 @@ func (c *Checks) CheckConstraints(ctx context.Context, d *cluster.Device) *Reaso
 		name := constraint.Attribute
 		fact := api.Evidence{Object: fieldpath.Slice(d), Path: fieldpath.Device(d, fmt.Sprintf("attributes[%q]", name)), Found: "not set", Required: constraint.String()}
 		if at := c.Request.DerivedAt(name); at >= 0 {
-			fact.Object, fact.Path = whatif.ClaimObject(c.Request.Claim), fmt.Sprintf("%s.derivedAttributes[%d]", c.Request.Path, at)
+			fact.Object, fact.Path = fieldpath.ClaimSpec(c.Request.Claim, fmt.Sprintf("%s.derivedAttributes[%d]", c.Request.Path, at))
 			if !c.enabled("DRADerivedAttributes") {
 				return featureOff(Constraint, "DRADerivedAttributes", fact.Object, fact.Path)
 			}

@@ -13,7 +13,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/klog/v2"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
@@ -236,11 +235,11 @@ func (x *builder) answer(ctx context.Context, node *corev1.Node, verdict allocat
 	case allocator.DoesNotFit, allocator.NodeError:
 		answer := x.reasons.WhyNot(ctx, node)
 		if verdict.Err != nil && answer.Code == api.CountUnsatisfiable {
-			answer.Message += "; the allocator adds: " + verdict.Err.Error()
+			answer.Message += "; the allocator adds: " + funnel.WithoutPlannedClaims(x.Question, verdict.Err.Error())
 		}
 		return answer, ctx.Err()
 	case allocator.Failed:
-		return nodeanswer.Answer{Verdict: api.Error, Code: errorCode(verdict.Err), Message: withoutNewClaims(x.Question, errorText(verdict.Err))}, nil
+		return nodeanswer.Answer{Verdict: api.Error, Code: errorCode(verdict.Err), Message: funnel.WithoutPlannedClaims(x.Question, errorText(verdict.Err))}, nil
 	case allocator.TimedOut:
 		if endless := unending(verdict.Err); endless != nil {
 			return nodeanswer.Answer{Verdict: api.Undetermined, Code: api.SearchTimeout, Message: english.OneLine(endless)}, nil
@@ -301,31 +300,6 @@ func errorText(err error) string {
 	text = fmt.Sprintf("%sa claim can have at most %d devices, this request asks for %d", about, limit, adds)
 	if before > 0 {
 		text += fmt.Sprintf(", and those before it for %d", before)
-	}
-	return text
-}
-
-// withoutNewClaims leaves claims out of an error that are yet to be created, so that nobody
-// looks for them: it names the selector itself. Upstream has no error types, only texts, which
-// begin with namespace and name of the claim, and these have to be different for each claim;
-// only what upstream puts there itself is cut, and a text that begins otherwise stays as it is.
-func withoutNewClaims(q *funnel.Question, text string) string {
-	for i := range q.Claims {
-		claim := q.Claims[i].Claim
-		rest, found := strings.CutPrefix(text, fmt.Sprintf("claim %s: ", klog.KObj(claim)))
-		if !found || !q.PodClaims[q.Claims[i].Index].Generated {
-			continue
-		}
-		requests := claim.Spec.Devices.Requests
-		if len(requests) != 1 || requests[0].Exactly == nil {
-			return rest
-		}
-		for at, s := range requests[0].Exactly.Selectors {
-			if on, found := strings.CutPrefix(rest, fmt.Sprintf("selector #%d on ", at)); found && s.CEL != nil {
-				return fmt.Sprintf("selector %s on %s", strings.Join(strings.Fields(s.CEL.Expression), " "), on)
-			}
-		}
-		return rest
 	}
 	return text
 }
@@ -394,7 +368,7 @@ func (x *builder) daemons() string {
 
 // errorSummary is the allocator's error, with what people need to know beyond.
 func errorSummary(q *funnel.Question, claims []api.ClaimExplanation, err error) string {
-	text := errorText(err)
+	text := funnel.WithoutPlannedClaims(q, errorText(err))
 	if errorCode(err) != api.SelectorError {
 		return text + english.PrecededBy("; ", detailOf(claims, errorCode(err)).text)
 	}
@@ -469,9 +443,7 @@ func placementOn(q *funnel.Question, best *fitting) *api.Placement {
 		if i >= len(best.allocations) {
 			break
 		}
-		placement.Claims = append(placement.Claims, api.PlacementClaim{
-			Namespace: claim.Namespace, Name: claim.Name, Devices: funnel.PickedDevices(q.Pod, claim, &best.allocations[i]),
-		})
+		placement.Claims = append(placement.Claims, funnel.PlacementClaim(claim, funnel.PickedDevices(q.Pod, claim, &best.allocations[i])))
 	}
 	return placement
 }

@@ -355,7 +355,7 @@ func (h *headlines) apart(ctx context.Context, list []*conflict.Prospect) string
 			}
 			s := served{name: alternatives[0].Request.Base}
 			if len(h.Claims) > 1 && h.Claims[i].Claim.Name != "" {
-				s.name = h.Claims[i].Claim.Name + "." + s.name
+				s.name = cluster.ClaimTitle(h.Claims[i].Claim) + "." + s.name
 			}
 			for _, p := range list {
 				if slices.ContainsFunc(alternatives, func(f *funnel.Funnel) bool { return conflict.Enough(ctx, h.Question, f, p.Node()) }) {

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fieldpath says where a fact about a device stands: in which object of
+// Package fieldpath says where a fact about a device or a claim stands: in which object of
 // the cluster, and in which of its fields. It finds nothing out, and every
 // package above pkg/allocator may import it.
 package fieldpath
@@ -15,6 +15,15 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
+
+// ClaimSpec is where a field of a claim's spec stands: in the claim or, where that is yet to
+// be created, in the template that it is made from.
+func ClaimSpec(claim *resourceapi.ResourceClaim, path string) (object, at string) {
+	if template, planned := cluster.IsPlanned(claim); planned && template != "" {
+		return whatif.Object(api.KindTemplate, claim.Namespace, template), "spec." + path
+	}
+	return whatif.ClaimObject(claim), path
+}
 
 // Slice names the ResourceSlice that has the device.
 func Slice(d *cluster.Device) string { return whatif.Object("ResourceSlice", "", d.Slice.Name) }

@@ -227,7 +227,11 @@ type Placement struct {
 
 // PlacementClaim has the devices for one claim, in the allocator's order.
 type PlacementClaim struct {
-	Namespace string            `json:"namespace,omitempty"`
-	Name      string            `json:"name"`
-	Devices   []AllocatedDevice `json:"devices"`
+	Namespace string `json:"namespace,omitempty"`
+	// Name is empty for a claim that is yet to be created.
+	Name string `json:"name"`
+	// PodClaim is the name in the pod's spec.resourceClaims of a claim that is yet to be
+	// created, empty for the one for extended resources.
+	PodClaim string            `json:"podClaim,omitempty"`
+	Devices  []AllocatedDevice `json:"devices"`
 }

@@ -41,11 +41,7 @@ type holder struct {
 
 // nameOf names a request for people: with its claim, if there are several.
 func (l *listing) nameOf(at requestPlace) string {
-	name := at.in(l.claims).name
-	if len(l.claims) > 1 {
-		name = l.claims[at.claim].Name + "." + name
-	}
-	return name
+	return nameIn(l.claims, at)
 }
 
 // extended reports whether a claim is the scheduler's own, for extended resources.
@@ -72,7 +68,7 @@ func (l *listing) askedFacts() {
 			}
 			l.facts = append(l.facts, fact{
 				kind: factConstraint, text: text, at: requestPlace{claim: i}, constraint: j,
-				evidence: api.Evidence{Object: whatif.ClaimObject(claim), Path: c.Path, Found: string(c.Attribute)},
+				evidence: specEvidence(claim, c.Path, string(c.Attribute)),
 			})
 		}
 	}
@@ -94,7 +90,7 @@ func (l *listing) presenceFacts() {
 			}
 			list = append(list, fact{
 				kind: factRequest, at: at, text: text,
-				evidence: api.Evidence{Object: whatif.ClaimObject(claim), Path: fmt.Sprintf("spec.devices.requests[%d]", j), Found: r.Name},
+				evidence: specEvidence(claim, fmt.Sprintf("spec.devices.requests[%d]", j), r.Name),
 			})
 		}
 	}
@@ -107,21 +103,27 @@ func (l *listing) presenceFacts() {
 func (l *listing) requestName(at requestPlace) string {
 	name := l.claims[at.claim].Spec.Devices.Requests[at.request].Name
 	if len(l.claims) > 1 {
-		name = l.claims[at.claim].Name + "." + name
+		name = cluster.ClaimTitle(l.claims[at.claim]) + "." + name
 	}
 	return name
 }
 
+// specEvidence is what a field of a claim's spec says.
+func specEvidence(claim *resourceapi.ResourceClaim, path, found string) api.Evidence {
+	object, path := fieldpath.ClaimSpec(claim, path)
+	return api.Evidence{Object: object, Path: path, Found: found}
+}
+
 func (l *listing) requestFacts(at requestPlace) {
 	claim := l.claims[at.claim]
-	holder, path, name := whatif.ClaimObject(claim), at.path(), l.nameOf(at)
+	path, name := at.path(), l.nameOf(at)
 	r := at.in(l.claims)
 	all := *r.mode == resourceapi.DeviceAllocationModeAll
 	switch {
 	case all:
 		l.facts = append(l.facts, fact{
 			kind: factAll, at: at, text: fmt.Sprintf("request %s needs all devices that match", name),
-			evidence: api.Evidence{Object: holder, Path: path + ".allocationMode", Found: "All"},
+			evidence: specEvidence(claim, path+".allocationMode", "All"),
 		})
 	case *r.count > 1:
 		text := fmt.Sprintf("request %s needs %d devices", name, *r.count)
@@ -130,7 +132,7 @@ func (l *listing) requestFacts(at requestPlace) {
 		}
 		l.facts = append(l.facts, fact{
 			kind: factCount, at: at, text: text,
-			evidence: api.Evidence{Object: holder, Path: path + ".count", Found: strconv.FormatInt(*r.count, 10)},
+			evidence: specEvidence(claim, path+".count", strconv.FormatInt(*r.count, 10)),
 		})
 	}
 	for k, each := range *r.selectors {
@@ -142,10 +144,8 @@ func (l *listing) requestFacts(at requestPlace) {
 		for c := range compiled.Conjuncts {
 			l.facts = append(l.facts, fact{
 				kind: factSelector, at: at, selector: k, conjunct: c,
-				text: fmt.Sprintf("request %s requires %s", name, &compiled.Conjuncts[c]),
-				evidence: api.Evidence{
-					Object: holder, Path: fmt.Sprintf("%s.selectors[%d].cel.expression", path, k), Found: compiled.Conjuncts[c].Expression,
-				},
+				text:     fmt.Sprintf("request %s requires %s", name, &compiled.Conjuncts[c]),
+				evidence: specEvidence(claim, fmt.Sprintf("%s.selectors[%d].cel.expression", path, k), compiled.Conjuncts[c].Expression),
 			})
 		}
 	}
@@ -157,7 +157,7 @@ func (l *listing) requestFacts(at requestPlace) {
 		l.facts = append(l.facts, fact{
 			kind: factCapacity, at: at, capacity: capacity, unknown: !slices.Contains(l.capacities(), string(capacity)),
 			text:     fmt.Sprintf("request %s requires %s of %s", name, selector.QuantityText(quantity), capacity),
-			evidence: api.Evidence{Object: holder, Path: fmt.Sprintf("%s.capacity.requests[%s]", path, capacity), Found: quantity.String()},
+			evidence: specEvidence(claim, fmt.Sprintf("%s.capacity.requests[%s]", path, capacity), quantity.String()),
 		})
 	}
 }

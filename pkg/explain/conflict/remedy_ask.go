@@ -422,13 +422,9 @@ func (r *remedies) classHas(ctx context.Context, class *resourceapi.DeviceClass,
 func (r *remedies) withClass(at requestPlace, class string, loss int) change {
 	claims := r.waiting()
 	a := at.in(claims)
-	name := a.name
-	if len(claims) > 1 {
-		name = claims[at.claim].Name + "." + name
-	}
 	return change{
 		actor: api.ActorUser, loss: loss,
-		text:   fmt.Sprintf("request class %s instead of %s in request %s", class, *a.class, name),
+		text:   fmt.Sprintf("request class %s instead of %s in request %s", class, *a.class, nameIn(claims, at)),
 		claims: []claimEdit{{at.claim, "replace", at.pointer() + "/deviceClassName", class}},
 	}
 }

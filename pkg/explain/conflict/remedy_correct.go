@@ -178,7 +178,7 @@ func (r *remedies) correction(list ...corrected) change {
 func nameIn(claims []*resourceapi.ResourceClaim, at requestPlace) string {
 	name := at.in(claims).name
 	if len(claims) > 1 {
-		name = claims[at.claim].Name + "." + name
+		name = cluster.ClaimTitle(claims[at.claim]) + "." + name
 	}
 	return name
 }

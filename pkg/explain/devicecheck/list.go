@@ -17,9 +17,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/fieldpath"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // checkList collects the checks of one device for one request.
@@ -247,9 +247,9 @@ func listSelectors(ctx context.Context, c *eligibility.Checks, l *checkList, ste
 		if len(c.Request.Selectors) > 1 {
 			label = fmt.Sprintf("selector %d", i+1)
 		}
-		path := fmt.Sprintf("%s.selectors[%d].cel.expression", c.Request.Path, i)
+		object, path := fieldpath.ClaimSpec(c.Request.Claim, fmt.Sprintf("%s.selectors[%d].cel.expression", c.Request.Path, i))
 		check := func(s resourceapi.DeviceSelector) *eligibility.Reason {
-			return c.CheckSelector(ctx, d, s, eligibility.Selector, api.RequestSelectorFalse, label, whatif.ClaimObject(c.Request.Claim), path)
+			return c.CheckSelector(ctx, d, s, eligibility.Selector, api.RequestSelectorFalse, label, object, path)
 		}
 		whole := check(s)
 		if whole == nil || whole.Code != api.RequestSelectorFalse {

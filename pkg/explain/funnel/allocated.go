@@ -15,6 +15,18 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
+// PlacementClaim is what the allocator picks for a claim. One that is yet to be created has no
+// name.
+func PlacementClaim(claim *resourceapi.ResourceClaim, devices []api.AllocatedDevice) api.PlacementClaim {
+	out := api.PlacementClaim{Namespace: claim.Namespace, Devices: devices}
+	if _, planned := cluster.IsPlanned(claim); planned {
+		out.PodClaim = cluster.ClaimTitle(claim)
+	} else {
+		out.Name = claim.Name
+	}
+	return out
+}
+
 // PickedDevices describes what the allocator picks for a claim of a pod.
 func PickedDevices(pod *corev1.Pod, claim *resourceapi.ResourceClaim, allocation *resourceapi.AllocationResult) []api.AllocatedDevice {
 	devices := make([]api.AllocatedDevice, 0, len(allocation.Devices.Results))

@@ -6,9 +6,11 @@ package funnel
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/klog/v2"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
@@ -52,7 +54,7 @@ func RequestTitle(q *Question, claim int, name string) string {
 		return claimspec.RequestTitle(name, place.Container.Name, string(place.Resource))
 	}
 	if len(q.Claims) > 1 && of.Name != "" {
-		name = of.Name + "." + name
+		name = cluster.ClaimTitle(of) + "." + name
 	}
 	return "request " + name
 }
@@ -61,4 +63,35 @@ func RequestTitle(q *Question, claim int, name string) string {
 func TitleOf(q *Question, r *claimspec.Request) string {
 	claim := slices.IndexFunc(q.Claims, func(c Claim) bool { return c.Claim == r.Claim })
 	return RequestTitle(q, claim, r.Name)
+}
+
+// WithoutPlannedClaims leaves claims out of an error that are yet to be created, so that nobody
+// looks for them: it names the selector itself. Upstream has no error types, only texts, which
+// begin with namespace and name of the claim, and these have to be different for each claim;
+// only what upstream puts there itself is cut, and a text that begins otherwise stays as it is.
+func WithoutPlannedClaims(q *Question, text string) string {
+	for i := range q.Claims {
+		claim := q.Claims[i].Claim
+		after, found := strings.CutPrefix(text, fmt.Sprintf("claim %s", klog.KObj(claim)))
+		if _, planned := cluster.IsPlanned(claim); !found || !planned {
+			continue
+		}
+		rest, found := strings.CutPrefix(after, ": ")
+		if !found {
+			if rest, found = strings.CutPrefix(after, ", "); !found {
+				continue
+			}
+		}
+		requests := claim.Spec.Devices.Requests
+		if len(requests) != 1 || requests[0].Exactly == nil {
+			return rest
+		}
+		for at, s := range requests[0].Exactly.Selectors {
+			if on, found := strings.CutPrefix(rest, fmt.Sprintf("selector #%d on ", at)); found && s.CEL != nil {
+				return fmt.Sprintf("selector %s on %s", strings.Join(strings.Fields(s.CEL.Expression), " "), on)
+			}
+		}
+		return rest
+	}
+	return text
 }

@@ -176,7 +176,7 @@ func (a *amended) fitting(ctx context.Context, node *corev1.Node, kinds []*corev
 	for i := range verdicts {
 		if verdicts[i].Outcome == allocator.Failed {
 			p.Verdict, p.Node = api.Undetermined, others[i].Name
-			p.Message = "the allocator fails there, which ends the attempt for all nodes: " + english.OneLine(verdicts[i].Err)
+			p.Message = "the allocator fails there, which ends the attempt for all nodes: " + funnel.WithoutPlannedClaims(a.q, english.OneLine(verdicts[i].Err))
 		}
 	}
 	return p

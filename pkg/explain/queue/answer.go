@@ -87,9 +87,7 @@ func placementOf(p *queuedPod) *api.Placement {
 		if r.Allocation == nil {
 			continue
 		}
-		placement.Claims = append(placement.Claims, api.PlacementClaim{
-			Namespace: r.Claim.Namespace, Name: r.Claim.Name, Devices: funnel.PickedDevices(p.pod, r.Claim, r.Allocation),
-		})
+		placement.Claims = append(placement.Claims, funnel.PlacementClaim(r.Claim, funnel.PickedDevices(p.pod, r.Claim, r.Allocation)))
 	}
 	return placement
 }

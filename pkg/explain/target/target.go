@@ -181,13 +181,12 @@ func (s *Target) findTemplate(snap *snapshot.Snapshot) error {
 			s.Users = append(s.Users, pod)
 		}
 	}
-	s.Claims = []cluster.PodClaim{{
-		Generated: true, Template: template.Name,
-		Claim: cluster.Defaulted(&resourceapi.ResourceClaim{
-			ObjectMeta: metav1.ObjectMeta{Namespace: template.Namespace, Name: template.Name + "-…"},
-			Spec:       template.Spec.Spec,
-		}),
-	}}
+	claim := &resourceapi.ResourceClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: template.Namespace, Name: template.Name + "-…"},
+		Spec:       template.Spec.Spec,
+	}
+	cluster.Planned(claim, template.Name)
+	s.Claims = []cluster.PodClaim{{Generated: true, Template: template.Name, Claim: cluster.Defaulted(claim)}}
 	return nil
 }
 

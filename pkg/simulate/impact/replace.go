@@ -17,6 +17,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
 	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -240,12 +241,12 @@ func placed(r *whatif.Reservation) *api.Placement {
 	for i := range r.Claims {
 		claim := r.Claims[i].Claim
 		allocation := cmp.Or(r.Claims[i].Allocation, claim.Status.Allocation)
-		pc := api.PlacementClaim{Namespace: claim.Namespace, Name: claim.Name, Devices: []api.AllocatedDevice{}}
+		devices := []api.AllocatedDevice{}
 		for k := range allocation.Devices.Results {
 			result := &allocation.Devices.Results[k]
-			pc.Devices = append(pc.Devices, api.AllocatedDevice{Request: result.Request, Driver: result.Driver, Pool: result.Pool, Device: result.Device})
+			devices = append(devices, api.AllocatedDevice{Request: result.Request, Driver: result.Driver, Pool: result.Pool, Device: result.Device})
 		}
-		out.Claims = append(out.Claims, pc)
+		out.Claims = append(out.Claims, funnel.PlacementClaim(claim, devices))
 	}
 	return out
 }
