@@ -4,6 +4,7 @@
 package tui
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -220,6 +221,11 @@ func (s *guardScreen) planned(h *host, msg plannedMsg) tea.Cmd {
 // have been done.
 func (s *guardScreen) made(h *host, msg madeMsg) tea.Cmd {
 	s.doing, s.err = false, msg.err
+	var stale *guard.StaleError
+	if errors.As(msg.err, &stale) {
+		// It is not for repeating.
+		s.plan = nil
+	}
 	shown := h.top() == screen(s)
 	switch {
 	case shown && msg.err == nil:

@@ -13,6 +13,7 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -126,7 +127,7 @@ func (c *changer) untaint(ctx context.Context, snap *snapshot.Snapshot, name str
 		Do: func(ctx context.Context) (string, error) {
 			rules, err := taint.RulesOf(c.clients)
 			if err == nil {
-				err = rules.Delete(ctx, rule)
+				err = stale("remove DeviceTaintRule "+name, rules.Delete(ctx, rule))
 			}
 			return fmt.Sprintf("DeviceTaintRule %s removed", name), err
 		},
@@ -155,7 +156,7 @@ func (c *changer) uncordon(ctx context.Context, snap *snapshot.Snapshot, name st
 		Do: func(ctx context.Context) (string, error) {
 			_, err := c.clients.Nodes().Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: cli.FieldManager})
 			if err != nil {
-				err = fmt.Errorf("uncordon node %s: %w", name, err)
+				err = stale("uncordon node "+name, fmt.Errorf("uncordon node %s: %w", name, err))
 			}
 			return fmt.Sprintf("node %s uncordoned", name), err
 		},
@@ -181,9 +182,22 @@ func (c *changer) deleteClaim(snap *snapshot.Snapshot, namespace, name string) (
 			}
 			options := metav1.DeleteOptions{Preconditions: metav1.NewUIDPreconditions(string(claim.UID))}
 			if err := c.clients.Dynamic.Resource(mapping.Resource).Namespace(namespace).Delete(ctx, name, options); err != nil {
-				return "", fmt.Errorf("delete %s: %w", kind, err)
+				return "", stale("delete "+kind, fmt.Errorf("delete %s: %w", kind, err))
 			}
 			return kind + " deleted", nil
 		},
 	}, nil
+}
+
+// stale turns an error of the server that says that an object is gone, or is another one of the
+// same name, into a [guard.StaleError] about what was to be done. Others stay.
+func stale(doing string, err error) error {
+	switch {
+	case apierrors.IsNotFound(err):
+		return &guard.StaleError{Err: fmt.Errorf("%s: it is gone", doing)}
+	case apierrors.IsConflict(err):
+		return &guard.StaleError{Err: fmt.Errorf("%s: it was deleted meanwhile, and this is another one of the same name", doing)}
+	default:
+		return err
+	}
 }

@@ -62,10 +62,19 @@ type Plan struct {
 	Effects string
 	// Warning is what somebody should know before anything else; empty for nothing.
 	Warning string
-	// Do makes the change, and says what was done. It fails if the object is another one
-	// than that of the plan.
+	// Do makes the change, and says what was done. It fails with a [*StaleError] if the
+	// object is gone, or another one than that of the plan.
 	Do func(ctx context.Context) (done string, err error) `json:"-"`
 }
+
+// StaleError means that a plan is about an object that is there no longer.
+type StaleError struct{ Err error }
+
+// Error says which object that is.
+func (e *StaleError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *StaleError) Unwrap() error { return e.Err }
 
 // Changer changes a cluster.
 type Changer interface {
