@@ -104,6 +104,14 @@ func (c *Checks) CheckClass(ctx context.Context, d *cluster.Device) *Reason {
 	return nil
 }
 
+// ClassTakesAllOrNone reports whether the class selects all devices of a slice or none, for
+// one reason.
+func (c *Checks) ClassTakesAllOrNone(slice *resourceapi.ResourceSlice) bool {
+	return c.Class == nil || !slices.ContainsFunc(c.Class.Spec.Selectors, func(s resourceapi.DeviceSelector) bool {
+		return s.CEL != nil && !c.Selectors.SameForAll(c.Selectors.Compile(s.CEL.Expression), slice.Spec.Devices)
+	})
+}
+
 // CheckSelectors rejects a device that a selector of the request does not match.
 func (c *Checks) CheckSelectors(ctx context.Context, d *cluster.Device) *Reason {
 	if r := c.CheckClass(ctx, d); r != nil {

@@ -198,6 +198,20 @@ func (v *Evaluator) Odd(device *resourceapi.Device) bool {
 	return odd
 }
 
+// SameForAll reports whether an expression has the same result for all of these devices of
+// one driver, since it reads nothing else. Most classes have such an expression.
+func (v *Evaluator) SameForAll(sel *Selector, devices []resourceapi.Device) bool {
+	if sel.Opaque || sel.Err != nil || slices.ContainsFunc(sel.Reads, func(r Reading) bool { return r.Kind != KindDriver }) {
+		return false
+	}
+	for i := range devices {
+		if v.Odd(&devices[i]) {
+			return false
+		}
+	}
+	return true
+}
+
 // oddity is what is known of a device by [Evaluator.Odd].
 type oddity uint8
 

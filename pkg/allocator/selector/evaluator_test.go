@@ -88,6 +88,30 @@ func TestOddDevices(t *testing.T) {
 	}
 }
 
+// TestSameForAll is true only where no device can have another result than the others.
+func TestSameForAll(t *testing.T) {
+	model := func(name string) resourceapi.Device { return device(name, with("model", text(name))) }
+	odd := device("odd", with("odd", resourceapi.DeviceAttribute{VersionValue: ptr.To("one")}))
+	for name, c := range map[string]struct {
+		expression string
+		devices    []resourceapi.Device
+		want       bool
+	}{
+		"reads the driver":      {`device.driver == "gpu.example.com"`, []resourceapi.Device{model("A"), model("B")}, true},
+		"reads nothing":         {`true`, []resourceapi.Device{model("A"), model("B")}, true},
+		"reads an attribute":    {`device.driver == "gpu.example.com" && device.attributes["gpu.example.com"].model == "A"`, []resourceapi.Device{model("A"), model("B")}, false},
+		"reads what is shared":  {`device.allowMultipleAllocations`, []resourceapi.Device{model("A"), model("B")}, false},
+		"fails for an odd one":  {`device.driver == "gpu.example.com"`, []resourceapi.Device{model("A"), odd}, false},
+		"does not even compile": {`device.driver ==`, []resourceapi.Device{model("A"), model("B")}, false},
+	} {
+		v := New(listFeatures(), true)
+		sel := v.Compile(c.expression)
+		if got := v.SameForAll(sel, c.devices); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
 // TestSharing hides from selectors that a device can be shared.
 func TestSharing(t *testing.T) {
 	shared := device("shared", func(d *resourceapi.Device) { d.AllowMultipleAllocations = ptr.To(true) })

@@ -98,9 +98,18 @@ func New(ctx context.Context, s *Cluster, only *corev1.Node, c *eligibility.Chec
 
 // findOtherClasses finds the devices of other classes, which no further check is made for.
 func (f *Funnel) findOtherClasses(ctx context.Context) {
+	var r *eligibility.Reason
+	together := false
 	for i := range f.Devices {
 		d := &f.Devices[i]
-		if r := f.Checks.CheckClass(ctx, d); r != nil && r.Code == api.ClassSelectorFalse {
+		begins := i == 0 || d.Slice != f.Devices[i-1].Slice
+		if begins {
+			together = f.Checks.ClassTakesAllOrNone(d.Slice)
+		}
+		if begins || !together {
+			r = f.Checks.CheckClass(ctx, d)
+		}
+		if r != nil && r.Code == api.ClassSelectorFalse {
 			f.reasons.Set(d, r)
 		}
 	}
