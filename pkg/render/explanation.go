@@ -59,7 +59,9 @@ func writePlacement(p *Page, e *api.Explanation) {
 		claim := &e.Placement.Claims[i]
 		indent := 2
 		if len(e.Placement.Claims) > 1 {
-			p.Text(indent, Plain, "ResourceClaim "+Qualified(claim.Namespace, claim.Name))
+			p.Text(indent, Plain, claimTitle(&api.ClaimExplanation{
+				Namespace: claim.Namespace, Name: claim.Name, PodClaim: claim.PodClaim, ExtendedResources: claim.Name == "" && claim.PodClaim == "",
+			}))
 			indent += 2
 		}
 		writeDevices(p, indent, claim.Devices)

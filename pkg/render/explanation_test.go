@@ -463,3 +463,22 @@ func TestWriteError(t *testing.T) {
 		t.Errorf("got %v, want the error of the writer", err)
 	}
 }
+
+// TestPlacementOfPlannedClaims names what a claim is made for where it has no name yet.
+func TestPlacementOfPlannedClaims(t *testing.T) {
+	e := &api.Explanation{Placement: &api.Placement{Node: "n1", Claims: []api.PlacementClaim{
+		{Namespace: "ml", Name: "known"}, {Namespace: "ml", PodClaim: "gpu"}, {Namespace: "ml"},
+	}}}
+	p := NewPage(Options{Width: 80})
+	writePlacement(p, e)
+	var printed strings.Builder
+	if err := p.Print(&printed); err != nil {
+		t.Fatal(err)
+	}
+	text := printed.String()
+	for _, want := range []string{"ResourceClaim ml/known\n", "Claim gpu of the pod\n", "ResourceClaim to be created by the scheduler"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in:\n%s", want, text)
+		}
+	}
+}
