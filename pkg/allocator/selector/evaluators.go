@@ -5,8 +5,8 @@ package selector
 
 import "sync"
 
-// Evaluators lends evaluators for the devices of one cluster. What one was asked before, it
-// remembers for whoever has it next. Safe for concurrent use.
+// Evaluators lends evaluators for the devices of one cluster. An evaluator
+// remembers its results for the next explanation. Safe for concurrent use.
 type Evaluators struct {
 	newOne func() *Evaluator
 	mutex  sync.Mutex
