@@ -89,8 +89,7 @@ func (m *Model) openHelp() tea.Cmd {
 // closer opens a page about the selected item.
 func (m *Model) closer(page func(item any) *about.Text, otherwise string) tea.Cmd {
 	if s, ok := m.top().(rows); ok {
-		item, _ := s.row()
-		if next := page(item); next != nil {
+		if next := page(s.row()); next != nil {
 			return m.push(newPage(next))
 		}
 	}

@@ -114,6 +114,9 @@ func (m *Model) show(id views.ID) tea.Cmd {
 			list.letGo(m.host)
 		}
 	}
+	if id != views.Overview {
+		m.first.letGo()
+	}
 	m.line.Close()
 	m.view = id
 	m.stack = []screen{m.views[id]}

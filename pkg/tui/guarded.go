@@ -76,12 +76,12 @@ func askForChange(h *host) tea.Cmd {
 		h.message = "no row is selected here: a change is about a row of the overview or of a list"
 		return nil
 	}
-	item, from := s.row()
-	if from == nil {
+	if h.live.Picture() == nil {
 		h.message = "nothing is known yet"
 		return nil
 	}
-	changes := changesOf(from, item)
+	item := s.row()
+	changes := changesOf(h.live.Picture(), item)
 	switch len(changes) {
 	case 0:
 		h.message = noChangeOf(item)

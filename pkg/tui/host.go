@@ -17,7 +17,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/guard"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
 
@@ -66,8 +65,8 @@ type screen interface {
 
 // rows is a screen with a selected row.
 type rows interface {
-	// row is what the selected one is about and the picture that it is of; nil for nothing.
-	row() (item any, from *picture.Picture)
+	// row is what the selected one is about; nil for nothing.
+	row() any
 }
 
 // result is what was worked out in the background for a screen.

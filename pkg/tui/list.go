@@ -36,7 +36,7 @@ type listScreen struct {
 	// arranging is true while rows are worked out, stale if they have to be
 	// again.
 	arranging, stale bool
-	// from is the picture that is shown.
+	// from is the picture that is shown; nil if the rows have to be worked out again.
 	from *picture.Picture
 	// problem is why the rows are not what was wanted, note what else there is
 	// to know about them.
@@ -155,15 +155,17 @@ func (s *listScreen) set(h *host, msg arrangedMsg) tea.Cmd {
 // manyRows is from how many rows on a list is not kept in memory while another view is shown.
 const manyRows = 2000
 
-// letGo forgets the rows of a long list that is not shown, but for what it looks like and
-// which row is selected: they are worked out again when it is shown.
+// letGo forgets the picture that the list is of, which is not shown: the rows are worked out
+// again when it is shown. Those of a long list are forgotten, too, but for what they look like
+// and which one is selected.
 func (s *listScreen) letGo(h *host) {
 	t := &s.table
+	s.from, s.pane.from = nil, nil
+	s.chart.letGo()
 	if shown, _ := t.Shown(); shown == nil || shown.Rows() < manyRows {
 		return
 	}
 	s.still = t.View(&h.look, s.shown.SortBy, s.shown.Descending, h.now())
-	s.from = nil
 	t.LetGo()
 	if h.live.Picture() != nil {
 		h.live.Picture().Forget(s.id.String())
@@ -313,7 +315,7 @@ func (s *listScreen) askForFilter(h *host) {
 	})
 }
 
-func (s *listScreen) row() (item any, from *picture.Picture) { return s.table.Selected(), s.from }
+func (s *listScreen) row() any { return s.table.Selected() }
 
 // open shows what is behind the selected row.
 func (s *listScreen) open(h *host) tea.Cmd {

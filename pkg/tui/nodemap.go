@@ -34,9 +34,10 @@ type nodeMap struct {
 	// room says on how many nodes the largest claims fit.
 	room     string
 	counting bool
-	counted  *picture.Picture
-	at       time.Time
-	took     time.Duration
+	// counted is the picture that it was counted on, at is when, and took how long that took.
+	counted *picture.Picture
+	at      time.Time
+	took    time.Duration
 }
 
 // roomMsg has the text about the room that is left.
@@ -87,6 +88,13 @@ func (c *nodeMap) draw(l *look.Look, from *picture.Picture) {
 	}
 	c.grid.Set(nodemap.Groups(l, c.from.Snap, views.NodesOf(content, rows), c.by, c.order))
 	c.grid.Choose(c.table.SelectedKey())
+}
+
+// letGo forgets the pictures that the map is of; without a map it does nothing.
+func (c *nodeMap) letGo() {
+	if c != nil {
+		c.from, c.counted = nil, nil
+	}
 }
 
 // move moves the cursor of the map, and that of the list with it.
@@ -173,7 +181,7 @@ func (c *nodeMap) foot(h *host) string {
 // count counts in the background on how many nodes the largest claims fit, unless that
 // is known of this picture, or was counted a moment ago.
 func (c *nodeMap) count(h *host) tea.Cmd {
-	if c == nil || c.counting || h.live.Picture() == nil || c.counted == h.live.Picture() || c.counted != nil && h.now().Sub(c.at) < roomTimes*c.took {
+	if c == nil || c.counting || h.live.Picture() == nil || c.counted == h.live.Picture() || !c.at.IsZero() && h.now().Sub(c.at) < roomTimes*c.took {
 		return nil
 	}
 	c.counting = true

@@ -29,10 +29,12 @@ type overviewScreen struct {
 	// nodes is the list whose groups and order the nodes have here, too.
 	nodes   *listScreen
 	started time.Time
-	// facts are those of the picture that is shown, shown what the model was made of.
+	// facts are those of the picture that is shown, shown what the model was made of; they are
+	// forgotten while another screen is shown. at is the time of the newest that history has.
 	facts   *summary.Facts
-	history summary.History
 	shown   madeOf
+	history summary.History
+	at      time.Time
 	loading bool
 	problem error
 	height  int
@@ -113,21 +115,26 @@ func (s *overviewScreen) set(h *host, msg overviewMsg) tea.Cmd {
 	if msg.err == nil {
 		if s.facts != msg.facts {
 			msg.facts.Remember(&s.history, h.now())
+			s.at = msg.made.picture.Snap.Now()
 		}
 		s.facts = msg.facts
 		s.page.Set(msg.model)
 	}
 	if h.top() != screen(s) {
+		s.letGo()
 		return nil
 	}
 	return s.refresh(h)
 }
 
+// letGo forgets the picture that the page is of, which is not shown.
+func (s *overviewScreen) letGo() { s.facts, s.shown = nil, madeOf{} }
+
 func (s *overviewScreen) view(h *host) string {
 	switch {
 	case s.problem != nil:
 		return filled(h.look.Say(look.Bad, h.oneLine(s.problem.Error())), s.height)
-	case s.facts == nil:
+	case s.at.IsZero():
 		return filled(oneMoment(h), s.height)
 	default:
 		return s.page.View()
@@ -152,10 +159,12 @@ func (s *overviewScreen) actions(h *host) []action {
 
 // copyCommand copies a command of a remedy for the pod of the selected row.
 func (s *overviewScreen) copyCommand(h *host) tea.Cmd {
-	item, from := s.row()
-	if pod, ok := item.(*inventory.Pod); ok {
-		if of, waits := from.WaitsFor(pod.Pod); waits {
-			return copyRemedy(h, h.live.Reasons.Get(of).Answer)
+	if pod, ok := s.row().(*inventory.Pod); ok {
+		p := h.live.Picture()
+		if now := p.Snap.Pod(pod.Namespace, pod.Name); now != nil {
+			if of, waits := p.WaitsFor(now); waits {
+				return copyRemedy(h, h.live.Reasons.Get(of).Answer)
+			}
 		}
 	}
 	h.message = "no command to copy"
@@ -171,12 +180,7 @@ func (s *overviewScreen) open(h *host) tea.Cmd {
 	return nil
 }
 
-func (s *overviewScreen) row() (item any, from *picture.Picture) {
-	if s.facts == nil {
-		return nil, nil
-	}
-	return s.page.Item(), s.facts.From
-}
+func (s *overviewScreen) row() any { return s.page.Item() }
 
 func (s *overviewScreen) wheel(_ *host, by int) { s.page.Move(by / 3) }
 
@@ -202,7 +206,7 @@ const remembered = summary.Step
 
 // remember keeps the history going while another screen is shown.
 func (s *overviewScreen) remember(h *host) tea.Cmd {
-	if h.fixed || h.live.Picture() == nil || s.facts != nil && h.live.Picture().Snap.Now().Sub(s.facts.From.Snap.Now()) < remembered {
+	if h.fixed || h.live.Picture() == nil || !s.at.IsZero() && h.live.Picture().Snap.Now().Sub(s.at) < remembered {
 		return nil
 	}
 	return s.refresh(h)

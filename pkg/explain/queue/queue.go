@@ -354,9 +354,10 @@ func (q *Queue) ask(ctx context.Context, p *queuedPod, state *simulate.State, s 
 			return answer, nil
 		}
 	}
+	start := time.Now()
 	answer, err := q.explainer.Explain(ctx, state.Alloc, state.Snap, s)
 	if err == nil && besides {
-		q.verdicts.add(p.kind.key, answer)
+		q.verdicts.add(p.kind.key, Verdict{Namespace: p.pod.Namespace, At: q.snap.Now(), Took: time.Since(start), answer: answer})
 	}
 	return answer, err
 }

@@ -96,14 +96,13 @@ func (p *Picture) Forget(name string) {
 	delete(p.made, name)
 }
 
-// follow is what changed since the picture before; nil if they are equal.
+// follow is what changed since the picture before.
 func (p *Picture) follow(before *Picture) *stale.Change {
 	p.change = before.change
 	c := stale.Between(before.Snap, p.Snap)
-	if !c.Any() {
-		return nil
+	if c.Any() {
+		p.change++
 	}
-	p.change++
 	return c
 }
 

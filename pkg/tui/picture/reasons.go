@@ -53,9 +53,15 @@ const (
 	reasonAgeTimes = 10000
 )
 
+// young reports whether time alone is not expected to have changed what was found then, and
+// took so long.
+func young(at time.Time, took time.Duration, now time.Time) bool {
+	return now.Sub(at) < max(reasonAge, reasonAgeTimes*took)
+}
+
 // current reports whether a picture that is looked at now has nothing new about it.
 func (r *Reason) current(p *Picture, now time.Time) bool {
-	return r.of == p.change && now.Sub(r.At) < max(reasonAge, reasonAgeTimes*r.took)
+	return r.of == p.change && young(r.At, r.took, now)
 }
 
 // NewReasons knows none yet.
@@ -75,11 +81,14 @@ func (r *Reasons) All() map[Target]Reason {
 	return maps.Clone(r.known)
 }
 
-// Follow compares a picture with the one before. Reasons that were found before are taken
-// for it, unless what changed may have made them wrong.
+// Follow compares a picture with the one before. What was found before is taken for it, unless
+// what changed may have made it wrong.
 func (r *Reasons) Follow(p, before *Picture) {
 	c := p.follow(before)
-	if c == nil {
+	p.verdicts.Keep(&before.verdicts, func(v *queue.Verdict) bool {
+		return !c.Touches(v.Namespace) && young(v.At, v.Took, p.Snap.Now())
+	})
+	if !c.Any() {
 		return
 	}
 	r.mu.Lock()

@@ -13,6 +13,7 @@ import (
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
@@ -47,5 +48,37 @@ func TestReasonsHeedTheQueue(t *testing.T) {
 		if err != nil || explain.Word(answer) != want {
 			t.Errorf("the page about %s: %+v, %v", name, answer, err)
 		}
+	}
+}
+
+// TestQueueFollowsPictures publishes a device, with which a pod that comes first fits too: it
+// takes what the other one could have had until then.
+func TestQueueFollowsPictures(t *testing.T) {
+	waits := func(name string, age time.Duration) *corev1.Pod {
+		return tc.Pod(name, tc.UsingClaim("gpu", name), func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(tc.Taken().Add(-age)) })
+	}
+	with := func(devices int) *snapshot.Snapshot {
+		return tc.Cluster(tc.Nodes("n1"), tc.Pool("n1", tc.Devices(devices)...),
+			tc.Claim("larger", tc.GPUs("gpu", 2)), waits("larger", time.Hour),
+			tc.Claim("smaller", tc.GPUs("gpu", 1)), waits("smaller", time.Minute))
+	}
+	reasons := picture.NewReasons()
+	smaller := picture.ClaimTarget(tc.Namespace, "smaller")
+	var before *picture.Picture
+	for i, want := range []string{string(api.Fits), string(api.PodsCompete), string(api.PodsCompete)} {
+		p, err := picture.Take(t.Context(), picture.NewFixed(with(min(i+1, 2))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if before != nil {
+			reasons.Follow(p, before)
+		}
+		if !reasons.Work(t.Context(), p, smaller, tc.Taken()) {
+			t.Fatal("not worked out")
+		}
+		if got := reasons.Get(smaller); got.Code != want {
+			t.Errorf("picture %d: %s, want %s: %s", i, got.Code, want, got.Summary)
+		}
+		before = p
 	}
 }
