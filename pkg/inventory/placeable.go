@@ -58,8 +58,9 @@ func (p *plainNodes) list() {
 	}
 	p.byName, p.matched = map[string]bool{}, map[*corev1.NodeSelector]bool{}
 	nodes, _ := p.facts.Nodes.All()
+	pod := &corev1.Pod{}
 	for _, node := range nodes {
-		plain := len(p.facts.Nodes.Fit(&corev1.Pod{}, node)) == 0
+		plain := len(p.facts.Nodes.Fit(pod, node)) == 0
 		if p.byName[node.Name] = plain; plain {
 			p.all = append(p.all, node)
 		}
