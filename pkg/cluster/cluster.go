@@ -4,8 +4,6 @@
 package cluster
 
 import (
-	"slices"
-
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
@@ -54,7 +52,7 @@ func build(snap *snapshot.Snapshot, sibling *Cluster) *Cluster {
 		c.Gates = newGates(snap, c.behaviors)
 		sibling = &Cluster{}
 	case sibling.Gates.sameIn(snap):
-		c.behaviors, c.Gates = sibling.behaviors, sibling.Gates.of(snap)
+		c.behaviors, c.Gates = sibling.behaviors, sibling.Gates
 		claims, pods = differ(sibling.Snapshot.Claims, snap.Claims), differ(sibling.Snapshot.Pods, snap.Pods)
 	default:
 		c.behaviors = behaviors(snap.BinaryVersion())
@@ -77,12 +75,10 @@ func build(snap *snapshot.Snapshot, sibling *Cluster) *Cluster {
 }
 
 // publishes reports whether pools and devices are the same for another snapshot:
-// the same lists of slices, taint rules and nodes, looked at with the same
-// features.
+// the same lists of slices and taint rules, looked at with the same features.
 func (c *Cluster) publishes(other *Cluster) bool {
 	return c.Snapshot != nil && c.Gates.features == other.Gates.features &&
-		sameList(c.Snapshot.Slices, other.Snapshot.Slices) && sameList(c.Snapshot.TaintRules, other.Snapshot.TaintRules) &&
-		sameList(c.Snapshot.Nodes, other.Snapshot.Nodes) && slices.Equal(c.Snapshot.Gaps, other.Snapshot.Gaps)
+		sameList(c.Snapshot.Slices, other.Snapshot.Slices) && sameList(c.Snapshot.TaintRules, other.Snapshot.TaintRules)
 }
 
 // MapsNodeResources reports whether allocations have a device that stands for

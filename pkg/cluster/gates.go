@@ -49,6 +49,8 @@ const (
 
 // Gates are the feature gates of a cluster, and what the allocator makes of them.
 type Gates struct {
+	// snap has the versions and the gates of a snapshot, and nothing else: clusters that share
+	// it would keep each other in memory.
 	snap *snapshot.Snapshot
 	// known has those that have a bearing on allocation.
 	known map[string]snapshot.Gate
@@ -74,7 +76,10 @@ type features struct {
 func (f *features) stable() bool { return f.channel == ChannelStable }
 
 func newGates(snap *snapshot.Snapshot, behaviors map[Behavior]bool) *Gates {
-	g := &Gates{snap: snap, known: map[string]snapshot.Gate{}}
+	g := &Gates{
+		snap:  &snapshot.Snapshot{ServerVersion: snap.ServerVersion, Emulator: snap.Emulator, Gates: snap.Gates},
+		known: map[string]snapshot.Gate{},
+	}
 	for _, name := range []string{
 		GateAdminAccess, GateBindingConditions, GateCompatibilityGroups, GateConsumableCapacity,
 		GateDerivedAttributes, GateDeviceStatus, GateDeviceTaintRules, GateDeviceTaints,
@@ -103,13 +108,6 @@ func newGates(snap *snapshot.Snapshot, behaviors map[Behavior]bool) *Gates {
 // than what follows from its release.
 func (g *Gates) sameIn(snap *snapshot.Snapshot) bool {
 	return snap.ServerVersion == g.snap.ServerVersion && snap.BinaryVersion() == g.snap.BinaryVersion() && maps.Equal(snap.Gates, g.snap.Gates)
-}
-
-// of are the gates of another snapshot in which they are the same.
-func (g *Gates) of(snap *snapshot.Snapshot) *Gates {
-	same := *g
-	same.snap = snap
-	return &same
 }
 
 // channelOf is the first channel, from stable to experimental, that supports all

@@ -112,16 +112,16 @@ func (e *poolEntry) newView(l *look, local bool, ignored []IgnoredSlice, relevan
 // cannot be parsed.
 func (p *Pools) For(node *corev1.Node) ([]*NodePool, error) {
 	p.views.mutex.Lock()
-	known, ok := p.views.of[node]
+	known := p.views.of[node.Name]
 	p.views.mutex.Unlock()
-	if ok {
+	if known.node == node {
 		return known.pools, known.err
 	}
-	known.pools, known.err = p.ForExcept(node, nil)
+	pools, err := p.ForExcept(node, nil)
 	p.views.mutex.Lock()
 	defer p.views.mutex.Unlock()
-	p.views.of[node] = known
-	return known.pools, known.err
+	p.views.of[node.Name] = nodeViews{node, pools, err}
+	return pools, err
 }
 
 // ForExcept is like [Pools.For], without the pools to leave out, and keeps no

@@ -37,14 +37,15 @@ type Pools struct {
 	views      viewCache
 }
 
-// viewCache has the answers of [Pools.For].
+// viewCache has the answers of [Pools.For], by the name of the node.
 type viewCache struct {
 	mutex sync.Mutex
-	of    map[*corev1.Node]nodeViews
+	of    map[string]nodeViews
 }
 
-// nodeViews is the answer of [Pools.For] for a node.
+// nodeViews is the answer of [Pools.For] for a node. There is another one if the node changes.
 type nodeViews struct {
+	node  *corev1.Node
 	pools []*NodePool
 	err   error
 }
@@ -57,7 +58,7 @@ type deviceTable struct {
 // newPools sorts out the slices, which must be sorted by name.
 func newPools(all []*resourceapi.ResourceSlice, features *features) *Pools {
 	p := &Pools{stable: features.stable(), onNode: map[string][]*poolEntry{}}
-	p.views.of = map[*corev1.Node]nodeViews{}
+	p.views.of = map[string]nodeViews{}
 	p.every, p.devices = sync.OnceValue(p.listEvery), sync.OnceValue(p.listDevices)
 	byID, matchers := map[poolID]*poolEntry{}, nodeMatchers{}
 	for _, slice := range all {

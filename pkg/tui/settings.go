@@ -26,7 +26,7 @@ func Known() (config.Known, error) {
 	}
 	// The columns are the same whatever there is.
 	l := look.New(func(string) string { return "" })
-	empty, err := picture.Take(context.Background(), picture.NewFixed(&snapshot.Snapshot{}))
+	empty, err := picture.Take(context.Background(), picture.NewFixed(&snapshot.Snapshot{}), nil)
 	if err != nil {
 		return config.Known{}, err
 	}

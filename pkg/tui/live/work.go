@@ -30,7 +30,7 @@ const (
 // Now does all work at once: it takes a picture, makes the checks, and finds reasons until
 // these took so long. It is for output that does not change any more.
 func (c *Cluster) Now(ctx context.Context, reasons time.Duration) error {
-	p, err := picture.Take(ctx, c.opts.Source)
+	p, err := picture.Take(ctx, c.opts.Source, nil)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (c *Cluster) Take() tea.Cmd {
 	ctx, source, reasons, evictions := c.ctx, c.opts.Source, c.Reasons, c.opts.Bell
 	return func() tea.Msg {
 		var troubles picture.Troubles
-		p, err := picture.Take(ctx, source)
+		p, err := picture.Take(ctx, source, before)
 		if err == nil {
 			troubles = picture.FindTroubles(p, evictions)
 		}

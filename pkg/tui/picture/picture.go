@@ -35,6 +35,8 @@ type Picture struct {
 	Cost time.Duration
 	// change counts the pictures that were different from the one before.
 	change int
+	// amended counts the pictures of whose clusters this one was made, see [maxAmended].
+	amended int
 
 	// Pools are wanted of every picture: the history is made of them.
 	Pools []api.Pool
@@ -53,16 +55,29 @@ type Picture struct {
 	made map[string]any
 }
 
-// Take fails only if the context is done, or if the allocator cannot be
-// set up.
-func Take(ctx context.Context, source Source) (*Picture, error) {
+// maxAmended is after how many pictures everything is worked out anew: what is remembered of
+// expressions, for example, adds up.
+const maxAmended = 1000
+
+// Take takes a picture. Where little changed since the one before, which can be nil, it costs
+// less. It fails only if the context is done, or if the allocator cannot be set up.
+func Take(ctx context.Context, source Source, before *Picture) (*Picture, error) {
 	start := time.Now()
 	snap := source.Snapshot()
-	alloc, err := allocator.New(ctx, cluster.New(snap))
+	var alloc *allocator.Allocator
+	var err error
+	amended := 0
+	if before != nil && before.amended < maxAmended {
+		amended = before.amended + 1
+		alloc, err = before.Alloc.Amended(ctx, snap)
+	} else {
+		alloc, err = allocator.New(ctx, cluster.New(snap))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("set up the allocator: %w", err)
 	}
 	p := &Picture{
+		amended: amended,
 		source: source, Snap: snap, Alloc: alloc, Inventory: inventory.New(alloc, snap),
 		made: map[string]any{},
 	}
@@ -115,7 +130,7 @@ func (p *Picture) Explain(ctx context.Context, options explain.Options) (*api.Ex
 	more, err := p.source.Target(ctx, snapshot.ObjectRef{Resource: resource, Namespace: options.Namespace, Name: options.Name})
 	if err == nil && more != p.Snap {
 		if snap, verdicts = more, new(queue.Verdicts); ctx.Err() == nil {
-			if alloc, err = allocator.New(ctx, cluster.New(snap)); err != nil {
+			if alloc, err = alloc.Amended(ctx, snap); err != nil {
 				return nil, fmt.Errorf("set up the allocator: %w", err)
 			}
 		}

@@ -26,7 +26,7 @@ func TestReasonsHeedTheQueue(t *testing.T) {
 	snap := tc.Cluster(tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...),
 		tc.Claim("first", tc.GPUs("gpu", 1)), waits("first", "first", time.Hour),
 		tc.Claim("second", tc.GPUs("gpu", 1)), waits("second", "second", time.Minute))
-	p, err := picture.Take(t.Context(), picture.NewFixed(snap))
+	p, err := picture.Take(t.Context(), picture.NewFixed(snap), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestQueueFollowsPictures(t *testing.T) {
 	smaller := picture.ClaimTarget(tc.Namespace, "smaller")
 	var before *picture.Picture
 	for i, want := range []string{string(api.Fits), string(api.PodsCompete), string(api.PodsCompete)} {
-		p, err := picture.Take(t.Context(), picture.NewFixed(with(min(i+1, 2))))
+		p, err := picture.Take(t.Context(), picture.NewFixed(with(min(i+1, 2))), before)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -34,7 +34,7 @@ func TestNotExplainedYet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := picture.Take(t.Context(), picture.NewFixed(snap))
+	p, err := picture.Take(t.Context(), picture.NewFixed(snap), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
