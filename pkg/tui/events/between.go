@@ -5,21 +5,28 @@ package events
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 )
 
 // Between says what happened between two looks, as far as people care: claims that got or
-// lost devices, slices and taint rules that came or went. What is the same object in both
+// lost devices, devices of pods that are unhealthy, slices and taint rules that came or went,
+// nodes with devices that are cordoned, not ready or gone. What is the same object in both
 // is not looked at.
 func Between(before, after *snapshot.Snapshot, now time.Time) []Event {
 	list := claimEvents(before, after)
+	list = append(list, podEvents(before, after)...)
 	list = append(list, sliceEvents(before, after)...)
+	list = append(list, nodeEvents(before, after)...)
 	compare(before.TaintRules, after.TaintRules,
 		func(r *resourceapi.DeviceTaintRule) types.UID { return r.UID },
 		func(was, is *resourceapi.DeviceTaintRule) {
@@ -39,7 +46,7 @@ func Between(before, after *snapshot.Snapshot, now time.Time) []Event {
 func event(tone look.Tone, kind Kind, namespace, name string, devices int, were, format string, args ...any) Event {
 	return Event{
 		Tone: tone, Kind: kind, Namespace: namespace, Count: 1, text: fmt.Sprintf(format, args...), were: were,
-		devices: devices, objects: map[string]bool{name: true},
+		devices: devices, objects: map[string]string{name: name},
 	}
 }
 
@@ -59,7 +66,7 @@ func claimEvents(before, after *snapshot.Snapshot) []Event {
 			case was == nil && is.Status.Allocation == nil:
 				tell(look.Plain, is, "were created", "was created", "")
 			case is == nil && was.Status.Allocation != nil:
-				tell(look.Good, was, "were deleted, and DEVICES became free", "was deleted, ", freed(was))
+				tell(look.Good, was, "were deleted, and DEVICES were released", "was deleted, ", freed(was))
 			case is == nil:
 				tell(look.Plain, was, "were deleted", "was deleted", "")
 			case is.Status.Allocation != nil && (was == nil || was.Status.Allocation == nil):
@@ -71,11 +78,92 @@ func claimEvents(before, after *snapshot.Snapshot) []Event {
 	return list
 }
 
+// podEvents are those of the health of devices, as kubelets report it.
+func podEvents(before, after *snapshot.Snapshot) []Event {
+	var list []Event
+	compare(before.Pods, after.Pods,
+		func(p *corev1.Pod) types.UID { return p.UID },
+		func(was, is *corev1.Pod) {
+			if was == nil || is == nil || hasUnhealthy(was) == hasUnhealthy(is) {
+				return
+			}
+			if hasUnhealthy(is) {
+				list = append(list, event(look.Bad, Pod, is.Namespace, is.Name, 0, "have unhealthy devices", "pod %s/%s has an unhealthy device", is.Namespace, is.Name))
+			} else {
+				list = append(list, event(look.Good, Pod, is.Namespace, is.Name, 0, "have healthy devices again", "pod %s/%s has healthy devices again", is.Namespace, is.Name))
+			}
+		})
+	return list
+}
+
+// hasUnhealthy reports whether a device of a claim of the pod is unhealthy.
+func hasUnhealthy(pod *corev1.Pod) bool {
+	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+		for i := range statuses {
+			for _, of := range statuses[i].AllocatedResourcesStatus {
+				if strings.HasPrefix(string(of.Name), "claim:") && slices.ContainsFunc(of.Resources, func(r corev1.ResourceHealth) bool { return r.Health == corev1.ResourceHealthStatusUnhealthy }) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// nodeEvents are those of nodes with devices.
+func nodeEvents(before, after *snapshot.Snapshot) []Event {
+	var list []Event
+	var withDevices map[string]bool
+	tell := func(tone look.Tone, name, were, was string) {
+		if withDevices == nil {
+			withDevices = map[string]bool{}
+			for _, slice := range slices.Concat(before.Slices, after.Slices) {
+				withDevices[ptr.Deref(slice.Spec.NodeName, "")] = true
+			}
+		}
+		if withDevices[name] {
+			list = append(list, event(tone, Node, "", name, 0, were, "node %s %s", name, was))
+		}
+	}
+	compare(before.Nodes, after.Nodes,
+		func(n *corev1.Node) types.UID { return n.UID },
+		func(was, is *corev1.Node) {
+			switch {
+			case was == nil:
+				return
+			case is == nil:
+				tell(look.Bad, was.Name, "were deleted", "was deleted")
+				return
+			}
+			switch {
+			case !was.Spec.Unschedulable && is.Spec.Unschedulable:
+				tell(look.Warning, is.Name, "were cordoned", "was cordoned")
+			case was.Spec.Unschedulable && !is.Spec.Unschedulable:
+				tell(look.Good, is.Name, "were uncordoned", "was uncordoned")
+			}
+			switch {
+			case isReady(was) && !isReady(is):
+				tell(look.Bad, is.Name, "became not ready", "became not ready")
+			case !isReady(was) && isReady(is):
+				tell(look.Good, is.Name, "became ready", "became ready")
+			}
+		})
+	return list
+}
+
+func isReady(node *corev1.Node) bool {
+	return !slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue
+	})
+}
+
 func sliceEvents(before, after *snapshot.Snapshot) []Event {
 	var list []Event
 	tell := func(tone look.Tone, slice *resourceapi.ResourceSlice, were, was string) {
 		n := len(slice.Spec.Devices)
-		list = append(list, event(tone, Slice, "", slice.Spec.Driver+"/"+slice.Spec.Pool.Name, n, were, "slice %s %s, %s", slice.Name, was, devices(n)))
+		e := event(tone, Slice, "", slice.Name, n, were, "slice %s %s, %s", slice.Name, was, devices(n))
+		e.objects[slice.Name] = slice.Spec.Driver + "/" + slice.Spec.Pool.Name
+		list = append(list, e)
 	}
 	compare(before.Slices, after.Slices,
 		func(s *resourceapi.ResourceSlice) types.UID { return s.UID },
@@ -94,6 +182,13 @@ func sliceEvents(before, after *snapshot.Snapshot) []Event {
 
 // compare finds what came, went or is another object now.
 func compare[T any](before, after []*T, uid func(*T) types.UID, tell func(was, is *T)) {
+	// Lists are in the same order, and nearly all of them is the same.
+	for len(before) > 0 && len(after) > 0 && before[0] == after[0] {
+		before, after = before[1:], after[1:]
+	}
+	for len(before) > 0 && len(after) > 0 && before[len(before)-1] == after[len(after)-1] {
+		before, after = before[:len(before)-1], after[:len(after)-1]
+	}
 	was := make(map[types.UID]*T, len(before))
 	for _, object := range before {
 		was[uid(object)] = object
@@ -124,7 +219,7 @@ func devicesOf(claim *resourceapi.ResourceClaim) string {
 func freed(claim *resourceapi.ResourceClaim) string {
 	n := len(claim.Status.Allocation.Devices.Results)
 	if n == 1 {
-		return "its device is free"
+		return "its device was released"
 	}
-	return "its " + devices(n) + " are free"
+	return "its " + devices(n) + " were released"
 }

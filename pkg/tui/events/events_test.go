@@ -9,9 +9,11 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -56,7 +58,7 @@ func TestLog(t *testing.T) {
 	step(time.Minute, nil, claims("ml", 4, "f"))
 	want := []string{
 		"09:31 claim ml/f was allocated 4 devices",
-		"09:30 2 claims of ml were deleted, and 3 devices became free",
+		"09:30 2 claims of ml were deleted, and 3 devices were released",
 		"09:30 claim web/d was allocated gpu-01/gpu-0",
 		"09:30 3 claims of ml were allocated 5 devices",
 	}
@@ -110,6 +112,58 @@ func TestLogForgets(t *testing.T) {
 	newest := l.Events()[0]
 	if newest.Count != 2*objectsKept || len(newest.Objects()) != objectsKept {
 		t.Errorf("%d objects, %d of them kept", newest.Count, len(newest.Objects()))
+	}
+}
+
+// TestNodesAndHealth tells what becomes of nodes with devices and of the devices of pods, and
+// counts an object to which the same happens twice once.
+func TestNodesAndHealth(t *testing.T) {
+	node := func(name string, cordoned bool, ready corev1.ConditionStatus) *corev1.Node {
+		return &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}, Spec: corev1.NodeSpec{Unschedulable: cordoned},
+			Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}},
+		}
+	}
+	pod := func(name string, health corev1.ResourceHealthStatus) *corev1.Pod {
+		return &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: name, UID: types.UID(name)},
+			Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{
+				AllocatedResourcesStatus: []corev1.ResourceStatus{{Name: "claim:gpu", Resources: []corev1.ResourceHealth{{ResourceID: "gpu-1", Health: health}}}},
+			}}},
+		}
+	}
+	slice := func(name string) *resourceapi.ResourceSlice {
+		return &resourceapi.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}, Spec: resourceapi.ResourceSliceSpec{NodeName: ptr.To(name)}}
+	}
+	published := []*resourceapi.ResourceSlice{slice("gpu-01"), slice("gpu-02")}
+	ready, sick := corev1.ConditionTrue, corev1.ResourceHealthStatusUnhealthy
+	step := func(nodes []*corev1.Node, pods ...*corev1.Pod) *snapshot.Snapshot {
+		return &snapshot.Snapshot{Slices: published, Nodes: nodes, Pods: pods}
+	}
+	fine := step([]*corev1.Node{node("cpu-01", false, ready), node("gpu-01", false, ready), node("gpu-02", false, ready)}, pod("a", "Healthy"), pod("b", "Healthy"))
+	closed := step([]*corev1.Node{node("cpu-01", true, ready), node("gpu-01", true, ready), node("gpu-02", false, corev1.ConditionUnknown)}, pod("a", sick), pod("b", "Healthy"))
+	gone := step([]*corev1.Node{node("cpu-01", false, ready), node("gpu-01", true, ready)}, pod("a", sick), pod("b", sick))
+	now := time.Date(2026, 9, 15, 9, 30, 0, 0, time.UTC)
+	for _, test := range []struct {
+		steps []*snapshot.Snapshot
+		want  []string
+	}{
+		{[]*snapshot.Snapshot{fine, closed}, []string{"09:30 node gpu-02 became not ready", "09:30 node gpu-01 was cordoned", "09:30 pod ml/a has an unhealthy device"}},
+		{[]*snapshot.Snapshot{closed, fine}, []string{"09:30 node gpu-02 became ready", "09:30 node gpu-01 was uncordoned", "09:30 pod ml/a has healthy devices again"}},
+		{[]*snapshot.Snapshot{closed, gone}, []string{"09:30 node gpu-02 was deleted", "09:30 pod ml/b has an unhealthy device"}},
+		{[]*snapshot.Snapshot{fine, gone}, []string{"09:30 node gpu-02 was deleted", "09:30 node gpu-01 was cordoned", "09:30 2 pods of ml have unhealthy devices"}},
+		{[]*snapshot.Snapshot{closed, fine, closed, fine, closed}, []string{
+			"09:30 node gpu-02 became not ready", "09:30 node gpu-01 was cordoned", "09:30 pod ml/a has an unhealthy device",
+			"09:30 node gpu-02 became ready", "09:30 node gpu-01 was uncordoned", "09:30 pod ml/a has healthy devices again",
+		}},
+	} {
+		var l Log
+		for i, after := range test.steps[1:] {
+			l.Add(Between(test.steps[i], after, now))
+		}
+		if got := texts(&l); !slices.Equal(got, test.want) {
+			t.Errorf("it tells %q, want %q", got, test.want)
+		}
 	}
 }
 

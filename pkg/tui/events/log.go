@@ -4,7 +4,6 @@
 package events
 
 import (
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +18,8 @@ type Kind string
 // The kinds.
 const (
 	Claim Kind = "claim"
+	Pod   Kind = "pod"
+	Node  Kind = "node"
 	// Slice is a ResourceSlice, named as its pool: DRIVER/POOL.
 	Slice Kind = "slice"
 	Rule  Kind = "taint rule"
@@ -38,7 +39,8 @@ type Event struct {
 	// count; DEVICES in it stands for how many devices they have together.
 	text, were string
 	devices    int
-	objects    map[string]bool
+	// objects has for each object what [Event.Objects] calls it.
+	objects map[string]string
 }
 
 // Key is the same for no other event of a log.
@@ -47,7 +49,13 @@ func (e *Event) Key() string {
 }
 
 // Objects are the names of the objects, but not of more than a thousand.
-func (e *Event) Objects() map[string]bool { return maps.Clone(e.objects) }
+func (e *Event) Objects() map[string]bool {
+	names := map[string]bool{}
+	for _, name := range e.objects {
+		names[name] = true
+	}
+	return names
+}
 
 // String is "claim ml/train was allocated gpu-01/gpu-0", or "3 claims of ml were allocated
 // 12 devices".
@@ -106,12 +114,19 @@ func (l *Log) Add(since []Event) {
 		// What goes on is the newest.
 		e := l.events[at]
 		l.events = append(slices.Delete(l.events, at, at+1), e)
-		for name := range next.objects {
+		e.Last = next.Last
+		for object, name := range next.objects {
+			_, again := e.objects[object]
+			switch {
+			case !again:
+				e.Count, e.devices = e.Count+1, e.devices+next.devices
+			case e.Count == 1:
+				e.text, e.devices = next.text, next.devices
+			}
 			if len(e.objects) < objectsKept {
-				e.objects[name] = true
+				e.objects[object] = name
 			}
 		}
-		e.Count, e.devices, e.Last = e.Count+next.Count, e.devices+next.devices, next.Last
 		l.events[len(l.events)-1] = e
 	}
 	l.events = l.events[max(len(l.events)-kept, 0):]

@@ -8,6 +8,9 @@ import (
 	"fmt"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/about"
@@ -70,20 +73,30 @@ func Behind(item any) *Place {
 	}
 }
 
-// BehindEvent has the objects that an event is about, or explains the claim if it is one.
+// BehindEvent has the objects that an event is about, or explains the claim or pod if it is one.
 func BehindEvent(e *events.Event) *Place {
 	objects := e.Objects()
 	of := func(id views.ID, has func(item any) bool) *Place {
 		return list(id, e.String(), has)
 	}
+	if item := ItemOf(e); item != nil {
+		return text(about.Why(item))
+	}
 	switch e.Kind {
 	case events.Claim:
-		if claim := ItemOf(e); claim != nil {
-			return text(about.Why(claim))
-		}
 		return of(views.Claims, func(item any) bool {
 			c, ok := item.(*api.Claim)
 			return ok && c.Namespace == e.Namespace && objects[c.Name]
+		})
+	case events.Pod:
+		return of(views.Pods, func(item any) bool {
+			p, ok := item.(*inventory.Pod)
+			return ok && p.Namespace == e.Namespace && objects[p.Name]
+		})
+	case events.Node:
+		return of(views.Nodes, func(item any) bool {
+			n, ok := item.(*inventory.Node)
+			return ok && objects[n.Name]
 		})
 	case events.Slice:
 		return of(views.Pools, func(item any) bool {
@@ -98,11 +111,18 @@ func BehindEvent(e *events.Event) *Place {
 	}
 }
 
-// ItemOf is the claim that an event is about; nil if it is about more, or no claim.
+// ItemOf is the claim or pod that an event is about; nil if it is about more, or something
+// else.
 func ItemOf(e *events.Event) any {
-	if e.Kind == events.Claim && e.Count == 1 {
-		for name := range e.Objects() {
+	if e.Count != 1 {
+		return nil
+	}
+	for name := range e.Objects() {
+		if e.Kind == events.Claim {
 			return &api.Claim{Namespace: e.Namespace, Name: name}
+		}
+		if e.Kind == events.Pod {
+			return &inventory.Pod{Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: e.Namespace, Name: name}}}
 		}
 	}
 	return nil
