@@ -111,7 +111,7 @@ func TestTopChanges(t *testing.T) {
 		term.keys("x")
 		term.shows("Pod held is running and uses it", "Delete claim research/held? [y/N]")
 		term.keys("y")
-		term.shows("ResourceClaim research/held deleted", "Deleting")
+		term.shows("ResourceClaim research/held marked for deletion", "Deleting")
 		claim, err := c.kube.ResourceV1().ResourceClaims("research").Get(ctx, "held", metav1.GetOptions{})
 		if err != nil || claim.DeletionTimestamp == nil {
 			t.Errorf("the claim of a running pod is not just marked for deletion: %+v, %v", claim, err)

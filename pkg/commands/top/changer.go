@@ -184,6 +184,9 @@ func (c *changer) deleteClaim(snap *snapshot.Snapshot, namespace, name string) (
 			if err := c.clients.Dynamic.Resource(mapping.Resource).Namespace(namespace).Delete(ctx, name, options); err != nil {
 				return "", stale("delete "+kind, fmt.Errorf("delete %s: %w", kind, err))
 			}
+			if len(claim.Status.ReservedFor) > 0 {
+				return kind + " marked for deletion", nil
+			}
 			return kind + " deleted", nil
 		},
 	}, nil
