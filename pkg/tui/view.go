@@ -42,7 +42,7 @@ func (m *Model) View() tea.View {
 }
 
 // title says what is looked at.
-func (m *Model) title() string { return edge.Title(&m.look, m.opts.Name, m.namespace) }
+func (m *Model) title() string { return edge.Title(&m.look, m.opts.Context, m.opts.Name, m.namespace) }
 
 // where says which view is shown, or the way to what is shown.
 func (m *Model) where() string {

@@ -4,6 +4,8 @@
 package edge
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
@@ -19,13 +21,19 @@ func Head(l *look.Look, title, taken string, width int) string {
 	return look.Padded(left, width-ansi.StringWidth(taken)) + taken
 }
 
-// Title says what is looked at.
-func Title(l *look.Look, name, namespace string) string {
-	text := l.Say(look.Strong, "kubectl dra top") + "  " + render.Escape(name)
+// Title says what is looked at. The address or the file is last if the cluster has a
+// name: where there is no room for all, it is the first to be cut.
+func Title(l *look.Look, context, address, namespace string) string {
 	if namespace != "" {
-		text += "  namespace " + render.Escape(namespace)
+		namespace = "namespace " + namespace
 	}
-	return text
+	parts := []string{l.Say(look.Strong, "kubectl dra top")}
+	for _, part := range []string{cmp.Or(context, address), namespace, address} {
+		if part = render.Escape(part); part != "" && !slices.Contains(parts, part) {
+			parts = append(parts, part)
+		}
+	}
+	return strings.Join(parts, "  ")
 }
 
 // Window is the title of the window: which cluster it is and, in a few words, how it is.
