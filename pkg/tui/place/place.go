@@ -10,6 +10,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/about"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/arrange"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/nodemap"
@@ -67,7 +68,7 @@ func Teams(name string) *Place {
 func Pods(namespace, owner string) *Place {
 	return list(views.Pods, namespace+"/"+owner, func(item any) bool {
 		pod, ok := item.(*inventory.Pod)
-		return ok && pod.Namespace == namespace && views.OwnerOf(pod.Pod) == owner && pod.Status.Phase == corev1.PodPending
+		return ok && pod.Namespace == namespace && lifecycle.WorkloadName(pod.Pod) == owner && pod.Status.Phase == corev1.PodPending
 	})
 }
 

@@ -15,6 +15,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/brief"
@@ -130,7 +131,7 @@ func (s *Summary) stuck(f *Facts) (section overview.Section[overview.Stuck], pod
 		if w.pod.CreationTimestamp.IsZero() {
 			row.Wait = -1
 		}
-		add(w.pod.Namespace, w.pod.Name, views.OwnerOf(w.pod), found.Code, row)
+		add(w.pod.Namespace, w.pod.Name, lifecycle.WorkloadName(w.pod), found.Code, row)
 	}
 	for i := range f.blocked {
 		b := &f.blocked[i]

@@ -9,9 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 )
@@ -63,12 +61,4 @@ func ShortClassNames(classes []*resourceapi.DeviceClass) map[string]string {
 		}
 	}
 	return names
-}
-
-// OwnerOf is "job/train", empty for a bare pod.
-func OwnerOf(pod *corev1.Pod) string {
-	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
-		return strings.ToLower(owner.Kind) + "/" + owner.Name
-	}
-	return ""
 }

@@ -14,6 +14,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/brief"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
@@ -117,7 +118,7 @@ func whatWaits(p *picture.Picture, reasons *picture.Reasons) []waiting {
 			continue
 		}
 		w := waiting{pod: pod, of: of, name: pod.Namespace + "/" + pod.Name, count: 1, asks: AsksText(p.Inventory.Asks(pod), names), since: pod.CreationTimestamp.Time, found: reasons.Get(of)}
-		owner := OwnerOf(pod)
+		owner := lifecycle.WorkloadName(pod)
 		if owner == "" {
 			list = append(list, w)
 			continue
