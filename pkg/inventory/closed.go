@@ -35,11 +35,11 @@ func (v *Inventory) ClosedNodes(pools []api.Pool) []ClosedNode {
 		if closed[name] == nil {
 			node, state := v.facts.Snapshot.Node(name), nodeState(v.facts, name)
 			cordoned := node != nil && node.Spec.Unschedulable
-			if !cordoned && state != nodeNotReady && state != nodeIsGone {
+			if !cordoned && state != NodeNotReady && state != NodeGone {
 				continue
 			}
 			closed[name] = &ClosedNode{Name: name, Cordoned: cordoned}
-			if state != nodeReady {
+			if state != NodeReady {
 				closed[name].State = state
 			}
 		}

@@ -110,11 +110,11 @@ func (v *Inventory) Nodes() []Node {
 // groupKey tells the groups of a node apart.
 type groupKey struct{ driver, near string }
 
-// States of nodes.
+// States of nodes. NodeGone is one that does not exist although its devices are published.
 const (
-	nodeReady    = "Ready"
-	nodeNotReady = "NotReady"
-	nodeIsGone   = "Gone"
+	NodeReady    = "Ready"
+	NodeNotReady = "NotReady"
+	NodeGone     = "Gone"
 )
 
 func nodeState(facts *cluster.Cluster, name string) string {
@@ -122,13 +122,13 @@ func nodeState(facts *cluster.Cluster, name string) string {
 	case name == "":
 		return ""
 	case node == nil && nodeGone(facts, name):
-		return nodeIsGone
+		return NodeGone
 	case node == nil:
 		return ""
 	case notReady(node):
-		return nodeNotReady
+		return NodeNotReady
 	default:
-		return nodeReady
+		return NodeReady
 	}
 }
 

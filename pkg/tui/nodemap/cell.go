@@ -41,7 +41,7 @@ func Strip(l *look.Look, n *inventory.Node) string {
 // devices are unusable.
 func isAway(n *inventory.Node) bool {
 	c := &n.Devices
-	return n.State == "NotReady" || n.State == "Gone" || c.Unusable > 0 && c.Unusable == c.Total
+	return n.State == inventory.NodeNotReady || n.State == inventory.NodeGone || c.Unusable > 0 && c.Unusable == c.Total
 }
 
 // inTrouble reports whether something is wrong with a node or its devices.
@@ -58,7 +58,7 @@ func Cell(l *look.Look, n *inventory.Node) (string, look.Tone) {
 		return l.Glyphs.Unhealthy, look.Bad
 	case n.Cordoned:
 		return l.Glyphs.Closed, look.Warning
-	case c.Tainted > 0, c.TaintedInUse > 0:
+	case c.Tainted > 0, c.TaintedInUse > 0, c.Unhealthy > 0:
 		return l.Glyphs.Tainted, look.Warning
 	}
 	level := (c.Allocated + c.Shared) * len(l.Glyphs.Levels) / max(c.Total, 1)
@@ -73,5 +73,5 @@ func Cell(l *look.Look, n *inventory.Node) (string, look.Tone) {
 func Legend(l *look.Look) string {
 	g := &l.Glyphs
 	return l.Say(look.Busy, g.Levels[0]+g.More+g.Levels[len(g.Levels)-1]) + " used  " +
-		l.Say(look.Warning, g.Closed) + " cordoned  " + l.Say(look.Warning, g.Tainted) + " tainted  " + l.Say(look.Bad, g.Unhealthy) + " not ready or usable"
+		l.Say(look.Warning, g.Closed) + " cordoned  " + l.Say(look.Warning, g.Tainted) + " tainted, unhealthy  " + l.Say(look.Bad, g.Unhealthy) + " not usable"
 }

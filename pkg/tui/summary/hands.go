@@ -69,7 +69,7 @@ func (s *Summary) verdict(f *Facts) []overview.Mark {
 	}
 	switch {
 	case len(broken) == 1:
-		add(look.Bad, g.Unhealthy, "pool %s is %s", broken[0].Name, strings.ToLower(string(broken[0].State)))
+		add(look.Bad, g.Unhealthy, "%s", brokenText(broken[0]))
 	case len(broken) > 1:
 		add(look.Bad, g.Unhealthy, "%d pools are broken (%s)", len(broken), english.Count(devices, "device"))
 	}
@@ -115,16 +115,22 @@ func (s *Summary) verdict(f *Facts) []overview.Mark {
 	if evicted, next := f.evicted(); evicted > 0 {
 		add(look.Bad, g.Tainted, "%s evicted %s", english.Count(evicted, "pod"), inTime(next))
 	}
-	cordoned, away := 0, 0
+	gone, notReady, cordoned := 0, 0, 0
 	for i := range f.closed {
-		if f.closed[i].State != "" {
-			away++
-		} else {
+		switch f.closed[i].State {
+		case inventory.NodeGone:
+			gone++
+		case inventory.NodeNotReady:
+			notReady++
+		default:
 			cordoned++
 		}
 	}
-	if away > 0 {
-		add(look.Bad, g.Unhealthy, "%s not ready", english.Count(away, "node"))
+	if gone > 0 {
+		add(look.Bad, g.Unhealthy, "%s gone", english.Count(gone, "node"))
+	}
+	if notReady > 0 {
+		add(look.Bad, g.Unhealthy, "%s not ready", english.Count(notReady, "node"))
 	}
 	if cordoned > 0 {
 		add(look.Warning, g.Closed, "%s cordoned", english.Count(cordoned, "node"))
@@ -142,6 +148,14 @@ func (s *Summary) verdict(f *Facts) []overview.Mark {
 		add(look.Good, g.Fine, "no pod waits, no pool is broken, no device is tainted")
 	}
 	return marks
+}
+
+// brokenText says what is wrong with a pool.
+func brokenText(pool *api.Pool) string {
+	if pool.State == api.PoolStateNodeGone {
+		return fmt.Sprintf("node of pool %s does not exist", pool.Name)
+	}
+	return fmt.Sprintf("pool %s is %s", pool.Name, strings.ToLower(string(pool.State)))
 }
 
 func devices(n int) string { return english.Count(n, "device") }
@@ -225,6 +239,9 @@ func (s *Summary) findings(f *Facts, severity api.Severity) []overview.Hand {
 	for i := range f.waiting {
 		pod := f.waiting[i].pod
 		stuck[api.KindPod+"/"+pod.Namespace+"/"+pod.Name] = true
+	}
+	for i := range f.blocked {
+		stuck[api.KindPod+"/"+f.blocked[i].Namespace+"/"+f.blocked[i].Name] = true
 	}
 	var rows []overview.Hand
 	for i := range found.Findings {

@@ -34,11 +34,11 @@ func newNodes(p *picture.Picture, l *look.Look) table.Content {
 
 func nodeTone(n *inventory.Node) look.Tone {
 	switch {
-	case n.State == "NotReady", n.State == "Gone":
+	case n.State == inventory.NodeNotReady, n.State == inventory.NodeGone:
 		return look.Bad
 	case n.Cordoned, len(n.Taints) > 0:
 		return look.Warning
-	case n.State == "Ready":
+	case n.State == inventory.NodeReady:
 		return look.Good
 	default:
 		return look.Plain

@@ -6,6 +6,7 @@ package views
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -31,7 +32,7 @@ func (c *Catalog) content(ctx context.Context, p *picture.Picture, id ID) (table
 		}, nil
 	case Devices:
 		return &table.ListOf[api.Device]{
-			Items: p.Inventory.Devices(), Cols: table.First(render.DeviceColumns(nil), "Pool", "Device", "State", "Claim", "Pods", "Health", "Taints"), ID: inventory.DeviceName, Pins: 2,
+			Items: p.Inventory.Devices(), Cols: deviceColumns(), ID: inventory.DeviceName, Pins: 2,
 			State: deviceTone, StateColumn: "State", Say: deviceRemark,
 		}, nil
 	case Claims:
@@ -81,7 +82,46 @@ func poolTone(p *api.Pool) look.Tone {
 	}
 }
 
+// deviceColumns say in the state of a device, too, that it is unhealthy or used although it
+// is tainted: on most terminals, there is no room for the columns about that.
+func deviceColumns() []render.Column[api.Device] {
+	columns := table.First(render.DeviceColumns(nil), "Pool", "Device", "State", "Claim", "Pods", "Health", "Taints")
+	for i := range columns {
+		if columns[i].Name != "State" {
+			continue
+		}
+		state := columns[i].Cell
+		columns[i].Cell = func(d *api.Device) string {
+			text := state(d)
+			if isUnhealthy(d) {
+				text += ", unhealthy"
+			}
+			if isTaintedInUse(d) {
+				text += ", tainted"
+			}
+			return text
+		}
+	}
+	return columns
+}
+
+func isUnhealthy(d *api.Device) bool { return d.Health == string(corev1.ResourceHealthStatusUnhealthy) }
+
+// isTaintedInUse reports whether claims use a device although it has a taint that keeps
+// others away.
+func isTaintedInUse(d *api.Device) bool {
+	return (d.State == api.DeviceStateAllocated || d.State == api.DeviceStateShared) && slices.ContainsFunc(d.Taints, func(t api.DeviceTaint) bool {
+		return t.Effect == string(resourceapi.DeviceTaintEffectNoSchedule) || t.Effect == string(resourceapi.DeviceTaintEffectNoExecute)
+	})
+}
+
 func deviceTone(d *api.Device) look.Tone {
+	switch {
+	case isUnhealthy(d):
+		return look.Bad
+	case isTaintedInUse(d):
+		return look.Warning
+	}
 	switch d.State {
 	case api.DeviceStateFree:
 		return look.Good
