@@ -78,7 +78,7 @@ func Take(ctx context.Context, source Source, before *Picture) (*Picture, error)
 	}
 	p := &Picture{
 		amended: amended,
-		source: source, Snap: snap, Alloc: alloc, Inventory: inventory.New(alloc, snap),
+		source:  source, Snap: snap, Alloc: alloc, Inventory: inventory.New(alloc, snap),
 		made: map[string]any{},
 	}
 	p.Pools, p.Gaps = p.Inventory.Usage(), gapsOf(snap)
