@@ -4,6 +4,8 @@
 package cluster
 
 import (
+	"sync"
+
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
@@ -58,15 +60,21 @@ func build(snap *snapshot.Snapshot, sibling *Cluster) *Cluster {
 		c.behaviors = behaviors(snap.BinaryVersion())
 		c.Gates = newGates(snap, c.behaviors)
 	}
+	published := sibling.publishes(c)
+	var made sync.WaitGroup
+	if !published {
+		// They have nothing to do with claims and pods.
+		made.Go(func() { c.Pools = newPools(patchedSlices(snap, c.Gates.taintRules), &c.Gates.features) })
+	}
 	c.Usage = newUsage(snap.Claims, c.Gates.consumableCapacity, sibling.Usage, claims)
 	c.Claims = newClaims(snap, c.Gates, sibling.Claims, claims)
 	c.Nodes = newNodes(snap, c.Gates, c.Claims, sibling.Nodes, pods)
-	if sibling.publishes(c) {
+	made.Wait()
+	if published {
 		c.Pools, c.Nodes.made = sibling.Pools, sibling.Nodes.made
 		c.Partitions = sibling.Partitions.with(c.Usage)
 		c.Evaluators = sibling.Evaluators
 	} else {
-		c.Pools = newPools(patchedSlices(snap, c.Gates.taintRules), &c.Gates.features)
 		c.Partitions = newPartitions(c.Gates, c.Usage, c.Pools)
 		c.Evaluators = selector.NewEvaluators(c.Gates.Selectors)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodeanswer"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodegroup"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/obstacle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/outlook"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -41,6 +42,8 @@ type builder struct {
 	slowNode string
 	// confirmer asks about what-if clusters.
 	confirmer *counting.Confirmer
+	// outlook is nil until it is begun.
+	outlook *outlook.Case
 	// blockedBy is what else is in the way of a pod for which there are devices,
 	// and unevaluated what may be, but could not be read.
 	blockedBy   []obstacle.Obstacle

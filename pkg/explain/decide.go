@@ -115,6 +115,7 @@ func (x *builder) conclusion(ctx context.Context, equivalent []int, verdicts []a
 	if x.out.Verdict != api.DoesNotFit && x.out.Verdict != api.Error || x.target.VerdictOnly {
 		return said, nil
 	}
+	x.beginOutlook(ctx)
 	nearest, err := x.advise(ctx)
 	if said = cmp.Or(nearest, said); err != nil || x.out.Verdict == api.Error {
 		return said, err

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"sync"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -201,7 +202,17 @@ func (x *builder) allocate(ctx context.Context) (reason, error) {
 		return said, err
 	}
 	nodes := x.target.Nodes(x.Cluster.Alloc)
+	// Both look at all of the cluster, and neither needs the other.
+	var begun sync.WaitGroup
+	if x.target.Only == nil {
+		begun.Go(func() {
+			for i := range x.Claims {
+				x.BeginFunnels(ctx, &x.Claims[i])
+			}
+		})
+	}
 	x.out.Assumptions = append(x.out.Assumptions, survey(x.Question, nodes)...)
+	begun.Wait()
 	x.out.NodeCount = len(nodes)
 	for _, further := range x.target.LeftOut {
 		x.out.NodeCount += len(further)
@@ -230,13 +241,17 @@ func codeOf(out *api.Explanation) api.Code {
 	}
 }
 
-// account makes the funnels of a claim.
+// account makes the funnels of a claim, or finishes them.
 func (x *builder) account(ctx context.Context, c *funnel.Claim) error {
 	pools := len(x.Cluster.Facts.Pools.All())
-	if x.target.Only != nil {
-		pools = len(x.Cluster.Pools[x.target.Only.Name])
+	var err error
+	if only := x.target.Only; only != nil {
+		pools = len(x.Cluster.Pools[only.Name])
+		err = x.AddFunnels(ctx, c, only)
+	} else {
+		err = x.FinishFunnels(ctx, c)
 	}
-	if err := x.AddFunnels(ctx, c, x.target.Only); err != nil {
+	if err != nil {
 		return err
 	}
 	explained := &x.out.Claims[c.Index]

@@ -18,13 +18,19 @@ import (
 // nearNodes is how many of the most promising nodes the outlook looks at first.
 const nearNodes = 4
 
-// findOutlook finds out under which conditions it would fit.
-func (x *builder) findOutlook(ctx context.Context) error {
-	if x.out.Verdict != api.DoesNotFit || x.target.VerdictOnly && !x.target.WithOutlook || x.target.Device != nil || x.Cluster.Pools == nil || x.Pod != nil && !lifecycle.Waits(x.Pod) {
-		return nil
+// wantsOutlook reports whether it is worth saying under which conditions it would fit.
+func (x *builder) wantsOutlook() bool {
+	return x.out.Verdict == api.DoesNotFit && (!x.target.VerdictOnly || x.target.WithOutlook) && x.target.Device == nil &&
+		x.Cluster.Pools != nil && (x.Pod == nil || lifecycle.Waits(x.Pod))
+}
+
+// beginOutlook begins to find the outlook beside what is done meanwhile.
+func (x *builder) beginOutlook(ctx context.Context) {
+	if x.outlook != nil || !x.wantsOutlook() {
+		return
 	}
 	c := &outlook.Case{
-		Question: x.Question, Nodes: x.out.NodeCount, OneNode: x.target.Only != nil, Near: promising(x.out.Nodes),
+		Question: x.Question, Nodes: x.out.NodeCount, OneNode: x.target.Only != nil,
 		Contents: x.contents, Confirmer: x.confirmer,
 		Ask: func(snap *snapshot.Snapshot, alloc *allocator.Allocator) (*funnel.Question, error) {
 			return x.again(conflict.WhatIf{Snap: snap, Alloc: alloc, FindAgain: true})
@@ -33,8 +39,19 @@ func (x *builder) findOutlook(ctx context.Context) error {
 	if x.target.Workload {
 		c.Members = x.target.Users
 	}
+	c.Begin(ctx)
+	x.outlook = c
+}
+
+// findOutlook finds out under which conditions it would fit.
+func (x *builder) findOutlook(ctx context.Context) error {
+	if !x.wantsOutlook() {
+		return nil
+	}
+	x.beginOutlook(ctx)
+	x.outlook.Near = promising(x.out.Nodes)
 	var err error
-	x.out.Outlook, err = c.Find(ctx)
+	x.out.Outlook, err = x.outlook.Find(ctx)
 	return err
 }
 

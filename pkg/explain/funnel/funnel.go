@@ -64,26 +64,28 @@ func OnNode(pool *cluster.NodePool, node *corev1.Node) PoolOnNode {
 	return PoolOnNode{pool, slices.Contains(node.Status.DeclaredFeatures, "DRAOptionalNodeOperations")}
 }
 
-// New makes the funnel of all devices, or that of those which a certain
-// node can reach.
-func New(ctx context.Context, s *Cluster, only *corev1.Node, c *eligibility.Checks) (*Funnel, error) {
-	f := &Funnel{
+// newFunnel makes a funnel that has no devices yet.
+func newFunnel(c *eligibility.Checks) *Funnel {
+	return &Funnel{
 		Checks: c, Request: c.Request,
 		Eligible: make(map[string]int),
 		shared:   make(map[PoolOnNode]int),
 		counts:   make(map[PoolOnNode]*Counts),
 	}
-	if only != nil {
-		f.addOnly(ctx, s, only)
-		f.ClassHasDevices = f.anyOfClass()
-		return f, ctx.Err()
-	}
-	f.Devices = s.Facts.Pools.EveryDevice()
+}
+
+// addAll adds all devices, and notes which of them are of another class.
+func (f *Funnel) addAll(ctx context.Context) {
+	f.Devices = f.Checks.Facts.Pools.EveryDevice()
 	f.findOtherClasses(ctx)
 	f.ClassHasDevices = f.anyOfClass()
+}
+
+// addNodes notes what becomes of all devices on the nodes of a cluster.
+func (f *Funnel) addNodes(ctx context.Context, s *Cluster) error {
 	for _, node := range s.Candidates {
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return err
 		}
 		for _, pool := range s.Pools[node.Name] {
 			if count := f.addPool(ctx, node, pool); count > 0 {
@@ -93,7 +95,7 @@ func New(ctx context.Context, s *Cluster, only *corev1.Node, c *eligibility.Chec
 	}
 	f.addUnsuitable(s)
 	f.addRest()
-	return f, nil
+	return nil
 }
 
 // findOtherClasses finds the devices of other classes, which no further check is made for.

@@ -57,25 +57,49 @@ type Claim struct {
 	Funnels [][]*Funnel
 }
 
-// AddFunnels makes the funnels of a claim: of all devices, or of those that one
-// node can reach.
+// BeginFunnels makes the funnels of a claim, of all devices, as far as they do not depend on
+// nodes: it is not known yet which of these are candidates.
+func (q *Question) BeginFunnels(ctx context.Context, c *Claim) {
+	q.makeFunnels(c)
+	for _, f := range slices.Concat(c.Funnels...) {
+		f.addAll(ctx)
+	}
+}
+
+// FinishFunnels adds what depends on nodes. The error is that of ctx.
+func (q *Question) FinishFunnels(ctx context.Context, c *Claim) error {
+	for _, f := range slices.Concat(c.Funnels...) {
+		if err := f.addNodes(ctx, q.Cluster); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// AddFunnels makes the funnels of a claim of the devices that one node can reach. The error is
+// that of ctx.
 func (q *Question) AddFunnels(ctx context.Context, c *Claim, only *corev1.Node) error {
+	q.makeFunnels(c)
+	for _, f := range slices.Concat(c.Funnels...) {
+		f.addOnly(ctx, q.Cluster, only)
+		f.ClassHasDevices = f.anyOfClass()
+	}
+	return ctx.Err()
+}
+
+// makeFunnels makes funnels without devices.
+func (q *Question) makeFunnels(c *Claim) {
 	for _, alternatives := range claimspec.Requests(c.Claim) {
 		funnels := make([]*Funnel, 0, len(alternatives))
 		for _, r := range alternatives {
-			f, err := New(ctx, q.Cluster, only, &eligibility.Checks{
+			funnels = append(funnels, newFunnel(&eligibility.Checks{
 				Facts: q.Cluster.Facts, Snap: q.Snap, Selectors: q.Selectors, Channel: q.Cluster.Facts.Gates.Channel(),
 				ExtendedResource: q.extendedResource(c, r),
 				Request:          r, Class: q.Snap.Class(r.Class), Catalog: q.Catalog,
-			})
-			if err != nil {
-				return err
-			}
-			funnels = append(funnels, f)
+			}))
 		}
 		c.Funnels = append(c.Funnels, funnels)
 	}
-	return nil
 }
 
 // ClaimsFor lists what is to be allocated on a node.

@@ -41,7 +41,8 @@ const (
 // amended is the question about a cluster in which claims are released.
 type amended struct {
 	*Case
-	q        *funnel.Question
+	q *funnel.Question
+	// contents are nil until they are asked for.
 	contents *nodegroup.Contents
 }
 
@@ -124,7 +125,7 @@ func (a *amended) kinds(nodes []*corev1.Node) []*corev1.Node {
 		return len(a.Near)
 	}
 	var kinds []*corev1.Node
-	for _, group := range a.contents.Groups(a.q, nodes) {
+	for _, group := range a.equivalent(nodes) {
 		kinds = append(kinds, slices.MinFunc(group, func(a, b *corev1.Node) int { return cmp.Compare(rank(a), rank(b)) }))
 	}
 	devices := func(node *corev1.Node) int {
@@ -138,6 +139,14 @@ func (a *amended) kinds(nodes []*corev1.Node) []*corev1.Node {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(devices(b), devices(a)))
 	})
 	return kinds
+}
+
+// equivalent puts nodes together that have the same.
+func (a *amended) equivalent(nodes []*corev1.Node) [][]*corev1.Node {
+	if a.contents == nil {
+		a.contents = a.Contents.Amended()
+	}
+	return a.contents.Groups(a.q, nodes)
 }
 
 // claimsFor is what is to be allocated on a node.

@@ -106,7 +106,7 @@ func (a *amended) groups() [][]*corev1.Node {
 	slices.SortFunc(nodes, func(a, b *corev1.Node) int { return naming.Compare(a.Name, b.Name) })
 	at := map[string]int{}
 	var groups [][]*corev1.Node
-	for _, same := range a.contents.Groups(a.q, nodes) {
+	for _, same := range a.equivalent(nodes) {
 		clear(at)
 		for _, node := range same {
 			key, _ := a.staying(node)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -39,18 +40,42 @@ type Case struct {
 	// Ask asks the question about another cluster, up to the point where the
 	// allocator is asked. It is nil if something else is in the way there.
 	Ask func(*snapshot.Snapshot, *allocator.Allocator) (*funnel.Question, error)
+
+	// begun is what Begin found.
+	begun func() (*beginning, error)
 }
 
-// Find decides the outlook. It is nil if the question cannot be asked about a
+// beginning is who uses claims, and the question about a cluster in which all claims are
+// released, see [Case.released].
+type beginning struct {
+	users    consumersOfClaims
+	released *amended
+}
+
+// Begin begins to decide the outlook, in the background: with what depends neither on Near nor
+// on what is remembered of nodes and of selectors.
+func (c *Case) Begin(ctx context.Context) {
+	c.begun = sync.OnceValues(func() (*beginning, error) {
+		users := consumers(c.Snap)
+		released, err := c.released(ctx, users, c.Members)
+		return &beginning{users, released}, err
+	})
+	go func() {
+		// Who asks for it gets the error.
+		_, _ = c.begun()
+	}()
+}
+
+// Find decides the outlook that was begun. It is nil if the question cannot be asked about a
 // cluster without claims. The errors are that of ctx, and what keeps the allocator
 // from being set up.
 func (c *Case) Find(ctx context.Context) (*api.Outlook, error) {
 	out := &api.Outlook{Now: api.Prospect{Verdict: api.DoesNotFit}}
-	users := consumers(c.Snap)
-	all, err := c.released(ctx, users, c.Members)
-	if err != nil || all == nil {
+	begun, err := c.begun()
+	if err != nil || begun.released == nil {
 		return nil, err
 	}
+	users, all := begun.users, begun.released
 	released, err := all.decide(ctx, false)
 	if err != nil {
 		return nil, err
@@ -112,7 +137,7 @@ func (c *Case) about(ctx context.Context, snap *snapshot.Snapshot) (*amended, er
 	if err != nil || q == nil {
 		return nil, err
 	}
-	return &amended{Case: c, q: q, contents: c.Contents.Amended()}, nil
+	return &amended{Case: c, q: q}, nil
 }
 
 // lowerPriorities is the answer after pods of lower priority that have devices are
