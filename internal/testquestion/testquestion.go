@@ -44,7 +44,8 @@ func Of(t testing.TB, snap *snapshot.Snapshot, pod *corev1.Pod) *funnel.Question
 		}
 	}
 	for i := range q.Claims {
-		if err := q.AddFunnels(t.Context(), &q.Claims[i], nil); err != nil {
+		q.BeginFunnels(t.Context(), &q.Claims[i])
+		if err := q.FinishFunnels(t.Context(), &q.Claims[i]); err != nil {
 			t.Fatal(err)
 		}
 	}
