@@ -46,6 +46,9 @@ func Row(ctx context.Context, p *picture.Picture, l *look.Look, c table.Content,
 	return lines
 }
 
+// breaks are where a value that is too long for a line may be cut, besides spaces and hyphens.
+const breaks = ",:/"
+
 // columnLines are the columns of a row with values, one below the other.
 func columnLines(l *look.Look, c table.Content, row, width int) []string {
 	titles := c.Columns()
@@ -59,7 +62,7 @@ func columnLines(l *look.Look, c table.Content, row, width int) []string {
 		if text == "" || text == "-" {
 			continue
 		}
-		for i, line := range strings.Split(ansi.Wrap(text, max(width-widest-2, 1), ""), "\n") {
+		for i, line := range strings.Split(ansi.Wrap(text, max(width-widest-2, 1), breaks), "\n") {
 			if i > 0 {
 				title = ""
 			}
