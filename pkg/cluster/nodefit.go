@@ -110,6 +110,19 @@ func affinityMisfits(pod *corev1.Pod, node *corev1.Node) []Misfit {
 	return misfits
 }
 
+// SelectsByName reports whether a pod selects a node by its name or hostname, so that it does
+// not select another one that is like it in all else.
+func SelectsByName(pod *corev1.Pod, node *corev1.Node) bool {
+	if len(pod.Spec.NodeSelector) == 0 && (pod.Spec.Affinity == nil || pod.Spec.Affinity.NodeAffinity == nil) {
+		return false
+	}
+	other := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: node.Name + "-other", Labels: maps.Clone(node.Labels)}}
+	if _, labeled := other.Labels[corev1.LabelHostname]; labeled {
+		other.Labels[corev1.LabelHostname] = other.Name
+	}
+	return len(affinityMisfits(pod, node)) == 0 && len(affinityMisfits(pod, other)) > 0
+}
+
 // DaemonNode is the node for which a DaemonSet has created a pod; it is empty for other
 // pods. The controller sets this affinity in place of that of its template
 // (ReplaceDaemonSetPodNodeNameNodeAffinity in pkg/controller/daemon/util).

@@ -126,6 +126,9 @@ func (a *amended) groups() [][]*corev1.Node {
 // staying is what would keep the pod away from a new node that is like this one,
 // and whether other pods might.
 func (a *amended) staying(node *corev1.Node) (reason string, depends bool) {
+	if a.q.Pod != nil && cluster.SelectsByName(a.q.Pod, node) {
+		return "the pod selects node " + node.Name + " by its name", false
+	}
 	for _, u := range a.q.Cluster.Misfits[node.Name] {
 		m := &u.Misfit
 		switch {

@@ -64,6 +64,28 @@ func TestOutlook(t *testing.T) {
 			count:   1, want: api.HardwareAlone, more: api.DoesNotFit, lower: api.DoesNotFit,
 			says: []string{"but: device taint broken"},
 		},
+		"cordoned, and for that node by its hostname": {
+			objects: []any{cordoned(node), two, user("peer", 0), held("peer", "dev-0")},
+			asks:    func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: tc.Node1} },
+			count:   2, want: api.HardwareAlone, more: api.DoesNotFit, lower: api.DoesNotFit,
+			says: []string{"Node node-1 has the devices, but: cordoned.$"},
+		},
+		"in use, and for that node by its name": {
+			objects: []any{node, two, user("peer", 0), held("peer", "dev-0")},
+			asks: selecting(corev1.NodeSelectorTerm{MatchFields: []corev1.NodeSelectorRequirement{{
+				Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{tc.Node1},
+			}}}),
+			count: 2, want: api.ClaimsReleased, more: api.DoesNotFit, lower: api.DoesNotFit,
+			says: []string{"It fits on node-1 when claims of other pods are released.$"},
+		},
+		"in use, and not for another node": {
+			objects: []any{node, two, user("peer", 0), held("peer", "dev-0")},
+			asks: selecting(corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{
+				Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpNotIn, Values: []string{"node-9"},
+			}}}),
+			count: 2, want: api.ClaimsReleased, more: api.Fits, lower: api.DoesNotFit,
+			says: []string{"or on one more node like node-1."},
+		},
 		"cpu of a pod without devices": {
 			objects: []any{node, two, tc.Pod("batch", tc.OnNode(tc.Node1), tc.Requesting("cpu=3"))},
 			count:   1, asks: tc.Requesting("cpu=2"), want: api.HardwareAlone, more: api.Fits, lower: api.DoesNotFit,
@@ -117,7 +139,7 @@ func TestOutlook(t *testing.T) {
 				t.Errorf("got %s, want %s: %s", o.Fits, test.want, o.Message)
 			}
 			for _, part := range test.says {
-				if !strings.Contains(o.Message, part) {
+				if !strings.Contains(o.Message+"$", part) {
 					t.Errorf("the message does not say %q: %s", part, o.Message)
 				}
 			}
@@ -171,6 +193,15 @@ func node(name string) *corev1.Node {
 	n := tc.Node(name, corev1.LabelHostname+"="+name)
 	n.Status.Allocatable = tc.ResourceList("cpu=4", "pods=10")
 	return n
+}
+
+// selecting is a pod with a required node affinity.
+func selecting(term corev1.NodeSelectorTerm) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{term}},
+		}}
+	}
 }
 
 func cordoned(node *corev1.Node) *corev1.Node {
