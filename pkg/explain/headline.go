@@ -67,8 +67,8 @@ func (h *headlines) of(ctx context.Context, list []*conflict.Prospect) reason {
 	who, released := fmt.Sprintf("Node %s has", p.Node().Name), ""
 	switch {
 	case enough:
-	case h.reasons.WhyNot(ctx, p.Node()).Key() != answer.Key():
-		// The answer is that for a scenario.
+	case h.reasons.WhyNot(ctx, p.Node()).Message != answer.Message:
+		// The answer is that for a scenario, and another one than now.
 		released = h.released(p)
 	default:
 		who = h.nodesWithAnswer(p.Node(), who)

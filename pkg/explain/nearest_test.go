@@ -177,6 +177,14 @@ func TestHeadline(t *testing.T) {
 			},
 			summary: "No node has devices of class gpu, which request gpu needs",
 		},
+		"devices of the class on a node that is gone, and others in use": {
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Devices(2)...), tc.Serving("a", "n1", "gpu-0"), tc.ClassWhere("nic", `device.driver == "nic.example.com"`),
+				tc.Pool("gone", tc.Device("eth")).Change(func(s *resourceapi.ResourceSlice) { s.Spec.Driver = "nic.example.com" }),
+				tc.Claim(waiting, tc.GPUs("nic", 1).OfClass("nic")), tc.Pod("p", tc.Using(waiting), selecting("zone", "z")),
+			},
+			summary: "Request nic needs 1 device. Node n1 has no devices of class nic, and is not suitable: no label zone=z, which spec.nodeSelector requires (no node has it).",
+		},
 		"requests on different nodes": {
 			cluster: []any{
 				tc.Nodes("a1", "b1"), tc.ClassWhere("nic", `device.driver == "nic.example.com"`),
