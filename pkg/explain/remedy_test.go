@@ -327,6 +327,15 @@ func TestRemedies(t *testing.T) {
 				"User: request 2 devices instead of all in request gpu",
 			},
 		},
+		"something to do, and then to wait for": {
+			cluster: []any{
+				tc.Nodes("n1"), tc.ChangeNode("n1", cordon), tc.Pool("n1", tc.Devices(1)...), tc.Serving("one", "n1", "gpu-0"),
+				tc.Claim(waiting, tc.GPUs("gpu", 1)), tc.Pod("p", tc.Using(waiting)),
+			},
+			target:   thePod,
+			conflict: []string{"cordoned"},
+			remedies: []string{"Admin: uncordon node n1; and wait until claim serving/one is released"},
+		},
 		"more than a claim can have": {
 			cluster:  []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(40)...), tc.Claim(waiting, tc.GPUs("gpu", 33))},
 			target:   theClaim,

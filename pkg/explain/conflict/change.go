@@ -43,6 +43,19 @@ func actorOrder(actor string) int {
 	return slices.Index([]string{api.ActorUser, api.ActorAdmin, api.ActorNobody}, actor)
 }
 
+// together is who has to act for two changes: an administrator if one of them is for
+// administrators, and nobody only where there is nothing to do but to wait.
+func together(a, b string) string {
+	switch {
+	case a == "" || a == api.ActorNobody:
+		return b
+	case b == api.ActorNobody || actorOrder(a) > actorOrder(b):
+		return a
+	default:
+		return b
+	}
+}
+
 // What a change takes away from what is asked for. Between lossFewer and
 // lossCondition it is a percentage of a number.
 const (

@@ -54,9 +54,7 @@ func (r *remedies) environment(ctx context.Context, p *Prospect) error {
 				c.lessOf = m.lessOf
 			}
 			c.silent, c.loss, c.gate = c.silent || m.silent, max(c.loss, m.loss), cmp.Or(c.gate, m.gate)
-			if c.actor == "" || actorOrder(m.actor) > actorOrder(c.actor) {
-				c.actor = m.actor
-			}
+			c.actor = together(c.actor, m.actor)
 		}
 		if len(operations) > 0 {
 			edits, silent := r.podEdits(mergedPodEdits(r.Pod, operations))
