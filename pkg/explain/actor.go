@@ -3,25 +3,21 @@
 
 package explain
 
-import api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+import (
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+)
 
 // Actor is who can help a target that waits: the user if one of the remedies is
 // theirs, else an admin, else who the next steps are for. It is empty where
 // nothing is known that would help.
 func Actor(e *api.Explanation) string {
-	found := map[string]bool{}
-	for i := range e.Remedies {
-		found[e.Remedies[i].Actor] = true
-	}
 	if len(e.Remedies) == 0 {
-		for _, step := range e.NextSteps {
-			found[step.Actor] = true
-		}
+		return lifecycle.Actor(e.NextSteps)
 	}
-	for _, actor := range []string{api.ActorUser, api.ActorAdmin, api.ActorNobody} {
-		if found[actor] {
-			return actor
-		}
+	steps := make([]api.NextStep, 0, len(e.Remedies))
+	for i := range e.Remedies {
+		steps = append(steps, api.NextStep{Actor: e.Remedies[i].Actor})
 	}
-	return ""
+	return lifecycle.Actor(steps)
 }

@@ -94,8 +94,8 @@ type BlockedPod struct {
 	Owner string
 	Code  api.Code
 	Stage api.Stage
-	// Summary is one sentence.
-	Summary string
+	// Summary is one sentence, Actor who can help.
+	Summary, Actor string
 	// Unregistered is the driver that the kubelet of Node does not know, if that is
 	// what keeps the pod, and Proof the event that says so.
 	Unregistered, Node string
@@ -121,9 +121,13 @@ func (s *Stages) BlockedPods() []BlockedPod {
 			continue
 		}
 		own := Of(s.facts, snap, pod, claims)
+		var steps []api.NextStep
+		for i := range own.Findings {
+			steps = append(steps, own.Findings[i].Steps...)
+		}
 		blocked := BlockedPod{
 			Namespace: pod.Namespace, Name: pod.Name, Owner: WorkloadName(pod), Code: own.Blocked.Code, Stage: stage, Summary: english.Sentence(Summarize(own.Findings, "")),
-			Node: pod.Spec.NodeName,
+			Actor: Actor(steps), Node: pod.Spec.NodeName,
 		}
 		if own.Blocked.Code == api.PreparationFailed {
 			event := kubeletEvent(snap, pod)

@@ -71,6 +71,11 @@ func TestUnhealthyDevice(t *testing.T) {
 	s.keys("2", "v")
 	s.shows(" !!▂", "! tainted, unhealthy")
 	s = newSession(t, Options{Source: source}, 120, 50)
+	if !slices.ContainsFunc(s.lines(), func(line string) bool {
+		return strings.Contains(line, "serving/llm-1") && strings.Contains(line, "you can fix")
+	}) {
+		t.Errorf("it does not say who can act for llm-1:\n%s", s.screen())
+	}
 	source.set(example(t))
 	s.changed()
 	s.shows("pod serving/llm-1 has healthy devices again")

@@ -22,7 +22,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/nodemap"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/overview"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/place"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
@@ -121,7 +120,7 @@ func (s *Summary) stuck(f *Facts) (section overview.Section[overview.Stuck], pod
 		found := s.Reasons.Get(w.of)
 		row := overview.Stuck{
 			Wait: now.Sub(w.pod.CreationTimestamp.Time), Asks: views.AsksText(w.asks, names), Code: found.Code, Reason: found.Summary,
-			Who: whoText(&found), Remedies: found.Remedies, Outlook: found.Outlook, Tone: look.Warning,
+			Who: whoText(found.Code, found.Actor), Remedies: found.Remedies, Outlook: found.Outlook, Tone: look.Warning,
 		}
 		pod := &inventory.Pod{Pod: w.pod}
 		row.Open, row.Item = place.Behind(pod), pod
@@ -138,7 +137,7 @@ func (s *Summary) stuck(f *Facts) (section overview.Section[overview.Stuck], pod
 		if !s.in(b.Namespace) {
 			continue
 		}
-		row := overview.Stuck{Wait: -1, Code: string(b.Code), Reason: b.Summary, Tone: look.Bad}
+		row := overview.Stuck{Wait: -1, Code: string(b.Code), Reason: b.Summary, Who: whoText(string(b.Code), b.Actor), Tone: look.Bad}
 		pod := &inventory.Pod{Pod: f.From.Snap.Pod(b.Namespace, b.Name)}
 		if pod.Pod == nil {
 			pod.Pod = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: b.Name}}
@@ -154,15 +153,15 @@ func (s *Summary) stuck(f *Facts) (section overview.Section[overview.Stuck], pod
 }
 
 // whoText says who can act.
-func whoText(r *picture.Reason) string {
+func whoText(code, actor string) string {
 	switch {
-	case r.Code == string(api.Fits):
+	case code == string(api.Fits):
 		return "will fit"
-	case r.Actor == api.ActorUser:
+	case actor == api.ActorUser:
 		return "you can fix"
-	case r.Actor == api.ActorAdmin:
+	case actor == api.ActorAdmin:
 		return "admin"
-	case r.Actor == api.ActorNobody:
+	case actor == api.ActorNobody:
 		return "wait"
 	default:
 		return ""
