@@ -269,6 +269,19 @@ func TestCountIsNotCut(t *testing.T) {
 	}
 }
 
+// TestTitleBesideShortNames has the title of the devices that teams use, however short their
+// names are.
+func TestTitleBesideShortNames(t *testing.T) {
+	for _, name := range []string{"a", "team-a", "research"} {
+		m := model(1)
+		m.Teams.Rows = m.Teams.Rows[:1]
+		m.Teams.Rows[0].Namespace = name
+		if shown := text(page(120, 40, m)); !strings.Contains(shown, " Teams ── used ─") {
+			t.Errorf("no title of what %s uses:\n%s", name, shown)
+		}
+	}
+}
+
 // TestNarrowPage leaves out numbers that there is no room for, with their titles, rather than
 // to cut them.
 func TestNarrowPage(t *testing.T) {

@@ -368,10 +368,14 @@ func (p *Page) teams() box {
 	}
 }
 
+// leastTeam is the least room for the name of a team: the title of the next column stands
+// beside that of the box.
+const leastTeam = 8
+
 func (p *Page) teamRows(width int) (titles string, lines []string) {
 	rows := p.model.Teams.Rows
 	columns := []column{
-		{"", widest(rows, func(t *Team) string { return render.Escape(t.Namespace) }, 6, 16), true},
+		{"", widest(rows, func(t *Team) string { return render.Escape(t.Namespace) }, leastTeam, 16), true},
 		{"used", 0, true},
 		{"share", 5, false},
 		{"", 0, true},
