@@ -81,6 +81,23 @@ func TestUnhealthyDevice(t *testing.T) {
 	s.shows("pod serving/llm-1 has healthy devices again")
 }
 
+// TestEventsOfYesterday have a date in place of the time.
+func TestEventsOfYesterday(t *testing.T) {
+	now := testTime()
+	source := newMoving(example(t))
+	s := newSession(t, Options{Source: source, Now: func() time.Time { return now }}, 120, 50)
+	snap := unhealthy(t)
+	source.set(snap)
+	s.changed()
+	s.shows("09:30:00  pod serving/llm-1 has an unhealthy device", "09:30:00  taint rule worn was created")
+	now = now.Add(15 * time.Hour)
+	later := *snap
+	later.TakenAt, later.TaintRules = now, snap.TaintRules[:len(snap.TaintRules)-1]
+	source.set(&later)
+	s.changed()
+	s.shows("Sep 15    pod serving/llm-1 has an unhealthy device", "00:30:00  taint rule worn was deleted")
+}
+
 // TestDeploymentHasItsName calls equal pods of a Deployment after it, not after its ReplicaSet.
 func TestDeploymentHasItsName(t *testing.T) {
 	snap := *example(t)

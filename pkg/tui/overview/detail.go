@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/charmbracelet/x/ansi"
 	"k8s.io/apimachinery/pkg/util/duration"
@@ -36,7 +37,7 @@ func (p *Page) about() (title string, text []string) {
 		return m.Hands.Rows[i].Name, []string{m.Hands.Rows[i].Text}
 	}
 	if i := index(p, "events", m.Events.Rows, func(e *Event) string { return e.Key }); i >= 0 {
-		return "Event", []string{m.Events.Rows[i].At.Format("15:04:05") + "  " + m.Events.Rows[i].Text}
+		return "Event", []string{m.Events.Rows[i].At.Format(time.DateTime) + "  " + m.Events.Rows[i].Text}
 	}
 	return "", nil
 }

@@ -123,8 +123,10 @@ type Hand struct {
 // Event is something that happened.
 type Event struct {
 	// Key tells rows apart.
-	Key        string
-	At         time.Time
+	Key string
+	At  time.Time
+	// When is that in a few letters.
+	When       string
 	Tone       look.Tone
 	Text       string
 	Open, Item any

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/charmbracelet/x/ansi"
 	"k8s.io/apimachinery/pkg/util/duration"
@@ -494,7 +495,7 @@ func (p *Page) events() box {
 			var lines []string
 			for i := range s.Rows {
 				e := &s.Rows[i]
-				lines = append(lines, " "+p.look.Say(look.Faint, e.At.Format("15:04:05"))+gap+p.look.Say(e.Tone, render.Escape(e.Text)))
+				lines = append(lines, " "+p.look.Say(look.Faint, look.Padded(e.When, len(time.TimeOnly)))+gap+p.look.Say(e.Tone, render.Escape(e.Text)))
 			}
 			return "", lines
 		},

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,7 +34,7 @@ func (s *Summary) Model(f *Facts) overview.Model {
 	m.Stuck, m.Pods = s.stuck(f)
 	m.Teams = s.teams(f)
 	m.Hands = s.hands(f)
-	m.Events = s.happened()
+	m.Events = s.happened(f.From.Snap.Now())
 	if s.Fixed {
 		m.Waiting = nil
 	}
@@ -211,17 +212,25 @@ func (s *Summary) teams(f *Facts) overview.Section[overview.Team] {
 }
 
 // happened is what happened while the dashboard looked, the newest first.
-func (s *Summary) happened() overview.Section[overview.Event] {
+func (s *Summary) happened(now time.Time) overview.Section[overview.Event] {
 	var section overview.Section[overview.Event]
 	if s.Fixed {
 		return section
 	}
-	section.None = "none since " + s.Started.Format("15:04:05")
+	section.None = "none since " + when(s.Started, now)
 	for i := range s.Events {
 		e := &s.Events[i]
 		if s.in(cmp.Or(e.Namespace, s.Namespace)) {
-			section.Rows = append(section.Rows, overview.Event{Key: e.Key(), At: e.Last, Tone: e.Tone, Text: e.String(), Open: place.BehindEvent(e), Item: place.ItemOf(e)})
+			section.Rows = append(section.Rows, overview.Event{Key: e.Key(), At: e.Last, When: when(e.Last, now), Tone: e.Tone, Text: e.String(), Open: place.BehindEvent(e), Item: place.ItemOf(e)})
 		}
 	}
 	return section
+}
+
+// when is the time of today, and else the date.
+func when(at, now time.Time) string {
+	if at.Format(time.DateOnly) == now.In(at.Location()).Format(time.DateOnly) {
+		return at.Format(time.TimeOnly)
+	}
+	return at.Format("Jan _2")
 }
