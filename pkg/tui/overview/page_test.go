@@ -282,6 +282,19 @@ func TestTitleBesideShortNames(t *testing.T) {
 	}
 }
 
+// TestNamesOfHands are cut only where there is no room for them beside what is said of them.
+func TestNamesOfHands(t *testing.T) {
+	m := model(1)
+	m.Hands.Rows = []Hand{{Sign: "!", Name: "gpu.example.com/ecc=uncorrectable", Text: "1 device"}}
+	if shown := text(page(120, 40, m)); !strings.Contains(shown, "! gpu.example.com/ecc=uncorrectable  1 device") {
+		t.Errorf("the name is cut:\n%s", shown)
+	}
+	m.Hands.Rows = append(m.Hands.Rows, Hand{Sign: "x", Name: "DRA1201", Text: strings.Repeat("long ", 30)})
+	if shown := text(page(120, 40, m)); !strings.Contains(shown, "x DRA1201               long long") {
+		t.Errorf("the name takes the room of what is said:\n%s", shown)
+	}
+}
+
 // TestNarrowPage leaves out numbers that there is no room for, with their titles, rather than
 // to cut them.
 func TestNarrowPage(t *testing.T) {

@@ -470,7 +470,8 @@ func (p *Page) hands() box {
 		id:   func(i int) string { return s.Rows[i].Name + " " + s.Rows[i].Text },
 		open: func(i int) any { return s.Rows[i].Open },
 		rows: func(width int) (string, []string) {
-			most := max(width*2/5, 10)
+			texts := widest(s.Rows, func(h *Hand) string { return render.Escape(h.Text) }, 0, width)
+			most := max(width*2/5, width-texts-len(" !  ")-len(gap), 10)
 			if p.plain {
 				most = width
 			}
