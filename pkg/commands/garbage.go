@@ -44,7 +44,7 @@ const (
 	mostGarbage               = 48 << 20
 	garbageOfLoading          = 2
 	garbageOfWork             = 4
-	untilCollected            = 2 * time.Second
+	untilCollected            = 6 * time.Second
 	leastPercent, mostPercent = 15, 50
 	loaded                    = 10 * time.Second
 	// soon is when a program that still runs is likely to be one that goes on,

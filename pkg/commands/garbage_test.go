@@ -38,10 +38,10 @@ func TestGarbageOfWork(t *testing.T) {
 		want uint64
 	}{
 		{48 << 20, 2 * time.Minute, mostGarbage},
-		{48 << 20, 2 * time.Second, mostGarbage},
-		{48 << 20, time.Second, 2 * mostGarbage},
+		{48 << 20, 6 * time.Second, mostGarbage},
+		{48 << 20, 3 * time.Second, 2 * mostGarbage},
 		{48 << 20, time.Second / 10, garbageOfWork * mostGarbage},
-		{192 << 20, 4 * time.Second, 2 * mostGarbage},
+		{192 << 20, 12 * time.Second, 2 * mostGarbage},
 	} {
 		before := allocated{1 << 30, at}
 		if got := garbageBetween(before, allocated{before.bytes + test.made, at.Add(test.took)}); got != test.want {

@@ -19,7 +19,7 @@ const (
 	restTimes = 20
 	// reasonTimes is the same for reasons that are found again, firstTimes for those of
 	// what was not explained yet.
-	reasonTimes = 30
+	reasonTimes = 40
 	firstTimes  = 1
 	// diagnosisRest is the least time between two diagnoses. After an expensive one
 	// it is longer, by diagnosisTimes.
@@ -89,6 +89,14 @@ func (c *Cluster) reason(seen Seen) tea.Cmd {
 	return func() tea.Msg {
 		start := time.Now()
 		done := known.Work(ctx, p, of, now)
+		// What the first one had to find out about the queue makes others of the same picture
+		// cheap.
+		for took := time.Since(start); done && times == reasonTimes && time.Since(start) < 2*took; {
+			if of, more = known.Next(p, now); !more {
+				break
+			}
+			done = known.Work(ctx, p, of, now)
+		}
 		return reasonMsg{done, times * time.Since(start)}
 	}
 }
