@@ -16,7 +16,7 @@ const (
 	// rest is the least time between two pictures. After an expensive one it is
 	// longer: what collecting garbage takes comes on top.
 	rest      = 250 * time.Millisecond
-	restTimes = 20
+	restTimes = 30
 	// reasonTimes is the same for reasons that are found again, firstTimes for those of
 	// what was not explained yet.
 	reasonTimes = 40
