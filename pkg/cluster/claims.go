@@ -79,7 +79,8 @@ func newClaims(snap *snapshot.Snapshot, gates *Gates, sibling *Claims, changed *
 	}
 	switch {
 	case changed == nil || slices.ContainsFunc(changed.removed, isForExtendedResources):
-		c.extended = sync.OnceValue(func() extendedClaims { return extendedClaims{}.with(indexExtendedClaims(snap.Claims)) })
+		all := snap.Claims
+		c.extended = sync.OnceValue(func() extendedClaims { return extendedClaims{}.with(indexExtendedClaims(all)) })
 	case slices.ContainsFunc(changed.added, isForExtendedResources):
 		before := sibling.extended
 		c.extended = sync.OnceValue(func() extendedClaims { return before().with(indexExtendedClaims(changed.added)) })

@@ -29,7 +29,13 @@ type Cluster struct {
 	Evaluators *selector.Evaluators
 	// behaviors are what the scheduler of the release does, see [Changes].
 	behaviors map[Behavior]bool
+	// amended counts the clusters that this one was made of, one of the other.
+	amended int
 }
+
+// maxDeferred is how many amended clusters, one made of the other, may leave for later what
+// nobody asks about: what it is found from stays in memory until then.
+const maxDeferred = 16
 
 // New prepares everything that is the same for all nodes. The snapshot must
 // not change afterwards; nothing in it is changed.
@@ -77,6 +83,14 @@ func build(snap *snapshot.Snapshot, sibling *Cluster) *Cluster {
 	} else {
 		c.Partitions = newPartitions(c.Gates, c.Usage, c.Pools)
 		c.Evaluators = selector.NewEvaluators(c.Gates.Selectors)
+	}
+	if sibling.Snapshot != nil {
+		c.amended = sibling.amended + 1
+	}
+	if c.amended%maxDeferred == maxDeferred-1 {
+		c.Nodes.usage()
+		c.Nodes.avoiding()
+		c.Claims.extended()
 	}
 	c.Taints = &Taints{snap: snap, gates: c.Gates, pools: c.Pools, usage: c.Usage, claims: c.Claims}
 	return c

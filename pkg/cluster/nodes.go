@@ -40,11 +40,13 @@ type Nodes struct {
 // made.
 func newNodes(snap *snapshot.Snapshot, gates *Gates, claims *Claims, sibling *Nodes, changed *difference[*corev1.Pod]) *Nodes {
 	n := &Nodes{snap: snap, gates: gates, claims: claims}
-	n.made = sync.OnceValue(func() []*corev1.Node { return makeUpNodes(snap.Slices) })
+	// What is left for later keeps no more of the snapshot than it needs.
+	published, all := snap.Slices, &difference[*corev1.Pod]{added: snap.Pods}
+	n.made = sync.OnceValue(func() []*corev1.Node { return makeUpNodes(published) })
 	switch {
 	case changed == nil:
-		n.usage = sync.OnceValue(func() nodeUsages { return gates.sumUsage(nodeUsages{}, &difference[*corev1.Pod]{added: snap.Pods}) })
-		n.avoiding = sync.OnceValue(func() []avoidingPod { return avoidingPods(nil, &difference[*corev1.Pod]{added: snap.Pods}) })
+		n.usage = sync.OnceValue(func() nodeUsages { return gates.sumUsage(nodeUsages{}, all) })
+		n.avoiding = sync.OnceValue(func() []avoidingPod { return avoidingPods(nil, all) })
 	case changed.none():
 		n.usage, n.avoiding = sibling.usage, sibling.avoiding
 	default:
