@@ -96,7 +96,7 @@ func releaseOptions(t *testing.T, release string) controlplane.Options {
 
 // everythingIn is [everything] as far as a release has it, and as far as it is
 // evaluated: the API of groups of pods was another one, and in 1.34 the capacity of
-// the wrong devices was compared (see the table of behavior in pkg/cluster).
+// the wrong devices was compared (see the table of behavior in pkg/behavior).
 func everythingIn(t *testing.T, release string) controlplane.Options {
 	t.Helper()
 	minor := releaseMinor(t, release)

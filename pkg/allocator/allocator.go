@@ -14,6 +14,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/dynamic-resource-allocation/structured"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -38,7 +39,7 @@ type Allocator struct {
 
 	opts    []Option
 	timeout time.Duration
-	// poolErrorsPerNode is the opposite of [cluster.AllPoolErrorEndsAttempt].
+	// poolErrorsPerNode is the opposite of [behavior.AllPoolErrorEndsAttempt].
 	poolErrorsPerNode bool
 
 	features structured.Features
@@ -71,7 +72,7 @@ func New(ctx context.Context, facts *cluster.Cluster, opts ...Option) (*Allocato
 	if facts.Gates.Enabled(cluster.GateFilterTimeout) {
 		a.timeout = filterTimeout
 	}
-	a.poolErrorsPerNode = !facts.Behaves(cluster.AllPoolErrorEndsAttempt)
+	a.poolErrorsPerNode = !facts.Behaves(behavior.AllPoolErrorEndsAttempt)
 	for _, opt := range opts {
 		opt(a)
 	}

@@ -11,12 +11,13 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
 // WithPoolErrorsPerNode makes an error about an incomplete or invalid pool one of
 // the node, whatever the release of the cluster does: for clusters whose release is
-// not known. See [cluster.AllPoolErrorEndsAttempt].
+// not known. See [behavior.AllPoolErrorEndsAttempt].
 func WithPoolErrorsPerNode() Option {
 	return func(a *Allocator) { a.poolErrorsPerNode = true }
 }
@@ -27,12 +28,12 @@ func (a *Allocator) byRelease(v Verdict, claims []*resourceapi.ResourceClaim) Ve
 	switch {
 	case v.Outcome == Failed && a.poolErrorsPerNode && IsPoolError(v.Err):
 		v.Outcome = NodeError
-	case v.Outcome == Fits && a.Facts.Behaves(cluster.AllWithCountersPanics) && TakesAllWithCounters(a.Facts, claims, v.Allocations):
+	case v.Outcome == Fits && a.Facts.Behaves(behavior.AllWithCountersPanics) && TakesAllWithCounters(a.Facts, claims, v.Allocations):
 		v.Outcome, v.Allocations = Failed, nil
 		v.Err = fmt.Errorf("kube-scheduler %s panics when a request for all devices takes one that consumes counters (kubernetes/kubernetes#138885)", a.Facts.Snapshot.BinaryVersion())
 	}
 	var unending *selector.UnendingError
-	v.EndsAttempt = v.Outcome == Failed || v.Outcome == TimedOut && (a.Facts.Behaves(cluster.TimeoutEndsAttempt) || errors.As(v.Err, &unending))
+	v.EndsAttempt = v.Outcome == Failed || v.Outcome == TimedOut && (a.Facts.Behaves(behavior.TimeoutEndsAttempt) || errors.As(v.Err, &unending))
 	return v
 }
 

@@ -22,6 +22,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster/amend"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -61,15 +62,15 @@ type Claims struct {
 	extended func() extendedClaims
 }
 
-type extendedClaims = layers[podKey, *resourceapi.ResourceClaim]
+type extendedClaims = amend.Layers[podKey, *resourceapi.ResourceClaim]
 
 // newClaims takes less time with claims of a snapshot that has the same classes, and
 // all but a few claims.
-func newClaims(snap *snapshot.Snapshot, gates *Gates, sibling *Claims, changed *difference[*resourceapi.ResourceClaim]) *Claims {
+func newClaims(snap *snapshot.Snapshot, gates *Gates, sibling *Claims, changed *amend.Difference[*resourceapi.ResourceClaim]) *Claims {
 	c := &Claims{snap: snap, gates: gates}
 	switch {
 	case !gates.Enabled(GateExtendedResource):
-	case sibling != nil && sibling.classOf != nil && sameList(sibling.snap.Classes, snap.Classes):
+	case sibling != nil && sibling.classOf != nil && amend.SameList(sibling.snap.Classes, snap.Classes):
 		c.classOf = sibling.classOf
 	default:
 		c.classOf = extendedresourcecache.NewExtendedResourceCache(klog.Logger{})
@@ -78,12 +79,12 @@ func newClaims(snap *snapshot.Snapshot, gates *Gates, sibling *Claims, changed *
 		}
 	}
 	switch {
-	case changed == nil || slices.ContainsFunc(changed.removed, isForExtendedResources):
+	case changed == nil || slices.ContainsFunc(changed.Removed, isForExtendedResources):
 		all := snap.Claims
-		c.extended = sync.OnceValue(func() extendedClaims { return extendedClaims{}.with(indexExtendedClaims(all)) })
-	case slices.ContainsFunc(changed.added, isForExtendedResources):
+		c.extended = sync.OnceValue(func() extendedClaims { return extendedClaims{}.With(indexExtendedClaims(all)) })
+	case slices.ContainsFunc(changed.Added, isForExtendedResources):
 		before := sibling.extended
-		c.extended = sync.OnceValue(func() extendedClaims { return before().with(indexExtendedClaims(changed.added)) })
+		c.extended = sync.OnceValue(func() extendedClaims { return before().With(indexExtendedClaims(changed.Added)) })
 	default:
 		c.extended = sibling.extended
 	}
@@ -122,7 +123,7 @@ func (c *Claims) existingExtendedClaim(pod *corev1.Pod) *resourceapi.ResourceCla
 	if pod.UID == "" {
 		return nil
 	}
-	claim, _ := c.extended().get(podKey{pod.Name, pod.UID})
+	claim, _ := c.extended().Get(podKey{pod.Name, pod.UID})
 	return claim
 }
 

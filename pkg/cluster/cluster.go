@@ -10,6 +10,8 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster/amend"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -27,9 +29,9 @@ type Cluster struct {
 	// Evaluators are for selectors of devices, seen as the allocator sees them. Those of
 	// amended clusters with the same devices are the same.
 	Evaluators *selector.Evaluators
-	// behaviors are what the scheduler of the release does, see [Changes].
-	behaviors map[Behavior]bool
-	// amended counts the clusters that this one was made of, one of the other.
+	// behaviors are what the scheduler of the release does, see [behavior.Changes].
+	behaviors map[behavior.Behavior]bool
+	// amended counts the clusters that this one was made of, one of the other, and itself.
 	amended int
 }
 
@@ -52,18 +54,18 @@ func (c *Cluster) Amended(snap *snapshot.Snapshot) *Cluster {
 
 func build(snap *snapshot.Snapshot, sibling *Cluster) *Cluster {
 	c := &Cluster{Snapshot: snap}
-	var claims *difference[*resourceapi.ResourceClaim]
-	var pods *difference[*corev1.Pod]
+	var claims *amend.Difference[*resourceapi.ResourceClaim]
+	var pods *amend.Difference[*corev1.Pod]
 	switch {
 	case sibling == nil:
-		c.behaviors = behaviors(snap.BinaryVersion())
+		c.behaviors = behavior.Of(snap.BinaryVersion())
 		c.Gates = newGates(snap, c.behaviors)
 		sibling = &Cluster{}
 	case sibling.Gates.sameIn(snap):
 		c.behaviors, c.Gates = sibling.behaviors, sibling.Gates
-		claims, pods = differ(sibling.Snapshot.Claims, snap.Claims), differ(sibling.Snapshot.Pods, snap.Pods)
+		claims, pods = amend.Differ(sibling.Snapshot.Claims, snap.Claims), amend.Differ(sibling.Snapshot.Pods, snap.Pods)
 	default:
-		c.behaviors = behaviors(snap.BinaryVersion())
+		c.behaviors = behavior.Of(snap.BinaryVersion())
 		c.Gates = newGates(snap, c.behaviors)
 	}
 	published := sibling.publishes(c)
@@ -84,10 +86,8 @@ func build(snap *snapshot.Snapshot, sibling *Cluster) *Cluster {
 		c.Partitions = newPartitions(c.Gates, c.Usage, c.Pools)
 		c.Evaluators = selector.NewEvaluators(c.Gates.Selectors)
 	}
-	if sibling.Snapshot != nil {
-		c.amended = sibling.amended + 1
-	}
-	if c.amended%maxDeferred == maxDeferred-1 {
+	c.amended = sibling.amended + 1
+	if c.amended%maxDeferred == 0 {
 		c.Nodes.usage()
 		c.Nodes.avoiding()
 		c.Claims.extended()
@@ -100,7 +100,7 @@ func build(snap *snapshot.Snapshot, sibling *Cluster) *Cluster {
 // the same lists of slices and taint rules, looked at with the same features.
 func (c *Cluster) publishes(other *Cluster) bool {
 	return c.Snapshot != nil && c.Gates.features == other.Gates.features &&
-		sameList(c.Snapshot.Slices, other.Snapshot.Slices) && sameList(c.Snapshot.TaintRules, other.Snapshot.TaintRules)
+		amend.SameList(c.Snapshot.Slices, other.Snapshot.Slices) && amend.SameList(c.Snapshot.TaintRules, other.Snapshot.TaintRules)
 }
 
 // MapsNodeResources reports whether allocations have a device that stands for
@@ -122,3 +122,7 @@ func (c *Cluster) MapsNodeResources(allocations []resourceapi.AllocationResult) 
 	}
 	return false
 }
+
+// Behaves reports whether the scheduler of the cluster's release has a behavior.
+// Where the release is not known, the answer is that of the library.
+func (c *Cluster) Behaves(so behavior.Behavior) bool { return c.behaviors[so] }

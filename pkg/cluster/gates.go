@@ -10,12 +10,9 @@ import (
 	"k8s.io/dynamic-resource-allocation/cel"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
-
-// LibraryVersion is the version of k8s.io/dynamic-resource-allocation that
-// this program is built with.
-const LibraryVersion = "v0.37.2"
 
 // The channels are the implementations of the structured allocator, of which the
 // feature gates select one. The stable one sorts nothing and has a view of its own
@@ -75,7 +72,7 @@ type features struct {
 // stable reports whether the features select the stable channel.
 func (f *features) stable() bool { return f.channel == ChannelStable }
 
-func newGates(snap *snapshot.Snapshot, behaviors map[Behavior]bool) *Gates {
+func newGates(snap *snapshot.Snapshot, behaviors map[behavior.Behavior]bool) *Gates {
 	g := &Gates{
 		snap:  &snapshot.Snapshot{ServerVersion: snap.ServerVersion, Emulator: snap.Emulator, Gates: snap.Gates},
 		known: map[string]snapshot.Gate{},
@@ -89,7 +86,7 @@ func newGates(snap *snapshot.Snapshot, behaviors map[Behavior]bool) *Gates {
 	} {
 		g.known[name] = snap.Gate(name)
 	}
-	g.listsCompared = g.Enabled(GateListTypeAttributes) && !behaviors[ListsNotCompared]
+	g.listsCompared = g.Enabled(GateListTypeAttributes) && !behaviors[behavior.ListsNotCompared]
 	g.features = features{
 		channel:                channelOf(g.Enabled, g.listsCompared),
 		compatibilityGroups:    g.Enabled(GateCompatibilityGroups),
@@ -143,7 +140,7 @@ type Features struct {
 
 // Features tells what is on.
 func (g *Gates) Features() Features {
-	f := Features{Library: LibraryVersion, Channel: g.channel, Cluster: g.snap.ServerVersion}
+	f := Features{Library: behavior.Library, Channel: g.channel, Cluster: g.snap.ServerVersion}
 	weakest := -1
 	order := []snapshot.GateSource{snapshot.GateFromFlag, snapshot.GateFromMetrics, snapshot.GateFromDefault}
 	for name, gate := range g.known {

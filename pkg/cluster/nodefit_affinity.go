@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster/amend"
 )
 
 // neighbors is what the placed pods mean for the nodes of one that is not: pod
@@ -48,13 +50,13 @@ type avoidingPod struct {
 
 // avoidingPods are those pods of a snapshot, in its order, of which some changed since
 // they were collected before.
-func avoidingPods(before []avoidingPod, changed *difference[*corev1.Pod]) []avoidingPod {
+func avoidingPods(before []avoidingPod, changed *amend.Difference[*corev1.Pod]) []avoidingPod {
 	avoids := func(pod *corev1.Pod) bool { return takesNode(pod) && len(requiredAntiAffinity(pod)) > 0 }
-	if !slices.ContainsFunc(changed.removed, avoids) && !slices.ContainsFunc(changed.added, avoids) {
+	if !slices.ContainsFunc(changed.Removed, avoids) && !slices.ContainsFunc(changed.Added, avoids) {
 		return before
 	}
-	after := make([]avoidingPod, 0, len(before)+len(changed.added))
-	added := changed.added
+	after := make([]avoidingPod, 0, len(before)+len(changed.Added))
+	added := changed.Added
 	take := func(upTo func(*corev1.Pod) bool) {
 		for ; len(added) > 0 && upTo(added[0]); added = added[1:] {
 			if avoids(added[0]) {
@@ -63,8 +65,8 @@ func avoidingPods(before []avoidingPod, changed *difference[*corev1.Pod]) []avoi
 		}
 	}
 	for _, known := range before {
-		take(func(pod *corev1.Pod) bool { return compareObjects(pod, known.pod) < 0 })
-		if !slices.Contains(changed.removed, known.pod) {
+		take(func(pod *corev1.Pod) bool { return amend.Compare(pod, known.pod) < 0 })
+		if !slices.Contains(changed.Removed, known.pod) {
 			after = append(after, known)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 	"k8s.io/utils/ptr"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster/amend"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -38,16 +39,16 @@ type Nodes struct {
 
 // newNodes takes less time where it is known which pods changed since another one was
 // made.
-func newNodes(snap *snapshot.Snapshot, gates *Gates, claims *Claims, sibling *Nodes, changed *difference[*corev1.Pod]) *Nodes {
+func newNodes(snap *snapshot.Snapshot, gates *Gates, claims *Claims, sibling *Nodes, changed *amend.Difference[*corev1.Pod]) *Nodes {
 	n := &Nodes{snap: snap, gates: gates, claims: claims}
 	// What is left for later keeps no more of the snapshot than it needs.
-	published, all := snap.Slices, &difference[*corev1.Pod]{added: snap.Pods}
+	published, all := snap.Slices, &amend.Difference[*corev1.Pod]{Added: snap.Pods}
 	n.made = sync.OnceValue(func() []*corev1.Node { return makeUpNodes(published) })
 	switch {
 	case changed == nil:
 		n.usage = sync.OnceValue(func() nodeUsages { return gates.sumUsage(nodeUsages{}, all) })
 		n.avoiding = sync.OnceValue(func() []avoidingPod { return avoidingPods(nil, all) })
-	case changed.none():
+	case changed.None():
 		n.usage, n.avoiding = sibling.usage, sibling.avoiding
 	default:
 		// What nobody asks about costs nothing. What is asked about forgets the sibling.
@@ -150,7 +151,7 @@ type nodeUsage struct {
 }
 
 // nodeUsages has them by the name of the node. There is none for a node without pods.
-type nodeUsages = layers[string, *nodeUsage]
+type nodeUsages = amend.Layers[string, *nodeUsage]
 
 // takesNode reports whether a pod takes something of its node. Like for the
 // scheduler, finished pods take nothing, and those being deleted do.
@@ -159,12 +160,12 @@ func takesNode(pod *corev1.Pod) bool {
 }
 
 // sumUsage adds up the pods of each node, those that changed since it was done before.
-func (g *Gates) sumUsage(before nodeUsages, changed *difference[*corev1.Pod]) nodeUsages {
+func (g *Gates) sumUsage(before nodeUsages, changed *amend.Difference[*corev1.Pod]) nodeUsages {
 	usage := map[string]*nodeUsage{}
 	of := func(name string) *nodeUsage {
 		if usage[name] == nil {
 			node := &nodeUsage{}
-			if known, found := before.get(name); found {
+			if known, found := before.Get(name); found {
 				*node = *known
 				node.scalar, node.ofDRA, node.ports = maps.Clone(node.scalar), maps.Clone(node.ofDRA), slices.Clone(node.ports)
 			}
@@ -172,7 +173,7 @@ func (g *Gates) sumUsage(before nodeUsages, changed *difference[*corev1.Pod]) no
 		}
 		return usage[name]
 	}
-	for _, pod := range changed.removed {
+	for _, pod := range changed.Removed {
 		if !takesNode(pod) {
 			continue
 		}
@@ -187,7 +188,7 @@ func (g *Gates) sumUsage(before nodeUsages, changed *difference[*corev1.Pod]) no
 		}
 		node.ports = slices.DeleteFunc(node.ports, func(p hostPort) bool { return p.pod == pod.Namespace+"/"+pod.Name })
 	}
-	for _, pod := range changed.added {
+	for _, pod := range changed.Added {
 		if !takesNode(pod) {
 			continue
 		}
@@ -202,12 +203,12 @@ func (g *Gates) sumUsage(before nodeUsages, changed *difference[*corev1.Pod]) no
 		}
 		node.ports = append(node.ports, hostPorts(pod)...)
 	}
-	return before.with(usage)
+	return before.With(usage)
 }
 
 // usageOf returns what pods take on the node, the given one excepted.
 func (n *Nodes) usageOf(pod *corev1.Pod, node *corev1.Node) *nodeUsage {
-	all, found := n.usage().get(node.Name)
+	all, found := n.usage().Get(node.Name)
 	if !found {
 		return &nodeUsage{}
 	}
@@ -363,7 +364,7 @@ func (n *Nodes) ExtendedResourcesOf(node *corev1.Node) []corev1.ResourceName {
 	for name := range node.Status.Allocatable {
 		add(name)
 	}
-	if usage, found := n.usage().get(node.Name); found {
+	if usage, found := n.usage().Get(node.Name); found {
 		for name, quantity := range usage.scalar {
 			if quantity > 0 {
 				add(name)
@@ -378,7 +379,7 @@ func (n *Nodes) ExtendedResourcesOf(node *corev1.Node) []corev1.ResourceName {
 // The second number is the part of it that they have from DRA, as their status
 // says.
 func (n *Nodes) RequestedOn(node string, name corev1.ResourceName) (requested, ofDRA int64) {
-	usage, found := n.usage().get(node)
+	usage, found := n.usage().Get(node)
 	if !found {
 		return 0, 0
 	}

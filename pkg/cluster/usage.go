@@ -10,6 +10,8 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster/amend"
 )
 
 // Holder is an allocated claim together with the one of its results that is
@@ -23,7 +25,7 @@ type Holder struct {
 // claims can have some that no slice has any more.
 type Usage struct {
 	consumableCapacity bool
-	pools              layers[poolName, *PoolUsage]
+	pools              amend.Layers[poolName, *PoolUsage]
 }
 
 type poolName struct{ driver, pool string }
@@ -32,7 +34,7 @@ type poolName struct{ driver, pool string }
 // amended it is the same one, if no claim with devices of the pool differs. Of nil,
 // nothing is in use.
 type PoolUsage struct {
-	devices layers[string, *deviceUsage]
+	devices amend.Layers[string, *deviceUsage]
 }
 
 // deviceUsage is who has a device. It is made of its holders, in the order of
@@ -48,7 +50,7 @@ type deviceUsage struct {
 // claim tracker do. Allocations that the scheduler has only in mind and not
 // yet written to a claim are not known here. Where it is known what changed since
 // another one was collected, only that is looked at.
-func newUsage(claims []*resourceapi.ResourceClaim, consumableCapacity bool, sibling *Usage, changed *difference[*resourceapi.ResourceClaim]) *Usage {
+func newUsage(claims []*resourceapi.ResourceClaim, consumableCapacity bool, sibling *Usage, changed *amend.Difference[*resourceapi.ResourceClaim]) *Usage {
 	if changed != nil {
 		return sibling.with(changed)
 	}
@@ -70,9 +72,9 @@ func newUsage(claims []*resourceapi.ResourceClaim, consumableCapacity bool, sibl
 		for _, d := range ofPool {
 			d.sum(consumableCapacity)
 		}
-		pools[name] = &PoolUsage{layers[string, *deviceUsage]{}.with(ofPool)}
+		pools[name] = &PoolUsage{amend.Layers[string, *deviceUsage]{}.With(ofPool)}
 	}
-	return &Usage{consumableCapacity, layers[poolName, *PoolUsage]{}.with(pools)}
+	return &Usage{consumableCapacity, amend.Layers[poolName, *PoolUsage]{}.With(pools)}
 }
 
 // allHolders visits the results of all allocated claims.
@@ -94,7 +96,7 @@ func allHolders(claims []*resourceapi.ResourceClaim) iter.Seq2[DeviceID, Holder]
 }
 
 // with is what is in use after some claims changed.
-func (u *Usage) with(d *difference[*resourceapi.ResourceClaim]) *Usage {
+func (u *Usage) with(d *amend.Difference[*resourceapi.ResourceClaim]) *Usage {
 	changed := map[poolName]map[string]*deviceUsage{}
 	device := func(id DeviceID) *deviceUsage {
 		name := poolName{id.Driver, id.Pool}
@@ -106,14 +108,14 @@ func (u *Usage) with(d *difference[*resourceapi.ResourceClaim]) *Usage {
 		}
 		return changed[name][id.Device]
 	}
-	for id, gone := range allHolders(d.removed) {
+	for id, gone := range allHolders(d.Removed) {
 		of := device(id)
 		of.holders = slices.DeleteFunc(of.holders, func(h Holder) bool { return h == gone })
 	}
-	for id, holder := range allHolders(d.added) {
+	for id, holder := range allHolders(d.Added) {
 		of := device(id)
 		at := len(of.holders)
-		for at > 0 && compareObjects(of.holders[at-1].Claim, holder.Claim) > 0 {
+		for at > 0 && amend.Compare(of.holders[at-1].Claim, holder.Claim) > 0 {
 			at--
 		}
 		of.holders = slices.Insert(of.holders, at, holder)
@@ -126,13 +128,13 @@ func (u *Usage) with(d *difference[*resourceapi.ResourceClaim]) *Usage {
 		for _, d := range devices {
 			d.sum(u.consumableCapacity)
 		}
-		before := layers[string, *deviceUsage]{}
-		if pool, found := u.pools.get(name); found {
+		before := amend.Layers[string, *deviceUsage]{}
+		if pool, found := u.pools.Get(name); found {
 			before = pool.devices
 		}
-		pools[name] = &PoolUsage{before.with(devices)}
+		pools[name] = &PoolUsage{before.With(devices)}
 	}
-	return &Usage{u.consumableCapacity, u.pools.with(pools)}
+	return &Usage{u.consumableCapacity, u.pools.With(pools)}
 }
 
 // sum finds out what the holders of a device leave of it.
@@ -166,7 +168,7 @@ func (d *deviceUsage) consume(capacity map[resourceapi.QualifiedName]resource.Qu
 
 // OfPool is what is in use of a pool, nil if no claim has a device of it.
 func (u *Usage) OfPool(driver, pool string) *PoolUsage {
-	use, _ := u.pools.get(poolName{driver, pool})
+	use, _ := u.pools.Get(poolName{driver, pool})
 	return use
 }
 
@@ -176,7 +178,7 @@ func (p *PoolUsage) Holders() iter.Seq[Holder] {
 		if p == nil {
 			return
 		}
-		for _, d := range p.devices.all() {
+		for _, d := range p.devices.All() {
 			for _, h := range d.holders {
 				if !yield(h) {
 					return
@@ -187,8 +189,8 @@ func (p *PoolUsage) Holders() iter.Seq[Holder] {
 }
 
 func (u *Usage) of(id DeviceID) deviceUsage {
-	if pool, found := u.pools.get(poolName{id.Driver, id.Pool}); found {
-		if d, found := pool.devices.get(id.Device); found {
+	if pool, found := u.pools.Get(poolName{id.Driver, id.Pool}); found {
+		if d, found := pool.devices.Get(id.Device); found {
 			return *d
 		}
 	}
@@ -198,8 +200,8 @@ func (u *Usage) of(id DeviceID) deviceUsage {
 // devices visits those that claims have, in no order.
 func (u *Usage) devices() iter.Seq[DeviceID] {
 	return func(yield func(DeviceID) bool) {
-		for name, pool := range u.pools.all() {
-			for device, use := range pool.devices.all() {
+		for name, pool := range u.pools.All() {
+			for device, use := range pool.devices.All() {
 				if len(use.holders) > 0 && !yield(DeviceID{name.driver, name.pool, device}) {
 					return
 				}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
 	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
@@ -85,7 +86,7 @@ func between(release, from, before string) bool {
 }
 
 func findPanic(_ context.Context, in *cluster) ([]api.Finding, error) {
-	if !in.facts.Behaves(facts.AllWithCountersPanics) || !slices.ContainsFunc(in.facts.Pools.Devices(), func(d facts.Device) bool { return len(d.ConsumesCounters) > 0 }) {
+	if !in.facts.Behaves(behavior.AllWithCountersPanics) || !slices.ContainsFunc(in.facts.Pools.Devices(), func(d facts.Device) bool { return len(d.ConsumesCounters) > 0 }) {
 		return nil, nil
 	}
 	return aboutAll(in, fmt.Sprintf("kube-scheduler %s panics if a request for all devices takes one that consumes counters", in.snap.BinaryVersion()),
@@ -93,7 +94,7 @@ func findPanic(_ context.Context, in *cluster) ([]api.Finding, error) {
 }
 
 func findPoolErrors(_ context.Context, in *cluster) ([]api.Finding, error) {
-	if !in.facts.Behaves(facts.AllPoolErrorEndsAttempt) {
+	if !in.facts.Behaves(behavior.AllPoolErrorEndsAttempt) {
 		return nil, nil
 	}
 	i := slices.IndexFunc(in.facts.Pools.All(), func(p *facts.Pool) bool { return p.Incomplete || p.Invalid != "" })
@@ -133,7 +134,7 @@ func aboutAll(in *cluster, message, advice string) []api.Finding {
 }
 
 func findMixedClaims(_ context.Context, in *cluster) ([]api.Finding, error) {
-	if in.snap.BinaryVersion() == "" || !in.facts.Behaves(facts.MixedClaimsFailScore) {
+	if in.snap.BinaryVersion() == "" || !in.facts.Behaves(behavior.MixedClaimsFailScore) {
 		return nil, nil
 	}
 	return []api.Finding{{

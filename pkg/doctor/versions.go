@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -55,7 +55,7 @@ func versionChecks() []Check {
 
 func findNewerCluster(_ context.Context, in *cluster) ([]api.Finding, error) {
 	cluster, known := snapshot.MinorVersion(in.snap.BinaryVersion())
-	library, _ := snapshot.MinorVersion("v1" + facts.LibraryVersion[len("v0"):])
+	library, _ := snapshot.MinorVersion("v1" + behavior.Library[len("v0"):])
 	if !known || cluster <= library {
 		return nil, nil
 	}

@@ -13,7 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
-	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 )
@@ -142,7 +142,7 @@ func (x *builder) await(ctx context.Context, s *search, equivalent []int, verdic
 		x.slowNode = x.Cluster.Candidates[slow].Name
 		return changed, nil
 	}
-	if !x.Cluster.Facts.Behaves(cluster.TimeoutEndsAttempt) {
+	if !x.Cluster.Facts.Behaves(behavior.TimeoutEndsAttempt) {
 		return changed, nil
 	}
 	claims, err := x.ClaimsFor(x.Cluster.Candidates[slow])

@@ -15,6 +15,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 )
@@ -36,28 +37,28 @@ func heedRelease(ctx context.Context, q *funnel.Question, out *api.Explanation, 
 	if facts.Snapshot.BinaryVersion() == "" {
 		return withoutRelease(ctx, q, out, verdicts, verdict)
 	}
-	if verdict == api.Fits && facts.Behaves(cluster.MixedClaimsFailScore) && mixedOnSeveral(q, verdicts) {
+	if verdict == api.Fits && facts.Behaves(behavior.MixedClaimsFailScore) && mixedOnSeveral(q, verdicts) {
 		return releaseAnswer{verdict: api.Error, summary: fmt.Sprintf(
 			"%s fails to score the nodes for a pod with claims that are allocated and others that are not, where more than one node is suitable (kubernetes/kubernetes#139017, fixed in 1.35.6 and 1.36.2)", release)}, nil
 	}
 	decided := verdict == api.Fits || verdict == api.DoesNotFit
-	if decided && facts.Behaves(cluster.CapacityOfOther) && facts.Gates.Enabled(cluster.GateConsumableCapacity) && slices.ContainsFunc(q.Claims, wantsCapacity) {
+	if decided && facts.Behaves(behavior.CapacityOfOther) && facts.Gates.Enabled(cluster.GateConsumableCapacity) && slices.ContainsFunc(q.Claims, wantsCapacity) {
 		return releaseAnswer{verdict: api.Undetermined, summary: fmt.Sprintf(
 			"%s compares what a request wants of a capacity with that of another device of the slice: whether the claims fit is not evaluated (kubernetes/kubernetes#133706, fixed in 1.35)", release)}, nil
 	}
-	if verdict == api.DoesNotFit && facts.Behaves(cluster.DistinctPerRequest) && distinctFails(q, out.Nodes) {
+	if verdict == api.DoesNotFit && facts.Behaves(behavior.DistinctPerRequest) && distinctFails(q, out.Nodes) {
 		return releaseAnswer{verdict: api.Undetermined, summary: fmt.Sprintf(
 			"%s compares the devices of one request incompletely for distinctAttribute, and may take several with the same value (kubernetes/kubernetes#140600, fixed in 1.37): whether the claims fit then is not evaluated", release)}, nil
 	}
-	if verdict == api.DoesNotFit && facts.Behaves(cluster.ListsNotCompared) && facts.Gates.Enabled(cluster.GateListTypeAttributes) && constraintFails(q, out.Nodes, comparesLists(q)) {
+	if verdict == api.DoesNotFit && facts.Behaves(behavior.ListsNotCompared) && facts.Gates.Enabled(cluster.GateListTypeAttributes) && constraintFails(q, out.Nodes, comparesLists(q)) {
 		return releaseAnswer{assumption: release + " compares no lists in constraints, although DRAListTypeAttributes is on: a list has nothing in common with any other (kubernetes/kubernetes#139332, fixed in 1.37)"}, nil
 	}
-	if decided && facts.Behaves(cluster.PoolsByNode) {
+	if decided && facts.Behaves(behavior.PoolsByNode) {
 		if answer, err := byNode(q, out.Claims, verdict, release); answer.verdict != "" || err != nil {
 			return answer, err
 		}
 	}
-	if verdict == api.Fits && len(q.Claims) > 0 && facts.Behaves(cluster.UnsortedPools) {
+	if verdict == api.Fits && len(q.Claims) > 0 && facts.Behaves(behavior.UnsortedPools) {
 		return releaseAnswer{assumption: release + " tries the pools of a node in no certain order: which devices the pod gets is one possibility (kubernetes/kubernetes#136641)"}, nil
 	}
 	return releaseAnswer{}, nil
@@ -139,7 +140,7 @@ func comparesLists(q *funnel.Question) func(*resourceapi.DeviceConstraint) bool 
 }
 
 // byNode is about schedulers that see of a pool what targets the node, and nothing
-// else ([cluster.PoolsByNode]).
+// else ([behavior.PoolsByNode]).
 func byNode(q *funnel.Question, claims []api.ClaimExplanation, verdict api.Verdict, release string) (releaseAnswer, error) {
 	all := slices.ContainsFunc(q.Claims, func(c funnel.Claim) bool { return wantsAll(c.Claim) })
 	for _, node := range q.Cluster.Candidates {

@@ -15,6 +15,7 @@ import (
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -27,7 +28,7 @@ func TestReleases(t *testing.T) {
 	one := []any{tc.Claim("c", tc.GPUs("gpu", 1)), tc.Pod("p", tc.Using("c"))}
 	two := tc.Nodes("n1", "n2")
 	tests := map[string]struct {
-		behavior cluster.Behavior
+		behavior behavior.Behavior
 		objects  []any
 		pod      []any
 		// want is the verdict by version. An empty version is one that is not known.
@@ -36,19 +37,19 @@ func TestReleases(t *testing.T) {
 		says map[string]string
 	}{
 		"all devices, and a node with an incomplete pool": {
-			behavior: cluster.AllPoolErrorEndsAttempt,
+			behavior: behavior.AllPoolErrorEndsAttempt,
 			objects:  []any{two, tc.Pool("n1", tc.Device("d")).Of(2), tc.Pool("n2", tc.Device("d"))}, pod: all,
 			want: map[string]api.Verdict{"v1.36.6": api.Error, "v1.37.2": api.Error, "v1.38.0": api.Fits, "": api.Undetermined},
 			says: map[string]string{"": "kubernetes/kubernetes#141898"},
 		},
 		"all devices, and nothing but an incomplete pool": {
-			behavior: cluster.AllPoolErrorEndsAttempt,
+			behavior: behavior.AllPoolErrorEndsAttempt,
 			objects:  []any{tc.Nodes("n1"), tc.Pool("n1", tc.Device("d")).Of(2)}, pod: all,
 			want: map[string]api.Verdict{"v1.37.2": api.Error, "v1.38.0": api.DoesNotFit, "": api.Error},
 			says: map[string]string{"": "kubernetes/kubernetes#141898"},
 		},
 		"all devices, of which one consumes counters": {
-			behavior: cluster.AllWithCountersPanics,
+			behavior: behavior.AllWithCountersPanics,
 			objects: []any{
 				tc.Nodes("n1"),
 				tc.Gates{cluster.GatePartitionableDevices},
@@ -59,7 +60,7 @@ func TestReleases(t *testing.T) {
 			says: map[string]string{"v1.35.5": "kubernetes/kubernetes#138885", "": "kubernetes/kubernetes#138885"},
 		},
 		"a claim that is allocated, one that is not, and two nodes": {
-			behavior: cluster.MixedClaimsFailScore,
+			behavior: behavior.MixedClaimsFailScore,
 			objects: []any{
 				two, tc.Slice("", tc.Driver, "net", tc.Device("d")).OnAllNodes(), tc.Pool("n1", tc.Device("d")), tc.Pool("n2", tc.Device("d")),
 				tc.Claim("net", tc.GPUs("r", 1)).Holding(tc.Driver + "/net/d"),
@@ -69,45 +70,45 @@ func TestReleases(t *testing.T) {
 			says: map[string]string{"v1.36.1": "kubernetes/kubernetes#139017", "": "kubernetes/kubernetes#139017"},
 		},
 		"all devices of a pool of two nodes": {
-			behavior: cluster.PoolsByNode,
+			behavior: behavior.PoolsByNode,
 			objects:  []any{two, tc.Slice("", tc.Driver, "p", tc.Device("a")).OnNode("n1").Of(2), tc.Slice("", tc.Driver, "p", tc.Device("b")).OnNode("n2").Of(2)},
 			pod:      all,
 			want:     map[string]api.Verdict{"v1.34.4": api.Error, "v1.35.0": api.Fits},
 			says:     map[string]string{"v1.34.4": "kubernetes/kubernetes#134466"},
 		},
 		"one device of an incomplete pool": {
-			behavior: cluster.PoolsByNode,
+			behavior: behavior.PoolsByNode,
 			objects:  []any{tc.Nodes("n1"), tc.Pool("n1", tc.Device("d")).Of(2)}, pod: one,
 			want: map[string]api.Verdict{"v1.34.4": api.Undetermined, "v1.35.0": api.DoesNotFit, "": api.DoesNotFit},
 			says: map[string]string{"": "up to 1.34"},
 		},
 		"one device, and an invalid pool": {
-			behavior: cluster.PoolsByNode,
+			behavior: behavior.PoolsByNode,
 			objects:  []any{two, tc.Pool("n1", tc.Device("d"), tc.Device("d")), tc.Pool("n2", tc.Device("d"))}, pod: one,
 			want: map[string]api.Verdict{"v1.34.4": api.Undetermined, "v1.35.0": api.Fits},
 		},
 		"two devices with the same value, which have to be distinct": {
-			behavior: cluster.DistinctPerRequest,
+			behavior: behavior.DistinctPerRequest,
 			objects:  []any{tc.Nodes("n1"), tc.Gates{cluster.GateConsumableCapacity}, tc.Pool("n1", tc.Device("a", "side=left"), tc.Device("b", "side=left"))},
 			pod:      []any{tc.Claim("c", tc.GPUs("gpus", 2)).Distinct(tc.Driver + "/side"), tc.Pod("p", tc.Using("c"))},
 			want:     map[string]api.Verdict{"v1.36.6": api.Undetermined, "v1.37.0": api.DoesNotFit, "": api.DoesNotFit},
 			says:     map[string]string{"v1.36.6": "kubernetes/kubernetes#140600", "": "kubernetes/kubernetes#140600"},
 		},
 		"lists with a value in common": {
-			behavior: cluster.ListsNotCompared,
+			behavior: behavior.ListsNotCompared,
 			objects:  []any{tc.Nodes("n1"), tc.Gate("DRAListTypeAttributes", true), tc.Pool("n1", tc.Device("a").WithList("root", "x", "y"), tc.Device("b").WithList("root", "y", "z"))},
 			pod:      []any{tc.Claim("c", tc.GPUs("gpus", 2)).Matching(tc.Driver + "/root"), tc.Pod("p", tc.Using("c"))},
 			want:     map[string]api.Verdict{"v1.36.6": api.DoesNotFit, "v1.37.0": api.Fits, "": api.Fits},
 			says:     map[string]string{"v1.36.6": "kubernetes/kubernetes#139332", "": "kubernetes/kubernetes#139332"},
 		},
 		"capacity": {
-			behavior: cluster.CapacityOfOther,
+			behavior: behavior.CapacityOfOther,
 			objects:  []any{tc.Nodes("n1"), tc.Gates{cluster.GateConsumableCapacity}, tc.Pool("n1", tc.Device("a", "memory:=1Gi"), tc.Device("b", "memory:=2Gi"))},
 			pod:      []any{tc.Claim("c", tc.GPUs("gpu", 1).WithCapacity("memory", "2Gi")), tc.Pod("p", tc.Using("c"))},
 			want:     map[string]api.Verdict{"v1.34.4": api.Undetermined, "v1.35.0": api.Fits},
 		},
 		"a prioritized list": {
-			behavior: cluster.NoPriorityScore,
+			behavior: behavior.NoPriorityScore,
 			objects:  []any{two, tc.Pool("n1", tc.Device("a", "size=small")), tc.Pool("n2", tc.Device("a", "size=large"))},
 			pod: []any{tc.Claim("c", tc.FirstAvailable("gpu",
 				tc.GPUs("large", 1, `device.attributes["gpu.example.com"].size == "large"`), tc.GPUs("small", 1))), tc.Pod("p", tc.Using("c"))},
@@ -115,20 +116,20 @@ func TestReleases(t *testing.T) {
 			says: map[string]string{"v1.34.4": "n1", "v1.35.0": "n2"},
 		},
 		"one device": {
-			behavior: cluster.UnsortedPools,
+			behavior: behavior.UnsortedPools,
 			objects:  []any{tc.Nodes("n1"), tc.Pool("n1", tc.Device("d"))}, pod: one,
 			want: map[string]api.Verdict{"v1.35.5": api.Fits, "v1.36.0": api.Fits},
 			says: map[string]string{"v1.35.5": "in no certain order"},
 		},
 		"a PodGroup and a pod of another priority": {
-			behavior: cluster.GroupsNotCompared,
+			behavior: behavior.GroupsNotCompared,
 			objects:  []any{tc.Nodes("n1"), tc.Pool("n1", tc.Device("d")), podGroup(1), tc.Gates{"GenericWorkload"}},
 			pod:      []any{tc.Claim("c", tc.GPUs("gpu", 1)), tc.Pod("p", tc.Using("c"), tc.InGroup("workers"), func(p *corev1.Pod) { p.Spec.Priority = ptr.To[int32](5) })},
 			want:     map[string]api.Verdict{"v1.36.6": api.Fits, "v1.37.0": api.Blocked},
 			says:     map[string]string{"v1.37.0": "pod of a group whose priorities differ"},
 		},
 	}
-	tested := map[cluster.Behavior]bool{cluster.TimeoutEndsAttempt: true} // TestTimeoutByRelease
+	tested := map[behavior.Behavior]bool{behavior.TimeoutEndsAttempt: true} // TestTimeoutByRelease
 	for name, test := range tests {
 		tested[test.behavior] = true
 		for version, want := range test.want {
@@ -145,7 +146,7 @@ func TestReleases(t *testing.T) {
 			})
 		}
 	}
-	for _, change := range cluster.Changes() {
+	for _, change := range behavior.Changes() {
 		if !tested[change.Behavior] {
 			t.Errorf("no case is about %s", change.Behavior)
 		}

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -33,7 +34,7 @@ type GroupMismatch struct {
 // no such pod, or if that is not known. The pods are all of the groups that have not
 // ended.
 func MismatchOf(facts *cluster.Cluster, tree *GroupTree, pods []*corev1.Pod) *GroupMismatch {
-	if facts.Behaves(cluster.GroupsNotCompared) {
+	if facts.Behaves(behavior.GroupsNotCompared) {
 		return nil
 	}
 	first := firstWaiting(pods)

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/version"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -24,7 +25,7 @@ func upgradeNotes(before, after *cluster.Cluster) []string {
 			notes = append(notes, fmt.Sprintf("feature gate %s: %s -> %s", name, onOff(was), onOff(is)))
 		}
 	}
-	for _, change := range cluster.Changes() {
+	for _, change := range behavior.Changes() {
 		was, is := before.Behaves(change.Behavior), after.Behaves(change.Behavior)
 		if was == is {
 			continue
@@ -46,29 +47,29 @@ func onOff(on bool) string {
 }
 
 // behaviorText says in a clause what kube-schedulers of some releases do.
-func behaviorText(b cluster.Behavior) string {
+func behaviorText(b behavior.Behavior) string {
 	switch b {
-	case cluster.AllPoolErrorEndsAttempt:
+	case behavior.AllPoolErrorEndsAttempt:
 		return "a request for all devices that meets an incomplete pool on one node keeps the pod from all nodes"
-	case cluster.TimeoutEndsAttempt:
+	case behavior.TimeoutEndsAttempt:
 		return "a search that takes too long on one node keeps the pod from all nodes"
-	case cluster.AllWithCountersPanics:
+	case behavior.AllWithCountersPanics:
 		return "it panics where a request for all devices takes a partition"
-	case cluster.MixedClaimsFailScore:
+	case behavior.MixedClaimsFailScore:
 		return "a pod with some claims allocated and others not is not scheduled if several nodes are suitable"
-	case cluster.PoolsByNode:
+	case behavior.PoolsByNode:
 		return "a pool is complete if the node sees as many slices as it has"
-	case cluster.DistinctPerRequest:
+	case behavior.DistinctPerRequest:
 		return "distinctAttribute lets one request get devices with the same value"
-	case cluster.ListsNotCompared:
+	case behavior.ListsNotCompared:
 		return "constraints do not compare attributes that are lists"
-	case cluster.CapacityOfOther:
+	case behavior.CapacityOfOther:
 		return "the capacity of another device of the slice is compared with the request"
-	case cluster.NoPriorityScore:
+	case behavior.NoPriorityScore:
 		return "nodes are not scored by the alternatives of a request"
-	case cluster.UnsortedPools:
+	case behavior.UnsortedPools:
 		return "pools are tried in no certain order"
-	case cluster.GroupsNotCompared:
+	case behavior.GroupsNotCompared:
 		return "pods are placed even if their priorities differ from that of their PodGroup"
 	default:
 		return string(b)

@@ -1,7 +1,11 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cluster
+// Package behavior has what kube-schedulers of some releases do otherwise than those of others,
+// with the same feature gates: one table, with the upstream change of each line.
+//
+// It knows versions and nothing of clusters. Any package may import it.
+package behavior
 
 import (
 	"slices"
@@ -9,6 +13,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/version"
 )
+
+// Library is the version of k8s.io/dynamic-resource-allocation that
+// this program is built with.
+const Library = "v0.37.2"
 
 // Behavior is what kube-schedulers of some releases do, and those of others do
 // not, with the same feature gates.
@@ -88,12 +96,12 @@ func Changes() []Change {
 	}
 }
 
-// behaviors are those of kube-scheduler of a version such as "v1.36.3-gke.100".
+// Of are those of kube-scheduler of a version such as "v1.36.3-gke.100".
 // Where it is not known, which is an empty version, they are those of the library.
-func behaviors(release string) map[Behavior]bool {
+func Of(release string) map[Behavior]bool {
 	parsed, err := version.ParseGeneric(release)
 	if err != nil {
-		parsed = version.MustParseGeneric("1" + strings.TrimPrefix(LibraryVersion, "v0"))
+		parsed = version.MustParseGeneric("1" + strings.TrimPrefix(Library, "v0"))
 	}
 	found := map[Behavior]bool{}
 	for _, change := range Changes() {
@@ -106,7 +114,3 @@ func (s Span) has(release *version.Version) bool {
 	return (s.From == "" || release.AtLeast(version.MustParseGeneric(s.From))) &&
 		(s.Before == "" || release.LessThan(version.MustParseGeneric(s.Before)))
 }
-
-// Behaves reports whether the scheduler of the cluster's release has a behavior.
-// Where the release is not known, the answer is that of the library.
-func (c *Cluster) Behaves(behavior Behavior) bool { return c.behaviors[behavior] }

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cluster
+package amend
 
 import (
 	"iter"
@@ -9,15 +9,16 @@ import (
 	"slices"
 )
 
-// layers is a map that is never changed. A changed one shares most of it: what a
+// Layers is a map that is never changed. A changed one shares most of it: what a
 // change costs grows with the change, and hardly with the map.
-type layers[K comparable, V any] struct {
+type Layers[K comparable, V any] struct {
 	// list has the newest values last. Each map is more than twice as large as the
 	// next one, so that there are few of them.
 	list []map[K]V
 }
 
-func (l layers[K, V]) get(key K) (value V, found bool) {
+// Get is the value of a key.
+func (l Layers[K, V]) Get(key K) (value V, found bool) {
 	for _, layer := range slices.Backward(l.list) {
 		if value, found = layer[key]; found {
 			return value, true
@@ -26,8 +27,8 @@ func (l layers[K, V]) get(key K) (value V, found bool) {
 	return value, false
 }
 
-// with is the map with other values for some keys. It takes the map that it is given.
-func (l layers[K, V]) with(changes map[K]V) layers[K, V] {
+// With is the map with other values for some keys. It takes the map that it is given.
+func (l Layers[K, V]) With(changes map[K]V) Layers[K, V] {
 	if len(changes) == 0 {
 		return l
 	}
@@ -37,16 +38,16 @@ func (l layers[K, V]) with(changes map[K]V) layers[K, V] {
 		maps.Copy(merged, changes)
 		list, changes = list[:len(list)-1], merged
 	}
-	return layers[K, V]{append(list, changes)}
+	return Layers[K, V]{append(list, changes)}
 }
 
-// all visits each key once, in no order.
-func (l layers[K, V]) all() iter.Seq2[K, V] {
+// All visits each key once, in no order.
+func (l Layers[K, V]) All() iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		for i, layer := range l.list {
-			above := layers[K, V]{l.list[i+1:]}
+			above := Layers[K, V]{l.list[i+1:]}
 			for key, value := range layer {
-				if _, changed := above.get(key); !changed && !yield(key, value) {
+				if _, changed := above.Get(key); !changed && !yield(key, value) {
 					return
 				}
 			}

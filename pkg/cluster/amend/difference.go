@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package cluster
+package amend
 
 import (
 	"cmp"
@@ -10,27 +10,28 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// difference is what one list of objects has that another one has not. Objects are
+// Difference is what one list of objects has that another one has not. Objects are
 // the same only if they are one and the same, as in snapshots that share what is not
 // touched.
-type difference[T any] struct {
-	removed, added []T
+type Difference[T any] struct {
+	Removed, Added []T
 }
 
-func (d *difference[T]) none() bool { return len(d.removed)+len(d.added) == 0 }
+// None reports whether both lists have the same.
+func (d *Difference[T]) None() bool { return len(d.Removed)+len(d.Added) == 0 }
 
 // manyChanges is the part of a list, one of so many, from which on it is as fast to
 // look at all of it.
 const manyChanges = 8
 
-// differ compares two lists that are sorted by namespace and name. It returns nil if
+// Differ compares two lists that are sorted by namespace and name. It returns nil if
 // they have too little in common.
-func differ[T interface {
+func Differ[T interface {
 	comparable
 	metav1.Object
-}](before, after []T) *difference[T] {
-	d := &difference[T]{}
-	if sameList(before, after) {
+}](before, after []T) *Difference[T] {
+	d := &Difference[T]{}
+	if SameList(before, after) {
 		return d
 	}
 	most := len(before)/manyChanges + manyChanges
@@ -45,30 +46,31 @@ func differ[T interface {
 		case len(after) == 0:
 			order = -1
 		case before[0] != after[0]:
-			order = compareObjects(before[0], after[0])
+			order = Compare(before[0], after[0])
 		default:
 			before, after = before[1:], after[1:]
 			continue
 		}
 		if order <= 0 {
-			d.removed, before = append(d.removed, before[0]), before[1:]
+			d.Removed, before = append(d.Removed, before[0]), before[1:]
 		}
 		if order >= 0 {
-			d.added, after = append(d.added, after[0]), after[1:]
+			d.Added, after = append(d.Added, after[0]), after[1:]
 		}
-		if len(d.removed)+len(d.added) > most {
+		if len(d.Removed)+len(d.Added) > most {
 			return nil
 		}
 	}
 	return d
 }
 
-func compareObjects[T metav1.Object](a, b T) int {
+// Compare is the order of lists of objects: by namespace and name.
+func Compare[T metav1.Object](a, b T) int {
 	return cmp.Or(strings.Compare(a.GetNamespace(), b.GetNamespace()), strings.Compare(a.GetName(), b.GetName()))
 }
 
-// sameList reports whether two lists are one and the same, as in snapshots that
+// SameList reports whether two lists are one and the same, as in snapshots that
 // share what is not touched.
-func sameList[T any](a, b []T) bool {
+func SameList[T any](a, b []T) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
