@@ -18,8 +18,8 @@ import (
 	"k8s.io/kubectl/pkg/cmd/get"
 	"sigs.k8s.io/yaml/kyaml"
 
-	_ "github.com/kubectl-dra/kubectl-dra/internal/untranslated" // Package get reads no translations.
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	_ "github.com/kubectl-dra/kubectl-dra/pkg/commands/cli/untranslated" // Package get reads no translations.
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
 )
