@@ -217,10 +217,8 @@ func (x *builder) allocate(ctx context.Context) (reason, error) {
 	for _, further := range x.target.LeftOut {
 		x.out.NodeCount += len(further)
 	}
-	for i := range x.Claims {
-		if err := x.account(ctx, &x.Claims[i]); err != nil {
-			return reason{}, err
-		}
+	if err := x.account(ctx); err != nil {
+		return reason{}, err
 	}
 	if !x.target.VerdictOnly {
 		x.trace(ctx)
@@ -241,19 +239,31 @@ func codeOf(out *api.Explanation) api.Code {
 	}
 }
 
-// account makes the funnels of a claim, or finishes them.
-func (x *builder) account(ctx context.Context, c *funnel.Claim) error {
-	pools := len(x.Cluster.Facts.Pools.All())
-	var err error
-	if only := x.target.Only; only != nil {
-		pools = len(x.Cluster.Pools[only.Name])
-		err = x.AddFunnels(ctx, c, only)
-	} else {
-		err = x.FinishFunnels(ctx, c)
+// account makes the funnels of all claims, or finishes them. Those of one are told while the next
+// one is worked on.
+func (x *builder) account(ctx context.Context) error {
+	var told sync.WaitGroup
+	defer told.Wait()
+	for i := range x.Claims {
+		c := &x.Claims[i]
+		pools := len(x.Cluster.Facts.Pools.All())
+		var err error
+		if only := x.target.Only; only != nil {
+			pools = len(x.Cluster.Pools[only.Name])
+			err = x.AddFunnels(ctx, c, only)
+		} else {
+			err = x.FinishFunnels(ctx, c)
+		}
+		if err != nil {
+			return err
+		}
+		told.Go(func() { x.tell(c, pools) })
 	}
-	if err != nil {
-		return err
-	}
+	return nil
+}
+
+// tell says what the funnels of a claim have found, in so many pools.
+func (x *builder) tell(c *funnel.Claim, pools int) {
 	explained := &x.out.Claims[c.Index]
 	for _, alternatives := range c.Funnels {
 		for _, f := range alternatives {
@@ -267,7 +277,6 @@ func (x *builder) account(ctx context.Context, c *funnel.Claim) error {
 	for _, constraint := range claimspec.Constraints(c.Claim) {
 		explained.Constraints = append(explained.Constraints, constraint.String())
 	}
-	return nil
 }
 
 // Word is an answer in one word, for tables: the code or, if there is none, the

@@ -115,9 +115,9 @@ func surveyed(tb testing.TB, snap *snapshot.Snapshot) *builder {
 	survey(x.Question, x.target.Nodes(alloc))
 	for i := range x.Claims {
 		x.BeginFunnels(tb.Context(), &x.Claims[i])
-		if err := x.account(tb.Context(), &x.Claims[i]); err != nil {
-			tb.Fatal(err)
-		}
+	}
+	if err := x.account(tb.Context()); err != nil {
+		tb.Fatal(err)
 	}
 	return x
 }

@@ -115,9 +115,9 @@ func prepared(t *testing.T, snap *snapshot.Snapshot) *builder {
 	survey(x.Question, x.target.Nodes(alloc))
 	for i := range x.Claims {
 		x.BeginFunnels(t.Context(), &x.Claims[i])
-		if err := x.account(t.Context(), &x.Claims[i]); err != nil {
-			t.Fatal(err)
-		}
+	}
+	if err := x.account(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 	return x
 }

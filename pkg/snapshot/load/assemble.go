@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,7 +30,7 @@ func assemble(all *decoded, paths []string, opts Options) (*snapshot.Snapshot, e
 	for name, enabled := range opts.Gates {
 		setGate(s, name, snapshot.Gate{Enabled: enabled, Source: snapshot.GateFromFlag})
 	}
-	for _, take := range []func([]record) error{
+	takes := []func([]record) error{
 		takeInto(&s.Nodes, "Node"),
 		takeInto(&s.Namespaces, "Namespace"),
 		takeInto(&s.Pods, "Pod"),
@@ -53,8 +54,16 @@ func assemble(all *decoded, paths []string, opts Options) (*snapshot.Snapshot, e
 		takeInto(&s.Volumes, "PersistentVolume"),
 		takeInto(&s.StorageClasses, "StorageClass"),
 		takeInto(&s.Budgets, "PodDisruptionBudget"),
-	} {
-		if err := take(all.records); err != nil {
+	}
+	errs := make([]error, len(takes))
+	var group sync.WaitGroup
+	for i, take := range takes {
+		group.Go(func() { errs[i] = take(all.records) })
+	}
+	group.Wait()
+	// The same input always gives the same error.
+	for _, err := range errs {
+		if err != nil {
 			return nil, err
 		}
 	}
