@@ -209,7 +209,7 @@ func (h *headlines) devicesOf(ctx context.Context, p *conflict.Prospect) (answer
 	return nodeanswer.NewReasons(one, &counting.Confirmer{}).WhyNot(ctx, node), false
 }
 
-// released says which claims are released in that scenario.
+// released says which claims are released in that scenario, and that taints are gone.
 func (h *headlines) released(p *conflict.Prospect) string {
 	var kept []string
 	for _, claim := range p.Staying().Snap.Claims {
@@ -228,13 +228,20 @@ func (h *headlines) released(p *conflict.Prospect) string {
 		}
 	}
 	const most = 3
+	claims, taints := p.Passed()
+	without := ""
+	if taints {
+		without = " and without the taints of its devices"
+	}
 	switch {
+	case taints && !claims && len(kept) == 0:
+		return ", even without the taints of its devices"
 	case len(kept) == 0:
-		return ", even after all other claims are released"
+		return ", even after all other claims are released" + without
 	case len(kept) > most:
-		return fmt.Sprintf(", even after all claims but %s and %d more are released", strings.Join(kept[:most], ", "), len(kept)-most)
+		return fmt.Sprintf(", even after all claims but %s and %d more are released", strings.Join(kept[:most], ", "), len(kept)-most) + without
 	default:
-		return fmt.Sprintf(", even after all claims but %s are released", english.JoinAnd(kept))
+		return fmt.Sprintf(", even after all claims but %s are released", english.JoinAnd(kept)) + without
 	}
 }
 

@@ -148,6 +148,13 @@ func TestDeceptive(t *testing.T) {
 			cluster: []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(4)...), tc.Serving("serve", "n1", "gpu-0"), tc.Claim(waiting, tc.GPUs("gpu", 5))},
 			target:  theClaim, verdict: api.DoesNotFit, says: "Request gpu needs 5 devices. Node n1 has 4 of 5 available, even after all other claims are released.",
 		},
+		"too few even without a taint": {
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", append(tc.Devices(3), tc.Device("broken").Tainted("broken", resourceapi.DeviceTaintEffectNoSchedule))...),
+				tc.Claim(waiting, tc.GPUs("gpu", 5)),
+			},
+			target: theClaim, verdict: api.DoesNotFit, says: "Request gpu needs 5 devices. Node n1 has 4 of 5 available, even without the taints of its devices.",
+		},
 		"an incomplete pool of another driver": {
 			cluster: []any{
 				tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(1)...),

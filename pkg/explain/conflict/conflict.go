@@ -47,14 +47,24 @@ func (s *Scenario) describe(ctx context.Context, chosen []int) *api.Conflict {
 
 // Staying is what is left of the node once all has passed that may pass and is
 // no part of the conflict.
-func (p *Prospect) Staying() Hypothesis {
-	s := p.Scenario
+func (p *Prospect) Staying() Hypothesis { return p.Scenario.given(p.stays) }
+
+func (p *Prospect) stays(i int) bool {
+	f := &p.Scenario.facts[i]
 	// Where the pod cannot use the node, the conflict is about that alone.
-	whole := len(p.conflict) == 0 || slices.ContainsFunc(p.conflict, func(i int) bool { return s.facts[i].kind == factRestriction })
-	return s.given(func(i int) bool {
-		f := &s.facts[i]
-		return f.kind != factRestriction && (whole || !f.environmental() || slices.Contains(p.conflict, i))
-	})
+	whole := len(p.conflict) == 0 || slices.ContainsFunc(p.conflict, func(i int) bool { return p.Scenario.facts[i].kind == factRestriction })
+	return f.kind != factRestriction && (whole || !f.environmental() || slices.Contains(p.conflict, i))
+}
+
+// Passed reports whether claims, and taints of devices, are among what has passed then.
+func (p *Prospect) Passed() (claims, taints bool) {
+	for i := range p.Scenario.facts {
+		if !p.stays(i) {
+			claims = claims || p.Scenario.facts[i].kind == factHolder
+			taints = taints || p.Scenario.facts[i].kind == factTaint
+		}
+	}
+	return claims, taints
 }
 
 // enough reports whether giving up one fact makes the claims fit.
