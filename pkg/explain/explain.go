@@ -239,11 +239,11 @@ func codeOf(out *api.Explanation) api.Code {
 	}
 }
 
-// account makes the funnels of all claims, or finishes them. Those of one are told while the next
-// one is worked on.
+// account makes the funnels of all claims, or finishes them. Those of one are described while the
+// next one is worked on.
 func (x *builder) account(ctx context.Context) error {
-	var told sync.WaitGroup
-	defer told.Wait()
+	var described sync.WaitGroup
+	defer described.Wait()
 	for i := range x.Claims {
 		c := &x.Claims[i]
 		pools := len(x.Cluster.Facts.Pools.All())
@@ -257,13 +257,13 @@ func (x *builder) account(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		told.Go(func() { x.tell(c, pools) })
+		described.Go(func() { x.describeFunnels(c, pools) })
 	}
 	return nil
 }
 
-// tell says what the funnels of a claim have found, in so many pools.
-func (x *builder) tell(c *funnel.Claim, pools int) {
+// describeFunnels says what the funnels of a claim have found, in so many pools.
+func (x *builder) describeFunnels(c *funnel.Claim, pools int) {
 	explained := &x.out.Claims[c.Index]
 	for _, alternatives := range c.Funnels {
 		for _, f := range alternatives {

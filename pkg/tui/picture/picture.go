@@ -55,7 +55,7 @@ type Picture struct {
 	made map[string]any
 }
 
-// maxAmended is after how many pictures everything is worked out anew: what is remembered of
+// maxAmended is after how many pictures everything is worked out again: what is remembered of
 // expressions, for example, adds up.
 const maxAmended = 1000
 
