@@ -79,6 +79,10 @@ func newClients(getter genericclioptions.RESTClientGetter, dial func(ctx context
 	if err != nil {
 		return Clients{}, fmt.Errorf("read namespace from kubeconfig: %w", err)
 	}
+	if flags, ok := getter.(*genericclioptions.ConfigFlags); ok {
+		// The mapper has a connection of its own.
+		flags.WrapConfigFn = guarded
+	}
 	mapper, err := getter.ToRESTMapper()
 	if err != nil {
 		return Clients{}, fmt.Errorf("read kubeconfig: %w", err)
@@ -120,6 +124,7 @@ func ContextOf(flags *genericclioptions.ConfigFlags) string {
 
 // connect makes what sends requests.
 func connect(config *rest.Config) (Clients, error) {
+	config = guarded(rest.CopyConfig(config))
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return Clients{}, err

@@ -6,6 +6,7 @@ package collect
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -33,6 +34,7 @@ func fetchSelected[P metav1.Object](ctx context.Context, l *listing, options met
 	var all []P
 	leftOut := map[string]error{}
 	done := 0
+	var end endlessness
 	chunk := ask(ctx, options, from.list)
 	for {
 		// While a chunk arrives the server prepares the one behind it.
@@ -40,7 +42,7 @@ func fetchSelected[P metav1.Object](ctx context.Context, l *listing, options met
 		page, err := chunk.wait()
 		if chunk.token != "" && (apierrors.IsResourceExpired(err) || apierrors.IsGone(err)) {
 			options.Limit = 0
-			all, done = nil, 0
+			all, done, end = nil, 0, endlessness{}
 			clear(leftOut)
 			chunk = ask(ctx, options, from.list)
 			continue
@@ -67,6 +69,9 @@ func fetchSelected[P metav1.Object](ctx context.Context, l *listing, options met
 			}
 			return nil
 		})
+		if err == nil {
+			err = end.check(about.GetContinue(), done)
+		}
 		if err != nil {
 			return err
 		}
@@ -88,6 +93,44 @@ func fetchSelected[P metav1.Object](ctx context.Context, l *listing, options met
 		}
 		chunk = ahead
 	}
+}
+
+const (
+	// maxObjects is how many objects a list has at most. Kubernetes is made for up to
+	// 150,000 pods.
+	maxObjects = 300_000
+	// maxShortChunks is how many chunks may have fewer objects than were asked for.
+	// API servers fill all but the last one.
+	maxShortChunks = 20
+)
+
+// endlessness notices a list that does not end.
+type endlessness struct {
+	tokens      map[string]bool
+	done, short int
+}
+
+// check fails if a chunk that ends with this token, after so many objects of the list,
+// need not be followed.
+func (e *endlessness) check(token string, done int) error {
+	if done-e.done < chunkSize {
+		e.short++
+	}
+	e.done = done
+	switch {
+	case token == "":
+		return nil
+	case e.tokens[token]:
+		return &refusedError{"a list of it does not end: it repeats a continue token"}
+	case e.short > maxShortChunks:
+		return &refusedError{fmt.Sprintf("a list of it does not end: %d chunks have fewer than %d objects", e.short, chunkSize)}
+	case done > maxObjects:
+		return &refusedError{fmt.Sprintf("a list of it does not end: it has more than %d objects", maxObjects)}
+	case e.tokens == nil:
+		e.tokens = map[string]bool{}
+	}
+	e.tokens[token] = true
+	return nil
 }
 
 // chunk is a part of a list that has been asked for.

@@ -36,6 +36,7 @@ func (c Clients) Names(ctx context.Context, resource, namespace string) ([]strin
 		api = client.Resource(mapping.Resource).Namespace(namespace)
 	}
 	var names []string
+	var end endlessness
 	options := metav1.ListOptions{Limit: chunkSize}
 	for {
 		list, err := api.List(ctx, options)
@@ -47,6 +48,9 @@ func (c Clients) Names(ctx context.Context, resource, namespace string) ([]strin
 		}
 		if options.Continue = list.Continue; options.Continue == "" {
 			return names, nil
+		}
+		if err := end.check(list.Continue, len(names)); err != nil {
+			return nil, fmt.Errorf("list %s: %w", mapping.Resource.GroupResource(), err)
 		}
 	}
 }

@@ -208,8 +208,11 @@ func describe(err error) string {
 		lookup      *net.DNSError
 		network     net.Error
 		noAnswer    *noAnswerError
+		refused     *refusedError
 	)
 	switch {
+	case errors.As(err, &refused):
+		return refused.problem
 	case errors.As(err, &noAnswer):
 		return describe(noAnswer.err)
 	case errors.As(err, &unknownCA):
