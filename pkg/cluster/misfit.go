@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -43,8 +44,10 @@ type Misfit struct {
 	// Path is the field of the node that proves it, Found its value and Wanted
 	// what the pod needs.
 	Path, Found, Wanted string
-	// Taint is the one that is not tolerated (FilterTaint).
-	Taint corev1.Taint
+	// Taint is the one that is not tolerated (FilterTaint). Condition is why the node is
+	// cordoned or has that taint, nil if that is not known.
+	Taint     corev1.Taint
+	Condition *NodeCondition
 	// Label is the key of a label that spec.nodeSelector requires
 	// (FilterNodeSelector), or the topology key of the other pods that are in the way
 	// (FilterSpread, FilterPodAffinity).
@@ -56,6 +59,22 @@ type Misfit struct {
 	Required, Available, Allocatable resource.Quantity
 	// User is the pod, as namespace/name, that uses the host port (FilterPorts).
 	User string
+}
+
+// Text is the reason with what only concerns the one node.
+func (m *Misfit) Text(now time.Time) string {
+	switch {
+	case m.Condition != nil:
+		return m.Condition.Text(now)
+	case m.Filter == FilterPods:
+		return fmt.Sprintf("%s (%s)", m.Reason, m.Found)
+	case m.Filter == FilterResources:
+		return fmt.Sprintf("%s: %s required, %s", m.Reason, m.Wanted, m.Found)
+	case m.Filter == FilterPorts:
+		return fmt.Sprintf("%s by pod %s", m.Reason, m.User)
+	default:
+		return m.Reason
+	}
 }
 
 // NotSelected reports whether the pod itself asks for other nodes: by name, by nodeSelector

@@ -60,8 +60,14 @@ func (n *Nodes) taintMisfits(pod *corev1.Pod, node *corev1.Node) []Misfit {
 	}
 	unschedulable := corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}
 	if node.Spec.Unschedulable && !tolerated(unschedulable) {
+		cordoned := &NodeCondition{Reason: "cordoned", Ended: true}
+		for i := range node.Spec.Taints {
+			if taint := &node.Spec.Taints[i]; taint.MatchTaint(&unschedulable) && taint.TimeAdded != nil {
+				cordoned.Since = taint.TimeAdded.Time
+			}
+		}
 		misfits = append(misfits, Misfit{
-			Filter: FilterUnschedulable, Reason: "cordoned",
+			Filter: FilterUnschedulable, Reason: cordoned.Reason, Condition: cordoned,
 			Path: "spec.unschedulable", Found: "true", Wanted: "false",
 		})
 	}
@@ -73,10 +79,18 @@ func (n *Nodes) taintMisfits(pod *corev1.Pod, node *corev1.Node) []Misfit {
 		if tolerated(taint) || node.Spec.Unschedulable && taint.MatchTaint(&unschedulable) {
 			continue
 		}
-		misfits = append(misfits, Misfit{
+		misfit := Misfit{
 			Filter: FilterTaint, Taint: taint, Reason: "node taint " + taint.ToString(),
 			Path: fmt.Sprintf("spec.taints[%d]", i), Found: taint.ToString(), Wanted: "a toleration in the pod",
-		})
+		}
+		if condition := conditionOf(node, &taint); condition != nil {
+			misfit.Reason, misfit.Condition = condition.Reason, condition
+			// One condition sets several taints.
+			if slices.ContainsFunc(misfits, func(m Misfit) bool { return m.Reason == misfit.Reason }) {
+				continue
+			}
+		}
+		misfits = append(misfits, misfit)
 	}
 	return misfits
 }

@@ -70,7 +70,7 @@ func TestNodeFit(t *testing.T) {
 		"cordoned": {
 			node: []func(*corev1.Node){cordoned},
 			pod:  tc.Pod("p"),
-			want: []Misfit{{Filter: FilterUnschedulable, Reason: "cordoned", Path: "spec.unschedulable", Found: "true", Wanted: "false"}},
+			want: []Misfit{{Filter: FilterUnschedulable, Reason: "cordoned", Condition: &NodeCondition{Reason: "cordoned", Ended: true}, Path: "spec.unschedulable", Found: "true", Wanted: "false"}},
 		},
 		"cordoned, tolerated": {
 			node: []func(*corev1.Node){cordoned},

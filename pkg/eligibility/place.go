@@ -18,13 +18,15 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// UnsuitableNode is a node that the pod cannot use, and one reason.
+// UnsuitableNode is a node that the pod cannot use, and one misfit.
 type UnsuitableNode struct {
 	Node   *corev1.Node
 	Misfit cluster.Misfit
 	Code   api.Code
 	// Claim is the pod's allocated claim that the misfit is about, if any.
 	Claim *resourceapi.ResourceClaim
+	// Reason is that of the misfit, or of all misfits of the node.
+	Reason string
 }
 
 // Evidence proves that the pod cannot use the node.
@@ -126,7 +128,7 @@ func ObsoleteReason(pool *cluster.Pool) *Reason {
 // UnsuitableReason is the reason for the devices of a node that the pod cannot use.
 func UnsuitableReason(u UnsuitableNode) *Reason {
 	return &Reason{
-		Check: Node, Code: u.Code, Label: "node not suitable", Text: u.Misfit.Reason,
+		Check: Node, Code: u.Code, Label: "node not suitable", Text: u.Reason,
 		Fact: u.Evidence(),
 	}
 }

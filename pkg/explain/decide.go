@@ -89,10 +89,10 @@ func (x *builder) conclusion(ctx context.Context, equivalent []int, verdicts []a
 	}
 	progress := map[string]int{}
 	for _, u := range x.Cluster.Unsuitable {
-		progress[u.Misfit.Reason] = max(progress[u.Misfit.Reason], nodeanswer.ProgressOf(x.Question, u))
+		progress[u.Reason] = max(progress[u.Reason], nodeanswer.ProgressOf(x.Question, u))
 	}
 	for _, u := range x.Cluster.Unsuitable {
-		answer := nodeanswer.Answer{Verdict: api.DoesNotFit, Code: u.Code, Message: u.Misfit.Reason, Progress: progress[u.Misfit.Reason]}
+		answer := nodeanswer.Answer{Verdict: api.DoesNotFit, Code: u.Code, Message: u.Reason, Progress: progress[u.Reason]}
 		answers[answer] = append(append(answers[answer], u.Node.Name), x.target.LeftOut[u.Node.Name]...)
 	}
 	x.out.Nodes = nodeanswer.Group(answers)

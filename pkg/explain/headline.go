@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -83,7 +84,7 @@ func (h *headlines) of(ctx context.Context, list []*conflict.Prospect) reason {
 func (h *headlines) notSuitable(node *corev1.Node, enough bool) string {
 	var misfits []string
 	for _, u := range h.Cluster.Misfits[node.Name] {
-		misfits = append(misfits, misfitText(u, h.target.Hypothetical)+onNoNode(h.Question, u))
+		misfits = append(misfits, misfitText(u, h.Snap.Now(), h.target.Hypothetical)+onNoNode(h.Question, u))
 	}
 	link := ", and"
 	if enough {
@@ -257,7 +258,7 @@ func availableText(q *funnel.Question, node *corev1.Node) string {
 func (h *headlines) strandedHeadline(p *conflict.Prospect) string {
 	var texts []string
 	for _, u := range h.Cluster.Misfits[p.Node().Name] {
-		texts = append(texts, misfitText(u, h.target.Hypothetical))
+		texts = append(texts, misfitText(u, h.Snap.Now(), h.target.Hypothetical))
 	}
 	if len(texts) == 0 {
 		return ""
@@ -425,19 +426,11 @@ func (h *headlines) nominated(ctx context.Context) string {
 }
 
 // misfitText says why the pod cannot use a node, with the numbers.
-func misfitText(u eligibility.UnsuitableNode, hypothetical bool) string {
-	switch {
-	case u.Misfit.Filter == cluster.FilterNodeName && !hypothetical:
+func misfitText(u eligibility.UnsuitableNode, now time.Time, hypothetical bool) string {
+	if u.Misfit.Filter == cluster.FilterNodeName && !hypothetical {
 		return "the pod is bound to node " + u.Misfit.Wanted
-	case u.Misfit.Filter == cluster.FilterPods:
-		return fmt.Sprintf("%s (%s)", u.Misfit.Reason, u.Misfit.Found)
-	case u.Misfit.Filter == cluster.FilterResources:
-		return fmt.Sprintf("%s: %s required, %s", u.Misfit.Reason, u.Misfit.Wanted, u.Misfit.Found)
-	case u.Misfit.Filter == cluster.FilterPorts:
-		return fmt.Sprintf("%s by pod %s", u.Misfit.Reason, u.Misfit.User)
-	default:
-		return u.Misfit.Reason
 	}
+	return u.Misfit.Text(now)
 }
 
 // detailOf is what the funnel says about a code, where a number alone tells too

@@ -44,7 +44,7 @@ func (x *builder) describeNode(ctx context.Context) (string, error) {
 	misfits := funnel.Misfits(x.Question, node)
 	for _, u := range misfits {
 		x.out.Node.Misfits = append(x.out.Node.Misfits, api.NodeMisfit{
-			Code: u.Code, Message: misfitText(u, x.target.Hypothetical), Evidence: u.Evidence(),
+			Code: u.Code, Message: misfitText(u, x.Snap.Now(), x.target.Hypothetical), Evidence: u.Evidence(),
 		})
 	}
 	pools := x.Cluster.Pools[node.Name]

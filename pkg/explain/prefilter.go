@@ -166,7 +166,7 @@ func survey(q *funnel.Question, nodes []*corev1.Node) (assumptions []string) {
 			q.Cluster.Pools[node.Name] = pools
 		}
 		if misfits := funnel.Misfits(q, node); len(misfits) > 0 {
-			q.Cluster.Unsuitable = append(q.Cluster.Unsuitable, misfits[0])
+			q.Cluster.Unsuitable = append(q.Cluster.Unsuitable, funnel.Unsuitable(misfits))
 			q.Cluster.Misfits[node.Name] = misfits
 			continue
 		}

@@ -102,25 +102,14 @@ func nodeFindings(snap *snapshot.Snapshot, pod *corev1.Pod) []Finding {
 		f.Step(api.ActorNobody, "the pod garbage collector of kube-controller-manager removes pods of nodes that are gone")
 		return []Finding{f}
 	}
-	for i := range node.Status.Conditions {
-		c := &node.Status.Conditions[i]
-		if c.Type != corev1.NodeReady || c.Status == corev1.ConditionTrue {
-			continue
-		}
-		since := ""
-		if !c.LastTransitionTime.IsZero() {
-			since = " for " + elapsed(snap, c.LastTransitionTime.Time)
-		}
-		said := ""
-		if c.Message != "" {
-			said = ": " + c.Message
-		}
-		f.Reason = fmt.Sprintf("node %s is not ready%s%s", name, since, said)
-		f.AddEvidence(whatif.Object("Node", "", name), "status.conditions[type=Ready].status", string(c.Status), string(corev1.ConditionTrue))
-		f.Step(api.ActorAdmin, "make node %s ready again: its kubelet starts and stops pods and has their devices prepared and unprepared", name)
-		return []Finding{f}
+	condition := cluster.NotReady(node)
+	if condition == nil {
+		return nil
 	}
-	return nil
+	f.Reason = fmt.Sprintf("node %s: %s", name, condition.Text(snap.Now()))
+	f.AddEvidence(whatif.Object("Node", "", name), "status.conditions[type=Ready].status", string(condition.Status), string(corev1.ConditionTrue))
+	f.Step(api.ActorAdmin, condition.Repair+": it starts and stops pods and has their devices prepared and unprepared", name)
+	return []Finding{f}
 }
 
 // prepared reports whether the kubelet has had the devices of a pod prepared: it

@@ -69,7 +69,7 @@ func writeConflict(p *Page, c *api.Conflict) {
 		return
 	}
 	p.Heading(conflictTitle(c))
-	for _, f := range c.Facts {
+	for _, f := range slices.Concat(c.Facts, c.Besides) {
 		p.Items(f.Text)
 	}
 	if c.OtherNodeCount > 0 {
@@ -81,6 +81,8 @@ func conflictTitle(c *api.Conflict) string {
 	switch {
 	case len(c.Facts) == 1 && c.AnyOneSuffices:
 		return "Blocking condition on node " + c.Node
+	case len(c.Besides) > 0:
+		return fmt.Sprintf("Node %s is ruled out by each of these", c.Node)
 	case len(c.Facts) == 1:
 		return fmt.Sprintf("Node %s is ruled out by this and by other conditions", c.Node)
 	case len(c.Facts) == 2 && c.AnyOneSuffices:

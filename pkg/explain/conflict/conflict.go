@@ -41,6 +41,13 @@ func (s *Scenario) describe(ctx context.Context, chosen []int) *api.Conflict {
 		c.Facts = append(c.Facts, api.ConflictFact{Text: s.facts[i].text, Evidence: s.facts[i].evidence})
 		c.AnyOneSuffices = c.AnyOneSuffices && s.enough(ctx, i)
 	}
+	if len(chosen) == 1 && s.facts[chosen[0]].kind == factRestriction {
+		for i := range s.facts {
+			if f := &s.facts[i]; i != chosen[0] && f.kind == factRestriction {
+				c.Besides = append(c.Besides, api.ConflictFact{Text: f.text, Evidence: f.evidence})
+			}
+		}
+	}
 	c.OtherNodeCount = s.sameOn(ctx, chosen)
 	return c
 }

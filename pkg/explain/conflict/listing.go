@@ -211,12 +211,8 @@ func (l *listing) wayFacts() {
 func (l *listing) restrictionFacts() {
 	for _, u := range funnel.Misfits(l.whole.Question, l.node) {
 		misfit := u.Misfit
-		text := misfit.Reason
-		if misfit.Filter == cluster.FilterResources || misfit.Filter == cluster.FilterPods {
-			text += fmt.Sprintf(": %s required, %s", misfit.Wanted, misfit.Found)
-		}
 		l.facts = append(l.facts, fact{
-			kind: factRestriction, text: text, misfit: &misfit, holder: u.Claim, evidence: u.Evidence(),
+			kind: factRestriction, text: misfit.Text(l.whole.Snap.Now()), misfit: &misfit, holder: u.Claim, evidence: u.Evidence(),
 		})
 	}
 }

@@ -94,7 +94,7 @@ func (c *Case) restrictionMeasures(p *Prospect, f *fact) []measure {
 		}
 		return []measure{m}
 	case cluster.FilterTaint:
-		return c.nodeTaintMeasures(node, name, misfit.Taint)
+		return c.nodeTaintMeasures(node, name, misfit)
 	case cluster.FilterNodeSelector:
 		return []measure{{
 			actor: api.ActorUser, loss: lossCondition,
@@ -131,20 +131,30 @@ func (c *Case) restrictionMeasures(p *Prospect, f *fact) []measure {
 	}
 }
 
-// nodeTaintMeasures tolerates a taint of a node, or removes it. Those of the
-// node lifecycle controller go by themselves, once the node is well.
-func (c *Case) nodeTaintMeasures(node *corev1.Node, name string, taint corev1.Taint) []measure {
-	at := slices.IndexFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t == taint })
-	if at < 0 {
-		at = slices.IndexFunc(node.Spec.Taints, func(t corev1.Taint) bool { return t.MatchTaint(&taint) })
+// nodeTaintMeasures tolerates a taint of a node, or removes it. What Kubernetes sets and removes
+// itself goes with the condition that it stands for.
+func (c *Case) nodeTaintMeasures(node *corev1.Node, name string, misfit *cluster.Misfit) []measure {
+	taint := misfit.Taint
+	removed := func(such func(*corev1.Taint) bool) []api.Edit {
+		var edits []api.Edit
+		for i := range node.Spec.Taints {
+			if such(&node.Spec.Taints[i]) {
+				edits = append(edits, whatif.NewEdit(whatif.Object(api.KindNode, "", node.Name), "remove", fmt.Sprintf("/spec/taints/%d", i), nil))
+			}
+		}
+		return edits
 	}
-	remove := []api.Edit{whatif.NewEdit(whatif.Object(api.KindNode, "", node.Name), "remove", fmt.Sprintf("/spec/taints/%d", at), nil)}
-	if strings.HasPrefix(taint.Key, "node.kubernetes.io/") {
-		return []measure{{
-			actor: api.ActorNobody, silent: true, objects: remove,
+	if cluster.SetByKubernetes(&taint) {
+		m := measure{
+			actor: api.ActorNobody, silent: true, objects: removed(func(t *corev1.Taint) bool { return t.Key == taint.Key }),
 			text: fmt.Sprintf("wait until node %s no longer has the taint %s, which Kubernetes sets and removes itself", name, taint.ToString()),
-		}}
+		}
+		if misfit.Condition != nil {
+			m.actor, m.text = api.ActorAdmin, fmt.Sprintf(misfit.Condition.Repair, name)
+		}
+		return []measure{m}
 	}
+	remove := removed(func(t *corev1.Taint) bool { return t.MatchTaint(&taint) })
 	toleration := corev1.Toleration{Key: taint.Key, Operator: corev1.TolerationOpEqual, Value: taint.Value, Effect: taint.Effect}
 	if taint.Value == "" {
 		toleration.Operator = corev1.TolerationOpExists

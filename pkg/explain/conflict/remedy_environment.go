@@ -13,6 +13,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 )
 
 // environment proposes what is enough on a node while what is asked for stays:
@@ -63,6 +64,10 @@ func (r *remedies) environment(ctx context.Context, p *Prospect) error {
 			}
 			c.objects, c.silent = append(c.objects, edits...), c.silent || silent
 		}
+		// From the end of a list, so that the places of the others stay right.
+		slices.SortStableFunc(c.objects, func(a, b api.Edit) int {
+			return cmp.Or(cmp.Compare(a.Object, b.Object), naming.Compare(b.Path, a.Path))
+		})
 		c.text = strings.Join(texts, "; and ")
 		if _, err := r.propose(ctx, c); err != nil {
 			return err

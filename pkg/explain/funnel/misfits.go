@@ -62,11 +62,26 @@ func (s *Cluster) OnlyNode() string {
 	return selected[0].Name
 }
 
+// Unsuitable is a node with its misfits as one: what keeps the pod away, in one reason. Where
+// the pod selects other nodes, nothing else matters.
+func Unsuitable(misfits []eligibility.UnsuitableNode) eligibility.UnsuitableNode {
+	all := misfits[0]
+	if all.Misfit.NotSelected() {
+		return all
+	}
+	var reasons []string
+	for i := range misfits {
+		reasons = append(reasons, misfits[i].Reason)
+	}
+	all.Reason = english.JoinAnd(slices.Compact(reasons))
+	return all
+}
+
 // Misfits tells why the pod cannot use a node at all.
 func Misfits(q *Question, node *corev1.Node) []eligibility.UnsuitableNode {
 	var all []eligibility.UnsuitableNode
 	add := func(code api.Code, misfit cluster.Misfit, claim *resourceapi.ResourceClaim) {
-		all = append(all, eligibility.UnsuitableNode{Node: node, Misfit: misfit, Code: code, Claim: claim})
+		all = append(all, eligibility.UnsuitableNode{Node: node, Misfit: misfit, Code: code, Claim: claim, Reason: misfit.Reason})
 	}
 	if q.Pod != nil {
 		for _, misfit := range q.Cluster.Facts.Nodes.Fit(q.Pod, node) {

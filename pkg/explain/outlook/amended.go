@@ -319,7 +319,7 @@ func (a *amended) asksFor(driver string) bool {
 func (a *amended) inTheWay(ctx context.Context, name string) []string {
 	var texts []string
 	for _, u := range a.q.Cluster.Misfits[name] {
-		texts = append(texts, u.Misfit.Reason)
+		texts = append(texts, u.Misfit.Text(a.Snap.Now()))
 	}
 	node := a.q.Snap.Node(name)
 	if node == nil {

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -137,7 +136,7 @@ func (a *amended) staying(node *corev1.Node) (reason string, depends bool) {
 		case dependsOnPods(m):
 			// Nothing runs on the new node.
 			depends = depends || m.Label != corev1.LabelHostname
-		case m.Filter == cluster.FilterTaint && !strings.HasPrefix(m.Taint.Key, "node.kubernetes.io/"), !m.PassesWhenEmpty():
+		case m.Filter == cluster.FilterTaint && !cluster.SetByKubernetes(&m.Taint), !m.PassesWhenEmpty():
 			return m.Reason, false
 		}
 	}
