@@ -17,7 +17,7 @@ import (
 // another implementation of the allocator.
 func TestWhyAgreesWithOldScheduler(t *testing.T) {
 	scenarios := loadScenarios(t)
-	c := startCluster(t, controlplane.Options{EmulatedVersion: "1.34"})
+	c := startCluster(t, controlplane.Options{EmulatedVersion: "1.35"})
 	t.Run("scenarios", func(t *testing.T) {
 		for _, s := range scenarios {
 			slow := slices.ContainsFunc(s.Steps, func(step step) bool { return step.Slow })
@@ -116,7 +116,7 @@ func (c *cluster) runUnforeseen(t *testing.T, namespace, pod string) {
 func TestWhyOnOldAPI(t *testing.T) {
 	ctx := t.Context()
 	c := startCluster(t, controlplane.Options{
-		EmulatedVersion: "1.34",
+		EmulatedVersion: "1.35",
 		RuntimeConfig: map[string]bool{
 			"resource.k8s.io/v1":      false,
 			"resource.k8s.io/v1beta2": false,

@@ -18,7 +18,7 @@ import (
 // have none of version v1.
 func TestTaintRulesOfOldVersions(t *testing.T) {
 	for version, options := range map[string]controlplane.Options{
-		"v1alpha3": {EmulatedVersion: "1.34", FeatureGates: map[string]bool{"DRADeviceTaints": true}},
+		"v1alpha3": {EmulatedVersion: "1.35", FeatureGates: map[string]bool{"DRADeviceTaints": true, "DRADeviceTaintRules": true}},
 		"v1beta2":  {EmulatedVersion: "1.36", FeatureGates: map[string]bool{"DRADeviceTaints": true, "DRADeviceTaintRules": true}},
 	} {
 		t.Run(version, func(t *testing.T) {
@@ -26,8 +26,6 @@ func TestTaintRulesOfOldVersions(t *testing.T) {
 			options.WithoutScheduler = true
 			c := startCluster(t, options)
 			p := programFor(t, c.kubeconfig)
-			// What emulates 1.34 knows the gate of 1.35, and has it off.
-			p.flags = []string{"--feature-gates=DRADeviceTaintRules=true"}
 			c.createAll(t, "watch", watchObjects)
 			watching := p.start(t, "devices", "--watch", "-o", "wide")
 			watching.waitRow(t, "gpu-1", "Free")

@@ -9,11 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/cli-runtime/pkg/genericiooptions"
-
 	"github.com/kubectl-dra/kubectl-dra/internal/controlplane"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/commands"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -95,8 +92,7 @@ func releaseOptions(t *testing.T, release string) controlplane.Options {
 }
 
 // everythingIn is [everything] as far as a release has it, and as far as it is
-// evaluated: the API of groups of pods was another one, and in 1.34 the capacity of
-// the wrong devices was compared (see the table of behavior in pkg/behavior).
+// evaluated: the API of groups of pods was another one.
 func everythingIn(t *testing.T, release string) controlplane.Options {
 	t.Helper()
 	minor := releaseMinor(t, release)
@@ -109,9 +105,6 @@ func everythingIn(t *testing.T, release string) controlplane.Options {
 		}
 	}
 	out := []string{"GenericWorkload", "DRAWorkloadResourceClaims"}
-	if minor < 35 {
-		out = append(out, "DRAConsumableCapacity")
-	}
 	for _, spec := range snapshot.GateSpecs() {
 		in, exists := spec.In(minor)
 		if exists && !in.Locked && all.FeatureGates[spec.Name] && !slices.Contains(out, spec.Name) {
@@ -121,12 +114,12 @@ func everythingIn(t *testing.T, release string) controlplane.Options {
 	return options
 }
 
-// releaseMinor is 34 for "1.34".
+// releaseMinor is 35 for "1.35".
 func releaseMinor(t *testing.T, release string) int {
 	t.Helper()
 	minor, ok := snapshot.MinorVersion(release)
 	if !ok {
-		t.Fatalf("%s has %q, which is not a release such as 1.34", releasesVariable, release)
+		t.Fatalf("%s has %q, which is not a release such as 1.35", releasesVariable, release)
 	}
 	return minor
 }
@@ -161,27 +154,6 @@ func TestSchedulerPanics(t *testing.T) {
 	mustDo(t, func() error { return c.release(t.Context(), s.name, "all") })
 	if err := poll(t.Context(), func() bool { return strings.Contains(c.plane.Logs(), "checkAvailableCounters") }); err != nil {
 		t.Errorf("the scheduler does not panic: %v", err)
-	}
-}
-
-// TestDoctorOnReleases makes faults that only servers of earlier releases have.
-func TestDoctorOnReleases(t *testing.T) {
-	const release = "1.34"
-	if !slices.Contains(chosenReleases(t), release) {
-		t.Skipf("it is about Kubernetes %s", release)
-	}
-	options := releaseOptions(t, release)
-	// Later servers do not start so.
-	options.FeatureGates = map[string]bool{"DRADeviceBindingConditions": true, "DRAResourceClaimDeviceStatus": false, "DRAPartitionableDevices": true}
-	options.WithoutScheduler, options.WithoutControllerManager = true, true
-	c := startCluster(t, options)
-	if found := diagnosed(t, "--kubeconfig", c.kubeconfig); !slices.Equal(found, []string{"DRA1005"}) {
-		t.Errorf("found %v", found)
-	}
-	c.createAll(t, sickNamespace, sickCluster+"\n---\n"+sickPool("outdated", `sharedCounters: [{name: board, counters: {slices: {value: "4"}}}], devices: [{name: a, consumesCounters: [{counterSet: board, counters: {slices: {value: "1"}}}]}]`))
-	streams, _, out, errOut := genericiooptions.NewTestIOStreams()
-	if code := commands.Run(t.Context(), []string{"doctor", "--kubeconfig", c.kubeconfig, "--only", "DRA1212"}, streams, commands.Build{Version: "v0.0.0-test"}); code != 0 || !strings.Contains(out.String(), "Kubernetes 1.37 rejects each update of it") {
-		t.Errorf("code %d: %s%s", code, out, errOut)
 	}
 }
 

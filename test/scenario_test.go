@@ -65,7 +65,7 @@ type step struct {
 	// Slow is an answer that takes long, so that it is given a limited time, and
 	// not asked for again from a file.
 	Slow bool `json:"slow"`
-	// Releases has what older releases decide otherwise, by "1.34".
+	// Releases has what older releases decide otherwise, by "1.35".
 	Releases map[string]releaseStep `json:"releases"`
 }
 

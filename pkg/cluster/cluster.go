@@ -29,8 +29,9 @@ type Cluster struct {
 	// Evaluators are for selectors of devices, seen as the allocator sees them. Those of
 	// amended clusters with the same devices are the same.
 	Evaluators *selector.Evaluators
-	// behaviors are what the scheduler of the release does, see [behavior.Changes].
-	behaviors map[behavior.Behavior]bool
+	// behaviors are what the scheduler of the release does, see [behavior.Changes], and
+	// varying those in which the releases differ that the cluster can have.
+	behaviors, varying map[behavior.Behavior]bool
 	// amended counts the clusters that this one was made of, one of the other, and itself.
 	amended int
 }
@@ -58,15 +59,13 @@ func build(snap *snapshot.Snapshot, sibling *Cluster) *Cluster {
 	var pods *amend.Difference[*corev1.Pod]
 	switch {
 	case sibling == nil:
-		c.behaviors = behavior.Of(snap.BinaryVersion())
-		c.Gates = newGates(snap, c.behaviors)
+		c.release(snap)
 		sibling = &Cluster{}
 	case sibling.Gates.sameIn(snap):
-		c.behaviors, c.Gates = sibling.behaviors, sibling.Gates
+		c.behaviors, c.varying, c.Gates = sibling.behaviors, sibling.varying, sibling.Gates
 		claims, pods = amend.Differ(sibling.Snapshot.Claims, snap.Claims), amend.Differ(sibling.Snapshot.Pods, snap.Pods)
 	default:
-		c.behaviors = behavior.Of(snap.BinaryVersion())
-		c.Gates = newGates(snap, c.behaviors)
+		c.release(snap)
 	}
 	published := sibling.publishes(c)
 	var made sync.WaitGroup
@@ -123,6 +122,20 @@ func (c *Cluster) MapsNodeResources(allocations []resourceapi.AllocationResult) 
 	return false
 }
 
+// release looks up what schedulers of a snapshot's release do.
+func (c *Cluster) release(snap *snapshot.Snapshot) {
+	if version := snap.BinaryVersion(); version != "" {
+		c.behaviors = behavior.Of(version)
+	} else {
+		c.behaviors, c.varying = behavior.Within(uint(max(snap.Skew.From, 0)), uint(max(snap.Skew.To, 0)))
+	}
+	c.Gates = newGates(snap, c.behaviors)
+}
+
 // Behaves reports whether the scheduler of the cluster's release has a behavior.
-// Where the release is not known, the answer is that of the library.
+// Where the release is not known, the answer is that of the newest kubelet's release, or
+// that of the library.
 func (c *Cluster) Behaves(so behavior.Behavior) bool { return c.behaviors[so] }
+
+// Varies reports whether the release is not known, and a behavior depends on it.
+func (c *Cluster) Varies(so behavior.Behavior) bool { return c.varying[so] }

@@ -74,7 +74,7 @@ func (f *features) stable() bool { return f.channel == ChannelStable }
 
 func newGates(snap *snapshot.Snapshot, behaviors map[behavior.Behavior]bool) *Gates {
 	g := &Gates{
-		snap:  &snapshot.Snapshot{ServerVersion: snap.ServerVersion, Emulator: snap.Emulator, Gates: snap.Gates},
+		snap:  &snapshot.Snapshot{ServerVersion: snap.ServerVersion, Emulator: snap.Emulator, Skew: snap.Skew, Gates: snap.Gates},
 		known: map[string]snapshot.Gate{},
 	}
 	for _, name := range []string{
@@ -104,7 +104,7 @@ func newGates(snap *snapshot.Snapshot, behaviors map[behavior.Behavior]bool) *Ga
 // sameIn reports whether another snapshot has the same gates. That is known sooner
 // than what follows from its release.
 func (g *Gates) sameIn(snap *snapshot.Snapshot) bool {
-	return snap.ServerVersion == g.snap.ServerVersion && snap.BinaryVersion() == g.snap.BinaryVersion() && maps.Equal(snap.Gates, g.snap.Gates)
+	return snap.ServerVersion == g.snap.ServerVersion && snap.BinaryVersion() == g.snap.BinaryVersion() && snap.Skew == g.snap.Skew && maps.Equal(snap.Gates, g.snap.Gates)
 }
 
 // channelOf is the first channel, from stable to experimental, that supports all

@@ -110,7 +110,8 @@ func newImpactUpgrade(streams genericiooptions.IOStreams, config *genericcliopti
 		Long: `Show what another release of Kubernetes does with the pods that wait: with its
 defaults for feature gates, and with what its scheduler does otherwise. Gates
 that differ from the default of the old release are taken to be set, and stay.
-Pods that run stay; how nodes are upgraded, 'kubectl dra impact drain' shows.`,
+Pods that run stay; how nodes are upgraded, 'kubectl dra impact drain' shows.
+Releases that this program does not know are Undetermined (exit code 2).`,
 		Example: `  # Does the next release change anything?
   kubectl dra impact upgrade 1.37`,
 		Args:              oneName("version"),
@@ -119,6 +120,9 @@ Pods that run stay; how nodes are upgraded, 'kubectl dra impact drain' shows.`,
 		version, err := snapshot.ParseVersion(args[0])
 		if err != nil {
 			return nil, cli.Usagef("Write a version such as 1.37.", "%w", err)
+		}
+		if err := snapshot.CheckKnown(version); err != nil {
+			return nil, err
 		}
 		return always(impact.Upgrade(version)), nil
 	})

@@ -212,8 +212,12 @@ func (v *Version) ask(ctx context.Context, from *cli.Reader) error {
 		v.Server.Source = fromFlag
 	}
 	switch gap := snap.Gap(snapshot.ResourceMetrics); {
+	case snap.ServerVersion == "" && snap.Skew.From > 0:
+		v.Server.Problem = fmt.Sprintf("the version is not known; the defaults of feature gates are those of 1.%d, the release of the newest kubelet", snap.Skew.From)
 	case snap.ServerVersion == "":
 		v.Server.Problem = "the version is not known; the defaults of feature gates are those of the newest one that this program knows"
+	case snap.VersionNote() != "":
+		v.Server.Problem = snap.VersionNote()
 	case gap != nil:
 		v.Server.Problem = "feature gates could not be read: " + gap.Reason
 	}

@@ -123,10 +123,6 @@ func findDroppedFields(_ context.Context, in *cluster) ([]api.Finding, error) {
 	return found, nil
 }
 
-// maxSkew is how many minor releases a kubelet may be older than the API server
-// (kubernetes.io/releases/version-skew-policy).
-const maxSkew = 3
-
 func findSkew(_ context.Context, in *cluster) ([]api.Finding, error) {
 	server, known := snapshot.MinorVersion(in.snap.BinaryVersion())
 	if !known {
@@ -142,23 +138,23 @@ func findSkew(_ context.Context, in *cluster) ([]api.Finding, error) {
 		kubelet, ok := snapshot.MinorVersion(release)
 		f := &older
 		switch {
-		case !ok || !drivers[node.Name] || kubelet <= server && server-kubelet <= maxSkew:
+		case !ok || !drivers[node.Name] || kubelet <= server && server-kubelet <= snapshot.MaxSkew:
 			continue
 		case kubelet > server:
 			f = &newer
 		}
 		f.Objects = append(f.Objects, object(api.KindNode, node))
 		f.Evidence = append(f.Evidence, api.Evidence{
-			Object: object(api.KindNode, node), Path: "status.nodeInfo.kubeletVersion", Found: release, Required: fmt.Sprintf("1.%d to 1.%d", max(0, server-maxSkew), server),
+			Object: object(api.KindNode, node), Path: "status.nodeInfo.kubeletVersion", Found: release, Required: fmt.Sprintf("1.%d to 1.%d", max(0, server-snapshot.MaxSkew), server),
 		})
 	}
 	var found []api.Finding
-	for how, f := range map[string]*api.Finding{"newer than the API server": &newer, fmt.Sprintf("more than %d minor releases older than the API server", maxSkew): &older} {
+	for how, f := range map[string]*api.Finding{"newer than the API server": &newer, fmt.Sprintf("more than %d minor releases older than the API server", snapshot.MaxSkew): &older} {
 		if len(f.Objects) == 0 {
 			continue
 		}
 		f.Message = fmt.Sprintf("the kubelet of %s with devices is %s (%s)", english.Count(len(f.Objects), "node"), how, in.snap.BinaryVersion())
-		f.Remedy = &api.NextStep{Actor: api.ActorAdmin, Text: fmt.Sprintf("run kubelets of 1.%d to 1.%d", max(0, server-maxSkew), server)}
+		f.Remedy = &api.NextStep{Actor: api.ActorAdmin, Text: fmt.Sprintf("run kubelets of 1.%d to 1.%d", max(0, server-snapshot.MaxSkew), server)}
 		found = append(found, *f)
 	}
 	slices.SortFunc(found, func(a, b api.Finding) int { return cmp.Compare(a.Message, b.Message) })

@@ -121,7 +121,10 @@ func (x *builder) assume() {
 			break
 		}
 	}
-	if x.Snap.ServerVersion == "" && len(x.Snap.Gates) == 0 {
+	x.out.Assumptions = append(x.out.Assumptions, x.Snap.Notes()...)
+	if skew := x.Snap.Skew; x.Snap.BinaryVersion() == "" && skew.From > 0 {
+		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("the snapshot does not have the Kubernetes version: assumed that it is 1.%d, like the newest kubelet; %s (set --kubernetes-version)", skew.From, skew))
+	} else if x.Snap.ServerVersion == "" && len(x.Snap.Gates) == 0 {
 		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("the snapshot does not have the Kubernetes version: assumed that the feature gates are the defaults of %s (set --kubernetes-version or --feature-gates)", clusterText(x.Question)))
 	}
 }
@@ -171,8 +174,12 @@ func orderedPools(q *funnel.Question) []string {
 }
 
 func clusterText(q *funnel.Question) string {
-	if q.Snap.ServerVersion == "" {
+	switch from := q.Snap.Skew.From; {
+	case q.Snap.ServerVersion != "":
+		return "Kubernetes " + q.Snap.ServerVersion
+	case from > 0:
+		return fmt.Sprintf("Kubernetes 1.%d", from)
+	default:
 		return "the newest version known here"
 	}
-	return "Kubernetes " + q.Snap.ServerVersion
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
@@ -224,7 +223,7 @@ func (x *builder) answer(ctx context.Context, node *corev1.Node, verdict allocat
 			claims = append(claims, x.PodClaims[i].Claim)
 		}
 		score := int64(0)
-		if !x.Cluster.Facts.Behaves(behavior.NoPriorityScore) && x.Cluster.Facts.Gates.Enabled("DRAPrioritizedList") {
+		if x.Cluster.Facts.Gates.Enabled("DRAPrioritizedList") {
 			score = allocator.Score(claims, verdict.Allocations)
 		}
 		if x.Cluster.Facts.MapsNodeResources(verdict.Allocations) {

@@ -35,16 +35,14 @@ func heedRelease(ctx context.Context, q *funnel.Question, out *api.Explanation, 
 	facts := q.Cluster.Facts
 	release := "kube-scheduler " + facts.Snapshot.BinaryVersion()
 	if facts.Snapshot.BinaryVersion() == "" {
-		return withoutRelease(ctx, q, out, verdicts, verdict)
+		if answer, err := withoutRelease(ctx, q, out, verdicts, verdict); answer != (releaseAnswer{}) || err != nil {
+			return answer, err
+		}
+		release = fmt.Sprintf("kube-scheduler of 1.%d", facts.Snapshot.Skew.From)
 	}
 	if verdict == api.Fits && facts.Behaves(behavior.MixedClaimsFailScore) && mixedOnSeveral(q, verdicts) {
 		return releaseAnswer{verdict: api.Error, summary: fmt.Sprintf(
 			"%s fails to score the nodes for a pod with claims that are allocated and others that are not, where more than one node is suitable (kubernetes/kubernetes#139017, fixed in 1.35.6 and 1.36.2)", release)}, nil
-	}
-	decided := verdict == api.Fits || verdict == api.DoesNotFit
-	if decided && facts.Behaves(behavior.CapacityOfOther) && facts.Gates.Enabled(cluster.GateConsumableCapacity) && slices.ContainsFunc(q.Claims, wantsCapacity) {
-		return releaseAnswer{verdict: api.Undetermined, summary: fmt.Sprintf(
-			"%s compares what a request wants of a capacity with that of another device of the slice: whether the claims fit is not evaluated (kubernetes/kubernetes#133706, fixed in 1.35)", release)}, nil
 	}
 	if verdict == api.DoesNotFit && facts.Behaves(behavior.DistinctPerRequest) && distinctFails(q, out.Nodes) {
 		return releaseAnswer{verdict: api.Undetermined, summary: fmt.Sprintf(
@@ -52,11 +50,6 @@ func heedRelease(ctx context.Context, q *funnel.Question, out *api.Explanation, 
 	}
 	if verdict == api.DoesNotFit && facts.Behaves(behavior.ListsNotCompared) && facts.Gates.Enabled(cluster.GateListTypeAttributes) && constraintFails(q, out.Nodes, comparesLists(q)) {
 		return releaseAnswer{assumption: release + " compares no lists in constraints, although DRAListTypeAttributes is on: a list has nothing in common with any other (kubernetes/kubernetes#139332, fixed in 1.37)"}, nil
-	}
-	if decided && facts.Behaves(behavior.PoolsByNode) {
-		if answer, err := byNode(q, out.Claims, verdict, release); answer.verdict != "" || err != nil {
-			return answer, err
-		}
 	}
 	if verdict == api.Fits && len(q.Claims) > 0 && facts.Behaves(behavior.UnsortedPools) {
 		return releaseAnswer{assumption: release + " tries the pools of a node in no certain order: which devices the pod gets is one possibility (kubernetes/kubernetes#136641)"}, nil
@@ -89,19 +82,6 @@ func mixedOnSeveral(q *funnel.Question, verdicts []allocator.Verdict) bool {
 	return fitting > 1 && len(q.Claims) > 0 && slices.ContainsFunc(q.PodClaims, func(pc cluster.PodClaim) bool {
 		return pc.Claim != nil && pc.Claim.Status.Allocation != nil
 	})
-}
-
-// wantsCapacity reports whether the allocator compares capacities for a claim: of
-// any device that has some.
-func wantsCapacity(c funnel.Claim) bool {
-	for _, alternatives := range c.Funnels {
-		for _, f := range alternatives {
-			if slices.ContainsFunc(f.Devices, func(d cluster.Device) bool { return len(d.Capacity) > 0 }) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // distinctFails reports whether a distinctAttribute may be why nothing fits.
@@ -139,37 +119,6 @@ func comparesLists(q *funnel.Question) func(*resourceapi.DeviceConstraint) bool 
 	}
 }
 
-// byNode is about schedulers that see of a pool what targets the node, and nothing
-// else ([behavior.PoolsByNode]).
-func byNode(q *funnel.Question, claims []api.ClaimExplanation, verdict api.Verdict, release string) (releaseAnswer, error) {
-	all := slices.ContainsFunc(q.Claims, func(c funnel.Claim) bool { return wantsAll(c.Claim) })
-	for _, node := range q.Cluster.Candidates {
-		pools, err := q.Cluster.Facts.Pools.For(node)
-		if err != nil {
-			return releaseAnswer{}, fmt.Errorf("look at the pools of node %s: %w", node.Name, err)
-		}
-		for _, pool := range pools {
-			if own := len(pool.Slices); all && own > 0 && int64(own) != pool.Pool.Expected {
-				return releaseAnswer{verdict: api.Error, summary: fmt.Sprintf(
-					"%s takes pool %s for being updated, since only %d of its %d slices are for node %s, and so refuses requests for all devices (kubernetes/kubernetes#134466, fixed in 1.35)",
-					release, pool.Pool.Name, own, pool.Pool.Expected, node.Name)}, nil
-			}
-			if pool.Outdated && verdict == api.DoesNotFit {
-				return releaseAnswer{verdict: api.Undetermined, summary: fmt.Sprintf(
-					"%s also takes devices of an earlier generation of pool %s, since no slice of the newest one is for node %s: whether the claims fit with them is not evaluated", release, pool.Pool.Name, node.Name)}, nil
-			}
-			if pool.Invalid != "" {
-				return releaseAnswer{verdict: api.Undetermined, summary: fmt.Sprintf(
-					"pool %s is invalid: %s ends the attempt for all nodes if it comes to that pool before it has enough devices, and tries pools in no certain order", pool.Pool.Name, release)}, nil
-			}
-		}
-	}
-	if verdict == api.DoesNotFit && rejectsAny(claims, api.PoolIncomplete) {
-		return releaseAnswer{verdict: api.Undetermined, summary: release + " also takes devices of incomplete pools, which later releases do not: whether the claims fit with them is not evaluated"}, nil
-	}
-	return releaseAnswer{}, nil
-}
-
 // wantsAll reports whether a claim asks for all devices, be it as an alternative.
 func wantsAll(claim *resourceapi.ResourceClaim) bool {
 	return slices.ContainsFunc(claim.Spec.Devices.Requests, func(r resourceapi.DeviceRequest) bool {
@@ -180,18 +129,6 @@ func wantsAll(claim *resourceapi.ResourceClaim) bool {
 	})
 }
 
-// rejectsAny reports whether a device was rejected for one of some reasons.
-func rejectsAny(claims []api.ClaimExplanation, codes ...api.Code) bool {
-	for _, claim := range claims {
-		for _, request := range claim.Requests {
-			if slices.ContainsFunc(request.Rejected, func(r api.Rejection) bool { return slices.Contains(codes, r.Code) }) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // withoutRelease is the answer where the release is not known: both, if they differ.
 func withoutRelease(ctx context.Context, q *funnel.Question, out *api.Explanation, verdicts []allocator.Verdict, verdict api.Verdict) (releaseAnswer, error) {
 	facts := q.Cluster.Facts
@@ -199,20 +136,18 @@ func withoutRelease(ctx context.Context, q *funnel.Question, out *api.Explanatio
 		return v.Outcome == allocator.Failed && allocator.IsPoolError(v.Err)
 	})
 	switch {
-	case verdict == api.Fits && mixedOnSeveral(q, verdicts):
+	case verdict == api.Fits && facts.Varies(behavior.MixedClaimsFailScore) && mixedOnSeveral(q, verdicts):
 		return dependsOnRelease(139017, "the claims fit, but kube-scheduler 1.35.0 to 1.35.5, 1.36.0 and 1.36.1 fail to score the nodes for a pod with claims that are allocated and others that are not"), nil
-	case verdict == api.Fits && meetsCounters(q, verdicts):
+	case verdict == api.Fits && facts.Varies(behavior.AllWithCountersPanics) && meetsCounters(q, verdicts):
 		return dependsOnRelease(138885, "the claims fit, but kube-scheduler 1.35.0 to 1.35.5, 1.36.0 and 1.36.1 panics when a request for all devices takes one that consumes counters"), nil
-	case verdict == api.Error && poolError >= 0:
+	case verdict == api.Error && poolError >= 0 && facts.Varies(behavior.AllPoolErrorEndsAttempt):
 		return poolErrorWithoutRelease(ctx, q, verdicts[poolError].Err)
-	case verdict == api.Undetermined && slices.ContainsFunc(verdicts, func(v allocator.Verdict) bool { return v.Outcome == allocator.TimedOut }):
+	case verdict != api.DoesNotFit && facts.Varies(behavior.TimeoutEndsAttempt) && slices.ContainsFunc(verdicts, func(v allocator.Verdict) bool { return v.Outcome == allocator.TimedOut }):
 		return releaseAnswer{assumption: "the Kubernetes version is not known: up to 1.35 a search that takes too long on one node does not keep the scheduler from others (kubernetes/kubernetes#137607)"}, nil
-	case verdict == api.DoesNotFit && distinctFails(q, out.Nodes):
+	case verdict == api.DoesNotFit && facts.Varies(behavior.DistinctPerRequest) && distinctFails(q, out.Nodes):
 		return releaseAnswer{assumption: "the Kubernetes version is not known: up to 1.36 one request can get devices with the same value in spite of distinctAttribute, and may fit (kubernetes/kubernetes#140600)"}, nil
-	case verdict == api.Fits && facts.Gates.ListsCompared() && constrains(q, comparesLists(q)):
+	case verdict == api.Fits && facts.Varies(behavior.ListsNotCompared) && facts.Gates.ListsCompared() && constrains(q, comparesLists(q)):
 		return releaseAnswer{assumption: "the Kubernetes version is not known: constraints compare lists from 1.37 on; in 1.36 lists have nothing in common, and devices with them may not fit (kubernetes/kubernetes#139332)"}, nil
-	case verdict == api.DoesNotFit && rejectsAny(out.Claims, api.PoolIncomplete):
-		return releaseAnswer{assumption: "the Kubernetes version is not known: up to 1.34 the scheduler also takes devices of incomplete pools"}, nil
 	}
 	return releaseAnswer{}, nil
 }

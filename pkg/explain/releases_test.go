@@ -66,26 +66,8 @@ func TestReleases(t *testing.T) {
 				tc.Claim("net", tc.GPUs("r", 1)).Holding(tc.Driver + "/net/d"),
 			},
 			pod:  []any{tc.Claim("c", tc.GPUs("gpu", 1)), tc.Pod("p", tc.Using("net", "c"))},
-			want: map[string]api.Verdict{"v1.34.13": api.Fits, "v1.35.5": api.Error, "v1.35.6": api.Fits, "v1.36.1": api.Error, "v1.36.2": api.Fits, "": api.Undetermined},
+			want: map[string]api.Verdict{"v1.35.5": api.Error, "v1.35.6": api.Fits, "v1.36.1": api.Error, "v1.36.2": api.Fits, "": api.Undetermined},
 			says: map[string]string{"v1.36.1": "kubernetes/kubernetes#139017", "": "kubernetes/kubernetes#139017"},
-		},
-		"all devices of a pool of two nodes": {
-			behavior: behavior.PoolsByNode,
-			objects:  []any{two, tc.Slice("", tc.Driver, "p", tc.Device("a")).OnNode("n1").Of(2), tc.Slice("", tc.Driver, "p", tc.Device("b")).OnNode("n2").Of(2)},
-			pod:      all,
-			want:     map[string]api.Verdict{"v1.34.4": api.Error, "v1.35.0": api.Fits},
-			says:     map[string]string{"v1.34.4": "kubernetes/kubernetes#134466"},
-		},
-		"one device of an incomplete pool": {
-			behavior: behavior.PoolsByNode,
-			objects:  []any{tc.Nodes("n1"), tc.Pool("n1", tc.Device("d")).Of(2)}, pod: one,
-			want: map[string]api.Verdict{"v1.34.4": api.Undetermined, "v1.35.0": api.DoesNotFit, "": api.DoesNotFit},
-			says: map[string]string{"": "up to 1.34"},
-		},
-		"one device, and an invalid pool": {
-			behavior: behavior.PoolsByNode,
-			objects:  []any{two, tc.Pool("n1", tc.Device("d"), tc.Device("d")), tc.Pool("n2", tc.Device("d"))}, pod: one,
-			want: map[string]api.Verdict{"v1.34.4": api.Undetermined, "v1.35.0": api.Fits},
 		},
 		"two devices with the same value, which have to be distinct": {
 			behavior: behavior.DistinctPerRequest,
@@ -100,20 +82,6 @@ func TestReleases(t *testing.T) {
 			pod:      []any{tc.Claim("c", tc.GPUs("gpus", 2)).Matching(tc.Driver + "/root"), tc.Pod("p", tc.Using("c"))},
 			want:     map[string]api.Verdict{"v1.36.6": api.DoesNotFit, "v1.37.0": api.Fits, "": api.Fits},
 			says:     map[string]string{"v1.36.6": "kubernetes/kubernetes#139332", "": "kubernetes/kubernetes#139332"},
-		},
-		"capacity": {
-			behavior: behavior.CapacityOfOther,
-			objects:  []any{tc.Nodes("n1"), tc.Gates{cluster.GateConsumableCapacity}, tc.Pool("n1", tc.Device("a", "memory:=1Gi"), tc.Device("b", "memory:=2Gi"))},
-			pod:      []any{tc.Claim("c", tc.GPUs("gpu", 1).WithCapacity("memory", "2Gi")), tc.Pod("p", tc.Using("c"))},
-			want:     map[string]api.Verdict{"v1.34.4": api.Undetermined, "v1.35.0": api.Fits},
-		},
-		"a prioritized list": {
-			behavior: behavior.NoPriorityScore,
-			objects:  []any{two, tc.Pool("n1", tc.Device("a", "size=small")), tc.Pool("n2", tc.Device("a", "size=large"))},
-			pod: []any{tc.Claim("c", tc.FirstAvailable("gpu",
-				tc.GPUs("large", 1, `device.attributes["gpu.example.com"].size == "large"`), tc.GPUs("small", 1))), tc.Pod("p", tc.Using("c"))},
-			want: map[string]api.Verdict{"v1.34.4": api.Fits, "v1.35.0": api.Fits},
-			says: map[string]string{"v1.34.4": "n1", "v1.35.0": "n2"},
 		},
 		"one device": {
 			behavior: behavior.UnsortedPools,
@@ -150,6 +118,49 @@ func TestReleases(t *testing.T) {
 		if !tested[change.Behavior] {
 			t.Errorf("no case is about %s", change.Behavior)
 		}
+	}
+}
+
+// TestReleaseOfKubelets asks about files without a version, whose kubelets leave some releases.
+func TestReleaseOfKubelets(t *testing.T) {
+	mixed := []any{
+		tc.Slice("", tc.Driver, "net", tc.Device("d")).OnAllNodes(), tc.Pool("n1", tc.Device("d")), tc.Pool("n2", tc.Device("d")),
+		tc.Claim("net", tc.GPUs("r", 1)).Holding(tc.Driver + "/net/d"), tc.Claim("c", tc.GPUs("gpu", 1)), tc.Pod("p", tc.Using("net", "c")),
+	}
+	distinct := []any{
+		tc.Gates{cluster.GateConsumableCapacity}, tc.Pool("n1", tc.Device("a", "side=left"), tc.Device("b", "side=left")),
+		tc.Claim("c", tc.GPUs("gpus", 2)).Distinct(tc.Driver + "/side"), tc.Pod("p", tc.Using("c")),
+	}
+	for name, test := range map[string]struct {
+		version  string
+		kubelets []string
+		objects  []any
+		want     api.Verdict
+		says     string
+	}{
+		"a bug that none of them has":       {kubelets: []string{"v1.37.0", "v1.36.1"}, objects: mixed, want: api.Fits, says: "so it has 1.37 to 1.39"},
+		"a bug that some of them have":      {kubelets: []string{"v1.36.5", "v1.36.5"}, objects: mixed, want: api.Undetermined, says: "assumed that it is 1.36"},
+		"a bug that all of them have":       {kubelets: []string{"v1.36.5", "v1.33.0"}, objects: distinct, want: api.Undetermined, says: "kubernetes/kubernetes#140600"},
+		"a bug that later ones do not have": {kubelets: []string{"v1.36.5", "v1.36.5"}, objects: distinct, want: api.DoesNotFit, says: "kubernetes/kubernetes#140600"},
+		"a release that is not supported":   {version: "v1.34.2", kubelets: []string{"v1.34.2", "v1.34.2"}, objects: mixed, want: api.Fits, says: "Kubernetes 1.34 is not supported: answered as 1.35"},
+		"kubelets that are not supported":   {kubelets: []string{"v1.33.2", "v1.33.2"}, objects: mixed, want: api.Undetermined, says: "1.33 to 1.36"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			snap := tc.Cluster(append([]any{tc.Nodes("n1", "n2")}, test.objects...)...)
+			for i, version := range test.kubelets {
+				snap.Nodes[i].Status.NodeInfo.KubeletVersion = version
+			}
+			if snap.ServerVersion = test.version; test.version == "" {
+				snap.Skew = snapshot.SkewOf(snap.Nodes)
+			}
+			e := whyPod(t, snap)
+			if e.Verdict != test.want {
+				t.Errorf("verdict %s (%s), want %s", e.Verdict, e.Summary, test.want)
+			}
+			if text := e.Summary + "\n" + strings.Join(e.Assumptions, "\n"); !strings.Contains(text, test.says) {
+				t.Errorf("it does not say %q:\n%s", test.says, text)
+			}
+		})
 	}
 }
 

@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -65,8 +67,8 @@ func formChecks() []Check {
 		},
 		{
 			Code: "DRA2007", Title: "old version", Severity: api.SeverityInfo,
-			About:  "resource.k8s.io/v1beta1 and v1beta2 are deprecated since Kubernetes 1.35 and 1.36, and need not be served. resource.k8s.io/v1 is there since 1.34.",
-			Advice: "Write resource.k8s.io/v1, in the form that it has. --fix does. For older clusters, name theirs with --kubernetes-version.",
+			About:  "resource.k8s.io/v1beta1 and v1beta2 are deprecated since Kubernetes 1.35 and 1.36, and need not be served. resource.k8s.io/v1 is there since 1.34. Where the release of the cluster, or of --kubernetes-version, has removed the version of an object, which is v1beta1 from 1.38 on, and v1beta2 and v1alpha3 from 1.39 on, it is an Error.",
+			Advice: "Write resource.k8s.io/v1, in the form that it has. --fix does.",
 			find:   oldVersions,
 		},
 		{
@@ -338,25 +340,59 @@ func unknownFields(in *input) []finding {
 }
 
 func oldVersions(in *input) []finding {
-	if minor, known := snapshot.MinorVersion(in.snap.ServerVersion); known && minor < 34 {
-		return nil
-	}
 	var found []finding
 	for _, o := range in.objects {
-		version, resource := strings.CutPrefix(o.apiVersion, groupName+"/")
-		if !resource || o.decoded == nil || o.err != nil || version != "v1beta1" && version != "v1beta2" || o.kind == "DeviceTaintRule" {
+		removed, release := removedIn(o), in.release()
+		if o.decoded == nil || o.err != nil || removed == 0 || removed > release && !hasUpgrade(o) {
 			continue
 		}
-		f := finding{
-			object: o, path: "apiVersion", message: o.apiVersion + " is deprecated: " + groupName + "/v1 is there since Kubernetes 1.34",
-			found: o.apiVersion, required: groupName + "/v1", advice: "write " + groupName + "/v1, or name the version of an older cluster with --kubernetes-version",
+		f := finding{object: o, path: "apiVersion", found: o.apiVersion, advice: "write it for a version that the release serves"}
+		if strings.HasPrefix(o.apiVersion, groupName+"/") {
+			f.required, f.advice = groupName+"/v1", "write "+groupName+"/v1"
 		}
-		if len(in.broken[o]) == 0 {
+		if f.message = fmt.Sprintf("%s is deprecated, and Kubernetes 1.%d removes it: %s/v1 is there since Kubernetes 1.34", o.apiVersion, removed, groupName); removed <= release {
+			f.severity, f.message = api.SeverityError, fmt.Sprintf("Kubernetes 1.%d does not serve %s of %s: 1.%d removed it", release, o.kind, o.apiVersion, removed)
+		}
+		if hasUpgrade(o) && len(in.broken[o]) == 0 {
 			f.fix = upgrade(o)
 		}
 		found = append(found, f)
 	}
 	return found
+}
+
+// hasUpgrade reports whether [upgrade] knows how to write an object for v1.
+func hasUpgrade(o *object) bool {
+	version, resource := strings.CutPrefix(o.apiVersion, groupName+"/")
+	return resource && o.decoded != nil && (version == "v1beta1" || version == "v1beta2") && o.kind != "DeviceTaintRule"
+}
+
+// removedIn is the minor release that no longer serves the version of an object, by what
+// k8s.io/api says of it; 0 if it does not say.
+func removedIn(o *object) int {
+	version, err := schema.ParseGroupVersion(o.apiVersion)
+	if err != nil {
+		return 0
+	}
+	typed, err := scheme.Scheme.New(version.WithKind(o.kind))
+	if err != nil {
+		return 0
+	}
+	lifecycle, ok := typed.(interface{ APILifecycleRemoved() (major, minor int) })
+	if !ok {
+		return 0
+	}
+	_, minor := lifecycle.APILifecycleRemoved()
+	return minor
+}
+
+// release is the minor release that manifests are for: the newest known one, unless
+// another one is named.
+func (in *input) release() int {
+	if minor, known := snapshot.MinorVersion(in.snap.ServerVersion); known {
+		return max(minor, snapshot.OldestMinor)
+	}
+	return snapshot.NewestMinor
 }
 
 // upgrade is what it takes to write an object of a beta version for v1.

@@ -217,8 +217,43 @@ func TestChoiceAndIgnoring(t *testing.T) {
 		t.Errorf("only DRA23: %v of %v", said(found), found.Checks)
 	}
 	old := strings.Replace(claimText("count: 2"), "/v1\n", "/v1beta2\n", 1)
-	if found := lintText(t, old, Options{KubernetesVersion: "v1.33.0"}); len(found.Findings) > 0 {
-		t.Errorf("for 1.33: %v", said(found))
+	if found := lintText(t, old, Options{Choice: checks.Choice{Skip: []string{"DRA2007"}}}); len(found.Findings) > 0 {
+		t.Errorf("without DRA2007: %v", said(found))
+	}
+}
+
+// TestRemovedVersions has, for each version of a kind, the release that removes it
+// (APILifecycleRemoved in k8s.io/api).
+func TestRemovedVersions(t *testing.T) {
+	rule := "apiVersion: resource.k8s.io/v1alpha3\nkind: DeviceTaintRule\nmetadata: {name: r}\nspec: {deviceSelector: {driver: d.example.com}, taint: {key: a/b, effect: NoExecute}}\n"
+	claim := claimText("count: 2")
+	for name, test := range map[string]struct {
+		text    string
+		release string
+		want    api.Severity
+		says    string
+	}{
+		"v1beta1, not yet":       {strings.Replace(claim, "/v1\n", "/v1beta1\n", 1), "v1.37.2", api.SeverityInfo, "Kubernetes 1.38 removes it"},
+		"v1beta1, removed":       {strings.Replace(claim, "/v1\n", "/v1beta1\n", 1), "v1.38.0", api.SeverityError, "Kubernetes 1.38 does not serve ResourceClaim of resource.k8s.io/v1beta1"},
+		"v1beta2, not yet":       {strings.Replace(claim, "/v1\n", "/v1beta2\n", 1), "v1.38.0", api.SeverityInfo, "Kubernetes 1.39 removes it"},
+		"v1beta2, removed":       {strings.Replace(claim, "/v1\n", "/v1beta2\n", 1), "v1.39.0", api.SeverityError, "1.39 removed it"},
+		"v1, never":              {claim, "v1.50.0", "", ""},
+		"no release":             {strings.Replace(claim, "/v1\n", "/v1beta1\n", 1), "", api.SeverityInfo, "1.38"},
+		"an older release":       {strings.Replace(claim, "/v1\n", "/v1beta1\n", 1), "v1.33.0", api.SeverityInfo, "1.38"},
+		"a rule, not yet":        {rule, "v1.38.0", "", ""},
+		"a rule, removed":        {rule, "v1.39.0", api.SeverityError, "DeviceTaintRule of resource.k8s.io/v1alpha3"},
+		"a budget of long ago":   {"apiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nmetadata: {name: b}\nspec: {minAvailable: 1}\n", "", api.SeverityError, "1.25 removed it"},
+		"a budget of these days": {"apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: b}\nspec: {minAvailable: 1}\n", "", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found := lintText(t, test.text, Options{KubernetesVersion: test.release, Choice: checks.Choice{Only: []string{"DRA2007"}}})
+			switch {
+			case test.want == "" && len(found.Findings) > 0, test.want != "" && len(found.Findings) != 1:
+				t.Errorf("found %v", said(found))
+			case test.want != "" && (found.Findings[0].Severity != test.want || !strings.Contains(found.Findings[0].Message, test.says)):
+				t.Errorf("%s: %s, want %s: %s", found.Findings[0].Severity, found.Findings[0].Message, test.want, test.says)
+			}
+		})
 	}
 }
 

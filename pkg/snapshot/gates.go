@@ -4,6 +4,7 @@
 package snapshot
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -38,14 +39,11 @@ type GateRelease struct {
 type GateSpec struct {
 	Name string
 	// Releases tells when the gate changed, the oldest release first. Before
-	// the first one the gate did not exist, and the feature neither, unless
-	// Before says so.
+	// the first one the gate did not exist, and the feature neither. Releases
+	// before [OldestMinor] are left out.
 	Releases []GateRelease
 	// Requires names the gates that must be on for this one to have an effect.
 	Requires []string
-	// Before is the gate that the feature was part of until it got its own;
-	// empty if there was no such feature.
-	Before string
 }
 
 // In returns what the gate is in Kubernetes 1.minor, false if it did not exist.
@@ -84,36 +82,33 @@ func GateSpecs() []GateSpec {
 		return GateSpec{Name: name, Releases: releases, Requires: requires}
 	}
 	on := func(gates ...string) []string { return gates }
-	// In 1.33 and 1.34, DRADeviceTaints is also the gate of the rules.
-	rules := gate("DRADeviceTaintRules", on("DRADeviceTaints"), alpha(35), betaOff(36), ga(37))
-	rules.Before = "DRADeviceTaints"
 	return []GateSpec{
 		gate("CompositePodGroup", on("GenericWorkload", "TopologyAwareWorkloadScheduling"), alpha(37)),
-		gate("DRAAdminAccess", on(dra), alpha(32), beta(34), locked(36)),
-		gate("DRAConsumableCapacity", on(dra), alpha(34), beta(36)),
+		gate("DRAAdminAccess", on(dra), beta(35), locked(36)),
+		gate("DRAConsumableCapacity", on(dra), alpha(35), beta(36)),
 		gate("DRADerivedAttributes", on(dra), alpha(37)),
-		gate("DRADeviceBindingConditions", on(dra, "DRAResourceClaimDeviceStatus"), alpha(34), beta(36)),
+		gate("DRADeviceBindingConditions", on(dra, "DRAResourceClaimDeviceStatus"), alpha(35), beta(36)),
 		gate("DRADeviceCompatibilityGroups", on(dra, "DRAPartitionableDevices"), alpha(37)),
-		rules,
-		gate("DRADeviceTaints", on(dra), alpha(33), beta(36), ga(37)),
-		gate("DRAExtendedResource", on(dra), alpha(34), beta(36), locked(37)),
+		gate("DRADeviceTaintRules", on("DRADeviceTaints"), alpha(35), betaOff(36), ga(37)),
+		gate("DRADeviceTaints", on(dra), alpha(35), beta(36), ga(37)),
+		gate("DRAExtendedResource", on(dra), alpha(35), beta(36), locked(37)),
 		gate("DRAFractionalCapacityRange", on("DRAConsumableCapacity"), betaOff(37), beta(38)),
 		gate("DRAListTypeAttributes", on(dra), alpha(36)),
 		gate("DRANodeAllocatableResources", on(dra), alpha(36)),
 		gate("DRAOptionalNodeOperations", on(dra, "NodeDeclaredFeatures"), alpha(37)),
-		gate("DRAPartitionableDevices", on(dra), alpha(33), beta(36)),
+		gate("DRAPartitionableDevices", on(dra), alpha(35), beta(36)),
 		gate("DRAPartitionableDevicesType", on(dra, "DRAPartitionableDevices", "DRAResourcePoolStatus"), alpha(37)),
-		gate("DRAPrioritizedList", on(dra), alpha(33), beta(34), ga(36), locked(37)),
-		gate("DRAResourceClaimDeviceStatus", nil, alpha(32), beta(33), locked(37)),
+		gate("DRAPrioritizedList", on(dra), beta(35), ga(36), locked(37)),
+		gate("DRAResourceClaimDeviceStatus", nil, beta(35), locked(37)),
 		gate("DRAResourceClaimGranularStatusAuthorization", on(dra, "DRAResourceClaimDeviceStatus"), beta(36)),
 		gate("DRAResourcePoolStatus", on(dra), alpha(36)),
-		gate("DRASchedulerFilterTimeout", on(dra), beta(34)),
+		gate("DRASchedulerFilterTimeout", on(dra), beta(35)),
 		gate("DRAWorkloadResourceClaims", on(dra, "GenericWorkload"), alpha(36), betaOff(37)),
-		gate(dra, nil, alpha(26), betaOff(32), ga(34), locked(35)),
+		gate(dra, nil, locked(35)),
 		gate("GenericWorkload", nil, alpha(35), betaOff(37)),
-		gate("KubeletPodResourcesDynamicResources", nil, alpha(27), beta(34), locked(36)),
+		gate("KubeletPodResourcesDynamicResources", nil, beta(35), locked(36)),
 		gate("NodeDeclaredFeatures", nil, alpha(35), beta(36), locked(37)),
-		gate("ResourceHealthStatus", on(dra), alpha(31), beta(36)),
+		gate("ResourceHealthStatus", on(dra), alpha(35), beta(36)),
 		gate("ResourceHealthStatusMessage", on("ResourceHealthStatus"), beta(36)),
 		gate("TopologyAwareWorkloadScheduling", on("GenericWorkload"), alpha(36)),
 	}
@@ -132,8 +127,8 @@ func KnownGates() []string {
 // Gate returns the setting of a feature gate: what the command line says,
 // else what the cluster's metrics say, else the default of its version. A gate
 // that is on by default counts as off while a gate that it requires is off.
-// Where the version is unknown, the defaults of the newest release known to
-// this program are taken. An unknown gate is off.
+// Where the version is unknown, the defaults are those of the newest kubelet's
+// release, or of the newest release known to this program. An unknown gate is off.
 func (s *Snapshot) Gate(name string) Gate {
 	return s.gate(name, s.minor(), GateSpecs())
 }
@@ -153,10 +148,11 @@ func (s *Snapshot) HasGate(name string) bool {
 
 // minor is the release whose defaults count.
 func (s *Snapshot) minor() int {
-	if minor, ok := MinorVersion(s.ServerVersion); ok {
-		return minor
+	minor, known := MinorVersion(s.ServerVersion)
+	if !known {
+		minor = cmp.Or(s.Skew.From, NewestMinor)
 	}
-	return newestMinor
+	return max(minor, OldestMinor)
 }
 
 func (s *Snapshot) gate(name string, minor int, specs []GateSpec) Gate {
@@ -168,10 +164,7 @@ func (s *Snapshot) gate(name string, minor int, specs []GateSpec) Gate {
 	if i < 0 {
 		return gate
 	}
-	release, exists := specs[i].In(minor)
-	if before := specs[i].Before; !exists && before != "" {
-		return s.gate(before, minor, specs)
-	}
+	release, _ := specs[i].In(minor)
 	gate.Enabled = release.Default && !slices.ContainsFunc(specs[i].Requires, func(required string) bool {
 		return !s.gate(required, minor, specs).Enabled
 	})
@@ -230,8 +223,8 @@ func (s *Snapshot) AssumeVersion(version string) {
 	s.ServerVersion, s.Emulator = version, ""
 	maps.DeleteFunc(s.Gates, func(_ string, gate Gate) bool { return gate.Source == GateFromMetrics })
 	s.Gaps = slices.DeleteFunc(s.Gaps, func(gap Gap) bool { return gap.Resource == ResourceMetrics })
-	if minor, ok := MinorVersion(version); ok && minor > newestMinor {
+	if minor, ok := MinorVersion(version); ok && minor > NewestMinor {
 		s.Gaps = append(s.Gaps, Gap{Resource: ResourceMetrics, Reason: fmt.Sprintf(
-			"Kubernetes %s is newer than 1.%d, the newest that this program knows", version, newestMinor)})
+			"Kubernetes %s is newer than 1.%d, the newest that this program knows", version, NewestMinor)})
 	}
 }

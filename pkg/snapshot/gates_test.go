@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 )
 
 func TestGateDefaults(t *testing.T) {
@@ -17,17 +18,15 @@ func TestGateDefaults(t *testing.T) {
 		gate    string
 		want    bool
 	}{
-		{"v1.31.0", "DynamicResourceAllocation", false},
-		{"v1.33.4", "DynamicResourceAllocation", false},
-		{"v1.34.0", "DynamicResourceAllocation", true},
+		// Not supported: like the oldest that is.
+		{"v1.31.0", "DynamicResourceAllocation", true},
+		{"v1.35.0", "DynamicResourceAllocation", true},
 		{"v1.37.1", "DynamicResourceAllocation", true},
-		// Beta and on in 1.33 for itself, whatever it may be good for there.
-		{"v1.33.0", "DRAResourceClaimDeviceStatus", true},
-		{"v1.33.0", "DRAAdminAccess", false},
-		{"v1.34.1", "DRAAdminAccess", true},
-		{"v1.33.0", "DRASchedulerFilterTimeout", false},
-		{"v1.34.0", "DRASchedulerFilterTimeout", true},
-		{"v1.34.0", "DRAPrioritizedList", true},
+		{"v1.35.0", "DRAResourceClaimDeviceStatus", true},
+		{"v1.33.0", "DRAAdminAccess", true},
+		{"v1.34.1", "DRADeviceTaintRules", false},
+		{"v1.35.0", "DRASchedulerFilterTimeout", true},
+		{"v1.35.0", "DRAPrioritizedList", true},
 		{"v1.35.4", "DRAConsumableCapacity", false},
 		{"v1.36.3-gke.100", "DRAConsumableCapacity", true},
 		{"v1.35.0", "DRAPartitionableDevices", false},
@@ -105,9 +104,8 @@ func TestGateSpecIn(t *testing.T) {
 		exists bool
 		want   GateRelease
 	}{
-		{32, false, GateRelease{}},
-		{33, true, GateRelease{Minor: 33, Stage: GateAlpha}},
-		{35, true, GateRelease{Minor: 34, Stage: GateBeta, Default: true}},
+		{34, false, GateRelease{}},
+		{35, true, GateRelease{Minor: 35, Stage: GateBeta, Default: true}},
 		{36, true, GateRelease{Minor: 36, Stage: GateGA, Default: true}},
 		{99, true, GateRelease{Minor: 37, Stage: GateGA, Default: true, Locked: true}},
 	} {
@@ -166,8 +164,7 @@ func TestParseVersion(t *testing.T) {
 		"v1.36.3-gke.100": "v1.36.3-gke.100",
 		"1.32":            "v1.32.0",
 		"1.99":            "v1.99.0",
-		"1.31.4":          "",
-		"1.20":            "",
+		"1.20":            "v1.20.0",
 		"2.0":             "",
 		"latest":          "",
 		"":                "",
@@ -180,17 +177,32 @@ func TestParseVersion(t *testing.T) {
 	}
 }
 
-func TestGateOfTaintRulesBeforeTheyHadOne(t *testing.T) {
-	for version, want := range map[string]bool{"v1.32.0": false, "v1.33.0": true, "v1.34.2": true, "v1.35.0": false, "v1.37.1": true} {
-		s := &Snapshot{ServerVersion: version, Gates: map[string]Gate{}}
-		if version != "v1.32.0" {
-			s.Gates["DRADeviceTaints"] = Gate{Enabled: true, Source: GateFromMetrics}
-		}
-		if got := s.Gate("DRADeviceTaintRules").Enabled; got != want {
-			t.Errorf("with DRADeviceTaints in %s: %t, want %t", version, got, want)
-		}
-		if s.Gates = nil; s.Gate("DRADeviceTaintRules").Enabled != (version == "v1.37.1") {
-			t.Errorf("default in %s is %t", version, s.Gate("DRADeviceTaintRules").Enabled)
-		}
+// TestSkew has the kubelets of clusters whose version is not known.
+func TestSkew(t *testing.T) {
+	for name, test := range map[string]struct {
+		kubelets []string
+		want     Skew
+		rules    bool
+	}{
+		"none":                   {nil, Skew{}, true},
+		"not readable":           {[]string{"", "new"}, Skew{}, true},
+		"one release":            {[]string{"v1.36.1", "v1.36.0-gke.1"}, Skew{36, 39}, false},
+		"two releases":           {[]string{"v1.35.2", "v1.37.1"}, Skew{37, 38}, true},
+		"older than supported":   {[]string{"v1.33.2"}, Skew{33, 36}, false},
+		"further than it can be": {[]string{"v1.31.0", "v1.36.0"}, Skew{36, 34}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var nodes []*corev1.Node
+			for _, version := range test.kubelets {
+				nodes = append(nodes, &corev1.Node{Status: corev1.NodeStatus{NodeInfo: corev1.NodeSystemInfo{KubeletVersion: version}}})
+			}
+			got := SkewOf(nodes)
+			if got != test.want {
+				t.Errorf("got %+v, want %+v", got, test.want)
+			}
+			if on := (&Snapshot{Skew: got}).Gate("DRADeviceTaintRules").Enabled; on != test.rules {
+				t.Errorf("DRADeviceTaintRules is %t by default, want %t", on, test.rules)
+			}
+		})
 	}
 }

@@ -31,6 +31,8 @@ type Snapshot struct {
 	// Emulator is the gitVersion of an API server that emulates an older release,
 	// else empty. Gates and API are those of ServerVersion, the code is its own.
 	Emulator string
+	// Skew is what the kubelets say about an API server whose version is not known.
+	Skew Skew
 	// Served has what the API server serves of the group resource.k8s.io, each as
 	// RESOURCE.VERSION.GROUP ("resourceclaims.v1.resource.k8s.io"); nil if unknown.
 	Served []string

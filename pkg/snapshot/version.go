@@ -6,38 +6,29 @@ package snapshot
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/version"
 )
 
 const (
-	// oldestMinor is the first 1.x release with resource.k8s.io/v1beta1.
-	oldestMinor = 32
-	// newestMinor is the newest 1.x release that the table of gates covers. It
-	// answers for clusters whose version is not known.
-	newestMinor = 37
+	// OldestMinor is the oldest 1.x release that is supported: what is older is
+	// answered as it.
+	OldestMinor = 35
+	// NewestMinor is the newest 1.x release that the tables of this program cover.
+	NewestMinor = 37
+	// MaxSkew is how many minor releases a kubelet may be older than the API server
+	// (kubernetes.io/releases/version-skew-policy). It is never newer.
+	MaxSkew = 3
 )
 
 // ParseVersion reads a Kubernetes version as people write it: "1.36",
 // "v1.36.2", "1.36.2-gke.100". It returns the form that
-// [Snapshot.ServerVersion] has. Releases without an API of Dynamic Resource
-// Allocation that this program understands are an error; newer ones than it
-// knows are not.
+// [Snapshot.ServerVersion] has.
 func ParseVersion(text string) (string, error) {
-	release, err := ParseRelease(text)
-	if err != nil {
-		return "", err
-	}
-	if minor, ok := MinorVersion(release); ok && minor < oldestMinor {
-		return "", fmt.Errorf("parse Kubernetes version %q: before 1.%d it has no resource.k8s.io API "+
-			"that this program understands; say 1.%d or later", text, oldestMinor, oldestMinor)
-	}
-	return release, nil
-}
-
-// ParseRelease is [ParseVersion] for any release.
-func ParseRelease(text string) (string, error) {
 	text = strings.TrimSpace(text)
 	parsed, err := version.ParseGeneric(text)
 	if err != nil || parsed.Major() != 1 {
@@ -50,9 +41,75 @@ func ParseRelease(text string) (string, error) {
 	return text, nil
 }
 
+// UnknownReleaseError means that a release is not one of those that this program knows.
+type UnknownReleaseError struct{ Version string }
+
+// Error says which releases are known.
+func (e *UnknownReleaseError) Error() string {
+	return fmt.Sprintf("what Kubernetes %s does is not known: known are 1.%d to 1.%d", e.Version, OldestMinor, NewestMinor)
+}
+
+// CheckKnown fails with an [*UnknownReleaseError] for a release that is older or newer than
+// all that are known.
+func CheckKnown(release string) error {
+	if minor, ok := MinorVersion(release); ok && OldestMinor <= minor && minor <= NewestMinor {
+		return nil
+	}
+	return &UnknownReleaseError{release}
+}
+
 // BinaryVersion is the release whose code the cluster runs, as far as the API
 // server knows; empty if unknown.
 func (s *Snapshot) BinaryVersion() string { return cmp.Or(s.Emulator, s.ServerVersion) }
+
+// Skew is the minor releases that an API server can have, by those of its kubelets:
+// From to To. It is zero where no kubelet is known.
+type Skew struct{ From, To int }
+
+// SkewOf returns the releases that the kubelets of nodes leave to the API server. Where
+// they are further apart than is supported, To is less than From.
+func SkewOf(nodes []*corev1.Node) Skew {
+	var skew Skew
+	for _, node := range nodes {
+		if kubelet, ok := MinorVersion(node.Status.NodeInfo.KubeletVersion); ok {
+			if skew.From = max(skew.From, kubelet); skew.To == 0 || kubelet+MaxSkew < skew.To {
+				skew.To = kubelet + MaxSkew
+			}
+		}
+	}
+	return skew
+}
+
+// String says what the kubelets leave to the API server.
+func (s Skew) String() string {
+	if s.To < s.From {
+		return fmt.Sprintf("its kubelets, up to 1.%d, are further apart than Kubernetes supports", s.From)
+	}
+	return fmt.Sprintf("kubelets are never newer than the API server and at most %d releases older, so it has 1.%d to 1.%d", MaxSkew, s.From, s.To)
+}
+
+// Notes say which release is answered as another one, and which objects are left out since
+// no supported release has them.
+func (s *Snapshot) Notes() []string {
+	var notes []string
+	if note := s.VersionNote(); note != "" {
+		notes = append(notes, note)
+	}
+	for _, kind := range slices.Sorted(maps.Keys(s.Skipped)) {
+		if version, name, found := strings.Cut(kind, ", Kind="); found && strings.HasPrefix(version, "resource.k8s.io/v1alpha") {
+			notes = append(notes, fmt.Sprintf("left out: %d × %s of %s, which Kubernetes 1.32 removed", s.Skipped[kind], name, version))
+		}
+	}
+	return notes
+}
+
+// VersionNote says that a release is answered as another one; empty if it is not.
+func (s *Snapshot) VersionNote() string {
+	if minor, known := MinorVersion(s.BinaryVersion()); known && minor < OldestMinor {
+		return fmt.Sprintf("Kubernetes 1.%d is not supported: answered as 1.%d", minor, OldestMinor)
+	}
+	return ""
+}
 
 // MinorVersion returns 36 for "v1.36.3-gke.100".
 func MinorVersion(gitVersion string) (minor int, ok bool) {

@@ -4,7 +4,7 @@
 
 # Builds the etcd, kube-apiserver, kube-controller-manager, kube-scheduler and
 # kubectl that the tests run, from Go modules, and prints the directory they
-# are in. With an argument, "1.34", it is the etcd and the three components of
+# are in. With an argument, "1.35", it is the etcd and the three components of
 # that release, one of releases/. The directory is named after everything that
 # goes into them, so that it is built once (minutes) and found afterwards (at
 # once). Two runs at the same time do not disturb each other: the second waits

@@ -15,6 +15,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
@@ -66,6 +67,7 @@ func ExitCode(err error) int {
 		target  *explain.TargetError
 		unknown *collect.UnknownResourceError
 		bare    *collect.NoTemplateError
+		release *snapshot.UnknownReleaseError
 	)
 	switch {
 	case err == nil:
@@ -75,6 +77,8 @@ func ExitCode(err error) int {
 	case errors.As(err, &usage), errors.As(err, &input), errors.As(err, &target),
 		errors.As(err, &unknown), errors.As(err, &bare):
 		return ExitUsage
+	case errors.As(err, &release):
+		return ExitUndetermined
 	default:
 		return ExitFailure
 	}

@@ -91,9 +91,10 @@ func GapsIn(snap *snapshot.Snapshot, resources []string, namespace string, every
 	return gaps
 }
 
-// GapNotes say what is missing, but for what an error tells.
+// GapNotes say what is missing, but for what an error tells, and what [snapshot.Snapshot.Notes]
+// say.
 func GapNotes(snap *snapshot.Snapshot, reported *GapError) []string {
-	var notes []string
+	notes := snap.Notes()
 	for _, gap := range snap.Gaps {
 		if reported == nil || !slices.Contains(reported.Gaps, gap) {
 			notes = append(notes, gap.Reason)

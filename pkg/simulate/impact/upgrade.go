@@ -57,16 +57,10 @@ func behaviorText(b behavior.Behavior) string {
 		return "it panics where a request for all devices takes a partition"
 	case behavior.MixedClaimsFailScore:
 		return "a pod with some claims allocated and others not is not scheduled if several nodes are suitable"
-	case behavior.PoolsByNode:
-		return "a pool is complete if the node sees as many slices as it has"
 	case behavior.DistinctPerRequest:
 		return "distinctAttribute lets one request get devices with the same value"
 	case behavior.ListsNotCompared:
 		return "constraints do not compare attributes that are lists"
-	case behavior.CapacityOfOther:
-		return "the capacity of another device of the slice is compared with the request"
-	case behavior.NoPriorityScore:
-		return "nodes are not scored by the alternatives of a request"
 	case behavior.UnsortedPools:
 		return "pools are tried in no certain order"
 	case behavior.GroupsNotCompared:

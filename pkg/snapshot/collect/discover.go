@@ -161,7 +161,7 @@ func (c *collector) noDRA(serverVersion *version.Info, lists []*metav1.APIResour
 func effectiveVersion(info *version.Info) string {
 	minor := strings.TrimSuffix(info.Minor, "+")
 	if emulated := strings.TrimSuffix(info.EmulationMinor, "+"); emulated != "" && emulated != minor {
-		if release, err := snapshot.ParseRelease("v" + info.EmulationMajor + "." + emulated); err == nil {
+		if release, err := snapshot.ParseVersion("v" + info.EmulationMajor + "." + emulated); err == nil {
 			return release
 		}
 	}

@@ -101,15 +101,8 @@ func (e *NoDRAError) Error() string {
 		has = fmt.Sprintf("has resource.k8s.io only as %s", strings.Join(e.Served, ", "))
 	}
 	advice := "Dynamic Resource Allocation is on by default since Kubernetes 1.34; upgrade the cluster"
-	if minor, ok := snapshot.MinorVersion(e.Version); ok {
-		switch {
-		case minor >= 34:
-			advice = "Dynamic Resource Allocation is on by default since Kubernetes 1.34: see whether --runtime-config or --feature-gates of the API server turn it off"
-		case minor == 33:
-			advice = "in Kubernetes 1.33 it is beta and off by default: start the API server with --runtime-config=resource.k8s.io/v1beta2=true and all components with --feature-gates=DynamicResourceAllocation=true, or upgrade to 1.34"
-		case minor == 32:
-			advice = "in Kubernetes 1.32 it is beta and off by default: start the API server with --runtime-config=resource.k8s.io/v1beta1=true and all components with --feature-gates=DynamicResourceAllocation=true, or upgrade to 1.34"
-		}
+	if minor, ok := snapshot.MinorVersion(e.Version); ok && minor >= snapshot.OldestMinor {
+		advice = "Dynamic Resource Allocation is on by default since Kubernetes 1.34: see whether --runtime-config of the API server turns it off"
 	}
 	return fmt.Sprintf("find the Dynamic Resource Allocation API: cluster %s %s %s\n%s", e.Server, version, has, advice)
 }

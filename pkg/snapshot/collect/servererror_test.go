@@ -164,9 +164,7 @@ func TestCollectWithoutDRA(t *testing.T) {
 	}{
 		{"v1.31.4", nil, []string{"(v1.31.4) has no API group resource.k8s.io", "on by default since Kubernetes 1.34; upgrade"}},
 		{"v1.31.4", apiServer{"/apis/resource.k8s.io/v1alpha3": serves("resource.k8s.io/v1alpha3", "devicetaintrules")}, []string{"has resource.k8s.io only as v1alpha3"}},
-		{"v1.32.1", nil, []string{"--runtime-config=resource.k8s.io/v1beta1=true", "DynamicResourceAllocation=true"}},
-		{"v1.33.1", nil, []string{"--runtime-config=resource.k8s.io/v1beta2=true"}},
-		{"v1.35.0", nil, []string{"see whether --runtime-config or --feature-gates of the API server turn it off"}},
+		{"v1.35.0", nil, []string{"see whether --runtime-config of the API server turns it off"}},
 		{"", nil, []string{"of unknown version", "since Kubernetes 1.34"}},
 	} {
 		t.Run(tc.version, func(t *testing.T) {

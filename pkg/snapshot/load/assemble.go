@@ -67,6 +67,9 @@ func assemble(all *decoded, paths []string, opts Options) (*snapshot.Snapshot, e
 			return nil, err
 		}
 	}
+	if s.BinaryVersion() == "" {
+		s.Skew = snapshot.SkewOf(s.Nodes)
+	}
 	return s, nil
 }
 

@@ -35,6 +35,8 @@ type decoded struct {
 	skippedNames []string
 	// listed has the kinds of which there was a typed list, even an empty one.
 	listed []string
+	// gone is why the first of the skipped objects of old versions was.
+	gone *InputError
 	// documents counts everything that was an object, skipped or not.
 	documents int
 	// purpose tells how to judge the objects: but for those of a cluster, as the
@@ -51,6 +53,7 @@ func (d *decoded) merge(other *decoded) {
 	d.skippedNames = append(d.skippedNames, other.skippedNames...)
 	d.listed = append(d.listed, other.listed...)
 	d.documents += other.documents
+	d.gone = cmp.Or(d.gone, other.gone)
 	for kind, count := range other.skipped {
 		d.skip(kind, count)
 	}
@@ -182,6 +185,11 @@ func (d *decoded) object(data []byte, at place, apiVersion, kind string) error {
 			Resource: snapshot.ResourceTaintRules,
 			Reason:   fmt.Sprintf("DeviceTaintRule %s is left out: %v", name, err),
 		})
+		return nil
+	}
+	if errors.Is(err, objects.ErrGone) && d.purpose == asCluster {
+		d.gone = cmp.Or(d.gone, inputError(at, describeObject(data, kind), err))
+		d.skip(fmt.Sprintf("%s, Kind=%s", apiVersion, kind), 1)
 		return nil
 	}
 	if err != nil {

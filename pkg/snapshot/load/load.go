@@ -63,6 +63,9 @@ func load(ctx context.Context, paths []string, opts Options, purpose purpose, li
 	if all.documents == 0 {
 		return nil, &InputError{Path: displayPaths(paths), Err: errors.New("there are no Kubernetes objects in it")}
 	}
+	if len(all.records) == 0 && all.gone != nil {
+		return nil, all.gone
+	}
 	s, err := assemble(all, paths, opts)
 	if err != nil {
 		return nil, err

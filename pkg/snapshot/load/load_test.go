@@ -74,6 +74,30 @@ func tarred(t *testing.T, files ...string) string {
 	return buffer.String()
 }
 
+func TestOldObjectsHideNothing(t *testing.T) {
+	read := func(text string) (*snapshot.Snapshot, error) {
+		return load.Load(t.Context(), []string{"-"}, load.Options{Stdin: strings.NewReader(text)})
+	}
+	const old = "apiVersion: resource.k8s.io/v1alpha3\nkind: ResourceClaim\nmetadata: {name: old, namespace: ml}\n---\n" +
+		"apiVersion: resource.k8s.io/v1alpha2\nkind: PodSchedulingContext\nmetadata: {name: old, namespace: ml}\n---\n" +
+		"apiVersion: resource.k8s.io/v1alpha2\nkind: ResourceClass\nmetadata: {name: old}\n"
+	s, err := read(old + "---\n" + claimYAML)
+	if err != nil || len(s.Claims) != 1 {
+		t.Fatalf("%v, claims %v", err, s)
+	}
+	want := []string{
+		"left out: 1 × PodSchedulingContext of resource.k8s.io/v1alpha2, which Kubernetes 1.32 removed",
+		"left out: 1 × ResourceClass of resource.k8s.io/v1alpha2, which Kubernetes 1.32 removed",
+		"left out: 1 × ResourceClaim of resource.k8s.io/v1alpha3, which Kubernetes 1.32 removed",
+	}
+	if diff := cmp.Diff(want, s.Notes()); diff != "" {
+		t.Errorf("notes, -want +got:\n%s", diff)
+	}
+	if _, err := read(old); err == nil || !strings.Contains(err.Error(), "ResourceClaim/ml/old") {
+		t.Errorf("nothing but old objects: %v", err)
+	}
+}
+
 func TestLoadFormats(t *testing.T) {
 	both := []string{"DeviceClass//gpu.example.com", "ResourceClaim/ml/train"}
 	claimOnly := both[1:]

@@ -4,6 +4,7 @@
 package objects
 
 import (
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -148,6 +149,9 @@ func DecodeResource(data []byte, version, kind string) (metav1.Object, error) {
 	}
 }
 
+// ErrGone means that no supported release of Kubernetes has the version or the kind of an object.
+var ErrGone = errors.New("gone")
+
 // checkResourceVersion refuses what no server has any more, or none that this
 // program knows, instead of leaving out objects that decide the answer.
 func checkResourceVersion(version, kind string) error {
@@ -166,8 +170,8 @@ func checkResourceVersion(version, kind string) error {
 		case "v1", "v1beta2", "v1beta1":
 			return nil
 		case "v1alpha1", "v1alpha2", "v1alpha3":
-			return &FieldError{"apiVersion", fmt.Errorf("%s of resource.k8s.io/%s is gone since Kubernetes 1.32: "+
-				"expected one of v1, v1beta2, v1beta1", kind, version)}
+			return &FieldError{"apiVersion", fmt.Errorf("%s of resource.k8s.io/%s is %w since Kubernetes 1.32: "+
+				"expected one of v1, v1beta2, v1beta1", kind, version, ErrGone)}
 		}
 		return &FieldError{"apiVersion", fmt.Errorf("resource.k8s.io/%s is not known: expected one of v1, v1beta2, v1beta1", version)}
 	case "DeviceTaintRule":
@@ -180,7 +184,7 @@ func checkResourceVersion(version, kind string) error {
 	default:
 		return nil
 	}
-	return fmt.Errorf("%s of resource.k8s.io/%s is gone: %s", kind, version, replacement)
+	return fmt.Errorf("%s of resource.k8s.io/%s is %w: %s", kind, version, ErrGone, replacement)
 }
 
 // orNil makes an untyped nil of a typed one.
