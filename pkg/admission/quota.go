@@ -272,3 +272,15 @@ func add(total, more corev1.ResourceList) {
 		total[name] = sum
 	}
 }
+
+// QuotaClass is the DeviceClass whose devices a resource of a quota counts; false if it
+// counts something else.
+func QuotaClass(name corev1.ResourceName) (class string, ok bool) {
+	return strings.CutSuffix(string(name), corev1.ResourceClaimsPerClass)
+}
+
+// MissingClassText says that a quota limits the devices of a class that is not there. It is
+// the same wherever it is said.
+func MissingClassText(class string) string {
+	return fmt.Sprintf("DeviceClass %s, which the quota limits, does not exist", class)
+}

@@ -32,6 +32,7 @@ type Cluster struct {
 	// behaviors are what the scheduler of the release does, see [behavior.Changes], and
 	// varying those in which the releases differ that the cluster can have.
 	behaviors, varying map[behavior.Behavior]bool
+	lost               func() []LostPool
 	// amended counts the clusters that this one was made of, one of the other, and itself.
 	amended int
 }
@@ -91,6 +92,7 @@ func build(snap *snapshot.Snapshot, sibling *Cluster) *Cluster {
 		c.Nodes.avoiding()
 		c.Claims.extended()
 	}
+	c.lost = sync.OnceValue(c.findLost)
 	c.Taints = &Taints{snap: snap, gates: c.Gates, pools: c.Pools, usage: c.Usage, claims: c.Claims}
 	return c
 }

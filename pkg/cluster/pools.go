@@ -5,12 +5,15 @@ package cluster
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 )
 
 // Pools has all slices by pool, and the pools by the nodes that they
@@ -236,4 +239,23 @@ func (p *Pools) Ignored(slice *resourceapi.ResourceSlice) *IgnoredSlice {
 		}
 	}
 	return nil
+}
+
+// Guard rewrites a selector so that no device makes it fail for what it lacks. It is not ok
+// if none does, or if it cannot be written down.
+func (p *Pools) Guard(ctx context.Context, evaluator *selector.Evaluator, expression string) (guarded string, ok bool) {
+	compiled := evaluator.Compile(expression)
+	var missing []selector.Reading
+	devices := p.Devices()
+	for i := range devices {
+		for _, lacks := range evaluator.Evaluate(ctx, compiled, devices[i].ID.Driver, devices[i].Device).Detail(ctx).Missing {
+			if !slices.Contains(missing, lacks) {
+				missing = append(missing, lacks)
+			}
+		}
+	}
+	if len(missing) == 0 {
+		return "", false
+	}
+	return evaluator.Guard(compiled, missing)
 }

@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -58,6 +59,21 @@ func (t *Taints) SelectedBy(rule *resourceapi.DeviceTaintRule) []DeviceID {
 	}
 	slices.SortStableFunc(ids, func(a, b DeviceID) int { return strings.Compare(a.String(), b.String()) })
 	return ids
+}
+
+// SelectsAll reports whether a rule selects every device, whatever its driver.
+func (t *Taints) SelectsAll(rule *resourceapi.DeviceTaintRule) bool {
+	return ruleSelects(rule, DeviceID{})
+}
+
+// EveryDeviceText says of a rule that it selects every device. It is the same wherever it is
+// said.
+func EveryDeviceText(rule *resourceapi.DeviceTaintRule) string {
+	text := fmt.Sprintf("rule %s taints every device of every driver", rule.Name)
+	if rule.Spec.Taint.Effect == resourceapi.DeviceTaintEffectNoExecute {
+		text += ", and evicts every pod that has one"
+	}
+	return text
 }
 
 // Eviction is a taint with the effect NoExecute on an allocated device that the
@@ -162,6 +178,12 @@ func (t *Taints) PodEvictions(pod *corev1.Pod) []Eviction {
 			continue
 		}
 		evictions = append(evictions, t.ClaimEvictions(claim)...)
+	}
+	for i := range evictions {
+		// Nobody is evicted before being there.
+		if created := pod.CreationTimestamp.Time; evictions[i].At.Before(created) {
+			evictions[i].At = created
+		}
 	}
 	slices.SortStableFunc(evictions, func(a, b Eviction) int { return a.At.Compare(b.At) })
 	return evictions

@@ -6,10 +6,15 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
+	resourceapi "k8s.io/api/resource/v1"
+
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
@@ -26,32 +31,32 @@ func claimChecks() []Check {
 		{
 			Code: "DRA1401", Title: "claim reserved for a pod that is gone", Severity: api.SeverityWarning, Needs: withPods,
 			About:  "The reservedFor list of a claim names a pod that has ended, does not exist, or is another one of the same name. As long as it does, nobody deallocates the devices.",
-			Advice: "The resourceclaim controller removes such entries. See whether kube-controller-manager runs.",
+			Advice: "The resourceclaim controller removes such entries. Check that kube-controller-manager runs.",
 			find:   claimCheck(api.FlagStaleReservation, "status.reservedFor", "check that kube-controller-manager runs: its resourceclaim controller removes the entry"),
 		},
 		{
 			Code: "DRA1402", Title: "claim of a pod that is gone", Severity: api.SeverityWarning, Needs: withPods,
 			About:  "A claim was generated for a pod that does not exist any more, and was not deleted with it.",
-			Advice: "Delete the claim.",
-			find:   claimCheck(api.FlagOrphaned, "metadata.ownerReferences", "delete the claim", "delete"),
+			Advice: "The garbage collector of kube-controller-manager deletes it. Delete it if it stays.",
+			find:   claimCheck(api.FlagOrphaned, "metadata.ownerReferences", "the garbage collector deletes it; delete it if it stays", "delete"),
 		},
 		{
 			Code: "DRA1403", Title: "claim that is not deleted", Severity: api.SeverityWarning, Needs: claims,
 			About:  "A claim is being deleted and somebody keeps it: a finalizer, or a pod for which it is reserved. Pods cannot use it any more, and its devices are not free.",
-			Advice: "End the pod; where a finalizer is that of a driver that is gone, remove it.",
-			find:   claimCheck(api.FlagHeld, "metadata.finalizers", "end the pods that use it; then the resourceclaim controller lets it go"),
+			Advice: "A pod that uses the claim keeps it until it ends, and nothing has to be done. A finalizer is removed by its owner: check that the owner runs. Do not remove it by hand: what it stands for would be left undone, such as devices that a driver has not unprepared.",
+			find:   findHeld,
 		},
 		{
-			Code: "DRA1404", Title: "allocated device that is gone", Severity: api.SeverityError, Needs: withSlices,
-			About:  "A claim has a device that no slice of its pool's newest generation has any more. A pod that is not started yet will not start.",
-			Advice: "Bring the device back, or delete and recreate the pod so that it gets another one.",
-			find:   claimCheck(api.FlagDeviceGone, "status.allocation.devices.results", "delete and recreate the pod, so that it gets another device"),
+			Code: codeGone, Title: "allocated device that is gone", Severity: api.SeverityError, Needs: withSlices,
+			About:  "A claim has a device that no slice of its pool's newest generation has any more, while the driver still publishes the pool. A pod that runs may still work with it. One that is yet to start waits.",
+			Advice: "Read the log of the driver: it says why it no longer publishes the device. If it stays away, pods that are yet to start get another one when they are recreated.",
+			find:   findGone,
 		},
 		{
-			Code: "DRA1405", Title: "device allocated twice", Severity: api.SeverityError, Needs: claims,
+			Code: codeTwice, Title: "device allocated twice", Severity: api.SeverityError, Needs: claims,
 			About:  "Two claims have one device, of which at least one for itself, or shares of it are more than there is.",
-			Advice: "Delete one of the pods with its claim.",
-			find:   claimCheck(api.FlagDeviceTwice, "status.allocation.devices.results", "delete one of the pods, with its claim"),
+			Advice: "Find out which pod works with the device, and who wrote the status of the claims: the scheduler does not do this. The other pod gets a new claim when it is recreated.",
+			find:   findTwice,
 		},
 		{
 			Code: "DRA1406", Title: "devices that no container uses", Severity: api.SeverityWarning, Needs: withPods,
@@ -66,22 +71,22 @@ func claimChecks() []Check {
 			find:   claimCheck(api.FlagUnreserved, "status.reservedFor", "delete the claim if no pod is going to use it", "delete"),
 		},
 		{
-			Code: "DRA1408", Title: "unhealthy device in use", Severity: api.SeverityError, Needs: withPods,
+			Code: codeUnhealthy, Title: "unhealthy device in use", Severity: api.SeverityError, Needs: withPods,
 			About:  "A kubelet reports a device that a pod uses as unhealthy.",
-			Advice: "Move the pod, and taint the device.",
-			find:   claimCheck(api.FlagDeviceUnhealthy, "status.allocation.devices.results", "recreate the pod on another device, and taint this one: kubectl dra taints add"),
+			Advice: "Taint the device, so that no other pod gets it. The devices of a running pod are never replaced: its owner decides when to recreate it.",
+			find:   findUnhealthy,
 		},
 		{
-			Code: "DRA1409", Title: "device that cannot be bound", Severity: api.SeverityError, Needs: claims,
+			Code: codeUnbound, Title: "device that cannot be bound", Severity: api.SeverityError, Needs: claims,
 			About:  "A driver reports that it cannot bind a device to a pod. The scheduler waits, and then allocates again.",
 			Advice: "Read the condition in the status of the claim, and the log of the driver.",
-			find:   claimCheck(api.FlagBindingFailed, "status.devices", "read the log of the driver"),
+			find:   claimCheck(api.FlagBindingFailed, "status.devices", "read the log of the driver; the scheduler then looks for other devices"),
 		},
 		{
-			Code: "DRA1410", Title: "device with a bad condition", Severity: api.SeverityWarning, Needs: claims,
-			About:  "A driver reports a condition of an allocated device that is not as it should be, such as Ready=False.",
+			Code: codeCondition, Title: "device with a bad condition", Severity: api.SeverityWarning, Needs: claims,
+			About:  "A driver reports a condition of an allocated device that is not as it should be. Ready=False is an Error: the device does not work.",
 			Advice: "Read the condition in the status of the claim, and the log of the driver.",
-			find:   claimCheck(api.FlagDeviceCondition, "status.devices", "read the log of the driver"),
+			find:   findConditions,
 		},
 		{
 			Code: "DRA1411", Title: "selector that no device can match", Severity: api.SeverityWarning, Needs: withSlices,
@@ -92,8 +97,8 @@ func claimChecks() []Check {
 	}
 }
 
-// claimCheck is a check for a flag that the inventory gives claims. The remedy may
-// be to delete the claim.
+// claimCheck is a check for a flag that the inventory gives claims, with one finding for a
+// claim. The remedy may be to delete the claim.
 func claimCheck(flag api.FlagName, path, advice string, deletes ...string) func(context.Context, *cluster) ([]api.Finding, error) {
 	return func(_ context.Context, in *cluster) ([]api.Finding, error) {
 		var found []api.Finding
@@ -106,21 +111,22 @@ func claimCheck(flag api.FlagName, path, advice string, deletes ...string) func(
 			case flag == api.FlagStaleReservation && lifecycle.JustStale(in.snap, in.snap.Claim(claim.Namespace, claim.Name)):
 				continue
 			}
+			o := whatif.Object(api.KindClaim, claim.Namespace, claim.Name)
+			finding := api.Finding{Objects: []string{o}, Remedy: &api.NextStep{Actor: api.ActorAdmin, Text: advice}}
+			if len(deletes) > 0 {
+				finding.Remedy.Commands = []string{"kubectl delete " + shell.KubectlObjects("resourceclaim", claim.Namespace, claim.Name)}
+			}
 			for _, f := range claim.Flags {
-				if f.Name != flag {
-					continue
+				if f.Name == flag {
+					finding.Evidence = append(finding.Evidence, api.Evidence{Object: o, Path: path, Found: f.Message})
 				}
-				o := whatif.Object(api.KindClaim, claim.Namespace, claim.Name)
-				step := &api.NextStep{Actor: api.ActorAdmin, Text: advice}
-				if len(deletes) > 0 {
-					step.Commands = []string{"kubectl delete " + shell.KubectlObjects("resourceclaim", claim.Namespace, claim.Name)}
+			}
+			if n := len(finding.Evidence); n > 0 {
+				finding.Message = fmt.Sprintf("claim %s/%s: %s", claim.Namespace, claim.Name, finding.Evidence[0].Found)
+				if n > 1 {
+					finding.Message += fmt.Sprintf(", and %d more", n-1)
 				}
-				found = append(found, api.Finding{
-					Objects:  []string{o},
-					Message:  fmt.Sprintf("claim %s/%s: %s", claim.Namespace, claim.Name, f.Message),
-					Evidence: []api.Evidence{{Object: o, Path: path, Found: f.Message}},
-					Remedy:   step,
-				})
+				found = append(found, finding)
 			}
 		}
 		return found, nil
@@ -130,4 +136,134 @@ func claimCheck(flag api.FlagName, path, advice string, deletes ...string) func(
 // heldFor reports whether a claim has had its devices for that long.
 func heldFor(snap *snapshot.Snapshot, claim *api.Claim, long time.Duration) bool {
 	return claim.AllocatedAt != nil && snap.Now().Sub(claim.AllocatedAt.Time) >= long
+}
+
+// said makes a finding of what lifecycle says about a claim, in the words of why.
+func said(of *lifecycle.Finding, step *api.NextStep, objects ...string) api.Finding {
+	if step == nil {
+		step = firstStep(of.Steps)
+	}
+	return api.Finding{Objects: objects, Message: of.Reason, Evidence: of.Evidence, Remedy: step}
+}
+
+// firstStep is the first thing that somebody can do, before what is only to be waited for.
+func firstStep(steps []api.NextStep) *api.NextStep {
+	actor := lifecycle.Actor(steps)
+	if at := slices.IndexFunc(steps, func(s api.NextStep) bool { return s.Actor == actor }); at >= 0 {
+		return &steps[at]
+	}
+	return nil
+}
+
+// eachResult calls for each device that a claim has.
+func eachResult(in *cluster, call func(*resourceapi.ResourceClaim, *resourceapi.DeviceRequestAllocationResult)) {
+	for _, claim := range in.snap.Claims {
+		if claim.Status.Allocation != nil {
+			for i := range claim.Status.Allocation.Devices.Results {
+				call(claim, &claim.Status.Allocation.Devices.Results[i])
+			}
+		}
+	}
+}
+
+func findHeld(_ context.Context, in *cluster) ([]api.Finding, error) {
+	var found []api.Finding
+	for _, claim := range in.snap.Claims {
+		if claim.DeletionTimestamp == nil || len(claim.Finalizers)+len(claim.Status.ReservedFor) == 0 {
+			continue
+		}
+		held := lifecycle.DeletingClaim(in.snap, claim)
+		held.Reason = "namespace " + claim.Namespace + ": " + held.Reason
+		found = append(found, said(&held, nil, object(api.KindClaim, claim)))
+	}
+	return found, nil
+}
+
+func findGone(_ context.Context, in *cluster) ([]api.Finding, error) {
+	var found []api.Finding
+	for _, claim := range in.snap.Claims {
+		gone := lifecycle.VanishedDevices(in.facts, claim)
+		if gone == nil {
+			continue
+		}
+		step := lifecycle.PluginStep(in.snap, claim.Status.Allocation.Devices.Results[0].Driver, nodesOf(claim)...)
+		step.Text += ": " + gone.Steps[0].Text + "; a pod that runs may still work with it"
+		f := said(gone, &step, object(api.KindClaim, claim))
+		f.Message = "namespace " + claim.Namespace + ": " + f.Message
+		found = append(found, f)
+	}
+	return found, nil
+}
+
+func nodesOf(claim *resourceapi.ResourceClaim) []string {
+	if node := facts.AllocatedNode(claim.Status.Allocation); node != "" {
+		return []string{node}
+	}
+	return nil
+}
+
+// findTwice has one finding for a device. What is more than there is without being there
+// twice, the inventory says.
+func findTwice(ctx context.Context, in *cluster) ([]api.Finding, error) {
+	var found []api.Finding
+	told := map[string]bool{}
+	eachResult(in, func(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) {
+		twice := lifecycle.Doubled(in.facts, claim, result)
+		if twice == nil {
+			return
+		}
+		o := object(api.KindClaim, claim)
+		told[o] = true
+		if at := slices.IndexFunc(found, func(f api.Finding) bool { return f.Message == twice.Reason }); at >= 0 {
+			found[at].Objects = append(found[at].Objects, o)
+			return
+		}
+		found = append(found, said(twice, nil, o))
+	})
+	others, err := claimCheck(api.FlagDeviceTwice, "status.allocation.devices.results", "find out who wrote the status of the claim: the scheduler does not do this")(ctx, in)
+	for _, f := range others {
+		if !told[f.Objects[0]] {
+			found = append(found, f)
+		}
+	}
+	return found, err
+}
+
+func findUnhealthy(_ context.Context, in *cluster) ([]api.Finding, error) {
+	var found []api.Finding
+	for _, pod := range in.snap.Pods {
+		if lifecycle.Finished(pod) || len(pod.Spec.ResourceClaims) == 0 && pod.Status.ExtendedResourceClaimStatus == nil {
+			continue
+		}
+		for _, sick := range lifecycle.Unhealthy(in.facts, pod, in.facts.Claims.OfPod(pod)) {
+			sick.Reason = "pod " + naming.Qualified(pod) + ": " + sick.Reason
+			found = append(found, said(&sick, nil, object(api.KindPod, pod)))
+		}
+	}
+	return found, nil
+}
+
+// findConditions puts what the driver says of a device that is not ready into the words of
+// why.
+func findConditions(ctx context.Context, in *cluster) ([]api.Finding, error) {
+	notReady := map[string]*lifecycle.Finding{}
+	drivers := map[string]string{}
+	eachResult(in, func(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) {
+		o := object(api.KindClaim, claim)
+		drivers[o] = result.Driver
+		if f := lifecycle.DeviceNotReady(claim, result); f != nil && notReady[o] == nil {
+			notReady[o] = f
+		}
+	})
+	found, err := claimCheck(api.FlagDeviceCondition, "status.devices", "read the log of the driver")(ctx, in)
+	for i := range found {
+		o := found[i].Objects[0]
+		_, namespace, name := whatif.ParseObject(o)
+		step := lifecycle.PluginStep(in.snap, drivers[o], nodesOf(in.snap.Claim(namespace, name))...)
+		found[i].Remedy = &step
+		if f := notReady[o]; f != nil {
+			found[i].Severity, found[i].Message = api.SeverityError, "namespace "+namespace+": "+f.Reason
+		}
+	}
+	return found, err
 }

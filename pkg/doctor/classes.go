@@ -9,9 +9,15 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -20,15 +26,15 @@ func classChecks() []Check {
 	return []Check{
 		{
 			Code: "DRA1301", Title: "class that selects no device", Severity: api.SeverityWarning, Needs: both,
-			About:  "The selectors of a DeviceClass match no published device. Claims for it never fit. The driver does not run, or the selector names another driver or attribute.",
+			About:  "The selectors of a DeviceClass match no published device. Claims for it do not fit as long as that is so. The driver does not run, or the selector names another driver or attribute.",
 			Advice: "Compare the selectors with 'kubectl dra devices -o wide'.",
 			find:   classCheck(selectsNothing),
 		},
 		{
 			Code: "DRA1302", Title: "class selector that fails", Severity: api.SeverityError, Needs: both,
-			About:  "A selector of a DeviceClass ends with an error on a published device, mostly one of another driver that lacks the attribute. Then the scheduler gives up for all nodes, and no claim for the class can be allocated.",
-			Advice: "Begin the selector with device.driver == \"NAME\" &&, and ask for the attribute with has() or in.",
-			find:   classCheck(selectorFails),
+			About:  "A selector of a DeviceClass ends with an error on a published device that lacks the attribute: one of another driver, or another kind of device of the same driver. A request whose search gets to that device fails, and then the scheduler tries no other node. The allocator is asked whether a request for one device, or one for all, gets there now.",
+			Advice: "Begin the selector with device.driver == \"NAME\" &&, and ask for the attribute first: \"attribute\" in device.attributes[\"domain\"] &&.",
+			find:   findFailingSelectors,
 		},
 		{
 			Code: "DRA1303", Title: "class with devices of several drivers", Severity: api.SeverityWarning, Needs: both,
@@ -75,11 +81,23 @@ func classCheck(find func(*cluster, *api.Class) *api.Finding) func(context.Conte
 	}
 }
 
-func selectsNothing(_ *cluster, class *api.Class) *api.Finding {
+func selectsNothing(in *cluster, class *api.Class) *api.Finding {
 	if class.Devices > 0 || class.Failing > 0 || class.DevicesAreLowerBounds {
 		return nil
 	}
 	f := &api.Finding{Message: fmt.Sprintf("class %s selects no device", class.Name)}
+	var silent []string
+	for _, expression := range class.Selectors {
+		for _, driver := range in.facts.Gates.Selectors().Compile(expression).Drivers() {
+			if in.opts.Makes(codeAway) && slices.ContainsFunc(in.facts.LostPools(), func(p facts.LostPool) bool { return p.Driver == driver }) {
+				// The driver is away, which is a finding of its own.
+				return nil
+			}
+			if len(lifecycle.Publishing(in.snap, []string{driver})) == 0 {
+				silent = append(silent, driver)
+			}
+		}
+	}
 	if class.Claims > 0 {
 		f.Severity = api.SeverityError
 		f.Message += ", and " + english.Count(class.Claims, "claim") + " asks for it"
@@ -91,19 +109,87 @@ func selectsNothing(_ *cluster, class *api.Class) *api.Finding {
 		f.Evidence = append(f.Evidence, api.Evidence{Object: kindClass + "/" + class.Name, Path: fmt.Sprintf("spec.selectors[%d].cel.expression", i), Found: expression, Required: "true for a device"})
 	}
 	f.Remedy = &api.NextStep{Actor: api.ActorAdmin, Text: "compare the selectors with the devices", Commands: []string{"kubectl dra devices -o wide"}}
+	if len(silent) > 0 {
+		f.Message += ": there is no ResourceSlice of driver " + english.JoinOr(silent)
+		step := lifecycle.PluginStep(in.snap, silent[0])
+		step.Text += ": whether it runs on a node, and what its log says"
+		f.Remedy.Text = "compare the name of the driver with those that publish devices, and see whether it is installed"
+		if len(step.Commands) > 0 {
+			f.Remedy = &step
+		}
+	}
 	return f
 }
 
-func selectorFails(_ *cluster, class *api.Class) *api.Finding {
-	if len(class.Failures) == 0 {
-		return nil
+// findFailingSelectors asks the allocator what a selector that fails does to requests.
+func findFailingSelectors(ctx context.Context, in *cluster) ([]api.Finding, error) {
+	classes, err := in.classes(ctx)
+	if err != nil {
+		return nil, err
 	}
-	f := &api.Finding{Message: fmt.Sprintf("a selector of class %s fails on %s: no claim for the class can be allocated on any node", class.Name, english.Count(class.Failing, "device"))}
-	for _, failure := range class.Failures {
-		f.Evidence = append(f.Evidence, api.Evidence{Object: kindClass + "/" + class.Name, Path: "spec.selectors", Found: failure.Error + " on " + english.JoinAnd(failure.Devices[:1]), Count: failure.Count})
+	var found []api.Finding
+	for i := range classes {
+		class := &classes[i]
+		if len(class.Failures) == 0 {
+			continue
+		}
+		o := kindClass + "/" + class.Name
+		f := api.Finding{Objects: []string{o}}
+		for _, failure := range class.Failures {
+			f.Evidence = append(f.Evidence, api.Evidence{Object: o, Path: "spec.selectors", Found: failure.Error + " on " + failure.Devices[0], Count: failure.Count})
+		}
+		effect := "the search for one device does not get there now, nor one for all devices"
+		for _, mode := range []resourceapi.DeviceAllocationMode{resourceapi.DeviceAllocationModeExactCount, resourceapi.DeviceAllocationModeAll} {
+			node, err := fails(ctx, in, class.Name, mode)
+			if err != nil {
+				return nil, err
+			}
+			if node == "" {
+				continue
+			}
+			if effect = "a request for one device gets there on node %s and fails, and then the scheduler tries no other node"; mode == resourceapi.DeviceAllocationModeAll {
+				effect = "a request for one device is allocated before the search gets there; one for all devices of node %s fails, and then the scheduler tries no other node"
+			}
+			effect = fmt.Sprintf(effect, node)
+			break
+		}
+		if len(in.snap.Nodes) == 0 || in.snap.Gap(snapshot.ResourceNodes) != nil {
+			effect = "what that does to requests is not known without the nodes"
+		}
+		f.Message = fmt.Sprintf("a selector of class %s fails on %s (%s): %s", class.Name, english.Count(class.Failing, "device"), inventory.FailureText(&class.Failures[0]), effect)
+		f.Remedy = &api.NextStep{Actor: api.ActorAdmin, Text: "let the selector be false where it fails: ask for the attribute before it is compared"}
+		for _, expression := range class.Selectors {
+			if guarded, ok := in.facts.Pools.Guard(ctx, in.facts.Gates.Selectors(), expression); ok {
+				f.Remedy.Text = "let the selector be false where it fails: " + guarded
+			}
+		}
+		found = append(found, f)
 	}
-	f.Remedy = &api.NextStep{Actor: api.ActorAdmin, Text: "compare device.driver before the attributes, so that the selector is not evaluated further for devices of other drivers"}
-	return f
+	return found, nil
+}
+
+// fails is a node on which a request for devices of a class ends with an error, empty if
+// there is none.
+func fails(ctx context.Context, in *cluster, class string, mode resourceapi.DeviceAllocationMode) (string, error) {
+	request := &resourceapi.ExactDeviceRequest{DeviceClassName: class, AllocationMode: mode}
+	if mode == resourceapi.DeviceAllocationModeExactCount {
+		request.Count = 1
+	}
+	claims := []*resourceapi.ResourceClaim{{
+		ObjectMeta: metav1.ObjectMeta{Name: "one"},
+		Spec:       resourceapi.ResourceClaimSpec{Devices: resourceapi.DeviceClaim{Requests: []resourceapi.DeviceRequest{{Name: "devices", Exactly: request}}}},
+	}}
+	verdicts := in.alloc.CheckAll(ctx, in.snap.Nodes, func(*corev1.Node) ([]*resourceapi.ResourceClaim, error) { return claims, nil })
+	for i, verdict := range verdicts {
+		switch verdict.Outcome {
+		case allocator.Cancelled:
+			return "", fmt.Errorf("ask the allocator about class %s: %w", class, verdict.Err)
+		case allocator.Failed:
+			return in.snap.Nodes[i].Name, nil
+		case allocator.Fits, allocator.DoesNotFit, allocator.NodeError, allocator.TimedOut, allocator.GivenUp, allocator.NotTried:
+		}
+	}
+	return "", nil
 }
 
 func severalDrivers(_ *cluster, class *api.Class) *api.Finding {

@@ -102,6 +102,14 @@ func old(s *resourceapi.ResourceSlice) {
 	s.CreationTimestamp = metav1.NewTime(tc.Taken().Add(-time.Hour))
 }
 
+// quota limits the namespace of the tests to these resources.
+func quota(hard ...string) func(*snapshot.Snapshot) {
+	return func(s *snapshot.Snapshot) {
+		list := tc.ResourceList(hard...)
+		s.Quotas = append(s.Quotas, &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: tc.Namespace, Name: "limits"}, Spec: corev1.ResourceQuotaSpec{Hard: list}, Status: corev1.ResourceQuotaStatus{Hard: list}})
+	}
+}
+
 func running(release string) func(*snapshot.Snapshot) {
 	return func(s *snapshot.Snapshot) { s.ServerVersion = release }
 }
@@ -261,6 +269,17 @@ func TestFaults(t *testing.T) {
 		}), "does not serve v1 of resource.k8s.io, only v1beta1"},
 		"DRA1008": {append(slices.Clone(one), inMetrics("DRADeviceTaints", true), component("kube-scheduler", "v1.37.1", "DRADeviceTaints")), "DRADeviceTaints is on in the API server and off in kube-scheduler, which does not support taints of devices"},
 		"DRA1107": {append(slices.Clone(one), notPrepared, unregistered), "driver gpu.example.com is not registered with the kubelet of node n1: 1 pod waits"},
+		"DRA1108": {append(slices.Clone(one), tc.Claim("c", tc.GPUs("gpu", 1)).Holding("n2/gpu-0")), "driver gpu.example.com publishes nothing for node n2 any more"},
+		"DRA1214": {[]any{tc.Nodes("n1"), tc.Pool("n1", tc.Device("gpu-0", "uuid=GPU-1"), tc.Device("mig-0", "parentUUID=GPU-1", "uuid=MIG-1"))}, "publishes device n1/gpu-0 beside 1 part of the same hardware (n1/mig-0)"},
+		"DRA1506": {[]any{tc.Nodes("n1"), tc.Pool("n1", tc.Device("a").Tainted("gpu.example.com/xid", resourceapi.DeviceTaintEffectNoSchedule))}, "driver gpu.example.com has tainted 1 device on n1 with gpu.example.com/xid:NoSchedule"},
+		"DRA1507": {append(slices.Clone(one), tc.TaintRule("rule", "", "", "")), "rule rule taints every device of every driver"},
+		"DRA1606": {append(slices.Clone(one), tc.Template("t", tc.GPUs("gpu", 1)), tc.Pod("p", tc.UsingTemplate("gpu", "t"), func(p *corev1.Pod) {
+			p.CreationTimestamp = metav1.NewTime(tc.Taken().Add(-time.Hour))
+		}), quota("count/resourceclaims.resource.k8s.io=0")), "p in namespace ml"},
+		"DRA1607": {append(slices.Clone(one), quota("gpus.deviceclass.resource.k8s.io/devices=4")), "DeviceClass gpus, which the quota limits, does not exist"},
+		"DRA1702": {append(slices.Clone(one), tc.ChangeNode("n1", func(n *corev1.Node) {
+			n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, LastTransitionTime: metav1.NewTime(tc.Taken().Add(-20 * time.Minute)), Message: "Kubelet stopped posting node status."}}
+		})), "node n1 is not ready for 20m: Kubelet stopped posting node status"},
 		"DRA1209": {[]any{tc.Nodes("n1"), func(s *snapshot.Snapshot) { s.Nodes[0].UID = "new" }, tc.Pool("n1", tc.Devices(1)...).Change(func(s *resourceapi.ResourceSlice) {
 			s.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "n1", UID: "old"}}
 		})}, "of an earlier node n1"},
@@ -304,8 +323,8 @@ func TestFaults(t *testing.T) {
 		"DRA1306": {append(slices.Clone(one), tc.Slice("other", "nic.example.com", "p", tc.Device("a")).OnNode("n1")), "driver nic.example.com"},
 		"DRA1401": {append(slices.Clone(one), tc.Claim("c", tc.GPUs("gpu", 1)).Holding(tc.Driver+"/n1/gpu-0").ReservedFor("gone", "uid-gone")), "reserved for pod gone"},
 		"DRA1402": {append(slices.Clone(one), tc.Claim("c", tc.GPUs("gpu", 1)).OwnedBy("Pod", "gone")), "made for pod gone"},
-		"DRA1403": {append(slices.Clone(one), tc.Claim("c", tc.GPUs("gpu", 1)).Deleted("example.com/keep")), "deletion waits"},
-		"DRA1404": {append(slices.Clone(one), tc.Claim("c", tc.GPUs("gpu", 1)).Holding(tc.Driver+"/n1/gone")), "device gpu.example.com/n1/gone"},
+		"DRA1403": {append(slices.Clone(one), tc.Claim("c", tc.GPUs("gpu", 1)).Deleted("example.com/keep")), "it waits for the owner of the finalizer example.com/keep"},
+		"DRA1404": {append(slices.Clone(one), tc.Claim("c", tc.GPUs("gpu", 1)).Holding(tc.Driver+"/n1/gone")), "device n1/gone of claim c is no longer in any ResourceSlice"},
 		"DRA1405": {append(slices.Clone(one), tc.Serving("a", "n1", "gpu-0"), tc.Serving("b", "n1", "gpu-0")), "gpu-0"},
 		"DRA1406": {append(slices.Clone(one), tc.Claim("c", tc.GPUs("gpu", 1)).Holding(tc.Driver+"/n1/gpu-0").ReservedFor("p", string(tc.UID("p"))), tc.Pod("p", tc.UsingClaim("gpu", "c"), tc.RunningOn("n1"),
 			func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Claims = nil })), "pod p"},
@@ -318,7 +337,7 @@ func TestFaults(t *testing.T) {
 		}, "unhealthy"},
 		"DRA1409": {[]any{tc.Nodes(tc.Node1), tc.Pool(tc.Node1, tc.Devices(1)...), bindingFails}, "cannot bind device"},
 		"DRA1411": {append(slices.Clone(one), tc.Template("t", tc.GPUs("gpu", 1).Where(`device.driver == "gpu.exmaple.com"`))), "no device is of driver gpu.exmaple.com"},
-		"DRA1410": {[]any{tc.Nodes(tc.Node1), tc.Pool(tc.Node1, tc.Devices(1)...), tc.Claim("c", tc.GPUs("gpu", 1)).Holding(tc.Driver+"/"+tc.Node1+"/gpu-0").Reported("gpu-0", "", nil, "Ready=False")}, "Ready"},
+		"DRA1410": {[]any{tc.Nodes(tc.Node1), tc.Pool(tc.Node1, tc.Devices(1)...), tc.Claim("c", tc.GPUs("gpu", 1)).Holding(tc.Driver+"/"+tc.Node1+"/gpu-0").Reported("gpu-0", "", nil, "Ready=False")}, "device node-1/gpu-0 of claim c is not ready"},
 		"DRA1501": {append(slices.Clone(one), tc.TaintRule("rule", "gpu.exmaple.com", "", "")), "selects no device"},
 		"DRA1502": {append(slices.Clone(one), rule(func(r *resourceapi.DeviceTaintRule) { r.Spec.Taint.Effect = resourceapi.DeviceTaintEffectNone })), "effect None"},
 		"DRA1503": {append(slices.Clone(one), rule(func(r *resourceapi.DeviceTaintRule) {
@@ -641,7 +660,7 @@ func TestDriverEvents(t *testing.T) {
 	}
 	one := []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...)}
 	refused := diagnose(t, tc.Cluster(append(one, daemonSet(2, "n1"), warn("DaemonSet", "driver", "set", "insufficient quota"))...), Options{})
-	if f := refused.Findings[0]; f.Code != "DRA1102" || !strings.HasSuffix(f.Message, "the others are not created: insufficient quota") || len(f.Evidence) != 2 {
+	if f := refused.Findings[0]; f.Code != "DRA1102" || !strings.HasSuffix(f.Message, "1 not created: insufficient quota") || len(f.Evidence) != 2 {
 		t.Errorf("the event of the DaemonSet is not told: %+v", f)
 	}
 	notReady := func(s *snapshot.Snapshot) { s.Pods[0].Status.Conditions = nil }

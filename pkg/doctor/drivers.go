@@ -10,9 +10,11 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
@@ -39,7 +41,7 @@ func driverChecks() []Check {
 			find:   findMissingDaemonPods,
 		},
 		{
-			Code: "DRA1103", Title: "driver pods that are not ready", Severity: api.SeverityError, Needs: withPods,
+			Code: codeNotReady, Title: "driver pods that are not ready", Severity: api.SeverityError, Needs: withPods,
 			About:  "A pod of a driver fails or is not ready. On its node devices are neither published nor prepared, while those that were published before stay visible for a while.",
 			Advice: "Read the log of the pod.",
 			find:   findFailingDaemonPods,
@@ -66,9 +68,10 @@ func driverChecks() []Check {
 		{
 			Code: CodeUnregistered, Title: "driver that is not registered", Severity: api.SeverityError, Needs: []string{snapshot.ResourcePods, snapshot.ResourceClaims, snapshot.ResourceEvents},
 			About:  "A kubelet reports that it does not know a driver whose devices a pod has: the driver has not registered since the kubelet started, or was lost. The pod stays in ContainerCreating.",
-			Advice: "See whether the driver's pod runs on the node, and restart it: it registers when it starts.",
+			Advice: "Look at the driver's pod on the node, and restart it: it registers when it starts.",
 			find:   findUnregistered,
 		},
+		absentCheck(),
 	}
 }
 
@@ -153,7 +156,7 @@ func findMissingDaemonPods(_ context.Context, in *cluster) ([]api.Finding, error
 		}
 		f := api.Finding{
 			Objects:  []string{object(w.Kind, w)},
-			Message:  fmt.Sprintf("DaemonSet %s has %d of %s: the others are not created", naming.Qualified(w), pods, english.Count(int(w.Daemon.Desired), "pod")),
+			Message:  fmt.Sprintf("DaemonSet %s has %d of %s: %d not created", naming.Qualified(w), pods, english.Count(int(w.Daemon.Desired), "pod"), int(w.Daemon.Desired)-pods),
 			Evidence: []api.Evidence{{Object: object(w.Kind, w), Path: "status.desiredNumberScheduled", Found: english.Count(pods, "pod"), Required: fmt.Sprint(w.Daemon.Desired)}},
 			Remedy: &api.NextStep{
 				Actor: api.ActorAdmin, Text: "read the events of the DaemonSet: they say what refuses the pods",
@@ -170,30 +173,79 @@ func findMissingDaemonPods(_ context.Context, in *cluster) ([]api.Finding, error
 	return found, nil
 }
 
+// findFailingDaemonPods puts the pods of a DaemonSet together that have one trouble, and
+// counts the pods that wait for them.
 func findFailingDaemonPods(_ context.Context, in *cluster) ([]api.Finding, error) {
 	var found []api.Finding
 	for _, w := range daemonSets(in) {
+		type group struct {
+			api.Finding
+			pods    []*corev1.Pod
+			trouble string
+		}
+		var groups []*group
 		for _, pod := range lifecycle.Pods(in.snap, w) {
-			if lifecycle.Ready(pod) || pod.DeletionTimestamp != nil {
+			if lifecycle.Ready(pod) || pod.DeletionTimestamp != nil || in.pluginSaid(w, lifecycle.DaemonNode(pod)) {
 				continue
 			}
 			trouble, evidence := lifecycle.PodTrouble(pod)
-			f := api.Finding{
-				Objects:  []string{object(api.KindPod, pod)},
-				Message:  fmt.Sprintf("pod %s of DaemonSet %s%s is not ready: %s", naming.Qualified(pod), w.Name, onNode(pod), trouble),
-				Evidence: []api.Evidence{evidence},
-				Remedy: &api.NextStep{
-					Actor: api.ActorAdmin, Text: "read its log",
-					Commands: []string{logs(pod) + " --tail=50"},
-				},
+			at := slices.IndexFunc(groups, func(g *group) bool { return g.trouble == trouble })
+			if at < 0 {
+				at = len(groups)
+				groups = append(groups, &group{trouble: trouble})
 			}
+			g := groups[at]
+			g.pods, g.Objects, g.Evidence = append(g.pods, pod), append(g.Objects, object(api.KindPod, pod)), append(g.Evidence, evidence)
 			if fact := lifecycle.LastWarning(in.snap, api.KindPod, pod); fact != nil {
-				f.Evidence = append(f.Evidence, *fact)
+				g.Evidence = append(g.Evidence, *fact)
 			}
-			found = append(found, f)
+		}
+		for _, g := range groups {
+			first := g.pods[0]
+			g.Message = fmt.Sprintf("pod %s of DaemonSet %s%s is not ready: %s", naming.Qualified(first), w.Name, onNode(first), g.trouble)
+			if len(g.pods) > 1 {
+				var nodes []string
+				for _, pod := range g.pods {
+					nodes = append(nodes, lifecycle.DaemonNode(pod))
+				}
+				g.Message = fmt.Sprintf("%d pods of DaemonSet %s on nodes %s are not ready: %s", len(g.pods), naming.Qualified(w), english.Sample(nodes, maxNames), g.trouble)
+			}
+			waiting := 0
+			for _, pod := range in.blocked() {
+				if in.waitsForPlugin(&pod, w) && slices.ContainsFunc(g.pods, func(p *corev1.Pod) bool { return lifecycle.DaemonNode(p) == pod.Node }) {
+					waiting++
+					g.Objects = append(g.Objects, whatif.Object(api.KindPod, pod.Namespace, pod.Name))
+				}
+			}
+			if waiting > 0 {
+				g.Message += "; " + plural(waiting, "pod waits for it", "pods wait for it")
+			}
+			g.Remedy = &api.NextStep{Actor: api.ActorAdmin, Text: "read its log", Commands: []string{logs(first) + " --tail=50"}}
+			found = append(found, g.Finding)
 		}
 	}
 	return found, nil
+}
+
+// waitsForPlugin reports whether a pod waits for a plugin that does not answer: its own pod
+// on the node is not ready.
+func (in *cluster) waitsForPlugin(blocked *lifecycle.BlockedPod, w *snapshot.Workload) bool {
+	pod := in.snap.Pod(blocked.Namespace, blocked.Name)
+	return blocked.Code == api.PreparationFailed && pod != nil && slices.ContainsFunc(lifecycle.Pods(in.snap, w), func(p *corev1.Pod) bool {
+		return lifecycle.DaemonNode(p) == blocked.Node && !lifecycle.Ready(p)
+	}) && slices.ContainsFunc(in.facts.Claims.OfPod(pod), func(pc facts.PodClaim) bool {
+		return pc.Claim != nil && pc.Claim.Status.Allocation != nil && slices.ContainsFunc(pc.Claim.Status.Allocation.Devices.Results, func(r resourceapi.DeviceRequestAllocationResult) bool {
+			return slices.ContainsFunc(lifecycle.DaemonSets(in.snap, r.Driver), func(set lifecycle.DaemonSet) bool { return set.Workload == w })
+		})
+	})
+}
+
+// pluginSaid reports whether the pod of a driver's plugin on a node is the reason in a
+// finding about that driver.
+func (in *cluster) pluginSaid(w *snapshot.Workload, node string) bool {
+	return slices.ContainsFunc(in.facts.LostPools(), func(p facts.LostPool) bool {
+		return in.lostOn(p.Driver, node) && slices.ContainsFunc(lifecycle.DaemonSets(in.snap, p.Driver), func(set lifecycle.DaemonSet) bool { return set.Workload == w })
+	})
 }
 
 // logs is the command that prints the log of a pod.
@@ -295,14 +347,15 @@ func findUnregistered(_ context.Context, in *cluster) ([]api.Finding, error) {
 	byPlace := map[place]*api.Finding{}
 	var places []place
 	for _, pod := range in.blocked() {
-		if pod.Unregistered == "" {
+		if pod.Unregistered == "" || in.saidOf(&pod) || in.lostOn(pod.Unregistered, pod.Node) {
 			continue
 		}
 		at := place{pod.Unregistered, pod.Node}
 		f := byPlace[at]
 		if f == nil {
-			f = &api.Finding{Remedy: explained(pod.Namespace, pod.Name)}
-			f.Remedy.Text = "see whether the driver's pod runs on the node; restart it, so that it registers again"
+			step := lifecycle.PluginStep(in.snap, at.driver, at.node)
+			step.Text += ", and restart its pod there: it registers when it starts"
+			f = &api.Finding{Remedy: &step}
 			byPlace[at], places = f, append(places, at)
 		}
 		f.Objects = append(f.Objects, whatif.Object(api.KindPod, pod.Namespace, pod.Name))
@@ -332,7 +385,10 @@ func findAbandonedSlices(_ context.Context, in *cluster) ([]api.Finding, error) 
 	for _, slice := range in.snap.Slices {
 		node := ptr.Deref(slice.Spec.NodeName, "")
 		nodes, known := running[slice.Spec.Driver]
-		if !known || node == "" || nodes[node] || in.snap.Node(node) == nil {
+		if !known || node == "" || nodes[node] || in.snap.Node(node) == nil || slices.ContainsFunc(in.blocked(), func(pod lifecycle.BlockedPod) bool {
+			// A pod waits for it, which is a finding of its own.
+			return pod.Unregistered == slice.Spec.Driver && pod.Node == node && in.opts.Makes(CodeUnregistered)
+		}) {
 			continue
 		}
 		found = append(found, api.Finding{

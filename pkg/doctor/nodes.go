@@ -9,7 +9,13 @@ import (
 	"fmt"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
+	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 func nodeChecks() []Check {
@@ -20,7 +26,38 @@ func nodeChecks() []Check {
 		Flag:   "node-report",
 		given:  func(opts *Options) bool { return len(opts.NodeReports) > 0 },
 		find:   findNodeProblems,
+	}, {
+		Code: codeStopped, Title: "node with devices that is not ready", Severity: api.SeverityError, Needs: []string{snapshot.ResourceNodes, snapshot.ResourceSlices},
+		About:  "A node with devices is not ready, mostly because its kubelet stopped. Pods there are neither started nor stopped, and their devices neither prepared nor unprepared. The taint of the node that keeps other pods away goes when the kubelet reports again.",
+		Advice: "Look at the kubelet and the container runtime of the node. While the node is away, its pods may still run: do not delete them by force, or their devices may be used twice.",
+		find:   findStoppedNodes,
 	}}
+}
+
+// findStoppedNodes has the nodes that are not ready and for which devices are published, or
+// of which claims have devices.
+func findStoppedNodes(_ context.Context, in *cluster) ([]api.Finding, error) {
+	devices := map[string]int{}
+	for _, d := range in.facts.Pools.Devices() {
+		node, _ := inventory.DeviceScope(&d)
+		devices[node]++
+	}
+	claims := map[string]int{}
+	for _, claim := range in.snap.Claims {
+		claims[facts.AllocatedNode(claim.Status.Allocation)]++
+	}
+	var found []api.Finding
+	for _, node := range in.snap.Nodes {
+		trouble := lifecycle.NotReady(in.snap, node)
+		if trouble == nil || devices[node.Name]+claims[node.Name] == 0 {
+			continue
+		}
+		trouble.Reason += fmt.Sprintf("; it has %s, and %s %s allocated there", english.Count(devices[node.Name], "device"), english.Count(claims[node.Name], "claim"), english.Plural(claims[node.Name], "is", "are"))
+		f := said(trouble, nil, object(api.KindNode, node))
+		f.Remedy.Commands = []string{"kubectl describe " + shell.KubectlObjects("node", "", node.Name)}
+		found = append(found, f)
+	}
+	return found, nil
 }
 
 // findNodeProblems repeats what node-probe has found on nodes.
@@ -37,7 +74,7 @@ func findNodeProblems(_ context.Context, in *cluster) ([]api.Finding, error) {
 				f := api.Finding{
 					Message:  fmt.Sprintf("node %s, %s: %s", name, check.Name, check.Message),
 					Evidence: []api.Evidence{{Object: nodeObject(name), Path: check.Path, Found: cmp.Or(check.Found, check.Message), Required: check.Required}},
-					Remedy:   &api.NextStep{Actor: api.ActorAdmin, Text: "see all of this part of the node", Commands: []string{probeCommand(section.Name)}},
+					Remedy:   &api.NextStep{Actor: api.ActorAdmin, Text: "this shows all of the part of the node", Commands: []string{probeCommand(section.Name)}},
 				}
 				if report.Node != "" {
 					f.Objects = []string{nodeObject(report.Node)}

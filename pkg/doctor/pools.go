@@ -17,6 +17,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/fieldpath"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -49,7 +50,7 @@ func poolChecks() []Check {
 		{
 			Code: "DRA1204", Title: "slices of an earlier generation left", Severity: api.SeverityWarning, Needs: published,
 			About:  "A pool still has ResourceSlices of an earlier generation, minutes after a newer one was published. Devices that are only in these are ignored, or still allocated for nodes that the newer generation has no slice for.",
-			Advice: "See whether the driver runs; delete the slices if nobody updates them.",
+			Advice: "If the driver runs, its log says why it does not delete them; delete the slices if nobody updates them.",
 			find:   poolCheck(leftOver),
 		},
 		{
@@ -67,19 +68,19 @@ func poolChecks() []Check {
 		{
 			Code: "DRA1207", Title: "counters overcommitted", Severity: api.SeverityError, Needs: []string{snapshot.ResourceSlices, snapshot.ResourceClaims},
 			About:  "The devices in use of a pool consume more of a counter than there is, mostly after a driver has changed its slices. The scheduler takes no further device of the pool that consumes counters.",
-			Advice: "Delete one of the claims that use the counter, or let the driver publish the counters as they are.",
+			Advice: "Nothing that runs has to be deleted: the scheduler places no further pod until enough devices are released. Find out what the driver changed, and let it publish the counters as they are.",
 			find:   poolCheck(overcommitted),
 		},
 		{
 			Code: "DRA1208", Title: "pool without a usable device", Severity: api.SeverityWarning, Needs: published,
 			About:  "A pool is complete and has devices, of which the scheduler takes none on any node, whatever a claim asks for.",
-			Advice: "See the reason; 'kubectl dra devices --pool NAME -o wide' has it for each device.",
+			Advice: "'kubectl dra devices --pool NAME -o wide' has the reason for each device.",
 			find:   findUnusablePools,
 		},
 		{
 			Code: "DRA1209", Title: "slice of an earlier node", Severity: api.SeverityWarning, Needs: []string{snapshot.ResourceSlices, snapshot.ResourceNodes},
 			About:  "A ResourceSlice is owned by a node with another UID than the one that has the name now: the node was removed and came back, and the slice tells what the earlier one had. The garbage collector deletes such slices, and the driver publishes new ones.",
-			Advice: "See whether kube-controller-manager runs, and restart the driver's pod on the node.",
+			Advice: "Check that kube-controller-manager runs, and restart the driver's pod on the node.",
 			find:   findSlicesOfEarlierNodes,
 		},
 		{
@@ -126,12 +127,13 @@ func declared(pool *facts.Pool) api.Evidence {
 	}
 }
 
-func incomplete(_ *cluster, pool *facts.Pool) *api.Finding {
+func incomplete(in *cluster, pool *facts.Pool) *api.Finding {
 	if !pool.Incomplete || len(pool.Slices) >= int(pool.Expected) {
 		return nil
 	}
 	f := aboutPool(pool, "is incomplete: "+pool.WhyIncomplete(), declared(pool))
-	f.Remedy = &api.NextStep{Actor: api.ActorAdmin, Text: "read the log of the driver: the API server may have rejected a slice"}
+	f.Remedy = pluginOf(in, pool)
+	f.Remedy.Text += ": its log says whether the API server rejected a slice"
 	return f
 }
 
@@ -177,8 +179,23 @@ func overcommitted(in *cluster, pool *facts.Pool) *api.Finding {
 	if use == nil {
 		return nil
 	}
-	return aboutPool(pool, fmt.Sprintf("has counter %s of counter set %s overcommitted: %s of %s used", use.Counter, use.CounterSet, use.Used.String(), use.Total.String()),
+	f := aboutPool(pool, fmt.Sprintf("has counter %s of counter set %s overcommitted: %s of %s used", use.Counter, use.CounterSet, use.Used.String(), use.Total.String()),
 		api.Evidence{Object: fieldpath.Pool(pool), Path: fieldpath.Counter(*use), Found: use.Used.String() + " used", Required: "at most " + use.Total.String()})
+	f.Remedy = &api.NextStep{
+		Actor: api.ActorAdmin, Text: "this lists which devices use the counter; find out what the driver changed, and leave the claims alone",
+		Commands: []string{"kubectl dra pools " + shell.Quote(pool.Driver+"/"+pool.Name) + " -o wide"},
+	}
+	return f
+}
+
+// pluginOf is to look at the plugin that publishes a pool.
+func pluginOf(in *cluster, pool *facts.Pool) *api.NextStep {
+	var nodes []string
+	if node := ptr.Deref(pool.Slices[0].Spec.NodeName, ""); node != "" {
+		nodes = []string{node}
+	}
+	step := lifecycle.PluginStep(in.snap, pool.Driver, nodes...)
+	return &step
 }
 
 func deleteSlices(text string, list ...*resourceapi.ResourceSlice) *api.NextStep {
@@ -276,7 +293,7 @@ func findUnusablePools(_ context.Context, in *cluster) ([]api.Finding, error) {
 			Objects: []string{kindPool + "/" + inventory.PoolName(&pool)},
 			Message: fmt.Sprintf("no node can use a device of pool %s of driver %s: %s", pool.Name, pool.Driver, pool.Reason),
 			Remedy: &api.NextStep{
-				Actor: api.ActorAdmin, Text: "see the reason of each device",
+				Actor: api.ActorAdmin, Text: "this has the reason of each device",
 				Commands: []string{"kubectl dra devices --pool " + shell.Quote(pool.Name) + " -o wide"},
 			},
 		})

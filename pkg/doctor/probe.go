@@ -74,7 +74,7 @@ func findProbed(_ context.Context, in *cluster) ([]api.Finding, error) {
 			found = append(found, api.Finding{
 				Message:  fmt.Sprintf("a %s of a dry run is refused: %s", kind, probe.Refused),
 				Evidence: []api.Evidence{{Object: kind, Path: "spec", Found: probe.Refused}},
-				Remedy:   &api.NextStep{Actor: api.ActorAdmin, Text: "see which admission plugin, policy or webhook refuses it"},
+				Remedy:   &api.NextStep{Actor: api.ActorAdmin, Text: "the message names the admission plugin, policy or webhook that refuses it"},
 			})
 			continue
 		}
@@ -83,7 +83,7 @@ func findProbed(_ context.Context, in *cluster) ([]api.Finding, error) {
 			f := api.Finding{
 				Message:  fmt.Sprintf("%s of a %s would be dropped or changed", path, kind),
 				Evidence: []api.Evidence{{Object: kind, Path: path, Found: "not as it was sent"}},
-				Remedy:   &api.NextStep{Actor: api.ActorAdmin, Text: "see which webhook changes it, or update the API server"},
+				Remedy:   &api.NextStep{Actor: api.ActorAdmin, Text: "find the webhook that changes it (kubectl get mutatingwebhookconfigurations), or update the API server"},
 			}
 			if gate := gates.Of(path); kind == api.KindClaim && gate != "" && !in.snap.Gate(gate).Enabled {
 				f.Severity = api.SeverityInfo

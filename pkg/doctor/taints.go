@@ -17,6 +17,7 @@ import (
 	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -47,9 +48,9 @@ func taintChecks() []Check {
 			find:   ruleCheck(forgotten),
 		},
 		{
-			Code: "DRA1504", Title: "taint that evicts pods", Severity: api.SeverityWarning, Needs: needs,
+			Code: codeEvicts, Title: "taint that evicts pods", Severity: api.SeverityError, Needs: needs,
 			About:  "A taint with the effect NoExecute is about to evict pods.",
-			Advice: "See 'kubectl dra taints -o wide' for the pods and the time that is left.",
+			Advice: "'kubectl dra taints -o wide' lists the pods and the time that is left. If the taint is of a DeviceTaintRule that is no longer needed, deleting the rule keeps the pods.",
 			find:   findEvictions,
 		},
 		{
@@ -57,6 +58,18 @@ func taintChecks() []Check {
 			About:  "Two DeviceTaintRules select the same device and give a taint of the same key another value or another effect. The device has both taints, and the stricter one decides.",
 			Advice: "Keep one of the rules.",
 			find:   findContradictions,
+		},
+		{
+			Code: "DRA1506", Title: "devices that their driver taints", Severity: api.SeverityWarning, Needs: []string{snapshot.ResourceSlices},
+			About:  "A driver publishes devices with a taint of effect NoSchedule or NoExecute, mostly because they are broken: an XID error of a GPU, uncorrectable memory errors, a link that is down. No pod without a toleration gets them.",
+			Advice: "Find out on the node what is wrong, with the log of the driver's plugin and 'kubectl dra node-probe', and repair it. The driver takes the taint back; some do so only when their plugin restarts. A toleration only makes pods run on broken hardware.",
+			find:   findTainted,
+		},
+		{
+			Code: "DRA1507", Title: "taint rule for every device", Severity: api.SeverityWarning, Needs: needs,
+			About:  "A DeviceTaintRule selects every device of every driver. With effect NoExecute, it evicts every pod that has a device.",
+			Advice: "Select a driver, a pool or a device. 'kubectl dra taints preview' shows whom a rule evicts.",
+			find:   ruleCheck(everyDevice),
 		},
 	}
 }
@@ -101,6 +114,66 @@ func effectless(_ *cluster, rule *resourceapi.DeviceTaintRule) *api.Finding {
 	}
 }
 
+func everyDevice(in *cluster, rule *resourceapi.DeviceTaintRule) *api.Finding {
+	if rule.Spec.Taint.Effect == resourceapi.DeviceTaintEffectNone || !in.facts.Taints.SelectsAll(rule) {
+		return nil
+	}
+	o := shell.KubectlObjects("devicetaintrule", "", rule.Name)
+	return &api.Finding{
+		Message:  facts.EveryDeviceText(rule) + ": " + rule.Spec.Taint.String(),
+		Evidence: []api.Evidence{{Object: object(kindRule, rule), Path: "spec.deviceSelector", Found: inventory.RuleSelector(rule), Required: "a driver, a pool or a device"}},
+		Remedy:   &api.NextStep{Actor: api.ActorAdmin, Text: "select a driver, a pool or a device, or delete the rule", Commands: []string{"kubectl edit " + o}},
+	}
+}
+
+// findTainted puts the devices of one driver with one taint together. Those whose pods are
+// about to be evicted have a finding already.
+func findTainted(_ context.Context, in *cluster) ([]api.Finding, error) {
+	if !in.facts.Gates.Enabled(facts.GateDeviceTaints) {
+		return nil, nil
+	}
+	nodes := map[string]string{}
+	for _, d := range in.facts.Pools.Devices() {
+		if len(d.Taints) > 0 {
+			nodes[d.ID.String()], _ = inventory.DeviceScope(&d)
+		}
+	}
+	var found []api.Finding
+	for _, taint := range in.inventory.Taints() {
+		if taint.Rule != "" || taint.Effect == string(resourceapi.DeviceTaintEffectNone) || taint.NextEviction != nil && in.opts.Makes(codeEvicts) {
+			continue
+		}
+		f := api.Finding{}
+		var where []string
+		for _, device := range taint.Devices {
+			f.Evidence = append(f.Evidence, api.Evidence{Object: "Device/" + device, Path: "taints", Found: inventory.TaintText(&taint), Required: "no taint"})
+			if node := nodes[device]; node != "" && !slices.Contains(where, node) {
+				where = append(where, node)
+				f.Objects = append(f.Objects, nodeObject(node))
+			}
+		}
+		on, since := "", ""
+		if len(where) > 0 {
+			on = fmt.Sprintf(" on %s", english.Sample(where, maxNames))
+		}
+		if taint.Since != nil {
+			since = fmt.Sprintf(" for %s (since %s)", ageText(in.snap.Now().Sub(taint.Since.Time)), taint.Since.UTC().Format(time.RFC3339))
+		}
+		f.Message = fmt.Sprintf("driver %s has tainted %s%s with %s%s: %s", taint.Driver, english.Count(len(taint.Devices), "device"), on, inventory.TaintText(&taint), since, english.Sample(taint.Devices, maxNames))
+		if len(taint.Claims) > 0 {
+			f.Message += "; used by " + english.Count(len(taint.Claims), "claim")
+		}
+		step := lifecycle.PluginStep(in.snap, taint.Driver, where...)
+		step.Text = "find out what is wrong with the devices and repair it (kubectl dra node-probe on the node, the log of the plugin); the driver takes the taint back, some only when the plugin restarts"
+		f.Remedy = &step
+		found = append(found, f)
+	}
+	return found, nil
+}
+
+// maxNames is how many names a message has.
+const maxNames = 4
+
 func forgotten(in *cluster, rule *resourceapi.DeviceTaintRule) *api.Finding {
 	age := in.snap.Now().Sub(rule.CreationTimestamp.Time)
 	if rule.CreationTimestamp.IsZero() || age < cmp.Or(in.opts.OlderThan, RuleAge) || rule.Spec.Taint.Effect == resourceapi.DeviceTaintEffectNone {
@@ -130,17 +203,25 @@ func findEvictions(_ context.Context, in *cluster) ([]api.Finding, error) {
 		if taint.NextEviction == nil {
 			continue
 		}
-		f := api.Finding{Message: fmt.Sprintf("taint %s evicts %s, the next one at %s",
-			inventory.TaintText(&taint), english.Count(len(taint.Pods), "pod"), taint.NextEviction.UTC().Format(time.RFC3339))}
+		f := api.Finding{}
 		for _, pod := range taint.Pods {
-			f.Objects = append(f.Objects, api.KindPod+"/"+pod.Namespace+"/"+pod.Name)
+			if pod.Evicted {
+				f.Objects = append(f.Objects, api.KindPod+"/"+pod.Namespace+"/"+pod.Name)
+			}
 		}
-		source := "Driver/" + taint.Driver
+		source, by := "Driver/"+taint.Driver, "driver "+taint.Driver
 		if taint.Rule != "" {
-			source = kindRule + "/" + taint.Rule
+			source, by = kindRule+"/"+taint.Rule, kindRule+" "+taint.Rule
 		}
+		next := "the next one in "
+		left, _ := inventory.EvictionDue(&taint, in.snap.Now())
+		if left <= 0 {
+			left, next = -left, "due for "
+		}
+		f.Message = fmt.Sprintf("taint %s of %s evicts %s, %s%s (%s)", inventory.TaintText(&taint), by, english.Count(len(f.Objects), "pod"),
+			next, duration.HumanDuration(left), taint.NextEviction.UTC().Format(time.RFC3339))
 		f.Evidence = []api.Evidence{{Object: source, Path: "taint", Found: inventory.TaintText(&taint)}}
-		f.Remedy = &api.NextStep{Actor: api.ActorAdmin, Text: "see which pods, and when", Commands: []string{"kubectl dra taints -o wide"}}
+		f.Remedy = &api.NextStep{Actor: api.ActorAdmin, Text: "this lists the pods, and when each is evicted", Commands: []string{"kubectl dra taints -o wide"}}
 		found = append(found, f)
 	}
 	return found, nil
@@ -182,20 +263,12 @@ func findContradictions(_ context.Context, in *cluster) ([]api.Finding, error) {
 				Objects: []string{object(kindRule, a), object(kindRule, b)},
 				Message: fmt.Sprintf("rules %s and %s give %s different taints with key %s", a.Name, b.Name, english.Count(both, "device"), ours.Key),
 				Evidence: []api.Evidence{
-					{Object: object(kindRule, a), Path: "spec.taint", Found: taintText(ours)},
-					{Object: object(kindRule, b), Path: "spec.taint", Found: taintText(theirs)},
+					{Object: object(kindRule, a), Path: "spec.taint", Found: ours.String()},
+					{Object: object(kindRule, b), Path: "spec.taint", Found: theirs.String()},
 				},
 				Remedy: &api.NextStep{Actor: api.ActorAdmin, Text: "delete the rule that is no longer needed"},
 			})
 		}
 	}
 	return found, nil
-}
-
-// taintText is a taint as kubectl writes one.
-func taintText(t resourceapi.DeviceTaint) string {
-	if t.Value == "" {
-		return t.Key + ":" + string(t.Effect)
-	}
-	return t.Key + "=" + t.Value + ":" + string(t.Effect)
 }

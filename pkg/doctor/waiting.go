@@ -10,10 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-
-	"github.com/kubectl-dra/kubectl-dra/pkg/admission"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
@@ -38,7 +36,7 @@ func failsToSchedule(e *api.Explanation) bool { return e.Verdict == api.Error }
 
 func waitingChecks() []Check {
 	needs := waitingNeeds()
-	return []Check{
+	checks := []Check{
 		{
 			Code: codeNever, Title: "pod that can never fit", Severity: api.SeverityError, Needs: needs,
 			About:  "A pod waits for devices that the nodes of the cluster could not give it if all other claims were released. Waiting does not help.",
@@ -54,22 +52,19 @@ func waitingChecks() []Check {
 		{
 			Code: "DRA1603", Title: "pod that has devices and does not work", Severity: api.SeverityError, Needs: []string{snapshot.ResourcePods, snapshot.ResourceClaims},
 			About:  "A pod has its devices allocated and is stuck after that: the driver does not prepare them, the runtime does not inject them, a taint is about to evict it.",
-			Advice: "'kubectl dra why' names the stage, the proof and who can act.",
+			Advice: "Follow the remedy. 'kubectl dra why' names the stage, the evidence and all that can be done.",
 			find:   findBlockedPods,
-		},
-		{
-			Code: "DRA1604", Title: "quota for devices that is nearly used", Severity: api.SeverityInfo, Needs: []string{snapshot.ResourceQuotas},
-			About:  "A ResourceQuota for claims, or for the devices of a class, is used to at least nine tenths. Beyond it, the API server refuses claims, and those of templates are not created.",
-			Advice: "Raise the quota, or delete claims that are not used.",
-			find:   findTightQuotas,
 		},
 		{
 			Code: "DRA1605", Title: "pods that wait for the devices of one claim", Severity: api.SeverityInfo, Needs: needs,
 			About:  "Several pods would fit if one claim were released, and that claim alone. They get the devices one after another.",
-			Advice: "See which pods use the claim, and whether it is still needed.",
+			Advice: "'kubectl dra tree claim/NAME' lists the pods that use the claim. It is released when the last of them ends.",
 			find:   findQueues,
 		},
 	}
+	checks = append(checks, quotaChecks()...)
+	slices.SortFunc(checks, func(a, b Check) int { return strings.Compare(a.Code, b.Code) })
+	return checks
 }
 
 // waitingCheck is a check of the answers for pods that wait for devices. Pods of
@@ -97,7 +92,7 @@ func waitingCheck(applies func(*api.Explanation) bool) func(context.Context, *cl
 			for _, name := range group.Names {
 				f.Objects = append(f.Objects, api.KindPod+"/"+first.Target.Namespace+"/"+name)
 			}
-			f.Remedy = explained(first.Target.Namespace, first.Target.Name)
+			f.Remedy = explained(first)
 			found = append(found, f)
 		}
 		return found, nil
@@ -138,7 +133,7 @@ func findQueues(ctx context.Context, in *cluster) ([]api.Finding, error) {
 			Message:  fmt.Sprintf("%d pods wait for the devices of claim %s", len(pods), namespaced),
 			Evidence: []api.Evidence{{Object: claim, Path: "status.allocation", Found: "allocated", Required: "released"}},
 			Remedy: &api.NextStep{
-				Actor: api.ActorUser, Text: "see who uses the claim",
+				Actor: api.ActorUser, Text: "this names who uses the claim; it is released when its last pod ends",
 				Commands: []string{"kubectl dra tree " + shell.Quote("claim/"+name) + " -n " + shell.Quote(namespace)},
 			},
 		})
@@ -146,10 +141,26 @@ func findQueues(ctx context.Context, in *cluster) ([]api.Finding, error) {
 	return found, nil
 }
 
-// explained is the way to the whole answer for a pod.
-func explained(namespace, name string) *api.NextStep {
+// explained says what makes a pod fit, or what else can be done, and names the command with
+// the whole answer.
+func explained(e *api.Explanation) *api.NextStep {
+	step := whole(e.Target.Namespace, e.Target.Name)
+	switch {
+	case len(e.Remedies) > 0:
+		step.Actor, step.Text = e.Remedies[0].Actor, e.Remedies[0].Change
+		if more := len(e.Remedies) - 1; more > 0 {
+			step.Text += fmt.Sprintf(" (or one of %s)", english.Count(more, "other change"))
+		}
+	case len(e.NextSteps) > 0:
+		step.Actor, step.Text = e.NextSteps[0].Actor, e.NextSteps[0].Text
+	}
+	return step
+}
+
+// whole is the command with the whole answer for a pod.
+func whole(namespace, name string) *api.NextStep {
 	return &api.NextStep{
-		Actor: api.ActorUser, Text: "see what makes it fit",
+		Actor: api.ActorUser, Text: "no change is known that helps; all conditions:",
 		Commands: []string{"kubectl dra why " + shell.Quote("pod/"+name) + " -n " + shell.Quote(namespace)},
 	}
 }
@@ -177,53 +188,23 @@ func explainWaiting(ctx context.Context, in *cluster) ([]*api.Explanation, error
 
 func findBlockedPods(_ context.Context, in *cluster) ([]api.Finding, error) {
 	var found []api.Finding
-	for _, pod := range in.blocked() {
-		if pod.Unregistered != "" && in.opts.Makes(CodeUnregistered) {
+	blocked := in.blocked()
+	for i := range blocked {
+		pod := &blocked[i]
+		if in.saidOf(pod) || pod.Unregistered != "" && in.opts.Makes(CodeUnregistered) {
 			continue
 		}
 		o := api.KindPod + "/" + pod.Namespace + "/" + pod.Name
-		f := api.Finding{
+		step := whole(pod.Namespace, pod.Name)
+		if first := firstStep(pod.Steps); first != nil {
+			step.Actor, step.Text = first.Actor, first.Text
+		}
+		found = append(found, api.Finding{
 			Objects:  []string{o},
 			Message:  fmt.Sprintf("pod %s/%s, stage %s: %s", pod.Namespace, pod.Name, pod.Stage, pod.Summary),
 			Evidence: []api.Evidence{{Object: o, Path: "status", Found: string(pod.Code)}},
-			Remedy:   explained(pod.Namespace, pod.Name),
-		}
-		f.Remedy.Text = "see who can act"
-		found = append(found, f)
+			Remedy:   step,
+		})
 	}
 	return found, nil
-}
-
-// tight is the part of a quota, in percent, from which on it is nearly used.
-const tight = 90
-
-func findTightQuotas(_ context.Context, in *cluster) ([]api.Finding, error) {
-	var found []api.Finding
-	for _, quota := range in.snap.Quotas {
-		for _, name := range slices.Sorted(maps.Keys(quota.Status.Hard)) {
-			hard, used := quota.Status.Hard[name], quota.Status.Used[name]
-			if !countsDevices(in, name) || hard.IsZero() || used.AsApproximateFloat64()*100 < hard.AsApproximateFloat64()*tight {
-				continue
-			}
-			f := api.Finding{
-				Objects:  []string{object(kindQuota, quota)},
-				Message:  fmt.Sprintf("quota %s of namespace %s: %s of %s %s used", quota.Name, quota.Namespace, used.String(), hard.String(), name),
-				Evidence: []api.Evidence{{Object: object(kindQuota, quota), Path: "status.used[" + string(name) + "]", Found: used.String(), Required: "less than " + hard.String()}},
-				Remedy:   &api.NextStep{Actor: api.ActorAdmin, Text: "raise the quota, or delete claims that are not used"},
-			}
-			if used.Cmp(hard) >= 0 {
-				f.Severity = api.SeverityWarning
-			}
-			found = append(found, f)
-		}
-	}
-	return found, nil
-}
-
-// countsDevices reports whether a quota of a resource counts claims or devices.
-func countsDevices(in *cluster, name corev1.ResourceName) bool {
-	extended, requested := strings.CutPrefix(string(name), corev1.DefaultResourceRequestsPrefix)
-	return name == admission.ClaimCount || strings.HasSuffix(string(name), corev1.ResourceClaimsPerClass) ||
-		strings.HasPrefix(string(name), corev1.ResourceImplicitExtendedClaimsPerClass) ||
-		requested && in.facts.Claims.ClassOf(corev1.ResourceName(extended)) != nil
 }

@@ -80,10 +80,8 @@ func allocationScope(allocation *resourceapi.AllocationResult) (node, scope stri
 	if selector == nil {
 		return "", "all nodes"
 	}
-	if terms := selector.NodeSelectorTerms; len(terms) == 1 && len(terms[0].MatchExpressions) == 0 && len(terms[0].MatchFields) == 1 {
-		if field := terms[0].MatchFields[0]; field.Key == metav1.ObjectNameField && field.Operator == corev1.NodeSelectorOpIn && len(field.Values) == 1 {
-			return field.Values[0], field.Values[0]
-		}
+	if node = cluster.AllocatedNode(allocation); node != "" {
+		return node, node
 	}
 	return "", selectorText(selector)
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
@@ -53,9 +52,9 @@ func findBlockage(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.P
 		if found := startBlockage(snap, pod); found != nil {
 			return found
 		}
-		return deviceBlockage(facts, snap, pod, claims)
+		return deviceBlockage(facts, snap, pod, claims, stage)
 	case api.StageRunning:
-		if found := deviceBlockage(facts, snap, pod, claims); found != nil {
+		if found := deviceBlockage(facts, snap, pod, claims, stage); found != nil {
 			return found
 		}
 		if len(nodeFindings(snap, pod)) > 0 {
@@ -125,7 +124,7 @@ func startBlockage(snap *snapshot.Snapshot, pod *corev1.Pod) *Blockage {
 }
 
 // deviceBlockage is about the devices of a pod on its node.
-func deviceBlockage(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim) *Blockage {
+func deviceBlockage(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim, stage api.Stage) *Blockage {
 	if len(evictions(facts, snap, pod)) > 0 {
 		return &Blockage{Code: api.EvictionDue}
 	}
@@ -134,36 +133,24 @@ func deviceBlockage(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1
 		if claim == nil || claims[i].Generated || claim.Status.Allocation == nil {
 			continue
 		}
-		if vanished(facts, snap, claim) != nil && !allReady(claim) {
+		// A pod that runs keeps the devices of a driver that went away.
+		if away, gone := vanished(facts, snap, claim); gone != nil || len(away) > 0 && stage != api.StageRunning {
 			return &Blockage{Code: api.DeviceMissing}
 		}
 		for j := range claim.Status.Allocation.Devices.Results {
 			result := &claim.Status.Allocation.Devices.Results[j]
-			if doubled(facts, claim, result) != nil {
+			if Doubled(facts, claim, result) != nil {
 				return &Blockage{Code: api.DeviceAllocatedTwice}
 			}
-			if deviceNotReady(claim, result) != nil {
+			if DeviceNotReady(claim, result) != nil {
 				return &Blockage{Code: api.DeviceUnhealthy}
 			}
 		}
 	}
-	if len(unhealthy(facts, pod, claims)) > 0 {
+	if len(Unhealthy(facts, pod, claims)) > 0 {
 		return &Blockage{Code: api.DeviceUnhealthy}
 	}
 	return nil
-}
-
-// allReady reports whether the driver says of every device of a claim that it is
-// ready: a network driver that has moved an interface into a pod does not publish
-// it any more.
-func allReady(claim *resourceapi.ResourceClaim) bool {
-	results := claim.Status.Allocation.Devices.Results
-	for i := range results {
-		if !cluster.DeviceReady(claim, &results[i]) {
-			return false
-		}
-	}
-	return len(results) > 0
 }
 
 // WorkloadName names the workload that a pod belongs to, as users do ("job/train"),

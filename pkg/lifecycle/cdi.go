@@ -118,7 +118,7 @@ func blameCDI(f *Finding, pod *corev1.Pod, claims []cluster.PodClaim, ids []stri
 	}
 	names := english.Sample(cdiNames(ids, claims), 4)
 	f.Reason = fmt.Sprintf("the devices are prepared, but the container runtime of node %s cannot find the CDI %s for %s", node, noun, names)
-	f.Step(api.ActorAdmin, "check on node %s that a file in a CDI directory of the runtime (/etc/cdi and /var/run/cdi, unless it is configured otherwise) has the CDI %s, and that the driver writes into one of these directories", node, noun)
-	f.Step(api.ActorAdmin, "if node %s was restarted after the pod was bound to it, the driver may answer from its checkpoint and not write the file again: restart the driver", node)
+	f.Step(api.ActorAdmin, "check on node %s whether a file in a CDI directory of the runtime (/etc/cdi and /var/run/cdi, unless it is configured otherwise) has the CDI %s. If one has, the runtime no longer watches the directory, which was removed and created again, or has no watch left: restart the runtime (systemctl restart containerd); containers that run stay", node, noun)
+	f.Step(api.ActorAdmin, "if none has: the driver has to write into one of these directories; after a restart of node %s it may answer from its checkpoint and not write the file again: restart the driver", node)
 	f.Step(api.ActorUser, "or delete and recreate the pod, so that its claims are prepared again")
 }

@@ -169,7 +169,7 @@ func ClaimFindings(facts *cluster.Cluster, snap *snapshot.Snapshot, users []*cor
 	}
 	var findings []Finding
 	if claim.DeletionTimestamp != nil {
-		findings = append(findings, deletingClaim(snap, claim))
+		findings = append(findings, DeletingClaim(snap, claim))
 	} else if f := staleReservations(snap, claim); f != nil {
 		findings = append(findings, *f)
 	}

@@ -19,10 +19,10 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// deletingClaim says what keeps a claim that is being deleted: its consumers,
+// DeletingClaim says what keeps a claim that is being deleted: its consumers,
 // finalizers of others, and then the resourceclaim controller, which deallocates
 // it and removes its own finalizer when no consumer is left.
-func deletingClaim(snap *snapshot.Snapshot, claim *resourceapi.ResourceClaim) Finding {
+func DeletingClaim(snap *snapshot.Snapshot, claim *resourceapi.ResourceClaim) Finding {
 	f := Finding{Instead: true, Reason: fmt.Sprintf("claim %s has been terminating for %s", claim.Name, elapsed(snap, claim.DeletionTimestamp.Time))}
 	f.AddEvidence(whatif.ClaimObject(claim), "metadata.deletionTimestamp", claim.DeletionTimestamp.UTC().Format(time.RFC3339), "")
 	if len(claim.Finalizers) > 0 {
@@ -67,7 +67,7 @@ func deletingClaim(snap *snapshot.Snapshot, claim *resourceapi.ResourceClaim) Fi
 		if len(others) > 0 {
 			kept = " and the finalizer " + english.JoinAnd(others) + " is removed"
 		}
-		f.Step(api.ActorUser, "claim %s is removed when no pod uses it%s: delete %s", claim.Name, kept, english.Sample(using, 3))
+		f.Step(api.ActorUser, "claim %s is removed when no pod uses it%s: until it ends, %s keeps the devices", claim.Name, kept, english.Sample(using, 3))
 	}
 	if len(others) > 0 {
 		f.Step(api.ActorAdmin, "the finalizer %s keeps claim %s, even when no pod uses it: its owner has to remove it; check that the owner runs", english.JoinAnd(others), claim.Name)

@@ -22,8 +22,8 @@ import (
 // unhealthyTaint is the taint that is suggested for an unhealthy device.
 const unhealthyTaint = "dra.kubectl.dev/unhealthy:" + string(resourceapi.DeviceTaintEffectNoSchedule)
 
-// unhealthy is about devices that the kubelet reports as such (KEP-4680).
-func unhealthy(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
+// Unhealthy is about devices that the kubelet reports as such (KEP-4680).
+func Unhealthy(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
 	var findings []Finding
 	seen := map[corev1.ResourceID]bool{}
 	for _, container := range containerStatuses(pod) {
@@ -99,7 +99,7 @@ func replaceDevice(facts *cluster.Cluster, f *Finding, pc *cluster.PodClaim, res
 		})
 	}
 	if !tainted && facts.Gates.Enabled("DRADeviceTaints") {
-		step := api.NextStep{Actor: api.ActorAdmin, Text: fmt.Sprintf("first taint device %s: without a taint, a new claim may get the same device", name)}
+		step := api.NextStep{Actor: api.ActorAdmin, Text: fmt.Sprintf("taint device %s: without a taint, a new claim may get the same device; the pod keeps it", name)}
 		if result != nil {
 			step.Commands = []string{fmt.Sprintf("kubectl dra taints add --driver %s --pool %s --device %s %s",
 				shell.Quote(result.Driver), shell.Quote(result.Pool), shell.Quote(result.Device), unhealthyTaint)}
@@ -107,8 +107,8 @@ func replaceDevice(facts *cluster.Cluster, f *Finding, pc *cluster.PodClaim, res
 		f.Steps = append(f.Steps, step)
 	}
 	if pc != nil && pc.Template == "" && !pc.ExtendedResources {
-		f.Step(api.ActorUser, "to get other devices, delete the pods that use claim %s, and the claim, and create them again; the devices of a running pod are never replaced", pc.Claim.Name)
+		f.Step(api.ActorUser, "the devices of a running pod are never replaced: there are other ones when the pods that use claim %s, and the claim, are created again", pc.Claim.Name)
 		return
 	}
-	f.Step(api.ActorUser, "to get other devices, delete and recreate the pod so that it gets a new claim; the devices of a running pod are never replaced")
+	f.Step(api.ActorUser, "the devices of a running pod are never replaced: there are other ones when the pod is created again, with a new claim")
 }

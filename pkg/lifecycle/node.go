@@ -102,14 +102,23 @@ func nodeFindings(snap *snapshot.Snapshot, pod *corev1.Pod) []Finding {
 		f.Step(api.ActorNobody, "the pod garbage collector of kube-controller-manager removes pods of nodes that are gone")
 		return []Finding{f}
 	}
+	if found := NotReady(snap, node); found != nil {
+		return []Finding{*found}
+	}
+	return nil
+}
+
+// NotReady is about a node that is not ready, mostly because its kubelet stopped; nil if it
+// is ready.
+func NotReady(snap *snapshot.Snapshot, node *corev1.Node) *Finding {
 	condition := cluster.NotReady(node)
 	if condition == nil {
 		return nil
 	}
-	f.Reason = fmt.Sprintf("node %s: %s", name, condition.Text(snap.Now()))
-	f.AddEvidence(whatif.Object("Node", "", name), "status.conditions[type=Ready].status", string(condition.Status), string(corev1.ConditionTrue))
-	f.Step(api.ActorAdmin, condition.Repair+": it starts and stops pods and has their devices prepared and unprepared", name)
-	return []Finding{f}
+	f := &Finding{Instead: true, Reason: fmt.Sprintf("node %s: %s", node.Name, condition.Text(snap.Now()))}
+	f.AddEvidence(whatif.Object("Node", "", node.Name), "status.conditions[type=Ready].status", string(condition.Status), string(corev1.ConditionTrue))
+	f.Step(api.ActorAdmin, condition.Repair+": it starts and stops pods and has their devices prepared and unprepared", node.Name)
+	return f
 }
 
 // prepared reports whether the kubelet has had the devices of a pod prepared: it

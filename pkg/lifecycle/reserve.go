@@ -47,7 +47,7 @@ func reservationFindings(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *c
 		case claim.Status.Allocation == nil:
 			findings = append(findings, boundUnallocated(snap, pod, pc))
 			if claim.DeletionTimestamp != nil {
-				findings = append(findings, deletingClaim(snap, claim))
+				findings = append(findings, DeletingClaim(snap, claim))
 			}
 		default:
 			findings = append(findings, unreserved(snap, pod, claim))

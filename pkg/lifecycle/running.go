@@ -4,6 +4,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/fieldpath"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -26,7 +28,7 @@ import (
 // runningFindings says what is wrong with the devices of a pod that runs.
 func runningFindings(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
 	findings := deviceFindings(facts, snap, pod, claims)
-	findings = append(findings, unhealthy(facts, pod, claims)...)
+	findings = append(findings, Unhealthy(facts, pod, claims)...)
 	findings = append(findings, nodeFindings(snap, pod)...)
 	findings = append(findings, driverEvents(snap, claims, pod)...)
 	for _, status := range initializing(pod) {
@@ -50,69 +52,82 @@ func deviceFindings(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1
 		}
 		findings = append(findings, holdingFindings(facts, snap, claim)...)
 		if claim.DeletionTimestamp != nil {
-			findings = append(findings, deletingClaim(snap, claim))
+			findings = append(findings, DeletingClaim(snap, claim))
 		}
 	}
 	return findings
 }
 
-// holdingFindings says what is wrong with the devices that a claim holds.
+// VanishedDevices is about devices of a claim that no slice has any more, although their
+// driver still publishes the pool; nil if there are none.
+func VanishedDevices(facts *cluster.Cluster, claim *resourceapi.ResourceClaim) *Finding {
+	if claim.Status.Allocation == nil {
+		return nil
+	}
+	_, gone := vanished(facts, facts.Snapshot, claim)
+	return gone
+}
+
+// holdingFindings says what is wrong with the devices that a claim has.
 func holdingFindings(facts *cluster.Cluster, snap *snapshot.Snapshot, claim *resourceapi.ResourceClaim) []Finding {
 	if claim.Status.Allocation == nil {
 		return nil
 	}
-	var findings []Finding
+	findings, gone := vanished(facts, snap, claim)
 	add := func(f *Finding) {
 		if f != nil {
 			findings = append(findings, *f)
 		}
 	}
-	add(vanished(facts, snap, claim))
+	add(gone)
 	for i := range claim.Status.Allocation.Devices.Results {
 		result := &claim.Status.Allocation.Devices.Results[i]
-		add(doubled(facts, claim, result))
-		add(deviceNotReady(claim, result))
+		add(Doubled(facts, claim, result))
+		add(DeviceNotReady(claim, result))
 	}
 	return findings
 }
 
-// vanished is about devices that no slice has any more. Those that their driver
-// calls ready are where they should be, see movedHint.
-func vanished(facts *cluster.Cluster, snap *snapshot.Snapshot, claim *resourceapi.ResourceClaim) *Finding {
+// vanished is about devices that no slice has any more: of drivers that are away, and of
+// pools that are still published. Those that their driver calls ready are where they
+// should be, see movedHint.
+func vanished(facts *cluster.Cluster, snap *snapshot.Snapshot, claim *resourceapi.ResourceClaim) (away []Finding, gone *Finding) {
 	if snap.Gap(snapshot.ResourceSlices) != nil {
-		return nil
+		return nil, nil
 	}
-	f := &Finding{Instead: true}
-	var devices, drivers, pools []string
+	f := Finding{Instead: true}
+	var devices []string
 	results := claim.Status.Allocation.Devices.Results
+	lost := facts.LostPoolsOf(claim)
 	for i := range results {
 		result := &results[i]
 		if facts.Pools.Device(DeviceID(result)) != nil || cluster.DeviceReady(claim, result) {
 			continue
 		}
-		devices = append(devices, DeviceName(result))
-		drivers, pools = append(drivers, result.Driver), append(pools, result.Pool)
 		f.AddEvidence(whatif.ClaimObject(claim), fmt.Sprintf("status.allocation.devices.results[%d]", i), DeviceName(result), "a device in a ResourceSlice of driver "+result.Driver)
+		if !slices.ContainsFunc(lost, func(p cluster.LostPool) bool { return p.Driver == result.Driver && p.Name == result.Pool }) {
+			devices = append(devices, DeviceName(result))
+		}
+	}
+	for _, pools := range cluster.ByDriver(lost) {
+		absent := AbsentDriver(snap, pools)
+		absent.Evidence = append(absent.Evidence, f.Evidence...)
+		away = append(away, absent)
 	}
 	if len(devices) == 0 {
-		return nil
+		return away, nil
 	}
 	f.Reason = fmt.Sprintf("device %s of claim %s is no longer in any ResourceSlice", devices[0], claim.Name)
 	if len(devices) > 1 {
 		f.Reason = fmt.Sprintf("%d of the %s of claim %s are no longer in any ResourceSlice: %s", len(devices), english.Count(len(results), "device"), claim.Name, english.Sample(devices, 4))
 	}
-	slices.Sort(drivers)
-	slices.Sort(pools)
-	why := ""
-	if called := driversOf(claim, resourceapi.SkipNodeOperationNodePrepareResources); slices.ContainsFunc(drivers, func(driver string) bool { return slices.Contains(called, driver) }) {
-		why = ": the kubelet deletes the slices of a driver 30s after it disconnects"
-	}
-	f.Step(api.ActorAdmin, "check that driver %s runs and publishes the devices of pool %s%s", english.JoinAnd(slices.Compact(drivers)), english.Sample(slices.Compact(pools), 3), why)
-	return f
+	f.Step(api.ActorAdmin, "the driver still publishes the pool without %s: its log says why", english.Plural(len(devices), "the device", "these devices"))
+	return away, &f
 }
 
-// doubled is about a device that another claim has, too.
-func doubled(facts *cluster.Cluster, claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) *Finding {
+// Doubled is about a device that another claim has, too; nil if none has. Both claims get
+// the same answer.
+func Doubled(facts *cluster.Cluster, claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) *Finding {
 	if result.ShareID != nil || ptr.Deref(result.AdminAccess, false) {
 		return nil
 	}
@@ -121,20 +136,24 @@ func doubled(facts *cluster.Cluster, claim *resourceapi.ResourceClaim, result *r
 		if holder.Result.ShareID != nil || ptr.Deref(holder.Result.AdminAccess, false) || other.Namespace == claim.Namespace && other.Name == claim.Name {
 			continue
 		}
-		f := &Finding{Instead: true, Reason: fmt.Sprintf("device %s is allocated twice: to claim %s/%s and to claim %s/%s", DeviceName(result), claim.Namespace, claim.Name, other.Namespace, other.Name)}
-		for _, each := range []*resourceapi.ResourceClaim{claim, other} {
+		both := []*resourceapi.ResourceClaim{claim, other}
+		slices.SortFunc(both, func(a, b *resourceapi.ResourceClaim) int {
+			return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+		})
+		f := &Finding{Instead: true, Reason: fmt.Sprintf("device %s is allocated twice: to claim %s and to claim %s", DeviceName(result), naming.Qualified(both[0]), naming.Qualified(both[1]))}
+		for _, each := range both {
 			f.AddEvidence(whatif.ClaimObject(each), "status.allocation.devices.results", DeviceName(result), "a device in no other claim")
 			f.AddEvidence(whatif.ClaimObject(each), "status.reservedFor", reservedForText(each), "")
 		}
-		f.Step(api.ActorUser, "delete and recreate the pod of one of these claims so that it gets a new claim, with another device")
+		f.Step(api.ActorUser, "decide which of the pods keeps the device: the other one needs a new claim, which it gets when it is recreated")
 		return f
 	}
 	return nil
 }
 
-// notReady is about a device of which the driver says that it is not ready.
-// Conditions of other types mean whatever the driver says they mean.
-func deviceNotReady(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) *Finding {
+// DeviceNotReady is about a device of which the driver says that it is not ready; nil if it
+// does not. Conditions of other types mean whatever the driver says they mean.
+func DeviceNotReady(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) *Finding {
 	status := cluster.DeviceStatus(claim, result)
 	if status == nil {
 		return nil

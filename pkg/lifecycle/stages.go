@@ -94,8 +94,9 @@ type BlockedPod struct {
 	Owner string
 	Code  api.Code
 	Stage api.Stage
-	// Summary is one sentence, Actor who can help.
+	// Summary is one sentence, Actor who can help, Steps what they can do.
 	Summary, Actor string
+	Steps          []api.NextStep
 	// Unregistered is the driver that the kubelet of Node does not know, if that is
 	// what keeps the pod, and Proof the event that says so.
 	Unregistered, Node string
@@ -127,7 +128,7 @@ func (s *Stages) BlockedPods() []BlockedPod {
 		}
 		blocked := BlockedPod{
 			Namespace: pod.Namespace, Name: pod.Name, Owner: WorkloadName(pod), Code: own.Blocked.Code, Stage: stage, Summary: english.Sentence(Summarize(own.Findings, "")),
-			Actor: Actor(steps), Node: pod.Spec.NodeName,
+			Actor: Actor(steps), Steps: steps, Node: pod.Spec.NodeName,
 		}
 		if own.Blocked.Code == api.PreparationFailed {
 			event := kubeletEvent(snap, pod)

@@ -144,7 +144,7 @@ func queueingFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster
 		pc := &claims[i]
 		switch {
 		case errors.Is(pc.Problem, cluster.ErrClaimDeleting):
-			f := deletingClaim(snap, pc.Claim)
+			f := DeletingClaim(snap, pc.Claim)
 			if pc.Template == "" {
 				f.Step(api.ActorUser, "when claim %s is gone, create it again: the pod uses the claim of that name", pc.Claim.Name)
 			} else {

@@ -8,13 +8,14 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/admission"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -104,10 +105,7 @@ func openRules(in *input) (found []finding) {
 		if s != nil && (s.Driver != nil || s.Pool != nil || s.Device != nil) || rule.Spec.Taint.Effect == resourceapi.DeviceTaintEffectNone || len(in.broken[o]) > 0 {
 			return
 		}
-		f := finding{object: o, path: "spec.deviceSelector", message: fmt.Sprintf("rule %s taints every device of every driver", o.name), advice: "select a driver, a pool or a device"}
-		if rule.Spec.Taint.Effect == resourceapi.DeviceTaintEffectNoExecute {
-			f.message += ", and evicts every pod that has one"
-		}
+		f := finding{object: o, path: "spec.deviceSelector", message: cluster.EveryDeviceText(rule), advice: "select a driver, a pool or a device"}
 		found = append(found, f)
 	})
 	return found
@@ -141,9 +139,6 @@ func quantitiesAsText(in *input) (found []finding) {
 	return found
 }
 
-// quotaSuffix follows the name of a class in the key of a quota.
-const quotaSuffix = ".deviceclass.resource.k8s.io/devices"
-
 func quotaClasses(in *input) (found []finding) {
 	var names []string
 	for _, class := range in.snap.Classes {
@@ -151,7 +146,7 @@ func quotaClasses(in *input) (found []finding) {
 	}
 	decodedAs(in, func(o *object, quota *corev1.ResourceQuota) {
 		for _, key := range slices.Sorted(maps.Keys(quota.Spec.Hard)) {
-			class, ok := strings.CutSuffix(string(key), quotaSuffix)
+			class, ok := admission.QuotaClass(key)
 			if !ok || in.byClass[class] != nil {
 				continue
 			}
@@ -161,7 +156,7 @@ func quotaClasses(in *input) (found []finding) {
 			}
 			f := finding{
 				object: o, path: fmt.Sprintf("spec.hard[%q]", key), found: class, required: meant,
-				message: fmt.Sprintf("DeviceClass %s, which the quota limits, does not exist", class), advice: "correct the name of the class",
+				message: admission.MissingClassText(class), advice: "correct the name of the class",
 			}
 			if meant != "" {
 				f.advice = "did you mean " + meant + "?"

@@ -189,18 +189,5 @@ func (r *remedies) guard(ctx context.Context, from resourceapi.DeviceSelector) (
 	if from.CEL == nil {
 		return "", false
 	}
-	compiled := r.Selectors.Compile(from.CEL.Expression)
-	var missing []selector.Reading
-	devices := r.Cluster.Facts.Pools.Devices()
-	for i := range devices {
-		for _, lacks := range r.Selectors.Evaluate(ctx, compiled, devices[i].ID.Driver, devices[i].Device).Detail(ctx).Missing {
-			if !slices.Contains(missing, lacks) {
-				missing = append(missing, lacks)
-			}
-		}
-	}
-	if len(missing) == 0 {
-		return "", false
-	}
-	return r.Selectors.Guard(compiled, missing)
+	return r.Cluster.Facts.Pools.Guard(ctx, r.Selectors, from.CEL.Expression)
 }

@@ -4,13 +4,9 @@
 package hints
 
 import (
-	"fmt"
-
-	resourceapi "k8s.io/api/resource/v1"
-
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
-	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
@@ -20,8 +16,7 @@ func (h *finder) taintRuleHints() {
 		return
 	}
 	for _, rule := range h.Snap.TaintRules {
-		selector := rule.Spec.DeviceSelector
-		if selector == nil || selector.Driver != nil || selector.Pool != nil || selector.Device != nil {
+		if !h.Cluster.Facts.Taints.SelectsAll(rule) {
 			continue
 		}
 		name := whatif.Object("DeviceTaintRule", "", rule.Name)
@@ -29,13 +24,8 @@ func (h *finder) taintRuleHints() {
 			continue
 		}
 		h.hint(
-			fmt.Sprintf("DeviceTaintRule %s has an empty deviceSelector: it taints all %s of the cluster with %s",
-				rule.Name, english.Count(len(h.Cluster.Facts.Pools.Devices()), "device"), ruleTaint(rule)),
+			cluster.EveryDeviceText(rule)+": "+rule.Spec.Taint.String(),
 			api.Evidence{Object: name, Path: "spec.deviceSelector", Found: "{}", Required: "a driver, a pool or a device"},
 		)
 	}
-}
-
-func ruleTaint(rule *resourceapi.DeviceTaintRule) string {
-	return rule.Spec.Taint.String()
 }

@@ -6,6 +6,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -68,10 +69,17 @@ func writeFindings(p *render.Page, all []api.Finding, section severitySection) {
 			continue
 		}
 		p.Text(margin, render.Plain, render.Actor(f.Remedy.Actor)+": "+f.Remedy.Text)
-		if p.Opts.Wide || p.Opts.Commands {
+		// What only looks is short; what changes something is there when it is asked for.
+		if p.Opts.Wide || p.Opts.Commands || len(f.Remedy.Commands) == 1 && looks(f.Remedy.Commands[0]) {
 			p.Verbatim(margin, strings.Join(f.Remedy.Commands, "\n"))
 		}
 	}
+}
+
+// looks reports whether a command changes nothing.
+func looks(command string) bool {
+	return slices.ContainsFunc([]string{"kubectl get ", "kubectl describe ", "kubectl logs ", "kubectl dra "}, func(begin string) bool { return strings.HasPrefix(command, begin) }) &&
+		!strings.HasPrefix(command, "kubectl dra taints ")
 }
 
 // writeUnknown puts the checks together that lack the same.

@@ -1,0 +1,124 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"cmp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// LostPool is a pool of which claims have devices and that has no slice any more. The kubelet
+// deletes the slices of a driver 30 seconds after it disconnects (wipeResourceSlices of
+// pkg/kubelet/cm/dra/plugin); pods that run keep their devices.
+type LostPool struct {
+	Driver, Name string
+	// Node is the node that the allocations are for, empty if that is not one node.
+	Node string
+	// Devices are those that claims have, by name; Claims the claims.
+	Devices []DeviceID
+	Claims  []*resourceapi.ResourceClaim
+}
+
+// LostPools lists them by driver and name. There are none where slices could not be read. A
+// device that is [DeviceReady] is not lost: its driver has moved it into a pod.
+func (c *Cluster) LostPools() []LostPool { return c.lost() }
+
+// LostPoolsOf lists those of which a claim has devices, with what that claim has.
+func (c *Cluster) LostPoolsOf(claim *resourceapi.ResourceClaim) []LostPool {
+	same := func(other *resourceapi.ResourceClaim) bool {
+		return other.Namespace == claim.Namespace && other.Name == claim.Name
+	}
+	var lost []LostPool
+	for _, p := range c.LostPools() {
+		if !slices.ContainsFunc(p.Claims, same) {
+			continue
+		}
+		p.Claims = []*resourceapi.ResourceClaim{claim}
+		p.Devices = slices.DeleteFunc(slices.Clone(p.Devices), func(id DeviceID) bool {
+			return !slices.ContainsFunc(c.Usage.Holders(id), func(h Holder) bool { return same(h.Claim) })
+		})
+		lost = append(lost, p)
+	}
+	return lost
+}
+
+func (c *Cluster) findLost() []LostPool {
+	if c.Snapshot.Gap(snapshot.ResourceSlices) != nil {
+		return nil
+	}
+	published := map[poolName]bool{}
+	for _, pool := range c.Pools.All() {
+		published[poolName{pool.Driver, pool.Name}] = true
+	}
+	var lost []LostPool
+	for name, pool := range c.Usage.pools.All() {
+		if published[name] {
+			continue
+		}
+		p := LostPool{Driver: name.driver, Name: name.pool}
+		nodes := map[string]bool{}
+		for h := range pool.Holders() {
+			if DeviceReady(h.Claim, h.Result) {
+				continue
+			}
+			if id := (DeviceID{name.driver, name.pool, h.Result.Device}); !slices.Contains(p.Devices, id) {
+				p.Devices = append(p.Devices, id)
+			}
+			if !slices.Contains(p.Claims, h.Claim) {
+				p.Claims = append(p.Claims, h.Claim)
+			}
+			p.Node = AllocatedNode(h.Claim.Status.Allocation)
+			nodes[p.Node] = true
+		}
+		if len(p.Devices) == 0 {
+			continue
+		}
+		if len(nodes) > 1 {
+			p.Node = ""
+		}
+		slices.SortFunc(p.Devices, func(a, b DeviceID) int { return naming.Compare(a.Device, b.Device) })
+		slices.SortFunc(p.Claims, func(a, b *resourceapi.ResourceClaim) int {
+			return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), naming.Compare(a.Name, b.Name))
+		})
+		lost = append(lost, p)
+	}
+	slices.SortFunc(lost, func(a, b LostPool) int {
+		return cmp.Or(cmp.Compare(a.Driver, b.Driver), naming.Compare(a.Name, b.Name))
+	})
+	return lost
+}
+
+// ByDriver puts pools that are sorted by driver together.
+func ByDriver(pools []LostPool) [][]LostPool {
+	var groups [][]LostPool
+	for i := range pools {
+		if i == 0 || pools[i].Driver != pools[i-1].Driver {
+			groups = append(groups, nil)
+		}
+		groups[len(groups)-1] = append(groups[len(groups)-1], pools[i])
+	}
+	return groups
+}
+
+// AllocatedNode is the node that an allocation is for by name, empty if it is not for one.
+func AllocatedNode(allocation *resourceapi.AllocationResult) string {
+	if allocation == nil || allocation.NodeSelector == nil {
+		return ""
+	}
+	terms := allocation.NodeSelector.NodeSelectorTerms
+	if len(terms) != 1 || len(terms[0].MatchExpressions) != 0 || len(terms[0].MatchFields) != 1 {
+		return ""
+	}
+	if f := terms[0].MatchFields[0]; f.Key == metav1.ObjectNameField && f.Operator == corev1.NodeSelectorOpIn && len(f.Values) == 1 {
+		return f.Values[0]
+	}
+	return ""
+}

@@ -1,0 +1,121 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"context"
+	"slices"
+
+	resourceapi "k8s.io/api/resource/v1"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
+)
+
+// The codes of the checks that say of pods what the check for pods that do not work
+// would say, too: they put together what has one cause.
+const (
+	codeNotReady  = "DRA1103"
+	codeAway      = "DRA1108"
+	codeGone      = "DRA1404"
+	codeTwice     = "DRA1405"
+	codeUnhealthy = "DRA1408"
+	codeUnbound   = "DRA1409"
+	codeCondition = "DRA1410"
+	codeEvicts    = "DRA1504"
+	codeStopped   = "DRA1702"
+)
+
+func absentCheck() Check {
+	return Check{
+		Code: codeAway, Title: "driver that is away where its devices are in use", Severity: api.SeverityError, Needs: []string{snapshot.ResourceSlices, snapshot.ResourceClaims},
+		About:  "Claims have devices of a pool of which no ResourceSlice is left. The kubelet deletes the slices of a driver 30 seconds after the driver disconnects: its plugin on the node does not run, or does not reach the kubelet. Pods that run keep their devices. Pods that are yet to start there wait for the driver, and no pod gets further devices of the node.",
+		Advice: "Look at the plugin of the driver on the nodes: the state and the log of its pod, and 'kubectl dra node-probe' on the node. Leave the pods alone: they run on, and nothing is won by recreating them.",
+		find:   findAway,
+	}
+}
+
+func findAway(_ context.Context, in *cluster) ([]api.Finding, error) {
+	var found []api.Finding
+	for _, pools := range facts.ByDriver(in.facts.LostPools()) {
+		away := lifecycle.AbsentDriver(in.snap, pools)
+		f := api.Finding{Message: away.Reason, Evidence: away.Evidence, Remedy: &away.Steps[0]}
+		var claims []*resourceapi.ResourceClaim
+		for i := range pools {
+			if node := pools[i].Node; node != "" && !slices.Contains(f.Objects, nodeObject(node)) {
+				f.Objects = append(f.Objects, nodeObject(node))
+			}
+			claims = append(claims, pools[i].Claims...)
+		}
+		waiting := 0
+		for _, pod := range in.blocked() {
+			if (pod.Code == api.DeviceMissing || pod.Unregistered == pools[0].Driver) && in.has(pod.Namespace, pod.Name, claims) {
+				waiting++
+				f.Objects = append(f.Objects, whatif.Object(api.KindPod, pod.Namespace, pod.Name))
+			}
+		}
+		if waiting > 0 {
+			f.Message += "; " + english.Count(waiting, "pod") + english.Plural(waiting, " that is yet to start waits for it", " that are yet to start wait for it")
+		}
+		for _, claim := range claims {
+			if o := object(api.KindClaim, claim); !slices.Contains(f.Objects, o) {
+				f.Objects = append(f.Objects, o)
+			}
+		}
+		found = append(found, f)
+	}
+	return found, nil
+}
+
+// has reports whether a pod uses one of the claims.
+func (in *cluster) has(namespace, name string, claims []*resourceapi.ResourceClaim) bool {
+	pod := in.snap.Pod(namespace, name)
+	return pod != nil && slices.ContainsFunc(in.facts.Claims.OfPod(pod), func(pc facts.PodClaim) bool {
+		return pc.Claim != nil && slices.ContainsFunc(claims, func(c *resourceapi.ResourceClaim) bool {
+			return c.Namespace == pc.Claim.Namespace && c.Name == pc.Claim.Name
+		})
+	})
+}
+
+// lostOn reports whether a driver has lost its slices for a node, which [codeAway] says.
+func (in *cluster) lostOn(driver, node string) bool {
+	return in.opts.Makes(codeAway) && slices.ContainsFunc(in.facts.LostPools(), func(p facts.LostPool) bool { return p.Driver == driver && p.Node == node })
+}
+
+// saidOf reports whether another check has a finding about what keeps a pod with devices
+// from working.
+func (in *cluster) saidOf(pod *lifecycle.BlockedPod) bool {
+	flagged := func(code string, flags ...api.FlagName) bool {
+		return in.opts.Makes(code) && slices.ContainsFunc(in.claims(), func(c api.Claim) bool {
+			return c.Namespace == pod.Namespace && slices.Contains(c.Pods, pod.Name) && slices.ContainsFunc(c.Flags, func(f api.ClaimFlag) bool { return slices.Contains(flags, f.Name) })
+		})
+	}
+	switch pod.Code {
+	case api.DeviceMissing:
+		for _, pools := range facts.ByDriver(in.facts.LostPools()) {
+			for i := range pools {
+				if in.opts.Makes(codeAway) && in.has(pod.Namespace, pod.Name, pools[i].Claims) {
+					return true
+				}
+			}
+		}
+		return flagged(codeGone, api.FlagDeviceGone)
+	case api.DeviceAllocatedTwice:
+		return flagged(codeTwice, api.FlagDeviceTwice)
+	case api.DeviceUnhealthy:
+		return flagged(codeUnhealthy, api.FlagDeviceUnhealthy) || flagged(codeCondition, api.FlagDeviceCondition)
+	case api.BindingPending:
+		return flagged(codeUnbound, api.FlagBindingFailed)
+	case api.EvictionDue:
+		return in.opts.Makes(codeEvicts) && in.snap.Gap(snapshot.ResourceTaintRules) == nil && in.snap.Gap(snapshot.ResourceSlices) == nil
+	case api.NodeNotReady:
+		return in.opts.Makes(codeStopped)
+	default:
+		return in.opts.Makes(codeNotReady) && slices.ContainsFunc(daemonSets(in), func(w *snapshot.Workload) bool { return in.waitsForPlugin(pod, w) })
+	}
+}

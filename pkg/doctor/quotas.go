@@ -1,0 +1,116 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/admission"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+func quotaChecks() []Check {
+	return []Check{
+		{
+			Code: "DRA1604", Title: "quota for devices that is nearly used", Severity: api.SeverityInfo, Needs: []string{snapshot.ResourceQuotas},
+			About:  "A ResourceQuota for claims, or for the devices of a class, is used to at least nine tenths. Beyond it, the API server refuses claims, and those of templates are not created.",
+			Advice: "Raise the quota, or delete claims that are not used.",
+			find:   findTightQuotas,
+		},
+		{
+			Code: "DRA1606", Title: "claim of a pod that is not created", Severity: api.SeverityError, Needs: append(waitingNeeds(), snapshot.ResourceQuotas),
+			About:  "A pod waits for a claim from a template, and the API server refuses to create the claim: a ResourceQuota forbids it, an admission webhook, or the template is wrong. Or nobody creates it: the resourceclaim controller of kube-controller-manager does not run.",
+			Advice: "Raise the quota, or lift what refuses the claim. 'kubectl dra why' has the evidence.",
+			find:   findNotCreated,
+		},
+		{
+			Code: "DRA1607", Title: "quota for a class that is missing", Severity: api.SeverityWarning, Needs: []string{snapshot.ResourceQuotas, snapshot.ResourceClasses},
+			About:  "A ResourceQuota limits the devices of a class that is not there. It limits nothing.",
+			Advice: "Correct the name of the class in the key.",
+			find:   findMissingQuotaClasses,
+		},
+	}
+}
+
+// findNotCreated has the pods whose claims are not created, for longer than that takes.
+func findNotCreated(ctx context.Context, in *cluster) ([]api.Finding, error) {
+	return waitingCheck(func(e *api.Explanation) bool {
+		pod := in.snap.Pod(e.Target.Namespace, e.Target.Name)
+		return e.Stage == api.StageClaimGeneration && !failsToSchedule(e) && !neverFits(e) && pod != nil && lifecycle.Overdue(in.snap, pod.CreationTimestamp.Time)
+	})(ctx, in)
+}
+
+func findMissingQuotaClasses(_ context.Context, in *cluster) ([]api.Finding, error) {
+	var names []string
+	for _, class := range in.snap.Classes {
+		names = append(names, class.Name)
+	}
+	var found []api.Finding
+	for _, quota := range in.snap.Quotas {
+		for _, key := range slices.Sorted(maps.Keys(quota.Spec.Hard)) {
+			class, ok := admission.QuotaClass(key)
+			if !ok || slices.Contains(names, class) {
+				continue
+			}
+			f := api.Finding{
+				Objects:  []string{object(kindQuota, quota)},
+				Message:  fmt.Sprintf("quota %s of namespace %s: %s", quota.Name, quota.Namespace, admission.MissingClassText(class)),
+				Evidence: []api.Evidence{{Object: object(kindQuota, quota), Path: fmt.Sprintf("spec.hard[%q]", key), Found: class, Required: "a DeviceClass that exists"}},
+				Remedy: &api.NextStep{
+					Actor: api.ActorAdmin, Text: "correct the name of the class in the key",
+					Commands: []string{"kubectl edit " + shell.KubectlObjects("resourcequota", quota.Namespace, quota.Name)},
+				},
+			}
+			if meant := naming.Nearest(class, names); meant != "" {
+				f.Remedy.Text += "; did you mean " + meant + "?"
+			}
+			found = append(found, f)
+		}
+	}
+	return found, nil
+}
+
+// tight is the part of a quota, in percent, from which on it is nearly used.
+const tight = 90
+
+func findTightQuotas(_ context.Context, in *cluster) ([]api.Finding, error) {
+	var found []api.Finding
+	for _, quota := range in.snap.Quotas {
+		for _, name := range slices.Sorted(maps.Keys(quota.Status.Hard)) {
+			hard, used := quota.Status.Hard[name], quota.Status.Used[name]
+			if !countsDevices(in, name) || hard.IsZero() || used.AsApproximateFloat64()*100 < hard.AsApproximateFloat64()*tight {
+				continue
+			}
+			f := api.Finding{
+				Objects:  []string{object(kindQuota, quota)},
+				Message:  fmt.Sprintf("quota %s of namespace %s: %s of %s %s used", quota.Name, quota.Namespace, used.String(), hard.String(), name),
+				Evidence: []api.Evidence{{Object: object(kindQuota, quota), Path: "status.used[" + string(name) + "]", Found: used.String(), Required: "less than " + hard.String()}},
+				Remedy:   &api.NextStep{Actor: api.ActorAdmin, Text: "raise the quota, or delete claims that are not used"},
+			}
+			if used.Cmp(hard) >= 0 {
+				f.Severity = api.SeverityWarning
+			}
+			found = append(found, f)
+		}
+	}
+	return found, nil
+}
+
+// countsDevices reports whether a quota of a resource counts claims or devices.
+func countsDevices(in *cluster, name corev1.ResourceName) bool {
+	extended, requested := strings.CutPrefix(string(name), corev1.DefaultResourceRequestsPrefix)
+	return name == admission.ClaimCount || strings.HasSuffix(string(name), corev1.ResourceClaimsPerClass) ||
+		strings.HasPrefix(string(name), corev1.ResourceImplicitExtendedClaimsPerClass) ||
+		requested && in.facts.Claims.ClassOf(corev1.ResourceName(extended)) != nil
+}
