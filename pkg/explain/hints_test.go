@@ -179,7 +179,7 @@ func TestHints(t *testing.T) {
 		"plugin of another product of the maker's": {cluster: nothing, more: []any{plugin("example-dra", "nic.example.com", selectNode)}},
 		"version in a plugin of the maker's":       {cluster: nothing, more: []any{plugin("example-dra", "v1.2.3", selectNode)}, hint: "a kubelet plugin that by its name belongs to the driver"},
 
-		"rule for everything":   {cluster: tainted, more: []any{taintRule(&resourceapi.DeviceTaintSelector{})}, hint: "DeviceTaintRule rule has an empty deviceSelector: it taints all 1 device"},
+		"rule for everything":   {cluster: tainted, more: []any{taintRule(&resourceapi.DeviceTaintSelector{})}, hint: "rule rule taints every device of every driver: example.com/broken:NoSchedule"},
 		"rule for a driver":     {cluster: tainted, more: []any{taintRule(&resourceapi.DeviceTaintSelector{Driver: ptr.To(tc.Driver)})}},
 		"rule that is harmless": {cluster: full, more: []any{asked, tc.Gate("DRADeviceTaintRules", true), tc.Gate("DRADeviceTaints", true), taintRule(&resourceapi.DeviceTaintSelector{})}},
 

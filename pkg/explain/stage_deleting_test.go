@@ -22,10 +22,10 @@ func TestForeignFinalizer(t *testing.T) {
 		used       bool
 		says, not  string
 	}{
-		"a pod uses it":          {[]string{resourceapi.Finalizer, "example.com/hold"}, true, "claim have is removed when no pod uses it and the finalizer example.com/hold is removed: delete pod/p", ""},
-		"no pod uses it":         {[]string{"example.com/hold"}, false, owner, "delete pod/p"},
+		"a pod uses it":          {[]string{resourceapi.Finalizer, "example.com/hold"}, true, "claim have is removed when no pod uses it and the finalizer example.com/hold is removed: until it ends, pod/p keeps the devices", ""},
+		"no pod uses it":         {[]string{"example.com/hold"}, false, owner, "pod/p keeps"},
 		"both have to be done":   {[]string{resourceapi.Finalizer, "example.com/hold"}, true, owner, "uses it: delete"},
-		"only the usual one":     {[]string{resourceapi.Finalizer}, true, "claim have is removed when no pod uses it: delete pod/p", "its owner has to"},
+		"only the usual one":     {[]string{resourceapi.Finalizer}, true, "claim have is removed when no pod uses it: until it ends, pod/p keeps the devices", "its owner has to"},
 		"only that of the owner": {[]string{"example.com/hold"}, true, owner, "uses it: delete"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -56,6 +56,10 @@ func deviceCondition(c *resourceapi.ResourceClaim, kind string, status metav1.Co
 
 func TestBlockedPods(t *testing.T) {
 	gone := func(s *snapshot.Snapshot) { s.Slices = nil }
+	unplugged := func(s *snapshot.Snapshot) {
+		s.Slices[0] = s.Slices[0].DeepCopy()
+		s.Slices[0].Spec.Devices = nil
+	}
 	unhealthy := func(p *corev1.Pod) {
 		p.Status.ContainerStatuses = []corev1.ContainerStatus{{
 			Name: "c", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: ago(time.Hour)}},
@@ -73,7 +77,9 @@ func TestBlockedPods(t *testing.T) {
 		"its sandbox is ready":             {boundPod(boundFor(5*time.Minute), sandboxIs(corev1.ConditionTrue, time.Minute)), "", ""},
 		"the driver fails":                 {append(boundPod(boundFor(10*time.Second)), warning("a", "FailedPrepareDynamicResources", prepareFailed+"no", time.Second)), api.PreparationFailed, "cannot prepare"},
 		"runs":                             {boundPod(running), "", ""},
-		"runs without its device":          {append(boundPod(running), gone), api.DeviceMissing, "in any ResourceSlice"},
+		"runs, and its driver is away":     {append(boundPod(running), gone), "", ""},
+		"waits for a driver that is away":  {append(boundPod(boundFor(5*time.Minute)), gone), api.PodNotStarted, "publishes nothing for node n1 any more"},
+		"runs without its device":          {append(boundPod(running), unplugged), api.DeviceMissing, "of claim have is no longer in any ResourceSlice"},
 		"its interface has moved": {append(boundPod(running), gone, changeHave(func(c *resourceapi.ResourceClaim) {
 			deviceCondition(c, "Ready", metav1.ConditionTrue)
 		})), "", ""},

@@ -118,7 +118,7 @@ func TestTargets(t *testing.T) {
 			target:  Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: "have"},
 			verdict: api.Allocated,
 			check: func(t *testing.T, e *api.Explanation) {
-				if !e.Claims[0].Allocation.Devices[0].Missing || !strings.Contains(e.Summary, "device n1/gpu-7 of claim have is no longer in any ResourceSlice") {
+				if !e.Claims[0].Allocation.Devices[0].Missing || !strings.Contains(e.Summary, "driver gpu.example.com publishes nothing for node n1 any more: device n1/gpu-7 of claim ml/have is no longer in any ResourceSlice") {
 					t.Errorf("the missing device is not named: %s", e.Summary)
 				}
 			},
