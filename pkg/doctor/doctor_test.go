@@ -279,7 +279,7 @@ func TestFaults(t *testing.T) {
 		"DRA1607": {append(slices.Clone(one), quota("gpus.deviceclass.resource.k8s.io/devices=4")), "DeviceClass gpus, which the quota limits, does not exist"},
 		"DRA1702": {append(slices.Clone(one), tc.ChangeNode("n1", func(n *corev1.Node) {
 			n.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionUnknown, LastTransitionTime: metav1.NewTime(tc.Taken().Add(-20 * time.Minute)), Message: "Kubelet stopped posting node status."}}
-		})), "node n1 is not ready for 20m: Kubelet stopped posting node status"},
+		})), "node n1: the kubelet stopped posting status"},
 		"DRA1209": {[]any{tc.Nodes("n1"), func(s *snapshot.Snapshot) { s.Nodes[0].UID = "new" }, tc.Pool("n1", tc.Devices(1)...).Change(func(s *resourceapi.ResourceSlice) {
 			s.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Node", Name: "n1", UID: "old"}}
 		})}, "of an earlier node n1"},
