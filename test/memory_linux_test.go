@@ -10,6 +10,8 @@ import (
 	"compress/gzip"
 	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -173,6 +175,86 @@ func TestMemoryOfHostileFiles(t *testing.T) {
 				t.Errorf("exit code %v, and said %s", u.Exit, said)
 			}
 			t.Logf("%.0f MiB, %.1f s, exit code %v: %.200s", u.PeakMiB, u.Seconds, u.Exit, said)
+		})
+	}
+}
+
+// TestMemoryOfInputWithoutEnd holds the built program against what SECURITY.md promises
+// about input and servers that never come to an end.
+func TestMemoryOfInputWithoutEnd(t *testing.T) {
+	program, peak := goBuild(t, "../cmd/kubectl-dra"), goBuild(t, "./peak")
+	t.Setenv("KUBECONFIG", "/dev/null")
+	t.Setenv("KUBECACHEDIR", t.TempDir())
+	check := func(t *testing.T, want string, command string, args ...string) {
+		t.Helper()
+		u, out := measure(t, peak, command, args...)
+		said := string(out[:min(len(out), 1000)])
+		if u.PeakMiB > 512 || u.Seconds > 20 || !strings.Contains(said, want) {
+			t.Errorf("took %.0f MiB and %.1f s, and said %s", u.PeakMiB, u.Seconds, said)
+		}
+		t.Logf("%.0f MiB, %.1f s, exit code %v: %.300s", u.PeakMiB, u.Seconds, u.Exit, said)
+	}
+	for name, test := range map[string]struct{ shell, want string }{
+		"text":       {"yes 'kind: a' | %s slices --snapshot -", "read standard input: it has more than 256 MiB of text"},
+		"compressed": {"yes 'kind: a' | gzip -1 | %s why -f -", "read standard input: it has more than 256 MiB of text"},
+		"zeros":      {"%s lint -f - </dev/zero", "read standard input: expected YAML"},
+		"device":     {"%s why -f /dev/zero", "read /dev/zero: expected YAML"},
+	} {
+		t.Run(name, func(t *testing.T) { check(t, test.want, "/bin/sh", "-c", fmt.Sprintf(test.shell, program)) })
+	}
+
+	endless := func(before, text string) http.HandlerFunc {
+		many := strings.Repeat(text, 64<<10/len(text))
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_, err := io.WriteString(w, before)
+			for err == nil {
+				_, err = io.WriteString(w, many)
+			}
+		}
+	}
+	chunk := strings.Repeat(`{"metadata":{"name":"a"}},`, 500)
+	number := 0
+	for name, test := range map[string]struct {
+		path   string
+		answer http.HandlerFunc
+		want   string
+	}{
+		"version":   {"/version", endless(`{"gitVersion":"`, "v1"), "its answer does not end: it has more than 16 MiB"},
+		"discovery": {"/apis/resource.k8s.io/v1", endless(`{"resources":[`, `{"name":"a"},`), "its answer does not end: it has more than 16 MiB"},
+		"lists":     {"", endless(`{"items":[`, `{"metadata":{"name":"a"}},`), "its answer does not end: it has more than 128 MiB"},
+		"chunks": {"/apis/resource.k8s.io/v1/resourceslices", func(w http.ResponseWriter, _ *http.Request) {
+			number++
+			w.Header().Set("Content-Type", "application/json")
+			fmt.Fprintf(w, `{"kind":"ResourceSliceList","apiVersion":"resource.k8s.io/v1","metadata":{"resourceVersion":"1","continue":"%d"},"items":[%s]}`, number, chunk[:len(chunk)-1])
+		}, "a list of it does not end: it has more than 300000 objects"},
+		"metrics": {"/metrics", endless("", "up 1\n"), ""},
+		"retry": {"/version", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", "999999")
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}, "it is not ready"},
+		"silence": {"/version", func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "no answer within 15s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				switch {
+				case r.URL.Path == test.path:
+					test.answer(w, r)
+				case r.URL.Path == "/version":
+					_, _ = io.WriteString(w, `{"major":"1","minor":"37","gitVersion":"v1.37.1"}`)
+				case r.URL.Path == "/apis/resource.k8s.io/v1":
+					_, _ = io.WriteString(w, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"resource.k8s.io/v1","resources":[{"name":"resourceclaims"}]}`)
+				case test.path == "" && r.URL.Query().Has("limit"):
+					test.answer(w, r)
+				case r.URL.Query().Has("limit"):
+					_, _ = io.WriteString(w, `{"kind":"List","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}`)
+				default:
+					w.WriteHeader(http.StatusNotFound)
+				}
+			}))
+			defer server.Close()
+			check(t, test.want, program, "why", "-A", "--server", server.URL)
 		})
 	}
 }

@@ -294,9 +294,9 @@ func FuzzLint(f *testing.F) {
 // the words of Kubernetes.
 func TestWhatIsNoObject(t *testing.T) {
 	for text, want := range map[string]string{
-		"just text\n":                     `expected a Kubernetes object, found the string "just text"`,
+		"just text\n":                     `expected a Kubernetes object, found a string`,
 		"- a\n- b\n":                      "expected a Kubernetes object, found a list",
-		"3\n":                             "expected a Kubernetes object, found 3",
+		"3\n":                             "expected a Kubernetes object, found a number or a boolean",
 		"{apiVersion: v1, kind: [Pod]}\n": "kind: expected a string, found a list",
 		"{metadata: 3}\n":                 "metadata: expected an object, found 3",
 		"{metadata: {annotations: {a: 3}}, apiVersion: v1}\n": `metadata.annotations["a"]: expected a string, found 3`,

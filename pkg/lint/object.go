@@ -147,7 +147,7 @@ func (r *objectReader) add(data []byte, node *yaml.Node, in metav1.TypeMeta, dep
 
 // notAnObject is why a value cannot be an object of Kubernetes.
 func notAnObject(data []byte) error {
-	if value := objects.ValueInWords(data); !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
+	if value := objects.TypeInWords(data); !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
 		return fmt.Errorf("expected a Kubernetes object, found %s", value)
 	}
 	_, err := objects.DecodeAs[header](data)

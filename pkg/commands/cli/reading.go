@@ -108,11 +108,13 @@ func (f *ReadingFlags) ToReader(cmd *cobra.Command, streams genericiooptions.IOS
 			return nil, Usagef("See --kubernetes-version.", "%w", err)
 		}
 	}
+	// A note that cannot be printed keeps nothing from being answered.
+	leftOut := func(note string) { _ = PrintNotes(streams, note) }
 	return &Reader{
 		Config:    f.Config,
 		paths:     f.Paths,
 		previews:  f.Previews,
-		Options:   load.Options{Gates: gates, KubernetesVersion: version, Stdin: streams.In},
+		Options:   load.Options{Gates: gates, KubernetesVersion: version, Stdin: streams.In, LeftOut: leftOut},
 		Namespace: *f.Config.Namespace,
 		streams:   streams,
 	}, nil

@@ -5,6 +5,7 @@ package load
 
 import (
 	"archive/tar"
+	"bufio"
 	"bytes"
 	"compress/gzip"
 	"encoding/binary"
@@ -30,6 +31,9 @@ type limits struct {
 	// memory is how much memory what is made of the files may take. Files that
 	// are large themselves may take more, see [memoryPerByte].
 	memory int64
+	// unsized is how much text is read from where nobody knows how much will come: standard
+	// input, pipes and devices.
+	unsized int64
 	// keep is how much of one compressed file is kept in memory before it is
 	// known that all of it is within the limit.
 	keep int64
@@ -38,7 +42,7 @@ type limits struct {
 }
 
 func defaultLimits() limits {
-	return limits{bytes: 2 << 30, unpacked: 512 << 20, memory: 768 << 20, keep: 128 << 20, entries: 100_000}
+	return limits{bytes: 2 << 30, unpacked: 512 << 20, memory: 768 << 20, unsized: 256 << 20, keep: 128 << 20, entries: 100_000}
 }
 
 // reader finds the texts in what the user named: files, the files of a
@@ -51,6 +55,8 @@ type reader struct {
 	// used counts the bytes that were read so far, and unpacked those that came
 	// out of compressed files and archives.
 	used, unpacked int64
+	// leftOut is told of links that are not followed.
+	leftOut func(note string)
 	// size counts the bytes of the files themselves. May be nil.
 	size *atomic.Int64
 	// instead has what is read in place of files.
@@ -68,12 +74,7 @@ func (r *reader) path(path string) error {
 		if r.stdin == nil {
 			return nil
 		}
-		data, err := r.readAll(r.stdin, 0)
-		if err != nil {
-			return &InputError{Path: r.stdinName, Err: err}
-		}
-		r.grow(int64(len(data)))
-		return r.content(r.stdinName, data, 0)
+		return r.unsizedText(r.stdinName, r.stdin)
 	}
 	info, err := os.Stat(path)
 	if err != nil {
@@ -86,12 +87,26 @@ func (r *reader) path(path string) error {
 		}
 		return r.file(path, size)
 	}
+	root, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return fileError(path, err)
+	}
 	return filepath.WalkDir(path, func(file string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return fileError(file, err)
 		}
 		if entry.IsDir() || !isInputName(file) {
 			return nil
+		}
+		if entry.Type()&fs.ModeSymlink != 0 {
+			target, err := filepath.EvalSymlinks(file)
+			if err != nil {
+				return fileError(file, err)
+			}
+			if inside, err := filepath.Rel(root, target); err != nil || !filepath.IsLocal(inside) {
+				r.leftOut(fmt.Sprintf("%s is not read: it is a link to %s, which is not in %s; name that to read it", file, target, path))
+				return nil
+			}
 		}
 		info, err := os.Stat(file)
 		if err != nil {
@@ -141,6 +156,17 @@ func (r *reader) file(path string, size int64) error {
 		return fileError(path, err)
 	}
 	defer func() { _ = file.Close() }()
+	if size == 0 {
+		return r.unsizedText(path, file)
+	}
+	head := make([]byte, headSize)
+	n, err := file.ReadAt(head, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fileError(path, err)
+	}
+	if err := checkHead(head[:n]); err != nil {
+		return fileError(path, err)
+	}
 	r.grow(size)
 	if r.part != nil && size <= r.limits.bytes-r.used {
 		done, err := stream(path, file, size, r.part)
@@ -155,7 +181,7 @@ func (r *reader) file(path string, size int64) error {
 	if err != nil {
 		return fileError(path, err)
 	}
-	return r.content(path, data, 0)
+	return r.content(path, data, 0, false)
 }
 
 func (r *reader) grow(size int64) {
@@ -163,6 +189,83 @@ func (r *reader) grow(size int64) {
 		r.size.Add(size)
 	}
 }
+
+// unsizedText reads what may not end.
+func (r *reader) unsizedText(name string, from io.Reader) error {
+	buffered := bufio.NewReaderSize(from, headSize)
+	head, err := buffered.Peek(headSize)
+	if err == nil || errors.Is(err, io.EOF) {
+		err = checkHead(head)
+	}
+	if err != nil {
+		return fileError(name, err)
+	}
+	left, depth, tooLarge := r.limits.bytes-r.used, 0, r.errTooLarge()
+	from = buffered
+	if bytes.HasPrefix(head, gzipMagic()) {
+		if from, err = gzip.NewReader(buffered); err != nil {
+			return fileError(name, gzipError(err))
+		}
+		depth = 1
+		if unpacked := r.limits.unpacked - r.unpacked; unpacked < left {
+			left, tooLarge = unpacked, r.errUnpacked()
+		}
+	}
+	if r.limits.unsized < left {
+		left = r.limits.unsized
+		tooLarge = fmt.Errorf("it has more than %d MiB of text, and nobody knows whether it ends; save it to a file, and name that", left>>20)
+	}
+	data, err := readUpTo(from, left)
+	switch {
+	case err != nil && depth > 0:
+		return fileError(name, gzipError(err))
+	case err != nil:
+		return fileError(name, err)
+	case int64(len(data)) > left:
+		return fileError(name, tooLarge)
+	}
+	r.used += int64(len(data))
+	if depth > 0 {
+		r.unpacked += int64(len(data))
+	} else {
+		r.grow(int64(len(data)))
+	}
+	return r.content(name, data, depth, depth > 0)
+}
+
+// readUpTo reads all there is, or one byte more than the limit.
+func readUpTo(from io.Reader, limit int64) ([]byte, error) {
+	data := make([]byte, min(limit+1, 4<<20))
+	for count := 0; ; {
+		n, err := from.Read(data[count:])
+		count += n
+		switch {
+		case errors.Is(err, io.EOF), count > int(limit):
+			return data[:count], nil
+		case err != nil:
+			return nil, err
+		case count == len(data):
+			// The system gives memory only for what is written to.
+			data = append(make([]byte, 0, limit+1), data...)
+			data = data[:cap(data)]
+		}
+	}
+}
+
+// headSize is how much of a file tells whether it is text.
+const headSize = 8 << 10
+
+// checkHead fails if a file that begins like this has nothing to read.
+func checkHead(head []byte) error {
+	if bytes.HasPrefix(head, gzipMagic()) || isTar(head) || utf16Order(head) != nil || !isBinary(head) {
+		return nil
+	}
+	return errBinary()
+}
+
+func errBinary() error { return errors.New("expected YAML, JSON, gzip or tar, found binary data") }
+
+func isTar(data []byte) bool { return len(data) > 262 && string(data[257:262]) == "ustar" }
 
 // unpack counts what came out of a compressed file or an archive.
 func (r *reader) unpack(size int64) error {
@@ -203,22 +306,23 @@ func (r *reader) readAll(from io.Reader, size int64) ([]byte, error) {
 // maxWrapping bounds archives in archives.
 const maxWrapping = 3
 
-// content finds out what a file has, whatever its name, and unpacks it.
-func (r *reader) content(name string, data []byte, depth int) error {
+// content finds out what a file has, whatever its name, and unpacks it, unless it is
+// inflated already.
+func (r *reader) content(name string, data []byte, depth int, inflated bool) error {
 	if depth > maxWrapping {
 		return &InputError{Path: name, Err: fmt.Errorf("archives are nested more than %d deep", maxWrapping)}
 	}
 	switch {
 	case bytes.HasPrefix(data, gzipMagic()):
-		inflated, err := r.inflate(data)
-		if err == nil && bytes.HasPrefix(inflated, gzipMagic()) {
-			err = errors.New("it is compressed twice: expected YAML, JSON or tar in the gzip data, found gzip data")
+		if inflated {
+			return &InputError{Path: name, Err: errors.New("it is compressed twice: expected YAML, JSON or tar in the gzip data, found gzip data")}
 		}
+		text, err := r.inflate(data)
 		if err != nil {
 			return &InputError{Path: name, Err: err}
 		}
-		return r.content(name, inflated, depth+1)
-	case len(data) > 262 && string(data[257:262]) == "ustar":
+		return r.content(name, text, depth+1, true)
+	case isTar(data):
 		return r.archive(name, data, depth)
 	}
 	data, err := fromUTF16(data)
@@ -227,7 +331,7 @@ func (r *reader) content(name string, data []byte, depth int) error {
 	}
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	if isBinary(data) {
-		return &InputError{Path: name, Err: errors.New("expected YAML, JSON, gzip or tar, found binary data")}
+		return &InputError{Path: name, Err: errBinary()}
 	}
 	return r.text(name, data)
 }
@@ -325,7 +429,7 @@ func (r *reader) archive(name string, data []byte, depth int) error {
 		if err != nil {
 			return &InputError{Path: inner, Err: tarError(err)}
 		}
-		if err := r.content(inner, content, depth+1); err != nil {
+		if err := r.content(inner, content, depth+1, false); err != nil {
 			return err
 		}
 	}
@@ -338,18 +442,25 @@ func tarError(err error) error {
 	return err
 }
 
+// utf16Order is the order of the bytes in text of that kind; nil for other text.
+func utf16Order(data []byte) binary.ByteOrder {
+	switch {
+	case bytes.HasPrefix(data, []byte{0xff, 0xfe}):
+		return binary.LittleEndian
+	case bytes.HasPrefix(data, []byte{0xfe, 0xff}):
+		return binary.BigEndian
+	default:
+		return nil
+	}
+}
+
 // maxUTF16 is the largest text of that kind: it is converted as a whole.
 const maxUTF16 = 64 << 20
 
 // fromUTF16 converts what some Windows shells write for "> file".
 func fromUTF16(data []byte) ([]byte, error) {
-	var order binary.ByteOrder
-	switch {
-	case bytes.HasPrefix(data, []byte{0xff, 0xfe}):
-		order = binary.LittleEndian
-	case bytes.HasPrefix(data, []byte{0xfe, 0xff}):
-		order = binary.BigEndian
-	default:
+	order := utf16Order(data)
+	if order == nil {
 		return data, nil
 	}
 	if len(data) > maxUTF16 {

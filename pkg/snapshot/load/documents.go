@@ -135,6 +135,9 @@ func (c *cutter) json() error {
 		if errors.As(err, &misplaced) && start >= c.removedAt {
 			misplaced.Line += c.removed
 		}
+		if errors.Is(err, objects.ErrDuplicateKey) && !saysObject(c.data[start:]) {
+			err = objects.ErrDuplicateKey
+		}
 		return &InputError{Path: c.file, Document: c.document, Object: o.kind, Err: err}
 	}
 	c.pos = o.end

@@ -12,5 +12,5 @@ import (
 
 // Within is [Load] for standard input with limits that a test can reach.
 func Within(ctx context.Context, input io.Reader, text, unpacked, memory, keep int64, entries int) (*snapshot.Snapshot, error) {
-	return load(ctx, []string{"-"}, Options{Stdin: input}, asCluster, limits{bytes: text, unpacked: unpacked, memory: memory, keep: keep, entries: entries})
+	return load(ctx, []string{"-"}, Options{Stdin: input}, asCluster, limits{unsized: 1 << 40, bytes: text, unpacked: unpacked, memory: memory, keep: keep, entries: entries})
 }

@@ -146,7 +146,7 @@ func read(ctx context.Context, paths []string, opts Options, purpose purpose, li
 			}
 		})
 	}
-	r := reader{limits: limits, stdin: opts.Stdin, stdinName: cmp.Or(opts.StdinName, stdinName), size: &memory.size}
+	r := reader{limits: limits, stdin: opts.Stdin, stdinName: cmp.Or(opts.StdinName, stdinName), size: &memory.size, leftOut: opts.leftOut}
 	yaml := int64(0)
 	r.part = func(p *part) error {
 		if err := ctx.Err(); err != nil {
@@ -279,11 +279,11 @@ func decodePart(p *part, d *decoded) error {
 	}
 	converted, err := yamlToJSON(p.data)
 	if err != nil {
-		return inputError(p.at, "", yamlError(err, p.linesBefore))
+		return inputError(p.at, "", yamlError(err, p.data, p.linesBefore))
 	}
 	if !p.sequence {
 		if converted[0] != '{' {
-			return inputError(p.at, "", fmt.Errorf("expected a Kubernetes object, found %s", objects.ValueInWords(converted)))
+			return inputError(p.at, "", fmt.Errorf("expected a Kubernetes object, found %s", objects.TypeInWords(converted)))
 		}
 		return d.document(converted, p.at)
 	}

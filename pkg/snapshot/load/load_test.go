@@ -281,7 +281,7 @@ func TestLoadErrors(t *testing.T) {
 		"truncated tar":     {tarred(t, "claim.yaml", claimYAML)[:600], "standard input:claim.yaml: the tar archive ends early"},
 		"JSON syntax":       {"\n" + strings.Replace(classJSON, `{"name"`, "{\n\"name\" 1", 1), "line 3"},
 		"YAML syntax":       {claimYAML + "---\na: b\n  c: d\n", "document 2: not YAML: line "},
-		"scalar":            {"just words", "expected a Kubernetes object, found the string \"just words\""},
+		"scalar":            {"just words", "expected a Kubernetes object, found a string"},
 		"no kind":           {"replicaCount: 1", "without apiVersion and kind"},
 		"no name":           {`{"apiVersion":"v1","kind":"Pod"}`, "Pod: metadata.name: expected a name, found none"},
 		"recursion":         {"apiVersion: v1\nkind: Pod\nmetadata: &m {labels: *m}", "contains itself"},
@@ -608,3 +608,31 @@ func TestWith(t *testing.T) {
 		t.Error("an input was changed")
 	}
 }
+
+// TestErrorsQuoteNothingOfWhatIsNoObject takes texts that are named by mistake, or through a link.
+func TestErrorsQuoteNothingOfWhatIsNoObject(t *testing.T) {
+	for _, text := range []string{
+		"HUSH\n", "root:$6$HUSH$HUSH/:19000:0:99999:7:::\nHUSH:*:1::::::\n", "KEY=HUSH\nX: [HUSH\n",
+		"-----BEGIN PRIVATE KEY-----\nHUSH\n", "a: *HUSH\n", `{"a": HUSH}`, "HUSH: 1\nHUSH: 2\n", "a:\n  HUSH: 1\n  HUSH: 2\n",
+		`{"HUSH": "HUSH", "HUSH": 1}`, `{"a": {"HUSH": 1, "HUSH": 2}}`, "? [HUSH]\n: x\n", "? {HUSH: 1}\n: x\n", "!!int HUSH", "a: !!float HUSH",
+		`"HUSH`, "'HUSH", "HUSH%\tx: \"\\HUSH\"\n@HUSH\n", "%HUSH\n---\na: b", "- HUSH", "a: &a [*a, HUSH]", "kind: [HUSH]", "HUSH: {", "a: !HUSH x", "{HUSH}", "a: |\n HUSH\nHUSH",
+	} {
+		for name, err := range map[string]error{
+			"load":      second(load.Load(t.Context(), []string{"-"}, load.Options{Stdin: strings.NewReader(text)})),
+			"manifests": second(load.Manifests(t.Context(), []string{"-"}, load.Options{Stdin: strings.NewReader(text)})),
+		} {
+			if err == nil || strings.Contains(err.Error(), "HUSH") {
+				t.Errorf("%s of %q: %v", name, text, err)
+			}
+		}
+		texts, err := load.Texts(t.Context(), []string{"-"}, load.Options{Stdin: strings.NewReader(text)})
+		for i := range texts {
+			err = errors.Join(err, texts[i].Err)
+		}
+		if err != nil && strings.Contains(err.Error(), "HUSH") {
+			t.Errorf("texts of %q: %v", text, err)
+		}
+	}
+}
+
+func second[T any](_ T, err error) error { return err }

@@ -25,6 +25,15 @@ type Options struct {
 	// YAML is told how many bytes of YAML were read, which takes several times as
 	// long as JSON. Nil means that nobody is told.
 	YAML func(size int64)
+	// LeftOut is told, as a sentence, of each file that is not read because it is a link
+	// that leads out of the directory that was named. Nil means that nobody is told.
+	LeftOut func(note string)
+}
+
+func (o *Options) leftOut(note string) {
+	if o.LeftOut != nil {
+		o.LeftOut(note)
+	}
 }
 
 // stdinName is what errors call the path "-".

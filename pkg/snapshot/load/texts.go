@@ -33,7 +33,7 @@ func Texts(ctx context.Context, paths []string, opts Options) ([]Text, error) {
 	if err := checkPaths(paths, asManifests); err != nil {
 		return nil, err
 	}
-	r := reader{limits: defaultLimits(), stdin: opts.Stdin, stdinName: opts.StdinName, instead: opts.Instead}
+	r := reader{limits: defaultLimits(), stdin: opts.Stdin, stdinName: opts.StdinName, instead: opts.Instead, leftOut: opts.leftOut}
 	if r.stdinName == "" {
 		r.stdinName = stdinName
 	}
@@ -75,7 +75,7 @@ func textOf(file string, p *part) Text {
 	default:
 		converted, err := yamlToJSON(p.data)
 		if err != nil {
-			text.Err = inputError(p.at, "", yamlError(err, p.linesBefore))
+			text.Err = inputError(p.at, "", yamlError(err, p.data, p.linesBefore))
 			text.ErrLine = yamlErrorLine(err, p.linesBefore)
 		} else {
 			text.JSON = converted

@@ -4,6 +4,7 @@
 package load
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -174,7 +175,7 @@ func appendString(out []byte, s string) ([]byte, error) {
 }
 
 // duplicateError is a key that a mapping has twice, on a line of the text that
-// was parsed if that is known.
+// was parsed if that is known. Without a key, that is not told.
 type duplicateError struct {
 	key  string
 	line int
@@ -185,12 +186,19 @@ func (e *duplicateError) Error() string {
 	if e.line > 0 {
 		at = fmt.Sprintf("line %d: ", e.line)
 	}
-	return fmt.Sprintf("%s%s: %v", at, objects.Shortened(e.key), objects.ErrDuplicateKey)
+	key := ""
+	if e.key != "" {
+		key = objects.Shortened(e.key) + ": "
+	}
+	return fmt.Sprintf("%s%s%v", at, key, objects.ErrDuplicateKey)
 }
 
 // yamlError makes the parser's message fit: without its prefix, and with the
 // line counted from the start of the file instead of the part it was given.
-func yamlError(err error, linesBefore int) error {
+func yamlError(err error, document []byte, linesBefore int) error {
+	if !saysObject(document) {
+		err = withoutQuotes(err)
+	}
 	var duplicate *duplicateError
 	if errors.As(err, &duplicate) {
 		if duplicate.line > 0 {
@@ -207,6 +215,20 @@ func yamlError(err error, linesBefore int) error {
 		return fmt.Errorf("not YAML: %s", parts[2])
 	}
 	return fmt.Errorf("not YAML: line %d: %s", line+linesBefore, parts[2])
+}
+
+// saysObject reports whether a text has what all objects of Kubernetes have. Anything
+// else may be a key or a list of passwords, named by mistake: no error has a word of it.
+func saysObject(text []byte) bool {
+	return bytes.Contains(text, []byte("apiVersion")) && bytes.Contains(text, []byte("kind"))
+}
+
+// withoutQuotes is an error of the parser without the text that it quotes.
+func withoutQuotes(err error) error {
+	if duplicate := (*duplicateError)(nil); errors.As(err, &duplicate) {
+		return &duplicateError{line: duplicate.line}
+	}
+	return errors.New(regexp.MustCompile("(?s)( `.*`| '.{2,}'| \".*\"|: \\[\\]interface.*|: map\\[.*|: &.*)").ReplaceAllString(err.Error(), ""))
 }
 
 // yamlMessage takes the parser's message apart: the line, and what is wrong.

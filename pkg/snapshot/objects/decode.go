@@ -199,7 +199,25 @@ func typeInWords(kind reflect.Type) string {
 	}
 }
 
-// ValueInWords says what a JSON text has, for errors.
+// TypeInWords says what a JSON text has, without a word of it: it may be a secret.
+func TypeInWords(data []byte) string {
+	switch data = data[scan.SkipSpace(data, 0):]; {
+	case len(data) == 0:
+		return "nothing"
+	case data[0] == '{':
+		return "an object"
+	case data[0] == '[':
+		return "a list"
+	case data[0] == '"':
+		return "a string"
+	case string(data) == "null":
+		return "null"
+	default:
+		return "a number or a boolean"
+	}
+}
+
+// ValueInWords says what a JSON text has, for errors about a field of an object.
 func ValueInWords(data []byte) string {
 	const longest = 40
 	switch data = data[scan.SkipSpace(data, 0):]; {
