@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -66,12 +67,24 @@ func awaited(ctx context.Context, after time.Duration, search func() ([]resource
 	}
 }
 
-// guarded turns a panic of the allocator, which only nonsense that no API
-// server stores can cause, into an error.
+// PanicError is a panic of the scheduler's allocator, which is a bug of it. What it would
+// have found is not known.
+type PanicError struct {
+	// Message is the first line of what it says.
+	Message string
+}
+
+// Error names the allocator, so that nobody looks for the reason in the cluster.
+func (e *PanicError) Error() string {
+	return "a bug of the scheduler's allocator, which panics: " + e.Message
+}
+
+// guarded turns a panic of the allocator into a [PanicError].
 func guarded(ctx context.Context, upstream structured.Allocator, node *corev1.Node, claims []*resourceapi.ResourceClaim) (allocations []resourceapi.AllocationResult, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("the allocator crashed: %v", r)
+			message, _, _ := strings.Cut(fmt.Sprint(r), "\n")
+			err = &PanicError{Message: message}
 		}
 	}()
 	return upstream.Allocate(ctx, node, claims)

@@ -4,10 +4,14 @@
 package doctor
 
 import (
+	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/redact"
 )
 
 // LogChecks are the codes of the checks with findings about pods of which the log
@@ -59,10 +63,19 @@ func Logs(pod *corev1.Pod) []Log {
 // without what looks like a secret.
 func LogLines(log string) []string {
 	var lines []string
+	secrets := newSecrets()
+	inKey := false
 	for line := range strings.Lines(log) {
+		// The lines of a key follow each other.
+		ends := strings.Contains(line, "-----END")
+		if inKey {
+			inKey = !ends
+			continue
+		}
+		inKey = strings.Contains(line, "-----BEGIN") && !ends
 		lower := strings.ToLower(line)
 		if slices.ContainsFunc([]string{"error", "fail", "fatal", "panic", "invalid", "denied", "forbidden", "resourceslice"}, func(word string) bool { return strings.Contains(lower, word) }) {
-			lines = append(lines, withoutSecrets(strings.TrimRight(line, "\r\n")))
+			lines = append(lines, secrets.cut(strings.TrimRight(line, "\r\n")))
 		}
 	}
 	return lines[max(0, len(lines)-maxLogLines):]
@@ -74,40 +87,52 @@ const (
 	maxLogLine  = 300
 	// secretLength is how long a word is that may be a key or a token.
 	secretLength = 32
+	// hidden stands for a secret.
+	hidden = "[redacted]"
 )
 
-// withoutSecrets takes out of a line what may be a key or a token: long words of
-// letters and digits, and what follows the name of one.
-func withoutSecrets(line string) string {
-	const hidden = "[redacted]"
-	names := []string{"token", "password", "passwd", "secret", "authorization", "bearer", "apikey", "api-key", "api_key"}
+// secrets finds in a line what nobody else may see.
+type secrets struct {
+	key, login, phrase, value, following, long *regexp.Regexp
+	// inSnapshot reports whether a redacted snapshot hides a word.
+	inSnapshot func(word string) bool
+}
+
+func newSecrets() secrets {
+	const (
+		// before is a quote, or several that are quoted themselves, and what assigns.
+		before = `[\\"'\]]*\s*(?:=>|:=|[=:])\s*`
+		quoted = `\\+".*?\\+"|"(?:[^"\\]|\\.)*"?|'[^']*'?`
+		names  = `tokens?|secrets?|authorization|bearer|cookie|session(?:id)?|credentials?|(?:api|access|private|signing|encryption)[-_.]?key`
+	)
+	return secrets{
+		key:   regexp.MustCompile(`-----BEGIN.*`),
+		login: regexp.MustCompile(`://\S*@`),
+		// A phrase may have blanks.
+		phrase:     regexp.MustCompile(`(?i)([\w.-]*(?:passw|passphrase|pwd)[\w.-]*` + before + `)(?:` + quoted + `|.+)`),
+		value:      regexp.MustCompile(`(?i)([\w.-]*(?:` + names + `)[\w.-]*` + before + `)(?:` + quoted + `|(?:bearer|basic|digest|negotiate|token)\s+\S+|[^\s&,;}]+)`),
+		following:  regexp.MustCompile(`(?i)(\b(?:bearer|basic|token|password)|--?[\w-]*(?:token|passw\w*|secret|key))\s+[^\s=:]\S*`),
+		inSnapshot: redact.Secrets(),
+		long:       regexp.MustCompile(fmt.Sprintf(`[0-9A-Za-z+/_-]{%d,}={0,2}`, secretLength)),
+	}
+}
+
+// cut takes out of a line what may be a key, a password or a token: what follows the
+// name of one, logins in URLs, long words of letters and digits, and what a redacted
+// snapshot does not show either.
+func (s *secrets) cut(line string) string {
+	line = s.key.ReplaceAllString(line, hidden)
+	line = s.login.ReplaceAllString(line, "://"+hidden+"@")
+	line = s.phrase.ReplaceAllString(line, "${1}"+hidden)
+	line = s.value.ReplaceAllString(line, "${1}"+hidden)
+	line = s.following.ReplaceAllString(line, "${1} "+hidden)
 	words := strings.Fields(line)
-	named := false
 	for i, word := range words {
-		name, _, assigned := strings.Cut(word, "=")
-		if !assigned {
-			name, _, assigned = strings.Cut(word, ":")
+		word = s.long.ReplaceAllString(word, hidden)
+		if s.inSnapshot(word) {
+			word = hidden
 		}
-		is := slices.ContainsFunc(names, func(n string) bool { return strings.Contains(strings.ToLower(name), n) })
-		longest := ""
-		for _, part := range strings.FieldsFunc(word, func(r rune) bool {
-			return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '+' && r != '_'
-		}) {
-			if len(part) > len(longest) {
-				longest = part
-			}
-		}
-		hasValue := assigned && !strings.HasSuffix(word, ":") && !strings.HasSuffix(word, "=")
-		switch {
-		case named:
-			words[i] = hidden
-		case is && hasValue:
-			words[i] = name + "=" + hidden
-		case len(longest) >= secretLength:
-			words[i] = strings.Replace(word, longest, hidden, 1)
-		}
-		// "Authorization: Bearer x" names it twice.
-		named = is && !hasValue
+		words[i] = word
 	}
 	line = strings.Join(words, " ")
 	if len(line) > maxLogLine {

@@ -263,6 +263,9 @@ func unending(err error) error {
 // errorCode finds the code for an error of the allocator. Upstream has no
 // error types, only texts (structured/internal/*/allocator_*.go).
 func errorCode(err error) api.Code {
+	if isPanic(err) {
+		return api.AllocatorPanic
+	}
 	text := err.Error()
 	for _, known := range []struct {
 		part string
@@ -284,6 +287,13 @@ func errorCode(err error) api.Code {
 		}
 	}
 	return api.AllocatorError
+}
+
+// isPanic reports whether the allocator panicked. Then nothing else is said: what our own
+// look at devices finds may be just what it stumbles over.
+func isPanic(err error) bool {
+	var panicked *allocator.PanicError
+	return errors.As(err, &panicked)
 }
 
 // errorText is an error of the allocator on one line. What it says of the limit
@@ -311,6 +321,11 @@ func (x *builder) conclude(verdicts []allocator.Verdict, best *fitting) (api.Ver
 		node := x.Cluster.Candidates[i].Name
 		switch verdict.Outcome {
 		case allocator.Failed:
+			if isPanic(verdict.Err) {
+				for i := range x.out.Claims {
+					x.out.Claims[i].Requests = nil
+				}
+			}
 			return api.Error, reason{what: errorSummary(x.Question, x.out.Claims, verdict.Err)}
 		case allocator.TimedOut:
 			if best != nil && !verdict.EndsAttempt {

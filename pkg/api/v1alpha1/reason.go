@@ -78,6 +78,8 @@ const (
 	PodsCompete Code = "PodsCompete"
 	// AllocatorError is an error of the allocator that has no code of its own.
 	AllocatorError Code = "AllocatorError"
+	// AllocatorPanic is a panic of the allocator, which is a bug of it.
+	AllocatorPanic Code = "AllocatorPanic"
 	// ClaimNotReady is a claim that does not exist yet, is being deleted, or
 	// belongs to another pod.
 	ClaimNotReady Code = "ClaimNotReady"

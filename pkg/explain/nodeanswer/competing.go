@@ -5,6 +5,7 @@ package nodeanswer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -91,6 +92,10 @@ func whyNotAll(ctx context.Context, q *funnel.Question, confirmer *counting.Conf
 			answer.Code, answer.Message = probe.code, probe.message
 			return answer
 		}
+	}
+	var panicked *allocator.PanicError
+	if errors.As(q.Cluster.Alloc.Check(ctx, node, claims).Err, &panicked) {
+		return Answer{Verdict: api.Error, Code: api.AllocatorPanic, Message: panicked.Error()}
 	}
 	answer.Code, answer.Message, answer.Progress = api.CountUnsatisfiable, notForAll, progressUnproved
 	if budget.Spent() {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/parser"
+	dracel "k8s.io/dynamic-resource-allocation/cel"
 )
 
 // unreadable stands for an expression that is none. It fails like it.
@@ -34,7 +35,11 @@ func (t *texts) expression(s string) string {
 
 func (t *texts) newExpression(s string) string {
 	tree := parseExpression(s)
-	if tree == nil {
+	if tree != nil && t.stage == collectNames && !compiles(s) {
+		// Names may be where an expression that compiles has none.
+		t.broken[s] = true
+	}
+	if tree == nil || t.broken[s] {
 		if t.stage == rewrite {
 			return unreadable
 		}
@@ -48,7 +53,8 @@ func (t *texts) newExpression(s string) string {
 		}
 	}
 	factory := ast.NewExprFactory()
-	ast.PostOrderVisit(tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+	// Texts that are joined come before the parts that they are joined of.
+	ast.PreOrderVisit(tree.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
 		text, isText := constantText(e)
 		if !isText {
 			return
@@ -72,6 +78,9 @@ func (t *texts) newExpression(s string) string {
 }
 
 func (t *texts) literal(text string) string {
+	if t.stage == rewrite && t.isHushed(text) && !t.isName(text) && !t.hidesName(text) {
+		return t.swap(tableSerial, text)
+	}
 	if t.kept[text] || !t.isName(text) && !t.hidesName(text) {
 		return text
 	}
@@ -95,6 +104,13 @@ func constantText(e ast.Expr) (string, bool) {
 	default:
 		return "", false
 	}
+}
+
+// compiles reports whether the API server takes an expression as a selector or as a derived
+// attribute, whatever its release.
+func compiles(s string) bool {
+	compiler := dracel.GetCompiler(dracel.Features{EnableConsumableCapacity: true, EnableListTypeAttributes: true})
+	return compiler.CompileCELExpression(s, dracel.Options{DisableCostEstimation: true}).Error == nil || compiler.CompileCELExpression(s, dracel.Options{DerivedAttribute: true, DisableCostEstimation: true}).Error == nil
 }
 
 // parseExpression returns nil for what is no expression. Macros are taken for

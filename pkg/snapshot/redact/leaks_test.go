@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/internal/testsnapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
@@ -57,7 +58,9 @@ func TestRedactAttributes(t *testing.T) {
 		"10.77.1.1/24": false, "10.77.1.1:4791": false, "10.77.1.1,10.77.1.2": false, "fd00:77::1/64": false, "port 1 at 10.77.1.1": false,
 		"02:42:ac:11:00:02": false, "02-42-AC-11-00-02": false, "0242.ac11.0002": false, "0242ac110002": false, "0c42:a103:0012:3456": false,
 		"MIG-99999999-2222-4333-8444-555555555555/1/0": false, "GPU-99999999-2222-4333-8444-555555555555": false, "a@acme.example": false,
-		"gpu-07": false, "GPU-07.ml.acme.example": false, "eth0.gpu-07": false,
+		"gpu-07": false, "GPU-07.ml.acme.example": false, "eth0.gpu-07": false, "db.ml.acme.example": false, "s3.ACME.example": false, "ml.acme.example": false,
+		"ip-10-77-1-1": false, "10-77-1-1.internal": false, "iqn.2003-01.org.x:disk": false, "nqn.2014-08.org.nvmexpress:uuid:1": false,
+		"naa.5000c500a1b2c3d4": false, "wwn-0x5000c500a1b2c3d4": false, "50:06:01:60:3b:20:11:22": false, "0x500601603b201122": false,
 		"H100": true, "0000:41:00.0": true, "570.124.06": true, "mlx5_0": true, "1g.10gb": true, "NVIDIA H100 80GB HBM3": true, "roce": true,
 	} {
 		slice := fmt.Sprintf(`{"apiVersion":"resource.k8s.io/v1","kind":"ResourceSlice","metadata":{"name":"s"},"spec":{"driver":"d","pool":{"name":"p","resourceSliceCount":1},
@@ -71,20 +74,48 @@ func TestRedactAttributes(t *testing.T) {
 
 func TestRedactExpressions(t *testing.T) {
 	const name = "gpu-07.ml.acme.example"
+	x := `device.attributes["d"].x`
 	for expression, want := range map[string]string{
-		`x == "gpu-07.ml.acme.example" // of Mallory`:                  `x == "node-0001"`,
-		`x == 'gpu-07.ml.acme.example'`:                                `x == "node-0001"`,
-		`x == """gpu-07.ml.acme.example"""`:                            `x == "node-0001"`,
-		`x == r"gpu-07.ml.acme.example"`:                               `x == "node-0001"`,
-		`x == "gpu-\x307.ml.acme.example"`:                             `x == "node-0001"`,
-		`x == "gpu-" + "07.ml.acme.example"`:                           `x == "node-0001"`,
-		"x.all(y, y in ['a',\n 'gpu-07'])":                             `x.all(y, y in ["a", "node-0001"])`,
-		`has(x.y) && x.?z.orValue("") == "" && cel.bind(a, "b", a==x)`: `has(x.y) && x.?z.orValue("") == "" && cel.bind(a, "b", a == x)`,
-		`x == "` + name: unreadable,
+		x + ` == "gpu-07.ml.acme.example" // of Mallory`:                                         x + ` == "node-0001"`,
+		x + ` == 'gpu-07.ml.acme.example'`:                                                       x + ` == "node-0001"`,
+		x + ` == """gpu-07.ml.acme.example"""`:                                                   x + ` == "node-0001"`,
+		x + ` == r"gpu-07.ml.acme.example"`:                                                      x + ` == "node-0001"`,
+		x + ` == "gpu-\x307.ml.acme.example"`:                                                    x + ` == "node-0001"`,
+		x + ` == "gpu-" + "07.ml.acme.example"`:                                                  x + ` == "node-0001"`,
+		"[" + x + "].all(y, y in ['a',\n 'gpu-07'])":                                             "[" + x + `].all(y, y in ["a", "node-0001"])`,
+		x + ` == "db.ml.acme.example"`:                                                           x + ` == "name-0001"`,
+		`has(` + x + `) && device.?driver.orValue("") == "" && cel.bind(a, "b", a == ` + x + `)`: `has(` + x + `) && device.?driver.orValue("") == "" && cel.bind(a, "b", a == ` + x + `)`,
+		// What does not compile stays so, and has no word left.
+		x + ` == "` + name:                     unreadable,
+		`acmeHost == "a"`:                      unreadable,
+		`device.acme == "a"`:                   unreadable,
+		`device.attributes["d"].x.acme() == 1`: unreadable,
+		`"acme"`:                               `"acme"`,
+		`acme("a") && true`:                    unreadable,
 	} {
 		class := fmt.Sprintf(`{"apiVersion":"resource.k8s.io/v1","kind":"DeviceClass","metadata":{"name":"c"},"spec":{"selectors":[{"cel":{"expression":%q}}]}}`, expression)
 		if got := Snapshot(testsnapshot.Load(t, aNode+class)).Classes[0].Spec.Selectors[0].CEL.Expression; got != want {
 			t.Errorf("%s\nwant %s\ngot  %s", expression, want, got)
+		}
+	}
+}
+
+// TestRedactAttributesCalledSecret replaces the values of attributes that are called like
+// secrets, wherever they are, and keeps what compares with them.
+func TestRedactAttributesCalledSecret(t *testing.T) {
+	for _, name := range []string{"password", "clientSecret", "token", "licenseKey", "host", "hostName", "ipAddress", "bmc", "switch", "tor_switch"} {
+		s := Snapshot(testsnapshot.Load(t, fmt.Sprintf(`
+{apiVersion: resource.k8s.io/v1, kind: ResourceSlice, metadata: {name: s}, spec: {driver: d, pool: {name: p, resourceSliceCount: 1}, devices: [
+  {name: a, attributes: {%[1]s: {string: acme}, model: {string: H100}, other: {string: acme}}}, {name: b, attributes: {%[1]s: {string: mallory}}}]}}
+---
+{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: c}, spec: {selectors: [{cel: {expression: 'device.attributes["d"].%[1]s == "acme" && device.attributes["d"].model == "H100"'}}]}}
+`, name)))
+		a, b := s.Slices[0].Spec.Devices[0].Attributes, s.Slices[0].Spec.Devices[1].Attributes
+		value := *a[resourceapi.QualifiedName(name)].StringValue
+		want := fmt.Sprintf(`device.attributes["d"].%s == %q && device.attributes["d"].model == "H100"`, name, value)
+		if value == "acme" || *a["other"].StringValue != value || *a["model"].StringValue != "H100" || *b[resourceapi.QualifiedName(name)].StringValue == value ||
+			s.Classes[0].Spec.Selectors[0].CEL.Expression != want {
+			t.Errorf("%s: %s, %s, %s", name, value, *a["other"].StringValue, s.Classes[0].Spec.Selectors[0].CEL.Expression)
 		}
 	}
 }

@@ -64,12 +64,14 @@ type pseudonyms struct {
 	names map[string]string
 	// variants has those of nodes in lowercase letters, and without a domain.
 	variants map[string]string
+	// domains are what is behind the names of nodes, and what these domains are in.
+	domains map[string]bool
 	// kept is the vocabulary that is never replaced in texts.
 	kept map[string]bool
 }
 
 func newPseudonyms() *pseudonyms {
-	return &pseudonyms{tables: map[string]map[string]string{}, names: map[string]string{}, variants: map[string]string{}, kept: map[string]bool{}}
+	return &pseudonyms{tables: map[string]map[string]string{}, names: map[string]string{}, variants: map[string]string{}, domains: map[string]bool{}, kept: map[string]bool{}}
 }
 
 // swap notes an original in the stages that collect, and returns its
@@ -175,10 +177,24 @@ func (p *pseudonyms) number(after stage) {
 func (p *pseudonyms) addVariants(name, pseudonym string) {
 	name = strings.ToLower(name)
 	p.variants[name] = pseudonym
-	host, _, _ := strings.Cut(name, ".")
+	host, domain, _ := strings.Cut(name, ".")
+	for strings.Contains(domain, ".") {
+		p.domains[domain] = true
+		_, domain, _ = strings.Cut(domain, ".")
+	}
 	if _, taken := p.variants[host]; !taken && strings.ContainsAny(host, "-0123456789") {
 		p.variants[host] = pseudonym
 	}
+}
+
+// belowDomain reports whether a word is a name in the domain of a node, or the domain.
+func (p *pseudonyms) belowDomain(word string) bool {
+	for word = strings.ToLower(word); strings.Contains(word, "."); _, word, _ = strings.Cut(word, ".") {
+		if p.domains[word] {
+			return true
+		}
+	}
+	return false
 }
 
 func precedence(table string) int {

@@ -25,12 +25,18 @@ type texts struct {
 	// literals are the strings in CEL expressions, and searched the names of
 	// attributes in expressions that do more than compare for equality.
 	literals, searched map[string]bool
+	// hushed are values of attributes that are called like secrets, looked those that
+	// expressions look into.
+	hushed, looked map[string]bool
+	// broken are the expressions that do not compile.
+	broken map[string]bool
 }
 
 func newTexts() *texts {
 	return &texts{
 		pseudonyms: newPseudonyms(), patterns: newPatterns(), words: templateWords(),
 		expressions: map[string]string{}, secrets: map[string]bool{}, literals: map[string]bool{}, searched: map[string]bool{},
+		hushed: map[string]bool{}, looked: map[string]bool{}, broken: map[string]bool{},
 	}
 }
 
@@ -189,6 +195,9 @@ func (t *texts) isName(word string) bool {
 // between hyphens or dots, as generated names have. Short and plain words that
 // happen to be names are not meant.
 func (t *texts) holdsName(word string) bool {
+	if t.belowDomain(word) {
+		return true
+	}
 	var ends []int
 	for i := range len(word) {
 		if word[i] == '-' || word[i] == '.' {
@@ -227,16 +236,17 @@ func (t *texts) isUUID(word string) bool {
 	return len(word) >= shortest && t.patterns.uuid.MatchString(word)
 }
 
-// looksSecret tells values that identify one piece of hardware.
-func (t *texts) looksSecret(attribute, value string) bool {
+// namesSecret reports whether an attribute is called like what is nobody's business.
+func namesSecret(attribute string) bool {
 	attribute = strings.ToLower(attribute)
-	for _, hint := range []string{"uuid", "guid", "serial", "macaddr", "hwaddr", "hostname", "ipaddr"} {
-		if strings.Contains(attribute, hint) {
-			return true
-		}
-	}
-	return t.holdsSecret(value)
+	return slices.ContainsFunc([]string{
+		"uuid", "guid", "serial", "macaddr", "hwaddr", "ipaddr", "addr", "host", "passw", "secret", "token", "key", "bmc", "switch", "wwn", "wwpn", "iqn",
+	}, func(hint string) bool { return strings.Contains(attribute, hint) })
 }
+
+// Secrets returns a function that reports whether there is an address, a UUID, a serial
+// number, a URL or a token anywhere in a word of a text.
+func Secrets() func(word string) bool { return newTexts().holdsSecret }
 
 // holdsSecret reports whether there is an address, a UUID, a serial number, a
 // password or a token anywhere in a value.
@@ -265,17 +275,29 @@ func (t *texts) attribute(name, value string) string {
 		return value
 	}
 	short := name[strings.LastIndexByte(name, '/')+1:]
+	if t.stage == collectTexts && namesSecret(short) {
+		t.hushed[value] = true
+	}
+	if t.stage == collectTexts && t.searched[short] {
+		t.looked[value] = true
+	}
 	switch {
 	case t.isName(value) || t.hidesName(value):
 		return t.replaceNames(value)
+	case t.isHushed(value):
+		return t.swap(tableSerial, value)
 	case t.literals[value] || t.searched[short]:
 		return value
-	case t.looksSecret(short, value):
+	case t.holdsSecret(value):
 		return t.swap(tableSerial, value)
 	default:
 		return value
 	}
 }
+
+// isHushed reports whether a value is one of an attribute that is called like a secret. It
+// is replaced wherever it is, also in expressions, unless one looks into it.
+func (t *texts) isHushed(value string) bool { return t.hushed[value] && !t.looked[value] }
 
 // hidesName reports whether a text has a word that is or holds a name.
 func (t *texts) hidesName(s string) bool {
