@@ -227,7 +227,7 @@ func TestMemoryOfInputWithoutEnd(t *testing.T) {
 			number++
 			w.Header().Set("Content-Type", "application/json")
 			fmt.Fprintf(w, `{"kind":"ResourceSliceList","apiVersion":"resource.k8s.io/v1","metadata":{"resourceVersion":"1","continue":"%d"},"items":[%s]}`, number, chunk[:len(chunk)-1])
-		}, "a list of it does not end: it has more than 300000 objects"},
+		}, "a list of it does not end: it has more than 200000 objects"},
 		"metrics": {"/metrics", endless("", "up 1\n"), ""},
 		"retry": {"/version", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "999999")

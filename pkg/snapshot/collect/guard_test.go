@@ -118,7 +118,7 @@ func TestAnswersWithoutEnd(t *testing.T) {
 		{"same token", "/api/v1/nodes", list(500, func(int64) string { return "again" }), "it repeats a continue token"},
 		{"two tokens", "/api/v1/nodes", list(500, func(n int64) string { return fmt.Sprint(n % 2) }), "it repeats a continue token"},
 		{"short chunks", "/api/v1/nodes", list(1, func(n int64) string { return fmt.Sprint(n) }), "chunks have fewer than 500 objects"},
-		{"full chunks", "/api/v1/nodes", list(500, func(n int64) string { return fmt.Sprint(n) }), "it has more than 300000 objects"},
+		{"full chunks", "/api/v1/nodes", list(500, func(n int64) string { return fmt.Sprint(n) }), "it has more than 200000 objects"},
 		{"retry 429", "/api/v1/nodes", wait(http.StatusTooManyRequests, "999999"), "it is overloaded (429 Too Many Requests)"},
 		{"retry 503", "/version", wait(http.StatusServiceUnavailable, "9223372036854775807"), "it is not ready"},
 		{"retry 500", "/api/v1/nodes", wait(http.StatusInternalServerError, "20"), "it answered 500"},
