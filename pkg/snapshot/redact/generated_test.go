@@ -116,7 +116,7 @@ func TestRedactGenerated(t *testing.T) {
 		}
 	}
 	// Clusters without secrets, or with one answer, would show nothing.
-	if marks < 10_000 || len(verdicts) < 5 {
+	if marks < 1000 || len(verdicts) < 5 {
 		t.Errorf("%d secrets, verdicts %v", marks, verdicts)
 	}
 }
