@@ -269,6 +269,10 @@ func describeStatus(err error, status apierrors.APIStatus) string {
 			}
 		}
 	}
+	const most = 2000
+	if runes := []rune(message); len(runes) > most {
+		message = string(runes[:most]) + "…"
+	}
 	switch {
 	case apierrors.IsTimeout(err), apierrors.IsServerTimeout(err):
 		return "it gave up on the request: " + message

@@ -223,6 +223,11 @@ func (l *watchedList[P]) put(object any) error {
 	name := nameOf(accessor)
 	converted, err := l.api.convert(object)
 	l.mu.Lock()
+	if max(len(l.sorted), len(l.changes)) > maxObjects {
+		l.mu.Unlock()
+		l.health.failed(l.resource, &refusedError{fmt.Sprintf("a watch of it does not end: it has more than %d objects", maxObjects)})
+		return nil
+	}
 	delete(l.leftOut, name.String())
 	switch {
 	case err == nil:
