@@ -7,6 +7,7 @@ package test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"io/fs"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/dynamic-resource-allocation/kubeletplugin"
 
@@ -187,26 +189,8 @@ func nodeQuestions(t *testing.T) [][]string {
 	t.Helper()
 	faulty := startNode(t)
 	cluster := filepath.Join("testdata", "contract", "node.yaml")
-	snap, err := load.Load(t.Context(), []string{cluster}, load.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	// Sockets need a short path.
-	dir, err := os.MkdirTemp("", "dra")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	if err := os.MkdirAll(filepath.Join(dir, "etc", "cdi"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	driver, err := testdriver.Start(t.Context(), testdriver.Config{Name: "gpu.example.com", Root: dir, Kubelet: node.DefaultKubelet, CDI: "/etc/cdi", Claims: snap.Claims})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(driver.Stop)
+	driver, _, dir := startDriver(t, cluster)
 	driver.SetHealth(kubeletplugin.DeviceHealth{PoolName: "node-1", DeviceName: "gpu-0", Health: "Healthy"})
-
 	var lines [][]string
 	for _, verb := range []string{"", "plugins", "health", "cdi", "pods", "state"} {
 		line := append([]string{"node-probe"}, strings.Fields(verb)...)
@@ -222,6 +206,33 @@ func nodeQuestions(t *testing.T) [][]string {
 			[]string{"node-probe", "preview", "--diff", "--simulate", machine, "--node-name", "gpu-01", "--snapshot", filepath.Join("..", "examples", "cluster")})
 	}
 	return lines
+}
+
+// startDriver starts the driver gpu.example.com with the claims of a file, and returns
+// it with them and the root of its node.
+func startDriver(t *testing.T, cluster string) (*testdriver.Driver, []*resourceapi.ResourceClaim, string) {
+	t.Helper()
+	snap, err := load.Load(t.Context(), []string{cluster}, load.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The path of a socket has room for 107 bytes.
+	root, err := os.MkdirTemp("", "dra")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(root) })
+	if err := os.MkdirAll(filepath.Join(root, "etc", "cdi"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	driver, err := testdriver.Start(context.WithoutCancel(t.Context()), testdriver.Config{
+		Name: "gpu.example.com", Root: root, Kubelet: node.DefaultKubelet, CDI: "/etc/cdi", Claims: snap.Claims,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(driver.Stop)
+	return driver, snap.Claims, root
 }
 
 // TestSchemasNotice changes what was printed as an incompatible release would.

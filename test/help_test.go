@@ -1,6 +1,8 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build unix
+
 package test
 
 import (
@@ -19,10 +21,13 @@ import (
 )
 
 // kubectl is what stands for kubectl when examples are run: it calls the
-// program with what a user without the example cluster leaves out.
+// program with what a user without the example cluster, and not on a node, leaves out.
 const kubectl = `#!/bin/sh
 shift
-exec kubectl-dra "$@" $ADD
+case "$1 $2" in
+"node-probe "*) exec kubectl-dra "$@" $NODE ;;
+*) exec kubectl-dra "$@" $ADD ;;
+esac
 `
 
 // TestHelpExamples runs every example of every help, in a shell, as a user would
@@ -41,6 +46,8 @@ func TestHelpExamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	home := t.TempDir()
+	_, _, nodeRoot := startDriver(t, filepath.Join("testdata", "nodeprobe", "examples.yaml"))
+	onNode := "--node-root " + nodeRoot + " --node-name node-1 --snapshot node.yaml"
 	files := map[string]string{
 		"train.yaml":  filepath.Join("..", "examples", "manifests", "one-gpu.yaml"),
 		"gang.yaml":   filepath.Join("..", "examples", "manifests", "gang.yaml"),
@@ -48,6 +55,7 @@ func TestHelpExamples(t *testing.T) {
 		"class.yaml":  filepath.Join("testdata", "class.yaml"),
 		"claim.yaml":  filepath.Join("..", "examples", "manifests", "one-gpu.yaml"),
 		"deploy.yaml": filepath.Join("testdata", "deployment.yaml"),
+		"node.yaml":   filepath.Join("testdata", "nodeprobe", "examples.yaml"),
 
 		"manifests/train.yaml":         filepath.Join("..", "examples", "manifests", "one-gpu.yaml"),
 		"manifests/kustomization.yaml": filepath.Join("testdata", "kustomization.yaml"),
@@ -64,12 +72,12 @@ func TestHelpExamples(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	run := func(t *testing.T, line, add string) (stdout, stderr string, code int) {
+	run := func(t *testing.T, line, add, onNode string) (stdout, stderr string, code int) {
 		t.Helper()
 		program := exec.Command(shell, "--norc", "-o", "pipefail", "-c", line)
 		program.Dir = home
 		program.Env = append(os.Environ(), "PATH="+strings.Join([]string{bin, builtProgram(t), os.Getenv("PATH")}, string(filepath.ListSeparator)),
-			"KUBECONFIG="+filepath.Join(home, "none"), "COLUMNS=100", "ADD="+add)
+			"KUBECONFIG="+filepath.Join(home, "none"), "COLUMNS=100", "ADD="+add, "NODE="+onNode)
 		var out, errOut bytes.Buffer
 		program.Stdout, program.Stderr = &out, &errOut
 		var exit *exec.ExitError
@@ -84,7 +92,7 @@ func TestHelpExamples(t *testing.T) {
 		"kubectl dra snapshot -o cluster.yaml.gz " + reading,
 		"kubectl dra node-probe preview --simulate dgx-h100 --node-name gpu-01 -o yaml > preview.yaml",
 	} {
-		if _, stderr, code := run(t, line, ""); code != 0 {
+		if _, stderr, code := run(t, line, "", ""); code != 0 {
 			t.Fatal(stderr)
 		}
 	}
@@ -99,16 +107,22 @@ func TestHelpExamples(t *testing.T) {
 		if all[i] != root {
 			all = append(all, all[i].Commands()...)
 		}
-		for _, line := range examplesIn(all[i].Example) {
+		for _, example := range examplesIn(all[i].Example) {
 			ran++
+			line := strings.Join(strings.Fields(strings.ReplaceAll(example, "\\\n", " ")), " ")
 			t.Run(line, func(t *testing.T) {
 				words := strings.Fields(line)
-				// These take a node, or a cluster.
-				if words[2] == "node-probe" || strings.Contains(line, "--ask-server") || strings.Contains(line, "--cleanup") {
-					for stage := range strings.SplitSeq(line, " | ") {
-						understood(t, strings.Fields(stage)[2:])
-					}
+				// These take a cluster, or a driver that they stop.
+				if strings.Contains(line, "--ask-server") || words[2] == "test" && strings.Contains(line, "--cleanup") || strings.Contains(line, "--restart-command") || strings.Contains(line, "health gpu.nvidia.com --watch") {
+					understood(t, words[2:])
 					return
+				}
+				onNode := onNode
+				switch {
+				case strings.Contains(line, "--node "):
+					onNode = "--dry-run=client"
+				case words[2] == "node-probe" && len(words) > 3 && (words[3] == "preview" || words[3] == "gpus") && !strings.Contains(line, "--simulate"):
+					onNode += " --simulate dgx-h100"
 				}
 				add := reading
 				if strings.Contains(line, "--snapshot") || words[2] == "completion" {
@@ -119,7 +133,7 @@ func TestHelpExamples(t *testing.T) {
 				}
 				if words[2] == "lint" {
 					// There is no cluster to ask.
-					add, line = "", strings.Replace(line, "--cluster", reading, 1)
+					add, example = "", strings.Replace(example, "--cluster", reading, 1)
 				}
 				if words[2] == "snapshot" {
 					add += " --force"
@@ -127,9 +141,9 @@ func TestHelpExamples(t *testing.T) {
 						add = reading
 					}
 				}
-				stdout, stderr, code := run(t, line, add)
+				stdout, stderr, code := run(t, example, add, onNode)
 				switch {
-				case slices.Contains([]string{"why", "fit", "plan", "impact", "doctor", "lint", "test"}, words[2]) && code <= 2:
+				case slices.Contains([]string{"why", "fit", "plan", "impact", "doctor", "lint", "test", "node-probe"}, words[2]) && code <= 2:
 				case code != 0:
 					t.Errorf("exit code %d: %s", code, stderr)
 				}
@@ -148,8 +162,8 @@ func TestHelpExamples(t *testing.T) {
 	}
 }
 
-// understood tests an example that takes a node: its command and flags exist. See
-// test/node for what it does there.
+// understood tests an example that takes a cluster or a node: its command and flags
+// exist. See test/node for what it does there.
 func understood(t *testing.T, words []string) {
 	t.Helper()
 	streams, _, _, _ := genericiooptions.NewTestIOStreams()
@@ -165,14 +179,21 @@ func understood(t *testing.T, words []string) {
 	}
 }
 
-// examplesIn are the command lines in the examples of a help. A line that ends
-// with a backslash goes on in the next one.
+// examplesIn returns the command lines in the examples of a help as they are printed. A
+// line that ends with a backslash goes on in the next one.
 func examplesIn(text string) []string {
-	var lines []string
-	for line := range strings.Lines(strings.ReplaceAll(text, "\\\n", " ")) {
-		if line = strings.Join(strings.Fields(line), " "); strings.HasPrefix(line, "kubectl dra ") {
-			lines = append(lines, line)
+	var found []string
+	goesOn := false
+	for line := range strings.Lines(text) {
+		switch {
+		case goesOn:
+			found[len(found)-1] += line
+		case strings.HasPrefix(strings.TrimSpace(line), "kubectl dra "):
+			found = append(found, line)
+		default:
+			continue
 		}
+		goesOn = strings.HasSuffix(line, "\\\n")
 	}
-	return lines
+	return found
 }

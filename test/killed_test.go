@@ -7,7 +7,6 @@ package test
 
 import (
 	"bytes"
-	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,8 +20,6 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/internal/testdriver"
-	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
 // driverNode is a node with a driver on the upstream helper, beside the cluster of
@@ -43,22 +40,13 @@ func startDriverNode(t *testing.T) *driverNode {
 		}
 	}
 	cluster := filepath.Join("testdata", "contract", "node.yaml")
-	snap, err := load.Load(t.Context(), []string{cluster}, load.Options{})
-	must(err)
-	n := &driverNode{program: programFor(t, "none"), claim: snap.Claims[0]}
-	// The path of a socket has room for 107 bytes.
-	n.root, err = os.MkdirTemp("", "node")
-	must(err)
-	t.Cleanup(func() { _ = os.RemoveAll(n.root) })
-	must(os.MkdirAll(n.specs(), 0o755))
+	n := &driverNode{program: programFor(t, "none")}
+	var claims []*resourceapi.ResourceClaim
+	n.driver, claims, n.root = startDriver(t, cluster)
+	n.claim = claims[0]
 	// The device file of its devices.
 	must(os.Mkdir(filepath.Join(n.root, "dev"), 0o755))
 	must(syscall.Mkfifo(filepath.Join(n.root, "dev", "null"), 0o600))
-	n.driver, err = testdriver.Start(context.WithoutCancel(t.Context()), testdriver.Config{
-		Name: "gpu.example.com", Root: n.root, Kubelet: node.DefaultKubelet, CDI: "/etc/cdi", Claims: snap.Claims,
-	})
-	must(err)
-	t.Cleanup(n.driver.Stop)
 	n.program.flags = []string{"--node-root", n.root, "--node-name", "node-1", "--snapshot", cluster, "-n", "ml"}
 	return n
 }

@@ -41,8 +41,6 @@ type planOptions struct {
 	// without are pods as they were named, with or without a namespace.
 	without []string
 	added   []names.AddedNodes
-	// only is set if the pods of one namespace are printed.
-	only    bool
 	streams genericiooptions.IOStreams
 }
 
@@ -131,7 +129,7 @@ func prefixed(prefix string, propose names.Proposer) names.Proposer {
 }
 
 func (f *planFlags) toOptions(cmd *cobra.Command, streams genericiooptions.IOStreams) (*planOptions, error) {
-	o := &planOptions{only: cmd.Flags().Changed("namespace"), streams: streams}
+	o := &planOptions{streams: streams}
 	for _, text := range f.without {
 		name, ok := strings.CutPrefix(text, "pod/")
 		if !ok || !validNames(name, 2) {
@@ -195,7 +193,7 @@ func (o *planOptions) run(ctx context.Context) error {
 		o.conditions.Without = append(o.conditions.Without, [2]string{namespace, pod})
 	}
 	bar := cli.NewProgress(o.streams.ErrOut, "Deciding the queue")
-	out, err := o.decide(ctx, state, from.Namespace)
+	out, err := o.decide(ctx, state)
 	bar.Done()
 	if err != nil {
 		return err
@@ -211,8 +209,8 @@ func (o *planOptions) run(ctx context.Context) error {
 	} else if err := planning.Plan(o.streams.Out, out, o.printer.Text); err != nil {
 		return err
 	}
-	if o.only && from.NamespaceGone(from.Namespace) {
-		if err := cli.PrintNotes(o.streams, "namespace "+from.Namespace+" does not exist"); err != nil {
+	if from.NamespaceGone(o.reader.Only) {
+		if err := cli.PrintNotes(o.streams, "namespace "+o.reader.Only+" does not exist"); err != nil {
 			return err
 		}
 	}
@@ -230,9 +228,9 @@ func (o *planOptions) run(ctx context.Context) error {
 }
 
 // decide decides the queue, and under conditions a second time.
-func (o *planOptions) decide(ctx context.Context, state *simulate.State, namespace string) (*api.Plan, error) {
+func (o *planOptions) decide(ctx context.Context, state *simulate.State) (*api.Plan, error) {
 	if !o.conditions.Any() {
-		return o.make(ctx, state, namespace, false)
+		return o.make(ctx, state, false)
 	}
 	after, words, err := o.conditions.Apply(ctx, state)
 	var missing *plan.MissingError
@@ -242,11 +240,11 @@ func (o *planOptions) decide(ctx context.Context, state *simulate.State, namespa
 	if err != nil {
 		return nil, err
 	}
-	today, err := o.make(ctx, state, namespace, false)
+	today, err := o.make(ctx, state, false)
 	if err != nil {
 		return nil, err
 	}
-	out, err := o.make(ctx, after, namespace, o.conditions.Preempt)
+	out, err := o.make(ctx, after, o.conditions.Preempt)
 	if err != nil {
 		return nil, err
 	}
@@ -255,12 +253,12 @@ func (o *planOptions) decide(ctx context.Context, state *simulate.State, namespa
 	return out, nil
 }
 
-// make decides the queue once, and leaves the pods of the namespace if only these are
+// make decides the queue once, and leaves the pods of one namespace if only these are
 // printed.
-func (o *planOptions) make(ctx context.Context, state *simulate.State, namespace string, preempt bool) (*api.Plan, error) {
+func (o *planOptions) make(ctx context.Context, state *simulate.State, preempt bool) (*api.Plan, error) {
 	out, err := plan.Make(ctx, state, preempt)
-	if err == nil && o.only {
-		plan.Within(out, namespace)
+	if err == nil && o.reader.Only != "" {
+		plan.Within(out, o.reader.Only)
 	}
 	return out, err
 }

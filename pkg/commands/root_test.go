@@ -40,6 +40,25 @@ func TestEveryCommandHelps(t *testing.T) {
 	})
 }
 
+// TestAllNamespacesEverywhere has kubectl's -A at every verb that reads a cluster.
+func TestAllNamespacesEverywhere(t *testing.T) {
+	streams, _, _, _ := genericiooptions.NewTestIOStreams()
+	visit(NewRoot(streams, Build{}), func(cmd *cobra.Command) {
+		if cmd.Flags().Lookup("snapshot") != nil && cmd.Flags().ShorthandLookup("A") == nil {
+			t.Errorf("%s has no -A", cmd.CommandPath())
+		}
+	})
+	for _, test := range []struct{ flags, want string }{
+		{"", "10 pods wait"}, {"-A", "10 pods wait"}, {"-n media", "2 pods wait for devices in namespace media"}, {"-n media -A", "10 pods wait"},
+	} {
+		streams, _, out, errOut := genericiooptions.NewTestIOStreams()
+		line := strings.Fields("plan --snapshot ../../examples/cluster " + test.flags)
+		if code := Run(t.Context(), line, streams, Build{}); code != 1 || !strings.HasPrefix(out.String(), test.want) {
+			t.Errorf("plan %s: exit code %d, %s%s, want %s", test.flags, code, out, errOut, test.want)
+		}
+	}
+}
+
 func TestHelpGroupsFlags(t *testing.T) {
 	t.Setenv("COLUMNS", "100")
 	streams, _, out, errOut := genericiooptions.NewTestIOStreams()

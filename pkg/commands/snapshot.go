@@ -130,7 +130,7 @@ func (o *snapshotOptions) run(ctx context.Context) error {
 	if err := o.checkPath(); err != nil {
 		return err
 	}
-	from, err := o.reader.Read(ctx, cli.Scope{AllNamespaces: o.reader.Namespace == "", Starting: true, Health: true, Admission: true, Evicts: true, Ends: true, ComputeDomains: true})
+	from, err := o.reader.Read(ctx, cli.Scope{AllNamespaces: o.reader.Only == "", Starting: true, Health: true, Admission: true, Evicts: true, Ends: true, ComputeDomains: true})
 	if err != nil {
 		return err
 	}
@@ -176,8 +176,8 @@ func (o *snapshotOptions) report(snap *snapshot.Snapshot) []string {
 	for _, gap := range snap.Gaps {
 		lines = append(lines, gap.Resource+": "+gap.Reason)
 	}
-	if o.reader.Namespace != "" {
-		lines = append(lines, fmt.Sprintf("-n %s only counts where not all namespaces may be listed; all that could be read is in the file", o.reader.Namespace))
+	if o.reader.Only != "" {
+		lines = append(lines, fmt.Sprintf("-n %s only counts where not all namespaces may be listed; all that could be read is in the file", o.reader.Only))
 	}
 	if o.redact {
 		lines = append(lines, "Drivers, classes, attributes and CEL expressions are as they were: read the file before you publish it")

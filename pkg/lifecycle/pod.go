@@ -60,14 +60,6 @@ func DeviceID(result *resourceapi.DeviceRequestAllocationResult) cluster.DeviceI
 	return cluster.DeviceID{Driver: result.Driver, Pool: result.Pool, Device: result.Device}
 }
 
-// OwnerText names the controller of a pod, empty for a bare one.
-func OwnerText(pod *corev1.Pod) string {
-	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
-		return owner.Kind + "/" + owner.Name
-	}
-	return ""
-}
-
 // Waits reports whether the scheduler has yet to find a node for a pod.
 func Waits(pod *corev1.Pod) bool {
 	return pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil &&

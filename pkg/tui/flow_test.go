@@ -296,6 +296,26 @@ func TestWaitingPods(t *testing.T) {
 	}
 }
 
+// TestOnceIsComplete has the reason of each pod, however long they take to find.
+func TestOnceIsComplete(t *testing.T) {
+	now := time.Now()
+	slow := func() time.Time { now = now.Add(time.Hour); return now }
+	var out strings.Builder
+	if err := Once(t.Context(), Options{Source: picture.NewFixed(example(t)), Fixed: true, Now: slow, Env: func(string) string { return "" }}, 0, &out); err != nil {
+		t.Fatal(err)
+	}
+	_, stuck, _ := strings.Cut(out.String(), "Stuck: 10 pods\n")
+	stuck, _, _ = strings.Cut(stuck, "Teams\n")
+	for line := range strings.Lines(stuck) {
+		if !strings.Contains(line, ": ") {
+			t.Errorf("there is no reason in %q", line)
+		}
+	}
+	if strings.Count(stuck, "\n") != 10 {
+		t.Errorf("got\n%s", stuck)
+	}
+}
+
 // TestEscapeFromReason goes straight back to the line of a reason.
 func TestEscapeFromReason(t *testing.T) {
 	s := browse(t, 120, 50)

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
@@ -56,19 +55,15 @@ const (
 	titleOfWindow = 2
 )
 
-// onceTime is how long [Once] works out why claims are pending.
-const onceTime = 5 * time.Second
-
 // Once writes the overview as text, as wide as width or, for 0, as wide as it
-// needs, and what could not be read. Reasons that are not known after five
-// seconds are left open.
+// needs, and what could not be read.
 func Once(ctx context.Context, opts Options, width int, w io.Writer) error {
 	if width <= 0 {
 		width = noLimit
 	}
 	m := New(ctx, opts)
 	m.width, m.height = width, noLimit
-	if err := m.live.Now(ctx, onceTime); err != nil {
+	if err := m.live.Now(ctx); err != nil {
 		return err
 	}
 	p := m.live.Picture()

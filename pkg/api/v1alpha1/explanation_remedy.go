@@ -82,8 +82,8 @@ type RemedyPod struct {
 	// Phase is the pod's status.phase, Node where it runs or is bound to.
 	Phase string `json:"phase,omitempty"`
 	Node  string `json:"node,omitempty"`
-	// Owner is the controller of the pod, "Kind/namespace/name"; empty for a pod
-	// that no controller has made.
+	// Owner is the workload that the pod belongs to, "job/train"; empty for a bare
+	// pod.
 	Owner string `json:"owner,omitempty"`
 	// Changed is true if the commands bring the change to this pod: it, or its
 	// claim, is deleted and comes back with it. Otherwise it stays as it is until

@@ -101,7 +101,7 @@ type ImpactPod struct {
 	Effect ImpactEffect `json:"effect"`
 	// Node is where it runs, absent for one that waits.
 	Node string `json:"node,omitempty"`
-	// Owner is its controller as Kind/name, absent for a bare pod.
+	// Owner is the workload that it belongs to, "job/train"; absent for a bare pod.
 	Owner string `json:"owner,omitempty"`
 	// Drivers are those whose kubelet plugin it is.
 	Drivers []string `json:"drivers,omitempty"`

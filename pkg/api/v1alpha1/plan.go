@@ -73,7 +73,7 @@ const (
 type PlannedPod struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Owner is the controller of the pod, as Kind/name.
+	// Owner is the workload that the pod belongs to, "job/train"; empty for a bare pod.
 	Owner string `json:"owner,omitempty"`
 	// Position is its place in the queue, from 1 on; 0 for a pod with scheduling gates.
 	Position int `json:"position"`
@@ -100,6 +100,8 @@ type PlannedPod struct {
 	Behind []BlockingPod `json:"behind,omitempty"`
 	// BehindCount counts them, if there are more than are listed.
 	BehindCount int `json:"behindCount,omitempty"`
+	// BehindWith counts the pods before it in the queue that wait behind the same pods.
+	BehindWith int `json:"behindWith,omitempty"`
 	// Today is what becomes of it in the cluster as it is, if that is something else.
 	Today *PlannedToday `json:"today,omitempty"`
 }

@@ -137,7 +137,7 @@ func (f *doctorFlags) toOptions(cmd *cobra.Command, streams genericiooptions.IOS
 	if o.reader, err = f.reading.ToReader(cmd, streams); err != nil {
 		return nil, err
 	}
-	o.checks.Namespace = o.reader.Namespace
+	o.checks.Namespace = o.reader.Only
 	if err := f.checkInput(o.reader); err != nil {
 		return nil, err
 	}

@@ -49,7 +49,7 @@ func AddFlags(flags *pflag.FlagSet, name string, add func(*pflag.FlagSet)) {
 // isCommonClusterFlag says which of kubectl's own flags the help shows. All
 // others work too.
 func isCommonClusterFlag(name string) bool {
-	return slices.Contains([]string{"kubeconfig", "context", "namespace", "as", "request-timeout"}, name)
+	return slices.Contains([]string{"kubeconfig", "context", "namespace", "all-namespaces", "as", "request-timeout"}, name)
 }
 
 // SetHelp replaces cobra's help by one with grouped flags.

@@ -32,6 +32,7 @@ type ReadingFlags struct {
 	Previews          []string
 	gates             []string
 	kubernetesVersion string
+	allNamespaces     bool
 }
 
 // NewReadingFlags makes the flags, with kubectl's own in config.
@@ -39,7 +40,8 @@ func NewReadingFlags(config *genericclioptions.ConfigFlags) *ReadingFlags {
 	return &ReadingFlags{Config: config}
 }
 
-// AddTo adds the flags that every verb that reads has.
+// AddTo adds the flags that every verb that reads has. A verb that lists by namespace
+// has an --all-namespaces of its own already.
 func (f *ReadingFlags) AddTo(cmd *cobra.Command) {
 	AddFlags(cmd.Flags(), GroupReading, func(flags *pflag.FlagSet) {
 		flags.StringArrayVar(&f.Paths, "snapshot", nil,
@@ -50,6 +52,11 @@ func (f *ReadingFlags) AddTo(cmd *cobra.Command) {
 		flags.StringVar(&f.kubernetesVersion, "kubernetes-version", "",
 			"`VERSION` of the cluster, for the defaults of its feature gates; overrides the detected one.")
 	})
+	if cmd.Flags().Lookup("all-namespaces") == nil {
+		AddFlags(cmd.Flags(), GroupCluster, func(flags *pflag.FlagSet) {
+			flags.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "Look at all namespaces, also with --namespace.")
+		})
+	}
 }
 
 // AddPreviewTo adds the flag for what a driver would publish.
@@ -71,7 +78,10 @@ type Reader struct {
 	preview *snapshot.Snapshot
 	// Namespace is the one asked for with -n, empty if none was.
 	Namespace string
-	streams   genericiooptions.IOStreams
+	// Only is the namespace that the answer is limited to, for verbs that look at all
+	// of them otherwise: Namespace, empty with -A.
+	Only    string
+	streams genericiooptions.IOStreams
 }
 
 // clusterOnly are the flags that choose a cluster or a user, which a file is
@@ -110,7 +120,12 @@ func (f *ReadingFlags) ToReader(cmd *cobra.Command, streams genericiooptions.IOS
 	}
 	// A note that cannot be printed keeps nothing from being answered.
 	leftOut := func(note string) { _ = PrintNotes(streams, note) }
+	only := *f.Config.Namespace
+	if f.allNamespaces {
+		only = ""
+	}
 	return &Reader{
+		Only:      only,
 		Config:    f.Config,
 		paths:     f.Paths,
 		previews:  f.Previews,

@@ -38,8 +38,8 @@ tell; for others it is not known, and SERVICES has what the driver advertises.`,
   kubectl dra node-probe plugins --node-root /host
 
   # Which sockets are stale?
-  kubectl dra node-probe plugins -o jsonpath='{range \
-    .plugins[?(@.registration.answer=="Stale")]}{.registration.path}{"\n"}{end}'`,
+  kubectl dra node-probe plugins -o \
+    jsonpath='{.plugins[?(@.registration.answer=="Stale")].registration.path}'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkTimeout(timeout); err != nil {

@@ -155,7 +155,7 @@ func (f *flags) toOptions(cmd *cobra.Command, streams genericiooptions.IOStreams
 }
 
 func (o *options) run(ctx context.Context) error {
-	opts := tui.Options{Namespace: o.reader.Namespace, Env: os.Getenv, Mouse: o.mouse, Color: o.color, Bell: o.bell, Config: o.config}
+	opts := tui.Options{Namespace: o.reader.Only, Env: os.Getenv, Mouse: o.mouse, Color: o.color, Bell: o.bell, Config: o.config}
 	if o.once || !o.reader.Live() {
 		from, err := o.reader.Read(ctx, cli.Scope{})
 		if err != nil {
@@ -190,7 +190,7 @@ func asks() []string {
 // printOnce prints the overview. It shows the claims of all namespaces that may
 // be read, so that those of one are enough.
 func (o *options) printOnce(ctx context.Context, opts tui.Options, from *cli.Source) error {
-	gaps := cli.GapsIn(from.Snap, asks(), o.reader.Namespace, false)
+	gaps := cli.GapsIn(from.Snap, asks(), o.reader.Only, false)
 	gapErr := &cli.GapError{Doing: "show the overview", Gaps: gaps, Live: o.reader.Live(), Partial: len(gaps) < len(asks())}
 	if len(gaps) > 0 && !gapErr.Partial {
 		return gapErr

@@ -50,10 +50,7 @@ func (c *Case) podsUsing(edits []api.Edit) []api.RemedyPod {
 		if !changed && !usesTemplate(pod, templates) {
 			continue
 		}
-		p := api.RemedyPod{Namespace: pod.Namespace, Name: pod.Name, Phase: string(pod.Status.Phase), Node: pod.Spec.NodeName}
-		if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
-			p.Owner = whatif.Object(owner.Kind, pod.Namespace, owner.Name)
-		}
+		p := api.RemedyPod{Namespace: pod.Namespace, Name: pod.Name, Phase: string(pod.Status.Phase), Node: pod.Spec.NodeName, Owner: lifecycle.WorkloadName(pod)}
 		p.Changed = changed && m.ReplacesPods() || lifecycle.Waits(pod) && c.concerns(pod) && (changed || needsClaim(c.Snap, pod, templates))
 		list = append(list, p)
 	}

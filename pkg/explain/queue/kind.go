@@ -69,7 +69,7 @@ func (q *Queue) signature(p *queuedPod) string {
 	pod, claims := p.pod, q.claimsOf(p.pod)
 	spec := &pod.Spec
 	s := podSignature{
-		Namespace: pod.Namespace, Owner: lifecycle.OwnerText(pod), Stage: lifecycle.StageOf(q.alloc.Facts, q.snap, pod, claims), Priority: ptr.Deref(spec.Priority, 0), SchedulerName: spec.SchedulerName,
+		Namespace: pod.Namespace, Owner: lifecycle.WorkloadName(pod), Stage: lifecycle.StageOf(q.alloc.Facts, q.snap, pod, claims), Priority: ptr.Deref(spec.Priority, 0), SchedulerName: spec.SchedulerName,
 		NodeName: spec.NodeName, NodeSelector: spec.NodeSelector, Affinity: spec.Affinity, Tolerations: spec.Tolerations,
 		Spread: spec.TopologySpreadConstraints, Group: spec.SchedulingGroup, Gates: spec.SchedulingGates, Overhead: spec.Overhead,
 		Resources: spec.Resources, Init: containerSignatures(spec.InitContainers), Containers: containerSignatures(spec.Containers),

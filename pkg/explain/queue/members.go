@@ -81,11 +81,11 @@ func (q *Queue) members(ctx context.Context, s *target.Target, waiting []*queued
 		switch {
 		case q.hasDevices(pod):
 			m.WithDevices++
-			kinds.add("devices "+lifecycle.OwnerText(pod), pod, api.MemberKind{Verdict: api.Allocated}, pod.Spec.NodeName)
+			kinds.add("devices "+lifecycle.WorkloadName(pod), pod, api.MemberKind{Verdict: api.Allocated}, pod.Spec.NodeName)
 		case lifecycle.Waits(pod):
 			m.Waiting++
 		case pod.Spec.NodeName != "":
-			kinds.add("node "+lifecycle.OwnerText(pod), pod, api.MemberKind{Verdict: api.Allocated}, pod.Spec.NodeName)
+			kinds.add("node "+lifecycle.WorkloadName(pod), pod, api.MemberKind{Verdict: api.Allocated}, pod.Spec.NodeName)
 		}
 	}
 	explained := 0

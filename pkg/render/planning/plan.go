@@ -6,6 +6,7 @@ package planning
 import (
 	"fmt"
 	"io"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -72,13 +73,22 @@ func outcomeCounts(c *api.PlanCounts) string {
 
 func writePlanned(p *render.Page, pods []api.PlannedPod) {
 	lines := [][]string{{"#", "PRIORITY", "POD", "OUTCOME", "NODE OR REASON"}}
-	for i := range pods {
-		pod := &pods[i]
-		position := "-"
+	var marks []render.Mark
+	for len(pods) > 0 {
+		pod := &pods[0]
+		position, name, n := "-", pod.Namespace+"/"+pod.Name, 1
+		if !p.Opts.Wide {
+			n = equalPlanned(pods)
+		}
 		if pod.Position > 0 {
 			position = strconv.Itoa(pod.Position)
 		}
-		lines = append(lines, []string{position, strconv.Itoa(int(pod.Priority)), pod.Namespace + "/" + pod.Name, plannedOutcome(pod), plannedText(p, pod)})
+		if n > 1 {
+			position += "-" + strconv.Itoa(pods[n-1].Position)
+			name = fmt.Sprintf("%s/%s (%d pods)", pod.Namespace, pod.Owner, n)
+		}
+		lines = append(lines, []string{position, strconv.Itoa(int(pod.Priority)), name, plannedOutcome(pod), plannedText(p, pod, n)})
+		marks, pods = append(marks, outcomeMark(pod.Outcome)), pods[n:]
 	}
 	var widths [4]int
 	for _, line := range lines {
@@ -93,7 +103,7 @@ func writePlanned(p *render.Page, pods []api.PlannedPod) {
 	for i, line := range lines {
 		mark := render.Strong
 		if i > 0 {
-			mark = outcomeMark(pods[i-1].Outcome)
+			mark = marks[i-1]
 		}
 		row := []render.Cell{
 			{Text: line[0], Width: widths[0], Right: true}, {Text: line[1], Width: widths[1], Right: true}, {Text: line[2], Width: widths[2]}, {Text: line[3], Width: widths[3], Mark: mark},
@@ -136,8 +146,27 @@ func plannedOutcome(pod *api.PlannedPod) string {
 	return fmt.Sprintf("%s (today %s)", pod.Outcome, today)
 }
 
-// plannedText is the node and the devices of a pod, or behind whom it waits, or why.
-func plannedText(p *render.Page, pod *api.PlannedPod) string {
+// equalPlanned counts the pods at the front of a queue that belong to one workload and
+// are not placed for the same reason: one row is enough for them.
+func equalPlanned(pods []api.PlannedPod) int {
+	first, n := &pods[0], 1
+	if first.Owner == "" || first.Position == 0 || first.Outcome == api.PlanPlaced {
+		return n
+	}
+	for n < len(pods) {
+		pod := &pods[n]
+		if pod.Namespace != first.Namespace || pod.Owner != first.Owner || pod.Priority != first.Priority || pod.Outcome != first.Outcome ||
+			pod.Reason != first.Reason || !reflect.DeepEqual(pod.Behind, first.Behind) || !reflect.DeepEqual(pod.Today, first.Today) {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// plannedText describes the placement of a pod and those equal to it, n in all, or why
+// they wait and behind which pods.
+func plannedText(p *render.Page, pod *api.PlannedPod, n int) string {
 	if pod.Outcome == api.PlanPlaced {
 		text := pod.Node
 		if len(pod.Devices) > 0 {
@@ -150,7 +179,7 @@ func plannedText(p *render.Page, pod *api.PlannedPod) string {
 	}
 	var parts []string
 	if len(pod.Behind) > 0 {
-		parts = append(parts, behindText(p, pod))
+		parts = append(parts, behindText(p, pod, n))
 	}
 	if pod.Reason != "" && (len(pod.Behind) == 0 || p.Opts.Wide) {
 		parts = append(parts, pod.Reason)
@@ -158,8 +187,16 @@ func plannedText(p *render.Page, pod *api.PlannedPod) string {
 	return strings.Join(parts, "; ")
 }
 
-func behindText(p *render.Page, pod *api.PlannedPod) string {
-	return "behind " + podsText(p, pod.Behind, pod.BehindCount)
+// behindText says that only some of the pods behind others may get their place.
+func behindText(p *render.Page, pod *api.PlannedPod, n int) string {
+	text := "behind " + podsText(p, pod.Behind, pod.BehindCount)
+	if pod.BehindWith > 0 {
+		text += fmt.Sprintf(", after %s that %s for the same", english.Count(pod.BehindWith, "pod"), english.Plural(pod.BehindWith, "waits", "wait"))
+	}
+	if n > 1 {
+		text += ", one after another"
+	}
+	return text
 }
 
 // podsText names pods that have devices, of which there may be more.

@@ -41,3 +41,31 @@ func TestPlanFitsTerminal(t *testing.T) {
 		}
 	}
 }
+
+// TestPlanOfEqualPods has one row for the pods of a workload that wait for the same, and
+// says that they cannot all have it.
+func TestPlanOfEqualPods(t *testing.T) {
+	behind := []api.BlockingPod{{Namespace: "ml", Name: "notebook", Node: "n1", Devices: []api.AllocatedDevice{{Driver: "d", Pool: "n1", Device: "gpu-0"}}}}
+	wait := func(position int, name, owner string) api.PlannedPod {
+		return api.PlannedPod{Position: position, Namespace: "ml", Name: name, Owner: owner, Outcome: api.PlanWaiting, Behind: behind, BehindWith: position - 1}
+	}
+	plan := &api.Plan{NotModeled: "scores", Pods: []api.PlannedPod{wait(1, "bare", ""), wait(2, "train-a", "job/train"), wait(3, "train-b", "job/train"), wait(4, "eval-a", "job/eval")}}
+	for wide, want := range map[bool][]string{
+		false: {
+			"  1         0  ml/bare                Waiting  behind ml/notebook (1 device on n1)\n",
+			"2-3         0  ml/job/train (2 pods)  Waiting  behind ml/notebook (1 device on n1), after 1 pod that waits for the same, one after another\n",
+			"  4         0  ml/eval-a              Waiting  behind ml/notebook (1 device on n1), after 3 pods that wait for the same\n",
+		},
+		true: {"ml/train-a  Waiting  behind ml/notebook (n1: gpu-0), after 1 pod that waits for the same\n", "ml/train-b  Waiting  behind ml/notebook (n1: gpu-0), after 2 pods that wait for the same\n"},
+	} {
+		var out strings.Builder
+		if err := planning.Plan(&out, plan, render.Options{Wide: wide}); err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range want {
+			if !strings.Contains(out.String(), line) {
+				t.Errorf("wide %t: no %q in\n%s", wide, line, out.String())
+			}
+		}
+	}
+}

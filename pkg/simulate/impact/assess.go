@@ -158,7 +158,7 @@ func of(list []fate, effect api.ImpactEffect) []fate {
 func described(f *fate) api.ImpactPod {
 	out := api.ImpactPod{
 		Namespace: f.pod.Namespace, Name: f.pod.Name, Effect: f.effect, Node: f.pod.Spec.NodeName,
-		Owner: lifecycle.OwnerText(f.pod), Devices: f.devices, Drivers: f.drivers,
+		Owner: lifecycle.WorkloadName(f.pod), Devices: f.devices, Drivers: f.drivers,
 	}
 	if !f.at.IsZero() {
 		out.EvictionAt = &metav1.Time{Time: f.at}
@@ -176,7 +176,7 @@ func (a *assessment) compareWaiting(fitBefore map[types.NamespacedName]bool) {
 		d := &a.decided[i]
 		fit, waited := fitBefore[key(d.Pod)]
 		if waited && fit && d.Reservation == nil && a.placed[key(d.Pod)] == nil {
-			out := api.ImpactPod{Namespace: d.Pod.Namespace, Name: d.Pod.Name, Owner: lifecycle.OwnerText(d.Pod), Effect: api.EffectFitLost}
+			out := api.ImpactPod{Namespace: d.Pod.Namespace, Name: d.Pod.Name, Owner: lifecycle.WorkloadName(d.Pod), Effect: api.EffectFitLost}
 			judge(&out, d)
 			a.out.Pods = append(a.out.Pods, out)
 		}
@@ -185,7 +185,7 @@ func (a *assessment) compareWaiting(fitBefore map[types.NamespacedName]bool) {
 		fit, waited := fitBefore[key(pod)]
 		if d := a.placed[key(pod)]; d != nil && waited && !fit {
 			a.out.Pods = append(a.out.Pods, api.ImpactPod{
-				Namespace: pod.Namespace, Name: pod.Name, Owner: lifecycle.OwnerText(pod), Effect: api.EffectFitGained, Outcome: api.OutcomePlaced, Placement: placed(d.Reservation),
+				Namespace: pod.Namespace, Name: pod.Name, Owner: lifecycle.WorkloadName(pod), Effect: api.EffectFitGained, Outcome: api.OutcomePlaced, Placement: placed(d.Reservation),
 			})
 		}
 	}

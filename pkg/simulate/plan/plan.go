@@ -44,7 +44,7 @@ func Make(ctx context.Context, state *simulate.State, preempts bool) (*api.Plan,
 	if err != nil {
 		return nil, fmt.Errorf("decide the queue: %w", err)
 	}
-	m := &maker{state: state, blockers: newBlockers(after), queued: map[podName]*queue.Decision{}, jobs: limitedJobs(state.Snap)}
+	m := &maker{state: state, blockers: newBlockers(after), queued: map[podName]*queue.Decision{}, jobs: limitedJobs(state.Snap), waiting: map[string]int{}}
 	for i := range decisions {
 		m.queued[nameOf(decisions[i].Pod)] = &decisions[i]
 	}
@@ -58,6 +58,7 @@ func Make(ctx context.Context, state *simulate.State, preempts bool) (*api.Plan,
 			return nil, err
 		}
 		pod.Position = i + 1
+		pod.BehindWith = m.waitWith(pod)
 		out.Pods = append(out.Pods, *pod)
 	}
 	for _, pod := range gated {
@@ -81,6 +82,8 @@ type maker struct {
 	queued   map[podName]*queue.Decision
 	// jobs are those that run for a limited time.
 	jobs map[jobID]*snapshot.JobLimit
+	// waiting counts the pods of the queue so far by the pods that they wait behind.
+	waiting map[string]int
 }
 
 // jobID tells Jobs apart.
@@ -102,7 +105,7 @@ func limitedJobs(snap *snapshot.Snapshot) map[jobID]*snapshot.JobLimit {
 // about is what is known of a pod before anything is decided.
 func (m *maker) about(pod *corev1.Pod) *api.PlannedPod {
 	p := &api.PlannedPod{
-		Namespace: pod.Namespace, Name: pod.Name, Owner: lifecycle.OwnerText(pod), Priority: ptr.Deref(pod.Spec.Priority, 0),
+		Namespace: pod.Namespace, Name: pod.Name, Owner: lifecycle.WorkloadName(pod), Priority: ptr.Deref(pod.Spec.Priority, 0),
 	}
 	if taken := m.state.Snap.TakenAt; !taken.IsZero() && !pod.CreationTimestamp.IsZero() {
 		p.AgeSeconds = max(0, int64(taken.Sub(pod.CreationTimestamp.Time).Seconds()))
@@ -226,6 +229,19 @@ func (m *maker) findBehind(ctx context.Context, d *queue.Decision, p *api.Planne
 	}
 	p.Behind = list
 	return nil
+}
+
+// waitWith counts the pods before a pod that wait behind the same pods.
+func (m *maker) waitWith(p *api.PlannedPod) int {
+	if len(p.Behind) == 0 {
+		return 0
+	}
+	var names strings.Builder
+	for i := range p.Behind {
+		names.WriteString(p.Behind[i].Namespace + "/" + p.Behind[i].Name + " ")
+	}
+	m.waiting[names.String()]++
+	return m.waiting[names.String()] - 1
 }
 
 // blocking describes a pod that others wait behind.

@@ -27,22 +27,19 @@ const (
 	diagnosisTimes = 60
 )
 
-// Now does all work at once: it takes a picture, makes the checks, and finds reasons until
-// these took so long. It is for output that does not change any more.
-func (c *Cluster) Now(ctx context.Context, reasons time.Duration) error {
+// Now does all work at once: it takes a picture, makes the checks, and finds all reasons. It
+// is for output that does not change any more.
+func (c *Cluster) Now(ctx context.Context) error {
 	p, err := picture.Take(ctx, c.opts.Source, nil)
 	if err != nil {
 		return err
 	}
 	c.picture = p
-	now := c.opts.Now
-	until := now().Add(reasons)
-	for of, more := c.Reasons.Next(p, now()); more && now().Before(until); of, more = c.Reasons.Next(p, now()) {
-		if !c.Reasons.Work(ctx, p, of, now()) {
-			return ctx.Err()
-		}
+	now := c.opts.Now()
+	if err := c.Reasons.WorkAll(ctx, p, now); err != nil {
+		return err
 	}
-	if !c.Diagnosis.Work(ctx, p, c.opts.Fixed, now()) {
+	if !c.Diagnosis.Work(ctx, p, c.opts.Fixed, now) {
 		return ctx.Err()
 	}
 	return nil

@@ -148,18 +148,52 @@ func (r *Reasons) Work(ctx context.Context, p *Picture, of Target, now time.Time
 		return false
 	}
 	found := Reason{of: p.change, At: now, took: time.Since(start)}
-	if err != nil {
-		found.Code, found.Summary = string(api.Undetermined), strings.ReplaceAll(err.Error(), "\n", "; ")
-	} else {
-		found.Code, found.Stage, found.Outlook, found.Summary = explain.Word(answer), string(answer.Stage), string(explain.When(answer)), answer.Summary
-		found.Actor, found.Remedies = explain.Actor(answer), render.RemedyLines(answer)
-		found.Answer = brief.Trim(answer)
+	if found.tell(answer, err); err == nil {
+		found.Remedies, found.Answer = render.RemedyLines(answer), brief.Trim(answer)
 	}
+	r.add(of, found)
+	return true
+}
+
+// WorkAll works out the reasons of all pods that wait, at once: equal pods share one. The
+// reasons have no remedies, since these may name the objects of another pod. The error is
+// that of ctx.
+func (r *Reasons) WorkAll(ctx context.Context, p *Picture, now time.Time) error {
+	var asked []explain.Options
+	var of []Target
+	for _, pod := range p.Snap.Pods {
+		if wanted, waits := p.WaitsFor(pod); waits && lifecycle.Waits(pod) {
+			asked = append(asked, explain.Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
+			of = append(of, wanted)
+		}
+	}
+	answers, err := explain.ExplainEquivalent(ctx, p.Alloc, p.Snap, asked)
+	if err != nil {
+		return fmt.Errorf("explain the pods that wait: %w", err)
+	}
+	for i, answer := range answers {
+		found := Reason{of: p.change, At: now}
+		found.tell(answer.Explanation, answer.Err)
+		r.add(of[i], found)
+	}
+	return nil
+}
+
+// tell takes what an answer says, or why there is none.
+func (r *Reason) tell(answer *api.Explanation, err error) {
+	if err != nil {
+		r.Code, r.Summary = string(api.Undetermined), strings.ReplaceAll(err.Error(), "\n", "; ")
+		return
+	}
+	r.Code, r.Stage, r.Outlook, r.Summary = explain.Word(answer), string(answer.Stage), string(explain.When(answer)), answer.Summary
+	r.Actor = explain.Actor(answer)
+}
+
+func (r *Reasons) add(of Target, found Reason) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.known[of] = found
 	r.found++
-	return true
 }
 
 // maxUsers is how many pods that wait for one claim are asked about.
