@@ -98,7 +98,7 @@ func TestHelpExamples(t *testing.T) {
 	}
 
 	// The example cluster has nothing of what these look for.
-	vain := []string{`@.outcome=="NoPlace"`, ".items[?(@.flags)]", ".items[?(@.failing>0)]", ".pods[?(@.evicted)]", "--diff", "-o github"}
+	vain := []string{`@.outcome=="NoPlace"`, ".items[?(@.flags)]", ".items[?(@.failing>0)]", ".pods[?(@.evicted)]", "lint train.yaml --diff", "-o github", `answer=="Stale"`}
 	streams, _, _, _ := genericiooptions.NewTestIOStreams()
 	ran := 0
 	root := commands.NewRoot(streams, commands.Build{})
@@ -113,7 +113,7 @@ func TestHelpExamples(t *testing.T) {
 			t.Run(line, func(t *testing.T) {
 				words := strings.Fields(line)
 				// These take a cluster, or a driver that they stop.
-				if strings.Contains(line, "--ask-server") || words[2] == "test" && strings.Contains(line, "--cleanup") || strings.Contains(line, "--restart-command") || strings.Contains(line, "health gpu.nvidia.com --watch") {
+				if strings.Contains(line, "--ask-server") || words[2] == "test" && strings.Contains(line, "--cleanup") || strings.Contains(line, "--restart-command") || strings.Contains(line, "health gpu.nvidia.com --watch") || strings.Contains(line, "--node ") && strings.Contains(line, " > ") {
 					understood(t, words[2:])
 					return
 				}

@@ -75,7 +75,7 @@ spec: {driver: spare.example.com, nodeName: %[1]s, pool: {name: %[1]s, generatio
 	out := p.output(t, "taints", "add", "--name", "sick", "--pool", "sick", "maintenance=fan:NoExecute", "--yes")
 	for _, want := range []string{
 		`(?m)^  spare/bare would be evicted at once\n    bare pod  not created again; no place for one like it$`,
-		`(?m)^  spare/web-\S+ would be evicted at once\n    ReplicaSet/web-\S+  -> well\n  spare/web-\S+ would be evicted at once\n    ReplicaSet/web-\S+  -> well$`,
+		`(?m)^  spare/web-\S+ would be evicted at once\n    deployment/web  -> well\n  spare/web-\S+ would be evicted at once\n    deployment/web  -> well$`,
 	} {
 		if !regexp.MustCompile(want).MatchString(out) {
 			t.Errorf("the preview does not say %s:\n%s", want, out)

@@ -70,7 +70,7 @@ what the GPUs are, is not known. It is 1 too if the driver would not come up.`,
 
   # Would a claim fit if the driver came up here?
   kubectl dra node-probe preview -o yaml | \
-    kubectl dra why train --with-preview -
+    kubectl dra why -f train.yaml --with-preview -
 
   # Slices of a DGX H100 with MIG devices made on demand, to try things out with
   kubectl dra node-probe preview --simulate dgx-h100 --node-name dgx-0 \

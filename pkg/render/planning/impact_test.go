@@ -18,7 +18,7 @@ import (
 func TestImpactSaysReasonsOnce(t *testing.T) {
 	impact := &api.Impact{Change: "remove driver gpu.example.com", Counts: api.ImpactCounts{DevicesLost: 4, NoPlace: 3, Placed: 1}}
 	for name, reason := range map[string]string{"a": "No GPU.", "b": "No NIC.", "c": "No GPU.", "d": ""} {
-		pod := api.ImpactPod{Namespace: "ml", Name: name, Owner: "Job/j", Effect: api.EffectDevicesLost, Outcome: api.OutcomeNoPlace, Reason: reason}
+		pod := api.ImpactPod{Namespace: "ml", Name: name, Owner: "job/j", Effect: api.EffectDevicesLost, Outcome: api.OutcomeNoPlace, Reason: reason}
 		if reason == "" {
 			pod.Outcome, pod.Placement = api.OutcomePlaced, &api.Placement{Node: "n1"}
 		}
@@ -30,11 +30,11 @@ func TestImpactSaysReasonsOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `
-  ml/a  Job/j  no place
-  ml/c  Job/j  no place
+  ml/a  job/j  no place
+  ml/c  job/j  no place
       No GPU.
-  ml/b  Job/j  no place. No NIC.
-  ml/d  Job/j  -> n1
+  ml/b  job/j  no place. No NIC.
+  ml/d  job/j  -> n1
 `
 	if !strings.Contains(out.String(), want) {
 		t.Errorf("got\n%s\nwant\n%s", out.String(), want)

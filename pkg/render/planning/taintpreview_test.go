@@ -36,8 +36,8 @@ func TestTaintPreviewTellsWhoIsEvictedWhen(t *testing.T) {
 	var out strings.Builder
 	if err := TaintPreview(&out, taint, &api.Impact{Pods: []api.ImpactPod{
 		{Namespace: "ml", Name: "now", Node: "gpu-01", Effect: api.EffectEvicted, Outcome: api.OutcomeNotRecreated, Reason: "No GPU."},
-		{Namespace: "ml", Name: "later", Effect: api.EffectEvicted, Owner: "Job/train", Outcome: api.OutcomePlaced, Placement: &api.Placement{Node: "gpu-02"}},
-		{Namespace: "ml", Name: "dated", Effect: api.EffectEvicted, Owner: "ReplicaSet/web", Outcome: api.OutcomeUndetermined, Reason: "Pods could not be read."},
+		{Namespace: "ml", Name: "later", Effect: api.EffectEvicted, Owner: "job/train", Outcome: api.OutcomePlaced, Placement: &api.Placement{Node: "gpu-02"}},
+		{Namespace: "ml", Name: "dated", Effect: api.EffectEvicted, Owner: "replicaset/web", Outcome: api.OutcomeUndetermined, Reason: "Pods could not be read."},
 		{Namespace: "ml", Name: "waits", Effect: api.EffectFitLost, Outcome: api.OutcomeNoPlace},
 	}}, now); err != nil {
 		t.Fatal(err)
@@ -49,9 +49,9 @@ func TestTaintPreviewTellsWhoIsEvictedWhen(t *testing.T) {
   ml/now would be evicted at once
     bare pod  not created again; no place for one like it
   ml/later would be evicted in 5m, when it does not tolerate the taint any longer
-    Job/train  -> gpu-02
+    job/train  -> gpu-02
   ml/dated would be evicted in 60m
-    ReplicaSet/web  not known. Pods could not be read.
+    replicaset/web  not known. Pods could not be read.
   ml/sooner would be evicted at once; it is evicted anyway in 60m because of xid=79:NoExecute (DeviceTaintRule/broken)
   ml/not-sooner is evicted anyway at once because of xid=79:NoExecute (DeviceTaintRule/broken)
   ml/other would stay, but is evicted anyway in 60s because of xid=79:NoExecute (DeviceTaintRule/broken)
