@@ -356,6 +356,16 @@ func TestFaults(t *testing.T) {
 				},
 			})
 		}), "9 of 10 gpu.deviceclass.resource.k8s.io/devices used"},
+		"DRA1608": {append(slices.Clone(one), tc.Template("one", tc.GPUs("gpu", 1)), func(s *snapshot.Snapshot) {
+			w := &snapshot.Workload{
+				TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "Deployment"}, ObjectMeta: metav1.ObjectMeta{Namespace: tc.Namespace, Name: "train", UID: "train"},
+				Conditions: []metav1.Condition{{Type: "ReplicaFailure", Status: "True", Reason: "FailedCreate", Message: `pods "train-1-" is forbidden: no PriorityClass with name urgent was found`}},
+			}
+			w.Template.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: new("one")}}
+			plain := *w
+			plain.Name, plain.UID, plain.Template = "web", "web", corev1.PodTemplateSpec{}
+			s.Workloads = append(s.Workloads, w, &plain)
+		}), `Deployment ml/train: the API server refuses the pods of the Deployment: pods "train-1-" is forbidden: no PriorityClass with name urgent was found`},
 		"DRA1901": {append(slices.Clone(one), func(s *snapshot.Snapshot) { s.Nodes[0].Status.NodeInfo.KubeletVersion = "v1.34.1" }), "1 node"},
 		"DRA1902": {[]any{tc.Nodes("n1"), running("v1.36.1"), tc.Pool("n1").Of(2).WithCounters("board", "slices=4"), tc.Pool("n1", tc.Device("a").Consuming("board", "slices=1")).Of(2), tc.Claim("c", tc.GPUs("gpu", 0).All())}, "panics"},
 		"DRA1903": {append(slices.Clone(one), tc.Pool("n2", tc.Devices(1)...).Of(2), tc.Claim("c", tc.GPUs("gpu", 0).All())), "is broken"},
@@ -508,11 +518,11 @@ func TestUnknownWhereListsAreNotPermitted(t *testing.T) {
 	}
 }
 
-// TestUnknownWithoutEvents has a pod that waits, and of which no event could be read.
+// TestUnknownWithoutEvents has a pod that waits, where no event could be read.
 func TestUnknownWithoutEvents(t *testing.T) {
 	snap := tc.Cluster(append(healthy(), snapshot.Gap{Resource: snapshot.ResourceEvents, Reason: "this user may not list events"})...)
 	found := diagnose(t, snap, Options{})
-	if !slices.Equal(codesOf(found), []string{CodeUnregistered}) || found.Findings[0].Message != "not checked: this user may not list events" {
+	if !slices.Equal(codesOf(found), []string{CodeUnregistered, "DRA1608"}) || found.Findings[0].Message != "not checked: this user may not list events" {
 		t.Errorf("found %+v", found.Findings)
 	}
 }

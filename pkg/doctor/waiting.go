@@ -61,6 +61,12 @@ func waitingChecks() []Check {
 			Advice: "'kubectl dra tree claim/NAME' lists the pods that use the claim. It is released when the last of them ends.",
 			find:   findQueues,
 		},
+		{
+			Code: "DRA1608", Title: "workload whose pods the API server refuses", Severity: api.SeverityError, Needs: []string{snapshot.ResourceEvents},
+			About:  "The controller of a workload with devices cannot create its pods: a ServiceAccount or a PriorityClass is missing, a quota or a LimitRange does not allow them, or an admission webhook or policy refuses them. There is no pod that waits, so that nothing else shows it.",
+			Advice: "The message is that of the API server. 'kubectl dra why' says who can act, with the commands.",
+			find:   findRefusedWorkloads,
+		},
 	}
 	checks = append(checks, quotaChecks()...)
 	slices.SortFunc(checks, func(a, b Check) int { return strings.Compare(a.Code, b.Code) })
@@ -205,6 +211,24 @@ func findBlockedPods(_ context.Context, in *cluster) ([]api.Finding, error) {
 			Evidence: []api.Evidence{{Object: o, Path: "status", Found: string(pod.Code)}},
 			Remedy:   step,
 		})
+	}
+	return found, nil
+}
+
+// findRefusedWorkloads is about workloads whose pods are not created.
+func findRefusedWorkloads(_ context.Context, in *cluster) ([]api.Finding, error) {
+	var found []api.Finding
+	for _, r := range explain.RefusedWorkloads(in.snap, in.alloc) {
+		w := r.Workload
+		f := api.Finding{
+			Objects:  []string{object(w.Kind, w)},
+			Message:  fmt.Sprintf("%s %s/%s: %s", w.Kind, w.Namespace, w.Name, r.Reason),
+			Evidence: r.Evidence,
+		}
+		if len(r.Steps) > 0 {
+			f.Remedy = &r.Steps[0]
+		}
+		found = append(found, f)
 	}
 	return found, nil
 }

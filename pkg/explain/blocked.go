@@ -86,11 +86,16 @@ func (x *builder) unknowns() []string {
 }
 
 // blockedLife is where a pod stands that something else than devices blocks.
-// What else was found about it is evidence: it is the same thing in other words.
-func (x *builder) blockedLife(own lifecycle.Life) lifecycle.Life {
+// What else was found about it is evidence: it is the same thing in other words. So is what
+// the API server has said of the same kind when it was to create a pod.
+func (x *builder) blockedLife(own lifecycle.Life, said *lifecycle.Blockage) lifecycle.Life {
 	blocked := lifecycle.Life{Stage: x.blockedBy[0].Stage}
 	for i := range x.blockedBy {
-		blocked.Findings = append(blocked.Findings, x.blockedBy[i].Finding)
+		f := x.blockedBy[i].Finding
+		if said != nil && said.Code == x.blockedBy[i].Code {
+			f.Reason = ""
+		}
+		blocked.Findings = append(blocked.Findings, f)
 	}
 	if pod := x.Pod; pod != nil {
 		blocked.Findings = append(blocked.Findings, lifecycle.GateFindings(pod)...)

@@ -27,6 +27,8 @@ type AnswerGroup struct {
 // their number.
 func (g *AnswerGroup) Name() string {
 	switch n := len(g.Names); {
+	case g.First.Target.Kind != api.KindPod:
+		return strings.ToLower(g.First.Target.Kind) + "/" + g.First.Target.Name
 	case n == 1:
 		return g.Names[0]
 	case g.Owner != "":
@@ -65,6 +67,10 @@ func GroupAnswers(answers []*api.Explanation) []*AnswerGroup {
 		}
 		key := []string{e.Target.Namespace, owner, string(e.Verdict), string(e.Code), string(e.Stage), string(When(e))}
 		switch {
+		case e.Target.Kind != api.KindPod:
+			// A workload has a line of its own.
+			owner = ""
+			key = append(key, e.Target.Kind, e.Target.Name)
 		case owner == "" && e.SameAs != nil:
 			key = append(key, e.SameAs.Name)
 		case owner == "":

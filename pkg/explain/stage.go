@@ -22,14 +22,13 @@ import (
 func (x *builder) describeStage() []lifecycle.Finding {
 	var own lifecycle.Life
 	who := ""
+	var creation lifecycle.Life
+	if x.target.Creator != nil && x.target.End == nil {
+		creation = lifecycle.OfCreator(x.Snap, x.target.Creator)
+	}
 	switch pod := x.Pod; {
-	case pod == nil && x.target.Creator != nil:
-		own = lifecycle.OfCreator(x.Snap, x.target.Creator)
 	case pod == nil:
 	case x.target.Hypothetical:
-		if x.target.Creator != nil {
-			own = lifecycle.OfCreator(x.Snap, x.target.Creator)
-		}
 		own.Findings = append(own.Findings, lifecycle.GateFindings(pod)...)
 	default:
 		own = lifecycle.Of(x.Cluster.Facts, x.Snap, pod, x.PodClaims)
@@ -39,8 +38,9 @@ func (x *builder) describeStage() []lifecycle.Finding {
 		who = x.named(pod)
 	}
 	if len(x.blockedBy) > 0 {
-		own = x.blockedLife(own)
+		own = x.blockedLife(own, creation.Blocked)
 	}
+	own = own.After(creation)
 	forClaim := x.Pod == nil && x.target.Object.Kind == api.KindClaim
 	for i := range x.out.Pods {
 		pod := x.target.Users[i]
@@ -91,7 +91,7 @@ func (x *builder) block(own *lifecycle.Life) {
 		return
 	}
 	switch {
-	case x.out.Verdict == api.Allocated, x.out.Verdict == api.Fits:
+	case x.out.Verdict == api.Allocated, x.out.Verdict == api.Fits, x.out.Verdict == api.Blocked:
 	case x.out.Verdict == api.DoesNotFit && own.Stage == api.StageBinding:
 		// Devices that cannot be bound are released and others are looked for.
 	default:

@@ -11,12 +11,14 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/hints"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -26,6 +28,15 @@ import (
 // the name of one that something does.
 func WantsDevices(snap *snapshot.Snapshot, alloc *allocator.Allocator, pod *corev1.Pod) bool {
 	return len(alloc.Facts.Claims.OfPod(pod)) > 0 || len(target.Unserved(snap, alloc, pod)) > 0
+}
+
+// RefusedWorkloads lists the workloads whose pods use devices, and that the API server
+// refuses.
+func RefusedWorkloads(snap *snapshot.Snapshot, alloc *allocator.Allocator) []*lifecycle.Refusal {
+	return slices.DeleteFunc(lifecycle.Refusals(snap), func(r *lifecycle.Refusal) bool {
+		w := r.Workload
+		return !WantsDevices(snap, alloc, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: w.Name}, Spec: w.Template.Spec})
+	})
 }
 
 // unservedPod settles the matter for a pod without claims that asks for extended

@@ -4,6 +4,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 
@@ -26,6 +27,18 @@ type Life struct {
 // HasReason reports whether there is something to say about it.
 func (l *Life) HasReason() bool {
 	return slices.ContainsFunc(l.Findings, func(f Finding) bool { return f.Reason != "" })
+}
+
+// After is where a pod stands whose workload lacks others: what keeps the workload from
+// creating them comes first, unless the pod itself is blocked.
+func (l *Life) After(creation Life) Life {
+	switch {
+	case creation.Blocked == nil:
+		return *l
+	case l.Blocked != nil:
+		return Life{Stage: l.Stage, Findings: slices.Concat(l.Findings, creation.Findings), Blocked: l.Blocked}
+	}
+	return Life{Stage: cmp.Or(l.Stage, creation.Stage), Findings: slices.Concat(creation.Findings, l.Findings), Blocked: creation.Blocked}
 }
 
 // Of finds where a pod stands.

@@ -74,8 +74,8 @@ type Snapshot struct {
 	// CompositePodGroups are read only where a PodGroup has one as its parent; see
 	// Listed.
 	CompositePodGroups []*schedulingv1alpha3.CompositePodGroup
-	// Workloads are what a file has. A live snapshot only has its target, and
-	// the DaemonSets with plugins for the kubelet.
+	// Workloads are what a file has. A live snapshot only has its target, the DaemonSets
+	// with plugins for the kubelet, and those whose pods the API server refuses.
 	Workloads []*Workload
 	// What a pod needs besides devices. These are read only where a pod that waits
 	// depends on them; Listed has the resources that were read, so that an empty

@@ -4,16 +4,37 @@
 package snapshot
 
 import (
+	"slices"
+
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // The kinds of workloads of which more is kept than their pods.
 const (
-	KindDaemonSet = "DaemonSet"
-	KindJob       = "Job"
+	KindDaemonSet   = "DaemonSet"
+	KindJob         = "Job"
+	KindDeployment  = "Deployment"
+	KindReplicaSet  = "ReplicaSet"
+	KindStatefulSet = "StatefulSet"
 )
+
+// Update is how a workload replaces its pods by those of another template.
+type Update struct {
+	// Type is RollingUpdate, Recreate or OnDelete.
+	Type string `json:"type,omitempty"`
+	// RollingUpdate has the limits of a RollingUpdate, nil for the defaults.
+	RollingUpdate *RollingUpdate `json:"rollingUpdate,omitempty"`
+}
+
+// RollingUpdate is how many pods of a workload may be missing, and exist besides, while it
+// replaces them. Nil stands for the default of the kind.
+type RollingUpdate struct {
+	MaxSurge       *intstr.IntOrString `json:"maxSurge,omitempty"`
+	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
+}
 
 // DaemonStatus is how many nodes a DaemonSet wants, and has, pods on.
 type DaemonStatus struct {
@@ -37,6 +58,19 @@ type Workload struct {
 	Daemon *DaemonStatus
 	// Suspended is set if its spec.suspend is true: it creates no pods.
 	Suspended bool
+	// Paused is set for a Deployment whose spec.paused is true: it makes no new ReplicaSet.
+	Paused bool
+	// Ordered is set for a StatefulSet that creates a pod only when the pods before it
+	// are ready.
+	Ordered bool
+	// Update is how a Deployment or a DaemonSet replaces its pods, nil for the default and
+	// for others.
+	Update *Update
+	// ObservedGeneration is the metadata.generation that its controller has acted on, nil
+	// if it has no status that says so.
+	ObservedGeneration *int64
+	// Conditions are those of its status, of the built-in kinds that have some.
+	Conditions []metav1.Condition
 	// End is how a Job ended, nil if it has not, or is none.
 	End *JobEnd
 	// Limit is how long a Job runs at most, nil if it has no limit, does not run, or is none.
@@ -72,7 +106,11 @@ func (e *JobEnd) Failed() bool { return e.Condition == string(batchv1.JobFailed)
 
 // DeepCopy returns a copy that shares nothing with the workload.
 func (w *Workload) DeepCopy() *Workload {
-	c := &Workload{TypeMeta: w.TypeMeta, Selector: w.Selector.DeepCopy(), Suspended: w.Suspended}
+	c := &Workload{TypeMeta: w.TypeMeta, Selector: w.Selector.DeepCopy(), Suspended: w.Suspended, Paused: w.Paused, Ordered: w.Ordered}
+	c.Update, c.Conditions = w.Update, slices.Clone(w.Conditions)
+	if w.ObservedGeneration != nil {
+		c.ObservedGeneration = new(*w.ObservedGeneration)
+	}
 	w.DeepCopyInto(&c.ObjectMeta)
 	w.Template.DeepCopyInto(&c.Template)
 	if w.Replicas != nil {

@@ -97,8 +97,11 @@ const (
 	PodGroupMismatch Code = "PodGroupMismatch"
 	// NotAdmitted is a pod, or what is to create it, that Kueue holds back.
 	NotAdmitted Code = "NotAdmitted"
-	// NoPods is something that exists and has no pods, such as a suspended Job.
+	// NoPods is something that exists and creates no pods, or not all of them, such as
+	// a suspended Job.
 	NoPods Code = "NoPods"
+	// PodRefused is a workload whose pods the API server refuses.
+	PodRefused Code = "PodRefused"
 	// QuotaExceeded is a ResourceQuota that refuses the claim or the pod.
 	QuotaExceeded Code = "QuotaExceeded"
 	// LimitRangeViolated is a LimitRange that refuses the pod.

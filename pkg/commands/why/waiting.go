@@ -38,16 +38,12 @@ func (o *options) explainWaiting(ctx context.Context) error {
 		namespace = ""
 	}
 	a := &answers{}
-	var targets []explain.Options
-	for _, pod := range o.waiting.in(from.Snap, alloc, namespace) {
-		targets = append(targets, explain.Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
-	}
 	each := explain.ExplainEach
 	if o.printer.Machine == nil && !o.printer.Text.Wide {
 		// The table has no remedies.
 		each = explain.ExplainEquivalent
 	}
-	found, err := each(ctx, alloc, from.Snap, targets)
+	found, err := each(ctx, alloc, from.Snap, o.waiting.in(from.Snap, alloc, namespace))
 	if err != nil {
 		return err
 	}
@@ -64,7 +60,7 @@ func (o *options) explainWaiting(ctx context.Context) error {
 	if o.printer.Machine == nil && !o.printer.Text.Wide {
 		notes := preview.Assumptions(from.Snap)
 		if gap := from.Snap.Gap(snapshot.ResourceEvents); gap != nil && from.Clients != nil {
-			notes = append(notes, gap.Reason+": pods that their nodes failed to start less than a minute ago may be missing")
+			notes = append(notes, gap.Reason+": pods that their nodes failed to start less than a minute ago may be missing, and workloads whose pods the API server refuses")
 		}
 		if err := cli.PrintNotes(o.streams, notes...); err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
@@ -31,13 +32,14 @@ func newWaitingPods(allNamespaces bool, selector string) (waitingPods, error) {
 
 // in lists the pods of a namespace, or of all if that is empty, that use devices
 // and have none that work: those without a node, and those that are blocked after
-// their devices were allocated.
-func (w waitingPods) in(snap *snapshot.Snapshot, alloc *allocator.Allocator, namespace string) []*corev1.Pod {
+// their devices were allocated. After them come the workloads whose pods the API server
+// refuses.
+func (w waitingPods) in(snap *snapshot.Snapshot, alloc *allocator.Allocator, namespace string) []explain.Options {
 	blocked := map[types.NamespacedName]bool{}
 	for _, pod := range lifecycle.NewStages(alloc.Facts, snap).BlockedPods() {
 		blocked[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}] = true
 	}
-	var pods []*corev1.Pod
+	var targets []explain.Options
 	for _, pod := range snap.Pods {
 		switch {
 		case namespace != "" && pod.Namespace != namespace,
@@ -48,8 +50,13 @@ func (w waitingPods) in(snap *snapshot.Snapshot, alloc *allocator.Allocator, nam
 			continue
 		}
 		if explain.WantsDevices(snap, alloc, pod) {
-			pods = append(pods, pod)
+			targets = append(targets, explain.Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
 		}
 	}
-	return pods
+	for _, r := range explain.RefusedWorkloads(snap, alloc) {
+		if o := r.Workload; (namespace == "" || o.Namespace == namespace) && w.selector.Matches(labels.Set(o.Template.Labels)) {
+			targets = append(targets, explain.Options{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name})
+		}
+	}
+	return targets
 }

@@ -76,7 +76,8 @@ why each of them does not get it. DRIVER/POOL/DEVICE and DEVICE work as well.
 
 Without a target, there is one line for each pod that has no devices or cannot
 work with those that it got, in the namespace or, with -A, in all of them; equal
-pods of one owner share a line. -l chooses among those pods.
+pods of one owner share a line. A workload whose pods the API server refuses has
+a line, too. -l chooses among those pods.
 
 The exit code is 0 if it is allocated or fits, 1 if it does not fit, if
 something else blocks it or if the allocator fails, 2 if the verdict cannot be

@@ -19,14 +19,12 @@ import (
 // others, by the owners that pods name: a JobSet, a RayCluster. found is false if no
 // pod names it, and the snapshot does not have it either.
 func (s *Target) findOwner(snap *snapshot.Snapshot, alloc *allocator.Allocator) (found bool, err error) {
+	if outline := snap.Outline(schema.GroupKind{Kind: s.Object.Kind}, s.Object.Namespace, s.Object.Name); outline != nil {
+		s.Creator = &lifecycle.Creator{Object: outline, Kind: outline.GroupKind(), Suspended: outline.Spec.Suspend}
+	}
 	pods := ownedPods(snap, s.Object.Kind, s.Object.Namespace, s.Object.Name)
 	if len(pods) == 0 {
-		outline := snap.Outline(schema.GroupKind{Kind: s.Object.Kind}, s.Object.Namespace, s.Object.Name)
-		if outline == nil {
-			return false, nil
-		}
-		s.Creator = &lifecycle.Creator{Object: outline, Kind: outline.GroupKind(), Suspended: outline.Spec.Suspend}
-		return true, nil
+		return s.Creator != nil, nil
 	}
 	chosen := slices.MaxFunc(pods, func(a, b *corev1.Pod) int { return s.urgency(alloc, a) - s.urgency(alloc, b) })
 	role := roleOf(chosen)

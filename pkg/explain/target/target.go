@@ -95,7 +95,7 @@ type Target struct {
 	// Different are pods of the target that need something else than Pod: the answer
 	// is not about them.
 	Different []*corev1.Pod
-	// Creator is what is to create the pods, if there are none yet.
+	// Creator is what creates the pods, nil if that is not known.
 	Creator *lifecycle.Creator
 	// New are pods that are yet to be created. If Sample is set, it is not known how
 	// many there will be, and there is one of them.
@@ -218,7 +218,7 @@ func (s *Target) findWorkload(snap *snapshot.Snapshot, alloc *allocator.Allocato
 		if s.Users, s.End = lifecycle.Pods(snap, w), w.End; s.End != nil {
 			return nil
 		}
-		s.Workload, s.Desired = true, w.Replicas
+		s.Workload, s.Desired, s.Creator = true, w.Replicas, lifecycle.CreatorOf(w)
 		chosen := firstToWait(s.Users)
 		switch {
 		case chosen >= 0:
@@ -227,7 +227,6 @@ func (s *Target) findWorkload(snap *snapshot.Snapshot, alloc *allocator.Allocato
 			s.UsePod(alloc, s.Users[0])
 		default:
 			s.Hypothetical = true
-			s.Creator = &lifecycle.Creator{Object: w, Kind: w.GroupVersionKind().GroupKind(), Suspended: w.Suspended}
 			s.UsePod(alloc, podOf(snap, w))
 			s.New, s.Sample = replicas(s.Pod, w.Replicas)
 		}

@@ -145,7 +145,9 @@ func clientsFor(t *testing.T, config *rest.Config) Clients {
 		t.Fatal(err)
 	}
 	mapper := meta.NewDefaultRESTMapper(nil)
-	mapper.Add(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}, meta.RESTScopeNamespace)
+	for _, kind := range []string{"Deployment", "ReplicaSet", "StatefulSet"} {
+		mapper.Add(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: kind}, meta.RESTScopeNamespace)
+	}
 	mapper.Add(schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "CronJob"}, meta.RESTScopeNamespace)
 	mapper.Add(schema.GroupVersionKind{Group: "kueue.x-k8s.io", Version: "v1beta1", Kind: "Workload"}, meta.RESTScopeNamespace)
 	mapper.Add(schema.GroupVersionKind{Group: "kueue.x-k8s.io", Version: "v1beta1", Kind: "LocalQueue"}, meta.RESTScopeNamespace)

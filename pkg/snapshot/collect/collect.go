@@ -106,6 +106,7 @@ func (c *collector) run(ctx context.Context) error {
 	if err := c.readStarting(ctx); err != nil {
 		return err
 	}
+	c.readRefused(ctx)
 	if err := c.readPluginEvents(ctx); err != nil {
 		return err
 	}
@@ -157,6 +158,8 @@ func (c *collector) tasks(apis servedAPIs) []func(context.Context) error {
 	}
 	if c.opts.Target != nil {
 		tasks = append(tasks, c.readTarget, c.events())
+	} else if c.opts.Starting {
+		tasks = append(tasks, c.failedCreates)
 	}
 	return slices.DeleteFunc(tasks, func(task func(context.Context) error) bool { return task == nil })
 }
@@ -216,7 +219,7 @@ func (c *collector) forbidden() error {
 // finish brings the snapshot into the form that [snapshot.Snapshot] promises.
 func (c *collector) finish() {
 	s := c.snapshot
-	s.Workloads = snapshot.Overlay(c.jobs, snapshot.Overlay(c.plugins, s.Workloads))
+	s.Workloads = snapshot.Overlay(c.jobs, snapshot.Overlay(c.plugins, snapshot.Overlay(c.refused, s.Workloads)))
 	for resource, leftOut := range c.progress.leftOut() {
 		s.Gaps = append(s.Gaps, leftOutGap(resource, leftOut))
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -29,6 +30,10 @@ type collector struct {
 	plugins []*snapshot.Workload
 	// jobs are those whose pods run for a limited time.
 	jobs []*snapshot.Workload
+	// failed are the events of controllers whose pods the API server refuses, refused the
+	// workloads with devices among what they are about.
+	failed  []*corev1.Event
+	refused []*snapshot.Workload
 
 	mu       sync.Mutex
 	snapshot *snapshot.Snapshot

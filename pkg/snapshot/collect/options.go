@@ -43,7 +43,8 @@ type Options struct {
 	Ends bool
 	// Starting tells that the question is also about pods that were scheduled and do
 	// not start: if there are any with devices, what kubelets report about them is
-	// read.
+	// read. It is also about workloads with devices whose pods the API server refuses:
+	// these are read, with the events that say so.
 	Starting bool
 	// Health tells that the question is whether anything is wrong: quotas are read
 	// even if no pod waits for them, and where the DaemonSet of a plugin for the

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -72,34 +73,66 @@ func (c *collector) readOwners(ctx context.Context, pods []*corev1.Pod) {
 			return
 		}
 		maps.Copy(known, wanted)
-		byKind := map[objectKey]map[objectKey]bool{}
 		for key := range wanted {
-			if key.kind == "Pod" {
-				if pod := slices.IndexFunc(c.snapshot.Pods, func(p *corev1.Pod) bool { return p.Namespace == key.namespace && p.Name == key.name }); pod >= 0 {
-					add(c.snapshot.Pods[pod])
-				}
+			if key.kind != "Pod" {
 				continue
 			}
-			kind := objectKey{apiVersion: key.apiVersion, kind: key.kind}
-			if byKind[kind] == nil {
-				byKind[kind] = map[objectKey]bool{}
+			delete(wanted, key)
+			if pod := slices.IndexFunc(c.snapshot.Pods, func(p *corev1.Pod) bool { return p.Namespace == key.namespace && p.Name == key.name }); pod >= 0 {
+				add(c.snapshot.Pods[pod])
 			}
-			byKind[kind][key] = true
 		}
-		for _, kind := range slices.SortedFunc(maps.Keys(byKind), func(a, b objectKey) int {
-			return cmp.Or(cmp.Compare(a.apiVersion, b.apiVersion), cmp.Compare(a.kind, b.kind))
-		}) {
-			for _, outline := range c.outlines(ctx, byKind[kind]) {
+		for _, keys := range byKind(wanted) {
+			for _, outline := range c.outlines(ctx, keys) {
 				add(outline)
 			}
 		}
 	}
 }
 
+// byKind yields the kinds of objects, in a fixed order, each with the objects.
+func byKind(keys map[objectKey]bool) iter.Seq2[objectKey, map[objectKey]bool] {
+	kinds := map[objectKey]map[objectKey]bool{}
+	for key := range keys {
+		kind := objectKey{apiVersion: key.apiVersion, kind: key.kind}
+		if kinds[kind] == nil {
+			kinds[kind] = map[objectKey]bool{}
+		}
+		kinds[kind][key] = true
+	}
+	return func(yield func(objectKey, map[objectKey]bool) bool) {
+		for _, kind := range slices.SortedFunc(maps.Keys(kinds), func(a, b objectKey) int {
+			return cmp.Or(cmp.Compare(a.apiVersion, b.apiVersion), cmp.Compare(a.kind, b.kind))
+		}) {
+			if !yield(kind, kinds[kind]) {
+				return
+			}
+		}
+	}
+}
+
 // outlines reads objects of one kind, puts them into the snapshot and returns them.
-// What may not be read leaves a gap; a kind that the server does not have, and what
-// does not exist, is left out.
 func (c *collector) outlines(ctx context.Context, keys map[objectKey]bool) []*snapshot.Outline {
+	var found []*snapshot.Outline
+	for key, object := range c.objectsNamed(ctx, keys) {
+		data, err := object.MarshalJSON()
+		if err != nil {
+			continue
+		}
+		if outline := objects.DecodeOutline(data, object.GetAPIVersion(), key.kind); outline != nil {
+			found = append(found, outline)
+		}
+	}
+	slices.SortFunc(found, func(a, b *snapshot.Outline) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	c.snapshot.Outlines = snapshot.Overlay(c.snapshot.Outlines, found)
+	return found
+}
+
+// objectsNamed reads objects of one kind. What may not be read leaves a gap; a kind that
+// the server does not have, and what does not exist, is left out.
+func (c *collector) objectsNamed(ctx context.Context, keys map[objectKey]bool) map[objectKey]*unstructured.Unstructured {
 	namespaces := map[string]bool{}
 	var one objectKey
 	for key := range keys {
@@ -158,18 +191,15 @@ func (c *collector) outlines(ctx context.Context, keys map[objectKey]bool) []*sn
 			}
 		}
 	}
-	var found []*snapshot.Outline
+	found := map[objectKey]*unstructured.Unstructured{}
 	for i := range items {
 		key := one
 		key.namespace, key.name = items[i].GetNamespace(), items[i].GetName()
-		data, err := items[i].MarshalJSON()
-		if !keys[key] || err != nil {
-			continue
-		}
-		if outline := objects.DecodeOutline(data, mapping.GroupVersionKind.GroupVersion().String(), one.kind); outline != nil {
-			found = append(found, outline)
+		if keys[key] {
+			items[i].SetAPIVersion(mapping.GroupVersionKind.GroupVersion().String())
+			items[i].SetKind(one.kind)
+			found[key] = &items[i]
 		}
 	}
-	c.snapshot.Outlines = snapshot.Overlay(c.snapshot.Outlines, found)
 	return found
 }

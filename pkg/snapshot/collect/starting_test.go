@@ -43,6 +43,10 @@ func TestCollectEventsOfStartingPods(t *testing.T) {
 			events := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				mu.Lock()
 				defer mu.Unlock()
+				if r.URL.Query().Get("fieldSelector") == "reason=FailedCreate" {
+					apiServer{r.URL.Path: listOf("v1", "Event")}.ServeHTTP(w, r)
+					return
+				}
 				asked = append(asked, r.URL.Path)
 				about := func(pod string) map[string]any {
 					return map[string]any{"involvedObject": map[string]any{"kind": "Pod", "namespace": "ml", "name": pod}}

@@ -201,14 +201,14 @@ func isVersion(part string) bool {
 
 // eventSelectors choose the events that are read: what was reported about the
 // target and about claims, and what tells about the claims of the pods next to
-// the target, since these may be the target's.
+// the target, or that some are not created, since these may be the target's.
 func (c *collector) eventSelectors() []fields.Selector {
 	selectors := []fields.Selector{
 		fields.OneTermEqualSelector("involvedObject.name", c.opts.Target.Name),
 		fields.OneTermEqualSelector("involvedObject.kind", "ResourceClaim"),
 		fields.OneTermEqualSelector("reason", "FailedScheduling"),
 	}
-	for _, reason := range []string{"NotTriggerScaleUp", "FailedResourceClaimCreation", "FailedPrepareDynamicResources", "FailedCreatePodSandBox"} {
+	for _, reason := range []string{failedCreate, "NotTriggerScaleUp", "FailedResourceClaimCreation", "FailedPrepareDynamicResources", "FailedCreatePodSandBox"} {
 		selectors = append(selectors, fields.OneTermEqualSelector("reason", reason))
 	}
 	return selectors

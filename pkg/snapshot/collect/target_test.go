@@ -120,7 +120,7 @@ func TestCollectAsksForEventsOfNoOtherName(t *testing.T) {
 	})}))
 	mustCollect(t, clients, Options{Target: &snapshot.ObjectRef{Resource: "pod", Name: "x,involvedObject.name=y"}})
 	expect(t, "selectors", []string{
-		`involvedObject.name=x\,involvedObject.name\=y`, "involvedObject.kind=ResourceClaim", "reason=FailedScheduling", "reason=NotTriggerScaleUp",
+		`involvedObject.name=x\,involvedObject.name\=y`, "involvedObject.kind=ResourceClaim", "reason=FailedScheduling", "reason=FailedCreate", "reason=NotTriggerScaleUp",
 		"reason=FailedResourceClaimCreation", "reason=FailedPrepareDynamicResources", "reason=FailedCreatePodSandBox",
 	}, selectors)
 }

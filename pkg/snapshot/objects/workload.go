@@ -26,7 +26,7 @@ type workloadManifest struct {
 	Spec              *workloadSpec `json:"spec,omitempty"`
 	// Template is where a PodTemplate has it.
 	Template *corev1.PodTemplateSpec `json:"template,omitempty"`
-	// Status is only read of a DaemonSet and of a Job. Custom resources can have anything.
+	// Status is only read of built-in kinds. Custom resources can have anything.
 	Status json.RawMessage `json:"status,omitempty"`
 }
 
@@ -42,6 +42,12 @@ type workloadSpec struct {
 	JobTemplate *jobTemplate `json:"jobTemplate,omitempty"`
 	// Suspend is a boolean in the kinds that have it.
 	Suspend json.RawMessage `json:"suspend,omitempty"`
+	// Paused and Strategy are only read of a Deployment, PodManagementPolicy of a
+	// StatefulSet, UpdateStrategy of a DaemonSet.
+	Paused              json.RawMessage `json:"paused,omitempty"`
+	Strategy            json.RawMessage `json:"strategy,omitempty"`
+	PodManagementPolicy json.RawMessage `json:"podManagementPolicy,omitempty"`
+	UpdateStrategy      json.RawMessage `json:"updateStrategy,omitempty"`
 	// ActiveDeadlineSeconds is only read of a Job.
 	ActiveDeadlineSeconds json.RawMessage `json:"activeDeadlineSeconds,omitempty"`
 }
@@ -142,6 +148,9 @@ func DecodeWorkload(data []byte, shape WorkloadShape) (*snapshot.Workload, error
 	workload.Replicas = spec.replicas(shape, workload.Kind)
 	if status := new(snapshot.DaemonStatus); workload.Kind == snapshot.KindDaemonSet && len(manifest.Status) > 0 && json.Unmarshal(manifest.Status, status) == nil {
 		workload.Daemon = status
+	}
+	if shape == TemplateInSpec {
+		decodeControl(workload, spec, manifest.Status)
 	}
 	if shape == TemplateInSpec && workload.Kind == snapshot.KindJob {
 		var status batchv1.JobStatus
@@ -248,10 +257,10 @@ func WorkloadManifest(w *snapshot.Workload) (any, error) {
 	manifest := &workloadManifest{TypeMeta: w.TypeMeta, ObjectMeta: w.ObjectMeta}
 	var status any
 	switch {
-	case w.Daemon != nil:
-		status = w.Daemon
 	case w.End != nil, w.Limit != nil:
 		status = jobStatus(w)
+	case w.Daemon != nil, w.ObservedGeneration != nil, len(w.Conditions) > 0:
+		status = controlStatus{DaemonStatus: w.Daemon, ObservedGeneration: w.ObservedGeneration, Conditions: w.Conditions}
 	}
 	if status != nil {
 		encoded, err := json.Marshal(status)
@@ -291,6 +300,11 @@ func WorkloadManifest(w *snapshot.Workload) (any, error) {
 	}
 	if w.Suspended {
 		spec.Suspend = json.RawMessage("true")
+	}
+	if shape == TemplateInSpec {
+		if err := encodeControl(w, spec); err != nil {
+			return nil, err
+		}
 	}
 	if w.Limit != nil {
 		spec.ActiveDeadlineSeconds = json.RawMessage(strconv.FormatInt(w.Limit.ActiveDeadlineSeconds, 10))

@@ -23,6 +23,7 @@ func redactWorkload(r *redactor, workload *snapshot.Workload) {
 	r.labelSelector(workload.Selector)
 	r.meta(&workload.Template.ObjectMeta, "Pod")
 	redactPodSpec(r, &workload.Template.Spec)
+	r.conditions(workload.Conditions)
 }
 
 func redactPodSpec(r *redactor, spec *corev1.PodSpec) {
