@@ -14,11 +14,18 @@ import (
 )
 
 // WithDefaults returns the pod with the requests and limits that the API server
-// and the LimitRanges give to its containers (mergeContainerResources in
-// plugin/pkg/admission/limitranger/admission.go).
+// and the LimitRanges give to its containers.
 func WithDefaults(ranges []*corev1.LimitRange, pod *corev1.Pod) *corev1.Pod {
 	pod = pod.DeepCopy()
-	for _, containers := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+	SetDefaults(ranges, &pod.Spec)
+	return pod
+}
+
+// SetDefaults gives containers the requests and limits that the API server and the
+// LimitRanges of their namespace give them (mergeContainerResources in
+// plugin/pkg/admission/limitranger/admission.go).
+func SetDefaults(ranges []*corev1.LimitRange, spec *corev1.PodSpec) {
+	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
 		for i := range containers {
 			own := &containers[i].Resources
 			// A container that only has limits requests as much.
@@ -26,14 +33,19 @@ func WithDefaults(ranges []*corev1.LimitRange, pod *corev1.Pod) *corev1.Pod {
 			for _, limits := range ranges {
 				for j := range limits.Spec.Limits {
 					if item := &limits.Spec.Limits[j]; item.Type == corev1.LimitTypeContainer {
+						// What an API server has stored is complete, and what is in a file is
+						// not (SetDefaults_LimitRangeItem in pkg/apis/core/v1/defaults.go).
 						complete(&own.Limits, item.Default)
+						complete(&own.Limits, item.Max)
 						complete(&own.Requests, item.DefaultRequest)
+						complete(&own.Requests, item.Default)
+						complete(&own.Requests, item.Max)
+						complete(&own.Requests, item.Min)
 					}
 				}
 			}
 		}
 	}
-	return pod
 }
 
 func complete(list *corev1.ResourceList, defaults corev1.ResourceList) {

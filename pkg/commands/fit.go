@@ -271,7 +271,7 @@ func (o *fitOptions) count(ctx context.Context, from *cli.Source, files *snapsho
 	var given *manifest.Manifests
 	if files != nil {
 		given = manifest.Place(files, cmp.Or(from.Namespace, metav1.NamespaceDefault), o.files)
-		snap = snap.With(given.Objects)
+		snap = given.Over(snap)
 	}
 	snap, err := names.AddNodes(snap, o.added)
 	if err != nil {

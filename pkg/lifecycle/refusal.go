@@ -84,7 +84,7 @@ func refusalOf(snap *snapshot.Snapshot, w *snapshot.Workload) *Refusal {
 			return nil
 		}
 		message = c.Message
-		r.AddEvidence(object, "status.conditions[type=ReplicaFailure].message", message, "no such condition")
+		r.AddEvidence(object, "status.conditions[type=ReplicaFailure].status", conditionFound(c), "no such condition")
 		r.Reason = fmt.Sprintf("the API server refuses the pods of the %s: %s", w.Kind, apiMessage(message))
 		if t := c.LastTransitionTime.Time; !t.IsZero() {
 			r.Reason += fmt.Sprintf(" (for %s)", elapsed(snap, t))

@@ -22,7 +22,7 @@ func memberTitle(e *api.Explanation) string {
 // memberCounts is "2 of 5 replicas have devices, 0 more fit now".
 func memberCounts(e *api.Explanation) string {
 	m := e.Members
-	if m == nil || m.Desired == nil && m.Waiting == 0 && e.Target.Kind != api.KindPodGroup {
+	if m == nil || m.Desired == nil && m.Waiting == 0 && e.Target.Kind != api.KindPodGroup || m.Desired != nil && *m.Desired == 0 && m.Existing == 0 {
 		return ""
 	}
 	total := m.WithDevices + m.Waiting

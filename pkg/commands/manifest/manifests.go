@@ -13,6 +13,7 @@ import (
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/admission"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
@@ -35,6 +36,29 @@ type Manifests struct {
 // be made in.
 func Place(objects *snapshot.Snapshot, namespace string, paths []string) *Manifests {
 	return &Manifests{Objects: inNamespace(objects, namespace), texts: readTexts(paths, namespace)}
+}
+
+// Over returns a snapshot in which the objects were applied. Containers of pods that are
+// new have the requests and limits that the LimitRanges of their namespace give them.
+func (m *Manifests) Over(snap *snapshot.Snapshot) *snapshot.Snapshot {
+	applied := snap.With(m.Objects)
+	completed := *m.Objects
+	completed.Pods, completed.Workloads = slices.Clone(m.Objects.Pods), slices.Clone(m.Objects.Workloads)
+	limits := func(namespace string) []*corev1.LimitRange {
+		return slices.DeleteFunc(slices.Clone(applied.LimitRanges), func(r *corev1.LimitRange) bool { return r.Namespace != namespace })
+	}
+	for i, pod := range completed.Pods {
+		if ranges := limits(pod.Namespace); len(ranges) > 0 && snap.Pod(pod.Namespace, pod.Name) == nil {
+			completed.Pods[i] = admission.WithDefaults(ranges, pod)
+		}
+	}
+	for i, w := range completed.Workloads {
+		if ranges := limits(w.Namespace); len(ranges) > 0 {
+			completed.Workloads[i] = w.DeepCopy()
+			admission.SetDefaults(ranges, &completed.Workloads[i].Template.Spec)
+		}
+	}
+	return snap.With(&completed)
 }
 
 // inNamespace returns manifests in which every object has a namespace, as

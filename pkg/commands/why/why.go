@@ -275,7 +275,7 @@ func (o *options) explainIn(ctx context.Context, from *cli.Source, files *snapsh
 	var given *manifest.Manifests
 	if files != nil {
 		given = manifest.Place(files, cmp.Or(from.Namespace, metav1.NamespaceDefault), o.files)
-		snap = snap.With(given.Objects)
+		snap = given.Over(snap)
 	}
 	alloc, err := allocator.New(ctx, cluster.New(snap))
 	if err != nil {

@@ -22,7 +22,7 @@ func (c *collector) readOptional(ctx context.Context) error {
 	s, clients := c.snapshot, c.clients
 	admission, volumes := c.opts.Creates || c.opts.Health, c.opts.UsesVolumes
 	for _, workload := range s.Workloads {
-		if c.opts.Target != nil && workload.Daemon == nil {
+		if c.opts.Target != nil {
 			admission = true
 			volumes = volumes || snapshot.UsesVolumeClaims(&workload.Template.Spec)
 		}
