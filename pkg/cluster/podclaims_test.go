@@ -356,3 +356,14 @@ func TestExtendedResourceNames(t *testing.T) {
 		t.Errorf("got %v", sum.scalar)
 	}
 }
+
+// TestClaimInOtherNamespace: a claim that the pod cannot use is named.
+func TestClaimInOtherNamespace(t *testing.T) {
+	elsewhere := tc.Claim("c").Change(func(c *resourceapi.ResourceClaim) { c.Namespace = "research" })
+	pod := tc.Pod("p", tc.UsingClaim("a", "c"))
+	got := newCluster(t, tc.Snapshot(elsewhere, pod)).Claims.OfPod(pod)
+	want := "ResourceClaim ml/c does not exist; namespace research has a claim of that name, and a pod can use claims of its own namespace only"
+	if len(got) != 1 || got[0].Problem == nil || got[0].Problem.Error() != want || !errors.Is(got[0].Problem, ErrClaimMissing) {
+		t.Errorf("got %+v", got)
+	}
+}

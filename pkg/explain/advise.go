@@ -43,7 +43,10 @@ func (x *builder) advise(ctx context.Context) (reason, error) {
 	c := x.conflictCase()
 	near := c.Nearest(limited)
 	if len(near) > 0 {
-		x.out.Conflict = near[0].Conflict(limited)
+		found := near[0].Conflict(limited)
+		if c.Only == "" || near[0].Node().Name == c.Only {
+			x.out.Conflict = found
+		}
 	}
 	var said reason
 	if x.out.Verdict == api.DoesNotFit {

@@ -243,7 +243,7 @@ func TestCodes(t *testing.T) {
 			verdict:  api.DoesNotFit,
 			funnels:  []string{"3=0+2*CapacityInsufficient+1*DeviceAllocated"},
 			nodes:    []string{"1*CountUnsatisfiable"},
-			summary:  "Request gpu needs 2 devices. Node n1 has 1 of 2 available (2 too small), even after all other claims are released.",
+			summary:  "Request gpu needs 2 devices. Node n1 has 0 of 2 available, at most 1 match (2 too small, 1 allocated).",
 			evidence: "40 memory, 80 required",
 		},
 		"capacity in shares that are too small": {
@@ -431,7 +431,7 @@ func TestCodes(t *testing.T) {
 			verdict: api.DoesNotFit,
 			funnels: []string{"3=0+1*DeviceAllocated+2*NodeOperationUnsupported"},
 			nodes:   []string{"1*CountUnsatisfiable"},
-			summary: "Node n1 has 1 of 2 available (2 that the node is too old for), even after all other claims are released",
+			summary: "Node n1 has 0 of 2 available, at most 1 match (2 that the node is too old for, 1 allocated)",
 		},
 		"claim limit": {
 			cluster: []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(40)...), tc.Claim(waiting, tc.GPUs("gpu", 33))},

@@ -58,6 +58,11 @@ func (x *builder) describeUsers() {
 		}
 	}
 	x.out.OtherScheduler = otherScheduler(x.Pod)
+	if x.Pod != nil && lifecycle.Waits(x.Pod) {
+		for _, gate := range x.Pod.Spec.SchedulingGates {
+			x.out.SchedulingGates = append(x.out.SchedulingGates, gate.Name)
+		}
+	}
 	if x.Pod != nil && !x.target.Hypothetical {
 		x.out.SchedulerMessage = lifecycle.SchedulerMessage(x.Snap, x.Pod)
 	}

@@ -44,6 +44,9 @@ func (h *headlines) of(ctx context.Context, list []*conflict.Prospect) reason {
 	if said := h.noDevices(); said != (reason{}) {
 		return said
 	}
+	if text := h.byPlugin(); text != "" {
+		return reason{what: text}
+	}
 	only := h.Snap.Node(h.Cluster.OnlyNode())
 	if only != nil && len(h.Claims) > 0 && (len(list) == 0 || list[0].Node() != only) {
 		return h.onlyNode(ctx, only)
@@ -65,18 +68,57 @@ func (h *headlines) of(ctx context.Context, list []*conflict.Prospect) reason {
 	if answer.Message == "" {
 		return reason{}
 	}
-	who, released := fmt.Sprintf("Node %s has", p.Node().Name), ""
-	switch {
-	case enough:
-	case h.reasons.WhyNot(ctx, p.Node()).Message != answer.Message:
-		// The answer is that for a scenario, and another one than now.
-		released = h.released(p)
-	default:
-		who = h.nodesWithAnswer(p.Node(), who)
+	who, there := fmt.Sprintf("Node %s has", p.Node().Name), answer.Message
+	if !enough {
+		// The answer is that for a scenario, which may be another one than now.
+		switch now := h.reasons.WhyNot(ctx, p.Node()); {
+		case now.Message == answer.Message:
+			who = h.nodesWithAnswer(p.Node(), who)
+		case now.SaysMost():
+			there = now.Message
+		default:
+			there = fmt.Sprintf("%s; %s, it has %s", now.Message, h.released(p), answer.Message)
+		}
 	}
-	said := reason{what: fmt.Sprintf("%s. %s %s", asks(h.Question), who, answer.Message) + released, detail: detailOf(h.out.Claims, answer.Code)}
+	said := reason{what: fmt.Sprintf("%s. %s %s", asks(h.Question), who, there), detail: detailOf(h.out.Claims, answer.Code)}
 	said.node = h.notSuitable(p.Node(), enough)
 	return said
+}
+
+// byPlugin says that a device plugin serves an extended resource where a class does not, and
+// how much of it there is on either side.
+func (h *headlines) byPlugin() string {
+	nodes := funnel.ByPlugin(h.Question)
+	if len(nodes) == 0 {
+		return ""
+	}
+	most := &nodes[0].Misfit
+	var names []string
+	for i := range nodes {
+		if m := &nodes[i].Misfit; m.Resource == most.Resource {
+			names = append(names, nodes[i].Node.Name)
+			if m.Available.Cmp(most.Available) > 0 {
+				most = m
+			}
+		}
+	}
+	class := h.Cluster.Facts.Claims.ClassOf(most.Resource).Name
+	text := fmt.Sprintf("the pod needs %s of %s on one node. A device plugin serves it on %s, with at most %s available; the scheduler does not use DeviceClass %s where a device plugin serves the resource",
+		most.Required.String(), most.Resource, english.Sample(names, 3), most.Available.String(), class)
+	best, on := 0, ""
+	for i := range h.Claims {
+		for _, f := range slices.Concat(h.Claims[i].Funnels...) {
+			for _, node := range h.Cluster.Candidates {
+				if f.Request.Class == class && f.Eligible[node.Name] > best {
+					best, on = f.Eligible[node.Name], node.Name
+				}
+			}
+		}
+	}
+	if best > 0 {
+		text += fmt.Sprintf(". That class has at most %d available, on node %s", best, on)
+	}
+	return text
 }
 
 // notSuitable is what besides the devices keeps the pod from a node, as the end of a
@@ -236,13 +278,13 @@ func (h *headlines) released(p *conflict.Prospect) string {
 	}
 	switch {
 	case taints && !claims && len(kept) == 0:
-		return ", even without the taints of its devices"
+		return "even without the taints of its devices"
 	case len(kept) == 0:
-		return ", even after all other claims are released" + without
+		return "even after all other claims are released" + without
 	case len(kept) > most:
-		return fmt.Sprintf(", even after all claims but %s and %d more are released", strings.Join(kept[:most], ", "), len(kept)-most) + without
+		return fmt.Sprintf("even after all claims but %s and %d more are released", strings.Join(kept[:most], ", "), len(kept)-most) + without
 	default:
-		return fmt.Sprintf(", even after all claims but %s are released", english.JoinAnd(kept)) + without
+		return fmt.Sprintf("even after all claims but %s are released", english.JoinAnd(kept)) + without
 	}
 }
 

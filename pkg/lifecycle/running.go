@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
 	"k8s.io/utils/ptr"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -182,12 +183,7 @@ func evictions(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.Pod)
 	holder, path := evictor(facts, &first)
 	now := snap.Now()
 	f := Finding{Instead: true}
-	cause := fmt.Sprintf("device %s of claim %s has the taint %s (%s)", DeviceName(result), first.Claim.Name, first.Taint, holder)
-	if tolerated := first.Tolerated; tolerated > 0 {
-		cause += fmt.Sprintf(", which is tolerated for only %s", duration.HumanDuration(tolerated))
-	} else {
-		cause += ", which is not tolerated"
-	}
+	cause := fmt.Sprintf("device %s of claim %s has the taint %s (%s), which %s", DeviceName(result), first.Claim.Name, first.Taint, holder, ToleratedText(&first))
 	if first.At.After(now) {
 		f.Reason = fmt.Sprintf("the pod will be deleted in %s, at %s: %s", duration.HumanDuration(first.At.Sub(now)), first.At.UTC().Format(time.RFC3339), cause)
 	} else {
@@ -205,6 +201,21 @@ func evictions(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.Pod)
 	return []Finding{f}
 }
 
+// ToleratedText says how far the taint of an eviction is tolerated, after "which".
+func ToleratedText(e *cluster.Eviction) string {
+	tolerations := e.Claim.Status.Allocation.Devices.Results[e.Result].Tolerations
+	switch {
+	case e.Tolerated > 0:
+		return fmt.Sprintf("is tolerated for only %s", duration.HumanDuration(e.Tolerated))
+	case slices.ContainsFunc(tolerations, func(t resourceapi.DeviceToleration) bool {
+		return t.Effect == "" && resourceclaim.ToleratesTaint(t, e.Taint)
+	}):
+		return "is tolerated without effect: the eviction controller heeds only tolerations with the effect NoExecute"
+	default:
+		return "is not tolerated"
+	}
+}
+
 // evictor finds the object that the taint of an eviction comes from.
 func evictor(facts *cluster.Cluster, e *cluster.Eviction) (holder, path string) {
 	if device := facts.Pools.Device(e.Device); e.Rule == nil && device != nil {
@@ -219,11 +230,13 @@ func tolerationsText(tolerations []resourceapi.DeviceToleration) string {
 	}
 	texts := make([]string, 0, len(tolerations))
 	for _, t := range tolerations {
-		text := t.Key
+		text := cmp.Or(t.Key, "all taints")
 		if t.Value != "" {
 			text += "=" + t.Value
 		}
-		text += ":" + string(t.Effect)
+		if t.Effect != "" {
+			text += ":" + string(t.Effect)
+		}
 		if t.TolerationSeconds != nil {
 			text += fmt.Sprintf(" for %ds", *t.TolerationSeconds)
 		}

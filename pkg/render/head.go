@@ -92,13 +92,26 @@ func verdict(e *api.Explanation) (string, Mark) {
 	}
 }
 
-// decider ends the sentence if the verdict is not that of the scheduler that
-// decides about the pod. What blocks a pod does so for every scheduler.
+// decider ends the sentence if something else decides first: scheduling gates, or another
+// scheduler. What blocks a pod does so for every scheduler.
 func decider(e *api.Explanation) string {
-	if e.OtherScheduler == nil || e.Verdict == api.Blocked || e.Verdict == api.Allocated {
+	said := ""
+	switch {
+	case e.Verdict == api.Blocked || e.Verdict == api.Allocated:
 		return ""
+	case len(e.SchedulingGates) > 0 && e.Verdict == api.Fits:
+		said = " once " + gatesText(e) + english.Plural(len(e.SchedulingGates), " is", " are") + " removed"
+	case len(e.SchedulingGates) > 0:
+		said = ", and has " + gatesText(e)
 	}
-	return " for kube-scheduler, but scheduler " + e.OtherScheduler.Name + " decides"
+	if e.OtherScheduler != nil {
+		said = " for kube-scheduler" + said + ", but scheduler " + e.OtherScheduler.Name + " decides"
+	}
+	return said
+}
+
+func gatesText(e *api.Explanation) string {
+	return english.Plural(len(e.SchedulingGates), "scheduling gate ", "scheduling gates ") + english.JoinAnd(e.SchedulingGates)
 }
 
 // although says which devices there are for a target that is blocked. What

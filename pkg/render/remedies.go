@@ -245,6 +245,9 @@ func plainValue(value json.RawMessage) string {
 // them, each sentence once.
 func remedyPods(e *api.Explanation) []string {
 	var notes []string
+	if len(e.SchedulingGates) > 0 {
+		notes = append(notes, "The "+gatesText(e)+english.Plural(len(e.SchedulingGates), " stays", " stay")+": the scheduler looks at the pod once "+english.Plural(len(e.SchedulingGates), "it is", "they are")+" removed.")
+	}
 	for i := range e.Remedies {
 		for _, note := range podNotes(e.Target, &e.Remedies[i]) {
 			if !slices.Contains(notes, note) {

@@ -105,3 +105,19 @@ func TestRemedyEdits(t *testing.T) {
 		t.Errorf("no command in:\n%s", wide)
 	}
 }
+
+// TestGateInFirstLine: a gate, and that a remedy leaves it, are said where they are read.
+func TestGateInFirstLine(t *testing.T) {
+	e := tooMany()
+	e.SchedulingGates = []string{"example.com/hold"}
+	out := draw(t, e, Options{Width: 100})
+	for _, want := range []string{"and has scheduling gate\n  example.com/hold", "The scheduling gate example.com/hold stays: the scheduler looks at the pod once it is removed."} {
+		if !strings.Contains(out, want) {
+			t.Errorf("want %q in:\n%s", want, out)
+		}
+	}
+	e.Verdict, e.Conflict, e.Remedies = api.Fits, nil, nil
+	if out := draw(t, e, Options{Width: 100}); !strings.Contains(strings.SplitN(out, "\n", 2)[0], "once scheduling gate example.com/hold is removed") {
+		t.Errorf("got:\n%s", out)
+	}
+}

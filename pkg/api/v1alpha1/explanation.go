@@ -53,6 +53,9 @@ type Explanation struct {
 	// default-scheduler. That one decides about the pod; Verdict is what
 	// kube-scheduler would decide, as if the pod were its own.
 	OtherScheduler *OtherScheduler `json:"otherScheduler,omitempty"`
+	// SchedulingGates are those of a pod that waits: no scheduler looks at it before they are
+	// removed, and no remedy removes them. Verdict is what becomes of it then.
+	SchedulingGates []string `json:"schedulingGates,omitempty"`
 	// SameAs is the pod whose answer this is, too: both are equal to the scheduler.
 	// Nodes, the funnels of the requests, conflict, remedies and what the outlook
 	// says of one more node are found there and not here.

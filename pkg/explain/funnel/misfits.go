@@ -62,6 +62,18 @@ func (s *Cluster) OnlyNode() string {
 	return selected[0].Name
 }
 
+// ByPlugin lists the nodes that have too little of an extended resource from a device plugin,
+// and lack nothing else: the scheduler does not look for devices of the resource's class there.
+func ByPlugin(q *Question) []eligibility.UnsuitableNode {
+	var nodes []eligibility.UnsuitableNode
+	for _, u := range q.Cluster.Unsuitable {
+		if m := &u.Misfit; m.Filter == cluster.FilterResources && len(q.Cluster.Misfits[u.Node.Name]) == 1 && q.Cluster.Facts.Claims.ClassOf(m.Resource) != nil {
+			nodes = append(nodes, u)
+		}
+	}
+	return nodes
+}
+
 // Unsuitable is a node with its misfits as one: what keeps the pod away, in one reason. Where
 // the pod selects other nodes, nothing else matters.
 func Unsuitable(misfits []eligibility.UnsuitableNode) eligibility.UnsuitableNode {

@@ -128,6 +128,10 @@ func (q *Question) extendedResource(c *Claim, r *claimspec.Request) string {
 	if !q.PodClaims[c.Index].ExtendedResources {
 		return ""
 	}
+	// A pod can ask for a class by both of its names.
+	if place, ok := ExtendedRequestOf(q, c.Claim, r.Base); ok {
+		return string(place.Resource)
+	}
 	if class := q.Snap.Class(r.Class); class != nil && class.Spec.ExtendedResourceName != nil {
 		return *class.Spec.ExtendedResourceName
 	}

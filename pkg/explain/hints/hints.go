@@ -44,6 +44,7 @@ func Find(q *funnel.Question, target api.Target, out *api.Explanation) Found {
 		h.mixedResourceHints()
 		h.preemptionHint()
 		h.autoscalerHint()
+		h.evictedHint()
 	}
 	h.pluginHint()
 	h.movedHint()

@@ -16,6 +16,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -82,7 +83,8 @@ func ofVendor(driver, domain string) bool {
 // serve an extended resource that the pod waits for.
 func (h *finder) mixedResourceHints() {
 	pod := h.Pod
-	if pod == nil || h.out.Verdict != api.DoesNotFit {
+	if pod == nil || h.out.Verdict != api.DoesNotFit || len(funnel.ByPlugin(h.Question)) > 0 {
+		// The headline says it.
 		return
 	}
 	for _, name := range cluster.ExtendedResources(pod) {

@@ -42,6 +42,9 @@ type deviceShortage struct {
 	others string
 }
 
+// SaysMost reports whether the message says how many devices would be available at most.
+func (a Answer) SaysMost() bool { return a.shortage.most > 0 }
+
 // cause is the shortage without the count, zero if counts do not matter.
 func (s deviceShortage) cause() deviceShortage {
 	if s.needs == 0 {
