@@ -130,7 +130,9 @@ func (c *Claims) podClaim(pod *corev1.Pod, entry *corev1.PodResourceClaim, group
 	existing := c.snap.Claim(pod.Namespace, *name)
 	if existing == nil {
 		reason, elsewhere := ErrClaimMissing, ""
-		if at := slices.IndexFunc(c.snap.Claims, func(other *resourceapi.ResourceClaim) bool { return entry.ResourceClaimName != nil && other.Name == *name }); at >= 0 {
+		if at := slices.IndexFunc(c.snap.Claims, func(other *resourceapi.ResourceClaim) bool {
+			return entry.ResourceClaimName != nil && other.Name == *name
+		}); at >= 0 {
 			elsewhere = fmt.Sprintf("; namespace %s has a claim of that name, and a pod can use claims of its own namespace only", c.snap.Claims[at].Namespace)
 		}
 		if gap := c.snap.Gap(snapshot.ResourceClaims); gap != nil && (gap.Namespace == "" || gap.Namespace != pod.Namespace) {
