@@ -90,7 +90,8 @@ func classConfiguration(in *input) (found []finding) {
 				message: fmt.Sprintf("the configuration is for driver %s, and the class selects devices of %s: it is ignored", opaque.Driver, english.JoinAnd(drivers)),
 				advice:  "write it for " + english.JoinOr(drivers),
 			}
-			if len(drivers) == 1 {
+			// Parameters are in the form of a driver: only a typo is corrected.
+			if len(drivers) == 1 && naming.Nearest(opaque.Driver, drivers) != "" {
 				f.fix = []edit{{"replace", f.path, drivers[0]}}
 			}
 			found = append(found, f)
@@ -150,16 +151,16 @@ func quotaClasses(in *input) (found []finding) {
 			if !ok || in.byClass[class] != nil {
 				continue
 			}
-			meant := naming.Nearest(class, names)
-			if meant == "" && !in.complete(snapshot.ResourceClasses) {
+			near := meant(class, names)
+			if near == "" && !in.complete(snapshot.ResourceClasses) {
 				continue
 			}
 			f := finding{
-				object: o, path: fmt.Sprintf("spec.hard[%q]", key), found: class, required: meant,
+				object: o, path: fmt.Sprintf("spec.hard[%q]", key), found: class, required: near,
 				message: admission.MissingClassText(class), advice: "correct the name of the class",
 			}
-			if meant != "" {
-				f.advice = "did you mean " + meant + "?"
+			if near != "" {
+				f.advice = "did you mean " + near + "?"
 			}
 			found = append(found, f)
 		}

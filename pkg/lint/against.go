@@ -51,13 +51,12 @@ func against(verdict api.Verdict) func(*input) []finding {
 		}
 		var found []finding
 		for _, answer := range answers {
-			at := slices.IndexFunc(in.objects, func(o *object) bool {
-				return o.kind == answer.Kind && o.name == answer.Name && o.namespace == answer.Namespace
-			})
-			if at < 0 || len(in.broken[in.objects[at]]) > 0 {
+			called := in.called[answer.Kind+"/"+answer.Name]
+			at := slices.IndexFunc(called, func(o *object) bool { return o.namespace == answer.Namespace })
+			if at < 0 || len(in.broken[called[at]]) > 0 {
 				continue
 			}
-			o := in.objects[at]
+			o := called[at]
 			switch {
 			case answer.Err != nil && verdict == api.Undetermined:
 				found = append(found, finding{object: o, path: "metadata.name", message: "not checked: " + answer.Err.Error()})

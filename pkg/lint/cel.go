@@ -121,7 +121,7 @@ func uncompiled(in *input) []finding {
 
 // correct adds the expression that was probably meant.
 func (in *input) correct(f *finding, s selectorIn) {
-	if correction, ok := in.cel.Correct(s.Selector, in.words); ok {
+	if correction, ok := in.cel.Correct(s.Selector, in.near(s.object).words); ok {
 		f.fix = []edit{{"replace", s.path, correction.Expression}}
 		f.advice = "write " + correction.Expression
 	}
@@ -188,7 +188,7 @@ func (in *input) mayLack(s selectorIn, reads []selector.Reading) (missing []sele
 		}
 		return reads, fmt.Sprintf("class %s selects devices of any driver", s.class)
 	}
-	for _, slice := range in.snap.Slices {
+	for _, slice := range in.near(s.object).slices {
 		for i := range slice.Spec.Devices {
 			device := &slice.Spec.Devices[i]
 			if !in.getsTo(s, slice.Spec.Driver, device) {
@@ -198,7 +198,7 @@ func (in *input) mayLack(s selectorIn, reads []selector.Reading) (missing []sele
 				continue
 			}
 			for _, r := range reads {
-				if _, typo := in.words.NearestReading(r); typo {
+				if _, typo := in.near(s.object).words.NearestReading(r); typo {
 					return nil, ""
 				}
 				if _, has := r.Value(slice.Spec.Driver, device); !has {
@@ -240,7 +240,7 @@ func mismatches(in *input) []finding {
 			continue
 		}
 		for i := range s.Conjuncts {
-			m, differs := in.words.Mismatch(&s.Conjuncts[i])
+			m, differs := in.near(s.object).words.Mismatch(&s.Conjuncts[i])
 			if !differs {
 				continue
 			}
@@ -338,19 +338,20 @@ func quantityMeant(text string) string {
 }
 
 func unknownReadings(in *input) []finding {
-	if in.words.Devices() == 0 || in.against && in.snap.Gap(snapshot.ResourceSlices) != nil {
+	if in.against && in.snap.Gap(snapshot.ResourceSlices) != nil {
 		return nil
 	}
 	var found []finding
 	for _, s := range in.selectors() {
-		if s.Err != nil {
+		words := in.near(s.object).words
+		if s.Err != nil || words.Devices() == 0 {
 			continue
 		}
 		for _, r := range s.Reads {
 			if r.Kind != selector.KindAttributes && r.Kind != selector.KindCapacity {
 				continue
 			}
-			near, ok := in.words.NearestReading(r)
+			near, ok := words.NearestReading(r)
 			if !ok {
 				continue
 			}

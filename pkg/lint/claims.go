@@ -22,7 +22,7 @@ func claimChecks() []Check {
 	return []Check{
 		{
 			Code: "DRA2201", Title: "class that looks like a driver", Severity: api.SeverityWarning,
-			About:  "deviceClassName is the name of a driver for which there is a class of another name, and no class has that name. The claim waits until there is one.",
+			About:  "deviceClassName is the name of a driver for which there is a class of another name, and no class has that name. The claim waits until there is one. Made only where all classes are known, with --cluster or --snapshot: many drivers bring a class that has their name.",
 			Advice: "Name a DeviceClass; 'kubectl dra classes' lists them.",
 			find:   driversAsClasses,
 		},
@@ -83,14 +83,14 @@ func (in *input) eachRequest(each func(c *claim, r *claimspec.Request)) {
 }
 
 func driversAsClasses(in *input) []finding {
+	if !in.complete(snapshot.ResourceClasses) {
+		return nil
+	}
 	classes := map[string][]string{}
 	for _, class := range in.snap.Classes {
 		for _, driver := range in.driversIn(class.Spec.Selectors) {
 			classes[driver] = append(classes[driver], class.Name)
 		}
-	}
-	for _, driver := range in.words.Drivers() {
-		classes[driver] = append([]string{}, classes[driver]...)
 	}
 	var found []finding
 	in.eachRequest(func(c *claim, r *claimspec.Request) {
@@ -100,10 +100,8 @@ func driversAsClasses(in *input) []finding {
 		}
 		f := finding{
 			object: c.object, path: c.at(r.Path) + ".deviceClassName", found: r.Class, required: english.JoinOr(names),
-			message: fmt.Sprintf("%s is a driver, not a DeviceClass", r.Class), advice: "name a class of the driver: " + english.JoinOr(names),
-		}
-		if len(names) == 1 {
-			f.fix = []edit{{"replace", f.path, names[0]}}
+			message: fmt.Sprintf("%s is a driver, and no DeviceClass has that name", r.Class),
+			advice:  "create the class, or name a class of the driver that selects the devices that are wanted: " + english.JoinOr(names),
 		}
 		in.reject(c.object, f.path)
 		found = append(found, f)
@@ -122,7 +120,7 @@ func missingClasses(in *input) []finding {
 		if r.Class == "" || in.byClass[r.Class] != nil || in.rejected(c.object, path) {
 			return
 		}
-		meant := naming.Nearest(r.Class, names)
+		meant := in.meantClass(r, names)
 		if meant == "" && !in.complete(snapshot.ResourceClasses) {
 			return
 		}
@@ -136,6 +134,25 @@ func missingClasses(in *input) []finding {
 		found = append(found, f)
 	})
 	return found
+}
+
+// meantClass is the class that was probably meant by the name of a missing one, empty if
+// none is close. In short words, another letter makes another kind of devices: cpu and gpu.
+// Nor is it a class for devices of another driver than the selectors of the request name.
+func (in *input) meantClass(r *claimspec.Request, names []string) string {
+	if len(names) > maxMeant {
+		return ""
+	}
+	wanted := in.driversIn(r.Selectors)
+	return meant(r.Class, slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		word, _, _ := strings.Cut(r.Class, ".")
+		other, _, _ := strings.Cut(name, ".")
+		if len(word) == len(other) && len(word) < 4 && naming.Distance(word, other) == 1 {
+			return true
+		}
+		has := in.driversIn(in.byClass[name].Spec.Selectors)
+		return len(wanted) > 0 && len(has) > 0 && !slices.ContainsFunc(wanted, func(driver string) bool { return slices.Contains(has, driver) })
+	}))
 }
 
 // leastDevices is how many devices a request gets at least.
@@ -320,10 +337,7 @@ func adminAccess(in *input) []finding {
 		}
 		path := c.at(r.Path) + ".adminAccess"
 		label := resourceapi.DRAAdminNamespaceLabelKey
-		for _, namespace := range in.snap.Namespaces {
-			if namespace.Name != c.namespace {
-				continue
-			}
+		if namespace := in.namespaces[c.namespace]; namespace != nil {
 			if namespace.Labels[label] != "true" {
 				in.reject(c.object, path)
 				found = append(found, finding{
@@ -360,7 +374,8 @@ func foreignConfiguration(in *input) []finding {
 				message: fmt.Sprintf("the configuration is for driver %s, and the requested devices are of %s: it is ignored", config.Opaque.Driver, english.JoinAnd(drivers)),
 				advice:  "write it for " + english.JoinOr(drivers),
 			}
-			if len(drivers) == 1 {
+			// Parameters are in the form of a driver: only a typo is corrected.
+			if len(drivers) == 1 && naming.Nearest(config.Opaque.Driver, drivers) != "" {
 				f.fix = []edit{{"replace", path, drivers[0]}}
 			}
 			found = append(found, f)

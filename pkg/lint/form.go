@@ -5,6 +5,7 @@ package lint
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -73,13 +74,13 @@ func formChecks() []Check {
 		},
 		{
 			Code: "DRA2008", Title: "object that is there twice", Severity: api.SeverityError,
-			About:  "Two documents of one directory have the same kind, namespace and name. The one that is applied last replaces the other, or is rejected where the object cannot change.",
+			About:  "Two documents of one directory are of the same kind, namespace and name, and differ. The one that is applied last replaces the other, or is rejected where the object cannot change. In two files it is a warning: they may be alternatives.",
 			Advice: "Rename or remove one of them.",
 			find:   duplicates,
 		},
 		{
 			Code: "DRA2009", Title: "value that the API server rejects", Severity: api.SeverityError,
-			About:  "A field has a value that the API server does not store: a name of another form, a count below one, a list that is too long, two choices where one is needed, a reference to a request that does not exist.",
+			About:  "A field has a value that the API server does not store: no apiVersion, or one of another kind, a name of another form, a count below one, a list that is too long, two choices where one is needed, a reference to a request that does not exist.",
 			Advice: "Correct the field that is named.",
 			find:   rejectedValues,
 		},
@@ -447,11 +448,19 @@ func duplicates(in *input) []finding {
 			first[key] = o
 			continue
 		}
+		if o.same(before) {
+			continue
+		}
 		at := before.locate("metadata.name")
-		found = append(found, finding{
-			object: o, path: "metadata.name", found: o.name, message: fmt.Sprintf("%s is also in %s:%d", o, before.text.File, at.line),
+		f := finding{
+			object: o, path: "metadata.name", found: o.name, message: fmt.Sprintf("%s is also in %s:%d, and differs", o, before.text.File, at.line),
 			advice: "rename or remove one of them",
-		})
+		}
+		if o.text.File != before.text.File {
+			f.severity = api.SeverityWarning
+			f.advice = "rename or remove one of them, or apply them one at a time"
+		}
+		found = append(found, f)
 	}
 	return found
 }
@@ -459,6 +468,13 @@ func duplicates(in *input) []finding {
 func rejectedValues(in *input) []finding {
 	var found []finding
 	for _, o := range in.objects {
+		if expected := validate.ExpectedVersion(o.apiVersion, o.kind); o.err == nil && o.kind != "" && expected != "" && !in.rejected(o, "apiVersion") {
+			f := finding{object: o, path: "apiVersion", found: cmp.Or(o.apiVersion, "none"), required: expected}
+			f.message = fmt.Sprintf("apiVersion: expected %s, found %s", expected, f.found)
+			f.advice = "write apiVersion: " + expected
+			in.reject(o, f.path)
+			found = append(found, f)
+		}
 		if o.decoded == nil || o.err != nil {
 			continue
 		}

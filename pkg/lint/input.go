@@ -6,6 +6,7 @@ package lint
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -37,8 +38,17 @@ type input struct {
 	explain    func(context.Context) ([]Answer, error)
 	whyCommand func(file string) string
 	err        error
-	words      *selector.Vocabulary
+	// published has what drivers publish, by the directory of the manifests that are
+	// held against it.
+	published  map[string]*published
 	byClass    map[string]*resourceapi.DeviceClass
+	namespaces map[string]*corev1.Namespace
+	// specs has the claims and templates by kind and name, names their names by kind and
+	// namespace.
+	specs map[string][]spec
+	names map[string][]string
+	// called has the objects by kind and name.
+	called map[string][]*object
 	// incomplete are the objects of which is said that a claim or template is missing.
 	incomplete map[*object]bool
 	// broken has, by object, the paths that other checks say the API server rejects.
@@ -68,18 +78,26 @@ type pod struct {
 }
 
 func newInput(ctx context.Context, all []*object, snap *snapshot.Snapshot) *input {
-	in := &input{ctx: ctx, objects: all, snap: snap, byClass: map[string]*resourceapi.DeviceClass{}, broken: map[*object][]string{}, incomplete: map[*object]bool{}}
-	in.cel = cluster.New(snap).Gates.Selectors()
-	in.words = selector.NewVocabulary(naming.Nearest)
-	for _, slice := range snap.Slices {
-		for i := range slice.Spec.Devices {
-			in.words.Add(slice.Spec.Driver, &slice.Spec.Devices[i])
-		}
+	in := &input{
+		ctx: ctx, objects: all, snap: snap, byClass: map[string]*resourceapi.DeviceClass{}, namespaces: map[string]*corev1.Namespace{},
+		specs: map[string][]spec{}, names: map[string][]string{}, called: map[string][]*object{},
+		broken: map[*object][]string{}, incomplete: map[*object]bool{}, published: map[string]*published{},
 	}
+	in.cel = cluster.New(snap).Gates.Selectors()
 	for _, class := range snap.Classes {
 		in.byClass[class.Name] = class
 	}
+	for _, namespace := range snap.Namespaces {
+		in.namespaces[namespace.Name] = namespace
+	}
+	for _, t := range snap.Templates {
+		in.addSpec(api.KindTemplate, t.Namespace, t.Name, &t.Spec.Spec.Devices)
+	}
+	for _, c := range snap.Claims {
+		in.addSpec(api.KindClaim, c.Namespace, c.Name, &c.Spec.Devices)
+	}
 	for _, o := range all {
+		in.called[o.kind+"/"+o.name] = append(in.called[o.kind+"/"+o.name], o)
 		in.add(o)
 	}
 	return in
@@ -111,6 +129,38 @@ func (in *input) add(o *object) {
 	}
 }
 
+// published is what drivers publish, as far as it counts for some manifests.
+type published struct {
+	slices []*resourceapi.ResourceSlice
+	words  *selector.Vocabulary
+}
+
+// near has the slices of the cluster, and of the directory that an object is in: slices
+// of other directories may be of machines that its objects are not meant for.
+func (in *input) near(o *object) *published {
+	dir := filepath.Dir(o.text.File)
+	if in.published[dir] == nil {
+		here := &published{words: selector.NewVocabulary(naming.Nearest)}
+		elsewhere := map[string]bool{}
+		decodedAs(in, func(o *object, slice *resourceapi.ResourceSlice) {
+			if filepath.Dir(o.text.File) != dir {
+				elsewhere[slice.Name] = true
+			}
+		})
+		for _, slice := range in.snap.Slices {
+			if elsewhere[slice.Name] {
+				continue
+			}
+			here.slices = append(here.slices, slice)
+			for i := range slice.Spec.Devices {
+				here.words.Add(slice.Spec.Driver, &slice.Spec.Devices[i])
+			}
+		}
+		in.published[dir] = here
+	}
+	return in.published[dir]
+}
+
 // reject notes that a field is said to be rejected, so that it is said once.
 func (in *input) reject(o *object, path string) { in.broken[o] = append(in.broken[o], path) }
 
@@ -126,31 +176,39 @@ func (in *input) rejected(o *object, path string) bool {
 // complete reports whether all objects of a resource are known.
 func (in *input) complete(resource string) bool { return in.against && in.snap.Gap(resource) == nil }
 
-// specOf is the spec of the claim or template that a pod names; nil if it is not here.
-// names lists those of the namespace that are.
-func (in *input) specOf(kind, namespace, name string) (devices *resourceapi.DeviceClaim, names []string) {
-	if kind == api.KindTemplate {
-		for _, t := range in.snap.Templates {
-			if t.Namespace != namespace {
-				continue
-			}
-			if t.Name == name {
-				return &t.Spec.Spec.Devices, nil
-			}
-			names = append(names, t.Name)
+// spec is what a claim or template asks for, and its namespace.
+type spec struct {
+	namespace string
+	devices   *resourceapi.DeviceClaim
+}
+
+// addSpec adds a claim or template for [input.specOf].
+func (in *input) addSpec(kind, namespace, name string, devices *resourceapi.DeviceClaim) {
+	in.specs[kind+"/"+name] = append(in.specs[kind+"/"+name], spec{namespace, devices})
+	in.names[kind+"/"+namespace] = append(in.names[kind+"/"+namespace], name)
+}
+
+// specOf is the spec of the claim or template that a pod names, nil if it is not here;
+// elsewhere has the other namespaces with one of that name.
+func (in *input) specOf(kind, namespace, name string) (devices *resourceapi.DeviceClaim, elsewhere []string) {
+	for _, s := range in.specs[kind+"/"+name] {
+		if s.namespace == namespace {
+			return s.devices, nil
 		}
-		return nil, names
+		elsewhere = append(elsewhere, s.namespace)
 	}
-	for _, c := range in.snap.Claims {
-		if c.Namespace != namespace {
-			continue
-		}
-		if c.Name == name {
-			return &c.Spec.Devices, nil
-		}
-		names = append(names, c.Name)
+	return nil, elsewhere
+}
+
+// maxMeant is how many names may be looked through for the one that was meant.
+const maxMeant = 1000
+
+// meant is the name that was probably meant, empty if none is close, or there are too many.
+func meant(name string, names []string) string {
+	if len(names) > maxMeant {
+		return ""
 	}
-	return nil, names
+	return naming.Nearest(name, names)
 }
 
 // driversOf lists the drivers of which a device of a class, and of what a request

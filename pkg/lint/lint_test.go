@@ -12,6 +12,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/checks"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
@@ -113,9 +114,9 @@ func faulty() map[string]struct {
 		"DRA2005": {podText("name: gpu\n    source: {resourceClaimTemplateName: t}", use) + template, "7:5", "under source", podText(gpu, use) + template},
 		"DRA2006": {claimText("counts: 2"), "10:9", "did you mean count", claimText("count: 2")},
 		"DRA2007": {strings.Replace(claimText("count: 2"), "/v1\n", "/v1beta2\n", 1), "1:13", "deprecated", claimText("count: 2")},
-		"DRA2008": {claimText("count: 2") + "---\n" + claimText("count: 2"), "14:18", "also in m.yaml:3", claimText("count: 2") + "---\n" + strings.Replace(claimText("count: 2"), "{name: c}", "{name: d}", 1)},
+		"DRA2008": {claimText("count: 2") + "---\n" + claimText("count: 3"), "14:18", "also in m.yaml:3, and differs", claimText("count: 2") + "---\n" + strings.Replace(claimText("count: 2"), "{name: c}", "{name: d}", 1)},
 		"DRA2009": {claimText("count: -2"), "10:16", "at least 1", claimText("count: 2")},
-		"DRA2101": {podText(gpu, "") + template, "6:12", "no container uses", podText(gpu, use) + template},
+		"DRA2101": {podText(gpu, "") + template, "6:12", "no container names claim gpu", podText(gpu, use) + template},
 		"DRA2102": {podText(gpu, "resources: {claims: [{name: gpu}, {name: nic}]}") + template, "10:46", `names claim "nic"`, podText(gpu, use) + template},
 		"DRA2103": {podText(gpu, "resources: {claims: [{name: gpu, request: q}]}") + template, "10:47", `names request "q"`, podText(gpu, "resources: {claims: [{name: gpu, request: r}]}") + template},
 		"DRA2104": {podText("{name: gpu, resourceClaimName: c, resourceClaimTemplateName: t}", use) + template, "6:5", "both", podText(gpu, use) + template},
@@ -128,7 +129,7 @@ func faulty() map[string]struct {
 		"DRA2205": {claimText("tolerations:\n- operator: Exists"), "11:11", "every taint", claimText("tolerations:\n- {key: a/b, operator: Exists}")},
 		"DRA2206": {claimText("adminAccess: true") + "---\n{apiVersion: v1, kind: Namespace, metadata: {name: default}}\n", "10:22", "lacks the label", claimText("adminAccess: true") + "---\n{apiVersion: v1, kind: Namespace, metadata: {name: default, labels: {resource.kubernetes.io/admin-access: \"true\"}}}\n"},
 		"DRA2207": {claimText("") + "    config:\n    - opaque: {driver: nic.example.com, parameters: {a: 1}}\n" + gpuClass, "12:24", "it is ignored", claimText("") + "    config:\n    - opaque: {driver: gpu.example.com, parameters: {a: 1}}\n" + gpuClass},
-		"DRA2208": {strings.Replace(claimText(""), "Name: gpu", "Name: gqu", 1) + gpuClass, "9:26", "not in the files", claimText("") + gpuClass},
+		"DRA2208": {strings.Replace(claimText(""), "Name: gpu", "Name: gpuu", 1) + gpuClass, "9:26", "not in the files", claimText("") + gpuClass},
 		"DRA2301": {selecting("device.driver = \"x\""), "11:44", "does not compile", selecting("device.driver == \"x\"")},
 		"DRA2302": {selecting(`device.attributes["d"].all(a, device.attributes["d"].all(b, device.attributes["d"].all(c, device.attributes["d"].all(d, a == b || c == d))))`), "11:29", "the limit is 1,000,000", selecting("device.driver == \"x\"")},
 		"DRA2303": {selecting(`device.attributes["gpu.example.com"].model == "x"`) + gpuClass + gpuSlice, "11:29", "device b of driver", selecting(`has(device.attributes["gpu.example.com"].model) && device.attributes["gpu.example.com"].model == "x"`) + gpuClass + gpuSlice},
@@ -140,7 +141,7 @@ func faulty() map[string]struct {
 		"DRA2402": {strings.Replace(gpuClass, "spec: {", "spec: {config: [{opaque: {driver: nic.example.com, parameters: {}}}], ", 1), "6:35", "it is ignored", gpuClass},
 		"DRA2403": {"apiVersion: resource.k8s.io/v1\nkind: DeviceTaintRule\nmetadata: {name: r}\nspec: {taint: {key: a/b, effect: NoExecute}}\n", "4:1", "every device", "apiVersion: resource.k8s.io/v1\nkind: DeviceTaintRule\nmetadata: {name: r}\nspec: {deviceSelector: {driver: d}, taint: {key: a/b, effect: NoExecute}}\n"},
 		"DRA2404": {strings.Replace(gpuSlice, "{string: x}", "{string: 80Gi}", 1), "12:34", "80Gi", gpuSlice},
-		"DRA2405": {"apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q}\nspec: {hard: {gqu.deviceclass.resource.k8s.io/devices: 1}}\n" + gpuClass, "4:56", "does not exist", "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q}\nspec: {hard: {gpu.deviceclass.resource.k8s.io/devices: 1}}\n" + gpuClass},
+		"DRA2405": {"apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q}\nspec: {hard: {gpuu.deviceclass.resource.k8s.io/devices: 1}}\n" + gpuClass, "4:57", "does not exist", "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q}\nspec: {hard: {gpu.deviceclass.resource.k8s.io/devices: 1}}\n" + gpuClass},
 	}
 }
 
@@ -165,7 +166,12 @@ func TestFaults(t *testing.T) {
 	tests := faulty()
 	for code, test := range tests {
 		t.Run(code, func(t *testing.T) {
-			found := lintText(t, test.text, Options{})
+			opts := Options{}
+			if code == "DRA2201" {
+				// It takes all classes.
+				opts.Cluster = &snapshot.Snapshot{}
+			}
+			found := lintText(t, test.text, opts)
 			at := slices.IndexFunc(found.Findings, func(f api.Finding) bool { return f.Code == code })
 			if at < 0 {
 				t.Fatalf("not found, only %v in\n%s", said(found), test.text)

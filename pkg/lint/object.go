@@ -9,15 +9,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/checks"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/objects"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
@@ -47,6 +50,27 @@ func (o *object) String() string {
 		return whatif.Object(o.kind, "", o.name)
 	}
 	return whatif.Object(o.kind, o.namespace, o.name)
+}
+
+// same reports whether two objects of one name are equal but for comments, the order of
+// fields, defaults and their version.
+func (o *object) same(other *object) bool {
+	plain := func(o *object) (value map[string]any) {
+		if json.Unmarshal(o.json, &value) != nil {
+			return nil
+		}
+		if metadata, ok := value["metadata"].(map[string]any); ok {
+			metadata["namespace"] = o.namespace
+		}
+		return value
+	}
+	if reflect.DeepEqual(plain(o), plain(other)) {
+		return true
+	}
+	if _, cut := o.decoded.(*snapshot.Workload); cut || o.err != nil || other.err != nil {
+		return false
+	}
+	return equality.Semantic.DeepEqual(o.decoded, other.decoded)
 }
 
 func clusterScoped(kind string) bool {

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -20,9 +21,9 @@ import (
 func podChecks() []Check {
 	return []Check{
 		{
-			Code: "DRA2101", Title: "claim that no container uses", Severity: api.SeverityWarning,
-			About:  "A pod has a claim that no container names in resources.claims. The pod waits for the devices and gets them, and its containers run without. Only drivers that configure the pod as a whole, such as those for networks, do their work.",
-			Advice: "Name the claim in resources.claims of the container. If the driver is one for the whole pod, suppress the check for the pod.",
+			Code: "DRA2101", Title: "claim that no container uses", Severity: api.SeverityInfo,
+			About:  "A pod has a claim that no container names in resources.claims. The pod waits for the devices, and the kubelet has them prepared all the same; but no container gets them. Drivers that configure the pod as a whole, such as network drivers, rely on that.",
+			Advice: "Name the claim in resources.claims of the container that needs the devices, unless the driver configures the pod as a whole.",
 			find:   unusedClaims,
 		},
 		{
@@ -84,15 +85,12 @@ func unusedClaims(in *input) []finding {
 			if name == "" || used[name] {
 				continue
 			}
-			f := finding{
+			unused := cluster.UnusedClaim{Entry: name}
+			found = append(found, finding{
 				object: p.object, path: indexed(p.path+".resourceClaims", i) + ".name", found: name,
-				message: fmt.Sprintf("no container uses claim %q: all of them run without its devices", name),
-				advice:  "name it in resources.claims of the container that needs the devices",
-			}
-			if len(p.spec.Containers) == 1 && len(p.spec.InitContainers) == 0 {
-				f.fix = useClaim(p, name)
-			}
-			found = append(found, f)
+				message: unused.Text() + ": " + unused.Effect(),
+				advice:  "if a container needs the devices, name the claim in resources.claims of the container",
+			})
 		}
 	}
 	return found
@@ -107,20 +105,6 @@ func usedBy(p *pod) map[string]bool {
 		}
 	}
 	return used
-}
-
-// useClaim adds a claim to the only container.
-func useClaim(p *pod, name string) []edit {
-	path := p.path + ".containers[0]"
-	entry := map[string]string{"name": name}
-	switch {
-	case p.locate(path+".resources.claims").node != nil:
-		return []edit{{"add", path + ".resources.claims[-]", entry}}
-	case p.locate(path+".resources").node != nil:
-		return []edit{{"add", path + ".resources.claims", []any{entry}}}
-	default:
-		return []edit{{"add", path + ".resources", map[string]any{"claims": []any{entry}}}}
-	}
 }
 
 // entriesOf are the names of the claims of a pod.
@@ -250,7 +234,7 @@ func missingSpecs(in *input) []finding {
 }
 
 func (in *input) missing(p *pod, kind, resource, name, path string) []finding {
-	devices, names := in.specOf(kind, p.namespace, name)
+	devices, elsewhere := in.specOf(kind, p.namespace, name)
 	if devices != nil || in.unreadable(kind, p.namespace, name) {
 		return nil
 	}
@@ -264,9 +248,13 @@ func (in *input) missing(p *pod, kind, resource, name, path string) []finding {
 		f.message = fmt.Sprintf("%s %s is not in the files", kind, name)
 		f.advice = "--cluster looks whether it exists"
 	}
-	if meant := naming.Nearest(name, names); meant != "" {
-		f.severity, f.required = api.SeverityWarning, meant
-		f.advice = "did you mean " + meant + "?"
+	if len(elsewhere) > 0 {
+		f.severity, f.required = api.SeverityWarning, "namespace "+p.namespace
+		f.message = fmt.Sprintf("%s %s is in namespace %s, and a pod in namespace %s cannot use it", kind, name, english.JoinAnd(elsewhere), p.namespace)
+		f.advice = "put both into one namespace"
+	} else if near := meant(name, in.names[kind+"/"+p.namespace]); near != "" {
+		f.severity, f.required = api.SeverityWarning, near
+		f.advice = "did you mean " + near + "?"
 	}
 	return []finding{f}
 }
@@ -274,9 +262,7 @@ func (in *input) missing(p *pod, kind, resource, name, path string) []finding {
 // unreadable reports whether the files have an object of that name, with something
 // wrong in it.
 func (in *input) unreadable(kind, namespace, name string) bool {
-	return slices.ContainsFunc(in.objects, func(o *object) bool {
-		return o.kind == kind && o.name == name && (o.namespace == namespace || o.err != nil)
-	})
+	return slices.ContainsFunc(in.called[kind+"/"+name], func(o *object) bool { return o.namespace == namespace || o.err != nil })
 }
 
 func unequalResources(in *input) []finding {

@@ -14,7 +14,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/agext/levenshtein"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -36,7 +35,11 @@ import (
 // Fields fails for a manifest of a version that is not served, or with
 // a field that its type does not have.
 func Fields(data []byte, apiVersion, kind string) error {
-	if expected := expectedVersion(apiVersion, kind); expected != "" {
+	expected := ExpectedVersion(apiVersion, kind)
+	if expected == "" && apiVersion == "" {
+		expected = "a version such as v1"
+	}
+	if expected != "" {
 		found := "none"
 		if apiVersion != "" {
 			found = strconv.Quote(apiVersion)
@@ -51,7 +54,7 @@ func Fields(data []byte, apiVersion, kind string) error {
 	if !found {
 		version = apiVersion
 	}
-	for err := range unknownFields(data, manifest, "", version) {
+	for err := range unknownFields(data, manifest, version) {
 		return err
 	}
 	return nil
@@ -64,36 +67,35 @@ func UnknownFields(data []byte, apiVersion, kind string) iter.Seq[*objects.Field
 	if manifest == nil {
 		return func(func(*objects.FieldError) bool) {}
 	}
-	return unknownFields(data, manifest, "", groupOf(apiVersion).Version)
+	return unknownFields(data, manifest, groupOf(apiVersion).Version)
 }
 
-// expectedVersion returns the apiVersion that a manifest should have, or
-// nothing if there is nothing to say against the one that it has.
-func expectedVersion(apiVersion, kind string) string {
+// ExpectedVersion returns the apiVersion that a manifest should have, or nothing if there
+// is nothing to say against the one that it has, or the kind is not known here.
+func ExpectedVersion(apiVersion, kind string) string {
 	group, _, grouped := strings.Cut(apiVersion, "/")
 	if !grouped {
 		group = ""
 	}
-	expected := ""
-	switch {
-	case group == "" && slices.Contains([]string{"Node", "Namespace", "Pod", "ReplicationController", "PodTemplate"}, kind):
-		expected = "v1"
-	case objects.KnownWorkload(group, kind) != objects.NotWorkload:
-		expected = group + "/v1"
-	case apiVersion != "":
-	case objects.KnownWorkload("apps", kind) != objects.NotWorkload:
-		expected = "apps/v1"
-	case objects.KnownWorkload("batch", kind) != objects.NotWorkload:
-		expected = "batch/v1"
-	case slices.Contains([]string{"ResourceClaim", "ResourceClaimTemplate", "ResourceSlice", "DeviceClass", "DeviceTaintRule"}, kind):
+	expected := map[string]string{
+		"Node": "v1", "Namespace": "v1", "Pod": "v1", "ReplicationController": "v1", "PodTemplate": "v1", "ResourceQuota": "v1", "LimitRange": "v1",
+		"Deployment": "apps/v1", "StatefulSet": "apps/v1", "DaemonSet": "apps/v1", "ReplicaSet": "apps/v1", "Job": "batch/v1", "CronJob": "batch/v1",
+	}[kind]
+	if slices.Contains([]string{"ResourceClaim", "ResourceClaimTemplate", "ResourceSlice", "DeviceClass", "DeviceTaintRule"}, kind) {
 		expected = resourceapi.SchemeGroupVersion.String()
-	default:
-		expected = "a version such as v1"
 	}
-	if expected == apiVersion {
+	switch {
+	case expected == "" || expected == apiVersion:
 		return ""
+	case expected == resourceapi.SchemeGroupVersion.String() && group == resourceapi.GroupName:
+		// Older versions are served, too.
+		return ""
+	case !slices.Contains([]string{"", "apps", "batch", "extensions", resourceapi.GroupName}, group):
+		// It is a kind of somebody else.
+		return ""
+	default:
+		return expected
 	}
-	return expected
 }
 
 // manifestType returns the type of a manifest, or nil if it is one of the
@@ -173,27 +175,41 @@ func resourceType(version, kind string) reflect.Type {
 
 // unknownFields finds the fields, in alphabetical order, that a type does not have.
 // The data can be decoded as that type.
-func unknownFields(data []byte, kind reflect.Type, path, version string) iter.Seq[*objects.FieldError] {
-	return func(yield func(*objects.FieldError) bool) { eachUnknown(data, kind, path, version, yield) }
+func unknownFields(data []byte, kind reflect.Type, version string) iter.Seq[*objects.FieldError] {
+	return func(yield func(*objects.FieldError) bool) {
+		w := fieldWalk{version: version, yield: yield}
+		w.value(data, kind, "")
+	}
 }
 
-// eachUnknown returns false once nobody wants to know more.
-func eachUnknown(data []byte, kind reflect.Type, path, version string, yield func(*objects.FieldError) bool) bool {
+// fieldWalk goes through an object beside its type.
+type fieldWalk struct {
+	version string
+	yield   func(*objects.FieldError) bool
+	// parents are the structs around the value.
+	parents []parent
+}
+
+// value returns false once nobody wants to know more.
+func (w *fieldWalk) value(data []byte, kind reflect.Type, path string) bool {
 	if _, custom := reflect.New(kind).Interface().(json.Unmarshaler); custom {
 		return true
 	}
 	switch kind.Kind() { //nolint:exhaustive // the others have no parts
 	case reflect.Pointer:
-		return eachUnknown(data, kind.Elem(), path, version, yield)
+		return w.value(data, kind.Elem(), path)
 	case reflect.Struct:
-		return eachUnknownInStruct(data, kind, path, version, yield)
+		w.parents = append(w.parents, parent{path, kind})
+		more := w.fields(data, path)
+		w.parents = w.parents[:len(w.parents)-1]
+		return more
 	case reflect.Slice:
 		var elements []json.RawMessage
 		if kind.Elem().Kind() == reflect.Uint8 || json.Unmarshal(data, &elements) != nil {
 			return true
 		}
 		for i, element := range elements {
-			if !eachUnknown(element, kind.Elem(), path+"["+strconv.Itoa(i)+"]", version, yield) {
+			if !w.value(element, kind.Elem(), path+"["+strconv.Itoa(i)+"]") {
 				return false
 			}
 		}
@@ -203,7 +219,7 @@ func eachUnknown(data []byte, kind reflect.Type, path, version string, yield fun
 			return true
 		}
 		for _, key := range slices.Sorted(maps.Keys(entries)) {
-			if !eachUnknown(entries[key], kind.Elem(), path+"["+strconv.Quote(key)+"]", version, yield) {
+			if !w.value(entries[key], kind.Elem(), path+"["+strconv.Quote(key)+"]") {
 				return false
 			}
 		}
@@ -211,66 +227,28 @@ func eachUnknown(data []byte, kind reflect.Type, path, version string, yield fun
 	return true
 }
 
-func eachUnknownInStruct(data []byte, kind reflect.Type, path, version string, yield func(*objects.FieldError) bool) bool {
+// fields looks at the fields of the innermost parent.
+func (w *fieldWalk) fields(data []byte, path string) bool {
 	var values map[string]json.RawMessage
 	if json.Unmarshal(data, &values) != nil {
 		return true
 	}
-	types := map[string]reflect.Type{}
-	objects.FieldTypes(kind, types)
+	types := fieldsOf(w.parents[len(w.parents)-1].kind)
 	for _, name := range slices.Sorted(maps.Keys(values)) {
+		at := strings.TrimPrefix(path+"."+name, ".")
 		fieldType, known := types[name]
 		if !known {
-			message := "unknown field" + placeOfField(name, values[name], types, path, version)
-			if !yield(objects.AtField(strings.TrimPrefix(path+"."+name, "."), errors.New(message))) {
+			unknown := unknownField{name: name, value: values[name], parents: w.parents, version: w.version}
+			if !w.yield(objects.AtField(at, errors.New("unknown field"+unknown.place()))) {
 				return false
 			}
 			continue
 		}
-		if !eachUnknown(values[name], fieldType, path+"."+name, version, yield) {
+		if !w.value(values[name], fieldType, at) {
 			return false
 		}
 	}
 	return true
-}
-
-// placeOfField guesses where a field belongs that is in the wrong place or
-// misspelled. The types are those of the fields that could be there.
-func placeOfField(name string, value []byte, types map[string]reflect.Type, path, version string) string {
-	names := slices.Sorted(maps.Keys(types))
-	for _, parent := range names {
-		child := types[parent]
-		if child.Kind() == reflect.Pointer {
-			child = child.Elem()
-		}
-		if child.Kind() != reflect.Struct {
-			continue
-		}
-		inner := map[string]reflect.Type{}
-		objects.FieldTypes(child, inner)
-		if _, ok := inner[name]; ok {
-			return fmt.Sprintf("; in %s it belongs under %s", version, parent)
-		}
-	}
-	nearest, best := "", 0.6
-	for _, candidate := range names {
-		if similarity := levenshtein.Similarity(strings.ToLower(name), strings.ToLower(candidate), nil); similarity > best {
-			nearest, best = candidate, similarity
-		}
-	}
-	if nearest != "" {
-		return fmt.Sprintf("; did you mean %s?", nearest)
-	}
-	var content map[string]json.RawMessage
-	if json.Unmarshal(value, &content) == nil && len(content) > 0 {
-		for key := range content {
-			if _, ok := types[key]; !ok {
-				return ""
-			}
-		}
-		return fmt.Sprintf("; in %s what is in it belongs directly under %s", version, strings.TrimPrefix(path, "."))
-	}
-	return ""
 }
 
 // groupOf returns the group and version of an apiVersion that is known to be
