@@ -295,6 +295,9 @@ func nestedRequests(in *input) []finding {
 func sources(in *input) []finding {
 	var found []finding
 	for _, p := range in.pods {
+		if !bytes.Contains(p.json, []byte(`"source"`)) {
+			continue
+		}
 		for i := range p.spec.ResourceClaims {
 			path := indexed(p.path+".resourceClaims", i)
 			node := p.locate(path + ".source").node
@@ -325,14 +328,12 @@ func sources(in *input) []finding {
 
 func unknownFields(in *input) []finding {
 	var found []finding
+	schemas := validate.Schemas{}
 	for _, o := range in.objects {
 		if o.decoded == nil || o.err != nil {
 			continue
 		}
-		for unknown := range validate.UnknownFields(o.json, o.apiVersion, o.kind) {
-			if in.rejected(o, unknown.Path) {
-				continue
-			}
+		for unknown := range schemas.Unknown(o.json, o.apiVersion, o.kind, func(path string) bool { return in.rejected(o, path) }) {
 			in.reject(o, unknown.Path)
 			found = append(found, finding{object: o, path: unknown.Path, at: o.keyOf(unknown.Path), message: unknown.Path + ": " + unknown.Err.Error()})
 		}

@@ -10,7 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"strconv"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -31,9 +31,9 @@ const groupName = resourceapi.GroupName
 // object is one object of a text.
 type object struct {
 	text *load.Text
-	// node is where it stands in the text; nil if that is not known.
-	node *yaml.Node
-	json []byte
+	// items are the numbers of the items that it is in, in Lists of the text.
+	items []int
+	json  []byte
 
 	apiVersion, kind, namespace, name string
 	// ignored are the codes in its annotation.
@@ -82,6 +82,21 @@ func clusterScoped(kind string) bool {
 	}
 }
 
+// node is where the object stands in the text; nil if that is not known.
+func (o *object) node() *yaml.Node {
+	node := o.text.Root()
+	for _, i := range o.items {
+		if node == nil {
+			return nil
+		}
+		if _, node = childOf(node, "items"); node == nil || node.Kind != yaml.SequenceNode || i >= len(node.Content) {
+			return nil
+		}
+		node = node.Content[i]
+	}
+	return node
+}
+
 // maxListDepth bounds Lists in Lists.
 const maxListDepth = 8
 
@@ -107,7 +122,7 @@ func objectsOf(text *load.Text, namespace string, decoder *objects.Decoder) []*o
 	if text.Err != nil {
 		return []*object{{text: text, err: text.Err}}
 	}
-	r.add(text.JSON, rootOf(text.Data), metav1.TypeMeta{}, 0)
+	r.add(text.JSON, nil, metav1.TypeMeta{})
 	return r.found
 }
 
@@ -119,35 +134,30 @@ type objectReader struct {
 }
 
 // add adds an object, or those of a List, in which they may be without a kind.
-func (r *objectReader) add(data []byte, node *yaml.Node, in metav1.TypeMeta, depth int) {
+func (r *objectReader) add(data []byte, items []int, in metav1.TypeMeta) {
 	var h header
 	if err := json.Unmarshal(data, &h); err != nil {
 		// It may be an object that has something else in these fields.
 		var kind metav1.TypeMeta
 		if json.Unmarshal(data, &kind) != nil || kind.Kind == "" {
-			r.found = append(r.found, &object{text: r.text, node: node, err: notAnObject(data)})
+			r.found = append(r.found, &object{text: r.text, items: items, err: notAnObject(data)})
 			return
 		}
 		h = header{APIVersion: kind.APIVersion, Kind: kind.Kind}
 	}
 	h.APIVersion, h.Kind = cmp.Or(h.APIVersion, in.APIVersion), cmp.Or(h.Kind, in.Kind)
-	if of, list := strings.CutSuffix(h.Kind, "List"); list && depth < maxListDepth {
+	if of, list := strings.CutSuffix(h.Kind, "List"); list && len(items) < maxListDepth {
 		item := metav1.TypeMeta{}
 		if of != "" {
 			item = metav1.TypeMeta{APIVersion: h.APIVersion, Kind: of}
 		}
-		_, items := childOf(cmp.Or(node, &yaml.Node{}), "items")
 		for i, data := range h.Items {
-			var at *yaml.Node
-			if items != nil {
-				_, at = childOf(items, strconv.Itoa(i))
-			}
-			r.add(data, at, item, depth+1)
+			r.add(data, append(slices.Clone(items), i), item)
 		}
 		return
 	}
 	o := &object{
-		text: r.text, node: node, json: data, apiVersion: h.APIVersion, kind: h.Kind,
+		text: r.text, items: items, json: data, apiVersion: h.APIVersion, kind: h.Kind,
 		namespace: cmp.Or(h.Metadata.Namespace, r.namespace), name: h.Metadata.Name,
 		ignored: checks.Ignored(h.Metadata.Annotations[checks.IgnoreAnnotation]),
 	}
@@ -176,26 +186,4 @@ func notAnObject(data []byte) error {
 	}
 	_, err := objects.DecodeAs[header](data)
 	return cmp.Or(err, errors.New("expected a Kubernetes object, found one without apiVersion and kind"))
-}
-
-// rootOf is the text as nodes with positions; nil if they cannot be told.
-func rootOf(data []byte) (root *yaml.Node) {
-	// What the parser does not know must not end the program.
-	defer func() {
-		if recover() != nil {
-			root = nil
-		}
-	}()
-	var document yaml.Node
-	if yaml.Unmarshal(data, &document) != nil {
-		// JSON may be indented by tabs.
-		document = yaml.Node{}
-		if yaml.Unmarshal(bytes.ReplaceAll(data, []byte("\t"), []byte(" ")), &document) != nil {
-			return nil
-		}
-	}
-	if document.Kind != yaml.DocumentNode || len(document.Content) != 1 {
-		return nil
-	}
-	return document.Content[0]
 }

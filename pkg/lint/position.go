@@ -80,10 +80,10 @@ func (o *object) inVersion(tokens []string) []string {
 func (o *object) locate(path string) place {
 	tokens := o.inVersion(pathTokens(path))
 	found := place{position: position{line: o.text.LinesBefore + 1, column: 1}, path: joinPath(tokens)}
-	if o.node == nil {
+	node := o.node()
+	if node == nil {
 		return found
 	}
-	node := o.node
 	found.position = o.positionOf(node)
 	for _, token := range tokens {
 		for node.Kind == yaml.AliasNode {
@@ -106,7 +106,7 @@ func (o *object) locate(path string) place {
 // keyOf is the position of the name of a field, for one that should not be there.
 func (o *object) keyOf(path string) position {
 	tokens := pathTokens(path)
-	node := o.node
+	node := o.node()
 	at := o.locate(path).position
 	for _, token := range tokens {
 		if node == nil {
@@ -150,7 +150,7 @@ func (o *object) pointer(path string) string {
 	var b strings.Builder
 	for _, token := range o.inVersion(pathTokens(path)) {
 		b.WriteByte('/')
-		b.WriteString(strings.NewReplacer("~", "~0", "/", "~1").Replace(token))
+		b.WriteString(strings.ReplaceAll(strings.ReplaceAll(token, "~", "~0"), "/", "~1"))
 	}
 	return b.String()
 }

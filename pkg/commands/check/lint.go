@@ -181,13 +181,17 @@ func (o *lintOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	fixable := o.kustomize == "" && !slices.Contains(o.files, "-")
+	fixes := manifest.NewFixes(texts, o.files)
 	if o.fix || o.diff {
-		if found, err = o.repair(ctx, found, options); err != nil || o.diff {
+		if found, err = o.repair(ctx, fixes, found, options); err != nil || o.diff {
 			return err
 		}
+	} else if fixable {
+		fixes.Check(found.Findings)
 	}
 	isText, err := o.printer.PrintFindings(found, func() *report.Report { return o.report(found) },
-		func(w io.Writer, opts render.Options) error { return report.Lint(w, found, opts) })
+		func(w io.Writer, opts render.Options) error { return report.Lint(w, found, fixable, opts) })
 	if err != nil {
 		return err
 	}

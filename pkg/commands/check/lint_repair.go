@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -50,55 +49,33 @@ func explainManifests(ctx context.Context, given *manifest.Manifests, snap *snap
 	return answers, nil
 }
 
-// maxRepairs bounds how often the changed files are checked again.
+// maxRepairs bounds how often the changed documents are checked again.
 const maxRepairs = 200
 
-// repair changes the texts as the findings say until there is nothing left to change,
+// repair changes the documents as the findings say until there is nothing left to change,
 // then writes the files or the difference. It returns what is left.
-func (o *lintOptions) repair(ctx context.Context, found *api.LintReport, options lint.Options) (*api.LintReport, error) {
-	files := manifest.NewFiles()
-	done := map[string]bool{}
-	var fixed []string
+func (o *lintOptions) repair(ctx context.Context, fixes *manifest.Fixes, found *api.LintReport, options lint.Options) (*api.LintReport, error) {
+	fixed := 0
 	for range maxRepairs {
-		changed := false
-		// From the end on, so that the lines of the others stay.
-		for _, f := range slices.Backward(found.Findings) {
-			key := fmt.Sprintf("%s %s %v %s", f.Code, f.File, f.Objects, f.Message)
-			if len(f.Fix) == 0 || done[key] {
-				continue
-			}
-			// Two changes of one object at the same time may be in each other's way:
-			// the next round makes the other.
-			if files.Touched(f.File, f.Line) {
-				continue
-			}
-			done[key] = true
-			if err := files.Fix(f.File, f.Line, f.Fix); err != nil {
-				continue
-			}
-			changed = true
-			fixed = append(fixed, f.Code)
-		}
-		if !changed {
+		made := fixes.Make(found.Findings)
+		if len(made) == 0 {
 			break
 		}
-		files.NextRound()
-		o.reader.Options.Instead = files.Changed()
-		texts, err := o.texts(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if found, err = lint.Lint(ctx, texts, options); err != nil {
+		fixed += len(made)
+		var err error
+		if found, err = lint.Lint(ctx, fixes.Texts(), options); err != nil {
 			return nil, err
 		}
 	}
 	if o.diff {
-		return found, o.showDiff(files.Diff())
+		return found, o.showDiff(fixes.Diff())
 	}
-	if err := files.Write(); err != nil {
+	fixes.Check(found.Findings)
+	files, err := fixes.Write()
+	if err != nil {
 		return nil, err
 	}
-	return found, cli.PrintNotes(o.streams, fmt.Sprintf("changed %s: %s", english.Count(len(files.Changed()), "file"), english.Count(len(fixed), "finding")))
+	return found, cli.PrintNotes(o.streams, fmt.Sprintf("changed %s: %s", english.Count(files, "file"), english.Count(fixed, "finding")))
 }
 
 // showDiff prints a unified diff; the exit code is that of diff: 1 if there is one.

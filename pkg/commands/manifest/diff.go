@@ -160,15 +160,23 @@ func (t *fileTexts) edit(text []byte, edit api.Edit) ([]byte, error) {
 // editDocument makes one operation of a JSON patch on one of the documents of a text
 // and makes sure that it does just that.
 func editDocument(text []byte, documents []*yaml.Node, at int, op, path string, value json.RawMessage) ([]byte, error) {
-	words := strings.Split(strings.TrimPrefix(path, "/"), "/")
-	for i, word := range words {
-		words[i] = strings.NewReplacer("~1", "/", "~0", "~").Replace(word)
-	}
-	after, err := newYAMLText(text).edit(documents[at], op, words, value)
+	words := pointerWords(path)
+	t := newYAMLText(text)
+	s, err := t.edit(documents[at], op, words, value)
 	if err != nil {
 		return nil, err
 	}
+	after := t.spliced([]splice{s})
 	return after, sameEdit(documents, after, at, op, path, value)
+}
+
+// pointerWords are the words of a JSON pointer.
+func pointerWords(path string) []string {
+	words := strings.Split(strings.TrimPrefix(path, "/"), "/")
+	for i, word := range words {
+		words[i] = strings.ReplaceAll(strings.ReplaceAll(word, "~1", "/"), "~0", "~")
+	}
+	return words
 }
 
 // find looks up the document of an object, and the path to it if it is an item
@@ -211,8 +219,13 @@ func (t *fileTexts) find(documents []*yaml.Node, object string) (at int, prefix,
 	return -1, "", ""
 }
 
-func decodeNodes(text []byte) ([]*yaml.Node, error) {
-	var documents []*yaml.Node
+func decodeNodes(text []byte) (documents []*yaml.Node, err error) {
+	// What the parser does not know must not end the program.
+	defer func() {
+		if recover() != nil {
+			documents, err = nil, errNotEditable
+		}
+	}()
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	for {
 		var node yaml.Node

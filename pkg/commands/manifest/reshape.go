@@ -13,14 +13,14 @@ import (
 
 // reshape replaces an object by one that has the same entries, of which some stand one
 // level deeper or higher, as versions of an API differ. Their text moves as it is.
-func (t *yamlText) reshape(n *yaml.Node, value json.RawMessage) ([]byte, error) {
+func (t *yamlText) reshape(n *yaml.Node, value json.RawMessage) (splice, error) {
 	before, err := documentJSON(n)
 	if err != nil {
-		return nil, err
+		return splice{}, err
 	}
 	var old, want map[string]any
 	if json.Unmarshal(before, &old) != nil || json.Unmarshal(value, &want) != nil {
-		return nil, errNotEditable
+		return splice{}, errNotEditable
 	}
 	if key, ok := nestedUnder(old, want); ok {
 		return t.nest(n, key, want)
@@ -28,7 +28,7 @@ func (t *yamlText) reshape(n *yaml.Node, value json.RawMessage) ([]byte, error) 
 	if key, ok := nestedUnder(want, old); ok {
 		return t.unnest(n, key)
 	}
-	return nil, errNotEditable
+	return splice{}, errNotEditable
 }
 
 // nestedUnder is the key of the deeper object under which it has the entries that the
@@ -89,13 +89,13 @@ func (t *yamlText) entries(n *yaml.Node) (list []entry, margin, from, to int, er
 	return list, margin, from, to, nil
 }
 
-func (t *yamlText) nest(n *yaml.Node, key string, want map[string]any) ([]byte, error) {
+func (t *yamlText) nest(n *yaml.Node, key string, want map[string]any) (splice, error) {
 	if n.Style&yaml.FlowStyle != 0 {
 		return t.nestFlow(n, key, want)
 	}
 	list, margin, from, to, err := t.entries(n)
 	if err != nil {
-		return nil, err
+		return splice{}, err
 	}
 	blank := strings.Repeat(" ", margin)
 	var kept, moved strings.Builder
@@ -105,7 +105,7 @@ func (t *yamlText) nest(n *yaml.Node, key string, want map[string]any) ([]byte, 
 			continue
 		}
 		if kept.Len() == 0 && i > 0 && e.lead != "" {
-			return nil, errNotEditable
+			return splice{}, errNotEditable
 		}
 		if kept.Len() > 0 {
 			kept.WriteString(e.lead + blank)
@@ -116,7 +116,7 @@ func (t *yamlText) nest(n *yaml.Node, key string, want map[string]any) ([]byte, 
 		kept.WriteString(blank)
 	}
 	kept.WriteString(key + ":\n" + moved.String())
-	return t.with(from, to, strings.TrimSuffix(kept.String(), "\n")), nil
+	return splice{from, to, strings.TrimSuffix(kept.String(), "\n")}, nil
 }
 
 // deeper moves lines to the right.
@@ -132,24 +132,24 @@ func deeper(lines string) string {
 }
 
 // nestFlow does it in braces, on one line.
-func (t *yamlText) nestFlow(n *yaml.Node, key string, want map[string]any) ([]byte, error) {
+func (t *yamlText) nestFlow(n *yaml.Node, key string, want map[string]any) (splice, error) {
 	start, err := t.start(n)
 	if err != nil {
-		return nil, err
+		return splice{}, err
 	}
 	end, err := t.end(n)
 	if err != nil {
-		return nil, err
+		return splice{}, err
 	}
 	if strings.Contains(string(t.text[start:end]), "\n") {
-		return nil, errNotEditable
+		return splice{}, errNotEditable
 	}
 	quote := ""
 	var kept, moved []string
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		text, err := t.pair(n.Content[i], n.Content[i+1])
 		if err != nil {
-			return nil, err
+			return splice{}, err
 		}
 		if n.Content[i].Style&yaml.DoubleQuotedStyle != 0 {
 			quote = `"`
@@ -161,7 +161,7 @@ func (t *yamlText) nestFlow(n *yaml.Node, key string, want map[string]any) ([]by
 		}
 	}
 	kept = append(kept, quote+key+quote+": {"+strings.Join(moved, ", ")+"}")
-	return t.with(start, end, "{"+strings.Join(kept, ", ")+"}"), nil
+	return splice{start, end, "{" + strings.Join(kept, ", ") + "}"}, nil
 }
 
 // pair is the text of a key and its value.
@@ -178,33 +178,33 @@ func (t *yamlText) pair(key, value *yaml.Node) (string, error) {
 }
 
 // unnest moves what is under a key up to where the key is.
-func (t *yamlText) unnest(n *yaml.Node, key string) ([]byte, error) {
+func (t *yamlText) unnest(n *yaml.Node, key string) (splice, error) {
 	at, err := childOf(n, key)
 	if err != nil || at < 0 {
-		return nil, errNotEditable
+		return splice{}, errNotEditable
 	}
 	name, inner := n.Content[at], n.Content[at+1]
 	if len(inner.Content) == 0 || inner.Kind != yaml.MappingNode {
-		return nil, errNotEditable
+		return splice{}, errNotEditable
 	}
 	start, err := t.start(name)
 	if err != nil {
-		return nil, err
+		return splice{}, err
 	}
 	end, err := t.end(inner)
 	if err != nil {
-		return nil, err
+		return splice{}, err
 	}
 	if n.Style&yaml.FlowStyle != 0 || inner.Style&yaml.FlowStyle != 0 {
 		return t.unnestFlow(n, inner, start, end)
 	}
 	list, margin, from, _, err := t.entries(inner)
 	if err != nil {
-		return nil, err
+		return splice{}, err
 	}
 	// What stands between the key and the first entry is white space alone.
 	if strings.TrimSpace(strings.TrimPrefix(string(t.text[start:from]), name.Value+":")) != "" {
-		return nil, errNotEditable
+		return splice{}, errNotEditable
 	}
 	outer := start - t.lineStart(start)
 	var b strings.Builder
@@ -218,21 +218,21 @@ func (t *yamlText) unnest(n *yaml.Node, key string) ([]byte, error) {
 			b.WriteString("\n")
 		}
 	}
-	return t.with(start, t.lineEnd(end), strings.TrimLeft(b.String(), " ")), nil
+	return splice{start, t.lineEnd(end), strings.TrimLeft(b.String(), " ")}, nil
 }
 
-func (t *yamlText) unnestFlow(n, inner *yaml.Node, start, end int) ([]byte, error) {
+func (t *yamlText) unnestFlow(n, inner *yaml.Node, start, end int) (splice, error) {
 	var parts []string
 	for i := 0; i+1 < len(inner.Content); i += 2 {
 		text, err := t.pair(inner.Content[i], inner.Content[i+1])
 		if err != nil {
-			return nil, err
+			return splice{}, err
 		}
 		parts = append(parts, text)
 	}
-	separator := "\n" + strings.Repeat(" ", start-t.lineStart(start))
-	if n.Style&yaml.FlowStyle != 0 {
-		separator = ", "
+	separator := ", "
+	if n.Style&yaml.FlowStyle == 0 {
+		separator = "\n" + strings.Repeat(" ", start-t.lineStart(start))
 	}
-	return t.with(start, end, strings.Join(parts, separator)), nil
+	return splice{start, end, strings.Join(parts, separator)}, nil
 }

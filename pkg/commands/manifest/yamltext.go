@@ -8,10 +8,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	yamlv2 "go.yaml.in/yaml/v2"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -23,13 +25,23 @@ var errNotEditable = errors.New("the text cannot be edited in place")
 // comments, quotes and line breaks stay as they are.
 type yamlText struct {
 	text []byte
-	// lines has where each line starts.
+	// lines has where each line starts; none if nothing can be edited.
 	lines []int
+	// ascii is true if each character is a byte, crlf if lines end as on Windows. The text
+	// has only line feeds then.
+	ascii, crlf bool
 }
 
 func newYAMLText(text []byte) *yamlText {
-	t := &yamlText{text: text, lines: []int{0}}
-	for i, b := range text {
+	t := &yamlText{text: text, ascii: !bytes.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf })}
+	if returns := bytes.Count(text, []byte("\r")); returns > 0 {
+		if returns != bytes.Count(text, []byte("\r\n")) || returns != bytes.Count(text, []byte("\n")) {
+			return t
+		}
+		t.text, t.crlf = bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")), true
+	}
+	t.lines = []int{0}
+	for i, b := range t.text {
 		if b == '\n' {
 			t.lines = append(t.lines, i+1)
 		}
@@ -37,16 +49,25 @@ func newYAMLText(text []byte) *yamlText {
 	return t
 }
 
+// maxWideLine bounds, in bytes, the lines in which characters of several bytes are counted.
+const maxWideLine = 64 << 10
+
 // start is where a node begins.
 func (t *yamlText) start(n *yaml.Node) (int, error) {
 	if n.Line < 1 || n.Line > len(t.lines) || n.Anchor != "" || n.Style&yaml.TaggedStyle != 0 {
 		return 0, errNotEditable
 	}
 	at := t.lines[n.Line-1]
-	// Columns count characters.
-	for range n.Column - 1 {
-		_, size := utf8.DecodeRune(t.text[at:])
-		at += size
+	if t.ascii {
+		at += n.Column - 1
+	} else if n.Column > maxWideLine {
+		return 0, errNotEditable
+	} else {
+		// Columns count characters.
+		for range n.Column - 1 {
+			_, size := utf8.DecodeRune(t.text[at:])
+			at += size
+		}
 	}
 	if at > len(t.text) {
 		return 0, errNotEditable
@@ -166,33 +187,50 @@ func (t *yamlText) lineStart(at int) int {
 	return bytes.LastIndexByte(t.text[:at], '\n') + 1
 }
 
-// with returns the text with a piece replaced.
-func (t *yamlText) with(from, to int, piece string) []byte {
-	return append(append(append(make([]byte, 0, len(t.text)+len(piece)), t.text[:from]...), piece...), t.text[to:]...)
+// splice is a piece of a text and what takes its place.
+type splice struct {
+	from, to int
+	text     string
+}
+
+// spliced returns the text with all of the pieces replaced. They are in order and do not
+// overlap.
+func (t *yamlText) spliced(list []splice) []byte {
+	var out []byte
+	after := 0
+	for _, s := range list {
+		out = append(append(out, t.text[after:s.from]...), s.text...)
+		after = s.to
+	}
+	out = append(out, t.text[after:]...)
+	if t.crlf {
+		return bytes.ReplaceAll(out, []byte("\n"), []byte("\r\n"))
+	}
+	return out
 }
 
 // replace puts a string, a number or a truth value in the place of another.
-func (t *yamlText) replace(n *yaml.Node, value json.RawMessage) ([]byte, error) {
+func (t *yamlText) replace(n *yaml.Node, value json.RawMessage) (splice, error) {
 	start, err := t.start(n)
 	if err != nil {
-		return nil, err
+		return splice{}, err
 	}
 	end, err := t.end(n)
 	if err != nil || n.Kind != yaml.ScalarNode {
-		return nil, errNotEditable
+		return splice{}, errNotEditable
 	}
 	var text string
 	if json.Unmarshal(value, &text) != nil {
 		if len(value) == 0 || value[0] == '{' || value[0] == '[' {
-			return nil, errNotEditable
+			return splice{}, errNotEditable
 		}
-		return t.with(start, end, string(value)), nil
+		return splice{start, end, string(value)}, nil
 	}
 	switch {
 	case n.Style&yaml.DoubleQuotedStyle != 0:
-		return t.with(start, end, jsonText(text)), nil
+		return splice{start, end, jsonText(text)}, nil
 	case n.Style&yaml.SingleQuotedStyle != 0 && !strings.Contains(text, "\n"):
-		return t.with(start, end, "'"+strings.ReplaceAll(text, "'", "''")+"'"), nil
+		return splice{start, end, "'" + strings.ReplaceAll(text, "'", "''") + "'"}, nil
 	case n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
 		indent, _ := t.blockLines(start)
 		header := strings.TrimRight(string(t.text[start:t.lineEnd(start)]), " \r")
@@ -200,9 +238,9 @@ func (t *yamlText) replace(n *yaml.Node, value json.RawMessage) ([]byte, error) 
 			header = strings.TrimRight(header, "-+") + "-"
 		}
 		lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
-		return t.with(start, end, header+"\n"+indented(lines, indent)), nil
+		return splice{start, end, header + "\n" + indented(lines, indent)}, nil
 	default:
-		return t.with(start, end, flowText(value)), nil
+		return splice{start, end, flowText(value)}, nil
 	}
 }
 
@@ -232,8 +270,10 @@ func flowText(value json.RawMessage) string {
 	if json.Unmarshal(value, &text) != nil {
 		return string(value)
 	}
-	var back []any
-	if err := yaml.Unmarshal([]byte("["+text+"]"), &back); err == nil && len(back) == 1 && back[0] == any(text) && !strings.Contains(text, "#") {
+	// Words such as on are texts for one version of YAML and not for the other.
+	var back, old []any
+	list := []byte("[" + text + "]")
+	if yaml.Unmarshal(list, &back) == nil && yamlv2.Unmarshal(list, &old) == nil && slices.Equal(back, []any{text}) && slices.Equal(old, back) && !strings.Contains(text, "#") {
 		return text
 	}
 	if !strings.ContainsAny(text, "\n\t") {
@@ -267,7 +307,7 @@ func blockText(value json.RawMessage) ([]string, error) {
 
 // remove takes out an item of a list, or the entry of an object with this key;
 // at is the index in the parent's content of the item or the key.
-func (t *yamlText) remove(parent *yaml.Node, at int) ([]byte, error) {
+func (t *yamlText) remove(parent *yaml.Node, at int) (splice, error) {
 	first, last := parent.Content[at], parent.Content[at]
 	step := 1
 	if parent.Kind == yaml.MappingNode {
@@ -275,22 +315,22 @@ func (t *yamlText) remove(parent *yaml.Node, at int) ([]byte, error) {
 	}
 	start, err := t.start(first)
 	if err != nil {
-		return nil, err
+		return splice{}, err
 	}
 	end, err := t.end(last)
 	if err != nil {
-		return nil, err
+		return splice{}, err
 	}
 	if parent.Style&yaml.FlowStyle != 0 {
 		return t.removeFlow(start, end)
 	}
 	if len(parent.Content) == step {
-		return nil, errNotEditable
+		return splice{}, errNotEditable
 	}
 	if parent.Kind == yaml.SequenceNode {
 		dash := bytes.LastIndexByte(t.text[:start], '-')
 		if dash < 0 || len(bytes.TrimSpace(t.text[dash+1:start])) > 0 {
-			return nil, errNotEditable
+			return splice{}, errNotEditable
 		}
 		start = dash
 	}
@@ -298,19 +338,19 @@ func (t *yamlText) remove(parent *yaml.Node, at int) ([]byte, error) {
 	if len(bytes.TrimSpace(t.text[line:start])) > 0 {
 		// It stands behind the dash of a list, where the next one has to go.
 		if at+step >= len(parent.Content) {
-			return nil, errNotEditable
+			return splice{}, errNotEditable
 		}
 		next, err := t.start(parent.Content[at+step])
 		if err != nil {
-			return nil, err
+			return splice{}, err
 		}
-		return t.with(start, next, ""), nil
+		return splice{start, next, ""}, nil
 	}
-	return t.with(line, min(t.lineEnd(end)+1, len(t.text)), ""), nil
+	return splice{line, min(t.lineEnd(end)+1, len(t.text)), ""}, nil
 }
 
 // removeFlow takes out what stands between commas, with one of them.
-func (t *yamlText) removeFlow(start, end int) ([]byte, error) {
+func (t *yamlText) removeFlow(start, end int) (splice, error) {
 	after := end
 	for after < len(t.text) && strings.IndexByte(" \t\r\n", t.text[after]) >= 0 {
 		after++
@@ -320,35 +360,35 @@ func (t *yamlText) removeFlow(start, end int) ([]byte, error) {
 		for after < len(t.text) && strings.IndexByte(" \t\r\n", t.text[after]) >= 0 {
 			after++
 		}
-		return t.with(start, after, ""), nil
+		return splice{start, after, ""}, nil
 	}
 	before := bytes.TrimRight(t.text[:start], " \t\r\n")
 	if len(before) > 0 && before[len(before)-1] == ',' {
-		return t.with(len(before)-1, end, ""), nil
+		return splice{len(before) - 1, end, ""}, nil
 	}
-	return t.with(start, end, ""), nil
+	return splice{start, end, ""}, nil
 }
 
 // add puts an entry at the end of an object, or, with an empty key, an item at
 // the end of a list.
-func (t *yamlText) add(parent *yaml.Node, key string, value json.RawMessage) ([]byte, error) {
+func (t *yamlText) add(parent *yaml.Node, key string, value json.RawMessage) (splice, error) {
 	if parent.Style&yaml.FlowStyle != 0 {
 		return t.addFlow(parent, key, value)
 	}
 	if len(parent.Content) == 0 {
-		return nil, errNotEditable
+		return splice{}, errNotEditable
 	}
 	end, err := t.end(parent)
 	if err != nil {
-		return nil, err
+		return splice{}, err
 	}
 	start, err := t.start(parent.Content[0])
 	if err != nil {
-		return nil, err
+		return splice{}, err
 	}
 	lines, err := blockText(value)
 	if err != nil {
-		return nil, err
+		return splice{}, err
 	}
 	margin := start - t.lineStart(start)
 	name := flowText(json.RawMessage(jsonText(key)))
@@ -362,44 +402,44 @@ func (t *yamlText) add(parent *yaml.Node, key string, value json.RawMessage) ([]
 		lines[0] = name + ": " + lines[0]
 	}
 	if margin < 0 {
-		return nil, errNotEditable
+		return splice{}, errNotEditable
 	}
 	end = t.lineEnd(end)
-	return t.with(end, end, "\n"+indented(lines, margin)), nil
+	return splice{end, end, "\n" + indented(lines, margin)}, nil
 }
 
-func (t *yamlText) addFlow(parent *yaml.Node, key string, value json.RawMessage) ([]byte, error) {
+func (t *yamlText) addFlow(parent *yaml.Node, key string, value json.RawMessage) (splice, error) {
 	start, err := t.start(parent)
 	if err != nil {
-		return nil, err
+		return splice{}, err
 	}
 	at, comma := start+1, ""
 	if len(parent.Content) > 0 {
 		if at, err = t.end(parent.Content[len(parent.Content)-1]); err != nil {
-			return nil, err
+			return splice{}, err
 		}
 		comma = ", "
 	}
 	if key != "" {
 		comma += jsonText(key) + ": "
 	}
-	return t.with(at, at, comma+string(value)), nil
+	return splice{at, at, comma + string(value)}, nil
 }
 
 // edit makes one operation of a JSON patch below a node.
-func (t *yamlText) edit(n *yaml.Node, op string, path []string, value json.RawMessage) ([]byte, error) {
+func (t *yamlText) edit(n *yaml.Node, op string, path []string, value json.RawMessage) (splice, error) {
 	if n.Kind == yaml.DocumentNode && len(n.Content) == 1 {
 		n = n.Content[0]
 	}
 	if len(path) == 0 || n.Kind != yaml.MappingNode && n.Kind != yaml.SequenceNode {
-		return nil, errNotEditable
+		return splice{}, errNotEditable
 	}
 	at, err := childOf(n, path[0])
 	switch {
 	case err != nil:
-		return nil, err
+		return splice{}, err
 	case len(path) > 1 && at < 0:
-		return nil, fmt.Errorf("%w: there is no %s", errNotEditable, path[0])
+		return splice{}, fmt.Errorf("%w: there is no %s", errNotEditable, path[0])
 	case len(path) > 1:
 		return t.edit(n.Content[valueAt(n, at)], op, path[1:], value)
 	case op == "remove" && at >= 0:
@@ -413,7 +453,7 @@ func (t *yamlText) edit(n *yaml.Node, op string, path []string, value json.RawMe
 	case at >= 0 && (op == "replace" || n.Kind == yaml.MappingNode):
 		return t.replace(n.Content[valueAt(n, at)], value)
 	default:
-		return nil, errNotEditable
+		return splice{}, errNotEditable
 	}
 }
 

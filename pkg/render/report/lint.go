@@ -13,8 +13,9 @@ import (
 )
 
 // Lint draws the findings as compilers do: each begins with the file, the line
-// and the column, which editors and terminals follow. With Wide, the evidence is shown.
-func Lint(w io.Writer, r *api.LintReport, opts render.Options) error {
+// and the column, which editors and terminals follow. With Wide, the evidence is shown. fixable
+// is false if what was checked is in no file that --fix could change.
+func Lint(w io.Writer, r *api.LintReport, fixable bool, opts render.Options) error {
 	// A line for each, however long: other programs read them, too.
 	opts.Width = 0
 	p := render.NewPage(opts)
@@ -37,7 +38,7 @@ func Lint(w io.Writer, r *api.LintReport, opts render.Options) error {
 		}
 		if f.Remedy != nil {
 			text := "-> " + f.Remedy.Text
-			if len(f.Fix) > 0 {
+			if len(f.Fix) > 0 && fixable {
 				text += " (--fix does)"
 			}
 			p.Text(2, render.Plain, text)

@@ -59,8 +59,6 @@ type reader struct {
 	leftOut func(note string)
 	// size counts the bytes of the files themselves. May be nil.
 	size *atomic.Int64
-	// instead has what is read in place of files.
-	instead map[string][]byte
 	// text gets each text and the name of its file.
 	text func(file string, data []byte) error
 	// part gets the parts of a file that is too large for that. Nil if all
@@ -148,9 +146,6 @@ func isInputName(name string) bool {
 }
 
 func (r *reader) file(path string, size int64) error {
-	if text, given := r.instead[path]; given {
-		return r.text(path, text)
-	}
 	file, err := os.Open(path)
 	if err != nil {
 		return fileError(path, err)

@@ -26,8 +26,8 @@ type part struct {
 	apiVersion, kind string
 	// yaml is true if data is YAML, and sequence if it is the items of a List.
 	yaml, sequence bool
-	// linesBefore counts the lines of the file before data.
-	linesBefore int
+	// linesBefore counts the lines of the file before data, offset the bytes of a document.
+	linesBefore, offset int
 	// whole is the YAML document that a sequence was cut from, in case that
 	// the cut was wrong; nil if it is too large to try.
 	whole *part
@@ -147,7 +147,7 @@ func (c *cutter) json() error {
 	if o.end-start > validate.MaxDocument {
 		return &InputError{Path: c.file, Document: c.document, Object: o.kind, Err: validate.TooLarge(o.end - start)}
 	}
-	return c.emit(&part{at: c.place(), data: c.data[start:o.end], linesBefore: c.linesBefore(start)})
+	return c.emit(&part{at: c.place(), data: c.data[start:o.end], linesBefore: c.linesBefore(start), offset: start})
 }
 
 func (c *cutter) jsonList(start int, o outline) error {
@@ -183,7 +183,7 @@ func (c *cutter) jsonList(start int, o outline) error {
 
 // yaml emits a YAML document that begins at start.
 func (c *cutter) yaml(text []byte, start int) error {
-	whole := &part{at: c.place(), data: text, yaml: true, linesBefore: c.linesBefore(start)}
+	whole := &part{at: c.place(), data: text, yaml: true, linesBefore: c.linesBefore(start), offset: start}
 	if len(text) < worthCutting || c.whole {
 		return c.emit(whole)
 	}

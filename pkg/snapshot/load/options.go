@@ -20,8 +20,6 @@ type Options struct {
 	Stdin io.Reader
 	// StdinName is what errors call Stdin; empty for "standard input".
 	StdinName string
-	// Instead has what is read in place of files, by path. Only [Texts] looks at it.
-	Instead map[string][]byte
 	// YAML is told how many bytes of YAML were read, which takes several times as
 	// long as JSON. Nil means that nobody is told.
 	YAML func(size int64)

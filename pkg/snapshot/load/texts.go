@@ -7,6 +7,10 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"runtime"
+	"sync"
+
+	"go.yaml.in/yaml/v3"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/validate"
 )
@@ -16,14 +20,53 @@ import (
 type Text struct {
 	// File is the file as the user named it, or what standard input is called.
 	File string
-	// LinesBefore counts the lines of the file before the document.
-	LinesBefore int
+	// LinesBefore counts the lines of the file before the document, Offset the bytes.
+	LinesBefore, Offset int
 	// Data is the document, JSON the same converted with the rules of kubectl.
 	Data, JSON []byte
 	// Err is why it could not be converted, as an [*InputError]; JSON is empty then.
 	Err error
 	// ErrLine is the line of the file where that is; 0 if it is not known.
 	ErrLine int
+
+	part *part
+	root *lazyRoot
+}
+
+// lazyRoot is a document as nodes with positions, once they are needed.
+type lazyRoot struct {
+	once sync.Once
+	node *yaml.Node
+}
+
+// Root is the document as nodes with positions; nil if they cannot be told.
+func (t *Text) Root() *yaml.Node {
+	if t.root == nil || t.Err != nil {
+		return nil
+	}
+	t.root.once.Do(func() { t.root.node = rootOf(t.Data) })
+	return t.root.node
+}
+
+func rootOf(data []byte) (root *yaml.Node) {
+	// What the parser does not know must not end the program.
+	defer func() {
+		if recover() != nil {
+			root = nil
+		}
+	}()
+	var document yaml.Node
+	if yaml.Unmarshal(data, &document) != nil {
+		// JSON may be indented by tabs.
+		document = yaml.Node{}
+		if yaml.Unmarshal(bytes.ReplaceAll(data, []byte("\t"), []byte(" ")), &document) != nil {
+			return nil
+		}
+	}
+	if document.Kind != yaml.DocumentNode || len(document.Content) != 1 {
+		return nil
+	}
+	return document.Content[0]
 }
 
 // Texts finds the documents of files, by the rules and within the bounds of
@@ -33,18 +76,18 @@ func Texts(ctx context.Context, paths []string, opts Options) ([]Text, error) {
 	if err := checkPaths(paths, asManifests); err != nil {
 		return nil, err
 	}
-	r := reader{limits: defaultLimits(), stdin: opts.Stdin, stdinName: opts.StdinName, instead: opts.Instead, leftOut: opts.leftOut}
+	r := reader{limits: defaultLimits(), stdin: opts.Stdin, stdinName: opts.StdinName, leftOut: opts.leftOut}
 	if r.stdinName == "" {
 		r.stdinName = stdinName
 	}
-	var texts []Text
+	var parts []*part
 	r.text = func(file string, data []byte) error {
 		c := cutter{file: file, data: data, removedAt: len(data), whole: true}
 		c.emit = func(p *part) error {
 			if err := ctx.Err(); err != nil {
 				return fmt.Errorf("read %s: %w", file, err)
 			}
-			texts = append(texts, textOf(file, p))
+			parts = append(parts, p)
 			return nil
 		}
 		for {
@@ -62,11 +105,33 @@ func Texts(ctx context.Context, paths []string, opts Options) ([]Text, error) {
 			return nil, err
 		}
 	}
+	texts := make([]Text, len(parts))
+	var group sync.WaitGroup
+	workers := runtime.GOMAXPROCS(0)
+	for first := range workers {
+		group.Go(func() {
+			for i := first; i < len(parts) && ctx.Err() == nil; i += workers {
+				texts[i] = textOf(parts[i].at.file, parts[i])
+			}
+		})
+	}
+	group.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("read %s: %w", displayPaths(paths), err)
+	}
 	return texts, nil
 }
 
+// With is the document with another text, in the same place.
+func (t *Text) With(data []byte) Text {
+	p := *t.part
+	p.data, p.linesBefore = data, t.LinesBefore
+	return textOf(t.File, &p)
+}
+
 func textOf(file string, p *part) Text {
-	text := Text{File: file, LinesBefore: p.linesBefore, Data: bytes.Clone(p.data)}
+	text := Text{File: file, LinesBefore: p.linesBefore, Offset: p.offset, Data: bytes.Clone(p.data), root: &lazyRoot{}}
+	text.part = &part{at: p.at, yaml: p.yaml, offset: p.offset}
 	switch {
 	case len(p.data) > validate.MaxDocument:
 		text.Err = inputError(p.at, "", validate.TooLarge(len(p.data)))

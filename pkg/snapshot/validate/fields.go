@@ -24,6 +24,7 @@ import (
 	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	strictjson "sigs.k8s.io/json"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/objects"
 )
@@ -54,20 +55,24 @@ func Fields(data []byte, apiVersion, kind string) error {
 	if !found {
 		version = apiVersion
 	}
-	for err := range unknownFields(data, manifest, version) {
+	for err := range (Schemas{}).unknown(data, manifest, version, nil) {
 		return err
 	}
 	return nil
 }
 
-// UnknownFields finds the fields of a manifest that its type does not have, in
-// alphabetical order. There are none of a kind whose fields are not known here.
-func UnknownFields(data []byte, apiVersion, kind string) iter.Seq[*objects.FieldError] {
+// Schemas are the fields of types, by their names. They are found out once for many objects.
+type Schemas map[reflect.Type]map[string]reflect.Type
+
+// Unknown finds the fields of a manifest that its type does not have, in alphabetical
+// order, but for those whose paths are known already. There are none of a kind whose fields
+// are not known here.
+func (s Schemas) Unknown(data []byte, apiVersion, kind string, known func(path string) bool) iter.Seq[*objects.FieldError] {
 	manifest := manifestType(apiVersion, kind)
 	if manifest == nil {
 		return func(func(*objects.FieldError) bool) {}
 	}
-	return unknownFields(data, manifest, groupOf(apiVersion).Version)
+	return s.unknown(data, manifest, groupOf(apiVersion).Version, known)
 }
 
 // ExpectedVersion returns the apiVersion that a manifest should have, or nothing if there
@@ -173,18 +178,23 @@ func resourceType(version, kind string) reflect.Type {
 	}
 }
 
-// unknownFields finds the fields, in alphabetical order, that a type does not have.
+// unknown finds the fields, in alphabetical order, that a type does not have.
 // The data can be decoded as that type.
-func unknownFields(data []byte, kind reflect.Type, version string) iter.Seq[*objects.FieldError] {
+func (s Schemas) unknown(data []byte, kind reflect.Type, version string, known func(path string) bool) iter.Seq[*objects.FieldError] {
 	return func(yield func(*objects.FieldError) bool) {
-		w := fieldWalk{version: version, yield: yield}
+		if strict, err := strictjson.UnmarshalStrict(data, reflect.New(kind).Interface()); err == nil && len(strict) == 0 {
+			return
+		}
+		w := fieldWalk{Schemas: s, version: version, known: known, yield: yield}
 		w.value(data, kind, "")
 	}
 }
 
 // fieldWalk goes through an object beside its type.
 type fieldWalk struct {
+	Schemas
 	version string
+	known   func(path string) bool
 	yield   func(*objects.FieldError) bool
 	// parents are the structs around the value.
 	parents []parent
@@ -233,12 +243,15 @@ func (w *fieldWalk) fields(data []byte, path string) bool {
 	if json.Unmarshal(data, &values) != nil {
 		return true
 	}
-	types := fieldsOf(w.parents[len(w.parents)-1].kind)
+	types := w.of(w.parents[len(w.parents)-1].kind)
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		at := strings.TrimPrefix(path+"."+name, ".")
 		fieldType, known := types[name]
 		if !known {
-			unknown := unknownField{name: name, value: values[name], parents: w.parents, version: w.version}
+			if w.known != nil && w.known(at) {
+				continue
+			}
+			unknown := unknownField{w.Schemas, name, values[name], w.parents, w.version}
 			if !w.yield(objects.AtField(at, errors.New("unknown field"+unknown.place()))) {
 				return false
 			}

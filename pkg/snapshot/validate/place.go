@@ -22,6 +22,7 @@ import (
 
 // unknownField is a field that stands in a place where its type has none.
 type unknownField struct {
+	Schemas
 	name  string
 	value []byte
 	// root is the type of the whole object, parents are the structs from it down to the
@@ -40,7 +41,7 @@ type parent struct {
 // if nothing is similar.
 func (u *unknownField) place() string {
 	here := u.parents[len(u.parents)-1]
-	siblings := fieldsOf(here.kind)
+	siblings := u.of(here.kind)
 	if found := u.under(here, 1); len(found) > 0 {
 		return fmt.Sprintf("; in %s it belongs under %s", u.version, strings.TrimPrefix(strings.TrimPrefix(found[0], here.path), "."))
 	}
@@ -51,7 +52,7 @@ func (u *unknownField) place() string {
 		return fmt.Sprintf("; in %s what is in it belongs directly under %s", u.version, here.path)
 	}
 	for _, above := range slices.Backward(u.parents[:len(u.parents)-1]) {
-		if kind, known := fieldsOf(above.kind)[u.name]; known && u.fits(kind) {
+		if kind, known := u.of(above.kind)[u.name]; known && u.fits(kind) {
 			if above.path == "" {
 				return "; it belongs to the object itself"
 			}
@@ -67,8 +68,8 @@ func (u *unknownField) place() string {
 		return fmt.Sprintf("; did you mean %s?", near)
 	}
 	best, similarity := "", 0.65
-	eachBelow(here, maxPlaceDepth, func(at parent, _ int) bool {
-		if near := nearest(u.name, fieldsOf(at.kind), similarity); near != "" {
+	u.eachBelow(here, maxPlaceDepth, func(at parent, _ int) bool {
+		if near := nearest(u.name, u.of(at.kind), similarity); near != "" {
 			best, similarity = strings.TrimPrefix(at.path+"."+near, "."), levenshtein.Similarity(strings.ToLower(u.name), strings.ToLower(near), nil)
 		}
 		return true
@@ -85,11 +86,11 @@ const maxPlaceDepth = 8
 // under lists the nearest structs below a parent that have the field and take its value.
 func (u *unknownField) under(from parent, depth int) (paths []string) {
 	first := 0
-	eachBelow(from, depth, func(at parent, depth int) bool {
+	u.eachBelow(from, depth, func(at parent, depth int) bool {
 		if first > 0 && depth > first {
 			return false
 		}
-		if kind, known := fieldsOf(at.kind)[u.name]; known && at.path != "status" && u.fits(kind) {
+		if kind, known := u.of(at.kind)[u.name]; known && at.path != "status" && u.fits(kind) {
 			first = depth
 			paths = append(paths, at.path)
 		}
@@ -100,12 +101,12 @@ func (u *unknownField) under(from parent, depth int) (paths []string) {
 
 // eachBelow visits the structs below a parent, the nearest first; an element of a list is
 // one deeper than the list. It ends when visit returns false.
-func eachBelow(from parent, depth int, visit func(at parent, depth int) bool) {
+func (s Schemas) eachBelow(from parent, depth int, visit func(at parent, depth int) bool) {
 	seen := map[reflect.Type]bool{from.kind: true}
 	for level, list := 1, []parent{from}; level <= depth && len(list) > 0; level++ {
 		var next []parent
 		for _, above := range list {
-			fields := fieldsOf(above.kind)
+			fields := s.of(above.kind)
 			if above.kind.Kind() == reflect.Slice {
 				fields = map[string]reflect.Type{"[*]": above.kind.Elem()}
 			}
@@ -115,7 +116,7 @@ func eachBelow(from parent, depth int, visit func(at parent, depth int) bool) {
 					kind = kind.Elem()
 				}
 				below := parent{strings.TrimPrefix(strings.Replace(above.path+"."+name, ".[*]", "[*]", 1), "."), kind}
-				if kind.Kind() != reflect.Slice && (fieldsOf(kind) == nil || seen[kind]) || below.path == "status" {
+				if kind.Kind() != reflect.Slice && (s.of(kind) == nil || seen[kind]) || below.path == "status" {
 					continue
 				}
 				if !visit(below, level) {
@@ -129,17 +130,22 @@ func eachBelow(from parent, depth int, visit func(at parent, depth int) bool) {
 	}
 }
 
-// fieldsOf are the fields of a struct by name; nil of anything else, and of types that
+// of has the fields of a struct by name; nil of anything else, and of types that
 // decode themselves.
-func fieldsOf(kind reflect.Type) map[string]reflect.Type {
+func (s Schemas) of(kind reflect.Type) map[string]reflect.Type {
 	if kind.Kind() != reflect.Struct {
 		return nil
 	}
+	if fields, known := s[kind]; known {
+		return fields
+	}
+	s[kind] = nil
 	if _, custom := reflect.New(kind).Interface().(json.Unmarshaler); custom {
 		return nil
 	}
 	fields := map[string]reflect.Type{}
 	objects.FieldTypes(kind, fields)
+	s[kind] = fields
 	return fields
 }
 

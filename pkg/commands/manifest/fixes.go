@@ -1,0 +1,404 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manifest
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"runtime"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"sync"
+
+	"go.yaml.in/yaml/v3"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
+)
+
+// Fixes makes the changes that findings name in the documents of files, in memory until
+// they are written. Each document is parsed once for all of its changes, and afterwards
+// read again to make sure that these alone were made.
+type Fixes struct {
+	// before are the documents as they are in the files, now as they were changed.
+	before, now []load.Text
+	// ofFile has the numbers of the documents of a file, in order.
+	ofFile map[string][]int
+	// files has the texts of the files that may be changed.
+	files map[string][]byte
+	// seen has what a document has been, so that changes which undo each other end.
+	seen map[int]map[string]bool
+}
+
+// NewFixes has made no changes yet. The texts were found in what the user named.
+func NewFixes(texts []load.Text, named []string) *Fixes {
+	f := &Fixes{before: texts, now: slices.Clone(texts), ofFile: map[string][]int{}, files: map[string][]byte{}, seen: map[int]map[string]bool{}}
+	for i := range texts {
+		f.ofFile[texts[i].File] = append(f.ofFile[texts[i].File], i)
+	}
+	for path, numbers := range f.ofFile {
+		text := changeable(path, named)
+		// What is compressed has other text than its documents.
+		if !slices.ContainsFunc(numbers, func(i int) bool { return !bytes.HasPrefix(text[min(texts[i].Offset, len(text)):], texts[i].Data) }) {
+			f.files[path] = text
+		}
+	}
+	return f
+}
+
+// Texts are the documents as they are now.
+func (f *Fixes) Texts() []load.Text { return f.now }
+
+// Check removes from findings about the documents, as they are now, the changes that
+// cannot be made.
+func (f *Fixes) Check(findings []api.Finding) {
+	possible := map[int]bool{}
+	for number, changes := range f.changes(findings) {
+		p := f.parse(number)
+		for range maxTurns {
+			_, made, rest := p.make(changes)
+			for _, c := range made {
+				possible[c.finding] = true
+			}
+			if changes = rest; len(made) == 0 {
+				break
+			}
+		}
+	}
+	for i := range findings {
+		if !possible[i] {
+			findings[i].Fix = nil
+		}
+	}
+}
+
+// maxTurns bounds how many changes of one place are tried.
+const maxTurns = 32
+
+// Make makes the changes of findings about the documents as they are now. Of those that
+// are in each other's way it makes the first: the others have to be found again. It
+// returns the findings whose changes were made.
+func (f *Fixes) Make(findings []api.Finding) (made []api.Finding) {
+	lines := map[int]int{}
+	changes := f.changes(findings)
+	numbers := slices.Sorted(maps.Keys(changes))
+	results := make([]result, len(numbers))
+	var group sync.WaitGroup
+	workers := runtime.GOMAXPROCS(0)
+	for first := range workers {
+		group.Go(func() {
+			for i := first; i < len(numbers); i += workers {
+				results[i].after, results[i].made, _ = f.parse(numbers[i]).make(changes[numbers[i]])
+			}
+		})
+	}
+	group.Wait()
+	for i, number := range numbers {
+		after, done := results[i].after, results[i].made
+		if len(done) == 0 || f.seen[number][string(after.Data)] {
+			continue
+		}
+		if f.seen[number] == nil {
+			f.seen[number] = map[string]bool{}
+		}
+		f.seen[number][string(f.now[number].Data)] = true
+		lines[number] = bytes.Count(after.Data, []byte("\n")) - bytes.Count(f.now[number].Data, []byte("\n"))
+		f.now[number] = after
+		for _, c := range done {
+			made = append(made, findings[c.finding])
+		}
+	}
+	for _, numbers := range f.ofFile {
+		more := 0
+		for _, i := range numbers {
+			f.now[i].LinesBefore += more
+			more += lines[i]
+		}
+	}
+	return made
+}
+
+// result is a document after changes, and which of them were made.
+type result struct {
+	after load.Text
+	made  []change
+}
+
+// change is what a finding says about a document.
+type change struct {
+	finding, line int
+	edits         []api.Edit
+}
+
+// changes are those of findings, by the number of the document.
+func (f *Fixes) changes(findings []api.Finding) map[int][]change {
+	changes := map[int][]change{}
+	for i := range findings {
+		finding := &findings[i]
+		numbers := f.ofFile[finding.File]
+		if len(finding.Fix) == 0 || f.files[finding.File] == nil {
+			continue
+		}
+		after := sort.Search(len(numbers), func(i int) bool { return f.now[numbers[i]].LinesBefore >= finding.Line })
+		if after == 0 || after > 1 && f.now[numbers[after-1]].LinesBefore == f.now[numbers[after-2]].LinesBefore {
+			// Two documents may stand in one line.
+			continue
+		}
+		number := numbers[after-1]
+		changes[number] = append(changes[number], change{i, finding.Line - f.now[number].LinesBefore, finding.Fix})
+	}
+	return changes
+}
+
+// parsed is a document with the places of its fields.
+type parsed struct {
+	load.Text
+	yaml *yamlText
+	root *yaml.Node
+}
+
+func (f *Fixes) parse(number int) *parsed {
+	text := f.now[number]
+	return &parsed{text, newYAMLText(text.Data), text.Root()}
+}
+
+// make makes changes that are not in each other's way, and leaves out those after which
+// the document would not be what they say.
+func (p *parsed) make(changes []change) (after load.Text, made, rest []change) {
+	var list []splice
+	var clear []change
+	if p.root == nil {
+		return p.Text, nil, nil
+	}
+	for _, c := range changes {
+		prefix, err := itemAt(p.root, c.line, c.edits[0].Object)
+		if err != nil {
+			continue
+		}
+		own := make([]splice, 0, len(c.edits))
+		edits := slices.Clone(c.edits)
+		for i := range edits {
+			edits[i].Path = prefix + edits[i].Path
+			var s splice
+			if s, err = p.yaml.edit(p.root, edits[i].Op, pointerWords(edits[i].Path), edits[i].Value); err != nil {
+				break
+			}
+			own = append(own, s)
+		}
+		if err != nil {
+			continue
+		}
+		var ok bool
+		if list, ok = merge(list, own); ok {
+			clear = append(clear, change{c.finding, c.line, edits})
+		} else {
+			rest = append(rest, c)
+		}
+	}
+	budget := maxTries
+	after, made = p.verified(list, clear, &budget)
+	return after, made, rest
+}
+
+// merge adds pieces to a list, in order; it is not ok, and adds none, if two of them
+// overlap.
+func merge(list, more []splice) (merged []splice, ok bool) {
+	merged = list
+	for i, s := range more {
+		at := sort.Search(len(merged), func(i int) bool { return merged[i].from >= s.from })
+		if at > 0 && merged[at-1].to > s.from || at < len(merged) && (merged[at].from < s.to || merged[at].from == s.from) {
+			if i > 0 {
+				// What was added goes again.
+				merged = slices.DeleteFunc(merged, func(m splice) bool { return slices.Contains(more[:i], m) })
+			}
+			return merged, false
+		}
+		merged = slices.Insert(merged, at, s)
+	}
+	return merged, true
+}
+
+// maxTries bounds how often a document is read again to find out which changes go wrong.
+const maxTries = 64
+
+// verified makes the changes, or as many of them as come out as they say.
+func (p *parsed) verified(list []splice, changes []change, budget *int) (after load.Text, made []change) {
+	if *budget--; len(changes) == 0 || *budget < 0 {
+		return p.Text, nil
+	}
+	var edits []api.Edit
+	for _, c := range changes {
+		edits = append(edits, c.edits...)
+	}
+	after = p.With(p.yaml.spliced(list))
+	if after.Err == nil && p.comesOut(edits, after.JSON) && !separates(after.Data) {
+		return after, changes
+	}
+	if len(changes) == 1 {
+		return p.Text, nil
+	}
+	// One of them alone goes wrong: find out in which half.
+	half := len(changes) / 2
+	for _, part := range [][]change{changes[:half], changes[half:]} {
+		_, good := p.verified(p.splices(part), part, budget)
+		made = append(made, good...)
+	}
+	if len(made) == len(changes) || len(made) == 0 {
+		// Each is right, and together they are not.
+		made = made[:min(len(made), half)]
+	}
+	after, made = p.verified(p.splices(made), made, budget)
+	return after, made
+}
+
+// comesOut reports whether a document is another one after edits, all of which replace
+// values.
+func (p *parsed) comesOut(edits []api.Edit, after []byte) bool {
+	var want, found any
+	if json.Unmarshal(p.JSON, &want) != nil || json.Unmarshal(after, &found) != nil {
+		return false
+	}
+	for _, e := range edits {
+		var value any
+		if e.Op != "replace" || json.Unmarshal(e.Value, &value) != nil || !replaceIn(want, pointerWords(e.Path), value) {
+			return false
+		}
+	}
+	return reflect.DeepEqual(want, found)
+}
+
+// replaceIn reports whether there was a value to replace.
+func replaceIn(tree any, words []string, value any) bool {
+	switch tree := tree.(type) {
+	case map[string]any:
+		child, there := tree[words[0]]
+		if there && len(words) > 1 {
+			return replaceIn(child, words[1:], value)
+		}
+		tree[words[0]] = value
+		return there
+	case []any:
+		i, err := strconv.Atoi(words[0])
+		if err != nil || i < 0 || i >= len(tree) {
+			return false
+		}
+		if len(words) > 1 {
+			return replaceIn(tree[i], words[1:], value)
+		}
+		tree[i] = value
+		return true
+	default:
+		return false
+	}
+}
+
+// splices are the pieces of changes that were made once, in order.
+func (p *parsed) splices(changes []change) []splice {
+	var list []splice
+	for _, c := range changes {
+		for _, e := range c.edits {
+			if s, err := p.yaml.edit(p.root, e.Op, pointerWords(e.Path), e.Value); err == nil {
+				list = append(list, s)
+			}
+		}
+	}
+	slices.SortFunc(list, func(a, b splice) int { return cmp.Compare(a.from, b.from) })
+	return list
+}
+
+// separates reports whether a text is more than one document.
+func separates(text []byte) bool {
+	for _, marker := range []string{"---", "..."} {
+		if bytes.HasPrefix(text, []byte(marker)) || bytes.Contains(text, []byte("\n"+marker)) {
+			return true
+		}
+	}
+	return false
+}
+
+// itemAt is the path to the object at a line of a document, of which it may be an item.
+func itemAt(root *yaml.Node, line int, object string) (prefix string, err error) {
+	for node := root; ; {
+		if kind := scalarIn(node, "kind"); !strings.HasSuffix(kind, "List") {
+			return prefix, nil
+		}
+		at, err := childOf(node, "items")
+		if err != nil || at < 0 {
+			return "", errNotEditable
+		}
+		items := node.Content[at+1].Content
+		item := sort.Search(len(items), func(i int) bool { return items[i].Line > line }) - 1
+		if item < 0 {
+			return "", errNotEditable
+		}
+		node = items[item]
+		prefix += "/items/" + strconv.Itoa(item)
+		if _, _, name := whatif.ParseObject(object); nameIn(node) != name {
+			// Several items may stand in one line.
+			return "", errNotEditable
+		}
+	}
+}
+
+func nameIn(node *yaml.Node) string {
+	at, err := childOf(node, "metadata")
+	if err != nil || at < 0 {
+		return ""
+	}
+	return scalarIn(node.Content[at+1], "name")
+}
+
+func scalarIn(node *yaml.Node, key string) string {
+	if node.Kind != yaml.MappingNode {
+		return ""
+	}
+	at, err := childOf(node, key)
+	if err != nil || at < 0 {
+		return ""
+	}
+	return node.Content[at+1].Value
+}
+
+// changed has the files that were changed, in order, and their texts after it.
+func (f *Fixes) changed() (paths []string, after map[string][]byte) {
+	after = map[string][]byte{}
+	for path, numbers := range f.ofFile {
+		var list []splice
+		for _, i := range numbers {
+			if old := &f.before[i]; !bytes.Equal(old.Data, f.now[i].Data) {
+				list = append(list, splice{old.Offset, old.Offset + len(old.Data), string(f.now[i].Data)})
+			}
+		}
+		if len(list) > 0 {
+			paths = append(paths, path)
+			after[path] = (&yamlText{text: f.files[path]}).spliced(list)
+		}
+	}
+	slices.Sort(paths)
+	return paths, after
+}
+
+// Diff writes the changes as a unified diff.
+func (f *Fixes) Diff() string {
+	paths, after := f.changed()
+	return diffOf(paths, f.files, after)
+}
+
+// Write writes the files that were changed, and returns how many these are.
+func (f *Fixes) Write() (int, error) {
+	paths, after := f.changed()
+	for _, path := range paths {
+		if err := rewrite(path, f.files[path], after[path]); err != nil {
+			return 0, fmt.Errorf("write %s: %w", path, err)
+		}
+	}
+	return len(paths), nil
+}
