@@ -116,6 +116,24 @@ func TestAlarms(t *testing.T) {
 		}, want: []string{
 			"one/t.yaml:9 Warning DRA2303 attribute model (domain gpu.example.com) is read without a guard: device b of driver gpu.example.com does not have it (fix)",
 		}},
+		"a toleration and a rule": {files: map[string]string{
+			"m.yaml": gpu + templateText("ns", "t", "deviceClassName: gpu, tolerations: [{key: a/b, value: v}, {key: a/c, operator: Exists}, {key: a/c, effect: NoExecute, operator: Exists}]"),
+			"r.yaml": "apiVersion: resource.k8s.io/v1\nkind: DeviceTaintRule\nmetadata: {name: r}\nspec: {deviceSelector: {driver: gpu.example.com}, taint: {key: a/b, value: v, effect: NoExecute}}\n" +
+				"---\napiVersion: resource.k8s.io/v1\nkind: DeviceTaintRule\nmetadata: {name: q}\nspec: {deviceSelector: {driver: nic.example.com}, taint: {key: a/c, effect: NoExecute}}\n",
+		}, want: []string{"m.yaml:9 Warning DRA2209 the toleration of a/b has no effect: taints with effect NoExecute evict the pod all the same, such as that of DeviceTaintRule r"}},
+		"quotas that the API server refuses": {files: map[string]string{
+			"m.yaml": "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q}\nspec: {hard: {count/pods: -1, gpu.deviceclass.resource.k8s.io/devices: 1500m}}\n",
+		}, want: []string{
+			`m.yaml:4 Error DRA2009 spec.hard["count/pods"]: expected 0 or more, found -1`,
+			`m.yaml:4 Error DRA2009 spec.hard["gpu.deviceclass.resource.k8s.io/devices"]: expected a whole number, found 1500m`,
+		}},
+		"a selector without cel": {files: map[string]string{
+			"m.yaml": templateText("ns", "t", "deviceClassName: gpu, selectors: [{}]"),
+		}, want: []string{"m.yaml:4 Error DRA2009 spec.spec.devices.requests[0].exactly.selectors[0]: expected cel, found none"}},
+		"a quantity that only a device makes endless": {files: map[string]string{
+			"m.yaml": gpu + templateText("ns", "t", `deviceClassName: gpu, selectors: [{cel: {expression: 'device.driver == "gpu.example.com" && has(device.attributes["gpu.example.com"].model) && quantity(device.attributes["gpu.example.com"].model).isGreaterThan(quantity("1"))'}}]`) +
+				strings.Replace(strings.TrimPrefix(gpuSlice, "\n---\n"), "{string: x}", "{string: 1e999999999}", 1),
+		}, want: []string{"m.yaml:9 Error DRA2308 evaluating the expression does not end: schedulers hang at it"}},
 		"configuration of another driver": {files: map[string]string{
 			"m.yaml": gpu + strings.Replace(templateText("ns", "t", "deviceClassName: gpu"), "requests:", "config: [{opaque: {driver: nic.example.org, parameters: {a: 1}}}], requests:", 1),
 			"n.yaml": strings.Replace(templateText("ns", "u", "deviceClassName: gpu"), "requests:", "config: [{opaque: {driver: gpu.exmaple.com, parameters: {a: 1}}}], requests:", 1),

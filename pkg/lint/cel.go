@@ -4,6 +4,7 @@
 package lint
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -64,6 +65,12 @@ func celChecks() []Check {
 			About:  "A selector reads an attribute or a capacity that no known device has, and there is one of a similar name, in another domain or of the other kind.",
 			Advice: "Correct the name. 'kubectl dra devices -o wide' shows what devices have.",
 			find:   unknownReadings,
+		},
+		{
+			Code: "DRA2308", Title: "CEL expression that does not end", Severity: api.SeverityError,
+			About:  "An expression computes with a quantity that has billions of digits. Neither the cost limit of CEL nor a timeout ends that: a scheduler that evaluates it for a device does not come back, and schedules no pod any more.",
+			Advice: "Write a quantity with a short exponent or a suffix such as Gi.",
+			find:   unending,
 		},
 	}
 }
@@ -323,6 +330,50 @@ func badQuantities(in *input) []finding {
 		}
 	}
 	return found
+}
+
+// unending finds expressions at which schedulers hang: by the quantities that are written in
+// them, and otherwise by evaluating them, which ends here, for the devices that are known.
+func unending(in *input) []finding {
+	var found []finding
+	for _, s := range in.selectors() {
+		if s.Err != nil || selector.Bounded(s.Expression) {
+			continue
+		}
+		f := finding{object: s.object, path: s.path, message: "evaluating the expression does not end: schedulers hang at it", advice: "write a quantity with a short exponent"}
+		texts, at := calls(s.Expression, "[qQ]uantity")
+		for i, text := range texts {
+			if !selector.Bounded(`quantity("` + text + `")`) {
+				f.at, f.found = s.inExpression(at[i]), text
+			}
+		}
+		if f.found == "" && !in.hangs(s) {
+			continue
+		}
+		in.reject(s.object, s.path)
+		found = append(found, f)
+	}
+	return found
+}
+
+// hangs reports whether an expression does not end for one of the known devices, or for one
+// without attributes.
+func (in *input) hangs(s selectorIn) bool {
+	var unending *selector.UnendingError
+	hangs := func(driver string, device *resourceapi.Device) bool {
+		return errors.As(in.cel.Evaluate(in.ctx, s.Selector, driver, device).Err, &unending)
+	}
+	if hangs("", &resourceapi.Device{}) {
+		return true
+	}
+	for _, slice := range in.near(s.object).slices {
+		for i := range slice.Spec.Devices {
+			if in.getsTo(s, slice.Spec.Driver, &slice.Spec.Devices[i]) && hangs(slice.Spec.Driver, &slice.Spec.Devices[i]) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // quantityMeant is 80Gi for 80 GiB, empty if nothing like it is a quantity.

@@ -6,10 +6,12 @@ package lint
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
@@ -67,6 +69,12 @@ func claimChecks() []Check {
 			About:  "deviceClassName names no class in the files, and there is one of a similar name in them or in the cluster, or the cluster that was read has none of that name. Pods with such a claim are not scheduled.",
 			Advice: "Correct the name. 'kubectl dra classes' lists the classes of a cluster.",
 			find:   missingClasses,
+		},
+		{
+			Code: "DRA2209", Title: "toleration that does not keep a pod running", Severity: api.SeverityInfo,
+			About:  "A toleration of devices without an effect is one of every effect to the scheduler, and of none to the controller that evicts pods for device taints: only a toleration with effect NoExecute keeps a pod on a device with such a taint. It is a warning where the files or the cluster have a taint with effect NoExecute that it matches.",
+			Advice: "Give the effect: a toleration for NoExecute, and another one for NoSchedule.",
+			find:   weakTolerations,
 		},
 	}
 }
@@ -327,6 +335,69 @@ func broadTolerations(in *input) []finding {
 		}
 	})
 	return found
+}
+
+// weakTolerations finds tolerations without an effect, of which claimEvictionTime in
+// pkg/controller/devicetainteviction of Kubernetes takes no notice.
+func weakTolerations(in *input) []finding {
+	var found []finding
+	in.eachRequest(func(c *claim, r *claimspec.Request) {
+		for i, t := range r.Tolerations {
+			if t.Effect != "" || t.Key == "" {
+				continue
+			}
+			f := finding{
+				object: c.object, path: indexed(c.at(r.Path)+".tolerations", i), required: "effect: " + string(resourceapi.DeviceTaintEffectNoExecute),
+				message: fmt.Sprintf("the toleration of %s has no effect: taints with effect NoExecute evict the pod all the same", t.Key),
+				advice:  "if the pod is to stay, add a toleration with effect NoExecute",
+			}
+			kept := func(taint resourceapi.DeviceTaint) bool {
+				return slices.ContainsFunc(r.Tolerations, func(t resourceapi.DeviceToleration) bool {
+					return t.Effect == resourceapi.DeviceTaintEffectNoExecute && resourceclaim.ToleratesTaint(t, taint)
+				})
+			}
+			for source, taint := range in.evicting(c.object, in.driversOf(r.Class, r.Selectors)) {
+				if resourceclaim.ToleratesTaint(t, taint) && !kept(taint) {
+					f.severity = api.SeverityWarning
+					f.message += ", such as that of " + source
+					break
+				}
+			}
+			if f.severity == "" && kept(resourceapi.DeviceTaint{Key: t.Key, Value: t.Value, Effect: resourceapi.DeviceTaintEffectNoExecute}) {
+				continue
+			}
+			found = append(found, f)
+		}
+	})
+	return found
+}
+
+// evicting yields the taints with effect NoExecute of devices of some drivers, or of any if
+// there are none, and what has them.
+func (in *input) evicting(o *object, drivers []string) iter.Seq2[string, resourceapi.DeviceTaint] {
+	of := func(driver *string) bool {
+		return driver == nil || len(drivers) == 0 || slices.Contains(drivers, *driver)
+	}
+	return func(yield func(string, resourceapi.DeviceTaint) bool) {
+		for _, rule := range in.snap.TaintRules {
+			s := rule.Spec.DeviceSelector
+			if rule.Spec.Taint.Effect == resourceapi.DeviceTaintEffectNoExecute && (s == nil || of(s.Driver)) && !yield("DeviceTaintRule "+rule.Name, rule.Spec.Taint) {
+				return
+			}
+		}
+		for _, slice := range in.near(o).slices {
+			if !of(&slice.Spec.Driver) {
+				continue
+			}
+			for i := range slice.Spec.Devices {
+				for _, taint := range slice.Spec.Devices[i].Taints {
+					if taint.Effect == resourceapi.DeviceTaintEffectNoExecute && !yield(fmt.Sprintf("device %s in ResourceSlice %s", slice.Spec.Devices[i].Name, slice.Name), taint) {
+						return
+					}
+				}
+			}
+		}
+	}
 }
 
 func adminAccess(in *input) []finding {

@@ -130,6 +130,7 @@ func faulty() map[string]struct {
 		"DRA2206": {claimText("adminAccess: true") + "---\n{apiVersion: v1, kind: Namespace, metadata: {name: default}}\n", "10:22", "lacks the label", claimText("adminAccess: true") + "---\n{apiVersion: v1, kind: Namespace, metadata: {name: default, labels: {resource.kubernetes.io/admin-access: \"true\"}}}\n"},
 		"DRA2207": {claimText("") + "    config:\n    - opaque: {driver: nic.example.com, parameters: {a: 1}}\n" + gpuClass, "12:24", "it is ignored", claimText("") + "    config:\n    - opaque: {driver: gpu.example.com, parameters: {a: 1}}\n" + gpuClass},
 		"DRA2208": {strings.Replace(claimText(""), "Name: gpu", "Name: gpuu", 1) + gpuClass, "9:26", "not in the files", claimText("") + gpuClass},
+		"DRA2209": {claimText("tolerations:\n- {key: a/b, operator: Exists}"), "11:11", "evict the pod all the same", claimText("tolerations:\n- {key: a/b, operator: Exists}\n- {key: a/b, operator: Exists, effect: NoExecute}")},
 		"DRA2301": {selecting("device.driver = \"x\""), "11:44", "does not compile", selecting("device.driver == \"x\"")},
 		"DRA2302": {selecting(`device.attributes["d"].all(a, device.attributes["d"].all(b, device.attributes["d"].all(c, device.attributes["d"].all(d, a == b || c == d))))`), "11:29", "the limit is 1,000,000", selecting("device.driver == \"x\"")},
 		"DRA2303": {selecting(`device.attributes["gpu.example.com"].model == "x"`) + gpuClass + gpuSlice, "11:29", "device b of driver", selecting(`has(device.attributes["gpu.example.com"].model) && device.attributes["gpu.example.com"].model == "x"`) + gpuClass + gpuSlice},
@@ -137,6 +138,7 @@ func faulty() map[string]struct {
 		"DRA2305": {selecting(`device.driver == "d" && device.attributes["d"].v.isLessThan(semver("1.02.3"))`), "11:98", "semver", selecting(`device.driver == "d" && device.attributes["d"].v.isLessThan(semver("1.2.3"))`)},
 		"DRA2306": {selecting(`device.driver == "d" && device.capacity["d"].m.isLessThan(quantity("80 GB"))`), "11:98", "80 GB", selecting(`device.driver == "d" && device.capacity["d"].m.isLessThan(quantity("80G"))`)},
 		"DRA2307": {selecting(`device.attributes["gpu.example.com"].crores == 8`) + gpuClass + gpuSlice, "11:29", "no known device has", selecting(`device.attributes["gpu.example.com"].cores == 8`) + gpuClass + gpuSlice},
+		"DRA2308": {selecting(`device.capacity["d"].m.isLessThan(quantity("1e999999999"))`), "11:74", "schedulers hang", selecting(`device.driver == "d" && device.capacity["d"].m.isLessThan(quantity("1e9"))`)},
 		"DRA2401": {"apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: c}\nspec: {}\n", "4:1", "every device", gpuClass},
 		"DRA2402": {strings.Replace(gpuClass, "spec: {", "spec: {config: [{opaque: {driver: nic.example.com, parameters: {}}}], ", 1), "6:35", "it is ignored", gpuClass},
 		"DRA2403": {"apiVersion: resource.k8s.io/v1\nkind: DeviceTaintRule\nmetadata: {name: r}\nspec: {taint: {key: a/b, effect: NoExecute}}\n", "4:1", "every device", "apiVersion: resource.k8s.io/v1\nkind: DeviceTaintRule\nmetadata: {name: r}\nspec: {deviceSelector: {driver: d}, taint: {key: a/b, effect: NoExecute}}\n"},
@@ -219,7 +221,7 @@ func TestChoiceAndIgnoring(t *testing.T) {
 	if found := lintText(t, text, Options{}); !slices.Equal(said(found), []string{"DRA2006 11:9"}) || found.Ignored != 1 || found.Counts.Error != 1 {
 		t.Errorf("ignoring: %v, %d ignored", said(found), found.Ignored)
 	}
-	if found := lintText(t, text, Options{Choice: checks.Choice{Only: []string{"DRA23"}}}); len(found.Findings) > 0 || len(found.Checks) != 7 {
+	if found := lintText(t, text, Options{Choice: checks.Choice{Only: []string{"DRA23"}}}); len(found.Findings) > 0 || len(found.Checks) != 8 {
 		t.Errorf("only DRA23: %v of %v", said(found), found.Checks)
 	}
 	old := strings.Replace(claimText("count: 2"), "/v1\n", "/v1beta2\n", 1)

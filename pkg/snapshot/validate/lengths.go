@@ -4,6 +4,7 @@
 package validate
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -122,10 +123,13 @@ func checkSelectors(selectors []resourceapi.DeviceSelector, path string) error {
 		return err
 	}
 	for i := range selectors {
-		if cel := selectors[i].CEL; cel != nil {
-			if err := noLongerThan(utf8.RuneCountInString(cel.Expression), resourceapi.CELSelectorExpressionMaxLength, "%s.selectors[%d].cel.expression", path, i); err != nil {
-				return err
-			}
+		cel := selectors[i].CEL
+		if cel == nil {
+			// No other kind of selector exists; an API server stores none.
+			return objects.AtField(fmt.Sprintf("%s.selectors[%d]", path, i), errors.New("expected cel, found none"))
+		}
+		if err := noLongerThan(utf8.RuneCountInString(cel.Expression), resourceapi.CELSelectorExpressionMaxLength, "%s.selectors[%d].cel.expression", path, i); err != nil {
+			return err
 		}
 	}
 	return nil

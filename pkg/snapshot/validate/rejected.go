@@ -6,11 +6,13 @@ package validate
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -40,6 +42,8 @@ func Rejected(object metav1.Object, apiVersion string) []*objects.FieldError {
 		r.slice(&object.Spec)
 	case *resourceapi.DeviceTaintRule:
 		r.taintRule(&object.Spec)
+	case *corev1.ResourceQuota:
+		r.quota(&object.Spec)
 	case *corev1.Pod:
 		r.pod(&object.Spec, "spec")
 	case *snapshot.Workload:
@@ -190,6 +194,22 @@ func (r *rejections) class(spec *resourceapi.DeviceClassSpec) {
 }
 
 // isExtendedResource is IsExtendedResourceName of pkg/apis/core/v1/helper.
+// quota is ValidateResourceQuotaSpec, as far as it is about numbers.
+func (r *rejections) quota(spec *corev1.ResourceQuotaSpec) {
+	for _, key := range slices.Sorted(maps.Keys(spec.Hard)) {
+		path := fmt.Sprintf("spec.hard[%q]", key)
+		hard := spec.Hard[key]
+		switch {
+		case hard.Sign() < 0:
+			r.add(path, "expected 0 or more, found %s", hard.String())
+		case strings.Contains(string(key), resourceapi.GroupName) || strings.Contains(string(key), "deviceclass."):
+			if whole := resource.NewQuantity(hard.Value(), resource.DecimalSI); whole.Cmp(hard) != 0 {
+				r.add(path, "expected a whole number, found %s", hard.String())
+			}
+		}
+	}
+}
+
 func isExtendedResource(name string) bool {
 	if !strings.Contains(name, "/") || strings.Contains(name, corev1.ResourceDefaultNamespacePrefix) || strings.HasPrefix(name, corev1.DefaultResourceRequestsPrefix) {
 		return false
