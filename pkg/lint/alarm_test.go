@@ -134,6 +134,20 @@ func TestAlarms(t *testing.T) {
 			"m.yaml": gpu + templateText("ns", "t", `deviceClassName: gpu, selectors: [{cel: {expression: 'device.driver == "gpu.example.com" && has(device.attributes["gpu.example.com"].model) && quantity(device.attributes["gpu.example.com"].model).isGreaterThan(quantity("1"))'}}]`) +
 				strings.Replace(strings.TrimPrefix(gpuSlice, "\n---\n"), "{string: x}", "{string: 1e999999999}", 1),
 		}, want: []string{"m.yaml:9 Error DRA2308 evaluating the expression does not end: schedulers hang at it"}},
+		"what is no manifest, beside manifests": {files: map[string]string{
+			"chart/templates/a.yaml":  "apiVersion: v1\nkind: Pod\nmetadata: {{ include \"name\" . }}\n",
+			"data.yaml":               "- {op: remove, path: /spec}\n",
+			"k/kustomization.yaml":    "kind: Kustomization\nresources: [p.yaml]\npatches: [{path: patch.yaml}]\n",
+			"k/p.yaml":                "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, image: i}]}\n",
+			"k/patch.yaml":            "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, args: [a]}]}\n",
+			"other/patch.yaml":        "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: c, $patch: delete}]}\n",
+			"broken.yaml":             "a: [\n",
+			"broken/in/template.yaml": "kind: {{ .Kind }}\n",
+		}, want: []string{
+			"broken/in/template.yaml:1 Info DRA2001 a template, which was not checked",
+			"broken.yaml:1 Error DRA2001 not YAML: line 1: did not find expected node content",
+			"chart/templates/a.yaml:1 Info DRA2001 a template, which was not checked",
+		}},
 		"configuration of another driver": {files: map[string]string{
 			"m.yaml": gpu + strings.Replace(templateText("ns", "t", "deviceClassName: gpu"), "requests:", "config: [{opaque: {driver: nic.example.org, parameters: {a: 1}}}], requests:", 1),
 			"n.yaml": strings.Replace(templateText("ns", "u", "deviceClassName: gpu"), "requests:", "config: [{opaque: {driver: gpu.exmaple.com, parameters: {a: 1}}}], requests:", 1),

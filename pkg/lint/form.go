@@ -32,7 +32,7 @@ func formChecks() []Check {
 	return []Check{
 		{
 			Code: codeUnreadable, Title: "text that is no manifest", Severity: api.SeverityError,
-			About:  "A document is not YAML, has a field twice, or has a value of another type than the field. The API server, or kubectl before it, rejects it. The other checks cannot look at it, so that this one is always made.",
+			About:  "A document is not YAML, has a field twice, or has a value of another type than the field. The API server, or kubectl before it, rejects it. The other checks cannot look at it, so that this one is always made. A template in a directory is information: it has to be rendered first.",
 			Advice: "Correct the document at the line that is named.",
 			find:   unreadable,
 		},
@@ -100,7 +100,12 @@ func unreadable(in *input) []finding {
 			if errors.As(o.err, &input) {
 				message = input.Err.Error()
 			}
-			found = append(found, finding{object: o, at: position{max(o.text.ErrLine, o.text.LinesBefore+1), 1}, message: message, advice: readable(o.text)})
+			f := finding{object: o, at: position{max(o.text.ErrLine, o.text.LinesBefore+1), 1}, message: message, advice: readable(o.text)}
+			if o.text.Found && isTemplate(o.text) {
+				// A directory may have the templates of a chart beside manifests.
+				f.severity, f.message = api.SeverityInfo, "a template, which was not checked"
+			}
+			found = append(found, f)
 		case errors.As(o.err, &at):
 			in.reject(o, at.Path)
 			found = append(found, finding{object: o, path: at.Path, message: at.Path + ": " + at.Err.Error(), advice: quoted(o.locate(at.Path).node)})
@@ -116,12 +121,14 @@ func readable(text *load.Text) string {
 	switch {
 	case slices.Contains([]string{".md", ".markdown"}, strings.ToLower(filepath.Ext(text.File))):
 		return "manifests in a document are not looked at: put them into files of their own"
-	case bytes.Contains(text.Data, []byte("{{")):
+	case isTemplate(text):
 		return "a template is no manifest yet: render it first, such as with helm template CHART | kubectl dra lint -"
 	default:
 		return ""
 	}
 }
+
+func isTemplate(text *load.Text) bool { return bytes.Contains(text.Data, []byte("{{")) }
 
 // quoted says that a value is a word which YAML takes for a boolean, if it is; kubectl
 // reads YAML 1.1.

@@ -6,7 +6,9 @@ package lint
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -111,9 +113,14 @@ func once(ask func(context.Context) ([]Answer, error)) func(context.Context) ([]
 func read(ctx context.Context, texts []load.Text, opts Options, out *api.LintReport) []*object {
 	decoder := objects.NewDecoder()
 	var all []*object
+	patches := patchesIn(texts)
 	for i := range texts {
 		if ctx.Err() != nil {
 			return all
+		}
+		if texts[i].Found && patches[filepath.Clean(texts[i].File)] {
+			out.Skipped++
+			continue
 		}
 		for _, o := range objectsOf(&texts[i], cmp.Or(opts.Namespace, metav1.NamespaceDefault), decoder) {
 			if o.decoded == nil && o.err == nil {
@@ -125,6 +132,33 @@ func read(ctx context.Context, texts []load.Text, opts Options, out *api.LintRep
 		}
 	}
 	return all
+}
+
+// patchesIn has the files that the kustomizations among texts name as patches: these are no
+// manifests.
+func patchesIn(texts []load.Text) map[string]bool {
+	patches := map[string]bool{}
+	for i := range texts {
+		if !slices.Contains([]string{"kustomization.yaml", "kustomization.yml", "Kustomization"}, filepath.Base(texts[i].File)) {
+			continue
+		}
+		var kustomization struct {
+			Patches               []struct{ Path string } `json:"patches"`
+			PatchesJSON6902       []struct{ Path string } `json:"patchesJson6902"`
+			PatchesStrategicMerge []string                `json:"patchesStrategicMerge"`
+		}
+		if json.Unmarshal(texts[i].JSON, &kustomization) != nil {
+			continue
+		}
+		names := kustomization.PatchesStrategicMerge
+		for _, p := range slices.Concat(kustomization.Patches, kustomization.PatchesJSON6902) {
+			names = append(names, p.Path)
+		}
+		for _, name := range names {
+			patches[filepath.Join(filepath.Dir(texts[i].File), name)] = true
+		}
+	}
+	return patches
 }
 
 // Manifests are the objects of texts that nothing is wrong with in themselves, for

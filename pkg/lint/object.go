@@ -119,6 +119,10 @@ type objectMeta struct {
 // is given.
 func objectsOf(text *load.Text, namespace string, decoder *objects.Decoder) []*object {
 	r := &objectReader{text: text, namespace: namespace, decoder: decoder}
+	if text.Found && text.Err == nil && !bytes.HasPrefix(bytes.TrimSpace(text.JSON), []byte("{")) {
+		// Other programs have their data in YAML, too.
+		return []*object{{text: text}}
+	}
 	if text.Err != nil {
 		return []*object{{text: text, err: text.Err}}
 	}
@@ -169,6 +173,10 @@ func (r *objectReader) add(data []byte, items []int, in metav1.TypeMeta) {
 		r.found = append(r.found, o)
 		return
 	}
+	if isPatch(data) {
+		r.found = append(r.found, &object{text: r.text})
+		return
+	}
 	o.decoded, o.err = r.decoder.Decode(data, h.APIVersion, h.Kind)
 	if o.decoded != nil && !clusterScoped(o.kind) {
 		o.decoded.SetNamespace(o.namespace)
@@ -177,6 +185,12 @@ func (r *objectReader) add(data []byte, items []int, in metav1.TypeMeta) {
 		o.decoded.SetName(o.name)
 	}
 	r.found = append(r.found, o)
+}
+
+// isPatch reports whether an object is a strategic merge patch of another one, by the
+// directives that only patches have.
+func isPatch(data []byte) bool {
+	return bytes.Contains(data, []byte(`"$patch":`)) || bytes.Contains(data, []byte(`"$setElementOrder/`)) || bytes.Contains(data, []byte(`"$deleteFromPrimitiveList/`))
 }
 
 // notAnObject is why a value cannot be an object of Kubernetes.

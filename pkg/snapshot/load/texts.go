@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 
 	"go.yaml.in/yaml/v3"
@@ -20,6 +21,8 @@ import (
 type Text struct {
 	// File is the file as the user named it, or what standard input is called.
 	File string
+	// Found is true if the file was not named itself: it is in a directory that was.
+	Found bool
 	// LinesBefore counts the lines of the file before the document, Offset the bytes.
 	LinesBefore, Offset int
 	// Data is the document, JSON the same converted with the rules of kubectl.
@@ -112,6 +115,7 @@ func Texts(ctx context.Context, paths []string, opts Options) ([]Text, error) {
 		group.Go(func() {
 			for i := first; i < len(parts) && ctx.Err() == nil; i += workers {
 				texts[i] = textOf(parts[i].at.file, parts[i])
+				texts[i].Found = texts[i].File != r.stdinName && !slices.Contains(paths, texts[i].File)
 			}
 		})
 	}
@@ -126,7 +130,9 @@ func Texts(ctx context.Context, paths []string, opts Options) ([]Text, error) {
 func (t *Text) With(data []byte) Text {
 	p := *t.part
 	p.data, p.linesBefore = data, t.LinesBefore
-	return textOf(t.File, &p)
+	text := textOf(t.File, &p)
+	text.Found = t.Found
+	return text
 }
 
 func textOf(file string, p *part) Text {

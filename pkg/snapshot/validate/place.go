@@ -67,6 +67,9 @@ func (u *unknownField) place() string {
 	if near := nearest(u.name, siblings, 0.6); near != "" {
 		return fmt.Sprintf("; did you mean %s?", near)
 	}
+	if len(u.name) < leastUnlike {
+		return ""
+	}
 	best, similarity := "", 0.65
 	u.eachBelow(here, maxPlaceDepth, func(at parent, _ int) bool {
 		if near := nearest(u.name, u.of(at.kind), similarity); near != "" {
@@ -79,6 +82,9 @@ func (u *unknownField) place() string {
 	}
 	return ""
 }
+
+// leastUnlike is how many letters a name needs to be compared with those of all fields.
+const leastUnlike = 10
 
 // maxPlaceDepth bounds how deep a place is looked for.
 const maxPlaceDepth = 8
