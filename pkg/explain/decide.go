@@ -120,6 +120,10 @@ func (x *builder) conclusion(ctx context.Context, equivalent []int, verdicts []a
 	if said = cmp.Or(nearest, said); err != nil || x.out.Verdict == api.Error {
 		return said, err
 	}
+	rollout, err := x.heedRollout(ctx)
+	if said = cmp.Or(rollout, said); err != nil {
+		return said, err
+	}
 	return said, x.retry(ctx)
 }
 

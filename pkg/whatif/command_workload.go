@@ -79,6 +79,11 @@ func (w *commandWriter) workloadNamed(object string) (Workload, *corev1.Pod, boo
 			return StoredWorkload(stored), nil, true
 		}
 	}
+	for _, pod := range w.snap.Pods {
+		if m, made := WorkloadOf(w.snap, pod); made && m.Object() == object {
+			return m, pod, true
+		}
+	}
 	return Workload{}, nil, false
 }
 

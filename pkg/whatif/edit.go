@@ -180,6 +180,13 @@ func amendIn[T any, P apiObject[T]](list *[]P, namespace, name string, edits []a
 // amendWorkload edits the only parts of a workload that matter here: the spec of its
 // pods, and their number.
 func amendWorkload(snap *snapshot.Snapshot, kind, namespace, name string, edits []api.Edit) error {
+	for _, e := range edits {
+		if e.Path == strategyPath {
+			if err := replace(snap, kind, namespace, name, e); err != nil {
+				return err
+			}
+		}
+	}
 	at := slices.IndexFunc(snap.Workloads, func(w *snapshot.Workload) bool {
 		return w.Kind == kind && w.Namespace == namespace && w.Name == name
 	})

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -39,13 +40,18 @@ func Scaled(w *snapshot.Workload, count int32) (edit api.Edit, had int32, ok boo
 	return edit, *w.Replicas, true
 }
 
-// Scales reports whether an edit is one of [Scaled]. It is about none of the pods that
-// there are.
-func Scales(e api.Edit) bool { return e.Path == replicasPath || e.Path == parallelismPath }
+// Scales reports whether an edit is one of [Scaled] or of [Replacing]. It changes none of
+// the pods that there are.
+func Scales(e api.Edit) bool {
+	return e.Path == replicasPath || e.Path == parallelismPath || e.Path == strategyPath
+}
 
 // scale gives a workload the number of pods that edits say.
 func scale(w *snapshot.Workload, edits []api.Edit) error {
 	for _, e := range edits {
+		if e.Path == strategyPath {
+			continue
+		}
 		var count int32
 		if err := json.Unmarshal(e.Value, &count); err != nil {
 			return fmt.Errorf("read the value of %s: %w", e.Path, err)
@@ -57,6 +63,10 @@ func scale(w *snapshot.Workload, edits []api.Edit) error {
 
 // scaleCommand writes such an edit as a command.
 func (w *commandWriter) scaleCommand(which string, e api.Edit) {
+	if e.Path == strategyPath {
+		w.add("kubectl patch %s -p %s", which, shell.Quote(fmt.Sprintf(`{"spec":{"strategy":%s}}`, e.Value)))
+		return
+	}
 	if e.Path == replicasPath {
 		w.add("kubectl scale %s --replicas=%s", which, e.Value)
 		return
