@@ -226,7 +226,7 @@ func TestMemoryOfInputWithoutEnd(t *testing.T) {
 		"chunks": {"/apis/resource.k8s.io/v1/resourceslices", func(w http.ResponseWriter, _ *http.Request) {
 			number++
 			w.Header().Set("Content-Type", "application/json")
-			fmt.Fprintf(w, `{"kind":"ResourceSliceList","apiVersion":"resource.k8s.io/v1","metadata":{"resourceVersion":"1","continue":"%d"},"items":[%s]}`, number, chunk[:len(chunk)-1])
+			_, _ = fmt.Fprintf(w, `{"kind":"ResourceSliceList","apiVersion":"resource.k8s.io/v1","metadata":{"resourceVersion":"1","continue":"%d"},"items":[%s]}`, number, chunk[:len(chunk)-1])
 		}, "a list of it does not end: it has more than 200000 objects"},
 		"metrics": {"/metrics", endless("", "up 1\n"), ""},
 		"retry": {"/version", func(w http.ResponseWriter, _ *http.Request) {

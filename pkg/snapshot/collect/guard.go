@@ -5,6 +5,7 @@ package collect
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -74,8 +75,8 @@ func (g *guard) wrap(next http.RoundTripper) http.RoundTripper {
 		end := func() { timer.Stop(); cancel(nil) }
 		response, err := next.RoundTrip(request.WithContext(ctx))
 		if err != nil {
-			if cause := context.Cause(ctx); cause == error(silent) {
-				err = cause
+			if errors.Is(context.Cause(ctx), silent) {
+				err = silent
 			}
 			end()
 			return response, err
@@ -165,7 +166,7 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	total := b.guard.inFlight.Add(int64(n))
 	if err != nil {
 		b.timer.Stop()
-		if b.ctx.Err() != nil && context.Cause(b.ctx) != context.Canceled {
+		if refused := (*refusedError)(nil); errors.As(context.Cause(b.ctx), &refused) {
 			err = &refusedError{fmt.Sprintf("its answer does not end within %s; --request-timeout sets a longer time", b.guard.silence)}
 		}
 		return n, err

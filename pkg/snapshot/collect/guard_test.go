@@ -90,13 +90,13 @@ func endless(before, text string) http.HandlerFunc {
 func TestAnswersWithoutEnd(t *testing.T) {
 	var chunks atomic.Int64
 	list := func(items int, token func(n int64) string) http.HandlerFunc {
-		return func(w http.ResponseWriter, r *http.Request) {
+		return func(w http.ResponseWriter, _ *http.Request) {
 			var all bytes.Buffer
 			for i := range items {
 				fmt.Fprintf(&all, `,{"metadata":{"name":"n%d"}}`, i)
 			}
 			w.Header().Set("Content-Type", "application/json")
-			fmt.Fprintf(w, `{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"1","continue":%q},"items":[%s]}`,
+			_, _ = fmt.Fprintf(w, `{"kind":"NodeList","apiVersion":"v1","metadata":{"resourceVersion":"1","continue":%q},"items":[%s]}`,
 				token(chunks.Add(1)), strings.TrimPrefix(all.String(), ","))
 		}
 	}
@@ -139,7 +139,7 @@ func TestSilentServer(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		for r.Context().Err() == nil {
 			_, _ = io.WriteString(w, " ")
-			w.(http.Flusher).Flush()
+			_ = http.NewResponseController(w).Flush()
 			time.Sleep(5 * time.Millisecond)
 		}
 	}

@@ -38,7 +38,7 @@ func newPatterns() patterns {
 		number:    regexp.MustCompile(`^-?[0-9]{1,6}(\.[0-9]{1,6})?(%|[A-Za-z]{1,2})?$`),
 		// UUIDs, the forms of MAC addresses and of InfiniBand's GUIDs, mail
 		// addresses, URLs, keys of AWS, tokens of three parts, long hexadecimal numbers,
-		// addresses with hyphens, names of iSCSI, NVMe and Fibre Channel.
+		// addresses with hyphens, names in storage networks.
 		secret: regexp.MustCompile(`(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|([0-9a-f]{2}[:-]){5,}[0-9a-f]{2}|` +
 			`([0-9a-f]{4}[.:]){2,}[0-9a-f]{4}|\b[0-9a-f]{12}\b|\b(0x)?[0-9a-f]{16,}\b|[^\s@]+@[^\s@]+\.[^\s@]+|://|\b(AKIA|ASIA)[0-9A-Z]{12,}|\beyJ[\w-]+\.|` +
 			`(^|[^0-9])[0-9]{1,3}(-[0-9]{1,3}){3}($|[^0-9])|\b[in]qn\.[0-9]{4}-[0-9]{2}\.|\b(eui|naa|wwn|wwpn|wwnn)[.:-](0x)?[0-9a-f]{8,}`),
