@@ -56,6 +56,7 @@ func Assess(ctx context.Context, snap *snapshot.Snapshot, c Change) (*api.Impact
 	if c.notes != nil {
 		out.Notes = append(out.Notes, c.notes(before.Alloc.Facts, after.Alloc.Facts)...)
 	}
+	out.Notes = append(out.Notes, aside(before, c.emptied)...)
 	a.assume()
 	for i := range out.Pods {
 		count(&out.Counts, &out.Pods[i])
@@ -143,6 +144,29 @@ func (a *assessment) decide(ctx context.Context, list []fate) error {
 // waiting are the pods that wait for devices and are in the queue.
 func waiting(state *simulate.State) []*corev1.Pod {
 	return slices.DeleteFunc(explain.Waiting(state.Alloc, state.Snap), func(pod *corev1.Pod) bool { return len(pod.Spec.SchedulingGates) > 0 })
+}
+
+// aside names the pods that a change concerns and that are not in the queue, or have been given
+// the node that pods leave: those with scheduling gates, and those for which it is nominated.
+func aside(before *simulate.State, emptied string) []string {
+	var gated, nominated []string
+	for _, pod := range explain.Waiting(before.Alloc, before.Snap) {
+		name := pod.Namespace + "/" + pod.Name
+		if len(pod.Spec.SchedulingGates) > 0 {
+			gated = append(gated, name)
+		}
+		if emptied != "" && pod.Status.NominatedNodeName == emptied {
+			nominated = append(nominated, name)
+		}
+	}
+	var notes []string
+	if len(gated) > 0 {
+		notes = append(notes, fmt.Sprintf("not evaluated, because of scheduling gates: %s", english.Sample(gated, 5)))
+	}
+	if len(nominated) > 0 {
+		notes = append(notes, fmt.Sprintf("node %s is nominated for %s: the scheduler has to find another node", emptied, english.Sample(nominated, 5)))
+	}
+	return notes
 }
 
 // rank is the order in which effects are listed.

@@ -297,3 +297,19 @@ func TestBudgets(t *testing.T) {
 		t.Errorf("budgets were not read: %v", out.Assumptions)
 	}
 }
+
+// TestPodsAside: pods with scheduling gates, and those for which the drained node is nominated,
+// are named, though the queue does not decide about them.
+func TestPodsAside(t *testing.T) {
+	waiting := func(name string, change func(*corev1.Pod)) []any {
+		return []any{tc.Claim("claim-"+name, tc.GPUs("gpu", 1)), tc.Pod(name, tc.UsingClaim("gpu", "claim-"+name), change)}
+	}
+	objects := []any{tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(1)...), tc.Pool("n2", tc.Devices(4)...)}
+	objects = append(objects, waiting("held", func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/hold"}} })...)
+	objects = append(objects, waiting("chosen", func(p *corev1.Pod) { p.Status.NominatedNodeName = "n1" })...)
+	_, out := assessed(t, tc.Cluster(objects...), impact.Drain("n1"))
+	want := []string{"not evaluated, because of scheduling gates: ml/held", "node n1 is nominated for ml/chosen: the scheduler has to find another node"}
+	if !slices.Equal(out.Notes, want) {
+		t.Errorf("got %q, want %q", out.Notes, want)
+	}
+}
