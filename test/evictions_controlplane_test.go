@@ -295,7 +295,7 @@ func (c *cluster) evictionPods(t *testing.T) map[string]string {
 	c.createAll(t, evictNamespace, evictionPod("waiting", "common", "absent"))
 	fate("sharing-1", evictionCase{evicted: true})
 	fate("sharing-2", evictionCase{evicted: true})
-	// The controller does not look at the claims of extended resources.
+	// The controller of 1.37.1 does not look at the claims of extended resources.
 	c.createAll(t, evictNamespace, `
 apiVersion: v1
 kind: Pod

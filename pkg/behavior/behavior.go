@@ -49,6 +49,15 @@ const (
 	GroupsNotCompared Behavior = "GroupsNotCompared"
 )
 
+// The behaviors with taints of devices, the second one of kube-controller-manager.
+const (
+	// OpenRuleTaintsAll: a DeviceTaintRule without deviceSelector taints all devices. The
+	// controller that evicts never looks at such a rule.
+	OpenRuleTaintsAll Behavior = "OpenRuleTaintsAll"
+	// ExtendedNotEvicted: taints do not evict pods from the devices of extended resources.
+	ExtendedNotEvicted Behavior = "ExtendedNotEvicted"
+)
+
 // Change is one line of the table of behavior by release.
 type Change struct {
 	Behavior Behavior
@@ -81,6 +90,9 @@ func Changes() []Change {
 		{ListsNotCompared, 139332, []Span{{"1.36.0", "1.37.0"}}},
 		{UnsortedPools, 136641, []Span{{"", "1.36.0"}}},
 		{GroupsNotCompared, 139920, []Span{{"", "1.37.0"}}},
+
+		{OpenRuleTaintsAll, 141620, []Span{{"", "1.37.1"}}},
+		{ExtendedNotEvicted, 142289, []Span{{"", "1.37.2"}}},
 	}
 }
 

@@ -33,6 +33,8 @@ type Cluster struct {
 	// varying those in which the releases differ that the cluster can have.
 	behaviors, varying map[behavior.Behavior]bool
 	lost               func() []LostPool
+	// proved has, by behavior, the pod of which the scheduler wrote what proves it.
+	proved map[behavior.Behavior]*corev1.Pod
 	// amended counts the clusters that this one was made of, one of the other, and itself.
 	amended int
 }
@@ -63,7 +65,7 @@ func build(snap *snapshot.Snapshot, sibling *Cluster) *Cluster {
 		c.release(snap)
 		sibling = &Cluster{}
 	case sibling.Gates.sameIn(snap):
-		c.behaviors, c.varying, c.Gates = sibling.behaviors, sibling.varying, sibling.Gates
+		c.behaviors, c.varying, c.proved, c.Gates = sibling.behaviors, sibling.varying, sibling.proved, sibling.Gates
 		claims, pods = amend.Differ(sibling.Snapshot.Claims, snap.Claims), amend.Differ(sibling.Snapshot.Pods, snap.Pods)
 	default:
 		c.release(snap)
@@ -72,7 +74,9 @@ func build(snap *snapshot.Snapshot, sibling *Cluster) *Cluster {
 	var made sync.WaitGroup
 	if !published {
 		// They have nothing to do with claims and pods.
-		made.Go(func() { c.Pools = newPools(patchedSlices(snap, c.Gates.taintRules), &c.Gates.features) })
+		made.Go(func() {
+			c.Pools = newPools(patchedSlices(snap, c.Gates.taintRules, c.Gates.openRules), &c.Gates.features)
+		})
 	}
 	c.Usage = newUsage(snap.Claims, c.Gates.consumableCapacity, sibling.Usage, claims)
 	c.Claims = newClaims(snap, c.Gates, sibling.Claims, claims)
@@ -93,7 +97,7 @@ func build(snap *snapshot.Snapshot, sibling *Cluster) *Cluster {
 		c.Claims.extended()
 	}
 	c.lost = sync.OnceValue(c.findLost)
-	c.Taints = &Taints{snap: snap, gates: c.Gates, pools: c.Pools, usage: c.Usage, claims: c.Claims}
+	c.Taints = &Taints{snap: snap, gates: c.Gates, pools: c.Pools, usage: c.Usage, claims: c.Claims, behaves: c.Behaves, varies: c.Varies}
 	return c
 }
 
@@ -131,8 +135,55 @@ func (c *Cluster) release(snap *snapshot.Snapshot) {
 	} else {
 		c.behaviors, c.varying = behavior.Within(uint(max(snap.Skew.From, 0)), uint(max(snap.Skew.To, 0)))
 	}
+	if !snap.OtherRelease {
+		c.proved = provedBy(snap)
+	}
+	for so := range c.proved {
+		c.behaviors[so] = true
+		delete(c.varying, so)
+	}
 	c.Gates = newGates(snap, c.behaviors)
 }
+
+// provedBy finds what messages of the scheduler about pods that wait prove of it: of
+// conditions, and of events where there is none.
+func provedBy(snap *snapshot.Snapshot) map[behavior.Behavior]*corev1.Pod {
+	var proved map[behavior.Behavior]*corev1.Pod
+	look := func(pod *corev1.Pod, text string) {
+		if so, proves := behavior.ProvedBy(text); proves && proved[so] == nil {
+			if proved == nil {
+				proved = map[behavior.Behavior]*corev1.Pod{}
+			}
+			proved[so] = pod
+		}
+	}
+	scheduled := func(pod *corev1.Pod) *corev1.PodCondition {
+		for i := range pod.Status.Conditions {
+			if pod.Status.Conditions[i].Type == corev1.PodScheduled {
+				return &pod.Status.Conditions[i]
+			}
+		}
+		return nil
+	}
+	for _, pod := range snap.Pods {
+		if c := scheduled(pod); pod.Spec.NodeName == "" && c != nil && c.Status == corev1.ConditionFalse {
+			look(pod, c.Message)
+		}
+	}
+	for _, event := range snap.Events {
+		if event.Reason != "FailedScheduling" {
+			continue
+		}
+		if pod := snap.Pod(event.InvolvedObject.Namespace, event.InvolvedObject.Name); pod != nil && pod.Spec.NodeName == "" && scheduled(pod) == nil {
+			look(pod, event.Message)
+		}
+	}
+	return proved
+}
+
+// Proof is a pod of which the scheduler wrote what only one with a behavior writes, nil if
+// there is none.
+func (c *Cluster) Proof(so behavior.Behavior) *corev1.Pod { return c.proved[so] }
 
 // Behaves reports whether the scheduler of the cluster's release has a behavior.
 // Where the release is not known, the answer is that of the newest kubelet's release, or

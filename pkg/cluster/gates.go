@@ -65,8 +65,9 @@ type features struct {
 	deviceBindingAndStatus, listTypeAttributes   bool
 	optionalNodeOperations, partitionableDevices bool
 	// taintRules is true if DeviceTaintRules count. The gate of the rules does
-	// nothing without the one of the taints.
-	taintRules bool
+	// nothing without the one of the taints. openRules is true if those without a
+	// selector taint all devices.
+	taintRules, openRules bool
 }
 
 // stable reports whether the features select the stable channel.
@@ -74,7 +75,7 @@ func (f *features) stable() bool { return f.channel == ChannelStable }
 
 func newGates(snap *snapshot.Snapshot, behaviors map[behavior.Behavior]bool) *Gates {
 	g := &Gates{
-		snap:  &snapshot.Snapshot{ServerVersion: snap.ServerVersion, Emulator: snap.Emulator, Skew: snap.Skew, Gates: snap.Gates},
+		snap:  &snapshot.Snapshot{ServerVersion: snap.ServerVersion, Emulator: snap.Emulator, Skew: snap.Skew, OtherRelease: snap.OtherRelease, Gates: snap.Gates},
 		known: map[string]snapshot.Gate{},
 	}
 	for _, name := range []string{
@@ -96,6 +97,7 @@ func newGates(snap *snapshot.Snapshot, behaviors map[behavior.Behavior]bool) *Ga
 		optionalNodeOperations: g.Enabled(GateOptionalNodeOps),
 		partitionableDevices:   g.Enabled(GatePartitionableDevices),
 		taintRules:             g.Enabled(GateDeviceTaintRules) && g.Enabled(GateDeviceTaints),
+		openRules:              behaviors[behavior.OpenRuleTaintsAll],
 	}
 	g.tolerationOperators = g.Enabled("TaintTolerationComparisonOperators")
 	return g
@@ -104,7 +106,7 @@ func newGates(snap *snapshot.Snapshot, behaviors map[behavior.Behavior]bool) *Ga
 // sameIn reports whether another snapshot has the same gates. That is known sooner
 // than what follows from its release.
 func (g *Gates) sameIn(snap *snapshot.Snapshot) bool {
-	return snap.ServerVersion == g.snap.ServerVersion && snap.BinaryVersion() == g.snap.BinaryVersion() && snap.Skew == g.snap.Skew && maps.Equal(snap.Gates, g.snap.Gates)
+	return snap.ServerVersion == g.snap.ServerVersion && snap.BinaryVersion() == g.snap.BinaryVersion() && snap.Skew == g.snap.Skew && snap.OtherRelease == g.snap.OtherRelease && maps.Equal(snap.Gates, g.snap.Gates)
 }
 
 // channelOf is the first channel, from stable to experimental, that supports all

@@ -10,6 +10,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -18,7 +19,7 @@ import (
 // k8s.io/dynamic-resource-allocation/resourceslice/tracker does. Slices that a
 // rule changes are copies. Where several rules apply to a device, their taints
 // come in the order of the rules' names; for the tracker that order is random.
-func patchedSlices(snap *snapshot.Snapshot, rulesEnabled bool) []*resourceapi.ResourceSlice {
+func patchedSlices(snap *snapshot.Snapshot, rulesEnabled, open bool) []*resourceapi.ResourceSlice {
 	patched := slices.Clone(snap.Slices)
 	slices.SortStableFunc(patched, func(a, b *resourceapi.ResourceSlice) int { return strings.Compare(a.Name, b.Name) })
 	if !rulesEnabled || len(snap.TaintRules) == 0 {
@@ -27,7 +28,7 @@ func patchedSlices(snap *snapshot.Snapshot, rulesEnabled bool) []*resourceapi.Re
 	for i, slice := range patched {
 		for _, rule := range snap.TaintRules {
 			for d := range slice.Spec.Devices {
-				if !ruleSelects(rule, DeviceID{slice.Spec.Driver, slice.Spec.Pool.Name, slice.Spec.Devices[d].Name}) {
+				if !ruleTaints(rule, DeviceID{slice.Spec.Driver, slice.Spec.Pool.Name, slice.Spec.Devices[d].Name}, open) {
 					continue
 				}
 				if patched[i] == slice {
@@ -41,12 +42,40 @@ func patchedSlices(snap *snapshot.Snapshot, rulesEnabled bool) []*resourceapi.Re
 	return patched
 }
 
-// ruleSelects reports whether a rule is about a device. One without a selector
-// selects nothing.
+// ruleTaints reports whether a rule taints a device for the scheduler: open tells whether one
+// without a selector taints all ([behavior.OpenRuleTaintsAll]).
+func ruleTaints(rule *resourceapi.DeviceTaintRule, id DeviceID, open bool) bool {
+	return ruleSelects(rule, id) || open && rule.Spec.DeviceSelector == nil
+}
+
+// ruleSelects reports whether a rule is about a device, for the controller that evicts. One
+// without a selector selects nothing.
 func ruleSelects(rule *resourceapi.DeviceTaintRule, id DeviceID) bool {
 	selector := rule.Spec.DeviceSelector
 	return selector != nil &&
 		ptr.Deref(selector.Driver, id.Driver) == id.Driver &&
 		ptr.Deref(selector.Pool, id.Pool) == id.Pool &&
 		ptr.Deref(selector.Device, id.Device) == id.Device
+}
+
+// TaintsAll reports whether a rule taints every device, whatever its driver, for the scheduler.
+func (t *Taints) TaintsAll(rule *resourceapi.DeviceTaintRule) bool {
+	return ruleTaints(rule, DeviceID{}, t.gates.openRules)
+}
+
+// OpenRuleText says what the cluster's release makes of a rule without a selector: the same
+// words wherever it is said. It is empty for other rules.
+func (t *Taints) OpenRuleText(rule *resourceapi.DeviceTaintRule) string {
+	const bug = "before 1.37.1 kube-scheduler takes that for all devices, while no pod is evicted (kubernetes/kubernetes#141620)"
+	text := "rule " + rule.Name + " has no deviceSelector: "
+	switch {
+	case rule.Spec.DeviceSelector != nil:
+		return ""
+	case t.varies(behavior.OpenRuleTaintsAll):
+		return text + "it selects no device, but " + bug
+	case t.gates.openRules:
+		return text + bug
+	default:
+		return text + "it selects no device"
+	}
 }

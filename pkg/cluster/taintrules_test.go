@@ -9,6 +9,7 @@ import (
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
@@ -69,14 +70,14 @@ func TestTaintRulesAsTracker(t *testing.T) {
 	}
 	tc.SortObjects(want)
 
-	got := patchedSlices(snap, true)
+	got := patchedSlices(snap, true, false)
 	if diff := gocmp.Diff(specs(want), specs(got)); diff != "" {
 		t.Errorf("differs from the tracker (-want +got):\n%s", diff)
 	}
 	if got[0] == snap.Slices[0] || got[1] == snap.Slices[1] {
 		t.Error("slices with new taints are not copies")
 	}
-	if diff := gocmp.Diff(snap.Slices, patchedSlices(snap, false)); diff != "" {
+	if diff := gocmp.Diff(snap.Slices, patchedSlices(snap, false, true)); diff != "" {
 		t.Errorf("rules off (-want +got):\n%s", diff)
 	}
 }
@@ -93,10 +94,46 @@ func specs(slices []*resourceapi.ResourceSlice) map[string]resourceapi.ResourceS
 func TestTaintRulesComeInTheOrderOfTheirNames(t *testing.T) {
 	snap := tc.Snapshot(tc.Slice("s", tc.DriverA, "pool", tc.Device("d")), tc.TaintRule("b", "", "", ""), tc.TaintRule("a", "", "", ""))
 	var keys []string
-	for _, taint := range patchedSlices(snap, true)[0].Spec.Devices[0].Taints {
+	for _, taint := range patchedSlices(snap, true, false)[0].Spec.Devices[0].Taints {
 		keys = append(keys, taint.Key)
 	}
 	if diff := gocmp.Diff([]string{"a", "b"}, keys); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestExtendedEvictions asks about a pod whose device is one of an extended resource.
+func TestExtendedEvictions(t *testing.T) {
+	for version, want := range map[string]int{"v1.35.10": 0, "v1.36.6": 0, "v1.37.1": 0, "v1.37.2": 1, "": 1} {
+		snap := tc.Cluster(tc.Gate(GateDeviceTaints, true), tc.Gate(GateDeviceTaintRules, true), tc.Nodes("n1"),
+			tc.Pool("n1", tc.Device("d").TaintedSince("example.com/ecc", resourceapi.DeviceTaintEffectNoExecute, tc.Taken())),
+			tc.Claim("c", tc.GPUs("r", 1)).OwnedBy("Pod", "p").ForExtendedResources().Holding("n1/d").ReservedFor("p", "uid-p"),
+			tc.Pod("p", tc.RunningOn("n1"), func(p *corev1.Pod) {
+				p.Status.ExtendedResourceClaimStatus = &corev1.PodExtendedResourceClaimStatus{ResourceClaimName: "c"}
+			}))
+		snap.ServerVersion = version
+		if got := New(snap).Taints.PodEvictions(snap.Pods[0]); len(got) != want {
+			t.Errorf("%s: %d evictions, want %d: %v", version, len(got), want, got)
+		}
+	}
+}
+
+// TestOpenRulesEvictNobody has a rule without a selector, which only the scheduler of some
+// releases takes for all devices.
+func TestOpenRulesEvictNobody(t *testing.T) {
+	rule := tc.TaintRule("open", "", "", "")
+	rule.Spec.DeviceSelector = nil
+	rule.Spec.Taint.Effect, rule.Spec.Taint.TimeAdded = resourceapi.DeviceTaintEffectNoExecute, &metav1.Time{Time: tc.Taken()}
+	for version, tainted := range map[string]int{"v1.36.6": 1, "v1.37.0": 1, "v1.37.1": 0} {
+		snap := tc.Cluster(tc.Gate(GateDeviceTaints, true), tc.Gate(GateDeviceTaintRules, true), tc.Nodes("n1"), tc.Pool("n1", tc.Device("d")), rule,
+			tc.Claim("c", tc.GPUs("r", 1)).Holding("n1/d").ReservedFor("p", "uid-p"), tc.Pod("p", tc.Using("c"), tc.RunningOn("n1")))
+		snap.ServerVersion = version
+		c := New(snap)
+		if got := len(c.Pools.Devices()[0].Taints); got != tainted || len(c.Taints.SelectedBy(rule)) != tainted || c.Taints.TaintsAll(rule) != (tainted == 1) {
+			t.Errorf("%s: %d taints, selected %v", version, got, c.Taints.SelectedBy(rule))
+		}
+		if got := c.Taints.PodEvictions(snap.Pods[0]); len(got) > 0 {
+			t.Errorf("%s: evicted %v", version, got)
+		}
 	}
 }

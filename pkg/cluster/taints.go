@@ -13,6 +13,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -24,6 +25,8 @@ type Taints struct {
 	pools  *Pools
 	usage  *Usage
 	claims *Claims
+	// behaves and varies are those of the cluster.
+	behaves, varies func(behavior.Behavior) bool
 }
 
 // Rule returns the DeviceTaintRule that a taint of a device comes from,
@@ -33,22 +36,23 @@ func (t *Taints) Rule(d *Device, taint resourceapi.DeviceTaint) *resourceapi.Dev
 	if !t.gates.taintRules {
 		return nil
 	}
+	open := t.gates.openRules
 	for _, rule := range t.snap.TaintRules {
 		t := rule.Spec.Taint
-		if t.Key == taint.Key && t.Value == taint.Value && t.Effect == taint.Effect && t.TimeAdded.Equal(taint.TimeAdded) && ruleSelects(rule, d.ID) {
+		if t.Key == taint.Key && t.Value == taint.Value && t.Effect == taint.Effect && t.TimeAdded.Equal(taint.TimeAdded) && ruleTaints(rule, d.ID, open) {
 			return rule
 		}
 	}
 	return nil
 }
 
-// SelectedBy lists the devices that a DeviceTaintRule selects: those of the newest
+// SelectedBy lists the devices that a DeviceTaintRule taints: those of the newest
 // generation of all pools, and those that claims have although no slice has
 // them any more.
 func (t *Taints) SelectedBy(rule *resourceapi.DeviceTaintRule) []DeviceID {
 	var ids []DeviceID
 	for i := range t.pools.Devices() {
-		if id := t.pools.Devices()[i].ID; ruleSelects(rule, id) {
+		if id := t.pools.Devices()[i].ID; ruleTaints(rule, id, t.gates.openRules) {
 			ids = append(ids, id)
 		}
 	}
@@ -160,20 +164,19 @@ func toleratedFor(tolerations []resourceapi.DeviceToleration, taint resourceapi.
 
 // PodEvictions lists the taints for which a pod gets evicted, the earliest
 // first. A pod that is not scheduled is not evicted, nor is one because of a
-// claim that is not its own or not reserved for it, or of the one for its
-// extended resources. One that has finished is, until its claims are released
-// (podEvictionTime of the same controller).
+// claim that is not its own or not reserved for it, nor, in some releases, of the one
+// for its extended resources ([behavior.ExtendedNotEvicted]). One that has finished is,
+// until its claims are released (podEvictionTime of the same controller).
 func (t *Taints) PodEvictions(pod *corev1.Pod) []Eviction {
 	if pod.Spec.NodeName == "" {
 		return nil
 	}
 	var evictions []Eviction
-	for i := range pod.Spec.ResourceClaims {
-		name, generated, err := resourceclaim.Name(pod, &pod.Spec.ResourceClaims[i])
-		if err != nil || name == nil {
+	for name, generated := range resourceclaim.PodClaims(pod) {
+		if extended := pod.Status.ExtendedResourceClaimStatus; extended != nil && extended.ResourceClaimName == name && t.behaves(behavior.ExtendedNotEvicted) {
 			continue
 		}
-		claim := t.snap.Claim(pod.Namespace, *name)
+		claim := t.snap.Claim(pod.Namespace, name)
 		if claim == nil || !t.claims.Reserved(claim, pod) || generated && resourceclaim.IsForPod(pod, claim, t.claims.groupsUseClaims()) != nil {
 			continue
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
 	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -134,13 +135,23 @@ func aboutAll(in *cluster, message, advice string) []api.Finding {
 }
 
 func findMixedClaims(_ context.Context, in *cluster) ([]api.Finding, error) {
+	remedy := &api.NextStep{Actor: api.ActorAdmin, Text: "update the control plane to 1.35.6, 1.36.2 or newer (kubernetes/kubernetes#139017)"}
+	if pod := in.facts.Proof(behavior.MixedClaimsFailScore); pod != nil {
+		return []api.Finding{{
+			Severity: api.SeverityError,
+			Objects:  []string{object(api.KindPod, pod)},
+			Message:  fmt.Sprintf("kube-scheduler fails for pods that have claims with devices and claims without: its message about pod %s/%s proves it", pod.Namespace, pod.Name),
+			Evidence: []api.Evidence{{Object: object(api.KindPod, pod), Path: "status.conditions[type=PodScheduled]", Found: lifecycle.SchedulerMessage(in.snap, pod).Text}},
+			Remedy:   remedy,
+		}}, nil
+	}
 	if in.snap.BinaryVersion() == "" || !in.facts.Behaves(behavior.MixedClaimsFailScore) {
 		return nil, nil
 	}
 	return []api.Finding{{
 		Message:  fmt.Sprintf("kube-scheduler %s fails for pods that have claims with devices and claims without", in.snap.BinaryVersion()),
 		Evidence: []api.Evidence{{Object: "API server", Path: "gitVersion", Found: in.snap.BinaryVersion(), Required: "1.35.6, 1.36.2 or newer"}},
-		Remedy:   &api.NextStep{Actor: api.ActorAdmin, Text: "update the control plane to 1.35.6, 1.36.2 or newer (kubernetes/kubernetes#139017)"},
+		Remedy:   remedy,
 	}}, nil
 }
 

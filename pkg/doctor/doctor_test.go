@@ -205,6 +205,35 @@ func TestBugsByRelease(t *testing.T) {
 	}
 }
 
+// TestBugProvedByMessage has a message of the scheduler, on a release that is said to be without
+// the bug, and on none.
+func TestBugProvedByMessage(t *testing.T) {
+	for _, release := range []string{"v1.37.1", ""} {
+		snap := tc.Cluster(tc.Nodes("n1"), tc.Pod("p", func(p *corev1.Pod) {
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "number of allocations 1 is smaller than number of claims"}}
+		}))
+		snap.ServerVersion = release
+		found := diagnose(t, snap, Options{Choice: checks.Choice{Only: []string{"DRA1904"}}}).Findings
+		if len(found) != 1 || found[0].Severity != api.SeverityError || !strings.Contains(found[0].Message, "pod ml/p proves it") {
+			t.Errorf("%q: %+v", release, found)
+		}
+	}
+}
+
+// TestOpenRules has a rule without a selector: the words are those of why and lint.
+func TestOpenRules(t *testing.T) {
+	rule := tc.TaintRule("open", "", "", "")
+	rule.Spec.DeviceSelector = nil
+	for _, release := range []string{"v1.36.6", "v1.37.1", ""} {
+		snap := tc.Cluster(tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), rule)
+		snap.ServerVersion = release
+		found := diagnose(t, snap, Options{Choice: checks.Choice{Only: []string{"DRA1501"}}}).Findings
+		if text := facts.New(snap).Taints.OpenRuleText(rule); len(found) != 1 || found[0].Severity != api.SeverityWarning || found[0].Message != text {
+			t.Errorf("%q: %+v, want %s", release, found, text)
+		}
+	}
+}
+
 // TestSkewWithinThePolicy is silent for kubelets that Kubernetes supports.
 func TestSkewWithinThePolicy(t *testing.T) {
 	for release, wrong := range map[string]bool{"v1.37.9": false, "v1.34.0": false, "v1.33.9": true, "v1.38.0": true, "": false, "none": false} {

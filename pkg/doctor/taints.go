@@ -31,7 +31,7 @@ func taintChecks() []Check {
 	return []Check{
 		{
 			Code: "DRA1501", Title: "taint rule that selects nothing", Severity: api.SeverityWarning, Needs: needs,
-			About:  "A DeviceTaintRule selects no published device: the name of the driver, the pool or the device is wrong, or the device is gone.",
+			About:  "A DeviceTaintRule selects no published device: the name of the driver, the pool or the device is wrong, or the device is gone. One without deviceSelector selects nothing either, but kube-scheduler before 1.37.1 takes it for all devices (kubernetes/kubernetes#141620).",
 			Advice: "Correct the rule, or delete it.",
 			find:   ruleCheck(idleRule),
 		},
@@ -95,6 +95,12 @@ func ruleCheck(find func(*cluster, *resourceapi.DeviceTaintRule) *api.Finding) f
 }
 
 func idleRule(in *cluster, rule *resourceapi.DeviceTaintRule) *api.Finding {
+	if text := in.facts.Taints.OpenRuleText(rule); text != "" {
+		return &api.Finding{
+			Message:  text,
+			Evidence: []api.Evidence{{Object: object(kindRule, rule), Path: "spec.deviceSelector", Found: "missing", Required: "a driver, a pool or a device"}},
+		}
+	}
 	if len(in.facts.Taints.SelectedBy(rule)) > 0 {
 		return nil
 	}

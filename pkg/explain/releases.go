@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
@@ -38,9 +39,14 @@ func heedRelease(ctx context.Context, q *funnel.Question, out *api.Explanation, 
 		if answer, err := withoutRelease(ctx, q, out, verdicts, verdict); answer != (releaseAnswer{}) || err != nil {
 			return answer, err
 		}
-		release = fmt.Sprintf("kube-scheduler of 1.%d", facts.Snapshot.Skew.From)
+		if release = "kube-scheduler"; facts.Snapshot.Skew.From > 0 {
+			release = fmt.Sprintf("kube-scheduler of 1.%d", facts.Snapshot.Skew.From)
+		}
 	}
 	if verdict == api.Fits && facts.Behaves(behavior.MixedClaimsFailScore) && mixedOnSeveral(q, verdicts) {
+		if proof := facts.Proof(behavior.MixedClaimsFailScore); proof != nil {
+			release = "as its message about pod " + proof.Name + " proves, kube-scheduler"
+		}
 		return releaseAnswer{verdict: api.Error, summary: fmt.Sprintf(
 			"%s fails to score the nodes for a pod with claims that are allocated and others that are not, where more than one node is suitable (kubernetes/kubernetes#139017, fixed in 1.35.6 and 1.36.2)", release)}, nil
 	}
@@ -68,6 +74,27 @@ func poolOrder(q *funnel.Question) string {
 		return ""
 	}
 	return "with these feature gates the scheduler tries the pools of a node in no certain order: where a constraint or a device in use keeps a request from all devices, one attempt can end for all nodes and another for that node alone"
+}
+
+// openRule is a rule without a selector whose taint a request does not tolerate.
+func openRule(q *funnel.Question) *resourceapi.DeviceTaintRule {
+	facts := q.Cluster.Facts
+	if !facts.Gates.Enabled(cluster.GateDeviceTaints) || !facts.Gates.Enabled(cluster.GateDeviceTaintRules) {
+		return nil
+	}
+	for _, rule := range facts.Snapshot.TaintRules {
+		tolerates := func(tolerations []resourceapi.DeviceToleration) bool {
+			return slices.ContainsFunc(tolerations, func(t resourceapi.DeviceToleration) bool { return resourceclaim.ToleratesTaint(t, rule.Spec.Taint) })
+		}
+		if rule.Spec.DeviceSelector == nil && rule.Spec.Taint.Effect != resourceapi.DeviceTaintEffectNone && slices.ContainsFunc(q.Claims, func(c funnel.Claim) bool {
+			return slices.ContainsFunc(c.Claim.Spec.Devices.Requests, func(r resourceapi.DeviceRequest) bool {
+				return r.Exactly != nil && !tolerates(r.Exactly.Tolerations) || r.Exactly == nil && !slices.ContainsFunc(r.FirstAvailable, func(s resourceapi.DeviceSubRequest) bool { return tolerates(s.Tolerations) })
+			})
+		}) {
+			return rule
+		}
+	}
+	return nil
 }
 
 // mixedOnSeveral reports whether claims are allocated, others are not, and several
@@ -140,6 +167,8 @@ func withoutRelease(ctx context.Context, q *funnel.Question, out *api.Explanatio
 		return dependsOnRelease(139017, "the claims fit, but kube-scheduler 1.35.0 to 1.35.5, 1.36.0 and 1.36.1 fail to score the nodes for a pod with claims that are allocated and others that are not"), nil
 	case verdict == api.Fits && facts.Varies(behavior.AllWithCountersPanics) && meetsCounters(q, verdicts):
 		return dependsOnRelease(138885, "the claims fit, but kube-scheduler 1.35.0 to 1.35.5, 1.36.0 and 1.36.1 panics when a request for all devices takes one that consumes counters"), nil
+	case verdict == api.Fits && facts.Varies(behavior.OpenRuleTaintsAll) && openRule(q) != nil:
+		return dependsOnRelease(141620, "the claims fit, but "+facts.Taints.OpenRuleText(openRule(q))), nil
 	case verdict == api.Error && poolError >= 0 && facts.Varies(behavior.AllPoolErrorEndsAttempt):
 		return poolErrorWithoutRelease(ctx, q, verdicts[poolError].Err)
 	case verdict != api.DoesNotFit && facts.Varies(behavior.TimeoutEndsAttempt) && slices.ContainsFunc(verdicts, func(v allocator.Verdict) bool { return v.Outcome == allocator.TimedOut }):

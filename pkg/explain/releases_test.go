@@ -97,7 +97,8 @@ func TestReleases(t *testing.T) {
 			says:     map[string]string{"v1.37.0": "pod of a group whose priorities differ"},
 		},
 	}
-	tested := map[behavior.Behavior]bool{behavior.TimeoutEndsAttempt: true} // TestTimeoutByRelease
+	// TestTimeoutByRelease, TestOpenRules, and TestExtendedEvictions in pkg/cluster.
+	tested := map[behavior.Behavior]bool{behavior.TimeoutEndsAttempt: true, behavior.OpenRuleTaintsAll: true, behavior.ExtendedNotEvicted: true}
 	for name, test := range tests {
 		tested[test.behavior] = true
 		for version, want := range test.want {
@@ -118,6 +119,71 @@ func TestReleases(t *testing.T) {
 		if !tested[change.Behavior] {
 			t.Errorf("no case is about %s", change.Behavior)
 		}
+	}
+}
+
+// TestMessagesProveBugs has what the scheduler wrote about a pod, whatever the version says.
+func TestMessagesProveBugs(t *testing.T) {
+	const scored = `running Score plugins: plugin "DynamicResources" failed with: number of allocations 1 is smaller than number of claims`
+	broken := `running "DynamicResources" filter plugin: claim ml/c, request gpus: asks for all devices, but resource pool gpu.example.com/n1 is currently being updated`
+	two := tc.Nodes("n1", "n2")
+	mixed := []any{
+		two, tc.Slice("", tc.Driver, "net", tc.Device("d")).OnAllNodes(), tc.Pool("n1", tc.Device("d")), tc.Pool("n2", tc.Device("d")),
+		tc.Claim("net", tc.GPUs("r", 1)).Holding(tc.Driver + "/net/d"), tc.Claim("c", tc.GPUs("gpu", 1)),
+	}
+	all := []any{two, tc.Pool("n1", tc.Device("d")).Of(2), tc.Pool("n2", tc.Device("d")), tc.Claim("c", tc.GPUs("gpus", 0).All())}
+	for name, test := range map[string]struct {
+		version, message string
+		objects          []any
+		claims           []string
+		want             api.Verdict
+		says             string
+	}{
+		"no message, no version":                {objects: mixed, claims: []string{"net", "c"}, want: api.Undetermined},
+		"no version":                            {message: scored, objects: mixed, claims: []string{"net", "c"}, want: api.Error, says: "its message about pod p proves, kube-scheduler fails to score"},
+		"a version that is said to do it right": {version: "v1.37.1", message: scored, objects: mixed, claims: []string{"net", "c"}, want: api.Error, says: "kubernetes/kubernetes#139017, fixed in 1.35.6 and 1.36.2"},
+		"the message of the fix":                {version: "v1.37.1", message: scored + " needing allocation", objects: mixed, claims: []string{"net", "c"}, want: api.Fits},
+		"an attempt that ended":                 {message: broken, objects: all, claims: []string{"c"}, want: api.Error},
+		"an attempt that may have ended":        {objects: all, claims: []string{"c"}, want: api.Undetermined},
+		"an error of one node":                  {version: "v1.38.0", message: "0/2 nodes are available: 2 claim ml/c, request gpus: asks for all devices, but resource pool x is currently being updated", objects: all, claims: []string{"c"}, want: api.Fits},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod := tc.Pod("p", tc.Using(test.claims...), func(p *corev1.Pod) {
+				if test.message != "" {
+					p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "SchedulerError", Message: test.message}}
+				}
+			})
+			snap := tc.Cluster(append(slices.Clone(test.objects), pod)...)
+			snap.ServerVersion = test.version
+			e := whyPod(t, snap)
+			if e.Verdict != test.want || !strings.Contains(e.Summary, test.says) {
+				t.Errorf("verdict %s (%s), want %s with %q", e.Verdict, e.Summary, test.want, test.says)
+			}
+		})
+	}
+}
+
+// TestOpenRules has a DeviceTaintRule without a selector.
+func TestOpenRules(t *testing.T) {
+	rule := tc.TaintRule("open", "", "", "")
+	rule.Spec.DeviceSelector = nil
+	gates := []any{tc.Gate("DRADeviceTaints", true), tc.Gate("DRADeviceTaintRules", true)}
+	for version, want := range map[string]api.Verdict{"v1.35.10": api.DoesNotFit, "v1.36.6": api.DoesNotFit, "v1.37.0": api.DoesNotFit, "v1.37.1": api.Fits, "": api.Undetermined} {
+		t.Run(version, func(t *testing.T) {
+			snap := tc.Cluster(append(slices.Clone(gates), tc.Nodes("n1"), tc.Pool("n1", tc.Device("d")), rule, tc.Claim("c", tc.GPUs("gpu", 1)), tc.Pod("p", tc.Using("c")))...)
+			snap.ServerVersion = version
+			e := whyPod(t, snap)
+			if e.Verdict != want {
+				t.Errorf("verdict %s (%s), want %s", e.Verdict, e.Summary, want)
+			}
+			said := e.Summary
+			for _, hint := range e.Hints {
+				said += "\n" + hint.Text
+			}
+			if want != api.Fits && !strings.Contains(said, cluster.New(snap).Taints.OpenRuleText(rule)) {
+				t.Errorf("it does not name the rule:\n%s", said)
+			}
+		})
 	}
 }
 

@@ -71,6 +71,9 @@ func ruleTaint(facts *cluster.Cluster, pods podsByClaim, rule *resourceapi.Devic
 		Key:      taint.Key, Value: taint.Value, Effect: string(taint.Effect), Since: taint.TimeAdded,
 		Rule: rule.Name, Selector: RuleSelector(rule), Conditions: rule.Status.Conditions, Labels: rule.Labels,
 	}
+	if rule.Spec.DeviceSelector == nil && facts.Taints.TaintsAll(rule) {
+		out.Selector = "all devices (no deviceSelector)"
+	}
 	if selector := rule.Spec.DeviceSelector; selector != nil && selector.Driver != nil {
 		out.Driver = *selector.Driver
 	}

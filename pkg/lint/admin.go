@@ -37,7 +37,7 @@ func adminChecks() []Check {
 		},
 		{
 			Code: "DRA2403", Title: "taint rule for every device", Severity: api.SeverityWarning,
-			About:  "A DeviceTaintRule without a selector, or with an empty one, taints every device of every driver. With effect NoExecute, it evicts every pod that has a device.",
+			About:  "A DeviceTaintRule with an empty selector taints every device of every driver. With effect NoExecute, it evicts every pod that has a device. One without a selector selects nothing, but kube-scheduler before 1.37.1 takes it for all devices (kubernetes/kubernetes#141620).",
 			Advice: "Select a driver, a pool or a device. 'kubectl dra taints preview' shows whom a rule evicts.",
 			find:   openRules,
 		},
@@ -107,6 +107,9 @@ func openRules(in *input) (found []finding) {
 			return
 		}
 		f := finding{object: o, path: "spec.deviceSelector", message: cluster.EveryDeviceText(rule), advice: "select a driver, a pool or a device"}
+		if s == nil {
+			f.message = cluster.New(in.snap).Taints.OpenRuleText(rule)
+		}
 		found = append(found, f)
 	})
 	return found

@@ -141,7 +141,7 @@ func faulty() map[string]struct {
 		"DRA2308": {selecting(`device.capacity["d"].m.isLessThan(quantity("1e999999999"))`), "11:74", "schedulers hang", selecting(`device.driver == "d" && device.capacity["d"].m.isLessThan(quantity("1e9"))`)},
 		"DRA2401": {"apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: c}\nspec: {}\n", "4:1", "every device", gpuClass},
 		"DRA2402": {strings.Replace(gpuClass, "spec: {", "spec: {config: [{opaque: {driver: nic.example.com, parameters: {}}}], ", 1), "6:35", "it is ignored", gpuClass},
-		"DRA2403": {"apiVersion: resource.k8s.io/v1\nkind: DeviceTaintRule\nmetadata: {name: r}\nspec: {taint: {key: a/b, effect: NoExecute}}\n", "4:1", "every device", "apiVersion: resource.k8s.io/v1\nkind: DeviceTaintRule\nmetadata: {name: r}\nspec: {deviceSelector: {driver: d}, taint: {key: a/b, effect: NoExecute}}\n"},
+		"DRA2403": {"apiVersion: resource.k8s.io/v1\nkind: DeviceTaintRule\nmetadata: {name: r}\nspec: {taint: {key: a/b, effect: NoExecute}}\n", "4:1", "it selects no device, but before 1.37.1 kube-scheduler takes that for all devices", "apiVersion: resource.k8s.io/v1\nkind: DeviceTaintRule\nmetadata: {name: r}\nspec: {deviceSelector: {driver: d}, taint: {key: a/b, effect: NoExecute}}\n"},
 		"DRA2404": {strings.Replace(gpuSlice, "{string: x}", "{string: 80Gi}", 1), "12:34", "80Gi", gpuSlice},
 		"DRA2405": {"apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q}\nspec: {hard: {gpuu.deviceclass.resource.k8s.io/devices: 1}}\n" + gpuClass, "4:57", "does not exist", "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q}\nspec: {hard: {gpu.deviceclass.resource.k8s.io/devices: 1}}\n" + gpuClass},
 	}

@@ -31,6 +31,9 @@ type Snapshot struct {
 	// Emulator is the gitVersion of an API server that emulates an older release,
 	// else empty. Gates and API are those of ServerVersion, the code is its own.
 	Emulator string
+	// OtherRelease is true if the release is supposed to be another one than that whose
+	// components wrote what the objects say.
+	OtherRelease bool
 	// Skew is what the kubelets say about an API server whose version is not known.
 	Skew Skew
 	// Served has what the API server serves of the group resource.k8s.io, each as

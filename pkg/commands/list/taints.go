@@ -59,6 +59,11 @@ whether and when it gets evicted and for how long it tolerates the taint.`,
 					}
 					taints := from.inventory.Taints()
 					from.notes = append(from.notes, taintsOff(from.alloc, taints)...)
+					for _, rule := range from.Snap.TaintRules {
+						if text := from.alloc.Facts.Taints.OpenRuleText(rule); text != "" {
+							from.notes = append(from.notes, text)
+						}
+					}
 					return pointers(taints), nil
 				},
 				table: func(taints []*api.Taint, from *listed) *metav1.Table {

@@ -240,7 +240,7 @@ func Upgrade(version string) Change {
 		apply: func(snap *snapshot.Snapshot) (*snapshot.Snapshot, error) {
 			old := snapshot.Snapshot{ServerVersion: snap.ServerVersion}
 			after := *snap
-			after.ServerVersion, after.Emulator, after.Gates = version, "", map[string]snapshot.Gate{}
+			after.ServerVersion, after.Emulator, after.Gates, after.OtherRelease = version, "", map[string]snapshot.Gate{}, true
 			for name, gate := range snap.Gates {
 				if gate.Source == snapshot.GateFromFlag || gate.Enabled != old.Gate(name).Enabled {
 					after.Gates[name] = gate

@@ -30,11 +30,14 @@ func upgradeNotes(before, after *cluster.Cluster) []string {
 		if was == is {
 			continue
 		}
-		when := "from then on"
+		component, when := "kube-scheduler", "from then on"
+		if change.Behavior == behavior.ExtendedNotEvicted {
+			component = "kube-controller-manager"
+		}
 		if was {
 			when = "no longer"
 		}
-		notes = append(notes, fmt.Sprintf("kube-scheduler, %s: %s (kubernetes/kubernetes#%d)", when, behaviorText(change.Behavior), change.Upstream))
+		notes = append(notes, fmt.Sprintf("%s, %s: %s (kubernetes/kubernetes#%d)", component, when, behaviorText(change.Behavior), change.Upstream))
 	}
 	return notes
 }
@@ -65,6 +68,10 @@ func behaviorText(b behavior.Behavior) string {
 		return "pools are tried in no certain order"
 	case behavior.GroupsNotCompared:
 		return "pods are placed even if their priorities differ from that of their PodGroup"
+	case behavior.OpenRuleTaintsAll:
+		return "a DeviceTaintRule without deviceSelector taints all devices, and evicts nobody"
+	case behavior.ExtendedNotEvicted:
+		return "taints do not evict pods from the devices of extended resources"
 	default:
 		return string(b)
 	}

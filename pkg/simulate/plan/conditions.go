@@ -129,6 +129,7 @@ func (c *Conditions) otherRelease(ctx context.Context, state *simulate.State) (*
 	snap.Gates, snap.Gaps = maps.Clone(snap.Gates), slices.Clone(snap.Gaps)
 	if c.KubernetesVersion != "" {
 		snap.AssumeVersion(c.KubernetesVersion)
+		snap.OtherRelease = true
 	}
 	if snap.Gates == nil {
 		snap.Gates = map[string]snapshot.Gate{}
