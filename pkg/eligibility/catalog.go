@@ -33,6 +33,8 @@ type Catalog struct {
 	ofClass map[string]*selector.Vocabulary
 	// typos has the answers of UnknownValue.
 	typos map[*selector.Part]UnknownValue
+	// unknown has what was found out about places that drivers may not have measured.
+	unknown map[selector.Reading]Unmeasured
 }
 
 // UnknownValue is that a part of a selector compares with something that no device
@@ -48,7 +50,7 @@ type UnknownValue struct {
 // NewCatalog makes the catalog of the devices of a cluster. The evaluator, for the
 // selectors of classes, remembers what it was asked before.
 func NewCatalog(facts *cluster.Cluster, selectors *selector.Evaluator) *Catalog {
-	return &Catalog{facts: facts, selectors: selectors, ofClass: map[string]*selector.Vocabulary{}, typos: map[*selector.Part]UnknownValue{}}
+	return &Catalog{facts: facts, selectors: selectors, ofClass: map[string]*selector.Vocabulary{}, typos: map[*selector.Part]UnknownValue{}, unknown: map[selector.Reading]Unmeasured{}}
 }
 
 // devices visits all devices of all pools, with the driver of each.
@@ -71,7 +73,7 @@ func (c *Catalog) devices() iter.Seq2[string, *resourceapi.Device] {
 // Words are what all devices have.
 func (c *Catalog) Words() *selector.Vocabulary {
 	if c.known == nil {
-		c.known = selector.NewVocabulary(naming.Nearest)
+		c.known = selector.NewVocabulary(naming.Typo)
 		for _, pool := range c.facts.Pools.All() {
 			c.known.AddDriver(pool.Driver)
 		}
@@ -91,13 +93,13 @@ func (c *Catalog) WordsOf(ctx context.Context, class *resourceapi.DeviceClass) *
 	if words := c.ofClass[class.Name]; words != nil {
 		return words
 	}
-	words := selector.NewVocabulary(naming.Nearest)
+	words := selector.NewVocabulary(naming.Typo)
 	for driver, device := range c.devices() {
 		if c.InClass(ctx, class, driver, device) {
 			words.Add(driver, device)
 		}
 	}
-	if words.Devices() == 0 {
+	if words.OfClass = true; words.Devices() == 0 {
 		words = c.Words()
 	}
 	c.ofClass[class.Name] = words
@@ -136,10 +138,10 @@ func (c *Catalog) spread(r selector.Reading) string {
 	}
 }
 
-// misnamed suggests what was nearest by a value that no device has. It is empty if
-// some have it, or if nothing is near.
-func (c *Catalog) misnamed(r selector.Reading) string {
-	nearest, ok := c.Words().NearestReading(r)
+// misnamed suggests what was meant by a name that no device has, of what devices
+// publish. It is empty if some have it, or if nothing is near.
+func misnamed(words *selector.Vocabulary, r selector.Reading) string {
+	nearest, ok := words.NearestReading(r)
 	switch {
 	case !ok:
 		return ""
@@ -149,7 +151,7 @@ func (c *Catalog) misnamed(r selector.Reading) string {
 		return naming.Suggestion(nearest.String())
 	case nearest.Domain == r.Domain:
 		return naming.Suggestion(nearest.Name)
-	case nearest.Name == r.Name && naming.Nearest(r.Domain, []string{nearest.Domain}) != "":
+	case nearest.Name == r.Name && naming.Typo(r.Domain, []string{nearest.Domain}) != "":
 		return naming.Suggestion(nearest.Domain)
 	default:
 		return naming.Suggestion(nearest.String())
@@ -171,8 +173,8 @@ func (c *Catalog) UnknownValue(part *selector.Part) UnknownValue {
 	if typo, known := c.typos[part]; known {
 		return typo
 	}
-	var typo UnknownValue
-	if r, value, ok := part.Equality(); ok {
+	typo := UnknownValue{Text: c.UnmeasuredBy(part).String()}
+	if r, value, ok := part.Equality(); ok && typo.Text == "" {
 		if c.has(r, value) {
 			c.typos[part] = typo
 			return typo
@@ -189,7 +191,7 @@ func (c *Catalog) UnknownValue(part *selector.Part) UnknownValue {
 		if typo.Text != "" {
 			break
 		}
-		if hint := c.misnamed(r); hint != "" {
+		if hint := misnamed(c.Words(), r); hint != "" {
 			typo.Text = fmt.Sprintf("%s %s%s", r.Noun(), c.spread(r), hint)
 		}
 	}

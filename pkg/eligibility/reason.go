@@ -35,6 +35,9 @@ type Reason struct {
 	// Hint says what was probably meant instead of what is wanted. HintDriver is
 	// set if it says that no device is of that driver.
 	Hint, HintDriver string
+	// Taint is the one that is not tolerated, and TaintedBy who has set it.
+	Taint     *resourceapi.DeviceTaint
+	TaintedBy string
 	// Claim is the one that the device is allocated to.
 	Claim *resourceapi.ResourceClaim
 	// Lacks is what the device does not have and others have.

@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
@@ -228,7 +230,7 @@ func (c *Checks) failure(ctx context.Context, sel *selector.Selector, result *se
 		if !c.Catalog.Words().HasDomain(r.Domain) {
 			text += ", and nothing else of that domain does"
 		}
-		return text + c.Catalog.misnamed(r), selector.Reading{}
+		return text + misnamed(c.Catalog.WordsOf(ctx, c.Class), r), selector.Reading{}
 	}
 	return text, selector.Reading{}
 }
@@ -253,8 +255,12 @@ func (c *Checks) CheckCapacity(d *cluster.Device, check Check) *Reason {
 	case short == nil:
 		return nil
 	}
+	hint := ""
+	if short.capacity != "" {
+		hint = c.Catalog.unmeasured(selector.Capacity(short.capacity, d.ID.Driver)).String()
+	}
 	return &Reason{
-		Check: check, Code: api.CapacityInsufficient, Label: "capacity", Text: short.message, wanted: short.required, Lack: short.lack,
+		Check: check, Code: api.CapacityInsufficient, Label: "capacity", Text: short.message, wanted: short.required, Lack: short.lack, Hint: hint,
 		Fact: api.Evidence{
 			Object: fieldpath.Slice(d), Path: fieldpath.Device(d, fmt.Sprintf("capacity[%q]", short.capacity)),
 			Found: short.found, Required: short.wanted,
@@ -277,12 +283,25 @@ func (c *Checks) CheckTaints(d *cluster.Device) *Reason {
 			continue
 		}
 		holder, path := fieldpath.TaintSource(c.Facts, d, taint)
+		by := "driver " + d.ID.Driver
+		if rule := c.Facts.Taints.Rule(d, taint); rule != nil {
+			by = "DeviceTaintRule " + rule.Name
+		}
 		return &Reason{
-			Check: Taint, Code: api.DeviceTainted, Label: "tainted", Text: taint.String(),
+			Check: Taint, Code: api.DeviceTainted, Label: "tainted", Text: taint.String(), Taint: &taint, TaintedBy: by,
 			Fact: api.Evidence{Object: holder, Path: path, Found: taint.String(), Required: "a toleration in " + c.Request.Path + ".tolerations"},
 		}
 	}
 	return nil
+}
+
+// SinceText says since when a taint has been there, as the end of a clause; empty if that is
+// not known.
+func SinceText(added *metav1.Time) string {
+	if added == nil {
+		return ""
+	}
+	return " since " + added.UTC().Format(time.RFC3339)
 }
 
 // CheckConstraints finds devices that no constraint can ever take, whatever

@@ -38,7 +38,7 @@ const (
 
 // NewWords takes the words of devices.
 func NewWords(list []*cluster.Device) *Words {
-	w := &Words{published: selector.NewVocabulary(naming.Nearest)}
+	w := &Words{published: selector.NewVocabulary(naming.Typo)}
 	for _, d := range list {
 		w.published.Add(d.ID.Driver, d.Device)
 	}

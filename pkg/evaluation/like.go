@@ -78,7 +78,7 @@ func (d *Devices) Like(ctx context.Context, device *cluster.Device) (*api.Evalua
 // kindOf divides what a device publishes into what says of which kind it is, and
 // what tells it apart from others of its kind or says where it is.
 func (d *Devices) kindOf(device *cluster.Device) (same, leftOut []selector.Reading) {
-	words := selector.NewVocabulary(naming.Nearest)
+	words := selector.NewVocabulary(naming.Typo)
 	for _, other := range d.list {
 		if other.ID.Driver == device.ID.Driver {
 			words.Add(other.ID.Driver, other.Device)

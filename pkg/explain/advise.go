@@ -55,6 +55,7 @@ func (x *builder) advise(ctx context.Context) (reason, error) {
 			said = h.of(limited, near)
 		}
 	}
+	x.out.NextSteps = append(x.out.NextSteps, measureSteps(x.Question)...)
 	var undecided int
 	x.out.Remedies, x.out.MoreRemedies, undecided = c.Remedies(limited, near)
 	switch {
@@ -64,6 +65,36 @@ func (x *builder) advise(ctx context.Context) (reason, error) {
 		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("not evaluated: %s that may help (the allocator's search takes too many steps)", english.Count(undecided, "change")))
 	}
 	return said, ctx.Err()
+}
+
+// measureSteps are for values that selectors ask for and drivers have not measured.
+func measureSteps(q *funnel.Question) []api.NextStep {
+	var steps []api.NextStep
+	for i := range q.Claims {
+		for _, f := range slices.Concat(q.Claims[i].Funnels...) {
+			selectors := f.Request.Selectors
+			if f.Checks.Class != nil {
+				selectors = slices.Concat(f.Checks.Class.Spec.Selectors, selectors)
+			}
+			for _, s := range selectors {
+				if s.CEL == nil {
+					continue
+				}
+				sel := q.Selectors.Compile(s.CEL.Expression)
+				for c := range sel.Conjuncts {
+					unmeasured := q.Catalog.UnmeasuredBy(&sel.Conjuncts[c])
+					drivers := slices.DeleteFunc(slices.Clone(unmeasured.Drivers), func(driver string) bool {
+						return !slices.ContainsFunc(f.Devices, func(d cluster.Device) bool { return d.ID.Driver == driver })
+					})
+					step := api.NextStep{Actor: api.ActorAdmin, Text: fmt.Sprintf("find out why driver %s does not measure the %s of its devices: see its log", english.JoinAnd(drivers), unmeasured.Read.Noun())}
+					if len(drivers) > 0 && !slices.ContainsFunc(steps, func(have api.NextStep) bool { return have.Text == step.Text }) {
+						steps = append(steps, step)
+					}
+				}
+			}
+		}
+	}
+	return steps
 }
 
 // conflictCase is what conflicts and remedies are looked for with.

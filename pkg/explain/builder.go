@@ -76,6 +76,8 @@ type settlement struct {
 	verdict api.Verdict
 	code    api.Code
 	message string
+	// classes are the DeviceClasses that do not exist, if that is the reason.
+	classes []string
 	// nodeless is set if no node is looked for: the devices are allocated, or are
 	// not needed any more, because the pods have finished.
 	nodeless, finished bool

@@ -194,9 +194,15 @@ func (x *builder) allocate(ctx context.Context) (reason, error) {
 		return x.settle(s), nil
 	}
 	if s := refusal(x.Question); s != nil {
+		s.message += classesHint(ctx, x.Question, s.classes)
 		said := x.settle(s)
 		if x.target.VerdictOnly {
 			return said, nil
+		}
+		for _, class := range s.classes {
+			if x.Catalog.MeantClass(ctx, class, x.Snap.Classes) == "" {
+				x.out.NextSteps = append(x.out.NextSteps, api.NextStep{Actor: api.ActorAdmin, Text: x.Catalog.ClassMissing(class)})
+			}
 		}
 		_, err := x.advise(ctx)
 		return said, err

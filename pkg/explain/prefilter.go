@@ -4,6 +4,7 @@
 package explain
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -92,39 +93,69 @@ func refusal(q *funnel.Question) *settlement {
 				return &settlement{verdict: api.Error, code: api.FeatureDisabled, message: fmt.Sprintf("request %s is of an unknown kind: it has neither exactly nor firstAvailable", r.Name)}
 			}
 		}
-		for _, alternatives := range claimspec.Requests(c.Claim) {
-			for _, r := range alternatives {
-				if missing := classMissing(q, r); missing != nil {
-					return missing
-				}
+	}
+	return classesMissing(q)
+}
+
+// classesMissing is about requests for classes that do not exist, nil if all do.
+func classesMissing(q *funnel.Question) *settlement {
+	gap := q.Snap.Gap(snapshot.ResourceClasses)
+	var missing *settlement
+	for _, c := range q.Claims {
+		for _, r := range slices.Concat(claimspec.Requests(c.Claim)...) {
+			switch {
+			case q.Snap.Class(r.Class) != nil || missing != nil && slices.Contains(missing.classes, r.Class):
+			case gap != nil:
+				return &settlement{verdict: api.Undetermined, code: api.ClassNotFound, message: fmt.Sprintf("request %s needs DeviceClass %s, which could not be read: %s", r.Name, r.Class, gap.Reason)}
+			case missing == nil:
+				missing = &settlement{verdict: api.Error, code: api.ClassNotFound, classes: []string{r.Class}, message: fmt.Sprintf("request %s: DeviceClass %s does not exist", r.Name, r.Class)}
+			default:
+				missing.classes = append(missing.classes, r.Class)
+				missing.message += fmt.Sprintf(", request %s: nor does %s", r.Name, r.Class)
 			}
 		}
 	}
-	return nil
+	return missing
 }
 
-func classMissing(q *funnel.Question, r *claimspec.Request) *settlement {
-	if q.Snap.Class(r.Class) != nil {
-		return nil
+// classesHint says which classes were meant by missing ones, or where these come from.
+func classesHint(ctx context.Context, q *funnel.Question, missing []string) string {
+	hint, unknown := "", false
+	for _, class := range missing {
+		said := classHint(ctx, q, class)
+		unknown = unknown || said == "" || strings.HasPrefix(said, ",")
+		hint += said
 	}
-	if gap := q.Snap.Gap(snapshot.ResourceClasses); gap != nil {
-		return &settlement{verdict: api.Undetermined, code: api.ClassNotFound, message: fmt.Sprintf("request %s needs DeviceClass %s, which could not be read: %s", r.Name, r.Class, gap.Reason)}
+	switch names := classNames(q.Snap); {
+	case !unknown:
+	case len(names) == 0:
+		hint += "; no DeviceClass exists"
+	default:
+		hint += "; existing classes: " + english.Sample(names, 10)
 	}
-	names := make([]string, 0, len(q.Snap.Classes))
-	for _, class := range q.Snap.Classes {
+	return hint
+}
+
+func classNames(snap *snapshot.Snapshot) []string {
+	names := make([]string, 0, len(snap.Classes))
+	for _, class := range snap.Classes {
 		names = append(names, class.Name)
 	}
-	hint := naming.DidYouMean(r.Class, names)
-	if hint == "" {
-		hint = "; no DeviceClass exists"
-		if len(names) > 0 {
-			hint = "; existing classes: " + english.Sample(names, 10)
-		}
+	return names
+}
+
+// classHint is the class that was meant by a missing one, or where that comes from.
+func classHint(ctx context.Context, q *funnel.Question, class string) string {
+	if driver := preview.InstalledWith(q.Snap, class); driver != "" {
+		return fmt.Sprintf("; it is installed with the driver %s, and no part of its preview: lay it over the cluster too, with -f", driver)
 	}
-	if driver := preview.InstalledWith(q.Snap, r.Class); driver != "" {
-		hint = fmt.Sprintf("; it is installed with the driver %s, and no part of its preview: lay it over the cluster too, with -f", driver)
+	if meant := q.Catalog.MeantClass(ctx, class, q.Snap.Classes); meant != "" {
+		return naming.Suggestion(meant)
 	}
-	return &settlement{verdict: api.Error, code: api.ClassNotFound, message: fmt.Sprintf("request %s: DeviceClass %s does not exist%s", r.Name, r.Class, hint)}
+	if driver := q.Catalog.DriverOfClass(class); driver != "" {
+		return fmt.Sprintf(", which the installation of driver %s creates", driver)
+	}
+	return ""
 }
 
 // adminAccessDenied repeats the API server's check (KEP-5018) that a claim

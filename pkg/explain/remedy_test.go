@@ -21,6 +21,9 @@ import (
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -124,6 +127,7 @@ func checkRemedies(t *testing.T, snap *snapshot.Snapshot, opts Options, e *api.E
 	t.Helper()
 	for i := range e.Remedies {
 		r := &e.Remedies[i]
+		checkKeepsHardware(t, snap, r)
 		again, err := Explain(t.Context(), applied(t, snap, r), opts)
 		if err != nil {
 			t.Fatal(err)
@@ -141,6 +145,32 @@ func checkRemedies(t *testing.T, snap *snapshot.Snapshot, opts Options, e *api.E
 		}
 		if fitting != r.Nodes || !found {
 			t.Errorf("%s: fits on %d nodes, not on %d, or not on %s", r.Change, fitting, r.Nodes, r.Node)
+		}
+	}
+}
+
+// checkKeepsHardware checks that a remedy asks for devices of the same drivers as before.
+func checkKeepsHardware(t *testing.T, snap *snapshot.Snapshot, r *api.Remedy) {
+	t.Helper()
+	facts := cluster.New(snap)
+	catalog := eligibility.NewCatalog(facts, facts.Gates.Selectors())
+	for _, e := range r.Edits {
+		var before, after string
+		if !strings.HasSuffix(e.Path, "/deviceClassName") || json.Unmarshal(e.From, &before) != nil || json.Unmarshal(e.Value, &after) != nil {
+			continue
+		}
+		class := snap.Class(before)
+		if class == nil && naming.Typo(before, []string{after}) == "" {
+			t.Errorf("%s: class %s is no typo", r.Change, before)
+		}
+		if class == nil {
+			continue
+		}
+		drivers := catalog.DriversOf(t.Context(), class)
+		for _, driver := range catalog.DriversOf(t.Context(), snap.Class(after)) {
+			if !slices.Contains(drivers, driver) {
+				t.Errorf("%s: class %s has devices of driver %s, class %s has devices of %s", r.Change, after, driver, before, drivers)
+			}
 		}
 	}
 }
@@ -221,6 +251,17 @@ func enrich(snap *snapshot.Snapshot, random *rand.Rand) {
 			}
 			p.Spec.Priority = ptr.To(int32(random.IntN(3)))
 		}))
+	}
+	if maybe(20) {
+		add(tc.Slice("n1-npu", "npu.example.com", "n1", tc.Device("npu-0")).OnNode("n1"))
+		add(tc.Class("npu", "npu.example.com"))
+		add(tc.ClassWhere("gpu-any", `device.driver.endsWith("pu.example.com")`))
+		for _, claim := range snap.Claims {
+			if claim.Name == waiting && claim.Spec.Devices.Requests[0].Exactly != nil {
+				names := []string{"gpus", "cpu", "npuu", "npu.example.com", "gpu-an", "gpu"}
+				claim.Spec.Devices.Requests[0].Exactly.DeviceClassName = names[random.IntN(len(names))]
+			}
+		}
 	}
 	tc.SortObjects(snap.Slices)
 	tc.SortObjects(snap.Classes)
@@ -529,7 +570,7 @@ func TestRemedies(t *testing.T) {
 			cluster:  []any{tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "memory:=10")), tc.Claim(waiting, tc.GPUs("gpu", 1).WithCapacity("bandwidth", "1"))},
 			target:   theClaim,
 			conflict: []string{"request gpu requires 1 of bandwidth"},
-			remedies: []string{"User: remove the capacity bandwidth from request gpu"},
+			remedies: []string{"User: remove the capacity bandwidth from request gpu: it then takes all of a"},
 			patch:    []string{"/spec/devices/requests/0/exactly/capacity"},
 		},
 		"groups that do not go together": {

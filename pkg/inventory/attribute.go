@@ -71,7 +71,7 @@ type publications struct {
 }
 
 func newPublications(evaluator *selector.Evaluator, devices []*cluster.Device) *publications {
-	p := &publications{evaluator: evaluator, devices: devices, all: selector.NewVocabulary(naming.Nearest)}
+	p := &publications{evaluator: evaluator, devices: devices, all: selector.NewVocabulary(naming.Typo)}
 	for _, d := range devices {
 		p.all.Add(d.ID.Driver, d.Device)
 		if evaluator.Odd(d.Device) {
@@ -82,7 +82,7 @@ func newPublications(evaluator *selector.Evaluator, devices []*cluster.Device) *
 	if len(p.odd) == 0 {
 		return p
 	}
-	p.usable = selector.NewVocabulary(naming.Nearest)
+	p.usable = selector.NewVocabulary(naming.Typo)
 	for _, d := range devices {
 		if !evaluator.Odd(d.Device) {
 			p.usable.Add(d.ID.Driver, d.Device)

@@ -30,3 +30,50 @@ func TestDidYouMean(t *testing.T) {
 		}
 	}
 }
+
+// TestTypo has pairs of names of which one was meant by the other, and pairs that only
+// look alike.
+func TestTypo(t *testing.T) {
+	for _, each := range []struct {
+		name, other string
+		typo        bool
+	}{
+		{"gpu.nvida.com", "gpu.nvidia.com", true},
+		{"gpus.nvidia.com", "gpu.nvidia.com", true},
+		{"gup.nvidia.com", "gpu.nvidia.com", true},
+		{"GPU.nvidia.com", "gpu.nvidia.com", true},
+		{"gpu-nvidia.com", "gpu.nvidia.com", true},
+		{"compute-domain-deamon.nvidia.com", "compute-domain-daemon.nvidia.com", true},
+		{"productNmae", "productName", true},
+		{"productname", "productName", true},
+		{"capacities", "capacity", true},
+		{"gqu", "gpu", true},
+		{"example.com/gpus", "example.com/gpu", true},
+		{"cpu", "gpu", false},
+		{"cpu.example.com", "gpu.example.com", false},
+		{"example.com/cpu", "example.com/gpu", false},
+		{"gpu.amd.com", "gpu.nvidia.com", false},
+		{"gpu.nvidia.com", "vgpu.nvidia.com", false},
+		{"gpu.nvidia.com", "mig.nvidia.com", false},
+		{"gpu.nvidia.com", "vfio.gpu.nvidia.com", false},
+		{"gpu.nvidia.com", "compute-domain-daemon.nvidia.com", false},
+		{"gpu", "gpu-daemon", false},
+		{"gpu-h100", "gpu-h200", false},
+		{"gpu-0", "gpu-1", false},
+		{"minMemory", "maxMemory", false},
+		{"inputRate", "outputRate", false},
+		{"cudaDriverVersion", "driverVersion", false},
+		{"", "gpu", false},
+		{"0", "g", false},
+	} {
+		if got := naming.Typo(each.name, []string{each.other}) != ""; got != each.typo {
+			t.Errorf("%s for %s: got %t, want %t", each.name, each.other, got, each.typo)
+		}
+	}
+	if got := naming.Typo("gpux.example.com", []string{"gpu.example.com", "gpus.example.com", "gpux.example.com"}); got != "gpux.example.com" {
+		t.Errorf("the name itself is %q", got)
+	}
+	if got := naming.Typo("gpux.example.com", []string{"gpu.example.com", "gpuxy.example.com"}); got != "" {
+		t.Errorf("of two equally near names, %q was meant", got)
+	}
+}

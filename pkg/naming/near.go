@@ -6,6 +6,7 @@ package naming
 import (
 	"fmt"
 	"strings"
+	"unicode"
 
 	"github.com/agext/levenshtein"
 )
@@ -55,9 +56,119 @@ func similar(word, other string) bool {
 }
 
 // DidYouMean is a clause to append to a sentence about a wrong name.
-func DidYouMean(name string, names []string) string { return Suggestion(Nearest(name, names)) }
+func DidYouMean(name string, names []string) string { return Suggestion(Typo(name, names)) }
 
-// Suggestion is the same about what was found already, if anything was.
+// Typo finds the name that was meant by one with a typo, which is empty where none is
+// or several are. Unlike [Nearest], it takes no name of something else: names have the
+// same words and numbers but for one word, and cpu is no typo of gpu.
+func Typo(name string, names []string) string {
+	meant, fewest := "", maxSlips+1
+	for _, candidate := range names {
+		switch slips := slipsIn(name, candidate); {
+		case slips < fewest:
+			meant, fewest = candidate, slips
+		case slips == fewest && candidate != meant:
+			meant = ""
+		}
+	}
+	return meant
+}
+
+// maxSlips is how many letters of a word are wrong at most.
+const maxSlips = 2
+
+// slipsIn counts the letters by which one word of a name differs from another name,
+// more than maxSlips where it is another name.
+func slipsIn(name, other string) int {
+	words, others := wordsOf(name), wordsOf(other)
+	if strings.EqualFold(strings.Join(words, ""), strings.Join(others, "")) {
+		return 0
+	}
+	if len(words) != len(others) {
+		return maxSlips + 1
+	}
+	slips := 0
+	for i, word := range words {
+		n := slipsInWord(strings.ToLower(word), strings.ToLower(others[i]))
+		if slips > 0 && n > 0 {
+			return maxSlips + 1
+		}
+		slips += n
+	}
+	return slips
+}
+
+// slipsInWord counts the letters by which words differ, more than maxSlips where
+// they are different words. Two letters that changed places count as one. Words that
+// begin with another letter, and numbers, mean something else.
+func slipsInWord(word, other string) int {
+	const long = 8
+	word, other = singular(word), singular(other)
+	switch n := Distance(word, other); {
+	case n == 0:
+		return 0
+	case unicode.IsDigit(rune(word[0])) || unicode.IsDigit(rune(other[0])) || min(len(word), len(other)) < 2:
+		return maxSlips + 1
+	case swapped(word, other):
+		return 1
+	case word[0] != other[0], n > 1 && max(len(word), len(other)) < long:
+		return maxSlips + 1
+	default:
+		return n
+	}
+}
+
+// singular turns capacities into capacity.
+func singular(word string) string {
+	if stem, ok := strings.CutSuffix(word, "ies"); ok {
+		return stem + "y"
+	}
+	return word
+}
+
+// swapped reports whether words differ in two letters that changed places.
+func swapped(word, other string) bool {
+	if len(word) != len(other) {
+		return false
+	}
+	i := 0
+	for i < len(word)-2 && word[i] == other[i] {
+		i++
+	}
+	return word[i] == other[i+1] && word[i+1] == other[i] && word[i+2:] == other[i+2:]
+}
+
+// wordsOf splits a name into its words and numbers: numaNode0 has three.
+func wordsOf(name string) []string {
+	var words []string
+	kind := func(c rune) int {
+		switch {
+		case unicode.IsDigit(c):
+			return 1
+		case unicode.IsLetter(c):
+			return 2
+		default:
+			return 0
+		}
+	}
+	begin, last := 0, rune(0)
+	for i, c := range name {
+		if kind(c) != kind(last) || unicode.IsLower(last) && unicode.IsUpper(c) {
+			if kind(last) > 0 {
+				words = append(words, name[begin:i])
+			}
+			begin = i
+		}
+		last = c
+	}
+	if kind(last) > 0 {
+		words = append(words, name[begin:])
+	}
+	return words
+}
+
+// Suggestion is that clause for the name that was probably meant; it is empty
+// if there is none.
 func Suggestion(near string) string {
 	if near == "" {
 		return ""

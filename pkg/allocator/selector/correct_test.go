@@ -42,6 +42,19 @@ func words() *Vocabulary {
 	return w
 }
 
+// TestCorrectInClass corrects the domain of a name that only the devices of the class
+// have.
+func TestCorrectInClass(t *testing.T) {
+	v, w := New(listFeatures(), true), words()
+	w.OfClass = true
+	for _, domain := range []string{"nic.example.net", "amd.com"} {
+		got, _ := v.Correct(v.Compile(fmt.Sprintf(`device.attributes[%q].productName == "H100"`, domain)), w)
+		if want := `device.attributes["gpu.example.com"].productName == "H100"`; got.Expression != want {
+			t.Errorf("%s: got %s, want %s", domain, got.Expression, want)
+		}
+	}
+}
+
 // TestCorrect has one expression for each mistake, with x for the attributes of
 // the driver and m for the capacities.
 func TestCorrect(t *testing.T) {
@@ -58,8 +71,9 @@ func TestCorrect(t *testing.T) {
 		{"a typo of a bound name", `cel.bind(g, device.attributes["gpu.example.com"], has(g.produktName) && g.produktName == "H100")`, `has(x.productName) && x.productName == "H100"`, `produktName: productName`},
 		{"a domain", `device.attributes["gpu.exampel.com"].productName == "H100"`, `x.productName == "H100"`, `gpu.exampel.com: gpu.example.com`},
 		{"a domain and a name", `device.attributes["gpu.exampel.com"].produktName == "H100"`, `x.productName == "H100"`, `device.attributes["gpu.exampel.com"].produktName: x.productName`},
-		{"the domain of another driver", `device.attributes["nic.example.net"].productName == "H100"`, `x.productName == "H100"`, `nic.example.net: gpu.example.com`},
-		{"a domain that nobody knows", `device.attributes["amd.com"].productName == "H100"`, `x.productName == "H100"`, `amd.com: gpu.example.com`},
+		{"the domain of another driver", `device.attributes["nic.example.net"].productName == "H100"`, ``, ``},
+		{"a domain that nobody knows", `device.attributes["amd.com"].productName == "H100"`, ``, ``},
+		{"a part of a domain", `device.attributes["example.com"].productName == "H100"`, `x.productName == "H100"`, `example.com: gpu.example.com`},
 		{"a test of a domain", `"gpu.exampel.com" in device.attributes`, `"gpu.example.com" in device.attributes`, `gpu.exampel.com: gpu.example.com`},
 		{"a driver", `device.driver == "gpu.exampel.com"`, `device.driver == "gpu.example.com"`, `gpu.exampel.com: gpu.example.com`},
 		{"a driver on the left", `"gpu.exampel.com" == device.driver`, `"gpu.example.com" == device.driver`, `gpu.exampel.com: gpu.example.com`},

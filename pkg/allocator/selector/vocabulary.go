@@ -33,6 +33,9 @@ const (
 type Vocabulary struct {
 	// Nearest gives the name that was probably meant, or nothing if none is close.
 	Nearest func(name string, names []string) string
+	// OfClass is set if all devices are of the class that is asked for: then a name in
+	// the domain of another driver is meant to be theirs.
+	OfClass bool
 
 	drivers map[string]bool
 	devices []devicesOfDriver
@@ -435,15 +438,20 @@ func (w *Vocabulary) nearIn(r Reading) (Reading, bool) {
 	return r, r.Name != ""
 }
 
-// elsewhere finds the same name in another domain.
+// elsewhere finds the same name in another domain. Where devices are of several classes,
+// that is the domain of Kubernetes, or one of which the other domain is a part.
 func (w *Vocabulary) elsewhere(r Reading) (Reading, bool) {
 	for _, have := range w.Readings(r.Kind) {
-		if have.Name == r.Name {
+		if have.Name == r.Name && (w.OfClass || have.Domain == kubernetesDomain ||
+			strings.HasSuffix(have.Domain, "."+r.Domain) || strings.HasSuffix(r.Domain, "."+have.Domain)) {
 			return have, true
 		}
 	}
 	return Reading{}, false
 }
+
+// kubernetesDomain is the domain of attributes that Kubernetes defines for all drivers.
+const kubernetesDomain = "resource.kubernetes.io"
 
 // nearDomain finds a domain that is close to one that no device has.
 func (w *Vocabulary) nearDomain(domain string) (string, bool) {

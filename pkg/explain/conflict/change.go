@@ -4,8 +4,10 @@
 package conflict
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
@@ -23,12 +25,30 @@ type change struct {
 	claims []claimEdit
 	// objects are edits of other objects.
 	objects []api.Edit
+	// unbounded are requests that no longer say how much of a capacity they take.
+	unbounded []requestPlace
 	// gate is a feature gate to turn on.
 	gate string
 	// silent is true if there is no command for it.
 	silent bool
 	// anywhere is true if it may help on other nodes than that of the scenario.
 	anywhere bool
+}
+
+// joined makes one change of several.
+func joined(parts []change) change {
+	all := change{changes: len(parts)}
+	var texts []string
+	for _, part := range parts {
+		if !slices.Contains(texts, part.text) {
+			texts = append(texts, part.text)
+		}
+		all.actor, all.loss, all.gate = together(all.actor, part.actor), max(all.loss, part.loss), cmp.Or(all.gate, part.gate)
+		all.claims, all.objects = append(all.claims, part.claims...), append(all.objects, part.objects...)
+		all.silent, all.anywhere = all.silent || part.silent, all.anywhere || part.anywhere
+	}
+	all.text = strings.Join(texts, "; and ")
+	return all
 }
 
 // claimEdit is an operation on the spec of a claim: that with this index among
@@ -66,6 +86,7 @@ const (
 	lossCondition = 104 // a condition is dropped
 	lossOther     = 110 // something else
 	lossSeveral   = 120 // several conditions are dropped
+	lossBroken    = 130 // a device that its driver has tainted
 )
 
 // lossOf is what it takes away to get available in place of required.

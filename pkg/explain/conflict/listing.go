@@ -155,18 +155,22 @@ func (l *listing) requestFacts(at requestPlace) {
 	for _, capacity := range slices.Sorted(maps.Keys((*r.capacity).Requests)) {
 		quantity := (*r.capacity).Requests[capacity]
 		l.facts = append(l.facts, fact{
-			kind: factCapacity, at: at, capacity: capacity, unknown: !slices.Contains(l.capacities(), string(capacity)),
+			kind: factCapacity, at: at, capacity: capacity, unknown: !slices.Contains(l.capacities(at), string(capacity)),
 			text:     fmt.Sprintf("request %s requires %s of %s", name, selector.QuantityText(quantity), capacity),
 			evidence: specEvidence(claim, fmt.Sprintf("%s.capacity.requests[%s]", path, capacity), quantity.String()),
 		})
 	}
 }
 
-// capacities are the names of the capacities that devices of the node have, sorted.
-func (l *listing) capacities() []string {
+// capacities are the names of all capacities of the devices of the node that a request may
+// use.
+func (l *listing) capacities(at requestPlace) []string {
 	names := map[string]bool{}
 	for _, pool := range l.whole.Cluster.Pools[l.node.Name] {
 		for i := range pool.Devices {
+			if !l.mayUse(at, &pool.Devices[i]) {
+				continue
+			}
 			for name := range pool.Devices[i].Capacity {
 				names[string(name)] = true
 			}
@@ -279,7 +283,12 @@ func (l *listing) taintFacts() {
 			for _, taint := range d.Taints {
 				if taint.Effect == resourceapi.DeviceTaintEffectNoSchedule || taint.Effect == resourceapi.DeviceTaintEffectNoExecute {
 					key := seen{taint.Key, taint.Value, string(taint.Effect)}
-					found[key] = occurrence{taint, d, append(found[key].devices, d.ID.Device)}
+					o, known := found[key]
+					if !known || taint.TimeAdded.Before(o.taint.TimeAdded) {
+						o.taint, o.device = taint, d
+					}
+					o.devices = append(o.devices, d.ID.Device)
+					found[key] = o
 				}
 			}
 		}
@@ -398,4 +407,13 @@ func areText(devices []string) string {
 		return devices[0] + " is"
 	}
 	return english.JoinAnd(shortList(devices)) + " are"
+}
+
+// mayUse reports whether a device is of the class of a request.
+func (l *listing) mayUse(at requestPlace, d *cluster.Device) bool {
+	if at.claim >= len(l.whole.Claims) || at.request >= len(l.whole.Claims[at.claim].Funnels) {
+		return true
+	}
+	f := l.whole.Claims[at.claim].Funnels[at.request][max(at.alternative, 0)]
+	return !f.OtherClass(d)
 }

@@ -4,9 +4,12 @@
 package conflict
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
@@ -14,6 +17,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
@@ -48,10 +52,30 @@ func (p *proposals) propose(ctx context.Context, c change) (bool, error) {
 	if answer == nil {
 		return false, ctx.Err()
 	}
-	answer.Actor, answer.Change = c.actor, c.text
+	answer.Actor, answer.Change = c.actor, c.text+p.taken(c, answer)
 	p.Complete(answer, c.silent)
 	p.found = append(p.found, remedy{c, *answer})
 	return true, nil
+}
+
+// taken says what requests take that no longer say how much of a capacity, as the end of a
+// sentence: the default of the driver, or all.
+func (p *proposals) taken(c change, answer *api.Remedy) string {
+	var texts []string
+	for _, at := range c.unbounded {
+		for i := range answer.Devices {
+			d := &answer.Devices[i]
+			if d.Request != at.in(p.waiting()).name || slices.ContainsFunc(texts, func(have string) bool { return strings.HasSuffix(have, "of "+d.Device) }) {
+				continue
+			}
+			parts := make([]string, 0, len(d.ConsumedCapacity))
+			for _, name := range slices.Sorted(maps.Keys(d.ConsumedCapacity)) {
+				parts = append(parts, d.ConsumedCapacity[name]+" "+name)
+			}
+			texts = append(texts, cmp.Or(english.JoinAnd(parts), "all")+" of "+d.Device)
+		}
+	}
+	return english.PrecededBy(": it then takes ", english.JoinAnd(texts))
 }
 
 // ask puts the whole question again, with a change made: about all nodes that

@@ -16,6 +16,7 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
+	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -148,13 +149,13 @@ func (r *remedies) otherCapacity(ctx context.Context, f *fact) error {
 	if !f.unknown {
 		return r.lessCapacity(ctx, f, required)
 	}
-	if nearest := naming.Nearest(string(f.capacity), r.scenario.capacities()); nearest != "" {
+	for _, meant := range capacitiesMeant(string(f.capacity), r.scenario.capacities(f.at)) {
 		path := f.at.pointer() + "/capacity/requests/"
 		ok, err := r.propose(ctx, change{
 			actor: api.ActorUser, loss: lossNone,
-			text: fmt.Sprintf("correct the capacity in request %s: %s instead of %s", r.scenario.nameOf(f.at), nearest, f.capacity),
+			text: fmt.Sprintf("correct the capacity in request %s: %s instead of %s", r.scenario.nameOf(f.at), meant, f.capacity),
 			claims: []claimEdit{
-				{f.at.claim, "add", path + whatif.PointerToken(nearest), required.String()},
+				{f.at.claim, "add", path + whatif.PointerToken(meant), required.String()},
 				{f.at.claim, "remove", path + whatif.PointerToken(string(f.capacity)), nil},
 			},
 		})
@@ -166,6 +167,22 @@ func (r *remedies) otherCapacity(ctx context.Context, f *fact) error {
 	return err
 }
 
+// capacitiesMeant are the names that were probably meant by one that no device has: with
+// another domain or none, and else with a typo.
+func capacitiesMeant(name string, names []string) []string {
+	base := func(name string) string { return name[strings.LastIndex(name, "/")+1:] }
+	var meant []string
+	for _, other := range names {
+		if base(other) == base(name) {
+			meant = append(meant, other)
+		}
+	}
+	if typo := naming.Typo(name, names); typo != "" && len(meant) == 0 {
+		meant = append(meant, typo)
+	}
+	return meant
+}
+
 func (r *remedies) withoutCapacity(f *fact) change {
 	path := f.at.pointer() + "/capacity"
 	if requests := (*f.at.in(r.scenario.claims).capacity).Requests; len(requests) > 1 {
@@ -173,7 +190,8 @@ func (r *remedies) withoutCapacity(f *fact) change {
 	}
 	return change{
 		actor: api.ActorUser, loss: lossCondition, text: fmt.Sprintf("remove the capacity %s from request %s", f.capacity, r.scenario.nameOf(f.at)),
-		claims: []claimEdit{{f.at.claim, "remove", path, nil}},
+		unbounded: []requestPlace{f.at},
+		claims:    []claimEdit{{f.at.claim, "remove", path, nil}},
 	}
 }
 
@@ -228,7 +246,7 @@ func (r *remedies) lessCapacity(ctx context.Context, f *fact, required resource.
 func (r *remedies) loosen(ctx context.Context, f *fact) error {
 	at, name := f.at, r.scenario.nameOf(f.at)
 	sel := r.Selectors.Compile((*at.in(r.scenario.claims).selectors)[f.selector].CEL.Expression)
-	looser := r.Selectors.Looser(sel, f.conjunct, r.obtainable(at), naming.Nearest)
+	looser := r.Selectors.Looser(sel, f.conjunct, r.measured(at, &sel.Conjuncts[f.conjunct]), naming.Nearest)
 	_, required, _ := sel.Conjuncts[f.conjunct].Equality()
 	for _, l := range looser[:min(len(looser), maxTries)] {
 		loss := lossNear
@@ -250,6 +268,19 @@ func (r *remedies) loosen(ctx context.Context, f *fact) error {
 		claims: r.withoutParts(at, f.selector, []int{f.conjunct}),
 	})
 	return err
+}
+
+// measured visits the devices of [remedies.obtainable] whose drivers have measured what a
+// part of a selector asks for.
+func (r *remedies) measured(at requestPlace, part *selector.Part) iter.Seq2[string, *resourceapi.Device] {
+	unmeasured := r.Catalog.UnmeasuredBy(part).Drivers
+	return func(yield func(string, *resourceapi.Device) bool) {
+		for driver, device := range r.obtainable(at) {
+			if !slices.Contains(unmeasured, driver) && !yield(driver, device) {
+				return
+			}
+		}
+	}
 }
 
 // obtainable visits the devices of a request's class, with their drivers, that
@@ -301,7 +332,7 @@ func (r *remedies) withoutParts(at requestPlace, selector int, conjuncts []int) 
 func (r *remedies) otherConstraint(ctx context.Context, f *fact) error {
 	c := claimspec.Constraints(r.scenario.claims[f.at.claim])[f.constraint]
 	missing := r.Catalog.Words().Count(selector.Attribute(resourceapi.QualifiedName(c.Attribute), "")) == 0
-	if nearest := naming.Nearest(string(c.Attribute), r.Catalog.Attributes()); missing && nearest != "" {
+	if nearest := naming.Typo(string(c.Attribute), r.Catalog.Attributes()); missing && nearest != "" {
 		field := "matchAttribute"
 		if c.Distinct {
 			field = "distinctAttribute"
@@ -371,22 +402,22 @@ func (r *remedies) fewerRequests(ctx context.Context) error {
 // maxClasses bounds the classes that are tried in the place of one.
 const maxClasses = 3
 
-// otherClasses tries classes with devices of the same drivers.
+// otherClasses tries classes with devices of the same kinds.
 func (r *remedies) otherClasses(ctx context.Context) error {
 	for _, at := range places(r.scenario.claims) {
 		if r.scenario.extended(at.claim) || at.request >= len(r.Claims[at.claim].Funnels) {
 			continue
 		}
 		f := r.Claims[at.claim].Funnels[at.request][max(at.alternative, 0)]
-		drivers := map[string]bool{}
+		kinds := map[deviceKind]bool{}
 		for i := range f.Devices {
-			if !f.OtherClass(&f.Devices[i]) {
-				drivers[f.Devices[i].ID.Driver] = true
+			if d := &f.Devices[i]; !f.OtherClass(d) {
+				kinds[kindOf(d.ID.Driver, d.Device)] = true
 			}
 		}
 		var names []string
 		for _, class := range r.Snap.Classes {
-			if class.Name != f.Request.Class && r.classHas(ctx, class, drivers) {
+			if class.Name != f.Request.Class && r.classHas(ctx, class, kinds) {
 				names = append(names, class.Name)
 			}
 		}
@@ -399,24 +430,27 @@ func (r *remedies) otherClasses(ctx context.Context) error {
 	return nil
 }
 
-// classHas reports whether a class has devices on the scenario's node, all of them
-// of certain drivers.
-func (r *remedies) classHas(ctx context.Context, class *resourceapi.DeviceClass, drivers map[string]bool) bool {
-	has := false
-	for _, pool := range r.Cluster.Pools[r.scenario.node.Name] {
-		for i := range pool.Devices {
-			d := &pool.Devices[i]
-			matches := true
-			for _, s := range class.Spec.Selectors {
-				matches = matches && s.CEL != nil && r.Selectors.Evaluate(ctx, r.Selectors.Compile(s.CEL.Expression), d.ID.Driver, d.Device).Matches
-			}
-			if matches && !drivers[d.ID.Driver] {
-				return false
-			}
-			has = has || matches
-		}
-	}
-	return has
+// deviceKind is what devices of several classes have in common: the driver and, where it
+// publishes that, the attribute type. A partition, or a device for virtual machines,
+// is not of the kind of a whole GPU.
+type deviceKind struct{ driver, of string }
+
+func kindOf(driver string, device *resourceapi.Device) deviceKind {
+	of, _ := selector.Lookup(device.Attributes, driver, "type", driver)
+	return deviceKind{driver, ptr.Deref(of.StringValue, "")}
+}
+
+// classHas reports whether a class has devices on the scenario's node, and none of
+// other kinds anywhere.
+func (r *remedies) classHas(ctx context.Context, class *resourceapi.DeviceClass, kinds map[deviceKind]bool) bool {
+	has := slices.ContainsFunc(r.Cluster.Pools[r.scenario.node.Name], func(pool *cluster.NodePool) bool {
+		return slices.ContainsFunc(pool.Devices, func(d cluster.Device) bool {
+			return kinds[kindOf(d.ID.Driver, d.Device)] && r.Catalog.InClass(ctx, class, d.ID.Driver, d.Device)
+		})
+	})
+	return has && !slices.ContainsFunc(r.Cluster.Facts.Pools.Devices(), func(d cluster.Device) bool {
+		return !kinds[kindOf(d.ID.Driver, d.Device)] && r.Catalog.InClass(ctx, class, d.ID.Driver, d.Device)
+	})
 }
 
 func (r *remedies) withClass(at requestPlace, class string, loss int) change {
@@ -557,6 +591,7 @@ func (r *remedies) giveUp(given []int) change {
 		case factCapacity:
 			path := f.at.pointer() + "/capacity/requests/" + whatif.PointerToken(string(f.capacity))
 			add(change{text: fmt.Sprintf("remove the capacity %s from request %s", f.capacity, name), claims: []claimEdit{{f.at.claim, "remove", path, nil}}})
+			c.unbounded = append(c.unbounded, f.at)
 		case factConstraint:
 			part := r.withoutConstraint(f)
 			if removed[f.at.claim]++; removed[f.at.claim] < len(r.scenario.claims[f.at.claim].Spec.Devices.Constraints) {

@@ -11,7 +11,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
@@ -21,26 +20,9 @@ func (r *remedies) refusals(ctx context.Context) error {
 	if r.Verdict != api.Error {
 		return nil
 	}
-	claims := r.waiting()
 	switch r.Code { //nolint:exhaustive // for the others see below
 	case api.ClassNotFound:
-		names := make([]string, 0, len(r.Snap.Classes))
-		for _, class := range r.Snap.Classes {
-			names = append(names, class.Name)
-		}
-		for _, at := range places(claims) {
-			if required := *at.in(claims).class; r.Snap.Class(required) == nil {
-				nearest := nearestFirst(required, names)[:min(len(names), maxClasses)]
-				if near := naming.Nearest(required, names); near != "" {
-					nearest = []string{near}
-				}
-				for _, name := range nearest {
-					if _, err := r.propose(ctx, r.withClass(at, name, lossNone)); err != nil {
-						return err
-					}
-				}
-			}
-		}
+		return r.meantClasses(ctx)
 	case api.SelectorError:
 		return r.guarded(ctx)
 	case api.AdminAccessDenied:
@@ -53,6 +35,24 @@ func (r *remedies) refusals(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// meantClasses corrects the names of classes that do not exist, all in one change.
+func (r *remedies) meantClasses(ctx context.Context) error {
+	var corrected []change
+	for _, at := range places(r.waiting()) {
+		required := *at.in(r.waiting()).class
+		if r.Snap.Class(required) != nil {
+			continue
+		}
+		meant := r.Catalog.MeantClass(ctx, required, r.Snap.Classes)
+		if meant == "" {
+			return nil
+		}
+		corrected = append(corrected, r.withClass(at, meant, lossNone))
+	}
+	_, err := r.propose(ctx, joined(corrected))
+	return err
 }
 
 // guarded makes selectors that fail false instead.

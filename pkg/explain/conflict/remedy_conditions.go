@@ -17,6 +17,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
@@ -51,14 +52,14 @@ func (c *Case) measures(p *Prospect, f *fact) []measure {
 		return []measure{{actor: complete.actor, text: complete.text, objects: complete.objects}}
 	case factTaint:
 		tolerate := p.Scenario.tolerate(f)
-		list := []measure{{actor: api.ActorUser, text: tolerate.text, loss: tolerate.loss, claims: tolerate.claims}}
+		tolerations := []measure{{actor: api.ActorUser, text: tolerate.text, loss: tolerate.loss, claims: tolerate.claims}}
 		if len(tolerate.claims) == 0 {
-			list = nil
+			tolerations = nil
 		}
 		if rule, ok := c.withoutRule(f); ok {
-			list = append(list, measure{actor: rule.actor, text: rule.text, objects: rule.objects})
+			return append(tolerations, measure{actor: rule.actor, text: rule.text, objects: rule.objects})
 		}
-		return list
+		return append([]measure{p.Scenario.repaired(f)}, tolerations...)
 	default:
 		return nil
 	}
@@ -193,80 +194,6 @@ func mergedPodEdits(pod *corev1.Pod, operations []claimEdit) []claimEdit {
 	return merged
 }
 
-// lower takes from the request of one container what the node has too little
-// of. The container is the one that requests most.
-func (c *Case) lower(misfit *cluster.Misfit) (measure, bool) {
-	pod := c.Pod
-	switch misfit.Resource {
-	case corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage:
-	default:
-		return measure{}, false
-	}
-	if pod.Spec.Resources != nil || misfit.Available.Sign() <= 0 {
-		// Requests of the whole pod have rules of their own.
-		return measure{}, false
-	}
-	most := -1
-	for i := range pod.Spec.Containers {
-		quantity, ok := requestOf(&pod.Spec.Containers[i], misfit.Resource)
-		if !ok {
-			continue
-		}
-		if most >= 0 {
-			if other, _ := requestOf(&pod.Spec.Containers[most], misfit.Resource); quantity.Cmp(other) <= 0 {
-				continue
-			}
-		}
-		most = i
-	}
-	if most < 0 {
-		return measure{}, false
-	}
-	container := &pod.Spec.Containers[most]
-	before, _ := requestOf(container, misfit.Resource)
-	after := before.DeepCopy()
-	after.Sub(misfit.Required)
-	after.Add(misfit.Available)
-	if after.Sign() <= 0 {
-		return measure{}, false
-	}
-	after = rounded(after, misfit.Resource)
-	m := measure{
-		actor: api.ActorUser, loss: lossOf(after.MilliValue(), before.MilliValue()), lessOf: string(misfit.Resource),
-		text: fmt.Sprintf("request %s %s instead of %s in container %s", misfit.Resource, after.String(), before.String(), container.Name),
-	}
-	path := fmt.Sprintf("/containers/%d/resources/requests", most)
-	switch {
-	case hasResource(container.Resources.Requests, misfit.Resource):
-		m.pod = []claimEdit{{op: "replace", path: path + "/" + whatif.PointerToken(string(misfit.Resource)), value: after.String()}}
-	case len(container.Resources.Requests) > 0:
-		m.pod = []claimEdit{{op: "add", path: path + "/" + whatif.PointerToken(string(misfit.Resource)), value: after.String()}}
-	default:
-		m.pod = []claimEdit{{op: "add", path: path, value: corev1.ResourceList{misfit.Resource: after}}}
-	}
-	return m, true
-}
-
-// rounded is a quantity that people would write, no larger than this one:
-// memory in whole Mi.
-func rounded(q resource.Quantity, name corev1.ResourceName) resource.Quantity {
-	const mi = 1 << 20
-	if name == corev1.ResourceCPU || q.Value() < mi {
-		return q
-	}
-	return *resource.NewQuantity(q.Value()/mi*mi, resource.BinarySI)
-}
-
-// requestOf is what a container requests, or what it is limited to if it
-// requests nothing else.
-func requestOf(c *corev1.Container, name corev1.ResourceName) (resource.Quantity, bool) {
-	if q, ok := c.Resources.Requests[name]; ok {
-		return q, true
-	}
-	q, ok := c.Resources.Limits[name]
-	return q, ok
-}
-
 func hasResource[K comparable](list map[K]resource.Quantity, name K) bool {
 	_, ok := list[name]
 	return ok
@@ -394,12 +321,49 @@ func completed(pool *cluster.Pool) change {
 	return c
 }
 
+// repaired lets a driver take a taint from the devices of the node: it has set the taint
+// for a reason, which an administrator finds out.
+func (s *Scenario) repaired(f *fact) measure {
+	m := measure{actor: api.ActorAdmin, silent: true}
+	var names []string
+	for _, slice := range s.whole.Snap.Slices {
+		if slice.Spec.Driver != f.tainted.ID.Driver {
+			continue
+		}
+		for i := range slice.Spec.Devices {
+			d := &slice.Spec.Devices[i]
+			at := slices.IndexFunc(d.Taints, func(t resourceapi.DeviceTaint) bool {
+				return t.Key == f.taint.Key && t.Value == f.taint.Value && t.Effect == f.taint.Effect
+			})
+			if at >= 0 && s.has(slice, d.Name) {
+				names = append(names, d.Name)
+				m.objects = append(m.objects, whatif.NewEdit(whatif.Object("ResourceSlice", "", slice.Name), "remove", fmt.Sprintf("/spec/devices/%d/taints/%d", i, at), nil))
+			}
+		}
+	}
+	m.text = fmt.Sprintf("repair %s, or find out why driver %s has set the taint %s%s: it removes it then",
+		english.Sample(names, 4), f.tainted.ID.Driver, f.taint, eligibility.SinceText(f.taint.TimeAdded))
+	return m
+}
+
+// has reports whether the node can reach a device of a slice.
+func (s *Scenario) has(slice *resourceapi.ResourceSlice, device string) bool {
+	id := cluster.DeviceID{Driver: slice.Spec.Driver, Pool: slice.Spec.Pool.Name, Device: device}
+	return slices.ContainsFunc(s.whole.Cluster.Pools[s.node.Name], func(pool *cluster.NodePool) bool {
+		return slices.ContainsFunc(pool.Devices, func(d cluster.Device) bool { return d.ID == id && d.Slice.Name == slice.Name })
+	})
+}
+
 // tolerate adds a toleration to the requests that the taint keeps from a
 // device.
 func (s *Scenario) tolerate(f *fact) change {
 	c := change{
 		actor: api.ActorUser, loss: lossTolerance,
 		text: fmt.Sprintf("tolerate the device taint %s if the workload can use such devices", f.taint),
+	}
+	if s.whole.Cluster.Facts.Taints.Rule(f.tainted, f.taint) == nil {
+		c.loss = lossBroken
+		c.text = fmt.Sprintf("tolerate the device taint %s, and run on broken hardware if driver %s has set it for a fault", f.taint, f.tainted.ID.Driver)
 	}
 	for _, at := range intolerant(s.claims, f.taint) {
 		// Nobody can put a toleration into the claim for extended resources.
@@ -414,13 +378,4 @@ func (s *Scenario) tolerate(f *fact) change {
 		}
 	}
 	return c
-}
-
-// mayUse reports whether a device is of the class of a request.
-func (s *Scenario) mayUse(at requestPlace, d *cluster.Device) bool {
-	if at.claim >= len(s.whole.Claims) || at.request >= len(s.whole.Claims[at.claim].Funnels) {
-		return true
-	}
-	f := s.whole.Claims[at.claim].Funnels[at.request][max(at.alternative, 0)]
-	return !f.OtherClass(d)
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
@@ -120,6 +121,10 @@ type rejectionGroup struct {
 	// values has what texts say of the value of something, if they do.
 	values map[string]nameValue
 	hints  naming.Tally
+	// taintedBy has who has set the taints, and tainted when the first was set, if that is
+	// known of all.
+	taintedBy naming.Tally
+	tainted   *metav1.Time
 	// hintDrivers has for each hint the driver that it says no device is of, if so.
 	hintDrivers map[string]string
 	lacks       selector.Reading
@@ -139,7 +144,7 @@ type nameValue struct{ name, value string }
 func newRejectionGroup(r *eligibility.Reason) *rejectionGroup {
 	return &rejectionGroup{
 		check: r.Check, code: r.Code, label: r.Label, requirement: r.Requirement(),
-		brief: map[*eligibility.Reason]int{}, texts: naming.Tally{}, values: map[string]nameValue{}, hints: naming.Tally{}, hintDrivers: map[string]string{}, lacks: r.Lacks, drivers: naming.Tally{}, facts: map[api.Evidence]int{}, claims: map[*resourceapi.ResourceClaim]int{}, where: naming.Tally{}, pools: naming.Tally{},
+		brief: map[*eligibility.Reason]int{}, texts: naming.Tally{}, values: map[string]nameValue{}, hints: naming.Tally{}, taintedBy: naming.Tally{}, hintDrivers: map[string]string{}, lacks: r.Lacks, drivers: naming.Tally{}, facts: map[api.Evidence]int{}, claims: map[*resourceapi.ResourceClaim]int{}, where: naming.Tally{}, pools: naming.Tally{},
 	}
 }
 
@@ -159,6 +164,12 @@ func (g *rejectionGroup) add(devices []cluster.Device, r *eligibility.Reason) {
 		if r.HintDriver != "" {
 			g.hintDrivers[r.Hint] = r.HintDriver
 		}
+	}
+	if r.Taint != nil {
+		if since := r.Taint.TimeAdded; len(g.taintedBy) == 0 || g.tainted != nil && since.Before(g.tainted) {
+			g.tainted = since
+		}
+		g.taintedBy[r.TaintedBy] += n
 	}
 	g.facts[r.Fact] += n
 	if r.Claim != nil {
@@ -243,6 +254,9 @@ func (g *rejectionGroup) message(r *claimspec.Request) string {
 	}
 	if g.lacks != (selector.Reading{}) && len(g.texts) == 1 {
 		message += g.lacking(r.Class)
+	}
+	if len(g.taintedBy) > 0 {
+		message += fmt.Sprintf("; set by %s%s", english.JoinAnd(g.taintedBy.Sorted()), eligibility.SinceText(g.tainted))
 	}
 	if hint := g.hint(); hint != "" {
 		message += "; " + hint

@@ -1,0 +1,85 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package eligibility
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// MeantClass is the class that was meant by the name of none, empty if none was. The
+// name has a typo, and all devices of the class are of one driver: the driver that
+// the name tells, if it tells one with devices.
+func (c *Catalog) MeantClass(ctx context.Context, name string, classes []*resourceapi.DeviceClass) string {
+	names := make([]string, 0, len(classes))
+	for _, class := range classes {
+		names = append(names, class.Name)
+	}
+	meant := naming.Typo(name, names)
+	if meant == "" {
+		return ""
+	}
+	drivers := c.DriversOf(ctx, classes[slices.Index(names, meant)])
+	expected := c.DriverOfClass(name)
+	if len(drivers) > 1 || len(drivers) == 1 && slices.Contains(c.Words().Drivers(), expected) && drivers[0] != expected {
+		return ""
+	}
+	return meant
+}
+
+// DriversOf lists the drivers of which a class has devices.
+func (c *Catalog) DriversOf(ctx context.Context, class *resourceapi.DeviceClass) []string {
+	var drivers []string
+	for driver, device := range c.devices() {
+		if !slices.Contains(drivers, driver) && c.InClass(ctx, class, driver, device) {
+			drivers = append(drivers, driver)
+		}
+	}
+	slices.Sort(drivers)
+	return drivers
+}
+
+// DriverOfClass is the driver whose installation creates a class of that name, empty
+// if the name does not tell. Drivers call classes by their own name, with words before
+// it for a part of their devices. Those of NVIDIA's driver are in its Helm chart.
+func (c *Catalog) DriverOfClass(name string) string {
+	for _, driver := range c.Words().Drivers() {
+		if name == driver || strings.HasSuffix(name, "."+driver) {
+			return driver
+		}
+	}
+	part, ofNVIDIA := strings.CutSuffix(name, ".nvidia.com")
+	switch {
+	case ofNVIDIA && strings.HasPrefix(part, "compute-domain"):
+		return snapshot.ComputeDomainDriver
+	case ofNVIDIA && (part == "mig" || strings.HasSuffix(part, ".gpu")):
+		return "gpu.nvidia.com"
+	case strings.Count(name, ".") > 1:
+		return name
+	default:
+		return ""
+	}
+}
+
+// ClassMissing says what an administrator does about a class that does not exist.
+func (c *Catalog) ClassMissing(name string) string {
+	driver := c.DriverOfClass(name)
+	switch {
+	case driver == "":
+		return fmt.Sprintf("create DeviceClass %s: its name does not tell which driver's installation does", name)
+	case driver == name && slices.Contains(c.Words().Drivers(), driver):
+		return fmt.Sprintf("create DeviceClass %s, as the installation of driver %s does, with the selector device.driver == %q", name, driver, driver)
+	case slices.Contains(c.Words().Drivers(), driver):
+		return fmt.Sprintf("create DeviceClass %s, as the installation of driver %s does, which has devices already", name, driver)
+	default:
+		return fmt.Sprintf("install driver %s, or enable it in its installation: that creates DeviceClass %s", driver, name)
+	}
+}

@@ -1,0 +1,196 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/utils/ptr"
+
+	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+)
+
+// TestAdvice has advice that could trade what was asked for against something else.
+func TestAdvice(t *testing.T) {
+	theClaim := Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting}
+	thePod := Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "p"}
+	attribute := func(name string) string { return `device.attributes["gpu.example.com"].` + name }
+	const memory = `device.capacity["gpu.example.com"].memory.compareTo(quantity("16Gi")) >= 0`
+	taken := time.Date(2026, 6, 1, 10, 0, 0, 0, time.UTC)
+	needs := func(cpu string) *corev1.ResourceRequirements {
+		return &corev1.ResourceRequirements{Requests: tc.ResourceList("cpu=" + cpu)}
+	}
+	asking := func(change func(*corev1.Pod)) []any {
+		return []any{
+			tc.NodeOffering("n1", "cpu=4", "memory=8Gi", "pods=10"), tc.Pool("n1", tc.Devices(1)...), tc.Claim(waiting, tc.GPUs("gpu", 1)), tc.Pod("p", tc.Using(waiting), change),
+		}
+	}
+	for name, test := range map[string]struct {
+		cluster  []any
+		target   Options
+		says     []string
+		remedies []string
+		steps    []string
+	}{
+		"a class of other devices": {
+			cluster: []any{
+				tc.Nodes("n1"), tc.Slice("n1-cd", "compute-domain.nvidia.com", "n1", tc.Device("daemon-0")).OnNode("n1"),
+				tc.Class("compute-domain-daemon.nvidia.com", "compute-domain.nvidia.com"), tc.Claim(waiting, tc.Request("gpu", "gpu.nvidia.com", 1)),
+			},
+			says:  []string{"DeviceClass gpu.nvidia.com does not exist, which the installation of driver gpu.nvidia.com creates"},
+			steps: []string{"Admin: install driver gpu.nvidia.com, or enable it in its installation: that creates DeviceClass gpu.nvidia.com"},
+		},
+		"a part of the devices of a driver": {
+			cluster: []any{
+				tc.Nodes("n1"), tc.Slice("n1-gpu", "gpu.nvidia.com", "n1", tc.Device("gpu-0", "type=gpu")).OnNode("n1"),
+				tc.Class("gpu.nvidia.com", "gpu.nvidia.com"), tc.Claim(waiting, tc.Request("gpu", "mig.nvidia.com", 1)),
+			},
+			says:  []string{"DeviceClass mig.nvidia.com does not exist"},
+			steps: []string{"Admin: create DeviceClass mig.nvidia.com, as the installation of driver gpu.nvidia.com does, which has devices already"},
+		},
+		"a class that nobody knows": {
+			cluster: []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Claim(waiting, tc.GPUs("cpu", 1).OfClass("cpu"))},
+			says:    []string{"DeviceClass cpu does not exist; existing classes: gpu."},
+			steps:   []string{"Admin: create DeviceClass cpu: its name does not tell which driver's installation does"},
+		},
+		"classes with a typo": {
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Devices(2)...), tc.Class("gpu-large", tc.Driver),
+				tc.Claim(waiting, tc.GPUs("a", 1).OfClass("gpus"), tc.GPUs("b", 1).OfClass("gpu-lage")),
+			},
+			says:     []string{"request a: DeviceClass gpus does not exist, request b: nor does gpu-lage; did you mean gpu?; did you mean gpu-large?"},
+			remedies: []string{"User: request class gpu instead of gpus in request a; and request class gpu-large instead of gpu-lage in request b"},
+		},
+		"a typo of a class of another driver": {
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Slice("n1-x", "gpus.example.com", "n1", tc.Device("x")).OnNode("n1"),
+				tc.Class("gpu.example.com", tc.Driver), tc.Claim(waiting, tc.Request("gpu", "gpus.example.com", 1)),
+			},
+			says:  []string{"DeviceClass gpus.example.com does not exist, which the installation of driver gpus.example.com creates"},
+			steps: []string{`Admin: create DeviceClass gpus.example.com, as the installation of driver gpus.example.com does, with the selector device.driver == "gpus.example.com"`},
+		},
+		"a class of devices of another type": {
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Device("gpu-0", "type=gpu"), tc.Device("mig-0", "type=mig"), tc.Device("gpu-1", "type=gpu")), tc.Serving("a", "n1", "gpu-0"),
+				tc.ClassWhere("whole", attribute("type")+` == "gpu"`, attribute("type")+` != "x"`), tc.ClassWhere("mig", attribute("type")+` == "mig"`),
+				tc.ClassWhere("gpu-all", attribute("type")+` == "gpu"`), tc.Claim(waiting, tc.Request("gpu", "whole", 2)),
+			},
+			remedies: []string{"Nobody: wait until claim serving/a is released", "User: request 1 device instead of 2 in request gpu"},
+		},
+		"a capacity that is not measured": {
+			cluster:  []any{tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "memory:=0"), tc.Device("b", "memory:=0")), tc.Claim(waiting, tc.GPUs("gpu", 1, memory))},
+			says:     []string{"memory is 0, must be 16Gi or more; driver gpu.example.com publishes memory 0 on all its devices: it was not measured"},
+			remedies: []string{"User: remove the selector memory 16Gi or more from request gpu"},
+			steps:    []string{"Admin: find out why driver gpu.example.com does not measure the capacity memory (domain gpu.example.com) of its devices: see its log"},
+		},
+		"a capacity that is 0 on some devices": {
+			cluster:  []any{tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "memory:=0"), tc.Device("b", "memory:=8Gi")), tc.Claim(waiting, tc.GPUs("gpu", 1, memory))},
+			remedies: []string{"User: require memory 8Gi or more instead of 16Gi or more in request gpu"},
+		},
+		"a text that is not measured": {
+			cluster:  []any{tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "model=")), tc.Claim(waiting, tc.GPUs("gpu", 1, attribute("model")+` == "A"`))},
+			says:     []string{`driver gpu.example.com publishes model "" on all its devices: it was not measured`},
+			remedies: []string{`User: remove the selector model "A" from request gpu`},
+			steps:    []string{"Admin: find out why driver gpu.example.com does not measure the attribute model (domain gpu.example.com) of its devices: see its log"},
+		},
+		"a number that is a place": {
+			cluster:  []any{tc.Nodes("n1"), tc.Pool("n1", tc.Device("a").WithInt("numaNode", 0)), tc.Claim(waiting, tc.GPUs("gpu", 1, attribute("numaNode")+" == 1"))},
+			remedies: []string{"User: require numaNode 0 instead of 1 in request gpu"},
+		},
+		"a share of what is not measured": {
+			cluster: []any{tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "memory:=0").Shareable()), tc.Claim(waiting, tc.GPUs("gpu", 1).WithCapacity("memory", "1Gi"))},
+			says:    []string{"driver gpu.example.com publishes memory 0 on all its devices: it was not measured"},
+		},
+		"a capacity without its domain": {
+			cluster:  []any{tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "gpu.example.com/cores:=8").Shareable()), tc.Claim(waiting, tc.GPUs("gpu", 1).WithCapacity("cores", "2"))},
+			remedies: []string{"User: correct the capacity in request gpu: gpu.example.com/cores instead of cores"},
+		},
+		"a capacity that no device has": {
+			cluster:  []any{tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "cores:=8").Shareable()), tc.Claim(waiting, tc.GPUs("gpu", 1).WithCapacity("bandwidth", "2"))},
+			remedies: []string{"User: remove the capacity bandwidth from request gpu: it then takes 8 cores of a"},
+		},
+		"a taint of the driver": {
+			cluster: []any{
+				tc.Nodes("n1"), tc.Claim(waiting, tc.GPUs("gpu", 1)),
+				tc.Pool("n1", tc.Device("gpu-0").TaintedSince("xid=79", resourceapi.DeviceTaintEffectNoSchedule, taken), tc.Device("gpu-1").TaintedSince("xid=79", resourceapi.DeviceTaintEffectNoSchedule, taken.Add(time.Hour))),
+			},
+			says: []string{"xid=79:NoSchedule; set by driver gpu.example.com since 2026-06-01T10:00:00Z"},
+			remedies: []string{
+				"Admin: repair gpu-0, gpu-1, or find out why driver gpu.example.com has set the taint xid=79:NoSchedule since 2026-06-01T10:00:00Z: it removes it then",
+				"User: tolerate the device taint xid=79:NoSchedule, and run on broken hardware if driver gpu.example.com has set it for a fault",
+			},
+		},
+		"cpu of the whole pod": {
+			cluster:  asking(func(p *corev1.Pod) { p.Spec.Resources = needs("6") }),
+			target:   thePod,
+			remedies: []string{"User: request cpu 4 instead of 6 in the pod (spec.resources)"},
+		},
+		"cpu of the whole pod and its containers": {
+			cluster: asking(func(p *corev1.Pod) {
+				p.Spec.Resources, p.Spec.Containers[0].Resources = needs("6"), *needs("5")
+				p.Spec.Containers = append(p.Spec.Containers, corev1.Container{Name: "log", Image: "x", Resources: *needs("1")})
+			}),
+			target:   thePod,
+			remedies: []string{"User: request cpu 4 instead of 6 in the pod (spec.resources) and 3 instead of 5 in container main"},
+		},
+		"cpu of an init container": {
+			cluster: asking(func(p *corev1.Pod) {
+				p.Spec.Containers[0].Resources = *needs("2")
+				p.Spec.InitContainers = []corev1.Container{{Name: "fetch", Image: "x", Resources: *needs("6")}}
+			}),
+			target:   thePod,
+			remedies: []string{"User: request cpu 4 instead of 6 in init container fetch"},
+		},
+		"cpu of an init container and of containers": {
+			cluster: asking(func(p *corev1.Pod) {
+				p.Spec.Containers[0].Resources = *needs("6")
+				p.Spec.InitContainers = []corev1.Container{
+					{Name: "proxy", Image: "x", Resources: *needs("1"), RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways)},
+					{Name: "fetch", Image: "x", Resources: *needs("5")},
+				}
+			}),
+			target:   thePod,
+			remedies: []string{"User: request cpu 3 instead of 5 in init container fetch and 3 instead of 6 in container main"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if test.target == (Options{}) {
+				test.target = theClaim
+			}
+			test.target.AllRemedies = true
+			snap := tc.Cluster(test.cluster...)
+			e, err := Explain(t.Context(), snap, test.target)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var remedies, steps []string
+			for _, r := range e.Remedies {
+				remedies = append(remedies, r.Actor+": "+r.Change)
+			}
+			for _, step := range e.NextSteps {
+				if step.Text != "no pod uses the claim: it is allocated when the first one does" {
+					steps = append(steps, step.Actor+": "+step.Text)
+				}
+			}
+			for _, said := range test.says {
+				if !strings.Contains(strings.ToLower(e.Summary), strings.ToLower(said)) {
+					t.Errorf("%s\ndoes not say %q", e.Summary, said)
+				}
+			}
+			if diff := cmp.Diff(test.remedies, remedies); diff != "" {
+				t.Errorf("remedies (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(test.steps, steps); diff != "" {
+				t.Errorf("next steps (-want +got):\n%s", diff)
+			}
+			checkRemedies(t, snap, test.target, e)
+		})
+	}
+}
