@@ -250,6 +250,11 @@ func (w *whole) changesOfWhole(ctx context.Context) ([]api.Remedy, error) {
 	} else if r != nil {
 		found = append(found, *r)
 	}
+	reordered, err := w.otherOrder(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found = append(reordered, found...)
 	fewer, err := w.fewerDevices(ctx)
 	if err != nil {
 		return nil, err

@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/utils/ptr"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
@@ -77,18 +76,11 @@ func (w *whole) fewerDevices(ctx context.Context) ([]api.Remedy, error) {
 // counts are the places where members ask for several devices.
 func (w *whole) counts() []countPlace {
 	var places []countPlace
-	for _, pod := range w.waiting() {
-		for _, entry := range pod.Spec.ResourceClaims {
-			name := ptr.Deref(entry.ResourceClaimTemplateName, "")
-			template := w.snap.Template(pod.Namespace, name)
-			if template == nil || slices.ContainsFunc(places, func(p countPlace) bool { return p.template == name }) {
-				continue
-			}
-			for i := range template.Spec.Spec.Devices.Requests {
-				r := &template.Spec.Spec.Devices.Requests[i]
-				if r.Exactly != nil && r.Exactly.Count > 1 && cmp.Or(r.Exactly.AllocationMode, resourceapi.DeviceAllocationModeExactCount) == resourceapi.DeviceAllocationModeExactCount {
-					places = append(places, countPlace{name, r.Name, i, r.Exactly.Count})
-				}
+	for _, template := range w.templates() {
+		for i := range template.Spec.Spec.Devices.Requests {
+			r := &template.Spec.Spec.Devices.Requests[i]
+			if r.Exactly != nil && r.Exactly.Count > 1 && cmp.Or(r.Exactly.AllocationMode, resourceapi.DeviceAllocationModeExactCount) == resourceapi.DeviceAllocationModeExactCount {
+				places = append(places, countPlace{template.Name, r.Name, i, r.Exactly.Count})
 			}
 		}
 	}

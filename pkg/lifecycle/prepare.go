@@ -11,6 +11,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -47,6 +48,7 @@ func readKubeletEvent(snap *snapshot.Snapshot, f *Finding, pod *corev1.Pod, clai
 			return
 		}
 		f.Reason = fmt.Sprintf("%s cannot prepare claim %s on node %s: %s%s", driverOf(claims, claim), claim, node, words, often(snap, event))
+		ownClaim(f, pod, claims, claim)
 		f.Step(api.ActorAdmin, "check the log of %s on node %s; the kubelet retries", driverOf(claims, claim), node)
 		driverPods(snap, f, calledFor(claims, claim), node)
 		return
@@ -63,6 +65,19 @@ func readKubeletEvent(snap *snapshot.Snapshot, f *Finding, pod *corev1.Pod, clai
 	}
 	f.Reason = fmt.Sprintf("the kubelet of node %s cannot prepare the devices: %s%s", node, message, often(snap, event))
 	f.Step(api.ActorAdmin, "check the log of the kubelet on node %s; it retries", node)
+}
+
+// ownClaim says what to do if a driver refuses a claim because other pods use it, too.
+func ownClaim(f *Finding, pod *corev1.Pod, claims []cluster.PodClaim, name string) {
+	for i := range claims {
+		pc := &claims[i]
+		if pc.Claim == nil || pc.Claim.Name != name || len(pc.Claim.Status.ReservedFor) < 2 {
+			continue
+		}
+		f.Step(api.ActorUser, "give pod %s a claim of its own, unless %s lets %d pods share one: create a ResourceClaimTemplate with the spec of claim %s, and name it with resourceClaimTemplateName in place of resourceClaimName (spec.resourceClaims, %s)",
+			pod.Name, driverOf(claims, name), len(pc.Claim.Status.ReservedFor), name, pc.Entry)
+		f.AddEvidence(whatif.ClaimObject(pc.Claim), "status.reservedFor", english.Count(len(pc.Claim.Status.ReservedFor), "pod"), "")
+	}
 }
 
 // unregisteredDriver is the driver that the kubelet does not know.

@@ -24,6 +24,7 @@ const (
 	EditDeviceToleration EditKind = "DeviceToleration"
 	EditDeviceClassName  EditKind = "DeviceClassName"
 	EditRequest          EditKind = "Request"
+	EditAlternatives     EditKind = "Alternatives"
 	EditAdminAccess      EditKind = "AdminAccess"
 	// Of pods and of what they are made from.
 	EditNodeSelector  EditKind = "NodeSelector"
@@ -44,7 +45,7 @@ const (
 // EditKinds lists all kinds of edits.
 func EditKinds() []EditKind {
 	return []EditKind{
-		EditDeviceCount, EditAllocationMode, EditSelector, EditCapacity, EditConstraint, EditDeviceToleration, EditDeviceClassName, EditRequest, EditAdminAccess,
+		EditDeviceCount, EditAllocationMode, EditSelector, EditCapacity, EditConstraint, EditDeviceToleration, EditDeviceClassName, EditRequest, EditAlternatives, EditAdminAccess,
 		EditNodeSelector, EditNodeAffinity, EditPodToleration, EditPodResources, EditPodRemoval,
 		EditClassSelector, EditTaintRule, EditNamespaceLabel, EditNodeCordon, EditNodeTaint, EditAllocation, EditPoolSlices,
 	}
@@ -124,6 +125,9 @@ func claimEditKind(words []string, above int) EditKind {
 		case "adminAccess":
 			return EditAdminAccess
 		}
+	}
+	if words[2] == "firstAvailable" {
+		return EditAlternatives
 	}
 	return ""
 }
