@@ -127,6 +127,14 @@ func TestAdvice(t *testing.T) {
 				"User: tolerate the device taint xid=79:NoSchedule, and run on broken hardware if driver gpu.example.com has set it for a fault",
 			},
 		},
+		"one of several requests that decides alone": {
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "model=A", "root=x"), tc.Device("b", "model=B", "root=x")),
+				tc.Claim(waiting, tc.GPUs("any", 1), tc.GPUs("gpu", 1, attribute("root")+` == "x" && `+attribute("model")+` == "Zeta"`)),
+			},
+			says:     []string{`Request gpu requires model "Zeta". Node n1 has request gpu: 0 available, 1 needed (2 not matching the selector)`, `no device has model "Zeta"`},
+			remedies: []string{`User: remove the selector model "Zeta" from request gpu`},
+		},
 		"cpu of the whole pod": {
 			cluster:  asking(func(p *corev1.Pod) { p.Spec.Resources = needs("6") }),
 			target:   thePod,

@@ -80,7 +80,16 @@ func (h *headlines) of(ctx context.Context, list []*conflict.Prospect) reason {
 			there = fmt.Sprintf("%s; %s, it has %s", now.Message, h.released(p), answer.Message)
 		}
 	}
-	said := reason{what: fmt.Sprintf("%s. %s %s", asks(h.Question), who, there), detail: detailOf(h.out.Claims, answer.Code)}
+	asked, said := asks(h.Question), reason{detail: detailOf(h.out.Claims, answer.Code)}
+	if decisive, ok := p.Decides(); ok && !enough {
+		if requestCount(h.Question) > 1 {
+			asked = decisive.Text
+		}
+		if said.detail == (detail{}) && answer.Code == api.RequestSelectorFalse {
+			said.detail = detailAbout(h.out.Claims, decisive.Evidence.Found)
+		}
+	}
+	said.what = fmt.Sprintf("%s. %s %s", asked, who, there)
 	said.node = h.notSuitable(p.Node(), enough)
 	return said
 }
@@ -211,6 +220,14 @@ func asks(q *funnel.Question) string {
 		return parts[0]
 	}
 	return "on one node, " + english.JoinAnd(parts)
+}
+
+func requestCount(q *funnel.Question) int {
+	count := 0
+	for i := range q.Claims {
+		count += len(q.Claims[i].Funnels)
+	}
+	return count
 }
 
 // neededText says how many devices a request needs, alternative by alternative.
@@ -382,11 +399,7 @@ func (h *headlines) classHint(claim, request int) detail {
 // apart says which nodes have devices for which request, where each request has
 // some and no node has them for all, whichever claims use them now.
 func (h *headlines) apart(ctx context.Context, list []*conflict.Prospect) string {
-	requests := 0
-	for i := range h.Claims {
-		requests += len(h.Claims[i].Funnels)
-	}
-	if h.target.Only != nil || requests < 2 {
+	if h.target.Only != nil || requestCount(h.Question) < 2 {
 		return ""
 	}
 	type served struct {
@@ -508,4 +521,18 @@ func detailOf(claims []api.ClaimExplanation, code api.Code) detail {
 	default:
 		return detail{text: found.Message}
 	}
+}
+
+// detailAbout is what the funnel says about a part of a selector.
+func detailAbout(claims []api.ClaimExplanation, part string) detail {
+	for _, claim := range claims {
+		for _, r := range claim.Requests {
+			for i := range r.Rejected {
+				if rejected := &r.Rejected[i]; rejected.Code == api.RequestSelectorFalse && len(rejected.Evidence) > 0 && rejected.Evidence[0].Required == part {
+					return detail{text: rejected.Message}
+				}
+			}
+		}
+	}
+	return detail{}
 }

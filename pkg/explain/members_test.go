@@ -406,3 +406,25 @@ func TestFewerReplicas(t *testing.T) {
 		})
 	}
 }
+
+// TestOrderOfAlternatives has a gang of which all pods fit only if the first does not take
+// the alternative that it prefers.
+func TestOrderOfAlternatives(t *testing.T) {
+	alternative := func(name, size string) tc.RequestWrapper {
+		return tc.GPUs(name, 1, fmt.Sprintf(`device.attributes[%q].size == %q`, tc.Driver, size))
+	}
+	parts := append([]any{
+		tc.Nodes("n1"), tc.Pool("n1").Of(2).WithCounters("board", "halves=2"),
+		tc.Pool("n1", tc.Device("whole", "size=whole").Consuming("board", "halves=2"), tc.Device("half-0", "size=half").Consuming("board", "halves=1"), tc.Device("half-1", "size=half").Consuming("board", "halves=1")).Of(2),
+		tc.Template("one", tc.FirstAvailable("w", alternative("whole", "whole"), alternative("half", "half"))), podGroup(2),
+	}, members(2, "w", "one")...)
+	snap := tc.Cluster(parts...)
+	e := explainEach(t, snap, "PodGroup/workers")["PodGroup/workers"]
+	if len(e.Remedies) == 0 || e.Remedies[0].Change != "prefer alternative half in request w, before whole: all 2 pods fit" {
+		t.Fatalf("%s: remedies %+v", e.Summary, e.Remedies)
+	}
+	again := explainEach(t, applied(t, snap, &e.Remedies[0]), "PodGroup/workers")["PodGroup/workers"]
+	if again.Verdict != api.Fits || again.Members.FitNow != 2 {
+		t.Errorf("%s: %s", again.Verdict, again.Summary)
+	}
+}

@@ -53,7 +53,7 @@ func TestOneDevice(t *testing.T) {
 		},
 		"another node is picked": {
 			cluster: []any{tc.Pool("n1", tc.Device("x")), tc.Pool("n2", tc.Devices(2)...), tc.Claim(waiting, tc.GPUs("gpu", 2))},
-			outcome: api.Eligible, summary: "Request gpu: passes every check alone, but on n1: 1 of 2 available.",
+			outcome: api.Eligible, summary: "Request gpu: passes every check alone, but on n1: 1 available, 2 needed.",
 		},
 		"another node is as good": {
 			cluster: []any{tc.Pool("n1", tc.Device("a")), tc.Pool("n2", tc.Device("x")), tc.Claim(waiting, tc.GPUs("gpu", 1))},
@@ -221,7 +221,7 @@ func TestOneDevice(t *testing.T) {
 				tc.Pool("n1", tc.Device("x", "model=A"), tc.Device("b", "model=B")),
 				tc.Claim(waiting, tc.FirstAvailable("gpu", tc.GPUs("three", 3), tc.GPUs("one", 1, `device.attributes["gpu.example.com"].model == "B"`))),
 			},
-			outcome: api.Eligible, summary: "but the allocator takes gpu/one instead: request gpu/three: 2 of 3 available.",
+			outcome: api.Eligible, summary: "but the allocator takes gpu/one instead: request gpu/three: 2 available, 3 needed.",
 		},
 		"an earlier alternative leaves too little for others": {
 			cluster: []any{

@@ -48,10 +48,10 @@ func TestOneNode(t *testing.T) {
 			verdict: api.DoesNotFit, funnel: "5=1+1*RequestSelectorFalse+1*RequestSelectorFalse+1*DeviceAllocated+1*DeviceTainted",
 			reasons: []string{
 				"small: selector memory is 40Gi, must be 80Gi or more", "mid: selector memory is 60Gi, must be 80Gi or more",
-				"held: allocated to claim serving/serve", "ill: tainted xid:NoExecute",
+				"held: allocated to claim serving/serve", "ill: tainted xid:NoExecute; set by driver gpu.example.com",
 			},
 			pools: []string{"n1 5 usable"}, devices: api.DoesNotFit, conflict: true,
-			summary: "1 of 2 available (2 not matching the selector, 1 allocated, 1 tainted).",
+			summary: "1 available, 2 needed (2 not matching the selector, 1 allocated, 1 tainted).",
 		},
 		"only devices within reach count": {
 			cluster: []any{
@@ -61,7 +61,7 @@ func TestOneNode(t *testing.T) {
 				tc.Claim(waiting, tc.GPUs("gpu", 2)),
 			},
 			verdict: api.DoesNotFit, funnel: "1=1", pools: []string{"net 1 usable"}, devices: api.DoesNotFit, conflict: true,
-			summary: "1 of 2 available.",
+			summary: "1 available, 2 needed.",
 		},
 		"incomplete pool": {
 			cluster: []any{tc.Pool("n1", tc.Devices(2)...).Of(2), tc.Claim(waiting, tc.GPUs("gpu", 1))},

@@ -144,6 +144,13 @@ func TestLifeOnNode(t *testing.T) {
 			})},
 			stage: api.StagePreparation, code: api.PreparationFailed, says: "busy (7 times, last 60s ago)",
 		},
+		"a driver that refuses a claim of several pods": {
+			cluster: append(boundPod(), func(s *snapshot.Snapshot) {
+				s.Claims[0].Status.ReservedFor = append(s.Claims[0].Status.ReservedFor, resourceapi.ResourceClaimConsumerReference{Resource: "pods", Name: "other", UID: "uid-other"})
+			}),
+			more:  []any{warning("a", "FailedPrepareDynamicResources", prepareFailed+"NodePrepareResources failed for ResourceClaim ml/have: only one pod is supported", time.Minute)},
+			stage: api.StagePreparation, code: api.PreparationFailed, says: "give pod p a claim of its own",
+		},
 		"a pod of the same name had the warning": {
 			cluster: boundPod(),
 			more:    []any{warning("a", "FailedPrepareDynamicResources", prepareFailed+"old", time.Hour, func(e *corev1.Event) { e.InvolvedObject.UID = "uid-other" })},

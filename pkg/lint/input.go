@@ -140,7 +140,7 @@ type published struct {
 func (in *input) near(o *object) *published {
 	dir := filepath.Dir(o.text.File)
 	if in.published[dir] == nil {
-		here := &published{words: selector.NewVocabulary(naming.Nearest)}
+		here := &published{words: selector.NewVocabulary(naming.Typo)}
 		elsewhere := map[string]bool{}
 		decodedAs(in, func(o *object, slice *resourceapi.ResourceSlice) {
 			if filepath.Dir(o.text.File) != dir {
@@ -208,7 +208,7 @@ func meant(name string, names []string) string {
 	if len(names) > maxMeant {
 		return ""
 	}
-	return naming.Nearest(name, names)
+	return naming.Typo(name, names)
 }
 
 // driversOf lists the drivers of which a device of a class, and of what a request

@@ -165,7 +165,8 @@ func writeRemedyEdits(p *Page, indent int, r *api.Remedy) {
 	for i := range r.Edits {
 		e := &r.Edits[i]
 		kind := whatif.KindOf(e)
-		if !e.Generated && e.Path != "" && kind != whatif.EditAllocation && kind != whatif.EditPoolSlices {
+		moved := kind == whatif.EditAlternatives && e.Op == "add"
+		if !e.Generated && e.Path != "" && kind != whatif.EditAllocation && kind != whatif.EditPoolSlices && !moved {
 			p.Text(indent, Plain, editLine(e))
 		}
 	}
@@ -188,6 +189,8 @@ func editLine(e *api.Edit) string {
 	switch {
 	case e.Op == "remove" && whatif.KindOf(e) == whatif.EditNodeTaint:
 		return line + "removed: " + from
+	case e.Op == "remove" && whatif.KindOf(e) == whatif.EditAlternatives:
+		return line + "moved to the front"
 	case e.Op == "remove":
 		return line + "removed"
 	case from == "":

@@ -29,7 +29,7 @@ func WithOldValues(snap *snapshot.Snapshot, edits []api.Edit) []api.Edit {
 				document = documentAt(document, prefix)
 			}
 		}
-		if !strings.HasPrefix(e.Path, "/status") && e.Path != "" && e.Op != "test" && !Scales(*e) {
+		if !strings.HasPrefix(e.Path, "/status") && e.Path != "" && e.Op != "test" && !inserts(e) && !Scales(*e) {
 			if value, ok := LookUp(document, PointerTokens(e.Path)); ok && value != nil {
 				// It was read from JSON.
 				e.From, _ = asWritten(value)
@@ -42,6 +42,11 @@ func WithOldValues(snap *snapshot.Snapshot, edits []api.Edit) []api.Edit {
 		documents[e.Object] = document
 	}
 	return filled
+}
+
+// inserts reports whether an edit adds an element before another one of a list.
+func inserts(e *api.Edit) bool {
+	return e.Op == "add" && KindOf(e) == EditAlternatives
 }
 
 // storedDocument is an object of the snapshot as plain JSON. Of a workload it is

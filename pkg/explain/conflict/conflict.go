@@ -56,6 +56,16 @@ func (s *Scenario) describe(ctx context.Context, chosen []int) *api.Conflict {
 // no part of the conflict.
 func (p *Prospect) Staying() Hypothesis { return p.Scenario.given(p.stays) }
 
+// Decides is the requirement of a request that alone keeps the claims from fitting on the
+// nodes, whatever else passes; ok is false if there is none.
+func (p *Prospect) Decides() (decisive api.ConflictFact, ok bool) {
+	if len(p.conflict) != 1 {
+		return api.ConflictFact{}, false
+	}
+	f := &p.Scenario.facts[p.conflict[0]]
+	return api.ConflictFact{Text: f.text, Evidence: f.evidence}, f.kind <= factCapacity
+}
+
 func (p *Prospect) stays(i int) bool {
 	f := &p.Scenario.facts[i]
 	// Where the pod cannot use the node, the conflict is about that alone.

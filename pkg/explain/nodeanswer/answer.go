@@ -156,7 +156,7 @@ func rangeText(answers []Answer) string {
 	if least < most {
 		between = fmt.Sprintf("%d to %d", least, most)
 	}
-	text := fmt.Sprintf("%s%s of %d available", s.request, between, s.needs)
+	text := fmt.Sprintf("%s%s available, %d needed", s.request, between, s.needs)
 	if s.most > 0 {
 		text += fmt.Sprintf(", at most %d match", s.most)
 	}

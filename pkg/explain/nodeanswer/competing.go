@@ -98,6 +98,9 @@ func whyNotAll(ctx context.Context, q *funnel.Question, confirmer *counting.Conf
 		return Answer{Verdict: api.Error, Code: api.AllocatorPanic, Message: panicked.Error()}
 	}
 	answer.Code, answer.Message, answer.Progress = api.CountUnsatisfiable, notForAll, progressUnproved
+	if len(q.Claims) == 1 && len(q.Claims[0].Funnels) == 1 {
+		answer.Message = "enough devices match, but the allocator cannot allocate so many of them at the same time"
+	}
 	if budget.Spent() {
 		answer.Message += " (the search for the reason was given up)"
 	}

@@ -179,7 +179,9 @@ func ShortOfOne(ctx context.Context, q *funnel.Question, f *funnel.Funnel, node 
 		answer.Missing = int(min(f.Request.Count, math.MaxInt32)) - eligible
 	}
 	var lacks []string
+	there := eligible
 	for _, text := range c.Lacks.Sorted() {
+		there += c.Lacks[text]
 		lacks = append(lacks, fmt.Sprintf("%d %s", c.Lacks[text], text))
 	}
 	if len(c.Codes) == 1 {
@@ -204,7 +206,7 @@ func ShortOfOne(ctx context.Context, q *funnel.Question, f *funnel.Funnel, node 
 		answer.shortage = deviceShortage{
 			request: prefix, needs: int(min(f.Request.Count, math.MaxInt32)), available: eligible, others: english.JoinOr(slices.Sorted(maps.Keys(c.Lacks))),
 		}
-		answer.Message = fmt.Sprintf("%s%d of %d available", prefix, eligible, f.Request.Count)
+		answer.Message = prefix + availableText(eligible, answer.shortage.needs, there)
 		if most := c.Usable + eligible; most > 0 && int64(most) < f.Request.Count {
 			// Even if all of them were available there would be too few.
 			answer.Code = api.CountUnsatisfiable
@@ -221,4 +223,13 @@ func ShortOfOne(ctx context.Context, q *funnel.Question, f *funnel.Funnel, node 
 		}
 	}
 	return answer, true
+}
+
+// availableText says how many devices are available and needed: "3 of 8" where the node has
+// as many devices as are needed, so that nobody takes one number for the other.
+func availableText(available, needs, there int) string {
+	if there == needs {
+		return fmt.Sprintf("%d of %d available", available, needs)
+	}
+	return fmt.Sprintf("%d available, %d needed", available, needs)
 }

@@ -226,7 +226,7 @@ func (a *amended) notFitting(ctx context.Context, kinds []*corev1.Node, empty bo
 	}
 	if pool := a.incomplete(kinds); pool != nil && empty {
 		p.Verdict, p.Code = api.Undetermined, api.PoolIncomplete
-		p.Message = fmt.Sprintf("%s; pool %s/%s is not used as it is published: %s", p.Message, pool.Pool.Driver, pool.Pool.Name, eligibility.PoolReason(pool).Text)
+		p.Message = fmt.Sprintf("%s; the allocator does not use pool %s/%s: %s", p.Message, pool.Pool.Driver, pool.Pool.Name, eligibility.PoolReason(pool).Alone())
 	}
 	return p
 }

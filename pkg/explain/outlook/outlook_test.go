@@ -52,7 +52,7 @@ func TestOutlook(t *testing.T) {
 		"more than there is": {
 			objects: []any{node, two, user("peer", 0), held("peer", "dev-0")},
 			count:   3, want: api.Never, more: api.DoesNotFit, lower: api.DoesNotFit,
-			says: []string{"Never on the only node, even with all claims released", "without other pods. 2 of 3 available"},
+			says: []string{"Never on the only node, even with all claims released", "without other pods. 2 available, 3 needed"},
 		},
 		"cordoned, and in use": {
 			objects: []any{cordoned(node), two, user("peer", 0), held("peer", "dev-0")},
@@ -108,7 +108,7 @@ func TestOutlook(t *testing.T) {
 		"a pool that is incomplete": {
 			objects: []any{node, two.Of(2)},
 			count:   3, want: api.ConditionUnknown, more: api.DoesNotFit, lower: api.DoesNotFit,
-			says: []string{"Not by waiting for claims to be released.", "pool a.example.com/node-1 is not used as it is published: 1 of 2 slices"},
+			says: []string{"Not by waiting for claims to be released.", "the allocator does not use pool a.example.com/node-1: the pool is incomplete: 1 of 2 slices"},
 		},
 		"the node of another pod": {
 			objects: []any{node, two, tc.Pod("other", tc.OnNode(tc.Node1), labeled)},
@@ -161,7 +161,7 @@ func TestNearestNodeOfOutlook(t *testing.T) {
 		node("node-1"), tc.Slice("s1", tc.DriverA, "node-1", devices...).OnNode("node-1").Of(2),
 		tc.Class(tc.ClassA, tc.DriverA), tc.Pod("asks", tc.UsingClaim("gpu", "mine")), tc.Claim("mine", tc.Request("gpus", tc.ClassA, 3)))
 	e := ask(t, snap)
-	if e.Outlook == nil || !strings.Contains(e.Outlook.Message, "Node node-2, the nearest: 2 of 3 available") {
+	if e.Outlook == nil || !strings.Contains(e.Outlook.Message, "Node node-2, the nearest: 2 available, 3 needed") {
 		t.Errorf("got %+v", e.Outlook)
 	}
 }
