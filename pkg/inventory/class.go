@@ -71,6 +71,11 @@ func (v *Inventory) describeClass(ctx context.Context, evaluator *selector.Evalu
 			out.Allocated++
 		}
 	}
+	v.addGone(&out.DeviceCounts, func(d *api.Device) bool {
+		return slices.ContainsFunc(d.Holders, func(h api.Holder) bool {
+			return requestedClass(v.snap.Claim(h.Namespace, h.Claim), h.Request) == class.Name
+		})
+	})
 	out.DeviceCounts.FreeIsUpperBound = out.FreeIsUpperBound
 	out.ClaimsAreLowerBounds = v.notRead.claims
 	out.DevicesAreLowerBounds = v.notRead.slices
@@ -94,6 +99,24 @@ func tookFrom(claim *resourceapi.ResourceClaim, class string) bool {
 				})
 			})
 	})
+}
+
+// requestedClass is the class that a request of a claim, or one of its alternatives, is for.
+func requestedClass(claim *resourceapi.ResourceClaim, request string) string {
+	if claim == nil {
+		return ""
+	}
+	for _, r := range claim.Spec.Devices.Requests {
+		if r.Exactly != nil && r.Name == request {
+			return r.Exactly.DeviceClassName
+		}
+		for _, s := range r.FirstAvailable {
+			if resourceclaim.CreateSubRequestRef(r.Name, s.Name) == request {
+				return s.DeviceClassName
+			}
+		}
+	}
+	return ""
 }
 
 // pluginNodes lists the nodes where a device plugin advertises the extended

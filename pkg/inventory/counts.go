@@ -192,6 +192,7 @@ func AddCounts(c *api.DeviceCounts, more api.DeviceCounts) {
 	c.Tainted += more.Tainted
 	c.Unusable += more.Unusable
 	c.Unhealthy += more.Unhealthy
+	c.Gone += more.Gone
 	c.TaintedInUse += more.TaintedInUse
 	c.Placeable += more.Placeable
 	c.FreeIsUpperBound = c.FreeIsUpperBound || more.FreeIsUpperBound
@@ -231,9 +232,22 @@ func countOf(c *api.DeviceCounts, state api.DeviceState) *int {
 		return &c.Tainted
 	case api.DeviceStateUnusable:
 		return &c.Unusable
+	case api.DeviceStateGone:
+		return &c.Gone
 	case api.DeviceStateUnpublished:
 	}
 	return new(int)
+}
+
+// addGone counts the devices that claims have and no slice has any more, of those that are
+// meant.
+func (v *Inventory) addGone(c *api.DeviceCounts, meant func(*api.Device) bool) {
+	devices := v.unpublished()
+	for i := range devices {
+		if devices[i].State == api.DeviceStateGone && meant(&devices[i]) {
+			c.Gone++
+		}
+	}
 }
 
 func devicesOf(pool *cluster.Pool) []cluster.Device {

@@ -212,11 +212,11 @@ func TestHiddenClaims(t *testing.T) {
 			Bounds: map[string]api.Bound{"free": atMost, "placeable": atMost, "tainted": atMost, "taintedInUse": atLeast, "unhealthy": atLeast},
 		}},
 		"what matters is seen": {hidden: web, want: api.DeviceCounts{
-			Total: 8, Free: 4, Allocated: 2, Shared: 1, Tainted: 1, Unhealthy: 1, TaintedInUse: 1, Placeable: 4, FreeIsUpperBound: true,
+			Total: 8, Free: 4, Allocated: 2, Shared: 1, Tainted: 1, Unhealthy: 1, Gone: 1, TaintedInUse: 1, Placeable: 4, FreeIsUpperBound: true,
 			Bounds: map[string]api.Bound{"free": atMost, "placeable": atMost, "tainted": atMost, "taintedInUse": atLeast, "allocated": atLeast, "shared": atLeast, "unhealthy": atLeast},
 		}},
 		"the cluster counts no more": {hidden: web, status: true, want: api.DeviceCounts{
-			Total: 8, Free: 4, Allocated: 2, Shared: 1, Tainted: 1, Unhealthy: 1, TaintedInUse: 1, Placeable: 4,
+			Total: 8, Free: 4, Allocated: 2, Shared: 1, Tainted: 1, Unhealthy: 1, Gone: 1, TaintedInUse: 1, Placeable: 4,
 			Bounds: map[string]api.Bound{"unhealthy": atLeast},
 		}},
 	} {

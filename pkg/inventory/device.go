@@ -20,20 +20,20 @@ import (
 )
 
 // Devices lists the devices of the newest generation of all pools, in the
-// order in which the allocator tries them, and then those that are in pods and
-// not published any more ([api.DeviceStateUnpublished]).
+// order in which the allocator tries them, and then those that claims have and that are
+// not published any more ([api.DeviceStateUnpublished], [api.DeviceStateGone]).
 func (v *Inventory) Devices() []api.Device {
 	all := v.facts.Pools.Devices()
 	devices := make([]api.Device, 0, len(all))
 	for i := range all {
 		devices = append(devices, v.describeDevice(&all[i]))
 	}
-	return append(devices, unpublished(v.eligible, v.pods)...)
+	return append(devices, v.unpublished()...)
 }
 
-// unpublished lists the devices that claims have, that no slice has any more, and
-// that are Ready as their drivers say.
-func unpublished(eligible *eligibility.Devices, pods podsByClaim) []api.Device {
+// listUnpublished lists the devices that claims have and that no slice has any more. Those
+// that are Ready as their drivers say were moved into a pod.
+func listUnpublished(eligible *eligibility.Devices, pods podsByClaim) []api.Device {
 	var devices []api.Device
 	known := map[cluster.DeviceID]bool{}
 	for _, claim := range eligible.Facts.Snapshot.Claims {
@@ -43,14 +43,17 @@ func unpublished(eligible *eligibility.Devices, pods podsByClaim) []api.Device {
 		for i := range claim.Status.Allocation.Devices.Results {
 			result := &claim.Status.Allocation.Devices.Results[i]
 			id := deviceID(result)
-			if known[id] || !missing(eligible, result) || !cluster.DeviceReady(claim, result) {
+			if known[id] || !missing(eligible, result) {
 				continue
 			}
 			known[id] = true
 			out := api.Device{
 				TypeMeta: typeMeta("Device"), Driver: id.Driver, Pool: id.Pool, Name: id.Device,
-				State: api.DeviceStateUnpublished, Reason: "no ResourceSlice has it any more; its driver says in the claim's status that it is Ready",
+				State: api.DeviceStateGone, Reason: "no ResourceSlice has it any more",
 				Holders: holdersOf(eligible.Facts, pods, id),
+			}
+			if cluster.DeviceReady(claim, result) {
+				out.State, out.Reason = api.DeviceStateUnpublished, out.Reason+"; its driver says in the claim's status that it is Ready"
 			}
 			out.Node, out.Scope = allocationScope(claim.Status.Allocation)
 			devices = append(devices, out)

@@ -35,6 +35,8 @@ type Inventory struct {
 	statuses func() map[poolKey]poolStatus
 	// gone has, by pool, the devices of claims that no slice has any more.
 	gone func() map[poolKey]int
+	// unpublished has the devices themselves.
+	unpublished func() []api.Device
 }
 
 type claimKey struct{ namespace, name string }
@@ -53,6 +55,7 @@ func New(alloc *allocator.Allocator, snap *snapshot.Snapshot) *Inventory {
 	v := &Inventory{alloc: alloc, facts: alloc.Facts, snap: snap, eligible: eligibility.NewDevices(alloc.Facts), pods: podsByClaim{}, notRead: notReadIn(alloc, snap), plain: &plainNodes{facts: alloc.Facts}}
 	v.statuses = sync.OnceValue(func() map[poolKey]poolStatus { return listStatuses(snap) })
 	v.gone = sync.OnceValue(func() map[poolKey]int { return countGone(alloc.Facts) })
+	v.unpublished = sync.OnceValue(func() []api.Device { return listUnpublished(v.eligible, v.pods) })
 	for _, pod := range snap.Pods {
 		for name := range resourceclaim.PodClaims(pod) {
 			key := claimKey{pod.Namespace, name}

@@ -60,18 +60,27 @@ type NodeDevice struct {
 func (v *Inventory) Nodes() []Node {
 	byScope := map[string]*Node{}
 	groups := map[string]map[groupKey]*NodeGroup{}
-	all := v.facts.Pools.Devices()
-	for i := range all {
-		d := &all[i]
-		name, scope := deviceScope(d)
-		node := byScope[scope]
-		if node == nil {
-			node = &Node{Name: name, Scope: scope, State: nodeState(v.facts, name)}
+	at := func(name, scope string) *Node {
+		if byScope[scope] == nil {
+			node := &Node{Name: name, Scope: scope, State: nodeState(v.facts, name)}
 			if object := v.facts.Snapshot.Node(name); object != nil {
 				node.Cordoned, node.Taints = object.Spec.Unschedulable, nodeTaints(object)
 			}
 			byScope[scope], groups[scope] = node, map[groupKey]*NodeGroup{}
 		}
+		return byScope[scope]
+	}
+	within := func(scope string, key groupKey) *NodeGroup {
+		if groups[scope][key] == nil {
+			groups[scope][key] = &NodeGroup{Driver: key.driver, Close: key.near}
+		}
+		return groups[scope][key]
+	}
+	all := v.facts.Pools.Devices()
+	for i := range all {
+		d := &all[i]
+		name, scope := deviceScope(d)
+		node := at(name, scope)
 		health, _ := healthOf(v.facts, v.pods, d)
 		unhealthy := health == string(corev1.ResourceHealthStatusUnhealthy)
 		state := v.countDevice(&node.Devices, d)
@@ -79,13 +88,17 @@ func (v *Inventory) Nodes() []Node {
 		if unhealthy {
 			node.Devices.Unhealthy++
 		}
-		key := groupKey{d.ID.Driver, closeTo(d)}
-		group := groups[scope][key]
-		if group == nil {
-			group = &NodeGroup{Driver: key.driver, Close: key.near}
-			groups[scope][key] = group
-		}
+		group := within(scope, groupKey{d.ID.Driver, closeTo(d)})
 		group.Devices = append(group.Devices, NodeDevice{d.ID.Device, state, unhealthy, taintedInUse(v.facts, d, state)})
+	}
+	for _, d := range v.unpublished() {
+		if d.State != api.DeviceStateGone || d.Node == "" {
+			continue
+		}
+		node := at(d.Node, d.Node)
+		node.Devices.Gone++
+		group := within(d.Node, groupKey{d.Driver, ""})
+		group.Devices = append(group.Devices, NodeDevice{Name: d.Name, State: d.State})
 	}
 	nodes := make([]Node, 0, len(byScope))
 	for scope, node := range byScope {

@@ -40,7 +40,7 @@ func (u notRead) uncertain(state api.DeviceState) bool {
 		return u.claims || u.rules
 	case api.DeviceStateTainted, api.DeviceStateUnusable:
 		return u.claims
-	case api.DeviceStateAllocated, api.DeviceStateShared, api.DeviceStateBlocked, api.DeviceStateUnpublished:
+	case api.DeviceStateAllocated, api.DeviceStateShared, api.DeviceStateBlocked, api.DeviceStateUnpublished, api.DeviceStateGone:
 		// The claim that it is allocated to was read; and a device that is blocked by some can be had
 		// by no others, as long as nobody hands out more than there is.
 		return false

@@ -35,7 +35,7 @@ func (v *Inventory) Pools(ctx context.Context) ([]api.Pool, error) {
 		}
 		pools = append(pools, described)
 	}
-	return pools, nil
+	return v.withLost(pools), nil
 }
 
 // Usage is like Pools, but says nothing about partitions, so that it asks the
@@ -46,6 +46,31 @@ func (v *Inventory) Usage() []api.Pool {
 	for _, pool := range sorted {
 		described, _ := v.describePool(pool)
 		pools = append(pools, described)
+	}
+	return v.withLost(pools)
+}
+
+// withLost adds the pools of which claims have devices and no slice is left.
+func (v *Inventory) withLost(pools []api.Pool) []api.Pool {
+	lost := v.facts.LostPools()
+	for i := range lost {
+		p := api.Pool{
+			TypeMeta: typeMeta("Pool"), Driver: lost[i].Driver, Name: lost[i].Name, Node: lost[i].Node, CountsFrom: api.CountsFromClaims,
+			State: api.PoolStateNoSlices, Reason: fmt.Sprintf("no slices: driver %s publishes nothing for it any more, and claims have its devices", lost[i].Driver),
+		}
+		if p.Node != "" && nodeGone(v.facts, p.Node) {
+			p.Reason = fmt.Sprintf("no slices: node %s does not exist", p.Node)
+		}
+		if v.notRead.claims {
+			p.CountsFrom = api.CountsFromVisibleClaims
+		}
+		v.addGone(&p.Devices, func(d *api.Device) bool { return d.Driver == p.Driver && d.Pool == p.Name })
+		pools = append(pools, p)
+	}
+	if len(lost) > 0 {
+		slices.SortStableFunc(pools, func(a, b api.Pool) int {
+			return cmp.Or(cmp.Compare(a.Driver, b.Driver), cmp.Compare(a.Name, b.Name))
+		})
 	}
 	return pools
 }
@@ -92,6 +117,7 @@ func (v *Inventory) describePool(pool *cluster.Pool) (api.Pool, known) {
 		out.Counters = append(out.Counters, counter)
 	}
 	out.State, out.Reason = poolState(v.eligible, pool, out.Devices.Total)
+	v.addGone(&out.Devices, func(d *api.Device) bool { return d.Driver == pool.Driver && d.Pool == pool.Name })
 	return out, known
 }
 

@@ -39,8 +39,9 @@ func UnusedByPools() map[string][]prune.Field {
 			prune.Field{Path: "spec.devices.capacity", Unless: "spec.devices.allowMultipleAllocations"}),
 		snapshot.ResourceNodes: unusedOfNodes(),
 		snapshot.ResourcePods:  unusedOfPods(),
-		snapshot.ResourceClaims: prune.Fields("metadata.labels", "status.devices",
-			"status.allocation.nodeSelector", "status.allocation.devices.config"),
+		// Where a device is that no slice has any more, and whether it was moved into a pod,
+		// only its claim says.
+		snapshot.ResourceClaims: prune.Fields("metadata.labels", "status.devices.data", "status.devices.networkData", "status.allocation.devices.config"),
 	}
 }
 
@@ -51,7 +52,7 @@ func UnusedByDevices() map[string][]prune.Field {
 		snapshot.ResourceSlices: prune.Fields("metadata.annotations", "metadata.ownerReferences", "spec.devices.attributes"),
 		snapshot.ResourceNodes:  unusedOfNodes(),
 		snapshot.ResourcePods:   unusedOfPods(),
-		snapshot.ResourceClaims: prune.Fields("metadata.labels", "status.allocation.nodeSelector", "status.allocation.devices.config"),
+		snapshot.ResourceClaims: prune.Fields("metadata.labels", "status.allocation.devices.config"),
 	}
 }
 

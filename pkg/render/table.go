@@ -89,7 +89,11 @@ func SliceColumns() []Column[api.Slice] {
 
 // Pools lists resource pools. What a row has no room for is in [PoolDetails].
 func Pools(items []*api.Pool) *metav1.Table {
-	return newTable(items, PoolColumns())
+	columns := PoolColumns()
+	if slices.ContainsFunc(items, func(p *api.Pool) bool { return p.Devices.Gone > 0 }) {
+		columns = slices.Insert(columns, len(columns)-1, numbers("Gone", func(p *api.Pool) int { return p.Devices.Gone }))
+	}
+	return newTable(items, columns)
 }
 
 // PoolColumns are those of [Pools].

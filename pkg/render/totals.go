@@ -16,6 +16,9 @@ import (
 // the problems are, if that is not empty.
 func SliceTotal(t inventory.SliceTotal, where string) string {
 	text := fmt.Sprintf("%s, %s, %s free", english.Count(t.Slices, "slice"), english.Count(t.Devices, "device"), AtMost(t.Free, t.FreeIsUpperBound))
+	if t.Devices.Gone > 0 {
+		text += fmt.Sprintf(", %d gone", t.Devices.Gone)
+	}
 	if t.Problems > 0 {
 		text += fmt.Sprintf("; %d with problems%s", t.Problems, where)
 	}
@@ -49,6 +52,7 @@ func DeviceTotal(t inventory.DeviceTotal) string {
 		{"blocked", counts.Blocked},
 		{"tainted", counts.Tainted},
 		{"unusable", counts.Unusable},
+		{"gone", counts.Gone},
 		{"unpublished", t.Unpublished},
 	} {
 		if state.count > 0 {

@@ -130,6 +130,9 @@ const (
 	// PoolStateUnusable is one that has devices, of which the allocator takes none
 	// on any node.
 	PoolStateUnusable PoolState = "Unusable"
+	// PoolStateNoSlices is one of which claims have devices and no ResourceSlice is left:
+	// its driver is away. Slices, Declared and Generation are 0.
+	PoolStateNoSlices PoolState = "NoSlices"
 )
 
 // CountSource is whose word it is which devices of a pool are in use.
@@ -192,6 +195,9 @@ type DeviceCounts struct {
 	Tainted   int `json:"tainted"`
 	Unusable  int `json:"unusable"`
 	Unhealthy int `json:"unhealthy"`
+	// Gone counts the devices that claims have and that no ResourceSlice has any more. They
+	// are not in the total of pools and classes.
+	Gone int `json:"gone,omitempty"`
 	// TaintedInUse counts those of Allocated and Shared that have a taint of effect
 	// NoSchedule or NoExecute: no other pod gets them next.
 	TaintedInUse int `json:"taintedInUse,omitempty"`
@@ -331,6 +337,9 @@ const (
 	// more, and of which the driver says in the claim's status that it is Ready: a
 	// network driver that moved an interface into a pod stops publishing it.
 	DeviceStateUnpublished DeviceState = "Unpublished"
+	// DeviceStateGone is one that a claim has and that no ResourceSlice has any more: its
+	// driver is away, or no longer publishes it.
+	DeviceStateGone DeviceState = "Gone"
 )
 
 // Holder is a claim that has a device.

@@ -48,9 +48,10 @@ state, which claim it is allocated to and which pods use it.
 
 STATE is Free, Allocated, Shared (claims have shares of it), Blocked (its
 counters are used up by other partitions), Tainted (and not allocated), Unusable
-(the scheduler's allocator ignores it), or Unpublished (it is allocated to a
-claim, no ResourceSlice has it any more, and its driver reports in the claim
-that it is Ready: a network driver moved it into the pod). Only whole devices
+(the scheduler's allocator ignores it), Gone (it is allocated to a claim, and no
+ResourceSlice has it any more: its driver is away), or Unpublished (the same, but
+its driver reports in the claim that it is Ready: a network driver moved it into
+the pod). state=Unhealthy selects by health, in any state. Only whole devices
 are Free: a Shared one may have capacity for more claims, and partitions that
 overlap use the same counters; 'kubectl dra pools -o wide' shows what is
 available.
@@ -224,7 +225,7 @@ func (f *devicesFlags) choose(ctx context.Context, from *listed) error {
 func (f *devicesFlags) keep(d *api.Device) bool {
 	return (f.selected == nil || f.selected[inventory.DeviceName(d)]) &&
 		(!f.free || d.State == api.DeviceStateFree) &&
-		(!f.allocated || d.State == api.DeviceStateAllocated || d.State == api.DeviceStateShared || d.State == api.DeviceStateUnpublished) &&
+		(!f.allocated || d.State == api.DeviceStateAllocated || d.State == api.DeviceStateShared || d.State == api.DeviceStateUnpublished || d.State == api.DeviceStateGone) &&
 		(!f.tainted || len(d.Taints) > 0) &&
 		(f.driver == "" || d.Driver == f.driver) &&
 		(f.pool == "" || d.Pool == f.pool) &&
@@ -244,7 +245,9 @@ func deviceKind() kind[*api.Device] {
 			{name: "node", of: func(d device) string { return d.Node }},
 			{
 				name: "state", of: func(d device) string { return string(d.State) },
-				values: append(texts(inventory.DeviceStates()...), string(api.DeviceStateUnpublished)),
+				values: append(texts(inventory.DeviceStates()...), string(api.DeviceStateUnpublished), string(api.DeviceStateGone)),
+				// A device is unhealthy in any of these states.
+				also: "health",
 			},
 			{name: "uncertain", of: func(d device) string { return strconv.FormatBool(d.Uncertain) }, values: []string{"true", "false"}},
 			{

@@ -43,6 +43,8 @@ type field[T runtime.Object] struct {
 	of   func(T) string
 	// values are all that it can be, if that is a fixed set.
 	values []string
+	// also is the field in which a value is looked for that this one does not have.
+	also string
 }
 
 // labeled reports whether the labels of an item match a selector.
@@ -88,6 +90,16 @@ func (k *kind[T]) fixedValues(name string) (values []string, fixed bool) {
 		}
 	}
 	return nil, false
+}
+
+// alsoIn is the field in which a value is looked for that another one does not have.
+func (k *kind[T]) alsoIn(name string) string {
+	for _, f := range k.fields {
+		if f.name == name {
+			return f.also
+		}
+	}
+	return ""
 }
 
 // withoutAge is an item without what changes by time alone.

@@ -161,6 +161,11 @@ func (o *listOptions[T]) knownValue(field, value string) (sameField, known strin
 			return field, known, nil
 		}
 	}
+	if also := o.alsoIn(field); also != "" && value != "" {
+		if other, known, err := o.knownValue(also, value); err == nil {
+			return other, known, nil
+		}
+	}
 	named := slices.DeleteFunc(slices.Clone(values), func(value string) bool { return value == "" })
 	return "", "", cli.Usagef("There are "+strings.Join(named, ", ")+".", "read --field-selector: %s is never %q", field, value)
 }

@@ -38,6 +38,9 @@ it). Unhealthy counts devices in any of these states. Only whole devices are
 Free: a Shared one may have capacity for more claims, and partitions that
 overlap use the same counters; -o wide shows what is available.
 
+A pool in state NoSlices has none left: its driver is away. Its devices that
+claims have are counted as Gone; pods that run keep them.
+
 SLICES is how many there are of how many the driver declared. With -o wide, the
 table is followed by the capacity of devices that can be shared and the shared
 counters (used/total) with the devices that use them, by how many more
@@ -162,7 +165,7 @@ func poolKind() kind[*api.Pool] {
 			{name: "node", of: func(p pool) string { return p.Node }},
 			{
 				name: "state", of: func(p pool) string { return string(p.State) },
-				values: texts(api.PoolStateUsable, api.PoolStateEmpty, api.PoolStateIncomplete, api.PoolStateInvalid, api.PoolStateNodeGone, api.PoolStateUnusable),
+				values: texts(api.PoolStateUsable, api.PoolStateEmpty, api.PoolStateIncomplete, api.PoolStateInvalid, api.PoolStateNodeGone, api.PoolStateUnusable, api.PoolStateNoSlices),
 			},
 		},
 		uncertain: func(p pool) bool { return len(p.Devices.Bounds) > 0 },

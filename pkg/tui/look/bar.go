@@ -27,7 +27,7 @@ func (l *Look) segments(c api.DeviceCounts) []segment {
 	c.Allocated -= allocated
 	c.Shared -= c.TaintedInUse - allocated
 	for _, state := range []api.DeviceState{
-		api.DeviceStateAllocated, api.DeviceStateShared, api.DeviceStateBlocked, api.DeviceStateTainted, api.DeviceStateUnusable, api.DeviceStateFree,
+		api.DeviceStateAllocated, api.DeviceStateShared, api.DeviceStateBlocked, api.DeviceStateTainted, api.DeviceStateUnusable, api.DeviceStateGone, api.DeviceStateFree,
 	} {
 		glyph, t := l.OfState(state)
 		parts = append(parts, segment{inventory.CountOf(c, state), glyph, t})
@@ -38,6 +38,8 @@ func (l *Look) segments(c api.DeviceCounts) []segment {
 // Bar is made of the signs of devices, one after the other. What there is
 // anything of gets at least one sign.
 func (l *Look) Bar(c api.DeviceCounts, width int) string {
+	// Claims have those that are gone.
+	c.Total += c.Gone
 	if c.Total == 0 {
 		return strings.Repeat(" ", width)
 	}

@@ -41,7 +41,7 @@ func Strip(l *look.Look, n *inventory.Node) string {
 // devices are unusable.
 func isAway(n *inventory.Node) bool {
 	c := &n.Devices
-	return n.State == inventory.NodeNotReady || n.State == inventory.NodeGone || c.Unusable > 0 && c.Unusable == c.Total
+	return n.State == inventory.NodeNotReady || n.State == inventory.NodeGone || c.Unusable > 0 && c.Unusable == c.Total || c.Gone > 0 && c.Total == 0
 }
 
 // inTrouble reports whether something is wrong with a node or its devices.

@@ -85,7 +85,7 @@ func (p *Page) pane(width int) box {
 }
 
 func (p *Page) aboutClass(c *Class) []string {
-	text := []string{fmt.Sprintf("%s of %d used, %s free, a pod without tolerations can get %s; %d pods wait", c.Used, c.Counts.Total, c.Free, c.Placeable, c.Waiting)}
+	text := []string{fmt.Sprintf("%s of %d used, %s free, a pod without tolerations can get %s; %d pods wait", c.Used, c.Counts.Total+c.Counts.Gone, c.Free, c.Placeable, c.Waiting)}
 	if c.Note != "" {
 		text = append(text, c.Note)
 	}
@@ -97,6 +97,7 @@ func (p *Page) aboutClass(c *Class) []string {
 		{c.Counts.Shared, "shared"},
 		{c.Counts.Blocked, "blocked by partitions of the same hardware"},
 		{c.Counts.TaintedInUse, "in use although tainted"},
+		{c.Counts.Gone, "gone, of claims that have them"},
 		{c.Counts.Tainted, "tainted"},
 		{c.Counts.Unusable, "not usable"},
 		{c.Counts.Free, "free"},

@@ -80,8 +80,8 @@ func (f *Facts) Remember(h *History, now time.Time) {
 
 // used is the share of devices that claims have.
 func used(c *api.DeviceCounts) float64 {
-	if c.Total == 0 {
+	if c.Total+c.Gone == 0 {
 		return 0
 	}
-	return float64(c.Allocated+c.Shared) / float64(c.Total)
+	return float64(c.Allocated+c.Shared+c.Gone) / float64(c.Total+c.Gone)
 }

@@ -65,7 +65,7 @@ func (s *Summary) verdict(f *Facts) []overview.Mark {
 	}
 	broken, devices := picture.Broken(f.From.Pools), 0
 	for _, pool := range broken {
-		devices += pool.Devices.Total
+		devices += pool.Devices.Total + pool.Devices.Gone
 	}
 	switch {
 	case len(broken) == 1:
@@ -152,6 +152,9 @@ func (s *Summary) verdict(f *Facts) []overview.Mark {
 
 // brokenText says what is wrong with a pool.
 func brokenText(pool *api.Pool) string {
+	if pool.State == api.PoolStateNoSlices {
+		return fmt.Sprintf("pool %s has no slices", pool.Name)
+	}
 	if pool.State == api.PoolStateNodeGone {
 		return fmt.Sprintf("node of pool %s does not exist", pool.Name)
 	}
@@ -226,8 +229,9 @@ func (s *Summary) closedNode(n *inventory.ClosedNode) overview.Hand {
 }
 
 // shownAnyway are checks whose findings have a row of their own: pools that are
-// incomplete or invalid.
-func shownAnyway() []string { return []string{"DRA1201", "DRA1203"} }
+// incomplete or invalid, or have
+// no slices.
+func shownAnyway() []string { return []string{"DRA1108", "DRA1201", "DRA1203"} }
 
 // findings are those of doctor, but for what is on the page already.
 func (s *Summary) findings(f *Facts, severity api.Severity) []overview.Hand {

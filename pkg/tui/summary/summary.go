@@ -81,7 +81,7 @@ func (s *Summary) capacity(f *Facts) overview.Section[overview.Class] {
 func (s *Summary) usage(name, kind string, c *api.DeviceCounts, atLeast bool) overview.Class {
 	row := overview.Class{Name: name, Counts: *c, History: s.Hours[kind+name], Used: "-"}
 	row.Free, row.Placeable = render.AtMost(c.Free, c.FreeIsUpperBound), render.AtMost(min(c.Placeable, c.Free), c.FreeIsUpperBound)
-	if c.Total > 0 {
+	if c.Total+c.Gone > 0 {
 		row.Used = fmt.Sprintf("%.0f %%", 100*used(c))
 	}
 	if atLeast {
