@@ -16,9 +16,6 @@ import (
 // the problems are, if that is not empty.
 func SliceTotal(t inventory.SliceTotal, where string) string {
 	text := fmt.Sprintf("%s, %s, %s free", english.Count(t.Slices, "slice"), english.Count(t.Devices, "device"), AtMost(t.Free, t.FreeIsUpperBound))
-	if t.Devices.Gone > 0 {
-		text += fmt.Sprintf(", %d gone", t.Devices.Gone)
-	}
 	if t.Problems > 0 {
 		text += fmt.Sprintf("; %d with problems%s", t.Problems, where)
 	}
@@ -29,6 +26,9 @@ func SliceTotal(t inventory.SliceTotal, where string) string {
 // are not usable, if that is not empty.
 func PoolTotal(t inventory.PoolTotal, where string) string {
 	text := fmt.Sprintf("%s, %s, %s free", english.Count(t.Pools, "pool"), english.Count(t.Devices.Total, "device"), AtMost(t.Devices.Free, t.Devices.FreeIsUpperBound))
+	if t.Devices.Gone > 0 {
+		text += fmt.Sprintf(", %d gone", t.Devices.Gone)
+	}
 	if t.Devices.Unhealthy > 0 {
 		text += fmt.Sprintf(", %d unhealthy", t.Devices.Unhealthy)
 	}
