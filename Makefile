@@ -83,6 +83,7 @@ test-node: control-plane ## Run the tests on a real node that they start; needs 
 test-releases: control-plane ## Compare the verdicts with the schedulers of RELEASES (many minutes)
 	@for release in $(filter-out 1.37,$(RELEASES)); do test/controlplane/build.sh "$$release" >/dev/null; done
 	KUBECTL_DRA_TEST_RELEASES='$(RELEASES)' $(TESTED) -count 1 -timeout 1h -run 'TestWhyAgreesWithReleases|TestSchedulerPanics' ./test
+	KUBECTL_DRA_TEST_RELEASES='$(RELEASES)' $(TESTED) -count 1 -timeout 2h -v ./test/allocators
 
 .PHONY: bench
 bench: ## Run the benchmarks

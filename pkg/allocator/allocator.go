@@ -41,6 +41,8 @@ type Allocator struct {
 	timeout time.Duration
 	// poolErrorsPerNode is the opposite of [behavior.AllPoolErrorEndsAttempt].
 	poolErrorsPerNode bool
+	// differences are the behaviors of the search that the release has, see [Allocator.Differs].
+	differences []behavior.Behavior
 
 	features structured.Features
 	celCache *cel.Cache
@@ -71,6 +73,11 @@ func New(ctx context.Context, facts *cluster.Cluster, opts ...Option) (*Allocato
 	})
 	if facts.Gates.Enabled(cluster.GateFilterTimeout) {
 		a.timeout = filterTimeout
+	}
+	for _, b := range searchBehaviors() {
+		if facts.Behaves(b) {
+			a.differences = append(a.differences, b)
+		}
 	}
 	a.poolErrorsPerNode = !facts.Behaves(behavior.AllPoolErrorEndsAttempt)
 	for _, opt := range opts {

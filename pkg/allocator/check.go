@@ -20,6 +20,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/klog/v2"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/earlier"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
@@ -74,12 +75,14 @@ type Verdict struct {
 // that they have the API server's defaults, see [cluster.Defaulted].
 func (a *Allocator) Check(ctx context.Context, node *corev1.Node, claims []*resourceapi.ResourceClaim) Verdict {
 	start := time.Now()
-	verdict := a.byRelease(a.check(ctx, node, claims), claims)
+	verdict := a.byRelease(a.check(ctx, node, claims, a.Differs(node, claims)))
 	verdict.Duration = time.Since(start)
 	return verdict
 }
 
-func (a *Allocator) check(ctx context.Context, node *corev1.Node, claims []*resourceapi.ResourceClaim) Verdict {
+// check asks the library or, where the release of the cluster may decide otherwise, searches
+// as the release does.
+func (a *Allocator) check(ctx context.Context, node *corev1.Node, claims []*resourceapi.ResourceClaim, differs bool) Verdict {
 	if Counted(ctx, stepsPerCheck).Err() != nil {
 		return stopped(ctx, node)
 	}
@@ -101,7 +104,13 @@ func (a *Allocator) check(ctx context.Context, node *corev1.Node, claims []*reso
 		defer cancel()
 	}
 	limited = Counted(limited, a.devicesOf(node))
-	allocations, err := a.allocate(limited, upstream, node, claims)
+	allocations, err := a.allocate(limited, claims, func() ([]resourceapi.AllocationResult, error) {
+		if differs {
+			return a.asEarlier(limited, node, claims, a.Facts.Behaves)
+		}
+		return upstream.Allocate(limited, node, claims)
+	})
+	var panics *earlier.PanicError
 	// What follows is the order of the scheduler's Filter, except that a done
 	// context of the caller comes first: it is not the scheduler's limit.
 	switch {
@@ -109,8 +118,14 @@ func (a *Allocator) check(ctx context.Context, node *corev1.Node, claims []*reso
 		return stopped(ctx, node)
 	case err != nil && limited.Err() != nil:
 		return Verdict{Outcome: TimedOut, Err: fmt.Errorf("check node %s: no answer within %s: %w", node.Name, a.timeout, limited.Err())}
-	case errors.Is(err, structured.ErrFailedAllocationOnNode):
+	case errors.Is(err, structured.ErrFailedAllocationOnNode), errors.Is(err, earlier.ErrInvalidPool):
 		return Verdict{Outcome: NodeError, Err: err}
+	case err != nil && differs && !errors.As(err, &panics):
+		if usual := a.check(ctx, node, claims, false); usual.Outcome == Failed {
+			// It has more to say.
+			return usual
+		}
+		return Verdict{Outcome: Failed, Err: err}
 	case err != nil:
 		return Verdict{Outcome: Failed, Err: err}
 	case len(allocations) != len(claims):

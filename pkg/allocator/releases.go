@@ -4,12 +4,17 @@
 package allocator
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/cel"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/earlier"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
@@ -22,19 +27,141 @@ func WithPoolErrorsPerNode() Option {
 	return func(a *Allocator) { a.poolErrorsPerNode = true }
 }
 
-// byRelease turns the library's verdict into that of the cluster's release, where
-// the table of behavior says that it differs.
-func (a *Allocator) byRelease(v Verdict, claims []*resourceapi.ResourceClaim) Verdict {
+// byRelease says what an error on a node means for the others in the cluster's release.
+func (a *Allocator) byRelease(v Verdict) Verdict {
+	var panics *earlier.PanicError
 	switch {
+	case v.Outcome == Failed && errors.As(v.Err, &panics):
+		upstream, fixed := a.Facts.Fixed(panics.Because)
+		v.Err = fmt.Errorf("%s panics: %w (kubernetes/kubernetes#%d, fixed in %s)", a.Facts.Scheduler(), v.Err, upstream, fixed)
 	case v.Outcome == Failed && a.poolErrorsPerNode && IsPoolError(v.Err):
 		v.Outcome = NodeError
-	case v.Outcome == Fits && a.Facts.Behaves(behavior.AllWithCountersPanics) && TakesAllWithCounters(a.Facts, claims, v.Allocations):
-		v.Outcome, v.Allocations = Failed, nil
-		v.Err = fmt.Errorf("kube-scheduler %s panics when a request for all devices takes one that consumes counters (kubernetes/kubernetes#138885)", a.Facts.Snapshot.BinaryVersion())
 	}
 	var unending *selector.UnendingError
 	v.EndsAttempt = v.Outcome == Failed || v.Outcome == TimedOut && (a.Facts.Behaves(behavior.TimeoutEndsAttempt) || errors.As(v.Err, &unending))
 	return v
+}
+
+// Panics reports whether an error is that the scheduler of the cluster's release panics.
+func Panics(err error) bool {
+	var panics *earlier.PanicError
+	return errors.As(err, &panics)
+}
+
+// Differs reports whether the search of the cluster's release may end otherwise than that of
+// the library, for claims on a node. What counts devices by the rules of the library knows
+// nothing then.
+func (a *Allocator) Differs(node *corev1.Node, claims []*resourceapi.ResourceClaim) bool {
+	return len(a.differences) > 0 && slices.ContainsFunc(a.differences, func(b behavior.Behavior) bool {
+		switch b {
+		case behavior.DistinctPerRequest:
+			return slices.ContainsFunc(claims, distinct)
+		case behavior.AllLeavesOutFull:
+			return a.features.ConsumableCapacity && asks(claims, func(r *asking) bool { return r.all })
+		case behavior.CapacityWraps:
+			return a.features.ConsumableCapacity && asks(claims, func(r *asking) bool { return r.capacity })
+		case behavior.CountsOverflow:
+			return asks(claims, func(r *asking) bool { return r.count > resourceapi.AllocationResultsMaxSize })
+		case behavior.AlternativesMixedUp:
+			return asks(claims, func(r *asking) bool { return r.all && r.alternative })
+		default:
+			return a.features.PartitionableDevices && a.hasCounters(node)
+		}
+	})
+}
+
+// searchBehaviors are those that pkg/allocator/earlier repeats. [behavior.Permutes] alone
+// changes no verdict.
+func searchBehaviors() []behavior.Behavior {
+	return []behavior.Behavior{
+		behavior.AllWithCountersPanics, behavior.CountsOverflow, behavior.RejectedKeepsCounters, behavior.CountersByPoolName,
+		behavior.SharesChargedTwice, behavior.SharesNotCharged, behavior.CountersConcernAll, behavior.DistinctPerRequest,
+		behavior.AllLeavesOutFull, behavior.CapacityWraps, behavior.AlternativesMixedUp,
+	}
+}
+
+// hasCounters reports whether a pool of a node has counters.
+func (a *Allocator) hasCounters(node *corev1.Node) bool {
+	pools, err := a.Facts.Pools.For(node)
+	return err == nil && slices.ContainsFunc(pools, func(p *cluster.NodePool) bool {
+		return slices.ContainsFunc(p.Pool.Slices, func(s *resourceapi.ResourceSlice) bool { return len(s.Spec.SharedCounters) > 0 }) ||
+			slices.ContainsFunc(p.Slices, func(s *resourceapi.ResourceSlice) bool { return len(s.Spec.SharedCounters) > 0 })
+	})
+}
+
+// asking is what decides about differences in a request, or in an alternative of one.
+type asking struct {
+	all, capacity, alternative bool
+	count                      int64
+}
+
+func asks(claims []*resourceapi.ResourceClaim, is func(*asking) bool) bool {
+	return slices.ContainsFunc(claims, func(claim *resourceapi.ResourceClaim) bool {
+		return slices.ContainsFunc(claim.Spec.Devices.Requests, func(r resourceapi.DeviceRequest) bool {
+			return r.Exactly != nil && is(&asking{r.Exactly.AllocationMode == resourceapi.DeviceAllocationModeAll, r.Exactly.Capacity != nil, false, r.Exactly.Count}) ||
+				slices.ContainsFunc(r.FirstAvailable, func(s resourceapi.DeviceSubRequest) bool {
+					return is(&asking{s.AllocationMode == resourceapi.DeviceAllocationModeAll, s.Capacity != nil, true, s.Count})
+				})
+		})
+	})
+}
+
+func distinct(claim *resourceapi.ResourceClaim) bool {
+	return slices.ContainsFunc(claim.Spec.Devices.Constraints, func(c resourceapi.DeviceConstraint) bool { return c.DistinctAttribute != nil })
+}
+
+// asEarlier searches as the allocator of the cluster's release does.
+func (a *Allocator) asEarlier(ctx context.Context, node *corev1.Node, claims []*resourceapi.ResourceClaim, behaves func(behavior.Behavior) bool) ([]resourceapi.AllocationResult, error) {
+	pools, err := a.Facts.Pools.For(node)
+	if err != nil {
+		return nil, err
+	}
+	return earlier.Allocate(ctx, earlier.Question{
+		Facts: a.Facts, Node: node, Pools: pools, Claims: claims, Behaves: behaves,
+		Matches: func(ctx context.Context, expression string, d *cluster.Device) (bool, error) {
+			compiled := a.celCache.GetOrCompile(expression)
+			if compiled.Error != nil {
+				return false, fmt.Errorf("CEL compile error: %w", compiled.Error)
+			}
+			seen := cel.Device{Driver: d.ID.Driver, Attributes: d.Attributes, Capacity: d.Capacity}
+			if a.Facts.Gates.Channel() != cluster.ChannelStable {
+				seen.AllowMultipleAllocations = d.AllowMultipleAllocations
+			}
+			matches, _, err := compiled.DeviceMatches(ctx, seen)
+			if err != nil {
+				return false, fmt.Errorf("CEL runtime error: %w", err)
+			}
+			return matches, nil
+		},
+	})
+}
+
+// Because finds the bug of the cluster's release that decides about claims on a node: without
+// it, the outcome is another one. It is empty if there is none.
+func (a *Allocator) Because(ctx context.Context, node *corev1.Node, claims []*resourceapi.ResourceClaim, fits bool) behavior.Behavior {
+	if !a.Differs(node, claims) {
+		return ""
+	}
+	without := map[behavior.Behavior]bool{}
+	decides := func() bool {
+		allocations, err := a.asEarlier(ctx, node, claims, func(b behavior.Behavior) bool { return a.Facts.Behaves(b) && !without[b] })
+		return ctx.Err() == nil && (err == nil && allocations != nil) != fits
+	}
+	for _, b := range a.differences {
+		without[b] = true
+		if decides() {
+			return b
+		}
+		delete(without, b)
+	}
+	// Several that decide only together: the last one of them.
+	for _, b := range a.differences {
+		without[b] = true
+		if decides() {
+			return b
+		}
+	}
+	return ""
 }
 
 // IsPoolError reports whether a request for all devices met an incomplete or

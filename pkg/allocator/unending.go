@@ -13,7 +13,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/dynamic-resource-allocation/structured"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
@@ -30,15 +29,13 @@ const afterEnd = time.Second
 // errAbandoned is a search that went on after its context was done.
 var errAbandoned = errors.New("the search goes on after its end")
 
-// allocate lets upstream search until the context is done. Where expressions
+// allocate searches until the context is done. Where expressions
 // compute with quantities of any size, what goes on after that is left to itself.
-func (a *Allocator) allocate(ctx context.Context, upstream structured.Allocator, node *corev1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error) {
+func (a *Allocator) allocate(ctx context.Context, claims []*resourceapi.ResourceClaim, search func() ([]resourceapi.AllocationResult, error)) ([]resourceapi.AllocationResult, error) {
 	if a.bounded(claims) {
-		return guarded(ctx, upstream, node, claims)
+		return guarded(search)
 	}
-	return awaited(ctx, afterEnd, func() ([]resourceapi.AllocationResult, error) {
-		return guarded(ctx, upstream, node, claims)
-	})
+	return awaited(ctx, afterEnd, func() ([]resourceapi.AllocationResult, error) { return guarded(search) })
 }
 
 // awaited waits for a search until some time after its context is done.
@@ -80,14 +77,14 @@ func (e *PanicError) Error() string {
 }
 
 // guarded turns a panic of the allocator into a [PanicError].
-func guarded(ctx context.Context, upstream structured.Allocator, node *corev1.Node, claims []*resourceapi.ResourceClaim) (allocations []resourceapi.AllocationResult, err error) {
+func guarded(search func() ([]resourceapi.AllocationResult, error)) (allocations []resourceapi.AllocationResult, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			message, _, _ := strings.Cut(fmt.Sprint(r), "\n")
 			err = &PanicError{Message: message}
 		}
 	}()
-	return upstream.Allocate(ctx, node, claims)
+	return search()
 }
 
 // trial evaluates what upstream must not evaluate before it is known to end.

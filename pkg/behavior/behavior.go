@@ -58,6 +58,39 @@ const (
 	ExtendedNotEvicted Behavior = "ExtendedNotEvicted"
 )
 
+// The behaviors of the search for devices, which pkg/allocator/earlier repeats.
+const (
+	// RejectedKeepsCounters: a device that is rejected for a taint or a constraint, or that
+	// the search gives back when several claims can share it, keeps its counters reserved.
+	RejectedKeepsCounters Behavior = "RejectedKeepsCounters"
+	// CountersByPoolName: the pools of two drivers that have the same name have their
+	// counters in common.
+	CountersByPoolName Behavior = "CountersByPoolName"
+	// SharesNotCharged: devices that claims share leave their counters untouched once
+	// they are allocated.
+	SharesNotCharged Behavior = "SharesNotCharged"
+	// SharesChargedTwice: the counters of a device are charged again for each further
+	// share, if the shares before have no capacity.
+	SharesChargedTwice Behavior = "SharesChargedTwice"
+	// AllLeavesOutFull: a request for all devices leaves out those without enough
+	// capacity left, and fits with the others.
+	AllLeavesOutFull Behavior = "AllLeavesOutFull"
+	// CapacityWraps: a capacity that is rounded up beyond the largest number becomes a
+	// negative one, and fits.
+	CapacityWraps Behavior = "CapacityWraps"
+	// CountersConcernAll: slices with counter sets concern every node, so that incomplete
+	// and invalid pools with counters are in the way of requests on nodes without their devices.
+	CountersConcernAll Behavior = "CountersConcernAll"
+	// CountsOverflow: the counts of the requests of a claim are added without looking at
+	// the largest number, and kube-scheduler panics where the sum is negative.
+	CountsOverflow Behavior = "CountsOverflow"
+	// AlternativesMixedUp: alternatives that ask for all devices use what was found out
+	// for other alternatives of their request.
+	AlternativesMixedUp Behavior = "AlternativesMixedUp"
+	// Permutes: the devices of a request are tried in every order.
+	Permutes Behavior = "Permutes"
+)
+
 // Change is one line of the table of behavior by release.
 type Change struct {
 	Behavior Behavior
@@ -93,7 +126,35 @@ func Changes() []Change {
 
 		{OpenRuleTaintsAll, 141620, []Span{{"", "1.37.1"}}},
 		{ExtendedNotEvicted, 142289, []Span{{"", "1.37.2"}}},
+		{RejectedKeepsCounters, 140431, []Span{{"", "1.36.3"}}},
+		{CountersByPoolName, 140435, []Span{{"", "1.36.4"}}},
+		{SharesNotCharged, 139040, []Span{{"", "1.36.2"}}},
+		{SharesChargedTwice, 140437, []Span{{"1.36.2", "1.37.0"}}},
+		{AllLeavesOutFull, 140769, []Span{{"", "1.37.0"}}},
+		{CapacityWraps, 140442, []Span{{"", "1.37.0"}}},
+		{CountersConcernAll, 138917, []Span{{"", "1.37.0"}}},
+		{CountsOverflow, 141307, []Span{{"", "1.35.9"}, {"1.36.0", "1.36.5"}, {"1.37.0", "1.37.1"}}},
+		{AlternativesMixedUp, 137347, []Span{{"", "1.36.0"}}},
+		{Permutes, 133678, []Span{{"", "1.36.0"}}},
 	}
+}
+
+// Fixed returns the pull request that ends a behavior, and the first release after another
+// one that is without it.
+func Fixed(b Behavior, release string) (upstream int, fixed string) {
+	parsed, err := version.ParseGeneric(release)
+	for _, change := range Changes() {
+		if change.Behavior != b {
+			continue
+		}
+		for _, s := range change.Spans {
+			if err == nil && s.has(parsed) {
+				return change.Upstream, s.Before
+			}
+		}
+		return change.Upstream, change.Spans[len(change.Spans)-1].Before
+	}
+	return 0, ""
 }
 
 // oldest is the oldest minor release that is supported, and lastPatch a number that no patch
@@ -163,4 +224,52 @@ func (c *Change) in(release *version.Version) bool {
 func (s Span) has(release *version.Version) bool {
 	return (s.From == "" || release.AtLeast(version.MustParseGeneric(s.From))) &&
 		(s.Before == "" || release.LessThan(version.MustParseGeneric(s.Before)))
+}
+
+// Text says the behavior in a clause whose subject is a kube-scheduler or what it handles.
+func (b Behavior) Text() string {
+	switch b {
+	case AllPoolErrorEndsAttempt:
+		return "a request for all devices that meets an incomplete pool on one node keeps the pod from all nodes"
+	case TimeoutEndsAttempt:
+		return "a search that takes too long on one node keeps the pod from all nodes"
+	case AllWithCountersPanics:
+		return "it panics where a request for all devices takes a partition"
+	case MixedClaimsFailScore:
+		return "a pod with some claims allocated and others not is not scheduled if several nodes are suitable"
+	case DistinctPerRequest:
+		return "distinctAttribute lets one request get devices with the same value"
+	case ListsNotCompared:
+		return "constraints do not compare attributes that are lists"
+	case UnsortedPools:
+		return "pools are tried in no certain order"
+	case OpenRuleTaintsAll:
+		return "a DeviceTaintRule without deviceSelector taints all devices, and evicts nobody"
+	case ExtendedNotEvicted:
+		return "taints do not evict pods from the devices of extended resources"
+	case GroupsNotCompared:
+		return "pods are placed even if their priorities differ from that of their PodGroup"
+	case RejectedKeepsCounters:
+		return "a device that is rejected for a taint or a constraint keeps its counters reserved during the search"
+	case CountersByPoolName:
+		return "pools of two drivers that have the same name have their counters in common"
+	case SharesNotCharged:
+		return "allocated devices that claims share leave their counters untouched"
+	case SharesChargedTwice:
+		return "a further share of a device without capacity is charged its counters again"
+	case AllLeavesOutFull:
+		return "a request for all devices leaves out devices without enough capacity left"
+	case CapacityWraps:
+		return "a capacity that is rounded up beyond the largest number becomes negative, and fits"
+	case CountersConcernAll:
+		return "incomplete and invalid pools with counters are in the way on nodes that have none of their devices"
+	case CountsOverflow:
+		return "it panics where the sum of the counts of a claim overflows"
+	case AlternativesMixedUp:
+		return "alternatives that ask for all devices are mixed up with others of their request"
+	case Permutes:
+		return "the devices of a request are tried in every order"
+	default:
+		return string(b)
+	}
 }

@@ -4,6 +4,8 @@
 package cluster
 
 import (
+	"cmp"
+	"fmt"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -192,3 +194,17 @@ func (c *Cluster) Behaves(so behavior.Behavior) bool { return c.behaviors[so] }
 
 // Varies reports whether the release is not known, and a behavior depends on it.
 func (c *Cluster) Varies(so behavior.Behavior) bool { return c.varying[so] }
+
+// Scheduler names the kube-scheduler whose behaviors count.
+func (c *Cluster) Scheduler() string {
+	if release := c.Snapshot.BinaryVersion(); release != "" {
+		return "kube-scheduler " + release
+	}
+	return fmt.Sprintf("kube-scheduler of 1.%d", cmp.Or(c.Snapshot.Skew.From, snapshot.NewestMinor))
+}
+
+// Fixed is the pull request that ends a behavior of the scheduler, and the first release that
+// has it, see [behavior.Fixed].
+func (c *Cluster) Fixed(b behavior.Behavior) (upstream int, release string) {
+	return behavior.Fixed(b, cmp.Or(c.Snapshot.BinaryVersion(), fmt.Sprintf("1.%d.999", c.Snapshot.Skew.From)))
+}

@@ -68,6 +68,9 @@ type features struct {
 	// nothing without the one of the taints. openRules is true if those without a
 	// selector taint all devices.
 	taintRules, openRules bool
+	// countersConcernAll is true if slices with counter sets concern every node: in the
+	// stable channel, and in releases with [behavior.CountersConcernAll].
+	countersConcernAll bool
 }
 
 // stable reports whether the features select the stable channel.
@@ -99,6 +102,7 @@ func newGates(snap *snapshot.Snapshot, behaviors map[behavior.Behavior]bool) *Ga
 		taintRules:             g.Enabled(GateDeviceTaintRules) && g.Enabled(GateDeviceTaints),
 		openRules:              behaviors[behavior.OpenRuleTaintsAll],
 	}
+	g.countersConcernAll = g.stable() || behaviors[behavior.CountersConcernAll]
 	g.tolerationOperators = g.Enabled("TaintTolerationComparisonOperators")
 	return g
 }

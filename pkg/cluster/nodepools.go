@@ -15,7 +15,7 @@ import (
 // concerns is like targets, but for the allocator: the stable channel takes
 // slices with counter sets into account for every node.
 func (p *Pools) concerns(slice *sliceInfo, l *look) (bool, error) {
-	if p.stable && len(slice.Spec.SharedCounters) > 0 {
+	if p.countersConcernAll && len(slice.Spec.SharedCounters) > 0 {
 		return true, nil
 	}
 	return slice.targets(l)
@@ -24,7 +24,7 @@ func (p *Pools) concerns(slice *sliceInfo, l *look) (bool, error) {
 // slicesToLookAt returns those slices of a pool that can concern a node, in
 // the order in which the allocator comes across them.
 func (p *Pools) slicesToLookAt(e *poolEntry, node *corev1.Node) []*sliceInfo {
-	if p.stable {
+	if p.countersConcernAll {
 		return e.slices
 	}
 	return slices.Concat(e.onNode[node.Name], e.shared)

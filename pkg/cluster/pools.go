@@ -23,7 +23,7 @@ import (
 // concern every node, and nothing is sorted; in the others, such slices
 // are like any other, and pools and slices are sorted by name.
 type Pools struct {
-	stable bool
+	countersConcernAll bool
 	// entries are sorted by driver and name.
 	entries []*poolEntry
 	// onNode has the pools with slices that name the node, shared those with
@@ -60,7 +60,7 @@ type deviceTable struct {
 
 // newPools sorts out the slices, which must be sorted by name.
 func newPools(all []*resourceapi.ResourceSlice, features *features) *Pools {
-	p := &Pools{stable: features.stable(), onNode: map[string][]*poolEntry{}}
+	p := &Pools{countersConcernAll: features.countersConcernAll, onNode: map[string][]*poolEntry{}}
 	p.views.of = map[string]nodeViews{}
 	p.every, p.devices = sync.OnceValue(p.listEvery), sync.OnceValue(p.listDevices)
 	byID, matchers := map[poolID]*poolEntry{}, nodeMatchers{}
@@ -99,7 +99,7 @@ func newPools(all []*resourceapi.ResourceSlice, features *features) *Pools {
 		if len(entry.shared) > 0 {
 			p.shared = append(p.shared, entry)
 		}
-		if !p.stable {
+		if !p.countersConcernAll {
 			continue
 		}
 		switch state := entry.judge(newestOf(entry.counterSlices())); {

@@ -101,7 +101,7 @@ func newSliceInfo(slice *resourceapi.ResourceSlice, features *features, matchers
 		ignore("has shared counters", GatePartitionableDevices)
 	case !features.compatibilityGroups && usesCompatibilityGroups(slice):
 		ignore("has devices with compatibility groups", GateCompatibilityGroups)
-	case !wholeSlice && !perDevice && (len(spec.SharedCounters) == 0 || !features.stable()):
+	case !wholeSlice && !perDevice && (len(spec.SharedCounters) == 0 || !features.countersConcernAll):
 		ignore("selects nodes in no known way", "")
 	}
 	s.counts = features.compatibilityGroups || !usesCompatibilityGroups(slice)

@@ -6,10 +6,13 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"math"
+	"math/big"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/utils/ptr"
 
@@ -55,7 +58,107 @@ func bugChecks() []Check {
 			Advice: "Update the kubelet to 1.34.4, 1.35.1 or newer. Until then, start the pod with several claims before the one that shares a claim with it.",
 			find:   findUnpreparedClaims,
 		},
+		{
+			Code: "DRA1906", Title: "scheduler that panics for counts that overflow", Severity: api.SeverityError, Needs: []string{snapshot.ResourceClaims, snapshot.ResourceTemplates},
+			About:  "kube-scheduler 1.35.0 to 1.35.8, 1.36.0 to 1.36.4 and 1.37.0 adds the counts of the requests of a claim, and panics where the sum overflows (kubernetes/kubernetes#141323). It restarts, and panics again. Any user who can create claims can cause this.",
+			Advice: "Update to 1.35.9, 1.36.5, 1.37.1 or newer, and delete the claim.",
+			find:   findOverflow,
+		},
+		{
+			Code: "DRA1907", Title: "scheduler that counts partitions wrongly", Severity: api.SeverityWarning, Needs: []string{snapshot.ResourceSlices},
+			About:  "kube-scheduler before 1.36.3 keeps the counters of tainted partitions reserved while it searches (kubernetes/kubernetes#140431), before 1.36.4 it mixes up the counters of two drivers whose pools have the same name (kubernetes/kubernetes#140435), and up to 1.36 those of partitions that claims share (kubernetes/kubernetes#139040, kubernetes/kubernetes#140437). Pods do not get partitions that are available, or get some that are in use.",
+			Advice: "Update kube-scheduler to the release that the finding names.",
+			find:   findMiscounted,
+		},
 	}
+}
+
+func findOverflow(_ context.Context, in *cluster) ([]api.Finding, error) {
+	if !in.facts.Behaves(behavior.CountsOverflow) {
+		return nil, nil
+	}
+	_, fixed := in.facts.Fixed(behavior.CountsOverflow)
+	var found []api.Finding
+	add := func(o, path string, spec *resourceapi.ResourceClaimSpec) {
+		sum := &big.Int{}
+		for _, r := range spec.Devices.Requests {
+			least := int64(math.MaxInt64)
+			if r.Exactly != nil {
+				least = r.Exactly.Count
+			}
+			for i := range r.FirstAvailable {
+				least = min(least, r.FirstAvailable[i].Count)
+			}
+			sum.Add(sum, big.NewInt(least))
+		}
+		if sum.IsInt64() {
+			return
+		}
+		found = append(found, api.Finding{
+			Objects: []string{o}, Message: fmt.Sprintf("%s panics when it looks at %s: its requests ask for %s devices together", in.facts.Scheduler(), o, sum),
+			Evidence: []api.Evidence{{Object: o, Path: path + ".devices.requests", Found: sum.String(), Required: fmt.Sprintf("at most %d", resourceapi.AllocationResultsMaxSize)}},
+			Remedy:   &api.NextStep{Actor: api.ActorAdmin, Text: fmt.Sprintf("delete %s, and update the control plane to %s or newer (kubernetes/kubernetes#141323)", o, fixed)},
+		})
+	}
+	for _, claim := range in.snap.Claims {
+		if claim.Status.Allocation == nil {
+			add(object(api.KindClaim, claim), "spec", &claim.Spec)
+		}
+	}
+	for _, template := range in.snap.Templates {
+		add(object(api.KindTemplate, template), "spec.spec", &template.Spec.Spec)
+	}
+	return found, nil
+}
+
+func findMiscounted(_ context.Context, in *cluster) ([]api.Finding, error) {
+	if !in.facts.Gates.Enabled(facts.GatePartitionableDevices) {
+		return nil, nil
+	}
+	drivers := map[string]sets.Set[string]{}
+	triggers := map[behavior.Behavior][]facts.Device{}
+	for _, d := range in.facts.Pools.Devices() {
+		if len(d.ConsumesCounters) == 0 {
+			continue
+		}
+		if drivers[d.ID.Pool] == nil {
+			drivers[d.ID.Pool] = sets.New[string]()
+		}
+		if drivers[d.ID.Pool].Insert(d.ID.Driver); len(drivers[d.ID.Pool]) > 1 {
+			triggers[behavior.CountersByPoolName] = append(triggers[behavior.CountersByPoolName], d)
+		}
+		if in.facts.Gates.Enabled(facts.GateDeviceTaints) && slices.ContainsFunc(d.Taints, func(t resourceapi.DeviceTaint) bool { return t.Effect != resourceapi.DeviceTaintEffectNone }) {
+			triggers[behavior.RejectedKeepsCounters] = append(triggers[behavior.RejectedKeepsCounters], d)
+		}
+		if in.facts.Gates.Enabled(facts.GateConsumableCapacity) && ptr.Deref(d.AllowMultipleAllocations, false) {
+			triggers[behavior.SharesNotCharged] = append(triggers[behavior.SharesNotCharged], d)
+			if len(d.Capacity) == 0 {
+				triggers[behavior.SharesChargedTwice] = append(triggers[behavior.SharesChargedTwice], d)
+			}
+		}
+	}
+	var found []api.Finding
+	for _, bug := range []behavior.Behavior{behavior.RejectedKeepsCounters, behavior.CountersByPoolName, behavior.SharesNotCharged, behavior.SharesChargedTwice} {
+		if !in.facts.Behaves(bug) || len(triggers[bug]) == 0 {
+			continue
+		}
+		upstream, fixed := in.facts.Fixed(bug)
+		f := api.Finding{
+			Message: fmt.Sprintf("%s counts partitions wrongly: %s", in.facts.Scheduler(), bug.Text()),
+			Remedy:  &api.NextStep{Actor: api.ActorAdmin, Text: fmt.Sprintf("update kube-scheduler to %s or newer (kubernetes/kubernetes#%d)", fixed, upstream)},
+		}
+		seen := sets.New[string]()
+		for _, d := range triggers[bug] {
+			o := object(kindSlice, d.Slice)
+			if !seen.Has(o) {
+				seen.Insert(o)
+				f.Objects = append(f.Objects, o)
+				f.Evidence = append(f.Evidence, api.Evidence{Object: o, Path: "spec.devices", Found: d.ID.String()})
+			}
+		}
+		found = append(found, f)
+	}
+	return found, nil
 }
 
 func findIdleKubelets(_ context.Context, in *cluster) ([]api.Finding, error) {

@@ -5,6 +5,7 @@ package doctor
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -181,6 +182,15 @@ func TestBugsByRelease(t *testing.T) {
 	}
 	server := func(release string) []any { return append(slices.Clone(one), running(release)) }
 	shared := func(release string) []any { return append(slices.Clone(one), sharing(release)) }
+	overflowing := func(release string) []any {
+		return append(slices.Clone(one), running(release), tc.Claim("c", tc.GPUs("a", math.MaxInt64), tc.GPUs("b", 1)))
+	}
+	tainted := func(release string) []any {
+		return []any{
+			tc.Nodes("n1"), running(release), tc.Gates{facts.GatePartitionableDevices, facts.GateDeviceTaints}, tc.Pool("n1").Of(2).WithCounters("board", "slices=4"),
+			tc.Pool("n1", tc.Device("a").Consuming("board", "slices=1").Tainted("broken", resourceapi.DeviceTaintEffectNoSchedule)).Of(2),
+		}
+	}
 	for code, test := range map[string]struct {
 		cluster      func(release string) []any
 		with, before []string
@@ -189,6 +199,8 @@ func TestBugsByRelease(t *testing.T) {
 		"DRA1902": {counters, []string{"v1.35.0", "v1.35.5", "v1.36.0", "v1.36.1"}, []string{"v1.34.4", "v1.35.6", "v1.36.2", "v1.37.0"}},
 		"DRA1903": {broken, []string{"v1.34.0", "v1.36.6", "v1.37.2"}, []string{"v1.38.0"}},
 		"DRA1904": {server, []string{"v1.35.0", "v1.36.1"}, []string{"v1.34.0", "v1.35.6", "v1.36.2", ""}},
+		"DRA1906": {overflowing, []string{"v1.35.8", "v1.36.4", "v1.37.0"}, []string{"v1.35.9", "v1.36.5", "v1.37.1", ""}},
+		"DRA1907": {tainted, []string{"v1.35.10", "v1.36.2"}, []string{"v1.36.3", "v1.37.0", ""}},
 		"DRA1905": {shared, []string{"v1.34.0", "v1.34.3", "v1.35.0"}, []string{"v1.33.9", "v1.34.4", "v1.35.1", "v1.36.0", ""}},
 	} {
 		for _, release := range slices.Concat(test.with, test.before) {
@@ -399,6 +411,11 @@ func TestFaults(t *testing.T) {
 		"DRA1902": {[]any{tc.Nodes("n1"), running("v1.36.1"), tc.Pool("n1").Of(2).WithCounters("board", "slices=4"), tc.Pool("n1", tc.Device("a").Consuming("board", "slices=1")).Of(2), tc.Claim("c", tc.GPUs("gpu", 0).All())}, "panics"},
 		"DRA1903": {append(slices.Clone(one), tc.Pool("n2", tc.Devices(1)...).Of(2), tc.Claim("c", tc.GPUs("gpu", 0).All())), "is broken"},
 		"DRA1904": {append(slices.Clone(one), running("v1.36.0")), "fails for pods"},
+		"DRA1906": {append(slices.Clone(one), running("v1.36.4"), tc.Claim("c", tc.GPUs("a", math.MaxInt64), tc.GPUs("b", 1))), "9223372036854775808 devices together"},
+		"DRA1907": {[]any{
+			tc.Nodes("n1"), running("v1.36.3"), tc.Pool("n1").Of(2).WithCounters("board", "slices=4"), tc.Pool("n1", tc.Device("a").Consuming("board", "slices=1")).Of(2),
+			tc.Slice("nic-a", "nic.example.com", "n1", tc.Device("a").Consuming("board", "slices=1")).OnNode("n1").Of(2), tc.Slice("nic-b", "nic.example.com", "n1").OnNode("n1").Of(2).WithCounters("board", "slices=4"),
+		}, "pools of two drivers"},
 		"DRA1905": {append(slices.Clone(one), sharing("v1.35.0")), "does not prepare its other claims"},
 	}
 	for code, test := range tests {

@@ -104,6 +104,9 @@ func (x *builder) conclusion(ctx context.Context, equivalent []int, verdicts []a
 	if release.assumption != "" {
 		x.out.Assumptions = append(x.out.Assumptions, release.assumption)
 	}
+	if text := x.byBug(ctx, verdict); text != "" {
+		x.out.Assumptions = append(x.out.Assumptions, text)
+	}
 	if text := poolOrder(x.Question); text != "" {
 		x.out.Assumptions = append(x.out.Assumptions, text)
 	}
@@ -115,8 +118,17 @@ func (x *builder) conclusion(ctx context.Context, equivalent []int, verdicts []a
 	if x.out.Verdict != api.DoesNotFit && x.out.Verdict != api.Error || x.target.VerdictOnly {
 		return said, nil
 	}
+	update, bug, err := x.updates(ctx)
+	if err != nil {
+		return reason{}, err
+	}
+	if bug != (reason{}) {
+		x.out.Remedies = update
+		return bug, nil
+	}
 	x.beginOutlook(ctx)
 	nearest, err := x.advise(ctx)
+	x.out.Remedies = append(update, x.out.Remedies...)
 	if said = cmp.Or(nearest, said); err != nil || x.out.Verdict == api.Error {
 		return said, err
 	}
@@ -238,6 +250,9 @@ func (x *builder) answer(ctx context.Context, node *corev1.Node, verdict allocat
 		}
 		return nodeanswer.Answer{Verdict: api.Fits, Score: score}, nil
 	case allocator.DoesNotFit, allocator.NodeError:
+		if because := x.because(ctx, node, false); because != "" {
+			return nodeanswer.SchedulerBug(bugText(x.Question, because)), ctx.Err()
+		}
 		answer := x.reasons.WhyNot(ctx, node)
 		if verdict.Err != nil && answer.Code == api.CountUnsatisfiable {
 			answer.Message += "; the allocator adds: " + funnel.WithoutPlannedClaims(x.Question, verdict.Err.Error())
@@ -269,6 +284,9 @@ func unending(err error) error {
 func errorCode(err error) api.Code {
 	if isPanic(err) {
 		return api.AllocatorPanic
+	}
+	if allocator.Panics(err) {
+		return api.SchedulerBug
 	}
 	text := err.Error()
 	for _, known := range []struct {

@@ -50,10 +50,6 @@ func heedRelease(ctx context.Context, q *funnel.Question, out *api.Explanation, 
 		return releaseAnswer{verdict: api.Error, summary: fmt.Sprintf(
 			"%s fails to score the nodes for a pod with claims that are allocated and others that are not, where more than one node is suitable (kubernetes/kubernetes#139017, fixed in 1.35.6 and 1.36.2)", release)}, nil
 	}
-	if verdict == api.DoesNotFit && facts.Behaves(behavior.DistinctPerRequest) && distinctFails(q, out.Nodes) {
-		return releaseAnswer{verdict: api.Undetermined, summary: fmt.Sprintf(
-			"%s compares the devices of one request incompletely for distinctAttribute, and may take several with the same value (kubernetes/kubernetes#140600, fixed in 1.37): whether the claims fit then is not evaluated", release)}, nil
-	}
 	if verdict == api.DoesNotFit && facts.Behaves(behavior.ListsNotCompared) && facts.Gates.Enabled(cluster.GateListTypeAttributes) && constraintFails(q, out.Nodes, comparesLists(q)) {
 		return releaseAnswer{assumption: release + " compares no lists in constraints, although DRAListTypeAttributes is on: a list has nothing in common with any other (kubernetes/kubernetes#139332, fixed in 1.37)"}, nil
 	}

@@ -4,12 +4,16 @@
 package explain
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
@@ -27,6 +31,7 @@ func TestReleases(t *testing.T) {
 	all := []any{tc.Claim("c", tc.GPUs("gpus", 0).All()), tc.Pod("p", tc.Using("c"))}
 	one := []any{tc.Claim("c", tc.GPUs("gpu", 1)), tc.Pod("p", tc.Using("c"))}
 	two := tc.Nodes("n1", "n2")
+	parts := tc.Gates{cluster.GatePartitionableDevices, cluster.GateDeviceTaints, cluster.GateConsumableCapacity}
 	tests := map[string]struct {
 		behavior behavior.Behavior
 		objects  []any
@@ -69,12 +74,102 @@ func TestReleases(t *testing.T) {
 			want: map[string]api.Verdict{"v1.35.5": api.Error, "v1.35.6": api.Fits, "v1.36.1": api.Error, "v1.36.2": api.Fits, "": api.Undetermined},
 			says: map[string]string{"v1.36.1": "kubernetes/kubernetes#139017", "": "kubernetes/kubernetes#139017"},
 		},
+		"three devices of which two have the same value, which have to be distinct": {
+			behavior: behavior.DistinctPerRequest,
+			objects:  []any{tc.Nodes("n1"), tc.Gates{cluster.GateConsumableCapacity}, tc.Pool("n1", tc.Device("a", "side=left"), tc.Device("b", "side=right"), tc.Device("c", "side=left"))},
+			pod:      []any{tc.Claim("c", tc.GPUs("gpus", 3)).Distinct(tc.Driver + "/side"), tc.Pod("p", tc.Using("c"))},
+			want:     map[string]api.Verdict{"v1.36.6": api.Fits, "v1.37.0": api.DoesNotFit, "": api.DoesNotFit},
+			says:     map[string]string{"v1.36.6": "kubernetes/kubernetes#140600", "": "kubernetes/kubernetes#140600"},
+		},
 		"two devices with the same value, which have to be distinct": {
 			behavior: behavior.DistinctPerRequest,
 			objects:  []any{tc.Nodes("n1"), tc.Gates{cluster.GateConsumableCapacity}, tc.Pool("n1", tc.Device("a", "side=left"), tc.Device("b", "side=left"))},
 			pod:      []any{tc.Claim("c", tc.GPUs("gpus", 2)).Distinct(tc.Driver + "/side"), tc.Pod("p", tc.Using("c"))},
-			want:     map[string]api.Verdict{"v1.36.6": api.Undetermined, "v1.37.0": api.DoesNotFit, "": api.DoesNotFit},
-			says:     map[string]string{"v1.36.6": "kubernetes/kubernetes#140600", "": "kubernetes/kubernetes#140600"},
+			want:     map[string]api.Verdict{"v1.36.6": api.DoesNotFit},
+		},
+		"a tainted partition before another one": {
+			behavior: behavior.RejectedKeepsCounters,
+			objects: []any{tc.Nodes("n1"), parts, tc.Pool("n1",
+				tc.Device("a").Consuming("card", "memory=2Gi").Tainted("broken", resourceapi.DeviceTaintEffectNoSchedule),
+				tc.Device("b").Consuming("card", "memory=2Gi")).Of(2), tc.Pool("n1").Of(2).WithCounters("card", "memory=3Gi")},
+			pod:  one,
+			want: map[string]api.Verdict{"v1.35.10": api.DoesNotFit, "v1.36.2": api.DoesNotFit, "v1.36.3": api.Fits, "": api.Fits},
+			says: map[string]string{"v1.36.2": "kubernetes/kubernetes#140431, fixed in 1.36.3"},
+		},
+		"partitions of two drivers in pools with one name": {
+			behavior: behavior.CountersByPoolName,
+			objects: []any{
+				tc.Nodes("n1"), parts, tc.Class("nics", "nic.example.com"),
+				tc.Pool("n1", tc.Device("a").Consuming("card", "memory=2Gi")).Of(2), tc.Pool("n1").Of(2).WithCounters("card", "memory=3Gi"),
+				tc.Slice("nic-a", "nic.example.com", "n1", tc.Device("a").Consuming("card", "memory=2Gi")).OnNode("n1").Of(2),
+				tc.Slice("nic-b", "nic.example.com", "n1").OnNode("n1").Of(2).WithCounters("card", "memory=3Gi"),
+			},
+			pod:  []any{tc.Claim("c", tc.GPUs("gpu", 1), tc.Request("nic", "nics", 1)), tc.Pod("p", tc.Using("c"))},
+			want: map[string]api.Verdict{"v1.36.3": api.DoesNotFit, "v1.36.4": api.Fits, "": api.Fits},
+			says: map[string]string{"v1.36.3": "kubernetes/kubernetes#140435, fixed in 1.36.4"},
+		},
+		"a partition beside one that is shared": {
+			behavior: behavior.SharesNotCharged,
+			objects: []any{tc.Nodes("n1"), parts, tc.Pool("n1",
+				tc.Device("a", "memory:=2Gi", "kind=whole").Consuming("card", "memory=2Gi").Shareable(),
+				tc.Device("b", "kind=part").Consuming("card", "memory=2Gi")).Of(2), tc.Pool("n1").Of(2).WithCounters("card", "memory=3Gi"),
+				tc.Sharing("other", "n1", "a", "memory", "1Gi")},
+			pod:  []any{tc.Claim("c", tc.GPUs("gpu", 1, `device.attributes["gpu.example.com"].kind == "part"`)), tc.Pod("p", tc.Using("c"))},
+			want: map[string]api.Verdict{"v1.36.1": api.Fits, "v1.36.2": api.DoesNotFit, "": api.DoesNotFit},
+			says: map[string]string{"v1.36.1": "kubernetes/kubernetes#139040, fixed in 1.36.2"},
+		},
+		"one more share of a partition without capacity": {
+			behavior: behavior.SharesChargedTwice,
+			objects: []any{tc.Nodes("n1"), parts, tc.Pool("n1", tc.Device("a").Consuming("card", "memory=2Gi").Shareable()).Of(2), tc.Pool("n1").Of(2).WithCounters("card", "memory=3Gi"),
+				tc.Serving("other", "n1", "a").Change(func(c *resourceapi.ResourceClaim) {
+					c.Status.Allocation.Devices.Results[0].ShareID = ptr.To(types.UID("share"))
+				})},
+			pod:  one,
+			want: map[string]api.Verdict{"v1.36.1": api.Fits, "v1.36.2": api.DoesNotFit, "v1.36.6": api.DoesNotFit, "v1.37.0": api.Fits, "": api.Fits},
+			says: map[string]string{"v1.36.6": "kubernetes/kubernetes#140437, fixed in 1.37.0"},
+		},
+		"all devices, of which one has no capacity left": {
+			behavior: behavior.AllLeavesOutFull,
+			objects: []any{tc.Nodes("n1"), tc.Gates{cluster.GateConsumableCapacity}, tc.Pool("n1", tc.Device("a", "memory:=2Gi").Shareable(), tc.Device("b", "memory:=2Gi").Shareable()),
+				tc.Sharing("other", "n1", "a", "memory", "2Gi")},
+			pod:  []any{tc.Claim("c", tc.GPUs("gpus", 0).All().WithCapacity("memory", "1Gi")), tc.Pod("p", tc.Using("c"))},
+			want: map[string]api.Verdict{"v1.36.6": api.Fits, "v1.37.0": api.DoesNotFit, "": api.DoesNotFit},
+			says: map[string]string{"v1.36.6": "kubernetes/kubernetes#140769, fixed in 1.37.0"},
+		},
+		"capacity beyond the largest number": {
+			behavior: behavior.CapacityWraps,
+			objects: []any{tc.Nodes("n1"), tc.Gates{cluster.GateConsumableCapacity}, tc.Pool("n1", tc.Device("a").Shareable().Change(func(d *resourceapi.Device) {
+				d.Capacity = map[resourceapi.QualifiedName]resourceapi.DeviceCapacity{"memory": {Value: resource.MustParse("10"), RequestPolicy: &resourceapi.CapacityRequestPolicy{
+					Default: ptr.To(resource.MustParse("0")), ValidRange: &resourceapi.CapacityRequestPolicyRange{Min: ptr.To(resource.MustParse("0")), Step: ptr.To(resource.MustParse("2"))},
+				}}}
+			}))},
+			pod:  []any{tc.Claim("c", tc.GPUs("gpu", 1).WithCapacity("memory", "9223372036854775807")), tc.Pod("p", tc.Using("c"))},
+			want: map[string]api.Verdict{"v1.36.6": api.Fits, "v1.37.0": api.Error, "": api.Error},
+			says: map[string]string{"v1.36.6": "kubernetes/kubernetes#140442, fixed in 1.37.0"},
+		},
+		"all devices, and an incomplete pool with counters on another node": {
+			behavior: behavior.CountersConcernAll,
+			objects: []any{two, parts, tc.Pool("n1", tc.Device("a")),
+				tc.Slice("", tc.Driver, "other").OnNode("n2").Of(3).WithCounters("card", "memory=3Gi")},
+			pod: []any{tc.Claim("c", tc.GPUs("gpus", 0).All()), tc.Pod("p", tc.Using("c"), func(p *corev1.Pod) {
+				p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "n1"}
+			})},
+			want: map[string]api.Verdict{"v1.36.6": api.Error, "v1.37.2": api.Fits, "": api.Fits},
+		},
+		"counts whose sum is negative": {
+			behavior: behavior.CountsOverflow,
+			objects:  []any{tc.Nodes("n1"), tc.Pool("n1", tc.Device("a"))},
+			pod:      []any{tc.Claim("c", tc.GPUs("a", math.MaxInt64), tc.GPUs("b", math.MaxInt64)), tc.Pod("p", tc.Using("c"))},
+			want:     map[string]api.Verdict{"v1.36.4": api.Error, "v1.36.5": api.Error},
+			says:     map[string]string{"v1.36.4": "panics", "v1.36.5": "at most 32 devices"},
+		},
+		"alternatives that ask for all devices": {
+			behavior: behavior.AlternativesMixedUp,
+			objects:  []any{tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "size=small"), tc.Device("b", "size=small"))},
+			pod: []any{tc.Claim("c", tc.FirstAvailable("gpu",
+				tc.GPUs("large", 0, `device.attributes["gpu.example.com"].size == "large"`).All(), tc.GPUs("small", 0).All())), tc.Pod("p", tc.Using("c"))},
+			want: map[string]api.Verdict{"v1.35.10": api.DoesNotFit, "v1.36.0": api.Fits, "": api.Fits},
+			says: map[string]string{"v1.35.10": "kubernetes/kubernetes#137347, fixed in 1.36.0"},
 		},
 		"lists with a value in common": {
 			behavior: behavior.ListsNotCompared,
@@ -97,8 +192,8 @@ func TestReleases(t *testing.T) {
 			says:     map[string]string{"v1.37.0": "pod of a group whose priorities differ"},
 		},
 	}
-	// TestTimeoutByRelease, TestOpenRules, and TestExtendedEvictions in pkg/cluster.
-	tested := map[behavior.Behavior]bool{behavior.TimeoutEndsAttempt: true, behavior.OpenRuleTaintsAll: true, behavior.ExtendedNotEvicted: true}
+	// [behavior.Permutes] changes no verdict. TestTimeoutByRelease, TestOpenRules, and TestExtendedEvictions in pkg/cluster.
+	tested := map[behavior.Behavior]bool{behavior.TimeoutEndsAttempt: true, behavior.OpenRuleTaintsAll: true, behavior.ExtendedNotEvicted: true, behavior.Permutes: true}
 	for name, test := range tests {
 		tested[test.behavior] = true
 		for version, want := range test.want {
@@ -194,8 +289,8 @@ func TestReleaseOfKubelets(t *testing.T) {
 		tc.Claim("net", tc.GPUs("r", 1)).Holding(tc.Driver + "/net/d"), tc.Claim("c", tc.GPUs("gpu", 1)), tc.Pod("p", tc.Using("net", "c")),
 	}
 	distinct := []any{
-		tc.Gates{cluster.GateConsumableCapacity}, tc.Pool("n1", tc.Device("a", "side=left"), tc.Device("b", "side=left")),
-		tc.Claim("c", tc.GPUs("gpus", 2)).Distinct(tc.Driver + "/side"), tc.Pod("p", tc.Using("c")),
+		tc.Gates{cluster.GateConsumableCapacity}, tc.Pool("n1", tc.Device("a", "side=left"), tc.Device("b", "side=right"), tc.Device("c", "side=left")),
+		tc.Claim("c", tc.GPUs("gpus", 3)).Distinct(tc.Driver + "/side"), tc.Pod("p", tc.Using("c")),
 	}
 	for name, test := range map[string]struct {
 		version  string
@@ -206,7 +301,7 @@ func TestReleaseOfKubelets(t *testing.T) {
 	}{
 		"a bug that none of them has":       {kubelets: []string{"v1.37.0", "v1.36.1"}, objects: mixed, want: api.Fits, says: "so it has 1.37 to 1.39"},
 		"a bug that some of them have":      {kubelets: []string{"v1.36.5", "v1.36.5"}, objects: mixed, want: api.Undetermined, says: "assumed that it is 1.36"},
-		"a bug that all of them have":       {kubelets: []string{"v1.36.5", "v1.33.0"}, objects: distinct, want: api.Undetermined, says: "kubernetes/kubernetes#140600"},
+		"a bug that all of them have":       {kubelets: []string{"v1.36.5", "v1.33.0"}, objects: distinct, want: api.Fits, says: "kubernetes/kubernetes#140600"},
 		"a bug that later ones do not have": {kubelets: []string{"v1.36.5", "v1.36.5"}, objects: distinct, want: api.DoesNotFit, says: "kubernetes/kubernetes#140600"},
 		"a release that is not supported":   {version: "v1.34.2", kubelets: []string{"v1.34.2", "v1.34.2"}, objects: mixed, want: api.Fits, says: "Kubernetes 1.34 is not supported: answered as 1.35"},
 		"kubelets that are not supported":   {kubelets: []string{"v1.33.2", "v1.33.2"}, objects: mixed, want: api.Undetermined, says: "1.33 to 1.36"},

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"math/big"
 	"slices"
 	"strings"
 
@@ -181,11 +182,8 @@ func leastDevices(alternatives []*claimspec.Request) int64 {
 func tooManyDevices(in *input) []finding {
 	var found []finding
 	for _, c := range in.claims {
-		total := int64(0)
 		var largest *claimspec.Request
 		for _, alternatives := range c.requests {
-			least := leastDevices(alternatives)
-			total = min(total, resourceapi.AllocationResultsMaxSize+1) + min(least, resourceapi.AllocationResultsMaxSize+1)
 			for _, r := range alternatives {
 				if !r.All() && (largest == nil || r.Count > largest.Count) {
 					largest = r
@@ -199,22 +197,24 @@ func tooManyDevices(in *input) []finding {
 				}
 			}
 		}
-		if total <= resourceapi.AllocationResultsMaxSize || largest == nil {
+		total := sumOf(c.requests)
+		if largest == nil || total.Cmp(big.NewInt(resourceapi.AllocationResultsMaxSize)) <= 0 {
 			continue
 		}
 		found = append(found, finding{
-			object: c.object, path: c.at(largest.Path) + ".count", found: fmt.Sprint(sumOf(c.requests)), required: fmt.Sprintf("at most %d", resourceapi.AllocationResultsMaxSize),
-			message: fmt.Sprintf("the requests ask for %d devices together; a claim can have %d", sumOf(c.requests), resourceapi.AllocationResultsMaxSize),
+			object: c.object, path: c.at(largest.Path) + ".count", found: total.String(), required: fmt.Sprintf("at most %d", resourceapi.AllocationResultsMaxSize),
+			message: fmt.Sprintf("the requests ask for %d devices together; a claim can have %d", total, resourceapi.AllocationResultsMaxSize),
 			advice:  "ask for less, or divide the claim",
 		})
 	}
 	return found
 }
 
-func sumOf(requests [][]*claimspec.Request) int64 {
-	sum := int64(0)
+// sumOf is how many devices requests get at least, together. Counts have no limit.
+func sumOf(requests [][]*claimspec.Request) *big.Int {
+	sum := &big.Int{}
 	for _, alternatives := range requests {
-		sum += leastDevices(alternatives)
+		sum.Add(sum, big.NewInt(leastDevices(alternatives)))
 	}
 	return sum
 }

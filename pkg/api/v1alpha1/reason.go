@@ -80,6 +80,9 @@ const (
 	AllocatorError Code = "AllocatorError"
 	// AllocatorPanic is a panic of the allocator, which is a bug of it.
 	AllocatorPanic Code = "AllocatorPanic"
+	// SchedulerBug means that devices are available, and that a bug of the kube-scheduler of
+	// the cluster's release keeps the claims from them.
+	SchedulerBug Code = "SchedulerBug"
 	// ClaimNotReady is a claim that does not exist yet, is being deleted, or
 	// belongs to another pod.
 	ClaimNotReady Code = "ClaimNotReady"

@@ -45,7 +45,7 @@ func IsHard(ctx context.Context, q *funnel.Question, node *corev1.Node) bool {
 // would take long to find out.
 func TooFew(ctx context.Context, q *funnel.Question, node *corev1.Node) bool {
 	pools, readable := q.Cluster.Pools[node.Name]
-	if !readable || slices.ContainsFunc(pools, mayEndOtherwise) {
+	if !readable || slices.ContainsFunc(pools, mayEndOtherwise) || differs(q, node) {
 		return false
 	}
 	short := false
@@ -64,6 +64,12 @@ func TooFew(ctx context.Context, q *funnel.Question, node *corev1.Node) bool {
 		}
 	}
 	return short && combinations(q, node.Name) < longSearch && !MayFail(ctx, q, node)
+}
+
+// differs reports whether the release of the cluster may decide otherwise than counting.
+func differs(q *funnel.Question, node *corev1.Node) bool {
+	claims, err := q.ClaimsFor(node)
+	return err == nil && q.Cluster.Alloc.Differs(node, claims)
 }
 
 // mayEndOtherwise reports whether the allocator may end with an error where it finds nothing in

@@ -224,13 +224,17 @@ func (b *Builder) number(q resource.Quantity) int64 {
 const stepsPerLook = 2000
 
 // Answer decides by counting what upstream decides by trying: whether the claims
-// fit on a node. It is Unknown if the numbers are too large, or if ctx is done.
+// fit on a node. It is Unknown if the numbers are too large, if the release of the
+// cluster may decide otherwise, or if ctx is done.
 func Answer(ctx context.Context, q *funnel.Question, node *corev1.Node) decision.Answer {
 	for i := range q.Claims {
 		if q.PodClaims[q.Claims[i].Index].ExtendedResources {
 			// What is wanted differs from node to node.
 			return decision.Unknown
 		}
+	}
+	if differs(q, node) {
+		return decision.Unknown
 	}
 	built, err := NewProblem(ctx, q.Cluster.Alloc, node, q.Cluster.Pools[node.Name], q.Claims)
 	if err != nil {

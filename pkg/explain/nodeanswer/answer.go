@@ -67,6 +67,12 @@ const (
 	progressCompeting  = 5 * progressStep
 )
 
+// SchedulerBug is the answer for a node that has devices, and that a bug of the scheduler keeps
+// the claims from.
+func SchedulerBug(message string) Answer {
+	return Answer{Verdict: api.DoesNotFit, Code: api.SchedulerBug, Message: message, Progress: progressCompeting}
+}
+
 // Nearer orders answers: the one where less is in the way comes first. Within
 // a step it is the one where fewer devices are missing, and then the one whose
 // best device gets further.

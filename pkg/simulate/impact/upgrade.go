@@ -37,7 +37,7 @@ func upgradeNotes(before, after *cluster.Cluster) []string {
 		if was {
 			when = "no longer"
 		}
-		notes = append(notes, fmt.Sprintf("%s, %s: %s (kubernetes/kubernetes#%d)", component, when, behaviorText(change.Behavior), change.Upstream))
+		notes = append(notes, fmt.Sprintf("%s, %s: %s (kubernetes/kubernetes#%d)", component, when, change.Behavior.Text(), change.Upstream))
 	}
 	return notes
 }
@@ -47,32 +47,4 @@ func onOff(on bool) string {
 		return "on"
 	}
 	return "off"
-}
-
-// behaviorText says in a clause what kube-schedulers of some releases do.
-func behaviorText(b behavior.Behavior) string {
-	switch b {
-	case behavior.AllPoolErrorEndsAttempt:
-		return "a request for all devices that meets an incomplete pool on one node keeps the pod from all nodes"
-	case behavior.TimeoutEndsAttempt:
-		return "a search that takes too long on one node keeps the pod from all nodes"
-	case behavior.AllWithCountersPanics:
-		return "it panics where a request for all devices takes a partition"
-	case behavior.MixedClaimsFailScore:
-		return "a pod with some claims allocated and others not is not scheduled if several nodes are suitable"
-	case behavior.DistinctPerRequest:
-		return "distinctAttribute lets one request get devices with the same value"
-	case behavior.ListsNotCompared:
-		return "constraints do not compare attributes that are lists"
-	case behavior.UnsortedPools:
-		return "pools are tried in no certain order"
-	case behavior.GroupsNotCompared:
-		return "pods are placed even if their priorities differ from that of their PodGroup"
-	case behavior.OpenRuleTaintsAll:
-		return "a DeviceTaintRule without deviceSelector taints all devices, and evicts nobody"
-	case behavior.ExtendedNotEvicted:
-		return "taints do not evict pods from the devices of extended resources"
-	default:
-		return string(b)
-	}
 }

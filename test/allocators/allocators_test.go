@@ -1,0 +1,228 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package allocators
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/earlier"
+	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+const (
+	// releasesVariable is set by `make test-releases`: the releases, separated by spaces.
+	releasesVariable = "KUBECTL_DRA_TEST_RELEASES"
+	// clustersVariable is how many random clusters each release is asked about.
+	clustersVariable = "CLUSTERS"
+	// clusters is that number by default.
+	clusters = 3000
+	// orders is how often an allocator that tries pools in no certain order is asked.
+	orders = 60
+)
+
+// TestAllocators asks the allocators of all patch releases what upstream's table and random
+// clusters ask, and compares with what this program says about that release.
+func TestAllocators(t *testing.T) {
+	releases := strings.Fields(os.Getenv(releasesVariable))
+	if len(releases) == 0 {
+		t.Skip("it builds the allocators of all patch releases; run: make test-releases")
+	}
+	random := clusters
+	if number, err := strconv.Atoi(os.Getenv(clustersVariable)); err == nil {
+		random = number
+	}
+	rows := recordTable(t, behavior.Library)
+	for _, release := range releases {
+		t.Run(release, func(t *testing.T) {
+			if patches := patchReleases(t, release); patches[len(patches)-1] != compared[release] {
+				t.Errorf("there is %s, and what was compared ends with %s: add it to compared, and to docs/compatibility.md", patches[len(patches)-1], compared[release])
+			}
+			questions := tableQuestions(t, rows, release)
+			for seed := range random {
+				questions = append(questions, randomQuestion(uint64(seed), release)) //nolint:gosec // small
+			}
+			for _, b := range buildAll(t, release) {
+				t.Run(b.releases[0], func(t *testing.T) { compare(t, b, release, questions) })
+			}
+		})
+	}
+}
+
+// asked is a question about one node, with the gates of a release.
+type asked struct {
+	name  string
+	facts *cluster.Cluster
+	node  *corev1.Node
+	*question
+}
+
+// answer is what an allocator says.
+type answer struct {
+	Outcome, Error string
+	Devices        [][]string
+}
+
+func compare(t *testing.T, b *build, release string, questions []*question) {
+	var all []asked
+	for _, q := range questions {
+		for name, gates := range gateSets(t, release, q) {
+			snap := *q.snap
+			snap.ServerVersion, snap.Gates = b.releases[0], gates
+			facts := cluster.New(&snap)
+			if !facts.Gates.Enabled(cluster.GateListTypeAttributes) && hasLists(&snap) {
+				continue
+			}
+			for _, node := range snap.Nodes {
+				all = append(all, asked{fmt.Sprintf("%s, %s gates, node %s", q.name, name, node.Name), facts, node, q})
+			}
+		}
+	}
+	theirs := ask(t, b, all)
+	differences, outcomes := 0, map[string]int{}
+	for i, a := range all {
+		said := theirs[i]
+		if slices.ContainsFunc(said, func(s answer) bool { return s.Outcome == "TimedOut" }) {
+			outcomes["TimedOut"]++
+			continue
+		}
+		ours := verdict(t, a)
+		outcomes[ours.Outcome]++
+		unordered := a.facts.Gates.Channel() == cluster.ChannelStable || a.facts.Behaves(behavior.UnsortedPools)
+		agrees := slices.ContainsFunc(said, func(s answer) bool {
+			return s.Outcome == ours.Outcome && (unordered || ours.Outcome != "Fits" || fmt.Sprint(s.Devices) == fmt.Sprint(ours.Devices))
+		})
+		if agrees {
+			continue
+		}
+		if differences++; differences <= 10 {
+			t.Errorf("%s (%s):\n the allocator says %s %s %v\n the program says %s %s %v", a.name, a.facts.Gates.Channel(), said[0].Outcome, said[0].Error, said[0].Devices, ours.Outcome, ours.Error, ours.Devices)
+		}
+	}
+	t.Logf("%s: %d questions, %d differences, %v", strings.Join(b.releases, " "), len(all), differences, outcomes)
+}
+
+// gateSets are the sets of gates with which a question is asked. A release has not all gates.
+func gateSets(t *testing.T, release string, q *question) map[string]map[string]snapshot.Gate {
+	t.Helper()
+	minor, ok := snapshot.MinorVersion(release)
+	if !ok {
+		t.Fatalf("%s is not a release such as 1.36", release)
+	}
+	with := func(on func(string) bool) map[string]snapshot.Gate {
+		gates := map[string]snapshot.Gate{}
+		for _, spec := range snapshot.GateSpecs() {
+			in, exists := spec.In(minor)
+			if exists && strings.HasPrefix(spec.Name, "DRA") {
+				gates[spec.Name] = snapshot.Gate{Enabled: in.Locked || on(spec.Name), Source: snapshot.GateFromFlag}
+			}
+		}
+		return gates
+	}
+	if q.features != nil {
+		needed := map[string]bool{}
+		for feature, on := range q.features {
+			for _, gate := range gateOf()[feature] {
+				needed[gate] = on
+			}
+		}
+		gates := with(func(gate string) bool { return needed[gate] })
+		for gate, on := range needed {
+			if on && !gates[gate].Enabled {
+				return nil
+			}
+		}
+		return map[string]map[string]snapshot.Gate{"its": gates}
+	}
+	return map[string]map[string]snapshot.Gate{
+		"default": {},
+		"all":     with(func(string) bool { return true }),
+		"few": with(func(gate string) bool {
+			return slices.Contains([]string{"DRAAdminAccess", "DRAPrioritizedList", "DRAPartitionableDevices", "DRADeviceTaints"}, gate)
+		}),
+	}
+}
+
+// ask runs an allocator.
+func ask(t *testing.T, b *build, all []asked) [][]answer {
+	t.Helper()
+	var in bytes.Buffer
+	encoder := json.NewEncoder(&in)
+	for _, a := range all {
+		features := map[string]bool{}
+		for feature, gates := range gateOf() {
+			features[feature] = !slices.ContainsFunc(gates, func(gate string) bool { return !a.facts.Gates.Enabled(gate) })
+		}
+		features["ListTypeAttributes"] = a.facts.Gates.ListsCompared()
+		var published []*resourceapi.ResourceSlice
+		for _, pool := range a.facts.Pools.All() {
+			published = append(published, a.facts.Pools.SlicesOf(pool)...)
+		}
+		slices.SortFunc(published, func(a, b *resourceapi.ResourceSlice) int { return strings.Compare(a.Name, b.Name) })
+		request := map[string]any{
+			"Features": features, "Selectors": a.facts.Gates.CEL(), "Node": a.node, "Classes": a.snap.Classes,
+			"Slices": published, "Claims": a.claims, "Allocated": a.snap.Claims,
+		}
+		if a.facts.Gates.Channel() == cluster.ChannelStable || a.facts.Behaves(behavior.UnsortedPools) {
+			request["Times"] = orders
+		}
+		if err := encoder.Encode(request); err != nil {
+			t.Fatal(err)
+		}
+	}
+	command := exec.CommandContext(t.Context(), b.binary)
+	command.Stdin, command.Stderr = &in, os.Stderr
+	out, err := command.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers := make([][]answer, len(all))
+	decoder := json.NewDecoder(bytes.NewReader(out))
+	for i := range answers {
+		if err := decoder.Decode(&answers[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return answers
+}
+
+// verdict is what this program says.
+func verdict(t *testing.T, a asked) answer {
+	t.Helper()
+	alloc, err := allocator.New(t.Context(), a.facts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := alloc.Check(t.Context(), a.node, a.claims)
+	out := answer{Outcome: string(v.Outcome), Error: fmt.Sprint(v.Err)}
+	var panics *earlier.PanicError
+	switch {
+	case v.Outcome == allocator.NodeError:
+		out.Outcome = string(allocator.DoesNotFit)
+	case errors.As(v.Err, &panics):
+		out.Outcome = "Panics"
+	}
+	for i := range v.Allocations {
+		devices := []string{}
+		for _, d := range v.Allocations[i].Devices.Results {
+			devices = append(devices, fmt.Sprintf("%s %s/%s/%s", d.Request, d.Driver, d.Pool, d.Device))
+		}
+		out.Devices = append(out.Devices, devices)
+	}
+	return out
+}
