@@ -302,7 +302,7 @@ func TestReleaseOfKubelets(t *testing.T) {
 		"a bug that none of them has":       {kubelets: []string{"v1.37.0", "v1.36.1"}, objects: mixed, want: api.Fits, says: "so it has 1.37 to 1.39"},
 		"a bug that some of them have":      {kubelets: []string{"v1.36.5", "v1.36.5"}, objects: mixed, want: api.Undetermined, says: "assumed that it is 1.36"},
 		"a bug that all of them have":       {kubelets: []string{"v1.36.5", "v1.33.0"}, objects: distinct, want: api.Fits, says: "kubernetes/kubernetes#140600"},
-		"a bug that later ones do not have": {kubelets: []string{"v1.36.5", "v1.36.5"}, objects: distinct, want: api.DoesNotFit, says: "kubernetes/kubernetes#140600"},
+		"a bug that later ones do not have": {kubelets: []string{"v1.36.5", "v1.36.5"}, objects: distinct, want: api.Fits, says: "kubernetes/kubernetes#140600"},
 		"a release that is not supported":   {version: "v1.34.2", kubelets: []string{"v1.34.2", "v1.34.2"}, objects: mixed, want: api.Fits, says: "Kubernetes 1.34 is not supported: answered as 1.35"},
 		"kubelets that are not supported":   {kubelets: []string{"v1.33.2", "v1.33.2"}, objects: mixed, want: api.Undetermined, says: "1.33 to 1.36"},
 	} {
