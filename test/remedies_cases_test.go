@@ -104,6 +104,10 @@ func remedyCases() []remedyCase {
 			claim: "{devices: {requests: [{name: gpus, exactly: {deviceClassName: $Cx}}]}}",
 		},
 		{
+			name: "alternatives", target: "workload", kinds: kinds(whatif.EditAlternatives), owners: []string{"deployment", "job"}, nodes: 1, devices: "[{name: gpu-0}, {name: gpu-1}]",
+			claim: "{devices: {requests: [{name: gpus, firstAvailable: [{name: whole, deviceClassName: $C, count: 2}, {name: half, deviceClassName: $C}]}]}}",
+		},
+		{
 			name: "request", kinds: kinds(whatif.EditRequest), owners: some, devices: "[{name: gpu-0}]",
 			claim: "{devices: {requests: [{name: a, exactly: {deviceClassName: $C}}, {name: b, exactly: {deviceClassName: $C}}]}}",
 		},
