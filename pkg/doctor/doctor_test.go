@@ -187,7 +187,9 @@ func TestBugsByRelease(t *testing.T) {
 	}
 	tainted := func(release string) []any {
 		return []any{
-			tc.Nodes("n1"), running(release), tc.Gates{facts.GatePartitionableDevices, facts.GateDeviceTaints}, tc.Pool("n1").Of(2).WithCounters("board", "slices=4"),
+			tc.Nodes("n1"), running(release),
+			tc.Gates{facts.GatePartitionableDevices, facts.GateDeviceTaints},
+			tc.Pool("n1").Of(2).WithCounters("board", "slices=4"),
 			tc.Pool("n1", tc.Device("a").Consuming("board", "slices=1").Tainted("broken", resourceapi.DeviceTaintEffectNoSchedule)).Of(2),
 		}
 	}

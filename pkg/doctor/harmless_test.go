@@ -102,10 +102,12 @@ func TestAdviceDoesNoHarm(t *testing.T) {
 		}
 	}
 	for name, cluster := range map[string][]any{
-		"allocated twice":      slices.Concat(usedOn("n1", "a"), usedOn("n1", "b")),
-		"the device is gone":   {tc.Claim("c", tc.GPUs("gpu", 1)).Holding("n1/gone").ReservedFor("p", string(tc.UID("p"))), tc.Pod("p", tc.UsingClaim("gpu", "c"), tc.RunningOn("n1"))},
-		"a claim is kept":      {tc.Claim("c", tc.GPUs("gpu", 1)).Holding("n1/gpu-0").ReservedFor("p", string(tc.UID("p"))).Deleted("example.com/x", resourceapi.Finalizer), tc.Pod("p", tc.UsingClaim("gpu", "c"), tc.RunningOn("n1"))},
-		"unhealthy":            append(usedOn("n1", "p"), func(s *snapshot.Snapshot) { tc.ReportedHealth("gpu", "gpu-0", corev1.ResourceHealthStatusUnhealthy, "ECC")(s.Pods[0]) }),
+		"allocated twice":    slices.Concat(usedOn("n1", "a"), usedOn("n1", "b")),
+		"the device is gone": {tc.Claim("c", tc.GPUs("gpu", 1)).Holding("n1/gone").ReservedFor("p", string(tc.UID("p"))), tc.Pod("p", tc.UsingClaim("gpu", "c"), tc.RunningOn("n1"))},
+		"a claim is kept":    {tc.Claim("c", tc.GPUs("gpu", 1)).Holding("n1/gpu-0").ReservedFor("p", string(tc.UID("p"))).Deleted("example.com/x", resourceapi.Finalizer), tc.Pod("p", tc.UsingClaim("gpu", "c"), tc.RunningOn("n1"))},
+		"unhealthy": append(usedOn("n1", "p"), func(s *snapshot.Snapshot) {
+			tc.ReportedHealth("gpu", "gpu-0", corev1.ResourceHealthStatusUnhealthy, "ECC")(s.Pods[0])
+		}),
 		"a pod is not started": {notPrepared},
 	} {
 		found := diagnose(t, tc.Cluster(append([]any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...)}, cluster...)...), Options{})

@@ -62,7 +62,10 @@ func TestConflict(t *testing.T) {
 				tc.Nodes("n1"), tc.Pool("n1", tc.Device("a").Tainted("xid", resourceapi.DeviceTaintEffectNoExecute)), tc.Claim(waiting, tc.GPUs("gpu", 1)),
 			},
 			conflict: []string{"taint xid:NoExecute on a is not tolerated"},
-			remedies: []string{"User: tolerate the device taint xid:NoExecute if the workload can use such devices"},
+			remedies: []string{
+				"Admin: repair a, or find out why driver gpu.example.com has set the taint xid:NoExecute: it removes it then",
+				"User: tolerate the device taint xid:NoExecute, and run on broken hardware if driver gpu.example.com has set it for a fault",
+			},
 		},
 		"parts of a selector keep their brackets": {
 			cluster: []any{
@@ -81,6 +84,7 @@ func TestConflict(t *testing.T) {
 			},
 			conflict: []string{"request gpu needs 2 devices", "taint xid=31:NoSchedule on a is not tolerated"},
 			more:     true,
+			remedies: []string{"Admin: repair a, or find out why driver gpu.example.com has set the taint xid=31:NoSchedule: it removes it then; and repair b, or find out why driver gpu.example.com has set the taint xid=79:NoSchedule: it removes it then"},
 		},
 		"another claim of the same pod": {
 			cluster: []any{

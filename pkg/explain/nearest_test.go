@@ -158,7 +158,7 @@ func TestHeadline(t *testing.T) {
 				tc.Nodes("n1", "n2"), tc.Pool("n1", roots()...), tc.Pool("n2", roots()...), tc.Serving("a", "n1", "gpu-0"), tc.Serving("b", "n2", "gpu-0"),
 				tc.Claim(waiting, tc.GPUs("gpu", 8)).Matching("gpu.example.com/root"),
 			},
-			summary: "Request gpu needs 8 devices with the same gpu.example.com/root. Node n1 has 8 available, at most 4 with the same gpu.example.com/root, even after all other claims are released.",
+			summary: "Request gpu needs 8 devices with the same gpu.example.com/root. Node n1 has 7 of 8 available (1 allocated); even after all other claims are released, it has 8 available, at most 4 with the same gpu.example.com/root.",
 		},
 		"claims of the conflict are not released": {
 			cluster: []any{
@@ -167,7 +167,7 @@ func TestHeadline(t *testing.T) {
 				tc.Serving("a", "n1", "gpu-0"), tc.Serving("b", "n1", "gpu-2"), tc.Serving("c", "n1", "gpu-4"),
 				tc.Claim(waiting, tc.GPUs("gpu", 2)).Matching("gpu.example.com/root"),
 			},
-			summary: "Request gpu needs 2 devices with the same gpu.example.com/root. Node n1 has 3 available, at most 1 with the same gpu.example.com/root, even after all claims but serving/a and serving/b are released.",
+			summary: "Request gpu needs 2 devices with the same gpu.example.com/root. Node n1 has 2 available, at most 1 with the same gpu.example.com/root; even after all claims but serving/a and serving/b are released, it has 3 available, at most 1 with the same gpu.example.com/root.",
 		},
 		"no device of the class, and a tainted node": {
 			cluster: []any{
@@ -234,11 +234,11 @@ func TestSameCause(t *testing.T) {
 			func(i int, node string) []any {
 				return []any{tc.Pool(node, tc.Devices(4)...), tc.Serving("on-"+node, node, names(i+1)...)}
 			},
-			"1 to 3 of 4 available, the others allocated",
+			"1 to 3 available, 4 needed, the others allocated",
 		},
 		"there are no others": {
 			func(i int, node string) []any { return []any{tc.Pool(node, tc.Devices(i+1)...)} },
-			"1 to 3 of 4 available",
+			"1 to 3 available, 4 needed",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -110,28 +110,36 @@ func TestReleases(t *testing.T) {
 		},
 		"a partition beside one that is shared": {
 			behavior: behavior.SharesNotCharged,
-			objects: []any{tc.Nodes("n1"), parts, tc.Pool("n1",
-				tc.Device("a", "memory:=2Gi", "kind=whole").Consuming("card", "memory=2Gi").Shareable(),
-				tc.Device("b", "kind=part").Consuming("card", "memory=2Gi")).Of(2), tc.Pool("n1").Of(2).WithCounters("card", "memory=3Gi"),
-				tc.Sharing("other", "n1", "a", "memory", "1Gi")},
+			objects: []any{
+				tc.Nodes("n1"), parts, tc.Pool("n1",
+					tc.Device("a", "memory:=2Gi", "kind=whole").Consuming("card", "memory=2Gi").Shareable(),
+					tc.Device("b", "kind=part").Consuming("card", "memory=2Gi")).Of(2), tc.Pool("n1").Of(2).WithCounters("card", "memory=3Gi"),
+				tc.Sharing("other", "n1", "a", "memory", "1Gi"),
+			},
 			pod:  []any{tc.Claim("c", tc.GPUs("gpu", 1, `device.attributes["gpu.example.com"].kind == "part"`)), tc.Pod("p", tc.Using("c"))},
 			want: map[string]api.Verdict{"v1.36.1": api.Fits, "v1.36.2": api.DoesNotFit, "": api.DoesNotFit},
 			says: map[string]string{"v1.36.1": "kubernetes/kubernetes#139040, fixed in 1.36.2"},
 		},
 		"one more share of a partition without capacity": {
 			behavior: behavior.SharesChargedTwice,
-			objects: []any{tc.Nodes("n1"), parts, tc.Pool("n1", tc.Device("a").Consuming("card", "memory=2Gi").Shareable()).Of(2), tc.Pool("n1").Of(2).WithCounters("card", "memory=3Gi"),
+			objects: []any{
+				tc.Nodes("n1"), parts, tc.Pool("n1", tc.Device("a").Consuming("card", "memory=2Gi").Shareable()).Of(2), tc.Pool("n1").Of(2).WithCounters("card", "memory=3Gi"),
 				tc.Serving("other", "n1", "a").Change(func(c *resourceapi.ResourceClaim) {
 					c.Status.Allocation.Devices.Results[0].ShareID = ptr.To(types.UID("share"))
-				})},
+				}),
+			},
 			pod:  one,
 			want: map[string]api.Verdict{"v1.36.1": api.Fits, "v1.36.2": api.DoesNotFit, "v1.36.6": api.DoesNotFit, "v1.37.0": api.Fits, "": api.Fits},
 			says: map[string]string{"v1.36.6": "kubernetes/kubernetes#140437, fixed in 1.37.0"},
 		},
 		"all devices, of which one has no capacity left": {
 			behavior: behavior.AllLeavesOutFull,
-			objects: []any{tc.Nodes("n1"), tc.Gates{cluster.GateConsumableCapacity}, tc.Pool("n1", tc.Device("a", "memory:=2Gi").Shareable(), tc.Device("b", "memory:=2Gi").Shareable()),
-				tc.Sharing("other", "n1", "a", "memory", "2Gi")},
+			objects: []any{
+				tc.Nodes("n1"),
+				tc.Gates{cluster.GateConsumableCapacity},
+				tc.Pool("n1", tc.Device("a", "memory:=2Gi").Shareable(), tc.Device("b", "memory:=2Gi").Shareable()),
+				tc.Sharing("other", "n1", "a", "memory", "2Gi"),
+			},
 			pod:  []any{tc.Claim("c", tc.GPUs("gpus", 0).All().WithCapacity("memory", "1Gi")), tc.Pod("p", tc.Using("c"))},
 			want: map[string]api.Verdict{"v1.36.6": api.Fits, "v1.37.0": api.DoesNotFit, "": api.DoesNotFit},
 			says: map[string]string{"v1.36.6": "kubernetes/kubernetes#140769, fixed in 1.37.0"},
@@ -149,8 +157,10 @@ func TestReleases(t *testing.T) {
 		},
 		"all devices, and an incomplete pool with counters on another node": {
 			behavior: behavior.CountersConcernAll,
-			objects: []any{two, parts, tc.Pool("n1", tc.Device("a")),
-				tc.Slice("", tc.Driver, "other").OnNode("n2").Of(3).WithCounters("card", "memory=3Gi")},
+			objects: []any{
+				two, parts, tc.Pool("n1", tc.Device("a")),
+				tc.Slice("", tc.Driver, "other").OnNode("n2").Of(3).WithCounters("card", "memory=3Gi"),
+			},
 			pod: []any{tc.Claim("c", tc.GPUs("gpus", 0).All()), tc.Pod("p", tc.Using("c"), func(p *corev1.Pod) {
 				p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "n1"}
 			})},
@@ -289,7 +299,8 @@ func TestReleaseOfKubelets(t *testing.T) {
 		tc.Claim("net", tc.GPUs("r", 1)).Holding(tc.Driver + "/net/d"), tc.Claim("c", tc.GPUs("gpu", 1)), tc.Pod("p", tc.Using("net", "c")),
 	}
 	distinct := []any{
-		tc.Gates{cluster.GateConsumableCapacity}, tc.Pool("n1", tc.Device("a", "side=left"), tc.Device("b", "side=right"), tc.Device("c", "side=left")),
+		tc.Gates{cluster.GateConsumableCapacity},
+		tc.Pool("n1", tc.Device("a", "side=left"), tc.Device("b", "side=right"), tc.Device("c", "side=left")),
 		tc.Claim("c", tc.GPUs("gpus", 3)).Distinct(tc.Driver + "/side"), tc.Pod("p", tc.Using("c")),
 	}
 	for name, test := range map[string]struct {

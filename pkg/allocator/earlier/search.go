@@ -278,7 +278,7 @@ func (s *search) take(p position, at int) (func(), error) {
 				d.shares = capacities{}
 			}
 		}
-		if charged && !(d.shared && leaks) {
+		if charged && (!d.shared || !leaks) {
 			s.counters.release(d)
 		}
 	}, nil

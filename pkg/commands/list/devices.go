@@ -49,11 +49,11 @@ state, which claim it is allocated to and which pods use it.
 STATE is Free, Allocated, Shared (claims have shares of it), Blocked (its
 counters are used up by other partitions), Tainted (and not allocated), Unusable
 (the scheduler's allocator ignores it), Gone (it is allocated to a claim, and no
-ResourceSlice has it any more: its driver is away), or Unpublished (the same, but
-its driver reports in the claim that it is Ready: a network driver moved it into
-the pod). state=Unhealthy selects by health, in any state. Only whole devices
-are Free: a Shared one may have capacity for more claims, and partitions that
-overlap use the same counters; 'kubectl dra pools -o wide' shows what is
+ResourceSlice has it any more: its driver is away), or Unpublished (the same,
+but its driver reports in the claim that it is Ready: a network driver moved it
+into the pod). state=Unhealthy selects by health, in any state. Only whole
+devices are Free: a Shared one may have capacity for more claims, and partitions
+that overlap use the same counters; 'kubectl dra pools -o wide' shows what is
 available.
 
 HEALTH is what kubelets report, and each condition that a driver has set to an

@@ -174,7 +174,7 @@ func (f *Fixes) parse(number int) *parsed {
 // the document would not be what they say.
 func (p *parsed) make(changes []change) (after load.Text, made, rest []change) {
 	var list []splice
-	var clear []change
+	var possible []change
 	if p.root == nil {
 		return p.Text, nil, nil
 	}
@@ -198,13 +198,13 @@ func (p *parsed) make(changes []change) (after load.Text, made, rest []change) {
 		}
 		var ok bool
 		if list, ok = merge(list, own); ok {
-			clear = append(clear, change{c.finding, c.line, edits})
+			possible = append(possible, change{c.finding, c.line, edits})
 		} else {
 			rest = append(rest, c)
 		}
 	}
 	budget := maxTries
-	after, made = p.verified(list, clear, &budget)
+	after, made = p.verified(list, possible, &budget)
 	return after, made, rest
 }
 

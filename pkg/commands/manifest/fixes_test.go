@@ -124,9 +124,18 @@ func TestFixesOfManyDocuments(t *testing.T) {
 		line                int
 		object, path, value string
 	}{
-		{5, "X/a", "/v", "2"}, {7, "X/a", "/v", "3"}, {8, "X/a", "/m/x", "on"}, {12, "X/b", "/v", "4"}, {15, "X/c", "/v", "5"},
+		{5, "X/a", "/v", "2"},
+		{7, "X/a", "/v", "3"},
+		{8, "X/a", "/m/x", "on"},
+		{12, "X/b", "/v", "4"},
+		{15, "X/c", "/v", "5"},
 		{12, "X/b", "/v", "7"}, // after the other one
-		{4, "X/other", "/v", "6"}, {12, "X/b", "/metadata", "8"}, {16, "X/d", "/v", "9"}, {18, "X/x", "/a/v", "9"}, {18, "X/x", "/b/v", "9"}, {30, "X/x", "/c", "9"},
+		{4, "X/other", "/v", "6"},
+		{12, "X/b", "/metadata", "8"},
+		{16, "X/d", "/v", "9"},
+		{18, "X/x", "/a/v", "9"},
+		{18, "X/x", "/b/v", "9"},
+		{30, "X/x", "/c", "9"},
 	} {
 		findings = append(findings, findingAt(path, f.line, anEdit(t, f.object, "replace", f.path, f.value)))
 	}

@@ -58,11 +58,12 @@ func (t *yamlText) start(n *yaml.Node) (int, error) {
 		return 0, errNotEditable
 	}
 	at := t.lines[n.Line-1]
-	if t.ascii {
+	switch {
+	case t.ascii:
 		at += n.Column - 1
-	} else if n.Column > maxWideLine {
+	case n.Column > maxWideLine:
 		return 0, errNotEditable
-	} else {
+	default:
 		// Columns count characters.
 		for range n.Column - 1 {
 			_, size := utf8.DecodeRune(t.text[at:])

@@ -67,7 +67,7 @@ func TestDevice(t *testing.T) {
 		},
 		"too few": {
 			[]any{tc.Pool("n1", tc.Devices(1)...), waits("a", time.Hour, tc.GPUs("gpu", 2))},
-			api.DeviceRequested, "1 of 2 available", "a: Eligible ",
+			api.DeviceRequested, "1 available, 2 needed", "a: Eligible ",
 		},
 		"cordoned": {
 			[]any{tc.Pool("n1", tc.Devices(1)...), tc.ChangeNode("n1", func(n *corev1.Node) { n.Spec.Unschedulable = true }), waits("a", time.Hour, tc.GPUs("gpu", 1))},
