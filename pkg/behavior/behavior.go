@@ -61,7 +61,7 @@ const (
 // The behaviors of the search for devices, which pkg/allocator/earlier repeats.
 const (
 	// RejectedKeepsCounters: a device that is rejected for a taint or a constraint, or that
-	// the search gives back when several claims can share it, keeps its counters reserved.
+	// the search releases when several claims can share it, keeps its counters reserved.
 	RejectedKeepsCounters Behavior = "RejectedKeepsCounters"
 	// CountersByPoolName: the pools of two drivers that have the same name have their
 	// counters in common.

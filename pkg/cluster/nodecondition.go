@@ -112,7 +112,7 @@ func (n *NodeCondition) Text(now time.Time) string {
 	case n.Ended:
 		text += " " + age + " ago"
 	default:
-		text += " for " + age
+		text += " (for " + age + ")"
 	}
 	return text + english.PrecededBy(": ", strings.TrimSuffix(n.Message, "."))
 }

@@ -41,17 +41,17 @@ func TestConditionsOfNodes(t *testing.T) {
 		"not ready": {
 			conditions: []corev1.NodeCondition{condition(corev1.NodeReady, corev1.ConditionFalse, "KubeletNotReady", "cni plugin not initialized")},
 			taints:     []string{"not-ready:NoSchedule"},
-			want:       []string{"not ready for 12m: cni plugin not initialized"},
+			want:       []string{"not ready (for 12m): cni plugin not initialized"},
 		},
 		"two conditions": {
 			conditions: []corev1.NodeCondition{ready, condition(corev1.NodeDiskPressure, corev1.ConditionTrue, "KubeletHasDiskPressure", "kubelet has disk pressure")},
 			taints:     []string{"unschedulable:NoSchedule", "disk-pressure:NoSchedule"}, cordoned: true,
-			want: []string{"cordoned 12m ago", "disk pressure for 12m: kubelet has disk pressure"},
+			want: []string{"cordoned 12m ago", "disk pressure (for 12m): kubelet has disk pressure"},
 		},
 		"network": {
 			conditions: []corev1.NodeCondition{ready, condition(corev1.NodeNetworkUnavailable, corev1.ConditionTrue, "NoRouteCreated", "RouteController failed to create a route")},
 			taints:     []string{"network-unavailable:NoSchedule"},
-			want:       []string{"network unavailable for 12m: RouteController failed to create a route"},
+			want:       []string{"network unavailable (for 12m): RouteController failed to create a route"},
 		},
 		"the condition is gone": {
 			conditions: []corev1.NodeCondition{ready, condition(corev1.NodeMemoryPressure, corev1.ConditionFalse, "", "")},

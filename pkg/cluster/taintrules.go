@@ -42,8 +42,8 @@ func patchedSlices(snap *snapshot.Snapshot, rulesEnabled, open bool) []*resource
 	return patched
 }
 
-// ruleTaints reports whether a rule taints a device for the scheduler: open tells whether one
-// without a selector taints all ([behavior.OpenRuleTaintsAll]).
+// ruleTaints reports whether a rule taints a device for the scheduler. With open, one
+// without a selector taints all devices ([behavior.OpenRuleTaintsAll]).
 func ruleTaints(rule *resourceapi.DeviceTaintRule, id DeviceID, open bool) bool {
 	return ruleSelects(rule, id) || open && rule.Spec.DeviceSelector == nil
 }

@@ -42,8 +42,8 @@ func TestConditionOfNode(t *testing.T) {
 			node: node(true, corev1.NodeCondition{Type: corev1.NodeDiskPressure, Status: corev1.ConditionTrue, Message: "kubelet has disk pressure"},
 				corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule}, corev1.Taint{Key: corev1.TaintNodeDiskPressure, Effect: corev1.TaintEffectNoSchedule}),
 			group:    "cordoned and disk pressure",
-			headline: "cordoned and disk pressure for 20m: kubelet has disk pressure",
-			conflict: "cordoned; disk pressure for 20m: kubelet has disk pressure",
+			headline: "cordoned and disk pressure (for 20m): kubelet has disk pressure",
+			conflict: "cordoned; disk pressure (for 20m): kubelet has disk pressure",
 			remedies: "Admin: uncordon node node-1; and free disk space on node node-1",
 		},
 		"two taints": {

@@ -55,13 +55,22 @@ func writeHead(p *Page, e *api.Explanation) {
 func verdict(e *api.Explanation) (string, Mark) {
 	target := e.Target.Kind + " " + Qualified(e.Target.Namespace, e.Target.Name)
 	where := where(e)
+	if said := membersVerdict(e); said != "" {
+		return target + said, Bad
+	}
 	switch e.Verdict {
 	case api.Allocated:
 		if e.Finished {
 			return target + " is finished", Good
 		}
 		said := " is allocated"
-		if e.Target.Kind != api.KindClaim {
+		switch {
+		case e.Target.Kind == api.KindClaim:
+		case e.Stage == api.StageBinding:
+			said = " waits until its devices are bound"
+		case e.Stage == api.StagePreparation, e.Stage == api.StageInjection:
+			said = " has its devices and has not started"
+		default:
 			said = ": all devices are allocated"
 		}
 		if e.Node != nil {
@@ -243,7 +252,9 @@ func at(t *metav1.Time) string {
 // writeMemberCounts says how many pods of a workload have their devices, and for whose
 // pod the answer is.
 func writeMemberCounts(p *Page, e *api.Explanation) {
-	p.Field(memberTitle(e), memberCounts(e))
+	if membersVerdict(e) == "" {
+		p.Field(memberTitle(e), memberCounts(e))
+	}
 	if same := e.SameAs; same != nil {
 		p.Field("Same as", "Pod "+Qualified(same.Namespace, same.Name)+", which is equal for the scheduler: see there for nodes and remedies")
 	}

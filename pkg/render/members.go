@@ -25,20 +25,60 @@ func memberCounts(e *api.Explanation) string {
 	if m == nil || m.Desired == nil && m.Waiting == 0 && e.Target.Kind != api.KindPodGroup || m.Desired != nil && *m.Desired == 0 && m.Existing == 0 {
 		return ""
 	}
-	total := m.WithDevices + m.Waiting
-	if m.Desired != nil {
-		total = int(*m.Desired)
-	}
-	noun := strings.ToLower(strings.TrimSuffix(memberTitle(e), "s"))
-	has := "have"
-	if m.WithDevices == 1 || total == 1 {
-		has = "has"
-	}
-	text := fmt.Sprintf("%d of %s %s devices", m.WithDevices, english.Count(total, noun), has)
+	text := withDevices(e)
 	if m.Waiting > 0 {
 		text += fmt.Sprintf(", %d more %s now", m.FitNow, english.Plural(m.FitNow, "fits", "fit"))
 	}
 	return text
+}
+
+// withDevices is "2 of 5 replicas have devices".
+func withDevices(e *api.Explanation) string {
+	total := memberTotal(e.Members)
+	has := "have"
+	if e.Members.WithDevices == 1 || total == 1 {
+		has = "has"
+	}
+	noun := strings.ToLower(strings.TrimSuffix(memberTitle(e), "s"))
+	return fmt.Sprintf("%d of %s %s devices", e.Members.WithDevices, english.Count(total, noun), has)
+}
+
+// memberTotal is how many pods there should be, or are.
+func memberTotal(m *api.Members) int {
+	if m.Desired != nil {
+		return int(*m.Desired)
+	}
+	return m.WithDevices + m.Waiting
+}
+
+// membersVerdict ends the sentence about a target of which some pods have devices and
+// others do not: what is true of one pod is not true of the whole. It is empty for others.
+func membersVerdict(e *api.Explanation) string {
+	m := e.Members
+	if m == nil || m.WithDevices == 0 {
+		return ""
+	}
+	total := memberTotal(m)
+	switch e.Verdict {
+	case api.Blocked:
+		if m.WithDevices < total {
+			return " is blocked: " + withDevices(e)
+		}
+	case api.Allocated:
+		if m.WithDevices < total {
+			return ": " + withDevices(e)
+		}
+	case api.DoesNotFit:
+		if m.WithDevices >= total {
+			return fmt.Sprintf(": %s, and %s not fit", withDevices(e), english.Count(m.Waiting-m.FitNow, "new pod")+english.Plural(m.Waiting-m.FitNow, " does", " do"))
+		}
+		if m.FitNow == 0 {
+			return ": " + withDevices(e) + ", no more fit"
+		}
+		return fmt.Sprintf(": %s, only %d more %s", withDevices(e), m.FitNow, english.Plural(m.FitNow, "fits", "fit"))
+	case api.Fits, api.Error, api.Undetermined:
+	}
+	return ""
 }
 
 // writeMembers lists the pods of a workload or a PodGroup, equal ones with one answer

@@ -96,7 +96,7 @@ func (c *counters) charge(d *device) bool {
 	return true
 }
 
-// release gives back what a device consumes.
+// release releases the counters of a device.
 func (c *counters) release(d *device) {
 	a := c.of(d)
 	each(d.Device.Device, func(id counterID, amount resource.Quantity) {

@@ -311,7 +311,12 @@ func (c *Case) release(holders []*fact) measure {
 
 // completed takes a pool for complete with the slices that there are.
 func completed(pool *cluster.Pool) change {
-	c := change{actor: api.ActorAdmin, silent: true, text: fmt.Sprintf("driver %s publishes the whole of pool %s, not only %d of %s: see the log of its plugin", pool.Driver, pool.Name, len(pool.Slices), english.Count(int(pool.Expected), "slice"))}
+	found, wanted := len(pool.Slices), english.Count(int(pool.Expected), "slice")
+	text := fmt.Sprintf("driver %s publishes the whole of pool %s, not only %d of %s", pool.Driver, pool.Name, found, wanted)
+	if int64(found) > pool.Expected {
+		text = fmt.Sprintf("driver %s publishes %s for pool %s, as its slices say, not %d", pool.Driver, wanted, pool.Name, found)
+	}
+	c := change{actor: api.ActorAdmin, silent: true, text: text + ": see the log of its plugin"}
 	if node := pool.Slices[0].Spec.NodeName; node != nil {
 		c.text += " on node " + *node
 	}

@@ -247,7 +247,7 @@ func readUpTo(from io.Reader, limit int64) ([]byte, error) {
 	}
 }
 
-// headSize is how much of a file tells whether it is text.
+// headSize is how much of a file shows if it is text.
 const headSize = 8 << 10
 
 // checkHead fails if a file that begins like this has nothing to read.

@@ -22,7 +22,7 @@ type controlStatus struct {
 	Scheduled *int32 `json:"currentNumberScheduled,omitempty"`
 }
 
-// decodeControl reads what says whether, and how, the controller of a built-in kind makes
+// decodeControl reads whether, and how, the controller of a built-in kind makes
 // pods. What is malformed is left out: nothing but hints and reasons depends on it.
 func decodeControl(w *snapshot.Workload, spec *workloadSpec, status json.RawMessage) {
 	var said controlStatus
