@@ -667,6 +667,11 @@ func (in *Conflict) DeepCopyInto(out *Conflict) {
 		*out = make([]ConflictFact, len(*in))
 		copy(*out, *in)
 	}
+	if in.Besides != nil {
+		in, out := &in.Besides, &out.Besides
+		*out = make([]ConflictFact, len(*in))
+		copy(*out, *in)
+	}
 	return
 }
 
@@ -1546,6 +1551,11 @@ func (in *Explanation) DeepCopyInto(out *Explanation) {
 		in, out := &in.OtherScheduler, &out.OtherScheduler
 		*out = new(OtherScheduler)
 		**out = **in
+	}
+	if in.SchedulingGates != nil {
+		in, out := &in.SchedulingGates, &out.SchedulingGates
+		*out = make([]string, len(*in))
+		copy(*out, *in)
 	}
 	if in.SameAs != nil {
 		in, out := &in.SameAs, &out.SameAs
