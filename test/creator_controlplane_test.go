@@ -42,10 +42,10 @@ spec: {hard: {pods: "0"}, scopeSelector: {matchExpressions: [{scopeName: Priorit
 		code                  api.Code
 		says                  string
 	}{
-		{"Deployment", "account", "", "serviceAccountName: robot, ", api.PodRefused, `error looking up service account refused/robot: serviceaccount "robot" not found`},
-		{"StatefulSet", "set", "", "serviceAccountName: other, ", api.PodRefused, `error looking up service account refused/other: serviceaccount "other" not found`},
-		{"Job", "priority", "", "priorityClassName: urgent, ", api.PodRefused, "no PriorityClass with name urgent was found"},
-		{"DaemonSet", "daemon", "", "serviceAccountName: third, ", api.PodRefused, `error looking up service account refused/third: serviceaccount "third" not found`},
+		{"Deployment", "web", "", "priorityClassName: first, ", api.PodRefused, "no PriorityClass with name first was found"},
+		{"StatefulSet", "set", "", "priorityClassName: second, ", api.PodRefused, "no PriorityClass with name second was found"},
+		{"Job", "batch", "", "priorityClassName: third, ", api.PodRefused, "no PriorityClass with name third was found"},
+		{"DaemonSet", "daemon", "", "priorityClassName: fourth, ", api.PodRefused, "no PriorityClass with name fourth was found"},
 		{"ReplicaSet", "quota", "", "priorityClassName: system-cluster-critical, ", api.QuotaExceeded, "exceeded quota: none, requested: pods=1, used: pods=0, limited: pods=0"},
 		{"Deployment", "paused", "paused: true, ", "", api.NoPods, "is paused"},
 		{"StatefulSet", "zero", "replicas: 0, ", "", api.NoPods, "is scaled to 0"},

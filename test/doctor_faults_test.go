@@ -338,9 +338,9 @@ func sickWaiting() []sickness {
 		{code: "DRA1605", says: "3 pods wait for the devices of claim sick/holder-gpus-", steps: []string{
 			sickPod("holder", "sick", "1", ""), boundPod("holder"), sickPod("a", "sick", "1", ""), sickPod("b", "sick", "1", ""), sickPod("c", "sick", "1", ""),
 		}},
-		{code: "DRA1608", says: `error looking up service account sick/robot`, steps: []string{
+		{code: "DRA1608", says: "no PriorityClass with name robot was found", steps: []string{
 			"{apiVersion: resource.k8s.io/v1, kind: ResourceClaimTemplate, metadata: {name: one}, spec: {spec: {devices: {requests: [{name: gpus, exactly: {deviceClassName: sick}}]}}}}",
-			"{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: refused}, spec: {selector: {matchLabels: {app: refused}}, template: {metadata: {labels: {app: refused}}, spec: {serviceAccountName: robot, resourceClaims: [{name: gpus, resourceClaimTemplateName: one}], containers: [{name: main, image: example.com/none, resources: {claims: [{name: gpus}]}}]}}}}",
+			"{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: refused}, spec: {selector: {matchLabels: {app: refused}}, template: {metadata: {labels: {app: refused}}, spec: {priorityClassName: robot, resourceClaims: [{name: gpus, resourceClaimTemplateName: one}], containers: [{name: main, image: example.com/none, resources: {claims: [{name: gpus}]}}]}}}}",
 			`kubectl wait -n sick --for=jsonpath='{.reason}'=FailedCreate events --field-selector involvedObject.name=refused --timeout=60s`,
 		}},
 		{code: "DRA1901", steps: []string{kubeletOf("v1.34.1")}, undo: kubeletOf("")},

@@ -29,6 +29,8 @@ func TestDoctorOnScenarios(t *testing.T) {
 		"pool-dangling-counter":    {"DRA1203"},
 		"pool-duplicate-device":    {"DRA1203"},
 		"pool-incomplete":          {"DRA1201"},
+		"taint-all":                {"DRA1506"},
+		"taint-slice":              {"DRA1506"},
 	}
 	for _, s := range loadScenarios(t) {
 		var documents []string
