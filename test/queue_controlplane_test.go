@@ -233,11 +233,17 @@ func (c *cluster) wantReplicas(t *testing.T, desired, have, fit int, args ...str
 	if have == 1 {
 		verb = "has"
 	}
-	fits := "fit"
-	if fit == 1 {
-		fits = "fits"
+	want := fmt.Sprintf("%d of %d replicas %s devices", have, desired, verb)
+	switch {
+	case have == 0 && fit == 1:
+		want += ", 1 more fits now"
+	case have == 0:
+		want += fmt.Sprintf(", %d more fit now", fit)
+	case fit == 0:
+		want += ", no more fit"
+	default:
+		want += fmt.Sprintf(", only %d more %s", fit, map[bool]string{true: "fits", false: "fit"}[fit == 1])
 	}
-	want := fmt.Sprintf("%d of %d replicas %s devices, %d more %s now", have, desired, verb, fit, fits)
 	if text := c.whyText(t, append([]string{"deploy/web", "-n", "rollout"}, args...)...); !strings.Contains(text.out, want) {
 		t.Errorf("why deploy/web does not say %q:\n%s", want, text.out)
 	}
