@@ -340,8 +340,8 @@ func sickWaiting() []sickness {
 		}},
 		{code: "DRA1608", says: "no PriorityClass with name robot was found", steps: []string{
 			"{apiVersion: resource.k8s.io/v1, kind: ResourceClaimTemplate, metadata: {name: one}, spec: {spec: {devices: {requests: [{name: gpus, exactly: {deviceClassName: sick}}]}}}}",
-			"{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: refused}, spec: {selector: {matchLabels: {app: refused}}, template: {metadata: {labels: {app: refused}}, spec: {priorityClassName: robot, resourceClaims: [{name: gpus, resourceClaimTemplateName: one}], containers: [{name: main, image: example.com/none, resources: {claims: [{name: gpus}]}}]}}}}",
-			`kubectl wait -n sick --for=jsonpath='{.reason}'=FailedCreate events --field-selector involvedObject.name=refused --timeout=60s`,
+			"{apiVersion: apps/v1, kind: Deployment, metadata: {name: refused}, spec: {selector: {matchLabels: {app: refused}}, template: {metadata: {labels: {app: refused}}, spec: {priorityClassName: robot, resourceClaims: [{name: gpus, resourceClaimTemplateName: one}], containers: [{name: main, image: example.com/none, resources: {claims: [{name: gpus}]}}]}}}}",
+			"kubectl wait -n sick --for=condition=ReplicaFailure deployment/refused --timeout=60s",
 		}},
 		{code: "DRA1901", steps: []string{kubeletOf("v1.34.1")}, undo: kubeletOf("")},
 		{code: "DRA1903", also: []string{"DRA1201"}, steps: []string{
