@@ -32,7 +32,7 @@ func TestDidYouMean(t *testing.T) {
 }
 
 // TestTypo has pairs of names of which one was meant by the other, and pairs that only
-// look alike.
+// differ in a few letters only.
 func TestTypo(t *testing.T) {
 	for _, each := range []struct {
 		name, other string
