@@ -122,7 +122,7 @@ func TestDoctorOnOtherServers(t *testing.T) {
 	c.createAll(t, sickNamespace, strings.TrimSpace(sickPool("binding", `devices: [{name: a, bindingConditions: [Ready], bindingFailureConditions: [Failed]}]`)))
 	expect(nil)
 	c.createAll(t, sickNamespace, sickUnbound)
-	expect([]string{"DRA1409", "DRA1603"})
+	expect([]string{"DRA1409"})
 	c.pasteAll(t, []string{"kubectl delete resourceclaims,pods --all --force -n " + sickNamespace})
 	c.createAll(t, sickNamespace, sickSlice("counted", `nodeName: sick-a, pool: {name: counted, generation: 1, resourceSliceCount: 2}, sharedCounters: [{name: board, counters: {slices: {value: "4"}}}]`)+"\n---\n"+
 		sickSlice("partitions", `nodeName: sick-a, pool: {name: counted, generation: 1, resourceSliceCount: 2}, devices: [{name: a, consumesCounters: [{counterSet: board, counters: {slices: {value: "1"}}}]}]`))

@@ -24,7 +24,7 @@ type remedyCase struct {
 	owners   []string
 	replicas int
 	// target is what is asked about: a pod of the workload if it is empty,
-	// "workload" or "template". With "pod", the pods are those of a Trainer that is
+	// "workload", "template", or "podgroup" gang. With "pod", the pods are those of a Trainer that is
 	// not read: the remedy says what to change in it.
 	target string
 	// devices are those of each node; nodes is how many nodes there are, 2 if it is
@@ -104,8 +104,11 @@ func remedyCases() []remedyCase {
 			claim: "{devices: {requests: [{name: gpus, exactly: {deviceClassName: $Cx}}]}}",
 		},
 		{
-			name: "alternatives", target: "workload", kinds: kinds(whatif.EditAlternatives), owners: []string{"deployment", "job"}, nodes: 1, devices: "[{name: gpu-0}, {name: gpu-1}]",
-			claim: "{devices: {requests: [{name: gpus, firstAvailable: [{name: whole, deviceClassName: $C, count: 2}, {name: half, deviceClassName: $C}]}]}}",
+			// Without the gang, one pod would take both devices and run.
+			name: "alternatives", target: "podgroup", kinds: kinds(whatif.EditAlternatives), owners: []string{"deployment", "job"}, nodes: 1, devices: "[{name: gpu-0}, {name: gpu-1}]",
+			claim:   "{devices: {requests: [{name: gpus, firstAvailable: [{name: whole, deviceClassName: $C, count: 2}, {name: half, deviceClassName: $C}]}]}}",
+			objects: "{apiVersion: scheduling.k8s.io/v1beta1, kind: PodGroup, metadata: {name: gang}, spec: {schedulingPolicy: {gang: {minCount: 2}}}}",
+			pod:     "nodeSelector: {case: $C}, schedulingGroup: {podGroupName: gang}",
 		},
 		{
 			name: "request", kinds: kinds(whatif.EditRequest), owners: some, devices: "[{name: gpu-0}]",

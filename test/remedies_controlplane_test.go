@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,7 +30,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/internal/controlplane"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
@@ -422,6 +425,8 @@ func (r *remedyRun) explain(t *testing.T, pod *corev1.Pod) *api.Explanation {
 	switch r.target {
 	case "template":
 		ref.Resource, ref.Name, options.Kind, options.Name = "resourceclaimtemplate", "t", api.KindTemplate, "t"
+	case "podgroup":
+		ref.Resource, ref.Name, options.Kind, options.Name = "podgroup", "gang", api.KindPodGroup, "gang"
 	case "workload":
 		ref.Name, options.Name = "w", "w"
 		options.Kind, ref.Resource = kindOfOwner(r.owner)
@@ -436,11 +441,20 @@ func (r *remedyRun) explain(t *testing.T, pod *corev1.Pod) *api.Explanation {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := unhurried(t, snap, options)
+	var answers []explain.Answer
+	synctest.Test(t, func(t *testing.T) {
+		alloc, errOfSetUp := allocator.New(t.Context(), facts.New(snap))
+		if err = errOfSetUp; err == nil {
+			answers, err = explain.ExplainEach(t.Context(), alloc, snap, []explain.Options{options})
+		}
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return e
+	if answers[0].Err != nil {
+		t.Fatal(answers[0].Err)
+	}
+	return answers[0].Explanation
 }
 
 // chosen is the remedy with the kinds of edits that the case is about.

@@ -109,7 +109,7 @@ func TestStuckPodsAreListed(t *testing.T) {
 		delete(rows, "preparing")
 		got := blind.whyText(t, "-A")
 		c.wantListed(t, got, rows)
-		if want := "Note: this user may not list events in namespace stuck: "; !strings.HasPrefix(got.errOut, want) {
+		if want := "Note: this user may not list events at the cluster scope: "; !strings.HasPrefix(got.errOut, want) {
 			t.Errorf("it says %q, want %q", got.errOut, want)
 		}
 	})

@@ -4,6 +4,7 @@
 package test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -103,17 +104,27 @@ func TestWatchFollowsTheCluster(t *testing.T) {
 		mustDo(t, func() error {
 			return c.kube.ResourceV1().ResourceSlices().Delete(t.Context(), "slice-a", metav1.DeleteOptions{})
 		})
-		devices.waitRow(t, "DELETED", "gpu-0")
-		devices.waitRow(t, "DELETED", "gpu-1")
-		pools.waitRow(t, "DELETED", "pool-a")
 		slicesOf.waitRow(t, "DELETED", "slice-a")
-		events.wait(t, events.stdout, "the event", func(line string) bool { return strings.HasPrefix(line, "DELETED watch.example.com/pool-a") })
+		devices.waitRow(t, "MODIFIED", "gpu-0", "Gone", "watch/claim-1")
+		devices.waitRow(t, "MODIFIED", "gpu-1", "Gone", "watch/claim-2")
+		pools.waitRow(t, "MODIFIED", "pool-a", "NoSlices")
 		claims.waitRow(t, "MODIFIED", "claim-2", "DeviceGone")
 		mustDo(t, func() error {
 			return c.kube.ResourceV1().ResourceClaims("watch").Delete(t.Context(), "claim-3", metav1.DeleteOptions{})
 		})
 		claims.waitRow(t, "DELETED", "claim-3")
 		names.wait(t, names.stderr, "what is gone", func(line string) bool { return line == "claim-3 is gone" })
+	})
+	t.Run("devices without a slice that are released", func(t *testing.T) {
+		for i := range 2 {
+			mustDo(t, func() error {
+				return c.kube.CoreV1().Pods("watch").Delete(t.Context(), fmt.Sprint("pod-", i+1), *metav1.NewDeleteOptions(0))
+			})
+		}
+		devices.waitRow(t, "DELETED", "gpu-0")
+		devices.waitRow(t, "DELETED", "gpu-1")
+		pools.waitRow(t, "DELETED", "pool-a")
+		events.wait(t, events.stdout, "the event", func(line string) bool { return strings.HasPrefix(line, "DELETED watch.example.com/pool-a") })
 	})
 	t.Run("Ctrl-C", func(t *testing.T) {
 		for _, r := range all {
@@ -126,21 +137,17 @@ func TestWatchFollowsTheCluster(t *testing.T) {
 					t.Errorf("%s prints %q", r.name, line)
 				}
 			}
-			if len(stdout) == 0 || strings.HasPrefix(stdout[0], "EVENT ") && countHeaders(stdout) != 1 {
+			if headers := headersOf(stdout); len(stdout) == 0 || len(slices.Compact(headers)) != len(headers) || len(headers) > 0 && headers[0] != stdout[0] {
 				t.Errorf("%s prints %q", r.name, stdout)
 			}
 		}
 	})
 }
 
-func countHeaders(rows []string) int {
-	count := 0
-	for _, row := range rows {
-		if strings.HasPrefix(row, "EVENT ") {
-			count++
-		}
-	}
-	return count
+// headersOf are the headers of a table. There is another one where the columns
+// change.
+func headersOf(rows []string) []string {
+	return slices.DeleteFunc(slices.Clone(rows), func(row string) bool { return !strings.HasPrefix(row, "EVENT ") })
 }
 
 // waitValue waits for a row that has a value below the header of a column,
