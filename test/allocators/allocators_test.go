@@ -4,12 +4,9 @@
 package allocators
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,14 +36,7 @@ const (
 // TestAllocators asks the allocators of all patch releases what upstream's table and random
 // clusters ask, and compares with what this program says about that release.
 func TestAllocators(t *testing.T) {
-	releases := strings.Fields(os.Getenv(releasesVariable))
-	if len(releases) == 0 {
-		t.Skip("it builds the allocators of all patch releases; run: make test-releases")
-	}
-	random := clusters
-	if number, err := strconv.Atoi(os.Getenv(clustersVariable)); err == nil {
-		random = number
-	}
+	releases, random := asked(t)
 	rows := recordTable(t, behavior.Library)
 	for _, release := range releases {
 		t.Run(release, func(t *testing.T) {
@@ -57,15 +47,31 @@ func TestAllocators(t *testing.T) {
 			for seed := range random {
 				questions = append(questions, randomQuestion(uint64(seed), release)) //nolint:gosec // small
 			}
-			for _, b := range buildAll(t, release) {
-				t.Run(b.releases[0], func(t *testing.T) { compare(t, b, release, questions) })
+			p := allocatorsPart()
+			for _, b := range p.buildAll(t, release) {
+				for _, patch := range b.apart() {
+					t.Run(patch, func(t *testing.T) { compare(t, b, patch, questions) })
+				}
 			}
 		})
 	}
 }
 
-// asked is a question about one node, with the gates of a release.
-type asked struct {
+// asked are the releases to ask, and the number of random clusters.
+func asked(t *testing.T) (releases []string, random int) {
+	t.Helper()
+	releases = strings.Fields(os.Getenv(releasesVariable))
+	if len(releases) == 0 {
+		t.Skip("it builds parts of all patch releases; run: make test-releases")
+	}
+	if number, err := strconv.Atoi(os.Getenv(clustersVariable)); err == nil {
+		return releases, number
+	}
+	return releases, clusters
+}
+
+// nodeQuestion is a question about one node, with the gates of a release.
+type nodeQuestion struct {
 	name  string
 	facts *cluster.Cluster
 	node  *corev1.Node
@@ -78,22 +84,26 @@ type answer struct {
 	Devices        [][]string
 }
 
-func compare(t *testing.T, b *build, release string, questions []*question) {
-	var all []asked
+func compare(t *testing.T, b *build, patch string, questions []*question) {
+	var all []nodeQuestion
 	for _, q := range questions {
-		for name, gates := range gateSets(t, release, q) {
+		for name, gates := range gateSets(t, patch, q) {
 			snap := *q.snap
-			snap.ServerVersion, snap.Gates = b.releases[0], gates
+			snap.ServerVersion, snap.Gates = "v"+patch, gates
 			facts := cluster.New(&snap)
 			if !facts.Gates.Enabled(cluster.GateListTypeAttributes) && hasLists(&snap) {
 				continue
 			}
 			for _, node := range snap.Nodes {
-				all = append(all, asked{fmt.Sprintf("%s, %s gates, node %s", q.name, name, node.Name), facts, node, q})
+				all = append(all, nodeQuestion{fmt.Sprintf("%s, %s gates, node %s", q.name, name, node.Name), facts, node, q})
 			}
 		}
 	}
-	theirs := ask(t, b, all)
+	requests := make([]any, len(all))
+	for i, a := range all {
+		requests[i] = a.request()
+	}
+	theirs := ask[[]answer](t, b, requests)
 	differences, outcomes := 0, map[string]int{}
 	for i, a := range all {
 		said := theirs[i]
@@ -158,51 +168,35 @@ func gateSets(t *testing.T, release string, q *question) map[string]map[string]s
 	}
 }
 
-// ask runs an allocator.
-func ask(t *testing.T, b *build, all []asked) [][]answer {
-	t.Helper()
-	var in bytes.Buffer
-	encoder := json.NewEncoder(&in)
-	for _, a := range all {
-		features := map[string]bool{}
-		for feature, gates := range gateOf() {
-			features[feature] = !slices.ContainsFunc(gates, func(gate string) bool { return !a.facts.Gates.Enabled(gate) })
-		}
-		features["ListTypeAttributes"] = a.facts.Gates.ListsCompared()
-		var published []*resourceapi.ResourceSlice
-		for _, pool := range a.facts.Pools.All() {
-			published = append(published, a.facts.Pools.SlicesOf(pool)...)
-		}
-		slices.SortFunc(published, func(a, b *resourceapi.ResourceSlice) int { return strings.Compare(a.Name, b.Name) })
-		request := map[string]any{
-			"Features": features, "Selectors": a.facts.Gates.CEL(), "Node": a.node, "Classes": a.snap.Classes,
-			"Slices": published, "Claims": a.claims, "Allocated": a.snap.Claims,
-		}
-		if a.facts.Gates.Channel() == cluster.ChannelStable || a.facts.Behaves(behavior.UnsortedPools) {
-			request["Times"] = orders
-		}
-		if err := encoder.Encode(request); err != nil {
-			t.Fatal(err)
-		}
+// request is the question as the program of the allocators reads it.
+func (a nodeQuestion) request() any {
+	features := map[string]bool{}
+	for feature, gates := range gateOf() {
+		features[feature] = !slices.ContainsFunc(gates, func(gate string) bool { return !a.facts.Gates.Enabled(gate) })
 	}
-	command := exec.CommandContext(t.Context(), b.binary)
-	command.Stdin, command.Stderr = &in, os.Stderr
-	out, err := command.Output()
-	if err != nil {
-		t.Fatal(err)
+	features["ListTypeAttributes"] = a.facts.Gates.ListsCompared()
+	request := map[string]any{
+		"Features": features, "Selectors": a.facts.Gates.CEL(), "Node": a.node, "Classes": a.snap.Classes,
+		"Slices": allSlices(a.facts), "Claims": a.claims, "Allocated": a.snap.Claims,
 	}
-	answers := make([][]answer, len(all))
-	decoder := json.NewDecoder(bytes.NewReader(out))
-	for i := range answers {
-		if err := decoder.Decode(&answers[i]); err != nil {
-			t.Fatal(err)
-		}
+	if a.facts.Gates.Channel() == cluster.ChannelStable || a.facts.Behaves(behavior.UnsortedPools) {
+		request["Times"] = orders
 	}
-	return answers
+	return request
+}
+
+// allSlices lists the slices of all pools, with the taints of rules, by name.
+func allSlices(facts *cluster.Cluster) []*resourceapi.ResourceSlice {
+	var all []*resourceapi.ResourceSlice
+	for _, pool := range facts.Pools.All() {
+		all = append(all, facts.Pools.SlicesOf(pool)...)
+	}
+	slices.SortFunc(all, func(a, b *resourceapi.ResourceSlice) int { return strings.Compare(a.Name, b.Name) })
+	return all
 }
 
 // verdict is what this program says.
-func verdict(t *testing.T, a asked) answer {
+func verdict(t *testing.T, a nodeQuestion) answer {
 	t.Helper()
 	alloc, err := allocator.New(t.Context(), a.facts)
 	if err != nil {

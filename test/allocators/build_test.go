@@ -4,30 +4,75 @@
 package allocators
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/util/version"
+	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
 )
 
-const allocatorModule = "k8s.io/dynamic-resource-allocation"
+// compared are the newest patch releases that were compared. Where there is a newer one, its row
+// of docs/compatibility.md and the table of pkg/behavior have to be looked at.
+var compared = map[string]string{"1.35": "1.35.10", "1.36": "1.36.6", "1.37": "1.37.2"} //nolint:gochecknoglobals // a table
 
-// compared are the newest patch releases whose allocators were compared. Where there is a newer
-// one, its row of docs/compatibility.md and the table of pkg/behavior have to be looked at.
-var compared = map[string]string{"1.35": "v0.35.10", "1.36": "v0.36.6", "1.37": "v0.37.2"} //nolint:gochecknoglobals // a table
+// The modules of upstream, and what the version of a release begins with in each.
+const (
+	libraryModule    = "k8s.io/dynamic-resource-allocation"
+	kubernetesModule = "k8s.io/kubernetes"
+)
 
-// build is an allocator, and the patch releases that have the same sources.
+// part is a part of upstream that is built for each release.
+type part struct {
+	// name is the directory of its program in testdata.
+	name string
+	// module has it.
+	module string
+	// copied is the package that is compiled into the program, which asks what it does not
+	// export. It is empty if the program imports all.
+	copied string
+	// sources are the directories of modules that decide whether releases are equal.
+	sources map[string][]string
+}
+
+func allocatorsPart() part {
+	return part{"allocator", libraryModule, "", map[string][]string{libraryModule: {"structured", "cel", "api", "resourceclaim"}}}
+}
+
+func trackerPart() part {
+	return part{"tracker", libraryModule, "resourceslice/tracker", map[string][]string{libraryModule: {"resourceslice/tracker"}}}
+}
+
+func evictionPart() part {
+	const controller = "pkg/controller/devicetainteviction"
+	return part{"eviction", kubernetesModule, controller, map[string][]string{kubernetesModule: {controller}, libraryModule: {"resourceclaim"}}}
+}
+
+// build is a program, and the patch releases that have the same sources.
 type build struct {
 	binary   string
 	releases []string
+}
+
+// apart are the releases of a build of which pkg/behavior does not say the same: one of each.
+func (b *build) apart() []string {
+	var all []string
+	for _, patch := range b.releases {
+		if !slices.ContainsFunc(all, func(other string) bool { return maps.Equal(behavior.Of(other), behavior.Of(patch)) }) {
+			all = append(all, patch)
+		}
+	}
+	return all
 }
 
 // goCommand runs the go command in a directory, and returns what it writes.
@@ -43,90 +88,172 @@ func goCommand(t *testing.T, dir string, env []string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// patchReleases lists the versions of the module that are of a release such as 1.36.
+// patchReleases lists the patch releases of a release such as 1.36.
 func patchReleases(t *testing.T, release string) []string {
 	t.Helper()
-	listed := strings.Fields(goCommand(t, t.TempDir(), nil, "list", "-m", "-versions", allocatorModule))[1:]
-	of := slices.DeleteFunc(listed, func(v string) bool {
-		return !strings.HasPrefix(v, "v0"+strings.TrimPrefix(release, "1")+".") || strings.Contains(v, "-")
-	})
-	if len(of) == 0 {
-		t.Fatalf("%s has no version for Kubernetes %s", allocatorModule, release)
-	}
-	slices.SortFunc(of, func(a, b string) int {
-		if version.MustParseGeneric(a).LessThan(version.MustParseGeneric(b)) {
-			return -1
+	// A proxy may list less than it has.
+	newest := -1
+	for _, v := range strings.Fields(goCommand(t, t.TempDir(), nil, "list", "-m", "-versions", libraryModule)) {
+		if patch, err := strconv.Atoi(strings.TrimPrefix(v, moduleVersion(libraryModule, release)+".")); err == nil {
+			newest = max(newest, patch)
 		}
-		return 1
-	})
-	return of
+	}
+	if newest < 0 {
+		t.Fatalf("%s has no version for Kubernetes %s", libraryModule, release)
+	}
+	var all []string
+	for patch := range newest + 1 {
+		all = append(all, fmt.Sprintf("%s.%d", release, patch))
+	}
+	return all
 }
 
-// sourceOf is the directory of a version in the module cache.
-func sourceOf(t *testing.T, v string) string {
+// moduleVersion is the version of a module that is of a release such as 1.36 or 1.36.3.
+func moduleVersion(module, release string) string {
+	if module == kubernetesModule {
+		return "v" + release
+	}
+	return "v0" + strings.TrimPrefix(release, "1")
+}
+
+// sourceOf is the directory of a version in the module cache, empty if it cannot be had.
+func sourceOf(t *testing.T, module, v string) string {
 	t.Helper()
-	var module struct{ Dir string }
-	if err := json.Unmarshal([]byte(goCommand(t, t.TempDir(), nil, "mod", "download", "-json", allocatorModule+"@"+v)), &module); err != nil {
+	command := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", module+"@"+v)
+	command.Dir, command.Env = t.TempDir(), append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod")
+	out, failed := command.Output()
+	var found struct{ Dir, Error string }
+	if err := json.Unmarshal(out, &found); err != nil {
+		t.Fatalf("go mod download %s@%s: %v", module, v, failed)
+	}
+	if found.Error != "" {
+		t.Logf("not compared, because it cannot be had: %s@%s: %s", module, v, found.Error)
+	}
+	return found.Dir
+}
+
+// goFiles calls visit with the sources below a directory.
+func goFiles(t *testing.T, dir string, visit func(path string, content []byte)) {
+	t.Helper()
+	if err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "allocatortesting") {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		visit(strings.TrimPrefix(path, dir), content)
+		return err
+	}); err != nil {
 		t.Fatal(err)
 	}
-	return module.Dir
 }
 
-// fingerprint is equal for versions with the same allocators.
-func fingerprint(t *testing.T, dir string) string {
+// fingerprint is equal for releases with the same sources of a part, and empty if they cannot
+// be had.
+func (p *part) fingerprint(t *testing.T, release string) string {
 	t.Helper()
 	hash := sha256.New()
-	for _, part := range []string{"structured", "cel", "api", "resourceclaim"} {
-		err := filepath.WalkDir(filepath.Join(dir, part), func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.Contains(path, "allocatortesting") {
-				return err
-			}
-			content, err := os.ReadFile(path)
-			// A hash takes all that is written.
-			_, _ = fmt.Fprintf(hash, "%s %d\n%s", strings.TrimPrefix(path, dir), len(content), content)
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
+	for _, module := range slices.Sorted(maps.Keys(p.sources)) {
+		source := sourceOf(t, module, moduleVersion(module, release))
+		if source == "" {
+			return ""
+		}
+		for _, dir := range p.sources[module] {
+			goFiles(t, filepath.Join(source, dir), func(path string, content []byte) {
+				// A hash takes all that is written.
+				_, _ = fmt.Fprintf(hash, "%s%s %d\n%s", dir, path, len(content), content)
+			})
 		}
 	}
 	return fmt.Sprintf("%x", hash.Sum(nil))
 }
 
-// buildAll builds the allocators of a release: one for all patch releases with equal sources.
-// The other libraries are of the newest patch release, so that they are compiled once.
-func buildAll(t *testing.T, release string) []*build {
+// buildAll builds the programs of a part for a release: one for all patch releases with equal
+// sources.
+func (p *part) buildAll(t *testing.T, release string) []*build {
 	t.Helper()
-	source, err := os.ReadFile("testdata/driver/main.go")
+	patches := patchReleases(t, release)
+	byFingerprint := map[string]*build{}
+	var builds []*build
+	for _, patch := range patches {
+		key := p.fingerprint(t, patch)
+		switch known := byFingerprint[key]; {
+		case key == "":
+		case known != nil:
+			known.releases = append(known.releases, patch)
+		default:
+			byFingerprint[key] = p.build(t, patch, patches[len(patches)-1])
+			builds = append(builds, byFingerprint[key])
+		}
+	}
+	return builds
+}
+
+// build builds the program of a part for a patch release. The other libraries are of the newest
+// patch release, so that they are compiled once.
+func (p *part) build(t *testing.T, patch, newest string) *build {
+	t.Helper()
+	dir := t.TempDir()
+	write := func(name string, content []byte) {
+		if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	program, err := os.ReadFile(filepath.Join("testdata", p.name, "main.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	patches := patchReleases(t, release)
-	newest := patches[len(patches)-1]
-	byFingerprint := map[string]*build{}
-	var builds []*build
-	for _, v := range patches {
-		key := fingerprint(t, sourceOf(t, v))
-		if known := byFingerprint[key]; known != nil {
-			known.releases = append(known.releases, "v1"+strings.TrimPrefix(v, "v0"))
-			continue
-		}
-		dir := t.TempDir()
-		module := fmt.Sprintf("module driver\n\ngo 1.26.0\n\nrequire %s %s\n", allocatorModule, v)
-		for _, name := range []string{"api", "apimachinery", "apiserver", "client-go", "component-base", "component-helpers"} {
-			module += fmt.Sprintf("require k8s.io/%s %s\n", name, newest)
-		}
-		for name, content := range map[string][]byte{"go.mod": []byte(module), "main.go": source} {
-			if err := os.WriteFile(filepath.Join(dir, name), content, 0o600); err != nil {
-				t.Fatal(err)
+	write("main.go", program)
+	source := sourceOf(t, p.module, moduleVersion(p.module, patch))
+	if p.copied != "" {
+		goFiles(t, filepath.Join(source, p.copied), func(path string, content []byte) {
+			if name := strings.TrimPrefix(path, "/"); !strings.Contains(name, "/") {
+				write(name, regexp.MustCompile(`(?m)^package \w+`).ReplaceAll(content, []byte("package main")))
 			}
-		}
-		b := &build{binary: filepath.Join(dir, "driver"), releases: []string{"v1" + strings.TrimPrefix(v, "v0")}}
-		goCommand(t, dir, nil, "build", "-o", b.binary, ".")
-		byFingerprint[key] = b
-		builds = append(builds, b)
+		})
 	}
-	return builds
+	required, err := os.ReadFile(filepath.Join(source, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	module := fmt.Sprintf("module program\n\ngo 1.26.0\n\nrequire %s %s\n", p.module, moduleVersion(p.module, patch))
+	// The libraries that are released together with it.
+	for _, match := range regexp.MustCompile(`(?m)^\s(k8s\.io/\S+) v0\.(0\.0|`+strings.TrimPrefix(patch, "1.")+`)(?: |$)`).FindAllStringSubmatch(string(required), -1) {
+		of := newest
+		if match[1] == libraryModule {
+			of = patch
+		}
+		module += fmt.Sprintf("replace %[1]s => %[1]s %s\n", match[1], moduleVersion(match[1], of))
+	}
+	write("go.mod", []byte(module))
+	b := &build{binary: filepath.Join(dir, "program"), releases: []string{patch}}
+	goCommand(t, dir, nil, "build", "-o", b.binary, ".")
+	return b
+}
+
+// ask runs a program, with one JSON object for each question.
+func ask[Answer any](t *testing.T, b *build, questions []any) []Answer {
+	t.Helper()
+	var in bytes.Buffer
+	encoder := json.NewEncoder(&in)
+	for _, q := range questions {
+		if err := encoder.Encode(q); err != nil {
+			t.Fatal(err)
+		}
+	}
+	command := exec.CommandContext(t.Context(), b.binary)
+	command.Stdin, command.Stderr = &in, os.Stderr
+	out, err := command.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers := make([]Answer, len(questions))
+	decoder := json.NewDecoder(bytes.NewReader(out))
+	for i := range answers {
+		if err := decoder.Decode(&answers[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return answers
 }
 
 // recordTable runs the table of the newest library, in a copy of its module, and returns what
@@ -134,7 +261,7 @@ func buildAll(t *testing.T, release string) []*build {
 func recordTable(t *testing.T, v string) []byte {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "module")
-	if err := os.CopyFS(dir, os.DirFS(sourceOf(t, v))); err != nil {
+	if err := os.CopyFS(dir, os.DirFS(sourceOf(t, libraryModule, v))); err != nil {
 		t.Fatal(err)
 	}
 	if err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command driver asks the allocator of one release. It is compiled with that release of
+// Command allocator asks the allocator of one release. It is compiled with that release of
 // k8s.io/dynamic-resource-allocation. It reads cases from its standard input, one JSON
 // object each, and writes an answer for each.
 package main
