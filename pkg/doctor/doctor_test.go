@@ -248,6 +248,30 @@ func TestOpenRules(t *testing.T) {
 	}
 }
 
+// TestUnreadRules turns rules on and serves them in a version: a scheduler whose release reads
+// another one schedules nothing.
+func TestUnreadRules(t *testing.T) {
+	for _, test := range []struct{ release, served, missing string }{
+		{"v1.35.4", "v1alpha3", ""},
+		{"v1.36.3", "v1alpha3", "v1beta2"},
+		{"v1.36.3", "v1beta2", ""},
+		{"v1.37.1", "v1beta2", "v1"},
+		{"v1.37.1", "v1", ""},
+		{"v1.38.0", "v1beta2", ""},
+		{"", "v1alpha3", ""},
+	} {
+		found := diagnose(t, tc.Cluster(tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), running(test.release), tc.Gate("DRADeviceTaints", true), tc.Gate("DRADeviceTaintRules", true), func(s *snapshot.Snapshot) {
+			s.Served = []string{"resourceclaims.v1.resource.k8s.io", "devicetaintrules." + test.served + ".resource.k8s.io"}
+		}), Options{Choice: checks.Choice{Only: []string{"DRA1007"}}}).Findings
+		switch {
+		case test.missing == "" && len(found) > 0:
+			t.Errorf("%+v: %+v", test, found)
+		case test.missing != "" && (len(found) != 1 || found[0].Severity != api.SeverityError || !strings.Contains(found[0].Message, test.missing+" of devicetaintrules is not served")):
+			t.Errorf("%+v: %+v", test, found)
+		}
+	}
+}
+
 // TestSkewWithinThePolicy is silent for kubelets that Kubernetes supports.
 func TestSkewWithinThePolicy(t *testing.T) {
 	for release, wrong := range map[string]bool{"v1.37.9": false, "v1.34.0": false, "v1.33.9": true, "v1.38.0": true, "": false, "none": false} {

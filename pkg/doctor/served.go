@@ -4,6 +4,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -18,10 +19,15 @@ import (
 // resource.k8s.io.
 const firstStable = 34
 
+// lastKnown is the newest minor release that was looked at.
+const lastKnown = 37
+
+const taintRules = "devicetaintrules"
+
 func servedChecks() []Check {
 	return []Check{{
 		Code: "DRA1007", Title: "API version that is not served", Severity: api.SeverityError,
-		About:  "The API server does not serve v1 of resource.k8s.io although its release has it, or not the resource that a feature gate which is on needs. From 1.34 on kube-scheduler, kube-controller-manager and kubelets use v1 and nothing else. A file does not tell, unless 'kubectl dra snapshot' wrote it.",
+		About:  "The API server does not serve v1 of resource.k8s.io although its release has it, or not the resource that a feature gate which is on needs. From 1.34 on kube-scheduler, kube-controller-manager and kubelets use v1 and nothing else; DeviceTaintRules are read in v1alpha3 up to 1.35, in v1beta2 by 1.36, and in v1 since. A file does not tell, unless 'kubectl dra snapshot' wrote it.",
 		Advice: "Serve the version: --runtime-config of kube-apiserver.",
 		find:   findUnserved,
 	}}
@@ -40,19 +46,44 @@ func findUnserved(_ context.Context, in *cluster) ([]api.Finding, error) {
 			Remedy:   &api.NextStep{Actor: api.ActorAdmin, Text: "remove what turns resource.k8s.io/v1 off from --runtime-config of kube-apiserver"},
 		})
 	}
-	for gate, resource := range map[string]string{"DRADeviceTaintRules": "devicetaintrules", "DRAResourcePoolStatus": "resourcepoolstatusrequests"} {
-		if setting := in.snap.Gate(gate); !setting.Enabled || len(versionsOf(in.snap, resource)) > 0 {
-			continue
+	for gate, resource := range map[string]string{"DRADeviceTaintRules": taintRules, "DRAResourcePoolStatus": "resourcepoolstatusrequests"} {
+		versions := versionsOf(in.snap, resource)
+		read := versionRead(resource, minor)
+		switch {
+		case !in.snap.Gate(gate).Enabled || len(versions) > 0 && (read == "" || slices.Contains(versions, read)):
+		case read != "":
+			found = append(found, api.Finding{
+				Message:  fmt.Sprintf("the feature gate %s is on, but %s of %s is not served: kube-scheduler of 1.%d reads no other version, and schedules no pod until it can", gate, read, resource, minor),
+				Evidence: []api.Evidence{{Object: "API server", Path: "--runtime-config", Found: cmp.Or(strings.Join(versions, ", "), "no "+resource), Required: "resource.k8s.io/" + read}},
+				Remedy:   &api.NextStep{Actor: api.ActorAdmin, Text: "turn resource.k8s.io/" + read + " on with --runtime-config of kube-apiserver"},
+			})
+		default:
+			found = append(found, api.Finding{
+				Severity: api.SeverityWarning,
+				Message:  fmt.Sprintf("the feature gate %s is on, but no version of %s is served", gate, resource),
+				Evidence: []api.Evidence{{Object: "API server", Path: "--runtime-config", Found: "no " + resource, Required: "a version of resource.k8s.io with " + resource}},
+				Remedy:   &api.NextStep{Actor: api.ActorAdmin, Text: "turn the version of resource.k8s.io that has " + resource + " on with --runtime-config of kube-apiserver"},
+			})
 		}
-		found = append(found, api.Finding{
-			Severity: api.SeverityWarning,
-			Message:  fmt.Sprintf("the feature gate %s is on, but no version of %s is served", gate, resource),
-			Evidence: []api.Evidence{{Object: "API server", Path: "--runtime-config", Found: "no " + resource, Required: "a version of resource.k8s.io with " + resource}},
-			Remedy:   &api.NextStep{Actor: api.ActorAdmin, Text: "turn the version of resource.k8s.io that has " + resource + " on with --runtime-config of kube-apiserver"},
-		})
 	}
 	slices.SortFunc(found, func(a, b api.Finding) int { return strings.Compare(a.Message, b.Message) })
 	return found, nil
+}
+
+// versionRead is the only version of a resource that kube-scheduler of a minor release reads
+// (New in pkg/scheduler/scheduler.go), empty if it reads none or that is not known. It waits
+// for its caches before it schedules anything (Run in cmd/kube-scheduler/app/server.go).
+func versionRead(resource string, minor int) string {
+	switch {
+	case resource != taintRules || minor < firstStable || minor > lastKnown:
+		return ""
+	case minor <= 35:
+		return "v1alpha3"
+	case minor == 36:
+		return "v1beta2"
+	default:
+		return "v1"
+	}
 }
 
 // versionsOf lists the versions in which a resource of the group is served.
