@@ -53,11 +53,11 @@ func TestCompare(t *testing.T) {
 			{Path: "attributes[driverVersion]", Published: `"550.54.15"`, Previewed: "version 550.54.15"},
 		}}}},
 		"another device and counter": {func(l []*resourceapi.ResourceSlice) []*resourceapi.ResourceSlice {
-			device(l, "gpu-3-mig-7g80gb-4-0").Name = "gpu-11"
+			device(l, "gpu-3-mig-7g80gb-0-0").Name = "gpu-11"
 			l[0].Spec.SharedCounters[0].Counters["encoders"] = resourceapi.Counter{Value: quantity(2)}
 			return l
 		}, []Difference{
-			{Device: "gpu-3-mig-7g80gb-4-0", Change: OnlyPreviewed},
+			{Device: "gpu-3-mig-7g80gb-0-0", Change: OnlyPreviewed},
 			{Device: "gpu-11", Change: OnlyPublished},
 			{CounterSet: "gpu-3-counter-set", Change: Changed, Fields: []FieldDifference{{Path: "counters[encoders]", Published: "2", Previewed: "0"}}},
 		}},

@@ -59,7 +59,7 @@ func TestPCI(t *testing.T) {
 		{BusID: "0000:3b:00.0", Device: "0x2330", Driver: "nvidia", Root: "pci0000:3a", NUMANode: &one},
 		{
 			BusID: "0000:5e:00.0", Device: "0x2330", Driver: "vfio-pci", Root: "pci0000:5d",
-			Missing: []Missing{{Value: "numaNode", Reason: "PCI device 0000:5e:00.0 has no NUMA affinity (numa_node=-1); do not publish the numaNode attribute for it"}},
+			Missing: []Missing{{Value: "numaNode", Reason: "PCI device 0000:5e:00.0 has no NUMA affinity (numa_node=-1)"}},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -25,7 +25,7 @@ func h100(t *testing.T) *Findings {
 	numa := 1
 	g := &f.GPUs[3]
 	g.PCIeRoot, g.NUMANode, g.AddressingMode = "pci0000:15", &numa, "HMM"
-	g.MIGDevices = []MIGDevice{{UUID: "MIG-1", GPUInstanceID: 2, ComputeInstanceID: 0, Placement: Placement{Start: 4, Size: 3}, Profile: "3g.40gb", ProfileID: 2}}
+	g.MIGDevices = []MIGDevice{{UUID: "MIG-1", GPUInstanceID: 2, ComputeInstanceID: 0, Placement: Placement{Start: 4, Size: 4}, Profile: "3g.40gb", ProfileID: 9}}
 	f.GPUs = f.GPUs[3:4]
 	return f
 }
@@ -83,42 +83,43 @@ func TestPreviewValues(t *testing.T) {
 		"the GPU as a whole": {h100(t), Settings{}, "gpu-3", []row{
 			{"attributes[type]", `"gpu"`, "", "deviceinfo.go:172"},
 			{"attributes[uuid]", "", "nvmlDeviceGetUUID", "nvlib.go:471 deviceinfo.go:175"},
-			{"capacity[memory]", "80Gi", "nvmlDeviceGetMemoryInfo, 85899345920", "nvlib.go:490 partitions.go:39"},
+			{"capacity[memory]", "81559Mi", "nvmlDeviceGetMemoryInfo, 85520809984", "nvlib.go:490 partitions.go:39"},
 		}},
-		"a MIG device that is there": {migOn(h100(t)), Settings{}, "gpu-3-mig-3g40gb-2-4", []row{
+		"a MIG device that is there": {migOn(h100(t)), Settings{}, "gpu-3-mig-3g40gb-9-4", []row{
 			{"attributes[type]", `"mig"`, "", "mig.go:141"},
 			{"attributes[uuid]", `"MIG-1"`, "nvmlDeviceGetUUID of the MIG device", "nvlib.go:793 deviceinfo.go:261"},
 			{"attributes[parentUUID]", "", "nvmlDeviceGetUUID", "mig.go:144"},
-			{"attributes[profile]", `"3g.40gb"`, "nvmlGpuInstanceGetInfo, profile 2", "nvlib.go:801-831 mig.go:147"},
-			{"capacity[multiprocessors]", "48", "multiprocessorCount", "mig.go:120"},
+			{"attributes[profile]", `"3g.40gb"`, "nvmlGpuInstanceGetInfo, profile 9", "nvlib.go:801-831 mig.go:147"},
+			{"capacity[multiprocessors]", "60", "multiprocessorCount", "mig.go:120"},
 			{"capacity[copyEngines]", "3", "copyEngineCount", "mig.go:121"},
-			{"capacity[decoders]", "2", "decoderCount", "mig.go:122"},
+			{"capacity[decoders]", "3", "decoderCount", "mig.go:122"},
 			{"capacity[encoders]", "0", "encoderCount", "mig.go:123"},
-			{"capacity[jpegEngines]", "0", "jpegCount", "mig.go:124"},
+			{"capacity[jpegEngines]", "3", "jpegCount", "mig.go:124"},
 			{"capacity[ofaEngines]", "0", "ofaCount", "mig.go:125"},
-			{"capacity[memory]", "40Gi", "memorySizeMB, 40960", "mig.go:133"},
-			{"capacity[memorySlice4]", "1", "placement 4, size 3", "deviceinfo.go:273"},
-			{"capacity[memorySlice5]", "1", "placement 4, size 3", "deviceinfo.go:273"},
-			{"capacity[memorySlice6]", "1", "placement 4, size 3", "deviceinfo.go:273"},
+			{"capacity[memory]", "40448Mi", "memorySizeMB, 40448", "mig.go:133"},
+			{"capacity[memorySlice4]", "1", "placement 4, size 4", "deviceinfo.go:273"},
+			{"capacity[memorySlice5]", "1", "placement 4, size 4", "deviceinfo.go:273"},
+			{"capacity[memorySlice6]", "1", "placement 4, size 4", "deviceinfo.go:273"},
+			{"capacity[memorySlice7]", "1", "placement 4, size 4", "deviceinfo.go:273"},
 		}},
-		"a MIG device that could be": {h100(t), Settings{DynamicMIG: true, Split: true}, "gpu-3-mig-1g10gb-me-7-5", []row{
+		"a MIG device that could be": {h100(t), Settings{DynamicMIG: true, Split: true}, "gpu-3-mig-1g10gb-me-20-5", []row{
 			{"attributes[type]", `"mig"`, "", "mig.go:141"},
 			{"attributes[parentUUID]", "", "nvmlDeviceGetUUID", "mig.go:144"},
-			{"attributes[profile]", `"1g.10gb+me"`, "profile 7", "nvlib.go:1253 mig.go:147"},
+			{"attributes[profile]", `"1g.10gb+me"`, "profile 20", "nvlib.go:1253 mig.go:147"},
 			{"capacity[multiprocessors]", "16", "multiprocessorCount", "mig.go:120"},
 			{"capacity[copyEngines]", "1", "copyEngineCount", "mig.go:121"},
 			{"capacity[decoders]", "1", "decoderCount", "mig.go:122"},
 			{"capacity[encoders]", "0", "encoderCount", "mig.go:123"},
 			{"capacity[jpegEngines]", "1", "jpegCount", "mig.go:124"},
 			{"capacity[ofaEngines]", "1", "ofaCount", "mig.go:125"},
-			{"capacity[memory]", "10Gi", "memorySizeMB, 10240", "mig.go:133"},
+			{"capacity[memory]", "9984Mi", "memorySizeMB, 9984", "mig.go:133"},
 			{"consumesCounters[gpu-3-counter-set][multiprocessors]", "16", "multiprocessorCount", "partitions.go:179,212"},
 			{"consumesCounters[gpu-3-counter-set][copy-engines]", "1", "copyEngineCount", "partitions.go:183"},
 			{"consumesCounters[gpu-3-counter-set][decoders]", "1", "decoderCount", "partitions.go:183"},
 			{"consumesCounters[gpu-3-counter-set][encoders]", "0", "encoderCount", "partitions.go:183"},
 			{"consumesCounters[gpu-3-counter-set][jpeg-engines]", "1", "jpegCount", "partitions.go:183"},
 			{"consumesCounters[gpu-3-counter-set][ofa-engines]", "1", "ofaCount", "partitions.go:183"},
-			{"consumesCounters[gpu-3-counter-set][memory]", "10Gi", "memorySizeMB", "partitions.go:183"},
+			{"consumesCounters[gpu-3-counter-set][memory]", "9984Mi", "memorySizeMB", "partitions.go:183"},
 			{"consumesCounters[gpu-3-counter-set][memory-slice-5]", "1", "placement 5, size 1", "partitions.go:239"},
 		}},
 	} {
@@ -144,10 +145,10 @@ func TestPreviewCounterSets(t *testing.T) {
 	// The largest of each in any profile (nvlib.go:1301), and as many memory
 	// slices as the largest takes (nvlib.go:1296).
 	want := fields{
-		"counters[multiprocessors]": "112", "counters[copy-engines]": "7", "counters[decoders]": "5", "counters[encoders]": "0",
-		"counters[jpeg-engines]": "1", "counters[ofa-engines]": "1", "counters[memory]": "80Gi",
+		"counters[multiprocessors]": "132", "counters[copy-engines]": "8", "counters[decoders]": "7", "counters[encoders]": "0",
+		"counters[jpeg-engines]": "7", "counters[ofa-engines]": "1", "counters[memory]": "81152Mi",
 		"counters[memory-slice-0]": "1", "counters[memory-slice-1]": "1", "counters[memory-slice-2]": "1", "counters[memory-slice-3]": "1",
-		"counters[memory-slice-4]": "1", "counters[memory-slice-5]": "1", "counters[memory-slice-6]": "1",
+		"counters[memory-slice-4]": "1", "counters[memory-slice-5]": "1", "counters[memory-slice-6]": "1", "counters[memory-slice-7]": "1",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

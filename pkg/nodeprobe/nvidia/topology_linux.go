@@ -4,6 +4,8 @@
 package nvidia
 
 import (
+	"strings"
+
 	"k8s.io/dynamic-resource-allocation/deviceattribute"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
@@ -25,8 +27,10 @@ func topology(host *node.Host, busID string) (root string, numa *int, gone []Mis
 	}
 	attribute, err := deviceattribute.GetNUMANodeAttributeByPCIBusID(busID, deviceattribute.ScalarAttribute, from)
 	if err != nil {
-		// The library has one error for no node and for no file.
-		lacks(&gone, "numaNode", err.Error())
+		// The library has one error for no node and for no file, and goes on with what
+		// drivers should do then.
+		reason, _, _ := strings.Cut(err.Error(), ";")
+		lacks(&gone, "numaNode", reason)
 		return root, nil, gone
 	}
 	n := int(*attribute.Value.IntValue)
