@@ -40,7 +40,8 @@ type remedyCase struct {
 	// objects are made before the pods; labels are those of the namespace until
 	// then.
 	objects, labels string
-	// without is true for a remedy without commands.
+	// without is true for a remedy without commands: somebody else, or time, makes its
+	// edits.
 	without bool
 }
 
@@ -86,6 +87,11 @@ func remedyCases() []remedyCase {
 			claim:   exactly(", capacity: {requests: {memroy: 10Gi}}"),
 		},
 		{
+			name: "capacity-domain", kinds: kinds(whatif.EditCapacity), change: "instead of cores", owners: []string{"pod", "deployment"},
+			devices: `[{name: gpu-0, allowMultipleAllocations: true, capacity: {$C.example.com/cores: {value: "8"}}}]`,
+			claim:   exactly(`, capacity: {requests: {cores: "2"}}`),
+		},
+		{
 			name: "capacity-of-nothing", kinds: kinds(whatif.EditCapacity), owners: []string{"pod", "deployment"},
 			devices: "[{name: gpu-0, allowMultipleAllocations: true, capacity: {memory: {value: 40Gi}}}]",
 			claim:   exactly(", capacity: {requests: {bandwidth: 10Gi}}"),
@@ -98,6 +104,10 @@ func remedyCases() []remedyCase {
 		{
 			name: "tolerate-device-taint", kinds: kinds(whatif.EditDeviceToleration), owners: []string{"pod", "daemonset"},
 			devices: "[{name: gpu-0, taints: [{key: ecc, value: bad, effect: NoSchedule}]}]", claim: exactly(""),
+		},
+		{
+			name: "device-taint", kinds: kinds(whatif.EditDeviceTaint), change: "repair gpu-0", without: true, owners: []string{"pod"}, nodes: 1,
+			devices: `[{name: gpu-0, taints: [{key: xid, value: "79", effect: NoSchedule}]}]`, claim: exactly(""),
 		},
 		{
 			name: "class", kinds: kinds(whatif.EditDeviceClassName), owners: some,
@@ -115,7 +125,7 @@ func remedyCases() []remedyCase {
 			claim: "{devices: {requests: [{name: a, exactly: {deviceClassName: $C}}, {name: b, exactly: {deviceClassName: $C}}]}}",
 		},
 		{
-			name: "several", kinds: kinds(whatif.EditSelector, whatif.EditConstraint), owners: []string{"pod", "deployment"},
+			name: "several", kinds: kinds(whatif.EditSelector, whatif.EditDeviceCount), owners: []string{"pod", "deployment"},
 			claim: `{devices: {requests: [{name: gpus, exactly: {deviceClassName: $C, count: 4, selectors: [{cel: {expression: "device.attributes['$C.example.com'].model == 'B'"}}]}}],
   constraints: [{matchAttribute: $C.example.com/root}]}}`,
 		},
@@ -187,6 +197,14 @@ spec: {nodeName: $C-1, containers: [{name: main, image: example.com/none, resour
 		{
 			name: "cpu", kinds: kinds(whatif.EditPodResources), owners: editable, claim: exactly(""),
 			container: "resources: {requests: {cpu: \"12\"}, claims: [{name: devices}]}",
+		},
+		{
+			name: "init-cpu", kinds: kinds(whatif.EditPodResources), change: "in init container fetch", owners: []string{"pod", "deployment"}, claim: exactly(""),
+			pod: `nodeSelector: {case: $C}, initContainers: [{name: fetch, image: example.com/none, resources: {requests: {cpu: "12"}}}]`,
+		},
+		{
+			name: "pod-cpu", kinds: kinds(whatif.EditPodResources), change: "in the pod (spec.resources)", owners: []string{"pod", "deployment"}, claim: exactly(""),
+			pod: `nodeSelector: {case: $C}, resources: {requests: {cpu: "12"}}`,
 		},
 		{
 			name: "extended", kinds: kinds(whatif.EditPodResources), owners: editable, plain: true,

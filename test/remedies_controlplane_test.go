@@ -58,6 +58,7 @@ func TestRemediesWork(t *testing.T) {
 	// The pods of a Job that is replaced are left to the garbage collector.
 	options.WithControllers = []string{"statefulset-controller", "garbage-collector-controller", "replicationcontroller-controller"}
 	c := startCluster(t, options)
+	t.Run("a shared claim", c.sharedClaim)
 	c.runTrainers(t)
 	t.Run("a deleted claim", c.deletedClaim)
 	t.Run("cases", func(t *testing.T) {
@@ -113,6 +114,68 @@ func (c *cluster) deletedClaim(t *testing.T) {
 	}
 }
 
+// sharedClaim has two pods share a claim that the driver prepares for only one of them, as an
+// event says. The other pod gets a claim of its own from a template with the spec of the
+// shared claim, as the next step says. No kubelet starts the pods.
+func (c *cluster) sharedClaim(t *testing.T) {
+	r := &remedyRun{remedyCase: remedyCase{claim: exactly(""), nodes: 1}, cluster: c, owner: "pod", id: "shared-claim"}
+	r.plain = true
+	r.setUp(t)
+	defer r.deletePods(t, r.id)
+	r.apply(t, "apiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: shared}\nspec: "+r.claim)
+	pod := func(name, source string) string {
+		return fmt.Sprintf("apiVersion: v1\nkind: Pod\nmetadata: {name: %s}\nspec: {nodeSelector: {case: $C}, resourceClaims: [{name: devices, %s}], containers: [{name: main, image: example.com/none, resources: {claims: [{name: devices}]}}]}", name, source)
+	}
+	scheduled := func(name string) *corev1.Pod {
+		t.Helper()
+		var found *corev1.Pod
+		if err := poll(t.Context(), func() bool {
+			pod, err := c.pods.Pods(r.id).Get(name)
+			found = pod
+			return err == nil && pod.DeletionTimestamp == nil && pod.Spec.NodeName != ""
+		}); err != nil {
+			t.Fatalf("pod %s: %v", name, err)
+		}
+		return found
+	}
+	r.apply(t, pod("first", "resourceClaimName: shared"))
+	scheduled("first")
+	r.apply(t, pod("second", "resourceClaimName: shared"))
+	second := scheduled("second")
+	r.apply(t, fmt.Sprintf(`
+apiVersion: v1
+kind: Event
+metadata: {name: refused}
+involvedObject: {apiVersion: v1, kind: Pod, namespace: $C, name: second, uid: %s}
+type: Warning
+reason: FailedPrepareDynamicResources
+message: "Failed to prepare dynamic resources: prepare dynamic resources: NodePrepareResources failed for ResourceClaim $C/shared: only one pod is supported"
+source: {component: kubelet}
+count: 1
+firstTimestamp: %[2]s
+lastTimestamp: %[2]s
+`, second.UID, time.Now().UTC().Format(time.RFC3339)))
+	e := r.explain(t, second)
+	if !slices.ContainsFunc(e.NextSteps, func(s api.NextStep) bool {
+		return strings.Contains(s.Text, "create a ResourceClaimTemplate with the spec of claim shared, and name it with resourceClaimTemplateName in place of resourceClaimName")
+	}) {
+		t.Fatalf("%s: %s\n%+v", e.Verdict, e.Summary, e.NextSteps)
+	}
+	r.apply(t, "apiVersion: resource.k8s.io/v1\nkind: ResourceClaimTemplate\nmetadata: {name: own}\nspec: {spec: "+r.claim+"}")
+	r.paste(t, []string{"kubectl delete pod second --force -n " + r.id})
+	if err := poll(t.Context(), func() bool {
+		_, err := c.pods.Pods(r.id).Get("second")
+		return apierrors.IsNotFound(err)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	r.apply(t, pod("second", "resourceClaimTemplateName: own"))
+	second = scheduled("second")
+	if claim, ok := r.claimOf(second, second.Spec.ResourceClaims[0]); !ok || claim.Name == "shared" || claim.Status.Allocation == nil {
+		t.Errorf("the pod has no claim of its own: %+v", claim)
+	}
+}
+
 // remedyRun is one case with one owner.
 type remedyRun struct {
 	remedyCase
@@ -137,7 +200,7 @@ func (r *remedyRun) run(t *testing.T) {
 		if len(remedy.Commands) > 0 {
 			t.Errorf("commands %q", remedy.Commands)
 		}
-		return
+		r.paste(t, edited(t, remedy))
 	default:
 		r.paste(t, remedy.Commands)
 	}
@@ -161,6 +224,36 @@ func (r *remedyRun) run(t *testing.T) {
 	}
 }
 
+// edited is how somebody else makes the edits of a remedy without commands.
+func edited(t *testing.T, remedy *api.Remedy) []string {
+	t.Helper()
+	var commands []string
+	for i := range remedy.Edits {
+		e := &remedy.Edits[i]
+		kind, namespace, name := whatif.ParseObject(e.Object)
+		patch, err := json.Marshal([]operation{{e.Op, e.Path, e.Value}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		command := fmt.Sprintf("kubectl patch %s %s --type=json -p '%s'", strings.ToLower(kind), name, patch)
+		if namespace != "" {
+			command += " -n " + namespace
+		}
+		if strings.HasPrefix(e.Path, "/status/") {
+			command += " --subresource=status"
+		}
+		commands = append(commands, command)
+	}
+	return commands
+}
+
+// operation is one of a JSON patch.
+type operation struct {
+	Op    string          `json:"op"`
+	Path  string          `json:"path"`
+	Value json.RawMessage `json:"value,omitempty"`
+}
+
 // startsLater reports whether the pods are those of a CronJob that is asked about
 // before it has started a Job.
 func (r *remedyRun) startsLater() bool { return r.owner == "cronjob" && r.target == "workload" }
@@ -182,11 +275,6 @@ func (r *remedyRun) changeOwner(t *testing.T, e *api.Explanation, remedy *api.Re
 		if !strings.Contains(text, want) {
 			t.Errorf("it does not say %q:\n%s", want, text)
 		}
-	}
-	type operation struct {
-		Op    string          `json:"op"`
-		Path  string          `json:"path"`
-		Value json.RawMessage `json:"value,omitempty"`
 	}
 	var operations []operation
 	for _, edit := range remedy.Edits {

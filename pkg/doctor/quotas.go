@@ -72,9 +72,7 @@ func findMissingQuotaClasses(_ context.Context, in *cluster) ([]api.Finding, err
 					Commands: []string{"kubectl edit " + shell.KubectlObjects("resourcequota", quota.Namespace, quota.Name)},
 				},
 			}
-			if meant := naming.Nearest(class, names); meant != "" {
-				f.Remedy.Text += "; did you mean " + meant + "?"
-			}
+			f.Remedy.Text += naming.DidYouMean(class, names)
 			found = append(found, f)
 		}
 	}

@@ -11,8 +11,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-	"strings"
-	"unicode"
 
 	resourceapi "k8s.io/api/resource/v1"
 
@@ -280,7 +278,7 @@ func (c *Catalog) Unusual(r selector.Reading, value string) string {
 	sorted := slices.SortedFunc(slices.Values(values), naming.Compare)
 	text := fmt.Sprintf("no device has %s %s", r.Short(), strconv.Quote(value))
 	for _, other := range sorted {
-		if Misspelled(value, other) {
+		if naming.Typo(value, []string{other}) != "" {
 			return text + fmt.Sprintf("; did you mean %s?", strconv.Quote(other))
 		}
 	}
@@ -292,28 +290,6 @@ func (c *Catalog) Unusual(r selector.Reading, value string) string {
 		sorted[i] = strconv.Quote(sorted[i])
 	}
 	return text + "; there are " + english.Sample(sorted, maxNames)
-}
-
-// Misspelled reports whether a value is another one with a slip of the pen. Names of
-// products differ in few letters, too: only long words without digits count,
-// upper case, and what separates words.
-func Misspelled(value, other string) bool {
-	isBreak := func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) }
-	words, others := strings.FieldsFunc(value, isBreak), strings.FieldsFunc(other, isBreak)
-	if strings.EqualFold(strings.Join(words, ""), strings.Join(others, "")) {
-		return len(words) > 0
-	}
-	if len(words) != len(others) {
-		return false
-	}
-	for i, word := range words {
-		const long = 5
-		same := strings.EqualFold(word, others[i])
-		if !same && (len(word) < long || strings.ContainsFunc(word+others[i], unicode.IsDigit) || naming.Distance(word, others[i]) > 2) {
-			return false
-		}
-	}
-	return len(words) > 0
 }
 
 // DistinctValues says how many different values an attribute has: "only 1

@@ -273,7 +273,7 @@ func (d *Devices) respelled(sel *selector.Selector) (api.ExpressionSuggestion, b
 			continue
 		}
 		meant := func(value string, others []string) string {
-			at := slices.IndexFunc(others, func(other string) bool { return eligibility.Misspelled(value, other) })
+			at := slices.IndexFunc(others, func(other string) bool { return naming.Typo(value, []string{other}) != "" })
 			if at < 0 {
 				return ""
 			}

@@ -135,6 +135,49 @@ func TestAdvice(t *testing.T) {
 			says:     []string{`Request gpu requires model "Zeta". Node n1 has request gpu: 0 available, 1 needed (2 not matching the selector)`, `no device has model "Zeta"`},
 			remedies: []string{`User: remove the selector model "Zeta" from request gpu`},
 		},
+		"two requests that cannot be met": {
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "model=A", "memory:=40Gi"), tc.Device("b", "model=A", "memory:=40Gi")),
+				tc.Claim(waiting, tc.GPUs("a", 1, attribute("model")+` == "Zeta"`), tc.GPUs("b", 1, memory+` && device.capacity["gpu.example.com"].memory.compareTo(quantity("80Gi")) >= 0`)),
+			},
+			says: []string{
+				`Request a requires model "Zeta", and request b requires memory 80Gi or more. Each rules out node n1 by itself: it has request a: 0 available, 1 needed (2 not matching the selector); request b: 0 available, 1 needed (2 not matching the selector)`,
+				`no device has model "Zeta"`, "memory is 40Gi, must be 80Gi or more",
+			},
+			remedies: []string{`User: remove the selector model "Zeta" from request a; and require memory 40Gi or more instead of 80Gi or more in request b`},
+		},
+		"two parts of a selector that cannot be met": {
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "model=Alpha", "memory:=40Gi")),
+				tc.Claim(waiting, tc.GPUs("gpu", 1, attribute("model")+` == "Alhpa" && device.capacity["gpu.example.com"].memory.compareTo(quantity("80Gi")) >= 0`)),
+			},
+			says:     []string{`Request gpu requires model "Alhpa", and request gpu requires memory 80Gi or more. Each rules out node n1 by itself`},
+			remedies: []string{`User: require model "Alpha" instead of "Alhpa" in request gpu; and require memory 40Gi or more instead of 80Gi or more in request gpu`},
+		},
+		"a selector and a count": {
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "model=A", "root=x"), tc.Device("b", "model=A", "root=x"), tc.Device("c", "model=A", "root=y")),
+				tc.Claim(waiting, tc.GPUs("gpu", 3, attribute("model")+` == "B"`)).Matching(tc.Driver + "/root"),
+			},
+			says:     []string{`Request gpu requires model "B", and request gpu needs 3 devices and all devices must have the same gpu.example.com/root. Each rules out node n1 by itself`},
+			remedies: []string{`User: remove the selector model "B" from request gpu; and request 2 devices instead of 3 in request gpu`},
+		},
+		"a selector, and devices that are allocated": {
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "model=A"), tc.Device("b", "model=B")), tc.Serving("have", "n1", "b"),
+				tc.Claim(waiting, tc.GPUs("a", 1, attribute("model")+` == "Zeta"`), tc.GPUs("b", 1, attribute("model")+` == "B"`)),
+			},
+			says:     []string{`Request a requires model "Zeta". Node n1 has request a: 0 available, 1 needed (2 not matching the selector); request b: 0 available, 1 needed (1 allocated, 1 not matching the selector)`},
+			remedies: []string{`User: remove the selector model "Zeta" from request a; and wait until claim serving/have is released`},
+		},
+		"a constraint of several requests that decides alone": {
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "model=A", "root=x"), tc.Device("b", "model=B", "root=y")), tc.Serving("have", "n1", "a"),
+				tc.Claim(waiting, tc.GPUs("a", 1, attribute("model")+` == "A"`), tc.GPUs("b", 1, attribute("model")+` == "B"`)).Matching(tc.Driver + "/root"),
+			},
+			says:     []string{"All devices must have the same gpu.example.com/root. Node n1 has request a: 0 available, 1 needed (1 allocated, 1 not matching the selector); even after all other claims are released, it has enough devices available, but not with the same gpu.example.com/root"},
+			remedies: []string{"User: remove the constraint: the same gpu.example.com/root; and wait until claim serving/have is released"},
+		},
 		"cpu of the whole pod": {
 			cluster:  asking(func(p *corev1.Pod) { p.Spec.Resources = needs("6") }),
 			target:   thePod,

@@ -75,7 +75,7 @@ func TestConflict(t *testing.T) {
 			// Either part alone is one too many.
 			conflict: []string{`request gpu requires zone "z9"`},
 			more:     true,
-			remedies: []string{`User: remove the selector zone "z9" and color "blue" from request gpu`},
+			remedies: []string{`User: remove the selector zone "z9" from request gpu; and remove the selector color "blue" from request gpu`},
 		},
 		"two taints with one key": {
 			cluster: []any{
@@ -104,7 +104,7 @@ func TestConflict(t *testing.T) {
 				tc.Claim(waiting, tc.GPUs("gpu", 1, `device.attributes["gpu.example.com"].model == "B"`)), tc.Pod("p", tc.Using("own", waiting)),
 			},
 			conflict: []string{`request gpu requires model "B"`, "gpu-0 is allocated to claim ml/own"},
-			remedies: []string{`User: require model "A" instead of "B" in request gpu`},
+			remedies: []string{`User: remove the selector model "B" from request gpu`},
 		},
 		"one holder is enough": {
 			cluster: []any{

@@ -54,6 +54,10 @@ func (h *headlines) of(ctx context.Context, list []*conflict.Prospect) reason {
 	if len(list) == 0 {
 		return reason{}
 	}
+	causes := list[0].Causes()
+	if said := h.ofCauses(ctx, list[0], causes); said != (reason{}) {
+		return said
+	}
 	if text := h.noAttribute(); text != "" {
 		return reason{what: text}
 	}
@@ -64,7 +68,7 @@ func (h *headlines) of(ctx context.Context, list []*conflict.Prospect) reason {
 	if len(h.Claims) == 0 {
 		return reason{what: h.strandedHeadline(p)}
 	}
-	answer, enough := h.devicesOf(ctx, p)
+	answer, enough := h.devicesOf(ctx, p.Node(), p.Staying())
 	if answer.Message == "" {
 		return reason{}
 	}
@@ -80,6 +84,14 @@ func (h *headlines) of(ctx context.Context, list []*conflict.Prospect) reason {
 			there = fmt.Sprintf("%s; %s, it has %s", now.Message, h.released(p), answer.Message)
 		}
 	}
+	if !enough && len(causes) > 1 {
+		passing := slices.DeleteFunc(causes, func(c conflict.Cause) bool { return len(c.Requirements) > 0 })
+		for _, message := range h.answersFor(ctx, p.Node(), passing) {
+			if !strings.Contains(there, message) {
+				there += "; " + message
+			}
+		}
+	}
 	asked, said := asks(h.Question), reason{detail: detailOf(h.out.Claims, answer.Code)}
 	if decisive, ok := p.Decides(); ok && !enough {
 		if requestCount(h.Question) > 1 {
@@ -92,6 +104,44 @@ func (h *headlines) of(ctx context.Context, list []*conflict.Prospect) reason {
 	said.what = fmt.Sprintf("%s. %s %s", asked, who, there)
 	said.node = h.notSuitable(p.Node(), enough)
 	return said
+}
+
+// ofCauses names what is asked for in vain where several requirements keep the claims from
+// fitting on the nearest node, each by itself.
+func (h *headlines) ofCauses(ctx context.Context, p *conflict.Prospect, causes []conflict.Cause) reason {
+	var asked, details []string
+	for _, cause := range causes {
+		var texts []string
+		for _, required := range cause.Requirements {
+			texts = append(texts, required.Text)
+			if said := detailAbout(h.out.Claims, required.Evidence.Found); said.text != "" && !slices.Contains(details, said.text) {
+				details = append(details, said.text)
+			}
+		}
+		if len(texts) > 0 {
+			asked = append(asked, english.JoinAnd(texts))
+		}
+	}
+	if len(asked) < 2 {
+		return reason{}
+	}
+	return reason{
+		what: fmt.Sprintf("%s. Each rules out node %s by itself%s", strings.Join(asked, ", and "), p.Node().Name,
+			english.PrecededBy(": it has ", strings.Join(h.answersFor(ctx, p.Node(), causes), "; "))),
+		detail: detail{text: strings.Join(details, "; ")},
+		node:   h.notSuitable(p.Node(), false),
+	}
+}
+
+// answersFor says what a node has for each cause if nothing else is in the way.
+func (h *headlines) answersFor(ctx context.Context, node *corev1.Node, causes []conflict.Cause) []string {
+	var there []string
+	for _, cause := range causes {
+		if answer, enough := h.devicesOf(ctx, node, cause.Alone); !enough && answer.Message != "" && !slices.Contains(there, answer.Message) {
+			there = append(there, answer.Message)
+		}
+	}
+	return there
 }
 
 // byPlugin says that a device plugin serves an extended resource where a class does not, and
@@ -245,16 +295,12 @@ func neededText(alternatives []*funnel.Funnel) string {
 	return english.JoinOr(texts)
 }
 
-// devicesOf says which devices the nearest node has for the claims, whatever
-// else keeps the pod away from it. Enough reports whether these are all that is
-// needed.
+// devicesOf says which devices a node has for the claims, whatever else keeps the pod away
+// from it. Enough reports whether these are all that is needed.
 //
-// If they are not, the answer is that for a scenario in which all that may pass
-// and is not a part of the conflict has passed: what is left is the condition
-// that stays.
-func (h *headlines) devicesOf(ctx context.Context, p *conflict.Prospect) (answer nodeanswer.Answer, enough bool) {
-	node := p.Node()
-	left := p.Staying()
+// If they are not, the answer is for what is left of the node: where all that may pass and
+// is not a part of the conflict has passed, that is the condition that stays.
+func (h *headlines) devicesOf(ctx context.Context, node *corev1.Node, left conflict.Hypothesis) (answer nodeanswer.Answer, enough bool) {
 	alloc, err := h.Cluster.Alloc.Amended(ctx, left.Snap)
 	if err != nil {
 		return nodeanswer.Answer{}, false

@@ -18,7 +18,6 @@ import (
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -344,24 +343,5 @@ func TestExtendedResourceNames(t *testing.T) {
 				t.Errorf("it names no container:\n%s", text)
 			}
 		})
-	}
-}
-
-func TestNearest(t *testing.T) {
-	for name, test := range map[string]struct {
-		names []string
-		want  string
-	}{
-		"gpu.exmaple.com":       {[]string{"nic.example.com", "gpu.example.com"}, "gpu.example.com"},
-		"gpus.example.com":      {[]string{"gpu.example.com"}, "gpu.example.com"},
-		"gpu.example.org":       {[]string{"gpu.example.com"}, "gpu.example.com"},
-		"nic.example.com":       {[]string{"gpu.example.com"}, ""},
-		"x.nic.example.com":     {[]string{"gpu.example.com"}, ""},
-		"gpu.example.com/modle": {[]string{"nic.example.com/model", "gpu.example.com/model"}, "gpu.example.com/model"},
-		"gpu-example-com":       {[]string{"gpu.example.com"}, "gpu.example.com"},
-	} {
-		if got := naming.Nearest(name, test.names); got != test.want {
-			t.Errorf("%s: got %q, want %q", name, got, test.want)
-		}
 	}
 }

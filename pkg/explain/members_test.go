@@ -289,7 +289,7 @@ func TestRemediesReachAllMembers(t *testing.T) {
 		model, cpu string
 		want       string
 	}{
-		"the template of claims is changed": {"A200", "1", `require model "A100" instead of "A200" in request gpu: all 2 pods fit`},
+		"the template of claims is changed": {"A200", "1", `remove the selector model "A200" from request gpu: all 2 pods fit`},
 		"the template of pods is changed":   {"A100", "9", "request cpu 8 instead of 9 in container main: all 2 pods fit"},
 	} {
 		t.Run(name, func(t *testing.T) {

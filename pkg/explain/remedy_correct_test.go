@@ -84,7 +84,7 @@ func TestCorrections(t *testing.T) {
 		{"the nearest quantity that is equal", tc.ClassGPU, `m.memory.compareTo(quantity("100Gi")) == 0`, api.DoesNotFit, `m.memory.compareTo(quantity("80Gi")) == 0`, "n1", "100Gi"},
 		{"the nearest int", tc.ClassGPU, `x.cores >= 16`, api.DoesNotFit, `x.cores >= 12`, "n2", "16 or more"},
 		{"the nearest version", tc.ClassGPU, `x.driverVersion.isGreaterThan(semver("600.0.0"))`, api.DoesNotFit, `x.driverVersion.compareTo(semver("550.54.15")) >= 0`, "n2", "greater than 600.0.0"},
-		{"the nearest string", tc.ClassGPU, `x.productName == "Atlas-140"`, api.DoesNotFit, `x.productName == "Atlas-141"`, "n2", `no device has productName "Atlas-140"`},
+		{"a typo in a string", tc.ClassGPU, `x.productName == "Altas-141"`, api.DoesNotFit, `x.productName == "Atlas-141"`, "n2", `no device has productName "Altas-141"`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			snap := fleetOfTwo(t, tc.Claim(waiting, tc.GPUs("r", 1, long.Replace(test.expression)).OfClass(test.class)))

@@ -547,7 +547,7 @@ func TestRemedies(t *testing.T) {
 			},
 			target:   theClaim,
 			conflict: []string{`request gpu requires model "Z"`},
-			remedies: []string{`User: remove the selector model "Z" from request gpu; and remove the constraint: the same gpu.example.com/root`},
+			remedies: []string{`User: remove the selector model "Z" from request gpu; and request 1 device instead of 2 in request gpu`},
 		},
 		"a constraint on an attribute that no device has": {
 			cluster: []any{

@@ -91,7 +91,7 @@ func classConfiguration(in *input) (found []finding) {
 				advice:  "write it for " + english.JoinOr(drivers),
 			}
 			// Parameters are in the form of a driver: only a typo is corrected.
-			if len(drivers) == 1 && naming.Nearest(opaque.Driver, drivers) != "" {
+			if len(drivers) == 1 && naming.Typo(opaque.Driver, drivers) != "" {
 				f.fix = []edit{{"replace", f.path, drivers[0]}}
 			}
 			found = append(found, f)

@@ -146,19 +146,14 @@ func missingClasses(in *input) []finding {
 }
 
 // meantClass is the class that was probably meant by the name of a missing one, empty if
-// none is close. In short words, another letter makes another kind of devices: cpu and gpu.
-// Nor is it a class for devices of another driver than the selectors of the request name.
+// none is close. It is no class for devices of another driver than the selectors of the
+// request name.
 func (in *input) meantClass(r *claimspec.Request, names []string) string {
 	if len(names) > maxMeant {
 		return ""
 	}
 	wanted := in.driversIn(r.Selectors)
 	return meant(r.Class, slices.DeleteFunc(slices.Clone(names), func(name string) bool {
-		word, _, _ := strings.Cut(r.Class, ".")
-		other, _, _ := strings.Cut(name, ".")
-		if len(word) == len(other) && len(word) < 4 && naming.Distance(word, other) == 1 {
-			return true
-		}
 		has := in.driversIn(in.byClass[name].Spec.Selectors)
 		return len(wanted) > 0 && len(has) > 0 && !slices.ContainsFunc(wanted, func(driver string) bool { return slices.Contains(has, driver) })
 	}))
@@ -446,7 +441,7 @@ func foreignConfiguration(in *input) []finding {
 				advice:  "write it for " + english.JoinOr(drivers),
 			}
 			// Parameters are in the form of a driver: only a typo is corrected.
-			if len(drivers) == 1 && naming.Nearest(config.Opaque.Driver, drivers) != "" {
+			if len(drivers) == 1 && naming.Typo(config.Opaque.Driver, drivers) != "" {
 				f.fix = []edit{{"replace", path, drivers[0]}}
 			}
 			found = append(found, f)

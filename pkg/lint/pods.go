@@ -133,7 +133,7 @@ func missingEntries(in *input) []finding {
 					advice:  "add it to resourceClaims of the pod",
 				}
 				// No container uses it so far.
-				if meant := naming.Nearest(ref.Name, free); meant != "" {
+				if meant := naming.Typo(ref.Name, free); meant != "" {
 					f.advice, f.fix = "write "+meant, []edit{{"replace", path, meant}}
 				}
 				in.reject(p.object, path)

@@ -60,6 +60,8 @@ func TestTypo(t *testing.T) {
 		{"gpu", "gpu-daemon", false},
 		{"gpu-h100", "gpu-h200", false},
 		{"gpu-0", "gpu-1", false},
+		{"gpu-1", "gpu-01", true},
+		{"gpu-1", "gpu-10", false},
 		{"minMemory", "maxMemory", false},
 		{"inputRate", "outputRate", false},
 		{"cudaDriverVersion", "driverVersion", false},

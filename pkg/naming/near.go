@@ -11,48 +11,9 @@ import (
 	"github.com/agext/levenshtein"
 )
 
-// Nearest gives the name that was probably meant, or nothing if none is close.
-func Nearest(name string, names []string) string {
-	best, bestDistance := "", -1
-	for _, candidate := range names {
-		if strings.HasPrefix(candidate, name+"-") {
-			return candidate
-		}
-		if distance, near := distanceOfParts(name, candidate); near && (best == "" || distance < bestDistance) {
-			best, bestDistance = candidate, distance
-		}
-	}
-	return best
-}
-
 // Distance is the number of letters in which two names differ.
 func Distance(a, b string) int {
 	return levenshtein.Distance(strings.ToLower(a), strings.ToLower(b), nil)
-}
-
-// distanceOfParts counts the letters in which names differ, and reports whether
-// these are few. Of qualified names each part has to be close to the other's, and the
-// first label of each domain, too: that two have the same domain, or two domains
-// the same parent, does not bring them nearer.
-func distanceOfParts(name, other string) (distance int, near bool) {
-	parts, others := strings.Split(name, "/"), strings.Split(other, "/")
-	if len(parts) != len(others) {
-		parts, others = []string{name}, []string{other}
-	}
-	for i, part := range parts {
-		label, _, isDomain := strings.Cut(part, ".")
-		otherLabel, _, otherIs := strings.Cut(others[i], ".")
-		if !similar(part, others[i]) || isDomain && otherIs && !similar(label, otherLabel) {
-			return 0, false
-		}
-		distance += Distance(part, others[i])
-	}
-	return distance, true
-}
-
-// similar reports whether two words differ in few letters.
-func similar(word, other string) bool {
-	return Distance(word, other) <= max(1, (len(word)+1)/3)
 }
 
 // DidYouMean is a clause to append to a sentence about a wrong name.
@@ -99,14 +60,16 @@ func slipsIn(name, other string) int {
 }
 
 // slipsInWord counts the letters by which words differ, more than maxSlips where
-// they are different words. Two letters that changed places count as one. Words that
-// begin with another letter, and numbers, mean something else.
+// they are different words. Two letters that changed places count as one, as do zeros before
+// a number. Words that begin with another letter, and other numbers, mean something else.
 func slipsInWord(word, other string) int {
 	const long = 8
 	word, other = singular(word), singular(other)
 	switch n := Distance(word, other); {
 	case n == 0:
 		return 0
+	case strings.TrimLeft(word, "0") == strings.TrimLeft(other, "0"):
+		return 1
 	case unicode.IsDigit(rune(word[0])) || unicode.IsDigit(rune(other[0])) || min(len(word), len(other)) < 2:
 		return maxSlips + 1
 	case swapped(word, other):

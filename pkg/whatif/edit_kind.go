@@ -4,6 +4,7 @@
 package whatif
 
 import (
+	"slices"
 	"strings"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -40,6 +41,7 @@ const (
 	EditNodeTaint      EditKind = "NodeTaint"
 	EditAllocation     EditKind = "Allocation"
 	EditPoolSlices     EditKind = "PoolSlices"
+	EditDeviceTaint    EditKind = "DeviceTaint"
 )
 
 // EditKinds lists all kinds of edits.
@@ -47,7 +49,7 @@ func EditKinds() []EditKind {
 	return []EditKind{
 		EditDeviceCount, EditAllocationMode, EditSelector, EditCapacity, EditConstraint, EditDeviceToleration, EditDeviceClassName, EditRequest, EditAlternatives, EditAdminAccess,
 		EditNodeSelector, EditNodeAffinity, EditPodToleration, EditPodResources, EditPodRemoval,
-		EditClassSelector, EditTaintRule, EditNamespaceLabel, EditNodeCordon, EditNodeTaint, EditAllocation, EditPoolSlices,
+		EditClassSelector, EditTaintRule, EditNamespaceLabel, EditNodeCordon, EditNodeTaint, EditAllocation, EditPoolSlices, EditDeviceTaint,
 	}
 }
 
@@ -70,6 +72,9 @@ func KindOf(e *api.Edit) EditKind {
 	case "DeviceTaintRule":
 		return EditTaintRule
 	case "ResourceSlice":
+		if slices.Contains(words, "taints") {
+			return EditDeviceTaint
+		}
 		return EditPoolSlices
 	case "Namespace":
 		return EditNamespaceLabel

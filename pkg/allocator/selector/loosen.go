@@ -34,7 +34,8 @@ type candidate struct {
 
 // Looser lists expressions in which one conjunct, a comparison, is loosened to
 // a value that one of the devices, given with their drivers, has: the nearest
-// first. A text can only be loosened to the one of them that nearest chooses.
+// first. A text can only be loosened to the one that was meant by a typo, which nearest
+// finds.
 func (v *Evaluator) Looser(sel *Selector, conjunct int, devices iter.Seq2[string, *resourceapi.Device], nearest func(name string, names []string) string) []Looser {
 	if sel.root == nil {
 		return nil

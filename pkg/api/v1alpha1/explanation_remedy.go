@@ -18,8 +18,8 @@ type Conflict struct {
 	// AnyOneSuffices is true if giving up any one of the facts is enough, with all else
 	// as it is. Where it is false, other conditions also rule out the node.
 	AnyOneSuffices bool `json:"anyOneSuffices,omitempty"`
-	// Besides lists what else rules out the node, each by itself, where the only fact is
-	// that the node is not suitable for the pod.
+	// Besides lists what else rules out the node, each by itself, where there is only one
+	// fact.
 	Besides []ConflictFact `json:"besides,omitempty"`
 	// OtherNodeCount counts the other nodes with the same conflict, as is proved for
 	// each: what is asked for is the same, and the claims, taints or pools in

@@ -46,6 +46,7 @@ func joined(parts []change) change {
 		all.actor, all.loss, all.gate = together(all.actor, part.actor), max(all.loss, part.loss), cmp.Or(all.gate, part.gate)
 		all.claims, all.objects = append(all.claims, part.claims...), append(all.objects, part.objects...)
 		all.silent, all.anywhere = all.silent || part.silent, all.anywhere || part.anywhere
+		all.unbounded = append(all.unbounded, part.unbounded...)
 	}
 	all.text = strings.Join(texts, "; and ")
 	return all

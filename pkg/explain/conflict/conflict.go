@@ -25,13 +25,74 @@ func (p *Prospect) Conflict(ctx context.Context) *api.Conflict {
 	if len(p.conflict) == 0 {
 		return nil
 	}
-	return p.Scenario.describe(ctx, p.conflict)
+	c := p.Scenario.describe(ctx, p.conflict)
+	if len(p.conflict) == 1 {
+		for _, cause := range p.causes {
+			if f := &p.Scenario.facts[cause[0]]; len(cause) == 1 && cause[0] != p.conflict[0] {
+				c.Besides = append(c.Besides, api.ConflictFact{Text: f.text, Evidence: f.evidence})
+			}
+		}
+	}
+	return c
 }
 
 func (p *Prospect) findConflict(ctx context.Context) {
 	if chosen, err := p.Scenario.Conflict(ctx); err == nil {
 		p.conflict = chosen
 	}
+	p.causes, p.allCauses = p.Scenario.causes(ctx)
+}
+
+// maxCauses bounds the causes that are looked for.
+const maxCauses = 4
+
+// causes finds conflicts without a common fact, one after the other, and reports whether
+// the claims fit if the facts of all of them are given up. What makes the node unsuitable
+// for the pod is no part of them.
+func (s *Scenario) causes(ctx context.Context) (causes [][]int, all bool) {
+	var given []int
+	for i := range s.facts {
+		if s.facts[i].kind == factRestriction {
+			given = append(given, i)
+		}
+	}
+	for {
+		if ok, err := s.try(ctx, s.given(func(i int) bool { return !slices.Contains(given, i) })); err != nil || ok {
+			return causes, ok
+		}
+		chosen, _, err := s.conflict(ctx, given)
+		if err != nil || len(chosen) == 0 || len(causes) == maxCauses {
+			return causes, false
+		}
+		causes, given = append(causes, chosen), append(given, chosen...)
+	}
+}
+
+// Cause is one of several conflicts without a common fact.
+type Cause struct {
+	// Requirements are the facts that the claims ask for; there are none where all that is
+	// in the way may pass.
+	Requirements []api.ConflictFact
+	// Alone is the node where nothing else is in the way.
+	Alone Hypothesis
+}
+
+// Causes are the conflicts without a common fact, the first of them first.
+func (p *Prospect) Causes() []Cause {
+	list := make([]Cause, 0, len(p.causes))
+	for _, cause := range p.causes {
+		c := Cause{Alone: p.Scenario.given(func(i int) bool {
+			ofOthers := slices.ContainsFunc(p.causes, func(other []int) bool { return slices.Contains(other, i) })
+			return slices.Contains(cause, i) || !p.Scenario.facts[i].environmental() && !ofOthers
+		})}
+		for _, i := range cause {
+			if f := &p.Scenario.facts[i]; f.required() {
+				c.Requirements = append(c.Requirements, api.ConflictFact{Text: f.text, Evidence: f.evidence})
+			}
+		}
+		list = append(list, c)
+	}
+	return list
 }
 
 // describe puts a conflict into its public form.
@@ -56,14 +117,14 @@ func (s *Scenario) describe(ctx context.Context, chosen []int) *api.Conflict {
 // no part of the conflict.
 func (p *Prospect) Staying() Hypothesis { return p.Scenario.given(p.stays) }
 
-// Decides is the requirement of a request that alone keeps the claims from fitting on the
-// nodes, whatever else passes; ok is false if there is none.
+// Decides is the requirement that alone keeps the claims from fitting on the nodes, whatever
+// else passes; ok is false if there is none.
 func (p *Prospect) Decides() (decisive api.ConflictFact, ok bool) {
 	if len(p.conflict) != 1 {
 		return api.ConflictFact{}, false
 	}
 	f := &p.Scenario.facts[p.conflict[0]]
-	return api.ConflictFact{Text: f.text, Evidence: f.evidence}, f.kind <= factCapacity
+	return api.ConflictFact{Text: f.text, Evidence: f.evidence}, f.required()
 }
 
 func (p *Prospect) stays(i int) bool {
@@ -99,71 +160,82 @@ func (s *Scenario) enough(ctx context.Context, given int) bool {
 }
 
 // Conflict finds a minimal set of facts that cannot all hold. It is nil if
-// the claims do not fit even without all of them. The method is QuickXplain
-// (Junker, AAAI 2004); earlier facts are preferred.
+// the claims do not fit even without all of them.
 func (s *Scenario) Conflict(ctx context.Context) ([]int, error) {
-	all, granted, err := s.suspects(ctx)
-	if err != nil || all == nil {
-		return nil, err
+	chosen, assumed, err := s.conflict(ctx, nil)
+	s.assumed = assumed
+	return chosen, err
+}
+
+// conflict finds a minimal set of facts that cannot all hold where some are given up, and
+// the kinds of facts that it assumes. The method is QuickXplain (Junker, AAAI 2004); earlier
+// facts are preferred.
+func (s *Scenario) conflict(ctx context.Context, given []int) (chosen []int, assumed []factKind, err error) {
+	suspected, granted, assumed, err := s.suspects(ctx, given)
+	if err != nil || suspected == nil {
+		return nil, nil, err
 	}
-	chosen, err := s.explain(ctx, granted, false, all)
+	chosen, err = s.explain(ctx, granted, false, suspected)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	// The method assumes that giving up a fact never hurts. It may: a
 	// selector can fail on a device that was in use before.
 	if ok, err := s.fits(ctx, slices.Concat(granted, chosen)); err != nil || ok {
-		return nil, err
+		return nil, nil, err
 	}
 	for i := range chosen {
 		rest := slices.Delete(slices.Clone(chosen), i, i+1)
 		if ok, err := s.fits(ctx, slices.Concat(granted, rest)); err != nil || !ok {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	return chosen, nil
+	return chosen, assumed, nil
 }
 
 // suspects tells which facts may be part of the conflict, and which are taken for
 // granted: that there are requests, and what classes select, as long as giving
 // up other facts helps. Where each request fits alone, the others are suspected
 // before the classes. There is nothing to suspect if not even all of it helps.
-func (s *Scenario) suspects(ctx context.Context) (suspected, granted []int, err error) {
+func (s *Scenario) suspects(ctx context.Context, given []int) (suspected, granted []int, assumed []factKind, err error) {
 	orders := [][]factKind{{factRequest, factClass}, {factRequest}, {factClass}, {}}
-	for level, assumed := range orders {
-		if level == 1 && s.eachAlone(ctx) {
+	for level := range orders {
+		if level == 1 && s.eachAlone(ctx, given) {
 			orders[1], orders[2] = orders[2], orders[1]
-			assumed = orders[1]
 		}
 		suspected, granted = nil, nil
 		for i := range s.facts {
-			if slices.Contains(assumed, s.facts[i].kind) {
+			switch {
+			case slices.Contains(given, i):
+			case slices.Contains(orders[level], s.facts[i].kind):
 				granted = append(granted, i)
-			} else {
+			default:
 				suspected = append(suspected, i)
 			}
 		}
 		ok, err := s.fits(ctx, granted)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, nil, err
 		}
 		if ok {
-			s.assumed = assumed
-			return suspected, granted, nil
+			return suspected, granted, orders[level], nil
 		}
 	}
-	return nil, nil, nil
+	return nil, nil, nil, nil
 }
 
-// eachAlone reports whether each request fits without the others.
-func (s *Scenario) eachAlone(ctx context.Context) bool {
+// eachAlone reports whether each request fits without the others, and without the facts
+// that are given up.
+func (s *Scenario) eachAlone(ctx context.Context, given []int) bool {
 	several := false
 	for i := range s.facts {
 		if s.facts[i].kind != factRequest {
 			continue
 		}
 		several = true
-		ok, err := s.try(ctx, s.given(func(j int) bool { return s.facts[j].kind != factRequest || j == i }))
+		ok, err := s.try(ctx, s.given(func(j int) bool {
+			return j == i || s.facts[j].kind != factRequest && !slices.Contains(given, j)
+		}))
 		if err != nil || !ok {
 			return false
 		}

@@ -58,6 +58,10 @@ type Prospect struct {
 	// found or looked for.
 	conflict []int
 	searched bool
+	// causes are conflicts without a common fact: each keeps the claims from fitting while
+	// the facts of the others are given up. allCauses is set if there are no others.
+	causes    [][]int
+	allCauses bool
 }
 
 // Node is the first of them.
@@ -366,6 +370,9 @@ func (f *fact) environmental() bool {
 		return false
 	}
 }
+
+// required reports whether the fact is something that claims ask for.
+func (f *fact) required() bool { return f.kind <= factConstraint && f.kind != factRequest }
 
 // maxPairs bounds the facts of which two are tried together.
 const maxPairs = 12

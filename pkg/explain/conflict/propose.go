@@ -29,6 +29,9 @@ type proposals struct {
 	// scenario is the node that is looked at; nil if there is none.
 	scenario *Scenario
 	found    []remedy
+	// made are changes of another case that have led to this one, from.
+	from *proposals
+	made []change
 	// vain is how often the allocator did not end.
 	vain int
 }
@@ -266,12 +269,11 @@ func (p *proposals) fit(ctx context.Context, edits ...claimEdit) bool {
 	return p.verdicts(ctx, q, 4, p.scenario.node)[0].Outcome == allocator.Fits
 }
 
-// most finds the largest number below high for which claims with these edits
-// fit on the scenario's node; 0 if there is none.
-func (p *proposals) most(ctx context.Context, high int64, with func(int64) []claimEdit) int64 {
+// most finds the largest number below high with which edits help; 0 if there is none.
+func most(ctx context.Context, high int64, with func(int64) []claimEdit, fits func(context.Context, ...claimEdit) bool) int64 {
 	low := int64(0)
 	for high-low > 1 {
-		if count := (low + high) / 2; p.fit(ctx, with(count)...) {
+		if count := (low + high) / 2; fits(ctx, with(count)...) {
 			low = count
 		} else {
 			high = count

@@ -48,7 +48,7 @@ func (r *remedies) at(ctx context.Context, p *Prospect) error {
 	if err := r.environment(ctx, p); err != nil || !p.searched {
 		return err
 	}
-	for _, look := range []func(context.Context) error{r.lessAsked, r.conditions(p), r.released, r.several} {
+	for _, look := range []func(context.Context) error{r.lessAsked, r.conditions(p), r.released, func(ctx context.Context) error { return r.several(ctx, p) }} {
 		if err := look(ctx); err != nil {
 			return err
 		}

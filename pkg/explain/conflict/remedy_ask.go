@@ -22,7 +22,6 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
@@ -37,22 +36,20 @@ const maxTries = 12
 func (r *remedies) lessAsked(ctx context.Context) error {
 	for _, i := range r.conflict {
 		f := &r.scenario.facts[i]
-		var err error
-		switch f.kind {
-		case factCount:
-			err = r.fewer(ctx, f)
-		case factAll:
-			err = r.notAll(ctx, f)
-		case factSelector:
-			err = r.loosen(ctx, f)
-		case factCapacity:
-			err = r.otherCapacity(ctx, f)
-		case factConstraint:
-			err = r.otherConstraint(ctx, f)
-		case factRequest, factRestriction, factGate, factPool, factTaint, factHolder, factCounters, factGroups, factClass:
+		if f.kind == factCount && r.scenario.extended(f.at.claim) {
+			if err := r.fewerExtended(ctx, f); err != nil {
+				return err
+			}
+			continue
 		}
-		if err != nil {
-			return err
+		for _, c := range r.milder(ctx, f, r.fit) {
+			ok, err := r.propose(ctx, c)
+			if err != nil {
+				return err
+			}
+			if ok {
+				break
+			}
 		}
 	}
 	if len(r.conflict) == 0 {
@@ -64,28 +61,44 @@ func (r *remedies) lessAsked(ctx context.Context) error {
 	return r.otherClasses(ctx)
 }
 
-// fewer looks for the most devices that a request could have.
-func (r *remedies) fewer(ctx context.Context, f *fact) error {
-	required := *f.at.in(r.scenario.claims).count
-	if r.scenario.extended(f.at.claim) {
-		return r.fewerExtended(ctx, f, required)
+// milder lists what can be asked for in the place of a requirement, the mildest first. Fits
+// reports whether edits help, where that decides how many devices are asked for.
+func (r *remedies) milder(ctx context.Context, f *fact, fits func(context.Context, ...claimEdit) bool) []change {
+	switch f.kind {
+	case factCount:
+		return r.fewer(ctx, f, fits)
+	case factAll:
+		return r.notAll(ctx, f, fits)
+	case factSelector:
+		return r.loosen(f)
+	case factCapacity:
+		return r.otherCapacity(f)
+	case factConstraint:
+		return r.otherConstraint(f)
+	case factRequest, factRestriction, factGate, factPool, factTaint, factHolder, factCounters, factGroups, factClass:
 	}
+	return nil
+}
+
+// fewer looks for the most devices that a request could have.
+func (r *remedies) fewer(ctx context.Context, f *fact, fits func(context.Context, ...claimEdit) bool) []change {
+	required := *f.at.in(r.scenario.claims).count
 	with := func(count int64) []claimEdit {
 		return []claimEdit{{f.at.claim, "replace", f.at.pointer() + "/count", count}}
 	}
-	count := r.most(ctx, min(required, resourceapi.AllocationResultsMaxSize+1), with)
+	count := most(ctx, min(required, resourceapi.AllocationResultsMaxSize+1), with, fits)
 	if count == 0 {
-		return ctx.Err()
+		return nil
 	}
-	_, err := r.propose(ctx, change{
+	return []change{{
 		actor: api.ActorUser, loss: lossOf(count, required), claims: with(count),
 		text: fmt.Sprintf("request %s instead of %d in request %s", english.Count(int(count), "device"), required, r.scenario.nameOf(f.at)),
-	})
-	return err
+	}}
 }
 
 // fewerExtended does the same for what a container asks for.
-func (r *remedies) fewerExtended(ctx context.Context, f *fact, required int64) error {
+func (r *remedies) fewerExtended(ctx context.Context, f *fact) error {
+	required := *f.at.in(r.scenario.claims).count
 	place, ok := r.scenario.extendedPlace(f.at)
 	if !ok {
 		return nil
@@ -125,7 +138,7 @@ func (r *remedies) fewerExtended(ctx context.Context, f *fact, required int64) e
 }
 
 // notAll asks for as many as there can be.
-func (r *remedies) notAll(ctx context.Context, f *fact) error {
+func (r *remedies) notAll(ctx context.Context, f *fact, fits func(context.Context, ...claimEdit) bool) []change {
 	with := func(count int64) []claimEdit {
 		path := f.at.pointer()
 		return []claimEdit{
@@ -133,25 +146,25 @@ func (r *remedies) notAll(ctx context.Context, f *fact) error {
 			{f.at.claim, "add", path + "/count", count},
 		}
 	}
-	count := r.most(ctx, resourceapi.AllocationResultsMaxSize+1, with)
+	count := most(ctx, resourceapi.AllocationResultsMaxSize+1, with, fits)
 	if count == 0 {
-		return ctx.Err()
+		return nil
 	}
 	text := fmt.Sprintf("request %s instead of all in request %s", english.Count(int(count), "device"), r.scenario.nameOf(f.at))
-	_, err := r.propose(ctx, change{actor: api.ActorUser, loss: lossFewer, text: text, claims: with(count)})
-	return err
+	return []change{{actor: api.ActorUser, loss: lossFewer, text: text, claims: with(count)}}
 }
 
 // otherCapacity corrects the name of a capacity that no device of the node has, or
 // does without it; of one that they have it looks for less.
-func (r *remedies) otherCapacity(ctx context.Context, f *fact) error {
+func (r *remedies) otherCapacity(f *fact) []change {
 	required := (*f.at.in(r.scenario.claims).capacity).Requests[f.capacity]
 	if !f.unknown {
-		return r.lessCapacity(ctx, f, required)
+		return r.lessCapacity(f, required)
 	}
+	var list []change
 	for _, meant := range capacitiesMeant(string(f.capacity), r.scenario.capacities(f.at)) {
 		path := f.at.pointer() + "/capacity/requests/"
-		ok, err := r.propose(ctx, change{
+		list = append(list, change{
 			actor: api.ActorUser, loss: lossNone,
 			text: fmt.Sprintf("correct the capacity in request %s: %s instead of %s", r.scenario.nameOf(f.at), meant, f.capacity),
 			claims: []claimEdit{
@@ -159,12 +172,8 @@ func (r *remedies) otherCapacity(ctx context.Context, f *fact) error {
 				{f.at.claim, "remove", path + whatif.PointerToken(string(f.capacity)), nil},
 			},
 		})
-		if ok || err != nil {
-			return err
-		}
 	}
-	_, err := r.propose(ctx, r.withoutCapacity(f))
-	return err
+	return append(list, r.withoutCapacity(f))
 }
 
 // capacitiesMeant are the names that were probably meant by one that no device has: with
@@ -196,7 +205,7 @@ func (r *remedies) withoutCapacity(f *fact) change {
 }
 
 // lessCapacity looks for the largest capacity that is available.
-func (r *remedies) lessCapacity(ctx context.Context, f *fact, required resource.Quantity) error {
+func (r *remedies) lessCapacity(f *fact, required resource.Quantity) []change {
 	var values []resource.Quantity
 	add := func(q resource.Quantity) {
 		if q.Sign() > 0 && q.Cmp(required) < 0 && !slices.ContainsFunc(values, func(have resource.Quantity) bool { return have.Cmp(q) == 0 }) {
@@ -228,46 +237,40 @@ func (r *remedies) lessCapacity(ctx context.Context, f *fact, required resource.
 		}
 	}
 	slices.SortFunc(values, func(a, b resource.Quantity) int { return b.Cmp(a) })
+	var list []change
 	for _, value := range values[:min(len(values), maxTries)] {
-		ok, err := r.propose(ctx, change{
+		list = append(list, change{
 			actor: api.ActorUser, loss: lossNear,
 			text:   fmt.Sprintf("request %s instead of %s of %s in request %s", selector.QuantityText(value), selector.QuantityText(required), f.capacity, r.scenario.nameOf(f.at)),
 			claims: []claimEdit{{f.at.claim, "replace", f.at.pointer() + "/capacity/requests/" + whatif.PointerToken(string(f.capacity)), value.String()}},
 		})
-		if ok || err != nil {
-			return err
-		}
 	}
-	return nil
+	return list
 }
 
 // loosen looks for the nearest value that some device has, and else drops the
 // part of the selector.
-func (r *remedies) loosen(ctx context.Context, f *fact) error {
+func (r *remedies) loosen(f *fact) []change {
 	at, name := f.at, r.scenario.nameOf(f.at)
 	sel := r.Selectors.Compile((*at.in(r.scenario.claims).selectors)[f.selector].CEL.Expression)
-	looser := r.Selectors.Looser(sel, f.conjunct, r.measured(at, &sel.Conjuncts[f.conjunct]), naming.Nearest)
-	_, required, _ := sel.Conjuncts[f.conjunct].Equality()
+	looser := r.Selectors.Looser(sel, f.conjunct, r.measured(at, &sel.Conjuncts[f.conjunct]), naming.Typo)
+	var list []change
 	for _, l := range looser[:min(len(looser), maxTries)] {
 		loss := lossNear
-		if l.Text != "" && eligibility.Misspelled(required, l.Text) {
+		if l.Text != "" {
 			loss = lossNone
 		}
-		ok, err := r.propose(ctx, change{
+		list = append(list, change{
 			actor: api.ActorUser, loss: loss, anywhere: true,
 			text:   fmt.Sprintf("require %s instead of %s in request %s", l.Wanted, sel.Conjuncts[f.conjunct].Wanted, name),
 			claims: []claimEdit{{at.claim, "replace", fmt.Sprintf("%s/selectors/%d/cel/expression", at.pointer(), f.selector), l.Expression}},
 		})
-		if ok || err != nil {
-			return err
-		}
 	}
-	_, err := r.propose(ctx, change{
+	return append(list, change{
 		actor: api.ActorUser, loss: lossCondition,
 		text:   fmt.Sprintf("remove the selector %s from request %s", &sel.Conjuncts[f.conjunct], name),
 		claims: r.withoutParts(at, f.selector, []int{f.conjunct}),
 	})
-	return err
 }
 
 // measured visits the devices of [remedies.obtainable] whose drivers have measured what a
@@ -329,24 +332,21 @@ func (r *remedies) withoutParts(at requestPlace, selector int, conjuncts []int) 
 
 // otherConstraint corrects the name of an attribute that no device has, and else
 // drops the constraint.
-func (r *remedies) otherConstraint(ctx context.Context, f *fact) error {
+func (r *remedies) otherConstraint(f *fact) []change {
 	c := claimspec.Constraints(r.scenario.claims[f.at.claim])[f.constraint]
 	missing := r.Catalog.Words().Count(selector.Attribute(resourceapi.QualifiedName(c.Attribute), "")) == 0
+	var list []change
 	if nearest := naming.Typo(string(c.Attribute), r.Catalog.Attributes()); missing && nearest != "" {
 		field := "matchAttribute"
 		if c.Distinct {
 			field = "distinctAttribute"
 		}
-		ok, err := r.propose(ctx, change{
+		list = append(list, change{
 			actor: api.ActorUser, loss: lossNone, text: fmt.Sprintf("correct the constraint: %s instead of %s", nearest, c.Attribute),
 			claims: []claimEdit{{f.at.claim, "replace", fmt.Sprintf("/devices/constraints/%d/%s", f.constraint, field), nearest}},
 		})
-		if ok || err != nil {
-			return err
-		}
 	}
-	_, err := r.propose(ctx, r.withoutConstraint(f))
-	return err
+	return append(list, r.withoutConstraint(f))
 }
 
 func (r *remedies) withoutConstraint(f *fact) change {
@@ -488,125 +488,4 @@ func (r *remedies) suitable() (operations []claimEdit, texts []string) {
 		operations, texts = append(operations, measures[at].pod...), append(texts, measures[at].text)
 	}
 	return operations, texts
-}
-
-// canBeSuitable reports whether the user can make the pod suitable for the node.
-func (r *remedies) canBeSuitable() bool {
-	operations, _ := r.suitable()
-	return len(operations) > 0
-}
-
-// several gives up as many requirements as it takes, if none is enough alone.
-func (r *remedies) several(ctx context.Context) error {
-	if len(r.conflict) == 0 || slices.ContainsFunc(r.found, func(have remedy) bool { return have.Actor == api.ActorUser }) {
-		return nil
-	}
-	suitable := r.canBeSuitable()
-	var kept, given []int
-	for i := range r.scenario.facts {
-		required := false
-		switch f := &r.scenario.facts[i]; f.kind { //nolint:exhaustive // the others are no requirements, or cannot be combined
-		case factCount, factSelector, factCapacity, factConstraint:
-			required = !r.scenario.extended(f.at.claim)
-		case factTaint:
-			required = true
-		case factRestriction:
-			required = suitable
-		}
-		if !required {
-			kept = append(kept, i)
-		}
-	}
-	if ok, err := r.scenario.fits(ctx, kept); err != nil || !ok {
-		return err
-	}
-	for i := range r.scenario.facts {
-		if slices.Contains(kept, i) {
-			continue
-		}
-		ok, err := r.scenario.fits(ctx, append(slices.Clone(kept), i))
-		if err != nil {
-			return err
-		}
-		if ok {
-			kept = append(kept, i)
-		} else {
-			given = append(given, i)
-		}
-	}
-	if len(given) < 2 {
-		return nil
-	}
-	_, err := r.propose(ctx, r.giveUp(given))
-	return err
-}
-
-// giveUp makes one change of several.
-func (r *remedies) giveUp(given []int) change {
-	c := change{actor: api.ActorUser, loss: lossSeveral, changes: len(given)}
-	var texts []string
-	add := func(part change) {
-		texts = append(texts, part.text)
-		c.claims = append(c.claims, part.claims...)
-	}
-	restricted := slices.ContainsFunc(given, func(i int) bool { return r.scenario.facts[i].kind == factRestriction })
-	if restricted {
-		operations, reasons := r.suitable()
-		c.objects, c.silent = r.podEdits(mergedPodEdits(r.Pod, operations))
-		texts = append(texts, strings.Join(reasons, "; and "))
-	}
-	done, removed := map[[4]int]bool{}, map[int]int{}
-	// From the end, so that the indices of what is removed stay right.
-	for _, i := range slices.Backward(given) {
-		f := &r.scenario.facts[i]
-		name := ""
-		if f.kind <= factCapacity {
-			name = r.scenario.nameOf(f.at)
-		}
-		switch f.kind {
-		case factCount:
-			add(change{
-				text:   fmt.Sprintf("request 1 device in request %s", name),
-				claims: []claimEdit{{f.at.claim, "replace", f.at.pointer() + "/count", 1}},
-			})
-		case factSelector:
-			key := [4]int{f.at.claim, f.at.request, f.at.alternative, f.selector}
-			if done[key] {
-				continue
-			}
-			done[key] = true
-			sel := r.Selectors.Compile((*f.at.in(r.scenario.claims).selectors)[f.selector].CEL.Expression)
-			var conjuncts []int
-			var required []string
-			for _, j := range given {
-				if other := &r.scenario.facts[j]; other.kind == factSelector && other.at == f.at && other.selector == f.selector {
-					conjuncts = append(conjuncts, other.conjunct)
-					required = append(required, sel.Conjuncts[other.conjunct].String())
-				}
-			}
-			add(change{
-				text:   fmt.Sprintf("remove the selector %s from request %s", english.JoinAnd(required), name),
-				claims: r.withoutParts(f.at, f.selector, conjuncts),
-			})
-		case factCapacity:
-			path := f.at.pointer() + "/capacity/requests/" + whatif.PointerToken(string(f.capacity))
-			add(change{text: fmt.Sprintf("remove the capacity %s from request %s", f.capacity, name), claims: []claimEdit{{f.at.claim, "remove", path, nil}}})
-			c.unbounded = append(c.unbounded, f.at)
-		case factConstraint:
-			part := r.withoutConstraint(f)
-			if removed[f.at.claim]++; removed[f.at.claim] < len(r.scenario.claims[f.at.claim].Spec.Devices.Constraints) {
-				part.claims[0].path = fmt.Sprintf("/devices/constraints/%d", f.constraint)
-			} else {
-				// An empty list is not what people write.
-				part.claims[0].path = "/devices/constraints"
-			}
-			add(part)
-		case factTaint:
-			add(r.scenario.tolerate(f))
-		case factAll, factRequest, factRestriction, factGate, factPool, factHolder, factCounters, factGroups, factClass:
-		}
-	}
-	slices.Reverse(texts)
-	c.text = strings.Join(texts, "; and ")
-	return c
 }

@@ -90,7 +90,7 @@ func (s *Target) findDevice(snap *snapshot.Snapshot, alloc *allocator.Allocator,
 		at := strings.LastIndex(text, "/") + 1
 		prefix, device, candidates = text[:at], text[at:], inPool
 	}
-	near := naming.Nearest(device, candidates)
+	near := naming.Typo(device, candidates)
 	switch gap := snap.Gap(snapshot.ResourceSlices); {
 	case near != "":
 		err.Hint = fmt.Sprintf("did you mean %s%s?", prefix, near)

@@ -35,7 +35,7 @@ func (s *Target) findNode(snap *snapshot.Snapshot, alloc *allocator.Allocator, n
 		names = append(names, node.Name)
 	}
 	err := &Error{Target: api.Target{Kind: api.KindNode, Name: name}, Message: fmt.Sprintf("Node %s not found in %s", name, snap.Source)}
-	gap, near := snap.Gap(snapshot.ResourceNodes), naming.Nearest(name, names)
+	gap, near := snap.Gap(snapshot.ResourceNodes), naming.Typo(name, names)
 	slices.SortFunc(names, naming.Compare)
 	switch {
 	case near != "":

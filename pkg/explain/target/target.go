@@ -318,7 +318,11 @@ func notFound[T metav1.Object](snap *snapshot.Snapshot, t api.Target, resource s
 		}
 	}
 	gap := snap.Gap(resource)
-	near := naming.Nearest(t.Name, here)
+	near := naming.Typo(t.Name, here)
+	if at := slices.IndexFunc(here, func(name string) bool { return strings.HasPrefix(name, t.Name+"-") }); near == "" && at >= 0 {
+		// Names of pods and claims begin with the name of what they were made from.
+		near = here[at]
+	}
 	switch {
 	case gap != nil && (gap.Namespace == "" || gap.Namespace != t.Namespace):
 		err.Hint = fmt.Sprintf("it may exist all the same: %s", gap.Reason)

@@ -76,7 +76,7 @@ func (c *Conditions) Apply(ctx context.Context, state *simulate.State) (after *s
 	for _, name := range c.Without {
 		pod := after.Snap.Pod(name[0], name[1])
 		if pod == nil {
-			return nil, nil, &MissingError{Kind: "pod", Name: name[0] + "/" + name[1], Near: naming.Nearest(name[1], podNames(after.Snap, name[0]))}
+			return nil, nil, &MissingError{Kind: "pod", Name: name[0] + "/" + name[1], Near: naming.Typo(name[1], podNames(after.Snap, name[0]))}
 		}
 		if after, err = after.Delete(ctx, pod); err != nil {
 			return nil, nil, err
@@ -120,7 +120,7 @@ func missingNode(snap *snapshot.Snapshot, name string) *MissingError {
 	for _, node := range snap.Nodes {
 		names = append(names, node.Name)
 	}
-	return &MissingError{Kind: "node", Name: name, Near: naming.Nearest(name, names)}
+	return &MissingError{Kind: "node", Name: name, Near: naming.Typo(name, names)}
 }
 
 // otherRelease is the cluster with other gates or of another release.
