@@ -1,8 +1,8 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package behavior has what kube-schedulers of some releases do otherwise than those of others,
-// with the same feature gates: one table, with the upstream change of each line.
+// Package behavior has what kube-scheduler does in some releases and not in others, with the
+// same feature gates: one table, with the upstream change of each line.
 //
 // It knows versions and nothing of clusters. Any package may import it.
 package behavior
@@ -18,8 +18,8 @@ import (
 // this program is built with.
 const Library = "v0.37.2"
 
-// Behavior is what kube-schedulers of some releases do, and those of others do
-// not, with the same feature gates.
+// Behavior is what kube-scheduler does in some releases and not in others, with the same
+// feature gates.
 type Behavior string
 
 // The behaviors that change whether a pod is scheduled, or where to.
@@ -45,7 +45,7 @@ const (
 	// UnsortedPools: pools are tried in no certain order.
 	UnsortedPools Behavior = "UnsortedPools"
 	// GroupsNotCompared: the pods of a PodGroup are placed even if their priorities
-	// differ from that of the group.
+	// differ from the priority of the group.
 	GroupsNotCompared Behavior = "GroupsNotCompared"
 )
 
@@ -103,14 +103,14 @@ type Change struct {
 // Span are releases from one on, and before another one. Empty is without end.
 type Span struct{ From, Before string }
 
-// Changes returns the table. What is on no line is the same in all releases from
-// 1.35 to that of the library, as far as is known. A fix that a vendor has taken
+// Changes returns the table. All releases from 1.35 to the release of the library
+// do the same where the table has no line, as far as is known. A fix that a vendor has taken
 // over without saying so in the version is not seen.
 //
 // The patch releases are those whose modules have the fix
 // (k8s.io/dynamic-resource-allocation v0.35.6 and v0.36.2), or whose branch got it
 // on the same day. No patch release up to v0.35.10, v0.36.6 and v0.37.2
-// has the fix of [AllPoolErrorEndsAttempt], and none up to v0.36.6 that of
+// has the fix of [AllPoolErrorEndsAttempt], and none up to v0.36.6 has the fix of
 // [DistinctPerRequest]. [ListsNotCompared] is in kube-scheduler itself: 1.36.3 to
 // 1.36.5 were looked at.
 func Changes() []Change {
@@ -139,8 +139,8 @@ func Changes() []Change {
 	}
 }
 
-// Fixed returns the pull request that ends a behavior, and the first release after another
-// one that is without it.
+// Fixed returns the pull request that ends a behavior, and the first release after the given
+// release that does not have the behavior.
 func Fixed(b Behavior, release string) (upstream int, fixed string) {
 	parsed, err := version.ParseGeneric(release)
 	for _, change := range Changes() {
@@ -164,8 +164,9 @@ const (
 	lastPatch = 999
 )
 
-// Of are those of kube-scheduler of a version such as "v1.36.3-gke.100". Releases that are
-// older than all that are supported are answered as the last patch of the oldest.
+// Of returns the behaviors of kube-scheduler of a version such as "v1.36.3-gke.100". A release
+// that is older than all supported releases has the behaviors of the last patch release of
+// the oldest supported minor release.
 func Of(release string) map[Behavior]bool {
 	parsed, err := version.ParseGeneric(release)
 	if err != nil {

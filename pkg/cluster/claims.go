@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -274,6 +275,26 @@ func OddConditions(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceR
 		}
 	}
 	return odd
+}
+
+// GoneText says that a device is not published any more.
+func GoneText(device string) string {
+	return "device " + device + " is no longer in any ResourceSlice"
+}
+
+// TwiceText says that two claims have a device that only one can have.
+func TwiceText(device, claim, other string) string {
+	return fmt.Sprintf("device %s is allocated twice: to claim %s and to claim %s", device, claim, other)
+}
+
+// ConditionText is what a driver reports about a device with a condition from
+// [OddConditions].
+func ConditionText(driver, device string, c *metav1.Condition) string {
+	words := strings.Trim(c.Reason+": "+c.Message, ": ")
+	if c.Type == readyCondition && c.Status == metav1.ConditionFalse {
+		return fmt.Sprintf("driver %s reports that device %s is not ready: %s", driver, device, words)
+	}
+	return strings.TrimSuffix(fmt.Sprintf("driver %s reports %s=%s of device %s: %s", driver, c.Type, c.Status, device, words), ": ")
 }
 
 // DeviceStatus is what the driver says about an allocated device, or about the

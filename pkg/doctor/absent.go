@@ -20,15 +20,16 @@ import (
 // The codes of the checks that say of pods what the check for pods that do not work
 // would say, too: they put together what has one cause.
 const (
-	codeNotReady  = "DRA1103"
-	codeAway      = "DRA1108"
-	codeGone      = "DRA1404"
-	codeTwice     = "DRA1405"
-	codeUnhealthy = "DRA1408"
-	codeUnbound   = "DRA1409"
-	codeCondition = "DRA1410"
-	codeEvicts    = "DRA1504"
-	codeStopped   = "DRA1702"
+	codeNotCreated = "DRA1102"
+	codeNotReady   = "DRA1103"
+	codeAway       = "DRA1108"
+	codeGone       = "DRA1404"
+	codeTwice      = "DRA1405"
+	codeUnhealthy  = "DRA1408"
+	codeUnbound    = "DRA1409"
+	codeCondition  = "DRA1410"
+	codeEvicts     = "DRA1504"
+	codeStopped    = "DRA1702"
 )
 
 func absentCheck() Check {

@@ -162,24 +162,18 @@ func findMiscounted(_ context.Context, in *cluster) ([]api.Finding, error) {
 }
 
 func findIdleKubelets(_ context.Context, in *cluster) ([]api.Finding, error) {
-	drivers := map[string]bool{}
-	for _, slice := range in.snap.Slices {
-		drivers[ptr.Deref(slice.Spec.NodeName, "")] = true
-	}
-	f := api.Finding{}
-	for _, node := range in.snap.Nodes {
-		release := node.Status.NodeInfo.KubeletVersion
-		if !drivers[node.Name] || !between(release, "1.34.0", "1.34.2") {
-			continue
+	const fixed = "1.34.2"
+	f, nodes := kubelets(in, func(release string) string {
+		if between(release, "1.34.0", fixed) {
+			return fixed + " or newer"
 		}
-		f.Objects = append(f.Objects, object(api.KindNode, node))
-		f.Evidence = append(f.Evidence, api.Evidence{Object: object(api.KindNode, node), Path: "status.nodeInfo.kubeletVersion", Found: release, Required: "1.34.2 or newer"})
-	}
-	if len(f.Objects) == 0 {
+		return ""
+	})
+	if nodes == 0 {
 		return nil, nil
 	}
-	f.Message = fmt.Sprintf("the kubelet of %s with devices loses drivers that are idle for 30 minutes", english.Count(len(f.Objects), "node"))
-	f.Remedy = &api.NextStep{Actor: api.ActorAdmin, Text: "update the kubelets to 1.34.2 or newer (kubernetes/kubernetes#133920)"}
+	f.Message = fmt.Sprintf("the kubelet of %s with devices loses drivers that are idle for 30 minutes", english.Count(nodes, "node"))
+	f.Remedy = &api.NextStep{Actor: api.ActorAdmin, Text: "update the kubelets to " + fixed + " or newer (kubernetes/kubernetes#133920)"}
 	return []api.Finding{f}, nil
 }
 

@@ -243,17 +243,13 @@ func findUnhealthy(_ context.Context, in *cluster) ([]api.Finding, error) {
 	return found, nil
 }
 
-// findConditions puts what the driver says of a device that is not ready into the words of
-// why.
+// findConditions is about the conditions of devices. A device that is not ready is an Error.
 func findConditions(ctx context.Context, in *cluster) ([]api.Finding, error) {
-	notReady := map[string]*lifecycle.Finding{}
-	drivers := map[string]string{}
+	notReady, drivers := map[string]bool{}, map[string]string{}
 	eachResult(in, func(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) {
 		o := object(api.KindClaim, claim)
 		drivers[o] = result.Driver
-		if f := lifecycle.DeviceNotReady(claim, result); f != nil && notReady[o] == nil {
-			notReady[o] = f
-		}
+		notReady[o] = notReady[o] || lifecycle.DeviceNotReady(claim, result) != nil
 	})
 	found, err := claimCheck(api.FlagDeviceCondition, "status.devices", "read the log of the driver")(ctx, in)
 	for i := range found {
@@ -261,8 +257,8 @@ func findConditions(ctx context.Context, in *cluster) ([]api.Finding, error) {
 		_, namespace, name := whatif.ParseObject(o)
 		step := lifecycle.PluginStep(in.snap, drivers[o], nodesOf(in.snap.Claim(namespace, name))...)
 		found[i].Remedy = &step
-		if f := notReady[o]; f != nil {
-			found[i].Severity, found[i].Message = api.SeverityError, "namespace "+namespace+": "+f.Reason
+		if notReady[o] {
+			found[i].Severity = api.SeverityError
 		}
 	}
 	return found, err

@@ -330,7 +330,7 @@ func TestFaults(t *testing.T) {
 		"DRA1102": {append(slices.Clone(one), daemonSet(2, "n1")), "1 of 2 pods"},
 		"DRA1103": {append(slices.Clone(one), daemonSet(1, "n1"), func(s *snapshot.Snapshot) { s.Pods[0].Status.Conditions = nil }), "not ready"},
 		"DRA1104": {[]any{tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(1)...), daemonSet(2, "n1", "n2")}, "publishes nothing"},
-		"DRA1105": {[]any{tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(1)...), tc.Pool("n2", tc.Devices(1)...), daemonSet(1, "n1")}, "node n2, where driver gpu.example.com has no pod"},
+		"DRA1105": {[]any{tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(1)...), tc.Pool("n2", tc.Devices(1)...), daemonSet(1, "n1")}, "is for node n2, where DaemonSet driver/driver has no pod"},
 		"DRA1007": {append(slices.Clone(one), running("v1.37.1"), func(s *snapshot.Snapshot) {
 			s.Served = []string{"resourceclaims.v1beta1.resource.k8s.io"}
 		}), "does not serve v1 of resource.k8s.io, only v1beta1"},
@@ -404,7 +404,7 @@ func TestFaults(t *testing.T) {
 		}, "unhealthy"},
 		"DRA1409": {[]any{tc.Nodes(tc.Node1), tc.Pool(tc.Node1, tc.Devices(1)...), bindingFails}, "cannot bind device"},
 		"DRA1411": {append(slices.Clone(one), tc.Template("t", tc.GPUs("gpu", 1).Where(`device.driver == "gpu.exmaple.com"`))), "no device is of driver gpu.exmaple.com"},
-		"DRA1410": {[]any{tc.Nodes(tc.Node1), tc.Pool(tc.Node1, tc.Devices(1)...), tc.Claim("c", tc.GPUs("gpu", 1)).Holding(tc.Driver+"/"+tc.Node1+"/gpu-0").Reported("gpu-0", "", nil, "Ready=False")}, "device node-1/gpu-0 of claim c is not ready"},
+		"DRA1410": {[]any{tc.Nodes(tc.Node1), tc.Pool(tc.Node1, tc.Devices(1)...), tc.Claim("c", tc.GPUs("gpu", 1)).Holding(tc.Driver+"/"+tc.Node1+"/gpu-0").Reported("gpu-0", "", nil, "Ready=False")}, "claim ml/c: driver gpu.example.com reports that device gpu.example.com/node-1/gpu-0 is not ready"},
 		"DRA1501": {append(slices.Clone(one), tc.TaintRule("rule", "gpu.exmaple.com", "", "")), "selects no device"},
 		"DRA1502": {append(slices.Clone(one), rule(func(r *resourceapi.DeviceTaintRule) { r.Spec.Taint.Effect = resourceapi.DeviceTaintEffectNone })), "effect None"},
 		"DRA1503": {append(slices.Clone(one), rule(func(r *resourceapi.DeviceTaintRule) {
@@ -713,6 +713,7 @@ func TestOneFindingForOneFault(t *testing.T) {
 		})}, []string{"DRA1601"}},
 		"a selector of a template":              {[]any{tc.Template("t", typo)}, []string{"DRA1411"}},
 		"a driver that the kubelet has lost":    {[]any{notPrepared, unregistered}, []string{"DRA1107"}},
+		"a driver whose pod is not created":     {[]any{notPrepared, unregistered, daemonSet(1)}, []string{"DRA1102"}},
 		"a driver that does not prepare claims": {[]any{notPrepared}, []string{"DRA1603"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -35,7 +35,7 @@ func driverChecks() []Check {
 			find:   findIdleDaemonSets,
 		},
 		{
-			Code: "DRA1102", Title: "driver pods that are not created", Severity: api.SeverityError, Needs: withPods,
+			Code: codeNotCreated, Title: "driver pods that are not created", Severity: api.SeverityError, Needs: withPods,
 			About:  "The DaemonSet controller wants more pods than there are. Mostly admission refuses them: a quota, a priority class that the namespace may not use, or Pod Security. Only events of the DaemonSet say so.",
 			Advice: "Read the events of the DaemonSet, and lift what refuses the pods.",
 			find:   findMissingDaemonPods,
@@ -54,7 +54,7 @@ func driverChecks() []Check {
 		},
 		{
 			Code: "DRA1105", Title: "devices of a node without the driver", Severity: api.SeverityError, Needs: all,
-			About:  "ResourceSlices are published for a node on which the driver has no pod. Pods can be bound to that node, and then wait for the driver in ContainerCreating.",
+			About:  "ResourceSlices are published for a node on which the DaemonSet of the driver has no pod. Pods can be bound to that node, and then wait for the driver in ContainerCreating. Where the pod template does not name the driver, and only the name of the DaemonSet tells that it is the driver's, this is a Warning: something else may run the driver there.",
 			Advice: "Make the DaemonSet run a pod there, or remove the slices if the node has lost the hardware.",
 			find:   findAbandonedSlices,
 		},
@@ -168,9 +168,27 @@ func findMissingDaemonPods(_ context.Context, in *cluster) ([]api.Finding, error
 			f.Evidence = append(f.Evidence, *fact)
 			f.Remedy.Text = "lift what refuses the pods: the events of the DaemonSet have all of it"
 		}
+		waiting := 0
+		for _, pod := range in.blocked() {
+			if pod.Unregistered != "" && in.lacksPlugin(pod.Unregistered, pod.Node, w) {
+				waiting++
+				f.Objects = append(f.Objects, whatif.Object(api.KindPod, pod.Namespace, pod.Name))
+			}
+		}
+		if waiting > 0 {
+			f.Message += "; " + plural(waiting, "pod with devices waits for it", "pods with devices wait for it")
+		}
 		found = append(found, f)
 	}
 	return found, nil
+}
+
+// lacksPlugin reports whether a DaemonSet of a driver has no pod on a node and lacks some.
+func (in *cluster) lacksPlugin(driver, node string, w *snapshot.Workload) bool {
+	pods := lifecycle.Pods(in.snap, w)
+	return w.Daemon != nil && len(pods) < int(w.Daemon.Desired) &&
+		slices.ContainsFunc(lifecycle.DaemonSets(in.snap, driver), func(set lifecycle.DaemonSet) bool { return set.Workload == w }) &&
+		!slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return lifecycle.DaemonNode(pod) == node })
 }
 
 // findFailingDaemonPods puts the pods of a DaemonSet together that have one trouble, and
@@ -350,6 +368,9 @@ func findUnregistered(_ context.Context, in *cluster) ([]api.Finding, error) {
 		if pod.Unregistered == "" || in.saidOf(&pod) || in.lostOn(pod.Unregistered, pod.Node) {
 			continue
 		}
+		if in.opts.Makes(codeNotCreated) && slices.ContainsFunc(in.snap.Workloads, func(w *snapshot.Workload) bool { return in.lacksPlugin(pod.Unregistered, pod.Node, w) }) {
+			continue
+		}
 		at := place{pod.Unregistered, pod.Node}
 		f := byPlace[at]
 		if f == nil {
@@ -371,32 +392,46 @@ func findUnregistered(_ context.Context, in *cluster) ([]api.Finding, error) {
 	return found, nil
 }
 
+// findAbandonedSlices is certain only where the DaemonSet names the driver. One that by its
+// name belongs to the driver may not be all that publishes its slices.
 func findAbandonedSlices(_ context.Context, in *cluster) ([]api.Finding, error) {
-	running := map[string]map[string]bool{}
+	type running struct {
+		sets  []string
+		named bool
+		nodes map[string]bool
+	}
+	drivers := map[string]*running{}
 	for _, p := range plugins(in) {
-		if running[p.driver] == nil {
-			running[p.driver] = map[string]bool{}
+		r := drivers[p.driver]
+		if r == nil {
+			r = &running{named: true, nodes: map[string]bool{}}
+			drivers[p.driver] = r
 		}
+		r.sets, r.named = append(r.sets, p.String()), r.named && p.Named
 		for _, pod := range lifecycle.Pods(in.snap, p.Workload) {
-			running[p.driver][lifecycle.DaemonNode(pod)] = true
+			r.nodes[lifecycle.DaemonNode(pod)] = true
 		}
 	}
 	var found []api.Finding
 	for _, slice := range in.snap.Slices {
-		node := ptr.Deref(slice.Spec.NodeName, "")
-		nodes, known := running[slice.Spec.Driver]
-		if !known || node == "" || nodes[node] || in.snap.Node(node) == nil || slices.ContainsFunc(in.blocked(), func(pod lifecycle.BlockedPod) bool {
+		node, r := ptr.Deref(slice.Spec.NodeName, ""), drivers[slice.Spec.Driver]
+		if r == nil || node == "" || r.nodes[node] || in.snap.Node(node) == nil || slices.ContainsFunc(in.blocked(), func(pod lifecycle.BlockedPod) bool {
 			// A pod waits for it, which is a finding of its own.
 			return pod.Unregistered == slice.Spec.Driver && pod.Node == node && in.opts.Makes(CodeUnregistered)
 		}) {
 			continue
 		}
-		found = append(found, api.Finding{
+		f := api.Finding{
 			Objects:  []string{object(kindSlice, slice)},
-			Message:  fmt.Sprintf("slice %s is for node %s, where driver %s has no pod", slice.Name, node, slice.Spec.Driver),
+			Message:  fmt.Sprintf("slice %s of driver %s is for node %s, where %s has no pod", slice.Name, slice.Spec.Driver, node, english.JoinAnd(r.sets)),
 			Evidence: []api.Evidence{{Object: object(kindSlice, slice), Path: "spec.nodeName", Found: node, Required: "a node with a pod of the driver"}},
 			Remedy:   &api.NextStep{Actor: api.ActorAdmin, Text: "make the driver's DaemonSet run a pod on node " + node + ", or delete the slice if the hardware is gone"},
-		})
+		}
+		if !r.named {
+			f.Severity = api.SeverityWarning
+			f.Remedy.Text = "find out what runs the driver on node " + node + "; delete the slice if nothing does and the hardware is gone"
+		}
+		found = append(found, f)
 	}
 	return found, nil
 }

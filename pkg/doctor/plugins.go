@@ -59,9 +59,9 @@ func findPluginHardware(_ context.Context, in *cluster) ([]api.Finding, error) {
 		if len(f.Objects) == 0 {
 			continue
 		}
-		f.Message = fmt.Sprintf("a device plugin offers %s on %s where driver %s publishes devices: both may hand out the same device",
+		f.Message = fmt.Sprintf("a device plugin offers %s on %s where driver %s publishes devices: if these are the same hardware, as their names suggest, both can hand out one device",
 			english.JoinAnd(slices.Sorted(maps.Keys(offered))), english.Count(len(f.Objects), "node"), driver)
-		f.Remedy = &api.NextStep{Actor: api.ActorAdmin, Text: "run either the device plugin or the DRA driver on these nodes"}
+		f.Remedy = &api.NextStep{Actor: api.ActorAdmin, Text: "compare the hardware of both; if it is the same, run either the device plugin or the DRA driver on these nodes"}
 		found = append(found, f)
 	}
 	return found, nil

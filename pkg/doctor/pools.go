@@ -50,7 +50,7 @@ func poolChecks() []Check {
 		{
 			Code: "DRA1204", Title: "slices of an earlier generation left", Severity: api.SeverityWarning, Needs: published,
 			About:  "A pool still has ResourceSlices of an earlier generation, minutes after a newer one was published. Devices that are only in these are ignored, or still allocated for nodes that the newer generation has no slice for.",
-			Advice: "If the driver runs, its log says why it does not delete them; delete the slices if nobody updates them.",
+			Advice: "If the driver runs, its log may say why it does not delete them; delete the slices if nobody updates them.",
 			find:   poolCheck(leftOver),
 		},
 		{
@@ -133,7 +133,7 @@ func incomplete(in *cluster, pool *facts.Pool) *api.Finding {
 	}
 	f := aboutPool(pool, "is incomplete: "+pool.WhyIncomplete(), declared(pool))
 	f.Remedy = pluginOf(in, pool)
-	f.Remedy.Text += ": its log says whether the API server rejected a slice"
+	f.Remedy.Text += ": if the API server rejected a slice, its log may say why"
 	return f
 }
 

@@ -4,7 +4,6 @@
 package doctor
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -128,37 +127,48 @@ func findSkew(_ context.Context, in *cluster) ([]api.Finding, error) {
 	if !known {
 		return nil, nil
 	}
-	drivers := map[string]bool{}
-	for _, slice := range in.snap.Slices {
-		drivers[ptr.Deref(slice.Spec.NodeName, "")] = true
-	}
-	newer, older := api.Finding{}, api.Finding{}
-	for _, node := range in.snap.Nodes {
-		release := node.Status.NodeInfo.KubeletVersion
-		kubelet, ok := snapshot.MinorVersion(release)
-		f := &older
-		switch {
-		case !ok || !drivers[node.Name] || kubelet <= server && server-kubelet <= snapshot.MaxSkew:
-			continue
-		case kubelet > server:
-			f = &newer
+	oldest := max(0, server-snapshot.MaxSkew)
+	allowed := fmt.Sprintf("1.%d to 1.%d", oldest, server)
+	outside := func(is func(kubelet int) bool) func(string) string {
+		return func(release string) string {
+			if kubelet, ok := snapshot.MinorVersion(release); ok && is(kubelet) {
+				return allowed
+			}
+			return ""
 		}
-		f.Objects = append(f.Objects, object(api.KindNode, node))
-		f.Evidence = append(f.Evidence, api.Evidence{
-			Object: object(api.KindNode, node), Path: "status.nodeInfo.kubeletVersion", Found: release, Required: fmt.Sprintf("1.%d to 1.%d", max(0, server-snapshot.MaxSkew), server),
-		})
 	}
 	var found []api.Finding
-	for how, f := range map[string]*api.Finding{"newer than the API server": &newer, fmt.Sprintf("more than %d minor releases older than the API server", snapshot.MaxSkew): &older} {
-		if len(f.Objects) == 0 {
-			continue
+	for _, side := range []struct {
+		how string
+		is  func(kubelet int) bool
+	}{
+		{fmt.Sprintf("more than %d minor releases older than the API server", snapshot.MaxSkew), func(kubelet int) bool { return kubelet < oldest }},
+		{"newer than the API server", func(kubelet int) bool { return kubelet > server }},
+	} {
+		if f, nodes := kubelets(in, outside(side.is)); nodes > 0 {
+			f.Message = fmt.Sprintf("the kubelet of %s with devices is %s (%s)", english.Count(nodes, "node"), side.how, in.snap.BinaryVersion())
+			f.Remedy = &api.NextStep{Actor: api.ActorAdmin, Text: "run kubelets of " + allowed}
+			found = append(found, f)
 		}
-		f.Message = fmt.Sprintf("the kubelet of %s with devices is %s (%s)", english.Count(len(f.Objects), "node"), how, in.snap.BinaryVersion())
-		f.Remedy = &api.NextStep{Actor: api.ActorAdmin, Text: fmt.Sprintf("run kubelets of 1.%d to 1.%d", max(0, server-snapshot.MaxSkew), server)}
-		found = append(found, *f)
 	}
-	slices.SortFunc(found, func(a, b api.Finding) int { return cmp.Compare(a.Message, b.Message) })
 	return found, nil
+}
+
+// kubelets has the nodes with devices whose kubelet is not of the release that is required
+// in its place, and counts them. Required is empty for a kubelet that is all right.
+func kubelets(in *cluster, required func(release string) string) (f api.Finding, nodes int) {
+	devices := map[string]bool{}
+	for _, slice := range in.snap.Slices {
+		devices[ptr.Deref(slice.Spec.NodeName, "")] = true
+	}
+	for _, node := range in.snap.Nodes {
+		release, o := node.Status.NodeInfo.KubeletVersion, object(api.KindNode, node)
+		if right := required(release); devices[node.Name] && right != "" {
+			f.Objects = append(f.Objects, o)
+			f.Evidence = append(f.Evidence, api.Evidence{Object: o, Path: "status.nodeInfo.kubeletVersion", Found: release, Required: right})
+		}
+	}
+	return f, len(f.Objects)
 }
 
 func findIdleGates(_ context.Context, in *cluster) ([]api.Finding, error) {

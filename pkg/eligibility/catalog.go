@@ -123,10 +123,14 @@ func (c *Catalog) Attributes() []string {
 	return names
 }
 
-// spread says how many devices have a value: "exists on 3 of 10,245 devices of
-// all pools".
-func (c *Catalog) spread(r selector.Reading) string {
-	switch n, all := c.Words().Count(r), c.Words().Devices(); {
+// SpreadText says how many devices have an attribute or a capacity: "attribute model exists
+// on 3 of 10,245 devices of all pools".
+func SpreadText(words *selector.Vocabulary, r selector.Reading) string {
+	return r.Noun() + " " + spread(words, r)
+}
+
+func spread(words *selector.Vocabulary, r selector.Reading) string {
+	switch n, all := words.Count(r), words.Devices(); {
 	case n > 0:
 		return fmt.Sprintf("exists on %s of %s devices of all pools", english.Thousands(n), english.Thousands(all))
 	case all == 1:
@@ -190,7 +194,7 @@ func (c *Catalog) UnknownValue(part *selector.Part) UnknownValue {
 			break
 		}
 		if hint := misnamed(c.Words(), r); hint != "" {
-			typo.Text = fmt.Sprintf("%s %s%s", r.Noun(), c.spread(r), hint)
+			typo.Text = SpreadText(c.Words(), r) + hint
 		}
 	}
 	c.typos[part] = typo

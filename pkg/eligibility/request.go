@@ -223,7 +223,7 @@ func (c *Checks) failure(ctx context.Context, sel *selector.Selector, result *se
 			// A map that the expression itself has can lack a key, too.
 			continue
 		}
-		text += fmt.Sprintf("; %s %s", r.Noun(), c.Catalog.spread(r))
+		text += "; " + SpreadText(c.Catalog.Words(), r)
 		if c.Catalog.Words().Count(r) > 0 {
 			return text, r
 		}
@@ -362,7 +362,7 @@ func (c *Checks) Attribute(ctx context.Context, d *cluster.Device, name resource
 // nearAttribute suggests the attribute that was probably meant by one that a
 // device does not have.
 func (c *Checks) nearAttribute(name resourceapi.FullyQualifiedName) string {
-	text := ", which " + c.Catalog.spread(selector.Attribute(resourceapi.QualifiedName(name), ""))
+	text := ", which " + spread(c.Catalog.Words(), selector.Attribute(resourceapi.QualifiedName(name), ""))
 	if !c.MissingEverywhere(name) {
 		return text
 	}

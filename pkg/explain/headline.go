@@ -72,16 +72,24 @@ func (h *headlines) of(ctx context.Context, list []*conflict.Prospect) reason {
 	if answer.Message == "" {
 		return reason{}
 	}
-	who, there := fmt.Sprintf("Node %s has", p.Node().Name), answer.Message
+	decisive, decides := p.Decides()
+	asked, has := asks(h.Question), nodeanswer.Answer.Has
+	if decides && !enough && requestCount(h.Question) > 1 {
+		asked = decisive.Text
+		if !decisive.Count {
+			has = func(a nodeanswer.Answer) string { return a.Message }
+		}
+	}
+	who, there := fmt.Sprintf("Node %s has", p.Node().Name), has(answer)
 	if !enough {
 		// The answer is that for a scenario, which may be another one than now.
 		switch now := h.reasons.WhyNot(ctx, p.Node()); {
 		case now.Message == answer.Message:
 			who = h.nodesWithAnswer(p.Node(), who)
 		case now.SaysMost():
-			there = now.Message
+			there = has(now)
 		default:
-			there = fmt.Sprintf("%s; %s, it has %s", now.Message, h.released(p), answer.Message)
+			there = fmt.Sprintf("%s; %s, it has %s", has(now), h.released(p), has(answer))
 		}
 	}
 	if !enough && len(causes) > 1 {
@@ -92,14 +100,9 @@ func (h *headlines) of(ctx context.Context, list []*conflict.Prospect) reason {
 			}
 		}
 	}
-	asked, said := asks(h.Question), reason{detail: detailOf(h.out.Claims, answer.Code)}
-	if decisive, ok := p.Decides(); ok && !enough {
-		if requestCount(h.Question) > 1 {
-			asked = decisive.Text
-		}
-		if said.detail == (detail{}) && answer.Code == api.RequestSelectorFalse {
-			said.detail = detailAbout(h.out.Claims, decisive.Evidence.Found)
-		}
+	said := reason{detail: detailOf(h.out.Claims, answer.Code)}
+	if decides && !enough && said.detail == (detail{}) && answer.Code == api.RequestSelectorFalse {
+		said.detail = detailAbout(h.out.Claims, decisive.Evidence.Found)
 	}
 	said.what = fmt.Sprintf("%s. %s %s", asked, who, there)
 	said.node = h.notSuitable(p.Node(), enough)
@@ -202,7 +205,7 @@ func (h *headlines) onlyNode(ctx context.Context, node *corev1.Node) reason {
 		which = "for which the DaemonSet has created the pod"
 	}
 	return reason{
-		what: fmt.Sprintf("%s. Node %s, %s, has %s", asks(h.Question), node.Name, which, h.reasons.WhyNot(ctx, node).Message),
+		what: fmt.Sprintf("%s. Node %s, %s, has %s", asks(h.Question), node.Name, which, h.reasons.WhyNot(ctx, node).Has()),
 		node: h.notSuitable(node, false),
 	}
 }
@@ -564,6 +567,8 @@ func detailOf(claims []api.ClaimExplanation, code api.Code) detail {
 		return detail{}
 	case code == api.ClassSelectorFalse:
 		return detail{text: found.Hint, noDriver: found.HintDriver}
+	case code == api.DeviceTainted:
+		return detail{text: "the taint is " + found.Message}
 	default:
 		return detail{text: found.Message}
 	}

@@ -248,6 +248,15 @@ func TestLifeOnNode(t *testing.T) {
 			cluster: boundPod(), more: []any{tainted("broken", 10*time.Second)},
 			stage: api.StagePreparation, code: api.EvictionDue, says: "the pod should have been deleted 10s ago", not: "kube-controller-manager",
 		},
+		"an eviction is never older than its pod": {
+			cluster: inUse(func(p *corev1.Pod) { p.CreationTimestamp = ago(2 * time.Hour) }), more: []any{tainted("broken", 160*time.Hour)},
+			stage: api.StageRunning, code: api.EvictionDue, says: "the pod should have been deleted 120m ago",
+		},
+		"a CDI device that the runtime cannot find": {
+			cluster: boundPod(),
+			more:    []any{warning("a", "Failed", "Error: CDI device injection failed: unresolvable CDI devices lab.example.com/gpu=uid-have-gpu", time.Minute)},
+			stage:   api.StageInjection, code: api.InjectionFailed, says: "restart the runtime (systemctl restart containerd); containers that run stay",
+		},
 		"taints do not count without the feature": {
 			cluster: inUse(), more: []any{tainted("broken", time.Hour), tc.Gate("DRADeviceTaints", false)},
 			stage: api.StageRunning, not: "deleted",

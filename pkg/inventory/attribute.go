@@ -112,8 +112,8 @@ func (p *publications) describe(ctx context.Context, r selector.Reading) api.Att
 	return out
 }
 
-// byFrequency has the most frequent values first, and equally frequent ones in the
-// order of their texts; those that are listed are in that of people.
+// byFrequency sorts values: the most frequent values first, and equally frequent values by
+// their texts. The values that are listed are in the order in which people read names.
 func byFrequency(values []*selector.PublishedValue) []*selector.PublishedValue {
 	sortBy := func(values []*selector.PublishedValue, compare func(a, b string) int) {
 		slices.SortFunc(values, func(a, b *selector.PublishedValue) int {

@@ -21,6 +21,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/computedomain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -236,11 +237,11 @@ func claimFlags(eligible *eligibility.Devices, pods podsByClaim, claim *resource
 	for i := range allocation.Devices.Results {
 		result := &allocation.Devices.Results[i]
 		if missing(eligible, result) && !cluster.DeviceReady(claim, result) {
-			text := "no ResourceSlice has device %s any more"
+			text := cluster.GoneText(deviceID(result).String())
 			if pool, _ := outdated(eligible.Facts, result); pool != nil {
-				text = "the newest generation of its pool does not have device %s any more"
+				text = fmt.Sprintf("the newest generation of its pool does not have device %s any more", deviceID(result))
 			}
-			flag(api.FlagDeviceGone, text, deviceID(result))
+			flag(api.FlagDeviceGone, "%s", text)
 		}
 		if why := heldTwice(eligible.Facts, claim, result); why != "" && !slices.Contains(flags, api.ClaimFlag{Name: api.FlagDeviceTwice, Message: why}) {
 			flag(api.FlagDeviceTwice, "%s", why)
@@ -250,7 +251,7 @@ func claimFlags(eligible *eligibility.Devices, pods podsByClaim, claim *resource
 		}
 		for _, c := range cluster.OddConditions(claim, result) {
 			if !slices.ContainsFunc(awaited, func(a cluster.AwaitedCondition) bool { return a.Result == result && a.Name == c.Type }) {
-				flag(api.FlagDeviceCondition, "driver %s says of device %s: %s", result.Driver, deviceID(result), ConditionText(&c))
+				flag(api.FlagDeviceCondition, "%s", cluster.ConditionText(result.Driver, deviceID(result).String(), &c))
 			}
 		}
 	}
@@ -347,7 +348,7 @@ func heldTwice(facts *cluster.Cluster, claim *resourceapi.ResourceClaim, result 
 		case h.Claim == claim:
 			again = true
 		default:
-			return fmt.Sprintf("device %s is allocated to claim %s/%s, too", id, h.Claim.Namespace, h.Claim.Name)
+			return cluster.TwiceText(id.String(), naming.Qualified(claim), naming.Qualified(h.Claim))
 		}
 	}
 	if again {

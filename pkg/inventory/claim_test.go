@@ -112,7 +112,7 @@ func TestClaimFlags(t *testing.T) {
 		},
 		"device gone": {
 			objects: []any{tc.Claim("c", tc.GPUs("gpu", 1)).Holding("gpu-9").ReservedFor("p", "uid-p"), tc.Pod("p", tc.Using("c"), tc.RunningOn(tc.Node1))},
-			want:    []string{"DeviceGone: no ResourceSlice has device gpu.example.com/node-1/gpu-9 any more"},
+			want:    []string{"DeviceGone: device gpu.example.com/node-1/gpu-9 is no longer in any ResourceSlice"},
 		},
 		"device of an earlier generation while the driver replaces its slices": {
 			objects: []any{
@@ -135,7 +135,7 @@ func TestClaimFlags(t *testing.T) {
 				tc.Claim("c", tc.GPUs("gpu", 1)).Holding("gpu-0").ReservedFor("p", "uid-p"), tc.Pod("p", tc.Using("c"), tc.RunningOn(tc.Node1)),
 				tc.Claim("d", tc.GPUs("gpu", 1)).Holding("gpu-0").ReservedFor("q", "uid-q"), tc.Pod("q", tc.Using("d"), tc.RunningOn(tc.Node1)),
 			},
-			want: []string{"DeviceTwice: device gpu.example.com/node-1/gpu-0 is allocated to claim ml/d, too"},
+			want: []string{"DeviceTwice: device gpu.example.com/node-1/gpu-0 is allocated twice: to claim ml/c and to claim ml/d"},
 		},
 		"device twice in one claim": {
 			objects: []any{tc.Claim("c", tc.GPUs("gpu", 1)).Holding("gpu-0").Holding("gpu-0").ReservedFor("p", "uid-p"), tc.Pod("p", tc.Using("c"), tc.RunningOn(tc.Node1))},
@@ -146,14 +146,14 @@ func TestClaimFlags(t *testing.T) {
 				tc.Claim("c", tc.GPUs("gpu", 1)).Holding("nic-0").ReservedFor("p", "uid-p"), tc.Pod("p", tc.Using("c"), tc.RunningOn(tc.Node1)),
 				tc.Claim("d", tc.GPUs("gpu", 1)).Holding("nic-0", tc.AsShare("s2", "bandwidth", "10G")).ReservedFor("q", "uid-q"), tc.Pod("q", tc.Using("d"), tc.RunningOn(tc.Node1)),
 			},
-			want: []string{"DeviceTwice: device gpu.example.com/node-1/nic-0 is allocated to claim ml/d, too"},
+			want: []string{"DeviceTwice: device gpu.example.com/node-1/nic-0 is allocated twice: to claim ml/c and to claim ml/d"},
 		},
 		"device shared, and another has all of it": {
 			objects: []any{
 				tc.Claim("c", tc.GPUs("gpu", 1)).Holding("nic-0", tc.AsShare("s2", "bandwidth", "10G")).ReservedFor("p", "uid-p"), tc.Pod("p", tc.Using("c"), tc.RunningOn(tc.Node1)),
 				tc.Claim("d", tc.GPUs("gpu", 1)).Holding("nic-0").ReservedFor("q", "uid-q"), tc.Pod("q", tc.Using("d"), tc.RunningOn(tc.Node1)),
 			},
-			want: []string{"DeviceTwice: device gpu.example.com/node-1/nic-0 is allocated to claim ml/d, too"},
+			want: []string{"DeviceTwice: device gpu.example.com/node-1/nic-0 is allocated twice: to claim ml/c and to claim ml/d"},
 		},
 		"device shared beyond its capacity": {
 			objects: []any{
@@ -177,7 +177,7 @@ func TestClaimFlags(t *testing.T) {
 		},
 		"device not ready": {
 			objects: []any{tc.Claim("c", tc.GPUs("gpu", 1)).Holding("gpu-0").ReservedFor("p", "uid-p").Reported("gpu-0", "", nil, "Ready=False", "Configured=True", "Degraded=False"), tc.Pod("p", tc.Using("c"), tc.RunningOn(tc.Node1))},
-			want:    []string{"DeviceCondition: driver gpu.example.com says of device gpu.example.com/node-1/gpu-0: Ready=False: Because: so it is"},
+			want:    []string{"DeviceCondition: driver gpu.example.com reports that device gpu.example.com/node-1/gpu-0 is not ready: Because: so it is"},
 		},
 		"device unhealthy": {
 			objects: []any{

@@ -19,7 +19,7 @@ type ClosedNode struct {
 	// where that is why.
 	Cordoned bool
 	State    string
-	// Devices are those of its pools.
+	// Devices counts the devices of its pools.
 	Devices api.DeviceCounts
 }
 
@@ -53,8 +53,8 @@ func (v *Inventory) ClosedNodes(pools []api.Pool) []ClosedNode {
 	return list
 }
 
-// nodeTaints are the taints of a node that keep pods away or evict them, but for the
-// one that stands for being cordoned.
+// nodeTaints returns the taints of a node that keep pods away or evict them, without the
+// taint of a cordoned node.
 func nodeTaints(node *corev1.Node) []string {
 	var taints []string
 	for i := range node.Spec.Taints {

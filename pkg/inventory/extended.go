@@ -18,7 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// selections has those of classes by name.
+// selections has the selections of classes, by the names of the classes.
 type selections map[string]selection
 
 func (s selections) of(ctx context.Context, v *Inventory, class *resourceapi.DeviceClass, d *cluster.Device) (bool, error) {

@@ -27,7 +27,7 @@ type Inventory struct {
 	facts    *cluster.Cluster
 	snap     *snapshot.Snapshot
 	eligible *eligibility.Devices
-	// pods are those that use a claim.
+	// pods has the pods that use each claim.
 	pods    podsByClaim
 	notRead notRead
 	plain   *plainNodes
@@ -79,7 +79,7 @@ func finished(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// typeMeta is that of an object of this kind, such as "Device".
+// typeMeta returns the type of an object of a kind such as "Device".
 func typeMeta(kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: api.APIVersion, Kind: kind}
 }

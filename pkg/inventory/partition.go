@@ -28,7 +28,8 @@ import (
 // fitSteps bounds the search for room for one kind of partition: a second or two.
 const fitSteps = 10_000_000
 
-// wantedDomain is that of an attribute on the devices that room is looked for.
+// wantedDomain is the domain of the attribute that marks the devices for which room is
+// looked for.
 const wantedDomain = "inventory.dra.kubectl.dev"
 
 // partitions sorts the devices that use counters by kind.

@@ -77,7 +77,7 @@ func reachedBranch(eligible *eligibility.Devices, notRead notRead, pool reached)
 	}
 }
 
-// NodeNames are the names of all nodes, and of those that only slices name.
+// NodeNames returns the names of all nodes, and of nodes that only slices name.
 func (v *Inventory) NodeNames() []string {
 	known := map[string]bool{}
 	var names []string

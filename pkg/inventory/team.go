@@ -82,7 +82,7 @@ func (v *Inventory) Teams() []Team {
 		}
 	}
 	for _, pod := range v.snap.Pods {
-		if !Waits(pod) {
+		if pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil || finished(pod) {
 			continue
 		}
 		_, seconds := age(v.facts, pod.CreationTimestamp)
@@ -103,11 +103,6 @@ func (v *Inventory) Teams() []Team {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Class, b.Class))
 	})
 	return list
-}
-
-// Waits reports whether a pod has no node and may still get one.
-func Waits(pod *corev1.Pod) bool {
-	return pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && !finished(pod)
 }
 
 // inUse reports whether somebody uses an allocated claim: a pod that is not

@@ -25,7 +25,7 @@ import (
 // Trees shows what belongs to an object, and what that belongs to.
 type Trees struct{ v *Inventory }
 
-// Trees are those of what the inventory has.
+// Trees returns the trees of the objects that the inventory has.
 func (v *Inventory) Trees() Trees { return Trees{v} }
 
 // Pod shows the claims of a pod, and their devices.
@@ -133,8 +133,8 @@ func (t Trees) Class(ctx context.Context, class *resourceapi.DeviceClass) (api.B
 	return root, nil
 }
 
-// resourceBranches are the extended resources of a node: those that device
-// plugins have, and those of classes with devices for it.
+// resourceBranches returns the extended resources of a node: the resources that device
+// plugins serve, and the resources of classes with devices for the node.
 func (t Trees) resourceBranches(ctx context.Context, node *corev1.Node, known selections) ([]api.Branch, error) {
 	names := t.v.facts.Nodes.ExtendedResourcesOf(node)
 	for _, class := range t.v.snap.Classes {

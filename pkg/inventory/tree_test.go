@@ -56,7 +56,7 @@ Pod p (Running; on node-1)
       Device gpu.example.com/node-1/gpu-0 (Allocated; Unhealthy: it fell off the bus; interface net1 10.1.0.5/24; 0a:58:0a:01:00:05; Ready=False: Because: so it is; Configured=True)
         ResourceSlice node-1-00
           Node node-1
-  ResourceClaim gone (Reserved; no ResourceSlice has device gpu.example.com/node-1/gpu-9 any more)
+  ResourceClaim gone (Reserved; device gpu.example.com/node-1/gpu-9 is no longer in any ResourceSlice)
     Request gpu (1 of class gpu)
       Device gpu.example.com/node-1/gpu-9 (no ResourceSlice has it any more)
 `)

@@ -118,11 +118,11 @@ func vanished(facts *cluster.Cluster, snap *snapshot.Snapshot, claim *resourceap
 	if len(devices) == 0 {
 		return away, nil
 	}
-	f.Reason = fmt.Sprintf("device %s of claim %s is no longer in any ResourceSlice", devices[0], claim.Name)
+	f.Reason = cluster.GoneText(devices[0] + " of claim " + claim.Name)
 	if len(devices) > 1 {
 		f.Reason = fmt.Sprintf("%d of the %s of claim %s are no longer in any ResourceSlice: %s", len(devices), english.Count(len(results), "device"), claim.Name, english.Sample(devices, 4))
 	}
-	f.Step(api.ActorAdmin, "the driver still publishes the pool without %s: its log says why", english.Plural(len(devices), "the device", "these devices"))
+	f.Step(api.ActorAdmin, "the driver still publishes the pool without %s: its log may say why", english.Plural(len(devices), "the device", "these devices"))
 	return away, &f
 }
 
@@ -141,7 +141,7 @@ func Doubled(facts *cluster.Cluster, claim *resourceapi.ResourceClaim, result *r
 		slices.SortFunc(both, func(a, b *resourceapi.ResourceClaim) int {
 			return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 		})
-		f := &Finding{Instead: true, Reason: fmt.Sprintf("device %s is allocated twice: to claim %s and to claim %s", DeviceName(result), naming.Qualified(both[0]), naming.Qualified(both[1]))}
+		f := &Finding{Instead: true, Reason: cluster.TwiceText(DeviceName(result), naming.Qualified(both[0]), naming.Qualified(both[1]))}
 		for _, each := range both {
 			f.AddEvidence(whatif.ClaimObject(each), "status.allocation.devices.results", DeviceName(result), "a device in no other claim")
 			f.AddEvidence(whatif.ClaimObject(each), "status.reservedFor", reservedForText(each), "")
@@ -163,7 +163,7 @@ func DeviceNotReady(claim *resourceapi.ResourceClaim, result *resourceapi.Device
 	if c == nil || c.Status != metav1.ConditionFalse {
 		return nil
 	}
-	f := &Finding{Instead: true, Reason: fmt.Sprintf("driver %s reports that device %s of claim %s is not ready: %s", result.Driver, DeviceName(result), claim.Name, conditionWords(c))}
+	f := &Finding{Instead: true, Reason: cluster.ConditionText(result.Driver, DeviceName(result)+" of claim "+claim.Name, c)}
 	f.AddEvidence(whatif.ClaimObject(claim), fmt.Sprintf("status.devices[device=%s].conditions[type=Ready]", result.Device), conditionText(c), "True")
 	return f
 }

@@ -106,7 +106,7 @@ func TestAlarms(t *testing.T) {
 			"c/a.yaml": templateText("ns", "t", "deviceClassName: gpu, count: 3"),
 			"d.yaml":   "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec: {replicas: 1, template: {spec: {containers: [{name: c}]}}}\n---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec: {replicas: 2, template: {spec: {containers: [{name: c}]}}}\n",
 		}, want: []string{
-			"b.yaml:3 Warning DRA2008 ResourceClaimTemplate/ns/t is also in a.yaml:3, and differs",
+			"b.yaml:3 Info DRA2008 ResourceClaimTemplate/ns/t is also in a.yaml:3, and differs",
 			"d.yaml:8 Error DRA2008 Deployment/default/d is also in d.yaml:3, and differs",
 		}},
 		"slices of another directory": {files: map[string]string{

@@ -18,6 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -61,7 +62,7 @@ func celChecks() []Check {
 			find:   badQuantities,
 		},
 		{
-			Code: "DRA2307", Title: "value that no device has", Severity: api.SeverityWarning,
+			Code: "DRA2307", Title: "attribute or capacity that no device has", Severity: api.SeverityWarning,
 			About:  "A selector reads an attribute or a capacity that no known device has, and there is one of a similar name, in another domain or of the other kind.",
 			Advice: "Correct the name. 'kubectl dra devices -o wide' shows what devices have.",
 			find:   unknownReadings,
@@ -408,7 +409,7 @@ func unknownReadings(in *input) []finding {
 			}
 			f := finding{
 				object: s.object, path: s.path, found: r.String(), required: near.String(), advice: "did you mean " + near.String() + "?",
-				message: fmt.Sprintf("no known device has %s", r.Noun()),
+				message: eligibility.SpreadText(words, r),
 			}
 			in.correct(&f, s)
 			found = append(found, f)

@@ -74,7 +74,7 @@ func formChecks() []Check {
 		},
 		{
 			Code: "DRA2008", Title: "object that is there twice", Severity: api.SeverityError,
-			About:  "Two documents of one directory are of the same kind, namespace and name, and differ. The one that is applied last replaces the other, or is rejected where the object cannot change. In two files it is a warning: they may be alternatives.",
+			About:  "Two documents of one directory are of the same kind, namespace and name, and differ. The one that is applied last replaces the other, or is rejected where the object cannot change. In two files it is information: they may be alternatives, such as an example and its variant. Equal documents are no finding.",
 			Advice: "Rename or remove one of them.",
 			find:   duplicates,
 		},
@@ -465,7 +465,7 @@ func duplicates(in *input) []finding {
 			advice: "rename or remove one of them",
 		}
 		if o.text.File != before.text.File {
-			f.severity = api.SeverityWarning
+			f.severity = api.SeverityInfo
 			f.advice = "rename or remove one of them, or apply them one at a time"
 		}
 		found = append(found, f)

@@ -137,7 +137,7 @@ func faulty() map[string]struct {
 		"DRA2304": {selecting(`device.attributes["gpu.example.com"].cores == "8"`) + gpuClass + gpuSlice, "11:29", "type int", selecting(`device.attributes["gpu.example.com"].cores == 8`) + gpuClass + gpuSlice},
 		"DRA2305": {selecting(`device.driver == "d" && device.attributes["d"].v.isLessThan(semver("1.02.3"))`), "11:98", "semver", selecting(`device.driver == "d" && device.attributes["d"].v.isLessThan(semver("1.2.3"))`)},
 		"DRA2306": {selecting(`device.driver == "d" && device.capacity["d"].m.isLessThan(quantity("80 GB"))`), "11:98", "80 GB", selecting(`device.driver == "d" && device.capacity["d"].m.isLessThan(quantity("80G"))`)},
-		"DRA2307": {selecting(`device.attributes["gpu.example.com"].crores == 8`) + gpuClass + gpuSlice, "11:29", "no known device has", selecting(`device.attributes["gpu.example.com"].cores == 8`) + gpuClass + gpuSlice},
+		"DRA2307": {selecting(`device.attributes["gpu.example.com"].crores == 8`) + gpuClass + gpuSlice, "11:29", "exists on none of the 2 devices", selecting(`device.attributes["gpu.example.com"].cores == 8`) + gpuClass + gpuSlice},
 		"DRA2308": {selecting(`device.capacity["d"].m.isLessThan(quantity("1e999999999"))`), "11:74", "schedulers hang", selecting(`device.driver == "d" && device.capacity["d"].m.isLessThan(quantity("1e9"))`)},
 		"DRA2401": {"apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: c}\nspec: {}\n", "4:1", "every device", gpuClass},
 		"DRA2402": {strings.Replace(gpuClass, "spec: {", "spec: {config: [{opaque: {driver: nic.example.com, parameters: {}}}], ", 1), "6:35", "it is ignored", gpuClass},

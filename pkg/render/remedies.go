@@ -166,7 +166,7 @@ func writeRemedyEdits(p *Page, indent int, r *api.Remedy) {
 		e := &r.Edits[i]
 		kind := whatif.KindOf(e)
 		moved := kind == whatif.EditAlternatives && e.Op == "add"
-		if !e.Generated && e.Path != "" && kind != whatif.EditAllocation && kind != whatif.EditPoolSlices && !moved {
+		if !e.Generated && e.Path != "" && !slices.Contains([]whatif.EditKind{whatif.EditAllocation, whatif.EditPoolSlices, whatif.EditDeviceTaint}, kind) && !moved {
 			p.Text(indent, Plain, editLine(e))
 		}
 	}

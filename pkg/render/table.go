@@ -87,13 +87,18 @@ func SliceColumns() []Column[api.Slice] {
 	}
 }
 
+// withGone inserts a column that counts gone devices, if there are some.
+func withGone[T any](items []*T, columns []Column[T], at int, gone func(*T) int) []Column[T] {
+	if !slices.ContainsFunc(items, func(item *T) bool { return gone(item) > 0 }) {
+		return columns
+	}
+	return slices.Insert(columns, at, numbers("Gone", gone))
+}
+
 // Pools lists resource pools. What a row has no room for is in [PoolDetails].
 func Pools(items []*api.Pool) *metav1.Table {
 	columns := PoolColumns()
-	if slices.ContainsFunc(items, func(p *api.Pool) bool { return p.Devices.Gone > 0 }) {
-		columns = slices.Insert(columns, len(columns)-1, numbers("Gone", func(p *api.Pool) int { return p.Devices.Gone }))
-	}
-	return newTable(items, columns)
+	return newTable(items, withGone(items, columns, len(columns)-1, func(p *api.Pool) int { return p.Devices.Gone }))
 }
 
 // PoolColumns are those of [Pools].
@@ -264,7 +269,8 @@ func TaintColumns(now time.Time) []Column[api.Taint] {
 // Classes lists DeviceClasses. For their extended resources, node by node, see
 // [ExtendedResources].
 func Classes(items []*api.Class) *metav1.Table {
-	return newTable(items, ClassColumns())
+	const afterFree = 3
+	return newTable(items, withGone(items, ClassColumns(), afterFree, func(c *api.Class) int { return c.DeviceCounts.Gone }))
 }
 
 // ClassColumns are those of [Classes].

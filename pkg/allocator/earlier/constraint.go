@@ -23,7 +23,7 @@ type constraint struct {
 	distinct  bool
 	// perRequest is true if it forgets all but the last value of each request.
 	perRequest bool
-	// values are those that devices have, or, perRequest, the last of each request.
+	// values has the values of the devices; with perRequest, the last value of each request.
 	values []string
 	last   map[string]string
 	// value is the value of the first device, and devices their number: a device that
@@ -123,8 +123,8 @@ func tainted(d *device, r *request) bool {
 
 func (*search) shareID() types.UID { return uuid.NewUUID() }
 
-// nodes is the node selector of devices: that of the node if one is bound to it, else what
-// all of them ask for, nil if that is nothing.
+// nodes returns the node selector of an allocation: it selects the node if a device is bound
+// to it, else all nodes that every device allows; nil if devices allow all nodes.
 func (s *search) nodes(results []found) (*corev1.NodeSelector, error) {
 	term := corev1.NodeSelectorTerm{}
 	for _, f := range results {

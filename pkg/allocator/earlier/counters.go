@@ -27,8 +27,8 @@ type counters struct {
 
 func newCounters(q Question) counters { return counters{q, map[string]*account{}} }
 
-// of is the account of the pool of a device. Where pools are known by their names alone,
-// the first one that is asked about has the account.
+// of returns the account of the pool of a device. Where pools are known by their names
+// alone, pools of one name share the account of the pool that is asked about first.
 func (c *counters) of(d *device) *account {
 	key := d.pool.Pool.Name
 	if !c.Behaves(behavior.CountersByPoolName) {
@@ -79,7 +79,7 @@ func (c *counters) pays(id cluster.DeviceID) bool {
 }
 
 // charge takes what a device consumes, if there is enough: all counters of the account must
-// have something left, those that the device does not consume, too.
+// have something left, also the counters that the device does not consume.
 func (c *counters) charge(d *device) bool {
 	a := c.of(d)
 	each(d.Device.Device, func(id counterID, amount resource.Quantity) {

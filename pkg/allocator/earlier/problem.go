@@ -46,7 +46,7 @@ type Question struct {
 type request struct {
 	*claimspec.Request
 	class *resourceapi.DeviceClass
-	// count is how many devices it needs. all are those of a request for all.
+	// count is how many devices it needs. all has the devices of a request for all.
 	count int
 	all   []int
 }

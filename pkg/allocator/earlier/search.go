@@ -49,8 +49,8 @@ type search struct {
 	Question
 	ctx                context.Context
 	consumableCapacity bool
-	// devices are those of all usable pools; first has the first one of each pool, and
-	// the number of all.
+	// devices has the devices of all usable pools; first has the index of the first device
+	// of each pool, and then the number of all devices.
 	devices     []device
 	first       []int
 	choices     [][]choice

@@ -130,8 +130,8 @@ const (
 	// PoolStateUnusable is one that has devices, of which the allocator takes none
 	// on any node.
 	PoolStateUnusable PoolState = "Unusable"
-	// PoolStateNoSlices is one of which claims have devices and no ResourceSlice is left:
-	// its driver is away. Slices, Declared and Generation are 0.
+	// PoolStateNoSlices is a pool without ResourceSlices whose devices are allocated to
+	// claims: its driver is away. Slices, Declared and Generation are 0.
 	PoolStateNoSlices PoolState = "NoSlices"
 )
 

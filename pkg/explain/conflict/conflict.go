@@ -117,14 +117,21 @@ func (s *Scenario) describe(ctx context.Context, chosen []int) *api.Conflict {
 // no part of the conflict.
 func (p *Prospect) Staying() Hypothesis { return p.Scenario.given(p.stays) }
 
+// Decisive is a requirement that alone keeps the claims from fitting.
+type Decisive struct {
+	api.ConflictFact
+	// Count is true if it is how many devices a request needs.
+	Count bool
+}
+
 // Decides is the requirement that alone keeps the claims from fitting on the nodes, whatever
 // else passes; ok is false if there is none.
-func (p *Prospect) Decides() (decisive api.ConflictFact, ok bool) {
+func (p *Prospect) Decides() (decisive Decisive, ok bool) {
 	if len(p.conflict) != 1 {
-		return api.ConflictFact{}, false
+		return Decisive{}, false
 	}
 	f := &p.Scenario.facts[p.conflict[0]]
-	return api.ConflictFact{Text: f.text, Evidence: f.evidence}, f.required()
+	return Decisive{ConflictFact: api.ConflictFact{Text: f.text, Evidence: f.evidence}, Count: f.kind == factCount}, f.required()
 }
 
 func (p *Prospect) stays(i int) bool {

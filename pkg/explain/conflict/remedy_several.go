@@ -44,10 +44,10 @@ func (r *remedies) mildest(ctx context.Context, p *Prospect) (bool, error) {
 	c.loss, c.claims = max(c.loss, lossSeveral), merged(c.claims)
 	if slices.ContainsFunc(r.scenario.facts, func(f fact) bool { return f.kind == factRestriction }) {
 		operations, texts := r.suitable()
-		edits, silent := r.podEdits(mergedPodEdits(r.Pod, operations))
-		if len(edits) == 0 {
+		if len(operations) == 0 {
 			return false, nil
 		}
+		edits, silent := r.podEdits(mergedPodEdits(r.Pod, operations))
 		c.actor, c.objects, c.silent = api.ActorUser, append(c.objects, edits...), c.silent || silent
 		c.changes, c.text = c.changes+len(texts), strings.Join(slices.DeleteFunc(append(texts, c.text), func(text string) bool { return text == "" }), "; and ")
 	}

@@ -256,7 +256,7 @@ func (g *rejectionGroup) message(r *claimspec.Request) string {
 		message += g.lacking(r.Class)
 	}
 	if len(g.taintedBy) > 0 {
-		message += fmt.Sprintf("; set by %s%s", english.JoinAnd(g.taintedBy.Sorted()), eligibility.SinceText(g.tainted))
+		message += fmt.Sprintf(", set by %s%s", english.JoinAnd(g.taintedBy.Sorted()), eligibility.SinceText(g.tainted))
 	}
 	if hint := g.hint(); hint != "" {
 		message += "; " + hint

@@ -19,6 +19,9 @@ type Answer struct {
 	Code    api.Code
 	Message string
 	Score   int64
+	// has is the message without how many devices are needed, empty where it does not say
+	// that.
+	has string
 	// shortage is set if one request has too few devices.
 	shortage deviceShortage
 	// missing is how many devices more the request would need that lacks most.
@@ -41,6 +44,9 @@ type deviceShortage struct {
 	// others says what is the matter with the other devices.
 	others string
 }
+
+// Has is the message after a sentence that says how many devices are needed.
+func (a Answer) Has() string { return cmp.Or(a.has, a.Message) }
 
 // SaysMost reports whether the message says how many devices would be available at most.
 func (a Answer) SaysMost() bool { return a.shortage.most > 0 }

@@ -136,7 +136,7 @@ func (r *Reasons) WhyNot(ctx context.Context, node *corev1.Node) Answer {
 // devices on a node, and what the devices there lack.
 func shortOf(ctx context.Context, q *funnel.Question, alternatives []*funnel.Funnel, node *corev1.Node) (Answer, bool) {
 	var nearest Answer
-	var messages []string
+	var messages, has []string
 	for i, f := range alternatives {
 		answer, short := ShortOfOne(ctx, q, f, node)
 		if !short {
@@ -146,10 +146,10 @@ func shortOf(ctx context.Context, q *funnel.Question, alternatives []*funnel.Fun
 			nearest = answer
 		}
 		if !slices.Contains(messages, answer.Message) {
-			messages = append(messages, answer.Message)
+			messages, has = append(messages, answer.Message), append(has, answer.Has())
 		}
 	}
-	nearest.Message = strings.Join(messages, "; ")
+	nearest.Message, nearest.has = strings.Join(messages, "; "), strings.Join(has, "; ")
 	return nearest, len(alternatives) > 0
 }
 
@@ -206,20 +206,24 @@ func ShortOfOne(ctx context.Context, q *funnel.Question, f *funnel.Funnel, node 
 		answer.shortage = deviceShortage{
 			request: prefix, needs: int(min(f.Request.Count, math.MaxInt32)), available: eligible, others: english.JoinOr(slices.Sorted(maps.Keys(c.Lacks))),
 		}
-		answer.Message = prefix + availableText(eligible, answer.shortage.needs, there)
+		more := ""
 		if most := c.Usable + eligible; most > 0 && int64(most) < f.Request.Count {
 			// Even if all of them were available there would be too few.
 			answer.Code = api.CountUnsatisfiable
 			if most > eligible {
 				answer.shortage.most = most
-				answer.Message += fmt.Sprintf(", at most %d match", most)
+				more += fmt.Sprintf(", at most %d match", most)
 			}
 		}
 		if eligible > 0 {
 			answer.Code = api.CountUnsatisfiable
 		}
 		if len(lacks) > 0 {
-			answer.Message += " (" + strings.Join(lacks, ", ") + ")"
+			more += " (" + strings.Join(lacks, ", ") + ")"
+		}
+		answer.Message = prefix + availableText(eligible, answer.shortage.needs, there) + more
+		if there != answer.shortage.needs {
+			answer.has = fmt.Sprintf("%s%d available%s", prefix, eligible, more)
 		}
 	}
 	return answer, true

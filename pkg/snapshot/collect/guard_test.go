@@ -6,6 +6,7 @@ package collect
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -137,10 +138,16 @@ func TestAnswersWithoutEnd(t *testing.T) {
 func TestSilentServer(t *testing.T) {
 	drip := func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		for r.Context().Err() == nil {
+		next := time.NewTicker(5 * time.Millisecond)
+		defer next.Stop()
+		for {
 			_, _ = io.WriteString(w, " ")
 			_ = http.NewResponseController(w).Flush()
-			time.Sleep(5 * time.Millisecond)
+			select {
+			case <-next.C:
+			case <-r.Context().Done():
+				return
+			}
 		}
 	}
 	hang := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
@@ -164,6 +171,48 @@ func TestSilentServer(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 		})
+	}
+}
+
+// TestWatchWithoutEnd stops to keep what a watch brings, be it new, changed or gone.
+func TestWatchWithoutEnd(t *testing.T) {
+	node := func(name string) *corev1.Node { return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}} }
+	for name, event := range map[string]func(*watchedList[*corev1.Node], any) error{
+		"new": (*watchedList[*corev1.Node]).Add, "changed": (*watchedList[*corev1.Node]).Update, "gone": (*watchedList[*corev1.Node]).Delete,
+	} {
+		l := &watchedList[*corev1.Node]{
+			health: newHealth("https://example.com"), resource: "nodes", changes: map[objectName]*(*corev1.Node){}, leftOut: map[string]error{},
+			api:    endpoint[*corev1.Node]{convert: func(object any) (*corev1.Node, error) { return object.(*corev1.Node), nil }},
+			sorted: make([]*corev1.Node, maxObjects),
+		}
+		if err := event(l, node("last")); err != nil || len(l.changes) != 1 {
+			t.Errorf("%s: %v, %d changes", name, err, len(l.changes))
+		}
+		for i := range maxObjects {
+			l.changes[nameOf(node(fmt.Sprint(i)))] = nil
+		}
+		before := len(l.changes)
+		if err := event(l, node("more")); err != nil || len(l.changes) > before {
+			t.Errorf("%s: %v, %d changes", name, err, len(l.changes))
+		}
+		if _, err := l.health.Trouble(); err == nil || !strings.Contains(err.Error(), "a watch of it does not end: it has more than 200000 objects") {
+			t.Errorf("%s: trouble %v", name, err)
+		}
+	}
+}
+
+// TestLongMessages cuts what a server says at 2,000 characters.
+func TestLongMessages(t *testing.T) {
+	clients := start(t, smallCluster().with(apiServer{"/api/v1/nodes": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusInternalServerError)
+		_ = json.NewEncoder(w).Encode(metav1.Status{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: strings.Repeat("ü", 5000),
+		})
+	})}))
+	_, err := Collect(t.Context(), clients, Options{})
+	if err == nil || !strings.Contains(err.Error(), ": "+strings.Repeat("ü", 2000)+"…") {
+		t.Errorf("got %v", err)
 	}
 }
 

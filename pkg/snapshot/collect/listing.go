@@ -97,7 +97,7 @@ func fetchSelected[P metav1.Object](ctx context.Context, l *listing, options met
 
 const (
 	// maxObjects is how many objects a list has at most. Kubernetes is made for up to
-	// 150,000 pods.
+	// 150,000 pods. So many pods of 2 KiB take 0.9 GiB of memory.
 	maxObjects = 200_000
 	// maxShortChunks is how many chunks may have fewer objects than were asked for.
 	// API servers fill all but the last one.

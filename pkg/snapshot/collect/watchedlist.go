@@ -222,25 +222,33 @@ func (l *watchedList[P]) put(object any) error {
 	}
 	name := nameOf(accessor)
 	converted, err := l.api.convert(object)
+	switch {
+	case err == nil:
+		l.change(name, &converted, nil)
+	case errors.Is(err, errNotKept):
+		l.change(name, nil, nil)
+	default:
+		l.change(name, nil, err)
+	}
+	return nil
+}
+
+// change notes what an object is now, nil if it is gone or left out for a reason, unless
+// there are more objects than any cluster has.
+func (l *watchedList[P]) change(name objectName, now *P, leftOut error) {
 	l.mu.Lock()
 	if max(len(l.sorted), len(l.changes)) > maxObjects {
 		l.mu.Unlock()
 		l.health.failed(l.resource, &refusedError{fmt.Sprintf("a watch of it does not end: it has more than %d objects", maxObjects)})
-		return nil
+		return
 	}
+	l.changes[name] = now
 	delete(l.leftOut, name.String())
-	switch {
-	case err == nil:
-		l.changes[name] = &converted
-	case errors.Is(err, errNotKept):
-		l.changes[name] = nil
-	default:
-		l.changes[name] = nil
-		l.leftOut[name.String()] = err
+	if leftOut != nil {
+		l.leftOut[name.String()] = leftOut
 	}
 	l.mu.Unlock()
 	l.health.notify()
-	return nil
 }
 
 // Delete takes an object that is gone.
@@ -249,12 +257,7 @@ func (l *watchedList[P]) Delete(object any) error {
 	if err != nil {
 		return fmt.Errorf("read %s: %w", l.resource, err)
 	}
-	name := nameOf(accessor)
-	l.mu.Lock()
-	delete(l.leftOut, name.String())
-	l.changes[name] = nil
-	l.mu.Unlock()
-	l.health.notify()
+	l.change(nameOf(accessor), nil, nil)
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 )
 
 // Troubles are what is wrong with a cluster, as the window title and the bell tell it.
@@ -32,7 +33,7 @@ func FindTroubles(p *Picture, evictions bool) Troubles {
 		t.Names = append(t.Names, "pool "+inventory.PoolName(pool))
 	}
 	for _, pod := range p.Snap.Pods {
-		if !inventory.Waits(pod) {
+		if !lifecycle.Waits(pod) {
 			continue
 		}
 		if _, waits := p.WaitsFor(pod); !waits {

@@ -54,7 +54,7 @@ func NewFacts(ctx context.Context, p *picture.Picture) (*Facts, error) {
 		}
 	}
 	for _, pod := range p.Snap.Pods {
-		if !inventory.Waits(pod) {
+		if !lifecycle.Waits(pod) {
 			continue
 		}
 		if of, waits := p.WaitsFor(pod); waits {

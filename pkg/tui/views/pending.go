@@ -110,7 +110,7 @@ func whatWaits(p *picture.Picture, reasons *picture.Reasons) []waiting {
 	known := map[string]int{}
 	names := ShortClassNames(p.Snap.Classes)
 	for _, pod := range p.Snap.Pods {
-		if !inventory.Waits(pod) {
+		if !lifecycle.Waits(pod) {
 			continue
 		}
 		of, waits := p.WaitsFor(pod)
