@@ -121,7 +121,7 @@ func TestAdvice(t *testing.T) {
 				tc.Nodes("n1"), tc.Claim(waiting, tc.GPUs("gpu", 1)),
 				tc.Pool("n1", tc.Device("gpu-0").TaintedSince("xid=79", resourceapi.DeviceTaintEffectNoSchedule, taken), tc.Device("gpu-1").TaintedSince("xid=79", resourceapi.DeviceTaintEffectNoSchedule, taken.Add(time.Hour))),
 			},
-			says: []string{"xid=79:NoSchedule; set by driver gpu.example.com since 2026-06-01T10:00:00Z"},
+			says: []string{"0 available (2 tainted); the taint is xid=79:NoSchedule, set by driver gpu.example.com since 2026-06-01T10:00:00Z"},
 			remedies: []string{
 				"Admin: repair gpu-0, gpu-1, or find out why driver gpu.example.com has set the taint xid=79:NoSchedule since 2026-06-01T10:00:00Z: it removes it then",
 				"User: tolerate the device taint xid=79:NoSchedule, and run on broken hardware if driver gpu.example.com has set it for a fault",
@@ -161,6 +161,13 @@ func TestAdvice(t *testing.T) {
 			},
 			says:     []string{`Request gpu requires model "B", and request gpu needs 3 devices and all devices must have the same gpu.example.com/root. Each rules out node n1 by itself`},
 			remedies: []string{`User: remove the selector model "B" from request gpu; and request 2 devices instead of 3 in request gpu`},
+		},
+		"three selectors of one request": {
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "model=A", "root=x", "zone=z")),
+				tc.Claim(waiting, tc.GPUs("gpu", 1, attribute("model")+` == "Zeta"`, attribute("root")+` == "Eta"`, attribute("zone")+` == "Theta"`)),
+			},
+			remedies: []string{`User: remove the selector model "Zeta" from request gpu; and remove the selector root "Eta" from request gpu; and remove the selector zone "Theta" from request gpu`},
 		},
 		"a selector, and devices that are allocated": {
 			cluster: []any{

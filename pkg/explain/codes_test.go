@@ -46,7 +46,7 @@ func TestCodes(t *testing.T) {
 			verdict: api.DoesNotFit,
 			funnels: []string{"3=1+2*DeviceAllocated"},
 			nodes:   []string{"1*CountUnsatisfiable"},
-			summary: "Request gpu needs 2 devices. Node n1 has 1 available, 2 needed (2 allocated).", evidence: "to claim serving/serve",
+			summary: "Request gpu needs 2 devices. Node n1 has 1 available (2 allocated).", evidence: "to claim serving/serve",
 		},
 		"all allocated": {
 			cluster: []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Serving("serve", "n1", "gpu-0"), tc.Claim(waiting, tc.GPUs("gpu", 1))},
@@ -243,7 +243,7 @@ func TestCodes(t *testing.T) {
 			verdict:  api.DoesNotFit,
 			funnels:  []string{"3=0+2*CapacityInsufficient+1*DeviceAllocated"},
 			nodes:    []string{"1*CountUnsatisfiable"},
-			summary:  "Request gpu needs 2 devices. Node n1 has 0 available, 2 needed, at most 1 match (2 too small, 1 allocated).",
+			summary:  "Request gpu needs 2 devices. Node n1 has 0 available, at most 1 match (2 too small, 1 allocated).",
 			evidence: "40 memory, 80 required",
 		},
 		"capacity in shares that are too small": {
@@ -431,7 +431,7 @@ func TestCodes(t *testing.T) {
 			verdict: api.DoesNotFit,
 			funnels: []string{"3=0+1*DeviceAllocated+2*NodeOperationUnsupported"},
 			nodes:   []string{"1*CountUnsatisfiable"},
-			summary: "Node n1 has 0 available, 2 needed, at most 1 match (2 that the node is too old for, 1 allocated)",
+			summary: "Node n1 has 0 available, at most 1 match (2 that the node is too old for, 1 allocated)",
 		},
 		"claim limit": {
 			cluster: []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(40)...), tc.Claim(waiting, tc.GPUs("gpu", 33))},

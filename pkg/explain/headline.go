@@ -92,12 +92,12 @@ func (h *headlines) of(ctx context.Context, list []*conflict.Prospect) reason {
 			there = fmt.Sprintf("%s; %s, it has %s", has(now), h.released(p), has(answer))
 		}
 	}
-	if !enough && len(causes) > 1 {
-		passing := slices.DeleteFunc(causes, func(c conflict.Cause) bool { return len(c.Requirements) > 0 })
-		for _, message := range h.answersFor(ctx, p.Node(), passing) {
-			if !strings.Contains(there, message) {
-				there += "; " + message
-			}
+	for _, cause := range causes {
+		if enough || len(cause.Requirements) > 0 {
+			continue
+		}
+		if passing, fits := h.devicesOf(ctx, p.Node(), cause.Alone); !fits && passing.Message != "" && !passing.SameRequest(answer) && !strings.Contains(there, has(passing)) {
+			there += "; " + has(passing)
 		}
 	}
 	said := reason{detail: detailOf(h.out.Claims, answer.Code)}
@@ -112,8 +112,14 @@ func (h *headlines) of(ctx context.Context, list []*conflict.Prospect) reason {
 // ofCauses names what is asked for in vain where several requirements keep the claims from
 // fitting on the nearest node, each by itself.
 func (h *headlines) ofCauses(ctx context.Context, p *conflict.Prospect, causes []conflict.Cause) reason {
-	var asked, details []string
+	if len(causes) < 2 {
+		return reason{}
+	}
+	var asked, there, details []string
 	for _, cause := range causes {
+		if answer, enough := h.devicesOf(ctx, p.Node(), cause.Alone); !enough && answer.Message != "" && !slices.Contains(there, answer.Message) {
+			there = append(there, answer.Message)
+		}
 		var texts []string
 		for _, required := range cause.Requirements {
 			texts = append(texts, required.Text)
@@ -130,21 +136,10 @@ func (h *headlines) ofCauses(ctx context.Context, p *conflict.Prospect, causes [
 	}
 	return reason{
 		what: fmt.Sprintf("%s. Each rules out node %s by itself%s", strings.Join(asked, ", and "), p.Node().Name,
-			english.PrecededBy(": it has ", strings.Join(h.answersFor(ctx, p.Node(), causes), "; "))),
+			english.PrecededBy(": it has ", strings.Join(there, "; "))),
 		detail: detail{text: strings.Join(details, "; ")},
 		node:   h.notSuitable(p.Node(), false),
 	}
-}
-
-// answersFor says what a node has for each cause if nothing else is in the way.
-func (h *headlines) answersFor(ctx context.Context, node *corev1.Node, causes []conflict.Cause) []string {
-	var there []string
-	for _, cause := range causes {
-		if answer, enough := h.devicesOf(ctx, node, cause.Alone); !enough && answer.Message != "" && !slices.Contains(there, answer.Message) {
-			there = append(there, answer.Message)
-		}
-	}
-	return there
 }
 
 // byPlugin says that a device plugin serves an extended resource where a class does not, and

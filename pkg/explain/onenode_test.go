@@ -48,7 +48,7 @@ func TestOneNode(t *testing.T) {
 			verdict: api.DoesNotFit, funnel: "5=1+1*RequestSelectorFalse+1*RequestSelectorFalse+1*DeviceAllocated+1*DeviceTainted",
 			reasons: []string{
 				"small: selector memory is 40Gi, must be 80Gi or more", "mid: selector memory is 60Gi, must be 80Gi or more",
-				"held: allocated to claim serving/serve", "ill: tainted xid:NoExecute; set by driver gpu.example.com",
+				"held: allocated to claim serving/serve", "ill: tainted xid:NoExecute, set by driver gpu.example.com",
 			},
 			pools: []string{"n1 5 usable"}, devices: api.DoesNotFit, conflict: true,
 			summary: "1 available, 2 needed (2 not matching the selector, 1 allocated, 1 tainted).",

@@ -146,14 +146,14 @@ func TestDeceptive(t *testing.T) {
 		},
 		"too few even if all were free": {
 			cluster: []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(4)...), tc.Serving("serve", "n1", "gpu-0"), tc.Claim(waiting, tc.GPUs("gpu", 5))},
-			target:  theClaim, verdict: api.DoesNotFit, says: "Request gpu needs 5 devices. Node n1 has 3 available, 5 needed, at most 4 match (1 allocated).",
+			target:  theClaim, verdict: api.DoesNotFit, says: "Request gpu needs 5 devices. Node n1 has 3 available, at most 4 match (1 allocated).",
 		},
 		"too few even without a taint": {
 			cluster: []any{
 				tc.Nodes("n1"), tc.Pool("n1", append(tc.Devices(3), tc.Device("broken").Tainted("broken", resourceapi.DeviceTaintEffectNoSchedule))...),
 				tc.Claim(waiting, tc.GPUs("gpu", 5)),
 			},
-			target: theClaim, verdict: api.DoesNotFit, says: "Request gpu needs 5 devices. Node n1 has 3 available, 5 needed, at most 4 match (1 tainted).",
+			target: theClaim, verdict: api.DoesNotFit, says: "Request gpu needs 5 devices. Node n1 has 3 available, at most 4 match (1 tainted).",
 		},
 		"an incomplete pool of another driver": {
 			cluster: []any{
@@ -163,7 +163,7 @@ func TestDeceptive(t *testing.T) {
 				}),
 				tc.Claim(waiting, tc.GPUs("gpu", 2)),
 			},
-			target: theClaim, verdict: api.DoesNotFit, says: "Node n1 has 1 available, 2 needed", not: "incomplete",
+			target: theClaim, verdict: api.DoesNotFit, says: "Node n1 has 1 available.", not: "incomplete",
 		},
 		"a taint of a rule": {
 			cluster: []any{

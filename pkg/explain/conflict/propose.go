@@ -242,12 +242,15 @@ func (p *proposals) local(c change) bool {
 // was made from a template is edited with it.
 func (p *proposals) editsOf(c change) []api.Edit {
 	var edits []api.Edit
+	// editedFor has the first claim for which a template is edited: it is edited once.
+	editedFor := map[string]int{}
 	for _, e := range c.claims {
 		claim, template := p.Claims[e.claim].Claim, p.PodClaims[p.Claims[e.claim].Index].Template
 		fromTemplate := template != "" && p.Snap.Template(claim.Namespace, template) != nil
 		if fromTemplate {
 			edit := whatif.NewEdit(whatif.Object(api.KindTemplate, claim.Namespace, template), e.op, "/spec/spec"+e.path, e.value)
-			if !slices.ContainsFunc(edits, func(have api.Edit) bool { return have.Object == edit.Object && have.Path == edit.Path }) {
+			if first, edited := editedFor[edit.Object+edit.Path]; !edited || first == e.claim {
+				editedFor[edit.Object+edit.Path] = e.claim
 				edits = append(edits, edit)
 			}
 		}

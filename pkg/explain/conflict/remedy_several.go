@@ -109,9 +109,14 @@ func (r *remedies) with(ctx context.Context, c change) (*remedies, error) {
 	if err != nil || q == nil {
 		return nil, err
 	}
+	if len(q.Claims) != len(r.Claims) {
+		return nil, nil
+	}
 	for i := range q.Claims {
-		// No change removes a request.
-		q.Claims[i].Funnels = r.Claims[i].Funnels
+		if len(q.Claims[i].Funnels) == 0 {
+			// No change removes a request.
+			q.Claims[i].Funnels = r.Claims[i].Funnels
+		}
 	}
 	after := *r.Case
 	after.Question = q

@@ -48,6 +48,9 @@ type deviceShortage struct {
 // Has is the message after a sentence that says how many devices are needed.
 func (a Answer) Has() string { return cmp.Or(a.has, a.Message) }
 
+// SameRequest reports whether two answers are about the same request.
+func (a Answer) SameRequest(other Answer) bool { return a.shortage.request == other.shortage.request }
+
 // SaysMost reports whether the message says how many devices would be available at most.
 func (a Answer) SaysMost() bool { return a.shortage.most > 0 }
 
