@@ -107,12 +107,11 @@ type Span struct{ From, Before string }
 // do the same where the table has no line, as far as is known. A fix that a vendor has taken
 // over without saying so in the version is not seen.
 //
-// The patch releases are those whose modules have the fix
-// (k8s.io/dynamic-resource-allocation v0.35.6 and v0.36.2), or whose branch got it
-// on the same day. No patch release up to v0.35.10, v0.36.6 and v0.37.2
-// has the fix of [AllPoolErrorEndsAttempt], and none up to v0.36.6 has the fix of
-// [DistinctPerRequest]. [ListsNotCompared] is in kube-scheduler itself: 1.36.3 to
-// 1.36.5 were looked at.
+// test/allocators compares the search for devices, the taints of rules and evictions with the
+// code of all patch releases. [MixedClaimsFailScore], [TimeoutEndsAttempt] and [ListsNotCompared]
+// are in kube-scheduler itself and were read in all patch releases of k8s.io/kubernetes but 1.35.7,
+// 1.35.9, 1.35.10 and 1.36.6, which could not be had. No patch release has the fix of
+// [AllPoolErrorEndsAttempt].
 func Changes() []Change {
 	return []Change{
 		{AllPoolErrorEndsAttempt, 141898, []Span{{"", "1.38.0"}}},
