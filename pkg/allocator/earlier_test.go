@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/earlier"
@@ -64,5 +66,37 @@ func TestEarlierEqualsUpstream(t *testing.T) {
 				t.Errorf("too few of a kind: %v", seen)
 			}
 		})
+	}
+}
+
+// TestEarlierRoundsAsStored asks for an amount that is rounded up to a step: what a claim gets is
+// written as the API server stores it.
+func TestEarlierRoundsAsStored(t *testing.T) {
+	for release, of := range map[string]struct{ unit, asked, taken string }{
+		"v1.35.4": {"1G", "2500M", "3G"},
+		"v1.36.3": {"1Gi", "2500Mi", "3Gi"},
+	} {
+		unit := resource.MustParse(of.unit)
+		claim := tc.Claim("c", tc.GPUs("gpu", 1).WithCapacity("bandwidth", of.asked))
+		snap := tc.Cluster(tc.Nodes("n1"), tc.Gate("DRAConsumableCapacity", true), claim, tc.Pool("n1", tc.Device("nic")).Change(func(s *resourceapi.ResourceSlice) {
+			s.Spec.Devices[0].AllowMultipleAllocations = new(true)
+			s.Spec.Devices[0].Capacity = map[resourceapi.QualifiedName]resourceapi.DeviceCapacity{"bandwidth": {
+				Value:         resource.MustParse("10" + of.unit[1:]),
+				RequestPolicy: &resourceapi.CapacityRequestPolicy{Default: &unit, ValidRange: &resourceapi.CapacityRequestPolicyRange{Min: &unit, Step: &unit}},
+			}}
+		}))
+		snap.ServerVersion = release
+		a, err := New(t.Context(), cluster.New(snap))
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := a.Check(t.Context(), snap.Nodes[0], []*resourceapi.ResourceClaim{claim.ResourceClaim})
+		if v.Outcome != Fits {
+			t.Fatalf("%s: %s %v", release, v.Outcome, v.Err)
+		}
+		amount := v.Allocations[0].Devices.Results[0].ConsumedCapacity["bandwidth"]
+		if text := amount.String(); text != of.taken {
+			t.Errorf("%s: takes %s, want %s", release, text, of.taken)
+		}
 	}
 }

@@ -6,6 +6,7 @@ package allocators
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -214,7 +215,12 @@ func verdict(t *testing.T, a nodeQuestion) answer {
 	for i := range v.Allocations {
 		devices := []string{}
 		for _, d := range v.Allocations[i].Devices.Results {
-			devices = append(devices, fmt.Sprintf("%s %s/%s/%s", d.Request, d.Driver, d.Pool, d.Device))
+			text := fmt.Sprintf("%s %s/%s/%s", d.Request, d.Driver, d.Pool, d.Device)
+			for _, name := range slices.Sorted(maps.Keys(d.ConsumedCapacity)) {
+				amount := d.ConsumedCapacity[name]
+				text += fmt.Sprintf(" %s=%s", name, amount.String())
+			}
+			devices = append(devices, text)
 		}
 		out.Devices = append(out.Devices, devices)
 	}

@@ -98,13 +98,13 @@ func (s *search) takes(r *request, d *device) map[resourceapi.QualifiedName]reso
 	}
 	all := map[resourceapi.QualifiedName]resource.Quantity{}
 	for name, capacity := range d.Capacity {
-		all[name] = taken(asked(r, name), capacity)
+		all[name] = s.taken(asked(r, name), capacity)
 	}
 	return all
 }
 
 // taken is what is taken of a capacity, rounded up in the numbers of the machine.
-func taken(asked *resource.Quantity, capacity resourceapi.DeviceCapacity) resource.Quantity {
+func (s *search) taken(asked *resource.Quantity, capacity resourceapi.DeviceCapacity) resource.Quantity {
 	policy := capacity.RequestPolicy
 	switch {
 	case asked == nil && policy != nil && policy.Default != nil:
@@ -126,7 +126,11 @@ func taken(asked *resource.Quantity, capacity resourceapi.DeviceCapacity) resour
 		if (asked.Value()-low)%step != 0 {
 			steps++
 		}
-		return *resource.NewQuantity(low+step*steps, resource.BinarySI)
+		format := valid.Step.Format
+		if s.Behaves(behavior.CapacityWraps) {
+			format = resource.BinarySI
+		}
+		return *resource.NewQuantity(low+step*steps, format)
 	}
 	for _, valid := range policy.ValidValues {
 		if asked.Cmp(valid) <= 0 {
@@ -134,6 +138,18 @@ func taken(asked *resource.Quantity, capacity resourceapi.DeviceCapacity) resour
 		}
 	}
 	return asked.DeepCopy()
+}
+
+// stored are amounts as the API server stores them, which reads what is written.
+func stored(amounts map[resourceapi.QualifiedName]resource.Quantity) map[resourceapi.QualifiedName]resource.Quantity {
+	if amounts == nil {
+		return nil
+	}
+	read := map[resourceapi.QualifiedName]resource.Quantity{}
+	for name, amount := range amounts {
+		read[name] = resource.MustParse(amount.String())
+	}
+	return read
 }
 
 // overflows reports whether rounding up leaves the numbers of the machine.

@@ -229,7 +229,7 @@ func (s *search) allocations() ([]resourceapi.AllocationResult, error) {
 			device := s.devices[found.device]
 			result := resourceapi.DeviceRequestAllocationResult{
 				Request: found.request.Name, Driver: device.ID.Driver, Pool: device.ID.Pool, Device: device.ID.Device,
-				Tolerations: found.request.Tolerations, ConsumedCapacity: found.takes,
+				Tolerations: found.request.Tolerations, ConsumedCapacity: stored(found.takes),
 			}
 			if found.request.AdminAccess {
 				result.AdminAccess = ptr.To(true)

@@ -12,12 +12,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/dynamic-resource-allocation/cel"
@@ -39,7 +42,7 @@ type request struct {
 
 type answer struct {
 	Outcome, Error string
-	// Devices has "request driver/pool/device" for each claim.
+	// Devices has "request driver/pool/device capacity=amount" for each claim.
 	Devices [][]string `json:",omitempty"`
 }
 
@@ -121,11 +124,22 @@ func ask(r *request) (a answer) {
 	for _, result := range results {
 		devices := []string{}
 		for _, d := range result.Devices.Results {
-			devices = append(devices, fmt.Sprintf("%s %s/%s/%s", d.Request, d.Driver, d.Pool, d.Device))
+			devices = append(devices, fmt.Sprintf("%s %s/%s/%s%s", d.Request, d.Driver, d.Pool, d.Device, takes(d.ConsumedCapacity)))
 		}
 		a.Devices = append(a.Devices, devices)
 	}
 	return a
+}
+
+// takes are amounts as the API server stores them, which reads what is written.
+func takes(amounts map[resourceapi.QualifiedName]resource.Quantity) string {
+	text := ""
+	for _, name := range slices.Sorted(maps.Keys(amounts)) {
+		amount := amounts[name]
+		read := resource.MustParse(amount.String())
+		text += fmt.Sprintf(" %s=%s", name, read.String())
+	}
+	return text
 }
 
 // stateOf is what claims have, as kube-scheduler gathers it.
