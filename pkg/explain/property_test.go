@@ -19,6 +19,9 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -28,7 +31,8 @@ import (
 
 // TestProperties holds explanations of random clusters against the allocator,
 // asked in a plain loop: the verdict, every node's group, the funnels, the
-// decision by counting, the conflict and the remedies.
+// decision by counting, the conflict and the remedies. Each question is asked
+// twice, and has one answer.
 //
 // It takes the first 2,000 seeds, so that it always does the same. With
 // CASES=n it takes n others, from SEED on if that is set; what it prints is
@@ -141,6 +145,14 @@ func checkProperties(ctx context.Context, t *testing.T, c *fleet.Case, table *co
 	if want.random {
 		// Pools come in random order, and with it errors of selectors.
 		return nil
+	}
+	again := builderWithQueue(alloc, c.Snapshot, found)
+	if _, err := again.explanation(ctx); err != nil {
+		return err
+	}
+	// Upstream takes the pools in random order.
+	if diff := cmp.Diff(x.out, again.out, cmpopts.IgnoreTypes([]api.AllocatedDevice(nil))); diff != "" {
+		return fmt.Errorf("another answer to the same question:\n%s", diff)
 	}
 	p := property{ctx: ctx, t: t, Case: c, builder: x, want: want}
 	return errors.Join(p.sameVerdict(), p.nodesInGroups(), p.funnelsAddUp(), p.singleDevices(), p.placementFromFunnel(),

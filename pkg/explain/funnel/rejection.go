@@ -194,7 +194,7 @@ func (g *rejectionGroup) rejection(r *claimspec.Request, most int) api.Rejection
 		facts = append(facts, fact)
 	}
 	facts = first(facts, most, func(a, b api.Evidence) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), naming.Compare(a.Object, b.Object), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Found, b.Found))
+		return cmp.Or(cmp.Compare(b.Count, a.Count), naming.Compare(a.Object, b.Object), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Found, b.Found), cmp.Compare(a.Required, b.Required))
 	})
 	return api.Rejection{
 		Code: g.code, Label: g.label, Count: g.count, Message: g.message(r),
