@@ -109,13 +109,16 @@ type assessment struct {
 
 // decide evicts pods at their times, and decides after each of them who finds a place.
 func (a *assessment) decide(ctx context.Context, list []fate) error {
-	fitBefore := map[types.NamespacedName]bool{}
+	nodeBefore := map[types.NamespacedName]string{}
 	decisions, _, err := explain.DecideQueue(ctx, a.before, waiting(a.before), explain.QueueOptions{})
 	if err != nil {
 		return fmt.Errorf("decide the queue: %w", err)
 	}
 	for i := range decisions {
-		fitBefore[key(decisions[i].Pod)] = decisions[i].Reservation != nil
+		nodeBefore[key(decisions[i].Pod)] = ""
+		if reserved := decisions[i].Reservation; reserved != nil {
+			nodeBefore[key(decisions[i].Pod)] = reserved.Node
+		}
 	}
 	leaving := of(list, api.EffectEvicted)
 	for first := true; first || len(leaving) > 0; first = false {
@@ -128,7 +131,7 @@ func (a *assessment) decide(ctx context.Context, list []fate) error {
 		}
 		leaving = leaving[n:]
 	}
-	a.compareWaiting(fitBefore)
+	a.compareWaiting(nodeBefore)
 	if lost := of(list, api.EffectDevicesLost); len(lost) > 0 {
 		if err := a.settle(ctx, lost); err != nil {
 			return err
@@ -194,24 +197,36 @@ func key(pod *corev1.Pod) types.NamespacedName {
 	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 }
 
-// compareWaiting lists the waiting pods for which the change makes a difference.
-func (a *assessment) compareWaiting(fitBefore map[types.NamespacedName]bool) {
+// compareWaiting lists the waiting pods for which the change makes a difference, and names those
+// that only get another node. A pod that does not fit now has no node.
+func (a *assessment) compareWaiting(nodeBefore map[types.NamespacedName]string) {
 	for i := range a.decided {
 		d := &a.decided[i]
-		fit, waited := fitBefore[key(d.Pod)]
-		if waited && fit && d.Reservation == nil && a.placed[key(d.Pod)] == nil {
+		node := nodeBefore[key(d.Pod)]
+		if node != "" && d.Reservation == nil && a.placed[key(d.Pod)] == nil {
 			out := api.ImpactPod{Namespace: d.Pod.Namespace, Name: d.Pod.Name, Owner: lifecycle.WorkloadName(d.Pod), Effect: api.EffectFitLost}
 			judge(&out, d)
 			a.out.Pods = append(a.out.Pods, out)
 		}
 	}
+	var moved []string
 	for _, pod := range a.before.Snap.Pods {
-		fit, waited := fitBefore[key(pod)]
-		if d := a.placed[key(pod)]; d != nil && waited && !fit {
+		node, waited := nodeBefore[key(pod)]
+		d := a.placed[key(pod)]
+		switch {
+		case d == nil || !waited:
+		case node != "" && node == a.emptied && pod.Status.NominatedNodeName == node:
+			// It is named for that.
+		case node != "" && d.Reservation.Node != node:
+			moved = append(moved, fmt.Sprintf("%s/%s (%s instead of %s)", pod.Namespace, pod.Name, d.Reservation.Node, node))
+		case node == "":
 			a.out.Pods = append(a.out.Pods, api.ImpactPod{
 				Namespace: pod.Namespace, Name: pod.Name, Owner: lifecycle.WorkloadName(pod), Effect: api.EffectFitGained, Outcome: api.OutcomePlaced, Placement: placed(d.Reservation),
 			})
 		}
+	}
+	if len(moved) > 0 {
+		a.out.Notes = append(a.out.Notes, fmt.Sprintf("waiting pods that get another node: %s", english.Sample(moved, 5)))
 	}
 }
 
@@ -221,10 +236,10 @@ func (a *assessment) assume() {
 		a.out.Assumptions = append(a.out.Assumptions, fmt.Sprintf(format, args...))
 	}
 	if slices.ContainsFunc(a.out.Pods, func(pod api.ImpactPod) bool { return pod.Placement != nil }) {
-		say("of several nodes that fit, the scheduler may choose another one")
+		say("where several nodes fit, the scheduler may choose another one")
 	}
 	if a.withoutDevices {
-		say("pods without devices get their nodes after those with devices, whatever their priority")
+		say("pods without devices are placed after all pods with devices, whatever their priority")
 	}
 	if gap := unseen(a.before.Snap); gap != "" {
 		say("there may be more: %s", strings.TrimSuffix(gap, "."))

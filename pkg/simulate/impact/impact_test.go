@@ -304,9 +304,18 @@ func TestPodsAside(t *testing.T) {
 	waiting := func(name string, change func(*corev1.Pod)) []any {
 		return []any{tc.Claim("claim-"+name, tc.GPUs("gpu", 1)), tc.Pod(name, tc.UsingClaim("gpu", "claim-"+name), change)}
 	}
-	objects := []any{tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(1)...), tc.Pool("n2", tc.Devices(4)...)}
+	objects := []any{tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(2)...), tc.Pool("n2", tc.Devices(4)...)}
 	objects = append(objects, waiting("held", func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/hold"}} })...)
 	objects = append(objects, waiting("chosen", func(p *corev1.Pod) { p.Status.NominatedNodeName = "n1" })...)
+	for _, change := range []impact.Change{impact.Drain("n1"), impact.Cordon("n1")} {
+		_, out := assessed(t, tc.Cluster(slices.Concat(objects, waiting("moves", func(*corev1.Pod) {}))...), change)
+		const want = "ml/moves (n2 instead of n1)"
+		if !slices.ContainsFunc(out.Notes, func(note string) bool {
+			return strings.HasPrefix(note, "waiting pods that get another node: ") && strings.Contains(note, want)
+		}) {
+			t.Errorf("got %q, want %q", out.Notes, want)
+		}
+	}
 	_, out := assessed(t, tc.Cluster(objects...), impact.Drain("n1"))
 	want := []string{"not evaluated, because of scheduling gates: ml/held", "node n1 is nominated for ml/chosen: the scheduler has to find another node"}
 	if !slices.Equal(out.Notes, want) {
