@@ -42,11 +42,20 @@ func (c *collector) readOptional(ctx context.Context) error {
 			return fetch(ctx, l, compositePodGroupAPI(clients, namespace), &s.CompositePodGroups)
 		}))
 	}
+	// A pod of another namespace that a quota keeps from its claims takes no devices.
+	elsewhere := slices.ContainsFunc(s.Pods, func(pod *corev1.Pod) bool { return pod.Namespace != c.namespace && c.waits(pod) && lacksClaims(pod) })
+	quotas, listQuotas := admission || elsewhere, c.optionalList
+	if elsewhere {
+		listQuotas = c.namespacedList
+	}
+	if quotas {
+		tasks = append(tasks,
+			listQuotas(snapshot.ResourceQuotas, func(ctx context.Context, l *listing, namespace string) error {
+				return fetch(ctx, l, quotaAPI(clients, namespace), &s.Quotas)
+			}))
+	}
 	if admission {
 		tasks = append(tasks,
-			c.optionalList(snapshot.ResourceQuotas, func(ctx context.Context, l *listing, namespace string) error {
-				return fetch(ctx, l, quotaAPI(clients, namespace), &s.Quotas)
-			}),
 			c.optionalList(snapshot.ResourceLimitRanges, func(ctx context.Context, l *listing, namespace string) error {
 				return fetch(ctx, l, limitRangeAPI(clients, namespace), &s.LimitRanges)
 			}))
@@ -88,7 +97,9 @@ func (c *collector) readOptional(ctx context.Context) error {
 		switch resource {
 		case snapshot.ResourceAutoscalers:
 			continue
-		case snapshot.ResourceQuotas, snapshot.ResourceLimitRanges:
+		case snapshot.ResourceQuotas:
+			read = quotas
+		case snapshot.ResourceLimitRanges:
 			read = admission
 		case snapshot.ResourceCompositePodGroups:
 			read = composites
@@ -124,8 +135,12 @@ func (c *collector) optionalList(resource string, list func(context.Context, *li
 
 // concerns reports whether the question may be about a pod that is not placed.
 func (c *collector) concerns(pod *corev1.Pod) bool {
-	return pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && (len(pod.Spec.ResourceClaims) > 0 || usesExtendedResources(&pod.Spec)) &&
-		(c.opts.Target == nil || pod.Namespace == c.namespace)
+	return c.waits(pod) && (c.opts.Target == nil || pod.Namespace == c.namespace)
+}
+
+// waits reports whether a pod with devices is not placed.
+func (*collector) waits(pod *corev1.Pod) bool {
+	return pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && (len(pod.Spec.ResourceClaims) > 0 || usesExtendedResources(&pod.Spec))
 }
 
 // lacksClaims reports whether a claim of the pod is yet to be created.

@@ -189,3 +189,27 @@ func TestCollectOwnersOfTarget(t *testing.T) {
 		})
 	}
 }
+
+// TestCollectQuotasOfOtherNamespaces: a pod of another namespace that waits for its claim may be
+// one that a quota refuses it, so that it takes no devices.
+func TestCollectQuotasOfOtherNamespaces(t *testing.T) {
+	waiting := func(claims ...any) map[string]any {
+		return listOf("v1", "Pod", object("other/waits", map[string]any{
+			"spec":   map[string]any{"resourceClaims": []any{map[string]any{"name": "gpu", "resourceClaimTemplateName": "one"}}},
+			"status": map[string]any{"resourceClaimStatuses": claims},
+		}))
+	}
+	created := map[string]any{"name": "gpu", "resourceClaimName": "waits-gpu"}
+	for name, test := range map[string]struct {
+		pods map[string]any
+		want []string
+	}{
+		"not created": {waiting(), []string{"ResourceQuota other/none"}},
+		"created":     {waiting(created), []string{}},
+	} {
+		s := mustCollect(t, start(t, clusterWithWorkloads().with(apiServer{
+			"/api/v1/pods": test.pods, "/api/v1/resourcequotas": listOf("v1", "ResourceQuota", object("other/none")),
+		})), Options{Target: &snapshot.ObjectRef{Resource: "claim", Name: "claim"}})
+		expect(t, name, test.want, named("ResourceQuota", s.Quotas))
+	}
+}
