@@ -141,3 +141,18 @@ func TestPods(t *testing.T) {
 		})
 	}
 }
+
+// TestDefaultsAreNoted: a pod that got its defaults here and one that an API server has stored
+// tell which of its requests come from a LimitRange.
+func TestDefaultsAreNoted(t *testing.T) {
+	stored := pod("cpu=40 memory=1Gi", "")
+	stored.Annotations = map[string]string{"kubernetes.io/limit-ranger": "LimitRanger plugin set: cpu, ephemeral-storage request for container main; memory limit for container main"}
+	ranges := []*corev1.LimitRange{{Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer, DefaultRequest: list("cpu=40"), Default: list("memory=1Gi")}}}}}
+	for name, p := range map[string]*corev1.Pod{"stored": stored, "of a file": WithDefaults(ranges, pod("memory=1Gi", ""))} {
+		for resource, want := range map[corev1.ResourceName]bool{corev1.ResourceCPU: true, corev1.ResourceMemory: false} {
+			if got := HasDefaultRequest(p, "container main", resource); got != want {
+				t.Errorf("%s, %s: %t: %v", name, resource, got, p.Annotations)
+			}
+		}
+	}
+}

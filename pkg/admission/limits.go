@@ -7,57 +7,100 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	resourcehelper "k8s.io/component-helpers/resource"
+)
+
+// limitRangerAnnotation is where the API server notes what LimitRanges have given to the
+// containers of a pod: "LimitRanger plugin set: cpu, memory request for container c; cpu limit
+// for container c" (plugin/pkg/admission/limitranger/admission.go).
+const (
+	limitRangerAnnotation = "kubernetes.io/limit-ranger"
+	limitRangerPrefix     = "LimitRanger plugin set: "
 )
 
 // WithDefaults returns the pod with the requests and limits that the API server
 // and the LimitRanges give to its containers.
 func WithDefaults(ranges []*corev1.LimitRange, pod *corev1.Pod) *corev1.Pod {
 	pod = pod.DeepCopy()
-	SetDefaults(ranges, &pod.Spec)
+	SetDefaults(ranges, &pod.ObjectMeta, &pod.Spec)
 	return pod
 }
 
 // SetDefaults gives containers the requests and limits that the API server and the
 // LimitRanges of their namespace give them (mergeContainerResources in
-// plugin/pkg/admission/limitranger/admission.go).
-func SetDefaults(ranges []*corev1.LimitRange, spec *corev1.PodSpec) {
-	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+// plugin/pkg/admission/limitranger/admission.go), and notes the latter as that does.
+func SetDefaults(ranges []*corev1.LimitRange, meta *metav1.ObjectMeta, spec *corev1.PodSpec) {
+	var notes []string
+	for kind, containers := range map[string][]corev1.Container{initContainer: spec.InitContainers, container: spec.Containers} {
 		for i := range containers {
 			own := &containers[i].Resources
 			// A container that only has limits requests as much.
 			complete(&own.Requests, own.Limits)
+			var requests, limited []string
 			for _, limits := range ranges {
 				for j := range limits.Spec.Limits {
 					if item := &limits.Spec.Limits[j]; item.Type == corev1.LimitTypeContainer {
 						// What an API server has stored is complete, and what is in a file is
 						// not (SetDefaults_LimitRangeItem in pkg/apis/core/v1/defaults.go).
-						complete(&own.Limits, item.Default)
-						complete(&own.Limits, item.Max)
-						complete(&own.Requests, item.DefaultRequest)
-						complete(&own.Requests, item.Default)
-						complete(&own.Requests, item.Max)
-						complete(&own.Requests, item.Min)
+						for _, list := range []corev1.ResourceList{item.Default, item.Max} {
+							limited = append(limited, complete(&own.Limits, list)...)
+						}
+						for _, list := range []corev1.ResourceList{item.DefaultRequest, item.Default, item.Max, item.Min} {
+							requests = append(requests, complete(&own.Requests, list)...)
+						}
 					}
 				}
 			}
+			if len(requests) > 0 {
+				notes = append(notes, strings.Join(requests, ", ")+requestFor+kind+" "+containers[i].Name)
+			}
+			if len(limited) > 0 {
+				notes = append(notes, strings.Join(limited, ", ")+" limit for "+kind+" "+containers[i].Name)
+			}
 		}
+	}
+	if len(notes) > 0 {
+		slices.Sort(notes)
+		metav1.SetMetaDataAnnotation(meta, limitRangerAnnotation, limitRangerPrefix+strings.Join(notes, "; "))
 	}
 }
 
-func complete(list *corev1.ResourceList, defaults corev1.ResourceList) {
-	for name, quantity := range defaults {
+// container and initContainer are the kinds of containers, requestFor is what stands between
+// the names of resources and them.
+const (
+	container     = "container"
+	initContainer = "init container"
+	requestFor    = " request for "
+)
+
+// HasDefaultRequest reports whether a container, "container c" or "init container c", has its
+// request for a resource from a LimitRange.
+func HasDefaultRequest(pod *corev1.Pod, of string, name corev1.ResourceName) bool {
+	noted, found := strings.CutPrefix(pod.Annotations[limitRangerAnnotation], limitRangerPrefix)
+	return found && slices.ContainsFunc(strings.Split(noted, "; "), func(note string) bool {
+		names, whose, is := strings.Cut(note, requestFor)
+		return is && whose == of && slices.Contains(strings.Split(names, ", "), string(name))
+	})
+}
+
+// complete adds what a list lacks, and returns the names of that in order.
+func complete(list *corev1.ResourceList, defaults corev1.ResourceList) (added []string) {
+	for _, name := range slices.Sorted(maps.Keys(defaults)) {
 		if _, found := (*list)[name]; found {
 			continue
 		}
 		if *list == nil {
 			*list = corev1.ResourceList{}
 		}
-		(*list)[name] = quantity
+		(*list)[name] = defaults[name]
+		added = append(added, string(name))
 	}
+	return added
 }
 
 // LimitRefusals are the LimitRanges that do not allow a pod, which has its

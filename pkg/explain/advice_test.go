@@ -4,6 +4,7 @@
 package explain
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,6 +39,7 @@ func TestAdvice(t *testing.T) {
 		says     []string
 		remedies []string
 		steps    []string
+		hints    string
 	}{
 		"a class of other devices": {
 			cluster: []any{
@@ -198,6 +200,15 @@ func TestAdvice(t *testing.T) {
 			target:   thePod,
 			remedies: []string{"User: request cpu 4 instead of 6 in the pod (spec.resources) and 3 instead of 5 in container main"},
 		},
+		"cpu of a LimitRange": {
+			cluster: asking(func(p *corev1.Pod) {
+				p.Spec.Containers[0].Resources = *needs("6")
+				p.Annotations = map[string]string{"kubernetes.io/limit-ranger": "LimitRanger plugin set: cpu request for container " + p.Spec.Containers[0].Name}
+			}),
+			target:   thePod,
+			hints:    "container main has its request of 6 cpu from a LimitRange of namespace ml",
+			remedies: []string{"User: request cpu 4 in container main, which has 6 from a LimitRange"},
+		},
 		"cpu of an init container": {
 			cluster: asking(func(p *corev1.Pod) {
 				p.Spec.Containers[0].Resources = *needs("2")
@@ -244,6 +255,9 @@ func TestAdvice(t *testing.T) {
 			}
 			if diff := cmp.Diff(test.remedies, remedies); diff != "" {
 				t.Errorf("remedies (-want +got):\n%s", diff)
+			}
+			if test.hints != "" && !slices.ContainsFunc(e.Hints, func(h api.Hint) bool { return h.Text == test.hints }) {
+				t.Errorf("no hint says %q: %+v", test.hints, e.Hints)
 			}
 			if diff := cmp.Diff(test.steps, steps); diff != "" {
 				t.Errorf("next steps (-want +got):\n%s", diff)

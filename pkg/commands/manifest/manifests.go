@@ -55,7 +55,8 @@ func (m *Manifests) Over(snap *snapshot.Snapshot) *snapshot.Snapshot {
 	for i, w := range completed.Workloads {
 		if ranges := limits(w.Namespace); len(ranges) > 0 {
 			completed.Workloads[i] = w.DeepCopy()
-			admission.SetDefaults(ranges, &completed.Workloads[i].Template.Spec)
+			template := &completed.Workloads[i].Template
+			admission.SetDefaults(ranges, &template.ObjectMeta, &template.Spec)
 		}
 	}
 	return snap.With(&completed)

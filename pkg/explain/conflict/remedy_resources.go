@@ -13,6 +13,7 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 	"k8s.io/utils/ptr"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/admission"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
@@ -128,7 +129,11 @@ func (l *lowering) set(in *corev1.ResourceRequirements, path, where string, befo
 		return false
 	}
 	l.loss = max(l.loss, lossOf(after.MilliValue(), before.MilliValue()))
-	l.texts = append(l.texts, fmt.Sprintf("%s instead of %s in %s", after.String(), before.String(), where))
+	text := fmt.Sprintf("%s instead of %s in %s", after.String(), before.String(), where)
+	if admission.HasDefaultRequest(l.pod, where, l.name) {
+		text = fmt.Sprintf("%s in %s, which has %s from a LimitRange", after.String(), where, before.String())
+	}
+	l.texts = append(l.texts, text)
 	field := path + "/requests/" + whatif.PointerToken(string(l.name))
 	switch {
 	case hasResource(in.Requests, l.name):

@@ -42,6 +42,7 @@ func Find(q *funnel.Question, target api.Target, out *api.Explanation) Found {
 		h.attributeHints()
 		h.counterHint()
 		h.mixedResourceHints()
+		h.defaultRequestHint()
 		h.preemptionHint()
 		h.autoscalerHint()
 		h.evictedHint()
