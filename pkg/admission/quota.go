@@ -24,6 +24,10 @@ type Refusal struct {
 	Path, Found, Wanted string
 	// Reason is a clause.
 	Reason string
+	// Exceeded is the resource of a quota of which Used is used, Hard allowed, and Need needed;
+	// empty if it is something else that refuses.
+	Exceeded         corev1.ResourceName
+	Used, Hard, Need resource.Quantity
 }
 
 // ClaimCount is the resource that counts claims, whatever their devices.
@@ -179,9 +183,10 @@ func exceeded(quota *corev1.ResourceQuota, needed corev1.ResourceList, counts fu
 		}
 		refusals = append(refusals, Refusal{
 			Object: "ResourceQuota", Name: quota.Name, Path: fmt.Sprintf("status.used['%s']", name),
-			Found:  fmt.Sprintf("%s of %s", used.String(), hard.String()),
-			Wanted: fmt.Sprintf("%s more", need.String()),
-			Reason: fmt.Sprintf("ResourceQuota %s allows %s of %s: %s used, %s more needed", quota.Name, hard.String(), name, used.String(), need.String()),
+			Found:    fmt.Sprintf("%s of %s", used.String(), hard.String()),
+			Wanted:   fmt.Sprintf("%s more", need.String()),
+			Reason:   fmt.Sprintf("ResourceQuota %s allows %s of %s: %s used, %s more needed", quota.Name, hard.String(), name, used.String(), need.String()),
+			Exceeded: name, Used: used, Hard: hard, Need: need,
 		})
 	}
 	return refusals

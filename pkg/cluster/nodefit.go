@@ -113,7 +113,7 @@ func affinityMisfits(pod *corev1.Pod, node *corev1.Node) []Misfit {
 	if match, err := nodeaffinity.NewRequiredNodeAffinity(nil, pod.Spec.Affinity).Match(node); err != nil || !match {
 		terms := pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
 		reason := "the pod's required node affinity does not match"
-		if only := onlyNode(terms); only != "" {
+		if only := snapshot.OnlyNode(terms); only != "" {
 			reason = "the pod is only for node " + only
 		}
 		misfits = append(misfits, Misfit{
@@ -135,33 +135,6 @@ func SelectsByName(pod *corev1.Pod, node *corev1.Node) bool {
 		other.Labels[corev1.LabelHostname] = other.Name
 	}
 	return len(affinityMisfits(pod, node)) == 0 && len(affinityMisfits(pod, other)) > 0
-}
-
-// DaemonNode is the node for which a DaemonSet has created a pod; it is empty for other
-// pods. The controller sets this affinity in place of that of its template
-// (ReplaceDaemonSetPodNodeNameNodeAffinity in pkg/controller/daemon/util).
-func DaemonNode(pod *corev1.Pod) string {
-	owner := metav1.GetControllerOfNoCopy(pod)
-	if owner == nil || owner.Kind != snapshot.KindDaemonSet || pod.Spec.Affinity == nil || pod.Spec.Affinity.NodeAffinity == nil {
-		return ""
-	}
-	required := pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
-	if required == nil {
-		return ""
-	}
-	return onlyNode(required.NodeSelectorTerms)
-}
-
-// onlyNode is the node that terms select by its name, empty if they select otherwise.
-func onlyNode(terms []corev1.NodeSelectorTerm) string {
-	if len(terms) != 1 || len(terms[0].MatchExpressions) > 0 || len(terms[0].MatchFields) != 1 {
-		return ""
-	}
-	field := &terms[0].MatchFields[0]
-	if field.Key != metav1.ObjectNameField || field.Operator != corev1.NodeSelectorOpIn || len(field.Values) != 1 {
-		return ""
-	}
-	return field.Values[0]
 }
 
 func portMisfits(pod *corev1.Pod, usage *nodeUsage) []Misfit {

@@ -29,7 +29,7 @@ func (n *Nodes) NotModelled(pod *corev1.Pod) []string {
 	add(selectsNamespaces(pod) && n.snap.Gap(snapshot.ResourceNamespaces) != nil, "the labels of namespaces that its affinity selects, which could not be read")
 	add(slices.ContainsFunc(n.snap.Pods, func(p *corev1.Pod) bool {
 		return p.Status.NominatedNodeName != "" && p.Spec.NodeName == "" && p.UID != pod.UID
-	}), "pods for which others were preempted and that wait for their node")
+	}), "other pods with a nominated node (status.nominatedNodeName)")
 	add(n.snap.Gap(snapshot.ResourcePods) != nil, "what pods that could not be read use")
 	add(n.madeUp(), "the nodes' labels, taints and resources, which could not be read")
 	return parts

@@ -159,6 +159,8 @@ func explained(e *api.Explanation) *api.NextStep {
 		}
 	case len(e.NextSteps) > 0:
 		step.Actor, step.Text = e.NextSteps[0].Actor, e.NextSteps[0].Text
+	case e.SameAs != nil:
+		step.Text = "what helps, and all conditions:"
 	}
 	return step
 }

@@ -169,7 +169,7 @@ func TestSuspended(t *testing.T) {
 		stage  api.Stage
 		says   string
 	}{
-		"by its user": {code: api.NoPods, says: "the Job is suspended (spec.suspend is true) and creates no pods; then: the allocator picks n1"},
+		"by its user": {code: api.NoPods, says: "the Job is suspended (spec.suspend is true) and creates no pods"},
 		"by Kueue": {
 			labels: map[string]string{snapshot.KueueQueueLabel: "team"}, code: api.NotAdmitted, stage: api.StageAdmission, says: "no quota",
 			more: queuedWorkload(kueueSays("QuotaReserved", metav1.ConditionFalse, "Pending", "no quota"), func(w *snapshot.QueuedWorkload) { w.OwnerReferences = controller("batch/v1", "Job", "train") }),

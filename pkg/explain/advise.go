@@ -18,6 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/conflict"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
@@ -60,7 +61,7 @@ func (x *builder) advise(ctx context.Context) (reason, error) {
 	x.out.Remedies, x.out.MoreRemedies, undecided = c.Remedies(limited, near)
 	switch {
 	case budget.Spent():
-		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("not evaluated: what else conflicts or helps (the search was given up after more than %s steps)", english.Thousands(adviceSteps)))
+		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("not evaluated: further conflicts and remedies (the search stops after %s steps)", english.Thousands(adviceSteps)))
 	case undecided > 0 && len(x.out.Remedies) == 0:
 		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("not evaluated: %s that may help (the allocator's search takes too many steps)", english.Count(undecided, "change")))
 	}
@@ -114,10 +115,10 @@ func (x *builder) conflictCase() *conflict.Case {
 // each pod for one node: whatever changes, it does not run on another one.
 func (x *builder) reachable() []*corev1.Node {
 	nodes := x.target.Nodes(x.Cluster.Alloc)
-	if x.Pod == nil || cluster.DaemonNode(x.Pod) == "" {
+	if x.Pod == nil || snapshot.DaemonNode(x.Pod) == "" {
 		return nodes
 	}
-	return slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool { return node.Name != cluster.DaemonNode(x.Pod) })
+	return slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool { return node.Name != snapshot.DaemonNode(x.Pod) })
 }
 
 // nearestFirst sorts groups of nodes by how near one of their nodes is. The only node

@@ -83,12 +83,12 @@ func (x *builder) assume() {
 		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("the priority of PriorityClass %s is not known: assumed that it is 0", class))
 	}
 	if x.slowNode != "" {
-		scheduler := fmt.Sprintf(`the scheduler, which waits for %s, may say "timed out trying to allocate devices" instead`, schedulerLimit)
+		scheduler := fmt.Sprintf(`the scheduler searches for at most %s, and then says "timed out trying to allocate devices"`, schedulerLimit)
 		if !x.Cluster.Facts.Gates.Enabled("DRASchedulerFilterTimeout") {
-			scheduler = "the scheduler, which has no limit without the feature gate DRASchedulerFilterTimeout, may search for very long"
+			scheduler = "the scheduler may search for very long, because the feature gate DRASchedulerFilterTimeout is off"
 		}
 		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf(
-			"that nothing fits on node %s is proved by counting: the allocator's own search was given up there after %s steps, and %s", x.slowNode, english.Thousands(provedSteps), scheduler))
+			"nothing fits on node %s: this is proved by counting, because the allocator's own search takes more than %s steps; %s", x.slowNode, english.Thousands(provedSteps), scheduler))
 	}
 	for _, u := range x.unevaluated {
 		if u.Always || x.out.Verdict == api.Fits {
@@ -99,20 +99,20 @@ func (x *builder) assume() {
 		x.out.Assumptions = append(x.out.Assumptions, "not evaluated: preemption of pods with lower priority")
 	}
 	if x.target.Workload && x.out.Verdict != api.Allocated {
-		x.out.Assumptions = append(x.out.Assumptions, "nodes, conflict and remedies are those of one pod, but for remedies that say how many pods fit")
+		x.out.Assumptions = append(x.out.Assumptions, "nodes, conflict and remedies are for one pod, except where a remedy says how many pods fit")
 	}
 	if group := x.target.Group; group != nil && !x.Cluster.Facts.Gates.Enabled("GenericWorkload") {
 		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf(
 			"the feature gate GenericWorkload is off: the API server drops spec.schedulingGroup of new pods, and PodGroup %s has no effect on them", group.Name))
 	}
-	if x.Pod != nil {
+	if x.Pod != nil && x.Pod.Spec.NodeName == "" && x.out.Verdict != api.Allocated {
 		for _, part := range x.Cluster.Facts.Nodes.NotModelled(x.Pod) {
 			x.out.Assumptions = append(x.out.Assumptions, "not evaluated: "+part)
 		}
 	}
 	if pools := orderedPools(x.Question); len(pools) > 0 && (x.out.Verdict == api.Fits || x.out.Verdict == api.DoesNotFit) {
 		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf(
-			"each node was evaluated as if it were the first: what the devices in use leave of the compatibility groups of pool %s differs between nodes, and the scheduler keeps it as the first node that it tries sees it", english.JoinAnd(pools)))
+			"each node is evaluated alone: which compatibility groups of pool %s are in use differs between nodes, and the scheduler applies what it finds on the first node to all of them", english.JoinAnd(pools)))
 	}
 	for i := range x.PodClaims {
 		claim, pod := x.PodClaims[i].Claim, x.Pod

@@ -44,6 +44,8 @@ type builder struct {
 	confirmer *counting.Confirmer
 	// outlook is nil until it is begun.
 	outlook *outlook.Case
+	// replaced is set if the pod waits for those that it replaces.
+	replaced *replaced
 	// blockedBy is what else is in the way of a pod for which there are devices,
 	// and unevaluated what may be, but could not be read.
 	blockedBy   []obstacle.Obstacle

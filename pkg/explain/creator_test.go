@@ -48,6 +48,16 @@ func failedCreate(kind, message string, ago time.Duration) any {
 	return func(s *snapshot.Snapshot) { s.Events = append(s.Events, event) }
 }
 
+// stored is the quota of the namespace.
+func stored(hard, used string) any {
+	return func(s *snapshot.Snapshot) {
+		s.Quotas = append(s.Quotas, &corev1.ResourceQuota{
+			ObjectMeta: metav1.ObjectMeta{Namespace: tc.Namespace, Name: "none"},
+			Status:     corev1.ResourceQuotaStatus{Hard: tc.ResourceList(strings.Fields(hard)...), Used: tc.ResourceList(strings.Fields(used)...)},
+		})
+	}
+}
+
 func replicaFailure(message string) func(*snapshot.Workload) {
 	return func(w *snapshot.Workload) {
 		w.Conditions = []metav1.Condition{
@@ -115,6 +125,14 @@ func TestCreatesNoPods(t *testing.T) {
 			code: api.QuotaExceeded, says: []string{"the API server refuses the pods of the DaemonSet: " + quota},
 			commands: []string{`kubectl patch resourcequota none -n ` + tc.Namespace + ` --type=merge -p '{"spec":{"hard":{"pods":"2","requests.cpu":"2"}}}'`},
 		},
+		"StatefulSet, quota that is used up since": {
+			kind: "StatefulSet", parts: []any{existing("StatefulSet", 1), failedCreate("StatefulSet", quota, time.Minute), stored("pods=3 requests.cpu=9", "pods=3 requests.cpu=1")},
+			code: api.QuotaExceeded, commands: []string{`kubectl patch resourcequota none -n ` + tc.Namespace + ` --type=merge -p '{"spec":{"hard":{"pods":"4"}}}'`},
+		},
+		"StatefulSet, quota that allows it since": {
+			kind: "StatefulSet", parts: []any{existing("StatefulSet", 1), failedCreate("StatefulSet", quota, time.Minute), stored("pods=3 requests.cpu=9", "pods=1 requests.cpu=1")},
+			code: api.QuotaExceeded, commands: []string{"\nkubectl annotate statefulset train -n " + tc.Namespace + " --overwrite dra.kubectl.dev/retry="},
+		},
 		"ReplicaSet, LimitRange": {
 			kind: "ReplicaSet", parts: []any{existing("ReplicaSet", 1, replicaFailure(limits))}, code: api.LimitRangeViolated, says: []string{limits},
 		},
@@ -157,7 +175,7 @@ func TestCreatesNoPods(t *testing.T) {
 		},
 		"behind a pod that is not ready": {
 			kind: "StatefulSet", parts: append(running("train-0", "gpu-0", ready(corev1.ConditionFalse)), existing("StatefulSet", 3, func(w *snapshot.Workload) { w.Ordered = true })),
-			code: api.NoPods, says: []string{"the StatefulSet creates its next pod when pod train-0 is ready, which is not ready"},
+			code: api.NoPods, says: []string{"pod train-0 is not ready, and the StatefulSet creates its next pod only when it is ready"},
 			commands: []string{"kubectl describe pod train-0 -n " + tc.Namespace},
 		},
 		"all at the same time": {
@@ -188,10 +206,13 @@ func TestCreatesNoPods(t *testing.T) {
 					t.Errorf("the summary lacks %q: %s", said, e.Summary)
 				}
 			}
-			if len(test.says) == 0 && (strings.Contains(e.Summary, "refuses") || strings.Contains(e.Summary, "creates")) {
+			if want == api.Blocked && strings.Contains(e.Summary, "then:") {
+				t.Errorf("nothing follows: %s", e.Summary)
+			}
+			if want == api.Allocated && (strings.Contains(e.Summary, "refuses") || strings.Contains(e.Summary, "creates")) {
 				t.Errorf("it says what is over: %s", e.Summary)
 			}
-			commands := ""
+			commands := "\n"
 			for _, step := range e.NextSteps {
 				commands += strings.Join(step.Commands, "\n") + "\n"
 			}
@@ -201,5 +222,20 @@ func TestCreatesNoPods(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestMembersOfRefusedPods: what would make all pods fit is not looked for where none is created.
+func TestMembersOfRefusedPods(t *testing.T) {
+	snap := tc.Cluster(tc.Nodes("n1"), tc.Pool("n1", tc.Devices(4)...), tc.Template("one", tc.GPUs("gpu", 1)), existing("StatefulSet", 2), stored("pods=0", "pods=0"),
+		failedCreate("StatefulSet", `pods "train-0" is forbidden: exceeded quota: none, requested: pods=1, used: pods=0, limited: pods=0`, time.Minute))
+	e := explainEach(t, snap, "StatefulSet/train")["StatefulSet/train"]
+	if e.Verdict != api.Blocked || len(e.Members.Prospects) > 0 {
+		t.Errorf("%s: %+v", e.Verdict, e.Members)
+	}
+	for _, step := range e.NextSteps {
+		if strings.Contains(step.Text, "ask for less") {
+			t.Errorf("a quota that allows none leaves nothing to ask for: %s", step.Text)
+		}
 	}
 }

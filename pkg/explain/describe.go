@@ -37,6 +37,11 @@ func allocatorInfo(q *funnel.Question) api.AllocatorInfo {
 }
 
 func (x *builder) describeUsers() {
+	if creator := x.target.Creator; creator != nil {
+		if created := creator.Object.GetCreationTimestamp(); !created.IsZero() {
+			x.out.AgeSeconds = age(x.Question, created)
+		}
+	}
 	x.out.PodCount = len(x.target.Users)
 	for _, pod := range x.target.Users[:min(len(x.target.Users), target.MaxPods)] {
 		status := api.PodStatus{Namespace: pod.Namespace, Name: pod.Name, Phase: string(pod.Status.Phase), Node: pod.Spec.NodeName, Owner: lifecycle.WorkloadName(pod)}

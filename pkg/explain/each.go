@@ -82,13 +82,18 @@ func answerEach(ctx context.Context, q *queue.Queue, alloc *allocator.Allocator,
 			return nil, err
 		}
 	}
+	gangs := &gangRemedies{alloc: alloc, snap: snap, known: map[[2]string]*api.Explanation{}}
 	for i, s := range found {
 		if s == nil || answers[i].Err != nil {
 			continue
 		}
 		answers[i].Explanation, answers[i].Err = q.Answer(ctx, s)
-		if answers[i].Err == nil && s.Counted() {
+		switch {
+		case answers[i].Err != nil:
+		case s.Counted():
 			answers[i].Err = findWhole(ctx, alloc, snap, s, answers[i].Explanation)
+		case !s.VerdictOnly:
+			answers[i].Err = gangs.find(ctx, s, answers[i].Explanation)
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("explain: %w", err)

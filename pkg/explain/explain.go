@@ -18,6 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/hints"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -152,7 +153,12 @@ func (x *builder) run(ctx context.Context) (*summary, error) {
 		return nil, err
 	}
 	x.assume()
+	hasDevices := x.out.Verdict == api.Fits || x.out.Verdict == api.Allocated
 	parts.findings = x.describeStage()
+	if hasDevices && x.out.Verdict == api.Blocked && x.target.Creator != nil && x.out.Code != api.NotAdmitted && (&lifecycle.Life{Findings: parts.findings}).HasReason() {
+		// Nothing follows by itself: the devices are no reason.
+		parts.reason = reason{}
+	}
 	parts.besides = x.addHints(ctx)
 	return parts, x.findWhyHere(ctx)
 }

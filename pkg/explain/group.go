@@ -17,8 +17,8 @@ type AnswerGroup struct {
 	First *api.Explanation
 	// Owner is what they belong to, "job/train"; empty for bare pods.
 	Owner string
-	// Names are those of the pods, Oldest is the age in seconds of the oldest one,
-	// 0 if none is known.
+	// Names are those of the pods, Oldest is the age in seconds of the oldest one, or of a
+	// workload without pods; 0 if none is known.
 	Names  []string
 	Oldest int64
 }
@@ -48,7 +48,10 @@ func (g *AnswerGroup) Summary() string {
 		}
 		return fmt.Sprintf("%s fit now, the first one on %s.", english.Count(n, "pod"), g.First.Placement.Node)
 	}
-	if n > 1 && g.First.Verdict == api.Blocked {
+	if other := g.First.OtherScheduler; other != nil && g.First.Verdict == api.Fits {
+		return fmt.Sprintf("For kube-scheduler, but scheduler %s decides: %s", other.Name, g.First.Summary)
+	}
+	if n > 1 && g.First.Verdict == api.Blocked && g.First.Code != api.GangIncomplete {
 		return fmt.Sprintf("Pod %s: %s", g.Names[0], g.First.Summary)
 	}
 	return g.First.Summary
@@ -61,7 +64,7 @@ func GroupAnswers(answers []*api.Explanation) []*AnswerGroup {
 	var groups []*AnswerGroup
 	known := map[string]*AnswerGroup{}
 	for _, e := range answers {
-		owner, age := "", int64(0)
+		owner, age := "", e.AgeSeconds
 		if len(e.Pods) > 0 {
 			owner, age = e.Pods[0].Owner, e.Pods[0].AgeSeconds
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 func TestEqualPodsAreOneLine(t *testing.T) {
@@ -58,6 +59,9 @@ func TestEqualPodsAreOneLine(t *testing.T) {
 	if want := "2 pods fit now for kube-scheduler, the first one on n1, but scheduler volcano decides."; volcano != want {
 		t.Errorf("got %q, want %q", volcano, want)
 	}
+	if alone := GroupAnswers(list[:1])[0].Summary(); alone != "For kube-scheduler, but scheduler volcano decides: "+list[0].Summary {
+		t.Errorf("one pod of another scheduler: %s", alone)
+	}
 	for i := range list[:4] {
 		list[i].OtherScheduler = nil
 	}
@@ -76,5 +80,17 @@ func TestEqualPodsAreOneLine(t *testing.T) {
 	}
 	if len(lines) != 3 {
 		t.Errorf("%d lines:\n%s", len(lines), strings.Join(lines, "\n"))
+	}
+}
+
+// TestAgeOfWorkload: a workload without pods is as old as it is.
+func TestAgeOfWorkload(t *testing.T) {
+	e, err := Explain(t.Context(), tc.Cluster(tc.Nodes("n1"), tc.Pool("n1", tc.Devices(4)...), tc.Template("one", tc.GPUs("gpu", 1)),
+		existing("Deployment", 3, replicaFailure("no"), func(w *snapshot.Workload) { w.CreationTimestamp = metav1.NewTime(tc.Taken().Add(-time.Hour)) })), Options{Kind: "Deployment", Namespace: tc.Namespace, Name: "train"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if group := GroupAnswers([]*api.Explanation{e})[0]; group.Oldest != 3600 {
+		t.Errorf("it is %ds old", group.Oldest)
 	}
 }

@@ -53,7 +53,7 @@ func TestSlowNodeIsTold(t *testing.T) {
 	}
 	reported := 0
 	for _, text := range e.Assumptions {
-		if strings.Contains(text, "nothing fits on node a is proved by counting") {
+		if strings.Contains(text, "nothing fits on node a: this is proved by counting") {
 			reported++
 		}
 	}
@@ -113,7 +113,7 @@ func TestAdviceIsGivenUp(t *testing.T) {
 			t.Fatal(err)
 		}
 		budget.End()
-		if len(x.out.Assumptions) != 1 || !strings.Contains(x.out.Assumptions[0], "not evaluated: what else conflicts or helps") {
+		if len(x.out.Assumptions) != 1 || !strings.Contains(x.out.Assumptions[0], "not evaluated: further conflicts and remedies") {
 			t.Errorf("%s: assumptions %q, want that the search was given up", i.name, x.out.Assumptions)
 		}
 	}

@@ -149,19 +149,19 @@ func (h *headlines) byPlugin() string {
 	if len(nodes) == 0 {
 		return ""
 	}
-	most := &nodes[0].Misfit
+	most, total := &nodes[0].Misfit, nodes[0].Node.Status.Allocatable[nodes[0].Misfit.Resource]
 	var names []string
 	for i := range nodes {
 		if m := &nodes[i].Misfit; m.Resource == most.Resource {
 			names = append(names, nodes[i].Node.Name)
 			if m.Available.Cmp(most.Available) > 0 {
-				most = m
+				most, total = m, nodes[i].Node.Status.Allocatable[m.Resource]
 			}
 		}
 	}
 	class := h.Cluster.Facts.Claims.ClassOf(most.Resource).Name
-	text := fmt.Sprintf("the pod needs %s of %s on one node. A device plugin serves it on %s, with at most %s available; the scheduler does not use DeviceClass %s where a device plugin serves the resource",
-		most.Required.String(), most.Resource, english.Sample(names, 3), most.Available.String(), class)
+	text := fmt.Sprintf("the pod needs %s of %s on one node. A device plugin serves it on %s, with at most %s of %s available; the scheduler does not use DeviceClass %s where a device plugin serves the resource",
+		most.Required.String(), most.Resource, english.Sample(names, 3), most.Available.String(), total.String(), class)
 	best, on := 0, ""
 	for i := range h.Claims {
 		for _, f := range slices.Concat(h.Claims[i].Funnels...) {
@@ -196,7 +196,7 @@ func (h *headlines) notSuitable(node *corev1.Node, enough bool) string {
 // that has no devices.
 func (h *headlines) onlyNode(ctx context.Context, node *corev1.Node) reason {
 	which := "the only one that the pod selects"
-	if cluster.DaemonNode(h.Pod) != "" {
+	if snapshot.DaemonNode(h.Pod) != "" {
 		which = "for which the DaemonSet has created the pod"
 	}
 	return reason{

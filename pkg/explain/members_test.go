@@ -5,6 +5,7 @@ package explain
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -83,7 +84,7 @@ func TestPodGroups(t *testing.T) {
 		},
 		"the gang is too large": {
 			parts: append(members(5, "worker", "one"), podGroup(5)), verdict: api.Blocked, code: api.GangIncomplete,
-			summary: "Pod worker-4: 4 of 5 pods of PodGroup workers fit, minCount is 5: all of them are scheduled, or none.",
+			summary: "4 of 5 pods of PodGroup workers fit, minCount is 5: all of them are scheduled, or none.",
 			group:   "5 of 5, 4 fit: false", kinds: "1 DoesNotFit PodsCompete; 4 Fits  n1,n2",
 		},
 		"minCount fit, and not all": {
@@ -93,7 +94,7 @@ func TestPodGroups(t *testing.T) {
 		},
 		"not enough exist": {
 			parts: append(members(2, "worker", "one"), podGroup(3)), verdict: api.Blocked, code: api.GangIncomplete,
-			summary: "Pod worker-0: PodGroup workers has 2 pods, minCount is 3: none is scheduled before.",
+			summary: "PodGroup workers has 2 pods, minCount is 3: none is scheduled before.",
 			group:   "3 of 2, 2 fit: false", kinds: "2 Fits  n1",
 		},
 		"no gang": {
@@ -209,7 +210,13 @@ func TestWhatWouldHoldAllMembers(t *testing.T) {
 				tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(2)...), tc.Pool("n2", tc.Devices(2)...),
 				tc.Template("one", tc.GPUs("gpu", 1)), tc.Template("two", tc.GPUs("gpu", 2)),
 			}, test.parts...)
-			e := explainEach(t, tc.Cluster(parts...), "PodGroup/workers")["PodGroup/workers"]
+			answers := explainEach(t, tc.Cluster(parts...), "PodGroup/workers", "Pod/worker-0", "Pod/worker-3")
+			e := answers["PodGroup/workers"]
+			for _, name := range []string{"Pod/worker-0", "Pod/worker-3"} {
+				if pod := answers[name]; pod.SameAs == nil && !reflect.DeepEqual(pod.Remedies, e.Remedies) {
+					t.Errorf("%s has other remedies than its group: %+v", name, pod.Remedies)
+				}
+			}
 			var prospects, remedies []string
 			for _, p := range e.Members.Prospects {
 				text := fmt.Sprintf("%s %s %d", p.Condition, p.Verdict, p.Fit)

@@ -100,7 +100,7 @@ func TestServedByPlugin(t *testing.T) {
 	}
 	plugin := tc.NodeOffering(tc.Node1, "pods=10", "example.com/gpu=2")
 	plugin.Labels["served"] = "plugin"
-	const said = "The pod needs 3 of example.com/gpu on one node. A device plugin serves it on node-1, with at most 2 available; " +
+	const said = "The pod needs 3 of example.com/gpu on one node. A device plugin serves it on node-1, with at most 2 of 2 available; " +
 		"the scheduler does not use DeviceClass class-a where a device plugin serves the resource"
 	for name, test := range map[string]struct {
 		pod  *corev1.Pod

@@ -45,7 +45,7 @@ func TestOrderOfNodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !slices.ContainsFunc(answer.Assumptions, func(text string) bool {
-		return strings.HasPrefix(text, "each node was evaluated as if it were the first: ")
+		return strings.HasPrefix(text, "each node is evaluated alone: ")
 	}) {
 		t.Errorf("nothing says that the order of the nodes matters: %q", answer.Assumptions)
 	}

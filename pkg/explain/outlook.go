@@ -52,6 +52,9 @@ func (x *builder) findOutlook(ctx context.Context) error {
 	x.outlook.Near = promising(x.out.Nodes)
 	var err error
 	x.out.Outlook, err = x.outlook.Find(ctx)
+	if x.out.Outlook != nil && x.replaced != nil {
+		x.replaced.outlook(x.out.Outlook)
+	}
 	return err
 }
 

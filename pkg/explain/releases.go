@@ -51,10 +51,10 @@ func heedRelease(ctx context.Context, q *funnel.Question, out *api.Explanation, 
 			"%s fails to score the nodes for a pod with claims that are allocated and others that are not, where more than one node is suitable (kubernetes/kubernetes#139017, fixed in 1.35.6 and 1.36.2)", release)}, nil
 	}
 	if verdict == api.DoesNotFit && facts.Behaves(behavior.ListsNotCompared) && facts.Gates.Enabled(cluster.GateListTypeAttributes) && constraintFails(q, out.Nodes, comparesLists(q)) {
-		return releaseAnswer{assumption: release + " compares no lists in constraints, although DRAListTypeAttributes is on: a list has nothing in common with any other (kubernetes/kubernetes#139332, fixed in 1.37)"}, nil
+		return releaseAnswer{assumption: release + " does not compare lists in constraints, even with DRAListTypeAttributes on: devices with lists never match (kubernetes/kubernetes#139332, fixed in 1.37)"}, nil
 	}
 	if verdict == api.Fits && len(q.Claims) > 0 && facts.Behaves(behavior.UnsortedPools) {
-		return releaseAnswer{assumption: release + " tries the pools of a node in no certain order: which devices the pod gets is one possibility (kubernetes/kubernetes#136641)"}, nil
+		return releaseAnswer{assumption: release + " tries the pools of a node in random order: the pod can get other devices than these (kubernetes/kubernetes#136641)"}, nil
 	}
 	return releaseAnswer{}, nil
 }
@@ -69,7 +69,7 @@ func poolOrder(q *funnel.Question) string {
 	}) {
 		return ""
 	}
-	return "with these feature gates the scheduler tries the pools of a node in no certain order: where a constraint or a device in use keeps a request from all devices, one attempt can end for all nodes and another for that node alone"
+	return "with these feature gates the scheduler tries the pools of a node in random order: if a constraint or a device in use keeps a request from all devices, it depends on that order whether an attempt ends for all nodes or for that node only"
 }
 
 // openRule is a rule without a selector whose taint a request does not tolerate.
@@ -168,11 +168,11 @@ func withoutRelease(ctx context.Context, q *funnel.Question, out *api.Explanatio
 	case verdict == api.Error && poolError >= 0 && facts.Varies(behavior.AllPoolErrorEndsAttempt):
 		return poolErrorWithoutRelease(ctx, q, verdicts[poolError].Err)
 	case verdict != api.DoesNotFit && facts.Varies(behavior.TimeoutEndsAttempt) && slices.ContainsFunc(verdicts, func(v allocator.Verdict) bool { return v.Outcome == allocator.TimedOut }):
-		return releaseAnswer{assumption: "the Kubernetes version is not known: up to 1.35 a search that takes too long on one node does not keep the scheduler from others (kubernetes/kubernetes#137607)"}, nil
+		return releaseAnswer{assumption: "the Kubernetes version is not known: up to 1.35, a search that times out ends the attempt for that node only; from 1.36 on, for all nodes (kubernetes/kubernetes#137607)"}, nil
 	case verdict == api.DoesNotFit && facts.Varies(behavior.DistinctPerRequest) && distinctFails(q, out.Nodes):
-		return releaseAnswer{assumption: "the Kubernetes version is not known: up to 1.36 one request can get devices with the same value in spite of distinctAttribute, and may fit (kubernetes/kubernetes#140600)"}, nil
+		return releaseAnswer{assumption: "the Kubernetes version is not known: up to 1.36, distinctAttribute does not apply to the devices of one request, and the claim may fit (kubernetes/kubernetes#140600)"}, nil
 	case verdict == api.Fits && facts.Varies(behavior.ListsNotCompared) && facts.Gates.ListsCompared() && constrains(q, comparesLists(q)):
-		return releaseAnswer{assumption: "the Kubernetes version is not known: constraints compare lists from 1.37 on; in 1.36 lists have nothing in common, and devices with them may not fit (kubernetes/kubernetes#139332)"}, nil
+		return releaseAnswer{assumption: "the Kubernetes version is not known: constraints compare lists from 1.37 on; in 1.36, devices with lists never match, and the claim may not fit (kubernetes/kubernetes#139332)"}, nil
 	}
 	return releaseAnswer{}, nil
 }
@@ -211,5 +211,5 @@ func poolErrorWithoutRelease(ctx context.Context, q *funnel.Question, poolError 
 		return dependsOnRelease(141898, fmt.Sprintf("up to 1.37 the attempt ends for all nodes (%s), from 1.38 on the pod can go to node %s",
 			errorText(poolError), q.Cluster.Candidates[at].Name)), ctx.Err()
 	}
-	return releaseAnswer{assumption: "the Kubernetes version is not known: up to 1.37 the error ends the attempt for all nodes, from 1.38 on for that node only, and no other node fits (kubernetes/kubernetes#141898)"}, ctx.Err()
+	return releaseAnswer{assumption: "the Kubernetes version is not known: up to 1.37, the error ends the attempt for all nodes; from 1.38 on, only for that node, and no other node fits (kubernetes/kubernetes#141898)"}, ctx.Err()
 }

@@ -192,7 +192,7 @@ func TestReleases(t *testing.T) {
 			behavior: behavior.UnsortedPools,
 			objects:  []any{tc.Nodes("n1"), tc.Pool("n1", tc.Device("d"))}, pod: one,
 			want: map[string]api.Verdict{"v1.35.5": api.Fits, "v1.36.0": api.Fits},
-			says: map[string]string{"v1.35.5": "in no certain order"},
+			says: map[string]string{"v1.35.5": "in random order"},
 		},
 		"a PodGroup and a pod of another priority": {
 			behavior: behavior.GroupsNotCompared,
@@ -385,7 +385,7 @@ func TestPoolOrder(t *testing.T) {
 		snap := tc.Cluster(append(test.objects, tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "side=left"), tc.Device("b", "side=right")), tc.Pod("p", tc.Using("c")))...)
 		snap.ServerVersion = "v1.37.1"
 		e := whyPod(t, snap)
-		if got := slices.ContainsFunc(e.Assumptions, func(a string) bool { return strings.Contains(a, "in no certain order") }); got != test.want {
+		if got := slices.ContainsFunc(e.Assumptions, func(a string) bool { return strings.Contains(a, "in random order") }); got != test.want {
 			t.Errorf("%s (%s): said %v, want %v: %q", name, e.Allocator.Channel, got, test.want, e.Assumptions)
 		}
 	}

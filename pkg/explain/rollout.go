@@ -13,6 +13,8 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
@@ -20,7 +22,7 @@ import (
 const maxReplaced = 4
 
 // heedRollout looks whether a pod that does not fit waits for the devices of pods that it
-// replaces: those of an earlier revision of its Deployment. A rolling update deletes one
+// replaces: those of an earlier revision of its Deployment or DaemonSet. A rolling update deletes one
 // only when a new pod is ready, unless pods may be unavailable. It returns that as the reason,
 // empty if it is not so, and puts the remedy before the others.
 func (x *builder) heedRollout(ctx context.Context) (reason, error) {
@@ -42,6 +44,7 @@ func (x *builder) heedRollout(ctx context.Context) (reason, error) {
 		if err != nil || fits == nil {
 			return reason{}, err
 		}
+		x.replaced = &replaced{node: fits.Node, when: "when " + podNames(leaving) + english.Plural(len(leaving), " is", " are") + " gone"}
 		return reason{what: fmt.Sprintf("the devices are still allocated to %s, which %s terminating: the pod gets them when %s gone",
 			oldPods(leaving, m), english.Plural(len(leaving), "is", "are"), english.Plural(len(leaving), "it is", "they are"))}, nil
 	}
@@ -53,7 +56,9 @@ func (x *builder) heedRollout(ctx context.Context) (reason, error) {
 		if fits == nil {
 			continue
 		}
-		text := fmt.Sprintf("the devices are allocated to %s, and the Deployment deletes an old pod only when a new one is ready", oldPods(old[:count], m))
+		x.replaced = &replaced{node: fits.Node, when: "once the " + m.Kind + " deletes " + podNames(old[:count])}
+		x.out.Remedies = slices.DeleteFunc(x.out.Remedies, func(r api.Remedy) bool { return r.Actor == api.ActorNobody && x.waitsFor(&r, old) })
+		text := fmt.Sprintf("the devices are allocated to %s, and the %s deletes an old pod only when a new one is ready", oldPods(old[:count], m), m.Kind)
 		if strategy := m.Strategy(); strategy == nil || strategy.RollingUpdate == nil || strategy.RollingUpdate.MaxSurge == nil || strategy.RollingUpdate.MaxSurge.String() != "0" {
 			x.replaceFirst(m, count, fits)
 		}
@@ -62,13 +67,37 @@ func (x *builder) heedRollout(ctx context.Context) (reason, error) {
 	return reason{}, nil
 }
 
-// oldPods names pods that a Deployment replaces.
-func oldPods(pods []*corev1.Pod, m whatif.Workload) string {
+// replaced is the outlook of a pod that waits for the pods that it replaces: where it fits, and
+// when.
+type replaced struct{ node, when string }
+
+// outlook puts it into an outlook: what is available on more nodes stays.
+func (r *replaced) outlook(out *api.Outlook) {
+	out.Fits, out.ClaimsReleased = api.ClaimsReleased, api.Prospect{Verdict: api.Fits, Node: r.node}
+	out.Message = fmt.Sprintf("It fits on %s %s.", r.node, r.when)
+}
+
+// waitsFor reports whether a remedy waits for claims of some pods alone.
+func (x *builder) waitsFor(r *api.Remedy, pods []*corev1.Pod) bool {
+	return len(r.Edits) > 0 && !slices.ContainsFunc(r.Edits, func(e api.Edit) bool {
+		_, namespace, name := whatif.ParseObject(e.Object)
+		claim := x.Snap.Claim(namespace, name)
+		return whatif.KindOf(&e) != whatif.EditAllocation || claim == nil || slices.ContainsFunc(lifecycle.PodsUsing(x.Snap, claim), func(pod *corev1.Pod) bool { return !slices.Contains(pods, pod) })
+	})
+}
+
+// podNames names some pods.
+func podNames(pods []*corev1.Pod) string {
 	names := make([]string, 0, len(pods))
 	for _, pod := range pods {
 		names = append(names, pod.Name)
 	}
-	return fmt.Sprintf("%s %s of the earlier revision of %s %s", english.Plural(len(pods), "pod", "pods"), english.Sample(names, 3), m.Kind, m.Name)
+	return english.Plural(len(pods), "pod ", "pods ") + english.Sample(names, 3)
+}
+
+// oldPods names pods that a Deployment replaces.
+func oldPods(pods []*corev1.Pod, m whatif.Workload) string {
+	return fmt.Sprintf("%s of the earlier revision of %s %s", podNames(pods), m.Kind, m.Name)
 }
 
 // fitsWithout is what the pod gets once others were deleted, nil if it does not fit.
@@ -90,12 +119,15 @@ func (x *builder) fitsWithout(ctx context.Context, gone []*corev1.Pod) (*api.Pla
 	return answer.Placement, nil
 }
 
-// replaceFirst puts the remedy before the others that the Deployment deletes so many pods
+// replaceFirst puts the remedy before the others that the workload deletes so many pods
 // before it creates new ones.
 func (x *builder) replaceFirst(m whatif.Workload, count int, fits *api.Placement) {
 	r := api.Remedy{
 		Actor: api.ActorUser, Edits: []api.Edit{whatif.Replacing(m, count)}, Node: fits.Node, Nodes: 1, Devices: []api.AllocatedDevice{},
-		Change: fmt.Sprintf("let Deployment %s delete an old pod before it creates a new one: maxSurge 0 and maxUnavailable %d, or strategy Recreate", m.Name, count),
+		Change: fmt.Sprintf("let %s %s delete an old pod before it creates a new one: maxSurge 0 and maxUnavailable %d", m.Kind, m.Name, count),
+	}
+	if m.Kind == snapshot.KindDeployment {
+		r.Change += ", or strategy Recreate"
 	}
 	for i := range fits.Claims {
 		r.Devices = append(r.Devices, fits.Claims[i].Devices...)

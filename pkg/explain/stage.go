@@ -65,7 +65,12 @@ func (x *builder) describeStage() []lifecycle.Finding {
 	}
 	for _, f := range own.Findings {
 		// What a claim and the pod that uses it have in common is said of the claim.
-		if f.Reason != "" && !slices.ContainsFunc(findings, func(other lifecycle.Finding) bool { return other.Reason == f.Reason }) {
+		same := func(other lifecycle.Finding) bool { return other.Reason == f.Reason }
+		// What the workload does, or what is true of a gang, is not said of one of its pods.
+		if x.out.Code == api.GangIncomplete {
+			who = ""
+		}
+		if f.Reason != "" && !slices.ContainsFunc(findings, same) && !slices.ContainsFunc(creation.Findings, same) {
 			f.Reason, who = who+f.Reason, ""
 		}
 		findings = append(findings, f)

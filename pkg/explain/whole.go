@@ -16,6 +16,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/conflict"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/obstacle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -35,7 +36,7 @@ type whole struct {
 // findWhole adds to an explanation what would make all members fit, if not all do.
 func findWhole(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, t *target.Target, out *api.Explanation) error {
 	m := out.Members
-	if m == nil || m.FitNow >= m.Waiting || out.Verdict != api.DoesNotFit && out.Verdict != api.Blocked {
+	if m == nil || m.FitNow >= m.Waiting || out.Verdict != api.DoesNotFit && (out.Verdict != api.Blocked || out.Code != api.GangIncomplete) {
 		return nil
 	}
 	limited, budget := allocator.WithBudget(ctx, adviceSteps)
@@ -47,7 +48,15 @@ func findWhole(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.S
 			break
 		}
 	}
+	if m.Group != nil && len(out.Remedies) > 0 {
+		out.NextSteps = withoutGangStep(out.NextSteps, m.Group.Name)
+	}
 	return ctx.Err()
+}
+
+// withoutGangStep leaves out of steps what remedies say.
+func withoutGangStep(steps []api.NextStep, group string) []api.NextStep {
+	return slices.DeleteFunc(steps, func(step api.NextStep) bool { return step.Text == obstacle.AskForFewer(group).Text })
 }
 
 // decide decides all members in another cluster.
@@ -228,7 +237,11 @@ func (w *whole) changes(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if group := w.out.Members.Group; group != nil && group.MinCount != nil && !f.All() || f.Fit <= w.out.Members.WithDevices+w.out.Members.FitNow {
+		if group := w.out.Members.Group; group != nil && group.MinCount != nil && !f.All() {
+			continue
+		}
+		if f.Fit <= w.out.Members.WithDevices+w.out.Members.FitNow && (!f.All() || !slices.ContainsFunc(r.Edits, whatif.ReplacesPods)) {
+			// The old pods of a rolling update are no members any more once they are deleted.
 			continue
 		}
 		r.Change += fitText(f)

@@ -199,7 +199,7 @@ func behindPod(w *snapshot.Workload, pods []*corev1.Pod) *Finding {
 			// Why it has no node is the answer.
 			return nil
 		}
-		f := &Finding{Instead: true, Reason: fmt.Sprintf("the StatefulSet creates its next pod when pod %s is ready, which %s", pod.Name, state)}
+		f := &Finding{Instead: true, Reason: fmt.Sprintf("pod %s %s, and the StatefulSet creates its next pod only when it is ready", pod.Name, state)}
 		f.AddEvidence(whatif.PodObject(pod), "status.conditions[type=Ready].status", string(readiness(pod)), "True")
 		f.AddEvidence(whatif.Object(w.Kind, w.Namespace, w.Name), "spec.podManagementPolicy", string(appsv1.OrderedReadyPodManagement), "")
 		f.command(api.ActorUser, fmt.Sprintf("see why pod %s is not ready", pod.Name), "kubectl describe "+shell.KubectlObjects("pod", pod.Namespace, pod.Name))

@@ -5,7 +5,6 @@ package lifecycle
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
@@ -147,8 +146,7 @@ func (r *Refusal) blame(snap *snapshot.Snapshot, message string) {
 	spec, namespace, kind := &w.Template.Spec, w.Namespace, w.Kind
 	c := CreatorOf(w)
 	in := " -n " + shell.Quote(namespace)
-	// Controllers try again less and less often, until they see a change of the object.
-	again := fmt.Sprintf("kubectl annotate %s --overwrite %s", c.words(), shell.Quote("dra.kubectl.dev/retry="+snap.Now().UTC().Format("2006-01-02T15:04:05Z")))
+	again := tryAgain(snap, c.words())
 	outside := func(actor, text string, commands ...string) {
 		r.Steps = append(r.Steps, api.NextStep{Actor: actor, Text: text, Commands: commands})
 	}
@@ -166,11 +164,14 @@ func (r *Refusal) blame(snap *snapshot.Snapshot, message string) {
 			"kubectl create priorityclass "+shell.Quote(spec.PriorityClassName)+" --value=0", again)
 	case says("exceeded quota: "):
 		r.Code = api.QuotaExceeded
-		outside(api.ActorUser, fmt.Sprintf("ask for less, or delete what is counted in namespace %s and not needed", namespace), "kubectl describe resourcequotas"+in)
-		name, raise := raised(message, namespace, max(1, Missing(w, Pods(snap, w))))
-		if raise != "" {
-			outside(api.ActorAdmin, fmt.Sprintf("raise ResourceQuota %s in namespace %s", name, namespace), raise, again)
+		raise := raising(snap, message, namespace, max(1, Missing(w, Pods(snap, w))))
+		if raise == nil {
+			outside(api.ActorUser, fmt.Sprintf("ask for less, or delete what is counted in namespace %s and not needed", namespace), "kubectl describe resourcequotas"+in)
+			break
 		}
+		r.Steps = append(r.Steps, raise.Steps()...)
+		last := &r.Steps[len(r.Steps)-1]
+		last.Commands = append(last.Commands, again)
 	case says("failed quota: "):
 		r.Code = api.QuotaExceeded
 		outside(api.ActorUser, "give each container the requests and limits that the message names", describe)
@@ -201,36 +202,38 @@ func (r *Refusal) blame(snap *snapshot.Snapshot, message string) {
 	}
 }
 
-// raised is the quota that refuses a pod, and the command that makes it large enough for
-// so many; empty if the message does not tell.
-func raised(message, namespace string, count int) (name, command string) {
+// raising is the quota that refuses so many pods, and what it has to allow; nil if the message
+// does not tell. What it has used since is what the snapshot says.
+func raising(snap *snapshot.Snapshot, message, namespace string, count int) *QuotaRaise {
 	match := quotaExceeded.FindStringSubmatch(message)
 	if match == nil {
-		return "", ""
+		return nil
 	}
-	requested, used, hard := quantities(match[2]), quantities(match[3]), map[string]string{}
-	for name := range quantities(match[4]) {
-		sum, more := used[name], requested[name]
-		if more.Mul(int64(count)); more.IsZero() {
+	raise := &QuotaRaise{Namespace: namespace, Name: match[1], Hard: corev1.ResourceList{}}
+	requested, used, limited := quantities(match[2]), quantities(match[3]), quantities(match[4])
+	at := slices.IndexFunc(snap.Quotas, func(q *corev1.ResourceQuota) bool { return q.Namespace == namespace && q.Name == raise.Name })
+	for name := range limited {
+		if at >= 0 {
+			used[name], limited[name] = snap.Quotas[at].Status.Used[name], snap.Quotas[at].Status.Hard[name]
+		}
+		sum, more, most := used[name].DeepCopy(), requested[name], limited[name]
+		more.Mul(int64(count))
+		if sum.Add(more); more.IsZero() || sum.Cmp(most) <= 0 {
 			continue
 		}
-		sum.Add(more)
-		hard[name] = sum.String()
+		raise.Hard[name] = sum
+		raise.note(used[name], most)
 	}
-	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"hard": hard}})
-	if err != nil || len(hard) == 0 {
-		return "", ""
-	}
-	return match[1], merge("resourcequota", namespace, match[1], string(patch))
+	return raise
 }
 
 // quantities reads "pods=1,requests.cpu=500m".
-func quantities(list string) map[string]resource.Quantity {
-	found := map[string]resource.Quantity{}
+func quantities(list string) corev1.ResourceList {
+	found := corev1.ResourceList{}
 	for _, item := range strings.Split(list, ",") {
 		name, value, _ := strings.Cut(item, "=")
 		if q, err := resource.ParseQuantity(value); err == nil {
-			found[name] = q
+			found[corev1.ResourceName(name)] = q
 		}
 	}
 	return found

@@ -22,6 +22,12 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
+// tryAgain is a command after which controllers look at an object at once: they try again less
+// and less often what fails, until they see a change.
+func tryAgain(snap *snapshot.Snapshot, object string) string {
+	return fmt.Sprintf("kubectl annotate %s --overwrite %s", object, shell.Quote("dra.kubectl.dev/retry="+snap.Now().UTC().Format("2006-01-02T15:04:05Z")))
+}
+
 // generationFindings says why a pod has no claims yet: what the resourceclaim
 // controller of kube-controller-manager does, or does not.
 func generationFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
@@ -44,7 +50,8 @@ func generationFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []clust
 			_, message, _ := strings.Cut(failed.Message, ": ")
 			f.Reason = fmt.Sprintf("the ResourceClaim for %s could not be created: %s%s", pc.Entry, saidOnce(message), often(snap, failed))
 			f.Evidence = append(f.Evidence, eventEvidence(failed))
-			f.Step(api.ActorUser, "fix what keeps the ResourceClaim for %s from being created; the resourceclaim controller retries", pc.Entry)
+			f.command(api.ActorUser, fmt.Sprintf("fix what keeps the ResourceClaim for %s from being created; the resourceclaim controller tries again less and less often, and at once when the pod changes", pc.Entry),
+				tryAgain(snap, shell.KubectlObjects("pod", pod.Namespace, pod.Name)))
 		case Overdue(snap, pod.CreationTimestamp.Time):
 			f.Reason = fmt.Sprintf("the ResourceClaim for %s has not been created in %s", pc.Entry, elapsed(snap, pod.CreationTimestamp.Time))
 			f.Step(api.ActorAdmin, "check that kube-controller-manager runs: its resourceclaim controller creates claims from templates")

@@ -120,7 +120,7 @@ func TestAlarms(t *testing.T) {
 			"m.yaml": gpu + templateText("ns", "t", "deviceClassName: gpu, tolerations: [{key: a/b, value: v}, {key: a/c, operator: Exists}, {key: a/c, effect: NoExecute, operator: Exists}]"),
 			"r.yaml": "apiVersion: resource.k8s.io/v1\nkind: DeviceTaintRule\nmetadata: {name: r}\nspec: {deviceSelector: {driver: gpu.example.com}, taint: {key: a/b, value: v, effect: NoExecute}}\n" +
 				"---\napiVersion: resource.k8s.io/v1\nkind: DeviceTaintRule\nmetadata: {name: q}\nspec: {deviceSelector: {driver: nic.example.com}, taint: {key: a/c, effect: NoExecute}}\n",
-		}, want: []string{"m.yaml:9 Warning DRA2209 the toleration of a/b has no effect: taints with effect NoExecute evict the pod all the same, such as that of DeviceTaintRule r"}},
+		}, want: []string{"m.yaml:9 Warning DRA2209 the toleration of a/b names no effect: taints with effect NoExecute evict the pod all the same, such as that of DeviceTaintRule r"}},
 		"quotas that the API server refuses": {files: map[string]string{
 			"m.yaml": "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: q}\nspec: {hard: {count/pods: -1, gpu.deviceclass.resource.k8s.io/devices: 1500m}}\n",
 		}, want: []string{

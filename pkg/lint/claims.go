@@ -343,7 +343,7 @@ func weakTolerations(in *input) []finding {
 			}
 			f := finding{
 				object: c.object, path: indexed(c.at(r.Path)+".tolerations", i), required: "effect: " + string(resourceapi.DeviceTaintEffectNoExecute),
-				message: fmt.Sprintf("the toleration of %s has no effect: taints with effect NoExecute evict the pod all the same", t.Key),
+				message: fmt.Sprintf("the toleration of %s names no effect: taints with effect NoExecute evict the pod all the same", t.Key),
 				advice:  "if the pod is to stay, add a toleration with effect NoExecute",
 			}
 			kept := func(taint resourceapi.DeviceTaint) bool {

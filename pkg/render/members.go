@@ -13,10 +13,14 @@ import (
 
 // memberTitle is what the pods of a target are called.
 func memberTitle(e *api.Explanation) string {
-	if e.Target.Kind == api.KindPodGroup {
+	switch e.Target.Kind {
+	case api.KindPodGroup:
 		return "Members"
+	case "Job", "CronJob", "DaemonSet":
+		return "Pods"
+	default:
+		return "Replicas"
 	}
-	return "Replicas"
 }
 
 // memberCounts is "2 of 5 replicas have devices, 0 more fit now".
@@ -26,7 +30,7 @@ func memberCounts(e *api.Explanation) string {
 		return ""
 	}
 	text := withDevices(e)
-	if m.Waiting > 0 {
+	if m.Waiting > 0 && (e.Verdict != api.Blocked || e.Code == api.GangIncomplete) {
 		text += fmt.Sprintf(", %d more %s now", m.FitNow, english.Plural(m.FitNow, "fits", "fit"))
 	}
 	return text

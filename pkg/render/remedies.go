@@ -155,8 +155,8 @@ func Actor(name string) string {
 // writeRemedyEdits draws the fields that a remedy changes, one a line. What a
 // controller makes from them is left out, unless that is all that is known, and so
 // is what the sentence above says: that an object is deleted, or a claim released. Slices are
-// the driver's: nobody else can change them.
-// The diff of files says it all.
+// the driver's: nobody else can change them. A taint that no command removes goes with the
+// condition that the sentence names. The diff of files says it all.
 func writeRemedyEdits(p *Page, indent int, r *api.Remedy) {
 	if r.Diff != "" {
 		p.Verbatim(indent, r.Diff)
@@ -166,7 +166,8 @@ func writeRemedyEdits(p *Page, indent int, r *api.Remedy) {
 		e := &r.Edits[i]
 		kind := whatif.KindOf(e)
 		moved := kind == whatif.EditAlternatives && e.Op == "add"
-		if !e.Generated && e.Path != "" && !slices.Contains([]whatif.EditKind{whatif.EditAllocation, whatif.EditPoolSlices, whatif.EditDeviceTaint}, kind) && !moved {
+		followed := kind == whatif.EditNodeTaint && len(r.Commands) == 0
+		if !e.Generated && e.Path != "" && !slices.Contains([]whatif.EditKind{whatif.EditAllocation, whatif.EditPoolSlices, whatif.EditDeviceTaint}, kind) && !moved && !followed {
 			p.Text(indent, Plain, editLine(e))
 		}
 	}

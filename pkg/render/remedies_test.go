@@ -106,6 +106,18 @@ func TestRemedyEdits(t *testing.T) {
 	}
 }
 
+// TestTaintThatFollows: a taint that Kubernetes removes itself is no change that somebody makes.
+func TestTaintThatFollows(t *testing.T) {
+	e := tooMany()
+	e.Remedies = []api.Remedy{{
+		Actor: api.ActorAdmin, Change: "start the kubelet on node n", Node: "n",
+		Edits: []api.Edit{{Object: "Node/n", Op: "remove", Path: "/spec/taints/0", From: json.RawMessage(`{"key":"node.kubernetes.io/unreachable"}`)}},
+	}}
+	if out := draw(t, e, Options{}); strings.Contains(out, "taints") {
+		t.Errorf("got:\n%s", out)
+	}
+}
+
 // TestGateInFirstLine: a gate, and that a remedy leaves it, are said where they are read.
 func TestGateInFirstLine(t *testing.T) {
 	e := tooMany()

@@ -181,7 +181,7 @@ func amendIn[T any, P apiObject[T]](list *[]P, namespace, name string, edits []a
 // pods, and their number.
 func amendWorkload(snap *snapshot.Snapshot, kind, namespace, name string, edits []api.Edit) error {
 	for _, e := range edits {
-		if e.Path == strategyPath {
+		if ReplacesPods(e) {
 			if err := replace(snap, kind, namespace, name, e); err != nil {
 				return err
 			}

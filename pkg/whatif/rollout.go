@@ -17,18 +17,33 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// strategyPath is how a Deployment replaces its pods.
-const strategyPath = "/spec/strategy"
+// strategyPath is how a Deployment replaces its pods, updateStrategyPath how a DaemonSet does.
+const (
+	strategyPath       = "/spec/strategy"
+	updateStrategyPath = "/spec/updateStrategy"
+)
 
-// OldPods lists the pods of earlier revisions of the Deployment that a pod belongs to, the
-// oldest first: what it replaces in a rolling update. There are none for other pods.
+// OldPods lists the pods of earlier revisions of the Deployment that a pod belongs to, or of the
+// DaemonSet on the same node, the oldest first: what it replaces in a rolling update. There are
+// none for other pods.
 func OldPods(snap *snapshot.Snapshot, pod *corev1.Pod) (m Workload, old []*corev1.Pod) {
-	const revision = appsv1.DefaultDeploymentUniqueLabelKey
 	m, made := WorkloadOf(snap, pod)
-	if !made || m.Kind != snapshot.KindDeployment || m.group() != appsv1.GroupName {
+	if !made || m.group() != appsv1.GroupName {
+		return m, nil
+	}
+	revision, node := "", ""
+	switch m.Kind {
+	case snapshot.KindDeployment:
+		revision = appsv1.DefaultDeploymentUniqueLabelKey
+	case snapshot.KindDaemonSet:
+		revision, node = appsv1.DefaultDaemonSetUniqueLabelKey, snapshot.DaemonNode(pod)
+	default:
 		return m, nil
 	}
 	for _, other := range snap.Pods {
+		if m.Kind == snapshot.KindDaemonSet && (node == "" || other.Spec.NodeName != node) {
+			continue
+		}
 		if of, made := WorkloadOf(snap, other); made && other.Namespace == pod.Namespace && of.Kind == m.Kind && of.Name == m.Name &&
 			other.Labels[revision] != pod.Labels[revision] && other.CreationTimestamp.Before(&pod.CreationTimestamp) &&
 			other.Status.Phase != corev1.PodSucceeded && other.Status.Phase != corev1.PodFailed {
@@ -39,10 +54,14 @@ func OldPods(snap *snapshot.Snapshot, pod *corev1.Pod) (m Workload, old []*corev
 	return m, old
 }
 
-// Replacing is the edit with which a Deployment deletes so many pods before it creates
-// others in their place.
+// Replacing is the edit with which a Deployment or a DaemonSet deletes so many pods before it
+// creates others in their place.
 func Replacing(m Workload, count int) api.Edit {
-	return NewEdit(m.Object(), "replace", strategyPath, appsv1.DeploymentStrategy{
+	path := strategyPath
+	if m.Kind == snapshot.KindDaemonSet {
+		path = updateStrategyPath
+	}
+	return NewEdit(m.Object(), "replace", path, appsv1.DeploymentStrategy{
 		Type: appsv1.RollingUpdateDeploymentStrategyType,
 		RollingUpdate: &appsv1.RollingUpdateDeployment{
 			MaxSurge: new(intstr.FromInt32(0)), MaxUnavailable: new(intstr.FromInt32(int32(count))),
@@ -50,7 +69,10 @@ func Replacing(m Workload, count int) api.Edit {
 	})
 }
 
-// Strategy is how the snapshot says that a Deployment replaces its pods, nil if it has no
+// ReplacesPods reports whether an edit is such a one.
+func ReplacesPods(e api.Edit) bool { return e.Path == strategyPath || e.Path == updateStrategyPath }
+
+// Strategy is how the snapshot says that a workload replaces its pods, nil if it has no
 // such object.
 func (m Workload) Strategy() *snapshot.Update {
 	switch {
@@ -75,7 +97,7 @@ func WithoutPods(snap *snapshot.Snapshot, pods []*corev1.Pod) *snapshot.Snapshot
 		})
 }
 
-// replace makes the snapshot what it is after a Deployment has deleted as many old pods as
+// replace makes the snapshot what it is after a workload has deleted as many old pods as
 // such an edit lets it.
 func replace(snap *snapshot.Snapshot, kind, namespace, name string, e api.Edit) error {
 	var strategy appsv1.DeploymentStrategy

@@ -6,6 +6,7 @@ package whatif
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -43,13 +44,13 @@ func Scaled(w *snapshot.Workload, count int32) (edit api.Edit, had int32, ok boo
 // Scales reports whether an edit is one of [Scaled] or of [Replacing]. It changes none of
 // the pods that there are.
 func Scales(e api.Edit) bool {
-	return e.Path == replicasPath || e.Path == parallelismPath || e.Path == strategyPath
+	return e.Path == replicasPath || e.Path == parallelismPath || ReplacesPods(e)
 }
 
 // scale gives a workload the number of pods that edits say.
 func scale(w *snapshot.Workload, edits []api.Edit) error {
 	for _, e := range edits {
-		if e.Path == strategyPath {
+		if ReplacesPods(e) {
 			continue
 		}
 		var count int32
@@ -63,8 +64,8 @@ func scale(w *snapshot.Workload, edits []api.Edit) error {
 
 // scaleCommand writes such an edit as a command.
 func (w *commandWriter) scaleCommand(which string, e api.Edit) {
-	if e.Path == strategyPath {
-		w.add("kubectl patch %s -p %s", which, shell.Quote(fmt.Sprintf(`{"spec":{"strategy":%s}}`, e.Value)))
+	if ReplacesPods(e) {
+		w.add("kubectl patch %s -p %s", which, shell.Quote(fmt.Sprintf(`{"spec":{"%s":%s}}`, strings.TrimPrefix(e.Path, "/spec/"), e.Value)))
 		return
 	}
 	if e.Path == replicasPath {

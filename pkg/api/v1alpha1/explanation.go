@@ -28,6 +28,9 @@ type Explanation struct {
 	// Finished is set if the pod has ended, or the Job is complete or has failed:
 	// it needs no devices any more.
 	Finished bool `json:"finished,omitempty"`
+	// AgeSeconds counts from the creation of a workload until the snapshot was taken; it is
+	// left out for others, and where that is not known. Pods have an age of their own.
+	AgeSeconds int64 `json:"ageSeconds,omitempty"`
 	// Code is the dominant reason, that of Summary. It is empty if there is nothing
 	// to explain: for Fits and Allocated, and where no code applies.
 	Code Code `json:"code,omitempty"`

@@ -34,10 +34,12 @@ func (f *finder) refusals() []Obstacle {
 			o := Obstacle{Code: code, Stage: stage}
 			o.Reason = r.Reason
 			o.AddEvidence(whatif.Object(r.Object, namespace, r.Name), r.Path, r.Found, r.Wanted)
-			if code == api.QuotaExceeded {
-				o.Step(api.ActorUser, "ask for less, or delete what is counted in namespace %s and not needed", namespace)
-				o.Step(api.ActorAdmin, "raise %s %s in namespace %s", r.Object, r.Name, namespace)
-			} else {
+			switch {
+			case r.Exceeded != "":
+				o.Steps = append(o.Steps, lifecycle.NewQuotaRaise(namespace, r.Name, r.Exceeded, r.Used, r.Hard, r.Need).Steps()...)
+			case code == api.QuotaExceeded:
+				o.Step(api.ActorUser, "give each container the requests and limits that ResourceQuota %s counts", r.Name)
+			default:
 				o.Step(api.ActorUser, "change the requests and limits of the pod so that %s %s allows them", r.Object, r.Name)
 			}
 			obstacles = append(obstacles, o)

@@ -124,7 +124,7 @@ func tooLarge(group *schedulingapi.PodGroup, gang *target.Gang) *Obstacle {
 	if minCount := minCountOf(group); gang.Fit < minCount {
 		o.Reason = short + ": all of them are scheduled, or none"
 		o.AddEvidence(whatif.Object(api.KindPodGroup, group.Namespace, group.Name), "spec.schedulingPolicy.gang.minCount", fmt.Sprintf("%d fit", gang.Fit), fmt.Sprint(minCount))
-		o.Step(api.ActorUser, "ask for fewer devices for each pod of PodGroup %s, or lower its minCount", group.Name)
+		o.Steps = append(o.Steps, AskForFewer(group.Name))
 		return o
 	}
 	o.Reason = short
@@ -136,6 +136,11 @@ func tooLarge(group *schedulingapi.PodGroup, gang *target.Gang) *Obstacle {
 		}
 	}
 	return o
+}
+
+// AskForFewer is the step for a gang of which not enough pods fit, where no remedy says more.
+func AskForFewer(group string) api.NextStep {
+	return api.NextStep{Actor: api.ActorUser, Text: fmt.Sprintf("ask for fewer devices for each pod of PodGroup %s, or lower its minCount", group)}
 }
 
 func minCountOf(group *schedulingapi.PodGroup) int { return target.Alone(group).MinCount }

@@ -16,6 +16,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // maxExplained is of how many kinds of members that do not fit the reason is looked
@@ -265,7 +266,12 @@ func memberNoun(s *target.Target) string {
 	if s.Group != nil {
 		return "member"
 	}
-	return "replica"
+	switch s.Object.Kind {
+	case snapshot.KindJob, "CronJob", "DaemonSet":
+		return "pod"
+	default:
+		return "replica"
+	}
 }
 
 // hasDevices reports whether all claims of a pod are allocated.

@@ -1,0 +1,53 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"context"
+	"slices"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// gangRemedies has the remedies of the PodGroups of pods that were asked about.
+type gangRemedies struct {
+	alloc *allocator.Allocator
+	snap  *snapshot.Snapshot
+	// known has the answers about PodGroups by namespace and name.
+	known map[[2]string]*api.Explanation
+}
+
+// find gives a pod of a gang that does not fit as a whole the remedies of its PodGroup: what helps
+// this one alone has none of them scheduled.
+func (g *gangRemedies) find(ctx context.Context, t *target.Target, out *api.Explanation) error {
+	if t.Object.Kind != api.KindPod || t.Hypothetical || t.Pod == nil || out.SameAs != nil ||
+		(out.Code != api.GangIncomplete || out.Stage != api.StageAllocation) && out.Verdict != api.DoesNotFit {
+		return nil
+	}
+	group := g.snap.PodGroup(t.Object.Namespace, target.GroupOf(t.Pod))
+	if group == nil || group.Spec.SchedulingPolicy.Gang == nil {
+		return nil
+	}
+	key := [2]string{group.Namespace, group.Name}
+	if g.known[key] == nil {
+		answers, err := ExplainEach(ctx, g.alloc, g.snap, []target.Options{{Kind: api.KindPodGroup, Namespace: group.Namespace, Name: group.Name, AllRemedies: t.Options.AllRemedies}})
+		if err != nil {
+			return err
+		}
+		if answers[0].Err != nil {
+			return nil //nolint:nilerr // it only means that no more is found
+		}
+		g.known[key] = answers[0].Explanation
+	}
+	whole := g.known[key]
+	if len(whole.Remedies) == 0 {
+		return nil
+	}
+	out.Remedies, out.MoreRemedies = slices.Clone(whole.Remedies), whole.MoreRemedies
+	out.NextSteps = withoutGangStep(out.NextSteps, group.Name)
+	return nil
+}
