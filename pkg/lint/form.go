@@ -17,6 +17,7 @@ import (
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
+	kjson "sigs.k8s.io/json"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -194,26 +195,31 @@ func gone(in *input) []finding {
 
 // rawRequests calls for each request of a claim or template as it is written.
 func rawRequests(o *object, each func(path string, request map[string]json.RawMessage)) {
-	path := "spec.devices.requests"
-	data := o.json
-	steps := []string{"spec", "devices", "requests"}
-	switch o.kind {
-	case api.KindTemplate:
-		path, steps = "spec.spec.devices.requests", []string{"spec", "spec", "devices", "requests"}
-	case api.KindClaim:
-	default:
-		return
+	type spec struct {
+		Devices struct {
+			Requests []map[string]json.RawMessage `json:"requests"`
+		} `json:"devices"`
 	}
-	for _, step := range steps {
-		var fields map[string]json.RawMessage
-		if json.Unmarshal(data, &fields) != nil {
+	path, requests := "spec.devices.requests", []map[string]json.RawMessage(nil)
+	switch o.kind {
+	case api.KindClaim:
+		var claim struct {
+			Spec spec `json:"spec"`
+		}
+		if kjson.UnmarshalCaseSensitivePreserveInts(o.json, &claim) != nil {
 			return
 		}
-		data = fields[step]
-	}
-	var requests []map[string]json.RawMessage
-	if json.Unmarshal(data, &requests) != nil {
-		return
+		requests = claim.Spec.Devices.Requests
+	case api.KindTemplate:
+		var template struct {
+			Spec struct {
+				Spec spec `json:"spec"`
+			} `json:"spec"`
+		}
+		if kjson.UnmarshalCaseSensitivePreserveInts(o.json, &template) != nil {
+			return
+		}
+		path, requests = "spec.spec.devices.requests", template.Spec.Spec.Devices.Requests
 	}
 	for i, request := range requests {
 		each(indexed(path, i), request)
