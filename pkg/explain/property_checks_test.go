@@ -6,6 +6,7 @@ package explain
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"testing"
 
@@ -177,6 +178,31 @@ func (p *property) nodesInGroups() error {
 	if len(seen) != len(p.Snapshot.Nodes) || p.out.NodeCount != len(seen) {
 		return fmt.Errorf("%d nodes in groups, %d counted, want %d", len(seen), p.out.NodeCount, len(p.Snapshot.Nodes))
 	}
+	return nil
+}
+
+// headlineCounts checks that the summary says of its node what the node's group says: how
+// many devices are available there.
+func (p *property) headlineCounts(table *coverage) error {
+	said := regexp.MustCompile(`Node (\S+)(?: and \d+ more nodes?)? (?:has|have) (\d+) (?:of \d+ )?available`).FindStringSubmatch(p.out.Summary)
+	if said == nil || strings.Contains(p.out.Summary, "not suitable") {
+		// Of such a node, the group says why it is not.
+		return nil
+	}
+	at := slices.IndexFunc(p.out.Nodes, func(g api.NodeGroup) bool { return slices.Contains(g.Names, said[1]) })
+	if at < 0 {
+		return fmt.Errorf("the node of the summary is in no group: %s", p.out.Summary)
+	}
+	group := p.out.Nodes[at]
+	for _, part := range group.Parts {
+		if slices.Contains(part.Names, said[1]) {
+			group = part
+		}
+	}
+	if !regexp.MustCompile(`(^|: )` + said[2] + ` (of \d+ )?available`).MatchString(group.Message) {
+		return fmt.Errorf("the summary says %q, the node's group %q", p.out.Summary, group.Message)
+	}
+	table.checked("headline as its node")
 	return nil
 }
 

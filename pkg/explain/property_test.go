@@ -155,7 +155,7 @@ func checkProperties(ctx context.Context, t *testing.T, c *fleet.Case, table *co
 		return fmt.Errorf("another answer to the same question:\n%s", diff)
 	}
 	p := property{ctx: ctx, t: t, Case: c, builder: x, want: want}
-	return errors.Join(p.sameVerdict(), p.nodesInGroups(), p.funnelsAddUp(), p.singleDevices(), p.placementFromFunnel(),
+	return errors.Join(p.sameVerdict(), p.nodesInGroups(), p.headlineCounts(table), p.funnelsAddUp(), p.singleDevices(), p.placementFromFunnel(),
 		p.decision(table), p.conflictIsMinimal(table), p.remediesHold(table), p.outlookHolds(table))
 }
 
