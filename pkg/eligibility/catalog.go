@@ -123,21 +123,8 @@ func (c *Catalog) Attributes() []string {
 	return names
 }
 
-// SpreadText says how many devices have an attribute or a capacity: "attribute model exists
-// on 3 of 10,245 devices of all pools".
-func SpreadText(words *selector.Vocabulary, r selector.Reading) string {
-	return r.Noun() + " " + spread(words, r)
-}
-
 func spread(words *selector.Vocabulary, r selector.Reading) string {
-	switch n, all := words.Count(r), words.Devices(); {
-	case n > 0:
-		return fmt.Sprintf("exists on %s of %s devices of all pools", english.Thousands(n), english.Thousands(all))
-	case all == 1:
-		return "does not exist on the only device"
-	default:
-		return fmt.Sprintf("exists on none of the %s devices of all pools", english.Thousands(all))
-	}
+	return english.OnDevices(words.Count(r), words.Devices())
 }
 
 // misnamed suggests what was meant by a name that no device has, of what devices
@@ -194,7 +181,7 @@ func (c *Catalog) UnknownValue(part *selector.Part) UnknownValue {
 			break
 		}
 		if hint := misnamed(c.Words(), r); hint != "" {
-			typo.Text = SpreadText(c.Words(), r) + hint
+			typo.Text = r.Noun() + " " + spread(c.Words(), r) + hint
 		}
 	}
 	c.typos[part] = typo

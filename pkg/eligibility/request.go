@@ -223,7 +223,7 @@ func (c *Checks) failure(ctx context.Context, sel *selector.Selector, result *se
 			// A map that the expression itself has can lack a key, too.
 			continue
 		}
-		text += "; " + SpreadText(c.Catalog.Words(), r)
+		text += "; " + r.Noun() + " " + spread(c.Catalog.Words(), r)
 		if c.Catalog.Words().Count(r) > 0 {
 			return text, r
 		}

@@ -108,3 +108,16 @@ func Sentence(clause string) string {
 	}
 	return clause + "."
 }
+
+// OnDevices says on how many of all devices something is: "exists on 3 of 10,245 devices of
+// all pools".
+func OnDevices(n, all int) string {
+	switch {
+	case n > 0:
+		return fmt.Sprintf("exists on %s of %s devices of all pools", Thousands(n), Thousands(all))
+	case all == 1:
+		return "does not exist on the only device"
+	default:
+		return fmt.Sprintf("exists on none of the %s devices of all pools", Thousands(all))
+	}
+}

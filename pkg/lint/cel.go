@@ -18,7 +18,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
-	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -409,7 +408,7 @@ func unknownReadings(in *input) []finding {
 			}
 			f := finding{
 				object: s.object, path: s.path, found: r.String(), required: near.String(), advice: "did you mean " + near.String() + "?",
-				message: eligibility.SpreadText(words, r),
+				message: r.Noun() + " " + english.OnDevices(words.Count(r), words.Devices()),
 			}
 			in.correct(&f, s)
 			found = append(found, f)

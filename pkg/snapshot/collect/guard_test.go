@@ -182,7 +182,7 @@ func TestWatchWithoutEnd(t *testing.T) {
 	} {
 		l := &watchedList[*corev1.Node]{
 			health: newHealth("https://example.com"), resource: "nodes", changes: map[objectName]*(*corev1.Node){}, leftOut: map[string]error{},
-			api:    endpoint[*corev1.Node]{convert: func(object any) (*corev1.Node, error) { return object.(*corev1.Node), nil }},
+			api:    endpoint[*corev1.Node]{convert: asNode},
 			sorted: make([]*corev1.Node, maxObjects),
 		}
 		if err := event(l, node("last")); err != nil || len(l.changes) != 1 {
@@ -231,4 +231,12 @@ func TestShortRetryAfter(t *testing.T) {
 	if err != nil || len(s.Nodes) != 2 {
 		t.Errorf("got %v", err)
 	}
+}
+
+func asNode(object any) (*corev1.Node, error) {
+	node, ok := object.(*corev1.Node)
+	if !ok {
+		return nil, fmt.Errorf("a %T", object)
+	}
+	return node, nil
 }
