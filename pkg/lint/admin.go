@@ -67,7 +67,7 @@ func decodedAs[T any](in *input, each func(o *object, decoded T)) {
 
 func openClasses(in *input) (found []finding) {
 	decodedAs(in, func(o *object, class *resourceapi.DeviceClass) {
-		if len(class.Spec.Selectors) == 0 && len(in.broken[o]) == 0 {
+		if len(class.Spec.Selectors) == 0 && len(o.broken) == 0 {
 			found = append(found, finding{
 				object: o, path: "spec", message: fmt.Sprintf("class %s selects every device of every driver", o.name),
 				advice: `select the driver: device.driver == "gpu.example.com"`,
@@ -103,7 +103,7 @@ func classConfiguration(in *input) (found []finding) {
 func openRules(in *input) (found []finding) {
 	decodedAs(in, func(o *object, rule *resourceapi.DeviceTaintRule) {
 		s := rule.Spec.DeviceSelector
-		if s != nil && (s.Driver != nil || s.Pool != nil || s.Device != nil) || rule.Spec.Taint.Effect == resourceapi.DeviceTaintEffectNone || len(in.broken[o]) > 0 {
+		if s != nil && (s.Driver != nil || s.Pool != nil || s.Device != nil) || rule.Spec.Taint.Effect == resourceapi.DeviceTaintEffectNone || len(o.broken) > 0 {
 			return
 		}
 		f := finding{object: o, path: "spec.deviceSelector", message: cluster.EveryDeviceText(rule), advice: "select a driver, a pool or a device"}

@@ -53,7 +53,7 @@ func against(verdict api.Verdict) func(*input) []finding {
 		for _, answer := range answers {
 			called := in.called[answer.Kind+"/"+answer.Name]
 			at := slices.IndexFunc(called, func(o *object) bool { return o.namespace == answer.Namespace })
-			if at < 0 || len(in.broken[called[at]]) > 0 {
+			if at < 0 || len(called[at].broken) > 0 {
 				continue
 			}
 			o := called[at]

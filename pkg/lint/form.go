@@ -108,7 +108,7 @@ func unreadable(in *input) []finding {
 			}
 			found = append(found, f)
 		case errors.As(o.err, &at):
-			in.reject(o, at.Path)
+			o.reject(at.Path)
 			found = append(found, finding{object: o, path: at.Path, message: at.Path + ": " + at.Err.Error(), advice: quoted(o.locate(at.Path).node)})
 		default:
 			found = append(found, finding{object: o, message: o.err.Error()})
@@ -187,7 +187,7 @@ func gone(in *input) []finding {
 		} else {
 			f.advice = "write it for " + groupName + "/v1"
 		}
-		in.reject(o, f.path)
+		o.reject(f.path)
 		found = append(found, f)
 	}
 	return found
@@ -251,28 +251,29 @@ func nested(request map[string]json.RawMessage, fields []string) map[string]any 
 }
 
 func flatRequests(in *input) []finding {
-	var found []finding
-	for _, o := range in.objects {
-		if o.err != nil || o.apiVersion != groupName+"/v1" && o.apiVersion != groupName+"/v1beta2" {
-			continue
-		}
-		rawRequests(o, func(path string, request map[string]json.RawMessage) {
-			fields := flat(request)
-			if len(fields) == 0 {
-				return
-			}
-			f := finding{
-				object: o, path: path, at: o.keyOf(path + "." + fields[0]),
-				message:  fmt.Sprintf("in %s, this belongs under exactly: %s", o.apiVersion, strings.Join(fields, ", ")),
-				required: "exactly", found: strings.Join(fields, ", "), advice: "move it under exactly",
-			}
-			if request["exactly"] == nil && request["firstAvailable"] == nil {
-				f.fix = []edit{{"replace", path, nested(request, fields)}}
-			}
-			in.reject(o, path)
-			found = append(found, f)
-		})
+	return in.each(func() func(*object) []finding { return flatRequestsOf })
+}
+
+func flatRequestsOf(o *object) (found []finding) {
+	if o.err != nil || o.apiVersion != groupName+"/v1" && o.apiVersion != groupName+"/v1beta2" {
+		return nil
 	}
+	rawRequests(o, func(path string, request map[string]json.RawMessage) {
+		fields := flat(request)
+		if len(fields) == 0 {
+			return
+		}
+		f := finding{
+			object: o, path: path, at: o.keyOf(path + "." + fields[0]),
+			message:  fmt.Sprintf("in %s, this belongs under exactly: %s", o.apiVersion, strings.Join(fields, ", ")),
+			required: "exactly", found: strings.Join(fields, ", "), advice: "move it under exactly",
+		}
+		if request["exactly"] == nil && request["firstAvailable"] == nil {
+			f.fix = []edit{{"replace", path, nested(request, fields)}}
+		}
+		o.reject(path)
+		found = append(found, f)
+	})
 	return found
 }
 
@@ -298,7 +299,7 @@ func nestedRequests(in *input) []finding {
 			if i == 0 && plain {
 				f.fix = []edit{{"replace", "apiVersion", groupName + "/v1"}}
 			}
-			in.reject(o, path)
+			o.reject(path)
 			found = append(found, f)
 		}
 	}
@@ -332,7 +333,7 @@ func sources(in *input) []finding {
 					f.fix = []edit{{"replace", path, entry}}
 				}
 			}
-			in.reject(p.object, path)
+			p.object.reject(path)
 			found = append(found, f)
 		}
 	}
@@ -340,18 +341,19 @@ func sources(in *input) []finding {
 }
 
 func unknownFields(in *input) []finding {
-	var found []finding
-	schemas := validate.Schemas{}
-	for _, o := range in.objects {
-		if o.decoded == nil || o.err != nil {
-			continue
+	return in.each(func() func(*object) []finding {
+		schemas := validate.Schemas{}
+		return func(o *object) (found []finding) {
+			if o.decoded == nil || o.err != nil {
+				return nil
+			}
+			for unknown := range schemas.Unknown(o.json, o.apiVersion, o.kind, o.rejected) {
+				o.reject(unknown.Path)
+				found = append(found, finding{object: o, path: unknown.Path, at: o.keyOf(unknown.Path), message: unknown.Path + ": " + unknown.Err.Error()})
+			}
+			return found
 		}
-		for unknown := range schemas.Unknown(o.json, o.apiVersion, o.kind, func(path string) bool { return in.rejected(o, path) }) {
-			in.reject(o, unknown.Path)
-			found = append(found, finding{object: o, path: unknown.Path, at: o.keyOf(unknown.Path), message: unknown.Path + ": " + unknown.Err.Error()})
-		}
-	}
-	return found
+	})
 }
 
 func oldVersions(in *input) []finding {
@@ -368,7 +370,7 @@ func oldVersions(in *input) []finding {
 		if f.message = fmt.Sprintf("%s is deprecated, and Kubernetes 1.%d removes it: %s/v1 is there since Kubernetes 1.34", o.apiVersion, removed, groupName); removed <= release {
 			f.severity, f.message = api.SeverityError, fmt.Sprintf("Kubernetes 1.%d does not serve %s of %s: 1.%d removed it", release, o.kind, o.apiVersion, removed)
 		}
-		if hasUpgrade(o) && len(in.broken[o]) == 0 {
+		if hasUpgrade(o) && len(o.broken) == 0 {
 			f.fix = upgrade(o)
 		}
 		found = append(found, f)
@@ -482,11 +484,11 @@ func duplicates(in *input) []finding {
 func rejectedValues(in *input) []finding {
 	var found []finding
 	for _, o := range in.objects {
-		if expected := validate.ExpectedVersion(o.apiVersion, o.kind); o.err == nil && o.kind != "" && expected != "" && !in.rejected(o, "apiVersion") {
+		if expected := validate.ExpectedVersion(o.apiVersion, o.kind); o.err == nil && o.kind != "" && expected != "" && !o.rejected("apiVersion") {
 			f := finding{object: o, path: "apiVersion", found: cmp.Or(o.apiVersion, "none"), required: expected}
 			f.message = fmt.Sprintf("apiVersion: expected %s, found %s", expected, f.found)
 			f.advice = "write apiVersion: " + expected
-			in.reject(o, f.path)
+			o.reject(f.path)
 			found = append(found, f)
 		}
 		if o.decoded == nil || o.err != nil {
@@ -498,12 +500,12 @@ func rejectedValues(in *input) []finding {
 			problems = append(problems, stored)
 		}
 		for _, problem := range problems {
-			if in.rejected(o, problem.Path) {
+			if o.rejected(problem.Path) {
 				continue
 			}
 			// More may be wrong with the object around it, and has been said.
 			if problem.Path != "" {
-				in.reject(o, problem.Path)
+				o.reject(problem.Path)
 			}
 			found = append(found, finding{object: o, path: problem.Path, message: o.locate(problem.Path).path + ": " + problem.Err.Error()})
 		}

@@ -7,8 +7,10 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -51,8 +53,6 @@ type input struct {
 	called map[string][]*object
 	// incomplete are the objects of which is said that a claim or template is missing.
 	incomplete map[*object]bool
-	// broken has, by object, the paths that other checks say the API server rejects.
-	broken map[*object][]string
 }
 
 // claim is what a claim or a template asks for.
@@ -81,7 +81,7 @@ func newInput(ctx context.Context, all []*object, snap *snapshot.Snapshot) *inpu
 	in := &input{
 		ctx: ctx, objects: all, snap: snap, byClass: map[string]*resourceapi.DeviceClass{}, namespaces: map[string]*corev1.Namespace{},
 		specs: map[string][]spec{}, names: map[string][]string{}, called: map[string][]*object{},
-		broken: map[*object][]string{}, incomplete: map[*object]bool{}, published: map[string]*published{},
+		incomplete: map[*object]bool{}, published: map[string]*published{},
 	}
 	in.cel = cluster.New(snap).Gates.Selectors()
 	for _, class := range snap.Classes {
@@ -161,16 +161,30 @@ func (in *input) near(o *object) *published {
 	return in.published[dir]
 }
 
-// reject notes that a field is said to be rejected, so that it is said once.
-func (in *input) reject(o *object, path string) { in.broken[o] = append(in.broken[o], path) }
-
-// rejected reports whether a check has said that the API server rejects a field, or
-// something in it or around it.
-func (in *input) rejected(o *object, path string) bool {
-	return slices.ContainsFunc(in.broken[o], func(known string) bool {
-		return path == known || strings.HasPrefix(path, known+".") || strings.HasPrefix(path, known+"[") ||
-			strings.HasPrefix(known, path+".") || strings.HasPrefix(known, path+"[")
+// each calls find for every object, on all processors, and returns the findings in the order
+// of the objects. Each processor has its own find, which may remember things.
+func (in *input) each(newFind func() func(*object) []finding) []finding {
+	results := make([][]finding, len(in.objects))
+	onAllProcessors(len(in.objects), func() func(int) {
+		find := newFind()
+		return func(i int) { results[i] = find(in.objects[i]) }
 	})
+	return slices.Concat(results...)
+}
+
+// onAllProcessors calls a function for 0 to n-1. Each processor has its own.
+func onAllProcessors(n int, newDo func() func(int)) {
+	var group sync.WaitGroup
+	workers := runtime.GOMAXPROCS(0)
+	for first := range workers {
+		group.Go(func() {
+			do := newDo()
+			for i := first; i < n; i += workers {
+				do(i)
+			}
+		})
+	}
+	group.Wait()
 }
 
 // complete reports whether all objects of a resource are known.

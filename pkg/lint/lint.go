@@ -111,27 +111,29 @@ func once(ask func(context.Context) ([]Answer, error)) func(context.Context) ([]
 
 // read finds the objects of texts, and counts those that are checked.
 func read(ctx context.Context, texts []load.Text, opts Options, out *api.LintReport) []*object {
-	decoder := objects.NewDecoder()
-	var all []*object
 	patches := patchesIn(texts)
-	for i := range texts {
-		if ctx.Err() != nil {
-			return all
+	read := make([][]*object, len(texts))
+	onAllProcessors(len(texts), func() func(int) {
+		decoder := objects.NewDecoder()
+		return func(i int) {
+			if ctx.Err() == nil && !(texts[i].Found && patches[filepath.Clean(texts[i].File)]) {
+				read[i] = objectsOf(&texts[i], cmp.Or(opts.Namespace, metav1.NamespaceDefault), decoder)
+			}
 		}
+	})
+	for i := range texts {
 		if texts[i].Found && patches[filepath.Clean(texts[i].File)] {
 			out.Skipped++
-			continue
 		}
-		for _, o := range objectsOf(&texts[i], cmp.Or(opts.Namespace, metav1.NamespaceDefault), decoder) {
+		for _, o := range read[i] {
 			if o.decoded == nil && o.err == nil {
 				out.Skipped++
 			} else {
 				out.Objects++
 			}
-			all = append(all, o)
 		}
 	}
-	return all
+	return slices.Concat(read...)
 }
 
 // patchesIn has the files that the kustomizations among texts name as patches: these are no

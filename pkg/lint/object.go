@@ -42,6 +42,20 @@ type object struct {
 	// nothing to do with devices, or cannot be decoded, which err says.
 	decoded metav1.Object
 	err     error
+	// broken has the paths that checks say the API server rejects.
+	broken []string
+}
+
+// reject notes that a field is said to be rejected, so that it is said once.
+func (o *object) reject(path string) { o.broken = append(o.broken, path) }
+
+// rejected reports whether a check has said that the API server rejects a field, or
+// something in it or around it.
+func (o *object) rejected(path string) bool {
+	return slices.ContainsFunc(o.broken, func(known string) bool {
+		return path == known || strings.HasPrefix(path, known+".") || strings.HasPrefix(path, known+"[") ||
+			strings.HasPrefix(known, path+".") || strings.HasPrefix(known, path+"[")
+	})
 }
 
 // String names the object as reports do.
