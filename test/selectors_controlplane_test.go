@@ -49,7 +49,7 @@ func selectorCases() []selectorCase {
 		{name: "nearest-quantity", wrong: `m.memory.isGreaterThan(quantity("150Gi"))`, right: `m.memory.compareTo(quantity("141Gi")) >= 0`},
 		{name: "nearest-int", wrong: `x.cores >= 16`, right: `x.cores >= 12`},
 		{name: "nearest-version", wrong: `x.driverVersion.isGreaterThan(semver("600.0.0"))`, right: `x.driverVersion.compareTo(semver("550.54.15")) >= 0`},
-		{name: "nearest-string", wrong: `x.productName == "Atlas-140"`, right: `x.productName == "Atlas-141"`},
+		{name: "misspelled-string", wrong: `x.productName == "Altas-141"`, right: `x.productName == "Atlas-141"`},
 		{name: "missing-key", wrong: `x.location == "rack-1"`, right: `has(x.location) && x.location == "rack-1"`},
 	}
 }

@@ -105,7 +105,7 @@ func (x *builder) assume() {
 		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf(
 			"the feature gate GenericWorkload is off: the API server drops spec.schedulingGroup of new pods, and PodGroup %s has no effect on them", group.Name))
 	}
-	if x.Pod != nil && x.Pod.Spec.NodeName == "" && x.out.Verdict != api.Allocated {
+	if x.Pod != nil && x.Pod.Spec.NodeName == "" {
 		for _, part := range x.Cluster.Facts.Nodes.NotModelled(x.Pod) {
 			x.out.Assumptions = append(x.out.Assumptions, "not evaluated: "+part)
 		}

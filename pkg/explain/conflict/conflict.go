@@ -40,7 +40,7 @@ func (p *Prospect) findConflict(ctx context.Context) {
 	if chosen, err := p.Scenario.Conflict(ctx); err == nil {
 		p.conflict = chosen
 	}
-	p.causes, p.allCauses = p.Scenario.causes(ctx)
+	p.causes, p.allCauses = p.Scenario.causes(ctx, p.conflict)
 }
 
 // maxCauses bounds the causes that are looked for.
@@ -48,13 +48,17 @@ const maxCauses = 4
 
 // causes finds conflicts without a common fact, one after the other, and reports whether
 // the claims fit if the facts of all of them are given up. What makes the node unsuitable
-// for the pod is no part of them.
-func (s *Scenario) causes(ctx context.Context) (causes [][]int, all bool) {
+// for the pod is no part of them. The conflict of all facts, if it is known, is the first
+// where nothing does.
+func (s *Scenario) causes(ctx context.Context, known []int) (causes [][]int, all bool) {
 	var given []int
 	for i := range s.facts {
 		if s.facts[i].kind == factRestriction {
 			given = append(given, i)
 		}
+	}
+	if len(given) == 0 && len(known) > 0 {
+		causes, given = append(causes, known), append(given, known...)
 	}
 	for {
 		if ok, err := s.try(ctx, s.given(func(i int) bool { return !slices.Contains(given, i) })); err != nil || ok {

@@ -29,7 +29,9 @@ func (r *remedies) several(ctx context.Context, p *Prospect) error {
 // mildest proposes one change that has the mildest edit for each cause. The edits are found
 // one after the other: an edit helps if fewer causes are left with it.
 func (r *remedies) mildest(ctx context.Context, p *Prospect) (bool, error) {
-	if !p.allCauses {
+	unsuitable := slices.ContainsFunc(r.scenario.facts, func(f fact) bool { return f.kind == factRestriction })
+	// Each change alone was tried before.
+	if !p.allCauses || len(p.causes) < 2 && !unsuitable {
 		return false, nil
 	}
 	here, causes := r, p.causes
@@ -42,7 +44,7 @@ func (r *remedies) mildest(ctx context.Context, p *Prospect) (bool, error) {
 	}
 	c := joined(here.made)
 	c.loss, c.claims = max(c.loss, lossSeveral), merged(c.claims)
-	if slices.ContainsFunc(r.scenario.facts, func(f fact) bool { return f.kind == factRestriction }) {
+	if unsuitable {
 		operations, texts := r.suitable()
 		if len(operations) == 0 {
 			return false, nil
@@ -59,13 +61,23 @@ func (r *remedies) mildest(ctx context.Context, p *Prospect) (bool, error) {
 
 // without makes the mildest edit for the first cause after which fewer causes are left.
 func (r *remedies) without(ctx context.Context, causes [][]int) (then *remedies, left [][]int, ok bool) {
-	helps := func(ctx context.Context, c change) (*remedies, [][]int, bool) {
+	var others []string
+	for _, cause := range causes[1:] {
+		for _, i := range cause {
+			others = append(others, r.scenario.facts[i].text)
+		}
+	}
+	// helps reports whether the claims fit after a change, where the other causes are given up.
+	helps := func(ctx context.Context, c change) (*remedies, bool) {
 		then, err := r.with(ctx, c)
 		if err != nil || then == nil {
-			return nil, nil, false
+			return nil, false
 		}
-		left, all := then.scenario.causes(ctx)
-		return then, left, all && len(left) < len(causes)
+		s := then.scenario
+		ok, err := s.try(ctx, s.given(func(i int) bool {
+			return s.facts[i].kind != factRestriction && !slices.Contains(others, s.facts[i].text)
+		}))
+		return then, err == nil && ok
 	}
 	var options []change
 	var holders []*fact
@@ -82,7 +94,7 @@ func (r *remedies) without(ctx context.Context, causes [][]int) (then *remedies,
 		default:
 			if !r.scenario.extended(f.at.claim) {
 				options = append(options, r.milder(ctx, f, func(ctx context.Context, edits ...claimEdit) bool {
-					_, _, ok := helps(ctx, change{claims: edits})
+					_, ok := helps(ctx, change{claims: edits})
 					return ok
 				})...)
 			}
@@ -94,8 +106,9 @@ func (r *remedies) without(ctx context.Context, causes [][]int) (then *remedies,
 		options = append(options, change{actor: m.actor, text: m.text, objects: m.objects, silent: m.silent})
 	}
 	for _, option := range options {
-		if then, left, ok := helps(ctx, option); ok {
-			return then, left, true
+		if then, ok := helps(ctx, option); ok {
+			left, all := then.scenario.causes(ctx, nil)
+			return then, left, all && len(left) < len(causes)
 		}
 	}
 	return nil, nil, false

@@ -4,6 +4,7 @@
 package conflict
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -253,20 +254,23 @@ func (s *Scenario) withPools(complete map[*cluster.Pool]bool, shared []*fact) []
 		return s.snap.Slices
 	}
 	changed := map[*resourceapi.ResourceSlice]*resourceapi.ResourceSlice{}
-	copyOf := func(slice *resourceapi.ResourceSlice) *resourceapi.ResourceSlice {
-		if changed[slice] == nil {
-			changed[slice] = slice.DeepCopy()
-		}
-		return changed[slice]
-	}
 	for pool := range complete {
 		for _, slice := range pool.Slices {
-			copyOf(slice).Spec.Pool.ResourceSliceCount = int64(len(pool.Slices))
+			counted := *slice
+			counted.Spec.Pool.ResourceSliceCount = int64(len(pool.Slices))
+			changed[slice] = &counted
 		}
+	}
+	own := map[*resourceapi.ResourceSlice]bool{}
+	devicesOf := func(slice *resourceapi.ResourceSlice) []resourceapi.Device {
+		if !own[slice] {
+			own[slice], changed[slice] = true, cmp.Or(changed[slice], slice).DeepCopy()
+		}
+		return changed[slice].Spec.Devices
 	}
 	for _, f := range shared {
 		for _, slice := range f.pool.Slices {
-			devices := copyOf(slice).Spec.Devices
+			devices := devicesOf(slice)
 			for i := range devices {
 				for j := range devices[i].ConsumesCounters {
 					consumption := &devices[i].ConsumesCounters[j]
