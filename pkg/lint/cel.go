@@ -120,7 +120,7 @@ func uncompiled(in *input) []finding {
 		}
 		f.advice = "correct the expression"
 		in.correct(&f, s)
-		s.object.reject(s.path)
+		s.reject(s.path)
 		found = append(found, f)
 	}
 	return found
@@ -141,7 +141,7 @@ func costly(in *input) []finding {
 			continue
 		}
 		if cost := in.cel.Cost(s.Selector); cost > resourceapi.CELSelectorExpressionMaxCost {
-			s.object.reject(s.path)
+			s.reject(s.path)
 			found = append(found, finding{
 				object: s.object, path: s.path, found: english.Thousands(cost), required: "at most " + english.Thousands(resourceapi.CELSelectorExpressionMaxCost),
 				message: fmt.Sprintf("the expression may cost %s, and the limit is %s", english.Thousands(cost), english.Thousands(resourceapi.CELSelectorExpressionMaxCost)),
@@ -350,7 +350,7 @@ func unending(in *input) []finding {
 		if f.found == "" && !in.hangs(s) {
 			continue
 		}
-		s.object.reject(s.path)
+		s.reject(s.path)
 		found = append(found, f)
 	}
 	return found

@@ -112,7 +112,7 @@ func driversAsClasses(in *input) []finding {
 			message: fmt.Sprintf("%s is a driver, and no DeviceClass has that name", r.Class),
 			advice:  "create the class, or name a class of the driver that selects the devices that are wanted: " + english.JoinOr(names),
 		}
-		c.object.reject(f.path)
+		c.reject(f.path)
 		found = append(found, f)
 	})
 	return found
@@ -126,7 +126,7 @@ func missingClasses(in *input) []finding {
 	var found []finding
 	in.eachRequest(func(c *claim, r *claimspec.Request) {
 		path := c.at(r.Path) + ".deviceClassName"
-		if r.Class == "" || in.byClass[r.Class] != nil || c.object.rejected(path) {
+		if r.Class == "" || in.byClass[r.Class] != nil || c.rejected(path) {
 			return
 		}
 		meant := in.meantClass(r, names)
@@ -220,7 +220,7 @@ func loneConstraints(in *input) []finding {
 		for i := range c.devices.Constraints {
 			constraint := &c.devices.Constraints[i]
 			path := indexed(c.path+".constraints", i)
-			if c.object.rejected(path) {
+			if c.rejected(path) {
 				continue
 			}
 			most, named := int64(0), 0
@@ -405,7 +405,7 @@ func adminAccess(in *input) []finding {
 		label := resourceapi.DRAAdminNamespaceLabelKey
 		if namespace := in.namespaces[c.namespace]; namespace != nil {
 			if namespace.Labels[label] != "true" {
-				c.object.reject(path)
+				c.reject(path)
 				found = append(found, finding{
 					object: c.object, path: path, found: "true", message: fmt.Sprintf("namespace %s lacks the label %s: \"true\" that adminAccess needs", c.namespace, label),
 					advice: "use a namespace that has the label, or remove adminAccess",

@@ -333,7 +333,7 @@ func sources(in *input) []finding {
 					f.fix = []edit{{"replace", path, entry}}
 				}
 			}
-			p.object.reject(path)
+			p.reject(path)
 			found = append(found, f)
 		}
 	}

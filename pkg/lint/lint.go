@@ -112,17 +112,18 @@ func once(ask func(context.Context) ([]Answer, error)) func(context.Context) ([]
 // read finds the objects of texts, and counts those that are checked.
 func read(ctx context.Context, texts []load.Text, opts Options, out *api.LintReport) []*object {
 	patches := patchesIn(texts)
+	skips := func(text *load.Text) bool { return text.Found && patches[filepath.Clean(text.File)] }
 	read := make([][]*object, len(texts))
 	onAllProcessors(len(texts), func() func(int) {
 		decoder := objects.NewDecoder()
 		return func(i int) {
-			if ctx.Err() == nil && !(texts[i].Found && patches[filepath.Clean(texts[i].File)]) {
+			if ctx.Err() == nil && !skips(&texts[i]) {
 				read[i] = objectsOf(&texts[i], cmp.Or(opts.Namespace, metav1.NamespaceDefault), decoder)
 			}
 		}
 	})
 	for i := range texts {
-		if texts[i].Found && patches[filepath.Clean(texts[i].File)] {
+		if skips(&texts[i]) {
 			out.Skipped++
 		}
 		for _, o := range read[i] {

@@ -136,7 +136,7 @@ func missingEntries(in *input) []finding {
 				if meant := naming.Typo(ref.Name, free); meant != "" {
 					f.advice, f.fix = "write "+meant, []edit{{"replace", path, meant}}
 				}
-				p.object.reject(path)
+				p.reject(path)
 				found = append(found, f)
 			}
 		}
@@ -200,7 +200,7 @@ func claimOrTemplate(in *input) []finding {
 		for i := range p.spec.ResourceClaims {
 			entry := &p.spec.ResourceClaims[i]
 			path := indexed(p.path+".resourceClaims", i)
-			if (entry.ResourceClaimName == nil) != (entry.ResourceClaimTemplateName == nil) || p.object.rejected(path) {
+			if (entry.ResourceClaimName == nil) != (entry.ResourceClaimTemplateName == nil) || p.rejected(path) {
 				continue
 			}
 			f := finding{object: p.object, path: path, found: "none", required: "resourceClaimName or resourceClaimTemplateName"}
@@ -209,7 +209,7 @@ func claimOrTemplate(in *input) []finding {
 			}
 			f.message = fmt.Sprintf("claim %q has %s of resourceClaimName and resourceClaimTemplateName", entry.Name, f.found)
 			f.advice = "name one of them"
-			p.object.reject(path)
+			p.reject(path)
 			found = append(found, f)
 		}
 	}
@@ -298,7 +298,7 @@ func unequalResources(in *input) []finding {
 				default:
 					continue
 				}
-				p.object.reject(path)
+				p.reject(path)
 				found = append(found, f)
 			}
 		}
