@@ -24,8 +24,8 @@ type Refusal struct {
 	Path, Found, Wanted string
 	// Reason is a clause.
 	Reason string
-	// Exceeded is the resource of a quota of which Used is used, Hard allowed, and Need needed;
-	// empty if it is something else that refuses.
+	// Exceeded is the resource that exceeds a quota: Used counts what exists, Hard is the limit,
+	// and Need is what the object adds. It is empty if something else refuses.
 	Exceeded         corev1.ResourceName
 	Used, Hard, Need resource.Quantity
 }

@@ -17,8 +17,8 @@ type AnswerGroup struct {
 	First *api.Explanation
 	// Owner is what they belong to, "job/train"; empty for bare pods.
 	Owner string
-	// Names are those of the pods, Oldest is the age in seconds of the oldest one, or of a
-	// workload without pods; 0 if none is known.
+	// Names are the names of the pods. Oldest is the age in seconds of the oldest pod, or of a
+	// workload without pods; it is 0 if no age is known.
 	Names  []string
 	Oldest int64
 }

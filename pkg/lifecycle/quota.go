@@ -23,7 +23,7 @@ type QuotaRaise struct {
 	Some, Used bool
 }
 
-// NewQuotaRaise is about a quota that has so much used and allows so much of a resource.
+// NewQuotaRaise returns how to raise a quota so that the needed amount of a resource fits.
 func NewQuotaRaise(namespace, name string, of corev1.ResourceName, used, hard, need resource.Quantity) *QuotaRaise {
 	sum := used.DeepCopy()
 	sum.Add(need)

@@ -64,7 +64,7 @@ type build struct {
 	releases []string
 }
 
-// apart are the releases of a build of which pkg/behavior does not say the same: one of each.
+// apart returns one release of a build for each behavior that pkg/behavior has for it.
 func (b *build) apart() []string {
 	var all []string
 	for _, patch := range b.releases {

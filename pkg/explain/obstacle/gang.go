@@ -138,7 +138,7 @@ func tooLarge(group *schedulingapi.PodGroup, gang *target.Gang) *Obstacle {
 	return o
 }
 
-// AskForFewer is the step for a gang of which not enough pods fit, where no remedy says more.
+// AskForFewer is the step for a gang whose pods do not fit, where no remedy says more.
 func AskForFewer(group string) api.NextStep {
 	return api.NextStep{Actor: api.ActorUser, Text: fmt.Sprintf("ask for fewer devices for each pod of PodGroup %s, or lower its minCount", group)}
 }

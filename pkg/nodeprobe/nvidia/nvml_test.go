@@ -96,7 +96,7 @@ func correct(t *testing.T, machine string, g *GPU) {
 		g.Product, g.MemoryBytes, g.MIGProfiles = from.Product, from.MemoryBytes, from.MIGProfiles
 		return
 	}
-	// The GPUs since Hopper are divided in the same way. The IDs are those of all.
+	// Hopper and later GPUs are divided in the same way. Profiles have the same IDs on all GPUs.
 	const eighths, mib, gib = 8, 1 << 20, 1 << 10
 	like := measured(t, "dgx-h200").MIGProfiles
 	for i := range g.MIGProfiles {

@@ -64,7 +64,7 @@ func check(err error) {
 
 func empty[M ~map[K]V, K comparable, V any](M) M { return M{} }
 
-// each handles new objects, whose API version is that of the release.
+// each handles new objects, in the API version that the release reads.
 func each[Object any](raw []json.RawMessage, handle func(_, added *Object)) {
 	for _, r := range raw {
 		object := new(Object)

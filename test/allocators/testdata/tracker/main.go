@@ -50,7 +50,7 @@ func check(err error) {
 	}
 }
 
-// patch applies rules, whose API version is that of the release.
+// patch applies rules, in the API version that the release reads.
 func patch[Rule any](apply func(context.Context, *resourceapi.ResourceSlice, []*Rule) (*resourceapi.ResourceSlice, error), slice *resourceapi.ResourceSlice, raw json.RawMessage) *resourceapi.ResourceSlice {
 	var rules []*Rule
 	check(json.Unmarshal(raw, &rules))
