@@ -475,15 +475,21 @@ func fromUTF16(data []byte) ([]byte, error) {
 	return text, nil
 }
 
-// isBinary looks at the beginning of a file only.
+// isBinary looks at the first headSize bytes of a file only.
 func isBinary(data []byte) bool {
-	head := data[:min(len(data), 8<<10)]
-	if bytes.IndexByte(head, 0) >= 0 {
-		return true
+	head := data[:min(len(data), headSize)]
+	if len(head) == headSize {
+		head = head[:lastWhole(head)]
 	}
-	// The last character may be cut in two.
-	for i := 0; i < utf8.UTFMax && len(head) < len(data) && !utf8.Valid(head); i++ {
-		head = head[:len(head)-1]
+	return bytes.IndexByte(head, 0) >= 0 || !utf8.Valid(head)
+}
+
+// lastWhole is where the last character ends that is not cut in two.
+func lastWhole(text []byte) int {
+	for i := len(text) - 1; i >= max(0, len(text)-utf8.UTFMax); i-- {
+		if utf8.RuneStart(text[i]) && !utf8.FullRune(text[i:]) {
+			return i
+		}
 	}
-	return !utf8.Valid(head)
+	return len(text)
 }

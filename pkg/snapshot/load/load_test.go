@@ -140,6 +140,26 @@ func TestLoadFormats(t *testing.T) {
 	}
 }
 
+// A character of several bytes stands wherever a reader cuts the text, at every one of
+// its bytes.
+func TestLoadLongTextOfManyBytes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "cluster.yaml")
+	for shift := range 4 {
+		text := "#" + strings.Repeat("x", shift) + strings.Repeat("\U0001F600", 70_000) + "\n" + claimYAML
+		for name, content := range map[string]string{"plain": text, "gzip": zipped(t, text), "tar": tarred(t, "claim.yaml", text)} {
+			if _, err := loadText(t, content); err != nil {
+				t.Errorf("%s, %d: %v", name, shift, err)
+			}
+			if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := load.Load(t.Context(), []string{path}, load.Options{}); err != nil {
+				t.Errorf("file, %s, %d: %v", name, shift, err)
+			}
+		}
+	}
+}
+
 func utf16le(s string) string {
 	out := []byte{0xff, 0xfe}
 	for _, c := range []byte(s) {
