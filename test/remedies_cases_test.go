@@ -23,9 +23,9 @@ type remedyCase struct {
 	// many pods a workload has, 2 if it is 0.
 	owners   []string
 	replicas int
-	// target is what is asked about: a pod of the workload if it is empty,
-	// "workload", "template", or "podgroup" gang. With "pod", the pods are those of a Trainer that is
-	// not read: the remedy says what to change in it.
+	// target is the kind of the target: a pod of the workload if it is empty, "workload",
+	// "template", or "podgroup" for the PodGroup gang. With "pod", a Trainer owns the pods, which
+	// is not read: the remedy says what to change in it.
 	target string
 	// devices are those of each node; nodes is how many nodes there are, 2 if it is
 	// 0. node has further fields of the nodes.

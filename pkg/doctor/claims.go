@@ -243,7 +243,8 @@ func findUnhealthy(_ context.Context, in *cluster) ([]api.Finding, error) {
 	return found, nil
 }
 
-// findConditions is about the conditions of devices. A device that is not ready is an Error.
+// findConditions reports the conditions that drivers set on devices of claims. A device that is
+// not ready is an Error.
 func findConditions(ctx context.Context, in *cluster) ([]api.Finding, error) {
 	notReady, drivers := map[string]bool{}, map[string]string{}
 	eachResult(in, func(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) {

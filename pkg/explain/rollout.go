@@ -21,10 +21,11 @@ import (
 // maxReplaced is how many old pods are taken away to see whether a new one fits then.
 const maxReplaced = 4
 
-// heedRollout looks whether a pod that does not fit waits for the devices of pods that it
-// replaces: those of an earlier revision of its Deployment or DaemonSet. A rolling update deletes one
-// only when a new pod is ready, unless pods may be unavailable. It returns that as the reason,
-// empty if it is not so, and puts the remedy before the others.
+// heedRollout finds out whether a pod that does not fit waits for the devices of the pods that it
+// replaces, which belong to an earlier revision of its Deployment or DaemonSet. A rolling update
+// deletes an old pod only when a new one is ready, unless pods may be unavailable. heedRollout
+// returns the reason, empty if the pod waits for something else, and puts the remedy before the
+// others.
 func (x *builder) heedRollout(ctx context.Context) (reason, error) {
 	pod := x.Pod
 	if pod == nil || x.target.Hypothetical || x.target.Only != nil || x.out.Verdict != api.DoesNotFit {

@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// DaemonNode is the node for which a DaemonSet has created a pod; it is empty for other
-// pods. The controller sets this affinity in place of that of its template
+// DaemonNode returns the node for which a DaemonSet has created a pod; it is empty for other
+// pods. The controller sets this affinity instead of the template's
 // (ReplaceDaemonSetPodNodeNameNodeAffinity in pkg/controller/daemon/util).
 func DaemonNode(pod *corev1.Pod) string {
 	owner := metav1.GetControllerOfNoCopy(pod)
