@@ -70,8 +70,12 @@ func Lint(ctx context.Context, texts []load.Text, opts Options) (*api.LintReport
 			continue
 		}
 		out.Checks = append(out.Checks, check.Code)
-		for i := range found {
-			f := check.finding(&found[i])
+		// The first finding in a document parses it for the positions of its fields.
+		findings := make([]api.Finding, len(found))
+		onAllProcessors(len(found), func() func(int) {
+			return func(i int) { findings[i] = check.finding(&found[i]) }
+		})
+		for i, f := range findings {
 			switch {
 			case !opts.Shows(f.Severity):
 			case slices.Contains(found[i].object.ignored, check.Code):
