@@ -208,18 +208,15 @@ func (a answer) nodes() string {
 // devicesOn asks the allocator for another node than that of the placement.
 func (a answer) devicesOn(ctx context.Context, t *testing.T, node string) []string {
 	t.Helper()
-	alloc, err := allocator.New(ctx, facts.New(a.snapshot))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := facts.New(a.snapshot)
 	pod := a.snapshot.Pod(a.Target.Namespace, a.Target.Name)
 	var claims []*resourceapi.ResourceClaim
-	for _, claim := range alloc.Facts.Claims.OfPod(pod) {
+	for _, claim := range c.Claims.OfPod(pod) {
 		if !claim.ExtendedResources && claim.Claim.Status.Allocation == nil {
 			claims = append(claims, claim.Claim)
 		}
 	}
-	extended, err := alloc.Facts.Claims.ExtendedResourceClaim(pod, a.snapshot.Node(node))
+	extended, err := c.Claims.ExtendedResourceClaim(pod, a.snapshot.Node(node))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +224,7 @@ func (a answer) devicesOn(ctx context.Context, t *testing.T, node string) []stri
 		claims = append(claims, extended)
 	}
 	var devices []string
-	for _, allocation := range alloc.Check(ctx, a.snapshot.Node(node), claims).Allocations {
+	for _, allocation := range allocator.Of(c).Check(ctx, a.snapshot.Node(node), claims).Allocations {
 		devices = append(devices, describeAllocation(&allocation)...)
 	}
 	return devices

@@ -30,7 +30,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/internal/controlplane"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
@@ -531,10 +530,7 @@ func (r *remedyRun) explain(t *testing.T, pod *corev1.Pod) *api.Explanation {
 	}
 	var answers []explain.Answer
 	synctest.Test(t, func(t *testing.T) {
-		alloc, errOfSetUp := allocator.New(t.Context(), facts.New(snap))
-		if err = errOfSetUp; err == nil {
-			answers, err = explain.ExplainEach(t.Context(), alloc, snap, []explain.Options{options})
-		}
+		answers, err = explain.ExplainEach(t.Context(), facts.New(snap), []explain.Options{options})
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -32,15 +32,15 @@ func Of(t testing.TB, snap *snapshot.Snapshot, pod *corev1.Pod) *funnel.Question
 			}
 		}
 	}
-	q := funnel.NewQuestion(alloc, snap, pod, claims)
+	q := funnel.NewQuestion(alloc.Facts, pod, claims)
 	funnel.ListWaiting(q)
-	q.Cluster.Pools = map[string][]*cluster.NodePool{}
+	q.Reach.Pools = map[string][]*cluster.NodePool{}
 	nodes, _ := alloc.Facts.Nodes.All()
 	for _, node := range nodes {
 		// A node whose pools cannot be determined has none.
-		q.Cluster.Pools[node.Name], _ = alloc.Facts.Pools.For(node)
+		q.Reach.Pools[node.Name], _ = alloc.Facts.Pools.For(node)
 		if len(funnel.Misfits(q, node)) == 0 {
-			q.Cluster.Candidates = append(q.Cluster.Candidates, node)
+			q.Reach.Candidates = append(q.Reach.Candidates, node)
 		}
 	}
 	for i := range q.Claims {
@@ -55,9 +55,6 @@ func Of(t testing.TB, snap *snapshot.Snapshot, pod *corev1.Pod) *funnel.Question
 // Allocator is that of a snapshot.
 func Allocator(t testing.TB, snap *snapshot.Snapshot) *allocator.Allocator {
 	t.Helper()
-	alloc, err := allocator.New(t.Context(), cluster.New(snap))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return alloc
+	c := cluster.New(snap)
+	return allocator.Of(c)
 }

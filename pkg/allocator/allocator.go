@@ -4,8 +4,6 @@
 package allocator
 
 import (
-	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -58,12 +56,20 @@ type Allocator struct {
 	trial *trial
 }
 
-// New prepares verdicts on the facts of a snapshot. It fails only if the context
-// is done.
-func New(ctx context.Context, facts *cluster.Cluster, opts ...Option) (*Allocator, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("prepare the allocator: %w", err)
-	}
+// Of returns the allocator of a cluster.
+func Of(c *cluster.Cluster) *Allocator {
+	return cluster.Remember(c, func() *Allocator { return allocatorFor(c, nil) })
+}
+
+// Reopen returns the same cluster with an allocator that has options, for answers that
+// must not depend on what the cluster's own allocator does.
+func Reopen(c *cluster.Cluster, opts ...Option) *cluster.Cluster {
+	again := c.Forgetful()
+	cluster.Remember(again, func() *Allocator { return allocatorFor(again, opts) })
+	return again
+}
+
+func allocatorFor(facts *cluster.Cluster, opts []Option) *Allocator {
 	a := &Allocator{Facts: facts, opts: opts, features: featuresOf(facts.Gates), upstream: map[string]structured.Allocator{}, trial: &trial{}}
 	// The scheduler keeps the last ten expressions, which here would mean
 	// to compile some of them for each node. Zero keeps all.
@@ -83,22 +89,17 @@ func New(ctx context.Context, facts *cluster.Cluster, opts ...Option) (*Allocato
 	for _, opt := range opts {
 		opt(a)
 	}
-	return a, nil
+	return a
 }
 
-// Amended returns an allocator with the same options for another snapshot. It
-// takes less time than [New] where the snapshots have selectors in common, and
-// hardly any where they have all but a few claims and pods in common, see
-// [cluster.Cluster.Amended].
-func (a *Allocator) Amended(ctx context.Context, snap *snapshot.Snapshot) (*Allocator, error) {
-	amended, err := New(ctx, a.Facts.Amended(snap), a.opts...)
-	if err != nil {
-		return nil, err
+// Follow returns an allocator with the same options for an amended cluster. It knows the
+// compiled expressions of this one.
+func (a *Allocator) Follow(amended *cluster.Cluster) cluster.Follower {
+	after := allocatorFor(amended, a.opts)
+	if after.features == a.features {
+		after.celCache, after.trial = a.celCache, a.trial
 	}
-	if amended.features == a.features {
-		amended.celCache, amended.trial = a.celCache, a.trial
-	}
-	return amended, nil
+	return after
 }
 
 // featuresOf derives what the allocator is told from the gates, as

@@ -31,9 +31,7 @@ func fleetOf(nodes int, gates tc.Gates) (*snapshot.Snapshot, []*resourceapi.Reso
 func BenchmarkNew(b *testing.B) {
 	snap, _ := fleetOf(5000, tc.IncubatingGates())
 	for b.Loop() {
-		if _, err := New(context.Background(), cluster.New(snap)); err != nil {
-			b.Fatal(err)
-		}
+		Of(cluster.New(snap))
 	}
 }
 
@@ -45,10 +43,7 @@ func BenchmarkCheckAll(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%d", channel, nodes), func(b *testing.B) {
 				snap, claims := fleetOf(nodes, tc.Channels()[channel])
 				for b.Loop() {
-					a, err := New(context.Background(), cluster.New(snap))
-					if err != nil {
-						b.Fatal(err)
-					}
+					a := Of(cluster.New(snap))
 					requireAnswers(b, a.CheckAll(context.Background(), snap.Nodes, FixedClaims(claims...)))
 				}
 			})
@@ -62,10 +57,7 @@ func BenchmarkUpstream(b *testing.B) {
 		b.Run(fmt.Sprintf("%s/1000", channel), func(b *testing.B) {
 			snap, claims := fleetOf(1000, tc.Channels()[channel])
 			for b.Loop() {
-				a, err := New(context.Background(), cluster.New(snap))
-				if err != nil {
-					b.Fatal(err)
-				}
+				a := Of(cluster.New(snap))
 				ctx := klog.NewContext(context.Background(), klog.Logger{})
 				upstream, err := structured.NewAllocator(ctx, a.features, a.state().AllocatedState, classLister{snap}, published(a.Facts), a.celCache)
 				if err != nil {
@@ -97,10 +89,7 @@ func BenchmarkNodeFit(b *testing.B) {
 	snap, _ := fleetOf(5000, tc.IncubatingGates())
 	p := tc.Pod("p", tc.Requesting("cpu=1"))
 	for b.Loop() {
-		a, err := New(context.Background(), cluster.New(snap))
-		if err != nil {
-			b.Fatal(err)
-		}
+		a := Of(cluster.New(snap))
 		var fit []*corev1.Node
 		for _, n := range snap.Nodes {
 			if a.Facts.Nodes.Fit(p, n) == nil {

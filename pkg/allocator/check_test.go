@@ -471,12 +471,9 @@ func TestAmendedAnswersForTheOtherSnapshot(t *testing.T) {
 	snap := tc.Snapshot(tc.IncubatingGates(), tc.Class(tc.ClassA, tc.DriverA), tc.Slice("s", tc.DriverA, "pool", tc.Device("d1")))
 	a := newAllocator(t, snap, WithTimeout(time.Minute))
 	c := tc.Claim("c", tc.Request("r", tc.ClassA, 2))
-	amended, err := a.Amended(context.Background(), snap.With(&snapshot.Snapshot{Slices: []*resourceapi.ResourceSlice{
+	amended := Of(a.Facts.Amended(snap.With(&snapshot.Snapshot{Slices: []*resourceapi.ResourceSlice{
 		tc.Slice("t", tc.DriverA, "pool-2", tc.Device("d1")).ResourceSlice,
-	}}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	}})))
 	if v := check(t, a, tc.Node(tc.Node1), c); v.Outcome != DoesNotFit {
 		t.Errorf("before: got %s (%v)", v.Outcome, v.Err)
 	}
@@ -485,13 +482,5 @@ func TestAmendedAnswersForTheOtherSnapshot(t *testing.T) {
 	}
 	if amended.timeout != time.Minute {
 		t.Errorf("the option is lost: limit %s", amended.timeout)
-	}
-}
-
-func TestNewIsCancelled(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	if _, err := New(ctx, cluster.New(tc.Snapshot())); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want context.Canceled", err)
 	}
 }

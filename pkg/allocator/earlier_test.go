@@ -31,13 +31,11 @@ func TestEarlierEqualsUpstream(t *testing.T) {
 			for seed := range uint64(500) {
 				random := randomCase(seed, gates, channel == cluster.ChannelStable || gates == nil)
 				snap, claims := random.Snapshot, random.Claims()
-				a, err := New(context.Background(), cluster.New(snap))
-				if err != nil {
-					t.Fatal(err)
-				}
+				a := Of(cluster.New(snap))
 				for _, n := range snap.Nodes {
 					want := plain(t, a, snap, n, claims)
 					got := Verdict{Outcome: Fits}
+					var err error
 					got.Allocations, err = a.asEarlier(context.Background(), n, claims, none)
 					switch {
 					case errors.Is(err, earlier.ErrInvalidPool):
@@ -86,10 +84,7 @@ func TestEarlierRoundsAsStored(t *testing.T) {
 			}}
 		}))
 		snap.ServerVersion = release
-		a, err := New(t.Context(), cluster.New(snap))
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := Of(cluster.New(snap))
 		v := a.Check(t.Context(), snap.Nodes[0], []*resourceapi.ResourceClaim{claim.ResourceClaim})
 		if v.Outcome != Fits {
 			t.Fatalf("%s: %s %v", release, v.Outcome, v.Err)

@@ -22,10 +22,7 @@ func ExampleAllocator_Check() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	alloc, err := allocator.New(ctx, cluster.New(snap))
-	if err != nil {
-		log.Fatal(err)
-	}
+	alloc := allocator.Of(cluster.New(snap))
 	claim := snap.Claim("research", "finetune-0-gpus-qh957")
 	for _, node := range []string{"gpu-01", "gpu-03"} {
 		verdict := alloc.Check(ctx, snap.Node(node), []*resourceapi.ResourceClaim{claim})

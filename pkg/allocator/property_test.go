@@ -103,10 +103,7 @@ func TestCheckEqualsUpstream(t *testing.T) {
 			for seed := range uint64(clusters) {
 				random := randomCase(seed, gates, channel == cluster.ChannelStable || gates == nil)
 				snap, claims := random.Snapshot, random.Claims()
-				a, err := New(context.Background(), cluster.New(snap))
-				if err != nil {
-					t.Fatal(err)
-				}
+				a := Of(cluster.New(snap))
 				for _, n := range snap.Nodes {
 					want := plain(t, a, snap, n, claims)
 					got := a.Check(context.Background(), n, claims)
@@ -157,10 +154,7 @@ func TestPoolsForEqualsUpstream(t *testing.T) {
 						}
 					}
 				}
-				a, err := New(context.Background(), cluster.New(snap))
-				if err != nil {
-					t.Fatal(err)
-				}
+				a := Of(cluster.New(snap))
 				for _, n := range snap.Nodes {
 					pools, err := a.Facts.Pools.For(n)
 					if err != nil {

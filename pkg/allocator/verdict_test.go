@@ -22,11 +22,7 @@ import (
 func newAllocator(t testing.TB, snap *snapshot.Snapshot, opts ...Option) *Allocator {
 	t.Helper()
 	tc.Unchanged(t, snap)
-	a, err := New(context.Background(), cluster.New(snap), opts...)
-	if err != nil {
-		t.Fatalf("New: %v", err)
-	}
-	return a
+	return Of(Reopen(cluster.New(snap), opts...))
 }
 
 // check copies the claims and makes sure that they are not changed.

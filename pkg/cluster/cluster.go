@@ -37,6 +37,8 @@ type Cluster struct {
 	lost               func() []LostPool
 	// proved has, by behavior, the pod of which the scheduler wrote what proves it.
 	proved map[behavior.Behavior]*corev1.Pod
+	// memory has what packages above have worked out.
+	memory *memory
 	// amended counts the clusters that this one was made of, one of the other, and itself.
 	amended int
 }
@@ -99,6 +101,7 @@ func build(snap *snapshot.Snapshot, sibling *Cluster) *Cluster {
 		c.Claims.extended()
 	}
 	c.lost = sync.OnceValue(c.findLost)
+	c.memory = sibling.memory.follow(c)
 	c.Taints = &Taints{snap: snap, gates: c.Gates, pools: c.Pools, usage: c.Usage, claims: c.Claims, behaves: c.Behaves, varies: c.Varies}
 	return c
 }

@@ -14,7 +14,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
@@ -185,15 +184,12 @@ func (o *celOptions) run(ctx context.Context) error {
 	if len(gaps) > 0 {
 		return &cli.GapError{Doing: "evaluate the expression", Gaps: gaps, Live: o.reader.Live()}
 	}
-	alloc, err := allocator.New(ctx, cluster.New(from.Snap))
-	if err != nil {
-		return fmt.Errorf("set up the allocator: %w", err)
-	}
-	chosen, notes, err := o.choose(ctx, from, alloc)
+	c := cluster.New(from.Snap)
+	chosen, notes, err := o.choose(ctx, from, c)
 	if err != nil {
 		return err
 	}
-	devices := evaluation.New(alloc.Facts, chosen, from.Snap.Class(o.Class))
+	devices := evaluation.New(c, chosen, from.Snap.Class(o.Class))
 	if o.expression == "" && o.fromDevice == "" {
 		return o.prompt(ctx, devices, chosen, notes)
 	}
@@ -233,16 +229,16 @@ func (o *celOptions) read(ctx context.Context) (*cli.Source, error) {
 
 // choose takes the devices that the flags choose, and what is to be said about the
 // choice.
-func (o *celOptions) choose(ctx context.Context, from *cli.Source, alloc *allocator.Allocator) ([]*cluster.Device, []string, error) {
+func (o *celOptions) choose(ctx context.Context, from *cli.Source, c *cluster.Cluster) ([]*cluster.Device, []string, error) {
 	wanted, err := o.Choice(from)
 	if err != nil {
 		return nil, nil, err
 	}
-	chosen, failures, err := inventory.New(alloc, from.Snap).ChosenDevices(ctx, wanted)
+	chosen, failures, err := inventory.New(c).ChosenDevices(ctx, wanted)
 	if err != nil {
 		return nil, nil, err
 	}
-	notes := append(cli.GapNotes(from.Snap, nil), names.NoSuchDevices(from.Snap, alloc.Facts, o.Driver, "", "")...)
+	notes := append(cli.GapNotes(from.Snap, nil), names.NoSuchDevices(c, o.Driver, "", "")...)
 	notes = append(notes, names.FailureNotes(failures)...)
 	if o.device == "" {
 		return chosen, notes, nil

@@ -20,6 +20,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/manifest"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
@@ -27,7 +28,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render/planning"
-	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
 	"github.com/kubectl-dra/kubectl-dra/pkg/simulate/fit"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
@@ -244,10 +244,7 @@ func (o *fitOptions) countShapes(ctx context.Context, from *cli.Source) error {
 	if err != nil {
 		return err
 	}
-	s, err := simulate.New(ctx, snap)
-	if err != nil {
-		return err
-	}
+	s := cluster.New(snap)
 	bar := cli.NewProgress(o.streams.ErrOut, "Counting claims")
 	found, err := fit.Shapes(ctx, s, func(shape *api.ClaimShape, done, total int) {
 		bar.Say(fmt.Sprintf("Counting claims for %s of class %s (%d of %d)", english.Count(shape.Devices, "device"), shape.Class, done+1, total))
@@ -277,27 +274,22 @@ func (o *fitOptions) count(ctx context.Context, from *cli.Source, files *snapsho
 	if err != nil {
 		return nil, err
 	}
-	s, err := simulate.New(ctx, snap)
-	if err != nil {
-		return nil, err
-	}
+	s := cluster.New(snap)
 	shape, snap, err := o.shapeIn(s, from, given)
 	if err != nil {
 		return nil, err
 	}
-	if s, err = s.After(ctx, snap); err != nil {
-		return nil, err
-	}
+	s = s.Amended(snap)
 	return fit.Count(ctx, s, shape, o.replicas)
 }
 
 // shapeIn is what copies are made of, and the snapshot that has what they need.
-func (o *fitOptions) shapeIn(s *simulate.State, from *cli.Source, given *manifest.Manifests) (*fit.Shape, *snapshot.Snapshot, error) {
+func (o *fitOptions) shapeIn(s *cluster.Cluster, from *cli.Source, given *manifest.Manifests) (*fit.Shape, *snapshot.Snapshot, error) {
 	if o.shape.class != "" {
 		if _, err := names.ClassSelectors(from, o.shape.class); err != nil {
 			return nil, nil, err
 		}
-		shape, snap := fit.OfClaims(s.Snap, cmp.Or(from.Namespace, metav1.NamespaceDefault), "copy", o.shape.claim())
+		shape, snap := fit.OfClaims(s.Snapshot, cmp.Or(from.Namespace, metav1.NamespaceDefault), "copy", o.shape.claim())
 		what := "for " + english.Count(int(o.shape.count), "device")
 		if o.shape.same != "" {
 			what += " with the same " + o.shape.same
@@ -313,28 +305,28 @@ func (o *fitOptions) shapeIn(s *simulate.State, from *cli.Source, given *manifes
 	if err != nil {
 		return nil, nil, err
 	}
-	found, err := target.Find(s.Snap, s.Alloc, options)
+	found, err := target.Find(s, options)
 	if err != nil {
 		return nil, nil, err
 	}
 	if len(found.Claims) == 0 {
 		return nil, nil, &explain.TargetError{Target: found.Object, Message: target.Text(found.Object) + " has no claims that copies could be made of"}
 	}
-	shape, snap := fit.Of(s.Snap, found)
+	shape, snap := fit.Of(s.Snapshot, found)
 	return shape, snap, nil
 }
 
 // target is the one that was named, or the only one in the files.
-func (o *fitOptions) target(s *simulate.State, from *cli.Source, given *manifest.Manifests) (explain.Options, error) {
+func (o *fitOptions) target(s *cluster.Cluster, from *cli.Source, given *manifest.Manifests) (explain.Options, error) {
 	if len(o.targets) > 0 {
 		ref := o.targets[0]
 		bare := len(o.args) == 1 && !strings.Contains(o.args[0], "/")
-		if bare && s.Snap.Gap(snapshot.ResourceClaims) == nil && names.BareKind(s.Snap, from.Namespace, ref.Name) == api.KindPod {
+		if bare && s.Snapshot.Gap(snapshot.ResourceClaims) == nil && names.BareKind(s.Snapshot, from.Namespace, ref.Name) == api.KindPod {
 			ref.Resource = "pods"
 		}
-		return names.Resolve(from, s.Snap, ref)
+		return names.Resolve(from, s.Snapshot, ref)
 	}
-	uses := func(pod *corev1.Pod) bool { return explain.WantsDevices(s.Snap, s.Alloc, pod) }
+	uses := func(pod *corev1.Pod) bool { return explain.WantsDevices(s, pod) }
 	targets, _, err := given.Targets(uses)
 	if err != nil {
 		return explain.Options{}, err

@@ -311,7 +311,7 @@ func (o *impactOptions) run(ctx context.Context, choose chooser) error {
 		return err
 	}
 	if d := o.devices; d != nil {
-		found.Notes = append(found.Notes, names.NoSuchDevices(from.Snap, cluster.New(from.Snap), ptr.Deref(d.Driver, ""), ptr.Deref(d.Pool, ""), ptr.Deref(d.Device, ""))...)
+		found.Notes = append(found.Notes, names.NoSuchDevices(cluster.New(from.Snap), ptr.Deref(d.Driver, ""), ptr.Deref(d.Pool, ""), ptr.Deref(d.Device, ""))...)
 	}
 	if o.printer.Machine != nil {
 		if err := o.printer.Machine.PrintObj(found, o.streams.Out); err != nil {

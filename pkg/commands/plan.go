@@ -16,11 +16,11 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render/planning"
-	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
 	"github.com/kubectl-dra/kubectl-dra/pkg/simulate/plan"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -178,10 +178,7 @@ func (o *planOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	state, err := simulate.New(ctx, from.Snap)
-	if err != nil {
-		return err
-	}
+	state := cluster.New(from.Snap)
 	for _, name := range o.without {
 		namespace, pod, both := strings.Cut(name, "/")
 		if !both {
@@ -228,14 +225,14 @@ func (o *planOptions) run(ctx context.Context) error {
 }
 
 // decide decides the queue, and under conditions a second time.
-func (o *planOptions) decide(ctx context.Context, state *simulate.State) (*api.Plan, error) {
+func (o *planOptions) decide(ctx context.Context, state *cluster.Cluster) (*api.Plan, error) {
 	if !o.conditions.Any() {
 		return o.make(ctx, state, false)
 	}
-	after, words, err := o.conditions.Apply(ctx, state)
+	after, words, err := o.conditions.Apply(state)
 	var missing *plan.MissingError
 	if errors.As(err, &missing) {
-		return nil, names.NotFound(missing.Kind, missing.Name, state.Snap.Source+naming.Suggestion(missing.Near), missingHints()[missing.Kind])
+		return nil, names.NotFound(missing.Kind, missing.Name, state.Snapshot.Source+naming.Suggestion(missing.Near), missingHints()[missing.Kind])
 	}
 	if err != nil {
 		return nil, err
@@ -255,7 +252,7 @@ func (o *planOptions) decide(ctx context.Context, state *simulate.State) (*api.P
 
 // make decides the queue once, and leaves the pods of one namespace if only these are
 // printed.
-func (o *planOptions) make(ctx context.Context, state *simulate.State, preempt bool) (*api.Plan, error) {
+func (o *planOptions) make(ctx context.Context, state *cluster.Cluster, preempt bool) (*api.Plan, error) {
 	out, err := plan.Make(ctx, state, preempt)
 	if err == nil && o.reader.Only != "" {
 		plan.Within(out, o.reader.Only)

@@ -43,8 +43,8 @@ func absentCheck() Check {
 
 func findAway(_ context.Context, in *cluster) ([]api.Finding, error) {
 	var found []api.Finding
-	for _, pools := range facts.ByDriver(in.facts.LostPools()) {
-		away := lifecycle.AbsentDriver(in.snap, pools)
+	for _, pools := range facts.ByDriver(in.cluster.LostPools()) {
+		away := lifecycle.AbsentDriver(in.cluster.Snapshot, pools)
 		f := api.Finding{Message: away.Reason, Evidence: away.Evidence, Remedy: &away.Steps[0]}
 		var claims []*resourceapi.ResourceClaim
 		for i := range pools {
@@ -75,8 +75,8 @@ func findAway(_ context.Context, in *cluster) ([]api.Finding, error) {
 
 // has reports whether a pod uses one of the claims.
 func (in *cluster) has(namespace, name string, claims []*resourceapi.ResourceClaim) bool {
-	pod := in.snap.Pod(namespace, name)
-	return pod != nil && slices.ContainsFunc(in.facts.Claims.OfPod(pod), func(pc facts.PodClaim) bool {
+	pod := in.cluster.Snapshot.Pod(namespace, name)
+	return pod != nil && slices.ContainsFunc(in.cluster.Claims.OfPod(pod), func(pc facts.PodClaim) bool {
 		return pc.Claim != nil && slices.ContainsFunc(claims, func(c *resourceapi.ResourceClaim) bool {
 			return c.Namespace == pc.Claim.Namespace && c.Name == pc.Claim.Name
 		})
@@ -85,7 +85,7 @@ func (in *cluster) has(namespace, name string, claims []*resourceapi.ResourceCla
 
 // lostOn reports whether a driver has lost its slices for a node, which [codeAway] says.
 func (in *cluster) lostOn(driver, node string) bool {
-	return in.opts.Makes(codeAway) && slices.ContainsFunc(in.facts.LostPools(), func(p facts.LostPool) bool { return p.Driver == driver && p.Node == node })
+	return in.opts.Makes(codeAway) && slices.ContainsFunc(in.cluster.LostPools(), func(p facts.LostPool) bool { return p.Driver == driver && p.Node == node })
 }
 
 // saidOf reports whether another check has a finding about what keeps a pod with devices
@@ -98,7 +98,7 @@ func (in *cluster) saidOf(pod *lifecycle.BlockedPod) bool {
 	}
 	switch pod.Code {
 	case api.DeviceMissing:
-		for _, pools := range facts.ByDriver(in.facts.LostPools()) {
+		for _, pools := range facts.ByDriver(in.cluster.LostPools()) {
 			for i := range pools {
 				if in.opts.Makes(codeAway) && in.has(pod.Namespace, pod.Name, pools[i].Claims) {
 					return true
@@ -113,7 +113,7 @@ func (in *cluster) saidOf(pod *lifecycle.BlockedPod) bool {
 	case api.BindingPending:
 		return flagged(codeUnbound, api.FlagBindingFailed)
 	case api.EvictionDue:
-		return in.opts.Makes(codeEvicts) && in.snap.Gap(snapshot.ResourceTaintRules) == nil && in.snap.Gap(snapshot.ResourceSlices) == nil
+		return in.opts.Makes(codeEvicts) && in.cluster.Snapshot.Gap(snapshot.ResourceTaintRules) == nil && in.cluster.Snapshot.Gap(snapshot.ResourceSlices) == nil
 	case api.NodeNotReady:
 		return in.opts.Makes(codeStopped)
 	default:

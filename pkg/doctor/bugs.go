@@ -74,10 +74,10 @@ func bugChecks() []Check {
 }
 
 func findOverflow(_ context.Context, in *cluster) ([]api.Finding, error) {
-	if !in.facts.Behaves(behavior.CountsOverflow) {
+	if !in.cluster.Behaves(behavior.CountsOverflow) {
 		return nil, nil
 	}
-	_, fixed := in.facts.Fixed(behavior.CountsOverflow)
+	_, fixed := in.cluster.Fixed(behavior.CountsOverflow)
 	var found []api.Finding
 	add := func(o, path string, spec *resourceapi.ResourceClaimSpec) {
 		sum := &big.Int{}
@@ -95,29 +95,29 @@ func findOverflow(_ context.Context, in *cluster) ([]api.Finding, error) {
 			return
 		}
 		found = append(found, api.Finding{
-			Objects: []string{o}, Message: fmt.Sprintf("%s panics when it looks at %s: its requests ask for %s devices together", in.facts.Scheduler(), o, sum),
+			Objects: []string{o}, Message: fmt.Sprintf("%s panics when it looks at %s: its requests ask for %s devices together", in.cluster.Scheduler(), o, sum),
 			Evidence: []api.Evidence{{Object: o, Path: path + ".devices.requests", Found: sum.String(), Required: fmt.Sprintf("at most %d", resourceapi.AllocationResultsMaxSize)}},
 			Remedy:   &api.NextStep{Actor: api.ActorAdmin, Text: fmt.Sprintf("delete %s, and update the control plane to %s or newer (kubernetes/kubernetes#141323)", o, fixed)},
 		})
 	}
-	for _, claim := range in.snap.Claims {
+	for _, claim := range in.cluster.Snapshot.Claims {
 		if claim.Status.Allocation == nil {
 			add(object(api.KindClaim, claim), "spec", &claim.Spec)
 		}
 	}
-	for _, template := range in.snap.Templates {
+	for _, template := range in.cluster.Snapshot.Templates {
 		add(object(api.KindTemplate, template), "spec.spec", &template.Spec.Spec)
 	}
 	return found, nil
 }
 
 func findMiscounted(_ context.Context, in *cluster) ([]api.Finding, error) {
-	if !in.facts.Gates.Enabled(facts.GatePartitionableDevices) {
+	if !in.cluster.Gates.Enabled(facts.GatePartitionableDevices) {
 		return nil, nil
 	}
 	drivers := map[string]sets.Set[string]{}
 	triggers := map[behavior.Behavior][]facts.Device{}
-	for _, d := range in.facts.Pools.Devices() {
+	for _, d := range in.cluster.Pools.Devices() {
 		if len(d.ConsumesCounters) == 0 {
 			continue
 		}
@@ -127,10 +127,10 @@ func findMiscounted(_ context.Context, in *cluster) ([]api.Finding, error) {
 		if drivers[d.ID.Pool].Insert(d.ID.Driver); len(drivers[d.ID.Pool]) > 1 {
 			triggers[behavior.CountersByPoolName] = append(triggers[behavior.CountersByPoolName], d)
 		}
-		if in.facts.Gates.Enabled(facts.GateDeviceTaints) && slices.ContainsFunc(d.Taints, func(t resourceapi.DeviceTaint) bool { return t.Effect != resourceapi.DeviceTaintEffectNone }) {
+		if in.cluster.Gates.Enabled(facts.GateDeviceTaints) && slices.ContainsFunc(d.Taints, func(t resourceapi.DeviceTaint) bool { return t.Effect != resourceapi.DeviceTaintEffectNone }) {
 			triggers[behavior.RejectedKeepsCounters] = append(triggers[behavior.RejectedKeepsCounters], d)
 		}
-		if in.facts.Gates.Enabled(facts.GateConsumableCapacity) && ptr.Deref(d.AllowMultipleAllocations, false) {
+		if in.cluster.Gates.Enabled(facts.GateConsumableCapacity) && ptr.Deref(d.AllowMultipleAllocations, false) {
 			triggers[behavior.SharesNotCharged] = append(triggers[behavior.SharesNotCharged], d)
 			if len(d.Capacity) == 0 {
 				triggers[behavior.SharesChargedTwice] = append(triggers[behavior.SharesChargedTwice], d)
@@ -139,12 +139,12 @@ func findMiscounted(_ context.Context, in *cluster) ([]api.Finding, error) {
 	}
 	var found []api.Finding
 	for _, bug := range []behavior.Behavior{behavior.RejectedKeepsCounters, behavior.CountersByPoolName, behavior.SharesNotCharged, behavior.SharesChargedTwice} {
-		if !in.facts.Behaves(bug) || len(triggers[bug]) == 0 {
+		if !in.cluster.Behaves(bug) || len(triggers[bug]) == 0 {
 			continue
 		}
-		upstream, fixed := in.facts.Fixed(bug)
+		upstream, fixed := in.cluster.Fixed(bug)
 		f := api.Finding{
-			Message: fmt.Sprintf("%s counts partitions wrongly: %s", in.facts.Scheduler(), bug.Text()),
+			Message: fmt.Sprintf("%s counts partitions wrongly: %s", in.cluster.Scheduler(), bug.Text()),
 			Remedy:  &api.NextStep{Actor: api.ActorAdmin, Text: fmt.Sprintf("update kube-scheduler to %s or newer (kubernetes/kubernetes#%d)", fixed, upstream)},
 		}
 		seen := sets.New[string]()
@@ -184,22 +184,22 @@ func between(release, from, before string) bool {
 }
 
 func findPanic(_ context.Context, in *cluster) ([]api.Finding, error) {
-	if !in.facts.Behaves(behavior.AllWithCountersPanics) || !slices.ContainsFunc(in.facts.Pools.Devices(), func(d facts.Device) bool { return len(d.ConsumesCounters) > 0 }) {
+	if !in.cluster.Behaves(behavior.AllWithCountersPanics) || !slices.ContainsFunc(in.cluster.Pools.Devices(), func(d facts.Device) bool { return len(d.ConsumesCounters) > 0 }) {
 		return nil, nil
 	}
-	return aboutAll(in, fmt.Sprintf("kube-scheduler %s panics if a request for all devices takes one that consumes counters", in.snap.BinaryVersion()),
+	return aboutAll(in, fmt.Sprintf("kube-scheduler %s panics if a request for all devices takes one that consumes counters", in.cluster.Snapshot.BinaryVersion()),
 		"update the control plane to 1.35.6, 1.36.2 or newer (kubernetes/kubernetes#138885), or ask for a number of devices"), nil
 }
 
 func findPoolErrors(_ context.Context, in *cluster) ([]api.Finding, error) {
-	if !in.facts.Behaves(behavior.AllPoolErrorEndsAttempt) {
+	if !in.cluster.Behaves(behavior.AllPoolErrorEndsAttempt) {
 		return nil, nil
 	}
-	i := slices.IndexFunc(in.facts.Pools.All(), func(p *facts.Pool) bool { return p.Incomplete || p.Invalid != "" })
+	i := slices.IndexFunc(in.cluster.Pools.All(), func(p *facts.Pool) bool { return p.Incomplete || p.Invalid != "" })
 	if i < 0 {
 		return nil, nil
 	}
-	pool := in.facts.Pools.All()[i]
+	pool := in.cluster.Pools.All()[i]
 	return aboutAll(in, fmt.Sprintf("pool %s of driver %s is broken: requests for all devices can fail on every node", pool.Name, pool.Driver),
 		"repair the pool, or ask for a number of devices (kubernetes/kubernetes#141829)"), nil
 }
@@ -217,12 +217,12 @@ func aboutAll(in *cluster, message, advice string) []api.Finding {
 			}
 		}
 	}
-	for _, claim := range in.snap.Claims {
+	for _, claim := range in.cluster.Snapshot.Claims {
 		if claim.Status.Allocation == nil {
 			add(object(api.KindClaim, claim), "spec", &claim.Spec)
 		}
 	}
-	for _, template := range in.snap.Templates {
+	for _, template := range in.cluster.Snapshot.Templates {
 		add(object(api.KindTemplate, template), "spec.spec", &template.Spec.Spec)
 	}
 	if len(f.Objects) == 0 {
@@ -233,29 +233,29 @@ func aboutAll(in *cluster, message, advice string) []api.Finding {
 
 func findMixedClaims(_ context.Context, in *cluster) ([]api.Finding, error) {
 	remedy := &api.NextStep{Actor: api.ActorAdmin, Text: "update the control plane to 1.35.6, 1.36.2 or newer (kubernetes/kubernetes#139017)"}
-	if pod := in.facts.Proof(behavior.MixedClaimsFailScore); pod != nil {
+	if pod := in.cluster.Proof(behavior.MixedClaimsFailScore); pod != nil {
 		return []api.Finding{{
 			Severity: api.SeverityError,
 			Objects:  []string{object(api.KindPod, pod)},
 			Message:  fmt.Sprintf("kube-scheduler fails for pods that have claims with devices and claims without: its message about pod %s/%s proves it", pod.Namespace, pod.Name),
-			Evidence: []api.Evidence{{Object: object(api.KindPod, pod), Path: "status.conditions[type=PodScheduled]", Found: lifecycle.SchedulerMessage(in.snap, pod).Text}},
+			Evidence: []api.Evidence{{Object: object(api.KindPod, pod), Path: "status.conditions[type=PodScheduled]", Found: lifecycle.SchedulerMessage(in.cluster.Snapshot, pod).Text}},
 			Remedy:   remedy,
 		}}, nil
 	}
-	if in.snap.BinaryVersion() == "" || !in.facts.Behaves(behavior.MixedClaimsFailScore) {
+	if in.cluster.Snapshot.BinaryVersion() == "" || !in.cluster.Behaves(behavior.MixedClaimsFailScore) {
 		return nil, nil
 	}
 	return []api.Finding{{
-		Message:  fmt.Sprintf("kube-scheduler %s fails for pods that have claims with devices and claims without", in.snap.BinaryVersion()),
-		Evidence: []api.Evidence{{Object: "API server", Path: "gitVersion", Found: in.snap.BinaryVersion(), Required: "1.35.6, 1.36.2 or newer"}},
+		Message:  fmt.Sprintf("kube-scheduler %s fails for pods that have claims with devices and claims without", in.cluster.Snapshot.BinaryVersion()),
+		Evidence: []api.Evidence{{Object: "API server", Path: "gitVersion", Found: in.cluster.Snapshot.BinaryVersion(), Required: "1.35.6, 1.36.2 or newer"}},
 		Remedy:   remedy,
 	}}, nil
 }
 
 func findUnpreparedClaims(_ context.Context, in *cluster) ([]api.Finding, error) {
 	var found []api.Finding
-	for _, pod := range in.snap.Pods {
-		node := in.snap.Node(pod.Spec.NodeName)
+	for _, pod := range in.cluster.Snapshot.Pods {
+		node := in.cluster.Snapshot.Node(pod.Spec.NodeName)
 		if pod.Status.Phase != corev1.PodPending || node == nil || len(pod.Spec.ResourceClaims) < 2 {
 			continue
 		}
@@ -263,8 +263,8 @@ func findUnpreparedClaims(_ context.Context, in *cluster) ([]api.Finding, error)
 		if !between(release, "1.34.0", "1.34.4") && !between(release, "1.35.0", "1.35.1") {
 			continue
 		}
-		for _, used := range in.facts.Claims.OfPod(pod) {
-			if used.Claim == nil || !in.facts.Claims.Reserved(used.Claim, pod) || len(used.Claim.Status.ReservedFor) < 2 {
+		for _, used := range in.cluster.Claims.OfPod(pod) {
+			if used.Claim == nil || !in.cluster.Claims.Reserved(used.Claim, pod) || len(used.Claim.Status.ReservedFor) < 2 {
 				continue
 			}
 			claim := object(api.KindClaim, used.Claim)

@@ -38,7 +38,7 @@ func (c *Check) run(ctx context.Context, in *cluster) ([]api.Finding, error) {
 	var found []api.Finding
 	var missing []string
 	for _, resource := range c.Needs {
-		if gap := in.snap.Gap(resource); gap != nil && !slices.Contains(missing, gap.Reason) {
+		if gap := in.cluster.Snapshot.Gap(resource); gap != nil && !slices.Contains(missing, gap.Reason) {
 			missing = append(missing, gap.Reason)
 		}
 	}

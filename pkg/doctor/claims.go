@@ -106,9 +106,9 @@ func claimCheck(flag api.FlagName, path, advice string, deletes ...string) func(
 		for i := range claims {
 			claim := &claims[i]
 			switch {
-			case flag == api.FlagUnreserved && !heldFor(in.snap, claim, idle):
+			case flag == api.FlagUnreserved && !heldFor(in.cluster.Snapshot, claim, idle):
 				continue
-			case flag == api.FlagStaleReservation && lifecycle.JustStale(in.snap, in.snap.Claim(claim.Namespace, claim.Name)):
+			case flag == api.FlagStaleReservation && lifecycle.JustStale(in.cluster.Snapshot, in.cluster.Snapshot.Claim(claim.Namespace, claim.Name)):
 				continue
 			}
 			o := whatif.Object(api.KindClaim, claim.Namespace, claim.Name)
@@ -157,7 +157,7 @@ func firstStep(steps []api.NextStep) *api.NextStep {
 
 // eachResult calls for each device that a claim has.
 func eachResult(in *cluster, call func(*resourceapi.ResourceClaim, *resourceapi.DeviceRequestAllocationResult)) {
-	for _, claim := range in.snap.Claims {
+	for _, claim := range in.cluster.Snapshot.Claims {
 		if claim.Status.Allocation != nil {
 			for i := range claim.Status.Allocation.Devices.Results {
 				call(claim, &claim.Status.Allocation.Devices.Results[i])
@@ -168,11 +168,11 @@ func eachResult(in *cluster, call func(*resourceapi.ResourceClaim, *resourceapi.
 
 func findHeld(_ context.Context, in *cluster) ([]api.Finding, error) {
 	var found []api.Finding
-	for _, claim := range in.snap.Claims {
+	for _, claim := range in.cluster.Snapshot.Claims {
 		if claim.DeletionTimestamp == nil || len(claim.Finalizers)+len(claim.Status.ReservedFor) == 0 {
 			continue
 		}
-		held := lifecycle.DeletingClaim(in.snap, claim)
+		held := lifecycle.DeletingClaim(in.cluster.Snapshot, claim)
 		held.Reason = "namespace " + claim.Namespace + ": " + held.Reason
 		found = append(found, said(&held, nil, object(api.KindClaim, claim)))
 	}
@@ -181,12 +181,12 @@ func findHeld(_ context.Context, in *cluster) ([]api.Finding, error) {
 
 func findGone(_ context.Context, in *cluster) ([]api.Finding, error) {
 	var found []api.Finding
-	for _, claim := range in.snap.Claims {
-		gone := lifecycle.VanishedDevices(in.facts, claim)
+	for _, claim := range in.cluster.Snapshot.Claims {
+		gone := lifecycle.VanishedDevices(in.cluster, claim)
 		if gone == nil {
 			continue
 		}
-		step := lifecycle.PluginStep(in.snap, claim.Status.Allocation.Devices.Results[0].Driver, nodesOf(claim)...)
+		step := lifecycle.PluginStep(in.cluster.Snapshot, claim.Status.Allocation.Devices.Results[0].Driver, nodesOf(claim)...)
 		step.Text += ": " + gone.Steps[0].Text + "; a pod that runs may still work with it"
 		f := said(gone, &step, object(api.KindClaim, claim))
 		f.Message = "namespace " + claim.Namespace + ": " + f.Message
@@ -208,7 +208,7 @@ func findTwice(ctx context.Context, in *cluster) ([]api.Finding, error) {
 	var found []api.Finding
 	told := map[string]bool{}
 	eachResult(in, func(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) {
-		twice := lifecycle.Doubled(in.facts, claim, result)
+		twice := lifecycle.Doubled(in.cluster, claim, result)
 		if twice == nil {
 			return
 		}
@@ -231,11 +231,11 @@ func findTwice(ctx context.Context, in *cluster) ([]api.Finding, error) {
 
 func findUnhealthy(_ context.Context, in *cluster) ([]api.Finding, error) {
 	var found []api.Finding
-	for _, pod := range in.snap.Pods {
+	for _, pod := range in.cluster.Snapshot.Pods {
 		if lifecycle.Finished(pod) || len(pod.Spec.ResourceClaims) == 0 && pod.Status.ExtendedResourceClaimStatus == nil {
 			continue
 		}
-		for _, sick := range lifecycle.Unhealthy(in.facts, pod, in.facts.Claims.OfPod(pod)) {
+		for _, sick := range lifecycle.Unhealthy(in.cluster, pod, in.cluster.Claims.OfPod(pod)) {
 			sick.Reason = "pod " + naming.Qualified(pod) + ": " + sick.Reason
 			found = append(found, said(&sick, nil, object(api.KindPod, pod)))
 		}
@@ -256,7 +256,7 @@ func findConditions(ctx context.Context, in *cluster) ([]api.Finding, error) {
 	for i := range found {
 		o := found[i].Objects[0]
 		_, namespace, name := whatif.ParseObject(o)
-		step := lifecycle.PluginStep(in.snap, drivers[o], nodesOf(in.snap.Claim(namespace, name))...)
+		step := lifecycle.PluginStep(in.cluster.Snapshot, drivers[o], nodesOf(in.cluster.Snapshot.Claim(namespace, name))...)
 		found[i].Remedy = &step
 		if notReady[o] {
 			found[i].Severity = api.SeverityError

@@ -88,12 +88,12 @@ func selectsNothing(in *cluster, class *api.Class) *api.Finding {
 	f := &api.Finding{Message: fmt.Sprintf("class %s selects no device", class.Name)}
 	var silent []string
 	for _, expression := range class.Selectors {
-		for _, driver := range in.facts.Gates.Selectors().Compile(expression).Drivers() {
-			if in.opts.Makes(codeAway) && slices.ContainsFunc(in.facts.LostPools(), func(p facts.LostPool) bool { return p.Driver == driver }) {
+		for _, driver := range in.cluster.Gates.Selectors().Compile(expression).Drivers() {
+			if in.opts.Makes(codeAway) && slices.ContainsFunc(in.cluster.LostPools(), func(p facts.LostPool) bool { return p.Driver == driver }) {
 				// The driver is away, which is a finding of its own.
 				return nil
 			}
-			if len(lifecycle.Publishing(in.snap, []string{driver})) == 0 {
+			if len(lifecycle.Publishing(in.cluster.Snapshot, []string{driver})) == 0 {
 				silent = append(silent, driver)
 			}
 		}
@@ -111,7 +111,7 @@ func selectsNothing(in *cluster, class *api.Class) *api.Finding {
 	f.Remedy = &api.NextStep{Actor: api.ActorAdmin, Text: "compare the selectors with the devices", Commands: []string{"kubectl dra devices -o wide"}}
 	if len(silent) > 0 {
 		f.Message += ": there is no ResourceSlice of driver " + english.JoinOr(silent)
-		step := lifecycle.PluginStep(in.snap, silent[0])
+		step := lifecycle.PluginStep(in.cluster.Snapshot, silent[0])
 		step.Text += ": whether it runs on a node, and what its log says"
 		f.Remedy.Text = "compare the name of the driver with those that publish devices, and see whether it is installed"
 		if len(step.Commands) > 0 {
@@ -153,13 +153,13 @@ func findFailingSelectors(ctx context.Context, in *cluster) ([]api.Finding, erro
 			effect = fmt.Sprintf(effect, node)
 			break
 		}
-		if len(in.snap.Nodes) == 0 || in.snap.Gap(snapshot.ResourceNodes) != nil {
+		if len(in.cluster.Snapshot.Nodes) == 0 || in.cluster.Snapshot.Gap(snapshot.ResourceNodes) != nil {
 			effect = "what that does to requests is not known without the nodes"
 		}
 		f.Message = fmt.Sprintf("a selector of class %s fails on %s (%s): %s", class.Name, english.Count(class.Failing, "device"), inventory.FailureText(&class.Failures[0]), effect)
 		f.Remedy = &api.NextStep{Actor: api.ActorAdmin, Text: "let the selector be false where it fails: ask for the attribute before it is compared"}
 		for _, expression := range class.Selectors {
-			if guarded, ok := in.facts.Pools.Guard(ctx, in.facts.Gates.Selectors(), expression); ok {
+			if guarded, ok := in.cluster.Pools.Guard(ctx, in.cluster.Gates.Selectors(), expression); ok {
 				f.Remedy.Text = "let the selector be false where it fails: " + guarded
 			}
 		}
@@ -179,13 +179,13 @@ func fails(ctx context.Context, in *cluster, class string, mode resourceapi.Devi
 		ObjectMeta: metav1.ObjectMeta{Name: "one"},
 		Spec:       resourceapi.ResourceClaimSpec{Devices: resourceapi.DeviceClaim{Requests: []resourceapi.DeviceRequest{{Name: "devices", Exactly: request}}}},
 	}}
-	verdicts := in.alloc.CheckAll(ctx, in.snap.Nodes, func(*corev1.Node) ([]*resourceapi.ResourceClaim, error) { return claims, nil })
+	verdicts := allocator.Of(in.cluster).CheckAll(ctx, in.cluster.Snapshot.Nodes, func(*corev1.Node) ([]*resourceapi.ResourceClaim, error) { return claims, nil })
 	for i, verdict := range verdicts {
 		switch verdict.Outcome {
 		case allocator.Cancelled:
 			return "", fmt.Errorf("ask the allocator about class %s: %w", class, verdict.Err)
 		case allocator.Failed:
-			return in.snap.Nodes[i].Name, nil
+			return in.cluster.Snapshot.Nodes[i].Name, nil
 		case allocator.Fits, allocator.DoesNotFit, allocator.NodeError, allocator.TimedOut, allocator.GivenUp, allocator.NotTried:
 		}
 	}
@@ -218,7 +218,7 @@ func besidePlugin(_ *cluster, class *api.Class) *api.Finding {
 func findSharedResourceNames(_ context.Context, in *cluster) ([]api.Finding, error) {
 	byName := map[string][]string{}
 	var names []string
-	for _, class := range in.snap.Classes {
+	for _, class := range in.cluster.Snapshot.Classes {
 		if name := class.Spec.ExtendedResourceName; name != nil {
 			if byName[*name] == nil {
 				names = append(names, *name)
@@ -236,7 +236,7 @@ func findSharedResourceNames(_ context.Context, in *cluster) ([]api.Finding, err
 			Message: fmt.Sprintf("classes %s have the same extended resource %s", english.JoinAnd(classes), name),
 			Remedy:  &api.NextStep{Actor: api.ActorAdmin, Text: "keep spec.extendedResourceName in one of them"},
 		}
-		if used := in.facts.Claims.ClassOf(corev1.ResourceName(name)); used != nil {
+		if used := in.cluster.Claims.ClassOf(corev1.ResourceName(name)); used != nil {
 			f.Message += ": the scheduler uses " + used.Name + " alone"
 		}
 		for _, class := range classes {
@@ -263,7 +263,7 @@ func findUnclassedDrivers(ctx context.Context, in *cluster) ([]api.Finding, erro
 	}
 	devices := map[string]int{}
 	var drivers []string
-	for _, d := range in.facts.Pools.Devices() {
+	for _, d := range in.cluster.Pools.Devices() {
 		if slices.Contains(classed, d.ID.Driver) {
 			continue
 		}

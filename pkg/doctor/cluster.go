@@ -8,13 +8,11 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
@@ -23,10 +21,9 @@ const maxObjects = 10
 
 // cluster is what checks look at.
 type cluster struct {
-	opts      *Options
-	snap      *snapshot.Snapshot
-	alloc     *allocator.Allocator
-	facts     *facts.Cluster
+	opts    *Options
+	cluster *facts.Cluster
+
 	inventory *inventory.Inventory
 	// These are worked out once: what the inventory says, the pods that have devices
 	// and do not work, and the explanations of those that wait for devices.

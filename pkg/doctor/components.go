@@ -85,7 +85,7 @@ func readBy(component string) map[string]string {
 
 // components calls for each pod of a component that runs.
 func (in *cluster) components(each func(pod *corev1.Pod, component snapshot.Component)) {
-	for _, pod := range in.snap.Pods {
+	for _, pod := range in.cluster.Snapshot.Pods {
 		if component, ok := snapshot.ComponentOf(pod); ok && pod.Status.Phase != corev1.PodFailed && pod.Status.Phase != corev1.PodSucceeded {
 			each(pod, component)
 		}
@@ -94,7 +94,7 @@ func (in *cluster) components(each func(pod *corev1.Pod, component snapshot.Comp
 
 // findComponentSkew compares the releases of components with that of the API server.
 func findComponentSkew(_ context.Context, in *cluster) ([]api.Finding, error) {
-	server, known := snapshot.MinorVersion(in.snap.BinaryVersion())
+	server, known := snapshot.MinorVersion(in.cluster.Snapshot.BinaryVersion())
 	if !known {
 		return nil, nil
 	}
@@ -110,7 +110,7 @@ func findComponentSkew(_ context.Context, in *cluster) ([]api.Finding, error) {
 		}
 		found = append(found, api.Finding{
 			Objects:  []string{object(api.KindPod, pod)},
-			Message:  fmt.Sprintf("%s %s is %s the API server (%s)", component.Name, component.Version, how, in.snap.BinaryVersion()),
+			Message:  fmt.Sprintf("%s %s is %s the API server (%s)", component.Name, component.Version, how, in.cluster.Snapshot.BinaryVersion()),
 			Evidence: []api.Evidence{{Object: object(api.KindPod, pod), Path: "spec.containers[*].image", Found: component.Version, Required: fmt.Sprintf("1.%d or 1.%d", server-1, server)}},
 			Remedy:   &api.NextStep{Actor: api.ActorAdmin, Text: fmt.Sprintf("run %s of 1.%d or 1.%d", component.Name, server-1, server)},
 		})
@@ -193,7 +193,7 @@ type difference struct {
 // compare notes the setting of a gate in a component if the API server says that it has
 // another one.
 func (d *differences) compare(component, gate, feature string, enabled bool, source api.Evidence) {
-	server := d.in.snap.Gates[gate]
+	server := d.in.cluster.Snapshot.Gates[gate]
 	if server.Source != snapshot.GateFromMetrics || enabled == server.Enabled {
 		return
 	}

@@ -12,9 +12,9 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/checks"
+	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -23,10 +23,10 @@ import (
 
 // Diagnose makes the checks. The allocator has to be one for the snapshot. An error
 // means that a check failed, which is none of the cluster's faults.
-func Diagnose(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, opts Options) (*api.Diagnosis, error) {
-	in := &cluster{opts: &opts, snap: snap, alloc: alloc, facts: alloc.Facts, inventory: inventory.New(alloc, snap)}
+func Diagnose(ctx context.Context, c *facts.Cluster, opts Options) (*api.Diagnosis, error) {
+	in := &cluster{opts: &opts, cluster: c, inventory: inventory.New(c)}
 	in.claims = sync.OnceValue(in.inventory.Claims)
-	in.blocked = sync.OnceValue(func() []lifecycle.BlockedPod { return lifecycle.NewStages(in.facts, snap).BlockedPods() })
+	in.blocked = sync.OnceValue(func() []lifecycle.BlockedPod { return lifecycle.NewStages(in.cluster).BlockedPods() })
 	in.classes = once(func(ctx context.Context) ([]api.Class, error) {
 		classes, err := in.inventory.Classes(ctx)
 		if err != nil {
@@ -37,9 +37,9 @@ func Diagnose(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Sn
 	in.answers = once(func(ctx context.Context) ([]*api.Explanation, error) { return explainWaiting(ctx, in) })
 	out := &api.Diagnosis{
 		TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "Diagnosis"},
-		Source:   snap.Source, Namespace: opts.Namespace, KubernetesVersion: snap.ServerVersion, Findings: []api.Finding{}, Checks: []string{},
+		Source:   c.Snapshot.Source, Namespace: opts.Namespace, KubernetesVersion: c.Snapshot.ServerVersion, Findings: []api.Finding{}, Checks: []string{},
 	}
-	ignored := ignoring(snap)
+	ignored := ignoring(c.Snapshot)
 	for _, check := range Checks() {
 		if !opts.Makes(check.Code) || check.given != nil && !check.given(&opts) {
 			continue

@@ -20,7 +20,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/checks"
 	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
@@ -31,11 +30,8 @@ import (
 
 func diagnose(t *testing.T, snap *snapshot.Snapshot, opts Options) *api.Diagnosis {
 	t.Helper()
-	alloc, err := allocator.New(t.Context(), facts.New(snap))
-	if err != nil {
-		t.Fatal(err)
-	}
-	found, err := Diagnose(t.Context(), alloc, snap, opts)
+	c := facts.New(snap)
+	found, err := Diagnose(t.Context(), c, opts)
 	if err != nil {
 		t.Fatal(err)
 	}

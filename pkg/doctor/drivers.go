@@ -85,13 +85,13 @@ type plugin struct {
 func plugins(in *cluster) []plugin {
 	var found []plugin
 	seen := map[string]bool{}
-	for _, slice := range in.snap.Slices {
+	for _, slice := range in.cluster.Snapshot.Slices {
 		driver := slice.Spec.Driver
 		if seen[driver] {
 			continue
 		}
 		seen[driver] = true
-		for _, set := range lifecycle.DaemonSets(in.snap, driver) {
+		for _, set := range lifecycle.DaemonSets(in.cluster.Snapshot, driver) {
 			found = append(found, plugin{set, driver})
 		}
 	}
@@ -107,7 +107,7 @@ func daemonSets(in *cluster) []*snapshot.Workload {
 			found = append(found, p.Workload)
 		}
 	}
-	for _, w := range in.snap.Workloads {
+	for _, w := range in.cluster.Snapshot.Workloads {
 		if names, ok := w.KubeletPlugin(); ok && !slices.Contains(found, w) && slices.ContainsFunc(names, func(name string) bool { return isClassDriver(in, name) }) {
 			found = append(found, w)
 		}
@@ -117,8 +117,8 @@ func daemonSets(in *cluster) []*snapshot.Workload {
 
 // isClassDriver reports whether the selector of a class names a driver.
 func isClassDriver(in *cluster, name string) bool {
-	selectors := in.facts.Gates.Selectors()
-	for _, class := range in.snap.Classes {
+	selectors := in.cluster.Gates.Selectors()
+	for _, class := range in.cluster.Snapshot.Classes {
 		for _, s := range class.Spec.Selectors {
 			if s.CEL != nil && slices.Contains(selectors.Compile(s.CEL.Expression).Drivers(), name) {
 				return true
@@ -150,7 +150,7 @@ func findIdleDaemonSets(_ context.Context, in *cluster) ([]api.Finding, error) {
 func findMissingDaemonPods(_ context.Context, in *cluster) ([]api.Finding, error) {
 	var found []api.Finding
 	for _, w := range daemonSets(in) {
-		pods := len(lifecycle.Pods(in.snap, w))
+		pods := len(lifecycle.Pods(in.cluster.Snapshot, w))
 		if w.Daemon == nil || pods >= int(w.Daemon.Desired) {
 			continue
 		}
@@ -163,7 +163,7 @@ func findMissingDaemonPods(_ context.Context, in *cluster) ([]api.Finding, error
 				Commands: []string{"kubectl describe " + shell.KubectlObjects("daemonset", w.Namespace, w.Name)},
 			},
 		}
-		if fact := lifecycle.LastWarning(in.snap, w.Kind, w); fact != nil {
+		if fact := lifecycle.LastWarning(in.cluster.Snapshot, w.Kind, w); fact != nil {
 			f.Message += ": " + fact.Found
 			f.Evidence = append(f.Evidence, *fact)
 			f.Remedy.Text = "lift what refuses the pods: the events of the DaemonSet have all of it"
@@ -185,9 +185,9 @@ func findMissingDaemonPods(_ context.Context, in *cluster) ([]api.Finding, error
 
 // lacksPlugin reports whether a DaemonSet of a driver has no pod on a node and lacks some.
 func (in *cluster) lacksPlugin(driver, node string, w *snapshot.Workload) bool {
-	pods := lifecycle.Pods(in.snap, w)
+	pods := lifecycle.Pods(in.cluster.Snapshot, w)
 	return w.Daemon != nil && len(pods) < int(w.Daemon.Desired) &&
-		slices.ContainsFunc(lifecycle.DaemonSets(in.snap, driver), func(set lifecycle.DaemonSet) bool { return set.Workload == w }) &&
+		slices.ContainsFunc(lifecycle.DaemonSets(in.cluster.Snapshot, driver), func(set lifecycle.DaemonSet) bool { return set.Workload == w }) &&
 		!slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return lifecycle.DaemonNode(pod) == node })
 }
 
@@ -202,7 +202,7 @@ func findFailingDaemonPods(_ context.Context, in *cluster) ([]api.Finding, error
 			trouble string
 		}
 		var groups []*group
-		for _, pod := range lifecycle.Pods(in.snap, w) {
+		for _, pod := range lifecycle.Pods(in.cluster.Snapshot, w) {
 			if lifecycle.Ready(pod) || pod.DeletionTimestamp != nil || in.pluginSaid(w, lifecycle.DaemonNode(pod)) {
 				continue
 			}
@@ -214,7 +214,7 @@ func findFailingDaemonPods(_ context.Context, in *cluster) ([]api.Finding, error
 			}
 			g := groups[at]
 			g.pods, g.Objects, g.Evidence = append(g.pods, pod), append(g.Objects, object(api.KindPod, pod)), append(g.Evidence, evidence)
-			if fact := lifecycle.LastWarning(in.snap, api.KindPod, pod); fact != nil {
+			if fact := lifecycle.LastWarning(in.cluster.Snapshot, api.KindPod, pod); fact != nil {
 				g.Evidence = append(g.Evidence, *fact)
 			}
 		}
@@ -248,12 +248,12 @@ func findFailingDaemonPods(_ context.Context, in *cluster) ([]api.Finding, error
 // waitsForPlugin reports whether a pod waits for a plugin that does not answer: its own pod
 // on the node is not ready.
 func (in *cluster) waitsForPlugin(blocked *lifecycle.BlockedPod, w *snapshot.Workload) bool {
-	pod := in.snap.Pod(blocked.Namespace, blocked.Name)
-	return blocked.Code == api.PreparationFailed && pod != nil && slices.ContainsFunc(lifecycle.Pods(in.snap, w), func(p *corev1.Pod) bool {
+	pod := in.cluster.Snapshot.Pod(blocked.Namespace, blocked.Name)
+	return blocked.Code == api.PreparationFailed && pod != nil && slices.ContainsFunc(lifecycle.Pods(in.cluster.Snapshot, w), func(p *corev1.Pod) bool {
 		return lifecycle.DaemonNode(p) == blocked.Node && !lifecycle.Ready(p)
-	}) && slices.ContainsFunc(in.facts.Claims.OfPod(pod), func(pc facts.PodClaim) bool {
+	}) && slices.ContainsFunc(in.cluster.Claims.OfPod(pod), func(pc facts.PodClaim) bool {
 		return pc.Claim != nil && pc.Claim.Status.Allocation != nil && slices.ContainsFunc(pc.Claim.Status.Allocation.Devices.Results, func(r resourceapi.DeviceRequestAllocationResult) bool {
-			return slices.ContainsFunc(lifecycle.DaemonSets(in.snap, r.Driver), func(set lifecycle.DaemonSet) bool { return set.Workload == w })
+			return slices.ContainsFunc(lifecycle.DaemonSets(in.cluster.Snapshot, r.Driver), func(set lifecycle.DaemonSet) bool { return set.Workload == w })
 		})
 	})
 }
@@ -261,8 +261,8 @@ func (in *cluster) waitsForPlugin(blocked *lifecycle.BlockedPod, w *snapshot.Wor
 // pluginSaid reports whether the pod of a driver's plugin on a node is the reason in a
 // finding about that driver.
 func (in *cluster) pluginSaid(w *snapshot.Workload, node string) bool {
-	return slices.ContainsFunc(in.facts.LostPools(), func(p facts.LostPool) bool {
-		return in.lostOn(p.Driver, node) && slices.ContainsFunc(lifecycle.DaemonSets(in.snap, p.Driver), func(set lifecycle.DaemonSet) bool { return set.Workload == w })
+	return slices.ContainsFunc(in.cluster.LostPools(), func(p facts.LostPool) bool {
+		return in.lostOn(p.Driver, node) && slices.ContainsFunc(lifecycle.DaemonSets(in.cluster.Snapshot, p.Driver), func(set lifecycle.DaemonSet) bool { return set.Workload == w })
 	})
 }
 
@@ -281,7 +281,7 @@ func onNode(pod *corev1.Pod) string {
 // publishedFor has, by driver, the nodes for which it publishes slices by name.
 func publishedFor(in *cluster) map[string]map[string]bool {
 	found := map[string]map[string]bool{}
-	for _, slice := range in.snap.Slices {
+	for _, slice := range in.cluster.Snapshot.Slices {
 		name := ptr.Deref(slice.Spec.NodeName, "")
 		if name == "" {
 			continue
@@ -305,7 +305,7 @@ func findSilentDrivers(_ context.Context, in *cluster) ([]api.Finding, error) {
 	}
 	published := publishedFor(in)
 	for _, p := range plugins(in) {
-		for _, pod := range lifecycle.Pods(in.snap, p.Workload) {
+		for _, pod := range lifecycle.Pods(in.cluster.Snapshot, p.Workload) {
 			node, nodes := pod.Spec.NodeName, published[p.driver]
 			if node == "" || nodes[node] || len(nodes) == 0 || !lifecycle.Ready(pod) {
 				continue
@@ -327,7 +327,7 @@ func silent(in *cluster, w *snapshot.Workload) []string {
 	names, _ := w.KubeletPlugin()
 	var found []string
 	for _, name := range names {
-		if isClassDriver(in, name) && len(lifecycle.Publishing(in.snap, []string{name})) == 0 {
+		if isClassDriver(in, name) && len(lifecycle.Publishing(in.cluster.Snapshot, []string{name})) == 0 {
 			found = append(found, name)
 		}
 	}
@@ -338,7 +338,7 @@ func silent(in *cluster, w *snapshot.Workload) []string {
 // it does not run.
 func silentEverywhere(in *cluster, w *snapshot.Workload, driver string) *api.Finding {
 	f := &api.Finding{}
-	for _, pod := range lifecycle.Pods(in.snap, w) {
+	for _, pod := range lifecycle.Pods(in.cluster.Snapshot, w) {
 		if lifecycle.Ready(pod) {
 			f.Objects = append(f.Objects, object(api.KindPod, pod))
 			f.Remedy = cmp.Or(f.Remedy, searchLog(pod))
@@ -368,13 +368,13 @@ func findUnregistered(_ context.Context, in *cluster) ([]api.Finding, error) {
 		if pod.Unregistered == "" || in.saidOf(&pod) || in.lostOn(pod.Unregistered, pod.Node) {
 			continue
 		}
-		if in.opts.Makes(codeNotCreated) && slices.ContainsFunc(in.snap.Workloads, func(w *snapshot.Workload) bool { return in.lacksPlugin(pod.Unregistered, pod.Node, w) }) {
+		if in.opts.Makes(codeNotCreated) && slices.ContainsFunc(in.cluster.Snapshot.Workloads, func(w *snapshot.Workload) bool { return in.lacksPlugin(pod.Unregistered, pod.Node, w) }) {
 			continue
 		}
 		at := place{pod.Unregistered, pod.Node}
 		f := byPlace[at]
 		if f == nil {
-			step := lifecycle.PluginStep(in.snap, at.driver, at.node)
+			step := lifecycle.PluginStep(in.cluster.Snapshot, at.driver, at.node)
 			step.Text += ", and restart its pod there: it registers when it starts"
 			f = &api.Finding{Remedy: &step}
 			byPlace[at], places = f, append(places, at)
@@ -408,14 +408,14 @@ func findAbandonedSlices(_ context.Context, in *cluster) ([]api.Finding, error) 
 			drivers[p.driver] = r
 		}
 		r.sets, r.named = append(r.sets, p.String()), r.named && p.Named
-		for _, pod := range lifecycle.Pods(in.snap, p.Workload) {
+		for _, pod := range lifecycle.Pods(in.cluster.Snapshot, p.Workload) {
 			r.nodes[lifecycle.DaemonNode(pod)] = true
 		}
 	}
 	var found []api.Finding
-	for _, slice := range in.snap.Slices {
+	for _, slice := range in.cluster.Snapshot.Slices {
 		node, r := ptr.Deref(slice.Spec.NodeName, ""), drivers[slice.Spec.Driver]
-		if r == nil || node == "" || r.nodes[node] || in.snap.Node(node) == nil || slices.ContainsFunc(in.blocked(), func(pod lifecycle.BlockedPod) bool {
+		if r == nil || node == "" || r.nodes[node] || in.cluster.Snapshot.Node(node) == nil || slices.ContainsFunc(in.blocked(), func(pod lifecycle.BlockedPod) bool {
 			// A pod waits for it, which is a finding of its own.
 			return pod.Unregistered == slice.Spec.Driver && pod.Node == node && in.opts.Makes(CodeUnregistered)
 		}) {

@@ -37,7 +37,7 @@ type hardware struct {
 
 func findSameHardware(_ context.Context, in *cluster) ([]api.Finding, error) {
 	devices := map[hardware][]*facts.Device{}
-	all := in.facts.Pools.Devices()
+	all := in.cluster.Pools.Devices()
 	for i := range all {
 		d := &all[i]
 		if len(d.ConsumesCounters) > 0 {
@@ -93,7 +93,7 @@ type typed struct{ driver, attribute string }
 func findMixedTypes(_ context.Context, in *cluster) ([]api.Finding, error) {
 	// first has, by type, a device that has it.
 	first := map[typed]map[string]*facts.Device{}
-	all := in.facts.Pools.Devices()
+	all := in.cluster.Pools.Devices()
 	for i := range all {
 		d := &all[i]
 		for name, attribute := range d.Attributes {

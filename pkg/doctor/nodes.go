@@ -38,17 +38,17 @@ func nodeChecks() []Check {
 // of which claims have devices.
 func findStoppedNodes(_ context.Context, in *cluster) ([]api.Finding, error) {
 	devices := map[string]int{}
-	for _, d := range in.facts.Pools.Devices() {
+	for _, d := range in.cluster.Pools.Devices() {
 		node, _ := inventory.DeviceScope(&d)
 		devices[node]++
 	}
 	claims := map[string]int{}
-	for _, claim := range in.snap.Claims {
+	for _, claim := range in.cluster.Snapshot.Claims {
 		claims[facts.AllocatedNode(claim.Status.Allocation)]++
 	}
 	var found []api.Finding
-	for _, node := range in.snap.Nodes {
-		trouble := lifecycle.NotReady(in.snap, node)
+	for _, node := range in.cluster.Snapshot.Nodes {
+		trouble := lifecycle.NotReady(in.cluster.Snapshot, node)
 		if trouble == nil || devices[node.Name]+claims[node.Name] == 0 {
 			continue
 		}

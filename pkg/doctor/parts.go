@@ -44,7 +44,7 @@ type identity struct{ driver, pool, attribute, value string }
 
 // findParts puts all devices of one driver together.
 func findParts(_ context.Context, in *cluster) ([]api.Finding, error) {
-	all := in.facts.Pools.Devices()
+	all := in.cluster.Pools.Devices()
 	wholes := map[identity]*facts.Device{}
 	for i := range all {
 		d := &all[i]
@@ -81,7 +81,7 @@ func findParts(_ context.Context, in *cluster) ([]api.Finding, error) {
 				b.parents = append(b.parents, whole)
 			}
 			b.parts = append(b.parts, part)
-			b.bothAreAllocated = b.bothAreAllocated || in.facts.Usage.InUse(whole.ID) && in.facts.Usage.InUse(part.ID)
+			b.bothAreAllocated = b.bothAreAllocated || in.cluster.Usage.InUse(whole.ID) && in.cluster.Usage.InUse(part.ID)
 			break
 		}
 	}

@@ -29,7 +29,7 @@ func pluginChecks() []Check {
 // findPluginHardware puts the nodes of one driver together.
 func findPluginHardware(_ context.Context, in *cluster) ([]api.Finding, error) {
 	served := map[corev1.ResourceName]bool{}
-	for _, class := range in.snap.Classes {
+	for _, class := range in.cluster.Snapshot.Classes {
 		if name := class.Spec.ExtendedResourceName; name != nil {
 			served[corev1.ResourceName(*name)] = true
 		}
@@ -39,7 +39,7 @@ func findPluginHardware(_ context.Context, in *cluster) ([]api.Finding, error) {
 	for _, driver := range slices.Sorted(maps.Keys(published)) {
 		f := api.Finding{}
 		offered := map[string]bool{}
-		for _, node := range in.snap.Nodes {
+		for _, node := range in.cluster.Snapshot.Nodes {
 			if !published[driver][node.Name] {
 				continue
 			}

@@ -102,7 +102,7 @@ func poolChecks() []Check {
 func poolCheck(find func(*cluster, *facts.Pool) *api.Finding) func(context.Context, *cluster) ([]api.Finding, error) {
 	return func(_ context.Context, in *cluster) ([]api.Finding, error) {
 		var found []api.Finding
-		for _, pool := range in.facts.Pools.All() {
+		for _, pool := range in.cluster.Pools.All() {
 			if f := find(in, pool); f != nil {
 				found = append(found, *f)
 			}
@@ -159,7 +159,7 @@ func leftOver(in *cluster, pool *facts.Pool) *api.Finding {
 	newest := slices.MaxFunc(pool.Slices, func(a, b *resourceapi.ResourceSlice) int {
 		return a.CreationTimestamp.Compare(b.CreationTimestamp.Time)
 	})
-	if len(pool.Obsolete) == 0 || newest.CreationTimestamp.IsZero() || in.snap.Now().Sub(newest.CreationTimestamp.Time) < settled {
+	if len(pool.Obsolete) == 0 || newest.CreationTimestamp.IsZero() || in.cluster.Snapshot.Now().Sub(newest.CreationTimestamp.Time) < settled {
 		return nil
 	}
 	f := &api.Finding{Message: fmt.Sprintf("pool %s of driver %s still has %s of an earlier generation than %d",
@@ -175,7 +175,7 @@ func leftOver(in *cluster, pool *facts.Pool) *api.Finding {
 }
 
 func overcommitted(in *cluster, pool *facts.Pool) *api.Finding {
-	use := in.facts.Partitions.Use(pool).Overcommitted
+	use := in.cluster.Partitions.Use(pool).Overcommitted
 	if use == nil {
 		return nil
 	}
@@ -194,7 +194,7 @@ func pluginOf(in *cluster, pool *facts.Pool) *api.NextStep {
 	if node := ptr.Deref(pool.Slices[0].Spec.NodeName, ""); node != "" {
 		nodes = []string{node}
 	}
-	step := lifecycle.PluginStep(in.snap, pool.Driver, nodes...)
+	step := lifecycle.PluginStep(in.cluster.Snapshot, pool.Driver, nodes...)
 	return &step
 }
 
@@ -207,15 +207,15 @@ func deleteSlices(text string, list ...*resourceapi.ResourceSlice) *api.NextStep
 }
 
 func findSlicesOfGoneNodes(_ context.Context, in *cluster) ([]api.Finding, error) {
-	if len(in.snap.Nodes) == 0 {
+	if len(in.cluster.Snapshot.Nodes) == 0 {
 		// A file of slices alone.
 		return nil, nil
 	}
 	byNode := map[string][]*resourceapi.ResourceSlice{}
 	var nodes []string
-	for _, slice := range in.snap.Slices {
+	for _, slice := range in.cluster.Snapshot.Slices {
 		name := ptr.Deref(slice.Spec.NodeName, "")
-		if name == "" || in.snap.Node(name) != nil {
+		if name == "" || in.cluster.Snapshot.Node(name) != nil {
 			continue
 		}
 		if byNode[name] == nil {
@@ -239,9 +239,9 @@ func findSlicesOfGoneNodes(_ context.Context, in *cluster) ([]api.Finding, error
 
 func findSlicesOfEarlierNodes(_ context.Context, in *cluster) ([]api.Finding, error) {
 	var found []api.Finding
-	for _, slice := range in.snap.Slices {
+	for _, slice := range in.cluster.Snapshot.Slices {
 		for i, owner := range slice.OwnerReferences {
-			node := in.snap.Node(owner.Name)
+			node := in.cluster.Snapshot.Node(owner.Name)
 			if owner.Kind != api.KindNode || node == nil || node.UID == "" || owner.UID == "" || node.UID == owner.UID {
 				continue
 			}
@@ -265,7 +265,7 @@ func plural(n int, one, many string) string {
 
 func findEmptySlices(_ context.Context, in *cluster) ([]api.Finding, error) {
 	var found []api.Finding
-	for _, slice := range in.snap.Slices {
+	for _, slice := range in.cluster.Snapshot.Slices {
 		if len(slice.Spec.Devices) > 0 || len(slice.Spec.SharedCounters) > 0 {
 			continue
 		}

@@ -85,7 +85,7 @@ func findProbed(_ context.Context, in *cluster) ([]api.Finding, error) {
 				Evidence: []api.Evidence{{Object: kind, Path: path, Found: "not as it was sent"}},
 				Remedy:   &api.NextStep{Actor: api.ActorAdmin, Text: "find the webhook that changes it (kubectl get mutatingwebhookconfigurations), or update the API server"},
 			}
-			if gate := gates.Of(path); kind == api.KindClaim && gate != "" && !in.snap.Gate(gate).Enabled {
+			if gate := gates.Of(path); kind == api.KindClaim && gate != "" && !in.cluster.Snapshot.Gate(gate).Enabled {
 				f.Severity = api.SeverityInfo
 				f.Message = fmt.Sprintf("%s of a %s would be dropped: the feature gate %s is off", path, kind, gate)
 				f.Remedy.Text = "turn on " + gate + " if claims are to use it"

@@ -46,18 +46,18 @@ func quotaChecks() []Check {
 // findNotCreated has the pods whose claims are not created, for longer than that takes.
 func findNotCreated(ctx context.Context, in *cluster) ([]api.Finding, error) {
 	return waitingCheck(func(e *api.Explanation) bool {
-		pod := in.snap.Pod(e.Target.Namespace, e.Target.Name)
-		return e.Stage == api.StageClaimGeneration && !failsToSchedule(e) && !neverFits(e) && pod != nil && lifecycle.Overdue(in.snap, pod.CreationTimestamp.Time)
+		pod := in.cluster.Snapshot.Pod(e.Target.Namespace, e.Target.Name)
+		return e.Stage == api.StageClaimGeneration && !failsToSchedule(e) && !neverFits(e) && pod != nil && lifecycle.Overdue(in.cluster.Snapshot, pod.CreationTimestamp.Time)
 	})(ctx, in)
 }
 
 func findMissingQuotaClasses(_ context.Context, in *cluster) ([]api.Finding, error) {
 	var names []string
-	for _, class := range in.snap.Classes {
+	for _, class := range in.cluster.Snapshot.Classes {
 		names = append(names, class.Name)
 	}
 	var found []api.Finding
-	for _, quota := range in.snap.Quotas {
+	for _, quota := range in.cluster.Snapshot.Quotas {
 		for _, key := range slices.Sorted(maps.Keys(quota.Spec.Hard)) {
 			class, ok := admission.QuotaClass(key)
 			if !ok || slices.Contains(names, class) {
@@ -84,7 +84,7 @@ const tight = 90
 
 func findTightQuotas(_ context.Context, in *cluster) ([]api.Finding, error) {
 	var found []api.Finding
-	for _, quota := range in.snap.Quotas {
+	for _, quota := range in.cluster.Snapshot.Quotas {
 		for _, name := range slices.Sorted(maps.Keys(quota.Status.Hard)) {
 			hard, used := quota.Status.Hard[name], quota.Status.Used[name]
 			if !countsDevices(in, name) || hard.IsZero() || used.AsApproximateFloat64()*100 < hard.AsApproximateFloat64()*tight {
@@ -110,5 +110,5 @@ func countsDevices(in *cluster, name corev1.ResourceName) bool {
 	extended, requested := strings.CutPrefix(string(name), corev1.DefaultResourceRequestsPrefix)
 	return name == admission.ClaimCount || strings.HasSuffix(string(name), corev1.ResourceClaimsPerClass) ||
 		strings.HasPrefix(string(name), corev1.ResourceImplicitExtendedClaimsPerClass) ||
-		requested && in.facts.Claims.ClassOf(corev1.ResourceName(extended)) != nil
+		requested && in.cluster.Claims.ClassOf(corev1.ResourceName(extended)) != nil
 }

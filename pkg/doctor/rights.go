@@ -12,8 +12,8 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
@@ -36,9 +36,9 @@ func rightsOfHelper() []Right {
 }
 
 // Rights lists what the service accounts of drivers need, each once.
-func Rights(alloc *allocator.Allocator, snap *snapshot.Snapshot) []Right {
+func Rights(c *facts.Cluster) []Right {
 	var list []Right
-	for _, w := range daemonSets(&cluster{snap: snap, facts: alloc.Facts}) {
+	for _, w := range daemonSets(&cluster{cluster: c}) {
 		for _, right := range rightsOfHelper() {
 			right.Namespace, right.ServiceAccount = w.Namespace, serviceAccount(w)
 			if !slices.Contains(list, right) {
@@ -100,7 +100,7 @@ func missingRights(in *cluster, w *snapshot.Workload, refused []Right) api.Findi
 	f.Message = fmt.Sprintf("the service account %s of DaemonSet %s may not %s", serviceAccount(w), naming.Qualified(w), english.JoinAnd(texts))
 	f.Remedy = &api.NextStep{Actor: api.ActorAdmin, Text: "give the service account these rights", Commands: commands}
 	names, _ := w.KubeletPlugin()
-	if len(lifecycle.Publishing(in.snap, names)) > 0 && !slices.Contains(resources, "resourceclaims") {
+	if len(lifecycle.Publishing(in.cluster.Snapshot, names)) > 0 && !slices.Contains(resources, "resourceclaims") {
 		f.Severity = api.SeverityWarning
 		f.Message += "; what it has published is not kept up to date, unless another component does that"
 	}

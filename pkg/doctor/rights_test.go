@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/checks"
 	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
@@ -17,13 +16,10 @@ import (
 // TestMissingRights has what the service account of a driver may not do.
 func TestMissingRights(t *testing.T) {
 	cluster := tc.Cluster(healthy()...)
-	alloc, err := allocator.New(t.Context(), facts.New(cluster))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := facts.New(cluster)
 	reviews := func(allowed func(Right) bool) []Review {
 		list := []Review{}
-		for _, right := range Rights(alloc, cluster) {
+		for _, right := range Rights(c) {
 			list = append(list, Review{Right: right, Allowed: allowed(right)})
 		}
 		return list

@@ -25,11 +25,11 @@ type placed struct {
 // name or a value that none has. It is about what is yet to be allocated: claims
 // without devices, and templates.
 func findUnmatched(ctx context.Context, in *cluster) ([]api.Finding, error) {
-	if len(in.facts.Pools.Devices()) == 0 {
+	if len(in.cluster.Pools.Devices()) == 0 {
 		return nil, nil
 	}
-	evaluator := in.facts.Gates.Selectors()
-	catalog := eligibility.NewCatalog(in.facts, evaluator)
+	evaluator := in.cluster.Gates.Selectors()
+	catalog := eligibility.NewCatalog(in.cluster, evaluator)
 	places := map[string][]placed{}
 	var expressions []string
 	told, err := toldByPods(ctx, in)
@@ -78,7 +78,7 @@ func findUnmatched(ctx context.Context, in *cluster) ([]api.Finding, error) {
 // is that a selector is why: the checks for such pods tell of them.
 func toldByPods(ctx context.Context, in *cluster) (map[string]bool, error) {
 	told := map[string]bool{}
-	if !in.opts.Makes(codeNever) || !in.opts.Makes(codeFails) || slices.ContainsFunc(waitingNeeds(), func(r string) bool { return in.snap.Gap(r) != nil }) {
+	if !in.opts.Makes(codeNever) || !in.opts.Makes(codeFails) || slices.ContainsFunc(waitingNeeds(), func(r string) bool { return in.cluster.Snapshot.Gap(r) != nil }) {
 		return told, nil
 	}
 	answers, err := in.answers(ctx)
@@ -92,7 +92,7 @@ func toldByPods(ctx context.Context, in *cluster) (map[string]bool, error) {
 		for i := range e.Claims {
 			told[whatif.Object(api.KindClaim, e.Claims[i].Namespace, e.Claims[i].Name)] = true
 		}
-		if pod := in.snap.Pod(e.Target.Namespace, e.Target.Name); pod != nil {
+		if pod := in.cluster.Snapshot.Pod(e.Target.Namespace, e.Target.Name); pod != nil {
 			for _, entry := range pod.Spec.ResourceClaims {
 				told[whatif.Object(api.KindTemplate, pod.Namespace, ptr.Deref(entry.ResourceClaimTemplateName, ""))] = true
 			}
@@ -120,10 +120,10 @@ func selectorsInUse(in *cluster) []placed {
 			// One of several alternatives may be for devices that are not there.
 		}
 	}
-	for _, template := range in.snap.Templates {
+	for _, template := range in.cluster.Snapshot.Templates {
 		each(object(api.KindTemplate, template), "spec.spec", template.Spec.Spec.Devices.Requests)
 	}
-	for _, claim := range in.snap.Claims {
+	for _, claim := range in.cluster.Snapshot.Claims {
 		if claim.Status.Allocation == nil {
 			each(object(api.KindClaim, claim), "spec", claim.Spec.Devices.Requests)
 		}

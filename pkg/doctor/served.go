@@ -34,12 +34,12 @@ func servedChecks() []Check {
 }
 
 func findUnserved(_ context.Context, in *cluster) ([]api.Finding, error) {
-	if in.snap.Served == nil {
+	if in.cluster.Snapshot.Served == nil {
 		return nil, nil
 	}
 	var found []api.Finding
-	minor, known := snapshot.MinorVersion(in.snap.ServerVersion)
-	if versions := versionsOf(in.snap, "resourceclaims"); known && minor >= firstStable && !slices.Contains(versions, "v1") {
+	minor, known := snapshot.MinorVersion(in.cluster.Snapshot.ServerVersion)
+	if versions := versionsOf(in.cluster.Snapshot, "resourceclaims"); known && minor >= firstStable && !slices.Contains(versions, "v1") {
 		found = append(found, api.Finding{
 			Message:  fmt.Sprintf("the API server does not serve v1 of resource.k8s.io, only %s: kube-scheduler and kubelets of 1.%d on use v1", english.JoinAnd(versions), firstStable),
 			Evidence: []api.Evidence{{Object: "API server", Path: "--runtime-config", Found: strings.Join(versions, ", "), Required: "resource.k8s.io/v1"}},
@@ -47,10 +47,10 @@ func findUnserved(_ context.Context, in *cluster) ([]api.Finding, error) {
 		})
 	}
 	for gate, resource := range map[string]string{"DRADeviceTaintRules": taintRules, "DRAResourcePoolStatus": "resourcepoolstatusrequests"} {
-		versions := versionsOf(in.snap, resource)
+		versions := versionsOf(in.cluster.Snapshot, resource)
 		read := versionRead(resource, minor)
 		switch {
-		case !in.snap.Gate(gate).Enabled || len(versions) > 0 && (read == "" || slices.Contains(versions, read)):
+		case !in.cluster.Snapshot.Gate(gate).Enabled || len(versions) > 0 && (read == "" || slices.Contains(versions, read)):
 		case read != "":
 			found = append(found, api.Finding{
 				Message:  fmt.Sprintf("the feature gate %s is on, but %s of %s is not served: kube-scheduler of 1.%d reads no other version, and schedules no pod until it can", gate, read, resource, minor),

@@ -27,11 +27,11 @@ func storedChecks() []Check {
 // findOutdatedSlices is about slices that an API server would not store again.
 func findOutdatedSlices(_ context.Context, in *cluster) ([]api.Finding, error) {
 	severity, when := api.Severity(""), "each update of it is rejected"
-	if minor, known := snapshot.MinorVersion(in.snap.BinaryVersion()); !known || minor < rulesOf {
+	if minor, known := snapshot.MinorVersion(in.cluster.Snapshot.BinaryVersion()); !known || minor < rulesOf {
 		severity, when = api.SeverityInfo, fmt.Sprintf("Kubernetes 1.%d rejects each update of it", rulesOf)
 	}
 	var found []api.Finding
-	for _, slice := range in.snap.Slices {
+	for _, slice := range in.cluster.Snapshot.Slices {
 		// What is computed has not been stored.
 		if _, computed := slice.Annotations[snapshot.PreviewAnnotation]; computed {
 			continue

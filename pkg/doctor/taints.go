@@ -78,7 +78,7 @@ func taintChecks() []Check {
 func ruleCheck(find func(*cluster, *resourceapi.DeviceTaintRule) *api.Finding) func(context.Context, *cluster) ([]api.Finding, error) {
 	return func(_ context.Context, in *cluster) ([]api.Finding, error) {
 		var found []api.Finding
-		for _, rule := range in.snap.TaintRules {
+		for _, rule := range in.cluster.Snapshot.TaintRules {
 			if f := find(in, rule); f != nil {
 				f.Objects = []string{object(kindRule, rule)}
 				if f.Remedy == nil {
@@ -95,13 +95,13 @@ func ruleCheck(find func(*cluster, *resourceapi.DeviceTaintRule) *api.Finding) f
 }
 
 func idleRule(in *cluster, rule *resourceapi.DeviceTaintRule) *api.Finding {
-	if text := in.facts.Taints.OpenRuleText(rule); text != "" {
+	if text := in.cluster.Taints.OpenRuleText(rule); text != "" {
 		return &api.Finding{
 			Message:  text,
 			Evidence: []api.Evidence{{Object: object(kindRule, rule), Path: "spec.deviceSelector", Found: "missing", Required: "a driver, a pool or a device"}},
 		}
 	}
-	if len(in.facts.Taints.SelectedBy(rule)) > 0 {
+	if len(in.cluster.Taints.SelectedBy(rule)) > 0 {
 		return nil
 	}
 	return &api.Finding{
@@ -121,7 +121,7 @@ func effectless(_ *cluster, rule *resourceapi.DeviceTaintRule) *api.Finding {
 }
 
 func everyDevice(in *cluster, rule *resourceapi.DeviceTaintRule) *api.Finding {
-	if rule.Spec.Taint.Effect == resourceapi.DeviceTaintEffectNone || !in.facts.Taints.SelectsAll(rule) {
+	if rule.Spec.Taint.Effect == resourceapi.DeviceTaintEffectNone || !in.cluster.Taints.SelectsAll(rule) {
 		return nil
 	}
 	o := shell.KubectlObjects("devicetaintrule", "", rule.Name)
@@ -135,11 +135,11 @@ func everyDevice(in *cluster, rule *resourceapi.DeviceTaintRule) *api.Finding {
 // findTainted puts the devices of one driver with one taint together. Those whose pods are
 // about to be evicted have a finding already.
 func findTainted(_ context.Context, in *cluster) ([]api.Finding, error) {
-	if !in.facts.Gates.Enabled(facts.GateDeviceTaints) {
+	if !in.cluster.Gates.Enabled(facts.GateDeviceTaints) {
 		return nil, nil
 	}
 	nodes := map[string]string{}
-	for _, d := range in.facts.Pools.Devices() {
+	for _, d := range in.cluster.Pools.Devices() {
 		if len(d.Taints) > 0 {
 			nodes[d.ID.String()], _ = inventory.DeviceScope(&d)
 		}
@@ -163,13 +163,13 @@ func findTainted(_ context.Context, in *cluster) ([]api.Finding, error) {
 			on = fmt.Sprintf(" on %s", english.Sample(where, maxNames))
 		}
 		if taint.Since != nil {
-			since = fmt.Sprintf(" for %s (since %s)", ageText(in.snap.Now().Sub(taint.Since.Time)), taint.Since.UTC().Format(time.RFC3339))
+			since = fmt.Sprintf(" for %s (since %s)", ageText(in.cluster.Snapshot.Now().Sub(taint.Since.Time)), taint.Since.UTC().Format(time.RFC3339))
 		}
 		f.Message = fmt.Sprintf("driver %s has tainted %s%s with %s%s: %s", taint.Driver, english.Count(len(taint.Devices), "device"), on, inventory.TaintText(&taint), since, english.Sample(taint.Devices, maxNames))
 		if len(taint.Claims) > 0 {
 			f.Message += "; used by " + english.Count(len(taint.Claims), "claim")
 		}
-		step := lifecycle.PluginStep(in.snap, taint.Driver, where...)
+		step := lifecycle.PluginStep(in.cluster.Snapshot, taint.Driver, where...)
 		step.Text = "find out what is wrong with the devices and repair it (kubectl dra node-probe on the node, the log of the plugin); the driver takes the taint back, some only when the plugin restarts"
 		f.Remedy = &step
 		found = append(found, f)
@@ -181,11 +181,11 @@ func findTainted(_ context.Context, in *cluster) ([]api.Finding, error) {
 const maxNames = 4
 
 func forgotten(in *cluster, rule *resourceapi.DeviceTaintRule) *api.Finding {
-	age := in.snap.Now().Sub(rule.CreationTimestamp.Time)
+	age := in.cluster.Snapshot.Now().Sub(rule.CreationTimestamp.Time)
 	if rule.CreationTimestamp.IsZero() || age < cmp.Or(in.opts.OlderThan, RuleAge) || rule.Spec.Taint.Effect == resourceapi.DeviceTaintEffectNone {
 		return nil
 	}
-	selected := len(in.facts.Taints.SelectedBy(rule))
+	selected := len(in.cluster.Taints.SelectedBy(rule))
 	if selected == 0 {
 		return nil
 	}
@@ -220,7 +220,7 @@ func findEvictions(_ context.Context, in *cluster) ([]api.Finding, error) {
 			source, by = kindRule+"/"+taint.Rule, kindRule+" "+taint.Rule
 		}
 		next := "the next one in "
-		left, _ := inventory.EvictionDue(&taint, in.snap.Now())
+		left, _ := inventory.EvictionDue(&taint, in.cluster.Snapshot.Now())
 		if left <= 0 {
 			left, next = -left, "due for "
 		}
@@ -235,7 +235,7 @@ func findEvictions(_ context.Context, in *cluster) ([]api.Finding, error) {
 
 // findContradictions compares the rules that have one key.
 func findContradictions(_ context.Context, in *cluster) ([]api.Finding, error) {
-	rules := slices.Clone(in.snap.TaintRules)
+	rules := slices.Clone(in.cluster.Snapshot.TaintRules)
 	rules = slices.DeleteFunc(rules, func(r *resourceapi.DeviceTaintRule) bool {
 		return r.Spec.Taint.Effect == resourceapi.DeviceTaintEffectNone
 	})
@@ -243,7 +243,7 @@ func findContradictions(_ context.Context, in *cluster) ([]api.Finding, error) {
 	of := func(rule *resourceapi.DeviceTaintRule) map[facts.DeviceID]bool {
 		if selected[rule.Name] == nil {
 			selected[rule.Name] = map[facts.DeviceID]bool{}
-			for _, id := range in.facts.Taints.SelectedBy(rule) {
+			for _, id := range in.cluster.Taints.SelectedBy(rule) {
 				selected[rule.Name][id] = true
 			}
 		}

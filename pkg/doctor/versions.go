@@ -53,14 +53,14 @@ func versionChecks() []Check {
 }
 
 func findNewerCluster(_ context.Context, in *cluster) ([]api.Finding, error) {
-	cluster, known := snapshot.MinorVersion(in.snap.BinaryVersion())
+	cluster, known := snapshot.MinorVersion(in.cluster.Snapshot.BinaryVersion())
 	library, _ := snapshot.MinorVersion("v1" + behavior.Library[len("v0"):])
 	if !known || cluster <= library {
 		return nil, nil
 	}
 	return []api.Finding{{
-		Message:  fmt.Sprintf("the cluster runs Kubernetes %s; the embedded allocator is that of 1.%d", in.snap.BinaryVersion(), library),
-		Evidence: []api.Evidence{{Object: "API server", Path: "gitVersion", Found: in.snap.BinaryVersion(), Required: fmt.Sprintf("at most 1.%d", library)}},
+		Message:  fmt.Sprintf("the cluster runs Kubernetes %s; the embedded allocator is that of 1.%d", in.cluster.Snapshot.BinaryVersion(), library),
+		Evidence: []api.Evidence{{Object: "API server", Path: "gitVersion", Found: in.cluster.Snapshot.BinaryVersion(), Required: fmt.Sprintf("at most 1.%d", library)}},
 		Remedy:   &api.NextStep{Actor: api.ActorAdmin, Text: "install a newer version of kubectl-dra"},
 	}}, nil
 }
@@ -68,8 +68,8 @@ func findNewerCluster(_ context.Context, in *cluster) ([]api.Finding, error) {
 func findIgnoredSlices(_ context.Context, in *cluster) ([]api.Finding, error) {
 	byReason := map[string]*api.Finding{}
 	var reasons []string
-	for _, slice := range in.snap.Slices {
-		ignored := in.facts.Pools.Ignored(slice)
+	for _, slice := range in.cluster.Snapshot.Slices {
+		ignored := in.cluster.Pools.Ignored(slice)
 		if ignored == nil {
 			continue
 		}
@@ -107,23 +107,23 @@ func findDroppedFields(_ context.Context, in *cluster) ([]api.Finding, error) {
 			})
 		}
 	}
-	for _, o := range in.snap.Slices {
+	for _, o := range in.cluster.Snapshot.Slices {
 		look(kindSlice, o)
 	}
-	for _, o := range in.snap.Classes {
+	for _, o := range in.cluster.Snapshot.Classes {
 		look(kindClass, o)
 	}
-	for _, o := range in.snap.Templates {
+	for _, o := range in.cluster.Snapshot.Templates {
 		look(api.KindTemplate, o)
 	}
-	for _, o := range in.snap.Claims {
+	for _, o := range in.cluster.Snapshot.Claims {
 		look(api.KindClaim, o)
 	}
 	return found, nil
 }
 
 func findSkew(_ context.Context, in *cluster) ([]api.Finding, error) {
-	server, known := snapshot.MinorVersion(in.snap.BinaryVersion())
+	server, known := snapshot.MinorVersion(in.cluster.Snapshot.BinaryVersion())
 	if !known {
 		return nil, nil
 	}
@@ -146,7 +146,7 @@ func findSkew(_ context.Context, in *cluster) ([]api.Finding, error) {
 		{"newer than the API server", func(kubelet int) bool { return kubelet > server }},
 	} {
 		if f, nodes := kubelets(in, outside(side.is)); nodes > 0 {
-			f.Message = fmt.Sprintf("the kubelet of %s with devices is %s (%s)", english.Count(nodes, "node"), side.how, in.snap.BinaryVersion())
+			f.Message = fmt.Sprintf("the kubelet of %s with devices is %s (%s)", english.Count(nodes, "node"), side.how, in.cluster.Snapshot.BinaryVersion())
 			f.Remedy = &api.NextStep{Actor: api.ActorAdmin, Text: "run kubelets of " + allowed}
 			found = append(found, f)
 		}
@@ -158,10 +158,10 @@ func findSkew(_ context.Context, in *cluster) ([]api.Finding, error) {
 // in its place, and counts them. Required is empty for a kubelet that is all right.
 func kubelets(in *cluster, required func(release string) string) (f api.Finding, nodes int) {
 	devices := map[string]bool{}
-	for _, slice := range in.snap.Slices {
+	for _, slice := range in.cluster.Snapshot.Slices {
 		devices[ptr.Deref(slice.Spec.NodeName, "")] = true
 	}
-	for _, node := range in.snap.Nodes {
+	for _, node := range in.cluster.Snapshot.Nodes {
 		release, o := node.Status.NodeInfo.KubeletVersion, object(api.KindNode, node)
 		if right := required(release); devices[node.Name] && right != "" {
 			f.Objects = append(f.Objects, o)
@@ -174,11 +174,11 @@ func kubelets(in *cluster, required func(release string) string) (f api.Finding,
 func findIdleGates(_ context.Context, in *cluster) ([]api.Finding, error) {
 	var found []api.Finding
 	for _, spec := range snapshot.GateSpecs() {
-		if gate := in.snap.Gate(spec.Name); !gate.Enabled || gate.Source == snapshot.GateFromDefault {
+		if gate := in.cluster.Snapshot.Gate(spec.Name); !gate.Enabled || gate.Source == snapshot.GateFromDefault {
 			continue
 		}
 		for _, required := range spec.Requires {
-			if in.snap.Gate(required).Enabled {
+			if in.cluster.Snapshot.Gate(required).Enabled {
 				continue
 			}
 			found = append(found, api.Finding{

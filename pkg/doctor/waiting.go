@@ -176,12 +176,12 @@ func whole(namespace, name string) *api.NextStep {
 // explainWaiting answers for the pods that wait for devices.
 func explainWaiting(ctx context.Context, in *cluster) ([]*api.Explanation, error) {
 	var targets []explain.Options
-	for _, pod := range in.snap.Pods {
-		if lifecycle.Waits(pod) && explain.WantsDevices(in.snap, in.alloc, pod) {
+	for _, pod := range in.cluster.Snapshot.Pods {
+		if lifecycle.Waits(pod) && explain.WantsDevices(in.cluster, pod) {
 			targets = append(targets, explain.Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
 		}
 	}
-	answers, err := explain.ExplainEquivalent(ctx, in.alloc, in.snap, targets)
+	answers, err := explain.ExplainEquivalent(ctx, in.cluster, targets)
 	if err != nil {
 		return nil, fmt.Errorf("explain the pods that wait: %w", err)
 	}
@@ -220,7 +220,7 @@ func findBlockedPods(_ context.Context, in *cluster) ([]api.Finding, error) {
 // findRefusedWorkloads is about workloads whose pods are not created.
 func findRefusedWorkloads(_ context.Context, in *cluster) ([]api.Finding, error) {
 	var found []api.Finding
-	for _, r := range explain.RefusedWorkloads(in.snap, in.alloc) {
+	for _, r := range explain.RefusedWorkloads(in.cluster) {
 		w := r.Workload
 		f := api.Finding{
 			Objects:  []string{object(w.Kind, w)},

@@ -20,10 +20,10 @@ import (
 // the allocated devices of the pool have left. Without a node, that is what they
 // leave for all nodes.
 func (c *Checks) CheckPartition(d *cluster.Device, node *corev1.Node) *Reason {
-	if h := c.Facts.Partitions.ConflictOn(d, node); h != nil {
+	if h := c.Cluster.Partitions.ConflictOn(d, node); h != nil {
 		return partitionReason(d, h)
 	}
-	return partitionReason(d, c.Facts.Partitions.Conflict(d))
+	return partitionReason(d, c.Cluster.Partitions.Conflict(d))
 }
 
 func partitionReason(d *cluster.Device, h *cluster.CounterConflict) *Reason {

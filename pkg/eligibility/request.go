@@ -23,7 +23,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/fieldpath"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
@@ -32,8 +31,8 @@ type findFunc func(ctx context.Context, c *Checks, d *cluster.Device) *Reason
 
 // Checks decides about single devices for one request.
 type Checks struct {
-	Facts     *cluster.Cluster
-	Snap      *snapshot.Snapshot
+	Cluster *cluster.Cluster
+
 	Selectors *selector.Evaluator
 	Channel   string
 	// ExtendedResource is what the request stands for, if anything.
@@ -49,29 +48,29 @@ type Checks struct {
 	unmatched map[unmatched]*Reason
 }
 
-func (c *Checks) enabled(gate string) bool { return c.Facts.Gates.Enabled(gate) }
+func (c *Checks) enabled(gate string) bool { return c.Cluster.Gates.Enabled(gate) }
 
 // CheckNode makes the checks that depend on the node, which the device is for.
 func (c *Checks) CheckNode(d *cluster.Device, node *corev1.Node) *Reason {
-	return onNode(c.Facts, d, node)
+	return onNode(c.Cluster, d, node)
 }
 
 // CheckNodeOperations rejects a device that does without node operations, for a
 // node that does not know of that.
 func (c *Checks) CheckNodeOperations(d *cluster.Device, node *corev1.Node) *Reason {
-	return nodeOperations(c.Facts.Gates, d, node)
+	return nodeOperations(c.Cluster.Gates, d, node)
 }
 
 // CheckInUse rejects a device that is allocated and cannot be shared.
 func (c *Checks) CheckInUse(d *cluster.Device) *Reason {
-	if c.Request.AdminAccess || !c.Facts.Usage.InUse(d.ID) {
+	if c.Request.AdminAccess || !c.Cluster.Usage.InUse(d.ID) {
 		return nil
 	}
 	r := &Reason{
 		Check: InUse, Code: api.DeviceAllocated, Label: "allocated", Text: "allocated",
 		Fact: api.Evidence{Path: "status.allocation.devices.results"},
 	}
-	for _, holder := range c.Facts.Usage.Holders(d.ID) {
+	for _, holder := range c.Cluster.Usage.Holders(d.ID) {
 		if holder.Result.AdminAccess == nil || !*holder.Result.AdminAccess {
 			r.Claim, r.Fact.Object = holder.Claim, whatif.ClaimObject(holder.Claim)
 			break
@@ -83,7 +82,7 @@ func (c *Checks) CheckInUse(d *cluster.Device) *Reason {
 // CheckBinding rejects a device with binding conditions that the cluster does not
 // support.
 func (c *Checks) CheckBinding(d *cluster.Device) *Reason {
-	return bindingConditions(c.Facts.Gates, d)
+	return bindingConditions(c.Cluster.Gates, d)
 }
 
 const (
@@ -243,7 +242,7 @@ func (c *Checks) CheckCapacity(d *cluster.Device, check Check) *Reason {
 	}
 	var used map[resourceapi.QualifiedName]resource.Quantity
 	if check == CapacityLeft {
-		used = c.Facts.Usage.Consumed(d.ID)
+		used = c.Cluster.Usage.Consumed(d.ID)
 	}
 	short, err := capacityShortage(c.Request.Capacity, d.Device, used, c.enabled("DRAFractionalCapacityRange"))
 	switch {
@@ -282,9 +281,9 @@ func (c *Checks) CheckTaints(d *cluster.Device) *Reason {
 		}) {
 			continue
 		}
-		holder, path := fieldpath.TaintSource(c.Facts, d, taint)
+		holder, path := fieldpath.TaintSource(c.Cluster, d, taint)
 		by := "driver " + d.ID.Driver
-		if rule := c.Facts.Taints.Rule(d, taint); rule != nil {
+		if rule := c.Cluster.Taints.Rule(d, taint); rule != nil {
 			by = "DeviceTaintRule " + rule.Name
 		}
 		return &Reason{
@@ -328,7 +327,7 @@ func (c *Checks) CheckConstraints(ctx context.Context, d *cluster.Device) *Reaso
 				Text: fmt.Sprintf("has no attribute %s%s", name, c.nearAttribute(name)),
 				Lack: fmt.Sprintf("without attribute %s", name), Fact: fact,
 			}
-		case c.Facts.Gates.ListsCompared() && len(ValueTexts(value)) == 0:
+		case c.Cluster.Gates.ListsCompared() && len(ValueTexts(value)) == 0:
 			fact.Found = "an empty list"
 			return &Reason{
 				Check: Constraint, Code: api.AttributeMissing, Label: "attribute empty",

@@ -34,7 +34,7 @@ func (x *builder) advise(ctx context.Context) (reason, error) {
 		// It is too late to change anything.
 		return reason{}, nil
 	}
-	steps := adviceSteps + conflict.StepsOfNodes(len(x.Cluster.Candidates))
+	steps := adviceSteps + conflict.StepsOfNodes(len(x.Reach.Candidates))
 	limited, budget := allocator.WithBudget(ctx, steps)
 	defer budget.End()
 	h := &headlines{Question: x.Question, out: x.out, target: x.target, confirmer: x.confirmer, reasons: x.reasons}
@@ -103,7 +103,7 @@ func (x *builder) conflictCase() *conflict.Case {
 	c := &conflict.Case{
 		Question: x.Question, Nodes: x.reachable(), Contents: x.contents, Confirmer: x.confirmer,
 		Verdict: x.out.Verdict, AllRemedies: x.target.Options.AllRemedies,
-		Only: x.Cluster.OnlyNode(), Target: x.target.Object, Workload: x.target.Workload, Users: x.target.Users, Ask: x.again,
+		Only: x.Reach.OnlyNode(), Target: x.target.Object, Workload: x.target.Workload, Users: x.target.Users, Ask: x.again,
 	}
 	if len(x.out.Nodes) > 0 {
 		c.Code = x.out.Nodes[0].Code
@@ -114,7 +114,7 @@ func (x *builder) conflictCase() *conflict.Case {
 // reachable are the nodes on which changes could make the claims fit. A DaemonSet creates
 // each pod for one node: whatever changes, it does not run on another one.
 func (x *builder) reachable() []*corev1.Node {
-	nodes := x.target.Nodes(x.Cluster.Alloc)
+	nodes := x.target.Nodes(x.Cluster)
 	if x.Pod == nil || snapshot.DaemonNode(x.Pod) == "" {
 		return nodes
 	}
@@ -144,20 +144,17 @@ func nearestFirst(groups []api.NodeGroup, near []*conflict.Prospect, only string
 // again asks the question with a change made, up to the point where the
 // allocator is asked. It is nil if something else is in the way already.
 func (x *builder) again(w conflict.WhatIf) (*funnel.Question, error) {
-	snap, alloc, t := x.Snap, x.Cluster.Alloc, x.target
-	if w.Snap != nil {
-		snap, alloc = w.Snap, w.Alloc
-	}
+	c, t := cmp.Or(w.Cluster, x.Cluster), x.target
 	if w.FindAgain {
 		var err error
-		if t, err = target.Find(snap, alloc, x.target.Options); err != nil {
+		if t, err = target.Find(c, x.target.Options); err != nil {
 			return nil, err
 		}
 		if pod := x.Pod; pod != nil && !x.target.Hypothetical {
-			t.UsePod(alloc, snap.Pod(pod.Namespace, pod.Name))
+			t.UsePod(c, c.Snapshot.Pod(pod.Namespace, pod.Name))
 		}
 	}
-	q := funnel.NewQuestion(alloc, snap, t.Pod, slices.Clone(t.Claims))
+	q := funnel.NewQuestion(c, t.Pod, slices.Clone(t.Claims))
 	if !w.Features {
 		// No change is about what devices publish, so that results and names hold.
 		q.Selectors, q.Catalog = x.Selectors, x.Catalog
@@ -176,10 +173,10 @@ func (x *builder) again(w conflict.WhatIf) (*funnel.Question, error) {
 	if claimProblem(q) != nil || refusal(q) != nil {
 		return nil, nil
 	}
-	if w.Snap == nil && x.Cluster.Pools != nil {
-		q.Cluster = x.Cluster
+	if w.Cluster == nil && x.Reach.Pools != nil {
+		q.Reach = x.Reach
 		return q, nil
 	}
-	survey(q, t.Nodes(alloc))
+	survey(q, t.Nodes(c))
 	return q, nil
 }

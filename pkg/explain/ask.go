@@ -11,13 +11,12 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodegroup"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // Asked is a question about a pod with its answer, for those who go on from it.
@@ -41,13 +40,13 @@ type Asker struct {
 // Ask reports whether a pod fits that does not exist, and for each node why not. Nodes that
 // the snapshot leaves out, because they are equivalent to one that it has, are in leftOut by the name
 // of that one: the answer has them, too.
-func (a *Asker) Ask(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *corev1.Pod, leftOut map[string][]string) (*Asked, error) {
+func (a *Asker) Ask(ctx context.Context, c *cluster.Cluster, pod *corev1.Pod, leftOut map[string][]string) (*Asked, error) {
 	t := &target.Target{
 		Object:       api.Target{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name},
 		Hypothetical: true, VerdictOnly: true, LeftOut: leftOut,
 	}
-	t.UsePod(alloc, pod)
-	x := builderWithQueue(alloc, snap, t)
+	t.UsePod(c, pod)
+	x := builderWithQueue(c, t)
 	a.remember(x.Question)
 	answer, err := x.explanation(ctx)
 	if err != nil {
@@ -67,23 +66,23 @@ func (a *Asker) remember(q *funnel.Question) {
 // Groups puts nodes together that have the same for each of some pods, which are suitable for
 // the same nodes. Unsuitable are those that they cannot use. It is nil if nodes have devices
 // in common.
-func (a *Asker) Groups(alloc *allocator.Allocator, snap *snapshot.Snapshot, pods []*corev1.Pod) (groups [][]*corev1.Node, unsuitable []*corev1.Node) {
-	q := funnel.NewQuestion(alloc, snap, pods[0], nil)
+func (a *Asker) Groups(c *cluster.Cluster, pods []*corev1.Pod) (groups [][]*corev1.Node, unsuitable []*corev1.Node) {
+	q := funnel.NewQuestion(c, pods[0], nil)
 	a.remember(q)
 	for _, pod := range pods {
-		q.PodClaims = append(q.PodClaims, alloc.Facts.Claims.OfPod(pod)...)
+		q.PodClaims = append(q.PodClaims, c.Claims.OfPod(pod)...)
 	}
 	funnel.ListWaiting(q)
-	nodes, _ := alloc.Facts.Nodes.All()
+	nodes, _ := c.Nodes.All()
 	survey(q, nodes)
-	for _, node := range q.Cluster.Candidates {
-		for _, pool := range q.Cluster.Pools[node.Name] {
+	for _, node := range q.Reach.Candidates {
+		for _, pool := range q.Reach.Pools[node.Name] {
 			if slices.ContainsFunc(pool.Pool.Slices, func(s *resourceapi.ResourceSlice) bool { return ptr.Deref(s.Spec.NodeName, "") != node.Name }) {
 				return nil, nil
 			}
 		}
 	}
-	for _, u := range q.Cluster.Unsuitable {
+	for _, u := range q.Reach.Unsuitable {
 		unsuitable = append(unsuitable, u.Node)
 	}
 	if a.contents == nil {
@@ -91,5 +90,5 @@ func (a *Asker) Groups(alloc *allocator.Allocator, snap *snapshot.Snapshot, pods
 	} else {
 		a.contents = a.contents.Amended()
 	}
-	return a.contents.Groups(q, q.Cluster.Candidates), unsuitable
+	return a.contents.Groups(q, q.Reach.Candidates), unsuitable
 }

@@ -21,8 +21,8 @@ import (
 
 // assume lists what the answer takes as true without seeing it.
 func (x *builder) assume() {
-	x.out.Assumptions = append(x.out.Assumptions, preview.Assumptions(x.Snap)...)
-	for _, gap := range x.Snap.Gaps {
+	x.out.Assumptions = append(x.out.Assumptions, preview.Assumptions(x.Cluster.Snapshot)...)
+	for _, gap := range x.Cluster.Snapshot.Gaps {
 		consequence := ""
 		switch gap.Resource {
 		case snapshot.ResourceNodes:
@@ -33,7 +33,7 @@ func (x *builder) assume() {
 			consequence = "assumed that no device is allocated to another claim"
 		case snapshot.ResourceSlices:
 			consequence = "no device is known"
-			if len(x.Snap.Slices) > 0 {
+			if len(x.Cluster.Snapshot.Slices) > 0 {
 				consequence = "other devices are not known"
 			}
 		case snapshot.ResourceClasses, snapshot.ResourceTemplates:
@@ -76,7 +76,7 @@ func (x *builder) assume() {
 		}
 		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("%s: %s", gap.Reason, consequence))
 	}
-	if _, known := x.Cluster.Facts.Nodes.All(); !known && x.Snap.Gap(snapshot.ResourceNodes) == nil {
+	if _, known := x.Cluster.Nodes.All(); !known && x.Cluster.Snapshot.Gap(snapshot.ResourceNodes) == nil {
 		x.out.Assumptions = append(x.out.Assumptions, "no node is known: assumed that the nodes named in ResourceSlices exist and are suitable for the pod")
 	}
 	if class := x.target.UnknownPriority(); class != "" {
@@ -84,7 +84,7 @@ func (x *builder) assume() {
 	}
 	if x.slowNode != "" {
 		scheduler := fmt.Sprintf(`the scheduler searches for at most %s, and then says "timed out trying to allocate devices"`, schedulerLimit)
-		if !x.Cluster.Facts.Gates.Enabled("DRASchedulerFilterTimeout") {
+		if !x.Cluster.Gates.Enabled("DRASchedulerFilterTimeout") {
 			scheduler = "the scheduler may search for very long, because the feature gate DRASchedulerFilterTimeout is off"
 		}
 		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf(
@@ -101,12 +101,12 @@ func (x *builder) assume() {
 	if x.target.Workload && x.out.Verdict != api.Allocated {
 		x.out.Assumptions = append(x.out.Assumptions, "nodes, conflict and remedies are for one pod, except where a remedy says how many pods fit")
 	}
-	if group := x.target.Group; group != nil && !x.Cluster.Facts.Gates.Enabled("GenericWorkload") {
+	if group := x.target.Group; group != nil && !x.Cluster.Gates.Enabled("GenericWorkload") {
 		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf(
 			"the feature gate GenericWorkload is off: the API server drops spec.schedulingGroup of new pods, and PodGroup %s has no effect on them", group.Name))
 	}
 	if x.Pod != nil && x.Pod.Spec.NodeName == "" {
-		for _, part := range x.Cluster.Facts.Nodes.NotModelled(x.Pod) {
+		for _, part := range x.Cluster.Nodes.NotModelled(x.Pod) {
 			x.out.Assumptions = append(x.out.Assumptions, "not evaluated: "+part)
 		}
 	}
@@ -116,15 +116,15 @@ func (x *builder) assume() {
 	}
 	for i := range x.PodClaims {
 		claim, pod := x.PodClaims[i].Claim, x.Pod
-		if claim != nil && pod != nil && x.Cluster.Facts.Claims.ReservedByAssumption(claim, pod) {
+		if claim != nil && pod != nil && x.Cluster.Claims.ReservedByAssumption(claim, pod) {
 			x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("claim %s is reserved for the group of the pod: assumed that the feature gate DRAWorkloadResourceClaims is on, which it is not by default in %s", claim.Name, clusterText(x.Question)))
 			break
 		}
 	}
-	x.out.Assumptions = append(x.out.Assumptions, x.Snap.Notes()...)
-	if skew := x.Snap.Skew; x.Snap.BinaryVersion() == "" && skew.From > 0 {
+	x.out.Assumptions = append(x.out.Assumptions, x.Cluster.Snapshot.Notes()...)
+	if skew := x.Cluster.Snapshot.Skew; x.Cluster.Snapshot.BinaryVersion() == "" && skew.From > 0 {
 		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("the snapshot does not have the Kubernetes version: assumed that it is 1.%d, like the newest kubelet; %s (set --kubernetes-version)", skew.From, skew))
-	} else if x.Snap.ServerVersion == "" && len(x.Snap.Gates) == 0 {
+	} else if x.Cluster.Snapshot.ServerVersion == "" && len(x.Cluster.Snapshot.Gates) == 0 {
 		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("the snapshot does not have the Kubernetes version: assumed that the feature gates are the defaults of %s (set --kubernetes-version or --feature-gates)", clusterText(x.Question)))
 	}
 }
@@ -145,13 +145,13 @@ func preemptionMatters(q *funnel.Question) bool {
 		return false
 	}
 	short := map[string]bool{}
-	for _, u := range q.Cluster.Unsuitable {
+	for _, u := range q.Reach.Unsuitable {
 		if u.Misfit.Filter == cluster.FilterResources || u.Misfit.Filter == cluster.FilterPods {
 			short[u.Node.Name] = true
 		}
 	}
 	priority := ptr.Deref(q.Pod.Spec.Priority, 0)
-	return slices.ContainsFunc(q.Snap.Pods, func(pod *corev1.Pod) bool {
+	return slices.ContainsFunc(q.Cluster.Snapshot.Pods, func(pod *corev1.Pod) bool {
 		return short[pod.Spec.NodeName] && ptr.Deref(pod.Spec.Priority, 0) < priority
 	})
 }
@@ -160,9 +160,9 @@ func preemptionMatters(q *funnel.Question) bool {
 func orderedPools(q *funnel.Question) []string {
 	nodes := map[*cluster.Pool]int{}
 	var found []string
-	for _, node := range q.Cluster.Candidates {
-		for _, pool := range q.Cluster.Pools[node.Name] {
-			if !pool.Usable() || !q.Cluster.Facts.Partitions.DependsOnNode(pool.Pool) {
+	for _, node := range q.Reach.Candidates {
+		for _, pool := range q.Reach.Pools[node.Name] {
+			if !pool.Usable() || !q.Cluster.Partitions.DependsOnNode(pool.Pool) {
 				continue
 			}
 			if nodes[pool.Pool]++; nodes[pool.Pool] == 2 {
@@ -174,9 +174,9 @@ func orderedPools(q *funnel.Question) []string {
 }
 
 func clusterText(q *funnel.Question) string {
-	switch from := q.Snap.Skew.From; {
-	case q.Snap.ServerVersion != "":
-		return "Kubernetes " + q.Snap.ServerVersion
+	switch from := q.Cluster.Snapshot.Skew.From; {
+	case q.Cluster.Snapshot.ServerVersion != "":
+		return "Kubernetes " + q.Cluster.Snapshot.ServerVersion
 	case from > 0:
 		return fmt.Sprintf("Kubernetes 1.%d", from)
 	default:

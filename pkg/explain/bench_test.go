@@ -15,7 +15,6 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -194,11 +193,8 @@ func BenchmarkMembers(b *testing.B) {
 			})...)
 			target := Options{Kind: api.KindPodGroup, Namespace: tc.Namespace, Name: "workers"}
 			for b.Loop() {
-				alloc, err := allocator.New(b.Context(), cluster.New(snap))
-				if err != nil {
-					b.Fatal(err)
-				}
-				answers, err := ExplainEach(b.Context(), alloc, snap, []Options{target})
+				c := cluster.New(snap)
+				answers, err := ExplainEach(b.Context(), c, []Options{target})
 				if err != nil || answers[0].Err != nil {
 					b.Fatal(err, answers[0].Err)
 				}

@@ -25,7 +25,7 @@ import (
 // the summary of a pod that fits.
 func (x *builder) meetObstacles(ctx context.Context) (unknown []string, err error) {
 	obstacles, unevaluated, err := obstacle.Find(ctx, x.Question, x.target, x.out.Verdict, func(ctx context.Context, pod *corev1.Pod) (*target.Gang, error) {
-		return queue.DecideGang(ctx, x.explainer, x.Cluster.Alloc, x.Snap, pod)
+		return queue.DecideGang(ctx, x.explainer, x.Cluster, pod)
 	})
 	if err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func (x *builder) unknowns() []string {
 		return nil
 	}
 	var clauses []string
-	parts := x.Cluster.Facts.Nodes.Unevaluated(pod)
+	parts := x.Cluster.Nodes.Unevaluated(pod)
 	for _, u := range x.unevaluated {
 		if !u.Quiet {
 			parts = append(parts, u.String())
@@ -65,7 +65,7 @@ func (x *builder) unknowns() []string {
 	if len(parts) > 0 {
 		clauses = append(clauses, "not evaluated: "+strings.Join(parts, ", "))
 	}
-	for _, gap := range x.Snap.Gaps {
+	for _, gap := range x.Cluster.Snapshot.Gaps {
 		if gap.LeftOut && slices.Contains([]string{snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourceTemplates}, gap.Resource) {
 			clauses = append(clauses, gap.Reason)
 		}
@@ -75,7 +75,7 @@ func (x *builder) unknowns() []string {
 		return clauses
 	}
 	when := c.LastTransitionTime
-	if said := lifecycle.SchedulerMessage(x.Snap, pod); said != nil && said.Time != nil && said.Time.After(when.Time) {
+	if said := lifecycle.SchedulerMessage(x.Cluster.Snapshot, pod); said != nil && said.Time != nil && said.Time.After(when.Time) {
 		when = *said.Time
 	}
 	text := "the scheduler last said otherwise"

@@ -48,11 +48,11 @@ func (x *builder) withoutPods() *settlement {
 	if x.Pod != nil || x.target.Creator == nil {
 		return nil
 	}
-	if life := lifecycle.OfCreator(x.Snap, x.target.Creator); life.Blocked != nil {
+	if life := lifecycle.OfCreator(x.Cluster.Snapshot, x.target.Creator); life.Blocked != nil {
 		return &settlement{verdict: api.Blocked, code: life.Blocked.Code, nodeless: true}
 	}
 	kind := x.target.Object.Kind
-	for _, gap := range x.Snap.Gaps {
+	for _, gap := range x.Cluster.Snapshot.Gaps {
 		if gap.Resource == snapshot.ResourcePods || mayOwnPods(gap.Resource) {
 			return &settlement{verdict: api.Undetermined, code: api.NoPods, nodeless: true, message: fmt.Sprintf(
 				"the %s exists, and which pods belong to it is not known: %s", kind, gap.Reason)}
@@ -88,7 +88,7 @@ func (x *builder) bound(pod *corev1.Pod) *settlement {
 	for i := range x.PodClaims {
 		pc := &x.PodClaims[i]
 		switch {
-		case pc.ExtendedResources && pc.Generated && lifecycle.Hides(x.Snap, snapshot.ResourceClaims, pod.Namespace):
+		case pc.ExtendedResources && pc.Generated && lifecycle.Hides(x.Cluster.Snapshot, snapshot.ResourceClaims, pod.Namespace):
 			unreadable = fmt.Errorf("the claim for the extended resources of the pod %w", cluster.ErrClaimUnreadable)
 		case pc.Problem == nil:
 		case errors.Is(pc.Problem, cluster.ErrClaimUnreadable):

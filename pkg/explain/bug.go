@@ -24,13 +24,13 @@ func (x *builder) because(ctx context.Context, node *corev1.Node, fits bool) beh
 	if err != nil {
 		return ""
 	}
-	return x.Cluster.Alloc.Because(ctx, node, claims, fits)
+	return allocator.Of(x.Cluster).Because(ctx, node, claims, fits)
 }
 
 // bugText names a bug of the cluster's release, and the release that mends it.
 func bugText(q *funnel.Question, because behavior.Behavior) string {
-	upstream, fixed := q.Cluster.Facts.Fixed(because)
-	return fmt.Sprintf("a bug of %s: %s (kubernetes/kubernetes#%d, fixed in %s)", q.Cluster.Facts.Scheduler(), because.Text(), upstream, fixed)
+	upstream, fixed := q.Cluster.Fixed(because)
+	return fmt.Sprintf("a bug of %s: %s (kubernetes/kubernetes#%d, fixed in %s)", q.Cluster.Scheduler(), because.Text(), upstream, fixed)
 }
 
 // byBug says that claims fit because of a bug alone, if so.
@@ -38,7 +38,7 @@ func (x *builder) byBug(ctx context.Context, verdict api.Verdict) string {
 	if verdict != api.Fits || x.out.Placement == nil {
 		return ""
 	}
-	because := x.because(ctx, x.Snap.Node(x.out.Placement.Node), true)
+	because := x.because(ctx, x.Cluster.Snapshot.Node(x.out.Placement.Node), true)
 	if because == "" {
 		return ""
 	}
@@ -58,19 +58,16 @@ func (x *builder) updates(ctx context.Context) ([]api.Remedy, reason, error) {
 	if group.Verdict == api.DoesNotFit {
 		said = reason{what: fmt.Sprintf("%s. Node %s has the devices, but does not get them because of %s", asks(x.Question), group.Names[0], group.Message)}
 	}
-	node := x.Snap.Node(group.Names[0])
-	for _, fixed := range fixes(x.Cluster.Facts) {
-		amended := *x.Snap
+	node := x.Cluster.Snapshot.Node(group.Names[0])
+	for _, fixed := range fixes(x.Cluster) {
+		amended := *x.Cluster.Snapshot
 		amended.ServerVersion, amended.Emulator = "v"+fixed, ""
-		alloc, err := x.Cluster.Alloc.Amended(ctx, &amended)
-		if err != nil {
-			return nil, said, fmt.Errorf("set up the allocator: %w", err)
-		}
+		after := x.Cluster.Amended(&amended)
 		claims, err := x.ClaimsFor(node)
 		if err != nil {
 			return nil, said, err
 		}
-		verdict := alloc.Check(ctx, node, claims)
+		verdict := allocator.Of(after).Check(ctx, node, claims)
 		if verdict.Outcome != allocator.Fits {
 			continue
 		}

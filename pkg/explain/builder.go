@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
@@ -20,7 +19,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/outlook"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // builder is the work on one explanation.
@@ -28,7 +26,7 @@ type builder struct {
 	*funnel.Question
 	target *target.Target
 	// explain and explainer answer other questions.
-	explain   func(context.Context, *allocator.Allocator, *snapshot.Snapshot, target.Options) (*api.Explanation, error)
+	explain   func(context.Context, *cluster.Cluster, target.Options) (*api.Explanation, error)
 	explainer queue.Explainer
 	reasons   *nodeanswer.Reasons
 	// equivalent has for each candidate the first one that is the same to the claims.
@@ -56,8 +54,8 @@ type builder struct {
 	out       *api.Explanation
 }
 
-func newBuilder(alloc *allocator.Allocator, snap *snapshot.Snapshot, t *target.Target) *builder {
-	q := funnel.NewQuestion(alloc, snap, t.Pod, t.Claims)
+func newBuilder(c *cluster.Cluster, t *target.Target) *builder {
+	q := funnel.NewQuestion(c, t.Pod, t.Claims)
 	confirmer := &counting.Confirmer{}
 	return &builder{
 		Question:  q,
@@ -93,7 +91,7 @@ func (x *builder) settle(s *settlement) reason {
 	if s.nodeless {
 		return said
 	}
-	nodes := x.target.Nodes(x.Cluster.Alloc)
+	nodes := x.target.Nodes(x.Cluster)
 	if len(nodes) == 0 {
 		return said
 	}

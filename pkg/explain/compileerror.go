@@ -50,7 +50,7 @@ func isStored(q *funnel.Question, c *funnel.Claim) bool {
 	if !pc.Generated {
 		return c.Claim.UID != ""
 	}
-	template := q.Snap.Template(c.Claim.Namespace, pc.Template)
+	template := q.Cluster.Snapshot.Template(c.Claim.Namespace, pc.Template)
 	return template != nil && template.UID != ""
 }
 

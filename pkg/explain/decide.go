@@ -62,7 +62,7 @@ func (x *builder) decide(ctx context.Context) (reason, error) {
 // conclusion says what the verdicts mean. Of equivalent nodes, the first
 // one answers for all.
 func (x *builder) conclusion(ctx context.Context, equivalent []int, verdicts []allocator.Verdict) (reason, error) {
-	candidates := x.Cluster.Candidates
+	candidates := x.Reach.Candidates
 	answers := map[nodeanswer.Answer][]string{}
 	known := make([]nodeanswer.Answer, len(verdicts))
 	var best *fitting
@@ -87,15 +87,15 @@ func (x *builder) conclusion(ctx context.Context, equivalent []int, verdicts []a
 		}
 	}
 	progress := map[string]int{}
-	for _, u := range x.Cluster.Unsuitable {
+	for _, u := range x.Reach.Unsuitable {
 		progress[u.Reason] = max(progress[u.Reason], nodeanswer.ProgressOf(x.Question, u))
 	}
-	for _, u := range x.Cluster.Unsuitable {
+	for _, u := range x.Reach.Unsuitable {
 		answer := nodeanswer.Answer{Verdict: api.DoesNotFit, Code: u.Code, Message: u.Reason, Progress: progress[u.Reason]}
 		answers[answer] = append(append(answers[answer], u.Node.Name), x.target.LeftOut[u.Node.Name]...)
 	}
 	x.out.Nodes = nodeanswer.Group(answers)
-	nearestFirst(x.out.Nodes, nil, x.Cluster.OnlyNode())
+	nearestFirst(x.out.Nodes, nil, x.Reach.OnlyNode())
 	verdict, said := x.conclude(verdicts, best)
 	release, err := heedRelease(ctx, x.Question, x.out, verdicts, verdict)
 	if err != nil {
@@ -126,7 +126,7 @@ func (x *builder) conclusion(ctx context.Context, equivalent []int, verdicts []a
 		x.out.Remedies = update
 		return bug, nil
 	}
-	x.beginOutlook(ctx)
+	x.beginOutlook()
 	nearest, err := x.advise(ctx)
 	x.out.Remedies = append(update, x.out.Remedies...)
 	if said = cmp.Or(nearest, said); err != nil || x.out.Verdict == api.Error {
@@ -147,18 +147,18 @@ func (x *builder) retry(ctx context.Context) error {
 		return nil
 	}
 	whole := target.Options{Kind: api.KindPod, Namespace: x.Pod.Namespace, Name: x.Pod.Name}
-	alloc, amended, released, err := released(ctx, x.Question)
-	if err != nil || len(released) == 0 {
-		return err
+	after, released := released(x.Question)
+	if len(released) == 0 {
+		return nil
 	}
 	if x.target.Only != nil {
 		// It does so only if no other node will do.
-		now, err := x.explain(ctx, x.Cluster.Alloc, x.Snap, whole)
+		now, err := x.explain(ctx, x.Cluster, whole)
 		if err != nil || now.Verdict != api.DoesNotFit {
 			return err
 		}
 	}
-	again, err := x.explain(ctx, alloc, amended, whole)
+	again, err := x.explain(ctx, after, whole)
 	if err != nil {
 		return err
 	}
@@ -180,10 +180,9 @@ func (x *builder) retry(ctx context.Context) error {
 // released is the cluster after the scheduler has taken back what keeps the
 // pod from nodes, and the names of the claims. There is none if it may not
 // take back anything.
-func released(ctx context.Context, q *funnel.Question) (*allocator.Allocator, *snapshot.Snapshot, []string, error) {
-	var released []string
-	amended := *q.Snap
-	amended.Claims = slices.Clone(q.Snap.Claims)
+func released(q *funnel.Question) (after *cluster.Cluster, released []string) {
+	amended := *q.Cluster.Snapshot
+	amended.Claims = slices.Clone(q.Cluster.Snapshot.Claims)
 	for i := range q.PodClaims {
 		claim := q.PodClaims[i].Claim
 		if claim == nil || claim.Status.Allocation == nil || !releasable(q, claim) {
@@ -197,13 +196,9 @@ func released(ctx context.Context, q *funnel.Question) (*allocator.Allocator, *s
 		released = append(released, claim.Name)
 	}
 	if len(released) == 0 {
-		return nil, nil, nil, nil
+		return nil, nil
 	}
-	alloc, err := q.Cluster.Alloc.Amended(ctx, &amended)
-	if err != nil {
-		return nil, nil, nil, fmt.Errorf("set up the allocator: %w", err)
-	}
-	return alloc, &amended, released, nil
+	return q.Cluster.Amended(&amended), released
 }
 
 // releasable reports whether the scheduler may take back an allocation that keeps
@@ -214,9 +209,9 @@ func releasable(q *funnel.Question, claim *resourceapi.ResourceClaim) bool {
 			return false
 		}
 	}
-	nodes, _ := q.Cluster.Facts.Nodes.All()
+	nodes, _ := q.Cluster.Nodes.All()
 	return slices.ContainsFunc(nodes, func(node *corev1.Node) bool {
-		if ok, _ := q.Cluster.Facts.Claims.AvailableOn(claim, node); ok {
+		if ok, _ := q.Cluster.Claims.AvailableOn(claim, node); ok {
 			return false
 		}
 		return funnel.Misfits(q, node)[0].Code == api.NodeNotReachable
@@ -239,10 +234,10 @@ func (x *builder) answer(ctx context.Context, node *corev1.Node, verdict allocat
 			claims = append(claims, x.PodClaims[i].Claim)
 		}
 		score := int64(0)
-		if x.Cluster.Facts.Gates.Enabled("DRAPrioritizedList") {
+		if x.Cluster.Gates.Enabled("DRAPrioritizedList") {
 			score = allocator.Score(claims, verdict.Allocations)
 		}
-		if x.Cluster.Facts.MapsNodeResources(verdict.Allocations) {
+		if x.Cluster.MapsNodeResources(verdict.Allocations) {
 			return nodeanswer.Answer{
 				Verdict: api.Undetermined, Code: api.NodeUnsuitable,
 				Message: "its devices stand for resources of the node like cpu (DRANodeAllocatableResources), of which it is not evaluated whether enough are left",
@@ -340,7 +335,7 @@ func errorText(err error) string {
 // conclude draws the verdict and the reason from the nodes.
 func (x *builder) conclude(verdicts []allocator.Verdict, best *fitting) (api.Verdict, reason) {
 	for i, verdict := range verdicts {
-		node := x.Cluster.Candidates[i].Name
+		node := x.Reach.Candidates[i].Name
 		switch verdict.Outcome {
 		case allocator.Failed:
 			if isPanic(verdict.Err) {
@@ -385,13 +380,13 @@ const kindDaemonSet = "DaemonSet"
 // selector or affinity does not select (NodeShouldRunDaemonPod in
 // pkg/controller/daemon/daemon_controller.go).
 func (x *builder) daemons() string {
-	fits, all := 0, len(x.Cluster.Candidates)
+	fits, all := 0, len(x.Reach.Candidates)
 	for i := range x.out.Nodes {
 		if x.out.Nodes[i].Verdict == api.Fits {
 			fits += x.out.Nodes[i].Count
 		}
 	}
-	for _, misfits := range x.Cluster.Misfits {
+	for _, misfits := range x.Reach.Misfits {
 		if !slices.ContainsFunc(misfits, func(u eligibility.UnsuitableNode) bool {
 			return u.Misfit.Filter == cluster.FilterTaint || u.Misfit.NotSelected()
 		}) {
@@ -514,7 +509,7 @@ func heedGaps(q *funnel.Question, nodes []api.NodeGroup, verdict api.Verdict, sa
 	case api.Allocated, api.Blocked, api.Undetermined:
 	}
 	for _, resource := range decisive {
-		gap := q.Snap.Gap(resource)
+		gap := q.Cluster.Snapshot.Gap(resource)
 		if gap == nil {
 			continue
 		}
@@ -523,7 +518,7 @@ func heedGaps(q *funnel.Question, nodes []api.NodeGroup, verdict api.Verdict, sa
 		}
 		return api.Undetermined, reason{what: fmt.Sprintf("as far as can be seen %s, but %s", said.text(nil), gap.Reason)}
 	}
-	if _, known := q.Cluster.Facts.Nodes.All(); !known && verdict == api.DoesNotFit && !nodesDoNotMatter(q) {
+	if _, known := q.Cluster.Nodes.All(); !known && verdict == api.DoesNotFit && !nodesDoNotMatter(q) {
 		return api.Undetermined, reason{what: "no node is known, and some devices are not bound to a node of a certain name"}
 	}
 	return verdict, said
@@ -532,7 +527,7 @@ func heedGaps(q *funnel.Question, nodes []api.NodeGroup, verdict api.Verdict, sa
 // nodesDoNotMatter reports whether all devices name their node, so that made-up
 // nodes are as good as real ones.
 func nodesDoNotMatter(q *funnel.Question) bool {
-	for _, slice := range q.Snap.Slices {
+	for _, slice := range q.Cluster.Snapshot.Slices {
 		if slice.Spec.NodeName == nil {
 			return false
 		}
@@ -542,7 +537,7 @@ func nodesDoNotMatter(q *funnel.Question) bool {
 
 // extendedMisfit reports whether a node was ruled out for an extended resource.
 func extendedMisfit(q *funnel.Question) bool {
-	return slices.ContainsFunc(q.Cluster.Unsuitable, func(u eligibility.UnsuitableNode) bool {
+	return slices.ContainsFunc(q.Reach.Unsuitable, func(u eligibility.UnsuitableNode) bool {
 		return u.Misfit.Filter == cluster.FilterResources && strings.Contains(string(u.Misfit.Resource), "/")
 	})
 }

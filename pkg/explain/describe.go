@@ -30,7 +30,7 @@ func (x *builder) describe() {
 
 // allocatorInfo says who answers.
 func allocatorInfo(q *funnel.Question) api.AllocatorInfo {
-	f := q.Cluster.Facts.Gates.Features()
+	f := q.Cluster.Gates.Features()
 	return api.AllocatorInfo{
 		Library: f.Library, Channel: f.Channel, Cluster: f.Cluster, FeatureSource: f.Source, Features: f.Enabled,
 	}
@@ -69,7 +69,7 @@ func (x *builder) describeUsers() {
 		}
 	}
 	if x.Pod != nil && !x.target.Hypothetical {
-		x.out.SchedulerMessage = lifecycle.SchedulerMessage(x.Snap, x.Pod)
+		x.out.SchedulerMessage = lifecycle.SchedulerMessage(x.Cluster.Snapshot, x.Pod)
 	}
 }
 
@@ -85,7 +85,7 @@ func otherScheduler(pod *corev1.Pod) *api.OtherScheduler {
 }
 
 func age(q *funnel.Question, since metav1.Time) int64 {
-	return max(0, int64(q.Snap.Now().Sub(since.Time).Seconds()))
+	return max(0, int64(q.Cluster.Snapshot.Now().Sub(since.Time).Seconds()))
 }
 
 // describeClaims lists the claims.
@@ -105,7 +105,7 @@ func (x *builder) describeClaims() {
 			if !pc.Generated {
 				explained.Name = pc.Claim.Name
 			}
-			explained.ComputeDomains = lifecycle.ComputeDomains(x.Snap, pc.Claim)
+			explained.ComputeDomains = lifecycle.ComputeDomains(x.Cluster.Snapshot, pc.Claim)
 			if pc.Claim.Status.Allocation != nil {
 				explained.Allocation = allocation(x.Question, pc.Claim)
 			}
@@ -127,7 +127,7 @@ func allocation(q *funnel.Question, claim *resourceapi.ResourceClaim) *api.Alloc
 		device := funnel.AllocatedDevice(q.Pod, claim, &from.Devices.Results[i])
 		id := cluster.DeviceID{Driver: device.Driver, Pool: device.Pool, Device: device.Device}
 		device.Status = inventory.StatusOf(claim, &from.Devices.Results[i])
-		device.Missing = q.Snap.Gap(snapshot.ResourceSlices) == nil && q.Cluster.Facts.Pools.Device(id) == nil && !cluster.DeviceReady(claim, &from.Devices.Results[i])
+		device.Missing = q.Cluster.Snapshot.Gap(snapshot.ResourceSlices) == nil && q.Cluster.Pools.Device(id) == nil && !cluster.DeviceReady(claim, &from.Devices.Results[i])
 		a.Devices = append(a.Devices, device)
 	}
 	return a

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
@@ -19,15 +18,14 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // Verdicts is what a queue asks that needs verdicts and placements alone.
 func Verdicts() queue.Explainer {
 	e := explainer()
-	e.Explain = func(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, t *target.Target) (*api.Explanation, error) {
+	e.Explain = func(ctx context.Context, c *cluster.Cluster, t *target.Target) (*api.Explanation, error) {
 		t.VerdictOnly = true
-		return explainTarget(ctx, alloc, snap, t)
+		return explainTarget(ctx, c, t)
 	}
 	return e
 }
@@ -43,12 +41,12 @@ type Inspection struct {
 }
 
 // NewInspection looks at devices from some nodes.
-func NewInspection(alloc *allocator.Allocator, snap *snapshot.Snapshot, nodes []*corev1.Node) *Inspection {
-	q := funnel.NewQuestion(alloc, snap, &corev1.Pod{}, nil)
+func NewInspection(c *cluster.Cluster, nodes []*corev1.Node) *Inspection {
+	q := funnel.NewQuestion(c, &corev1.Pod{}, nil)
 	return &Inspection{
 		question: q,
 		checks: &eligibility.Checks{
-			Facts: alloc.Facts, Snap: snap, Selectors: q.Selectors, Channel: alloc.Facts.Gates.Channel(), Catalog: q.Catalog,
+			Cluster: c, Selectors: q.Selectors, Channel: c.Gates.Channel(), Catalog: q.Catalog,
 			Request: &claimspec.Request{Claim: &resourceapi.ResourceClaim{}, Mode: resourceapi.DeviceAllocationModeExactCount, Count: 1},
 			Class:   &resourceapi.DeviceClass{},
 		},
@@ -63,7 +61,7 @@ func (in *Inspection) Allocator() api.AllocatorInfo { return allocatorInfo(in.qu
 func (in *Inspection) Node(node *corev1.Node) []api.NodeMisfit {
 	var list []api.NodeMisfit
 	for _, u := range funnel.Misfits(in.question, node) {
-		list = append(list, api.NodeMisfit{Code: u.Code, Message: misfitText(u, in.question.Snap.Now(), false), Evidence: u.Evidence()})
+		list = append(list, api.NodeMisfit{Code: u.Code, Message: misfitText(u, in.question.Cluster.Snapshot.Now(), false), Evidence: u.Evidence()})
 	}
 	return list
 }
@@ -106,7 +104,7 @@ func (in *Inspection) failed(ctx context.Context, d *cluster.Device, node *corev
 // Classes names the DeviceClasses that select a device.
 func (in *Inspection) Classes(ctx context.Context, d *cluster.Device) []string {
 	var names []string
-	for _, class := range in.question.Snap.Classes {
+	for _, class := range in.question.Cluster.Snapshot.Classes {
 		of := *in.checks
 		of.Class = class
 		if of.CheckClass(ctx, d) == nil {
@@ -120,13 +118,12 @@ func (in *Inspection) Classes(ctx context.Context, d *cluster.Device) []string {
 // each of some devices fares for it. What it learns about all devices serves the next
 // one. It fails like [ExplainWith].
 func (in *Inspection) Devices(ctx context.Context, opts Options, devices []*cluster.Device) (*api.Explanation, []*api.DeviceExplanation, error) {
-	alloc, snap := in.question.Cluster.Alloc, in.question.Snap
-	t, err := target.Find(snap, alloc, opts)
+	t, err := target.Find(in.question.Cluster, opts)
 	if err != nil {
 		return nil, nil, err
 	}
 	t.VerdictOnly = true
-	x := builderWithQueue(alloc, snap, t)
+	x := builderWithQueue(in.question.Cluster, t)
 	x.Selectors, x.Catalog = in.question.Selectors, in.question.Catalog
 	x.devices = devices
 	out, err := x.explanation(ctx)

@@ -9,12 +9,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // Answer is what was found for one of several targets. One of the two is nil.
@@ -31,44 +30,44 @@ type Answer struct {
 //
 // Equal pods share what is the same for all of them, see [Explanation.SameAs]: a
 // thousand pods of one Job take little longer than one. The error is that of ctx.
-func ExplainEach(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, targets []target.Options) ([]Answer, error) {
-	return ExplainEachAgain(ctx, alloc, snap, targets, &queue.Verdicts{})
+func ExplainEach(ctx context.Context, c *cluster.Cluster, targets []target.Options) ([]Answer, error) {
+	return ExplainEachAgain(ctx, c, targets, &queue.Verdicts{})
 }
 
 // ExplainEachAgain is [ExplainEach] for those who ask about one cluster several times: the
 // verdicts about pods that are no targets are found once.
-func ExplainEachAgain(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, targets []target.Options, verdicts *queue.Verdicts) ([]Answer, error) {
-	q := queue.New(explainer(), alloc, snap)
+func ExplainEachAgain(ctx context.Context, c *cluster.Cluster, targets []target.Options, verdicts *queue.Verdicts) ([]Answer, error) {
+	q := queue.New(explainer(), c)
 	q.Remember(verdicts)
-	return answerEach(ctx, q, alloc, snap, targets)
+	return answerEach(ctx, q, c, targets)
 }
 
 // ExplainEquivalent is [ExplainEach] for overviews: pods also share an answer if they differ in
 // the names of namespaces, owners and claims, so that the remedies can name those of
 // another pod.
-func ExplainEquivalent(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, targets []target.Options) ([]Answer, error) {
-	q := queue.New(explainer(), alloc, snap)
+func ExplainEquivalent(ctx context.Context, c *cluster.Cluster, targets []target.Options) ([]Answer, error) {
+	q := queue.New(explainer(), c)
 	var waiting []*corev1.Pod
-	for _, pod := range snap.Pods {
+	for _, pod := range c.Snapshot.Pods {
 		if lifecycle.Waits(pod) {
 			waiting = append(waiting, pod)
 		}
 	}
 	q.ShareAnswers(waiting)
-	return answerEach(ctx, q, alloc, snap, targets)
+	return answerEach(ctx, q, c, targets)
 }
 
-func answerEach(ctx context.Context, q *queue.Queue, alloc *allocator.Allocator, snap *snapshot.Snapshot, targets []target.Options) ([]Answer, error) {
+func answerEach(ctx context.Context, q *queue.Queue, c *cluster.Cluster, targets []target.Options) ([]Answer, error) {
 	answers := make([]Answer, len(targets))
 	found := make([]*target.Target, len(targets))
 	for i, opts := range targets {
 		var err error
-		found[i], err = target.Find(snap, alloc, opts)
+		found[i], err = target.Find(c, opts)
 		switch {
 		case err != nil:
 			answers[i].Err = err
 		case !found[i].Queued() && !found[i].Counted():
-			answers[i].Explanation, answers[i].Err = ExplainWith(ctx, alloc, snap, opts)
+			answers[i].Explanation, answers[i].Err = ExplainWith(ctx, c, opts)
 			found[i] = nil
 		default:
 			q.Add(found[i])
@@ -82,7 +81,7 @@ func answerEach(ctx context.Context, q *queue.Queue, alloc *allocator.Allocator,
 			return nil, err
 		}
 	}
-	gangs := &gangRemedies{alloc: alloc, snap: snap, known: map[[2]string]*api.Explanation{}}
+	gangs := &gangRemedies{cluster: c, known: map[[2]string]*api.Explanation{}}
 	for i, s := range found {
 		if s == nil || answers[i].Err != nil {
 			continue
@@ -91,7 +90,7 @@ func answerEach(ctx context.Context, q *queue.Queue, alloc *allocator.Allocator,
 		switch {
 		case answers[i].Err != nil:
 		case s.Counted():
-			answers[i].Err = findWhole(ctx, alloc, snap, s, answers[i].Explanation)
+			answers[i].Err = findWhole(ctx, c, s, answers[i].Explanation)
 		case !s.VerdictOnly:
 			answers[i].Err = gangs.find(ctx, s, answers[i].Explanation)
 		}

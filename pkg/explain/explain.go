@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
@@ -35,30 +34,25 @@ type TargetError = target.Error
 // fails with a [*TargetError] if there is no such target, and with the error
 // of ctx if that is done before there is an answer.
 func Explain(ctx context.Context, snap *snapshot.Snapshot, opts Options) (*api.Explanation, error) {
-	alloc, err := allocator.New(ctx, cluster.New(snap))
-	if err != nil {
-		return nil, fmt.Errorf("set up the allocator: %w", err)
-	}
-	return ExplainWith(ctx, alloc, snap, opts)
+	return ExplainWith(ctx, cluster.New(snap), opts)
 }
 
-// ExplainWith is [Explain] with an allocator for the same snapshot, for those
-// who ask about several targets.
-func ExplainWith(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, opts Options) (*api.Explanation, error) {
-	t, err := target.Find(snap, alloc, opts)
+// ExplainWith is [Explain] for a cluster that is asked about several targets.
+func ExplainWith(ctx context.Context, c *cluster.Cluster, opts Options) (*api.Explanation, error) {
+	t, err := target.Find(c, opts)
 	if err != nil {
 		return nil, err
 	}
-	first, err := explainTarget(ctx, alloc, snap, t)
+	first, err := explainTarget(ctx, c, t)
 	if err != nil || first.Verdict == api.Fits {
 		return first, err
 	}
 	// One of the other pods that wait for the same claim may get it allocated.
 	for _, pod := range t.Others[:min(len(t.Others), maxOthers)] {
 		other := *t
-		other.UsePod(alloc, pod)
+		other.UsePod(c, pod)
 		other.Instead = true
-		answer, err := explainTarget(ctx, alloc, snap, &other)
+		answer, err := explainTarget(ctx, c, &other)
 		if err != nil {
 			return nil, err
 		}
@@ -70,8 +64,8 @@ func ExplainWith(ctx context.Context, alloc *allocator.Allocator, snap *snapshot
 }
 
 // builderWithQueue is a builder that can ask other questions.
-func builderWithQueue(alloc *allocator.Allocator, snap *snapshot.Snapshot, t *target.Target) *builder {
-	x := newBuilder(alloc, snap, t)
+func builderWithQueue(c *cluster.Cluster, t *target.Target) *builder {
+	x := newBuilder(c, t)
 	x.explain, x.explainer = ExplainWith, explainer()
 	return x
 }
@@ -80,8 +74,8 @@ func builderWithQueue(alloc *allocator.Allocator, snap *snapshot.Snapshot, t *ta
 func explainer() queue.Explainer {
 	return queue.Explainer{
 		Explain: explainTarget,
-		Describe: func(alloc *allocator.Allocator, snap *snapshot.Snapshot, t *target.Target) *api.Explanation {
-			x := newBuilder(alloc, snap, t)
+		Describe: func(c *cluster.Cluster, t *target.Target) *api.Explanation {
+			x := newBuilder(c, t)
 			x.describe()
 			return x.out
 		},
@@ -91,10 +85,10 @@ func explainer() queue.Explainer {
 // maxOthers is how many more pods are tried that wait for a claim.
 const maxOthers = 4
 
-func explainTarget(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, t *target.Target) (*api.Explanation, error) {
-	selectors, back := alloc.Facts.Evaluators.Lend()
+func explainTarget(ctx context.Context, c *cluster.Cluster, t *target.Target) (*api.Explanation, error) {
+	selectors, back := c.Evaluators.Lend()
 	defer back()
-	x := builderWithQueue(alloc, snap, t)
+	x := builderWithQueue(c, t)
 	x.Evaluate(selectors)
 	return x.explanation(ctx)
 }
@@ -206,14 +200,14 @@ func (x *builder) allocate(ctx context.Context) (reason, error) {
 			return said, nil
 		}
 		for _, class := range s.classes {
-			if x.Catalog.MeantClass(ctx, class, x.Snap.Classes) == "" {
+			if x.Catalog.MeantClass(ctx, class, x.Cluster.Snapshot.Classes) == "" {
 				x.out.NextSteps = append(x.out.NextSteps, api.NextStep{Actor: api.ActorAdmin, Text: x.Catalog.ClassMissing(class)})
 			}
 		}
 		_, err := x.advise(ctx)
 		return said, err
 	}
-	nodes := x.target.Nodes(x.Cluster.Alloc)
+	nodes := x.target.Nodes(x.Cluster)
 	// Both look at all of the cluster, and neither needs the other.
 	var begun sync.WaitGroup
 	if x.target.Only == nil {
@@ -258,10 +252,10 @@ func (x *builder) account(ctx context.Context) error {
 	defer described.Wait()
 	for i := range x.Claims {
 		c := &x.Claims[i]
-		pools := len(x.Cluster.Facts.Pools.All())
+		pools := len(x.Cluster.Pools.All())
 		var err error
 		if only := x.target.Only; only != nil {
-			pools = len(x.Cluster.Pools[only.Name])
+			pools = len(x.Reach.Pools[only.Name])
 			err = x.AddFunnels(ctx, c, only)
 		} else {
 			err = x.FinishFunnels(ctx, c)

@@ -76,12 +76,12 @@ func TestFound(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			x := surveyed(t, tc.Cluster(test.cluster...))
-			node := x.Cluster.Candidates[0]
+			node := x.Reach.Candidates[0]
 			claims, err := x.ClaimsFor(node)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if verdict := x.Cluster.Alloc.Check(t.Context(), node, claims); verdict.Outcome != test.outcome {
+			if verdict := allocator.Of(x.Cluster).Check(t.Context(), node, claims); verdict.Outcome != test.outcome {
 				t.Errorf("the allocator says %s (%v), want %s", verdict.Outcome, verdict.Err, test.outcome)
 			}
 			if answer := counting.Answer(t.Context(), x.Question, node); answer != test.answer {
@@ -97,22 +97,19 @@ func TestFound(t *testing.T) {
 // surveyed is a builder about all claims that wait, with funnels.
 func surveyed(tb testing.TB, snap *snapshot.Snapshot) *builder {
 	tb.Helper()
-	alloc, err := allocator.New(tb.Context(), cluster.New(snap))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	facts := cluster.New(snap)
 	s := &target.Target{Object: api.Target{Kind: api.KindClaim}}
 	for _, c := range snap.Claims {
 		if c.Status.Allocation == nil {
 			s.Claims = append(s.Claims, cluster.PodClaim{Claim: c})
 		}
 	}
-	x := newBuilder(alloc, snap, s)
+	x := newBuilder(facts, s)
 	x.describeClaims()
 	if refused := refusal(x.Question); refused != nil {
 		tb.Fatal(refused.message)
 	}
-	survey(x.Question, x.target.Nodes(alloc))
+	survey(x.Question, x.target.Nodes(facts))
 	for i := range x.Claims {
 		x.BeginFunnels(tb.Context(), &x.Claims[i])
 	}

@@ -96,7 +96,7 @@ func FuzzQuantity(f *testing.F) {
 func holdAgainstAllocator(t *testing.T, snap *snapshot.Snapshot, claims int) {
 	t.Helper()
 	x := surveyed(t, snap)
-	alloc, eligible := x.Cluster.Alloc, 0
+	alloc, eligible := allocator.Of(x.Cluster), 0
 	for i := range x.Claims {
 		eligible += x.out.Claims[i].Requests[0].Eligible
 	}

@@ -14,7 +14,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -37,11 +36,8 @@ func TestEqualPodsAreOneLine(t *testing.T) {
 		add(fmt.Sprintf("bare-%d", i), "nine", time.Minute)
 	}
 	snap := tc.Cluster(parts...)
-	alloc, err := allocator.New(t.Context(), cluster.New(snap))
-	if err != nil {
-		t.Fatal(err)
-	}
-	answers, err := ExplainEach(t.Context(), alloc, snap, targets)
+	c := cluster.New(snap)
+	answers, err := ExplainEach(t.Context(), c, targets)
 	if err != nil {
 		t.Fatal(err)
 	}

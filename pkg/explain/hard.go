@@ -36,7 +36,7 @@ const (
 func check(ctx context.Context, q *funnel.Question, equivalent []int, isHard func(context.Context, *funnel.Question, *corev1.Node) bool) (verdicts []allocator.Verdict, hard []int) {
 	var first []int
 	var nodes []*corev1.Node
-	for i, node := range q.Cluster.Candidates {
+	for i, node := range q.Reach.Candidates {
 		if equivalent[i] == i {
 			first, nodes = append(first, i), append(nodes, node)
 		}
@@ -92,7 +92,7 @@ func startSearch(ctx context.Context, q *funnel.Question, hard []int) *search {
 	s := &search{nodes: hard[:min(len(hard), triedHard)]}
 	s.verdicts = make([]allocator.Verdict, len(s.nodes))
 	for at, i := range s.nodes {
-		node := q.Cluster.Candidates[i]
+		node := q.Reach.Candidates[i]
 		claims, err := q.ClaimsFor(node)
 		if err != nil {
 			s.verdicts[at] = allocator.Verdict{Outcome: allocator.NodeError, Err: err}
@@ -100,7 +100,7 @@ func startSearch(ctx context.Context, q *funnel.Question, hard []int) *search {
 		}
 		limited, budget := allocator.WithBudget(ctx, provedSteps)
 		s.budgets = append(s.budgets, budget)
-		s.workers.Go(func() { s.verdicts[at] = q.Cluster.Alloc.Check(limited, node, claims) })
+		s.workers.Go(func() { s.verdicts[at] = allocator.Of(q.Cluster).Check(limited, node, claims) })
 	}
 	return s
 }
@@ -139,21 +139,18 @@ func (x *builder) await(ctx context.Context, s *search, equivalent []int, verdic
 		return changed, ctx.Err()
 	}
 	if !anyFits(verdicts) {
-		x.slowNode = x.Cluster.Candidates[slow].Name
+		x.slowNode = x.Reach.Candidates[slow].Name
 		return changed, nil
 	}
-	if !x.Cluster.Facts.Behaves(behavior.TimeoutEndsAttempt) {
+	if !x.Cluster.Behaves(behavior.TimeoutEndsAttempt) {
 		return changed, nil
 	}
-	claims, err := x.ClaimsFor(x.Cluster.Candidates[slow])
+	claims, err := x.ClaimsFor(x.Reach.Candidates[slow])
 	if err != nil {
 		return false, err
 	}
-	unhurried, err := allocator.New(ctx, x.Cluster.Facts, allocator.WithTimeout(schedulerLimit))
-	if err != nil {
-		return false, fmt.Errorf("set up the allocator: %w", err)
-	}
-	if verdict := unhurried.Check(ctx, x.Cluster.Candidates[slow], claims); verdict.Outcome == allocator.TimedOut {
+	c := allocator.Reopen(x.Cluster, allocator.WithTimeout(schedulerLimit))
+	if verdict := allocator.Of(c).Check(ctx, x.Reach.Candidates[slow], claims); verdict.Outcome == allocator.TimedOut {
 		verdicts[slow], changed = verdict, true
 	}
 	return changed, ctx.Err()

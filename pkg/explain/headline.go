@@ -47,7 +47,7 @@ func (h *headlines) of(ctx context.Context, list []*conflict.Prospect) reason {
 	if text := h.byPlugin(); text != "" {
 		return reason{what: text}
 	}
-	only := h.Snap.Node(h.Cluster.OnlyNode())
+	only := h.Cluster.Snapshot.Node(h.Reach.OnlyNode())
 	if only != nil && len(h.Claims) > 0 && (len(list) == 0 || list[0].Node() != only) {
 		return h.onlyNode(ctx, only)
 	}
@@ -159,13 +159,13 @@ func (h *headlines) byPlugin() string {
 			}
 		}
 	}
-	class := h.Cluster.Facts.Claims.ClassOf(most.Resource).Name
+	class := h.Cluster.Claims.ClassOf(most.Resource).Name
 	text := fmt.Sprintf("the pod needs %s of %s on one node. A device plugin serves it on %s, with at most %s of %s available; the scheduler does not use DeviceClass %s where a device plugin serves the resource",
 		most.Required.String(), most.Resource, english.Sample(names, 3), most.Available.String(), total.String(), class)
 	best, on := 0, ""
 	for i := range h.Claims {
 		for _, f := range slices.Concat(h.Claims[i].Funnels...) {
-			for _, node := range h.Cluster.Candidates {
+			for _, node := range h.Reach.Candidates {
 				if f.Request.Class == class && f.Eligible[node.Name] > best {
 					best, on = f.Eligible[node.Name], node.Name
 				}
@@ -182,8 +182,8 @@ func (h *headlines) byPlugin() string {
 // sentence about them; empty if nothing does.
 func (h *headlines) notSuitable(node *corev1.Node, enough bool) string {
 	var misfits []string
-	for _, u := range h.Cluster.Misfits[node.Name] {
-		misfits = append(misfits, misfitText(u, h.Snap.Now(), h.target.Hypothetical)+onNoNode(h.Question, u))
+	for _, u := range h.Reach.Misfits[node.Name] {
+		misfits = append(misfits, misfitText(u, h.Cluster.Snapshot.Now(), h.target.Hypothetical)+onNoNode(h.Question, u))
 	}
 	link := ", and"
 	if enough {
@@ -210,7 +210,7 @@ func (h *headlines) onlyNode(ctx context.Context, node *corev1.Node) reason {
 func (h *headlines) nodesWithAnswer(node *corev1.Node, alone string) string {
 	group := &h.out.Nodes[0]
 	switch {
-	case group.Count == 1, len(group.Parts) > 0, len(h.Cluster.Misfits[node.Name]) > 0, !slices.Contains(group.Names, node.Name):
+	case group.Count == 1, len(group.Parts) > 0, len(h.Reach.Misfits[node.Name]) > 0, !slices.Contains(group.Names, node.Name):
 		return alone
 	case group.Count == h.out.NodeCount:
 		return fmt.Sprintf("All %d nodes have", group.Count)
@@ -222,7 +222,7 @@ func (h *headlines) nodesWithAnswer(node *corev1.Node, alone string) string {
 // onNoNode says that no node has what the pod needs of one, if so.
 func onNoNode(asked *funnel.Question, u eligibility.UnsuitableNode) string {
 	if u.Misfit.Filter == cluster.FilterNodeSelector {
-		if slices.ContainsFunc(asked.Snap.Nodes, func(node *corev1.Node) bool { return node.Labels[u.Misfit.Label] == u.Misfit.Wanted }) {
+		if slices.ContainsFunc(asked.Cluster.Snapshot.Nodes, func(node *corev1.Node) bool { return node.Labels[u.Misfit.Label] == u.Misfit.Wanted }) {
 			return ""
 		}
 		return " (no node has it)"
@@ -231,7 +231,7 @@ func onNoNode(asked *funnel.Question, u eligibility.UnsuitableNode) string {
 		return ""
 	}
 	most := u.Misfit.Allocatable
-	for _, node := range asked.Snap.Nodes {
+	for _, node := range asked.Cluster.Snapshot.Nodes {
 		if q := node.Status.Allocatable[u.Misfit.Resource]; q.Cmp(most) > 0 {
 			most = q
 		}
@@ -299,15 +299,12 @@ func neededText(alternatives []*funnel.Funnel) string {
 // If they are not, the answer is for what is left of the node: where all that may pass and
 // is not a part of the conflict has passed, that is the condition that stays.
 func (h *headlines) devicesOf(ctx context.Context, node *corev1.Node, left conflict.Hypothesis) (answer nodeanswer.Answer, enough bool) {
-	alloc, err := h.Cluster.Alloc.Amended(ctx, left.Snap)
+	amended := h.Cluster.Amended(left.Snap)
+	one, err := counting.OnNode(ctx, h.Question, amended, node, left.Claims)
 	if err != nil {
 		return nodeanswer.Answer{}, false
 	}
-	one, err := counting.OnNode(ctx, h.Question, alloc, left.Snap, node, left.Claims)
-	if err != nil {
-		return nodeanswer.Answer{}, false
-	}
-	if fits, err := h.confirmer.Fits(ctx, h.Question, alloc, left.Snap, node, left.Claims); err == nil && fits {
+	if fits, err := h.confirmer.Fits(ctx, h.Question, amended, node, left.Claims); err == nil && fits {
 		return nodeanswer.Answer{Message: availableText(one, node)}, true
 	}
 	return nodeanswer.NewReasons(one, &counting.Confirmer{}).WhyNot(ctx, node), false
@@ -323,7 +320,7 @@ func (h *headlines) released(p *conflict.Prospect) string {
 		if own || claim.Status.Allocation == nil {
 			continue
 		}
-		if slices.ContainsFunc(h.Cluster.Pools[p.Node().Name], func(pool *cluster.NodePool) bool {
+		if slices.ContainsFunc(h.Reach.Pools[p.Node().Name], func(pool *cluster.NodePool) bool {
 			return slices.ContainsFunc(claim.Status.Allocation.Devices.Results, func(r resourceapi.DeviceRequestAllocationResult) bool {
 				return r.Driver == pool.Pool.Driver && r.Pool == pool.Pool.Name
 			})
@@ -360,8 +357,8 @@ func availableText(q *funnel.Question, node *corev1.Node) string {
 // strandedHeadline is for a pod whose claims have their devices.
 func (h *headlines) strandedHeadline(p *conflict.Prospect) string {
 	var texts []string
-	for _, u := range h.Cluster.Misfits[p.Node().Name] {
-		texts = append(texts, misfitText(u, h.Snap.Now(), h.target.Hypothetical))
+	for _, u := range h.Reach.Misfits[p.Node().Name] {
+		texts = append(texts, misfitText(u, h.Cluster.Snapshot.Now(), h.target.Hypothetical))
 	}
 	if len(texts) == 0 {
 		return ""
@@ -372,7 +369,7 @@ func (h *headlines) strandedHeadline(p *conflict.Prospect) string {
 // noDevices says that there is no device of a class anywhere: then it does not
 // matter what else keeps nodes from being used.
 func (h *headlines) noDevices() reason {
-	if h.Snap.Gap(snapshot.ResourceSlices) != nil || h.target.Only != nil || h.out.NodeCount == 0 {
+	if h.Cluster.Snapshot.Gap(snapshot.ResourceSlices) != nil || h.target.Only != nil || h.out.NodeCount == 0 {
 		return reason{}
 	}
 	for i := range h.Claims {
@@ -388,7 +385,7 @@ func (h *headlines) noDevices() reason {
 				}
 			}
 			text := fmt.Sprintf("no node has devices of class %s, which request %s needs", english.JoinOr(classes), alternatives[0].Request.Base)
-			if len(h.Snap.Slices) == 0 {
+			if len(h.Cluster.Snapshot.Slices) == 0 {
 				return reason{what: text + ": there are no ResourceSlices, so no driver has published any device"}
 			}
 			return reason{what: text, detail: h.classHint(i, j)}
@@ -400,7 +397,7 @@ func (h *headlines) noDevices() reason {
 // noAttribute says that a constraint is about an attribute that no device has, so
 // that no device can be used for a request.
 func (h *headlines) noAttribute() string {
-	if h.Snap.Gap(snapshot.ResourceSlices) != nil || h.target.Only != nil || h.out.NodeCount == 0 {
+	if h.Cluster.Snapshot.Gap(snapshot.ResourceSlices) != nil || h.target.Only != nil || h.out.NodeCount == 0 {
 		return ""
 	}
 	for i := range h.Claims {
@@ -501,16 +498,16 @@ func (h *headlines) apart(ctx context.Context, list []*conflict.Prospect) string
 // nominated says that the scheduler has preempted pods for this one, if so.
 func (h *headlines) nominated(ctx context.Context) string {
 	pod := h.Pod
-	if pod == nil || pod.Status.NominatedNodeName == "" || h.Cluster.Pools == nil {
+	if pod == nil || pod.Status.NominatedNodeName == "" || h.Reach.Pools == nil {
 		return ""
 	}
 	name := pod.Status.NominatedNodeName
-	for _, u := range h.Cluster.Misfits[name] {
+	for _, u := range h.Reach.Misfits[name] {
 		if u.Misfit.Filter != cluster.FilterResources && u.Misfit.Filter != cluster.FilterPods && u.Misfit.Filter != cluster.FilterPorts {
 			return ""
 		}
 	}
-	node := h.Snap.Node(name)
+	node := h.Cluster.Snapshot.Node(name)
 	if node == nil {
 		return ""
 	}
@@ -518,7 +515,7 @@ func (h *headlines) nominated(ctx context.Context) string {
 	if err != nil {
 		return ""
 	}
-	if fits, err := h.confirmer.Fits(ctx, h.Question, h.Cluster.Alloc, h.Snap, node, claims); err != nil || !fits {
+	if fits, err := h.confirmer.Fits(ctx, h.Question, h.Cluster, node, claims); err != nil || !fits {
 		return ""
 	}
 	return fmt.Sprintf("node %s is nominated for the pod: the scheduler is preempting pods of lower priority there, and devices for the claims are available. Nothing has to change", name)

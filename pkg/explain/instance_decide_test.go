@@ -23,8 +23,8 @@ import (
 // solve is the decision for the only node of an instance.
 func (x *builder) solve(tb testing.TB) (*counting.Builder, decision.Result) {
 	tb.Helper()
-	node := x.Cluster.Candidates[0]
-	built, err := counting.NewProblem(tb.Context(), x.Cluster.Alloc, node, x.Cluster.Pools[node.Name], x.Claims)
+	node := x.Reach.Candidates[0]
+	built, err := counting.NewProblem(tb.Context(), x.Cluster, node, x.Reach.Pools[node.Name], x.Claims)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestInstances(t *testing.T) {
 			if enough.Answer != decision.Feasible {
 				t.Fatalf("enough is %s", enough.Answer)
 			}
-			verdict := x.Cluster.Alloc.Check(t.Context(), x.Cluster.Candidates[0], x.pinned(built, enough.Chosen))
+			verdict := allocator.Of(x.Cluster).Check(t.Context(), x.Reach.Candidates[0], x.pinned(built, enough.Chosen))
 			if verdict.Outcome != allocator.Fits {
 				t.Errorf("the allocator says %s (%v) to %v", verdict.Outcome, verdict.Err, enough.Chosen)
 			}
@@ -110,7 +110,7 @@ func BenchmarkHard(b *testing.B) {
 				decide += time.Since(start)
 
 				start = time.Now()
-				s, err := x.conflictCase().Scenario(x.Cluster.Candidates[0])
+				s, err := x.conflictCase().Scenario(x.Reach.Candidates[0])
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -148,13 +148,10 @@ func BenchmarkHard(b *testing.B) {
 func askUpstream(b *testing.B, parts []any, limit time.Duration) time.Duration {
 	b.Helper()
 	x := surveyed(b, tc.Cluster(parts...))
-	alloc, err := allocator.New(b.Context(), x.Cluster.Facts, allocator.WithTimeout(limit))
+	c := allocator.Reopen(x.Cluster, allocator.WithTimeout(limit))
+	claims, err := x.ClaimsFor(x.Reach.Candidates[0])
 	if err != nil {
 		b.Fatal(err)
 	}
-	claims, err := x.ClaimsFor(x.Cluster.Candidates[0])
-	if err != nil {
-		b.Fatal(err)
-	}
-	return alloc.Check(b.Context(), x.Cluster.Candidates[0], claims).Duration
+	return allocator.Of(c).Check(b.Context(), x.Reach.Candidates[0], claims).Duration
 }

@@ -24,7 +24,7 @@ func fitsElsewhere(q *funnel.Question, only *corev1.Node) bool {
 	if only == nil {
 		return false
 	}
-	nodes, _ := q.Cluster.Facts.Nodes.All()
+	nodes, _ := q.Cluster.Nodes.All()
 	return slices.ContainsFunc(nodes, func(node *corev1.Node) bool { return len(funnel.Misfits(q, node)) == 0 })
 }
 
@@ -37,17 +37,17 @@ func (x *builder) describeNode(ctx context.Context) (string, error) {
 		return "", nil
 	}
 	x.out.Node = &api.NodeExplanation{Name: node.Name}
-	if x.Cluster.Pools == nil {
+	if x.Reach.Pools == nil {
 		// It was settled before any node was looked at.
 		return "", nil
 	}
 	misfits := funnel.Misfits(x.Question, node)
 	for _, u := range misfits {
 		x.out.Node.Misfits = append(x.out.Node.Misfits, api.NodeMisfit{
-			Code: u.Code, Message: misfitText(u, x.Snap.Now(), x.target.Hypothetical), Evidence: u.Evidence(),
+			Code: u.Code, Message: misfitText(u, x.Cluster.Snapshot.Now(), x.target.Hypothetical), Evidence: u.Evidence(),
 		})
 	}
-	pools := x.Cluster.Pools[node.Name]
+	pools := x.Reach.Pools[node.Name]
 	for i := range pools {
 		x.out.Node.Pools = append(x.out.Node.Pools, reachablePool(pools[i], node))
 	}
@@ -86,12 +86,9 @@ func (x *builder) judgeDevices(ctx context.Context, node *corev1.Node, away bool
 		}
 	}
 	if len(elsewhere) > 0 && x.Pod != nil && !x.target.Hypothetical {
-		alloc, amended, released, err := released(ctx, x.Question)
-		if err != nil {
-			return err
-		}
+		after, released := released(x.Question)
 		if !slices.ContainsFunc(elsewhere, func(name string) bool { return !slices.Contains(released, name) }) {
-			again, err := x.explain(ctx, alloc, amended, target.Options{Kind: api.KindPod, Namespace: x.Pod.Namespace, Name: x.Pod.Name, Node: node.Name})
+			again, err := x.explain(ctx, after, target.Options{Kind: api.KindPod, Namespace: x.Pod.Namespace, Name: x.Pod.Name, Node: node.Name})
 			if err != nil {
 				return err
 			}
@@ -99,9 +96,9 @@ func (x *builder) judgeDevices(ctx context.Context, node *corev1.Node, away bool
 			return nil
 		}
 	}
-	candidates := x.Cluster.Candidates
-	defer func() { x.Cluster.Candidates = candidates }()
-	x.Cluster.Candidates = []*corev1.Node{node}
+	candidates := x.Reach.Candidates
+	defer func() { x.Reach.Candidates = candidates }()
+	x.Reach.Candidates = []*corev1.Node{node}
 	verdicts, _ := check(ctx, x.Question, []int{0}, x.isHard)
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("check node %s: %w", node.Name, err)

@@ -29,13 +29,10 @@ func TestOneNodeAgrees(t *testing.T) {
 			// being deleted the one for all nodes.
 			continue
 		}
-		alloc, err := allocator.New(t.Context(), cluster.New(c.Snapshot))
-		if err != nil {
-			t.Fatal(err)
-		}
+		facts := cluster.New(c.Snapshot)
 		for node, outcome := range want.outcomes {
 			target := Options{Kind: api.KindPod, Namespace: fleet.Namespace, Name: fleet.Waiting, Node: node}
-			e, err := ExplainWith(t.Context(), alloc, c.Snapshot, target)
+			e, err := ExplainWith(t.Context(), facts, target)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -46,7 +43,7 @@ func TestOneNodeAgrees(t *testing.T) {
 			for _, claim := range e.Claims {
 				for r, request := range claim.Requests {
 					if len(e.Claims) == 1 && outcome != unsuitable {
-						compareChecks(t, alloc, c, target, r, request, compared)
+						compareChecks(t, facts, c, target, r, request, compared)
 					}
 				}
 			}
@@ -61,7 +58,7 @@ func TestOneNodeAgrees(t *testing.T) {
 }
 
 // compareChecks asks about each device of a node's funnel by itself.
-func compareChecks(t *testing.T, alloc *allocator.Allocator, c *fleet.Case, target Options, r int, request api.RequestExplanation, compared map[api.Code]int) {
+func compareChecks(t *testing.T, facts *cluster.Cluster, c *fleet.Case, target Options, r int, request api.RequestExplanation, compared map[api.Code]int) {
 	t.Helper()
 	reasons := map[string]api.Code{}
 	for _, rejection := range request.Rejected {
@@ -75,7 +72,7 @@ func compareChecks(t *testing.T, alloc *allocator.Allocator, c *fleet.Case, targ
 	for id, code := range reasons {
 		compared[code]++
 		target.Device = id
-		e, err := ExplainWith(t.Context(), alloc, c.Snapshot, target)
+		e, err := ExplainWith(t.Context(), facts, target)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -26,13 +26,10 @@ func TestOrderOfNodes(t *testing.T) {
 	exactly := claim.Spec.Devices.Requests[0].Exactly
 	exactly.Selectors = exactly.Selectors[:2]
 	outcomes := func(nodes []*corev1.Node) map[string]allocator.Outcome {
-		alloc, err := allocator.New(t.Context(), cluster.New(c.Snapshot))
-		if err != nil {
-			t.Fatal(err)
-		}
+		facts := cluster.New(c.Snapshot)
 		of := map[string]allocator.Outcome{}
 		for _, node := range nodes {
-			of[node.Name] = alloc.Check(t.Context(), node, c.Claims()[:1]).Outcome
+			of[node.Name] = allocator.Of(facts).Check(t.Context(), node, c.Claims()[:1]).Outcome
 		}
 		return of
 	}

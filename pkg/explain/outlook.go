@@ -6,13 +6,12 @@ package explain
 import (
 	"context"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/conflict"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/outlook"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // nearNodes is how many of the most promising nodes the outlook looks at first.
@@ -21,25 +20,25 @@ const nearNodes = 4
 // wantsOutlook reports whether it is worth saying under which conditions it would fit.
 func (x *builder) wantsOutlook() bool {
 	return x.out.Verdict == api.DoesNotFit && (!x.target.VerdictOnly || x.target.WithOutlook) && x.target.Device == nil &&
-		x.Cluster.Pools != nil && (x.Pod == nil || lifecycle.Waits(x.Pod))
+		x.Reach.Pools != nil && (x.Pod == nil || lifecycle.Waits(x.Pod))
 }
 
 // beginOutlook begins to find the outlook beside what is done meanwhile.
-func (x *builder) beginOutlook(ctx context.Context) {
+func (x *builder) beginOutlook() {
 	if x.outlook != nil || !x.wantsOutlook() {
 		return
 	}
 	c := &outlook.Case{
 		Question: x.Question, Nodes: x.out.NodeCount, OneNode: x.target.Only != nil,
 		Contents: x.contents, Confirmer: x.confirmer,
-		Ask: func(snap *snapshot.Snapshot, alloc *allocator.Allocator) (*funnel.Question, error) {
-			return x.again(conflict.WhatIf{Snap: snap, Alloc: alloc, FindAgain: true})
+		Ask: func(facts *cluster.Cluster) (*funnel.Question, error) {
+			return x.again(conflict.WhatIf{Cluster: facts, FindAgain: true})
 		},
 	}
 	if x.target.Workload {
 		c.Members = x.target.Users
 	}
-	c.Begin(ctx)
+	c.Begin()
 	x.outlook = c
 }
 
@@ -48,7 +47,7 @@ func (x *builder) findOutlook(ctx context.Context) error {
 	if !x.wantsOutlook() {
 		return nil
 	}
-	x.beginOutlook(ctx)
+	x.beginOutlook()
 	x.outlook.Near = promising(x.out.Nodes)
 	var err error
 	x.out.Outlook, err = x.outlook.Find(ctx)

@@ -8,18 +8,16 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
-	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // Waiting lists the pods that wait for a node and for devices, as [WantsDevices] does.
-func Waiting(alloc *allocator.Allocator, snap *snapshot.Snapshot) []*corev1.Pod {
+func Waiting(c *cluster.Cluster) []*corev1.Pod {
 	var pods []*corev1.Pod
-	for _, pod := range snap.Pods {
-		if lifecycle.Waits(pod) && WantsDevices(snap, alloc, pod) {
+	for _, pod := range c.Snapshot.Pods {
+		if lifecycle.Waits(pod) && WantsDevices(c, pod) {
 			pods = append(pods, pod)
 		}
 	}
@@ -38,8 +36,8 @@ type QueueOptions struct {
 // returns what becomes of each of them, in the order of the queue, and the cluster after
 // that. Of pods that do not fit, neither remedies nor hints are found. The error is that of
 // ctx.
-func DecideQueue(ctx context.Context, state *simulate.State, pods []*corev1.Pod, opts QueueOptions) ([]queue.Decision, *simulate.State, error) {
-	q := queue.New(explainer(), state.Alloc, state.Snap)
+func DecideQueue(ctx context.Context, state *cluster.Cluster, pods []*corev1.Pod, opts QueueOptions) ([]queue.Decision, *cluster.Cluster, error) {
+	q := queue.New(explainer(), state)
 	q.AddWaiting(pods)
 	if opts.Outlook {
 		q.FindOutlook()

@@ -31,7 +31,7 @@ import (
 func claimProblem(q *funnel.Question) *settlement {
 	for i := range q.PodClaims {
 		pc := &q.PodClaims[i]
-		if pc.Problem == nil && lifecycle.FullForPod(q.Cluster.Facts, q.Pod, pc.Claim) {
+		if pc.Problem == nil && lifecycle.FullForPod(q.Cluster, q.Pod, pc.Claim) {
 			return &settlement{verdict: api.Error, code: api.ClaimNotReady, message: fmt.Sprintf("claim %s has reached the limit of %d consumers (status.reservedFor)", pc.Claim.Name, resourceapi.ResourceClaimReservedForMaxSize)}
 		}
 		switch {
@@ -54,14 +54,14 @@ func nearClaim(q *funnel.Question, pc *cluster.PodClaim) string {
 	var names []string
 	switch {
 	case errors.Is(pc.Problem, cluster.ErrTemplateMissing) && pc.Template != "":
-		for _, t := range q.Snap.Templates {
+		for _, t := range q.Cluster.Snapshot.Templates {
 			if t.Namespace == q.Pod.Namespace {
 				names = append(names, t.Name)
 			}
 		}
 		return naming.DidYouMean(pc.Template, names)
 	case errors.Is(pc.Problem, cluster.ErrClaimMissing) && pc.Template == "":
-		for _, c := range q.Snap.Claims {
+		for _, c := range q.Cluster.Snapshot.Claims {
 			if c.Namespace == q.Pod.Namespace {
 				names = append(names, c.Name)
 			}
@@ -87,7 +87,7 @@ func refusal(q *funnel.Question) *settlement {
 		for i := range c.Claim.Spec.Devices.Requests {
 			r := &c.Claim.Spec.Devices.Requests[i]
 			switch {
-			case len(r.FirstAvailable) > 0 && !q.Cluster.Facts.Gates.Enabled("DRAPrioritizedList"):
+			case len(r.FirstAvailable) > 0 && !q.Cluster.Gates.Enabled("DRAPrioritizedList"):
 				return &settlement{verdict: api.Error, code: api.FeatureDisabled, message: fmt.Sprintf("request %s has alternatives (firstAvailable), which needs the feature gate DRAPrioritizedList", r.Name)}
 			case r.Exactly == nil && len(r.FirstAvailable) == 0:
 				return &settlement{verdict: api.Error, code: api.FeatureDisabled, message: fmt.Sprintf("request %s is of an unknown kind: it has neither exactly nor firstAvailable", r.Name)}
@@ -99,12 +99,12 @@ func refusal(q *funnel.Question) *settlement {
 
 // classesMissing is about requests for classes that do not exist, nil if all do.
 func classesMissing(q *funnel.Question) *settlement {
-	gap := q.Snap.Gap(snapshot.ResourceClasses)
+	gap := q.Cluster.Snapshot.Gap(snapshot.ResourceClasses)
 	var missing *settlement
 	for _, c := range q.Claims {
 		for _, r := range slices.Concat(claimspec.Requests(c.Claim)...) {
 			switch {
-			case q.Snap.Class(r.Class) != nil || missing != nil && slices.Contains(missing.classes, r.Class):
+			case q.Cluster.Snapshot.Class(r.Class) != nil || missing != nil && slices.Contains(missing.classes, r.Class):
 			case gap != nil:
 				return &settlement{verdict: api.Undetermined, code: api.ClassNotFound, message: fmt.Sprintf("request %s needs DeviceClass %s, which could not be read: %s", r.Name, r.Class, gap.Reason)}
 			case missing == nil:
@@ -126,7 +126,7 @@ func classesHint(ctx context.Context, q *funnel.Question, missing []string) stri
 		unknown = unknown || said == "" || strings.HasPrefix(said, ",")
 		hint += said
 	}
-	switch names := classNames(q.Snap); {
+	switch names := classNames(q.Cluster.Snapshot); {
 	case !unknown:
 	case len(names) == 0:
 		hint += "; no DeviceClass exists"
@@ -146,10 +146,10 @@ func classNames(snap *snapshot.Snapshot) []string {
 
 // classHint is the class that was meant by a missing one, or where that comes from.
 func classHint(ctx context.Context, q *funnel.Question, class string) string {
-	if driver := preview.InstalledWith(q.Snap, class); driver != "" {
+	if driver := preview.InstalledWith(q.Cluster.Snapshot, class); driver != "" {
 		return fmt.Sprintf("; it is installed with the driver %s, and no part of its preview: lay it over the cluster too, with -f", driver)
 	}
-	if meant := q.Catalog.MeantClass(ctx, class, q.Snap.Classes); meant != "" {
+	if meant := q.Catalog.MeantClass(ctx, class, q.Cluster.Snapshot.Classes); meant != "" {
 		return naming.Suggestion(meant)
 	}
 	if driver := q.Catalog.DriverOfClass(class); driver != "" {
@@ -161,7 +161,7 @@ func classHint(ctx context.Context, q *funnel.Question, class string) string {
 // adminAccessDenied repeats the API server's check (KEP-5018) that a claim
 // with admin access is in a namespace for that.
 func adminAccessDenied(q *funnel.Question, claim *resourceapi.ResourceClaim) string {
-	namespace := q.Snap.Namespace(claim.Namespace)
+	namespace := q.Cluster.Snapshot.Namespace(claim.Namespace)
 	if namespace == nil || namespace.Labels[resourceapi.DRAAdminNamespaceLabelKey] == "true" {
 		return ""
 	}
@@ -187,21 +187,21 @@ func labelText(labels map[string]string, key string) string {
 // determined is an assumption.
 func survey(q *funnel.Question, nodes []*corev1.Node) (assumptions []string) {
 	nodes = slices.SortedFunc(slices.Values(nodes), func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) })
-	q.Cluster.Pools = make(map[string][]*cluster.NodePool, len(nodes))
-	q.Cluster.Misfits = map[string][]eligibility.UnsuitableNode{}
+	q.Reach.Pools = make(map[string][]*cluster.NodePool, len(nodes))
+	q.Reach.Misfits = map[string][]eligibility.UnsuitableNode{}
 	for _, node := range nodes {
-		pools, err := q.Cluster.Facts.Pools.For(node)
+		pools, err := q.Cluster.Pools.For(node)
 		if err != nil {
 			assumptions = append(assumptions, fmt.Sprintf("the pools of node %s could not be determined: %v", node.Name, err))
 		} else {
-			q.Cluster.Pools[node.Name] = pools
+			q.Reach.Pools[node.Name] = pools
 		}
 		if misfits := funnel.Misfits(q, node); len(misfits) > 0 {
-			q.Cluster.Unsuitable = append(q.Cluster.Unsuitable, funnel.Unsuitable(misfits))
-			q.Cluster.Misfits[node.Name] = misfits
+			q.Reach.Unsuitable = append(q.Reach.Unsuitable, funnel.Unsuitable(misfits))
+			q.Reach.Misfits[node.Name] = misfits
 			continue
 		}
-		q.Cluster.Candidates = append(q.Cluster.Candidates, node)
+		q.Reach.Candidates = append(q.Reach.Candidates, node)
 	}
 	return assumptions
 }

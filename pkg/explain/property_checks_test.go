@@ -54,12 +54,8 @@ func askPlainly(ctx context.Context, t *testing.T, c *fleet.Case) plainAnswer {
 	t.Helper()
 	pod := c.Pod()
 	answer := plainAnswer{outcomes: map[string]allocator.Outcome{}}
-	alloc, err := allocator.New(ctx, cluster.New(c.Snapshot))
-	if err != nil {
-		t.Error(err)
-		return answer
-	}
-	if notEvenTried(c, alloc) {
+	facts := cluster.New(c.Snapshot)
+	if notEvenTried(c, facts) {
 		answer.verdict = api.Error
 		if slices.ContainsFunc(c.Claims(), func(claim *resourceapi.ResourceClaim) bool { return claim.DeletionTimestamp != nil }) {
 			answer.verdict = api.Blocked
@@ -70,46 +66,46 @@ func askPlainly(ctx context.Context, t *testing.T, c *fleet.Case) plainAnswer {
 	answer.verdict = api.DoesNotFit
 	for _, node := range c.Snapshot.Nodes {
 		answer.outcomes[node.Name] = unsuitable
-		if !suitable(c, alloc, node) {
+		if !suitable(c, facts, node) {
 			continue
 		}
 		claims := c.Claims()
-		extended, err := alloc.Facts.Claims.ExtendedResourceClaim(pod, node)
+		extended, err := facts.Claims.ExtendedResourceClaim(pod, node)
 		if err != nil {
 			continue
 		}
 		if extended != nil {
 			claims = append(claims, extended)
 		}
-		outcome := alloc.Check(ctx, node, claims).Outcome
+		outcome := allocator.Of(facts).Check(ctx, node, claims).Outcome
 		answer.outcomes[node.Name] = outcome
 		switch outcome {
 		case allocator.Fits:
 			answer.verdict = api.Fits
 		case allocator.Failed:
 			answer.verdict = api.Error
-			answer.random = alloc.Facts.Gates.Features().Channel == "stable"
+			answer.random = facts.Gates.Features().Channel == "stable"
 			return answer
 		case allocator.DoesNotFit, allocator.NodeError, allocator.GivenUp:
 		default:
 			t.Errorf("seed %d, node %s: %s, the case is too large", c.Seed, node.Name, outcome)
 		}
 	}
-	if alloc.Facts.Gates.Features().Channel == "stable" && slices.Contains(c.Features, fleet.FailingSelectors) {
+	if facts.Gates.Features().Channel == "stable" && slices.Contains(c.Features, fleet.FailingSelectors) {
 		answer.random = true
 	}
 	return answer
 }
 
 // notEvenTried reports whether a claim stops the pod before any node is looked at.
-func notEvenTried(c *fleet.Case, alloc *allocator.Allocator) bool {
+func notEvenTried(c *fleet.Case, facts *cluster.Cluster) bool {
 	for _, claim := range c.Claims() {
 		if claim.DeletionTimestamp != nil {
 			return true
 		}
 		for _, r := range claim.Spec.Devices.Requests {
 			switch {
-			case r.Exactly == nil && !alloc.Facts.Gates.Enabled("DRAPrioritizedList"):
+			case r.Exactly == nil && !facts.Gates.Enabled("DRAPrioritizedList"):
 				return true
 			case r.Exactly != nil && c.Snapshot.Class(r.Exactly.DeviceClassName) == nil:
 				return true
@@ -122,13 +118,13 @@ func notEvenTried(c *fleet.Case, alloc *allocator.Allocator) bool {
 	return false
 }
 
-func suitable(c *fleet.Case, alloc *allocator.Allocator, node *corev1.Node) bool {
-	if len(alloc.Facts.Nodes.Fit(c.Pod(), node)) > 0 {
+func suitable(c *fleet.Case, facts *cluster.Cluster, node *corev1.Node) bool {
+	if len(facts.Nodes.Fit(c.Pod(), node)) > 0 {
 		return false
 	}
 	for _, claim := range c.Snapshot.Claims {
 		if claim.Namespace == fleet.Namespace && claim.Status.Allocation != nil {
-			if ok, _ := alloc.Facts.Claims.AvailableOn(claim, node); !ok {
+			if ok, _ := facts.Claims.AvailableOn(claim, node); !ok {
 				return false
 			}
 		}
@@ -281,8 +277,8 @@ func (p *property) canBeHad(r *claimspec.Request, d *cluster.Device) (answer, kn
 		}
 		claim.Spec.Devices.Constraints = append(claim.Spec.Devices.Constraints, constraint)
 	}
-	for _, node := range p.Cluster.Candidates {
-		verdict := p.Cluster.Alloc.Check(p.ctx, node, []*resourceapi.ResourceClaim{claim})
+	for _, node := range p.Reach.Candidates {
+		verdict := allocator.Of(p.Cluster).Check(p.ctx, node, []*resourceapi.ResourceClaim{claim})
 		switch {
 		case verdict.Outcome == allocator.Fits:
 			return true, true
@@ -318,7 +314,7 @@ func (p *property) placementFromFunnel() error {
 
 // decision holds the counting against the allocator, for each node.
 func (p *property) decision(table *coverage) error {
-	for _, node := range p.Cluster.Candidates {
+	for _, node := range p.Reach.Candidates {
 		if len(p.Question.Claims) == 0 || len(p.Question.Claims[0].Funnels) == 0 {
 			// Refused before there were funnels.
 			return nil
@@ -345,7 +341,7 @@ func (p *property) conflictIsMinimal(table *coverage) error {
 	}
 	table.checked(checkConflict)
 	ctx := p.ctx
-	node := p.Snap.Node(p.out.Conflict.Node)
+	node := p.Cluster.Snapshot.Node(p.out.Conflict.Node)
 	s, err := p.conflictCase().Scenario(node)
 	if err != nil {
 		return err
@@ -356,12 +352,8 @@ func (p *property) conflictIsMinimal(table *coverage) error {
 	}
 	fits := func(holding []int) bool {
 		h := s.Holding(holding)
-		alloc, err := allocator.New(ctx, cluster.New(h.Snap))
-		if err != nil {
-			p.t.Error(err)
-			return false
-		}
-		return !h.Restricted && (len(h.Claims) == 0 || alloc.Check(ctx, node, h.Claims).Outcome == allocator.Fits)
+		c := cluster.New(h.Snap)
+		return !h.Restricted && (len(h.Claims) == 0 || allocator.Of(c).Check(ctx, node, h.Claims).Outcome == allocator.Fits)
 	}
 	if fits(chosen) {
 		return fmt.Errorf("the facts can hold together: %s", asJSON(p.out.Conflict))
@@ -384,7 +376,7 @@ func (p *property) remediesHold(table *coverage) error {
 		}
 		for _, d := range r.Devices {
 			id := cluster.DeviceID{Driver: d.Driver, Pool: d.Pool, Device: d.Device}
-			if p.Cluster.Facts.Pools.Device(id) == nil {
+			if p.Cluster.Pools.Device(id) == nil {
 				return fmt.Errorf("remedy with the unknown device %s: %s", id, asJSON(r))
 			}
 		}

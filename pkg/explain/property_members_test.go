@@ -139,11 +139,8 @@ func checkMembers(ctx context.Context, c *membersCase) (string, error) {
 			counts[fit] = true
 		}
 	}
-	alloc, err := allocator.New(ctx, cluster.New(c.snap))
-	if err != nil {
-		return "", err
-	}
-	answers, err := ExplainEach(ctx, alloc, c.snap, []Options{{Kind: api.KindPodGroup, Namespace: fleet.Namespace, Name: "workers"}})
+	facts := cluster.New(c.snap)
+	answers, err := ExplainEach(ctx, facts, []Options{{Kind: api.KindPodGroup, Namespace: fleet.Namespace, Name: "workers"}})
 	if err == nil {
 		err = answers[0].Err
 	}
@@ -218,10 +215,7 @@ type plainWorld struct {
 // place puts a pod on the first node where it fits.
 func (w *plainWorld) place(ctx context.Context, pod *corev1.Pod, nodes []*corev1.Node) (bool, error) {
 	snap := w.Snapshot
-	alloc, err := allocator.New(ctx, cluster.New(&snap))
-	if err != nil {
-		return false, err
-	}
+	c := cluster.New(&snap)
 	var claims, pending []*resourceapi.ResourceClaim
 	for i := range pod.Spec.ResourceClaims {
 		claim := w.claim(pod, &pod.Spec.ResourceClaims[i])
@@ -233,25 +227,25 @@ func (w *plainWorld) place(ctx context.Context, pod *corev1.Pod, nodes []*corev1
 			pending = append(pending, claim)
 		}
 	}
-	if plain := (&fleet.Case{Snapshot: &snap}); w.refused(plain, alloc, pending) {
+	if plain := (&fleet.Case{Snapshot: &snap}); w.refused(plain, c, pending) {
 		return false, nil
 	}
 	for _, node := range nodes {
-		if len(alloc.Facts.Nodes.Fit(pod, node)) > 0 || slices.ContainsFunc(claims, func(claim *resourceapi.ResourceClaim) bool {
-			available, _ := alloc.Facts.Claims.AvailableOn(claim, node)
+		if len(c.Nodes.Fit(pod, node)) > 0 || slices.ContainsFunc(claims, func(claim *resourceapi.ResourceClaim) bool {
+			available, _ := c.Claims.AvailableOn(claim, node)
 			return !available
 		}) {
 			continue
 		}
 		asked := slices.Clone(pending)
-		extended, err := alloc.Facts.Claims.ExtendedResourceClaim(pod, node)
+		extended, err := c.Claims.ExtendedResourceClaim(pod, node)
 		if err != nil {
 			continue
 		}
 		if extended != nil {
 			asked = append(asked, extended)
 		}
-		verdict := alloc.Check(ctx, node, asked)
+		verdict := allocator.Of(c).Check(ctx, node, asked)
 		switch verdict.Outcome {
 		case allocator.Fits:
 			w.bind(pod, node, claims, asked, verdict.Allocations)
@@ -288,11 +282,11 @@ func (w *plainWorld) claim(pod *corev1.Pod, entry *corev1.PodResourceClaim) *res
 }
 
 // refused reports whether a claim stops the pod before any node is looked at.
-func (w *plainWorld) refused(c *fleet.Case, alloc *allocator.Allocator, pending []*resourceapi.ResourceClaim) bool {
+func (w *plainWorld) refused(c *fleet.Case, facts *cluster.Cluster, pending []*resourceapi.ResourceClaim) bool {
 	for _, claim := range pending {
 		for _, r := range claim.Spec.Devices.Requests {
 			switch {
-			case r.Exactly == nil && !alloc.Facts.Gates.Enabled("DRAPrioritizedList"):
+			case r.Exactly == nil && !facts.Gates.Enabled("DRAPrioritizedList"):
 				return true
 			case r.Exactly != nil && c.Snapshot.Class(r.Exactly.DeviceClassName) == nil:
 				return true

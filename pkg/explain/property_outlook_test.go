@@ -24,7 +24,7 @@ const checkOutlook = "outlook: "
 func (p *property) outlookHolds(table *coverage) error {
 	o := p.out.Outlook
 	if o == nil {
-		if p.out.Verdict == api.DoesNotFit && p.Cluster.Pools != nil {
+		if p.out.Verdict == api.DoesNotFit && p.Reach.Pools != nil {
 			return fmt.Errorf("no outlook: %s", p.out.Summary)
 		}
 		return nil

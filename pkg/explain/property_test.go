@@ -126,15 +126,12 @@ func number(t *testing.T, text string) uint64 {
 func checkProperties(ctx context.Context, t *testing.T, c *fleet.Case, table *coverage) error {
 	before := asJSON(c.Snapshot)
 	want := askPlainly(ctx, t, c)
-	alloc, err := allocator.New(ctx, cluster.New(c.Snapshot))
-	if err != nil {
-		return fmt.Errorf("set up the allocator: %w", err)
-	}
-	found, err := target.Find(c.Snapshot, alloc, Options{Kind: api.KindPod, Namespace: fleet.Namespace, Name: fleet.Waiting, AllRemedies: true})
+	facts := cluster.New(c.Snapshot)
+	found, err := target.Find(facts, Options{Kind: api.KindPod, Namespace: fleet.Namespace, Name: fleet.Waiting, AllRemedies: true})
 	if err != nil {
 		return err
 	}
-	x := builderWithQueue(alloc, c.Snapshot, found)
+	x := builderWithQueue(facts, found)
 	if _, err := x.explanation(ctx); err != nil {
 		return err
 	}
@@ -146,7 +143,7 @@ func checkProperties(ctx context.Context, t *testing.T, c *fleet.Case, table *co
 		// Pools come in random order, and with it errors of selectors.
 		return nil
 	}
-	again := builderWithQueue(alloc, c.Snapshot, found)
+	again := builderWithQueue(facts, found)
 	if _, err := again.explanation(ctx); err != nil {
 		return err
 	}

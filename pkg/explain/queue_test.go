@@ -17,7 +17,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -37,16 +36,13 @@ func queuedPodOf(name, template string, age time.Duration, changes ...func(*core
 
 func explainEach(t *testing.T, snap *snapshot.Snapshot, targets ...string) map[string]*api.Explanation {
 	t.Helper()
-	alloc, err := allocator.New(t.Context(), cluster.New(snap))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := cluster.New(snap)
 	options := make([]Options, 0, len(targets))
 	for _, target := range targets {
 		kind, name, _ := strings.Cut(target, "/")
 		options = append(options, Options{Kind: kind, Namespace: tc.Namespace, Name: name})
 	}
-	answers, err := ExplainEach(t.Context(), alloc, snap, options)
+	answers, err := ExplainEach(t.Context(), c, options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,12 +236,9 @@ func TestEquivalentPods(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			snap := tc.Cluster(append(test.parts, tc.Nodes("n1"), pod("pod-a", "one"), pod("pod-b", "two"))...)
-			alloc, err := allocator.New(t.Context(), cluster.New(snap))
-			if err != nil {
-				t.Fatal(err)
-			}
+			c := cluster.New(snap)
 			targets := []Options{{Kind: api.KindPod, Namespace: tc.Namespace, Name: "pod-a"}, {Kind: api.KindPod, Namespace: tc.Namespace, Name: "pod-b"}}
-			answers, err := ExplainEquivalent(t.Context(), alloc, snap, targets)
+			answers, err := ExplainEquivalent(t.Context(), c, targets)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -253,7 +246,7 @@ func TestEquivalentPods(t *testing.T) {
 			if same := ptr.Deref(second.SameAs, api.Target{}).Name; same != test.same || !strings.Contains(second.Summary, test.says) || second.Claims[0].Name != "two" {
 				t.Errorf("like %q with %q, of claim %s, want like %q with %q", same, second.Summary, second.Claims[0].Name, test.same, test.says)
 			}
-			each, err := ExplainEach(t.Context(), alloc, snap, targets)
+			each, err := ExplainEach(t.Context(), c, targets)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -33,7 +33,7 @@ type releaseAnswer struct {
 // than the library, but for what the allocator has heeded for each node. Where the
 // release is not known, it says what depends on it.
 func heedRelease(ctx context.Context, q *funnel.Question, out *api.Explanation, verdicts []allocator.Verdict, verdict api.Verdict) (releaseAnswer, error) {
-	facts := q.Cluster.Facts
+	facts := q.Cluster
 	release := "kube-scheduler " + facts.Snapshot.BinaryVersion()
 	if facts.Snapshot.BinaryVersion() == "" {
 		if answer, err := withoutRelease(ctx, q, out, verdicts, verdict); answer != (releaseAnswer{}) || err != nil {
@@ -64,7 +64,7 @@ func heedRelease(ctx context.Context, q *funnel.Question, out *api.Explanation, 
 // all devices meets first a device that a constraint does not allow, which ends the attempt, or
 // one that is in use.
 func poolOrder(q *funnel.Question) string {
-	if q.Cluster.Facts.Gates.Channel() != cluster.ChannelStable || !slices.ContainsFunc(q.Claims, func(c funnel.Claim) bool {
+	if q.Cluster.Gates.Channel() != cluster.ChannelStable || !slices.ContainsFunc(q.Claims, func(c funnel.Claim) bool {
 		return wantsAll(c.Claim) && len(c.Claim.Spec.Devices.Constraints) > 0
 	}) {
 		return ""
@@ -74,7 +74,7 @@ func poolOrder(q *funnel.Question) string {
 
 // openRule is a rule without a selector whose taint a request does not tolerate.
 func openRule(q *funnel.Question) *resourceapi.DeviceTaintRule {
-	facts := q.Cluster.Facts
+	facts := q.Cluster
 	if !facts.Gates.Enabled(cluster.GateDeviceTaints) || !facts.Gates.Enabled(cluster.GateDeviceTaintRules) {
 		return nil
 	}
@@ -129,7 +129,7 @@ func constrains(q *funnel.Question, is func(*resourceapi.DeviceConstraint) bool)
 func comparesLists(q *funnel.Question) func(*resourceapi.DeviceConstraint) bool {
 	return func(c *resourceapi.DeviceConstraint) bool {
 		name := resourceapi.QualifiedName(*cmp.Or(c.MatchAttribute, c.DistinctAttribute))
-		return slices.ContainsFunc(q.Cluster.Facts.Snapshot.Slices, func(slice *resourceapi.ResourceSlice) bool {
+		return slices.ContainsFunc(q.Cluster.Snapshot.Slices, func(slice *resourceapi.ResourceSlice) bool {
 			return slices.ContainsFunc(slice.Spec.Devices, func(d resourceapi.Device) bool {
 				short, own := strings.CutPrefix(string(name), slice.Spec.Driver+"/")
 				attribute, has := d.Attributes[name]
@@ -154,7 +154,7 @@ func wantsAll(claim *resourceapi.ResourceClaim) bool {
 
 // withoutRelease is the answer where the release is not known: both, if they differ.
 func withoutRelease(ctx context.Context, q *funnel.Question, out *api.Explanation, verdicts []allocator.Verdict, verdict api.Verdict) (releaseAnswer, error) {
-	facts := q.Cluster.Facts
+	facts := q.Cluster
 	poolError := slices.IndexFunc(verdicts, func(v allocator.Verdict) bool {
 		return v.Outcome == allocator.Failed && allocator.IsPoolError(v.Err)
 	})
@@ -193,7 +193,7 @@ func meetsCounters(q *funnel.Question, verdicts []allocator.Verdict) bool {
 		if v.Outcome != allocator.Fits || !slices.ContainsFunc(q.Claims, func(c funnel.Claim) bool { return wantsAll(c.Claim) }) {
 			continue
 		}
-		if claims, err := q.ClaimsFor(q.Cluster.Candidates[i]); err == nil && allocator.TakesAllWithCounters(q.Cluster.Facts, claims, v.Allocations) {
+		if claims, err := q.ClaimsFor(q.Reach.Candidates[i]); err == nil && allocator.TakesAllWithCounters(q.Cluster, claims, v.Allocations) {
 			return true
 		}
 	}
@@ -202,14 +202,11 @@ func meetsCounters(q *funnel.Question, verdicts []allocator.Verdict) bool {
 
 // poolErrorWithoutRelease asks what happens if the error is only that of its node.
 func poolErrorWithoutRelease(ctx context.Context, q *funnel.Question, poolError error) (releaseAnswer, error) {
-	alloc, err := allocator.New(ctx, q.Cluster.Facts, allocator.WithPoolErrorsPerNode())
-	if err != nil {
-		return releaseAnswer{}, fmt.Errorf("set up the allocator: %w", err)
-	}
-	perNode := alloc.CheckAll(ctx, q.Cluster.Candidates, q.ClaimsFor)
+	c := allocator.Reopen(q.Cluster, allocator.WithPoolErrorsPerNode())
+	perNode := allocator.Of(c).CheckAll(ctx, q.Reach.Candidates, q.ClaimsFor)
 	if at := slices.IndexFunc(perNode, func(v allocator.Verdict) bool { return v.Outcome == allocator.Fits }); at >= 0 {
 		return dependsOnRelease(141898, fmt.Sprintf("up to 1.37 the attempt ends for all nodes (%s), from 1.38 on the pod can go to node %s",
-			errorText(poolError), q.Cluster.Candidates[at].Name)), ctx.Err()
+			errorText(poolError), q.Reach.Candidates[at].Name)), ctx.Err()
 	}
 	return releaseAnswer{assumption: "the Kubernetes version is not known: up to 1.37, the error ends the attempt for all nodes; from 1.38 on, only for that node, and no other node fits (kubernetes/kubernetes#141898)"}, ctx.Err()
 }

@@ -346,11 +346,8 @@ func TestTimeoutByRelease(t *testing.T) {
 				tc.Pool("n1", tc.Copies(24, uncountable)...), tc.Pool("n2", tc.Copies(25, uncountable)...),
 				tc.Claim("c", tc.GPUs("gpus", 25)), tc.Pod("p", tc.Using("c")))
 			snap.ServerVersion = version
-			alloc, err := allocator.New(t.Context(), cluster.New(snap), allocator.WithTimeout(300*time.Millisecond))
-			if err != nil {
-				t.Fatal(err)
-			}
-			e, err := ExplainWith(t.Context(), alloc, snap, Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "p"})
+			c := allocator.Reopen(cluster.New(snap), allocator.WithTimeout(300*time.Millisecond))
+			e, err := ExplainWith(t.Context(), c, Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "p"})
 			if err != nil {
 				t.Fatal(err)
 			}

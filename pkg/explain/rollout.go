@@ -31,8 +31,8 @@ func (x *builder) heedRollout(ctx context.Context) (reason, error) {
 	if pod == nil || x.target.Hypothetical || x.target.Only != nil || x.out.Verdict != api.DoesNotFit {
 		return reason{}, nil
 	}
-	m, old := whatif.OldPods(x.Snap, pod)
-	uses := func(p *corev1.Pod) bool { return p.Spec.NodeName != "" && len(x.Cluster.Facts.Claims.OfPod(p)) > 0 }
+	m, old := whatif.OldPods(x.Cluster.Snapshot, pod)
+	uses := func(p *corev1.Pod) bool { return p.Spec.NodeName != "" && len(x.Cluster.Claims.OfPod(p)) > 0 }
 	old = slices.DeleteFunc(old, func(p *corev1.Pod) bool { return !uses(p) })
 	var leaving []*corev1.Pod
 	for _, p := range old {
@@ -82,8 +82,8 @@ func (r *replaced) outlook(out *api.Outlook) {
 func (x *builder) waitsFor(r *api.Remedy, pods []*corev1.Pod) bool {
 	return len(r.Edits) > 0 && !slices.ContainsFunc(r.Edits, func(e api.Edit) bool {
 		_, namespace, name := whatif.ParseObject(e.Object)
-		claim := x.Snap.Claim(namespace, name)
-		return whatif.KindOf(&e) != whatif.EditAllocation || claim == nil || slices.ContainsFunc(lifecycle.PodsUsing(x.Snap, claim), func(pod *corev1.Pod) bool { return !slices.Contains(pods, pod) })
+		claim := x.Cluster.Snapshot.Claim(namespace, name)
+		return whatif.KindOf(&e) != whatif.EditAllocation || claim == nil || slices.ContainsFunc(lifecycle.PodsUsing(x.Cluster.Snapshot, claim), func(pod *corev1.Pod) bool { return !slices.Contains(pods, pod) })
 	})
 }
 
@@ -103,17 +103,14 @@ func oldPods(pods []*corev1.Pod, m whatif.Workload) string {
 
 // fitsWithout is what the pod gets once others were deleted, nil if it does not fit.
 func (x *builder) fitsWithout(ctx context.Context, gone []*corev1.Pod) (*api.Placement, error) {
-	snap := whatif.WithoutPods(x.Snap, gone)
-	alloc, err := x.Cluster.Alloc.Amended(ctx, snap)
-	if err != nil {
-		return nil, fmt.Errorf("set up the allocator: %w", err)
-	}
-	t, err := target.Find(snap, alloc, target.Options{Kind: api.KindPod, Namespace: x.Pod.Namespace, Name: x.Pod.Name})
+	snap := whatif.WithoutPods(x.Cluster.Snapshot, gone)
+	amended := x.Cluster.Amended(snap)
+	t, err := target.Find(amended, target.Options{Kind: api.KindPod, Namespace: x.Pod.Namespace, Name: x.Pod.Name})
 	if err != nil {
 		return nil, err
 	}
 	t.VerdictOnly = true
-	answer, err := explainTarget(ctx, alloc, snap, t)
+	answer, err := explainTarget(ctx, amended, t)
 	if err != nil || answer.Verdict != api.Fits {
 		return nil, err
 	}

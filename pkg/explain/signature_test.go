@@ -53,7 +53,7 @@ func TestEquivalent(t *testing.T) {
 			t.Fatal(err)
 		}
 		search.stop()
-		for i, node := range x.Cluster.Candidates {
+		for i, node := range x.Reach.Candidates {
 			plain := plainVerdict(t, snap, x, node)
 			counts[string(plain.Outcome)]++
 			if equivalent[i] != i {
@@ -65,7 +65,7 @@ func TestEquivalent(t *testing.T) {
 					break
 				}
 				t.Fatalf("seed %d: node %s, like %s: %s, but the allocator says %s %v\nclaims %s\nslices %s\ngates %v", seed, node.Name,
-					x.Cluster.Candidates[equivalent[i]].Name, verdicts[i].Outcome, plain.Outcome, plain.Err, asJSON(snap.Claims), asJSON(snap.Slices), snap.Gates)
+					x.Reach.Candidates[equivalent[i]].Name, verdicts[i].Outcome, plain.Outcome, plain.Err, asJSON(snap.Claims), asJSON(snap.Slices), snap.Gates)
 			}
 			if i > 0 && counting.TooFew(t.Context(), x.Question, node) {
 				counts["too few"]++
@@ -78,13 +78,13 @@ func TestEquivalent(t *testing.T) {
 				break
 			}
 			if plain.Err != nil && verdicts[i].Err.Error() != plain.Err.Error() {
-				t.Fatalf("seed %d: node %s, like %s: error %v, but the allocator says %v", seed, node.Name, x.Cluster.Candidates[equivalent[i]].Name, verdicts[i].Err, plain.Err)
+				t.Fatalf("seed %d: node %s, like %s: error %v, but the allocator says %v", seed, node.Name, x.Reach.Candidates[equivalent[i]].Name, verdicts[i].Err, plain.Err)
 			}
 			want := answerAlone(t, snap, node, plain)
-			got, err := x.answer(t.Context(), x.Cluster.Candidates[equivalent[i]], verdicts[equivalent[i]])
+			got, err := x.answer(t.Context(), x.Reach.Candidates[equivalent[i]], verdicts[equivalent[i]])
 			if err != nil || got != want {
 				t.Fatalf("seed %d: node %s, like %s: %+v, alone it is %+v\nclaims %s\nslices %s\ngates %v", seed, node.Name,
-					x.Cluster.Candidates[equivalent[i]].Name, got, want, asJSON(snap.Claims), asJSON(snap.Slices), snap.Gates)
+					x.Reach.Candidates[equivalent[i]].Name, got, want, asJSON(snap.Claims), asJSON(snap.Slices), snap.Gates)
 			}
 		}
 	}
@@ -103,16 +103,13 @@ func TestEquivalent(t *testing.T) {
 // they are refused before any node is tried.
 func prepared(t *testing.T, snap *snapshot.Snapshot) *builder {
 	t.Helper()
-	alloc, err := allocator.New(t.Context(), cluster.New(snap))
-	if err != nil {
-		t.Fatal(err)
-	}
-	x := newBuilder(alloc, snap, allWaiting(snap))
+	c := cluster.New(snap)
+	x := newBuilder(c, allWaiting(snap))
 	x.describeClaims()
 	if refusal(x.Question) != nil {
 		return nil
 	}
-	survey(x.Question, x.target.Nodes(alloc))
+	survey(x.Question, x.target.Nodes(c))
 	for i := range x.Claims {
 		x.BeginFunnels(t.Context(), &x.Claims[i])
 	}
@@ -125,15 +122,12 @@ func prepared(t *testing.T, snap *snapshot.Snapshot) *builder {
 // plainVerdict asks an allocator that knows nothing yet.
 func plainVerdict(t *testing.T, snap *snapshot.Snapshot, x *builder, node *corev1.Node) allocator.Verdict {
 	t.Helper()
-	alloc, err := allocator.New(t.Context(), cluster.New(snap))
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := cluster.New(snap)
 	claims, err := x.ClaimsFor(node)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return alloc.Check(t.Context(), node, claims)
+	return allocator.Of(c).Check(t.Context(), node, claims)
 }
 
 // varies reports whether the allocator says now this and now that: in the stable channel it takes

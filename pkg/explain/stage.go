@@ -24,15 +24,15 @@ func (x *builder) describeStage() []lifecycle.Finding {
 	who := ""
 	var creation lifecycle.Life
 	if x.target.Creator != nil && x.target.End == nil {
-		creation = lifecycle.OfCreator(x.Snap, x.target.Creator)
+		creation = lifecycle.OfCreator(x.Cluster.Snapshot, x.target.Creator)
 	}
 	switch pod := x.Pod; {
 	case pod == nil:
 	case x.target.Hypothetical:
 		own.Findings = append(own.Findings, lifecycle.GateFindings(pod)...)
 	default:
-		own = lifecycle.Of(x.Cluster.Facts, x.Snap, pod, x.PodClaims)
-		if own.Stage == api.StageAllocation && len(x.Cluster.Candidates) == 0 && len(x.Cluster.Unsuitable) > 0 && !fitsElsewhere(x.Question, x.target.Only) {
+		own = lifecycle.Of(x.Cluster, pod, x.PodClaims)
+		if own.Stage == api.StageAllocation && len(x.Reach.Candidates) == 0 && len(x.Reach.Unsuitable) > 0 && !fitsElsewhere(x.Question, x.target.Only) {
 			own.Stage = api.StageNodeFit
 		}
 		who = x.named(pod)
@@ -48,7 +48,7 @@ func (x *builder) describeStage() []lifecycle.Finding {
 			x.out.Pods[i].Stage = own.Stage
 			continue
 		}
-		other := lifecycle.Of(x.Cluster.Facts, x.Snap, pod, x.Cluster.Facts.Claims.OfPod(pod))
+		other := lifecycle.Of(x.Cluster, pod, x.Cluster.Claims.OfPod(pod))
 		x.out.Pods[i].Stage = other.Stage
 		if lifecycle.Finished(pod) {
 			// Whether the claim is still reserved for it is found out for the claim.
@@ -61,7 +61,7 @@ func (x *builder) describeStage() []lifecycle.Finding {
 	x.out.Stage = own.Stage
 	var findings []lifecycle.Finding
 	if forClaim {
-		findings = lifecycle.ClaimFindings(x.Cluster.Facts, x.Snap, x.target.Users, x.PodClaims[0].Claim)
+		findings = lifecycle.ClaimFindings(x.Cluster, x.target.Users, x.PodClaims[0].Claim)
 	}
 	for _, f := range own.Findings {
 		// What a claim and the pod that uses it have in common is said of the claim.
@@ -126,7 +126,7 @@ func (x *builder) nextSteps() {
 	if x.out.Verdict == api.Undetermined {
 		var hidden []string
 		leftOut := false
-		for _, gap := range x.Snap.Gaps {
+		for _, gap := range x.Cluster.Snapshot.Gaps {
 			if gap.LeftOut {
 				leftOut = true
 			} else if slices.Contains([]string{snapshot.ResourceNodes, snapshot.ResourceSlices, snapshot.ResourceClasses, snapshot.ResourceClaims, snapshot.ResourceTemplates, snapshot.ResourcePods}, gap.Resource) {
@@ -155,7 +155,7 @@ func (x *builder) nextSteps() {
 		}
 	}
 	if x.Pod == nil && x.target.Object.Kind == api.KindClaim && len(x.Claims) > 0 && x.Claims[0].Claim.UID != "" && x.Claims[0].Claim.DeletionTimestamp == nil &&
-		len(x.target.Users) == 0 && !lifecycle.Hides(x.Snap, snapshot.ResourcePods, x.target.Object.Namespace) {
+		len(x.target.Users) == 0 && !lifecycle.Hides(x.Cluster.Snapshot, snapshot.ResourcePods, x.target.Object.Namespace) {
 		x.out.NextSteps = append(x.out.NextSteps, api.NextStep{Actor: api.ActorUser, Text: "no pod uses the claim: it is allocated when the first one does"})
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
@@ -27,13 +26,10 @@ func TestStagesAgree(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		alloc, err := allocator.New(t.Context(), cluster.New(snap))
-		if err != nil {
-			t.Fatal(err)
-		}
-		stages := lifecycle.NewStages(alloc.Facts, snap)
+		c := cluster.New(snap)
+		stages := lifecycle.NewStages(c)
 		for _, claim := range snap.Claims {
-			answer, err := explain.ExplainWith(t.Context(), alloc, snap, explain.Options{Kind: api.KindClaim, Namespace: claim.Namespace, Name: claim.Name})
+			answer, err := explain.ExplainWith(t.Context(), c, explain.Options{Kind: api.KindClaim, Namespace: claim.Namespace, Name: claim.Name})
 			if err != nil {
 				t.Fatal(err)
 			}

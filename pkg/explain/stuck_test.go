@@ -14,7 +14,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
@@ -96,11 +95,8 @@ func TestBlockedPods(t *testing.T) {
 			if (e.Verdict == api.Blocked) != (test.code != "") || test.code != "" && (e.Code != test.code || !strings.Contains(e.Summary, test.says)) {
 				t.Errorf("%s, code %q, want code %q with %q: %s", e.Verdict, e.Code, test.code, test.says, e.Summary)
 			}
-			alloc, err := allocator.New(t.Context(), cluster.New(snap))
-			if err != nil {
-				t.Fatal(err)
-			}
-			listed := lifecycle.NewStages(alloc.Facts, snap).BlockedPods()
+			facts := cluster.New(snap)
+			listed := lifecycle.NewStages(facts).BlockedPods()
 			if len(listed) != 0 != (test.code != "") {
 				t.Fatalf("listed: %+v", listed)
 			}

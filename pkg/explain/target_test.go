@@ -323,11 +323,8 @@ func TestLongSearchWithoutLimit(t *testing.T) {
 // counted in thousandths.
 func TestSearchTimeout(t *testing.T) {
 	snap := tc.Cluster(tc.Nodes("n1"), tc.Pool("n1", tc.Copies(24, tc.Device("", "memory:=7E").Shareable())...), tc.Claim(waiting, tc.GPUs("gpu", 25)))
-	alloc, err := allocator.New(t.Context(), cluster.New(snap), allocator.WithTimeout(20*time.Millisecond))
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := ExplainWith(t.Context(), alloc, snap, Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting})
+	c := allocator.Reopen(cluster.New(snap), allocator.WithTimeout(20*time.Millisecond))
+	e, err := ExplainWith(t.Context(), c, Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/conflict"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/obstacle"
@@ -27,21 +28,21 @@ import (
 // answer is that of deciding all of them again, one after another, in the cluster as
 // it is then.
 type whole struct {
-	alloc  *allocator.Allocator
-	snap   *snapshot.Snapshot
+	cluster *cluster.Cluster
+
 	target *target.Target
 	out    *api.Explanation
 }
 
 // findWhole adds to an explanation what would make all members fit, if not all do.
-func findWhole(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, t *target.Target, out *api.Explanation) error {
+func findWhole(ctx context.Context, c *cluster.Cluster, t *target.Target, out *api.Explanation) error {
 	m := out.Members
 	if m == nil || m.FitNow >= m.Waiting || out.Verdict != api.DoesNotFit && (out.Verdict != api.Blocked || out.Code != api.GangIncomplete) {
 		return nil
 	}
 	limited, budget := allocator.WithBudget(ctx, adviceSteps)
 	defer budget.End()
-	w := &whole{alloc: alloc, snap: snap, target: t, out: out}
+	w := &whole{cluster: c, target: t, out: out}
 	// An error only means that no more can be found.
 	for _, look := range []func(context.Context) error{w.lowerPriorities, w.allClaims, w.moreNodes, w.changes} {
 		if look(limited) != nil {
@@ -61,15 +62,12 @@ func withoutGangStep(steps []api.NextStep, group string) []api.NextStep {
 
 // decide decides all members in another cluster.
 func (w *whole) decide(ctx context.Context, snap *snapshot.Snapshot) (queue.Fitting, error) {
-	alloc, err := w.alloc.Amended(ctx, snap)
+	amended := w.cluster.Amended(snap)
+	t, err := target.Find(amended, w.target.Options)
 	if err != nil {
 		return queue.Fitting{}, err
 	}
-	t, err := target.Find(snap, alloc, w.target.Options)
-	if err != nil {
-		return queue.Fitting{}, err
-	}
-	q := queue.New(explainer(), alloc, snap)
+	q := queue.New(explainer(), amended)
 	q.Add(t)
 	if err := q.Decide(ctx); err != nil {
 		return queue.Fitting{}, err
@@ -92,13 +90,13 @@ func (w *whole) isMember(pod *corev1.Pod) bool { return slices.Contains(w.target
 // released, and the pods are gone; ok is false if there are none.
 func (w *whole) after(ctx context.Context, such func(*corev1.Pod) bool) (f queue.Fitting, ok bool, err error) {
 	released, leave := map[*resourceapi.ResourceClaim]bool{}, map[*corev1.Pod]bool{}
-	for _, claim := range w.snap.Claims {
+	for _, claim := range w.cluster.Snapshot.Claims {
 		if claim.Status.Allocation == nil || len(claim.Status.ReservedFor) == 0 {
 			continue
 		}
 		var pods []*corev1.Pod
 		for _, c := range claim.Status.ReservedFor {
-			pod := w.snap.Pod(claim.Namespace, c.Name)
+			pod := w.cluster.Snapshot.Pod(claim.Namespace, c.Name)
 			if c.Resource != "pods" || pod == nil || pod.UID != c.UID || w.isMember(pod) || !such(pod) {
 				pods = nil
 				break
@@ -112,7 +110,7 @@ func (w *whole) after(ctx context.Context, such func(*corev1.Pod) bool) (f queue
 	if len(released) == 0 {
 		return queue.Fitting{}, false, nil
 	}
-	f, err = w.decide(ctx, whatif.Leave(w.snap, func(pod *corev1.Pod) bool { return leave[pod] },
+	f, err = w.decide(ctx, whatif.Leave(w.cluster.Snapshot, func(pod *corev1.Pod) bool { return leave[pod] },
 		func(claim *resourceapi.ResourceClaim, _ *resourceapi.DeviceRequestAllocationResult) bool {
 			return released[claim]
 		}))
@@ -172,7 +170,7 @@ func (w *whole) moreLike(ctx context.Context, like string) error {
 	m := w.out.Members
 	missing := m.Waiting - m.FitNow
 	with := func(count int) (queue.Fitting, error) {
-		return w.decide(ctx, whatif.AddNodes(w.snap, like, count))
+		return w.decide(ctx, whatif.AddNodes(w.cluster.Snapshot, like, count))
 	}
 	one, err := with(1)
 	if err != nil {
@@ -287,7 +285,7 @@ func (w *whole) afterwards(ctx context.Context, r *api.Remedy) (queue.Fitting, e
 	if r.FeatureGate != "" {
 		gates = append(gates, r.FeatureGate)
 	}
-	snap, err := whatif.Amend(w.snap, w.reaching(r.Edits), gates...)
+	snap, err := whatif.Amend(w.cluster.Snapshot, w.reaching(r.Edits), gates...)
 	if err != nil {
 		return queue.Fitting{}, nil //nolint:nilerr // it is a change of something that is not there
 	}
@@ -325,7 +323,7 @@ func (w *whole) lowerMinCount(ctx context.Context) (*api.Remedy, error) {
 
 // remedy is a change, nil if it does not do what it should.
 func (w *whole) remedy(ctx context.Context, edits []api.Edit, text string, enough func(queue.Fitting) bool) (*api.Remedy, error) {
-	snap, err := whatif.Amend(w.snap, edits)
+	snap, err := whatif.Amend(w.cluster.Snapshot, edits)
 	if err != nil {
 		return nil, err
 	}
@@ -347,7 +345,7 @@ func (w *whole) complete(r *api.Remedy, f queue.Fitting) *api.Remedy {
 		}
 	}
 	c := &conflict.Case{
-		Question: funnel.NewQuestion(w.alloc, w.snap, w.target.Pod, w.target.Claims),
+		Question: funnel.NewQuestion(w.cluster, w.target.Pod, w.target.Claims),
 		Target:   w.target.Object, Workload: true, Users: w.target.Users,
 	}
 	c.Complete(r, false)

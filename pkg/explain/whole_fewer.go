@@ -35,7 +35,7 @@ func (w *whole) fewerDevices(ctx context.Context) ([]api.Remedy, error) {
 	for _, place := range w.counts() {
 		edits := func(count int64) []api.Edit { return w.countEdits(place, count) }
 		fits := func(count int64) (bool, error) {
-			snap, err := whatif.Amend(w.snap, edits(count))
+			snap, err := whatif.Amend(w.cluster.Snapshot, edits(count))
 			if err != nil {
 				return false, err
 			}
@@ -107,22 +107,22 @@ func (w *whole) fewerPods(ctx context.Context) (*api.Remedy, error) {
 	}) {
 		return nil, nil
 	}
-	at := slices.IndexFunc(w.snap.Workloads, func(o *snapshot.Workload) bool {
+	at := slices.IndexFunc(w.cluster.Snapshot.Workloads, func(o *snapshot.Workload) bool {
 		return o.Kind == w.target.Object.Kind && o.Namespace == w.target.Object.Namespace && o.Name == w.target.Object.Name
 	})
 	if at < 0 {
 		return nil, nil
 	}
-	edit, had, ok := whatif.Scaled(w.snap.Workloads[at], int32(count))
+	edit, had, ok := whatif.Scaled(w.cluster.Snapshot.Workloads[at], int32(count))
 	if !ok || int(had) <= count || int(had) < len(w.target.Users) {
 		return nil, nil
 	}
-	if scaler := w.snap.Autoscaler(w.snap.Workloads[at]); scaler != nil {
+	if scaler := w.cluster.Snapshot.Autoscaler(w.cluster.Snapshot.Workloads[at]); scaler != nil {
 		w.out.Hints = append(w.out.Hints, autoscaled(scaler, w.target.Object, count))
 		return nil, nil
 	}
 	edits := []api.Edit{edit}
-	after, err := whatif.Amend(w.snap, edits)
+	after, err := whatif.Amend(w.cluster.Snapshot, edits)
 	if err != nil {
 		return nil, err
 	}
@@ -153,7 +153,7 @@ func (w *whole) scaleText(count int) string {
 	what, noun, condition := "scale", "replica", ""
 	if w.target.Object.Kind == "Job" {
 		what, noun = "lower the parallelism of", "pod"
-	} else if w.snap.Unknown(snapshot.ResourceAutoscalers, w.target.Object.Namespace) != "" {
+	} else if w.cluster.Snapshot.Unknown(snapshot.ResourceAutoscalers, w.target.Object.Namespace) != "" {
 		condition = ", unless a HorizontalPodAutoscaler sets that number"
 	}
 	return fmt.Sprintf("%s %s %s to %s%s: no more fit on these nodes, whatever claims are released",

@@ -7,16 +7,15 @@ import (
 	"context"
 	"slices"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // gangRemedies has the remedies of the PodGroups of pods that were asked about.
 type gangRemedies struct {
-	alloc *allocator.Allocator
-	snap  *snapshot.Snapshot
+	cluster *cluster.Cluster
+
 	// known has the answers about PodGroups by namespace and name.
 	known map[[2]string]*api.Explanation
 }
@@ -28,13 +27,13 @@ func (g *gangRemedies) find(ctx context.Context, t *target.Target, out *api.Expl
 		(out.Code != api.GangIncomplete || out.Stage != api.StageAllocation) && out.Verdict != api.DoesNotFit {
 		return nil
 	}
-	group := g.snap.PodGroup(t.Object.Namespace, target.GroupOf(t.Pod))
+	group := g.cluster.Snapshot.PodGroup(t.Object.Namespace, target.GroupOf(t.Pod))
 	if group == nil || group.Spec.SchedulingPolicy.Gang == nil {
 		return nil
 	}
 	key := [2]string{group.Namespace, group.Name}
 	if g.known[key] == nil {
-		answers, err := ExplainEach(ctx, g.alloc, g.snap, []target.Options{{Kind: api.KindPodGroup, Namespace: group.Namespace, Name: group.Name, AllRemedies: t.Options.AllRemedies}})
+		answers, err := ExplainEach(ctx, g.cluster, []target.Options{{Kind: api.KindPodGroup, Namespace: group.Namespace, Name: group.Name, AllRemedies: t.Options.AllRemedies}})
 		if err != nil {
 			return err
 		}

@@ -50,7 +50,7 @@ func (w *whole) templates() []*resourceapi.ResourceClaimTemplate {
 	var list []*resourceapi.ResourceClaimTemplate
 	for _, pod := range w.waiting() {
 		for _, entry := range pod.Spec.ResourceClaims {
-			template := w.snap.Template(pod.Namespace, ptr.Deref(entry.ResourceClaimTemplateName, ""))
+			template := w.cluster.Snapshot.Template(pod.Namespace, ptr.Deref(entry.ResourceClaimTemplateName, ""))
 			if template != nil && !slices.Contains(list, template) {
 				list = append(list, template)
 			}

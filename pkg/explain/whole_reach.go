@@ -23,7 +23,7 @@ func (w *whole) reaching(edits []api.Edit) []api.Edit {
 		return slices.ContainsFunc(all, func(e api.Edit) bool { return e.Object == object })
 	}
 	for _, pod := range w.waiting() {
-		for _, pc := range w.alloc.Facts.Claims.OfPod(pod) {
+		for _, pc := range w.cluster.Claims.OfPod(pod) {
 			if pc.Template == "" || pc.Generated || pc.Claim == nil || pc.Claim.Status.Allocation != nil || pc.Problem != nil || changed(whatif.ClaimObject(pc.Claim)) {
 				continue
 			}
@@ -33,7 +33,7 @@ func (w *whole) reaching(edits []api.Edit) []api.Edit {
 				all = append(all, moved...)
 			}
 		}
-		if object := whatif.PodObject(pod); !changed(object) && w.snap.Pod(pod.Namespace, pod.Name) == pod {
+		if object := whatif.PodObject(pod); !changed(object) && w.cluster.Snapshot.Pod(pod.Namespace, pod.Name) == pod {
 			moved := movedEdits(edits, w.changedPod(edits, pod), "/spec", object)
 			if _, err := whatif.Edited(&pod.Spec, moved, "/spec"); err == nil {
 				all = append(all, moved...)
@@ -61,17 +61,17 @@ func movedEdits(edits []api.Edit, from, spec, to string) []api.Edit {
 // changedPod is the object of a pod that edits change along with its workload, which is
 // that of another pod.
 func (w *whole) changedPod(edits []api.Edit, other *corev1.Pod) string {
-	maker, made := whatif.WorkloadOf(w.snap, other)
+	maker, made := whatif.WorkloadOf(w.cluster.Snapshot, other)
 	if !made {
 		return ""
 	}
 	for _, e := range edits {
 		kind, namespace, name := whatif.ParseObject(e.Object)
-		pod := w.snap.Pod(namespace, name)
+		pod := w.cluster.Snapshot.Pod(namespace, name)
 		if kind != api.KindPod || !e.Generated || pod == nil {
 			continue
 		}
-		if m, ok := whatif.WorkloadOf(w.snap, pod); ok && m.Object() == maker.Object() {
+		if m, ok := whatif.WorkloadOf(w.cluster.Snapshot, pod); ok && m.Object() == maker.Object() {
 			return e.Object
 		}
 	}

@@ -5,7 +5,6 @@ package explain
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -37,28 +36,25 @@ func (x *builder) findWhyHere(ctx context.Context) error {
 		x.out.Verdict != api.Allocated || !hasDevices(x.PodClaims) {
 		return nil
 	}
-	snap := whatif.Evict(x.Snap, []*corev1.Pod{pod})
-	alloc, err := x.Cluster.Alloc.Amended(ctx, snap)
-	if err != nil {
-		return fmt.Errorf("set up the allocator: %w", err)
-	}
-	t, err := target.Find(snap, alloc, Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
+	snap := whatif.Evict(x.Cluster.Snapshot, []*corev1.Pod{pod})
+	amended := x.Cluster.Amended(snap)
+	t, err := target.Find(amended, Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
 	if err != nil {
 		return nil //nolint:nilerr // without its devices, the pod is no target
 	}
 	t.VerdictOnly, t.Member = true, true
-	again := builderWithQueue(alloc, snap, t)
+	again := builderWithQueue(amended, t)
 	again.describe()
 	if _, err := again.allocate(ctx); err != nil {
 		return err
 	}
 	x.out.WhyHere = &api.WhyHere{Node: pod.Spec.NodeName, FitsHere: fitsOn(again.out.Nodes, pod.Spec.NodeName), Nodes: again.out.Nodes, NodeCount: again.out.NodeCount}
-	x.out.WhyHere.NotEvaluated = x.Cluster.Facts.Nodes.Unevaluated(pod)
-	if x.Snap.Unknown(snapshot.ResourceVolumes, "") != "" && slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil }) {
+	x.out.WhyHere.NotEvaluated = x.Cluster.Nodes.Unevaluated(pod)
+	if x.Cluster.Snapshot.Unknown(snapshot.ResourceVolumes, "") != "" && slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil }) {
 		x.out.WhyHere.NotEvaluated = append(x.out.WhyHere.NotEvaluated, "the nodes of its volumes")
 	}
 	node := snap.Node(pod.Spec.NodeName)
-	if node == nil || again.Cluster.Pools == nil {
+	if node == nil || again.Reach.Pools == nil {
 		return nil
 	}
 	for i := range again.Claims {
@@ -125,7 +121,7 @@ func earlierAlternative(ctx context.Context, x *builder, claim *funnel.Claim, re
 		}
 		only = append(only, c)
 	}
-	fits, err := x.confirmer.Fits(ctx, x.Question, x.Cluster.Alloc, x.Snap, node, only)
+	fits, err := x.confirmer.Fits(ctx, x.Question, x.Cluster, node, only)
 	if err == nil && fits {
 		out.FitsNow = true
 		return out
@@ -154,7 +150,7 @@ func smallerDevice(ctx context.Context, q *funnel.Question, claim *funnel.Claim,
 		return nil
 	}
 	id := cluster.DeviceID{Driver: got.Driver, Pool: got.Pool, Device: got.Device}
-	device := q.Cluster.Facts.Pools.Device(id)
+	device := q.Cluster.Pools.Device(id)
 	if device == nil || !hasSmaller(ctx, q, f, device, node) {
 		return nil
 	}
@@ -174,7 +170,7 @@ func smallerDevice(ctx context.Context, q *funnel.Question, claim *funnel.Claim,
 			return nil
 		}
 		instead := cluster.DeviceID{Driver: result.Driver, Pool: result.Pool, Device: result.Device}
-		if other := q.Cluster.Facts.Pools.Device(instead); other != nil {
+		if other := q.Cluster.Pools.Device(instead); other != nil {
 			if differences := less(other, device); len(differences) > 0 {
 				return &api.SmallerDevice{Claim: had.Name, Request: f.Request.Name, Device: id.String(), Instead: instead.String(), Capacities: differences}
 			}
@@ -186,7 +182,7 @@ func smallerDevice(ctx context.Context, q *funnel.Question, claim *funnel.Claim,
 
 // hasSmaller reports whether a node has a device for a request that is smaller.
 func hasSmaller(ctx context.Context, q *funnel.Question, f *funnel.Funnel, than *cluster.Device, node *corev1.Node) bool {
-	for _, pool := range q.Cluster.Pools[node.Name] {
+	for _, pool := range q.Reach.Pools[node.Name] {
 		for i := range pool.Devices {
 			if d := &pool.Devices[i]; len(less(d, than)) > 0 && f.Checks.Device(ctx, d, node) == nil {
 				return true
@@ -199,13 +195,10 @@ func hasSmaller(ctx context.Context, q *funnel.Question, f *funnel.Funnel, than 
 // pickedWithout is what the allocator picks for a request of one of the claims while
 // somebody else has certain devices.
 func pickedWithout(ctx context.Context, q *funnel.Question, taken []resourceapi.DeviceRequestAllocationResult, node *corev1.Node, claims []*resourceapi.ResourceClaim, at int, request string) *resourceapi.DeviceRequestAllocationResult {
-	snap := *q.Snap
-	snap.Claims = append(slices.Clone(q.Snap.Claims), taker(taken))
-	alloc, err := q.Cluster.Alloc.Amended(ctx, &snap)
-	if err != nil {
-		return nil
-	}
-	verdict := alloc.Check(ctx, node, claims)
+	snap := *q.Cluster.Snapshot
+	snap.Claims = append(slices.Clone(q.Cluster.Snapshot.Claims), taker(taken))
+	amended := q.Cluster.Amended(&snap)
+	verdict := allocator.Of(amended).Check(ctx, node, claims)
 	if verdict.Outcome != allocator.Fits || at >= len(verdict.Allocations) {
 		return nil
 	}

@@ -35,7 +35,7 @@ type DeviceChoice struct {
 // ChosenDevices are the devices of a choice, in the order in which the allocator
 // tries them, and how selectors fail on others. It fails only if the context is done.
 func (v *Inventory) ChosenDevices(ctx context.Context, wanted DeviceChoice) ([]*cluster.Device, []api.SelectorFailure, error) {
-	chosen, err := choose(ctx, v.facts, v.facts.Gates.Selectors(), wanted.Selectors)
+	chosen, err := choose(ctx, v.cluster, v.cluster.Gates.Selectors(), wanted.Selectors)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -46,7 +46,7 @@ func (v *Inventory) ChosenDevices(ctx context.Context, wanted DeviceChoice) ([]*
 // Attributes lists what devices publish, by qualified name, and notes about
 // devices with which no expression works.
 func (v *Inventory) Attributes(ctx context.Context, devices []*cluster.Device) ([]api.Attribute, []string, error) {
-	p := newPublications(v.facts.Gates.Selectors(), devices)
+	p := newPublications(v.cluster.Gates.Selectors(), devices)
 	var list []api.Attribute
 	for _, kind := range []string{selector.KindAttributes, selector.KindCapacity} {
 		for _, r := range p.all.Readings(kind) {

@@ -88,7 +88,7 @@ func TestAttributesAgreeWithUpstream(t *testing.T) {
 					continue
 				}
 				expressions++
-				matches, fails := matchesUpstream(t, v.facts, devices, a.Expression)
+				matches, fails := matchesUpstream(t, v.cluster, devices, a.Expression)
 				if matches != a.Matches || matches == 0 || fails > 0 && len(notes) == 0 {
 					t.Errorf("seed %d: %s is true for %d devices and fails for %d, not true for %d", seed, a.Expression, matches, fails, a.Matches)
 				}

@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
@@ -29,11 +28,8 @@ func benchInventory(b *testing.B) *Inventory {
 			}},
 		})
 	}
-	alloc, err := allocator.New(b.Context(), cluster.New(snap))
-	if err != nil {
-		b.Fatal(err)
-	}
-	return New(alloc, snap)
+	c := cluster.New(snap)
+	return New(c)
 }
 
 // benchExpressions read a value that many devices share, several, one that
@@ -54,7 +50,7 @@ func BenchmarkClasses(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if len(classes) != len(v.snap.Classes) || classes[0].Devices != 40000 {
+		if len(classes) != len(v.cluster.Snapshot.Classes) || classes[0].Devices != 40000 {
 			b.Fatalf("got %+v", classes)
 		}
 	}
@@ -66,7 +62,7 @@ func BenchmarkChoose(b *testing.B) {
 	for i, expression := range benchExpressions() {
 		b.Run([]string{"shared", "several", "own", "missing"}[i], func(b *testing.B) {
 			for b.Loop() {
-				chosen, err := choose(b.Context(), v.facts, v.facts.Gates.Selectors(), []resourceapi.DeviceSelector{{CEL: &resourceapi.CELDeviceSelector{Expression: expression}}})
+				chosen, err := choose(b.Context(), v.cluster, v.cluster.Gates.Selectors(), []resourceapi.DeviceSelector{{CEL: &resourceapi.CELDeviceSelector{Expression: expression}}})
 				if err != nil {
 					b.Fatal(err)
 				}

@@ -23,7 +23,7 @@ const maxFailing = 10
 // allocator tries them, and how selectors fail on others: these are not chosen.
 // It fails only if the context is done.
 func (v *Inventory) Choose(ctx context.Context, selectors []resourceapi.DeviceSelector) ([]cluster.DeviceID, []api.SelectorFailure, error) {
-	chosen, err := choose(ctx, v.facts, v.facts.Gates.Selectors(), selectors)
+	chosen, err := choose(ctx, v.cluster, v.cluster.Gates.Selectors(), selectors)
 	if err != nil {
 		return nil, nil, err
 	}

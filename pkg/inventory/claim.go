@@ -27,8 +27,8 @@ import (
 
 // Claims lists all ResourceClaims by namespace and name.
 func (v *Inventory) Claims() []api.Claim {
-	list := make([]api.Claim, 0, len(v.snap.Claims))
-	for _, claim := range v.snap.Claims {
+	list := make([]api.Claim, 0, len(v.cluster.Snapshot.Claims))
+	for _, claim := range v.cluster.Snapshot.Claims {
 		list = append(list, describeClaim(v.eligible, v.pods, claim))
 	}
 	return list
@@ -182,7 +182,7 @@ const NoPodUsesIt = "no pod uses it, and the scheduler allocates claims for pods
 // WaitsForPod reports whether no pod uses a claim, which then gets no devices. It is
 // false where pods could not be read.
 func (v *Inventory) WaitsForPod(claim *resourceapi.ResourceClaim) bool {
-	return waitsForPod(v.facts, v.pods, claim)
+	return waitsForPod(v.cluster, v.pods, claim)
 }
 
 func waitsForPod(facts *cluster.Cluster, pods podsByClaim, claim *resourceapi.ResourceClaim) bool {

@@ -19,9 +19,9 @@ import (
 
 // Classes lists all DeviceClasses by name, with the devices that they select.
 func (v *Inventory) Classes(ctx context.Context) ([]api.Class, error) {
-	evaluator := v.facts.Gates.Selectors()
-	classes := make([]api.Class, 0, len(v.snap.Classes))
-	for _, class := range v.snap.Classes {
+	evaluator := v.cluster.Gates.Selectors()
+	classes := make([]api.Class, 0, len(v.cluster.Snapshot.Classes))
+	for _, class := range v.cluster.Snapshot.Classes {
 		described, err := v.describeClass(ctx, evaluator, class)
 		if err != nil {
 			return nil, err
@@ -41,7 +41,7 @@ func (v *Inventory) describeClass(ctx context.Context, evaluator *selector.Evalu
 			out.Selectors = append(out.Selectors, s.CEL.Expression)
 		}
 	}
-	chosen, err := choose(ctx, v.facts, evaluator, class.Spec.Selectors)
+	chosen, err := choose(ctx, v.cluster, evaluator, class.Spec.Selectors)
 	if err != nil {
 		return out, err
 	}
@@ -62,7 +62,7 @@ func (v *Inventory) describeClass(ctx context.Context, evaluator *selector.Evalu
 			out.Drivers = append(out.Drivers, d.ID.Driver)
 		}
 	}
-	for _, claim := range v.snap.Claims {
+	for _, claim := range v.cluster.Snapshot.Claims {
 		if !asksFor(claim, class.Name) {
 			continue
 		}
@@ -73,13 +73,13 @@ func (v *Inventory) describeClass(ctx context.Context, evaluator *selector.Evalu
 	}
 	v.addGone(&out.DeviceCounts, func(d *api.Device) bool {
 		return slices.ContainsFunc(d.Holders, func(h api.Holder) bool {
-			return requestedClass(v.snap.Claim(h.Namespace, h.Claim), h.Request) == class.Name
+			return requestedClass(v.cluster.Snapshot.Claim(h.Namespace, h.Claim), h.Request) == class.Name
 		})
 	})
 	out.DeviceCounts.FreeIsUpperBound = out.FreeIsUpperBound
 	out.ClaimsAreLowerBounds = v.notRead.claims
 	out.DevicesAreLowerBounds = v.notRead.slices
-	out.PluginNodes = pluginNodes(v.facts, class)
+	out.PluginNodes = pluginNodes(v.cluster, class)
 
 	out.ExtendedResources, err = v.resourcesOf(ctx, class, selections{class.Name: chosen.selection()})
 	return out, err

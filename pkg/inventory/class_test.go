@@ -66,11 +66,8 @@ func inventoryWith(t *testing.T, objects ...any) *Inventory {
 
 func inventoryOf(t *testing.T, snap *snapshot.Snapshot) *Inventory {
 	t.Helper()
-	alloc, err := allocator.New(t.Context(), cluster.New(snap))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return New(alloc, snap)
+	c := cluster.New(snap)
+	return New(c)
 }
 
 func TestClasses(t *testing.T) {
@@ -213,7 +210,7 @@ func TestChooseAgreesWithTheAllocator(t *testing.T) {
 			claim.Spec.Devices.Requests = []resourceapi.DeviceRequest{{Name: "one", Exactly: &resourceapi.ExactDeviceRequest{
 				DeviceClassName: "all", AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: 1, Selectors: celSelectors(expression),
 			}}}
-			if verdict := v.alloc.Check(t.Context(), node, []*resourceapi.ResourceClaim{claim}); (verdict.Outcome == allocator.Fits) != free {
+			if verdict := allocator.Of(v.cluster).Check(t.Context(), node, []*resourceapi.ResourceClaim{claim}); (verdict.Outcome == allocator.Fits) != free {
 				t.Errorf("%s on %s: free %v, the allocator says %s (%v)", expression, node.Name, free, verdict.Outcome, verdict.Err)
 			}
 		}

@@ -33,7 +33,7 @@ func (v *Inventory) ClosedNodes(pools []api.Pool) []ClosedNode {
 			continue
 		}
 		if closed[name] == nil {
-			node, state := v.facts.Snapshot.Node(name), nodeState(v.facts, name)
+			node, state := v.cluster.Snapshot.Node(name), nodeState(v.cluster, name)
 			cordoned := node != nil && node.Spec.Unschedulable
 			if !cordoned && state != NodeNotReady && state != NodeGone {
 				continue

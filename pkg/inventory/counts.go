@@ -204,7 +204,7 @@ func (v *Inventory) countDevice(c *api.DeviceCounts, d *cluster.Device) api.Devi
 	c.Total++
 	*countOf(c, state)++
 	switch {
-	case taintedInUse(v.facts, d, state):
+	case taintedInUse(v.cluster, d, state):
 		c.TaintedInUse++
 	case state == api.DeviceStateFree && v.plain.reach(d):
 		c.Placeable++

@@ -41,7 +41,7 @@ func statusOf(t *testing.T, snap *snapshot.Snapshot) *resourcev1alpha3.ResourceP
 	request := &resourcev1alpha3.ResourcePoolStatusRequest{
 		ObjectMeta: metav1.ObjectMeta{Name: "all"}, Status: &resourcev1alpha3.ResourcePoolStatusRequestStatus{},
 	}
-	for _, pool := range v.facts.Pools.All() {
+	for _, pool := range v.cluster.Pools.All() {
 		status := resourcev1alpha3.PoolStatus{Driver: pool.Driver, PoolName: pool.Name, Generation: pool.Generation}
 		if int64(len(pool.Slices)) < pool.Expected {
 			status.ValidationError = ptr.To("PoolIncomplete: by the test")
@@ -111,16 +111,16 @@ func TestBoundsHold(t *testing.T) {
 		bounds := takeOf(t, seen)
 		counted := *seen
 		counted.PoolStatuses = []*resourcev1alpha3.ResourcePoolStatusRequest{statusOf(t, c.Snapshot)}
-		asked := New(bounds.alloc, &counted)
+		asked := New(bounds.cluster.Amended(&counted))
 
-		for i, pool := range truth.facts.Pools.All() {
+		for i, pool := range truth.cluster.Pools.All() {
 			if overcommitted(truth, i) {
 				continue
 			}
 			is := tallyOf(truth.eligible, truth.plain, truth.pods, pool)
 			want, _ := count(truth.notRead, &is, known{})
 			for _, v := range []*Inventory{bounds, asked} {
-				pool := v.facts.Pools.All()[i]
+				pool := v.cluster.Pools.All()[i]
 				t2 := tallyOf(v.eligible, v.plain, v.pods, pool)
 				var k known
 				if status, ok := v.statuses()[poolKey{pool.Driver, pool.Name}]; ok {
@@ -138,7 +138,7 @@ func TestBoundsHold(t *testing.T) {
 			}
 			for j, d := range devicesOf(pool) {
 				state, _ := deviceState(truth.eligible, &d)
-				other := devicesOf(bounds.facts.Pools.All()[i])[j]
+				other := devicesOf(bounds.cluster.Pools.All()[i])[j]
 				if visible, _ := deviceState(bounds.eligible, &other); visible != state && !bounds.notRead.uncertain(visible) {
 					t.Fatalf("seed %d, device %s: %s for certain, in truth %s", seed, d.ID, visible, state)
 				}
@@ -156,12 +156,12 @@ func TestBoundsHold(t *testing.T) {
 // overcommitted reports whether more is in use of a pool than there is, which no
 // scheduler brings about, but the random clusters do.
 func overcommitted(v *Inventory, pool int) bool {
-	p := v.facts.Pools.All()[pool]
-	if v.facts.Partitions.Use(p).Overcommitted != nil {
+	p := v.cluster.Pools.All()[pool]
+	if v.cluster.Partitions.Use(p).Overcommitted != nil {
 		return true
 	}
 	for _, d := range devicesOf(p) {
-		if len(d.ConsumesCounters) > 0 && v.facts.Gates.Enabled("DRADeviceCompatibilityGroups") && len(d.ConsumesCounters[0].CompatibilityGroups) > 0 {
+		if len(d.ConsumesCounters) > 0 && v.cluster.Gates.Enabled("DRADeviceCompatibilityGroups") && len(d.ConsumesCounters[0].CompatibilityGroups) > 0 {
 			return true
 		}
 	}
@@ -195,7 +195,7 @@ func TestHiddenClaims(t *testing.T) {
 	full := take(t, plainPools)
 	all := func(*resourceapi.ResourceClaim) bool { return true }
 	web := func(claim *resourceapi.ResourceClaim) bool { return claim.Namespace == "web" }
-	status := statusOf(t, full.snap)
+	status := statusOf(t, full.cluster.Snapshot)
 	atMost, atLeast := api.BoundAtMost, api.BoundAtLeast
 	for name, test := range map[string]struct {
 		hidden func(*resourceapi.ResourceClaim) bool
@@ -221,7 +221,7 @@ func TestHiddenClaims(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			seen := hide(full.snap, test.hidden)
+			seen := hide(full.cluster.Snapshot, test.hidden)
 			if test.status {
 				seen.PoolStatuses = []*resourcev1alpha3.ResourcePoolStatusRequest{status}
 			}
@@ -242,7 +242,7 @@ func TestHiddenClaims(t *testing.T) {
 // TestHiddenTaintRules makes free devices uncertain, unless the cluster counts
 // as many unavailable ones as can be seen.
 func TestHiddenTaintRules(t *testing.T) {
-	snap := *take(t, plainPools).snap
+	snap := *take(t, plainPools).cluster.Snapshot
 	snap.Gaps = append([]snapshot.Gap{{Resource: snapshot.ResourceTaintRules}}, snap.Gaps...)
 	v := takeOf(t, &snap)
 	pool := poolsOf(t, v)["a"]
@@ -262,9 +262,9 @@ func TestHiddenTaintRules(t *testing.T) {
 // TestDifferences compares the cluster's counts with those of all claims.
 func TestDifferences(t *testing.T) {
 	full := take(t, plainPools)
-	status := statusOf(t, full.snap)
+	status := statusOf(t, full.cluster.Snapshot)
 	differences := func(change func(*resourcev1alpha3.PoolStatus)) []string {
-		snap, request := *full.snap, status.DeepCopy()
+		snap, request := *full.cluster.Snapshot, status.DeepCopy()
 		for i := range request.Status.Pools {
 			if pool := &request.Status.Pools[i]; pool.PoolName == "a" && change != nil {
 				change(pool)

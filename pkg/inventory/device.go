@@ -23,7 +23,7 @@ import (
 // order in which the allocator tries them, and then those that claims have and that are
 // not published any more ([api.DeviceStateUnpublished], [api.DeviceStateGone]).
 func (v *Inventory) Devices() []api.Device {
-	all := v.facts.Pools.Devices()
+	all := v.cluster.Pools.Devices()
 	devices := make([]api.Device, 0, len(all))
 	for i := range all {
 		devices = append(devices, v.describeDevice(&all[i]))
@@ -67,7 +67,7 @@ func listUnpublished(eligible *eligibility.Devices, pods podsByClaim) []api.Devi
 
 // Device describes one device; false if no slice has it.
 func (v *Inventory) Device(id cluster.DeviceID) (api.Device, bool) {
-	d := v.facts.Pools.Device(id)
+	d := v.cluster.Pools.Device(id)
 	if d == nil {
 		return api.Device{}, false
 	}
@@ -81,12 +81,12 @@ func (v *Inventory) describeDevice(d *cluster.Device) api.Device {
 		Shareable:         ptr.Deref(d.AllowMultipleAllocations, false),
 		BindingConditions: d.BindingConditions,
 		Labels:            d.Slice.Labels,
-		Taints:            taintsOf(v.facts, d),
-		Holders:           holdersOf(v.facts, v.pods, d.ID),
-		Capacity:          capacityOf(v.facts, v.notRead, d),
+		Taints:            taintsOf(v.cluster, d),
+		Holders:           holdersOf(v.cluster, v.pods, d.ID),
+		Capacity:          capacityOf(v.cluster, v.notRead, d),
 	}
 	out.Node, out.Scope = deviceScope(d)
-	out.Health, out.HealthMessage = healthOf(v.facts, v.pods, d)
+	out.Health, out.HealthMessage = healthOf(v.cluster, v.pods, d)
 	if len(d.Attributes) > 0 {
 		out.Attributes = make(map[string]string, len(d.Attributes))
 		for name, attribute := range d.Attributes {

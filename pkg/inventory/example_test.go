@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
@@ -21,11 +20,8 @@ func ExampleInventory_Pools() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	alloc, err := allocator.New(ctx, cluster.New(snap))
-	if err != nil {
-		log.Fatal(err)
-	}
-	pools, err := inventory.New(alloc, snap).Pools(ctx)
+	c := cluster.New(snap)
+	pools, err := inventory.New(c).Pools(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}

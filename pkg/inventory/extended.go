@@ -24,7 +24,7 @@ type selections map[string]selection
 func (s selections) of(ctx context.Context, v *Inventory, class *resourceapi.DeviceClass, d *cluster.Device) (bool, error) {
 	known := s[class.Name]
 	if known == nil {
-		chosen, err := choose(ctx, v.facts, v.facts.Gates.Selectors(), class.Spec.Selectors)
+		chosen, err := choose(ctx, v.cluster, v.cluster.Gates.Selectors(), class.Spec.Selectors)
 		if err != nil {
 			return false, fmt.Errorf("select the devices of class %s: %w", class.Name, err)
 		}
@@ -39,9 +39,9 @@ func (s selections) of(ctx context.Context, v *Inventory, class *resourceapi.Dev
 func (v *Inventory) PluginResources(ctx context.Context) ([]api.ExtendedResource, error) {
 	index := map[corev1.ResourceName]int{}
 	var list []api.ExtendedResource
-	for _, node := range v.snap.Nodes {
-		for _, name := range v.facts.Nodes.ExtendedResourcesOf(node) {
-			if classNaming(v.facts, name) != nil {
+	for _, node := range v.cluster.Snapshot.Nodes {
+		for _, name := range v.cluster.Nodes.ExtendedResourcesOf(node) {
+			if classNaming(v.cluster, name) != nil {
 				continue
 			}
 			on, err := v.resourceOn(ctx, node, name, nil)
@@ -90,11 +90,11 @@ func (v *Inventory) resourcesOf(ctx context.Context, class *resourceapi.DeviceCl
 	names := resourceNames(class)
 	var list []api.ExtendedResource
 	for i, name := range names {
-		out := api.ExtendedResource{Name: string(name), Class: class.Name, Problem: unserved(v.facts, class, name)}
+		out := api.ExtendedResource{Name: string(name), Class: class.Name, Problem: unserved(v.cluster, class, name)}
 		implicit := i == len(names)-1
-		if taken := v.facts.Claims.ClassOf(name); taken == nil || taken.Name == class.Name {
-			for _, node := range v.snap.Nodes {
-				concerned := concerned(v.facts, node, name)
+		if taken := v.cluster.Claims.ClassOf(name); taken == nil || taken.Name == class.Name {
+			for _, node := range v.cluster.Snapshot.Nodes {
+				concerned := concerned(v.cluster, node, name)
 				if implicit && !concerned {
 					continue
 				}
@@ -143,13 +143,13 @@ func unserved(facts *cluster.Cluster, class *resourceapi.DeviceClass, name corev
 func (v *Inventory) resourceOn(ctx context.Context, node *corev1.Node, name corev1.ResourceName, known selections) (api.ResourceOnNode, error) {
 	capacity, allocatable := node.Status.Capacity[name], node.Status.Allocatable[name]
 	out := api.ResourceOnNode{Node: node.Name, PluginCapacity: capacity.Value(), PluginAllocatable: allocatable.Value()}
-	if v.snap.Gap(snapshot.ResourcePods) == nil {
-		requested, ofDRA := v.facts.Nodes.RequestedOn(node.Name, name)
+	if v.cluster.Snapshot.Gap(snapshot.ResourcePods) == nil {
+		requested, ofDRA := v.cluster.Nodes.RequestedOn(node.Name, name)
 		out.Requested, out.RequestedOfDRA = &requested, ofDRA
 	}
-	class := v.facts.Claims.ClassOf(name)
+	class := v.cluster.Claims.ClassOf(name)
 	if class != nil {
-		pools, err := v.facts.Pools.For(node)
+		pools, err := v.cluster.Pools.For(node)
 		if err != nil {
 			return out, fmt.Errorf("look at the slices from node %s: %w", node.Name, err)
 		}

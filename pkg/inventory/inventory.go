@@ -13,19 +13,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // Inventory answers what there is in one snapshot. It is safe for concurrent
 // use.
 type Inventory struct {
-	alloc    *allocator.Allocator
-	facts    *cluster.Cluster
-	snap     *snapshot.Snapshot
+	cluster *cluster.Cluster
+
 	eligible *eligibility.Devices
 	// pods has the pods that use each claim.
 	pods    podsByClaim
@@ -49,14 +46,13 @@ func (p podsByClaim) of(claim *resourceapi.ResourceClaim) []*corev1.Pod {
 	return p[claimKey{claim.Namespace, claim.Name}]
 }
 
-// New takes the inventory of a snapshot. The allocator must be one for the
-// same snapshot, but for what the cluster itself says about pools.
-func New(alloc *allocator.Allocator, snap *snapshot.Snapshot) *Inventory {
-	v := &Inventory{alloc: alloc, facts: alloc.Facts, snap: snap, eligible: eligibility.NewDevices(alloc.Facts), pods: podsByClaim{}, notRead: notReadIn(alloc, snap), plain: &plainNodes{facts: alloc.Facts}}
-	v.statuses = sync.OnceValue(func() map[poolKey]poolStatus { return listStatuses(snap) })
-	v.gone = sync.OnceValue(func() map[poolKey]int { return countGone(alloc.Facts) })
+// New takes the inventory of a cluster.
+func New(c *cluster.Cluster) *Inventory {
+	v := &Inventory{cluster: c, eligible: eligibility.NewDevices(c), pods: podsByClaim{}, notRead: notReadIn(c), plain: &plainNodes{facts: c}}
+	v.statuses = sync.OnceValue(func() map[poolKey]poolStatus { return listStatuses(c.Snapshot) })
+	v.gone = sync.OnceValue(func() map[poolKey]int { return countGone(c) })
 	v.unpublished = sync.OnceValue(func() []api.Device { return listUnpublished(v.eligible, v.pods) })
-	for _, pod := range snap.Pods {
+	for _, pod := range c.Snapshot.Pods {
 		for name := range resourceclaim.PodClaims(pod) {
 			key := claimKey{pod.Namespace, name}
 			v.pods[key] = append(v.pods[key], pod)

@@ -39,7 +39,7 @@ func TestMoreFitForOrdinaryRequests(t *testing.T) {
 		}, "7g ≤2, 3g ≤4, 1g ≤12"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			snap := *take(t, test.documents+"---\n{apiVersion: resource.k8s.io/v1, kind: ResourceClaimList, items: []}\n").snap
+			snap := *take(t, test.documents+"---\n{apiVersion: resource.k8s.io/v1, kind: ResourceClaimList, items: []}\n").cluster.Snapshot
 			snap.Gaps = slices.DeleteFunc(slices.Clone(snap.Gaps), func(g snapshot.Gap) bool {
 				return g.Resource == snapshot.ResourceTaintRules || g.Resource == snapshot.ResourceClaims
 			})

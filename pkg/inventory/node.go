@@ -62,8 +62,8 @@ func (v *Inventory) Nodes() []Node {
 	groups := map[string]map[groupKey]*NodeGroup{}
 	at := func(name, scope string) *Node {
 		if byScope[scope] == nil {
-			node := &Node{Name: name, Scope: scope, State: nodeState(v.facts, name)}
-			if object := v.facts.Snapshot.Node(name); object != nil {
+			node := &Node{Name: name, Scope: scope, State: nodeState(v.cluster, name)}
+			if object := v.cluster.Snapshot.Node(name); object != nil {
 				node.Cordoned, node.Taints = object.Spec.Unschedulable, nodeTaints(object)
 			}
 			byScope[scope], groups[scope] = node, map[groupKey]*NodeGroup{}
@@ -76,12 +76,12 @@ func (v *Inventory) Nodes() []Node {
 		}
 		return groups[scope][key]
 	}
-	all := v.facts.Pools.Devices()
+	all := v.cluster.Pools.Devices()
 	for i := range all {
 		d := &all[i]
 		name, scope := deviceScope(d)
 		node := at(name, scope)
-		health, _ := healthOf(v.facts, v.pods, d)
+		health, _ := healthOf(v.cluster, v.pods, d)
 		unhealthy := health == string(corev1.ResourceHealthStatusUnhealthy)
 		state := v.countDevice(&node.Devices, d)
 		node.Devices.FreeIsUpperBound = node.Devices.FreeIsUpperBound || state == api.DeviceStateFree && v.notRead.uncertain(state)
@@ -89,7 +89,7 @@ func (v *Inventory) Nodes() []Node {
 			node.Devices.Unhealthy++
 		}
 		group := within(scope, groupKey{d.ID.Driver, closeTo(d)})
-		group.Devices = append(group.Devices, NodeDevice{d.ID.Device, state, unhealthy, taintedInUse(v.facts, d, state)})
+		group.Devices = append(group.Devices, NodeDevice{d.ID.Device, state, unhealthy, taintedInUse(v.cluster, d, state)})
 	}
 	for _, d := range v.unpublished() {
 		if d.State != api.DeviceStateGone || d.Node == "" {
@@ -173,7 +173,7 @@ func (p *Pod) Space() string { return p.Namespace }
 // in the order of the snapshot.
 func (v *Inventory) PodsWithClaims(waits func(*corev1.Pod) bool) []Pod {
 	var pods []Pod
-	for _, pod := range v.snap.Pods {
+	for _, pod := range v.cluster.Snapshot.Pods {
 		var claims []string
 		for name := range resourceclaim.PodClaims(pod) {
 			claims = append(claims, name)
@@ -181,7 +181,7 @@ func (v *Inventory) PodsWithClaims(waits func(*corev1.Pod) bool) []Pod {
 		if len(claims) == 0 && !waits(pod) {
 			continue
 		}
-		_, seconds := age(v.facts, pod.CreationTimestamp)
+		_, seconds := age(v.cluster, pod.CreationTimestamp)
 		pods = append(pods, Pod{pod, claims, seconds})
 	}
 	return pods

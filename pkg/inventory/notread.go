@@ -4,8 +4,8 @@
 package inventory
 
 import (
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -23,12 +23,12 @@ type notRead struct {
 	slices bool
 }
 
-func notReadIn(alloc *allocator.Allocator, snap *snapshot.Snapshot) notRead {
+func notReadIn(c *cluster.Cluster) notRead {
 	return notRead{
-		claims: snap.Gap(snapshot.ResourceClaims) != nil,
-		rules:  snap.Gap(snapshot.ResourceTaintRules) != nil && alloc.Facts.Gates.Enabled("DRADeviceTaints") && alloc.Facts.Gates.Enabled("DRADeviceTaintRules"),
-		pods:   snap.Gap(snapshot.ResourcePods) != nil,
-		slices: snap.Gap(snapshot.ResourceSlices) != nil,
+		claims: c.Snapshot.Gap(snapshot.ResourceClaims) != nil,
+		rules:  c.Snapshot.Gap(snapshot.ResourceTaintRules) != nil && c.Gates.Enabled("DRADeviceTaints") && c.Gates.Enabled("DRADeviceTaintRules"),
+		pods:   c.Snapshot.Gap(snapshot.ResourcePods) != nil,
+		slices: c.Snapshot.Gap(snapshot.ResourceSlices) != nil,
 	}
 }
 

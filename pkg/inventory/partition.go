@@ -51,11 +51,11 @@ func (v *Inventory) partitions(ctx context.Context, pool *cluster.Pool, known kn
 		devices := kinds[kind]
 		partition := api.Partition{Type: kind.value, Attribute: kind.attribute, Devices: len(devices)}
 		for i := range devices {
-			if v.facts.Usage.InUse(devices[i].ID) || v.facts.Usage.Shared(devices[i].ID) {
+			if v.cluster.Usage.InUse(devices[i].ID) || v.cluster.Usage.Shared(devices[i].ID) {
 				partition.Allocated++
 			}
 		}
-		more, err := moreFit(ctx, v.alloc, v.eligible, pool, devices)
+		more, err := moreFit(ctx, v.cluster, v.eligible, pool, devices)
 		if err != nil {
 			return nil, err
 		}
@@ -105,7 +105,7 @@ func kindOf(d *cluster.Device) partitionKind {
 // a taint against scheduling are none of them. It is nil if the allocator does
 // not use the pool, if it depends on nodes that are not known, or if it cannot
 // tell within fitSteps: it tries all combinations.
-func moreFit(ctx context.Context, alloc *allocator.Allocator, eligible *eligibility.Devices, pool *cluster.Pool, devices []cluster.Device) (*int, error) {
+func moreFit(ctx context.Context, c *cluster.Cluster, eligible *eligibility.Devices, pool *cluster.Pool, devices []cluster.Device) (*int, error) {
 	if pool.Incomplete || pool.Invalid != "" {
 		return nil, nil
 	}
@@ -150,19 +150,16 @@ func moreFit(ctx context.Context, alloc *allocator.Allocator, eligible *eligibil
 		}
 		amended.Slices = append(amended.Slices, slice)
 	}
-	alloc, err := alloc.Amended(ctx, amended)
-	if err != nil {
-		return nil, fmt.Errorf("set up the allocator for pool %s/%s: %w", pool.Driver, pool.Name, err)
-	}
+	c = c.Amended(amended)
 	limited, budget := allocator.WithBudget(ctx, fitSteps)
 	defer budget.End()
 	most, room := 0, roomFor(eligible, pool, devices)
-	nodes, _ := alloc.Facts.Nodes.All()
+	nodes, _ := c.Nodes.All()
 	for _, node := range nodes {
 		// Mostly there is room for as many as the counters allow.
 		low, high, count := most, room+1, room
 		for high-low > 1 {
-			switch verdict := alloc.Check(limited, node, anyDevices(count)); verdict.Outcome {
+			switch verdict := allocator.Of(c).Check(limited, node, anyDevices(count)); verdict.Outcome {
 			case allocator.Fits:
 				low = count
 			case allocator.DoesNotFit:

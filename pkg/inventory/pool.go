@@ -25,7 +25,7 @@ import (
 // Pools lists all pools, sorted by driver and name. How many more partitions
 // would fit is asked of the allocator, which ctx bounds.
 func (v *Inventory) Pools(ctx context.Context) ([]api.Pool, error) {
-	sorted := sortedPools(v.facts)
+	sorted := sortedPools(v.cluster)
 	pools := make([]api.Pool, 0, len(sorted))
 	for _, pool := range sorted {
 		described, known := v.describePool(pool)
@@ -41,7 +41,7 @@ func (v *Inventory) Pools(ctx context.Context) ([]api.Pool, error) {
 // Usage is like Pools, but says nothing about partitions, so that it asks the
 // allocator nothing.
 func (v *Inventory) Usage() []api.Pool {
-	sorted := sortedPools(v.facts)
+	sorted := sortedPools(v.cluster)
 	pools := make([]api.Pool, 0, len(sorted))
 	for _, pool := range sorted {
 		described, _ := v.describePool(pool)
@@ -52,13 +52,13 @@ func (v *Inventory) Usage() []api.Pool {
 
 // withLost adds the pools of which claims have devices and no slice is left.
 func (v *Inventory) withLost(pools []api.Pool) []api.Pool {
-	lost := v.facts.LostPools()
+	lost := v.cluster.LostPools()
 	for i := range lost {
 		p := api.Pool{
 			TypeMeta: typeMeta("Pool"), Driver: lost[i].Driver, Name: lost[i].Name, Node: lost[i].Node, CountsFrom: api.CountsFromClaims,
 			State: api.PoolStateNoSlices, Reason: fmt.Sprintf("no slices: driver %s publishes nothing for it any more, and claims have its devices", lost[i].Driver),
 		}
-		if p.Node != "" && nodeGone(v.facts, p.Node) {
+		if p.Node != "" && nodeGone(v.cluster, p.Node) {
 			p.Reason = fmt.Sprintf("no slices: node %s does not exist", p.Node)
 		}
 		if v.notRead.claims {
@@ -100,12 +100,12 @@ func (v *Inventory) describePool(pool *cluster.Pool) (api.Pool, known) {
 		out.Differences = known.differences
 	}
 	out.Devices, out.CountsFrom = count(v.notRead, &devices, known)
-	if !v.facts.Gates.Enabled(cluster.GateDeviceTaints) {
+	if !v.cluster.Gates.Enabled(cluster.GateDeviceTaints) {
 		out.Devices.TaintedInUse = 0
 	}
 	out.Unhealthy = devices.unhealthy
-	out.Capacity = poolCapacity(v.facts, v.notRead, pool, known)
-	for _, use := range v.facts.Partitions.Counters(pool) {
+	out.Capacity = poolCapacity(v.cluster, v.notRead, pool, known)
+	for _, use := range v.cluster.Partitions.Counters(pool) {
 		counter := api.Counter{
 			CounterSet: use.CounterSet, Name: use.Counter, Total: use.Total.String(), Consumed: use.Used.String(), Available: use.Left.String(),
 			ConsumedPercent:      percent(use.Used, use.Total),

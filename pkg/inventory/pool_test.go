@@ -298,7 +298,7 @@ func TestPartitionsMoreFit(t *testing.T) {
 					t.Fatalf("partition %+v", p)
 				}
 				got[p.Type] = *p.MoreFit
-				if one := oneByOne(t, v.snap, p.Type); one != *p.MoreFit {
+				if one := oneByOne(t, v.cluster.Snapshot, p.Type); one != *p.MoreFit {
 					t.Errorf("%d more of %s fit, one by one %d", *p.MoreFit, p.Type, one)
 				}
 			}
@@ -315,10 +315,7 @@ func oneByOne(t *testing.T, snap *snapshot.Snapshot, profile string) int {
 	amended := *snap
 	amended.Classes = []*resourceapi.DeviceClass{{ObjectMeta: metav1.ObjectMeta{Name: "any"}}}
 	for n := 0; ; n++ {
-		alloc, err := allocator.New(t.Context(), cluster.New(&amended))
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := cluster.New(&amended)
 		claim := &resourceapi.ResourceClaim{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: fmt.Sprintf("next-%d", n), UID: types.UID(fmt.Sprint(n))},
 			Spec: resourceapi.ResourceClaimSpec{Devices: resourceapi.DeviceClaim{Requests: []resourceapi.DeviceRequest{{
@@ -330,7 +327,7 @@ func oneByOne(t *testing.T, snap *snapshot.Snapshot, profile string) int {
 				},
 			}}}},
 		}
-		verdict := alloc.Check(t.Context(), snap.Nodes[0], []*resourceapi.ResourceClaim{claim})
+		verdict := allocator.Of(c).Check(t.Context(), snap.Nodes[0], []*resourceapi.ResourceClaim{claim})
 		if verdict.Outcome == allocator.DoesNotFit {
 			return n
 		}

@@ -62,7 +62,7 @@ func (v *Inventory) learn(s *poolStatus, pool *cluster.Pool, t *tally) known {
 	k.claims, k.hidden, k.allHolders = true, hidden, hidden == 0
 	k.consumed, k.allocatable = map[string]resource.Quantity{}, map[partitionKind]int{}
 	if shareable := s.ShareableSummary; shareable != nil {
-		if v.facts.Gates.Enabled("DRAConsumableCapacity") && shareable.PartiallyAvailableDevices != nil {
+		if v.cluster.Gates.Enabled("DRAConsumableCapacity") && shareable.PartiallyAvailableDevices != nil {
 			k.hiddenShared = int(*shareable.PartiallyAvailableDevices) - t.shareableInUse
 			k.split = k.hiddenShared >= 0 && k.hiddenShared <= min(hidden, t.openShareable)
 		}

@@ -47,7 +47,7 @@ func reachedBy(facts *cluster.Cluster, name string) ([]reached, error) {
 // Reached counts the devices for several nodes that a node can reach. It fails
 // if the node selector of a slice cannot be parsed.
 func (v *Inventory) Reached(node string) (devices int, err error) {
-	pools, err := reachedBy(v.facts, node)
+	pools, err := reachedBy(v.cluster, node)
 	for _, pool := range pools {
 		devices += len(pool.devices)
 	}
@@ -87,10 +87,10 @@ func (v *Inventory) NodeNames() []string {
 			names = append(names, name)
 		}
 	}
-	for _, node := range v.snap.Nodes {
+	for _, node := range v.cluster.Snapshot.Nodes {
 		add(node.Name)
 	}
-	for _, d := range v.facts.Pools.Devices() {
+	for _, d := range v.cluster.Pools.Devices() {
 		name, _ := deviceScope(&d)
 		add(name)
 	}

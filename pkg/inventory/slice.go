@@ -18,8 +18,8 @@ import (
 
 // Slices lists all ResourceSlices by driver, pool and name.
 func (v *Inventory) Slices() []api.Slice {
-	list := make([]api.Slice, 0, len(v.snap.Slices))
-	for _, pool := range v.facts.Pools.All() {
+	list := make([]api.Slice, 0, len(v.cluster.Snapshot.Slices))
+	for _, pool := range v.cluster.Pools.All() {
 		all := slices.Concat(pool.Obsolete, pool.Slices)
 		for _, slice := range all {
 			list = append(list, describeSlice(v.eligible, v.notRead, pool, slice))
@@ -60,7 +60,7 @@ func describeSlice(eligible *eligibility.Devices, notRead notRead, pool *cluster
 // of devices.
 func (v *Inventory) StillTaken() int {
 	count := 0
-	for _, pool := range v.facts.Pools.All() {
+	for _, pool := range v.cluster.Pools.All() {
 		for _, slice := range pool.Obsolete {
 			count += v.eligible.StillTaken(slice)
 		}

@@ -24,13 +24,13 @@ type taintKey struct{ key, value, effect, driver string }
 // with the next eviction first.
 func (v *Inventory) Taints() []api.Taint {
 	var list []api.Taint
-	for _, rule := range v.snap.TaintRules {
-		list = append(list, ruleTaint(v.facts, v.pods, rule))
+	for _, rule := range v.cluster.Snapshot.TaintRules {
+		list = append(list, ruleTaint(v.cluster, v.pods, rule))
 	}
 	index := map[taintKey]int{}
-	for _, d := range v.facts.Pools.Devices() {
+	for _, d := range v.cluster.Pools.Devices() {
 		for _, taint := range d.Taints {
-			if v.facts.Taints.Rule(&d, taint) != nil {
+			if v.cluster.Taints.Rule(&d, taint) != nil {
 				continue
 			}
 			key := taintKey{taint.Key, taint.Value, string(taint.Effect), d.ID.Driver}
@@ -43,7 +43,7 @@ func (v *Inventory) Taints() []api.Taint {
 					Key:      taint.Key, Value: taint.Value, Effect: string(taint.Effect), Driver: d.ID.Driver, Since: taint.TimeAdded,
 				})
 			}
-			taintDevice(v.facts, v.pods, &list[at], d.ID, taint, nil)
+			taintDevice(v.cluster, v.pods, &list[at], d.ID, taint, nil)
 		}
 	}
 	for i := range list {

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -44,11 +43,8 @@ func take(t *testing.T, documents string) *Inventory {
 
 func takeOf(t *testing.T, snap *snapshot.Snapshot) *Inventory {
 	t.Helper()
-	alloc, err := allocator.New(t.Context(), cluster.New(snap))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return New(alloc, snap)
+	c := cluster.New(snap)
+	return New(c)
 }
 
 // poolsOf lists the pools by name.

@@ -45,7 +45,7 @@ func (v *Inventory) Teams() []Team {
 	team := func(namespace, class string) *Team {
 		key := teamKey{namespace, class}
 		if teams[key] == nil {
-			known := podsKnown(v.facts, namespace)
+			known := podsKnown(v.cluster, namespace)
 			teams[key] = &Team{Namespace: namespace, Class: class, UsedIsLowerBound: v.notRead.claims, IdleIsKnown: known, WaitingIsKnown: known}
 		}
 		return teams[key]
@@ -56,7 +56,7 @@ func (v *Inventory) Teams() []Team {
 	}
 	counted := map[use]bool{}
 	used := map[string]int{}
-	for _, claim := range v.snap.Claims {
+	for _, claim := range v.cluster.Snapshot.Claims {
 		if claim.Status.Allocation == nil {
 			continue
 		}
@@ -81,11 +81,11 @@ func (v *Inventory) Teams() []Team {
 			}
 		}
 	}
-	for _, pod := range v.snap.Pods {
+	for _, pod := range v.cluster.Snapshot.Pods {
 		if pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil || finished(pod) {
 			continue
 		}
-		_, seconds := age(v.facts, pod.CreationTimestamp)
+		_, seconds := age(v.cluster, pod.CreationTimestamp)
 		for _, class := range v.classesOf(pod) {
 			t := team(pod.Namespace, class)
 			t.Waiting++
@@ -112,7 +112,7 @@ func (v *Inventory) inUse(claim *resourceapi.ResourceClaim) bool {
 		return true
 	}
 	return slices.ContainsFunc(claim.Status.ReservedFor, func(consumer resourceapi.ResourceClaimConsumerReference) bool {
-		return stale(v.facts, claim.Namespace, consumer) == ""
+		return stale(v.cluster, claim.Namespace, consumer) == ""
 	})
 }
 
@@ -168,7 +168,7 @@ func (v *Inventory) Asks(pod *corev1.Pod) []Ask {
 		}
 		return max(count, 1)
 	}
-	for _, pc := range v.facts.Claims.OfPod(pod) {
+	for _, pc := range v.cluster.Claims.OfPod(pod) {
 		if pc.Claim == nil {
 			continue
 		}

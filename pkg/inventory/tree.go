@@ -31,7 +31,7 @@ func (v *Inventory) Trees() Trees { return Trees{v} }
 // Pod shows the claims of a pod, and their devices.
 func (t Trees) Pod(pod *corev1.Pod) api.Branch {
 	root := podBranch(pod)
-	for _, pc := range t.v.facts.Claims.OfPod(pod) {
+	for _, pc := range t.v.cluster.Claims.OfPod(pod) {
 		if pc.Claim == nil {
 			root.Branches = append(root.Branches, api.Branch{Of: "ResourceClaim", Namespace: pod.Namespace, Name: pc.Entry, Notes: []string{problemText(pc.Problem)}})
 			continue
@@ -75,20 +75,20 @@ func (t Trees) Device(d *cluster.Device) api.Branch {
 // it can reach. It fails only if ctx is done or the
 // node selector of a slice cannot be parsed.
 func (t Trees) Node(ctx context.Context, name string) (api.Branch, error) {
-	root := nodeBranch(t.v.facts, name)
-	if node := t.v.snap.Node(name); node != nil {
+	root := nodeBranch(t.v.cluster, name)
+	if node := t.v.cluster.Snapshot.Node(name); node != nil {
 		var err error
 		if root.Branches, err = t.resourceBranches(ctx, node, selections{}); err != nil {
 			return root, err
 		}
 	}
-	for _, pool := range t.v.facts.Pools.All() {
+	for _, pool := range t.v.cluster.Pools.All() {
 		branch := t.Pool(pool, func(d *cluster.Device) bool { node, _ := deviceScope(d); return node == name })
 		if len(branch.Branches) > 0 {
 			root.Branches = append(root.Branches, branch)
 		}
 	}
-	others, err := reachedBy(t.v.facts, name)
+	others, err := reachedBy(t.v.cluster, name)
 	for _, pool := range others {
 		root.Branches = append(root.Branches, reachedBranch(t.v.eligible, t.v.notRead, pool))
 	}
@@ -125,7 +125,7 @@ func (t Trees) Class(ctx context.Context, class *resourceapi.DeviceClass) (api.B
 	for i := range resources {
 		root.Branches = append(root.Branches, resourceBranch(&resources[i]))
 	}
-	for _, claim := range t.v.snap.Claims {
+	for _, claim := range t.v.cluster.Snapshot.Claims {
 		if asksFor(claim, class.Name) {
 			root.Branches = append(root.Branches, t.Claim(claim))
 		}
@@ -136,8 +136,8 @@ func (t Trees) Class(ctx context.Context, class *resourceapi.DeviceClass) (api.B
 // resourceBranches returns the extended resources of a node: the resources that device
 // plugins serve, and the resources of classes with devices for the node.
 func (t Trees) resourceBranches(ctx context.Context, node *corev1.Node, known selections) ([]api.Branch, error) {
-	names := t.v.facts.Nodes.ExtendedResourcesOf(node)
-	for _, class := range t.v.snap.Classes {
+	names := t.v.cluster.Nodes.ExtendedResourcesOf(node)
+	for _, class := range t.v.cluster.Snapshot.Classes {
 		if name := corev1.ResourceName(ptr.Deref(class.Spec.ExtendedResourceName, "")); name != "" && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
@@ -149,14 +149,14 @@ func (t Trees) resourceBranches(ctx context.Context, node *corev1.Node, known se
 		if err != nil {
 			return nil, err
 		}
-		if on.Devices == 0 && !concerned(t.v.facts, node, name) {
+		if on.Devices == 0 && !concerned(t.v.cluster, node, name) {
 			continue
 		}
 		var notes []string
-		if class := t.v.facts.Claims.ClassOf(name); class != nil {
+		if class := t.v.cluster.Claims.ClassOf(name); class != nil {
 			notes = ResourceNotes(&on, class.Name)
-		} else if class = classNaming(t.v.facts, name); class != nil {
-			notes = append(ResourceNotes(&on, ""), fmt.Sprintf("DeviceClass %s names it: %s", class.Name, unserved(t.v.facts, class, name)))
+		} else if class = classNaming(t.v.cluster, name); class != nil {
+			notes = append(ResourceNotes(&on, ""), fmt.Sprintf("DeviceClass %s names it: %s", class.Name, unserved(t.v.cluster, class, name)))
 		} else {
 			notes = append(ResourceNotes(&on, ""), "no DeviceClass serves it")
 		}
@@ -219,7 +219,7 @@ func (t Trees) claimDown(claim *resourceapi.ResourceClaim) api.Branch {
 }
 
 func (t Trees) belowClaim(claim *resourceapi.ResourceClaim) []api.Branch {
-	return append(t.requestBranches(claim), domainBranches(t.v.snap, claim)...)
+	return append(t.requestBranches(claim), domainBranches(t.v.cluster.Snapshot, claim)...)
 }
 
 // domainBranches are the ComputeDomains that a claim names, with their nodes.
@@ -303,10 +303,10 @@ func requestNote(r *resourceapi.DeviceRequest) string {
 // resultBranch is an allocated device with its slice and node.
 func (t Trees) resultBranch(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) api.Branch {
 	id := deviceID(result)
-	d := t.v.facts.Pools.Device(id)
+	d := t.v.cluster.Pools.Device(id)
 	if d == nil {
 		b := api.Branch{Of: "Device", Name: id.String()}
-		if t.v.snap.Gap(snapshot.ResourceSlices) == nil {
+		if t.v.cluster.Snapshot.Gap(snapshot.ResourceSlices) == nil {
 			b.Notes = []string{"no ResourceSlice has it any more"}
 		}
 		return b
@@ -369,7 +369,7 @@ func (t Trees) deviceBranch(d *cluster.Device) api.Branch {
 	if reason != "" {
 		b.Notes = append(b.Notes, reason)
 	}
-	if health, message := healthOf(t.v.facts, t.v.pods, d); health != "" && health != string(corev1.ResourceHealthStatusHealthy) {
+	if health, message := healthOf(t.v.cluster, t.v.pods, d); health != "" && health != string(corev1.ResourceHealthStatusHealthy) {
 		b.Notes = append(b.Notes, health+after(": ", message))
 	}
 	if state == api.DeviceStateTainted {

@@ -49,7 +49,7 @@ func TestTrees(t *testing.T) {
 		tc.Pod("p", tc.Using("c", "gone"), tc.RunningOn(tc.Node1), tc.ReportedHealth("c", "gpu-0", corev1.ResourceHealthStatusUnhealthy, "it fell off the bus")),
 	)
 	t.Run("pod", func(t *testing.T) {
-		expectTree(t, v.Trees().Pod(v.snap.Pod(tc.Namespace, "p")), `
+		expectTree(t, v.Trees().Pod(v.cluster.Snapshot.Pod(tc.Namespace, "p")), `
 Pod p (Running; on node-1)
   ResourceClaim c (Reserved)
     Request gpu (1 of class gpu)
@@ -78,7 +78,7 @@ Node node-1
 `)
 	})
 	t.Run("class", func(t *testing.T) {
-		tree, err := v.Trees().Class(t.Context(), v.snap.Class("gpus"))
+		tree, err := v.Trees().Class(t.Context(), v.cluster.Snapshot.Class("gpus"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +89,7 @@ DeviceClass gpus
 `)
 	})
 	t.Run("device", func(t *testing.T) {
-		expectTree(t, v.Trees().Device(v.facts.Pools.Device(deviceID(&v.snap.Claim(tc.Namespace, "c").Status.Allocation.Devices.Results[0]))), `
+		expectTree(t, v.Trees().Device(v.cluster.Pools.Device(deviceID(&v.cluster.Snapshot.Claim(tc.Namespace, "c").Status.Allocation.Devices.Results[0]))), `
 Device gpu.example.com/node-1/gpu-0 (Allocated; Unhealthy: it fell off the bus)
   ResourceSlice node-1-00
     Node node-1

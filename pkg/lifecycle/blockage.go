@@ -28,7 +28,7 @@ type Blockage struct {
 // something takes longer than its limit. A pod that was bound a moment ago and is
 // being prepared is not stuck, and neither is one whose containers wait for
 // something else, such as their image.
-func findBlockage(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim, stage api.Stage) *Blockage {
+func findBlockage(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodClaim, stage api.Stage) *Blockage {
 	if Finished(pod) || pod.DeletionTimestamp != nil {
 		return nil
 	}
@@ -36,28 +36,28 @@ func findBlockage(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.P
 	case api.StageAdmission:
 		return &Blockage{Code: api.NotAdmitted}
 	case api.StageBinding:
-		return bindingBlockage(facts, snap, pod, claims)
+		return bindingBlockage(facts, pod, claims)
 	case api.StageReservation:
 		if pod.Spec.NodeName == "" {
 			return nil
 		}
-		since := boundSince(snap, pod)
+		since := boundSince(facts.Snapshot, pod)
 		if since.IsZero() {
 			since = pod.CreationTimestamp.Time
 		}
-		if Overdue(snap, since) {
+		if Overdue(facts.Snapshot, since) {
 			return &Blockage{Code: api.ClaimNotReady}
 		}
 	case api.StagePreparation, api.StageInjection:
-		if found := startBlockage(snap, pod); found != nil {
+		if found := startBlockage(facts.Snapshot, pod); found != nil {
 			return found
 		}
-		return deviceBlockage(facts, snap, pod, claims, stage)
+		return deviceBlockage(facts, pod, claims, stage)
 	case api.StageRunning:
-		if found := deviceBlockage(facts, snap, pod, claims, stage); found != nil {
+		if found := deviceBlockage(facts, pod, claims, stage); found != nil {
 			return found
 		}
-		if len(nodeFindings(snap, pod)) > 0 {
+		if len(nodeFindings(facts.Snapshot, pod)) > 0 {
 			return &Blockage{Code: api.NodeNotReady}
 		}
 	case api.StageClaimGeneration, api.StageQueueing, api.StageNodeFit, api.StageAllocation, api.StageCleanup:
@@ -68,7 +68,7 @@ func findBlockage(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.P
 
 // bindingBlockage is about conditions that the scheduler waits for: one that ends
 // the binding, or one that has not come within a minute.
-func bindingBlockage(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim) *Blockage {
+func bindingBlockage(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodClaim) *Blockage {
 	for i := range claims {
 		claim := claims[i].Claim
 		if claim == nil || claim.Status.Allocation == nil {
@@ -79,7 +79,7 @@ func bindingBlockage(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev
 			since = *at
 		}
 		for _, awaited := range facts.Claims.Awaited(claim) {
-			if awaited.Failed || Overdue(snap, since.Time) {
+			if awaited.Failed || Overdue(facts.Snapshot, since.Time) {
 				return &Blockage{Code: api.BindingPending}
 			}
 		}
@@ -124,8 +124,8 @@ func startBlockage(snap *snapshot.Snapshot, pod *corev1.Pod) *Blockage {
 }
 
 // deviceBlockage is about the devices of a pod on its node.
-func deviceBlockage(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim, stage api.Stage) *Blockage {
-	if len(evictions(facts, snap, pod)) > 0 {
+func deviceBlockage(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodClaim, stage api.Stage) *Blockage {
+	if len(evictions(facts, pod)) > 0 {
 		return &Blockage{Code: api.EvictionDue}
 	}
 	for i := range claims {
@@ -134,7 +134,7 @@ func deviceBlockage(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1
 			continue
 		}
 		// A pod that runs keeps the devices of a driver that went away.
-		if away, gone := vanished(facts, snap, claim); gone != nil || len(away) > 0 && stage != api.StageRunning {
+		if away, gone := vanished(facts, claim); gone != nil || len(away) > 0 && stage != api.StageRunning {
 			return &Blockage{Code: api.DeviceMissing}
 		}
 		for j := range claim.Status.Allocation.Devices.Results {

@@ -22,9 +22,9 @@ import (
 
 // cleanupFindings says why a pod that is finished or being deleted, or its
 // claims, do not go away.
-func cleanupFindings(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
+func cleanupFindings(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
 	if pod.DeletionTimestamp != nil {
-		return terminating(facts, snap, pod, claims)
+		return terminating(facts, pod, claims)
 	}
 	var findings []Finding
 	for i := range claims {
@@ -32,10 +32,10 @@ func cleanupFindings(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev
 		if claim == nil || claims[i].Generated || !reservedForPod(claim, pod) {
 			continue
 		}
-		f := Finding{Instead: true, Reason: fmt.Sprintf("the pod is finished (%s%s), but claim %s is still reserved for it", pod.Status.Phase, finishedSince(snap, pod), claim.Name)}
+		f := Finding{Instead: true, Reason: fmt.Sprintf("the pod is finished (%s%s), but claim %s is still reserved for it", pod.Status.Phase, finishedSince(facts.Snapshot, pod), claim.Name)}
 		f.AddEvidence(whatif.PodObject(pod), "status.phase", string(pod.Status.Phase), "")
 		f.AddEvidence(whatif.ClaimObject(claim), "status.reservedFor", reservedForText(claim), "no finished pod")
-		blameController(snap, &f, lastEnd(pod))
+		blameController(facts.Snapshot, &f, lastEnd(pod))
 		findings = append(findings, f)
 	}
 	return findings
@@ -57,12 +57,12 @@ func finishedSince(snap *snapshot.Snapshot, pod *corev1.Pod) string {
 }
 
 // terminating says why a pod that is being deleted is still there.
-func terminating(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
+func terminating(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
 	grace := time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second
 	// The time of the deletion is the end of the grace period.
 	due := pod.DeletionTimestamp.Time
 	f := Finding{Instead: true}
-	f.Reason = fmt.Sprintf("the pod has been terminating for %s (grace period %s)", elapsed(snap, due.Add(-grace)), duration.HumanDuration(grace))
+	f.Reason = fmt.Sprintf("the pod has been terminating for %s (grace period %s)", elapsed(facts.Snapshot, due.Add(-grace)), duration.HumanDuration(grace))
 	f.AddEvidence(whatif.PodObject(pod), "metadata.deletionTimestamp", due.UTC().Format(time.RFC3339), "")
 	if c := PodCondition(pod, corev1.DisruptionTarget); c != nil && c.Reason == "DeletionByDeviceTaintManager" {
 		f.Reason += ", because of a device taint"
@@ -77,17 +77,17 @@ func terminating(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.Po
 	if pod.Spec.NodeName == "" {
 		return findings
 	}
-	findings = append(findings, nodeFindings(snap, pod)...)
-	killing := newestEvent(podEvents(snap, pod), func(e *corev1.Event) bool { return e.Reason == reasonKillPod })
+	findings = append(findings, nodeFindings(facts.Snapshot, pod)...)
+	killing := newestEvent(podEvents(facts.Snapshot, pod), func(e *corev1.Event) bool { return e.Reason == reasonKillPod })
 	switch {
 	case killing != nil:
-		event := Finding{Reason: fmt.Sprintf("the last warning about the pod is %s: %s%s", killing.Reason, saidOnce(killing.Message), often(snap, killing))}
+		event := Finding{Reason: fmt.Sprintf("the last warning about the pod is %s: %s%s", killing.Reason, saidOnce(killing.Message), often(facts.Snapshot, killing))}
 		event.Evidence = append(event.Evidence, eventEvidence(killing))
 		findings = append(findings, event)
 	case len(findings) > 1:
 		return findings
 	}
-	return append(findings, unprepared(facts, snap, pod, claims)...)
+	return append(findings, unprepared(facts, pod, claims)...)
 }
 
 // unprepared is about the drivers that have to unprepare the devices of a pod that is
@@ -95,7 +95,7 @@ func terminating(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.Po
 // gives the pod its last phase (SyncTerminatingPod of pkg/kubelet): in between, a pod
 // without containers is still Running. What a driver answers is in the log of the
 // kubelet alone.
-func unprepared(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
+func unprepared(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
 	node := pod.Spec.NodeName
 	var drivers []string
 	var f Finding
@@ -116,7 +116,7 @@ func unprepared(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.Pod
 		return nil
 	}
 	who, running := "driver "+english.JoinAnd(drivers), runningContainers(pod)
-	overdue := Overdue(snap, pod.DeletionTimestamp.Time)
+	overdue := Overdue(facts.Snapshot, pod.DeletionTimestamp.Time)
 	switch {
 	case allEnded(pod):
 		f.Reason = fmt.Sprintf("its containers have ended, and %s has not unprepared the devices yet, as far as the status of the pod says", who)
@@ -130,7 +130,7 @@ func unprepared(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.Pod
 	}
 	var absent []string
 	for _, driver := range drivers {
-		if addAbsence(snap, &f, driver, node) {
+		if addAbsence(facts.Snapshot, &f, driver, node) {
 			absent = append(absent, driver)
 		}
 	}
@@ -163,18 +163,18 @@ func runningContainers(pod *corev1.Pod) []string {
 }
 
 // ClaimFindings says what is wrong with a claim, whichever pods use it.
-func ClaimFindings(facts *cluster.Cluster, snap *snapshot.Snapshot, users []*corev1.Pod, claim *resourceapi.ResourceClaim) []Finding {
+func ClaimFindings(facts *cluster.Cluster, users []*corev1.Pod, claim *resourceapi.ResourceClaim) []Finding {
 	if claim == nil {
 		return nil
 	}
 	var findings []Finding
 	if claim.DeletionTimestamp != nil {
-		findings = append(findings, DeletingClaim(snap, claim))
-	} else if f := staleReservations(snap, claim); f != nil {
+		findings = append(findings, DeletingClaim(facts.Snapshot, claim))
+	} else if f := staleReservations(facts.Snapshot, claim); f != nil {
 		findings = append(findings, *f)
 	}
-	findings = append(findings, holdingFindings(facts, snap, claim)...)
-	return append(findings, driverEvents(snap, []cluster.PodClaim{{Claim: claim}}, users...)...)
+	findings = append(findings, holdingFindings(facts, claim)...)
+	return append(findings, driverEvents(facts.Snapshot, []cluster.PodClaim{{Claim: claim}}, users...)...)
 }
 
 // JustStale reports whether a claim is reserved only for pods that ended a moment ago, besides

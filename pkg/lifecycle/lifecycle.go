@@ -12,7 +12,6 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // Life is where a pod stands, and what was found there, the most important
@@ -42,36 +41,36 @@ func (l *Life) After(creation Life) Life {
 }
 
 // Of finds where a pod stands.
-func Of(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim) Life {
-	l := Life{Stage: StageOf(facts, snap, pod, claims)}
+func Of(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodClaim) Life {
+	l := Life{Stage: StageOf(facts, pod, claims)}
 	switch l.Stage {
 	case api.StageAdmission:
-		l.Findings = slices.Concat(admissionFindings(snap, pod), generationFindings(snap, pod, claims), GateFindings(pod))
+		l.Findings = slices.Concat(admissionFindings(facts.Snapshot, pod), generationFindings(facts.Snapshot, pod, claims), GateFindings(pod))
 	case api.StageClaimGeneration:
-		l.Findings = slices.Concat(generationFindings(snap, pod, claims), GateFindings(pod), kubeletReports(snap, pod))
+		l.Findings = slices.Concat(generationFindings(facts.Snapshot, pod, claims), GateFindings(pod), kubeletReports(facts.Snapshot, pod))
 	case api.StageQueueing:
-		l.Findings = queueingFindings(snap, pod, claims)
+		l.Findings = queueingFindings(facts.Snapshot, pod, claims)
 	case api.StageBinding:
-		l.Findings = bindingFindings(facts, snap, claims)
+		l.Findings = bindingFindings(facts, claims)
 	case api.StageReservation:
-		l.Findings = reservationFindings(facts, snap, pod, claims)
+		l.Findings = reservationFindings(facts, pod, claims)
 	case api.StagePreparation, api.StageInjection:
-		l.Findings = slices.Concat(kubeletFindings(snap, pod, claims), deviceFindings(facts, snap, pod, claims))
+		l.Findings = slices.Concat(kubeletFindings(facts.Snapshot, pod, claims), deviceFindings(facts, pod, claims))
 	case api.StageRunning:
-		l.Findings = runningFindings(facts, snap, pod, claims)
+		l.Findings = runningFindings(facts, pod, claims)
 	case api.StageCleanup:
-		l.Findings = cleanupFindings(facts, snap, pod, claims)
+		l.Findings = cleanupFindings(facts, pod, claims)
 	case api.StageNodeFit, api.StageAllocation:
 		// The funnel and the nodes tell.
 	}
-	if l.Blocked = findBlockage(facts, snap, pod, claims, l.Stage); l.Blocked != nil && l.Blocked.Reason != "" {
+	if l.Blocked = findBlockage(facts, pod, claims, l.Stage); l.Blocked != nil && l.Blocked.Reason != "" {
 		l.Findings = append([]Finding{{Instead: true, Reason: l.Blocked.Reason}}, l.Findings...)
 	}
 	return l
 }
 
 // StageOf names the first stage of a pod that is not done.
-func StageOf(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim) api.Stage {
+func StageOf(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodClaim) api.Stage {
 	switch {
 	case pod.DeletionTimestamp != nil, Finished(pod):
 		return api.StageCleanup
@@ -81,7 +80,7 @@ func StageOf(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.Pod, c
 		return api.StageRunning
 	case len(initializing(pod)) > 0:
 		return api.StageRunning
-	case Held(snap, pod):
+	case Held(facts.Snapshot, pod):
 		return api.StageAdmission
 	}
 	bound := pod.Spec.NodeName != ""
@@ -109,11 +108,11 @@ func StageOf(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.Pod, c
 	switch {
 	case bound && (!allocated || !reserved):
 		return api.StageReservation
-	case bound && isPrepared(snap, pod):
+	case bound && isPrepared(facts.Snapshot, pod):
 		return api.StageInjection
 	case bound:
 		return api.StagePreparation
-	case len(pod.Spec.SchedulingGates) > 0, unheard(snap, pod):
+	case len(pod.Spec.SchedulingGates) > 0, unheard(facts.Snapshot, pod):
 		return api.StageQueueing
 	case !allocated:
 		return api.StageAllocation

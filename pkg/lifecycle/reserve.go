@@ -30,7 +30,7 @@ func FullForPod(facts *cluster.Cluster, pod *corev1.Pod, claim *resourceapi.Reso
 }
 
 // reservationFindings says why a pod may not use its claims yet.
-func reservationFindings(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
+func reservationFindings(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
 	var findings []Finding
 	for i := range claims {
 		pc := &claims[i]
@@ -45,15 +45,15 @@ func reservationFindings(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *c
 		case claim.Status.Allocation == nil && pod.Spec.NodeName == "":
 			continue
 		case claim.Status.Allocation == nil:
-			findings = append(findings, boundUnallocated(snap, pod, pc))
+			findings = append(findings, boundUnallocated(facts.Snapshot, pod, pc))
 			if claim.DeletionTimestamp != nil {
-				findings = append(findings, DeletingClaim(snap, claim))
+				findings = append(findings, DeletingClaim(facts.Snapshot, claim))
 			}
 		default:
-			findings = append(findings, unreserved(snap, pod, claim))
+			findings = append(findings, unreserved(facts.Snapshot, pod, claim))
 		}
 	}
-	return append(findings, kubeletReports(snap, pod)...)
+	return append(findings, kubeletReports(facts.Snapshot, pod)...)
 }
 
 // boundWithout is about a pod on its node whose claim does not exist.

@@ -27,11 +27,11 @@ import (
 )
 
 // runningFindings says what is wrong with the devices of a pod that runs.
-func runningFindings(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
-	findings := deviceFindings(facts, snap, pod, claims)
+func runningFindings(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
+	findings := deviceFindings(facts, pod, claims)
 	findings = append(findings, Unhealthy(facts, pod, claims)...)
-	findings = append(findings, nodeFindings(snap, pod)...)
-	findings = append(findings, driverEvents(snap, claims, pod)...)
+	findings = append(findings, nodeFindings(facts.Snapshot, pod)...)
+	findings = append(findings, driverEvents(facts.Snapshot, claims, pod)...)
 	for _, status := range initializing(pod) {
 		var f Finding
 		f.AddEvidence(whatif.PodObject(pod), fmt.Sprintf("status.initContainerStatuses[name=%s].state", status.Name), stateText(&status.State), "")
@@ -44,16 +44,16 @@ func runningFindings(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev
 }
 
 // deviceFindings says what is wrong with the devices of a pod that is bound.
-func deviceFindings(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
-	findings := evictions(facts, snap, pod)
+func deviceFindings(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
+	findings := evictions(facts, pod)
 	for i := range claims {
 		claim := claims[i].Claim
 		if claim == nil || claims[i].Generated {
 			continue
 		}
-		findings = append(findings, holdingFindings(facts, snap, claim)...)
+		findings = append(findings, holdingFindings(facts, claim)...)
 		if claim.DeletionTimestamp != nil {
-			findings = append(findings, DeletingClaim(snap, claim))
+			findings = append(findings, DeletingClaim(facts.Snapshot, claim))
 		}
 	}
 	return findings
@@ -65,16 +65,16 @@ func VanishedDevices(facts *cluster.Cluster, claim *resourceapi.ResourceClaim) *
 	if claim.Status.Allocation == nil {
 		return nil
 	}
-	_, gone := vanished(facts, facts.Snapshot, claim)
+	_, gone := vanished(facts, claim)
 	return gone
 }
 
 // holdingFindings says what is wrong with the devices that a claim has.
-func holdingFindings(facts *cluster.Cluster, snap *snapshot.Snapshot, claim *resourceapi.ResourceClaim) []Finding {
+func holdingFindings(facts *cluster.Cluster, claim *resourceapi.ResourceClaim) []Finding {
 	if claim.Status.Allocation == nil {
 		return nil
 	}
-	findings, gone := vanished(facts, snap, claim)
+	findings, gone := vanished(facts, claim)
 	add := func(f *Finding) {
 		if f != nil {
 			findings = append(findings, *f)
@@ -92,8 +92,8 @@ func holdingFindings(facts *cluster.Cluster, snap *snapshot.Snapshot, claim *res
 // vanished is about devices that no slice has any more: of drivers that are away, and of
 // pools that are still published. Those that their driver calls ready are where they
 // should be, see movedHint.
-func vanished(facts *cluster.Cluster, snap *snapshot.Snapshot, claim *resourceapi.ResourceClaim) (away []Finding, gone *Finding) {
-	if snap.Gap(snapshot.ResourceSlices) != nil {
+func vanished(facts *cluster.Cluster, claim *resourceapi.ResourceClaim) (away []Finding, gone *Finding) {
+	if facts.Snapshot.Gap(snapshot.ResourceSlices) != nil {
 		return nil, nil
 	}
 	f := Finding{Instead: true}
@@ -111,7 +111,7 @@ func vanished(facts *cluster.Cluster, snap *snapshot.Snapshot, claim *resourceap
 		}
 	}
 	for _, pools := range cluster.ByDriver(lost) {
-		absent := AbsentDriver(snap, pools)
+		absent := AbsentDriver(facts.Snapshot, pools)
 		absent.Evidence = append(absent.Evidence, f.Evidence...)
 		away = append(away, absent)
 	}
@@ -170,7 +170,7 @@ func DeviceNotReady(claim *resourceapi.ResourceClaim, result *resourceapi.Device
 
 // evictions finds out whether a pod is due to be deleted because of a taint of
 // its devices. Of several taints the first one counts.
-func evictions(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.Pod) []Finding {
+func evictions(facts *cluster.Cluster, pod *corev1.Pod) []Finding {
 	if pod.DeletionTimestamp != nil {
 		return nil
 	}
@@ -181,14 +181,14 @@ func evictions(facts *cluster.Cluster, snap *snapshot.Snapshot, pod *corev1.Pod)
 	first := all[0]
 	result := &first.Claim.Status.Allocation.Devices.Results[first.Result]
 	holder, path := evictor(facts, &first)
-	now := snap.Now()
+	now := facts.Snapshot.Now()
 	f := Finding{Instead: true}
 	cause := fmt.Sprintf("device %s of claim %s has the taint %s (%s), which %s", DeviceName(result), first.Claim.Name, first.Taint, holder, ToleratedText(&first))
 	if first.At.After(now) {
 		f.Reason = fmt.Sprintf("the pod will be deleted in %s, at %s: %s", duration.HumanDuration(first.At.Sub(now)), first.At.UTC().Format(time.RFC3339), cause)
 	} else {
-		f.Reason = fmt.Sprintf("the pod should have been deleted %s ago: %s", elapsed(snap, first.At), cause)
-		if Overdue(snap, first.At) {
+		f.Reason = fmt.Sprintf("the pod should have been deleted %s ago: %s", elapsed(facts.Snapshot, first.At), cause)
+		if Overdue(facts.Snapshot, first.At) {
 			f.Step(api.ActorAdmin, "check that kube-controller-manager runs: its device taint eviction controller should have deleted the pod")
 		}
 	}

@@ -14,15 +14,14 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // Stages says how far claims have come, cheaply enough for all claims of a
 // cluster: the allocator is not asked. A stage is that of [explain.Explain], except that
 // NodeFit is not told from Allocation, which takes a look at all nodes.
 type Stages struct {
-	snap  *snapshot.Snapshot
-	facts *cluster.Cluster
+	cluster *cluster.Cluster
+
 	// pods are those that use a claim, events those about a pod, claimEvents those
 	// about claims.
 	pods        map[types.NamespacedName][]*corev1.Pod
@@ -30,20 +29,19 @@ type Stages struct {
 	claimEvents []*corev1.Event
 }
 
-// NewStages sorts out who uses which claim. The allocator must be one for the
-// same snapshot.
-func NewStages(facts *cluster.Cluster, snap *snapshot.Snapshot) *Stages {
+// NewStages sorts out who uses which claim.
+func NewStages(facts *cluster.Cluster) *Stages {
 	s := &Stages{
-		snap: snap, facts: facts,
-		pods: map[types.NamespacedName][]*corev1.Pod{}, events: map[types.NamespacedName][]*corev1.Event{},
+		cluster: facts,
+		pods:    map[types.NamespacedName][]*corev1.Pod{}, events: map[types.NamespacedName][]*corev1.Event{},
 	}
-	for _, pod := range snap.Pods {
+	for _, pod := range facts.Snapshot.Pods {
 		for name := range resourceclaim.PodClaims(pod) {
 			key := types.NamespacedName{Namespace: pod.Namespace, Name: name}
 			s.pods[key] = append(s.pods[key], pod)
 		}
 	}
-	for _, event := range snap.Events {
+	for _, event := range facts.Snapshot.Events {
 		if about := &event.InvolvedObject; about.Kind == api.KindPod {
 			key := types.NamespacedName{Namespace: about.Namespace, Name: about.Name}
 			s.events[key] = append(s.events[key], event)
@@ -76,15 +74,12 @@ func (s *Stages) OfClaim(claim *resourceapi.ResourceClaim) api.Stage {
 }
 
 func (s *Stages) ofPod(pod *corev1.Pod) api.Stage {
-	snap := s.snapshotOf(pod)
-	return StageOf(s.facts, snap, pod, s.facts.Claims.OfPod(pod))
+	return StageOf(s.about(pod), pod, s.cluster.Claims.OfPod(pod))
 }
 
-// snapshotOf is the snapshot without the events of other pods.
-func (s *Stages) snapshotOf(pod *corev1.Pod) *snapshot.Snapshot {
-	snap := *s.snap
-	snap.Events = slices.Concat(s.events[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}], s.claimEvents)
-	return &snap
+// about returns the cluster without the events of other pods.
+func (s *Stages) about(pod *corev1.Pod) *cluster.Cluster {
+	return s.cluster.WithEvents(slices.Concat(s.events[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}], s.claimEvents))
 }
 
 // BlockedPod is a pod whose devices are allocated and that cannot work with them.
@@ -108,20 +103,20 @@ type BlockedPod struct {
 // is known of each is also in the explanation of the pod.
 func (s *Stages) BlockedPods() []BlockedPod {
 	var found []BlockedPod
-	for _, pod := range s.snap.Pods {
+	for _, pod := range s.cluster.Snapshot.Pods {
 		if pod.DeletionTimestamp != nil || Finished(pod) {
 			continue
 		}
-		claims := s.facts.Claims.OfPod(pod)
+		claims := s.cluster.Claims.OfPod(pod)
 		if len(claims) == 0 {
 			continue
 		}
-		snap := s.snapshotOf(pod)
-		stage := StageOf(s.facts, snap, pod, claims)
-		if stage != api.StageBinding && pod.Spec.NodeName == "" || findBlockage(s.facts, snap, pod, claims, stage) == nil {
+		about := s.about(pod)
+		stage := StageOf(about, pod, claims)
+		if stage != api.StageBinding && pod.Spec.NodeName == "" || findBlockage(about, pod, claims, stage) == nil {
 			continue
 		}
-		own := Of(s.facts, snap, pod, claims)
+		own := Of(about, pod, claims)
 		var steps []api.NextStep
 		for i := range own.Findings {
 			steps = append(steps, own.Findings[i].Steps...)
@@ -131,7 +126,7 @@ func (s *Stages) BlockedPods() []BlockedPod {
 			Actor: Actor(steps), Steps: steps, Node: pod.Spec.NodeName,
 		}
 		if own.Blocked.Code == api.PreparationFailed {
-			event := kubeletEvent(snap, pod)
+			event := kubeletEvent(about.Snapshot, pod)
 			if driver, ok := unregisteredDriver(unwrapped(event.Message)); ok {
 				blocked.Unregistered, blocked.Proof = driver, new(eventEvidence(event))
 			}

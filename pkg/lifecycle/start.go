@@ -172,7 +172,7 @@ func queueingFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster
 }
 
 // bindingFindings says what the scheduler waits for before it binds a pod.
-func bindingFindings(facts *cluster.Cluster, snap *snapshot.Snapshot, claims []cluster.PodClaim) []Finding {
+func bindingFindings(facts *cluster.Cluster, claims []cluster.PodClaim) []Finding {
 	var failures, waiting []Finding
 	for i := range claims {
 		claim := claims[i].Claim
@@ -188,7 +188,7 @@ func bindingFindings(facts *cluster.Cluster, snap *snapshot.Snapshot, claims []c
 				failures = append(failures, f)
 				continue
 			}
-			f.Reason = fmt.Sprintf("claim %s waits for driver %s to set condition %s of device %s%s", claim.Name, a.Result.Driver, a.Name, DeviceName(a.Result), timeLeft(snap, claim))
+			f.Reason = fmt.Sprintf("claim %s waits for driver %s to set condition %s of device %s%s", claim.Name, a.Result.Driver, a.Name, DeviceName(a.Result), timeLeft(facts.Snapshot, claim))
 			f.AddEvidence(whatif.ClaimObject(claim), path, conditionText(a.Now), "True")
 			f.Step(api.ActorNobody, "driver %s has to set condition %s of device %s; by default the scheduler waits for it for %s from the allocation",
 				a.Result.Driver, a.Name, DeviceName(a.Result), duration.HumanDuration(cluster.BindingTimeout))

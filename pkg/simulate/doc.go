@@ -6,8 +6,8 @@
 // allocator decides each time, with all that was reserved before, as kube-scheduler
 // does with the pods of its queue.
 //
-// A [State] never changes; each step returns another one, which shares what the step
-// did not touch. The package chooses neither the order of pods nor the best node, and
+// A cluster never changes; each step is another cluster ([cluster.Cluster.Amended]), which
+// shares what the step did not touch. The package chooses neither the order of pods nor the best node, and
 // it does not say why a pod does not fit: pkg/explain does. It stands on pkg/allocator
 // and pkg/whatif; every package above these may import it.
 package simulate

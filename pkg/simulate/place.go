@@ -37,11 +37,11 @@ func (e *UndecidedError) Unwrap() error { return e.Err }
 // and says what it gets there. It is nil if there is none. It fails with an
 // [*UndecidedError] if the allocator has no answer for a node where that ends the
 // attempt, or if the pod fits on none of the others; all other errors are those of ctx.
-func (s *State) Place(ctx context.Context, pod *corev1.Pod, nodes []*corev1.Node) (*whatif.Reservation, error) {
+func Place(ctx context.Context, c *cluster.Cluster, pod *corev1.Pod, nodes []*corev1.Node) (*whatif.Reservation, error) {
 	if nodes == nil {
-		nodes, _ = s.Alloc.Facts.Nodes.All()
+		nodes, _ = c.Nodes.All()
 	}
-	attempt := s.Attempt(pod)
+	attempt := NewAttempt(c, pod)
 	var unknown error
 	for _, node := range nodes {
 		r, err := attempt.On(ctx, node)
@@ -58,17 +58,17 @@ func (s *State) Place(ctx context.Context, pod *corev1.Pod, nodes []*corev1.Node
 	return nil, unknown
 }
 
-// Attempt is a pod that is to be placed in a state. Its claims are found once for all
+// Attempt is a pod that is to be placed in a cluster. Its claims are found once for all
 // nodes.
 type Attempt struct {
-	state  *State
-	pod    *corev1.Pod
-	claims []cluster.PodClaim
+	cluster *cluster.Cluster
+	pod     *corev1.Pod
+	claims  []cluster.PodClaim
 }
 
-// Attempt prepares the placement of a pod, which the snapshot need not have.
-func (s *State) Attempt(pod *corev1.Pod) *Attempt {
-	return &Attempt{state: s, pod: pod, claims: s.Alloc.Facts.Claims.OfPod(pod)}
+// NewAttempt prepares the placement of a pod, which the cluster need not have.
+func NewAttempt(c *cluster.Cluster, pod *corev1.Pod) *Attempt {
+	return &Attempt{cluster: c, pod: pod, claims: c.Claims.OfPod(pod)}
 }
 
 // Problem is why the scheduler would not try to schedule the pod at all, nil if it
@@ -83,17 +83,16 @@ func (a *Attempt) Problem() error {
 }
 
 // On tries a node. The reservation is nil if the pod does not fit there. The errors are
-// those of [State.Place].
+// those of [Place].
 func (a *Attempt) On(ctx context.Context, node *corev1.Node) (*whatif.Reservation, error) {
-	alloc := a.state.Alloc
-	if len(alloc.Facts.Nodes.Fit(a.pod, node)) > 0 {
+	if len(a.cluster.Nodes.Fit(a.pod, node)) > 0 {
 		return nil, nil
 	}
 	r, pending, fits := a.claimsOn(node)
 	if !fits {
 		return nil, nil
 	}
-	switch verdict := alloc.Check(ctx, node, pending); verdict.Outcome {
+	switch verdict := allocator.Of(a.cluster).Check(ctx, node, pending); verdict.Outcome {
 	case allocator.Fits:
 		next := 0
 		for i := range r.Claims {
@@ -115,14 +114,14 @@ func (a *Attempt) On(ctx context.Context, node *corev1.Node) (*whatif.Reservatio
 // claimsOn are the claims of the pod as they are on a node, and those of them that need
 // devices; false if one has devices that cannot be used there.
 func (a *Attempt) claimsOn(node *corev1.Node) (r *whatif.Reservation, pending []*resourceapi.ResourceClaim, fits bool) {
-	facts := a.state.Alloc.Facts.Claims
+	known := a.cluster.Claims
 	r = &whatif.Reservation{Pod: a.pod, Node: node.Name}
 	for i := range a.claims {
 		pc := &a.claims[i]
 		part := whatif.ClaimReservation{Entry: pc.Entry, Group: pc.Group, Claim: pc.Claim}
 		if pc.ExtendedResources {
 			var err error
-			if part.Claim, err = facts.ExtendedResourceClaim(a.pod, node); err != nil {
+			if part.Claim, err = known.ExtendedResourceClaim(a.pod, node); err != nil {
 				return nil, nil, false
 			}
 			if part.Claim != nil {
@@ -136,7 +135,7 @@ func (a *Attempt) claimsOn(node *corev1.Node) (r *whatif.Reservation, pending []
 		case part.Claim.Status.Allocation == nil:
 			pending = append(pending, part.Claim)
 		default:
-			if available, _ := facts.AvailableOn(part.Claim, node); !available {
+			if available, _ := known.AvailableOn(part.Claim, node); !available {
 				return nil, nil, false
 			}
 		}

@@ -14,27 +14,24 @@ import (
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-func start(t *testing.T, snap *snapshot.Snapshot) *simulate.State {
+func start(t *testing.T, snap *snapshot.Snapshot) *cluster.Cluster {
 	t.Helper()
 	tc.Unchanged(t, snap)
-	state, err := simulate.New(t.Context(), snap)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return state
+	return cluster.New(snap)
 }
 
 // steps places pods one after another, and says which device each gets.
-func steps(t *testing.T, state *simulate.State, names ...string) (placed string, after *simulate.State) {
+func steps(t *testing.T, state *cluster.Cluster, names ...string) (placed string, after *cluster.Cluster) {
 	t.Helper()
 	var texts []string
 	for _, name := range names {
-		r, err := state.Place(t.Context(), state.Snap.Pod(tc.Namespace, name), nil)
+		r, err := simulate.Place(t.Context(), state, state.Snapshot.Pod(tc.Namespace, name), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -53,9 +50,7 @@ func steps(t *testing.T, state *simulate.State, names ...string) (placed string,
 			}
 		}
 		texts = append(texts, text)
-		if state, err = state.Reserve(t.Context(), r); err != nil {
-			t.Fatal(err)
-		}
+		state = state.Amended(whatif.Reserve(state.Snapshot, *r))
 	}
 	return strings.Join(texts, "; "), state
 }
@@ -101,28 +96,35 @@ func TestSteps(t *testing.T) {
 		tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Claim("wants", tc.GPUs("gpu", 1)), tc.Pod("waits", tc.Using("wants")),
 		tc.Claim("has", tc.GPUs("gpu", 1)).Holding("n1/gpu-0").ReservedFor("runs", string(tc.UID("runs"))), tc.Pod("runs", tc.Using("has"), tc.RunningOn("n1")),
 	)
-	ctx, before := t.Context(), start(t, snap)
+	before := start(t, snap)
 	runs := snap.Pod(tc.Namespace, "runs")
 	for name, test := range map[string]struct {
-		step func() (*simulate.State, error)
+		step func() *cluster.Cluster
 		want string
 	}{
-		"nothing":       {func() (*simulate.State, error) { return before, nil }, "waits: nowhere"},
-		"evicted":       {func() (*simulate.State, error) { return before.Evict(ctx, runs) }, "waits: n1 gpu-0; runs: nowhere"},
-		"deleted":       {func() (*simulate.State, error) { return before.Delete(ctx, runs) }, "waits: n1 gpu-0"},
-		"one more node": {func() (*simulate.State, error) { return before.AddNodes(ctx, "n1", 1) }, "waits: n1-new-0 gpu-0"},
-		"two steps":     {func() (*simulate.State, error) { return removed(ctx, before, runs) }, "waits: nowhere"},
-		"a request less": {func() (*simulate.State, error) {
-			return before.Amend(ctx, []api.Edit{whatif.NewEdit("ResourceClaim/ml/wants", "remove", "/spec/devices/requests/0", nil)})
-		}, "waits: n1"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			state, err := test.step()
+		"nothing": {func() *cluster.Cluster { return before }, "waits: nowhere"},
+		"evicted": {func() *cluster.Cluster {
+			return before.Amended(whatif.Evict(before.Snapshot, []*corev1.Pod{runs}))
+		}, "waits: n1 gpu-0; runs: nowhere"},
+		"deleted": {func() *cluster.Cluster {
+			return before.Amended(whatif.Delete(before.Snapshot, []*corev1.Pod{runs}))
+		}, "waits: n1 gpu-0"},
+		"one more node": {func() *cluster.Cluster {
+			return before.Amended(whatif.AddNodes(before.Snapshot, "n1", 1))
+		}, "waits: n1-new-0 gpu-0"},
+		"two steps": {func() *cluster.Cluster { return removed(before, runs) }, "waits: nowhere"},
+		"a request less": {func() *cluster.Cluster {
+			less, err := whatif.Amend(snap, []api.Edit{whatif.NewEdit("ResourceClaim/ml/wants", "remove", "/spec/devices/requests/0", nil)})
 			if err != nil {
 				t.Fatal(err)
 			}
+			return before.Amended(less)
+		}, "waits: n1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			state := test.step()
 			names := []string{"waits"}
-			if pod := state.Snap.Pod(tc.Namespace, "runs"); pod != nil && pod.Spec.NodeName == "" {
+			if pod := state.Snapshot.Pod(tc.Namespace, "runs"); pod != nil && pod.Spec.NodeName == "" {
 				names = append(names, "runs")
 			}
 			if got, _ := steps(t, state, names...); got != test.want {
@@ -133,38 +135,35 @@ func TestSteps(t *testing.T) {
 			}
 		})
 	}
-	if _, err := before.Amend(ctx, []api.Edit{whatif.NewEdit("Pod/ml/nobody", "remove", "", nil)}); err == nil {
+	if _, err := whatif.Amend(snap, []api.Edit{whatif.NewEdit("Pod/ml/nobody", "remove", "", nil)}); err == nil {
 		t.Error("an edit of a pod that does not exist is no error")
 	}
 }
 
-func removed(ctx context.Context, state *simulate.State, pod *corev1.Pod) (*simulate.State, error) {
-	state, err := state.Delete(ctx, pod)
-	if err != nil {
-		return nil, err
-	}
-	return state.RemoveNode(ctx, "n1")
+func removed(state *cluster.Cluster, pod *corev1.Pod) *cluster.Cluster {
+	state = state.Amended(whatif.Delete(state.Snapshot, []*corev1.Pod{pod}))
+	return state.Amended(whatif.RemoveNode(state.Snapshot, "n1"))
 }
 
 // TestUndecided has a claim of a class that does not exist: the allocator fails.
 func TestUndecided(t *testing.T) {
 	snap := tc.Cluster(tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Claim("wants", tc.Request("gpu", "nonesuch", 1)), tc.Pod("waits", tc.Using("wants")))
 	state := start(t, snap)
-	_, err := state.Place(t.Context(), snap.Pods[0], nil)
+	_, err := simulate.Place(t.Context(), state, snap.Pods[0], nil)
 	var undecided *simulate.UndecidedError
 	if !errors.As(err, &undecided) || undecided.Node != "n1" || !undecided.EndsAttempt {
 		t.Errorf("got %v, want an error about n1", err)
 	}
-	if err := state.Attempt(snap.Pods[0]).Problem(); err != nil {
+	if err := simulate.NewAttempt(state, snap.Pods[0]).Problem(); err != nil {
 		t.Errorf("the scheduler tries the pod: %v", err)
 	}
 	missing := tc.Pod("without", tc.Using("nonesuch"))
-	if err := state.Attempt(missing).Problem(); err == nil {
+	if err := simulate.NewAttempt(state, missing).Problem(); err == nil {
 		t.Error("a pod whose claim does not exist is tried")
 	}
 	done, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := state.Place(done, snap.Pods[0], nil); !errors.Is(err, context.Canceled) {
+	if _, err := simulate.Place(done, state, snap.Pods[0], nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want the error of the context", err)
 	}
 }
@@ -177,12 +176,9 @@ func TestDelete(t *testing.T) {
 		tc.Claim("named", tc.GPUs("gpu", 1)).Holding("n1/gpu-1").ReservedFor("a", string(tc.UID("a"))),
 		tc.Claim("shared", tc.GPUs("gpu", 1)).Holding("n1/gpu-2").ReservedFor("a", string(tc.UID("a"))).ReservedFor("b", string(tc.UID("b"))),
 	)
-	after, err := start(t, snap).Delete(t.Context(), snap.Pod(tc.Namespace, "a"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	after := start(t, snap).Amended(whatif.Delete(snap, []*corev1.Pod{snap.Pod(tc.Namespace, "a")}))
 	var got []string
-	for _, claim := range after.Snap.Claims {
+	for _, claim := range after.Snapshot.Claims {
 		devices := 0
 		if claim.Status.Allocation != nil {
 			devices = len(claim.Status.Allocation.Devices.Results)
@@ -196,7 +192,7 @@ func TestDelete(t *testing.T) {
 		})
 		got = append(got, claim.Name+" "+strings.Repeat("+", devices)+strings.Join(users, ","))
 	}
-	if want := []string{"named ", "shared +b"}; !slices.Equal(got, want) || after.Snap.Pod(tc.Namespace, "a") != nil {
+	if want := []string{"named ", "shared +b"}; !slices.Equal(got, want) || after.Snapshot.Pod(tc.Namespace, "a") != nil {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -13,6 +13,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // Victims are those of some pods on a node that would have to be deleted for another
@@ -20,16 +23,13 @@ import (
 // of these the ones that are longest there, as preemption does
 // (pkg/scheduler/framework/plugins/defaultpreemption). It is nil if the pod does not fit
 // with all of them deleted, or fits with none of them deleted.
-func (s *State) Victims(ctx context.Context, pod *corev1.Pod, node *corev1.Node, from []*corev1.Pod) ([]*corev1.Pod, error) {
+func Victims(ctx context.Context, c *cluster.Cluster, pod *corev1.Pod, node *corev1.Node, from []*corev1.Pod) ([]*corev1.Pod, error) {
 	fits := func(without []*corev1.Pod) (bool, error) {
-		after := s
+		after := c
 		if len(without) > 0 {
-			var err error
-			if after, err = s.Delete(ctx, without...); err != nil {
-				return false, err
-			}
+			after = c.Amended(whatif.Delete(c.Snapshot, without))
 		}
-		r, err := after.Attempt(pod).On(ctx, node)
+		r, err := NewAttempt(after, pod).On(ctx, node)
 		var undecided *UndecidedError
 		if errors.As(err, &undecided) {
 			err = nil

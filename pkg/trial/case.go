@@ -13,7 +13,6 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
-	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -70,14 +69,14 @@ func classesOf(spec *resourceapi.ResourceClaimSpec) []string {
 // OfClasses are the cases for classes: a claim for one device each. No names stand for
 // all classes; then those that select no device are skipped. With a driver, the devices
 // have to be of that driver.
-func OfClasses(ctx context.Context, s *simulate.State, names []string, driver string) (cases []Case, skipped []api.SkippedTrial, err error) {
+func OfClasses(ctx context.Context, s *cluster.Cluster, names []string, driver string) (cases []Case, skipped []api.SkippedTrial, err error) {
 	all := len(names) == 0
-	for _, class := range s.Snap.Classes {
+	for _, class := range s.Snapshot.Classes {
 		if all {
 			names = append(names, class.Name)
 		}
 	}
-	v := inventory.New(s.Alloc, s.Snap)
+	v := inventory.New(s)
 	for _, name := range names {
 		request := &resourceapi.ExactDeviceRequest{DeviceClassName: name, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: 1}
 		if driver != "" {
@@ -86,7 +85,7 @@ func OfClasses(ctx context.Context, s *simulate.State, names []string, driver st
 		c := Case{Class: name, Spec: resourceapi.ResourceClaimSpec{Devices: resourceapi.DeviceClaim{
 			Requests: []resourceapi.DeviceRequest{{Name: requestName, Exactly: request}},
 		}}}
-		drivers, err := c.drivers(ctx, v, s.Snap)
+		drivers, err := c.drivers(ctx, v, s.Snapshot)
 		switch {
 		case err != nil:
 			return nil, nil, err

@@ -18,7 +18,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
-	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
 	"github.com/kubectl-dra/kubectl-dra/pkg/simulate/fit"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -57,7 +56,7 @@ type Group struct {
 	// Parallel is how many are made at the same time: no more than fit.
 	Parallel int
 	// Before is the cluster that predictions are for.
-	Before *simulate.State
+	Before *cluster.Cluster
 }
 
 // Planned is one trial to be made.
@@ -81,7 +80,7 @@ func (p *Planned) Name() string {
 }
 
 // New plans the trials of the cases. It fails only if ctx is done.
-func New(ctx context.Context, s *simulate.State, cases []Case, o *Options) (*Plan, error) {
+func New(ctx context.Context, s *cluster.Cluster, cases []Case, o *Options) (*Plan, error) {
 	p := &Plan{Namespace: o.Namespace}
 	for i := range cases {
 		if err := p.add(ctx, s, &cases[i], i+1, o); err != nil {
@@ -92,21 +91,19 @@ func New(ctx context.Context, s *simulate.State, cases []Case, o *Options) (*Pla
 }
 
 // add plans the trials of one case.
-func (p *Plan) add(ctx context.Context, s *simulate.State, c *Case, number int, o *Options) error {
+func (p *Plan) add(ctx context.Context, s *cluster.Cluster, c *Case, number int, o *Options) error {
 	namespace := o.Namespace.Name
 	g := Group{Case: c, Template: template(c, namespace, fmt.Sprintf("case-%d", number))}
 	first := pod(namespace, fmt.Sprintf("case-%d-1", number), g.Template.Name, o.Node, &o.Pod)
 	var err error
-	if g.Before, err = s.After(ctx, s.Snap.With(&snapshot.Snapshot{
+	g.Before = s.Amended(s.Snapshot.With(&snapshot.Snapshot{
 		Namespaces: []*corev1.Namespace{o.Namespace}, Templates: []*resourceapi.ResourceClaimTemplate{g.Template},
-	})); err != nil {
-		return err
-	}
+	}))
 	e, err := g.ask(ctx, first, "")
 	if err != nil {
 		return err
 	}
-	if !p.worthTrying(c, o.Node, e, g.Before.Alloc.Facts) {
+	if !p.worthTrying(c, o.Node, e, g.Before) {
 		return nil
 	}
 	room, err := g.room(ctx, first)
@@ -125,7 +122,7 @@ func (p *Plan) add(ctx context.Context, s *simulate.State, c *Case, number int, 
 	nodes := []string{o.Node}
 	if o.AllNodes {
 		nodes = nodesThatFit(e)
-		p.skipUnfit(c, g.Before.Snap, e)
+		p.skipUnfit(c, g.Before.Snapshot, e)
 	}
 	made := 0
 	for round := range o.Repeat {
@@ -204,11 +201,8 @@ func (p *Plan) skip(c *Case, node string, reason api.SkipReason, message string)
 
 // ask is what "why" says about a pod, after all pods that wait longer.
 func (g *Group) ask(ctx context.Context, pod *corev1.Pod, node string) (*api.Explanation, error) {
-	s, err := g.Before.After(ctx, g.Before.Snap.With(&snapshot.Snapshot{Pods: []*corev1.Pod{pod}}))
-	if err != nil {
-		return nil, err
-	}
-	answers, err := explain.ExplainEach(ctx, s.Alloc, s.Snap, []explain.Options{{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name, Node: node}})
+	s := g.Before.Amended(g.Before.Snapshot.With(&snapshot.Snapshot{Pods: []*corev1.Pod{pod}}))
+	answers, err := explain.ExplainEach(ctx, s, []explain.Options{{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name, Node: node}})
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/trial"
 )
@@ -26,17 +26,14 @@ func withRoom(objects ...any) *snapshot.Snapshot {
 	return snap
 }
 
-func stateOf(t *testing.T, objects ...any) *simulate.State {
+func stateOf(t *testing.T, objects ...any) *cluster.Cluster {
 	t.Helper()
-	s, err := simulate.New(t.Context(), withRoom(objects...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := cluster.New(withRoom(objects...))
 	return s
 }
 
 // plan plans one trial on each of the given classes, all if there are none.
-func plan(t *testing.T, s *simulate.State, change func(*trial.Options), driver string, classes ...string) *trial.Plan {
+func plan(t *testing.T, s *cluster.Cluster, change func(*trial.Options), driver string, classes ...string) *trial.Plan {
 	t.Helper()
 	cases, skipped, err := trial.OfClasses(t.Context(), s, classes, driver)
 	if err != nil {
@@ -44,7 +41,7 @@ func plan(t *testing.T, s *simulate.State, change func(*trial.Options), driver s
 	}
 	o := &trial.Options{
 		Namespace: trial.Namespace("kubectl-dra-test-x", "here/1", begin, false), Repeat: 1, Parallel: 1,
-		Pod: trial.PodOptions{Image: "busybox", Tolerations: trial.TolerationsFor(s.Snap)},
+		Pod: trial.PodOptions{Image: "busybox", Tolerations: trial.TolerationsFor(s.Snapshot)},
 	}
 	if change != nil {
 		change(o)
@@ -160,10 +157,7 @@ func TestSharedDevice(t *testing.T) {
 	for name, claim := range map[string]any{"free": tc.Claim("unallocated", tc.GPUs("g", 1)), "in use": tc.Sharing("c", "a", "gpu-0", "memory", "1Gi")} {
 		snap := withRoom(append(objects, claim)...)
 		gate(snap)
-		s, err := simulate.New(t.Context(), snap)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := cluster.New(snap)
 		got := planText(plan(t, s, nil, "", "gpu"))
 		if want := map[string]string{"free": "gpu, round 1: gpu.example.com/a/gpu-0", "in use": "gpu InUse"}[name]; got != want {
 			t.Errorf("%s: got %s, want %s", name, got, want)

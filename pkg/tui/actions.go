@@ -62,7 +62,7 @@ func (m *Model) askForNamespace() {
 	}
 	var names []string
 	if p := m.live.Picture(); p != nil {
-		for _, namespace := range p.Snap.Namespaces {
+		for _, namespace := range p.Cluster.Snapshot.Namespaces {
 			names = append(names, namespace.Name)
 		}
 	}

@@ -143,7 +143,7 @@ func BenchmarkRoom(b *testing.B) {
 	m := fleetModel(b.Context(), &moving{snap: fleet.Fleet(fleetNodes, fleetDevices, fleetClaims)})
 	settle(m, m.live.Take())
 	for b.Loop() {
-		if text, err := nodemap.Room(b.Context(), m.live.Picture().Snap, m.live.Picture().Alloc, m.live.Picture().Inventory); err != nil || text == "" {
+		if text, err := nodemap.Room(b.Context(), m.live.Picture().Cluster, m.live.Picture().Inventory); err != nil || text == "" {
 			b.Fatal(text, err)
 		}
 	}

@@ -69,10 +69,10 @@ func names(p *picture.Picture) []find.Item {
 	for i := range pods {
 		add("pod", pods[i].Namespace+"/"+pods[i].Name)
 	}
-	for _, claim := range p.Snap.Claims {
+	for _, claim := range p.Cluster.Snapshot.Claims {
 		add("claim", claim.Namespace+"/"+claim.Name)
 	}
-	for _, class := range p.Snap.Classes {
+	for _, class := range p.Cluster.Snapshot.Classes {
 		add("class", class.Name)
 	}
 	nodes := p.Inventory.Nodes()

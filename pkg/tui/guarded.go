@@ -132,8 +132,8 @@ func changesOf(p *picture.Picture, item any) []guard.Change {
 	case *api.Claim:
 		changes = append(changes, guard.Change{Kind: guard.DeleteClaim, Namespace: x.Namespace, Name: x.Name})
 	case *inventory.Pod:
-		for _, pc := range p.Alloc.Facts.Claims.OfPod(x.Pod) {
-			if pc.Claim != nil && p.Snap.Claim(pc.Claim.Namespace, pc.Claim.Name) != nil {
+		for _, pc := range p.Cluster.Claims.OfPod(x.Pod) {
+			if pc.Claim != nil && p.Cluster.Snapshot.Claim(pc.Claim.Namespace, pc.Claim.Name) != nil {
 				changes = append(changes, guard.Change{Kind: guard.DeleteClaim, Namespace: pc.Claim.Namespace, Name: pc.Claim.Name})
 			}
 		}

@@ -286,7 +286,7 @@ func (s *listScreen) chooseGroups(h *host) tea.Cmd {
 	if h.live.Picture() == nil {
 		return nil
 	}
-	groupings := nodemap.Groupings(h.live.Picture().Snap.Nodes)
+	groupings := nodemap.Groupings(h.live.Picture().Cluster.Snapshot.Nodes)
 	return choose(h, "group by", func() []find.Item {
 		items := make([]find.Item, 0, len(groupings))
 		for _, by := range groupings {

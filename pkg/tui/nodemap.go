@@ -86,7 +86,7 @@ func (c *nodeMap) draw(l *look.Look, from *picture.Picture) {
 	if content == nil || from == nil {
 		return
 	}
-	c.grid.Set(nodemap.Groups(l, c.from.Snap, views.NodesOf(content, rows), c.by, c.order))
+	c.grid.Set(nodemap.Groups(l, c.from.Cluster.Snapshot, views.NodesOf(content, rows), c.by, c.order))
 	c.grid.Choose(c.table.SelectedKey())
 }
 
@@ -188,7 +188,7 @@ func (c *nodeMap) count(h *host) tea.Cmd {
 	ctx, p, now := h.ctx, h.live.Picture(), h.now()
 	return func() tea.Msg {
 		start := time.Now()
-		text, err := nodemap.Room(ctx, p.Snap, p.Alloc, p.Inventory)
+		text, err := nodemap.Room(ctx, p.Cluster, p.Inventory)
 		if err != nil {
 			text = "not known on how many nodes large claims fit: " + err.Error()
 		}

@@ -115,7 +115,7 @@ func (s *overviewScreen) set(h *host, msg overviewMsg) tea.Cmd {
 	if msg.err == nil {
 		if s.facts != msg.facts {
 			msg.facts.Remember(&s.history, h.now())
-			s.at = msg.made.picture.Snap.Now()
+			s.at = msg.made.picture.Cluster.Snapshot.Now()
 		}
 		s.facts = msg.facts
 		s.page.Set(msg.model)
@@ -161,7 +161,7 @@ func (s *overviewScreen) actions(h *host) []action {
 func (s *overviewScreen) copyCommand(h *host) tea.Cmd {
 	if pod, ok := s.row().(*inventory.Pod); ok {
 		p := h.live.Picture()
-		if now := p.Snap.Pod(pod.Namespace, pod.Name); now != nil {
+		if now := p.Cluster.Snapshot.Pod(pod.Namespace, pod.Name); now != nil {
 			if of, waits := p.WaitsFor(now); waits {
 				return copyRemedy(h, h.live.Reasons.Get(of).Answer)
 			}
@@ -206,7 +206,7 @@ const remembered = summary.Step
 
 // remember keeps the history going while another screen is shown.
 func (s *overviewScreen) remember(h *host) tea.Cmd {
-	if h.fixed || h.live.Picture() == nil || !s.at.IsZero() && h.live.Picture().Snap.Now().Sub(s.at) < remembered {
+	if h.fixed || h.live.Picture() == nil || !s.at.IsZero() && h.live.Picture().Cluster.Snapshot.Now().Sub(s.at) < remembered {
 		return nil
 	}
 	return s.refresh(h)

@@ -199,11 +199,8 @@ func allSlices(facts *cluster.Cluster) []*resourceapi.ResourceSlice {
 // verdict is what this program says.
 func verdict(t *testing.T, a nodeQuestion) answer {
 	t.Helper()
-	alloc, err := allocator.New(t.Context(), a.facts)
-	if err != nil {
-		t.Fatal(err)
-	}
-	v := alloc.Check(t.Context(), a.node, a.claims)
+	c := a.facts
+	v := allocator.Of(c).Check(t.Context(), a.node, a.claims)
 	out := answer{Outcome: string(v.Outcome), Error: fmt.Sprint(v.Err)}
 	var panics *earlier.PanicError
 	switch {

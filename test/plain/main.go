@@ -37,14 +37,11 @@ func main() {
 }
 
 func ask(ctx context.Context, snap *snapshot.Snapshot, namespace, name string) error {
-	alloc, err := allocator.New(ctx, cluster.New(snap))
-	if err != nil {
-		return err
-	}
+	c := cluster.New(snap)
 	claims := []*resourceapi.ResourceClaim{snap.Claim(namespace, name)}
 	fits := 0
 	for _, node := range snap.Nodes {
-		switch verdict := alloc.Check(ctx, node, claims); verdict.Outcome {
+		switch verdict := allocator.Of(c).Check(ctx, node, claims); verdict.Outcome {
 		case allocator.Fits:
 			fits++
 		case allocator.DoesNotFit:
@@ -52,6 +49,6 @@ func ask(ctx context.Context, snap *snapshot.Snapshot, namespace, name string) e
 			return fmt.Errorf("node %s: %s: %w", node.Name, verdict.Outcome, verdict.Err)
 		}
 	}
-	_, err = fmt.Fprintln(os.Stdout, fits)
+	_, err := fmt.Fprintln(os.Stdout, fits)
 	return err
 }

@@ -5,7 +5,6 @@ package check
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -15,7 +14,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/checks"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
@@ -189,22 +187,19 @@ func (o *doctorOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	alloc, err := allocator.New(ctx, cluster.New(from.Snap))
-	if err != nil {
-		return fmt.Errorf("set up the allocator: %w", err)
-	}
+	c := cluster.New(from.Snap)
 	if o.probe {
 		if o.checks.Probes, err = probeServer(ctx, from.Clients); err != nil {
 			return err
 		}
 	}
 	if from.Clients != nil && o.checks.Makes(doctor.CodeRights) {
-		o.checks.Reviews = reviewRights(ctx, from.Clients, doctor.Rights(alloc, from.Snap))
+		o.checks.Reviews = reviewRights(ctx, from.Clients, doctor.Rights(c))
 	}
 	if o.kubelets && o.checks.Makes(doctor.CodeGates) {
 		o.checks.Kubelets = askKubelets(ctx, from.Clients, doctor.KubeletNodes(from.Snap))
 	}
-	found, err := doctor.Diagnose(ctx, alloc, from.Snap, o.checks)
+	found, err := doctor.Diagnose(ctx, c, o.checks)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
@@ -26,11 +25,8 @@ import (
 // explainManifests answers for the targets of manifests in a cluster that they are a
 // part of. There are none if nothing in them uses devices.
 func explainManifests(ctx context.Context, given *manifest.Manifests, snap *snapshot.Snapshot) ([]lint.Answer, error) {
-	alloc, err := allocator.New(ctx, cluster.New(snap))
-	if err != nil {
-		return nil, fmt.Errorf("set up the allocator: %w", err)
-	}
-	targets, _, err := given.Targets(func(pod *corev1.Pod) bool { return explain.WantsDevices(snap, alloc, pod) })
+	c := cluster.New(snap)
+	targets, _, err := given.Targets(func(pod *corev1.Pod) bool { return explain.WantsDevices(c, pod) })
 	var usage *cli.UsageError
 	if errors.As(err, &usage) {
 		return nil, nil
@@ -38,7 +34,7 @@ func explainManifests(ctx context.Context, given *manifest.Manifests, snap *snap
 	if err != nil {
 		return nil, err
 	}
-	found, err := explain.ExplainEach(ctx, alloc, snap, targets)
+	found, err := explain.ExplainEach(ctx, c, targets)
 	if err != nil {
 		return nil, err
 	}

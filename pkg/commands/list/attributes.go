@@ -89,7 +89,7 @@ func attributesOf(ctx context.Context, from *listed, flags *names.DeviceFlags) (
 		return nil, err
 	}
 	list, notes, err := from.inventory.Attributes(ctx, devices)
-	from.notes = append(from.notes, names.NoSuchDevices(from.Snap, from.alloc.Facts, flags.Driver, "", "")...)
+	from.notes = append(from.notes, names.NoSuchDevices(from.cluster, flags.Driver, "", "")...)
 	from.notes = append(from.notes, names.FailureNotes(failures)...)
 	from.notes = append(from.notes, notes...)
 	from.unending = inventory.UnendingText(failures)

@@ -127,14 +127,14 @@ A NAME can be a pattern like 'train-*'.`,
 // if it is asked for.
 func (f *claimsFlags) items(ctx context.Context, from *listed) ([]*api.Claim, error) {
 	claims := from.inventory.Claims()
-	stages := lifecycle.NewStages(from.alloc.Facts, from.Snap)
+	stages := lifecycle.NewStages(from.cluster)
 	for i := range claims {
 		c := &claims[i]
 		c.Stage = string(stages.OfClaim(from.Snap.Claims[i]))
 		if !f.pending || c.State != api.ClaimStatePending || !f.allNamespaces && from.Namespace != "" && c.Namespace != from.Namespace {
 			continue
 		}
-		answer, err := explain.ExplainWith(ctx, from.alloc, from.Snap, explain.Options{Kind: api.KindClaim, Namespace: c.Namespace, Name: c.Name})
+		answer, err := explain.ExplainWith(ctx, from.cluster, explain.Options{Kind: api.KindClaim, Namespace: c.Namespace, Name: c.Name})
 		if err != nil {
 			return nil, err
 		}

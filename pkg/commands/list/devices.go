@@ -172,7 +172,7 @@ func stillTaken(have *inventory.Inventory, what string) []string {
 // unknown notes what the flags name that there is not, and what --node leaves
 // out of what the node can reach.
 func (f *devicesFlags) unknown(from *listed, devices []api.Device) error {
-	from.notes = append(from.notes, names.NoSuchDevices(from.Snap, from.alloc.Facts, f.driver, f.pool, "")...)
+	from.notes = append(from.notes, names.NoSuchDevices(from.cluster, f.driver, f.pool, "")...)
 	for _, name := range f.columns {
 		if !slices.ContainsFunc(devices, func(d api.Device) bool { return render.Attribute(&d, name) != "" }) {
 			from.notes = append(from.notes, fmt.Sprintf("no device has an attribute or a capacity %s", name))
@@ -204,7 +204,7 @@ func (f *devicesFlags) choose(ctx context.Context, from *listed) error {
 		selectors = append(selectors, ofClass...)
 	}
 	if f.where != "" {
-		if err := from.alloc.Facts.Gates.Selectors().Compile(f.where).Err; err != nil {
+		if err := from.cluster.Gates.Selectors().Compile(f.where).Err; err != nil {
 			return cli.Usagef("It is a CEL expression over device.driver, device.attributes and device.capacity.", "compile --where: %w", err)
 		}
 		selectors = append(selectors, resourceapi.DeviceSelector{CEL: &resourceapi.CELDeviceSelector{Expression: f.where}})

@@ -19,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/cli-runtime/pkg/printers"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
@@ -96,11 +95,8 @@ func (f *follower[T]) look(ctx context.Context, watcher *collect.Watcher, namesp
 		return err
 	}
 	snap := watcher.Snapshot()
-	alloc, err := allocator.New(ctx, cluster.New(snap))
-	if err != nil {
-		return fmt.Errorf("set up the allocator: %w", err)
-	}
-	from := &listed{Source: &cli.Source{Snap: snap, Namespace: namespace}, alloc: alloc, inventory: inventory.New(alloc, snap)}
+	c := cluster.New(snap)
+	from := &listed{Source: &cli.Source{Snap: snap, Namespace: namespace}, cluster: c, inventory: inventory.New(c)}
 	all, err := f.items(ctx, from)
 	if err != nil {
 		return err

@@ -5,7 +5,6 @@ package list
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"path"
 	"slices"
@@ -21,7 +20,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/cli-runtime/pkg/printers"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
@@ -63,7 +61,7 @@ type listing[T runtime.Object] struct {
 // listed is what a listing is made from.
 type listed struct {
 	*cli.Source
-	alloc     *allocator.Allocator
+	cluster   *cluster.Cluster
 	inventory *inventory.Inventory
 	// notes are told beside the items, a line each, if people read them.
 	notes []string
@@ -192,11 +190,8 @@ func (o *listOptions[T]) read(ctx context.Context) (*listed, error) {
 	if err != nil {
 		return nil, err
 	}
-	alloc, err := allocator.New(ctx, cluster.New(from.Snap))
-	if err != nil {
-		return nil, fmt.Errorf("set up the allocator: %w", err)
-	}
-	return &listed{Source: from, alloc: alloc, inventory: inventory.New(alloc, from.Snap)}, nil
+	c := cluster.New(from.Snap)
+	return &listed{Source: from, cluster: c, inventory: inventory.New(c)}, nil
 }
 
 // choose takes the items that are wanted, in the wanted order. An empty

@@ -125,8 +125,8 @@ func askPoolStatus(ctx context.Context, from *listed, patterns []string) error {
 	if err != nil {
 		return err
 	}
-	from.Snap = snap
-	from.inventory = inventory.New(from.alloc, snap)
+	from.Snap, from.cluster = snap, from.cluster.Amended(snap)
+	from.inventory = inventory.New(from.cluster)
 	if made > 0 {
 		from.writes = append(from.writes, fmt.Sprintf("the cluster was asked for its counts with %s, created for that and deleted again",
 			english.Count(made, "ResourcePoolStatusRequest")))

@@ -13,8 +13,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/taint"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
@@ -58,9 +58,9 @@ whether and when it gets evicted and for how long it tolerates the taint.`,
 						from.notes = append(from.notes, "pods that could not be read may be evicted, too: counts with ≥ are bounds")
 					}
 					taints := from.inventory.Taints()
-					from.notes = append(from.notes, taintsOff(from.alloc, taints)...)
+					from.notes = append(from.notes, taintsOff(from.cluster, taints)...)
 					for _, rule := range from.Snap.TaintRules {
-						if text := from.alloc.Facts.Taints.OpenRuleText(rule); text != "" {
+						if text := from.cluster.Taints.OpenRuleText(rule); text != "" {
 							from.notes = append(from.notes, text)
 						}
 					}
@@ -86,14 +86,14 @@ whether and when it gets evicted and for how long it tolerates the taint.`,
 
 // taintsOff notes the feature gates that are off and without which taints do
 // nothing.
-func taintsOff(alloc *allocator.Allocator, taints []api.Taint) []string {
+func taintsOff(c *cluster.Cluster, taints []api.Taint) []string {
 	ofRules := func(t api.Taint) bool { return t.Rule != "" }
 	switch {
 	case len(taints) == 0:
 		return nil
-	case !alloc.Facts.Gates.Enabled("DRADeviceTaints"):
+	case !c.Gates.Enabled("DRADeviceTaints"):
 		return []string{"the feature gate DRADeviceTaints is off, so taints do nothing"}
-	case !alloc.Facts.Gates.Enabled("DRADeviceTaintRules") && slices.ContainsFunc(taints, ofRules):
+	case !c.Gates.Enabled("DRADeviceTaintRules") && slices.ContainsFunc(taints, ofRules):
 		return []string{"the feature gate DRADeviceTaintRules is off, so rules do nothing"}
 	}
 	return nil

@@ -16,7 +16,6 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
@@ -160,11 +159,8 @@ func (o *treeOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	alloc, err := allocator.New(ctx, cluster.New(from.Snap))
-	if err != nil {
-		return fmt.Errorf("set up the allocator: %w", err)
-	}
-	have := &listed{Source: from, alloc: alloc, inventory: inventory.New(alloc, from.Snap)}
+	c := cluster.New(from.Snap)
+	have := &listed{Source: from, cluster: c, inventory: inventory.New(c)}
 	var trees []api.Branch
 	for _, start := range o.starts {
 		if start.kind == "node" && start.name == "" {
@@ -366,7 +362,7 @@ func (l *listed) tree(ctx context.Context, start treeStart) (api.Branch, error) 
 		return api.Branch{}, missing(snapshot.ResourceNodes, "List what there is: kubectl get nodes")
 	case "pool":
 		var pools []*cluster.Pool
-		for _, pool := range l.alloc.Facts.Pools.All() {
+		for _, pool := range l.cluster.Pools.All() {
 			if poolName(pool) == start.name || pool.Name == start.name {
 				pools = append(pools, pool)
 			}
@@ -381,7 +377,7 @@ func (l *listed) tree(ctx context.Context, start treeStart) (api.Branch, error) 
 		return l.inventory.Trees().Pool(*pool, nil), nil
 	default:
 		var devices []cluster.Device
-		for _, d := range l.alloc.Facts.Pools.Devices() {
+		for _, d := range l.cluster.Pools.Devices() {
 			if d.ID.String() == start.name || d.ID.Pool+"/"+d.ID.Device == start.name {
 				devices = append(devices, d)
 			}

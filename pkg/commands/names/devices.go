@@ -72,13 +72,13 @@ func ClassSelectors(from *cli.Source, name string) ([]resourceapi.DeviceSelector
 
 // NoSuchDevices says which of a driver, a pool and a device, where they are
 // given, no ResourceSlice has.
-func NoSuchDevices(snap *snapshot.Snapshot, facts *cluster.Cluster, driver, pool, device string) []string {
-	if snap.Gap(snapshot.ResourceSlices) != nil {
+func NoSuchDevices(facts *cluster.Cluster, driver, pool, device string) []string {
+	if facts.Snapshot.Gap(snapshot.ResourceSlices) != nil {
 		return nil
 	}
 	var notes []string
 	look := func(kind, name string, of func(*resourceapi.ResourceSlice) bool) {
-		if name != "" && !slices.ContainsFunc(snap.Slices, of) {
+		if name != "" && !slices.ContainsFunc(facts.Snapshot.Slices, of) {
 			notes = append(notes, fmt.Sprintf("no ResourceSlice has %s %s", kind, name))
 		}
 	}

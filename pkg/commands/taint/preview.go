@@ -18,7 +18,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
@@ -158,11 +157,8 @@ func (c previewer) preview(ctx context.Context, snap *snapshot.Snapshot, rule *r
 		rule.Spec.Taint.TimeAdded = &metav1.Time{Time: snap.Now()}
 	}
 	amended := snap.With(&snapshot.Snapshot{TaintRules: []*resourceapi.DeviceTaintRule{rule}})
-	alloc, err := allocator.New(ctx, cluster.New(amended))
-	if err != nil {
-		return nil, fmt.Errorf("set up the allocator: %w", err)
-	}
-	have := inventory.New(alloc, amended)
+	facts := cluster.New(amended)
+	have := inventory.New(facts)
 	for _, taint := range have.Taints() {
 		if taint.Rule != rule.Name {
 			continue
@@ -180,21 +176,21 @@ func (c previewer) preview(ctx context.Context, snap *snapshot.Snapshot, rule *r
 			}
 		}
 	}
-	return outcome, c.notes(snap, alloc, outcome)
+	return outcome, c.notes(facts, outcome)
 }
 
 // notes say what the preview does not show.
-func (c previewer) notes(snap *snapshot.Snapshot, alloc *allocator.Allocator, outcome *ruleOutcome) error {
+func (c previewer) notes(facts *cluster.Cluster, outcome *ruleOutcome) error {
 	var notes []string
 	if selector := outcome.rule.Spec.DeviceSelector; selector != nil {
-		notes = names.NoSuchDevices(snap, alloc.Facts, ptr.Deref(selector.Driver, ""), ptr.Deref(selector.Pool, ""), ptr.Deref(selector.Device, ""))
+		notes = names.NoSuchDevices(facts, ptr.Deref(selector.Driver, ""), ptr.Deref(selector.Pool, ""), ptr.Deref(selector.Device, ""))
 	}
 	for _, gate := range []string{"DRADeviceTaints", "DRADeviceTaintRules"} {
-		if !alloc.Facts.Gates.Enabled(gate) {
+		if !facts.Gates.Enabled(gate) {
 			notes = append(notes, fmt.Sprintf("the feature gate %s is off, so the rule would do nothing", gate))
 		}
 	}
-	for _, gap := range snap.Gaps {
+	for _, gap := range facts.Snapshot.Gaps {
 		reported := c.reports && outcome.gapErr != nil && slices.Contains(outcome.gapErr.Gaps, gap)
 		if reported || !slices.Contains(previewScope().Only, gap.Resource) {
 			continue

@@ -13,7 +13,6 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
@@ -27,12 +26,9 @@ const maxNames = 8
 
 // withoutRule says what becomes of devices and pods when a rule is removed.
 func withoutRule(ctx context.Context, snap *snapshot.Snapshot, rule *resourceapi.DeviceTaintRule) (string, error) {
-	alloc, err := allocator.New(ctx, cluster.New(snap))
-	if err != nil {
-		return "", fmt.Errorf("set up the allocator: %w", err)
-	}
+	c := cluster.New(snap)
 	lines := []string{fmt.Sprintf("No device has the taint %s of DeviceTaintRule %s any more.", rule.Spec.Taint.String(), rule.Name)}
-	for _, taint := range inventory.New(alloc, snap).Taints() {
+	for _, taint := range inventory.New(c).Taints() {
 		if taint.Rule != rule.Name {
 			continue
 		}
@@ -53,12 +49,9 @@ func withoutRule(ctx context.Context, snap *snapshot.Snapshot, rule *resourceapi
 
 // uncordoned says what becomes of a node and of pods that wait.
 func uncordoned(ctx context.Context, snap *snapshot.Snapshot, node string) (string, error) {
-	alloc, err := allocator.New(ctx, cluster.New(snap))
-	if err != nil {
-		return "", fmt.Errorf("set up the allocator: %w", err)
-	}
+	c := cluster.New(snap)
 	lines := []string{fmt.Sprintf("Pods can be placed on node %s again.", node)}
-	have := inventory.New(alloc, snap)
+	have := inventory.New(c)
 	for _, closed := range have.ClosedNodes(have.Usage()) {
 		if closed.Name != node {
 			continue

@@ -30,7 +30,7 @@ type looked struct {
 // lookAt looks at the node, if that is wanted and was not done for this case, and into
 // the containers.
 func (t *test) lookAt(ctx context.Context, group *trial.Group, p *trial.Planned, record *trial.Record) *looked {
-	seen := &looked{before: group.Before.Snap, after: t.watcher.Snapshot()}
+	seen := &looked{before: group.Before.Snapshot, after: t.watcher.Snapshot()}
 	if t.probe.look && t.firstLook(group, record.Node()) {
 		edits := trial.NodeEdits{}
 		if report, err := t.probeNode(ctx, record.Node()); err != nil {

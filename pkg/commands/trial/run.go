@@ -20,9 +20,9 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
@@ -148,10 +148,7 @@ func (o *options) plan(ctx context.Context, snap *snapshot.Snapshot) (*trial.Pla
 	if o.node != "" && snap.Node(o.node) == nil {
 		return nil, cli.Usagef("List them: kubectl get nodes", "find node %s: there is none of that name", o.node)
 	}
-	s, err := simulate.New(ctx, snap)
-	if err != nil {
-		return nil, err
-	}
+	s := cluster.New(snap)
 	cases, skipped, err := o.cases(ctx, s)
 	if err != nil {
 		return nil, err
@@ -180,17 +177,17 @@ func (o *options) plan(ctx context.Context, snap *snapshot.Snapshot) (*trial.Pla
 }
 
 // cases are the claims to try out.
-func (o *options) cases(ctx context.Context, s *simulate.State) ([]trial.Case, []api.SkippedTrial, error) {
+func (o *options) cases(ctx context.Context, s *cluster.Cluster) ([]trial.Case, []api.SkippedTrial, error) {
 	if len(o.claims) > 0 {
 		cases, err := o.casesOfFiles(ctx)
 		return cases, nil, err
 	}
 	for _, name := range o.classes {
-		if s.Snap.Class(name) == nil {
+		if s.Snapshot.Class(name) == nil {
 			return nil, nil, cli.Usagef("List them: kubectl dra classes", "find DeviceClass %s: there is none of that name", name)
 		}
 	}
-	if o.driver != "" && !hasDriver(s.Snap, o.driver) {
+	if o.driver != "" && !hasDriver(s.Snapshot, o.driver) {
 		return nil, nil, cli.Usagef("List them: kubectl dra slices", "find driver %s: no ResourceSlice is of that driver", o.driver)
 	}
 	return trial.OfClasses(ctx, s, o.classes, o.driver)

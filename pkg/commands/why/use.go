@@ -4,12 +4,9 @@
 package why
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
@@ -43,10 +40,7 @@ func (f *flags) explainUse(cmd *cobra.Command, targets []api.Target, streams gen
 	if err != nil {
 		return err
 	}
-	alloc, err := allocator.New(ctx, cluster.New(from.Snap))
-	if err != nil {
-		return fmt.Errorf("set up the allocator: %w", err)
-	}
+	c := cluster.New(from.Snap)
 	var answers []*api.UseExplanation
 	var failures []error
 	for _, t := range targets {
@@ -54,7 +48,7 @@ func (f *flags) explainUse(cmd *cobra.Command, targets []api.Target, streams gen
 		if t.Kind == api.KindNode {
 			ask = idle.Node
 		}
-		answer, err := ask(ctx, alloc, from.Snap, t.Name)
+		answer, err := ask(ctx, c, t.Name)
 		switch {
 		case err == nil:
 			answers = append(answers, answer)

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/cli-runtime/pkg/printers"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
@@ -29,10 +28,7 @@ func (o *options) explainWaiting(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	alloc, err := allocator.New(ctx, cluster.New(from.Snap))
-	if err != nil {
-		return fmt.Errorf("set up the allocator: %w", err)
-	}
+	c := cluster.New(from.Snap)
 	namespace := from.Namespace
 	if o.waiting.allNamespaces {
 		namespace = ""
@@ -43,7 +39,7 @@ func (o *options) explainWaiting(ctx context.Context) error {
 		// The table has no remedies.
 		each = explain.ExplainEquivalent
 	}
-	found, err := each(ctx, alloc, from.Snap, o.waiting.in(from.Snap, alloc, namespace))
+	found, err := each(ctx, c, o.waiting.in(c, namespace))
 	if err != nil {
 		return err
 	}

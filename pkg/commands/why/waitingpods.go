@@ -8,12 +8,11 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // waitingPods says which of the pods that wait for devices are of interest.
@@ -34,13 +33,13 @@ func newWaitingPods(allNamespaces bool, selector string) (waitingPods, error) {
 // and have none that work: those without a node, and those that are blocked after
 // their devices were allocated. After them come the workloads whose pods the API server
 // refuses.
-func (w waitingPods) in(snap *snapshot.Snapshot, alloc *allocator.Allocator, namespace string) []explain.Options {
+func (w waitingPods) in(c *cluster.Cluster, namespace string) []explain.Options {
 	blocked := map[types.NamespacedName]bool{}
-	for _, pod := range lifecycle.NewStages(alloc.Facts, snap).BlockedPods() {
+	for _, pod := range lifecycle.NewStages(c).BlockedPods() {
 		blocked[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}] = true
 	}
 	var targets []explain.Options
-	for _, pod := range snap.Pods {
+	for _, pod := range c.Snapshot.Pods {
 		switch {
 		case namespace != "" && pod.Namespace != namespace,
 			pod.Spec.NodeName != "" && !blocked[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}],
@@ -49,11 +48,11 @@ func (w waitingPods) in(snap *snapshot.Snapshot, alloc *allocator.Allocator, nam
 			!w.selector.Matches(labels.Set(pod.Labels)):
 			continue
 		}
-		if explain.WantsDevices(snap, alloc, pod) {
+		if explain.WantsDevices(c, pod) {
 			targets = append(targets, explain.Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
 		}
 	}
-	for _, r := range explain.RefusedWorkloads(snap, alloc) {
+	for _, r := range explain.RefusedWorkloads(c) {
 		if o := r.Workload; (namespace == "" || o.Namespace == namespace) && w.selector.Matches(labels.Set(o.Template.Labels)) {
 			targets = append(targets, explain.Options{Kind: o.Kind, Namespace: o.Namespace, Name: o.Name})
 		}

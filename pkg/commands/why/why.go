@@ -15,7 +15,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
@@ -277,13 +276,11 @@ func (o *options) explainIn(ctx context.Context, from *cli.Source, files *snapsh
 		given = manifest.Place(files, cmp.Or(from.Namespace, metav1.NamespaceDefault), o.files)
 		snap = given.Over(snap)
 	}
-	alloc, err := allocator.New(ctx, cluster.New(snap))
-	if err != nil {
-		return fmt.Errorf("set up the allocator: %w", err)
-	}
+	c := cluster.New(snap)
 	var targets []explain.Options
 	if given != nil && len(refs) == 0 {
-		uses := func(pod *corev1.Pod) bool { return explain.WantsDevices(snap, alloc, pod) }
+		var err error
+		uses := func(pod *corev1.Pod) bool { return explain.WantsDevices(c, pod) }
 		if targets, a.skipped, err = given.Targets(uses); err != nil {
 			return err
 		}
@@ -307,7 +304,7 @@ func (o *options) explainIn(ctx context.Context, from *cli.Source, files *snapsh
 		targets[i].AllRemedies = o.allRemedies
 		targets[i].Node, targets[i].Device = o.near.node, o.near.device
 	}
-	found, err := explain.ExplainEach(ctx, alloc, snap, targets)
+	found, err := explain.ExplainEach(ctx, c, targets)
 	if err != nil {
 		return err
 	}

@@ -9,12 +9,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodegroup"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // Case is a question to which the answer is that nothing fits, or an error.
@@ -45,10 +44,8 @@ type Case struct {
 
 // WhatIf is a change that a question is asked about.
 type WhatIf struct {
-	// Snap and Alloc are the cluster with the change, nil where none but the claims
-	// of the question change.
-	Snap  *snapshot.Snapshot
-	Alloc *allocator.Allocator
+	// Cluster has the change; it is nil where none but the claims of the question change.
+	Cluster *cluster.Cluster
 	// FindAgain is set if the target itself may be changed, Features if a feature
 	// gate is.
 	FindAgain, Features bool
@@ -76,7 +73,7 @@ func (c *Case) waiting() []*resourceapi.ResourceClaim {
 // podsOn lists the pods of a node that are not finished.
 func podsOn(q *funnel.Question, node string) []*corev1.Pod {
 	var pods []*corev1.Pod
-	for _, pod := range q.Snap.Pods {
+	for _, pod := range q.Cluster.Snapshot.Pods {
 		if pod.Spec.NodeName == node && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
 			pods = append(pods, pod)
 		}
@@ -94,7 +91,7 @@ func dependsOnPodsElsewhere(q *funnel.Question) bool {
 	if affinity := pod.Spec.Affinity; len(pod.Spec.TopologySpreadConstraints) > 0 || affinity != nil && (affinity.PodAffinity != nil || affinity.PodAntiAffinity != nil) {
 		return true
 	}
-	return slices.ContainsFunc(q.Snap.Pods, func(other *corev1.Pod) bool {
+	return slices.ContainsFunc(q.Cluster.Snapshot.Pods, func(other *corev1.Pod) bool {
 		affinity := other.Spec.Affinity
 		return affinity != nil && affinity.PodAntiAffinity != nil
 	})

@@ -290,8 +290,8 @@ const maxSame = 500
 // nodes to tell.
 func (s *Scenario) sameOn(ctx context.Context, chosen []int) int {
 	var others []*corev1.Node
-	for _, node := range s.whole.Cluster.Candidates {
-		if node != s.node && len(s.whole.Cluster.Pools[node.Name]) > 0 {
+	for _, node := range s.whole.Reach.Candidates {
+		if node != s.node && len(s.whole.Reach.Pools[node.Name]) > 0 {
 			others = append(others, node)
 		}
 	}

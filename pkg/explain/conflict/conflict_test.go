@@ -63,7 +63,7 @@ func TestNearest(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			q := testquestion.Of(t, tc.Cluster(append(test.parts, tc.Nodes("n1", "n2"))...), nil)
-			c := &conflict.Case{Question: q, Nodes: q.Cluster.Candidates, Contents: nodegroup.NewContents(), Confirmer: &counting.Confirmer{}, Verdict: api.DoesNotFit}
+			c := &conflict.Case{Question: q, Nodes: q.Reach.Candidates, Contents: nodegroup.NewContents(), Confirmer: &counting.Confirmer{}, Verdict: api.DoesNotFit}
 			near := c.Nearest(t.Context())
 			var groups []string
 			for _, p := range near {
@@ -104,8 +104,8 @@ func TestScenario(t *testing.T) {
 		tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "root=x"), tc.Device("b", "root=x"), tc.Device("c", "root=y")), tc.Serving("other", "n1", "a"),
 		tc.Claim("c", tc.GPUs("gpu", 2)).Matching("gpu.example.com/root"),
 	), nil)
-	c := &conflict.Case{Question: q, Nodes: q.Cluster.Candidates, Contents: nodegroup.NewContents(), Confirmer: &counting.Confirmer{}, Verdict: api.DoesNotFit}
-	node := q.Cluster.Candidates[0]
+	c := &conflict.Case{Question: q, Nodes: q.Reach.Candidates, Contents: nodegroup.NewContents(), Confirmer: &counting.Confirmer{}, Verdict: api.DoesNotFit}
+	node := q.Reach.Candidates[0]
 	s, err := c.Scenario(node)
 	if err != nil {
 		t.Fatal(err)
@@ -116,11 +116,8 @@ func TestScenario(t *testing.T) {
 	}
 	fits := func(facts []int) bool {
 		h := s.Holding(facts)
-		alloc, err := q.Cluster.Alloc.Amended(t.Context(), h.Snap)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return alloc.Check(t.Context(), node, h.Claims).Outcome == allocator.Fits
+		amended := q.Cluster.Amended(h.Snap)
+		return allocator.Of(amended).Check(t.Context(), node, h.Claims).Outcome == allocator.Fits
 	}
 	if fits(facts) {
 		t.Error("the claims fit though all facts of the conflict hold")

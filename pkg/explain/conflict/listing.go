@@ -166,7 +166,7 @@ func (l *listing) requestFacts(at requestPlace) {
 // use.
 func (l *listing) capacities(at requestPlace) []string {
 	names := map[string]bool{}
-	for _, pool := range l.whole.Cluster.Pools[l.node.Name] {
+	for _, pool := range l.whole.Reach.Pools[l.node.Name] {
 		for i := range pool.Devices {
 			if !l.mayUse(at, &pool.Devices[i]) {
 				continue
@@ -203,7 +203,7 @@ func (l *listing) extendedPlace(at requestPlace) (funnel.ExtendedPlace, bool) {
 func (l *listing) wayFacts() {
 	l.restrictionFacts()
 	l.poolFacts()
-	if l.whole.Cluster.Facts.Gates.Enabled("DRADeviceTaints") {
+	if l.whole.Cluster.Gates.Enabled("DRADeviceTaints") {
 		l.taintFacts()
 	}
 	l.holderFacts()
@@ -216,7 +216,7 @@ func (l *listing) restrictionFacts() {
 	for _, u := range funnel.Misfits(l.whole.Question, l.node) {
 		misfit := u.Misfit
 		l.facts = append(l.facts, fact{
-			kind: factRestriction, text: misfit.Text(l.whole.Snap.Now()), misfit: &misfit, holder: u.Claim, evidence: u.Evidence(),
+			kind: factRestriction, text: misfit.Text(l.whole.Cluster.Snapshot.Now()), misfit: &misfit, holder: u.Claim, evidence: u.Evidence(),
 		})
 	}
 }
@@ -226,7 +226,7 @@ func (l *listing) restrictionFacts() {
 func (l *listing) poolFacts() {
 	var gates []string
 	gate := func(name, holder, path, what string) {
-		if name == "" || slices.Contains(gates, name) || l.whole.Cluster.Facts.Gates.Enabled(name) {
+		if name == "" || slices.Contains(gates, name) || l.whole.Cluster.Gates.Enabled(name) {
 			return
 		}
 		gates = append(gates, name)
@@ -235,7 +235,7 @@ func (l *listing) poolFacts() {
 			evidence: api.Evidence{Object: holder, Path: path, Required: name + "=true"},
 		})
 	}
-	pools := l.whole.Cluster.Pools[l.node.Name]
+	pools := l.whole.Reach.Pools[l.node.Name]
 	for i := range pools {
 		for j := range pools[i].Ignored {
 			ignored := &pools[i].Ignored[j]
@@ -276,7 +276,7 @@ func (l *listing) taintFacts() {
 		devices []string
 	}
 	found := map[seen]occurrence{}
-	pools := l.whole.Cluster.Pools[l.node.Name]
+	pools := l.whole.Reach.Pools[l.node.Name]
 	for i := range pools {
 		for j := range pools[i].Devices {
 			d := &pools[i].Devices[j]
@@ -304,7 +304,7 @@ func (l *listing) taintFacts() {
 		l.facts = append(l.facts, fact{
 			kind: factTaint, taint: taint, tainted: device,
 			text:     fmt.Sprintf("taint %s on %s is not tolerated", taint, english.Sample(found[key].devices, 4)),
-			evidence: fieldpath.TaintEvidence(l.whole.Cluster.Facts, device, taint),
+			evidence: fieldpath.TaintEvidence(l.whole.Cluster, device, taint),
 		})
 	}
 }
@@ -329,7 +329,7 @@ func (l *listing) counterFacts() {
 	}
 	users, grouped := map[set][]string{}, map[set]bool{}
 	var sets []set
-	pools := l.whole.Cluster.Pools[l.node.Name]
+	pools := l.whole.Reach.Pools[l.node.Name]
 	for i := range pools {
 		for j := range pools[i].Devices {
 			d := &pools[i].Devices[j]
@@ -350,7 +350,7 @@ func (l *listing) counterFacts() {
 		of := fmt.Sprintf("%s share counter set %s of pool %s", english.JoinAnd(shortList(users[key])), key.name, key.pool.Name)
 		evidence := api.Evidence{Object: fieldpath.Pool(key.pool), Path: fmt.Sprintf("spec.sharedCounters[name=%s]", key.name)}
 		l.facts = append(l.facts, fact{kind: factCounters, text: of, pool: key.pool, counterSet: key.name, evidence: evidence})
-		if grouped[key] && l.whole.Cluster.Facts.Gates.Enabled("DRADeviceCompatibilityGroups") {
+		if grouped[key] && l.whole.Cluster.Gates.Enabled("DRADeviceCompatibilityGroups") {
 			l.facts = append(l.facts, fact{
 				kind: factGroups, pool: key.pool, counterSet: key.name, evidence: evidence,
 				text: fmt.Sprintf("devices on counter set %s of pool %s must have a compatibility group in common", key.name, key.pool.Name),
@@ -365,7 +365,7 @@ func (l *listing) classFacts() {
 	var seen []string
 	for _, at := range places(l.claims) {
 		name := *at.in(l.claims).class
-		class := l.whole.Snap.Class(name)
+		class := l.whole.Cluster.Snapshot.Class(name)
 		if class == nil || slices.Contains(seen, name) || *at.in(l.claims).mode == resourceapi.DeviceAllocationModeAll {
 			continue
 		}

@@ -100,7 +100,7 @@ func (e estimate) more(other estimate) int {
 // nearest first: those that are worth a close look. The only node that the pod selects,
 // if there is one and it has devices, comes before them.
 func (c *Case) Nearest(ctx context.Context) []*Prospect {
-	if c.Cluster.Pools == nil {
+	if c.Reach.Pools == nil {
 		return nil
 	}
 	list := c.estimates(ctx)
@@ -148,7 +148,7 @@ type estimatedNode struct {
 func (c *Case) estimates(ctx context.Context) []estimatedNode {
 	var list []estimatedNode
 	for _, node := range c.Nodes {
-		if len(c.Cluster.Pools[node.Name]) > 0 || len(c.Claims) == 0 {
+		if len(c.Reach.Pools[node.Name]) > 0 || len(c.Claims) == 0 {
 			list = append(list, estimatedNode{node, estimateNode(ctx, c.Question, node)})
 		}
 	}
@@ -183,7 +183,7 @@ func (c *Case) prospects(list []estimatedNode) []*Prospect {
 
 // estimateNode counts, request by request, what a node has and what of it is in use.
 func estimateNode(ctx context.Context, q *funnel.Question, node *corev1.Node) estimate {
-	e := estimate{misfits: len(q.Cluster.Misfits[node.Name])}
+	e := estimate{misfits: len(q.Reach.Misfits[node.Name])}
 	loss, never := 0, false
 	releases := map[string]bool{}
 	for i := range q.Claims {
@@ -236,7 +236,7 @@ func (r *requestEstimate) nearer(other *requestEstimate) bool {
 func estimateRequest(ctx context.Context, q *funnel.Question, f *funnel.Funnel, node *corev1.Node) *requestEstimate {
 	r := &requestEstimate{}
 	causes := naming.Tally{}
-	for _, pool := range q.Cluster.Pools[node.Name] {
+	for _, pool := range q.Reach.Pools[node.Name] {
 		eligibility.EachDevice(pool, func(d *cluster.Device, kept *eligibility.Reason) {
 			why := kept
 			switch {
@@ -245,7 +245,7 @@ func estimateRequest(ctx context.Context, q *funnel.Question, f *funnel.Funnel, 
 			case kept == nil:
 				why = f.Checks.Device(ctx, d, node)
 			}
-			if !q.Cluster.Facts.Usage.InUse(d.ID) {
+			if !q.Cluster.Usage.InUse(d.ID) {
 				r.free++
 			}
 			switch {
@@ -292,7 +292,7 @@ func (c *Case) look(ctx context.Context, p *Prospect) {
 		return
 	}
 	p.Scenario = s
-	if slices.ContainsFunc(c.Cluster.Misfits[p.Node().Name], func(u eligibility.UnsuitableNode) bool { return u.Claim != nil }) {
+	if slices.ContainsFunc(c.Reach.Misfits[p.Node().Name], func(u eligibility.UnsuitableNode) bool { return u.Claim != nil }) {
 		// The pod's own claims keep it away: it is not for the node to change.
 		return
 	}
@@ -354,7 +354,7 @@ func misfitLoss(u eligibility.UnsuitableNode) int {
 // lossOfMisfits is the most that one of a node's misfits takes away.
 func lossOfMisfits(q *funnel.Question, node *corev1.Node) int {
 	most := lossNone
-	for _, u := range q.Cluster.Misfits[node.Name] {
+	for _, u := range q.Reach.Misfits[node.Name] {
 		most = max(most, misfitLoss(u))
 	}
 	return most
@@ -489,7 +489,7 @@ func isOwnClaim(q *funnel.Question, claim *resourceapi.ResourceClaim) bool {
 // priority is the highest of the pods that use a claim.
 func priority(q *funnel.Question, claim *resourceapi.ResourceClaim) int32 {
 	highest := int32(0)
-	for i, pod := range lifecycle.PodsUsing(q.Snap, claim) {
+	for i, pod := range lifecycle.PodsUsing(q.Cluster.Snapshot, claim) {
 		if priority := ptr.Deref(pod.Spec.Priority, 0); i == 0 || priority > highest {
 			highest = priority
 		}

@@ -6,7 +6,6 @@ package conflict
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -86,11 +85,11 @@ func (p *proposals) taken(c change, answer *api.Remedy) string {
 // and no node ends the attempt.
 func (p *proposals) ask(ctx context.Context, c change) (*api.Remedy, error) {
 	answer := &api.Remedy{Edits: p.editsOf(c), FeatureGate: c.gate, Devices: []api.AllocatedDevice{}}
-	q, err := p.changed(ctx, c)
+	q, err := p.changed(c)
 	if err != nil || q == nil {
 		return nil, err
 	}
-	nodes := q.Cluster.Candidates
+	nodes := q.Reach.Candidates
 	if p.scenario != nil && p.Verdict == api.DoesNotFit && len(c.objects) == 0 && c.gate == "" && !c.anywhere && slices.Contains(nodes, p.scenario.node) {
 		// Most of what does not help is found out here. It tells nothing where an
 		// error has kept the other nodes from being tried.
@@ -120,7 +119,7 @@ func (p *proposals) ask(ctx context.Context, c change) (*api.Remedy, error) {
 	for i, verdict := range verdicts {
 		switch verdict.Outcome {
 		case allocator.Fits:
-			if q.Cluster.Facts.MapsNodeResources(verdict.Allocations) {
+			if q.Cluster.MapsNodeResources(verdict.Allocations) {
 				continue
 			}
 			answer.Nodes += len(groups[i])
@@ -167,14 +166,14 @@ func (p *proposals) verdicts(ctx context.Context, q *funnel.Question, part int64
 
 // changed is the question with a change made, up to the point where the
 // allocator is asked. It is nil if something else is in the way already.
-func (p *proposals) changed(ctx context.Context, c change) (*funnel.Question, error) {
+func (p *proposals) changed(c change) (*funnel.Question, error) {
 	w := WhatIf{Features: c.gate != "", Claims: map[int][]api.Edit{}}
 	for _, e := range c.claims {
 		at := p.Claims[e.claim].Index
 		w.Claims[at] = append(w.Claims[at], whatif.NewEdit("", e.op, e.path, e.value))
 	}
 	if len(c.objects) > 0 || c.gate != "" {
-		of, gates := p.Snap, []string(nil)
+		of, gates := p.Cluster.Snapshot, []string(nil)
 		if p.local(c) {
 			of = p.scenario.snap
 		} else {
@@ -183,13 +182,11 @@ func (p *proposals) changed(ctx context.Context, c change) (*funnel.Question, er
 		if c.gate != "" {
 			gates = append(gates, c.gate)
 		}
-		var err error
-		if w.Snap, err = whatif.Amend(of, c.objects, gates...); err != nil {
+		changed, err := whatif.Amend(of, c.objects, gates...)
+		if err != nil {
 			return nil, err
 		}
-		if w.Alloc, err = p.Cluster.Alloc.Amended(ctx, w.Snap); err != nil {
-			return nil, fmt.Errorf("set up the allocator: %w", err)
-		}
+		w.Cluster = p.Cluster.Amended(changed)
 	}
 	return p.Ask(w)
 }
@@ -211,24 +208,24 @@ func (p *proposals) local(c change) bool {
 			}
 			continue
 		case api.KindPod:
-			if pod := p.Snap.Pod(namespace, name); e.Op != "remove" || e.Path != "" || pod == nil || pod.Spec.NodeName != p.scenario.node.Name {
+			if pod := p.Cluster.Snapshot.Pod(namespace, name); e.Op != "remove" || e.Path != "" || pod == nil || pod.Spec.NodeName != p.scenario.node.Name {
 				return false
 			}
 			continue
 		}
-		claim := p.Snap.Claim(namespace, name)
+		claim := p.Cluster.Snapshot.Claim(namespace, name)
 		if kind != api.KindClaim || e.Path != "/status/allocation" || claim == nil {
 			return false
 		}
 		for i := range claim.Status.Allocation.Devices.Results {
 			result := &claim.Status.Allocation.Devices.Results[i]
-			at := slices.IndexFunc(p.Cluster.Pools[p.scenario.node.Name], func(p *cluster.NodePool) bool {
+			at := slices.IndexFunc(p.Reach.Pools[p.scenario.node.Name], func(p *cluster.NodePool) bool {
 				return p.Pool.Driver == result.Driver && p.Pool.Name == result.Pool
 			})
 			if at < 0 {
 				return false
 			}
-			for _, slice := range p.Cluster.Pools[p.scenario.node.Name][at].Pool.Slices {
+			for _, slice := range p.Reach.Pools[p.scenario.node.Name][at].Pool.Slices {
 				if ptr.Deref(slice.Spec.NodeName, "") != p.scenario.node.Name {
 					return false
 				}
@@ -246,7 +243,7 @@ func (p *proposals) editsOf(c change) []api.Edit {
 	editedFor := map[string]int{}
 	for _, e := range c.claims {
 		claim, template := p.Claims[e.claim].Claim, p.PodClaims[p.Claims[e.claim].Index].Template
-		fromTemplate := template != "" && p.Snap.Template(claim.Namespace, template) != nil
+		fromTemplate := template != "" && p.Cluster.Snapshot.Template(claim.Namespace, template) != nil
 		if fromTemplate {
 			edit := whatif.NewEdit(whatif.Object(api.KindTemplate, claim.Namespace, template), e.op, "/spec/spec"+e.path, e.value)
 			if first, edited := editedFor[edit.Object+edit.Path]; !edited || first == e.claim {
@@ -254,7 +251,7 @@ func (p *proposals) editsOf(c change) []api.Edit {
 				edits = append(edits, edit)
 			}
 		}
-		if !fromTemplate || p.Snap.Claim(claim.Namespace, claim.Name) != nil {
+		if !fromTemplate || p.Cluster.Snapshot.Claim(claim.Namespace, claim.Name) != nil {
 			edit := whatif.NewEdit(whatif.ClaimObject(claim), e.op, "/spec"+e.path, e.value)
 			edit.Generated = fromTemplate
 			edits = append(edits, edit)
@@ -265,7 +262,7 @@ func (p *proposals) editsOf(c change) []api.Edit {
 
 // fit reports whether changed claims fit on the scenario's node.
 func (p *proposals) fit(ctx context.Context, edits ...claimEdit) bool {
-	q, err := p.changed(ctx, change{claims: edits})
+	q, err := p.changed(change{claims: edits})
 	if err != nil || q == nil {
 		return false
 	}

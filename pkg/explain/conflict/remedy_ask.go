@@ -212,7 +212,7 @@ func (r *remedies) lessCapacity(f *fact, required resource.Quantity) []change {
 			values = append(values, q)
 		}
 	}
-	for _, pool := range r.Cluster.Pools[r.scenario.node.Name] {
+	for _, pool := range r.Reach.Pools[r.scenario.node.Name] {
 		for i := range pool.Devices {
 			d := &pool.Devices[i]
 			capacity, ok := d.Capacity[f.capacity]
@@ -220,7 +220,7 @@ func (r *remedies) lessCapacity(f *fact, required resource.Quantity) []change {
 				continue
 			}
 			left := capacity.Value.DeepCopy()
-			left.Sub(r.Cluster.Facts.Usage.Consumed(d.ID)[f.capacity])
+			left.Sub(r.Cluster.Usage.Consumed(d.ID)[f.capacity])
 			add(capacity.Value)
 			add(left)
 			if policy := capacity.RequestPolicy; policy != nil {
@@ -295,15 +295,15 @@ func (r *remedies) obtainable(at requestPlace) iter.Seq2[string, *resourceapi.De
 			f = r.Claims[at.claim].Funnels[at.request][max(at.alternative, 0)]
 		}
 		seen := map[*cluster.NodePool]bool{}
-		for _, node := range r.Cluster.Candidates {
-			for _, pool := range r.Cluster.Pools[node.Name] {
+		for _, node := range r.Reach.Candidates {
+			for _, pool := range r.Reach.Pools[node.Name] {
 				if seen[pool] {
 					continue
 				}
 				seen[pool] = true
 				for i := range pool.Devices {
 					d := &pool.Devices[i]
-					if r.Cluster.Facts.Usage.InUse(d.ID) || f != nil && f.OtherClass(d) {
+					if r.Cluster.Usage.InUse(d.ID) || f != nil && f.OtherClass(d) {
 						continue
 					}
 					if !yield(d.ID.Driver, d.Device) {
@@ -416,7 +416,7 @@ func (r *remedies) otherClasses(ctx context.Context) error {
 			}
 		}
 		var names []string
-		for _, class := range r.Snap.Classes {
+		for _, class := range r.Cluster.Snapshot.Classes {
 			if class.Name != f.Request.Class && r.classHas(ctx, class, kinds) {
 				names = append(names, class.Name)
 			}
@@ -443,12 +443,12 @@ func kindOf(driver string, device *resourceapi.Device) deviceKind {
 // classHas reports whether a class has devices on the scenario's node, and none of
 // other kinds anywhere.
 func (r *remedies) classHas(ctx context.Context, class *resourceapi.DeviceClass, kinds map[deviceKind]bool) bool {
-	has := slices.ContainsFunc(r.Cluster.Pools[r.scenario.node.Name], func(pool *cluster.NodePool) bool {
+	has := slices.ContainsFunc(r.Reach.Pools[r.scenario.node.Name], func(pool *cluster.NodePool) bool {
 		return slices.ContainsFunc(pool.Devices, func(d cluster.Device) bool {
 			return kinds[kindOf(d.ID.Driver, d.Device)] && r.Catalog.InClass(ctx, class, d.ID.Driver, d.Device)
 		})
 	})
-	return has && !slices.ContainsFunc(r.Cluster.Facts.Pools.Devices(), func(d cluster.Device) bool {
+	return has && !slices.ContainsFunc(r.Cluster.Pools.Devices(), func(d cluster.Device) bool {
 		return !kinds[kindOf(d.ID.Driver, d.Device)] && r.Catalog.InClass(ctx, class, d.ID.Driver, d.Device)
 	})
 }

@@ -42,10 +42,10 @@ func (r *remedies) meantClasses(ctx context.Context) error {
 	var corrected []change
 	for _, at := range places(r.waiting()) {
 		required := *at.in(r.waiting()).class
-		if r.Snap.Class(required) != nil {
+		if r.Cluster.Snapshot.Class(required) != nil {
 			continue
 		}
-		meant := r.Catalog.MeantClass(ctx, required, r.Snap.Classes)
+		meant := r.Catalog.MeantClass(ctx, required, r.Cluster.Snapshot.Classes)
 		if meant == "" {
 			return nil
 		}
@@ -61,7 +61,7 @@ func (r *remedies) guarded(ctx context.Context) error {
 	seen := map[string]bool{}
 	for _, at := range places(claims) {
 		a := at.in(claims)
-		if class := r.Snap.Class(*a.class); class != nil && !seen[class.Name] {
+		if class := r.Cluster.Snapshot.Class(*a.class); class != nil && !seen[class.Name] {
 			seen[class.Name] = true
 			for k, selector := range class.Spec.Selectors {
 				if guarded, ok := r.guard(ctx, selector); ok {
@@ -104,7 +104,7 @@ func (r *remedies) adminAccess(ctx context.Context) error {
 	if _, err := r.propose(ctx, change{actor: api.ActorUser, loss: lossCondition, text: "remove adminAccess", claims: without}); err != nil {
 		return err
 	}
-	n := r.Snap.Namespace(namespace)
+	n := r.Cluster.Snapshot.Namespace(namespace)
 	if n == nil {
 		return nil
 	}
@@ -120,7 +120,7 @@ func (r *remedies) adminAccess(ctx context.Context) error {
 }
 
 func (r *remedies) gateOn(ctx context.Context, gate string) error {
-	if r.Cluster.Facts.Gates.Enabled(gate) {
+	if r.Cluster.Gates.Enabled(gate) {
 		return nil
 	}
 	_, err := r.propose(ctx, change{

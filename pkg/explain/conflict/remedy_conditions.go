@@ -67,7 +67,7 @@ func (c *Case) measures(p *Prospect, f *fact) []measure {
 
 // withoutRule deletes the DeviceTaintRule that a taint comes from, if it does.
 func (c *Case) withoutRule(f *fact) (change, bool) {
-	rule := c.Cluster.Facts.Taints.Rule(f.tainted, f.taint)
+	rule := c.Cluster.Taints.Rule(f.tainted, f.taint)
 	if rule == nil {
 		return change{}, false
 	}
@@ -123,7 +123,7 @@ func (c *Case) restrictionMeasures(p *Prospect, f *fact) []measure {
 		return nil
 	case cluster.FilterPorts:
 		namespace, podName, _ := strings.Cut(misfit.User, "/")
-		if pod := c.Snap.Pod(namespace, podName); pod != nil {
+		if pod := c.Cluster.Snapshot.Pod(namespace, podName); pod != nil {
 			return []measure{c.podsLeave(node, []*corev1.Pod{pod})}
 		}
 		return nil
@@ -212,7 +212,7 @@ func (c *Case) makeRoom(node *corev1.Node, misfit *cluster.Misfit) (measure, boo
 	for _, pod := range podsOn(c.Question, node.Name) {
 		uses := *resource.NewQuantity(1, resource.DecimalSI)
 		if misfit.Filter == cluster.FilterResources {
-			uses = c.Cluster.Facts.Nodes.RequestOf(pod, misfit.Resource)
+			uses = c.Cluster.Nodes.RequestOf(pod, misfit.Resource)
 		}
 		if owner := metav1.GetControllerOfNoCopy(pod); uses.Sign() > 0 && (owner == nil || owner.Kind != "DaemonSet") {
 			users = append(users, user{pod, uses})
@@ -285,7 +285,7 @@ func (c *Case) release(holders []*fact) measure {
 		claim := f.holder
 		name := claim.Namespace + "/" + claim.Name
 		var users []string
-		for _, pod := range lifecycle.PodsUsing(c.Snap, claim) {
+		for _, pod := range lifecycle.PodsUsing(c.Cluster.Snapshot, claim) {
 			users = append(users, c.withPriority(pod))
 			own := int32(0)
 			if c.Pod != nil {
@@ -331,7 +331,7 @@ func completed(pool *cluster.Pool) change {
 func (s *Scenario) repaired(f *fact) measure {
 	m := measure{actor: api.ActorAdmin, silent: true}
 	var names []string
-	for _, slice := range s.whole.Snap.Slices {
+	for _, slice := range s.whole.Cluster.Snapshot.Slices {
 		if slice.Spec.Driver != f.tainted.ID.Driver {
 			continue
 		}
@@ -354,7 +354,7 @@ func (s *Scenario) repaired(f *fact) measure {
 // has reports whether the node can reach a device of a slice.
 func (s *Scenario) has(slice *resourceapi.ResourceSlice, device string) bool {
 	id := cluster.DeviceID{Driver: slice.Spec.Driver, Pool: slice.Spec.Pool.Name, Device: device}
-	return slices.ContainsFunc(s.whole.Cluster.Pools[s.node.Name], func(pool *cluster.NodePool) bool {
+	return slices.ContainsFunc(s.whole.Reach.Pools[s.node.Name], func(pool *cluster.NodePool) bool {
 		return slices.ContainsFunc(pool.Devices, func(d cluster.Device) bool { return d.ID == id && d.Slice.Name == slice.Name })
 	})
 }
@@ -366,7 +366,7 @@ func (s *Scenario) tolerate(f *fact) change {
 		actor: api.ActorUser, loss: lossTolerance,
 		text: fmt.Sprintf("tolerate the device taint %s if the workload can use such devices", f.taint),
 	}
-	if s.whole.Cluster.Facts.Taints.Rule(f.tainted, f.taint) == nil {
+	if s.whole.Cluster.Taints.Rule(f.tainted, f.taint) == nil {
 		c.loss = lossBroken
 		c.text = fmt.Sprintf("tolerate the device taint %s, and run on broken hardware if driver %s has set it for a fault", f.taint, f.tainted.ID.Driver)
 	}

@@ -89,7 +89,7 @@ func (r *remedies) correctedInClaims(ctx context.Context) []corrected {
 	for _, at := range places(claims) {
 		a := at.in(claims)
 		for i, each := range *a.selectors {
-			if c, ok := r.correct(ctx, each, r.Snap.Class(*a.class)); ok {
+			if c, ok := r.correct(ctx, each, r.Cluster.Snapshot.Class(*a.class)); ok {
 				c.at, c.index = at, i
 				list = append(list, c)
 			}
@@ -103,7 +103,7 @@ func (r *remedies) correctedInClasses(ctx context.Context) []corrected {
 	var list []corrected
 	claims := r.waiting()
 	for _, at := range places(claims) {
-		class := r.Snap.Class(*at.in(claims).class)
+		class := r.Cluster.Snapshot.Class(*at.in(claims).class)
 		if class == nil || slices.ContainsFunc(list, func(c corrected) bool { return c.class == class }) {
 			continue
 		}
@@ -144,7 +144,7 @@ func (r *remedies) failsIn(ctx context.Context, class *resourceapi.DeviceClass, 
 		return false
 	}
 	sel := r.Selectors.Compile(expression)
-	return slices.ContainsFunc(r.Cluster.Facts.Pools.Devices(), func(d cluster.Device) bool {
+	return slices.ContainsFunc(r.Cluster.Pools.Devices(), func(d cluster.Device) bool {
 		return r.Catalog.InClass(ctx, class, d.ID.Driver, d.Device) && r.Selectors.Evaluate(ctx, sel, d.ID.Driver, d.Device).Err != nil
 	})
 }
@@ -189,5 +189,5 @@ func (r *remedies) guard(ctx context.Context, from resourceapi.DeviceSelector) (
 	if from.CEL == nil {
 		return "", false
 	}
-	return r.Cluster.Facts.Pools.Guard(ctx, r.Selectors, from.CEL.Expression)
+	return r.Cluster.Pools.Guard(ctx, r.Selectors, from.CEL.Expression)
 }

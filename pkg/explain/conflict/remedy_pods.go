@@ -41,17 +41,17 @@ func (c *Case) podsUsing(edits []api.Edit) []api.RemedyPod {
 		return nil
 	}
 	var list []api.RemedyPod
-	for _, pod := range c.Snap.Pods {
+	for _, pod := range c.Cluster.Snapshot.Pods {
 		if pod.Namespace != namespace || lifecycle.Finished(pod) || pod.UID == "" && pod.CreationTimestamp.IsZero() {
 			continue
 		}
-		m, made := whatif.WorkloadOf(c.Snap, pod)
+		m, made := whatif.WorkloadOf(c.Cluster.Snapshot, pod)
 		changed := made && makers[m.Object()]
 		if !changed && !usesTemplate(pod, templates) {
 			continue
 		}
 		p := api.RemedyPod{Namespace: pod.Namespace, Name: pod.Name, Phase: string(pod.Status.Phase), Node: pod.Spec.NodeName, Owner: lifecycle.WorkloadName(pod)}
-		p.Changed = changed && m.ReplacesPods() || lifecycle.Waits(pod) && c.concerns(pod) && (changed || needsClaim(c.Snap, pod, templates))
+		p.Changed = changed && m.ReplacesPods() || lifecycle.Waits(pod) && c.concerns(pod) && (changed || needsClaim(c.Cluster.Snapshot, pod, templates))
 		list = append(list, p)
 	}
 	slices.SortStableFunc(list, func(a, b api.RemedyPod) int {
@@ -68,7 +68,7 @@ func (c *Case) podsUsing(edits []api.Edit) []api.RemedyPod {
 
 // Complete adds to a remedy what its edits change, who uses that, and the commands.
 func (c *Case) Complete(answer *api.Remedy, silent bool) {
-	answer.Edits = whatif.WithOldValues(c.Snap, answer.Edits)
+	answer.Edits = whatif.WithOldValues(c.Cluster.Snapshot, answer.Edits)
 	c.write(answer, silent)
 }
 
@@ -76,7 +76,7 @@ func (c *Case) Complete(answer *api.Remedy, silent bool) {
 func (c *Case) write(answer *api.Remedy, silent bool) {
 	pods := c.podsUsing(answer.Edits)
 	if !silent {
-		answer.Commands = whatif.Commands(c.Snap, answer.Edits, pods)
+		answer.Commands = whatif.Commands(c.Cluster.Snapshot, answer.Edits, pods)
 	}
 	answer.Owner = c.unknownOwner(answer.Edits)
 	answer.UsedBy, answer.UsedByCount = pods[:min(len(pods), maxRemedyPods)], len(pods)
@@ -147,7 +147,7 @@ func (c *Case) podEdits(operations []claimEdit) (edits []api.Edit, silent bool) 
 		// What is not in the template was put into the pod by somebody else.
 		silent = len(edits) == 0
 	}
-	if c.Snap.Pod(pod.Namespace, pod.Name) != nil {
+	if c.Cluster.Snapshot.Pod(pod.Namespace, pod.Name) != nil {
 		for _, o := range operations {
 			edit := whatif.NewEdit(whatif.Object(api.KindPod, pod.Namespace, pod.Name), o.op, "/spec"+o.path, o.value)
 			edit.Generated = made
@@ -160,13 +160,13 @@ func (c *Case) podEdits(operations []claimEdit) (edits []api.Edit, silent bool) 
 // maker is what has the template of the pod that is asked about.
 func (c *Case) maker() (whatif.Workload, bool) {
 	if c.Workload {
-		for _, w := range c.Snap.Workloads {
+		for _, w := range c.Cluster.Snapshot.Workloads {
 			if w.Kind == c.Target.Kind && w.Namespace == c.Target.Namespace && w.Name == c.Target.Name {
 				return whatif.StoredWorkload(w), true
 			}
 		}
 	}
-	return whatif.WorkloadOf(c.Snap, c.Pod)
+	return whatif.WorkloadOf(c.Cluster.Snapshot, c.Pod)
 }
 
 // operationsOn rewrites operations on the spec of a pod for the spec that it was

@@ -69,7 +69,7 @@ func (r *remedies) without(ctx context.Context, causes [][]int) (then *remedies,
 	}
 	// helps reports whether the claims fit after a change, where the other causes are given up.
 	helps := func(ctx context.Context, c change) (*remedies, bool) {
-		then, err := r.with(ctx, c)
+		then, err := r.with(c)
 		if err != nil || then == nil {
 			return nil, false
 		}
@@ -116,9 +116,9 @@ func (r *remedies) without(ctx context.Context, causes [][]int) (then *remedies,
 
 // with looks for remedies on the same node after a change; it is nil if something else is
 // in the way then.
-func (r *remedies) with(ctx context.Context, c change) (*remedies, error) {
+func (r *remedies) with(c change) (*remedies, error) {
 	from, made := cmp.Or(r.from, r.proposals), append(slices.Clone(r.made), c)
-	q, err := from.changed(ctx, joined(made))
+	q, err := from.changed(joined(made))
 	if err != nil || q == nil {
 		return nil, err
 	}

@@ -6,7 +6,6 @@ package conflict
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -45,17 +44,17 @@ func (c *Case) Scenario(node *corev1.Node) (*Scenario, error) {
 		return nil, counting.ErrNoProblem
 	}
 	s := &Scenario{listing: listing{whole: c, node: node, claims: claims}}
-	cut := *c.Snap
+	cut := *c.Cluster.Snapshot
 	cut.Nodes, cut.Slices, cut.Claims, cut.TaintRules, cut.Pods = []*corev1.Node{node}, nil, nil, nil, podsOn(c.Question, node.Name)
 	at := map[*resourceapi.ResourceClaim]int{}
-	for _, pool := range c.Cluster.Pools[node.Name] {
+	for _, pool := range c.Reach.Pools[node.Name] {
 		// The taint rules are in the slices already.
 		cut.Slices = append(cut.Slices, pool.Pool.Slices...)
 		cut.Slices = append(cut.Slices, pool.Pool.Obsolete...)
 		for _, slice := range pool.Pool.Slices {
 			for i := range slice.Spec.Devices {
 				id := cluster.DeviceID{Driver: pool.Pool.Driver, Pool: pool.Pool.Name, Device: slice.Spec.Devices[i].Name}
-				for _, h := range c.Cluster.Facts.Usage.Holders(id) {
+				for _, h := range c.Cluster.Usage.Holders(id) {
 					index, known := at[h.Claim]
 					if !known {
 						index = len(s.holders)
@@ -320,9 +319,6 @@ func (s *Scenario) try(ctx context.Context, h Hypothesis) (bool, error) {
 	case len(h.Claims) == 0:
 		return true, nil
 	}
-	alloc, err := s.whole.Cluster.Alloc.Amended(ctx, h.Snap)
-	if err != nil {
-		return false, fmt.Errorf("set up the allocator: %w", err)
-	}
-	return s.whole.Confirmer.Fits(ctx, s.whole.Question, alloc, h.Snap, s.node, h.Claims)
+	amended := s.whole.Cluster.Amended(h.Snap)
+	return s.whole.Confirmer.Fits(ctx, s.whole.Question, amended, s.node, h.Claims)
 }

@@ -51,12 +51,12 @@ func coupledBesides(q *funnel.Question) []string {
 	}
 	if a := spec.Affinity; a != nil && a.PodAntiAffinity != nil {
 		for _, term := range a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
-			if term.TopologyKey != corev1.LabelHostname || !ownHostnames(q.Cluster.Candidates) {
+			if term.TopologyKey != corev1.LabelHostname || !ownHostnames(q.Reach.Candidates) {
 				add("pod anti-affinity keeps copies out of the same %s", term.TopologyKey)
 			}
 		}
 	}
-	for _, use := range cluster.VolumesOf(q.Snap, q.Pod) {
+	for _, use := range cluster.VolumesOf(q.Cluster.Snapshot, q.Pod) {
 		add("volume %s: a PersistentVolumeClaim can tie copies to nodes", use.Volume)
 	}
 	return reasons
@@ -79,8 +79,8 @@ func ownHostnames(nodes []*corev1.Node) bool {
 // or whose use on one node takes counters from another.
 func sharedPool(q *funnel.Question) string {
 	views, devices := map[*cluster.NodePool]bool{}, map[cluster.DeviceID]bool{}
-	for _, node := range q.Cluster.Candidates {
-		for _, pool := range q.Cluster.Pools[node.Name] {
+	for _, node := range q.Reach.Candidates {
+		for _, pool := range q.Reach.Pools[node.Name] {
 			again := views[pool]
 			views[pool] = true
 			own := !slices.ContainsFunc(pool.Pool.Slices, func(s *resourceapi.ResourceSlice) bool { return ptr.Deref(s.Spec.NodeName, "") != node.Name })

@@ -14,6 +14,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
@@ -27,7 +28,7 @@ const searchSteps = 4_000_000
 // Filled is what came of placing copies.
 type Filled struct {
 	// State has all copies that were placed.
-	State *simulate.State
+	State *cluster.Cluster
 	// Copies has for each node how many it takes.
 	Copies []int
 	// Undecided has for each node why it is not known whether it takes one more, nil
@@ -50,7 +51,7 @@ var errEnough = errors.New("it takes at least as many as were tried")
 // Fill places copies of the pod of a question on nodes that do not depend on each other,
 // on each until no further one fits or there are most of them. Each round places one
 // copy on each node. It fails only if ctx is done.
-func Fill(ctx context.Context, q *funnel.Question, s *simulate.State, nodes []*corev1.Node, most int) (*Filled, error) {
+func Fill(ctx context.Context, q *funnel.Question, s *cluster.Cluster, nodes []*corev1.Node, most int) (*Filled, error) {
 	f := &Filled{State: s, Copies: make([]int, len(nodes)), Undecided: make([]error, len(nodes))}
 	open := make([]int, len(nodes))
 	for i := range nodes {
@@ -81,10 +82,7 @@ func Fill(ctx context.Context, q *funnel.Question, s *simulate.State, nodes []*c
 		if len(reservations) == 0 {
 			break
 		}
-		var err error
-		if f.State, err = f.State.After(ctx, whatif.ReserveAll(f.State.Snap, reservations)); err != nil {
-			return nil, err
-		}
+		f.State = f.State.Amended(whatif.ReserveAll(f.State.Snapshot, reservations))
 	}
 	return f, nil
 }
@@ -111,7 +109,7 @@ func Numbered(pod *corev1.Pod, number int) *corev1.Pod {
 
 // placeEach looks for devices for one copy on each of some nodes, which are given by
 // their indices.
-func (p *placer) placeEach(ctx context.Context, s *simulate.State, nodes []*corev1.Node, open []int) ([]*whatif.Reservation, []error) {
+func (p *placer) placeEach(ctx context.Context, s *cluster.Cluster, nodes []*corev1.Node, open []int) ([]*whatif.Reservation, []error) {
 	placed, undecided := make([]*whatif.Reservation, len(open)), make([]error, len(open))
 	pods := make([]*corev1.Pod, len(open))
 	for at := range open {
@@ -136,30 +134,30 @@ func (p *placer) placeEach(ctx context.Context, s *simulate.State, nodes []*core
 
 // place looks for devices on one node. Where the allocator searches for long, counting
 // may prove that there are none.
-func (p *placer) place(ctx context.Context, s *simulate.State, pod *corev1.Pod, node *corev1.Node) (*whatif.Reservation, error) {
+func (p *placer) place(ctx context.Context, s *cluster.Cluster, pod *corev1.Pod, node *corev1.Node) (*whatif.Reservation, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
 	limited, budget := allocator.WithBudget(ctx, searchSteps)
 	defer budget.End()
-	r, err := s.Attempt(pod).On(limited, node)
+	r, err := simulate.NewAttempt(s, pod).On(limited, node)
 	if err == nil || ctx.Err() != nil {
 		return r, err
 	}
-	if fits, known := counting.Fits(ctx, p.q, s.Alloc, s.Snap, node, pending(s, pod, node)); known && !fits {
+	if fits, known := counting.Fits(ctx, p.q, s, node, pending(s, pod, node)); known && !fits {
 		return nil, nil
 	}
 	return nil, err
 }
 
 // pending are the claims of a pod that need devices on a node.
-func pending(s *simulate.State, pod *corev1.Pod, node *corev1.Node) []*resourceapi.ResourceClaim {
+func pending(s *cluster.Cluster, pod *corev1.Pod, node *corev1.Node) []*resourceapi.ResourceClaim {
 	var claims []*resourceapi.ResourceClaim
-	for _, pc := range s.Alloc.Facts.Claims.OfPod(pod) {
+	for _, pc := range s.Claims.OfPod(pod) {
 		claim := pc.Claim
 		if pc.ExtendedResources {
 			// An error means that the pod cannot use the node.
-			claim, _ = s.Alloc.Facts.Claims.ExtendedResourceClaim(pod, node)
+			claim, _ = s.Claims.ExtendedResourceClaim(pod, node)
 		}
 		if claim != nil && claim.Status.Allocation == nil {
 			claims = append(claims, claim)

@@ -24,7 +24,7 @@ const Unlimited = math.MaxInt32
 func Most(q *funnel.Question) int {
 	needs := needsOf(q)
 	total := 0
-	for _, node := range q.Cluster.Candidates {
+	for _, node := range q.Reach.Candidates {
 		total = min(total+mostOn(q, needs, node), Unlimited)
 	}
 	// Devices that several nodes can use are counted once.
@@ -51,7 +51,7 @@ func Most(q *funnel.Question) int {
 // plugin what one of some needs is for.
 func besides(q *funnel.Question, needs []need) int {
 	total := 0
-	for _, node := range q.Cluster.Candidates {
+	for _, node := range q.Reach.Candidates {
 		if slices.ContainsFunc(needs, func(n need) bool { return n.offered(node) }) {
 			total = min(total+roomOn(q, node), Unlimited)
 		}
@@ -77,7 +77,7 @@ func mostOn(q *funnel.Question, needs []need, node *corev1.Node) int {
 
 // roomOn is for how many copies a node has CPU, memory and the like.
 func roomOn(q *funnel.Question, node *corev1.Node) int {
-	if rooms := q.Cluster.Facts.Nodes.RoomFor(q.Pod, node); len(rooms) > 0 {
+	if rooms := q.Cluster.Nodes.RoomFor(q.Pod, node); len(rooms) > 0 {
 		return int(min(rooms[0].Pods, Unlimited))
 	}
 	return Unlimited
@@ -134,7 +134,7 @@ func needsOf(q *funnel.Question) []need {
 // Shareable reports whether a device that is eligible for a request can be allocated
 // several times.
 func Shareable(q *funnel.Question, f *funnel.Funnel) bool {
-	if !q.Cluster.Facts.Gates.Enabled(cluster.GateConsumableCapacity) {
+	if !q.Cluster.Gates.Enabled(cluster.GateConsumableCapacity) {
 		return false
 	}
 	for i := range f.Devices {
@@ -170,7 +170,7 @@ func Certain(q *funnel.Question) (int, bool) {
 			free[d.Device] = true
 		}
 	}
-	for _, node := range q.Cluster.Candidates {
+	for _, node := range q.Reach.Candidates {
 		if needs[0].offered(node) || roomOn(q, node) < f.Eligible[node.Name] {
 			return 0, false
 		}

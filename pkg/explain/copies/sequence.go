@@ -10,14 +10,15 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
-	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // Sequence places copies one after another, each on the first node where it fits, until
 // none fits anywhere or there are most of them. A node where one did not fit is tried
 // again only once others were placed elsewhere. It fails only if ctx is done.
-func Sequence(ctx context.Context, q *funnel.Question, s *simulate.State, nodes []*corev1.Node, most int) (*Filled, error) {
+func Sequence(ctx context.Context, q *funnel.Question, s *cluster.Cluster, nodes []*corev1.Node, most int) (*Filled, error) {
 	f := &Filled{State: s, Copies: make([]int, len(nodes)), Undecided: make([]error, len(nodes))}
 	placer := &placer{q: q}
 	again := depends(q.Pod)
@@ -37,9 +38,7 @@ func Sequence(ctx context.Context, q *funnel.Question, s *simulate.State, nodes 
 				if r == nil {
 					break
 				}
-				if f.State, err = f.State.Reserve(ctx, r); err != nil {
-					return nil, err
-				}
+				f.State = f.State.Amended(whatif.Reserve(f.State.Snapshot, *r))
 				f.Copies[i]++
 				total++
 				placed = again

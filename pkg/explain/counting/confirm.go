@@ -11,8 +11,8 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // SearchSteps is how many steps the allocator's search may take for a what-if
@@ -34,9 +34,9 @@ type Confirmer struct {
 // Fits reports whether claims fit on a node of a what-if cluster. Counting may
 // say that they do not; that they do is for the allocator to say, which may also
 // fail, unless it takes too many steps. Where neither knows, it is an error.
-func (c *Confirmer) Fits(ctx context.Context, q *funnel.Question, alloc *allocator.Allocator, snap *snapshot.Snapshot, node *corev1.Node, claims []*resourceapi.ResourceClaim) (bool, error) {
+func (c *Confirmer) Fits(ctx context.Context, q *funnel.Question, facts *cluster.Cluster, node *corev1.Node, claims []*resourceapi.ResourceClaim) (bool, error) {
 	steps := int64(SearchSteps)
-	counted, known := Fits(ctx, q, alloc, snap, node, claims)
+	counted, known := Fits(ctx, q, facts, node, claims)
 	if known {
 		if !counted {
 			return false, nil
@@ -45,7 +45,7 @@ func (c *Confirmer) Fits(ctx context.Context, q *funnel.Question, alloc *allocat
 	}
 	limited, budget := allocator.WithBudget(ctx, steps)
 	defer budget.End()
-	switch verdict := alloc.Check(limited, node, claims); verdict.Outcome {
+	switch verdict := allocator.Of(facts).Check(limited, node, claims); verdict.Outcome {
 	case allocator.Fits:
 		return true, nil
 	case allocator.DoesNotFit, allocator.NodeError, allocator.Failed:
@@ -73,7 +73,7 @@ func CheckUnless(ctx context.Context, q *funnel.Question, nodes []*corev1.Node, 
 		}
 		easy, asked = append(easy, i), append(asked, node)
 	}
-	for at, verdict := range q.Cluster.Alloc.CheckAll(ctx, asked, func(node *corev1.Node) ([]*resourceapi.ResourceClaim, error) { return q.ClaimsFor(node) }) {
+	for at, verdict := range allocator.Of(q.Cluster).CheckAll(ctx, asked, func(node *corev1.Node) ([]*resourceapi.ResourceClaim, error) { return q.ClaimsFor(node) }) {
 		verdicts[easy[at]] = verdict
 	}
 	return verdicts, hard

@@ -10,18 +10,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // Fits says by counting whether claims fit on a node of a
 // what-if cluster. It is not known where numbers are too large, or where
 // a selector fails, of which counting knows nothing.
-func Fits(ctx context.Context, q *funnel.Question, alloc *allocator.Allocator, snap *snapshot.Snapshot, node *corev1.Node, claims []*resourceapi.ResourceClaim) (fits, known bool) {
-	one, err := OnNode(ctx, q, alloc, snap, node, claims)
+func Fits(ctx context.Context, q *funnel.Question, c *cluster.Cluster, node *corev1.Node, claims []*resourceapi.ResourceClaim) (fits, known bool) {
+	one, err := OnNode(ctx, q, c, node, claims)
 	if err != nil {
 		return false, false
 	}
@@ -36,8 +34,8 @@ func Fits(ctx context.Context, q *funnel.Question, alloc *allocator.Allocator, s
 }
 
 // OnNode is the question about claims on one node of a what-if cluster.
-func OnNode(ctx context.Context, q *funnel.Question, alloc *allocator.Allocator, snap *snapshot.Snapshot, node *corev1.Node, claims []*resourceapi.ResourceClaim) (*funnel.Question, error) {
-	one := funnel.NewQuestion(alloc, snap, q.Pod, make([]cluster.PodClaim, 0, len(claims)))
+func OnNode(ctx context.Context, q *funnel.Question, c *cluster.Cluster, node *corev1.Node, claims []*resourceapi.ResourceClaim) (*funnel.Question, error) {
+	one := funnel.NewQuestion(c, q.Pod, make([]cluster.PodClaim, 0, len(claims)))
 	if one.Selectors.Like(q.Selectors) {
 		one.Selectors, one.Catalog = q.Selectors, q.Catalog
 	}
@@ -47,12 +45,12 @@ func OnNode(ctx context.Context, q *funnel.Question, alloc *allocator.Allocator,
 			one.Claims = append(one.Claims, funnel.Claim{Claim: claim, Index: i})
 		}
 	}
-	pools, err := alloc.Facts.Pools.For(node)
+	pools, err := c.Pools.For(node)
 	if err != nil {
 		return nil, fmt.Errorf("find the pools of node %s: %w", node.Name, err)
 	}
-	one.Cluster.Candidates = []*corev1.Node{node}
-	one.Cluster.Pools = map[string][]*cluster.NodePool{node.Name: pools}
+	one.Reach.Candidates = []*corev1.Node{node}
+	one.Reach.Pools = map[string][]*cluster.NodePool{node.Name: pools}
 	for i := range one.Claims {
 		if err := one.AddFunnels(ctx, &one.Claims[i], node); err != nil {
 			return nil, err

@@ -62,7 +62,7 @@ func TestAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			snap := tc.Cluster(append(test.parts, tc.Nodes("n1"))...)
 			q := testquestion.Of(t, snap, nil)
-			node := q.Cluster.Candidates[0]
+			node := q.Reach.Candidates[0]
 			if got := counting.Answer(t.Context(), q, node); got != test.answer {
 				t.Errorf("answer %v, want %v", got, test.answer)
 			}
@@ -75,7 +75,7 @@ func TestAnswer(t *testing.T) {
 			if got := counting.MayFail(t.Context(), q, node); got != test.fails {
 				t.Errorf("may fail: %t, want %t", got, test.fails)
 			}
-			fits, known := counting.Fits(t.Context(), q, q.Cluster.Alloc, snap, node, snap.Claims)
+			fits, known := counting.Fits(t.Context(), q, q.Cluster, node, snap.Claims)
 			if fits != test.fits || !known {
 				t.Errorf("fits: %t, known: %t; want %t", fits, known, test.fits)
 			}
@@ -89,7 +89,7 @@ func TestConfirmer(t *testing.T) {
 		snap := tc.Cluster(tc.Nodes("n1"), tc.Pool("n1", tc.Devices(24)...), tc.Claim("c", tc.GPUs("gpu", count)))
 		q := testquestion.Of(t, snap, nil)
 		var confirmer counting.Confirmer
-		got, err := confirmer.Fits(t.Context(), q, q.Cluster.Alloc, snap, q.Cluster.Candidates[0], snap.Claims)
+		got, err := confirmer.Fits(t.Context(), q, q.Cluster, q.Reach.Candidates[0], snap.Claims)
 		if err != nil || got != want {
 			t.Errorf("%d of 24 fit: %t (%v), want %t", count, got, err, want)
 		}
@@ -100,13 +100,13 @@ func TestConfirmer(t *testing.T) {
 func TestCheckUnless(t *testing.T) {
 	snap := tc.Cluster(tc.Nodes("few", "hard", "many"), tc.Pool("few", tc.Devices(2)...), tc.Pool("hard", tc.Devices(24)...), tc.Pool("many", tc.Devices(25)...), tc.Claim("c", tc.GPUs("gpu", 25)))
 	q := testquestion.Of(t, snap, nil)
-	verdicts, hard := counting.CheckUnless(t.Context(), q, q.Cluster.Candidates, func(ctx context.Context, node *corev1.Node) bool { return counting.IsHard(ctx, q, node) })
+	verdicts, hard := counting.CheckUnless(t.Context(), q, q.Reach.Candidates, func(ctx context.Context, node *corev1.Node) bool { return counting.IsHard(ctx, q, node) })
 	if len(hard) != 1 || hard[0] != 1 {
 		t.Errorf("hard nodes %v, want the second", hard)
 	}
 	for i, want := range []allocator.Outcome{allocator.DoesNotFit, allocator.DoesNotFit, allocator.Fits} {
 		if verdicts[i].Outcome != want {
-			t.Errorf("%s: %s, want %s", q.Cluster.Candidates[i].Name, verdicts[i].Outcome, want)
+			t.Errorf("%s: %s, want %s", q.Reach.Candidates[i].Name, verdicts[i].Outcome, want)
 		}
 	}
 }

@@ -44,7 +44,7 @@ func IsHard(ctx context.Context, q *funnel.Question, node *corev1.Node) bool {
 // which can be allocated once. It is false where the allocator might end with an error, or
 // would take long to find out.
 func TooFew(ctx context.Context, q *funnel.Question, node *corev1.Node) bool {
-	pools, readable := q.Cluster.Pools[node.Name]
+	pools, readable := q.Reach.Pools[node.Name]
 	if !readable || slices.ContainsFunc(pools, mayEndOtherwise) || differs(q, node) {
 		return false
 	}
@@ -69,7 +69,7 @@ func TooFew(ctx context.Context, q *funnel.Question, node *corev1.Node) bool {
 // differs reports whether the release of the cluster may decide otherwise than counting.
 func differs(q *funnel.Question, node *corev1.Node) bool {
 	claims, err := q.ClaimsFor(node)
-	return err == nil && q.Cluster.Alloc.Differs(node, claims)
+	return err == nil && allocator.Of(q.Cluster).Differs(node, claims)
 }
 
 // mayEndOtherwise reports whether the allocator may end with an error where it finds nothing in
@@ -82,21 +82,21 @@ func mayEndOtherwise(pool *cluster.NodePool) bool {
 // even have as many devices as make it worth the while.
 func IsHardAlone(ctx context.Context, q *funnel.Question, node *corev1.Node) bool {
 	devices := 0
-	for _, pool := range q.Cluster.Pools[node.Name] {
+	for _, pool := range q.Reach.Pools[node.Name] {
 		devices += len(pool.Devices)
 	}
 	claims, err := q.ClaimsFor(node)
 	if err != nil || mostCombinations(claims, devices) < longSearch {
 		return false
 	}
-	one, err := OnNode(ctx, q, q.Cluster.Alloc, q.Snap, node, claims)
+	one, err := OnNode(ctx, q, q.Cluster, node, claims)
 	return err == nil && IsHard(ctx, one, node)
 }
 
 // MayFail reports whether a selector fails on a device of a node, which ends the
 // attempt for all nodes if the allocator gets to see it.
 func MayFail(ctx context.Context, q *funnel.Question, node *corev1.Node) bool {
-	return slices.ContainsFunc(q.Cluster.Pools[node.Name], func(pool *cluster.NodePool) bool { return q.SelectorFails(ctx, pool, node) })
+	return slices.ContainsFunc(q.Reach.Pools[node.Name], func(pool *cluster.NodePool) bool { return q.SelectorFails(ctx, pool, node) })
 }
 
 // combinations estimates, as a power of two, how many sets of devices the

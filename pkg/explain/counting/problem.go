@@ -30,7 +30,7 @@ var ErrNoProblem = errors.New("cannot be put into numbers")
 // Builder writes what claims want of one node as a decision problem:
 // the eligible devices of each request, what they take and what is left.
 type Builder struct {
-	alloc    *allocator.Allocator
+	cluster  *cluster.Cluster
 	node     *corev1.Node
 	pools    []*cluster.NodePool
 	Problem  decision.Problem
@@ -42,9 +42,9 @@ type Builder struct {
 }
 
 // NewProblem makes the problem of a node. The funnels are those of each claim.
-func NewProblem(ctx context.Context, alloc *allocator.Allocator, node *corev1.Node, pools []*cluster.NodePool, claims []funnel.Claim) (*Builder, error) {
+func NewProblem(ctx context.Context, facts *cluster.Cluster, node *corev1.Node, pools []*cluster.NodePool, claims []funnel.Claim) (*Builder, error) {
 	b := &Builder{
-		alloc: alloc, node: node, pools: pools,
+		cluster: facts, node: node, pools: pools,
 		Problem: decision.Problem{ClaimLimit: resourceapi.AllocationResultsMaxSize},
 		Devices: map[*resourceapi.Device]int{}, counters: map[string]int{}, sets: map[string]int{}, values: map[string]int{},
 	}
@@ -102,7 +102,7 @@ func (b *Builder) candidate(ctx context.Context, f *funnel.Funnel, d *cluster.De
 					request = &quantity
 				}
 			}
-			takes, err := eligibility.ConsumedBy(request, d.Capacity[name], b.alloc.Facts.Gates.Enabled("DRAFractionalCapacityRange"))
+			takes, err := eligibility.ConsumedBy(request, d.Capacity[name], b.cluster.Gates.Enabled("DRAFractionalCapacityRange"))
 			if err != nil {
 				b.err = err
 			}
@@ -131,9 +131,9 @@ func (b *Builder) device(d *cluster.Device) int {
 		return index
 	}
 	out := decision.Device{
-		Shared: b.alloc.Facts.Gates.Enabled("DRAConsumableCapacity") && d.AllowMultipleAllocations != nil && *d.AllowMultipleAllocations,
+		Shared: b.cluster.Gates.Enabled("DRAConsumableCapacity") && d.AllowMultipleAllocations != nil && *d.AllowMultipleAllocations,
 	}
-	used := b.alloc.Facts.Usage.Consumed(d.ID)
+	used := b.cluster.Usage.Consumed(d.ID)
 	if out.Shared {
 		for _, name := range slices.Sorted(maps.Keys(d.Capacity)) {
 			left := d.Capacity[name].Value.DeepCopy()
@@ -141,7 +141,7 @@ func (b *Builder) device(d *cluster.Device) int {
 			out.Capacity = append(out.Capacity, b.number(left))
 		}
 	}
-	if paid := out.Shared && (b.alloc.Facts.Usage.Shared(d.ID) || len(used) > 0); !paid {
+	if paid := out.Shared && (b.cluster.Usage.Shared(d.ID) || len(used) > 0); !paid {
 		b.charge(d, &out)
 	}
 	b.Problem.Devices = append(b.Problem.Devices, out)
@@ -151,7 +151,7 @@ func (b *Builder) device(d *cluster.Device) int {
 
 // charge adds the counters and the compatibility groups of a device.
 func (b *Builder) charge(d *cluster.Device, out *decision.Device) {
-	use := b.alloc.Facts.Partitions.Use(d.Pool)
+	use := b.cluster.Partitions.Use(d.Pool)
 	for _, consumption := range d.ConsumesCounters {
 		for _, name := range slices.Sorted(maps.Keys(consumption.Counters)) {
 			key := fmt.Sprintf("%s\x00%s\x00%s\x00%s", d.Pool.Driver, d.Pool.Name, consumption.CounterSet, name)
@@ -164,7 +164,7 @@ func (b *Builder) charge(d *cluster.Device, out *decision.Device) {
 			}
 			out.Uses = append(out.Uses, decision.CounterUse{Counter: counter, Amount: b.number(consumption.Counters[name].Value)})
 		}
-		if !b.alloc.Facts.Gates.Enabled("DRADeviceCompatibilityGroups") {
+		if !b.cluster.Gates.Enabled("DRADeviceCompatibilityGroups") {
 			continue
 		}
 		key := fmt.Sprintf("%s\x00%s\x00%s", d.Pool.Driver, d.Pool.Name, consumption.CounterSet)
@@ -172,7 +172,7 @@ func (b *Builder) charge(d *cluster.Device, out *decision.Device) {
 		if !ok {
 			set = len(b.Problem.GroupBase)
 			b.sets[key] = set
-			base := b.alloc.Facts.Partitions.GroupsOn(d.Pool, consumption.CounterSet, b.node)
+			base := b.cluster.Partitions.GroupsOn(d.Pool, consumption.CounterSet, b.node)
 			groups := b.intern(base.Groups.UnsortedList())
 			if base.Declared && len(groups) == 0 {
 				// Those in use have nothing in common, so that no other can join.
@@ -199,7 +199,7 @@ func (b *Builder) intern(texts []string) []int {
 
 // valueSet gives the values of an attribute that a constraint compares.
 func (b *Builder) valueSet(a resourceapi.DeviceAttribute) []int {
-	if selector.IsList(a) && !b.alloc.Facts.Gates.ListsCompared() {
+	if selector.IsList(a) && !b.cluster.Gates.ListsCompared() {
 		b.err = ErrNoProblem
 		return nil
 	}
@@ -236,7 +236,7 @@ func Answer(ctx context.Context, q *funnel.Question, node *corev1.Node) decision
 	if differs(q, node) {
 		return decision.Unknown
 	}
-	built, err := NewProblem(ctx, q.Cluster.Alloc, node, q.Cluster.Pools[node.Name], q.Claims)
+	built, err := NewProblem(ctx, q.Cluster, node, q.Reach.Pools[node.Name], q.Claims)
 	if err != nil {
 		return decision.Unknown
 	}

@@ -101,7 +101,7 @@ func (v *view) closest(ctx context.Context, f *funnel.Funnel, d *cluster.Device)
 	}
 	var best *corev1.Node
 	furthest := eligibility.Check(-1)
-	for _, node := range v.Cluster.Candidates {
+	for _, node := range v.Reach.Candidates {
 		if !eligibility.DeviceReaches(d, node) {
 			continue
 		}
@@ -112,7 +112,7 @@ func (v *view) closest(ctx context.Context, f *funnel.Funnel, d *cluster.Device)
 			best, furthest = node, check
 		}
 	}
-	for _, u := range v.Cluster.Unsuitable {
+	for _, u := range v.Reach.Unsuitable {
 		if best == nil && eligibility.DeviceReaches(d, u.Node) {
 			best = u.Node
 		}
@@ -124,8 +124,8 @@ func (v *view) closest(ctx context.Context, f *funnel.Funnel, d *cluster.Device)
 // than all.
 func checkOn(ctx context.Context, q *funnel.Question, f *funnel.Funnel, d *cluster.Device, node *corev1.Node) eligibility.Check {
 	check := eligibility.Reach
-	for i := range q.Cluster.Pools[node.Name] {
-		pool := q.Cluster.Pools[node.Name][i]
+	for i := range q.Reach.Pools[node.Name] {
+		pool := q.Reach.Pools[node.Name][i]
 		if pool.Pool != d.Pool {
 			continue
 		}
@@ -207,7 +207,7 @@ func (v *view) notPicked(ctx context.Context, claim int, f *funnel.Funnel, d *cl
 	if len(taken) == 0 {
 		return alone + ", but " + v.otherAlternative(ctx, claim, f, node)
 	}
-	names, before, binding := make([]string, 0, len(taken)), v.Cluster.Facts.Gates.Channel() != "stable", false
+	names, before, binding := make([]string, 0, len(taken)), v.Cluster.Gates.Channel() != "stable", false
 	position, last := positionOf(v.Question, d.ID, node.Name)
 	for _, p := range taken {
 		names = append(names, p.Device)
@@ -258,7 +258,7 @@ func alternativesOf(q *funnel.Question, claim int, f *funnel.Funnel) []*funnel.F
 // positionOf is where a device comes when the allocator tries those of a node,
 // and whether its pool is one of those that come last.
 func positionOf(q *funnel.Question, id cluster.DeviceID, node string) (at int, last bool) {
-	for _, pool := range q.Cluster.Pools[node] {
+	for _, pool := range q.Reach.Pools[node] {
 		for i := range pool.Devices {
 			if pool.Devices[i].ID == id {
 				return at, pool.Last

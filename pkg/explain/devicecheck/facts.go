@@ -22,7 +22,7 @@ import (
 
 // Facts describes what a device is and who has it.
 func Facts(q *funnel.Question, d *cluster.Device) *api.DeviceExplanation {
-	nodes, _ := q.Cluster.Facts.Nodes.All()
+	nodes, _ := q.Cluster.Nodes.All()
 	reaching := slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool { return !eligibility.DeviceReaches(d, node) })
 	out := &api.DeviceExplanation{
 		Driver: d.ID.Driver, Pool: d.ID.Pool, Name: d.ID.Device,
@@ -36,12 +36,12 @@ func Facts(q *funnel.Question, d *cluster.Device) *api.DeviceExplanation {
 		out.Attributes = append(out.Attributes, api.DeviceValue{Name: string(name), Value: selector.Literal(d.Attributes[name])})
 	}
 	for _, taint := range d.Taints {
-		out.Taints = append(out.Taints, api.TaintEvidence{Taint: taint.String(), Since: taint.TimeAdded, Evidence: fieldpath.TaintEvidence(q.Cluster.Facts, d, taint)})
+		out.Taints = append(out.Taints, api.TaintEvidence{Taint: taint.String(), Since: taint.TimeAdded, Evidence: fieldpath.TaintEvidence(q.Cluster, d, taint)})
 	}
-	if gap := q.Snap.Gap(snapshot.ResourceClaims); gap != nil && (out.Shared || !q.Cluster.Facts.Usage.InUse(d.ID)) {
+	if gap := q.Cluster.Snapshot.Gap(snapshot.ResourceClaims); gap != nil && (out.Shared || !q.Cluster.Usage.InUse(d.ID)) {
 		out.HoldersUnknown = gap.Reason
 	}
-	for _, holder := range q.Cluster.Facts.Usage.Holders(d.ID) {
+	for _, holder := range q.Cluster.Usage.Holders(d.ID) {
 		out.Holders = append(out.Holders, deviceHolder(holder))
 		out.Health = append(out.Health, deviceHealth(q, holder)...)
 	}
@@ -49,12 +49,12 @@ func Facts(q *funnel.Question, d *cluster.Device) *api.DeviceExplanation {
 }
 
 func isShared(q *funnel.Question, d *cluster.Device) bool {
-	return q.Cluster.Facts.Gates.Enabled("DRAConsumableCapacity") && d.AllowMultipleAllocations != nil && *d.AllowMultipleAllocations
+	return q.Cluster.Gates.Enabled("DRAConsumableCapacity") && d.AllowMultipleAllocations != nil && *d.AllowMultipleAllocations
 }
 
 func deviceCapacity(q *funnel.Question, d *cluster.Device) []api.DeviceCapacity {
 	var list []api.DeviceCapacity
-	used := q.Cluster.Facts.Usage.Consumed(d.ID)
+	used := q.Cluster.Usage.Consumed(d.ID)
 	for _, name := range slices.Sorted(maps.Keys(d.Capacity)) {
 		total := d.Capacity[name].Value
 		c := api.DeviceCapacity{Name: string(name), Total: total.String()}
@@ -70,7 +70,7 @@ func deviceCapacity(q *funnel.Question, d *cluster.Device) []api.DeviceCapacity 
 
 func deviceCounters(q *funnel.Question, d *cluster.Device) []api.DeviceCounter {
 	var list []api.DeviceCounter
-	state := q.Cluster.Facts.Partitions.Use(d.Pool)
+	state := q.Cluster.Partitions.Use(d.Pool)
 	for _, consumption := range d.ConsumesCounters {
 		for _, name := range slices.Sorted(maps.Keys(consumption.Counters)) {
 			takes := consumption.Counters[name].Value
@@ -113,7 +113,7 @@ func deviceHolder(holder cluster.Holder) api.DeviceHolder {
 // deviceHealth finds what kubelets say about a device that a claim has.
 func deviceHealth(q *funnel.Question, holder cluster.Holder) []api.DeviceHealth {
 	var found []api.DeviceHealth
-	for _, h := range q.Cluster.Facts.Claims.HealthOf(holder, lifecycle.PodsUsing(q.Snap, holder.Claim)) {
+	for _, h := range q.Cluster.Claims.HealthOf(holder, lifecycle.PodsUsing(q.Cluster.Snapshot, holder.Claim)) {
 		found = append(found, api.DeviceHealth{Pod: h.Pod.Namespace + "/" + h.Pod.Name, Health: string(h.Status), Message: h.Message})
 	}
 	return found

@@ -79,7 +79,7 @@ func List(ctx context.Context, q *funnel.Question, c *eligibility.Checks, d *clu
 	otherClass := class != nil && class.Code == api.ClassSelectorFalse
 	inUse := c.CheckInUse(d)
 	at := placeOf(q, d, node)
-	gap := q.Snap.Gap(snapshot.ResourceClaims)
+	gap := q.Cluster.Snapshot.Gap(snapshot.ResourceClaims)
 	capacity := true
 	for _, step := range eligibility.Steps() {
 		name, label := step.Name, step.Label
@@ -193,7 +193,7 @@ func (p *devicePlace) usable() bool {
 func placeOf(q *funnel.Question, d *cluster.Device, node *corev1.Node) *devicePlace {
 	p := &devicePlace{}
 	if node == nil {
-		p.unreached = eligibility.Unreached(q.Snap, d)
+		p.unreached = eligibility.Unreached(q.Cluster.Snapshot, d)
 		return p
 	}
 	if q.Pod != nil {
@@ -202,14 +202,14 @@ func placeOf(q *funnel.Question, d *cluster.Device, node *corev1.Node) *devicePl
 		}
 	}
 	if !eligibility.DeviceReaches(d, node) {
-		elsewhere := *eligibility.Unreached(q.Snap, d)
+		elsewhere := *eligibility.Unreached(q.Cluster.Snapshot, d)
 		elsewhere.Label, elsewhere.Text = "elsewhere", fmt.Sprintf("it is for %s, not for %s", eligibility.DeviceNodes(d), node.Name)
 		elsewhere.Fact.Found, elsewhere.Fact.Required = eligibility.DeviceNodes(d), node.Name
 		p.unreached = &elsewhere
 		return p
 	}
-	for i := range q.Cluster.Pools[node.Name] {
-		seen := q.Cluster.Pools[node.Name][i]
+	for i := range q.Reach.Pools[node.Name] {
+		seen := q.Reach.Pools[node.Name][i]
 		if seen.Pool != d.Pool {
 			continue
 		}

@@ -9,19 +9,15 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 )
 
-// Cluster is the cluster as one explanation sees it: the nodes where the pod may
-// go, those where it may not, and the pools that each can reach.
-type Cluster struct {
-	// Facts are those that the verdicts of Alloc are based on.
-	Facts      *cluster.Cluster
-	Alloc      *allocator.Allocator
+// Reach has the nodes as one explanation sees them: where the pod may go, where it may not,
+// and the pools that each node can reach.
+type Reach struct {
 	Candidates []*corev1.Node
 	// Unsuitable has the first misfit of each node that the pod cannot use,
 	// Misfits all of them by the node's name.
@@ -76,13 +72,13 @@ func newFunnel(c *eligibility.Checks) *Funnel {
 
 // addAll adds all devices, and notes which of them are of another class.
 func (f *Funnel) addAll(ctx context.Context) {
-	f.Devices = f.Checks.Facts.Pools.EveryDevice()
+	f.Devices = f.Checks.Cluster.Pools.EveryDevice()
 	f.findOtherClasses(ctx)
 	f.ClassHasDevices = f.anyOfClass()
 }
 
 // addNodes notes what becomes of all devices on the nodes of a cluster.
-func (f *Funnel) addNodes(ctx context.Context, s *Cluster) error {
+func (f *Funnel) addNodes(ctx context.Context, s *Reach) error {
 	for _, node := range s.Candidates {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -160,7 +156,7 @@ func (f *Funnel) addPool(ctx context.Context, node *corev1.Node, pool *cluster.N
 
 // addUnsuitable notes the nodes that the pod cannot use for the devices that
 // they have, of a device for several of them the first.
-func (f *Funnel) addUnsuitable(s *Cluster) {
+func (f *Funnel) addUnsuitable(s *Reach) {
 	seen := map[*cluster.NodePool]bool{}
 	for _, u := range s.Unsuitable {
 		r := eligibility.UnsuitableReason(u)
@@ -189,7 +185,7 @@ func (f *Funnel) addRest() {
 			f.record(d, eligibility.ObsoleteReason(d.Pool))
 			continue
 		}
-		f.record(d, eligibility.Unreached(f.Checks.Snap, d))
+		f.record(d, eligibility.Unreached(f.Checks.Cluster.Snapshot, d))
 	}
 }
 
@@ -206,7 +202,7 @@ func (f *Funnel) OtherClass(d *cluster.Device) bool {
 
 // addOnly accounts for the devices that one node can reach, whatever else
 // keeps the pod away from it.
-func (f *Funnel) addOnly(ctx context.Context, s *Cluster, node *corev1.Node) {
+func (f *Funnel) addOnly(ctx context.Context, s *Reach, node *corev1.Node) {
 	f.apart = true
 	for i := range s.Pools[node.Name] {
 		eligibility.EachDevice(s.Pools[node.Name][i], func(d *cluster.Device, r *eligibility.Reason) {

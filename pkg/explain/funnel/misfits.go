@@ -44,7 +44,7 @@ func elsewhere(q *Question, claim *resourceapi.ResourceClaim, node *corev1.Node,
 
 // OnlyNode is the only one of several nodes that the pod selects by nodeSelector, node
 // affinity or name, whatever else keeps it from there; empty where it selects more or fewer.
-func (s *Cluster) OnlyNode() string {
+func (s *Reach) OnlyNode() string {
 	others := 0
 	selected := slices.Clone(s.Candidates[:min(len(s.Candidates), 2)])
 	for i := range s.Unsuitable {
@@ -66,8 +66,8 @@ func (s *Cluster) OnlyNode() string {
 // and lack nothing else: the scheduler does not look for devices of the resource's class there.
 func ByPlugin(q *Question) []eligibility.UnsuitableNode {
 	var nodes []eligibility.UnsuitableNode
-	for _, u := range q.Cluster.Unsuitable {
-		if m := &u.Misfit; m.Filter == cluster.FilterResources && len(q.Cluster.Misfits[u.Node.Name]) == 1 && q.Cluster.Facts.Claims.ClassOf(m.Resource) != nil {
+	for _, u := range q.Reach.Unsuitable {
+		if m := &u.Misfit; m.Filter == cluster.FilterResources && len(q.Reach.Misfits[u.Node.Name]) == 1 && q.Cluster.Claims.ClassOf(m.Resource) != nil {
 			nodes = append(nodes, u)
 		}
 	}
@@ -96,7 +96,7 @@ func Misfits(q *Question, node *corev1.Node) []eligibility.UnsuitableNode {
 		all = append(all, eligibility.UnsuitableNode{Node: node, Misfit: misfit, Code: code, Claim: claim, Reason: misfit.Reason})
 	}
 	if q.Pod != nil {
-		for _, misfit := range q.Cluster.Facts.Nodes.Fit(q.Pod, node) {
+		for _, misfit := range q.Cluster.Nodes.Fit(q.Pod, node) {
 			add(api.NodeUnsuitable, misfit, nil)
 		}
 	}
@@ -105,7 +105,7 @@ func Misfits(q *Question, node *corev1.Node) []eligibility.UnsuitableNode {
 		if pc.Claim == nil || pc.Claim.Status.Allocation == nil {
 			continue
 		}
-		if ok, why := q.Cluster.Facts.Claims.AvailableOn(pc.Claim, node); !ok {
+		if ok, why := q.Cluster.Claims.AvailableOn(pc.Claim, node); !ok {
 			add(api.NodeNotReachable, cluster.Misfit{
 				Reason: elsewhere(q, pc.Claim, node, why),
 				Path:   "status.allocation.nodeSelector",
@@ -113,8 +113,8 @@ func Misfits(q *Question, node *corev1.Node) []eligibility.UnsuitableNode {
 			}, pc.Claim)
 		}
 	}
-	if q.Pod != nil && q.Cluster.Facts.Claims.HasExtendedResources(q.Pod) {
-		if _, err := q.Cluster.Facts.Claims.ExtendedResourceClaim(q.Pod, node); err != nil {
+	if q.Pod != nil && q.Cluster.Claims.HasExtendedResources(q.Pod) {
+		if _, err := q.Cluster.Claims.ExtendedResourceClaim(q.Pod, node); err != nil {
 			add(api.NodeUnsuitable, cluster.Misfit{Reason: err.Error(), Path: "status.allocatable"}, nil)
 		}
 	}
@@ -127,6 +127,6 @@ func NeededOn(q *Question, c *Claim, name string, node *corev1.Node) bool {
 	if !q.PodClaims[c.Index].ExtendedResources {
 		return true
 	}
-	claim, err := q.Cluster.Facts.Claims.ExtendedResourceClaim(q.Pod, node)
+	claim, err := q.Cluster.Claims.ExtendedResourceClaim(q.Pod, node)
 	return err == nil && claim != nil && slices.ContainsFunc(claim.Spec.Devices.Requests, func(r resourceapi.DeviceRequest) bool { return r.Name == name })
 }

@@ -11,19 +11,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // Question is what one explanation is about: a cluster, and the claims that are
 // to be allocated in it together.
 type Question struct {
-	Snap      *snapshot.Snapshot
-	Cluster   *Cluster
+	Cluster   *cluster.Cluster
+	Reach     *Reach
 	Selectors *selector.Evaluator
 	Catalog   *eligibility.Catalog
 	// Pod is the one whose claims these are, nil if no pod uses them. PodClaims are
@@ -36,16 +34,16 @@ type Question struct {
 
 // NewQuestion asks about the claims of a pod, which can be nil. Who needs devices
 // is not looked at yet.
-func NewQuestion(alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim) *Question {
-	q := &Question{Snap: snap, Cluster: &Cluster{Facts: alloc.Facts, Alloc: alloc}, Pod: pod, PodClaims: claims}
-	q.Evaluate(alloc.Facts.Gates.Selectors())
+func NewQuestion(c *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodClaim) *Question {
+	q := &Question{Cluster: c, Reach: &Reach{}, Pod: pod, PodClaims: claims}
+	q.Evaluate(c.Gates.Selectors())
 	return q
 }
 
 // Evaluate has the selectors evaluated by an evaluator for this cluster, which may know
 // answers to other questions. Nothing must have been asked yet.
 func (q *Question) Evaluate(selectors *selector.Evaluator) {
-	q.Selectors, q.Catalog = selectors, eligibility.NewCatalog(q.Cluster.Facts, selectors)
+	q.Selectors, q.Catalog = selectors, eligibility.NewCatalog(q.Cluster, selectors)
 }
 
 // Claim is a claim that is to be allocated.
@@ -69,7 +67,7 @@ func (q *Question) BeginFunnels(ctx context.Context, c *Claim) {
 // FinishFunnels adds what depends on nodes. The error is that of ctx.
 func (q *Question) FinishFunnels(ctx context.Context, c *Claim) error {
 	for _, f := range slices.Concat(c.Funnels...) {
-		if err := f.addNodes(ctx, q.Cluster); err != nil {
+		if err := f.addNodes(ctx, q.Reach); err != nil {
 			return err
 		}
 	}
@@ -81,7 +79,7 @@ func (q *Question) FinishFunnels(ctx context.Context, c *Claim) error {
 func (q *Question) AddFunnels(ctx context.Context, c *Claim, only *corev1.Node) error {
 	q.makeFunnels(c)
 	for _, f := range slices.Concat(c.Funnels...) {
-		f.addOnly(ctx, q.Cluster, only)
+		f.addOnly(ctx, q.Reach, only)
 		f.ClassHasDevices = f.anyOfClass()
 	}
 	return ctx.Err()
@@ -93,9 +91,9 @@ func (q *Question) makeFunnels(c *Claim) {
 		funnels := make([]*Funnel, 0, len(alternatives))
 		for _, r := range alternatives {
 			funnels = append(funnels, newFunnel(&eligibility.Checks{
-				Facts: q.Cluster.Facts, Snap: q.Snap, Selectors: q.Selectors, Channel: q.Cluster.Facts.Gates.Channel(),
+				Cluster: q.Cluster, Selectors: q.Selectors, Channel: q.Cluster.Gates.Channel(),
 				ExtendedResource: q.extendedResource(c, r),
-				Request:          r, Class: q.Snap.Class(r.Class), Catalog: q.Catalog,
+				Request:          r, Class: q.Cluster.Snapshot.Class(r.Class), Catalog: q.Catalog,
 			}))
 		}
 		c.Funnels = append(c.Funnels, funnels)
@@ -109,7 +107,7 @@ func (q *Question) ClaimsFor(node *corev1.Node) ([]*resourceapi.ResourceClaim, e
 		claim := c.Claim
 		if q.PodClaims[c.Index].ExtendedResources {
 			var err error
-			claim, err = q.Cluster.Facts.Claims.ExtendedResourceClaim(q.Pod, node)
+			claim, err = q.Cluster.Claims.ExtendedResourceClaim(q.Pod, node)
 			if err != nil {
 				return nil, fmt.Errorf("claim for extended resources: %w", err)
 			}
@@ -132,7 +130,7 @@ func (q *Question) extendedResource(c *Claim, r *claimspec.Request) string {
 	if place, ok := ExtendedRequestOf(q, c.Claim, r.Base); ok {
 		return string(place.Resource)
 	}
-	if class := q.Snap.Class(r.Class); class != nil && class.Spec.ExtendedResourceName != nil {
+	if class := q.Cluster.Snapshot.Class(r.Class); class != nil && class.Spec.ExtendedResourceName != nil {
 		return *class.Spec.ExtendedResourceName
 	}
 	return resourceapi.ResourceDeviceClassPrefix + r.Class
@@ -155,10 +153,10 @@ func servedByPlugin(q *Question, pc cluster.PodClaim) bool {
 	if !pc.ExtendedResources || !pc.Generated || q.Pod.Spec.NodeName == "" {
 		return false
 	}
-	node := q.Snap.Node(q.Pod.Spec.NodeName)
+	node := q.Cluster.Snapshot.Node(q.Pod.Spec.NodeName)
 	if node == nil {
 		return false
 	}
-	claim, err := q.Cluster.Facts.Claims.ExtendedResourceClaim(q.Pod, node)
+	claim, err := q.Cluster.Claims.ExtendedResourceClaim(q.Pod, node)
 	return err == nil && claim == nil
 }

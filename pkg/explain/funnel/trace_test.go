@@ -152,7 +152,7 @@ func TestTraceHasWhatSelectorsSee(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			q := testquestion.Of(t, tc.Snapshot(tc.Class(tc.ClassGPU, tc.Driver), tc.Nodes("n1"), tc.Pool("n1", tc.Device("a").Shareable(), tc.Device("b")), tc.Claim("c", tc.GPUs("gpu", 1, test.expression))), nil)
-			if channel := q.Cluster.Facts.Gates.Features().Channel; channel != "stable" {
+			if channel := q.Cluster.Gates.Features().Channel; channel != "stable" {
 				t.Fatalf("the implementation is %s", channel)
 			}
 			if got := strings.Join(traceLines(q.Claims[0].Funnels[0][0].Traces(t.Context())[1].Parts, ""), "\n"); got != test.want {

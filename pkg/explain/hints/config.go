@@ -24,7 +24,7 @@ import (
 // of which the claim has, and can get, no device. Such a thing is valid, because a
 // class may have devices of several drivers, and is ignored without a word.
 func (h *finder) configHints(ctx context.Context) {
-	if h.Snap.Gap(snapshot.ResourceSlices) != nil {
+	if h.Cluster.Snapshot.Gap(snapshot.ResourceSlices) != nil {
 		return
 	}
 	seen := map[string]bool{}
@@ -33,7 +33,7 @@ func (h *finder) configHints(ctx context.Context) {
 		if pc.Claim == nil {
 			continue
 		}
-		for _, c := range lifecycle.OpaqueConfigs(h.Snap, pc) {
+		for _, c := range lifecycle.OpaqueConfigs(h.Cluster.Snapshot, pc) {
 			drivers := h.driversFor(ctx, pc, c.Requests)
 			if len(drivers) == 0 || slices.Contains(drivers, c.Opaque.Driver) || seen[c.Object+c.Path] {
 				continue
@@ -87,7 +87,7 @@ func (h *finder) driversFor(ctx context.Context, pc *cluster.PodClaim, requests 
 // classDrivers lists the drivers that the selectors of a class name or, if they
 // name none, those whose devices they select.
 func (h *finder) classDrivers(ctx context.Context, name string) []string {
-	class := h.Snap.Class(name)
+	class := h.Cluster.Snapshot.Class(name)
 	if class == nil {
 		return nil
 	}
@@ -103,7 +103,7 @@ func (h *finder) classDrivers(ctx context.Context, name string) []string {
 	if len(found) > 0 {
 		return sortedKeys(found)
 	}
-	devices := h.Cluster.Facts.Pools.Devices()
+	devices := h.Cluster.Pools.Devices()
 	for i := range devices {
 		d := &devices[i]
 		if !found[d.ID.Driver] && h.selected(ctx, class, d) {

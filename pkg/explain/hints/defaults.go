@@ -20,7 +20,7 @@ func (h *finder) defaultRequestHint() {
 	if h.Pod == nil {
 		return
 	}
-	for _, u := range h.Cluster.Unsuitable {
+	for _, u := range h.Reach.Unsuitable {
 		name := u.Misfit.Resource
 		if u.Misfit.Filter != cluster.FilterResources {
 			continue

@@ -28,7 +28,7 @@ const maxHintedDrivers = 2
 // driverHints tells what is the matter with the drivers of the devices that
 // are wanted, if the devices are missing where the pod could go.
 func (h *finder) driverHints() {
-	if h.out.Verdict != api.DoesNotFit || len(h.out.Nodes) == 0 || h.Snap.Gap(snapshot.ResourceSlices) != nil || len(h.Cluster.Candidates) == 0 {
+	if h.out.Verdict != api.DoesNotFit || len(h.out.Nodes) == 0 || h.Cluster.Snapshot.Gap(snapshot.ResourceSlices) != nil || len(h.Reach.Candidates) == 0 {
 		return
 	}
 	drivers := h.wantedDrivers()
@@ -36,7 +36,7 @@ func (h *finder) driverHints() {
 		p := h.publication(driver)
 		h.emptyPoolHint(&p)
 		h.publicationHint(&p)
-		for _, set := range lifecycle.DaemonSets(h.Snap, driver) {
+		for _, set := range lifecycle.DaemonSets(h.Cluster.Snapshot, driver) {
 			if !h.daemonPodHints(&p, set) && len(p.published) == 0 {
 				h.placementHint(&p, set)
 			}
@@ -52,7 +52,7 @@ func (h *finder) wantedDrivers() []string {
 		for _, alternatives := range h.Claims[i].Funnels {
 			for _, f := range alternatives {
 				named := h.namedDrivers(f)
-				if published := lifecycle.Publishing(h.Snap, named); len(published) > 0 {
+				if published := lifecycle.Publishing(h.Cluster.Snapshot, named); len(published) > 0 {
 					named = published
 				}
 				if len(named) == 0 {
@@ -115,7 +115,7 @@ func (h *finder) publicationHint(p *publication) {
 	switch {
 	case len(p.slices) == 0:
 		others := map[string]bool{}
-		for _, slice := range h.Snap.Slices {
+		for _, slice := range h.Cluster.Snapshot.Slices {
 			others[slice.Spec.Driver] = true
 		}
 		tell(fmt.Sprintf("driver %s publishes nothing: there is no ResourceSlice of it in the cluster%s", p.driver, naming.DidYouMean(p.driver, sortedKeys(others))),
@@ -140,14 +140,14 @@ func (h *finder) publicationHint(p *publication) {
 // placementHint tells why a DaemonSet has no pods on the nodes that lack
 // devices: the controller looks at labels and taints, and at nothing else.
 func (h *finder) placementHint(p *publication, set lifecycle.DaemonSet) {
-	if _, known := h.Cluster.Facts.Nodes.All(); !known {
+	if _, known := h.Cluster.Nodes.All(); !known {
 		return
 	}
 	reasons, example := naming.Tally{}, map[string]api.Evidence{}
 	count := 0
 	pod := &corev1.Pod{Spec: lifecycle.TemplateSpec(set.Workload)}
 	for _, node := range p.missing {
-		for _, misfit := range h.Cluster.Facts.Nodes.Fit(pod, node) {
+		for _, misfit := range h.Cluster.Nodes.Fit(pod, node) {
 			if slices.Contains([]cluster.Filter{cluster.FilterPorts, cluster.FilterPods, cluster.FilterResources}, misfit.Filter) {
 				continue
 			}
@@ -198,7 +198,7 @@ func (h *finder) daemonPodHints(p *publication, set lifecycle.DaemonSet) bool {
 		missing[node.Name] = true
 	}
 	var failing, silent []*corev1.Pod
-	for _, pod := range lifecycle.Pods(h.Snap, set.Workload) {
+	for _, pod := range lifecycle.Pods(h.Cluster.Snapshot, set.Workload) {
 		switch {
 		case !missing[lifecycle.DaemonNode(pod)]:
 		case !lifecycle.Ready(pod):

@@ -45,12 +45,12 @@ func (h *finder) droppedHints() {
 			continue
 		}
 		tell(api.KindClaim, pc.Claim)
-		if template := h.Snap.Template(pc.Claim.Namespace, pc.Template); template != nil {
+		if template := h.Cluster.Snapshot.Template(pc.Claim.Namespace, pc.Template); template != nil {
 			tell(api.KindTemplate, template)
 		}
 		for _, alternatives := range claimspec.Requests(pc.Claim) {
 			for _, r := range alternatives {
-				if class := h.Snap.Class(r.Class); class != nil {
+				if class := h.Cluster.Snapshot.Class(r.Class); class != nil {
 					tell("DeviceClass", class)
 				}
 			}

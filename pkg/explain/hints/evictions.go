@@ -30,7 +30,7 @@ func (h *finder) evictedHint() {
 			claim.Status.Allocation = &resourceapi.AllocationResult{Devices: resourceapi.DeviceAllocationResult{
 				Results: []resourceapi.DeviceRequestAllocationResult{{Request: d.Request, Driver: d.Driver, Pool: d.Pool, Device: d.Device, Tolerations: r.Tolerations}},
 			}}
-			evictions := h.Cluster.Facts.Taints.ClaimEvictions(&claim)
+			evictions := h.Cluster.Taints.ClaimEvictions(&claim)
 			if len(evictions) == 0 {
 				continue
 			}

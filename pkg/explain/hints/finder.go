@@ -54,7 +54,7 @@ func (h *finder) eachRejected(visit func(d *cluster.Device, r *eligibility.Reaso
 // lastEvent is the newest event about a pod with one of the reasons.
 func (h *finder) lastEvent(pod *corev1.Pod, reasons ...string) *corev1.Event {
 	var newest *corev1.Event
-	for _, event := range h.Snap.Events {
+	for _, event := range h.Cluster.Snapshot.Events {
 		about := event.InvolvedObject
 		if about.Kind != api.KindPod || about.Namespace != pod.Namespace || about.Name != pod.Name ||
 			about.UID != "" && pod.UID != "" && about.UID != pod.UID || !slices.Contains(reasons, event.Reason) {

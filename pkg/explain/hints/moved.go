@@ -18,7 +18,7 @@ import (
 // all the same: a driver of networks moves an interface into the pod and no
 // longer sees it on the node (KEP-4817). Nothing has to be done about them.
 func (h *finder) movedHint() {
-	if h.Snap.Gap(snapshot.ResourceSlices) != nil {
+	if h.Cluster.Snapshot.Gap(snapshot.ResourceSlices) != nil {
 		return
 	}
 	for i := range h.PodClaims {
@@ -32,7 +32,7 @@ func (h *finder) movedHint() {
 		driver, where := "", ""
 		for j := range results {
 			result := &results[j]
-			if h.Cluster.Facts.Pools.Device(lifecycle.DeviceID(result)) != nil || !cluster.DeviceReady(claim, result) {
+			if h.Cluster.Pools.Device(lifecycle.DeviceID(result)) != nil || !cluster.DeviceReady(claim, result) {
 				continue
 			}
 			if moved = append(moved, lifecycle.DeviceName(result)); len(moved) > 1 {

@@ -79,7 +79,7 @@ func (h *finder) incompleteHint(pool *cluster.Pool) {
 			})
 		return
 	}
-	age := h.Snap.Now().Sub(newest)
+	age := h.Cluster.Snapshot.Now().Sub(newest)
 	if newest.IsZero() || age < publishingTime {
 		return
 	}
@@ -148,12 +148,12 @@ func (h *finder) allOverdraw(f *funnel.Funnel) bool {
 	on, likewise := "", 0
 	known := map[*cluster.NodePool]*overdraft{}
 	left := map[*cluster.Pool][]cluster.CounterUse{}
-	for _, node := range h.Cluster.Candidates {
+	for _, node := range h.Reach.Candidates {
 		var worst *overdraft
-		for _, pool := range h.Cluster.Pools[node.Name] {
+		for _, pool := range h.Reach.Pools[node.Name] {
 			if _, done := known[pool]; !done {
 				if _, done := left[pool.Pool]; !done {
-					left[pool.Pool] = h.Cluster.Facts.Partitions.Counters(pool.Pool)
+					left[pool.Pool] = h.Cluster.Partitions.Counters(pool.Pool)
 				}
 				known[pool] = findOverdraft(f, pool, left[pool.Pool])
 			}
@@ -175,7 +175,7 @@ func (h *finder) allOverdraw(f *funnel.Funnel) bool {
 		return false
 	}
 	where := ""
-	if len(h.Cluster.Candidates) > 1 {
+	if len(h.Reach.Candidates) > 1 {
 		where = " for " + on
 	}
 	text := fmt.Sprintf("all %s of pool %s%s together need %s of counter %s of %s, of which %s are available: devices that overlap cannot all be allocated",

@@ -27,7 +27,7 @@ type publication struct {
 func (h *finder) publication(driver string) publication {
 	p := publication{driver: driver}
 	own := map[string]bool{}
-	for _, slice := range h.Snap.Slices {
+	for _, slice := range h.Cluster.Snapshot.Slices {
 		if slice.Spec.Driver != driver {
 			continue
 		}
@@ -37,8 +37,8 @@ func (h *finder) publication(driver string) publication {
 		}
 	}
 	reached := func(pool *cluster.NodePool) bool { return pool.Pool.Driver == driver }
-	for _, node := range h.Cluster.Candidates {
-		if own[node.Name] || slices.ContainsFunc(h.Cluster.Pools[node.Name], reached) {
+	for _, node := range h.Reach.Candidates {
+		if own[node.Name] || slices.ContainsFunc(h.Reach.Pools[node.Name], reached) {
 			p.published = append(p.published, node)
 		} else {
 			p.missing = append(p.missing, node)

@@ -89,7 +89,7 @@ func (h *finder) mixedResourceHints() {
 	}
 	for _, name := range cluster.ExtendedResources(pod) {
 		class := h.classOf(name)
-		plugins := servedBy(h.Snap, name)
+		plugins := servedBy(h.Cluster.Snapshot, name)
 		if class == nil || len(plugins) == 0 {
 			continue
 		}
@@ -98,7 +98,7 @@ func (h *finder) mixedResourceHints() {
 			offered[node.Name] = true
 		}
 		var dra []*corev1.Node
-		for _, node := range h.Snap.Nodes {
+		for _, node := range h.Cluster.Snapshot.Nodes {
 			if !offered[node.Name] && h.hasDevicesOf(class.Name, node) {
 				dra = append(dra, node)
 			}
@@ -120,9 +120,9 @@ func (h *finder) mixedResourceHints() {
 // classOf finds the class that stands for an extended resource.
 func (h *finder) classOf(name corev1.ResourceName) *resourceapi.DeviceClass {
 	if implicit, ok := strings.CutPrefix(string(name), resourceapi.ResourceDeviceClassPrefix); ok {
-		return h.Snap.Class(implicit)
+		return h.Cluster.Snapshot.Class(implicit)
 	}
-	for _, class := range h.Snap.Classes {
+	for _, class := range h.Cluster.Snapshot.Classes {
 		if class.Spec.ExtendedResourceName != nil && *class.Spec.ExtendedResourceName == string(name) {
 			return class
 		}
@@ -186,7 +186,7 @@ func (h *finder) pluginHint() {
 	}
 	for _, driver := range slices.Sorted(maps.Keys(drivers)) {
 		for _, name := range sortedKeys(drivers[driver]) {
-			node := h.Snap.Node(name)
+			node := h.Cluster.Snapshot.Node(name)
 			if node == nil {
 				continue
 			}

@@ -28,18 +28,18 @@ func (h *finder) preemptionHint() {
 		return
 	}
 	priority := ptr.Deref(pod.Spec.Priority, 0)
-	if !slices.ContainsFunc(h.Snap.Pods, func(other *corev1.Pod) bool { return ptr.Deref(other.Spec.Priority, 0) < priority }) {
+	if !slices.ContainsFunc(h.Cluster.Snapshot.Pods, func(other *corev1.Pod) bool { return ptr.Deref(other.Spec.Priority, 0) < priority }) {
 		return
 	}
 	var lowest *corev1.Pod
 	var held cluster.Holder
 	consider := func(id cluster.DeviceID) {
-		for _, holder := range h.Cluster.Facts.Usage.Holders(id) {
+		for _, holder := range h.Cluster.Usage.Holders(id) {
 			if ptr.Deref(holder.Result.AdminAccess, false) {
 				continue
 			}
 			for _, consumer := range holder.Claim.Status.ReservedFor {
-				user := h.Snap.Pod(holder.Claim.Namespace, consumer.Name)
+				user := h.Cluster.Snapshot.Pod(holder.Claim.Namespace, consumer.Name)
 				if consumer.Resource != "pods" || user == nil || user.UID != consumer.UID || ptr.Deref(user.Spec.Priority, 0) >= priority {
 					continue
 				}
@@ -56,7 +56,7 @@ func (h *finder) preemptionHint() {
 			consider(d.ID)
 		case r.Check == eligibility.Counters && !pools[d.Pool]:
 			pools[d.Pool] = true
-			for _, use := range h.Cluster.Facts.Partitions.Counters(d.Pool) {
+			for _, use := range h.Cluster.Partitions.Counters(d.Pool) {
 				for _, id := range use.By {
 					consider(id)
 				}
@@ -97,7 +97,7 @@ func (h *finder) autoscalerHint() {
 	}
 	when := ""
 	if said := lifecycle.EventTime(event); !said.IsZero() {
-		age := h.Snap.Now().Sub(said.Time)
+		age := h.Cluster.Snapshot.Now().Sub(said.Time)
 		if age > autoscalerMemory {
 			return
 		}

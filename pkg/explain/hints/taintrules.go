@@ -15,15 +15,15 @@ func (h *finder) taintRuleHints() {
 	if h.out.Verdict != api.DoesNotFit {
 		return
 	}
-	for _, rule := range h.Snap.TaintRules {
-		if !h.Cluster.Facts.Taints.TaintsAll(rule) {
+	for _, rule := range h.Cluster.Snapshot.TaintRules {
+		if !h.Cluster.Taints.TaintsAll(rule) {
 			continue
 		}
 		name := whatif.Object("DeviceTaintRule", "", rule.Name)
 		if !h.rejects(func(r *eligibility.Reason) bool { return r.Code == api.DeviceTainted && r.Fact.Object == name }) {
 			continue
 		}
-		if text := h.Cluster.Facts.Taints.OpenRuleText(rule); text != "" {
+		if text := h.Cluster.Taints.OpenRuleText(rule); text != "" {
 			h.hint(text, api.Evidence{Object: name, Path: "spec.deviceSelector", Found: "missing", Required: "a driver, a pool or a device"})
 			continue
 		}

@@ -72,7 +72,7 @@ func (w *work) ask(ctx context.Context, devices []*cluster.Device) ([]*answer, e
 
 // settle decides the pods that fit one after another, as the scheduler does.
 func (w *work) settle(ctx context.Context, answers []*answer) error {
-	q := queue.New(explain.Verdicts(), w.alloc, w.snap)
+	q := queue.New(explain.Verdicts(), w.cluster)
 	var waiting []*corev1.Pod
 	for _, a := range answers {
 		waiting = append(waiting, a.pods...)
@@ -84,7 +84,7 @@ func (w *work) settle(ctx context.Context, answers []*answer) error {
 			continue
 		}
 		for _, pod := range a.pods {
-			t, err := target.Find(w.snap, w.alloc, explain.Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
+			t, err := target.Find(w.cluster, explain.Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
 			if err != nil {
 				return err
 			}

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
@@ -23,50 +22,50 @@ import (
 // Device says what becomes of a device, given as driver/pool/device or a part of
 // that which is clear. It fails with an [*explain.TargetError] if there is no such
 // device, and with the error of ctx if that is done before there is an answer.
-func Device(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, name string) (*api.UseExplanation, error) {
-	d, err := target.FindDevice(snap, alloc, name)
+func Device(ctx context.Context, c *cluster.Cluster, name string) (*api.UseExplanation, error) {
+	d, err := target.FindDevice(c, name)
 	if err != nil {
 		return nil, err
 	}
-	all, _ := alloc.Facts.Nodes.All()
+	all, _ := c.Nodes.All()
 	nodes := slices.DeleteFunc(slices.Clone(all), func(node *corev1.Node) bool { return !eligibility.DeviceReaches(d, node) })
-	w := newWork(alloc, snap, nodes)
+	w := newWork(c, nodes)
 	return w.explain(ctx, api.Target{Kind: api.KindDevice, Name: d.ID.String()}, []*cluster.Device{d})
 }
 
 // Node says what becomes of all devices that a node can reach, and what keeps
 // pods away from it. It fails like [Device].
-func Node(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, name string) (*api.UseExplanation, error) {
-	node, err := target.FindNode(snap, alloc, name)
+func Node(ctx context.Context, c *cluster.Cluster, name string) (*api.UseExplanation, error) {
+	node, err := target.FindNode(c, name)
 	if err != nil {
 		return nil, err
 	}
 	var devices []*cluster.Device
-	all := alloc.Facts.Pools.Devices()
+	all := c.Pools.Devices()
 	for i := range all {
 		if eligibility.DeviceReaches(&all[i], node) {
 			devices = append(devices, &all[i])
 		}
 	}
-	w := newWork(alloc, snap, []*corev1.Node{node})
+	w := newWork(c, []*corev1.Node{node})
 	w.out.Node = &api.NodeUse{Name: node.Name, Blocks: w.inspection.Node(node)}
 	return w.explain(ctx, api.Target{Kind: api.KindNode, Name: node.Name}, devices)
 }
 
 // work is the work on one explanation.
 type work struct {
-	alloc *allocator.Allocator
-	snap  *snapshot.Snapshot
+	cluster *cluster.Cluster
+
 	// nodes are those from which devices are looked at.
 	nodes      []*corev1.Node
 	inspection *explain.Inspection
 	out        *api.UseExplanation
 }
 
-func newWork(alloc *allocator.Allocator, snap *snapshot.Snapshot, nodes []*corev1.Node) *work {
-	in := explain.NewInspection(alloc, snap, nodes)
+func newWork(c *cluster.Cluster, nodes []*corev1.Node) *work {
+	in := explain.NewInspection(c, nodes)
 	return &work{
-		alloc: alloc, snap: snap, nodes: nodes, inspection: in,
+		cluster: c, nodes: nodes, inspection: in,
 		out: &api.UseExplanation{
 			TypeMeta:  metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "UseExplanation"},
 			Allocator: in.Allocator(), Assumptions: in.Assumptions,
@@ -90,7 +89,7 @@ func (w *work) explain(ctx context.Context, of api.Target, devices []*cluster.De
 			Driver: d.ID.Driver, Pool: d.ID.Pool, Names: []string{d.ID.Device}, Nodes: facts.Nodes,
 			Holders: facts.Holders, Blocks: blocks, BindingConditions: d.BindingConditions, Classes: w.inspection.Classes(ctx, d),
 		}
-		if !w.alloc.Facts.Usage.InUse(d.ID) {
+		if !w.cluster.Usage.InUse(d.ID) {
 			open, at = append(open, d), append(at, i)
 		}
 	}
@@ -131,10 +130,10 @@ func (w *work) explain(ctx context.Context, of api.Target, devices []*cluster.De
 // unknown says why the state of a device is not known, unless it is in use. It is
 // empty if nothing is missing.
 func (w *work) unknown(d *cluster.Device) string {
-	if gap := w.snap.Gap(snapshot.ResourceClaims); gap != nil && !w.alloc.Facts.Usage.InUse(d.ID) {
+	if gap := w.cluster.Snapshot.Gap(snapshot.ResourceClaims); gap != nil && !w.cluster.Usage.InUse(d.ID) {
 		return gap.Reason + ": whether the device is in use is not known"
 	}
-	if gap := w.snap.Gap(snapshot.ResourcePods); gap != nil {
+	if gap := w.cluster.Snapshot.Gap(snapshot.ResourcePods); gap != nil {
 		return gap.Reason + ": which pods wait for devices is not known"
 	}
 	return ""

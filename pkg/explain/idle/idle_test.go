@@ -88,7 +88,7 @@ func TestDevice(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			snap := tc.Cluster(flat(append([]any{tc.Nodes("n1")}, test.objects...))...)
-			e, err := idle.Device(t.Context(), testquestion.Allocator(t, snap), snap, "gpu-0")
+			e, err := idle.Device(t.Context(), testquestion.Allocator(t, snap).Facts, "gpu-0")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -131,7 +131,7 @@ func TestNode(t *testing.T) {
 	objects = append(objects, waits("big", time.Hour, tc.GPUs("gpu", 5))...)
 	objects = append(objects, waits("away", time.Minute, tc.GPUs("gpu", 1), func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"zone": "b"} })...)
 	snap := tc.Cluster(objects...)
-	e, err := idle.Node(t.Context(), testquestion.Allocator(t, snap), snap, "n1")
+	e, err := idle.Node(t.Context(), testquestion.Allocator(t, snap).Facts, "n1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestNode(t *testing.T) {
 	if m := e.Node.Misfits; len(m) != 1 || m[0].PodCount != 1 || !slices.Equal(m[0].Pods, []string{"ml/away"}) {
 		t.Errorf("got misfits %+v", m)
 	}
-	if _, err := idle.Node(t.Context(), testquestion.Allocator(t, snap), snap, "n3"); err == nil {
+	if _, err := idle.Node(t.Context(), testquestion.Allocator(t, snap).Facts, "n3"); err == nil {
 		t.Error("a node that does not exist has an answer")
 	}
 }
@@ -160,7 +160,7 @@ func TestEqualButForNames(t *testing.T) {
 		objects = append(objects, tc.Claim(name, tc.GPUs("gpu", 2)), tc.Pod(name, tc.UsingClaim("gpus", name)))
 	}
 	snap := tc.Cluster(objects...)
-	e, err := idle.Device(t.Context(), testquestion.Allocator(t, snap), snap, "gpu-0")
+	e, err := idle.Device(t.Context(), testquestion.Allocator(t, snap).Facts, "gpu-0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func TestTooManyKinds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			snap := tc.Cluster(of(test.class, test.claims)...)
-			e, err := idle.Device(t.Context(), testquestion.Allocator(t, snap), snap, "gpu-0")
+			e, err := idle.Device(t.Context(), testquestion.Allocator(t, snap).Facts, "gpu-0")
 			if err != nil {
 				t.Fatal(err)
 			}

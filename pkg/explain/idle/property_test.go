@@ -30,7 +30,7 @@ func TestAllocatorAgrees(t *testing.T) {
 		c := fleet.Random(seed)
 		alloc := testquestion.Allocator(t, c.Snapshot)
 		for _, d := range alloc.Facts.Pools.Devices() {
-			e, err := idle.Device(t.Context(), alloc, c.Snapshot, d.ID.String())
+			e, err := idle.Device(t.Context(), alloc.Facts, d.ID.String())
 			if err != nil {
 				t.Fatalf("seed %d, device %s: %v", seed, d.ID, err)
 			}

@@ -28,18 +28,18 @@ const maxAsked = 64
 // selects one of the devices come before all others, and the rest is only counted.
 func (w *work) waiting(ctx context.Context, devices []*cluster.Device) ([][]*corev1.Pod, []*resourceapi.ResourceClaim) {
 	concerned := w.concerned(ctx, devices)
-	all := queue.Waiting(w.alloc, w.snap)
+	all := queue.Waiting(w.cluster)
 	for _, pods := range all {
 		w.out.WaitingPods += len(pods)
 	}
 	var unused []*resourceapi.ResourceClaim
-	for _, claim := range w.snap.Claims {
-		if claim.Status.Allocation == nil && claim.DeletionTimestamp == nil && !slices.ContainsFunc(lifecycle.PodsUsing(w.snap, claim), lifecycle.Waits) {
+	for _, claim := range w.cluster.Snapshot.Claims {
+		if claim.Status.Allocation == nil && claim.DeletionTimestamp == nil && !slices.ContainsFunc(lifecycle.PodsUsing(w.cluster.Snapshot, claim), lifecycle.Waits) {
 			unused = append(unused, claim)
 		}
 	}
 	kinds, cut := limited(all, func(pods []*corev1.Pod) bool {
-		return slices.ContainsFunc(w.alloc.Facts.Claims.OfPod(pods[0]), func(pc cluster.PodClaim) bool { return pc.Claim == nil || concerned(pc.Claim) })
+		return slices.ContainsFunc(w.cluster.Claims.OfPod(pods[0]), func(pc cluster.PodClaim) bool { return pc.Claim == nil || concerned(pc.Claim) })
 	})
 	claims, cutClaims := limited(unused, concerned)
 	if len(cut)+len(cutClaims) == 0 {
@@ -95,7 +95,7 @@ func limited[T any](list []T, concerned func(T) bool) (kept []T, cut []leftOut[T
 func (w *work) concerned(ctx context.Context, devices []*cluster.Device) func(*resourceapi.ResourceClaim) bool {
 	known := map[string]bool{}
 	selects := func(name string) bool {
-		class := w.snap.Class(name)
+		class := w.cluster.Snapshot.Class(name)
 		return class != nil && slices.ContainsFunc(devices, func(d *cluster.Device) bool { return w.inspection.MaySelect(ctx, class, d) })
 	}
 	return func(claim *resourceapi.ResourceClaim) bool {

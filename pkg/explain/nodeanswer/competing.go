@@ -24,7 +24,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // probeSteps bounds the search for the conflicting requirements on one node: a
@@ -43,8 +42,8 @@ func whyNotAll(ctx context.Context, q *funnel.Question, confirmer *counting.Conf
 	}
 	ctx, budget := allocator.WithBudget(ctx, probeSteps)
 	defer budget.End()
-	fits := func(alloc *allocator.Allocator, snap *snapshot.Snapshot, claims []*resourceapi.ResourceClaim) bool {
-		fits, err := confirmer.Fits(ctx, q, alloc, snap, node, claims)
+	fits := func(facts *cluster.Cluster, claims []*resourceapi.ResourceClaim) bool {
+		fits, err := confirmer.Fits(ctx, q, facts, node, claims)
 		return fits && err == nil
 	}
 	answer := Answer{Verdict: api.DoesNotFit, Progress: progressCompeting}
@@ -55,7 +54,7 @@ func whyNotAll(ctx context.Context, q *funnel.Question, confirmer *counting.Conf
 			constrained = append(constrained, c.String())
 		}
 	}
-	if len(constrained) > 0 && fits(q.Cluster.Alloc, q.Snap, withoutConstraints(claims)) {
+	if len(constrained) > 0 && fits(q.Cluster, withoutConstraints(claims)) {
 		answer.Code = api.ConstraintUnsatisfiable
 		answer.Message = "enough devices available, but not with " + english.JoinAnd(constrained)
 		if most := mostOfOne(ctx, q, node); most != nil {
@@ -67,7 +66,7 @@ func whyNotAll(ctx context.Context, q *funnel.Question, confirmer *counting.Conf
 	if single, titles := singleRequests(q, claims); len(single) > 1 {
 		alone := true
 		for _, claim := range single {
-			alone = alone && fits(q.Cluster.Alloc, q.Snap, []*resourceapi.ResourceClaim{claim})
+			alone = alone && fits(q.Cluster, []*resourceapi.ResourceClaim{claim})
 		}
 		if alone {
 			answer.Code = api.RequestsCompete
@@ -87,14 +86,13 @@ func whyNotAll(ctx context.Context, q *funnel.Question, confirmer *counting.Conf
 		}},
 		{api.CountersExhausted, "enough devices available, but together they use more than the shared counters have", func(d *resourceapi.Device) { d.ConsumesCounters = nil }},
 	} {
-		alloc, snap, err := withDevices(ctx, q, node, probe.change)
-		if err == nil && alloc != nil && fits(alloc, snap, claims) {
+		if changed := withDevices(q, node, probe.change); changed != nil && fits(changed, claims) {
 			answer.Code, answer.Message = probe.code, probe.message
 			return answer
 		}
 	}
 	var panicked *allocator.PanicError
-	if errors.As(q.Cluster.Alloc.Check(ctx, node, claims).Err, &panicked) {
+	if errors.As(allocator.Of(q.Cluster).Check(ctx, node, claims).Err, &panicked) {
 		return Answer{Verdict: api.Error, Code: api.AllocatorPanic, Message: panicked.Error()}
 	}
 	answer.Code, answer.Message, answer.Progress = api.CountUnsatisfiable, notForAll, progressUnproved
@@ -107,15 +105,15 @@ func whyNotAll(ctx context.Context, q *funnel.Question, confirmer *counting.Conf
 	return answer
 }
 
-// withDevices makes an allocator for the same cluster, in which the devices that it may
-// allocate on a node are changed. It is nil if none consumes counters. What it does not use of
+// withDevices returns the cluster with other devices, as far as the allocator may allocate them
+// on a node. It is nil if none consumes counters. What the allocator does not use of
 // a pool stays as it is: it could be used after the change, which is not what is asked.
-func withDevices(ctx context.Context, q *funnel.Question, node *corev1.Node, change func(*resourceapi.Device)) (*allocator.Allocator, *snapshot.Snapshot, error) {
+func withDevices(q *funnel.Question, node *corev1.Node, change func(*resourceapi.Device)) *cluster.Cluster {
 	changed := false
-	amended := *q.Snap
+	amended := *q.Cluster.Snapshot
 	amended.Slices = nil
 	seen := map[*cluster.Pool]bool{}
-	for _, pool := range q.Cluster.Pools[node.Name] {
+	for _, pool := range q.Reach.Pools[node.Name] {
 		if seen[pool.Pool] {
 			continue
 		}
@@ -133,12 +131,11 @@ func withDevices(ctx context.Context, q *funnel.Question, node *corev1.Node, cha
 		}
 	}
 	if !changed {
-		return nil, nil, nil
+		return nil
 	}
 	// The taint rules are in the slices already.
 	amended.TaintRules = nil
-	alloc, err := q.Cluster.Alloc.Amended(ctx, &amended)
-	return alloc, &amended, err
+	return q.Cluster.Amended(&amended)
 }
 
 func withoutConstraints(claims []*resourceapi.ResourceClaim) []*resourceapi.ResourceClaim {
@@ -203,7 +200,7 @@ func mostOfOne(ctx context.Context, q *funnel.Question, node *corev1.Node) *most
 	}
 	constraint := f.Request.Constraints[0]
 	values := naming.Tally{}
-	for _, pool := range q.Cluster.Pools[node.Name] {
+	for _, pool := range q.Reach.Pools[node.Name] {
 		for i := range pool.Devices {
 			d := &pool.Devices[i]
 			if f.Checks.Device(ctx, d, node) != nil {

@@ -27,7 +27,7 @@ import (
 // filter of the scheduler says no, the closer is the node.
 func ProgressOf(q *funnel.Question, u eligibility.UnsuitableNode) int {
 	progress := progressUnsuitable
-	if len(q.Cluster.Pools[u.Node.Name]) > 0 {
+	if len(q.Reach.Pools[u.Node.Name]) > 0 {
 		progress = progressHasDevice
 	}
 	if claimsAvailable(q, u.Node) {
@@ -48,7 +48,7 @@ func claimsAvailable(q *funnel.Question, node *corev1.Node) bool {
 			continue
 		}
 		holds = true
-		if ok, _ := q.Cluster.Facts.Claims.AvailableOn(claim, node); !ok {
+		if ok, _ := q.Cluster.Claims.AvailableOn(claim, node); !ok {
 			return false
 		}
 	}
@@ -80,10 +80,10 @@ func NewReasons(q *funnel.Question, confirmer *counting.Confirmer) *Reasons {
 // enough; the others are compared by all that the allocator looks at. The first candidate
 // is compared, too, since it is always asked about.
 func (r *Reasons) Equivalent(ctx context.Context) []int {
-	like, first := make([]int, len(r.Cluster.Candidates)), map[Answer]int{}
+	like, first := make([]int, len(r.Reach.Candidates)), map[Answer]int{}
 	var others []int
 	var compared []*corev1.Node
-	for i, node := range r.Cluster.Candidates {
+	for i, node := range r.Reach.Candidates {
 		if i == 0 || !counting.TooFew(ctx, r.Question, node) {
 			others, compared = append(others, i), append(compared, node)
 			continue
@@ -169,7 +169,7 @@ func requestPrefix(q *funnel.Question, f *funnel.Funnel) string {
 // ShortOfOne reports whether a node has too few devices for a request or one of its
 // alternatives, looked at alone, and what the devices there lack.
 func ShortOfOne(ctx context.Context, q *funnel.Question, f *funnel.Funnel, node *corev1.Node) (Answer, bool) {
-	c := f.Count(ctx, q.Cluster.Pools[node.Name], node)
+	c := f.Count(ctx, q.Reach.Pools[node.Name], node)
 	eligible := f.Eligible[node.Name]
 	prefix := requestPrefix(q, f)
 	answer := Answer{Verdict: api.DoesNotFit, Code: api.CountUnsatisfiable, Progress: progressShort + int(c.Furthest)}

@@ -140,7 +140,7 @@ func looksAt(q *funnel.Question) looks {
 		l.each = l.each || q.PodClaims[q.Claims[i].Index].ExtendedResources
 		for _, alternatives := range claimspec.Requests(q.Claims[i].Claim) {
 			for _, r := range alternatives {
-				if class := q.Snap.Class(r.Class); class != nil {
+				if class := q.Cluster.Snapshot.Class(r.Class); class != nil {
 					read(class.Spec.Selectors)
 				}
 				read(r.Selectors)
@@ -160,7 +160,7 @@ func (c *Contents) describe(q *funnel.Question, node *corev1.Node) string {
 		return node.Name
 	}
 	var t contentText
-	for _, pool := range q.Cluster.Pools[node.Name] {
+	for _, pool := range q.Reach.Pools[node.Name] {
 		t.number(c.published.number(q, pool, node))
 		if pool.Local {
 			usedContent(q, &t, pool)
@@ -265,7 +265,7 @@ func (p *published) describeDevice(q *funnel.Question, t *contentText, d *cluste
 // usedContent describes what is in use of a pool: of its counters, and of each device that
 // is not free, by its place.
 func usedContent(q *funnel.Question, t *contentText, pool *cluster.NodePool) {
-	facts := q.Cluster.Facts
+	facts := q.Cluster
 	for _, use := range facts.Partitions.Counters(pool.Pool) {
 		t.words(use.CounterSet, use.Counter)
 		t.quantity(use.Total)

@@ -57,7 +57,7 @@ func TestEquivalentNames(t *testing.T) {
 			if tt.equivalent {
 				want = []int{0, 0}
 			}
-			if got := nodegroup.NewSignatures(q).Equivalent(t.Context(), q.Cluster.Candidates); !slices.Equal(got, want) {
+			if got := nodegroup.NewSignatures(q).Equivalent(t.Context(), q.Reach.Candidates); !slices.Equal(got, want) {
 				t.Errorf("the first node equivalent: %v, want %v", got, want)
 			}
 		})
@@ -93,10 +93,10 @@ func TestGroups(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			q := testquestion.Of(t, tc.Cluster(append(test.parts, tc.Nodes("a", "b"))...), nil)
 			contents := nodegroup.NewContents()
-			if got := groupText(contents.Groups(q, q.Cluster.Candidates)); got != test.same {
+			if got := groupText(contents.Groups(q, q.Reach.Candidates)); got != test.same {
 				t.Errorf("groups by contents: %s, want %s", got, test.same)
 			}
-			if got := groupText(contents.GroupsByUse(q, q.Cluster.Candidates)); got != test.used {
+			if got := groupText(contents.GroupsByUse(q, q.Reach.Candidates)); got != test.used {
 				t.Errorf("groups by use: %s, want %s", got, test.used)
 			}
 		})
@@ -124,7 +124,7 @@ func TestAvailable(t *testing.T) {
 	), nil)
 	signatures := nodegroup.NewSignatures(q)
 	var offers []string
-	for _, node := range q.Cluster.Candidates {
+	for _, node := range q.Reach.Candidates {
 		offers = append(offers, signatures.Available(t.Context(), node))
 	}
 	if offers[0] != offers[1] || offers[0] == offers[2] {

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
@@ -83,7 +84,7 @@ func (l *nodeSignature) describe(ctx context.Context) bool {
 	if funnel.OnNode(nil, l.node).Optional {
 		l.text = append(l.text, "optional "...)
 	}
-	pools, err := l.Cluster.Facts.Pools.For(l.node)
+	pools, err := l.Cluster.Pools.For(l.node)
 	if err != nil || !l.describeClaims() {
 		return false
 	}
@@ -97,7 +98,7 @@ func (l *nodeSignature) describe(ctx context.Context) bool {
 			l.text = fmt.Appendf(l.text, "\npool %p", pool)
 			continue
 		}
-		if l.Cluster.Facts.Partitions.DependsOnNode(pool.Pool) || hasOtherDevices(pool) && l.SelectorFails(ctx, pool, l.node) {
+		if l.Cluster.Partitions.DependsOnNode(pool.Pool) || hasOtherDevices(pool) && l.SelectorFails(ctx, pool, l.node) {
 			return false
 		}
 		l.text = fmt.Appendf(l.text, "\nown %t %t %t %t", pool.AllIgnored, pool.Outdated, pool.Incomplete, pool.Invalid != "")
@@ -135,7 +136,7 @@ func (l *nodeSignature) describeClaims() bool {
 		if !l.PodClaims[c.Index].ExtendedResources {
 			continue
 		}
-		claim, err := l.Cluster.Facts.Claims.ExtendedResourceClaim(l.Pod, l.node)
+		claim, err := l.Cluster.Claims.ExtendedResourceClaim(l.Pod, l.node)
 		if err != nil {
 			return false
 		}
@@ -158,8 +159,8 @@ func (s *Signatures) partitions(pool *cluster.Pool) string {
 		return text
 	}
 	text := ""
-	for _, counter := range s.Cluster.Facts.Partitions.Counters(pool) {
-		groups := s.Cluster.Facts.Partitions.GroupsOn(pool, counter.CounterSet, nil)
+	for _, counter := range s.Cluster.Partitions.Counters(pool) {
+		groups := s.Cluster.Partitions.GroupsOn(pool, counter.CounterSet, nil)
 		text += fmt.Sprintf(" %q %q %s of %s %v %q", counter.CounterSet, counter.Counter,
 			counter.Left.String(), counter.Total.String(), groups.Used, slices.Sorted(maps.Keys(groups.Groups)))
 	}
@@ -226,7 +227,7 @@ func (l *nodeSignature) describeDevice(ctx context.Context, d *cluster.Device) b
 			return false
 		}
 	}
-	alloc := l.Cluster.Alloc
+	alloc := allocator.Of(l.Cluster)
 	flag := func(set bool, letter byte) {
 		if set {
 			l.text = append(l.text, letter)
@@ -266,7 +267,7 @@ func (l *nodeSignature) describeDevice(ctx context.Context, d *cluster.Device) b
 }
 
 func (l *nodeSignature) describeCapacity(d *cluster.Device) bool {
-	used := l.Cluster.Facts.Usage.Consumed(d.ID)
+	used := l.Cluster.Usage.Consumed(d.ID)
 	for name, capacity := range sorted(d.Capacity) {
 		l.text = appendQuantity(l.text, string(name), capacity.Value)
 		if quantity, ok := used[name]; ok {
@@ -327,7 +328,7 @@ func appendQuantity(text []byte, name string, quantity resource.Quantity) []byte
 // same.
 func (s *Signatures) Available(ctx context.Context, node *corev1.Node) string {
 	l := nodeSignature{Signatures: s, funnels: allFunnels(s.Question), node: node, numbers: map[string]int{}}
-	pools := s.Cluster.Pools[node.Name]
+	pools := s.Reach.Pools[node.Name]
 	for _, pool := range pools {
 		if !pool.Local {
 			l.shared = append(l.shared, s.sharedValues(ctx, pool))

@@ -36,7 +36,7 @@ func (c *Contents) GroupsByUse(q *funnel.Question, nodes []*corev1.Node) [][]*co
 // misfitKey is the same for nodes that the pod cannot use for the same reasons.
 func misfitKey(q *funnel.Question, node *corev1.Node) string {
 	var key strings.Builder
-	for _, u := range q.Cluster.Misfits[node.Name] {
+	for _, u := range q.Reach.Misfits[node.Name] {
 		fmt.Fprintf(&key, "%s %q %s/%s ", u.Code, u.Misfit.Reason, u.Misfit.Available.String(), u.Misfit.Allocatable.String())
 	}
 	return key.String()
@@ -47,9 +47,9 @@ func misfitKey(q *funnel.Question, node *corev1.Node) string {
 func holderKey(q *funnel.Question, node *corev1.Node) string {
 	var key contentText
 	at := map[*resourceapi.ResourceClaim]int{}
-	for _, pool := range q.Cluster.Pools[node.Name] {
+	for _, pool := range q.Reach.Pools[node.Name] {
 		for i := range pool.Devices {
-			for _, h := range q.Cluster.Facts.Usage.Holders(pool.Devices[i].ID) {
+			for _, h := range q.Cluster.Usage.Holders(pool.Devices[i].ID) {
 				number, known := at[h.Claim]
 				if !known {
 					number = len(at)

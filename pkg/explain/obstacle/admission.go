@@ -46,13 +46,13 @@ func (f *finder) refusals() []Obstacle {
 		}
 	}
 	if newPod {
-		ranges := inNamespace(f.Snap.LimitRanges, namespace)
+		ranges := inNamespace(f.Cluster.Snapshot.LimitRanges, namespace)
 		pod = admission.WithDefaults(ranges, pod)
 		f.unknownAdmission(snapshot.ResourceLimitRanges, "LimitRanges", namespace)
 		note(api.LimitRangeViolated, "", admission.LimitRefusals(ranges, pod))
 	}
 	f.unknownAdmission(snapshot.ResourceQuotas, "ResourceQuotas", namespace)
-	quotas := inNamespace(f.Snap.Quotas, namespace)
+	quotas := inNamespace(f.Cluster.Snapshot.Quotas, namespace)
 	if newPod {
 		note(api.QuotaExceeded, "", admission.PodRefusals(quotas, pod))
 	}
@@ -64,8 +64,8 @@ func (f *finder) refusals() []Obstacle {
 
 // unknownAdmission notes that something may refuse the object that was not read.
 func (f *finder) unknownAdmission(resource, what, namespace string) {
-	if why := f.Snap.Unknown(resource, namespace); why != "" {
-		gap := f.Snap.Gap(resource) != nil
+	if why := f.Cluster.Snapshot.Unknown(resource, namespace); why != "" {
+		gap := f.Cluster.Snapshot.Gap(resource) != nil
 		f.unevaluated = append(f.unevaluated, Unevaluated{What: what, Why: why, Always: gap, Quiet: !gap})
 	}
 }
@@ -86,7 +86,7 @@ func toBeCreated(q *funnel.Question) ([]corev1.ResourceList, api.Stage) {
 				stage = api.StageAllocation
 			}
 			usages = append(usages, admission.ClaimUsage(&pc.Claim.Spec, extendedNames(q), admission.PodUsage(pod)))
-		case pc.ExtendedResources, !pc.Generated && (!pc.Claim.CreationTimestamp.IsZero() || q.Snap.Claim(pc.Claim.Namespace, pc.Claim.Name) == nil):
+		case pc.ExtendedResources, !pc.Generated && (!pc.Claim.CreationTimestamp.IsZero() || q.Cluster.Snapshot.Claim(pc.Claim.Namespace, pc.Claim.Name) == nil):
 		case pc.Generated && pod == nil:
 			// A template alone creates nothing.
 		default:
@@ -99,11 +99,11 @@ func toBeCreated(q *funnel.Question) ([]corev1.ResourceList, api.Stage) {
 // extendedNames says which extended resource each class stands for, nil where the
 // cluster has no extended resources by DRA.
 func extendedNames(q *funnel.Question) admission.Classes {
-	if !q.Cluster.Facts.Gates.Enabled("DRAExtendedResource") {
+	if !q.Cluster.Gates.Enabled("DRAExtendedResource") {
 		return nil
 	}
 	classes := admission.Classes{}
-	for _, class := range q.Snap.Classes {
+	for _, class := range q.Cluster.Snapshot.Classes {
 		if class.Spec.ExtendedResourceName != nil {
 			classes[class.Name] = *class.Spec.ExtendedResourceName
 		}

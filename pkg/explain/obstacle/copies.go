@@ -11,9 +11,9 @@ import (
 // QuotaLimits are how many pods like that of a question ResourceQuotas allow, with their
 // claims. Without withPod, only the claims count.
 func QuotaLimits(q *funnel.Question, withPod bool) []admission.QuotaLimit {
-	quotas := inNamespace(q.Snap.Quotas, q.Pod.Namespace)
+	quotas := inNamespace(q.Cluster.Snapshot.Quotas, q.Pod.Namespace)
 	created, _ := toBeCreated(q)
-	pod := admission.WithDefaults(inNamespace(q.Snap.LimitRanges, q.Pod.Namespace), q.Pod)
+	pod := admission.WithDefaults(inNamespace(q.Cluster.Snapshot.LimitRanges, q.Pod.Namespace), q.Pod)
 	if !withPod {
 		pod = nil
 	}

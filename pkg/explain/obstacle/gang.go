@@ -32,20 +32,20 @@ func (f *finder) gangObstacles(ctx context.Context, pod *corev1.Pod) ([]Obstacle
 	if pod.Spec.SchedulingGroup == nil || pod.Spec.SchedulingGroup.PodGroupName == nil || f.target.Member {
 		return nil, nil
 	}
-	if f.target.Hypothetical && !f.Cluster.Facts.Gates.Enabled("GenericWorkload") {
+	if f.target.Hypothetical && !f.Cluster.Gates.Enabled("GenericWorkload") {
 		// The API server would drop the field.
 		return nil, nil
 	}
 	name := *pod.Spec.SchedulingGroup.PodGroupName
-	group := f.Snap.PodGroup(pod.Namespace, name)
+	group := f.Cluster.Snapshot.PodGroup(pod.Namespace, name)
 	switch {
-	case group == nil && lifecycle.Hides(f.Snap, snapshot.ResourcePodGroups, pod.Namespace):
-		f.unevaluated = append(f.unevaluated, Unevaluated{What: "PodGroup " + name, Why: f.Snap.Gap(snapshot.ResourcePodGroups).Reason})
+	case group == nil && lifecycle.Hides(f.Cluster.Snapshot, snapshot.ResourcePodGroups, pod.Namespace):
+		f.unevaluated = append(f.unevaluated, Unevaluated{What: "PodGroup " + name, Why: f.Cluster.Snapshot.Gap(snapshot.ResourcePodGroups).Reason})
 		return nil, nil
 	case group == nil:
 		return []Obstacle{groupMissing(f.Question, pod, name)}, nil
 	}
-	tree, missing := target.TreeOf(f.Cluster.Facts, group)
+	tree, missing := target.TreeOf(f.Cluster, group)
 	if missing != "" {
 		return []Obstacle{compositeMissing(group, missing)}, nil
 	}
@@ -53,11 +53,11 @@ func (f *finder) gangObstacles(ctx context.Context, pod *corev1.Pod) ([]Obstacle
 		// That is an assumption of the answer.
 		tree = target.Alone(group)
 	}
-	pods := tree.Pods(f.Snap)
+	pods := tree.Pods(f.Cluster.Snapshot)
 	if !slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return p.Name == pod.Name }) {
 		pods = append(pods, pod)
 	}
-	if m := target.MismatchOf(f.Cluster.Facts, tree, pods); m != nil {
+	if m := target.MismatchOf(f.Cluster, tree, pods); m != nil {
 		return []Obstacle{groupMismatch(tree, m)}, nil
 	}
 	if !tree.Whole() {
@@ -155,12 +155,12 @@ func compositeMissing(group *schedulingapi.PodGroup, missing string) Obstacle {
 }
 
 func groupMissing(q *funnel.Question, pod *corev1.Pod, name string) Obstacle {
-	names := make([]string, 0, len(q.Snap.PodGroups))
-	for _, group := range inNamespace(q.Snap.PodGroups, pod.Namespace) {
+	names := make([]string, 0, len(q.Cluster.Snapshot.PodGroups))
+	for _, group := range inNamespace(q.Cluster.Snapshot.PodGroups, pod.Namespace) {
 		names = append(names, group.Name)
 	}
 	o := Obstacle{Code: api.PodGroupMissing, Stage: api.StageQueueing}
-	if q.Cluster.Facts.Gates.Enabled("DRAWorkloadResourceClaims") && slices.ContainsFunc(q.PodClaims, func(pc cluster.PodClaim) bool { return pc.Generated && !pc.ExtendedResources }) {
+	if q.Cluster.Gates.Enabled("DRAWorkloadResourceClaims") && slices.ContainsFunc(q.PodClaims, func(pc cluster.PodClaim) bool { return pc.Generated && !pc.ExtendedResources }) {
 		// The resourceclaim controller waits for the PodGroup, too.
 		o.Stage = api.StageClaimGeneration
 	}

@@ -63,7 +63,7 @@ func TestFind(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			snap := tc.Cluster(append([]any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(2)...), tc.Claim("c", tc.GPUs("gpu", 1))}, test.parts...)...)
-			s, err := target.Find(snap, testquestion.Allocator(t, snap), target.Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "p"})
+			s, err := target.Find(testquestion.Allocator(t, snap).Facts, target.Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "p"})
 			if err != nil {
 				t.Fatal(err)
 			}

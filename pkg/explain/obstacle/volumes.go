@@ -23,11 +23,11 @@ import (
 // volumeObstacles are PersistentVolumeClaims without which no node is tried
 // (PreFilter of the plugins volumebinding and volumerestrictions).
 func (f *finder) volumeObstacles(pod *corev1.Pod) []Obstacle {
-	uses := cluster.VolumesOf(f.Snap, pod)
+	uses := cluster.VolumesOf(f.Cluster.Snapshot, pod)
 	if len(uses) == 0 {
 		return nil
 	}
-	if why := f.Snap.Unknown(snapshot.ResourceVolumeClaims, pod.Namespace); why != "" {
+	if why := f.Cluster.Snapshot.Unknown(snapshot.ResourceVolumeClaims, pod.Namespace); why != "" {
 		f.unevaluated = append(f.unevaluated, Unevaluated{What: "volumes", Why: why})
 		return nil
 	}
@@ -45,7 +45,7 @@ func (f *finder) volumeObstacle(pod *corev1.Pod, use *cluster.VolumeUse) *Obstac
 	claim, name := use.Claim, whatif.Object("PersistentVolumeClaim", pod.Namespace, use.Name)
 	switch {
 	case claim == nil && use.Ephemeral:
-		if f.target.Hypothetical || !lifecycle.Overdue(f.Snap, pod.CreationTimestamp.Time) {
+		if f.target.Hypothetical || !lifecycle.Overdue(f.Cluster.Snapshot, pod.CreationTimestamp.Time) {
 			// It is created right after the pod.
 			return nil
 		}
@@ -54,7 +54,7 @@ func (f *finder) volumeObstacle(pod *corev1.Pod, use *cluster.VolumeUse) *Obstac
 		o.Step(api.ActorAdmin, "check that kube-controller-manager runs: its ephemeral volume controller creates PersistentVolumeClaims")
 	case claim == nil:
 		var names []string
-		for _, other := range f.Snap.VolumeClaims {
+		for _, other := range f.Cluster.Snapshot.VolumeClaims {
 			if other.Namespace == pod.Namespace {
 				names = append(names, other.Name)
 			}
@@ -89,9 +89,9 @@ func (f *finder) volumeObstacle(pod *corev1.Pod, use *cluster.VolumeUse) *Obstac
 // bind.
 func (f *finder) unboundObstacle(o *Obstacle, claim *corev1.PersistentVolumeClaim, name string) *Obstacle {
 	className := cluster.StorageClassOf(claim)
-	class := f.Snap.StorageClass(className)
+	class := f.Cluster.Snapshot.StorageClass(className)
 	if class == nil && className != "" {
-		if why := f.Snap.Unknown(snapshot.ResourceStorageClasses, ""); why != "" {
+		if why := f.Cluster.Snapshot.Unknown(snapshot.ResourceStorageClasses, ""); why != "" {
 			f.unevaluated = append(f.unevaluated, Unevaluated{What: fmt.Sprintf("whether PersistentVolumeClaim %s waits for a pod", claim.Name), Why: why})
 			return nil
 		}
@@ -120,8 +120,8 @@ func (f *finder) unboundObstacle(o *Obstacle, claim *corev1.PersistentVolumeClai
 
 // boundObstacle is a claim that only one pod can use, or whose volume is gone.
 func (f *finder) boundObstacle(o *Obstacle, pod *corev1.Pod, use *cluster.VolumeUse, claim *corev1.PersistentVolumeClaim, name string) *Obstacle {
-	if f.Snap.Volume(claim.Spec.VolumeName) == nil {
-		if why := f.Snap.Unknown(snapshot.ResourceVolumes, ""); why != "" {
+	if f.Cluster.Snapshot.Volume(claim.Spec.VolumeName) == nil {
+		if why := f.Cluster.Snapshot.Unknown(snapshot.ResourceVolumes, ""); why != "" {
 			f.unevaluated = append(f.unevaluated, Unevaluated{What: fmt.Sprintf("where PersistentVolume %s can be used", claim.Spec.VolumeName), Why: why})
 		} else {
 			o.Reason = fmt.Sprintf("PersistentVolume %s of PersistentVolumeClaim %s does not exist", claim.Spec.VolumeName, claim.Name)
@@ -132,7 +132,7 @@ func (f *finder) boundObstacle(o *Obstacle, pod *corev1.Pod, use *cluster.Volume
 	if use.Ephemeral || !slices.Contains(claim.Spec.AccessModes, corev1.ReadWriteOncePod) {
 		return nil
 	}
-	for _, other := range f.Snap.Pods {
+	for _, other := range f.Cluster.Snapshot.Pods {
 		if other.Namespace != pod.Namespace || other.Spec.NodeName == "" || lifecycle.Finished(other) || other.Name == pod.Name {
 			continue
 		}

@@ -77,7 +77,7 @@ func (a *amended) decide(ctx context.Context, empty bool) (api.Prospect, error) 
 		if fits, err := a.fits(ctx, node, empty); err == nil && fits {
 			return api.Prospect{
 				Verdict: api.Undetermined, Code: api.NodeUnsuitable, Node: node.Name,
-				Message: "it depends on where other pods are then: " + a.q.Cluster.Misfits[node.Name][0].Misfit.Reason,
+				Message: "it depends on where other pods are then: " + a.q.Reach.Misfits[node.Name][0].Misfit.Reason,
 			}, nil
 		}
 	}
@@ -87,10 +87,10 @@ func (a *amended) decide(ctx context.Context, empty bool) (api.Prospect, error) 
 // candidates are the nodes that could take the pod, and those for which that
 // depends on where other pods are.
 func (a *amended) candidates(empty bool) (nodes, dependent []*corev1.Node) {
-	nodes = slices.Clone(a.q.Cluster.Candidates)
-	for _, u := range a.q.Cluster.Unsuitable {
+	nodes = slices.Clone(a.q.Reach.Candidates)
+	for _, u := range a.q.Reach.Unsuitable {
 		depends, passes := false, true
-		for _, other := range a.q.Cluster.Misfits[u.Node.Name] {
+		for _, other := range a.q.Reach.Misfits[u.Node.Name] {
 			switch m := &other.Misfit; {
 			case other.Claim != nil:
 				passes = false
@@ -130,7 +130,7 @@ func (a *amended) kinds(nodes []*corev1.Node) []*corev1.Node {
 	}
 	devices := func(node *corev1.Node) int {
 		n := 0
-		for _, pool := range a.q.Cluster.Pools[node.Name] {
+		for _, pool := range a.q.Reach.Pools[node.Name] {
 			n += len(pool.Devices)
 		}
 		return n
@@ -164,7 +164,7 @@ func (a *amended) fits(ctx context.Context, node *corev1.Node, empty bool) (bool
 	if err != nil {
 		return false, nil //nolint:nilerr // the pod cannot use the node
 	}
-	return a.Confirmer.Fits(ctx, a.q, a.q.Cluster.Alloc, a.q.Snap, node, claims)
+	return a.Confirmer.Fits(ctx, a.q, a.q.Cluster, node, claims)
 }
 
 // fitting is the answer where the allocator finds devices on a node. On others it
@@ -181,7 +181,7 @@ func (a *amended) fitting(ctx context.Context, node *corev1.Node, kinds []*corev
 	})
 	limited, budget := allocator.WithBudget(ctx, errorSteps)
 	defer budget.End()
-	verdicts := a.q.Cluster.Alloc.CheckAll(limited, others, func(node *corev1.Node) ([]*resourceapi.ResourceClaim, error) { return a.claimsFor(node, empty) })
+	verdicts := allocator.Of(a.q.Cluster).CheckAll(limited, others, func(node *corev1.Node) ([]*resourceapi.ResourceClaim, error) { return a.claimsFor(node, empty) })
 	for i := range verdicts {
 		if verdicts[i].Outcome == allocator.Failed {
 			p.Verdict, p.Node = api.Undetermined, others[i].Name
@@ -192,8 +192,8 @@ func (a *amended) fitting(ctx context.Context, node *corev1.Node, kinds []*corev
 }
 
 func (a *amended) mapsNodeResources(node *corev1.Node) bool {
-	return a.q.Cluster.Facts.Gates.Enabled(cluster.GateNodeAllocatable) &&
-		slices.ContainsFunc(a.q.Cluster.Pools[node.Name], func(pool *cluster.NodePool) bool {
+	return a.q.Cluster.Gates.Enabled(cluster.GateNodeAllocatable) &&
+		slices.ContainsFunc(a.q.Reach.Pools[node.Name], func(pool *cluster.NodePool) bool {
 			return slices.ContainsFunc(pool.Devices, func(d cluster.Device) bool { return len(d.NodeAllocatableResources) > 0 })
 		})
 }
@@ -218,7 +218,7 @@ func (a *amended) notFitting(ctx context.Context, kinds []*corev1.Node, empty bo
 		p.Code, p.Node, p.Message = a.unsuitable(empty)
 	}
 	for _, resource := range []string{snapshot.ResourceSlices, snapshot.ResourceNodes} {
-		if gap := a.Snap.Gap(resource); gap != nil {
+		if gap := a.Cluster.Snapshot.Gap(resource); gap != nil {
 			p.Verdict = api.Undetermined
 			p.Message += "; " + gap.Reason
 			return p
@@ -236,16 +236,16 @@ func (a *amended) unsuitable(empty bool) (code api.Code, name, message string) {
 	code, message = api.NodeUnsuitable, "no node is suitable for the pod"
 	var best *cluster.Misfit
 	fewest := 0
-	for _, u := range a.q.Cluster.Unsuitable {
+	for _, u := range a.q.Reach.Unsuitable {
 		var first *cluster.Misfit
 		count := 0
-		for i := range a.q.Cluster.Misfits[u.Node.Name] {
-			if m := &a.q.Cluster.Misfits[u.Node.Name][i].Misfit; !empty || !m.PassesWhenEmpty() {
+		for i := range a.q.Reach.Misfits[u.Node.Name] {
+			if m := &a.q.Reach.Misfits[u.Node.Name][i].Misfit; !empty || !m.PassesWhenEmpty() {
 				first = cmp.Or(first, m)
 				count++
 			}
 		}
-		if len(a.q.Cluster.Pools[u.Node.Name]) == 0 {
+		if len(a.q.Reach.Pools[u.Node.Name]) == 0 {
 			// It has no devices either.
 			count++
 		}
@@ -263,9 +263,9 @@ func (a *amended) unsuitable(empty bool) (code api.Code, name, message string) {
 // on is the question about one node.
 func (a *amended) on(ctx context.Context, node *corev1.Node, empty bool) (*funnel.Question, error) {
 	one := *a.q
-	one.Cluster = &funnel.Cluster{
-		Facts: a.q.Cluster.Facts, Alloc: a.q.Cluster.Alloc, Candidates: []*corev1.Node{node}, Misfits: map[string][]eligibility.UnsuitableNode{},
-		Pools: map[string][]*cluster.NodePool{node.Name: a.q.Cluster.Pools[node.Name]},
+	one.Reach = &funnel.Reach{
+		Candidates: []*corev1.Node{node}, Misfits: map[string][]eligibility.UnsuitableNode{},
+		Pools: map[string][]*cluster.NodePool{node.Name: a.q.Reach.Pools[node.Name]},
 	}
 	one.Claims = slices.Clone(a.q.Claims)
 	for i := range one.Claims {
@@ -285,7 +285,7 @@ func (a *amended) on(ctx context.Context, node *corev1.Node, empty bool) (*funne
 // driver with devices of the classes that are asked for.
 func (a *amended) incomplete(kinds []*corev1.Node) *cluster.NodePool {
 	for _, node := range kinds {
-		for _, pool := range a.q.Cluster.Pools[node.Name] {
+		for _, pool := range a.q.Reach.Pools[node.Name] {
 			if eligibility.PoolReason(pool) != nil && a.asksFor(pool.Pool.Driver) {
 				return pool
 			}
@@ -318,10 +318,10 @@ func (a *amended) asksFor(driver string) bool {
 // alone.
 func (a *amended) inTheWay(ctx context.Context, name string) []string {
 	var texts []string
-	for _, u := range a.q.Cluster.Misfits[name] {
-		texts = append(texts, u.Misfit.Text(a.Snap.Now()))
+	for _, u := range a.q.Reach.Misfits[name] {
+		texts = append(texts, u.Misfit.Text(a.Cluster.Snapshot.Now()))
 	}
-	node := a.q.Snap.Node(name)
+	node := a.q.Cluster.Snapshot.Node(name)
 	if node == nil {
 		return texts
 	}
@@ -329,7 +329,7 @@ func (a *amended) inTheWay(ctx context.Context, name string) []string {
 		return texts
 	}
 	taints := map[string]bool{}
-	for _, pool := range a.q.Cluster.Pools[name] {
+	for _, pool := range a.q.Reach.Pools[name] {
 		for i := range pool.Devices {
 			for _, taint := range pool.Devices[i].Taints {
 				if text := taint.String(); !taints[text] {

@@ -31,7 +31,7 @@ func (c *Case) oneMoreNode(ctx context.Context, all *amended) ([]api.NewNode, er
 	a := all
 	if shared := c.sharedPools(); len(shared) > 0 {
 		var err error
-		a, err = c.about(ctx, whatif.Leave(c.Snap, func(pod *corev1.Pod) bool { return pod.Spec.NodeName != "" && !c.isOwn(pod) },
+		a, err = c.about(whatif.Leave(c.Cluster.Snapshot, func(pod *corev1.Pod) bool { return pod.Spec.NodeName != "" && !c.isOwn(pod) },
 			func(_ *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) bool {
 				return !shared[sharedPool{result.Driver, result.Pool}]
 			}))
@@ -78,13 +78,13 @@ func (c *Case) oneMoreNode(ctx context.Context, all *amended) ([]api.NewNode, er
 func (c *Case) sharedPools() map[sharedPool]bool {
 	shared := map[sharedPool]bool{}
 	seen := map[*cluster.NodePool]bool{}
-	for _, pools := range c.Cluster.Pools {
+	for _, pools := range c.Reach.Pools {
 		for _, pool := range pools {
 			if pool.Local || seen[pool] {
 				continue
 			}
 			seen[pool] = true
-			if slices.ContainsFunc(pool.Devices, func(d cluster.Device) bool { return c.Cluster.Facts.Usage.InUse(d.ID) }) {
+			if slices.ContainsFunc(pool.Devices, func(d cluster.Device) bool { return c.Cluster.Usage.InUse(d.ID) }) {
 				shared[sharedPool{pool.Pool.Driver, pool.Pool.Name}] = true
 			}
 		}
@@ -96,9 +96,9 @@ func (c *Case) sharedPools() map[sharedPool]bool {
 // and from which the same keeps the pod away.
 func (a *amended) groups() [][]*corev1.Node {
 	var nodes []*corev1.Node
-	all, _ := a.q.Cluster.Facts.Nodes.All()
+	all, _ := a.q.Cluster.Nodes.All()
 	for _, node := range all {
-		if len(a.q.Cluster.Pools[node.Name]) > 0 {
+		if len(a.q.Reach.Pools[node.Name]) > 0 {
 			nodes = append(nodes, node)
 		}
 	}
@@ -128,7 +128,7 @@ func (a *amended) staying(node *corev1.Node) (reason string, depends bool) {
 	if a.q.Pod != nil && cluster.SelectsByName(a.q.Pod, node) {
 		return "the pod selects node " + node.Name + " by its name", false
 	}
-	for _, u := range a.q.Cluster.Misfits[node.Name] {
+	for _, u := range a.q.Reach.Misfits[node.Name] {
 		m := &u.Misfit
 		switch {
 		case u.Claim != nil:

@@ -5,7 +5,6 @@ package outlook
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 
@@ -13,8 +12,8 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodegroup"
@@ -39,7 +38,7 @@ type Case struct {
 	Confirmer *counting.Confirmer
 	// Ask asks the question about another cluster, up to the point where the
 	// allocator is asked. It is nil if something else is in the way there.
-	Ask func(*snapshot.Snapshot, *allocator.Allocator) (*funnel.Question, error)
+	Ask func(*cluster.Cluster) (*funnel.Question, error)
 
 	// begun is what Begin found.
 	begun func() (*beginning, error)
@@ -54,10 +53,10 @@ type beginning struct {
 
 // Begin begins to decide the outlook, in the background: with what depends neither on Near nor
 // on what is remembered of nodes and of selectors.
-func (c *Case) Begin(ctx context.Context) {
+func (c *Case) Begin() {
 	c.begun = sync.OnceValues(func() (*beginning, error) {
-		users := consumers(c.Snap)
-		released, err := c.released(ctx, users, c.Members)
+		users := consumers(c.Cluster.Snapshot)
+		released, err := c.released(users, c.Members)
 		return &beginning{users, released}, err
 	})
 	go func() {
@@ -100,7 +99,7 @@ func (c *Case) Find(ctx context.Context) (*api.Outlook, error) {
 	if !c.OneNode {
 		// A new node is empty.
 		if len(c.Members) > 0 {
-			if all, err = c.released(ctx, users, nil); err != nil || all == nil {
+			if all, err = c.released(users, nil); err != nil || all == nil {
 				return nil, err
 			}
 		}
@@ -114,26 +113,23 @@ func (c *Case) Find(ctx context.Context) (*api.Outlook, error) {
 
 // released is the question after all claims were released but those of some pods, and
 // the pods that used them are gone; nil if it cannot be asked.
-func (c *Case) released(ctx context.Context, users consumersOfClaims, keep []*corev1.Pod) (*amended, error) {
+func (c *Case) released(users consumersOfClaims, keep []*corev1.Pod) (*amended, error) {
 	kept := func(pod *corev1.Pod) bool { return slices.Contains(keep, pod) }
-	return c.after(ctx, func(pod *corev1.Pod) bool { return users.has(pod) && !c.isOwn(pod) && !kept(pod) },
+	return c.after(func(pod *corev1.Pod) bool { return users.has(pod) && !c.isOwn(pod) && !kept(pod) },
 		func(claim *resourceapi.ResourceClaim) bool { return !users.any(claim, kept) })
 }
 
 // after is the question about the cluster after pods have left and claims were
 // released; nil if it cannot be asked.
-func (c *Case) after(ctx context.Context, leaves func(*corev1.Pod) bool, released func(*resourceapi.ResourceClaim) bool) (*amended, error) {
-	return c.about(ctx, whatif.Leave(c.Snap, leaves, func(claim *resourceapi.ResourceClaim, _ *resourceapi.DeviceRequestAllocationResult) bool {
+func (c *Case) after(leaves func(*corev1.Pod) bool, released func(*resourceapi.ResourceClaim) bool) (*amended, error) {
+	return c.about(whatif.Leave(c.Cluster.Snapshot, leaves, func(claim *resourceapi.ResourceClaim, _ *resourceapi.DeviceRequestAllocationResult) bool {
 		return released(claim)
 	}))
 }
 
-func (c *Case) about(ctx context.Context, snap *snapshot.Snapshot) (*amended, error) {
-	alloc, err := c.Cluster.Alloc.Amended(ctx, snap)
-	if err != nil {
-		return nil, fmt.Errorf("set up the allocator: %w", err)
-	}
-	q, err := c.Ask(snap, alloc)
+func (c *Case) about(snap *snapshot.Snapshot) (*amended, error) {
+	after := c.Cluster.Amended(snap)
+	q, err := c.Ask(after)
 	if err != nil || q == nil {
 		return nil, err
 	}
@@ -151,12 +147,12 @@ func (c *Case) lowerPriorities(ctx context.Context, users consumersOfClaims, all
 		return ptr.Deref(pod.Spec.Priority, 0) < mine && !c.isOwn(pod) && !slices.Contains(c.Members, pod)
 	}
 	left, unknown := users.only(lower)
-	if c.Snap.Gap(snapshot.ResourceClaims) != nil || c.Snap.Gap(snapshot.ResourcePods) != nil {
+	if c.Cluster.Snapshot.Gap(snapshot.ResourceClaims) != nil || c.Cluster.Snapshot.Gap(snapshot.ResourcePods) != nil {
 		unknown = true
 	}
 	answer := api.Prospect{Verdict: api.DoesNotFit, Message: "no pod of lower priority has devices that it could get"}
 	if len(left) > 0 {
-		a, err := c.after(ctx, func(pod *corev1.Pod) bool { return users.has(pod) && lower(pod) }, func(claim *resourceapi.ResourceClaim) bool { return left[claim] })
+		a, err := c.after(func(pod *corev1.Pod) bool { return users.has(pod) && lower(pod) }, func(claim *resourceapi.ResourceClaim) bool { return left[claim] })
 		if err != nil || a == nil {
 			return api.Prospect{Verdict: api.Undetermined}, err
 		}
@@ -177,7 +173,7 @@ func (c *Case) isOwn(pod *corev1.Pod) bool {
 
 // kept reports whether pods of the workload that is asked about have devices.
 func (c *Case) kept() bool {
-	users := consumers(c.Snap)
+	users := consumers(c.Cluster.Snapshot)
 	return slices.ContainsFunc(c.Members, users.has)
 }
 

@@ -27,7 +27,7 @@ func (q *Queue) Answer(ctx context.Context, s *target.Target) (*api.Explanation,
 		// What is known about its kind is about one without its gang.
 		of := *s
 		of.Gang = p.gang.known()
-		answer, err := q.explainer.Explain(ctx, q.alloc, q.snap, &of)
+		answer, err := q.explainer.Explain(ctx, q.cluster, &of)
 		if err != nil || answer.Verdict != api.Fits {
 			return answer, err
 		}
@@ -43,7 +43,7 @@ func (q *Queue) Answer(ctx context.Context, s *target.Target) (*api.Explanation,
 // its own.
 func (q *Queue) shared(p *queuedPod, s *target.Target) *api.Explanation {
 	from := p.kind.answer
-	out := q.explainer.Describe(q.alloc, q.snap, s)
+	out := q.explainer.Describe(q.cluster, s)
 	out.Verdict, out.Code, out.Summary, out.Stage = from.Verdict, from.Code, from.Summary, from.Stage
 	out.NodeCount, out.Assumptions = from.NodeCount, from.Assumptions
 	for i := range out.Pods {

@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
@@ -68,7 +69,7 @@ func (q *Queue) AddWaiting(pods []*corev1.Pod) {
 	q.planned = true
 	q.ShareAnswers(pods)
 	for _, pod := range pods {
-		q.addMember(target.WithClassPriority(q.snap, pod))
+		q.addMember(target.WithClassPriority(q.cluster.Snapshot, pod))
 	}
 }
 
@@ -98,16 +99,14 @@ func (q *Queue) DecideAll(ctx context.Context) error {
 			if p.reservation != nil || p.gang != nil || len(p.pod.Spec.SchedulingGates) > 0 || !q.dependsOnOthers(p.pod) || p.kind.answer.Verdict != api.Fits && p.kind.answer.Verdict != api.DoesNotFit {
 				continue
 			}
-			r, err := q.after.Place(ctx, p.pod, nil)
+			r, err := simulate.Place(ctx, q.after, p.pod, nil)
 			if err != nil && ctx.Err() != nil {
 				return err
 			}
 			if r == nil {
 				continue
 			}
-			if q.after, err = q.after.Reserve(ctx, r); err != nil {
-				return err
-			}
+			q.after = q.after.Amended(whatif.Reserve(q.after.Snapshot, *r))
 			p.reservation, p.before, placed = r, nil, true
 		}
 	}
@@ -123,14 +122,14 @@ func (q *Queue) dependsOnOthers(pod *corev1.Pod) bool {
 			if c.ResourceClaimName == nil {
 				return false
 			}
-			before, after := q.snap.Claim(pod.Namespace, *c.ResourceClaimName), q.after.Snap.Claim(pod.Namespace, *c.ResourceClaimName)
+			before, after := q.cluster.Snapshot.Claim(pod.Namespace, *c.ResourceClaimName), q.after.Snapshot.Claim(pod.Namespace, *c.ResourceClaimName)
 			return before != after && after != nil && after.Status.Allocation != nil
 		})
 }
 
 // Decisions are what becomes of the pods of [Queue.AddWaiting], in the order of the
 // queue, and the state after all of that.
-func (q *Queue) Decisions() ([]Decision, *simulate.State) {
+func (q *Queue) Decisions() ([]Decision, *cluster.Cluster) {
 	var list []Decision
 	for _, p := range q.order {
 		if !p.decided {

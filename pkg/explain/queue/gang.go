@@ -11,11 +11,10 @@ import (
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // gang is a PodGroup whose pods are placed as a whole or not at all, or a
@@ -118,11 +117,11 @@ func (g *gang) found() *target.Gang {
 // groupOf returns the PodGroup that a pod is scheduled with, nil for none.
 func (q *Queue) groupOf(pod *corev1.Pod) *schedulingapi.PodGroup {
 	name := target.GroupOf(pod)
-	if name == "" || target.Hypothetical(pod) && !q.alloc.Facts.Gates.Enabled("GenericWorkload") {
+	if name == "" || target.Hypothetical(pod) && !q.cluster.Gates.Enabled("GenericWorkload") {
 		// The API server would drop the field.
 		return nil
 	}
-	return q.snap.PodGroup(pod.Namespace, name)
+	return q.cluster.Snapshot.PodGroup(pod.Namespace, name)
 }
 
 // joinGang makes a pod one that is decided with its gang, if it has one. The other
@@ -158,7 +157,7 @@ func (g *gang) join(p *queuedPod) {
 // asked about. One of which not all is known is that of the PodGroup alone, and what
 // the scheduler does not try is nil.
 func (q *Queue) addGang(group *schedulingapi.PodGroup, p *queuedPod) {
-	tree, missing := target.TreeOf(q.alloc.Facts, group)
+	tree, missing := target.TreeOf(q.cluster, group)
 	if tree == nil && missing == "" {
 		tree = target.Alone(group)
 	}
@@ -169,14 +168,14 @@ func (q *Queue) addGang(group *schedulingapi.PodGroup, p *queuedPod) {
 	var leaves [][]*corev1.Pod
 	all := []*corev1.Pod{p.pod}
 	for _, group := range tree.Groups() {
-		pods := target.GroupPods(q.snap, group.Namespace, group.Name)
+		pods := target.GroupPods(q.cluster.Snapshot, group.Namespace, group.Name)
 		if p.hypothetical {
-			more, _ := target.NewGroupPods(q.snap, group.Namespace, group.Name)
+			more, _ := target.NewGroupPods(q.cluster.Snapshot, group.Namespace, group.Name)
 			pods = append(pods, more...)
 		}
 		leaves, all = append(leaves, pods), append(all, pods...)
 	}
-	tried := target.MismatchOf(q.alloc.Facts, tree, all) == nil
+	tried := target.MismatchOf(q.cluster, tree, all) == nil
 	for i, leaf := range newGang(tree, nil).leaves() {
 		key := groupKey(leaf.tree.Group)
 		if !tried {
@@ -189,7 +188,7 @@ func (q *Queue) addGang(group *schedulingapi.PodGroup, p *queuedPod) {
 			case pod.Spec.NodeName != "":
 				leaf.placed++
 			case lifecycle.Waits(pod):
-				leaf.join(q.add(target.WithClassPriority(q.snap, pod), target.Hypothetical(pod)))
+				leaf.join(q.add(target.WithClassPriority(q.cluster.Snapshot, pod), target.Hypothetical(pod)))
 			}
 		}
 	}
@@ -251,8 +250,8 @@ func (q *Queue) decideMember(ctx context.Context, p *queuedPod) (bool, error) {
 
 // DecideGang decides the gang that a pod belongs to, with all of its pods, in the
 // cluster as it is. It is nil if there is none, or if the scheduler does not try it.
-func DecideGang(ctx context.Context, explainer Explainer, alloc *allocator.Allocator, snap *snapshot.Snapshot, pod *corev1.Pod) (*target.Gang, error) {
-	q := New(explainer, alloc, snap)
+func DecideGang(ctx context.Context, explainer Explainer, c *cluster.Cluster, pod *corev1.Pod) (*target.Gang, error) {
+	q := New(explainer, c)
 	p := q.add(pod, target.Hypothetical(pod))
 	q.joinGang(p)
 	if p.gang == nil {

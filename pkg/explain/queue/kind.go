@@ -69,7 +69,7 @@ func (q *Queue) signature(p *queuedPod) string {
 	pod, claims := p.pod, q.claimsOf(p.pod)
 	spec := &pod.Spec
 	s := podSignature{
-		Namespace: pod.Namespace, Owner: lifecycle.WorkloadName(pod), Stage: lifecycle.StageOf(q.alloc.Facts, q.snap, pod, claims), Priority: ptr.Deref(spec.Priority, 0), SchedulerName: spec.SchedulerName,
+		Namespace: pod.Namespace, Owner: lifecycle.WorkloadName(pod), Stage: lifecycle.StageOf(q.cluster, pod, claims), Priority: ptr.Deref(spec.Priority, 0), SchedulerName: spec.SchedulerName,
 		NodeName: spec.NodeName, NodeSelector: spec.NodeSelector, Affinity: spec.Affinity, Tolerations: spec.Tolerations,
 		Spread: spec.TopologySpreadConstraints, Group: spec.SchedulingGroup, Gates: spec.SchedulingGates, Overhead: spec.Overhead,
 		Resources: spec.Resources, Init: containerSignatures(spec.InitContainers), Containers: containerSignatures(spec.Containers),
@@ -163,7 +163,7 @@ func (q *Queue) dependsOnNamespace(pod *corev1.Pod, claims []cluster.PodClaim) b
 	if a := spec.Affinity; a != nil && (a.PodAffinity != nil || a.PodAntiAffinity != nil) {
 		return true
 	}
-	if len(spec.TopologySpreadConstraints) > 0 || spec.SchedulingGroup != nil || snapshot.UsesVolumeClaims(spec) || q.alloc.Facts.Claims.HasExtendedResources(pod) {
+	if len(spec.TopologySpreadConstraints) > 0 || spec.SchedulingGroup != nil || snapshot.UsesVolumeClaims(spec) || q.cluster.Claims.HasExtendedResources(pod) {
 		return true
 	}
 	return slices.ContainsFunc(claims, func(pc cluster.PodClaim) bool {

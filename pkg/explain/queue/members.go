@@ -35,11 +35,11 @@ func (q *Queue) answerMembers(ctx context.Context, s *target.Target) (*api.Expla
 		}
 	}
 	if chosen != nil {
-		of.UsePod(q.alloc, chosen.pod)
+		of.UsePod(q.cluster, chosen.pod)
 		of.Hypothetical = chosen.hypothetical
 		of.Gang = chosen.gang.known()
 	}
-	answer, err := q.explainer.Explain(ctx, q.alloc, q.snap, &of)
+	answer, err := q.explainer.Explain(ctx, q.cluster, &of)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func (q *Queue) members(ctx context.Context, s *target.Target, waiting []*queued
 					explained++
 					full := q.target(p)
 					var err error
-					if why, err = q.explainer.Explain(ctx, q.alloc, q.snap, full); err != nil {
+					if why, err = q.explainer.Explain(ctx, q.cluster, full); err != nil {
 						return nil, err
 					}
 				}

@@ -145,7 +145,7 @@ func (q *preemption) mayPreempt() bool {
 func (q *preemption) candidates(ctx context.Context) ([]*candidate, error) {
 	lower := map[string][]*corev1.Pod{}
 	var all []*corev1.Pod
-	for _, pod := range q.after.Snap.Pods {
+	for _, pod := range q.after.Snapshot.Pods {
 		if q.mayLeave(pod) {
 			lower[pod.Spec.NodeName], all = append(lower[pod.Spec.NodeName], pod), append(all, pod)
 		}
@@ -154,21 +154,18 @@ func (q *preemption) candidates(ctx context.Context) ([]*candidate, error) {
 		return nil, nil
 	}
 	var nodes []*candidate
-	known, _ := q.after.Alloc.Facts.Nodes.All()
+	known, _ := q.after.Nodes.All()
 	for _, node := range known {
 		if victims := lower[node.Name]; len(victims) > 0 {
 			nodes = append(nodes, &candidate{node, victims})
 		}
 	}
 	slices.SortFunc(nodes, compareCandidates)
-	without, err := q.after.Delete(ctx, all...)
-	if err != nil {
-		return nil, err
-	}
-	attempt := without.Attempt(q.p.pod)
+	without := q.after.Amended(whatif.Delete(q.after.Snapshot, all))
+	attempt := simulate.NewAttempt(without, q.p.pod)
 	var found []*candidate
 	// The nodes that are looked at next are taken out of a large cluster together.
-	var near *simulate.State
+	var near *cluster.Cluster
 	nearEnd := 0
 	for i, c := range nodes {
 		if len(found) == mostCandidates {
@@ -184,9 +181,7 @@ func (q *preemption) candidates(ctx context.Context) ([]*candidate, error) {
 		}
 		if i >= nearEnd {
 			nearEnd = min(i+mostCandidates, len(nodes))
-			if near, err = q.around(ctx, q.after, nodes[i:nearEnd]); err != nil {
-				return nil, err
-			}
+			near = q.around(q.after, nodes[i:nearEnd])
 		}
 		if c, err = q.candidateOn(ctx, near, c.node); err != nil {
 			return nil, err
@@ -201,18 +196,15 @@ func (q *preemption) candidates(ctx context.Context) ([]*candidate, error) {
 
 // candidateOn chooses the pods on a node of a state that have to leave for the pod, nil
 // if that does not help.
-func (q *preemption) candidateOn(ctx context.Context, s *simulate.State, node *corev1.Node) (*candidate, error) {
-	here, err := q.around(ctx, s, []*candidate{{node: node}})
-	if err != nil {
-		return nil, err
-	}
+func (q *preemption) candidateOn(ctx context.Context, s *cluster.Cluster, node *corev1.Node) (*candidate, error) {
+	here := q.around(s, []*candidate{{node: node}})
 	var lower []*corev1.Pod
-	for _, pod := range here.Snap.Pods {
+	for _, pod := range here.Snapshot.Pods {
 		if pod.Spec.NodeName == node.Name && q.mayLeave(pod) {
 			lower = append(lower, pod)
 		}
 	}
-	victims, err := here.Victims(ctx, q.p.pod, node, lower)
+	victims, err := simulate.Victims(ctx, here, q.p.pod, node, lower)
 	if err != nil || len(victims) == 0 {
 		return nil, err
 	}
@@ -221,21 +213,21 @@ func (q *preemption) candidateOn(ctx context.Context, s *simulate.State, node *c
 
 // around is a state with some of its nodes and what matters to the pod there: all of it, where
 // pods on other nodes do.
-func (q *preemption) around(ctx context.Context, s *simulate.State, list []*candidate) (*simulate.State, error) {
+func (q *preemption) around(s *cluster.Cluster, list []*candidate) *cluster.Cluster {
 	if q.dependsOnOthers(q.p.pod) {
-		return s, nil
+		return s
 	}
 	nodes := make([]*corev1.Node, 0, len(list))
 	for _, c := range list {
 		nodes = append(nodes, c.node)
 	}
 	var own []*resourceapi.ResourceClaim
-	for _, pc := range s.Alloc.Facts.Claims.OfPod(q.p.pod) {
-		if pc.Claim != nil && s.Snap.Claim(pc.Claim.Namespace, pc.Claim.Name) != nil {
+	for _, pc := range s.Claims.OfPod(q.p.pod) {
+		if pc.Claim != nil && s.Snapshot.Claim(pc.Claim.Namespace, pc.Claim.Name) != nil {
 			own = append(own, pc.Claim)
 		}
 	}
-	return s.After(ctx, whatif.Local(s.Snap, nodes).With(&snapshot.Snapshot{Claims: own}))
+	return s.Amended(whatif.Local(s.Snapshot, nodes).With(&snapshot.Snapshot{Claims: own}))
 }
 
 // mayLeave reports whether another pod can be preempted.
@@ -243,9 +235,9 @@ func (q *preemption) mayLeave(pod *corev1.Pod) bool {
 	if pod.Spec.NodeName == "" || pod.Spec.SchedulingGroup != nil || priorityOf(pod) >= priorityOf(q.p.pod) || lifecycle.Finished(pod) {
 		return false
 	}
-	return !slices.ContainsFunc(q.after.Alloc.Facts.Claims.OfPod(pod), func(pc cluster.PodClaim) bool {
+	return !slices.ContainsFunc(q.after.Claims.OfPod(pod), func(pc cluster.PodClaim) bool {
 		return pc.Claim != nil && pc.Claim.Status.Allocation != nil && slices.ContainsFunc(pc.Claim.Status.Allocation.Devices.Results, func(r resourceapi.DeviceRequestAllocationResult) bool {
-			device := q.after.Alloc.Facts.Pools.Device(cluster.DeviceID{Driver: r.Driver, Pool: r.Pool, Device: r.Device})
+			device := q.after.Pools.Device(cluster.DeviceID{Driver: r.Driver, Pool: r.Pool, Device: r.Device})
 			return device != nil && ptr.Deref(device.Slice.Spec.NodeName, "") == ""
 		})
 	})
@@ -263,14 +255,9 @@ func (q *preemption) take(ctx context.Context, c *candidate) (bool, error) {
 			again = append(again, victim)
 		}
 	}
-	after, err := q.after.Delete(ctx, gone...)
-	if err != nil {
-		return false, err
-	}
-	if after, err = after.Evict(ctx, again...); err != nil {
-		return false, err
-	}
-	r, err := after.Attempt(p.pod).On(ctx, c.node)
+	after := q.after.Amended(whatif.Delete(q.after.Snapshot, gone))
+	after = after.Amended(whatif.Evict(after.Snapshot, again))
+	r, err := simulate.NewAttempt(after, p.pod).On(ctx, c.node)
 	var undecided *simulate.UndecidedError
 	if err != nil && !errors.As(err, &undecided) {
 		return false, err
@@ -278,12 +265,10 @@ func (q *preemption) take(ctx context.Context, c *candidate) (bool, error) {
 	if r == nil {
 		return false, nil
 	}
-	if q.after, err = after.Reserve(ctx, r); err != nil {
-		return false, err
-	}
+	q.after = after.Amended(whatif.Reserve(after.Snapshot, *r))
 	p.reservation, p.undecided, p.before, p.victims = r, nil, nil, c.victims
 	for _, victim := range again {
-		q.requeue(q.after.Snap.Pod(victim.Namespace, victim.Name))
+		q.requeue(q.after.Snapshot.Pod(victim.Namespace, victim.Name))
 	}
 	// What those that left had may be more than the pod takes.
 	q.reopened = append(q.reopened, c.node)
@@ -299,7 +284,7 @@ func (q *preemption) take(ctx context.Context, c *candidate) (bool, error) {
 func (q *preemption) requeue(pod *corev1.Pod) {
 	p := &queuedPod{pod: pod, decided: true, preemptedBy: q.p}
 	q.pods[podKey(pod)] = p
-	q.claims[pod] = q.after.Alloc.Facts.Claims.OfPod(pod)
+	q.claims[pod] = q.after.Claims.OfPod(pod)
 	at, _ := slices.BinarySearchFunc(q.order, p, func(a, b *queuedPod) int { return compareQueued(a.pod, b.pod) })
 	q.order = slices.Insert(q.order, at, p)
 }

@@ -15,23 +15,21 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // Explainer is what the queue asks about a target.
 type Explainer struct {
 	// Explain answers, in a cluster as it is.
-	Explain func(context.Context, *allocator.Allocator, *snapshot.Snapshot, *target.Target) (*api.Explanation, error)
+	Explain func(context.Context, *cluster.Cluster, *target.Target) (*api.Explanation, error)
 	// Describe says what the question is about, without an answer.
-	Describe func(*allocator.Allocator, *snapshot.Snapshot, *target.Target) *api.Explanation
+	Describe func(*cluster.Cluster, *target.Target) *api.Explanation
 }
 
 // Queue decides pods one after another.
@@ -40,9 +38,9 @@ type Queue struct {
 	// verdicts has answers for pods that nobody asks about, also those of other queues.
 	verdicts *Verdicts
 	// snap and alloc are the cluster as it is; after has what was reserved since.
-	snap  *snapshot.Snapshot
-	alloc *allocator.Allocator
-	after *simulate.State
+	cluster *cluster.Cluster
+
+	after *cluster.Cluster
 	// planned is set if what becomes of all pods is asked for, see [Queue.AddWaiting].
 	planned bool
 	// outlook is set if the outlook of pods that do not fit is asked for.
@@ -114,14 +112,14 @@ type podKind struct {
 }
 
 // New is a queue that no pod is in yet.
-func New(explainer Explainer, alloc *allocator.Allocator, snap *snapshot.Snapshot) *Queue {
+func New(explainer Explainer, c *cluster.Cluster) *Queue {
 	q := &Queue{
-		explainer: explainer, verdicts: &Verdicts{}, snap: snap, alloc: alloc, after: &simulate.State{Snap: snap, Alloc: alloc},
+		explainer: explainer, verdicts: &Verdicts{}, cluster: c, after: c,
 		kinds: map[string]*podKind{}, claims: map[*corev1.Pod][]cluster.PodClaim{}, pods: map[types.NamespacedName]*queuedPod{}, gangs: map[types.NamespacedName]*gang{},
 		selected: map[string]bool{},
 	}
 	var waiting []*corev1.Pod
-	for _, pod := range snap.Pods {
+	for _, pod := range c.Snapshot.Pods {
 		cluster.SelectedLabels(pod, q.selected)
 		if lifecycle.Waits(pod) {
 			waiting = append(waiting, pod)
@@ -150,7 +148,7 @@ func (q *Queue) Add(s *target.Target) {
 	}
 	for _, pod := range s.Users {
 		if lifecycle.Waits(pod) {
-			q.addMember(target.WithClassPriority(q.snap, pod))
+			q.addMember(target.WithClassPriority(q.cluster.Snapshot, pod))
 		}
 	}
 }
@@ -177,7 +175,7 @@ func (q *Queue) add(pod *corev1.Pod, hypothetical bool) *queuedPod {
 func (q *Queue) claimsOf(pod *corev1.Pod) []cluster.PodClaim {
 	claims, known := q.claims[pod]
 	if !known {
-		claims = q.alloc.Facts.Claims.OfPod(pod)
+		claims = q.cluster.Claims.OfPod(pod)
 		q.claims[pod] = claims
 	}
 	return claims
@@ -201,9 +199,9 @@ func (q *Queue) Decide(ctx context.Context) error {
 	if !fits && !q.preempts {
 		return nil
 	}
-	for _, pod := range q.snap.Pods {
+	for _, pod := range q.cluster.Snapshot.Pods {
 		if lifecycle.Waits(pod) && len(pod.Spec.SchedulingGates) == 0 && len(q.claimsOf(pod)) > 0 {
-			q.add(target.WithClassPriority(q.snap, pod), false)
+			q.add(target.WithClassPriority(q.cluster.Snapshot, pod), false)
 		}
 	}
 	slices.SortStableFunc(q.order, func(a, b *queuedPod) int { return compareQueued(a.pod, b.pod) })
@@ -300,13 +298,13 @@ func (q *Queue) sortKind(ctx context.Context, p *queuedPod) error {
 // explainKind answers for the first pod of a kind, in the cluster as it is. For
 // one that is not a target, the verdict is enough.
 func (q *Queue) explainKind(ctx context.Context, p *queuedPod) error {
-	asked := &simulate.State{Snap: q.snap, Alloc: q.alloc}
+	asked := q.cluster
 	if p.preemptedBy != nil {
 		// It has left a node since.
 		asked = q.after
 	}
 	s := q.target(p)
-	s.UsePod(asked.Alloc, p.pod)
+	s.UsePod(asked, p.pod)
 	s.VerdictOnly, s.WithOutlook = !p.target, q.outlook
 	answer, err := q.ask(ctx, p, asked, s)
 	if err != nil {
@@ -321,7 +319,7 @@ func (q *Queue) explainKind(ctx context.Context, p *queuedPod) error {
 	if !q.placeable(p.kind) {
 		return nil
 	}
-	nodes, _ := q.alloc.Facts.Nodes.All()
+	nodes, _ := q.cluster.Nodes.All()
 	byName := make(map[string]*corev1.Node, len(nodes))
 	for _, node := range nodes {
 		byName[node.Name] = node
@@ -347,7 +345,7 @@ func (q *Queue) explainKind(ctx context.Context, p *queuedPod) error {
 }
 
 // ask asks about a pod, unless nobody asks about it and the verdict is known.
-func (q *Queue) ask(ctx context.Context, p *queuedPod, state *simulate.State, s *target.Target) (*api.Explanation, error) {
+func (q *Queue) ask(ctx context.Context, p *queuedPod, state *cluster.Cluster, s *target.Target) (*api.Explanation, error) {
 	besides := !p.decided && p.preemptedBy == nil && !q.shares
 	if besides {
 		if answer := q.verdicts.get(p.kind.key); answer != nil {
@@ -355,9 +353,9 @@ func (q *Queue) ask(ctx context.Context, p *queuedPod, state *simulate.State, s 
 		}
 	}
 	start := time.Now()
-	answer, err := q.explainer.Explain(ctx, state.Alloc, state.Snap, s)
+	answer, err := q.explainer.Explain(ctx, state, s)
 	if err == nil && besides {
-		q.verdicts.add(p.kind.key, Verdict{Namespace: p.pod.Namespace, At: q.snap.Now(), Took: time.Since(start), answer: answer})
+		q.verdicts.add(p.kind.key, Verdict{Namespace: p.pod.Namespace, At: q.cluster.Snapshot.Now(), Took: time.Since(start), answer: answer})
 	}
 	return answer, err
 }
@@ -377,7 +375,7 @@ func (q *Queue) target(p *queuedPod) *target.Target {
 	if !p.hypothetical {
 		s.Users = []*corev1.Pod{p.pod}
 	}
-	s.UsePod(q.alloc, p.pod)
+	s.UsePod(q.cluster, p.pod)
 	return s
 }
 
@@ -385,7 +383,7 @@ func (q *Queue) target(p *queuedPod) *target.Target {
 // where an equal pod did not fit is left out from then on: what is reserved only
 // grows.
 func (q *Queue) reserve(ctx context.Context, p *queuedPod) error {
-	attempt := q.after.Attempt(p.pod)
+	attempt := simulate.NewAttempt(q.after, p.pod)
 	for len(p.kind.nodes) > 0 {
 		reservation, err := attempt.On(ctx, p.kind.nodes[0])
 		var undecided *simulate.UndecidedError
@@ -397,8 +395,8 @@ func (q *Queue) reserve(ctx context.Context, p *queuedPod) error {
 		}
 		if reservation != nil {
 			p.reservation, p.undecided = reservation, nil
-			q.after, err = q.after.Reserve(ctx, reservation)
-			return err
+			q.after = q.after.Amended(whatif.Reserve(q.after.Snapshot, *reservation))
+			return nil
 		}
 		p.kind.nodes = p.kind.nodes[1:]
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/internal/testquestion"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -26,19 +27,19 @@ import (
 
 // verdictsOnly answers with the allocator's verdict, and the nodes where it fits.
 func verdictsOnly(t *testing.T) queue.Explainer {
-	describe := func(_ *allocator.Allocator, _ *snapshot.Snapshot, s *target.Target) *api.Explanation {
+	describe := func(_ *cluster.Cluster, s *target.Target) *api.Explanation {
 		return &api.Explanation{Target: s.Object}
 	}
-	return queue.Explainer{Describe: describe, Explain: func(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, s *target.Target) (*api.Explanation, error) {
-		q := testquestion.Of(t, snap, s.Pod)
-		out := describe(alloc, snap, s)
+	return queue.Explainer{Describe: describe, Explain: func(ctx context.Context, c *cluster.Cluster, s *target.Target) (*api.Explanation, error) {
+		q := testquestion.Of(t, c.Snapshot, s.Pod)
+		out := describe(c, s)
 		out.Verdict = api.DoesNotFit
-		for _, node := range q.Cluster.Candidates {
+		for _, node := range q.Reach.Candidates {
 			claims, err := q.ClaimsFor(node)
 			if err != nil {
 				return nil, err
 			}
-			if alloc.Check(ctx, node, claims).Outcome == allocator.Fits {
+			if allocator.Of(c).Check(ctx, node, claims).Outcome == allocator.Fits {
 				out.Verdict = api.Fits
 				out.Nodes = append(out.Nodes, api.NodeGroup{Names: []string{node.Name}, Count: 1, Verdict: api.Fits})
 			}
@@ -68,13 +69,13 @@ func TestQueue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			snap := tc.Cluster(append(test.pods, tc.Nodes("n1"), tc.Pool("n1", tc.Devices(2)...))...)
 			alloc := testquestion.Allocator(t, snap)
-			q := queue.New(verdictsOnly(t), alloc, snap)
+			q := queue.New(verdictsOnly(t), alloc.Facts)
 			if q.Any() {
 				t.Error("there is a pod in the queue before one was added")
 			}
 			var targets []*target.Target
 			for _, pod := range snap.Pods {
-				s, err := target.Find(snap, alloc, target.Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
+				s, err := target.Find(alloc.Facts, target.Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -112,16 +113,16 @@ func TestPodsBefore(t *testing.T) {
 	snap := tc.Cluster(append(objects, waits("last", 1, time.Minute, 0)...)...)
 	explainer, questions := verdictsOnly(t), 0
 	explain := explainer.Explain
-	explainer.Explain = func(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, s *target.Target) (*api.Explanation, error) {
+	explainer.Explain = func(ctx context.Context, c *cluster.Cluster, s *target.Target) (*api.Explanation, error) {
 		questions++
-		return explain(ctx, alloc, snap, s)
+		return explain(ctx, c, s)
 	}
 	alloc := testquestion.Allocator(t, snap)
-	last, err := target.Find(snap, alloc, target.Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "last"})
+	last, err := target.Find(alloc.Facts, target.Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "last"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := queue.New(explainer, alloc, snap)
+	q := queue.New(explainer, alloc.Facts)
 	q.Add(last)
 	if err := q.Decide(t.Context()); err != nil {
 		t.Fatal(err)
@@ -149,19 +150,19 @@ func TestVerdictsOfOtherQueues(t *testing.T) {
 	alloc := testquestion.Allocator(t, snap)
 	explainer, questions := verdictsOnly(t), 0
 	explain := explainer.Explain
-	explainer.Explain = func(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, s *target.Target) (*api.Explanation, error) {
+	explainer.Explain = func(ctx context.Context, c *cluster.Cluster, s *target.Target) (*api.Explanation, error) {
 		questions++
-		return explain(ctx, alloc, snap, s)
+		return explain(ctx, c, s)
 	}
 	answers := func(verdicts func() *queue.Verdicts) string {
 		questions = 0
 		var said []string
 		for i := range 3 {
-			s, err := target.Find(snap, alloc, target.Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: fmt.Sprintf("asked-%d", i)})
+			s, err := target.Find(alloc.Facts, target.Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: fmt.Sprintf("asked-%d", i)})
 			if err != nil {
 				t.Fatal(err)
 			}
-			q := queue.New(explainer, alloc, snap)
+			q := queue.New(explainer, alloc.Facts)
 			q.Remember(verdicts())
 			q.Add(s)
 			if err := q.Decide(t.Context()); err != nil {
@@ -199,7 +200,7 @@ func TestDecideGang(t *testing.T) {
 		}
 	}
 	ask := func(name string) *target.Gang {
-		got, err := queue.DecideGang(t.Context(), verdictsOnly(t), testquestion.Allocator(t, snap), snap, snap.Pod(tc.Namespace, name))
+		got, err := queue.DecideGang(t.Context(), verdictsOnly(t), testquestion.Allocator(t, snap).Facts, snap.Pod(tc.Namespace, name))
 		if err != nil {
 			t.Fatal(err)
 		}

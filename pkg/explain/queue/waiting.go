@@ -8,20 +8,19 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // Waiting lists the pods that wait for devices, those that share an answer in one list, see
 // [Queue.ShareAnswers]. Pods and lists are in the order of the queue.
-func Waiting(alloc *allocator.Allocator, snap *snapshot.Snapshot) [][]*corev1.Pod {
-	q := New(Explainer{}, alloc, snap)
+func Waiting(c *cluster.Cluster) [][]*corev1.Pod {
+	q := New(Explainer{}, c)
 	var pods []*corev1.Pod
-	for _, pod := range snap.Pods {
-		if lifecycle.Waits(pod) && len(alloc.Facts.Claims.OfPod(pod)) > 0 {
-			pods = append(pods, target.WithClassPriority(snap, pod))
+	for _, pod := range c.Snapshot.Pods {
+		if lifecycle.Waits(pod) && len(c.Claims.OfPod(pod)) > 0 {
+			pods = append(pods, target.WithClassPriority(c.Snapshot, pod))
 		}
 	}
 	slices.SortStableFunc(pods, compareQueued)

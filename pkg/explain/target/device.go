@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
@@ -22,16 +21,16 @@ const KindDevice = api.KindDevice
 
 // FindDevice looks up a device by driver/pool/device, or a part of that which is
 // clear. It fails with an [*Error] if there is none, or more than one.
-func FindDevice(snap *snapshot.Snapshot, alloc *allocator.Allocator, text string) (*cluster.Device, error) {
+func FindDevice(c *cluster.Cluster, text string) (*cluster.Device, error) {
 	s := &Target{}
-	err := s.findDevice(snap, alloc, text)
+	err := s.findDevice(c, text)
 	return s.Device, err
 }
 
 // findDevice looks up the device to be explained. It may be given without its
 // driver, or without its pool, too, if there is only one.
-func (s *Target) findDevice(snap *snapshot.Snapshot, alloc *allocator.Allocator, text string) error {
-	all := publishedDevices(alloc)
+func (s *Target) findDevice(c *cluster.Cluster, text string) error {
+	all := publishedDevices(c)
 	forms := []func(cluster.DeviceID) string{
 		cluster.DeviceID.String,
 		func(id cluster.DeviceID) string { return id.Pool + "/" + id.Device },
@@ -74,7 +73,7 @@ func (s *Target) findDevice(snap *snapshot.Snapshot, alloc *allocator.Allocator,
 			}
 		}
 	}
-	err := &Error{Target: api.Target{Kind: KindDevice, Name: text}, Message: fmt.Sprintf("Device %s not found in %s", text, snap.Source)}
+	err := &Error{Target: api.Target{Kind: KindDevice, Name: text}, Message: fmt.Sprintf("Device %s not found in %s", text, c.Snapshot.Source)}
 	form := forms[max(0, 2-strings.Count(text, "/"))]
 	names, inPool := make([]string, 0, len(all)), []string(nil)
 	for i := range all {
@@ -91,7 +90,7 @@ func (s *Target) findDevice(snap *snapshot.Snapshot, alloc *allocator.Allocator,
 		prefix, device, candidates = text[:at], text[at:], inPool
 	}
 	near := naming.Typo(device, candidates)
-	switch gap := snap.Gap(snapshot.ResourceSlices); {
+	switch gap := c.Snapshot.Gap(snapshot.ResourceSlices); {
 	case near != "":
 		err.Hint = fmt.Sprintf("did you mean %s%s?", prefix, near)
 	case gap != nil:
@@ -108,9 +107,9 @@ func (s *Target) findDevice(snap *snapshot.Snapshot, alloc *allocator.Allocator,
 }
 
 // publishedDevices lists all devices, those of the newest generations first.
-func publishedDevices(alloc *allocator.Allocator) []cluster.Device {
-	all := slices.Clone(alloc.Facts.Pools.Devices())
-	for _, pool := range alloc.Facts.Pools.All() {
+func publishedDevices(c *cluster.Cluster) []cluster.Device {
+	all := slices.Clone(c.Pools.Devices())
+	for _, pool := range c.Pools.All() {
 		for _, slice := range pool.Obsolete {
 			for i := range slice.Spec.Devices {
 				all = append(all, cluster.DeviceIn(pool, slice, i))

@@ -9,23 +9,23 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // FindNode looks up a node. It fails with an [*Error] if there is none of that name.
-func FindNode(snap *snapshot.Snapshot, alloc *allocator.Allocator, name string) (*corev1.Node, error) {
+func FindNode(c *cluster.Cluster, name string) (*corev1.Node, error) {
 	s := &Target{}
-	err := s.findNode(snap, alloc, name)
+	err := s.findNode(c, name)
 	return s.Only, err
 }
 
 // findNode looks up the only node to look at.
-func (s *Target) findNode(snap *snapshot.Snapshot, alloc *allocator.Allocator, name string) error {
-	nodes, known := alloc.Facts.Nodes.All()
+func (s *Target) findNode(c *cluster.Cluster, name string) error {
+	nodes, known := c.Nodes.All()
 	names := make([]string, 0, len(nodes))
 	for _, node := range nodes {
 		if node.Name == name {
@@ -34,8 +34,8 @@ func (s *Target) findNode(snap *snapshot.Snapshot, alloc *allocator.Allocator, n
 		}
 		names = append(names, node.Name)
 	}
-	err := &Error{Target: api.Target{Kind: api.KindNode, Name: name}, Message: fmt.Sprintf("Node %s not found in %s", name, snap.Source)}
-	gap, near := snap.Gap(snapshot.ResourceNodes), naming.Typo(name, names)
+	err := &Error{Target: api.Target{Kind: api.KindNode, Name: name}, Message: fmt.Sprintf("Node %s not found in %s", name, c.Snapshot.Source)}
+	gap, near := c.Snapshot.Gap(snapshot.ResourceNodes), naming.Typo(name, names)
 	slices.SortFunc(names, naming.Compare)
 	switch {
 	case near != "":
@@ -56,11 +56,11 @@ func (s *Target) findNode(snap *snapshot.Snapshot, alloc *allocator.Allocator, n
 const maxNodeNames = 10
 
 // Nodes are those that the question is about.
-func (s *Target) Nodes(alloc *allocator.Allocator) []*corev1.Node {
+func (s *Target) Nodes(c *cluster.Cluster) []*corev1.Node {
 	if s.Only != nil {
 		return []*corev1.Node{s.Only}
 	}
-	nodes, _ := alloc.Facts.Nodes.All()
+	nodes, _ := c.Nodes.All()
 	return nodes
 }
 

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -18,15 +18,15 @@ import (
 // findOwner looks for an object of any kind that pods belong to, directly or through
 // others, by the owners that pods name: a JobSet, a RayCluster. found is false if no
 // pod names it, and the snapshot does not have it either.
-func (s *Target) findOwner(snap *snapshot.Snapshot, alloc *allocator.Allocator) (found bool, err error) {
-	if outline := snap.Outline(schema.GroupKind{Kind: s.Object.Kind}, s.Object.Namespace, s.Object.Name); outline != nil {
+func (s *Target) findOwner(c *cluster.Cluster) (found bool, err error) {
+	if outline := c.Snapshot.Outline(schema.GroupKind{Kind: s.Object.Kind}, s.Object.Namespace, s.Object.Name); outline != nil {
 		s.Creator = &lifecycle.Creator{Object: outline, Kind: outline.GroupKind(), Suspended: outline.Spec.Suspend}
 	}
-	pods := ownedPods(snap, s.Object.Kind, s.Object.Namespace, s.Object.Name)
+	pods := ownedPods(c.Snapshot, s.Object.Kind, s.Object.Namespace, s.Object.Name)
 	if len(pods) == 0 {
 		return s.Creator != nil, nil
 	}
-	chosen := slices.MaxFunc(pods, func(a, b *corev1.Pod) int { return s.urgency(alloc, a) - s.urgency(alloc, b) })
+	chosen := slices.MaxFunc(pods, func(a, b *corev1.Pod) int { return s.urgency(c, a) - s.urgency(c, b) })
 	role := roleOf(chosen)
 	for _, pod := range pods {
 		if roleOf(pod) == role {
@@ -36,15 +36,15 @@ func (s *Target) findOwner(snap *snapshot.Snapshot, alloc *allocator.Allocator) 
 		}
 	}
 	s.Workload, s.ByOwner = true, true
-	s.UsePod(alloc, chosen)
-	return true, s.needClaims(snap, alloc)
+	s.UsePod(c, chosen)
+	return true, s.needClaims(c)
 }
 
 // urgency is higher for pods that an answer should be about: those with claims that
 // wait, then those with claims.
-func (s *Target) urgency(alloc *allocator.Allocator, pod *corev1.Pod) int {
+func (s *Target) urgency(c *cluster.Cluster, pod *corev1.Pod) int {
 	n := 0
-	if len(alloc.Facts.Claims.OfPod(pod)) > 0 {
+	if len(c.Claims.OfPod(pod)) > 0 {
 		n = 2
 	}
 	if lifecycle.Waits(pod) {

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -84,14 +84,14 @@ func NewGroupPods(snap *snapshot.Snapshot, namespace, name string) (pods []*core
 
 // findPodGroup makes the target stand for the pods of a PodGroup, and for those that
 // workloads without pods will create in it.
-func (s *Target) findPodGroup(snap *snapshot.Snapshot, alloc *allocator.Allocator) error {
-	group := snap.PodGroup(s.Object.Namespace, s.Object.Name)
+func (s *Target) findPodGroup(c *cluster.Cluster) error {
+	group := c.Snapshot.PodGroup(s.Object.Namespace, s.Object.Name)
 	if group == nil {
-		return notFound(snap, s.Object, snapshot.ResourcePodGroups, snap.PodGroups)
+		return notFound(c.Snapshot, s.Object, snapshot.ResourcePodGroups, c.Snapshot.PodGroups)
 	}
 	s.Group, s.Workload = group, true
-	s.Users = GroupPods(snap, group.Namespace, group.Name)
-	s.New, s.Sample = NewGroupPods(snap, group.Namespace, group.Name)
+	s.Users = GroupPods(c.Snapshot, group.Namespace, group.Name)
+	s.New, s.Sample = NewGroupPods(c.Snapshot, group.Namespace, group.Name)
 	if len(s.New) > 0 && !s.Sample {
 		s.Desired = ptr.To(int32(len(s.Users) + len(s.New)))
 	}
@@ -99,17 +99,17 @@ func (s *Target) findPodGroup(snap *snapshot.Snapshot, alloc *allocator.Allocato
 	if len(all) == 0 {
 		err := &Error{Target: s.Object, Message: fmt.Sprintf("%s has no pods", Text(s.Object))}
 		err.Hint = "create pods with spec.schedulingGroup.podGroupName: " + group.Name
-		if gap := snap.Gap(snapshot.ResourcePods); gap != nil {
+		if gap := c.Snapshot.Gap(snapshot.ResourcePods); gap != nil {
 			err.Hint = "it may have pods all the same: " + gap.Reason
 		}
 		return err
 	}
-	uses := func(pod *corev1.Pod) bool { return len(alloc.Facts.Claims.OfPod(pod)) > 0 }
+	uses := func(pod *corev1.Pod) bool { return len(c.Claims.OfPod(pod)) > 0 }
 	chosen := slices.IndexFunc(all, func(pod *corev1.Pod) bool { return lifecycle.Waits(pod) && uses(pod) })
 	if chosen < 0 {
 		chosen = max(slices.IndexFunc(all, uses), 0)
 	}
 	s.Hypothetical = Hypothetical(all[chosen])
-	s.UsePod(alloc, all[chosen])
-	return s.needClaims(snap, alloc)
+	s.UsePod(c, all[chosen])
+	return s.needClaims(c)
 }

@@ -18,7 +18,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
@@ -117,26 +116,26 @@ type Target struct {
 }
 
 // Find looks a target up.
-func Find(snap *snapshot.Snapshot, alloc *allocator.Allocator, opts Options) (*Target, error) {
+func Find(c *cluster.Cluster, opts Options) (*Target, error) {
 	s := &Target{Object: api.Target{Kind: opts.Kind, Namespace: opts.Namespace, Name: opts.Name}, Options: opts}
 	var err error
 	switch opts.Kind {
 	case api.KindClaim:
-		err = s.findClaim(snap, alloc)
+		err = s.findClaim(c)
 	case api.KindTemplate:
-		err = s.findTemplate(snap)
+		err = s.findTemplate(c.Snapshot)
 	case api.KindPod:
-		err = s.findPod(snap, alloc)
+		err = s.findPod(c)
 	case api.KindPodGroup:
-		err = s.findPodGroup(snap, alloc)
+		err = s.findPodGroup(c)
 	default:
-		err = s.findWorkload(snap, alloc)
+		err = s.findWorkload(c)
 	}
 	if err == nil && opts.Node != "" {
-		err = s.findNode(snap, alloc, opts.Node)
+		err = s.findNode(c, opts.Node)
 	}
 	if err == nil && opts.Device != "" {
-		err = s.findDevice(snap, alloc, opts.Device)
+		err = s.findDevice(c, opts.Device)
 	}
 	if err != nil {
 		return nil, err
@@ -144,12 +143,12 @@ func Find(snap *snapshot.Snapshot, alloc *allocator.Allocator, opts Options) (*T
 	return s, nil
 }
 
-func (s *Target) findClaim(snap *snapshot.Snapshot, alloc *allocator.Allocator) error {
-	claim := snap.Claim(s.Object.Namespace, s.Object.Name)
+func (s *Target) findClaim(c *cluster.Cluster) error {
+	claim := c.Snapshot.Claim(s.Object.Namespace, s.Object.Name)
 	if claim == nil {
-		return notFound(snap, s.Object, snapshot.ResourceClaims, snap.Claims)
+		return notFound(c.Snapshot, s.Object, snapshot.ResourceClaims, c.Snapshot.Claims)
 	}
-	s.Users = lifecycle.PodsUsing(snap, claim)
+	s.Users = lifecycle.PodsUsing(c.Snapshot, claim)
 	if claim.Status.Allocation == nil {
 		for _, pod := range s.Users {
 			if lifecycle.Waits(pod) {
@@ -157,7 +156,7 @@ func (s *Target) findClaim(snap *snapshot.Snapshot, alloc *allocator.Allocator) 
 			}
 		}
 		if len(s.Others) > 0 {
-			s.UsePod(alloc, s.Others[0])
+			s.UsePod(c, s.Others[0])
 			s.Others = s.Others[1:]
 			return nil
 		}
@@ -190,24 +189,24 @@ func (s *Target) findTemplate(snap *snapshot.Snapshot) error {
 	return nil
 }
 
-func (s *Target) findPod(snap *snapshot.Snapshot, alloc *allocator.Allocator) error {
-	pod := snap.Pod(s.Object.Namespace, s.Object.Name)
+func (s *Target) findPod(c *cluster.Cluster) error {
+	pod := c.Snapshot.Pod(s.Object.Namespace, s.Object.Name)
 	if pod == nil {
-		return notFound(snap, s.Object, snapshot.ResourcePods, snap.Pods)
+		return notFound(c.Snapshot, s.Object, snapshot.ResourcePods, c.Snapshot.Pods)
 	}
 	s.Hypothetical = Hypothetical(pod)
 	if s.Hypothetical {
-		pod = WithClassPriority(snap, pod)
+		pod = WithClassPriority(c.Snapshot, pod)
 	} else {
 		s.Users = []*corev1.Pod{pod}
 	}
-	s.UsePod(alloc, pod)
-	return s.needClaims(snap, alloc)
+	s.UsePod(c, pod)
+	return s.needClaims(c)
 }
 
-func (s *Target) findWorkload(snap *snapshot.Snapshot, alloc *allocator.Allocator) error {
+func (s *Target) findWorkload(c *cluster.Cluster) error {
 	var same []*snapshot.Workload
-	for _, w := range snap.Workloads {
+	for _, w := range c.Snapshot.Workloads {
 		if w.Kind != s.Object.Kind {
 			continue
 		}
@@ -215,27 +214,27 @@ func (s *Target) findWorkload(snap *snapshot.Snapshot, alloc *allocator.Allocato
 		if w.Namespace != s.Object.Namespace || w.Name != s.Object.Name {
 			continue
 		}
-		if s.Users, s.End = lifecycle.Pods(snap, w), w.End; s.End != nil {
+		if s.Users, s.End = lifecycle.Pods(c.Snapshot, w), w.End; s.End != nil {
 			return nil
 		}
 		s.Workload, s.Desired, s.Creator = true, w.Replicas, lifecycle.CreatorOf(w)
 		chosen := firstToWait(s.Users)
 		switch {
 		case chosen >= 0:
-			s.UsePod(alloc, s.Users[chosen])
+			s.UsePod(c, s.Users[chosen])
 		case len(s.Users) > 0:
-			s.UsePod(alloc, s.Users[0])
+			s.UsePod(c, s.Users[0])
 		default:
 			s.Hypothetical = true
-			s.UsePod(alloc, podOf(snap, w))
+			s.UsePod(c, podOf(c.Snapshot, w))
 			s.New, s.Sample = replicas(s.Pod, w.Replicas)
 		}
-		return s.needClaims(snap, alloc)
+		return s.needClaims(c)
 	}
-	if found, err := s.findOwner(snap, alloc); found || err != nil {
+	if found, err := s.findOwner(c); found || err != nil {
 		return err
 	}
-	return notFound(snap, s.Object, hiddenKind(snap, s.Object.Kind), same)
+	return notFound(c.Snapshot, s.Object, hiddenKind(c.Snapshot, s.Object.Kind), same)
 }
 
 // firstToWait is the index of the pod of a workload that waits longest, -1 if none does. During
@@ -276,23 +275,23 @@ func hiddenKind(snap *snapshot.Snapshot, kind string) string {
 }
 
 // UsePod makes the target stand for a pod.
-func (s *Target) UsePod(alloc *allocator.Allocator, pod *corev1.Pod) {
+func (s *Target) UsePod(c *cluster.Cluster, pod *corev1.Pod) {
 	s.Pod = pod
-	s.Claims = alloc.Facts.Claims.OfPod(pod)
+	s.Claims = c.Claims.OfPod(pod)
 }
 
-func (s *Target) needClaims(snap *snapshot.Snapshot, alloc *allocator.Allocator) error {
-	if len(s.Claims) > 0 || (s.Hypothetical || lifecycle.Waits(s.Pod)) && len(Unserved(snap, alloc, s.Pod)) > 0 {
+func (s *Target) needClaims(c *cluster.Cluster) error {
+	if len(s.Claims) > 0 || (s.Hypothetical || lifecycle.Waits(s.Pod)) && len(Unserved(c, s.Pod)) > 0 {
 		return nil
 	}
 	err := &Error{
 		Target:  s.Object,
 		Message: fmt.Sprintf("%s %s", Text(s.Object), errNoClaims),
 	}
-	if gap := snap.Gap(snapshot.ResourceClasses); gap != nil {
+	if gap := c.Snapshot.Gap(snapshot.ResourceClasses); gap != nil {
 		err.Hint = "it may use extended resources all the same: " + gap.Reason
 	} else {
-		err.Hint = hints.OfUnmapped(snap, s.Pod, alloc.Facts.Gates.Enabled("DRAExtendedResource"))
+		err.Hint = hints.OfUnmapped(c.Snapshot, s.Pod, c.Gates.Enabled("DRAExtendedResource"))
 	}
 	return err
 }

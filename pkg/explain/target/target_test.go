@@ -68,7 +68,7 @@ func TestFind(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			snap := tc.Cluster(append(test.parts, tc.Nodes("n1"))...)
-			got, err := target.Find(snap, testquestion.Allocator(t, snap), target.Options{Kind: test.kind, Namespace: tc.Namespace, Name: test.name})
+			got, err := target.Find(testquestion.Allocator(t, snap).Facts, target.Options{Kind: test.kind, Namespace: tc.Namespace, Name: test.name})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -105,7 +105,7 @@ func TestNotFound(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			snap := tc.Cluster(append(test.parts, tc.Nodes("n1"))...)
 			test.opts.Namespace = tc.Namespace
-			_, err := target.Find(snap, testquestion.Allocator(t, snap), test.opts)
+			_, err := target.Find(testquestion.Allocator(t, snap).Facts, test.opts)
 			var found *target.Error
 			if !errors.As(err, &found) || err.Error() != test.want {
 				t.Errorf("got %v\nwant %s", err, test.want)
@@ -161,7 +161,7 @@ func TestUnserved(t *testing.T) {
 		"hidden nodes": {[]any{tc.Gap(snapshot.ResourceNodes, "no")}, nil},
 	} {
 		snap := tc.Cluster(append(slices.Clone(parts), test.more...)...)
-		if got := target.Unserved(snap, testquestion.Allocator(t, snap), pod); !slices.Equal(got, test.want) {
+		if got := target.Unserved(testquestion.Allocator(t, snap).Facts, pod); !slices.Equal(got, test.want) {
 			t.Errorf("%s: got %v, want %v", name, got, test.want)
 		}
 	}

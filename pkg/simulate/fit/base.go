@@ -14,7 +14,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/copies"
-	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -67,10 +66,10 @@ type base struct {
 // newBase finds what shapes have in common, from the answer for one device. That is about the
 // first nodes of a sample of the cluster, or about all of it for nil. Rooms are those of all
 // nodes of the cluster.
-func newBase(ctx context.Context, asker *explain.Asker, s *simulate.State, rooms map[string]int, sampled *sample, asked *explain.Asked) (*base, error) {
+func newBase(ctx context.Context, asker *explain.Asker, s *cluster.Cluster, rooms map[string]int, sampled *sample, asked *explain.Asked) (*base, error) {
 	q := asked.Question
-	b := &base{devices: &devices{asker: asker, eligible: map[cluster.DeviceID]bool{}, pools: map[poolID]bool{}}, snap: s.Snap, rooms: rooms}
-	for _, u := range q.Cluster.Unsuitable {
+	b := &base{devices: &devices{asker: asker, eligible: map[cluster.DeviceID]bool{}, pools: map[poolID]bool{}}, snap: s.Snapshot, rooms: rooms}
+	for _, u := range q.Reach.Unsuitable {
 		b.unsuitable = append(b.unsuitable, u.Node)
 	}
 	if asked.Equivalent == nil {
@@ -89,7 +88,7 @@ func newBase(ctx context.Context, asker *explain.Asker, s *simulate.State, rooms
 			at[first] = len(b.groups)
 			b.groups = append(b.groups, nil)
 		}
-		b.groups[at[first]] = append(b.groups[at[first]], sampled.like(q.Cluster.Candidates[i])...)
+		b.groups[at[first]] = append(b.groups[at[first]], sampled.like(q.Reach.Candidates[i])...)
 	}
 	for _, group := range b.groups {
 		sortByRoom(group, b.rooms)
@@ -108,7 +107,7 @@ func newBase(ctx context.Context, asker *explain.Asker, s *simulate.State, rooms
 
 // addDevices adds the devices that can serve the only request of a question, those of nodes
 // that are not in the sample, too.
-func (b *base) addDevices(ctx context.Context, s *simulate.State, sampled *sample, asked *explain.Asked) error {
+func (b *base) addDevices(ctx context.Context, s *cluster.Cluster, sampled *sample, asked *explain.Asked) error {
 	q := asked.Question
 	f := q.Claims[0].Funnels[0][0]
 	b.shareable = copies.Shareable(q, f)
@@ -119,9 +118,9 @@ func (b *base) addDevices(ctx context.Context, s *simulate.State, sampled *sampl
 		}
 	}
 	if certain(q, asked.Answer) {
-		b.whole = make(map[string]wholeDevices, len(s.Snap.Nodes))
+		b.whole = make(map[string]wholeDevices, len(s.Snapshot.Nodes))
 	}
-	for _, first := range q.Cluster.Candidates {
+	for _, first := range q.Reach.Candidates {
 		devices, whole := wholeOn(ctx, q, first)
 		for _, node := range sampled.like(first) {
 			if node != first {
@@ -211,16 +210,14 @@ func (b *base) addSample(ctx context.Context, c *slotCount, s *sample, pod *core
 	if len(s.groups) == 0 {
 		return true, nil
 	}
-	if err := s.prepare(ctx, b.snap, b.unsuitable); err != nil {
-		return false, err
-	}
+	s.prepare(b.snap, b.unsuitable)
 	counted, asked, err := slotsIn(ctx, b.asker, s.state, pod, s.names)
 	if err != nil || !exact(counted.count) || len(counted.bounds) > 0 || asked.Answer.Verdict == api.Error {
 		return false, err
 	}
 	most := copies.MostOn(asked.Question)
 	candidates := map[*corev1.Node]bool{}
-	for _, node := range asked.Question.Cluster.Candidates {
+	for _, node := range asked.Question.Reach.Candidates {
 		candidates[node] = true
 	}
 	for _, group := range s.groups {

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
-	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -29,20 +29,15 @@ func TestBaseEqualsAll(t *testing.T) {
 	}
 	compared, stops, whole := 0, 0, 0
 	for name, snap := range clusters {
-		s, err := simulate.New(t.Context(), snap)
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := cluster.New(snap)
 		shapes, _ := shapesIn(snap)
-		c, err := newSlots(t.Context(), s, shapes)
+		c := newSlots(s, shapes)
+		shapes, err := c.laddered(t.Context(), shapes)
 		if err != nil {
-			t.Fatal(err)
-		}
-		if shapes, err = c.laddered(t.Context(), shapes); err != nil {
 			t.Fatal(err)
 		}
 		for _, shape := range shapes {
-			for free, state := range map[bool]*simulate.State{false: c.now, true: c.free} {
+			for free, state := range map[bool]*cluster.Cluster{false: c.now, true: c.free} {
 				got, err := c.count(t.Context(), shape, free)
 				if err != nil {
 					t.Fatal(err)
@@ -60,7 +55,7 @@ func TestBaseEqualsAll(t *testing.T) {
 					// As it is done where pods were moved: on all nodes, or on some.
 					for _, every := range []int{1, 2} {
 						changed := map[string]bool{}
-						for i, node := range state.Snap.Nodes {
+						for i, node := range state.Snapshot.Nodes {
 							changed[node.Name] = i%every == 0
 						}
 						again, err := base.slotsOn(t.Context(), state, c.pods[shape.key()], shape.Devices, want, changed)

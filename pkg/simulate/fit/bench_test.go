@@ -9,7 +9,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/simulate/fit"
 )
 
@@ -21,10 +21,7 @@ func BenchmarkShapes(b *testing.B) {
 			fleet.AddWaiting(snap, 100)
 			b.ReportAllocs()
 			for b.Loop() {
-				state, err := simulate.New(b.Context(), snap)
-				if err != nil {
-					b.Fatal(err)
-				}
+				state := cluster.New(snap)
 				out, err := fit.Shapes(b.Context(), state, func(*api.ClaimShape, int, int) {})
 				if err != nil {
 					b.Fatal(err)

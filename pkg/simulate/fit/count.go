@@ -16,7 +16,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/copies"
-	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
@@ -52,8 +51,8 @@ type onNode struct {
 // countIn counts the copies of a pod that fit in a cluster. Without reasons, it is not
 // found out why nodes that take some take no more. Nodes that the cluster leaves out are in
 // like, see [explain.Asker.Ask]; they are not counted.
-func countIn(ctx context.Context, asker *explain.Asker, s *simulate.State, pod *corev1.Pod, leftOut map[string][]string, most most, reasons bool) (*counted, error) {
-	asked, err := asker.Ask(ctx, s.Alloc, s.Snap, pod, leftOut)
+func countIn(ctx context.Context, asker *explain.Asker, s *cluster.Cluster, pod *corev1.Pod, leftOut map[string][]string, most most, reasons bool) (*counted, error) {
+	asked, err := asker.Ask(ctx, s, pod, leftOut)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +97,7 @@ func (c *counted) suitable(takes map[string]bool) [][]*corev1.Node {
 	at := map[int]int{}
 	var groups [][]*corev1.Node
 	for i, first := range c.asked.Equivalent {
-		node := c.asked.Question.Cluster.Candidates[i]
+		node := c.asked.Question.Reach.Candidates[i]
 		if !takes[node.Name] {
 			continue
 		}
@@ -116,7 +115,7 @@ func (c *counted) suitable(takes map[string]bool) [][]*corev1.Node {
 
 // roomOn is for how many copies a node has CPU, memory and the like.
 func (c *counted) roomOn(node *corev1.Node) int {
-	rooms := c.asked.Question.Cluster.Facts.Nodes.RoomFor(c.asked.Question.Pod, node)
+	rooms := c.asked.Question.Cluster.Nodes.RoomFor(c.asked.Question.Pod, node)
 	if len(rooms) == 0 {
 		return c.most.onNode
 	}
@@ -124,7 +123,7 @@ func (c *counted) roomOn(node *corev1.Node) int {
 }
 
 // filled counts where nodes do not depend on each other: on one of each kind.
-func (c *counted) filled(ctx context.Context, s *simulate.State, groups [][]*corev1.Node, reasons bool) error {
+func (c *counted) filled(ctx context.Context, s *cluster.Cluster, groups [][]*corev1.Node, reasons bool) error {
 	first := make([]*corev1.Node, 0, len(groups))
 	for _, group := range groups {
 		first = append(first, group[0])
@@ -157,7 +156,7 @@ func (c *counted) filled(ctx context.Context, s *simulate.State, groups [][]*cor
 }
 
 // inSequence counts where nodes depend on each other: the least of several orders.
-func (c *counted) inSequence(ctx context.Context, s *simulate.State, nodes []*corev1.Node, reasons bool) error {
+func (c *counted) inSequence(ctx context.Context, s *cluster.Cluster, nodes []*corev1.Node, reasons bool) error {
 	reversed := slices.Clone(nodes)
 	slices.Reverse(reversed)
 	var least *copies.Filled
@@ -207,17 +206,14 @@ func (c *counted) reservable() int {
 
 // reasons finds out why nodes take no more copies than they have in a state: of each
 // group of nodes the first one is asked about.
-func (c *counted) reasons(ctx context.Context, s *simulate.State, groups [][]*corev1.Node, placed []int) error {
+func (c *counted) reasons(ctx context.Context, s *cluster.Cluster, groups [][]*corev1.Node, placed []int) error {
 	first := make([]*corev1.Node, 0, len(groups))
 	for _, group := range groups {
 		first = append(first, group[0])
 	}
-	s, err := s.After(ctx, whatif.OnlyNodes(s.Snap, first))
-	if err != nil {
-		return err
-	}
+	s = s.Amended(whatif.OnlyNodes(s.Snapshot, first))
 	// It has a number that no copy has.
-	asked, err := c.asker.Ask(ctx, s.Alloc, s.Snap, copies.Numbered(c.asked.Question.Pod, 0), nil)
+	asked, err := c.asker.Ask(ctx, s, copies.Numbered(c.asked.Question.Pod, 0), nil)
 	if err != nil {
 		return err
 	}
@@ -230,7 +226,7 @@ func (c *counted) reasons(ctx context.Context, s *simulate.State, groups [][]*co
 	for at, group := range groups {
 		for _, node := range group {
 			on := c.nodes[node.Name]
-			rooms := c.asked.Question.Cluster.Facts.Nodes.RoomFor(c.asked.Question.Pod, node)
+			rooms := c.asked.Question.Cluster.Nodes.RoomFor(c.asked.Question.Pod, node)
 			switch reason := said[group[0].Name]; {
 			case on.copies < placed[at] && len(rooms) > 0:
 				on.code, on.message = api.NodeUnsuitable, rooms[0].Reason
@@ -250,19 +246,19 @@ func (c *counted) reasons(ctx context.Context, s *simulate.State, groups [][]*co
 }
 
 // released is a state without allocated claims, and without the pods that use them.
-func released(ctx context.Context, s *simulate.State) (*simulate.State, error) {
+func released(s *cluster.Cluster) *cluster.Cluster {
 	users := map[*corev1.Pod]bool{}
-	for _, claim := range s.Snap.Claims {
+	for _, claim := range s.Snapshot.Claims {
 		if claim.Status.Allocation == nil {
 			continue
 		}
 		for i := range claim.Status.ReservedFor {
 			consumer := &claim.Status.ReservedFor[i]
-			if pod := s.Snap.Pod(claim.Namespace, consumer.Name); pod != nil && pod.UID == consumer.UID && cluster.ConsumerKind(consumer) == "pod" {
+			if pod := s.Snapshot.Pod(claim.Namespace, consumer.Name); pod != nil && pod.UID == consumer.UID && cluster.ConsumerKind(consumer) == "pod" {
 				users[pod] = true
 			}
 		}
 	}
-	return s.After(ctx, whatif.Leave(s.Snap, func(pod *corev1.Pod) bool { return users[pod] },
+	return s.Amended(whatif.Leave(s.Snapshot, func(pod *corev1.Pod) bool { return users[pod] },
 		func(*resourceapi.ResourceClaim, *resourceapi.DeviceRequestAllocationResult) bool { return true }))
 }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/simulate/fit"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -35,10 +35,7 @@ func TestExtendedResourcesOfSharedPools(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			snap := tc.Cluster(tc.Nodes("n1", "n2", "n3"), tc.Gate("DRAExtendedResource", true), named, test.change,
 				tc.Slice("fabric", tc.Driver, "fabric", tc.Devices(4)...).OnAllNodes())
-			s, err := simulate.New(t.Context(), snap)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := cluster.New(snap)
 			f, err := fit.Count(t.Context(), s, &fit.Shape{Several: "pods", One: "pod", Pod: tc.Pod("p", tc.Requesting(test.request))}, 1)
 			if err != nil {
 				t.Fatal(err)

@@ -14,12 +14,12 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/copies"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/obstacle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
-	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
 )
 
 // Shape is what copies are made of.
@@ -38,17 +38,13 @@ type Shape struct {
 
 // Count says how many copies of a shape fit, and whether that is as many as are asked
 // for. It fails if ctx is done.
-func Count(ctx context.Context, s *simulate.State, shape *Shape, replicas int) (*api.Fit, error) {
+func Count(ctx context.Context, s *cluster.Cluster, shape *Shape, replicas int) (*api.Fit, error) {
 	asker := &explain.Asker{}
 	now, err := countIn(ctx, asker, s, shape.Pod, nil, mostCopies(), true)
 	if err != nil {
 		return nil, err
 	}
-	free, err := released(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	later, err := countIn(ctx, asker, free, shape.Pod, nil, mostCopies(), false)
+	later, err := countIn(ctx, asker, released(s), shape.Pod, nil, mostCopies(), false)
 	if err != nil {
 		return nil, err
 	}
@@ -166,11 +162,11 @@ func limits(now, later *counted, withPod bool) []api.CopyLimit {
 	q := now.asked.Question
 	rooms, order := map[corev1.ResourceName]int{}, []corev1.ResourceName{}
 	if withPod {
-		for _, node := range q.Cluster.Candidates {
+		for _, node := range q.Reach.Candidates {
 			if then := later.nodes[node.Name]; now.nodes[node.Name].copies == 0 && (then == nil || then.copies == 0) {
 				continue
 			}
-			for _, room := range q.Cluster.Facts.Nodes.RoomFor(q.Pod, node) {
+			for _, room := range q.Cluster.Nodes.RoomFor(q.Pod, node) {
 				if _, known := rooms[room.Resource]; !known {
 					order = append(order, room.Resource)
 				}

@@ -46,7 +46,7 @@ type packing struct {
 	classes map[string]*slotCount
 	// start has the nodes that are looked at, now and ones how many claims fit there, of
 	// the shape and for one device.
-	start     *simulate.State
+	start     *cluster.Cluster
 	now, ones *slotCount
 	// users are the pods that can be moved, by node.
 	users map[string][]*user
@@ -114,7 +114,7 @@ func changedBy(plans []*plan) map[string]bool {
 }
 
 // count counts claims of the shape on the nodes of a state, of which plans have changed some.
-func (p *packing) count(ctx context.Context, s *simulate.State, before *slotCount, plans []*plan) (*slotCount, error) {
+func (p *packing) count(ctx context.Context, s *cluster.Cluster, before *slotCount, plans []*plan) (*slotCount, error) {
 	return p.later.slotsOn(ctx, s, p.pod, p.size, before, changedBy(plans))
 }
 
@@ -129,7 +129,7 @@ func (p *packing) freeOn(node string) int {
 
 // best is how many more claims fit after moves, at most some, and the best single move.
 // What was found among some nodes is verified in the whole cluster.
-func (p *packing) best(ctx context.Context, whole *simulate.State, most int) (int, *api.PodMove, error) {
+func (p *packing) best(ctx context.Context, whole *cluster.Cluster, most int) (int, *api.PodMove, error) {
 	count, err := p.pack(ctx, p.now.count.AtLeast+most)
 	if err != nil {
 		return 0, nil, err
@@ -146,12 +146,12 @@ func (p *packing) best(ctx context.Context, whole *simulate.State, most int) (in
 }
 
 // placedIn reports whether the pods of plans fit on the nodes that were found for them.
-func placedIn(ctx context.Context, s *simulate.State, plans []*plan) (bool, error) {
+func placedIn(ctx context.Context, s *cluster.Cluster, plans []*plan) (bool, error) {
 	to := map[[2]string]string{}
 	var pods []*corev1.Pod
 	for _, plan := range plans {
 		for i := range plan.placed {
-			pod := s.Snap.Pod(plan.placed[i].Pod.Namespace, plan.placed[i].Pod.Name)
+			pod := s.Snapshot.Pod(plan.placed[i].Pod.Namespace, plan.placed[i].Pod.Name)
 			if pod == nil {
 				return false, nil
 			}
@@ -162,10 +162,7 @@ func placedIn(ctx context.Context, s *simulate.State, plans []*plan) (bool, erro
 			to[key] = plan.placed[i].Node
 		}
 	}
-	after, err := s.Evict(ctx, pods...)
-	if err != nil {
-		return false, err
-	}
+	after := s.Amended(whatif.Evict(s.Snapshot, pods))
 	// Those that go to one node get their devices one after another.
 	for len(pods) > 0 {
 		busy := map[string]bool{}
@@ -178,15 +175,13 @@ func placedIn(ctx context.Context, s *simulate.State, plans []*plan) (bool, erro
 				continue
 			}
 			busy[name] = true
-			r, err := after.Attempt(after.Snap.Pod(pod.Namespace, pod.Name)).On(ctx, after.Snap.Node(name))
+			r, err := simulate.NewAttempt(after, after.Snapshot.Pod(pod.Namespace, pod.Name)).On(ctx, after.Snapshot.Node(name))
 			if err != nil || r == nil {
 				return false, ctx.Err()
 			}
 			reservations = append(reservations, *r)
 		}
-		if after, err = after.After(ctx, whatif.ReserveAll(after.Snap, reservations)); err != nil {
-			return false, err
-		}
+		after = after.Amended(whatif.ReserveAll(after.Snapshot, reservations))
 		pods = rest
 	}
 	return true, nil
@@ -197,7 +192,7 @@ func (p *packing) pack(ctx context.Context, most int) (*slotCount, error) {
 	state, count, ones := p.start, p.now, p.ones
 	given := map[string]int{}
 	for round := 0; round < mostRounds && count.count.AtLeast < most; round++ {
-		p.users = p.later.usersAmong(moversIn(state.Snap))
+		p.users = p.later.usersAmong(moversIn(state.Snapshot))
 		plans := p.plans(count, ones, given)
 		if len(plans) == 0 {
 			break
@@ -257,16 +252,13 @@ func (p *packing) left(count, ones *slotCount, node string) int {
 
 // try makes plans in a state, each with nodes of its own, and keeps those after which
 // more claims fit on these.
-func (p *packing) try(ctx context.Context, s *simulate.State, count, ones *slotCount, plans []*plan) (*simulate.State, *slotCount, []*plan, error) {
+func (p *packing) try(ctx context.Context, s *cluster.Cluster, count, ones *slotCount, plans []*plan) (*cluster.Cluster, *slotCount, []*plan, error) {
 	plans, err := p.place(ctx, s, count, ones, plans)
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	for {
-		after, err := moved(ctx, s, plans)
-		if err != nil {
-			return nil, nil, nil, err
-		}
+		after := moved(s, plans)
 		better, err := p.count(ctx, after, count, plans)
 		if err != nil {
 			return nil, nil, nil, err
@@ -286,16 +278,13 @@ func (p *packing) try(ctx context.Context, s *simulate.State, count, ones *slotC
 }
 
 // place finds other nodes for the pods of plans, and drops plans for which there are none.
-func (p *packing) place(ctx context.Context, s *simulate.State, count, ones *slotCount, plans []*plan) ([]*plan, error) {
+func (p *packing) place(ctx context.Context, s *cluster.Cluster, count, ones *slotCount, plans []*plan) ([]*plan, error) {
 	owner, taken := map[string]*plan{}, map[cluster.DeviceID]bool{}
 	for _, plan := range plans {
 		plan.nodes, plan.placed = []string{plan.from}, nil
 	}
 	for round := 0; len(plans) > 0; round++ {
-		after, err := moved(ctx, s, plans)
-		if err != nil {
-			return nil, err
-		}
+		after := moved(s, plans)
 		var kept []*plan
 		more := false
 		for _, plan := range plans {
@@ -325,7 +314,7 @@ func (p *packing) place(ctx context.Context, s *simulate.State, count, ones *slo
 
 // moved is a state after the pods of plans have left their nodes, and got what was found
 // for them so far.
-func moved(ctx context.Context, s *simulate.State, plans []*plan) (*simulate.State, error) {
+func moved(s *cluster.Cluster, plans []*plan) *cluster.Cluster {
 	var pods []*corev1.Pod
 	var placed []whatif.Reservation
 	for _, plan := range plans {
@@ -334,7 +323,7 @@ func moved(ctx context.Context, s *simulate.State, plans []*plan) (*simulate.Sta
 		}
 		placed = append(placed, plan.placed...)
 	}
-	return s.After(ctx, whatif.ReserveAll(whatif.Evict(s.Snap, pods), placed))
+	return s.Amended(whatif.ReserveAll(whatif.Evict(s.Snapshot, pods), placed))
 }
 
 // take notes the devices of a reservation, and reports whether nobody else has them.
@@ -358,8 +347,8 @@ func take(taken map[cluster.DeviceID]bool, r *whatif.Reservation) bool {
 }
 
 // offer looks for a node that a pod can go to, and that no other plan has.
-func (p *packing) offer(ctx context.Context, s *simulate.State, count, ones *slotCount, plan *plan, user *user, owner map[string]*plan) (string, *whatif.Reservation, error) {
-	pod := s.Snap.Pod(user.pod.Namespace, user.pod.Name)
+func (p *packing) offer(ctx context.Context, s *cluster.Cluster, count, ones *slotCount, plan *plan, user *user, owner map[string]*plan) (string, *whatif.Reservation, error) {
+	pod := s.Snapshot.Pod(user.pod.Namespace, user.pod.Name)
 	free := p.classes[user.class]
 	if pod == nil || free == nil || owner[plan.from] != nil && owner[plan.from] != plan {
 		return "", nil, nil
@@ -369,7 +358,7 @@ func (p *packing) offer(ctx context.Context, s *simulate.State, count, ones *slo
 		costs, left int
 	}
 	var sinks []sink
-	for _, node := range s.Snap.Nodes {
+	for _, node := range s.Snapshot.Nodes {
 		on, counted := count.nodes[node.Name]
 		if node.Name == plan.from || owner[node.Name] != nil && owner[node.Name] != plan || free.nodes[node.Name] < user.devices {
 			continue
@@ -387,7 +376,7 @@ func (p *packing) offer(ctx context.Context, s *simulate.State, count, ones *slo
 		sinks = append(sinks, sink)
 	}
 	slices.SortStableFunc(sinks, func(a, b sink) int { return cmp.Or(cmp.Compare(a.costs, b.costs), cmp.Compare(a.left, b.left)) })
-	attempt := s.Attempt(pod)
+	attempt := simulate.NewAttempt(s, pod)
 	for _, sink := range sinks[:min(len(sinks), mostSinks)] {
 		if err := ctx.Err(); err != nil {
 			return "", nil, err
@@ -401,9 +390,9 @@ func (p *packing) offer(ctx context.Context, s *simulate.State, count, ones *slo
 }
 
 // bestMove is the move of one pod that wins the most, alone.
-func (p *packing) bestMove(ctx context.Context, whole *simulate.State) (*api.PodMove, error) {
+func (p *packing) bestMove(ctx context.Context, whole *cluster.Cluster) (*api.PodMove, error) {
 	alone := slices.DeleteFunc(slices.Clone(p.made), func(plan *plan) bool {
-		pod := p.start.Snap.Pod(plan.users[0].pod.Namespace, plan.users[0].pod.Name)
+		pod := p.start.Snapshot.Pod(plan.users[0].pod.Namespace, plan.users[0].pod.Name)
 		return len(plan.users) > 1 || pod == nil || pod.Spec.NodeName != plan.from
 	})
 	slices.SortStableFunc(alone, func(a, b *plan) int { return cmp.Compare(b.won, a.won) })
@@ -412,10 +401,7 @@ func (p *packing) bestMove(ctx context.Context, whole *simulate.State) (*api.Pod
 		if err != nil {
 			return nil, err
 		}
-		state, err := moved(ctx, p.start, []*plan{found})
-		if err != nil {
-			return nil, err
-		}
+		state := moved(p.start, []*plan{found})
 		count, err := p.count(ctx, state, p.now, []*plan{found})
 		if err != nil {
 			return nil, err

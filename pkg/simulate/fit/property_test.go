@@ -25,8 +25,8 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 const (
@@ -103,10 +103,7 @@ func randomCase(seed uint64) (*snapshot.Snapshot, *corev1.Pod) {
 // check compares, and says what kind of case it is.
 func check(ctx context.Context, seed uint64) (string, error) {
 	snap, pod := randomCase(seed)
-	s, err := simulate.New(ctx, snap)
-	if err != nil {
-		return "", err
-	}
+	s := cluster.New(snap)
 	f, err := Count(ctx, s, &Shape{Target: api.Target{Kind: api.KindPod, Name: pod.Name}, Pod: pod}, 1)
 	if err != nil {
 		return "", err
@@ -157,15 +154,12 @@ func check(ctx context.Context, seed uint64) (string, error) {
 }
 
 // moreNodes asserts that one more node like each does not make copies fewer.
-func moreNodes(ctx context.Context, s *simulate.State, pod *corev1.Pod, before *api.Fit) error {
+func moreNodes(ctx context.Context, s *cluster.Cluster, pod *corev1.Pod, before *api.Fit) error {
 	if len(before.Bounds) > 0 {
 		return nil
 	}
-	for _, node := range s.Snap.Nodes {
-		more, err := s.AddNodes(ctx, node.Name, 1)
-		if err != nil {
-			return err
-		}
+	for _, node := range s.Snapshot.Nodes {
+		more := s.Amended(whatif.AddNodes(s.Snapshot, node.Name, 1))
 		f, err := Count(ctx, more, &Shape{Pod: pod}, 1)
 		if err != nil {
 			return err
@@ -233,26 +227,23 @@ func placePlainly(ctx context.Context, world *snapshot.Snapshot, pod *corev1.Pod
 			pending = append(pending, claim)
 		}
 	}
-	alloc, err := allocator.New(ctx, cluster.New(&after))
-	if err != nil {
-		return false, err
-	}
+	facts := cluster.New(&after)
 	for _, node := range nodes {
-		if len(alloc.Facts.Nodes.Fit(pod, node)) > 0 || slices.ContainsFunc(claims, func(claim *resourceapi.ResourceClaim) bool {
-			available, _ := alloc.Facts.Claims.AvailableOn(claim, node)
+		if len(facts.Nodes.Fit(pod, node)) > 0 || slices.ContainsFunc(claims, func(claim *resourceapi.ResourceClaim) bool {
+			available, _ := facts.Claims.AvailableOn(claim, node)
 			return !available
 		}) {
 			continue
 		}
 		asked := slices.Clone(pending)
-		extended, err := alloc.Facts.Claims.ExtendedResourceClaim(pod, node)
+		extended, err := facts.Claims.ExtendedResourceClaim(pod, node)
 		if err != nil {
 			continue
 		}
 		if extended != nil {
 			asked = append(asked, extended)
 		}
-		switch verdict := alloc.Check(ctx, node, asked); verdict.Outcome {
+		switch verdict := allocator.Of(facts).Check(ctx, node, asked); verdict.Outcome {
 		case allocator.Fits:
 			for i, claim := range asked {
 				allocated := claim.DeepCopy()

@@ -4,11 +4,9 @@
 package fit
 
 import (
-	"context"
-
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -19,15 +17,15 @@ type sample struct {
 	groups [][]*corev1.Node
 	// state is made when it is needed. Names and groupOf have by the name of the first node
 	// of a group the others, and all.
-	state   *simulate.State
+	state   *cluster.Cluster
 	names   map[string][]string
 	groupOf map[string][]*corev1.Node
 }
 
 // prepare makes the state.
-func (s *sample) prepare(ctx context.Context, snap *snapshot.Snapshot, unsuitable []*corev1.Node) error {
+func (s *sample) prepare(snap *snapshot.Snapshot, unsuitable []*corev1.Node) {
 	if s.state != nil {
-		return nil
+		return
 	}
 	s.names, s.groupOf = map[string][]string{}, map[string][]*corev1.Node{}
 	few := append([]*corev1.Node{}, unsuitable...)
@@ -38,9 +36,7 @@ func (s *sample) prepare(ctx context.Context, snap *snapshot.Snapshot, unsuitabl
 			s.names[first.Name] = append(s.names[first.Name], node.Name)
 		}
 	}
-	var err error
-	s.state, err = simulate.New(ctx, whatif.Local(snap, few))
-	return err
+	s.state = cluster.New(whatif.Local(snap, few))
 }
 
 // like are the nodes that a node stands for, and itself first: it alone without a sample.

@@ -13,8 +13,8 @@ import (
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
 	"github.com/kubectl-dra/kubectl-dra/pkg/simulate/fit"
 )
 
@@ -22,10 +22,7 @@ func shapes(t *testing.T, parts ...any) *api.FitShapes {
 	t.Helper()
 	snap := tc.Cluster(parts...)
 	tc.Unchanged(t, snap)
-	s, err := simulate.New(t.Context(), snap)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := cluster.New(snap)
 	found, err := fit.Shapes(t.Context(), s, func(*api.ClaimShape, int, int) {})
 	if err != nil {
 		t.Fatal(err)
@@ -152,13 +149,10 @@ func bestPacked(free, pods []int, size int) int {
 
 // TestShapesEnd ends the count when the user does.
 func TestShapesEnd(t *testing.T) {
-	s, err := simulate.New(t.Context(), tc.Cluster(tc.Nodes("n1"), tc.Pool("n1", tc.Devices(4)...)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := cluster.New(tc.Cluster(tc.Nodes("n1"), tc.Pool("n1", tc.Devices(4)...)))
 	ctx, stop := context.WithCancel(t.Context())
 	reported := 0
-	_, err = fit.Shapes(ctx, s, func(*api.ClaimShape, int, int) { reported++; stop() })
+	_, err := fit.Shapes(ctx, s, func(*api.ClaimShape, int, int) { reported++; stop() })
 	if !errors.Is(err, context.Canceled) || reported != 1 {
 		t.Errorf("%v after %d shapes, want it to end after the first one", err, reported)
 	}

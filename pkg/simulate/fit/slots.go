@@ -17,9 +17,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/copies"
-	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
@@ -29,13 +29,11 @@ func mostSlots() most { return most{onNode: 256, inSequence: 256} }
 // Shapes counts how many more claims fit of each shape that a cluster's claims have, and
 // of each class. Where pods on other nodes would leave room for more, it says how many.
 // Progress is told of each shape. It fails if ctx is done.
-func Shapes(ctx context.Context, s *simulate.State, progress func(shape *api.ClaimShape, done, total int)) (*api.FitShapes, error) {
-	shapes, others := shapesIn(s.Snap)
-	c, err := newSlots(ctx, s, shapes)
+func Shapes(ctx context.Context, s *cluster.Cluster, progress func(shape *api.ClaimShape, done, total int)) (*api.FitShapes, error) {
+	shapes, others := shapesIn(s.Snapshot)
+	c := newSlots(s, shapes)
+	shapes, err := c.laddered(ctx, shapes)
 	if err != nil {
-		return nil, err
-	}
-	if shapes, err = c.laddered(ctx, shapes); err != nil {
 		return nil, err
 	}
 	for i, shape := range shapes {
@@ -54,7 +52,7 @@ func Shapes(ctx context.Context, s *simulate.State, progress func(shape *api.Cla
 // What it has counted it knows.
 type slots struct {
 	asker     *explain.Asker
-	now, free *simulate.State
+	now, free *cluster.Cluster
 	out       *api.FitShapes
 	pods      map[string]*corev1.Pod
 	counts    map[string]map[bool]*slotCount
@@ -82,7 +80,7 @@ type slotCount struct {
 }
 
 // slotsIn counts claims of a shape in a cluster, as [countIn] does.
-func slotsIn(ctx context.Context, asker *explain.Asker, s *simulate.State, pod *corev1.Pod, leftOut map[string][]string) (*slotCount, *explain.Asked, error) {
+func slotsIn(ctx context.Context, asker *explain.Asker, s *cluster.Cluster, pod *corev1.Pod, leftOut map[string][]string) (*slotCount, *explain.Asked, error) {
 	c, err := countIn(ctx, asker, s, pod, leftOut, mostSlots(), false)
 	if err != nil {
 		return nil, nil, err
@@ -96,13 +94,13 @@ func slotsIn(ctx context.Context, asker *explain.Asker, s *simulate.State, pod *
 
 // newSlots prepares to count shapes: the cluster has a template for each of them, for one
 // device like theirs, and for all numbers of devices of a class.
-func newSlots(ctx context.Context, s *simulate.State, shapes []*claimShape) (*slots, error) {
+func newSlots(s *cluster.Cluster, shapes []*claimShape) *slots {
 	c := &slots{
 		asker: &explain.Asker{}, out: &api.FitShapes{TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "FitShapes"}, Shapes: []api.ShapeFit{}},
 		pods: map[string]*corev1.Pod{}, counts: map[string]map[bool]*slotCount{}, bases: map[bool]map[string]*base{false: {}, true: {}},
 		samples: map[bool]*sample{}, rooms: map[bool]map[string]int{},
 	}
-	snap := s.Snap
+	snap := s.Snapshot
 	add := func(shape *claimShape) {
 		key := shape.key()
 		if c.pods[key] != nil {
@@ -122,12 +120,9 @@ func newSlots(ctx context.Context, s *simulate.State, shapes []*claimShape) (*sl
 			add(ofClass(class.Name, count))
 		}
 	}
-	var err error
-	if c.now, err = s.After(ctx, snap); err != nil {
-		return nil, err
-	}
-	c.free, err = released(ctx, c.now)
-	return c, err
+	c.now = s.Amended(snap)
+	c.free = released(c.now)
+	return c
 }
 
 // laddered adds shapes of 1, 2, 4 devices of each class and so on, as long as a claim for
@@ -137,7 +132,7 @@ func (c *slots) laddered(ctx context.Context, shapes []*claimShape) ([]*claimSha
 	for _, shape := range shapes {
 		known[shape.key()] = true
 	}
-	for _, class := range c.now.Snap.Classes {
+	for _, class := range c.now.Snapshot.Classes {
 		for devices := 1; devices <= resourceapi.AllocationResultsMaxSize; devices *= 2 {
 			shape := ofClass(class.Name, devices)
 			count, err := c.count(ctx, shape, true)
@@ -214,14 +209,12 @@ func (c *slots) baseOf(ctx context.Context, shape *claimShape, free bool) (*base
 		few = &sample{}
 		c.samples[free] = few
 		var unsuitable []*corev1.Node
-		few.groups, unsuitable = c.asker.Groups(state.Alloc, state.Snap, slices.Collect(maps.Values(c.pods)))
+		few.groups, unsuitable = c.asker.Groups(state, slices.Collect(maps.Values(c.pods)))
 		for _, group := range few.groups {
 			sortByRoom(group, c.rooms[free])
 		}
 		if len(few.groups) > 0 {
-			if err := few.prepare(ctx, state.Snap, unsuitable); err != nil {
-				return nil, err
-			}
+			few.prepare(state.Snapshot, unsuitable)
 		}
 	}
 	whole := state
@@ -230,7 +223,7 @@ func (c *slots) baseOf(ctx context.Context, shape *claimShape, free bool) (*base
 	} else {
 		few = nil
 	}
-	asked, err := c.asker.Ask(ctx, state.Alloc, state.Snap, c.pods[key], few.namesOf())
+	asked, err := c.asker.Ask(ctx, state, c.pods[key], few.namesOf())
 	if err != nil {
 		return nil, err
 	}
@@ -287,7 +280,7 @@ func exact(count api.CopyCount) bool { return count.AtMost != nil && *count.AtMo
 // pack looks for moves that leave room for more claims of a shape.
 func (c *slots) pack(ctx context.Context, shape *claimShape, line *api.ShapeFit, now, later *slotCount) error {
 	classes := map[string]*slotCount{}
-	for _, class := range c.now.Snap.Classes {
+	for _, class := range c.now.Snapshot.Classes {
 		count, err := c.count(ctx, ofClass(class.Name, 1), false)
 		if err != nil {
 			return err
@@ -295,10 +288,10 @@ func (c *slots) pack(ctx context.Context, shape *claimShape, line *api.ShapeFit,
 		classes[class.Name] = count
 	}
 	if c.movers == nil {
-		c.movers = moversIn(c.now.Snap)
+		c.movers = moversIn(c.now.Snapshot)
 	}
 	line.Packed = &api.CopyCount{AtLeast: now.count.AtLeast}
-	bound := min(later.bound, packedBound(c.now.Snap, c.movers, shape, later))
+	bound := min(later.bound, packedBound(c.now.Snapshot, c.movers, shape, later))
 	if bound < copies.Unlimited {
 		line.Packed.AtMost = ptr.To(max(bound, now.count.AtLeast))
 	}
@@ -318,11 +311,8 @@ func (c *slots) pack(ctx context.Context, shape *claimShape, line *api.ShapeFit,
 		return err
 	}
 	p.oneDevices = oneLater.devices
-	p.start, err = simulate.New(ctx, whatif.Local(c.now.Snap, p.among(c.now.Snap, c.movers, now, one)))
-	if err != nil {
-		return err
-	}
-	p.now, p.ones = now.on(p.start.Snap.Nodes), one.on(p.start.Snap.Nodes)
+	p.start = cluster.New(whatif.Local(c.now.Snapshot, p.among(c.now.Snapshot, c.movers, now, one)))
+	p.now, p.ones = now.on(p.start.Snapshot.Nodes), one.on(p.start.Snapshot.Nodes)
 	won, move, err := p.best(ctx, c.now, bound-now.count.AtLeast)
 	if err != nil {
 		return err

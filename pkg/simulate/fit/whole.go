@@ -18,7 +18,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
-	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
@@ -78,7 +77,7 @@ func wholeOn(ctx context.Context, q *funnel.Question, node *corev1.Node) (device
 	}
 	taken := map[counterSet]bool{}
 	devices, whole = make(wholeDevices, 0, f.Eligible[node.Name]), true
-	for i, pool := range q.Cluster.Pools[node.Name] {
+	for i, pool := range q.Reach.Pools[node.Name] {
 		for j := range pool.Devices {
 			d := &pool.Devices[j]
 			if f.Reason(d) != nil {
@@ -98,8 +97,8 @@ func wholeOn(ctx context.Context, q *funnel.Question, node *corev1.Node) (device
 }
 
 // on are the devices in the same places of another node.
-func (w wholeDevices) on(s *simulate.State, node *corev1.Node) (wholeDevices, error) {
-	pools, err := s.Alloc.Facts.Pools.For(node)
+func (w wholeDevices) on(s *cluster.Cluster, node *corev1.Node) (wholeDevices, error) {
+	pools, err := s.Pools.For(node)
 	if err != nil {
 		return nil, fmt.Errorf("find the pools of node %s: %w", node.Name, err)
 	}
@@ -149,11 +148,11 @@ func anyDevice(*wholeDevice) bool { return true }
 // slotsOn counts claims of a size for pods like this one in a state, of which nodes have
 // these devices when all claims are released. On nodes whose devices are not whole, the
 // allocator counts them. Where nothing has changed there are as many as before.
-func (d *devices) slotsOn(ctx context.Context, s *simulate.State, pod *corev1.Pod, size int, before *slotCount, changed map[string]bool) (*slotCount, error) {
-	facts := s.Alloc.Facts
-	all := &slotCount{nodes: make(map[string]int, len(s.Snap.Nodes))}
+func (d *devices) slotsOn(ctx context.Context, s *cluster.Cluster, pod *corev1.Pod, size int, before *slotCount, changed map[string]bool) (*slotCount, error) {
+	facts := s
+	all := &slotCount{nodes: make(map[string]int, len(s.Snapshot.Nodes))}
 	var others []*corev1.Node
-	for _, node := range s.Snap.Nodes {
+	for _, node := range s.Snapshot.Nodes {
 		if !changed[node.Name] {
 			all.keep(before, node)
 			continue
@@ -176,10 +175,7 @@ func (d *devices) slotsOn(ctx context.Context, s *simulate.State, pod *corev1.Po
 	if len(others) == 0 {
 		return all, nil
 	}
-	s, err := s.After(ctx, whatif.OnlyNodes(s.Snap, others))
-	if err != nil {
-		return nil, err
-	}
+	s = s.Amended(whatif.OnlyNodes(s.Snapshot, others))
 	asked, _, err := slotsIn(ctx, d.asker, s, pod, nil)
 	if err != nil {
 		return nil, err
@@ -218,11 +214,11 @@ func roomOn(nodes *cluster.Nodes, pod *corev1.Pod, node *corev1.Node) int {
 }
 
 // roomsOf is for how many such claims suitable nodes of a state have room.
-func roomsOf(s *simulate.State, pod *corev1.Pod) map[string]int {
-	nodes, _ := s.Alloc.Facts.Nodes.All()
+func roomsOf(s *cluster.Cluster, pod *corev1.Pod) map[string]int {
+	nodes, _ := s.Nodes.All()
 	rooms := make(map[string]int, len(nodes))
 	for _, node := range nodes {
-		rooms[node.Name] = roomFor(s.Alloc.Facts.Nodes, pod, node)
+		rooms[node.Name] = roomFor(s.Nodes, pod, node)
 	}
 	return rooms
 }

@@ -15,11 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
-	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -30,14 +30,8 @@ func Assess(ctx context.Context, snap *snapshot.Snapshot, c Change) (*api.Impact
 	if err != nil {
 		return nil, err
 	}
-	before, err := simulate.New(ctx, snap)
-	if err != nil {
-		return nil, err
-	}
-	after, err := before.After(ctx, changed)
-	if err != nil {
-		return nil, err
-	}
+	before := cluster.New(snap)
+	after := before.Amended(changed)
 	out := &api.Impact{
 		TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "Impact"},
 		Change:   c.text, Source: snap.Source, Pods: []api.ImpactPod{},
@@ -54,7 +48,7 @@ func Assess(ctx context.Context, snap *snapshot.Snapshot, c Change) (*api.Impact
 		out.Steps = c.steps(snap, out)
 	}
 	if c.notes != nil {
-		out.Notes = append(out.Notes, c.notes(before.Alloc.Facts, after.Alloc.Facts)...)
+		out.Notes = append(out.Notes, c.notes(before, after)...)
 	}
 	out.Notes = append(out.Notes, aside(before, c.emptied)...)
 	a.assume()
@@ -98,7 +92,7 @@ type assessment struct {
 	emptied string
 	// before is the cluster as it is, state the one with the change and with what has
 	// happened since.
-	before, state *simulate.State
+	before, state *cluster.Cluster
 	// placed has the pods that wait now and found a place since the change.
 	placed map[types.NamespacedName]*queue.Decision
 	// decided has what became of them last.
@@ -145,15 +139,15 @@ func (a *assessment) decide(ctx context.Context, list []fate) error {
 }
 
 // waiting are the pods that wait for devices and are in the queue.
-func waiting(state *simulate.State) []*corev1.Pod {
-	return slices.DeleteFunc(explain.Waiting(state.Alloc, state.Snap), func(pod *corev1.Pod) bool { return len(pod.Spec.SchedulingGates) > 0 })
+func waiting(state *cluster.Cluster) []*corev1.Pod {
+	return slices.DeleteFunc(explain.Waiting(state), func(pod *corev1.Pod) bool { return len(pod.Spec.SchedulingGates) > 0 })
 }
 
 // aside names the pods that a change concerns and that are not in the queue, or have been given
 // the node that pods leave: those with scheduling gates, and those for which it is nominated.
-func aside(before *simulate.State, emptied string) []string {
+func aside(before *cluster.Cluster, emptied string) []string {
 	var gated, nominated []string
-	for _, pod := range explain.Waiting(before.Alloc, before.Snap) {
+	for _, pod := range explain.Waiting(before) {
 		name := pod.Namespace + "/" + pod.Name
 		if len(pod.Spec.SchedulingGates) > 0 {
 			gated = append(gated, name)
@@ -210,7 +204,7 @@ func (a *assessment) compareWaiting(nodeBefore map[types.NamespacedName]string) 
 		}
 	}
 	var moved []string
-	for _, pod := range a.before.Snap.Pods {
+	for _, pod := range a.before.Snapshot.Pods {
 		node, waited := nodeBefore[key(pod)]
 		d := a.placed[key(pod)]
 		switch {
@@ -241,7 +235,7 @@ func (a *assessment) assume() {
 	if a.withoutDevices {
 		say("pods without devices are placed after all pods with devices, whatever their priority")
 	}
-	if gap := unseen(a.before.Snap); gap != "" {
+	if gap := unseen(a.before.Snapshot); gap != "" {
 		say("there may be more: %s", strings.TrimSuffix(gap, "."))
 	}
 }

@@ -21,7 +21,7 @@ import (
 // tries again (canIgnorePDB and checkAndDecrement in pkg/registry/core/pod/storage/eviction.go
 // of Kubernetes v1.37.1). Taints do not ask them.
 func (a *assessment) heedBudgets() {
-	snap := a.before.Snap
+	snap := a.before.Snapshot
 	if why := snap.Unknown(snapshot.ResourceBudgets, ""); why != "" {
 		a.out.Assumptions = append(a.out.Assumptions, "no PodDisruptionBudget delays an eviction: "+why)
 	}
@@ -60,7 +60,7 @@ func (a *assessment) heedBudgets() {
 	}
 	for i := range a.out.Pods {
 		if p := &a.out.Pods[i]; len(p.Budgets) > 1 {
-			a.out.Notes = append(a.out.Notes, fmt.Sprintf("pod %s has %d PodDisruptionBudgets: the API server refuses to evict such a pod", naming.Qualified(a.before.Snap.Pod(p.Namespace, p.Name)), len(p.Budgets)))
+			a.out.Notes = append(a.out.Notes, fmt.Sprintf("pod %s has %d PodDisruptionBudgets: the API server refuses to evict such a pod", naming.Qualified(a.before.Snapshot.Pod(p.Namespace, p.Name)), len(p.Budgets)))
 		}
 	}
 }

@@ -13,20 +13,19 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
 )
 
 // unmatched lists the allocated claims with devices that a changed class no longer
 // selects.
-func unmatched(ctx context.Context, before, after *simulate.State) []api.ImpactClaim {
+func unmatched(ctx context.Context, before, after *cluster.Cluster) []api.ImpactClaim {
 	changed := map[string]*resourceapi.DeviceClass{}
-	for _, class := range after.Snap.Classes {
-		if old := before.Snap.Class(class.Name); old != nil && !equality.Semantic.DeepEqual(old.Spec.Selectors, class.Spec.Selectors) {
+	for _, class := range after.Snapshot.Classes {
+		if old := before.Snapshot.Class(class.Name); old != nil && !equality.Semantic.DeepEqual(old.Spec.Selectors, class.Spec.Selectors) {
 			changed[class.Name] = class
 		}
 	}
 	var list []api.ImpactClaim
-	for _, claim := range before.Snap.Claims {
+	for _, claim := range before.Snapshot.Claims {
 		if claim.Status.Allocation == nil || len(changed) == 0 {
 			continue
 		}
@@ -47,15 +46,15 @@ func unmatched(ctx context.Context, before, after *simulate.State) []api.ImpactC
 
 // unselected lists the devices of a request that its class does not select after the
 // change, and did before.
-func unselected(ctx context.Context, before, after *simulate.State, claim *resourceapi.ResourceClaim, request *claimspec.Request, class *resourceapi.DeviceClass) []string {
+func unselected(ctx context.Context, before, after *cluster.Cluster, claim *resourceapi.ResourceClaim, request *claimspec.Request, class *resourceapi.DeviceClass) []string {
 	var devices []string
 	for i := range claim.Status.Allocation.Devices.Results {
 		result := &claim.Status.Allocation.Devices.Results[i]
-		device := after.Alloc.Facts.Pools.Device(cluster.DeviceID{Driver: result.Driver, Pool: result.Pool, Device: result.Device})
+		device := after.Pools.Device(cluster.DeviceID{Driver: result.Driver, Pool: result.Pool, Device: result.Device})
 		if result.Request != request.Name || device == nil {
 			continue
 		}
-		if selects(ctx, before.Alloc.Facts, before.Snap.Class(class.Name), device) && !selects(ctx, after.Alloc.Facts, class, device) {
+		if selects(ctx, before, before.Snapshot.Class(class.Name), device) && !selects(ctx, after, class, device) {
 			devices = append(devices, device.ID.String())
 		}
 	}

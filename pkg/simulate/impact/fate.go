@@ -15,7 +15,6 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
-	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -31,17 +30,17 @@ type fate struct {
 }
 
 // fates finds what a change does to the pods that run, those that leave first in front.
-func fates(c *Change, before, after *simulate.State) []fate {
-	now := before.Snap.Now()
-	plugins := pluginsOf(before.Snap)
+func fates(c *Change, before, after *cluster.Cluster) []fate {
+	now := before.Snapshot.Now()
+	plugins := pluginsOf(before.Snapshot)
 	var list []fate
-	for _, pod := range before.Snap.Pods {
+	for _, pod := range before.Snapshot.Pods {
 		if pod.Spec.NodeName == "" || pod.DeletionTimestamp != nil || lifecycle.Finished(pod) {
 			continue
 		}
-		f := fate{pod: pod, devices: devicesOf(before.Alloc.Facts, pod)}
+		f := fate{pod: pod, devices: devicesOf(before, pod)}
 		at, evicted := eviction(before, after, pod)
-		lost := lostOf(before.Alloc.Facts, after.Alloc.Facts, pod)
+		lost := lostOf(before, after, pod)
 		switch {
 		case c.emptied == pod.Spec.NodeName && boundToNode(pod):
 			f.effect, f.devices, f.drivers = api.EffectStays, nil, plugins[ownerOf(pod)]
@@ -109,18 +108,18 @@ func driversIn(snap *snapshot.Snapshot, node string) []string {
 }
 
 // eviction is when taints evict a pod after a change, if they do not do so before.
-func eviction(before, after *simulate.State, pod *corev1.Pod) (time.Time, bool) {
+func eviction(before, after *cluster.Cluster, pod *corev1.Pod) (time.Time, bool) {
 	at, evicted := taintEviction(after, pod)
 	was, anyway := taintEviction(before, pod)
 	return at, evicted && (!anyway || at.Before(was))
 }
 
 // taintEviction is when the taints of devices or of its node evict a pod.
-func taintEviction(state *simulate.State, pod *corev1.Pod) (at time.Time, evicted bool) {
-	if evictions := state.Alloc.Facts.Taints.PodEvictions(pod); len(evictions) > 0 {
+func taintEviction(state *cluster.Cluster, pod *corev1.Pod) (at time.Time, evicted bool) {
+	if evictions := state.Taints.PodEvictions(pod); len(evictions) > 0 {
 		at, evicted = evictions[0].At, true
 	}
-	node := state.Snap.Node(pod.Spec.NodeName)
+	node := state.Snapshot.Node(pod.Spec.NodeName)
 	if node == nil {
 		return at, evicted
 	}
@@ -129,7 +128,7 @@ func taintEviction(state *simulate.State, pod *corev1.Pod) (at time.Time, evicte
 		if taint.Effect != corev1.TaintEffectNoExecute {
 			continue
 		}
-		due, tolerated := nodeTaintEviction(state.Snap.Now(), pod, taint)
+		due, tolerated := nodeTaintEviction(state.Snapshot.Now(), pod, taint)
 		if !tolerated && (!evicted || due.Before(at)) {
 			at, evicted = due, true
 		}

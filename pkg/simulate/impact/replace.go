@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
@@ -38,13 +39,9 @@ func (a *assessment) settle(ctx context.Context, leaving []fate) error {
 			created = append(created, replacement)
 		}
 	}
-	state, err := a.state.Delete(ctx, pods...)
-	if err != nil {
-		return err
-	}
-	if state, err = state.After(ctx, state.Snap.With(&snapshot.Snapshot{Pods: created})); err != nil {
-		return err
-	}
+	state := a.state.Amended(whatif.Delete(a.state.Snapshot, pods))
+	state = state.Amended(state.Snapshot.With(&snapshot.Snapshot{Pods: created}))
+	var err error
 	if a.decided, a.state, err = explain.DecideQueue(ctx, state, waiting(state), explain.QueueOptions{}); err != nil {
 		return fmt.Errorf("decide the queue: %w", err)
 	}
@@ -78,7 +75,7 @@ func (a *assessment) settle(ctx context.Context, leaving []fate) error {
 	for i := range leaving {
 		out := described(&leaving[i])
 		pod := replacements[key(leaving[i].pod)]
-		if gap := unseen(a.state.Snap); gap != "" {
+		if gap := unseen(a.state.Snapshot); gap != "" {
 			out.Outcome, out.Reason = api.OutcomeUndetermined, gap
 		} else if d := found[key(pod)]; d != nil {
 			judge(&out, d)
@@ -128,7 +125,7 @@ func judge(out *api.ImpactPod, d *queue.Decision) {
 
 // plainPods are pods that are placed after those of the queue.
 type plainPods struct {
-	state *simulate.State
+	state *cluster.Cluster
 	// emptied is the node that pods leave, empty for none.
 	emptied string
 	// nowhere has those of a controller that found no place: an equal one finds none
@@ -151,9 +148,7 @@ func (a *assessment) placePlain(ctx context.Context, others *plainPods, pod *cor
 	}
 	bare := metav1.GetControllerOfNoCopy(pod) == nil
 	if r != nil {
-		if others.state, err = others.state.Reserve(ctx, r); err != nil {
-			return err
-		}
+		others.state = others.state.Amended(whatif.Reserve(others.state.Snapshot, *r))
 	}
 	switch {
 	case bare:
@@ -182,13 +177,13 @@ const maxExplained = 20
 
 // reason says why a pod fits nowhere, as far as that is about the nodes that pods do not leave.
 func (p *plainPods) reason(ctx context.Context, pod *corev1.Pod) (api.Code, string, error) {
-	if problem := p.state.Attempt(pod).Problem(); problem != nil {
+	if problem := simulate.NewAttempt(p.state, pod).Problem(); problem != nil {
 		return api.ClaimNotReady, english.Sentence(problem.Error()), nil
 	}
 	if p.explained++; p.explained > maxExplained {
 		return "", "", nil
 	}
-	snap := p.state.Snap.With(&snapshot.Snapshot{Pods: []*corev1.Pod{pod}})
+	snap := p.state.Snapshot.With(&snapshot.Snapshot{Pods: []*corev1.Pod{pod}})
 	// What drivers publish for the node stays: they do.
 	others := *snap
 	others.Nodes = slices.DeleteFunc(slices.Clone(snap.Nodes), func(node *corev1.Node) bool { return node.Name == p.emptied })
@@ -210,11 +205,8 @@ func (p *plainPods) reason(ctx context.Context, pod *corev1.Pod) (api.Code, stri
 }
 
 func (p *plainPods) explain(ctx context.Context, snap *snapshot.Snapshot, pod *corev1.Pod) (*api.Explanation, error) {
-	s, err := p.state.After(ctx, snap)
-	if err != nil {
-		return nil, err
-	}
-	return explain.ExplainWith(ctx, s.Alloc, s.Snap, explain.Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
+	s := p.state.Amended(snap)
+	return explain.ExplainWith(ctx, s, explain.Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
 }
 
 func (p *plainPods) place(ctx context.Context, pod *corev1.Pod) (*whatif.Reservation, error) {
@@ -222,10 +214,10 @@ func (p *plainPods) place(ctx context.Context, pod *corev1.Pod) (*whatif.Reserva
 	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
 		kind = pod.Namespace + "/" + owner.Kind + "/" + owner.Name
 	}
-	if p.nowhere[kind] || p.state.Attempt(pod).Problem() != nil {
+	if p.nowhere[kind] || simulate.NewAttempt(p.state, pod).Problem() != nil {
 		return nil, nil
 	}
-	r, err := p.state.Place(ctx, pod, nil)
+	r, err := simulate.Place(ctx, p.state, pod, nil)
 	if r == nil && err == nil && kind != "" {
 		if p.nowhere == nil {
 			p.nowhere = map[string]bool{}

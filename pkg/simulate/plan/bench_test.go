@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
-	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/simulate/plan"
 )
 
@@ -20,10 +20,7 @@ func BenchmarkPlan(b *testing.B) {
 			fleet.AddWaiting(snap, size.pods)
 			b.ReportAllocs()
 			for b.Loop() {
-				state, err := simulate.New(b.Context(), snap)
-				if err != nil {
-					b.Fatal(err)
-				}
+				state := cluster.New(snap)
 				out, err := plan.Make(b.Context(), state, false)
 				if err != nil {
 					b.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
 	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
@@ -18,7 +19,7 @@ import (
 // blockers finds the pods on a node that have what another pod needs. Equal pods share
 // what was found.
 type blockers struct {
-	state *simulate.State
+	state *cluster.Cluster
 	// claims are those that pods have devices from; users are the pods on each node
 	// that have such claims.
 	claims map[*corev1.Pod][]*resourceapi.ResourceClaim
@@ -27,14 +28,14 @@ type blockers struct {
 }
 
 // newBlockers looks at a state in which all of the queue was decided.
-func newBlockers(state *simulate.State) *blockers {
+func newBlockers(state *cluster.Cluster) *blockers {
 	b := &blockers{state: state, claims: map[*corev1.Pod][]*resourceapi.ResourceClaim{}, users: map[string][]*corev1.Pod{}, found: map[*api.Explanation][]*corev1.Pod{}}
-	for _, claim := range state.Snap.Claims {
+	for _, claim := range state.Snapshot.Claims {
 		if claim.Status.Allocation == nil {
 			continue
 		}
 		for _, consumer := range claim.Status.ReservedFor {
-			pod := state.Snap.Pod(claim.Namespace, consumer.Name)
+			pod := state.Snapshot.Pod(claim.Namespace, consumer.Name)
 			if consumer.Resource != "pods" || consumer.APIGroup != "" || pod == nil || pod.UID != consumer.UID || pod.Spec.NodeName == "" {
 				continue
 			}
@@ -69,12 +70,12 @@ func (b *blockers) of(ctx context.Context, d *queue.Decision) ([]*corev1.Pod, er
 		if prospect == nil || prospect.Verdict != api.Fits || len(pods) > 0 {
 			continue
 		}
-		node := b.state.Snap.Node(prospect.Node)
+		node := b.state.Snapshot.Node(prospect.Node)
 		if node == nil {
 			continue
 		}
 		var err error
-		if pods, err = b.state.Victims(ctx, d.Pod, node, b.users[node.Name]); err != nil {
+		if pods, err = simulate.Victims(ctx, b.state, d.Pod, node, b.users[node.Name]); err != nil {
 			return nil, err
 		}
 	}

@@ -4,7 +4,6 @@
 package plan
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,9 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
-	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -65,38 +64,32 @@ func (e *MissingError) Error() string {
 
 // Apply makes the changes, and says in words what they are. It fails with a
 // [*MissingError] for what does not exist.
-func (c *Conditions) Apply(ctx context.Context, state *simulate.State) (after *simulate.State, words []string, err error) {
+func (c *Conditions) Apply(state *cluster.Cluster) (after *cluster.Cluster, words []string, err error) {
 	after = state
 	if len(c.Gates) > 0 || c.KubernetesVersion != "" {
-		if after, err = c.otherRelease(ctx, after); err != nil {
-			return nil, nil, err
-		}
+		after = c.otherRelease(after)
 		words = append(words, c.releaseWords()...)
 	}
 	for _, name := range c.Without {
-		pod := after.Snap.Pod(name[0], name[1])
+		pod := after.Snapshot.Pod(name[0], name[1])
 		if pod == nil {
-			return nil, nil, &MissingError{Kind: "pod", Name: name[0] + "/" + name[1], Near: naming.Typo(name[1], podNames(after.Snap, name[0]))}
+			return nil, nil, &MissingError{Kind: "pod", Name: name[0] + "/" + name[1], Near: naming.Typo(name[1], podNames(after.Snapshot, name[0]))}
 		}
-		if after, err = after.Delete(ctx, pod); err != nil {
-			return nil, nil, err
-		}
+		after = after.Amended(whatif.Delete(after.Snapshot, []*corev1.Pod{pod}))
 		words = append(words, "without pod "+name[0]+"/"+name[1])
 	}
 	for _, name := range c.Drain {
 		text := ""
-		if after, text, err = drain(ctx, after, name); err != nil {
+		if after, text, err = drain(after, name); err != nil {
 			return nil, nil, err
 		}
 		words = append(words, text)
 	}
 	for _, add := range c.Add {
-		if after.Snap.Node(add.Like) == nil {
-			return nil, nil, missingNode(after.Snap, add.Like)
+		if after.Snapshot.Node(add.Like) == nil {
+			return nil, nil, missingNode(after.Snapshot, add.Like)
 		}
-		if after, err = after.AddNodes(ctx, add.Like, add.Count); err != nil {
-			return nil, nil, err
-		}
+		after = after.Amended(whatif.AddNodes(after.Snapshot, add.Like, add.Count))
 		words = append(words, fmt.Sprintf("%s more like %s, empty", english.Count(add.Count, "node"), add.Like))
 	}
 	if c.Preempt {
@@ -124,8 +117,8 @@ func missingNode(snap *snapshot.Snapshot, name string) *MissingError {
 }
 
 // otherRelease is the cluster with other gates or of another release.
-func (c *Conditions) otherRelease(ctx context.Context, state *simulate.State) (*simulate.State, error) {
-	snap := *state.Snap
+func (c *Conditions) otherRelease(state *cluster.Cluster) *cluster.Cluster {
+	snap := *state.Snapshot
 	snap.Gates, snap.Gaps = maps.Clone(snap.Gates), slices.Clone(snap.Gaps)
 	if c.KubernetesVersion != "" {
 		snap.AssumeVersion(c.KubernetesVersion)
@@ -137,7 +130,7 @@ func (c *Conditions) otherRelease(ctx context.Context, state *simulate.State) (*
 	for name, enabled := range c.Gates {
 		snap.Gates[name] = snapshot.Gate{Enabled: enabled, Source: snapshot.GateFromFlag}
 	}
-	return state.After(ctx, &snap)
+	return state.Amended(&snap)
 }
 
 func (c *Conditions) releaseWords() []string {
@@ -154,13 +147,13 @@ func (c *Conditions) releaseWords() []string {
 // drain cordons a node and evicts its pods, as kubectl drain does: those of DaemonSets
 // and static pods stay. Pods with a controller are created again, and wait; others are
 // gone.
-func drain(ctx context.Context, state *simulate.State, name string) (*simulate.State, string, error) {
-	node := state.Snap.Node(name)
+func drain(state *cluster.Cluster, name string) (*cluster.Cluster, string, error) {
+	node := state.Snapshot.Node(name)
 	if node == nil {
-		return nil, "", missingNode(state.Snap, name)
+		return nil, "", missingNode(state.Snapshot, name)
 	}
 	var again, gone []*corev1.Pod
-	for _, pod := range state.Snap.Pods {
+	for _, pod := range state.Snapshot.Pods {
 		if pod.Spec.NodeName != name || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 			continue
 		}
@@ -172,19 +165,16 @@ func drain(ctx context.Context, state *simulate.State, name string) (*simulate.S
 			again = append(again, pod)
 		}
 	}
-	var err error
 	if !node.Spec.Unschedulable {
 		cordon := whatif.NewEdit(whatif.Object(api.KindNode, "", name), "add", "/spec/unschedulable", true)
-		if state, err = state.Amend(ctx, []api.Edit{cordon}); err != nil {
+		cordoned, err := whatif.Amend(state.Snapshot, []api.Edit{cordon})
+		if err != nil {
 			return nil, "", err
 		}
+		state = state.Amended(cordoned)
 	}
-	if state, err = state.Delete(ctx, gone...); err != nil {
-		return nil, "", err
-	}
-	if state, err = state.Evict(ctx, again...); err != nil {
-		return nil, "", err
-	}
+	state = state.Amended(whatif.Delete(state.Snapshot, gone))
+	state = state.Amended(whatif.Evict(state.Snapshot, again))
 	text := fmt.Sprintf("node %s drained: %s evicted and created again", name, english.Count(len(again), "pod"))
 	if len(gone) > 0 {
 		text += fmt.Sprintf(", %d without a controller deleted for good", len(gone))
@@ -201,7 +191,7 @@ func Within(out *api.Plan, namespace string) {
 
 // Compare says in a plan what becomes of each pod today, where that is something else.
 // Pods that have a node today are those of the state before.
-func Compare(out, today *api.Plan, before *simulate.State) {
+func Compare(out, today *api.Plan, before *cluster.Cluster) {
 	known := make(map[podName]*api.PlannedPod, len(today.Pods))
 	for i := range today.Pods {
 		known[podName{today.Pods[i].Namespace, today.Pods[i].Name}] = &today.Pods[i]
@@ -213,7 +203,7 @@ func Compare(out, today *api.Plan, before *simulate.State) {
 		switch {
 		case was == nil:
 			p.Today = &api.PlannedToday{}
-			if pod := before.Snap.Pod(p.Namespace, p.Name); pod != nil {
+			if pod := before.Snapshot.Pod(p.Namespace, p.Name); pod != nil {
 				p.Today.Node = pod.Spec.NodeName
 			}
 		case was.Outcome != p.Outcome:

@@ -16,12 +16,12 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
-	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -31,9 +31,9 @@ const notModeled = "scores between nodes (which of several nodes a pod gets), ba
 
 // Make decides all pods that wait in a state. With preempts, pods take the place of others
 // of lower priority, as KEP-5690 proposes it. The error is that of ctx.
-func Make(ctx context.Context, state *simulate.State, preempts bool) (*api.Plan, error) {
+func Make(ctx context.Context, state *cluster.Cluster, preempts bool) (*api.Plan, error) {
 	var pods, gated []*corev1.Pod
-	for _, pod := range explain.Waiting(state.Alloc, state.Snap) {
+	for _, pod := range explain.Waiting(state) {
 		if len(pod.Spec.SchedulingGates) > 0 {
 			gated = append(gated, pod)
 		} else {
@@ -44,13 +44,13 @@ func Make(ctx context.Context, state *simulate.State, preempts bool) (*api.Plan,
 	if err != nil {
 		return nil, fmt.Errorf("decide the queue: %w", err)
 	}
-	m := &maker{state: state, blockers: newBlockers(after), queued: map[podName]*queue.Decision{}, jobs: limitedJobs(state.Snap), waiting: map[string]int{}}
+	m := &maker{state: state, blockers: newBlockers(after), queued: map[podName]*queue.Decision{}, jobs: limitedJobs(state.Snapshot), waiting: map[string]int{}}
 	for i := range decisions {
 		m.queued[nameOf(decisions[i].Pod)] = &decisions[i]
 	}
 	out := &api.Plan{
 		TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "Plan"},
-		Source:   state.Snap.Source, NotModeled: notModeled, Pods: []api.PlannedPod{}, Assumptions: assumptions(state.Snap, decisions),
+		Source:   state.Snapshot.Source, NotModeled: notModeled, Pods: []api.PlannedPod{}, Assumptions: assumptions(state.Snapshot, decisions),
 	}
 	for i := range decisions {
 		pod, err := m.planned(ctx, &decisions[i])
@@ -77,7 +77,7 @@ func nameOf(pod *corev1.Pod) podName { return podName{pod.Namespace, pod.Name} }
 
 // maker turns decisions into what is printed.
 type maker struct {
-	state    *simulate.State
+	state    *cluster.Cluster
 	blockers *blockers
 	queued   map[podName]*queue.Decision
 	// jobs are those that run for a limited time.
@@ -107,7 +107,7 @@ func (m *maker) about(pod *corev1.Pod) *api.PlannedPod {
 	p := &api.PlannedPod{
 		Namespace: pod.Namespace, Name: pod.Name, Owner: lifecycle.WorkloadName(pod), Priority: ptr.Deref(pod.Spec.Priority, 0),
 	}
-	if taken := m.state.Snap.TakenAt; !taken.IsZero() && !pod.CreationTimestamp.IsZero() {
+	if taken := m.state.Snapshot.TakenAt; !taken.IsZero() && !pod.CreationTimestamp.IsZero() {
 		p.AgeSeconds = max(0, int64(taken.Sub(pod.CreationTimestamp.Time).Seconds()))
 	}
 	return p
@@ -166,7 +166,7 @@ func (m *maker) preempted(pod *corev1.Pod) api.BlockingPod {
 	b := m.blocking(pod)
 	// It does not run for so long.
 	b.Node, b.EndsWithinSeconds = pod.Spec.NodeName, nil
-	for _, pc := range m.state.Alloc.Facts.Claims.OfPod(pod) {
+	for _, pc := range m.state.Claims.OfPod(pod) {
 		if pc.Claim != nil && pc.Claim.Status.Allocation != nil {
 			b.Devices = append(b.Devices, funnel.PickedDevices(pod, pc.Claim, pc.Claim.Status.Allocation)...)
 		}
@@ -246,7 +246,7 @@ func (m *maker) waitWith(p *api.PlannedPod) int {
 
 // blocking describes a pod that others wait behind.
 func (m *maker) blocking(pod *corev1.Pod) api.BlockingPod {
-	snap := m.state.Snap
+	snap := m.state.Snapshot
 	b := api.BlockingPod{Namespace: pod.Namespace, Name: pod.Name, Priority: ptr.Deref(pod.Spec.Priority, 0)}
 	limit := func(seconds int64, started metav1.Time) {
 		left := max(0, seconds-int64(snap.TakenAt.Sub(started.Time).Seconds()))

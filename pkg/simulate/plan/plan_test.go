@@ -18,6 +18,7 @@ import (
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
 	"github.com/kubectl-dra/kubectl-dra/pkg/simulate/plan"
@@ -45,17 +46,14 @@ func runs(name, node string, priority int, devices ...string) []any {
 	return []any{claim, tc.Pod(name, tc.Using("of-"+name), tc.RunningOn(node), func(p *corev1.Pod) { p.Spec.Priority = new(int32(priority)) })}
 }
 
-func start(t *testing.T, snap *snapshot.Snapshot) *simulate.State {
+func start(t *testing.T, snap *snapshot.Snapshot) *cluster.Cluster {
 	t.Helper()
 	tc.Unchanged(t, snap)
-	state, err := simulate.New(t.Context(), snap)
-	if err != nil {
-		t.Fatal(err)
-	}
+	state := cluster.New(snap)
 	return state
 }
 
-func planOf(t *testing.T, state *simulate.State) *api.Plan {
+func planOf(t *testing.T, state *cluster.Cluster) *api.Plan {
 	t.Helper()
 	out, err := plan.Make(t.Context(), state, false)
 	if err != nil {
@@ -186,7 +184,7 @@ func TestConditions(t *testing.T) {
 			comparesAs(t, snap, &test.conditions, test.want)
 		})
 	}
-	if _, _, err := (&plan.Conditions{Drain: []string{"n3"}}).Apply(t.Context(), start(t, snap)); err == nil {
+	if _, _, err := (&plan.Conditions{Drain: []string{"n3"}}).Apply(start(t, snap)); err == nil {
 		t.Error("a node that does not exist was drained")
 	}
 }
@@ -195,7 +193,7 @@ func TestConditions(t *testing.T) {
 func comparesAs(t *testing.T, snap *snapshot.Snapshot, conditions *plan.Conditions, want string) {
 	t.Helper()
 	state := start(t, snap)
-	after, words, err := conditions.Apply(t.Context(), state)
+	after, words, err := conditions.Apply(state)
 	if err != nil || len(words) == 0 {
 		t.Fatal(words, err)
 	}
@@ -270,12 +268,12 @@ func TestProperties(t *testing.T) {
 			parts = append(parts, waits(fmt.Sprintf("p%d", i), int64(1+r.IntN(3)), r.IntN(60), r.IntN(3))...)
 		}
 		state := start(t, tc.Cluster(parts...))
-		decisions, after, err := explain.DecideQueue(t.Context(), state, explain.Waiting(state.Alloc, state.Snap), explain.QueueOptions{Outlook: true})
+		decisions, after, err := explain.DecideQueue(t.Context(), state, explain.Waiting(state), explain.QueueOptions{Outlook: true})
 		if err != nil {
 			t.Fatal(err)
 		}
 		has := map[string]string{}
-		for _, claim := range after.Snap.Claims {
+		for _, claim := range after.Snapshot.Claims {
 			if claim.Status.Allocation == nil {
 				continue
 			}
@@ -293,7 +291,7 @@ func TestProperties(t *testing.T) {
 				continue
 			}
 			waiting++
-			if fits, err := after.Place(t.Context(), decisions[i].Pod, nil); fits != nil || err != nil {
+			if fits, err := simulate.Place(t.Context(), after, decisions[i].Pod, nil); fits != nil || err != nil {
 				t.Errorf("seed %d: %s waits and fits on %v (%v)", seed, decisions[i].Pod.Name, fits, err)
 			}
 		}

@@ -16,7 +16,9 @@ import (
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
 	"github.com/kubectl-dra/kubectl-dra/pkg/simulate/plan"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 func preempting(t *testing.T, parts ...any) *api.Plan {
@@ -143,12 +145,12 @@ func TestPreemptProperties(t *testing.T) {
 			parts = append(parts, waits(fmt.Sprintf("p%d", i), int64(1+r.IntN(3)), r.IntN(60), r.IntN(5))...)
 		}
 		state := start(t, tc.Cluster(parts...))
-		decisions, after, err := explain.DecideQueue(t.Context(), state, explain.Waiting(state.Alloc, state.Snap), explain.QueueOptions{Preempts: true, Outlook: true})
+		decisions, after, err := explain.DecideQueue(t.Context(), state, explain.Waiting(state), explain.QueueOptions{Preempts: true, Outlook: true})
 		if err != nil {
 			t.Fatal(err)
 		}
 		has := map[string]string{}
-		for _, claim := range after.Snap.Claims {
+		for _, claim := range after.Snapshot.Claims {
 			if claim.Status.Allocation == nil {
 				continue
 			}
@@ -173,15 +175,12 @@ func TestPreemptProperties(t *testing.T) {
 				continue
 			}
 			waiting++
-			for _, node := range after.Snap.Nodes {
-				lower := slices.DeleteFunc(slices.Clone(after.Snap.Pods), func(pod *corev1.Pod) bool {
+			for _, node := range after.Snapshot.Nodes {
+				lower := slices.DeleteFunc(slices.Clone(after.Snapshot.Pods), func(pod *corev1.Pod) bool {
 					return pod.Spec.NodeName != node.Name || priority(pod) >= priority(d.Pod)
 				})
-				without, err := after.Delete(t.Context(), lower...)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if fits, err := without.Attempt(d.Pod).On(t.Context(), node); fits != nil || err != nil {
+				without := after.Amended(whatif.Delete(after.Snapshot, lower))
+				if fits, err := simulate.NewAttempt(without, d.Pod).On(t.Context(), node); fits != nil || err != nil {
 					t.Errorf("seed %d: %s waits and fits on %s without %d pods (%v)", seed, d.Pod.Name, node.Name, len(lower), err)
 				}
 			}

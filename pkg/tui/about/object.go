@@ -26,19 +26,19 @@ func YAML(item any) *Text {
 	switch x := item.(type) {
 	case *api.Claim:
 		name = "ResourceClaim " + x.Namespace + "/" + x.Name
-		find = func(p *picture.Picture) runtime.Object { return orNil(p.Snap.Claim(x.Namespace, x.Name)) }
+		find = func(p *picture.Picture) runtime.Object { return orNil(p.Cluster.Snapshot.Claim(x.Namespace, x.Name)) }
 	case *inventory.Pod:
 		name = "Pod " + x.Namespace + "/" + x.Name
-		find = func(p *picture.Picture) runtime.Object { return orNil(p.Snap.Pod(x.Namespace, x.Name)) }
+		find = func(p *picture.Picture) runtime.Object { return orNil(p.Cluster.Snapshot.Pod(x.Namespace, x.Name)) }
 	case *api.Class:
 		name = "DeviceClass " + x.Name
-		find = func(p *picture.Picture) runtime.Object { return orNil(p.Snap.Class(x.Name)) }
+		find = func(p *picture.Picture) runtime.Object { return orNil(p.Cluster.Snapshot.Class(x.Name)) }
 	case *inventory.Node:
 		if x.Name == "" {
 			return nil
 		}
 		name = "Node " + x.Name
-		find = func(p *picture.Picture) runtime.Object { return orNil(p.Snap.Node(x.Name)) }
+		find = func(p *picture.Picture) runtime.Object { return orNil(p.Cluster.Snapshot.Node(x.Name)) }
 	case *api.Device:
 		name = "Device " + inventory.DeviceName(x)
 		find = func(*picture.Picture) runtime.Object { return x }
@@ -92,17 +92,17 @@ func Tree(item any) *Text {
 	case *api.Claim:
 		name = "claim " + x.Namespace + "/" + x.Name
 		grow = func(_ context.Context, p *picture.Picture) (api.Branch, error) {
-			return treeOf(p.Snap.Claim(x.Namespace, x.Name), p.Inventory.Trees().Claim)
+			return treeOf(p.Cluster.Snapshot.Claim(x.Namespace, x.Name), p.Inventory.Trees().Claim)
 		}
 	case *inventory.Pod:
 		name = "pod " + x.Namespace + "/" + x.Name
 		grow = func(_ context.Context, p *picture.Picture) (api.Branch, error) {
-			return treeOf(p.Snap.Pod(x.Namespace, x.Name), p.Inventory.Trees().Pod)
+			return treeOf(p.Cluster.Snapshot.Pod(x.Namespace, x.Name), p.Inventory.Trees().Pod)
 		}
 	case *api.Class:
 		name = "class " + x.Name
 		grow = func(ctx context.Context, p *picture.Picture) (api.Branch, error) {
-			class := p.Snap.Class(x.Name)
+			class := p.Cluster.Snapshot.Class(x.Name)
 			if class == nil {
 				return api.Branch{}, errGone
 			}
@@ -119,12 +119,12 @@ func Tree(item any) *Text {
 	case *api.Device:
 		name = "device " + inventory.DeviceName(x)
 		grow = func(_ context.Context, p *picture.Picture) (api.Branch, error) {
-			return treeOf(p.Alloc.Facts.Pools.Device(cluster.DeviceID{Driver: x.Driver, Pool: x.Pool, Device: x.Name}), p.Inventory.Trees().Device)
+			return treeOf(p.Cluster.Pools.Device(cluster.DeviceID{Driver: x.Driver, Pool: x.Pool, Device: x.Name}), p.Inventory.Trees().Device)
 		}
 	case *api.Pool:
 		name = "pool " + inventory.PoolName(x)
 		grow = func(_ context.Context, p *picture.Picture) (api.Branch, error) {
-			for _, pool := range p.Alloc.Facts.Pools.All() {
+			for _, pool := range p.Cluster.Pools.All() {
 				if pool.Driver == x.Driver && pool.Name == x.Name {
 					return p.Inventory.Trees().Pool(pool, func(*cluster.Device) bool { return true }), nil
 				}

@@ -112,7 +112,7 @@ func where(ctx context.Context, expression string, p *picture.Picture) (filter r
 	if expression == "" {
 		return nil, "", nil
 	}
-	if err := p.Alloc.Facts.Gates.Selectors().Compile(expression).Err; err != nil {
+	if err := p.Cluster.Gates.Selectors().Compile(expression).Err; err != nil {
 		return nil, "", fmt.Errorf("compile --where: %w", err)
 	}
 	// On some devices it may fail: these are left out, as by the allocator.

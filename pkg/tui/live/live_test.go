@@ -53,7 +53,7 @@ func TestAges(t *testing.T) {
 	c.Update(arrival(t, c.Take()), Seen{})
 	c.Update(restedMsg{}, Seen{})
 	c.Worked(time.Minute)
-	taken := c.Picture().Snap.Now()
+	taken := c.Picture().Cluster.Snapshot.Now()
 	if *now = taken.Add(agedMost - time.Second); c.aged() != nil {
 		t.Error("an expensive picture is taken often")
 	}

@@ -80,7 +80,7 @@ func (c *Cluster) arrived(msg pictureMsg) (tea.Cmd, News) {
 		return nil, NoNews
 	}
 	if before := c.picture; before != nil {
-		c.happened.Add(events.Between(before.Snap, msg.picture.Snap, c.opts.Now()))
+		c.happened.Add(events.Between(before.Cluster.Snapshot, msg.picture.Cluster.Snapshot, c.opts.Now()))
 	}
 	c.picture, c.troubles, c.problem = msg.picture, msg.troubles, nil
 	c.resting = true
@@ -90,7 +90,7 @@ func (c *Cluster) arrived(msg pictureMsg) (tea.Cmd, News) {
 
 // ring rings the bell of the terminal if the cluster got worse.
 func (c *Cluster) ring() tea.Cmd {
-	if !c.opts.Bell || c.opts.Fixed || !c.alarm.Worse(c.picture.Snap.Now(), c.troubles.Names) {
+	if !c.opts.Bell || c.opts.Fixed || !c.alarm.Worse(c.picture.Cluster.Snapshot.Now(), c.troubles.Names) {
 		return nil
 	}
 	return tea.Raw("\a")
@@ -109,7 +109,7 @@ const (
 // on: the more rarely, the more a picture costs. What cannot be known any more does
 // not get older.
 func (c *Cluster) aged() tea.Cmd {
-	if _, trouble := c.trouble(); c.opts.Fixed || c.picture == nil || trouble != nil || c.opts.Now().Sub(c.picture.Snap.Now()) < min(agedTimes*(c.picture.Cost+c.work), agedMost) {
+	if _, trouble := c.trouble(); c.opts.Fixed || c.picture == nil || trouble != nil || c.opts.Now().Sub(c.picture.Cluster.Snapshot.Now()) < min(agedTimes*(c.picture.Cost+c.work), agedMost) {
 		return nil
 	}
 	return c.Take()

@@ -23,13 +23,13 @@ func (c *Cluster) Taken(l *look.Look) string {
 	case c.picture == nil:
 		return ""
 	case c.opts.Fixed:
-		return c.picture.Snap.Now().Format("2006-01-02 15:04:05")
+		return c.picture.Cluster.Snapshot.Now().Format("2006-01-02 15:04:05")
 	}
 	age, t := "<"+ago(lateAnswer), look.Faint
 	if since := c.opts.Now().Sub(c.opts.Source.Answered()); since >= lateAnswer {
 		age, t = ago(since), look.Warning
 	}
-	return l.Say(t, "last answer "+age+" ago") + "  " + c.picture.Snap.Now().Format("15:04:05")
+	return l.Say(t, "last answer "+age+" ago") + "  " + c.picture.Cluster.Snapshot.Now().Format("15:04:05")
 }
 
 // Status says what keeps the picture from being newer, and how much that matters; empty if
@@ -42,7 +42,7 @@ func (c *Cluster) Status(proceed string) (look.Tone, string) {
 	case c.problem != nil:
 		return look.Bad, "! " + c.problem.Error()
 	case c.frozen && c.picture != nil:
-		text := "frozen, " + ago(c.opts.Now().Sub(c.picture.Snap.Now())) + " old"
+		text := "frozen, " + ago(c.opts.Now().Sub(c.picture.Cluster.Snapshot.Now())) + " old"
 		if c.dirty {
 			text += "; the cluster has changed"
 		}

@@ -10,18 +10,16 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
-	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
 	"github.com/kubectl-dra/kubectl-dra/pkg/simulate/fit"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // Room says on how many nodes a claim fits for as many devices of the most common class
 // as one node has, and how many nodes have some of them available.
-func Room(ctx context.Context, snap *snapshot.Snapshot, alloc *allocator.Allocator, known *inventory.Inventory) (string, error) {
+func Room(ctx context.Context, facts *cluster.Cluster, known *inventory.Inventory) (string, error) {
 	classes, err := known.Classes(ctx)
 	if err != nil {
 		return "", err
@@ -30,13 +28,13 @@ func Room(ctx context.Context, snap *snapshot.Snapshot, alloc *allocator.Allocat
 		return "no DeviceClasses", nil
 	}
 	class := slices.MaxFunc(classes, func(a, b api.Class) int { return a.Devices - b.Devices })
-	ids, _, err := known.Choose(ctx, snap.Class(class.Name).Spec.Selectors)
+	ids, _, err := known.Choose(ctx, facts.Snapshot.Class(class.Name).Spec.Selectors)
 	if err != nil {
 		return "", err
 	}
 	perNode, most := map[string]int{}, 0
 	for _, id := range ids {
-		if d := alloc.Facts.Pools.Device(id); d != nil {
+		if d := facts.Pools.Device(id); d != nil {
 			if node, _ := inventory.DeviceScope(d); node != "" {
 				perNode[node]++
 				most = max(most, perNode[node])
@@ -49,11 +47,9 @@ func Room(ctx context.Context, snap *snapshot.Snapshot, alloc *allocator.Allocat
 	spec := &resourceapi.ResourceClaimSpec{Devices: resourceapi.DeviceClaim{Requests: []resourceapi.DeviceRequest{{
 		Name: "devices", Exactly: &resourceapi.ExactDeviceRequest{DeviceClassName: class.Name, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: int64(most)},
 	}}}}
-	state := &simulate.State{Snap: snap, Alloc: alloc}
-	shape, with := fit.OfClaims(snap, "default", "copy", spec)
-	if state, err = state.After(ctx, with); err != nil {
-		return "", err
-	}
+	state := facts
+	shape, with := fit.OfClaims(facts.Snapshot, "default", "copy", spec)
+	state = state.Amended(with)
 	found, err := fit.Count(ctx, state, shape, 1)
 	if err != nil {
 		return "", err

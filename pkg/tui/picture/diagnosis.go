@@ -68,7 +68,7 @@ func (d *Diagnosis) Work(ctx context.Context, p *Picture, fixed bool, now time.T
 		opts.Skip = []string{doctor.CodeUnregistered}
 	}
 	start := time.Now()
-	found, err := doctor.Diagnose(ctx, p.Alloc, p.Snap, opts)
+	found, err := doctor.Diagnose(ctx, p.Cluster, opts)
 	if ctx.Err() != nil {
 		return false
 	}

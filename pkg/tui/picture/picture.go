@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
@@ -27,9 +26,9 @@ import (
 // Picture is the cluster at one moment, and what screens want to know of it,
 // each worked out when it is first asked for. It is safe for concurrent use.
 type Picture struct {
-	source    Source
-	Snap      *snapshot.Snapshot
-	Alloc     *allocator.Allocator
+	source  Source
+	Cluster *cluster.Cluster
+
 	Inventory *inventory.Inventory
 	// Cost is how long it took to take.
 	Cost time.Duration
@@ -60,29 +59,28 @@ type Picture struct {
 const maxAmended = 1000
 
 // Take takes a picture. Where little changed since the one before, which can be nil, it costs
-// less. It fails only if the context is done, or if the allocator cannot be set up.
+// less. It fails only if the context is done.
 func Take(ctx context.Context, source Source, before *Picture) (*Picture, error) {
 	start := time.Now()
 	snap := source.Snapshot()
-	var alloc *allocator.Allocator
-	var err error
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("take a picture: %w", err)
+	}
+	var c *cluster.Cluster
 	amended := 0
 	if before != nil && before.amended < maxAmended {
 		amended = before.amended + 1
-		alloc, err = before.Alloc.Amended(ctx, snap)
+		c = before.Cluster.Amended(snap)
 	} else {
-		alloc, err = allocator.New(ctx, cluster.New(snap))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("set up the allocator: %w", err)
+		c = cluster.New(snap)
 	}
 	p := &Picture{
 		amended: amended,
-		source:  source, Snap: snap, Alloc: alloc, Inventory: inventory.New(alloc, snap),
+		source:  source, Cluster: c, Inventory: inventory.New(c),
 		made: map[string]any{},
 	}
 	p.Pools, p.Gaps = p.Inventory.Usage(), gapsOf(snap)
-	p.waiting, p.waitSet = waitingPods(snap, alloc), map[*corev1.Pod]bool{}
+	p.waiting, p.waitSet = waitingPods(c), map[*corev1.Pod]bool{}
 	for _, pod := range p.waiting {
 		p.waitSet[pod] = true
 	}
@@ -114,7 +112,7 @@ func (p *Picture) Forget(name string) {
 // follow is what changed since the picture before.
 func (p *Picture) follow(before *Picture) *stale.Change {
 	p.change = before.change
-	c := stale.Between(before.Snap, p.Snap)
+	c := stale.Between(before.Cluster.Snapshot, p.Cluster.Snapshot)
 	if c.Any() {
 		p.change++
 	}
@@ -125,17 +123,13 @@ func (p *Picture) follow(before *Picture) *stale.Change {
 // may be newer than the picture. If it cannot be had, the explanation does
 // without.
 func (p *Picture) Explain(ctx context.Context, options explain.Options) (*api.Explanation, error) {
-	snap, alloc, verdicts := p.Snap, p.Alloc, &p.verdicts
+	c, verdicts := p.Cluster, &p.verdicts
 	resource := map[string]string{api.KindClaim: "resourceclaims", api.KindPod: "pods"}[options.Kind]
 	more, err := p.source.Target(ctx, snapshot.ObjectRef{Resource: resource, Namespace: options.Namespace, Name: options.Name})
-	if err == nil && more != p.Snap {
-		if snap, verdicts = more, new(queue.Verdicts); ctx.Err() == nil {
-			if alloc, err = alloc.Amended(ctx, snap); err != nil {
-				return nil, fmt.Errorf("set up the allocator: %w", err)
-			}
-		}
+	if err == nil && more != p.Cluster.Snapshot {
+		c, verdicts = c.Amended(more), new(queue.Verdicts)
 	}
-	answer, explainErr := answerIn(ctx, alloc, snap, verdicts, options)
+	answer, explainErr := answerIn(ctx, c, verdicts, options)
 	if explainErr == nil && err != nil {
 		answer.Assumptions = append(answer.Assumptions, "Events could not be read: "+err.Error())
 	}
@@ -145,25 +139,25 @@ func (p *Picture) Explain(ctx context.Context, options explain.Options) (*api.Ex
 // Claims are all ResourceClaims with their stages.
 func (p *Picture) Claims() []api.Claim {
 	claims := p.Inventory.Claims()
-	stages := lifecycle.NewStages(p.Alloc.Facts, p.Snap)
+	stages := lifecycle.NewStages(p.Cluster)
 	for i := range claims {
-		claims[i].Stage = string(stages.OfClaim(p.Snap.Claims[i]))
+		claims[i].Stage = string(stages.OfClaim(p.Cluster.Snapshot.Claims[i]))
 	}
 	return claims
 }
 
 // waitingPods lists the pods without a node that use devices, but for those with a
 // claim that is pending.
-func waitingPods(snap *snapshot.Snapshot, alloc *allocator.Allocator) []*corev1.Pod {
+func waitingPods(c *cluster.Cluster) []*corev1.Pod {
 	var waiting []*corev1.Pod
-	for _, pod := range snap.Pods {
+	for _, pod := range c.Snapshot.Pods {
 		if pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 			continue
 		}
 		pending := func(pc cluster.PodClaim) bool {
-			return pc.Claim != nil && IsPending(pc.Claim) && snap.Claim(pc.Claim.Namespace, pc.Claim.Name) != nil
+			return pc.Claim != nil && IsPending(pc.Claim) && c.Snapshot.Claim(pc.Claim.Namespace, pc.Claim.Name) != nil
 		}
-		if explain.WantsDevices(snap, alloc, pod) && !slices.ContainsFunc(alloc.Facts.Claims.OfPod(pod), pending) {
+		if explain.WantsDevices(c, pod) && !slices.ContainsFunc(c.Claims.OfPod(pod), pending) {
 			waiting = append(waiting, pod)
 		}
 	}
@@ -187,8 +181,8 @@ func (p *Picture) WaitsFor(pod *corev1.Pod) (of Target, waits bool) {
 	if p.Waits(pod) {
 		return podTarget(pod), true
 	}
-	for _, pc := range p.Alloc.Facts.Claims.OfPod(pod) {
-		if pc.Claim != nil && IsPending(pc.Claim) && p.Snap.Claim(pc.Claim.Namespace, pc.Claim.Name) != nil {
+	for _, pc := range p.Cluster.Claims.OfPod(pod) {
+		if pc.Claim != nil && IsPending(pc.Claim) && p.Cluster.Snapshot.Claim(pc.Claim.Namespace, pc.Claim.Name) != nil {
 			return ClaimTarget(pc.Claim.Namespace, pc.Claim.Name), true
 		}
 	}
@@ -239,8 +233,8 @@ func (p *Picture) Unread() []string {
 
 // KnowsNamespace is false only if it is known that there is no such namespace.
 func (p *Picture) KnowsNamespace(name string) bool {
-	if name == "" || p == nil || len(p.Snap.Namespaces) == 0 || p.Snap.Gap(snapshot.ResourceNamespaces) != nil {
+	if name == "" || p == nil || len(p.Cluster.Snapshot.Namespaces) == 0 || p.Cluster.Snapshot.Gap(snapshot.ResourceNamespaces) != nil {
 		return true
 	}
-	return p.Snap.Namespace(name) != nil
+	return p.Cluster.Snapshot.Namespace(name) != nil
 }

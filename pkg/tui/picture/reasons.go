@@ -11,13 +11,12 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/brief"
 )
 
@@ -86,7 +85,7 @@ func (r *Reasons) All() map[Target]Reason {
 func (r *Reasons) Follow(p, before *Picture) {
 	c := p.follow(before)
 	p.verdicts.Keep(&before.verdicts, func(v *queue.Verdict) bool {
-		return !c.Touches(v.Namespace) && young(v.At, v.Took, p.Snap.Now())
+		return !c.Touches(v.Namespace) && young(v.At, v.Took, p.Cluster.Snapshot.Now())
 	})
 	if !c.Any() {
 		return
@@ -128,7 +127,7 @@ func (r *Reasons) Next(p *Picture, now time.Time) (Target, bool) {
 			oldest, since = of, known.At
 		}
 	}
-	for _, claim := range p.Snap.Claims {
+	for _, claim := range p.Cluster.Snapshot.Claims {
 		if IsPending(claim) {
 			want(ClaimTarget(claim.Namespace, claim.Name))
 		}
@@ -143,7 +142,7 @@ func (r *Reasons) Next(p *Picture, now time.Time) (Target, bool) {
 // Work works out one reason. It is false if the context is done.
 func (r *Reasons) Work(ctx context.Context, p *Picture, of Target, now time.Time) bool {
 	start := time.Now()
-	answer, err := answerIn(ctx, p.Alloc, p.Snap, &p.verdicts, explain.Options{Kind: of.kind, Namespace: of.namespace, Name: of.name})
+	answer, err := answerIn(ctx, p.Cluster, &p.verdicts, explain.Options{Kind: of.kind, Namespace: of.namespace, Name: of.name})
 	if ctx.Err() != nil {
 		return false
 	}
@@ -161,13 +160,13 @@ func (r *Reasons) Work(ctx context.Context, p *Picture, of Target, now time.Time
 func (r *Reasons) WorkAll(ctx context.Context, p *Picture, now time.Time) error {
 	var asked []explain.Options
 	var of []Target
-	for _, pod := range p.Snap.Pods {
+	for _, pod := range p.Cluster.Snapshot.Pods {
 		if wanted, waits := p.WaitsFor(pod); waits && lifecycle.Waits(pod) {
 			asked = append(asked, explain.Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
 			of = append(of, wanted)
 		}
 	}
-	answers, err := explain.ExplainEquivalent(ctx, p.Alloc, p.Snap, asked)
+	answers, err := explain.ExplainEquivalent(ctx, p.Cluster, asked)
 	if err != nil {
 		return fmt.Errorf("explain the pods that wait: %w", err)
 	}
@@ -201,8 +200,8 @@ const maxUsers = 4
 
 // answerIn answers with the pods before it in the queue: where a pod fits, or a claim that pods
 // wait for, those that come first may get what it could have.
-func answerIn(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Snapshot, verdicts *queue.Verdicts, options explain.Options) (*api.Explanation, error) {
-	answer, err := explain.ExplainWith(ctx, alloc, snap, options)
+func answerIn(ctx context.Context, c *cluster.Cluster, verdicts *queue.Verdicts, options explain.Options) (*api.Explanation, error) {
+	answer, err := explain.ExplainWith(ctx, c, options)
 	if err != nil || answer.Verdict != api.Fits {
 		return answer, err
 	}
@@ -211,11 +210,11 @@ func answerIn(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Sn
 	case api.KindPod:
 		targets = []explain.Options{options}
 	case api.KindClaim:
-		claim := snap.Claim(options.Namespace, options.Name)
+		claim := c.Snapshot.Claim(options.Namespace, options.Name)
 		if claim == nil {
 			return answer, nil
 		}
-		for _, pod := range lifecycle.PodsUsing(snap, claim) {
+		for _, pod := range lifecycle.PodsUsing(c.Snapshot, claim) {
 			if lifecycle.Waits(pod) && len(targets) < maxUsers {
 				targets = append(targets, explain.Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
 			}
@@ -224,7 +223,7 @@ func answerIn(ctx context.Context, alloc *allocator.Allocator, snap *snapshot.Sn
 	if len(targets) == 0 {
 		return answer, nil
 	}
-	queued, err := explain.ExplainEachAgain(ctx, alloc, snap, targets, verdicts)
+	queued, err := explain.ExplainEachAgain(ctx, c, targets, verdicts)
 	if err != nil {
 		return nil, fmt.Errorf("decide the pods before: %w", err)
 	}

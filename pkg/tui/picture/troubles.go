@@ -32,7 +32,7 @@ func FindTroubles(p *Picture, evictions bool) Troubles {
 		t.Broken++
 		t.Names = append(t.Names, "pool "+inventory.PoolName(pool))
 	}
-	for _, pod := range p.Snap.Pods {
+	for _, pod := range p.Cluster.Snapshot.Pods {
 		if !lifecycle.Waits(pod) {
 			continue
 		}
@@ -40,7 +40,7 @@ func FindTroubles(p *Picture, evictions bool) Troubles {
 			continue
 		}
 		t.Waiting[pod.Namespace]++
-		if p.Snap.Now().Sub(pod.CreationTimestamp.Time) >= stuckAfter {
+		if p.Cluster.Snapshot.Now().Sub(pod.CreationTimestamp.Time) >= stuckAfter {
 			t.Names = append(t.Names, "pod "+string(pod.UID)+" "+pod.Namespace+"/"+pod.Name)
 		}
 	}

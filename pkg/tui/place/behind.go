@@ -131,7 +131,7 @@ func ItemOf(e *events.Event) any {
 // ofClass has the pools with at least one device that a class selects.
 func ofClass(name string) arrange.Scope {
 	return arrange.Scope{Of: "class " + name, Matcher: func(ctx context.Context, p *picture.Picture) (func(any) bool, error) {
-		class := p.Snap.Class(name)
+		class := p.Cluster.Snapshot.Class(name)
 		if class == nil {
 			return nil, fmt.Errorf("DeviceClass %s no longer exists", name)
 		}

@@ -47,13 +47,13 @@ func NewFacts(ctx context.Context, p *picture.Picture) (*Facts, error) {
 		return nil, err
 	}
 	f.teams, f.taints, f.closed = p.Inventory.Teams(), p.Inventory.Taints(), p.Inventory.ClosedNodes(p.Pools)
-	f.blocked = lifecycle.NewStages(p.Alloc.Facts, p.Snap).BlockedPods()
-	for _, claim := range p.Snap.Claims {
+	f.blocked = lifecycle.NewStages(p.Cluster).BlockedPods()
+	for _, claim := range p.Cluster.Snapshot.Claims {
 		if picture.IsPending(claim) && p.Inventory.WaitsForPod(claim) {
 			f.unused = append(f.unused, claim)
 		}
 	}
-	for _, pod := range p.Snap.Pods {
+	for _, pod := range p.Cluster.Snapshot.Pods {
 		if !lifecycle.Waits(pod) {
 			continue
 		}

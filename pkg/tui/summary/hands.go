@@ -27,7 +27,7 @@ import (
 // the next one is.
 func (f *Facts) evicted() (pods int, next time.Duration) {
 	known := map[string]bool{}
-	now := f.From.Snap.Now()
+	now := f.From.Cluster.Snapshot.Now()
 	for i := range f.taints {
 		if left, due := inventory.EvictionDue(&f.taints[i], now); due && (len(known) == 0 || left < next) {
 			next = left
@@ -57,7 +57,7 @@ func (s *Summary) verdict(f *Facts) []overview.Mark {
 	}
 	unknown := func(what string, resources ...string) {
 		for _, resource := range resources {
-			if gap := f.From.Snap.Gap(resource); gap != nil && gap.Namespace == "" && !gap.LeftOut {
+			if gap := f.From.Cluster.Snapshot.Gap(resource); gap != nil && gap.Namespace == "" && !gap.LeftOut {
 				add(look.Bad, g.Unusable, "%s not known", what)
 				return
 			}
@@ -82,7 +82,7 @@ func (s *Summary) verdict(f *Facts) []overview.Mark {
 		}
 		waiting++
 		if !w.pod.CreationTimestamp.IsZero() {
-			longest = max(longest, f.From.Snap.Now().Sub(w.pod.CreationTimestamp.Time))
+			longest = max(longest, f.From.Cluster.Snapshot.Now().Sub(w.pod.CreationTimestamp.Time))
 		}
 	}
 	for i := range f.blocked {
@@ -186,7 +186,7 @@ func (s *Summary) hands(f *Facts) overview.Section[overview.Hand] {
 
 // taints are those that evict pods, and all others.
 func (s *Summary) taints(f *Facts) (evicting, others []overview.Hand) {
-	now := f.From.Snap.Now()
+	now := f.From.Cluster.Snapshot.Now()
 	for i := range f.taints {
 		t := &f.taints[i]
 		row := overview.Hand{Sign: s.Look.Glyphs.Tainted, Tone: look.Warning, Name: inventory.TaintText(t), Text: devices(len(t.Devices)), Open: place.Behind(t), Item: t}

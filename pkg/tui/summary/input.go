@@ -37,7 +37,7 @@ func (s *Summary) in(namespace string) bool { return s.Namespace == "" || namesp
 // resource could not be read.
 func (f *Facts) none(text string, resources ...string) string {
 	for _, resource := range resources {
-		if gap := f.From.Snap.Gap(resource); gap != nil {
+		if gap := f.From.Cluster.Snapshot.Gap(resource); gap != nil {
 			return "not known: " + gap.Reason
 		}
 	}

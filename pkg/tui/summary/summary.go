@@ -29,18 +29,18 @@ import (
 
 // Model is the first page of facts.
 func (s *Summary) Model(f *Facts) overview.Model {
-	m := overview.Model{Names: views.ShortClassNames(f.From.Snap.Classes), Waiting: scaled(slices.Clone(s.Hours["waiting"]))}
+	m := overview.Model{Names: views.ShortClassNames(f.From.Cluster.Snapshot.Classes), Waiting: scaled(slices.Clone(s.Hours["waiting"]))}
 	m.Classes = s.capacity(f)
 	m.Stuck, m.Pods = s.stuck(f)
 	m.Teams = s.teams(f)
 	m.Hands = s.hands(f)
-	m.Events = s.happened(f.From.Snap.Now())
+	m.Events = s.happened(f.From.Cluster.Snapshot.Now())
 	if s.Fixed {
 		m.Waiting = nil
 	}
 	m.Verdict = s.verdict(f)
 	if len(s.Nodes) > 0 {
-		m.Nodes, m.NodeLegend = nodemap.Groups(s.Look, f.From.Snap, s.Nodes, s.By, s.Order), nodemap.Legend(s.Look)
+		m.Nodes, m.NodeLegend = nodemap.Groups(s.Look, f.From.Cluster.Snapshot, s.Nodes, s.By, s.Order), nodemap.Legend(s.Look)
 		m.OpenNodes = &place.Place{View: views.Nodes, Map: &place.Map{By: s.By, Order: s.Order}}
 	}
 	return m
@@ -112,7 +112,7 @@ func (s *Summary) stuck(f *Facts) (section overview.Section[overview.Stuck], pod
 		row.Key = row.Name
 		section.Rows = append(section.Rows, row)
 	}
-	names, now := views.ShortClassNames(f.From.Snap.Classes), f.From.Snap.Now()
+	names, now := views.ShortClassNames(f.From.Cluster.Snapshot.Classes), f.From.Cluster.Snapshot.Now()
 	for i := range f.waiting {
 		w := &f.waiting[i]
 		if !s.in(w.pod.Namespace) {
@@ -139,7 +139,7 @@ func (s *Summary) stuck(f *Facts) (section overview.Section[overview.Stuck], pod
 			continue
 		}
 		row := overview.Stuck{Wait: -1, Code: string(b.Code), Reason: b.Summary, Who: whoText(string(b.Code), b.Actor), Tone: look.Bad}
-		pod := &inventory.Pod{Pod: f.From.Snap.Pod(b.Namespace, b.Name)}
+		pod := &inventory.Pod{Pod: f.From.Cluster.Snapshot.Pod(b.Namespace, b.Name)}
 		if pod.Pod == nil {
 			pod.Pod = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: b.Name}}
 		}

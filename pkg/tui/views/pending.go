@@ -52,7 +52,7 @@ func (c *pendingContent) Item(row int) any {
 
 // newPending has the reasons that were found so far.
 func newPending(p *picture.Picture, known *picture.Reasons) table.Content {
-	now := p.Snap.Now()
+	now := p.Cluster.Snapshot.Now()
 	list := &pendingContent{table.ListOf[waiting]{
 		Items: whatWaits(p, known), ID: func(w *waiting) string { return w.name }, Pins: 2,
 		Cols: []render.Column[waiting]{
@@ -108,8 +108,8 @@ func waitingTone(w *waiting) look.Tone {
 func whatWaits(p *picture.Picture, reasons *picture.Reasons) []waiting {
 	var list []waiting
 	known := map[string]int{}
-	names := ShortClassNames(p.Snap.Classes)
-	for _, pod := range p.Snap.Pods {
+	names := ShortClassNames(p.Cluster.Snapshot.Classes)
+	for _, pod := range p.Cluster.Snapshot.Pods {
 		if !lifecycle.Waits(pod) {
 			continue
 		}
@@ -140,7 +140,7 @@ func whatWaits(p *picture.Picture, reasons *picture.Reasons) []waiting {
 	slices.SortStableFunc(list, func(a, b waiting) int { return a.since.Compare(b.since) })
 	unused := len(list)
 	var claims []api.Claim
-	for i, claim := range p.Snap.Claims {
+	for i, claim := range p.Cluster.Snapshot.Claims {
 		if !picture.IsPending(claim) || !p.Inventory.WaitsForPod(claim) {
 			continue
 		}

@@ -47,7 +47,7 @@ func (c *Catalog) content(ctx context.Context, p *picture.Picture, id ID) (table
 		}, err
 	case Taints:
 		return &table.ListOf[api.Taint]{
-			Items: p.Inventory.Taints(), Cols: render.TaintColumns(p.Snap.Now()), ID: func(x *api.Taint) string { return inventory.TaintText(x) + "/" + x.Rule + "/" + x.Driver },
+			Items: p.Inventory.Taints(), Cols: render.TaintColumns(p.Cluster.Snapshot.Now()), ID: func(x *api.Taint) string { return inventory.TaintText(x) + "/" + x.Rule + "/" + x.Driver },
 			State: taintTone, StateColumn: "Taint",
 		}, nil
 	case Findings:

@@ -1,0 +1,76 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"maps"
+	"reflect"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Follower is what a package above this one works out about a cluster, and remembers with
+// [Remember].
+type Follower interface {
+	// Follow returns what still holds of it in an amended cluster. It must not keep the
+	// cluster that it was worked out about in memory.
+	Follow(amended *Cluster) Follower
+}
+
+// memory has the followers of a cluster by their types.
+type memory struct {
+	mutex     sync.RWMutex
+	followers map[reflect.Type]Follower
+}
+
+// follow returns the memory of an amended cluster.
+func (m *memory) follow(amended *Cluster) *memory {
+	after := &memory{followers: map[reflect.Type]Follower{}}
+	if m == nil {
+		return after
+	}
+	m.mutex.RLock()
+	before := maps.Clone(m.followers)
+	m.mutex.RUnlock()
+	for of, follower := range before {
+		after.followers[of] = follower.Follow(amended)
+	}
+	return after
+}
+
+// Remember returns the follower of type T that the cluster has. If it has none, Remember calls
+// work, which must not call Remember, and keeps the result.
+func Remember[T Follower](c *Cluster, work func() T) T {
+	of := reflect.TypeFor[T]()
+	c.memory.mutex.RLock()
+	known, found := c.memory.followers[of].(T)
+	c.memory.mutex.RUnlock()
+	if found {
+		return known
+	}
+	c.memory.mutex.Lock()
+	defer c.memory.mutex.Unlock()
+	if known, found := c.memory.followers[of].(T); found {
+		return known
+	}
+	made := work()
+	c.memory.followers[of] = made
+	return made
+}
+
+// Forgetful returns the same cluster without anything to remember.
+func (c *Cluster) Forgetful() *Cluster {
+	forgetful := *c
+	forgetful.memory = (*memory)(nil).follow(&forgetful)
+	return &forgetful
+}
+
+// WithEvents returns the same cluster with other events. Nothing that it knows depends on
+// these.
+func (c *Cluster) WithEvents(events []*corev1.Event) *Cluster {
+	snap, other := *c.Snapshot, *c
+	snap.Events, other.Snapshot = events, &snap
+	return &other
+}
