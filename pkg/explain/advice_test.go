@@ -143,7 +143,7 @@ func TestAdvice(t *testing.T) {
 				tc.Claim(waiting, tc.GPUs("a", 1, attribute("model")+` == "Zeta"`), tc.GPUs("b", 1, memory+` && device.capacity["gpu.example.com"].memory.compareTo(quantity("80Gi")) >= 0`)),
 			},
 			says: []string{
-				`Request a requires model "Zeta", and request b requires memory 80Gi or more. Each rules out node n1 by itself: it has request a: 0 available, 1 needed (2 not matching the selector); request b: 0 available, 1 needed (2 not matching the selector)`,
+				`Request a requires model "Zeta", and request b requires memory 80Gi or more. Each rules out node n1 by itself: it has request a: 0 available (2 not matching the selector); request b: 0 available (2 not matching the selector)`,
 				`no device has model "Zeta"`, "memory is 40Gi, must be 80Gi or more",
 			},
 			remedies: []string{`User: remove the selector model "Zeta" from request a; and require memory 40Gi or more instead of 80Gi or more in request b`},
@@ -156,12 +156,19 @@ func TestAdvice(t *testing.T) {
 			says:     []string{`Request gpu requires model "Alhpa", and request gpu requires memory 80Gi or more. Each rules out node n1 by itself`},
 			remedies: []string{`User: require model "Alpha" instead of "Alhpa" in request gpu; and require memory 40Gi or more instead of 80Gi or more in request gpu`},
 		},
+		"an attribute that is misspelled, and a selector": {
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "model=A", "memory:=40Gi"), tc.Device("b", "model=A", "memory:=40Gi")),
+				tc.Claim(waiting, tc.GPUs("a", 1, `device.capacity["gpu.example.com"].memory.compareTo(quantity("80Gi")) >= 0`), tc.GPUs("b", 1, attribute("modell")+` == "A"`)),
+			},
+			remedies: []string{`User: require memory 40Gi or more instead of 80Gi or more in request a; and correct the selector of request b: model instead of modell`},
+		},
 		"a selector and a count": {
 			cluster: []any{
 				tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "model=A", "root=x"), tc.Device("b", "model=A", "root=x"), tc.Device("c", "model=A", "root=y")),
 				tc.Claim(waiting, tc.GPUs("gpu", 3, attribute("model")+` == "B"`)).Matching(tc.Driver + "/root"),
 			},
-			says:     []string{`Request gpu requires model "B", and request gpu needs 3 devices and all devices must have the same gpu.example.com/root. Each rules out node n1 by itself`},
+			says:     []string{`Request gpu requires model "B", and request gpu needs 3 devices and all devices must have the same gpu.example.com/root. Each rules out node n1 by itself: it has 0 available (3 not matching the selector); 3 available, at most 2 with the same gpu.example.com/root`},
 			remedies: []string{`User: remove the selector model "B" from request gpu; and request 2 devices instead of 3 in request gpu`},
 		},
 		"three selectors of one request": {

@@ -117,18 +117,25 @@ func (h *headlines) ofCauses(ctx context.Context, p *conflict.Prospect, causes [
 	}
 	var asked, there, details []string
 	for _, cause := range causes {
-		if answer, enough := h.devicesOf(ctx, p.Node(), cause.Alone); !enough && answer.Message != "" && !slices.Contains(there, answer.Message) {
-			there = append(there, answer.Message)
-		}
 		var texts []string
+		counted := false
 		for _, required := range cause.Requirements {
-			texts = append(texts, required.Text)
+			texts, counted = append(texts, required.Text), counted || required.Count
 			if said := detailAbout(h.out.Claims, required.Evidence.Found); said.text != "" && !slices.Contains(details, said.text) {
 				details = append(details, said.text)
 			}
 		}
 		if len(texts) > 0 {
 			asked = append(asked, english.JoinAnd(texts))
+		}
+		answer, enough := h.devicesOf(ctx, p.Node(), cause.Alone)
+		has := answer.Message
+		if !counted {
+			// Alone, the cause asks for one device where the request asks for more.
+			has = answer.Has()
+		}
+		if !enough && has != "" && !slices.Contains(there, has) {
+			there = append(there, has)
 		}
 	}
 	if len(asked) < 2 {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -87,5 +88,40 @@ func TestLabelThatNoNodeHas(t *testing.T) {
 	const want = "Request gpu needs 1 device. Node n1 has 1 available, but is not suitable: no label kubernetes.io/hostname=n9, which spec.nodeSelector requires (no node has it)."
 	if e.Summary != want {
 		t.Errorf("%s", e.Summary)
+	}
+}
+
+// TestWhatAnUnsuitableNodeHas asks about pods that the nearest node keeps out, and that ask for
+// more than it has: its devices are counted all the same.
+func TestWhatAnUnsuitableNodeHas(t *testing.T) {
+	nics := tc.Pool("n1", tc.Device("eth-0"), tc.Device("eth-1")).Change(func(s *resourceapi.ResourceSlice) { s.Name, s.Spec.Driver = "n1-nic", "nic.example.com" })
+	sick := tc.Devices(4)
+	sick[3].Taints = []resourceapi.DeviceTaint{{Key: "sick", Effect: resourceapi.DeviceTaintEffectNoSchedule}}
+	vision := tc.ChangeNode("n1", func(n *corev1.Node) {
+		n.Spec.Taints = []corev1.Taint{{Key: "team", Value: "vision", Effect: corev1.TaintEffectNoSchedule}}
+	})
+	for name, test := range map[string]struct {
+		parts   []any
+		summary string
+	}{
+		"some of them tainted": {
+			[]any{tc.Pool("n1", sick...), tc.Claim("waiting", tc.GPUs("gpu", 6)), tc.Pod("p", tc.Using("waiting"), selecting("zone", "z"))},
+			"Request gpu needs 6 devices. Node n1 has 3 available, at most 4 match (1 tainted), and is not suitable: no label zone=z, which spec.nodeSelector requires (no node has it).",
+		},
+		"another request": {
+			[]any{tc.Pool("n1", tc.Devices(4)...), nics, vision, tc.ClassWhere("nic", `device.driver == "nic.example.com"`), tc.Claim("waiting", tc.GPUs("gpu", 4), tc.GPUs("nic", 3).OfClass("nic")), tc.Pod("p", tc.Using("waiting"))},
+			"Request nic needs 3 devices. Node n1 has request nic: 2 available, and is not suitable: node taint team=vision:NoSchedule.",
+		},
+		"all devices": {
+			[]any{tc.Pool("n1", tc.Devices(4)...), nics, vision, tc.ClassWhere("nic", `device.driver == "nic.example.com"`), tc.Claim("waiting", tc.GPUs("gpu", 1).All(), tc.GPUs("nic", 3).OfClass("nic")), tc.Pod("p", tc.Using("waiting"))},
+			"Request nic needs 3 devices. Node n1 has request nic: 2 available, and is not suitable: node taint team=vision:NoSchedule.",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := explainEach(t, tc.Cluster(append([]any{tc.Nodes("n1")}, test.parts...)...), "Pod/p")["Pod/p"]
+			if e.Summary != test.summary {
+				t.Errorf("got  %s\nwant %s", e.Summary, test.summary)
+			}
+		})
 	}
 }

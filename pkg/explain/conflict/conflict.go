@@ -76,7 +76,7 @@ func (s *Scenario) causes(ctx context.Context, known []int) (causes [][]int, all
 type Cause struct {
 	// Requirements are the facts that the claims ask for; there are none where all that is
 	// in the way may pass.
-	Requirements []api.ConflictFact
+	Requirements []Requirement
 	// Alone is the node where nothing else is in the way.
 	Alone Hypothesis
 }
@@ -91,7 +91,7 @@ func (p *Prospect) Causes() []Cause {
 		})}
 		for _, i := range cause {
 			if f := &p.Scenario.facts[i]; f.required() {
-				c.Requirements = append(c.Requirements, api.ConflictFact{Text: f.text, Evidence: f.evidence})
+				c.Requirements = append(c.Requirements, requirementOf(f))
 			}
 		}
 		list = append(list, c)
@@ -121,21 +121,25 @@ func (s *Scenario) describe(ctx context.Context, chosen []int) *api.Conflict {
 // no part of the conflict.
 func (p *Prospect) Staying() Hypothesis { return p.Scenario.given(p.stays) }
 
-// Decisive is a requirement that alone keeps the claims from fitting.
-type Decisive struct {
+// Requirement is a fact that the claims ask for.
+type Requirement struct {
 	api.ConflictFact
 	// Count is true if it is how many devices a request needs.
 	Count bool
 }
 
+func requirementOf(f *fact) Requirement {
+	return Requirement{ConflictFact: api.ConflictFact{Text: f.text, Evidence: f.evidence}, Count: f.kind == factCount}
+}
+
 // Decides is the requirement that alone keeps the claims from fitting on the nodes, whatever
 // else passes; ok is false if there is none.
-func (p *Prospect) Decides() (decisive Decisive, ok bool) {
+func (p *Prospect) Decides() (decisive Requirement, ok bool) {
 	if len(p.conflict) != 1 {
-		return Decisive{}, false
+		return Requirement{}, false
 	}
 	f := &p.Scenario.facts[p.conflict[0]]
-	return Decisive{ConflictFact: api.ConflictFact{Text: f.text, Evidence: f.evidence}, Count: f.kind == factCount}, f.required()
+	return requirementOf(f), f.required()
 }
 
 func (p *Prospect) stays(i int) bool {

@@ -92,6 +92,13 @@ func (r *remedies) without(ctx context.Context, causes [][]int) (then *remedies,
 				holders = append(holders, f)
 			}
 		default:
+			if f.kind == factSelector {
+				for _, c := range r.correctedInClaims(ctx) {
+					if c.at == f.at && c.index == f.selector {
+						options = append(options, r.correction(c))
+					}
+				}
+			}
 			if !r.scenario.extended(f.at.claim) {
 				options = append(options, r.milder(ctx, f, func(ctx context.Context, edits ...claimEdit) bool {
 					_, ok := helps(ctx, change{claims: edits})

@@ -65,6 +65,6 @@ func (f *Funnel) NoneMatch(reachable, otherClass int) (api.Code, string) {
 	case otherClass == reachable:
 		return api.ClassSelectorFalse, "no devices of class " + f.Request.Class
 	default:
-		return api.RequestSelectorFalse, fmt.Sprintf("no device matches request %s", f.Request.Name)
+		return api.RequestSelectorFalse, fmt.Sprintf("no device that matches request %s", f.Request.Name)
 	}
 }

@@ -104,6 +104,12 @@ func (r *Reasons) Equivalent(ctx context.Context) []int {
 // nothing. If requests cannot even be served alone, it is the one that lacks
 // most; if there is none, the requests or devices stand in each other's way.
 func (r *Reasons) WhyNot(ctx context.Context, node *corev1.Node) Answer {
+	if len(r.Reach.Misfits[node.Name]) > 0 {
+		// The funnels count the devices of candidates alone.
+		if one, err := r.onNode(ctx, node); err == nil {
+			return NewReasons(one, &counting.Confirmer{}).WhyNot(ctx, node)
+		}
+	}
 	var worst *Answer
 	for i := range r.Claims {
 		claim := &r.Claims[i]
@@ -130,6 +136,15 @@ func (r *Reasons) WhyNot(ctx context.Context, node *corev1.Node) Answer {
 		r.probed[offer] = answer
 	}
 	return answer
+}
+
+// onNode is the question about one node, whether it is a candidate or not.
+func (r *Reasons) onNode(ctx context.Context, node *corev1.Node) (*funnel.Question, error) {
+	claims, err := r.ClaimsFor(node)
+	if err != nil {
+		return nil, err
+	}
+	return counting.OnNode(ctx, r.Question, r.Cluster, node, claims)
 }
 
 // shortOf reports whether none of the alternatives of a request has enough
