@@ -61,6 +61,9 @@ type Claims struct {
 	classOf *extendedresourcecache.ExtendedResourceCache
 	// extended has the claims for extended resources.
 	extended func() extendedClaims
+	// made has the claims that the resourceclaim controller has made from templates, by the
+	// UID of the pod.
+	made func() map[types.UID][]*resourceapi.ResourceClaim
 }
 
 type extendedClaims = amend.Layers[podKey, *resourceapi.ResourceClaim]
@@ -68,7 +71,7 @@ type extendedClaims = amend.Layers[podKey, *resourceapi.ResourceClaim]
 // newClaims takes less time with claims of a snapshot that has the same classes, and
 // all but a few claims.
 func newClaims(snap *snapshot.Snapshot, gates *Gates, sibling *Claims, changed *amend.Difference[*resourceapi.ResourceClaim]) *Claims {
-	c := &Claims{snap: snap, gates: gates}
+	c := &Claims{snap: snap, gates: gates, made: sync.OnceValue(func() map[types.UID][]*resourceapi.ResourceClaim { return claimsMade(snap.Claims) })}
 	switch {
 	case !gates.Enabled(GateExtendedResource):
 	case sibling != nil && sibling.classOf != nil && amend.SameList(sibling.snap.Classes, snap.Classes):
@@ -90,6 +93,16 @@ func newClaims(snap *snapshot.Snapshot, gates *Gates, sibling *Claims, changed *
 		c.extended = sibling.extended
 	}
 	return c
+}
+
+func claimsMade(claims []*resourceapi.ResourceClaim) map[types.UID][]*resourceapi.ResourceClaim {
+	made := map[types.UID][]*resourceapi.ResourceClaim{}
+	for _, claim := range claims {
+		if owner := metav1.GetControllerOfNoCopy(claim); owner != nil && claim.Annotations[podClaimAnnotation] != "" {
+			made[owner.UID] = append(made[owner.UID], claim)
+		}
+	}
+	return made
 }
 
 // podKey identifies a pod as an owner reference does.

@@ -110,6 +110,8 @@ func (c *Claims) podClaim(pod *corev1.Pod, entry *corev1.PodResourceClaim, group
 		// A claim that the pod shares with its group may exist already.
 		if groupName := groupClaimName(group, shared); groupName != nil {
 			name, mustCheckOwner = groupName, true
+		} else if made := c.madeFor(pod, entry); made != nil {
+			claim.Claim = Defaulted(made)
 		} else {
 			claim.Claim, claim.Problem = c.generate(pod, entry, group, shared)
 			claim.Generated = claim.Claim != nil
@@ -152,6 +154,21 @@ func (c *Claims) podClaim(pod *corev1.Pod, entry *corev1.PodResourceClaim, group
 		}
 	}
 	return claim, true
+}
+
+// madeFor returns the claim that the controller has made for an entry and that is not in the
+// pod's status yet: the controller writes the status once it has made all claims of the pod
+// (syncPod in pkg/controller/resourceclaim).
+func (c *Claims) madeFor(pod *corev1.Pod, entry *corev1.PodResourceClaim) *resourceapi.ResourceClaim {
+	if pod.UID == "" {
+		return nil
+	}
+	for _, claim := range c.made()[pod.UID] {
+		if claim.Annotations[podClaimAnnotation] == entry.Name {
+			return claim
+		}
+	}
+	return nil
 }
 
 // podGroup returns the group that the pod may share claims with, if any.

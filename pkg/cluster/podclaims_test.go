@@ -82,6 +82,14 @@ func TestPodClaims(t *testing.T) {
 			want:    []string{"a: p-a from t, made up: r"},
 			problem: ErrClaimNotCreated,
 		},
+		"made, and not in the pod's status": {
+			objects: []any{tc.Template("t"), tc.Claim("p-a-x").OwnedBy("Pod", "p").Change(func(c *resourceapi.ResourceClaim) {
+				c.Annotations = map[string]string{podClaimAnnotation: "a"}
+			})},
+			pod:     tc.Pod("p", tc.UsingTemplate("a", "t")),
+			want:    []string{"a: p-a-x from t"},
+			problem: ErrClaimNotCreated,
+		},
 		"only a pod template": {
 			objects: []any{tc.Template("t", tc.Request("r", tc.ClassA, 1)), tc.Claim("c")},
 			pod:     tc.Pod("p", tc.OnlyTemplate, tc.UsingTemplate("a", "t"), tc.UsingClaim("b", "c")),

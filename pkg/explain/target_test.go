@@ -154,6 +154,22 @@ func TestTargets(t *testing.T) {
 				}
 			},
 		},
+		"a pod with a template that is missing and one that is not": {
+			cluster: []any{
+				tc.Nodes("n1"), tc.Template("one", tc.GPUs("gpu", 1)), tc.Pod("p", tc.UsingTemplate("a", "one"), tc.UsingTemplate("b", "nothere")),
+				tc.Claim("p-a-x", tc.GPUs("gpu", 1)).OwnedBy("Pod", "p").Change(func(c *resourceapi.ResourceClaim) {
+					c.Annotations = map[string]string{"resource.kubernetes.io/pod-claim-name": "a"}
+				}),
+			},
+			target:  Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "p"},
+			verdict: api.Error, stage: api.StageClaimGeneration,
+			check: func(t *testing.T, e *api.Explanation) {
+				// The controller stops at the missing template: nobody has to wait for the other claim.
+				if len(e.NextSteps) != 1 || !strings.Contains(e.NextSteps[0].Text, "create ResourceClaimTemplate nothere") || e.Claims[0].Name != "p-a-x" {
+					t.Errorf("claim %q, next steps %+v", e.Claims[0].Name, e.NextSteps)
+				}
+			},
+		},
 		"a pod that is held back": {
 			cluster: []any{
 				tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Claim(waiting, tc.GPUs("gpu", 1)),

@@ -6,6 +6,7 @@ package lifecycle
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,12 +33,19 @@ func tryAgain(snap *snapshot.Snapshot, object string) string {
 // controller of kube-controller-manager does, or does not.
 func generationFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
 	var findings []Finding
+	failure := func(pc *cluster.PodClaim) *corev1.Event {
+		return newestEvent(podEvents(snap, pod), func(e *corev1.Event) bool {
+			return e.Reason == reasonClaimCreation && strings.HasPrefix(e.Message, "PodResourceClaim "+pc.Entry+": ")
+		})
+	}
+	// The controller stops at the first claim that it cannot create.
+	stopped := slices.ContainsFunc(claims, func(pc cluster.PodClaim) bool {
+		return errors.Is(pc.Problem, cluster.ErrTemplateMissing) || errors.Is(pc.Problem, cluster.ErrClaimNotCreated) && failure(&pc) != nil
+	})
 	for i := range claims {
 		pc := &claims[i]
 		var f Finding
-		failed := newestEvent(podEvents(snap, pod), func(e *corev1.Event) bool {
-			return e.Reason == reasonClaimCreation && strings.HasPrefix(e.Message, "PodResourceClaim "+pc.Entry+": ")
-		})
+		failed := failure(pc)
 		switch {
 		case errors.Is(pc.Problem, cluster.ErrTemplateMissing):
 			f.AddEvidence(whatif.PodObject(pod), entryPath(pc.Entry)+".resourceClaimTemplateName", pc.Template, "a ResourceClaimTemplate of the namespace")
@@ -52,6 +60,8 @@ func generationFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []clust
 			f.Evidence = append(f.Evidence, eventEvidence(failed))
 			f.command(api.ActorUser, fmt.Sprintf("fix what keeps the ResourceClaim for %s from being created; the resourceclaim controller tries again less and less often, and at once when the pod changes", pc.Entry),
 				tryAgain(snap, shell.KubectlObjects("pod", pod.Namespace, pod.Name)))
+		case stopped:
+			continue
 		case Overdue(snap, pod.CreationTimestamp.Time):
 			f.Reason = fmt.Sprintf("the ResourceClaim for %s has not been created in %s", pc.Entry, elapsed(snap, pod.CreationTimestamp.Time))
 			f.Step(api.ActorAdmin, "check that kube-controller-manager runs: its resourceclaim controller creates claims from templates")

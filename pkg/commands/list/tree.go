@@ -338,7 +338,7 @@ func (l *listed) tree(ctx context.Context, start treeStart) (api.Branch, error) 
 		case err != nil:
 			return api.Branch{}, err
 		case pod == nil:
-			return api.Branch{}, missing(snapshot.ResourcePods, "Choose a namespace with -n.")
+			return api.Branch{}, missing(snapshot.ResourcePods, "List the pods that use devices: kubectl dra tree")
 		}
 		return l.inventory.Trees().Pod(pod), nil
 	case "claim":
