@@ -186,6 +186,13 @@ func TestAdvice(t *testing.T) {
 			says:     []string{`Request a requires model "Zeta". Node n1 has request a: 0 available, 1 needed (2 not matching the selector); request b: 0 available, 1 needed (1 allocated, 1 not matching the selector)`},
 			remedies: []string{`User: remove the selector model "Zeta" from request a; and wait until claim serving/have is released`},
 		},
+		"two requests that wait for others": {
+			cluster: []any{
+				tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "model=A"), tc.Device("b", "model=B")), tc.Serving("has-a", "n1", "a"), tc.Serving("has-b", "n1", "b"),
+				tc.Claim(waiting, tc.GPUs("a", 1, attribute("model")+` == "A"`), tc.GPUs("b", 1, attribute("model")+` == "B"`)),
+			},
+			remedies: []string{"Nobody: wait until 2 claims are released: serving/has-a, serving/has-b"},
+		},
 		"a constraint of several requests that decides alone": {
 			cluster: []any{
 				tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "model=A", "root=x"), tc.Device("b", "model=B", "root=y")), tc.Serving("have", "n1", "a"),

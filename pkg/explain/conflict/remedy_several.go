@@ -42,6 +42,11 @@ func (r *remedies) mildest(ctx context.Context, p *Prospect) (bool, error) {
 		}
 		here, causes = then, left
 	}
+	waits := slices.ContainsFunc(r.found, func(have remedy) bool { return have.Actor == api.ActorNobody })
+	if waits && !unsuitable && !slices.ContainsFunc(here.made, func(made change) bool { return made.actor != api.ActorNobody }) {
+		// One remedy waits for all claims already.
+		return false, nil
+	}
 	c := joined(here.made)
 	c.loss, c.claims = max(c.loss, lossSeveral), merged(c.claims)
 	if unsuitable {
