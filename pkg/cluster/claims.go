@@ -23,7 +23,6 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/cluster/amend"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -66,15 +65,15 @@ type Claims struct {
 	made func() map[types.UID][]*resourceapi.ResourceClaim
 }
 
-type extendedClaims = amend.Layers[podKey, *resourceapi.ResourceClaim]
+type extendedClaims = layers[podKey, *resourceapi.ResourceClaim]
 
 // newClaims takes less time with claims of a snapshot that has the same classes, and
 // all but a few claims.
-func newClaims(snap *snapshot.Snapshot, gates *Gates, sibling *Claims, changed *amend.Difference[*resourceapi.ResourceClaim]) *Claims {
+func newClaims(snap *snapshot.Snapshot, gates *Gates, sibling *Claims, changed *difference[*resourceapi.ResourceClaim]) *Claims {
 	c := &Claims{snap: snap, gates: gates, made: sync.OnceValue(func() map[types.UID][]*resourceapi.ResourceClaim { return claimsMade(snap.Claims) })}
 	switch {
 	case !gates.Enabled(GateExtendedResource):
-	case sibling != nil && sibling.classOf != nil && amend.SameList(sibling.snap.Classes, snap.Classes):
+	case sibling != nil && sibling.classOf != nil && sameList(sibling.snap.Classes, snap.Classes):
 		c.classOf = sibling.classOf
 	default:
 		c.classOf = extendedresourcecache.NewExtendedResourceCache(klog.Logger{})

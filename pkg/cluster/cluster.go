@@ -13,7 +13,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
-	"github.com/kubectl-dra/kubectl-dra/pkg/cluster/amend"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -62,15 +62,15 @@ func (c *Cluster) Amended(snap *snapshot.Snapshot) *Cluster {
 
 func build(snap *snapshot.Snapshot, sibling *Cluster) *Cluster {
 	c := &Cluster{Snapshot: snap}
-	var claims *amend.Difference[*resourceapi.ResourceClaim]
-	var pods *amend.Difference[*corev1.Pod]
+	var claims *difference[*resourceapi.ResourceClaim]
+	var pods *difference[*corev1.Pod]
 	switch {
 	case sibling == nil:
 		c.release(snap)
 		sibling = &Cluster{}
 	case sibling.Gates.sameIn(snap):
 		c.behaviors, c.varying, c.proved, c.Gates = sibling.behaviors, sibling.varying, sibling.proved, sibling.Gates
-		claims, pods = amend.Differ(sibling.Snapshot.Claims, snap.Claims), amend.Differ(sibling.Snapshot.Pods, snap.Pods)
+		claims, pods = differ(sibling.Snapshot.Claims, snap.Claims), differ(sibling.Snapshot.Pods, snap.Pods)
 	default:
 		c.release(snap)
 	}
@@ -110,7 +110,7 @@ func build(snap *snapshot.Snapshot, sibling *Cluster) *Cluster {
 // the same lists of slices and taint rules, looked at with the same features.
 func (c *Cluster) publishes(other *Cluster) bool {
 	return c.Snapshot != nil && c.Gates.features == other.Gates.features &&
-		amend.SameList(c.Snapshot.Slices, other.Snapshot.Slices) && amend.SameList(c.Snapshot.TaintRules, other.Snapshot.TaintRules)
+		sameList(c.Snapshot.Slices, other.Snapshot.Slices) && sameList(c.Snapshot.TaintRules, other.Snapshot.TaintRules)
 }
 
 // MapsNodeResources reports whether allocations have a device that stands for

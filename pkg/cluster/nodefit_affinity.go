@@ -10,8 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-
-	"github.com/kubectl-dra/kubectl-dra/pkg/cluster/amend"
 )
 
 // neighbors is what the placed pods mean for the nodes of one that is not: pod
@@ -50,7 +48,7 @@ type avoidingPod struct {
 
 // avoidingPods are those pods of a snapshot, in its order, of which some changed since
 // they were collected before.
-func avoidingPods(before []avoidingPod, changed *amend.Difference[*corev1.Pod]) []avoidingPod {
+func avoidingPods(before []avoidingPod, changed *difference[*corev1.Pod]) []avoidingPod {
 	avoids := func(pod *corev1.Pod) bool { return takesNode(pod) && len(requiredAntiAffinity(pod)) > 0 }
 	if !slices.ContainsFunc(changed.Removed, avoids) && !slices.ContainsFunc(changed.Added, avoids) {
 		return before
@@ -65,7 +63,7 @@ func avoidingPods(before []avoidingPod, changed *amend.Difference[*corev1.Pod]) 
 		}
 	}
 	for _, known := range before {
-		take(func(pod *corev1.Pod) bool { return amend.Compare(pod, known.pod) < 0 })
+		take(func(pod *corev1.Pod) bool { return compareObjects(pod, known.pod) < 0 })
 		if !slices.Contains(changed.Removed, known.pod) {
 			after = append(after, known)
 		}

@@ -18,7 +18,6 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 	"k8s.io/utils/ptr"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/cluster/amend"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -39,10 +38,10 @@ type Nodes struct {
 
 // newNodes takes less time where it is known which pods changed since another one was
 // made.
-func newNodes(snap *snapshot.Snapshot, gates *Gates, claims *Claims, sibling *Nodes, changed *amend.Difference[*corev1.Pod]) *Nodes {
+func newNodes(snap *snapshot.Snapshot, gates *Gates, claims *Claims, sibling *Nodes, changed *difference[*corev1.Pod]) *Nodes {
 	n := &Nodes{snap: snap, gates: gates, claims: claims}
 	// What is left for later keeps no more of the snapshot than it needs.
-	published, all := snap.Slices, &amend.Difference[*corev1.Pod]{Added: snap.Pods}
+	published, all := snap.Slices, &difference[*corev1.Pod]{Added: snap.Pods}
 	n.made = sync.OnceValue(func() []*corev1.Node { return makeUpNodes(published) })
 	switch {
 	case changed == nil:
@@ -151,7 +150,7 @@ type nodeUsage struct {
 }
 
 // nodeUsages has them by the name of the node. There is none for a node without pods.
-type nodeUsages = amend.Layers[string, *nodeUsage]
+type nodeUsages = layers[string, *nodeUsage]
 
 // takesNode reports whether a pod takes something of its node. Like for the
 // scheduler, finished pods take nothing, and those being deleted do.
@@ -160,7 +159,7 @@ func takesNode(pod *corev1.Pod) bool {
 }
 
 // sumUsage adds up the pods of each node, those that changed since it was done before.
-func (g *Gates) sumUsage(before nodeUsages, changed *amend.Difference[*corev1.Pod]) nodeUsages {
+func (g *Gates) sumUsage(before nodeUsages, changed *difference[*corev1.Pod]) nodeUsages {
 	usage := map[string]*nodeUsage{}
 	of := func(name string) *nodeUsage {
 		if usage[name] == nil {

@@ -10,8 +10,6 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
-
-	"github.com/kubectl-dra/kubectl-dra/pkg/cluster/amend"
 )
 
 // Holder is an allocated claim together with the one of its results that is
@@ -25,7 +23,7 @@ type Holder struct {
 // claims can have some that no slice has any more.
 type Usage struct {
 	consumableCapacity bool
-	pools              amend.Layers[poolName, *PoolUsage]
+	pools              layers[poolName, *PoolUsage]
 }
 
 type poolName struct{ driver, pool string }
@@ -34,7 +32,7 @@ type poolName struct{ driver, pool string }
 // amended it is the same one, if no claim with devices of the pool differs. Of nil,
 // nothing is in use.
 type PoolUsage struct {
-	devices amend.Layers[string, *deviceUsage]
+	devices layers[string, *deviceUsage]
 }
 
 // deviceUsage is who has a device. It is made of its holders, in the order of
@@ -50,7 +48,7 @@ type deviceUsage struct {
 // claim tracker do. Allocations that the scheduler has only in mind and not
 // yet written to a claim are not known here. Where it is known what changed since
 // another one was collected, only that is looked at.
-func newUsage(claims []*resourceapi.ResourceClaim, consumableCapacity bool, sibling *Usage, changed *amend.Difference[*resourceapi.ResourceClaim]) *Usage {
+func newUsage(claims []*resourceapi.ResourceClaim, consumableCapacity bool, sibling *Usage, changed *difference[*resourceapi.ResourceClaim]) *Usage {
 	if changed != nil {
 		return sibling.with(changed)
 	}
@@ -72,9 +70,9 @@ func newUsage(claims []*resourceapi.ResourceClaim, consumableCapacity bool, sibl
 		for _, d := range ofPool {
 			d.sum(consumableCapacity)
 		}
-		pools[name] = &PoolUsage{amend.Layers[string, *deviceUsage]{}.With(ofPool)}
+		pools[name] = &PoolUsage{layers[string, *deviceUsage]{}.With(ofPool)}
 	}
-	return &Usage{consumableCapacity, amend.Layers[poolName, *PoolUsage]{}.With(pools)}
+	return &Usage{consumableCapacity, layers[poolName, *PoolUsage]{}.With(pools)}
 }
 
 // allHolders visits the results of all allocated claims.
@@ -96,7 +94,7 @@ func allHolders(claims []*resourceapi.ResourceClaim) iter.Seq2[DeviceID, Holder]
 }
 
 // with is what is in use after some claims changed.
-func (u *Usage) with(d *amend.Difference[*resourceapi.ResourceClaim]) *Usage {
+func (u *Usage) with(d *difference[*resourceapi.ResourceClaim]) *Usage {
 	changed := map[poolName]map[string]*deviceUsage{}
 	device := func(id DeviceID) *deviceUsage {
 		name := poolName{id.Driver, id.Pool}
@@ -115,7 +113,7 @@ func (u *Usage) with(d *amend.Difference[*resourceapi.ResourceClaim]) *Usage {
 	for id, holder := range allHolders(d.Added) {
 		of := device(id)
 		at := len(of.holders)
-		for at > 0 && amend.Compare(of.holders[at-1].Claim, holder.Claim) > 0 {
+		for at > 0 && compareObjects(of.holders[at-1].Claim, holder.Claim) > 0 {
 			at--
 		}
 		of.holders = slices.Insert(of.holders, at, holder)
@@ -128,7 +126,7 @@ func (u *Usage) with(d *amend.Difference[*resourceapi.ResourceClaim]) *Usage {
 		for _, d := range devices {
 			d.sum(u.consumableCapacity)
 		}
-		before := amend.Layers[string, *deviceUsage]{}
+		before := layers[string, *deviceUsage]{}
 		if pool, found := u.pools.Get(name); found {
 			before = pool.devices
 		}

@@ -17,7 +17,6 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/fieldpath"
 )
 
 const (
@@ -75,10 +74,10 @@ func findSameHardware(_ context.Context, in *cluster) ([]api.Finding, error) {
 		f := api.Finding{}
 		for _, d := range list {
 			names = append(names, d.ID.String())
-			if o := fieldpath.Slice(d); !slices.Contains(f.Objects, o) {
+			if o := facts.SliceObject(d); !slices.Contains(f.Objects, o) {
 				f.Objects = append(f.Objects, o)
 			}
-			f.Evidence = append(f.Evidence, api.Evidence{Object: fieldpath.Slice(d), Path: fieldpath.Device(d, "attributes["+key.attribute+"]"), Found: key.value, Required: "a value of its own"})
+			f.Evidence = append(f.Evidence, api.Evidence{Object: facts.SliceObject(d), Path: facts.DevicePath(d, "attributes["+key.attribute+"]"), Found: key.value, Required: "a value of its own"})
 		}
 		f.Message = fmt.Sprintf("devices %s have the same %s %s: they are one piece of hardware", english.JoinAnd(names[:min(len(names), maxObjects)]), key.attribute, key.value)
 		f.Remedy = &api.NextStep{Actor: api.ActorAdmin, Text: "let one driver publish it, and exclude it from the other"}
@@ -118,10 +117,10 @@ func findMixedTypes(_ context.Context, in *cluster) ([]api.Finding, error) {
 		for _, kind := range slices.Sorted(maps.Keys(first[key])) {
 			d := first[key][kind]
 			kinds = append(kinds, fmt.Sprintf("%s on %s", kind, d.ID))
-			if o := fieldpath.Slice(d); !slices.Contains(f.Objects, o) {
+			if o := facts.SliceObject(d); !slices.Contains(f.Objects, o) {
 				f.Objects = append(f.Objects, o)
 			}
-			f.Evidence = append(f.Evidence, api.Evidence{Object: fieldpath.Slice(d), Path: fieldpath.Device(d, "attributes["+key.attribute+"]"), Found: kind})
+			f.Evidence = append(f.Evidence, api.Evidence{Object: facts.SliceObject(d), Path: facts.DevicePath(d, "attributes["+key.attribute+"]"), Found: kind})
 		}
 		f.Message = fmt.Sprintf("attribute %s of driver %s has type %s", key.attribute, key.driver, english.JoinAnd(kinds))
 		f.Remedy = &api.NextStep{Actor: api.ActorAdmin, Text: "run one version of the driver on all nodes"}

@@ -16,7 +16,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/fieldpath"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -97,12 +97,12 @@ func findParts(_ context.Context, in *cluster) ([]api.Finding, error) {
 			f.Message += "the scheduler may allocate a whole device and a part of it at the same time"
 		}
 		for _, d := range slices.Concat(b.parents, b.parts) {
-			if o := fieldpath.Slice(d); !slices.Contains(f.Objects, o) {
+			if o := facts.SliceObject(d); !slices.Contains(f.Objects, o) {
 				f.Objects = append(f.Objects, o)
 			}
 		}
 		for _, d := range b.parts {
-			f.Evidence = append(f.Evidence, api.Evidence{Object: fieldpath.Slice(d), Path: fieldpath.Device(d, "consumesCounters"), Found: "no counter set that its parent consumes, too", Required: "a shared counter set"})
+			f.Evidence = append(f.Evidence, api.Evidence{Object: facts.SliceObject(d), Path: facts.DevicePath(d, "consumesCounters"), Found: "no counter set that its parent consumes, too", Required: "a shared counter set"})
 		}
 		f.Remedy = &api.NextStep{Actor: api.ActorAdmin, Text: "let driver " + driver + " publish either whole devices or their parts, or shared counters for both; until then, use devices of one of the two kinds only on a node"}
 		found = append(found, f)

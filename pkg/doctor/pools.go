@@ -15,7 +15,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/fieldpath"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
@@ -150,7 +150,7 @@ func invalid(_ *cluster, pool *facts.Pool) *api.Finding {
 	if pool.Invalid == "" {
 		return nil
 	}
-	f := aboutPool(pool, "is invalid: "+pool.Invalid, api.Evidence{Object: fieldpath.Pool(pool), Path: "spec.devices", Found: pool.Invalid})
+	f := aboutPool(pool, "is invalid: "+pool.Invalid, api.Evidence{Object: facts.PoolObject(pool), Path: "spec.devices", Found: pool.Invalid})
 	f.Remedy = &api.NextStep{Actor: api.ActorAdmin, Text: "report it to the makers of the driver, or give the pools of two drivers different names"}
 	return f
 }
@@ -180,7 +180,7 @@ func overcommitted(in *cluster, pool *facts.Pool) *api.Finding {
 		return nil
 	}
 	f := aboutPool(pool, fmt.Sprintf("has counter %s of counter set %s overcommitted: %s of %s used", use.Counter, use.CounterSet, use.Used.String(), use.Total.String()),
-		api.Evidence{Object: fieldpath.Pool(pool), Path: fieldpath.Counter(*use), Found: use.Used.String() + " used", Required: "at most " + use.Total.String()})
+		api.Evidence{Object: facts.PoolObject(pool), Path: facts.CounterPath(*use), Found: use.Used.String() + " used", Required: "at most " + use.Total.String()})
 	f.Remedy = &api.NextStep{
 		Actor: api.ActorAdmin, Text: "this lists which devices use the counter; find out what the driver changed, and leave the claims alone",
 		Commands: []string{"kubectl dra pools " + shell.Quote(pool.Driver+"/"+pool.Name) + " -o wide"},

@@ -11,7 +11,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/fieldpath"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
@@ -24,7 +24,7 @@ func bindingConditions(gates *cluster.Gates, d *cluster.Device) *Reason {
 	return &Reason{
 		Check: BindingConditions, Code: api.BindingConditionsUnsupported, Label: "binding conditions",
 		Text: "has binding conditions, which need the feature gates " + cluster.GateBindingConditions + " and " + cluster.GateDeviceStatus,
-		Fact: api.Evidence{Object: fieldpath.Slice(d), Path: fieldpath.Device(d, "bindingConditions"), Found: strings.Join(d.BindingConditions, ", ")},
+		Fact: api.Evidence{Object: cluster.SliceObject(d), Path: cluster.DevicePath(d, "bindingConditions"), Found: strings.Join(d.BindingConditions, ", ")},
 	}
 }
 
@@ -51,7 +51,7 @@ func nodeOperations(gates *cluster.Gates, d *cluster.Device, node *corev1.Node) 
 	case !skipsNodeOperations(gates, d):
 		return nil
 	case !gates.Enabled(cluster.GateOptionalNodeOps):
-		return featureOff(NodeOperations, cluster.GateOptionalNodeOps, fieldpath.Slice(d), "spec.skipNodeOperations")
+		return featureOff(NodeOperations, cluster.GateOptionalNodeOps, cluster.SliceObject(d), "spec.skipNodeOperations")
 	case node == nil || slices.Contains(node.Status.DeclaredFeatures, cluster.GateOptionalNodeOps):
 		return nil
 	}

@@ -13,7 +13,6 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/fieldpath"
 )
 
 // CheckPartition checks shared counters and compatibility groups against what
@@ -31,7 +30,7 @@ func partitionReason(d *cluster.Device, h *cluster.CounterConflict) *Reason {
 	case h == nil:
 		return nil
 	case h.Gate != "":
-		return featureOff(Partition, h.Gate, fieldpath.Slice(d), fieldpath.Device(d, "consumesCounters"))
+		return featureOff(Partition, h.Gate, cluster.SliceObject(d), cluster.DevicePath(d, "consumesCounters"))
 	case h.CounterSet != "":
 		others := groupsText(sets.List(h.Others.Groups))
 		if h.Others.Declared && h.Others.Groups.Len() == 0 {
@@ -41,7 +40,7 @@ func partitionReason(d *cluster.Device, h *cluster.CounterConflict) *Reason {
 			Check: CompatibilityGroups, Code: api.CompatibilityGroupConflict, Label: "incompatible",
 			Text: fmt.Sprintf("counter set %s is used by devices of %s", h.CounterSet, others),
 			Fact: api.Evidence{
-				Object: fieldpath.Slice(d), Path: fieldpath.Device(d, "consumesCounters.compatibilityGroups"),
+				Object: cluster.SliceObject(d), Path: cluster.DevicePath(d, "consumesCounters.compatibilityGroups"),
 				Found: groupsText(h.Groups), Required: others,
 			},
 		}
@@ -49,7 +48,7 @@ func partitionReason(d *cluster.Device, h *cluster.CounterConflict) *Reason {
 		text := fmt.Sprintf("counter %s of %s is overcommitted, so no device of its pool that uses counters can be allocated", h.Overcommitted.Counter, h.Overcommitted.CounterSet)
 		return &Reason{
 			Check: Counters, Code: api.CountersExhausted, Label: "counters", Text: text, Brief: text,
-			Fact: api.Evidence{Object: fieldpath.Pool(d.Pool), Path: fieldpath.Counter(*h.Overcommitted), Found: h.Overcommitted.Left.String() + " available"},
+			Fact: api.Evidence{Object: cluster.PoolObject(d.Pool), Path: cluster.CounterPath(*h.Overcommitted), Found: h.Overcommitted.Left.String() + " available"},
 		}
 	default:
 		use := h.Short
@@ -65,7 +64,7 @@ func partitionReason(d *cluster.Device, h *cluster.CounterConflict) *Reason {
 		return &Reason{
 			Check: Counters, Code: api.CountersExhausted, Label: "counters", Text: text, Brief: brief, wanted: selector.QuantityText(h.Required),
 			Fact: api.Evidence{
-				Object: fieldpath.Pool(d.Pool), Path: fieldpath.Counter(*use),
+				Object: cluster.PoolObject(d.Pool), Path: cluster.CounterPath(*use),
 				Found: fmt.Sprintf("%s of %s available", use.Left.String(), use.Total.String()), Required: h.Required.String(),
 			},
 		}

@@ -13,7 +13,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/fieldpath"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -102,7 +102,7 @@ func incompletePool(pool *cluster.Pool) *Reason {
 		Check: Pool, Code: api.PoolIncomplete, Label: "pool incomplete",
 		Text: text, alone: "the pool is incomplete: " + pool.WhyIncomplete(),
 		Fact: api.Evidence{
-			Object: fieldpath.Pool(pool), Path: "spec.pool.resourceSliceCount",
+			Object: cluster.PoolObject(pool), Path: "spec.pool.resourceSliceCount",
 			Found: english.Count(len(pool.Slices), "slice"), Required: fmt.Sprint(pool.Expected),
 		},
 	}
@@ -112,7 +112,7 @@ func invalidPool(pool *cluster.Pool, defect string) *Reason {
 	return &Reason{
 		Check: Pool, Code: api.PoolInvalid, Label: "pool invalid",
 		Text: fmt.Sprintf("pool %s: %s", pool.Name, defect), alone: "the pool is invalid: " + defect,
-		Fact: api.Evidence{Object: fieldpath.Pool(pool), Found: defect},
+		Fact: api.Evidence{Object: cluster.PoolObject(pool), Found: defect},
 	}
 }
 
@@ -121,7 +121,7 @@ func ObsoleteReason(pool *cluster.Pool) *Reason {
 	return &Reason{
 		Check: Obsolete, Code: api.PoolObsolete, Label: "obsolete",
 		Text: fmt.Sprintf("older than generation %d of pool %s", pool.Generation, pool.Name),
-		Fact: api.Evidence{Object: fieldpath.Pool(pool), Path: "spec.pool.generation", Required: fmt.Sprint(pool.Generation)},
+		Fact: api.Evidence{Object: cluster.PoolObject(pool), Path: "spec.pool.generation", Required: fmt.Sprint(pool.Generation)},
 	}
 }
 
@@ -137,7 +137,7 @@ func UnsuitableReason(u UnsuitableNode) *Reason {
 func Unreached(snap *snapshot.Snapshot, d *cluster.Device) *Reason {
 	name, all, selector := d.NodeSelection()
 	text, field := outOfReach(snap, d), "nodeName"
-	fact := api.Evidence{Object: fieldpath.Slice(d), Required: "a node of the cluster"}
+	fact := api.Evidence{Object: cluster.SliceObject(d), Required: "a node of the cluster"}
 	switch {
 	case name != nil && *name != "":
 		fact.Found = *name
@@ -147,7 +147,7 @@ func Unreached(snap *snapshot.Snapshot, d *cluster.Device) *Reason {
 		field, fact.Found = "nodeSelector", DeviceNodes(d)
 	}
 	if fact.Path = "spec." + field; perDevice(d.Slice) {
-		fact.Path = fieldpath.Device(d, field)
+		fact.Path = cluster.DevicePath(d, field)
 	}
 	return &Reason{Check: Reach, Code: api.NodeNotReachable, Label: "not reachable", Text: text, Fact: fact}
 }

@@ -18,10 +18,10 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/fieldpath"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -37,7 +37,7 @@ type Checks struct {
 	Channel   string
 	// ExtendedResource is what the request stands for, if anything.
 	ExtendedResource string
-	Request          *claimspec.Request
+	Request          *cluster.Request
 	Class            *resourceapi.DeviceClass
 	Catalog          *Catalog
 
@@ -129,7 +129,7 @@ func (c *Checks) CheckSelectors(ctx context.Context, d *cluster.Device) *Reason 
 // unmatched is a selector that does not match: the one with this number of the
 // request, or of its class, whose evaluation had this result.
 type unmatched struct {
-	request *claimspec.Request
+	request *cluster.Request
 	result  *selector.Result
 	check   Check
 	index   int
@@ -155,7 +155,7 @@ func (c *Checks) checkSelector(ctx context.Context, d *cluster.Device, s resourc
 		r = c.CheckSelector(ctx, d, s, check, api.ClassSelectorFalse, classLabel,
 			whatif.Object("DeviceClass", "", c.Class.Name), fmt.Sprintf("spec.selectors[%d].cel.expression", index))
 	} else {
-		object, path := fieldpath.ClaimSpec(c.Request.Claim, fmt.Sprintf("%s.selectors[%d].cel.expression", c.Request.Path, index))
+		object, path := cluster.ClaimSpecPath(c.Request.Claim, fmt.Sprintf("%s.selectors[%d].cel.expression", c.Request.Path, index))
 		r = c.CheckSelector(ctx, d, s, check, api.RequestSelectorFalse, SelectorLabel(index, len(c.Request.Selectors)), object, path)
 	}
 	if c.unmatched == nil {
@@ -249,7 +249,7 @@ func (c *Checks) CheckCapacity(d *cluster.Device, check Check) *Reason {
 	case err != nil:
 		return &Reason{
 			Check: check, Code: api.CapacityInsufficient, Label: "capacity", Text: err.Error(), Lack: "with a capacity that cannot be shared out",
-			Fact: api.Evidence{Object: fieldpath.Slice(d), Path: fieldpath.Device(d, "capacity")},
+			Fact: api.Evidence{Object: cluster.SliceObject(d), Path: cluster.DevicePath(d, "capacity")},
 		}
 	case short == nil:
 		return nil
@@ -261,7 +261,7 @@ func (c *Checks) CheckCapacity(d *cluster.Device, check Check) *Reason {
 	return &Reason{
 		Check: check, Code: api.CapacityInsufficient, Label: "capacity", Text: short.message, wanted: short.required, Lack: short.lack, Hint: hint,
 		Fact: api.Evidence{
-			Object: fieldpath.Slice(d), Path: fieldpath.Device(d, fmt.Sprintf("capacity[%q]", short.capacity)),
+			Object: cluster.SliceObject(d), Path: cluster.DevicePath(d, fmt.Sprintf("capacity[%q]", short.capacity)),
 			Found: short.found, Required: short.wanted,
 		},
 	}
@@ -281,7 +281,7 @@ func (c *Checks) CheckTaints(d *cluster.Device) *Reason {
 		}) {
 			continue
 		}
-		holder, path := fieldpath.TaintSource(c.Cluster, d, taint)
+		holder, path := cluster.TaintSource(c.Cluster, d, taint)
 		by := "driver " + d.ID.Driver
 		if rule := c.Cluster.Taints.Rule(d, taint); rule != nil {
 			by = "DeviceTaintRule " + rule.Name
@@ -309,9 +309,9 @@ func SinceText(added *metav1.Time) string {
 func (c *Checks) CheckConstraints(ctx context.Context, d *cluster.Device) *Reason {
 	for _, constraint := range c.Request.Constraints {
 		name := constraint.Attribute
-		fact := api.Evidence{Object: fieldpath.Slice(d), Path: fieldpath.Device(d, fmt.Sprintf("attributes[%q]", name)), Found: "not set", Required: constraint.String()}
+		fact := api.Evidence{Object: cluster.SliceObject(d), Path: cluster.DevicePath(d, fmt.Sprintf("attributes[%q]", name)), Found: "not set", Required: constraint.String()}
 		if at := c.Request.DerivedAt(name); at >= 0 {
-			fact.Object, fact.Path = fieldpath.ClaimSpec(c.Request.Claim, fmt.Sprintf("%s.derivedAttributes[%d]", c.Request.Path, at))
+			fact.Object, fact.Path = cluster.ClaimSpecPath(c.Request.Claim, fmt.Sprintf("%s.derivedAttributes[%d]", c.Request.Path, at))
 			if !c.enabled("DRADerivedAttributes") {
 				return featureOff(Constraint, "DRADerivedAttributes", fact.Object, fact.Path)
 			}

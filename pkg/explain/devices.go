@@ -11,7 +11,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/devicecheck"
@@ -47,7 +47,7 @@ func NewInspection(c *cluster.Cluster, nodes []*corev1.Node) *Inspection {
 		question: q,
 		checks: &eligibility.Checks{
 			Cluster: c, Selectors: q.Selectors, Channel: c.Gates.Channel(), Catalog: q.Catalog,
-			Request: &claimspec.Request{Claim: &resourceapi.ResourceClaim{}, Mode: resourceapi.DeviceAllocationModeExactCount, Count: 1},
+			Request: &cluster.Request{Claim: &resourceapi.ResourceClaim{}, Mode: resourceapi.DeviceAllocationModeExactCount, Count: 1},
 			Class:   &resourceapi.DeviceClass{},
 		},
 		Assumptions: survey(q, nodes),

@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/devicecheck"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
@@ -280,7 +280,7 @@ func (x *builder) describeFunnels(c *funnel.Claim, pools int) {
 			explained.Requests = append(explained.Requests, request)
 		}
 	}
-	for _, constraint := range claimspec.Constraints(c.Claim) {
+	for _, constraint := range cluster.Constraints(c.Claim) {
 		explained.Constraints = append(explained.Constraints, constraint.String())
 	}
 }

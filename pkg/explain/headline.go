@@ -15,7 +15,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
@@ -253,7 +253,7 @@ func onNoNode(asked *funnel.Question, u eligibility.UnsuitableNode) string {
 func asks(q *funnel.Question) string {
 	var parts []string
 	for i := range q.Claims {
-		constraints := claimspec.Constraints(q.Claims[i].Claim)
+		constraints := cluster.Constraints(q.Claims[i].Claim)
 		for _, alternatives := range q.Claims[i].Funnels {
 			if len(alternatives) == 0 {
 				continue
@@ -409,7 +409,7 @@ func (h *headlines) noAttribute() string {
 	}
 	for i := range h.Claims {
 		for _, alternatives := range h.Claims[i].Funnels {
-			for _, c := range claimspec.Constraints(h.Claims[i].Claim) {
+			for _, c := range cluster.Constraints(h.Claims[i].Claim) {
 				missing := func(f *funnel.Funnel) bool { return c.AppliesTo(f.Request) && f.Checks.MissingEverywhere(c.Attribute) }
 				if len(alternatives) == 0 || slices.ContainsFunc(alternatives, func(f *funnel.Funnel) bool { return !missing(f) }) {
 					continue

@@ -14,7 +14,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
@@ -102,7 +102,7 @@ func classesMissing(q *funnel.Question) *settlement {
 	gap := q.Cluster.Snapshot.Gap(snapshot.ResourceClasses)
 	var missing *settlement
 	for _, c := range q.Claims {
-		for _, r := range slices.Concat(claimspec.Requests(c.Claim)...) {
+		for _, r := range slices.Concat(cluster.Requests(c.Claim)...) {
 			switch {
 			case q.Cluster.Snapshot.Class(r.Class) != nil || missing != nil && slices.Contains(missing.classes, r.Class):
 			case gap != nil:

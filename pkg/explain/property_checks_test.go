@@ -20,7 +20,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 )
@@ -257,7 +257,7 @@ func (p *property) singleDevices() error {
 
 // canBeHad asks for one device by its attribute "id". It is not known if the
 // allocator refuses the request for all devices, because of a feature gate.
-func (p *property) canBeHad(r *claimspec.Request, d *cluster.Device) (answer, known bool) {
+func (p *property) canBeHad(r *cluster.Request, d *cluster.Device) (answer, known bool) {
 	pin := fmt.Sprintf(`device.driver == %q && device.attributes[%q].id == %d`, d.ID.Driver, d.ID.Driver, *d.Attributes["id"].IntValue)
 	exact := &resourceapi.ExactDeviceRequest{
 		DeviceClassName: r.Class, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: 1,

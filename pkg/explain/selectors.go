@@ -8,7 +8,8 @@ import (
 	"fmt"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 )
 
@@ -28,7 +29,7 @@ func (x *builder) trace(ctx context.Context) {
 }
 
 // costSteps warn users who create a claim that the API server will not take it.
-func costSteps(q *funnel.Question, c *funnel.Claim, r *claimspec.Request, traces []api.SelectorTrace) (steps []api.NextStep) {
+func costSteps(q *funnel.Question, c *funnel.Claim, r *cluster.Request, traces []api.SelectorTrace) (steps []api.NextStep) {
 	if c.Claim.UID != "" && !q.PodClaims[c.Index].Generated {
 		return nil
 	}

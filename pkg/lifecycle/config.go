@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
@@ -64,7 +64,7 @@ func OpaqueConfigs(snap *snapshot.Snapshot, pc *cluster.PodClaim) []OpaqueConfig
 	}
 	requests := map[string][]string{}
 	var classes []string
-	for _, alternatives := range claimspec.Requests(pc.Claim) {
+	for _, alternatives := range cluster.Requests(pc.Claim) {
 		for _, r := range alternatives {
 			if requests[r.Class] == nil {
 				classes = append(classes, r.Class)

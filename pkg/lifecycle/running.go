@@ -20,7 +20,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/fieldpath"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
@@ -219,7 +219,7 @@ func ToleratedText(e *cluster.Eviction) string {
 // evictor finds the object that the taint of an eviction comes from.
 func evictor(facts *cluster.Cluster, e *cluster.Eviction) (holder, path string) {
 	if device := facts.Pools.Device(e.Device); e.Rule == nil && device != nil {
-		return fieldpath.TaintSource(facts, device, e.Taint)
+		return cluster.TaintSource(facts, device, e.Taint)
 	}
 	return whatif.Object("DeviceTaintRule", "", e.Rule.Name), "spec.taint"
 }

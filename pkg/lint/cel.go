@@ -17,7 +17,8 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -96,7 +97,7 @@ func (in *input) selectors() []selectorIn {
 			all = append(all, selectorIn{o, indexed(path, i) + ".cel.expression", in.cel.Compile(s.CEL.Expression), class, list})
 		}
 	}
-	in.eachRequest(func(c *claim, r *claimspec.Request) { add(c.object, c.at(r.Path)+".selectors", r.Class, r.Selectors) })
+	in.eachRequest(func(c *claim, r *cluster.Request) { add(c.object, c.at(r.Path)+".selectors", r.Class, r.Selectors) })
 	for _, o := range in.objects {
 		if class, ok := o.decoded.(*resourceapi.DeviceClass); ok && o.err == nil {
 			add(o, "spec.selectors", "", class.Spec.Selectors)

@@ -15,7 +15,8 @@ import (
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -81,7 +82,7 @@ func claimChecks() []Check {
 }
 
 // eachRequest calls for each request and each alternative.
-func (in *input) eachRequest(each func(c *claim, r *claimspec.Request)) {
+func (in *input) eachRequest(each func(c *claim, r *cluster.Request)) {
 	for _, c := range in.claims {
 		for _, alternatives := range c.requests {
 			for _, r := range alternatives {
@@ -102,7 +103,7 @@ func driversAsClasses(in *input) []finding {
 		}
 	}
 	var found []finding
-	in.eachRequest(func(c *claim, r *claimspec.Request) {
+	in.eachRequest(func(c *claim, r *cluster.Request) {
 		names, driver := classes[r.Class]
 		if !driver || in.byClass[r.Class] != nil || len(names) == 0 {
 			return
@@ -124,7 +125,7 @@ func missingClasses(in *input) []finding {
 		names = append(names, class.Name)
 	}
 	var found []finding
-	in.eachRequest(func(c *claim, r *claimspec.Request) {
+	in.eachRequest(func(c *claim, r *cluster.Request) {
 		path := c.at(r.Path) + ".deviceClassName"
 		if r.Class == "" || in.byClass[r.Class] != nil || c.rejected(path) {
 			return
@@ -148,7 +149,7 @@ func missingClasses(in *input) []finding {
 // meantClass is the class that was probably meant by the name of a missing one, empty if
 // none is close. It is no class for devices of another driver than the selectors of the
 // request name.
-func (in *input) meantClass(r *claimspec.Request, names []string) string {
+func (in *input) meantClass(r *cluster.Request, names []string) string {
 	if len(names) > maxMeant {
 		return ""
 	}
@@ -160,7 +161,7 @@ func (in *input) meantClass(r *claimspec.Request, names []string) string {
 }
 
 // leastDevices is how many devices a request gets at least.
-func leastDevices(alternatives []*claimspec.Request) int64 {
+func leastDevices(alternatives []*cluster.Request) int64 {
 	least := int64(-1)
 	for _, r := range alternatives {
 		count := max(r.Count, 0)
@@ -177,7 +178,7 @@ func leastDevices(alternatives []*claimspec.Request) int64 {
 func tooManyDevices(in *input) []finding {
 	var found []finding
 	for _, c := range in.claims {
-		var largest *claimspec.Request
+		var largest *cluster.Request
 		for _, alternatives := range c.requests {
 			for _, r := range alternatives {
 				if !r.All() && (largest == nil || r.Count > largest.Count) {
@@ -206,7 +207,7 @@ func tooManyDevices(in *input) []finding {
 }
 
 // sumOf is how many devices requests get at least, together. Counts have no limit.
-func sumOf(requests [][]*claimspec.Request) *big.Int {
+func sumOf(requests [][]*cluster.Request) *big.Int {
 	sum := &big.Int{}
 	for _, alternatives := range requests {
 		sum.Add(sum, big.NewInt(leastDevices(alternatives)))
@@ -277,7 +278,7 @@ func unreachedAlternatives(in *input) []finding {
 
 // asksNoLess reports whether devices that serve one alternative always serve another
 // one, too, as far as that shows.
-func asksNoLess(more, less *claimspec.Request, constraints []resourceapi.DeviceConstraint) bool {
+func asksNoLess(more, less *cluster.Request, constraints []resourceapi.DeviceConstraint) bool {
 	if more.Class != less.Class || more.All() != less.All() || more.All() || less.Count > more.Count || len(more.Derived)+len(less.Derived) > 0 || less.AdminAccess != more.AdminAccess {
 		return false
 	}
@@ -286,7 +287,7 @@ func asksNoLess(more, less *claimspec.Request, constraints []resourceapi.DeviceC
 			return false
 		}
 	}
-	has := func(r *claimspec.Request, expression string) bool {
+	has := func(r *cluster.Request, expression string) bool {
 		return slices.ContainsFunc(r.Selectors, func(s resourceapi.DeviceSelector) bool {
 			return s.CEL != nil && normalized(s.CEL.Expression) == expression
 		})
@@ -317,7 +318,7 @@ func sameJSON(a, b any) bool {
 
 func broadTolerations(in *input) []finding {
 	var found []finding
-	in.eachRequest(func(c *claim, r *claimspec.Request) {
+	in.eachRequest(func(c *claim, r *cluster.Request) {
 		for i, t := range r.Tolerations {
 			if t.Key != "" || t.Operator != resourceapi.DeviceTolerationOpExists || t.Effect != "" {
 				continue
@@ -336,7 +337,7 @@ func broadTolerations(in *input) []finding {
 // pkg/controller/devicetainteviction of Kubernetes takes no notice.
 func weakTolerations(in *input) []finding {
 	var found []finding
-	in.eachRequest(func(c *claim, r *claimspec.Request) {
+	in.eachRequest(func(c *claim, r *cluster.Request) {
 		for i, t := range r.Tolerations {
 			if t.Effect != "" || t.Key == "" {
 				continue
@@ -397,7 +398,7 @@ func (in *input) evicting(o *object, drivers []string) iter.Seq2[string, resourc
 
 func adminAccess(in *input) []finding {
 	var found []finding
-	in.eachRequest(func(c *claim, r *claimspec.Request) {
+	in.eachRequest(func(c *claim, r *cluster.Request) {
 		if !r.AdminAccess {
 			return
 		}

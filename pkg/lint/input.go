@@ -17,7 +17,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -62,7 +62,7 @@ type claim struct {
 	// path is where the object has it: spec.devices, and in a template one deeper.
 	path string
 	// requests are its requests, each with its alternatives.
-	requests [][]*claimspec.Request
+	requests [][]*cluster.Request
 }
 
 // at is the path of something in a claim that pkg/claimspec found.
@@ -106,10 +106,10 @@ func newInput(ctx context.Context, all []*object, snap *snapshot.Snapshot) *inpu
 func (in *input) add(o *object) {
 	switch decoded := o.decoded.(type) {
 	case *resourceapi.ResourceClaim:
-		in.claims = append(in.claims, &claim{o, &decoded.Spec.Devices, "spec.devices", claimspec.Requests(decoded)})
+		in.claims = append(in.claims, &claim{o, &decoded.Spec.Devices, "spec.devices", cluster.Requests(decoded)})
 	case *resourceapi.ResourceClaimTemplate:
 		spec := &resourceapi.ResourceClaim{Spec: decoded.Spec.Spec}
-		in.claims = append(in.claims, &claim{o, &decoded.Spec.Spec.Devices, "spec.spec.devices", claimspec.Requests(spec)})
+		in.claims = append(in.claims, &claim{o, &decoded.Spec.Spec.Devices, "spec.spec.devices", cluster.Requests(spec)})
 	case *corev1.Pod:
 		in.pods = append(in.pods, &pod{o, &decoded.Spec, "spec"})
 	case *snapshot.Workload:

@@ -12,7 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 )
@@ -49,7 +50,7 @@ func writeDevices(p *Page, indent int, devices []api.AllocatedDevice) {
 	for i := range devices {
 		requests[i] = devices[i].Request
 		if devices[i].Container != "" {
-			requests[i] = claimspec.RequestTitle(devices[i].Request, devices[i].Container, devices[i].ExtendedResource)
+			requests[i] = cluster.RequestTitle(devices[i].Request, devices[i].Container, devices[i].ExtendedResource)
 		}
 	}
 	width := Widest(30, requests...)

@@ -11,7 +11,8 @@ import (
 	"time"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 )
@@ -62,7 +63,7 @@ func writeDevice(p *Page, e *api.Explanation) {
 // or is not made, and those that pass in between on one line.
 func writeDeviceRequest(p *Page, r *api.DeviceRequest, unknown bool) {
 	p.Blank()
-	title := capitalized(claimspec.RequestTitle(r.Name, r.Container, r.ExtendedResource)) + " of claim " + r.Claim
+	title := capitalized(cluster.RequestTitle(r.Name, r.Container, r.ExtendedResource)) + " of claim " + r.Claim
 	if r.Node != "" {
 		title += ", on " + r.Node
 	}

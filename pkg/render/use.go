@@ -11,7 +11,8 @@ import (
 	"strings"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
@@ -188,7 +189,7 @@ func writeFailed(p *Page, r *api.RequestUse) {
 
 // waiterText names a request and who waits with it.
 func waiterText(r *api.RequestUse) string {
-	title := claimspec.RequestTitle(r.Name, r.Container, r.ExtendedResource)
+	title := cluster.RequestTitle(r.Name, r.Container, r.ExtendedResource)
 	if r.Pod == nil {
 		return fmt.Sprintf("claim %s, used by no pod, %s of class %s", r.Claim, title, r.DeviceClass)
 	}

@@ -14,7 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
-	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
@@ -44,7 +44,7 @@ type Question struct {
 
 // request is one request, or one alternative of a prioritized list.
 type request struct {
-	*claimspec.Request
+	*cluster.Request
 	class *resourceapi.DeviceClass
 	// count is how many devices it needs. all has the devices of a request for all.
 	count int
@@ -93,7 +93,7 @@ func (s *search) prepare(i int) error {
 	claim := s.Claims[i]
 	atLeast := 0
 	s.choices[i] = nil
-	for j, alternatives := range claimspec.Requests(claim) {
+	for j, alternatives := range cluster.Requests(claim) {
 		c := choice{prioritized: len(claim.Spec.Devices.Requests[j].FirstAvailable) > 0}
 		if c.prioritized && !s.Facts.Gates.Enabled(cluster.GatePrioritizedList) {
 			return fmt.Errorf("claim %s, request %s: has subrequests, but the feature is disabled", name(claim), claim.Spec.Devices.Requests[j].Name)
@@ -140,7 +140,7 @@ func (s *search) prepare(i int) error {
 }
 
 // request reads one alternative. A request for all devices looks for them now.
-func (s *search) request(claim *resourceapi.ResourceClaim, spec *claimspec.Request, key matchKey) (request, error) {
+func (s *search) request(claim *resourceapi.ResourceClaim, spec *cluster.Request, key matchKey) (request, error) {
 	r := request{Request: spec, class: s.Facts.Snapshot.Class(spec.Class)}
 	if r.class == nil {
 		return r, fmt.Errorf("claim %s, request %s: could not retrieve device class %s", name(claim), spec.Name, spec.Class)

@@ -15,11 +15,11 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
-	"github.com/kubectl-dra/kubectl-dra/pkg/fieldpath"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
@@ -61,7 +61,7 @@ func (l *listing) askedFacts() {
 	}
 	l.presenceFacts()
 	for i, claim := range l.claims {
-		for j, c := range claimspec.Constraints(claim) {
+		for j, c := range cluster.Constraints(claim) {
 			text := "all devices must have " + c.String()
 			if c.Distinct {
 				text = "devices must have " + c.String()
@@ -110,7 +110,7 @@ func (l *listing) requestName(at requestPlace) string {
 
 // specEvidence is what a field of a claim's spec says.
 func specEvidence(claim *resourceapi.ResourceClaim, path, found string) api.Evidence {
-	object, path := fieldpath.ClaimSpec(claim, path)
+	object, path := cluster.ClaimSpecPath(claim, path)
 	return api.Evidence{Object: object, Path: path, Found: found}
 }
 
@@ -244,11 +244,11 @@ func (l *listing) poolFacts() {
 		for j := range pools[i].Devices {
 			d := &pools[i].Devices[j]
 			if len(d.BindingConditions) > 0 {
-				gate("DRADeviceBindingConditions", fieldpath.Slice(d), fieldpath.Device(d, "bindingConditions"), "device "+d.ID.Device)
-				gate("DRAResourceClaimDeviceStatus", fieldpath.Slice(d), fieldpath.Device(d, "bindingConditions"), "device "+d.ID.Device)
+				gate("DRADeviceBindingConditions", cluster.SliceObject(d), cluster.DevicePath(d, "bindingConditions"), "device "+d.ID.Device)
+				gate("DRAResourceClaimDeviceStatus", cluster.SliceObject(d), cluster.DevicePath(d, "bindingConditions"), "device "+d.ID.Device)
 			}
 			if len(d.ConsumesCounters) > 0 {
-				gate("DRAPartitionableDevices", fieldpath.Slice(d), fieldpath.Device(d, "consumesCounters"), "device "+d.ID.Device)
+				gate("DRAPartitionableDevices", cluster.SliceObject(d), cluster.DevicePath(d, "consumesCounters"), "device "+d.ID.Device)
 			}
 		}
 	}
@@ -258,7 +258,7 @@ func (l *listing) poolFacts() {
 				kind: factPool, pool: pool.Pool,
 				text: fmt.Sprintf("pool %s of %s is incomplete: %s", pool.Pool.Name, pool.Pool.Driver, pool.Pool.WhyIncomplete()),
 				evidence: api.Evidence{
-					Object: fieldpath.Pool(pool.Pool), Path: "spec.pool.resourceSliceCount",
+					Object: cluster.PoolObject(pool.Pool), Path: "spec.pool.resourceSliceCount",
 					Found: english.Count(len(pool.Pool.Slices), "slice"), Required: strconv.FormatInt(pool.Pool.Expected, 10),
 				},
 			})
@@ -304,7 +304,7 @@ func (l *listing) taintFacts() {
 		l.facts = append(l.facts, fact{
 			kind: factTaint, taint: taint, tainted: device,
 			text:     fmt.Sprintf("taint %s on %s is not tolerated", taint, english.Sample(found[key].devices, 4)),
-			evidence: fieldpath.TaintEvidence(l.whole.Cluster, device, taint),
+			evidence: cluster.TaintEvidence(l.whole.Cluster, device, taint),
 		})
 	}
 }
@@ -348,7 +348,7 @@ func (l *listing) counterFacts() {
 			continue
 		}
 		of := fmt.Sprintf("%s share counter set %s of pool %s", english.JoinAnd(shortList(users[key])), key.name, key.pool.Name)
-		evidence := api.Evidence{Object: fieldpath.Pool(key.pool), Path: fmt.Sprintf("spec.sharedCounters[name=%s]", key.name)}
+		evidence := api.Evidence{Object: cluster.PoolObject(key.pool), Path: fmt.Sprintf("spec.sharedCounters[name=%s]", key.name)}
 		l.facts = append(l.facts, fact{kind: factCounters, text: of, pool: key.pool, counterSet: key.name, evidence: evidence})
 		if grouped[key] && l.whole.Cluster.Gates.Enabled("DRADeviceCompatibilityGroups") {
 			l.facts = append(l.facts, fact{

@@ -20,7 +20,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
@@ -333,7 +333,7 @@ func (r *remedies) withoutParts(at requestPlace, selector int, conjuncts []int) 
 // otherConstraint corrects the name of an attribute that no device has, and else
 // drops the constraint.
 func (r *remedies) otherConstraint(f *fact) []change {
-	c := claimspec.Constraints(r.scenario.claims[f.at.claim])[f.constraint]
+	c := cluster.Constraints(r.scenario.claims[f.at.claim])[f.constraint]
 	missing := r.Catalog.Words().Count(selector.Attribute(resourceapi.QualifiedName(c.Attribute), "")) == 0
 	var list []change
 	if nearest := naming.Typo(string(c.Attribute), r.Catalog.Attributes()); missing && nearest != "" {
@@ -356,7 +356,7 @@ func (r *remedies) withoutConstraint(f *fact) change {
 		path = "/devices/constraints"
 	}
 	said := ""
-	for _, c := range claimspec.Constraints(r.scenario.claims[f.at.claim]) {
+	for _, c := range cluster.Constraints(r.scenario.claims[f.at.claim]) {
 		if c.Path == f.evidence.Path {
 			said = c.String()
 		}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
-	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 )
@@ -123,7 +123,7 @@ func combinations(q *funnel.Question, node string) float64 {
 func mostCombinations(claims []*resourceapi.ResourceClaim, devices int) float64 {
 	bits := 0.0
 	for _, claim := range claims {
-		for _, alternatives := range claimspec.Requests(claim) {
+		for _, alternatives := range cluster.Requests(claim) {
 			most := 0.0
 			for _, r := range alternatives {
 				if !r.All() {

@@ -17,7 +17,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
-	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
@@ -50,7 +50,7 @@ func NewProblem(ctx context.Context, facts *cluster.Cluster, node *corev1.Node, 
 	}
 	for i := range claims {
 		offset := b.Problem.Constraints
-		constraints := claimspec.Constraints(claims[i].Claim)
+		constraints := cluster.Constraints(claims[i].Claim)
 		for _, c := range constraints {
 			b.Problem.Distinct = append(b.Problem.Distinct, c.Distinct)
 		}
@@ -67,7 +67,7 @@ func NewProblem(ctx context.Context, facts *cluster.Cluster, node *corev1.Node, 
 	return b, b.err
 }
 
-func (b *Builder) alternative(ctx context.Context, f *funnel.Funnel, node *corev1.Node, constraints []claimspec.Constraint, offset int) decision.Alternative {
+func (b *Builder) alternative(ctx context.Context, f *funnel.Funnel, node *corev1.Node, constraints []cluster.Constraint, offset int) decision.Alternative {
 	alternative := decision.Alternative{Count: int(min(f.Request.Count, 1<<20)), All: f.Request.All()}
 	for i := range b.pools {
 		if reason := eligibility.PoolReason(b.pools[i]); reason != nil {
@@ -92,7 +92,7 @@ func (b *Builder) alternative(ctx context.Context, f *funnel.Funnel, node *corev
 	return alternative
 }
 
-func (b *Builder) candidate(ctx context.Context, f *funnel.Funnel, d *cluster.Device, constraints []claimspec.Constraint, offset int) decision.Candidate {
+func (b *Builder) candidate(ctx context.Context, f *funnel.Funnel, d *cluster.Device, constraints []cluster.Constraint, offset int) decision.Candidate {
 	candidate := decision.Candidate{Device: b.device(d)}
 	if b.Problem.Devices[candidate.Device].Shared {
 		for _, name := range slices.Sorted(maps.Keys(d.Capacity)) {

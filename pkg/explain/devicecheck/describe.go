@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
@@ -151,7 +151,7 @@ func (v *view) pickedFor(d *cluster.Device) string {
 	for _, c := range v.answer.Placement.Claims {
 		for _, p := range c.Devices {
 			if p.Driver == d.ID.Driver && p.Pool == d.ID.Pool && p.Device == d.ID.Device {
-				return claimspec.RequestTitle(p.Request, p.Container, p.ExtendedResource)
+				return cluster.RequestTitle(p.Request, p.Container, p.ExtendedResource)
 			}
 		}
 	}
@@ -159,7 +159,7 @@ func (v *view) pickedFor(d *cluster.Device) string {
 }
 
 // placed lists what the allocator picks for a request.
-func (v *view) placed(claim int, r *claimspec.Request) []api.AllocatedDevice {
+func (v *view) placed(claim int, r *cluster.Request) []api.AllocatedDevice {
 	if v.answer.Placement == nil {
 		return nil
 	}
@@ -292,7 +292,7 @@ func (v *view) conclude() string {
 		}
 	}
 	v.device.Outcome, best.Summarized = best.Outcome, true
-	label := claimspec.RequestTitle(best.Name, best.Container, best.ExtendedResource)
+	label := cluster.RequestTitle(best.Name, best.Container, best.ExtendedResource)
 	switch best.Outcome {
 	case api.Picked:
 		text := "the allocator picks it for " + label

@@ -15,7 +15,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
-	"github.com/kubectl-dra/kubectl-dra/pkg/fieldpath"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -36,7 +36,7 @@ func Facts(q *funnel.Question, d *cluster.Device) *api.DeviceExplanation {
 		out.Attributes = append(out.Attributes, api.DeviceValue{Name: string(name), Value: selector.Literal(d.Attributes[name])})
 	}
 	for _, taint := range d.Taints {
-		out.Taints = append(out.Taints, api.TaintEvidence{Taint: taint.String(), Since: taint.TimeAdded, Evidence: fieldpath.TaintEvidence(q.Cluster, d, taint)})
+		out.Taints = append(out.Taints, api.TaintEvidence{Taint: taint.String(), Since: taint.TimeAdded, Evidence: cluster.TaintEvidence(q.Cluster, d, taint)})
 	}
 	if gap := q.Cluster.Snapshot.Gap(snapshot.ResourceClaims); gap != nil && (out.Shared || !q.Cluster.Usage.InUse(d.ID)) {
 		out.HoldersUnknown = gap.Reason

@@ -13,11 +13,11 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
-	"github.com/kubectl-dra/kubectl-dra/pkg/fieldpath"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -149,7 +149,7 @@ func List(ctx context.Context, q *funnel.Question, c *eligibility.Checks, d *clu
 		case eligibility.Constraint:
 			for _, one := range c.Request.Constraints {
 				alone, request := *c, *c.Request
-				request.Constraints = []claimspec.Constraint{one}
+				request.Constraints = []cluster.Constraint{one}
 				alone.Request = &request
 				l.add(name, one.String(), alone.CheckConstraints(ctx, d))
 			}
@@ -247,7 +247,7 @@ func listSelectors(ctx context.Context, c *eligibility.Checks, l *checkList, ste
 		if len(c.Request.Selectors) > 1 {
 			label = fmt.Sprintf("selector %d", i+1)
 		}
-		object, path := fieldpath.ClaimSpec(c.Request.Claim, fmt.Sprintf("%s.selectors[%d].cel.expression", c.Request.Path, i))
+		object, path := cluster.ClaimSpecPath(c.Request.Claim, fmt.Sprintf("%s.selectors[%d].cel.expression", c.Request.Path, i))
 		check := func(s resourceapi.DeviceSelector) *eligibility.Reason {
 			return c.CheckSelector(ctx, d, s, eligibility.Selector, api.RequestSelectorFalse, label, object, path)
 		}

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 )
@@ -30,7 +30,7 @@ type Reach struct {
 // Funnel accounts for every device of every pool for one request.
 type Funnel struct {
 	Checks  *eligibility.Checks
-	Request *claimspec.Request
+	Request *cluster.Request
 	// Devices are not for changing: other funnels have them, too.
 	Devices []cluster.Device
 	// reasons has the furthest reason over all nodes.

@@ -12,7 +12,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
-	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 )
@@ -87,7 +87,7 @@ func (q *Question) AddFunnels(ctx context.Context, c *Claim, only *corev1.Node) 
 
 // makeFunnels makes funnels without devices.
 func (q *Question) makeFunnels(c *Claim) {
-	for _, alternatives := range claimspec.Requests(c.Claim) {
+	for _, alternatives := range cluster.Requests(c.Claim) {
 		funnels := make([]*Funnel, 0, len(alternatives))
 		for _, r := range alternatives {
 			funnels = append(funnels, newFunnel(&eligibility.Checks{
@@ -122,7 +122,7 @@ func (q *Question) ClaimsFor(node *corev1.Node) ([]*resourceapi.ResourceClaim, e
 
 // extendedResource names what a container asks for by a request of the claim
 // for extended resources.
-func (q *Question) extendedResource(c *Claim, r *claimspec.Request) string {
+func (q *Question) extendedResource(c *Claim, r *cluster.Request) string {
 	if !q.PodClaims[c.Index].ExtendedResources {
 		return ""
 	}

@@ -6,10 +6,10 @@ package funnel
 import (
 	"slices"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-
-	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 )
 
 // Recounted is the other question with the funnels of this one, which hold where its claims ask
@@ -26,7 +26,7 @@ func (q *Question) Recounted(other *Question) *Question {
 			return nil
 		}
 		c.Funnels = nil
-		for r, alternatives := range claimspec.Requests(c.Claim) {
+		for r, alternatives := range cluster.Requests(c.Claim) {
 			var funnels []*Funnel
 			for a, request := range alternatives {
 				f := *accounted.Funnels[r][a]

@@ -15,7 +15,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
@@ -187,7 +187,7 @@ func (g *rejectionGroup) add(devices []cluster.Device, r *eligibility.Reason) {
 // only: the most frequent ones.
 const maxEvidence = 10
 
-func (g *rejectionGroup) rejection(r *claimspec.Request, most int) api.Rejection {
+func (g *rejectionGroup) rejection(r *cluster.Request, most int) api.Rejection {
 	facts := make([]api.Evidence, 0, len(g.facts))
 	for fact, count := range g.facts {
 		fact.Count = count
@@ -231,7 +231,7 @@ func first[T any](list []T, most int, compare func(a, b T) int) []T {
 	return kept
 }
 
-func (g *rejectionGroup) message(r *claimspec.Request) string {
+func (g *rejectionGroup) message(r *cluster.Request) string {
 	if g.code == api.DeviceAllocated {
 		return HoldersText(g.holders())
 	}

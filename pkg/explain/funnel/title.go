@@ -12,7 +12,6 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/klog/v2"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
@@ -51,7 +50,7 @@ func ExtendedRequestOf(q *Question, claim *resourceapi.ResourceClaim, request st
 func RequestTitle(q *Question, claim int, name string) string {
 	of := q.Claims[claim].Claim
 	if place, ok := ExtendedRequestOf(q, of, name); ok {
-		return claimspec.RequestTitle(name, place.Container.Name, string(place.Resource))
+		return cluster.RequestTitle(name, place.Container.Name, string(place.Resource))
 	}
 	if len(q.Claims) > 1 && of.Name != "" {
 		name = cluster.ClaimTitle(of) + "." + name
@@ -60,7 +59,7 @@ func RequestTitle(q *Question, claim int, name string) string {
 }
 
 // TitleOf is [builder.requestTitle] of a request that has a funnel.
-func TitleOf(q *Question, r *claimspec.Request) string {
+func TitleOf(q *Question, r *cluster.Request) string {
 	claim := slices.IndexFunc(q.Claims, func(c Claim) bool { return c.Claim == r.Claim })
 	return RequestTitle(q, claim, r.Name)
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/fieldpath"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -54,7 +54,7 @@ func PlacedSelectors(c *eligibility.Checks) []PlacedSelector {
 	if c.Class != nil {
 		add(SourceClass, whatif.Object("DeviceClass", "", c.Class.Name), "spec.selectors", c.Class.Spec.Selectors)
 	}
-	object, path := fieldpath.ClaimSpec(c.Request.Claim, c.Request.Path+".selectors")
+	object, path := cluster.ClaimSpecPath(c.Request.Claim, c.Request.Path+".selectors")
 	add(SourceRequest, object, path, c.Request.Selectors)
 	return placed
 }

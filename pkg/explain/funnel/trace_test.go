@@ -15,7 +15,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/internal/testquestion"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
@@ -51,7 +51,7 @@ func traceOf(t *testing.T, expression string, list ...tc.DeviceWrapper) api.Sele
 	facts := cluster.New(tc.Cluster(tc.Nodes("n1"), tc.Pool("n1", list...)))
 	f := &funnel.Funnel{Checks: &eligibility.Checks{
 		Selectors: s, Catalog: eligibility.NewCatalog(facts, s),
-		Request: &claimspec.Request{Claim: &resourceapi.ResourceClaim{}, Selectors: tc.CELSelectors(expression)},
+		Request: &cluster.Request{Claim: &resourceapi.ResourceClaim{}, Selectors: tc.CELSelectors(expression)},
 	}, Devices: facts.Pools.Devices()}
 	return f.Traces(t.Context())[0]
 }

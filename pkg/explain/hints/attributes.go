@@ -14,7 +14,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/fieldpath"
 )
 
 // attributeHints shows side by side what a constraint compares and what a
@@ -68,7 +67,7 @@ func (h *finder) attributeHint(d *cluster.Device, wanted resourceapi.FullyQualif
 			text = fmt.Sprintf("%s of %s counts as %s/%s (%s), not as %s: a name without a domain belongs to the domain of the driver",
 				name, d.ID.Device, d.ID.Driver, id, selector.Literal(value), wanted)
 		}
-		h.hint(text, api.Evidence{Object: fieldpath.Slice(d), Path: fieldpath.Device(d, fmt.Sprintf("attributes[%q]", name)), Found: selector.Literal(value), Required: "attribute " + string(wanted)})
+		h.hint(text, api.Evidence{Object: cluster.SliceObject(d), Path: cluster.DevicePath(d, fmt.Sprintf("attributes[%q]", name)), Found: selector.Literal(value), Required: "attribute " + string(wanted)})
 		return true
 	}
 	return false

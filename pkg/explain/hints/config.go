@@ -12,7 +12,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
@@ -67,7 +67,7 @@ func (h *finder) driversFor(ctx context.Context, pc *cluster.PodClaim, requests 
 			}
 		}
 	}
-	for _, alternatives := range claimspec.Requests(pc.Claim) {
+	for _, alternatives := range cluster.Requests(pc.Claim) {
 		for _, r := range alternatives {
 			if !concerned(r.Name) {
 				continue

@@ -10,7 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
@@ -48,7 +49,7 @@ func (h *finder) droppedHints() {
 		if template := h.Cluster.Snapshot.Template(pc.Claim.Namespace, pc.Template); template != nil {
 			tell(api.KindTemplate, template)
 		}
-		for _, alternatives := range claimspec.Requests(pc.Claim) {
+		for _, alternatives := range cluster.Requests(pc.Claim) {
 			for _, r := range alternatives {
 				if class := h.Cluster.Snapshot.Class(r.Class); class != nil {
 					tell("DeviceClass", class)

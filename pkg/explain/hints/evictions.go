@@ -8,7 +8,6 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
@@ -41,7 +40,7 @@ func (h *finder) evictedHint() {
 	}
 }
 
-func requestNamed(c *funnel.Claim, name string) *claimspec.Request {
+func requestNamed(c *funnel.Claim, name string) *cluster.Request {
 	for _, alternatives := range c.Funnels {
 		for _, f := range alternatives {
 			if f.Request.Name == name {

@@ -20,7 +20,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
-	"github.com/kubectl-dra/kubectl-dra/pkg/fieldpath"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -68,13 +68,13 @@ func (h *finder) incompleteHint(pool *cluster.Pool) {
 		}
 		slices.SortFunc(said, naming.Compare)
 		h.hint(fmt.Sprintf("the slices of pool %s disagree about how many there are: %s; that is for the maker of driver %s", pool.Name, english.JoinAnd(said), pool.Driver),
-			api.Evidence{Object: fieldpath.Pool(pool), Path: "spec.pool.resourceSliceCount", Found: english.JoinAnd(said), Required: "the same in all slices"})
+			api.Evidence{Object: cluster.PoolObject(pool), Path: "spec.pool.resourceSliceCount", Found: english.JoinAnd(said), Required: "the same in all slices"})
 		return
 	}
 	if int64(len(pool.Slices)) > pool.Expected {
 		h.hint(fmt.Sprintf("pool %s has %s; the plugin of driver %s deletes slices that it does not publish itself while it runs", pool.Name, pool.WhyIncomplete(), pool.Driver),
 			api.Evidence{
-				Object: fieldpath.Pool(pool), Path: "spec.pool.resourceSliceCount",
+				Object: cluster.PoolObject(pool), Path: "spec.pool.resourceSliceCount",
 				Found: english.Count(len(pool.Slices), "slice"), Required: fmt.Sprint(pool.Expected),
 			})
 		return
@@ -91,7 +91,7 @@ func (h *finder) incompleteHint(pool *cluster.Pool) {
 		fmt.Sprintf("pool %s has %d of %s%s the log of driver %s's plugin shows whether the API server refuses a slice",
 			pool.Name, len(pool.Slices), english.Count(int(pool.Expected), "slice"), missing, pool.Driver),
 		api.Evidence{
-			Object: fieldpath.Pool(pool), Path: "spec.pool.resourceSliceCount",
+			Object: cluster.PoolObject(pool), Path: "spec.pool.resourceSliceCount",
 			Found: english.Count(len(pool.Slices), "slice"), Required: fmt.Sprint(pool.Expected),
 		},
 	)
@@ -183,7 +183,7 @@ func (h *finder) allOverdraw(f *funnel.Funnel) bool {
 	if likewise > 0 {
 		text += fmt.Sprintf("; likewise for %s", english.Count(likewise, "more node"))
 	}
-	h.hint(text, api.Evidence{Object: fieldpath.Pool(first.pool), Path: fieldpath.Counter(first.use), Found: first.use.Left.String() + " left", Required: first.wanted.String()})
+	h.hint(text, api.Evidence{Object: cluster.PoolObject(first.pool), Path: cluster.CounterPath(first.use), Found: first.use.Left.String() + " left", Required: first.wanted.String()})
 	return true
 }
 

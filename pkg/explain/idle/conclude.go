@@ -11,7 +11,8 @@ import (
 	"strings"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
@@ -85,7 +86,7 @@ func nearest(requests []api.RequestUse) *api.RequestUse {
 
 // requestText names a request, and says why it does not get the device.
 func requestText(r *api.RequestUse) string {
-	return fmt.Sprintf("pod %s/%s, %s: %s", r.Pod.Namespace, r.Pod.Name, claimspec.RequestTitle(r.Name, r.Container, r.ExtendedResource), r.Message)
+	return fmt.Sprintf("pod %s/%s, %s: %s", r.Pod.Namespace, r.Pod.Name, cluster.RequestTitle(r.Name, r.Container, r.ExtendedResource), r.Message)
 }
 
 func checkText(c *api.DeviceCheck) string {

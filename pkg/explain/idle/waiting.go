@@ -12,7 +12,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
@@ -99,7 +99,7 @@ func (w *work) concerned(ctx context.Context, devices []*cluster.Device) func(*r
 		return class != nil && slices.ContainsFunc(devices, func(d *cluster.Device) bool { return w.inspection.MaySelect(ctx, class, d) })
 	}
 	return func(claim *resourceapi.ResourceClaim) bool {
-		for _, request := range claimspec.Requests(claim) {
+		for _, request := range cluster.Requests(claim) {
 			for _, alternative := range request {
 				name := alternative.Class
 				if _, asked := known[name]; !asked {

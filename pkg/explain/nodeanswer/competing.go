@@ -17,7 +17,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
@@ -50,7 +50,7 @@ func whyNotAll(ctx context.Context, q *funnel.Question, confirmer *counting.Conf
 
 	var constrained []string
 	for _, claim := range q.Claims {
-		for _, c := range claimspec.Constraints(claim.Claim) {
+		for _, c := range cluster.Constraints(claim.Claim) {
 			constrained = append(constrained, c.String())
 		}
 	}
@@ -176,7 +176,7 @@ func singleRequests(q *funnel.Question, claims []*resourceapi.ResourceClaim) (si
 type most struct {
 	distinct     bool
 	needs, count int
-	constraint   claimspec.Constraint
+	constraint   cluster.Constraint
 }
 
 func (m *most) String() string {

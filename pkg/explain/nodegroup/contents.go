@@ -16,7 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
-	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 )
@@ -138,7 +138,7 @@ func looksAt(q *funnel.Question) looks {
 	for i := range q.Claims {
 		// What a node has of extended resources differs.
 		l.each = l.each || q.PodClaims[q.Claims[i].Index].ExtendedResources
-		for _, alternatives := range claimspec.Requests(q.Claims[i].Claim) {
+		for _, alternatives := range cluster.Requests(q.Claims[i].Claim) {
 			for _, r := range alternatives {
 				if class := q.Cluster.Snapshot.Class(r.Class); class != nil {
 					read(class.Spec.Selectors)

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/claimspec"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
@@ -29,7 +29,7 @@ func unmatched(ctx context.Context, before, after *cluster.Cluster) []api.Impact
 		if claim.Status.Allocation == nil || len(changed) == 0 {
 			continue
 		}
-		for _, alternatives := range claimspec.Requests(claim) {
+		for _, alternatives := range cluster.Requests(claim) {
 			for _, request := range alternatives {
 				class := changed[request.Class]
 				if class == nil {
@@ -46,7 +46,7 @@ func unmatched(ctx context.Context, before, after *cluster.Cluster) []api.Impact
 
 // unselected lists the devices of a request that its class does not select after the
 // change, and did before.
-func unselected(ctx context.Context, before, after *cluster.Cluster, claim *resourceapi.ResourceClaim, request *claimspec.Request, class *resourceapi.DeviceClass) []string {
+func unselected(ctx context.Context, before, after *cluster.Cluster, claim *resourceapi.ResourceClaim, request *cluster.Request, class *resourceapi.DeviceClass) []string {
 	var devices []string
 	for i := range claim.Status.Allocation.Devices.Results {
 		result := &claim.Status.Allocation.Devices.Results[i]

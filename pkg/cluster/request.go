@@ -1,10 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package claimspec reads the spec of a claim, request by request: an alternative
-// of a prioritized list looks the same as a request that has none. It knows
-// nothing of devices, and every package above may import it.
-package claimspec
+package cluster
 
 import (
 	"fmt"

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package amend
+package cluster
 
 import (
 	"iter"
@@ -9,16 +9,16 @@ import (
 	"slices"
 )
 
-// Layers is a map that is never changed. A changed one shares most of it: what a
+// layers is a map that is never changed. A changed one shares most of it: what a
 // change costs grows with the change, and hardly with the map.
-type Layers[K comparable, V any] struct {
+type layers[K comparable, V any] struct {
 	// list has the newest values last. Each map is more than twice as large as the
 	// next one, so that there are few of them.
 	list []map[K]V
 }
 
 // Get is the value of a key.
-func (l Layers[K, V]) Get(key K) (value V, found bool) {
+func (l layers[K, V]) Get(key K) (value V, found bool) {
 	for _, layer := range slices.Backward(l.list) {
 		if value, found = layer[key]; found {
 			return value, true
@@ -28,7 +28,7 @@ func (l Layers[K, V]) Get(key K) (value V, found bool) {
 }
 
 // With is the map with other values for some keys. It takes the map that it is given.
-func (l Layers[K, V]) With(changes map[K]V) Layers[K, V] {
+func (l layers[K, V]) With(changes map[K]V) layers[K, V] {
 	if len(changes) == 0 {
 		return l
 	}
@@ -38,14 +38,14 @@ func (l Layers[K, V]) With(changes map[K]V) Layers[K, V] {
 		maps.Copy(merged, changes)
 		list, changes = list[:len(list)-1], merged
 	}
-	return Layers[K, V]{append(list, changes)}
+	return layers[K, V]{append(list, changes)}
 }
 
 // All visits each key once, in no order.
-func (l Layers[K, V]) All() iter.Seq2[K, V] {
+func (l layers[K, V]) All() iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		for i, layer := range l.list {
-			above := Layers[K, V]{l.list[i+1:]}
+			above := layers[K, V]{l.list[i+1:]}
 			for key, value := range layer {
 				if _, changed := above.Get(key); !changed && !yield(key, value) {
 					return

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package amend
+package cluster
 
 import (
 	"cmp"
@@ -10,28 +10,28 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Difference is what one list of objects has that another one has not. Objects are
+// difference is what one list of objects has that another one has not. Objects are
 // the same only if they are one and the same, as in snapshots that share what is not
 // touched.
-type Difference[T any] struct {
+type difference[T any] struct {
 	Removed, Added []T
 }
 
 // None reports whether both lists have the same.
-func (d *Difference[T]) None() bool { return len(d.Removed)+len(d.Added) == 0 }
+func (d *difference[T]) None() bool { return len(d.Removed)+len(d.Added) == 0 }
 
 // manyChanges is the part of a list, one of so many, from which on it is as fast to
 // look at all of it.
 const manyChanges = 8
 
-// Differ compares two lists that are sorted by namespace and name. It returns nil if
+// differ compares two lists that are sorted by namespace and name. It returns nil if
 // they have too little in common.
-func Differ[T interface {
+func differ[T interface {
 	comparable
 	metav1.Object
-}](before, after []T) *Difference[T] {
-	d := &Difference[T]{}
-	if SameList(before, after) {
+}](before, after []T) *difference[T] {
+	d := &difference[T]{}
+	if sameList(before, after) {
 		return d
 	}
 	most := len(before)/manyChanges + manyChanges
@@ -46,7 +46,7 @@ func Differ[T interface {
 		case len(after) == 0:
 			order = -1
 		case before[0] != after[0]:
-			order = Compare(before[0], after[0])
+			order = compareObjects(before[0], after[0])
 		default:
 			before, after = before[1:], after[1:]
 			continue
@@ -64,13 +64,13 @@ func Differ[T interface {
 	return d
 }
 
-// Compare is the order of lists of objects: by namespace and name.
-func Compare[T metav1.Object](a, b T) int {
+// compareObjects is the order of lists of objects: by namespace and name.
+func compareObjects[T metav1.Object](a, b T) int {
 	return cmp.Or(strings.Compare(a.GetNamespace(), b.GetNamespace()), strings.Compare(a.GetName(), b.GetName()))
 }
 
-// SameList reports whether two lists are one and the same, as in snapshots that
+// sameList reports whether two lists are one and the same, as in snapshots that
 // share what is not touched.
-func SameList[T any](a, b []T) bool {
+func sameList[T any](a, b []T) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package amend
+package cluster
 
 import (
 	"maps"
@@ -12,7 +12,7 @@ import (
 // TestLayers holds a map of layers against one that is changed.
 func TestLayers(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	want, got := map[int]int{}, Layers[int, int]{}
+	want, got := map[int]int{}, layers[int, int]{}
 	kept, keptWant := got, maps.Clone(want)
 	for step := range 2000 {
 		changed := map[int]int{}
@@ -28,7 +28,7 @@ func TestLayers(t *testing.T) {
 			t.Fatalf("%d layers for %d keys", len(got.list), len(want))
 		}
 	}
-	for l, m := range map[*Layers[int, int]]map[int]int{&got: want, &kept: keptWant} {
+	for l, m := range map[*layers[int, int]]map[int]int{&got: want, &kept: keptWant} {
 		if all := maps.Collect(l.All()); !maps.Equal(all, m) {
 			t.Errorf("got %v, want %v", all, m)
 		}

@@ -1,0 +1,54 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"fmt"
+
+	resourceapi "k8s.io/api/resource/v1"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
+)
+
+// ClaimSpecPath is where a field of a claim's spec stands: in the claim or, where that is yet to
+// be created, in the template that it is made from.
+func ClaimSpecPath(claim *resourceapi.ResourceClaim, path string) (object, at string) {
+	if template, planned := IsPlanned(claim); planned && template != "" {
+		return whatif.Object(api.KindTemplate, claim.Namespace, template), "spec." + path
+	}
+	return whatif.ClaimObject(claim), path
+}
+
+// SliceObject names the ResourceSlice that has the device.
+func SliceObject(d *Device) string { return whatif.Object("ResourceSlice", "", d.Slice.Name) }
+
+// PoolObject names a pool; in the API, it is only a field of its slices.
+func PoolObject(p *Pool) string { return whatif.Object("Pool", p.Driver, p.Name) }
+
+// DevicePath is the path of a field of a device in its slice.
+func DevicePath(d *Device, field string) string {
+	return fmt.Sprintf("spec.devices[name=%s].%s", d.ID.Device, field)
+}
+
+// CounterPath is the path of a counter in a slice.
+func CounterPath(use CounterUse) string {
+	return fmt.Sprintf("spec.sharedCounters[name=%s].counters[%s]", use.CounterSet, use.Counter)
+}
+
+// TaintSource finds the object that a taint comes from, the slice or a rule, and
+// the field that has it.
+func TaintSource(facts *Cluster, d *Device, taint resourceapi.DeviceTaint) (holder, path string) {
+	if rule := facts.Taints.Rule(d, taint); rule != nil {
+		return whatif.Object("DeviceTaintRule", "", rule.Name), "spec.taint"
+	}
+	return SliceObject(d), DevicePath(d, "taints")
+}
+
+// TaintEvidence proves that a device has the taint.
+func TaintEvidence(facts *Cluster, d *Device, taint resourceapi.DeviceTaint) api.Evidence {
+	holder, path := TaintSource(facts, d, taint)
+	return api.Evidence{Object: holder, Path: path, Found: taint.String()}
+}
