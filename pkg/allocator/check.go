@@ -20,7 +20,6 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/klog/v2"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/earlier"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
@@ -110,7 +109,7 @@ func (a *Allocator) check(ctx context.Context, node *corev1.Node, claims []*reso
 		}
 		return upstream.Allocate(limited, node, claims)
 	})
-	var panics *earlier.PanicError
+	var panics *ReleasePanicError
 	// What follows is the order of the scheduler's Filter, except that a done
 	// context of the caller comes first: it is not the scheduler's limit.
 	switch {
@@ -118,7 +117,7 @@ func (a *Allocator) check(ctx context.Context, node *corev1.Node, claims []*reso
 		return stopped(ctx, node)
 	case err != nil && limited.Err() != nil:
 		return Verdict{Outcome: TimedOut, Err: fmt.Errorf("check node %s: no answer within %s: %w", node.Name, a.timeout, limited.Err())}
-	case errors.Is(err, structured.ErrFailedAllocationOnNode), errors.Is(err, earlier.ErrInvalidPool):
+	case errors.Is(err, structured.ErrFailedAllocationOnNode), errors.Is(err, ErrInvalidPool):
 		return Verdict{Outcome: NodeError, Err: err}
 	case err != nil && differs && !errors.As(err, &panics):
 		if usual := a.check(ctx, node, claims, false); usual.Outcome == Failed {

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/earlier"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
@@ -38,7 +38,7 @@ func TestEarlierEqualsUpstream(t *testing.T) {
 					var err error
 					got.Allocations, err = a.asEarlier(context.Background(), n, claims, none)
 					switch {
-					case errors.Is(err, earlier.ErrInvalidPool):
+					case errors.Is(err, ErrInvalidPool):
 						got.Outcome = NodeError
 					case err != nil:
 						got.Outcome = Failed

@@ -14,7 +14,6 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/cel"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/earlier"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
@@ -29,7 +28,7 @@ func WithPoolErrorsPerNode() Option {
 
 // byRelease says what an error on a node means for the others in the cluster's release.
 func (a *Allocator) byRelease(v Verdict) Verdict {
-	var panics *earlier.PanicError
+	var panics *ReleasePanicError
 	switch {
 	case v.Outcome == Failed && errors.As(v.Err, &panics):
 		upstream, fixed := a.Facts.Fixed(panics.Because)
@@ -44,7 +43,7 @@ func (a *Allocator) byRelease(v Verdict) Verdict {
 
 // Panics reports whether an error is that the scheduler of the cluster's release panics.
 func Panics(err error) bool {
-	var panics *earlier.PanicError
+	var panics *ReleasePanicError
 	return errors.As(err, &panics)
 }
 
@@ -116,7 +115,7 @@ func (a *Allocator) asEarlier(ctx context.Context, node *corev1.Node, claims []*
 	if err != nil {
 		return nil, err
 	}
-	return earlier.Allocate(ctx, earlier.Question{
+	return Allocate(ctx, Question{
 		Facts: a.Facts, Node: node, Pools: pools, Claims: claims, Behaves: behaves,
 		Matches: func(ctx context.Context, expression string, d *cluster.Device) (bool, error) {
 			compiled := a.celCache.GetOrCompile(expression)

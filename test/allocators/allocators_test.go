@@ -17,7 +17,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/earlier"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -202,7 +202,7 @@ func verdict(t *testing.T, a nodeQuestion) answer {
 	c := a.facts
 	v := allocator.Of(c).Check(t.Context(), a.node, a.claims)
 	out := answer{Outcome: string(v.Outcome), Error: fmt.Sprint(v.Err)}
-	var panics *earlier.PanicError
+	var panics *allocator.ReleasePanicError
 	switch {
 	case v.Outcome == allocator.NodeError:
 		out.Outcome = string(allocator.DoesNotFit)

@@ -17,7 +17,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
-	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
@@ -140,7 +140,7 @@ func (p *placer) place(ctx context.Context, s *cluster.Cluster, pod *corev1.Pod,
 	}
 	limited, budget := allocator.WithBudget(ctx, searchSteps)
 	defer budget.End()
-	r, err := simulate.NewAttempt(s, pod).On(limited, node)
+	r, err := allocator.NewAttempt(s, pod).On(limited, node)
 	if err == nil || ctx.Err() != nil {
 		return r, err
 	}

@@ -10,11 +10,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
-	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
@@ -99,7 +100,7 @@ func (q *Queue) DecideAll(ctx context.Context) error {
 			if p.reservation != nil || p.gang != nil || len(p.pod.Spec.SchedulingGates) > 0 || !q.dependsOnOthers(p.pod) || p.kind.answer.Verdict != api.Fits && p.kind.answer.Verdict != api.DoesNotFit {
 				continue
 			}
-			r, err := simulate.Place(ctx, q.after, p.pod, nil)
+			r, err := allocator.Place(ctx, q.after, p.pod, nil)
 			if err != nil && ctx.Err() != nil {
 				return err
 			}

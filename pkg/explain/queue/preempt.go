@@ -15,10 +15,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
-	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -162,7 +163,7 @@ func (q *preemption) candidates(ctx context.Context) ([]*candidate, error) {
 	}
 	slices.SortFunc(nodes, compareCandidates)
 	without := q.after.Amended(whatif.Delete(q.after.Snapshot, all))
-	attempt := simulate.NewAttempt(without, q.p.pod)
+	attempt := allocator.NewAttempt(without, q.p.pod)
 	var found []*candidate
 	// The nodes that are looked at next are taken out of a large cluster together.
 	var near *cluster.Cluster
@@ -172,7 +173,7 @@ func (q *preemption) candidates(ctx context.Context) ([]*candidate, error) {
 			break
 		}
 		r, err := attempt.On(ctx, c.node)
-		var undecided *simulate.UndecidedError
+		var undecided *allocator.UndecidedError
 		if err != nil && !errors.As(err, &undecided) {
 			return nil, err
 		}
@@ -204,7 +205,7 @@ func (q *preemption) candidateOn(ctx context.Context, s *cluster.Cluster, node *
 			lower = append(lower, pod)
 		}
 	}
-	victims, err := simulate.Victims(ctx, here, q.p.pod, node, lower)
+	victims, err := allocator.Victims(ctx, here, q.p.pod, node, lower)
 	if err != nil || len(victims) == 0 {
 		return nil, err
 	}
@@ -257,8 +258,8 @@ func (q *preemption) take(ctx context.Context, c *candidate) (bool, error) {
 	}
 	after := q.after.Amended(whatif.Delete(q.after.Snapshot, gone))
 	after = after.Amended(whatif.Evict(after.Snapshot, again))
-	r, err := simulate.NewAttempt(after, p.pod).On(ctx, c.node)
-	var undecided *simulate.UndecidedError
+	r, err := allocator.NewAttempt(after, p.pod).On(ctx, c.node)
+	var undecided *allocator.UndecidedError
 	if err != nil && !errors.As(err, &undecided) {
 		return false, err
 	}

@@ -15,12 +15,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
-	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
@@ -383,10 +384,10 @@ func (q *Queue) target(p *queuedPod) *target.Target {
 // where an equal pod did not fit is left out from then on: what is reserved only
 // grows.
 func (q *Queue) reserve(ctx context.Context, p *queuedPod) error {
-	attempt := simulate.NewAttempt(q.after, p.pod)
+	attempt := allocator.NewAttempt(q.after, p.pod)
 	for len(p.kind.nodes) > 0 {
 		reservation, err := attempt.On(ctx, p.kind.nodes[0])
-		var undecided *simulate.UndecidedError
+		var undecided *allocator.UndecidedError
 		if err != nil && !errors.As(err, &undecided) {
 			return err
 		}

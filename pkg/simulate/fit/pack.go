@@ -10,10 +10,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
-	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -175,7 +176,7 @@ func placedIn(ctx context.Context, s *cluster.Cluster, plans []*plan) (bool, err
 				continue
 			}
 			busy[name] = true
-			r, err := simulate.NewAttempt(after, after.Snapshot.Pod(pod.Namespace, pod.Name)).On(ctx, after.Snapshot.Node(name))
+			r, err := allocator.NewAttempt(after, after.Snapshot.Pod(pod.Namespace, pod.Name)).On(ctx, after.Snapshot.Node(name))
 			if err != nil || r == nil {
 				return false, ctx.Err()
 			}
@@ -376,7 +377,7 @@ func (p *packing) offer(ctx context.Context, s *cluster.Cluster, count, ones *sl
 		sinks = append(sinks, sink)
 	}
 	slices.SortStableFunc(sinks, func(a, b sink) int { return cmp.Or(cmp.Compare(a.costs, b.costs), cmp.Compare(a.left, b.left)) })
-	attempt := simulate.NewAttempt(s, pod)
+	attempt := allocator.NewAttempt(s, pod)
 	for _, sink := range sinks[:min(len(sinks), mostSinks)] {
 		if err := ctx.Err(); err != nil {
 			return "", nil, err

@@ -14,13 +14,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
-	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -139,7 +140,7 @@ type plainPods struct {
 // again, or one without devices.
 func (a *assessment) placePlain(ctx context.Context, others *plainPods, pod *corev1.Pod, out *api.ImpactPod) error {
 	r, err := others.place(ctx, pod)
-	var undecided *simulate.UndecidedError
+	var undecided *allocator.UndecidedError
 	if err != nil && !errors.As(err, &undecided) {
 		return fmt.Errorf("place pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
@@ -177,7 +178,7 @@ const maxExplained = 20
 
 // reason says why a pod fits nowhere, as far as that is about the nodes that pods do not leave.
 func (p *plainPods) reason(ctx context.Context, pod *corev1.Pod) (api.Code, string, error) {
-	if problem := simulate.NewAttempt(p.state, pod).Problem(); problem != nil {
+	if problem := allocator.NewAttempt(p.state, pod).Problem(); problem != nil {
 		return api.ClaimNotReady, english.Sentence(problem.Error()), nil
 	}
 	if p.explained++; p.explained > maxExplained {
@@ -214,10 +215,10 @@ func (p *plainPods) place(ctx context.Context, pod *corev1.Pod) (*whatif.Reserva
 	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
 		kind = pod.Namespace + "/" + owner.Kind + "/" + owner.Name
 	}
-	if p.nowhere[kind] || simulate.NewAttempt(p.state, pod).Problem() != nil {
+	if p.nowhere[kind] || allocator.NewAttempt(p.state, pod).Problem() != nil {
 		return nil, nil
 	}
-	r, err := simulate.Place(ctx, p.state, pod, nil)
+	r, err := allocator.Place(ctx, p.state, pod, nil)
 	if r == nil && err == nil && kind != "" {
 		if p.nowhere == nil {
 			p.nowhere = map[string]bool{}

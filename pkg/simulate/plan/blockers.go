@@ -9,11 +9,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
-	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
 )
 
 // blockers finds the pods on a node that have what another pod needs. Equal pods share
@@ -75,7 +75,7 @@ func (b *blockers) of(ctx context.Context, d *queue.Decision) ([]*corev1.Pod, er
 			continue
 		}
 		var err error
-		if pods, err = simulate.Victims(ctx, b.state, d.Pod, node, b.users[node.Name]); err != nil {
+		if pods, err = allocator.Victims(ctx, b.state, d.Pod, node, b.users[node.Name]); err != nil {
 			return nil, err
 		}
 	}

@@ -17,10 +17,11 @@ import (
 	"k8s.io/utils/ptr"
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
-	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/simulate/plan"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -291,7 +292,7 @@ func TestProperties(t *testing.T) {
 				continue
 			}
 			waiting++
-			if fits, err := simulate.Place(t.Context(), after, decisions[i].Pod, nil); fits != nil || err != nil {
+			if fits, err := allocator.Place(t.Context(), after, decisions[i].Pod, nil); fits != nil || err != nil {
 				t.Errorf("seed %d: %s waits and fits on %v (%v)", seed, decisions[i].Pod.Name, fits, err)
 			}
 		}

@@ -14,9 +14,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
-	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/simulate/plan"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -180,7 +181,7 @@ func TestPreemptProperties(t *testing.T) {
 					return pod.Spec.NodeName != node.Name || priority(pod) >= priority(d.Pod)
 				})
 				without := after.Amended(whatif.Delete(after.Snapshot, lower))
-				if fits, err := simulate.NewAttempt(without, d.Pod).On(t.Context(), node); fits != nil || err != nil {
+				if fits, err := allocator.NewAttempt(without, d.Pod).On(t.Context(), node); fits != nil || err != nil {
 					t.Errorf("seed %d: %s waits and fits on %s without %d pods (%v)", seed, d.Pod.Name, node.Name, len(lower), err)
 				}
 			}

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package earlier
+package allocator
 
 import (
 	"context"
@@ -22,13 +22,13 @@ import (
 var ErrInvalidPool = errors.New("there are invalid resource pools")
 
 // PanicError means that the allocator panics, and with it the scheduler.
-type PanicError struct {
+type ReleasePanicError struct {
 	// Because is the bug.
 	Because behavior.Behavior
 	text    string
 }
 
-func (e *PanicError) Error() string { return e.text }
+func (e *ReleasePanicError) Error() string { return e.text }
 
 // Question is what the allocator is asked.
 type Question struct {
@@ -121,7 +121,7 @@ func (s *search) prepare(i int) error {
 		return fmt.Errorf("claim %s: %d devices exceeds the claim limit of %d", name(claim), atLeast, resourceapi.AllocationResultsMaxSize)
 	}
 	if atLeast < 0 {
-		return &PanicError{behavior.CountsOverflow, fmt.Sprintf("claim %s: the counts of its requests have a sum that overflows", name(claim))}
+		return &ReleasePanicError{behavior.CountsOverflow, fmt.Sprintf("claim %s: the counts of its requests have a sum that overflows", name(claim))}
 	}
 	for j, c := range claim.Spec.Devices.Constraints {
 		constraint := &constraint{requests: c.Requests}

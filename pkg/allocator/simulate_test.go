@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package simulate_test
+package allocator_test
 
 import (
 	"context"
@@ -13,9 +13,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/simulate"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -31,7 +32,7 @@ func steps(t *testing.T, state *cluster.Cluster, names ...string) (placed string
 	t.Helper()
 	var texts []string
 	for _, name := range names {
-		r, err := simulate.Place(t.Context(), state, state.Snapshot.Pod(tc.Namespace, name), nil)
+		r, err := allocator.Place(t.Context(), state, state.Snapshot.Pod(tc.Namespace, name), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,21 +150,21 @@ func removed(state *cluster.Cluster, pod *corev1.Pod) *cluster.Cluster {
 func TestUndecided(t *testing.T) {
 	snap := tc.Cluster(tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Claim("wants", tc.Request("gpu", "nonesuch", 1)), tc.Pod("waits", tc.Using("wants")))
 	state := start(t, snap)
-	_, err := simulate.Place(t.Context(), state, snap.Pods[0], nil)
-	var undecided *simulate.UndecidedError
+	_, err := allocator.Place(t.Context(), state, snap.Pods[0], nil)
+	var undecided *allocator.UndecidedError
 	if !errors.As(err, &undecided) || undecided.Node != "n1" || !undecided.EndsAttempt {
 		t.Errorf("got %v, want an error about n1", err)
 	}
-	if err := simulate.NewAttempt(state, snap.Pods[0]).Problem(); err != nil {
+	if err := allocator.NewAttempt(state, snap.Pods[0]).Problem(); err != nil {
 		t.Errorf("the scheduler tries the pod: %v", err)
 	}
 	missing := tc.Pod("without", tc.Using("nonesuch"))
-	if err := simulate.NewAttempt(state, missing).Problem(); err == nil {
+	if err := allocator.NewAttempt(state, missing).Problem(); err == nil {
 		t.Error("a pod whose claim does not exist is tried")
 	}
 	done, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := simulate.Place(done, state, snap.Pods[0], nil); !errors.Is(err, context.Canceled) {
+	if _, err := allocator.Place(done, state, snap.Pods[0], nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want the error of the context", err)
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package earlier
+package allocator
 
 import (
 	"context"
@@ -213,7 +213,7 @@ func (s *search) take(p position, at int) (func(), error) {
 	charged := false
 	if len(d.ConsumesCounters) > 0 && (!d.shared || !s.sharedAlready(d)) {
 		if r.All() && s.Behaves(behavior.AllWithCountersPanics) {
-			return nil, &PanicError{behavior.AllWithCountersPanics, fmt.Sprintf("claim %s, request %s: device %s consumes counters", name(r.Claim), r.Name, d.ID)}
+			return nil, &ReleasePanicError{behavior.AllWithCountersPanics, fmt.Sprintf("claim %s, request %s: device %s consumes counters", name(r.Claim), r.Name, d.ID)}
 		}
 		if !s.counters.charge(d) {
 			return nil, nil

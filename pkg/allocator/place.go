@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package simulate
+package allocator
 
 import (
 	"cmp"
@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -92,8 +91,8 @@ func (a *Attempt) On(ctx context.Context, node *corev1.Node) (*whatif.Reservatio
 	if !fits {
 		return nil, nil
 	}
-	switch verdict := allocator.Of(a.cluster).Check(ctx, node, pending); verdict.Outcome {
-	case allocator.Fits:
+	switch verdict := Of(a.cluster).Check(ctx, node, pending); verdict.Outcome {
+	case Fits:
 		next := 0
 		for i := range r.Claims {
 			if r.Claims[i].Claim.Status.Allocation == nil {
@@ -102,9 +101,9 @@ func (a *Attempt) On(ctx context.Context, node *corev1.Node) (*whatif.Reservatio
 			}
 		}
 		return r, nil
-	case allocator.Cancelled, allocator.GivenUp:
+	case Cancelled, GivenUp:
 		return nil, verdict.Err
-	case allocator.TimedOut, allocator.Failed:
+	case TimedOut, Failed:
 		return nil, &UndecidedError{Node: node.Name, Err: verdict.Err, EndsAttempt: verdict.EndsAttempt}
 	default:
 		return nil, nil

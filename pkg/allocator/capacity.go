@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package earlier
+package allocator
 
 import (
 	"fmt"
@@ -58,7 +58,7 @@ func (s *search) enough(r *request, at int, left bool) (bool, error) {
 	takes := s.takes(r, d)
 	if !s.Behaves(behavior.CapacityWraps) {
 		for capacity, amount := range takes {
-			if amount.Sign() < 0 || overflows(asked(r, capacity), d.Capacity[capacity].RequestPolicy) {
+			if amount.Sign() < 0 || overflows(askedOf(r, capacity), d.Capacity[capacity].RequestPolicy) {
 				return false, fmt.Errorf("claim %s, request %s: checking capacity for device %s: capacity %q cannot be represented", name(r.Claim), r.Name, d.ID, capacity)
 			}
 		}
@@ -81,7 +81,7 @@ func (s *search) enough(r *request, at int, left bool) (bool, error) {
 }
 
 // asked is what a request asks of a capacity, nil if nothing.
-func asked(r *request, name resourceapi.QualifiedName) *resource.Quantity {
+func askedOf(r *request, name resourceapi.QualifiedName) *resource.Quantity {
 	if r.Capacity == nil {
 		return nil
 	}
@@ -98,7 +98,7 @@ func (s *search) takes(r *request, d *device) map[resourceapi.QualifiedName]reso
 	}
 	all := map[resourceapi.QualifiedName]resource.Quantity{}
 	for name, capacity := range d.Capacity {
-		all[name] = s.taken(asked(r, name), capacity)
+		all[name] = s.taken(askedOf(r, name), capacity)
 	}
 	return all
 }
