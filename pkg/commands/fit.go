@@ -27,8 +27,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
+	"github.com/kubectl-dra/kubectl-dra/pkg/forecast"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render/planning"
-	"github.com/kubectl-dra/kubectl-dra/pkg/simulate/fit"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
@@ -246,7 +247,7 @@ func (o *fitOptions) countShapes(ctx context.Context, from *cli.Source) error {
 	}
 	s := cluster.New(snap)
 	bar := cli.NewProgress(o.streams.ErrOut, "Counting claims")
-	found, err := fit.Shapes(ctx, s, func(shape *api.ClaimShape, done, total int) {
+	found, err := forecast.Shapes(ctx, s, func(shape *api.ClaimShape, done, total int) {
 		bar.Say(fmt.Sprintf("Counting claims for %s of class %s (%d of %d)", english.Count(shape.Devices, "device"), shape.Class, done+1, total))
 	})
 	bar.Done()
@@ -280,16 +281,16 @@ func (o *fitOptions) count(ctx context.Context, from *cli.Source, files *snapsho
 		return nil, err
 	}
 	s = s.Amended(snap)
-	return fit.Count(ctx, s, shape, o.replicas)
+	return forecast.CountShape(ctx, s, shape, o.replicas)
 }
 
 // shapeIn is what copies are made of, and the snapshot that has what they need.
-func (o *fitOptions) shapeIn(s *cluster.Cluster, from *cli.Source, given *manifest.Manifests) (*fit.Shape, *snapshot.Snapshot, error) {
+func (o *fitOptions) shapeIn(s *cluster.Cluster, from *cli.Source, given *manifest.Manifests) (*forecast.Shape, *snapshot.Snapshot, error) {
 	if o.shape.class != "" {
 		if _, err := names.ClassSelectors(from, o.shape.class); err != nil {
 			return nil, nil, err
 		}
-		shape, snap := fit.OfClaims(s.Snapshot, cmp.Or(from.Namespace, metav1.NamespaceDefault), "copy", o.shape.claim())
+		shape, snap := forecast.ShapeOfClaims(s.Snapshot, cmp.Or(from.Namespace, metav1.NamespaceDefault), "copy", o.shape.claim())
 		what := "for " + english.Count(int(o.shape.count), "device")
 		if o.shape.same != "" {
 			what += " with the same " + o.shape.same
@@ -312,7 +313,7 @@ func (o *fitOptions) shapeIn(s *cluster.Cluster, from *cli.Source, given *manife
 	if len(found.Claims) == 0 {
 		return nil, nil, &explain.TargetError{Target: found.Object, Message: target.Text(found.Object) + " has no claims that copies could be made of"}
 	}
-	shape, snap := fit.Of(s.Snapshot, found)
+	shape, snap := forecast.ShapeOf(s.Snapshot, found)
 	return shape, snap, nil
 }
 

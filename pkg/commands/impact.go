@@ -22,9 +22,10 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/taint"
+	"github.com/kubectl-dra/kubectl-dra/pkg/forecast"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render/planning"
-	"github.com/kubectl-dra/kubectl-dra/pkg/simulate/impact"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -93,11 +94,11 @@ again, else 2 if that is not known for one, else 0.`,
 }
 
 // chooser is a change that may depend on the cluster.
-type chooser func(*cli.Source) (impact.Change, error)
+type chooser func(*cli.Source) (forecast.Change, error)
 
 // always is a change that does not.
-func always(change impact.Change) chooser {
-	return func(*cli.Source) (impact.Change, error) { return change, nil }
+func always(change forecast.Change) chooser {
+	return func(*cli.Source) (forecast.Change, error) { return change, nil }
 }
 
 // change makes a command for one sort of change. toChange is asked once the flags were
@@ -144,7 +145,7 @@ stay until the devices are unprepared.`,
 		Args:              oneName("node"),
 		ValidArgsFunction: names.Complete(f.reading, names.Propose(snapshot.ResourceNodes)),
 	}, streams, func(_ context.Context, _ *impactOptions, args []string) (chooser, error) {
-		return always(impact.Drain(nodeNamed(args[0]))), nil
+		return always(forecast.Drain(nodeNamed(args[0]))), nil
 	})
 }
 
@@ -160,7 +161,7 @@ pods cannot go there.`,
 		Args:              oneName("node"),
 		ValidArgsFunction: names.Complete(f.reading, names.Propose(snapshot.ResourceNodes)),
 	}, streams, func(_ context.Context, _ *impactOptions, args []string) (chooser, error) {
-		return always(impact.Cordon(nodeNamed(args[0]))), nil
+		return always(forecast.Cordon(nodeNamed(args[0]))), nil
 	})
 }
 
@@ -208,7 +209,7 @@ evicted that do not tolerate it, some only after the time for which they do.`,
 				return nil, err
 			}
 			o.devices = devices.Selector()
-			return always(impact.Taint(rule)), nil
+			return always(forecast.Taint(rule)), nil
 		}
 		if devices.Selector() != nil || devices.All {
 			return nil, cli.Usagef("Leave one of them out.", "--node and devices: a taint is of a node or of devices")
@@ -231,7 +232,7 @@ func nodeTaint(node, text string) (chooser, error) {
 	if effect == "" || effect == resourceapi.DeviceTaintEffectNone {
 		return nil, cli.Usagef("Write KEY[=VALUE]:EFFECT, for example maintenance:NoExecute.", "read taint %q: a node needs the effect NoSchedule or NoExecute", text)
 	}
-	return always(impact.TaintNode(node, corev1.Taint{Key: key, Value: value, Effect: corev1.TaintEffect(effect)})), nil
+	return always(forecast.TaintNode(node, corev1.Taint{Key: key, Value: value, Effect: corev1.TaintEffect(effect)})), nil
 }
 
 func newImpactRemove(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
@@ -258,9 +259,9 @@ or device/DRIVER/POOL/NAME.`,
 		switch {
 		case name == "":
 		case slices.Contains([]string{"node", "nodes", "no"}, kind):
-			return always(impact.RemoveNode(name)), nil
+			return always(forecast.RemoveNode(name)), nil
 		case kind == "driver" || kind == "drivers":
-			return always(impact.RemoveDriver(name)), nil
+			return always(forecast.RemoveDriver(name)), nil
 		case kind == "device" || kind == "devices":
 			return removedDevice(name), nil
 		}
@@ -270,7 +271,7 @@ or device/DRIVER/POOL/NAME.`,
 
 // removedDevice takes out a device by a name that may lack the driver.
 func removedDevice(name string) chooser {
-	return func(from *cli.Source) (impact.Change, error) {
+	return func(from *cli.Source) (forecast.Change, error) {
 		var list []*cluster.Device
 		all := cluster.New(from.Snap).Pools.Devices()
 		for i := range all {
@@ -279,12 +280,12 @@ func removedDevice(name string) chooser {
 		full := names.FullNames[*cluster.Device]{Of: func(d *cluster.Device) string { return d.ID.String() }, There: "as", Choose: "Write it as device/DRIVER/POOL/DEVICE."}
 		device, err := names.Only("device", name, full, devicesNamed(list, name))
 		if err != nil {
-			return impact.Change{}, err
+			return forecast.Change{}, err
 		}
 		if device == nil {
-			return impact.Change{}, names.NotFound("device", name, from.Snap.Source, "List what there is: kubectl dra devices")
+			return forecast.Change{}, names.NotFound("device", name, from.Snap.Source, "List what there is: kubectl dra devices")
 		}
-		return impact.RemoveDevice((*device).ID), nil
+		return forecast.RemoveDevice((*device).ID), nil
 	}
 }
 
@@ -301,9 +302,9 @@ func (o *impactOptions) run(ctx context.Context, choose chooser) error {
 		return err
 	}
 	bar := cli.NewProgress(o.streams.ErrOut, "Deciding where pods go")
-	found, err := impact.Assess(ctx, from.Snap, change)
+	found, err := forecast.Assess(ctx, from.Snap, change)
 	bar.Done()
-	var missing *impact.NotFoundError
+	var missing *forecast.NotFoundError
 	if errors.As(err, &missing) {
 		return names.NotFound(missing.Kind, missing.Name, from.Snap.Source+naming.DidYouMean(missing.Name, existing(from.Snap, missing.Kind)), missingHints()[missing.Kind])
 	}

@@ -18,8 +18,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/manifest"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/forecast"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
-	"github.com/kubectl-dra/kubectl-dra/pkg/simulate/impact"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
@@ -96,9 +97,9 @@ func appliedObjects(files []string, objects *snapshot.Snapshot) (chooser, error)
 	if slices.Contains(files, "-") {
 		steps = nil
 	}
-	return func(from *cli.Source) (impact.Change, error) {
+	return func(from *cli.Source) (forecast.Change, error) {
 		placed := manifest.Place(objects, cmp.Or(from.Namespace, metav1.NamespaceDefault), nil).Objects
-		return impact.Apply("apply "+english.JoinAnd(parts), placed, steps), nil
+		return forecast.Apply("apply "+english.JoinAnd(parts), placed, steps), nil
 	}, nil
 }
 
@@ -124,6 +125,6 @@ Releases that this program does not know are Undetermined (exit code 2).`,
 		if err := snapshot.CheckKnown(version); err != nil {
 			return nil, err
 		}
-		return always(impact.Upgrade(version)), nil
+		return always(forecast.Upgrade(version)), nil
 	})
 }

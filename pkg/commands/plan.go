@@ -19,9 +19,10 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
+	"github.com/kubectl-dra/kubectl-dra/pkg/forecast"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render/planning"
-	"github.com/kubectl-dra/kubectl-dra/pkg/simulate/plan"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -37,7 +38,7 @@ type planFlags struct {
 type planOptions struct {
 	reader     *cli.Reader
 	printer    *cli.Printer
-	conditions plan.Conditions
+	conditions forecast.Conditions
 	// without are pods as they were named, with or without a namespace.
 	without []string
 	added   []names.AddedNodes
@@ -150,7 +151,7 @@ func (f *planFlags) toOptions(cmd *cobra.Command, streams genericiooptions.IOStr
 		return nil, err
 	}
 	for _, a := range o.added {
-		o.conditions.Add = append(o.conditions.Add, plan.NewNodes{Like: a.Like, Count: a.Count})
+		o.conditions.Add = append(o.conditions.Add, forecast.NewNodes{Like: a.Like, Count: a.Count})
 	}
 	if o.reader, err = f.reading.ToReader(cmd, streams); err != nil {
 		return nil, err
@@ -230,7 +231,7 @@ func (o *planOptions) decide(ctx context.Context, state *cluster.Cluster) (*api.
 		return o.make(ctx, state, false)
 	}
 	after, words, err := o.conditions.Apply(state)
-	var missing *plan.MissingError
+	var missing *forecast.MissingError
 	if errors.As(err, &missing) {
 		return nil, names.NotFound(missing.Kind, missing.Name, state.Snapshot.Source+naming.Suggestion(missing.Near), missingHints()[missing.Kind])
 	}
@@ -246,16 +247,16 @@ func (o *planOptions) decide(ctx context.Context, state *cluster.Cluster) (*api.
 		return nil, err
 	}
 	out.Conditions = words
-	plan.Compare(out, today, state)
+	forecast.ComparePlan(out, today, state)
 	return out, nil
 }
 
 // make decides the queue once, and leaves the pods of one namespace if only these are
 // printed.
 func (o *planOptions) make(ctx context.Context, state *cluster.Cluster, preempt bool) (*api.Plan, error) {
-	out, err := plan.Make(ctx, state, preempt)
+	out, err := forecast.MakePlan(ctx, state, preempt)
 	if err == nil && o.reader.Only != "" {
-		plan.Within(out, o.reader.Only)
+		forecast.PlanWithin(out, o.reader.Only)
 	}
 	return out, err
 }

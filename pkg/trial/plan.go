@@ -17,8 +17,9 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/forecast"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
-	"github.com/kubectl-dra/kubectl-dra/pkg/simulate/fit"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -239,7 +240,7 @@ func (g *Group) room(ctx context.Context, one *corev1.Pod) (int, error) {
 	anywhere := one.DeepCopy()
 	anywhere.ObjectMeta = metav1.ObjectMeta{Namespace: one.Namespace, Name: one.Name}
 	anywhere.Spec.Affinity = nil
-	found, err := fit.Count(ctx, g.Before, &fit.Shape{
+	found, err := forecast.CountShape(ctx, g.Before, &forecast.Shape{
 		Target: api.Target{Kind: api.KindPod, Namespace: one.Namespace, Name: one.Name}, One: "trial", Several: "trials", Pod: anywhere,
 	}, 1)
 	if err != nil {

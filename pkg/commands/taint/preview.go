@@ -22,9 +22,10 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/forecast"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render/planning"
-	"github.com/kubectl-dra/kubectl-dra/pkg/simulate/impact"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
@@ -163,7 +164,7 @@ func (c previewer) preview(ctx context.Context, snap *snapshot.Snapshot, rule *r
 		if taint.Rule != rule.Name {
 			continue
 		}
-		found, err := impact.Assess(ctx, snap, impact.Taint(rule))
+		found, err := forecast.Assess(ctx, snap, forecast.Taint(rule))
 		if err != nil {
 			return nil, fmt.Errorf("decide where pods go: %w", err)
 		}

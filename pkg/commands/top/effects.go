@@ -16,8 +16,9 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/forecast"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
-	"github.com/kubectl-dra/kubectl-dra/pkg/simulate/impact"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -44,7 +45,7 @@ func withoutRule(ctx context.Context, snap *snapshot.Snapshot, rule *resourceapi
 			lines = append(lines, fmt.Sprintf("%s that it evicts and that still run stay: %s", english.Count(len(due), "pod"), english.Sample(due, maxNames)))
 		}
 	}
-	return concluded(ctx, snap, lines, impact.RemoveTaint(rule.Name))
+	return concluded(ctx, snap, lines, forecast.RemoveTaint(rule.Name))
 }
 
 // uncordoned says what becomes of a node and of pods that wait.
@@ -61,12 +62,12 @@ func uncordoned(ctx context.Context, snap *snapshot.Snapshot, node string) (stri
 			lines = append(lines, fmt.Sprintf("It is %s: no pod starts there before it is ready.", closed.State))
 		}
 	}
-	return concluded(ctx, snap, lines, impact.Uncordon(node))
+	return concluded(ctx, snap, lines, forecast.Uncordon(node))
 }
 
 // concluded adds which of the pods that wait would fit then.
-func concluded(ctx context.Context, snap *snapshot.Snapshot, lines []string, change impact.Change) (string, error) {
-	found, err := impact.Assess(ctx, snap, change)
+func concluded(ctx context.Context, snap *snapshot.Snapshot, lines []string, change forecast.Change) (string, error) {
+	found, err := forecast.Assess(ctx, snap, change)
 	if err != nil {
 		return "", fmt.Errorf("decide where pods go: %w", err)
 	}

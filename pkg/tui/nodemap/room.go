@@ -13,8 +13,8 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/forecast"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
-	"github.com/kubectl-dra/kubectl-dra/pkg/simulate/fit"
 )
 
 // Room says on how many nodes a claim fits for as many devices of the most common class
@@ -48,9 +48,9 @@ func Room(ctx context.Context, facts *cluster.Cluster, known *inventory.Inventor
 		Name: "devices", Exactly: &resourceapi.ExactDeviceRequest{DeviceClassName: class.Name, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: int64(most)},
 	}}}}
 	state := facts
-	shape, with := fit.OfClaims(facts.Snapshot, "default", "copy", spec)
+	shape, with := forecast.ShapeOfClaims(facts.Snapshot, "default", "copy", spec)
 	state = state.Amended(with)
-	found, err := fit.Count(ctx, state, shape, 1)
+	found, err := forecast.CountShape(ctx, state, shape, 1)
 	if err != nil {
 		return "", err
 	}

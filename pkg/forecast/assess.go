@@ -1,0 +1,251 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package forecast
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// Assess says what a change does. It fails with a [*NotFoundError] if there is nothing to
+// change, and with the error of ctx.
+func Assess(ctx context.Context, snap *snapshot.Snapshot, c Change) (*api.Impact, error) {
+	changed, err := c.apply(snap)
+	if err != nil {
+		return nil, err
+	}
+	before := cluster.New(snap)
+	after := before.Amended(changed)
+	out := &api.Impact{
+		TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "Impact"},
+		Change:   c.text, Source: snap.Source, Pods: []api.ImpactPod{},
+	}
+	a := &assessment{out: out, emptied: c.emptied, before: before, state: after, placed: map[types.NamespacedName]*queue.Decision{}}
+	if err := a.decide(ctx, fates(&c, before, after)); err != nil {
+		return nil, err
+	}
+	out.Claims = unmatched(ctx, before, after)
+	if c.evicts {
+		a.heedBudgets()
+	}
+	if c.steps != nil {
+		out.Steps = c.steps(snap, out)
+	}
+	if c.notes != nil {
+		out.Notes = append(out.Notes, c.notes(before, after)...)
+	}
+	out.Notes = append(out.Notes, aside(before, c.emptied)...)
+	a.assume()
+	for i := range out.Pods {
+		count(&out.Counts, &out.Pods[i])
+	}
+	return out, nil
+}
+
+func count(counts *api.ImpactCounts, pod *api.ImpactPod) {
+	switch pod.Effect {
+	case api.EffectEvicted:
+		counts.Evicted++
+	case api.EffectDevicesLost:
+		counts.DevicesLost++
+	case api.EffectFitLost:
+		counts.FitLost++
+		return
+	case api.EffectFitGained:
+		counts.FitGained++
+		return
+	case api.EffectStays, api.EffectRemoved:
+		return
+	}
+	switch pod.Outcome {
+	case api.OutcomePlaced:
+		counts.Placed++
+	case api.OutcomeNoPlace:
+		counts.NoPlace++
+	case api.OutcomeNotRecreated:
+		counts.NotRecreated++
+	case api.OutcomeUndetermined:
+		counts.Undetermined++
+	}
+}
+
+// assessment goes through what follows from a change.
+type assessment struct {
+	out *api.Impact
+	// emptied is the node that pods leave, empty for none: of that is known why it takes none.
+	emptied string
+	// before is the cluster as it is, state the one with the change and with what has
+	// happened since.
+	before, state *cluster.Cluster
+	// placed has the pods that wait now and found a place since the change.
+	placed map[types.NamespacedName]*queue.Decision
+	// decided has what became of them last.
+	decided []queue.Decision
+	// withoutDevices is set if replacements were placed that have no claims.
+	withoutDevices bool
+}
+
+// decide evicts pods at their times, and decides after each of them who finds a place.
+func (a *assessment) decide(ctx context.Context, list []fate) error {
+	nodeBefore := map[types.NamespacedName]string{}
+	decisions, _, err := explain.DecideQueue(ctx, a.before, waiting(a.before), explain.QueueOptions{})
+	if err != nil {
+		return fmt.Errorf("decide the queue: %w", err)
+	}
+	for i := range decisions {
+		nodeBefore[key(decisions[i].Pod)] = ""
+		if reserved := decisions[i].Reservation; reserved != nil {
+			nodeBefore[key(decisions[i].Pod)] = reserved.Node
+		}
+	}
+	leaving := of(list, api.EffectEvicted)
+	for first := true; first || len(leaving) > 0; first = false {
+		n := 0
+		for n < len(leaving) && leaving[n].at.Equal(leaving[0].at) {
+			n++
+		}
+		if err := a.settle(ctx, leaving[:n]); err != nil {
+			return err
+		}
+		leaving = leaving[n:]
+	}
+	a.compareWaiting(nodeBefore)
+	if lost := of(list, api.EffectDevicesLost); len(lost) > 0 {
+		if err := a.settle(ctx, lost); err != nil {
+			return err
+		}
+	}
+	for _, f := range slices.Concat(of(list, api.EffectStays), of(list, api.EffectRemoved)) {
+		a.out.Pods = append(a.out.Pods, described(&f))
+	}
+	slices.SortStableFunc(a.out.Pods, func(x, y api.ImpactPod) int { return cmp.Compare(rank(x.Effect), rank(y.Effect)) })
+	return nil
+}
+
+// waiting are the pods that wait for devices and are in the queue.
+func waiting(state *cluster.Cluster) []*corev1.Pod {
+	return slices.DeleteFunc(explain.Waiting(state), func(pod *corev1.Pod) bool { return len(pod.Spec.SchedulingGates) > 0 })
+}
+
+// aside names the pods that a change concerns and that are not in the queue, or have been given
+// the node that pods leave: those with scheduling gates, and those for which it is nominated.
+func aside(before *cluster.Cluster, emptied string) []string {
+	var gated, nominated []string
+	for _, pod := range explain.Waiting(before) {
+		name := pod.Namespace + "/" + pod.Name
+		if len(pod.Spec.SchedulingGates) > 0 {
+			gated = append(gated, name)
+		}
+		if emptied != "" && pod.Status.NominatedNodeName == emptied {
+			nominated = append(nominated, name)
+		}
+	}
+	var notes []string
+	if len(gated) > 0 {
+		notes = append(notes, fmt.Sprintf("not evaluated, because of scheduling gates: %s", english.Sample(gated, 5)))
+	}
+	if len(nominated) > 0 {
+		notes = append(notes, fmt.Sprintf("node %s is nominated for %s: the scheduler has to find another node", emptied, english.Sample(nominated, 5)))
+	}
+	return notes
+}
+
+// rank is the order in which effects are listed.
+func rank(effect api.ImpactEffect) int {
+	return slices.Index([]api.ImpactEffect{api.EffectEvicted, api.EffectDevicesLost, api.EffectFitLost, api.EffectFitGained, api.EffectRemoved, api.EffectStays}, effect)
+}
+
+func of(list []fate, effect api.ImpactEffect) []fate {
+	return slices.DeleteFunc(slices.Clone(list), func(f fate) bool { return f.effect != effect })
+}
+
+// described is what is known of a pod without asking where it fits.
+func described(f *fate) api.ImpactPod {
+	out := api.ImpactPod{
+		Namespace: f.pod.Namespace, Name: f.pod.Name, Effect: f.effect, Node: f.pod.Spec.NodeName,
+		Owner: lifecycle.WorkloadName(f.pod), Devices: f.devices, Drivers: f.drivers,
+	}
+	if !f.at.IsZero() {
+		out.EvictionAt = &metav1.Time{Time: f.at}
+	}
+	return out
+}
+
+func key(pod *corev1.Pod) types.NamespacedName {
+	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
+}
+
+// compareWaiting lists the waiting pods for which the change makes a difference, and names those
+// that only get another node. A pod that does not fit now has no node.
+func (a *assessment) compareWaiting(nodeBefore map[types.NamespacedName]string) {
+	for i := range a.decided {
+		d := &a.decided[i]
+		node := nodeBefore[key(d.Pod)]
+		if node != "" && d.Reservation == nil && a.placed[key(d.Pod)] == nil {
+			out := api.ImpactPod{Namespace: d.Pod.Namespace, Name: d.Pod.Name, Owner: lifecycle.WorkloadName(d.Pod), Effect: api.EffectFitLost}
+			judge(&out, d)
+			a.out.Pods = append(a.out.Pods, out)
+		}
+	}
+	var moved []string
+	for _, pod := range a.before.Snapshot.Pods {
+		node, waited := nodeBefore[key(pod)]
+		d := a.placed[key(pod)]
+		switch {
+		case d == nil || !waited:
+		case node != "" && node == a.emptied && pod.Status.NominatedNodeName == node:
+			// It is named for that.
+		case node != "" && d.Reservation.Node != node:
+			moved = append(moved, fmt.Sprintf("%s/%s (%s instead of %s)", pod.Namespace, pod.Name, d.Reservation.Node, node))
+		case node == "":
+			a.out.Pods = append(a.out.Pods, api.ImpactPod{
+				Namespace: pod.Namespace, Name: pod.Name, Owner: lifecycle.WorkloadName(pod), Effect: api.EffectFitGained, Outcome: api.OutcomePlaced, Placement: placed(d.Reservation),
+			})
+		}
+	}
+	if len(moved) > 0 {
+		a.out.Notes = append(a.out.Notes, fmt.Sprintf("waiting pods that get another node: %s", english.Sample(moved, 5)))
+	}
+}
+
+// assume says what was not looked at.
+func (a *assessment) assume() {
+	say := func(format string, args ...any) {
+		a.out.Assumptions = append(a.out.Assumptions, fmt.Sprintf(format, args...))
+	}
+	if slices.ContainsFunc(a.out.Pods, func(pod api.ImpactPod) bool { return pod.Placement != nil }) {
+		say("where several nodes fit, the scheduler may choose another one")
+	}
+	if a.withoutDevices {
+		say("pods without devices are placed after all pods with devices, whatever their priority")
+	}
+	if gap := unseen(a.before.Snapshot); gap != "" {
+		say("there may be more: %s", strings.TrimSuffix(gap, "."))
+	}
+}
+
+// unseen is what has to be known to decide where pods fit and could not be read.
+func unseen(snap *snapshot.Snapshot) string {
+	for _, resource := range []string{snapshot.ResourceSlices, snapshot.ResourceNodes, snapshot.ResourceClaims, snapshot.ResourcePods, snapshot.ResourceTaintRules, snapshot.ResourceClasses, snapshot.ResourceTemplates} {
+		if gap := snap.Gap(resource); gap != nil {
+			return english.Sentence(gap.Reason)
+		}
+	}
+	return ""
+}

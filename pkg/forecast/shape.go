@@ -1,0 +1,58 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package forecast
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// ShapeOf is the shape of a target: a pod like its pod, or for a claim or a template a pod
+// with a claim like that. The snapshot that is returned has what the shape needs.
+func ShapeOf(snap *snapshot.Snapshot, t *target.Target) (*Shape, *snapshot.Snapshot) {
+	if t.Pod != nil && t.Object.Kind != api.KindClaim {
+		shape := &Shape{Target: t.Object, One: "copy of " + target.Text(t.Object), Several: "copies of " + target.Text(t.Object), Pod: copyOf(t.Pod)}
+		if group := target.GroupOf(t.Pod); group != "" {
+			shape.Assumption = fmt.Sprintf("copies are counted one by one, without PodGroup %s", group)
+		}
+		return shape, snap
+	}
+	spec := t.Claims[0].Claim.Spec
+	shape, after := ShapeOfClaims(snap, t.Object.Namespace, t.Object.Name, &spec)
+	shape.Target = t.Object
+	shape.One, shape.Several = "claim like "+target.Text(t.Object), "claims like "+target.Text(t.Object)
+	return shape, after
+}
+
+// ShapeOfClaims is the shape of claims with a spec, each for a pod that needs nothing else.
+func ShapeOfClaims(snap *snapshot.Snapshot, namespace, name string, spec *resourceapi.ResourceClaimSpec) (*Shape, *snapshot.Snapshot) {
+	// No object in a cluster can have such a name.
+	template := &resourceapi.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name + "-…"}}
+	template.Spec.Spec = *spec
+	after := *snap
+	after.Templates = append(append([]*resourceapi.ResourceClaimTemplate{}, snap.Templates...), template)
+	snapshot.SortByName(after.Templates)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name + "-…"}}
+	pod.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "claim", ResourceClaimTemplateName: ptr.To(template.Name)}}
+	return &Shape{Target: api.Target{Kind: api.KindClaim, Namespace: namespace}, One: "claim", Several: "claims", Pod: pod, Claims: true}, &after
+}
+
+// copyOf is a pod as it would be created once more, without the rest of its PodGroup.
+func copyOf(pod *corev1.Pod) *corev1.Pod {
+	made := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: pod.Namespace, Name: pod.Name, Labels: pod.Labels, Annotations: pod.Annotations, OwnerReferences: pod.OwnerReferences,
+	}, Spec: *pod.Spec.DeepCopy()}
+	made.Spec.NodeName = ""
+	made.Spec.SchedulingGates = nil
+	made.Spec.SchedulingGroup = nil
+	return made
+}

@@ -1,0 +1,238 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package forecast
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
+)
+
+// Where the devices of a node that can serve a claim are whole, none of them a part of
+// another, the allocator finds any number of them that there are: it searches for all, and
+// what one claim takes leaves the others as they are. So their number says how many claims
+// fit, for whatever number of devices. Shared devices and partitions leave less than they
+// are, and the allocator is asked.
+
+// mostSearched is among how many devices the allocator looks for more than there are
+// without a doubt that it comes to an end before the scheduler gives up: each one doubles
+// the search.
+const mostSearched = 20
+
+// wholeDevices are those of a node that can serve a claim, each of them to itself.
+type wholeDevices []wholeDevice
+
+type wholeDevice struct {
+	id cluster.DeviceID
+	// values are those that the devices of a claim have to have in common.
+	values string
+	// pool and index are where it is among those of the node.
+	pool, index int
+}
+
+// slots is how many claims for a number of devices fit on those that are free. It is not
+// known if a claim for so many could take the allocator too long.
+func (w wholeDevices) slots(size int, free func(*wholeDevice) bool) (count int, known bool) {
+	byValues := map[string]int{}
+	for i := range w {
+		if free(&w[i]) {
+			byValues[w[i].values]++
+		}
+	}
+	known = true
+	for _, n := range byValues {
+		count += n / size
+		known = known && (size <= n || n <= mostSearched)
+	}
+	return count, known
+}
+
+// certain reports whether devices alone decide how many claims fit: none of them could end
+// the attempt for all nodes, and nothing else is in the way.
+func certain(q *funnel.Question, answer *api.Explanation) bool {
+	return answer.Verdict == api.Fits && len(q.Claims) == 1 && !mayFail(q.Claims[0].Funnels[0][0]) &&
+		!slices.ContainsFunc(q.Claims[0].Claim.Spec.Devices.Constraints, func(c resourceapi.DeviceConstraint) bool { return c.MatchAttribute == nil })
+}
+
+// wholeOn are the devices of a node that can serve the only request of a question, and
+// whether all of them are whole.
+func wholeOn(ctx context.Context, q *funnel.Question, node *corev1.Node) (devices wholeDevices, whole bool) {
+	f := q.Claims[0].Funnels[0][0]
+	type counterSet struct {
+		pool int
+		name string
+	}
+	taken := map[counterSet]bool{}
+	devices, whole = make(wholeDevices, 0, f.Eligible[node.Name]), true
+	for i, pool := range q.Reach.Pools[node.Name] {
+		for j := range pool.Devices {
+			d := &pool.Devices[j]
+			if f.Reason(d) != nil {
+				continue
+			}
+			values, single := valuesOf(ctx, f, d)
+			whole = whole && single && isWhole(d)
+			devices = append(devices, wholeDevice{d.ID, values, i, j})
+			for k := range d.ConsumesCounters {
+				set := counterSet{i, d.ConsumesCounters[k].CounterSet}
+				whole = whole && !taken[set]
+				taken[set] = true
+			}
+		}
+	}
+	return devices, whole && len(devices) == f.Eligible[node.Name]
+}
+
+// on are the devices in the same places of another node.
+func (w wholeDevices) on(s *cluster.Cluster, node *corev1.Node) (wholeDevices, error) {
+	pools, err := s.Pools.For(node)
+	if err != nil {
+		return nil, fmt.Errorf("find the pools of node %s: %w", node.Name, err)
+	}
+	other := slices.Clone(w)
+	for i := range other {
+		other[i].id = pools[w[i].pool].Devices[w[i].index].ID
+	}
+	return other, nil
+}
+
+// mayFail reports whether the allocator can end with an error because of a device: its
+// selectors fail, or perhaps its capacity cannot be told.
+func mayFail(f *funnel.Funnel) bool {
+	for i := range f.Devices {
+		if r := f.Reason(&f.Devices[i]); r != nil && (r.Code == api.SelectorError || r.Check == eligibility.Capacity) {
+			return true
+		}
+	}
+	return false
+}
+
+// isWhole reports whether a device is not shared, and stands for nothing else that a node has.
+func isWhole(d *cluster.Device) bool {
+	return !ptr.Deref(d.AllowMultipleAllocations, false) && len(d.NodeAllocatableResources) == 0
+}
+
+// valuesOf are the values of a device that the constraints of a request compare, false if
+// it has several of one attribute, or none.
+func valuesOf(ctx context.Context, f *funnel.Funnel, d *cluster.Device) (string, bool) {
+	var all strings.Builder
+	for _, c := range f.Request.Constraints {
+		value, has, err := f.Checks.Attribute(ctx, d, c.Attribute)
+		if err != nil || !has || selector.IsList(value) {
+			return "", false
+		}
+		for _, text := range eligibility.ValueTexts(value) {
+			all.WriteString(text)
+			all.WriteByte(0)
+		}
+	}
+	return all.String(), true
+}
+
+// anyDevice is for devices of which none is in use.
+func anyDevice(*wholeDevice) bool { return true }
+
+// slotsOn counts claims of a size for pods like this one in a state, of which nodes have
+// these devices when all claims are released. On nodes whose devices are not whole, the
+// allocator counts them. Where nothing has changed there are as many as before.
+func (d *devices) slotsOn(ctx context.Context, s *cluster.Cluster, pod *corev1.Pod, size int, before *slotCount, changed map[string]bool) (*slotCount, error) {
+	facts := s
+	all := &slotCount{nodes: make(map[string]int, len(s.Snapshot.Nodes))}
+	var others []*corev1.Node
+	for _, node := range s.Snapshot.Nodes {
+		if !changed[node.Name] {
+			all.keep(before, node)
+			continue
+		}
+		pools, err := facts.Pools.For(node)
+		if err != nil {
+			return nil, fmt.Errorf("find the pools of node %s: %w", node.Name, err)
+		}
+		devices, whole := d.whole[node.Name]
+		count, known := devices.slots(size, func(w *wholeDevice) bool {
+			device := &pools[w.pool].Devices[w.index]
+			return !facts.Usage.InUse(w.id) && facts.Partitions.Conflict(device) == nil && facts.Partitions.ConflictOn(device, node) == nil
+		})
+		if whole && known {
+			all.add(node, min(count, copiesOn(facts.Nodes, pod, node)), 0)
+		} else {
+			others = append(others, node)
+		}
+	}
+	if len(others) == 0 {
+		return all, nil
+	}
+	s = s.Amended(whatif.OnlyNodes(s.Snapshot, others))
+	asked, _, err := slotsIn(ctx, d.asker, s, pod, nil)
+	if err != nil {
+		return nil, err
+	}
+	for _, node := range others {
+		if on, known := asked.nodes[node.Name]; known {
+			all.add(node, on, 0)
+		}
+	}
+	return all, nil
+}
+
+// on is a count of claims on some of its nodes.
+func (c *slotCount) on(nodes []*corev1.Node) *slotCount {
+	some := &slotCount{nodes: make(map[string]int, len(nodes))}
+	for _, node := range nodes {
+		some.keep(c, node)
+	}
+	return some
+}
+
+// keep counts claims on a node as they were counted before.
+func (c *slotCount) keep(before *slotCount, node *corev1.Node) {
+	if on, known := before.nodes[node.Name]; known {
+		c.add(node, on, 0)
+	}
+}
+
+// roomOn is for how many claims, each for a pod of its own, a node has room, be it suitable
+// or not.
+func copiesOn(nodes *cluster.Nodes, pod *corev1.Pod, node *corev1.Node) int {
+	if len(nodes.Fit(pod, node)) > 0 {
+		return 0
+	}
+	return roomFor(nodes, pod, node)
+}
+
+// roomsOf is for how many such claims suitable nodes of a state have room.
+func roomsOf(s *cluster.Cluster, pod *corev1.Pod) map[string]int {
+	nodes, _ := s.Nodes.All()
+	rooms := make(map[string]int, len(nodes))
+	for _, node := range nodes {
+		rooms[node.Name] = roomFor(s.Nodes, pod, node)
+	}
+	return rooms
+}
+
+// sortByRoom puts nodes with the most room first.
+func sortByRoom(nodes []*corev1.Node, rooms map[string]int) {
+	slices.SortStableFunc(nodes, func(a, b *corev1.Node) int { return rooms[b.Name] - rooms[a.Name] })
+}
+
+// roomFor is that for suitable nodes.
+func roomFor(nodes *cluster.Nodes, pod *corev1.Pod, node *corev1.Node) int {
+	most := mostSlots().onNode
+	if rooms := nodes.RoomFor(pod, node); len(rooms) > 0 {
+		return int(min(rooms[0].Pods, int64(most)))
+	}
+	return most
+}
