@@ -15,7 +15,8 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/conflict"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/advice"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -34,7 +35,7 @@ func (x *builder) advise(ctx context.Context) (reason, error) {
 		// It is too late to change anything.
 		return reason{}, nil
 	}
-	steps := adviceSteps + conflict.StepsOfNodes(len(x.Reach.Candidates))
+	steps := adviceSteps + advice.StepsOfNodes(len(x.Reach.Candidates))
 	limited, budget := allocator.WithBudget(ctx, steps)
 	defer budget.End()
 	h := &headlines{Question: x.Question, out: x.out, target: x.target, confirmer: x.confirmer, reasons: x.reasons}
@@ -99,8 +100,8 @@ func measureSteps(q *funnel.Question) []api.NextStep {
 }
 
 // conflictCase is what conflicts and remedies are looked for with.
-func (x *builder) conflictCase() *conflict.Case {
-	c := &conflict.Case{
+func (x *builder) conflictCase() *advice.Case {
+	c := &advice.Case{
 		Question: x.Question, Nodes: x.reachable(), Contents: x.contents, Confirmer: x.confirmer,
 		Verdict: x.out.Verdict, AllRemedies: x.target.Options.AllRemedies,
 		Only: x.Reach.OnlyNode(), Target: x.target.Object, Workload: x.target.Workload, Users: x.target.Users, Ask: x.again,
@@ -123,7 +124,7 @@ func (x *builder) reachable() []*corev1.Node {
 
 // nearestFirst sorts groups of nodes by how near one of their nodes is. The only node
 // that a pod selects, if there is one, is nearer than all others.
-func nearestFirst(groups []api.NodeGroup, near []*conflict.Prospect, only string) {
+func nearestFirst(groups []api.NodeGroup, near []*advice.Prospect, only string) {
 	rank := map[string]int{}
 	for i, p := range near {
 		for _, node := range p.Nodes {
@@ -143,7 +144,7 @@ func nearestFirst(groups []api.NodeGroup, near []*conflict.Prospect, only string
 
 // again asks the question with a change made, up to the point where the
 // allocator is asked. It is nil if something else is in the way already.
-func (x *builder) again(w conflict.WhatIf) (*funnel.Question, error) {
+func (x *builder) again(w advice.WhatIf) (*funnel.Question, error) {
 	c, t := cmp.Or(w.Cluster, x.Cluster), x.target
 	if w.FindAgain {
 		var err error

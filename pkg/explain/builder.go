@@ -11,12 +11,13 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/advice"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodeanswer"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodegroup"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/obstacle"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/outlook"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 )
@@ -41,7 +42,7 @@ type builder struct {
 	// confirmer asks about what-if clusters.
 	confirmer *counting.Confirmer
 	// outlook is nil until it is begun.
-	outlook *outlook.Case
+	outlook *advice.OutlookCase
 	// replaced is set if the pod waits for those that it replaces.
 	replaced *replaced
 	// blockedBy is what else is in the way of a pod for which there are devices,

@@ -15,11 +15,12 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/advice"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/conflict"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodeanswer"
@@ -40,7 +41,7 @@ type headlines struct {
 
 // of is the reason why the claims fit nowhere: what is asked for, and why
 // the nearest node does not have it. It is empty where that is not known.
-func (h *headlines) of(ctx context.Context, list []*conflict.Prospect) reason {
+func (h *headlines) of(ctx context.Context, list []*advice.Prospect) reason {
 	if said := h.noDevices(); said != (reason{}) {
 		return said
 	}
@@ -111,7 +112,7 @@ func (h *headlines) of(ctx context.Context, list []*conflict.Prospect) reason {
 
 // ofCauses names what is asked for in vain where several requirements keep the claims from
 // fitting on the nearest node, each by itself.
-func (h *headlines) ofCauses(ctx context.Context, p *conflict.Prospect, causes []conflict.Cause) reason {
+func (h *headlines) ofCauses(ctx context.Context, p *advice.Prospect, causes []advice.Cause) reason {
 	if len(causes) < 2 {
 		return reason{}
 	}
@@ -305,7 +306,7 @@ func neededText(alternatives []*funnel.Funnel) string {
 //
 // If they are not, the answer is for what is left of the node: where all that may pass and
 // is not a part of the conflict has passed, that is the condition that stays.
-func (h *headlines) devicesOf(ctx context.Context, node *corev1.Node, left conflict.Hypothesis) (answer nodeanswer.Answer, enough bool) {
+func (h *headlines) devicesOf(ctx context.Context, node *corev1.Node, left advice.Hypothesis) (answer nodeanswer.Answer, enough bool) {
 	amended := h.Cluster.Amended(left.Snap)
 	one, err := counting.OnNode(ctx, h.Question, amended, node, left.Claims)
 	if err != nil {
@@ -318,7 +319,7 @@ func (h *headlines) devicesOf(ctx context.Context, node *corev1.Node, left confl
 }
 
 // released says which claims are released in that scenario, and that taints are gone.
-func (h *headlines) released(p *conflict.Prospect) string {
+func (h *headlines) released(p *advice.Prospect) string {
 	var kept []string
 	for _, claim := range p.Staying().Snap.Claims {
 		own := slices.ContainsFunc(h.PodClaims, func(pc cluster.PodClaim) bool {
@@ -362,7 +363,7 @@ func availableText(q *funnel.Question, node *corev1.Node) string {
 }
 
 // strandedHeadline is for a pod whose claims have their devices.
-func (h *headlines) strandedHeadline(p *conflict.Prospect) string {
+func (h *headlines) strandedHeadline(p *advice.Prospect) string {
 	var texts []string
 	for _, u := range h.Reach.Misfits[p.Node().Name] {
 		texts = append(texts, misfitText(u, h.Cluster.Snapshot.Now(), h.target.Hypothetical))
@@ -446,7 +447,7 @@ func (h *headlines) classHint(claim, request int) detail {
 
 // apart says which nodes have devices for which request, where each request has
 // some and no node has them for all, whichever claims use them now.
-func (h *headlines) apart(ctx context.Context, list []*conflict.Prospect) string {
+func (h *headlines) apart(ctx context.Context, list []*advice.Prospect) string {
 	if h.target.Only != nil || requestCount(h.Question) < 2 {
 		return ""
 	}
@@ -455,7 +456,7 @@ func (h *headlines) apart(ctx context.Context, list []*conflict.Prospect) string
 		nodes []string
 	}
 	var all []served
-	common := map[*conflict.Prospect]int{}
+	common := map[*advice.Prospect]int{}
 	for i := range h.Claims {
 		if h.PodClaims[h.Claims[i].Index].ExtendedResources {
 			return ""
@@ -469,7 +470,7 @@ func (h *headlines) apart(ctx context.Context, list []*conflict.Prospect) string
 				s.name = cluster.ClaimTitle(h.Claims[i].Claim) + "." + s.name
 			}
 			for _, p := range list {
-				if slices.ContainsFunc(alternatives, func(f *funnel.Funnel) bool { return conflict.Enough(ctx, h.Question, f, p.Node()) }) {
+				if slices.ContainsFunc(alternatives, func(f *funnel.Funnel) bool { return advice.Enough(ctx, h.Question, f, p.Node()) }) {
 					common[p]++
 					for _, node := range p.Nodes {
 						s.nodes = append(s.nodes, node.Name)

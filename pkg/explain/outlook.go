@@ -8,9 +8,10 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/conflict"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/advice"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/outlook"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 )
 
@@ -28,11 +29,11 @@ func (x *builder) beginOutlook() {
 	if x.outlook != nil || !x.wantsOutlook() {
 		return
 	}
-	c := &outlook.Case{
+	c := &advice.OutlookCase{
 		Question: x.Question, Nodes: x.out.NodeCount, OneNode: x.target.Only != nil,
 		Contents: x.contents, Confirmer: x.confirmer,
 		Ask: func(facts *cluster.Cluster) (*funnel.Question, error) {
-			return x.again(conflict.WhatIf{Cluster: facts, FindAgain: true})
+			return x.again(advice.WhatIf{Cluster: facts, FindAgain: true})
 		},
 	}
 	if x.target.Workload {

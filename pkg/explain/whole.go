@@ -15,7 +15,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/conflict"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/advice"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/obstacle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
@@ -344,7 +345,7 @@ func (w *whole) complete(r *api.Remedy, f queue.Fitting) *api.Remedy {
 			r.Devices = append(r.Devices, f.First.Claims[i].Devices...)
 		}
 	}
-	c := &conflict.Case{
+	c := &advice.Case{
 		Question: funnel.NewQuestion(w.cluster, w.target.Pod, w.target.Claims),
 		Target:   w.target.Object, Workload: true, Users: w.target.Users,
 	}

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package outlook
+package advice
 
 import (
 	"cmp"
@@ -27,7 +27,7 @@ type sharedPool struct{ driver, name string }
 // oneMoreNode decides for each group of equivalent nodes whether the claims would fit
 // on one more of them: its own devices are free and it has no pods. What it would
 // share with other nodes is in use as now.
-func (c *Case) oneMoreNode(ctx context.Context, all *amended) ([]api.NewNode, error) {
+func (c *OutlookCase) oneMoreNode(ctx context.Context, all *amended) ([]api.NewNode, error) {
 	a := all
 	if shared := c.sharedPools(); len(shared) > 0 {
 		var err error
@@ -75,7 +75,7 @@ func (c *Case) oneMoreNode(ctx context.Context, all *amended) ([]api.NewNode, er
 }
 
 // sharedPools are those with devices in use that several nodes can reach.
-func (c *Case) sharedPools() map[sharedPool]bool {
+func (c *OutlookCase) sharedPools() map[sharedPool]bool {
 	shared := map[sharedPool]bool{}
 	seen := map[*cluster.NodePool]bool{}
 	for _, pools := range c.Reach.Pools {

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package conflict_test
+package advice_test
 
 import (
 	"slices"
@@ -15,7 +15,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/internal/testquestion"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/conflict"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain/advice"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodegroup"
 )
@@ -63,7 +64,7 @@ func TestNearest(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			q := testquestion.Of(t, tc.Cluster(append(test.parts, tc.Nodes("n1", "n2"))...), nil)
-			c := &conflict.Case{Question: q, Nodes: q.Reach.Candidates, Contents: nodegroup.NewContents(), Confirmer: &counting.Confirmer{}, Verdict: api.DoesNotFit}
+			c := &advice.Case{Question: q, Nodes: q.Reach.Candidates, Contents: nodegroup.NewContents(), Confirmer: &counting.Confirmer{}, Verdict: api.DoesNotFit}
 			near := c.Nearest(t.Context())
 			var groups []string
 			for _, p := range near {
@@ -90,7 +91,7 @@ func TestNearest(t *testing.T) {
 			if !found.AnyOneSuffices {
 				t.Error("giving up one fact is not enough, though the conflict is minimal")
 			}
-			if got := conflict.Enough(t.Context(), q, q.Claims[0].Funnels[0][0], near[0].Node()); got != test.enough {
+			if got := advice.Enough(t.Context(), q, q.Claims[0].Funnels[0][0], near[0].Node()); got != test.enough {
 				t.Errorf("devices enough: %t, want %t", got, test.enough)
 			}
 		})
@@ -104,7 +105,7 @@ func TestScenario(t *testing.T) {
 		tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "root=x"), tc.Device("b", "root=x"), tc.Device("c", "root=y")), tc.Serving("other", "n1", "a"),
 		tc.Claim("c", tc.GPUs("gpu", 2)).Matching("gpu.example.com/root"),
 	), nil)
-	c := &conflict.Case{Question: q, Nodes: q.Reach.Candidates, Contents: nodegroup.NewContents(), Confirmer: &counting.Confirmer{}, Verdict: api.DoesNotFit}
+	c := &advice.Case{Question: q, Nodes: q.Reach.Candidates, Contents: nodegroup.NewContents(), Confirmer: &counting.Confirmer{}, Verdict: api.DoesNotFit}
 	node := q.Reach.Candidates[0]
 	s, err := c.Scenario(node)
 	if err != nil {

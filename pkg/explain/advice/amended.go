@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package outlook
+package advice
 
 import (
 	"cmp"
@@ -40,7 +40,7 @@ const (
 
 // amended is the question about a cluster in which claims are released.
 type amended struct {
-	*Case
+	*OutlookCase
 	q *funnel.Question
 	// contents are nil until they are asked for.
 	contents *nodegroup.Contents

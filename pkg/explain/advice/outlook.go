@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package outlook
+package advice
 
 import (
 	"context"
@@ -22,7 +22,7 @@ import (
 )
 
 // Case is a question to which the answer is that nothing fits.
-type Case struct {
+type OutlookCase struct {
 	*funnel.Question
 	// Nodes counts the nodes that the question is about; OneNode is set if it is
 	// about that one only.
@@ -53,7 +53,7 @@ type beginning struct {
 
 // Begin begins to decide the outlook, in the background: with what depends neither on Near nor
 // on what is remembered of nodes and of selectors.
-func (c *Case) Begin() {
+func (c *OutlookCase) Begin() {
 	c.begun = sync.OnceValues(func() (*beginning, error) {
 		users := consumers(c.Cluster.Snapshot)
 		released, err := c.released(users, c.Members)
@@ -68,7 +68,7 @@ func (c *Case) Begin() {
 // Find decides the outlook that was begun. It is nil if the question cannot be asked about a
 // cluster without claims. The errors are that of ctx, and what keeps the allocator
 // from being set up.
-func (c *Case) Find(ctx context.Context) (*api.Outlook, error) {
+func (c *OutlookCase) Find(ctx context.Context) (*api.Outlook, error) {
 	out := &api.Outlook{Now: api.Prospect{Verdict: api.DoesNotFit}}
 	begun, err := c.begun()
 	if err != nil || begun.released == nil {
@@ -113,7 +113,7 @@ func (c *Case) Find(ctx context.Context) (*api.Outlook, error) {
 
 // released is the question after all claims were released but those of some pods, and
 // the pods that used them are gone; nil if it cannot be asked.
-func (c *Case) released(users consumersOfClaims, keep []*corev1.Pod) (*amended, error) {
+func (c *OutlookCase) released(users consumersOfClaims, keep []*corev1.Pod) (*amended, error) {
 	kept := func(pod *corev1.Pod) bool { return slices.Contains(keep, pod) }
 	return c.after(func(pod *corev1.Pod) bool { return users.has(pod) && !c.isOwn(pod) && !kept(pod) },
 		func(claim *resourceapi.ResourceClaim) bool { return !users.any(claim, kept) })
@@ -121,24 +121,24 @@ func (c *Case) released(users consumersOfClaims, keep []*corev1.Pod) (*amended, 
 
 // after is the question about the cluster after pods have left and claims were
 // released; nil if it cannot be asked.
-func (c *Case) after(leaves func(*corev1.Pod) bool, released func(*resourceapi.ResourceClaim) bool) (*amended, error) {
+func (c *OutlookCase) after(leaves func(*corev1.Pod) bool, released func(*resourceapi.ResourceClaim) bool) (*amended, error) {
 	return c.about(whatif.Leave(c.Cluster.Snapshot, leaves, func(claim *resourceapi.ResourceClaim, _ *resourceapi.DeviceRequestAllocationResult) bool {
 		return released(claim)
 	}))
 }
 
-func (c *Case) about(snap *snapshot.Snapshot) (*amended, error) {
+func (c *OutlookCase) about(snap *snapshot.Snapshot) (*amended, error) {
 	after := c.Cluster.Amended(snap)
 	q, err := c.Ask(after)
 	if err != nil || q == nil {
 		return nil, err
 	}
-	return &amended{Case: c, q: q}, nil
+	return &amended{OutlookCase: c, q: q}, nil
 }
 
 // lowerPriorities is the answer after pods of lower priority that have devices are
 // gone. Where all claims together are not enough, some of them are not either.
-func (c *Case) lowerPriorities(ctx context.Context, users consumersOfClaims, all api.Prospect) (api.Prospect, error) {
+func (c *OutlookCase) lowerPriorities(ctx context.Context, users consumersOfClaims, all api.Prospect) (api.Prospect, error) {
 	if all.Verdict == api.DoesNotFit {
 		return all, nil
 	}
@@ -167,12 +167,12 @@ func (c *Case) lowerPriorities(ctx context.Context, users consumersOfClaims, all
 }
 
 // isOwn reports whether a pod is the one that asks.
-func (c *Case) isOwn(pod *corev1.Pod) bool {
+func (c *OutlookCase) isOwn(pod *corev1.Pod) bool {
 	return c.Pod != nil && pod.Namespace == c.Pod.Namespace && pod.Name == c.Pod.Name
 }
 
 // kept reports whether pods of the workload that is asked about have devices.
-func (c *Case) kept() bool {
+func (c *OutlookCase) kept() bool {
 	users := consumers(c.Cluster.Snapshot)
 	return slices.ContainsFunc(c.Members, users.has)
 }

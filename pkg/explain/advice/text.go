@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package outlook
+package advice
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 
 // conclude finds the first condition under which it fits, and says so. What is in
 // the way is that on the node where only the hardware would do.
-func (c *Case) conclude(out *api.Outlook, blocked []string) {
+func (c *OutlookCase) conclude(out *api.Outlook, blocked []string) {
 	lower := api.Prospect{Verdict: api.DoesNotFit}
 	if out.LowerPrioritiesGone != nil {
 		lower = *out.LowerPrioritiesGone
@@ -64,7 +64,7 @@ func (c *Case) conclude(out *api.Outlook, blocked []string) {
 }
 
 // theNodes are those that the answer holds for.
-func (c *Case) theNodes() string {
+func (c *OutlookCase) theNodes() string {
 	switch {
 	case c.OneNode:
 		return "this node"
@@ -76,7 +76,7 @@ func (c *Case) theNodes() string {
 }
 
 // on is a message with its node, if there are several.
-func (c *Case) on(p api.Prospect) string {
+func (c *OutlookCase) on(p api.Prospect) string {
 	if p.Node == "" || c.OneNode || c.Nodes == 1 {
 		return english.Sentence(p.Message)
 	}
