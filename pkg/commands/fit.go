@@ -28,7 +28,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/forecast"
-	"github.com/kubectl-dra/kubectl-dra/pkg/render/planning"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
@@ -219,7 +219,7 @@ func (o *fitOptions) run(ctx context.Context) error {
 	if err != nil {
 		return names.WithSuggestion(o.args, err)
 	}
-	if err := o.print(found, func(w io.Writer) error { return planning.Fit(w, found, o.printer.Text) }); err != nil {
+	if err := o.print(found, func(w io.Writer) error { return render.Fit(w, found, o.printer.Text) }); err != nil {
 		return err
 	}
 	if code := cli.VerdictCode(found.Verdict); code != cli.ExitFits {
@@ -254,7 +254,7 @@ func (o *fitOptions) countShapes(ctx context.Context, from *cli.Source) error {
 	if err != nil {
 		return err
 	}
-	if err := o.print(found, func(w io.Writer) error { return planning.FitShapes(w, found, o.printer.Text) }); err != nil {
+	if err := o.print(found, func(w io.Writer) error { return render.FitShapes(w, found, o.printer.Text) }); err != nil {
 		return err
 	}
 	if slices.ContainsFunc(found.Shapes, func(s api.ShapeFit) bool { return s.Stop != nil && s.Now.AtMost == nil }) {

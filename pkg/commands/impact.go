@@ -24,7 +24,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/taint"
 	"github.com/kubectl-dra/kubectl-dra/pkg/forecast"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
-	"github.com/kubectl-dra/kubectl-dra/pkg/render/planning"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -318,7 +318,7 @@ func (o *impactOptions) run(ctx context.Context, choose chooser) error {
 		if err := o.printer.Machine.PrintObj(found, o.streams.Out); err != nil {
 			return fmt.Errorf("print the impact: %w", err)
 		}
-	} else if err := planning.Impact(o.streams.Out, found, from.Snap.Now(), o.printer.Text); err != nil {
+	} else if err := render.Impact(o.streams.Out, found, from.Snap.Now(), o.printer.Text); err != nil {
 		return err
 	}
 	if err := cli.PrintNotes(o.streams, cli.GapNotes(from.Snap, nil)...); err != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/forecast"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
-	"github.com/kubectl-dra/kubectl-dra/pkg/render/planning"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -204,7 +204,7 @@ func (o *planOptions) run(ctx context.Context) error {
 		if err := o.printer.Machine.PrintObj(out, o.streams.Out); err != nil {
 			return fmt.Errorf("print the plan: %w", err)
 		}
-	} else if err := planning.Plan(o.streams.Out, out, o.printer.Text); err != nil {
+	} else if err := render.Plan(o.streams.Out, out, o.printer.Text); err != nil {
 		return err
 	}
 	if from.NamespaceGone(o.reader.Only) {

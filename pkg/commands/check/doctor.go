@@ -20,7 +20,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/doctor"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/render/report"
 )
 
 // doctorFlags are the flags of doctor.
@@ -206,8 +205,8 @@ func (o *doctorOptions) run(ctx context.Context) error {
 	if o.logs {
 		addLogs(ctx, from.Clients, from.Snap, found)
 	}
-	isText, err := o.printer.PrintFindings(found, func() *report.Report { return o.report(found) },
-		func(w io.Writer, opts render.Options) error { return report.Diagnosis(w, found, opts) })
+	isText, err := o.printer.PrintFindings(found, func() *render.Report { return o.report(found) },
+		func(w io.Writer, opts render.Options) error { return render.Diagnosis(w, found, opts) })
 	if err != nil {
 		return err
 	}
@@ -224,8 +223,8 @@ func (o *doctorOptions) run(ctx context.Context) error {
 }
 
 // report is the diagnosis for programs that read the reports of linters and tests.
-func (o *doctorOptions) report(found *api.Diagnosis) *report.Report {
-	return &report.Report{
+func (o *doctorOptions) report(found *api.Diagnosis) *render.Report {
+	return &render.Report{
 		Verb: "doctor", Version: o.version, Source: found.Source, Findings: found.Findings, FailOn: o.failOn, Rules: rules(doctor.Descriptions(), found.Checks),
 	}
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/checks"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/render/report"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -104,11 +105,11 @@ func toFindingsPrinter(output *cli.OutputFlags, streams genericiooptions.IOStrea
 }
 
 // rules are the checks that were made, for programs that read the reports of linters.
-func rules(all []checks.Description, made []string) []report.Rule {
-	var list []report.Rule
+func rules(all []checks.Description, made []string) []render.Rule {
+	var list []render.Rule
 	for _, check := range all {
 		if slices.Contains(made, check.Code) {
-			list = append(list, report.Rule{
+			list = append(list, render.Rule{
 				Code: check.Code, Title: check.Title, About: check.About, Advice: check.Advice, Page: "docs/checks/" + check.Code + ".md", Severity: check.Severity,
 			})
 		}

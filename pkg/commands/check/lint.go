@@ -24,7 +24,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lint"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/render/report"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
@@ -190,8 +190,8 @@ func (o *lintOptions) run(ctx context.Context) error {
 	} else if fixable {
 		fixes.Check(found.Findings)
 	}
-	isText, err := o.printer.PrintFindings(found, func() *report.Report { return o.report(found) },
-		func(w io.Writer, opts render.Options) error { return report.Lint(w, found, fixable, opts) })
+	isText, err := o.printer.PrintFindings(found, func() *render.Report { return o.report(found) },
+		func(w io.Writer, opts render.Options) error { return render.Lint(w, found, fixable, opts) })
 	if err != nil {
 		return err
 	}
@@ -255,8 +255,8 @@ func (o *lintOptions) whyCommand(file string) string {
 }
 
 // report is the findings for programs that read the reports of linters.
-func (o *lintOptions) report(found *api.LintReport) *report.Report {
-	return &report.Report{
+func (o *lintOptions) report(found *api.LintReport) *render.Report {
+	return &render.Report{
 		Verb: "lint", Version: o.version, Source: cmp.Or(found.Source, english.Count(found.Files, "file")), Findings: found.Findings, FailOn: o.failOn,
 		Rules: rules(lint.Descriptions(), found.Checks),
 	}

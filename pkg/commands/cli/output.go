@@ -20,7 +20,6 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/render/report"
 )
 
 // OutputFlags are those of kubectl, with the wide form of the text and colors.
@@ -104,21 +103,21 @@ const FormatJUnit = "junit"
 // ReportFormats are the formats of reports, for verbs that have findings.
 func ReportFormats() []string { return slices.Sorted(maps.Keys(reportWriters())) }
 
-func reportWriters() map[string]func(io.Writer, *report.Report) error {
-	return map[string]func(io.Writer, *report.Report) error{"github": report.GitHub, FormatJUnit: report.JUnit, "sarif": report.SARIF}
+func reportWriters() map[string]func(io.Writer, *render.Report) error {
+	return map[string]func(io.Writer, *render.Report) error{"github": render.GitHub, FormatJUnit: render.JUnit, "sarif": render.SARIF}
 }
 
 // PrintFindings writes findings in the form that the flags ask for: the object for
 // machines, the report, or the text. It reports whether it was the text.
-func (p *Printer) PrintFindings(object runtime.Object, of func() *report.Report, text func(io.Writer, render.Options) error) (bool, error) {
+func (p *Printer) PrintFindings(object runtime.Object, of func() *render.Report, text func(io.Writer, render.Options) error) (bool, error) {
 	return p.printReport(object, func(w io.Writer) error { return reportWriters()[p.report](w, of()) }, text)
 }
 
 // PrintTest writes what came of a test in the form that the flags ask for, of which
 // [FormatJUnit] is one.
 func (p *Printer) PrintTest(r *api.TestReport) error {
-	_, err := p.printReport(r, func(w io.Writer) error { return report.TrialsJUnit(w, r) },
-		func(w io.Writer, opts render.Options) error { return report.Trials(w, r, opts) })
+	_, err := p.printReport(r, func(w io.Writer) error { return render.TrialsJUnit(w, r) },
+		func(w io.Writer, opts render.Options) error { return render.Trials(w, r, opts) })
 	return err
 }
 

@@ -26,7 +26,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/driver"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/render/report"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -125,7 +125,7 @@ func (f *conformFlags) run(cmd *cobra.Command, names []string) error {
 		return err
 	}
 	found, err := driver.Conform(cmd.Context(), host, f.driver, *opts)
-	if _, printErr := printer.PrintFindings(found, func() *report.Report { return conformReport(found) },
+	if _, printErr := printer.PrintFindings(found, func() *render.Report { return conformReport(found) },
 		func(w io.Writer, o render.Options) error { return writeConformance(w, found, o) }); err == nil {
 		err = printErr
 	}
@@ -279,10 +279,10 @@ func resolver(host *node.Host) driver.Resolver {
 }
 
 // conformReport is the same as a report of findings.
-func conformReport(c *driver.Conformance) *report.Report {
-	found := &report.Report{Verb: "node-probe conform", Source: "driver " + c.Driver, FailOn: api.SeverityError}
+func conformReport(c *driver.Conformance) *render.Report {
+	found := &render.Report{Verb: "node-probe conform", Source: "driver " + c.Driver, FailOn: api.SeverityError}
 	for _, r := range c.Results {
-		found.Rules = append(found.Rules, report.Rule{Code: r.Name, Title: r.Source, Severity: api.SeverityError})
+		found.Rules = append(found.Rules, render.Rule{Code: r.Name, Title: r.Source, Severity: api.SeverityError})
 		finding := api.Finding{Code: r.Name, Message: r.Message, Objects: []string{"driver/" + c.Driver}}
 		switch r.State {
 		case node.OK:

@@ -24,7 +24,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/forecast"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
-	"github.com/kubectl-dra/kubectl-dra/pkg/render/planning"
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
@@ -168,7 +168,7 @@ func (c previewer) preview(ctx context.Context, snap *snapshot.Snapshot, rule *r
 		if err != nil {
 			return nil, fmt.Errorf("decide where pods go: %w", err)
 		}
-		if err := planning.TaintPreview(c.words, &taint, found, snap.Now()); err != nil {
+		if err := render.TaintPreview(c.words, &taint, found, snap.Now()); err != nil {
 			return nil, err
 		}
 		for _, pod := range taint.Pods {

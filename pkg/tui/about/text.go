@@ -18,7 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/render/report"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
@@ -96,7 +96,7 @@ func Finding(f *api.Finding) *Text {
 			}
 		}
 		var text bytes.Buffer
-		err := report.Finding(&text, f, about, advice, render.Options{Width: width, Color: true})
+		err := render.Finding(&text, f, about, advice, render.Options{Width: width, Color: true})
 		return text.String(), err
 	}}
 }

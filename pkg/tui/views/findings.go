@@ -5,7 +5,8 @@ package views
 
 import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/render/report"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/table"
@@ -18,7 +19,7 @@ func newFindings(known *picture.Diagnosis) (table.Content, error) {
 		return nil, err
 	}
 	list := &table.ListOf[api.Finding]{
-		Cols: report.FindingColumns(), ID: func(f *api.Finding) string { return f.Code + " " + f.Message }, Pins: 2,
+		Cols: render.FindingColumns(), ID: func(f *api.Finding) string { return f.Code + " " + f.Message }, Pins: 2,
 		State: FindingTone, StateColumn: "Severity",
 		Say: func(f *api.Finding) string {
 			if f.Remedy == nil {

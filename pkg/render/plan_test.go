@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package planning_test
+package render_test
 
 import (
 	"strings"
@@ -9,7 +9,6 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/render/planning"
 )
 
 // TestPlanFitsTerminal has a reason with a name that is wider than what the other columns
@@ -33,7 +32,7 @@ func TestPlanFitsTerminal(t *testing.T) {
 `,
 	} {
 		var out strings.Builder
-		if err := planning.Plan(&out, plan, render.Options{Width: width}); err != nil {
+		if err := render.Plan(&out, plan, render.Options{Width: width}); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(out.String(), want) {
@@ -59,7 +58,7 @@ func TestPlanOfEqualPods(t *testing.T) {
 		true: {"ml/train-a  Waiting  behind ml/notebook (n1: gpu-0), after 1 pod that waits for the same\n", "ml/train-b  Waiting  behind ml/notebook (n1: gpu-0), after 2 pods that wait for the same\n"},
 	} {
 		var out strings.Builder
-		if err := planning.Plan(&out, plan, render.Options{Wide: wide}); err != nil {
+		if err := render.Plan(&out, plan, render.Options{Wide: wide}); err != nil {
 			t.Fatal(err)
 		}
 		for _, line := range want {

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package planning
+package render
 
 import (
 	"cmp"
@@ -11,12 +11,11 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
 // Fit draws how many copies fit, and on which nodes. With Wide, all nodes are named.
-func Fit(w io.Writer, f *api.Fit, opts render.Options) error {
-	p := render.NewPage(opts)
+func Fit(w io.Writer, f *api.Fit, opts Options) error {
+	p := NewPage(opts)
 	p.Text(0, fitMark(f.Verdict), strings.TrimSuffix(f.Summary, "."))
 	p.Blank()
 	p.Field("Now", copyText(f.Now)+usedText(f))
@@ -42,16 +41,16 @@ func Fit(w io.Writer, f *api.Fit, opts render.Options) error {
 }
 
 // fitMark is how the answer is highlighted.
-func fitMark(v api.Verdict) render.Mark {
+func fitMark(v api.Verdict) Mark {
 	switch v {
 	case api.Fits:
-		return render.Good
+		return Good
 	case api.Error, api.DoesNotFit, api.Blocked:
-		return render.Bad
+		return Bad
 	case api.Undetermined, api.Allocated:
-		return render.Unsure
+		return Unsure
 	default:
-		return render.Unsure
+		return Unsure
 	}
 }
 
@@ -77,7 +76,7 @@ func usedText(f *api.Fit) string {
 		return text
 	}
 	percent := (f.Released.AtLeast - f.Now.AtLeast) * 100 / f.Released.AtLeast
-	return text + fmt.Sprintf("  %s %d%% in use", render.Bar(percent), percent)
+	return text + fmt.Sprintf("  %s %d%% in use", Bar(percent), percent)
 }
 
 // limitText lists what else limits copies.
@@ -96,10 +95,10 @@ func limitText(limits []api.CopyLimit) string {
 
 // writeCopyNodes draws the groups of nodes: what each takes, how many there are, and
 // why they take no more.
-func writeCopyNodes(p *render.Page, groups []api.CopyNodes) {
+func writeCopyNodes(p *Page, groups []api.CopyNodes) {
 	shown := groups
-	if !p.Opts.Wide && len(shown) > render.ShownGroups+1 {
-		shown = shown[:render.ShownGroups]
+	if !p.Opts.Wide && len(shown) > ShownGroups+1 {
+		shown = shown[:ShownGroups]
 	}
 	header := []string{"NOW", "RELEASED", "NODES"}
 	columns := [][]string{{}, {}, {}}
@@ -116,41 +115,41 @@ func writeCopyNodes(p *render.Page, groups []api.CopyNodes) {
 	widths := make([]int, len(header))
 	margin := 2
 	for at := range header {
-		widths[at] = render.Widest(render.Unlimited, append(columns[at], header[at])...)
-		margin += widths[at] + render.ColumnGap
+		widths[at] = Widest(Unlimited, append(columns[at], header[at])...)
+		margin += widths[at] + ColumnGap
 	}
-	names, message, beside := render.NameColumn(p, margin, lines, messages)
-	row := func(m render.Mark, texts []string, more ...render.Cell) {
-		cells := make([]render.Cell, 0, len(texts)+len(more))
+	names, message, beside := NameColumn(p, margin, lines, messages)
+	row := func(m Mark, texts []string, more ...Cell) {
+		cells := make([]Cell, 0, len(texts)+len(more))
 		for at, text := range texts {
-			cells = append(cells, render.Cell{Text: text, Width: widths[at], Right: true, Mark: m})
+			cells = append(cells, Cell{Text: text, Width: widths[at], Right: true, Mark: m})
 		}
 		p.TableRow(2, append(cells, more...)...)
 	}
-	heading := []render.Cell{{Text: "WHY NO MORE", Mark: render.Faint}}
+	heading := []Cell{{Text: "WHY NO MORE", Mark: Faint}}
 	if beside {
 		heading[0].Width = message
-		heading = append(heading, render.Cell{Text: "NAMES", Mark: render.Faint})
+		heading = append(heading, Cell{Text: "NAMES", Mark: Faint})
 	}
-	row(render.Faint, header, heading...)
+	row(Faint, header, heading...)
 	for i := range shown {
-		m := render.Plain
+		m := Plain
 		if shown[i].Now > 0 {
-			m = render.Good
+			m = Good
 		}
 		texts := []string{columns[0][i], columns[1][i], columns[2][i]}
 		if beside {
-			row(m, texts, render.Cell{Text: messages[i], Width: message}, render.Cell{Text: names[i], Whole: true, Mark: render.Faint})
+			row(m, texts, Cell{Text: messages[i], Width: message}, Cell{Text: names[i], Whole: true, Mark: Faint})
 			continue
 		}
-		row(m, texts, render.Cell{Text: messages[i]})
-		p.Text(margin+2, render.Faint, p.Some(shown[i].Names, shown[i].Count, p.Table-margin-2))
+		row(m, texts, Cell{Text: messages[i]})
+		p.Text(margin+2, Faint, p.Some(shown[i].Names, shown[i].Count, p.Table-margin-2))
 	}
 	if rest := groups[len(shown):]; len(rest) > 0 {
 		n := 0
 		for i := range rest {
 			n += rest[i].Count
 		}
-		p.Text(2, render.Faint, fmt.Sprintf("and %s with %s: -o wide lists them", english.Count(len(rest), "more group"), english.Count(n, "node")))
+		p.Text(2, Faint, fmt.Sprintf("and %s with %s: -o wide lists them", english.Count(len(rest), "more group"), english.Count(n, "node")))
 	}
 }

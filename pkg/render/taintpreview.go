@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package planning
+package render
 
 import (
 	"fmt"
@@ -13,7 +13,6 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
-	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
 // TaintPreview says what a DeviceTaintRule does that is not there yet: which
@@ -21,7 +20,7 @@ import (
 // that wait.
 func TaintPreview(w io.Writer, t *api.Taint, impact *api.Impact, now time.Time) error {
 	say := func(format string, args ...any) error {
-		if _, err := fmt.Fprintln(w, render.Escape(fmt.Sprintf(format, args...))); err != nil {
+		if _, err := fmt.Fprintln(w, Escape(fmt.Sprintf(format, args...))); err != nil {
 			return fmt.Errorf("print preview: %w", err)
 		}
 		return nil
@@ -72,7 +71,7 @@ func TaintPreview(w io.Writer, t *api.Taint, impact *api.Impact, now time.Time) 
 	}{{api.EffectFitLost, "would not fit any more"}, {api.EffectFitGained, "would fit then"}} {
 		var names []string
 		for _, pod := range withEffect(impact.Pods, change.effect) {
-			names = append(names, render.Qualified(pod.Namespace, pod.Name))
+			names = append(names, Qualified(pod.Namespace, pod.Name))
 		}
 		if len(names) == 0 {
 			continue

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package report
+package render
 
 import (
 	"bytes"
@@ -15,7 +15,6 @@ import (
 	"gotest.tools/v3/golden"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
 // hostileName is what a name may have that XML, JSON or a terminal would obey.
@@ -110,7 +109,7 @@ func TestJUnit(t *testing.T) {
 	if suite.Tests != 6 || suite.Failures != 3 || suite.Skipped != 1 {
 		t.Errorf("%d tests, %d failures, %d skipped", suite.Tests, suite.Failures, suite.Skipped)
 	}
-	if got := suite.Cases[1].Failure.Message; got != render.Escape(hostileName) {
+	if got := suite.Cases[1].Failure.Message; got != Escape(hostileName) {
 		t.Errorf("message %q", got)
 	}
 }
@@ -119,7 +118,7 @@ func TestJUnit(t *testing.T) {
 func assertPrintable(t *testing.T, text string) {
 	t.Helper()
 	for _, line := range strings.Split(strings.ReplaceAll(text, "\t", " "), "\n") {
-		if line != render.Escape(line) {
+		if line != Escape(line) {
 			t.Errorf("a terminal obeys %q", line)
 		}
 	}

@@ -1,14 +1,13 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package report
+package render
 
 import (
 	"fmt"
 	"strings"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
 // homepage is where the pages of rules stand.
@@ -46,7 +45,7 @@ func remedyLines(step *api.NextStep) []string {
 	if step == nil {
 		return nil
 	}
-	return append([]string{render.Actor(step.Actor) + ": " + step.Text}, step.Commands...)
+	return append([]string{Actor(step.Actor) + ": " + step.Text}, step.Commands...)
 }
 
 // place is the file of a finding with what is known of the position in it.
@@ -64,7 +63,7 @@ func place(f *api.Finding) string {
 func escapedLines(lines []string) string {
 	escaped := make([]string, 0, len(lines))
 	for _, line := range lines {
-		escaped = append(escaped, render.EscapeLines(line))
+		escaped = append(escaped, EscapeLines(line))
 	}
 	return strings.Join(escaped, "\n")
 }

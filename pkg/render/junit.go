@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package report
+package render
 
 import (
 	"fmt"
@@ -11,7 +11,6 @@ import (
 	"github.com/jstemmer/go-junit-report/v2/junit"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
 // JUnit writes a report as that of a test suite. A rule without findings is a test
@@ -19,9 +18,9 @@ import (
 // on, one that was skipped where it could not be checked.
 func JUnit(w io.Writer, r *Report) error {
 	suite := junit.Testsuite{Name: "kubectl-dra " + r.Verb, Time: "0"}
-	suite.AddProperty("source", render.Escape(r.Source))
+	suite.AddProperty("source", Escape(r.Source))
 	if r.Version != "" {
-		suite.AddProperty("version", render.Escape(r.Version))
+		suite.AddProperty("version", Escape(r.Version))
 	}
 	for i := range r.Rules {
 		rule := &r.Rules[i]
@@ -55,11 +54,11 @@ func writeJUnit(w io.Writer, suite junit.Testsuite, seconds string) error {
 
 func findingInJUnit(test junit.Testcase, f *api.Finding, failure bool) junit.Testcase {
 	if at := place(f); at != "" {
-		test.Name += " " + render.Escape(at)
+		test.Name += " " + Escape(at)
 	} else if len(f.Objects) > 0 {
-		test.Name += " " + render.Escape(f.Objects[0])
+		test.Name += " " + Escape(f.Objects[0])
 	}
-	message := render.Escape(f.Message)
+	message := Escape(f.Message)
 	if f.Severity == api.SeverityUnknown {
 		test.Skipped = &junit.Result{Message: message}
 		return test

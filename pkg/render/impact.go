@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package planning
+package render
 
 import (
 	"fmt"
@@ -12,13 +12,12 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
 // Impact draws what a change would do. With Wide, the devices of each pod are shown, and
 // the pods that stay.
-func Impact(w io.Writer, i *api.Impact, now time.Time, opts render.Options) error {
-	p := render.NewPage(opts)
+func Impact(w io.Writer, i *api.Impact, now time.Time, opts Options) error {
+	p := NewPage(opts)
 	title, mark := ImpactTitle(i)
 	p.Text(0, mark, title)
 	for _, section := range impactSections() {
@@ -27,7 +26,7 @@ func Impact(w io.Writer, i *api.Impact, now time.Time, opts render.Options) erro
 	writeImpactClaims(p, i.Claims)
 	if stay := withEffect(i.Pods, api.EffectStays); len(stay) > 0 && !p.Opts.Wide {
 		p.Blank()
-		p.Text(0, render.Faint, english.Count(len(stay), "pod")+" of DaemonSets or of the node itself stay; -o wide lists them")
+		p.Text(0, Faint, english.Count(len(stay), "pod")+" of DaemonSets or of the node itself stay; -o wide lists them")
 	}
 	writeImpactBudgets(p, i.Budgets)
 	writeImpactSteps(p, i.Steps)
@@ -43,16 +42,16 @@ func Impact(w io.Writer, i *api.Impact, now time.Time, opts render.Options) erro
 }
 
 // ImpactTitle says in a sentence what becomes of the pods that run.
-func ImpactTitle(i *api.Impact) (string, render.Mark) {
+func ImpactTitle(i *api.Impact) (string, Mark) {
 	c := i.Counts
 	running := c.Evicted + c.DevicesLost
 	verb := strings.ToUpper(i.Change[:1]) + i.Change[1:]
 	if running == 0 {
 		switch {
 		case c.FitLost > 0:
-			return verb + ": no pod that runs is affected, and " + english.Count(c.FitLost, "waiting pod") + " would not fit any more", render.Unsure
+			return verb + ": no pod that runs is affected, and " + english.Count(c.FitLost, "waiting pod") + " would not fit any more", Unsure
 		default:
-			return verb + ": no pod that runs is affected", render.Good
+			return verb + ": no pod that runs is affected", Good
 		}
 	}
 	var parts []string
@@ -75,11 +74,11 @@ func ImpactTitle(i *api.Impact) (string, render.Mark) {
 	text += ": " + strings.Join(outcomes, ", ")
 	switch {
 	case c.NoPlace+c.NotRecreated > 0:
-		return text, render.Bad
+		return text, Bad
 	case c.Undetermined > 0:
-		return text, render.Unsure
+		return text, Unsure
 	default:
-		return text, render.Good
+		return text, Good
 	}
 }
 
@@ -104,7 +103,7 @@ func withEffect(pods []api.ImpactPod, effect api.ImpactEffect) []api.ImpactPod {
 	return slices.DeleteFunc(slices.Clone(pods), func(pod api.ImpactPod) bool { return pod.Effect != effect })
 }
 
-func writeImpactPods(p *render.Page, i *api.Impact, section impactSection, now time.Time) {
+func writeImpactPods(p *Page, i *api.Impact, section impactSection, now time.Time) {
 	pods := withEffect(i.Pods, section.effect)
 	if len(pods) == 0 || section.wide && !p.Opts.Wide {
 		return
@@ -112,9 +111,9 @@ func writeImpactPods(p *render.Page, i *api.Impact, section impactSection, now t
 	p.Heading(section.title)
 	var names, owners []string
 	for k := range pods {
-		names, owners = append(names, render.Qualified(pods[k].Namespace, pods[k].Name)), append(owners, ownerText(&pods[k]))
+		names, owners = append(names, Qualified(pods[k].Namespace, pods[k].Name)), append(owners, ownerText(&pods[k]))
 	}
-	nameWidth, ownerWidth := render.Widest(maxImpactColumn, names...), render.Widest(maxImpactColumn, owners...)
+	nameWidth, ownerWidth := Widest(maxImpactColumn, names...), Widest(maxImpactColumn, owners...)
 	for _, same := range sameReason(pods) {
 		reason := pods[same[0]].Reason
 		for _, k := range same {
@@ -122,13 +121,13 @@ func writeImpactPods(p *render.Page, i *api.Impact, section impactSection, now t
 			if len(same) == 1 {
 				text += english.PrecededBy(". ", reason)
 			}
-			p.TableRow(2, render.Cell{Text: names[k], Width: nameWidth, Whole: true}, render.Cell{Text: owners[k], Width: ownerWidth, Whole: true, Mark: render.Faint}, render.Cell{Text: text, Mark: mark})
+			p.TableRow(2, Cell{Text: names[k], Width: nameWidth, Whole: true}, Cell{Text: owners[k], Width: ownerWidth, Whole: true, Mark: Faint}, Cell{Text: text, Mark: mark})
 			if p.Opts.Wide && len(pods[k].Devices) > 0 {
-				p.List(6, render.Faint, pods[k].Devices)
+				p.List(6, Faint, pods[k].Devices)
 			}
 		}
 		if len(same) > 1 {
-			p.Text(6, render.Plain, reason)
+			p.Text(6, Plain, reason)
 		}
 	}
 }
@@ -165,7 +164,7 @@ func ownerText(pod *api.ImpactPod) string {
 }
 
 // impactText says when something becomes of a pod, and what, without the reason.
-func impactText(pod *api.ImpactPod, now time.Time) (string, render.Mark) {
+func impactText(pod *api.ImpactPod, now time.Time) (string, Mark) {
 	text, mark := replacementText(pod)
 	if pod.EvictionAt != nil {
 		text = moment(pod.EvictionAt.Time, now) + " " + text
@@ -175,12 +174,12 @@ func impactText(pod *api.ImpactPod, now time.Time) (string, render.Mark) {
 
 // replacementText says where a replacement of the pod goes, or one like it if nothing
 // creates it again.
-func replacementText(pod *api.ImpactPod) (string, render.Mark) {
+func replacementText(pod *api.ImpactPod) (string, Mark) {
 	switch pod.Outcome {
 	case api.OutcomePlaced:
-		return "-> " + pod.Placement.Node, render.Good
+		return "-> " + pod.Placement.Node, Good
 	case api.OutcomeNoPlace:
-		return "no place", render.Bad
+		return "no place", Bad
 	case api.OutcomeNotRecreated:
 		text := "not created again"
 		switch {
@@ -189,22 +188,22 @@ func replacementText(pod *api.ImpactPod) (string, render.Mark) {
 		case pod.Reason != "":
 			text += "; no place for one like it"
 		}
-		return text, render.Bad
+		return text, Bad
 	case api.OutcomeUndetermined:
-		return "not known", render.Unsure
+		return "not known", Unsure
 	default:
-		return "", render.Plain
+		return "", Plain
 	}
 }
 
-func writeImpactClaims(p *render.Page, claims []api.ImpactClaim) {
+func writeImpactClaims(p *Page, claims []api.ImpactClaim) {
 	if len(claims) == 0 {
 		return
 	}
 	p.Heading("Claims that no longer match (they stay allocated, and new ones get other devices)")
 	for k := range claims {
 		c := &claims[k]
-		text := fmt.Sprintf("%s: class %s does not select %s", render.Qualified(c.Namespace, c.Name), c.DeviceClass, p.Some(c.Devices, len(c.Devices), p.Width/2))
+		text := fmt.Sprintf("%s: class %s does not select %s", Qualified(c.Namespace, c.Name), c.DeviceClass, p.Some(c.Devices, len(c.Devices), p.Width/2))
 		if len(c.Pods) > 0 {
 			text += ", used by " + p.Some(c.Pods, len(c.Pods), p.Width/3)
 		}
@@ -213,7 +212,7 @@ func writeImpactClaims(p *render.Page, claims []api.ImpactClaim) {
 }
 
 // writeImpactBudgets says what PodDisruptionBudgets do to the evictions.
-func writeImpactBudgets(p *render.Page, budgets []api.ImpactBudget) {
+func writeImpactBudgets(p *Page, budgets []api.ImpactBudget) {
 	if len(budgets) == 0 {
 		return
 	}
@@ -221,7 +220,7 @@ func writeImpactBudgets(p *render.Page, budgets []api.ImpactBudget) {
 	for k := range budgets {
 		b := &budgets[k]
 		pods := english.Count(len(b.Pods), "pod")
-		text := fmt.Sprintf("%s allows %s now, %s to be evicted (%s)", render.Qualified(b.Namespace, b.Name), english.Count(b.Allowed, "eviction"), pods+english.Plural(len(b.Pods), " has", " have"), p.Some(b.Pods, len(b.Pods), p.Width/2))
+		text := fmt.Sprintf("%s allows %s now, %s to be evicted (%s)", Qualified(b.Namespace, b.Name), english.Count(b.Allowed, "eviction"), pods+english.Plural(len(b.Pods), " has", " have"), p.Some(b.Pods, len(b.Pods), p.Width/2))
 		switch b.Effect {
 		case api.BudgetBlocks:
 			text += ": kubectl drain waits until it allows one"
@@ -235,13 +234,13 @@ func writeImpactBudgets(p *render.Page, budgets []api.ImpactBudget) {
 	}
 }
 
-func writeImpactSteps(p *render.Page, steps []api.NextStep) {
+func writeImpactSteps(p *Page, steps []api.NextStep) {
 	if len(steps) == 0 {
 		return
 	}
 	p.Heading("In this order")
 	for n, step := range steps {
-		p.Row(2, render.Cell{Text: fmt.Sprint(n + 1), Width: 2, Right: true}, render.Cell{Text: step.Text})
+		p.Row(2, Cell{Text: fmt.Sprint(n + 1), Width: 2, Right: true}, Cell{Text: step.Text})
 		for _, command := range step.Commands {
 			p.Verbatim(6, command)
 		}

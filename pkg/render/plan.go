@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package planning
+package render
 
 import (
 	"fmt"
@@ -15,19 +15,18 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
 // Plan draws a table of pods in the order of the queue. With Wide, each device and the
 // reason of each pod are shown.
-func Plan(w io.Writer, plan *api.Plan, opts render.Options) error {
-	p := render.NewPage(opts)
-	p.Text(0, render.Strong, planTotal(plan))
+func Plan(w io.Writer, plan *api.Plan, opts Options) error {
+	p := NewPage(opts)
+	p.Text(0, Strong, planTotal(plan))
 	for _, text := range plan.Conditions {
-		p.Text(2, render.Plain, "if: "+text)
+		p.Text(2, Plain, "if: "+text)
 	}
 	if plan.Today != nil {
-		p.Text(2, render.Plain, "today: "+outcomeCounts(plan.Today))
+		p.Text(2, Plain, "today: "+outcomeCounts(plan.Today))
 	}
 	if len(plan.Pods) > 0 {
 		p.Blank()
@@ -35,7 +34,7 @@ func Plan(w io.Writer, plan *api.Plan, opts render.Options) error {
 	}
 	if len(plan.Pods) > 0 {
 		p.Blank()
-		p.Text(0, render.Faint, "Not modeled, and could change order or nodes: "+plan.NotModeled+".")
+		p.Text(0, Faint, "Not modeled, and could change order or nodes: "+plan.NotModeled+".")
 	}
 	if len(plan.Assumptions) > 0 {
 		p.Heading("Assumptions (not verified)")
@@ -71,9 +70,9 @@ func outcomeCounts(c *api.PlanCounts) string {
 	return strings.Join(parts, ", ")
 }
 
-func writePlanned(p *render.Page, pods []api.PlannedPod) {
+func writePlanned(p *Page, pods []api.PlannedPod) {
 	lines := [][]string{{"#", "PRIORITY", "POD", "OUTCOME", "NODE OR REASON"}}
-	var marks []render.Mark
+	var marks []Mark
 	for len(pods) > 0 {
 		pod := &pods[0]
 		position, name, n := "-", pod.Namespace+"/"+pod.Name, 1
@@ -93,27 +92,27 @@ func writePlanned(p *render.Page, pods []api.PlannedPod) {
 	var widths [4]int
 	for _, line := range lines {
 		for i := range widths {
-			widths[i] = max(widths[i], render.Widest(render.AlignWidth, line[i]))
+			widths[i] = max(widths[i], Widest(AlignWidth, line[i]))
 		}
 	}
 	room := p.Table
 	for _, width := range widths {
-		room -= width + render.ColumnGap
+		room -= width + ColumnGap
 	}
 	for i, line := range lines {
-		mark := render.Strong
+		mark := Strong
 		if i > 0 {
 			mark = marks[i-1]
 		}
-		row := []render.Cell{
+		row := []Cell{
 			{Text: line[0], Width: widths[0], Right: true}, {Text: line[1], Width: widths[1], Right: true}, {Text: line[2], Width: widths[2]}, {Text: line[3], Width: widths[3], Mark: mark},
 		}
-		if p.Table != render.Unlimited && room < leastRoom && render.Widest(leastRoom, line[4]) > room {
+		if p.Table != Unlimited && room < leastRoom && Widest(leastRoom, line[4]) > room {
 			p.TableRow(0, row...)
-			p.Text(4, render.Plain, line[4])
+			p.Text(4, Plain, line[4])
 			continue
 		}
-		p.TableRow(0, append(row, render.Cell{Text: line[4]})...)
+		p.TableRow(0, append(row, Cell{Text: line[4]})...)
 	}
 }
 
@@ -121,16 +120,16 @@ func writePlanned(p *render.Page, pods []api.PlannedPod) {
 // with less, it is below its row.
 const leastRoom = 40
 
-func outcomeMark(o api.PlanOutcome) render.Mark {
+func outcomeMark(o api.PlanOutcome) Mark {
 	switch o {
 	case api.PlanPlaced:
-		return render.Good
+		return Good
 	case api.PlanNever:
-		return render.Bad
+		return Bad
 	case api.PlanUndetermined:
-		return render.Unsure
+		return Unsure
 	default:
-		return render.Plain
+		return Plain
 	}
 }
 
@@ -166,11 +165,11 @@ func equalPlanned(pods []api.PlannedPod) int {
 
 // plannedText describes the placement of a pod and those equal to it, n in all, or why
 // they wait and behind which pods.
-func plannedText(p *render.Page, pod *api.PlannedPod, n int) string {
+func plannedText(p *Page, pod *api.PlannedPod, n int) string {
 	if pod.Outcome == api.PlanPlaced {
 		text := pod.Node
 		if len(pod.Devices) > 0 {
-			text += ": " + render.DeviceNames(devicePaths(pod.Devices))
+			text += ": " + DeviceNames(devicePaths(pod.Devices))
 		}
 		if len(pod.Preempts) > 0 {
 			text += "; preempts " + podsText(p, pod.Preempts, len(pod.Preempts))
@@ -188,7 +187,7 @@ func plannedText(p *render.Page, pod *api.PlannedPod, n int) string {
 }
 
 // behindText says that only some of the pods behind others may get their place.
-func behindText(p *render.Page, pod *api.PlannedPod, n int) string {
+func behindText(p *Page, pod *api.PlannedPod, n int) string {
 	text := "behind " + podsText(p, pod.Behind, pod.BehindCount)
 	if pod.BehindWith > 0 {
 		text += fmt.Sprintf(", after %s that %s for the same", english.Count(pod.BehindWith, "pod"), english.Plural(pod.BehindWith, "waits", "wait"))
@@ -200,7 +199,7 @@ func behindText(p *render.Page, pod *api.PlannedPod, n int) string {
 }
 
 // podsText names pods that have devices, of which there may be more.
-func podsText(p *render.Page, pods []api.BlockingPod, count int) string {
+func podsText(p *Page, pods []api.BlockingPod, count int) string {
 	const shown = 2
 	texts := make([]string, 0, len(pods))
 	for i := range pods {
@@ -208,7 +207,7 @@ func podsText(p *render.Page, pods []api.BlockingPod, count int) string {
 		text := b.Namespace + "/" + b.Name
 		switch {
 		case p.Opts.Wide && len(b.Devices) > 0:
-			text += fmt.Sprintf(" (%s: %s)", b.Node, render.DeviceNames(devicePaths(b.Devices)))
+			text += fmt.Sprintf(" (%s: %s)", b.Node, DeviceNames(devicePaths(b.Devices)))
 		case len(b.Devices) > 0:
 			text += fmt.Sprintf(" (%s on %s)", english.Count(len(b.Devices), "device"), b.Node)
 		}

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package planning_test
+package render_test
 
 import (
 	"slices"
@@ -11,7 +11,6 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/render/planning"
 )
 
 // TestImpactSaysReasonsOnce puts pods with the same reason together.
@@ -26,7 +25,7 @@ func TestImpactSaysReasonsOnce(t *testing.T) {
 	}
 	slices.SortFunc(impact.Pods, func(a, b api.ImpactPod) int { return strings.Compare(a.Name, b.Name) })
 	var out strings.Builder
-	if err := planning.Impact(&out, impact, time.Time{}, render.Options{Width: 100}); err != nil {
+	if err := render.Impact(&out, impact, time.Time{}, render.Options{Width: 100}); err != nil {
 		t.Fatal(err)
 	}
 	want := `

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package report
+package render
 
 import (
 	"bytes"
@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
 // The part of the Static Analysis Results Interchange Format 2.1.0 that a report
@@ -134,7 +133,7 @@ func SARIF(w io.Writer, r *Report) error {
 	if err := encoder.Encode(sarifLog{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}}); err != nil {
 		return fmt.Errorf("encode SARIF: %w", err)
 	}
-	if _, err := w.Write(render.EscapeJSON(text.Bytes())); err != nil {
+	if _, err := w.Write(EscapeJSON(text.Bytes())); err != nil {
 		return fmt.Errorf("print SARIF: %w", err)
 	}
 	return nil

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package report
+package render
 
 import (
 	"fmt"
@@ -10,7 +10,6 @@ import (
 	"github.com/jstemmer/go-junit-report/v2/junit"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
 // TrialsJUnit writes what came of a test as the report of a test suite. Each stage and
@@ -18,9 +17,9 @@ import (
 // as one that was skipped.
 func TrialsJUnit(w io.Writer, r *api.TestReport) error {
 	suite := junit.Testsuite{Name: "kubectl-dra test"}
-	suite.AddProperty("source", render.Escape(r.Source))
+	suite.AddProperty("source", Escape(r.Source))
 	if r.KubernetesVersion != "" {
-		suite.AddProperty("kubernetesVersion", render.Escape(r.KubernetesVersion))
+		suite.AddProperty("kubernetesVersion", Escape(r.KubernetesVersion))
 	}
 	var total int64
 	for i := range r.Trials {
@@ -29,7 +28,7 @@ func TrialsJUnit(w io.Writer, r *api.TestReport) error {
 	for i := range r.Skipped {
 		s := &r.Skipped[i]
 		suite.AddTestcase(junit.Testcase{
-			Classname: "kubectl-dra.test", Name: render.Escape(skippedName(s)), Time: "0", Skipped: &junit.Result{Message: render.Escape(s.Message), Type: string(s.Reason)},
+			Classname: "kubectl-dra.test", Name: Escape(skippedName(s)), Time: "0", Skipped: &junit.Result{Message: Escape(s.Message), Type: string(s.Reason)},
 		})
 	}
 	suite.Time = seconds(total)
@@ -39,9 +38,9 @@ func TrialsJUnit(w io.Writer, r *api.TestReport) error {
 // addTrial adds the tests of one trial, and returns how many milliseconds it took.
 func addTrial(suite *junit.Testsuite, t *api.Trial) int64 {
 	var total int64
-	name := func(of string) string { return render.Escape(t.Name + ": " + of) }
+	name := func(of string) string { return Escape(t.Name + ": " + of) }
 	if len(t.Stages)+len(t.Checks) == 0 {
-		test := junit.Testcase{Classname: "kubectl-dra.test", Name: render.Escape(t.Name), Time: "0"}
+		test := junit.Testcase{Classname: "kubectl-dra.test", Name: Escape(t.Name), Time: "0"}
 		judge(&test, t.Result, t.Message, explanationText(t.Explanation))
 		suite.AddTestcase(test)
 	}
@@ -76,9 +75,9 @@ func addTrial(suite *junit.Testsuite, t *api.Trial) int64 {
 func judge(test *junit.Testcase, result api.TestResult, message string, lines []string) {
 	switch result {
 	case api.TestFailed:
-		test.Failure = &junit.Result{Message: render.Escape(message), Type: string(result), Data: escapedLines(lines)}
+		test.Failure = &junit.Result{Message: Escape(message), Type: string(result), Data: escapedLines(lines)}
 	case api.TestUnknown, api.TestPlanned:
-		test.Skipped = &junit.Result{Message: render.Escape(message), Type: string(result)}
+		test.Skipped = &junit.Result{Message: Escape(message), Type: string(result)}
 	case api.TestPassed:
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package report
+package render
 
 import (
 	"fmt"
@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
 // GitHub writes a report as commands of a workflow of GitHub Actions, which shows the
@@ -49,12 +48,12 @@ func GitHub(w io.Writer, r *Report) error {
 func inCommand(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
-		lines[i] = strings.ReplaceAll(render.Escape(line), "%", "%25")
+		lines[i] = strings.ReplaceAll(Escape(line), "%", "%25")
 	}
 	return strings.Join(lines, "%0A")
 }
 
 // inProperty keeps a text from ending a property of a command.
 func inProperty(text string) string {
-	return strings.NewReplacer("%", "%25", ":", "%3A", ",", "%2C").Replace(render.Escape(text))
+	return strings.NewReplacer("%", "%25", ":", "%3A", ",", "%2C").Replace(Escape(text))
 }

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package report
+package render
 
 import (
 	"bytes"
@@ -12,7 +12,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
 // trialsForTests has a trial that passed, one that failed, and what was not tried out.
@@ -56,7 +55,7 @@ func trialsForTests() *api.TestReport {
 }
 
 func TestTrials(t *testing.T) {
-	for name, opts := range map[string]render.Options{"trials-80.txt": {Width: 80}, "trials-wide.txt": {Width: 120, Wide: true}, "trials-color.txt": {Width: 100, Color: true}} {
+	for name, opts := range map[string]Options{"trials-80.txt": {Width: 80}, "trials-wide.txt": {Width: 120, Wide: true}, "trials-color.txt": {Width: 100, Color: true}} {
 		var out bytes.Buffer
 		if err := Trials(&out, trialsForTests(), opts); err != nil {
 			t.Fatal(err)
@@ -75,7 +74,7 @@ func TestManyTrials(t *testing.T) {
 		report.Trials = append(report.Trials, api.Trial{Class: "gpu", Round: i + 1, Result: api.TestPassed})
 	}
 	var out bytes.Buffer
-	if err := Trials(&out, report, render.Options{Width: 80}); err != nil {
+	if err := Trials(&out, report, Options{Width: 80}); err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Contains(out.Bytes(), []byte("and 30 more like these")) || bytes.Count(out.Bytes(), []byte("✓")) != shownTrials {

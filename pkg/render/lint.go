@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package report
+package render
 
 import (
 	"fmt"
@@ -9,19 +9,18 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
 // Lint draws the findings as compilers do: each begins with the file, the line
 // and the column, which editors and terminals follow. With Wide, the evidence is shown. fixable
 // is false if what was checked is in no file that --fix could change.
-func Lint(w io.Writer, r *api.LintReport, fixable bool, opts render.Options) error {
+func Lint(w io.Writer, r *api.LintReport, fixable bool, opts Options) error {
 	// A line for each, however long: other programs read them, too.
 	opts.Width = 0
-	p := render.NewPage(opts)
+	p := NewPage(opts)
 	for i := range r.Findings {
 		f := &r.Findings[i]
-		mark := render.Plain
+		mark := Plain
 		for _, section := range severitySections() {
 			if section.severity == f.Severity {
 				mark = section.mark
@@ -30,10 +29,10 @@ func Lint(w io.Writer, r *api.LintReport, fixable bool, opts render.Options) err
 		// The position is one word that nothing breaks.
 		head := place(f) + ": "
 		level := fmt.Sprintf("%s %s: ", f.Severity, f.Code)
-		p.Row(0, render.Cell{Text: head + level + f.Message, Mark: mark})
+		p.Row(0, Cell{Text: head + level + f.Message, Mark: mark})
 		if p.Opts.Wide {
 			for _, fact := range f.Evidence {
-				p.Text(2, render.Faint, evidenceLine(&fact))
+				p.Text(2, Faint, evidenceLine(&fact))
 			}
 		}
 		if f.Remedy != nil {
@@ -41,11 +40,11 @@ func Lint(w io.Writer, r *api.LintReport, fixable bool, opts render.Options) err
 			if len(f.Fix) > 0 && fixable {
 				text += " (--fix does)"
 			}
-			p.Text(2, render.Plain, text)
+			p.Text(2, Plain, text)
 		}
 	}
 	p.Blank()
-	p.Text(0, render.Strong, lintTotal(r))
+	p.Text(0, Strong, lintTotal(r))
 	return p.Print(w)
 }
 

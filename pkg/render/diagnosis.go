@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package report
+package render
 
 import (
 	"fmt"
@@ -11,38 +11,37 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
 // severitySection is how findings of a severity are put together.
 type severitySection struct {
 	severity api.Severity
 	title    string
-	mark     render.Mark
+	mark     Mark
 }
 
 func severitySections() []severitySection {
 	return []severitySection{
-		{api.SeverityError, "Errors", render.Bad},
-		{api.SeverityWarning, "Warnings", render.Unsure},
-		{api.SeverityInfo, "Information", render.Plain},
-		{api.SeverityUnknown, "Not checked", render.Faint},
+		{api.SeverityError, "Errors", Bad},
+		{api.SeverityWarning, "Warnings", Unsure},
+		{api.SeverityInfo, "Information", Plain},
+		{api.SeverityUnknown, "Not checked", Faint},
 	}
 }
 
 // Diagnosis draws the findings, the worst first. With Wide, all objects and all
 // evidence are shown, with Commands the commands of remedies.
-func Diagnosis(w io.Writer, d *api.Diagnosis, opts render.Options) error {
-	p := render.NewPage(opts)
+func Diagnosis(w io.Writer, d *api.Diagnosis, opts Options) error {
+	p := NewPage(opts)
 	for _, section := range severitySections() {
 		writeFindings(p, d.Findings, section)
 	}
 	p.Blank()
-	p.Text(0, render.Strong, diagnosisTotal(d))
+	p.Text(0, Strong, diagnosisTotal(d))
 	return p.Print(w)
 }
 
-func writeFindings(p *render.Page, all []api.Finding, section severitySection) {
+func writeFindings(p *Page, all []api.Finding, section severitySection) {
 	var list []*api.Finding
 	for i := range all {
 		if all[i].Severity == section.severity {
@@ -57,18 +56,18 @@ func writeFindings(p *render.Page, all []api.Finding, section severitySection) {
 		writeUnknown(p, list)
 		return
 	}
-	margin := 2 + len(list[0].Code) + render.ColumnGap
+	margin := 2 + len(list[0].Code) + ColumnGap
 	for _, f := range list {
-		p.Row(2, render.Cell{Text: f.Code, Width: len(f.Code), Mark: section.mark}, render.Cell{Text: f.Message})
+		p.Row(2, Cell{Text: f.Code, Width: len(f.Code), Mark: section.mark}, Cell{Text: f.Message})
 		if p.Opts.Wide {
 			for _, fact := range f.Evidence {
-				p.Text(margin, render.Faint, evidenceLine(&fact))
+				p.Text(margin, Faint, evidenceLine(&fact))
 			}
 		}
 		if f.Remedy == nil {
 			continue
 		}
-		p.Text(margin, render.Plain, render.Actor(f.Remedy.Actor)+": "+f.Remedy.Text)
+		p.Text(margin, Plain, Actor(f.Remedy.Actor)+": "+f.Remedy.Text)
 		// What only looks is short; what changes something is there when it is asked for.
 		if p.Opts.Wide || p.Opts.Commands || len(f.Remedy.Commands) == 1 && looks(f.Remedy.Commands[0]) {
 			p.Verbatim(margin, strings.Join(f.Remedy.Commands, "\n"))
@@ -83,7 +82,7 @@ func looks(command string) bool {
 }
 
 // writeUnknown puts the checks together that lack the same.
-func writeUnknown(p *render.Page, list []*api.Finding) {
+func writeUnknown(p *Page, list []*api.Finding) {
 	var messages []string
 	codes := map[string][]string{}
 	for _, f := range list {
@@ -93,7 +92,7 @@ func writeUnknown(p *render.Page, list []*api.Finding) {
 		codes[f.Message] = append(codes[f.Message], f.Code)
 	}
 	for _, message := range messages {
-		p.Text(2, render.Faint, strings.Join(codes[message], ", ")+": "+strings.TrimPrefix(message, "not checked: "))
+		p.Text(2, Faint, strings.Join(codes[message], ", ")+": "+strings.TrimPrefix(message, "not checked: "))
 	}
 }
 
@@ -115,40 +114,40 @@ func evidenceLine(fact *api.Evidence) string {
 
 // Finding draws one finding with all that is known of it: what the check is about,
 // what can be done, the objects, the evidence and the commands.
-func Finding(w io.Writer, f *api.Finding, about, advice string, opts render.Options) error {
-	p := render.NewPage(opts)
-	p.Text(0, render.Strong, f.Code+": "+f.Title)
-	p.Text(0, render.Plain, f.Message)
+func Finding(w io.Writer, f *api.Finding, about, advice string, opts Options) error {
+	p := NewPage(opts)
+	p.Text(0, Strong, f.Code+": "+f.Title)
+	p.Text(0, Plain, f.Message)
 	p.Heading("What it means")
-	p.Text(2, render.Plain, about)
+	p.Text(2, Plain, about)
 	p.Heading("What to do")
 	if f.Remedy == nil {
-		p.Text(2, render.Plain, advice)
+		p.Text(2, Plain, advice)
 	} else {
-		p.Text(2, render.Plain, render.Actor(f.Remedy.Actor)+": "+f.Remedy.Text)
+		p.Text(2, Plain, Actor(f.Remedy.Actor)+": "+f.Remedy.Text)
 		p.Verbatim(2, strings.Join(f.Remedy.Commands, "\n"))
 	}
 	if len(f.Evidence) > 0 {
 		p.Heading("Evidence")
 		for _, fact := range f.Evidence {
-			p.Text(2, render.Plain, evidenceLine(&fact))
+			p.Text(2, Plain, evidenceLine(&fact))
 		}
 	}
 	if len(f.Objects) > 0 {
 		p.Heading("Objects")
 		for _, object := range f.Objects {
-			p.Text(2, render.Plain, object)
+			p.Text(2, Plain, object)
 		}
 		if more := f.ObjectCount - len(f.Objects); more > 0 {
-			p.Text(2, render.Faint, fmt.Sprintf("and %d more", more))
+			p.Text(2, Faint, fmt.Sprintf("and %d more", more))
 		}
 	}
 	return p.Print(w)
 }
 
 // FindingColumns are those of a list of findings.
-func FindingColumns() []render.Column[api.Finding] {
-	return []render.Column[api.Finding]{
+func FindingColumns() []Column[api.Finding] {
+	return []Column[api.Finding]{
 		{Name: "Severity", Cell: func(f *api.Finding) string { return string(f.Severity) }},
 		{Name: "Code", Cell: func(f *api.Finding) string { return f.Code }},
 		{Name: "Message", Cell: func(f *api.Finding) string { return f.Message }},

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package report
+package render
 
 import (
 	"cmp"
@@ -12,21 +12,20 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
 const (
 	// shownTrials is how many trials that passed are shown one by one.
 	shownTrials = 20
 	// shownNodes is how many nodes are named that have the same reason.
-	shownNodes = 3
+	shownTrialNodes = 3
 )
 
 // Trials draws what came of a test: the trials, the times of stages if there are
 // several of a claim, what was not tried out, and the explanation of each kind of
 // failure. With Wide, all trials with all checks and their evidence are shown.
-func Trials(w io.Writer, r *api.TestReport, opts render.Options) error {
-	p := render.NewPage(opts)
+func Trials(w io.Writer, r *api.TestReport, opts Options) error {
+	p := NewPage(opts)
 	writeTrials(p, r.Trials)
 	writeNotChecked(p, r.Trials)
 	writeTimes(p, r.Times)
@@ -36,16 +35,16 @@ func Trials(w io.Writer, r *api.TestReport, opts render.Options) error {
 	}
 	if len(r.Left) > 0 {
 		p.Heading("Not deleted")
-		p.List(2, render.Bad, r.Left)
+		p.List(2, Bad, r.Left)
 	}
 	writeTrialFailures(p, r.Trials)
 	p.Blank()
-	p.Text(0, render.Strong, fmt.Sprintf("%s: %s", r.Source, r.Summary))
+	p.Text(0, Strong, fmt.Sprintf("%s: %s", r.Source, r.Summary))
 	return p.Print(w)
 }
 
 // writeSkipped shows what was not tried out. Nodes with the same reason share a line.
-func writeSkipped(p *render.Page, all []api.SkippedTrial) {
+func writeSkipped(p *Page, all []api.SkippedTrial) {
 	type line struct{ subject, message string }
 	var lines []line
 	nodes := map[line][]string{}
@@ -61,13 +60,13 @@ func writeSkipped(p *render.Page, all []api.SkippedTrial) {
 	for _, l := range lines {
 		on := ""
 		if names := nodes[l]; len(names) > 0 {
-			most := shownNodes
+			most := shownTrialNodes
 			if p.Opts.Wide {
 				most = len(names)
 			}
 			on = " on " + english.Sample(names, most)
 		}
-		p.Text(2, render.Unsure, l.subject+on+": "+l.message)
+		p.Text(2, Unsure, l.subject+on+": "+l.message)
 	}
 }
 
@@ -79,7 +78,7 @@ func trialSubject(class, file string) string {
 }
 
 // writeTrials shows each trial. Of many, those that passed are counted.
-func writeTrials(p *render.Page, trials []api.Trial) {
+func writeTrials(p *Page, trials []api.Trial) {
 	passed, shown := 0, 0
 	for i := range trials {
 		t := &trials[i]
@@ -92,12 +91,12 @@ func writeTrials(p *render.Page, trials []api.Trial) {
 		writeTrial(p, t)
 	}
 	if more := passed - shown; more > 0 {
-		p.Text(0, render.Faint, fmt.Sprintf("and %d more like these; -o wide shows all", more))
+		p.Text(0, Faint, fmt.Sprintf("and %d more like these; -o wide shows all", more))
 	}
 }
 
 // writeNotChecked names once what was not checked in trials that passed.
-func writeNotChecked(p *render.Page, trials []api.Trial) {
+func writeNotChecked(p *Page, trials []api.Trial) {
 	var names []string
 	for i := range trials {
 		for j := range trials[i].Checks {
@@ -109,11 +108,11 @@ func writeNotChecked(p *render.Page, trials []api.Trial) {
 		}
 	}
 	if len(names) > 0 && !p.Opts.Wide {
-		p.Text(0, render.Unsure, fmt.Sprintf("? not checked: %s; -o wide says why", english.JoinAnd(names)))
+		p.Text(0, Unsure, fmt.Sprintf("? not checked: %s; -o wide says why", english.JoinAnd(names)))
 	}
 }
 
-func writeTrial(p *render.Page, t *api.Trial) {
+func writeTrial(p *Page, t *api.Trial) {
 	mark, sign := signOf(t.Result)
 	line := sign + " " + trialSubject(t.Class, t.File)
 	if t.Node != "" {
@@ -127,10 +126,10 @@ func writeTrial(p *render.Page, t *api.Trial) {
 	}
 	p.Text(0, mark, line)
 	if t.Message != "" {
-		p.Text(4, render.Plain, t.Message)
+		p.Text(4, Plain, t.Message)
 	}
 	if stages := stageTimes(t.Stages); stages != "" {
-		p.Text(4, render.Faint, stages)
+		p.Text(4, Faint, stages)
 	}
 	for i := range t.Checks {
 		c := &t.Checks[i]
@@ -141,24 +140,24 @@ func writeTrial(p *render.Page, t *api.Trial) {
 		p.Text(4, mark, fmt.Sprintf("%s %s: %s", sign, strings.ToLower(string(c.Check)), c.Message))
 		if p.Opts.Wide || c.Result == api.TestFailed {
 			for j := range c.Evidence {
-				p.Text(6, render.Faint, evidenceLine(&c.Evidence[j]))
+				p.Text(6, Faint, evidenceLine(&c.Evidence[j]))
 			}
 		}
 	}
 }
 
-func signOf(result api.TestResult) (render.Mark, string) {
+func signOf(result api.TestResult) (Mark, string) {
 	switch result {
 	case api.TestPassed:
-		return render.Good, "✓"
+		return Good, "✓"
 	case api.TestFailed:
-		return render.Bad, "✗"
+		return Bad, "✗"
 	case api.TestPlanned:
-		return render.Plain, "-"
+		return Plain, "-"
 	case api.TestUnknown:
-		return render.Unsure, "?"
+		return Unsure, "?"
 	default:
-		return render.Unsure, "?"
+		return Unsure, "?"
 	}
 }
 
@@ -199,7 +198,7 @@ func took(milliseconds int64) string {
 }
 
 // writeTimes is a table of percentiles for each claim.
-func writeTimes(p *render.Page, times []api.StageTimes) {
+func writeTimes(p *Page, times []api.StageTimes) {
 	subject := ""
 	const number = 7
 	for i := range times {
@@ -207,18 +206,18 @@ func writeTimes(p *render.Page, times []api.StageTimes) {
 		if of := trialSubject(t.Class, t.File); of != subject {
 			subject = of
 			p.Heading("Times of " + subject)
-			p.TableRow(2, render.Cell{Text: "Stage", Width: 11, Mark: render.Faint}, render.Cell{Text: "Trials", Width: number, Right: true, Mark: render.Faint},
-				render.Cell{Text: "p50", Width: number, Right: true, Mark: render.Faint}, render.Cell{Text: "p90", Width: number, Right: true, Mark: render.Faint},
-				render.Cell{Text: "p99", Width: number, Right: true, Mark: render.Faint}, render.Cell{Text: "max", Width: number, Right: true, Mark: render.Faint})
+			p.TableRow(2, Cell{Text: "Stage", Width: 11, Mark: Faint}, Cell{Text: "Trials", Width: number, Right: true, Mark: Faint},
+				Cell{Text: "p50", Width: number, Right: true, Mark: Faint}, Cell{Text: "p90", Width: number, Right: true, Mark: Faint},
+				Cell{Text: "p99", Width: number, Right: true, Mark: Faint}, Cell{Text: "max", Width: number, Right: true, Mark: Faint})
 		}
-		p.TableRow(2, render.Cell{Text: string(t.Stage), Width: 11}, render.Cell{Text: fmt.Sprint(t.Count), Width: number, Right: true},
-			render.Cell{Text: took(t.P50), Width: number, Right: true}, render.Cell{Text: took(t.P90), Width: number, Right: true},
-			render.Cell{Text: took(t.P99), Width: number, Right: true}, render.Cell{Text: took(t.Max), Width: number, Right: true})
+		p.TableRow(2, Cell{Text: string(t.Stage), Width: 11}, Cell{Text: fmt.Sprint(t.Count), Width: number, Right: true},
+			Cell{Text: took(t.P50), Width: number, Right: true}, Cell{Text: took(t.P90), Width: number, Right: true},
+			Cell{Text: took(t.P99), Width: number, Right: true}, Cell{Text: took(t.Max), Width: number, Right: true})
 	}
 }
 
 // writeTrialFailures shows the explanation of each kind of failure once.
-func writeTrialFailures(p *render.Page, trials []api.Trial) {
+func writeTrialFailures(p *Page, trials []api.Trial) {
 	type kind struct {
 		class, file string
 		stage       api.Stage
@@ -242,17 +241,17 @@ func writeTrialFailures(p *render.Page, trials []api.Trial) {
 
 // writeExplained is an explanation without funnels and nodes: what the pod waits for,
 // the evidence and what can be done.
-func writeExplained(p *render.Page, e *api.Explanation) {
-	p.Text(2, render.Plain, e.Summary)
+func writeExplained(p *Page, e *api.Explanation) {
+	p.Text(2, Plain, e.Summary)
 	if e.Stage != "" {
-		p.Text(2, render.Plain, "Stage: "+string(e.Stage))
+		p.Text(2, Plain, "Stage: "+string(e.Stage))
 	}
 	for i := range e.StageEvidence {
-		p.Text(2, render.Faint, evidenceLine(&e.StageEvidence[i]))
+		p.Text(2, Faint, evidenceLine(&e.StageEvidence[i]))
 	}
 	for i := range e.NextSteps {
 		step := &e.NextSteps[i]
-		p.Text(2, render.Plain, render.Actor(step.Actor)+": "+step.Text)
+		p.Text(2, Plain, Actor(step.Actor)+": "+step.Text)
 		p.Verbatim(4, strings.Join(step.Commands, "\n"))
 	}
 }

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package planning
+package render
 
 import (
 	"fmt"
@@ -13,24 +13,23 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
 // FitShapes draws a table of shapes of claims, with how many more of each fit, and the
 // moves of pods that win the most. With Wide, it says why none of a shape fits.
-func FitShapes(w io.Writer, f *api.FitShapes, opts render.Options) error {
-	p := render.NewPage(opts)
+func FitShapes(w io.Writer, f *api.FitShapes, opts Options) error {
+	p := NewPage(opts)
 	if len(f.Shapes) == 0 {
-		p.Text(0, render.Plain, "There are no device classes, and no claims")
+		p.Text(0, Plain, "There are no device classes, and no claims")
 		return p.Print(w)
 	}
-	p.Text(0, render.Strong, fmt.Sprintf("How many more claims fit on %s, each for a pod that needs nothing else", english.Count(f.NodeCount, "node")))
+	p.Text(0, Strong, fmt.Sprintf("How many more claims fit on %s, each for a pod that needs nothing else", english.Count(f.NodeCount, "node")))
 	p.Blank()
 	writeShapes(p, f.Shapes)
 	writeMoves(p, f.Shapes)
 	if f.OtherClaims > 0 {
 		p.Blank()
-		p.Text(0, render.Faint, fmt.Sprintf("Not counted: %s of other shapes. Count more like one of them with: kubectl dra fit NAME", english.Plural(f.OtherClaims, "1 claim or template", english.Thousands(f.OtherClaims)+" claims and templates")))
+		p.Text(0, Faint, fmt.Sprintf("Not counted: %s of other shapes. Count more like one of them with: kubectl dra fit NAME", english.Plural(f.OtherClaims, "1 claim or template", english.Thousands(f.OtherClaims)+" claims and templates")))
 	}
 	if len(f.Assumptions) > 0 {
 		p.Heading("Assumptions (not verified)")
@@ -42,7 +41,7 @@ func FitShapes(w io.Writer, f *api.FitShapes, opts render.Options) error {
 // shapeHeader names the columns of numbers.
 func shapeHeader() []string { return []string{"NOW", "PACKED", "RELEASED", "LOST", "CLAIMS"} }
 
-func writeShapes(p *render.Page, shapes []api.ShapeFit) {
+func writeShapes(p *Page, shapes []api.ShapeFit) {
 	header := shapeHeader()
 	lines := make([][]string, 0, len(shapes))
 	widths := make([]int, len(header))
@@ -50,41 +49,41 @@ func writeShapes(p *render.Page, shapes []api.ShapeFit) {
 		lines = append(lines, shapeNumbers(&shapes[i]))
 	}
 	for at := range header {
-		widths[at] = render.Widest(render.Unlimited, header[at])
+		widths[at] = Widest(Unlimited, header[at])
 		for _, line := range lines {
-			widths[at] = max(widths[at], render.Widest(render.Unlimited, line[at]))
+			widths[at] = max(widths[at], Widest(Unlimited, line[at]))
 		}
 	}
-	margin := 2 + render.BarWidth + 2 + render.ColumnGap
+	margin := 2 + BarWidth + 2 + ColumnGap
 	for _, width := range widths {
-		margin += width + render.ColumnGap
+		margin += width + ColumnGap
 	}
-	row := func(m render.Mark, numbers []string, load, what string) {
-		cells := make([]render.Cell, 0, len(numbers)+2)
+	row := func(m Mark, numbers []string, load, what string) {
+		cells := make([]Cell, 0, len(numbers)+2)
 		for at, text := range numbers {
-			cells = append(cells, render.Cell{Text: text, Width: widths[at], Right: true, Mark: m})
+			cells = append(cells, Cell{Text: text, Width: widths[at], Right: true, Mark: m})
 		}
-		cells = append(cells, render.Cell{Text: load, Width: render.BarWidth + 2, Mark: m})
-		if render.Widest(render.Unlimited, what) <= p.Table-margin {
-			p.TableRow(2, append(cells, render.Cell{Text: what})...)
+		cells = append(cells, Cell{Text: load, Width: BarWidth + 2, Mark: m})
+		if Widest(Unlimited, what) <= p.Table-margin {
+			p.TableRow(2, append(cells, Cell{Text: what})...)
 			return
 		}
 		p.TableRow(2, cells...)
-		p.Text(6, render.Plain, what)
+		p.Text(6, Plain, what)
 	}
-	row(render.Faint, header, "IN USE", "A CLAIM FOR")
+	row(Faint, header, "IN USE", "A CLAIM FOR")
 	for i := range shapes {
 		s := &shapes[i]
 		if i == 0 || shapes[i-1].Shape.Class != s.Shape.Class {
-			p.Text(0, render.Strong, s.Shape.Class)
+			p.Text(0, Strong, s.Shape.Class)
 		}
-		m := render.Plain
+		m := Plain
 		if s.Now.AtLeast > 0 {
-			m = render.Good
+			m = Good
 		}
 		row(m, lines[i], shapeLoad(s), shapeText(&s.Shape))
 		if s.Stop != nil && (p.Opts.Wide || s.Released.AtLeast == 0) {
-			p.Text(6, render.Faint, english.Sentence(s.Stop.Message))
+			p.Text(6, Faint, english.Sentence(s.Stop.Message))
 		}
 	}
 }
@@ -114,7 +113,7 @@ func shapeLoad(s *api.ShapeFit) string {
 	if s.Released.AtLeast <= 0 || s.Now.AtMost == nil || s.Released.AtMost == nil {
 		return ""
 	}
-	return render.Bar((s.Released.AtLeast - s.Now.AtLeast) * 100 / s.Released.AtLeast)
+	return Bar((s.Released.AtLeast - s.Now.AtLeast) * 100 / s.Released.AtLeast)
 }
 
 // shapeText says what claims of a shape ask for.
@@ -139,7 +138,7 @@ func shapeText(s *api.ClaimShape) string {
 }
 
 // writeMoves lists the moves that leave room for more.
-func writeMoves(p *render.Page, shapes []api.ShapeFit) {
+func writeMoves(p *Page, shapes []api.ShapeFit) {
 	first := true
 	for i := range shapes {
 		m := shapes[i].Move
@@ -150,7 +149,7 @@ func writeMoves(p *render.Page, shapes []api.ShapeFit) {
 			p.Heading("Moves (of one pod each, verified with the scheduler's allocator)")
 			first = false
 		}
-		p.Items(fmt.Sprintf("pod %s on %s instead of %s: %s of class %s for %s", render.Qualified(m.Namespace, m.Pod), m.To, m.From,
+		p.Items(fmt.Sprintf("pod %s on %s instead of %s: %s of class %s for %s", Qualified(m.Namespace, m.Pod), m.To, m.From,
 			english.Count(m.More, "more claim"), shapes[i].Shape.Class, shapeText(&shapes[i].Shape)))
 	}
 }
