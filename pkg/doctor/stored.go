@@ -9,10 +9,10 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/validate"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
-// rulesOf is the minor release whose rules [validate.Rejected] has.
+// rulesOf is the minor release whose rules [kinds.Rejected] has.
 const rulesOf = 37
 
 func storedChecks() []Check {
@@ -36,7 +36,7 @@ func findOutdatedSlices(_ context.Context, in *cluster) ([]api.Finding, error) {
 		if _, computed := slice.Annotations[snapshot.PreviewAnnotation]; computed {
 			continue
 		}
-		problems := validate.Rejected(slice, "resource.k8s.io/v1")
+		problems := kinds.Rejected(slice, "resource.k8s.io/v1")
 		if len(problems) == 0 {
 			continue
 		}

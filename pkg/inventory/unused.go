@@ -5,7 +5,7 @@ package inventory
 
 import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/prune"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
 // What the lists do not depend on, of the objects that a large cluster has most
@@ -19,62 +19,62 @@ func StateReads(more ...string) []string {
 
 // UnusedBySlices are the fields that do not matter to ResourceSlices and the
 // state of their devices.
-func UnusedBySlices() map[string][]prune.Field {
-	return map[string][]prune.Field{
-		snapshot.ResourceSlices: prune.Fields("metadata.annotations", "metadata.ownerReferences", "spec.devices.attributes", "spec.devices.capacity"),
-		snapshot.ResourceNodes: prune.Fields("metadata.annotations", "spec",
+func UnusedBySlices() map[string][]kinds.Field {
+	return map[string][]kinds.Field{
+		snapshot.ResourceSlices: kinds.ReadFields("metadata.annotations", "metadata.ownerReferences", "spec.devices.attributes", "spec.devices.capacity"),
+		snapshot.ResourceNodes: kinds.ReadFields("metadata.annotations", "spec",
 			"status.capacity", "status.allocatable", "status.addresses", "status.nodeInfo", "status.daemonEndpoints", "status.config",
 			"status.conditions.lastHeartbeatTime", "status.conditions.lastTransitionTime", "status.conditions.reason", "status.conditions.message"),
-		snapshot.ResourceClaims: prune.Fields("metadata.labels", "metadata.annotations", "metadata.ownerReferences", "spec",
+		snapshot.ResourceClaims: kinds.ReadFields("metadata.labels", "metadata.annotations", "metadata.ownerReferences", "spec",
 			"status.reservedFor", "status.devices", "status.allocation.nodeSelector", "status.allocation.devices.config"),
 	}
 }
 
 // UnusedByPools are those that do not matter to pools.
-func UnusedByPools() map[string][]prune.Field {
-	return map[string][]prune.Field{
-		snapshot.ResourceSlices: append(prune.Fields("metadata.annotations", "metadata.ownerReferences"),
+func UnusedByPools() map[string][]kinds.Field {
+	return map[string][]kinds.Field{
+		snapshot.ResourceSlices: append(kinds.ReadFields("metadata.annotations", "metadata.ownerReferences"),
 			// The type of a partition is an attribute.
-			prune.Field{Path: "spec.devices.attributes", Unless: "spec.partitionTypeAttribute"},
-			prune.Field{Path: "spec.devices.capacity", Unless: "spec.devices.allowMultipleAllocations"}),
+			kinds.Field{Path: "spec.devices.attributes", Unless: "spec.partitionTypeAttribute"},
+			kinds.Field{Path: "spec.devices.capacity", Unless: "spec.devices.allowMultipleAllocations"}),
 		snapshot.ResourceNodes: unusedOfNodes(),
 		snapshot.ResourcePods:  unusedOfPods(),
 		// Where a device is that no slice has any more, and whether it was moved into a pod,
 		// only its claim says.
-		snapshot.ResourceClaims: prune.Fields("metadata.labels", "status.devices.data", "status.devices.networkData", "status.allocation.devices.config"),
+		snapshot.ResourceClaims: kinds.ReadFields("metadata.labels", "status.devices.data", "status.devices.networkData", "status.allocation.devices.config"),
 	}
 }
 
 // UnusedByDevices are those that do not matter to devices, if nobody asks for
 // their attributes.
-func UnusedByDevices() map[string][]prune.Field {
-	return map[string][]prune.Field{
-		snapshot.ResourceSlices: prune.Fields("metadata.annotations", "metadata.ownerReferences", "spec.devices.attributes"),
+func UnusedByDevices() map[string][]kinds.Field {
+	return map[string][]kinds.Field{
+		snapshot.ResourceSlices: kinds.ReadFields("metadata.annotations", "metadata.ownerReferences", "spec.devices.attributes"),
 		snapshot.ResourceNodes:  unusedOfNodes(),
 		snapshot.ResourcePods:   unusedOfPods(),
-		snapshot.ResourceClaims: prune.Fields("metadata.labels", "status.allocation.devices.config"),
+		snapshot.ResourceClaims: kinds.ReadFields("metadata.labels", "status.allocation.devices.config"),
 	}
 }
 
 // UnusedByClaims are those that do not matter to claims, if nobody asks why they
 // are pending.
-func UnusedByClaims() map[string][]prune.Field {
-	return map[string][]prune.Field{
-		snapshot.ResourceSlices: prune.Fields("metadata.annotations", "metadata.ownerReferences", "spec.devices.attributes", "spec.devices.capacity"),
-		snapshot.ResourceNodes:  append(unusedOfNodes(), prune.Fields("spec", "status.capacity", "status.allocatable")...),
+func UnusedByClaims() map[string][]kinds.Field {
+	return map[string][]kinds.Field{
+		snapshot.ResourceSlices: kinds.ReadFields("metadata.annotations", "metadata.ownerReferences", "spec.devices.attributes", "spec.devices.capacity"),
+		snapshot.ResourceNodes:  append(unusedOfNodes(), kinds.ReadFields("spec", "status.capacity", "status.allocatable")...),
 		snapshot.ResourcePods:   unusedOfPods(),
 	}
 }
 
 // unusedOfNodes are the fields of nodes that no list depends on.
-func unusedOfNodes() []prune.Field {
-	return prune.Fields("metadata.annotations", "status.addresses", "status.nodeInfo", "status.daemonEndpoints", "status.config",
+func unusedOfNodes() []kinds.Field {
+	return kinds.ReadFields("metadata.annotations", "status.addresses", "status.nodeInfo", "status.daemonEndpoints", "status.config",
 		"status.conditions.lastHeartbeatTime", "status.conditions.lastTransitionTime", "status.conditions.reason", "status.conditions.message")
 }
 
 // unusedOfPods are the fields of pods that tell neither which claims they have nor
 // how the devices are.
-func unusedOfPods() []prune.Field {
-	return prune.Fields("metadata.labels", "metadata.annotations", "metadata.ownerReferences",
+func unusedOfPods() []kinds.Field {
+	return kinds.ReadFields("metadata.labels", "metadata.annotations", "metadata.ownerReferences",
 		"spec.volumes", "spec.affinity", "spec.tolerations", "spec.nodeSelector", "spec.topologySpreadConstraints", "status.conditions")
 }

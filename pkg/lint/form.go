@@ -21,9 +21,8 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/objects"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/validate"
 )
 
 // codeUnreadable is the code of texts that cannot be read.
@@ -91,7 +90,7 @@ func formChecks() []Check {
 func unreadable(in *input) []finding {
 	var found []finding
 	for _, o := range in.objects {
-		var at *objects.FieldError
+		var at *kinds.FieldError
 		switch {
 		case o.err == nil || goneVersion(o):
 			continue
@@ -342,7 +341,7 @@ func sources(in *input) []finding {
 
 func unknownFields(in *input) []finding {
 	return in.each(func() func(*object) []finding {
-		schemas := validate.Schemas{}
+		schemas := kinds.Schemas{}
 		return func(o *object) (found []finding) {
 			if o.decoded == nil || o.err != nil {
 				return nil
@@ -484,7 +483,7 @@ func duplicates(in *input) []finding {
 func rejectedValues(in *input) []finding {
 	var found []finding
 	for _, o := range in.objects {
-		if expected := validate.ExpectedVersion(o.apiVersion, o.kind); o.err == nil && o.kind != "" && expected != "" && !o.rejected("apiVersion") {
+		if expected := kinds.ExpectedVersion(o.apiVersion, o.kind); o.err == nil && o.kind != "" && expected != "" && !o.rejected("apiVersion") {
 			f := finding{object: o, path: "apiVersion", found: cmp.Or(o.apiVersion, "none"), required: expected}
 			f.message = fmt.Sprintf("apiVersion: expected %s, found %s", expected, f.found)
 			f.advice = "write apiVersion: " + expected
@@ -494,9 +493,9 @@ func rejectedValues(in *input) []finding {
 		if o.decoded == nil || o.err != nil {
 			continue
 		}
-		problems := validate.Rejected(o.decoded, o.apiVersion)
-		var stored *objects.FieldError
-		if err := validate.Stored(o.decoded, o.apiVersion, o.kind); errors.As(err, &stored) {
+		problems := kinds.Rejected(o.decoded, o.apiVersion)
+		var stored *kinds.FieldError
+		if err := kinds.CheckStored(o.decoded, o.apiVersion, o.kind); errors.As(err, &stored) {
 			problems = append(problems, stored)
 		}
 		for _, problem := range problems {

@@ -17,11 +17,11 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/objects"
 )
 
 // input is what checks look at.
@@ -118,12 +118,12 @@ func (in *input) add(o *object) {
 		if !grouped {
 			group = ""
 		}
-		switch objects.KnownWorkload(group, o.kind) {
-		case objects.TemplateInJob:
+		switch kinds.KnownWorkload(group, o.kind) {
+		case kinds.TemplateInJob:
 			path = "spec.jobTemplate.spec.template.spec"
-		case objects.TemplateOnTop:
+		case kinds.TemplateOnTop:
 			path = "template.spec"
-		case objects.TemplateInSpec, objects.NotWorkload:
+		case kinds.TemplateInSpec, kinds.NotWorkload:
 		}
 		in.pods = append(in.pods, &pod{o, &decoded.Template.Spec, path})
 	}

@@ -18,9 +18,8 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/checks"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/objects"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/validate"
 )
 
 // Options say which checks to make, and what they are to know.
@@ -119,7 +118,7 @@ func read(ctx context.Context, texts []load.Text, opts Options, out *api.LintRep
 	skips := func(text *load.Text) bool { return text.Found && patches[filepath.Clean(text.File)] }
 	read := make([][]*object, len(texts))
 	onAllProcessors(len(texts), func() func(int) {
-		decoder := objects.NewDecoder()
+		decoder := kinds.NewDecoder()
 		return func(i int) {
 			if ctx.Err() == nil && !skips(&texts[i]) {
 				read[i] = objectsOf(&texts[i], cmp.Or(opts.Namespace, metav1.NamespaceDefault), decoder)
@@ -177,7 +176,7 @@ func Manifests(ctx context.Context, texts []load.Text, opts Options) *snapshot.S
 func manifestsOf(all []*object) *snapshot.Snapshot {
 	given := &snapshot.Snapshot{}
 	for _, o := range all {
-		if o.decoded == nil || o.err != nil || validate.Stored(o.decoded, o.apiVersion, o.kind) != nil {
+		if o.decoded == nil || o.err != nil || kinds.CheckStored(o.decoded, o.apiVersion, o.kind) != nil {
 			// Nothing can be computed with it.
 			continue
 		}

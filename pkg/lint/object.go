@@ -21,8 +21,9 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/checks"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/objects"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
@@ -131,7 +132,7 @@ type objectMeta struct {
 
 // objectsOf finds the objects of a text. Those without a namespace get the one that
 // is given.
-func objectsOf(text *load.Text, namespace string, decoder *objects.Decoder) []*object {
+func objectsOf(text *load.Text, namespace string, decoder *kinds.Decoder) []*object {
 	r := &objectReader{text: text, namespace: namespace, decoder: decoder}
 	if text.Found && text.Err == nil && !bytes.HasPrefix(bytes.TrimSpace(text.JSON), []byte("{")) {
 		// Other programs have their data in YAML, too.
@@ -147,7 +148,7 @@ func objectsOf(text *load.Text, namespace string, decoder *objects.Decoder) []*o
 type objectReader struct {
 	text      *load.Text
 	namespace string
-	decoder   *objects.Decoder
+	decoder   *kinds.Decoder
 	found     []*object
 }
 
@@ -209,9 +210,9 @@ func isPatch(data []byte) bool {
 
 // notAnObject is why a value cannot be an object of Kubernetes.
 func notAnObject(data []byte) error {
-	if value := objects.TypeInWords(data); !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
+	if value := kinds.TypeInWords(data); !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
 		return fmt.Errorf("expected a Kubernetes object, found %s", value)
 	}
-	_, err := objects.DecodeAs[header](data)
+	_, err := kinds.DecodeAs[header](data)
 	return cmp.Or(err, errors.New("expected a Kubernetes object, found one without apiVersion and kind"))
 }

@@ -20,9 +20,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/preview"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/prune"
 )
 
 // ReadingFlags are the flags of every verb that reads a cluster or a snapshot.
@@ -157,7 +157,7 @@ type Scope struct {
 	// Only are the resources that matter; empty for all.
 	Only []string
 	// Unused are fields that nobody is going to look at, by resource.
-	Unused map[string][]prune.Field
+	Unused map[string][]kinds.Field
 	// Manifests are about to be applied: what can refuse them, and what they
 	// depend on, is read. May be nil.
 	Manifests *snapshot.Snapshot

@@ -24,7 +24,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/prune"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
 // listing is what the verbs that list something differ in.
@@ -41,7 +41,7 @@ type listing[T runtime.Object] struct {
 	// domains is true if it matters which ComputeDomains claims name.
 	domains bool
 	// unused are fields of these that nobody looks at, by resource.
-	unused map[string][]prune.Field
+	unused map[string][]kinds.Field
 	// items takes the inventory.
 	items func(ctx context.Context, from *listed) ([]T, error)
 	// keep is what the verb's own flags choose; nil keeps everything.

@@ -17,7 +17,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/validate"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
 // resourceAPI is where the rules for slices are from.
@@ -88,7 +88,7 @@ func (c *conformer) slices(context.Context) verdict {
 		p := &pools[i]
 		seen := map[string]bool{}
 		for _, slice := range p.slices {
-			if faults := validate.Rejected(slice, resourceapi.SchemeGroupVersion.String()); len(faults) > 0 {
+			if faults := kinds.Rejected(slice, resourceapi.SchemeGroupVersion.String()); len(faults) > 0 {
 				return fails("slice %s is none that the API takes: %v", slice.Name, faults[0])
 			}
 			switch n := slice.Spec.Pool.ResourceSliceCount; {

@@ -27,7 +27,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/strip"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
 const (
@@ -231,7 +231,7 @@ func (a *statusAsker) wait(ctx context.Context, request *resourcev1alpha3.Resour
 		}
 	}
 	answered.TypeMeta = metav1.TypeMeta{}
-	strip.Strip(answered)
+	kinds.Strip(answered)
 	return answered, nil
 }
 

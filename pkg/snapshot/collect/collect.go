@@ -17,7 +17,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/strip"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
 // Collect asks a cluster. It reads all DRA objects, nodes, namespaces, pods and
@@ -180,7 +180,7 @@ func (c *collector) namespaces() func(context.Context) error {
 		if err != nil {
 			return err
 		}
-		strip.Strip(namespace)
+		kinds.Strip(namespace)
 		s.Namespaces = []*corev1.Namespace{namespace}
 		c.gap(snapshot.Gap{Resource: snapshot.ResourceNamespaces, Namespace: c.namespace, Reason: fmt.Sprintf(
 			"this user may not list namespaces at the cluster scope; only namespace %s itself could be read", c.namespace)})

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/strip"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
 // readComponents reads the pods of the control plane once more, with their arguments,
@@ -42,7 +42,7 @@ func (c *collector) readComponents(ctx context.Context) error {
 			continue
 		}
 		delete(pod.Annotations, snapshot.ComponentAnnotation)
-		strip.Strip(pod)
+		kinds.Strip(pod)
 		if component, ok := snapshot.ComponentOf(pod); ok {
 			noted[pod.UID] = component
 		}

@@ -13,8 +13,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/objects"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/strip"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
 // computeDomains is a task that reads the ComputeDomains. A server that does not have
@@ -66,12 +65,12 @@ func decoded[T any, P interface {
 	if err != nil {
 		return nil, err
 	}
-	typed, err := objects.DecodeAs[T](data)
+	typed, err := kinds.DecodeAs[T](data)
 	if err != nil {
 		return nil, &leftOutError{content.GetKind(), nameOf(content), err}
 	}
 	kept := P(typed)
-	strip.Strip(kept)
+	kinds.Strip(kept)
 	kept.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	return kept, nil
 }

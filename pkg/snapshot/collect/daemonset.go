@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/strip"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
 // daemonSets is a task that reads the DaemonSets with plugins for the kubelet: those of
@@ -48,7 +48,7 @@ func pluginWorkload(set *appsv1.DaemonSet) *snapshot.Workload {
 	if set.Status.ObservedGeneration >= set.Generation {
 		workload.Daemon = &snapshot.DaemonStatus{Desired: set.Status.DesiredNumberScheduled, Ready: set.Status.NumberReady}
 	}
-	strip.Strip(workload)
+	kinds.Strip(workload)
 	if _, plugin := workload.KubeletPlugin(); !plugin && workload.Labels[snapshot.ComputeDomainLabel] == "" {
 		return nil
 	}

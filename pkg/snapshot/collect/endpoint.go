@@ -7,6 +7,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -15,9 +17,6 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/gentype"
 	"k8s.io/client-go/kubernetes/scheme"
-
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/share"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/strip"
 )
 
 // endpoint is where the objects of one resource come from, in the version of the
@@ -46,7 +45,7 @@ func typedAPI[P metav1.Object](
 
 // sharing makes the objects of a list share what they have in common.
 func sharing[P metav1.Object](convert func(object any) (P, error)) func(object any) (P, error) {
-	sharer := share.New()
+	sharer := kinds.NewSharer()
 	return func(object any) (P, error) {
 		converted, err := convert(object)
 		if err == nil {
@@ -70,7 +69,7 @@ func as[P metav1.Object](object any) (P, error) {
 	if !ok {
 		return kept, otherType(object)
 	}
-	strip.Strip(kept)
+	kinds.Strip(kept)
 	return kept, nil
 }
 
@@ -89,7 +88,7 @@ func from[Old, New any, P interface {
 		if err := convert(old, converted, nil); err != nil {
 			return nil, fmt.Errorf("convert to the newest version: %w", err)
 		}
-		strip.Strip(converted)
+		kinds.Strip(converted)
 		return converted, nil
 	}
 }

@@ -11,8 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/objects"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/strip"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
 // limitedJobs is a task that reads the Jobs whose pods run for a limited time, nil if no
@@ -43,10 +42,10 @@ func asLimitedJob(object any) (*snapshot.Workload, error) {
 	if err != nil {
 		return nil, err
 	}
-	workload := objects.JobWorkload(job)
+	workload := kinds.JobWorkload(job)
 	if workload.Limit == nil {
 		return nil, errNotKept
 	}
-	strip.Strip(workload)
+	kinds.Strip(workload)
 	return workload, nil
 }

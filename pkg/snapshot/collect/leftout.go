@@ -16,13 +16,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/objects"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
 // leftOutRules is the gap that rules leave which cannot be expressed.
 func leftOutRules(names []string) snapshot.Gap {
 	names = slices.Compact(slices.Sorted(slices.Values(names)))
-	return snapshot.Gap{Resource: snapshot.ResourceTaintRules, LeftOut: true, Reason: fmt.Sprintf("left out DeviceTaintRule %s: %v", strings.Join(names, ", "), objects.ErrDroppedSelector)}
+	return snapshot.Gap{Resource: snapshot.ResourceTaintRules, LeftOut: true, Reason: fmt.Sprintf("left out DeviceTaintRule %s: %v", strings.Join(names, ", "), kinds.ErrDroppedSelector)}
 }
 
 // leftOutError is an object that the API server has and that a snapshot cannot
@@ -58,7 +58,7 @@ func bounded[P metav1.Object](convert func(object any) (P, error)) func(object a
 			if workload, ok := any(converted).(*snapshot.Workload); ok {
 				left.kind, path = workload.Kind, ".spec.template"+path
 			}
-			left.err = objects.AtField(strings.TrimPrefix(path, "."), err)
+			left.err = kinds.AtField(strings.TrimPrefix(path, "."), err)
 			return converted, left
 		}
 		return converted, nil
@@ -133,7 +133,7 @@ func (t quantityTypes) locate(value reflect.Value) (path string, err error) {
 				return "", nil
 			}
 			// Of a copy, since the text would stay in it.
-			return "", objects.CheckExponent(new(quantity.DeepCopy()).String())
+			return "", kinds.CheckExponent(new(quantity.DeepCopy()).String())
 		}
 		for _, i := range fields {
 			if path, err := t.locate(value.Field(i)); err != nil {
@@ -153,7 +153,7 @@ func (t quantityTypes) locate(value reflect.Value) (path string, err error) {
 func leftOutGap(resource string, leftOut map[string]error) snapshot.Gap {
 	names := slices.Sorted(maps.Keys(leftOut))
 	err := leftOut[names[0]]
-	if errors.Is(err, objects.ErrDroppedSelector) {
+	if errors.Is(err, kinds.ErrDroppedSelector) {
 		return leftOutRules(names)
 	}
 	gap := snapshot.Gap{Resource: resource, LeftOut: true, Reason: err.Error()}

@@ -7,13 +7,13 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
+
 	resourceapi "k8s.io/api/resource/v1"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
-
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/objects"
 )
 
 // oldTaintRules is the version of DeviceTaintRules that has no typed client.
@@ -28,8 +28,8 @@ func (c Clients) oldTaintRuleAPI() dynamic.ResourceInterface {
 // that no later version can express: without what selects its devices it would
 // seem to taint all of them.
 func readOldTaintRule(object *unstructured.Unstructured) (*resourceapi.DeviceTaintRule, error) {
-	rule, err := decodeUnstructured(object, oldTaintRules, objects.DecodeTaintRule)
-	if errors.Is(err, objects.ErrDroppedSelector) {
+	rule, err := decodeUnstructured(object, oldTaintRules, kinds.DecodeTaintRule)
+	if errors.Is(err, kinds.ErrDroppedSelector) {
 		return nil, &leftOutError{"DeviceTaintRule", nameOf(object), err}
 	}
 	if err != nil {
@@ -46,7 +46,7 @@ func (c Clients) oldPodGroupAPI(version, namespace string) dynamic.ResourceInter
 
 // readOldPodGroup converts a PodGroup.
 func readOldPodGroup(object *unstructured.Unstructured, version string) (*schedulingapi.PodGroup, error) {
-	group, err := decodeUnstructured(object, version, objects.DecodePodGroup)
+	group, err := decodeUnstructured(object, version, kinds.DecodePodGroup)
 	if err != nil {
 		return nil, fmt.Errorf("read PodGroup %s/%s: %w", object.GetNamespace(), object.GetName(), err)
 	}

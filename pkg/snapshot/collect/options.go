@@ -5,7 +5,7 @@ package collect
 
 import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/prune"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
 // Options says what [Collect] is to read.
@@ -29,7 +29,7 @@ type Options struct {
 	Only []string
 	// Unused are fields that nobody is going to look at, by resource. They may
 	// be missing in the objects. May be nil.
-	Unused map[string][]prune.Field
+	Unused map[string][]kinds.Field
 	// Target is what the question is about. Its events are read, and, if it is
 	// something with a pod template, the object itself. May be nil.
 	Target *snapshot.ObjectRef

@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/objects"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
 // objectKey names an object as references do.
@@ -119,7 +119,7 @@ func (c *collector) outlines(ctx context.Context, keys map[objectKey]bool) []*sn
 		if err != nil {
 			continue
 		}
-		if outline := objects.DecodeOutline(data, object.GetAPIVersion(), key.kind); outline != nil {
+		if outline := kinds.DecodeOutline(data, object.GetAPIVersion(), key.kind); outline != nil {
 			found = append(found, outline)
 		}
 	}

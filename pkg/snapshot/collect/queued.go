@@ -12,8 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/objects"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/strip"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
 // readQueued asks for the workloads of Kueue in the namespace of the question, for
@@ -49,8 +48,8 @@ func (c *collector) readQueued(ctx context.Context) {
 			if err != nil {
 				continue
 			}
-			if workload, err := objects.DecodeAs[snapshot.QueuedWorkload](data); err == nil {
-				strip.Strip(workload)
+			if workload, err := kinds.DecodeAs[snapshot.QueuedWorkload](data); err == nil {
+				kinds.Strip(workload)
 				workload.TypeMeta = metav1.TypeMeta{}
 				c.snapshot.Queued = append(c.snapshot.Queued, workload)
 			}

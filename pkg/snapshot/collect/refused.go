@@ -14,8 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/objects"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/strip"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
 // failedCreate is the reason of the event with which a controller reports that the API server
@@ -57,8 +56,8 @@ func (c *collector) readRefused(ctx context.Context) {
 		wanted := next
 		next = map[objectKey]bool{}
 		for kind, keys := range byKind(wanted) {
-			shape := objects.KnownWorkload(schema.FromAPIVersionAndKind(kind.apiVersion, kind.kind).Group, kind.kind)
-			if shape == objects.NotWorkload {
+			shape := kinds.KnownWorkload(schema.FromAPIVersionAndKind(kind.apiVersion, kind.kind).Group, kind.kind)
+			if shape == kinds.NotWorkload {
 				continue
 			}
 			for key, object := range c.objectsNamed(ctx, keys) {
@@ -70,11 +69,11 @@ func (c *collector) readRefused(ctx context.Context) {
 				if err != nil {
 					continue
 				}
-				w, err := objects.DecodeWorkload(data, shape)
+				w, err := kinds.DecodeWorkload(data, shape)
 				if err != nil || len(w.Template.Spec.ResourceClaims) == 0 && !usesExtendedResources(&w.Template.Spec) {
 					continue
 				}
-				strip.Strip(w)
+				kinds.Strip(w)
 				c.refused = append(c.refused, w)
 			}
 		}

@@ -19,8 +19,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/objects"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/strip"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
 // Resolve turns a resource type as users type it ("deploy", "jobs.batch",
@@ -96,22 +95,22 @@ func (c *collector) readTarget(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	shape := objects.KnownWorkload(mapping.GroupVersionKind.Group, mapping.GroupVersionKind.Kind)
-	if shape == objects.NotWorkload && !objects.LooksLikeWorkload(data) {
+	shape := kinds.KnownWorkload(mapping.GroupVersionKind.Group, mapping.GroupVersionKind.Kind)
+	if shape == kinds.NotWorkload && !kinds.LooksLikeWorkload(data) {
 		if strings.Contains(mapping.GroupVersionKind.Group, ".") {
 			kind := mapping.GroupVersionKind
-			if outline := objects.DecodeOutline(data, kind.GroupVersion().String(), kind.Kind); outline != nil {
+			if outline := kinds.DecodeOutline(data, kind.GroupVersion().String(), kind.Kind); outline != nil {
 				c.snapshot.Outlines = []*snapshot.Outline{outline}
 				return nil
 			}
 		}
 		return &NoTemplateError{Resource: mapping.Resource.GroupResource().String(), Name: c.opts.Target.Name}
 	}
-	workload, err := objects.DecodeWorkload(data, shape)
+	workload, err := kinds.DecodeWorkload(data, shape)
 	if err != nil {
 		return fmt.Errorf("read %s %s: %w", mapping.Resource.GroupResource(), c.opts.Target.Name, err)
 	}
-	strip.Strip(workload)
+	kinds.Strip(workload)
 	c.snapshot.Workloads = []*snapshot.Workload{workload}
 	return nil
 }
@@ -145,7 +144,7 @@ func (c *collector) readAutoscaler(ctx context.Context) {
 			if err != nil {
 				continue
 			}
-			outline := objects.DecodeOutline(data, mapping.GroupVersionKind.GroupVersion().String(), mapping.GroupVersionKind.Kind)
+			outline := kinds.DecodeOutline(data, mapping.GroupVersionKind.GroupVersion().String(), mapping.GroupVersionKind.Kind)
 			if outline != nil && outline.Scales(target.GroupVersionKind().GroupKind(), c.namespace, target.Name) {
 				c.snapshot.Outlines = snapshot.Overlay(c.snapshot.Outlines, []*snapshot.Outline{outline})
 			}

@@ -15,24 +15,24 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/prune"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
-// neverRead has the largest fields among those that [strip.Strip] removes anyway.
-func neverRead(resource string) []prune.Field {
-	always := prune.Fields("metadata.managedFields")
+// neverRead has the largest fields among those that [kinds.Strip] removes anyway.
+func neverRead(resource string) []kinds.Field {
+	always := kinds.ReadFields("metadata.managedFields")
 	switch resource {
 	case snapshot.ResourceNodes:
-		return append(always, prune.Fields("status.images", "status.volumesInUse", "status.volumesAttached")...)
+		return append(always, kinds.ReadFields("status.images", "status.volumesInUse", "status.volumesAttached")...)
 	case snapshot.ResourcePods:
 		for _, list := range []string{"spec.containers.", "spec.initContainers."} {
 			for _, name := range []string{
 				"command", "args", "env", "envFrom", "volumeMounts", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle", "securityContext",
 			} {
-				always = append(always, prune.Field{Path: list + name})
+				always = append(always, kinds.Field{Path: list + name})
 			}
 		}
-		return append(always, prune.Fields("spec.ephemeralContainers", "status.ephemeralContainerStatuses")...)
+		return append(always, kinds.ReadFields("spec.ephemeralContainers", "status.ephemeralContainerStatuses")...)
 	default:
 		return always
 	}
@@ -48,7 +48,7 @@ type unusedKey struct{}
 
 // withUnused says which fields, by resource, are not looked at in what is read
 // with the context.
-func withUnused(ctx context.Context, unused map[string][]prune.Field) context.Context {
+func withUnused(ctx context.Context, unused map[string][]kinds.Field) context.Context {
 	return context.WithValue(ctx, unusedKey{}, unused)
 }
 
@@ -74,10 +74,10 @@ func pruneUnused(next http.RoundTripper) http.RoundTripper {
 		if object == nil {
 			return response, nil
 		}
-		unused, _ := request.Context().Value(unusedKey{}).(map[string][]prune.Field)
+		unused, _ := request.Context().Value(unusedKey{}).(map[string][]kinds.Field)
 		fields := slices.Concat(neverRead(resource), unused[resource])
 		nextChunk, _ := request.Context().Value(nextChunkKey{}).(func(string))
-		response.Body = &withoutFields{prune.NewReader(response.Body, object, fields, nextChunk), response.Body}
+		response.Body = &withoutFields{kinds.NewReader(response.Body, object, fields, nextChunk), response.Body}
 		response.Header.Del("Content-Length")
 		response.ContentLength = -1
 		return response, nil

@@ -23,8 +23,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/internal/testsnapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/prune"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/strip"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
 // TestPruneKnowsItsFields fails if a path that is left out of every list is
@@ -41,7 +40,7 @@ func TestPruneKnowsItsFields(t *testing.T) {
 			t.Fatalf("%s lists %q", path, listed)
 		}
 		for _, field := range neverRead(resource) {
-			if prune.FieldNumbers(object, field.Path) == nil {
+			if kinds.FieldNumbers(object, field.Path) == nil {
 				t.Errorf("%s have no field %s", resource, field.Path)
 			}
 		}
@@ -90,7 +89,7 @@ func TestNeverReadIsStripped(t *testing.T) {
 		if list == runtime.Object(nodes) {
 			resource, object = snapshot.ResourceNodes, reflect.TypeFor[corev1.Node]()
 		}
-		short, err := io.ReadAll(prune.NewReader(bytes.NewReader(whole), object, neverRead(resource), nil))
+		short, err := io.ReadAll(kinds.NewReader(bytes.NewReader(whole), object, neverRead(resource), nil))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,11 +109,11 @@ func stripAll(list runtime.Object) {
 	switch list := list.(type) {
 	case *corev1.PodList:
 		for i := range list.Items {
-			strip.Strip(&list.Items[i])
+			kinds.Strip(&list.Items[i])
 		}
 	case *corev1.NodeList:
 		for i := range list.Items {
-			strip.Strip(&list.Items[i])
+			kinds.Strip(&list.Items[i])
 		}
 	}
 }

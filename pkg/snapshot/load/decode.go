@@ -14,9 +14,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/objects"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/strip"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/validate"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
 // record is a decoded object and where it came from.
@@ -43,7 +41,7 @@ type decoded struct {
 	// API server judges what is about to be applied. It is set before decoding.
 	purpose purpose
 	// decoder is that of the worker. It is set before decoding.
-	decoder *objects.Decoder
+	decoder *kinds.Decoder
 }
 
 func (d *decoded) merge(other *decoded) {
@@ -79,7 +77,7 @@ func (d *decoded) document(data []byte, at place) error {
 func (d *decoded) nested(data []byte, at place, apiVersion, kind string, depth int) error {
 	ownVersion, ownKind, err := peekKind(data)
 	if err != nil {
-		return inputError(at, "", &objects.SyntaxError{Err: err})
+		return inputError(at, "", &kinds.SyntaxError{Err: err})
 	}
 	if ownKind == "" {
 		ownVersion, ownKind = apiVersion, kind
@@ -87,7 +85,7 @@ func (d *decoded) nested(data []byte, at place, apiVersion, kind string, depth i
 	if ownKind == "" {
 		return inputError(at, "", errors.New("expected a Kubernetes object, found one without apiVersion and kind"))
 	}
-	if err := validate.Type(ownVersion, ownKind); err != nil {
+	if err := kinds.CheckType(ownVersion, ownKind); err != nil {
 		return inputError(at, "", err)
 	}
 	if !strings.HasSuffix(ownKind, "List") && ownKind != snapshot.KindSnapshot {
@@ -95,7 +93,7 @@ func (d *decoded) nested(data []byte, at place, apiVersion, kind string, depth i
 	}
 	o, err := outlineObject(data, 0)
 	if err != nil {
-		return inputError(at, ownKind, &objects.SyntaxError{Err: err})
+		return inputError(at, ownKind, &kinds.SyntaxError{Err: err})
 	}
 	if ownKind == snapshot.KindSnapshot && d.purpose == asPreview {
 		return inputError(at, ownKind, fmt.Errorf("%w; that is for --snapshot", notPreview(ownVersion, ownKind)))
@@ -127,24 +125,24 @@ func (d *decoded) nested(data []byte, at place, apiVersion, kind string, depth i
 
 func (d *decoded) header(data []byte, at place, apiVersion string) error {
 	if apiVersion != api.APIVersion {
-		return inputError(at, snapshot.KindSnapshot, objects.AtField("apiVersion", fmt.Errorf(
+		return inputError(at, snapshot.KindSnapshot, kinds.AtField("apiVersion", fmt.Errorf(
 			"expected %s, found %q; was it saved by a newer version of this program?", api.APIVersion, apiVersion)))
 	}
 	text := withoutItems(data)
-	if err := validate.Size(text); err != nil {
+	if err := kinds.CheckSize(text); err != nil {
 		return inputError(at, snapshot.KindSnapshot, err)
 	}
-	h, err := objects.DecodeAs[snapshot.Header](text)
+	h, err := kinds.DecodeAs[snapshot.Header](text)
 	if err != nil {
 		return inputError(at, snapshot.KindSnapshot, err)
 	}
-	if err := validate.Header(h); err != nil {
+	if err := kinds.CheckHeader(h); err != nil {
 		return inputError(at, snapshot.KindSnapshot, err)
 	}
 	for i := range h.Gaps {
 		resource, ok := resourceOfGap(h.Gaps[i].Resource)
 		if !ok {
-			return inputError(at, snapshot.KindSnapshot, objects.AtField(fmt.Sprintf("gaps[%d].resource", i), fmt.Errorf(
+			return inputError(at, snapshot.KindSnapshot, kinds.AtField(fmt.Sprintf("gaps[%d].resource", i), fmt.Errorf(
 				"expected one of %s, or another resource with its group, found %q", strings.Join(snapshot.Resources(), ", "), h.Gaps[i].Resource)))
 		}
 		h.Gaps[i].Resource = resource
@@ -172,14 +170,14 @@ func resourceOfGap(name string) (resource string, ok bool) {
 // object decodes one object that is not a List.
 func (d *decoded) object(data []byte, at place, apiVersion, kind string) error {
 	d.documents++
-	if err := validate.Size(data); err != nil {
+	if err := kinds.CheckSize(data); err != nil {
 		return inputError(at, describeObject(data, kind), err)
 	}
 	if group, _, _ := strings.Cut(apiVersion, "/"); d.purpose == asPreview && (kind != "ResourceSlice" || group != resourceapi.GroupName) {
 		return inputError(at, describeObject(data, kind), notPreview(apiVersion, kind))
 	}
 	object, err := d.decoder.Decode(data, apiVersion, kind)
-	if errors.Is(err, objects.ErrDroppedSelector) && d.purpose == asCluster {
+	if errors.Is(err, kinds.ErrDroppedSelector) && d.purpose == asCluster {
 		_, name := peekName(data)
 		d.gaps = append(d.gaps, snapshot.Gap{
 			Resource: snapshot.ResourceTaintRules,
@@ -187,7 +185,7 @@ func (d *decoded) object(data []byte, at place, apiVersion, kind string) error {
 		})
 		return nil
 	}
-	if errors.Is(err, objects.ErrGone) && d.purpose == asCluster {
+	if errors.Is(err, kinds.ErrGone) && d.purpose == asCluster {
 		d.gone = cmp.Or(d.gone, inputError(at, describeObject(data, kind), err))
 		d.skip(fmt.Sprintf("%s, Kind=%s", apiVersion, kind), 1)
 		return nil
@@ -196,7 +194,7 @@ func (d *decoded) object(data []byte, at place, apiVersion, kind string) error {
 		return inputError(at, describeObject(data, kind), err)
 	}
 	if d.purpose != asCluster {
-		if err := validate.Fields(data, apiVersion, kind); err != nil {
+		if err := kinds.CheckFields(data, apiVersion, kind); err != nil {
 			return inputError(at, describeObject(data, kind), err)
 		}
 	}
@@ -205,7 +203,7 @@ func (d *decoded) object(data []byte, at place, apiVersion, kind string) error {
 		object = nil
 	}
 	if object == nil {
-		if err := objects.CheckText(data); err != nil {
+		if err := kinds.CheckText(data); err != nil {
 			return inputError(at, describeObject(data, kind), err)
 		}
 		d.skip(fmt.Sprintf("%s, Kind=%s", apiVersion, kind), 1)
@@ -214,20 +212,20 @@ func (d *decoded) object(data []byte, at place, apiVersion, kind string) error {
 		}
 		return nil
 	}
-	err = validate.Stored(object, apiVersion, kind)
+	err = kinds.CheckStored(object, apiVersion, kind)
 	if err == nil && d.purpose != asCluster {
-		err = validate.Values(object, apiVersion)
+		err = kinds.CheckValues(object, apiVersion)
 	}
 	if err != nil {
 		return inputError(at, describeObject(data, kind), err)
 	}
 	if object.GetName() == "" {
 		if object.GetGenerateName() == "" {
-			return inputError(at, kind, objects.AtField("metadata.name", errors.New("expected a name, found none")))
+			return inputError(at, kind, kinds.AtField("metadata.name", errors.New("expected a name, found none")))
 		}
 		object.SetName(object.GetGenerateName() + generatedSuffix)
 	}
-	strip.Strip(object)
+	kinds.Strip(object)
 	d.records = append(d.records, record{object, at})
 	return nil
 }

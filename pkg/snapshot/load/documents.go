@@ -8,9 +8,7 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/objects"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/scan"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/validate"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
 // part is a piece of a text that is decoded on its own.
@@ -21,7 +19,7 @@ type part struct {
 	// data is the text: an object, or for a piece of a List the items.
 	data []byte
 	// items has the items of a piece of a JSON List. They are spans of data.
-	items []scan.Span
+	items []kinds.Span
 	// apiVersion and kind are those of items that do not say.
 	apiVersion, kind string
 	// yaml is true if data is YAML, and sequence if it is the items of a List.
@@ -119,7 +117,7 @@ func startsJSON(data []byte) bool {
 	if data[0] != '{' {
 		return false
 	}
-	i := scan.SkipSpace(data, 1)
+	i := kinds.SkipSpace(data, 1)
 	return i >= len(data) || data[i] == '"' || data[i] == '}'
 }
 
@@ -128,15 +126,15 @@ func (c *cutter) json() error {
 	start := c.pos
 	o, err := outlineObject(c.data, start)
 	if err != nil {
-		if errors.Is(err, scan.ErrCutOff) {
-			err = &objects.SyntaxError{Err: err}
+		if errors.Is(err, kinds.ErrCutOff) {
+			err = &kinds.SyntaxError{Err: err}
 		}
-		var misplaced *scan.PositionError
+		var misplaced *kinds.PositionError
 		if errors.As(err, &misplaced) && start >= c.removedAt {
 			misplaced.Line += c.removed
 		}
-		if errors.Is(err, objects.ErrDuplicateKey) && !saysObject(c.data[start:]) {
-			err = objects.ErrDuplicateKey
+		if errors.Is(err, kinds.ErrDuplicateKey) && !saysObject(c.data[start:]) {
+			err = kinds.ErrDuplicateKey
 		}
 		return &InputError{Path: c.file, Document: c.document, Object: o.kind, Err: err}
 	}
@@ -144,8 +142,8 @@ func (c *cutter) json() error {
 	if o.isList && o.end-start >= worthCutting && !c.whole {
 		return c.jsonList(start, o)
 	}
-	if o.end-start > validate.MaxDocument {
-		return &InputError{Path: c.file, Document: c.document, Object: o.kind, Err: validate.TooLarge(o.end - start)}
+	if o.end-start > kinds.MaxDocument {
+		return &InputError{Path: c.file, Document: c.document, Object: o.kind, Err: kinds.TooLarge(o.end - start)}
 	}
 	return c.emit(&part{at: c.place(), data: c.data[start:o.end], linesBefore: c.linesBefore(start), offset: start})
 }
@@ -153,8 +151,8 @@ func (c *cutter) json() error {
 func (c *cutter) jsonList(start int, o outline) error {
 	// The list itself, without items, is a part too: it may be a header.
 	empty := append(bytes.TrimSuffix(withoutItems(c.data[start:o.end]), []byte("}")), `,"items":[]}`...)
-	if len(empty) > validate.MaxDocument {
-		return inputError(c.place(), o.kind, validate.TooLarge(len(empty)))
+	if len(empty) > kinds.MaxDocument {
+		return inputError(c.place(), o.kind, kinds.TooLarge(len(empty)))
 	}
 	if err := c.emit(&part{at: c.place(), data: empty, linesBefore: c.linesBefore(start)}); err != nil {
 		return err
@@ -166,10 +164,10 @@ func (c *cutter) jsonList(start int, o outline) error {
 			end++
 		}
 		end = max(end, first+1)
-		if size := o.items[first].To - o.items[first].From; size > validate.MaxDocument {
+		if size := o.items[first].To - o.items[first].From; size > kinds.MaxDocument {
 			at := c.place()
 			at.item, at.list = first+1, o.kind
-			return inputError(at, "", validate.TooLarge(size))
+			return inputError(at, "", kinds.TooLarge(size))
 		}
 		piece := &part{at: c.place(), data: c.data, items: o.items[first:end], apiVersion: apiVersion, kind: kind}
 		piece.at.item, piece.at.list = first, o.kind
@@ -188,9 +186,9 @@ func (c *cutter) yaml(text []byte, start int) error {
 		return c.emit(whole)
 	}
 	list, apiVersion, kind, ok := yamlList(text)
-	if len(text) > validate.MaxDocument {
+	if len(text) > kinds.MaxDocument {
 		if !ok {
-			return inputError(c.place(), "", validate.TooLarge(len(text)))
+			return inputError(c.place(), "", kinds.TooLarge(len(text)))
 		}
 		whole = nil
 	}
@@ -206,10 +204,10 @@ func (c *cutter) yaml(text []byte, start int) error {
 		}
 		end = max(end, first+1)
 		from, to := list.items[first].From, list.items[end-1].To
-		if to-from > validate.MaxDocument {
+		if to-from > kinds.MaxDocument {
 			at := c.place()
 			at.item, at.list = item+1, kind
-			return inputError(at, "", validate.TooLarge(to-from))
+			return inputError(at, "", kinds.TooLarge(to-from))
 		}
 		piece := &part{
 			at: c.place(), data: text[from:to], yaml: true, sequence: true, apiVersion: itemVersion, kind: itemKind,
@@ -228,7 +226,7 @@ func (c *cutter) yaml(text []byte, start int) error {
 // skipBetweenDocuments skips white space and the lines that separate documents.
 func skipBetweenDocuments(data []byte, i int) int {
 	for {
-		i = scan.SkipSpace(data, i)
+		i = kinds.SkipSpace(data, i)
 		lineStart := i == 0 || data[i-1] == '\n'
 		switch {
 		case lineStart && isMarker(data, i, "---"), lineStart && isMarker(data, i, "..."):
@@ -250,7 +248,7 @@ func skipBetweenDocuments(data []byte, i int) int {
 
 // isMarker reports whether a line starts with --- or ... as a separator.
 func isMarker(data []byte, i int, marker string) bool {
-	return bytes.HasPrefix(data[i:], []byte(marker)) && (i+3 == len(data) || scan.IsSpace(data[i+3]))
+	return bytes.HasPrefix(data[i:], []byte(marker)) && (i+3 == len(data) || kinds.IsSpace(data[i+3]))
 }
 
 // lineEnd returns the index of the next line.
@@ -286,7 +284,7 @@ func isBlankYAML(text []byte) bool {
 
 // yamlItems is a YAML document in block style whose top level has "items:".
 type yamlItems struct {
-	items []scan.Span
+	items []kinds.Span
 	// rest is the document without its items.
 	rest []byte
 }
@@ -294,7 +292,7 @@ type yamlItems struct {
 // yamlList finds the items of a document that is a List.
 func yamlList(text []byte) (list yamlItems, apiVersion, kind string, ok bool) {
 	list, ok = findYAMLItems(text)
-	if !ok || len(list.rest) > validate.MaxDocument || len(list.items) > scan.MaxItems {
+	if !ok || len(list.rest) > kinds.MaxDocument || len(list.items) > kinds.MaxItems {
 		return list, "", "", false
 	}
 	rest, err := yamlToJSON(list.rest)
@@ -317,17 +315,17 @@ func findYAMLItems(text []byte) (list yamlItems, ok bool) {
 			indent++
 		}
 		body := text[i+indent : end]
-		isDash := len(body) > 0 && body[0] == '-' && (len(body) == 1 || scan.IsSpace(body[1]))
+		isDash := len(body) > 0 && body[0] == '-' && (len(body) == 1 || kinds.IsSpace(body[1]))
 		blank := len(bytes.TrimSpace(body)) == 0 || body[0] == '#'
 		if inItems && dash < 0 && isDash {
 			dash = indent
 		}
 		switch {
 		case inItems && isDash && indent == dash:
-			if len(list.items) > scan.MaxItems {
+			if len(list.items) > kinds.MaxItems {
 				return list, false
 			}
-			list.items = append(list.items, scan.Span{From: i, To: end})
+			list.items = append(list.items, kinds.Span{From: i, To: end})
 		case inItems && (blank || indent > dash):
 			if len(list.items) > 0 {
 				list.items[len(list.items)-1].To = end

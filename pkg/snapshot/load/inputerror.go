@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/objects"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
 // InputError tells that the input, not the program or the cluster, is wrong,
@@ -79,7 +79,7 @@ func inputError(at place, what string, err error) *InputError {
 			e.Object += " (" + what + ")"
 		}
 	}
-	var field *objects.FieldError
+	var field *kinds.FieldError
 	if errors.As(err, &field) {
 		e.Field, e.Err = field.Path, field.Err
 	}

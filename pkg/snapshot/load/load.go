@@ -17,8 +17,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/objects"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/scan"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
 // Load reads a snapshot from files: those that package save wrote, dumps of
@@ -126,7 +125,7 @@ func read(ctx context.Context, paths []string, opts Options, purpose purpose, li
 	jobs := make(chan job, 2*workers)
 	for range workers {
 		group.Go(func() {
-			decoder := objects.NewDecoder()
+			decoder := kinds.NewDecoder()
 			for j := range jobs {
 				if j.index > failed.Load() || ctx.Err() != nil {
 					continue
@@ -231,7 +230,7 @@ func mergeResults(ctx context.Context, memory *memory, results []*result) (*deco
 			continue
 		}
 		done[whole] = true
-		again := decoded{purpose: r.purpose, decoder: objects.NewDecoder()}
+		again := decoded{purpose: r.purpose, decoder: kinds.NewDecoder()}
 		if err := decodeWithin(ctx, memory, whole, &again); err != nil {
 			return nil, err
 		}
@@ -283,11 +282,11 @@ func decodePart(p *part, d *decoded) error {
 	}
 	if !p.sequence {
 		if converted[0] != '{' {
-			return inputError(p.at, "", fmt.Errorf("expected a Kubernetes object, found %s", objects.TypeInWords(converted)))
+			return inputError(p.at, "", fmt.Errorf("expected a Kubernetes object, found %s", kinds.TypeInWords(converted)))
 		}
 		return d.document(converted, p.at)
 	}
-	items, _, err := scan.Items(converted, 0)
+	items, _, err := kinds.Items(converted, 0)
 	if err != nil {
 		return inputError(p.at, "", err)
 	}
@@ -316,9 +315,9 @@ func decodeItem(data []byte, i int, p *part, d *decoded) error {
 // addLine adds the line to an error about the syntax of JSON text.
 func addLine(err error, data []byte, from int, p *part) error {
 	var input *InputError
-	var syntax *objects.SyntaxError
+	var syntax *kinds.SyntaxError
 	if errors.As(err, &input) && errors.As(input.Err, &syntax) && syntax.Offset > 0 {
-		input.Err = fmt.Errorf("line %d: %w", p.linesBefore+scan.LineAt(data, from+int(syntax.Offset)), syntax)
+		input.Err = fmt.Errorf("line %d: %w", p.linesBefore+kinds.LineAt(data, from+int(syntax.Offset)), syntax)
 	}
 	return err
 }

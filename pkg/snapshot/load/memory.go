@@ -11,9 +11,9 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"golang.org/x/sync/semaphore"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/validate"
+	"golang.org/x/sync/semaphore"
 )
 
 const (
@@ -27,7 +27,7 @@ const (
 	textPerCheck = 256 << 10
 	// largeInFlight is how much text of large documents is decoded at the same
 	// time, since that takes many times as much memory.
-	largeInFlight = validate.MaxDocument
+	largeInFlight = kinds.MaxDocument
 	// largeDocument is one of these.
 	largeDocument = 128 << 10
 )

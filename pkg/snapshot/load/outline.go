@@ -8,8 +8,7 @@ import (
 	"strings"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/objects"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/scan"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
 // itemKind returns what the items of a typed list are if they do not say.
@@ -23,8 +22,8 @@ func itemKind(listVersion, listKind string) (apiVersion, kind string) {
 // withoutItems copies a JSON object without its field "items".
 func withoutItems(data []byte) []byte {
 	out := []byte{'{'}
-	_, _ = scan.EachField(data, 0, func(key []byte, at int) (int, bool, error) {
-		end, err := scan.SkipValue(data, at)
+	_, _ = kinds.EachField(data, 0, func(key []byte, at int) (int, bool, error) {
+		end, err := kinds.SkipValue(data, at)
 		if err != nil || string(key) == "items" {
 			return end, true, err
 		}
@@ -53,13 +52,13 @@ func describeObject(data []byte, kind string) string {
 
 // peekName finds the name of an object that may not be decodable.
 func peekName(data []byte) (namespace, name string) {
-	_, _ = scan.EachField(data, 0, func(key []byte, at int) (int, bool, error) {
-		end, err := scan.SkipValue(data, at)
+	_, _ = kinds.EachField(data, 0, func(key []byte, at int) (int, bool, error) {
+		end, err := kinds.SkipValue(data, at)
 		if err != nil || string(key) != "metadata" {
 			return end, true, err
 		}
-		_, err = scan.EachField(data[at:end], 0, func(key []byte, from int) (int, bool, error) {
-			to, err := scan.SkipValue(data[at:end], from)
+		_, err = kinds.EachField(data[at:end], 0, func(key []byte, from int) (int, bool, error) {
+			to, err := kinds.SkipValue(data[at:end], from)
 			if value := data[at:end][from:to]; err == nil && len(value) > 1 && value[0] == '"' {
 				switch string(key) {
 				case "namespace":
@@ -79,7 +78,7 @@ func peekName(data []byte) (namespace, name string) {
 type outline struct {
 	apiVersion, kind string
 	// items has the elements of the field "items", if it is an array.
-	items []scan.Span
+	items []kinds.Span
 	// isList is true if the object is a List: its kind says so and it has items.
 	isList bool
 	// end is the index after the closing brace.
@@ -91,17 +90,17 @@ func outlineObject(data []byte, from int) (outline, error) {
 	var o outline
 	hasItems := false
 	var seen [][]byte
-	end, err := scan.EachField(data, from, func(key []byte, at int) (int, bool, error) {
+	end, err := kinds.EachField(data, from, func(key []byte, at int) (int, bool, error) {
 		if len(seen) < maxOutlined && containsKey(seen, key) {
-			return at, false, objects.AtField(string(key), objects.ErrDuplicateKey)
+			return at, false, kinds.AtField(string(key), kinds.ErrDuplicateKey)
 		}
 		seen = append(seen, key)
 		if string(key) == "items" && at < len(data) && data[at] == '[' {
-			items, end, err := scan.Items(data, at)
+			items, end, err := kinds.Items(data, at)
 			o.items, hasItems = items, true
 			return end, true, err
 		}
-		end, err := scan.SkipValue(data, at)
+		end, err := kinds.SkipValue(data, at)
 		if err == nil {
 			o.note(key, data[at:end])
 		}
@@ -129,8 +128,8 @@ func containsKey(keys [][]byte, key []byte) bool {
 // no further than that takes.
 func peekKind(data []byte) (apiVersion, kind string, err error) {
 	var o outline
-	_, err = scan.EachField(data, 0, func(key []byte, at int) (int, bool, error) {
-		end, err := scan.SkipValue(data, at)
+	_, err = kinds.EachField(data, 0, func(key []byte, at int) (int, bool, error) {
+		end, err := kinds.SkipValue(data, at)
 		if err == nil {
 			o.note(key, data[at:end])
 		}

@@ -13,9 +13,7 @@ import (
 	"sync/atomic"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/objects"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/scan"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/validate"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
 const (
@@ -85,13 +83,13 @@ func stream(path string, file *os.File, size int64, emit func(*part) error) (boo
 func findItems(text []byte) (head []byte, apiVersion, kind string, items int) {
 	var o outline
 	items = -1
-	if start := scan.SkipSpace(text, 0); start < len(text) && text[start] == '{' {
-		_, _ = scan.EachField(text, start, func(key []byte, at int) (int, bool, error) {
+	if start := kinds.SkipSpace(text, 0); start < len(text) && text[start] == '{' {
+		_, _ = kinds.EachField(text, start, func(key []byte, at int) (int, bool, error) {
 			if string(key) == "items" && at < len(text) && text[at] == '[' {
 				head, items = text[:at], at+1
 				return at, false, nil
 			}
-			end, err := scan.SkipValue(text, at)
+			end, err := kinds.SkipValue(text, at)
 			if err == nil {
 				o.note(key, text[at:end])
 			}
@@ -118,7 +116,7 @@ type streamer struct {
 	kind, itemVersion, itemKind string
 	// count is the number of items before those that are collected.
 	count int
-	spans []scan.Span
+	spans []kinds.Span
 }
 
 // items emits all items, and leaves pos after the bracket that ends them.
@@ -134,7 +132,7 @@ func (s *streamer) items() error {
 // next finds the next item.
 func (s *streamer) next(first bool) (more bool, err error) {
 	for {
-		i := scan.SkipSpace(s.window, s.pos)
+		i := kinds.SkipSpace(s.window, s.pos)
 		if i < len(s.window) && s.window[i] == ']' {
 			s.advance(i + 1)
 			return false, nil
@@ -143,23 +141,23 @@ func (s *streamer) next(first bool) (more bool, err error) {
 			if s.window[i] != ',' {
 				return false, s.syntax(i, `"," or "]"`)
 			}
-			i = scan.SkipSpace(s.window, i+1)
+			i = kinds.SkipSpace(s.window, i+1)
 		}
-		end, err := scan.SkipValue(s.window, i)
+		end, err := kinds.SkipValue(s.window, i)
 		if err == nil && end < len(s.window) {
-			s.spans = append(s.spans, scan.Span{From: i, To: end})
+			s.spans = append(s.spans, kinds.Span{From: i, To: end})
 			s.advance(end)
 			if end-s.spans[0].From >= pieceSize {
 				return true, s.emit()
 			}
 			return true, nil
 		}
-		if err != nil && !errors.Is(err, scan.ErrCutOff) {
+		if err != nil && !errors.Is(err, kinds.ErrCutOff) {
 			return false, s.syntax(i, "a value")
 		}
-		if size := len(s.window) - i; size > validate.MaxDocument {
+		if size := len(s.window) - i; size > kinds.MaxDocument {
 			at := place{file: s.file, document: 1, item: s.count + len(s.spans) + 1, list: s.kind}
-			return false, inputError(at, "", validate.TooLarge(size))
+			return false, inputError(at, "", kinds.TooLarge(size))
 		}
 		if err := s.fill(); err != nil {
 			return false, err
@@ -170,7 +168,7 @@ func (s *streamer) next(first bool) (more bool, err error) {
 // syntax is an error about the character at i.
 func (s *streamer) syntax(i int, wanted string) error {
 	line := s.lines + bytes.Count(s.window[s.pos:i], []byte{'\n'}) + 1
-	return &InputError{Path: s.file, Document: 1, Object: s.kind, Err: &scan.PositionError{Line: line, Found: s.window[i], Wanted: wanted}}
+	return &InputError{Path: s.file, Document: 1, Object: s.kind, Err: &kinds.PositionError{Line: line, Found: s.window[i], Wanted: wanted}}
 }
 
 func (s *streamer) advance(to int) {
@@ -189,8 +187,8 @@ func (s *streamer) emit() error {
 		linesBefore: s.lines - bytes.Count(s.window[:s.pos], []byte{'\n'}),
 	}
 	s.count += len(s.spans)
-	if s.count > scan.MaxItems {
-		return &InputError{Path: s.file, Document: 1, Object: s.kind, Err: scan.ErrTooManyItems()}
+	if s.count > kinds.MaxItems {
+		return &InputError{Path: s.file, Document: 1, Object: s.kind, Err: kinds.ErrTooManyItems()}
 	}
 	s.spans = nil
 	p.release = s.release(s.window, s.users)
@@ -235,7 +233,7 @@ func (s *streamer) fill() error {
 	n, err := io.ReadFull(s.rest, window[len(left):])
 	if n == 0 {
 		if err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			err = &objects.SyntaxError{Err: scan.ErrCutOff}
+			err = &kinds.SyntaxError{Err: kinds.ErrCutOff}
 		}
 		return &InputError{Path: s.file, Document: 1, Object: s.kind, Err: err}
 	}

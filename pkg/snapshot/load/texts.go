@@ -11,9 +11,9 @@ import (
 	"slices"
 	"sync"
 
-	"go.yaml.in/yaml/v3"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/validate"
+	"go.yaml.in/yaml/v3"
 )
 
 // Text is one document of a file as it is written, for those who judge how it is
@@ -139,8 +139,8 @@ func textOf(file string, p *part) Text {
 	text := Text{File: file, LinesBefore: p.linesBefore, Offset: p.offset, Data: bytes.Clone(p.data), root: &lazyRoot{}}
 	text.part = &part{at: p.at, yaml: p.yaml, offset: p.offset}
 	switch {
-	case len(p.data) > validate.MaxDocument:
-		text.Err = inputError(p.at, "", validate.TooLarge(len(p.data)))
+	case len(p.data) > kinds.MaxDocument:
+		text.Err = inputError(p.at, "", kinds.TooLarge(len(p.data)))
 	case !p.yaml:
 		text.JSON = text.Data
 	default:

@@ -16,10 +16,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
+
 	"go.yaml.in/yaml/v2"
 	yamlv3 "go.yaml.in/yaml/v3"
-
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/objects"
 )
 
 // errAliases is a document whose aliases make it much larger than it looks.
@@ -188,9 +188,9 @@ func (e *duplicateError) Error() string {
 	}
 	key := ""
 	if e.key != "" {
-		key = objects.Shortened(e.key) + ": "
+		key = kinds.Shortened(e.key) + ": "
 	}
-	return fmt.Sprintf("%s%s%v", at, key, objects.ErrDuplicateKey)
+	return fmt.Sprintf("%s%s%v", at, key, kinds.ErrDuplicateKey)
 }
 
 // yamlError makes the parser's message fit: without its prefix, and with the

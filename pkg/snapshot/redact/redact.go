@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/strip"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
 // Snapshot returns a snapshot that answers every question like s does, but does
@@ -85,7 +85,7 @@ func cloneAll[T interface {
 	var copies []T
 	for _, object := range list {
 		c := object.DeepCopy()
-		strip.Strip(c)
+		kinds.Strip(c)
 		copies = append(copies, c)
 	}
 	return copies

@@ -25,8 +25,8 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/internal/testsnapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/strip"
 )
 
 // oddTexts are texts that the API server stores where it takes any text, and
@@ -142,10 +142,10 @@ func storedCluster(text func() string, parameters func() []byte) *snapshot.Snaps
 		Events: []*corev1.Event{{ObjectMeta: meta("train-0.1"), InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: "ml", Name: "train-0"}, Message: text()}},
 	}
 	for _, claim := range s.Claims {
-		strip.Strip(claim)
+		kinds.Strip(claim)
 	}
 	for _, class := range s.Classes {
-		strip.Strip(class)
+		kinds.Strip(class)
 	}
 	return s
 }
@@ -250,8 +250,8 @@ func TestImpossibleReferencesSurvive(t *testing.T) {
 	claim.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: impossible, Name: "a", UID: "b"}, {APIVersion: "v1", Kind: "Pod", Name: "train-0", UID: "c"}}
 	claim.Status.ReservedFor = []resourceapi.ResourceClaimConsumerReference{{Resource: impossible, Name: "a", UID: "d"}}
 	event.InvolvedObject.Kind = impossible
-	strip.Strip(claim)
-	strip.Strip(event)
+	kinds.Strip(claim)
+	kinds.Strip(event)
 	if len(claim.OwnerReferences) != 1 || claim.OwnerReferences[0].Kind != "Pod" || claim.Status.ReservedFor[0].Resource != "unknown" || claim.Status.ReservedFor[0].UID != "d" {
 		t.Errorf("got %v, %v", claim.OwnerReferences, claim.Status.ReservedFor)
 	}

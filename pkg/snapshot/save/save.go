@@ -29,7 +29,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/objects"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
 // Format is how a snapshot is written.
@@ -238,7 +238,7 @@ func eachManifest(s *snapshot.Snapshot, save func(manifest any) error) error {
 		}
 	}
 	for _, workload := range s.Workloads {
-		manifest, err := objects.WorkloadManifest(workload)
+		manifest, err := kinds.WorkloadManifest(workload)
 		if err != nil {
 			return fmt.Errorf("%s %s/%s: %w", workload.Kind, workload.Namespace, workload.Name, err)
 		}

@@ -1,0 +1,235 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kinds
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// decoding is how objects are decoded. It remembers which types have quantities.
+//
+//nolint:gochecknoglobals // it is never changed, like a compiled regular expression
+var decoding = json.JoinOptions(json.WithUnmarshalers(json.UnmarshalFromFunc(decodeQuantity)), jsontext.AllowInvalidUTF8(true))
+
+// DecodeAs decodes a JSON object with the rules of the API server: names are
+// case-sensitive and unknown ones are ignored. Errors are a [*fieldError] or a
+// [*syntaxError].
+func DecodeAs[T any](data []byte) (*T, error) {
+	return decodeWith[T](data, decoding)
+}
+
+func decodeWith[T any](data []byte, options json.Options) (*T, error) {
+	object := new(T)
+	if err := json.Unmarshal(data, object, options); err != nil {
+		return nil, explainDecoding(data, reflect.TypeFor[T](), err)
+	}
+	return object, nil
+}
+
+// CheckText fails for the text of an object that is not decoded, if it is not JSON
+// or has a field twice.
+func CheckText(data []byte) error {
+	var value jsontext.Value
+	if err := json.Unmarshal(data, &value, decoding); err != nil {
+		return explainDecoding(data, nil, err)
+	}
+	return nil
+}
+
+// explainDecoding words the error of the decoder. There is no type for an object
+// of another kind.
+func explainDecoding(data []byte, kind reflect.Type, err error) error {
+	if syntactic, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+		if errors.Is(err, jsontext.ErrDuplicateName) {
+			path, _, _ := locate(data, kind, syntactic.JSONPointer)
+			return &FieldError{path, ErrDuplicateKey}
+		}
+		return &SyntaxError{Offset: syntactic.ByteOffset, Err: syntactic.Err}
+	}
+	semantic, ok := errors.AsType[*json.SemanticError](err)
+	if !ok {
+		return err
+	}
+	path, kind, value := locate(data, kind, semantic.JSONPointer)
+	if exponent, ok := errors.AsType[*exponentError](err); ok {
+		return &FieldError{path, exponent}
+	}
+	return &FieldError{path, wrongValue(value, kind, cmp.Or(semantic.Err, err))}
+}
+
+// locate follows a pointer into the text of an object of some type. It returns the
+// field path, and the type and the text of what is there. Below a type that decodes
+// itself there is no type.
+func locate(data []byte, kind reflect.Type, pointer jsontext.Pointer) (path string, at reflect.Type, value []byte) {
+	for token := range pointer.Tokens() {
+		for kind != nil && kind.Kind() == reflect.Pointer {
+			kind = kind.Elem()
+		}
+		if kind != nil && reflect.PointerTo(kind).Implements(reflect.TypeFor[json.Unmarshaler]()) {
+			kind = nil
+		}
+		data = data[SkipSpace(data, 0):]
+		switch {
+		case len(data) > 0 && data[0] == '[':
+			path += "[" + token + "]"
+			kind = elementOf(kind)
+			data = elementAt(data, token)
+		case kind != nil && kind.Kind() == reflect.Map:
+			path += "[" + strconv.Quote(token) + "]"
+			kind = elementOf(kind)
+			data = fieldAt(data, token)
+		default:
+			path += "." + token
+			if kind != nil && kind.Kind() == reflect.Struct {
+				types := map[string]reflect.Type{}
+				FieldTypes(kind, types)
+				kind = types[token]
+			}
+			data = fieldAt(data, token)
+		}
+	}
+	return strings.TrimPrefix(path, "."), kind, data
+}
+
+func elementOf(kind reflect.Type) reflect.Type {
+	if kind == nil || kind.Kind() != reflect.Slice && kind.Kind() != reflect.Map {
+		return nil
+	}
+	return kind.Elem()
+}
+
+// fieldAt is the text of a field of an object, empty if there is none.
+func fieldAt(data []byte, name string) (value []byte) {
+	_, _ = EachField(data, 0, func(key []byte, at int) (int, bool, error) {
+		end, err := SkipValue(data, at)
+		if unquoted, _ := jsontext.AppendUnquote(nil, slices.Concat([]byte{'"'}, key, []byte{'"'})); err == nil && string(unquoted) == name {
+			value = data[at:end]
+		}
+		return end, value == nil, err
+	})
+	return value
+}
+
+// elementAt is the text of an element of a list, empty if there is none.
+func elementAt(data []byte, index string) []byte {
+	i, err := strconv.Atoi(index)
+	if err != nil {
+		return nil
+	}
+	items, _, err := Items(data, 0)
+	if err != nil || i >= len(items) {
+		return nil
+	}
+	return data[items[i].From:items[i].To]
+}
+
+// FieldTypes collects the types of a struct's fields by their JSON names.
+func FieldTypes(kind reflect.Type, types map[string]reflect.Type) {
+	for i := range kind.NumField() {
+		field := kind.Field(i)
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if name == "" && field.Anonymous && field.Type.Kind() == reflect.Struct {
+			FieldTypes(field.Type, types)
+			continue
+		}
+		types[cmp.Or(name, field.Name)] = field.Type
+	}
+}
+
+// wrongValue tells what a value of a type has to be.
+func wrongValue(data []byte, kind reflect.Type, err error) error {
+	for kind != nil && kind.Kind() == reflect.Pointer {
+		kind = kind.Elem()
+	}
+	if kind == nil {
+		return err
+	}
+	if reflect.PointerTo(kind).Implements(reflect.TypeFor[json.Unmarshaler]()) {
+		return describeCustom(data, kind, err)
+	}
+	return fmt.Errorf("expected %s, found %s", typeInWords(kind), ValueInWords(data))
+}
+
+// describeCustom words the error of a type that decodes itself.
+func describeCustom(data []byte, kind reflect.Type, err error) error {
+	wanted := ""
+	switch kind.Name() {
+	case "Quantity":
+		wanted = `a quantity such as 1, "500m" or "80Gi"`
+	case "Time", "MicroTime":
+		wanted = `a time such as "2006-01-02T15:04:05Z"`
+	case "IntOrString":
+		wanted = "an integer or a string"
+	case "Duration":
+		wanted = `a duration such as "30s"`
+	default:
+		return err
+	}
+	return fmt.Errorf("expected %s, found %s", wanted, ValueInWords(data))
+}
+
+func typeInWords(kind reflect.Type) string {
+	switch kind.Kind() { //nolint:exhaustive // API types have no others
+	case reflect.Pointer:
+		return typeInWords(kind.Elem())
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int32, reflect.Int64, reflect.Uint32, reflect.Uint64:
+		return "an integer"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	default:
+		return "an object"
+	}
+}
+
+// TypeInWords says what a JSON text has, without a word of it: it may be a secret.
+func TypeInWords(data []byte) string {
+	switch data = data[SkipSpace(data, 0):]; {
+	case len(data) == 0:
+		return "nothing"
+	case data[0] == '{':
+		return "an object"
+	case data[0] == '[':
+		return "a list"
+	case data[0] == '"':
+		return "a string"
+	case string(data) == "null":
+		return "null"
+	default:
+		return "a number or a boolean"
+	}
+}
+
+// ValueInWords says what a JSON text has, for errors about a field of an object.
+func ValueInWords(data []byte) string {
+	const longest = 40
+	switch data = data[SkipSpace(data, 0):]; {
+	case len(data) == 0:
+		return "nothing"
+	case data[0] == '{':
+		return "an object"
+	case data[0] == '[':
+		return "a list"
+	case data[0] == '"' && len(data) > longest:
+		return "the string " + string(data[:longest]) + `…"`
+	case data[0] == '"':
+		return "the string " + string(data)
+	default:
+		return string(data[:min(len(data), longest)])
+	}
+}

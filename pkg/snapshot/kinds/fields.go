@@ -1,0 +1,273 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kinds
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	resourcev1alpha3 "k8s.io/api/resource/v1alpha3"
+	resourcev1beta1 "k8s.io/api/resource/v1beta1"
+	resourcev1beta2 "k8s.io/api/resource/v1beta2"
+	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
+	schedulingapi "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	strictjson "sigs.k8s.io/json"
+)
+
+// The functions in this file refuse what the API server refuses in a manifest
+// before it looks at the values: a version that it does not have, and, as with
+// kubectl's --validate=strict, fields that nobody reads.
+
+// CheckFields fails for a manifest of a version that is not served, or with
+// a field that its type does not have.
+func CheckFields(data []byte, apiVersion, kind string) error {
+	expected := ExpectedVersion(apiVersion, kind)
+	if expected == "" && apiVersion == "" {
+		expected = "a version such as v1"
+	}
+	if expected != "" {
+		found := "none"
+		if apiVersion != "" {
+			found = strconv.Quote(apiVersion)
+		}
+		return AtField("apiVersion", fmt.Errorf("expected %s, found %s", expected, found))
+	}
+	manifest := manifestType(apiVersion, kind)
+	if manifest == nil {
+		return nil
+	}
+	_, version, found := strings.Cut(apiVersion, "/")
+	if !found {
+		version = apiVersion
+	}
+	for err := range (Schemas{}).unknown(data, manifest, version, nil) {
+		return err
+	}
+	return nil
+}
+
+// Schemas are the fields of types, by their names. They are found out once for many objects.
+type Schemas map[reflect.Type]map[string]reflect.Type
+
+// Unknown finds the fields of a manifest that its type does not have, in alphabetical
+// order, but for those whose paths are known already. There are none of a kind whose fields
+// are not known here.
+func (s Schemas) Unknown(data []byte, apiVersion, kind string, known func(path string) bool) iter.Seq[*FieldError] {
+	manifest := manifestType(apiVersion, kind)
+	if manifest == nil {
+		return func(func(*FieldError) bool) {}
+	}
+	return s.unknown(data, manifest, groupOf(apiVersion).Version, known)
+}
+
+// ExpectedVersion returns the apiVersion that a manifest should have, or nothing if there
+// is nothing to say against the one that it has, or the kind is not known here.
+func ExpectedVersion(apiVersion, kind string) string {
+	group, _, grouped := strings.Cut(apiVersion, "/")
+	if !grouped {
+		group = ""
+	}
+	expected := map[string]string{
+		"Node": "v1", "Namespace": "v1", "Pod": "v1", "ReplicationController": "v1", "PodTemplate": "v1", "ResourceQuota": "v1", "LimitRange": "v1",
+		"Deployment": "apps/v1", "StatefulSet": "apps/v1", "DaemonSet": "apps/v1", "ReplicaSet": "apps/v1", "Job": "batch/v1", "CronJob": "batch/v1",
+	}[kind]
+	if slices.Contains([]string{"ResourceClaim", "ResourceClaimTemplate", "ResourceSlice", "DeviceClass", "DeviceTaintRule"}, kind) {
+		expected = resourceapi.SchemeGroupVersion.String()
+	}
+	switch {
+	case expected == "" || expected == apiVersion:
+		return ""
+	case expected == resourceapi.SchemeGroupVersion.String() && group == resourceapi.GroupName:
+		// Older versions are served, too.
+		return ""
+	case !slices.Contains([]string{"", "apps", "batch", "extensions", resourceapi.GroupName}, group):
+		// It is a kind of somebody else.
+		return ""
+	default:
+		return expected
+	}
+}
+
+// manifestType returns the type of a manifest, or nil if it is one of the
+// many whose fields are not known here.
+func manifestType(apiVersion, kind string) reflect.Type {
+	switch apiVersion + " " + kind {
+	case "v1 Node":
+		return reflect.TypeFor[corev1.Node]()
+	case "v1 Namespace":
+		return reflect.TypeFor[corev1.Namespace]()
+	case "v1 Pod":
+		return reflect.TypeFor[corev1.Pod]()
+	case "v1 PodTemplate":
+		return reflect.TypeFor[corev1.PodTemplate]()
+	case "v1 ReplicationController":
+		return reflect.TypeFor[corev1.ReplicationController]()
+	case "apps/v1 Deployment":
+		return reflect.TypeFor[appsv1.Deployment]()
+	case "apps/v1 StatefulSet":
+		return reflect.TypeFor[appsv1.StatefulSet]()
+	case "apps/v1 DaemonSet":
+		return reflect.TypeFor[appsv1.DaemonSet]()
+	case "apps/v1 ReplicaSet":
+		return reflect.TypeFor[appsv1.ReplicaSet]()
+	case "batch/v1 Job":
+		return reflect.TypeFor[batchv1.Job]()
+	case "batch/v1 CronJob":
+		return reflect.TypeFor[batchv1.CronJob]()
+	case "scheduling.k8s.io/v1beta1 PodGroup":
+		return reflect.TypeFor[schedulingapi.PodGroup]()
+	case "scheduling.k8s.io/v1alpha3 CompositePodGroup":
+		return reflect.TypeFor[schedulingv1alpha3.CompositePodGroup]()
+	}
+	version, found := strings.CutPrefix(apiVersion, resourceapi.GroupName+"/")
+	if !found {
+		return nil
+	}
+	return resourceType(version, kind)
+}
+
+func resourceType(version, kind string) reflect.Type {
+	switch version + " " + kind {
+	case "v1 ResourceClaim":
+		return reflect.TypeFor[resourceapi.ResourceClaim]()
+	case "v1 ResourceClaimTemplate":
+		return reflect.TypeFor[resourceapi.ResourceClaimTemplate]()
+	case "v1 ResourceSlice":
+		return reflect.TypeFor[resourceapi.ResourceSlice]()
+	case "v1 DeviceClass":
+		return reflect.TypeFor[resourceapi.DeviceClass]()
+	case "v1 DeviceTaintRule":
+		return reflect.TypeFor[resourceapi.DeviceTaintRule]()
+	case "v1beta2 ResourceClaim":
+		return reflect.TypeFor[resourcev1beta2.ResourceClaim]()
+	case "v1beta2 ResourceClaimTemplate":
+		return reflect.TypeFor[resourcev1beta2.ResourceClaimTemplate]()
+	case "v1beta2 ResourceSlice":
+		return reflect.TypeFor[resourcev1beta2.ResourceSlice]()
+	case "v1beta2 DeviceClass":
+		return reflect.TypeFor[resourcev1beta2.DeviceClass]()
+	case "v1beta2 DeviceTaintRule":
+		return reflect.TypeFor[resourcev1beta2.DeviceTaintRule]()
+	case "v1beta1 ResourceClaim":
+		return reflect.TypeFor[resourcev1beta1.ResourceClaim]()
+	case "v1beta1 ResourceClaimTemplate":
+		return reflect.TypeFor[resourcev1beta1.ResourceClaimTemplate]()
+	case "v1beta1 ResourceSlice":
+		return reflect.TypeFor[resourcev1beta1.ResourceSlice]()
+	case "v1beta1 DeviceClass":
+		return reflect.TypeFor[resourcev1beta1.DeviceClass]()
+	case "v1alpha3 DeviceTaintRule":
+		return reflect.TypeFor[resourcev1alpha3.DeviceTaintRule]()
+	default:
+		return nil
+	}
+}
+
+// unknown finds the fields, in alphabetical order, that a type does not have.
+// The data can be decoded as that type.
+func (s Schemas) unknown(data []byte, kind reflect.Type, version string, known func(path string) bool) iter.Seq[*FieldError] {
+	return func(yield func(*FieldError) bool) {
+		if strict, err := strictjson.UnmarshalStrict(data, reflect.New(kind).Interface()); err == nil && len(strict) == 0 {
+			return
+		}
+		w := fieldWalk{Schemas: s, version: version, known: known, yield: yield}
+		w.value(data, kind, "")
+	}
+}
+
+// fieldWalk goes through an object beside its type.
+type fieldWalk struct {
+	Schemas
+	version string
+	known   func(path string) bool
+	yield   func(*FieldError) bool
+	// parents are the structs around the value.
+	parents []parent
+}
+
+// value returns false once nobody wants to know more.
+func (w *fieldWalk) value(data []byte, kind reflect.Type, path string) bool {
+	if _, custom := reflect.New(kind).Interface().(json.Unmarshaler); custom {
+		return true
+	}
+	switch kind.Kind() { //nolint:exhaustive // the others have no parts
+	case reflect.Pointer:
+		return w.value(data, kind.Elem(), path)
+	case reflect.Struct:
+		w.parents = append(w.parents, parent{path, kind})
+		more := w.fields(data, path)
+		w.parents = w.parents[:len(w.parents)-1]
+		return more
+	case reflect.Slice:
+		var elements []json.RawMessage
+		if kind.Elem().Kind() == reflect.Uint8 || json.Unmarshal(data, &elements) != nil {
+			return true
+		}
+		for i, element := range elements {
+			if !w.value(element, kind.Elem(), path+"["+strconv.Itoa(i)+"]") {
+				return false
+			}
+		}
+	case reflect.Map:
+		var entries map[string]json.RawMessage
+		if json.Unmarshal(data, &entries) != nil {
+			return true
+		}
+		for _, key := range slices.Sorted(maps.Keys(entries)) {
+			if !w.value(entries[key], kind.Elem(), path+"["+strconv.Quote(key)+"]") {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// fields looks at the fields of the innermost parent.
+func (w *fieldWalk) fields(data []byte, path string) bool {
+	var values map[string]json.RawMessage
+	if json.Unmarshal(data, &values) != nil {
+		return true
+	}
+	types := w.of(w.parents[len(w.parents)-1].kind)
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		at := strings.TrimPrefix(path+"."+name, ".")
+		fieldType, known := types[name]
+		if !known {
+			if w.known != nil && w.known(at) {
+				continue
+			}
+			unknown := unknownField{w.Schemas, name, values[name], w.parents, w.version}
+			if !w.yield(AtField(at, errors.New("unknown field"+unknown.place()))) {
+				return false
+			}
+			continue
+		}
+		if !w.value(values[name], fieldType, at) {
+			return false
+		}
+	}
+	return true
+}
+
+// groupOf returns the group and version of an apiVersion that is known to be
+// well-formed.
+func groupOf(apiVersion string) schema.GroupVersion {
+	gv, err := schema.ParseGroupVersion(apiVersion)
+	if err != nil {
+		return schema.GroupVersion{}
+	}
+	return gv
+}

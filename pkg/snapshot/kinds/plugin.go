@@ -1,0 +1,80 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kinds
+
+import (
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// notePlugin notes on a DaemonSet with a plugin for the kubelet which drivers
+// it may be of. It has to come before the pod template is stripped.
+func notePlugin(workload *snapshot.Workload) {
+	if workload.Kind != snapshot.KindDaemonSet {
+		return
+	}
+	if _, found := snapshot.Annotated(workload, snapshot.KubeletPluginAnnotation); found {
+		return
+	}
+	spec := &workload.Template.Spec
+	plugin := false
+	var texts []string
+	for i := range spec.Volumes {
+		if host := spec.Volumes[i].HostPath; host != nil {
+			plugin = plugin || isPluginDirectory(host.Path)
+			texts = append(texts, strings.ReplaceAll(host.Path, "/", " "))
+		}
+	}
+	if !plugin {
+		return
+	}
+	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for i := range containers {
+			texts = append(texts, containers[i].Command...)
+			texts = append(texts, containers[i].Args...)
+			for _, variable := range containers[i].Env {
+				texts = append(texts, variable.Value)
+			}
+		}
+	}
+	snapshot.Annotate(workload, snapshot.KubeletPluginAnnotation, dottedNames(texts))
+}
+
+// isPluginDirectory reports whether a directory of a node is one in which the
+// kubelet looks for plugins, or one of a plugin, wherever the kubelet's
+// directory is.
+func isPluginDirectory(directory string) bool {
+	for directory = path.Clean(directory); directory != "/" && directory != "."; directory = path.Dir(directory) {
+		if base := path.Base(directory); base == "plugins" || base == "plugins_registry" {
+			return true
+		}
+	}
+	return false
+}
+
+// maxNames bounds how many names are noted of one object.
+const maxNames = 50
+
+// dottedNames finds what could be the name of a driver: a DNS name with a dot.
+func dottedNames(texts []string) []string {
+	word := regexp.MustCompile(`[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)+`)
+	found := map[string]bool{}
+	for _, text := range texts {
+		for _, name := range word.FindAllString(text, -1) {
+			if len(found) < maxNames && len(name) <= resourceapi.DriverNameMaxLength && len(validation.IsDNS1123Subdomain(name)) == 0 {
+				found[name] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}

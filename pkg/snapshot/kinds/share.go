@@ -1,0 +1,245 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kinds
+
+import (
+	"hash/maphash"
+	"maps"
+	"reflect"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Sharer knows parts of objects that it met before. It remembers a bounded number of
+// them, and is not safe for concurrent use.
+type Sharer struct {
+	seed       maphash.Seed
+	strings    known[string]
+	pointers   known[*string]
+	integers   known[*int64]
+	yes, no    *bool
+	words      known[map[string]string]
+	finalizers known[[]string]
+	resources  known[corev1.ResourceList]
+	containers known[[]corev1.Container]
+	tolerated  known[[]corev1.Toleration]
+	requests   known[[]resourceapi.DeviceRequest]
+	capacities known[map[resourceapi.QualifiedName]resourceapi.DeviceCapacity]
+	counters   known[map[string]resourceapi.Counter]
+}
+
+// NewSharer returns a Sharer that knows nothing yet.
+func NewSharer() *Sharer {
+	return &Sharer{seed: maphash.MakeSeed(), yes: new(true), no: new(false)}
+}
+
+// known are values that were met before, each in the place that its hash says; nil before
+// the first one.
+type known[T any] []T
+
+// places is how many values are known of one type.
+const places = 1 << 10
+
+// of returns an equal value that is known, or the value, which is known from now on.
+func (k *known[T]) of(hash uint64, value T, equal func(a, b T) bool) T {
+	if *k == nil {
+		*k = make(known[T], places)
+	}
+	before := &(*k)[hash%places]
+	if !equal(*before, value) {
+		*before = value
+	}
+	return *before
+}
+
+// Object makes an object share parts with those before it. None of them may be changed
+// afterwards.
+func (s *Sharer) Object(object metav1.Object) {
+	object.SetNamespace(s.string(object.GetNamespace()))
+	object.SetLabels(s.labels(object.GetLabels()))
+	object.SetAnnotations(s.labels(object.GetAnnotations()))
+	if names := object.GetFinalizers(); len(names) > 0 {
+		object.SetFinalizers(s.finalizers.of(s.hash(names...), names, slices.Equal))
+	}
+	switch object := object.(type) {
+	case *corev1.Node:
+		s.node(object)
+	case *corev1.Pod:
+		s.pod(object)
+	case *resourceapi.ResourceClaim:
+		s.claim(object)
+	case *resourceapi.ResourceSlice:
+		s.slice(object)
+	}
+}
+
+func (s *Sharer) node(node *corev1.Node) {
+	node.Status.Capacity = s.quantities(node.Status.Capacity)
+	node.Status.Allocatable = s.quantities(node.Status.Allocatable)
+	for i := range node.Status.Conditions {
+		condition := &node.Status.Conditions[i]
+		s.each((*string)(&condition.Type), (*string)(&condition.Status), &condition.Reason, &condition.Message)
+	}
+}
+
+func (s *Sharer) pod(pod *corev1.Pod) {
+	spec, status := &pod.Spec, &pod.Status
+	s.each((*string)(&spec.RestartPolicy), (*string)(&spec.DNSPolicy), &spec.SchedulerName, &spec.ServiceAccountName,
+		&spec.PriorityClassName, (*string)(&status.Phase), (*string)(&status.QOSClass))
+	spec.NodeSelector = s.labels(spec.NodeSelector)
+	for i := range spec.Containers {
+		container := &spec.Containers[i]
+		container.Resources.Requests = s.quantities(container.Resources.Requests)
+		container.Resources.Limits = s.quantities(container.Resources.Limits)
+	}
+	if len(spec.Containers) > 0 {
+		first := &spec.Containers[0]
+		spec.Containers = s.containers.of(s.hash(first.Name, first.Image), spec.Containers, equal)
+	}
+	if len(spec.Tolerations) > 0 {
+		first := &spec.Tolerations[0]
+		spec.Tolerations = s.tolerated.of(s.hash(first.Key, first.Value), spec.Tolerations, equal)
+	}
+	for i := range status.Conditions {
+		condition := &status.Conditions[i]
+		s.each((*string)(&condition.Type), (*string)(&condition.Status), &condition.Reason)
+	}
+}
+
+func (s *Sharer) claim(claim *resourceapi.ResourceClaim) {
+	if devices := &claim.Spec.Devices; len(devices.Requests) > 0 {
+		first := &devices.Requests[0]
+		class := ""
+		if first.Exactly != nil {
+			class = first.Exactly.DeviceClassName
+		}
+		devices.Requests = s.requests.of(s.hash(first.Name, class), devices.Requests, equal)
+	}
+	if allocation := claim.Status.Allocation; allocation != nil {
+		for i := range allocation.Devices.Results {
+			result := &allocation.Devices.Results[i]
+			s.each(&result.Request, &result.Driver, &result.Device)
+		}
+	}
+	for i := range claim.Status.ReservedFor {
+		s.each(&claim.Status.ReservedFor[i].Resource)
+	}
+}
+
+func (s *Sharer) slice(slice *resourceapi.ResourceSlice) {
+	s.each(&slice.Spec.Driver)
+	for i := range slice.Spec.Devices {
+		device := &slice.Spec.Devices[i]
+		s.each(&device.Name)
+		for name, attribute := range device.Attributes {
+			device.Attributes[resourceapi.QualifiedName(s.string(string(name)))] = s.attribute(attribute)
+		}
+		if len(device.Capacity) > 0 {
+			device.Capacity = s.capacities.of(hashKeys(s, device.Capacity), device.Capacity, sameCapacities)
+		}
+		for j := range device.ConsumesCounters {
+			s.each(&device.ConsumesCounters[j].CounterSet)
+			device.ConsumesCounters[j].Counters = s.counts(device.ConsumesCounters[j].Counters)
+		}
+	}
+	for i := range slice.Spec.SharedCounters {
+		slice.Spec.SharedCounters[i].Counters = s.counts(slice.Spec.SharedCounters[i].Counters)
+	}
+}
+
+func (s *Sharer) attribute(a resourceapi.DeviceAttribute) resourceapi.DeviceAttribute {
+	switch {
+	case a.StringValue != nil:
+		a.StringValue = s.pointer(a.StringValue)
+	case a.VersionValue != nil:
+		a.VersionValue = s.pointer(a.VersionValue)
+	case a.IntValue != nil:
+		a.IntValue = s.integers.of(uint64(*a.IntValue), a.IntValue, samePointer)
+	case a.BoolValue != nil && *a.BoolValue:
+		a.BoolValue = s.yes
+	case a.BoolValue != nil:
+		a.BoolValue = s.no
+	}
+	return a
+}
+
+// each makes strings share their bytes.
+func (s *Sharer) each(texts ...*string) {
+	for _, text := range texts {
+		*text = s.string(*text)
+	}
+}
+
+func (s *Sharer) string(text string) string {
+	if text == "" {
+		return ""
+	}
+	return s.strings.of(s.hash(text), text, func(a, b string) bool { return a == b })
+}
+
+func (s *Sharer) pointer(text *string) *string {
+	return s.pointers.of(s.hash(*text), text, samePointer)
+}
+
+func (s *Sharer) labels(labels map[string]string) map[string]string {
+	if len(labels) == 0 {
+		return labels
+	}
+	var hash uint64
+	for key, value := range labels {
+		hash += s.hash(key, value)
+	}
+	return s.words.of(hash, labels, maps.Equal)
+}
+
+func (s *Sharer) quantities(list corev1.ResourceList) corev1.ResourceList {
+	if len(list) == 0 {
+		return list
+	}
+	hash := hashKeys(s, list)
+	for _, quantity := range list {
+		hash += uint64(quantity.Value())
+	}
+	return s.resources.of(hash, list, equal)
+}
+
+func (s *Sharer) counts(counters map[string]resourceapi.Counter) map[string]resourceapi.Counter {
+	if len(counters) == 0 {
+		return counters
+	}
+	hash := hashKeys(s, counters)
+	for _, counter := range counters {
+		hash += uint64(counter.Value.Value())
+	}
+	return s.counters.of(hash, counters, equal)
+}
+
+func (s *Sharer) hash(texts ...string) uint64 {
+	var hash uint64
+	for _, text := range texts {
+		hash = hash*31 + maphash.String(s.seed, text)
+	}
+	return hash
+}
+
+func hashKeys[K ~string, V any](s *Sharer, m map[K]V) uint64 {
+	var hash uint64
+	for key := range m {
+		hash += s.hash(string(key))
+	}
+	return hash
+}
+
+func equal[T any](a, b T) bool { return reflect.DeepEqual(a, b) }
+
+func samePointer[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
+
+func sameCapacities(a, b map[resourceapi.QualifiedName]resourceapi.DeviceCapacity) bool {
+	return maps.EqualFunc(a, b, func(a, b resourceapi.DeviceCapacity) bool {
+		return a.RequestPolicy == nil && b.RequestPolicy == nil && a.Value.Cmp(b.Value) == 0 && a.Value.Format == b.Value.Format
+	})
+}
