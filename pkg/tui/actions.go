@@ -7,7 +7,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/about"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/ask"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
 
@@ -66,7 +67,7 @@ func (m *Model) askForNamespace() {
 			names = append(names, namespace.Name)
 		}
 	}
-	m.line.Open(&ask.Question{
+	m.line.Open(&widget.Question{
 		Prompt: "namespace: ", Value: before, Help: "tab completes; leave empty for all namespaces", Proposed: names,
 		Answered: choose, Left: func() tea.Cmd { return choose(before) },
 	})

@@ -7,8 +7,8 @@ import (
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/find"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
 // typist is a screen that takes every key for itself.
@@ -19,13 +19,13 @@ type typist interface {
 // chooseScreen is a list to choose from by typing: a view, an object, a column.
 type chooseScreen struct {
 	name   string
-	list   *find.Model
-	chosen func(item find.Item) tea.Cmd
+	list   *widget.Finder
+	chosen func(item widget.Found) tea.Cmd
 }
 
 // choose opens a list to choose from. Its items are listed in the background.
-func choose(h *host, name string, items func() []find.Item, chosen func(item find.Item) tea.Cmd) tea.Cmd {
-	s := &chooseScreen{name: name, list: find.New(name + ": "), chosen: chosen}
+func choose(h *host, name string, items func() []widget.Found, chosen func(item widget.Found) tea.Cmd) tea.Cmd {
+	s := &chooseScreen{name: name, list: widget.NewFinder(name + ": "), chosen: chosen}
 	return tea.Batch(h.push(s), s.list.Load(items))
 }
 

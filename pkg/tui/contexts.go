@@ -11,8 +11,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/find"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
 // openMsg asks for the dashboard of another context.
@@ -33,7 +32,7 @@ func (m *Model) unreachable() string {
 	text := ansi.Wrap(render.EscapeLines(fmt.Sprintf("context %s: %v", m.opts.Context, m.live.Problem())), m.width, "")
 	lines := strings.Split(text, "\n")
 	for i := range lines {
-		lines[i] = m.look.Say(look.Bad, lines[i])
+		lines[i] = m.look.Say(widget.Bad, lines[i])
 	}
 	lines = append(lines, "", m.keys.goTo.Help().Key+" "+contextsName+" goes to another context, or tries this one again")
 	for len(lines) < m.bodyHeight() {
@@ -52,17 +51,17 @@ func (m *Model) chooseContext() tea.Cmd {
 		m.message = err.Error()
 		return nil
 	}
-	return choose(m.host, "context", func() []find.Item {
-		items := make([]find.Item, 0, len(names))
+	return choose(m.host, "context", func() []widget.Found {
+		items := make([]widget.Found, 0, len(names))
 		for _, name := range names {
 			kind := ""
 			if name == m.opts.Context {
 				kind = "now"
 			}
-			items = append(items, find.Item{Kind: kind, Name: name})
+			items = append(items, widget.Found{Kind: kind, Name: name})
 		}
 		return items
-	}, func(item find.Item) tea.Cmd {
+	}, func(item widget.Found) tea.Cmd {
 		return func() tea.Msg { return openMsg{item.Name} }
 	})
 }

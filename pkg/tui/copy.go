@@ -7,19 +7,19 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
+
 	tea "charm.land/bubbletea/v2"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/brief"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/find"
 )
 
 // copyRemedy puts the commands of a remedy into the clipboard of the terminal: those of the
 // only one there is, or of one that is chosen.
 func copyRemedy(h *host, answer *api.Explanation) tea.Cmd {
-	var steps []brief.Step
+	var steps []widget.Step
 	if answer != nil {
-		steps = slices.DeleteFunc(brief.Steps(answer), func(step brief.Step) bool { return len(step.Commands) == 0 })
+		steps = slices.DeleteFunc(widget.Steps(answer), func(step widget.Step) bool { return len(step.Commands) == 0 })
 	}
 	switch len(steps) {
 	case 0:
@@ -28,14 +28,14 @@ func copyRemedy(h *host, answer *api.Explanation) tea.Cmd {
 	case 1:
 		return sendToClipboard(h, steps[0].Commands)
 	}
-	return choose(h, "copy the command to", func() []find.Item {
-		items := make([]find.Item, 0, len(steps))
+	return choose(h, "copy the command to", func() []widget.Found {
+		items := make([]widget.Found, 0, len(steps))
 		for _, step := range steps {
-			items = append(items, find.Item{Kind: step.Who, Name: step.Text})
+			items = append(items, widget.Found{Kind: step.Who, Name: step.Text})
 		}
 		return items
-	}, func(item find.Item) tea.Cmd {
-		at := slices.IndexFunc(steps, func(step brief.Step) bool { return step.Text == item.Name })
+	}, func(item widget.Found) tea.Cmd {
+		at := slices.IndexFunc(steps, func(step widget.Step) bool { return step.Text == item.Name })
 		return sendToClipboard(h, steps[at].Commands)
 	})
 }

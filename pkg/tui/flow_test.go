@@ -23,7 +23,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/config"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
@@ -499,7 +500,7 @@ func TestLastAnswer(t *testing.T) {
 	}
 	now = now.Add(5 * time.Second)
 	s.shows("last answer 9s ago")
-	if late := head(); strings.Contains(late, s.model.look.Say(look.Faint, "last answer 9s ago")) || !strings.Contains(before, s.model.look.Say(look.Faint, "last answer <5s ago")) {
+	if late := head(); strings.Contains(late, s.model.look.Say(widget.Faint, "last answer 9s ago")) || !strings.Contains(before, s.model.look.Say(widget.Faint, "last answer <5s ago")) {
 		t.Errorf("the late answer does not stand out: %q, before %q", late, before)
 	}
 }

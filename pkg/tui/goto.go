@@ -8,7 +8,8 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/arrange"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/find"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
@@ -20,20 +21,20 @@ func (m *Model) chooseView() tea.Cmd {
 		ids = append(ids, views.ID(id))
 	}
 	ids = append(ids, views.Pods)
-	return choose(m.host, "go to", func() []find.Item {
-		items := make([]find.Item, 0, len(ids))
+	return choose(m.host, "go to", func() []widget.Found {
+		items := make([]widget.Found, 0, len(ids))
 		for _, id := range ids {
 			digit := ""
 			if id != views.Pods {
 				digit = id.Key()
 			}
-			items = append(items, find.Item{Kind: digit, Name: id.String()})
+			items = append(items, widget.Found{Kind: digit, Name: id.String()})
 		}
 		if m.opts.Contexts != nil {
-			items = append(items, find.Item{Name: contextsName})
+			items = append(items, widget.Found{Name: contextsName})
 		}
 		return items
-	}, func(item find.Item) tea.Cmd {
+	}, func(item widget.Found) tea.Cmd {
 		if item.Name == contextsName {
 			return m.chooseContext()
 		}
@@ -54,7 +55,7 @@ func (m *Model) chooseObject() tea.Cmd {
 		return nil
 	}
 	kinds := map[string]views.ID{"pod": views.Pods, "claim": views.Claims, "device": views.Devices, "node": views.Nodes, "class": views.Classes, "pool": views.Pools}
-	return choose(m.host, "find", func() []find.Item { return names(p) }, func(item find.Item) tea.Cmd {
+	return choose(m.host, "find", func() []widget.Found { return names(p) }, func(item widget.Found) tea.Cmd {
 		// What is found is shown whatever its namespace.
 		m.namespace = ""
 		return m.goTo(kinds[item.Kind], item.Name)
@@ -62,9 +63,9 @@ func (m *Model) chooseObject() tea.Cmd {
 }
 
 // names are those of all objects that have a list.
-func names(p *picture.Picture) []find.Item {
-	var items []find.Item
-	add := func(kind, name string) { items = append(items, find.Item{Kind: kind, Name: name}) }
+func names(p *picture.Picture) []widget.Found {
+	var items []widget.Found
+	add := func(kind, name string) { items = append(items, widget.Found{Kind: kind, Name: name}) }
 	pods := p.Inventory.PodsWithClaims(p.Waits)
 	for i := range pods {
 		add("pod", pods[i].Namespace+"/"+pods[i].Name)

@@ -17,10 +17,10 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/about"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/ask"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/find"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/guard"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
@@ -89,13 +89,13 @@ func askForChange(h *host) tea.Cmd {
 	case 1:
 		return preview(h, changes[0])
 	}
-	return choose(h, "change", func() []find.Item {
-		items := make([]find.Item, 0, len(changes))
+	return choose(h, "change", func() []widget.Found {
+		items := make([]widget.Found, 0, len(changes))
 		for _, change := range changes {
-			items = append(items, find.Item{Name: change.String()})
+			items = append(items, widget.Found{Name: change.String()})
 		}
 		return items
-	}, func(item find.Item) tea.Cmd {
+	}, func(item widget.Found) tea.Cmd {
 		return preview(h, changes[slices.IndexFunc(changes, func(c guard.Change) bool { return c.String() == item.Name })])
 	})
 }
@@ -189,7 +189,7 @@ func taintTexts(p *picture.Picture) []string {
 
 // askForTaint asks for the taint of a change. What is no taint can be corrected.
 func askForTaint(h *host, change guard.Change, typed string) {
-	h.line.Open(&ask.Question{
+	h.line.Open(&widget.Question{
 		Prompt: change.String() + " with: ", Value: typed, Proposed: taintTexts(h.live.Picture()),
 		Help: "KEY[=VALUE]:EFFECT; NoSchedule keeps new pods away, NoExecute evicts those that run, None informs",
 		Answered: func(text string) tea.Cmd {
@@ -248,7 +248,7 @@ func (s *guardScreen) refresh(h *host) tea.Cmd {
 	width := s.pager.Width()
 	if s.err != nil {
 		for _, line := range strings.Split(ansi.Wrap(render.EscapeLines(s.err.Error()), width, ""), "\n") {
-			lines = append(lines, h.look.Say(look.Bad, line))
+			lines = append(lines, h.look.Say(widget.Bad, line))
 		}
 		lines = append(lines, "")
 	}
@@ -302,7 +302,7 @@ func (s *guardScreen) view(h *host) string {
 		more = fmt.Sprintf("  %d more lines", s.pager.TotalLineCount()-last)
 	}
 	about = ansi.Truncate(about, max(h.width-ansi.StringWidth(question+more), 0), h.look.Glyphs.More)
-	return s.pager.View() + "\n" + h.look.Say(look.Warning, about+question) + h.look.Say(look.Faint, more)
+	return s.pager.View() + "\n" + h.look.Say(widget.Warning, about+question) + h.look.Say(widget.Faint, more)
 }
 
 // question is what is asked, or why nothing is: what it is about, and the rest.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/arrange"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
 // helpScreen has the keys of the screen that it was opened from, and what its signs mean.
@@ -99,12 +99,12 @@ func (s *helpScreen) view(h *host) string {
 	for len(lines) < s.room() {
 		lines = append(lines, "")
 	}
-	foot := h.look.Say(look.Faint, "type to search the keys")
+	foot := h.look.Say(widget.Faint, "type to search the keys")
 	if s.input.Value() != "" {
 		foot = s.input.View()
 	}
 	if all > s.room() {
-		foot += h.look.Say(look.Faint, fmt.Sprintf("   lines %d to %d of %d", s.first+1, last, all))
+		foot += h.look.Say(widget.Faint, fmt.Sprintf("   lines %d to %d of %d", s.first+1, last, all))
 	}
 	return strings.Join(append(lines, ansi.Truncate(foot, s.width, h.look.Glyphs.More)), "\n")
 }
@@ -117,11 +117,11 @@ func (s *helpScreen) lines(h *host) []string {
 	}
 	columns := make([][]string, 0, len(s.groups))
 	for i, title := range keyGroupTitles() {
-		columns = append(columns, append([]string{h.look.Say(look.Strong, title)}, keyLines(&h.look, s.groups[i])...))
+		columns = append(columns, append([]string{h.look.Say(widget.Strong, title)}, keyLines(&h.look, s.groups[i])...))
 	}
-	texts := look.Columns(columns, s.width)
+	texts := widget.Columns(columns, s.width)
 	if s.list {
-		texts = append(texts, "", h.look.Say(look.Strong, "Filters")+"  "+arrange.FilterHelp)
+		texts = append(texts, "", h.look.Say(widget.Strong, "Filters")+"  "+arrange.FilterHelp)
 	}
 	texts = append(texts, "", h.look.Legend())
 	var lines []string
@@ -132,7 +132,7 @@ func (s *helpScreen) lines(h *host) []string {
 }
 
 // found are the keys that have a text in their name or in what they do.
-func found(l *look.Look, groups [][]key.Binding, query string, width int) []string {
+func found(l *widget.Look, groups [][]key.Binding, query string, width int) []string {
 	var list []key.Binding
 	for _, group := range groups {
 		for _, b := range group {
@@ -142,7 +142,7 @@ func found(l *look.Look, groups [][]key.Binding, query string, width int) []stri
 		}
 	}
 	if len(list) == 0 {
-		return []string{l.Say(look.Faint, "no key for this")}
+		return []string{l.Say(widget.Faint, "no key for this")}
 	}
 	lines := keyLines(l, list)
 	for i := range lines {
@@ -152,14 +152,14 @@ func found(l *look.Look, groups [][]key.Binding, query string, width int) []stri
 }
 
 // keyLines has a line for each key.
-func keyLines(l *look.Look, keys []key.Binding) []string {
+func keyLines(l *widget.Look, keys []key.Binding) []string {
 	width := 0
 	for _, b := range keys {
 		width = max(width, ansi.StringWidth(b.Help().Key))
 	}
 	lines := make([]string, 0, len(keys))
 	for _, b := range keys {
-		lines = append(lines, look.Padded(b.Help().Key, width)+"  "+l.Say(look.Faint, b.Help().Desc))
+		lines = append(lines, widget.Padded(b.Help().Key, width)+"  "+l.Say(widget.Faint, b.Help().Desc))
 	}
 	return lines
 }

@@ -13,10 +13,11 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/ask"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/guard"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
 
@@ -25,7 +26,7 @@ type host struct {
 	ctx     context.Context
 	now     func() time.Time
 	keys    keyMap
-	look    look.Look
+	look    widget.Look
 	live    *live.Cluster
 	catalog *views.Catalog
 	// fixed is true if the cluster never changes; changer makes changes of it, nil where
@@ -39,7 +40,7 @@ type host struct {
 	stack []screen
 	// line is where something is typed for a screen, message what there is to say after a
 	// key.
-	line    ask.Line
+	line    widget.Line
 	message string
 }
 

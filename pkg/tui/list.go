@@ -16,21 +16,21 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/about"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/arrange"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/ask"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/find"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/nodemap"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/place"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/table"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
 
 // listScreen is a list that can be filtered, sorted and opened.
 type listScreen struct {
 	id    views.ID
-	table table.Table
+	table widget.Table
 	// wanted is what to show, shown what is shown.
 	wanted, shown arrange.Arrangement
 	// arranging is true while rows are worked out, stale if they have to be
@@ -56,7 +56,7 @@ type arrangedMsg struct {
 	how  arrange.Arrangement
 	from *picture.Picture
 	// content is nil if it could not be made.
-	content table.Content
+	content widget.Content
 	rows    []int
 	note    string
 	took    time.Duration
@@ -240,13 +240,13 @@ func (s *listScreen) chooseOrder(h *host) tea.Cmd {
 	}
 	const own = "the order of the list"
 	columns := shown.Columns()
-	return choose(h, "sort by", func() []find.Item {
-		items := make([]find.Item, 0, len(columns)+1)
+	return choose(h, "sort by", func() []widget.Found {
+		items := make([]widget.Found, 0, len(columns)+1)
 		for _, column := range columns {
-			items = append(items, find.Item{Name: column})
+			items = append(items, widget.Found{Name: column})
 		}
-		return append(items, find.Item{Name: own})
-	}, func(item find.Item) tea.Cmd { return s.sort(h, slices.Index(columns, item.Name)) })
+		return append(items, widget.Found{Name: own})
+	}, func(item widget.Found) tea.Cmd { return s.sort(h, slices.Index(columns, item.Name)) })
 }
 
 // describe writes about the row that is selected, where there is a pane for it.
@@ -287,13 +287,13 @@ func (s *listScreen) chooseGroups(h *host) tea.Cmd {
 		return nil
 	}
 	groupings := nodemap.Groupings(h.live.Picture().Cluster.Snapshot.Nodes)
-	return choose(h, "group by", func() []find.Item {
-		items := make([]find.Item, 0, len(groupings))
+	return choose(h, "group by", func() []widget.Found {
+		items := make([]widget.Found, 0, len(groupings))
 		for _, by := range groupings {
-			items = append(items, find.Item{Kind: by.Kind(), Name: by.String()})
+			items = append(items, widget.Found{Kind: by.Kind(), Name: by.String()})
 		}
 		return items
-	}, func(item find.Item) tea.Cmd {
+	}, func(item widget.Found) tea.Cmd {
 		at := slices.IndexFunc(groupings, func(by nodemap.Grouping) bool { return by.Kind() == item.Kind && by.String() == item.Name })
 		return s.openMap(h, groupings[at])
 	})
@@ -306,7 +306,7 @@ func (s *listScreen) askForFilter(h *host) {
 		s.wanted.Filter = text
 		return s.refresh(h)
 	}
-	h.line.Open(&ask.Question{
+	h.line.Open(&widget.Question{
 		Prompt: "filter: ", Value: before, Help: arrange.FilterHelp, Typed: filter, Answered: filter,
 		Left: func() tea.Cmd {
 			s.table.Keep(row)
@@ -377,19 +377,19 @@ func (s *listScreen) view(h *host) string {
 }
 
 // oneMoment stands where something is being worked out.
-func oneMoment(h *host) string { return h.look.Say(look.Faint, "One moment"+h.look.Glyphs.More) }
+func oneMoment(h *host) string { return h.look.Say(widget.Faint, "One moment"+h.look.Glyphs.More) }
 
 // foot says how many rows there are, and what narrows them down.
 func (s *listScreen) foot(h *host) string {
 	if s.problem != nil {
-		return h.look.Say(look.Bad, h.oneLine(s.problem.Error()))
+		return h.look.Say(widget.Bad, h.oneLine(s.problem.Error()))
 	}
 	shown, rows := s.table.Shown()
 	if shown == nil {
 		return oneMoment(h)
 	}
 	if s.id == views.Findings && h.live.Diagnosis.Version() == 0 {
-		return h.look.Say(look.Faint, h.oneLine("… findings: the checks are being made"))
+		return h.look.Say(widget.Faint, h.oneLine("… findings: the checks are being made"))
 	}
 	text := fmt.Sprintf("%d %s", len(rows), s.id)
 	if all := shown.Rows(); all != len(rows) {
@@ -418,14 +418,14 @@ func (s *listScreen) foot(h *host) string {
 		if legend := h.look.Legend(); ansi.StringWidth(text)+3+ansi.StringWidth(legend) > h.width && ansi.StringWidth(legend) <= h.width {
 			return legend
 		} else if ansi.StringWidth(legend) <= h.width {
-			return h.look.Say(look.Faint, render.Escape(text)+"   ") + legend
+			return h.look.Say(widget.Faint, render.Escape(text)+"   ") + legend
 		}
-		return h.look.Say(look.Faint, h.oneLine(text+"; "+h.keys.help.Help().Key+" explains the symbols"))
+		return h.look.Say(widget.Faint, h.oneLine(text+"; "+h.keys.help.Help().Key+" explains the symbols"))
 	}
 	if remark := s.table.Remark(); remark != "" && s.pane.width == 0 {
 		text += "   " + remark
 	}
-	return h.look.Say(look.Faint, h.oneLine(text))
+	return h.look.Say(widget.Faint, h.oneLine(text))
 }
 
 func (s *listScreen) bindings(h *host) []key.Binding {

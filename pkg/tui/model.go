@@ -14,7 +14,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/arrange"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/config"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
 
@@ -32,7 +33,7 @@ type Model struct {
 // New makes a dashboard. Everything in the background ends with the context.
 func New(ctx context.Context, opts Options) *Model {
 	m := &Model{opts: opts, mouse: opts.Mouse, host: &host{
-		ctx: ctx, now: opts.Now, keys: newKeyMap(), look: look.New(opts.Env), fixed: opts.Fixed, changer: opts.Changer,
+		ctx: ctx, now: opts.Now, keys: newKeyMap(), look: widget.NewLook(opts.Env), fixed: opts.Fixed, changer: opts.Changer,
 		namespace: opts.Namespace, width: 80, height: 24,
 	}}
 	if m.now == nil {

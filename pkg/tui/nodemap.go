@@ -12,22 +12,21 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/find"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/heatmap"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/nodemap"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/table"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
 
 // nodeMap shows the nodes of a list as a cell each. The list has the rows and which of
 // them is selected.
 type nodeMap struct {
-	table *table.Table
+	table *widget.Table
 	// from is the picture that the rows are of.
 	from *picture.Picture
-	grid heatmap.Model
+	grid widget.HeatMap
 	// by puts the nodes into groups, order sorts them.
 	by    nodemap.Grouping
 	order nodemap.Order
@@ -55,13 +54,13 @@ const roomTimes = 30
 
 // chooseOrder asks what the groups of the map are sorted by.
 func (c *nodeMap) chooseOrder(h *host) tea.Cmd {
-	return choose(h, "sort by", func() []find.Item {
-		var items []find.Item
+	return choose(h, "sort by", func() []widget.Found {
+		var items []widget.Found
 		for _, order := range nodemap.Orders() {
-			items = append(items, find.Item{Name: order.String()})
+			items = append(items, widget.Found{Name: order.String()})
 		}
 		return items
-	}, func(item find.Item) tea.Cmd {
+	}, func(item widget.Found) tea.Cmd {
 		at := slices.IndexFunc(nodemap.Orders(), func(o nodemap.Order) bool { return o.String() == item.Name })
 		return c.sort(h, at)
 	})
@@ -77,7 +76,7 @@ func (c *nodeMap) sort(h *host, at int) tea.Cmd {
 }
 
 // draw makes the groups of the map out of the rows of the list; without a map it does nothing.
-func (c *nodeMap) draw(l *look.Look, from *picture.Picture) {
+func (c *nodeMap) draw(l *widget.Look, from *picture.Picture) {
 	if c == nil {
 		return
 	}
@@ -171,7 +170,7 @@ func (c *nodeMap) foot(h *host) string {
 	if lines := c.grid.Lines(); lines != "" {
 		text += ", " + lines
 	}
-	text = h.look.Say(look.Faint, text)
+	text = h.look.Say(widget.Faint, text)
 	if !c.legendApart(h) {
 		text += "   " + nodemap.Legend(&h.look)
 	}

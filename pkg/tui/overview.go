@@ -12,13 +12,14 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/nodemap"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/overview"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/place"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/summary"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/table"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
 
@@ -64,7 +65,7 @@ type overviewMsg struct {
 
 func (msg overviewMsg) arrive(h *host) tea.Cmd { return msg.screen.set(h, msg) }
 
-func newOverview(l *look.Look, nodes *listScreen, started time.Time) *overviewScreen {
+func newOverview(l *widget.Look, nodes *listScreen, started time.Time) *overviewScreen {
 	return &overviewScreen{page: overview.New(l), nodes: nodes, started: started}
 }
 
@@ -95,7 +96,7 @@ func (s *overviewScreen) refresh(h *host) tea.Cmd {
 			msg.facts, msg.err = summary.NewFacts(ctx, made.picture)
 		}
 		if made.nodes && msg.err == nil {
-			var list table.Content
+			var list widget.Content
 			if list, msg.err = catalog.Of(ctx, made.picture, views.Nodes); list != nil {
 				in.Nodes = views.NodesOf(list, nil)
 			}
@@ -133,7 +134,7 @@ func (s *overviewScreen) letGo() { s.facts, s.shown = nil, madeOf{} }
 func (s *overviewScreen) view(h *host) string {
 	switch {
 	case s.problem != nil:
-		return filled(h.look.Say(look.Bad, h.oneLine(s.problem.Error())), s.height)
+		return filled(h.look.Say(widget.Bad, h.oneLine(s.problem.Error())), s.height)
 	case s.at.IsZero():
 		return filled(oneMoment(h), s.height)
 	default:

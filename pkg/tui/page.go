@@ -17,7 +17,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/about"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
@@ -114,7 +115,7 @@ func (s *pageScreen) wheel(_ *host, by int) {
 func (*pageScreen) click(*host, int, int) tea.Cmd { return nil }
 
 func (s *pageScreen) view(h *host) string {
-	return s.pager.View() + "\n" + h.look.Say(look.Faint, h.oneLine(s.foot(h)))
+	return s.pager.View() + "\n" + h.look.Say(widget.Faint, h.oneLine(s.foot(h)))
 }
 
 // foot says where in the text one is, and whether there is more of it.

@@ -10,9 +10,9 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/about"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/table"
 )
 
 // pane stands beside a list, or under it, and has what there is to know about the selected
@@ -76,7 +76,7 @@ func (p *pane) resize(width, height int) (listWidth, listHeight int) {
 }
 
 // describe writes about the row that is selected in a list, unless that is there already.
-func (p *pane) describe(h *host, t *table.Table, from *picture.Picture, version int) tea.Cmd {
+func (p *pane) describe(h *host, t *widget.Table, from *picture.Picture, version int) tea.Cmd {
 	row, selected := t.SelectedRow()
 	if p.width == 0 || p.writing || from == nil || !selected {
 		return nil
@@ -113,7 +113,7 @@ func (msg paneMsg) arrive(*host) tea.Cmd {
 
 // besides draws the pane on the right of a list, or under it; whole says that the list needs
 // all of its lines, also those without a row.
-func (p *pane) besides(l *look.Look, t *table.Table, list string, whole bool) string {
+func (p *pane) besides(l *widget.Look, t *widget.Table, list string, whole bool) string {
 	if p.width == 0 {
 		return list
 	}
@@ -130,17 +130,17 @@ func (p *pane) besides(l *look.Look, t *table.Table, list string, whole bool) st
 	if p.of == t.SelectedKey() && t.Count() > 0 {
 		copy(texts, p.lines)
 		if len(p.lines) > room {
-			texts[room-1] = l.Say(look.Faint, l.Glyphs.More)
+			texts[room-1] = l.Say(widget.Faint, l.Glyphs.More)
 		}
 	}
 	if p.height > 0 {
-		lines = append(lines, l.Say(look.Faint, strings.Repeat(l.Glyphs.Rule, p.width)))
+		lines = append(lines, l.Say(widget.Faint, strings.Repeat(l.Glyphs.Rule, p.width)))
 		return strings.Join(append(lines, texts...), "\n")
 	}
-	between := l.Say(look.Faint, " "+l.Glyphs.Between+" ")
+	between := l.Say(widget.Faint, " "+l.Glyphs.Between+" ")
 	width, _ := t.Size()
 	for i := range lines {
-		lines[i] = look.Padded(lines[i], width) + between + texts[i]
+		lines[i] = widget.Padded(lines[i], width) + between + texts[i]
 	}
 	return strings.Join(lines, "\n")
 }

@@ -12,20 +12,21 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/config"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
 
 // Known are the names that a file of settings can use.
 func Known() (config.Known, error) {
-	known := config.Known{Views: views.Names(), Themes: look.Themes(), Columns: map[string][]string{}}
+	known := config.Known{Views: views.Names(), Themes: widget.Themes(), Columns: map[string][]string{}}
 	keys := newKeyMap()
 	for _, named := range keys.named() {
 		known.Actions = append(known.Actions, named.name)
 	}
 	// The columns are the same whatever there is.
-	l := look.New(func(string) string { return "" })
+	l := widget.NewLook(func(string) string { return "" })
 	empty, err := picture.Take(context.Background(), picture.NewFixed(&snapshot.Snapshot{}), nil)
 	if err != nil {
 		return config.Known{}, err

@@ -11,7 +11,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/edge"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/find"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
@@ -52,7 +53,7 @@ func (m *Model) heard(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if s, ok := m.top().(typist); ok {
 			return m, s.typed(m.host, msg)
 		}
-	case find.Message:
+	case widget.FinderMessage:
 		if s, ok := m.top().(typist); ok {
 			return m, s.typed(m.host, msg)
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/edge"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
 // headLines are those above the screen.
@@ -63,22 +63,22 @@ func (m *Model) status() string {
 	tone, text := m.live.Status(m.keys.freeze.Help().Key)
 	switch {
 	case m.message != "":
-		return m.look.Say(look.Warning, m.oneLine(m.message))
+		return m.look.Say(widget.Warning, m.oneLine(m.message))
 	case m.line.Asks():
-		return m.look.Say(look.Faint, m.oneLine(m.line.Help()))
+		return m.look.Say(widget.Faint, m.oneLine(m.line.Help()))
 	case text != "":
 		return m.look.Say(tone, m.oneLine(text))
 	case m.live.Picture() == nil:
-		return m.look.Say(look.Faint, "reading "+m.oneLine(m.opts.Name))
+		return m.look.Say(widget.Faint, "reading "+m.oneLine(m.opts.Name))
 	case !m.live.Picture().KnowsNamespace(m.namespace):
-		return m.look.Say(look.Warning, m.oneLine("namespace "+m.namespace+" does not exist"))
+		return m.look.Say(widget.Warning, m.oneLine("namespace "+m.namespace+" does not exist"))
 	case len(gaps) > 0:
 		more := ""
 		if len(gaps) > 1 {
 			more = fmt.Sprintf("  %s shows %d more", m.keys.gaps.Help().Key, len(gaps)-1)
 		}
 		text := ansi.Truncate(m.oneLine(gaps[0]), m.width-len(more), m.look.Glyphs.More)
-		return m.look.Say(look.Warning, text+more)
+		return m.look.Say(widget.Warning, text+more)
 	default:
 		return ""
 	}

@@ -13,21 +13,21 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/table"
 )
 
 // Explainer is a content that knows more about its rows than their columns have.
 type Explainer interface {
 	// Lines draw all that is known about a row.
-	Lines(l *look.Look, row, width int) []string
+	Lines(l *widget.Look, row, width int) []string
 	// Answer is why it waits; nil if that is not known.
 	Answer(row int) *api.Explanation
 }
 
 // Row has all columns of a row, and what is behind it.
-func Row(ctx context.Context, p *picture.Picture, l *look.Look, c table.Content, row, width int) []string {
+func Row(ctx context.Context, p *picture.Picture, l *widget.Look, c widget.Content, row, width int) []string {
 	var lines []string
 	if explained, ok := c.(Explainer); ok {
 		for _, line := range explained.Lines(l, row, width) {
@@ -50,7 +50,7 @@ func Row(ctx context.Context, p *picture.Picture, l *look.Look, c table.Content,
 const breaks = ",:/"
 
 // columnLines are the columns of a row with values, one below the other.
-func columnLines(l *look.Look, c table.Content, row, width int) []string {
+func columnLines(l *widget.Look, c widget.Content, row, width int) []string {
 	titles := c.Columns()
 	widest := 0
 	for _, title := range titles {
@@ -66,14 +66,14 @@ func columnLines(l *look.Look, c table.Content, row, width int) []string {
 			if i > 0 {
 				title = ""
 			}
-			lines = append(lines, l.Say(look.Faint, look.Padded(title, widest))+"  "+c.Paint(l, row, column, line))
+			lines = append(lines, l.Say(widget.Faint, widget.Padded(title, widest))+"  "+c.Paint(l, row, column, line))
 		}
 	}
 	return lines
 }
 
 // behind is the text about an item; known is true if it says all that the columns say.
-func behind(ctx context.Context, p *picture.Picture, l *look.Look, item any, width int) (text string, known bool) {
+func behind(ctx context.Context, p *picture.Picture, l *widget.Look, item any, width int) (text string, known bool) {
 	options := render.Options{Width: width, Color: true}
 	var page *Text
 	switch x := item.(type) {
@@ -121,13 +121,13 @@ func treeText(ctx context.Context, p *picture.Picture, item any, width int) stri
 }
 
 // deviceText has what a device publishes.
-func deviceText(l *look.Look, d *api.Device) string {
+func deviceText(l *widget.Look, d *api.Device) string {
 	var lines []string
 	section := func(title string, of map[string]string) {
 		if len(of) == 0 {
 			return
 		}
-		lines = append(lines, l.Say(look.Strong, title))
+		lines = append(lines, l.Say(widget.Strong, title))
 		names := make([]string, 0, len(of))
 		for name := range of {
 			names = append(names, name)

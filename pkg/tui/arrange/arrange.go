@@ -10,7 +10,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/table"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
 // Scope narrows a list that was opened from something down to what belongs to
@@ -49,7 +49,7 @@ func (a Arrangement) Same(b Arrangement) bool {
 
 // Apply picks and sorts the rows of a content. The note is what else there is to
 // know about them. It fails if the filter cannot be read.
-func (a Arrangement) Apply(ctx context.Context, p *picture.Picture, s table.Content) (rows []int, note string, err error) {
+func (a Arrangement) Apply(ctx context.Context, p *picture.Picture, s widget.Content) (rows []int, note string, err error) {
 	filter, note, err := parseFilter(ctx, a.Filter, p)
 	if err != nil {
 		return nil, "", err
@@ -94,7 +94,7 @@ func (a Arrangement) Apply(ctx context.Context, p *picture.Picture, s table.Cont
 
 // sort is stable. Without a column it keeps the order of the content, or turns it
 // round. Rows without a value come last.
-func (a Arrangement) sort(s table.Content, rows []int) {
+func (a Arrangement) sort(s widget.Content, rows []int) {
 	if a.SortBy < 0 || a.SortBy >= len(s.Columns()) {
 		if a.Descending {
 			slices.Reverse(rows)

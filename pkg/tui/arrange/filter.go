@@ -18,7 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/table"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
 // FilterHelp is how filters are written.
@@ -27,7 +27,7 @@ const FilterHelp = "WORD... (all)  !WORD (without)  ~REGEXP  COLUMN:WORD  --wher
 var errWhereDevices = errors.New("--where is for devices: press 4 first")
 
 // rowFilter reports whether a row is wanted. It fails where it cannot tell.
-type rowFilter func(s table.Content, row int) (bool, error)
+type rowFilter func(s widget.Content, row int) (bool, error)
 
 // parseFilter reads what was typed after "/": words that a row has in any of its
 // columns, all of them. An empty text wants every row; nil stands for that. A word
@@ -48,7 +48,7 @@ func parseFilter(ctx context.Context, text string, p *picture.Picture) (filter r
 	if len(words) == 0 {
 		return nil, "", nil
 	}
-	return func(s table.Content, row int) (bool, error) {
+	return func(s widget.Content, row int) (bool, error) {
 		titles := s.Columns()
 		cells := make([]string, len(titles))
 		for column := range cells {
@@ -131,7 +131,7 @@ func where(ctx context.Context, expression string, p *picture.Picture) (filter r
 	for _, id := range ids {
 		chosen[id] = true
 	}
-	return func(s table.Content, row int) (bool, error) {
+	return func(s widget.Content, row int) (bool, error) {
 		d, ok := s.Item(row).(*api.Device)
 		if !ok {
 			return false, errWhereDevices

@@ -10,13 +10,13 @@ import (
 	"charm.land/bubbles/v2/key"
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
 // TestTabAt finds the view whose key is drawn at a place, at any width.
 func TestTabAt(t *testing.T) {
-	l := look.New(func(string) string { return "" })
+	l := widget.NewLook(func(string) string { return "" })
 	for _, width := range []int{30, 80, 200} {
 		for shown := views.Overview; shown <= views.Teams; shown++ {
 			line := ansi.Strip(Tabs(&l, shown, width))

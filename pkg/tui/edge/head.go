@@ -11,23 +11,24 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
 
 // Head has a title on the left and the time on the right.
-func Head(l *look.Look, title, taken string, width int) string {
+func Head(l *widget.Look, title, taken string, width int) string {
 	left := ansi.Truncate(title, max(width-ansi.StringWidth(taken)-1, 0), l.Glyphs.More)
-	return look.Padded(left, width-ansi.StringWidth(taken)) + taken
+	return widget.Padded(left, width-ansi.StringWidth(taken)) + taken
 }
 
 // Title says what is looked at. The address or the file is last if the cluster has a
 // name: where there is no room for all, it is the first to be cut.
-func Title(l *look.Look, context, address, namespace string) string {
+func Title(l *widget.Look, context, address, namespace string) string {
 	if namespace != "" {
 		namespace = "namespace " + namespace
 	}
-	parts := []string{l.Say(look.Strong, "kubectl dra top")}
+	parts := []string{l.Say(widget.Strong, "kubectl dra top")}
 	for _, part := range []string{cmp.Or(context, address), namespace, address} {
 		if part = render.Escape(part); part != "" && !slices.Contains(parts, part) {
 			parts = append(parts, part)
@@ -46,14 +47,14 @@ func Window(cluster string, troubles []string) string {
 }
 
 // Path is the way to what is shown.
-func Path(l *look.Look, titles []string, width int) string {
+func Path(l *widget.Look, titles []string, width int) string {
 	path := render.Escape(strings.Join(titles, " > "))
 	// Where one is matters more than where one came from.
-	return l.Tab.Render(look.Padded(ansi.TruncateLeft(path, max(ansi.StringWidth(path)-width, 0), ""), width))
+	return l.Tab.Render(widget.Padded(ansi.TruncateLeft(path, max(ansi.StringWidth(path)-width, 0), ""), width))
 }
 
 // Tabs are the names of the views, with a mark at the one that is shown.
-func Tabs(l *look.Look, shown views.ID, width int) string {
+func Tabs(l *widget.Look, shown views.ID, width int) string {
 	var line strings.Builder
 	for id, text := range tabs(shown, width) {
 		if views.ID(id) == shown {

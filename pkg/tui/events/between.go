@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
 // Between says what happened between two looks, as far as people care: claims that got or
@@ -32,9 +32,9 @@ func Between(before, after *snapshot.Snapshot, now time.Time) []Event {
 		func(was, is *resourceapi.DeviceTaintRule) {
 			switch {
 			case was == nil:
-				list = append(list, event(look.Warning, Rule, "", is.Name, 0, "were created", "taint rule %s was created: %s:%s", is.Name, is.Spec.Taint.Key, is.Spec.Taint.Effect))
+				list = append(list, event(widget.Warning, Rule, "", is.Name, 0, "were created", "taint rule %s was created: %s:%s", is.Name, is.Spec.Taint.Key, is.Spec.Taint.Effect))
 			case is == nil:
-				list = append(list, event(look.Good, Rule, "", was.Name, 0, "were deleted", "taint rule %s was deleted", was.Name))
+				list = append(list, event(widget.Good, Rule, "", was.Name, 0, "were deleted", "taint rule %s was deleted", was.Name))
 			}
 		})
 	for i := range list {
@@ -43,7 +43,7 @@ func Between(before, after *snapshot.Snapshot, now time.Time) []Event {
 	return list
 }
 
-func event(tone look.Tone, kind Kind, namespace, name string, devices int, were, format string, args ...any) Event {
+func event(tone widget.Tone, kind Kind, namespace, name string, devices int, were, format string, args ...any) Event {
 	return Event{
 		Tone: tone, Kind: kind, Namespace: namespace, Count: 1, text: fmt.Sprintf(format, args...), were: were,
 		devices: devices, objects: map[string]string{name: name},
@@ -52,7 +52,7 @@ func event(tone look.Tone, kind Kind, namespace, name string, devices int, were,
 
 func claimEvents(before, after *snapshot.Snapshot) []Event {
 	var list []Event
-	tell := func(tone look.Tone, claim *resourceapi.ResourceClaim, were, was, more string) {
+	tell := func(tone widget.Tone, claim *resourceapi.ResourceClaim, were, was, more string) {
 		n := 0
 		if claim.Status.Allocation != nil {
 			n = len(claim.Status.Allocation.Devices.Results)
@@ -64,15 +64,15 @@ func claimEvents(before, after *snapshot.Snapshot) []Event {
 		func(was, is *resourceapi.ResourceClaim) {
 			switch {
 			case was == nil && is.Status.Allocation == nil:
-				tell(look.Plain, is, "were created", "was created", "")
+				tell(widget.Plain, is, "were created", "was created", "")
 			case is == nil && was.Status.Allocation != nil:
-				tell(look.Good, was, "were deleted, and DEVICES were released", "was deleted, ", freed(was))
+				tell(widget.Good, was, "were deleted, and DEVICES were released", "was deleted, ", freed(was))
 			case is == nil:
-				tell(look.Plain, was, "were deleted", "was deleted", "")
+				tell(widget.Plain, was, "were deleted", "was deleted", "")
 			case is.Status.Allocation != nil && (was == nil || was.Status.Allocation == nil):
-				tell(look.Busy, is, "were allocated DEVICES", "was allocated ", devicesOf(is))
+				tell(widget.Busy, is, "were allocated DEVICES", "was allocated ", devicesOf(is))
 			case was.Status.Allocation != nil && is.Status.Allocation == nil:
-				tell(look.Good, was, "were deallocated, DEVICES", "was deallocated", "")
+				tell(widget.Good, was, "were deallocated, DEVICES", "was deallocated", "")
 			}
 		})
 	return list
@@ -88,9 +88,9 @@ func podEvents(before, after *snapshot.Snapshot) []Event {
 				return
 			}
 			if hasUnhealthy(is) {
-				list = append(list, event(look.Bad, Pod, is.Namespace, is.Name, 0, "have unhealthy devices", "pod %s/%s has an unhealthy device", is.Namespace, is.Name))
+				list = append(list, event(widget.Bad, Pod, is.Namespace, is.Name, 0, "have unhealthy devices", "pod %s/%s has an unhealthy device", is.Namespace, is.Name))
 			} else {
-				list = append(list, event(look.Good, Pod, is.Namespace, is.Name, 0, "have healthy devices again", "pod %s/%s has healthy devices again", is.Namespace, is.Name))
+				list = append(list, event(widget.Good, Pod, is.Namespace, is.Name, 0, "have healthy devices again", "pod %s/%s has healthy devices again", is.Namespace, is.Name))
 			}
 		})
 	return list
@@ -114,7 +114,7 @@ func hasUnhealthy(pod *corev1.Pod) bool {
 func nodeEvents(before, after *snapshot.Snapshot) []Event {
 	var list []Event
 	var withDevices map[string]bool
-	tell := func(tone look.Tone, name, were, was string) {
+	tell := func(tone widget.Tone, name, were, was string) {
 		if withDevices == nil {
 			withDevices = map[string]bool{}
 			for _, slice := range slices.Concat(before.Slices, after.Slices) {
@@ -132,20 +132,20 @@ func nodeEvents(before, after *snapshot.Snapshot) []Event {
 			case was == nil:
 				return
 			case is == nil:
-				tell(look.Bad, was.Name, "were deleted", "was deleted")
+				tell(widget.Bad, was.Name, "were deleted", "was deleted")
 				return
 			}
 			switch {
 			case !was.Spec.Unschedulable && is.Spec.Unschedulable:
-				tell(look.Warning, is.Name, "were cordoned", "was cordoned")
+				tell(widget.Warning, is.Name, "were cordoned", "was cordoned")
 			case was.Spec.Unschedulable && !is.Spec.Unschedulable:
-				tell(look.Good, is.Name, "were uncordoned", "was uncordoned")
+				tell(widget.Good, is.Name, "were uncordoned", "was uncordoned")
 			}
 			switch {
 			case isReady(was) && !isReady(is):
-				tell(look.Bad, is.Name, "became not ready", "became not ready")
+				tell(widget.Bad, is.Name, "became not ready", "became not ready")
 			case !isReady(was) && isReady(is):
-				tell(look.Good, is.Name, "became ready", "became ready")
+				tell(widget.Good, is.Name, "became ready", "became ready")
 			}
 		})
 	return list
@@ -159,7 +159,7 @@ func isReady(node *corev1.Node) bool {
 
 func sliceEvents(before, after *snapshot.Snapshot) []Event {
 	var list []Event
-	tell := func(tone look.Tone, slice *resourceapi.ResourceSlice, were, was string) {
+	tell := func(tone widget.Tone, slice *resourceapi.ResourceSlice, were, was string) {
 		n := len(slice.Spec.Devices)
 		e := event(tone, Slice, "", slice.Name, n, were, "slice %s %s, %s", slice.Name, was, devices(n))
 		e.objects[slice.Name] = slice.Spec.Driver + "/" + slice.Spec.Pool.Name
@@ -170,11 +170,11 @@ func sliceEvents(before, after *snapshot.Snapshot) []Event {
 		func(was, is *resourceapi.ResourceSlice) {
 			switch {
 			case was == nil:
-				tell(look.Good, is, "were published, DEVICES", "was published")
+				tell(widget.Good, is, "were published, DEVICES", "was published")
 			case is == nil:
-				tell(look.Bad, was, "were removed, DEVICES", "was removed")
+				tell(widget.Bad, was, "were removed, DEVICES", "was removed")
 			case was.Spec.Pool.Generation != is.Spec.Pool.Generation:
-				tell(look.Plain, is, "have another generation, DEVICES", fmt.Sprintf("is at generation %d", is.Spec.Pool.Generation))
+				tell(widget.Plain, is, "have another generation, DEVICES", fmt.Sprintf("is at generation %d", is.Spec.Pool.Generation))
 			}
 		})
 	return list

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
 // Kind is what kind of object an event is about.
@@ -29,7 +29,7 @@ const (
 type Event struct {
 	// At is when it happened to the first object, Last when to the last one.
 	At, Last time.Time
-	Tone     look.Tone
+	Tone     widget.Tone
 	Kind     Kind
 	// Namespace is that of all objects, empty for objects without.
 	Namespace string

@@ -13,7 +13,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
@@ -67,7 +68,7 @@ func TestAges(t *testing.T) {
 func TestStatus(t *testing.T) {
 	c, from, now := follow(t)
 	c.Update(arrival(t, c.Take()), Seen{})
-	l := look.New(func(string) string { return "" })
+	l := widget.NewLook(func(string) string { return "" })
 	if _, text := c.Status("space"); text != "" {
 		t.Errorf("status %q", text)
 	}
@@ -80,7 +81,7 @@ func TestStatus(t *testing.T) {
 		t.Error("a picture is taken while the dashboard is frozen")
 	}
 	from.trouble = errors.New("connection refused")
-	if tone, text := c.Status("space"); tone != look.Bad || text != "! for 20s: connection refused" {
+	if tone, text := c.Status("space"); tone != widget.Bad || text != "! for 20s: connection refused" {
 		t.Errorf("status %q", text)
 	}
 	if text := ansi.Strip(c.Taken(&l)); !strings.HasPrefix(text, "last answer 20s ago") {

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/duration"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"k8s.io/apimachinery/pkg/util/duration"
 )
 
 // lateAnswer is the age from which on the last answer of the server is worth a color, and
@@ -18,37 +18,37 @@ import (
 const lateAnswer = 5 * time.Second
 
 // Taken is the time of the picture, and how long ago the server was last heard of.
-func (c *Cluster) Taken(l *look.Look) string {
+func (c *Cluster) Taken(l *widget.Look) string {
 	switch {
 	case c.picture == nil:
 		return ""
 	case c.opts.Fixed:
 		return c.picture.Cluster.Snapshot.Now().Format("2006-01-02 15:04:05")
 	}
-	age, t := "<"+ago(lateAnswer), look.Faint
+	age, t := "<"+ago(lateAnswer), widget.Faint
 	if since := c.opts.Now().Sub(c.opts.Source.Answered()); since >= lateAnswer {
-		age, t = ago(since), look.Warning
+		age, t = ago(since), widget.Warning
 	}
 	return l.Say(t, "last answer "+age+" ago") + "  " + c.picture.Cluster.Snapshot.Now().Format("15:04:05")
 }
 
 // Status says what keeps the picture from being newer, and how much that matters; empty if
 // nothing does. Proceed is the key that ends a freeze.
-func (c *Cluster) Status(proceed string) (look.Tone, string) {
+func (c *Cluster) Status(proceed string) (widget.Tone, string) {
 	since, trouble := c.trouble()
 	switch {
 	case trouble != nil:
-		return look.Bad, fmt.Sprintf("! for %s: %v", ago(c.opts.Now().Sub(since)), trouble)
+		return widget.Bad, fmt.Sprintf("! for %s: %v", ago(c.opts.Now().Sub(since)), trouble)
 	case c.problem != nil:
-		return look.Bad, "! " + c.problem.Error()
+		return widget.Bad, "! " + c.problem.Error()
 	case c.frozen && c.picture != nil:
 		text := "frozen, " + ago(c.opts.Now().Sub(c.picture.Cluster.Snapshot.Now())) + " old"
 		if c.dirty {
 			text += "; the cluster has changed"
 		}
-		return look.Warning, text + "; " + proceed + " continues"
+		return widget.Warning, text + "; " + proceed + " continues"
 	default:
-		return look.Plain, ""
+		return widget.Plain, ""
 	}
 }
 

@@ -7,12 +7,12 @@ import (
 	"strings"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
 // Strip has a sign for each device of a node. Those that are plugged in at the
 // same place stand together; a line is between drivers.
-func Strip(l *look.Look, n *inventory.Node) string {
+func Strip(l *widget.Look, n *inventory.Node) string {
 	var text strings.Builder
 	for i := range n.Groups {
 		group := &n.Groups[i]
@@ -51,27 +51,27 @@ func inTrouble(n *inventory.Node) bool {
 }
 
 // Cell is the sign of a node: what is wrong with it or else how much is used.
-func Cell(l *look.Look, n *inventory.Node) (string, look.Tone) {
+func Cell(l *widget.Look, n *inventory.Node) (string, widget.Tone) {
 	c := &n.Devices
 	switch {
 	case isAway(n):
-		return l.Glyphs.Unhealthy, look.Bad
+		return l.Glyphs.Unhealthy, widget.Bad
 	case n.Cordoned:
-		return l.Glyphs.Closed, look.Warning
+		return l.Glyphs.Closed, widget.Warning
 	case c.Tainted > 0, c.TaintedInUse > 0, c.Unhealthy > 0:
-		return l.Glyphs.Tainted, look.Warning
+		return l.Glyphs.Tainted, widget.Warning
 	}
 	level := (c.Allocated + c.Shared) * len(l.Glyphs.Levels) / max(c.Total, 1)
-	tone := look.Busy
+	tone := widget.Busy
 	if c.Free == c.Total {
-		tone = look.Good
+		tone = widget.Good
 	}
 	return l.Glyphs.Levels[min(level, len(l.Glyphs.Levels)-1)], tone
 }
 
 // Legend explains the signs of cells.
-func Legend(l *look.Look) string {
+func Legend(l *widget.Look) string {
 	g := &l.Glyphs
-	return l.Say(look.Busy, g.Levels[0]+g.More+g.Levels[len(g.Levels)-1]) + " used  " +
-		l.Say(look.Warning, g.Closed) + " cordoned  " + l.Say(look.Warning, g.Tainted) + " tainted, unhealthy  " + l.Say(look.Bad, g.Unhealthy) + " not usable"
+	return l.Say(widget.Busy, g.Levels[0]+g.More+g.Levels[len(g.Levels)-1]) + " used  " +
+		l.Say(widget.Warning, g.Closed) + " cordoned  " + l.Say(widget.Warning, g.Tainted) + " tainted, unhealthy  " + l.Say(widget.Bad, g.Unhealthy) + " not usable"
 }

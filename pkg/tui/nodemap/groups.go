@@ -15,8 +15,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/heatmap"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
 // Grouping is what nodes of a group have in common: the value of a label, or the drivers of
@@ -152,9 +151,9 @@ func (a *amount) note(o Order) string {
 }
 
 // Groups are the cells of nodes, which are known by their scopes.
-func Groups(l *look.Look, snap *snapshot.Snapshot, nodes []*inventory.Node, by Grouping, order Order) []heatmap.Group {
+func Groups(l *widget.Look, snap *snapshot.Snapshot, nodes []*inventory.Node, by Grouping, order Order) []widget.HeatGroup {
 	type group struct {
-		heatmap.Group
+		widget.HeatGroup
 		amount
 	}
 	if !by.Any() && order != ByName {
@@ -171,11 +170,11 @@ func Groups(l *look.Look, snap *snapshot.Snapshot, nodes []*inventory.Node, by G
 	for _, n := range nodes {
 		name := by.of(snap, n)
 		if known[name] == nil {
-			known[name] = &group{Group: heatmap.Group{Name: name}}
+			known[name] = &group{HeatGroup: widget.HeatGroup{Name: name}}
 		}
 		g := known[name]
 		glyph, tone := Cell(l, n)
-		g.Cells = append(g.Cells, heatmap.Cell{Key: n.Scope, Glyph: glyph, Tone: tone})
+		g.Cells = append(g.Cells, widget.HeatCell{Key: n.Scope, Glyph: glyph, Tone: tone})
 		g.add(n)
 	}
 	groups := make([]*group, 0, len(known))
@@ -183,13 +182,13 @@ func Groups(l *look.Look, snap *snapshot.Snapshot, nodes []*inventory.Node, by G
 		groups = append(groups, known[name])
 	}
 	slices.SortStableFunc(groups, func(a, b *group) int { return cmp.Compare(b.of(order), a.of(order)) })
-	list := make([]heatmap.Group, 0, len(groups))
+	list := make([]widget.HeatGroup, 0, len(groups))
 	for _, g := range groups {
 		if by.Any() {
 			g.Name = cmp.Or(g.Name, "(none)")
 			g.Note = g.note(order)
 		}
-		list = append(list, g.Group)
+		list = append(list, g.HeatGroup)
 	}
 	return list
 }

@@ -15,7 +15,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
 // fleet has eight devices on each node: so many of them are used.
@@ -49,7 +49,7 @@ func fleet() (*snapshot.Snapshot, []*inventory.Node) {
 // TestGroups puts nodes together, and the groups that have most of something first.
 func TestGroups(t *testing.T) {
 	snap, nodes := fleet()
-	l := look.New(func(string) string { return "" })
+	l := widget.NewLook(func(string) string { return "" })
 	for _, test := range []struct {
 		by    Grouping
 		order Order

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
 // index is the row of a section that is selected, negative if none is.
@@ -56,7 +56,7 @@ func (p *Page) remark(most int) []string {
 		lines = append(lines[:most-1], ansi.Truncate(rest, p.width, p.look.Glyphs.More))
 	}
 	for i := range lines {
-		lines[i] = p.look.Say(look.Faint, lines[i])
+		lines[i] = p.look.Say(widget.Faint, lines[i])
 	}
 	return lines
 }
@@ -162,7 +162,7 @@ func (p *Page) aboutTeam(t *Team) []string {
 
 // Plain is the whole page as text, without frames and a cursor: as wide as width or, for
 // 0, as wide as it needs.
-func Plain(l *look.Look, m Model, width int) []string {
+func Plain(l *widget.Look, m Model, width int) []string {
 	p := New(l)
 	p.plain, p.model = true, m
 	p.width, p.height = width, 1<<20

@@ -9,7 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
 const (
@@ -133,10 +133,10 @@ func (p *Page) layout() *screen {
 		s.rightWidth = min(paneWidth, p.width*2/5)
 		s.leftWidth = p.width - s.rightWidth
 		s.left = groups([]box{capacity}, []box{stuck}, []box{teams, hands})
-		if nodes := p.nodes(s.leftWidth - look.FrameWidth); nodes.count > 0 && p.WantsNodes() {
+		if nodes := p.nodes(s.leftWidth - widget.FrameWidth); nodes.count > 0 && p.WantsNodes() {
 			s.left = append(s.left, groups([]box{nodes})...)
 		}
-		s.right = groups([]box{p.pane(s.rightWidth - look.FrameWidth)}, []box{events})
+		s.right = groups([]box{p.pane(s.rightWidth - widget.FrameWidth)}, []box{events})
 	case p.width >= pair:
 		s.left = groups([]box{capacity}, []box{stuck}, []box{teams, hands})
 		s.remark = 1
@@ -157,7 +157,7 @@ func (p *Page) layout() *screen {
 	place(s.right, s.rightWidth)
 	if p.plain {
 		for i := range s.left {
-			spread(s.left[i:i+1], s.left[i].wants()+look.FrameHeight)
+			spread(s.left[i:i+1], s.left[i].wants()+widget.FrameHeight)
 		}
 		return s
 	}
@@ -193,7 +193,7 @@ func place(groups []group, width int) {
 // fit gives groups their heights. If there is too little room, those around the cursor
 // are shown.
 func (p *Page) fit(groups []group, height int) (above, shown, below []group) {
-	const least = 2 + look.FrameHeight
+	const least = 2 + widget.FrameHeight
 	room := max(height/least, 1)
 	if len(groups) <= room {
 		spread(groups, height)
@@ -218,7 +218,7 @@ func spread(groups []group, height int) {
 	left := height
 	for i := range groups {
 		groups[i].height = 1
-		left -= 1 + look.FrameHeight
+		left -= 1 + widget.FrameHeight
 	}
 	for given := true; given && left > 0; {
 		given = false
@@ -240,7 +240,7 @@ func spread(groups []group, height int) {
 // stretch gives the last group what is left over.
 func stretch(groups []group, height int) {
 	for i := range groups {
-		height -= groups[i].height + look.FrameHeight
+		height -= groups[i].height + widget.FrameHeight
 	}
 	last := &groups[len(groups)-1]
 	last.height += max(height, 0)
@@ -257,8 +257,8 @@ func (s *screen) keyAt(x, y int) string {
 	}
 	line := y - len(s.verdict)
 	for _, g := range groups {
-		if line >= g.height+look.FrameHeight {
-			line -= g.height + look.FrameHeight
+		if line >= g.height+widget.FrameHeight {
+			line -= g.height + widget.FrameHeight
 			continue
 		}
 		for i := range g.boxes {

@@ -6,9 +6,9 @@ package overview
 import (
 	"time"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
+
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/heatmap"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 )
 
 // Model is what the first page shows.
@@ -26,7 +26,7 @@ type Model struct {
 	Events  Section[Event]
 	// Nodes are the nodes as a sign each, only where [Page.WantsNodes]; NodeLegend explains
 	// the signs, and OpenNodes is opened for them.
-	Nodes      []heatmap.Group
+	Nodes      []widget.HeatGroup
 	NodeLegend string
 	OpenNodes  any
 	// Names are the short names of classes.
@@ -45,7 +45,7 @@ type Section[T any] struct {
 // Mark is a part of the verdict.
 type Mark struct {
 	Sign string
-	Tone look.Tone
+	Tone widget.Tone
 	Text string
 }
 
@@ -81,7 +81,7 @@ type Stuck struct {
 	Asks  string
 	// Code and Reason are empty as long as the reason is not known; Who can act.
 	Code, Reason, Who string
-	Tone              look.Tone
+	Tone              widget.Tone
 	// Remedies are what would help.
 	Remedies []string
 	// Lines draw the reason of the first of them and what would help, no line wider than
@@ -115,7 +115,7 @@ type Use struct {
 // Hand is something that needs a hand.
 type Hand struct {
 	Sign       string
-	Tone       look.Tone
+	Tone       widget.Tone
 	Name, Text string
 	Open, Item any
 }
@@ -127,7 +127,7 @@ type Event struct {
 	At  time.Time
 	// When is that in a few letters.
 	When       string
-	Tone       look.Tone
+	Tone       widget.Tone
 	Text       string
 	Open, Item any
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
 // nodes are signs, as many on a line as fit, each group after its name.
@@ -53,7 +53,7 @@ func (p *Page) nodeLines(width int) []string {
 		if ansi.StringWidth(name)+len(g.Cells) > left {
 			flush()
 		}
-		line.WriteString(p.look.Say(look.Faint, name))
+		line.WriteString(p.look.Say(widget.Faint, name))
 		left -= ansi.StringWidth(name)
 		for from := 0; from < len(g.Cells); {
 			if left < 1 {

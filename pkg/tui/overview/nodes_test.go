@@ -8,25 +8,24 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/charmbracelet/x/ansi"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/heatmap"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/charmbracelet/x/ansi"
 )
 
 // TestNodeLines puts groups beside each other, and those that are longer than a line on
 // several.
 func TestNodeLines(t *testing.T) {
-	cells := func(signs string) []heatmap.Cell {
-		var list []heatmap.Cell
+	cells := func(signs string) []widget.HeatCell {
+		var list []widget.HeatCell
 		for i, sign := range signs {
-			list = append(list, heatmap.Cell{Glyph: string(sign), Tone: []look.Tone{look.Busy, look.Good}[i/3%2]})
+			list = append(list, widget.HeatCell{Glyph: string(sign), Tone: []widget.Tone{widget.Busy, widget.Good}[i/3%2]})
 		}
 		return list
 	}
-	l := look.New(func(string) string { return "" })
+	l := widget.NewLook(func(string) string { return "" })
 	p := New(&l)
-	p.Set(Model{Nodes: []heatmap.Group{
+	p.Set(Model{Nodes: []widget.HeatGroup{
 		{Name: "r1", Cells: cells("abc")}, {Name: "r2", Cells: cells("defg")}, {Name: "r3", Cells: cells("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ")}, {Cells: cells("xyz")},
 	}})
 	want := []string{" r1 abc  r2 defg", " r3 0123456789ABCDEFG", " HIJKLMNOPQRSTUVWXYZ", " xyz"}

@@ -11,12 +11,12 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
 // Page is the first page with its size and its selected row.
 type Page struct {
-	look          *look.Look
+	look          *widget.Look
 	width, height int
 	model         Model
 	// selected is the key of the row with the cursor; it stays there when rows come
@@ -36,7 +36,7 @@ type Page struct {
 }
 
 // New makes an empty page.
-func New(l *look.Look) *Page { return &Page{look: l} }
+func New(l *widget.Look) *Page { return &Page{look: l} }
 
 // Resize sets the size.
 func (p *Page) Resize(width, height int) {
@@ -151,7 +151,7 @@ func (p *Page) drawPage() string {
 			line = left[i]
 		}
 		if i < len(right) {
-			line = look.Padded(line, l.leftWidth) + right[i]
+			line = widget.Padded(line, l.leftWidth) + right[i]
 		}
 		lines = append(lines, line)
 	}
@@ -182,7 +182,7 @@ func (p *Page) column(groups []group, width int) []string {
 				continue
 			}
 			for j := range box {
-				drawn[j] = look.Padded(drawn[j], width-b.width) + box[j]
+				drawn[j] = widget.Padded(drawn[j], width-b.width) + box[j]
 			}
 		}
 		lines = append(lines, drawn...)
@@ -192,7 +192,7 @@ func (p *Page) column(groups []group, width int) []string {
 
 // draw draws a box with as many rows as are shown.
 func (p *Page) draw(b *box) []string {
-	inner := max(b.width-look.FrameWidth, 1)
+	inner := max(b.width-widget.FrameWidth, 1)
 	head := ""
 	var rows []string
 	if b.count > 0 {
@@ -205,14 +205,14 @@ func (p *Page) draw(b *box) []string {
 	}
 	more := ""
 	if hidden := b.count - b.shown; hidden > 0 {
-		more = p.look.Say(look.Faint, p.look.Glyphs.More+fmt.Sprintf("%d more", hidden))
+		more = p.look.Say(widget.Faint, p.look.Glyphs.More+fmt.Sprintf("%d more", hidden))
 		if b.hasRest() {
 			lines, more = append(lines, p.row("  "+more, keys[b.shown], inner)), ""
 		}
 	}
 	if b.count == 0 {
 		for _, line := range strings.Split(ansi.Wrap(render.Escape(b.none), inner-1, ""), "\n") {
-			lines = append(lines, " "+p.look.Say(look.Faint, line))
+			lines = append(lines, " "+p.look.Say(widget.Faint, line))
 		}
 		lines = lines[:min(len(lines), max(b.height, 1))]
 	}
@@ -222,7 +222,7 @@ func (p *Page) draw(b *box) []string {
 	for len(lines) < b.height {
 		lines = append(lines, "")
 	}
-	return look.Frame{Title: p.look.Header.Render(b.title), Right: p.look.Say(look.Faint, head), Foot: b.foot, FootRight: more}.Draw(p.look, b.width, lines)
+	return widget.Frame{Title: p.look.Header.Render(b.title), Right: p.look.Say(widget.Faint, head), Foot: b.foot, FootRight: more}.Draw(p.look, b.width, lines)
 }
 
 // row is a line, marked if it is the selected one. It keeps its colors then.
@@ -231,5 +231,5 @@ func (p *Page) row(text, key string, width int) string {
 		return text
 	}
 	text = p.look.Glyphs.Cursor + strings.TrimPrefix(text, " ")
-	return p.look.Select(look.Padded(ansi.Truncate(text, width, p.look.Glyphs.More), width))
+	return p.look.Select(widget.Padded(ansi.Truncate(text, width, p.look.Glyphs.More), width))
 }

@@ -9,14 +9,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
+
 	"github.com/charmbracelet/x/ansi"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 )
 
 func page(width, height int, m Model) *Page {
-	l := look.New(func(string) string { return "" })
+	l := widget.NewLook(func(string) string { return "" })
 	p := New(&l)
 	p.Resize(width, height)
 	p.Set(m)
@@ -26,7 +27,7 @@ func page(width, height int, m Model) *Page {
 // model has so many pods that are stuck, and a row or two of everything else.
 func model(stuck int) Model {
 	m := Model{
-		Verdict: []Mark{{"✗", look.Bad, "pool gpu-09 is incomplete"}, {"▲", look.Warning, fmt.Sprintf("%d pods wait", stuck)}},
+		Verdict: []Mark{{"✗", widget.Bad, "pool gpu-09 is incomplete"}, {"▲", widget.Warning, fmt.Sprintf("%d pods wait", stuck)}},
 		Classes: Section[Class]{Rows: []Class{
 			{Name: "gpu.example.com", Counts: api.DeviceCounts{Total: 8, Allocated: 6, Free: 2}, Used: "75 %", Free: "2", Placeable: "1", Waiting: 3, Open: "class gpu"},
 			{Name: "nic.example.com", Counts: api.DeviceCounts{Total: 2, Free: 2}, Used: "0 %", Free: "2", Placeable: "2", Open: "class nic"},
@@ -37,7 +38,7 @@ func model(stuck int) Model {
 			{Namespace: "research", Uses: []Use{{Class: "gpu.example.com", Used: 6}}, Share: 0.75, Waiting: 2, Open: "team research"},
 			{Namespace: "vision", Uses: []Use{{Class: "gpu.example.com", Used: 2}}, Share: -1, Open: "team vision"},
 		}, All: "all teams"},
-		Hands:  Section[Hand]{Rows: []Hand{{Sign: "○", Tone: look.Warning, Name: "gpu-08", Text: "cordoned, 8 free", Open: "node gpu-08"}}, All: "all findings"},
+		Hands:  Section[Hand]{Rows: []Hand{{Sign: "○", Tone: widget.Warning, Name: "gpu-08", Text: "cordoned, 8 free", Open: "node gpu-08"}}, All: "all findings"},
 		Events: Section[Event]{None: "none since 09:30:00"},
 		Names:  map[string]string{"gpu.example.com": "gpu"},
 	}
@@ -238,7 +239,7 @@ func TestPane(t *testing.T) {
 
 // TestPlain is for pipes: no frames, no cursor, nothing cut, no row left out.
 func TestPlain(t *testing.T) {
-	l := look.New(func(string) string { return "" })
+	l := widget.NewLook(func(string) string { return "" })
 	printed := ansi.Strip(strings.Join(Plain(&l, model(40), 0), "\n"))
 	if strings.ContainsAny(printed, "╭│›…") {
 		t.Errorf("frames, a cursor, or something cut:\n%s", printed)
@@ -258,7 +259,7 @@ func TestPlain(t *testing.T) {
 // TestCountIsNotCut keeps how many pods a row stands for where there is too little room for
 // their name.
 func TestCountIsNotCut(t *testing.T) {
-	l := look.New(func(string) string { return "" })
+	l := widget.NewLook(func(string) string { return "" })
 	for _, width := range []int{60, 80, 120, 200} {
 		p := New(&l)
 		p.Resize(width, 30)
@@ -328,7 +329,7 @@ func TestNarrowPage(t *testing.T) {
 
 // TestPlainNumbers are never cut, and a reason that is not known yet has no code before it.
 func TestPlainNumbers(t *testing.T) {
-	l := look.New(func(string) string { return "" })
+	l := widget.NewLook(func(string) string { return "" })
 	m := model(1)
 	m.Classes.Rows[0].Free, m.Classes.Rows[0].Placeable = "10265", "9656"
 	m.Stuck.Rows[0].Code, m.Stuck.Rows[0].Reason, m.Stuck.Rows[0].Who = "", "", ""

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
 // column is a column of numbers or words with its title.
@@ -57,7 +57,7 @@ func (p *Page) cell(c column, text string) string {
 		text = ansi.Truncate(text, c.width, p.look.Glyphs.More)
 	}
 	if c.left {
-		return look.Padded(text, c.width)
+		return widget.Padded(text, c.width)
 	}
 	return strings.Repeat(" ", max(c.width-ansi.StringWidth(text), 0)) + text
 }
@@ -95,7 +95,7 @@ func (p *Page) capacity() box {
 // numberOfClass is a column of the classes.
 type numberOfClass struct {
 	column
-	tone look.Tone
+	tone widget.Tone
 	text func(c *Class) string
 }
 
@@ -110,10 +110,10 @@ func (p *Page) capacityColumns(width int) []numberOfClass {
 	}
 	used, free, placeable := func(c *Class) string { return c.Used }, func(c *Class) string { return c.Free }, func(c *Class) string { return c.Placeable }
 	columns := []numberOfClass{
-		{column{"used", widest(rows, used, 5, 8), false}, look.Plain, used},
-		{column{"free", widest(rows, free, 5, 12), false}, look.Plain, free},
-		{column{"can place", 9, false}, look.Plain, placeable},
-		{column{"waiting", 7, false}, look.Warning, waiting},
+		{column{"used", widest(rows, used, 5, 8), false}, widget.Plain, used},
+		{column{"free", widest(rows, free, 5, 12), false}, widget.Plain, free},
+		{column{"can place", 9, false}, widget.Plain, placeable},
+		{column{"waiting", 7, false}, widget.Warning, waiting},
 	}
 	if width < 70 {
 		columns[2].title, columns[2].width, columns[3].title, columns[3].width = "place", widest(rows, placeable, 5, 12), "wait", 4
@@ -153,7 +153,7 @@ func (p *Page) capacityRows(width int) (titles string, lines []string) {
 		history = 16
 	}
 	if history > 0 {
-		columns = append(columns, numberOfClass{column{"last hour", history, true}, look.Busy, func(c *Class) string { return p.look.History(c.History, history) }})
+		columns = append(columns, numberOfClass{column{"last hour", history, true}, widget.Busy, func(c *Class) string { return p.look.History(c.History, history) }})
 	}
 	numbers := totalWidth(columns)
 	name := widest(rows, func(c *Class) string { return render.Escape(c.Name) }, 6, maxName)
@@ -167,7 +167,7 @@ func (p *Page) capacityRows(width int) (titles string, lines []string) {
 			line += gap + p.look.Say(columns[j].tone, p.cell(columns[j].column, columns[j].text(c)))
 		}
 		if c.Note != "" {
-			line += gap + p.look.Say(look.Bad, render.Escape(c.Note))
+			line += gap + p.look.Say(widget.Bad, render.Escape(c.Note))
 		}
 		lines = append(lines, line)
 	}
@@ -221,7 +221,7 @@ func (p *Page) legend() string {
 	var parts []string
 	for _, sign := range p.look.Signs() {
 		if used[sign.Glyph] {
-			parts = append(parts, p.look.Say(sign.Tone, sign.Glyph)+" "+p.look.Say(look.Faint, sign.Means))
+			parts = append(parts, p.look.Say(sign.Tone, sign.Glyph)+" "+p.look.Say(widget.Faint, sign.Means))
 		}
 	}
 	return strings.Join(parts, gap)
@@ -245,7 +245,7 @@ func (p *Page) stuck() box {
 			title = "Stuck: 1 pod"
 		}
 		if len(p.model.Waiting) > 0 && p.width >= pair && !p.plain {
-			foot = p.look.Say(look.Faint, "last hour ") + p.look.Say(look.Warning, p.look.History(p.model.Waiting, 20))
+			foot = p.look.Say(widget.Faint, "last hour ") + p.look.Say(widget.Warning, p.look.History(p.model.Waiting, 20))
 		}
 	}
 	b := box{
@@ -423,7 +423,7 @@ func (p *Page) teamRows(width int) (titles string, lines []string) {
 			}
 			text = p.cell(columns[j], text)
 			if j >= 4 {
-				text = p.look.Say(look.Warning, text)
+				text = p.look.Say(widget.Warning, text)
 			}
 			line.WriteString(text)
 		}
@@ -496,7 +496,7 @@ func (p *Page) events() box {
 			var lines []string
 			for i := range s.Rows {
 				e := &s.Rows[i]
-				lines = append(lines, " "+p.look.Say(look.Faint, look.Padded(e.When, len(time.TimeOnly)))+gap+p.look.Say(e.Tone, render.Escape(e.Text)))
+				lines = append(lines, " "+p.look.Say(widget.Faint, widget.Padded(e.When, len(time.TimeOnly)))+gap+p.look.Say(e.Tone, render.Escape(e.Text)))
 			}
 			return "", lines
 		},

@@ -17,7 +17,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/brief"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
 // Reasons are why claims are pending and pods wait, as far as that was worked out.
@@ -148,7 +148,7 @@ func (r *Reasons) Work(ctx context.Context, p *Picture, of Target, now time.Time
 	}
 	found := Reason{of: p.change, At: now, took: time.Since(start)}
 	if found.tell(answer, err); err == nil {
-		found.Remedies, found.Answer = render.RemedyLines(answer), brief.Trim(answer)
+		found.Remedies, found.Answer = render.RemedyLines(answer), widget.Trim(answer)
 	}
 	r.add(of, found)
 	return true

@@ -16,7 +16,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/overview"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/place"
@@ -52,13 +53,13 @@ func inTime(left time.Duration) string {
 func (s *Summary) verdict(f *Facts) []overview.Mark {
 	var marks []overview.Mark
 	g := &s.Look.Glyphs
-	add := func(t look.Tone, sign, format string, args ...any) {
+	add := func(t widget.Tone, sign, format string, args ...any) {
 		marks = append(marks, overview.Mark{Sign: sign, Tone: t, Text: fmt.Sprintf(format, args...)})
 	}
 	unknown := func(what string, resources ...string) {
 		for _, resource := range resources {
 			if gap := f.From.Cluster.Snapshot.Gap(resource); gap != nil && gap.Namespace == "" && !gap.LeftOut {
-				add(look.Bad, g.Unusable, "%s not known", what)
+				add(widget.Bad, g.Unusable, "%s not known", what)
 				return
 			}
 		}
@@ -69,9 +70,9 @@ func (s *Summary) verdict(f *Facts) []overview.Mark {
 	}
 	switch {
 	case len(broken) == 1:
-		add(look.Bad, g.Unhealthy, "%s", brokenText(broken[0]))
+		add(widget.Bad, g.Unhealthy, "%s", brokenText(broken[0]))
 	case len(broken) > 1:
-		add(look.Bad, g.Unhealthy, "%d pools are broken (%s)", len(broken), english.Count(devices, "device"))
+		add(widget.Bad, g.Unhealthy, "%d pools are broken (%s)", len(broken), english.Count(devices, "device"))
 	}
 	unknown("pools", snapshot.ResourceSlices)
 	waiting, longest, blocked := 0, time.Duration(0), 0
@@ -95,10 +96,10 @@ func (s *Summary) verdict(f *Facts) []overview.Mark {
 		if waiting == 1 {
 			verb = "waits"
 		}
-		add(look.Warning, g.Up, "%s %s, longest %s", english.Count(waiting, "pod"), verb, duration.HumanDuration(longest))
+		add(widget.Warning, g.Up, "%s %s, longest %s", english.Count(waiting, "pod"), verb, duration.HumanDuration(longest))
 	}
 	if blocked > 0 {
-		add(look.Bad, g.Unhealthy, "%s cannot work with the devices", english.Count(blocked, "pod"))
+		add(widget.Bad, g.Unhealthy, "%s cannot work with the devices", english.Count(blocked, "pod"))
 	}
 	unknown("pods that wait", snapshot.ResourcePods)
 	tainted, inUse := 0, 0
@@ -107,13 +108,13 @@ func (s *Summary) verdict(f *Facts) []overview.Mark {
 		inUse += f.From.Pools[i].Devices.TaintedInUse
 	}
 	if tainted > 0 {
-		add(look.Warning, g.Tainted, "%d tainted", tainted)
+		add(widget.Warning, g.Tainted, "%d tainted", tainted)
 	}
 	if inUse > 0 {
-		add(look.Bad, g.TaintedInUse, "%d used and tainted", inUse)
+		add(widget.Bad, g.TaintedInUse, "%d used and tainted", inUse)
 	}
 	if evicted, next := f.evicted(); evicted > 0 {
-		add(look.Bad, g.Tainted, "%s evicted %s", english.Count(evicted, "pod"), inTime(next))
+		add(widget.Bad, g.Tainted, "%s evicted %s", english.Count(evicted, "pod"), inTime(next))
 	}
 	gone, notReady, cordoned := 0, 0, 0
 	for i := range f.closed {
@@ -127,13 +128,13 @@ func (s *Summary) verdict(f *Facts) []overview.Mark {
 		}
 	}
 	if gone > 0 {
-		add(look.Bad, g.Unhealthy, "%s gone", english.Count(gone, "node"))
+		add(widget.Bad, g.Unhealthy, "%s gone", english.Count(gone, "node"))
 	}
 	if notReady > 0 {
-		add(look.Bad, g.Unhealthy, "%s not ready", english.Count(notReady, "node"))
+		add(widget.Bad, g.Unhealthy, "%s not ready", english.Count(notReady, "node"))
 	}
 	if cordoned > 0 {
-		add(look.Warning, g.Closed, "%s cordoned", english.Count(cordoned, "node"))
+		add(widget.Warning, g.Closed, "%s cordoned", english.Count(cordoned, "node"))
 	}
 	unused := 0
 	for _, claim := range f.unused {
@@ -142,10 +143,10 @@ func (s *Summary) verdict(f *Facts) []overview.Mark {
 		}
 	}
 	if unused > 0 {
-		add(look.Faint, g.Free, "%s without a pod", english.Count(unused, "claim"))
+		add(widget.Faint, g.Free, "%s without a pod", english.Count(unused, "claim"))
 	}
 	if len(marks) == 0 {
-		add(look.Good, g.Fine, "no pod waits, no pool is broken, no device is tainted")
+		add(widget.Good, g.Fine, "no pod waits, no pool is broken, no device is tainted")
 	}
 	return marks
 }
@@ -170,7 +171,7 @@ func (s *Summary) hands(f *Facts) overview.Section[overview.Hand] {
 	evicting, others := s.taints(f)
 	add(evicting...)
 	for _, pool := range picture.Broken(f.From.Pools) {
-		add(overview.Hand{Sign: s.Look.Glyphs.Unhealthy, Tone: look.Bad, Name: pool.Name, Text: string(pool.State) + ": " + pool.Reason, Open: place.Behind(pool), Item: pool})
+		add(overview.Hand{Sign: s.Look.Glyphs.Unhealthy, Tone: widget.Bad, Name: pool.Name, Text: string(pool.State) + ": " + pool.Reason, Open: place.Behind(pool), Item: pool})
 	}
 	for i := range f.closed {
 		add(s.closedNode(&f.closed[i]))
@@ -189,7 +190,7 @@ func (s *Summary) taints(f *Facts) (evicting, others []overview.Hand) {
 	now := f.From.Cluster.Snapshot.Now()
 	for i := range f.taints {
 		t := &f.taints[i]
-		row := overview.Hand{Sign: s.Look.Glyphs.Tainted, Tone: look.Warning, Name: inventory.TaintText(t), Text: devices(len(t.Devices)), Open: place.Behind(t), Item: t}
+		row := overview.Hand{Sign: s.Look.Glyphs.Tainted, Tone: widget.Warning, Name: inventory.TaintText(t), Text: devices(len(t.Devices)), Open: place.Behind(t), Item: t}
 		left, due := inventory.EvictionDue(t, now)
 		if !due {
 			if len(t.Claims) > 0 {
@@ -204,7 +205,7 @@ func (s *Summary) taints(f *Facts) (evicting, others []overview.Hand) {
 				evicted++
 			}
 		}
-		row.Tone = look.Bad
+		row.Tone = widget.Bad
 		row.Text += fmt.Sprintf(", evicts %d of %d pods, the next %s", evicted, len(t.Pods), inTime(left))
 		evicting = append(evicting, row)
 	}
@@ -212,9 +213,9 @@ func (s *Summary) taints(f *Facts) (evicting, others []overview.Hand) {
 }
 
 func (s *Summary) closedNode(n *inventory.ClosedNode) overview.Hand {
-	row := overview.Hand{Sign: s.Look.Glyphs.Closed, Tone: look.Warning, Name: n.Name, Text: "cordoned", Open: place.Devices(n.Name), Item: &inventory.Node{Name: n.Name, Scope: n.Name, State: n.State, Cordoned: n.Cordoned}}
+	row := overview.Hand{Sign: s.Look.Glyphs.Closed, Tone: widget.Warning, Name: n.Name, Text: "cordoned", Open: place.Devices(n.Name), Item: &inventory.Node{Name: n.Name, Scope: n.Name, State: n.State, Cordoned: n.Cordoned}}
 	if n.State != "" {
-		row.Sign, row.Tone, row.Text = s.Look.Glyphs.Unhealthy, look.Bad, n.State
+		row.Sign, row.Tone, row.Text = s.Look.Glyphs.Unhealthy, widget.Bad, n.State
 		if n.Cordoned {
 			row.Text += ", cordoned"
 		}
@@ -279,7 +280,7 @@ func (s *Summary) unusedClaims(f *Facts) *overview.Hand {
 	}
 	name := string(api.FlagWaitingForPod)
 	row := &overview.Hand{
-		Sign: s.Look.Glyphs.Free, Tone: look.Faint, Name: name, Text: first.Namespace + "/" + first.Name + ": " + inventory.NoPodUsesIt,
+		Sign: s.Look.Glyphs.Free, Tone: widget.Faint, Name: name, Text: first.Namespace + "/" + first.Name + ": " + inventory.NoPodUsesIt,
 		Open: place.WithoutPod(name),
 	}
 	if n == 1 {

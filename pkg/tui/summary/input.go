@@ -8,14 +8,15 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/events"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/nodemap"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
 // Summary makes the model of the overview of facts and of what else is known by then.
 type Summary struct {
-	Look      *look.Look
+	Look      *widget.Look
 	Namespace string
 	Fixed     bool
 	Started   time.Time

@@ -19,8 +19,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/brief"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/nodemap"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/overview"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/place"
@@ -121,12 +121,12 @@ func (s *Summary) stuck(f *Facts) (section overview.Section[overview.Stuck], pod
 		found := s.Reasons.Get(w.of)
 		row := overview.Stuck{
 			Wait: now.Sub(w.pod.CreationTimestamp.Time), Asks: views.AsksText(w.asks, names), Code: found.Code, Reason: found.Summary,
-			Who: whoText(found.Code, found.Actor), Remedies: found.Remedies, Outlook: found.Outlook, Tone: look.Warning,
+			Who: whoText(found.Code, found.Actor), Remedies: found.Remedies, Outlook: found.Outlook, Tone: widget.Warning,
 		}
 		pod := &inventory.Pod{Pod: w.pod}
 		row.Open, row.Item = place.Behind(pod), pod
 		if answer := found.Answer; answer != nil {
-			row.Lines = func(width int) []string { return brief.Lines(s.Look, answer, width) }
+			row.Lines = func(width int) []string { return widget.BriefLines(s.Look, answer, width) }
 		}
 		if w.pod.CreationTimestamp.IsZero() {
 			row.Wait = -1
@@ -138,7 +138,7 @@ func (s *Summary) stuck(f *Facts) (section overview.Section[overview.Stuck], pod
 		if !s.in(b.Namespace) {
 			continue
 		}
-		row := overview.Stuck{Wait: -1, Code: string(b.Code), Reason: b.Summary, Who: whoText(string(b.Code), b.Actor), Tone: look.Bad}
+		row := overview.Stuck{Wait: -1, Code: string(b.Code), Reason: b.Summary, Who: whoText(string(b.Code), b.Actor), Tone: widget.Bad}
 		pod := &inventory.Pod{Pod: f.From.Cluster.Snapshot.Pod(b.Namespace, b.Name)}
 		if pod.Pod == nil {
 			pod.Pod = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: b.Name}}

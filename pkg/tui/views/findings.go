@@ -7,18 +7,18 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/table"
 )
 
 // newFindings shows what doctor found last.
-func newFindings(known *picture.Diagnosis) (table.Content, error) {
+func newFindings(known *picture.Diagnosis) (widget.Content, error) {
 	found, err := known.Newest()
 	if err != nil {
 		return nil, err
 	}
-	list := &table.ListOf[api.Finding]{
+	list := &widget.ListOf[api.Finding]{
 		Cols: render.FindingColumns(), ID: func(f *api.Finding) string { return f.Code + " " + f.Message }, Pins: 2,
 		State: FindingTone, StateColumn: "Severity",
 		Say: func(f *api.Finding) string {
@@ -35,15 +35,15 @@ func newFindings(known *picture.Diagnosis) (table.Content, error) {
 }
 
 // FindingTone is how severe a finding is.
-func FindingTone(f *api.Finding) look.Tone {
+func FindingTone(f *api.Finding) widget.Tone {
 	switch f.Severity {
 	case api.SeverityError:
-		return look.Bad
+		return widget.Bad
 	case api.SeverityWarning:
-		return look.Warning
+		return widget.Warning
 	case api.SeverityUnknown:
-		return look.Faint
+		return widget.Faint
 	default:
-		return look.Plain
+		return widget.Plain
 	}
 }

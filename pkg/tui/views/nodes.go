@@ -6,22 +6,22 @@ package views
 import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/nodemap"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/table"
 )
 
 // nodeContent is the map: each node with a strip of its devices.
 type nodeContent struct {
-	table.ListOf[inventory.Node]
+	widget.ListOf[inventory.Node]
 }
 
 const stripTitle = "Devices"
 
-func newNodes(p *picture.Picture, l *look.Look) table.Content {
+func newNodes(p *picture.Picture, l *widget.Look) widget.Content {
 	s := &nodeContent{}
-	s.ListOf = table.ListOf[inventory.Node]{
+	s.ListOf = widget.ListOf[inventory.Node]{
 		Items: p.Inventory.Nodes(),
 		Cols: append(render.NodeColumns(), render.Column[inventory.Node]{
 			Name: stripTitle, Cell: func(n *inventory.Node) string { return nodemap.Strip(l, n) },
@@ -32,21 +32,21 @@ func newNodes(p *picture.Picture, l *look.Look) table.Content {
 	return s
 }
 
-func nodeTone(n *inventory.Node) look.Tone {
+func nodeTone(n *inventory.Node) widget.Tone {
 	switch {
 	case n.State == inventory.NodeNotReady, n.State == inventory.NodeGone:
-		return look.Bad
+		return widget.Bad
 	case n.Cordoned, len(n.Taints) > 0:
-		return look.Warning
+		return widget.Warning
 	case n.State == inventory.NodeReady:
-		return look.Good
+		return widget.Good
 	default:
-		return look.Plain
+		return widget.Plain
 	}
 }
 
 // NodesOf are the nodes of rows, or of all if there is no list of these; none of another view.
-func NodesOf(c table.Content, rows []int) []*inventory.Node {
+func NodesOf(c widget.Content, rows []int) []*inventory.Node {
 	all, ok := c.(*nodeContent)
 	if !ok {
 		return nil
@@ -64,7 +64,7 @@ func NodesOf(c table.Content, rows []int) []*inventory.Node {
 }
 
 // Paint draws strips in colors of their own.
-func (s *nodeContent) Paint(l *look.Look, row, column int, text string) string {
+func (s *nodeContent) Paint(l *widget.Look, row, column int, text string) string {
 	if s.Cols[column].Name != stripTitle {
 		return s.ListOf.Paint(l, row, column, text)
 	}

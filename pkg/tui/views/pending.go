@@ -16,10 +16,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/brief"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/table"
 )
 
 // waiting are pods that wait for devices and are equal: they have the same owner, ask for
@@ -40,7 +39,7 @@ type waiting struct {
 // pendingContent is the list of what waits, the longest first. What a row is about is a
 // pod or a claim.
 type pendingContent struct {
-	table.ListOf[waiting]
+	widget.ListOf[waiting]
 }
 
 func (c *pendingContent) Item(row int) any {
@@ -51,9 +50,9 @@ func (c *pendingContent) Item(row int) any {
 }
 
 // newPending has the reasons that were found so far.
-func newPending(p *picture.Picture, known *picture.Reasons) table.Content {
+func newPending(p *picture.Picture, known *picture.Reasons) widget.Content {
 	now := p.Cluster.Snapshot.Now()
-	list := &pendingContent{table.ListOf[waiting]{
+	list := &pendingContent{widget.ListOf[waiting]{
 		Items: whatWaits(p, known), ID: func(w *waiting) string { return w.name }, Pins: 2,
 		Cols: []render.Column[waiting]{
 			{
@@ -92,14 +91,14 @@ func (w *waiting) told(text string) string {
 	return text
 }
 
-func waitingTone(w *waiting) look.Tone {
+func waitingTone(w *waiting) widget.Tone {
 	switch {
 	case w.pod == nil:
-		return look.Faint
+		return widget.Faint
 	case w.found.Code == string(api.Fits):
-		return look.Good
+		return widget.Good
 	default:
-		return look.Warning
+		return widget.Warning
 	}
 }
 
@@ -163,19 +162,19 @@ func whatWaits(p *picture.Picture, reasons *picture.Reasons) []waiting {
 func (c *pendingContent) Answer(row int) *api.Explanation { return c.Items[row].found.Answer }
 
 // Lines draw why the pod or the claim of a row waits, as far as that is known.
-func (c *pendingContent) Lines(l *look.Look, row, width int) []string {
+func (c *pendingContent) Lines(l *widget.Look, row, width int) []string {
 	w := &c.Items[row]
-	lines := []string{l.Say(look.Strong, render.Escape(w.name))}
+	lines := []string{l.Say(widget.Strong, render.Escape(w.name))}
 	if w.asks != "" {
 		lines = append(lines, render.Escape(w.asks))
 	}
 	switch answer := w.found.Answer; {
 	case answer != nil:
-		lines = append(append(lines, ""), brief.Lines(l, answer, width)...)
+		lines = append(append(lines, ""), widget.BriefLines(l, answer, width)...)
 	case w.found.Summary != "":
 		lines = append(lines, "", render.Escape(w.found.Summary))
 	default:
-		lines = append(lines, "", l.Say(look.Faint, "not explained yet"))
+		lines = append(lines, "", l.Say(widget.Faint, "not explained yet"))
 	}
 	return lines
 }

@@ -15,45 +15,45 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/table"
 )
 
 // content takes what a view shows out of a picture.
-func (c *Catalog) content(ctx context.Context, p *picture.Picture, id ID) (table.Content, error) {
+func (c *Catalog) content(ctx context.Context, p *picture.Picture, id ID) (widget.Content, error) {
 	switch id {
 	case Nodes:
 		return newNodes(p, c.Look), nil
 	case Pools:
-		return &table.ListOf[api.Pool]{
-			Items: p.Pools, Cols: table.First(render.PoolColumns(), "Pool", "Driver", "State", "Total", "Free", "Allocated", "Shared", "Blocked", "Tainted", "Unhealthy", "Unusable"), ID: inventory.PoolName, Pins: 2,
+		return &widget.ListOf[api.Pool]{
+			Items: p.Pools, Cols: widget.First(render.PoolColumns(), "Pool", "Driver", "State", "Total", "Free", "Allocated", "Shared", "Blocked", "Tainted", "Unhealthy", "Unusable"), ID: inventory.PoolName, Pins: 2,
 			State: poolTone, StateColumn: "State", Say: func(x *api.Pool) string { return x.Reason },
 		}, nil
 	case Devices:
-		return &table.ListOf[api.Device]{
+		return &widget.ListOf[api.Device]{
 			Items: p.Inventory.Devices(), Cols: deviceColumns(), ID: inventory.DeviceName, Pins: 2,
 			State: deviceTone, StateColumn: "State", Say: deviceRemark,
 		}, nil
 	case Claims:
-		return newClaims(p.Claims(), table.First(render.ClaimColumns(true), "Namespace", "Name", "State", "Stage", "Devices", "Pods", "Flags", "Age")), nil
+		return newClaims(p.Claims(), widget.First(render.ClaimColumns(true), "Namespace", "Name", "State", "Stage", "Devices", "Pods", "Flags", "Age")), nil
 	case Pending:
 		return newPending(p, c.Reasons), nil
 	case Classes:
 		classes, err := p.Inventory.Classes(ctx)
-		return &table.ListOf[api.Class]{
+		return &widget.ListOf[api.Class]{
 			Items: classes, Cols: render.ClassColumns(), ID: func(x *api.Class) string { return x.Name },
 			Say: func(x *api.Class) string { return x.Failure }, State: classTone, StateColumn: "Failing",
 		}, err
 	case Taints:
-		return &table.ListOf[api.Taint]{
+		return &widget.ListOf[api.Taint]{
 			Items: p.Inventory.Taints(), Cols: render.TaintColumns(p.Cluster.Snapshot.Now()), ID: func(x *api.Taint) string { return inventory.TaintText(x) + "/" + x.Rule + "/" + x.Driver },
 			State: taintTone, StateColumn: "Taint",
 		}, nil
 	case Findings:
 		return newFindings(c.Diagnosis)
 	case Teams:
-		return &table.ListOf[inventory.Team]{
+		return &widget.ListOf[inventory.Team]{
 			Items: p.Inventory.Teams(), Cols: render.TeamColumns(), ID: func(x *inventory.Team) string { return x.Namespace + "/" + x.Class }, Pins: 2,
 			State: teamTone, StateColumn: "Waiting",
 		}, nil
@@ -64,28 +64,28 @@ func (c *Catalog) content(ctx context.Context, p *picture.Picture, id ID) (table
 	}
 }
 
-func newClaims(claims []api.Claim, columns []render.Column[api.Claim]) *table.ListOf[api.Claim] {
-	return &table.ListOf[api.Claim]{
+func newClaims(claims []api.Claim, columns []render.Column[api.Claim]) *widget.ListOf[api.Claim] {
+	return &widget.ListOf[api.Claim]{
 		Items: claims, Cols: columns, ID: func(x *api.Claim) string { return x.Namespace + "/" + x.Name }, Pins: 2,
 		State: claimTone, StateColumn: "State", Say: claimRemark,
 	}
 }
 
-func poolTone(p *api.Pool) look.Tone {
+func poolTone(p *api.Pool) widget.Tone {
 	switch p.State {
 	case api.PoolStateUsable:
-		return look.Good
+		return widget.Good
 	case api.PoolStateEmpty:
-		return look.Faint
+		return widget.Faint
 	default:
-		return look.Bad
+		return widget.Bad
 	}
 }
 
 // deviceColumns say in the state of a device, too, that it is unhealthy or used although it
 // is tainted: on most terminals, there is no room for the columns about that.
 func deviceColumns() []render.Column[api.Device] {
-	columns := table.First(render.DeviceColumns(nil), "Pool", "Device", "State", "Claim", "Pods", "Health", "Taints")
+	columns := widget.First(render.DeviceColumns(nil), "Pool", "Device", "State", "Claim", "Pods", "Health", "Taints")
 	for i := range columns {
 		if columns[i].Name != "State" {
 			continue
@@ -115,24 +115,24 @@ func isTaintedInUse(d *api.Device) bool {
 	})
 }
 
-func deviceTone(d *api.Device) look.Tone {
+func deviceTone(d *api.Device) widget.Tone {
 	switch {
 	case isUnhealthy(d):
-		return look.Bad
+		return widget.Bad
 	case isTaintedInUse(d):
-		return look.Warning
+		return widget.Warning
 	}
 	switch d.State {
 	case api.DeviceStateFree:
-		return look.Good
+		return widget.Good
 	case api.DeviceStateAllocated, api.DeviceStateShared:
-		return look.Busy
+		return widget.Busy
 	case api.DeviceStateBlocked:
-		return look.Faint
+		return widget.Faint
 	case api.DeviceStateTainted:
-		return look.Warning
+		return widget.Warning
 	default:
-		return look.Bad
+		return widget.Bad
 	}
 }
 
@@ -152,66 +152,66 @@ func claimRemark(c *api.Claim) string {
 	return strings.Join(messages, "; ")
 }
 
-func claimTone(c *api.Claim) look.Tone {
+func claimTone(c *api.Claim) widget.Tone {
 	switch {
 	case c.State == api.ClaimStatePending:
-		return look.Warning
+		return widget.Warning
 	case len(c.Flags) > 0 || c.State == api.ClaimStateDeleting:
-		return look.Bad
+		return widget.Bad
 	default:
-		return look.Busy
+		return widget.Busy
 	}
 }
 
-func classTone(c *api.Class) look.Tone {
+func classTone(c *api.Class) widget.Tone {
 	if c.Failing > 0 {
-		return look.Bad
+		return widget.Bad
 	}
-	return look.Plain
+	return widget.Plain
 }
 
-func taintTone(t *api.Taint) look.Tone {
+func taintTone(t *api.Taint) widget.Tone {
 	switch {
 	case t.NextEviction != nil, t.Effect == string(resourceapi.DeviceTaintEffectNoExecute):
-		return look.Bad
+		return widget.Bad
 	case t.Effect == string(resourceapi.DeviceTaintEffectNoSchedule):
-		return look.Warning
+		return widget.Warning
 	default:
-		return look.Faint
+		return widget.Faint
 	}
 }
 
-func teamTone(t *inventory.Team) look.Tone {
+func teamTone(t *inventory.Team) widget.Tone {
 	if t.Waiting > 0 {
-		return look.Warning
+		return widget.Warning
 	}
-	return look.Plain
+	return widget.Plain
 }
 
 // newPods lists the pods that use claims.
-func newPods(p *picture.Picture) table.Content {
-	return &table.ListOf[inventory.Pod]{
+func newPods(p *picture.Picture) widget.Content {
+	return &widget.ListOf[inventory.Pod]{
 		Items: p.Inventory.PodsWithClaims(p.Waits), Cols: render.PodColumns(), ID: func(x *inventory.Pod) string { return x.Namespace + "/" + x.Name }, Pins: 2,
 		State: podTone, StateColumn: "Phase",
 	}
 }
 
-func podTone(p *inventory.Pod) look.Tone {
+func podTone(p *inventory.Pod) widget.Tone {
 	switch p.Status.Phase {
 	case corev1.PodRunning:
-		return look.Good
+		return widget.Good
 	case corev1.PodPending:
-		return look.Warning
+		return widget.Warning
 	case corev1.PodFailed:
-		return look.Bad
+		return widget.Bad
 	default:
-		return look.Faint
+		return widget.Faint
 	}
 }
 
 // Catalog has what views show: pictures, and what is found out about them.
 type Catalog struct {
-	Look      *look.Look
+	Look      *widget.Look
 	Reasons   *picture.Reasons
 	Diagnosis *picture.Diagnosis
 	// Columns are those that are wanted of a view, by its name; all where there are none.
@@ -219,8 +219,8 @@ type Catalog struct {
 }
 
 // Of is what a view shows of a picture.
-func (c *Catalog) Of(ctx context.Context, p *picture.Picture, id ID) (table.Content, error) {
-	makes := func() (table.Content, error) {
+func (c *Catalog) Of(ctx context.Context, p *picture.Picture, id ID) (widget.Content, error) {
+	makes := func() (widget.Content, error) {
 		s, err := c.content(ctx, p, id)
 		if err != nil {
 			return nil, err

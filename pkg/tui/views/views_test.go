@@ -10,17 +10,18 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
 // TestTones mark classes whose selectors fail, and taints by what they do.
 func TestTones(t *testing.T) {
-	if classTone(&api.Class{}) != look.Plain || classTone(&api.Class{Failing: 1}) != look.Bad {
+	if classTone(&api.Class{}) != widget.Plain || classTone(&api.Class{Failing: 1}) != widget.Bad {
 		t.Error("a class is not marked if its selector fails on devices")
 	}
-	for want, taint := range map[look.Tone]api.Taint{
-		look.Faint: {Effect: "None"}, look.Warning: {Effect: "NoSchedule"}, look.Bad: {Effect: "NoExecute"},
+	for want, taint := range map[widget.Tone]api.Taint{
+		widget.Faint: {Effect: "None"}, widget.Warning: {Effect: "NoSchedule"}, widget.Bad: {Effect: "NoExecute"},
 	} {
 		if got := taintTone(&taint); got != want {
 			t.Errorf("%s has the tone %v, want %v", taint.Effect, got, want)

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package heatmap
+package widget
 
 import (
 	"fmt"
@@ -10,36 +10,34 @@ import (
 	"testing"
 
 	"github.com/charmbracelet/x/ansi"
-
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 )
 
-func groups(sizes ...int) []Group {
-	var list []Group
+func groups(sizes ...int) []HeatGroup {
+	var list []HeatGroup
 	for i, size := range sizes {
-		g := Group{Name: fmt.Sprintf("rack-%d", i), Note: fmt.Sprintf("%d nodes", size)}
+		g := HeatGroup{Name: fmt.Sprintf("rack-%d", i), Note: fmt.Sprintf("%d nodes", size)}
 		for at := range size {
-			g.Cells = append(g.Cells, Cell{Key: fmt.Sprintf("%d/%d", i, at), Glyph: "▇", Tone: look.Busy})
+			g.Cells = append(g.Cells, HeatCell{Key: fmt.Sprintf("%d/%d", i, at), Glyph: "▇", Tone: Busy})
 		}
 		list = append(list, g)
 	}
 	return list
 }
 
-func mapOf(width, height int, sizes ...int) *Model {
-	m := &Model{}
+func mapOf(width, height int, sizes ...int) *HeatMap {
+	m := &HeatMap{}
 	m.SetSize(width, height)
 	m.Set(groups(sizes...))
 	return m
 }
 
-func lines(m *Model) []string {
-	l := look.New(func(string) string { return "" })
+func lines(m *HeatMap) []string {
+	l := NewLook(func(string) string { return "" })
 	return strings.Split(ansi.Strip(m.View(&l)), "\n")
 }
 
 // TestLines wraps groups that are longer than a line, and puts notes under each other.
-func TestLines(t *testing.T) {
+func TestHeatMapLines(t *testing.T) {
 	m := mapOf(30, 5, 3, 14)
 	want := []string{
 		" rack-0  ▇▇▇         3 nodes", " rack-1  ▇▇▇▇▇▇▇▇▇▇  14 nodes", "         ▇▇▇▇", "", "",

@@ -1,14 +1,13 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package table
+package widget
 
 import (
 	"cmp"
 	"slices"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 )
 
 // Content is what a list shows. Cells are made when they are asked for.
@@ -31,7 +30,7 @@ type Content interface {
 	// Remark is what else there is to say about a row, in one line.
 	Remark(row int) string
 	// Paint colors the text of a cell, which may have been cut or filled up.
-	Paint(l *look.Look, row, column int, text string) string
+	Paint(l *Look, row, column int, text string) string
 }
 
 // ListOf is a content over items of the inventory.
@@ -39,7 +38,7 @@ type ListOf[T any] struct {
 	Items []T
 	Cols  []render.Column[T]
 	ID    func(*T) string
-	State func(*T) look.Tone
+	State func(*T) Tone
 	// Pins is how many columns are pinned, 0 for one.
 	Pins int
 	// Say is the remark about an item; nil if there are none.
@@ -92,7 +91,7 @@ func (l *ListOf[T]) Value(row, column int) (float64, bool) {
 }
 
 // Paint colors the column that has the state.
-func (l *ListOf[T]) Paint(on *look.Look, row, column int, text string) string {
+func (l *ListOf[T]) Paint(on *Look, row, column int, text string) string {
 	if l.State == nil || l.Cols[column].Name != l.StateColumn {
 		return text
 	}

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package look
+package widget
 
 import (
 	"math/rand/v2"
@@ -18,12 +18,12 @@ func env(values map[string]string) func(string) string {
 }
 
 func unicode() *Look {
-	l := New(env(nil))
+	l := NewLook(env(nil))
 	return &l
 }
 
 func ascii() *Look {
-	l := New(env(map[string]string{"LC_ALL": "C"}))
+	l := NewLook(env(map[string]string{"LC_ALL": "C"}))
 	return &l
 }
 
@@ -42,7 +42,7 @@ func TestLocale(t *testing.T) {
 		"LC_ALL goes before both":   {map[string]string{"LC_ALL": "C", "LC_CTYPE": "C.UTF-8", "LANG": "C.UTF-8"}, true},
 		"an empty one is not set":   {map[string]string{"LC_ALL": "", "LANG": "C"}, true},
 	} {
-		l := New(env(tt.values))
+		l := NewLook(env(tt.values))
 		if got := l.Glyphs.More == "~"; got != tt.ascii {
 			t.Errorf("%s: ASCII is %t, want %t", name, got, tt.ascii)
 		}

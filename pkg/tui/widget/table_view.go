@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package find
+package widget
 
 import (
 	"fmt"
@@ -12,12 +12,11 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 )
 
 // View draws as many lines as the list is high: what is typed, what can be chosen, and
 // how much of it there is.
-func (m *Model) View(l *look.Look) string {
+func (m *Finder) View(l *Look) string {
 	lines := []string{ansi.Truncate(m.input.View(), m.width, "")}
 	kinds := 0
 	shown := min(m.first+m.lines(), m.count())
@@ -29,11 +28,11 @@ func (m *Model) View(l *look.Look) string {
 		item, typed := m.at(place)
 		kind := ""
 		if kinds > 0 {
-			kind = l.Say(look.Faint, look.Padded(item.Kind, kinds)) + "  "
+			kind = l.Say(Faint, Padded(item.Kind, kinds)) + "  "
 		}
 		text := " " + kind + marked(l, item.Name, typed)
 		if place == m.cursor {
-			text = l.Select(look.Padded(ansi.Truncate(l.Glyphs.Cursor+text, m.width, l.Glyphs.More), m.width))
+			text = l.Select(Padded(ansi.Truncate(l.Glyphs.Cursor+text, m.width, l.Glyphs.More), m.width))
 		} else {
 			text = ansi.Truncate(" "+text, m.width, l.Glyphs.More)
 		}
@@ -42,11 +41,11 @@ func (m *Model) View(l *look.Look) string {
 	for len(lines) < m.height-1 {
 		lines = append(lines, "")
 	}
-	lines = append(lines, l.Say(look.Faint, ansi.Truncate(m.foot(l), m.width, l.Glyphs.More)))
+	lines = append(lines, l.Say(Faint, ansi.Truncate(m.foot(l), m.width, l.Glyphs.More)))
 	return strings.Join(lines[:max(min(len(lines), m.height), 0)], "\n")
 }
 
-func (m *Model) foot(l *look.Look) string {
+func (m *Finder) foot(l *Look) string {
 	switch {
 	case !m.loaded || m.query != m.input.Value():
 		return l.Glyphs.More
@@ -58,12 +57,12 @@ func (m *Model) foot(l *look.Look) string {
 }
 
 // marked is a name with the letters that were typed.
-func marked(l *look.Look, name string, typed []int) string {
+func marked(l *Look, name string, typed []int) string {
 	var text strings.Builder
 	for at, r := range name {
 		letter := render.Escape(string(r))
 		if slices.Contains(typed, at) {
-			letter = l.Say(look.Strong, letter)
+			letter = l.Say(Strong, letter)
 		}
 		text.WriteString(letter)
 	}

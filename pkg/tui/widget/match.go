@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package find
+package widget
 
 import (
 	"slices"
@@ -11,14 +11,14 @@ import (
 )
 
 // names are what is searched.
-type names []Item
+type names []Found
 
 func (n names) String(i int) string { return n[i].Name }
 func (n names) Len() int            { return len(n) }
 
 // match finds the names with the letters of a query in this order, the best first:
 // names that have it in one piece stand before others, short ones before long ones.
-func match(query string, items []Item) fuzzy.Matches {
+func match(query string, items []Found) fuzzy.Matches {
 	pattern := strings.ReplaceAll(strings.TrimSpace(query), " ", "")
 	found := fuzzy.FindFromNoSort(pattern, names(items))
 	type rank struct {

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package look
+package widget
 
 import (
 	"regexp"
@@ -56,7 +56,7 @@ type Glyphs struct {
 
 // New takes the locale from the environment: without UTF-8, everything is
 // drawn with ASCII.
-func New(env func(string) string) Look {
+func NewLook(env func(string) string) Look {
 	l := Look{
 		Tab:    lipgloss.NewStyle().Reverse(true).Bold(true),
 		Header: lipgloss.NewStyle().Bold(true),

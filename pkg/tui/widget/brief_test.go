@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package brief
+package widget
 
 import (
 	"slices"
@@ -11,7 +11,6 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 )
 
 // TestWrap breaks a command only at blanks that a shell does not read as text.
@@ -54,8 +53,8 @@ func TestLines(t *testing.T) {
 		}}}},
 		Remedies: []api.Remedy{{Actor: api.ActorUser, Change: "request 4 devices", Node: "gpu-03", Commands: []string{"kubectl -n research patch resourceclaimtemplate eight-gpus --type=json"}}},
 	}
-	l := look.New(func(string) string { return "" })
-	lines := Lines(&l, Trim(e), 48)
+	l := NewLook(func(string) string { return "" })
+	lines := BriefLines(&l, Trim(e), 48)
 	for i := range lines {
 		lines[i] = strings.TrimRight(ansi.Strip(lines[i]), " ")
 	}
@@ -80,7 +79,7 @@ func TestLines(t *testing.T) {
 		t.Errorf("it is\n%s", strings.Join(lines, "\n"))
 	}
 	for _, width := range []int{10, 20, 44, 80} {
-		for _, line := range Lines(&l, Trim(e), width) {
+		for _, line := range BriefLines(&l, Trim(e), width) {
 			if got := ansi.StringWidth(line); got > max(width, 44) {
 				t.Errorf("a line is %d wide of %d: %q", got, width, line)
 			}
@@ -98,9 +97,9 @@ func TestRowsOfOneCheck(t *testing.T) {
 			{Code: api.CountersExhausted, Label: "counters", Message: "0 of 8 available in counter memory", Count: 6, Where: "gpu-01"},
 		},
 	}}}}}
-	l := look.New(func(string) string { return "" })
+	l := NewLook(func(string) string { return "" })
 	var rows []string
-	for _, line := range Lines(&l, Trim(e), 80) {
+	for _, line := range BriefLines(&l, Trim(e), 80) {
 		if line = strings.Join(strings.Fields(strings.ReplaceAll(ansi.Strip(line), "█", "")), " "); strings.HasPrefix(line, "-") {
 			rows = append(rows, line)
 		}

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package find
+package widget
 
 import (
 	"charm.land/bubbles/v2/textinput"
@@ -10,14 +10,14 @@ import (
 )
 
 // Item is something to choose.
-type Item struct {
+type Found struct {
 	// Kind is said before the name and not searched.
 	Kind, Name string
 }
 
 // Model is the state of a list to choose from.
-type Model struct {
-	items   []Item
+type Finder struct {
+	items   []Found
 	loaded  bool
 	input   textinput.Model
 	matches fuzzy.Matches
@@ -32,31 +32,31 @@ type Model struct {
 // Outcome is what a message led to.
 type Outcome struct {
 	// Chosen is the item that was chosen; nil if none was yet.
-	Chosen *Item
+	Chosen *Found
 	// Left is true if nothing will be.
 	Left bool
 }
 
 // Message is one that has to come back to the model.
-type Message interface{ of() *Model }
+type FinderMessage interface{ of() *Finder }
 
 type itemsMsg struct {
-	model *Model
-	items []Item
+	model *Finder
+	items []Found
 }
 
 type matchesMsg struct {
-	model   *Model
+	model   *Finder
 	query   string
 	matches fuzzy.Matches
 }
 
-func (m itemsMsg) of() *Model   { return m.model }
-func (m matchesMsg) of() *Model { return m.model }
+func (m itemsMsg) of() *Finder   { return m.model }
+func (m matchesMsg) of() *Finder { return m.model }
 
 // New makes a list without items, see [Model.Load].
-func New(prompt string) *Model {
-	m := &Model{input: textinput.New()}
+func NewFinder(prompt string) *Finder {
+	m := &Finder{input: textinput.New()}
 	m.input.Prompt = prompt
 	// The cursor does not blink, so there is nothing to wait for.
 	_ = m.input.Focus()
@@ -64,21 +64,21 @@ func New(prompt string) *Model {
 }
 
 // Load lists the items in the background.
-func (m *Model) Load(items func() []Item) tea.Cmd {
+func (m *Finder) Load(items func() []Found) tea.Cmd {
 	return func() tea.Msg { return itemsMsg{m, items()} }
 }
 
 // SetSize sets how much of a screen there is.
-func (m *Model) SetSize(width, height int) {
+func (m *Finder) SetSize(width, height int) {
 	m.width, m.height = width, height
 	m.input.SetWidth(max(width-len(m.input.Prompt)-1, 1))
 	m.move(0)
 }
 
 // Update takes in a key, a text that was pasted, or a [Message].
-func (m *Model) Update(msg tea.Msg) (tea.Cmd, Outcome) {
+func (m *Finder) Update(msg tea.Msg) (tea.Cmd, Outcome) {
 	switch msg := msg.(type) {
-	case Message:
+	case FinderMessage:
 		if msg.of() == m {
 			return m.arrived(msg), Outcome{}
 		}
@@ -111,7 +111,7 @@ func (m *Model) Update(msg tea.Msg) (tea.Cmd, Outcome) {
 	return m.search(), Outcome{}
 }
 
-func (m *Model) arrived(msg Message) tea.Cmd {
+func (m *Finder) arrived(msg FinderMessage) tea.Cmd {
 	switch msg := msg.(type) {
 	case itemsMsg:
 		m.items, m.loaded = msg.items, true
@@ -126,7 +126,7 @@ func (m *Model) arrived(msg Message) tea.Cmd {
 }
 
 // search compares the names with what is typed, one search at a time.
-func (m *Model) search() tea.Cmd {
+func (m *Finder) search() tea.Cmd {
 	query := m.input.Value()
 	if !m.loaded || m.searching || query == m.query {
 		return nil
@@ -137,7 +137,7 @@ func (m *Model) search() tea.Cmd {
 }
 
 // count is how many can be chosen.
-func (m *Model) count() int {
+func (m *Finder) count() int {
 	if m.query == "" {
 		return len(m.items)
 	}
@@ -145,14 +145,14 @@ func (m *Model) count() int {
 }
 
 // at is one that can be chosen, and which of its bytes were typed.
-func (m *Model) at(place int) (*Item, []int) {
+func (m *Finder) at(place int) (*Found, []int) {
 	if m.query == "" {
 		return &m.items[place], nil
 	}
 	return &m.items[m.matches[place].Index], m.matches[place].MatchedIndexes
 }
 
-func (m *Model) selected() *Item {
+func (m *Finder) selected() *Found {
 	if m.count() == 0 {
 		return nil
 	}
@@ -160,11 +160,11 @@ func (m *Model) selected() *Item {
 	return item
 }
 
-func (m *Model) move(by int) {
+func (m *Finder) move(by int) {
 	m.cursor = min(max(m.cursor+by, 0), max(m.count()-1, 0))
 	m.first = min(m.first, m.cursor)
 	m.first = max(m.first, m.cursor-m.lines()+1)
 }
 
 // lines is how many items fit under the line that is typed and over the count.
-func (m *Model) lines() int { return max(m.height-2, 1) }
+func (m *Finder) lines() int { return max(m.height-2, 1) }

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package heatmap
+package widget
 
 import (
 	"fmt"
@@ -11,28 +11,27 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 )
 
 // Cell is one thing.
-type Cell struct {
+type HeatCell struct {
 	// Key tells cells apart.
 	Key   string
 	Glyph string
-	Tone  look.Tone
+	Tone  Tone
 }
 
 // Group is a set of cells that stand together.
-type Group struct {
+type HeatGroup struct {
 	Name  string
-	Cells []Cell
+	Cells []HeatCell
 	// Note stands behind the cells.
 	Note string
 }
 
 // Model is a map with a cursor.
-type Model struct {
-	groups        []Group
+type HeatMap struct {
+	groups        []HeatGroup
 	width, height int
 	// key is the cell with the cursor, group and at are its place.
 	key       string
@@ -48,18 +47,18 @@ const (
 )
 
 // SetSize sets how much of a screen there is.
-func (m *Model) SetSize(width, height int) { m.width, m.height = width, max(height, 1) }
+func (m *HeatMap) SetSize(width, height int) { m.width, m.height = width, max(height, 1) }
 
 // Set shows other cells. The cursor stays on its cell if that is still there.
-func (m *Model) Set(groups []Group) {
-	m.groups = slices.DeleteFunc(groups, func(g Group) bool { return len(g.Cells) == 0 })
+func (m *HeatMap) Set(groups []HeatGroup) {
+	m.groups = slices.DeleteFunc(groups, func(g HeatGroup) bool { return len(g.Cells) == 0 })
 	m.Choose(m.key)
 }
 
 // Choose puts the cursor on a cell; if it is not there, on the nearest place.
-func (m *Model) Choose(key string) {
+func (m *HeatMap) Choose(key string) {
 	for i := range m.groups {
-		if at := slices.IndexFunc(m.groups[i].Cells, func(c Cell) bool { return c.Key == key }); at >= 0 {
+		if at := slices.IndexFunc(m.groups[i].Cells, func(c HeatCell) bool { return c.Key == key }); at >= 0 {
 			m.group, m.at, m.key = i, at, key
 			return
 		}
@@ -73,10 +72,10 @@ func (m *Model) Choose(key string) {
 }
 
 // Selected is the key of the cell with the cursor; empty if there are no cells.
-func (m *Model) Selected() string { return m.key }
+func (m *HeatMap) Selected() string { return m.key }
 
 // names and columns are how much of a line is for names of groups, and for cells.
-func (m *Model) names() int {
+func (m *HeatMap) names() int {
 	width := 0
 	for i := range m.groups {
 		width = max(width, ansi.StringWidth(render.Escape(m.groups[i].Name)))
@@ -84,7 +83,7 @@ func (m *Model) names() int {
 	return min(width, maxName)
 }
 
-func (m *Model) columns() int {
+func (m *HeatMap) columns() int {
 	notes := 0
 	for i := range m.groups {
 		notes = max(notes, ansi.StringWidth(m.groups[i].Note))
@@ -100,7 +99,7 @@ func (m *Model) columns() int {
 }
 
 // Right moves the cursor by so many cells, also into the next group.
-func (m *Model) Right(by int) {
+func (m *HeatMap) Right(by int) {
 	if len(m.groups) == 0 {
 		return
 	}
@@ -118,7 +117,7 @@ func (m *Model) Right(by int) {
 }
 
 // Down moves the cursor by so many lines, in the same column as far as there is one.
-func (m *Model) Down(by int) {
+func (m *HeatMap) Down(by int) {
 	columns := m.columns()
 	for ; by > 0; by-- {
 		m.downOne(columns)
@@ -131,7 +130,7 @@ func (m *Model) Down(by int) {
 	}
 }
 
-func (m *Model) downOne(columns int) {
+func (m *HeatMap) downOne(columns int) {
 	if len(m.groups) == 0 {
 		return
 	}
@@ -145,7 +144,7 @@ func (m *Model) downOne(columns int) {
 	}
 }
 
-func (m *Model) upOne(columns int) {
+func (m *HeatMap) upOne(columns int) {
 	switch {
 	case len(m.groups) == 0:
 	case m.at >= columns:
@@ -158,7 +157,7 @@ func (m *Model) upOne(columns int) {
 }
 
 // View draws as many lines as the map is high.
-func (m *Model) View(l *look.Look) string {
+func (m *HeatMap) View(l *Look) string {
 	columns, names := m.columns(), m.names()
 	m.follow(columns)
 	lines := make([]string, 0, m.height)
@@ -179,7 +178,7 @@ func (m *Model) View(l *look.Look) string {
 }
 
 // follow keeps the line of the cursor in sight.
-func (m *Model) follow(columns int) {
+func (m *HeatMap) follow(columns int) {
 	all, at := 0, 0
 	for i := range m.groups {
 		if i == m.group {
@@ -194,7 +193,7 @@ func (m *Model) follow(columns int) {
 
 // line draws the cells of a group from one on. The name and the note stand in its first
 // line.
-func (m *Model) line(l *look.Look, group, from, columns, names int) string {
+func (m *HeatMap) line(l *Look, group, from, columns, names int) string {
 	g := &m.groups[group]
 	var text strings.Builder
 	text.WriteString(" ")
@@ -203,7 +202,7 @@ func (m *Model) line(l *look.Look, group, from, columns, names int) string {
 		if from == 0 {
 			name = ansi.Truncate(render.Escape(g.Name), names, l.Glyphs.More)
 		}
-		text.WriteString(look.Padded(name, names) + "  ")
+		text.WriteString(Padded(name, names) + "  ")
 	}
 	to := min(from+columns, len(g.Cells))
 	for at := from; at < to; {
@@ -226,13 +225,13 @@ func (m *Model) line(l *look.Look, group, from, columns, names int) string {
 		at = end
 	}
 	if from == 0 && g.Note != "" {
-		text.WriteString(strings.Repeat(" ", columns-(to-from)) + "  " + l.Say(look.Faint, ansi.Truncate(g.Note, maxNote, l.Glyphs.More)))
+		text.WriteString(strings.Repeat(" ", columns-(to-from)) + "  " + l.Say(Faint, ansi.Truncate(g.Note, maxNote, l.Glyphs.More)))
 	}
 	return text.String()
 }
 
 // Lines is how many lines the cells take, to say how much of it is seen.
-func (m *Model) Lines() string {
+func (m *HeatMap) Lines() string {
 	columns, all := m.columns(), 0
 	for i := range m.groups {
 		all += (len(m.groups[i].Cells) + columns - 1) / columns

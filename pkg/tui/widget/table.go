@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package table
+package widget
 
 import (
 	"maps"
@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
-
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 )
 
 // Table shows a window of the rows of a content. Only what is in the window is
@@ -278,7 +276,7 @@ func (t *Table) measure(sortBy int) {
 }
 
 // View draws exactly as many lines as the table is high.
-func (t *Table) View(l *look.Look, sortBy int, descending bool, now time.Time) string {
+func (t *Table) View(l *Look, sortBy int, descending bool, now time.Time) string {
 	lines := make([]string, 0, t.height)
 	if t.content == nil {
 		return strings.Repeat("\n", t.height-1)
@@ -295,7 +293,7 @@ func (t *Table) View(l *look.Look, sortBy int, descending bool, now time.Time) s
 	return strings.Join(lines[:t.height], "\n")
 }
 
-func (t *Table) titles(l *look.Look, places []place, sortBy int, descending bool) string {
+func (t *Table) titles(l *Look, places []place, sortBy int, descending bool) string {
 	titles := t.content.Columns()
 	var line strings.Builder
 	line.WriteString(strings.Repeat(" ", gutter))
@@ -315,12 +313,12 @@ func (t *Table) titles(l *look.Look, places []place, sortBy int, descending bool
 	}
 	if !t.whole(places) && t.width > 1 {
 		// There are columns on the right, or more of the last one.
-		return l.Header.Render(look.Padded(ansi.Truncate(line.String(), t.width-1, ""), t.width-1) + l.Glyphs.More)
+		return l.Header.Render(Padded(ansi.Truncate(line.String(), t.width-1, ""), t.width-1) + l.Glyphs.More)
 	}
 	return l.Header.Render(ansi.Truncate(line.String(), t.width, ""))
 }
 
-func (t *Table) line(l *look.Look, places []place, at int, now time.Time) string {
+func (t *Table) line(l *Look, places []place, at int, now time.Time) string {
 	row := t.rows[at]
 	mark := " "
 	if until, ok := t.changed[t.content.Key(row)]; ok && now.Before(until) {
@@ -344,12 +342,12 @@ func (t *Table) line(l *look.Look, places []place, at int, now time.Time) string
 	if !selected {
 		return line.String()
 	}
-	return l.Select(look.Padded(line.String(), t.width))
+	return l.Select(Padded(line.String(), t.width))
 }
 
 // fitted cuts a text, or fills it up, to the width of its column; numbers stand
 // on the right. The last of a line is not filled.
-func (t *Table) fitted(l *look.Look, text string, p place, last bool) string {
+func (t *Table) fitted(l *Look, text string, p place, last bool) string {
 	text = ansi.Truncate(text, p.width, l.Glyphs.More)
 	switch {
 	case t.content.Numeric(p.column):
@@ -357,7 +355,7 @@ func (t *Table) fitted(l *look.Look, text string, p place, last bool) string {
 	case last:
 		return text
 	default:
-		return look.Padded(text, p.width)
+		return Padded(text, p.width)
 	}
 }
 

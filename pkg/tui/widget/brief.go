@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package brief
+package widget
 
 import (
 	"fmt"
@@ -14,7 +14,6 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 )
 
 // Trim leaves out of an explanation what [Lines] and [Commands] do not need: it is kept
@@ -42,11 +41,11 @@ func Trim(e *api.Explanation) *api.Explanation {
 }
 
 // Lines draws an explanation, no line wider than width.
-func Lines(l *look.Look, e *api.Explanation, width int) []string {
+func BriefLines(l *Look, e *api.Explanation, width int) []string {
 	d := &drawing{look: l, width: max(width, 10)}
-	d.text(e.Summary, 0, look.Plain)
+	d.text(e.Summary, 0, Plain)
 	if e.Outlook != nil && e.Outlook.Message != "" {
-		d.text("Outlook: "+e.Outlook.Message, 0, look.Faint)
+		d.text("Outlook: "+e.Outlook.Message, 0, Faint)
 	}
 	for i := range e.Claims {
 		for j := range e.Claims[i].Requests {
@@ -58,13 +57,13 @@ func Lines(l *look.Look, e *api.Explanation, width int) []string {
 }
 
 type drawing struct {
-	look  *look.Look
+	look  *Look
 	width int
 	lines []string
 }
 
 // text writes a text as wide as there is room, indented.
-func (d *drawing) text(text string, indent int, tone look.Tone) {
+func (d *drawing) text(text string, indent int, tone Tone) {
 	for _, line := range strings.Split(ansi.Wrap(render.Escape(text), max(d.width-indent, 10), ""), "\n") {
 		d.lines = append(d.lines, strings.Repeat(" ", indent)+d.look.Say(tone, line))
 	}
@@ -72,7 +71,7 @@ func (d *drawing) text(text string, indent int, tone look.Tone) {
 
 func (d *drawing) heading(text string) {
 	d.lines = append(d.lines, "")
-	d.text(text, 0, look.Strong)
+	d.text(text, 0, Strong)
 }
 
 // funnel has a bar for the devices of the class, one for each check that rejects some
@@ -93,7 +92,7 @@ func (d *drawing) funnel(r *api.RequestExplanation, constraints []string) {
 	}
 	number := len(strconv.Itoa(all)) + 1
 	bar := d.width / 4
-	line := func(count, of int, sign string, tone look.Tone, text string) {
+	line := func(count, of int, sign string, tone Tone, text string) {
 		cells := 0
 		if all > 0 && of > 0 {
 			cells = max(of*bar/all, 1)
@@ -108,19 +107,19 @@ func (d *drawing) funnel(r *api.RequestExplanation, constraints []string) {
 			d.lines = append(d.lines, strings.Repeat(" ", margin)+part)
 		}
 	}
-	line(all, all, "", look.Busy, "devices of the class")
+	line(all, all, "", Busy, "devices of the class")
 	for _, row := range merged(rows) {
 		text := row.label
 		if len(row.where) > 0 {
 			text += " (" + strings.Join(row.where, ", ") + ")"
 		}
-		line(row.count, row.count, "-", look.Bad, text)
+		line(row.count, row.count, "-", Bad, text)
 	}
 	left := "available"
 	if r.BestNode != "" {
 		left = fmt.Sprintf("available, at most %d on one node (%s)", r.MostOnOneNode, r.BestNode)
 	}
-	line(r.Eligible, r.Eligible, "", look.Good, left)
+	line(r.Eligible, r.Eligible, "", Good, left)
 }
 
 // rejected is what one check rejects.
@@ -159,7 +158,7 @@ func (d *drawing) remedies(e *api.Explanation) {
 	d.heading("What would make it fit")
 	if len(e.Remedies) == 0 {
 		d.lines = d.lines[:len(d.lines)-1]
-		d.text("What to do", 0, look.Strong)
+		d.text("What to do", 0, Strong)
 	}
 	for i := range steps {
 		step := &steps[i]
@@ -169,15 +168,15 @@ func (d *drawing) remedies(e *api.Explanation) {
 			if n > 0 {
 				who = strings.Repeat(" ", len(who))
 			}
-			d.lines = append(d.lines, d.look.Say(look.Strong, who)+line)
+			d.lines = append(d.lines, d.look.Say(Strong, who)+line)
 		}
 		for _, command := range step.Commands {
 			for _, line := range Wrap(render.Escape(command), d.width-4) {
-				d.lines = append(d.lines, "    "+d.look.Say(look.Faint, line))
+				d.lines = append(d.lines, "    "+d.look.Say(Faint, line))
 			}
 		}
 	}
 	if e.MoreRemedies > 0 {
-		d.text(fmt.Sprintf("and %d more", e.MoreRemedies), 2, look.Faint)
+		d.text(fmt.Sprintf("and %d more", e.MoreRemedies), 2, Faint)
 	}
 }

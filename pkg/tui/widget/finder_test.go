@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package find
+package widget
 
 import (
 	"fmt"
@@ -11,12 +11,10 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
-
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/look"
 )
 
 // run does what a command asks for, and what that leads to.
-func run(m *Model, cmd tea.Cmd) Outcome {
+func run(m *Finder, cmd tea.Cmd) Outcome {
 	var outcome Outcome
 	for cmd != nil {
 		cmd, outcome = m.Update(cmd())
@@ -24,28 +22,28 @@ func run(m *Model, cmd tea.Cmd) Outcome {
 	return outcome
 }
 
-func typed(m *Model, text string) {
+func typed(m *Finder, text string) {
 	for _, r := range text {
 		cmd, _ := m.Update(tea.KeyPressMsg{Code: r, Text: string(r)})
 		run(m, cmd)
 	}
 }
 
-func listOf(items ...Item) *Model {
-	m := New("find: ")
+func listOf(items ...Found) *Finder {
+	m := NewFinder("find: ")
 	m.SetSize(60, 10)
-	run(m, m.Load(func() []Item { return items }))
+	run(m, m.Load(func() []Found { return items }))
 	return m
 }
 
-func screen(m *Model) string {
-	l := look.New(func(string) string { return "" })
+func screen(m *Finder) string {
+	l := NewLook(func(string) string { return "" })
 	return ansi.Strip(m.View(&l))
 }
 
 // TestFind chooses by letters in order; a name with all of them in one piece is first.
 func TestFind(t *testing.T) {
-	items := []Item{{"device", "gpu.example.com/gpu-10/gpu-1"}, {"device", "gpu.example.com/gpu-01/gpu-0"}, {"pod", "research/train-0"}, {"node", "gpu-01"}}
+	items := []Found{{"device", "gpu.example.com/gpu-10/gpu-1"}, {"device", "gpu.example.com/gpu-01/gpu-0"}, {"pod", "research/train-0"}, {"node", "gpu-01"}}
 	for query, want := range map[string]string{"": items[0].Name, "train": "research/train-0", "rt0": "research/train-0", "gpu-01": "gpu-01", "01/0": items[1].Name, "GPU-01 gpu": items[1].Name} {
 		m := listOf(items...)
 		typed(m, query)
@@ -66,7 +64,7 @@ func TestFind(t *testing.T) {
 
 // TestLeave ends without a choice.
 func TestLeave(t *testing.T) {
-	m := listOf(Item{"", "a"})
+	m := listOf(Found{"", "a"})
 	typed(m, "a")
 	if _, outcome := m.Update(tea.KeyPressMsg{Code: tea.KeyBackspace}); outcome.Left {
 		t.Error("backspace leaves although there is something typed")
@@ -80,9 +78,9 @@ func TestLeave(t *testing.T) {
 
 // TestMany keeps the selected name in sight, and asks for one search at a time.
 func TestMany(t *testing.T) {
-	items := make([]Item, 40000)
+	items := make([]Found, 40000)
 	for i := range items {
-		items[i] = Item{"device", fmt.Sprintf("gpu.example.com/node-%05d/gpu-%d", i/8, i%8)}
+		items[i] = Found{"device", fmt.Sprintf("gpu.example.com/node-%05d/gpu-%d", i/8, i%8)}
 	}
 	m := listOf(items...)
 	first, _ := m.Update(tea.KeyPressMsg{Code: '4', Text: "4"})
@@ -106,8 +104,8 @@ func TestMany(t *testing.T) {
 
 // TestHostile shows names without their control characters.
 func TestHostile(t *testing.T) {
-	m := listOf(Item{"device", "evil\x1b[2J\x07\n"})
-	l := look.New(func(string) string { return "" })
+	m := listOf(Found{"device", "evil\x1b[2J\x07\n"})
+	l := NewLook(func(string) string { return "" })
 	if got := m.View(&l); strings.Contains(got, "\x1b[2J") || strings.Contains(got, "\x07") || strings.Count(got, "\n") != 9 {
 		t.Errorf("%q", got)
 	}
