@@ -22,7 +22,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/arrange"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/nodemap"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
 
@@ -50,7 +50,7 @@ func settle(m *Model, cmd tea.Cmd) {
 	}
 }
 
-func fleetModel(ctx context.Context, source picture.Source) *Model {
+func fleetModel(ctx context.Context, source live.Source) *Model {
 	m := New(ctx, Options{
 		Source: source, Name: "fleet", Env: func(string) string { return "" },
 		After: func(time.Duration, tea.Msg) tea.Cmd { return nil },

@@ -13,13 +13,12 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
 // clusters are contexts: "small" has no devices, "away" cannot be reached, "first" is the
 // example.
 type clusters struct {
-	first picture.Source
+	first live.Source
 	// open counts the connections that were not ended.
 	open map[string]context.Context
 }

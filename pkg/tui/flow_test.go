@@ -25,7 +25,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
 
@@ -263,7 +262,7 @@ func TestHostile(t *testing.T) {
 // TestReasonsAndFilter keeps a filter of the pending claims true while their
 // reasons arrive.
 func TestReasonsAndFilter(t *testing.T) {
-	s := newSession(t, Options{Source: picture.NewFixed(example(t)), Fixed: true, Config: config.Config{View: "nodes"}}, 120, 30)
+	s := newSession(t, Options{Source: live.NewFixed(example(t)), Fixed: true, Config: config.Config{View: "nodes"}}, 120, 30)
 	s.keys("6", "/", `"fits`, "enter")
 	s.shows("1/1 of 10 pending", "finetune-0")
 }
@@ -285,7 +284,7 @@ func TestWaitingPods(t *testing.T) {
 		},
 	}})
 	var out strings.Builder
-	if err := Once(t.Context(), Options{Source: picture.NewFixed(snap), Fixed: true, Now: stopped(), Name: "a file", Env: func(string) string { return "" }}, 0, &out); err != nil {
+	if err := Once(t.Context(), Options{Source: live.NewFixed(snap), Fixed: true, Now: stopped(), Name: "a file", Env: func(string) string { return "" }}, 0, &out); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
@@ -302,7 +301,7 @@ func TestOnceIsComplete(t *testing.T) {
 	now := time.Now()
 	slow := func() time.Time { now = now.Add(time.Hour); return now }
 	var out strings.Builder
-	if err := Once(t.Context(), Options{Source: picture.NewFixed(example(t)), Fixed: true, Now: slow, Env: func(string) string { return "" }}, 0, &out); err != nil {
+	if err := Once(t.Context(), Options{Source: live.NewFixed(example(t)), Fixed: true, Now: slow, Env: func(string) string { return "" }}, 0, &out); err != nil {
 		t.Fatal(err)
 	}
 	_, stuck, _ := strings.Cut(out.String(), "Stuck: 10 pods\n")
@@ -334,7 +333,7 @@ func TestEscapeFromReason(t *testing.T) {
 func TestClaimsWithoutPod(t *testing.T) {
 	spare := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "media", Name: "spare"}}
 	spare.Spec.Devices.Requests = []resourceapi.DeviceRequest{{Name: "gpu", Exactly: &resourceapi.ExactDeviceRequest{DeviceClassName: "gone"}}}
-	s := newSession(t, Options{Source: picture.NewFixed(example(t).With(&snapshot.Snapshot{Claims: []*resourceapi.ResourceClaim{spare}})), Fixed: true, Name: "a file"}, 120, 50)
+	s := newSession(t, Options{Source: live.NewFixed(example(t).With(&snapshot.Snapshot{Claims: []*resourceapi.ResourceClaim{spare}})), Fixed: true, Name: "a file"}, 120, 50)
 	s.shows("10 pods wait", "1 claim without a pod", "Stuck: 10 pods", "WaitingForPod", "media/spare")
 	s.keys("6")
 	s.shows("11 pending", "spare")
@@ -455,7 +454,7 @@ func TestHiddenClaims(t *testing.T) {
 	s.keys("!")
 	s.shows("may not read metrics")
 	var text bytes.Buffer
-	if err := Once(t.Context(), Options{Source: picture.NewFixed(&snap), Fixed: true, Now: stopped(), Env: func(string) string { return "" }}, 0, &text); err != nil {
+	if err := Once(t.Context(), Options{Source: live.NewFixed(&snap), Fixed: true, Now: stopped(), Env: func(string) string { return "" }}, 0, &text); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"Note: may not list claims\n", "Note: may not read metrics\n", "≤"} {
@@ -558,7 +557,7 @@ func TestTaintedInUse(t *testing.T) {
 			Taint:          resourceapi.DeviceTaint{Key: "gpu.example.com/hot", Effect: resourceapi.DeviceTaintEffectNoExecute},
 		},
 	})
-	s := newSession(t, Options{Source: picture.NewFixed(&snap), Fixed: true}, 160, 40)
+	s := newSession(t, Options{Source: live.NewFixed(&snap), Fixed: true}, 160, 40)
 	s.shows("8 used and tainted", "25         13        6", "▚ used+tainted")
 	s.keys("2")
 	s.shows("▚▚▚▚ ▚▚▚▚")
@@ -580,7 +579,7 @@ func TestFindingsNotKnownYet(t *testing.T) {
 func TestFindingsWithoutEvents(t *testing.T) {
 	const remark = "events are only read by kubectl dra doctor"
 	for _, fixed := range []bool{true, false} {
-		s := newSession(t, Options{Source: picture.NewFixed(example(t)), Fixed: fixed}, 160, 40)
+		s := newSession(t, Options{Source: live.NewFixed(example(t)), Fixed: fixed}, 160, 40)
 		s.keys("9")
 		s.shows("9 findings")
 		if got := strings.Contains(s.screen(), remark); got == fixed {
@@ -636,7 +635,7 @@ func TestEventsOpen(t *testing.T) {
 // TestLongListsLetGo keeps neither the rows of a long list nor loses the selected one while
 // another view is shown.
 func TestLongListsLetGo(t *testing.T) {
-	s := newSession(t, Options{Source: picture.NewFixed(fleet.Fleet(300, 8, 100)), Fixed: true}, 120, 40)
+	s := newSession(t, Options{Source: live.NewFixed(fleet.Fleet(300, 8, 100)), Fixed: true}, 120, 40)
 	s.keys("4", "end", "up")
 	s.shows("2399/2400 devices")
 	row := s.selected()
@@ -647,7 +646,7 @@ func TestLongListsLetGo(t *testing.T) {
 	s.keys("5")
 	content, _ := list.table.Shown()
 	kept := content != nil
-	if _, err := picture.Once(s.model.live.Picture(), views.Devices.String(), func() (any, error) { return nil, errors.New("is not kept") }); kept || err == nil {
+	if _, err := live.Once(s.model.live.Picture(), views.Devices.String(), func() (any, error) { return nil, errors.New("is not kept") }); kept || err == nil {
 		t.Error("the devices are kept")
 	}
 	_, cmd := s.model.Update(tea.KeyPressMsg{Code: '4', Text: "4"})
@@ -673,7 +672,7 @@ func TestBlockedPods(t *testing.T) {
 			snap.Slices[i].Spec.Devices = nil
 		}
 	}
-	s := newSession(t, Options{Source: picture.NewFixed(&snap), Fixed: true}, 120, 50)
+	s := newSession(t, Options{Source: live.NewFixed(&snap), Fixed: true}, 120, 50)
 	s.shows("3 pods cannot work with the devices", "Stuck: 13 pods", "Device mig-02/card-0-whole of claim segment-1")
 	s.keys("home")
 	for !strings.Contains(s.selected(), "vision/segment-1") {

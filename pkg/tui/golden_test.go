@@ -15,7 +15,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 	"gotest.tools/v3/golden"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
 
@@ -85,7 +85,7 @@ func TestASCII(t *testing.T) {
 	ascii := func(name string) string { return map[string]string{"LC_ALL": "C", "LANG": "en_US.UTF-8"}[name] }
 	for name, keys := range pages() {
 		t.Run(name, func(t *testing.T) {
-			s := newSession(t, Options{Source: picture.NewFixed(example(t)), Fixed: true, Env: ascii}, 80, 24)
+			s := newSession(t, Options{Source: live.NewFixed(example(t)), Fixed: true, Env: ascii}, 80, 24)
 			s.keys(keys...)
 			for _, size := range []tea.WindowSizeMsg{{Width: 80, Height: 24}, {Width: 200, Height: 60}} {
 				s.send(size)
@@ -105,7 +105,7 @@ func TestASCII(t *testing.T) {
 		})
 	}
 	var text bytes.Buffer
-	if err := Once(t.Context(), Options{Source: picture.NewFixed(example(t)), Fixed: true, Now: stopped(), Env: ascii}, 100, &text); err != nil {
+	if err := Once(t.Context(), Options{Source: live.NewFixed(example(t)), Fixed: true, Now: stopped(), Env: ascii}, 100, &text); err != nil {
 		t.Fatal(err)
 	}
 	if strings.IndexFunc(text.String(), func(r rune) bool { return r > unicode.MaxASCII }) >= 0 {
@@ -119,7 +119,7 @@ func TestOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, width := range []int{0, 80} {
 			var text bytes.Buffer
-			err := Once(t.Context(), Options{Source: picture.NewFixed(example(t)), Fixed: true, Now: stopped(), Name: "file examples/cluster", Env: func(string) string { return "" }}, width, &text)
+			err := Once(t.Context(), Options{Source: live.NewFixed(example(t)), Fixed: true, Now: stopped(), Name: "file examples/cluster", Env: func(string) string { return "" }}, width, &text)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -8,9 +8,9 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/arrange"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
 
@@ -63,7 +63,7 @@ func (m *Model) chooseObject() tea.Cmd {
 }
 
 // names are those of all objects that have a list.
-func names(p *picture.Picture) []widget.Found {
+func names(p *live.Picture) []widget.Found {
 	var items []widget.Found
 	add := func(kind, name string) { items = append(items, widget.Found{Kind: kind, Name: name}) }
 	pods := p.Inventory.PodsWithClaims(p.Waits)

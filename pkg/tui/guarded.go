@@ -17,11 +17,10 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/about"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/guard"
-
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
 // guardScreen shows what a change would do and asks whether to make it.
@@ -101,7 +100,7 @@ func askForChange(h *host) tea.Cmd {
 }
 
 // changesOf are the changes that are about an item.
-func changesOf(p *picture.Picture, item any) []guard.Change {
+func changesOf(p *live.Picture, item any) []guard.Change {
 	var changes []guard.Change
 	// untaint removes the rules with a taint on any device that is chosen.
 	untaint := func(prefix string) {
@@ -175,7 +174,7 @@ func preview(h *host, change guard.Change) tea.Cmd {
 }
 
 // taintTexts are the taints to propose: those in use, and their keys with other effects.
-func taintTexts(p *picture.Picture) []string {
+func taintTexts(p *live.Picture) []string {
 	var texts []string
 	for _, taint := range p.Inventory.Taints() {
 		texts = append(texts, inventory.TaintText(&taint))

@@ -17,7 +17,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
 // moving is a source that a test changes.
@@ -277,7 +276,7 @@ func example(t testing.TB) *snapshot.Snapshot {
 
 func browse(t *testing.T, width, height int) *session {
 	t.Helper()
-	return newSession(t, Options{Source: picture.NewFixed(example(t)), Fixed: true, Name: "file examples/cluster"}, width, height)
+	return newSession(t, Options{Source: live.NewFixed(example(t)), Fixed: true, Name: "file examples/cluster"}, width, height)
 }
 
 // stopped is a clock that stands still, so that no limit of time is reached however

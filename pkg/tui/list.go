@@ -21,7 +21,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/nodemap"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/place"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
@@ -37,7 +37,7 @@ type listScreen struct {
 	// again.
 	arranging, stale bool
 	// from is the picture that is shown; nil if the rows have to be worked out again.
-	from *picture.Picture
+	from *live.Picture
 	// problem is why the rows are not what was wanted, note what else there is
 	// to know about them.
 	problem error
@@ -54,7 +54,7 @@ type listScreen struct {
 type arrangedMsg struct {
 	list *listScreen
 	how  arrange.Arrangement
-	from *picture.Picture
+	from *live.Picture
 	// content is nil if it could not be made.
 	content widget.Content
 	rows    []int

@@ -12,10 +12,10 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/nodemap"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
@@ -25,7 +25,7 @@ import (
 type nodeMap struct {
 	table *widget.Table
 	// from is the picture that the rows are of.
-	from *picture.Picture
+	from *live.Picture
 	grid widget.HeatMap
 	// by puts the nodes into groups, order sorts them.
 	by    nodemap.Grouping
@@ -34,7 +34,7 @@ type nodeMap struct {
 	room     string
 	counting bool
 	// counted is the picture that it was counted on, at is when, and took how long that took.
-	counted *picture.Picture
+	counted *live.Picture
 	at      time.Time
 	took    time.Duration
 }
@@ -42,7 +42,7 @@ type nodeMap struct {
 // roomMsg has the text about the room that is left.
 type roomMsg struct {
 	chart *nodeMap
-	from  *picture.Picture
+	from  *live.Picture
 	text  string
 	at    time.Time
 	took  time.Duration
@@ -76,7 +76,7 @@ func (c *nodeMap) sort(h *host, at int) tea.Cmd {
 }
 
 // draw makes the groups of the map out of the rows of the list; without a map it does nothing.
-func (c *nodeMap) draw(l *widget.Look, from *picture.Picture) {
+func (c *nodeMap) draw(l *widget.Look, from *live.Picture) {
 	if c == nil {
 		return
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 )
 
 // TestMap shows nodes as cells, with the room that is left, and opens one.
@@ -80,7 +80,7 @@ func TestMapSortedByOneKey(t *testing.T) {
 
 // TestMapOfFleet has 5,000 nodes on a screen of 200x60.
 func TestMapOfFleet(t *testing.T) {
-	s := newSession(t, Options{Source: picture.NewFixed(fleet.Fleet(5000, 8, 20000)), Fixed: true}, 200, 60)
+	s := newSession(t, Options{Source: live.NewFixed(fleet.Fleet(5000, 8, 20000)), Fixed: true}, 200, 60)
 	s.keys("2", "v", "G")
 	s.shows("5,000 nodes")
 	s.lacks(", lines ")

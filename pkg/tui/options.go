@@ -12,12 +12,12 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/config"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/guard"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 )
 
 // Options are what a dashboard is made for.
 type Options struct {
-	Source picture.Source
+	Source live.Source
 	// Fixed is true if the source never changes.
 	Fixed bool
 	// Name says what is looked at: the address of a server, or a file. Context is how
@@ -62,7 +62,7 @@ type Contexts interface {
 
 // Connection is a cluster that the dashboard is connected to.
 type Connection struct {
-	Source picture.Source
+	Source live.Source
 	// Name is the address of the server.
 	Name    string
 	Changer guard.Changer

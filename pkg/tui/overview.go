@@ -16,7 +16,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/nodemap"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/overview"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/place"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/summary"
 
@@ -43,7 +43,7 @@ type overviewScreen struct {
 
 // madeOf says what a model was made of: if that is the same, so is the model.
 type madeOf struct {
-	picture            *picture.Picture
+	picture            *live.Picture
 	reasons, diagnosis int
 	namespace          string
 	events             int

@@ -18,8 +18,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/about"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
-
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
 // pageScreen is a text to scroll through: an explanation, YAML, a tree, help.
@@ -139,7 +137,7 @@ func (s *pageScreen) bindings(h *host) []key.Binding {
 
 // gapsPage lists what could not be read.
 func gapsPage(gaps []string) *pageScreen {
-	return newPage(&about.Text{Name: "what could not be read", Write: func(_ context.Context, _ *picture.Picture, width int) (string, error) {
+	return newPage(&about.Text{Name: "what could not be read", Write: func(_ context.Context, _ *live.Picture, width int) (string, error) {
 		if len(gaps) == 0 {
 			return "Everything could be read.", nil
 		}

@@ -10,9 +10,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/about"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
-
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
 // pane stands beside a list, or under it, and has what there is to know about the selected
@@ -24,7 +23,7 @@ type pane struct {
 	// of is the row that the text is about, from the picture that it was written of,
 	// version that of the reasons.
 	of      string
-	from    *picture.Picture
+	from    *live.Picture
 	version int
 	lines   []string
 	writing bool
@@ -76,7 +75,7 @@ func (p *pane) resize(width, height int) (listWidth, listHeight int) {
 }
 
 // describe writes about the row that is selected in a list, unless that is there already.
-func (p *pane) describe(h *host, t *widget.Table, from *picture.Picture, version int) tea.Cmd {
+func (p *pane) describe(h *host, t *widget.Table, from *live.Picture, version int) tea.Cmd {
 	row, selected := t.SelectedRow()
 	if p.width == 0 || p.writing || from == nil || !selected {
 		return nil

@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 )
 
 // TestPendingByPod lists pods, the one that waits longest first, and explains them with
@@ -62,7 +62,7 @@ func TestPendingGroups(t *testing.T) {
 		pod.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", Name: "train", Controller: ptr.To(true)}}
 		pods = append(pods, pod)
 	}
-	s := newSession(t, Options{Source: picture.NewFixed(base.With(&snapshot.Snapshot{Pods: pods})), Fixed: true, Name: "a file"}, 120, 40)
+	s := newSession(t, Options{Source: live.NewFixed(base.With(&snapshot.Snapshot{Pods: pods})), Fixed: true, Name: "a file"}, 120, 40)
 	s.keys("6")
 	s.shows("PODS", "research/job/train     12")
 	s.keys("/", `"outlook:never`, "enter")

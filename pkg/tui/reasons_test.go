@@ -24,7 +24,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 )
 
 // chance changes a cluster at random.
@@ -135,7 +135,7 @@ func (e *chance) kinds() map[string]func() {
 		"created on a node": func() { e.newPod(func(p *corev1.Pod) { p.Spec.NodeName = e.node() }) },
 		"created with claims": func() {
 			e.newPod(func(p *corev1.Pod) {
-				if pending := slices.DeleteFunc(slices.Clone(s.Claims), func(c *resourceapi.ResourceClaim) bool { return !picture.IsPending(c) }); len(pending) > 0 {
+				if pending := slices.DeleteFunc(slices.Clone(s.Claims), func(c *resourceapi.ResourceClaim) bool { return !live.IsPending(c) }); len(pending) > 0 {
 					of := pending[e.IntN(len(pending))]
 					p.Namespace, p.Spec.ResourceClaims = of.Namespace, []corev1.PodResourceClaim{{Name: "devices", ResourceClaimName: &of.Name}}
 				}
@@ -197,11 +197,11 @@ func TestReasonsAfterEvents(t *testing.T) {
 			s.changed()
 			again += s.model.live.Reasons.Version() - before
 			kept += len(s.model.live.Reasons.All()) - (s.model.live.Reasons.Version() - before)
-			fresh, err := picture.Take(t.Context(), source, nil)
+			fresh, err := live.Take(t.Context(), source, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			reasons := picture.NewReasons()
+			reasons := live.NewReasons()
 			for of, more := reasons.Next(fresh, testTime()); more; of, more = reasons.Next(fresh, testTime()) {
 				reasons.Work(t.Context(), fresh, of, testTime())
 			}
@@ -217,7 +217,7 @@ func TestReasonsAfterEvents(t *testing.T) {
 }
 
 // plain are reasons without when they were found.
-func plain(r *picture.Reasons) map[string]string {
+func plain(r *live.Reasons) map[string]string {
 	texts := map[string]string{}
 	for of, found := range r.All() {
 		texts[fmt.Sprint(of)] = fmt.Sprintf("%s %s %s %s %s %q\n%s", found.Code, found.Stage, found.Outlook, found.Summary, found.Actor, found.Remedies, asJSON(found.Answer))

@@ -12,9 +12,9 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/config"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
 
@@ -27,11 +27,11 @@ func Known() (config.Known, error) {
 	}
 	// The columns are the same whatever there is.
 	l := widget.NewLook(func(string) string { return "" })
-	empty, err := picture.Take(context.Background(), picture.NewFixed(&snapshot.Snapshot{}), nil)
+	empty, err := live.Take(context.Background(), live.NewFixed(&snapshot.Snapshot{}), nil)
 	if err != nil {
 		return config.Known{}, err
 	}
-	catalog := views.Catalog{Look: &l, Reasons: picture.NewReasons(), Diagnosis: &picture.Diagnosis{}}
+	catalog := views.Catalog{Look: &l, Reasons: live.NewReasons(), Diagnosis: &live.Diagnosis{}}
 	for id := views.Nodes; id <= views.Pods; id++ {
 		content, err := catalog.Of(context.Background(), empty, id)
 		if err != nil {

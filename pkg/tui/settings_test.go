@@ -15,13 +15,14 @@ import (
 	"charm.land/bubbles/v2/key"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/config"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
 
 // TestSettings begins with the view, and has the columns, keys and colors of the user.
 func TestSettings(t *testing.T) {
-	s := newSession(t, Options{Source: picture.NewFixed(example(t)), Fixed: true, Config: config.Config{
+	s := newSession(t, Options{Source: live.NewFixed(example(t)), Fixed: true, Config: config.Config{
 		View: "devices", Theme: "color-blind", Columns: map[string][]string{"devices": {"Claim", "Device"}},
 		Keys: map[string][]string{"why": {"e", "f2"}, "quit": {"Q"}},
 	}}, 120, 30)
@@ -51,7 +52,7 @@ func TestSettings(t *testing.T) {
 
 // TestChosenKeys do what they are chosen for, and what they were for nothing any more.
 func TestChosenKeys(t *testing.T) {
-	s := newSession(t, Options{Source: picture.NewFixed(example(t)), Fixed: true, Config: config.Config{Keys: map[string][]string{"why": {"E"}, "up": {"u"}}}}, 120, 30)
+	s := newSession(t, Options{Source: live.NewFixed(example(t)), Fixed: true, Config: config.Config{Keys: map[string][]string{"why": {"E"}, "up": {"u"}}}}, 120, 30)
 	s.keys("5", "down", "down")
 	at := s.selected()
 	s.keys("down", "u")

@@ -7,16 +7,16 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
+
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
-
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
 // TestTinyTerminal draws no more than there is room for, and does not fail, however small the
 // terminal is.
 func TestTinyTerminal(t *testing.T) {
-	s := newSession(t, Options{Source: picture.NewFixed(example(t)), Fixed: true}, 80, 24)
+	s := newSession(t, Options{Source: live.NewFixed(example(t)), Fixed: true}, 80, 24)
 	keys := []string{"1", "2", "3", "4", "5", "6", "7", "8", "9", "0", "?", "esc", "f", "esc", ":", "esc", "/", "esc", "s", "esc", "6", "w", "esc", "t", "esc", "y", "esc", "2", "v", "U", "v", "1", "enter", "esc"}
 	for _, size := range []tea.WindowSizeMsg{{Width: 20, Height: 5}, {Width: 9, Height: 3}, {Width: 1, Height: 1}, {Width: 200, Height: 4}, {Width: 3, Height: 60}} {
 		s.send(size)

@@ -20,7 +20,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/config"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 )
 
 type flags struct {
@@ -161,7 +161,7 @@ func (o *options) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		opts.Source, opts.Fixed, opts.Name = picture.NewFixed(from.Snap), true, from.Snap.Source
+		opts.Source, opts.Fixed, opts.Name = live.NewFixed(from.Snap), true, from.Snap.Source
 		if o.once {
 			return o.printOnce(ctx, opts, from)
 		}

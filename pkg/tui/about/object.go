@@ -16,42 +16,42 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 )
 
 // YAML shows the object that an item is about; nil if it is none.
 func YAML(item any) *Text {
 	var name string
-	var find func(p *picture.Picture) runtime.Object
+	var find func(p *live.Picture) runtime.Object
 	switch x := item.(type) {
 	case *api.Claim:
 		name = "ResourceClaim " + x.Namespace + "/" + x.Name
-		find = func(p *picture.Picture) runtime.Object { return orNil(p.Cluster.Snapshot.Claim(x.Namespace, x.Name)) }
+		find = func(p *live.Picture) runtime.Object { return orNil(p.Cluster.Snapshot.Claim(x.Namespace, x.Name)) }
 	case *inventory.Pod:
 		name = "Pod " + x.Namespace + "/" + x.Name
-		find = func(p *picture.Picture) runtime.Object { return orNil(p.Cluster.Snapshot.Pod(x.Namespace, x.Name)) }
+		find = func(p *live.Picture) runtime.Object { return orNil(p.Cluster.Snapshot.Pod(x.Namespace, x.Name)) }
 	case *api.Class:
 		name = "DeviceClass " + x.Name
-		find = func(p *picture.Picture) runtime.Object { return orNil(p.Cluster.Snapshot.Class(x.Name)) }
+		find = func(p *live.Picture) runtime.Object { return orNil(p.Cluster.Snapshot.Class(x.Name)) }
 	case *inventory.Node:
 		if x.Name == "" {
 			return nil
 		}
 		name = "Node " + x.Name
-		find = func(p *picture.Picture) runtime.Object { return orNil(p.Cluster.Snapshot.Node(x.Name)) }
+		find = func(p *live.Picture) runtime.Object { return orNil(p.Cluster.Snapshot.Node(x.Name)) }
 	case *api.Device:
 		name = "Device " + inventory.DeviceName(x)
-		find = func(*picture.Picture) runtime.Object { return x }
+		find = func(*live.Picture) runtime.Object { return x }
 	case *api.Pool:
 		name = "Pool " + inventory.PoolName(x)
-		find = func(*picture.Picture) runtime.Object { return x }
+		find = func(*live.Picture) runtime.Object { return x }
 	case *api.Taint:
 		name = "Taint " + inventory.TaintText(x)
-		find = func(*picture.Picture) runtime.Object { return x }
+		find = func(*live.Picture) runtime.Object { return x }
 	default:
 		return nil
 	}
-	return &Text{Name: "YAML of " + name, Write: func(_ context.Context, p *picture.Picture, _ int) (string, error) {
+	return &Text{Name: "YAML of " + name, Write: func(_ context.Context, p *live.Picture, _ int) (string, error) {
 		object := find(p)
 		if object == nil {
 			return "", fmt.Errorf("%s %w", name, errGone)
@@ -87,21 +87,21 @@ func orNil[T any, P interface {
 // Tree shows what hangs on an item; nil if nothing can.
 func Tree(item any) *Text {
 	var name string
-	var grow func(ctx context.Context, p *picture.Picture) (api.Branch, error)
+	var grow func(ctx context.Context, p *live.Picture) (api.Branch, error)
 	switch x := item.(type) {
 	case *api.Claim:
 		name = "claim " + x.Namespace + "/" + x.Name
-		grow = func(_ context.Context, p *picture.Picture) (api.Branch, error) {
+		grow = func(_ context.Context, p *live.Picture) (api.Branch, error) {
 			return treeOf(p.Cluster.Snapshot.Claim(x.Namespace, x.Name), p.Inventory.Trees().Claim)
 		}
 	case *inventory.Pod:
 		name = "pod " + x.Namespace + "/" + x.Name
-		grow = func(_ context.Context, p *picture.Picture) (api.Branch, error) {
+		grow = func(_ context.Context, p *live.Picture) (api.Branch, error) {
 			return treeOf(p.Cluster.Snapshot.Pod(x.Namespace, x.Name), p.Inventory.Trees().Pod)
 		}
 	case *api.Class:
 		name = "class " + x.Name
-		grow = func(ctx context.Context, p *picture.Picture) (api.Branch, error) {
+		grow = func(ctx context.Context, p *live.Picture) (api.Branch, error) {
 			class := p.Cluster.Snapshot.Class(x.Name)
 			if class == nil {
 				return api.Branch{}, errGone
@@ -113,17 +113,17 @@ func Tree(item any) *Text {
 			return nil
 		}
 		name = "node " + x.Name
-		grow = func(ctx context.Context, p *picture.Picture) (api.Branch, error) {
+		grow = func(ctx context.Context, p *live.Picture) (api.Branch, error) {
 			return p.Inventory.Trees().Node(ctx, x.Name)
 		}
 	case *api.Device:
 		name = "device " + inventory.DeviceName(x)
-		grow = func(_ context.Context, p *picture.Picture) (api.Branch, error) {
+		grow = func(_ context.Context, p *live.Picture) (api.Branch, error) {
 			return treeOf(p.Cluster.Pools.Device(cluster.DeviceID{Driver: x.Driver, Pool: x.Pool, Device: x.Name}), p.Inventory.Trees().Device)
 		}
 	case *api.Pool:
 		name = "pool " + inventory.PoolName(x)
-		grow = func(_ context.Context, p *picture.Picture) (api.Branch, error) {
+		grow = func(_ context.Context, p *live.Picture) (api.Branch, error) {
 			for _, pool := range p.Cluster.Pools.All() {
 				if pool.Driver == x.Driver && pool.Name == x.Name {
 					return p.Inventory.Trees().Pool(pool, func(*cluster.Device) bool { return true }), nil
@@ -134,7 +134,7 @@ func Tree(item any) *Text {
 	default:
 		return nil
 	}
-	return &Text{Name: "tree of " + name, Write: func(ctx context.Context, p *picture.Picture, _ int) (string, error) {
+	return &Text{Name: "tree of " + name, Write: func(ctx context.Context, p *live.Picture, _ int) (string, error) {
 		root, err := grow(ctx, p)
 		if err != nil {
 			return "", fmt.Errorf("%s %w", name, err)

@@ -13,9 +13,8 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
-
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
 // Explainer is a content that knows more about its rows than their columns have.
@@ -27,7 +26,7 @@ type Explainer interface {
 }
 
 // Row has all columns of a row, and what is behind it.
-func Row(ctx context.Context, p *picture.Picture, l *widget.Look, c widget.Content, row, width int) []string {
+func Row(ctx context.Context, p *live.Picture, l *widget.Look, c widget.Content, row, width int) []string {
 	var lines []string
 	if explained, ok := c.(Explainer); ok {
 		for _, line := range explained.Lines(l, row, width) {
@@ -73,7 +72,7 @@ func columnLines(l *widget.Look, c widget.Content, row, width int) []string {
 }
 
 // behind is the text about an item; known is true if it says all that the columns say.
-func behind(ctx context.Context, p *picture.Picture, l *widget.Look, item any, width int) (text string, known bool) {
+func behind(ctx context.Context, p *live.Picture, l *widget.Look, item any, width int) (text string, known bool) {
 	options := render.Options{Width: width, Color: true}
 	var page *Text
 	switch x := item.(type) {
@@ -108,7 +107,7 @@ func behind(ctx context.Context, p *picture.Picture, l *widget.Look, item any, w
 	return "", known
 }
 
-func treeText(ctx context.Context, p *picture.Picture, item any, width int) string {
+func treeText(ctx context.Context, p *live.Picture, item any, width int) string {
 	page := Tree(item)
 	if page == nil {
 		return ""

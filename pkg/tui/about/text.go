@@ -18,15 +18,14 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 )
 
 // Text is what there is to read about something.
 type Text struct {
 	Name string
 	// Write makes the text, as wide as the screen. It is for the background.
-	Write func(ctx context.Context, p *picture.Picture, width int) (string, error)
+	Write func(ctx context.Context, p *live.Picture, width int) (string, error)
 	// Again is true if it is worth to write it once more.
 	Again bool
 }
@@ -57,7 +56,7 @@ func Why(item any) *Text {
 	return &Text{
 		Name:  fmt.Sprintf("why %s %s/%s", options.Kind, options.Namespace, options.Name),
 		Again: true,
-		Write: func(ctx context.Context, p *picture.Picture, width int) (string, error) {
+		Write: func(ctx context.Context, p *live.Picture, width int) (string, error) {
 			answer, err := p.Explain(ctx, options)
 			if err != nil {
 				return "", err
@@ -88,7 +87,7 @@ func itemOf(f *api.Finding) any {
 
 // Finding has all of a finding.
 func Finding(f *api.Finding) *Text {
-	return &Text{Name: "finding " + f.Code, Write: func(_ context.Context, _ *picture.Picture, width int) (string, error) {
+	return &Text{Name: "finding " + f.Code, Write: func(_ context.Context, _ *live.Picture, width int) (string, error) {
 		about, advice := "", ""
 		for _, check := range doctor.Checks() {
 			if check.Code == f.Code {

@@ -9,7 +9,8 @@ import (
 	"slices"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
@@ -19,12 +20,12 @@ type Scope struct {
 	// Of says what the list was opened from.
 	Of string
 	// Matcher makes the test for the items of one picture.
-	Matcher func(ctx context.Context, p *picture.Picture) (func(item any) bool, error)
+	Matcher func(ctx context.Context, p *live.Picture) (func(item any) bool, error)
 }
 
 // Always is for a scope that does not depend on the picture.
-func Always(matches func(item any) bool) func(context.Context, *picture.Picture) (func(any) bool, error) {
-	return func(context.Context, *picture.Picture) (func(any) bool, error) { return matches, nil }
+func Always(matches func(item any) bool) func(context.Context, *live.Picture) (func(any) bool, error) {
+	return func(context.Context, *live.Picture) (func(any) bool, error) { return matches, nil }
 }
 
 // Arrangement says which rows of a content are wanted, in which order.
@@ -49,7 +50,7 @@ func (a Arrangement) Same(b Arrangement) bool {
 
 // Apply picks and sorts the rows of a content. The note is what else there is to
 // know about them. It fails if the filter cannot be read.
-func (a Arrangement) Apply(ctx context.Context, p *picture.Picture, s widget.Content) (rows []int, note string, err error) {
+func (a Arrangement) Apply(ctx context.Context, p *live.Picture, s widget.Content) (rows []int, note string, err error) {
 	filter, note, err := parseFilter(ctx, a.Filter, p)
 	if err != nil {
 		return nil, "", err
@@ -70,7 +71,7 @@ func (a Arrangement) Apply(ctx context.Context, p *picture.Picture, s widget.Con
 			if other, ok := item.(interface{ Space() string }); ok && other.Space() != a.Namespace {
 				continue
 			}
-			if f, ok := item.(*api.Finding); ok && !picture.Concerns(f, a.Namespace) {
+			if f, ok := item.(*api.Finding); ok && !live.Concerns(f, a.Namespace) {
 				continue
 			}
 		}

@@ -17,7 +17,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
@@ -32,7 +33,7 @@ type rowFilter func(s widget.Content, row int) (bool, error)
 // parseFilter reads what was typed after "/": words that a row has in any of its
 // columns, all of them. An empty text wants every row; nil stands for that. A word
 // without capitals ignores the case. The note says what the filter could not tell.
-func parseFilter(ctx context.Context, text string, p *picture.Picture) (filter rowFilter, note string, err error) {
+func parseFilter(ctx context.Context, text string, p *live.Picture) (filter rowFilter, note string, err error) {
 	text = strings.TrimSpace(text)
 	if expression, ok := strings.CutPrefix(text, "--where"); ok {
 		return where(ctx, strings.TrimSpace(expression), p)
@@ -108,7 +109,7 @@ func matcherOf(pattern string) (func(cell string) bool, error) {
 }
 
 // where selects devices as a request would.
-func where(ctx context.Context, expression string, p *picture.Picture) (filter rowFilter, note string, err error) {
+func where(ctx context.Context, expression string, p *live.Picture) (filter rowFilter, note string, err error) {
 	if expression == "" {
 		return nil, "", nil
 	}

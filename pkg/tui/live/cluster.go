@@ -10,15 +10,12 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/alarm"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/events"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
 // Options are what a cluster is followed for.
 type Options struct {
 	// Source may be nil as long as there is no connection.
-	Source picture.Source
+	Source Source
 	// Fixed is true if the source never changes.
 	Fixed bool
 	// Bell is whether to ring when the cluster gets worse.
@@ -33,11 +30,11 @@ type Cluster struct {
 	ctx  context.Context //nolint:containedctx // a model cannot be given one
 	opts Options
 	// Reasons and Diagnosis are those of the newest picture that they are known of.
-	Reasons   *picture.Reasons
-	Diagnosis *picture.Diagnosis
+	Reasons   *Reasons
+	Diagnosis *Diagnosis
 
-	picture  *picture.Picture
-	troubles picture.Troubles
+	picture  *Picture
+	troubles Troubles
 	// problem is why there is no newer picture.
 	problem error
 	// taking is true while a picture is taken, resting while none may be yet.
@@ -48,8 +45,8 @@ type Cluster struct {
 	dirty  bool
 	frozen bool
 
-	alarm    alarm.Memory
-	happened events.Log
+	alarm    AlarmMemory
+	happened Log
 	// reasoning is true while a reason is found, and for a while afterwards; diagnosing
 	// while the checks are made.
 	reasoning, diagnosing bool
@@ -57,7 +54,7 @@ type Cluster struct {
 
 // New follows a cluster. All work in the background ends with the context.
 func New(ctx context.Context, opts Options) *Cluster {
-	return &Cluster{ctx: ctx, opts: opts, Reasons: picture.NewReasons(), Diagnosis: &picture.Diagnosis{}}
+	return &Cluster{ctx: ctx, opts: opts, Reasons: NewReasons(), Diagnosis: &Diagnosis{}}
 }
 
 // Seen is what somebody looks at.
@@ -89,8 +86,8 @@ type (
 	ClockMsg struct{}
 	// pictureMsg has a new picture.
 	pictureMsg struct {
-		picture  *picture.Picture
-		troubles picture.Troubles
+		picture  *Picture
+		troubles Troubles
 		err      error
 	}
 	// restedMsg ends the pause after a picture.
@@ -130,13 +127,13 @@ func (c *Cluster) Fail(err error) { c.problem = err }
 func (c *Cluster) Problem() error { return c.problem }
 
 // Picture is the newest one; nil if there is none yet.
-func (c *Cluster) Picture() *picture.Picture { return c.picture }
+func (c *Cluster) Picture() *Picture { return c.picture }
 
 // Snapshot is the cluster as it is now, which may be newer than the picture.
 func (c *Cluster) Snapshot() *snapshot.Snapshot { return c.opts.Source.Snapshot() }
 
 // Happened is what happened between pictures.
-func (c *Cluster) Happened() *events.Log { return &c.happened }
+func (c *Cluster) Happened() *Log { return &c.happened }
 
 // Worked takes note of how long a screen took to be worked out of a picture: what is done
 // often has to be cheap.

@@ -14,13 +14,11 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
-
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
 // source is a cluster that a test has trouble with.
 type source struct {
-	picture.Fixed
+	Fixed
 	trouble error
 	since   time.Time
 }
@@ -96,7 +94,7 @@ func TestStatus(t *testing.T) {
 func follow(t *testing.T) (c *Cluster, from *source, now *time.Time) {
 	t.Helper()
 	at := time.Date(2026, 9, 15, 9, 30, 0, 0, time.UTC)
-	from = &source{Fixed: picture.NewFixed(&snapshot.Snapshot{TakenAt: at}), since: at}
+	from = &source{Fixed: NewFixed(&snapshot.Snapshot{TakenAt: at}), since: at}
 	current := at
 	now = &current
 	return New(t.Context(), Options{

@@ -7,9 +7,6 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
-
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/events"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
 // Start lets the clock run and, where there is a connection, takes the first picture.
@@ -21,7 +18,7 @@ func (c *Cluster) Start() tea.Cmd {
 }
 
 // Connect begins to look at a cluster that was not connected.
-func (c *Cluster) Connect(source picture.Source) tea.Cmd {
+func (c *Cluster) Connect(source Source) tea.Cmd {
 	c.opts.Source = source
 	return tea.Batch(c.Take(), c.listen(0))
 }
@@ -80,7 +77,7 @@ func (c *Cluster) arrived(msg pictureMsg) (tea.Cmd, News) {
 		return nil, NoNews
 	}
 	if before := c.picture; before != nil {
-		c.happened.Add(events.Between(before.Cluster.Snapshot, msg.picture.Cluster.Snapshot, c.opts.Now()))
+		c.happened.Add(Between(before.Cluster.Snapshot, msg.picture.Cluster.Snapshot, c.opts.Now()))
 	}
 	c.picture, c.troubles, c.problem = msg.picture, msg.troubles, nil
 	c.resting = true

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
-
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
 const (
@@ -30,7 +28,7 @@ const (
 // Now does all work at once: it takes a picture, makes the checks, and finds all reasons. It
 // is for output that does not change any more.
 func (c *Cluster) Now(ctx context.Context) error {
-	p, err := picture.Take(ctx, c.opts.Source, nil)
+	p, err := Take(ctx, c.opts.Source, nil)
 	if err != nil {
 		return err
 	}
@@ -55,10 +53,10 @@ func (c *Cluster) Take() tea.Cmd {
 	before := c.picture
 	ctx, source, reasons, evictions := c.ctx, c.opts.Source, c.Reasons, c.opts.Bell
 	return func() tea.Msg {
-		var troubles picture.Troubles
-		p, err := picture.Take(ctx, source, before)
+		var troubles Troubles
+		p, err := Take(ctx, source, before)
 		if err == nil {
-			troubles = picture.FindTroubles(p, evictions)
+			troubles = FindTroubles(p, evictions)
 		}
 		if err == nil && before != nil {
 			reasons.Follow(p, before)

@@ -15,8 +15,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/about"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/arrange"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/events"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
 
@@ -74,7 +74,7 @@ func Behind(item any) *Place {
 }
 
 // BehindEvent has the objects that an event is about, or explains the claim or pod if it is one.
-func BehindEvent(e *events.Event) *Place {
+func BehindEvent(e *live.Event) *Place {
 	objects := e.Objects()
 	of := func(id views.ID, has func(item any) bool) *Place {
 		return list(id, e.String(), has)
@@ -83,22 +83,22 @@ func BehindEvent(e *events.Event) *Place {
 		return text(about.Why(item))
 	}
 	switch e.Kind {
-	case events.Claim:
+	case live.Claim:
 		return of(views.Claims, func(item any) bool {
 			c, ok := item.(*api.Claim)
 			return ok && c.Namespace == e.Namespace && objects[c.Name]
 		})
-	case events.Pod:
+	case live.Pod:
 		return of(views.Pods, func(item any) bool {
 			p, ok := item.(*inventory.Pod)
 			return ok && p.Namespace == e.Namespace && objects[p.Name]
 		})
-	case events.Node:
+	case live.Node:
 		return of(views.Nodes, func(item any) bool {
 			n, ok := item.(*inventory.Node)
 			return ok && objects[n.Name]
 		})
-	case events.Slice:
+	case live.Slice:
 		return of(views.Pools, func(item any) bool {
 			pool, ok := item.(*api.Pool)
 			return ok && objects[pool.Driver+"/"+pool.Name]
@@ -113,15 +113,15 @@ func BehindEvent(e *events.Event) *Place {
 
 // ItemOf is the claim or pod that an event is about; nil if it is about more, or something
 // else.
-func ItemOf(e *events.Event) any {
+func ItemOf(e *live.Event) any {
 	if e.Count != 1 {
 		return nil
 	}
 	for name := range e.Objects() {
-		if e.Kind == events.Claim {
+		if e.Kind == live.Claim {
 			return &api.Claim{Namespace: e.Namespace, Name: name}
 		}
-		if e.Kind == events.Pod {
+		if e.Kind == live.Pod {
 			return &inventory.Pod{Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: e.Namespace, Name: name}}}
 		}
 	}
@@ -130,7 +130,7 @@ func ItemOf(e *events.Event) any {
 
 // ofClass has the pools with at least one device that a class selects.
 func ofClass(name string) arrange.Scope {
-	return arrange.Scope{Of: "class " + name, Matcher: func(ctx context.Context, p *picture.Picture) (func(any) bool, error) {
+	return arrange.Scope{Of: "class " + name, Matcher: func(ctx context.Context, p *live.Picture) (func(any) bool, error) {
 		class := p.Cluster.Snapshot.Class(name)
 		if class == nil {
 			return nil, fmt.Errorf("DeviceClass %s no longer exists", name)

@@ -14,13 +14,13 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 )
 
 // Facts are what the overview needs of a picture besides what is worked out later: the
 // reasons and the findings.
 type Facts struct {
-	From    *picture.Picture
+	From    *live.Picture
 	Classes []api.Class
 	teams   []inventory.Team
 	taints  []api.Taint
@@ -35,12 +35,12 @@ type Facts struct {
 type waitingPod struct {
 	pod *corev1.Pod
 	// of is what its reason is known by.
-	of   picture.Target
+	of   live.Target
 	asks []inventory.Ask
 }
 
 // NewFacts works out the facts of a picture.
-func NewFacts(ctx context.Context, p *picture.Picture) (*Facts, error) {
+func NewFacts(ctx context.Context, p *live.Picture) (*Facts, error) {
 	f := &Facts{From: p}
 	var err error
 	if f.Classes, err = p.Inventory.Classes(ctx); err != nil {
@@ -49,7 +49,7 @@ func NewFacts(ctx context.Context, p *picture.Picture) (*Facts, error) {
 	f.teams, f.taints, f.closed = p.Inventory.Teams(), p.Inventory.Taints(), p.Inventory.ClosedNodes(p.Pools)
 	f.blocked = lifecycle.NewStages(p.Cluster).BlockedPods()
 	for _, claim := range p.Cluster.Snapshot.Claims {
-		if picture.IsPending(claim) && p.Inventory.WaitsForPod(claim) {
+		if live.IsPending(claim) && p.Inventory.WaitsForPod(claim) {
 			f.unused = append(f.unused, claim)
 		}
 	}

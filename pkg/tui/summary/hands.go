@@ -16,10 +16,11 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/overview"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/place"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
@@ -64,7 +65,7 @@ func (s *Summary) verdict(f *Facts) []overview.Mark {
 			}
 		}
 	}
-	broken, devices := picture.Broken(f.From.Pools), 0
+	broken, devices := live.Broken(f.From.Pools), 0
 	for _, pool := range broken {
 		devices += pool.Devices.Total + pool.Devices.Gone
 	}
@@ -170,7 +171,7 @@ func (s *Summary) hands(f *Facts) overview.Section[overview.Hand] {
 	add := func(rows ...overview.Hand) { section.Rows = append(section.Rows, rows...) }
 	evicting, others := s.taints(f)
 	add(evicting...)
-	for _, pool := range picture.Broken(f.From.Pools) {
+	for _, pool := range live.Broken(f.From.Pools) {
 		add(overview.Hand{Sign: s.Look.Glyphs.Unhealthy, Tone: widget.Bad, Name: pool.Name, Text: string(pool.State) + ": " + pool.Reason, Open: place.Behind(pool), Item: pool})
 	}
 	for i := range f.closed {
@@ -251,7 +252,7 @@ func (s *Summary) findings(f *Facts, severity api.Severity) []overview.Hand {
 	var rows []overview.Hand
 	for i := range found.Findings {
 		finding := &found.Findings[i]
-		if finding.Severity != severity || s.Namespace != "" && !picture.Concerns(finding, s.Namespace) || slices.Contains(shownAnyway(), finding.Code) ||
+		if finding.Severity != severity || s.Namespace != "" && !live.Concerns(finding, s.Namespace) || slices.Contains(shownAnyway(), finding.Code) ||
 			len(finding.Objects) > 0 && stuck[finding.Objects[0]] {
 			continue
 		}

@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/events"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/nodemap"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
 // Summary makes the model of the overview of facts and of what else is known by then.
@@ -20,11 +20,11 @@ type Summary struct {
 	Namespace string
 	Fixed     bool
 	Started   time.Time
-	Reasons   *picture.Reasons
-	Diagnosis *picture.Diagnosis
+	Reasons   *live.Reasons
+	Diagnosis *live.Diagnosis
 	// Hours are the histories, by name.
 	Hours  map[string][]float64
-	Events []events.Event
+	Events []live.Event
 	// Nodes are those to be shown as signs, in groups and in an order; nil for none.
 	Nodes []*inventory.Node
 	By    nodemap.Grouping

@@ -7,13 +7,12 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
-
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
 // newFindings shows what doctor found last.
-func newFindings(known *picture.Diagnosis) (widget.Content, error) {
+func newFindings(known *live.Diagnosis) (widget.Content, error) {
 	found, err := known.Newest()
 	if err != nil {
 		return nil, err

@@ -6,10 +6,10 @@ package views
 import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/nodemap"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
 // nodeContent is the map: each node with a strip of its devices.
@@ -19,7 +19,7 @@ type nodeContent struct {
 
 const stripTitle = "Devices"
 
-func newNodes(p *picture.Picture, l *widget.Look) widget.Content {
+func newNodes(p *live.Picture, l *widget.Look) widget.Content {
 	s := &nodeContent{}
 	s.ListOf = widget.ListOf[inventory.Node]{
 		Items: p.Inventory.Nodes(),

@@ -16,9 +16,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
-
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
 // waiting are pods that wait for devices and are equal: they have the same owner, ask for
@@ -28,12 +27,12 @@ type waiting struct {
 	pod   *corev1.Pod
 	claim *api.Claim
 	// of is what the reason is known by.
-	of    picture.Target
+	of    live.Target
 	name  string
 	count int
 	asks  string
 	since time.Time
-	found picture.Reason
+	found live.Reason
 }
 
 // pendingContent is the list of what waits, the longest first. What a row is about is a
@@ -50,7 +49,7 @@ func (c *pendingContent) Item(row int) any {
 }
 
 // newPending has the reasons that were found so far.
-func newPending(p *picture.Picture, known *picture.Reasons) widget.Content {
+func newPending(p *live.Picture, known *live.Reasons) widget.Content {
 	now := p.Cluster.Snapshot.Now()
 	list := &pendingContent{widget.ListOf[waiting]{
 		Items: whatWaits(p, known), ID: func(w *waiting) string { return w.name }, Pins: 2,
@@ -104,7 +103,7 @@ func waitingTone(w *waiting) widget.Tone {
 
 // whatWaits lists the pods that wait for devices, equal ones together, and then the
 // claims that no pod uses, each the longest first.
-func whatWaits(p *picture.Picture, reasons *picture.Reasons) []waiting {
+func whatWaits(p *live.Picture, reasons *live.Reasons) []waiting {
 	var list []waiting
 	known := map[string]int{}
 	names := ShortClassNames(p.Cluster.Snapshot.Classes)
@@ -140,7 +139,7 @@ func whatWaits(p *picture.Picture, reasons *picture.Reasons) []waiting {
 	unused := len(list)
 	var claims []api.Claim
 	for i, claim := range p.Cluster.Snapshot.Claims {
-		if !picture.IsPending(claim) || !p.Inventory.WaitsForPod(claim) {
+		if !live.IsPending(claim) || !p.Inventory.WaitsForPod(claim) {
 			continue
 		}
 		if claims == nil {
@@ -148,7 +147,7 @@ func whatWaits(p *picture.Picture, reasons *picture.Reasons) []waiting {
 		}
 		// The others are not kept.
 		described := claims[i]
-		of := picture.ClaimTarget(claim.Namespace, claim.Name)
+		of := live.ClaimTarget(claim.Namespace, claim.Name)
 		list = append(list, waiting{
 			claim: &described, of: of, name: claim.Namespace + "/" + claim.Name, asks: "no pod uses it",
 			since: claim.CreationTimestamp.Time, found: reasons.Get(of),

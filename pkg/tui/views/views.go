@@ -15,13 +15,12 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
-
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
 // content takes what a view shows out of a picture.
-func (c *Catalog) content(ctx context.Context, p *picture.Picture, id ID) (widget.Content, error) {
+func (c *Catalog) content(ctx context.Context, p *live.Picture, id ID) (widget.Content, error) {
 	switch id {
 	case Nodes:
 		return newNodes(p, c.Look), nil
@@ -189,7 +188,7 @@ func teamTone(t *inventory.Team) widget.Tone {
 }
 
 // newPods lists the pods that use claims.
-func newPods(p *picture.Picture) widget.Content {
+func newPods(p *live.Picture) widget.Content {
 	return &widget.ListOf[inventory.Pod]{
 		Items: p.Inventory.PodsWithClaims(p.Waits), Cols: render.PodColumns(), ID: func(x *inventory.Pod) string { return x.Namespace + "/" + x.Name }, Pins: 2,
 		State: podTone, StateColumn: "Phase",
@@ -212,14 +211,14 @@ func podTone(p *inventory.Pod) widget.Tone {
 // Catalog has what views show: pictures, and what is found out about them.
 type Catalog struct {
 	Look      *widget.Look
-	Reasons   *picture.Reasons
-	Diagnosis *picture.Diagnosis
+	Reasons   *live.Reasons
+	Diagnosis *live.Diagnosis
 	// Columns are those that are wanted of a view, by its name; all where there are none.
 	Columns map[string][]string
 }
 
 // Of is what a view shows of a picture.
-func (c *Catalog) Of(ctx context.Context, p *picture.Picture, id ID) (widget.Content, error) {
+func (c *Catalog) Of(ctx context.Context, p *live.Picture, id ID) (widget.Content, error) {
 	makes := func() (widget.Content, error) {
 		s, err := c.content(ctx, p, id)
 		if err != nil {
@@ -234,5 +233,5 @@ func (c *Catalog) Of(ctx context.Context, p *picture.Picture, id ID) (widget.Con
 		// Findings and reasons come when the picture has been there for a while.
 		return makes()
 	}
-	return picture.Once(p, id.String(), makes)
+	return live.Once(p, id.String(), makes)
 }

@@ -10,9 +10,8 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
-
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
 )
 
 // TestTones mark classes whose selectors fail, and taints by what they do.
@@ -35,11 +34,11 @@ func TestNotExplainedYet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := picture.Take(t.Context(), picture.NewFixed(snap), nil)
+	p, err := live.Take(t.Context(), live.NewFixed(snap), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := newPending(p, picture.NewReasons())
+	list := newPending(p, live.NewReasons())
 	column := slices.Index(list.Columns(), "Why")
 	if got := list.Cell(0, column); got != "…" {
 		t.Errorf("the first reason is %q", got)

@@ -40,7 +40,7 @@ func Trim(e *api.Explanation) *api.Explanation {
 	return kept
 }
 
-// Lines draws an explanation, no line wider than width.
+// BriefLines draws an explanation, no line wider than width.
 func BriefLines(l *Look, e *api.Explanation, width int) []string {
 	d := &drawing{look: l, width: max(width, 10)}
 	d.text(e.Summary, 0, Plain)

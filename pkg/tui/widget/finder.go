@@ -9,13 +9,13 @@ import (
 	"github.com/sahilm/fuzzy"
 )
 
-// Item is something to choose.
+// Found is something to choose.
 type Found struct {
 	// Kind is said before the name and not searched.
 	Kind, Name string
 }
 
-// Model is the state of a list to choose from.
+// Finder is the state of a list to choose from.
 type Finder struct {
 	items   []Found
 	loaded  bool
@@ -37,7 +37,7 @@ type Outcome struct {
 	Left bool
 }
 
-// Message is one that has to come back to the model.
+// FinderMessage is one that has to come back to the model.
 type FinderMessage interface{ of() *Finder }
 
 type itemsMsg struct {
@@ -54,7 +54,7 @@ type matchesMsg struct {
 func (m itemsMsg) of() *Finder   { return m.model }
 func (m matchesMsg) of() *Finder { return m.model }
 
-// New makes a list without items, see [Model.Load].
+// NewFinder makes a list without items, see [Finder.Load].
 func NewFinder(prompt string) *Finder {
 	m := &Finder{input: textinput.New()}
 	m.input.Prompt = prompt

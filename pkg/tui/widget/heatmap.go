@@ -13,7 +13,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
-// Cell is one thing.
+// HeatCell is one thing.
 type HeatCell struct {
 	// Key tells cells apart.
 	Key   string
@@ -21,7 +21,7 @@ type HeatCell struct {
 	Tone  Tone
 }
 
-// Group is a set of cells that stand together.
+// HeatGroup is a set of cells that stand together.
 type HeatGroup struct {
 	Name  string
 	Cells []HeatCell
@@ -29,7 +29,7 @@ type HeatGroup struct {
 	Note string
 }
 
-// Model is a map with a cursor.
+// HeatMap is a map with a cursor.
 type HeatMap struct {
 	groups        []HeatGroup
 	width, height int

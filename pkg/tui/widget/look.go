@@ -54,7 +54,7 @@ type Glyphs struct {
 	TopLeft, TopRight, BottomLeft, BottomRight string
 }
 
-// New takes the locale from the environment: without UTF-8, everything is
+// NewLook takes the locale from the environment: without UTF-8, everything is
 // drawn with ASCII.
 func NewLook(env func(string) string) Look {
 	l := Look{

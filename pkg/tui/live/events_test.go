@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package events
+package live
 
 import (
 	"fmt"
@@ -168,7 +168,7 @@ func TestNodesAndHealth(t *testing.T) {
 }
 
 // TestBetween tells what becomes of slices and taint rules.
-func TestBetween(t *testing.T) {
+func TestEventsBetween(t *testing.T) {
 	slice := func(generation int64) *resourceapi.ResourceSlice {
 		return &resourceapi.ResourceSlice{
 			ObjectMeta: metav1.ObjectMeta{Name: "gpu-01-x", UID: "1"},

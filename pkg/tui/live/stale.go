@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package stale
+package live
 
 import (
 	"cmp"
@@ -31,10 +31,10 @@ func (c *Change) Any() bool { return c.all || len(c.namespaces) > 0 }
 // Touches reports whether explanations of pods and claims in a namespace may be wrong.
 func (c *Change) Touches(namespace string) bool { return c.all || c.namespaces[namespace] }
 
-// Between is what changed from one snapshot to a later one. Pods change most often, and
+// ChangeBetween is what changed from one snapshot to a later one. Pods change most often, and
 // most of that concerns nobody else: that a container became ready, or that a pod without
 // claims was created. All else may concern any explanation.
-func Between(before, after *snapshot.Snapshot) *Change {
+func ChangeBetween(before, after *snapshot.Snapshot) *Change {
 	c := &Change{namespaces: map[string]bool{}}
 	restBefore, restAfter := *before, *after
 	restBefore.Pods, restAfter.Pods = nil, nil

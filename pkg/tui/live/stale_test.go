@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package stale
+package live
 
 import (
 	"testing"
@@ -22,7 +22,7 @@ func twoCores() corev1.ResourceList {
 
 // cluster has a pod that runs, web/server, and one that waits for nothing else than its
 // turn, web/next.
-func cluster() *snapshot.Snapshot {
+func pods() *snapshot.Snapshot {
 	container := corev1.Container{Name: "main", Resources: corev1.ResourceRequirements{Requests: twoCores()}}
 	return &snapshot.Snapshot{
 		Nodes:  []*corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "node"}}},
@@ -98,9 +98,9 @@ func TestBetween(t *testing.T) {
 		"a claim":  {func(s *snapshot.Snapshot) { s.Claims[0].Status.Allocation = &resourceapi.AllocationResult{} }, everybody},
 		"cordoned": {func(s *snapshot.Snapshot) { s.Nodes[0].Spec.Unschedulable = true }, everybody},
 	} {
-		before, after := cluster(), cluster()
+		before, after := pods(), pods()
 		test.event(after)
-		c := Between(before, after)
+		c := ChangeBetween(before, after)
 		got := nobody
 		switch {
 		case c.Touches("ml"):

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package alarm
+package live
 
 import (
 	"testing"
@@ -11,7 +11,7 @@ import (
 // TestWorse rings for what is new, and never twice for the same.
 func TestWorse(t *testing.T) {
 	start := time.Date(2026, 9, 15, 9, 30, 0, 0, time.UTC)
-	var m Memory
+	var m AlarmMemory
 	for _, step := range []struct {
 		after    time.Duration
 		troubles []string
@@ -33,7 +33,7 @@ func TestWorse(t *testing.T) {
 			t.Errorf("after %s: worse is %t although %s", step.after, got, step.why)
 		}
 	}
-	m = Memory{}
+	m = AlarmMemory{}
 	if m.Worse(start, nil) || !m.Worse(start, []string{"pod"}) {
 		t.Error("the first trouble of a cluster without any is not heard")
 	}

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package picture_test
+package live_test
 
 import (
 	"testing"
@@ -14,7 +14,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/picture"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 )
 
 // TestReasonsHeedTheQueue has two pods for one device: what is said of each is what becomes of
@@ -26,11 +26,11 @@ func TestReasonsHeedTheQueue(t *testing.T) {
 	snap := tc.Cluster(tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...),
 		tc.Claim("first", tc.GPUs("gpu", 1)), waits("first", "first", time.Hour),
 		tc.Claim("second", tc.GPUs("gpu", 1)), waits("second", "second", time.Minute))
-	p, err := picture.Take(t.Context(), picture.NewFixed(snap), nil)
+	p, err := live.Take(t.Context(), live.NewFixed(snap), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	reasons := picture.NewReasons()
+	reasons := live.NewReasons()
 	for {
 		of, more := reasons.Next(p, tc.Taken())
 		if !more {
@@ -41,7 +41,7 @@ func TestReasonsHeedTheQueue(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{"first": string(api.Fits), "second": string(api.PodsCompete)} {
-		if got := reasons.Get(picture.ClaimTarget(tc.Namespace, name)); got.Code != want {
+		if got := reasons.Get(live.ClaimTarget(tc.Namespace, name)); got.Code != want {
 			t.Errorf("%s: %s, want %s: %s", name, got.Code, want, got.Summary)
 		}
 		answer, err := p.Explain(t.Context(), explain.Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: name})
@@ -62,11 +62,11 @@ func TestQueueFollowsPictures(t *testing.T) {
 			tc.Claim("larger", tc.GPUs("gpu", 2)), waits("larger", time.Hour),
 			tc.Claim("smaller", tc.GPUs("gpu", 1)), waits("smaller", time.Minute))
 	}
-	reasons := picture.NewReasons()
-	smaller := picture.ClaimTarget(tc.Namespace, "smaller")
-	var before *picture.Picture
+	reasons := live.NewReasons()
+	smaller := live.ClaimTarget(tc.Namespace, "smaller")
+	var before *live.Picture
 	for i, want := range []string{string(api.Fits), string(api.PodsCompete), string(api.PodsCompete)} {
-		p, err := picture.Take(t.Context(), picture.NewFixed(with(min(i+1, 2))), before)
+		p, err := live.Take(t.Context(), live.NewFixed(with(min(i+1, 2))), before)
 		if err != nil {
 			t.Fatal(err)
 		}

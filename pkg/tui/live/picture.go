@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package picture
+package live
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/stale"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -110,9 +110,9 @@ func (p *Picture) Forget(name string) {
 }
 
 // follow is what changed since the picture before.
-func (p *Picture) follow(before *Picture) *stale.Change {
+func (p *Picture) follow(before *Picture) *Change {
 	p.change = before.change
-	c := stale.Between(before.Cluster.Snapshot, p.Cluster.Snapshot)
+	c := ChangeBetween(before.Cluster.Snapshot, p.Cluster.Snapshot)
 	if c.Any() {
 		p.change++
 	}

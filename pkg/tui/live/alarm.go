@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package alarm
+package live
 
 import (
 	"maps"
@@ -12,15 +12,15 @@ import (
 // comes again: what comes and goes is one trouble.
 const Forget = 10 * time.Minute
 
-// Memory knows the troubles that there were. The zero value has seen nothing.
-type Memory struct {
+// AlarmMemory knows the troubles that there were. The zero value has seen nothing.
+type AlarmMemory struct {
 	// seen is when there was a trouble last; nil before the first look.
 	seen map[string]time.Time
 }
 
 // Worse takes in all troubles that there are now, each by a name of its own, and reports
 // whether one of them is new. At the first look none is: that is how things are.
-func (m *Memory) Worse(now time.Time, troubles []string) bool {
+func (m *AlarmMemory) Worse(now time.Time, troubles []string) bool {
 	first := m.seen == nil
 	if first {
 		m.seen = map[string]time.Time{}
