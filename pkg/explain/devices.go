@@ -14,7 +14,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/devicecheck"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
@@ -88,12 +88,12 @@ func (in *Inspection) Device(ctx context.Context, d *cluster.Device, nodes []*co
 	if !tried {
 		best = in.failed(ctx, d, nil)
 	}
-	return devicecheck.Facts(in.question, d), best, nil
+	return deviceFacts(in.question, d), best, nil
 }
 
 func (in *Inspection) failed(ctx context.Context, d *cluster.Device, node *corev1.Node) []api.DeviceCheck {
 	var failed []api.DeviceCheck
-	for _, check := range devicecheck.List(ctx, in.question, in.checks, d, node) {
+	for _, check := range deviceChecks(ctx, in.question, in.checks, d, node) {
 		if check.Outcome == api.CheckFailed && check.Code != api.DeviceAllocated {
 			failed = append(failed, check)
 		}

@@ -12,7 +12,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/devicecheck"
+
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/hints"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
@@ -106,7 +106,7 @@ func (x *builder) explanation(ctx context.Context) (*api.Explanation, error) {
 		parts.instead = x.Pod.Name
 	}
 	describe := func(d *cluster.Device) (*api.DeviceExplanation, error) {
-		return devicecheck.Describe(ctx, x.Question, x.out, parts.text(), x.target.Only, d)
+		return describeDevice(ctx, x.Question, x.out, parts.text(), x.target.Only, d)
 	}
 	if x.target.Device != nil {
 		if x.out.Device, err = describe(x.target.Device); err != nil {

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package devicecheck
+package explain
 
 import (
 	"cmp"
@@ -23,8 +23,8 @@ import (
 // Describe describes a device that a finished answer is about, and makes every check of
 // every request on it. The summary is that of the answer, as a clause. Only is the one node
 // that the question is about, nil for all.
-func Describe(ctx context.Context, q *funnel.Question, answer *api.Explanation, summary string, only *corev1.Node, d *cluster.Device) (*api.DeviceExplanation, error) {
-	v := &view{Question: q, answer: answer, summary: summary, only: only, device: Facts(q, d)}
+func describeDevice(ctx context.Context, q *funnel.Question, answer *api.Explanation, summary string, only *corev1.Node, d *cluster.Device) (*api.DeviceExplanation, error) {
+	v := &view{Question: q, answer: answer, summary: summary, only: only, device: deviceFacts(q, d)}
 	for i := range q.Claims {
 		for _, alternatives := range q.Claims[i].Funnels {
 			for _, f := range alternatives {
@@ -54,7 +54,7 @@ func (v *view) request(ctx context.Context, claim int, f *funnel.Funnel, d *clus
 		Claim: v.claimLabel(claim),
 		Name:  f.Request.Name, DeviceClass: f.Request.Class,
 		ExtendedResource: f.Checks.ExtendedResource,
-		Checks:           List(ctx, v.Question, f.Checks, d, node),
+		Checks:           deviceChecks(ctx, v.Question, f.Checks, d, node),
 	}
 	if place, ok := funnel.ExtendedRequestOf(v.Question, f.Request.Claim, f.Request.Name); ok {
 		out.Container = place.Container.Name

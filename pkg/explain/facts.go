@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package devicecheck
+package explain
 
 import (
 	"fmt"
@@ -21,7 +21,7 @@ import (
 )
 
 // Facts describes what a device is and who has it.
-func Facts(q *funnel.Question, d *cluster.Device) *api.DeviceExplanation {
+func deviceFacts(q *funnel.Question, d *cluster.Device) *api.DeviceExplanation {
 	nodes, _ := q.Cluster.Nodes.All()
 	reaching := slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool { return !eligibility.DeviceReaches(d, node) })
 	out := &api.DeviceExplanation{

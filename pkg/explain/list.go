@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package devicecheck
+package explain
 
 import (
 	"cmp"
@@ -73,7 +73,7 @@ func (l *checkList) addUse(gap *snapshot.Gap, check, label string, r *eligibilit
 
 // List makes all checks of a request on a device as seen from a node,
 // each for itself. The first one that fails is the reason in the funnel.
-func List(ctx context.Context, q *funnel.Question, c *eligibility.Checks, d *cluster.Device, node *corev1.Node) []api.DeviceCheck {
+func deviceChecks(ctx context.Context, q *funnel.Question, c *eligibility.Checks, d *cluster.Device, node *corev1.Node) []api.DeviceCheck {
 	l := &checkList{}
 	class := c.CheckClass(ctx, d)
 	otherClass := class != nil && class.Code == api.ClassSelectorFalse
