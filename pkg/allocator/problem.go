@@ -14,14 +14,13 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
-
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
 // ErrInvalidPool means that nothing fits, and that a pool of the node is invalid.
 var ErrInvalidPool = errors.New("there are invalid resource pools")
 
-// PanicError means that the allocator panics, and with it the scheduler.
+// ReleasePanicError means that the allocator panics, and with it the scheduler.
 type ReleasePanicError struct {
 	// Because is the bug.
 	Because behavior.Behavior

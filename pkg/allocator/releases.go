@@ -69,7 +69,7 @@ func (a *Allocator) Differs(node *corev1.Node, claims []*resourceapi.ResourceCla
 	})
 }
 
-// searchBehaviors are those that pkg/allocator/earlier repeats. [behavior.Permutes] alone
+// searchBehaviors are those that the search in problem.go repeats. [behavior.Permutes] alone
 // changes no verdict.
 func searchBehaviors() []behavior.Behavior {
 	return []behavior.Behavior{

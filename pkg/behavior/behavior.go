@@ -58,7 +58,7 @@ const (
 	ExtendedNotEvicted Behavior = "ExtendedNotEvicted"
 )
 
-// The behaviors of the search for devices, which pkg/allocator/earlier repeats.
+// The behaviors of the search for devices, which pkg/allocator repeats.
 const (
 	// RejectedKeepsCounters: a device that is rejected for a taint or a constraint, or that
 	// the search releases when several claims can share it, keeps its counters reserved.

@@ -13,7 +13,6 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
-
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 

@@ -22,7 +22,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/forecast"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 

@@ -17,7 +17,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodeanswer"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodegroup"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/obstacle"
-
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 )

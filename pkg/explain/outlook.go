@@ -9,9 +9,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/advice"
-
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
-
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 )
 

@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 )

@@ -13,7 +13,6 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
-
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 

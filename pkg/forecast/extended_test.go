@@ -12,7 +12,6 @@ import (
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/forecast"
-
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 

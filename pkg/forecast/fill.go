@@ -17,7 +17,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
-
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 

@@ -17,7 +17,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
-
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/obstacle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 )

@@ -22,7 +22,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/forecast"
-
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 

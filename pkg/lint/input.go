@@ -17,11 +17,10 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
-
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
 // input is what checks look at.
@@ -65,7 +64,7 @@ type claim struct {
 	requests [][]*cluster.Request
 }
 
-// at is the path of something in a claim that pkg/claimspec found.
+// at is the path of something in a claim that package cluster found.
 func (c *claim) at(path string) string {
 	return c.path + strings.TrimPrefix(path, "spec.devices")
 }

@@ -23,7 +23,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
-
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 

@@ -7,6 +7,6 @@
 // what follows from all that ([Finish], [Report]).
 //
 // It creates nothing and asks no server: pkg/commands/trial does, and tells it what
-// came of it. What fits it asks pkg/explain and pkg/simulate/fit. Only pkg/commands may
+// came of it. What fits it asks pkg/explain and pkg/forecast. Only pkg/commands may
 // import it.
 package trial

@@ -19,7 +19,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/forecast"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
-
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 

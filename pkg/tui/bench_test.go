@@ -22,7 +22,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/arrange"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/nodemap"
-
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
 

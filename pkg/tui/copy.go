@@ -7,11 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
-
 	tea "charm.land/bubbletea/v2"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
 // copyRemedy puts the commands of a remedy into the clipboard of the terminal: those of the

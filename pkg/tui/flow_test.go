@@ -23,9 +23,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/config"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
-
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
 // TestDrillDown goes from a class to its pools, devices, claim and pod, and back

@@ -9,9 +9,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/arrange"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
-
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
 // chooseView goes to any view.

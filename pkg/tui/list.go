@@ -16,15 +16,11 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/about"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/arrange"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
-
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
-
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/nodemap"
-
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/place"
-
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
 // listScreen is a list that can be filtered, sorted and opened.

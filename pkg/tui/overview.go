@@ -12,15 +12,12 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
-
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/nodemap"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/overview"
-
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/place"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/summary"
-
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
 // overviewScreen is the first page: how much is used, what is stuck and why, who uses

@@ -13,9 +13,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/config"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
-
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
 // Known are the names that a file of settings can use.

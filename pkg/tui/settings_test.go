@@ -16,7 +16,6 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/config"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
-
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
 

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
-
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 )
 
 // TestTinyTerminal draws no more than there is room for, and does not fail, however small the

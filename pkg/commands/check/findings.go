@@ -15,7 +15,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 

@@ -26,7 +26,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/driver"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 

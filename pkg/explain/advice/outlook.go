@@ -21,7 +21,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// Case is a question to which the answer is that nothing fits.
+// OutlookCase is a question to which the answer is that nothing fits.
 type OutlookCase struct {
 	*funnel.Question
 	// Nodes counts the nodes that the question is about; OneNode is set if it is

@@ -6,10 +6,10 @@ package funnel
 import (
 	"slices"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
 // Recounted is the other question with the funnels of this one, which hold where its claims ask

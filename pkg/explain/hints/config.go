@@ -12,7 +12,6 @@ import (
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"

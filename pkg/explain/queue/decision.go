@@ -15,7 +15,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
-
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 

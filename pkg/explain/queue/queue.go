@@ -21,7 +21,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
-
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 

@@ -7,8 +7,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -17,6 +15,8 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/gentype"
 	"k8s.io/client-go/kubernetes/scheme"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
 // endpoint is where the objects of one resource come from, in the version of the

@@ -7,13 +7,13 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
-
 	resourceapi "k8s.io/api/resource/v1"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
 // oldTaintRules is the version of DeviceTaintRules that has no typed client.

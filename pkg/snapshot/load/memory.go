@@ -11,9 +11,9 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
-
 	"golang.org/x/sync/semaphore"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
 const (

@@ -11,9 +11,9 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
-
 	"go.yaml.in/yaml/v3"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
 // Text is one document of a file as it is written, for those who judge how it is

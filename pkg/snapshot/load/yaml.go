@@ -16,10 +16,10 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
-
 	"go.yaml.in/yaml/v2"
 	yamlv3 "go.yaml.in/yaml/v3"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
 // errAliases is a document whose aliases make it much larger than it looks.

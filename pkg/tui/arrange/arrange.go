@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )

@@ -11,9 +11,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
-
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
 // Head has a title on the left and the time on the right.

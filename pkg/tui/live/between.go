@@ -18,7 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
-// EventsBetween says what happened between two looks, as far as people care: claims that got or
+// Between says what happened between two looks, as far as people care: claims that got or
 // lost devices, devices of pods that are unhealthy, slices and taint rules that came or went,
 // nodes with devices that are cordoned, not ready or gone. What is the same object in both
 // is not looked at.

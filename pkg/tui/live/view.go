@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
-
 	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
 // lateAnswer is the age from which on the last answer of the server is worth a color, and

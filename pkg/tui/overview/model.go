@@ -6,9 +6,8 @@ package overview
 import (
 	"time"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
-
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
 // Model is what the first page shows.

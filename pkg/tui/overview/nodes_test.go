@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
-
 	"github.com/charmbracelet/x/ansi"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
 // TestNodeLines puts groups beside each other, and those that are longer than a line on

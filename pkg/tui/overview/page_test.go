@@ -9,11 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
-
 	"github.com/charmbracelet/x/ansi"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
 func page(width, height int, m Model) *Page {

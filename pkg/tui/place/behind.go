@@ -16,7 +16,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/about"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/arrange"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
-
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
 

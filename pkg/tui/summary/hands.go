@@ -17,12 +17,10 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
-
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/overview"
-
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/place"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
 // evicted counts the pods that the taints of devices evict, each once, and says when

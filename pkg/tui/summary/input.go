@@ -8,10 +8,8 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
-
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
-
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/nodemap"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
 // Summary makes the model of the overview of facts and of what else is known by then.

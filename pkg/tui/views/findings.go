@@ -5,7 +5,6 @@ package views
 
 import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"

@@ -7,9 +7,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
-
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/nodemap"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
 // nodeContent is the map: each node with a strip of its devices.
