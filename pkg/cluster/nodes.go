@@ -155,7 +155,7 @@ type nodeUsages = layers[string, *nodeUsage]
 // takesNode reports whether a pod takes something of its node. Like for the
 // scheduler, finished pods take nothing, and those being deleted do.
 func takesNode(pod *corev1.Pod) bool {
-	return pod.Spec.NodeName != "" && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
+	return pod.Spec.NodeName != "" && !snapshot.Finished(pod)
 }
 
 // sumUsage adds up the pods of each node, those that changed since it was done before.

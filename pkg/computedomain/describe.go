@@ -83,13 +83,9 @@ func describe(s *snapshot.Snapshot, d *Domain) api.ComputeDomain {
 func Daemon(s *snapshot.Snapshot, id, node string) *corev1.Pod {
 	var found *corev1.Pod
 	for _, pod := range Daemons(s, id) {
-		if pod.Spec.NodeName == node && (found == nil || found.DeletionTimestamp != nil || ended(found)) {
+		if pod.Spec.NodeName == node && (found == nil || found.DeletionTimestamp != nil || snapshot.Finished(found)) {
 			found = pod
 		}
 	}
 	return found
-}
-
-func ended(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }

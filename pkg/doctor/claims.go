@@ -232,7 +232,7 @@ func findTwice(ctx context.Context, in *cluster) ([]api.Finding, error) {
 func findUnhealthy(_ context.Context, in *cluster) ([]api.Finding, error) {
 	var found []api.Finding
 	for _, pod := range in.cluster.Snapshot.Pods {
-		if lifecycle.Finished(pod) || len(pod.Spec.ResourceClaims) == 0 && pod.Status.ExtendedResourceClaimStatus == nil {
+		if snapshot.Finished(pod) || len(pod.Spec.ResourceClaims) == 0 && pod.Status.ExtendedResourceClaimStatus == nil {
 			continue
 		}
 		for _, sick := range lifecycle.Unhealthy(in.cluster, pod, in.cluster.Claims.OfPod(pod)) {

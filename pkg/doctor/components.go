@@ -86,7 +86,7 @@ func readBy(component string) map[string]string {
 // components calls for each pod of a component that runs.
 func (in *cluster) components(each func(pod *corev1.Pod, component snapshot.Component)) {
 	for _, pod := range in.cluster.Snapshot.Pods {
-		if component, ok := snapshot.ComponentOf(pod); ok && pod.Status.Phase != corev1.PodFailed && pod.Status.Phase != corev1.PodSucceeded {
+		if component, ok := snapshot.ComponentOf(pod); ok && !snapshot.Finished(pod) {
 			each(pod, component)
 		}
 	}

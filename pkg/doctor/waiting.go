@@ -13,7 +13,6 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
-	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
@@ -177,7 +176,7 @@ func whole(namespace, name string) *api.NextStep {
 func explainWaiting(ctx context.Context, in *cluster) ([]*api.Explanation, error) {
 	var targets []explain.Options
 	for _, pod := range in.cluster.Snapshot.Pods {
-		if lifecycle.Waits(pod) && explain.WantsDevices(in.cluster, pod) {
+		if snapshot.Waits(pod) && explain.WantsDevices(in.cluster, pod) {
 			targets = append(targets, explain.Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
 		}
 	}

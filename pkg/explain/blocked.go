@@ -71,7 +71,7 @@ func (x *builder) unknowns() []string {
 		}
 	}
 	c := lifecycle.PodCondition(pod, corev1.PodScheduled)
-	if c == nil || c.Status != corev1.ConditionFalse || c.Reason == corev1.PodReasonSchedulingGated || !lifecycle.Waits(pod) || len(pod.Spec.SchedulingGates) > 0 {
+	if c == nil || c.Status != corev1.ConditionFalse || c.Reason == corev1.PodReasonSchedulingGated || !snapshot.Waits(pod) || len(pod.Spec.SchedulingGates) > 0 {
 		return clauses
 	}
 	when := c.LastTransitionTime

@@ -30,7 +30,7 @@ func (x *builder) beyondScheduling() *settlement {
 		return nil
 	}
 	switch {
-	case pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:
+	case snapshot.Finished(pod):
 		text := fmt.Sprintf("the pod is finished (%s) and no longer needs devices", pod.Status.Phase)
 		return &settlement{verdict: api.Allocated, message: text, nodeless: true, finished: true}
 	case pod.Spec.NodeName == "" && pod.DeletionTimestamp != nil:

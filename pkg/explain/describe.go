@@ -54,7 +54,7 @@ func (x *builder) describeUsers() {
 	if different := x.target.Different; len(different) > 0 {
 		x.out.DifferentPods = &api.DifferentPods{Count: len(different)}
 		for i, pod := range different {
-			if lifecycle.Waits(pod) {
+			if snapshot.Waits(pod) {
 				x.out.DifferentPods.Waiting++
 			}
 			if i < target.MaxPods {
@@ -63,7 +63,7 @@ func (x *builder) describeUsers() {
 		}
 	}
 	x.out.OtherScheduler = otherScheduler(x.Pod)
-	if x.Pod != nil && lifecycle.Waits(x.Pod) {
+	if x.Pod != nil && snapshot.Waits(x.Pod) {
 		for _, gate := range x.Pod.Spec.SchedulingGates {
 			x.out.SchedulingGates = append(x.out.SchedulingGates, gate.Name)
 		}
@@ -76,7 +76,7 @@ func (x *builder) describeUsers() {
 // otherScheduler says what a verdict is worth for a pod that kube-scheduler's
 // default profile does not look at, nil for all others and once a node is chosen.
 func otherScheduler(pod *corev1.Pod) *api.OtherScheduler {
-	if pod == nil || !lifecycle.Waits(pod) || pod.Spec.SchedulerName == "" || pod.Spec.SchedulerName == corev1.DefaultSchedulerName {
+	if pod == nil || !snapshot.Waits(pod) || pod.Spec.SchedulerName == "" || pod.Spec.SchedulerName == corev1.DefaultSchedulerName {
 		return nil
 	}
 	return &api.OtherScheduler{Name: pod.Spec.SchedulerName, Message: fmt.Sprintf(

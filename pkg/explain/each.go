@@ -13,7 +13,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
-	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // Answer is what was found for one of several targets. One of the two is nil.
@@ -49,7 +49,7 @@ func ExplainEquivalent(ctx context.Context, c *cluster.Cluster, targets []target
 	q := queue.New(explainer(), c)
 	var waiting []*corev1.Pod
 	for _, pod := range c.Snapshot.Pods {
-		if lifecycle.Waits(pod) {
+		if snapshot.Waits(pod) {
 			waiting = append(waiting, pod)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/advice"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
-	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // nearNodes is how many of the most promising nodes the outlook looks at first.
@@ -19,7 +19,7 @@ const nearNodes = 4
 // wantsOutlook reports whether it is worth saying under which conditions it would fit.
 func (x *builder) wantsOutlook() bool {
 	return x.out.Verdict == api.DoesNotFit && (!x.target.VerdictOnly || x.target.WithOutlook) && x.target.Device == nil &&
-		x.Reach.Pools != nil && (x.Pod == nil || lifecycle.Waits(x.Pod))
+		x.Reach.Pools != nil && (x.Pod == nil || snapshot.Waits(x.Pod))
 }
 
 // beginOutlook begins to find the outlook beside what is done meanwhile.

@@ -10,14 +10,14 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
-	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // Waiting lists the pods that wait for a node and for devices, as [WantsDevices] does.
 func Waiting(c *cluster.Cluster) []*corev1.Pod {
 	var pods []*corev1.Pod
 	for _, pod := range c.Snapshot.Pods {
-		if lifecycle.Waits(pod) && WantsDevices(c, pod) {
+		if snapshot.Waits(pod) && WantsDevices(c, pod) {
 			pods = append(pods, pod)
 		}
 	}

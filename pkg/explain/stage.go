@@ -50,7 +50,7 @@ func (x *builder) describeStage() []lifecycle.Finding {
 		}
 		other := lifecycle.Of(x.Cluster, pod, x.Cluster.Claims.OfPod(pod))
 		x.out.Pods[i].Stage = other.Stage
-		if lifecycle.Finished(pod) {
+		if snapshot.Finished(pod) {
 			// Whether the claim is still reserved for it is found out for the claim.
 			other.Findings = nil
 		}
@@ -145,7 +145,7 @@ func (x *builder) nextSteps() {
 	for i := range x.PodClaims {
 		pc, pod := &x.PodClaims[i], x.Pod
 		switch {
-		case pod == nil || !lifecycle.Waits(pod):
+		case pod == nil || !snapshot.Waits(pod):
 		case errors.Is(pc.Problem, cluster.ErrTemplateMissing):
 			x.out.NextSteps = append(x.out.NextSteps, api.NextStep{Actor: api.ActorUser, Text: fmt.Sprintf("create ResourceClaimTemplate %s in namespace %s, or name another one", pc.Template, pod.Namespace)})
 		case errors.Is(pc.Problem, cluster.ErrClaimMissing) && pc.Template != "":

@@ -15,7 +15,6 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
-	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
@@ -179,7 +178,7 @@ func (w *whole) surplus(count int) []*corev1.Pod {
 			return naming.Compare(a.Name, b.Name)
 		}
 		waits := func(pod *corev1.Pod) int {
-			if lifecycle.Waits(pod) {
+			if snapshot.Waits(pod) {
 				return 1
 			}
 			return 0

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
@@ -82,7 +82,7 @@ func (w *whole) changedPod(edits []api.Edit, other *corev1.Pod) string {
 func (w *whole) waiting() []*corev1.Pod {
 	var pods []*corev1.Pod
 	for _, pod := range slices.Concat(w.target.Users, w.target.New) {
-		if lifecycle.Waits(pod) {
+		if snapshot.Waits(pod) {
 			pods = append(pods, pod)
 		}
 	}

@@ -20,7 +20,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodeanswer"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
-	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -32,7 +31,7 @@ const maxInstead = 8
 // devices: it asks about the pod again, as if it had been evicted.
 func (x *builder) findWhyHere(ctx context.Context) error {
 	pod := x.Pod
-	if pod == nil || x.target.Object.Kind != api.KindPod || pod.Spec.NodeName == "" || lifecycle.Finished(pod) || x.target.VerdictOnly || x.target.Only != nil || x.target.Device != nil ||
+	if pod == nil || x.target.Object.Kind != api.KindPod || pod.Spec.NodeName == "" || snapshot.Finished(pod) || x.target.VerdictOnly || x.target.Only != nil || x.target.Device != nil ||
 		x.out.Verdict != api.Allocated || !hasDevices(x.PodClaims) {
 		return nil
 	}

@@ -154,7 +154,7 @@ func drain(state *cluster.Cluster, name string) (*cluster.Cluster, string, error
 	}
 	var again, gone []*corev1.Pod
 	for _, pod := range state.Snapshot.Pods {
-		if pod.Spec.NodeName != name || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		if pod.Spec.NodeName != name || snapshot.Finished(pod) {
 			continue
 		}
 		switch owner := metav1.GetControllerOfNoCopy(pod); {

@@ -35,7 +35,7 @@ func fates(c *Change, before, after *cluster.Cluster) []fate {
 	plugins := pluginsOf(before.Snapshot)
 	var list []fate
 	for _, pod := range before.Snapshot.Pods {
-		if pod.Spec.NodeName == "" || pod.DeletionTimestamp != nil || lifecycle.Finished(pod) {
+		if pod.Spec.NodeName == "" || pod.DeletionTimestamp != nil || snapshot.Finished(pod) {
 			continue
 		}
 		f := fate{pod: pod, devices: devicesHeldBy(before, pod)}

@@ -14,7 +14,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -143,7 +142,7 @@ func mayLeave(pod *corev1.Pod) bool {
 		// Where it may go depends on other pods.
 		return false
 	}
-	return pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil && !lifecycle.Finished(pod) && !mirror && (owner == nil || owner.Kind != snapshot.KindDaemonSet)
+	return pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil && !snapshot.Finished(pod) && !mirror && (owner == nil || owner.Kind != snapshot.KindDaemonSet)
 }
 
 // choicesOf are sets of pods with so many devices: single ones, and such as have devices

@@ -220,7 +220,7 @@ func claimFlags(eligible *eligibility.Devices, pods podsByClaim, claim *resource
 		}
 	}
 	for _, pod := range pods.of(claim) {
-		if finished(pod) {
+		if snapshot.Finished(pod) {
 			continue
 		}
 		podClaims := eligible.Facts.Claims.OfPod(pod)
@@ -328,7 +328,7 @@ func stale(facts *cluster.Cluster, namespace string, consumer resourceapi.Resour
 		return "which does not exist any more"
 	case pod.UID != types.UID("") && pod.UID != consumer.UID:
 		return "which was replaced by another one of the same name"
-	case finished(pod):
+	case snapshot.Finished(pod):
 		return "which is finished"
 	default:
 		return ""

@@ -14,6 +14,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // maxPods is how many pods a holder names.
@@ -95,7 +96,7 @@ func ConditionText(c *metav1.Condition) string {
 func healthSaid(facts *cluster.Cluster, pods podsByClaim, holder cluster.Holder) (health, message string) {
 	var running []*corev1.Pod
 	for _, pod := range pods.of(holder.Claim) {
-		if !finished(pod) && uses(facts, pod, holder.Claim) {
+		if !snapshot.Finished(pod) && uses(facts, pod, holder.Claim) {
 			running = append(running, pod)
 		}
 	}

@@ -70,11 +70,6 @@ func uses(facts *cluster.Cluster, pod *corev1.Pod, claim *resourceapi.ResourceCl
 	})
 }
 
-// finished reports whether no container of a pod runs again.
-func finished(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-}
-
 // typeMeta returns the type of an object of a kind such as "Device".
 func typeMeta(kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: api.APIVersion, Kind: kind}

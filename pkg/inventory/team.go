@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // Team is what a namespace has of a DeviceClass, and what its pods wait for.
@@ -82,7 +83,7 @@ func (v *Inventory) Teams() []Team {
 		}
 	}
 	for _, pod := range v.cluster.Snapshot.Pods {
-		if pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil || finished(pod) {
+		if !snapshot.Waits(pod) {
 			continue
 		}
 		_, seconds := age(v.cluster, pod.CreationTimestamp)
@@ -108,7 +109,7 @@ func (v *Inventory) Teams() []Team {
 // inUse reports whether somebody uses an allocated claim: a pod that is not
 // finished, or something that is not a pod.
 func (v *Inventory) inUse(claim *resourceapi.ResourceClaim) bool {
-	if slices.ContainsFunc(v.pods.of(claim), func(pod *corev1.Pod) bool { return !finished(pod) }) {
+	if slices.ContainsFunc(v.pods.of(claim), func(pod *corev1.Pod) bool { return !snapshot.Finished(pod) }) {
 		return true
 	}
 	return slices.ContainsFunc(claim.Status.ReservedFor, func(consumer resourceapi.ResourceClaimConsumerReference) bool {

@@ -47,7 +47,7 @@ const (
 // Held reports whether Kueue holds a pod back that waits: it has Kueue's gate, or
 // Kueue has not admitted what it belongs to.
 func Held(snap *snapshot.Snapshot, pod *corev1.Pod) bool {
-	if !Waits(pod) {
+	if !snapshot.Waits(pod) {
 		return false
 	}
 	if hasAdmissionGate(pod) {

@@ -29,7 +29,7 @@ type Blockage struct {
 // being prepared is not stuck, and neither is one whose containers wait for
 // something else, such as their image.
 func findBlockage(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodClaim, stage api.Stage) *Blockage {
-	if Finished(pod) || pod.DeletionTimestamp != nil {
+	if snapshot.Finished(pod) || pod.DeletionTimestamp != nil {
 		return nil
 	}
 	switch stage {

@@ -112,7 +112,7 @@ func unprepared(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodCla
 	}
 	slices.Sort(drivers)
 	drivers = slices.Compact(drivers)
-	if len(drivers) == 0 || Finished(pod) {
+	if len(drivers) == 0 || snapshot.Finished(pod) {
 		return nil
 	}
 	who, running := "driver "+english.JoinAnd(drivers), runningContainers(pod)

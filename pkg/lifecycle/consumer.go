@@ -44,7 +44,7 @@ func consumer(snap *snapshot.Snapshot, namespace string, c *resourceapi.Resource
 			return consumerGone
 		case pod.UID != c.UID:
 			return consumerReplaced
-		case Finished(pod), pod.DeletionTimestamp != nil && pod.Spec.NodeName == "":
+		case snapshot.Finished(pod), pod.DeletionTimestamp != nil && pod.Spec.NodeName == "":
 			return consumerFinished
 		}
 		return consumerUses

@@ -195,7 +195,7 @@ func behindPod(w *snapshot.Workload, pods []*corev1.Pod) *Finding {
 			state = "is terminating"
 		case Ready(pod):
 			continue
-		case Waits(pod):
+		case snapshot.Waits(pod):
 			// Why it has no node is the answer.
 			return nil
 		}

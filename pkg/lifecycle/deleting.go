@@ -113,7 +113,7 @@ func consumerEnd(snap *snapshot.Snapshot, namespace string, c *resourceapi.Resou
 	case pod.UID != c.UID:
 		// The earlier one had gone before this one was made.
 		return pod.CreationTimestamp.Time
-	case Finished(pod):
+	case snapshot.Finished(pod):
 		return lastEnd(pod)
 	default:
 		return pod.DeletionTimestamp.Time

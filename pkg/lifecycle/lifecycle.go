@@ -12,6 +12,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // Life is where a pod stands, and what was found there, the most important
@@ -72,7 +73,7 @@ func Of(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodClaim) Life
 // StageOf names the first stage of a pod that is not done.
 func StageOf(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodClaim) api.Stage {
 	switch {
-	case pod.DeletionTimestamp != nil, Finished(pod):
+	case pod.DeletionTimestamp != nil, snapshot.Finished(pod):
 		return api.StageCleanup
 	case pod.Status.Phase == corev1.PodRunning && len(unresolvedContainers(pod)) > 0:
 		return api.StageInjection

@@ -19,11 +19,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Finished reports whether no container of a pod will ever run again.
-func Finished(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-}
-
 // elapsed says how long ago something was, in the words of kubectl.
 func elapsed(snap *snapshot.Snapshot, since time.Time) string {
 	return duration.HumanDuration(max(0, snap.Now().Sub(since)))
@@ -60,12 +55,6 @@ func DeviceID(result *resourceapi.DeviceRequestAllocationResult) cluster.DeviceI
 	return cluster.DeviceID{Driver: result.Driver, Pool: result.Pool, Device: result.Device}
 }
 
-// Waits reports whether the scheduler has yet to find a node for a pod.
-func Waits(pod *corev1.Pod) bool {
-	return pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil &&
-		pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed
-}
-
 // Pods lists the live pods of a workload: those that its selector matches,
 // or that name it as their controller.
 func Pods(snap *snapshot.Snapshot, w *snapshot.Workload) []*corev1.Pod {
@@ -77,7 +66,7 @@ func Pods(snap *snapshot.Snapshot, w *snapshot.Workload) []*corev1.Pod {
 	}
 	var pods []*corev1.Pod
 	for _, pod := range snap.Pods {
-		if pod.Namespace != w.Namespace || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		if pod.Namespace != w.Namespace || snapshot.Finished(pod) {
 			continue
 		}
 		owner := metav1.GetControllerOfNoCopy(pod)

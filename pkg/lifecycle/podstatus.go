@@ -8,6 +8,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // sandboxReady returns the condition that says that a pod's sandbox is there.
@@ -68,7 +70,7 @@ func allStarted(pods []*corev1.Pod) time.Time {
 	for _, pod := range pods {
 		since := started(pod)
 		switch {
-		case Finished(pod):
+		case snapshot.Finished(pod):
 			continue
 		case since.IsZero():
 			return time.Time{}

@@ -14,6 +14,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // Stages says how far claims have come, cheaply enough for all claims of a
@@ -104,7 +105,7 @@ type BlockedPod struct {
 func (s *Stages) BlockedPods() []BlockedPod {
 	var found []BlockedPod
 	for _, pod := range s.cluster.Snapshot.Pods {
-		if pod.DeletionTimestamp != nil || Finished(pod) {
+		if pod.DeletionTimestamp != nil || snapshot.Finished(pod) {
 			continue
 		}
 		claims := s.cluster.Claims.OfPod(pod)

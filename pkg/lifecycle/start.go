@@ -86,7 +86,7 @@ func generationFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []clust
 // seen, which is so in most managed clusters, nothing is known.
 func blameManager(snap *snapshot.Snapshot, f *Finding) {
 	for _, pod := range snap.Pods {
-		if pod.Namespace != metav1.NamespaceSystem || pod.Labels["component"] != "kube-controller-manager" || Finished(pod) {
+		if pod.Namespace != metav1.NamespaceSystem || pod.Labels["component"] != "kube-controller-manager" || snapshot.Finished(pod) {
 			continue
 		}
 		c := PodCondition(pod, corev1.PodReady)
@@ -108,7 +108,7 @@ const eventsLive = time.Hour
 // and nothing is known that one has said about it.
 func unheard(snap *snapshot.Snapshot, pod *corev1.Pod) bool {
 	name := pod.Spec.SchedulerName
-	if name == "" || name == corev1.DefaultSchedulerName || !Waits(pod) || !Overdue(snap, pod.CreationTimestamp.Time) {
+	if name == "" || name == corev1.DefaultSchedulerName || !snapshot.Waits(pod) || !Overdue(snap, pod.CreationTimestamp.Time) {
 		return false
 	}
 	return PodCondition(pod, corev1.PodScheduled) == nil && SchedulerMessage(snap, pod) == nil && !Hides(snap, snapshot.ResourceEvents, pod.Namespace)

@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // StartStages are those up to a container that runs, EndStages those from the deletion
@@ -86,7 +87,7 @@ func (r *Record) SeePod(pod *corev1.Pod, gone bool, at time.Time) {
 	if status := r.container(); status != nil && status.State.Running != nil {
 		r.reach(StartStages(), api.TrialStarted, at)
 	}
-	if gone || ended(pod) {
+	if gone || snapshot.Finished(pod) {
 		r.reach(EndStages(), api.TrialUnprepared, at)
 	}
 	r.finish(at)
@@ -209,10 +210,6 @@ func (r *Record) Running() bool {
 		return false
 	}
 	return !slices.ContainsFunc(r.Pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool { return s.State.Running == nil })
-}
-
-func ended(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
 // Stages are all stages, with how long each took. Those of the end are Unknown before

@@ -46,7 +46,7 @@ func OldPods(snap *snapshot.Snapshot, pod *corev1.Pod) (m Workload, old []*corev
 		}
 		if of, made := WorkloadOf(snap, other); made && other.Namespace == pod.Namespace && of.Kind == m.Kind && of.Name == m.Name &&
 			other.Labels[revision] != pod.Labels[revision] && other.CreationTimestamp.Before(&pod.CreationTimestamp) &&
-			other.Status.Phase != corev1.PodSucceeded && other.Status.Phase != corev1.PodFailed {
+			!snapshot.Finished(other) {
 			old = append(old, other)
 		}
 	}

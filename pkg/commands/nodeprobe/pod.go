@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
 )
 
@@ -164,7 +165,7 @@ func (p *probedPod) waitRunning(ctx context.Context) error {
 // startOf says how far a pod has come: whether it runs, whether it never will,
 // and why it does not.
 func startOf(pod *corev1.Pod) (running, over bool, reason string) {
-	if pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded {
+	if snapshot.Finished(pod) {
 		return false, true, strings.TrimSuffix(fmt.Sprintf("it ended at once: %s: %s", pod.Status.Reason, pod.Status.Message), ": ")
 	}
 	if pod.DeletionTimestamp != nil {

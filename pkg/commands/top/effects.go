@@ -96,7 +96,7 @@ func withoutClaim(snap *snapshot.Snapshot, claim *resourceapi.ResourceClaim) (ef
 			return pc.Claim != nil && pc.Claim.Namespace == claim.Namespace && pc.Claim.Name == claim.Name
 		})
 		switch {
-		case !uses || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:
+		case !uses || snapshot.Finished(pod):
 		case pod.Status.Phase == corev1.PodRunning:
 			running = append(running, pod.Name)
 		default:

@@ -4,7 +4,6 @@
 package why
 
 import (
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // waitingPods says which of the pods that wait for devices are of interest.
@@ -44,7 +44,7 @@ func (w waitingPods) in(c *cluster.Cluster, namespace string) []explain.Options 
 		case namespace != "" && pod.Namespace != namespace,
 			pod.Spec.NodeName != "" && !blocked[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}],
 			pod.DeletionTimestamp != nil,
-			pod.Status.Phase == corev1.PodSucceeded, pod.Status.Phase == corev1.PodFailed,
+			snapshot.Finished(pod),
 			!w.selector.Matches(labels.Set(pod.Labels)):
 			continue
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodegroup"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // Case is a question to which the answer is that nothing fits, or an error.
@@ -74,7 +75,7 @@ func (c *Case) waiting() []*resourceapi.ResourceClaim {
 func podsOn(q *funnel.Question, node string) []*corev1.Pod {
 	var pods []*corev1.Pod
 	for _, pod := range q.Cluster.Snapshot.Pods {
-		if pod.Spec.NodeName == node && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
+		if pod.Spec.NodeName == node && !snapshot.Finished(pod) {
 			pods = append(pods, pod)
 		}
 	}

@@ -42,7 +42,7 @@ func (c *Case) podsUsing(edits []api.Edit) []api.RemedyPod {
 	}
 	var list []api.RemedyPod
 	for _, pod := range c.Cluster.Snapshot.Pods {
-		if pod.Namespace != namespace || lifecycle.Finished(pod) || pod.UID == "" && pod.CreationTimestamp.IsZero() {
+		if pod.Namespace != namespace || snapshot.Finished(pod) || pod.UID == "" && pod.CreationTimestamp.IsZero() {
 			continue
 		}
 		m, made := whatif.WorkloadOf(c.Cluster.Snapshot, pod)
@@ -51,7 +51,7 @@ func (c *Case) podsUsing(edits []api.Edit) []api.RemedyPod {
 			continue
 		}
 		p := api.RemedyPod{Namespace: pod.Namespace, Name: pod.Name, Phase: string(pod.Status.Phase), Node: pod.Spec.NodeName, Owner: lifecycle.WorkloadName(pod)}
-		p.Changed = changed && m.ReplacesPods() || lifecycle.Waits(pod) && c.concerns(pod) && (changed || needsClaim(c.Cluster.Snapshot, pod, templates))
+		p.Changed = changed && m.ReplacesPods() || snapshot.Waits(pod) && c.concerns(pod) && (changed || needsClaim(c.Cluster.Snapshot, pod, templates))
 		list = append(list, p)
 	}
 	slices.SortStableFunc(list, func(a, b api.RemedyPod) int {

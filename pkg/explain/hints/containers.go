@@ -7,8 +7,8 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
@@ -17,7 +17,7 @@ import (
 // device is not what anybody wanted.
 func (h *finder) unusedClaims() {
 	pod := h.Pod
-	if pod == nil || lifecycle.Finished(pod) {
+	if pod == nil || snapshot.Finished(pod) {
 		return
 	}
 	for i, unused := range cluster.UnusedClaims(pod, h.PodClaims) {

@@ -8,7 +8,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
-	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // Most is how many hints an explanation has, those of configuration excepted.
@@ -34,7 +34,7 @@ type SilentDriver struct{ Name, Text string }
 func Find(q *funnel.Question, target api.Target, out *api.Explanation) Found {
 	h := &finder{Question: q, target: target, out: out}
 	h.unusedClaims()
-	if q.Pod == nil || lifecycle.Waits(q.Pod) {
+	if q.Pod == nil || snapshot.Waits(q.Pod) {
 		h.droppedHints()
 		h.driverHints()
 		h.poolHints()

@@ -16,6 +16,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // maxAsked is for how many kinds of equal pods it is found out why they do not get the
@@ -33,7 +34,7 @@ func (w *work) waiting(ctx context.Context, devices []*cluster.Device) ([][]*cor
 	}
 	var unused []*resourceapi.ResourceClaim
 	for _, claim := range w.cluster.Snapshot.Claims {
-		if claim.Status.Allocation == nil && claim.DeletionTimestamp == nil && !slices.ContainsFunc(lifecycle.PodsUsing(w.cluster.Snapshot, claim), lifecycle.Waits) {
+		if claim.Status.Allocation == nil && claim.DeletionTimestamp == nil && !slices.ContainsFunc(lifecycle.PodsUsing(w.cluster.Snapshot, claim), snapshot.Waits) {
 			unused = append(unused, claim)
 		}
 	}

@@ -80,7 +80,7 @@ func toBeCreated(q *funnel.Question) ([]corev1.ResourceList, api.Stage) {
 		pc := &q.PodClaims[i]
 		switch {
 		case pc.Claim == nil || pc.Claim.UID != "" || pc.Problem != nil && !errors.Is(pc.Problem, cluster.ErrClaimNotCreated):
-		case pc.ExtendedResources && pod != nil && lifecycle.Waits(pod):
+		case pc.ExtendedResources && pod != nil && snapshot.Waits(pod):
 			if len(usages) == 0 {
 				// The scheduler creates it.
 				stage = api.StageAllocation

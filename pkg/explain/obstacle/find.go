@@ -10,7 +10,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
-	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // Find finds what is in the way of the pod of a question, in the order in which the
@@ -20,7 +20,7 @@ import (
 func Find(ctx context.Context, q *funnel.Question, t *target.Target, verdict api.Verdict, together DecideGang) ([]Obstacle, []Unevaluated, error) {
 	f := &finder{Question: q, target: t, verdict: verdict, together: together}
 	found := f.refusals()
-	if q.Pod == nil || !lifecycle.Waits(q.Pod) {
+	if q.Pod == nil || !snapshot.Waits(q.Pod) {
 		return found, f.unevaluated, nil
 	}
 	gang, err := f.gangObstacles(ctx, q.Pod)

@@ -133,7 +133,7 @@ func (f *finder) boundObstacle(o *Obstacle, pod *corev1.Pod, use *cluster.Volume
 		return nil
 	}
 	for _, other := range f.Cluster.Snapshot.Pods {
-		if other.Namespace != pod.Namespace || other.Spec.NodeName == "" || lifecycle.Finished(other) || other.Name == pod.Name {
+		if other.Namespace != pod.Namespace || other.Spec.NodeName == "" || snapshot.Finished(other) || other.Name == pod.Name {
 			continue
 		}
 		if slices.ContainsFunc(other.Spec.Volumes, func(v corev1.Volume) bool {

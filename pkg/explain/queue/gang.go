@@ -14,7 +14,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
-	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // gang is a PodGroup whose pods are placed as a whole or not at all, or a
@@ -187,7 +187,7 @@ func (q *Queue) addGang(group *schedulingapi.PodGroup, p *queuedPod) {
 			switch {
 			case pod.Spec.NodeName != "":
 				leaf.placed++
-			case lifecycle.Waits(pod):
+			case snapshot.Waits(pod):
 				leaf.join(q.add(target.WithClassPriority(q.cluster.Snapshot, pod), target.Hypothetical(pod)))
 			}
 		}

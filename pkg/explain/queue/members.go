@@ -60,7 +60,7 @@ func (q *Queue) answerMembers(ctx context.Context, s *target.Target) (*api.Expla
 func (q *Queue) waitingMembers(s *target.Target) []*queuedPod {
 	var pods []*queuedPod
 	for _, pod := range slices.Concat(s.Users, s.New) {
-		if p := q.pods[podKey(pod)]; p != nil && lifecycle.Waits(pod) {
+		if p := q.pods[podKey(pod)]; p != nil && snapshot.Waits(pod) {
 			pods = append(pods, p)
 		}
 	}
@@ -83,7 +83,7 @@ func (q *Queue) members(ctx context.Context, s *target.Target, waiting []*queued
 		case q.hasDevices(pod):
 			m.WithDevices++
 			kinds.add("devices "+lifecycle.WorkloadName(pod), pod, api.MemberKind{Verdict: api.Allocated}, pod.Spec.NodeName)
-		case lifecycle.Waits(pod):
+		case snapshot.Waits(pod):
 			m.Waiting++
 		case pod.Spec.NodeName != "":
 			kinds.add("node "+lifecycle.WorkloadName(pod), pod, api.MemberKind{Verdict: api.Allocated}, pod.Spec.NodeName)
@@ -151,7 +151,7 @@ func (q *Queue) memberGroup(s *target.Target, m *api.Members) *api.MemberGroup {
 		g.Claims = append(g.Claims, group.Spec.ResourceClaims[i].Name)
 	}
 	for _, pod := range s.Users {
-		if !lifecycle.Waits(pod) {
+		if !snapshot.Waits(pod) {
 			g.Fit++
 		}
 	}
@@ -239,7 +239,7 @@ func (q *Queue) Fitting(s *target.Target) Fitting {
 	f := Fitting{Total: len(s.Users) + len(s.New), GroupFits: true}
 	nodes := map[string]bool{}
 	for _, pod := range s.Users {
-		if q.hasDevices(pod) || !lifecycle.Waits(pod) {
+		if q.hasDevices(pod) || !snapshot.Waits(pod) {
 			f.Fit++
 		}
 	}

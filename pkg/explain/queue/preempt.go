@@ -18,7 +18,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -232,7 +231,7 @@ func (q *preemption) around(s *cluster.Cluster, list []*candidate) *cluster.Clus
 
 // mayLeave reports whether another pod can be preempted.
 func (q *preemption) mayLeave(pod *corev1.Pod) bool {
-	if pod.Spec.NodeName == "" || pod.Spec.SchedulingGroup != nil || priorityOf(pod) >= priorityOf(q.p.pod) || lifecycle.Finished(pod) {
+	if pod.Spec.NodeName == "" || pod.Spec.SchedulingGroup != nil || priorityOf(pod) >= priorityOf(q.p.pod) || snapshot.Finished(pod) {
 		return false
 	}
 	return !slices.ContainsFunc(q.after.Claims.OfPod(pod), func(pc cluster.PodClaim) bool {

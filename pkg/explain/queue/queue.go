@@ -19,8 +19,8 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
-	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
@@ -121,7 +121,7 @@ func New(explainer Explainer, c *cluster.Cluster) *Queue {
 	var waiting []*corev1.Pod
 	for _, pod := range c.Snapshot.Pods {
 		cluster.SelectedLabels(pod, q.selected)
-		if lifecycle.Waits(pod) {
+		if snapshot.Waits(pod) {
 			waiting = append(waiting, pod)
 		}
 	}
@@ -147,7 +147,7 @@ func (q *Queue) Add(s *target.Target) {
 		q.addMember(pod)
 	}
 	for _, pod := range s.Users {
-		if lifecycle.Waits(pod) {
+		if snapshot.Waits(pod) {
 			q.addMember(target.WithClassPriority(q.cluster.Snapshot, pod))
 		}
 	}
@@ -200,7 +200,7 @@ func (q *Queue) Decide(ctx context.Context) error {
 		return nil
 	}
 	for _, pod := range q.cluster.Snapshot.Pods {
-		if lifecycle.Waits(pod) && len(pod.Spec.SchedulingGates) == 0 && len(q.claimsOf(pod)) > 0 {
+		if snapshot.Waits(pod) && len(pod.Spec.SchedulingGates) == 0 && len(q.claimsOf(pod)) > 0 {
 			q.add(target.WithClassPriority(q.cluster.Snapshot, pod), false)
 		}
 	}

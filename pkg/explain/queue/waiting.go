@@ -10,7 +10,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
-	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // Waiting lists the pods that wait for devices, those that share an answer in one list, see
@@ -19,7 +19,7 @@ func Waiting(c *cluster.Cluster) [][]*corev1.Pod {
 	q := New(Explainer{}, c)
 	var pods []*corev1.Pod
 	for _, pod := range c.Snapshot.Pods {
-		if lifecycle.Waits(pod) && len(c.Claims.OfPod(pod)) > 0 {
+		if snapshot.Waits(pod) && len(c.Claims.OfPod(pod)) > 0 {
 			pods = append(pods, target.WithClassPriority(c.Snapshot, pod))
 		}
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -71,7 +70,7 @@ func MismatchOf(facts *cluster.Cluster, tree *GroupTree, pods []*corev1.Pod) *Gr
 // firstWaiting is the pod that others are compared with: one that waits for a node.
 func firstWaiting(pods []*corev1.Pod) *corev1.Pod {
 	for _, pod := range pods {
-		if lifecycle.Waits(pod) {
+		if snapshot.Waits(pod) {
 			return pod
 		}
 	}

@@ -47,7 +47,7 @@ func (s *Target) urgency(c *cluster.Cluster, pod *corev1.Pod) int {
 	if len(c.Claims.OfPod(pod)) > 0 {
 		n = 2
 	}
-	if lifecycle.Waits(pod) {
+	if snapshot.Waits(pod) {
 		n++
 	}
 	return n
@@ -58,7 +58,7 @@ func (s *Target) urgency(c *cluster.Cluster, pod *corev1.Pod) int {
 func ownedPods(snap *snapshot.Snapshot, kind, namespace, name string) []*corev1.Pod {
 	var pods []*corev1.Pod
 	for _, pod := range snap.Pods {
-		if pod.Namespace != namespace || lifecycle.Finished(pod) {
+		if pod.Namespace != namespace || snapshot.Finished(pod) {
 			continue
 		}
 		for _, owner := range snap.Owners(pod) {

@@ -61,7 +61,7 @@ func GroupOf(pod *corev1.Pod) string {
 func GroupPods(snap *snapshot.Snapshot, namespace, name string) []*corev1.Pod {
 	var pods []*corev1.Pod
 	for _, pod := range snap.Pods {
-		if pod.Namespace == namespace && GroupOf(pod) == name && !lifecycle.Finished(pod) {
+		if pod.Namespace == namespace && GroupOf(pod) == name && !snapshot.Finished(pod) {
 			pods = append(pods, pod)
 		}
 	}
@@ -105,7 +105,7 @@ func (s *Target) findPodGroup(c *cluster.Cluster) error {
 		return err
 	}
 	uses := func(pod *corev1.Pod) bool { return len(c.Claims.OfPod(pod)) > 0 }
-	chosen := slices.IndexFunc(all, func(pod *corev1.Pod) bool { return lifecycle.Waits(pod) && uses(pod) })
+	chosen := slices.IndexFunc(all, func(pod *corev1.Pod) bool { return snapshot.Waits(pod) && uses(pod) })
 	if chosen < 0 {
 		chosen = max(slices.IndexFunc(all, uses), 0)
 	}

@@ -151,7 +151,7 @@ func (s *Target) findClaim(c *cluster.Cluster) error {
 	s.Users = lifecycle.PodsUsing(c.Snapshot, claim)
 	if claim.Status.Allocation == nil {
 		for _, pod := range s.Users {
-			if lifecycle.Waits(pod) {
+			if snapshot.Waits(pod) {
 				s.Others = append(s.Others, pod)
 			}
 		}
@@ -242,12 +242,12 @@ func (s *Target) findWorkload(c *cluster.Cluster) error {
 // sorted by age, and the youngest one is of the latest revision.
 func firstToWait(pods []*corev1.Pod) int {
 	latest := slices.IndexFunc(pods, func(pod *corev1.Pod) bool {
-		return lifecycle.Waits(pod) && revision(pod) == revision(pods[len(pods)-1])
+		return snapshot.Waits(pod) && revision(pod) == revision(pods[len(pods)-1])
 	})
 	if latest >= 0 {
 		return latest
 	}
-	return slices.IndexFunc(pods, lifecycle.Waits)
+	return slices.IndexFunc(pods, snapshot.Waits)
 }
 
 // revision is that of the template of a pod, empty if its controller gives it none.
@@ -281,7 +281,7 @@ func (s *Target) UsePod(c *cluster.Cluster, pod *corev1.Pod) {
 }
 
 func (s *Target) needClaims(c *cluster.Cluster) error {
-	if len(s.Claims) > 0 || (s.Hypothetical || lifecycle.Waits(s.Pod)) && len(Unserved(c, s.Pod)) > 0 {
+	if len(s.Claims) > 0 || (s.Hypothetical || snapshot.Waits(s.Pod)) && len(Unserved(c, s.Pod)) > 0 {
 		return nil
 	}
 	err := &Error{
@@ -350,7 +350,7 @@ const MaxPods = 10
 // Queued reports whether the target stands for pods in the scheduling queue. A
 // question about one node or one device is about that alone.
 func (s *Target) Queued() bool {
-	return s.Pod != nil && s.Options.Node == "" && s.Options.Device == "" && (s.Hypothetical || lifecycle.Waits(s.Pod)) && s.Object.Kind != api.KindClaim
+	return s.Pod != nil && s.Options.Node == "" && s.Options.Device == "" && (s.Hypothetical || snapshot.Waits(s.Pod)) && s.Object.Kind != api.KindClaim
 }
 
 // Counted reports whether the target stands for several pods, so that the answer

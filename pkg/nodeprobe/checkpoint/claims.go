@@ -88,7 +88,7 @@ func (c *comparison) pod(file *Checkpoint, claim *Claim, uid string) {
 		check := node.Bad(checkPods, file.Path, "the kubelet keeps %s for pod %s, which is bound to another node", claim.words(), pod.Name)
 		check.Found, check.Required = pod.Spec.NodeName, c.cluster.Node
 		c.Checks = append(c.Checks, check)
-	case pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:
+	case snapshot.Finished(pod):
 		c.Checks = append(c.Checks, node.NotKnown(checkPods, file.Path, "the kubelet keeps %s for pod %s, which has ended: it is about to let go of it, or fails to", claim.words(), pod.Name))
 	}
 }

@@ -69,7 +69,7 @@ func (h *Host) In(snap *snapshot.Snapshot) *Cluster {
 	}
 	used := map[*resourceapi.ResourceClaim]bool{}
 	for _, pod := range snap.Pods {
-		if pod.Spec.NodeName != c.Node || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		if pod.Spec.NodeName != c.Node || snapshot.Finished(pod) {
 			continue
 		}
 		c.Pods = append(c.Pods, pod)

@@ -45,7 +45,7 @@ func (c *collector) readTargetOwners(ctx context.Context) {
 	}
 	var pods []*corev1.Pod
 	for _, pod := range c.snapshot.Pods {
-		if pod.Namespace == c.namespace && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
+		if pod.Namespace == c.namespace && !snapshot.Finished(pod) {
 			pods = append(pods, pod)
 		}
 	}

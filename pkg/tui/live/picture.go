@@ -150,7 +150,7 @@ func (p *Picture) Claims() []api.Claim {
 func waitingPods(c *cluster.Cluster) []*corev1.Pod {
 	var waiting []*corev1.Pod
 	for _, pod := range c.Snapshot.Pods {
-		if pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
+		if !snapshot.Waits(pod) {
 			continue
 		}
 		pending := func(pc cluster.PodClaim) bool {

@@ -17,6 +17,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
@@ -161,7 +162,7 @@ func (r *Reasons) WorkAll(ctx context.Context, p *Picture, now time.Time) error 
 	var asked []explain.Options
 	var of []Target
 	for _, pod := range p.Cluster.Snapshot.Pods {
-		if wanted, waits := p.WaitsFor(pod); waits && lifecycle.Waits(pod) {
+		if wanted, waits := p.WaitsFor(pod); waits && snapshot.Waits(pod) {
 			asked = append(asked, explain.Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
 			of = append(of, wanted)
 		}
@@ -215,7 +216,7 @@ func answerIn(ctx context.Context, c *cluster.Cluster, verdicts *queue.Verdicts,
 			return answer, nil
 		}
 		for _, pod := range lifecycle.PodsUsing(c.Snapshot, claim) {
-			if lifecycle.Waits(pod) && len(targets) < maxUsers {
+			if snapshot.Waits(pod) && len(targets) < maxUsers {
 				targets = append(targets, explain.Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
 			}
 		}

@@ -8,7 +8,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
-	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // Troubles are what is wrong with a cluster, as the window title and the bell tell it.
@@ -33,7 +33,7 @@ func FindTroubles(p *Picture, evictions bool) Troubles {
 		t.Names = append(t.Names, "pool "+inventory.PoolName(pool))
 	}
 	for _, pod := range p.Cluster.Snapshot.Pods {
-		if !lifecycle.Waits(pod) {
+		if !snapshot.Waits(pod) {
 			continue
 		}
 		if _, waits := p.WaitsFor(pod); !waits {

@@ -14,6 +14,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 )
 
@@ -54,7 +55,7 @@ func NewFacts(ctx context.Context, p *live.Picture) (*Facts, error) {
 		}
 	}
 	for _, pod := range p.Cluster.Snapshot.Pods {
-		if !lifecycle.Waits(pod) {
+		if !snapshot.Waits(pod) {
 			continue
 		}
 		if of, waits := p.WaitsFor(pod); waits {

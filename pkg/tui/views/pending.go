@@ -16,6 +16,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
@@ -108,7 +109,7 @@ func whatWaits(p *live.Picture, reasons *live.Reasons) []waiting {
 	known := map[string]int{}
 	names := ShortClassNames(p.Cluster.Snapshot.Classes)
 	for _, pod := range p.Cluster.Snapshot.Pods {
-		if !lifecycle.Waits(pod) {
+		if !snapshot.Waits(pod) {
 			continue
 		}
 		of, waits := p.WaitsFor(pod)

@@ -1,0 +1,16 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package snapshot
+
+import corev1 "k8s.io/api/core/v1"
+
+// Finished reports whether no container of a pod will ever run again.
+func Finished(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// Waits reports whether the scheduler has yet to find a node for a pod.
+func Waits(pod *corev1.Pod) bool {
+	return pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && !Finished(pod)
+}
