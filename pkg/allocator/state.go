@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // allocatedState is which devices are in use, as upstream takes it.
@@ -17,10 +18,8 @@ type allocatedState struct {
 	structured.AllocatedState
 	consumableCapacity bool
 	// shares has the shares by pool.
-	shares map[poolID][]structured.SharedDeviceID
+	shares map[snapshot.PoolID][]structured.SharedDeviceID
 }
-
-type poolID struct{ driver, name string }
 
 func newState(consumableCapacity bool) *allocatedState {
 	return &allocatedState{
@@ -30,7 +29,7 @@ func newState(consumableCapacity bool) *allocatedState {
 			AggregatedCapacity:       structured.NewConsumedCapacityCollection(),
 		},
 		consumableCapacity: consumableCapacity,
-		shares:             map[poolID][]structured.SharedDeviceID{},
+		shares:             map[snapshot.PoolID][]structured.SharedDeviceID{},
 	}
 }
 
@@ -45,7 +44,7 @@ func (s *allocatedState) of(pools []*cluster.Pool) structured.AllocatedState {
 	}
 	state.AllocatedSharedDeviceIDs = sets.New[structured.SharedDeviceID]()
 	for _, pool := range pools {
-		state.AllocatedSharedDeviceIDs.Insert(s.shares[poolID{pool.Driver, pool.Name}]...)
+		state.AllocatedSharedDeviceIDs.Insert(s.shares[snapshot.PoolID{Driver: pool.Driver, Name: pool.Name}]...)
 	}
 	return state
 }
@@ -88,7 +87,7 @@ func (s *allocatedState) add(result *resourceapi.DeviceRequestAllocationResult) 
 	}
 	share := structured.MakeSharedDeviceID(unique, result.ShareID)
 	s.AllocatedSharedDeviceIDs.Insert(share)
-	pool := poolID{result.Driver, result.Pool}
+	pool := snapshot.PoolID{Driver: result.Driver, Name: result.Pool}
 	s.shares[pool] = append(s.shares[pool], share)
 	if result.ConsumedCapacity != nil {
 		s.AggregatedCapacity.Insert(structured.NewDeviceConsumedCapacity(unique, result.ConsumedCapacity))

@@ -54,22 +54,22 @@ func (c *Cluster) findLost() []LostPool {
 	if c.Snapshot.Gap(snapshot.ResourceSlices) != nil {
 		return nil
 	}
-	published := map[poolName]bool{}
+	published := map[snapshot.PoolID]bool{}
 	for _, pool := range c.Pools.All() {
-		published[poolName{pool.Driver, pool.Name}] = true
+		published[snapshot.PoolID{Driver: pool.Driver, Name: pool.Name}] = true
 	}
 	var lost []LostPool
 	for name, pool := range c.Usage.pools.All() {
 		if published[name] {
 			continue
 		}
-		p := LostPool{Driver: name.driver, Name: name.pool}
+		p := LostPool{Driver: name.Driver, Name: name.Name}
 		nodes := map[string]bool{}
 		for h := range pool.Holders() {
 			if DeviceReady(h.Claim, h.Result) {
 				continue
 			}
-			if id := (DeviceID{name.driver, name.pool, h.Result.Device}); !slices.Contains(p.Devices, id) {
+			if id := (DeviceID{name.Driver, name.Name, h.Result.Device}); !slices.Contains(p.Devices, id) {
 				p.Devices = append(p.Devices, id)
 			}
 			if !slices.Contains(p.Claims, h.Claim) {

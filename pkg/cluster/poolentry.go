@@ -15,10 +15,6 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-type poolID struct {
-	driver, name string
-}
-
 // poolEntry is one pool with the slices of all generations.
 type poolEntry struct {
 	pool *Pool

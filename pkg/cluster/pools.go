@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // Pools has all slices by pool, and the pools by the nodes that they
@@ -63,13 +64,13 @@ func newPools(all []*resourceapi.ResourceSlice, features *features) *Pools {
 	p := &Pools{countersConcernAll: features.countersConcernAll, onNode: map[string][]*poolEntry{}}
 	p.views.of = map[string]nodeViews{}
 	p.every, p.devices = sync.OnceValue(p.listEvery), sync.OnceValue(p.listDevices)
-	byID, matchers := map[poolID]*poolEntry{}, nodeMatchers{}
+	byID, matchers := map[snapshot.PoolID]*poolEntry{}, nodeMatchers{}
 	for _, slice := range all {
-		id := poolID{slice.Spec.Driver, slice.Spec.Pool.Name}
+		id := snapshot.PoolOf(slice)
 		entry := byID[id]
 		if entry == nil {
 			entry = &poolEntry{
-				pool:          &Pool{Driver: id.driver, Name: id.name},
+				pool:          &Pool{Driver: id.Driver, Name: id.Name},
 				partitionable: features.partitionableDevices,
 				onNode:        map[string][]*sliceInfo{},
 				newest:        slice.Spec.Pool.Generation,
@@ -226,9 +227,9 @@ func (p *Pools) Plain(nodes []*corev1.Node) sets.Set[*Pool] {
 
 // Ignored finds out why the allocator does not look at a slice, nil if it does.
 func (p *Pools) Ignored(slice *resourceapi.ResourceSlice) *IgnoredSlice {
-	id := poolID{slice.Spec.Driver, slice.Spec.Pool.Name}
-	at, found := slices.BinarySearchFunc(p.entries, id, func(e *poolEntry, id poolID) int {
-		return cmp.Or(cmp.Compare(e.pool.Driver, id.driver), cmp.Compare(e.pool.Name, id.name))
+	id := snapshot.PoolOf(slice)
+	at, found := slices.BinarySearchFunc(p.entries, id, func(e *poolEntry, id snapshot.PoolID) int {
+		return cmp.Or(cmp.Compare(e.pool.Driver, id.Driver), cmp.Compare(e.pool.Name, id.Name))
 	})
 	if !found {
 		return nil

@@ -10,6 +10,8 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // Holder is an allocated claim together with the one of its results that is
@@ -23,10 +25,8 @@ type Holder struct {
 // claims can have some that no slice has any more.
 type Usage struct {
 	consumableCapacity bool
-	pools              layers[poolName, *PoolUsage]
+	pools              layers[snapshot.PoolID, *PoolUsage]
 }
-
-type poolName struct{ driver, pool string }
 
 // PoolUsage is the part of a [Usage] that is about one pool. In a cluster that was
 // amended it is the same one, if no claim with devices of the pool differs. Of nil,
@@ -52,9 +52,9 @@ func newUsage(claims []*resourceapi.ResourceClaim, consumableCapacity bool, sibl
 	if changed != nil {
 		return sibling.with(changed)
 	}
-	devices := map[poolName]map[string]*deviceUsage{}
+	devices := map[snapshot.PoolID]map[string]*deviceUsage{}
 	for id, holder := range allHolders(claims) {
-		name := poolName{id.Driver, id.Pool}
+		name := snapshot.PoolID{Driver: id.Driver, Name: id.Pool}
 		if devices[name] == nil {
 			devices[name] = map[string]*deviceUsage{}
 		}
@@ -65,14 +65,14 @@ func newUsage(claims []*resourceapi.ResourceClaim, consumableCapacity bool, sibl
 		}
 		d.holders = append(d.holders, holder)
 	}
-	pools := make(map[poolName]*PoolUsage, len(devices))
+	pools := make(map[snapshot.PoolID]*PoolUsage, len(devices))
 	for name, ofPool := range devices {
 		for _, d := range ofPool {
 			d.sum(consumableCapacity)
 		}
 		pools[name] = &PoolUsage{layers[string, *deviceUsage]{}.With(ofPool)}
 	}
-	return &Usage{consumableCapacity, layers[poolName, *PoolUsage]{}.With(pools)}
+	return &Usage{consumableCapacity, layers[snapshot.PoolID, *PoolUsage]{}.With(pools)}
 }
 
 // allHolders visits the results of all allocated claims.
@@ -95,9 +95,9 @@ func allHolders(claims []*resourceapi.ResourceClaim) iter.Seq2[DeviceID, Holder]
 
 // with is what is in use after some claims changed.
 func (u *Usage) with(d *difference[*resourceapi.ResourceClaim]) *Usage {
-	changed := map[poolName]map[string]*deviceUsage{}
+	changed := map[snapshot.PoolID]map[string]*deviceUsage{}
 	device := func(id DeviceID) *deviceUsage {
-		name := poolName{id.Driver, id.Pool}
+		name := snapshot.PoolID{Driver: id.Driver, Name: id.Pool}
 		if changed[name] == nil {
 			changed[name] = map[string]*deviceUsage{}
 		}
@@ -121,7 +121,7 @@ func (u *Usage) with(d *difference[*resourceapi.ResourceClaim]) *Usage {
 	if len(changed) == 0 {
 		return u
 	}
-	pools := make(map[poolName]*PoolUsage, len(changed))
+	pools := make(map[snapshot.PoolID]*PoolUsage, len(changed))
 	for name, devices := range changed {
 		for _, d := range devices {
 			d.sum(u.consumableCapacity)
@@ -166,7 +166,7 @@ func (d *deviceUsage) consume(capacity map[resourceapi.QualifiedName]resource.Qu
 
 // OfPool is what is in use of a pool, nil if no claim has a device of it.
 func (u *Usage) OfPool(driver, pool string) *PoolUsage {
-	use, _ := u.pools.Get(poolName{driver, pool})
+	use, _ := u.pools.Get(snapshot.PoolID{Driver: driver, Name: pool})
 	return use
 }
 
@@ -187,7 +187,7 @@ func (p *PoolUsage) Holders() iter.Seq[Holder] {
 }
 
 func (u *Usage) of(id DeviceID) deviceUsage {
-	if pool, found := u.pools.Get(poolName{id.Driver, id.Pool}); found {
+	if pool, found := u.pools.Get(snapshot.PoolID{Driver: id.Driver, Name: id.Pool}); found {
 		if d, found := pool.devices.Get(id.Device); found {
 			return *d
 		}
@@ -200,7 +200,7 @@ func (u *Usage) devices() iter.Seq[DeviceID] {
 	return func(yield func(DeviceID) bool) {
 		for name, pool := range u.pools.All() {
 			for device, use := range pool.devices.All() {
-				if len(use.holders) > 0 && !yield(DeviceID{name.driver, name.pool, device}) {
+				if len(use.holders) > 0 && !yield(DeviceID{name.Driver, name.Name, device}) {
 					return
 				}
 			}

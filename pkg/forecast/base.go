@@ -21,7 +21,7 @@ type devices struct {
 	asker    *explain.Asker
 	eligible map[cluster.DeviceID]bool
 	// pools are theirs.
-	pools map[poolID]bool
+	pools map[snapshot.PoolID]bool
 	// divisible is set if some of these can be shared, or are partitions, shareable only in
 	// the first case.
 	divisible, shareable bool
@@ -43,7 +43,7 @@ func (d *devices) movable(all []*mover) map[string][]*user {
 }
 
 func (d *devices) addEligible(id cluster.DeviceID) {
-	d.eligible[id], d.pools[poolID{id.Driver, id.Pool}] = true, true
+	d.eligible[id], d.pools[snapshot.PoolID{Driver: id.Driver, Name: id.Pool}] = true, true
 }
 
 // base is what shapes have in common that differ in how many devices they take: which
@@ -67,7 +67,7 @@ type base struct {
 // nodes of the cluster.
 func newBase(ctx context.Context, asker *explain.Asker, s *cluster.Cluster, rooms map[string]int, sampled *sample, asked *explain.Asked) (*base, error) {
 	q := asked.Question
-	b := &base{devices: &devices{asker: asker, eligible: map[cluster.DeviceID]bool{}, pools: map[poolID]bool{}}, snap: s.Snapshot, rooms: rooms}
+	b := &base{devices: &devices{asker: asker, eligible: map[cluster.DeviceID]bool{}, pools: map[snapshot.PoolID]bool{}}, snap: s.Snapshot, rooms: rooms}
 	for _, u := range q.Reach.Unsuitable {
 		b.unsuitable = append(b.unsuitable, u.Node)
 	}

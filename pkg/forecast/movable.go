@@ -20,9 +20,6 @@ import (
 // mostChoices is how many sets of the pods of a node are considered.
 const mostChoices = 12
 
-// poolID names a pool.
-type poolID struct{ driver, name string }
-
 // mover is a pod that could run on another node: it has devices of its node only, of claims
 // that nobody else uses, and is not bound to the node.
 type mover struct {
@@ -35,9 +32,9 @@ type mover struct {
 
 // moversIn are the pods of a snapshot that could run elsewhere.
 func moversIn(snap *snapshot.Snapshot) []*mover {
-	local := map[poolID]bool{}
+	local := map[snapshot.PoolID]bool{}
 	for _, slice := range snap.Slices {
-		id := poolID{slice.Spec.Driver, slice.Spec.Pool.Name}
+		id := snapshot.PoolOf(slice)
 		_, known := local[id]
 		local[id] = ptr.Deref(slice.Spec.NodeName, "") != "" && (!known || local[id])
 	}
@@ -66,7 +63,7 @@ func moversIn(snap *snapshot.Snapshot) []*mover {
 }
 
 // add counts the devices of a claim, and reports whether all of them are those of a node.
-func (m *mover) add(claim *resourceapi.ResourceClaim, local map[poolID]bool) bool {
+func (m *mover) add(claim *resourceapi.ResourceClaim, local map[snapshot.PoolID]bool) bool {
 	m.claims = append(m.claims, claim)
 	if len(claim.Spec.Devices.Requests) > 0 && m.class == "" {
 		if exactly := claim.Spec.Devices.Requests[0].Exactly; exactly != nil {
@@ -75,7 +72,7 @@ func (m *mover) add(claim *resourceapi.ResourceClaim, local map[poolID]bool) boo
 	}
 	results := claim.Status.Allocation.Devices.Results
 	for i := range results {
-		if !local[poolID{results[i].Driver, results[i].Pool}] {
+		if !local[snapshot.PoolID{Driver: results[i].Driver, Name: results[i].Pool}] {
 			return false
 		}
 	}
@@ -115,7 +112,7 @@ func (d *devices) userOf(m *mover) *user {
 	for _, claim := range m.claims {
 		results := claim.Status.Allocation.Devices.Results
 		for i := range results {
-			if !d.pools[poolID{results[i].Driver, results[i].Pool}] {
+			if !d.pools[snapshot.PoolID{Driver: results[i].Driver, Name: results[i].Pool}] {
 				continue
 			}
 			name := results[i].Pool + "/" + results[i].Device

@@ -123,11 +123,11 @@ func TestBoundsHold(t *testing.T) {
 				pool := v.cluster.Pools.All()[i]
 				t2 := tallyOf(v.eligible, v.plain, v.pods, pool)
 				var k known
-				if status, ok := v.statuses()[poolKey{pool.Driver, pool.Name}]; ok {
+				if status, ok := v.statuses()[snapshot.PoolID{Driver: pool.Driver, Name: pool.Name}]; ok {
 					k = v.learn(&status, pool, &t2)
 				}
 				// Devices that are gone count as in use, which is documented.
-				if k.claims && truth.gone()[poolKey{pool.Driver, pool.Name}] > 0 {
+				if k.claims && truth.gone()[snapshot.PoolID{Driver: pool.Driver, Name: pool.Name}] > 0 {
 					continue
 				}
 				got, from := count(v.notRead, &t2, k)

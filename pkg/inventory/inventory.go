@@ -16,6 +16,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // Inventory answers what there is in one snapshot. It is safe for concurrent
@@ -29,9 +30,9 @@ type Inventory struct {
 	notRead notRead
 	plain   *plainNodes
 	// statuses has what the cluster itself says about pools.
-	statuses func() map[poolKey]poolStatus
+	statuses func() map[snapshot.PoolID]poolStatus
 	// gone has, by pool, the devices of claims that no slice has any more.
-	gone func() map[poolKey]int
+	gone func() map[snapshot.PoolID]int
 	// unpublished has the devices themselves.
 	unpublished func() []api.Device
 }
@@ -49,8 +50,8 @@ func (p podsByClaim) of(claim *resourceapi.ResourceClaim) []*corev1.Pod {
 // New takes the inventory of a cluster.
 func New(c *cluster.Cluster) *Inventory {
 	v := &Inventory{cluster: c, eligible: eligibility.NewDevices(c), pods: podsByClaim{}, notRead: notReadIn(c), plain: &plainNodes{facts: c}}
-	v.statuses = sync.OnceValue(func() map[poolKey]poolStatus { return listStatuses(c.Snapshot) })
-	v.gone = sync.OnceValue(func() map[poolKey]int { return countGone(c) })
+	v.statuses = sync.OnceValue(func() map[snapshot.PoolID]poolStatus { return listStatuses(c.Snapshot) })
+	v.gone = sync.OnceValue(func() map[snapshot.PoolID]int { return countGone(c) })
 	v.unpublished = sync.OnceValue(func() []api.Device { return listUnpublished(v.eligible, v.pods) })
 	for _, pod := range c.Snapshot.Pods {
 		for name := range resourceclaim.PodClaims(pod) {

@@ -92,7 +92,7 @@ func (v *Inventory) describePool(pool *cluster.Pool) (api.Pool, known) {
 		Slices: len(pool.Slices), Declared: pool.Expected, Obsolete: len(pool.Obsolete), Labels: commonLabels(pool),
 	}
 	devices := tallyOf(v.eligible, v.plain, v.pods, pool)
-	status, found := v.statuses()[poolKey{pool.Driver, pool.Name}]
+	status, found := v.statuses()[snapshot.PoolID{Driver: pool.Driver, Name: pool.Name}]
 	var known known
 	if found {
 		out.ClusterCounts = status.counts()

@@ -44,7 +44,7 @@ func (v *Inventory) learn(s *poolStatus, pool *cluster.Pool, t *tally) known {
 		// None of its devices is free, and names may be there twice.
 		return k
 	}
-	gone := v.gone()[poolKey{pool.Driver, pool.Name}]
+	gone := v.gone()[snapshot.PoolID{Driver: pool.Driver, Name: pool.Name}]
 	k.rules = int(*s.UnavailableDevices) == t.tainted
 	hidden := int(*s.AllocatedDevices) - t.inUse() - gone
 	if !v.notRead.claims {

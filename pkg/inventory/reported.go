@@ -12,8 +12,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-type poolKey struct{ driver, name string }
-
 // poolStatus is what a ResourcePoolStatusRequest says about one pool.
 type poolStatus struct {
 	*resourcev1alpha3.PoolStatus
@@ -21,8 +19,8 @@ type poolStatus struct {
 }
 
 // listStatuses finds the newest status of each pool.
-func listStatuses(snap *snapshot.Snapshot) map[poolKey]poolStatus {
-	statuses := map[poolKey]poolStatus{}
+func listStatuses(snap *snapshot.Snapshot) map[snapshot.PoolID]poolStatus {
+	statuses := map[snapshot.PoolID]poolStatus{}
 	for _, request := range snap.PoolStatuses {
 		if request.Status == nil {
 			continue
@@ -30,7 +28,7 @@ func listStatuses(snap *snapshot.Snapshot) map[poolKey]poolStatus {
 		at := snapshot.AnsweredAt(request)
 		for i := range request.Status.Pools {
 			status := &request.Status.Pools[i]
-			key := poolKey{status.Driver, status.PoolName}
+			key := snapshot.PoolID{Driver: status.Driver, Name: status.PoolName}
 			if other, ok := statuses[key]; ok {
 				if before := snapshot.AnsweredAt(other.request); at.Before(&before) {
 					continue
@@ -43,9 +41,9 @@ func listStatuses(snap *snapshot.Snapshot) map[poolKey]poolStatus {
 }
 
 // countGone counts the devices that claims have and no slice has any more.
-func countGone(facts *cluster.Cluster) map[poolKey]int {
+func countGone(facts *cluster.Cluster) map[snapshot.PoolID]int {
 	seen := map[cluster.DeviceID]bool{}
-	gone := map[poolKey]int{}
+	gone := map[snapshot.PoolID]int{}
 	for _, claim := range facts.Snapshot.Claims {
 		if claim.Status.Allocation == nil {
 			continue
@@ -57,7 +55,7 @@ func countGone(facts *cluster.Cluster) map[poolKey]int {
 				continue
 			}
 			seen[id] = true
-			gone[poolKey{id.Driver, id.Pool}]++
+			gone[snapshot.PoolID{Driver: id.Driver, Name: id.Pool}]++
 		}
 	}
 	return gone

@@ -13,19 +13,16 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// poolID tells pools apart.
-type poolID struct{ driver, name string }
-
 // OnlyNodes is a snapshot with some of its nodes, and without the pools that only others
 // have. Nothing of the argument is changed, and all objects are shared.
 func OnlyNodes(snap *snapshot.Snapshot, nodes []*corev1.Node) *snapshot.Snapshot {
-	kept, pools := map[string]bool{}, map[poolID]bool{}
+	kept, pools := map[string]bool{}, map[snapshot.PoolID]bool{}
 	for _, node := range nodes {
 		kept[node.Name] = true
 	}
 	for _, slice := range snap.Slices {
 		if name := slice.Spec.NodeName; name == nil || kept[*name] {
-			pools[poolID{slice.Spec.Driver, slice.Spec.Pool.Name}] = true
+			pools[snapshot.PoolOf(slice)] = true
 		}
 	}
 	after := *snap
@@ -34,7 +31,7 @@ func OnlyNodes(snap *snapshot.Snapshot, nodes []*corev1.Node) *snapshot.Snapshot
 		slices.SortFunc(after.Nodes, func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) })
 	}
 	after.Slices = slices.DeleteFunc(slices.Clone(snap.Slices), func(slice *resourceapi.ResourceSlice) bool {
-		return !pools[poolID{slice.Spec.Driver, slice.Spec.Pool.Name}]
+		return !pools[snapshot.PoolOf(slice)]
 	})
 	return &after
 }
@@ -49,9 +46,9 @@ func Local(snap *snapshot.Snapshot, nodes []*corev1.Node) *snapshot.Snapshot {
 	for _, node := range nodes {
 		kept[node.Name] = true
 	}
-	pools := map[poolID]bool{}
+	pools := map[snapshot.PoolID]bool{}
 	for _, slice := range after.Slices {
-		pools[poolID{slice.Spec.Driver, slice.Spec.Pool.Name}] = true
+		pools[snapshot.PoolOf(slice)] = true
 	}
 	after.Pods, after.Claims = nil, nil
 	for _, pod := range snap.Pods {
@@ -61,7 +58,7 @@ func Local(snap *snapshot.Snapshot, nodes []*corev1.Node) *snapshot.Snapshot {
 	}
 	for _, claim := range snap.Claims {
 		if claim.Status.Allocation != nil && slices.ContainsFunc(claim.Status.Allocation.Devices.Results, func(r resourceapi.DeviceRequestAllocationResult) bool {
-			return pools[poolID{r.Driver, r.Pool}]
+			return pools[snapshot.PoolID{Driver: r.Driver, Name: r.Pool}]
 		}) {
 			after.Claims = append(after.Claims, claim)
 		}

@@ -15,14 +15,12 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodeanswer"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // maxNewNodes is how many groups of nodes are tried, those with most nodes first.
 const maxNewNodes = 16
-
-// sharedPool names a pool that more than one node can reach.
-type sharedPool struct{ driver, name string }
 
 // oneMoreNode decides for each group of equivalent nodes whether the claims would fit
 // on one more of them: its own devices are free and it has no pods. What it would
@@ -33,7 +31,7 @@ func (c *OutlookCase) oneMoreNode(ctx context.Context, all *amended) ([]api.NewN
 		var err error
 		a, err = c.about(whatif.Leave(c.Cluster.Snapshot, func(pod *corev1.Pod) bool { return pod.Spec.NodeName != "" && !c.isOwn(pod) },
 			func(_ *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) bool {
-				return !shared[sharedPool{result.Driver, result.Pool}]
+				return !shared[snapshot.PoolID{Driver: result.Driver, Name: result.Pool}]
 			}))
 		if err != nil || a == nil {
 			return nil, err
@@ -75,8 +73,8 @@ func (c *OutlookCase) oneMoreNode(ctx context.Context, all *amended) ([]api.NewN
 }
 
 // sharedPools are those with devices in use that several nodes can reach.
-func (c *OutlookCase) sharedPools() map[sharedPool]bool {
-	shared := map[sharedPool]bool{}
+func (c *OutlookCase) sharedPools() map[snapshot.PoolID]bool {
+	shared := map[snapshot.PoolID]bool{}
 	seen := map[*cluster.NodePool]bool{}
 	for _, pools := range c.Reach.Pools {
 		for _, pool := range pools {
@@ -85,7 +83,7 @@ func (c *OutlookCase) sharedPools() map[sharedPool]bool {
 			}
 			seen[pool] = true
 			if slices.ContainsFunc(pool.Devices, func(d cluster.Device) bool { return c.Cluster.Usage.InUse(d.ID) }) {
-				shared[sharedPool{pool.Pool.Driver, pool.Pool.Name}] = true
+				shared[snapshot.PoolID{Driver: pool.Pool.Driver, Name: pool.Pool.Name}] = true
 			}
 		}
 	}

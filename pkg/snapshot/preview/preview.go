@@ -19,13 +19,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// poolKey is a pool, or with the name of a node all pools of it.
-type poolKey struct{ driver, name string }
-
-func poolOf(slice *resourceapi.ResourceSlice) poolKey {
-	return poolKey{slice.Spec.Driver, slice.Spec.Pool.Name}
-}
-
 func nodeOf(slice *resourceapi.ResourceSlice) string { return ptr.Deref(slice.Spec.NodeName, "") }
 
 // Apply returns a snapshot as [snapshot.Snapshot.With] does, in which drivers have
@@ -35,16 +28,16 @@ func nodeOf(slice *resourceapi.ResourceSlice) string { return ptr.Deref(slice.Sp
 // [Assumptions]. Nodes that the snapshot does not have are
 // assumed; where it has none at all, the allocator does that.
 func Apply(s, preview *snapshot.Snapshot) *snapshot.Snapshot {
-	pools, nodes, names := map[poolKey]poolKey{}, map[poolKey]poolKey{}, map[string]poolKey{}
+	pools, nodes, names := map[snapshot.PoolID]snapshot.PoolID{}, map[snapshot.PoolID]snapshot.PoolID{}, map[string]snapshot.PoolID{}
 	upper := &snapshot.Snapshot{}
 	for _, slice := range preview.Slices {
-		pool := poolOf(slice)
+		pool := snapshot.PoolOf(slice)
 		pools[pool], names[slice.Name] = pool, pool
 		node := nodeOf(slice)
 		if node == "" {
 			continue
 		}
-		nodes[poolKey{slice.Spec.Driver, node}] = pool
+		nodes[snapshot.PoolID{Driver: slice.Spec.Driver, Name: node}] = pool
 		if len(s.Nodes) > 0 && s.Node(node) == nil {
 			upper.Nodes = append(upper.Nodes, missingNode(node))
 		}
@@ -52,11 +45,11 @@ func Apply(s, preview *snapshot.Snapshot) *snapshot.Snapshot {
 	upper.Nodes = slices.CompactFunc(upper.Nodes, func(a, b *corev1.Node) bool { return a.Name == b.Name })
 	lower := *s
 	lower.Slices = nil
-	replaced := map[poolKey][]string{}
+	replaced := map[snapshot.PoolID][]string{}
 	for _, slice := range s.Slices {
-		by, found := pools[poolOf(slice)]
+		by, found := pools[snapshot.PoolOf(slice)]
 		if !found && nodeOf(slice) != "" {
-			by, found = nodes[poolKey{slice.Spec.Driver, nodeOf(slice)}]
+			by, found = nodes[snapshot.PoolID{Driver: slice.Spec.Driver, Name: nodeOf(slice)}]
 		}
 		if !found {
 			by, found = names[slice.Name]
@@ -77,9 +70,9 @@ func Apply(s, preview *snapshot.Snapshot) *snapshot.Snapshot {
 		if !isPreview(&marked) {
 			snapshot.Annotate(&marked, snapshot.PreviewAnnotation, nil)
 		}
-		if names := replaced[poolOf(slice)]; len(names) > 0 {
+		if names := replaced[snapshot.PoolOf(slice)]; len(names) > 0 {
 			snapshot.Annotate(&marked, snapshot.ReplacedAnnotation, names)
-			delete(replaced, poolOf(slice))
+			delete(replaced, snapshot.PoolOf(slice))
 		}
 		upper.Slices = append(upper.Slices, &marked)
 	}
@@ -108,13 +101,13 @@ func NodeMissing(node *corev1.Node) bool { return isPreview(node) }
 
 // withoutPools takes from what the cluster has counted the pools that are no
 // longer the ones it counted.
-func withoutPools(requests []*resourcev1alpha3.ResourcePoolStatusRequest, pools map[poolKey]poolKey) []*resourcev1alpha3.ResourcePoolStatusRequest {
+func withoutPools(requests []*resourcev1alpha3.ResourcePoolStatusRequest, pools map[snapshot.PoolID]snapshot.PoolID) []*resourcev1alpha3.ResourcePoolStatusRequest {
 	kept := make([]*resourcev1alpha3.ResourcePoolStatusRequest, 0, len(requests))
 	for _, request := range requests {
 		if request.Status != nil {
 			request = request.DeepCopy()
 			request.Status.Pools = slices.DeleteFunc(request.Status.Pools, func(status resourcev1alpha3.PoolStatus) bool {
-				_, gone := pools[poolKey{status.Driver, status.PoolName}]
+				_, gone := pools[snapshot.PoolID{Driver: status.Driver, Name: status.PoolName}]
 				return gone
 			})
 		}
@@ -137,10 +130,10 @@ func InstalledWith(s *snapshot.Snapshot, class string) (driver string) {
 // Assumptions says, a sentence each, what a snapshot with previews takes
 // for granted. It is empty for one that has none.
 func Assumptions(s *snapshot.Snapshot) []string {
-	previews := map[poolKey][]*resourceapi.ResourceSlice{}
-	devices, published := map[poolKey]map[string]bool{}, map[poolKey]bool{}
+	previews := map[snapshot.PoolID][]*resourceapi.ResourceSlice{}
+	devices, published := map[snapshot.PoolID]map[string]bool{}, map[snapshot.PoolID]bool{}
 	for _, slice := range s.Slices {
-		pool := poolOf(slice)
+		pool := snapshot.PoolOf(slice)
 		if !isPreview(slice) {
 			published[pool] = true
 			continue
@@ -154,12 +147,12 @@ func Assumptions(s *snapshot.Snapshot) []string {
 		}
 	}
 	var sentences []string
-	pools := slices.SortedFunc(maps.Keys(previews), func(a, b poolKey) int {
-		return cmp.Or(strings.Compare(a.driver, b.driver), strings.Compare(a.name, b.name))
+	pools := slices.SortedFunc(maps.Keys(previews), func(a, b snapshot.PoolID) int {
+		return cmp.Or(strings.Compare(a.Driver, b.Driver), strings.Compare(a.Name, b.Name))
 	})
 	for _, pool := range pools {
 		if published[pool] {
-			sentences = append(sentences, fmt.Sprintf("pool %s of %s has slices of a preview beside published ones, which does not happen: lay the preview over them with --with-preview", pool.name, pool.driver))
+			sentences = append(sentences, fmt.Sprintf("pool %s of %s has slices of a preview beside published ones, which does not happen: lay the preview over them with --with-preview", pool.Name, pool.Driver))
 			continue
 		}
 		sentences = append(sentences, assumption(pool, previews[pool]))
@@ -172,14 +165,14 @@ func Assumptions(s *snapshot.Snapshot) []string {
 	for _, pool := range pools {
 		if holders := holdersOfMissing(s, pool, devices[pool]); len(holders) > 0 {
 			sentences = append(sentences, fmt.Sprintf("the preview of pool %s lacks devices that are allocated to claims, and nothing is counted for these: %s",
-				pool.name, some(holders)))
+				pool.Name, some(holders)))
 		}
 	}
 	return sentences
 }
 
 // assumption is what the slices of one pool assume.
-func assumption(pool poolKey, list []*resourceapi.ResourceSlice) string {
+func assumption(pool snapshot.PoolID, list []*resourceapi.ResourceSlice) string {
 	after, simulated, node := list[0].Annotations[snapshot.PreviewAnnotation], "", ""
 	var replaced []string
 	for _, slice := range list {
@@ -204,12 +197,12 @@ func assumption(pool poolKey, list []*resourceapi.ResourceSlice) string {
 	if len(replaced) > 0 {
 		taken += ", in place of ResourceSlice " + some(replaced)
 	}
-	return fmt.Sprintf("pool %s of %s is %s: %s", pool.name, pool.driver, what, taken)
+	return fmt.Sprintf("pool %s of %s is %s: %s", pool.Name, pool.Driver, what, taken)
 }
 
 // holdersOfMissing lists the claims with devices of a pool that it does not
 // have, as "ml/train (gpu-1, gpu-2)".
-func holdersOfMissing(s *snapshot.Snapshot, pool poolKey, devices map[string]bool) []string {
+func holdersOfMissing(s *snapshot.Snapshot, pool snapshot.PoolID, devices map[string]bool) []string {
 	var holders []string
 	for _, claim := range s.Claims {
 		if claim.Status.Allocation == nil {
@@ -218,7 +211,7 @@ func holdersOfMissing(s *snapshot.Snapshot, pool poolKey, devices map[string]boo
 		var missing []string
 		for i := range claim.Status.Allocation.Devices.Results {
 			result := &claim.Status.Allocation.Devices.Results[i]
-			if (poolKey{result.Driver, result.Pool}) == pool && !devices[result.Device] {
+			if (snapshot.PoolID{Driver: result.Driver, Name: result.Pool}) == pool && !devices[result.Device] {
 				missing = append(missing, result.Device)
 			}
 		}

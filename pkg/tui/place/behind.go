@@ -13,6 +13,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/about"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/arrange"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
@@ -138,14 +139,13 @@ func ofClass(name string) arrange.Scope {
 		if err != nil {
 			return nil, err
 		}
-		type poolKey struct{ driver, name string }
-		pools := map[poolKey]bool{}
+		pools := map[snapshot.PoolID]bool{}
 		for _, id := range ids {
-			pools[poolKey{id.Driver, id.Pool}] = true
+			pools[snapshot.PoolID{Driver: id.Driver, Name: id.Pool}] = true
 		}
 		return func(item any) bool {
 			pool, ok := item.(*api.Pool)
-			return ok && pools[poolKey{pool.Driver, pool.Name}]
+			return ok && pools[snapshot.PoolID{Driver: pool.Driver, Name: pool.Name}]
 		}, nil
 	}}
 }
