@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package allocator wraps the structured allocator of kube-scheduler: fed with the
-// facts of a snapshot ([cluster.Cluster]) as the scheduler
-// feeds it with its caches, it gives the verdict for a node, or for many. A [Budget]
-// bounds how far it searches.
+// facts of a cluster ([cluster.Cluster]) as the scheduler feeds it with its caches, it gives
+// the verdict for a node, or for many ([Of]). A [Budget] bounds how far it searches. Where an
+// earlier patch release decides otherwise than the library, [Allocate] searches as the release
+// does. [Place], [Attempt] and [Victims] say what a pod gets in a cluster, after others were
+// placed or have left.
 //
 // This is the only package that imports
 // k8s.io/dynamic-resource-allocation/structured. It talks to no cluster, never

@@ -81,8 +81,8 @@ func (a *Attempt) Problem() error {
 	return nil
 }
 
-// On tries a node. The reservation is nil if the pod does not fit there. The errors are
-// those of [Place].
+// On tries a node. The reservation is nil if the pod does not fit there. On fails with the
+// same errors as [Place].
 func (a *Attempt) On(ctx context.Context, node *corev1.Node) (*whatif.Reservation, error) {
 	if len(a.cluster.Nodes.Fit(a.pod, node)) > 0 {
 		return nil, nil

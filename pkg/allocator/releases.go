@@ -69,8 +69,8 @@ func (a *Allocator) Differs(node *corev1.Node, claims []*resourceapi.ResourceCla
 	})
 }
 
-// searchBehaviors are those that the search in problem.go repeats. [behavior.Permutes] alone
-// changes no verdict.
+// searchBehaviors lists the behaviors of earlier releases that [Allocate] repeats.
+// [behavior.Permutes] alone changes no verdict.
 func searchBehaviors() []behavior.Behavior {
 	return []behavior.Behavior{
 		behavior.AllWithCountersPanics, behavior.CountsOverflow, behavior.RejectedKeepsCounters, behavior.CountersByPoolName,

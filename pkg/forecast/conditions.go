@@ -190,7 +190,7 @@ func PlanWithin(out *api.Plan, namespace string) {
 }
 
 // ComparePlan says in a plan what becomes of each pod today, where that is something else.
-// Pods that have a node today are those of the state before.
+// Pods that have a node today have that node in the cluster before.
 func ComparePlan(out, today *api.Plan, before *cluster.Cluster) {
 	known := make(map[podName]*api.PlannedPod, len(today.Pods))
 	for i := range today.Pods {

@@ -203,7 +203,7 @@ func (c *counted) reservable() int {
 	return least
 }
 
-// reasons finds out why nodes take no more copies than they have in a state: of each
+// reasons finds out why nodes take no more copies than they have in a cluster: of each
 // group of nodes the first one is asked about.
 func (c *counted) reasons(ctx context.Context, s *cluster.Cluster, groups [][]*corev1.Node, placed []int) error {
 	first := make([]*corev1.Node, 0, len(groups))
@@ -244,7 +244,7 @@ func (c *counted) reasons(ctx context.Context, s *cluster.Cluster, groups [][]*c
 	return nil
 }
 
-// released is a state without allocated claims, and without the pods that use them.
+// released returns a cluster without allocated claims, and without the pods that use them.
 func released(s *cluster.Cluster) *cluster.Cluster {
 	users := map[*corev1.Pod]bool{}
 	for _, claim := range s.Snapshot.Claims {

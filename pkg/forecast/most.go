@@ -18,9 +18,9 @@ import (
 // unlimited is more copies than anything could be counted for.
 const unlimited = math.MaxInt32
 
-// mostCopiesOf is a number of copies of which counting proves that no more fit, wherever they
-// are placed: each takes devices that no other one can have, and room on its node. It
-// is [unlimited] where nothing can be counted.
+// mostCopiesOf bounds how many copies fit, wherever they are placed: each copy takes devices
+// that no other copy can have, and room on its node. The bound is [unlimited] where nothing
+// can be counted.
 func mostCopiesOf(q *funnel.Question) int {
 	needs := needsOf(q)
 	total := 0

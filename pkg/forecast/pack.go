@@ -113,7 +113,7 @@ func changedBy(plans []*plan) map[string]bool {
 	return changed
 }
 
-// count counts claims of the shape on the nodes of a state, of which plans have changed some.
+// count counts claims of the shape on the nodes of a cluster, of which plans have changed some.
 func (p *packing) count(ctx context.Context, s *cluster.Cluster, before *slotCount, plans []*plan) (*slotCount, error) {
 	return p.later.slotsOn(ctx, s, p.pod, p.size, before, changedBy(plans))
 }
@@ -250,7 +250,7 @@ func (p *packing) left(count, ones *slotCount, node string) int {
 	return ones.nodes[node] - count.nodes[node]*p.size
 }
 
-// try makes plans in a state, each with nodes of its own, and keeps those after which
+// try makes plans in a cluster, each with nodes of its own, and keeps those after which
 // more claims fit on these.
 func (p *packing) try(ctx context.Context, s *cluster.Cluster, count, ones *slotCount, plans []*plan) (*cluster.Cluster, *slotCount, []*plan, error) {
 	plans, err := p.place(ctx, s, count, ones, plans)
@@ -312,7 +312,7 @@ func (p *packing) place(ctx context.Context, s *cluster.Cluster, count, ones *sl
 	return plans, nil
 }
 
-// moved is a state after the pods of plans have left their nodes, and got what was found
+// moved returns the cluster after the pods of plans have left their nodes, and got what was found
 // for them so far.
 func moved(s *cluster.Cluster, plans []*plan) *cluster.Cluster {
 	var pods []*corev1.Pod

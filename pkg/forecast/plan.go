@@ -29,7 +29,7 @@ import (
 // notModeled is what every plan leaves out.
 const notModeled = "scores between nodes (which of several nodes a pod gets), back-off after failed attempts, pods without devices, other schedulers"
 
-// MakePlan decides all pods that wait in a state. With preempts, pods take the place of others
+// MakePlan decides all pods that wait in a cluster. With preempts, pods take the place of others
 // of lower priority, as KEP-5690 proposes it. The error is that of ctx.
 func MakePlan(ctx context.Context, state *cluster.Cluster, preempts bool) (*api.Plan, error) {
 	var pods, gated []*corev1.Pod

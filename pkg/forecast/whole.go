@@ -145,7 +145,7 @@ func valuesOf(ctx context.Context, f *funnel.Funnel, d *cluster.Device) (string,
 // anyDevice is for devices of which none is in use.
 func anyDevice(*wholeDevice) bool { return true }
 
-// slotsOn counts claims of a size for pods like this one in a state, of which nodes have
+// slotsOn counts claims of a size for pods like this one in a cluster, of which nodes have
 // these devices when all claims are released. On nodes whose devices are not whole, the
 // allocator counts them. Where nothing has changed there are as many as before.
 func (d *devices) slotsOn(ctx context.Context, s *cluster.Cluster, pod *corev1.Pod, size int, before *slotCount, changed map[string]bool) (*slotCount, error) {
@@ -213,7 +213,7 @@ func copiesOn(nodes *cluster.Nodes, pod *corev1.Pod, node *corev1.Node) int {
 	return roomFor(nodes, pod, node)
 }
 
-// roomsOf is for how many such claims suitable nodes of a state have room.
+// roomsOf is for how many such claims suitable nodes of a cluster have room.
 func roomsOf(s *cluster.Cluster, pod *corev1.Pod) map[string]int {
 	nodes, _ := s.Nodes.All()
 	rooms := make(map[string]int, len(nodes))

@@ -128,7 +128,7 @@ func (q *Queue) dependsOnOthers(pod *corev1.Pod) bool {
 }
 
 // Decisions are what becomes of the pods of [Queue.AddWaiting], in the order of the
-// queue, and the state after all of that.
+// queue, and the cluster after all of that.
 func (q *Queue) Decisions() ([]Decision, *cluster.Cluster) {
 	var list []Decision
 	for _, p := range q.order {

@@ -193,7 +193,7 @@ func (q *preemption) candidates(ctx context.Context) ([]*candidate, error) {
 	return found, nil
 }
 
-// candidateOn chooses the pods on a node of a state that have to leave for the pod, nil
+// candidateOn chooses the pods on a node of a cluster that have to leave for the pod, nil
 // if that does not help.
 func (q *preemption) candidateOn(ctx context.Context, s *cluster.Cluster, node *corev1.Node) (*candidate, error) {
 	here := q.around(s, []*candidate{{node: node}})
@@ -210,7 +210,7 @@ func (q *preemption) candidateOn(ctx context.Context, s *cluster.Cluster, node *
 	return &candidate{node, victims}, nil
 }
 
-// around is a state with some of its nodes and what matters to the pod there: all of it, where
+// around returns a cluster with some of its nodes and what matters to the pod there: all of it, where
 // pods on other nodes do.
 func (q *preemption) around(s *cluster.Cluster, list []*candidate) *cluster.Cluster {
 	if q.dependsOnOthers(q.p.pod) {
