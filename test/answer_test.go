@@ -123,7 +123,7 @@ func (a answer) checkForm(t *testing.T) {
 	}
 }
 
-// codes are all reason codes of an answer.
+// codes returns all reason codes of an answer.
 func (a answer) codes() []api.Code {
 	var codes []api.Code
 	for _, claim := range a.Claims {
@@ -388,7 +388,7 @@ func (a answer) checkReplay(ctx context.Context, t *testing.T) {
 	}
 }
 
-// shape is an answer without the names.
+// shape returns an answer without the names.
 func (a answer) shape() []string {
 	lines := []string{fmt.Sprintf("%s %s, stage %s, %d nodes", a.Verdict, a.Code, a.Stage, a.NodeCount)}
 	for _, claim := range a.Claims {

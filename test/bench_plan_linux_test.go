@@ -72,7 +72,7 @@ func BenchmarkPlanning(b *testing.B) {
 	}
 }
 
-// inUse is a node with a pod.
+// inUse returns a node with a pod.
 func inUse(snap *snapshot.Snapshot) string {
 	at := slices.IndexFunc(snap.Pods, func(pod *corev1.Pod) bool { return pod.Spec.NodeName != "" })
 	return snap.Pods[at].Spec.NodeName

@@ -166,7 +166,7 @@ func (top *benchTop) until(b *testing.B, shows func(screen string) bool) {
 	}
 }
 
-// cpu is the processor time in seconds.
+// cpu returns the processor time in seconds.
 func (top *benchTop) cpu(b *testing.B) float64 {
 	text, err := os.ReadFile("/proc/" + top.pid + "/stat")
 	if err != nil {
@@ -186,14 +186,14 @@ func (top *benchTop) cpu(b *testing.B) float64 {
 	return total
 }
 
-// share is that of a core for a while.
+// share returns that of a core for a while.
 func (top *benchTop) share(b *testing.B, during time.Duration) float64 {
 	before, began := top.cpu(b), time.Now()
 	time.Sleep(during)
 	return (top.cpu(b) - before) / time.Since(began).Seconds()
 }
 
-// memory is a line of /proc/PID/status in MiB.
+// memory returns a line of /proc/PID/status in MiB.
 func (top *benchTop) memory(b *testing.B, name string) float64 {
 	text, err := os.ReadFile("/proc/" + top.pid + "/status")
 	if err != nil {

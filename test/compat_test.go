@@ -64,7 +64,7 @@ func TestOldSnapshots(t *testing.T) {
 	}
 }
 
-// verdicts are the answers about the pods of a cluster that use devices.
+// verdicts returns the answers about the pods of a cluster that use devices.
 func verdicts(t *testing.T, snap *snapshot.Snapshot) map[string]map[string]string {
 	t.Helper()
 	answers := map[string]map[string]string{}
@@ -128,7 +128,7 @@ func TestOldOutputs(t *testing.T) {
 	}
 }
 
-// lostValues are those that one JSON value has and another has not.
+// lostValues returns those that one JSON value has and another has not.
 func lostValues(at string, then, now any) []string {
 	switch then := then.(type) {
 	case map[string]any:
@@ -249,7 +249,7 @@ func (c *schemaChanges) lose(at, format string, args ...any) {
 	c.lost = append(c.lost, at+" "+fmt.Sprintf(format, args...))
 }
 
-// definition is what a reference leads to.
+// definition returns what a reference leads to.
 func (s *jsonSchema) definition(ref string) *jsonSchema {
 	return s.Defs[strings.TrimPrefix(ref, "#/$defs/")]
 }

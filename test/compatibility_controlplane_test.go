@@ -22,8 +22,8 @@ import (
 
 const compatibilityDocument = "../docs/compatibility.md"
 
-// documented are the releases in the tables of the document, by their minor
-// versions. The API server can emulate each.
+// documented returns the releases in the tables of the document, by their minor versions.
+// The API server can emulate each.
 func documented() []int { return []int{35, 36, 37} }
 
 // TestCompatibilityGates holds the document's table of feature gates against
@@ -66,7 +66,7 @@ func TestCompatibilityGates(t *testing.T) {
 	}
 }
 
-// gateCell is what the document says about a gate in one release.
+// gateCell returns what the document says about a gate in one release.
 func gateCell(release snapshot.GateRelease, exists bool) string {
 	switch {
 	case !exists:

@@ -15,7 +15,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
-// compositePods are a CompositePodGroup with two gangs: one of three pods, which is
+// compositePods returns a CompositePodGroup with two gangs: one of three pods, which is
 // decided first, and one of two. Each pod asks for a device.
 func compositePods(minGroupCount int) string {
 	text := fmt.Sprintf(`

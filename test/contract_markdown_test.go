@@ -101,7 +101,7 @@ func (d *describer) describeFields(of reflect.Type, at string) {
 	}
 }
 
-// root is the type of the kind.
+// root returns the type of the kind.
 func (d *describer) root() reflect.Type { return printed()[d.kind] }
 
 func (d *describer) describeValues(of reflect.Type, at string) {
@@ -164,7 +164,7 @@ func (d *describer) link(word string, of reflect.Type, at string) string {
 	return fmt.Sprintf("[%s](#%s)", word, anchor(d.place(of, at)))
 }
 
-// place is where a type is described.
+// place returns where a type is described.
 func (d *describer) place(of reflect.Type, at string) string {
 	if d.places[of] == "" {
 		d.places[of] = at
@@ -175,12 +175,12 @@ func (d *describer) place(of reflect.Type, at string) string {
 
 var noAnchor = regexp.MustCompile(`[^a-z0-9 _-]`)
 
-// anchor is what GitHub makes of a heading.
+// anchor returns what GitHub makes of a heading.
 func anchor(heading string) string {
 	return strings.ReplaceAll(noAnchor.ReplaceAllString(strings.ToLower(heading), ""), " ", "-")
 }
 
-// cell is text that does not end the cell of a table.
+// cell returns text that does not end the cell of a table.
 func cell(text string) string {
 	return strings.ReplaceAll(text, "|", `\|`)
 }

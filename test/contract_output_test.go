@@ -103,7 +103,7 @@ func parse(t *testing.T, label string, text []byte) map[string]any {
 	return object
 }
 
-// outputs are objects that the program has printed, by where they are from.
+// outputs returns objects that the program has printed, by where they are from.
 func outputs(t *testing.T) map[string][]byte {
 	t.Helper()
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
@@ -133,7 +133,7 @@ func outputs(t *testing.T) map[string][]byte {
 	return all
 }
 
-// printedBy is what a command line prints with -o json, nil where what it asks for
+// printedBy returns what a command line prints with -o json, nil where what it asks for
 // could not be read.
 func printedBy(t *testing.T, line []string) []byte {
 	t.Helper()
@@ -148,8 +148,8 @@ func printedBy(t *testing.T, line []string) []byte {
 	return out.Bytes()
 }
 
-// clusterQuestions are the verbs that read a cluster, on the example cluster, on
-// all field cases and where rights are missing.
+// clusterQuestions returns the verbs that read a cluster, on the example cluster, on all
+// field cases and where rights are missing.
 func clusterQuestions(t *testing.T) [][]string {
 	t.Helper()
 	example := filepath.Join("..", "examples", "cluster")
@@ -183,8 +183,8 @@ func clusterQuestions(t *testing.T) [][]string {
 	return lines
 }
 
-// nodeQuestions are the verbs that look at a node: one with faults, and one with
-// a driver; and at simulated GPUs.
+// nodeQuestions returns the verbs that look at a node: one with faults, and one with a
+// driver; and at simulated GPUs.
 func nodeQuestions(t *testing.T) [][]string {
 	t.Helper()
 	faulty := startNode(t)

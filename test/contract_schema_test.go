@@ -38,7 +38,7 @@ type jsonSchema struct {
 	Defs       map[string]*jsonSchema `json:"$defs,omitempty"`
 }
 
-// nothing is the schema that nothing matches.
+// nothing returns the schema that nothing matches.
 func nothing() *jsonSchema { return &jsonSchema{Not: &jsonSchema{}} }
 
 // reflector makes schemas of types.
@@ -54,9 +54,9 @@ func newReflector(t *testing.T, open bool) *reflector {
 	return &reflector{t: t, sources: map[string]*source{}, open: open, defs: map[string]*jsonSchema{}}
 }
 
-// schemaOf is the schema of a kind. The published ones are open: fields are
-// added without a new version. The tests do without, so that they notice a field
-// that the types do not have.
+// schemaOf returns the schema of a kind. The published ones are open: fields are added
+// without a new version. The tests do without, so that they notice a field that the types
+// do not have.
 func schemaOf(t *testing.T, name string, open bool) *jsonSchema {
 	t.Helper()
 	r := newReflector(t, open)
@@ -79,7 +79,7 @@ func schemaOf(t *testing.T, name string, open bool) *jsonSchema {
 	return root
 }
 
-// typed is what tells the kind of an object.
+// typed returns what tells the kind of an object.
 func typed(name string) *jsonSchema {
 	return &jsonSchema{
 		Properties: map[string]*jsonSchema{"apiVersion": {Const: apiVersion}, "kind": {Const: name}},
@@ -87,7 +87,7 @@ func typed(name string) *jsonSchema {
 	}
 }
 
-// source is that of a type, nil for one of another module.
+// source returns that of a type, nil for one of another module.
 func (r *reflector) source(of reflect.Type) *source {
 	dir, ours := strings.CutPrefix(of.PkgPath(), modulePath+"/")
 	if !ours {
@@ -102,7 +102,7 @@ func (r *reflector) source(of reflect.Type) *source {
 // isOpen tells of a string that has other values than the constants of its type.
 func isOpen(of reflect.Type) bool { return of == reflect.TypeFor[checkpoint.ClaimState]() }
 
-// values are those that a string can have, none if it can have any.
+// values returns those that a string can have, none if it can have any.
 func (r *reflector) values(of reflect.Type) []enumValue {
 	if s := r.source(of); s != nil && of.Kind() == reflect.String {
 		return s.enums[of.Name()]
@@ -210,8 +210,8 @@ func common(name string) string {
 	}[name]
 }
 
-// docs are the comments of the fields of a struct, and its own under no name. For
-// a field without one, that of its type counts.
+// docs returns the comments of the fields of a struct, and its own under no name. For a
+// field without one, that of its type counts.
 func (r *reflector) docs(of reflect.Type) map[string]string {
 	s := r.source(of)
 	if s == nil {
@@ -237,8 +237,8 @@ func (r *reflector) docs(of reflect.Type) map[string]string {
 	return docs
 }
 
-// introduction is the first sentence about the type of a field, if that has a
-// comment, with the field in its place.
+// introduction returns the first sentence about the type of a field, if that has a comment,
+// with the field in its place.
 func (r *reflector) introduction(field jsonField) string {
 	of := field.Type
 	for of.Kind() == reflect.Pointer || of.Kind() == reflect.Slice {

@@ -36,7 +36,7 @@ type declaration struct {
 // enumValue is one of the values that a string can have.
 type enumValue struct{ value, doc string }
 
-// goPackages are the directories with Go files in and below one.
+// goPackages returns the directories with Go files in and below one.
 func goPackages(t *testing.T, root string) []string {
 	t.Helper()
 	var dirs []string
@@ -115,8 +115,8 @@ func (s *source) read(t *testing.T, group *ast.GenDecl) {
 	}
 }
 
-// fieldDocs are the comments of the fields of a struct, by the field's name. A
-// comment also counts for the fields right below it that it mentions.
+// fieldDocs returns the comments of the fields of a struct, by the field's name. A comment
+// also counts for the fields right below it that it mentions.
 func (s *source) fieldDocs(name string, jsonNames map[string]string) map[string]string {
 	docs := map[string]string{}
 	above, line := "", 0
@@ -150,8 +150,8 @@ var (
 	nilValue = regexp.MustCompile(`\bnil\b`)
 )
 
-// sentence is a comment in the words of JSON: the names of fields as they are
-// there, nothing for nil, and no links to what only the source has.
+// sentence returns a comment in the words of JSON: the names of fields as they are there,
+// nothing for nil, and no links to what only the source has.
 func sentence(doc string, jsonNames map[string]string) string {
 	doc = spaces.ReplaceAllString(marker.ReplaceAllString(doc, ""), " ")
 	doc = docLink.ReplaceAllString(strings.TrimSpace(doc), "$1")
@@ -172,7 +172,7 @@ type jsonField struct {
 	optional bool
 }
 
-// jsonFields are the fields of a struct as encoding/json has them.
+// jsonFields returns the fields of a struct as encoding/json has them.
 func jsonFields(of reflect.Type) []jsonField {
 	var fields []jsonField
 	for i := range of.NumField() {

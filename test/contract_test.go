@@ -47,7 +47,7 @@ type kind struct {
 	by string
 }
 
-// kinds are all that there are, in the order of the documentation.
+// kinds returns all that there are, in the order of the documentation.
 func kinds() []kind {
 	return []kind{
 		{"Explanation", reflect.TypeFor[api.Explanation](), reflect.TypeFor[api.ExplanationList](), "why"},
@@ -82,7 +82,7 @@ func kinds() []kind {
 	}
 }
 
-// printed has the Go type of each kind, lists among them.
+// printed returns the Go type of each kind, lists among them.
 func printed() map[string]reflect.Type {
 	types := map[string]reflect.Type{}
 	for _, k := range kinds() {

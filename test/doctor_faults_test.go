@@ -70,7 +70,7 @@ func (s *sickness) name() string { return strings.TrimSuffix(s.code+" "+s.what, 
 
 func isShell(step string) bool { return strings.HasPrefix(step, "kubectl ") }
 
-// sickDriver is the DaemonSet of the driver, with a pod template that has more.
+// sickDriver returns the DaemonSet of the driver, with a pod template that has more.
 func sickDriver(account, more string) string {
 	return strings.NewReplacer("$ACCOUNT", account, "$MORE", more).Replace(`
 apiVersion: apps/v1
@@ -91,22 +91,22 @@ spec:
         volumeMounts: [{name: plugins, mountPath: /var/lib/kubelet/plugins}, {name: registry, mountPath: /var/lib/kubelet/plugins_registry}]`)
 }
 
-// sickSlice is a slice of the driver with that spec.
+// sickSlice returns a slice of the driver with that spec.
 func sickSlice(name, spec string) string {
 	return "{apiVersion: resource.k8s.io/v1, kind: ResourceSlice, metadata: {name: " + name + "}, spec: {driver: sick.example.com, " + spec + "}}"
 }
 
-// sickPool is the only slice of a pool of its name on sick-a.
+// sickPool returns the only slice of a pool of its name on sick-a.
 func sickPool(name, devices string) string {
 	return sickSlice(name, "nodeName: sick-a, pool: {name: "+name+", generation: 1, resourceSliceCount: 1}, "+devices)
 }
 
-// sickClass is a class with that spec.
+// sickClass returns a class with that spec.
 func sickClass(name, spec string) string {
 	return "{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: " + name + "}, spec: {" + spec + "}}"
 }
 
-// sickClaim is a claim that has a device, given as pool/device, with more in its
+// sickClaim returns a claim that has a device, given as pool/device, with more in its
 // status.
 func sickClaim(name, device, status string) string {
 	pool, device, _ := strings.Cut(device, "/")
@@ -140,7 +140,7 @@ status:
     nodeSelector: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [sick-a]}]}]}
   devices: [{driver: sick.example.com, pool: binding, device: a, conditions: [{type: Failed, status: "True", reason: Tested, message: tested, lastTransitionTime: "2026-01-01T00:00:00Z"}]}]`
 
-// sickPod is a pod whose claim is made of a template of its name, for so many devices
+// sickPod returns a pod whose claim is made of a template of its name, for so many devices
 // of a class, with more in the request.
 func sickPod(name, class, count, more string) string {
 	return strings.NewReplacer("$NAME", name, "$CLASS", class, "$COUNT", count, "$MORE", more).Replace(`
@@ -166,7 +166,7 @@ func boundPod(pod string) string {
 	return "kubectl wait -n sick --for=condition=PodScheduled pod/" + pod + " --timeout=60s"
 }
 
-// reported is what a kubelet tells about a pod.
+// reported returns what a kubelet tells about a pod.
 func reported(pod, message string) string {
 	return fmt.Sprintf(`kubectl create -n sick -f - <<EOF
 {apiVersion: v1, kind: Event, metadata: {name: %[1]s}, type: Warning, reason: FailedPrepareDynamicResources, message: "%[2]s", count: 3,
@@ -196,8 +196,8 @@ func sickTaint(name, pool, value, effect string) string {
 	return strings.Replace(rule, ` value: "",`, "", 1)
 }
 
-// sicknesses are all faults that objects of the API make on a cluster with the
-// defaults of its release.
+// sicknesses returns all faults that objects of the API make on a cluster with the defaults
+// of its release.
 func sicknesses() []sickness {
 	onA, onB := "nodeSelector: {kubernetes.io/hostname: sick-a}", "nodeSelector: {kubernetes.io/hostname: sick-b}"
 	list := []sickness{

@@ -72,7 +72,7 @@ func TestDoctorIsSilentOnRecordedSlices(t *testing.T) {
 	}
 }
 
-// diagnosed are the codes of what doctor finds that is wrong.
+// diagnosed returns the codes of what doctor finds that is wrong.
 func diagnosed(t *testing.T, args ...string) []string {
 	t.Helper()
 	streams, _, out, errOut := genericiooptions.NewTestIOStreams()

@@ -61,8 +61,8 @@ spec:
   devices: [{name: gpu-0, attributes: {pool: {string: worn}}, taints: [{key: maintenance, value: fan, effect: NoExecute}]}]
 `
 
-// evictionCases are pods by name, each with the tolerations of the request of
-// its claim, and what the controller has to do with it.
+// evictionCases returns pods by name, each with the tolerations of the request of its
+// claim, and what the controller has to do with it.
 func evictionCases() map[string]evictionCase {
 	const forever = `[{key: maintenance, operator: Exists, effect: NoExecute}]`
 	return map[string]evictionCase{
@@ -372,7 +372,7 @@ func (c *cluster) createAll(t *testing.T, namespace, documents string) {
 	}
 }
 
-// fates are what a preview says about pods, by name.
+// fates returns what a preview says about pods, by name.
 func fates(preview string) map[string]string {
 	got := map[string]string{}
 	for _, match := range regexp.MustCompile(`(?m)^  `+evictNamespace+`/(\S+) (.*)$`).FindAllStringSubmatch(preview, -1) {
@@ -397,7 +397,7 @@ func fateIn(fate string, due, asked time.Time, format string) bool {
 	}
 }
 
-// soon are the pods that get evicted within the test.
+// soon returns the pods that get evicted within the test.
 func soon(fates map[string]string) []string {
 	var names []string
 	for name, fate := range fates {
@@ -408,7 +408,7 @@ func soon(fates map[string]string) []string {
 	return sorted(names)
 }
 
-// evicted are the pods that the controller deleted, and when.
+// evicted returns the pods that the controller deleted, and when.
 func (c *cluster) evicted(t *testing.T) map[string]time.Time {
 	t.Helper()
 	pods, err := c.pods.Pods(evictNamespace).List(labels.Everything())

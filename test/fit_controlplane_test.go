@@ -54,7 +54,7 @@ const (
 	fitCounter = "[{name: card-0, counters: {memory: {value: 80Gi}}}, {name: card-1, counters: {memory: {value: 80Gi}}}]"
 )
 
-// fitRoots are devices below several roots, so many below each.
+// fitRoots returns devices below several roots, so many below each.
 func fitRoots(counts ...int) string {
 	var list []string
 	for root, n := range counts {
@@ -65,7 +65,7 @@ func fitRoots(counts ...int) string {
 	return "[" + strings.Join(list, ", ") + "]"
 }
 
-// fitCards are two cards that can be cut into three halves each, of which two are
+// fitCards returns two cards that can be cut into three halves each, of which two are
 // enough to fill it.
 func fitCards() string {
 	var list []string
@@ -97,7 +97,7 @@ func fitShapes() []fitShape {
 	}
 }
 
-// podSpec is that of a copy.
+// podSpec returns that of a copy.
 func (s *fitShape) podSpec() string {
 	cpu, more := "", ""
 	switch number, ofCPU := strings.CutPrefix(s.further, "cpu: "); {
@@ -115,7 +115,7 @@ func (s *fitShape) podSpec() string {
 	return "nodeSelector: {shape: $S}, resourceClaims: [{name: gpu, " + source + "}], containers: [{name: main, image: example.com/none, resources: {" + cpu + "claims: [{name: gpu}]}}]" + more
 }
 
-// documents are all objects of a shape but for the copies.
+// documents returns all objects of a shape but for the copies.
 func (s *fitShape) documents() string {
 	text := "{apiVersion: v1, kind: Namespace, metadata: {name: $S}}\n---\n" +
 		`{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: $S}, spec: {selectors: [{cel: {expression: device.driver == "$S.example.com"}}]}}`
@@ -173,7 +173,7 @@ func TestFitAgreesWithScheduler(t *testing.T) {
 	}
 }
 
-// fit is how many copies fit, as the program says.
+// fit returns how many copies fit, as the program says.
 func (c *cluster) fit(t *testing.T, shape *fitShape) api.CopyCount {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "copies.yaml")

@@ -180,7 +180,7 @@ func (c *cluster) checkTrees(t *testing.T, p *program, namespace string) {
 	}
 }
 
-// consumers are the names of those that a claim is reserved for.
+// consumers returns the names of those that a claim is reserved for.
 func consumers(claim *resourceapi.ResourceClaim) []string {
 	var names []string
 	for _, consumer := range claim.Status.ReservedFor {

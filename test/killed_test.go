@@ -51,10 +51,10 @@ func startDriverNode(t *testing.T) *driverNode {
 	return n
 }
 
-// specs is the directory with its CDI specs.
+// specs returns the directory with its CDI specs.
 func (n *driverNode) specs() string { return filepath.Join(n.root, "etc", "cdi") }
 
-// command is one of node-probe about the claim.
+// command returns one of node-probe about the claim.
 func (n *driverNode) command(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	verb := append([]string{"node-probe", args[0], "train"}, args[1:]...)

@@ -21,7 +21,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
-// lintBases are objects that the API server takes, and lint has no error about.
+// lintBases returns objects that the API server takes, and lint has no error about.
 func lintBases() map[string]string {
 	return map[string]string{
 		"claim": `
@@ -328,7 +328,7 @@ deployment spec.template.spec.containers[0].resources.claims: [{name: two}]
 deployment spec.template.spec.resourceClaims[0].source: {resourceClaimName: c}
 `
 
-// rejecting are the checks that say that the API server, or kubectl, rejects.
+// rejecting returns the checks that say that the API server, or kubectl, rejects.
 func rejecting() []string {
 	return []string{"DRA2001", "DRA2002", "DRA2003", "DRA2004", "DRA2005", "DRA2006", "DRA2009", "DRA2102", "DRA2104", "DRA2106", "DRA2206", "DRA2301", "DRA2302"}
 }

@@ -89,7 +89,7 @@ func markdownIn(t *testing.T, root string) []string {
 	return paths
 }
 
-// yamlBlocks are the fenced blocks of YAML in a document.
+// yamlBlocks returns the fenced blocks of YAML in a document.
 func yamlBlocks(text string) []string {
 	var blocks []string
 	var block *strings.Builder

@@ -34,7 +34,7 @@ type gangCase struct {
 	scheduled int
 }
 
-// gangPods are the PodGroup, its template and its pods.
+// gangPods returns the PodGroup, its template and its pods.
 func gangPods(namespace string, each int) string {
 	text := fmt.Sprintf(`
 apiVersion: resource.k8s.io/v1

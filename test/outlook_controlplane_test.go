@@ -34,7 +34,7 @@ type outlookCase struct {
 	stays bool
 }
 
-// outlookPod is the pod that asks, with its template.
+// outlookPod returns the pod that asks, with its template.
 func outlookPod(namespace string, test *outlookCase) string {
 	return fmt.Sprintf(`
 apiVersion: resource.k8s.io/v1

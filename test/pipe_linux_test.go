@@ -16,7 +16,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
 )
 
-// verbsThatPrint has each verb that prints something, on a file.
+// verbsThatPrint returns each verb that prints something, on a file.
 func verbsThatPrint(file string) [][]string {
 	var all [][]string
 	for _, words := range []string{

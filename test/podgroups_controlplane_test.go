@@ -15,7 +15,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
-// sharingPods are a gang of three pods that share a device and, if own is set, have one
+// sharingPods returns a gang of three pods that share a device and, if own is set, have one
 // each besides.
 func sharingPods(version string, own bool) string {
 	text := fmt.Sprintf(`
@@ -43,7 +43,7 @@ spec:
 	return text
 }
 
-// whyPodGroup is the answer about the PodGroup workers.
+// whyPodGroup returns the answer about the PodGroup workers.
 func (c *cluster) whyPodGroup(t *testing.T, namespace string, args ...string) *api.Explanation {
 	t.Helper()
 	got := c.whyText(t, append([]string{"podgroup/workers", "-n", namespace, "-o", "json"}, args...)...)

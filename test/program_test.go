@@ -40,7 +40,7 @@ type programs struct {
 
 var built programs
 
-// builtProgram is the directory with kubectl-dra and the link by which kubectl
+// builtProgram returns the directory with kubectl-dra and the link by which kubectl
 // completes it. It is built once for all tests.
 func builtProgram(t testing.TB) string {
 	t.Helper()
@@ -62,7 +62,7 @@ func builtProgram(t testing.TB) string {
 	return built.dir
 }
 
-// programFor is the built program for a user with a kubeconfig.
+// programFor returns the built program for a user with a kubeconfig.
 func programFor(t *testing.T, kubeconfig string) *program {
 	t.Helper()
 	return &program{

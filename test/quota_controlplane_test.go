@@ -130,7 +130,7 @@ func TestQuotaAgreesWithTheServer(t *testing.T) {
 	}
 }
 
-// messages are those of events.
+// messages returns those of events.
 func messages(events *corev1.EventList) []string {
 	var list []string
 	for i := range events.Items {

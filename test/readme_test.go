@@ -114,7 +114,7 @@ func replay(document string, answer func(args []string) string) string {
 	return out.String()
 }
 
-// words are those of a command, as a shell takes them apart.
+// words returns those of a command, as a shell takes them apart.
 func words(command string) []string {
 	var list []string
 	for i, part := range strings.Split(command, "'") {

@@ -22,7 +22,7 @@ const (
 	newestRelease = "1.37"
 )
 
-// chosenReleases are those that the variable names.
+// chosenReleases returns those that the variable names.
 func chosenReleases(t *testing.T) []string {
 	t.Helper()
 	list := strings.Fields(os.Getenv(releasesVariable))
@@ -77,7 +77,7 @@ func runRelease(t *testing.T, release string, options controlplane.Options, scen
 	})
 }
 
-// releaseOptions are those of a release with its defaults.
+// releaseOptions returns those of a release with its defaults.
 func releaseOptions(t *testing.T, release string) controlplane.Options {
 	t.Helper()
 	binaries, err := controlplane.ReleaseBinaries(t.Context(), release)

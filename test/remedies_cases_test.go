@@ -53,8 +53,7 @@ func exactly(fields string) string {
 	return "{devices: {requests: [{name: gpus, exactly: {deviceClassName: $C" + fields + "}}]}}"
 }
 
-// remedyCases has every kind of edit; [TestRemediesWork] fails for one without a
-// case.
+// remedyCases returns every kind of edit; [TestRemediesWork] fails for one without a case.
 func remedyCases() []remedyCase {
 	kinds := func(list ...whatif.EditKind) []whatif.EditKind { return list }
 	// What the commands do depends on the owner, and on whether they change a
@@ -214,7 +213,7 @@ spec: {nodeName: $C-1, containers: [{name: main, image: example.com/none, resour
 	}
 }
 
-// holderOf is a claim that has a device of the first node.
+// holderOf returns a claim that has a device of the first node.
 func holderOf(device string) string {
 	return fmt.Sprintf(`
 apiVersion: resource.k8s.io/v1

@@ -223,7 +223,7 @@ func (r *remedyRun) run(t *testing.T) {
 	}
 }
 
-// edited is how somebody else makes the edits of a remedy without commands.
+// edited returns how somebody else makes the edits of a remedy without commands.
 func edited(t *testing.T, remedy *api.Remedy) []string {
 	t.Helper()
 	var commands []string
@@ -289,7 +289,7 @@ func (r *remedyRun) changeOwner(t *testing.T, e *api.Explanation, remedy *api.Re
 	})
 }
 
-// pods is how many there are.
+// pods returns how many there are.
 func (r *remedyRun) pods() int {
 	switch {
 	case r.owner == "pod":
@@ -396,7 +396,7 @@ func (r *remedyRun) apply(t *testing.T, document string) {
 	}
 }
 
-// podSpec is that of the pods, in one line of YAML.
+// podSpec returns that of the pods, in one line of YAML.
 func (r *remedyRun) podSpec() string {
 	container := r.container
 	claims := ""
@@ -417,7 +417,7 @@ func (r *remedyRun) podSpec() string {
 	return fmt.Sprintf("{%s, containers: [{name: main, image: example.com/none, %s}]%s%s}", further, container, claims, restart)
 }
 
-// workload is what makes the pods.
+// workload returns what makes the pods.
 func (r *remedyRun) workload() string {
 	template := "{metadata: {labels: {app: w}}, spec: " + r.podSpec() + "}"
 	switch r.owner {
@@ -444,7 +444,7 @@ func (r *remedyRun) workload() string {
 	panic("unknown owner " + r.owner)
 }
 
-// kindOfOwner is the kind as it is written in manifests, and how kubectl names it.
+// kindOfOwner returns the kind as it is written in manifests, and how kubectl names it.
 func kindOfOwner(owner string) (kind, resource string) {
 	switch owner {
 	case "trainer":
@@ -461,7 +461,7 @@ func kindOfOwner(owner string) (kind, resource string) {
 	}
 }
 
-// live are the pods that are not being deleted.
+// live returns the pods that are not being deleted.
 func (r *remedyRun) live(t *testing.T) []*corev1.Pod {
 	t.Helper()
 	pods, err := r.cluster.pods.Pods(r.id).List(labels.Everything())
@@ -541,7 +541,7 @@ func (r *remedyRun) explain(t *testing.T, pod *corev1.Pod) *api.Explanation {
 	return answers[0].Explanation
 }
 
-// chosen is the remedy with the kinds of edits that the case is about.
+// chosen returns the remedy with the kinds of edits that the case is about.
 func (r *remedyRun) chosen(t *testing.T, e *api.Explanation) *api.Remedy {
 	t.Helper()
 	want := slices.Sorted(slices.Values(r.kinds))

@@ -86,7 +86,7 @@ func readRights(t *testing.T) rightsDocument {
 	return d
 }
 
-// rules are those of a role that give one of some rights.
+// rules returns those of a role that give one of some rights.
 func (d rightsDocument) rules(t *testing.T, role string, wanted func(right string) bool) []rbacv1.PolicyRule {
 	t.Helper()
 	all, ok := d.roles[role]
@@ -96,7 +96,7 @@ func (d rightsDocument) rules(t *testing.T, role string, wanted func(right strin
 	return slices.DeleteFunc(slices.Clone(all), func(rule rbacv1.PolicyRule) bool { return !wanted(rightOf(rule)) })
 }
 
-// rightOf is how the tables of the document call a rule.
+// rightOf returns how the tables of the document call a rule.
 func rightOf(rule rbacv1.PolicyRule) string {
 	if len(rule.NonResourceURLs) > 0 {
 		return rule.NonResourceURLs[0]
@@ -110,7 +110,7 @@ type tableRow struct {
 	header, cells []string
 }
 
-// tableRows are those of the table whose first header is the given.
+// tableRows returns those of the table whose first header is the given.
 func tableRows(document, first string) []tableRow {
 	var rows []tableRow
 	var header []string
@@ -135,7 +135,7 @@ func tableRows(document, first string) []tableRow {
 	return rows
 }
 
-// codeSpans are the texts between backticks.
+// codeSpans returns the texts between backticks.
 func codeSpans(text string) []string {
 	var spans []string
 	for _, match := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(text, -1) {

@@ -340,7 +340,7 @@ type verbRun struct {
 	role, verb string
 }
 
-// verbRuns are the verbs of the document, by the name that they have there.
+// verbRuns returns the verbs of the document, by the name that they have there.
 func verbRuns(t *testing.T) map[string]verbRun {
 	return map[string]verbRun{
 		"slices":           {args: []string{"slices"}},

@@ -102,7 +102,7 @@ const (
 	notQueued decisionReason = "NotQueued"
 )
 
-// expected is the decision that the scenario was written for.
+// expected returns the decision that the scenario was written for.
 func (s step) expected() decisionReason {
 	switch {
 	case s.Scheduler != "":
@@ -264,7 +264,7 @@ func (s *scenario) has(kind, name string) bool {
 	})
 }
 
-// node is one with nothing special. Its name has the scenario's before it.
+// node returns one with nothing special. Its name has the scenario's before it.
 func (s *scenario) node(name string) *unstructured.Unstructured {
 	name = s.name + "-" + name
 	resources := map[string]any{"cpu": "8", "memory": "32Gi", "pods": "110"}

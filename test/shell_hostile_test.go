@@ -83,8 +83,8 @@ func TestShellsRunNothingForeign(t *testing.T) {
 	}
 }
 
-// hostileFileNames are names of files. The i-th one is the only one that begins with
-// h and i.
+// hostileFileNames returns names of files. The i-th one is the only one that begins with h
+// and i.
 func hostileFileNames(shell, caller string) []string {
 	if shell == "fish" && caller != "kubectl-dra" {
 		// The script of kubectl runs each word once more, also of its own commands.
@@ -93,13 +93,13 @@ func hostileFileNames(shell, caller string) []string {
 	return []string{"h0$(touch${IFS}pwned)", "h1`touch pwned`", "h2;touch pwned;", "h3';touch pwned;'", `h4";touch pwned;"`, "h5 (touch pwned)", "h6&touch pwned&", "h7\ntouch pwned\n"}
 }
 
-// foreign are beginnings of names. In a shell each is or has a command, which makes
-// a file.
+// foreign returns beginnings of names. In a shell each is or has a command, which makes a
+// file.
 func foreign() []string {
 	return []string{"$(touch${IFS}pwned)", "`touch${IFS}pwned`", "(touch pwned)", ";touch pwned;", "';touch pwned;'", `";touch pwned;"`, "\ntouch pwned\n", "\ttouch pwned\t", "|touch pwned|", "<(touch pwned)"}
 }
 
-// hostileKubeconfig has each name twice, with different ends.
+// hostileKubeconfig returns each name twice, with different ends.
 func hostileKubeconfig(beginning string) string {
 	var contexts, clusters, users []string
 	for i := range 2 {
@@ -111,7 +111,7 @@ func hostileKubeconfig(beginning string) string {
 	return "apiVersion: v1\nkind: Config\ncontexts: [" + strings.Join(contexts, ", ") + "]\nclusters: [" + strings.Join(clusters, ", ") + "]\nusers: [" + strings.Join(users, ", ") + "]\n"
 }
 
-// hostileSlice has a device with two attributes.
+// hostileSlice returns a device with two attributes.
 func hostileSlice(beginning string) string {
 	return fmt.Sprintf(`apiVersion: resource.k8s.io/v1
 kind: ResourceSlice

@@ -32,8 +32,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
-// hostileTexts are texts that the API server stores where it takes any text: they
-// mean something else to a terminal, in YAML, in JSON, in a diff or to a shell.
+// hostileTexts returns texts that the API server stores where it takes any text: they mean
+// something else to a terminal, in YAML, in JSON, in a diff or to a shell.
 func hostileTexts() []string {
 	texts := []string{
 		"", " ", "\n", "\t", "\r", "a\rb", "\r\n", " a", "a ", "a\n", "\na", "a\n\n", "  a\n b", "\tb",
@@ -559,7 +559,7 @@ func TestStoredQuantities(t *testing.T) {
 	}
 }
 
-// clientFor is a client for objects of the kind of one.
+// clientFor returns a client for objects of the kind of one.
 func (c *cluster) clientFor(t *testing.T, object *unstructured.Unstructured) dynamic.ResourceInterface {
 	t.Helper()
 	kind := object.GroupVersionKind()

@@ -47,7 +47,7 @@ spec:
   - {name: gone, attributes: {for: {string: gone}}}
 `
 
-// stuckPod is a pod with the device of its name.
+// stuckPod returns a pod with the device of its name.
 func stuckPod(name, further string) string {
 	return fmt.Sprintf(`
 {apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: %[1]s}, spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: stuck,

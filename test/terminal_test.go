@@ -68,7 +68,7 @@ func (term *terminal) resize(width, height int) {
 	term.tmux("resize-window", "-x", fmt.Sprint(width), "-y", fmt.Sprint(height))
 }
 
-// screen is what can be read now.
+// screen returns what can be read now.
 func (term *terminal) screen() string {
 	term.t.Helper()
 	return term.tmux("capture-pane", "-p")

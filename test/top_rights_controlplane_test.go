@@ -97,7 +97,7 @@ func TestTopRights(t *testing.T) {
 	}
 }
 
-// topRights are what the document says that each change takes, as in "patch nodes".
+// topRights returns what the document says that each change takes, as in "patch nodes".
 func topRights(t *testing.T) map[string]string {
 	t.Helper()
 	content, err := os.ReadFile("../docs/rbac.md")
@@ -111,7 +111,7 @@ func topRights(t *testing.T) map[string]string {
 	return rights
 }
 
-// topChanges are those of the document, by their names there.
+// topChanges returns those of the document, by their names there.
 func (c *cluster) topChanges() map[string]topChange {
 	rules := c.kube.ResourceV1().DeviceTaintRules()
 	without := func(t *testing.T, rule string) {

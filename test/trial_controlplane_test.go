@@ -341,7 +341,7 @@ func readReport(t *testing.T, text string) *api.TestReport {
 	return report
 }
 
-// trialNamespaces are those of tests that nobody deletes.
+// trialNamespaces returns those of tests that nobody deletes.
 func (c *cluster) trialNamespaces(t *testing.T) []string {
 	t.Helper()
 	list, err := c.kube.CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{LabelSelector: trial.Selector})

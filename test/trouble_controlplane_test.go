@@ -134,7 +134,7 @@ func (p *program) tried(t *testing.T, args ...string) (code int, stdout, stderr 
 	return cmd.ProcessState.ExitCode(), out.String(), errOut.String()
 }
 
-// changedKubeconfig is a copy with a change, and the address in it.
+// changedKubeconfig returns a copy with a change, and the address in it.
 func changedKubeconfig(t *testing.T, kubeconfig string, change func(*clientcmdapi.Cluster, *clientcmdapi.AuthInfo)) (path, server string) {
 	t.Helper()
 	config, err := clientcmd.LoadFromFile(kubeconfig)
@@ -151,7 +151,7 @@ func changedKubeconfig(t *testing.T, kubeconfig string, change func(*clientcmdap
 	return path, cluster.Server
 }
 
-// otherCA is the certificate of an authority that signed nothing.
+// otherCA returns the certificate of an authority that signed nothing.
 func otherCA(t *testing.T) []byte {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -144,8 +144,7 @@ func TestWatchFollowsTheCluster(t *testing.T) {
 	})
 }
 
-// headersOf are the headers of a table. There is another one where the columns
-// change.
+// headersOf returns the headers of a table. There is another one where the columns change.
 func headersOf(rows []string) []string {
 	return slices.DeleteFunc(slices.Clone(rows), func(row string) bool { return !strings.HasPrefix(row, "EVENT ") })
 }

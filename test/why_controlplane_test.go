@@ -154,7 +154,7 @@ func (c *cluster) runStep(t *testing.T, s *scenario, step step) {
 	}
 }
 
-// afterOthers is what the scheduler has done with a pod after it has scheduled one
+// afterOthers returns what the scheduler has done with a pod after it has scheduled one
 // that was created later. Events of pods come in their order.
 func (c *cluster) afterOthers(ctx context.Context, t *testing.T, s *scenario, name string) decision {
 	t.Helper()

@@ -114,7 +114,8 @@ func (s subject) ask(ctx context.Context) error {
 	return errors.Join(os.Remove(file), os.WriteFile(filepath.Clean(s.name+".txt"), all.Bytes(), 0o600))
 }
 
-// lines are commands that have text and JSON: each verb that reads a cluster, with names that it has.
+// lines returns commands that have text and JSON: each verb that reads a cluster, with
+// names that it has.
 func lines(snap *snapshot.Snapshot) []string {
 	all := []string{
 		"why -A", "doctor", "plan", "plan -A", "slices", "pools", "devices", "claims -A", "classes", "taints", "tree", "attributes", "devices --free",
@@ -134,7 +135,7 @@ func lines(snap *snapshot.Snapshot) []string {
 	return all
 }
 
-// head is what is asked about of a kind: the first ones and the last one.
+// head returns what is asked about of a kind: the first ones and the last one.
 func head[T any](list []T) []T {
 	const first = 3
 	if len(list) <= first {

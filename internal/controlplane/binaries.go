@@ -58,7 +58,7 @@ func binaries(ctx context.Context, variable, what string, arguments ...string) (
 	return strings.TrimSpace(stdout.String()), nil
 }
 
-// moduleRoot is the nearest directory above the current one with a go.mod.
+// moduleRoot returns the nearest directory above the current one with a go.mod.
 func moduleRoot() (string, error) {
 	start, err := os.Getwd()
 	if err != nil {

@@ -94,7 +94,7 @@ func (c *ControlPlane) schedulerFlags(port string) []string {
 	return append(flags, c.versionFlags()...)
 }
 
-// schedulerConfig is the KubeSchedulerConfiguration.
+// schedulerConfig returns the KubeSchedulerConfiguration.
 func (c *ControlPlane) schedulerConfig() []byte {
 	return fmt.Appendf(nil, `apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
@@ -103,7 +103,7 @@ leaderElection: {leaderElect: false}
 %s`, c.path("scheduler.kubeconfig"), c.options.SchedulerConfig)
 }
 
-// servingFlags are those of the three Kubernetes components for TLS.
+// servingFlags returns those of the three Kubernetes components for TLS.
 func (c *ControlPlane) servingFlags(port string) []string {
 	return []string{
 		"--bind-address=127.0.0.1",
@@ -113,8 +113,8 @@ func (c *ControlPlane) servingFlags(port string) []string {
 	}
 }
 
-// versionFlags are those of the three Kubernetes components that say how old
-// and how experimental they are.
+// versionFlags returns those of the three Kubernetes components that say how old and how
+// experimental they are.
 func (c *ControlPlane) versionFlags() []string {
 	var flags []string
 	if len(c.options.FeatureGates) > 0 {

@@ -246,7 +246,7 @@ func (n *Node) ctrCommand(ctx context.Context, args ...string) *exec.Cmd {
 
 func (n *Node) path(name string) string { return filepath.Join(n.dir, name) }
 
-// sysctlsOfKubelet are those that a kubelet sets.
+// sysctlsOfKubelet returns those that a kubelet sets.
 func sysctlsOfKubelet() []string {
 	return []string{
 		"vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops",

@@ -7,6 +7,6 @@ package controlplane
 
 import "syscall"
 
-// dieWithParent has no counterpart elsewhere: a test that is killed leaves its
+// dieWithParent returns nil: elsewhere than on Linux, a killed test leaves its
 // components running.
 func dieWithParent() *syscall.SysProcAttr { return &syscall.SysProcAttr{} }

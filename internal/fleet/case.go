@@ -19,10 +19,10 @@ type Case struct {
 	Features []string
 }
 
-// Pod is the one that waits.
+// Pod returns the one that waits.
 func (c *Case) Pod() *corev1.Pod { return c.Snapshot.Pod(Namespace, Waiting) }
 
-// Claims are those of the pod that exist and have no devices yet.
+// Claims returns those of the pod that exist and have no devices yet.
 func (c *Case) Claims() []*resourceapi.ResourceClaim {
 	var claims []*resourceapi.ResourceClaim
 	for _, entry := range c.Pod().Spec.ResourceClaims {
@@ -52,7 +52,7 @@ const (
 	brokenSelector = "device.attributes["
 )
 
-// AllGates are the feature gates that decide what the allocator can do.
+// AllGates returns the feature gates that decide what the allocator can do.
 func AllGates() []string {
 	return []string{
 		"DRAAdminAccess", "DRAPrioritizedList", "DRAPartitionableDevices", "DRADeviceTaints", "DRADeviceTaintRules",

@@ -190,7 +190,7 @@ func Features() []Feature {
 	}
 }
 
-// Without is the case with one of its features taken out.
+// Without returns the case with one of its features taken out.
 func (c *Case) Without(feature string) *Case {
 	out := &Case{Seed: c.Seed, Snapshot: clone(c.Snapshot)}
 	for _, f := range Features() {

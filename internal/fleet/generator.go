@@ -48,7 +48,7 @@ func celSelector(expression string) resourceapi.DeviceSelector {
 	return resourceapi.DeviceSelector{CEL: &resourceapi.CELDeviceSelector{Expression: expression}}
 }
 
-// allocated is a claim that holds a device, or a share of it.
+// allocated returns a claim that holds a device, or a share of it.
 func (g *generator) allocated(namespace, name string, p *published) *resourceapi.ResourceClaim {
 	result := resourceapi.DeviceRequestAllocationResult{Request: "r", Driver: p.driver, Pool: p.pool, Device: p.device.Name}
 	switch {

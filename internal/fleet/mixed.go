@@ -37,7 +37,7 @@ type machine struct {
 	dedicated bool
 }
 
-// machines are the twelve kinds. Together they have 96 devices.
+// machines returns the twelve kinds. Together they have 96 devices.
 func machines() []machine {
 	return []machine{
 		{instance: "h100.8x", product: "NVIDIA H100 80GB HBM3", architecture: "Hopper", memory: "80Gi", gpus: 8, nics: 2, roots: 2},
@@ -97,7 +97,7 @@ func classOf(name, expression string) *resourceapi.DeviceClass {
 	return c
 }
 
-// scattered is a number below n that looks as if it had nothing to do with i.
+// scattered returns a number below n that looks as if it had nothing to do with i.
 func scattered(i, n int) int { return (i * 2654435761 % (1 << 32) >> 7) % n }
 
 func (m *machine) node(i int) *corev1.Node {
@@ -110,7 +110,7 @@ func (m *machine) node(i int) *corev1.Node {
 	return n
 }
 
-// slices are what the drivers of a node publish.
+// slices returns what the drivers of a node publish.
 func (m *machine) slices(i int) []*resourceapi.ResourceSlice {
 	var out []*resourceapi.ResourceSlice
 	publish := func(driver string, devices []resourceapi.Device) *resourceapi.ResourceSlice {
@@ -181,8 +181,8 @@ func (m *machine) gpu(i, d int) resourceapi.Device {
 	return gpu
 }
 
-// partitions are a GPU as a whole, its halves and seven small ones; an A100 has
-// four small ones.
+// partitions returns a GPU as a whole, its halves and seven small ones; an A100 has four
+// small ones.
 func (m *machine) partitions(i, d int) []resourceapi.Device {
 	small := 7
 	if m.partitioned == 1 {
@@ -256,7 +256,7 @@ type use struct {
 	shared                      bool
 }
 
-// usesOf are the devices of a node that have claims.
+// usesOf returns the devices of a node that have claims.
 func usesOf(node int, slices []*resourceapi.ResourceSlice) []use {
 	var out []use
 	for k, s := range slices {
@@ -279,7 +279,7 @@ func usesOf(node int, slices []*resourceapi.ResourceSlice) []use {
 	return out
 }
 
-// claim is a claim like one of Fleet, for this device.
+// claim returns a claim like one of Fleet, for this device.
 func (u use) claim(i int) *resourceapi.ResourceClaim {
 	c := claim(i, i+1, 1)
 	c.Spec.Devices.Requests[0].Exactly.DeviceClassName = u.class
@@ -294,7 +294,7 @@ func (u use) claim(i int) *resourceapi.ResourceClaim {
 	return c
 }
 
-// pod is the pod that uses the claim.
+// pod returns the pod that uses the claim.
 func (u use) pod(i int) *corev1.Pod {
 	p := pod(i, i+1, 1)
 	p.Spec.NodeName = nodeName(u.node)

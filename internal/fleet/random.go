@@ -208,7 +208,7 @@ func (g *generator) pool(number int) {
 	}
 }
 
-// slice is one of a pool, for its home unless the devices are elsewhere.
+// slice returns one of a pool, for its home unless the devices are elsewhere.
 func (g *generator) slice(driver, pool, home string) *resourceapi.ResourceSlice {
 	g.slices++
 	s := &resourceapi.ResourceSlice{

@@ -36,7 +36,7 @@ func AddWaiting(s *snapshot.Snapshot, pods int) {
 	sortByName(s.Pods)
 }
 
-// waitingShape is one of 20 things that pods wait for.
+// waitingShape returns one of 20 things that pods wait for.
 func waitingShape(n int) resourceapi.DeviceClaim {
 	counts := []int64{1, 2, 4, 8, 16}
 	request := exactly("devices", Class, counts[n%5])

@@ -119,8 +119,8 @@ func (r run) draw(out *strings.Builder, row int) {
 		x, top+fontSize, fg, length, style, html.EscapeString(text))
 }
 
-// colour is how a colour of the terminal looks in the picture. The 16 that have
-// names are the terminal's to choose: these can be read on the background.
+// colour returns how a colour of the terminal looks in the picture. The 16 that have names
+// are the terminal's to choose: these can be read on the background.
 func colour(c color.Color, otherwise string) string {
 	switch c := c.(type) {
 	case nil:

@@ -31,7 +31,7 @@ func GPUs(name string, count int64, expressions ...string) RequestWrapper {
 	return Request(name, ClassGPU, count, expressions...)
 }
 
-// FirstAvailable is a prioritized list of alternatives.
+// FirstAvailable returns a prioritized list of alternatives.
 func FirstAvailable(name string, alternatives ...RequestWrapper) RequestWrapper {
 	r := RequestWrapper{resourceapi.DeviceRequest{Name: name}}
 	for _, alternative := range alternatives {
@@ -112,7 +112,7 @@ func Claim(name string, requests ...RequestWrapper) ClaimWrapper {
 	return ClaimWrapper{c}
 }
 
-// UID is that of an object with the name.
+// UID returns that of an object with the name.
 func UID(name string) types.UID { return types.UID("uid-" + name) }
 
 // Change edits the claim.
@@ -134,7 +134,7 @@ func (c ClaimWrapper) Matching(attribute string, requests ...string) ClaimWrappe
 	return c.Constrained(MatchAttribute(attribute, requests...))
 }
 
-// MatchAttribute is a constraint for the requests, or for all.
+// MatchAttribute returns a constraint for the requests, or for all.
 func MatchAttribute(attribute string, requests ...string) resourceapi.DeviceConstraint {
 	return resourceapi.DeviceConstraint{Requests: requests, MatchAttribute: ptr.To(resourceapi.FullyQualifiedName(attribute))}
 }
@@ -144,7 +144,7 @@ func (c ClaimWrapper) Distinct(attribute string) ClaimWrapper {
 	return c.Constrained(DistinctAttribute(attribute))
 }
 
-// DistinctAttribute is a constraint for all requests.
+// DistinctAttribute returns a constraint for all requests.
 func DistinctAttribute(attribute string) resourceapi.DeviceConstraint {
 	return resourceapi.DeviceConstraint{DistinctAttribute: ptr.To(resourceapi.FullyQualifiedName(attribute))}
 }
@@ -184,7 +184,7 @@ func nodeNamed(name string) *corev1.NodeSelector {
 	}}}
 }
 
-// Serving is a claim of the namespace serving that has devices of a node.
+// Serving returns a claim of the namespace serving that has devices of a node.
 func Serving(name, node string, devices ...string) ClaimWrapper {
 	c := Claim(name, GPUs("gpu", int64(len(devices)))).Change(func(claim *resourceapi.ResourceClaim) { claim.Namespace = "serving" })
 	for _, device := range devices {
@@ -193,7 +193,7 @@ func Serving(name, node string, devices ...string) ClaimWrapper {
 	return c
 }
 
-// Sharing is a claim of the namespace serving that has a share of a device.
+// Sharing returns a claim of the namespace serving that has a share of a device.
 func Sharing(name, node, device, capacity, quantity string) ClaimWrapper {
 	c := Serving(name, node, device)
 	AsShare("share-"+name, capacity, quantity)(&c.Status.Allocation.Devices.Results[0])
@@ -263,14 +263,14 @@ func (c ClaimWrapper) OwnedBy(kind, name string) ClaimWrapper {
 	return c.Change(func(claim *resourceapi.ResourceClaim) { claim.OwnerReferences = []metav1.OwnerReference{owner} })
 }
 
-// Deleted is a claim that is being deleted, as soon as the finalizers are gone.
+// Deleted returns a claim that is being deleted, as soon as the finalizers are gone.
 func (c ClaimWrapper) Deleted(finalizers ...string) ClaimWrapper {
 	return c.Change(func(claim *resourceapi.ResourceClaim) {
 		claim.DeletionTimestamp, claim.Finalizers = &metav1.Time{Time: Taken().Add(-time.Minute)}, finalizers
 	})
 }
 
-// ForExtendedResources is the claim that the scheduler makes for extended resources.
+// ForExtendedResources returns the claim that the scheduler makes for extended resources.
 func (c ClaimWrapper) ForExtendedResources() ClaimWrapper {
 	return c.Change(func(claim *resourceapi.ResourceClaim) {
 		claim.Annotations = map[string]string{resourceapi.ExtendedResourceClaimAnnotation: "true"}

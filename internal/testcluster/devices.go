@@ -25,7 +25,7 @@ func ClassWhere(name string, expressions ...string) *resourceapi.DeviceClass {
 	return &resourceapi.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: resourceapi.DeviceClassSpec{Selectors: CELSelectors(expressions...)}}
 }
 
-// CELSelectors are selectors with expressions.
+// CELSelectors returns selectors with expressions.
 func CELSelectors(expressions ...string) []resourceapi.DeviceSelector {
 	list := make([]resourceapi.DeviceSelector, 0, len(expressions))
 	for _, expression := range expressions {
@@ -37,7 +37,7 @@ func CELSelectors(expressions ...string) []resourceapi.DeviceSelector {
 // SliceWrapper is a slice whose methods return changed copies.
 type SliceWrapper struct{ *resourceapi.ResourceSlice }
 
-// Slice has the node's name for its name's prefix, pool and node selection.
+// Slice returns the node's name for its name's prefix, pool and node selection.
 func Slice(name, driver, pool string, devices ...DeviceWrapper) SliceWrapper {
 	s := SliceWrapper{&resourceapi.ResourceSlice{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -53,7 +53,7 @@ func Slice(name, driver, pool string, devices ...DeviceWrapper) SliceWrapper {
 	return s
 }
 
-// Pool is one slice with devices of [Driver] on a node. The snapshot gives it a name.
+// Pool returns one slice with devices of [Driver] on a node. The snapshot gives it a name.
 func Pool(node string, devices ...DeviceWrapper) SliceWrapper {
 	return Slice("", Driver, node, devices...).OnNode(node)
 }
@@ -65,17 +65,17 @@ func (s SliceWrapper) Change(f func(slice *resourceapi.ResourceSlice)) SliceWrap
 	return out
 }
 
-// OnNode is a slice for one node.
+// OnNode returns a slice for one node.
 func (s SliceWrapper) OnNode(name string) SliceWrapper {
 	return s.Change(func(slice *resourceapi.ResourceSlice) { slice.Spec.NodeName = &name })
 }
 
-// OnAllNodes is a slice for all nodes.
+// OnAllNodes returns a slice for all nodes.
 func (s SliceWrapper) OnAllNodes() SliceWrapper {
 	return s.Change(func(slice *resourceapi.ResourceSlice) { slice.Spec.NodeName, slice.Spec.AllNodes = nil, ptr.To(true) })
 }
 
-// OnNodesWith is a slice for the nodes whose label has one of the values.
+// OnNodesWith returns a slice for the nodes whose label has one of the values.
 func (s SliceWrapper) OnNodesWith(key string, values ...string) SliceWrapper {
 	return s.Change(func(slice *resourceapi.ResourceSlice) {
 		slice.Spec.NodeName, slice.Spec.NodeSelector = nil, NodeSelector(key, values...)
@@ -89,7 +89,7 @@ func (s SliceWrapper) PerDevice() SliceWrapper {
 	})
 }
 
-// Of is a slice of a pool with so many slices.
+// Of returns a slice of a pool with so many slices.
 func (s SliceWrapper) Of(count int64) SliceWrapper {
 	return s.Change(func(slice *resourceapi.ResourceSlice) { slice.Spec.Pool.ResourceSliceCount = count })
 }
@@ -125,8 +125,8 @@ func NodeSelector(key string, values ...string) *corev1.NodeSelector {
 // DeviceWrapper is a device whose methods return changed copies.
 type DeviceWrapper struct{ resourceapi.Device }
 
-// Device has attributes and capacities: "model=x" is a string attribute,
-// "memory:=40Gi" a capacity.
+// Device returns attributes and capacities: "model=x" is a string attribute, "memory:=40Gi"
+// a capacity.
 func Device(name string, properties ...string) DeviceWrapper {
 	return DeviceWrapper{resourceapi.Device{
 		Name:       name,
@@ -163,7 +163,7 @@ func Copies(n int, device DeviceWrapper) []DeviceWrapper {
 	return list
 }
 
-// NamedDevices have nothing but names.
+// NamedDevices returns nothing but names.
 func NamedDevices(names ...string) []DeviceWrapper {
 	list := make([]DeviceWrapper, 0, len(names))
 	for _, name := range names {

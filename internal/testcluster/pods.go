@@ -96,7 +96,7 @@ func Requesting(requests ...string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Spec.Containers[0].Resources.Requests = ResourceList(requests...) }
 }
 
-// ResourceList has quantities given as "name=quantity".
+// ResourceList returns quantities given as "name=quantity".
 func ResourceList(quantities ...string) corev1.ResourceList {
 	list := corev1.ResourceList{}
 	for name, counter := range counterMap(quantities) {
@@ -115,7 +115,7 @@ func Node(name string, labels ...string) *corev1.Node {
 	return n
 }
 
-// Nodes have their names as labels, 8 CPUs and 32Gi of memory.
+// Nodes returns their names as labels, 8 CPUs and 32Gi of memory.
 func Nodes(names ...string) []*corev1.Node {
 	list := make([]*corev1.Node, 0, len(names))
 	for _, name := range names {
@@ -126,7 +126,7 @@ func Nodes(names ...string) []*corev1.Node {
 	return list
 }
 
-// NodeOffering has the resources, given as "name=quantity".
+// NodeOffering returns the resources, given as "name=quantity".
 func NodeOffering(name string, resources ...string) *corev1.Node {
 	n := Node(name)
 	n.Status.Capacity, n.Status.Allocatable = ResourceList(resources...), ResourceList(resources...)

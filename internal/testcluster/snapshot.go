@@ -32,7 +32,7 @@ const (
 	Node2     = "node-2"
 )
 
-// Taken is when the snapshots of [Cluster] were taken.
+// Taken returns when the snapshots of [Cluster] were taken.
 func Taken() time.Time { return time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC) }
 
 // Cluster builds a snapshot of a server whose gates are those of its version,
@@ -151,12 +151,12 @@ func copySnapshot(s *snapshot.Snapshot) map[string][]any {
 	return all
 }
 
-// Gap is a resource that could not be read.
+// Gap returns a resource that could not be read.
 func Gap(resource, reason string) snapshot.Gap {
 	return snapshot.Gap{Resource: resource, Reason: reason}
 }
 
-// Gate is a feature gate that a flag turns on or off.
+// Gate returns a feature gate that a flag turns on or off.
 func Gate(name string, enabled bool) func(*snapshot.Snapshot) {
 	return func(s *snapshot.Snapshot) {
 		s.Gates[name] = snapshot.Gate{Enabled: enabled, Source: snapshot.GateFromFlag}
@@ -166,23 +166,23 @@ func Gate(name string, enabled bool) func(*snapshot.Snapshot) {
 // Gates are the names of feature gates that are on.
 type Gates []string
 
-// StableGates are all that the stable allocator implements.
+// StableGates returns all that the stable allocator implements.
 func StableGates() Gates {
 	return Gates{"DRAAdminAccess", "DRAPrioritizedList", "DRAPartitionableDevices", "DRADeviceTaints"}
 }
 
-// IncubatingGates are all that the incubating allocator implements.
+// IncubatingGates returns all that the incubating allocator implements.
 func IncubatingGates() Gates {
 	return append(StableGates(), "DRAConsumableCapacity", "DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus")
 }
 
-// ExperimentalGates are all that the experimental allocator implements.
+// ExperimentalGates returns all that the experimental allocator implements.
 func ExperimentalGates() Gates {
 	return append(IncubatingGates(), "DRAListTypeAttributes", "DRADeviceCompatibilityGroups", "DRADerivedAttributes", "DRAOptionalNodeOperations")
 }
 
-// Channels are sets of gates that select each of the implementations, with
-// everything on that they know, and with nothing on.
+// Channels returns sets of gates that select each of the implementations, with everything
+// on that they know, and with nothing on.
 func Channels() map[string]Gates {
 	return map[string]Gates{
 		"nothing":      nil,

@@ -197,7 +197,7 @@ func (d *Driver) SetHealth(devices ...kubeletplugin.DeviceHealth) {
 	d.changed = make(chan struct{})
 }
 
-// PrepareResourceClaims has a CDI name for each device that the claim has of the
+// PrepareResourceClaims returns a CDI name for each device that the claim has of the
 // driver.
 func (d *Driver) PrepareResourceClaims(_ context.Context, claims []*resourceapi.ResourceClaim) (map[types.UID]kubeletplugin.PrepareResult, error) {
 	d.mu.Lock()

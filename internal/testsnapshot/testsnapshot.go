@@ -23,8 +23,8 @@ import (
 //go:embed everything.yaml
 var everything string
 
-// Everything has one object of each kind, with references between them and
-// the sorts of text that a snapshot of a customer has.
+// Everything returns one object of each kind, with references between them and the sorts of
+// text that a snapshot of a customer has.
 func Everything() string { return everything }
 
 // Load loads a text, or fails the test.

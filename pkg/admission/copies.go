@@ -70,7 +70,7 @@ func QuotaLimits(quotas []*corev1.ResourceQuota, classes Classes, pod *corev1.Po
 	return limits
 }
 
-// times is how often a quantity is contained in another one.
+// times returns how often a quantity is contained in another one.
 func times(whole, part resource.Quantity) int {
 	return max(0, sort.Search(math.MaxInt32, func(n int) bool {
 		sum := part.DeepCopy()

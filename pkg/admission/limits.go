@@ -103,8 +103,8 @@ func complete(list *corev1.ResourceList, defaults corev1.ResourceList) (added []
 	return added
 }
 
-// LimitRefusals are the LimitRanges that do not allow a pod, which has its
-// defaults already (PodValidateLimitFunc).
+// LimitRefusals returns the LimitRanges that do not allow a pod, which has its defaults
+// already (PodValidateLimitFunc).
 func LimitRefusals(ranges []*corev1.LimitRange, pod *corev1.Pod) []Refusal {
 	var refusals []Refusal
 	for _, limits := range ranges {

@@ -37,11 +37,11 @@ const ClaimCount = corev1.ResourceName("count/resourceclaims.resource.k8s.io")
 // the class; empty for none. It is nil where DRAExtendedResource is off.
 type Classes map[string]string
 
-// ClaimUsage is what a claim counts for (Usage in
-// pkg/quota/v1/evaluator/core/resource_claims.go of Kubernetes v1.37.1): one
-// claim, and for each class the devices that it can get at most. Admin access
-// makes no difference. pod is what its pod counts for already, if the scheduler
-// makes the claim for the pod's extended resources, else nil.
+// ClaimUsage returns what a claim counts for (Usage in
+// pkg/quota/v1/evaluator/core/resource_claims.go of Kubernetes v1.37.1): one claim, and for
+// each class the devices that it can get at most. Admin access makes no difference. pod is
+// what its pod counts for already, if the scheduler makes the claim for the pod's extended
+// resources, else nil.
 func ClaimUsage(spec *resourceapi.ResourceClaimSpec, classes Classes, pod corev1.ResourceList) corev1.ResourceList {
 	usage := corev1.ResourceList{ClaimCount: *resource.NewQuantity(1, resource.DecimalSI)}
 	devices := map[string]int64{}
@@ -105,7 +105,7 @@ func claimMatches(name corev1.ResourceName, classes Classes) bool {
 	return requested && slices.Contains(slices.Collect(maps.Values(classes)), extended)
 }
 
-// PodUsage is what a pod counts for that does not exist yet (PodUsageFunc in
+// PodUsage returns what a pod counts for that does not exist yet (PodUsageFunc in
 // pkg/quota/v1/evaluator/core/pods.go).
 func PodUsage(pod *corev1.Pod) corev1.ResourceList {
 	one := *resource.NewQuantity(1, resource.DecimalSI)
@@ -134,8 +134,8 @@ func computeUsage(requests, limits corev1.ResourceList) corev1.ResourceList {
 	return usage
 }
 
-// ClaimRefusals are the quotas that do not allow as many more claims. Usages are
-// those of the claims, in the order in which they are created.
+// ClaimRefusals returns the quotas that do not allow as many more claims. Usages are those
+// of the claims, in the order in which they are created.
 func ClaimRefusals(quotas []*corev1.ResourceQuota, classes Classes, usages ...corev1.ResourceList) []Refusal {
 	total := corev1.ResourceList{}
 	for _, usage := range usages {
@@ -152,7 +152,7 @@ func ClaimRefusals(quotas []*corev1.ResourceQuota, classes Classes, usages ...co
 	return refusals
 }
 
-// PodRefusals are the quotas that do not allow the pod.
+// PodRefusals returns the quotas that do not allow the pod.
 func PodRefusals(quotas []*corev1.ResourceQuota, pod *corev1.Pod) []Refusal {
 	usage := PodUsage(pod)
 	var refusals []Refusal
@@ -192,8 +192,8 @@ func exceeded(quota *corev1.ResourceQuota, needed corev1.ResourceList, counts fu
 	return refusals
 }
 
-// unspecified is a quota of CPU or memory for a pod with containers that do not
-// say how much they need (Constraints in pods.go).
+// unspecified returns a quota of CPU or memory for a pod with containers that do not say
+// how much they need (Constraints in pods.go).
 func unspecified(quota *corev1.ResourceQuota, pod *corev1.Pod) []Refusal {
 	if resourcehelper.IsPodLevelResourcesSet(pod) {
 		return nil
@@ -278,8 +278,8 @@ func add(total, more corev1.ResourceList) {
 	}
 }
 
-// QuotaClass is the DeviceClass whose devices a resource of a quota counts; false if it
-// counts something else.
+// QuotaClass returns the DeviceClass whose devices a resource of a quota counts; false if
+// it counts something else.
 func QuotaClass(name corev1.ResourceName) (class string, ok bool) {
 	return strings.CutSuffix(string(name), corev1.ResourceClaimsPerClass)
 }

@@ -177,9 +177,10 @@ func Of(release string) map[Behavior]bool {
 	return at(parsed)
 }
 
-// Within is what is known where a release is not: what kube-scheduler is assumed to do, and
-// whether schedulers of the minor releases from one to another, both included, differ in it.
-// Assumed is the first of them, and the library's release where they are zero.
+// Within returns what is known where a release is not: what kube-scheduler is assumed to
+// do, and whether schedulers of the minor releases from one to another, both included,
+// differ in it. Assumed is the first of them, and the library's release where they are
+// zero.
 func Within(from, to uint) (assumed, varies map[Behavior]bool) {
 	assumed = Of("")
 	if from > 0 {
@@ -206,7 +207,7 @@ func Within(from, to uint) (assumed, varies map[Behavior]bool) {
 	return assumed, varies
 }
 
-// patch is the version 1.minor.patch.
+// patch returns the version 1.minor.patch.
 func patch(minor, patch uint) *version.Version { return version.MajorMinor(1, minor).WithPatch(patch) }
 
 func at(release *version.Version) map[Behavior]bool {

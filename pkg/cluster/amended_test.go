@@ -137,7 +137,7 @@ func (g *changes) result(facts *Cluster) resourceapi.DeviceRequestAllocationResu
 	return result
 }
 
-// factsText has all that is derived, for people to compare.
+// factsText returns all that is derived, for people to compare.
 func factsText(c *Cluster) []string {
 	var lines []string
 	add := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }

@@ -299,7 +299,7 @@ func TwiceText(device, claim, other string) string {
 	return fmt.Sprintf("device %s is allocated twice: to claim %s and to claim %s", device, claim, other)
 }
 
-// ConditionText is what a driver reports about a device with a condition from
+// ConditionText returns what a driver reports about a device with a condition from
 // [OddConditions].
 func ConditionText(driver, device string, c *metav1.Condition) string {
 	words := strings.Trim(c.Reason+": "+c.Message, ": ")
@@ -309,9 +309,8 @@ func ConditionText(driver, device string, c *metav1.Condition) string {
 	return strings.TrimSuffix(fmt.Sprintf("driver %s reports %s=%s of device %s: %s", driver, c.Type, c.Status, device, words), ": ")
 }
 
-// DeviceStatus is what the driver says about an allocated device, or about the
-// share of it that the result is about, in the status of its claim; nil if
-// nothing.
+// DeviceStatus returns what the driver says about an allocated device, or about the share
+// of it that the result is about, in the status of its claim; nil if nothing.
 func DeviceStatus(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) *resourceapi.AllocatedDeviceStatus {
 	for i := range claim.Status.Devices {
 		status := &claim.Status.Devices[i]
@@ -332,8 +331,8 @@ func DeviceReady(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceReq
 	return status != nil && apimeta.IsStatusConditionTrue(status.Conditions, readyCondition)
 }
 
-// bindingStatus is what the scheduler takes for the status of an allocated
-// device: for it, shares of a device are all the same.
+// bindingStatus returns what the scheduler takes for the status of an allocated device: for
+// it, shares of a device are all the same.
 func bindingStatus(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) *resourceapi.AllocatedDeviceStatus {
 	for i := range claim.Status.Devices {
 		status := &claim.Status.Devices[i]

@@ -52,9 +52,9 @@ func New(snap *snapshot.Snapshot) *Cluster {
 	return build(snap, nil)
 }
 
-// Amended is the cluster of another snapshot. That takes less time than [New]
-// where the snapshots have lists in common. Where they have all but a few claims and
-// pods in common, all that it does with the others is to compare pointers.
+// Amended returns the cluster of another snapshot. That takes less time than [New] where
+// the snapshots have lists in common. Where they have all but a few claims and pods in
+// common, all that it does with the others is to compare pointers.
 func (c *Cluster) Amended(snap *snapshot.Snapshot) *Cluster {
 	return build(snap, c)
 }
@@ -185,8 +185,8 @@ func provedBy(snap *snapshot.Snapshot) map[behavior.Behavior]*corev1.Pod {
 	return proved
 }
 
-// Proof is a pod of which the scheduler wrote what only one with a behavior writes, nil if
-// there is none.
+// Proof returns a pod of which the scheduler wrote what only one with a behavior writes,
+// nil if there is none.
 func (c *Cluster) Proof(so behavior.Behavior) *corev1.Pod { return c.proved[so] }
 
 // Behaves reports whether the scheduler of the cluster's release has a behavior.
@@ -205,8 +205,8 @@ func (c *Cluster) Scheduler() string {
 	return fmt.Sprintf("kube-scheduler of 1.%d", cmp.Or(c.Snapshot.Skew.From, snapshot.NewestMinor))
 }
 
-// Fixed is the pull request that ends a behavior of the scheduler, and the first release that
-// has it, see [behavior.Fixed].
+// Fixed returns the pull request that ends a behavior of the scheduler, and the first
+// release that has it, see [behavior.Fixed].
 func (c *Cluster) Fixed(b behavior.Behavior) (upstream int, release string) {
 	return behavior.Fixed(b, cmp.Or(c.Snapshot.BinaryVersion(), fmt.Sprintf("1.%d.999", c.Snapshot.Skew.From)))
 }

@@ -94,8 +94,8 @@ func defaultedPod(pod *corev1.Pod) *corev1.Pod {
 	return changed
 }
 
-// podLevelRequests are the pod-level requests that a pod with pod-level limits
-// lacks: what its containers request, or else the limit.
+// podLevelRequests returns the pod-level requests that a pod with pod-level limits lacks:
+// what its containers request, or else the limit.
 func podLevelRequests(pod *corev1.Pod) corev1.ResourceList {
 	if pod.Spec.Resources == nil || len(pod.Spec.Resources.Limits) == 0 {
 		return nil

@@ -20,7 +20,7 @@ type deviceValue[V any] struct {
 	known bool
 }
 
-// Get is the value of a device, and whether it has one.
+// Get returns the value of a device, and whether it has one.
 func (t *DeviceTable[V]) Get(d *Device) (value V, known bool) {
 	t.lookAt(d.Slice)
 	if t.row == nil {

@@ -64,7 +64,7 @@ func differ[T interface {
 	return d
 }
 
-// compareObjects is the order of lists of objects: by namespace and name.
+// compareObjects returns the order of lists of objects: by namespace and name.
 func compareObjects[T metav1.Object](a, b T) int {
 	return cmp.Or(strings.Compare(a.GetNamespace(), b.GetNamespace()), strings.Compare(a.GetName(), b.GetName()))
 }

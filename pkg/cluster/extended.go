@@ -163,8 +163,8 @@ func extendedDeviceRequests(pod *corev1.Pod, classes map[corev1.ResourceName]str
 	return requests
 }
 
-// extendedRequestName is what the kubelet expects: the number of the container,
-// init containers first, and that of the resource among the sorted names.
+// extendedRequestName returns what the kubelet expects: the number of the container, init
+// containers first, and that of the resource among the sorted names.
 func extendedRequestName(index int, container *corev1.Container, name corev1.ResourceName) string {
 	names := slices.Sorted(maps.Keys(container.Resources.Requests))
 	return fmt.Sprintf("container-%d-request-%d", index, slices.Index(names, name))

@@ -113,10 +113,10 @@ func (g *Gates) sameIn(snap *snapshot.Snapshot) bool {
 	return snap.ServerVersion == g.snap.ServerVersion && snap.BinaryVersion() == g.snap.BinaryVersion() && snap.Skew == g.snap.Skew && snap.OtherRelease == g.snap.OtherRelease && maps.Equal(snap.Gates, g.snap.Gates)
 }
 
-// channelOf is the first channel, from stable to experimental, that supports all
+// channelOf returns the first channel, from stable to experimental, that supports all
 // features that are on (SupportedFeatures of each in
-// k8s.io/dynamic-resource-allocation/structured/internal). A test of pkg/allocator
-// holds it against upstream's choice.
+// k8s.io/dynamic-resource-allocation/structured/internal). A test of pkg/allocator holds it
+// against upstream's choice.
 func channelOf(enabled func(gate string) bool, listsCompared bool) string {
 	switch {
 	case listsCompared, enabled(GateOptionalNodeOps), enabled(GateDerivedAttributes), enabled(GateCompatibilityGroups):
@@ -170,7 +170,7 @@ func (g *Gates) Enabled(gate string) bool {
 	return g.snap.Gate(gate).Enabled
 }
 
-// Channel is the implementation of the allocator that the gates select.
+// Channel returns the implementation of the allocator that the gates select.
 func (g *Gates) Channel() string { return g.channel }
 
 // ListsCompared reports whether constraints compare attributes that are lists, as
@@ -189,7 +189,7 @@ func (g *Gates) Selectors() *selector.Evaluator {
 	return selector.New(g.CEL(), !g.stable())
 }
 
-// CEL are the features of expressions.
+// CEL returns the features of expressions.
 func (g *Gates) CEL() cel.Features {
 	return cel.Features{EnableConsumableCapacity: g.consumableCapacity, EnableListTypeAttributes: g.listTypeAttributes}
 }

@@ -17,7 +17,7 @@ type layers[K comparable, V any] struct {
 	list []map[K]V
 }
 
-// Get is the value of a key.
+// Get returns the value of a key.
 func (l layers[K, V]) Get(key K) (value V, found bool) {
 	for _, layer := range slices.Backward(l.list) {
 		if value, found = layer[key]; found {
@@ -27,7 +27,7 @@ func (l layers[K, V]) Get(key K) (value V, found bool) {
 	return value, false
 }
 
-// With is the map with other values for some keys. It takes the map that it is given.
+// With returns the map with other values for some keys. It takes the map that it is given.
 func (l layers[K, V]) With(changes map[K]V) layers[K, V] {
 	if len(changes) == 0 {
 		return l

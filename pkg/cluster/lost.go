@@ -108,7 +108,8 @@ func ByDriver(pools []LostPool) [][]LostPool {
 	return groups
 }
 
-// AllocatedNode is the node that an allocation is for by name, empty if it is not for one.
+// AllocatedNode returns the node that an allocation is for by name, empty if it is not for
+// one.
 func AllocatedNode(allocation *resourceapi.AllocationResult) string {
 	if allocation == nil || allocation.NodeSelector == nil {
 		return ""

@@ -61,7 +61,7 @@ type Misfit struct {
 	User string
 }
 
-// Text is the reason with what only concerns the one node.
+// Text returns the reason with what only concerns the one node.
 func (m *Misfit) Text(now time.Time) string {
 	switch {
 	case m.Condition != nil:

@@ -39,7 +39,7 @@ const (
 // registered a node and said nothing about it since.
 const neverPosted = "NodeStatusNeverUpdated"
 
-// NotReady is the condition of a node of which Ready is not True, nil for others.
+// NotReady returns the condition of a node of which Ready is not True, nil for others.
 func NotReady(node *corev1.Node) *NodeCondition {
 	at := slices.IndexFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })
 	if at < 0 || node.Status.Conditions[at].Status == corev1.ConditionTrue {
@@ -59,9 +59,9 @@ func NotReady(node *corev1.Node) *NodeCondition {
 	return n
 }
 
-// conditionOf is the condition for which Kubernetes has tainted a node, nil if the taint is
-// another one, or the node does not have the condition any more. (taintKeyToNodeConditionMap
-// in pkg/controller/nodelifecycle/node_lifecycle_controller.go)
+// conditionOf returns the condition for which Kubernetes has tainted a node, nil if the
+// taint is another one, or the node does not have the condition any more.
+// (taintKeyToNodeConditionMap in pkg/controller/nodelifecycle/node_lifecycle_controller.go)
 func conditionOf(node *corev1.Node, taint *corev1.Taint) *NodeCondition {
 	pressure := func(reason string, kind corev1.NodeConditionType, repair string) *NodeCondition {
 		for i := range node.Status.Conditions {
@@ -103,8 +103,8 @@ func SetByKubernetes(taint *corev1.Taint) bool {
 	}
 }
 
-// Text is the condition with what only concerns the one node: since when it has it, and what was
-// said about it.
+// Text returns the condition with what only concerns the one node: since when it has it,
+// and what was said about it.
 func (n *NodeCondition) Text(now time.Time) string {
 	text := n.Reason
 	switch age := duration.HumanDuration(max(0, now.Sub(n.Since))); {

@@ -194,7 +194,7 @@ type resourceNeed struct {
 	quantity             func(int64) resource.Quantity
 }
 
-// reason is why too little of the resource keeps a pod from the node.
+// reason returns why too little of the resource keeps a pod from the node.
 func (r *resourceNeed) reason() string {
 	if r.name == corev1.ResourcePods {
 		return "no room for another pod"

@@ -46,7 +46,7 @@ type avoidingPod struct {
 	terms []podTerm
 }
 
-// avoidingPods are those pods of a snapshot, in its order, of which some changed since
+// avoidingPods returns those pods of a snapshot, in its order, of which some changed since
 // they were collected before.
 func avoidingPods(before []avoidingPod, changed *difference[*corev1.Pod]) []avoidingPod {
 	avoids := func(pod *corev1.Pod) bool { return takesNode(pod) && len(requiredAntiAffinity(pod)) > 0 }
@@ -215,7 +215,7 @@ func (n *Nodes) countNeighbors(pod *corev1.Pod) *neighbors {
 	return near
 }
 
-// podsOfTerms are the pods that terms can match.
+// podsOfTerms returns the pods that terms can match.
 func (n *Nodes) podsOfTerms(terms []podTerm) []*corev1.Pod {
 	var namespaces []string
 	for i := range terms {
@@ -274,8 +274,8 @@ func (n *neighbors) podAffinityMisfits(node *corev1.Node) []Misfit {
 	return append(misfits, n.missingNeighbors(node)...)
 }
 
-// missingNeighbors has the first term of the affinity that a node does not
-// satisfy. The first pod of a group that has affinity to itself can go anywhere.
+// missingNeighbors returns the first term of the affinity that a node does not satisfy. The
+// first pod of a group that has affinity to itself can go anywhere.
 func (n *neighbors) missingNeighbors(node *corev1.Node) []Misfit {
 	var missing []Misfit
 	for i := range n.affinity {

@@ -60,7 +60,7 @@ func VolumeBound(claim *corev1.PersistentVolumeClaim) bool {
 	return claim.Spec.VolumeName != "" && completed
 }
 
-// StorageClassOf is the name of the StorageClass of a claim.
+// StorageClassOf returns the name of the StorageClass of a claim.
 func StorageClassOf(claim *corev1.PersistentVolumeClaim) string {
 	if name := claim.Annotations[corev1.BetaStorageClassAnnotation]; name != "" || claim.Spec.StorageClassName == nil {
 		return name
@@ -127,8 +127,8 @@ func boundVolumeMisfits(snap *snapshot.Snapshot, claim *corev1.PersistentVolumeC
 	return zoneMisfits(volume, claim, node)
 }
 
-// zoneMisfits is the filter of the plugin volumezone: the labels of a volume have
-// to be those of the node, if that has any of a zone or region.
+// zoneMisfits returns the filter of the plugin volumezone: the labels of a volume have to
+// be those of the node, if that has any of a zone or region.
 func zoneMisfits(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, node *corev1.Node) []Misfit {
 	stable := map[string]string{
 		corev1.LabelTopologyZone: corev1.LabelTopologyZone, corev1.LabelTopologyRegion: corev1.LabelTopologyRegion,

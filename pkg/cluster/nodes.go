@@ -254,7 +254,7 @@ func specRequests(pod *corev1.Pod) corev1.ResourceList {
 	return resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
 }
 
-// onlyContainer is the container of a pod that takes nothing else of its node, nil if
+// onlyContainer returns the container of a pod that takes nothing else of its node, nil if
 // the pod takes more or other things.
 func onlyContainer(pod *corev1.Pod) *corev1.Container {
 	if len(pod.Spec.Containers) != 1 || len(pod.Spec.InitContainers) > 0 || pod.Spec.Overhead != nil || pod.Spec.Resources != nil ||
@@ -343,7 +343,7 @@ func hostPorts(pod *corev1.Pod) []hostPort {
 	return ports
 }
 
-// RequestOf is what a pod that is assigned to a node takes of a resource there.
+// RequestOf returns what a pod that is assigned to a node takes of a resource there.
 func (n *Nodes) RequestOf(pod *corev1.Pod, name corev1.ResourceName) resource.Quantity {
 	return n.gates.podRequests(defaultedPod(pod), true)[name]
 }
@@ -373,10 +373,9 @@ func (n *Nodes) ExtendedResourcesOf(node *corev1.Node) []corev1.ResourceName {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// RequestedOn is how much of an extended resource the pods on a node ask for, as
-// the scheduler adds it up: for it, it does not matter there who serves them.
-// The second number is the part of it that they have from DRA, as their status
-// says.
+// RequestedOn returns how much of an extended resource the pods on a node ask for, as the
+// scheduler adds it up: for it, it does not matter there who serves them. The second number
+// is the part of it that they have from DRA, as their status says.
 func (n *Nodes) RequestedOn(node string, name corev1.ResourceName) (requested, ofDRA int64) {
 	usage, found := n.usage().Get(node)
 	if !found {
@@ -385,7 +384,7 @@ func (n *Nodes) RequestedOn(node string, name corev1.ResourceName) (requested, o
 	return usage.scalar[name], usage.ofDRA[name]
 }
 
-// podsIn are the pods of some namespaces, in the order of the snapshot.
+// podsIn returns the pods of some namespaces, in the order of the snapshot.
 func (n *Nodes) podsIn(namespaces ...string) []*corev1.Pod {
 	slices.Sort(namespaces)
 	var pods []*corev1.Pod

@@ -106,7 +106,7 @@ func newPartitions(gates *Gates, usage *Usage, pools *Pools) *Partitions {
 	return &Partitions{gates: gates, usage: usage, pools: pools, uses: &partitionUses{last: map[*Pool]partitionUse{}}}
 }
 
-// with are the partitions of the same pools with another usage.
+// with returns the partitions of the same pools with another usage.
 func (p *Partitions) with(usage *Usage) *Partitions {
 	return &Partitions{gates: p.gates, usage: usage, pools: p.pools, uses: p.uses}
 }
@@ -283,9 +283,8 @@ type CounterConflict struct {
 	Required resource.Quantity
 }
 
-// Conflict is why a device that consumes counters is not available as long as
-// others are in use, or nil if it is available. What else claims require does not
-// matter here.
+// Conflict returns why a device that consumes counters is not available as long as others
+// are in use, or nil if it is available. What else claims require does not matter here.
 func (p *Partitions) Conflict(d *Device) *CounterConflict {
 	if len(d.ConsumesCounters) == 0 {
 		return nil
@@ -315,8 +314,8 @@ func (p *Partitions) Conflict(d *Device) *CounterConflict {
 	return nil
 }
 
-// ConflictOn is the conflict that a device has on one node, besides those that it
-// has on all of them.
+// ConflictOn returns the conflict that a device has on one node, besides those that it has
+// on all of them.
 func (p *Partitions) ConflictOn(d *Device, node *corev1.Node) *CounterConflict {
 	if node == nil || len(d.ConsumesCounters) == 0 || !p.DependsOnNode(d.Pool) || p.charged(d) {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// ClaimSpecPath is where a field of a claim's spec stands: in the claim or, where that is yet to
-// be created, in the template that it is made from.
+// ClaimSpecPath returns where a field of a claim's spec stands: in the claim or, where that
+// is yet to be created, in the template that it is made from.
 func ClaimSpecPath(claim *resourceapi.ResourceClaim, path string) (object, at string) {
 	if template, planned := IsPlanned(claim); planned && template != "" {
 		return whatif.Object(api.KindTemplate, claim.Namespace, template), "spec." + path
@@ -27,12 +27,12 @@ func SliceObject(d *Device) string { return whatif.Object("ResourceSlice", "", d
 // PoolObject names a pool; in the API, it is only a field of its slices.
 func PoolObject(p *Pool) string { return whatif.Object("Pool", p.Driver, p.Name) }
 
-// DevicePath is the path of a field of a device in its slice.
+// DevicePath returns the path of a field of a device in its slice.
 func DevicePath(d *Device, field string) string {
 	return fmt.Sprintf("spec.devices[name=%s].%s", d.ID.Device, field)
 }
 
-// CounterPath is the path of a counter in a slice.
+// CounterPath returns the path of a counter in a slice.
 func CounterPath(use CounterUse) string {
 	return fmt.Sprintf("spec.sharedCounters[name=%s].counters[%s]", use.CounterSet, use.Counter)
 }

@@ -60,7 +60,7 @@ type Device struct {
 	index int
 }
 
-// DeviceIn is the device of a slice of a pool at an index.
+// DeviceIn returns the device of a slice of a pool at an index.
 func DeviceIn(pool *Pool, slice *resourceapi.ResourceSlice, index int) Device {
 	device := &slice.Spec.Devices[index]
 	return Device{
@@ -72,7 +72,7 @@ func DeviceIn(pool *Pool, slice *resourceapi.ResourceSlice, index int) Device {
 	}
 }
 
-// NodeSelection are the fields that say which nodes a device is for.
+// NodeSelection returns the fields that say which nodes a device is for.
 func (d *Device) NodeSelection() (name *string, all *bool, selector *corev1.NodeSelector) {
 	if ptr.Deref(d.Slice.Spec.PerDeviceNodeSelection, false) {
 		return d.NodeName, d.AllNodes, d.NodeSelector

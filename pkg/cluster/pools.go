@@ -198,9 +198,9 @@ func (p *Pools) SlicesOf(pool *Pool) []*resourceapi.ResourceSlice {
 	return all
 }
 
-// Plain are the pools that need no look from any node: each slice is for a node,
-// by name, that there is, and there is nothing for which the allocator would
-// refuse a device of it. Large fleets consist of them.
+// Plain returns the pools that need no look from any node: each slice is for a node, by
+// name, that there is, and there is nothing for which the allocator would refuse a device
+// of it. Large fleets consist of them.
 func (p *Pools) Plain(nodes []*corev1.Node) sets.Set[*Pool] {
 	found := sets.Set[*Pool]{}
 	if p.unparsable {

@@ -66,7 +66,7 @@ func (r *Request) All() bool {
 	return r.Mode == resourceapi.DeviceAllocationModeAll
 }
 
-// DerivedAt is the index of the derived attribute of that name, or -1.
+// DerivedAt returns the index of the derived attribute of that name, or -1.
 func (r *Request) DerivedAt(name resourceapi.FullyQualifiedName) int {
 	return slices.IndexFunc(r.Derived, func(d resourceapi.DeviceDerivedAttribute) bool { return d.Name == name })
 }

@@ -93,7 +93,7 @@ func allHolders(claims []*resourceapi.ResourceClaim) iter.Seq2[DeviceID, Holder]
 	}
 }
 
-// with is what is in use after some claims changed.
+// with returns what is in use after some claims changed.
 func (u *Usage) with(d *difference[*resourceapi.ResourceClaim]) *Usage {
 	changed := map[snapshot.PoolID]map[string]*deviceUsage{}
 	device := func(id DeviceID) *deviceUsage {
@@ -164,7 +164,7 @@ func (d *deviceUsage) consume(capacity map[resourceapi.QualifiedName]resource.Qu
 	}
 }
 
-// OfPool is what is in use of a pool, nil if no claim has a device of it.
+// OfPool returns what is in use of a pool, nil if no claim has a device of it.
 func (u *Usage) OfPool(driver, pool string) *PoolUsage {
 	use, _ := u.pools.Get(snapshot.PoolID{Driver: driver, Name: pool})
 	return use

@@ -250,7 +250,7 @@ func (o *celOptions) choose(ctx context.Context, from *cli.Source, c *cluster.Cl
 	return named, notes, nil
 }
 
-// noDevice is the error for a device that is not there, or not chosen.
+// noDevice returns the error for a device that is not there, or not chosen.
 func (o *celOptions) noDevice(name string, from *cli.Source) error {
 	where := from.Snap.Source
 	if len(o.files) > 0 {
@@ -264,7 +264,7 @@ func (o *celOptions) noDevice(name string, from *cli.Source) error {
 	return names.NotFound("device", name, where, "List what there is: kubectl dra devices")
 }
 
-// devicesNamed are those of a name, which may lack the pool and the driver.
+// devicesNamed returns those of a name, which may lack the pool and the driver.
 func devicesNamed(list []*cluster.Device, name string) []*cluster.Device {
 	var found []*cluster.Device
 	for _, d := range list {
@@ -305,7 +305,7 @@ func (o *celOptions) print(found *api.Evaluation, notes []string) error {
 	return cli.PrintNotes(o.streams, notes...)
 }
 
-// outcome is the exit code: what was asked for is true, or there is none of it.
+// outcome returns the exit code: what was asked for is true, or there is none of it.
 func (o *celOptions) outcome(found *api.Evaluation) error {
 	if text := inventory.UnendingText(found.Failures); text != "" {
 		return &cli.UnendingError{Doing: "evaluate the expression", Reason: text}

@@ -283,7 +283,7 @@ func (o *fitOptions) count(ctx context.Context, from *cli.Source, files *snapsho
 	return forecast.CountShape(ctx, s, shape, o.replicas)
 }
 
-// shapeIn is what copies are made of, and the snapshot that has what they need.
+// shapeIn returns what copies are made of, and the snapshot that has what they need.
 func (o *fitOptions) shapeIn(s *cluster.Cluster, from *cli.Source, given *manifest.Manifests) (*forecast.Shape, *snapshot.Snapshot, error) {
 	if o.shape.class != "" {
 		if _, err := names.ClassSelectors(from, o.shape.class); err != nil {
@@ -316,7 +316,7 @@ func (o *fitOptions) shapeIn(s *cluster.Cluster, from *cli.Source, given *manife
 	return shape, snap, nil
 }
 
-// target is the one that was named, or the only one in the files.
+// target returns the one that was named, or the only one in the files.
 func (o *fitOptions) target(s *cluster.Cluster, from *cli.Source, given *manifest.Manifests) (explain.Options, error) {
 	if len(o.targets) > 0 {
 		ref := o.targets[0]
@@ -341,7 +341,7 @@ func (o *fitOptions) target(s *cluster.Cluster, from *cli.Source, given *manifes
 	return targets[0], nil
 }
 
-// claim is what the flags describe.
+// claim returns what the flags describe.
 func (f *shapeFlags) claim() *resourceapi.ResourceClaimSpec {
 	exactly := &resourceapi.ExactDeviceRequest{DeviceClassName: f.class, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: f.count}
 	if f.where != "" {

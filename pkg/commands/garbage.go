@@ -138,8 +138,8 @@ func allocatedNow() allocated {
 	return allocated{bytes[0].Value.Uint64(), time.Now()}
 }
 
-// garbageBetween is how much garbage there may be until the next collection: as much as is made
-// in untilCollected, if it is made as fast as it was between the last two.
+// garbageBetween returns how much garbage there may be until the next collection: as much
+// as is made in untilCollected, if it is made as fast as it was between the last two.
 func garbageBetween(before, last allocated) uint64 {
 	took := last.at.Sub(before.at).Seconds()
 	if before.at.IsZero() || took <= 0 {
@@ -157,8 +157,8 @@ func boundGarbage(most uint64) {
 	debug.SetGCPercent(garbagePercent(live[0].Value.Uint64(), most))
 }
 
-// garbagePercent is how much garbage there may be where so many bytes are live, and so many
-// may be garbage.
+// garbagePercent returns how much garbage there may be where so many bytes are live, and so
+// many may be garbage.
 func garbagePercent(live, most uint64) int {
 	return int(min(max(100*most/max(live, 1), leastPercent), mostPercent))
 }
@@ -201,9 +201,9 @@ func releaseMemory(ctx context.Context) {
 	}
 }
 
-// unusedMemory is how many bytes the heap holds apart from what was live at the last
-// collection. Garbage that was not collected yet is part of the objects; what the heap may grow
-// to says how much of them that can be.
+// unusedMemory returns how many bytes the heap holds apart from what was live at the last
+// collection. Garbage that was not collected yet is part of the objects; what the heap may
+// grow to says how much of them that can be.
 func unusedMemory() (unused, live uint64) {
 	held := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/free:bytes"}, {Name: "/memory/classes/heap/unused:bytes"}, {Name: "/gc/heap/live:bytes"}}
 	metrics.Read(held)

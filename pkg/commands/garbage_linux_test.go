@@ -28,7 +28,7 @@ func TestSetAsideTakesNoMemory(t *testing.T) {
 	runtime.KeepAlive(reserve)
 }
 
-// resident is how many bytes of memory the process has.
+// resident returns how many bytes of memory the process has.
 func resident(t *testing.T) int {
 	data, err := os.ReadFile("/proc/self/statm")
 	if err != nil {

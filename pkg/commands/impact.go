@@ -95,7 +95,7 @@ again, else 2 if that is not known for one, else 0.`,
 // chooser is a change that may depend on the cluster.
 type chooser func(*cli.Source) (forecast.Change, error)
 
-// always is a change that does not.
+// always returns a change that does not.
 func always(change forecast.Change) chooser {
 	return func(*cli.Source) (forecast.Change, error) { return change, nil }
 }
@@ -334,7 +334,7 @@ func missingHints() map[string]string {
 	}
 }
 
-// existing are the names of a kind of what can be changed.
+// existing returns the names of a kind of what can be changed.
 func existing(snap *snapshot.Snapshot, kind string) []string {
 	var list []string
 	switch kind {
@@ -350,7 +350,7 @@ func existing(snap *snapshot.Snapshot, kind string) []string {
 	return list
 }
 
-// impactOutcome is the exit code.
+// impactOutcome returns the exit code.
 func impactOutcome(counts api.ImpactCounts) error {
 	switch {
 	case counts.NoPlace+counts.NotRecreated > 0:

@@ -19,7 +19,7 @@ const (
 	undoingGrace = time.Minute
 )
 
-// graceOf is the time for the command that a command line names.
+// graceOf returns the time for the command that a command line names.
 func graceOf(root *cobra.Command, args []string) time.Duration {
 	cmd, _, err := root.Find(args)
 	if err != nil {

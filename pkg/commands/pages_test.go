@@ -193,7 +193,7 @@ func prose(text string) string {
 	return b.String()
 }
 
-// plain is text without a meaning in Markdown.
+// plain returns text without a meaning in Markdown.
 func plain(text string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "<", `\<`, "`", "\\`", "|", `\|`).Replace(text)
 }

@@ -100,7 +100,7 @@ type GateSetting struct {
 	Source string `json:"source"`
 }
 
-// libraries are the modules whose version an answer can depend on.
+// libraries returns the modules whose version an answer can depend on.
 func libraries() []string {
 	return []string{
 		draModule, "k8s.io/api", "k8s.io/client-go", "github.com/google/cel-go",
@@ -252,7 +252,7 @@ func printVersion(streams genericiooptions.IOStreams, info *Version, output stri
 	return nil
 }
 
-// text is the form for people: what, which, and where that comes from.
+// text returns the form for people: what, which, and where that comes from.
 func (v *Version) text() string {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 3, ' ', 0)

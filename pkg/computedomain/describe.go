@@ -36,8 +36,8 @@ func Describe(s *snapshot.Snapshot, claim *resourceapi.ResourceClaim) []api.Comp
 	return domains
 }
 
-// Problem is why the driver does not prepare a claim for the domain, whatever the nodes of
-// the domain do; empty if it can, or if that is not known.
+// Problem returns why the driver does not prepare a claim for the domain, whatever the
+// nodes of the domain do; empty if it can, or if that is not known.
 func (d *Domain) Problem(claim *resourceapi.ResourceClaim, kind string) string {
 	switch {
 	case d.Unknown != "":
@@ -78,8 +78,8 @@ func describe(s *snapshot.Snapshot, d *Domain) api.ComputeDomain {
 	return out
 }
 
-// Daemon is the pod that the driver runs for a domain on a node, nil if there is none that
-// is known. One that has not ended goes before one that has.
+// Daemon returns the pod that the driver runs for a domain on a node, nil if there is none
+// that is known. One that has not ended goes before one that has.
 func Daemon(s *snapshot.Snapshot, id, node string) *corev1.Pod {
 	var found *corev1.Pod
 	for _, pod := range Daemons(s, id) {

@@ -124,7 +124,7 @@ func Progress(joined, ready, wanted int) string {
 	return fmt.Sprintf("%s, %d ready", text, ready)
 }
 
-// Daemons are the pods that the driver runs for a domain, one on each of its nodes.
+// Daemons returns the pods that the driver runs for a domain, one on each of its nodes.
 func Daemons(s *snapshot.Snapshot, id string) []*corev1.Pod {
 	var daemons []*corev1.Pod
 	for _, pod := range s.Pods {
@@ -135,8 +135,8 @@ func Daemons(s *snapshot.Snapshot, id string) []*corev1.Pod {
 	return daemons
 }
 
-// DaemonSet is what the controller of the driver creates the daemons of a domain by, nil if
-// none is known.
+// DaemonSet returns what the controller of the driver creates the daemons of a domain by,
+// nil if none is known.
 func DaemonSet(s *snapshot.Snapshot, id string) *snapshot.Workload {
 	for _, w := range s.Workloads {
 		if w.Kind == snapshot.KindDaemonSet && w.Labels[snapshot.ComputeDomainLabel] == id {
@@ -146,8 +146,8 @@ func DaemonSet(s *snapshot.Snapshot, id string) *snapshot.Workload {
 	return nil
 }
 
-// Called are the nodes that are in a domain or to be in it, by the label that the plugin
-// of the driver sets when a pod of the domain gets there.
+// Called returns the nodes that are in a domain or to be in it, by the label that the
+// plugin of the driver sets when a pod of the domain gets there.
 func Called(s *snapshot.Snapshot, id string) []*corev1.Node {
 	var nodes []*corev1.Node
 	for _, node := range s.Nodes {

@@ -15,8 +15,8 @@ const (
 	groupDrivers  = "11"
 )
 
-// servingAll has the groups of which findings matter in each namespace, wherever the pods
-// of the component are.
+// servingAll returns the groups of which findings matter in each namespace, wherever the
+// pods of the component are.
 func servingAll() []string { return []string{groupVersions, groupDrivers} }
 
 // Groups lists them in their order.

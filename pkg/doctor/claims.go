@@ -97,8 +97,8 @@ func claimChecks() []Check {
 	}
 }
 
-// claimCheck is a check for a flag that the inventory gives claims, with one finding for a
-// claim. The remedy may be to delete the claim.
+// claimCheck returns a check for a flag that the inventory gives claims, with one finding
+// for a claim. The remedy may be to delete the claim.
 func claimCheck(flag api.FlagName, path, advice string, deletes ...string) func(context.Context, *cluster) ([]api.Finding, error) {
 	return func(_ context.Context, in *cluster) ([]api.Finding, error) {
 		var found []api.Finding
@@ -146,7 +146,8 @@ func said(of *lifecycle.Finding, step *api.NextStep, objects ...string) api.Find
 	return api.Finding{Objects: objects, Message: of.Reason, Evidence: of.Evidence, Remedy: step}
 }
 
-// firstStep is the first thing that somebody can do, before what is only to be waited for.
+// firstStep returns the first thing that somebody can do, before what is only to be waited
+// for.
 func firstStep(steps []api.NextStep) *api.NextStep {
 	actor := lifecycle.Actor(steps)
 	if at := slices.IndexFunc(steps, func(s api.NextStep) bool { return s.Actor == actor }); at >= 0 {
@@ -202,8 +203,8 @@ func nodesOf(claim *resourceapi.ResourceClaim) []string {
 	return nil
 }
 
-// findTwice has one finding for a device. What is more than there is without being there
-// twice, the inventory says.
+// findTwice returns one finding for a device. What is more than there is without being
+// there twice, the inventory says.
 func findTwice(ctx context.Context, in *cluster) ([]api.Finding, error) {
 	var found []api.Finding
 	told := map[string]bool{}

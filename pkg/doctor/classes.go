@@ -63,7 +63,7 @@ func classChecks() []Check {
 	}
 }
 
-// classCheck is a check that looks at one class after the other.
+// classCheck returns a check that looks at one class after the other.
 func classCheck(find func(*cluster, *api.Class) *api.Finding) func(context.Context, *cluster) ([]api.Finding, error) {
 	return func(ctx context.Context, in *cluster) ([]api.Finding, error) {
 		classes, err := in.classes(ctx)
@@ -168,8 +168,8 @@ func findFailingSelectors(ctx context.Context, in *cluster) ([]api.Finding, erro
 	return found, nil
 }
 
-// fails is a node on which a request for devices of a class ends with an error, empty if
-// there is none.
+// fails returns a node on which a request for devices of a class ends with an error, empty
+// if there is none.
 func fails(ctx context.Context, in *cluster, class string, mode resourceapi.DeviceAllocationMode) (string, error) {
 	request := &resourceapi.ExactDeviceRequest{DeviceClassName: class, AllocationMode: mode}
 	if mode == resourceapi.DeviceAllocationModeExactCount {

@@ -230,7 +230,7 @@ func (d *differences) findings() []api.Finding {
 	return found
 }
 
-// gateOf is the setting of a gate in a component, and where it comes from. It is not
+// gateOf returns the setting of a gate in a component, and where it comes from. It is not
 // known where the release is not, or where all gates of a stage are set.
 func gateOf(c *snapshot.Component, gate string) (enabled bool, source string, known bool) {
 	if enabled, set := c.Gates[gate]; set {

@@ -27,7 +27,7 @@ func component(name, version string, off ...string) func(*snapshot.Snapshot) {
 	}
 }
 
-// inMetrics is a gate as the API server tells it.
+// inMetrics returns a gate as the API server tells it.
 func inMetrics(name string, enabled bool) func(*snapshot.Snapshot) {
 	return func(s *snapshot.Snapshot) {
 		s.Gates[name] = snapshot.Gate{Enabled: enabled, Source: snapshot.GateFromMetrics}

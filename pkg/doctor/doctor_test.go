@@ -70,7 +70,7 @@ func daemonSet(desired int32, nodes ...string) func(*snapshot.Snapshot) {
 	}
 }
 
-// healthy is a cluster with a driver on two nodes, a claim that works and one that
+// healthy returns a cluster with a driver on two nodes, a claim that works and one that
 // waits for a pod.
 func healthy() []any {
 	return []any{

@@ -266,7 +266,7 @@ func (in *cluster) pluginSaid(w *snapshot.Workload, node string) bool {
 	})
 }
 
-// logs is the command that prints the log of a pod.
+// logs returns the command that prints the log of a pod.
 func logs(pod *corev1.Pod) string {
 	return fmt.Sprintf("kubectl logs %s -n %s --all-containers", shell.Quote(pod.Name), shell.Quote(pod.Namespace))
 }
@@ -321,7 +321,7 @@ func findSilentDrivers(_ context.Context, in *cluster) ([]api.Finding, error) {
 	return found, nil
 }
 
-// silent are the drivers of a DaemonSet that publish nothing at all, though a class
+// silent returns the drivers of a DaemonSet that publish nothing at all, though a class
 // selects by their name.
 func silent(in *cluster, w *snapshot.Workload) []string {
 	names, _ := w.KubeletPlugin()

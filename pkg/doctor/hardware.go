@@ -129,7 +129,7 @@ func findMixedTypes(_ context.Context, in *cluster) ([]api.Finding, error) {
 	return found, nil
 }
 
-// typeOf is the type of an attribute. A list and its single value compare alike.
+// typeOf returns the type of an attribute. A list and its single value compare alike.
 func typeOf(a resourceapi.DeviceAttribute) string {
 	switch {
 	case a.BoolValue != nil || len(a.BoolValues) > 0:

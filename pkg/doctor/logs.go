@@ -14,8 +14,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/redact"
 )
 
-// LogChecks are the codes of the checks with findings about pods of which the log
-// says more.
+// LogChecks returns the codes of the checks with findings about pods of which the log says
+// more.
 func LogChecks() []string { return []string{"DRA1103", "DRA1104"} }
 
 // Log is the log of a container, of the run before the present one if Previous is set.
@@ -59,7 +59,7 @@ func Logs(pod *corev1.Pod) []Log {
 	return append(broken, others...)
 }
 
-// LogLines are the last lines of a log that may say what is wrong with a driver,
+// LogLines returns the last lines of a log that may say what is wrong with a driver,
 // without what looks like a secret.
 func LogLines(log string) []string {
 	var lines []string

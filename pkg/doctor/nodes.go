@@ -34,8 +34,8 @@ func nodeChecks() []Check {
 	}}
 }
 
-// findStoppedNodes has the nodes that are not ready and for which devices are published, or
-// of which claims have devices.
+// findStoppedNodes returns the nodes that are not ready and for which devices are
+// published, or of which claims have devices.
 func findStoppedNodes(_ context.Context, in *cluster) ([]api.Finding, error) {
 	devices := map[string]int{}
 	for _, d := range in.cluster.Pools.Devices() {

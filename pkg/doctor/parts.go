@@ -32,7 +32,7 @@ func partsCheck() Check {
 // a part: parentUUID of NVIDIA's driver.
 const parentPrefix = "parent"
 
-// shortName is the name of an attribute without its domain, in small letters.
+// shortName returns the name of an attribute without its domain, in small letters.
 func shortName(name resourceapi.QualifiedName) string {
 	return strings.ToLower(string(name)[strings.LastIndex(string(name), "/")+1:])
 }

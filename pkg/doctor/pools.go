@@ -97,7 +97,7 @@ func poolChecks() []Check {
 	}
 }
 
-// poolCheck is a check that looks at one pool after the other.
+// poolCheck returns a check that looks at one pool after the other.
 func poolCheck(find func(*cluster, *facts.Pool) *api.Finding) func(context.Context, *cluster) ([]api.Finding, error) {
 	return func(_ context.Context, in *cluster) ([]api.Finding, error) {
 		var found []api.Finding
@@ -110,7 +110,7 @@ func poolCheck(find func(*cluster, *facts.Pool) *api.Finding) func(context.Conte
 	}
 }
 
-// aboutPool is a finding about a pool with its slices as evidence.
+// aboutPool returns a finding about a pool with its slices as evidence.
 func aboutPool(pool *facts.Pool, message string, evidence ...api.Evidence) *api.Finding {
 	f := &api.Finding{Message: fmt.Sprintf("pool %s of driver %s %s", pool.Name, pool.Driver, message), Evidence: evidence}
 	for _, slice := range pool.Slices {

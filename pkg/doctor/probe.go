@@ -17,7 +17,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// ProbeObjects are a claim and a pod, with fields that feature gates and webhooks are
+// ProbeObjects returns a claim and a pod, with fields that feature gates and webhooks are
 // known to drop. They are for a namespace of any name, and never created.
 func ProbeObjects() []*unstructured.Unstructured {
 	const name, derived = "kubectl-dra-probe", "derived/probe"

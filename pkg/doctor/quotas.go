@@ -43,7 +43,7 @@ func quotaChecks() []Check {
 	}
 }
 
-// findNotCreated has the pods whose claims are not created, for longer than that takes.
+// findNotCreated returns the pods whose claims are not created, for longer than that takes.
 func findNotCreated(ctx context.Context, in *cluster) ([]api.Finding, error) {
 	return waitingCheck(func(e *api.Explanation) bool {
 		pod := in.cluster.Snapshot.Pod(e.Target.Namespace, e.Target.Name)

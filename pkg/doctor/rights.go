@@ -25,7 +25,7 @@ import (
 // CodeRights is the code of the check of rights.
 const CodeRights = "DRA1106"
 
-// rightsOfHelper are the verbs that the helper for drivers uses (resourceslice and
+// rightsOfHelper returns the verbs that the helper for drivers uses (resourceslice and
 // kubeletplugin of k8s.io/dynamic-resource-allocation), by resource.
 func rightsOfHelper() []Right {
 	var list []Right

@@ -74,7 +74,7 @@ func findUnmatched(ctx context.Context, in *cluster) ([]api.Finding, error) {
 	return found, nil
 }
 
-// toldByPods has the claims and templates of pods that wait in vain, and whose answer
+// toldByPods returns the claims and templates of pods that wait in vain, and whose answer
 // is that a selector is why: the checks for such pods tell of them.
 func toldByPods(ctx context.Context, in *cluster) (map[string]bool, error) {
 	told := map[string]bool{}

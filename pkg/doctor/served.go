@@ -70,9 +70,10 @@ func findUnserved(_ context.Context, in *cluster) ([]api.Finding, error) {
 	return found, nil
 }
 
-// versionRead is the only version of a resource that kube-scheduler of a minor release reads
-// (New in pkg/scheduler/scheduler.go), empty if it reads none or that is not known. It waits
-// for its caches before it schedules anything (Run in cmd/kube-scheduler/app/server.go).
+// versionRead returns the only version of a resource that kube-scheduler of a minor release
+// reads (New in pkg/scheduler/scheduler.go), empty if it reads none or that is not known.
+// It waits for its caches before it schedules anything (Run in
+// cmd/kube-scheduler/app/server.go).
 func versionRead(resource string, minor int) string {
 	switch {
 	case resource != taintRules || minor < firstStable || minor > lastKnown:

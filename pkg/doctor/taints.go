@@ -74,7 +74,7 @@ func taintChecks() []Check {
 	}
 }
 
-// ruleCheck is a check that looks at one DeviceTaintRule after the other.
+// ruleCheck returns a check that looks at one DeviceTaintRule after the other.
 func ruleCheck(find func(*cluster, *resourceapi.DeviceTaintRule) *api.Finding) func(context.Context, *cluster) ([]api.Finding, error) {
 	return func(_ context.Context, in *cluster) ([]api.Finding, error) {
 		var found []api.Finding
@@ -195,7 +195,7 @@ func forgotten(in *cluster, rule *resourceapi.DeviceTaintRule) *api.Finding {
 	}
 }
 
-// ageText is an age in days, or of less than one as kubectl writes it.
+// ageText returns an age in days, or of less than one as kubectl writes it.
 func ageText(age time.Duration) string {
 	if days := int(age.Hours() / 24); days > 0 {
 		return plural(days, "day", "days")

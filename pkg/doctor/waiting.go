@@ -24,7 +24,7 @@ const (
 	codeFails = "DRA1602"
 )
 
-// waitingNeeds are what has to be read to answer for pods that wait.
+// waitingNeeds returns what has to be read to answer for pods that wait.
 func waitingNeeds() []string {
 	return []string{snapshot.ResourcePods, snapshot.ResourceClaims, snapshot.ResourceSlices, snapshot.ResourceClasses, snapshot.ResourceNodes}
 }
@@ -72,8 +72,8 @@ func waitingChecks() []Check {
 	return checks
 }
 
-// waitingCheck is a check of the answers for pods that wait for devices. Pods of
-// one owner with one answer are one finding.
+// waitingCheck returns a check of the answers for pods that wait for devices. Pods of one
+// owner with one answer are one finding.
 func waitingCheck(applies func(*api.Explanation) bool) func(context.Context, *cluster) ([]api.Finding, error) {
 	return func(ctx context.Context, in *cluster) ([]api.Finding, error) {
 		answers, err := in.answers(ctx)
@@ -164,7 +164,7 @@ func explained(e *api.Explanation) *api.NextStep {
 	return step
 }
 
-// whole is the command with the whole answer for a pod.
+// whole returns the command with the whole answer for a pod.
 func whole(namespace, name string) *api.NextStep {
 	return &api.NextStep{
 		Actor: api.ActorUser, Text: "no change is known that helps; all conditions:",

@@ -111,7 +111,7 @@ func insteadOf(capacities map[resourceapi.QualifiedName]resourceapi.DeviceCapaci
 	return " (has " + english.Sample(names, MaxTexts) + ")"
 }
 
-// ConsumedBy is what a request takes of a capacity, after rounding.
+// ConsumedBy returns what a request takes of a capacity, after rounding.
 func ConsumedBy(request *resource.Quantity, capacity resourceapi.DeviceCapacity, fractional bool) (resource.Quantity, error) {
 	policy := capacity.RequestPolicy
 	switch {

@@ -68,7 +68,7 @@ func (c *Catalog) devices() iter.Seq2[string, *resourceapi.Device] {
 	}
 }
 
-// Words are what all devices have.
+// Words returns what all devices have.
 func (c *Catalog) Words() *selector.Vocabulary {
 	if c.known == nil {
 		c.known = selector.NewVocabulary(naming.Typo)
@@ -82,8 +82,7 @@ func (c *Catalog) Words() *selector.Vocabulary {
 	return c.known
 }
 
-// WordsOf are what the devices of a class have: those of all devices if it has
-// none.
+// WordsOf returns what the devices of a class have: those of all devices if it has none.
 func (c *Catalog) WordsOf(ctx context.Context, class *resourceapi.DeviceClass) *selector.Vocabulary {
 	if class == nil {
 		return c.Words()
@@ -114,7 +113,7 @@ func (c *Catalog) InClass(ctx context.Context, class *resourceapi.DeviceClass, d
 	return true
 }
 
-// Attributes are the names of all attributes of the devices.
+// Attributes returns the names of all attributes of the devices.
 func (c *Catalog) Attributes() []string {
 	var names []string
 	for _, have := range c.Words().Readings(selector.KindAttributes) {
@@ -239,7 +238,7 @@ func typeText(of selector.ValueType) string {
 // maxNames is how many values are named that there are instead.
 const maxNames = 10
 
-// strings are the values of an attribute that are strings.
+// strings returns the values of an attribute that are strings.
 func (c *Catalog) strings(r selector.Reading) []string {
 	if known, ok := c.Words().Strings(r); ok {
 		return known

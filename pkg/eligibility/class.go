@@ -15,9 +15,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// MeantClass is the class that was meant by the name of none, empty if none was. The
-// name has a typo, and all devices of the class are of one driver: the driver that
-// the name tells, if it tells one with devices.
+// MeantClass returns the class that was meant by the name of none, empty if none was. The
+// name has a typo, and all devices of the class are of one driver: the driver that the name
+// tells, if it tells one with devices.
 func (c *Catalog) MeantClass(ctx context.Context, name string, classes []*resourceapi.DeviceClass) string {
 	names := make([]string, 0, len(classes))
 	for _, class := range classes {
@@ -47,9 +47,9 @@ func (c *Catalog) DriversOf(ctx context.Context, class *resourceapi.DeviceClass)
 	return drivers
 }
 
-// DriverOfClass is the driver whose installation creates a class of that name, empty
-// if the name does not tell. Drivers call classes by their own name, with words before
-// it for a part of their devices. Those of NVIDIA's driver are in its Helm chart.
+// DriverOfClass returns the driver whose installation creates a class of that name, empty
+// if the name does not tell. Drivers call classes by their own name, with words before it
+// for a part of their devices. Those of NVIDIA's driver are in its Helm chart.
 func (c *Catalog) DriverOfClass(name string) string {
 	for _, driver := range c.Words().Drivers() {
 		if name == driver || strings.HasSuffix(name, "."+driver) {

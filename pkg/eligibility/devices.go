@@ -42,9 +42,9 @@ func NewDevices(facts *cluster.Cluster) *Devices {
 	})}
 }
 
-// Reason is why the allocator takes a device on no node, or nil if there is
-// a node where nothing but claims, taints and counters can keep it from that.
-// What may be because of nodes that could not be read is no reason.
+// Reason returns why the allocator takes a device on no node, or nil if there is a node
+// where nothing but claims, taints and counters can keep it from that. What may be because
+// of nodes that could not be read is no reason.
 func (e *Devices) Reason(d *cluster.Device) *Reason {
 	if r := bindingConditions(e.Facts.Gates, d); r != nil {
 		return r

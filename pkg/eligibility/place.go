@@ -115,7 +115,7 @@ func invalidPool(pool *cluster.Pool, defect string) *Reason {
 	}
 }
 
-// ObsoleteReason is the reason for a slice of an earlier generation.
+// ObsoleteReason returns the reason for a slice of an earlier generation.
 func ObsoleteReason(pool *cluster.Pool) *Reason {
 	return &Reason{
 		Check: Obsolete, Code: api.PoolObsolete, Label: "obsolete",
@@ -124,7 +124,7 @@ func ObsoleteReason(pool *cluster.Pool) *Reason {
 	}
 }
 
-// UnsuitableReason is the reason for the devices of a node that the pod cannot use.
+// UnsuitableReason returns the reason for the devices of a node that the pod cannot use.
 func UnsuitableReason(u UnsuitableNode) *Reason {
 	return &Reason{
 		Check: Node, Code: u.Code, Label: "node not suitable", Text: u.Reason,
@@ -132,7 +132,7 @@ func UnsuitableReason(u UnsuitableNode) *Reason {
 	}
 }
 
-// Unreached is the reason for a device that no node can reach.
+// Unreached returns the reason for a device that no node can reach.
 func Unreached(snap *snapshot.Snapshot, d *cluster.Device) *Reason {
 	name, all, selector := d.NodeSelection()
 	text, field := outOfReach(snap, d), "nodeName"

@@ -80,7 +80,7 @@ func (r *Reason) MayPass() bool {
 	}
 }
 
-// Holder is the claim that has the device, if that is the reason.
+// Holder returns the claim that has the device, if that is the reason.
 func (r *Reason) Holder() string {
 	if r.Code != api.DeviceAllocated {
 		return ""
@@ -88,10 +88,10 @@ func (r *Reason) Holder() string {
 	return r.Fact.Object
 }
 
-// Alone is the text for readers who see neither the label nor other devices.
+// Alone returns the text for readers who see neither the label nor other devices.
 func (r *Reason) Alone() string { return cmp.Or(r.alone, r.Text) }
 
-// Defect is what is wrong with the pool, if that is the reason.
+// Defect returns what is wrong with the pool, if that is the reason.
 func (r *Reason) Defect() string {
 	if r.Code != api.PoolInvalid || r.Check != Pool {
 		return ""

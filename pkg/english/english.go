@@ -42,7 +42,7 @@ func Count(n int, noun string) string {
 	}
 }
 
-// Plural is one of two forms of a word, by a number that it goes with.
+// Plural returns one of two forms of a word, by a number that it goes with.
 func Plural(n int, one, many string) string {
 	if n == 1 {
 		return one
@@ -59,8 +59,8 @@ func Thousands[T int | uint64](n T) string {
 	return text
 }
 
-// Between is a number of which bounds are known: "4", "4 to 6", or "at least 4" if nothing
-// limits it.
+// Between returns a number of which bounds are known: "4", "4 to 6", or "at least 4" if
+// nothing limits it.
 func Between(least int, most *int) string {
 	switch {
 	case most == nil:

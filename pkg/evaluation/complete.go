@@ -111,7 +111,7 @@ func reading(groups []string) selector.Reading {
 	return selector.Reading{Kind: groups[0], Domain: groups[1], Name: groups[2]}
 }
 
-// methods are those of the type of a value.
+// methods returns those of the type of a value.
 func (w *Words) methods(groups []string) []string {
 	switch of, _ := w.published.TypeOf(reading(groups)); of {
 	case selector.TypeQuantity:
@@ -127,7 +127,7 @@ func (w *Words) methods(groups []string) []string {
 	}
 }
 
-// values are those that can be compared by an operator, the most frequent first.
+// values returns those that can be compared by an operator, the most frequent first.
 func (w *Words) values(groups []string) []string {
 	r := reading(groups)
 	var list []string
@@ -143,7 +143,7 @@ func (w *Words) values(groups []string) []string {
 	return list
 }
 
-// ordered are quantities and versions, with the end of the call around them.
+// ordered returns quantities and versions, with the end of the call around them.
 func (w *Words) ordered(groups []string) []string {
 	r := reading(groups)
 	var list []string

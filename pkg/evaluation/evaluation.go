@@ -68,9 +68,9 @@ func (d *Devices) Evaluate(ctx context.Context, expression string) (*api.Evaluat
 	return out, d.suggest(ctx, out, sel)
 }
 
-// Count is what an expression makes of the devices, in numbers alone, and why it
-// does not compile. What is remembered about it is forgotten: it is for expressions
-// that are being typed. It fails only if the context is done.
+// Count returns what an expression makes of the devices, in numbers alone, and why it does
+// not compile. What is remembered about it is forgotten: it is for expressions that are
+// being typed. It fails only if the context is done.
 func (d *Devices) Count(ctx context.Context, expression string) (api.EvaluationOutcomes, *api.ExpressionProblem, error) {
 	defer d.selectors.Forget(expression)
 	sel := d.selectors.Compile(expression)
@@ -81,7 +81,7 @@ func (d *Devices) Count(ctx context.Context, expression string) (api.EvaluationO
 	return outcomesOf(results), nil, err
 }
 
-// Len is the number of devices.
+// Len returns the number of devices.
 func (d *Devices) Len() int { return len(d.list) }
 
 // results evaluates an expression for each device; equal devices share a result.
@@ -123,7 +123,7 @@ func outcomesOf(results []*selector.Result) api.EvaluationOutcomes {
 	return out
 }
 
-// failures are the ways in which an expression fails, the most frequent first.
+// failures returns the ways in which an expression fails, the most frequent first.
 func (d *Devices) failures(results []*selector.Result) []api.SelectorFailure {
 	var list []api.SelectorFailure
 	at := map[string]int{}
@@ -256,7 +256,7 @@ func (d *Devices) suggest(ctx context.Context, out *api.Evaluation, sel *selecto
 	return d.try(ctx, out, api.ExpressionSuggestion{Reason: api.SuggestGuard, Expression: guarded})
 }
 
-// respelled is an expression with another value, where no device has the one that it
+// respelled returns an expression with another value, where no device has the one that it
 // compares with, and one has it in another spelling.
 func (d *Devices) respelled(sel *selector.Selector) (api.ExpressionSuggestion, bool) {
 	suggestion := api.ExpressionSuggestion{Reason: api.SuggestCorrection}
@@ -307,7 +307,7 @@ func (d *Devices) try(ctx context.Context, out *api.Evaluation, suggestion api.E
 	return nil
 }
 
-// missingOf are the values that devices lack on which an expression fails.
+// missingOf returns the values that devices lack on which an expression fails.
 func missingOf(ctx context.Context, results []*selector.Result) []selector.Reading {
 	var missing []selector.Reading
 	seen := map[*selector.Result]bool{}

@@ -29,8 +29,8 @@ func devicesOf(snap *snapshot.Snapshot) (*cluster.Cluster, *Devices) {
 	return facts, New(facts, list, nil)
 }
 
-// upstream is what the scheduler's library says about an expression, device by
-// device; nil if it does not compile.
+// upstream returns what the scheduler's library says about an expression, device by device;
+// nil if it does not compile.
 func upstream(t *testing.T, facts *cluster.Cluster, list []*cluster.Device, expression string) []selector.Outcome {
 	t.Helper()
 	compiled := dracel.GetCompiler(facts.Gates.CEL()).CompileCELExpression(expression, dracel.Options{})

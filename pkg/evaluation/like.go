@@ -121,7 +121,7 @@ func equivalent(device, other *cluster.Device, same []selector.Reading) bool {
 	return true
 }
 
-// conditions are those about the driver and the values of a device.
+// conditions returns those about the driver and the values of a device.
 func (d *Devices) conditions(ctx context.Context, device *cluster.Device, same []selector.Reading) ([]condition, error) {
 	var list []condition
 	for _, r := range append([]selector.Reading{{Kind: selector.KindDriver}}, same...) {
@@ -228,9 +228,9 @@ func (d *Devices) verified(ctx context.Context, sets [][]string, ofDriver string
 	return list[:min(len(list), maxSelectors)], nil
 }
 
-// exact is an expression, with guards if it needs some, that is true for exactly the
-// required devices and fails for none; empty if it is not. It also reports whether no
-// guard was needed.
+// exact returns an expression, with guards if it needs some, that is true for exactly the
+// required devices and fails for none; empty if it is not. It also reports whether no guard
+// was needed.
 func (d *Devices) exact(ctx context.Context, expression string, required []bool) (exact string, asWritten bool, err error) {
 	sel := d.selectors.Compile(expression)
 	results, err := d.results(ctx, sel)

@@ -151,7 +151,7 @@ func queuedFinding(snap *snapshot.Snapshot, w *snapshot.QueuedWorkload) Finding 
 	return f
 }
 
-// saidBy is what a condition says, with its reason in parentheses.
+// saidBy returns what a condition says, with its reason in parentheses.
 func saidBy(c *metav1.Condition) string {
 	return english.PrecededBy(": ", strings.TrimRight(c.Message, ".")) + fmt.Sprintf(" (%s, %s)", c.Type, c.Reason)
 }
@@ -260,7 +260,7 @@ func (f *Finding) command(actor, text, command string) {
 	f.Steps = append(f.Steps, api.NextStep{Actor: actor, Text: text, Commands: []string{command}})
 }
 
-// merge is a command that changes one field of an object.
+// merge returns a command that changes one field of an object.
 func merge(resource, namespace, name, patch string) string {
 	return fmt.Sprintf("kubectl patch %s --type=merge -p %s", shell.KubectlObjects(resource, namespace, name), shell.Quote(patch))
 }

@@ -19,7 +19,7 @@ import (
 // devices that no specification has (tags.cncf.io/container-device-interface).
 const unresolvedCDI = "unresolvable CDI devices "
 
-// cdiDevices are the devices that a runtime says it does not know.
+// cdiDevices returns the devices that a runtime says it does not know.
 func cdiDevices(message string) []string {
 	_, rest, found := strings.Cut(message, unresolvedCDI)
 	if !found {

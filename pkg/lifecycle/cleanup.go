@@ -151,7 +151,7 @@ func allEnded(pod *corev1.Pod) bool {
 	return len(statuses) > 0 && !slices.ContainsFunc(statuses, func(s corev1.ContainerStatus) bool { return s.State.Terminated == nil })
 }
 
-// runningContainers are those of which the kubelet has not reported the end.
+// runningContainers returns those of which the kubelet has not reported the end.
 func runningContainers(pod *corev1.Pod) []string {
 	var names []string
 	for _, status := range containerStatuses(pod) {

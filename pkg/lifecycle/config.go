@@ -189,9 +189,8 @@ func configRejected(snap *snapshot.Snapshot, f *Finding, pod *corev1.Pod, claims
 	return true
 }
 
-// suspects are the configurations for some drivers that one of them may have
-// rejected: those with something in them that it quotes ("unknown field "x""), or
-// else all.
+// suspects returns the configurations for some drivers that one of them may have rejected:
+// those with something in them that it quotes ("unknown field "x""), or else all.
 func suspects(given []resourceapi.DeviceAllocationConfiguration, drivers []string, words string) []int {
 	var all, quoted []int
 	parts := strings.Split(words, `"`)

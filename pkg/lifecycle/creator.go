@@ -32,7 +32,7 @@ type Creator struct {
 	Workload *snapshot.Workload
 }
 
-// CreatorOf is a workload as what creates its pods.
+// CreatorOf returns a workload as what creates its pods.
 func CreatorOf(w *snapshot.Workload) *Creator {
 	return &Creator{Object: w, Kind: w.GroupVersionKind().GroupKind(), Suspended: w.Suspended, Workload: w}
 }
@@ -79,12 +79,12 @@ func blockedLife(f Finding, code api.Code) Life {
 	return Life{Findings: []Finding{f}, Blocked: &Blockage{Code: code}}
 }
 
-// name is the object as evidence names it.
+// name returns the object as evidence names it.
 func (c *Creator) name() string {
 	return whatif.Object(c.Kind.Kind, c.Object.GetNamespace(), c.Object.GetName())
 }
 
-// resource is the object's type for kubectl.
+// resource returns the object's type for kubectl.
 func (c *Creator) resource() string {
 	if slices.Contains([]string{"", appsv1.GroupName, "batch"}, c.Kind.Group) {
 		return strings.ToLower(c.Kind.Kind)
@@ -92,12 +92,12 @@ func (c *Creator) resource() string {
 	return strings.ToLower(c.Kind.Kind) + "." + c.Kind.Group
 }
 
-// words are the object for kubectl: "-n ml deployment/train".
+// words returns the object for kubectl: "-n ml deployment/train".
 func (c *Creator) words() string {
 	return shell.KubectlObjects(c.resource(), c.Object.GetNamespace(), c.Object.GetName())
 }
 
-// idle is why the controller of a workload does not even try to create pods that are
+// idle returns why the controller of a workload does not even try to create pods that are
 // missing, nil if nothing is known that keeps it from that.
 func idle(snap *snapshot.Snapshot, c *Creator) *Finding {
 	w := c.Workload

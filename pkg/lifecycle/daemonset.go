@@ -95,7 +95,7 @@ func madeBy(w *snapshot.Workload, driver string) bool {
 	})
 }
 
-// withoutRegistry is the path of an image: who keeps it need not have made it.
+// withoutRegistry returns the path of an image: who keeps it need not have made it.
 func withoutRegistry(image string) string {
 	if host, path, found := strings.Cut(image, "/"); found && strings.ContainsAny(host, ".:") {
 		return path
@@ -108,8 +108,8 @@ func DaemonObject(set DaemonSet) string {
 	return whatif.Object("DaemonSet", set.Namespace, set.Name)
 }
 
-// DaemonNode is the node that a pod of a DaemonSet is for: its controller sets
-// an affinity to the name before the pod is bound.
+// DaemonNode returns the node that a pod of a DaemonSet is for: its controller sets an
+// affinity to the name before the pod is bound.
 func DaemonNode(pod *corev1.Pod) string {
 	return cmp.Or(pod.Spec.NodeName, snapshot.DaemonNode(pod))
 }

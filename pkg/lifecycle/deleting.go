@@ -92,7 +92,7 @@ func blameController(snap *snapshot.Snapshot, f *Finding, since time.Time) {
 	f.Step(api.ActorNobody, "the resourceclaim controller removes the reservation, usually within a minute; if it does not, check that kube-controller-manager runs")
 }
 
-// lastEnd is when the last container of a pod ended, zero if that is unknown.
+// lastEnd returns when the last container of a pod ended, zero if that is unknown.
 func lastEnd(pod *corev1.Pod) time.Time {
 	var end time.Time
 	for _, status := range containerStatuses(pod) {

@@ -29,8 +29,8 @@ type failedCall struct {
 	words string
 }
 
-// prepareCall is the call of a driver that failed as a whole, as the kubelet
-// reports it (PrepareResources of pkg/kubelet/cm/dra, since 1.31).
+// prepareCall returns the call of a driver that failed as a whole, as the kubelet reports
+// it (PrepareResources of pkg/kubelet/cm/dra, since 1.31).
 func prepareCall(message string) (call failedCall, ok bool) {
 	_, rest, found := strings.Cut(message, "NodePrepareResources: rpc error: code = ")
 	if !found {
@@ -137,7 +137,7 @@ func driverPods(snap *snapshot.Snapshot, f *Finding, drivers []string, node stri
 	return advised
 }
 
-// unwrapped is what a message about preparation says after its first words.
+// unwrapped returns what a message about preparation says after its first words.
 func unwrapped(message string) string {
 	for _, wrapping := range []string{"Failed to prepare dynamic resources: ", "prepare dynamic resources: ", "prepare DRA plugin: "} {
 		message = strings.TrimPrefix(message, wrapping)

@@ -16,7 +16,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// entryPath is the path of an entry of a pod's claims.
+// entryPath returns the path of an entry of a pod's claims.
 func entryPath(entry string) string { return fmt.Sprintf("spec.resourceClaims[name=%s]", entry) }
 
 // foreignClaim is about a claim under the name that the pod's status has, made
@@ -61,7 +61,7 @@ func DeletedClaim(pod *corev1.Pod, pc *cluster.PodClaim) api.NextStep {
 	}
 }
 
-// claimNameOf is the name of the claim that an entry of a pod refers to.
+// claimNameOf returns the name of the claim that an entry of a pod refers to.
 func claimNameOf(pod *corev1.Pod, entry string) string {
 	for _, c := range pod.Spec.ResourceClaims {
 		if c.Name == entry && c.ResourceClaimName != nil {

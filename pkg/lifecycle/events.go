@@ -72,8 +72,8 @@ func eventsAbout(snap *snapshot.Snapshot, kind, namespace, name string, uid type
 	return found
 }
 
-// LastWarning is the newest warning about an object of that kind: what it says, and
-// as evidence. It is nil if there is none.
+// LastWarning returns the newest warning about an object of that kind: what it says, and as
+// evidence. It is nil if there is none.
 func LastWarning(snap *snapshot.Snapshot, kind string, o metav1.Object) *api.Evidence {
 	newest := newestEvent(eventsAbout(snap, kind, o.GetNamespace(), o.GetName(), o.GetUID()), func(e *corev1.Event) bool { return e.Type == corev1.EventTypeWarning })
 	if newest == nil {
@@ -103,9 +103,9 @@ func newestEvent(events []*corev1.Event, wanted func(*corev1.Event) bool) *corev
 	return newest
 }
 
-// kubeletEvent is the newest warning about a pod that tells how far the kubelet
-// got. Those from before its sandbox came or went are history, and so are those
-// about what comes before its containers when these have got further.
+// kubeletEvent returns the newest warning about a pod that tells how far the kubelet got.
+// Those from before its sandbox came or went are history, and so are those about what comes
+// before its containers when these have got further.
 func kubeletEvent(snap *snapshot.Snapshot, pod *corev1.Pod) *corev1.Event {
 	progress := progressEvent(snap, pod)
 	return newestEvent(podEvents(snap, pod), func(e *corev1.Event) bool {
@@ -116,8 +116,8 @@ func kubeletEvent(snap *snapshot.Snapshot, pod *corev1.Pod) *corev1.Event {
 	})
 }
 
-// progressEvent is the newest event that the kubelet reports about the
-// containers of a pod, and so when its devices are prepared.
+// progressEvent returns the newest event that the kubelet reports about the containers of a
+// pod, and so when its devices are prepared.
 func progressEvent(snap *snapshot.Snapshot, pod *corev1.Pod) *corev1.Event {
 	return newestEvent(podEvents(snap, pod), func(e *corev1.Event) bool {
 		return e.Type == corev1.EventTypeNormal && slices.Contains(containerProgress, e.Reason) && sinceSandbox(pod, e)
@@ -131,7 +131,7 @@ func sinceSandbox(pod *corev1.Pod, e *corev1.Event) bool {
 	return c == nil || !EventTime(e).Time.Before(c.LastTransitionTime.Time)
 }
 
-// EventTime is when something was reported last.
+// EventTime returns when something was reported last.
 func EventTime(event *corev1.Event) metav1.Time {
 	switch {
 	case event.Series != nil && !event.Series.LastObservedTime.IsZero():
@@ -153,7 +153,7 @@ func reports(event *corev1.Event) int32 {
 	return event.Count
 }
 
-// firstTime is when something was reported first, zero if that is unknown.
+// firstTime returns when something was reported first, zero if that is unknown.
 func firstTime(event *corev1.Event) time.Time {
 	return cmp.Or(event.FirstTimestamp.Time, event.EventTime.Time)
 }

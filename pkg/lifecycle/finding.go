@@ -33,8 +33,8 @@ func (f *Finding) Step(actor, format string, args ...any) {
 	f.Steps = append(f.Steps, api.NextStep{Actor: actor, Text: fmt.Sprintf(format, args...)})
 }
 
-// Actor is who can help: the user if a step is theirs, else an administrator, else nobody.
-// It is empty where there are no steps.
+// Actor returns who can help: the user if a step is theirs, else an administrator, else
+// nobody. It is empty where there are no steps.
 func Actor(steps []api.NextStep) string {
 	for _, actor := range []string{api.ActorUser, api.ActorAdmin, api.ActorNobody} {
 		if slices.ContainsFunc(steps, func(step api.NextStep) bool { return step.Actor == actor }) {

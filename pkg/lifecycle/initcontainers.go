@@ -11,10 +11,10 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// initializing are the init containers that show that the devices of a pod work
-// before its phase is Running: containers with devices that were started. There
-// are none if the next container of the pod, which may have devices, too, has yet
-// to be started, because then the kubelet and the runtime are at work.
+// initializing returns the init containers that show that the devices of a pod work before
+// its phase is Running: containers with devices that were started. There are none if the
+// next container of the pod, which may have devices, too, has yet to be started, because
+// then the kubelet and the runtime are at work.
 func initializing(pod *corev1.Pod) []corev1.ContainerStatus {
 	if pod.Status.Phase != corev1.PodPending || len(failingContainers(pod)) > 0 {
 		return nil

@@ -29,8 +29,8 @@ func (l *Life) HasReason() bool {
 	return slices.ContainsFunc(l.Findings, func(f Finding) bool { return f.Reason != "" })
 }
 
-// After is where a pod stands whose workload lacks others: what keeps the workload from
-// creating them comes first, unless the pod itself is blocked.
+// After returns where a pod stands whose workload lacks others: what keeps the workload
+// from creating them comes first, unless the pod itself is blocked.
 func (l *Life) After(creation Life) Life {
 	switch {
 	case creation.Blocked == nil:

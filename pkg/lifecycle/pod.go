@@ -86,9 +86,8 @@ func SortPods(pods []*corev1.Pod) {
 	})
 }
 
-// TemplateSpec is the spec of the pods that a workload makes. Those of a
-// DaemonSet tolerate what the controller adds
-// (pkg/controller/daemon/util/daemonset_util.go).
+// TemplateSpec returns the spec of the pods that a workload makes. Those of a DaemonSet
+// tolerate what the controller adds (pkg/controller/daemon/util/daemonset_util.go).
 func TemplateSpec(w *snapshot.Workload) corev1.PodSpec {
 	spec := *w.Template.Spec.DeepCopy()
 	if w.Kind != "DaemonSet" {

@@ -31,8 +31,7 @@ func sandboxLost(pod *corev1.Pod) *corev1.PodCondition {
 	return c
 }
 
-// started is when the first of the containers was started that run, zero if
-// none does.
+// started returns when the first of the containers was started that run, zero if none does.
 func started(pod *corev1.Pod) time.Time {
 	var first time.Time
 	for _, status := range containerStatuses(pod) {
@@ -47,7 +46,7 @@ func containerStatuses(pod *corev1.Pod) []corev1.ContainerStatus {
 	return slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
 }
 
-// failingContainers are those that wait for anything but their turn.
+// failingContainers returns those that wait for anything but their turn.
 func failingContainers(pod *corev1.Pod) []corev1.ContainerStatus {
 	return slices.DeleteFunc(containerStatuses(pod), func(status corev1.ContainerStatus) bool {
 		waiting := status.State.Waiting
@@ -55,16 +54,16 @@ func failingContainers(pod *corev1.Pod) []corev1.ContainerStatus {
 	})
 }
 
-// unresolvedContainers are those that the runtime cannot create because it
-// does not know their CDI devices.
+// unresolvedContainers returns those that the runtime cannot create because it does not
+// know their CDI devices.
 func unresolvedContainers(pod *corev1.Pod) []corev1.ContainerStatus {
 	return slices.DeleteFunc(failingContainers(pod), func(status corev1.ContainerStatus) bool {
 		return len(cdiDevices(status.State.Waiting.Message)) == 0
 	})
 }
 
-// allStarted is when the first of some pods was started, if all were. Those
-// that are finished do not count.
+// allStarted returns when the first of some pods was started, if all were. Those that are
+// finished do not count.
 func allStarted(pods []*corev1.Pod) time.Time {
 	var first time.Time
 	for _, pod := range pods {

@@ -80,7 +80,7 @@ func ownClaim(f *Finding, pod *corev1.Pod, claims []cluster.PodClaim, name strin
 	}
 }
 
-// unregisteredDriver is the driver that the kubelet does not know.
+// unregisteredDriver returns the driver that the kubelet does not know.
 func unregisteredDriver(message string) (string, bool) {
 	for _, form := range [][2]string{
 		{"DRA driver ", " is not registered"},
@@ -94,7 +94,7 @@ func unregisteredDriver(message string) (string, bool) {
 	return "", false
 }
 
-// prepareFailure is which claim a driver failed to prepare, and what it said.
+// prepareFailure returns which claim a driver failed to prepare, and what it said.
 func prepareFailure(message string) (claim, words string, ok bool) {
 	for _, before := range []string{"NodePrepareResources failed for ResourceClaim ", "NodePrepareResources failed for claim "} {
 		if _, rest, found := strings.Cut(message, before); found {

@@ -48,8 +48,8 @@ func Refusals(snap *snapshot.Snapshot) []*Refusal {
 	})
 }
 
-// refusalBelow is the refusal of the pods of an object, or of a workload that it controls;
-// nil if there is none.
+// refusalBelow returns the refusal of the pods of an object, or of a workload that it
+// controls; nil if there is none.
 func refusalBelow(snap *snapshot.Snapshot, c *Creator) *Refusal {
 	if c.Workload != nil {
 		if r := refusalOf(snap, c.Workload); r != nil {
@@ -67,9 +67,9 @@ func refusalBelow(snap *snapshot.Snapshot, c *Creator) *Refusal {
 	return nil
 }
 
-// refusalOf is why the API server refuses the pods of a workload, nil if that is not known
-// or is over. Deployments and ReplicaSets have a condition, which is removed when it is
-// over. Others only have an event: pods that were created since, or are all there, tell
+// refusalOf returns why the API server refuses the pods of a workload, nil if that is not
+// known or is over. Deployments and ReplicaSets have a condition, which is removed when it
+// is over. Others only have an event: pods that were created since, or are all there, tell
 // that it is over.
 func refusalOf(snap *snapshot.Snapshot, w *snapshot.Workload) *Refusal {
 	if w.UID == "" || w.End != nil || w.DeletionTimestamp != nil {
@@ -118,7 +118,7 @@ func createdSince(snap *snapshot.Snapshot, w *snapshot.Workload, event *corev1.E
 	})
 }
 
-// apiMessage is what the API server said, without what a controller has put before it:
+// apiMessage returns what the API server said, without what a controller has put before it:
 // "Error creating: " (pkg/controller/controller_utils.go) and "create Pod web-0 in
 // StatefulSet web failed error: " (pkg/controller/statefulset/stateful_pod_control.go).
 func apiMessage(message string) string {
@@ -202,8 +202,8 @@ func (r *Refusal) blame(snap *snapshot.Snapshot, message string) {
 	}
 }
 
-// raising is the quota that refuses so many pods, and what it has to allow; nil if the message
-// does not tell. What it has used since is what the snapshot says.
+// raising returns the quota that refuses so many pods, and what it has to allow; nil if the
+// message does not tell. What it has used since is what the snapshot says.
 func raising(snap *snapshot.Snapshot, message, namespace string, count int) *QuotaRaise {
 	match := quotaExceeded.FindStringSubmatch(message)
 	if match == nil {

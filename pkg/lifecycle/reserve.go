@@ -98,7 +98,7 @@ func boundUnallocated(snap *snapshot.Snapshot, pod *corev1.Pod, pc *cluster.PodC
 	return f
 }
 
-// boundSince is when a pod was bound to its node, zero if that is not known.
+// boundSince returns when a pod was bound to its node, zero if that is not known.
 func boundSince(snap *snapshot.Snapshot, pod *corev1.Pod) time.Time {
 	if c := PodCondition(pod, corev1.PodScheduled); c != nil && c.Status == corev1.ConditionTrue && !c.LastTransitionTime.IsZero() {
 		return c.LastTransitionTime.Time

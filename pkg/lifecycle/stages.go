@@ -53,7 +53,7 @@ func NewStages(facts *cluster.Cluster) *Stages {
 	return s
 }
 
-// stageOrder has the stages in the order of a pod's life.
+// stageOrder returns the stages in the order of a pod's life.
 func stageOrder() []api.Stage {
 	return []api.Stage{
 		api.StageAdmission, api.StageClaimGeneration, api.StageQueueing, api.StageNodeFit, api.StageAllocation, api.StageBinding,
@@ -61,8 +61,8 @@ func stageOrder() []api.Stage {
 	}
 }
 
-// OfClaim is the stage of the pod that uses the claim, of several the least
-// advanced one. It is empty if none is known to.
+// OfClaim returns the stage of the pod that uses the claim, of several the least advanced
+// one. It is empty if none is known to.
 func (s *Stages) OfClaim(claim *resourceapi.ResourceClaim) api.Stage {
 	order := stageOrder()
 	first := api.Stage("")

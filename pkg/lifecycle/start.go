@@ -23,8 +23,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// tryAgain is a command after which controllers look at an object at once: they try again less
-// and less often what fails, until they see a change.
+// tryAgain returns a command after which controllers look at an object at once: they try
+// again less and less often what fails, until they see a change.
 func tryAgain(snap *snapshot.Snapshot, object string) string {
 	return fmt.Sprintf("kubectl annotate %s --overwrite %s", object, shell.Quote("dra.kubectl.dev/retry="+snap.Now().UTC().Format("2006-01-02T15:04:05Z")))
 }
@@ -218,7 +218,7 @@ func conditionText(c *metav1.Condition) string {
 	return string(c.Status) + english.PrecededBy(": ", conditionWords(c))
 }
 
-// conditionWords is why a condition is what it is.
+// conditionWords returns why a condition is what it is.
 func conditionWords(c *metav1.Condition) string {
 	return strings.Trim(c.Reason+": "+c.Message, ": ")
 }

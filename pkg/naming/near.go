@@ -11,12 +11,12 @@ import (
 	"github.com/agext/levenshtein"
 )
 
-// Distance is the number of letters in which two names differ.
+// Distance returns the number of letters in which two names differ.
 func Distance(a, b string) int {
 	return levenshtein.Distance(strings.ToLower(a), strings.ToLower(b), nil)
 }
 
-// DidYouMean is a clause to append to a sentence about a wrong name.
+// DidYouMean returns a clause to append to a sentence about a wrong name.
 func DidYouMean(name string, names []string) string { return Suggestion(Typo(name, names)) }
 
 // Typo finds the name that was meant by one with a typo, which is empty where none is
@@ -130,8 +130,8 @@ func wordsOf(name string) []string {
 	return words
 }
 
-// Suggestion is that clause for the name that was probably meant; it is empty
-// if there is none.
+// Suggestion returns that clause for the name that was probably meant; it is empty if there
+// is none.
 func Suggestion(near string) string {
 	if near == "" {
 		return ""

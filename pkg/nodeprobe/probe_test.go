@@ -21,7 +21,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// machine is a node with nothing but a kubelet's directory and a boot ID.
+// machine returns a node with nothing but a kubelet's directory and a boot ID.
 func machine(t *testing.T, name string) *node.Host {
 	t.Helper()
 	host := node.NewHost(t.TempDir(), "", nil)

@@ -62,8 +62,8 @@ type Section struct {
 	Checks []node.Check
 }
 
-// Sections are the parts that were looked at, in the order of the way from the
-// hardware to the container.
+// Sections returns the parts that were looked at, in the order of the way from the hardware
+// to the container.
 func (r *Report) Sections() []Section {
 	sections := []Section{{"host", r.Host}}
 	if r.GPUs != nil {
@@ -87,7 +87,7 @@ func (r *Report) Sections() []Section {
 	return sections
 }
 
-// Checks are all of them.
+// Checks returns all of them.
 func (r *Report) Checks() []node.Check {
 	var all []node.Check
 	for _, section := range r.Sections() {

@@ -27,7 +27,7 @@ const inCell = 3
 // inReason is how many characters of a reason stand in a table.
 const inReason = 100
 
-// shortened is the beginning of a text that is too long for a cell.
+// shortened returns the beginning of a text that is too long for a cell.
 func shortened(text string) string {
 	runes := []rune(text)
 	if len(runes) <= inReason {
@@ -122,7 +122,7 @@ func networkText(status *api.DeviceStatus) string {
 	return strings.TrimSpace(text)
 }
 
-// dataText is what the driver reports about a device in a form of its own, empty for
+// dataText returns what the driver reports about a device in a form of its own, empty for
 // nothing. It has at most 10 KiB, as the API server takes it, and is shown in full.
 func dataText(status *api.DeviceStatus) string {
 	if status == nil || len(status.Data) == 0 {
@@ -131,8 +131,8 @@ func dataText(status *api.DeviceStatus) string {
 	return "data " + string(status.Data)
 }
 
-// oddConditions are those of a device that are not as they should be; said tells
-// how to write one.
+// oddConditions returns those of a device that are not as they should be; said tells how to
+// write one.
 func oddConditions(status *api.DeviceStatus, said func(*metav1.Condition) string) []string {
 	if status == nil {
 		return nil
@@ -148,8 +148,8 @@ func oddConditions(status *api.DeviceStatus, said func(*metav1.Condition) string
 
 func conditionShort(c *metav1.Condition) string { return c.Type + "=" + string(c.Status) }
 
-// healthTexts is what kubelets say about a device, and the conditions that are
-// not as they should be.
+// healthTexts returns what kubelets say about a device, and the conditions that are not as
+// they should be.
 func healthTexts(d *api.Device) string {
 	var texts []string
 	if d.Health != "" {
@@ -161,7 +161,7 @@ func healthTexts(d *api.Device) string {
 	return strings.Join(texts, ",")
 }
 
-// deviceReasons is why a device is in its state, and in its health.
+// deviceReasons returns why a device is in its state, and in its health.
 func deviceReasons(d *api.Device) string {
 	var texts []string
 	for _, text := range []string{d.Reason, d.HealthMessage} {
@@ -249,7 +249,7 @@ func atLeast(bound bool) api.Bound {
 	return ""
 }
 
-// least is the sign in front of what may be more.
+// least returns the sign in front of what may be more.
 func least(bound bool) string {
 	if bound {
 		return "≥"
@@ -272,7 +272,7 @@ func bounded(n int, bound api.Bound) string {
 	}
 }
 
-// deviceState is the state, with a question mark if it may be another one.
+// deviceState returns the state, with a question mark if it may be another one.
 func deviceState(d *api.Device) string {
 	if d.Uncertain {
 		return string(d.State) + "?"
@@ -325,7 +325,7 @@ func capitalized(text string) string {
 // longValue is how many characters of a value a cell has room for.
 const longValue = 60
 
-// valueTexts has the most frequent values of an attribute with the number of devices,
+// valueTexts returns the most frequent values of an attribute with the number of devices,
 // and counts the other values. Long ones are counted among these.
 func valueTexts(a *api.Attribute) string {
 	if len(a.Values) > inCell && a.Values[0].Devices == 1 {

@@ -77,7 +77,7 @@ func nodesThatLack(p *Page, d *api.ComputeDomain) []string {
 	return said
 }
 
-// domainCell is what a table has of the ComputeDomains of a claim.
+// domainCell returns what a table has of the ComputeDomains of a claim.
 func domainCell(c *api.Claim) string {
 	texts := make([]string, 0, len(c.ComputeDomains))
 	for i := range c.ComputeDomains {

@@ -114,7 +114,7 @@ func costText(e *api.Evaluation) string {
 	return fmt.Sprintf("at most %s, the limit is %s", english.Thousands(e.Cost), english.Thousands(e.CostLimit))
 }
 
-// outcomeCells are the counts of outcomes, in columns.
+// outcomeCells returns the counts of outcomes, in columns.
 func outcomeCells(o api.EvaluationOutcomes) []Cell {
 	mark := func(n int, m Mark) Mark {
 		if n == 0 {
@@ -129,7 +129,7 @@ func outcomeCells(o api.EvaluationOutcomes) []Cell {
 	}
 }
 
-// outcomeHeads are the heads of these columns.
+// outcomeHeads returns the heads of these columns.
 func outcomeHeads(last string) []Cell {
 	return []Cell{
 		{Text: "true", Width: 7, Right: true, Mark: Faint},

@@ -28,7 +28,7 @@ func nodes(prefix string, from, to int) []string {
 	return names
 }
 
-// tooMany is a claim for more devices than any node has with one pcieRoot.
+// tooMany returns a claim for more devices than any node has with one pcieRoot.
 func tooMany() *api.Explanation {
 	return &api.Explanation{
 		Target:   api.Target{Kind: "ResourceClaim", Namespace: "ml", Name: "train-gpus"},
@@ -105,7 +105,7 @@ func tooMany() *api.Explanation {
 	}
 }
 
-// selectorTraces has a selector of one part and one of each kind.
+// selectorTraces returns a selector of one part and one of each kind.
 func selectorTraces() []api.SelectorTrace {
 	return []api.SelectorTrace{
 		{
@@ -182,7 +182,7 @@ func TestBlockedHeadline(t *testing.T) {
 	}
 }
 
-// fits is a pod with two claims that would find its devices.
+// fits returns a pod with two claims that would find its devices.
 func fits() *api.Explanation {
 	return &api.Explanation{
 		Target: api.Target{Kind: "Pod", Namespace: "ml", Name: "infer-0"}, Verdict: api.Fits,
@@ -227,7 +227,7 @@ func fits() *api.Explanation {
 	}
 }
 
-// allocated is a claim that holds devices, one of which is gone.
+// allocated returns a claim that holds devices, one of which is gone.
 func allocated() *api.Explanation {
 	return &api.Explanation{
 		Target: api.Target{Kind: "ResourceClaim", Namespace: "ml", Name: "train-gpus"}, Verdict: api.Allocated,
@@ -253,7 +253,7 @@ func allocated() *api.Explanation {
 	}
 }
 
-// noClass is a claim that makes the allocator itself fail.
+// noClass returns a claim that makes the allocator itself fail.
 func noClass() *api.Explanation {
 	const reason = "request gpu: DeviceClass gpus.example.com does not exist; did you mean gpu.example.com"
 	return &api.Explanation{
@@ -265,7 +265,7 @@ func noClass() *api.Explanation {
 	}
 }
 
-// manyGroups is a large cluster in which every node has a reason of its own.
+// manyGroups returns a large cluster in which every node has a reason of its own.
 func manyGroups() *api.Explanation {
 	e := &api.Explanation{
 		Target: api.Target{Kind: "Deployment", Namespace: "ml", Name: "infer"}, Verdict: api.Undetermined,
@@ -284,7 +284,7 @@ func manyGroups() *api.Explanation {
 	return e
 }
 
-// stuck is a pod that does not start on its node.
+// stuck returns a pod that does not start on its node.
 func stuck() *api.Explanation {
 	e := allocated()
 	e.Target = api.Target{Kind: "Pod", Namespace: "ml", Name: "train-0"}
@@ -354,7 +354,8 @@ func draw(t *testing.T, e *api.Explanation, opts Options) string {
 	return out.String()
 }
 
-// ofOtherScheduler is a pod that fits, if its scheduler decides as kube-scheduler does.
+// ofOtherScheduler returns a pod that fits, if its scheduler decides as kube-scheduler
+// does.
 func ofOtherScheduler() *api.Explanation {
 	e := fits()
 	e.OtherScheduler = &api.OtherScheduler{Name: "volcano", Message: "scheduler volcano decides about the pod, and the verdict is that of kube-scheduler: it holds if volcano is one of its profiles"}

@@ -40,7 +40,7 @@ func Fit(w io.Writer, f *api.Fit, opts Options) error {
 	return p.Print(w)
 }
 
-// fitMark is how the answer is highlighted.
+// fitMark returns how the answer is highlighted.
 func fitMark(v api.Verdict) Mark {
 	switch v {
 	case api.Fits:

@@ -88,7 +88,7 @@ func writeShapes(p *Page, shapes []api.ShapeFit) {
 	}
 }
 
-// shapeNumbers are the numbers of a shape, in the order of shapeHeader.
+// shapeNumbers returns the numbers of a shape, in the order of shapeHeader.
 func shapeNumbers(s *api.ShapeFit) []string {
 	packed, lost := "-", "-"
 	if s.Packed != nil {
@@ -100,7 +100,7 @@ func shapeNumbers(s *api.ShapeFit) []string {
 	return []string{shortCount(s.Now), packed, shortCount(s.Released), lost, english.Thousands(s.Claims)}
 }
 
-// shortCount is a count in a column: "4", or "4+" for at least 4.
+// shortCount returns a count in a column: "4", or "4+" for at least 4.
 func shortCount(c api.CopyCount) string {
 	if c.AtMost != nil && *c.AtMost == c.AtLeast {
 		return english.Thousands(c.AtLeast)

@@ -11,8 +11,8 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
-// mixed is a pod for whose request the cluster has devices of several classes:
-// enough of the right one on node-3, but not with one root.
+// mixed returns a pod for whose request the cluster has devices of several classes: enough
+// of the right one on node-3, but not with one root.
 func mixed() *api.Explanation {
 	const message = "enough devices, but not with the same example.com/root: 8 wanted, the most is 4"
 	return &api.Explanation{

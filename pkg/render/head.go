@@ -212,7 +212,7 @@ func podStatus(pod *api.PodStatus) string {
 	return said
 }
 
-// stageTexts is what proves the stage.
+// stageTexts returns what proves the stage.
 func stageTexts(p *Page, e *api.Explanation) []string {
 	shown := e.StageEvidence
 	if !p.Opts.Wide && len(shown) > shownEvidence {

@@ -11,7 +11,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
-// memberTitle is what the pods of a target are called.
+// memberTitle returns what the pods of a target are called.
 func memberTitle(e *api.Explanation) string {
 	switch e.Target.Kind {
 	case api.KindPodGroup:
@@ -47,7 +47,7 @@ func withDevices(e *api.Explanation) string {
 	return fmt.Sprintf("%d of %s %s devices", e.Members.WithDevices, english.Count(total, noun), has)
 }
 
-// memberTotal is how many pods there should be, or are.
+// memberTotal returns how many pods there should be, or are.
 func memberTotal(m *api.Members) int {
 	if m.Desired != nil {
 		return int(*m.Desired)

@@ -24,8 +24,8 @@ func gpus(from, to int) []string {
 	return ids
 }
 
-// oneNode is a pod that cannot use a node for two reasons, and whose devices
-// would not do either.
+// oneNode returns a pod that cannot use a node for two reasons, and whose devices would not
+// do either.
 func oneNode() *api.Explanation {
 	return &api.Explanation{
 		Target: api.Target{Kind: "Pod", Namespace: "ml", Name: "train-0"}, Verdict: api.DoesNotFit,
@@ -67,7 +67,7 @@ func oneNode() *api.Explanation {
 	}
 }
 
-// oneDevice is a device that is wrong in more than one way.
+// oneDevice returns a device that is wrong in more than one way.
 func oneDevice() *api.Explanation {
 	since := metav1.NewTime(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 	passed := func(check, label string) api.DeviceCheck {

@@ -49,7 +49,7 @@ func writeNodeList(p *Page, title string, all []api.NodeGroup) {
 	}
 }
 
-// apart has the parts of a group in its place.
+// apart returns the parts of a group in its place.
 func apart(groups []api.NodeGroup) []api.NodeGroup {
 	var all []api.NodeGroup
 	for i := range groups {

@@ -258,8 +258,7 @@ func bound(s string) string {
 	return fmt.Sprintf("%s … and %s more characters", string(runes[:end]), english.Thousands(len(runes)-end))
 }
 
-// Widest is the number of cells that the widest of the texts takes, at most
-// limit.
+// Widest returns the number of cells that the widest of the texts takes, at most limit.
 func Widest(limit int, texts ...string) int {
 	w := 0
 	for _, s := range texts {

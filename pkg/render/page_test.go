@@ -93,7 +93,7 @@ func TestNarrowTerminals(t *testing.T) {
 	}
 }
 
-// longWords are words that have to stay readable.
+// longWords returns words that have to stay readable.
 func longWords(e *api.Explanation) []string {
 	words := strings.Fields(e.Summary)
 	for _, claim := range e.Claims {

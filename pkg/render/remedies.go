@@ -97,7 +97,7 @@ func conflictTitle(c *api.Conflict) string {
 // maxRemedyLines is how many [RemedyLines] has at most.
 const maxRemedyLines = 6
 
-// RemedyLines has a line for what would help, with who can do it: the remedies or, if
+// RemedyLines returns a line for what would help, with who can do it: the remedies or, if
 // there are none, the next steps.
 func RemedyLines(e *api.Explanation) []string {
 	var lines []string
@@ -138,7 +138,7 @@ func remedyResult(r *api.Remedy) string {
 	return said
 }
 
-// Actor is how somebody who can act is called: "you", "admin", or "wait" for nobody.
+// Actor returns how somebody who can act is called: "you", "admin", or "wait" for nobody.
 func Actor(name string) string {
 	switch name {
 	case api.ActorUser:
@@ -201,8 +201,8 @@ func editLine(e *api.Edit) string {
 	}
 }
 
-// fieldOf is the path of a field as in JSONPath, from where it tells claims and
-// pods apart: "…requests[0].exactly.count".
+// fieldOf returns the path of a field as in JSONPath, from where it tells claims and pods
+// apart: "…requests[0].exactly.count".
 func fieldOf(pointer string) string {
 	words := whatif.PointerTokens(pointer)
 	start := 0

@@ -40,7 +40,7 @@ type Rule struct {
 	Severity api.Severity
 }
 
-// remedyLines is what can be done, with the commands, a line for each.
+// remedyLines returns what can be done, with the commands, a line for each.
 func remedyLines(step *api.NextStep) []string {
 	if step == nil {
 		return nil
@@ -48,7 +48,7 @@ func remedyLines(step *api.NextStep) []string {
 	return append([]string{Actor(step.Actor) + ": " + step.Text}, step.Commands...)
 }
 
-// place is the file of a finding with what is known of the position in it.
+// place returns the file of a finding with what is known of the position in it.
 func place(f *api.Finding) string {
 	switch {
 	case f.Line > 0 && f.Column > 0:

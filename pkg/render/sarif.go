@@ -188,7 +188,7 @@ func sarifLevel(severity api.Severity) string {
 	}
 }
 
-// fileURI is a path as a reference: relative to where the program runs, if the path
+// fileURI returns a path as a reference: relative to where the program runs, if the path
 // is.
 func fileURI(path string) string {
 	slashed := filepath.ToSlash(path)

@@ -28,16 +28,16 @@ type Column[T any] struct {
 	Sort func(*T) (value float64, ok bool)
 }
 
-// Text is what to print for an item: escaped, and "-" if there is nothing, so
-// that lines have the same number of words.
+// Text returns what to print for an item: escaped, and "-" if there is nothing, so that
+// lines have the same number of words.
 func (c *Column[T]) Text(item *T) string { return cmp.Or(Escape(c.Cell(item)), "-") }
 
-// numbers is a column of whole numbers.
+// numbers returns a column of whole numbers.
 func numbers[T any](name string, of func(*T) int) Column[T] {
 	return bounds(name, of, func(*T) api.Bound { return "" })
 }
 
-// bounds is a column of whole numbers that may only be bounds.
+// bounds returns a column of whole numbers that may only be bounds.
 func bounds[T any](name string, of func(*T) int, bound func(*T) api.Bound) Column[T] {
 	return Column[T]{
 		Name: name,
@@ -71,7 +71,7 @@ func Slices(items []*api.Slice) *metav1.Table {
 	return newTable(items, SliceColumns())
 }
 
-// SliceColumns are those of [Slices].
+// SliceColumns returns those of [Slices].
 func SliceColumns() []Column[api.Slice] {
 	return []Column[api.Slice]{
 		{Name: "Name", Cell: func(s *api.Slice) string { return s.Name }},
@@ -101,7 +101,7 @@ func Pools(items []*api.Pool) *metav1.Table {
 	return newTable(items, withGone(items, columns, len(columns)-1, func(p *api.Pool) int { return p.Devices.Gone }))
 }
 
-// PoolColumns are those of [Pools].
+// PoolColumns returns those of [Pools].
 func PoolColumns() []Column[api.Pool] {
 	number := func(name string, of func(*api.DeviceCounts) int) Column[api.Pool] {
 		return bounds(name,
@@ -130,7 +130,7 @@ func Devices(items []*api.Device, attributes []string) *metav1.Table {
 	return newTable(items, DeviceColumns(attributes))
 }
 
-// DeviceColumns are those of [Devices].
+// DeviceColumns returns those of [Devices].
 func DeviceColumns(attributes []string) []Column[api.Device] {
 	columns := []Column[api.Device]{
 		{Name: "Node", Cell: func(d *api.Device) string { return d.Scope }},
@@ -184,7 +184,7 @@ func Claims(items []*api.Claim, namespaces bool) *metav1.Table {
 
 const domainColumn = "Compute domain"
 
-// ClaimColumns are those of [Claims].
+// ClaimColumns returns those of [Claims].
 func ClaimColumns(namespaces bool) []Column[api.Claim] {
 	columns := []Column[api.Claim]{
 		{Name: "Name", Cell: func(c *api.Claim) string { return c.Name }},
@@ -216,7 +216,7 @@ func PendingClaims(items []*api.Claim, namespaces, full bool) *metav1.Table {
 	return newTable(items, columns)
 }
 
-// PendingColumns are those of [PendingClaims].
+// PendingColumns returns those of [PendingClaims].
 func PendingColumns(namespaces bool) []Column[api.Claim] {
 	columns := []Column[api.Claim]{
 		{Name: "Name", Cell: func(c *api.Claim) string { return c.Name }},
@@ -240,7 +240,7 @@ func Taints(items []*api.Taint, now time.Time) *metav1.Table {
 	return newTable(items, TaintColumns(now))
 }
 
-// TaintColumns are those of [Taints].
+// TaintColumns returns those of [Taints].
 func TaintColumns(now time.Time) []Column[api.Taint] {
 	return []Column[api.Taint]{
 		{Name: "Taint", Cell: inventory.TaintText},
@@ -273,7 +273,7 @@ func Classes(items []*api.Class) *metav1.Table {
 	return newTable(items, withGone(items, ClassColumns(), afterFree, func(c *api.Class) int { return c.DeviceCounts.Gone }))
 }
 
-// ClassColumns are those of [Classes].
+// ClassColumns returns those of [Classes].
 func ClassColumns() []Column[api.Class] {
 	return []Column[api.Class]{
 		{Name: "Name", Cell: func(c *api.Class) string { return c.Name }},
@@ -303,7 +303,7 @@ func Attributes(items []*api.Attribute) *metav1.Table {
 	return newTable(items, AttributeColumns())
 }
 
-// AttributeColumns are those of [Attributes].
+// AttributeColumns returns those of [Attributes].
 func AttributeColumns() []Column[api.Attribute] {
 	return []Column[api.Attribute]{
 		{Name: "Name", Cell: func(a *api.Attribute) string { return a.Name }},
@@ -321,10 +321,10 @@ func AttributeColumns() []Column[api.Attribute] {
 	}
 }
 
-// classDevices is the bound of a count of devices of a class.
+// classDevices returns the bound of a count of devices of a class.
 func classDevices(c *api.Class) api.Bound { return atLeast(c.DevicesAreLowerBounds) }
 
-// classFree is that of the free ones.
+// classFree returns that of the free ones.
 func classFree(c *api.Class) api.Bound {
 	if c.DevicesAreLowerBounds && c.FreeIsUpperBound {
 		return api.BoundUnknown
@@ -335,7 +335,7 @@ func classFree(c *api.Class) api.Bound {
 	return atMost(c.FreeIsUpperBound)
 }
 
-// NodeColumns are those of a list of nodes.
+// NodeColumns returns those of a list of nodes.
 func NodeColumns() []Column[inventory.Node] {
 	return []Column[inventory.Node]{
 		{Name: "Node", Cell: func(n *inventory.Node) string { return n.Scope }},
@@ -360,12 +360,12 @@ func nodeCondition(n *inventory.Node) string {
 	return strings.Join(parts, ", ")
 }
 
-// NodeTaints is the column for the taints of the nodes themselves.
+// NodeTaints returns the column for the taints of the nodes themselves.
 func NodeTaints() Column[inventory.Node] {
 	return Column[inventory.Node]{Name: "Taints", Cell: func(n *inventory.Node) string { return strings.Join(n.Taints, ",") }}
 }
 
-// TeamColumns are those of a list of who uses and who waits for what.
+// TeamColumns returns those of a list of who uses and who waits for what.
 func TeamColumns() []Column[inventory.Team] {
 	return []Column[inventory.Team]{
 		{Name: "Namespace", Cell: func(t *inventory.Team) string { return t.Namespace }},
@@ -396,7 +396,7 @@ func TeamColumns() []Column[inventory.Team] {
 	}
 }
 
-// unlessUnknown is a column of numbers of which some are not known.
+// unlessUnknown returns a column of numbers of which some are not known.
 func unlessUnknown[T any](name string, of func(*T) int, known func(*T) bool) Column[T] {
 	return Column[T]{
 		Name: name,
@@ -410,7 +410,7 @@ func unlessUnknown[T any](name string, of func(*T) int, known func(*T) bool) Col
 	}
 }
 
-// PodColumns are those of a list of pods with claims.
+// PodColumns returns those of a list of pods with claims.
 func PodColumns() []Column[inventory.Pod] {
 	return []Column[inventory.Pod]{
 		{Name: "Namespace", Cell: func(p *inventory.Pod) string { return p.Namespace }},
@@ -422,7 +422,7 @@ func PodColumns() []Column[inventory.Pod] {
 	}
 }
 
-// ages is the column for the time since something was made.
+// ages returns the column for the time since something was made.
 func ages[T any](of func(*T) (seconds int64, created *metav1.Time)) Column[T] {
 	return Column[T]{
 		Name: "Age",

@@ -12,8 +12,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 )
 
-// SliceTotal is the line below a list of slices. It ends with where to read what
-// the problems are, if that is not empty.
+// SliceTotal returns the line below a list of slices. It ends with where to read what the
+// problems are, if that is not empty.
 func SliceTotal(t inventory.SliceTotal, where string) string {
 	text := fmt.Sprintf("%s, %s, %s free", english.Count(t.Slices, "slice"), english.Count(t.Devices, "device"), AtMost(t.Free, t.FreeIsUpperBound))
 	if t.Problems > 0 {
@@ -22,8 +22,8 @@ func SliceTotal(t inventory.SliceTotal, where string) string {
 	return text
 }
 
-// PoolTotal is the line below a list of pools. It ends with where to read why some
-// are not usable, if that is not empty.
+// PoolTotal returns the line below a list of pools. It ends with where to read why some are
+// not usable, if that is not empty.
 func PoolTotal(t inventory.PoolTotal, where string) string {
 	text := fmt.Sprintf("%s, %s, %s free", english.Count(t.Pools, "pool"), english.Count(t.Devices.Total, "device"), AtMost(t.Devices.Free, t.Devices.FreeIsUpperBound))
 	if t.Devices.Gone > 0 {
@@ -38,7 +38,7 @@ func PoolTotal(t inventory.PoolTotal, where string) string {
 	return text
 }
 
-// DeviceTotal is the line below a list of devices.
+// DeviceTotal returns the line below a list of devices.
 func DeviceTotal(t inventory.DeviceTotal) string {
 	counts := t.Counts
 	var parts []string
@@ -66,7 +66,7 @@ func DeviceTotal(t inventory.DeviceTotal) string {
 	return text
 }
 
-// ClaimTotal is the line below a list of claims.
+// ClaimTotal returns the line below a list of claims.
 func ClaimTotal(t inventory.ClaimTotal) string {
 	var parts []string
 	for _, state := range []api.ClaimState{api.ClaimStatePending, api.ClaimStateAllocated, api.ClaimStateReserved, api.ClaimStateDeleting} {
@@ -77,7 +77,7 @@ func ClaimTotal(t inventory.ClaimTotal) string {
 	return fmt.Sprintf("%s: %s; %s", english.Count(t.Claims, "claim"), strings.Join(parts, ", "), english.Count(t.Devices, "device"))
 }
 
-// ClassTotal is the line below a list of classes. It ends with where to read how
+// ClassTotal returns the line below a list of classes. It ends with where to read how
 // selectors fail, if that is not empty.
 func ClassTotal(t inventory.ClassTotal, where string) string {
 	text := english.Count(t.Classes, "class")
@@ -87,7 +87,7 @@ func ClassTotal(t inventory.ClassTotal, where string) string {
 	return text
 }
 
-// TaintTotal is the line below a list of taints.
+// TaintTotal returns the line below a list of taints.
 func TaintTotal(t inventory.TaintTotal) string {
 	pods := english.Count(t.Evicted, "pod")
 	if t.EvictedIsLowerBound {
@@ -96,7 +96,7 @@ func TaintTotal(t inventory.TaintTotal) string {
 	return fmt.Sprintf("%s on %s; %s to be evicted", english.Count(t.Taints, "taint"), english.Count(t.Devices, "device"), pods)
 }
 
-// AttributeTotal is the line below a list of attributes. It ends with where to read
+// AttributeTotal returns the line below a list of attributes. It ends with where to read
 // expressions about them, if that is not empty.
 func AttributeTotal(t inventory.AttributeTotal, where string) string {
 	return fmt.Sprintf("%s, %s%s", english.Count(t.Attributes, "attribute"), english.Count(t.Capacities, "capacity"), where)

@@ -169,7 +169,7 @@ func trialDevices(devices []api.AllocatedDevice) string {
 	return strings.Join(names, ", ")
 }
 
-// stageTimes are the stages that were reached, each with its time.
+// stageTimes returns the stages that were reached, each with its time.
 func stageTimes(stages []api.TrialStage) string {
 	var texts []string
 	var total int64
@@ -185,7 +185,7 @@ func stageTimes(stages []api.TrialStage) string {
 	return strings.Join(texts, ", ") + "; " + took(total) + " in all"
 }
 
-// took is a time in two or three digits: "12ms", "1.24s", "95s".
+// took returns a time in two or three digits: "12ms", "1.24s", "95s".
 func took(milliseconds int64) string {
 	switch {
 	case milliseconds < 1000:

@@ -14,7 +14,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
-// trialsForTests has a trial that passed, one that failed, and what was not tried out.
+// trialsForTests returns a trial that passed, one that failed, and what was not tried out.
 func trialsForTests() *api.TestReport {
 	device := api.AllocatedDevice{Request: "device", Driver: "gpu.example.com", Pool: "gpu-03", Device: "gpu-0"}
 	passed := func(stage api.TrialStageName, milliseconds int64) api.TrialStage {

@@ -82,7 +82,7 @@ func judge(test *junit.Testcase, result api.TestResult, message string, lines []
 	}
 }
 
-// explanationText is an explanation in a few lines.
+// explanationText returns an explanation in a few lines.
 func explanationText(e *api.Explanation) []string {
 	if e == nil {
 		return nil

@@ -21,7 +21,7 @@ func Quote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// Words are words quoted and joined.
+// Words returns words quoted and joined.
 func Words(words ...string) string {
 	quoted := make([]string, 0, len(words))
 	for _, word := range words {
@@ -30,7 +30,7 @@ func Words(words ...string) string {
 	return strings.Join(quoted, " ")
 }
 
-// KubectlObjects are a kind and names as arguments of kubectl. A name that begins with
+// KubectlObjects returns a kind and names as arguments of kubectl. A name that begins with
 // a hyphen, which only a file can have, must not become a flag.
 func KubectlObjects(resource, namespace string, names ...string) string {
 	words := append([]string{resource}, names...)

@@ -28,10 +28,10 @@ type Case struct {
 	Spec resourceapi.ResourceClaimSpec
 }
 
-// Name is that of the class or of the file.
+// Name returns that of the class or of the file.
 func (c *Case) Name() string { return c.Class + c.File }
 
-// drivers are those of the devices that the classes of a claim select.
+// drivers returns those of the devices that the classes of a claim select.
 func (c *Case) drivers(ctx context.Context, v *inventory.Inventory, snap *snapshot.Snapshot) ([]string, error) {
 	var drivers []string
 	for _, name := range classesOf(&c.Spec) {
@@ -66,7 +66,7 @@ func classesOf(spec *resourceapi.ResourceClaimSpec) []string {
 	return classes
 }
 
-// OfClasses are the cases for classes: a claim for one device each. No names stand for
+// OfClasses returns the cases for classes: a claim for one device each. No names stand for
 // all classes; then those that select no device are skipped. With a driver, the devices
 // have to be of that driver.
 func OfClasses(ctx context.Context, s *cluster.Cluster, names []string, driver string) (cases []Case, skipped []api.SkippedTrial, err error) {
@@ -102,8 +102,8 @@ func OfClasses(ctx context.Context, s *cluster.Cluster, names []string, driver s
 	return cases, skipped, nil
 }
 
-// OfManifests are the cases for the claims and templates of files. It fails for a
-// claim that nobody should try out.
+// OfManifests returns the cases for the claims and templates of files. It fails for a claim
+// that nobody should try out.
 func OfManifests(objects *snapshot.Snapshot, file string) ([]Case, error) {
 	var cases []Case
 	add := func(kind, name string, spec *resourceapi.ResourceClaimSpec) error {

@@ -27,7 +27,7 @@ func check(name api.TrialCheckName, result api.TestResult, format string, args .
 	return api.TrialCheck{Check: name, Result: result, Message: fmt.Sprintf(format, args...)}
 }
 
-// NotChecked is a check that could not be made.
+// NotChecked returns a check that could not be made.
 func NotChecked(name api.TrialCheckName, reason string) api.TrialCheck {
 	return check(name, api.TestUnknown, "%s", reason)
 }
@@ -127,7 +127,7 @@ func Exclusive(r *Record, snap *snapshot.Snapshot) api.TrialCheck {
 	return check(name, api.TestPassed, "no other claim has %s", english.JoinAnd(deviceNames(r.Devices())))
 }
 
-// sharedWith is another claim with one of the devices of a trial, and the device.
+// sharedWith returns another claim with one of the devices of a trial, and the device.
 func sharedWith(r *Record, snap *snapshot.Snapshot) (*resourceapi.ResourceClaim, string) {
 	devices := deviceNames(r.Devices())
 	for _, claim := range snap.Claims {
@@ -263,7 +263,7 @@ func LeftOnNode(uid, node string, handed cdi.Handed, found *cdi.Findings) api.Tr
 	return check(name, api.TestPassed, "nothing of the claim is left in the kubelet's checkpoint and the CDI specs of node %s", node)
 }
 
-// ClaimUID is that of the claim of a trial, empty before there is one.
+// ClaimUID returns that of the claim of a trial, empty before there is one.
 func (r *Record) ClaimUID() string {
 	if r.Claim == nil {
 		return ""
@@ -271,7 +271,7 @@ func (r *Record) ClaimUID() string {
 	return string(r.Claim.UID)
 }
 
-// Node is where the pod was bound, empty if it was not.
+// Node returns where the pod was bound, empty if it was not.
 func (r *Record) Node() string {
 	if r.Pod == nil {
 		return ""
@@ -290,7 +290,7 @@ func (r *Record) Deleting() *corev1.Pod {
 // NodeProblem is something that node-probe found.
 type NodeProblem struct{ Check, Path, Message string }
 
-// OnNode is what node-probe found on the node of a trial that failed.
+// OnNode returns what node-probe found on the node of a trial that failed.
 func OnNode(node string, problems []NodeProblem) api.TrialCheck {
 	const name = api.CheckNode
 	if len(problems) == 0 {

@@ -91,7 +91,7 @@ func unescapeMount(path string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(path)
 }
 
-// Added is what one container has and another one has not, as a claim makes the
+// Added returns what one container has and another one has not, as a claim makes the
 // difference between them: "env X=1", "device /dev/x", "mount /y".
 func (c *Contents) Added(other *Contents) []string {
 	var added []string
@@ -114,7 +114,7 @@ func (c *Contents) Added(other *Contents) []string {
 	return added
 }
 
-// Differences are the edits that a container lacks. unseen says which cannot be seen in
+// Differences returns the edits that a container lacks. unseen says which cannot be seen in
 // a container.
 func (c *Contents) Differences(object string, all []*cdi.Edits) (lacking []api.Evidence, unseen []string) {
 	lack := func(path, found, required string) {
@@ -171,7 +171,7 @@ func anySets(all []*cdi.Edits, entry, name, value string) bool {
 	})
 }
 
-// Intruding are the edits that a container has although it has no claim.
+// Intruding returns the edits that a container has although it has no claim.
 func (c *Contents) Intruding(object string, all []*cdi.Edits) []api.Evidence {
 	var found []api.Evidence
 	add := func(path, have string) {
@@ -198,7 +198,7 @@ func (c *Contents) Intruding(object string, all []*cdi.Edits) []api.Evidence {
 	return found
 }
 
-// DevicePaths are the device files outside of /dev.
+// DevicePaths returns the device files outside of /dev.
 func DevicePaths(all []*cdi.Edits) []string {
 	var paths []string
 	for _, edits := range all {

@@ -15,7 +15,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/trial"
 )
 
-// contents is what busybox and the kernel print in a container. The device, the
+// contents returns what busybox and the kernel print in a container. The device, the
 // variable and the mount are those that a claim brings.
 func contents(t *testing.T, env, device, mount string) *trial.Contents {
 	t.Helper()

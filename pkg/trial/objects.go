@@ -62,8 +62,8 @@ type PodOptions struct {
 	Tolerations []corev1.Toleration
 }
 
-// Namespace is that of a test. The owner is the process that makes it, as HOST/PID, and
-// until is when it has ended at the latest. A privileged one takes pods that see the
+// Namespace returns that of a test. The owner is the process that makes it, as HOST/PID,
+// and until is when it has ended at the latest. A privileged one takes pods that see the
 // node.
 func Namespace(name, owner string, until time.Time, privileged bool) *corev1.Namespace {
 	namespace := &corev1.Namespace{
@@ -110,7 +110,7 @@ func cutLast(text, separator string) (before, after string, found bool) {
 	return text[:i], text[i+len(separator):], true
 }
 
-// template is what the claims of a case are made from.
+// template returns what the claims of a case are made from.
 func template(c *Case, namespace, name string) *resourceapi.ResourceClaimTemplate {
 	t := &resourceapi.ResourceClaimTemplate{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "resource.k8s.io/v1", Kind: "ResourceClaimTemplate"},
@@ -121,7 +121,7 @@ func template(c *Case, namespace, name string) *resourceapi.ResourceClaimTemplat
 	return t
 }
 
-// pod is one that uses a claim made from a template, on any node or on one. Its
+// pod returns one that uses a claim made from a template, on any node or on one. Its
 // containers meet the Pod Security Standard "restricted".
 func pod(namespace, name, template, node string, o *PodOptions) *corev1.Pod {
 	seconds := int64(o.Lifetime.Seconds())
@@ -165,9 +165,9 @@ func pod(namespace, name, template, node string, o *PodOptions) *corev1.Pod {
 	return p
 }
 
-// TolerationsFor are those for taints that dedicate nodes: all keys that nodes have,
-// but for those of Kubernetes itself and of cloud providers, which say that a node is
-// not in order or cordoned.
+// TolerationsFor returns those for taints that dedicate nodes: all keys that nodes have,
+// but for those of Kubernetes itself and of cloud providers, which say that a node is not
+// in order or cordoned.
 func TolerationsFor(snap *snapshot.Snapshot) []corev1.Toleration {
 	var keys []string
 	for _, node := range snap.Nodes {

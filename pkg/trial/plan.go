@@ -199,7 +199,7 @@ func (p *Plan) skip(c *Case, node string, reason api.SkipReason, message string)
 	p.Skipped = append(p.Skipped, api.SkippedTrial{Class: c.Class, File: c.File, Node: node, Reason: reason, Message: message})
 }
 
-// ask is what "why" says about a pod, after all pods that wait longer.
+// ask returns what "why" says about a pod, after all pods that wait longer.
 func (g *Group) ask(ctx context.Context, pod *corev1.Pod, node string) (*api.Explanation, error) {
 	s := g.Before.Amended(g.Before.Snapshot.With(&snapshot.Snapshot{Pods: []*corev1.Pod{pod}}))
 	answers, err := explain.ExplainEach(ctx, s, []explain.Options{{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name, Node: node}})
@@ -209,7 +209,7 @@ func (g *Group) ask(ctx context.Context, pod *corev1.Pod, node string) (*api.Exp
 	return answers[0].Explanation, answers[0].Err
 }
 
-// Predict is what the pod of a trial gets on a node.
+// Predict returns what the pod of a trial gets on a node.
 func (g *Group) Predict(ctx context.Context, p *Planned, node string) (*api.Explanation, error) {
 	if p.Predicted.Placement != nil && p.Predicted.Placement.Node == node {
 		return p.Predicted, nil
@@ -234,7 +234,7 @@ func (g *Group) predictEach(ctx context.Context) error {
 	return nil
 }
 
-// room is how many claims of the case fit now, on all nodes that a pod may use.
+// room returns how many claims of the case fit now, on all nodes that a pod may use.
 func (g *Group) room(ctx context.Context, one *corev1.Pod) (int, error) {
 	anywhere := one.DeepCopy()
 	anywhere.ObjectMeta = metav1.ObjectMeta{Namespace: one.Namespace, Name: one.Name}
@@ -248,7 +248,7 @@ func (g *Group) room(ctx context.Context, one *corev1.Pod) (int, error) {
 	return found.Now.AtLeast, nil
 }
 
-// nodesThatFit are the nodes of an answer where it fits.
+// nodesThatFit returns the nodes of an answer where it fits.
 func nodesThatFit(e *api.Explanation) []string {
 	var names []string
 	for i := range e.Nodes {
@@ -271,7 +271,7 @@ func devicesOf(placement *api.Placement) []api.AllocatedDevice {
 	return devices
 }
 
-// Objects are what a test creates, in that order.
+// Objects returns what a test creates, in that order.
 func (p *Plan) Objects() []runtime.Object {
 	objects := []runtime.Object{p.Namespace}
 	for i := range p.Groups {

@@ -17,7 +17,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/trial"
 )
 
-// withRoom is a snapshot whose nodes take pods.
+// withRoom returns a snapshot whose nodes take pods.
 func withRoom(objects ...any) *snapshot.Snapshot {
 	snap := tc.Snapshot(objects...)
 	for _, node := range snap.Nodes {
@@ -54,7 +54,7 @@ func plan(t *testing.T, s *cluster.Cluster, change func(*trial.Options), driver 
 	return p
 }
 
-// planText is what a plan comes down to: each trial with its node and devices, each
+// planText returns what a plan comes down to: each trial with its node and devices, each
 // that is skipped or fails with the reason.
 func planText(p *trial.Plan) string {
 	var texts []string

@@ -18,13 +18,13 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// StartStages are those up to a container that runs, EndStages those from the deletion
+// StartStages returns those up to a container that runs, EndStages those from the deletion
 // of the pod on, in their order: each is done before the next one begins.
 //
-// The scheduler writes allocation and reservation before it binds the pod (PreBind of
-// the plugin dynamicresources). The kubelet has the devices prepared before it makes
-// the sandbox (SyncPod of pkg/kubelet/kuberuntime), and unprepared before it reports
-// that the pod has ended (SyncTerminatingPod of pkg/kubelet).
+// The scheduler writes allocation and reservation before it binds the pod (PreBind of the
+// plugin dynamicresources). The kubelet has the devices prepared before it makes the
+// sandbox (SyncPod of pkg/kubelet/kuberuntime), and unprepared before it reports that the
+// pod has ended (SyncTerminatingPod of pkg/kubelet).
 func StartStages() []api.TrialStageName {
 	return []api.TrialStageName{
 		api.TrialGenerated, api.TrialAllocated, api.TrialReserved, api.TrialScheduled, api.TrialPrepared, api.TrialInjected, api.TrialStarted,
@@ -53,7 +53,7 @@ type Record struct {
 	at                 map[api.TrialStageName]time.Time
 }
 
-// NewRecord is that of a pod which is about to be created.
+// NewRecord returns that of a pod which is about to be created.
 func NewRecord(name string, now time.Time) *Record {
 	return &Record{Name: name, created: now, at: map[api.TrialStageName]time.Time{}}
 }
@@ -191,7 +191,7 @@ func (r *Record) Hopeless() (reason string, unfit bool) {
 	return "", false
 }
 
-// container is the status of the container with the claim, nil if there is none.
+// container returns the status of the container with the claim, nil if there is none.
 func (r *Record) container() *corev1.ContainerStatus {
 	if r.Pod == nil {
 		return nil
@@ -212,7 +212,7 @@ func (r *Record) Running() bool {
 	return !slices.ContainsFunc(r.Pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool { return s.State.Running == nil })
 }
 
-// Stages are all stages, with how long each took. Those of the end are Unknown before
+// Stages returns all stages, with how long each took. Those of the end are Unknown before
 // the pod was deleted.
 func (r *Record) Stages() []api.TrialStage {
 	stages := r.stagesFrom(StartStages(), r.created, true)
@@ -237,7 +237,7 @@ func (r *Record) stagesFrom(names []api.TrialStageName, from time.Time, begun bo
 	return stages
 }
 
-// Devices are those that were allocated.
+// Devices returns those that were allocated.
 func (r *Record) Devices() []api.AllocatedDevice {
 	if r.Allocation == nil {
 		return nil

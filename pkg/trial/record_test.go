@@ -24,7 +24,7 @@ func after(milliseconds int) time.Time {
 	return begin.Add(time.Duration(milliseconds) * time.Millisecond)
 }
 
-// trialPod is the pod of a trial that has come so far.
+// trialPod returns the pod of a trial that has come so far.
 func trialPod(changes ...func(*corev1.Pod)) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "test", Name: "case-1-1", UID: "uid-pod"}}
 	pod.Spec.Containers = []corev1.Container{{Name: trial.ClaimContainer}, {Name: trial.OtherContainer}}
@@ -69,7 +69,7 @@ func kubeletEvent(reason, container string) *corev1.Event {
 	}}
 }
 
-// stagesText is each stage that was reached with its time, and the others with their
+// stagesText returns each stage that was reached with its time, and the others with their
 // result.
 func stagesText(stages []api.TrialStage) string {
 	var texts []string

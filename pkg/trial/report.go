@@ -33,7 +33,7 @@ type Outcome struct {
 	Explanation *api.Explanation
 }
 
-// Finish is what came of a trial.
+// Finish returns what came of a trial.
 func Finish(p *Planned, r *Record, o *Outcome) api.Trial {
 	t := api.Trial{
 		Name: p.Name(), Class: p.Case.Class, File: p.Case.File, Round: p.Round, Pod: r.Name, Node: r.Node(), Devices: r.Devices(),
@@ -85,7 +85,7 @@ func driversOf(devices []api.AllocatedDevice) []string {
 	return drivers
 }
 
-// Dry is a trial that a dry run would make.
+// Dry returns a trial that a dry run would make.
 func (p *Planned) Dry() api.Trial {
 	t := api.Trial{Name: p.Name(), Class: p.Case.Class, File: p.Case.File, Round: p.Round, Pod: p.Pod.Name, Node: p.node, Result: api.TestPlanned}
 	if p.Predicted != nil && p.Predicted.Placement != nil {
@@ -133,7 +133,7 @@ func Summarize(r *api.TestReport, named bool) {
 	r.Summary = english.Count(len(r.Trials), "trial") + ": " + strings.Join(parts, ", ")
 }
 
-// times are the times of the stages, for each claim with more than one trial.
+// times returns the times of the stages, for each claim with more than one trial.
 func times(trials []api.Trial) []api.StageTimes {
 	type key struct{ class, file string }
 	var keys []key
@@ -173,7 +173,7 @@ func times(trials []api.Trial) []api.StageTimes {
 	return list
 }
 
-// percentile is the smallest value that so many percent of the values do not exceed.
+// percentile returns the smallest value that so many percent of the values do not exceed.
 func percentile(sorted []int64, percent int) int64 {
 	rank := (len(sorted)*percent + 99) / 100
 	return sorted[max(rank, 1)-1]

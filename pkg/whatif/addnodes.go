@@ -44,7 +44,7 @@ func AddNodes(snap *snapshot.Snapshot, like string, count int) *snapshot.Snapsho
 	return &after
 }
 
-// newNode is a node that nothing is wrong with yet.
+// newNode returns a node that nothing is wrong with yet.
 func newNode(like *corev1.Node, suffix string) *corev1.Node {
 	node := like.DeepCopy()
 	node.Name, node.UID = like.Name+suffix, ""

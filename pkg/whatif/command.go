@@ -121,7 +121,7 @@ func nodeCommands(name string, edits []api.Edit) []string {
 	return lines
 }
 
-// nodeName is the name of a node where kubectl expects one.
+// nodeName returns the name of a node where kubectl expects one.
 func nodeName(name string) string {
 	if strings.HasPrefix(name, "-") {
 		return shell.Quote("node/" + name)

@@ -49,8 +49,8 @@ func inserts(e *api.Edit) bool {
 	return e.Op == "add" && KindOf(e) == EditAlternatives
 }
 
-// storedDocument is an object of the snapshot as plain JSON. Of a workload it is
-// the spec of its pods alone, which is at the path that is returned.
+// storedDocument returns an object of the snapshot as plain JSON. Of a workload it is the
+// spec of its pods alone, which is at the path that is returned.
 func storedDocument(snap *snapshot.Snapshot, object string) (document any, path string) {
 	kind, namespace, name := ParseObject(object)
 	switch kind {
@@ -95,7 +95,7 @@ func findIn[T any, P apiObject[T]](list []P, namespace, name string) P {
 	return list[at]
 }
 
-// PlainJSON is what an object looks like in JSON, nil if there is none.
+// PlainJSON returns what an object looks like in JSON, nil if there is none.
 func PlainJSON[T any](from *T) any {
 	if from == nil {
 		return nil
@@ -128,7 +128,7 @@ func PointerTokens(pointer string) []string {
 	return words
 }
 
-// JoinPointer is the reverse, without the first slash.
+// JoinPointer returns the reverse, without the first slash.
 func JoinPointer(words []string) string {
 	escaped := make([]string, 0, len(words))
 	for _, word := range words {

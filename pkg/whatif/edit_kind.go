@@ -53,8 +53,8 @@ func EditKinds() []EditKind {
 	}
 }
 
-// KindOf is what sort of field the edit changes; empty if it is none of those that
-// are known.
+// KindOf returns what sort of field the edit changes; empty if it is none of those that are
+// known.
 func KindOf(e *api.Edit) EditKind {
 	kind, namespace, _ := ParseObject(e.Object)
 	words := PointerTokens(e.Path)

@@ -39,7 +39,7 @@ func (e *edited[T]) put(object T) {
 	e.changed[objectName{object.GetNamespace(), object.GetName()}] = object
 }
 
-// merged is the list with what was put into it: the same one if that is nothing.
+// merged returns the list with what was put into it: the same one if that is nothing.
 func (e *edited[T]) merged() []T {
 	if len(e.changed) == 0 {
 		return e.list

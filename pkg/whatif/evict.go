@@ -62,7 +62,7 @@ func keysOf(pods []*corev1.Pod) map[podKey]bool {
 	return keys
 }
 
-// released are claims after some pods use them no longer, in a list of its own.
+// released returns claims after some pods use them no longer, in a list of its own.
 func released(claims []*resourceapi.ResourceClaim, pods []*corev1.Pod) []*resourceapi.ResourceClaim {
 	gone := keysOf(pods)
 	left := func(claim *resourceapi.ResourceClaim, c resourceapi.ResourceClaimConsumerReference) bool {

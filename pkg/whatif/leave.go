@@ -28,7 +28,7 @@ func Leave(snap *snapshot.Snapshot, leaves func(*corev1.Pod) bool, released func
 	return &after
 }
 
-// without is a claim without the devices that are released, nil if it is gone.
+// without returns a claim without the devices that are released, nil if it is gone.
 func without(claim *resourceapi.ResourceClaim, released func(*resourceapi.ResourceClaim, *resourceapi.DeviceRequestAllocationResult) bool) *resourceapi.ResourceClaim {
 	if claim.Status.Allocation == nil {
 		return claim

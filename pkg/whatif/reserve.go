@@ -64,7 +64,7 @@ func ReserveAll(snap *snapshot.Snapshot, all []Reservation) *snapshot.Snapshot {
 	return &after
 }
 
-// bound is a pod as it is on its node. What it gets there is put into the claims.
+// bound returns a pod as it is on its node. What it gets there is put into the claims.
 func bound(claims *edited[*resourceapi.ResourceClaim], groups *edited[*schedulingapi.PodGroup], r *Reservation) *corev1.Pod {
 	pod := *r.Pod
 	pod.Spec.NodeName = r.Node
@@ -93,7 +93,7 @@ func bound(claims *edited[*resourceapi.ResourceClaim], groups *edited[*schedulin
 	return &pod
 }
 
-// withClaim is a PodGroup with the name of a claim that its pods share in its status,
+// withClaim returns a PodGroup with the name of a claim that its pods share in its status,
 // nil if that is there already or is not made from a template.
 func withClaim(group *schedulingapi.PodGroup, entry, name string) *schedulingapi.PodGroup {
 	if group == nil || slices.ContainsFunc(group.Status.ResourceClaimStatuses, func(s schedulingapi.PodGroupResourceClaimStatus) bool { return s.Name == entry }) ||
@@ -108,7 +108,7 @@ func withClaim(group *schedulingapi.PodGroup, entry, name string) *schedulingapi
 	return &after
 }
 
-// allocated is the claim with its devices, reserved for the consumer. One that is yet
+// allocated returns the claim with its devices, reserved for the consumer. One that is yet
 // to be created gets a name that no other claim has.
 func allocated(existing *edited[*resourceapi.ResourceClaim], r *ClaimReservation, pod *corev1.Pod, consumer resourceapi.ResourceClaimConsumerReference) *resourceapi.ResourceClaim {
 	claim := *r.Claim

@@ -54,8 +54,8 @@ func OldPods(snap *snapshot.Snapshot, pod *corev1.Pod) (m Workload, old []*corev
 	return m, old
 }
 
-// Replacing is the edit with which a Deployment or a DaemonSet deletes so many pods before it
-// creates others in their place.
+// Replacing returns the edit with which a Deployment or a DaemonSet deletes so many pods
+// before it creates others in their place.
 func Replacing(m Workload, count int) api.Edit {
 	path := strategyPath
 	if m.Kind == snapshot.KindDaemonSet {
@@ -72,8 +72,8 @@ func Replacing(m Workload, count int) api.Edit {
 // ReplacesPods reports whether an edit is such a one.
 func ReplacesPods(e api.Edit) bool { return e.Path == strategyPath || e.Path == updateStrategyPath }
 
-// Strategy is how the snapshot says that a workload replaces its pods, nil if it has no
-// such object.
+// Strategy returns how the snapshot says that a workload replaces its pods, nil if it has
+// no such object.
 func (m Workload) Strategy() *snapshot.Update {
 	switch {
 	case m.stored == nil:

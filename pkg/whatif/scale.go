@@ -21,8 +21,8 @@ const (
 	parallelismPath = "/spec/parallelism"
 )
 
-// Scaled is the edit that gives a workload another number of pods, and how many it has;
-// ok is false for a kind that has no such number, or if that is not known.
+// Scaled returns the edit that gives a workload another number of pods, and how many it
+// has; ok is false for a kind that has no such number, or if that is not known.
 func Scaled(w *snapshot.Workload, count int32) (edit api.Edit, had int32, ok bool) {
 	m, path := StoredWorkload(w), replicasPath
 	switch (schema.GroupKind{Group: m.group(), Kind: m.Kind}) {

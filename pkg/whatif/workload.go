@@ -43,7 +43,7 @@ func WorkloadOf(snap *snapshot.Snapshot, pod *corev1.Pod) (Workload, bool) {
 	return m, true
 }
 
-// StoredWorkload is a workload that the snapshot has.
+// StoredWorkload returns a workload that the snapshot has.
 func StoredWorkload(w *snapshot.Workload) Workload {
 	m := Workload{APIVersion: w.APIVersion, Kind: w.Kind, Namespace: w.Namespace, Name: w.Name, stored: w}
 	// What a Deployment has made is changed through the Deployment.
@@ -114,7 +114,7 @@ func (m Workload) Editable() bool {
 		len(validation.IsDNS1035Label(strings.ToLower(m.Kind))) == 0
 }
 
-// PodSpecPath is where it has the spec of its pods.
+// PodSpecPath returns where it has the spec of its pods.
 func (m Workload) PodSpecPath() string {
 	if !m.builtIn() {
 		return "/spec/template/spec"
@@ -129,7 +129,7 @@ func (m Workload) PodSpecPath() string {
 	}
 }
 
-// resource is the kind as kubectl takes it: for kinds of others with version and
+// resource returns the kind as kubectl takes it: for kinds of others with version and
 // group, since several may have the same name.
 func (m Workload) resource() string {
 	if m.builtIn() {
@@ -142,7 +142,7 @@ func (m Workload) resource() string {
 	return m.Kind + "." + version + "." + group
 }
 
-// PodSpec is that of the pods that it makes, as far as it is known: without the
+// PodSpec returns that of the pods that it makes, as far as it is known: without the
 // snapshot it is that of a pod without what admission plugins add to every pod.
 func (m Workload) PodSpec(pod *corev1.Pod) *corev1.PodSpec {
 	if m.stored != nil {

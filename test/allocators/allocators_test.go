@@ -57,7 +57,7 @@ func TestAllocators(t *testing.T) {
 	}
 }
 
-// asked are the releases to ask, and the number of random clusters.
+// asked returns the releases to ask, and the number of random clusters.
 func asked(t *testing.T) (releases []string, random int) {
 	t.Helper()
 	releases = strings.Fields(os.Getenv(releasesVariable))
@@ -127,7 +127,8 @@ func compare(t *testing.T, b *build, patch string, questions []*question) {
 	t.Logf("%s: %d questions, %d differences, %v", strings.Join(b.releases, " "), len(all), differences, outcomes)
 }
 
-// gateSets are the sets of gates with which a question is asked. A release has not all gates.
+// gateSets returns the sets of gates with which a question is asked. A release has not all
+// gates.
 func gateSets(t *testing.T, release string, q *question) map[string]map[string]snapshot.Gate {
 	t.Helper()
 	minor, ok := snapshot.MinorVersion(release)
@@ -168,7 +169,7 @@ func gateSets(t *testing.T, release string, q *question) map[string]map[string]s
 	}
 }
 
-// request is the question as the program of the allocators reads it.
+// request returns the question as the program of the allocators reads it.
 func (a nodeQuestion) request() any {
 	features := map[string]bool{}
 	for feature, gates := range gateOf() {
@@ -195,7 +196,7 @@ func allSlices(facts *cluster.Cluster) []*resourceapi.ResourceSlice {
 	return all
 }
 
-// verdict is what this program says.
+// verdict returns what this program says.
 func verdict(t *testing.T, a nodeQuestion) answer {
 	t.Helper()
 	c := a.facts

@@ -108,7 +108,8 @@ func patchReleases(t *testing.T, release string) []string {
 	return all
 }
 
-// moduleVersion is the version of a module that is of a release such as 1.36 or 1.36.3.
+// moduleVersion returns the version of a module that is of a release such as 1.36 or
+// 1.36.3.
 func moduleVersion(module, release string) string {
 	if module == kubernetesModule {
 		return "v" + release
@@ -116,7 +117,8 @@ func moduleVersion(module, release string) string {
 	return "v0" + strings.TrimPrefix(release, "1")
 }
 
-// sourceOf is the directory of a version in the module cache, empty if it cannot be had.
+// sourceOf returns the directory of a version in the module cache, empty if it cannot be
+// had.
 func sourceOf(t *testing.T, module, v string) string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", module+"@"+v)

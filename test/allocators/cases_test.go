@@ -34,7 +34,7 @@ type question struct {
 	features map[string]bool
 }
 
-// gateOf has the gates behind the features of the allocator.
+// gateOf returns the gates behind the features of the allocator.
 func gateOf() map[string][]string {
 	return map[string][]string{
 		"AdminAccess": {"DRAAdminAccess"}, "CompatibilityGroups": {"DRADeviceCompatibilityGroups"}, "ConsumableCapacity": {"DRAConsumableCapacity"},
@@ -44,8 +44,8 @@ func gateOf() map[string][]string {
 	}
 }
 
-// tableQuestions are those of upstream's table. What a release does not know, its API server
-// drops.
+// tableQuestions returns those of upstream's table. What a release does not know, its API
+// server drops.
 func tableQuestions(t *testing.T, rows []byte, release string) []*question {
 	t.Helper()
 	// The table is a map.
@@ -117,8 +117,8 @@ func hasLists(snap *snapshot.Snapshot) bool {
 	})
 }
 
-// randomQuestion is a random cluster with what the bugs of allocators are about. What a
-// release does not know, its API server drops.
+// randomQuestion returns a random cluster with what the bugs of allocators are about. What
+// a release does not know, its API server drops.
 func randomQuestion(seed uint64, release string) *question {
 	c := fleet.Random(seed)
 	if release < "1.37" {

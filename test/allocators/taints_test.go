@@ -70,7 +70,7 @@ func compareTaints(t *testing.T, p part, what string, say func(*cluster.Cluster)
 	}
 }
 
-// deviceTaints are the taints of each device. A taint that a rule sets has its name.
+// deviceTaints returns the taints of each device. A taint that a rule sets has its name.
 func deviceTaints(facts *cluster.Cluster) map[string][]string {
 	found := map[string][]string{}
 	for _, slice := range allSlices(facts) {
@@ -93,7 +93,7 @@ func deviceTaints(facts *cluster.Cluster) map[string][]string {
 	return found
 }
 
-// evictions are the reasons for which pods are evicted, and when.
+// evictions returns the reasons for which pods are evicted, and when.
 func evictions(facts *cluster.Cluster) map[string][]string {
 	found := map[string][]string{}
 	for _, pod := range facts.Snapshot.Pods {
@@ -125,7 +125,7 @@ func (g *taints) chance(percent int) bool { return g.IntN(100) < percent }
 
 func (g *taints) pick(from ...string) string { return from[g.IntN(len(from))] }
 
-// randomTaints is a random cluster with taints, rules, claims and pods.
+// randomTaints returns a random cluster with taints, rules, claims and pods.
 func randomTaints(seed uint64) *snapshot.Snapshot {
 	from := fleet.Random(seed).Without(fleet.InvalidPools).Snapshot
 	g := &taints{rand.New(rand.NewPCG(seed, 13)), &snapshot.Snapshot{TakenAt: from.TakenAt, Nodes: from.Nodes, Slices: from.Slices, Gates: map[string]snapshot.Gate{}}, nil} //nolint:gosec // the same cases each time

@@ -124,9 +124,9 @@ func TestDoctor(t *testing.T) {
 	})
 }
 
-// front is the address of a server that does what the API server does but for one thing:
-// it passes requests for the kubelet on although that listens on loopback, which no API
-// server does.
+// front returns the address of a server that does what the API server does but for one
+// thing: it passes requests for the kubelet on although that listens on loopback, which no
+// API server does.
 func (r *realNode) front(ctx context.Context, t *testing.T) string {
 	t.Helper()
 	node, err := r.client.CoreV1().Nodes().Get(ctx, nodeName, metav1.GetOptions{})
@@ -155,7 +155,7 @@ func (r *realNode) front(ctx context.Context, t *testing.T) string {
 	return server.URL
 }
 
-// failingDriver is the DaemonSet of a driver that fails once and is not ready then.
+// failingDriver returns the DaemonSet of a driver that fails once and is not ready then.
 func (r *realNode) failingDriver() *appsv1.DaemonSet {
 	labels := map[string]string{"app": "failing"}
 	pod := hostPod("", `if mkdir /state/second; then echo "error: run 1 cannot open the device"; exit 1; fi
@@ -224,7 +224,7 @@ func (r *realNode) noPods(ctx context.Context, t *testing.T) {
 	}
 }
 
-// doctor is what doctor finds as an admin.
+// doctor returns what doctor finds as an admin.
 func (r *realNode) doctor(ctx context.Context, t *testing.T, args ...string) []api.Finding {
 	t.Helper()
 	cmd := exec.CommandContext(ctx, r.program, append([]string{"doctor", "--kubeconfig=" + r.kubeconfig, "-o", "json"}, args...)...)

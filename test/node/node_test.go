@@ -228,12 +228,12 @@ func (r *realNode) logs(ctx context.Context, t *testing.T, name string) string {
 	return string(log)
 }
 
-// here are the flags that say where the node is for a program that runs on it.
+// here returns the flags that say where the node is for a program that runs on it.
 func (r *realNode) here() []string {
 	return []string{"--node-name=" + nodeName, "--kubelet-root=" + r.node.Kubelet, "--cdi-dir=" + r.node.CDI}
 }
 
-// afar are those for a program that runs elsewhere.
+// afar returns those for a program that runs elsewhere.
 func (r *realNode) afar() []string {
 	return []string{"--node=" + nodeName, "--image=" + controlplane.NodeImage, "--kubelet-root=" + r.node.Kubelet, "--cdi-dir=" + r.node.CDI}
 }

@@ -41,7 +41,7 @@ func (r *realNode) allocated(ctx context.Context, t *testing.T, name, device str
 	return claim
 }
 
-// specs are the CDI specs of a claim on the node.
+// specs returns the CDI specs of a claim on the node.
 func (r *realNode) specs(t *testing.T, claim *resourceapi.ResourceClaim) []string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(r.node.CDI, "*"+string(claim.UID)+"*"))

@@ -196,7 +196,7 @@ func (r *realNode) startDriver(t *testing.T, config testdriver.Config) *testdriv
 	return driver
 }
 
-// lookAtNode are the flags for a look at this node.
+// lookAtNode returns the flags for a look at this node.
 func (r *realNode) lookAtNode() []string {
 	return []string{"--node-probe", "--kubelet-root=" + r.node.Kubelet, "--cdi-dir=" + r.node.CDI}
 }

@@ -31,7 +31,7 @@ type part struct {
 	picked int
 }
 
-// stateKey is the key of a place in the search and what is still wanted.
+// stateKey returns the key of a place in the search and what is still wanted.
 func stateKey(place int, wanted []int) string {
 	key := binary.AppendVarint(nil, int64(place))
 	for _, w := range wanted {

@@ -222,7 +222,7 @@ func (comp *component) dimension(k, columns int) int {
 	return columns + comp.classes[k-len(comp.columns)]
 }
 
-// shares is how often the devices can serve one of so many items at most.
+// shares returns how often the devices can serve one of so many items at most.
 func (c *combination) shares(cands []*Candidate, in map[int]bool, items int) int {
 	n := 0
 	for _, cand := range cands {

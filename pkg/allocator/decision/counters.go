@@ -121,7 +121,7 @@ func (p *placement) wideCounters() []int {
 	return wide
 }
 
-// withoutCounters is the placement without some limits.
+// withoutCounters returns the placement without some limits.
 func (p *placement) withoutCounters(counters []int) *placement {
 	relaxed := *p
 	relaxed.counters = make(map[int]bool, len(p.counters))

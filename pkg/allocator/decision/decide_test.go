@@ -30,13 +30,13 @@ func firstOf(requests ...Request) Request {
 	return list
 }
 
-// on is a candidate with what it takes.
+// on returns a candidate with what it takes.
 func on(device int, takes ...int64) Candidate { return Candidate{Device: device, Takes: takes} }
 
-// with is a candidate with the values for each constraint.
+// with returns a candidate with the values for each constraint.
 func with(device int, values ...[]int) Candidate { return Candidate{Device: device, Values: values} }
 
-// using is a device that uses so much of the first counters.
+// using returns a device that uses so much of the first counters.
 func using(amounts ...int64) Device {
 	var d Device
 	for c, amount := range amounts {
@@ -45,10 +45,10 @@ func using(amounts ...int64) Device {
 	return d
 }
 
-// grouped is a device with groups in the first counter set.
+// grouped returns a device with groups in the first counter set.
 func grouped(groups ...int) Device { return Device{Groups: []GroupUse{{Groups: groups}}} }
 
-// sharing is a shared device with what is left of its capacities.
+// sharing returns a shared device with what is left of its capacities.
 func sharing(capacity ...int64) Device { return Device{Shared: true, Capacity: capacity} }
 
 func shared(d Device) Device {
@@ -211,8 +211,8 @@ func TestUnknownWhenContextEnds(t *testing.T) {
 	}
 }
 
-// hopeless is a problem that takes longer than anybody waits: many requests
-// of different size to pack on a few devices.
+// hopeless returns a problem that takes longer than anybody waits: many requests of
+// different size to pack on a few devices.
 func hopeless() *Problem {
 	r := rand.New(rand.NewPCG(1, 1))
 	p := &Problem{}

@@ -175,7 +175,7 @@ func (s *solver) boundLess(a, b *Candidate) bool {
 	return true
 }
 
-// take is how much the candidate takes of one capacity.
+// take returns how much the candidate takes of one capacity.
 func take(c *Candidate, capacity int) int64 {
 	if capacity >= len(c.Takes) {
 		return 0

@@ -131,8 +131,8 @@ func (sh *distribution) account() {
 	}
 }
 
-// charges is how often the device may be charged: more than once only when
-// admin access lets several have an exclusive one.
+// charges returns how often the device may be charged: more than once only when admin
+// access lets several have an exclusive one.
 func (sh *distribution) charges(i int) int {
 	if len(sh.lines[i]) == 0 {
 		return 0
@@ -209,7 +209,7 @@ func (sh *distribution) solve() []outcome {
 	return outcomes
 }
 
-// most is how often a device can be given to a column at all.
+// most returns how often a device can be given to a column at all.
 func (sh *distribution) most(i int, ln line) int {
 	if !sh.p.s.problem.Devices[sh.devices[i]].Shared {
 		return 1

@@ -94,12 +94,12 @@ func BenchmarkDecide(b *testing.B) {
 	}
 }
 
-// plain is a request with one alternative.
+// plain returns a request with one alternative.
 func plain(claim, count int, candidates ...Candidate) Request {
 	return Request{Claim: claim, Alternatives: []Alternative{{Count: count, Candidates: candidates}}}
 }
 
-// candidates are those from one device to another one, without the last.
+// candidates returns those from one device to another one, without the last.
 func candidates(from, to int) []Candidate {
 	var list []Candidate
 	for d := from; d < to; d++ {
@@ -116,7 +116,7 @@ func repeat(n, times int) []int {
 	return list
 }
 
-// equalDevices is a request for some of n equal devices.
+// equalDevices returns a request for some of n equal devices.
 func equalDevices(n, wanted, limit int) *Problem {
 	return &Problem{
 		Devices:    make([]Device, n),
@@ -125,8 +125,8 @@ func equalDevices(n, wanted, limit int) *Problem {
 	}
 }
 
-// groupsOf are groups of devices with the same value, and claims which want so
-// many devices of one group each.
+// groupsOf returns groups of devices with the same value, and claims which want so many
+// devices of one group each.
 func groupsOf(groups, size int, wanted []int) *Problem {
 	p := &Problem{Devices: make([]Device, groups*size), Constraints: len(wanted), Distinct: make([]bool, len(wanted))}
 	for c, count := range wanted {
@@ -140,8 +140,8 @@ func groupsOf(groups, size int, wanted []int) *Problem {
 	return p
 }
 
-// distinctValues are values with some devices each, and requests which want so
-// many devices, all with distinct values.
+// distinctValues returns values with some devices each, and requests which want so many
+// devices, all with distinct values.
 func distinctValues(values, size int, wanted []int) *Problem {
 	p := &Problem{Devices: make([]Device, values*size), Constraints: 1, Distinct: []bool{true}}
 	for _, count := range wanted {
@@ -154,8 +154,8 @@ func distinctValues(values, size int, wanted []int) *Problem {
 	return p
 }
 
-// nestedDistinct are requests that can do with fewer and fewer devices, two of
-// each value.
+// nestedDistinct returns requests that can do with fewer and fewer devices, two of each
+// value.
 func nestedDistinct(values, requests int) *Problem {
 	p := &Problem{Devices: make([]Device, 2*values), Constraints: 1, Distinct: []bool{true}}
 	for n := range requests {
@@ -168,8 +168,8 @@ func nestedDistinct(values, requests int) *Problem {
 	return p
 }
 
-// rook is a square of devices, of which those that are taken must differ in
-// row and in column. The first five rows are only so wide.
+// rook returns a square of devices, of which those that are taken must differ in row and in
+// column. The first five rows are only so wide.
 func rook(size, width, wanted int) *Problem {
 	p := &Problem{Constraints: 2, Distinct: []bool{true, true}}
 	var cands []Candidate
@@ -186,8 +186,8 @@ func rook(size, width, wanted int) *Problem {
 	return p
 }
 
-// nested are requests for one device each, where the n-th can do with one more
-// device than the one before.
+// nested returns requests for one device each, where the n-th can do with one more device
+// than the one before.
 func nested(devices, requests int) *Problem {
 	p := &Problem{Devices: make([]Device, devices)}
 	for n := requests - 1; n >= 0; n-- {
@@ -196,8 +196,8 @@ func nested(devices, requests int) *Problem {
 	return p
 }
 
-// matchDistinct are groups of devices on so many slots each: all must be in
-// one group and on distinct slots.
+// matchDistinct returns groups of devices on so many slots each: all must be in one group
+// and on distinct slots.
 func matchDistinct(groups, size, slots, wanted int) *Problem {
 	cands := candidates(0, groups*size)
 	for i := range cands {
@@ -206,8 +206,8 @@ func matchDistinct(groups, size, slots, wanted int) *Problem {
 	return &Problem{Devices: make([]Device, groups*size), Constraints: 2, Distinct: []bool{false, true}, Requests: []Request{plain(0, wanted, cands...)}}
 }
 
-// boards are boards of some units in partitions of 1, 2, 3, 4 and 7 units, of
-// which so many are wanted; missing is what the first board has less.
+// boards returns boards of some units in partitions of 1, 2, 3, 4 and 7 units, of which so
+// many are wanted; missing is what the first board has less.
 func boards(n int, units int64, wanted []int, missing int64) *Problem {
 	profiles := []int64{1, 2, 3, 4, 7}
 	p := &Problem{}
@@ -233,9 +233,8 @@ func boards(n int, units int64, wanted []int, missing int64) *Problem {
 	return p
 }
 
-// placements are boards with 7 units and 8 slices. The partitions, of which so
-// many are wanted, stand at fixed slices; all boards have a limit of units
-// together, unless it is 0.
+// placements returns boards with 7 units and 8 slices. The partitions, of which so many are
+// wanted, stand at fixed slices; all boards have a limit of units together, unless it is 0.
 func placements(n int, limit int64, wanted []int) *Problem {
 	p, byProfile := placementDevices(n, limit)
 	for k, count := range wanted {
@@ -246,7 +245,7 @@ func placements(n int, limit int64, wanted []int) *Problem {
 	return p
 }
 
-// boardClaims are claims for partitions of 1, 2 and 3 units on the same board.
+// boardClaims returns claims for partitions of 1, 2 and 3 units on the same board.
 func boardClaims(n int, limit int64, claims int) *Problem {
 	p, byProfile := placementDevices(n, limit)
 	p.Constraints = claims
@@ -265,7 +264,7 @@ func boardClaims(n int, limit int64, claims int) *Problem {
 	return p
 }
 
-// placementDevices are the boards and, by profile, all partitions.
+// placementDevices returns the boards and, by profile, all partitions.
 func placementDevices(n int, limit int64) (*Problem, [][]Candidate) {
 	profiles := []struct {
 		units  int64
@@ -304,7 +303,7 @@ func placementDevices(n int, limit int64) (*Problem, [][]Candidate) {
 	return p, byProfile
 }
 
-// claims are claims for two pairs, each with all four devices of one group.
+// claims returns claims for two pairs, each with all four devices of one group.
 func claims(groups, size, n int) *Problem {
 	p := &Problem{Devices: make([]Device, groups*size), Constraints: n, Distinct: make([]bool, n)}
 	for c := range n {
@@ -318,8 +317,8 @@ func claims(groups, size, n int) *Problem {
 	return p
 }
 
-// prioritized are requests with alternatives for fewer and fewer devices, each
-// of which lacks another device.
+// prioritized returns requests with alternatives for fewer and fewer devices, each of which
+// lacks another device.
 func prioritized(requests, alternatives, devices int) *Problem {
 	p := &Problem{Devices: make([]Device, devices)}
 	for n := range requests {
@@ -335,8 +334,8 @@ func prioritized(requests, alternatives, devices int) *Problem {
 	return p
 }
 
-// prioritizedBoards are requests for partitions of 1, 2, 3 or 4 units, 8 units
-// or more in all, on boards of 7.
+// prioritizedBoards returns requests for partitions of 1, 2, 3 or 4 units, 8 units or more
+// in all, on boards of 7.
 func prioritizedBoards(requests, n int) *Problem {
 	p := boards(n, 7, []int{8, 4, 3, 2}, 0)
 	list := Request{}
@@ -351,8 +350,8 @@ func prioritizedBoards(requests, n int) *Problem {
 	return p
 }
 
-// listsOnBoards are claims for the whole of one of the boards or
-// smaller partitions, and one more for one small one of each board.
+// listsOnBoards returns claims for the whole of one of the boards or smaller partitions,
+// and one more for one small one of each board.
 func listsOnBoards(boards, claims int) *Problem {
 	p, by := placementDevices(boards, 0)
 	for c := range claims {
@@ -362,8 +361,8 @@ func listsOnBoards(boards, claims int) *Problem {
 	return p
 }
 
-// shares are devices of some capacity, and requests that take so much of so
-// many devices each.
+// shares returns devices of some capacity, and requests that take so much of so many
+// devices each.
 func shares(devices int, capacity, takes int64, requests, count int) *Problem {
 	p := &Problem{}
 	var cands []Candidate
@@ -377,8 +376,8 @@ func shares(devices int, capacity, takes int64, requests, count int) *Problem {
 	return p
 }
 
-// differentShares are requests that take 5, 4 and 3 of one device each, so many
-// of each kind.
+// differentShares returns requests that take 5, 4 and 3 of one device each, so many of each
+// kind.
 func differentShares(devices int, capacity int64, wanted []int) *Problem {
 	p := &Problem{}
 	for range devices {

@@ -48,7 +48,7 @@ func newGroupTable(base []GroupBase) *groupTable {
 	return t
 }
 
-// start is the state of a counter set before anything is taken.
+// start returns the state of a counter set before anything is taken.
 func (t *groupTable) start(set int) int {
 	if set >= len(t.base) {
 		return groupsUnused

@@ -278,8 +278,7 @@ func (c *chooser) items(k int, relaxed bool) []item {
 	return items
 }
 
-// easiest is a demand with the least count of its options and all of their
-// candidates.
+// easiest returns a demand with the least count of its options and all of their candidates.
 func easiest(d *demand) item {
 	result := newItem(d, &d.options[0])
 	if len(d.options) == 1 {

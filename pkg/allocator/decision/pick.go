@@ -275,7 +275,7 @@ func (k *picker) bound(weights []int64) weighting {
 	return w
 }
 
-// heaviest is the most weight that a bundle can give.
+// heaviest returns the most weight that a bundle can give.
 func heaviest(b bundle, weights []int64) int64 {
 	edges := slices.Clone(b.edges)
 	slices.SortFunc(edges, func(x, y edge) int { return int(weights[y.column] - weights[x.column]) })
@@ -325,7 +325,7 @@ func (c *combination) counterWeights(comp *component) [][]int64 {
 	return result
 }
 
-// amount is how much of a counter a device uses for each that it serves.
+// amount returns how much of a counter a device uses for each that it serves.
 func (c *combination) amount(device, counter int) int64 {
 	if c.p.s.problem.Devices[device].Shared {
 		return 0

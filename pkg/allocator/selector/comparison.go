@@ -22,17 +22,17 @@ const (
 	less
 )
 
-// mirrored is the relation with the sides exchanged.
+// mirrored returns the relation with the sides exchanged.
 func (r relation) mirrored() relation {
 	return [...]relation{equals, differs, atMost, less, atLeast, greater}[r]
 }
 
-// negation is the relation of values that do not fulfill this one.
+// negation returns the relation of values that do not fulfill this one.
 func (r relation) negation() relation {
 	return [...]relation{differs, equals, less, atMost, greater, atLeast}[r]
 }
 
-// inclusive is the relation that the bound itself fulfills, too.
+// inclusive returns the relation that the bound itself fulfills, too.
 func (r relation) inclusive() relation {
 	return [...]relation{equals, differs, atLeast, atLeast, atMost, atMost}[r]
 }
@@ -144,7 +144,7 @@ func (c comparison) between(target, arg ast.Expr) (comparison, bool) {
 	return c, isReading && isLiteral && !isTest(target) && !isOptional(target) && (c.read.Domain == "" || c.read.Name != "")
 }
 
-// method is the name of the method that the comparison is written with.
+// method returns the name of the method that the comparison is written with.
 func (c comparison) method() string {
 	if greaterWhenPlain := c.relation == greater || c.relation == atMost; greaterWhenPlain {
 		return greaterMethod
@@ -207,8 +207,8 @@ func isOptional(e ast.Expr) bool {
 	}
 }
 
-// value is what the literal stands for: an int64, a bool, a text, a quantity or
-// a version. It is not ok if it stands for nothing.
+// value returns what the literal stands for: an int64, a bool, a text, a quantity or a
+// version. It is not ok if it stands for nothing.
 func (c comparison) value() (value any, ok bool) {
 	text, isText := literalText(c.literal)
 	switch {

@@ -65,8 +65,8 @@ func (v *Evaluator) accepts(expression string) bool {
 	return compiled.Error == nil && compiled.MaxCost <= resourceapi.CELSelectorExpressionMaxCost
 }
 
-// environment is what expressions are parsed in, with macros remembered as they
-// were written; nil if there is none.
+// environment returns what expressions are parsed in, with macros remembered as they were
+// written; nil if there is none.
 func (v *Evaluator) environment() *cel.Env {
 	anything := v.cache.GetOrCompile("true")
 	if anything.Error != nil {
@@ -128,8 +128,7 @@ func (c *correcting) identifiers(e ast.Expr) bool {
 // isVariable reports whether a macro anywhere in the expression gives a name a meaning.
 func (c *correcting) isVariable(name string) bool { return shadows(c.whole.Expr(), name) }
 
-// selected is the choice of a field in the form of another one: with or without
-// has().
+// selected returns the choice of a field in the form of another one: with or without has().
 func (c *correcting) selected(like, operand ast.Expr, field string) ast.Expr {
 	if like.AsSelect().IsTestOnly() {
 		return c.factory.NewPresenceTest(0, operand, field)

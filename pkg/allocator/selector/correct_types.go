@@ -43,8 +43,8 @@ func (c *correcting) convert(e, changed ast.Expr) {
 	c.replace(e, changed, Change{from.text, c.text(changed)})
 }
 
-// typed is a comparison that suits the type of what it reads; false if there is
-// no telling what was meant.
+// typed returns a comparison that suits the type of what it reads; false if there is no
+// telling what was meant.
 func (c *correcting) typed(compared comparison) (ast.Expr, bool) {
 	of, known := c.words.TypeOf(compared.read)
 	if !known {
@@ -85,7 +85,7 @@ func (c comparison) methodical(literal ast.Expr) ast.Expr {
 	return c.with(c.relation, literal)
 }
 
-// literalSource is the literal as text, without quotes.
+// literalSource returns the literal as text, without quotes.
 func (c comparison) literalSource() string {
 	if text, ok := literalText(c.literal); ok {
 		return text

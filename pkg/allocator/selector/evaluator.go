@@ -121,7 +121,7 @@ func (v *Evaluator) Evaluate(ctx context.Context, sel *Selector, driver string, 
 	return result
 }
 
-// number is that of a device, by which things about it are remembered.
+// number returns that of a device, by which things about it are remembered.
 func (v *Evaluator) number(device *resourceapi.Device) int {
 	if device == v.last {
 		return v.lastNumber
@@ -135,7 +135,7 @@ func (v *Evaluator) number(device *resourceapi.Device) int {
 	return number
 }
 
-// extended is a list that has an index.
+// extended returns a list that has an index.
 func extended[T any](list []T, index int) []T {
 	if missing := index + 1 - len(list); missing > 0 {
 		return append(list, make([]T, missing)...)
@@ -162,7 +162,7 @@ func (sel *Selector) run(ctx context.Context, driver string, device *resourceapi
 	return result
 }
 
-// shown is the device as selectors see it.
+// shown returns the device as selectors see it.
 func (v *Evaluator) shown(device *resourceapi.Device) *resourceapi.Device {
 	if v.sharing || device.AllowMultipleAllocations == nil {
 		return device

@@ -85,7 +85,7 @@ func (e *guardedExpr) String() string {
 	return strings.Join(append(parts, parenthesized(e.text, e.binding, bindsAnd)), " && ")
 }
 
-// operand is the part as an operand of something that binds that strongly.
+// operand returns the part as an operand of something that binds that strongly.
 func (e *guardedExpr) operand(outer binding) string {
 	own := e.binding
 	if len(e.tests) > 0 {

@@ -135,7 +135,7 @@ func everywhere(whole *ast.AST, visitor func(ast.Expr) bool) {
 	}
 }
 
-// comparable is what a device has there, as [comparison.value] gives it.
+// comparable returns what a device has there, as [comparison.value] gives it.
 func (r Reading) comparable(driver string, device *resourceapi.Device) (value any, text string, ok bool) {
 	if r.Kind == KindCapacity {
 		capacity, ok := Lookup(device.Capacity, r.Domain, r.Name, driver)
@@ -192,7 +192,7 @@ func (c comparison) closer(bound, a, b any) int {
 	}
 }
 
-// distance is how far apart two values of the same type are, 0 for texts.
+// distance returns how far apart two values of the same type are, 0 for texts.
 func distance(a, b any) float64 { return math.Abs(magnitude(a) - magnitude(b)) }
 
 func magnitude(value any) float64 {

@@ -90,8 +90,8 @@ func (w *Vocabulary) Mismatch(part *Part) (Mismatch, bool) {
 	return found, visit(part.expr)
 }
 
-// literalType is the type of what a value is compared with; it is empty for
-// others than devices can have.
+// literalType returns the type of what a value is compared with; it is empty for others
+// than devices can have.
 func (c comparison) literalType() ValueType {
 	switch c.wrapper {
 	case quantityFunction:

@@ -16,7 +16,7 @@ import (
 
 const driver = "gpu.example.com"
 
-// listFeatures has everything enabled that changes what a selector can say.
+// listFeatures returns everything enabled that changes what a selector can say.
 func listFeatures() dracel.Features {
 	return dracel.Features{EnableConsumableCapacity: true, EnableListTypeAttributes: true}
 }
@@ -116,7 +116,7 @@ func randomAtom(random *rand.Rand) string {
 	}
 }
 
-// randomDevice has some of the values that random expressions read.
+// randomDevice returns some of the values that random expressions read.
 func randomDevice(random *rand.Rand) resourceapi.Device {
 	maybe := func() bool { return random.IntN(3) > 0 }
 	d := device("gpu-0")

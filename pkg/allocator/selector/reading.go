@@ -33,13 +33,13 @@ type Reading struct {
 	Whole bool
 }
 
-// Attribute is the reading of an attribute of a device of a driver.
+// Attribute returns the reading of an attribute of a device of a driver.
 func Attribute(name resourceapi.QualifiedName, driver string) Reading {
 	domain, id := Split(name, driver)
 	return Reading{Kind: KindAttributes, Domain: domain, Name: id}
 }
 
-// Capacity is the reading of a capacity of a device of a driver.
+// Capacity returns the reading of a capacity of a device of a driver.
 func Capacity(name resourceapi.QualifiedName, driver string) Reading {
 	domain, id := Split(name, driver)
 	return Reading{Kind: KindCapacity, Domain: domain, Name: id}
@@ -57,7 +57,7 @@ func (r Reading) String() string {
 	}
 }
 
-// Short is the reading without what people can guess.
+// Short returns the reading without what people can guess.
 func (r Reading) Short() string {
 	switch {
 	case r.Domain == "":

@@ -71,7 +71,7 @@ func (r *Result) watch(ctx context.Context) []Trace {
 	return seen
 }
 
-// Outcome is how the whole expression went.
+// Outcome returns how the whole expression went.
 func (r *Result) Outcome() Outcome {
 	switch {
 	case r.Err != nil:
@@ -115,7 +115,7 @@ func (w *watcher) look(p *Part) Trace {
 	return s
 }
 
-// Unreached is how a part went that did not matter any more.
+// Unreached returns how a part went that did not matter any more.
 func Unreached(p *Part) Trace {
 	s := Trace{Outcome: NotEvaluated}
 	for i := range p.Operands {
@@ -200,8 +200,8 @@ func valueText(value any) (string, bool) {
 	}
 }
 
-// conjunction is what && makes of operands: one that is false decides, whatever
-// the others do.
+// conjunction returns what && makes of operands: one that is false decides, whatever the
+// others do.
 func conjunction(operands []Outcome) Outcome {
 	switch {
 	case slices.Contains(operands, False):
@@ -215,7 +215,7 @@ func conjunction(operands []Outcome) Outcome {
 	}
 }
 
-// combined is what a logical operator makes of its operands.
+// combined returns what a logical operator makes of its operands.
 func combined(e ast.Expr, operands []Outcome) Outcome {
 	switch e.AsCall().FunctionName() {
 	case operators.LogicalAnd:

@@ -35,7 +35,7 @@ func (e *UnendingError) Error() string {
 	return fmt.Sprintf("evaluating %s does not end, and a scheduler that evaluates it may not come back either", strings.Join(strings.Fields(e.Expression), " "))
 }
 
-// errUnending is what evaluations that would not end are cancelled with.
+// errUnending returns what evaluations that would not end are cancelled with.
 func errUnending() error {
 	return interpreter.EvalCancelledError{Cause: interpreter.ContextCancelled, Message: unendingMessage}
 }
@@ -81,8 +81,8 @@ func Bounded(expression string) bool {
 	}
 }
 
-// boundedQuantities are the functions that read a quantity from a text. They
-// cancel the whole evaluation where that text has a long exponent.
+// boundedQuantities returns the functions that read a quantity from a text. They cancel the
+// whole evaluation where that text has a long exponent.
 func boundedQuantities() []cel.EnvOption {
 	return []cel.EnvOption{
 		cel.Function("quantity", cel.Overload("string_to_quantity", []*cel.Type{cel.StringType}, apiservercel.QuantityType, cel.UnaryBinding(func(text ref.Val) ref.Val {
@@ -112,7 +112,7 @@ func readQuantity(value ref.Val) (resource.Quantity, error) {
 	return resource.ParseQuantity(text)
 }
 
-// boundedProgram is a compiled expression with bounded quantities, unless it does
+// boundedProgram returns a compiled expression with bounded quantities, unless it does
 // without.
 func boundedProgram(compiled dracel.CompilationResult) dracel.CompilationResult {
 	if compiled.Error != nil || Bounded(compiled.Expression) {

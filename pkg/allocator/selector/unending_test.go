@@ -13,7 +13,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 )
 
-// vast is a quantity that nothing has.
+// vast returns a quantity that nothing has.
 func vast() string { return "1e" + strings.Repeat("9", 9) }
 
 func TestBounded(t *testing.T) {

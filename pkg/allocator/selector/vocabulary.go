@@ -87,7 +87,7 @@ type PublishedValue struct {
 // maxTexts bounds the values that are compared with what an expression says.
 const maxTexts = 100
 
-// NewVocabulary is one without a word.
+// NewVocabulary returns one without a word.
 func NewVocabulary(nearest func(name string, names []string) string) *Vocabulary {
 	return &Vocabulary{Nearest: nearest, drivers: map[string]bool{}, published: map[Reading]*published{}}
 }
@@ -121,7 +121,7 @@ func (w *Vocabulary) added() iter.Seq2[string, *resourceapi.Device] {
 	}
 }
 
-// at is what devices have in a place, nil if they have nothing there.
+// at returns what devices have in a place, nil if they have nothing there.
 func (w *Vocabulary) at(r Reading) *published {
 	p, known := w.published[r]
 	if known || w.domains != nil {
@@ -194,7 +194,7 @@ func (w *Vocabulary) list() {
 	}
 }
 
-// orNew is what devices have in a place, or a new one for the first that has anything.
+// orNew returns what devices have in a place, or a new one for the first that has anything.
 func (p *published) orNew() *published {
 	if p != nil {
 		return p
@@ -229,7 +229,7 @@ func (p *published) count(driver string) {
 	}
 }
 
-// value is what is known about a value that a device has.
+// value returns what is known about a value that a device has.
 func (p *published) value(of ValueType, text, driver string, device *resourceapi.Device) *PublishedValue {
 	key := valueKey{of, text}
 	value := p.values[key]
@@ -251,7 +251,7 @@ func sameValue(a, b *resourceapi.DeviceAttribute) bool {
 		(a.StringValue != nil || a.VersionValue != nil || a.IntValue != nil || a.BoolValue != nil)
 }
 
-// typeOf is the type of the value that CEL gets to see.
+// typeOf returns the type of the value that CEL gets to see.
 func typeOf(attribute resourceapi.DeviceAttribute) ValueType {
 	switch {
 	case IsList(attribute):
@@ -267,7 +267,7 @@ func typeOf(attribute resourceapi.DeviceAttribute) ValueType {
 	}
 }
 
-// Devices is the number of devices that were added.
+// Devices returns the number of devices that were added.
 func (w *Vocabulary) Devices() int {
 	n := 0
 	for _, of := range w.devices {
@@ -276,7 +276,7 @@ func (w *Vocabulary) Devices() int {
 	return n
 }
 
-// Count is the number of devices that have a value there.
+// Count returns the number of devices that have a value there.
 func (w *Vocabulary) Count(r Reading) int {
 	if p := w.at(r); p != nil {
 		return p.devices
@@ -357,8 +357,8 @@ func (w *Vocabulary) Readings(kind string) []Reading {
 	return list
 }
 
-// TypeOf is the type of all values that devices have there; false if there are
-// none, or of several types.
+// TypeOf returns the type of all values that devices have there; false if there are none,
+// or of several types.
 func (w *Vocabulary) TypeOf(r Reading) (ValueType, bool) {
 	p := w.at(r)
 	if p == nil || len(p.types) != 1 {
@@ -385,9 +385,9 @@ func (w *Vocabulary) all(r Reading, holds func(text string) bool) bool {
 	return true
 }
 
-// NearestReading is what was probably meant by a value that no device has. It is not ok
-// if some have it, or if nothing is near. The other kind of the same name comes
-// first, then the same name in another domain, then a name that is close.
+// NearestReading returns what was probably meant by a value that no device has. It is not
+// ok if some have it, or if nothing is near. The other kind of the same name comes first,
+// then the same name in another domain, then a name that is close.
 func (w *Vocabulary) NearestReading(r Reading) (nearest Reading, ok bool) {
 	if r.Domain == "" || r.Whole || w.Count(r) > 0 {
 		return Reading{}, false

@@ -43,7 +43,7 @@ func Usagef(out, format string, args ...any) error {
 // Error says what is wrong.
 func (e *UsageError) Error() string { return e.err.Error() }
 
-// Unwrap is the cause.
+// Unwrap returns the cause.
 func (e *UsageError) Unwrap() error { return e.err }
 
 // HelpHint leads to the help of a command.
@@ -58,7 +58,7 @@ type OutcomeError struct{ Code int }
 // Error is never shown to a user.
 func (e *OutcomeError) Error() string { return fmt.Sprintf("outcome %d", e.Code) }
 
-// ExitCode is the one place that maps an error to the exit code.
+// ExitCode returns the one place that maps an error to the exit code.
 func ExitCode(err error) int {
 	var (
 		outcome *OutcomeError
@@ -84,7 +84,7 @@ func ExitCode(err error) int {
 	}
 }
 
-// VerdictCode is the exit code of one verdict.
+// VerdictCode returns the exit code of one verdict.
 func VerdictCode(verdict api.Verdict) int {
 	switch verdict {
 	case api.Allocated, api.Fits:
@@ -98,9 +98,9 @@ func VerdictCode(verdict api.Verdict) int {
 	}
 }
 
-// Worse is the exit code for two targets. A failure hides more than a mistake
-// in the input, and that more than any answer; that something does not fit is
-// certain and beats what is not.
+// Worse returns the exit code for two targets. A failure hides more than a mistake in the
+// input, and that more than any answer; that something does not fit is certain and beats
+// what is not.
 func Worse(a, b int) int {
 	for _, code := range []int{ExitFailure, ExitUsage, ExitDoesNotFit, ExitUndetermined} {
 		if a == code || b == code {
@@ -131,8 +131,8 @@ func PrintError(w io.Writer, err error) {
 	_, _ = fmt.Fprintf(w, "error: %s\n", strings.Join(lines, "\n"))
 }
 
-// suggestion is what a user can do about an error, if the error itself does not
-// say. It is empty if nobody knows.
+// suggestion returns what a user can do about an error, if the error itself does not say.
+// It is empty if nobody knows.
 func suggestion(err error) string {
 	var (
 		usage   *UsageError

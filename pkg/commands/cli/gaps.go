@@ -77,9 +77,9 @@ func (e *UnendingError) Error() string {
 	return e.Doing + ": the output is incomplete: " + e.Reason
 }
 
-// GapsIn are what is missing of some resources. Of those with a namespace, the
-// one that was asked about is enough; an empty one stands for all that may be
-// read, unless everywhere.
+// GapsIn returns what is missing of some resources. Of those with a namespace, the one that
+// was asked about is enough; an empty one stands for all that may be read, unless
+// everywhere.
 func GapsIn(snap *snapshot.Snapshot, resources []string, namespace string, everywhere bool) []snapshot.Gap {
 	var gaps []snapshot.Gap
 	for _, gap := range snap.Gaps {

@@ -227,7 +227,7 @@ func flagsOf(cmd *cobra.Command, name string) *pflag.FlagSet {
 	return set
 }
 
-// GroupOf is the group that a flag was added to, empty for none.
+// GroupOf returns the group that a flag was added to, empty for none.
 func GroupOf(flag *pflag.Flag) string {
 	if values := flag.Annotations[groupAnnotation]; len(values) > 0 {
 		return values[0]

@@ -24,10 +24,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
 )
 
-// NewPrinter is what the flags ask for. Those of cli-runtime print characters as
-// they are that an attribute of a device may have and a terminal obeys, and those for
-// YAML fail for some. What is printed has no managed fields that would have to be left
-// out.
+// NewPrinter returns what the flags ask for. Those of cli-runtime print characters as they
+// are that an attribute of a device may have and a terminal obeys, and those for YAML fail
+// for some. What is printed has no managed fields that would have to be left out.
 func NewPrinter(flags interface {
 	ToPrinter() (printers.ResourcePrinter, error)
 },
@@ -190,7 +189,7 @@ func NewList[T runtime.Object](name string, items []T) *api.List {
 	return list
 }
 
-// TypeMeta is that of an object of this kind, such as "DeviceList".
+// TypeMeta returns that of an object of this kind, such as "DeviceList".
 func TypeMeta(name string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: api.APIVersion, Kind: name}
 }

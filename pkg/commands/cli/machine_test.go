@@ -18,7 +18,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
-// hostileTexts are texts that an attribute of a device may have.
+// hostileTexts returns texts that an attribute of a device may have.
 func hostileTexts() []string {
 	texts := []string{
 		"", " ", "a\n", "\na", "\r\n", "\ra\n", "a\n\r\nb", "a\n\u2028\n", "a\n\tb", "  a\n b", "---", "...", "- a", "a: b", "a #b", "~", "yes", "1e3", "{", "[", `"`, "'", `\`, `\u0041`, `a\`,

@@ -100,7 +100,7 @@ func (f *OutputFlags) ToPrinter(streams genericiooptions.IOStreams) (*Printer, e
 // FormatJUnit is the report of a test suite.
 const FormatJUnit = "junit"
 
-// ReportFormats are the formats of reports, for verbs that have findings.
+// ReportFormats returns the formats of reports, for verbs that have findings.
 func ReportFormats() []string { return slices.Sorted(maps.Keys(reportWriters())) }
 
 func reportWriters() map[string]func(io.Writer, *render.Report) error {

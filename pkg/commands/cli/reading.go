@@ -84,8 +84,8 @@ type Reader struct {
 	streams genericiooptions.IOStreams
 }
 
-// clusterOnly are the flags that choose a cluster or a user, which a file is
-// no match for.
+// clusterOnly returns the flags that choose a cluster or a user, which a file is no match
+// for.
 func clusterOnly() []string {
 	return []string{"kubeconfig", "context", "cluster", "user", "server", "token", "as", "as-group", "as-uid"}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
-// NewAttributes is the verb that lists what devices publish.
+// NewAttributes returns the verb that lists what devices publish.
 func NewAttributes(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	flags, choice := newListFlags(config, attributeKind()), &names.DeviceFlags{}
 	cmd := &cobra.Command{

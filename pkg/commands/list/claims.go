@@ -28,7 +28,7 @@ type claimsFlags struct {
 	class   string
 }
 
-// NewClaims is the verb that lists ResourceClaims.
+// NewClaims returns the verb that lists ResourceClaims.
 func NewClaims(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	flags := &claimsFlags{listFlags: newListFlags(config, claimKind())}
 	cmd := &cobra.Command{
@@ -123,8 +123,8 @@ A NAME can be a pattern like 'train-*'.`,
 	return cmd
 }
 
-// items are the claims with their stages; those that are pending get their reason
-// if it is asked for.
+// items returns the claims with their stages; those that are pending get their reason if it
+// is asked for.
 func (f *claimsFlags) items(ctx context.Context, from *listed) ([]*api.Claim, error) {
 	claims := from.inventory.Claims()
 	stages := lifecycle.NewStages(from.cluster)

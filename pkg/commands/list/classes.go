@@ -20,7 +20,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// NewClasses is the verb that lists DeviceClasses.
+// NewClasses returns the verb that lists DeviceClasses.
 func NewClasses(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	flags := newListFlags(config, classKind())
 	cmd := &cobra.Command{

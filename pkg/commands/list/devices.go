@@ -36,7 +36,7 @@ type devicesFlags struct {
 	selected map[string]bool
 }
 
-// NewDevices is the verb that lists devices.
+// NewDevices returns the verb that lists devices.
 func NewDevices(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	flags := &devicesFlags{listFlags: newListFlags(config, deviceKind())}
 	cmd := &cobra.Command{
@@ -134,9 +134,8 @@ A DEVICE can be a pattern like 'gpu-*'.`,
 	return cmd
 }
 
-// asks are the resources without which it is not known which devices to list:
-// what the flags choose by is asked for. Who chooses by certainty knows that
-// some are not certain.
+// asks returns the resources without which it is not known which devices to list: what the
+// flags choose by is asked for. Who chooses by certainty knows that some are not certain.
 func (f *devicesFlags) asks(chosen fields.Selector) []string {
 	asked := []string{snapshot.ResourceSlices}
 	byState := false

@@ -226,7 +226,7 @@ func (f *follower[T]) printChanges(ctx context.Context, changed []change[T], fro
 	return nil
 }
 
-// watchEvent is what the printer takes for a change: those for JSON and YAML know
+// watchEvent returns what the printer takes for a change: those for JSON and YAML know
 // watch events, and templates take what is in them.
 func (f *follower[T]) watchEvent(c change[T]) (runtime.Object, error) {
 	if f.output == "json" || f.output == "yaml" {
@@ -239,8 +239,8 @@ func (f *follower[T]) watchEvent(c change[T]) (runtime.Object, error) {
 	return &unstructured.Unstructured{Object: map[string]any{"type": string(c.event), "object": content}}, nil
 }
 
-// eventTable is the table of the items with a column for what happened to them,
-// as kubectl get --output-watch-events has it.
+// eventTable returns the table of the items with a column for what happened to them, as
+// kubectl get --output-watch-events has it.
 func (f *follower[T]) eventTable(changed []change[T], from *listed) *metav1.Table {
 	items := make([]T, 0, len(changed))
 	for _, c := range changed {

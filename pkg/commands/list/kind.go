@@ -52,7 +52,7 @@ func (k *kind[T]) labeled(item T, wanted labels.Selector) bool {
 	return k.labels == nil || wanted.Matches(labels.Set(k.labels(item)))
 }
 
-// name is the full name of an item.
+// name returns the full name of an item.
 func (k *kind[T]) nameOf(item T) string { return k.names(item)[0] }
 
 // namespaceOf is empty for what has none.
@@ -63,7 +63,7 @@ func (k *kind[T]) namespaceOf(item T) string {
 	return k.namespace(item)
 }
 
-// fieldNames are the names of the fields, in order.
+// fieldNames returns the names of the fields, in order.
 func (k *kind[T]) fieldNames() []string {
 	names := make([]string, 0, len(k.fields))
 	for _, f := range k.fields {
@@ -73,7 +73,7 @@ func (k *kind[T]) fieldNames() []string {
 	return names
 }
 
-// fieldSet is what a field selector is held against.
+// fieldSet returns what a field selector is held against.
 func (k *kind[T]) fieldSet(item T) fields.Set {
 	set := make(fields.Set, len(k.fields))
 	for _, f := range k.fields {
@@ -82,7 +82,7 @@ func (k *kind[T]) fieldSet(item T) fields.Set {
 	return set
 }
 
-// fixedValues are the values of a field that has a fixed set.
+// fixedValues returns the values of a field that has a fixed set.
 func (k *kind[T]) fixedValues(name string) (values []string, fixed bool) {
 	for _, f := range k.fields {
 		if f.name == name {
@@ -92,7 +92,7 @@ func (k *kind[T]) fixedValues(name string) (values []string, fixed bool) {
 	return nil, false
 }
 
-// alsoIn is the field in which a value is looked for that another one does not have.
+// alsoIn returns the field in which a value is looked for that another one does not have.
 func (k *kind[T]) alsoIn(name string) string {
 	for _, f := range k.fields {
 		if f.name == name {
@@ -102,7 +102,7 @@ func (k *kind[T]) alsoIn(name string) string {
 	return ""
 }
 
-// withoutAge is an item without what changes by time alone.
+// withoutAge returns an item without what changes by time alone.
 func (k *kind[T]) withoutAge(item T) T {
 	if k.ageless == nil {
 		return item
@@ -129,7 +129,7 @@ func called(patterns, names []string) bool {
 	})
 }
 
-// pointers are those to the elements of a list.
+// pointers returns those to the elements of a list.
 func pointers[T any](list []T) []*T {
 	all := make([]*T, 0, len(list))
 	for i := range list {
@@ -138,7 +138,7 @@ func pointers[T any](list []T) []*T {
 	return all
 }
 
-// texts are constants of one type as plain texts.
+// texts returns constants of one type as plain texts.
 func texts[T ~string](values ...T) []string {
 	list := make([]string, 0, len(values))
 	for _, value := range values {

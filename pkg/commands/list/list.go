@@ -171,8 +171,8 @@ func (o *listOptions[T]) knownValue(field, value string) (sameField, known strin
 // forPeople reports whether a table is wanted.
 func (o *listOptions[T]) forPeople() bool { return o.output == "" || o.output == "wide" }
 
-// gapError is the error about what is missing of what was asked for, nil if
-// nothing is.
+// gapError returns the error about what is missing of what was asked for, nil if nothing
+// is.
 func (o *listOptions[T]) gapError(from *listed) *cli.GapError {
 	namespace := ""
 	if o.namespace != nil && !o.allNamespaces {

@@ -23,7 +23,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
 )
 
-// NewPools is the verb that lists resource pools.
+// NewPools returns the verb that lists resource pools.
 func NewPools(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	flags := newListFlags(config, poolKind())
 	askServer := false

@@ -31,9 +31,8 @@ func (o *listOptions[T]) print(ctx context.Context, items []T, from *listed, exp
 	return cli.PrintNotes(o.streams, o.notes(items, from, o.gapError(from))...)
 }
 
-// notes are what the items do not tell: what could not be read and, unless it is
-// marked in JSON and YAML, what is not certain for that. What an error tells is
-// left out.
+// notes returns what the items do not tell: what could not be read and, unless it is marked
+// in JSON and YAML, what is not certain for that. What an error tells is left out.
 func (o *listOptions[T]) notes(items []T, from *listed, reported *cli.GapError) []string {
 	bounded := o.output != "json" && o.output != "yaml" && o.anyUncertain(items)
 	notes := append(preview.Assumptions(from.Snap), cli.GapNotes(from.Snap, reported)...)

@@ -18,7 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// NewSlices is the verb that lists ResourceSlices.
+// NewSlices returns the verb that lists ResourceSlices.
 func NewSlices(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	flags := newListFlags(config, sliceKind())
 	cmd := &cobra.Command{

@@ -60,7 +60,7 @@ func sortBy[T runtime.Object](items []T, field string) ([]T, error) {
 	return sorted, nil
 }
 
-// firstValue is what a path leads to in an object, nil if to nothing.
+// firstValue returns what a path leads to in an object, nil if to nothing.
 func firstValue(path *jsonpath.JSONPath, object map[string]any) any {
 	// Its errors are about objects that lack something on the way.
 	found, err := path.FindResults(object)

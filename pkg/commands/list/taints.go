@@ -22,7 +22,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// NewTaints is the verb that lists device taints, with the verbs that change them below it.
+// NewTaints returns the verb that lists device taints, with the verbs that change them
+// below it.
 func NewTaints(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	flags := newListFlags(config, taintKind())
 	cmd := &cobra.Command{

@@ -40,7 +40,7 @@ type treeOptions struct {
 // a pod if there is no claim of that name.
 type treeStart struct{ kind, name string }
 
-// NewTree is the verb that shows how pods, claims, devices and nodes are related.
+// NewTree returns the verb that shows how pods, claims, devices and nodes are related.
 func NewTree(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	reading := cli.NewReadingFlags(config)
 	output := cli.NewOutputFlags()
@@ -148,7 +148,7 @@ func parseStart(kind, name string) (treeStart, error) {
 	}
 }
 
-// treeReads are the resources that trees are made of.
+// treeReads returns the resources that trees are made of.
 func treeReads() []string {
 	return inventory.StateReads(snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourcePodGroups, snapshot.ResourceClasses, snapshot.ResourceTemplates,
 		snapshot.ResourceComputeDomains, snapshot.ResourceCliques)
@@ -222,8 +222,8 @@ func (o *treeOptions) run(ctx context.Context) error {
 	return nil
 }
 
-// asks are the resources without which the trees are not what was asked for:
-// that of each beginning, and what leads from there to devices.
+// asks returns the resources without which the trees are not what was asked for: that of
+// each beginning, and what leads from there to devices.
 func (o *treeOptions) asks() []string {
 	if len(o.starts) == 0 {
 		return []string{snapshot.ResourcePods, snapshot.ResourceClaims}
@@ -249,13 +249,13 @@ func (o *treeOptions) asks() []string {
 	return asked
 }
 
-// gapsIn are the gaps in what was asked for.
+// gapsIn returns the gaps in what was asked for.
 func (o *treeOptions) gapsIn(from *listed) []snapshot.Gap {
 	return cli.GapsIn(from.Snap, o.asks(), from.Namespace, o.allNamespaces)
 }
 
-// namespaceOf is the namespace that a right is missing in, if all that is
-// missing is in namespaces.
+// namespaceOf returns the namespace that a right is missing in, if all that is missing is
+// in namespaces.
 func (o *treeOptions) namespaceOf(gaps []snapshot.Gap, namespace string) string {
 	for _, gap := range gaps {
 		if gap.Resource != snapshot.ResourcePods && gap.Resource != snapshot.ResourceClaims {

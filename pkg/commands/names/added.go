@@ -52,7 +52,7 @@ func ParseAdded(values []string) ([]AddedNodes, error) {
 	return added, nil
 }
 
-// AddNodes is a snapshot with more nodes.
+// AddNodes returns a snapshot with more nodes.
 func AddNodes(snap *snapshot.Snapshot, added []AddedNodes) (*snapshot.Snapshot, error) {
 	after := snap
 	for _, a := range added {

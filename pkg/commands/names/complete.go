@@ -93,7 +93,7 @@ func Complete(f *cli.ReadingFlags, propose Proposer) cobra.CompletionFunc {
 	}
 }
 
-// flag is the value of a flag, empty if the command has no such flag.
+// flag returns the value of a flag, empty if the command has no such flag.
 func (c *Completion) flag(name string) string {
 	if flag := c.Cmd.Flags().Lookup(name); flag != nil {
 		return flag.Value.String()

@@ -28,7 +28,7 @@ func (f *DeviceFlags) AddTo(flags *pflag.FlagSet) {
 	flags.StringVar(&f.Driver, "driver", "", "Only devices of this `DRIVER`.")
 }
 
-// Reads are the resources that are needed to choose devices.
+// Reads returns the resources that are needed to choose devices.
 func (f *DeviceFlags) Reads() []string {
 	reads := []string{snapshot.ResourceSlices, snapshot.ResourceMetrics}
 	if f.Class != "" {
@@ -37,7 +37,7 @@ func (f *DeviceFlags) Reads() []string {
 	return reads
 }
 
-// Asks are those of them without which there is no answer.
+// Asks returns those of them without which there is no answer.
 func (f *DeviceFlags) Asks() []string {
 	asks := []string{snapshot.ResourceSlices}
 	if f.Class != "" {
@@ -46,7 +46,7 @@ func (f *DeviceFlags) Asks() []string {
 	return asks
 }
 
-// Choice is what the flags come down to in a cluster.
+// Choice returns what the flags come down to in a cluster.
 func (f *DeviceFlags) Choice(from *cli.Source) (inventory.DeviceChoice, error) {
 	chosen := inventory.DeviceChoice{Driver: f.Driver}
 	if f.Class == "" {
@@ -57,7 +57,7 @@ func (f *DeviceFlags) Choice(from *cli.Source) (inventory.DeviceChoice, error) {
 	return chosen, err
 }
 
-// ClassSelectors are the selectors of a DeviceClass. It fails if there is no such
+// ClassSelectors returns the selectors of a DeviceClass. It fails if there is no such
 // class, or if that is not known.
 func ClassSelectors(from *cli.Source, name string) ([]resourceapi.DeviceSelector, error) {
 	class := from.Snap.Class(name)

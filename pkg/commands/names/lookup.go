@@ -34,8 +34,8 @@ func Find[T metav1.Object](list []T, namespace, name string) []T {
 	return found
 }
 
-// Only is the first of what was found under a name, nil if there is nothing. It
-// fails if what was found goes by several full names.
+// Only returns the first of what was found under a name, nil if there is nothing. It fails
+// if what was found goes by several full names.
 func Only[T any](kind, name string, full FullNames[T], found []T) (*T, error) {
 	if len(found) == 0 {
 		return nil, nil //nolint:nilnil // nothing is one of the answers
@@ -51,8 +51,8 @@ func Only[T any](kind, name string, full FullNames[T], found []T) (*T, error) {
 	return &found[0], nil
 }
 
-// OnlyIn is the only object of a name in a namespace or, if that is empty, in all
-// of them; nil if there is none.
+// OnlyIn returns the only object of a name in a namespace or, if that is empty, in all of
+// them; nil if there is none.
 func OnlyIn[T metav1.Object](list []T, kind, namespace, name string) (T, error) {
 	found, err := Only(kind, name, namespaces[T](), Find(list, namespace, name))
 	if err != nil || found == nil {
@@ -67,8 +67,8 @@ func namespaces[T metav1.Object]() FullNames[T] {
 	return FullNames[T]{Of: func(object T) string { return object.GetNamespace() }, There: "in each of the namespaces", Choose: "Choose one with -n."}
 }
 
-// NotFound is the error for a name that nothing has where it was looked for; out
-// says what to do.
+// NotFound returns the error for a name that nothing has where it was looked for; out says
+// what to do.
 func NotFound(kind, name, where, out string) error {
 	return cli.Usagef(out, "find %s %s: not found in %s", kind, name, where)
 }

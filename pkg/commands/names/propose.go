@@ -40,7 +40,7 @@ func Propose(resource string) Proposer {
 	}
 }
 
-// namespace is the one to take names from, empty for all.
+// namespace returns the one to take names from, empty for all.
 func (c *Completion) namespace(chosen string) string {
 	if c.flag("all-namespaces") == "true" {
 		return ""
@@ -71,7 +71,7 @@ func liveNames(ctx context.Context, c *Completion, resource string) ([]string, e
 	return names, nil
 }
 
-// aliasOf is what the cluster calls the types that have short names here only.
+// aliasOf returns what the cluster calls the types that have short names here only.
 func aliasOf(resource string) string {
 	switch resource {
 	case "class":

@@ -336,7 +336,7 @@ func podGroupKind() schema.GroupVersionKind {
 	return schedulingapi.SchemeGroupVersion.WithKind(api.KindPodGroup)
 }
 
-// builtInTargets are the kinds of targets that Kubernetes itself has.
+// builtInTargets returns the kinds of targets that Kubernetes itself has.
 func builtInTargets() []schema.GroupVersionKind {
 	return []schema.GroupVersionKind{
 		{Group: "resource.k8s.io", Version: "v1", Kind: api.KindClaim},

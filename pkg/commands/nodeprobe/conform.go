@@ -134,7 +134,7 @@ func (f *conformFlags) run(cmd *cobra.Command, names []string) error {
 	return outcome(checksCode(found.Checks()))
 }
 
-// outcome is an exit code as an error; none for success.
+// outcome returns an exit code as an error; none for success.
 func outcome(code int) error {
 	if code == cli.ExitFits {
 		return nil
@@ -277,7 +277,7 @@ func resolver(host *node.Host) driver.Resolver {
 	}
 }
 
-// conformReport is the same as a report of findings.
+// conformReport returns the same as a report of findings.
 func conformReport(c *driver.Conformance) *render.Report {
 	found := &render.Report{Verb: "node-probe conform", Source: "driver " + c.Driver, FailOn: api.SeverityError}
 	for _, r := range c.Results {

@@ -86,20 +86,20 @@ func checkTimeout(timeout time.Duration) error {
 	return nil
 }
 
-// host is the node that the flags name.
+// host returns the node that the flags name.
 func (f *probeFlags) host() *node.Host {
 	host := node.NewHost(f.root, f.kubelet, f.cdi)
 	host.Name = f.name
 	return host
 }
 
-// clusterReads are the resources that something on a node is compared with.
+// clusterReads returns the resources that something on a node is compared with.
 func clusterReads() []string {
 	return []string{snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourceClaims, snapshot.ResourceSlices}
 }
 
-// namespace is that of what the arguments name: of -n, else of the context if a cluster
-// is read. It is empty if a file is, which may have it in any.
+// namespace returns that of what the arguments name: of -n, else of the context if a
+// cluster is read. It is empty if a file is, which may have it in any.
 func (f *probeFlags) namespace(config *genericclioptions.ConfigFlags) (string, error) {
 	if *config.Namespace != "" || len(f.reading.Paths) > 0 {
 		return *config.Namespace, nil
@@ -223,7 +223,7 @@ func (f *remoteFlags) addTo(cmd *cobra.Command) {
 	})
 }
 
-// given is the first of the flags that was given without --node.
+// given returns the first of the flags that was given without --node.
 func (f *remoteFlags) given(cmd *cobra.Command) string {
 	for _, flag := range []string{"image", "binary", "pod-namespace", "pod-lifetime"} {
 		if cmd.Flags().Changed(flag) {

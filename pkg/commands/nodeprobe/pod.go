@@ -40,10 +40,10 @@ const (
 	startPoll  = 250 * time.Millisecond
 )
 
-// probePod is the pod that runs this program on a node. It does not pass the
-// scheduler, starts on a node whatever its taints and its network, and sees all
-// of the node's files but can write none. Sockets work all the same: to connect
-// to one is not to write to its file system.
+// probePod returns the pod that runs this program on a node. It does not pass the
+// scheduler, starts on a node whatever its taints and its network, and sees all of the
+// node's files but can write none. Sockets work all the same: to connect to one is not to
+// write to its file system.
 func probePod(nodeName, namespace, image string, lifetime time.Duration) *corev1.Pod {
 	seconds := int64(lifetime.Seconds())
 	return &corev1.Pod{

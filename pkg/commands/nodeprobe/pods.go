@@ -68,7 +68,7 @@ devices of device plugins.`,
 	}
 }
 
-// namespaceOfPod is that of the only pod with a name in a file; the default one if the
+// namespaceOfPod returns that of the only pod with a name in a file; the default one if the
 // file has none.
 func namespaceOfPod(snap *snapshot.Snapshot, name string) (string, error) {
 	if snap == nil {

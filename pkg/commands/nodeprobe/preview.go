@@ -138,7 +138,7 @@ func (f *previewFlags) run(cmd *cobra.Command, streams genericiooptions.IOStream
 	return f.show(streams, printer, found, settings, list)
 }
 
-// settings are those of the driver.
+// settings returns those of the driver.
 func (f *previewFlags) settings(name string) (*nvidia.Settings, error) {
 	gates := map[string]bool{}
 	for _, gate := range slices.Sorted(maps.Keys(f.gates)) {

@@ -130,7 +130,7 @@ func (f *probeFlags) toRemote(cmd *cobra.Command, args []string, streams generic
 	return run, nil
 }
 
-// commandNames is the way from the root to a command, without the root.
+// commandNames returns the way from the root to a command, without the root.
 func commandNames(cmd *cobra.Command) []string {
 	var names []string
 	for c := cmd; c.HasParent(); c = c.Parent() {
@@ -140,7 +140,7 @@ func commandNames(cmd *cobra.Command) []string {
 	return names
 }
 
-// forwarded are the flags of the command line that mean something on the node.
+// forwarded returns the flags of the command line that mean something on the node.
 func forwarded(cmd *cobra.Command) []string {
 	var flags []string
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
@@ -231,9 +231,9 @@ func (r *remoteRun) run(ctx context.Context) (err error) {
 	return r.outcome(code)
 }
 
-// line is what runs in the pod. The program is told to stop when nobody is there
-// any more to read: the connection ends with this program, however it ends. The pod
-// ends then, too, once what the program still had to say had time to get out.
+// line returns what runs in the pod. The program is told to stop when nobody is there any
+// more to read: the connection ends with this program, however it ends. The pod ends then,
+// too, once what the program still had to say had time to get out.
 func (r *remoteRun) line(program, snapshotFile string) []string {
 	const script = `[ -z "$1" ] || export COLUMNS="$1"
 shift
@@ -256,7 +256,7 @@ wait $program`
 	return line
 }
 
-// outcome is the exit code of the program on the node as that of this one.
+// outcome returns the exit code of the program on the node as that of this one.
 func (r *remoteRun) outcome(code int) error {
 	switch {
 	case code == cli.ExitFits:
@@ -282,8 +282,8 @@ func (e *notRunnableError) Error() string {
 		e.node, e.image, e.code)
 }
 
-// cluster is the snapshot for the program on the node, which has no rights of
-// its own: it is read with those of the user.
+// cluster returns the snapshot for the program on the node, which has no rights of its own:
+// it is read with those of the user.
 func (r *remoteRun) cluster(ctx context.Context) ([]byte, error) {
 	from, err := r.reader.Read(ctx, cli.Scope{AllNamespaces: true, Only: clusterReads()})
 	if err != nil {

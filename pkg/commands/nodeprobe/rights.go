@@ -13,8 +13,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
 )
 
-// probeRights are what it takes to run on a node. docs/rbac.md has them as a
-// Role.
+// probeRights returns what it takes to run on a node. docs/rbac.md has them as a Role.
 func probeRights(namespace string) []authorizationv1.ResourceAttributes {
 	return []authorizationv1.ResourceAttributes{
 		{Verb: "get", Resource: "nodes"},

@@ -11,7 +11,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
-// nodeSign is how the outcome of a check looks.
+// nodeSign returns how the outcome of a check looks.
 func nodeSign(state node.State) render.Cell {
 	switch state {
 	case node.OK:
@@ -37,7 +37,7 @@ func (p *page) nodeChecks(checks []node.Check) {
 	}
 }
 
-// nodeCheckText is a check in one line, with its evidence.
+// nodeCheckText returns a check in one line, with its evidence.
 func nodeCheckText(c *node.Check) string {
 	text := c.Message
 	if c.Path != "" && !strings.Contains(c.Message, c.Path) {

@@ -49,8 +49,8 @@ func writeGPUs(w io.Writer, f *nvidia.Findings, opts render.Options) error {
 	return done()
 }
 
-// simulatedPage is a page of which each line names the simulated machine; an
-// ordinary one if it is empty. done writes it.
+// simulatedPage returns a page of which each line names the simulated machine; an ordinary
+// one if it is empty. done writes it.
 func simulatedPage(w io.Writer, machine string, opts render.Options) (p *page, done func() error) {
 	prefix := ""
 	if machine != "" {

@@ -38,7 +38,7 @@ func celsiusText(degrees *int) string {
 	return fmt.Sprintf("%d °C", *degrees)
 }
 
-// processText is a process in one line: what it is, of which pod, and what it uses.
+// processText returns a process in one line: what it is, of which pod, and what it uses.
 func processText(process *nvidia.Process) string {
 	text := fmt.Sprintf("%d (%s), %s", process.PID, cmp.Or(process.Name, "name unknown"), process.Kind)
 	if process.UsedMemoryBytes != nil {
@@ -56,7 +56,7 @@ func processText(process *nvidia.Process) string {
 	return text
 }
 
-// memoryUse is how much memory there is, and how much of it is in use.
+// memoryUse returns how much memory there is, and how much of it is in use.
 func memoryUse(g *nvidia.GPU) string {
 	text := bytesText(g.MemoryBytes)
 	if used := g.Operation.UsedMemoryBytes; text != "" && used != nil {
@@ -65,7 +65,7 @@ func memoryUse(g *nvidia.GPU) string {
 	return text
 }
 
-// imexText is what the node has for ComputeDomains.
+// imexText returns what the node has for ComputeDomains.
 func imexText(imex *nvidia.IMEX) string {
 	switch {
 	case imex.ChannelMajor == nil && len(imex.Missing) > 0:
@@ -113,7 +113,7 @@ func nvlinkErrorText(links []nvidia.NVLink) string {
 	return strings.Join(texts, ", ")
 }
 
-// fabricHealthText has what the fabric supports.
+// fabricHealthText returns what the fabric supports.
 func fabricHealthText(f *nvidia.Fabric) string {
 	if f == nil || f.Health == nil {
 		return ""

@@ -20,7 +20,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 )
 
-// NewAdd is the verb that taints devices by a new rule.
+// NewAdd returns the verb that taints devices by a new rule.
 func NewAdd(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	flags := &ruleChangeFlags{reading: cli.NewReadingFlags(config)}
 	printing := genericclioptions.NewPrintFlags("")

@@ -64,7 +64,7 @@ func (f *ruleChangeFlags) addTo(cmd *cobra.Command, does string) {
 	names.CompleteFlags(f.reading, cmd)
 }
 
-// rules is the API for DeviceTaintRules.
+// rules returns the API for DeviceTaintRules.
 func (c *ruleChange) rules() (*Rules, error) {
 	clients, err := collect.NewClients(c.reader.Config)
 	if err != nil {

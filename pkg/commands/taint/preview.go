@@ -29,7 +29,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
-// NewPreview is the verb that shows what rules in files would do.
+// NewPreview returns the verb that shows what rules in files would do.
 func NewPreview(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	reading := cli.NewReadingFlags(config)
 	var files []string
@@ -86,7 +86,7 @@ would not fit any more, or fit at last, are named, too: it is the answer of
 	return cmd
 }
 
-// previewScope is what tells what a rule would do.
+// previewScope returns what tells what a rule would do.
 func previewScope() cli.Scope {
 	return cli.Scope{AllNamespaces: true, Only: inventory.StateReads(snapshot.ResourcePods, snapshot.ResourceNodes, snapshot.ResourceClasses, snapshot.ResourceTemplates, snapshot.ResourcePodGroups)}
 }
@@ -100,7 +100,7 @@ type ruleOutcome struct {
 	gapErr *cli.GapError
 }
 
-// question is what to ask before the rule is added, empty if it evicts nobody.
+// question returns what to ask before the rule is added, empty if it evicts nobody.
 func (o *ruleOutcome) question() string {
 	switch {
 	case o.rule.Spec.Taint.Effect != resourceapi.DeviceTaintEffectNoExecute:
@@ -116,7 +116,7 @@ func (o *ruleOutcome) question() string {
 	}
 }
 
-// asks are the resources that tell what the rule does.
+// asks returns the resources that tell what the rule does.
 func (o *ruleOutcome) asks() []string {
 	if o.rule.Spec.Taint.Effect != resourceapi.DeviceTaintEffectNoExecute {
 		return []string{snapshot.ResourceSlices}

@@ -20,7 +20,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// NewRemove is the verb that removes rules.
+// NewRemove returns the verb that removes rules.
 func NewRemove(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	flags := &ruleChangeFlags{reading: cli.NewReadingFlags(config)}
 	all := false

@@ -35,7 +35,7 @@ func (f *RuleFlags) AddTo(flags *pflag.FlagSet, does string) {
 	flags.StringVar(&f.Device, "device", "", does+" devices named `DEVICE`.")
 }
 
-// Selector is what the flags choose, nil if they choose nothing.
+// Selector returns what the flags choose, nil if they choose nothing.
 func (f *RuleFlags) Selector() *resourceapi.DeviceTaintSelector {
 	if f.Driver == "" && f.Pool == "" && f.Device == "" {
 		return nil

@@ -60,7 +60,7 @@ func (r *Rules) Delete(ctx context.Context, rule *resourceapi.DeviceTaintRule, d
 	return nil
 }
 
-// objectOf is a rule as it is sent.
+// objectOf returns a rule as it is sent.
 func objectOf(rule *resourceapi.DeviceTaintRule) (*unstructured.Unstructured, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(rule)
 	if err != nil {

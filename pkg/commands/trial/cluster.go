@@ -32,7 +32,7 @@ import (
 // not want to wait any more.
 const writeLimit = 15 * time.Second
 
-// rights are what a test takes besides reading the cluster. docs/rbac.md has them as a
+// rights returns what a test takes besides reading the cluster. docs/rbac.md has them as a
 // ClusterRole.
 func (o *options) rights() []authorizationv1.ResourceAttributes {
 	const namespace = trial.NamespacePrefix + "rights"
@@ -170,7 +170,7 @@ func (o *options) onlyCleanUp(ctx context.Context) error {
 	return o.deleteLeftovers(ctx, clients, true)
 }
 
-// sendDry has the API server check what would be created. The namespace of the test
+// sendDry returns the API server check what would be created. The namespace of the test
 // does not exist, so that what would be in it is checked in the one of the user.
 func (o *options) sendDry(ctx context.Context, clients collect.Clients, plan *trial.Plan) error {
 	if _, err := create(ctx, namespaces(clients), plan.Namespace, metav1.DryRunAll); err != nil {

@@ -75,7 +75,7 @@ func handedOf(report *nodeprobe.Report) cdi.Handed {
 	return report.State.Handed()
 }
 
-// checkStarted are the checks while the pod runs.
+// checkStarted returns the checks while the pod runs.
 func (t *test) checkStarted(ctx context.Context, group *trial.Group, p *trial.Planned, record *trial.Record, seen *looked) []api.TrialCheck {
 	onNode, err := group.Predict(ctx, p, record.Node())
 	if err != nil {
@@ -93,7 +93,7 @@ func (t *test) checkStarted(ctx context.Context, group *trial.Group, p *trial.Pl
 	return append(checks, trial.InContainer(record, seen.with, seen.without, seen.edits)...)
 }
 
-// checkEnded are the checks after the pod is gone.
+// checkEnded returns the checks after the pod is gone.
 func (t *test) checkEnded(ctx context.Context, record *trial.Record, seen *looked, cleaned bool) []api.TrialCheck {
 	checks := []api.TrialCheck{trial.Released(record, t.watcher.Snapshot())}
 	switch {
@@ -109,7 +109,7 @@ func (t *test) checkEnded(ctx context.Context, record *trial.Record, seen *looke
 	return append(checks, trial.LeftOnNode(record.ClaimUID(), record.Node(), handedOf(report), report.CDI))
 }
 
-// probeFailure is what node-probe finds on the node of a trial that failed.
+// probeFailure returns what node-probe finds on the node of a trial that failed.
 func (t *test) probeFailure(ctx context.Context, record *trial.Record) []api.TrialCheck {
 	name := record.Node()
 	if name == "" {

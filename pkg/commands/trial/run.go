@@ -176,7 +176,7 @@ func (o *options) plan(ctx context.Context, snap *snapshot.Snapshot) (*trial.Pla
 	return plan, nil
 }
 
-// cases are the claims to try out.
+// cases returns the claims to try out.
 func (o *options) cases(ctx context.Context, s *cluster.Cluster) ([]trial.Case, []api.SkippedTrial, error) {
 	if len(o.claims) > 0 {
 		cases, err := o.casesOfFiles(ctx)
@@ -221,7 +221,7 @@ func (o *options) casesOfFiles(ctx context.Context) ([]trial.Case, error) {
 	return cases, nil
 }
 
-// showPlan is the end of a dry run.
+// showPlan returns the end of a dry run.
 func (o *options) showPlan(snap *snapshot.Snapshot, plan *trial.Plan) error {
 	if o.printer.Machine != nil {
 		return o.printObjects(plan.Objects())

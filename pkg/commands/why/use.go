@@ -13,8 +13,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/idle"
 )
 
-// otherQuestions are the flags of the question about pods and claims, which those
-// about devices and nodes have no use for.
+// otherQuestions returns the flags of the question about pods and claims, which those about
+// devices and nodes have no use for.
 func otherQuestions() []string {
 	return []string{"filename", "kustomize", "all-namespaces", "selector", "all-remedies", "commands", "node", "device"}
 }
@@ -66,8 +66,8 @@ func (f *flags) explainUse(cmd *cobra.Command, targets []api.Target, streams gen
 	return useOutcome(answers, failures, func(err error) { cli.PrintError(streams.ErrOut, err) })
 }
 
-// useOutcome is the error with the worst exit code. All failures but the one that
-// is returned are given to report.
+// useOutcome returns the error with the worst exit code. All failures but the one that is
+// returned are given to report.
 func useOutcome(answers []*api.UseExplanation, failures []error, report func(error)) error {
 	if len(failures) == 1 && len(answers) == 0 {
 		return failures[0]

@@ -77,7 +77,7 @@ func (f *Findings) compareClaims(cluster *node.Cluster, handed Handed) {
 	f.Checks = append(f.Checks, claimChecks(f.Claims)...)
 }
 
-// uids are those of all claims that there is something to say about.
+// uids returns those of all claims that there is something to say about.
 func (c *comparison) uids() []string {
 	set := map[string]bool{}
 	for uid := range c.named {
@@ -179,7 +179,7 @@ func (c *comparison) unhanded(claim *resourceapi.ResourceClaim) (ClaimState, str
 	return ClaimUnknown, "the kubelet's state could not be read, and its driver names no specs after claims"
 }
 
-// uncertainty is why runtimes perhaps do not use one of the devices; empty if they do.
+// uncertainty returns why runtimes perhaps do not use one of the devices; empty if they do.
 func (c *comparison) uncertainty(devices []string) string {
 	for _, id := range devices {
 		if reason := c.uncertain[id]; reason != "" {

@@ -172,8 +172,8 @@ type Hook struct {
 	Found string   `json:"found,omitempty"`
 }
 
-// CommandLine is the program with its arguments but the first, which is its own
-// name. An argument with a space in it is quoted.
+// CommandLine returns the program with its arguments but the first, which is its own name.
+// An argument with a space in it is quoted.
 func (h *Hook) CommandLine() string {
 	words := []string{h.Path}
 	for _, arg := range h.Args[min(1, len(h.Args)):] {

@@ -93,8 +93,8 @@ func (l *looker) deviceNode(d *specs.DeviceNode) DeviceNode {
 	return n
 }
 
-// typeOf is the letter that specs have for the kind of a file, empty if it is
-// no device.
+// typeOf returns the letter that specs have for the kind of a file, empty if it is no
+// device.
 func typeOf(info fs.FileInfo) (letter, words string) {
 	switch mode := info.Mode(); {
 	case mode&fs.ModeCharDevice != 0:

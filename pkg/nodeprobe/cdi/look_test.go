@@ -40,7 +40,7 @@ func (s *fixture) must(err error) {
 	}
 }
 
-// at is where a path of the node is, with its directory made.
+// at returns where a path of the node is, with its directory made.
 func (s *fixture) at(path string) string {
 	s.t.Helper()
 	here := filepath.Join(s.Root, path)

@@ -58,6 +58,6 @@ func isUID(text string) bool {
 // itself gives to a claim, and not the metadata that the helper adds.
 func byClaim(class string) bool { return class != "metadata" }
 
-// driverOf is the driver that a vendor stands for: its own name, or that with
-// k8s. in front.
+// driverOf returns the driver that a vendor stands for: its own name, or that with k8s. in
+// front.
 func driverOf(vendor string) string { return strings.TrimPrefix(vendor, "k8s.") }

@@ -57,8 +57,8 @@ func (e *notReadError) Error() string {
 
 func (e *notReadError) Unwrap() error { return node.ErrNotRead }
 
-// notRead is the first file or directory that was not read and in which runtimes
-// may find specs; empty if there is none.
+// notRead returns the first file or directory that was not read and in which runtimes may
+// find specs; empty if there is none.
 func (f *Findings) notRead() (path, reason string) {
 	for i := range f.Directories {
 		if f.Directories[i].NotRead {
@@ -73,10 +73,9 @@ func (f *Findings) notRead() (path, reason string) {
 	return "", ""
 }
 
-// notReadAfter is what was not read of the directory of a spec and of those after it: a
-// device there takes the place of one of the same name before, and in the same
-// directory rules it out (Cache.refresh, pkg/cdi/cache.go). Both are empty if all
-// was read.
+// notReadAfter returns what was not read of the directory of a spec and of those after it:
+// a device there takes the place of one of the same name before, and in the same directory
+// rules it out (Cache.refresh, pkg/cdi/cache.go). Both are empty if all was read.
 func (f *Findings) notReadAfter(spec string) (notRead, reason string) {
 	counts := map[string]bool{}
 	for i := range f.Directories {
@@ -97,7 +96,7 @@ func (f *Findings) notReadAfter(spec string) (notRead, reason string) {
 	return "", ""
 }
 
-// both are the edits of a spec and of a device in it.
+// both returns the edits of a spec and of a device in it.
 func both(spec *Spec, device *Device) *Edits {
 	a, b := &spec.Edits, &device.Edits
 	edits := &Edits{

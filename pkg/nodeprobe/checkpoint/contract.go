@@ -108,10 +108,9 @@ type Device struct {
 	CDIDevices []string `json:"cdiDevices,omitempty"`
 }
 
-// Handed are the CDI devices that the kubelet hands to the runtime, by the UID
-// of the claim; nil if its checkpoint cannot be relied on. They are nil for a
-// claim without devices, see [NoDevices], and empty for one whose devices need
-// no CDI.
+// Handed returns the CDI devices that the kubelet hands to the runtime, by the UID of the
+// claim; nil if its checkpoint cannot be relied on. They are nil for a claim without
+// devices, see [NoDevices], and empty for one whose devices need no CDI.
 func (f *Findings) Handed() map[string][]string {
 	if f.Kubelet == nil || f.Kubelet.Error != "" {
 		return nil
@@ -131,7 +130,7 @@ func (f *Findings) Handed() map[string][]string {
 	return handed
 }
 
-// all are the checkpoints that were read, the kubelet's first.
+// all returns the checkpoints that were read, the kubelet's first.
 func (f *Findings) all() []*Checkpoint {
 	var all []*Checkpoint
 	if f.Kubelet != nil {
@@ -164,7 +163,7 @@ func (c *Claim) of(driver string) bool {
 	return false
 }
 
-// words is a claim in messages.
+// words returns a claim in messages.
 func (c *Claim) words() string {
 	if c.Name == "" {
 		return "claim " + c.UID

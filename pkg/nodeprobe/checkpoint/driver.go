@@ -68,7 +68,7 @@ func find(members []member, name string) json.RawMessage {
 	return nil
 }
 
-// checksumOf is what the kubelet's checkpointmanager computes for bytes
+// checksumOf returns what the kubelet's checkpointmanager computes for bytes
 // (pkg/kubelet/checkpointmanager/checksum), as drivers use it, too.
 func checksumOf(members []member) (uint64, error) {
 	var object bytes.Buffer
@@ -97,7 +97,7 @@ func checksumOf(members []member) (uint64, error) {
 	return uint64(hash.Sum32()), nil
 }
 
-// checksum is that of a part of a file, nil if it has none.
+// checksum returns that of a part of a file, nil if it has none.
 func checksum(of string, members []member) (*Checksum, error) {
 	raw := find(members, "checksum")
 	if raw == nil {

@@ -29,7 +29,7 @@ const (
 	fixture = "../../../test/testdata/nodeprobe"
 )
 
-// written is a file as the kubelet or the driver wrote it.
+// written returns a file as the kubelet or the driver wrote it.
 func written(t testing.TB, path string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(fixture, "host", path))

@@ -87,7 +87,7 @@ func open(format string, args ...any) verdict {
 	return verdict{node.Unknown, fmt.Sprintf(format, args...)}
 }
 
-// requirements are all of them, each after what it depends on.
+// requirements returns all of them, each after what it depends on.
 func (c *conformer) requirements() []requirement {
 	return []requirement{
 		{conformRegistration, kep + ", kubelet plugin registration", c.registration},
@@ -130,7 +130,7 @@ func (c *conformer) registration(ctx context.Context) verdict {
 	return conforms("it registers at %s, and its endpoint %s answers", plugin.Registration.Path, plugin.Endpoint)
 }
 
-// absent is the verdict for what needs a driver, if there is none.
+// absent returns the verdict for what needs a driver, if there is none.
 func (c *conformer) absent() (verdict, bool) {
 	return open("not tried: no instance of the driver could be chosen"), c.plugin == nil
 }
@@ -189,7 +189,7 @@ func (c *conformer) call(ctx context.Context, operation Operation, names ...stri
 	return call, worstOf(calls.done.Checks, names...)
 }
 
-// worstOf is the first of the worst of some checks; all in order if there is none.
+// worstOf returns the first of the worst of some checks; all in order if there is none.
 func worstOf(checks []node.Check, names ...string) verdict {
 	worst := verdict{state: node.OK}
 	for i := range checks {
@@ -204,7 +204,7 @@ func worstOf(checks []node.Check, names ...string) verdict {
 	return worst
 }
 
-// untried is the verdict for what needs a claim that is prepared, if there is none.
+// untried returns the verdict for what needs a claim that is prepared, if there is none.
 func (c *conformer) untried() (verdict, bool) {
 	if v, none := c.absent(); none {
 		return v, true
@@ -269,7 +269,7 @@ func (c *conformer) unprepareTwice(ctx context.Context) verdict {
 	return v
 }
 
-// unprepareUnknown has a claim unprepared that never was: its UID and name are made up.
+// unprepareUnknown returns a claim unprepared that never was: its UID and name are made up.
 func (c *conformer) unprepareUnknown(ctx context.Context) verdict {
 	if v, none := c.absent(); none {
 		return v
@@ -288,7 +288,7 @@ func (c *conformer) unprepareUnknown(ctx context.Context) verdict {
 	return conforms("unpreparing a claim that the driver does not know succeeds")
 }
 
-// unknownClaim is one that no cluster has.
+// unknownClaim returns one that no cluster has.
 func (c *conformer) unknownClaim() Claim {
 	id := uuid.NewString()
 	return Claim{Namespace: c.opts.Claims[0].Namespace, Name: "kubectl-dra-conform-" + id, UID: id}
@@ -327,7 +327,7 @@ func (c *conformer) send(ctx context.Context, operation Operation, claims ...Cla
 	return replies, nil
 }
 
-// several has all claims prepared and unprepared by one call each.
+// several returns all claims prepared and unprepared by one call each.
 func (c *conformer) several(ctx context.Context) verdict {
 	if v, none := c.untried(); none {
 		return v

@@ -30,8 +30,8 @@ type poolSlices struct {
 	slices     []*resourceapi.ResourceSlice
 }
 
-// pools are those of the driver that are for this node alone, by name. unknown says
-// why they are not known.
+// pools returns those of the driver that are for this node alone, by name. unknown says why
+// they are not known.
 func (c *conformer) pools(snap *snapshot.Snapshot) (pools []poolSlices, unknown string) {
 	around := c.host.In(snap)
 	switch {
@@ -153,7 +153,7 @@ func (c *conformer) health(ctx context.Context) verdict {
 	return conforms("it reports %s by %s", english.Count(len(d.Devices), "device"), d.Service)
 }
 
-// restart has the driver restarted and the claim prepared again, of which nothing may
+// restart returns the driver restarted and the claim prepared again, of which nothing may
 // have changed. The unpreparation after it has to work, too.
 func (c *conformer) restart(ctx context.Context) verdict {
 	if v, none := c.untried(); none {
@@ -251,7 +251,7 @@ func sameNames(a, b []*resourceapi.ResourceSlice) bool {
 	return slices.Equal(names(a), names(b))
 }
 
-// stop has the driver stopped in order. It is the last thing that is tried.
+// stop returns the driver stopped in order. It is the last thing that is tried.
 func (c *conformer) stop(ctx context.Context) verdict {
 	if v, none := c.absent(); none {
 		return v

@@ -11,7 +11,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 )
 
-// prepareReplaced has a claim prepared whose UID is not that of the claim of that name:
+// prepareReplaced returns a claim prepared whose UID is not that of the claim of that name:
 // it was deleted, and there is another one.
 func (c *conformer) prepareReplaced(ctx context.Context) verdict {
 	if v, none := c.untried(); none {
@@ -32,7 +32,7 @@ func (c *conformer) prepareUnallocated(ctx context.Context) verdict {
 	return c.refused(ctx, claimOf(c.opts.Unallocated), "a claim that is not allocated")
 }
 
-// refused has a claim prepared that cannot be, and takes it back if it is all the same.
+// refused returns a claim prepared that cannot be, and takes it back if it is all the same.
 func (c *conformer) refused(ctx context.Context, claim Claim, what string) verdict {
 	replies, err := c.send(ctx, PrepareOperation, claim)
 	own, replied := replies[claim.UID]
@@ -63,7 +63,7 @@ func (c *conformer) broken(ctx context.Context) bool {
 	return s.Message != ""
 }
 
-// prepareForeign has a claim prepared that has devices, but none of the driver. The
+// prepareForeign returns a claim prepared that has devices, but none of the driver. The
 // kubelet never makes this call: the driver may refuse it, and must not give devices.
 func (c *conformer) prepareForeign(ctx context.Context) verdict {
 	if v, none := c.untried(); none {
@@ -89,7 +89,7 @@ func (c *conformer) prepareForeign(ctx context.Context) verdict {
 	return conforms("it gives no devices for a claim of another driver")
 }
 
-// errorsPerClaim has a claim prepared together with one that does not exist.
+// errorsPerClaim returns a claim prepared together with one that does not exist.
 func (c *conformer) errorsPerClaim(ctx context.Context) verdict {
 	if v, none := c.untried(); none {
 		return v

@@ -30,7 +30,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// named is an allocated claim with a name and a UID of its own.
+// named returns an allocated claim with a name and a UID of its own.
 func named(name, driver string, devices ...string) *resourceapi.ResourceClaim {
 	claim := allocated(driver, nodeName, devices...)
 	claim.Name, claim.UID = name, types.UID("uid-"+name)
@@ -181,7 +181,7 @@ func (m *model) halt() {
 	server.Stop()
 }
 
-// published is a cluster with a pool of the driver.
+// published returns a cluster with a pool of the driver.
 func published(generation int64, devices ...string) *snapshot.Snapshot {
 	snap := cluster(gpu)
 	snap.Slices[0].Spec.Pool = resourceapi.ResourcePool{Name: nodeName, Generation: generation, ResourceSliceCount: 1}
@@ -201,7 +201,7 @@ func resolving(context.Context) func(string) (*Edits, error) {
 	}
 }
 
-// results are those that are not in order, by name.
+// results returns those that are not in order, by name.
 func results(c *Conformance, state node.State) []string {
 	var names []string
 	for _, r := range c.Results {

@@ -41,7 +41,7 @@ type Conformity struct {
 	Source string `json:"source"`
 }
 
-// Checks are the results as checks.
+// Checks returns the results as checks.
 func (c *Conformance) Checks() []node.Check {
 	checks := make([]node.Check, 0, len(c.Results))
 	for _, r := range c.Results {
@@ -77,7 +77,7 @@ type ConformOptions struct {
 	RemovesSlices bool
 }
 
-// ConformOrder is the order to have a claim prepared and unprepared, to be refused as
+// ConformOrder returns the order to have a claim prepared and unprepared, to be refused as
 // any other. Nothing forces it.
 func ConformOrder(driver string, claim *resourceapi.ResourceClaim) *Order {
 	return &Order{Operation: PrepareOperation, Claim: claimOf(claim), Object: claim, Driver: driver, Cleanup: true}

@@ -79,7 +79,7 @@ const (
 	checkDevices    = "plugins/device-plugins"
 )
 
-// drivers are the plugins that are DRA drivers, by name.
+// drivers returns the plugins that are DRA drivers, by name.
 func (f *Findings) drivers() map[string][]*Plugin {
 	byName := map[string][]*Plugin{}
 	for i := range f.Plugins {
@@ -90,7 +90,7 @@ func (f *Findings) drivers() map[string][]*Plugin {
 	return byName
 }
 
-// sorted are the keys of a map, in order.
+// sorted returns the keys of a map, in order.
 func sorted[V any](m map[string]V) []string {
 	keys := make([]string, 0, len(m))
 	for key := range m {

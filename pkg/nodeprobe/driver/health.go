@@ -179,7 +179,7 @@ func (h *Health) find(ctx context.Context, host *node.Host, driver string, opts 
 	return plugins
 }
 
-// chooseHealth is the version that the kubelet would take, empty for none.
+// chooseHealth returns the version that the kubelet would take, empty for none.
 func chooseHealth(advertised []string) string {
 	for _, a := range healthAPIs() {
 		if slices.Contains(advertised, a.name) {

@@ -147,7 +147,7 @@ func TestWatchHealth(t *testing.T) {
 	}
 }
 
-// healthOf is a cluster with a pod that has a device and says how it is.
+// healthOf returns a cluster with a pod that has a device and says how it is.
 func healthOf(claim *resourceapi.ResourceClaim, entry, resource string, health corev1.ResourceHealthStatus, taken time.Time) *snapshot.Snapshot {
 	snap := cluster(gpu)
 	snap.TakenAt = taken

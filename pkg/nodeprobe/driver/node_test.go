@@ -47,8 +47,8 @@ func patient() Options { return Options{Timeout: 5 * time.Minute} }
 // longer is for one that never answers beside others that do.
 func longer() Options { return Options{Timeout: 10 * time.Second} }
 
-// kubeletDir is a root directory of a kubelet, with a path that is short enough
-// for sockets.
+// kubeletDir returns a root directory of a kubelet, with a path that is short enough for
+// sockets.
 func kubeletDir(t *testing.T) *node.Host {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "dra")
@@ -183,7 +183,7 @@ func raw(t *testing.T, host *node.Host, name string, handle func(net.Conn)) {
 	}()
 }
 
-// cluster is one with two nodes and slices of drivers for the first one.
+// cluster returns one with two nodes and slices of drivers for the first one.
 func cluster(drivers ...string) *snapshot.Snapshot {
 	snap := &snapshot.Snapshot{Source: "test"}
 	for _, name := range []string{nodeName, "node-2"} {
@@ -198,7 +198,7 @@ func cluster(drivers ...string) *snapshot.Snapshot {
 	return snap
 }
 
-// allocated is a claim with devices of a driver on a node.
+// allocated returns a claim with devices of a driver on a node.
 func allocated(driver, on string, devices ...string) *resourceapi.ResourceClaim {
 	claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "train", UID: "uid-1"}}
 	claim.Status.Allocation = &resourceapi.AllocationResult{NodeSelector: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{

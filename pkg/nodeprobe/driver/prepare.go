@@ -73,7 +73,7 @@ func registeredDrivers(ctx context.Context, host *node.Host, opts Options) regis
 	return registered{f.drivers(), f.uncertainty(registry.checks)}
 }
 
-// uncertainty is why not every driver that registers may have been found. checks are
+// uncertainty returns why not every driver that registers may have been found. checks are
 // those of the search for sockets.
 func (f *Findings) uncertainty(checks []node.Check) string {
 	if len(checks) > 0 {
@@ -155,7 +155,7 @@ func (c *caller) run(ctx context.Context) error {
 // may stay prepared.
 const lastAnswer = 5 * time.Second
 
-// outlasting is a context that ends some time after ctx does.
+// outlasting returns a context that ends some time after ctx does.
 func outlasting(ctx context.Context, longer time.Duration) (context.Context, context.CancelFunc) {
 	later, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
@@ -168,11 +168,10 @@ func outlasting(ctx context.Context, longer time.Duration) (context.Context, con
 	}
 }
 
-// method is how gRPC calls an operation.
+// method returns how gRPC calls an operation.
 func method(operation Operation) string { return "Node" + string(operation) + "Resources" }
 
-// draVersions are the versions of the service that a driver advertises, newest
-// first.
+// draVersions returns the versions of the service that a driver advertises, newest first.
 func (p *Plugin) draVersions() []string {
 	var versions []string
 	for _, a := range draAPIs() {

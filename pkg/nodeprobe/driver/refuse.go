@@ -58,7 +58,7 @@ type Refusal struct {
 	Consequence string `json:"consequence"`
 }
 
-// Drivers are those that the order is about, in order of their names.
+// Drivers returns those that the order is about, in order of their names.
 func (o *Order) Drivers() []string {
 	if o.Driver != "" {
 		return []string{o.Driver}
@@ -71,7 +71,7 @@ func (o *Order) Drivers() []string {
 	return slices.Compact(names)
 }
 
-// results are the allocated devices of a driver, of all for an empty name.
+// results returns the allocated devices of a driver, of all for an empty name.
 func (o *Order) results(driver string) []resourceapi.DeviceRequestAllocationResult {
 	if o.Object == nil || o.Object.Status.Allocation == nil {
 		return nil

@@ -59,7 +59,7 @@ func (c *caller) judgeDevices(call *Call) {
 	}
 }
 
-// name is how messages call the device.
+// name returns how messages call the device.
 func (d *PreparedDevice) name() string { return clip(d.Pool + "/" + d.Device) }
 
 // key says the entries of a reply apart.
@@ -82,8 +82,8 @@ func (c *caller) judgeTwice(first, second *Call) {
 	}
 }
 
-// outcomes are the devices of a call with their CDI names, in an order that does
-// not depend on that of the reply.
+// outcomes returns the devices of a call with their CDI names, in an order that does not
+// depend on that of the reply.
 func outcomes(call *Call) []string {
 	var all []string
 	for i := range call.Devices {

@@ -21,8 +21,8 @@ import (
 // api is a service of a driver as gRPC calls it.
 type draAPI struct{ name, grpc string }
 
-// draAPIs are the versions of the service that prepares, newest first: the
-// kubelet takes the first one that a driver advertises.
+// draAPIs returns the versions of the service that prepares, newest first: the kubelet
+// takes the first one that a driver advertises.
 func draAPIs() []draAPI {
 	return []draAPI{
 		{drav1.DRAPluginService, drav1.DRAPlugin_ServiceDesc.ServiceName},
@@ -30,7 +30,7 @@ func draAPIs() []draAPI {
 	}
 }
 
-// healthAPIs are the versions of the service for health, newest first.
+// healthAPIs returns the versions of the service for health, newest first.
 func healthAPIs() []draAPI {
 	return []draAPI{
 		{healthv1.DRAResourceHealthService, healthv1.DRAResourceHealth_ServiceDesc.ServiceName},

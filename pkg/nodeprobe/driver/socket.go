@@ -86,7 +86,7 @@ func clip(text string) string {
 	return fmt.Sprintf("%s… (%d bytes)", text[:maxText], len(text))
 }
 
-// millis is a duration in milliseconds, to a microsecond.
+// millis returns a duration in milliseconds, to a microsecond.
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // outcome notes in a socket what came of talking to it.
@@ -102,7 +102,7 @@ func (s *Socket) outcome(took time.Duration, err error) {
 	}
 }
 
-// reason is what an error says besides the path of the socket.
+// reason returns what an error says besides the path of the socket.
 func reason(err error) string {
 	var failure *node.SocketError
 	if errors.As(err, &failure) {

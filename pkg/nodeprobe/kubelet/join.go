@@ -218,7 +218,7 @@ func (j *join) fromCluster(pod *corev1.Pod) {
 	}
 }
 
-// reportedClaims are the claims of a pod that the kubelet reports once they are
+// reportedClaims returns the claims of a pod that the kubelet reports once they are
 // prepared: those of containers that stay.
 func reportedClaims(pod *corev1.Pod, claims []*resourceapi.ResourceClaim) []*resourceapi.ResourceClaim {
 	containers := slices.Clone(pod.Spec.Containers)
@@ -245,7 +245,7 @@ func reportedClaims(pod *corev1.Pod, claims []*resourceapi.ResourceClaim) []*res
 	})
 }
 
-// claimNameOf is the claim behind a name in the pod, empty if there is none.
+// claimNameOf returns the claim behind a name in the pod, empty if there is none.
 func claimNameOf(pod *corev1.Pod, name string) string {
 	for i := range pod.Spec.ResourceClaims {
 		if c := &pod.Spec.ResourceClaims[i]; c.Name == name && c.ResourceClaimName != nil {

@@ -65,7 +65,7 @@ func (l *lister) GetAllocatableResources(context.Context, *v1.AllocatableResourc
 	return &v1.AllocatableResourcesResponse{Devices: l.devices}, nil
 }
 
-// home is a node with room for the socket, whose path must be short.
+// home returns a node with room for the socket, whose path must be short.
 func home(t *testing.T) (host *node.Host, socket string) {
 	t.Helper()
 	root, err := os.MkdirTemp("", "k")
@@ -113,7 +113,7 @@ func found(f *Findings, state node.State, name, text string) *node.Check {
 	return nil
 }
 
-// holding is a pod of the kubelet with a claim and its devices.
+// holding returns a pod of the kubelet with a claim and its devices.
 func holding(pod, claim string, devices ...string) *v1.PodResources {
 	resource := &v1.DynamicResource{ClaimName: claim, ClaimNamespace: "ml"}
 	for _, d := range devices {

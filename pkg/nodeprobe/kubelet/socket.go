@@ -19,7 +19,7 @@ const maxReply = 16 << 20
 // longestText is how much of a server's message is shown.
 const longestText = 1000
 
-// failed is the check for a call that failed.
+// failed returns the check for a call that failed.
 func failed(name, path, call string, err error) node.Check {
 	said := status.Convert(err)
 	message := said.Message()

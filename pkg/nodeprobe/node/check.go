@@ -27,17 +27,17 @@ type Check struct {
 	Required string `json:"required,omitempty"`
 }
 
-// Good is a check of something that is in order.
+// Good returns a check of something that is in order.
 func Good(name, path, format string, args ...any) Check {
 	return Check{Name: name, State: OK, Path: path, Message: fmt.Sprintf(format, args...)}
 }
 
-// Bad is a check of something that is not.
+// Bad returns a check of something that is not.
 func Bad(name, path, format string, args ...any) Check {
 	return Check{Name: name, State: Problem, Path: path, Message: fmt.Sprintf(format, args...)}
 }
 
-// NotKnown is a check of something that could not be known.
+// NotKnown returns a check of something that could not be known.
 func NotKnown(name, path, format string, args ...any) Check {
 	return Check{Name: name, State: Unknown, Path: path, Message: fmt.Sprintf(format, args...)}
 }
@@ -59,8 +59,7 @@ func Failed(name, path string, err error) Check {
 	}
 }
 
-// Worst is the state of several checks together: a problem beats what is
-// unknown.
+// Worst returns the state of several checks together: a problem beats what is unknown.
 func Worst(checks []Check) State {
 	worst := OK
 	for _, c := range checks {

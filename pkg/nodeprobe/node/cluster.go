@@ -24,7 +24,7 @@ const (
 	idLimit = 4096
 )
 
-// BootID is what the kernel calls the time since the node was started.
+// BootID returns what the kernel calls the time since the node was started.
 func (h *Host) BootID() (string, error) { return h.readID(bootIDPath) }
 
 func (h *Host) readID(path string) (string, error) {

@@ -10,8 +10,8 @@ import (
 	"io"
 )
 
-// JSONFault is an error of package json without the content of the file: it may
-// have been something else than it should be, and nobody's to read.
+// JSONFault returns an error of package json without the content of the file: it may have
+// been something else than it should be, and nobody's to read.
 func JSONFault(err error) error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError

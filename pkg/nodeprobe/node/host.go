@@ -24,7 +24,7 @@ const (
 	DefaultKubelet = "/var/lib/kubelet"
 )
 
-// DefaultCDI are the directories that container runtimes read CDI specs from.
+// DefaultCDI returns the directories that container runtimes read CDI specs from.
 func DefaultCDI() []string { return []string{"/etc/cdi", "/var/run/cdi"} }
 
 // Host is a node, as far as it can be seen from here. Paths are those of the
@@ -57,8 +57,8 @@ func NewHost(root, kubelet string, cdi []string) *Host {
 	return h
 }
 
-// Here is where a path of the node is seen from here. Links are resolved as the
-// node would, and never lead out of its root. It fails for a loop of links.
+// Here returns where a path of the node is seen from here. Links are resolved as the node
+// would, and never lead out of its root. It fails for a loop of links.
 func (h *Host) Here(path string) (string, error) {
 	here, err := securejoin.SecureJoin(h.Root, path)
 	var inner *fs.PathError
@@ -263,8 +263,8 @@ func (h *Host) Leaves(path, dir string) (target string, leaves bool, err error) 
 	return h.there(here), leaves, nil
 }
 
-// below is a path as seen from a directory, and whether it is outside of it. Both
-// have no links.
+// below returns a path as seen from a directory, and whether it is outside of it. Both have
+// no links.
 func below(dir, path string) (relative string, leaves bool, err error) {
 	if relative, err = filepath.Rel(dir, path); err != nil {
 		return "", false, err
@@ -272,7 +272,7 @@ func below(dir, path string) (relative string, leaves bool, err error) {
 	return relative, relative == ".." || strings.HasPrefix(relative, ".."+string(filepath.Separator)), nil
 }
 
-// there is what the node calls a path of this machine.
+// there returns what the node calls a path of this machine.
 func (h *Host) there(here string) string {
 	return "/" + strings.TrimPrefix(strings.TrimPrefix(here, filepath.Clean(h.Root)), "/")
 }

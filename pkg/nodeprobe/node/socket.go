@@ -42,7 +42,7 @@ const (
 	NotAsked Answer = "NotAsked"
 )
 
-// State is what an answer means for a socket that has to be there.
+// State returns what an answer means for a socket that has to be there.
 func (a Answer) State() State {
 	switch a {
 	case Answers:
@@ -66,7 +66,7 @@ type SocketError struct {
 // Error says it in one line.
 func (e *SocketError) Error() string { return e.Path + ": " + e.Reason() }
 
-// Reason is the error without the path.
+// Reason returns the error without the path.
 func (e *SocketError) Reason() string {
 	switch e.Answer {
 	case Stale:

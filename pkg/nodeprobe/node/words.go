@@ -37,7 +37,7 @@ func (d *Unknowns) Add(who, reason string) {
 	d.about[reason] = append(d.about[reason], who)
 }
 
-// Checks has a check of that name for each reason.
+// Checks returns a check of that name for each reason.
 func (d *Unknowns) Checks(name string) []Check {
 	checks := make([]Check, 0, len(d.reasons))
 	for _, reason := range d.reasons {

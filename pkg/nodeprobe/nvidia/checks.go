@@ -154,7 +154,7 @@ const (
 	anotherArgument = 25
 )
 
-// state is what it means that NVML did not tell a value that the GPU has. The DRA
+// state returns what it means that NVML did not tell a value that the GPU has. The DRA
 // driver does not start then.
 func (m *Missing) state() node.State {
 	if slices.Contains(extras(), m.Value) {
@@ -168,11 +168,11 @@ func (m *Missing) state() node.State {
 	}
 }
 
-// failures are the values of the node that NVML has and did not tell.
+// failures returns the values of the node that NVML has and did not tell.
 func (f *Findings) failures() []Missing { return failed(f.Missing, "") }
 
-// failures are the values that NVML has of the GPU and did not tell. Where it is in
-// the machine and its errors come from the kernel.
+// failures returns the values that NVML has of the GPU and did not tell. Where it is in the
+// machine and its errors come from the kernel.
 func (g *GPU) failures() []Missing {
 	all := slices.DeleteFunc(failed(g.Missing, ""), func(m Missing) bool {
 		return slices.Contains([]string{"pcieRoot", "numaNode", "xids"}, m.Value)
@@ -190,7 +190,7 @@ func (g *GPU) failures() []Missing {
 	return all
 }
 
-// failed are those of the values that exist, with what they are of.
+// failed returns those of the values that exist, with what they are of.
 func failed(list []Missing, of string) []Missing {
 	var all []Missing
 	for _, m := range list {
@@ -202,7 +202,7 @@ func failed(list []Missing, of string) []Missing {
 	return all
 }
 
-// untold has a check for each reason why who did not tell values.
+// untold returns a check for each reason why who did not tell values.
 func untold(name, who string, failures []Missing) []node.Check {
 	var checks []node.Check
 	for len(failures) > 0 {

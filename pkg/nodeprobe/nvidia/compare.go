@@ -103,7 +103,7 @@ func Compare(snap *snapshot.Snapshot, f *Findings, settings Settings, previewed 
 	return c
 }
 
-// differencesOf are those of devices, then those of counter sets.
+// differencesOf returns those of devices, then those of counter sets.
 func differencesOf(before, after content) []Difference {
 	return slices.Concat(
 		differences(before.devices, after.devices, func(name string) Difference { return Difference{Device: name} }),
@@ -111,8 +111,8 @@ func differencesOf(before, after content) []Difference {
 	)
 }
 
-// published are the slices of the newest generation of the node's pool. reason
-// says why they are not known.
+// published returns the slices of the newest generation of the node's pool. reason says why
+// they are not known.
 func published(snap *snapshot.Snapshot, node string) (list []*resourceapi.ResourceSlice, reason string) {
 	if gap := snap.Gap(snapshot.ResourceSlices); gap != nil {
 		return nil, "ResourceSlices could not be read: " + gap.Reason
@@ -220,7 +220,7 @@ func deviceFields(d *resourceapi.Device) fields {
 	return values
 }
 
-// quantityText is the same for the same number, however it was written.
+// quantityText returns the same for the same number, however it was written.
 func quantityText(q resource.Quantity) string {
 	if n, ok := q.AsInt64(); ok {
 		q = quantity(n)
@@ -228,7 +228,7 @@ func quantityText(q resource.Quantity) string {
 	return q.String()
 }
 
-// AttributeText is a value with its type, which selectors depend on.
+// AttributeText returns a value with its type, which selectors depend on.
 func AttributeText(a resourceapi.DeviceAttribute) string {
 	switch {
 	case a.VersionValue != nil:

@@ -57,7 +57,7 @@ func otherSettings(f *Findings, settings Settings, published []*resourceapi.Reso
 	return best
 }
 
-// others are all other settings that change what is published, for the same release of
+// others returns all other settings that change what is published, for the same release of
 // Kubernetes. How many shares a device may have is read from what is published.
 func (s Settings) others(published []*resourceapi.ResourceSlice) []Settings {
 	shares := []string{sharesDisabled, sharesMemory, sharesUnlimited}

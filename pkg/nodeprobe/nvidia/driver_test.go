@@ -85,7 +85,7 @@ func driversOwn(t *testing.T) map[string][]resourceapi.ResourceSliceSpec {
 	return all
 }
 
-// asJSON is a value as the API server sees it.
+// asJSON returns a value as the API server sees it.
 func asJSON(t *testing.T, v any) any {
 	t.Helper()
 	data, err := json.Marshal(v)

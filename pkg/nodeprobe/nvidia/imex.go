@@ -32,7 +32,7 @@ type IMEX struct {
 	Missing []Missing `json:"missing,omitempty"`
 }
 
-// cliques are those that the GPUs are in, in the form of the label
+// cliques returns those that the GPUs are in, in the form of the label
 // nvidia.com/gpu.clique. A GPU of a fabric of one node has no cluster, and no clique.
 func cliques(gpus []GPU) []string {
 	var all []string

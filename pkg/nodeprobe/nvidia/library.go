@@ -54,7 +54,7 @@ func findLibrary(host *node.Host, library string) (where, here string, err error
 	return "", "", nil
 }
 
-// givenLibrary is where a library of the node is from here. If it is certain that it
+// givenLibrary returns where a library of the node is from here. If it is certain that it
 // is not NVML, the error is a [*notNVMLError].
 func givenLibrary(host *node.Host, library string) (here string, err error) {
 	here, err = host.Here(library)

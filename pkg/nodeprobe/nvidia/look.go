@@ -122,8 +122,8 @@ func askNVML(ctx context.Context, host *node.Host, library string) (where string
 	}
 }
 
-// notAsked is the check for NVML that gave no answer. That is as it should be
-// only on a node that has no GPU, and if nobody said where the library is.
+// notAsked returns the check for NVML that gave no answer. That is as it should be only on
+// a node that has no GPU, and if nobody said where the library is.
 func notAsked(where string, given bool, err error, pci []PCIDevice, pciErr error) node.Check {
 	const name = "gpus/nvml"
 	var other *notNVMLError

@@ -23,9 +23,9 @@ func machines() map[string]func() *server.Server {
 	return map[string]func() *server.Server{"dgx-a100": dgxa100.New, "dgx-h100": dgxh100.New, "dgx-h200": dgxh200.New, "dgx-b200": dgxb200.New}
 }
 
-// mocked is a machine of go-nvml's mocks. They leave open what the driver cannot
-// do without: the PCI bus ID, which they have and do not tell, and that it is
-// no virtual machine.
+// mocked returns a machine of go-nvml's mocks. They leave open what the driver cannot do
+// without: the PCI bus ID, which they have and do not tell, and that it is no virtual
+// machine.
 func mocked(t *testing.T, name string) *server.Server {
 	t.Helper()
 	lib := machines()[name]()
@@ -56,7 +56,7 @@ func discovered(lib nvml.Interface) (*Findings, error) {
 	})
 }
 
-// as is the mock behind one of NVML's interfaces.
+// as returns the mock behind one of NVML's interfaces.
 func as[T any](t *testing.T, mock any) T {
 	t.Helper()
 	v, ok := mock.(T)

@@ -106,13 +106,13 @@ func fabricV3(handle nvml.Device) (nvml.GpuFabricInfo_v3, nvml.Return) {
 	return handle.GetGpuFabricInfoV().V3()
 }
 
-// said is the text of an error. NVML's is in memory of the library, which may be gone
+// said returns the text of an error. NVML's is in memory of the library, which may be gone
 // after the shutdown.
 func said(ret nvml.Return) string {
 	return cmp.Or(strings.Clone(ret.Error()), fmt.Sprintf("error %d", int(ret)))
 }
 
-// failure is why NVML did not tell a value.
+// failure returns why NVML did not tell a value.
 func failure(value string, ret nvml.Return) Missing {
 	return Missing{Value: value, Reason: said(ret), NVML: int(ret), Unsupported: ret == nvml.ERROR_NOT_SUPPORTED}
 }
@@ -122,7 +122,7 @@ func (r *nvmlReader) has(versions ...string) bool {
 	return slices.ContainsFunc(versions, func(symbol string) bool { return r.lib.Extensions().LookupSymbol(symbol) == nil })
 }
 
-// noFunction is a value that an older library does not have.
+// noFunction returns a value that an older library does not have.
 func noFunction(value, symbol string) Missing {
 	return Missing{Value: value, Reason: "the library has no " + symbol, Unsupported: true}
 }
@@ -297,7 +297,7 @@ func (r *nvmlReader) nvlinks(g *GPU, handle nvml.Device) {
 	}
 }
 
-// linkCount is how many NVLinks a GPU has.
+// linkCount returns how many NVLinks a GPU has.
 func linkCount(handle nvml.Device) (uint64, nvml.Return) {
 	values := []nvml.FieldValue{{FieldId: nvml.FI_DEV_NVLINK_LINK_COUNT}}
 	ret := handle.GetFieldValues(values)
@@ -334,8 +334,8 @@ func fabricState(state uint8) string {
 	}
 }
 
-// busID is the bus ID that NVML has as a C string, with the domain in the four
-// digits that sysfs uses, unless it needs more. All ones stand for none.
+// busID returns the bus ID that NVML has as a C string, with the domain in the four digits
+// that sysfs uses, unless it needs more. All ones stand for none.
 func busID(chars []int8) string {
 	var b strings.Builder
 	for _, c := range chars {

@@ -86,8 +86,8 @@ func (r *nvmlReader) profiles(g *GPU, dev device.Device) []migName {
 	return names
 }
 
-// names are those of a GPU instance profile with the compute instances that take all
-// of it. NVML may have profiles that NVIDIA's library does not know yet.
+// names returns those of a GPU instance profile with the compute instances that take all of
+// it. NVML may have profiles that NVIDIA's library does not know yet.
 func (r *nvmlReader) names(gi int, memoryMiB, total uint64) ([]migName, error) {
 	var names []migName
 	for ci := range nvml.COMPUTE_INSTANCE_PROFILE_COUNT {
@@ -141,7 +141,7 @@ func (r *nvmlReader) placements(p *MIGProfile, dev device.Device, info *nvml.Gpu
 	}
 }
 
-// numbered is a failure of one of several.
+// numbered returns a failure of one of several.
 func numbered(number int, gone Missing) Missing {
 	gone.Reason = fmt.Sprintf("number %d: %s", number, gone.Reason)
 	return gone

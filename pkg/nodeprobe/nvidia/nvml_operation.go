@@ -50,7 +50,7 @@ func computeMode(mode nvml.ComputeMode) string {
 	}
 }
 
-// slowdowns are the names of the bits. One that is idle, or whose clocks were set, is
+// slowdowns returns the names of the bits. One that is idle, or whose clocks were set, is
 // not slowed down.
 func slowdowns(mask uint64) []string {
 	var names []string

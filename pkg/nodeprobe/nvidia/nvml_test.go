@@ -70,7 +70,7 @@ func writeSimulated(t *testing.T, name string, found *Findings) {
 	}
 }
 
-// measured is what a real GPU of a machine reported, nil if none was asked.
+// measured returns what a real GPU of a machine reported, nil if none was asked.
 func measured(t *testing.T, machine string) *GPU {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", strings.TrimPrefix(machine, "dgx-"), "gpus.json"))

@@ -96,7 +96,7 @@ type FabricHealth struct {
 	IncorrectConfiguration string `json:"incorrectConfiguration,omitempty"`
 }
 
-// faults are what is not as it should be, in words.
+// faults returns what is not as it should be, in words.
 func (h *FabricHealth) faults() []string {
 	var faults []string
 	for _, each := range []struct {
@@ -123,8 +123,8 @@ const (
 	fabricConfigured = "None"
 )
 
-// extras are values that the DRA driver does not ask for: that one of them is not
-// told keeps nothing from working.
+// extras returns values that the DRA driver does not ask for: that one of them is not told
+// keeps nothing from working.
 func extras() []string {
 	return []string{"serial", "vbios", "computeMode", "processes", "temperatureCelsius", "slowdowns", "ecc.sram", "nvlinks.errors", "fabric.health"}
 }

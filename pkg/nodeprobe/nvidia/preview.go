@@ -27,8 +27,8 @@ const (
 	DriverVersion = "v0.5.0-dev"
 )
 
-// Classes are the DeviceClasses that the driver's Helm chart installs for its
-// devices (deployments/helm/dra-driver-nvidia-gpu/templates).
+// Classes returns the DeviceClasses that the driver's Helm chart installs for its devices
+// (deployments/helm/dra-driver-nvidia-gpu/templates).
 func Classes() []string {
 	return []string{"gpu.nvidia.com", "mig.nvidia.com", "vfio.gpu.nvidia.com"}
 }
@@ -76,9 +76,9 @@ func Preview(f *Findings, settings Settings) ([]*resourceapi.ResourceSlice, erro
 	return list, nil
 }
 
-// gpus are those that the driver looks at, in the order of their PCI bus IDs. It
-// fails if the driver cannot do without a value that is not known: nvlib.go,
-// lines 466-642 and 1517-1528.
+// gpus returns those that the driver looks at, in the order of their PCI bus IDs. It fails
+// if the driver cannot do without a value that is not known: nvlib.go, lines 466-642 and
+// 1517-1528.
 func (p *preview) gpus() ([]*GPU, error) {
 	f := p.findings
 	if len(f.GPUs) == 0 && f.DriverVersion == "" && len(f.Missing) == 0 {

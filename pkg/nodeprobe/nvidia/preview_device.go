@@ -31,7 +31,7 @@ func version(s string) resourceapi.DeviceAttribute {
 	return resourceapi.DeviceAttribute{VersionValue: &s}
 }
 
-// fullGPU is a GPU as a whole: deviceinfo.go, lines 170-218 and 249-256, and
+// fullGPU returns a GPU as a whole: deviceinfo.go, lines 170-218 and 249-256, and
 // partitions.go, lines 34-43.
 func (p *preview) fullGPU(g *GPU) resourceapi.Device {
 	attrs := p.common(g)
@@ -47,11 +47,11 @@ func wholeMemory(g *GPU) capacities {
 	return capacities{"memory": {Value: quantity(int64(*g.MemoryBytes))}}
 }
 
-// gpuName is the driver's: deviceinfo.go, lines 124-126.
+// gpuName returns the driver's: deviceinfo.go, lines 124-126.
 func gpuName(g *GPU) string { return fmt.Sprintf("gpu-%d", *g.Minor) }
 
-// common are the attributes that a GPU and its partitions share: deviceinfo.go,
-// lines 170-211 and 333-351, and mig.go, lines 139-187.
+// common returns the attributes that a GPU and its partitions share: deviceinfo.go, lines
+// 170-211 and 333-351, and mig.go, lines 139-187.
 func (p *preview) common(g *GPU) attributes {
 	attrs := attributes{
 		"productName":           text(g.Product),

@@ -21,7 +21,7 @@ type slot struct {
 	counters []resourceapi.CounterSet
 }
 
-// quantity is a number as the driver writes all of them.
+// quantity returns a number as the driver writes all of them.
 func quantity(n int64) resource.Quantity { return *resource.NewQuantity(n, resource.BinarySI) }
 
 // CannotStartError is a machine with which the driver does not come up, so that

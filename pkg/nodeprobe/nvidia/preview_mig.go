@@ -21,7 +21,7 @@ type dimension struct {
 	of      func(*MIGProfile) int64
 }
 
-// dimensions are those of mig.go, lines 118-135.
+// dimensions returns those of mig.go, lines 118-135.
 func dimensions() []dimension {
 	return []dimension{
 		{"multiprocessors", "multiprocessors", func(p *MIGProfile) int64 { return int64(p.Multiprocessors) }},
@@ -47,7 +47,7 @@ func canToggle(g *GPU) bool {
 	return !slices.Contains([]string{"Kepler", "Maxwell", "Pascal", "Volta", "Turing", "Ampere", "Ada Lovelace"}, g.Architecture)
 }
 
-// placed are the profiles for which there is a place, the only ones that count.
+// placed returns the profiles for which there is a place, the only ones that count.
 func placed(g *GPU) []*MIGProfile {
 	var list []*MIGProfile
 	for i := range g.MIGProfiles {
@@ -58,8 +58,7 @@ func placed(g *GPU) []*MIGProfile {
 	return list
 }
 
-// largest is the most of something that any partition has: nvlib.go, lines
-// 1298-1304.
+// largest returns the most of something that any partition has: nvlib.go, lines 1298-1304.
 func largest(g *GPU, of func(*MIGProfile) int64) int64 {
 	var most int64
 	for _, p := range placed(g) {
@@ -68,8 +67,7 @@ func largest(g *GPU, of func(*MIGProfile) int64) int64 {
 	return most
 }
 
-// memorySlices is how many the largest partition takes: nvlib.go, lines
-// 1293-1296.
+// memorySlices returns how many the largest partition takes: nvlib.go, lines 1293-1296.
 func memorySlices(g *GPU) int {
 	most := 0
 	for _, p := range placed(g) {
@@ -80,7 +78,7 @@ func memorySlices(g *GPU) int {
 	return most
 }
 
-// wholeCounters are those of a GPU as a whole: partitions.go, lines 70-99.
+// wholeCounters returns those of a GPU as a whole: partitions.go, lines 70-99.
 func wholeCounters(g *GPU) map[string]resourceapi.Counter {
 	if len(placed(g)) == 0 {
 		return nil
@@ -109,7 +107,7 @@ func counterSets(g *GPU) []resourceapi.CounterSet {
 	return []resourceapi.CounterSet{{Name: counterSetName(g), Counters: counters}}
 }
 
-// dynamicGPU is a GPU as a whole that could also be divided: partitions.go, lines
+// dynamicGPU returns a GPU as a whole that could also be divided: partitions.go, lines
 // 53-58 and 102-117.
 func (p *preview) dynamicGPU(g *GPU) resourceapi.Device {
 	device := p.fullGPU(g)
@@ -129,8 +127,8 @@ func (p *preview) dynamicGPU(g *GPU) resourceapi.Device {
 	return device
 }
 
-// dynamicMIG are all partitions that could be made: nvlib.go, lines 1253-1307,
-// and partitions.go, lines 120-128 and 171-214.
+// dynamicMIG returns all partitions that could be made: nvlib.go, lines 1253-1307, and
+// partitions.go, lines 120-128 and 171-214.
 func (p *preview) dynamicMIG(g *GPU) []resourceapi.Device {
 	var devices []resourceapi.Device
 	for _, profile := range placed(g) {
@@ -148,8 +146,8 @@ func (p *preview) dynamicMIG(g *GPU) []resourceapi.Device {
 	return devices
 }
 
-// staticMIG is a partition that somebody else has made: deviceinfo.go, lines
-// 258-281, and nvlib.go, lines 767-855.
+// staticMIG returns a partition that somebody else has made: deviceinfo.go, lines 258-281,
+// and nvlib.go, lines 767-855.
 func (p *preview) staticMIG(g *GPU, d *MIGDevice) (*resourceapi.Device, error) {
 	if len(d.Missing) > 0 {
 		return nil, &CannotStartError{fmt.Sprintf("GPU %d: %s of MIG device %s is not known: %s", g.Index, d.Missing[0].Value, d.UUID, d.Missing[0].Reason)}
@@ -166,8 +164,8 @@ func (p *preview) staticMIG(g *GPU, d *MIGDevice) (*resourceapi.Device, error) {
 	return &device, nil
 }
 
-// migDevice is what partitions that exist and those that could have in common:
-// mig.go, lines 111-187.
+// migDevice returns what partitions that exist and those that could have in common: mig.go,
+// lines 111-187.
 func (p *preview) migDevice(g *GPU, profile *MIGProfile, start int) resourceapi.Device {
 	attrs := p.common(g)
 	attrs["type"] = text("mig")

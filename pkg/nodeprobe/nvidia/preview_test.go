@@ -15,7 +15,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// h100 is a machine with one GPU of which everything is known.
+// h100 returns a machine with one GPU of which everything is known.
 func h100(t *testing.T) *Findings {
 	t.Helper()
 	f, err := simulate("dgx-h100")

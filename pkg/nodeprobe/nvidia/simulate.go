@@ -31,7 +31,7 @@ type simulated struct {
 	Findings Findings `json:"findings"`
 }
 
-// SimulatedMachines are the names that [Options.Simulate] may have.
+// SimulatedMachines returns the names that [Options.Simulate] may have.
 func SimulatedMachines() []string {
 	entries, err := simulatedFiles.ReadDir("simulated")
 	if err != nil {
@@ -74,7 +74,7 @@ func simulate(name string) (*Findings, error) {
 	return f, nil
 }
 
-// simulatedUUID is the same each time, other than those of the mocks.
+// simulatedUUID returns the same each time, other than those of the mocks.
 func simulatedUUID(name string, index int) string {
 	return "GPU-" + uuid.NewSHA1(uuid.Nil, fmt.Appendf(nil, "%s/%d", name, index)).String()
 }

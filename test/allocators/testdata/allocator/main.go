@@ -131,7 +131,7 @@ func ask(r *request) (a answer) {
 	return a
 }
 
-// takes are amounts as the API server stores them, which reads what is written.
+// takes returns amounts as the API server stores them, which reads what is written.
 func takes(amounts map[resourceapi.QualifiedName]resource.Quantity) string {
 	text := ""
 	for _, name := range slices.Sorted(maps.Keys(amounts)) {
@@ -142,7 +142,7 @@ func takes(amounts map[resourceapi.QualifiedName]resource.Quantity) string {
 	return text
 }
 
-// stateOf is what claims have, as kube-scheduler gathers it.
+// stateOf returns what claims have, as kube-scheduler gathers it.
 func stateOf(claims []*resourceapi.ResourceClaim, consumableCapacity bool) structured.AllocatedState {
 	state := structured.AllocatedState{
 		AllocatedDevices:         sets.New[structured.DeviceID](),
