@@ -38,7 +38,7 @@ type fitShape struct {
 	claim, further string
 	// objects are further ones.
 	objects string
-	// most is how many copies fit; at least so many, where the number depends on the
+	// most limits how many copies fit; at least so many, where the number depends on the
 	// nodes that the scheduler takes.
 	least, most int
 }
@@ -226,8 +226,8 @@ func (c *cluster) placeCopy(ctx context.Context, t *testing.T, shape *fitShape, 
 	return last.reason == scheduled
 }
 
-// TestMovesAgreeWithScheduler has two pods that use half of a node each, so that there is
-// no room for one that needs all of a node. It makes the move that fit without a target
+// TestMovesAgreeWithScheduler covers two pods that use half of a node each, so that there
+// is no room for one that needs all of a node. It makes the move that fit without a target
 // names, as the documents say: then the scheduler places that pod.
 func TestMovesAgreeWithScheduler(t *testing.T) {
 	c := startCluster(t, controlplane.Options{})

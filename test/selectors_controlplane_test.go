@@ -54,9 +54,9 @@ func selectorCases() []selectorCase {
 	}
 }
 
-// TestCorrectedSelectorsWork has a pod wait because of each mistake. The first
-// remedy has to say what was meant, and after its commands went through a shell as
-// they are, the real scheduler has to find devices for the pod.
+// TestCorrectedSelectorsWork covers a pod wait because of each mistake. The first remedy
+// has to say what was meant, and after its commands went through a shell as they are, the
+// real scheduler has to find devices for the pod.
 func TestCorrectedSelectorsWork(t *testing.T) {
 	c := startCluster(t, everything())
 	t.Run("cases", func(t *testing.T) {

@@ -133,10 +133,10 @@ func hostileObjects(texts []string) []*unstructured.Unstructured {
 	}
 }
 
-// TestStoredTextsSurvive has an API server store texts in all their forms, and saves
-// and loads what the program reads of them: it is the same in every format. What the
-// program prints for programs decodes to the same texts, and what it prints for
-// people has no control characters.
+// TestStoredTextsSurvive covers an API server store texts in all their forms, and saves and
+// loads what the program reads of them: it is the same in every format. What the program
+// prints for programs decodes to the same texts, and what it prints for people has no
+// control characters.
 func TestStoredTextsSurvive(t *testing.T) {
 	options := everything()
 	options.WithoutScheduler, options.WithoutControllerManager = true, true
@@ -443,7 +443,7 @@ const quantitiesCluster = `
 {apiVersion: v1, kind: Pod, metadata: {name: fine}, spec: {containers: [{name: c, image: example.com/none, resources: {requests: {cpu: "1"}, claims: [{name: r}]}}], resourceClaims: [{name: r, resourceClaimName: fine}]}}
 `
 
-// TestStoredQuantities has an API server store quantities with exponents that nothing
+// TestStoredQuantities covers an API server store quantities with exponents that nothing
 // can be computed with in time, wherever it takes them. They are left out, one after the
 // other, and what is printed says so and comes at once.
 func TestStoredQuantities(t *testing.T) {

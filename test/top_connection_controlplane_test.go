@@ -14,7 +14,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/internal/controlplane"
 )
 
-// TestTopWithoutAnswers has a server that stalls with its connections open, refuses
+// TestTopWithoutAnswers covers a server that stalls with its connections open, refuses
 // connections, and comes back. The dashboard says so, and shows nothing as new meanwhile.
 func TestTopWithoutAnswers(t *testing.T) {
 	c := startCluster(t, controlplane.Options{WithoutScheduler: true, WithoutControllerManager: true})

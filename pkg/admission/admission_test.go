@@ -92,7 +92,7 @@ func pod(requests, limits string) *corev1.Pod {
 	return &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Resources: corev1.ResourceRequirements{Requests: list(requests), Limits: list(limits)}}}}}
 }
 
-// TestPods has what refuses a pod, after it got its defaults.
+// TestPods covers what refuses a pod, after it got its defaults.
 func TestPods(t *testing.T) {
 	ranges := func(item corev1.LimitRangeItem) []*corev1.LimitRange {
 		return []*corev1.LimitRange{{ObjectMeta: metav1.ObjectMeta{Name: "l"}, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{item}}}}

@@ -42,8 +42,8 @@ type Cluster struct {
 	amended int
 }
 
-// maxDeferred is how many amended clusters, one made of the other, may leave for later what
-// nobody asks about: what it is found from stays in memory until then.
+// maxDeferred limits how many amended clusters, one made of the other, may leave for later
+// what nobody asks about: what it is found from stays in memory until then.
 const maxDeferred = 16
 
 // New prepares everything that is the same for all nodes. The snapshot must

@@ -118,8 +118,8 @@ func TestExtendedEvictions(t *testing.T) {
 	}
 }
 
-// TestOpenRulesEvictNobody has a rule without a selector, which only the scheduler of some
-// releases takes for all devices.
+// TestOpenRulesEvictNobody covers a rule without a selector, which only the scheduler of
+// some releases takes for all devices.
 func TestOpenRulesEvictNobody(t *testing.T) {
 	rule := tc.TaintRule("open", "", "", "")
 	rule.Spec.DeviceSelector = nil

@@ -36,11 +36,12 @@ const (
 	// are before it are no more than such a cluster takes itself; a small
 	// cluster makes far less.
 	largeReserve = 720 << 20
-	// mostGarbage is how much garbage a program that goes on has at most, as long as that
-	// is not less than leastPercent of what is live: then collections would take too long
-	// altogether. mostPercent is for small clusters. Until a cluster is loaded, garbage may be
-	// garbageOfLoading times as much; later, while there is work that makes much of it,
-	// garbageOfWork times, so that there is one collection in untilCollected and not several.
+	// mostGarbage limits how much garbage a program that goes on has at most, as long as
+	// that is not less than leastPercent of what is live: then collections would take too
+	// long altogether. mostPercent is for small clusters. Until a cluster is loaded,
+	// garbage may be garbageOfLoading times as much; later, while there is work that makes
+	// much of it, garbageOfWork times, so that there is one collection in untilCollected
+	// and not several.
 	mostGarbage               = 48 << 20
 	garbageOfLoading          = 2
 	garbageOfWork             = 4

@@ -40,7 +40,7 @@ func TestEveryCommandHelps(t *testing.T) {
 	})
 }
 
-// TestAllNamespacesEverywhere has kubectl's -A at every verb that reads a cluster.
+// TestAllNamespacesEverywhere covers kubectl's -A at every verb that reads a cluster.
 func TestAllNamespacesEverywhere(t *testing.T) {
 	streams, _, _, _ := genericiooptions.NewTestIOStreams()
 	visit(NewRoot(streams, Build{}), func(cmd *cobra.Command) {

@@ -16,7 +16,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// maxObjects is how many objects, and how many pieces of evidence, a finding names.
+// maxObjects limits how many objects, and how many pieces of evidence, a finding names.
 const maxObjects = 10
 
 // cluster is what checks look at.

@@ -118,7 +118,7 @@ func findComponentSkew(_ context.Context, in *cluster) ([]api.Finding, error) {
 	return found, nil
 }
 
-// maxKubelets is how many kubelets are asked.
+// maxKubelets limits how many kubelets are asked.
 const maxKubelets = 100
 
 // KubeletNodes lists the nodes with devices whose kubelets are to be asked, evenly

@@ -60,7 +60,7 @@ func TestGatesOfComponents(t *testing.T) {
 	}
 }
 
-// TestComponentSkew has the control plane within the policy, and outside of it.
+// TestComponentSkew covers the control plane within the policy, and outside of it.
 func TestComponentSkew(t *testing.T) {
 	for version, says := range map[string]string{
 		"v1.37.1": "", "v1.36.4": "", "v1.35.9": "more than one minor release older", "v1.38.0": "newer than the API server", "": "",

@@ -215,8 +215,8 @@ func TestBugsByRelease(t *testing.T) {
 	}
 }
 
-// TestBugProvedByMessage has a message of the scheduler, on a release that is said to be without
-// the bug, and on none.
+// TestBugProvedByMessage covers a message of the scheduler, on a release that is said to be
+// without the bug, and on none.
 func TestBugProvedByMessage(t *testing.T) {
 	for _, release := range []string{"v1.37.1", ""} {
 		snap := tc.Cluster(tc.Nodes("n1"), tc.Pod("p", func(p *corev1.Pod) {
@@ -230,7 +230,7 @@ func TestBugProvedByMessage(t *testing.T) {
 	}
 }
 
-// TestOpenRules has a rule without a selector: the words are those of why and lint.
+// TestOpenRules covers a rule without a selector: the words are those of why and lint.
 func TestOpenRules(t *testing.T) {
 	rule := tc.TaintRule("open", "", "", "")
 	rule.Spec.DeviceSelector = nil
@@ -466,7 +466,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestReservationsOfPodsThatEnded has a claim whose only pod ended: the resourceclaim
+// TestReservationsOfPodsThatEnded covers a claim whose only pod ended: the resourceclaim
 // controller takes a moment.
 func TestReservationsOfPodsThatEnded(t *testing.T) {
 	for ago, want := range map[time.Duration]int{10 * time.Second: 0, 10 * time.Minute: 1} {
@@ -519,7 +519,7 @@ func TestNamespace(t *testing.T) {
 	}
 }
 
-// TestAgeOfRules has rules that are forgotten at another age.
+// TestAgeOfRules covers rules that are forgotten at another age.
 func TestAgeOfRules(t *testing.T) {
 	for _, test := range []struct {
 		age, olderThan time.Duration
@@ -586,7 +586,7 @@ func TestUnknownWhereListsAreNotPermitted(t *testing.T) {
 	}
 }
 
-// TestUnknownWithoutEvents has a pod that waits, where no event could be read.
+// TestUnknownWithoutEvents covers a pod that waits, where no event could be read.
 func TestUnknownWithoutEvents(t *testing.T) {
 	snap := tc.Cluster(append(healthy(), snapshot.Gap{Resource: snapshot.ResourceEvents, Reason: "this user may not list events"})...)
 	found := diagnose(t, snap, Options{})
@@ -697,7 +697,7 @@ func TestNodeReports(t *testing.T) {
 	}
 }
 
-// TestOneFindingForOneFault has faults of which two checks could tell.
+// TestOneFindingForOneFault covers faults of which two checks could tell.
 func TestOneFindingForOneFault(t *testing.T) {
 	typo := tc.GPUs("gpu", 1).Where(`device.driver == "gpu.exmaple.com"`)
 	for name, test := range map[string]struct {
@@ -726,7 +726,7 @@ func unregistered(s *snapshot.Snapshot) {
 	s.Events[0].Message = "Failed to prepare dynamic resources: prepare dynamic resources: DRA driver gpu.example.com is not registered"
 }
 
-// TestDriverEvents has what events tell about the DaemonSet of a driver and its pods.
+// TestDriverEvents covers what events tell about the DaemonSet of a driver and its pods.
 func TestDriverEvents(t *testing.T) {
 	warn := func(kind, name, uid, message string) func(*snapshot.Snapshot) {
 		return func(s *snapshot.Snapshot) {
@@ -749,7 +749,7 @@ func TestDriverEvents(t *testing.T) {
 	}
 }
 
-// TestSilentDriver has a driver that runs, and of which the API server stores nothing.
+// TestSilentDriver covers a driver that runs, and of which the API server stores nothing.
 func TestSilentDriver(t *testing.T) {
 	silent := func(s *snapshot.Snapshot) {
 		s.Workloads[0].Annotations[snapshot.KubeletPluginAnnotation] = tc.Driver

@@ -32,7 +32,7 @@ func usedOn(node, pod string) []any {
 // stands for.
 var harmful = regexp.MustCompile(`(?i)\b(delete|recreate|end|evict|move)( and recreate)? (the |that |running |one of the |all )*pods?\b|--force|\bremove [^.;:]*finalizer|\bsee (who|what|which|whether)\b`)
 
-// TestDriverThatIsAway has one finding for a driver and all nodes that it is away from,
+// TestDriverThatIsAway covers one finding for a driver and all nodes that it is away from,
 // whatever its plugin is like there, and leaves the pods alone.
 func TestDriverThatIsAway(t *testing.T) {
 	crashes := func(s *snapshot.Snapshot) {

@@ -82,7 +82,7 @@ func LogLines(log string) []string {
 }
 
 const (
-	// maxLogLines is how many lines of a log a finding has, maxLogLine how long one is.
+	// maxLogLines limits how many lines of a log a finding has, maxLogLine how long one is.
 	maxLogLines = 5
 	maxLogLine  = 300
 	// secretLength is how long a word is that may be a key or a token.

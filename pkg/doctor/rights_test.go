@@ -13,7 +13,7 @@ import (
 	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
-// TestMissingRights has what the service account of a driver may not do.
+// TestMissingRights covers what the service account of a driver may not do.
 func TestMissingRights(t *testing.T) {
 	cluster := tc.Cluster(healthy()...)
 	c := facts.New(cluster)

@@ -177,7 +177,7 @@ func findTainted(_ context.Context, in *cluster) ([]api.Finding, error) {
 	return found, nil
 }
 
-// maxNames is how many names a message has.
+// maxNames limits how many names a message has.
 const maxNames = 4
 
 func forgotten(in *cluster, rule *resourceapi.DeviceTaintRule) *api.Finding {

@@ -235,7 +235,7 @@ func typeText(of selector.ValueType) string {
 	}
 }
 
-// maxNames is how many values are named that there are instead.
+// maxNames limits how many values are named that there are instead.
 const maxNames = 10
 
 // strings returns the values of an attribute that are strings.

@@ -32,7 +32,7 @@ type pattern struct {
 const (
 	// valueOf matches an attribute or a capacity: its kind, domain and name.
 	valueOf = `device\.(attributes|capacity)\["([^"]*)"\]\.\??`
-	// maxProposed is how many words are proposed.
+	// maxProposed limits how many words are proposed.
 	maxProposed = 100
 )
 

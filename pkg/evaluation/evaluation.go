@@ -23,7 +23,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 )
 
-// maxNamed is how many devices are named.
+// maxNamed limits how many devices are named.
 const maxNamed = 10
 
 // Devices are what expressions are evaluated for. Not safe for concurrent use.

@@ -268,7 +268,7 @@ func TestLike(t *testing.T) {
 	}
 }
 
-// TestSuggestions has typos, and what is evaluated in their place.
+// TestSuggestions covers typos, and what is evaluated in their place.
 func TestSuggestions(t *testing.T) {
 	_, devices := devicesOf(tc.Cluster(tc.Pool("n1", tc.Devices(2, "model=A")...), tc.Slice("nics", "nic.example.com", "n1", tc.Device("nic-0"))))
 	for expression, want := range map[string][]string{

@@ -23,9 +23,9 @@ const (
 	// say where in a node a device is (package deviceattribute of
 	// k8s.io/dynamic-resource-allocation).
 	locationDomain = "resource.kubernetes.io"
-	// maxSelectors is how many expressions are listed, maxVerified how many are
-	// evaluated for that, and maxConditions of how many conditions they consist at
-	// most, unless it takes all of them.
+	// maxSelectors limits how many expressions are listed, maxVerified how many are
+	// evaluated for that, and maxConditions of how many conditions they consist at most,
+	// unless it takes all of them.
 	maxSelectors  = 5
 	maxVerified   = 20
 	maxConditions = 3

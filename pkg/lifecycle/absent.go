@@ -82,5 +82,5 @@ func PluginStep(snap *snapshot.Snapshot, driver string, nodes ...string) api.Nex
 	return step
 }
 
-// maxAbsent is how many nodes or pools of a driver are named.
+// maxAbsent limits how many nodes or pools of a driver are named.
 const maxAbsent = 4

@@ -44,7 +44,7 @@ func Actor(steps []api.NextStep) string {
 	return ""
 }
 
-// maxReasons is how many findings a summary has room for.
+// maxReasons limits how many findings a summary has room for.
 const maxReasons = 3
 
 // Summarize puts the reasons of findings in front of what the allocator has to

@@ -31,7 +31,7 @@ func TestDidYouMean(t *testing.T) {
 	}
 }
 
-// TestTypo has pairs of names of which one was meant by the other, and pairs that only
+// TestTypo covers pairs of names of which one was meant by the other, and pairs that only
 // differ in a few letters only.
 func TestTypo(t *testing.T) {
 	for _, each := range []struct {

@@ -35,7 +35,7 @@ func Typo(name string, names []string) string {
 	return meant
 }
 
-// maxSlips is how many letters of a word are wrong at most.
+// maxSlips limits how many letters of a word are wrong at most.
 const maxSlips = 2
 
 // slipsIn counts the letters by which one word of a name differs from another name,

@@ -26,7 +26,7 @@ func TestDeviceData(t *testing.T) {
 	}
 }
 
-// TestCollapseOrders has devices in the order of an allocation.
+// TestCollapseOrders covers devices in the order of an allocation.
 func TestCollapseOrders(t *testing.T) {
 	if got := strings.Join(collapse([]string{"gpu-7", "gpu-10", "gpu-0", "gpu-3", "gpu-5", "gpu-4", "gpu-6"}), ", "); got != "gpu-0, gpu-3 … gpu-7, gpu-10" {
 		t.Errorf("%s", got)

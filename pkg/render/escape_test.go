@@ -39,7 +39,7 @@ func TestEscape(t *testing.T) {
 	}
 }
 
-// TestEscapeJSON has the same values afterwards, and nothing that a terminal obeys.
+// TestEscapeJSON covers the same values afterwards, and nothing that a terminal obeys.
 func TestEscapeJSON(t *testing.T) {
 	for r := range rune(0x110000) {
 		if r >= 0xd800 && r < 0xe000 || r > 0x3100 && r < 0xe0000 && r%0x101 != 0 {

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// longestForeignLine is how much of a line is waited for before it is written
-// in pieces.
+// longestForeignLine limits how much of a line is waited for before it is written in
+// pieces.
 const longestForeignLine = 1 << 20
 
 // Foreign makes the output of a program that runs elsewhere safe to print: it

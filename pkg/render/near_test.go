@@ -133,7 +133,7 @@ func TestNearMisses(t *testing.T) {
 	}
 }
 
-// TestNodeHeadline has the headline of each verdict for one node.
+// TestNodeHeadline covers the headline of each verdict for one node.
 func TestNodeHeadline(t *testing.T) {
 	for verdict, want := range map[api.Verdict]string{
 		api.Allocated:    "Pod ml/train-0: all devices are allocated and can be used on node gpu-03\n",
@@ -187,7 +187,7 @@ func TestHiddenClaims(t *testing.T) {
 	}
 }
 
-// TestManyReasonsOnOneNode has more reasons than a page can show.
+// TestManyReasonsOnOneNode covers more reasons than a page can show.
 func TestManyReasonsOnOneNode(t *testing.T) {
 	e := oneNode()
 	r := &e.Claims[0].Requests[0]

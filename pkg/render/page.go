@@ -40,10 +40,10 @@ const (
 	// AlignWidth is how far apart the columns of lines without a limit may stand
 	// to be in line with each other.
 	AlignWidth = 100
-	// longest is how many characters of a text are shown. It is more than any
-	// message of a cluster has: the API server accepts 32 KiB in a condition. A
-	// text that exceeds it by less than slack is shown as it is, and slack is how
-	// much shorter it may become to end with a whole word.
+	// longest limits how many characters of a text are shown. It is more than any message
+	// of a cluster has: the API server accepts 32 KiB in a condition. A text that exceeds
+	// it by less than slack is shown as it is, and slack is how much shorter it may become
+	// to end with a whole word.
 	longest = 32 << 10
 	slack   = 253
 	// namesLongest is how many cells a sample of names takes where lines are not

@@ -11,8 +11,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
-// TestPlanFitsTerminal has a reason with a name that is wider than what the other columns
-// leave of 80: no line is wider than the terminal, which would break it anywhere.
+// TestPlanFitsTerminal covers a reason with a name that is wider than what the other
+// columns leave of 80: no line is wider than the terminal, which would break it anywhere.
 func TestPlanFitsTerminal(t *testing.T) {
 	plan := &api.Plan{Counts: api.PlanCounts{Never: 1, Placed: 1}, NotModeled: "scores", Pods: []api.PlannedPod{
 		{Position: 1, Namespace: "research", Name: "pretrain-0", Outcome: api.PlanUndetermined, Reason: "Node gpu-03: at most 4 with the same resource.kubernetes.io/pcieRoot; pool gpu-09 is not used."},
@@ -41,7 +41,7 @@ func TestPlanFitsTerminal(t *testing.T) {
 	}
 }
 
-// TestPlanOfEqualPods has one row for the pods of a workload that wait for the same, and
+// TestPlanOfEqualPods covers one row for the pods of a workload that wait for the same, and
 // says that they cannot all have it.
 func TestPlanOfEqualPods(t *testing.T) {
 	behind := []api.BlockingPod{{Namespace: "ml", Name: "notebook", Node: "n1", Devices: []api.AllocatedDevice{{Driver: "d", Pool: "n1", Device: "gpu-0"}}}}

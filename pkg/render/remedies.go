@@ -94,7 +94,7 @@ func conflictTitle(c *api.Conflict) string {
 	}
 }
 
-// maxRemedyLines is how many [RemedyLines] has at most.
+// maxRemedyLines limits how many [RemedyLines] has at most.
 const maxRemedyLines = 6
 
 // RemedyLines returns a line for what would help, with who can do it: the remedies or, if

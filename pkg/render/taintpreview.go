@@ -83,7 +83,7 @@ func TaintPreview(w io.Writer, t *api.Taint, impact *api.Impact, now time.Time) 
 	return nil
 }
 
-// maxPreviewed is how many waiting pods are named.
+// maxPreviewed limits how many waiting pods are named.
 const maxPreviewed = 10
 
 // fate says what becomes of a pod.

@@ -66,8 +66,8 @@ func (l *layer) grow() {
 	}
 }
 
-// mostCompared is how many better states a state is compared with. More would be
-// slower than to carry on with a few states too many.
+// mostCompared limits how many better states a state is compared with. More would be slower
+// than to carry on with a few states too many.
 const mostCompared = 256
 
 // prune drops states that are no better than another one: the first amounts

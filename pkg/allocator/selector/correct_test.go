@@ -54,8 +54,8 @@ func TestCorrectInClass(t *testing.T) {
 	}
 }
 
-// TestCorrect has one expression for each mistake, with x for the attributes of
-// the driver and m for the capacities.
+// TestCorrect covers one expression for each mistake, with x for the attributes of the
+// driver and m for the capacities.
 func TestCorrect(t *testing.T) {
 	long := strings.NewReplacer("x.", `device.attributes["gpu.example.com"].`, "x[", `device.attributes["gpu.example.com"][`, "m.", `device.capacity["gpu.example.com"].`)
 	short := strings.NewReplacer(`device.attributes["gpu.example.com"]`, "x", `device.capacity["gpu.example.com"]`, "m")

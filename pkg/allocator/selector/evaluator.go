@@ -34,8 +34,8 @@ type Evaluator struct {
 	key []byte
 }
 
-// maxCompiled is how many compiled expressions are kept: more than any one
-// explanation has.
+// maxCompiled limits how many compiled expressions are kept: more than any one explanation
+// has.
 const maxCompiled = 1000
 
 // New makes an evaluator with these features of expressions. Sharing is false
@@ -221,7 +221,7 @@ const (
 	isOdd
 )
 
-// maxVersions is how many versions are remembered. Most devices have the same.
+// maxVersions limits how many versions are remembered. Most devices have the same.
 const maxVersions = 1000
 
 func (v *Evaluator) isVersion(text string) bool {

@@ -64,8 +64,8 @@ func TestEqualDevicesShareResults(t *testing.T) {
 	}
 }
 
-// TestOddDevices have an attribute that CEL refuses, read or not: they never
-// share the result of others.
+// TestOddDevices covers an attribute that CEL refuses, read or not: they never share the
+// result of others.
 func TestOddDevices(t *testing.T) {
 	v := New(listFeatures(), true)
 	sel := v.Compile(`device.attributes["gpu.example.com"].model == "A"`)

@@ -14,11 +14,11 @@ type Evaluators struct {
 }
 
 const (
-	// maxIdle is how many evaluators are kept while nobody has them: a question can lead to
-	// another one.
+	// maxIdle limits how many evaluators are kept while nobody has them: a question can
+	// lead to another one.
 	maxIdle = 2
-	// maxExpressions is how many expressions an evaluator may remember that is kept: each
-	// takes memory for each device.
+	// maxExpressions limits how many expressions an evaluator may remember that is kept:
+	// each takes memory for each device.
 	maxExpressions = 50
 )
 

@@ -23,7 +23,7 @@ type CompileError struct {
 	More int
 }
 
-// maxNear is how much of a line is shown from where an error is.
+// maxNear limits how much of a line is shown from where an error is.
 const maxNear = 40
 
 // Problem says why an expression does not compile; nil if it does.

@@ -166,7 +166,7 @@ func (r Reading) within(driver string, device *resourceapi.Device) []Reading {
 	return slices.Compact(found)
 }
 
-// maxNames is how many names of attributes are shown.
+// maxNames limits how many names of attributes are shown.
 const maxNames = 10
 
 // wholeText names what there is.

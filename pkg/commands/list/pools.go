@@ -134,7 +134,7 @@ func askPoolStatus(ctx context.Context, from *listed, patterns []string) error {
 	return nil
 }
 
-// maxDifferences is how many pools the notes tell about.
+// maxDifferences limits how many pools the notes tell about.
 const maxDifferences = 10
 
 // poolDifferences tells where the cluster counts differently.

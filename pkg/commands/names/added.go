@@ -20,7 +20,7 @@ type AddedNodes struct {
 	Count int
 }
 
-// mostAdded is how many nodes can be added at once. No cluster has more.
+// mostAdded limits how many nodes can be added at once. No cluster has more.
 const mostAdded = 10_000
 
 // ParseAdded reads the values of --add: node=NAME or node=NAME,count=N.

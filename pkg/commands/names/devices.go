@@ -90,7 +90,7 @@ func NoSuchDevices(facts *cluster.Cluster, driver, pool, device string) []string
 	return notes
 }
 
-// maxFailures is how many ways in which selectors fail are told.
+// maxFailures limits how many ways in which selectors fail are told.
 const maxFailures = 3
 
 // FailureNotes say on how many devices a selector fails, and how.

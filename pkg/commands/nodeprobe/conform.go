@@ -45,7 +45,7 @@ type conformFlags struct {
 const (
 	// reportJUnit is the format of reports that this verb has.
 	reportJUnit = "junit"
-	// maxCommandOutput is how much of the output of a command is shown.
+	// maxCommandOutput limits how much of the output of a command is shown.
 	maxCommandOutput = 4 << 10
 )
 

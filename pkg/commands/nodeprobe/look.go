@@ -24,7 +24,7 @@ type LookOptions struct {
 	CDIDirs                                     []string
 }
 
-// maxLook is how much a report may have.
+// maxLook limits how much a report may have.
 const maxLook = 64 << 20
 
 // Look is 'node-probe --node' for other verbs: it runs the program on a node, in a

@@ -290,8 +290,8 @@ func TestNodeProbeHealth(t *testing.T) {
 	has(t, "the output", out, "Unhealthy", "XID 79", "✗  gpu.example.com/node-1/gpu-0 is unhealthy: XID 79")
 }
 
-// TestNodeProbeHealthWithoutService has a driver as most are: there is nothing
-// to report, to watch, or to be wrong.
+// TestNodeProbeHealthWithoutService covers a driver as most are: there is nothing to
+// report, to watch, or to be wrong.
 func TestNodeProbeHealthWithoutService(t *testing.T) {
 	n := newProbedNode(t, nil)
 	n.driver.Stop()

@@ -86,8 +86,8 @@ func found(f *Findings, state node.State, name string) *node.Check {
 	return nil
 }
 
-// TestHostile has files that a runtime must not be brought down by, nor the
-// probe; each is one finding, and the good spec beside them is still read.
+// TestHostile covers files that a runtime must not be brought down by, nor the probe; each
+// is one finding, and the good spec beside them is still read.
 func TestHostile(t *testing.T) {
 	bomb := "a: &a [x,x,x,x,x,x,x,x,x]\n"
 	for i := range 8 {
@@ -143,7 +143,7 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestNoContent has files that are not specs, and that a user who put a link there or
+// TestNoContent covers files that are not specs, and that a user who put a link there or
 // moved the file must not have read to him.
 func TestNoContent(t *testing.T) {
 	for name, content := range map[string]string{

@@ -27,7 +27,7 @@ const (
 	// Kind of the findings.
 	Kind = "NodeState"
 
-	// maxFile is how large a checkpoint may be to be read. A claim takes some
+	// maxFile limits how large a checkpoint may be to be read. A claim takes some
 	// kilobytes. maxFiles is how much is read in all.
 	maxFile  = 8 << 20
 	maxFiles = 64 << 20

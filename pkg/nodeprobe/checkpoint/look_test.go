@@ -197,7 +197,7 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// TestHostile has things that are no files.
+// TestHostile covers things that are no files.
 func TestHostile(t *testing.T) {
 	for name, do := range map[string]func(here string) error{
 		"a gigabyte":     func(here string) error { return errors.Join(os.WriteFile(here, nil, 0o600), os.Truncate(here, 1<<30)) },
@@ -225,8 +225,8 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestNoContent has files that are not checkpoints, and that a user who put a link
-// there must not have read to him.
+// TestNoContent covers files that are not checkpoints, and that a user who put a link there
+// must not have read to him.
 func TestNoContent(t *testing.T) {
 	for name, content := range map[string]string{
 		"shadow":         "root:$y$j9T$SECRET:19000:0:99999:7:::\n",
@@ -350,7 +350,7 @@ func FuzzDriver(f *testing.F) {
 	})
 }
 
-// TestOtherForms has files of drivers that only share the name of the file with
+// TestOtherForms covers files of drivers that only share the name of the file with
 // NVIDIA's: nothing is wrong with them.
 func TestOtherForms(t *testing.T) {
 	driver := written(t, driverPath)
@@ -383,7 +383,7 @@ func TestOtherForms(t *testing.T) {
 	}
 }
 
-// TestClaimsAreNamed has a file of the first version, which has no names: the kubelet
+// TestClaimsAreNamed covers a file of the first version, which has no names: the kubelet
 // knows them.
 func TestClaimsAreNamed(t *testing.T) {
 	const file = `{"checksum":0,"v1":{"preparedClaims":{"%s":{"status":{},"preparedDevices":[{"devices":[{"gpu":{"device":{"PoolName":"node-1","DeviceName":"gpu-10"}}},{"gpu":{"device":{"PoolName":"node-1","DeviceName":"gpu-9"}}}]}]},"gone":{"status":{}}}}}`

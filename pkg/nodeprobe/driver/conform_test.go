@@ -357,7 +357,7 @@ func TestConformRefuses(t *testing.T) {
 	}
 }
 
-// TestConformWithoutDriver has nothing to try.
+// TestConformWithoutDriver covers nothing to try.
 func TestConformWithoutDriver(t *testing.T) {
 	c, err := Conform(t.Context(), kubeletDir(t), gpu, ConformOptions{Claims: []*resourceapi.ResourceClaim{named("one", gpu, "gpu-0")}, CallOptions: calling()})
 	must(t, err)

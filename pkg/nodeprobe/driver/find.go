@@ -29,10 +29,10 @@ const (
 const devicePluginsDir = devicepluginv1beta1.DevicePluginPath
 
 const (
-	// maxDepth is how deep below a directory sockets are looked for. The kubelet
-	// looks at any depth below plugins_registry; drivers use one level.
+	// maxDepth limits how deep below a directory sockets are looked for. The kubelet looks
+	// at any depth below plugins_registry; drivers use one level.
 	maxDepth = 4
-	// maxSockets is how many sockets of a directory are asked.
+	// maxSockets limits how many sockets of a directory are asked.
 	maxSockets = 256
 )
 

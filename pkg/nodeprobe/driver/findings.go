@@ -59,8 +59,8 @@ func (p *Plugin) IsDRA() bool { return p.Type == registerv1.DRAPlugin }
 const (
 	// parallel is how many sockets are asked at the same time.
 	parallel = 8
-	// maxVersions is how many services a plugin may advertise before the rest is
-	// left out, and maxName how long its name may be.
+	// maxVersions limits how many services a plugin may advertise before the rest is left
+	// out, and maxName how long its name may be.
 	maxVersions = 32
 	maxName     = 253
 )

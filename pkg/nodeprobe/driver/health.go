@@ -26,10 +26,10 @@ import (
 const (
 	// defaultHealthTimeout is that of the kubelet, in seconds.
 	defaultHealthTimeout = 30
-	// maxMessage is how much of a message the kubelet takes.
+	// maxMessage limits how much of a message the kubelet takes.
 	maxMessage = 1024
-	// maxHealthDevices is how many devices of a driver are kept: a driver that
-	// invents new ones with every report must not fill the memory.
+	// maxHealthDevices limits how many devices of a driver are kept: a driver that invents
+	// new ones with every report must not fill the memory.
 	maxHealthDevices = 10000
 )
 

@@ -333,8 +333,8 @@ func TestCompareWithSlices(t *testing.T) {
 	}
 }
 
-// TestDriverOfPodsIsGone has pods that use devices of drivers which no socket
-// registers, and which have no slice for the node any more.
+// TestDriverOfPodsIsGone covers pods that use devices of drivers which no socket registers,
+// and which have no slice for the node any more.
 func TestDriverOfPodsIsGone(t *testing.T) {
 	const gone = "nic.example.com"
 	host := kubeletDir(t)
@@ -387,7 +387,7 @@ func (oldPlugin) GetDevicePluginOptions(context.Context, *devicepluginv1beta1.Em
 	return &devicepluginv1beta1.DevicePluginOptions{}, nil
 }
 
-// TestLookAtDevicePlugins has them where every kubelet has them, whatever its root
+// TestLookAtDevicePlugins covers them where every kubelet has them, whatever its root
 // directory is.
 func TestLookAtDevicePlugins(t *testing.T) {
 	root, err := os.MkdirTemp("/tmp", "dra")

@@ -183,9 +183,8 @@ func (p *Plugin) draVersions() []string {
 }
 
 const (
-	// maxDevices is how many devices of a reply are looked at, and maxNames how
-	// many CDI names: far more than a claim can have, and not what fits into a
-	// reply.
+	// maxDevices limits how many devices of a reply are looked at, and maxNames how many
+	// CDI names: far more than a claim can have, and not what fits into a reply.
 	maxDevices = 100
 	maxNames   = 1000
 )

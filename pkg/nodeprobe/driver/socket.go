@@ -32,9 +32,9 @@ type Socket struct {
 }
 
 const (
-	// maxReply is how many bytes a reply may have: what the kubelet takes.
+	// maxReply limits how many bytes a reply may have: what the kubelet takes.
 	maxReply = 4 << 20
-	// maxText is how many bytes of a text of a driver are kept.
+	// maxText limits how many bytes of a text of a driver are kept.
 	maxText = 4 << 10
 )
 

@@ -275,8 +275,8 @@ func TestDevices(t *testing.T) {
 	}
 }
 
-// TestHostile has neighbours that do not answer as a kubelet does: each is one
-// finding, in bounded time.
+// TestHostile covers neighbours that do not answer as a kubelet does: each is one finding,
+// in bounded time.
 func TestHostile(t *testing.T) {
 	// answer gives every connection to a function.
 	answer := func(do func(net.Conn)) func(*testing.T, string) {

@@ -11,8 +11,8 @@ import (
 	"os"
 )
 
-// longestAddress is how many bytes the path of a socket may have on the systems
-// with the shortest addresses.
+// longestAddress limits how many bytes the path of a socket may have on the systems with
+// the shortest addresses.
 const longestAddress = 103
 
 // connect connects to the socket at a path that has no links in it.

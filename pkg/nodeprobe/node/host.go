@@ -205,7 +205,7 @@ func (h *Host) read(file *os.File, path string, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// maxEntries is how many entries of a directory are looked at.
+// maxEntries limits how many entries of a directory are looked at.
 const maxEntries = 10000
 
 // ReadDir lists a directory by name. One with more than 10,000 entries is an

@@ -81,8 +81,7 @@ func TestReadFile(t *testing.T) {
 	}
 }
 
-// TestReadFileIn has links in a directory that somebody else than root may write
-// to.
+// TestReadFileIn covers links in a directory that somebody else than root may write to.
 func TestReadFileIn(t *testing.T) {
 	host := tree(t, "run/cdi/spec.json", "var/run -> /run", "etc/shadow", "run/cdi/near.json -> spec.json", "run/cdi/absolute.json -> /var/run/cdi/spec.json",
 		"run/cdi/out.json -> /etc/shadow", "run/cdi/up.json -> ../../etc/shadow", "run/cdi/sub -> /etc", "run/cdi/gone.json -> /etc/none", "run/cdi/loop.json -> loop.json", "run/cdi/dir/")

@@ -90,8 +90,8 @@ func (e *SocketError) Is(target error) bool {
 	return target == fs.ErrPermission && e.Answer == Denied || target == fs.ErrNotExist && e.Answer == Missing
 }
 
-// maxHeaders is how many bytes the headers of a reply may have; the texts of
-// errors are among them.
+// maxHeaders limits how many bytes the headers of a reply may have; the texts of errors are
+// among them.
 const maxHeaders = 64 << 10
 
 // Dial connects to the gRPC server behind a socket of the node, once it is clear

@@ -137,7 +137,7 @@ func TestCompareNamesOtherSettings(t *testing.T) {
 	}
 }
 
-// TestCompareUnknown has what leaves open what is published.
+// TestCompareUnknown covers what leaves open what is published.
 func TestCompareUnknown(t *testing.T) {
 	f, settings := h100(t), Settings{Node: "node"}
 	list, err := Preview(f, settings)
@@ -158,7 +158,7 @@ func TestCompareUnknown(t *testing.T) {
 	}
 }
 
-// TestCompareStale has a slice that the driver left behind: the pool says that it has
+// TestCompareStale covers a slice that the driver left behind: the pool says that it has
 // fewer.
 func TestCompareStale(t *testing.T) {
 	f, settings := h100(t), Settings{Node: "node"}

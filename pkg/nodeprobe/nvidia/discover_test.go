@@ -26,7 +26,7 @@ func reasonFor(t *testing.T, list []Missing, value string) Missing {
 	return Missing{}
 }
 
-// TestDiscoverHealth has values that the mocks do not know.
+// TestDiscoverHealth covers values that the mocks do not know.
 func TestDiscoverHealth(t *testing.T) {
 	lib := mocked(t, "dgx-h100")
 	lib.Devices = lib.Devices[:2]
@@ -130,7 +130,7 @@ func TestDiscoverMIG(t *testing.T) {
 	}
 }
 
-// TestDiscoverUnnamedProfile has a MIG profile that NVIDIA's library for names does not
+// TestDiscoverUnnamedProfile covers a MIG profile that NVIDIA's library for names does not
 // know: the name of that one is missing, and nothing else.
 func TestDiscoverUnnamedProfile(t *testing.T) {
 	want, err := discovered(mocked(t, "dgx-b200"))
@@ -192,7 +192,7 @@ func TestDiscoverLost(t *testing.T) {
 	}
 }
 
-// TestOpenOther has libraries that are not NVML: they must not end the process.
+// TestOpenOther covers libraries that are not NVML: they must not end the process.
 func TestOpenOther(t *testing.T) {
 	if _, err := openNVML("libc.so.6"); err == nil || noLibrary(err) {
 		t.Errorf("another library: %v", err)

@@ -100,7 +100,7 @@ func TestLibraryHere(t *testing.T) {
 	_, _ = os.Stdout.WriteString("findings: " + string(text) + "\n")
 }
 
-// TestTextsOutliveTheLibrary has libraries whose texts are gone after the shutdown.
+// TestTextsOutliveTheLibrary covers libraries whose texts are gone after the shutdown.
 func TestTextsOutliveTheLibrary(t *testing.T) {
 	for _, how := range []string{"FREE", "UNMAP"} {
 		t.Run(how, func(t *testing.T) {
@@ -117,7 +117,7 @@ func TestTextsOutliveTheLibrary(t *testing.T) {
 	}
 }
 
-// TestGPUThatHardlyAnswers has a UUID and nothing else that the driver needs.
+// TestGPUThatHardlyAnswers covers a UUID and nothing else that the driver needs.
 func TestGPUThatHardlyAnswers(t *testing.T) {
 	for how, want := range map[string]struct {
 		state node.State

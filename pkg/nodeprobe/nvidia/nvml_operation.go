@@ -75,7 +75,7 @@ func slowdowns(mask uint64) []string {
 	return names
 }
 
-// maxProcesses is how many of a kind are looked at.
+// maxProcesses limits how many of a kind are looked at.
 const maxProcesses = 1000
 
 // processes asks for the programs of one kind. The function has had several versions;

@@ -18,7 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
 
-// TestDiscoverOperation has values that the mocks do not know.
+// TestDiscoverOperation covers values that the mocks do not know.
 func TestDiscoverOperation(t *testing.T) {
 	lib := mocked(t, "dgx-h100")
 	lib.Devices = lib.Devices[:2]
@@ -68,7 +68,7 @@ func TestDiscoverOperation(t *testing.T) {
 	}
 }
 
-// TestDiscoverFabricHealth has the third form of the fabric's information.
+// TestDiscoverFabricHealth covers the third form of the fabric's information.
 func TestDiscoverFabricHealth(t *testing.T) {
 	lib := mocked(t, "dgx-b200")
 	lib.Devices = lib.Devices[:1]
@@ -110,7 +110,7 @@ func TestDiscoverFabricHealth(t *testing.T) {
 	}
 }
 
-// TestDiscoverMemoryErrors has errors of SRAM and of links.
+// TestDiscoverMemoryErrors covers errors of SRAM and of links.
 func TestDiscoverMemoryErrors(t *testing.T) {
 	lib := mocked(t, "dgx-h100")
 	lib.Devices = lib.Devices[:1]
@@ -150,7 +150,7 @@ func TestDiscoverMemoryErrors(t *testing.T) {
 	}
 }
 
-// TestDiscoverPartialInstance has a compute instance that takes one of three slices.
+// TestDiscoverPartialInstance covers a compute instance that takes one of three slices.
 func TestDiscoverPartialInstance(t *testing.T) {
 	lib := mocked(t, "dgx-h100")
 	lib.Devices = lib.Devices[:1]

@@ -67,7 +67,7 @@ func TestPCI(t *testing.T) {
 	}
 }
 
-// TestLookWithoutNVML has nodes where there is no library to be asked.
+// TestLookWithoutNVML covers nodes where there is no library to be asked.
 func TestLookWithoutNVML(t *testing.T) {
 	empty := node.NewHost(t.TempDir(), "", nil)
 	f, err := Look(context.Background(), empty, Options{})

@@ -12,8 +12,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
 
-// maxXIDs is how many errors are kept of each GPU, the last ones, and those of
-// the GPU before those of applications.
+// maxXIDs limits how many errors are kept of each GPU, the last ones, and those of the GPU
+// before those of applications.
 const maxXIDs = 20
 
 // addXIDs gives each GPU its errors from the kernel log. NVML reports an XID
