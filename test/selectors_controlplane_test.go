@@ -54,9 +54,9 @@ func selectorCases() []selectorCase {
 	}
 }
 
-// TestCorrectedSelectorsWork covers a pod wait because of each mistake. The first remedy
-// has to say what was meant, and after its commands went through a shell as they are, the
-// real scheduler has to find devices for the pod.
+// TestCorrectedSelectorsWork creates a pod that waits because of each mistake. The first
+// remedy must correct it: after its commands ran in a shell, the real scheduler finds
+// devices for the pod.
 func TestCorrectedSelectorsWork(t *testing.T) {
 	c := startCluster(t, everything())
 	t.Run("cases", func(t *testing.T) {

@@ -133,10 +133,9 @@ func hostileObjects(texts []string) []*unstructured.Unstructured {
 	}
 }
 
-// TestStoredTextsSurvive covers an API server store texts in all their forms, and saves and
-// loads what the program reads of them: it is the same in every format. What the program
-// prints for programs decodes to the same texts, and what it prints for people has no
-// control characters.
+// TestStoredTextsSurvive stores texts in all their forms in an API server, and saves and
+// loads the objects: the texts are the same in every format. Output for programs decodes to
+// the same texts, and output for people has no control characters.
 func TestStoredTextsSurvive(t *testing.T) {
 	options := everything()
 	options.WithoutScheduler, options.WithoutControllerManager = true, true
@@ -443,9 +442,9 @@ const quantitiesCluster = `
 {apiVersion: v1, kind: Pod, metadata: {name: fine}, spec: {containers: [{name: c, image: example.com/none, resources: {requests: {cpu: "1"}, claims: [{name: r}]}}], resourceClaims: [{name: r, resourceClaimName: fine}]}}
 `
 
-// TestStoredQuantities covers an API server store quantities with exponents that nothing
-// can be computed with in time, wherever it takes them. They are left out, one after the
-// other, and what is printed says so and comes at once.
+// TestStoredQuantities stores quantities whose exponents make computations too slow,
+// wherever an API server accepts them. They are left out one by one, and the output says so
+// without delay.
 func TestStoredQuantities(t *testing.T) {
 	options := everything()
 	options.WithoutScheduler, options.WithoutControllerManager = true, true

@@ -57,8 +57,8 @@ func stuckPod(name, further string) string {
   containers: [{name: main, image: example.com/none, resources: {claims: [{name: gpu}]}}]}}`, name, further)
 }
 
-// TestStuckPodsAreListed covers the scheduler and the controllers bring pods to where they
-// cannot go on by themselves: why without a target names each of them.
+// TestStuckPodsAreListed lets the scheduler and the controllers bring pods to where they
+// are stuck: why without a target names each of them.
 func TestStuckPodsAreListed(t *testing.T) {
 	ctx := t.Context()
 	c := startCluster(t, everything())

@@ -142,8 +142,8 @@ func TestPods(t *testing.T) {
 	}
 }
 
-// TestDefaultsAreNoted: a pod that got its defaults here and one that an API server has stored
-// tell which of its requests come from a LimitRange.
+// TestDefaultsAreNoted checks that pods record which of their requests come from a
+// LimitRange, whether they got the defaults here or from an API server.
 func TestDefaultsAreNoted(t *testing.T) {
 	stored := pod("cpu=40 memory=1Gi", "")
 	stored.Annotations = map[string]string{"kubernetes.io/limit-ranger": "LimitRanger plugin set: cpu, ephemeral-storage request for container main; memory limit for container main"}

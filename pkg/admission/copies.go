@@ -19,7 +19,7 @@ type QuotaLimit struct {
 	Quota    string
 	Resource corev1.ResourceName
 	Copies   int
-	// Refusal is about the first one for which it is not enough.
+	// Refusal is the refusal of the first copy that exceeds the quota.
 	Refusal Refusal
 }
 

@@ -166,8 +166,8 @@ func PodRefusals(quotas []*corev1.ResourceQuota, pod *corev1.Pod) []Refusal {
 	return refusals
 }
 
-// exceeded compares what is used and needed with what a quota allows
-// (CheckRequest in k8s.io/apiserver/pkg/admission/plugin/resourcequota).
+// exceeded compares used and needed quantities with a quota (CheckRequest in
+// k8s.io/apiserver/pkg/admission/plugin/resourcequota).
 func exceeded(quota *corev1.ResourceQuota, needed corev1.ResourceList, counts func(corev1.ResourceName) bool) []Refusal {
 	var refusals []Refusal
 	for _, name := range slices.Sorted(maps.Keys(quota.Status.Hard)) {

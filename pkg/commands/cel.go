@@ -38,7 +38,7 @@ type celFlags struct {
 	fromDevice string
 }
 
-// celOptions are what the flags come down to.
+// celOptions are the parsed flags.
 type celOptions struct {
 	names.DeviceFlags
 	// expression is empty for the prompt, and with a device to start from.
@@ -227,8 +227,7 @@ func (o *celOptions) read(ctx context.Context) (*cli.Source, error) {
 	return from, nil
 }
 
-// choose takes the devices that the flags choose, and what is to be said about the
-// choice.
+// choose returns the devices that the flags choose, with notes on the choice.
 func (o *celOptions) choose(ctx context.Context, from *cli.Source, c *cluster.Cluster) ([]*cluster.Device, []string, error) {
 	wanted, err := o.Choice(from)
 	if err != nil {
@@ -264,7 +263,7 @@ func (o *celOptions) noDevice(name string, from *cli.Source) error {
 	return names.NotFound("device", name, where, "List what there is: kubectl dra devices")
 }
 
-// devicesNamed returns those of a name, which may lack the pool and the driver.
+// devicesNamed returns the devices of a name, which may lack the pool and the driver.
 func devicesNamed(list []*cluster.Device, name string) []*cluster.Device {
 	var found []*cluster.Device
 	for _, d := range list {
@@ -305,7 +304,8 @@ func (o *celOptions) print(found *api.Evaluation, notes []string) error {
 	return cli.PrintNotes(o.streams, notes...)
 }
 
-// outcome returns the exit code: what was asked for is true, or there is none of it.
+// outcome returns the exit code: whether the expression is true for the devices that were
+// asked about.
 func (o *celOptions) outcome(found *api.Evaluation) error {
 	if text := inventory.UnendingText(found.Failures); text != "" {
 		return &cli.UnendingError{Doing: "evaluate the expression", Reason: text}
@@ -323,7 +323,7 @@ func (o *celOptions) outcome(found *api.Evaluation) error {
 	return nil
 }
 
-// prompt evaluates what is typed, until the user quits.
+// prompt evaluates typed expressions until the user quits.
 func (o *celOptions) prompt(ctx context.Context, devices *evaluation.Devices, chosen []*cluster.Device, notes []string) error {
 	if err := cli.PrintNotes(o.streams, notes...); err != nil {
 		return err

@@ -51,7 +51,7 @@ type shapeFlags struct {
 	same  string
 }
 
-// fitOptions are what the flags come down to.
+// fitOptions are the parsed flags.
 type fitOptions struct {
 	args     []string
 	targets  []snapshot.ObjectRef
@@ -316,7 +316,7 @@ func (o *fitOptions) shapeIn(s *cluster.Cluster, from *cli.Source, given *manife
 	return shape, snap, nil
 }
 
-// target returns the one that was named, or the only one in the files.
+// target returns the named target, or the only one in the files.
 func (o *fitOptions) target(s *cluster.Cluster, from *cli.Source, given *manifest.Manifests) (explain.Options, error) {
 	if len(o.targets) > 0 {
 		ref := o.targets[0]

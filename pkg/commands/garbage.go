@@ -20,7 +20,7 @@ import (
 // garbageLimit is how much garbage may be in memory. Most that stays is one
 // snapshot.
 type garbageLimit struct {
-	// percent is that of what stays.
+	// percent is relative to the live heap.
 	percent int
 	// reserved bytes count as memory that stays, so that there are few collections
 	// while there is little in memory. Nothing is written there: it takes address
@@ -29,27 +29,26 @@ type garbageLimit struct {
 }
 
 const (
-	// smallReserve is what any machine has room for.
+	// smallReserve is an amount that any machine has room for.
 	smallReserve = 32 << 20
 	// largeReserve lets a program that answers and ends load a cluster of a few
 	// thousand nodes, and answer, with one collection. The 430 MiB of garbage that there
 	// are before it are no more than such a cluster takes itself; a small
 	// cluster makes far less.
 	largeReserve = 720 << 20
-	// mostGarbage limits how much garbage a program that goes on has at most, as long as
-	// that is not less than leastPercent of what is live: then collections would take too
-	// long altogether. mostPercent is for small clusters. Until a cluster is loaded,
-	// garbage may be garbageOfLoading times as much; later, while there is work that makes
-	// much of it, garbageOfWork times, so that there is one collection in untilCollected
-	// and not several.
+	// mostGarbage limits the garbage of a program that goes on, as long as it is not less
+	// than leastPercent of the live heap: then collections would take too long altogether.
+	// mostPercent is for small clusters. Until a cluster is loaded, garbage may be
+	// garbageOfLoading times as much; later, while work makes much of it, garbageOfWork
+	// times, so that there is one collection in untilCollected and not several.
 	mostGarbage               = 48 << 20
 	garbageOfLoading          = 2
 	garbageOfWork             = 4
 	untilCollected            = 6 * time.Second
 	leastPercent, mostPercent = 15, 50
 	loaded                    = 10 * time.Second
-	// soon is when a program that still runs is likely to be one that goes on,
-	// where it matters how much memory it holds.
+	// soon is the age at which a running program is likely to go on, where it matters how
+	// much memory it holds.
 	soon = 30 * time.Second
 	// often is how often a program that is known to go on gives memory back that it does
 	// not use, if that is more than worthwhile.
@@ -57,7 +56,7 @@ const (
 	worthwhile = 32 << 20
 )
 
-// goesOn reports whether a command line is one that is left open, like a dashboard.
+// goesOn reports whether a command stays open, like a dashboard.
 func goesOn(root *cobra.Command, args []string) bool {
 	cmd, _, err := root.Find(args)
 	return err == nil && cmd.Name() == "top" && !slices.Contains(args, "--once")
@@ -150,8 +149,8 @@ func garbageBetween(before, last allocated) uint64 {
 	return uint64(min(max(made, mostGarbage), garbageOfWork*mostGarbage))
 }
 
-// boundGarbage sets how much garbage there may be by what is live: of a large cluster, half as
-// much again is more than a view needs to be worked out.
+// boundGarbage sets the garbage limit from the live heap: for a large cluster, half of it
+// is more than a view needs.
 func boundGarbage(most uint64) {
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
@@ -202,9 +201,9 @@ func releaseMemory(ctx context.Context) {
 	}
 }
 
-// unusedMemory returns how many bytes the heap holds apart from what was live at the last
-// collection. Garbage that was not collected yet is part of the objects; what the heap may
-// grow to says how much of them that can be.
+// unusedMemory returns how many bytes the heap holds apart from the live bytes at the last
+// collection. Garbage that was not collected yet is part of the objects; the goal of the
+// heap says how much of them that can be.
 func unusedMemory() (unused, live uint64) {
 	held := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/free:bytes"}, {Name: "/memory/classes/heap/unused:bytes"}, {Name: "/gc/heap/live:bytes"}}
 	metrics.Read(held)

@@ -34,11 +34,11 @@ type impactFlags struct {
 	output  *cli.OutputFlags
 }
 
-// impactOptions are what they come down to.
+// impactOptions are the parsed flags.
 type impactOptions struct {
 	reader  *cli.Reader
 	printer *cli.Printer
-	// devices are those that a rule would taint; nil for other changes.
+	// devices are the devices that a rule would taint; nil for other changes.
 	devices *resourceapi.DeviceTaintSelector
 	streams genericiooptions.IOStreams
 }

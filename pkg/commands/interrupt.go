@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// How long a command may take to end after it was told to.
+// Grace periods of a command that was interrupted.
 const (
 	// readingGrace is for commands that only have to stop.
 	readingGrace = 2 * time.Second

@@ -15,8 +15,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 )
 
-// TestRunUntil ends a command that takes no notice of its context, and waits for
-// one that does.
+// TestRunUntil ends a command that ignores its context, and waits for a command that does
+// not.
 func TestRunUntil(t *testing.T) {
 	forever := make(chan struct{})
 	t.Cleanup(func() { close(forever) })

@@ -149,7 +149,7 @@ func TestWaitingInNoNamespace(t *testing.T) {
 	}
 }
 
-// TestListsOfNoNamespace says the same of what is listed.
+// TestListsOfNoNamespace expects the same items with and without a namespace.
 func TestListsOfNoNamespace(t *testing.T) {
 	const namespaces = "\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: ml}}\n"
 	_, stderr, code := runOn(t, sameNames+namespaces, "claims", "-n", "nosuch")
@@ -233,7 +233,7 @@ spec: {deviceSelector: {pool: node-1}, taint: {key: example.com/x, effect: NoExe
 	}
 }
 
-// What -o wide says is not announced below it.
+// TestWideDoesNotLeadToItself expects no hint about -o wide below -o wide.
 func TestWideDoesNotLeadToItself(t *testing.T) {
 	broken := strings.Replace(sameNames, "resourceSliceCount: 1", "resourceSliceCount: 2", 1)
 	for _, verb := range []string{"pools", "slices"} {
@@ -254,7 +254,8 @@ func TestScopeOfLabel(t *testing.T) {
 	}
 }
 
-// What is no terminal gets reasons in full: a script must not lose their ends.
+// TestReasonIsInFullInPipe expects whole reasons without a terminal: a script must not lose
+// their ends.
 func TestReasonIsInFullInPipe(t *testing.T) {
 	stdout := stdoutOf(t, "claims", "-A", "--pending", "--snapshot", filepath.Join("..", "..", "examples", "cluster"))
 	if strings.Contains(stdout, "…\n") || !strings.Contains(stdout, "did you mean productName?\n") {

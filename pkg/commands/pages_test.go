@@ -19,7 +19,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 )
 
-// clusterPage has the flags that kubectl has, too, which are those of every verb.
+// clusterPage has kubectl's own flags, which every verb accepts.
 const clusterPage = "cluster-flags.md"
 
 // TestPages compares docs/cli, a page for each command, with what the commands
@@ -85,7 +85,7 @@ func comparePages(t *testing.T, folder, of string, pages map[string]string) {
 // does.
 func hasPage(cmd *cobra.Command) bool { return cmd.IsAvailableCommand() && cmd.Name() != "help" }
 
-// pageName is taints-add.md for kubectl dra taints add.
+// pageName returns taints-add.md for kubectl dra taints add.
 func pageName(cmd *cobra.Command) string {
 	if !cmd.HasParent() {
 		return "README.md"
@@ -198,8 +198,7 @@ func plain(text string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "<", `\<`, "`", "\\`", "|", `\|`).Replace(text)
 }
 
-// outdent takes away what a help sets examples off with: two blanks or, in
-// those of cobra, a tab.
+// outdent removes the indentation of examples in a help: two blanks or, in cobra's, a tab.
 func outdent(text string) string {
 	return strings.NewReplacer("\n  ", "\n", "\n\t", "\n").Replace("\n" + text)[1:]
 }

@@ -33,7 +33,7 @@ type planFlags struct {
 	preempt             bool
 }
 
-// planOptions are what the flags come down to.
+// planOptions are the parsed flags.
 type planOptions struct {
 	reader     *cli.Reader
 	printer    *cli.Printer

@@ -23,7 +23,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/why"
 )
 
-// Main is Run for a process that does nothing else: it also sets how often the
+// Main is like Run, for a process that does nothing else: it also sets how often the
 // process collects garbage.
 func Main(ctx context.Context, args []string, streams genericiooptions.IOStreams, build Build) int {
 	ctx, done := context.WithCancel(ctx)
@@ -44,7 +44,7 @@ func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams,
 	return run(ctx, NewRoot(streams, build), args, streams)
 }
 
-// run is Run on a command tree.
+// run is like Run, on a command tree.
 func run(ctx context.Context, root *cobra.Command, args []string, streams genericiooptions.IOStreams) int {
 	ctx, done := context.WithCancel(ctx)
 	defer done()
@@ -60,8 +60,8 @@ func run(ctx context.Context, root *cobra.Command, args []string, streams generi
 	return cli.ExitCode(err)
 }
 
-// NewRoot builds the command tree; build is what was stamped into the program.
-// Nothing is shared between two trees.
+// NewRoot builds the command tree; build is the release stamped into the program. Two trees
+// share nothing.
 func NewRoot(streams genericiooptions.IOStreams, build Build) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "kubectl-dra",
@@ -203,8 +203,8 @@ func commandFor(root *cobra.Command, word string) string {
 	return "Run 'kubectl dra --help' for the list of commands."
 }
 
-// newConfigFlags has kubectl's own flags, without those that only matter to
-// programs that write or that log in with a password.
+// newConfigFlags returns kubectl's own flags, without the flags for programs that write or
+// log in with a password.
 func newConfigFlags() *genericclioptions.ConfigFlags {
 	return genericclioptions.NewConfigFlags(true).WithDiscoveryQPS(50).WithDiscoveryBurst(300)
 }

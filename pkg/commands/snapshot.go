@@ -36,7 +36,7 @@ type snapshotFlags struct {
 type snapshotOptions struct {
 	reader *cli.Reader
 	path   string
-	// format is that of standard output and of what is no regular file.
+	// format is the format of standard output and of paths that are not regular files.
 	format  save.Format
 	redact  bool
 	force   bool
@@ -145,8 +145,8 @@ func (o *snapshotOptions) run(ctx context.Context) error {
 	return err
 }
 
-// save returns as soon as the context is canceled, also while nobody reads what
-// is written. No file is there then, and none that is not complete.
+// save returns as soon as the context is canceled, even while nobody reads the output. It
+// never leaves an incomplete file.
 func (o *snapshotOptions) save(ctx context.Context, snap *snapshot.Snapshot) error {
 	switch {
 	case o.path == "":
@@ -170,7 +170,7 @@ func untilCanceled(ctx context.Context, do func() error) error {
 	}
 }
 
-// report says what was saved, and what was not.
+// report lists the saved objects and the gaps.
 func (o *snapshotOptions) report(snap *snapshot.Snapshot) []string {
 	lines := append([]string{fmt.Sprintf("Saved %s to %s", contents(snap), o.path)}, preview.Assumptions(snap)...)
 	for _, gap := range snap.Gaps {

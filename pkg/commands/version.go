@@ -30,26 +30,26 @@ import (
 // draModule is the library whose allocator this program embeds.
 const draModule = "k8s.io/dynamic-resource-allocation"
 
-// Build is what was stamped into a release. Each part can be empty: then, what
-// the Go toolchain recorded counts.
+// Build is the version stamped into a release. Empty parts are taken from the Go
+// toolchain's record.
 type Build struct {
 	// Version is a tag like v1.2.3, Commit a revision, Date when that was made.
 	Version, Commit, Date string
 }
 
-// Where a version comes from, for those who wonder whether they can trust it.
+// Sources of a version, for users who wonder whether to trust it.
 const (
 	fromRelease   = "release"
 	fromToolchain = "go build"
 	fromFlag      = "flag"
 )
 
-// Version is what `version -o json` prints.
+// Version is the output of `version -o json`.
 type Version struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// Version is that of this program, (devel) for one built from a work tree;
-	// VersionSource tells who says so: the release, or go build.
+	// Version is the version of this program, (devel) if it was built from a work tree;
+	// VersionSource names its source: the release, or go build.
 	Version       string `json:"version"`
 	VersionSource string `json:"versionSource"`
 	// Commit is the revision it was built from, Date when that was made; empty
@@ -64,11 +64,11 @@ type Version struct {
 	Platform string `json:"platform"`
 	// NVML is true for a build that can ask the library of NVIDIA's driver.
 	NVML bool `json:"nvml"`
-	// Libraries are those that decide about an answer, as go build recorded them.
+	// Libraries are the libraries that decide answers, as go build recorded them.
 	Libraries []LibraryVersion `json:"libraries"`
 	// Server is missing if nobody was asked.
 	Server *ServerVersion `json:"server,omitempty"`
-	// FeatureGates are those of the server; missing if it could not be asked.
+	// FeatureGates are the gates of the server; missing if it could not be asked.
 	FeatureGates []GateSetting `json:"featureGates,omitempty"`
 }
 
@@ -80,7 +80,7 @@ type LibraryVersion struct {
 	Version string `json:"version"`
 }
 
-// ServerVersion is that of the API server, or of the one that a file is from.
+// ServerVersion is the version of the API server, or of the server that a file is from.
 type ServerVersion struct {
 	// Version is empty if it is unknown.
 	Version string `json:"version,omitempty"`
@@ -93,10 +93,10 @@ type ServerVersion struct {
 
 // GateSetting is a feature gate of the server.
 type GateSetting struct {
-	// Name is that of the gate, Enabled whether it is on.
+	// Name is the name of the gate, Enabled reports whether it is on.
 	Name    string `json:"name"`
 	Enabled bool   `json:"enabled"`
-	// Source is flag, metrics, or default: that of the server's version.
+	// Source is flag, metrics, or default: the default of the server's version.
 	Source string `json:"source"`
 }
 
@@ -194,8 +194,8 @@ If the cluster cannot be reached, the output says so, and the exit code is 0.`,
 	return cmd
 }
 
-// ask finds out about the cluster, or about the one that a file is from. Only a
-// file that cannot be read is an error.
+// ask reads the versions of the cluster, or of the cluster that a file is from. Only a file
+// that cannot be read is an error.
 func (v *Version) ask(ctx context.Context, from *cli.Reader) error {
 	v.Server = &ServerVersion{}
 	source, err := from.Read(ctx, cli.Scope{Only: []string{snapshot.ResourceMetrics}})

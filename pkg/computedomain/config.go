@@ -16,9 +16,10 @@ import (
 // The kinds of configuration that the driver takes
 // (api/nvidia.com/resource/v1beta1/computedomainconfig.go there).
 const (
-	// KindChannel is that of a pod of the domain, which gets an IMEX channel.
+	// KindChannel is the kind for a pod of the domain, which gets an IMEX channel.
 	KindChannel = "ComputeDomainChannelConfig"
-	// KindDaemon is that of a daemon, which the driver runs on each node of the domain.
+	// KindDaemon is the kind for a daemon, which the driver runs on each node of the
+	// domain.
 	KindDaemon = "ComputeDomainDaemonConfig"
 )
 

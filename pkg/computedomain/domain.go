@@ -15,7 +15,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Domain is what a snapshot has of a ComputeDomain.
+// Domain is a ComputeDomain in a snapshot.
 type Domain struct {
 	// ID is the UID that claims have in their configuration.
 	ID string
@@ -23,7 +23,7 @@ type Domain struct {
 	Object *snapshot.ComputeDomain
 	// Unknown is why it is not known whether there is one, empty if it is.
 	Unknown string
-	// Nodes are those that have joined, in the order of their names.
+	// Nodes are the nodes that have joined, by name.
 	Nodes []Node
 	// Unread is why more nodes may have joined, or be ready, than Nodes has; empty if
 	// all is known.

@@ -13,11 +13,11 @@ import (
 
 // Check is one thing that can be wrong with a cluster.
 type Check struct {
-	// Code is stable: "DRA", the number of the group and that of the check in it.
+	// Code is stable: "DRA", the number of the group, and the number of the check in it.
 	Code string
-	// Title says in a few words what is wrong.
+	// Title names the problem in a few words.
 	Title string
-	// Severity is that of its findings.
+	// Severity is the severity of its findings.
 	Severity api.Severity
 	// Needs are the resources without which the check cannot be made, by the names
 	// that gaps have.
@@ -27,8 +27,8 @@ type Check struct {
 
 	// Flag is the one without which the check is not made; empty for most.
 	Flag string
-	// given reports whether what the check is about was given; nil for those that
-	// look at the cluster alone.
+	// given reports whether the input of the check was given; nil for checks of the cluster
+	// alone.
 	given func(*Options) bool
 	find  func(context.Context, *cluster) ([]api.Finding, error)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/checks"
 )
 
-// Numbers of groups of checks that are about components of the cluster.
+// Numbers of groups of checks of cluster components.
 const (
 	groupVersions = "10"
 	groupDrivers  = "11"

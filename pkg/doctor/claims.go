@@ -146,8 +146,8 @@ func said(of *lifecycle.Finding, step *api.NextStep, objects ...string) api.Find
 	return api.Finding{Objects: objects, Message: of.Reason, Evidence: of.Evidence, Remedy: step}
 }
 
-// firstStep returns the first thing that somebody can do, before what is only to be waited
-// for.
+// firstStep returns the first step that somebody can take; steps that only wait come after
+// it.
 func firstStep(steps []api.NextStep) *api.NextStep {
 	actor := lifecycle.Actor(steps)
 	if at := slices.IndexFunc(steps, func(s api.NextStep) bool { return s.Actor == actor }); at >= 0 {

@@ -19,14 +19,14 @@ import (
 // maxObjects limits how many objects, and how many pieces of evidence, a finding names.
 const maxObjects = 10
 
-// cluster is what checks look at.
+// cluster is the input of checks.
 type cluster struct {
 	opts    *Options
 	cluster *facts.Cluster
 
 	inventory *inventory.Inventory
-	// These are worked out once: what the inventory says, the pods that have devices
-	// and do not work, and the explanations of those that wait for devices.
+	// Results that are computed once: the inventory, the pods that have devices and do not
+	// work, and the explanations of pods that wait for devices.
 	claims  func() []api.Claim
 	blocked func() []lifecycle.BlockedPod
 	classes func(context.Context) ([]api.Class, error)
@@ -48,7 +48,7 @@ func once[T any](find func(context.Context) (T, error)) func(context.Context) (T
 	}
 }
 
-// The kinds of objects that findings are about, besides those of pkg/api.
+// Kinds of objects with findings, besides the kinds in pkg/api.
 const (
 	kindSlice = "ResourceSlice"
 	kindClass = "DeviceClass"

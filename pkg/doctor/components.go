@@ -92,7 +92,7 @@ func (in *cluster) components(each func(pod *corev1.Pod, component snapshot.Comp
 	}
 }
 
-// findComponentSkew compares the releases of components with that of the API server.
+// findComponentSkew compares the releases of components with the API server's.
 func findComponentSkew(_ context.Context, in *cluster) ([]api.Finding, error) {
 	server, known := snapshot.MinorVersion(in.cluster.Snapshot.BinaryVersion())
 	if !known {
@@ -144,7 +144,7 @@ func KubeletNodes(snap *snapshot.Snapshot) []string {
 // componentKubelet stands for all kubelets.
 const componentKubelet = "kubelet"
 
-// findDifferingGates compares the gates of each component with those of the API server.
+// findDifferingGates compares the gates of each component with the API server's.
 func findDifferingGates(_ context.Context, in *cluster) ([]api.Finding, error) {
 	d := differences{in: in, at: map[string]int{}}
 	in.components(func(pod *corev1.Pod, component snapshot.Component) {
@@ -176,8 +176,8 @@ func findDifferingGates(_ context.Context, in *cluster) ([]api.Finding, error) {
 	return found, nil
 }
 
-// differences collects the settings that are not those of the API server, by component
-// and gate.
+// differences collects the settings that differ from the API server's, by component and
+// gate.
 type differences struct {
 	in   *cluster
 	list []difference

@@ -70,8 +70,8 @@ func Diagnose(ctx context.Context, c *facts.Cluster, opts Options) (*api.Diagnos
 	return out, nil
 }
 
-// concerns reports whether a finding matters in the namespace: it is about an object in it,
-// about none of any namespace, or about a component that serves all.
+// concerns reports whether a finding matters in the namespace: its object is in the
+// namespace, has no namespace, or belongs to a component that serves all.
 func (o *Options) concerns(f *api.Finding) bool {
 	if o.Namespace == "" || slices.ContainsFunc(servingAll(), func(group string) bool { return strings.HasPrefix(f.Code, "DRA"+group) }) {
 		return true

@@ -70,8 +70,8 @@ func daemonSet(desired int32, nodes ...string) func(*snapshot.Snapshot) {
 	}
 }
 
-// healthy returns a cluster with a driver on two nodes, a claim that works and one that
-// waits for a pod.
+// healthy returns a cluster with a driver on two nodes, an allocated claim, and a claim
+// that waits for a pod.
 func healthy() []any {
 	return []any{
 		tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(2)...), tc.Pool("n2", tc.Devices(2)...), daemonSet(2, "n1", "n2"),
@@ -148,8 +148,8 @@ func notPrepared(s *snapshot.Snapshot) {
 	})
 }
 
-// sharing adds a pod that does not start, with a claim of its own and one that
-// another pod has, on a node with a kubelet of that release.
+// sharing adds a pod that does not start, with its own claim and a claim of another pod, on
+// a node with a kubelet of that release.
 func sharing(kubelet string) func(*snapshot.Snapshot) {
 	return func(s *snapshot.Snapshot) {
 		s.Nodes[0].Status.NodeInfo.KubeletVersion = kubelet
@@ -230,7 +230,8 @@ func TestBugProvedByMessage(t *testing.T) {
 	}
 }
 
-// TestOpenRules covers a rule without a selector: the words are those of why and lint.
+// TestOpenRules covers a rule without a selector: the message is the same as in why and
+// lint.
 func TestOpenRules(t *testing.T) {
 	rule := tc.TaintRule("open", "", "", "")
 	rule.Spec.DeviceSelector = nil
@@ -268,7 +269,7 @@ func TestUnreadRules(t *testing.T) {
 	}
 }
 
-// TestSkewWithinThePolicy is silent for kubelets that Kubernetes supports.
+// TestSkewWithinThePolicy expects no finding for kubelets that Kubernetes supports.
 func TestSkewWithinThePolicy(t *testing.T) {
 	for release, wrong := range map[string]bool{"v1.37.9": false, "v1.34.0": false, "v1.33.9": true, "v1.38.0": true, "": false, "none": false} {
 		found := diagnose(t, tc.Cluster(tc.Nodes("n1", "cpu"), tc.Pool("n1", tc.Devices(1)...), func(s *snapshot.Snapshot) {
@@ -281,8 +282,8 @@ func TestSkewWithinThePolicy(t *testing.T) {
 	}
 }
 
-// TestSelectorsThatMayMatch is silent where another device would match, or where
-// the hardware may be there under another name.
+// TestSelectorsThatMayMatch expects no finding where another device would match, or where
+// the hardware may exist under another name.
 func TestSelectorsThatMayMatch(t *testing.T) {
 	for _, expression := range []string{
 		`device.driver == "gpu.example.com"`,
@@ -484,8 +485,8 @@ func TestReservationsOfPodsThatEnded(t *testing.T) {
 	}
 }
 
-// TestNamespace leaves out what is about other namespaces alone, and nothing that is
-// cluster-wide or about drivers, which serve all.
+// TestNamespace expects no findings of other namespaces, and all findings that are
+// cluster-wide or concern drivers, which serve all.
 func TestNamespace(t *testing.T) {
 	fails := func(namespace string) []any {
 		return []any{
@@ -540,7 +541,8 @@ func TestAgeOfRules(t *testing.T) {
 	}
 }
 
-// TestRulesOfOtherReleases does not say of a release what is true of another one.
+// TestRulesOfOtherReleases checks that findings of one release are not reported for
+// another.
 func TestRulesOfOtherReleases(t *testing.T) {
 	both := tc.Pool("n1", tc.Device("a").Consuming("board", "slices=1")).WithCounters("board", "slices=1")
 	for release, severity := range map[string]api.Severity{"v1.34.4": api.SeverityInfo, "v1.37.1": api.SeverityWarning, "v1.38.0": api.SeverityWarning, "": api.SeverityInfo} {
@@ -636,7 +638,7 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// TestProbe compares what was sent with what would be stored.
+// TestProbe compares the object that was sent with the object that would be stored.
 func TestProbe(t *testing.T) {
 	set := func(p *Probe, value any, path ...string) {
 		if err := unstructured.SetNestedField(p.Stored.Object, value, path...); err != nil {

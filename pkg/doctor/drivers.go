@@ -334,8 +334,7 @@ func silent(in *cluster, w *snapshot.Workload) []string {
 	return found
 }
 
-// silentEverywhere is about a driver that runs and of which there is no slice; nil if
-// it does not run.
+// silentEverywhere reports a running driver without slices; nil if it does not run.
 func silentEverywhere(in *cluster, w *snapshot.Workload, driver string) *api.Finding {
 	f := &api.Finding{}
 	for _, pod := range lifecycle.Pods(in.cluster.Snapshot, w) {
@@ -392,8 +391,9 @@ func findUnregistered(_ context.Context, in *cluster) ([]api.Finding, error) {
 	return found, nil
 }
 
-// findAbandonedSlices is certain only where the DaemonSet names the driver. One that by its
-// name belongs to the driver may not be all that publishes its slices.
+// findAbandonedSlices finds slices whose driver is gone. It is certain only if the
+// DaemonSet names the driver: a DaemonSet whose name resembles the driver's may not be the
+// only publisher of its slices.
 func findAbandonedSlices(_ context.Context, in *cluster) ([]api.Finding, error) {
 	type running struct {
 		sets  []string

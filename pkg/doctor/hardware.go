@@ -27,10 +27,10 @@ const (
 	pciAddress = "resource.kubernetes.io/pciBusID"
 )
 
-// hardware is what two devices have in common that are one piece of it.
+// hardware identifies a piece of hardware that several devices may stand for.
 type hardware struct {
 	attribute, value string
-	// node is the one of the devices, empty for what is unique everywhere.
+	// node is the node of the devices, empty for an identity that is unique everywhere.
 	node string
 }
 

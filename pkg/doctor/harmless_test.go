@@ -72,8 +72,8 @@ func TestDriverThatIsAway(t *testing.T) {
 	}
 }
 
-// TestDriverThatIsNotAway is silent where slices were not read, and where the driver says
-// that it moved the device into the pod.
+// TestDriverThatIsNotAway expects no finding where slices were not read, and where the
+// driver says that it moved the device into the pod.
 func TestDriverThatIsNotAway(t *testing.T) {
 	moved := func(s *snapshot.Snapshot) {
 		for _, claim := range s.Claims {

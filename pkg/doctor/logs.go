@@ -33,9 +33,8 @@ func (l Log) Path() string {
 	return path
 }
 
-// Logs lists the logs of a pod that may say what is wrong with it, those that tell
-// most first: of containers that do not work before others, and of one that was
-// started again the run that ended.
+// Logs lists the logs of a pod that may show an error, the most useful first: failing
+// containers before others, and of a restarted container the run that ended.
 func Logs(pod *corev1.Pod) []Log {
 	var broken, others []Log
 	for _, list := range []struct {
@@ -59,8 +58,8 @@ func Logs(pod *corev1.Pod) []Log {
 	return append(broken, others...)
 }
 
-// LogLines returns the last lines of a log that may say what is wrong with a driver,
-// without what looks like a secret.
+// LogLines returns the last lines of a log that may show a driver's error, without what
+// looks like a secret.
 func LogLines(log string) []string {
 	var lines []string
 	secrets := newSecrets()

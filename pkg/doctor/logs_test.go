@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestLogLines takes lines that say what is wrong, without secrets.
+// TestLogLines expects lines that show errors, without secrets.
 func TestLogLines(t *testing.T) {
 	log := "I started\n" + strings.Repeat("E error one\n", 9) +
 		"E failed: token=abcdef123 rest\r\nE error Authorization: Bearer abc.def\nE invalid key " + strings.Repeat("a1B2", 12) + "\nE error " + strings.Repeat("word ", 200) + "\n"

@@ -12,8 +12,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe"
 )
 
-// Options say which checks to make, what to leave out, and what was found out besides
-// the snapshot.
+// Options select the checks, and carry facts that the snapshot does not have.
 type Options struct {
 	checks.Choice
 	// Namespace leaves out findings about objects of other namespaces alone; empty leaves
@@ -22,15 +21,15 @@ type Options struct {
 	// OlderThan is the age from which on a DeviceTaintRule is a finding, [RuleAge] if it
 	// is zero.
 	OlderThan time.Duration
-	// Probes are what became of [ProbeObjects], Reviews of [Rights], NodeReports what
-	// node-probe has found, Kubelets what [KubeletNodes] say of their gates.
+	// Probes are the results for [ProbeObjects], Reviews for [Rights], NodeReports the
+	// reports of node-probe, Kubelets the gates of [KubeletNodes].
 	Probes      []Probe
 	Reviews     []Review
 	NodeReports []*nodeprobe.Report
 	Kubelets    []Kubelet
 }
 
-// Probe is what became of an object that was sent to an API server as a dry run.
+// Probe is the result of a dry run that sent an object to an API server.
 type Probe struct {
 	// Sent is the object, Stored what would have been stored; nil if it was refused.
 	Sent, Stored *unstructured.Unstructured
@@ -45,7 +44,7 @@ type Right struct {
 	Resource, Verb            string
 }
 
-// Review is what the API server says about a right.
+// Review is the API server's answer about a right.
 type Review struct {
 	Right
 	Allowed bool
@@ -53,7 +52,7 @@ type Review struct {
 	Unknown string
 }
 
-// Kubelet is what the metrics of the kubelet of a node say.
+// Kubelet has the metrics of a node's kubelet.
 type Kubelet struct {
 	Node string
 	// Gates are the feature gates that it knows.

@@ -67,10 +67,9 @@ func findPluginHardware(_ context.Context, in *cluster) ([]api.Finding, error) {
 	return found, nil
 }
 
-// sameHardware reports whether the names of a driver and of an extended resource say
-// that both are about the same hardware: gpu.example.com is example.com/gpu,
-// example.com/gpu.shared and gpu.example.com/anything. Of one vendor's drivers some
-// are for what no device plugin has.
+// sameHardware reports whether a driver and an extended resource have names of the same
+// hardware: gpu.example.com is example.com/gpu, example.com/gpu.shared and
+// gpu.example.com/anything. A vendor may have drivers for hardware without a device plugin.
 func sameHardware(driver, resource string) bool {
 	domain, name, _ := strings.Cut(resource, "/")
 	kind, vendor, _ := strings.Cut(driver, ".")

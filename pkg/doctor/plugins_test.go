@@ -23,7 +23,7 @@ func offers(node, name string) func(*snapshot.Snapshot) {
 	}
 }
 
-// TestPluginHardware is about the devices of the driver, on nodes where it has some.
+// TestPluginHardware counts only nodes where the driver has devices.
 func TestPluginHardware(t *testing.T) {
 	for name, test := range map[string]struct {
 		more func(*snapshot.Snapshot)

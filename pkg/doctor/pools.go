@@ -21,8 +21,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// settled is how long a driver may take to publish a generation of its pool: what is
-// odd in that time is an update under way.
+// settled is how long a driver may take to publish a generation of its pool: until then, an
+// odd pool is an update under way.
 const settled = 5 * time.Minute
 
 func poolChecks() []Check {
@@ -187,7 +187,7 @@ func overcommitted(in *cluster, pool *facts.Pool) *api.Finding {
 	return f
 }
 
-// pluginOf is to look at the plugin that publishes a pool.
+// pluginOf returns the step to look at the plugin that publishes a pool.
 func pluginOf(in *cluster, pool *facts.Pool) *api.NextStep {
 	var nodes []string
 	if node := ptr.Deref(pool.Slices[0].Spec.NodeName, ""); node != "" {

@@ -96,8 +96,7 @@ func findProbed(_ context.Context, in *cluster) ([]api.Finding, error) {
 	return found, nil
 }
 
-// missing lists the paths of what was sent and is not there in what is stored. What
-// was added does not matter.
+// missing lists the paths that were sent and not stored. Added fields do not matter.
 func missing(sent, stored any, path string) []string {
 	switch sent := sent.(type) {
 	case map[string]any:

@@ -101,7 +101,7 @@ func toldByPods(ctx context.Context, in *cluster) (map[string]bool, error) {
 	return told, nil
 }
 
-// selectorsInUse lists the selectors of requests, those of templates first.
+// selectorsInUse lists the selectors of requests, starting with templates.
 func selectorsInUse(in *cluster) []placed {
 	var list []placed
 	add := func(o, path string, selectors []resourceapi.DeviceSelector) {

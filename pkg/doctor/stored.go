@@ -24,7 +24,7 @@ func storedChecks() []Check {
 	}}
 }
 
-// findOutdatedSlices is about slices that an API server would not store again.
+// findOutdatedSlices finds slices that an API server would not store again.
 func findOutdatedSlices(_ context.Context, in *cluster) ([]api.Finding, error) {
 	severity, when := api.Severity(""), "each update of it is rejected"
 	if minor, known := snapshot.MinorVersion(in.cluster.Snapshot.BinaryVersion()); !known || minor < rulesOf {

@@ -216,7 +216,7 @@ func findBlockedPods(_ context.Context, in *cluster) ([]api.Finding, error) {
 	return found, nil
 }
 
-// findRefusedWorkloads is about workloads whose pods are not created.
+// findRefusedWorkloads finds workloads whose pods are not created.
 func findRefusedWorkloads(_ context.Context, in *cluster) ([]api.Finding, error) {
 	var found []api.Finding
 	for _, r := range explain.RefusedWorkloads(in.cluster) {

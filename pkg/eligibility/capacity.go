@@ -19,8 +19,8 @@ import (
 // shortage is a capacity of a device that a request cannot have.
 type shortage struct {
 	capacity resourceapi.QualifiedName
-	// found and wanted are the evidence, message the sentence, and required what
-	// is wanted in it. lack says after a number what is the matter with such devices.
+	// found and wanted are the evidence, message is the sentence, and required its required
+	// part. lack describes, after a number, the shortcoming of such devices.
 	found, wanted, message, required, lack string
 }
 

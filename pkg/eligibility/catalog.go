@@ -25,23 +25,21 @@ import (
 type Catalog struct {
 	facts     *cluster.Cluster
 	selectors *selector.Evaluator
-	// known has the words of all devices once they were asked for, ofClass those of
-	// the devices of a class.
+	// known has the words of all devices once they were asked for, ofClass the words of the
+	// devices of a class.
 	known   *selector.Vocabulary
 	ofClass map[string]*selector.Vocabulary
 	// typos has the answers of UnknownValue.
 	typos map[*selector.Part]UnknownValue
-	// unknown has what was found out about places that drivers may not have measured.
+	// unknown has the result of looking for places that drivers may not have measured.
 	unknown map[selector.Reading]Unmeasured
 }
 
-// UnknownValue is that a part of a selector compares with something that no device
-// has.
+// UnknownValue means that a selector compares with a value that no device has.
 type UnknownValue struct {
-	// Text says so, and what was probably nearest. It is empty if there is nothing
-	// to say.
+	// Text says so, with the most similar value. It is empty if there is nothing to say.
 	Text string
-	// Driver is set if it is about a driver that no device is of.
+	// Driver is set if the value is a driver without devices.
 	Driver string
 }
 
@@ -82,7 +80,8 @@ func (c *Catalog) Words() *selector.Vocabulary {
 	return c.known
 }
 
-// WordsOf returns what the devices of a class have: those of all devices if it has none.
+// WordsOf returns the words of the devices of a class: the words of all devices if it has
+// none.
 func (c *Catalog) WordsOf(ctx context.Context, class *resourceapi.DeviceClass) *selector.Vocabulary {
 	if class == nil {
 		return c.Words()
@@ -126,8 +125,8 @@ func spread(words *selector.Vocabulary, r selector.Reading) string {
 	return english.OnDevices(words.Count(r), words.Devices())
 }
 
-// misnamed suggests what was meant by a name that no device has, of what devices
-// publish. It is empty if some have it, or if nothing is near.
+// misnamed suggests a published name for a name that no device has. It is empty if some
+// device has it, or if none is similar.
 func misnamed(words *selector.Vocabulary, r selector.Reading) string {
 	nearest, ok := words.NearestReading(r)
 	switch {

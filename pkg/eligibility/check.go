@@ -35,7 +35,7 @@ const (
 	Constraint
 )
 
-// Scope is what a check is about.
+// Scope is the subject of a check.
 type Scope string
 
 // The scopes of checks.

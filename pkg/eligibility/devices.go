@@ -18,7 +18,7 @@ import (
 // Devices answers for the devices of one cluster, whatever is requested and
 // allocated. It is safe for concurrent use.
 type Devices struct {
-	// Facts are those of the cluster.
+	// Facts are the facts of the cluster.
 	Facts *cluster.Cluster
 	found func() outcomes
 }
@@ -33,8 +33,7 @@ type outcomes struct {
 	reasons map[*resourceapi.Device]*Reason
 }
 
-// NewDevices is about the devices of a cluster. Nothing is looked at before it is
-// needed.
+// NewDevices returns the devices of a cluster, computed on demand.
 func NewDevices(facts *cluster.Cluster) *Devices {
 	return &Devices{Facts: facts, found: sync.OnceValue(func() outcomes {
 		nodes, _ := facts.Nodes.All()

@@ -14,8 +14,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
-// TestPlainPools are those at which nobody has to look: looking at them as well
-// changes nothing.
+// TestPlainPools checks that pools which need no look give the same answer if they get one.
 func TestPlainPools(t *testing.T) {
 	for name, gates := range tc.Channels() {
 		t.Run(name, func(t *testing.T) {

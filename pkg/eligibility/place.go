@@ -24,7 +24,7 @@ type UnsuitableNode struct {
 	Code   api.Code
 	// Claim is the pod's allocated claim that the misfit is about, if any.
 	Claim *resourceapi.ResourceClaim
-	// Reason is that of the misfit, or of all misfits of the node.
+	// Reason is the reason of the misfit, or of all misfits of the node.
 	Reason string
 }
 
@@ -151,7 +151,7 @@ func Unreached(snap *snapshot.Snapshot, d *cluster.Device) *Reason {
 	return &Reason{Check: Reach, Code: api.NodeNotReachable, Label: "not reachable", Text: text, Fact: fact}
 }
 
-// outOfReach says what is the matter with a device that no node can reach.
+// outOfReach says why no node can reach a device.
 func outOfReach(snap *snapshot.Snapshot, d *cluster.Device) string {
 	name, all, selector := d.NodeSelection()
 	switch {

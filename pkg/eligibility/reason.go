@@ -19,28 +19,28 @@ type Reason struct {
 	// Label names the reason: "allocated", "selector 1 fails". Checked names what was
 	// checked, where the label says more.
 	Label, Checked string
-	// Text is the fact in a few words, without what is wanted. alone is the same
-	// for readers who see neither the label nor other devices, if that needs more.
+	// Text is the fact in a few words, without the required value. alone is the same for
+	// readers who see neither the label nor other devices, if that needs more.
 	Text, alone string
 	// Brief is the text for many devices, where it is different for each in what matters
 	// less, and with another requirement for some; empty for most.
 	Brief string
-	// Name and Value are the two parts of the text, if it is about one value.
+	// Name and Value are the two parts of the text, if the reason concerns one value.
 	Name, Value string
-	// wanted is what would pass, if that makes sense.
+	// wanted is a value that would pass, if there is one.
 	wanted string
-	// Lack says after a number what is the matter with such devices, where the
-	// code does not tell enough.
+	// Lack describes, after a number, the shortcoming of such devices, where the code does
+	// not say enough.
 	Lack string
-	// Hint says what was probably meant instead of what is wanted. HintDriver is
-	// set if it says that no device is of that driver.
+	// Hint suggests another value than the required one. HintDriver is set if it says that
+	// no device is of that driver.
 	Hint, HintDriver string
-	// Taint is the one that is not tolerated, and TaintedBy who has set it.
+	// Taint is the taint that is not tolerated, and TaintedBy its owner.
 	Taint     *resourceapi.DeviceTaint
 	TaintedBy string
-	// Claim is the one that the device is allocated to.
+	// Claim is the claim that the device is allocated to.
 	Claim *resourceapi.ResourceClaim
-	// Lacks is what the device does not have and others have.
+	// Lacks is a value that other devices have and this one does not.
 	Lacks selector.Reading
 	// Fact proves it.
 	Fact api.Evidence
@@ -67,8 +67,8 @@ func (r *Reason) Matches() bool {
 	return r == nil || r.Check > Capacity
 }
 
-// MayPass reports whether a reason against a device may pass while the device
-// and what is asked for stay the same.
+// MayPass reports whether a reason against a device may go away while the device and the
+// request stay the same.
 func (r *Reason) MayPass() bool {
 	switch r.Code {
 	case api.DeviceAllocated, api.CountersExhausted, api.CompatibilityGroupConflict, api.DeviceTainted, api.PoolIncomplete, api.FeatureDisabled, api.BindingConditionsUnsupported:
@@ -91,7 +91,7 @@ func (r *Reason) Holder() string {
 // Alone returns the text for readers who see neither the label nor other devices.
 func (r *Reason) Alone() string { return cmp.Or(r.alone, r.Text) }
 
-// Defect returns what is wrong with the pool, if that is the reason.
+// Defect returns the problem of the pool, if that is the reason.
 func (r *Reason) Defect() string {
 	if r.Code != api.PoolInvalid || r.Check != Pool {
 		return ""

@@ -33,7 +33,7 @@ type Checks struct {
 
 	Selectors *selector.Evaluator
 	Channel   string
-	// ExtendedResource is what the request stands for, if anything.
+	// ExtendedResource is the resource that the request stands for, if any.
 	ExtendedResource string
 	Request          *cluster.Request
 	Class            *resourceapi.DeviceClass
@@ -86,7 +86,7 @@ func (c *Checks) CheckBinding(d *cluster.Device) *Reason {
 const (
 	// classLabel is for devices that the class does not select.
 	classLabel = "other class"
-	// classSelectorLabel is for those for which that cannot be told.
+	// classSelectorLabel is the label where the part of the selector is not known.
 	classSelectorLabel = "class selector"
 )
 
@@ -301,9 +301,9 @@ func SinceText(added *metav1.Time) string {
 	return " since " + added.UTC().Format(time.RFC3339)
 }
 
-// CheckConstraints finds devices that no constraint can ever take, whatever
-// the other devices are: those without the attribute, and those of which it is
-// an empty list (attributeAsSet of structured/internal/experimental).
+// CheckConstraints finds devices that no constraint can accept, whatever the other devices
+// are: they lack the attribute, or it is an empty list (attributeAsSet of
+// structured/internal/experimental).
 func (c *Checks) CheckConstraints(ctx context.Context, d *cluster.Device) *Reason {
 	for _, constraint := range c.Request.Constraints {
 		name := constraint.Attribute
@@ -356,8 +356,8 @@ func (c *Checks) Attribute(ctx context.Context, d *cluster.Device, name resource
 	return value, ok, nil
 }
 
-// nearAttribute suggests the attribute that was probably meant by one that a
-// device does not have.
+// nearAttribute suggests an attribute with a name similar to the required one, which the
+// device lacks.
 func (c *Checks) nearAttribute(name resourceapi.FullyQualifiedName) string {
 	text := ", which " + spread(c.Catalog.Words(), selector.Attribute(resourceapi.QualifiedName(name), ""))
 	if !c.MissingEverywhere(name) {

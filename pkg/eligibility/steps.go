@@ -15,8 +15,8 @@ import (
 // Step is a check in the list of all.
 type Step struct {
 	Check Check
-	// Name is what the check is called in the list for a single device. Checks
-	// that are made together have one name.
+	// Name is the name of the check in the list for a single device. Checks that are made
+	// together have one name.
 	Name string
 	// Label says in that list what a device has if it passes.
 	Label string

@@ -15,8 +15,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 )
 
-// Words are what expressions about some devices can be completed with. They do not
-// change, and can be used while an expression is evaluated.
+// Words complete expressions about some devices. They do not change, and can be used while
+// an expression is evaluated.
 type Words struct {
 	published *selector.Vocabulary
 	patterns  []pattern
@@ -111,7 +111,7 @@ func reading(groups []string) selector.Reading {
 	return selector.Reading{Kind: groups[0], Domain: groups[1], Name: groups[2]}
 }
 
-// methods returns those of the type of a value.
+// methods returns the methods of the type of a value.
 func (w *Words) methods(groups []string) []string {
 	switch of, _ := w.published.TypeOf(reading(groups)); of {
 	case selector.TypeQuantity:
@@ -127,7 +127,7 @@ func (w *Words) methods(groups []string) []string {
 	}
 }
 
-// values returns those that can be compared by an operator, the most frequent first.
+// values returns the values for a comparison, the most frequent first.
 func (w *Words) values(groups []string) []string {
 	r := reading(groups)
 	var list []string

@@ -26,7 +26,8 @@ import (
 // maxNamed limits how many devices are named.
 const maxNamed = 10
 
-// Devices are what expressions are evaluated for. Not safe for concurrent use.
+// Devices are the devices that expressions are evaluated for. They are not safe for
+// concurrent use.
 type Devices struct {
 	list      []*cluster.Device
 	class     *resourceapi.DeviceClass
@@ -165,7 +166,7 @@ func (d *Devices) byDriver(results []*selector.Result) []api.DriverOutcomes {
 	return list
 }
 
-// place is where devices are: on a node by name, or on those of a scope.
+// place is the place of devices: a node by name, or the nodes of a scope.
 type place struct{ node, scope string }
 
 // byNode puts nodes together whose devices have the same outcomes. Devices that are
@@ -218,8 +219,8 @@ func firstOf(group api.NodeOutcomes) string {
 	return group.Scope
 }
 
-// suggest adds what was probably meant: an expression without typos if it is true
-// for no device, one with guards if it fails. Both are evaluated.
+// suggest adds a better expression: one without typos if it is true for no device, one with
+// guards if it fails. Both are evaluated.
 func (d *Devices) suggest(ctx context.Context, out *api.Evaluation, sel *selector.Selector) error {
 	if out.Outcomes.True == 0 {
 		if corrected, ok := d.selectors.Correct(sel, d.catalog.WordsOf(ctx, d.class)); ok {
@@ -256,8 +257,8 @@ func (d *Devices) suggest(ctx context.Context, out *api.Evaluation, sel *selecto
 	return d.try(ctx, out, api.ExpressionSuggestion{Reason: api.SuggestGuard, Expression: guarded})
 }
 
-// respelled returns an expression with another value, where no device has the one that it
-// compares with, and one has it in another spelling.
+// respelled returns an expression with another value, if no device has the compared value
+// but one has it in another spelling.
 func (d *Devices) respelled(sel *selector.Selector) (api.ExpressionSuggestion, bool) {
 	suggestion := api.ExpressionSuggestion{Reason: api.SuggestCorrection}
 	devices := func(yield func(string, *resourceapi.Device) bool) {
@@ -289,7 +290,7 @@ func (d *Devices) respelled(sel *selector.Selector) (api.ExpressionSuggestion, b
 	return suggestion, len(suggestion.Changes) > 0
 }
 
-// try evaluates a suggestion, and keeps it if it is better than what was given: a
+// try evaluates a suggestion, and keeps it if it is better than the given expression: a
 // correction that is true for some device, or one that fails for fewer.
 func (d *Devices) try(ctx context.Context, out *api.Evaluation, suggestion api.ExpressionSuggestion) error {
 	results, err := d.results(ctx, d.selectors.Compile(suggestion.Expression))

@@ -73,7 +73,8 @@ func plus(a, b api.EvaluationOutcomes, times int) api.EvaluationOutcomes {
 	return api.EvaluationOutcomes{True: a.True + times*b.True, False: a.False + times*b.False, Fails: a.Fails + times*b.Fails}
 }
 
-// randomExpression is about what random devices have, with a typo at times.
+// randomExpression returns an expression with values of random devices, sometimes with a
+// typo.
 func randomExpression(random *rand.Rand, list []*cluster.Device, depth int) string {
 	sub := func() string { return randomExpression(random, list, depth-1) }
 	if depth > 0 {
@@ -268,7 +269,7 @@ func TestLike(t *testing.T) {
 	}
 }
 
-// TestSuggestions covers typos, and what is evaluated in their place.
+// TestSuggestions covers typos and their corrections.
 func TestSuggestions(t *testing.T) {
 	_, devices := devicesOf(tc.Cluster(tc.Pool("n1", tc.Devices(2, "model=A")...), tc.Slice("nics", "nic.example.com", "n1", tc.Device("nic-0"))))
 	for expression, want := range map[string][]string{
@@ -298,7 +299,7 @@ func TestSuggestions(t *testing.T) {
 	}
 }
 
-// BenchmarkEvaluate is a large cluster of equal and of different devices.
+// BenchmarkEvaluate evaluates on a large cluster of equal and of different devices.
 func BenchmarkEvaluate(b *testing.B) {
 	snap := fleet.Mixed(5000)
 	for b.Loop() {

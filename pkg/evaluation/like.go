@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// locationDomain is that of the attributes that Kubernetes defines. All of them
+	// locationDomain is the domain of the attributes that Kubernetes defines. All of them
 	// say where in a node a device is (package deviceattribute of
 	// k8s.io/dynamic-resource-allocation).
 	locationDomain = "resource.kubernetes.io"
@@ -121,7 +121,7 @@ func equivalent(device, other *cluster.Device, same []selector.Reading) bool {
 	return true
 }
 
-// conditions returns those about the driver and the values of a device.
+// conditions returns the conditions on the driver and the values of a device.
 func (d *Devices) conditions(ctx context.Context, device *cluster.Device, same []selector.Reading) ([]condition, error) {
 	var list []condition
 	for _, r := range append([]selector.Reading{{Kind: selector.KindDriver}}, same...) {
@@ -179,7 +179,7 @@ func conjunctions(conditions []condition, required []bool) [][]string {
 	return [][]string{all}
 }
 
-// containsAny reports whether a set contains one of those that were found.
+// containsAny reports whether chosen contains one of the found sets.
 func containsAny(chosen []int, found [][]int) bool {
 	return slices.ContainsFunc(found, func(smaller []int) bool {
 		return !slices.ContainsFunc(smaller, func(i int) bool { return !slices.Contains(chosen, i) })

@@ -18,8 +18,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// AbsentDriver is about one driver that has no slices left of pools of which claims have
-// devices. Pods that run keep them, so that it never says to delete one.
+// AbsentDriver reports a driver that has no slices left of pools with allocated devices.
+// Running pods keep these devices, so it never advises to delete a pod.
 func AbsentDriver(snap *snapshot.Snapshot, pools []cluster.LostPool) Finding {
 	f := Finding{Instead: true}
 	driver := pools[0].Driver
@@ -68,7 +68,7 @@ func AbsentDriver(snap *snapshot.Snapshot, pools []cluster.LostPool) Finding {
 	return f
 }
 
-// PluginStep is to look at the plugin of a driver on some nodes.
+// PluginStep returns the step to look at the plugin of a driver on some nodes.
 func PluginStep(snap *snapshot.Snapshot, driver string, nodes ...string) api.NextStep {
 	step := api.NextStep{Actor: api.ActorAdmin, Text: "look at the plugin of driver " + driver + english.PrecededBy(" on ", english.Sample(nodes, maxAbsent))}
 	for _, set := range DaemonSets(snap, driver) {

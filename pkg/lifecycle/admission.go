@@ -33,9 +33,9 @@ const (
 	stopPolicyNone = "None"
 )
 
-// What Kueue says in conditions about devices (pkg/dra/claims.go and
-// pkg/controller/core/workload_controller.go of v0.19). Its reason is the same for
-// all that is wrong with a workload.
+// Messages about devices in the conditions of Kueue (pkg/dra/claims.go and
+// pkg/controller/core/workload_controller.go of v0.19). The reason is the same for all
+// errors in a workload.
 const (
 	kueueUnmapped   = "is not mapped in DRA configuration"
 	kueueNoClaims   = "does not support use of resource claims"
@@ -91,7 +91,7 @@ func admissionFindings(snap *snapshot.Snapshot, pod *corev1.Pod) []Finding {
 	return []Finding{f}
 }
 
-// withoutWorkload adds to a finding what is known where there is no Workload.
+// withoutWorkload adds the known facts to the finding for a pod without a Workload.
 func withoutWorkload(snap *snapshot.Snapshot, f *Finding, namespace, queue string) {
 	f.Step(api.ActorUser, "the status of its Workload says what Kueue waits for: kubectl get workloads.kueue.x-k8s.io -n %s", shell.Quote(namespace))
 	if snap.Gap(snapshot.ResourceQueued) != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Blockage is what keeps a pod with allocated devices from working with them.
+// Blockage is a condition that keeps a pod from working with its allocated devices.
 type Blockage struct {
 	Code api.Code
 	// Reason is set if no finding of the stage has one.
@@ -66,8 +66,8 @@ func findBlockage(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodC
 	return nil
 }
 
-// bindingBlockage is about conditions that the scheduler waits for: one that ends
-// the binding, or one that has not come within a minute.
+// bindingBlockage reports binding conditions that the scheduler waits for: failed
+// conditions, and conditions that take more than a minute.
 func bindingBlockage(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodClaim) *Blockage {
 	for i := range claims {
 		claim := claims[i].Claim
@@ -87,7 +87,7 @@ func bindingBlockage(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.P
 	return nil
 }
 
-// startBlockage is about a pod on its node that has not started.
+// startBlockage reports why a pod on its node has not started.
 func startBlockage(snap *snapshot.Snapshot, pod *corev1.Pod) *Blockage {
 	if len(nodeFindings(snap, pod)) > 0 {
 		return &Blockage{Code: api.NodeNotReady}
@@ -123,7 +123,7 @@ func startBlockage(snap *snapshot.Snapshot, pod *corev1.Pod) *Blockage {
 		pod.Spec.NodeName, elapsed(snap, since), duration.HumanDuration(overdueAfter), why)}
 }
 
-// deviceBlockage is about the devices of a pod on its node.
+// deviceBlockage reports problems with the devices of a pod on its node.
 func deviceBlockage(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodClaim, stage api.Stage) *Blockage {
 	if len(evictions(facts, pod)) > 0 {
 		return &Blockage{Code: api.EvictionDue}

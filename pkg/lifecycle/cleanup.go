@@ -90,11 +90,10 @@ func terminating(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodCl
 	return append(findings, unprepared(facts, pod, claims)...)
 }
 
-// unprepared is about the drivers that have to unprepare the devices of a pod that is
-// being deleted. The kubelet calls them when the containers have ended, and only then
-// gives the pod its last phase (SyncTerminatingPod of pkg/kubelet): in between, a pod
-// without containers is still Running. What a driver answers is in the log of the
-// kubelet alone.
+// unprepared reports the drivers that have to unprepare the devices of a pod that is being
+// deleted. The kubelet calls them when the containers have ended, and only then sets the
+// last phase of the pod (SyncTerminatingPod of pkg/kubelet): until then, a pod without
+// containers is still Running. The answer of a driver is in the kubelet's log alone.
 func unprepared(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
 	node := pod.Spec.NodeName
 	var drivers []string
@@ -151,7 +150,7 @@ func allEnded(pod *corev1.Pod) bool {
 	return len(statuses) > 0 && !slices.ContainsFunc(statuses, func(s corev1.ContainerStatus) bool { return s.State.Terminated == nil })
 }
 
-// runningContainers returns those of which the kubelet has not reported the end.
+// runningContainers returns the containers that the kubelet has not reported as ended.
 func runningContainers(pod *corev1.Pod) []string {
 	var names []string
 	for _, status := range containerStatuses(pod) {
@@ -162,7 +161,7 @@ func runningContainers(pod *corev1.Pod) []string {
 	return names
 }
 
-// ClaimFindings says what is wrong with a claim, whichever pods use it.
+// ClaimFindings reports problems with a claim, whichever pods use it.
 func ClaimFindings(facts *cluster.Cluster, users []*corev1.Pod, claim *resourceapi.ResourceClaim) []Finding {
 	if claim == nil {
 		return nil
@@ -194,10 +193,10 @@ func JustStale(snap *snapshot.Snapshot, claim *resourceapi.ResourceClaim) bool {
 	return just
 }
 
-// staleReservations is about consumers of a claim that are no more.
+// staleReservations reports consumers of a claim that no longer exist.
 func staleReservations(snap *snapshot.Snapshot, claim *resourceapi.ResourceClaim) *Finding {
 	var stale []string
-	// The one that has been stale for longest reports whether the controller works.
+	// The oldest stale reservation shows whether the controller works.
 	var since time.Time
 	for i := range claim.Status.ReservedFor {
 		c := &claim.Status.ReservedFor[i]

@@ -39,9 +39,8 @@ func ComputeDomains(snap *snapshot.Snapshot, claim *resourceapi.ResourceClaim) [
 	return domains
 }
 
-// domainFindings is about the ComputeDomains of a pod whose devices are not prepared, as
-// far as objects tell: the driver prepares a claim for a domain once the node is ready in
-// it.
+// domainFindings reports problems with the ComputeDomains of a pod whose devices are not
+// prepared: the driver prepares a claim for a domain once the node is ready in it.
 func domainFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
 	var findings []Finding
 	for i := range claims {
@@ -58,8 +57,8 @@ func domainFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.P
 	return findings
 }
 
-// domainFailure is about a claim for a ComputeDomain that the driver has not prepared, and
-// says so. It reports whether that is so.
+// domainFailure completes the finding about a claim for a ComputeDomain that the driver
+// failed to prepare. It reports whether the error is about the domain.
 func domainFailure(snap *snapshot.Snapshot, f *Finding, pod *corev1.Pod, claims []cluster.PodClaim, name, words string, event *corev1.Event) bool {
 	i := slices.IndexFunc(claims, func(pc cluster.PodClaim) bool {
 		return pc.Claim != nil && pc.Claim.Name == name && pc.Claim.Status.Allocation != nil
@@ -106,7 +105,7 @@ func domainFailure(snap *snapshot.Snapshot, f *Finding, pod *corev1.Pod, claims 
 	return true
 }
 
-// channelTaken is what the driver says before the UID of the claim that has the channel of
+// channelTaken is the driver's message before the UID of the claim that has the channel of
 // a node (assertImexChannelNotAllocated of cmd/compute-domain-kubelet-plugin).
 const channelTaken = "already allocated by claim "
 

@@ -27,9 +27,9 @@ import (
 type OpaqueConfig struct {
 	Opaque *resourceapi.OpaqueDeviceConfiguration
 	Source resourceapi.AllocationConfigSource
-	// Requests are those that it is for, none for all.
+	// Requests are the requests with this configuration, none for all.
 	Requests []string
-	// Object has it at path; kind and name are those of the object.
+	// Object has the configuration, at path; kind and name identify it.
 	Object, Path, Kind, Name string
 }
 
@@ -139,9 +139,9 @@ func inTemplate(snap *snapshot.Snapshot, pc *cluster.PodClaim, config *resourcea
 	})
 }
 
-// rejectsConfig reports whether what a driver says about a claim is about its
-// configuration. No code tells: drivers decode the parameters with the decoders
-// of Kubernetes or of JSON, and wrap what these say.
+// rejectsConfig reports whether a driver's error for a claim rejects its configuration.
+// There is no code for it: drivers wrap the errors of the decoders of Kubernetes or of
+// JSON.
 func rejectsConfig(words string) bool {
 	return undecodable(words) || saysAny(words, "config", "opaque", "parameters")
 }
@@ -157,8 +157,8 @@ func saysAny(words string, parts ...string) bool {
 	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(words, part) })
 }
 
-// configRejected is about a driver that does not accept the opaque configuration
-// of a claim. It reports whether that is so.
+// configRejected completes the finding about a driver that rejects the opaque configuration
+// of a claim. It reports whether it does.
 func configRejected(snap *snapshot.Snapshot, f *Finding, pod *corev1.Pod, claims []cluster.PodClaim, name, words string, event *corev1.Event) bool {
 	i := slices.IndexFunc(claims, func(pc cluster.PodClaim) bool { return pc.Claim != nil && pc.Claim.Name == name })
 	if i < 0 || claims[i].Claim.Status.Allocation == nil || !rejectsConfig(words) {

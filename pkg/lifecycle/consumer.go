@@ -14,7 +14,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// consumerState is what became of somebody that a claim is reserved for.
+// consumerState is the state of a consumer that a claim is reserved for.
 type consumerState int
 
 const (

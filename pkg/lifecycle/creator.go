@@ -22,7 +22,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// Creator is what creates pods: a workload, or an object of any other kind.
+// Creator is an object that creates pods: a workload, or any other kind.
 type Creator struct {
 	Object metav1.Object
 	Kind   schema.GroupKind
@@ -169,7 +169,7 @@ func scaledToZero(snap *snapshot.Snapshot, c *Creator) *Finding {
 	return f
 }
 
-// noNodes is about a DaemonSet that wants pods on no node.
+// noNodes reports a DaemonSet that wants pods on no node.
 func noNodes(c *Creator) *Finding {
 	spec := &c.Workload.Template.Spec
 	f := &Finding{Reason: "the DaemonSet creates no pods: no node is suitable for them"}
@@ -185,8 +185,8 @@ func noNodes(c *Creator) *Finding {
 	return f
 }
 
-// behindPod is about a StatefulSet that creates one pod after the other, each when the
-// pods before it run and are ready (podManagementPolicy OrderedReady).
+// behindPod reports the pod that a StatefulSet waits for: with podManagementPolicy
+// OrderedReady, it creates each pod when the pods before it are ready.
 func behindPod(w *snapshot.Workload, pods []*corev1.Pod) *Finding {
 	for _, pod := range pods {
 		state := "is not ready"

@@ -71,8 +71,8 @@ const (
 	namedLabels = namedMaker + 1
 )
 
-// isDriver reports whether a name is, or could be, that of a driver, also of one
-// for storage or networks. Version numbers are none.
+// isDriver reports whether a name could be the name of a driver, including drivers for
+// storage or networks. Version numbers are not.
 func isDriver(snap *snapshot.Snapshot, name string) bool {
 	labels := strings.Split(name, ".")
 	top := labels[len(labels)-namedTop]

@@ -103,8 +103,8 @@ func lastEnd(pod *corev1.Pod) time.Time {
 	return end
 }
 
-// consumerEnd is since when a consumer is stale at the latest, zero if that is
-// unknown: nobody records when a pod went away.
+// consumerEnd returns the latest time since when a consumer is stale, zero if unknown:
+// nobody records when a pod was deleted.
 func consumerEnd(snap *snapshot.Snapshot, namespace string, c *resourceapi.ResourceClaimConsumerReference) time.Time {
 	pod := snap.Pod(namespace, c.Name)
 	switch {

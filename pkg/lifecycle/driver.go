@@ -23,9 +23,9 @@ import (
 
 // failedCall is a call to a driver that ended without an answer about any claim.
 type failedCall struct {
-	// code is that of gRPC: Unavailable, DeadlineExceeded.
+	// code is the gRPC code: Unavailable, DeadlineExceeded.
 	code string
-	// words are what came with it.
+	// words are the error's message.
 	words string
 }
 
@@ -43,7 +43,7 @@ func prepareCall(message string) (call failedCall, ok bool) {
 // The kubelet waits this long for a driver (pkg/kubelet/cm/dra/plugin).
 const prepareTimeout = "45s"
 
-// noAnswer is about a driver that the kubelet called and that did not answer.
+// noAnswer completes the finding about a driver that did not answer the kubelet's call.
 func noAnswer(snap *snapshot.Snapshot, f *Finding, pod *corev1.Pod, claims []cluster.PodClaim, event *corev1.Event, call failedCall) {
 	node := pod.Spec.NodeName
 	drivers := calledFor(claims, "")
@@ -108,8 +108,8 @@ func calledFor(claims []cluster.PodClaim, name string) []string {
 	return slices.Compact(drivers)
 }
 
-// driverPods says how the pods of drivers on a node are, if the DaemonSets of
-// the drivers are known. It reports whether it says what to do.
+// driverPods adds the state of the drivers' pods on a node, if the DaemonSets of the
+// drivers are known. It reports whether it adds a next step.
 func driverPods(snap *snapshot.Snapshot, f *Finding, drivers []string, node string) bool {
 	advised := false
 	for _, driver := range drivers {

@@ -19,8 +19,8 @@ import (
 // entryPath returns the path of an entry of a pod's claims.
 func entryPath(entry string) string { return fmt.Sprintf("spec.resourceClaims[name=%s]", entry) }
 
-// foreignClaim is about a claim under the name that the pod's status has, made
-// for another pod: mostly for an earlier one of the same name.
+// foreignClaim reports a claim in the pod's status that was made for another pod, mostly
+// for an earlier pod of the same name.
 func foreignClaim(pod *corev1.Pod, pc *cluster.PodClaim) Finding {
 	f := Finding{Instead: true}
 	owner := metav1.GetControllerOfNoCopy(pc.Claim)

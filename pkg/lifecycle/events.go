@@ -55,8 +55,7 @@ func SchedulerMessage(snap *snapshot.Snapshot, pod *corev1.Pod) *api.SchedulerMe
 	return message
 }
 
-// podEvents lists what was reported about a pod, and not about another one of
-// the same name.
+// podEvents lists the events of a pod, without events of other pods of the same name.
 func podEvents(snap *snapshot.Snapshot, pod *corev1.Pod) []*corev1.Event {
 	return eventsAbout(snap, api.KindPod, pod.Namespace, pod.Name, pod.UID)
 }
@@ -82,13 +81,11 @@ func LastWarning(snap *snapshot.Snapshot, kind string, o metav1.Object) *api.Evi
 	return new(eventEvidence(newest))
 }
 
-// containerProgress is what the kubelet reports about a container, in the order
-// in which it happens.
+// containerProgress lists the kubelet's events about a container, in their order.
 var containerProgress = []string{"Pulling", "Pulled", "Created", "Started"} //nolint:gochecknoglobals // a constant
 
-// newestEvent returns the one that was reported last, nil if there is none. Times
-// are in seconds: of two events in the same one, that which comes later in the
-// life of a container is the newer one.
+// newestEvent returns the last reported event, nil if there is none. Times are in seconds:
+// of two events in the same second, the one later in the life of a container is newer.
 func newestEvent(events []*corev1.Event, wanted func(*corev1.Event) bool) *corev1.Event {
 	var newest *corev1.Event
 	for _, event := range events {
@@ -124,8 +121,8 @@ func progressEvent(snap *snapshot.Snapshot, pod *corev1.Pod) *corev1.Event {
 	})
 }
 
-// sinceSandbox reports whether an event is about the sandbox that a pod has, or
-// about the attempts to make another one.
+// sinceSandbox reports whether an event belongs to the current sandbox of a pod, or to the
+// attempts to create another one.
 func sinceSandbox(pod *corev1.Pod, e *corev1.Event) bool {
 	c := cmp.Or(sandboxReady(pod), sandboxLost(pod))
 	return c == nil || !EventTime(e).Time.Before(c.LastTransitionTime.Time)

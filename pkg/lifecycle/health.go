@@ -22,7 +22,7 @@ import (
 // unhealthyTaint is the taint that is suggested for an unhealthy device.
 const unhealthyTaint = "dra.kubectl.dev/unhealthy:" + string(resourceapi.DeviceTaintEffectNoSchedule)
 
-// Unhealthy is about devices that the kubelet reports as such (KEP-4680).
+// Unhealthy reports the devices that the kubelet reports as unhealthy (KEP-4680).
 func Unhealthy(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
 	var findings []Finding
 	seen := map[corev1.ResourceID]bool{}
@@ -88,8 +88,8 @@ func reportedDevice(id, entry, request string, claims []cluster.PodClaim) (*clus
 	return pc, result
 }
 
-// replaceDevice says how a pod gets another device than one that is broken. As
-// long as the device has no taint, a new claim may get the same one.
+// replaceDevice adds the steps by which a pod gets another device than the broken one. As
+// long as the device has no taint, a new claim may get the same device.
 func replaceDevice(facts *cluster.Cluster, f *Finding, pc *cluster.PodClaim, result *resourceapi.DeviceRequestAllocationResult, name string) {
 	tainted := false
 	if result != nil {

@@ -15,8 +15,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Life is where a pod stands, and what was found there, the most important
-// thing first.
+// Life is the stage of a pod and its findings, the most important first.
 type Life struct {
 	Stage    api.Stage
 	Findings []Finding

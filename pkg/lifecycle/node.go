@@ -54,7 +54,7 @@ func waitingContainers(pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
 	return findings
 }
 
-// silence is about a pod that has not started, and nothing tells why.
+// silence reports a pod that has not started although nothing says why.
 func silence(snap *snapshot.Snapshot, pod *corev1.Pod) Finding {
 	var f Finding
 	if event := progressEvent(snap, pod); event != nil {
@@ -85,7 +85,7 @@ func silence(snap *snapshot.Snapshot, pod *corev1.Pod) Finding {
 	return f
 }
 
-// nodeFindings says what is wrong with the node of a pod.
+// nodeFindings reports problems with the node of a pod.
 func nodeFindings(snap *snapshot.Snapshot, pod *corev1.Pod) []Finding {
 	name := pod.Spec.NodeName
 	if name == "" {
@@ -108,7 +108,7 @@ func nodeFindings(snap *snapshot.Snapshot, pod *corev1.Pod) []Finding {
 	return nil
 }
 
-// NotReady is about a node that is not ready, mostly because its kubelet stopped; nil if it
+// NotReady reports a node that is not ready, mostly because its kubelet stopped; nil if it
 // is ready.
 func NotReady(snap *snapshot.Snapshot, node *corev1.Node) *Finding {
 	condition := cluster.NotReady(node)

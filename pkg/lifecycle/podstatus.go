@@ -46,7 +46,7 @@ func containerStatuses(pod *corev1.Pod) []corev1.ContainerStatus {
 	return slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
 }
 
-// failingContainers returns those that wait for anything but their turn.
+// failingContainers returns the containers that wait for anything but their turn.
 func failingContainers(pod *corev1.Pod) []corev1.ContainerStatus {
 	return slices.DeleteFunc(containerStatuses(pod), func(status corev1.ContainerStatus) bool {
 		waiting := status.State.Waiting
@@ -54,8 +54,8 @@ func failingContainers(pod *corev1.Pod) []corev1.ContainerStatus {
 	})
 }
 
-// unresolvedContainers returns those that the runtime cannot create because it does not
-// know their CDI devices.
+// unresolvedContainers returns the containers that the runtime cannot create because it
+// does not know their CDI devices.
 func unresolvedContainers(pod *corev1.Pod) []corev1.ContainerStatus {
 	return slices.DeleteFunc(failingContainers(pod), func(status corev1.ContainerStatus) bool {
 		return len(cdiDevices(status.State.Waiting.Message)) == 0

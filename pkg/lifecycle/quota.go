@@ -17,7 +17,7 @@ import (
 // QuotaRaise is a ResourceQuota that refuses something, and what it would have to allow.
 type QuotaRaise struct {
 	Namespace, Name string
-	// Hard is what it would have to allow; empty if it allows enough by now.
+	// Hard is the limit that would be enough; empty if the quota allows enough by now.
 	Hard corev1.ResourceList
 	// Some is set if it allows some, Used if some of that is used.
 	Some, Used bool

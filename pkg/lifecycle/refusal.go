@@ -26,7 +26,7 @@ import (
 // controller reports that the API server refuses a pod.
 const ReasonFailedCreate = "FailedCreate"
 
-// Refusal is that the API server refuses the pods of a workload.
+// Refusal is the API server's refusal of the pods of a workload.
 type Refusal struct {
 	Workload *snapshot.Workload
 	Code     api.Code
@@ -131,10 +131,11 @@ func apiMessage(message string) string {
 	return message
 }
 
-// What an API server says when it refuses a pod: plugin/pkg/admission/serviceaccount,
-// …/priority, k8s.io/apiserver/pkg/admission/plugin/resourcequota, plugin/pkg/admission/
-// limitranger, k8s.io/pod-security-admission/admission, k8s.io/apiserver/pkg/admission/plugin/
-// {webhook,policy}, plugin/pkg/admission/runtimeclass and …/namespace/lifecycle.
+// Messages of an API server that refuses a pod: plugin/pkg/admission/serviceaccount,
+// …/priority, k8s.io/apiserver/pkg/admission/plugin/resourcequota,
+// plugin/pkg/admission/limitranger, k8s.io/pod-security-admission/admission,
+// k8s.io/apiserver/pkg/admission/plugin/{webhook,policy}, plugin/pkg/admission/runtimeclass
+// and …/namespace/lifecycle.
 var (
 	quotaExceeded = regexp.MustCompile(`exceeded quota: ([^,\s]+), requested: (\S+), used: (\S+), limited: (\S+)`) //nolint:gochecknoglobals // a constant
 	limitRefuses  = regexp.MustCompile(` usage per (Container|Pod) is | limit to request ratio per `)              //nolint:gochecknoglobals // a constant

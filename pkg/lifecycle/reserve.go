@@ -56,7 +56,7 @@ func reservationFindings(facts *cluster.Cluster, pod *corev1.Pod, claims []clust
 	return append(findings, kubeletReports(facts.Snapshot, pod)...)
 }
 
-// boundWithout is about a pod on its node whose claim does not exist.
+// boundWithout reports a pod on its node whose claim does not exist.
 func boundWithout(pod *corev1.Pod, pc *cluster.PodClaim) Finding {
 	f := Finding{Instead: true, Reason: fmt.Sprintf("the pod is bound to node %s, but %s", pod.Spec.NodeName, pc.Problem)}
 	if name := claimNameOf(pod, pc.Entry); name != "" {
@@ -68,11 +68,11 @@ func boundWithout(pod *corev1.Pod, pc *cluster.PodClaim) Finding {
 	return f
 }
 
-// anewWithClaims is what helps a pod on a node that nobody allocates for.
+// anewWithClaims is the advice for a pod on a node whose claims nobody allocates.
 const anewWithClaims = "delete and recreate the pod so that it gets a new claim: the scheduler allocates claims only before it binds a pod"
 
-// boundUnallocated is about a pod that is on a node although it has no devices:
-// only the scheduler allocates, and only before it binds.
+// boundUnallocated reports a pod that is on a node without devices: only the scheduler
+// allocates, and only before it binds.
 func boundUnallocated(snap *snapshot.Snapshot, pod *corev1.Pod, pc *cluster.PodClaim) Finding {
 	name := pc.Entry
 	if !pc.Generated {
@@ -109,7 +109,7 @@ func boundSince(snap *snapshot.Snapshot, pod *corev1.Pod) time.Time {
 	return time.Time{}
 }
 
-// unreserved is about a claim with devices that a pod may not use.
+// unreserved reports an allocated claim that is not reserved for the pod.
 func unreserved(snap *snapshot.Snapshot, pod *corev1.Pod, claim *resourceapi.ResourceClaim) Finding {
 	f := Finding{Instead: pod.Spec.NodeName != ""}
 	f.AddEvidence(whatif.ClaimObject(claim), "status.reservedFor", reservedForText(claim), fmt.Sprintf("pod/%s (UID %s)", pod.Name, pod.UID))

@@ -25,7 +25,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// runningFindings says what is wrong with the devices of a pod that runs.
+// runningFindings reports problems with the devices of a running pod.
 func runningFindings(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
 	findings := deviceFindings(facts, pod, claims)
 	findings = append(findings, Unhealthy(facts, pod, claims)...)
@@ -42,7 +42,7 @@ func runningFindings(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.P
 	return findings
 }
 
-// deviceFindings says what is wrong with the devices of a pod that is bound.
+// deviceFindings reports problems with the devices of a bound pod.
 func deviceFindings(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
 	findings := evictions(facts, pod)
 	for i := range claims {
@@ -58,7 +58,7 @@ func deviceFindings(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.Po
 	return findings
 }
 
-// VanishedDevices is about devices of a claim that no slice has any more, although their
+// VanishedDevices reports devices of a claim that are in no slice any more, although their
 // driver still publishes the pool; nil if there are none.
 func VanishedDevices(facts *cluster.Cluster, claim *resourceapi.ResourceClaim) *Finding {
 	if claim.Status.Allocation == nil {
@@ -68,7 +68,7 @@ func VanishedDevices(facts *cluster.Cluster, claim *resourceapi.ResourceClaim) *
 	return gone
 }
 
-// holdingFindings says what is wrong with the devices that a claim has.
+// holdingFindings reports problems with the devices of an allocated claim.
 func holdingFindings(facts *cluster.Cluster, claim *resourceapi.ResourceClaim) []Finding {
 	if claim.Status.Allocation == nil {
 		return nil
@@ -88,9 +88,9 @@ func holdingFindings(facts *cluster.Cluster, claim *resourceapi.ResourceClaim) [
 	return findings
 }
 
-// vanished is about devices that no slice has any more: of drivers that are away, and of
-// pools that are still published. Those that their driver calls ready are where they
-// should be, see movedHint.
+// vanished reports devices that are in no slice any more: devices of absent drivers, and of
+// pools that are still published. Devices that their driver calls ready are not missing,
+// see movedHint.
 func vanished(facts *cluster.Cluster, claim *resourceapi.ResourceClaim) (away []Finding, gone *Finding) {
 	if facts.Snapshot.Gap(snapshot.ResourceSlices) != nil {
 		return nil, nil
@@ -125,7 +125,7 @@ func vanished(facts *cluster.Cluster, claim *resourceapi.ResourceClaim) (away []
 	return away, &f
 }
 
-// Doubled is about a device that another claim has, too; nil if none has. Both claims get
+// Doubled reports a device that another claim has, too; nil if none has. Both claims get
 // the same answer.
 func Doubled(facts *cluster.Cluster, claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) *Finding {
 	if result.ShareID != nil || ptr.Deref(result.AdminAccess, false) {
@@ -151,8 +151,8 @@ func Doubled(facts *cluster.Cluster, claim *resourceapi.ResourceClaim, result *r
 	return nil
 }
 
-// DeviceNotReady is about a device of which the driver says that it is not ready; nil if it
-// does not. Conditions of other types mean whatever the driver says they mean.
+// DeviceNotReady reports a device that its driver calls not ready; nil if it does not. The
+// meaning of other conditions is up to the driver.
 func DeviceNotReady(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) *Finding {
 	status := cluster.DeviceStatus(claim, result)
 	if status == nil {

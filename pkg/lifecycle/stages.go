@@ -23,8 +23,8 @@ import (
 type Stages struct {
 	cluster *cluster.Cluster
 
-	// pods are those that use a claim, events those about a pod, claimEvents those
-	// about claims.
+	// pods are the pods that use a claim, events the events of a pod, claimEvents the
+	// events of claims.
 	pods        map[types.NamespacedName][]*corev1.Pod
 	events      map[types.NamespacedName][]*corev1.Event
 	claimEvents []*corev1.Event

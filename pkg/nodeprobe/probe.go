@@ -74,7 +74,7 @@ func Probe(ctx context.Context, host *node.Host, snap *snapshot.Snapshot, opts O
 		return checkpoint.Look(ctx, host, snap), nil
 	})
 	p.wait()
-	// What the kubelet hands to the runtime is in its checkpoint: CDI specs are
+	// The kubelet's checkpoint lists the CDI devices handed to the runtime; CDI specs are
 	// compared with it.
 	var handed cdi.Handed
 	if r.State != nil {
@@ -95,14 +95,14 @@ type parts struct {
 	running sync.WaitGroup
 
 	mu sync.Mutex
-	// late are those that there is nothing of.
+	// late has a check for each part that did not finish in time.
 	late []node.Check
 }
 
 func (p *parts) wait() { p.running.Wait() }
 
-// part begins to look at one part and stores what was found, unless it takes
-// too long: then it is left behind.
+// part starts to look at one part and stores the result in found, unless it takes too long:
+// then the part is abandoned.
 func part[T any](ctx context.Context, p *parts, name string, found *T, look func(context.Context) (T, error)) {
 	type answer struct {
 		found T
@@ -133,8 +133,7 @@ func part[T any](ctx context.Context, p *parts, name string, found *T, look func
 	})
 }
 
-// hostChecks reports whether there is a node where it was looked, and whether it
-// is the one that the cluster means.
+// hostChecks checks that the root contains a node, and that it is the cluster's node.
 func hostChecks(host *node.Host, snap *snapshot.Snapshot, cluster *node.Cluster) []node.Check {
 	checks := []node.Check{
 		directory(host, "host/root", "/", "the root of the node is at "+host.Root, "this is not where the root of the node is"),

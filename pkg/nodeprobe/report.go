@@ -17,16 +17,16 @@ import (
 // Kind of a report.
 const Kind = "NodeReport"
 
-// Report is what was found on one node. A part that is nil was not looked at in
-// time; a check of its name in Host says so.
+// Report describes one node. A part that is nil was not looked at in time; a check of its
+// name in Host says so.
 //
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type Report struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// Node is what the cluster calls the node, empty if that is not known.
+	// Node is the name of the node in the cluster, empty if not known.
 	Node string `json:"node,omitempty"`
-	// Paths is where it was looked.
+	// Paths are the paths that were searched.
 	Paths Paths `json:"paths"`
 	// Result is the worst of all checks.
 	Result node.State `json:"result"`
@@ -41,12 +41,11 @@ type Report struct {
 	Health  *driver.Health       `json:"health,omitempty"`
 }
 
-// Paths are those of the node. Root is where the node's root is, as seen from
-// where the program ran.
+// Paths are the paths of a node. Root is where the node's root is, as seen from where the
+// program ran.
 type Paths struct {
-	// Root is where the root of the node is mounted, Kubelet the root directory
-	// of its kubelet, CDI the directories with specs, in the order of their
-	// priority.
+	// Root is the mount point of the node's root, Kubelet the root directory of its
+	// kubelet, CDI the directories with specs, in the order of their priority.
 	Root    string   `json:"root"`
 	Kubelet string   `json:"kubelet"`
 	CDI     []string `json:"cdi"`
@@ -56,8 +55,7 @@ type Paths struct {
 //
 // +k8s:deepcopy-gen=false
 type Section struct {
-	// Name is that of the field in the report, and of the command that shows
-	// all of it.
+	// Name is the name of the field in the report, and of the command that shows all of it.
 	Name   string
 	Checks []node.Check
 }

@@ -24,14 +24,14 @@ type Case struct {
 	// Class is the DeviceClass that it is for, File the file that it is from, with the
 	// name of the object.
 	Class, File string
-	// Spec is that of the claim.
+	// Spec is the spec of the claim.
 	Spec resourceapi.ResourceClaimSpec
 }
 
-// Name returns that of the class or of the file.
+// Name returns the name of the class or of the file.
 func (c *Case) Name() string { return c.Class + c.File }
 
-// drivers returns those of the devices that the classes of a claim select.
+// drivers returns the drivers of the devices that the classes of a claim select.
 func (c *Case) drivers(ctx context.Context, v *inventory.Inventory, snap *snapshot.Snapshot) ([]string, error) {
 	var drivers []string
 	for _, name := range classesOf(&c.Spec) {

@@ -20,7 +20,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// NeedsNode is said of what is only known on the node.
+// NeedsNode is the message for facts that are only known on the node.
 const NeedsNode = "CDI specs are on the node; --node-probe looks at them there"
 
 func check(name api.TrialCheckName, result api.TestResult, format string, args ...any) api.TrialCheck {
@@ -82,7 +82,7 @@ func deviceNames(devices []api.AllocatedDevice) []string {
 	return names
 }
 
-// DeviceName is DRIVER/POOL/DEVICE.
+// DeviceName returns DRIVER/POOL/DEVICE.
 func DeviceName(d *api.AllocatedDevice) string {
 	return cluster.DeviceID{Driver: d.Driver, Pool: d.Pool, Device: d.Device}.String()
 }
@@ -161,8 +161,7 @@ func Released(r *Record, snap *snapshot.Snapshot) api.TrialCheck {
 	return check(name, api.TestPassed, "%s: free again", devices)
 }
 
-// NodeEdits is what the CDI specs of a node do to a container with the claim of a
-// trial.
+// NodeEdits are the edits of a node's CDI specs to a container with the claim of a trial.
 type NodeEdits struct {
 	Edits []*cdi.Edits
 	// Problem says why it is not known, or what of it cannot be resolved.
@@ -235,7 +234,7 @@ func InContainer(r *Record, with, without *Contents, of *NodeEdits) []api.TrialC
 	return []api.TrialCheck{container, isolation}
 }
 
-// LeftOnNode looks for what is left of a claim that is gone. Both are nil if they could
+// LeftOnNode looks for leftovers of a deleted claim. handed and found are nil if they could
 // not be read.
 func LeftOnNode(uid, node string, handed cdi.Handed, found *cdi.Findings) api.TrialCheck {
 	const name = api.CheckNode
@@ -263,7 +262,7 @@ func LeftOnNode(uid, node string, handed cdi.Handed, found *cdi.Findings) api.Tr
 	return check(name, api.TestPassed, "nothing of the claim is left in the kubelet's checkpoint and the CDI specs of node %s", node)
 }
 
-// ClaimUID returns that of the claim of a trial, empty before there is one.
+// ClaimUID returns the UID of the claim of a trial, empty before it exists.
 func (r *Record) ClaimUID() string {
 	if r.Claim == nil {
 		return ""

@@ -14,7 +14,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/cdi"
 )
 
-// Contents is what a container has that a claim can bring.
+// Contents lists the parts of a container that a claim can add.
 type Contents struct {
 	// Env is its environment.
 	Env map[string]string
@@ -76,8 +76,8 @@ func ParseContents(text string) (*Contents, error) {
 	return c, nil
 }
 
-// addDevice reads a line of ls -ln, if it is about a device:
-// "crw-rw-rw-    1 0        0           1,   3 Nov 24 23:00 null".
+// addDevice reads a line of ls -ln, if it describes a device: "crw-rw-rw- 1 0 0 1, 3 Nov 24
+// 23:00 null".
 func (c *Contents) addDevice(dir, line string) {
 	fields := strings.Fields(line)
 	if len(fields) < 10 || fields[0][0] != 'c' && fields[0][0] != 'b' || !strings.HasSuffix(fields[4], ",") {

@@ -119,7 +119,7 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
-// TestInContainer judges what was found, with and without a look at the node.
+// TestInContainer checks the container with and without a look at the node.
 func TestInContainer(t *testing.T) {
 	r := trial.NewRecord("case-1-1", begin)
 	r.SeePod(trialPod(bound, running), false, after(1))

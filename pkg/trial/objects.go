@@ -17,7 +17,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// What the objects of a test are known by.
+// Names and labels of the objects of a test.
 const (
 	// NamespacePrefix begins the names of namespaces of tests.
 	NamespacePrefix = "kubectl-dra-test-"
@@ -51,7 +51,7 @@ func labels() map[string]string {
 	return map[string]string{nameLabel: labelValue, managedLabel: "kubectl-dra"}
 }
 
-// PodOptions are what the pods of a test are like.
+// PodOptions describe the pods of a test.
 type PodOptions struct {
 	Image       string
 	PullPolicy  corev1.PullPolicy
@@ -62,9 +62,8 @@ type PodOptions struct {
 	Tolerations []corev1.Toleration
 }
 
-// Namespace returns that of a test. The owner is the process that makes it, as HOST/PID,
-// and until is when it has ended at the latest. A privileged one takes pods that see the
-// node.
+// Namespace returns the namespace of a test. The owner is the process that runs it, as
+// HOST/PID; until is its latest end. A privileged namespace admits pods that see the node.
 func Namespace(name, owner string, until time.Time, privileged bool) *corev1.Namespace {
 	namespace := &corev1.Namespace{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Namespace"},
@@ -78,9 +77,9 @@ func Namespace(name, owner string, until time.Time, privileged bool) *corev1.Nam
 	return namespace
 }
 
-// Leftover reports whether a namespace is that of a test which nobody makes any more:
-// its time is over, or its owner was a process of this host that is gone. If it is not
-// one, why says so; that is empty for a namespace that is of no test.
+// Leftover reports whether a namespace belongs to a test that nobody runs any more: its
+// time is over, or its owner was a process of this host that is gone. If it does not, why
+// gives the reason; it is empty for a namespace of no test.
 func Leftover(namespace *corev1.Namespace, host string, runs func(pid string) bool, now time.Time) (left bool, why string) {
 	if !OfTest(namespace) {
 		return false, ""
@@ -96,7 +95,7 @@ func Leftover(namespace *corev1.Namespace, host string, runs func(pid string) bo
 	return false, fmt.Sprintf("namespace %s is of a test that process %s on host %s may still be making, until %s", namespace.Name, pid, owner, until.UTC().Format(time.RFC3339))
 }
 
-// OfTest reports whether a namespace is that of a test: by its name and its labels.
+// OfTest reports whether a namespace belongs to a test, by its name and labels.
 func OfTest(namespace *corev1.Namespace) bool {
 	return strings.HasPrefix(namespace.Name, NamespacePrefix) &&
 		namespace.Labels[nameLabel] == labelValue && namespace.Labels[managedLabel] == labels()[managedLabel]
@@ -121,7 +120,7 @@ func template(c *Case, namespace, name string) *resourceapi.ResourceClaimTemplat
 	return t
 }
 
-// pod returns one that uses a claim made from a template, on any node or on one. Its
+// pod returns a pod that uses a claim made from a template, on any node or on one. Its
 // containers meet the Pod Security Standard "restricted".
 func pod(namespace, name, template, node string, o *PodOptions) *corev1.Pod {
 	seconds := int64(o.Lifetime.Seconds())
@@ -165,9 +164,8 @@ func pod(namespace, name, template, node string, o *PodOptions) *corev1.Pod {
 	return p
 }
 
-// TolerationsFor returns those for taints that dedicate nodes: all keys that nodes have,
-// but for those of Kubernetes itself and of cloud providers, which say that a node is not
-// in order or cordoned.
+// TolerationsFor returns tolerations for the taints that dedicate nodes: all keys of nodes,
+// without the taints of Kubernetes and cloud providers for cordoned or broken nodes.
 func TolerationsFor(snap *snapshot.Snapshot) []corev1.Toleration {
 	var keys []string
 	for _, node := range snap.Nodes {

@@ -24,7 +24,7 @@ import (
 
 // Options say which trials are made of each case.
 type Options struct {
-	// Namespace is the one that is made for the test.
+	// Namespace is the namespace that is created for the test.
 	Namespace *corev1.Namespace
 	// Node is the only node, AllNodes makes a trial on each node where it fits.
 	Node     string
@@ -37,14 +37,14 @@ type Options struct {
 	Pod      PodOptions
 }
 
-// Plan is what a test is to do.
+// Plan lists the trials of a test.
 type Plan struct {
 	Namespace *corev1.Namespace
 	// Groups are trials that may be made at the same time, one group after another.
 	Groups []Group
 	// Failed are trials of which it is certain, without making them, that they fail.
 	Failed []api.Trial
-	// Skipped are those that are not to be made.
+	// Skipped are the trials that are not made.
 	Skipped []api.SkippedTrial
 }
 
@@ -66,11 +66,11 @@ type Planned struct {
 	Pod   *corev1.Pod
 	// Predicted is the answer of "why" about the pod.
 	Predicted *api.Explanation
-	// node is the one that it is for, empty for any.
+	// node is the node of the trial, empty for any.
 	node string
 }
 
-// Name is unique in a test.
+// Name returns a name that is unique in a test.
 func (p *Planned) Name() string {
 	name := p.Case.Name()
 	if p.node != "" {

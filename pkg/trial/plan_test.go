@@ -165,7 +165,7 @@ func TestSharedDevice(t *testing.T) {
 	}
 }
 
-// TestTolerations are for dedicated nodes, not for cordoned ones.
+// TestTolerations tolerates dedicated nodes, but not cordoned ones.
 func TestTolerations(t *testing.T) {
 	tainted := func(key string) func(*corev1.Node) {
 		return func(n *corev1.Node) {
@@ -212,7 +212,7 @@ func TestLeftover(t *testing.T) {
 	}
 }
 
-// TestPredicted compares with what was allocated.
+// TestPredicted compares the prediction with the allocation.
 func TestPredicted(t *testing.T) {
 	s := stateOf(t, tc.Node("a"), tc.Pool("a", tc.Devices(3)...), tc.Class("gpu", tc.Driver))
 	p := plan(t, s, nil, "", "gpu")

@@ -18,8 +18,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// StartStages returns those up to a container that runs, EndStages those from the deletion
-// of the pod on, in their order: each is done before the next one begins.
+// StartStages returns the stages up to a running container, EndStages the stages from the
+// deletion of the pod on, in their order: each ends before the next begins.
 //
 // The scheduler writes allocation and reservation before it binds the pod (PreBind of the
 // plugin dynamicresources). The kubelet has the devices prepared before it makes the
@@ -36,10 +36,10 @@ func EndStages() []api.TrialStageName {
 	return []api.TrialStageName{api.TrialUnprepared, api.TrialDeallocated, api.TrialCleaned}
 }
 
-// Record is what was heard of the pod and the claim of one trial. It is not safe for
+// Record has the observed changes of the pod and the claim of one trial. It is not safe for
 // concurrent use.
 type Record struct {
-	// Name is that of the pod.
+	// Name is the name of the pod.
 	Name string
 	// Pod and Claim are as they were last, nil before there was one. What was
 	// allocated stays, in Allocation, once the claim is released.
@@ -53,7 +53,7 @@ type Record struct {
 	at                 map[api.TrialStageName]time.Time
 }
 
-// NewRecord returns that of a pod which is about to be created.
+// NewRecord returns the record of a pod that is about to be created.
 func NewRecord(name string, now time.Time) *Record {
 	return &Record{Name: name, created: now, at: map[api.TrialStageName]time.Time{}}
 }
@@ -93,7 +93,7 @@ func (r *Record) SeePod(pod *corev1.Pod, gone bool, at time.Time) {
 	r.finish(at)
 }
 
-// SeeClaim notes a change of a claim, if it is that of the pod.
+// SeeClaim records a change of a claim, if it is the claim of the pod.
 func (r *Record) SeeClaim(claim *resourceapi.ResourceClaim, gone bool, at time.Time) {
 	if !slices.ContainsFunc(claim.OwnerReferences, func(owner metav1.OwnerReference) bool { return owner.Kind == api.KindPod && owner.Name == r.Name }) {
 		return
@@ -237,7 +237,7 @@ func (r *Record) stagesFrom(names []api.TrialStageName, from time.Time, begun bo
 	return stages
 }
 
-// Devices returns those that were allocated.
+// Devices returns the allocated devices.
 func (r *Record) Devices() []api.AllocatedDevice {
 	if r.Allocation == nil {
 		return nil

@@ -16,10 +16,10 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
-// Kind is that of a report.
+// Kind is the kind of a report.
 const Kind = "TestReport"
 
-// Outcome is what is known of a trial besides its record.
+// Outcome has facts about a trial that its record does not have.
 type Outcome struct {
 	Checks []api.TrialCheck
 	// Hopeless is why the container could not run; Unfit is set if that is no matter of

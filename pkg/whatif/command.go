@@ -16,10 +16,10 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Commands writes edits of stored objects as commands for a shell, in the order in
-// which they have to run, so that the pods that wait get what is changed. The spec
-// of a claim, a template, a pod or a Job cannot be changed, so these objects are
-// replaced. What cannot be edited by hand, like a status, is left out.
+// Commands writes edits of stored objects as shell commands, in the order in which they
+// have to run, so that the waiting pods get the change. The spec of a claim, a template, a
+// pod or a Job cannot be changed, so these objects are replaced. Edits that nobody can make
+// by hand, like a status, are left out.
 func Commands(snap *snapshot.Snapshot, edits []api.Edit, pods []api.RemedyPod) []string {
 	w := commandWriter{snap: snap, pods: pods}
 	for len(edits) > 0 {

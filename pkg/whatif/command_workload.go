@@ -119,8 +119,8 @@ func podSpecPatch(spec *corev1.PodSpec, edits []api.Edit, prefix string) (map[st
 	return patch, nil
 }
 
-// withoutGenerated has a patch of a Job remove the selector and the labels that
-// the API server has generated from its UID: the new Job gets its own
+// withoutGenerated makes a patch of a Job remove the selector and the labels that the API
+// server has generated from its UID: the new Job gets its own
 // (pkg/registry/batch/job/strategy.go).
 func withoutGenerated(patch map[string]any, m Workload, pod *corev1.Pod) {
 	labels := pod.Labels
@@ -146,11 +146,11 @@ func withoutGenerated(patch map[string]any, m Workload, pod *corev1.Pod) {
 	template["metadata"] = map[string]any{"labels": removed}
 }
 
-// bringToPods writes what gives the pods that wait what was changed: they are
-// deleted, so that their controller makes others, or replaced if they have none.
-// Of a Job, a pod that is deleted counts as a failure, so that the claims of its
-// pods are replaced instead; the same goes for a claim that a whole group shares.
-// The claims keep their names, and the resourceclaim controller leaves them alone.
+// bringToPods writes the commands that bring the change to the waiting pods: they are
+// deleted, so that their controller makes others, or replaced if they have none. For a Job,
+// a deleted pod counts as a failure, so the claims of its pods are replaced instead; the
+// same goes for a claim that a whole group shares. The claims keep their names, and the
+// resourceclaim controller leaves them alone.
 func (w *commandWriter) bringToPods() []string {
 	var bare, made []*corev1.Pod
 	var claims []string

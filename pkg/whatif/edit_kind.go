@@ -100,8 +100,8 @@ func KindOf(e *api.Edit) EditKind {
 	return ""
 }
 
-// claimEditKind is about a path below the spec of a claim, which has so many words
-// above it.
+// claimEditKind returns the kind for a path below the spec of a claim, which has the given
+// number of words above it.
 func claimEditKind(words []string, above int) EditKind {
 	if len(words) < above+2 || words[above] != "devices" {
 		return ""
@@ -137,7 +137,7 @@ func claimEditKind(words []string, above int) EditKind {
 	return ""
 }
 
-// podEditKind is about a path below the spec of a pod.
+// podEditKind returns the kind for a path below the spec of a pod.
 func podEditKind(words []string) EditKind {
 	if len(words) == 0 {
 		return ""

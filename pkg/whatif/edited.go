@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// edited is a list of objects, sorted by namespace and name, with some that are put
-// into the place of those of their name, or added. The list itself stays as it is.
+// edited is a list of objects, sorted by namespace and name, with some objects replaced or
+// added. The original list is not modified.
 type edited[T metav1.Object] struct {
 	list    []T
 	changed map[objectName]T
@@ -39,7 +39,8 @@ func (e *edited[T]) put(object T) {
 	e.changed[objectName{object.GetNamespace(), object.GetName()}] = object
 }
 
-// merged returns the list with what was put into it: the same one if that is nothing.
+// merged returns the list with the replaced and added objects; the original list if there
+// are none.
 func (e *edited[T]) merged() []T {
 	if len(e.changed) == 0 {
 		return e.list

@@ -20,10 +20,10 @@ import (
 
 // Reservation is a pod with the node and the devices that it gets.
 type Reservation struct {
-	// Pod may be one that the snapshot does not have.
+	// Pod may be missing in the snapshot.
 	Pod  *corev1.Pod
 	Node string
-	// Claims are those of the pod, allocated before or not.
+	// Claims are the claims of the pod, allocated before or not.
 	Claims []ClaimReservation
 }
 
@@ -32,7 +32,7 @@ type ClaimReservation struct {
 	// Entry is the name in the pod's spec.resourceClaims, empty for the claim
 	// for extended resources.
 	Entry string
-	// Claim may be one that is yet to be created.
+	// Claim may not exist yet.
 	Claim *resourceapi.ResourceClaim
 	// Group is the PodGroup whose pods share the claim, empty if it is the pod's own:
 	// the claim is created and reserved for the group.
@@ -52,7 +52,7 @@ func Reserve(snap *snapshot.Snapshot, r Reservation) *snapshot.Snapshot {
 	return ReserveAll(snap, []Reservation{r})
 }
 
-// ReserveAll is [Reserve] for several pods, in their order. It takes little longer
+// ReserveAll is like [Reserve], for several pods in their order. It takes little longer
 // than for one.
 func ReserveAll(snap *snapshot.Snapshot, all []Reservation) *snapshot.Snapshot {
 	claims, groups, pods := newEdited(snap.Claims), newEdited(snap.PodGroups), newEdited(snap.Pods)

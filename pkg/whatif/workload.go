@@ -20,8 +20,8 @@ import (
 // pods that come next to be different.
 type Workload struct {
 	APIVersion, Kind, Namespace, Name string
-	// stored is what the snapshot has of it; nil if it has nothing. A live
-	// snapshot has no workloads but its target.
+	// stored is the workload in the snapshot, nil if it has none. A live snapshot has no
+	// workloads but its target.
 	stored *snapshot.Workload
 }
 
@@ -142,8 +142,9 @@ func (m Workload) resource() string {
 	return m.Kind + "." + version + "." + group
 }
 
-// PodSpec returns that of the pods that it makes, as far as it is known: without the
-// snapshot it is that of a pod without what admission plugins add to every pod.
+// PodSpec returns the spec of the pods that the workload makes, as far as it is known:
+// without the workload in the snapshot, it is the spec of a pod without the additions of
+// admission plugins.
 func (m Workload) PodSpec(pod *corev1.Pod) *corev1.PodSpec {
 	if m.stored != nil {
 		return &m.stored.Template.Spec
@@ -158,8 +159,8 @@ func (m Workload) PodSpec(pod *corev1.Pod) *corev1.PodSpec {
 	return spec
 }
 
-// addedToleration reports whether a toleration looks like one that the admission
-// plugin DefaultTolerationSeconds or the DaemonSet controller adds.
+// addedToleration reports whether a toleration looks added by the admission plugin
+// DefaultTolerationSeconds or the DaemonSet controller.
 func addedToleration(t corev1.Toleration) bool {
 	return t.Operator == corev1.TolerationOpExists && t.Value == "" && strings.HasPrefix(t.Key, "node.kubernetes.io/") &&
 		(t.TolerationSeconds != nil || t.Effect != "")

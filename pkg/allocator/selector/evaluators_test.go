@@ -11,8 +11,8 @@ import (
 	dracel "k8s.io/dynamic-resource-allocation/cel"
 )
 
-// TestLend covers an evaluator remember what it was asked, for one after the other, but
-// never for two at once. One that remembers very much is not kept.
+// TestLend checks that an evaluator remembers what it was asked, for one user after the
+// other but never for two at once. An evaluator that remembers very much is not kept.
 func TestLend(t *testing.T) {
 	evaluators := NewEvaluators(func() *Evaluator { return New(dracel.Features{}, false) })
 	device := &resourceapi.Device{Name: "gpu-0"}

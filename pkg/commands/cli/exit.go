@@ -26,7 +26,7 @@ const (
 	ExitDoesNotFit   = 1 // DoesNotFit, Blocked or Error
 	ExitUndetermined = 2 // Undetermined
 	ExitUsage        = 3 // wrong flags or arguments, unreadable input
-	ExitFailure      = 4 // the cluster, a node or I/O failed, or what was asked for could not be read
+	ExitFailure      = 4 // the cluster, a node or I/O failed, or the requested objects could not be read
 )
 
 // UsageError is a mistake in the command line. Its way out is a line of its own.
@@ -40,7 +40,7 @@ func Usagef(out, format string, args ...any) error {
 	return &UsageError{err: fmt.Errorf(format, args...), out: out}
 }
 
-// Error says what is wrong.
+// Error describes the wrong usage.
 func (e *UsageError) Error() string { return e.err.Error() }
 
 // Unwrap returns the cause.
@@ -55,7 +55,7 @@ func HelpHint(cmd *cobra.Command) string {
 // is nothing to print about it.
 type OutcomeError struct{ Code int }
 
-// Error is never shown to a user.
+// Error returns a text that users never see.
 func (e *OutcomeError) Error() string { return fmt.Sprintf("outcome %d", e.Code) }
 
 // ExitCode returns the one place that maps an error to the exit code.

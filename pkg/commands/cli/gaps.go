@@ -12,15 +12,15 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// GapError says that what was asked for could not be read, or only some of
-// it: "not permitted" is never "none". The exit code is that of a failure.
+// GapError means that the requested objects, or some of them, could not be read: "not
+// permitted" is never "none". The exit code is ExitFailure.
 type GapError struct {
 	// Doing says what failed, as in "list devices".
 	Doing string
-	// Gaps are what is missing of what was asked for; there is at least one.
+	// Gaps are the gaps in the requested objects; there is at least one.
 	Gaps []snapshot.Gap
-	// Namespace is the only one that was asked about; empty for all, or if what
-	// is missing has no namespace.
+	// Namespace is the only requested namespace; empty for all, or if the missing objects
+	// have none.
 	Namespace string
 	// Live is true if a cluster was asked and not a file.
 	Live bool
@@ -28,7 +28,7 @@ type GapError struct {
 	Partial bool
 }
 
-// Error names what is missing, and reports whether there is more than was printed.
+// Error names the missing objects, and says whether there may be more than was printed.
 func (e *GapError) Error() string {
 	reasons := make([]string, 0, len(e.Gaps))
 	for _, gap := range e.Gaps {
@@ -65,8 +65,8 @@ func (e *GapError) out() string {
 	}
 }
 
-// UnendingError says that what was asked for is not known for some devices, since an
-// expression does not end. The exit code is that of a failure.
+// UnendingError means that the answer is unknown for some devices because an expression
+// does not end. The exit code is ExitFailure.
 type UnendingError struct {
 	// Doing says what failed, as in "list devices", and reason which expression.
 	Doing, Reason string
@@ -77,8 +77,8 @@ func (e *UnendingError) Error() string {
 	return e.Doing + ": the output is incomplete: " + e.Reason
 }
 
-// GapsIn returns what is missing of some resources. Of those with a namespace, the one that
-// was asked about is enough; an empty one stands for all that may be read, unless
+// GapsIn returns the gaps in some resources. For namespaced resources the requested
+// namespace is enough; an empty namespace stands for all that may be read, unless
 // everywhere.
 func GapsIn(snap *snapshot.Snapshot, resources []string, namespace string, everywhere bool) []snapshot.Gap {
 	var gaps []snapshot.Gap
@@ -91,8 +91,8 @@ func GapsIn(snap *snapshot.Snapshot, resources []string, namespace string, every
 	return gaps
 }
 
-// GapNotes say what is missing, but for what an error tells, and what [snapshot.Snapshot.Notes]
-// say.
+// GapNotes returns notes on the gaps that neither the error nor [snapshot.Snapshot.Notes]
+// reports.
 func GapNotes(snap *snapshot.Snapshot, reported *GapError) []string {
 	notes := snap.Notes()
 	for _, gap := range snap.Gaps {

@@ -46,8 +46,8 @@ func AddFlags(flags *pflag.FlagSet, name string, add func(*pflag.FlagSet)) {
 	flags.AddFlagSet(set)
 }
 
-// isCommonClusterFlag says which of kubectl's own flags the help shows. All
-// others work too.
+// isCommonClusterFlag reports whether the help shows this flag of kubectl's own. All others
+// work too.
 func isCommonClusterFlag(name string) bool {
 	return slices.Contains([]string{"kubeconfig", "context", "namespace", "all-namespaces", "as", "request-timeout"}, name)
 }

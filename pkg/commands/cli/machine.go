@@ -189,7 +189,7 @@ func NewList[T runtime.Object](name string, items []T) *api.List {
 	return list
 }
 
-// TypeMeta returns that of an object of this kind, such as "DeviceList".
+// TypeMeta returns the type meta of an object of this kind, such as "DeviceList".
 func TypeMeta(name string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: api.APIVersion, Kind: name}
 }

@@ -30,8 +30,8 @@ func hostileTexts() []string {
 	return texts
 }
 
-// TestPrintersKeepTexts prints texts for programs: they decode to what they were, and
-// no terminal obeys what is printed.
+// TestPrintersKeepTexts prints texts for programs: they decode to the same texts, and no
+// terminal obeys the output.
 func TestPrintersKeepTexts(t *testing.T) {
 	for _, output := range []string{"json", "yaml", "kyaml"} {
 		flags := genericclioptions.NewPrintFlags("")
@@ -90,7 +90,7 @@ func TestColumnsAreRows(t *testing.T) {
 	}
 }
 
-// printerOf is what flags would give.
+// printerOf returns the printer for the flags.
 type printerOf struct{ printer printers.ResourcePrinter }
 
 func (p printerOf) ToPrinter() (printers.ResourcePrinter, error) { return p.printer, nil }

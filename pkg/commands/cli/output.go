@@ -22,7 +22,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
-// OutputFlags are those of kubectl, with the wide form of the text and colors.
+// OutputFlags are kubectl's output flags, with the wide form of the text and colors.
 type OutputFlags struct {
 	Print  *genericclioptions.PrintFlags
 	Output string

@@ -74,7 +74,7 @@ type Reader struct {
 	paths    []string
 	previews []string
 	Options  load.Options
-	// preview is what previews have, once they were read.
+	// preview holds the previews once they were read.
 	preview *snapshot.Snapshot
 	// Namespace is the one asked for with -n, empty if none was.
 	Namespace string
@@ -147,10 +147,10 @@ func OnceStdin(lists ...[]string) error {
 	return nil
 }
 
-// Live is true if a cluster is read and not a file.
+// Live reports whether a cluster is read and not a file.
 func (r *Reader) Live() bool { return len(r.paths) == 0 }
 
-// Scope is what to read of a cluster. Files are always read as a whole.
+// Scope says which objects of a cluster to read. Files are always read as a whole.
 type Scope struct {
 	Target        *snapshot.ObjectRef
 	AllNamespaces bool
@@ -161,8 +161,8 @@ type Scope struct {
 	// Manifests are about to be applied: what can refuse them, and what they
 	// depend on, is read. May be nil.
 	Manifests *snapshot.Snapshot
-	// Creates is set if the question is about pods, or claims, that do not exist
-	// yet: what can refuse them is read.
+	// Creates is set if the question concerns pods or claims that do not exist yet: objects
+	// that can refuse them are read.
 	Creates bool
 	// Evicts is set if pods are about to be evicted: what may delay that is read.
 	Evicts bool
@@ -186,13 +186,13 @@ func (s *Scope) usesVolumes() bool {
 		slices.ContainsFunc(s.Manifests.Workloads, func(w *snapshot.Workload) bool { return snapshot.UsesVolumeClaims(&w.Template.Spec) }))
 }
 
-// Source is what was read, and what only its origin can tell.
+// Source is a snapshot, with facts that only its origin can tell.
 type Source struct {
 	Snap *snapshot.Snapshot
-	// Namespace is that of whatever is named without one; empty if a file was
-	// read and nobody chose a namespace.
+	// Namespace is the default namespace of names; empty if a file was read and nobody
+	// chose a namespace.
 	Namespace string
-	// Clients are those of the cluster; nil for a file.
+	// Clients are the clients of the cluster; nil for a file.
 	Clients *collect.Clients
 	// KindOf asks the cluster for the kind of a resource type; nil for a file.
 	KindOf func(resource string) (string, error)

@@ -13,9 +13,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
 )
 
-// MissingRights asks the server about all rights that a verb takes before it makes
-// anything, and names those that the user lacks. to says in the error what they are
-// for, such as "run pods on a node".
+// MissingRights asks the server about all rights that a verb needs before it creates
+// anything, and names the missing ones. to says in the error why they are needed, such as
+// "run pods on a node".
 func MissingRights(ctx context.Context, clients collect.Clients, rights []authorizationv1.ResourceAttributes, to string) ([]string, error) {
 	var missing []string
 	for _, right := range rights {

@@ -47,7 +47,7 @@ func Terminal(stream any) (fd int, ok bool) {
 	return fd, term.IsTerminal(fd)
 }
 
-// OutputWidth is $COLUMNS if somebody exported it, else that of the terminal,
+// OutputWidth returns $COLUMNS if somebody exported it, else the width of the terminal,
 // else no limit.
 func OutputWidth(w io.Writer) int {
 	if columns, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && columns > 0 {

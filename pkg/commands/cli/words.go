@@ -11,10 +11,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Among keeps those proposals that begin with what is typed and are not among
-// the arguments yet. No blank follows
-// one that has to be continued. Names that a shell would have to quote are left
-// out, see [isInert].
+// Among returns the proposals that begin with the typed word and are not arguments yet. No
+// blank follows a proposal that has to be continued. Names that a shell would have to quote
+// are left out, see [isInert].
 func Among(proposals, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	directive := cobra.ShellCompDirectiveNoFileComp
 	var list []cobra.Completion
@@ -41,7 +40,7 @@ func isInert(word string) bool {
 	})
 }
 
-// Fixed proposes what is always the same.
+// Fixed proposes fixed values.
 func Fixed(values ...string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return Among(values, nil, typed)

@@ -20,7 +20,8 @@ import (
 // listFlags are the flags of every verb that lists something.
 type listFlags struct {
 	reading *cli.ReadingFlags
-	// fieldNames are those of a field selector, labelsOf whose labels -l is about.
+	// fieldNames are the names of a field selector, labelsOf names the objects whose labels
+	// -l selects.
 	fieldNames    []string
 	labelsOf      string
 	print         *get.PrintFlags

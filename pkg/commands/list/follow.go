@@ -72,7 +72,7 @@ func (o *listOptions[T]) follow(ctx context.Context) error {
 	}
 }
 
-// follower remembers what was printed.
+// follower remembers the printed items.
 type follower[T runtime.Object] struct {
 	*listOptions[T]
 	known map[string]T
@@ -114,15 +114,15 @@ func (f *follower[T]) look(ctx context.Context, watcher *collect.Watcher, namesp
 	return f.beside(items, from)
 }
 
-// change is what happened to an item since the last look; of one that is gone, it
-// has the last that was known.
+// change is a change of an item since the last look; for a deleted item, it has its last
+// state.
 type change[T runtime.Object] struct {
 	event watch.EventType
 	item  T
 }
 
-// changes compares the items with those of the last look: what there is, in its
-// order, and then what is gone.
+// changes compares the items with the last look, and returns the present items in their
+// order and then the deleted ones.
 func (f *follower[T]) changes(items []T) []change[T] {
 	present := make(map[string]T, len(items))
 	var changed []change[T]
@@ -226,8 +226,8 @@ func (f *follower[T]) printChanges(ctx context.Context, changed []change[T], fro
 	return nil
 }
 
-// watchEvent returns what the printer takes for a change: those for JSON and YAML know
-// watch events, and templates take what is in them.
+// watchEvent returns the object that the printer accepts for a change: JSON and YAML know
+// watch events, templates take the object in them.
 func (f *follower[T]) watchEvent(c change[T]) (runtime.Object, error) {
 	if f.output == "json" || f.output == "yaml" {
 		return &metav1.WatchEvent{Type: string(c.event), Object: runtime.RawExtension{Object: c.item}}, nil
@@ -295,7 +295,7 @@ func (f *follower[T]) tell(format string, args ...any) error {
 	return f.say(render.EscapeLines(fmt.Sprintf(format, args...)))
 }
 
-// say prints, beside the items, what is escaped already.
+// say prints escaped text beside the items.
 func (f *follower[T]) say(text string) error {
 	if _, err := fmt.Fprintln(f.streams.ErrOut, text); err != nil {
 		return fmt.Errorf("print: %w", err)

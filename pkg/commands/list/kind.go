@@ -15,20 +15,20 @@ import (
 // kind says how the items of one type are asked for and chosen. T is a pointer to
 // the type.
 type kind[T runtime.Object] struct {
-	// name is that of the type, plural how messages and help call the items.
+	// name is the name of the type, plural the word for its items in messages and help.
 	name, plural string
-	// prefix is what -o name puts before the name: the type of the API object and
-	// a slash, empty for what is none.
+	// prefix is the part before the name with -o name: the type of the API object and a
+	// slash, empty for items that are not API objects.
 	prefix string
-	// names are what an item can be asked for by, the full one first.
+	// names returns the names that select an item, the full one first.
 	names func(T) []string
-	// namespace is that of an item; nil if items have none.
+	// namespace returns the namespace of an item; nil if items have none.
 	namespace func(T) string
-	// labels are those that a label selector is about: labelsOf says whose. It is nil
-	// if items have none.
+	// labels returns the labels for a label selector; labelsOf says whose. It is nil if
+	// items have none.
 	labels   func(T) map[string]string
 	labelsOf string
-	// fields are what a field selector can choose by.
+	// fields are the fields for a field selector.
 	fields []field[T]
 	// uncertain reports whether something about an item is only a bound; nil if
 	// nothing ever is.
@@ -55,7 +55,7 @@ func (k *kind[T]) labeled(item T, wanted labels.Selector) bool {
 // name returns the full name of an item.
 func (k *kind[T]) nameOf(item T) string { return k.names(item)[0] }
 
-// namespaceOf is empty for what has none.
+// namespaceOf returns the namespace of an item, empty if it has none.
 func (k *kind[T]) namespaceOf(item T) string {
 	if k.namespace == nil {
 		return ""
@@ -129,7 +129,7 @@ func called(patterns, names []string) bool {
 	})
 }
 
-// pointers returns those to the elements of a list.
+// pointers returns pointers to the elements of a list.
 func pointers[T any](list []T) []*T {
 	all := make([]*T, 0, len(list))
 	for i := range list {

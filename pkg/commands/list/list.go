@@ -27,14 +27,14 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
-// listing is what the verbs that list something differ in.
+// listing has the differences between the verbs that list something.
 type listing[T runtime.Object] struct {
 	kind[T]
 	// reads are the resources that are looked at; nil for all. docs/rbac.md has
 	// them as rights.
 	reads []string
-	// asks are those without which there is no answer: an error says what is
-	// missing of them. What else is missing is a note, and marked in the items.
+	// asks are the resources without which there is no answer: gaps in them are an error.
+	// Other gaps are a note, and marked in the items.
 	asks []string
 	// asksEverywhere is true if a namespace is not enough of them.
 	asksEverywhere bool
@@ -44,21 +44,21 @@ type listing[T runtime.Object] struct {
 	unused map[string][]kinds.Field
 	// items takes the inventory.
 	items func(ctx context.Context, from *listed) ([]T, error)
-	// keep is what the verb's own flags choose; nil keeps everything.
+	// keep applies the verb's own flags; nil keeps everything.
 	keep func(item T) bool
 	// unending is an expression in an item that does not end, empty if all do; nil
 	// for items without expressions.
 	unending func(item T) string
 	// table is for people.
 	table func(items []T, from *listed) *metav1.Table
-	// details is what -o wide has to say below the table, where a row would
-	// become too long for it; nil if there is nothing.
+	// details writes, with -o wide, the text below the table that is too long for a row;
+	// nil if there is none.
 	details func(ctx context.Context, w io.Writer, items []T, from *listed) error
 	// total sums the items up in one line.
 	total func(items []T, from *listed) string
 }
 
-// listed is what a listing is made from.
+// listed is the source of a listing.
 type listed struct {
 	*cli.Source
 	cluster   *cluster.Cluster
@@ -67,11 +67,11 @@ type listed struct {
 	notes []string
 	// unending tells of an expression that does not end; empty if all do.
 	unending string
-	// writes are what was changed in the cluster, for all output formats.
+	// writes are the changes made to the cluster, for all output formats.
 	writes []string
 }
 
-// listOptions are what the flags come down to.
+// listOptions are the parsed flags.
 type listOptions[T runtime.Object] struct {
 	listing[T]
 	// verb is the command that lists the items.
@@ -147,8 +147,8 @@ func newListOptions[T runtime.Object](f *listFlags, cmd *cobra.Command, args []s
 	return o, nil
 }
 
-// knownValue writes the value of a field that has fixed ones as it is written
-// here, and fails for what is none of them: it would match nothing, or all.
+// knownValue returns a fixed value of a field in its canonical spelling. It fails for other
+// values, which would match nothing, or everything.
 func (o *listOptions[T]) knownValue(field, value string) (sameField, known string, err error) {
 	values, fixed := o.fixedValues(field)
 	if !fixed {
@@ -171,8 +171,8 @@ func (o *listOptions[T]) knownValue(field, value string) (sameField, known strin
 // forPeople reports whether a table is wanted.
 func (o *listOptions[T]) forPeople() bool { return o.output == "" || o.output == "wide" }
 
-// gapError returns the error about what is missing of what was asked for, nil if nothing
-// is.
+// gapError returns the error about the gaps in the requested objects, nil if there are
+// none.
 func (o *listOptions[T]) gapError(from *listed) *cli.GapError {
 	namespace := ""
 	if o.namespace != nil && !o.allNamespaces {

@@ -17,8 +17,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/preview"
 )
 
-// print writes the items, and what is to be said about them. Nothing is said
-// about there being none if that is explained elsewhere.
+// print writes the items and the notes on them. If explained, nothing is said about an
+// empty list.
 func (o *listOptions[T]) print(ctx context.Context, items []T, from *listed, explained bool) error {
 	if err := o.printItems(ctx, items, from); err != nil {
 		return fmt.Errorf("print %s: %w", o.plural, err)
@@ -31,8 +31,8 @@ func (o *listOptions[T]) print(ctx context.Context, items []T, from *listed, exp
 	return cli.PrintNotes(o.streams, o.notes(items, from, o.gapError(from))...)
 }
 
-// notes returns what the items do not tell: what could not be read and, unless it is marked
-// in JSON and YAML, what is not certain for that. What an error tells is left out.
+// notes returns notes on the items: the gaps and, unless JSON and YAML mark it, what is
+// uncertain because of them. The notes omit what an error tells.
 func (o *listOptions[T]) notes(items []T, from *listed, reported *cli.GapError) []string {
 	bounded := o.output != "json" && o.output != "yaml" && o.anyUncertain(items)
 	notes := append(preview.Assumptions(from.Snap), cli.GapNotes(from.Snap, reported)...)
@@ -94,7 +94,7 @@ func (o *listOptions[T]) printDetails(ctx context.Context, items []T, from *list
 	return o.details(ctx, o.streams.Out, items, from)
 }
 
-// nothing says what was looked for and not found.
+// nothing describes the search that found nothing.
 func (o *listOptions[T]) nothing(from *listed) string {
 	text := "No " + o.plural
 	if len(o.patterns) > 0 {

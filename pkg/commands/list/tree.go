@@ -222,8 +222,8 @@ func (o *treeOptions) run(ctx context.Context) error {
 	return nil
 }
 
-// asks returns the resources without which the trees are not what was asked for: that of
-// each beginning, and what leads from there to devices.
+// asks returns the resources that the trees need: the resources of their roots, and the
+// resources between these and devices.
 func (o *treeOptions) asks() []string {
 	if len(o.starts) == 0 {
 		return []string{snapshot.ResourcePods, snapshot.ResourceClaims}
@@ -249,7 +249,7 @@ func (o *treeOptions) asks() []string {
 	return asked
 }
 
-// gapsIn returns the gaps in what was asked for.
+// gapsIn returns the gaps in the needed resources.
 func (o *treeOptions) gapsIn(from *listed) []snapshot.Gap {
 	return cli.GapsIn(from.Snap, o.asks(), from.Namespace, o.allNamespaces)
 }

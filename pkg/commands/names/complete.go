@@ -29,7 +29,7 @@ type Completion struct {
 	Reader *cli.Reader
 
 	mu sync.Mutex
-	// sure is what can be proposed before anything was read.
+	// sure lists the proposals that need no snapshot.
 	sure []string
 }
 

@@ -18,8 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// DeviceFlags choose devices by class and driver, for the verbs that are about what
-// devices publish.
+// DeviceFlags choose devices by class and driver, for the verbs on published devices.
 type DeviceFlags struct{ Class, Driver string }
 
 // AddTo adds the flags.
@@ -37,7 +36,7 @@ func (f *DeviceFlags) Reads() []string {
 	return reads
 }
 
-// Asks returns those of them without which there is no answer.
+// Asks returns the resources without which there is no answer.
 func (f *DeviceFlags) Asks() []string {
 	asks := []string{snapshot.ResourceSlices}
 	if f.Class != "" {

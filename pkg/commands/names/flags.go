@@ -52,8 +52,8 @@ func CompleteFlags(f *cli.ReadingFlags, cmd *cobra.Command) {
 	}
 }
 
-// CompleteClusterFlags completes those of kubectl's own flags whose values are
-// names, for all commands.
+// CompleteClusterFlags completes kubectl's own flags whose values are names, for all
+// commands.
 func CompleteClusterFlags(f *cli.ReadingFlags, root *cobra.Command) {
 	values := map[string]cobra.CompletionFunc{
 		"namespace": Complete(f, Propose("namespace")),

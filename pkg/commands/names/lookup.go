@@ -12,7 +12,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 )
 
-// FullNames are what tells those things apart that go by the same short name.
+// FullNames distinguish objects with the same short name.
 type FullNames[T any] struct {
 	// Of is the full name of one.
 	Of func(T) string
@@ -34,8 +34,8 @@ func Find[T metav1.Object](list []T, namespace, name string) []T {
 	return found
 }
 
-// Only returns the first of what was found under a name, nil if there is nothing. It fails
-// if what was found goes by several full names.
+// Only returns the first of the objects found under a name, nil if there are none. It fails
+// if they have several full names.
 func Only[T any](kind, name string, full FullNames[T], found []T) (*T, error) {
 	if len(found) == 0 {
 		return nil, nil //nolint:nilnil // nothing is one of the answers

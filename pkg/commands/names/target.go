@@ -168,10 +168,9 @@ func IsType(word string) bool {
 		slices.ContainsFunc(builtInTargets(), func(kind schema.GroupVersionKind) bool { return names(resource, kind) })
 }
 
-// fullResource resolves the short names that this program adds to kubectl's, and
-// those of built-in types, which a snapshot file cannot resolve. The group and
-// the version in "resourceclaims.v1.resource.k8s.io" and the like say nothing
-// new.
+// fullResource resolves the short names that this program adds to kubectl's, and the short
+// names of built-in types, which a snapshot file cannot resolve. It drops the group and the
+// version of names like "resourceclaims.v1.resource.k8s.io".
 func fullResource(resource string) string {
 	resource = strings.ToLower(resource)
 	name, group, grouped := strings.Cut(resource, ".")
@@ -308,9 +307,9 @@ func Resolve(from *cli.Source, snap *snapshot.Snapshot, ref snapshot.ObjectRef) 
 	return options, nil
 }
 
-// resolveKind finds the kind that a resource name stands for, preferring one
-// that has an object of the name. What neither the snapshot nor this program
-// knows, the cluster may.
+// resolveKind finds the kind of a resource name, preferring a kind that has an object of
+// the name. A kind that neither the snapshot nor this program knows may be known to the
+// cluster.
 func resolveKind(from *cli.Source, all []Candidate, ref snapshot.ObjectRef) (string, error) {
 	kind := ""
 	for _, c := range all {

@@ -47,7 +47,7 @@ func ParseUsed(args []string) ([]api.Target, error) {
 	return targets, nil
 }
 
-// usedKind is Device or Node if a word stands for one of these types, else empty.
+// usedKind returns Device or Node if a word stands for one of these types, else empty.
 func usedKind(resource string) string {
 	switch strings.ToLower(resource) {
 	case "device", "devices":

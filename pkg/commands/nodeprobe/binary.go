@@ -14,8 +14,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 )
 
-// binaryFor returns the file to run on a node: the one that was given, or this program if
-// it can run there.
+// binaryFor returns the file to run on a node: the given one, or this program if it can run
+// there.
 func binaryFor(target *corev1.Node, given string) (string, error) {
 	system, arch := target.Status.NodeInfo.OperatingSystem, target.Status.NodeInfo.Architecture
 	if system != "linux" {
@@ -44,8 +44,8 @@ func binaryFor(target *corev1.Node, given string) (string, error) {
 	return given, nil
 }
 
-// machineOf returns an architecture in the words of ELF, none for one that nobody has heard
-// of here: then it is tried.
+// machineOf returns an architecture in the words of ELF, none if it is unknown: then the
+// file is tried.
 func machineOf(arch string) elf.Machine {
 	switch arch {
 	case "amd64":

@@ -258,7 +258,7 @@ func (f *conformFlags) shell(flag, command string) func(context.Context) error {
 	}
 }
 
-// bounded keeps the beginning of what is written to it.
+// bounded keeps the beginning of the text written to it.
 type bounded struct{ bytes.Buffer }
 
 func (b *bounded) Write(p []byte) (int, error) {

@@ -78,7 +78,7 @@ func (p *probedPod) put(ctx context.Context, path string, content io.Reader) err
 	return nil
 }
 
-// countingReader counts what is read.
+// countingReader counts the bytes that are read.
 type countingReader struct {
 	io.Reader
 	n int64
@@ -90,8 +90,8 @@ func (r *countingReader) Read(data []byte) (int, error) {
 	return n, err
 }
 
-// limitedBuffer keeps the beginning of what is written to it: a server that answers
-// may be anybody.
+// limitedBuffer keeps the beginning of the text written to it: an answering server may be
+// anybody.
 type limitedBuffer struct{ strings.Builder }
 
 func (b *limitedBuffer) Write(data []byte) (int, error) {

@@ -25,7 +25,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
 )
 
-// probeFlags are those of node-probe and all that is below it. They can stand
+// probeFlags are the flags of node-probe and of all commands below it. They can stand
 // before the name of a command, too.
 type probeFlags struct {
 	reading       *cli.ReadingFlags
@@ -98,8 +98,8 @@ func clusterReads() []string {
 	return []string{snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourceClaims, snapshot.ResourceSlices}
 }
 
-// namespace returns that of what the arguments name: of -n, else of the context if a
-// cluster is read. It is empty if a file is, which may have it in any.
+// namespace returns the namespace of the arguments: of -n, else of the context if a cluster
+// is read. It is empty if a file is read, where names may have any namespace.
 func (f *probeFlags) namespace(config *genericclioptions.ConfigFlags) (string, error) {
 	if *config.Namespace != "" || len(f.reading.Paths) > 0 {
 		return *config.Namespace, nil
@@ -203,8 +203,8 @@ type remoteFlags struct {
 }
 
 const (
-	// DefaultImage has a shell and what copies a file; it is that of the tests of
-	// Kubernetes, so that clusters that can pull Kubernetes can pull it.
+	// DefaultImage is the image of the Kubernetes tests, so that clusters that can pull
+	// Kubernetes can pull it. It has a shell and the commands to copy a file.
 	DefaultImage = "registry.k8s.io/e2e-test-images/busybox:1.37.0-2"
 	// defaultLifetime is for a pod that nobody could delete.
 	defaultLifetime = 15 * time.Minute

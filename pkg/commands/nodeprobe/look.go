@@ -27,7 +27,7 @@ type LookOptions struct {
 // maxLook limits how much a report may have.
 const maxLook = 64 << 20
 
-// Look is 'node-probe --node' for other verbs: it runs the program on a node, in a
+// Look does 'node-probe --node' for other verbs: it runs the program on a node, in a
 // privileged pod, and returns its report.
 func Look(ctx context.Context, reader *cli.Reader, o *LookOptions) (*nodeprobe.Report, error) {
 	out := &boundedBuffer{most: maxLook}

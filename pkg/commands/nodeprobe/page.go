@@ -10,12 +10,12 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
-// page is what a verb prints for people about a node.
+// page is the text that a verb prints about a node.
 type page struct{ *render.Page }
 
 func newPage(opts render.Options) *page { return &page{render.NewPage(opts)} }
 
-// blankBetween separates what is drawn one after the other.
+// blankBetween separates consecutive parts.
 func (p *page) blankBetween(i int) {
 	if i > 0 {
 		p.Blank()

@@ -28,8 +28,7 @@ const (
 	probeDir  = "/kubectl-dra"
 
 	probeContainer = "node-probe"
-	// probeLabel is on all such pods, so that one that nobody could delete is
-	// found.
+	// probeLabel is on all probe pods, so that a leftover pod can be found.
 	probeLabel = "kubectl-dra-node-probe"
 
 	// startLimit is how long a pod may take to start, an image to pull included.
@@ -88,10 +87,10 @@ func probePod(nodeName, namespace, image string, lifetime time.Duration) *corev1
 	}
 }
 
-// probedPod is that pod in the cluster.
+// probedPod is the probe pod in the cluster.
 type probedPod struct {
 	clients collect.Clients
-	// object is what to create, and what was created.
+	// object is the pod to create, and then the created one.
 	object *corev1.Pod
 }
 

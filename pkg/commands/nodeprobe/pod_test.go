@@ -76,8 +76,8 @@ func TestRemoteLine(t *testing.T) {
 	}
 }
 
-// TestProbePodEnds pins what is left of the pod if this program is killed: the
-// kubelet ends it by itself, and for good.
+// TestProbePodEnds pins the fate of the pod if this program is killed: the kubelet ends it
+// for good.
 func TestProbePodEnds(t *testing.T) {
 	pod := probePod("node-1", "default", "busybox", 15*time.Minute)
 	if deadline := pod.Spec.ActiveDeadlineSeconds; deadline == nil || *deadline != 900 {

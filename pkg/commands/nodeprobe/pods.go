@@ -68,8 +68,8 @@ devices of device plugins.`,
 	}
 }
 
-// namespaceOfPod returns that of the only pod with a name in a file; the default one if the
-// file has none.
+// namespaceOfPod returns the namespace of the only pod with a name in a file; the default
+// one if the file has none.
 func namespaceOfPod(snap *snapshot.Snapshot, name string) (string, error) {
 	if snap == nil {
 		return metav1.NamespaceDefault, nil

@@ -22,7 +22,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// orderFlags are those of prepare and unprepare.
+// orderFlags are the flags of prepare and unprepare.
 type orderFlags struct {
 	*probeFlags
 	streams genericiooptions.IOStreams
@@ -157,7 +157,7 @@ func (f *orderFlags) run(cmd *cobra.Command, operation driver.Operation, name st
 	return err
 }
 
-// order finds the claim in what was read.
+// order returns the order for a claim of the snapshot.
 func (f *orderFlags) order(snap *snapshot.Snapshot, operation driver.Operation, name string) (*driver.Order, error) {
 	namespace, err := f.namespace(f.config)
 	if err != nil {
@@ -192,8 +192,7 @@ func (f *orderFlags) order(snap *snapshot.Snapshot, operation driver.Operation, 
 	return o, nil
 }
 
-// hidden says why claims of a namespace may be missing in what was read; it is
-// empty if none is.
+// hidden says why claims of a namespace may be missing in the snapshot; empty if none is.
 func hidden(snap *snapshot.Snapshot, namespace string) string {
 	gap := snap.Gap(snapshot.ResourceClaims)
 	if gap == nil || gap.Namespace != "" && gap.Namespace == namespace {

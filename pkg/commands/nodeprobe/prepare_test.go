@@ -95,8 +95,8 @@ func newProbedNode(t *testing.T, change func(*resourceapi.ResourceClaim)) *probe
 	return n
 }
 
-// probe runs node-probe on it, and gives out the output, what is said besides
-// and the exit code.
+// probe runs node-probe on the node, and returns standard output, standard error and the
+// exit code.
 func (n *probedNode) probe(args ...string) (out, said string, code int) {
 	var stdout, stderr bytes.Buffer
 	code = n.probeTo(context.Background(), &stdout, &stderr, args...)

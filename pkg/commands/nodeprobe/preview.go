@@ -138,7 +138,7 @@ func (f *previewFlags) run(cmd *cobra.Command, streams genericiooptions.IOStream
 	return f.show(streams, printer, found, settings, list)
 }
 
-// settings returns those of the driver.
+// settings returns the settings of the driver.
 func (f *previewFlags) settings(name string) (*nvidia.Settings, error) {
 	gates := map[string]bool{}
 	for _, gate := range slices.Sorted(maps.Keys(f.gates)) {
@@ -169,8 +169,8 @@ func (f *previewFlags) settings(name string) (*nvidia.Settings, error) {
 	return settings, nil
 }
 
-// splits says how a release of Kubernetes wants shared counters; an unknown one
-// is taken for new.
+// splits reports whether a release of Kubernetes wants shared counters in slices of their
+// own; an unknown release counts as new.
 func splits(release string) bool {
 	parsed, err := version.ParseGeneric(release)
 	return err != nil || parsed.AtLeast(version.MustParseGeneric(splitsFrom))

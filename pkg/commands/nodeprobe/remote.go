@@ -162,7 +162,7 @@ func forwarded(cmd *cobra.Command) []string {
 	return flags
 }
 
-// printPod is --dry-run=client.
+// printPod prints the pod for --dry-run=client.
 func (r *remoteRun) printPod(output *cli.OutputFlags) error {
 	var printer printers.ResourcePrinter = &cli.YAMLPrinter{}
 	if output.Output != "" && output.Output != "wide" {
@@ -256,7 +256,7 @@ wait $program`
 	return line
 }
 
-// outcome returns the exit code of the program on the node as that of this one.
+// outcome returns the exit code of the program on the node as this program's.
 func (r *remoteRun) outcome(code int) error {
 	switch {
 	case code == cli.ExitFits:
@@ -282,8 +282,8 @@ func (e *notRunnableError) Error() string {
 		e.node, e.image, e.code)
 }
 
-// cluster returns the snapshot for the program on the node, which has no rights of its own:
-// it is read with those of the user.
+// cluster returns the snapshot for the program on the node, read with the rights of the
+// user: the program there has none.
 func (r *remoteRun) cluster(ctx context.Context) ([]byte, error) {
 	from, err := r.reader.Read(ctx, cli.Scope{AllNamespaces: true, Only: clusterReads()})
 	if err != nil {
@@ -300,8 +300,8 @@ func (r *remoteRun) cluster(ctx context.Context) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// localOnly are the flags that have done their part when the program runs on
-// the node: they say how to get there, and what to bring.
+// localOnly reports whether a flag is not passed to the program on the node: it says how to
+// get there, and what to bring.
 func localOnly(flag *pflag.Flag) bool {
 	if of := cli.GroupOf(flag); of == cli.GroupCluster || of == cli.GroupRemote {
 		return true

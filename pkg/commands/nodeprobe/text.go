@@ -16,16 +16,15 @@ import (
 )
 
 const (
-	// sectionWidth is that of the longest name of a section.
+	// sectionWidth is the width of the longest name of a section.
 	sectionWidth = len("plugins")
 	markWidth    = 1
 	// shownOfKind is how many checks of one kind that are in order are shown.
 	shownOfKind = 3
 )
 
-// writeReport draws what was found on a node: a line for each check, with the
-// evidence if it is not in order. Where many of one kind are in order, only
-// wide shows all of them.
+// writeReport writes the report of a node: a line for each check, with the evidence if it
+// is not OK. Where many checks of a kind are OK, only wide shows all of them.
 func writeReport(w io.Writer, r *nodeprobe.Report, opts render.Options) error {
 	p := newPage(opts)
 	name := "This node"
@@ -69,8 +68,8 @@ func (p *page) section(name string, checks []node.Check) {
 	}
 }
 
-// check draws one: its mark, what was found, where, and the values that prove
-// it. before are cells to its left, indent is how much room they take.
+// check draws one check: its mark, message, paths, and the values that prove it. before are
+// cells to its left, indent is their width.
 func (p *page) check(indent int, c *node.Check, before ...render.Cell) {
 	text := c.Message
 	if c.Path != "" && !strings.Contains(c.Message, c.Path) {

@@ -108,7 +108,7 @@ func (p *page) cdiDevices(f *cdi.Findings) {
 	}
 }
 
-// atFault counts what is not as it should be.
+// atFault counts a path that is not as it should be.
 func atFault(state cdi.Presence) int {
 	if state == cdi.Absent || state == cdi.Different {
 		return 1
@@ -116,7 +116,7 @@ func atFault(state cdi.Presence) int {
 	return 0
 }
 
-// tally counts edits, and those of them that are at fault: "3, 1 not there".
+// tally counts edits, and the faulty ones among them: "3, 1 not there".
 func tally(edits []*cdi.Edits, of func(*cdi.Edits) (n, bad int)) string {
 	all, faults := 0, 0
 	for _, e := range edits {
@@ -146,7 +146,7 @@ func (p *page) resolution(r *cdi.Resolution) {
 	p.edits(2, r.Edits)
 }
 
-// edits lists what is done to a container.
+// edits lists the edits of a container.
 func (p *page) edits(indent int, e *cdi.Edits) {
 	line := func(state cdi.Presence, kind, text, found string) {
 		sign := render.Cell{Text: "✓", Width: 1, Mark: render.Good}

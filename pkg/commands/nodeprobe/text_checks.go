@@ -25,7 +25,7 @@ func nodeSign(state node.State) render.Cell {
 	}
 }
 
-// nodeChecks lists checks: what is wrong first, then what is not known.
+// nodeChecks lists checks: problems first, then the unknown.
 func (p *page) nodeChecks(checks []node.Check) {
 	p.Blank()
 	for _, state := range []node.State{node.Problem, node.Unknown, node.OK} {
@@ -56,12 +56,12 @@ func nodeCheckText(c *node.Check) string {
 	return text
 }
 
-// grid is a table. The first line has its headings; the last column takes what
-// is left. Where that is too narrow, as for names with the UIDs of claims, each line
-// becomes a record: its first cell, and below it what the others have.
+// grid draws a table. The first line has its headings; the last column gets the remaining
+// width. Where that is too narrow, as for names with the UIDs of claims, each line becomes
+// a record: its first cell, and the others below it.
 func (p *page) grid(indent int, lines [][]string) { p.gridOf(indent, 0, lines) }
 
-// gridOf is a grid whose records are headed by another column.
+// gridOf draws a grid whose records are headed by another column.
 func (p *page) gridOf(indent, head int, lines [][]string) {
 	if len(lines) < 2 {
 		return
@@ -93,8 +93,8 @@ func (p *page) gridOf(indent, head int, lines [][]string) {
 	}
 }
 
-// records lists the lines of a table one below the other, without what is empty.
-// Those that have the same head share it.
+// records lists the lines of a table as records, without empty cells. Records with the same
+// head share it.
 func (p *page) records(indent, head int, lines [][]string) {
 	headings := lines[0]
 	label := render.Widest(render.Unlimited, headings...)

@@ -100,8 +100,8 @@ func counterValues(counters map[string]resourceapi.Counter) []string {
 	return texts
 }
 
-// writeComparison writes how what is published differs from a preview: lines with
-// a minus are published, those with a plus would be.
+// writeComparison writes the difference between published slices and a preview: lines with
+// a minus are published, lines with a plus would be.
 func writeComparison(w io.Writer, c *nvidia.Comparison, opts render.Options) error {
 	p, done := simulatedPage(w, c.Simulated, opts)
 	if c.Unknown != "" {

@@ -19,8 +19,7 @@ import (
 // gpuLabel is how wide the names of values are.
 const gpuLabel = 18
 
-// writeGPUs writes what is known of the GPUs of a node. If they are simulated, each
-// line says so.
+// writeGPUs describes the GPUs of a node. If they are simulated, each line says so.
 func writeGPUs(w io.Writer, f *nvidia.Findings, opts render.Options) error {
 	p, done := simulatedPage(w, f.Simulated, opts)
 	p.Row(0, render.Cell{Text: "NVIDIA GPUs", Mark: render.Strong})
@@ -70,8 +69,8 @@ func simulatedPage(w io.Writer, machine string, opts render.Options) (p *page, d
 	}
 }
 
-// valueOrReason is a line with a value, or the reason why there is none. It is left out
-// if there is neither.
+// valueOrReason draws a line with a value, or with the reason why it is missing. The line
+// is left out if there is neither.
 func (p *page) valueOrReason(label, value string, gone []nvidia.Missing, fields ...string) {
 	m := render.Plain
 	var reasons []string

@@ -27,8 +27,8 @@ type ruleChange struct {
 	reader *cli.Reader
 	dryRun string
 	yes    bool
-	// printer prints the rule that is added; nil to say what was done. Everything
-	// else goes to words then, which is standard output if there is no printer.
+	// printer prints the added rule; nil to print a sentence. Everything else goes to words
+	// then, which is standard output if there is no printer.
 	printer printers.ResourcePrinter
 	words   io.Writer
 	streams genericiooptions.IOStreams
@@ -55,7 +55,7 @@ func (f *ruleChangeFlags) toChange(cmd *cobra.Command, streams genericiooptions.
 	return &ruleChange{reader: reader, dryRun: f.dryRun, yes: f.yes, words: streams.Out, streams: streams}, nil
 }
 
-// addTo adds the flags; does says what is done with devices or rules of them.
+// addTo adds the flags; does is the verb for their help.
 func (f *ruleChangeFlags) addTo(cmd *cobra.Command, does string) {
 	flags := cmd.Flags()
 	f.AddTo(flags, does)
@@ -87,7 +87,7 @@ func (c *ruleChange) suffix() string {
 	return ""
 }
 
-// errNotConfirmed is what ends a change that nobody agreed to.
+// errNotConfirmed ends a change that nobody confirmed.
 var errNotConfirmed = errors.New("nothing was changed")
 
 // confirm asks on a terminal; elsewhere --yes must have answered already.

@@ -91,12 +91,11 @@ func previewScope() cli.Scope {
 	return cli.Scope{AllNamespaces: true, Only: inventory.StateReads(snapshot.ResourcePods, snapshot.ResourceNodes, snapshot.ResourceClasses, snapshot.ResourceTemplates, snapshot.ResourcePodGroups)}
 }
 
-// ruleOutcome is what a rule would do.
+// ruleOutcome is the predicted effect of a rule.
 type ruleOutcome struct {
 	rule    *resourceapi.DeviceTaintRule
 	evicted int
-	// gapErr is what could not be read of what was asked for, nil if nothing was
-	// missing.
+	// gapErr is the error about gaps in the requested objects, nil if there are none.
 	gapErr *cli.GapError
 }
 

@@ -22,13 +22,13 @@ import (
 // RuleFlags are the flags that, with a taint, describe a DeviceTaintRule.
 type RuleFlags struct {
 	Driver, Pool, Device string
-	// Name is that of the rule, empty to make one.
+	// Name is the name of the rule, empty to make one.
 	Name string
 	// All is true for a rule about all devices of the cluster.
 	All bool
 }
 
-// AddTo adds the flags that choose devices; does says what is done with these.
+// AddTo adds the flags that choose devices; does is the verb for their help.
 func (f *RuleFlags) AddTo(flags *pflag.FlagSet, does string) {
 	flags.StringVar(&f.Driver, "driver", "", does+" devices of this `DRIVER`.")
 	flags.StringVar(&f.Pool, "pool", "", does+" devices of this `POOL`.")

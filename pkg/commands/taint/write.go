@@ -33,7 +33,7 @@ func RulesOf(clients collect.Clients) (*Rules, error) {
 	return &Rules{clients.Dynamic.Resource(mapping.Resource), mapping.GroupVersionKind.GroupVersion()}, nil
 }
 
-// Create adds a rule; the options of dryRun are those of the API.
+// Create adds a rule; dryRun has the API's options.
 func (r *Rules) Create(ctx context.Context, rule *resourceapi.DeviceTaintRule, dryRun ...string) (*unstructured.Unstructured, error) {
 	object, err := objectOf(rule)
 	if err != nil {

@@ -161,7 +161,7 @@ func (o *options) deleteLeftovers(ctx context.Context, clients collect.Clients, 
 	return nil
 }
 
-// onlyCleanUp is --cleanup.
+// onlyCleanUp runs test --cleanup.
 func (o *options) onlyCleanUp(ctx context.Context) error {
 	clients, err := collect.NewClients(o.reader.Config)
 	if err != nil {
@@ -210,7 +210,7 @@ func lookInto(ctx context.Context, clients collect.Clients, namespace, pod, cont
 	return trial.ParseContents(out.String())
 }
 
-// limited keeps what is written to it, up to a limit.
+// limited keeps the text written to it, up to a limit.
 type limited struct{ bytes.Buffer }
 
 func (b *limited) Write(data []byte) (int, error) {

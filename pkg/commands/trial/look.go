@@ -16,11 +16,11 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/trial"
 )
 
-// looked is what was found while the containers of a trial ran.
+// looked has the observations while the containers of a trial ran.
 type looked struct {
 	// before is the cluster that the trial was planned for, after the one with the pod.
 	before, after *snapshot.Snapshot
-	// edits are those of the node; nil if it was not looked at the node.
+	// edits are the edits of the node's CDI specs; nil if nobody looked at the node.
 	edits         *trial.NodeEdits
 	with, without *trial.Contents
 	// err is why it could not be looked into the containers.

@@ -8,8 +8,7 @@ import (
 	"strconv"
 )
 
-// runs reports whether there is a process of this host: on Windows, only one that
-// exists is found.
+// runs reports whether a process exists: on Windows, only existing ones are found.
 func runs(pid string) bool {
 	number, err := strconv.Atoi(pid)
 	if err != nil {

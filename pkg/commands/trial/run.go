@@ -32,7 +32,7 @@ import (
 // slack is added to what a test takes at most, for all that is not waiting.
 const slack = 10 * time.Minute
 
-// options are what the flags come down to.
+// options are the parsed flags.
 type options struct {
 	flags
 
@@ -137,7 +137,7 @@ func (o *options) watch(ctx, following context.Context, clients collect.Clients)
 	return watcher, nil
 }
 
-// plan decides what is tried out.
+// plan decides which trials to make.
 func (o *options) plan(ctx context.Context, snap *snapshot.Snapshot) (*trial.Plan, error) {
 	// Without these, devices that are in use could be taken.
 	for _, resource := range []string{snapshot.ResourceClasses, snapshot.ResourceSlices, snapshot.ResourceClaims, snapshot.ResourceNodes} {
@@ -298,7 +298,7 @@ func outcome(result api.TestResult) error {
 	}
 }
 
-// owner is this process, as HOST/PID.
+// owner returns this process, as HOST/PID.
 func owner() string { return hostname() + "/" + strconv.Itoa(os.Getpid()) }
 
 func hostname() string {

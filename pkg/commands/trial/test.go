@@ -31,7 +31,7 @@ type test struct {
 	clients collect.Clients
 	watcher *collect.Watcher
 	plan    *trial.Plan
-	// uid is that of the namespace.
+	// uid is the UID of the namespace.
 	uid string
 
 	mu      sync.Mutex
@@ -127,7 +127,7 @@ func (t *test) tryAll(ctx context.Context, group *trial.Group, begun func()) []a
 	return trials
 }
 
-// see takes what was heard of the namespace to the records.
+// see adds a change in the namespace to the records.
 func (t *test) see(change collect.NamespaceChange) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 )
 
-// answers collects what is known about several targets.
+// answers collects the answers about several targets.
 type answers struct {
 	explanations []*api.Explanation
 	failures     []error

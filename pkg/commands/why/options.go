@@ -13,7 +13,7 @@ import (
 type options struct {
 	reader  *cli.Reader
 	printer *cli.Printer
-	// args are what targets was parsed from.
+	// args are the unparsed targets.
 	args    []string
 	targets []snapshot.ObjectRef
 	files   []string

@@ -22,17 +22,17 @@ import (
 type comparison struct {
 	cluster *node.Cluster
 	handed  Handed
-	// named has the devices that are named after a claim, by its UID; given
-	// those of them that a driver gave, without the metadata of the helper.
+	// named lists, by the UID of a claim, the devices named after it; given lists the named
+	// devices that come from a driver without the metadata of the helper.
 	named, given map[string][]string
-	// drivers are those that name devices after claims.
+	// drivers are the drivers that name devices after claims.
 	drivers map[string]bool
 	// have are the devices that runtimes find.
 	have map[string]bool
-	// notRead is what was not read and may have more of them, and why; empty if all
-	// was.
+	// notRead names what could not be read and may hold more devices, and why; empty if all
+	// was read.
 	notRead string
-	// uncertain is why runtimes perhaps do not use a device that was found, by its ID.
+	// uncertain says, by device ID, why runtimes may not use a device that was found.
 	uncertain map[string]string
 }
 
@@ -77,7 +77,7 @@ func (f *Findings) compareClaims(cluster *node.Cluster, handed Handed) {
 	f.Checks = append(f.Checks, claimChecks(f.Claims)...)
 }
 
-// uids returns those of all claims that there is something to say about.
+// uids returns the UIDs of all claims with something to report.
 func (c *comparison) uids() []string {
 	set := map[string]bool{}
 	for uid := range c.named {
@@ -156,8 +156,8 @@ func (c *comparison) claim(uid string) Claim {
 	return out
 }
 
-// unhanded is about a claim of which the kubelet does not tell the devices: only
-// what its drivers do for other claims is left to go by.
+// unhanded judges a claim whose devices the kubelet does not report, by what its drivers do
+// for other claims.
 func (c *comparison) unhanded(claim *resourceapi.ResourceClaim) (ClaimState, string) {
 	uid := string(claim.UID)
 	if given := c.given[uid]; len(given) > 0 && c.uncertainty(given) != "" {

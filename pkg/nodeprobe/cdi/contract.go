@@ -13,29 +13,27 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
 
-// Findings are what the CDI directories of a node have. Fields are only ever
-// added.
+// Findings describe the CDI directories of a node. Fields are only ever added.
 //
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type Findings struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// Node is what the cluster calls the node, empty if that is not known.
+	// Node is the name of the node in the cluster, empty if not known.
 	Node string `json:"node,omitempty"`
 	// Directories are in the order of their priority, the lowest first: of a
 	// device that is in several, the last one counts.
 	Directories []Directory `json:"directories"`
-	// Specs are those of all directories, also the ones that cannot be used.
+	// Specs are the specs in all directories, including unusable ones.
 	Specs []Spec `json:"specs"`
-	// Claims are those that pods of this node use, and those that devices are
-	// named after.
+	// Claims are the claims that pods of this node use or that devices are named after.
 	Claims []Claim `json:"claims,omitempty"`
 	// Resolved are the devices that somebody asked for.
 	Resolved []Resolution `json:"resolved,omitempty"`
 	Checks   []node.Check `json:"checks"`
 }
 
-// Resolution is what becomes of one CDI device.
+// Resolution is the result of looking up one CDI device.
 type Resolution struct {
 	// ID is vendor/class=name.
 	ID string `json:"id"`
@@ -47,10 +45,9 @@ type Resolution struct {
 	Unknown bool `json:"unknown,omitempty"`
 }
 
-// Directory is one that runtimes read specs from.
+// Directory is a directory that runtimes read specs from.
 type Directory struct {
-	// Path is where it is, Exists whether it is there, Specs how many files with
-	// specs it has.
+	// Path is the directory, Exists reports whether it exists, Specs counts its spec files.
 	Path   string `json:"path"`
 	Exists bool   `json:"exists"`
 	Specs  int    `json:"specs"`
@@ -63,11 +60,11 @@ type Directory struct {
 
 // Spec is a file with devices.
 type Spec struct {
-	// Path is where the file is.
+	// Path is the path of the file.
 	Path string `json:"path"`
-	// Target is where the file is if Path is a link.
+	// Target is the path of the file if Path is a link.
 	Target string `json:"target,omitempty"`
-	// Version is that of the CDI format.
+	// Version is the version of the CDI format.
 	Version string `json:"version,omitempty"`
 	// Kind is vendor/class.
 	Kind    string   `json:"kind,omitempty"`
@@ -80,7 +77,7 @@ type Spec struct {
 	NotRead bool `json:"notRead,omitempty"`
 }
 
-// Device is one that a container can ask for by its ID.
+// Device is a device that a container can ask for by its ID.
 type Device struct {
 	// ID is vendor/class=name, Name the last part of it.
 	ID   string `json:"id"`
@@ -97,7 +94,7 @@ type Device struct {
 	Edits Edits `json:"edits"`
 }
 
-// Edits are what a runtime does to a container.
+// Edits are the changes that a runtime makes to a container.
 type Edits struct {
 	// Spec is the file that a device was resolved from.
 	Spec        string       `json:"spec,omitempty"`
@@ -113,7 +110,7 @@ type Edits struct {
 	IntelRDT string `json:"intelRdt,omitempty"`
 }
 
-// Presence is whether something that a spec names is on the node.
+// Presence says whether a path named by a spec exists on the node.
 type Presence string
 
 const (
@@ -131,7 +128,7 @@ const (
 
 // DeviceNode is a device file.
 type DeviceNode struct {
-	// Path is where it is in the container, HostPath on the node.
+	// Path is the path in the container, HostPath the path on the node.
 	Path     string `json:"path"`
 	HostPath string `json:"hostPath"`
 	// Type is b, c, u or p, Number major:minor; empty if the spec leaves them to
@@ -141,33 +138,33 @@ type DeviceNode struct {
 	// Permissions are of r, w and m.
 	Permissions string   `json:"permissions,omitempty"`
 	State       Presence `json:"state"`
-	// Found says what is on the node instead, or why it could not be seen.
+	// Found says what exists on the node instead, or why it could not be seen.
 	Found string `json:"found,omitempty"`
 }
 
 // Mount is a mount.
 type Mount struct {
-	// HostPath is where it is on the node, ContainerPath in the container; Type
-	// and Options are those of mount(8).
+	// HostPath is the path on the node, ContainerPath the path in the container. Type and
+	// Options are as in mount(8).
 	HostPath      string   `json:"hostPath"`
 	ContainerPath string   `json:"containerPath"`
 	Type          string   `json:"type,omitempty"`
 	Options       []string `json:"options,omitempty"`
-	// State reports whether HostPath is there, Found what is there instead, or why
-	// it could not be seen.
+	// State reports whether HostPath exists; Found says what exists instead, or why it
+	// could not be seen.
 	State Presence `json:"state"`
 	Found string   `json:"found,omitempty"`
 }
 
 // Hook is a program that the runtime starts on the node.
 type Hook struct {
-	// Name is when it is started: "createContainer".
+	// Name is the stage at which the hook runs: "createContainer".
 	Name string `json:"name"`
 	// Path is the program on the node, Args are its arguments.
 	Path string   `json:"path"`
 	Args []string `json:"args,omitempty"`
-	// State reports whether the program is there, Found what is there instead, or
-	// why it could not be seen.
+	// State reports whether the program exists; Found says what exists instead, or why it
+	// could not be seen.
 	State Presence `json:"state"`
 	Found string   `json:"found,omitempty"`
 }
@@ -192,7 +189,7 @@ type NetDevice struct {
 	Name          string `json:"name"`
 }
 
-// ClaimState is what there is of a claim.
+// ClaimState says which devices of a claim exist.
 type ClaimState string
 
 const (
@@ -203,10 +200,9 @@ const (
 	ClaimLacksSpec ClaimState = "LacksSpec"
 	// ClaimNeedsNone is one to which drivers gave no CDI device.
 	ClaimNeedsNone ClaimState = "NeedsNone"
-	// ClaimGone is one that does not exist any more, while its devices do.
+	// ClaimGone is a deleted claim whose devices still exist.
 	ClaimGone ClaimState = "Gone"
-	// ClaimNotHere is one that no pod of this node uses, while its devices are
-	// here.
+	// ClaimNotHere is a claim that no pod of this node uses, though its devices are here.
 	ClaimNotHere ClaimState = "NotHere"
 	// ClaimUnknown is one of which nothing can be known.
 	ClaimUnknown ClaimState = "Unknown"
@@ -217,8 +213,8 @@ type Claim struct {
 	UID       string `json:"uid"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name,omitempty"`
-	// Devices are the IDs that are named after it, or that the kubelet hands to
-	// the runtime for it; Missing those of them that no spec has.
+	// Devices are the IDs that are named after the claim, or that the kubelet hands to the
+	// runtime for it. Missing are the IDs in no spec.
 	Devices []string   `json:"devices,omitempty"`
 	Missing []string   `json:"missing,omitempty"`
 	State   ClaimState `json:"state"`

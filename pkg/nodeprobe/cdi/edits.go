@@ -112,7 +112,7 @@ func typeOf(info fs.FileInfo) (letter, words string) {
 	}
 }
 
-// mount looks for what is mounted; only bind mounts need it on the node.
+// mount checks the source of a mount; only bind mounts need it on the node.
 func (l *looker) mount(m *specs.Mount) Mount {
 	mount := Mount{HostPath: m.HostPath, ContainerPath: m.ContainerPath, Type: m.Type, Options: m.Options, State: Present}
 	bind := slices.Contains(m.Options, "bind") || slices.Contains(m.Options, "rbind") || m.Type == "bind" || m.Type == "rbind"

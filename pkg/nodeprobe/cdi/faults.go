@@ -8,13 +8,13 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
 
-// faults are what is wrong with a spec.
+// faults are the errors in a spec.
 type faults struct {
 	path                 string
 	nodes, mounts, hooks things
 }
 
-// things are what specs name, of one kind.
+// things are the paths of one kind that specs name.
 type things struct {
 	all                        int
 	absent, different, notRead set

@@ -24,8 +24,8 @@ const (
 	// Kind of the findings.
 	Kind = "NodeCDI"
 
-	// maxSpec limits how large a spec may be to be read; those for 16 GPUs take less than 1
-	// MiB. maxSpecs is how much is read in all.
+	// maxSpec limits the size of a spec; the specs of 16 GPUs take less than 1 MiB.
+	// maxSpecs limits the size of all specs.
 	maxSpec  = 4 << 20
 	maxSpecs = 64 << 20
 )

@@ -86,8 +86,8 @@ func found(f *Findings, state node.State, name string) *node.Check {
 	return nil
 }
 
-// TestHostile covers files that a runtime must not be brought down by, nor the probe; each
-// is one finding, and the good spec beside them is still read.
+// TestHostile covers files that must not crash a runtime or the probe: each is one finding,
+// and the good spec beside them is still read.
 func TestHostile(t *testing.T) {
 	bomb := "a: &a [x,x,x,x,x,x,x,x,x]\n"
 	for i := range 8 {
@@ -143,8 +143,8 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestNoContent covers files that are not specs, and that a user who put a link there or
-// moved the file must not have read to him.
+// TestNoContent covers files that are not specs. Their content must not be shown to a user
+// who moved or linked them there.
 func TestNoContent(t *testing.T) {
 	for name, content := range map[string]string{
 		"shadow":       "root:$y$j9T$SECRET:19000:0:99999:7:::\nbin:*SECRET:19000::::::\n",
@@ -219,7 +219,7 @@ func TestNoSpec(t *testing.T) {
 	}
 }
 
-// TestUnread says what is in no spec from what is only in none that was read.
+// TestUnread distinguishes devices in no spec from devices in no spec that could be read.
 func TestUnread(t *testing.T) {
 	for name, test := range map[string]struct {
 		make  func(s *fixture)

@@ -19,14 +19,14 @@ import (
 	specs "tags.cncf.io/container-device-interface/specs-go"
 )
 
-// head is what tells a spec from any other file.
+// head has the fields that distinguish a spec from any other file.
 type head struct {
 	CDIVersion string `json:"cdiVersion"`
 	Kind       string `json:"kind"`
 }
 
-// isSpec reports why a file is not a spec at all, and never with a part of it: only
-// errors about what is known to be a spec may quote it.
+// isSpec returns why a file is not a spec. The error never quotes the file: only errors
+// about known specs may.
 func isSpec(data []byte) error {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return errors.New("the file is empty")

@@ -7,5 +7,5 @@ package cdi
 
 import "io/fs"
 
-// numberOf is major:minor of a device file, which only UNIX has.
+// numberOf returns the major:minor number of a device file, which only UNIX has.
 func numberOf(fs.FileInfo) (number string, ok bool) { return "", false }

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// numberOf is major:minor of a device file.
+// numberOf returns the major:minor number of a device file.
 func numberOf(info fs.FileInfo) (number string, ok bool) {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -12,13 +12,12 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
 
-// ErrUnresolvable is what a runtime says of a device that it finds in no spec.
+// ErrUnresolvable is the error of a runtime that finds a device in no spec.
 var ErrUnresolvable = errors.New("is in no CDI spec that runtimes use")
 
-// Resolve says what a runtime does to a container that asks for a device: the
-// edits of its spec, and those of the device itself. The error names the reason
-// if it would not find it, and is a [node.ErrNotRead] if it only was not found in
-// what could be read.
+// Resolve returns the edits that a runtime makes for a device, from its spec and its own.
+// The error gives the reason if there are none; it is a [node.ErrNotRead] if the device may
+// be in a spec that could not be read.
 func (f *Findings) Resolve(id string) (*Edits, error) {
 	for s := range f.Specs {
 		spec := &f.Specs[s]
@@ -47,8 +46,7 @@ func (f *Findings) Resolve(id string) (*Edits, error) {
 	return nil, fmt.Errorf("device %s %w", id, ErrUnresolvable)
 }
 
-// notReadError is a device of which nobody knows what runtimes find: where it is of what
-// could be read, and what was not read and would change that.
+// notReadError means that the lookup of a device depends on files that could not be read.
 type notReadError struct{ id, where, notRead, reason string }
 
 func (e *notReadError) Error() string {
@@ -73,9 +71,9 @@ func (f *Findings) notRead() (path, reason string) {
 	return "", ""
 }
 
-// notReadAfter returns what was not read of the directory of a spec and of those after it:
-// a device there takes the place of one of the same name before, and in the same directory
-// rules it out (Cache.refresh, pkg/cdi/cache.go). Both are empty if all was read.
+// notReadAfter returns what could not be read of the directory of a spec and of later ones:
+// a device there takes the place of an earlier one of the same name, and in the same
+// directory rules it out (Cache.refresh, pkg/cdi/cache.go). Both are empty if all was read.
 func (f *Findings) notReadAfter(spec string) (notRead, reason string) {
 	counts := map[string]bool{}
 	for i := range f.Directories {

@@ -20,9 +20,9 @@ import (
 type Findings struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// Node is what the cluster calls the node, empty if that is not known.
+	// Node is the name of the node in the cluster, empty if not known.
 	Node string `json:"node,omitempty"`
-	// BootID is that of the running kernel, empty if it could not be read.
+	// BootID is the ID of the running kernel's boot, empty if it could not be read.
 	BootID string `json:"bootID,omitempty"`
 	// Kubelet is dra_manager_state, nil if there is none.
 	Kubelet *Checkpoint `json:"kubelet,omitempty"`
@@ -33,34 +33,34 @@ type Findings struct {
 
 // Checkpoint is a file.
 type Checkpoint struct {
-	// Path is where the file is.
+	// Path is the path of the file.
 	Path string `json:"path"`
 	// Driver is the one whose file it is, empty for the kubelet's.
 	Driver string `json:"driver,omitempty"`
-	// Versions are those that the file has its content in.
+	// Versions are the versions of the content in the file.
 	Versions []string `json:"versions,omitempty"`
-	// Checksums are those of the file and of each version in it that has one.
+	// Checksums are the checksums of the file and of each version in it.
 	Checksums []Checksum `json:"checksums,omitempty"`
-	// BootID is that of the kernel under which the driver last started.
+	// BootID is the boot ID when the driver last started.
 	BootID string `json:"bootID,omitempty"`
 	// Modified is when the file was written.
 	Modified *metav1.Time `json:"modified,omitempty"`
 	// OwnForm is true if the driver has a form of its own for the file, of which
 	// nothing is known here.
 	OwnForm bool `json:"ownForm,omitempty"`
-	// Claims are those that the file has.
+	// Claims are the claims in the file.
 	Claims []Claim `json:"claims,omitempty"`
 	// Error says why the file could not be read, or not be understood.
 	Error string `json:"error,omitempty"`
 }
 
-// Checksum is one that the file has, and what it should be. It is computed from
-// what is in the file; a driver computes it from what it understands of that,
-// and so one of another version may refuse a file that is intact.
+// Checksum is a checksum in the file and the expected one. It is computed from what is in
+// the file; a driver computes it from what it understands of that, and so one of another
+// version may refuse a file that is intact.
 type Checksum struct {
 	// Of is the part that it is for: a version, or empty for the file.
 	Of string `json:"of,omitempty"`
-	// Found is the one in the file, Expected what was computed.
+	// Found is the checksum in the file, Expected the computed one.
 	Found    uint64 `json:"found"`
 	Expected uint64 `json:"expected"`
 }
@@ -68,14 +68,14 @@ type Checksum struct {
 // OK reports whether a checksum is right.
 func (c Checksum) OK() bool { return c.Found == c.Expected }
 
-// ClaimState is how far a claim was prepared. The NVIDIA driver has these names
-// (cmd/gpu-kubelet-plugin/checkpointv.go); others are shown as they are.
+// ClaimState is how far the preparation of a claim has come. The NVIDIA driver has these
+// names (cmd/gpu-kubelet-plugin/checkpointv.go); others are shown as they are.
 type ClaimState string
 
 const (
 	// PrepareStarted is a claim whose preparation began and did not end.
 	PrepareStarted ClaimState = "PrepareStarted"
-	// PrepareCompleted is one that is prepared.
+	// PrepareCompleted is a prepared claim.
 	PrepareCompleted ClaimState = "PrepareCompleted"
 	// PrepareAborted is one whose preparation was given up.
 	PrepareAborted ClaimState = "PrepareAborted"
@@ -87,7 +87,7 @@ const (
 // Claim is a claim in a checkpoint.
 type Claim struct {
 	UID string `json:"uid"`
-	// Namespace and Name are what the file says, or the cluster if it does not.
+	// Namespace and Name are from the file, or else from the cluster.
 	Namespace string     `json:"namespace,omitempty"`
 	Name      string     `json:"name,omitempty"`
 	State     ClaimState `json:"state"`
@@ -102,9 +102,9 @@ type Device struct {
 	Pool    string `json:"pool"`
 	Device  string `json:"device"`
 	ShareID string `json:"shareID,omitempty"`
-	// Requests are those of the claim that got it.
+	// Requests are the requests of the claim that got the device.
 	Requests []string `json:"requests,omitempty"`
-	// CDIDevices are what the runtime gets.
+	// CDIDevices are the IDs that the runtime gets.
 	CDIDevices []string `json:"cdiDevices,omitempty"`
 }
 
@@ -142,8 +142,8 @@ func (f *Findings) all() []*Checkpoint {
 	return all
 }
 
-// recent reports whether a file was written so lately that what it is about may
-// still be under way.
+// recent reports whether the file was written so recently that a preparation may still be
+// under way.
 func (c *Checkpoint) recent() bool {
 	return c.Modified != nil && time.Since(c.Modified.Time) < underway
 }

@@ -23,7 +23,7 @@ import (
 // errForm is a file that is not of the form of the NVIDIA driver.
 var errForm = errors.New("it is not in the form of the NVIDIA driver's checkpoint")
 
-// member is one of a JSON object. Their order matters for checksums.
+// member is a member of a JSON object. Their order matters for checksums.
 type member struct {
 	name  string
 	value json.RawMessage
@@ -97,7 +97,7 @@ func checksumOf(members []member) (uint64, error) {
 	return uint64(hash.Sum32()), nil
 }
 
-// checksum returns that of a part of a file, nil if it has none.
+// checksum returns the checksum of a part of a file, nil if it has none.
 func checksum(of string, members []member) (*Checksum, error) {
 	raw := find(members, "checksum")
 	if raw == nil {
@@ -174,7 +174,7 @@ func isVersion(name string) bool {
 	return ok && err == nil
 }
 
-// driverContent is what v1 and v2 have; v1 has no state and no names.
+// driverContent is the content of v1 and v2; v1 has no state and no names.
 type driverContent struct {
 	PreparedClaims map[string]json.RawMessage `json:"preparedClaims"`
 	NodeBootID     string                     `json:"nodeBootID"`
@@ -188,7 +188,7 @@ type driverClaim struct {
 	Namespace       string                          `json:"namespace"`
 }
 
-// driverDevice is what the driver answered to the kubelet about a device.
+// driverDevice is the driver's answer to the kubelet about a device.
 type driverDevice struct {
 	Requests     []string
 	PoolName     string

@@ -19,10 +19,10 @@ const kubeletVersion = "checkpoint.dra.kubelet.k8s.io/v1"
 
 // kubeletFile is dra_manager_state. The names of its fields have capitals.
 type kubeletFile struct {
-	// Data is JSON in a string, Checksum that of the string.
+	// Data is JSON in a string, Checksum the checksum of that string.
 	Data     *string
 	Checksum uint64
-	// Entries and Version are what kubelets before 1.32 wrote.
+	// Entries and Version are from kubelets before 1.32.
 	Entries json.RawMessage `json:"entries"`
 	Version string          `json:"version"`
 }

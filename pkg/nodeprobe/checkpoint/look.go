@@ -82,7 +82,7 @@ func (r *reader) readKubelet(cluster *node.Cluster) {
 	r.Kubelet = c
 }
 
-// absent is about a kubelet that has written nothing.
+// absent returns the check for a kubelet that has written no checkpoint.
 func absent(file string, cluster *node.Cluster) node.Check {
 	if cluster != nil && len(cluster.Claims) > 0 {
 		return node.Bad(checkKubelet, file, "there is no such file, though pods of node %s use %s: this is not the kubelet's directory, or it never prepared any",
@@ -134,8 +134,8 @@ func (r *reader) readDriver(plugins, file, driver string) {
 	r.Drivers = append(r.Drivers, *c)
 }
 
-// inKnownForm reports whether a driver is one of those whose form is known here.
-// Others may use it too, and may use a part of it for something else.
+// inKnownForm reports whether the driver's checkpoint format is known. Other drivers may
+// use the file name for another format.
 func inKnownForm(driver string) bool { return strings.HasSuffix(driver, ".nvidia.com") }
 
 // foreign reports whether a file that was read is not, or not quite, in the form that

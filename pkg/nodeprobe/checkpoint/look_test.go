@@ -197,7 +197,7 @@ func TestBroken(t *testing.T) {
 	}
 }
 
-// TestHostile covers things that are no files.
+// TestHostile covers paths that are not files.
 func TestHostile(t *testing.T) {
 	for name, do := range map[string]func(here string) error{
 		"a gigabyte":     func(here string) error { return errors.Join(os.WriteFile(here, nil, 0o600), os.Truncate(here, 1<<30)) },
@@ -225,8 +225,8 @@ func TestHostile(t *testing.T) {
 	}
 }
 
-// TestNoContent covers files that are not checkpoints, and that a user who put a link there
-// must not have read to him.
+// TestNoContent covers files that are not checkpoints. Their content must not be shown to a
+// user who linked them there.
 func TestNoContent(t *testing.T) {
 	for name, content := range map[string]string{
 		"shadow":         "root:$y$j9T$SECRET:19000:0:99999:7:::\n",

@@ -14,7 +14,7 @@ import (
 //
 // +k8s:deepcopy-gen=false
 type CallOptions struct {
-	// Look is how they are found.
+	// Look says how sockets are found.
 	Look Options
 	// Timeout is how long one call may take; 0 means DefaultCallTimeout.
 	Timeout time.Duration

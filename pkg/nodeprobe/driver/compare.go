@@ -132,8 +132,7 @@ func (f *Findings) unsure(name string, blind bool) string {
 	}
 }
 
-// mayBe reports whether a socket that did not say its name looks like that of a
-// driver.
+// mayBe reports whether a socket that did not give its name could belong to the driver.
 func (f *Findings) mayBe(driver string) bool {
 	return slices.ContainsFunc(f.Plugins, func(p Plugin) bool {
 		return p.Registration.Answer != node.Answers && p.Registration.Answer != node.Stale && p.Registration.Answer != node.Missing &&

@@ -55,7 +55,7 @@ type conformer struct {
 	out  *Conformance
 	// plugin is the instance that the kubelet would call, nil if there is none.
 	plugin *Plugin
-	// first is what the first preparation brought, nil if it failed.
+	// first is the result of the first preparation, nil if it failed.
 	first *Call
 	// unstable is true if each preparation brings something else.
 	unstable bool
@@ -69,7 +69,7 @@ type requirement struct {
 	try          func(context.Context) verdict
 }
 
-// verdict is what came of it.
+// verdict is the outcome of one requirement.
 type verdict struct {
 	state   node.State
 	message string
@@ -288,7 +288,7 @@ func (c *conformer) unprepareUnknown(ctx context.Context) verdict {
 	return conforms("unpreparing a claim that the driver does not know succeeds")
 }
 
-// unknownClaim returns one that no cluster has.
+// unknownClaim returns a claim that no cluster has.
 func (c *conformer) unknownClaim() Claim {
 	id := uuid.NewString()
 	return Claim{Namespace: c.opts.Claims[0].Namespace, Name: "kubectl-dra-conform-" + id, UID: id}
@@ -386,7 +386,7 @@ func (c *conformer) cleanUp(ctx context.Context) {
 	}
 }
 
-// settle asks again and again whether something is so, until it is or the time is up.
+// settle reports whether a condition becomes true within the time for settling.
 func (c *conformer) settle(ctx context.Context, is func() bool) bool {
 	const pause = 200 * time.Millisecond
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(c.opts.Settle, defaultSettle))

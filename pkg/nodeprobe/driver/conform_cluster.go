@@ -20,7 +20,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
-// resourceAPI is where the rules for slices are from.
+// resourceAPI is the source of the rules for slices.
 const resourceAPI = "k8s.io/api/resource/v1, ResourceSliceSpec"
 
 // poolSlices are the slices of the newest generation of a pool.
@@ -30,8 +30,8 @@ type poolSlices struct {
 	slices     []*resourceapi.ResourceSlice
 }
 
-// pools returns those of the driver that are for this node alone, by name. unknown says why
-// they are not known.
+// pools returns the pools of the driver for this node alone, by name. unknown says why they
+// are not known.
 func (c *conformer) pools(snap *snapshot.Snapshot) (pools []poolSlices, unknown string) {
 	around := c.host.In(snap)
 	switch {
@@ -74,7 +74,7 @@ func (p *poolSlices) devices() map[string]resourceapi.Device {
 	return devices
 }
 
-// slices looks at what is published for the node.
+// slices checks the slices that the driver published for the node.
 func (c *conformer) slices(context.Context) verdict {
 	pools, unknown := c.pools(c.opts.Cluster)
 	switch {

@@ -11,8 +11,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 )
 
-// prepareReplaced returns a claim prepared whose UID is not that of the claim of that name:
-// it was deleted, and there is another one.
+// prepareReplaced prepares a claim with the UID of a deleted claim that had the same name.
 func (c *conformer) prepareReplaced(ctx context.Context) verdict {
 	if v, none := c.untried(); none {
 		return v
@@ -89,7 +88,7 @@ func (c *conformer) prepareForeign(ctx context.Context) verdict {
 	return conforms("it gives no devices for a claim of another driver")
 }
 
-// errorsPerClaim returns a claim prepared together with one that does not exist.
+// errorsPerClaim prepares a claim together with a claim that does not exist.
 func (c *conformer) errorsPerClaim(ctx context.Context) verdict {
 	if v, none := c.untried(); none {
 		return v

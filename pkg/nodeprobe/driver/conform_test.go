@@ -201,7 +201,7 @@ func resolving(context.Context) func(string) (*Edits, error) {
 	}
 }
 
-// results returns those that are not in order, by name.
+// results returns the results that are not OK, by name.
 func results(c *Conformance, state node.State) []string {
 	var names []string
 	for _, r := range c.Results {
@@ -357,7 +357,7 @@ func TestConformRefuses(t *testing.T) {
 	}
 }
 
-// TestConformWithoutDriver covers nothing to try.
+// TestConformWithoutDriver covers a node without drivers.
 func TestConformWithoutDriver(t *testing.T) {
 	c, err := Conform(t.Context(), kubeletDir(t), gpu, ConformOptions{Claims: []*resourceapi.ResourceClaim{named("one", gpu, "gpu-0")}, CallOptions: calling()})
 	must(t, err)

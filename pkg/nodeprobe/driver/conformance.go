@@ -14,7 +14,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Conformance is whether a driver does what the kubelet and the scheduler rely on.
+// Conformance reports whether a driver does what the kubelet and the scheduler rely on.
 //
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type Conformance struct {
@@ -23,9 +23,9 @@ type Conformance struct {
 	Driver string `json:"driver"`
 	// Endpoint is the socket that was called, empty if none was found.
 	Endpoint string `json:"endpoint,omitempty"`
-	// Claims are those that the driver was called with, the first one the most.
+	// Claims are the claims that the driver was called with, most often the first.
 	Claims []Claim `json:"claims"`
-	// Results are those of all requirements, in the order in which they were tried.
+	// Results are the results of all requirements, in the order in which they were tried.
 	Results []Conformity `json:"results"`
 }
 
@@ -34,10 +34,10 @@ type Conformity struct {
 	// Name is stable, such as "conform/prepare-twice".
 	Name  string     `json:"name"`
 	State node.State `json:"state"`
-	// Message is one line: what was found. Unknown is also what a driver may choose,
-	// and what was not tried; the message says which.
+	// Message is one line about the result. Unknown is also used where a driver may choose,
+	// and for what was not tried; the message says which.
 	Message string `json:"message"`
-	// Source is where the requirement is from.
+	// Source is the origin of the requirement.
 	Source string `json:"source"`
 }
 
@@ -62,8 +62,8 @@ type ConformOptions struct {
 	// Unallocated is a claim without devices, Foreign one with devices, but none of
 	// the driver. Each may be nil.
 	Unallocated, Foreign *resourceapi.ResourceClaim
-	// Cluster is what was read, nil for nothing. Reread reads it again; nil if it
-	// cannot be.
+	// Cluster is the cluster, nil for none. Reread reads it again; nil if that is not
+	// possible.
 	Cluster *snapshot.Snapshot
 	Reread  func(context.Context) (*snapshot.Snapshot, error)
 	// Restart and Stop have the driver restarted and stopped, and wait for that; nil
@@ -111,7 +111,7 @@ const (
 	conformCleanup      = "conform/cleanup"
 )
 
-// Where requirements are from.
+// Sources of requirements.
 const (
 	kep          = "KEP-4381"
 	protoPrepare = "k8s.io/kubelet/pkg/apis/dra/v1/api.proto, NodePrepareResourcesResponse"

@@ -36,15 +36,14 @@ const (
 	maxSockets = 256
 )
 
-// found is what a directory has that is, or should be, a socket.
+// found lists the entries of a directory that are, or should be, sockets.
 type found struct {
 	paths  []string
 	checks []node.Check
 }
 
-// findSockets lists what is, or pretends to be, a socket below a directory of
-// the kubelet: sockets, links, and whatever is called so. Directories with
-// volumes are left alone.
+// findSockets lists the entries below a directory of the kubelet that are sockets, links,
+// or named like sockets. It skips directories with volumes.
 func findSockets(ctx context.Context, host *node.Host, dir, check string) found {
 	var all found
 	volumes := path.Join(host.Kubelet, pluginsDir, "kubernetes.io")
@@ -85,8 +84,8 @@ func findSockets(ctx context.Context, host *node.Host, dir, check string) found 
 	return all
 }
 
-// looked notes what kind of file is at a path, and who may connect to it:
-// anyone, if exposed is true.
+// looked records the type of the file at a path, and reports whether everyone may connect
+// to it.
 func (s *Socket) looked(host *node.Host) (exposed bool) {
 	info, err := host.Stat(s.Path)
 	if err != nil {
@@ -110,7 +109,7 @@ func (s *Socket) looked(host *node.Host) (exposed bool) {
 	return true
 }
 
-// isGone reports whether an error is that of a file that is not there.
+// isGone reports whether err means that a file does not exist.
 func isGone(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }

@@ -22,7 +22,7 @@ type Findings struct {
 
 	// Node is the name that the node has in the cluster, empty if unknown.
 	Node string `json:"node,omitempty"`
-	// Plugins are those that register with the kubelet, by socket.
+	// Plugins are the plugins that register with the kubelet, by socket.
 	Plugins []Plugin `json:"plugins"`
 	// Others are the sockets in the directory for plugins that no registration
 	// names.
@@ -43,9 +43,9 @@ type Plugin struct {
 	// Type is DRAPlugin, CSIPlugin or DevicePlugin. It is empty, as all that
 	// follows, if the socket did not answer.
 	Type string `json:"type,omitempty"`
-	// Name is that of the driver.
+	// Name is the name of the driver.
 	Name string `json:"name,omitempty"`
-	// Endpoint is where the kubelet calls it.
+	// Endpoint is the socket that the kubelet calls.
 	Endpoint string `json:"endpoint,omitempty"`
 	// Versions are the services that it advertises, such as v1.DRAPlugin.
 	Versions []string `json:"versions,omitempty"`

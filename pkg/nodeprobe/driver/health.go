@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// defaultHealthTimeout is that of the kubelet, in seconds.
+	// defaultHealthTimeout is the default of the kubelet, in seconds.
 	defaultHealthTimeout = 30
 	// maxMessage limits how much of a message the kubelet takes.
 	maxMessage = 1024
@@ -33,9 +33,8 @@ const (
 	maxHealthDevices = 10000
 )
 
-// AskHealth waits for the first report of every driver, or of the one that is
-// named. The kubelet has a stream of its own: for the driver this is a second
-// listener.
+// AskHealth waits for the first report of the named driver, or of every driver. The driver
+// sees a second listener beside the kubelet.
 func AskHealth(ctx context.Context, host *node.Host, snap *snapshot.Snapshot, driver string, opts Options) (*Health, error) {
 	var last *Health
 	err := follow(ctx, host, driver, opts, func(h *Health, complete bool) error {
@@ -79,7 +78,7 @@ func WatchHealth(ctx context.Context, host *node.Host, snap *snapshot.Snapshot, 
 // errEnough ends following.
 var errEnough = errors.New("everything was heard that there will be")
 
-// news is what came from one driver.
+// news is a report or an error from one driver.
 type news struct {
 	index  int
 	report *healthv1.NodeWatchResourcesResponse
@@ -219,8 +218,7 @@ func listen(ctx context.Context, host *node.Host, p *Plugin, service string, opt
 	}
 }
 
-// errNoHealth is what a driver on the upstream helper says that has no health
-// to report.
+// errNoHealth is the error of a driver that uses the upstream helper and reports no health.
 var errNoHealth = errors.New("does not report health")
 
 func (c *client) healthStream(ctx context.Context, service string) (healthv1.DRAResourceHealth_NodeWatchResourcesClient, error) {
@@ -230,8 +228,7 @@ func (c *client) healthStream(ctx context.Context, service string) (healthv1.DRA
 	return healthv1.NewDRAResourceHealthClient(c).NodeWatchResources(ctx, &healthv1.NodeWatchResourcesRequest{})
 }
 
-// take merges a report: it has all devices, or only those of one source of the
-// driver.
+// take merges a report, which has all devices or the devices of one source of the driver.
 func (d *DriverHealth) take(report *healthv1.NodeWatchResourcesResponse, now time.Time) {
 	d.ReportedAt = &metav1.Time{Time: now}
 	at := map[[2]string]int{}

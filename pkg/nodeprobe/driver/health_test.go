@@ -167,7 +167,7 @@ func TestHealthBesidePods(t *testing.T) {
 	for name, test := range map[string]struct {
 		snap *snapshot.Snapshot
 		pods int
-		// state is that of the check, empty if there must be none.
+		// state is the state of the check, empty if there must be none.
 		state node.State
 	}{
 		"the same":                {healthOf(one(), "claim:dev/gpus", "x.com/gpu=0", corev1.ResourceHealthStatusUnhealthy, known.Add(time.Hour)), 1, ""},

@@ -11,18 +11,18 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
 
-// Health is what the drivers of a node say about their devices.
+// Health lists what the drivers of a node report about their devices.
 //
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type Health struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// Drivers are those that register with the kubelet.
+	// Drivers are the drivers that register with the kubelet.
 	Drivers []DriverHealth `json:"drivers"`
 	Checks  []node.Check   `json:"checks"`
 }
 
-// DriverHealth is what one driver says.
+// DriverHealth is the report of one driver.
 type DriverHealth struct {
 	Driver string `json:"driver"`
 	// Endpoint is the socket that was asked.
@@ -33,7 +33,7 @@ type DriverHealth struct {
 	NoService bool `json:"noService,omitempty"`
 	// ReportedAt is when the last report came, nil if none did.
 	ReportedAt *metav1.Time `json:"reportedAt,omitempty"`
-	// Devices are those that reports had, by pool and name.
+	// Devices are the reported devices, by pool and name.
 	Devices []DeviceHealth `json:"devices,omitempty"`
 	// Error is why there is no report, or why there are no more.
 	Error string `json:"error,omitempty"`
@@ -45,21 +45,21 @@ type DeviceHealth struct {
 	Device string `json:"device"`
 	// Health is Healthy, Unhealthy or Unknown.
 	Health HealthStatus `json:"health"`
-	// Message is that of the driver.
+	// Message is the driver's message.
 	Message string `json:"message,omitempty"`
 	// UpdatedAt is when the driver found out, nil if it does not say.
 	UpdatedAt *metav1.Time `json:"updatedAt,omitempty"`
 	// TimeoutSeconds is after how long without a report the kubelet takes the
 	// health to be unknown.
 	TimeoutSeconds int64 `json:"timeoutSeconds"`
-	// Pods is what the status of pods says about the device.
+	// Pods lists what the status of pods says about the device.
 	Pods []PodHealth `json:"pods,omitempty"`
 }
 
 // HealthStatus is the health of a device in the words of the pod's status.
 type HealthStatus string
 
-// What drivers say.
+// The health that drivers report.
 const (
 	Healthy       HealthStatus = "Healthy"
 	Unhealthy     HealthStatus = "Unhealthy"
@@ -84,11 +84,11 @@ func (h *Health) Reports() bool {
 type HealthChange struct {
 	Driver string
 	DeviceHealth
-	// From is what it was, empty for a device that was not reported before.
+	// From is the previous health, empty for a device that was not reported before.
 	From HealthStatus
 }
 
-// Since lists what is not as it was before.
+// Since lists the changes since before.
 func (h *Health) Since(before *Health) []HealthChange {
 	known := map[[3]string]DeviceHealth{}
 	for _, d := range before.Drivers {
@@ -108,8 +108,8 @@ func (h *Health) Since(before *Health) []HealthChange {
 	return changes
 }
 
-// PodHealth is what the status of a pod says about a device
-// (allocatedResourcesStatus, KEP-4680).
+// PodHealth is the health of a device in the status of a pod (allocatedResourcesStatus,
+// KEP-4680).
 type PodHealth struct {
 	Namespace string       `json:"namespace"`
 	Pod       string       `json:"pod"`

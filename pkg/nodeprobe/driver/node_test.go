@@ -37,14 +37,13 @@ const (
 	nodeName = "node-1"
 )
 
-// quick is enough for a server on the same machine, and short for one that
-// never answers.
+// quick returns timeouts for a server on the same machine that may never answer.
 func quick() Options { return Options{Timeout: 500 * time.Millisecond} }
 
-// patient is for servers that answer, however busy the machine is.
+// patient returns timeouts for servers that answer, however busy the machine is.
 func patient() Options { return Options{Timeout: 5 * time.Minute} }
 
-// longer is for one that never answers beside others that do.
+// longer returns timeouts for a server that never answers beside others that do.
 func longer() Options { return Options{Timeout: 10 * time.Second} }
 
 // kubeletDir returns a root directory of a kubelet, with a path that is short enough for

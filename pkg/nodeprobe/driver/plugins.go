@@ -148,8 +148,8 @@ func (s *Socket) ask(ctx context.Context, host *node.Host, advertised []string, 
 	s.askServices(ctx, c, advertised)
 }
 
-// inside returns the directory that a link must not lead out of: that of the kubelet for a
-// path in it, none for one elsewhere, which a driver may use.
+// inside returns the directory that a link must not lead out of: the kubelet's directory
+// for a path in it, none for a path elsewhere, which a driver may use.
 func inside(host *node.Host, socket string) string {
 	if strings.HasPrefix(path.Clean(socket), path.Clean(host.Kubelet)+"/") {
 		return host.Kubelet

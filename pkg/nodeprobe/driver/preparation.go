@@ -13,7 +13,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
 
-// Preparation is what drivers did with a claim.
+// Preparation records the calls of drivers for a claim.
 //
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type Preparation struct {
@@ -33,7 +33,7 @@ type Call struct {
 	Driver string `json:"driver"`
 	// Endpoint is the socket that was called.
 	Endpoint string `json:"endpoint"`
-	// Service is the version of the API, Method what was called.
+	// Service is the version of the API, Method the method that was called.
 	Service string `json:"service"`
 	Method  string `json:"method"`
 	// Request are the claims that were sent.
@@ -42,17 +42,17 @@ type Call struct {
 	DryRun bool `json:"dryRun,omitempty"`
 	// Millis is how long it took.
 	Millis float64 `json:"millis"`
-	// Error is what failed, the call or the claim.
+	// Error is the error of the call or of the claim.
 	Error string `json:"error,omitempty"`
 	// Replied are the UIDs that the reply has.
 	Replied []string `json:"replied,omitempty"`
-	// Devices are those that the driver prepared for the claim.
+	// Devices are the devices that the driver prepared for the claim.
 	Devices []PreparedDevice `json:"devices,omitempty"`
 }
 
 // PreparedDevice is a device in the reply of a driver.
 type PreparedDevice struct {
-	// Requests are those of the claim; none means all.
+	// Requests are the requests of the claim; none means all.
 	Requests []string `json:"requests,omitempty"`
 	Pool     string   `json:"pool"`
 	Device   string   `json:"device"`
@@ -65,13 +65,13 @@ type PreparedDevice struct {
 type CDIDevice struct {
 	// ID is vendor/class=name.
 	ID string `json:"id"`
-	// Edits are what a container gets, nil if nobody looked or found it.
+	// Edits are the changes to the container, nil if they were not looked for or not found.
 	Edits *Edits `json:"edits,omitempty"`
 	// Error says why it does not resolve.
 	Error string `json:"error,omitempty"`
 }
 
-// Edits are what a CDI device does to a container.
+// Edits are the changes that a CDI device makes to a container.
 type Edits struct {
 	// Spec is the file that has it.
 	Spec        string       `json:"spec,omitempty"`
@@ -85,11 +85,11 @@ type Edits struct {
 
 // DeviceNode is a device file that a container gets.
 type DeviceNode struct {
-	// Path is that in the container, HostPath that on the node.
+	// Path is the path in the container, HostPath the path on the node.
 	Path     string `json:"path"`
 	HostPath string `json:"hostPath"`
-	// State reports whether the node has what the container needs, and Message what
-	// is wrong, or why it could not be seen.
+	// State reports whether the node has the file that the container needs. Message says
+	// what is wrong, or why it could not be seen.
 	State   node.State `json:"state"`
 	Message string     `json:"message,omitempty"`
 }

@@ -89,8 +89,8 @@ func (f *Findings) uncertainty(checks []node.Check) string {
 	return ""
 }
 
-// choose takes the instance of a driver that the kubelet would call: of those
-// that answer the one that registered last.
+// choose returns the instance of a driver that the kubelet would call: the last to register
+// of the instances that answer.
 func (p *Preparation) choose(host *node.Host, name string, all registered) *Plugin {
 	plugins, registry := all.drivers[name], path.Join(host.Kubelet, registryDir)
 	switch {
@@ -119,7 +119,7 @@ func (p *Preparation) choose(host *node.Host, name string, all registered) *Plug
 	return chosen
 }
 
-// run does what is ordered, and takes it back if that is ordered, too.
+// run makes the ordered call, and undoes it if Cleanup is set.
 func (c *caller) run(ctx context.Context) error {
 	calling := ctx
 	if c.order.Operation == PrepareOperation && c.order.Cleanup {
@@ -189,7 +189,7 @@ const (
 	maxNames   = 1000
 )
 
-// reply is what a call brought, the same for both operations and versions.
+// reply is the reply to a call, the same for both operations and versions.
 type reply struct {
 	devices []*drav1.Device
 	err     string

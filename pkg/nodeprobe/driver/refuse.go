@@ -13,7 +13,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Operation is what a driver is asked to do.
+// Operation is the call to a driver: prepare or unprepare.
 type Operation string
 
 const (
@@ -30,7 +30,7 @@ type Claim struct {
 	UID       string `json:"uid"`
 }
 
-// Order is what shall be done with a claim.
+// Order is an operation on a claim.
 //
 // +k8s:deepcopy-gen=false
 type Order struct {
@@ -41,7 +41,7 @@ type Order struct {
 	// Driver limits it to one driver. Empty means all that the claim has devices
 	// of.
 	Driver string
-	// Cleanup unprepares afterwards what was prepared.
+	// Cleanup unprepares the claim afterwards.
 	Cleanup bool
 	// Twice does everything twice, as the kubelet may.
 	Twice bool
@@ -58,7 +58,7 @@ type Refusal struct {
 	Consequence string `json:"consequence"`
 }
 
-// Drivers returns those that the order is about, in order of their names.
+// Drivers returns the drivers of the order, by name.
 func (o *Order) Drivers() []string {
 	if o.Driver != "" {
 		return []string{o.Driver}
@@ -89,8 +89,8 @@ func (o *Order) results(driver string) []resourceapi.DeviceRequestAllocationResu
 //
 // +k8s:deepcopy-gen=false
 type Place struct {
-	// Node is what the cluster calls it, BootID is what its kernel does. They are
-	// empty if not known.
+	// Node is the name of the node in the cluster, BootID the ID of its kernel's boot. They
+	// are empty if not known.
 	Node, BootID string
 }
 

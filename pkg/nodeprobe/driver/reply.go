@@ -13,7 +13,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
-// judgeDevices holds the devices of a reply against those of the allocation.
+// judgeDevices compares the devices of a reply with the allocation.
 func (c *caller) judgeDevices(call *Call) {
 	results := c.order.results(call.Driver)
 	seen := map[string]bool{}
@@ -82,8 +82,8 @@ func (c *caller) judgeTwice(first, second *Call) {
 	}
 }
 
-// outcomes returns the devices of a call with their CDI names, in an order that does not
-// depend on that of the reply.
+// outcomes returns the devices of a call with their CDI names, in an order independent of
+// the reply.
 func outcomes(call *Call) []string {
 	var all []string
 	for i := range call.Devices {

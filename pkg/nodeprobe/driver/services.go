@@ -21,8 +21,8 @@ import (
 // api is a service of a driver as gRPC calls it.
 type draAPI struct{ name, grpc string }
 
-// draAPIs returns the versions of the service that prepares, newest first: the kubelet
-// takes the first one that a driver advertises.
+// draAPIs returns the versions of the service that prepares claims, newest first: the
+// kubelet uses the first that a driver advertises.
 func draAPIs() []draAPI {
 	return []draAPI{
 		{drav1.DRAPluginService, drav1.DRAPlugin_ServiceDesc.ServiceName},

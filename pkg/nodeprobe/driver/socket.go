@@ -18,7 +18,7 @@ import (
 
 // Socket is a socket of the node and what came of talking to it.
 type Socket struct {
-	// Path is that of the node.
+	// Path is the path on the node.
 	Path   string      `json:"path"`
 	Answer node.Answer `json:"answer"`
 	// Mode is type and permissions as ls shows them, empty if unknown.
@@ -27,7 +27,7 @@ type Socket struct {
 	AnswerMillis float64 `json:"answerMillis,omitempty"`
 	// Message says what went wrong, empty if nothing did.
 	Message string `json:"message,omitempty"`
-	// Services are those that were asked for, see [Service].
+	// Services are the services that were asked for, see [Service].
 	Services []Service `json:"services,omitempty"`
 }
 
@@ -114,7 +114,7 @@ func reason(err error) string {
 // Served reports whether a server has a service.
 type Served string
 
-// What a server may say about a service. Servers need not say it.
+// Answers of a server about a service. Servers need not give one.
 const (
 	ServedYes     Served = "Yes"
 	ServedNo      Served = "No"
@@ -128,6 +128,6 @@ type Service struct {
 	Name string `json:"name"`
 	// Advertised is true if the driver names it as it registers.
 	Advertised bool `json:"advertised"`
-	// Served is what the server says.
+	// Served is the server's answer.
 	Served Served `json:"served"`
 }

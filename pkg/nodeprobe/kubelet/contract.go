@@ -9,19 +9,19 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
 
-// Findings are what the kubelet reports about the devices of its pods. Fields are
-// only ever added.
+// Findings hold the kubelet's report about the devices of its pods. Fields are only ever
+// added.
 //
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type Findings struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// Node is what the cluster calls the node, empty if that is not known.
+	// Node is the name of the node in the cluster, empty if not known.
 	Node string `json:"node,omitempty"`
 	// Socket is where the kubelet was asked.
 	Socket string `json:"socket"`
-	// Pods are those with a claim, a device, or CPUs or memory of their own;
-	// Others counts the rest.
+	// Pods are the pods with a claim, a device, or exclusive CPUs or memory; Others counts
+	// the rest.
 	Pods   []Pod `json:"pods"`
 	Others int   `json:"others"`
 	// Allocatable are the devices of device plugins that the kubelet gives out,
@@ -34,8 +34,7 @@ type Findings struct {
 type Pod struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// Containers are those that have a claim, a device, or CPUs or memory of
-	// their own.
+	// Containers are the containers with a claim, a device, or exclusive CPUs or memory.
 	Containers []Container `json:"containers,omitempty"`
 }
 
@@ -44,9 +43,9 @@ type Pod struct {
 type Container struct {
 	Name   string  `json:"name"`
 	Claims []Claim `json:"claims,omitempty"`
-	// Devices are those of device plugins.
+	// Devices are the devices of device plugins.
 	Devices []Resource `json:"devices,omitempty"`
-	// CPUs are those that the container has for itself.
+	// CPUs are the exclusive CPUs of the container.
 	CPUs   []int64  `json:"cpus,omitempty"`
 	Memory []Memory `json:"memory,omitempty"`
 }
@@ -55,7 +54,7 @@ type Container struct {
 type Claim struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	// UID is what the cluster says, empty if it has no such claim.
+	// UID is from the cluster, empty if it has no such claim.
 	UID     string   `json:"uid,omitempty"`
 	Devices []Device `json:"devices,omitempty"`
 }
@@ -66,17 +65,17 @@ type Device struct {
 	Pool    string `json:"pool"`
 	Device  string `json:"device"`
 	ShareID string `json:"shareID,omitempty"`
-	// CDIDevices are those that the kubelet names with the device. Of several
-	// devices of a driver, it names with each one those of the devices before it
-	// too (GetDynamicResources, pkg/kubelet/cm/container_manager_linux.go).
+	// CDIDevices are the CDI devices that the kubelet names with the device. With each
+	// device of a driver it also names the CDI devices of the devices before it
+	// (GetDynamicResources, pkg/kubelet/cm/container_manager_linux.go).
 	CDIDevices []string `json:"cdiDevices,omitempty"`
 }
 
 // Resource are devices of a device plugin.
 type Resource struct {
-	// Name is that of the resource: "example.com/nic".
+	// Name is the name of the resource: "example.com/nic".
 	Name string `json:"name"`
-	// IDs are what the plugin calls the devices.
+	// IDs are the plugin's names of the devices.
 	IDs []string `json:"ids"`
 	// NUMANodes are where they are, as far as the plugin says.
 	NUMANodes []int64 `json:"numaNodes,omitempty"`

@@ -54,7 +54,7 @@ func (j *join) run() {
 	}
 }
 
-// silent notices a kubelet that reports no claims at all.
+// silent reports whether the kubelet reports no claims at all.
 func (j *join) silent() bool {
 	for i := range j.Pods {
 		for _, c := range j.Pods[i].Containers {
@@ -219,7 +219,7 @@ func (j *join) fromCluster(pod *corev1.Pod) {
 }
 
 // reportedClaims returns the claims of a pod that the kubelet reports once they are
-// prepared: those of containers that stay.
+// prepared: the claims of containers that stay.
 func reportedClaims(pod *corev1.Pod, claims []*resourceapi.ResourceClaim) []*resourceapi.ResourceClaim {
 	containers := slices.Clone(pod.Spec.Containers)
 	for i := range pod.Spec.InitContainers {

@@ -40,13 +40,13 @@ const (
 	checkClaims      = "pods/claims"
 )
 
-// Look asks the kubelet about all its pods and holds the claims that it reports
-// against those of the cluster. snap is nil if there is no cluster.
+// Look asks the kubelet about all its pods and compares the claims with the cluster. snap
+// is nil if there is no cluster.
 func Look(ctx context.Context, host *node.Host, snap *snapshot.Snapshot) *Findings {
 	return look(ctx, host, snap, nil)
 }
 
-// LookPod is Look for one pod.
+// LookPod is like Look, for one pod.
 func LookPod(ctx context.Context, host *node.Host, snap *snapshot.Snapshot, namespace, name string) *Findings {
 	return look(ctx, host, snap, &v1.GetPodResourcesRequest{PodNamespace: namespace, PodName: name})
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
 
-// maxReply is what the kubelet's own client takes (defaultPodResourcesMaxSize,
+// maxReply is the limit of the kubelet's own client (defaultPodResourcesMaxSize,
 // pkg/kubelet/kubelet.go).
 const maxReply = 16 << 20
 

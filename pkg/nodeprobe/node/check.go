@@ -10,15 +10,15 @@ import (
 	"io/fs"
 )
 
-// NoKubelet is what it may mean that something of the kubelet is not there.
+// NoKubelet says why a path of the kubelet may be missing.
 const NoKubelet = "no kubelet runs here, or it has another --kubelet-root"
 
 // Check is one thing that was looked at.
 type Check struct {
-	// Name is stable: what was looked at, such as "cdi/specs".
+	// Name identifies the check and is stable, such as "cdi/specs".
 	Name  string `json:"name"`
 	State State  `json:"state"`
-	// Message is one line: what was found.
+	// Message is one line about the result.
 	Message string `json:"message"`
 	// Path is the file, socket or directory, as the node names it.
 	Path string `json:"path,omitempty"`
@@ -59,7 +59,7 @@ func Failed(name, path string, err error) Check {
 	}
 }
 
-// Worst returns the state of several checks together: a problem beats what is unknown.
+// Worst returns the worst state of checks: a problem is worse than unknown.
 func Worst(checks []Check) State {
 	worst := OK
 	for _, c := range checks {

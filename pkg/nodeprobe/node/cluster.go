@@ -35,24 +35,23 @@ func (h *Host) readID(path string) (string, error) {
 	return strings.TrimSpace(string(data)), nil
 }
 
-// Cluster is what a cluster says about one node. A nil one says nothing: there
+// Cluster has the objects of a cluster that concern one node. A nil one says nothing: there
 // is no cluster.
 type Cluster struct {
 	// Node is the name of the node, empty if it could not be found out; Unknown
 	// says why then.
 	Node, Unknown string
-	// Pods are those bound to the node that have not ended, by namespace and
-	// name.
+	// Pods are the pods bound to the node that have not ended, by namespace and name.
 	Pods []*corev1.Pod
-	// Claims are the allocated ones that these pods use, by namespace and name.
+	// Claims are the allocated claims that these pods use, by namespace and name.
 	Claims []*resourceapi.ResourceClaim
 
 	snap  *snapshot.Snapshot
 	byUID map[string]*resourceapi.ResourceClaim
 }
 
-// In finds the node in a snapshot, and what is bound to it. Without a snapshot
-// it returns nil.
+// In finds the node in a snapshot, with its pods and claims. Without a snapshot it returns
+// nil.
 func (h *Host) In(snap *snapshot.Snapshot) *Cluster {
 	if snap == nil {
 		return nil
@@ -159,8 +158,8 @@ func (c *Cluster) ClaimsOf(pod *corev1.Pod) []*resourceapi.ResourceClaim {
 	return claims
 }
 
-// Needed reports whether a pod of the node uses a claim and is to go on: one that
-// is being deleted may or may not have let go of it.
+// Needed reports whether a pod of the node uses the claim and is not being deleted: a pod
+// that is being deleted may have released it.
 func (c *Cluster) Needed(claim *resourceapi.ResourceClaim) bool {
 	return c != nil && slices.ContainsFunc(c.Pods, func(pod *corev1.Pod) bool {
 		return pod.DeletionTimestamp == nil && pod.Namespace == claim.Namespace && slices.Contains(c.ClaimsOf(pod), claim)
@@ -225,7 +224,7 @@ func (c *Cluster) Missing(resource, namespace string) string {
 	return resource + " could not all be read: " + gap.Reason
 }
 
-// MissingHere is Missing for what is bound to the node.
+// MissingHere is like Missing, for objects bound to the node.
 func (c *Cluster) MissingHere(resource, namespace string) string {
 	if c != nil && c.Node == "" {
 		return c.Unknown

@@ -31,8 +31,7 @@ func DefaultCDI() []string { return []string{"/etc/cdi", "/var/run/cdi"} }
 // node: in a container that has the node's root at /host, /dev/nvidia0 of the
 // node is /host/dev/nvidia0 here.
 type Host struct {
-	// Name is what the cluster calls the node; empty to find it out, see
-	// [Host.In].
+	// Name is the name of the node in the cluster; empty to find it out, see [Host.In].
 	Name string
 	// Root is where the node's root is mounted.
 	Root string
@@ -42,7 +41,7 @@ type Host struct {
 	CDI []string
 }
 
-// NewHost fills in defaults for what is empty.
+// NewHost returns a host with defaults for empty arguments.
 func NewHost(root, kubelet string, cdi []string) *Host {
 	h := &Host{Root: root, Kubelet: kubelet, CDI: cdi}
 	if h.Root == "" {
@@ -99,8 +98,8 @@ type opener struct {
 	open func(string, int, fs.FileMode) (*os.File, error)
 }
 
-// open opens what is right for a path of the node: nothing else is touched. It
-// never waits, as for the other end of a pipe, also if one is put there meanwhile.
+// open opens a path of the node if right accepts the file. It never blocks, not even on a
+// pipe that is put there meanwhile.
 func (h *Host) open(path string, right func(fs.FileInfo) error) (*os.File, error) {
 	here, err := h.Here(path)
 	if err != nil {
@@ -142,9 +141,9 @@ func (h *Host) ReadFile(path string, limit int64) ([]byte, error) {
 	return h.read(file, path, limit)
 }
 
-// ReadFileIn is ReadFile for a file in a directory that others than root may
-// write to: a link is followed within the directory only. One that leads out is an
-// [ErrNotRead], so that nobody has root read a file to them.
+// ReadFileIn is like ReadFile, for a directory that others than root may write to: a link
+// is only followed within the directory. A link that leads out is an [ErrNotRead], so that
+// root does not read a file for somebody else.
 func (h *Host) ReadFileIn(dir, path string, limit int64) ([]byte, error) {
 	inside, err := h.Here(dir)
 	if err != nil {
@@ -178,7 +177,7 @@ func (h *Host) ReadFileIn(dir, path string, limit int64) ([]byte, error) {
 	return h.read(file, path, limit)
 }
 
-// readable refuses what is no regular file, or is too large.
+// readable rejects files that are not regular or too large.
 func readable(path string, limit int64) func(fs.FileInfo) error {
 	return func(info fs.FileInfo) error {
 		switch {
@@ -232,7 +231,7 @@ func (h *Host) ReadDir(path string) ([]fs.DirEntry, error) {
 	return entries, nil
 }
 
-// Stat looks at what is at a path, links followed within the node.
+// Stat describes the file at a path. Links are followed within the node.
 func (h *Host) Stat(path string) (fs.FileInfo, error) {
 	here, err := h.Here(path)
 	if err != nil {

@@ -163,8 +163,7 @@ func TestWorst(t *testing.T) {
 	}
 }
 
-// TestFailed holds errors against the rule for checks: broken is only what is
-// known to be.
+// TestFailed checks that an error is only a problem if something is known to be broken.
 func TestFailed(t *testing.T) {
 	host := tree(t, "etc/large", "var/lib/kubelet/plugins/out.sock -> /tmp/x.sock", "var/lib/kubelet/plugins/file.sock", "loop -> loop", "dir/")
 	dial := func(path string) error {

@@ -16,7 +16,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 )
 
-// Answer is what came of talking to a socket.
+// Answer is the outcome of a connection to a socket.
 type Answer string
 
 const (
@@ -24,10 +24,9 @@ const (
 	Answers Answer = "Answers"
 	// Stale is a socket that nobody listens on.
 	Stale Answer = "Stale"
-	// Silent is one that takes connections, or not even that, and did not answer
-	// in time.
+	// Silent is a socket that did not answer in time.
 	Silent Answer = "Silent"
-	// Broken is one that answered, but with an error or not in gRPC.
+	// Broken is a socket that answered with an error or not in gRPC.
 	Broken Answer = "Broken"
 	// NotSocket is a file or something else that is no socket.
 	NotSocket Answer = "NotSocket"
@@ -85,7 +84,8 @@ func (e *SocketError) Reason() string {
 // Unwrap gives what the system or gRPC said.
 func (e *SocketError) Unwrap() error { return e.Err }
 
-// Is makes missing rights and missing files what they are for files.
+// Is reports whether target is the file error for missing rights or a missing file, as err
+// is.
 func (e *SocketError) Is(target error) bool {
 	return target == fs.ErrPermission && e.Answer == Denied || target == fs.ErrNotExist && e.Answer == Missing
 }
@@ -171,8 +171,8 @@ func (h *Host) connect(ctx context.Context, path, inside string) (net.Conn, erro
 	}
 }
 
-// bare takes off what the network library adds to an error of the system: the
-// path would be that of a file descriptor.
+// bare removes what the network library adds to a system error: it would name the path of a
+// file descriptor.
 func bare(err error) error {
 	var call *os.SyscallError
 	if errors.As(err, &call) {

@@ -26,8 +26,8 @@ const (
 	fabricSuccess      = "Success"
 )
 
-// compareWithPCI finds GPUs that are on the bus and that NVML does not know: one
-// that has failed, or one that another driver has, as for virtual machines.
+// compareWithPCI finds GPUs on the PCI bus that NVML does not know: failed ones, or GPUs
+// that another driver has, as for virtual machines.
 func compareWithPCI(gpus []GPU, pci []PCIDevice) []node.Check {
 	var checks []node.Check
 	for _, device := range pci {
@@ -190,7 +190,7 @@ func (g *GPU) failures() []Missing {
 	return all
 }
 
-// failed returns those of the values that exist, with what they are of.
+// failed returns the values that exist and could not be read, with their owner.
 func failed(list []Missing, of string) []Missing {
 	var all []Missing
 	for _, m := range list {

@@ -21,7 +21,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Comparison is what is published for a node against the preview.
+// Comparison compares the slices published for a node with the preview.
 //
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type Comparison struct {
@@ -33,19 +33,19 @@ type Comparison struct {
 	Pool      string `json:"pool"`
 	// Unknown says why nothing could be compared; then there are no differences.
 	Unknown string `json:"unknown,omitempty"`
-	// Published is the number of devices in the newest generation of the pool,
-	// Previewed that of the preview, Equal how many are the same in both.
+	// Published counts the devices in the newest generation of the pool, Previewed the
+	// devices of the preview, Equal the devices that are the same in both.
 	Published int `json:"published"`
 	Previewed int `json:"previewed"`
 	Equal     int `json:"equal"`
-	// Differences are by name of the device, then those of counter sets.
+	// Differences are the differences of devices, by name, and then of counter sets.
 	Differences []Difference `json:"differences"`
 	// OtherSettings are settings of the driver that explain differences, if there are
 	// any.
 	OtherSettings *OtherSettings `json:"otherSettings,omitempty"`
 }
 
-// Change is how something differs.
+// Change is the kind of a difference.
 type Change string
 
 const (
@@ -69,7 +69,7 @@ type Difference struct {
 
 // FieldDifference is one value. An empty side does not have it.
 type FieldDifference struct {
-	// Path is that in the device or counter set: "attributes[brand]".
+	// Path is the path in the device or counter set: "attributes[brand]".
 	Path string `json:"path"`
 	// Published and Previewed are the values.
 	Published string `json:"published,omitempty"`
@@ -103,7 +103,7 @@ func Compare(snap *snapshot.Snapshot, f *Findings, settings Settings, previewed 
 	return c
 }
 
-// differencesOf returns those of devices, then those of counter sets.
+// differencesOf returns the differences of devices, then of counter sets.
 func differencesOf(before, after content) []Difference {
 	return slices.Concat(
 		differences(before.devices, after.devices, func(name string) Difference { return Difference{Device: name} }),

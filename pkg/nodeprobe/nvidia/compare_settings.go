@@ -10,15 +10,15 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 )
 
-// OtherSettings are settings of the driver with which the preview comes closer to what
-// is published: the driver is probably run with them.
+// OtherSettings are settings of the driver with which the preview is closer to the
+// published slices: the driver probably runs with them.
 type OtherSettings struct {
-	// FeatureGates are those that are different, as "DRAListTypeAttributes=true".
+	// FeatureGates are the gates that differ, as "DRAListTypeAttributes=true".
 	FeatureGates []string `json:"featureGates,omitempty"`
 	// ConsumableShares is the value of the driver's option, if it is different.
 	ConsumableShares string `json:"consumableShares,omitempty"`
-	// Values is how many values differ with the settings of the comparison, Left how
-	// many of them with these. A device that only one side has counts as one.
+	// Values counts the values that differ with the settings of the comparison, Left the
+	// values that still differ with these. A device that only one side has counts as one.
 	Values int `json:"values"`
 	Left   int `json:"left"`
 }
@@ -57,8 +57,8 @@ func otherSettings(f *Findings, settings Settings, published []*resourceapi.Reso
 	return best
 }
 
-// others returns all other settings that change what is published, for the same release of
-// Kubernetes. How many shares a device may have is read from what is published.
+// others returns all other settings that change the published slices, for the same release
+// of Kubernetes. The number of shares of a device is taken from the slices.
 func (s Settings) others(published []*resourceapi.ResourceSlice) []Settings {
 	shares := []string{sharesDisabled, sharesMemory, sharesUnlimited}
 	for _, slice := range published {

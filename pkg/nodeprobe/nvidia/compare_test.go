@@ -137,7 +137,7 @@ func TestCompareNamesOtherSettings(t *testing.T) {
 	}
 }
 
-// TestCompareUnknown covers what leaves open what is published.
+// TestCompareUnknown covers reasons why the published slices are not known.
 func TestCompareUnknown(t *testing.T) {
 	f, settings := h100(t), Settings{Node: "node"}
 	list, err := Preview(f, settings)

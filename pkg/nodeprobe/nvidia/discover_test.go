@@ -131,7 +131,7 @@ func TestDiscoverMIG(t *testing.T) {
 }
 
 // TestDiscoverUnnamedProfile covers a MIG profile that NVIDIA's library for names does not
-// know: the name of that one is missing, and nothing else.
+// know: only its name is missing.
 func TestDiscoverUnnamedProfile(t *testing.T) {
 	want, err := discovered(mocked(t, "dgx-b200"))
 	if err != nil {

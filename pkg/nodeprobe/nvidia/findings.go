@@ -9,7 +9,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
 
-// Findings is what there is to know of the NVIDIA GPUs of one node.
+// Findings describe the NVIDIA GPUs of one node.
 //
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type Findings struct {
@@ -24,17 +24,17 @@ type Findings struct {
 	DriverVersion string `json:"driverVersion,omitempty"`
 	CUDAVersion   string `json:"cudaVersion,omitempty"`
 	NVMLVersion   string `json:"nvmlVersion,omitempty"`
-	// GPUs are those that NVML knows, in its order.
+	// GPUs are the GPUs that NVML knows, in its order.
 	GPUs []GPU `json:"gpus"`
 	// Cliques are the parts of NVLink fabrics of several nodes that the GPUs are in, as
 	// in the label nvidia.com/gpu.clique: one, for a node that can be in a
 	// ComputeDomain, or none.
 	Cliques []string `json:"cliques,omitempty"`
-	// IMEX is what the node has for ComputeDomains, nil if it was not looked at.
+	// IMEX describes the node's support for ComputeDomains, nil if it was not looked at.
 	IMEX *IMEX `json:"imex,omitempty"`
 	// PCI are the NVIDIA GPUs on the PCI bus, whether NVML knows them or not.
 	PCI []PCIDevice `json:"pci,omitempty"`
-	// Missing is what could not be known of the node as a whole.
+	// Missing lists the values of the node as a whole that could not be read.
 	Missing []Missing `json:"missing,omitempty"`
 
 	Checks []node.Check `json:"checks"`
@@ -102,12 +102,12 @@ type GPU struct {
 	Serial string `json:"serial,omitempty"`
 	VBIOS  string `json:"vbios,omitempty"`
 
-	// Operation is what it is doing at the moment.
+	// Operation is the current state of the GPU.
 	Operation Operation `json:"operation,omitzero"`
 
 	// ECC is absent for a GPU without error correction.
 	ECC *ECC `json:"ecc,omitempty"`
-	// Rows is about memory rows that were replaced by spare ones.
+	// Rows describes the memory rows that were replaced by spare ones.
 	Rows *RemappedRows `json:"remappedRows,omitempty"`
 	// XIDs are the errors that the kernel log still has of the GPU, oldest first.
 	XIDs []XID `json:"xids,omitempty"`
@@ -129,15 +129,16 @@ type GPU struct {
 
 // ECC is the state of error correction.
 type ECC struct {
-	// Current is whether it is on.
+	// Current reports whether ECC is on.
 	Current bool `json:"current"`
-	// Pending is what it will be after the next reset.
+	// Pending is the mode after the next reset.
 	Pending bool `json:"pending"`
 	// Corrected and Uncorrected count errors since the driver was loaded; nil
 	// if NVML does not tell.
 	Corrected   *uint64 `json:"corrected,omitempty"`
 	Uncorrected *uint64 `json:"uncorrected,omitempty"`
-	// SRAM are those of the memory on the GPU itself, nil if NVML does not tell.
+	// SRAM are the errors of the memory on the GPU itself, nil if NVML does not report
+	// them.
 	SRAM *SRAMErrors `json:"sram,omitempty"`
 }
 
@@ -156,7 +157,7 @@ type RemappedRows struct {
 type XID struct {
 	// Code is the number of the error.
 	Code int `json:"code"`
-	// Message is what the log says of it.
+	// Message is the text of the log.
 	Message string `json:"message"`
 }
 
@@ -173,11 +174,11 @@ type NVLink struct {
 	Missing []Missing `json:"missing,omitempty"`
 }
 
-// Fabric is how far a GPU has come in joining an NVLink fabric.
+// Fabric is the progress of a GPU in joining an NVLink fabric.
 type Fabric struct {
 	// State is NotSupported, NotStarted, InProgress or Completed.
 	State string `json:"state"`
-	// Status is what came of it, "Success" or NVML's error; only if Completed.
+	// Status is the result, "Success" or NVML's error; only if Completed.
 	Status string `json:"status,omitempty"`
 	// ClusterUUID and CliqueID name the part of the fabric that the GPU is in.
 	ClusterUUID string `json:"clusterUUID,omitempty"`
@@ -186,11 +187,11 @@ type Fabric struct {
 	Health *FabricHealth `json:"health,omitempty"`
 }
 
-// MIG is whether a GPU is divided.
+// MIG is the MIG mode of a GPU.
 type MIG struct {
-	// Current is whether it is divided.
+	// Current reports whether the GPU is divided.
 	Current bool `json:"current"`
-	// Pending is what it will be after the next reset.
+	// Pending is the mode after the next reset.
 	Pending bool `json:"pending"`
 }
 
@@ -198,11 +199,11 @@ type MIG struct {
 type MIGProfile struct {
 	// Name is as nvidia-smi has it, such as 1g.10gb.
 	Name string `json:"name"`
-	// Index is NVML's number of the kind of profile, ID that of the GPU's.
+	// Index is NVML's number of the kind of profile, ID its number on the GPU.
 	Index int `json:"index"`
 	ID    int `json:"id"`
-	// Slices is how many of the compute slices it takes, Instances how many of
-	// it the GPU has room for.
+	// Slices counts the compute slices of an instance, Instances the instances that fit on
+	// the GPU.
 	Slices    int `json:"slices"`
 	Instances int `json:"instances"`
 	// MemoryMiB is the memory, Multiprocessors, CopyEngines, Decoders, Encoders,
@@ -214,7 +215,7 @@ type MIGProfile struct {
 	Encoders        int    `json:"encoders"`
 	JPEGEngines     int    `json:"jpegEngines"`
 	OFAEngines      int    `json:"ofaEngines"`
-	// Placements are those that are possible on the GPU.
+	// Placements are the possible placements on the GPU.
 	Placements []Placement `json:"placements,omitempty"`
 	// Missing has the reason if the name or placements are not known.
 	Missing []Missing `json:"missing,omitempty"`
@@ -241,7 +242,7 @@ type MIGDevice struct {
 	// Partial is true for one whose compute instance is known to take only a part of
 	// its GPU instance.
 	Partial bool `json:"partial,omitempty"`
-	// ProfileID is that of the GPU instance, see [MIGProfile.ID].
+	// ProfileID is the profile of the GPU instance, see [MIGProfile.ID].
 	ProfileID int `json:"profileID"`
 	// Missing has the reason for each value that is not known.
 	Missing []Missing `json:"missing,omitempty"`

@@ -13,27 +13,27 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
 
-// Where the kernel says what it has of IMEX, by which programs share memory over the
-// NVLink fabric of several nodes.
+// Files of the kernel about IMEX, through which programs share memory over the NVLink
+// fabric of several nodes.
 const (
 	procDevices  = "/proc/devices"
 	imexDevice   = "nvidia-caps-imex-channels"
 	imexChannels = "/dev/" + imexDevice
 )
 
-// IMEX is what the node has for ComputeDomains, besides its clique.
+// IMEX describes the node's support for ComputeDomains, besides its clique.
 type IMEX struct {
 	// ChannelMajor is the major number of channels, nil if the kernel has none.
 	ChannelMajor *int `json:"channelMajor,omitempty"`
 	// Channels counts the device files of channels on the node. Containers get theirs
 	// from the DRA driver, also where the node has none.
 	Channels int `json:"channels"`
-	// Missing has the reason for what is not known.
+	// Missing has the reasons for values that could not be read.
 	Missing []Missing `json:"missing,omitempty"`
 }
 
-// cliques returns those that the GPUs are in, in the form of the label
-// nvidia.com/gpu.clique. A GPU of a fabric of one node has no cluster, and no clique.
+// cliques returns the cliques of the GPUs, in the form of the label nvidia.com/gpu.clique.
+// A GPU of a fabric of one node has no cluster, and no clique.
 func cliques(gpus []GPU) []string {
 	var all []string
 	for i := range gpus {

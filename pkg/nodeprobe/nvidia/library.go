@@ -26,10 +26,9 @@ func (e *notNVMLError) Error() string { return e.reason }
 // initSymbol is the function that tells NVML from other libraries.
 const initSymbol = "nvmlInitWithFlags"
 
-// findLibrary looks where the NVIDIA DRA driver looks
-// (cmd/gpu-kubelet-plugin/root.go), below the roots that it is told about in
-// common set-ups: the node's own, that of the driver container of the GPU
-// operator, and that of GKE. A path that was given is looked at before it is loaded.
+// findLibrary looks where the NVIDIA DRA driver looks (cmd/gpu-kubelet-plugin/root.go),
+// below the roots of common set-ups: the node's own, the driver container of the GPU
+// operator, and GKE. A given path is examined before it is loaded.
 func findLibrary(host *node.Host, library string) (where, here string, err error) {
 	if library != "" {
 		here, err := givenLibrary(host, library)
@@ -88,5 +87,5 @@ func givenLibrary(host *node.Host, library string) (here string, err error) {
 	return here, nil
 }
 
-// libraryName is what the library is called on every node.
+// libraryName is the file name of the library on every node.
 const libraryName = "libnvidia-ml.so.1"

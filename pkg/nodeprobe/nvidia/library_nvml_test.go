@@ -80,10 +80,10 @@ func lookApart(t *testing.T, host *node.Host) *Findings {
 	return nil
 }
 
-// libraryPath is where the tests have the library.
+// libraryPath is the path of the library in the tests.
 const libraryPath = "/opt/libnvidia-ml.so.1"
 
-// TestLibraryHere is the process of [lookApart].
+// TestLibraryHere runs as the process of [lookApart].
 func TestLibraryHere(t *testing.T) {
 	root := os.Getenv(rootVariable)
 	if root == "" {
@@ -100,7 +100,7 @@ func TestLibraryHere(t *testing.T) {
 	_, _ = os.Stdout.WriteString("findings: " + string(text) + "\n")
 }
 
-// TestTextsOutliveTheLibrary covers libraries whose texts are gone after the shutdown.
+// TestTextsOutliveTheLibrary covers libraries whose texts are invalid after the shutdown.
 func TestTextsOutliveTheLibrary(t *testing.T) {
 	for _, how := range []string{"FREE", "UNMAP"} {
 		t.Run(how, func(t *testing.T) {
@@ -117,7 +117,7 @@ func TestTextsOutliveTheLibrary(t *testing.T) {
 	}
 }
 
-// TestGPUThatHardlyAnswers covers a UUID and nothing else that the driver needs.
+// TestGPUThatHardlyAnswers covers a GPU with a UUID and nothing else that the driver needs.
 func TestGPUThatHardlyAnswers(t *testing.T) {
 	for how, want := range map[string]struct {
 		state node.State

@@ -25,8 +25,8 @@ func checkOf(f *Findings, name string) *node.Check {
 	return nil
 }
 
-// TestNoLibrary covers a path that was given for NVML and is none, on a machine without a
-// GPU and in builds with and without NVML.
+// TestNoLibrary covers a given path that is not NVML, on a machine without a GPU and in
+// builds with and without NVML.
 func TestNoLibrary(t *testing.T) {
 	program, err := os.ReadFile(os.Args[0])
 	if err != nil {

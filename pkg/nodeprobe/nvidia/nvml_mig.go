@@ -86,8 +86,8 @@ func (r *nvmlReader) profiles(g *GPU, dev device.Device) []migName {
 	return names
 }
 
-// names returns those of a GPU instance profile with the compute instances that take all of
-// it. NVML may have profiles that NVIDIA's library does not know yet.
+// names returns the names of a GPU instance profile whose compute instances use all of it.
+// NVML may have profiles that NVIDIA's library does not know yet.
 func (r *nvmlReader) names(gi int, memoryMiB, total uint64) ([]migName, error) {
 	var names []migName
 	for ci := range nvml.COMPUTE_INSTANCE_PROFILE_COUNT {

@@ -3,17 +3,17 @@
 
 package nvidia
 
-// Operation is what a GPU is doing, and how it may be used, at the moment. The DRA
-// driver asks for nothing of it.
+// Operation is the current state of a GPU: its load, and the modes that limit its use. The
+// DRA driver asks for nothing of it.
 type Operation struct {
 	// UsedMemoryBytes is how much of the memory is in use, by whatever.
 	UsedMemoryBytes *uint64 `json:"usedMemoryBytes,omitempty"`
 	// ComputeMode is Default, ExclusiveThread, ExclusiveProcess or Prohibited: how
 	// many programs may compute on the GPU.
 	ComputeMode string `json:"computeMode,omitempty"`
-	// Processes are those that have a context on the GPU, by their numbers.
+	// Processes are the processes with a context on the GPU, by PID.
 	Processes []Process `json:"processes,omitempty"`
-	// TemperatureCelsius is that of the GPU.
+	// TemperatureCelsius is the temperature of the GPU.
 	TemperatureCelsius *int `json:"temperatureCelsius,omitempty"`
 	// Slowdowns are the reasons for which its clocks are not those that it could
 	// have; none if it is not slowed down.
@@ -31,8 +31,7 @@ type Process struct {
 	PodUID string `json:"podUID,omitempty"`
 	// UsedMemoryBytes is nil if NVML does not say.
 	UsedMemoryBytes *uint64 `json:"usedMemoryBytes,omitempty"`
-	// GPUInstanceID and ComputeInstanceID are those of the MIG device; nil for a
-	// whole GPU.
+	// GPUInstanceID and ComputeInstanceID identify the MIG device; nil for a whole GPU.
 	GPUInstanceID     *int `json:"gpuInstanceID,omitempty"`
 	ComputeInstanceID *int `json:"computeInstanceID,omitempty"`
 }
@@ -63,7 +62,7 @@ type SRAMErrors struct {
 	Uncorrected          uint64 `json:"uncorrected"`
 	AggregateCorrected   uint64 `json:"aggregateCorrected"`
 	AggregateUncorrected uint64 `json:"aggregateUncorrected"`
-	// ThresholdExceeded is what NVML says of them.
+	// ThresholdExceeded is NVML's verdict on the errors.
 	ThresholdExceeded bool `json:"thresholdExceeded"`
 }
 
@@ -79,8 +78,8 @@ type NVLinkErrors struct {
 	CRCData  *uint64 `json:"crcData,omitempty"`
 }
 
-// FabricHealth is what the fabric manager says of the GPU in the fabric. A value that
-// the platform does not support is absent.
+// FabricHealth is the fabric manager's report about the GPU. A value that the platform does
+// not support is absent.
 type FabricHealth struct {
 	// Summary is Healthy, Unhealthy or LimitedCapacity.
 	Summary string `json:"summary,omitempty"`
@@ -92,11 +91,11 @@ type FabricHealth struct {
 	RouteRecovery         *bool `json:"routeRecovery,omitempty"`
 	RouteUnhealthy        *bool `json:"routeUnhealthy,omitempty"`
 	AccessTimeoutRecovery *bool `json:"accessTimeoutRecovery,omitempty"`
-	// IncorrectConfiguration is None, or what is wrong.
+	// IncorrectConfiguration is None, or the error.
 	IncorrectConfiguration string `json:"incorrectConfiguration,omitempty"`
 }
 
-// faults returns what is not as it should be, in words.
+// faults describes the conditions that are not healthy.
 func (h *FabricHealth) faults() []string {
 	var faults []string
 	for _, each := range []struct {

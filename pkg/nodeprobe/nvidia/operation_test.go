@@ -68,7 +68,7 @@ func TestDiscoverOperation(t *testing.T) {
 	}
 }
 
-// TestDiscoverFabricHealth covers the third form of the fabric's information.
+// TestDiscoverFabricHealth covers the third version of the fabric's information.
 func TestDiscoverFabricHealth(t *testing.T) {
 	lib := mocked(t, "dgx-b200")
 	lib.Devices = lib.Devices[:1]

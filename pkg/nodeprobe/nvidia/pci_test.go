@@ -67,7 +67,7 @@ func TestPCI(t *testing.T) {
 	}
 }
 
-// TestLookWithoutNVML covers nodes where there is no library to be asked.
+// TestLookWithoutNVML covers nodes without the NVML library.
 func TestLookWithoutNVML(t *testing.T) {
 	empty := node.NewHost(t.TempDir(), "", nil)
 	f, err := Look(context.Background(), empty, Options{})

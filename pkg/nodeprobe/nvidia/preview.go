@@ -18,12 +18,12 @@ import (
 )
 
 const (
-	// DriverName is that of the driver whose slices are previewed, its kubelet
-	// plugin for GPUs.
+	// DriverName is the name of the driver whose slices are previewed, its kubelet plugin
+	// for GPUs.
 	DriverName = "gpu.nvidia.com"
 	// DriverSource is the state of the driver's source that the preview follows.
 	DriverSource = "kubernetes-sigs/dra-driver-nvidia-gpu@95932046"
-	// DriverVersion is what the source calls itself.
+	// DriverVersion is the version that the source gives itself.
 	DriverVersion = "v0.5.0-dev"
 )
 
@@ -76,9 +76,8 @@ func Preview(f *Findings, settings Settings) ([]*resourceapi.ResourceSlice, erro
 	return list, nil
 }
 
-// gpus returns those that the driver looks at, in the order of their PCI bus IDs. It fails
-// if the driver cannot do without a value that is not known: nvlib.go, lines 466-642 and
-// 1517-1528.
+// gpus returns the GPUs that the driver uses, in the order of their PCI bus IDs. It fails
+// if a value that the driver requires is not known: nvlib.go, lines 466-642 and 1517-1528.
 func (p *preview) gpus() ([]*GPU, error) {
 	f := p.findings
 	if len(f.GPUs) == 0 && f.DriverVersion == "" && len(f.Missing) == 0 {

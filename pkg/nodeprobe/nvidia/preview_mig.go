@@ -21,7 +21,7 @@ type dimension struct {
 	of      func(*MIGProfile) int64
 }
 
-// dimensions returns those of mig.go, lines 118-135.
+// dimensions returns the dimensions of mig.go, lines 118-135.
 func dimensions() []dimension {
 	return []dimension{
 		{"multiprocessors", "multiprocessors", func(p *MIGProfile) int64 { return int64(p.Multiprocessors) }},
@@ -47,7 +47,7 @@ func canToggle(g *GPU) bool {
 	return !slices.Contains([]string{"Kepler", "Maxwell", "Pascal", "Volta", "Turing", "Ampere", "Ada Lovelace"}, g.Architecture)
 }
 
-// placed returns the profiles for which there is a place, the only ones that count.
+// placed returns the profiles with a placement; the others do not count.
 func placed(g *GPU) []*MIGProfile {
 	var list []*MIGProfile
 	for i := range g.MIGProfiles {
@@ -78,7 +78,7 @@ func memorySlices(g *GPU) int {
 	return most
 }
 
-// wholeCounters returns those of a GPU as a whole: partitions.go, lines 70-99.
+// wholeCounters returns the counters of a GPU as a whole: partitions.go, lines 70-99.
 func wholeCounters(g *GPU) map[string]resourceapi.Counter {
 	if len(placed(g)) == 0 {
 		return nil

@@ -56,10 +56,9 @@ func devicesOf(t *testing.T, f *Findings, s Settings) map[string]map[string]stri
 	return all.devices
 }
 
-// TestPreviewValues covers each value that is published, the value of NVML or sysfs that it
-// is from, and the lines of the driver's source (see DriverSource, below
-// cmd/gpu-kubelet-plugin) that make it so. TestPreviewIsTheDrivers has all devices of all
-// machines.
+// TestPreviewValues covers each published value, with the value of NVML or sysfs behind it
+// and the lines of the driver's source (see DriverSource, below cmd/gpu-kubelet-plugin).
+// TestPreviewIsTheDrivers covers all devices of all machines.
 func TestPreviewValues(t *testing.T) {
 	common := []struct{ path, want, from, source string }{
 		{"attributes[productName]", `"NVIDIA H100 80GB HBM3"`, "nvmlDeviceGetName", "nvlib.go:499 deviceinfo.go:178 mig.go:150"},
@@ -207,7 +206,7 @@ func TestPreviewCannotStart(t *testing.T) {
 	}
 }
 
-// TestPreviewWithout covers what the driver can do without.
+// TestPreviewWithout covers values that the driver does not need.
 func TestPreviewWithout(t *testing.T) {
 	f := h100(t)
 	g := &f.GPUs[0]

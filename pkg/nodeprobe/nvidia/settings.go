@@ -10,7 +10,7 @@ import (
 	"strconv"
 )
 
-// Settings are those of the DRA driver's kubelet plugin that decide what it
+// Settings are the settings of the DRA driver's kubelet plugin that decide what it
 // publishes.
 type Settings struct {
 	// Node is the name of the node, and so of the pool.
@@ -32,7 +32,7 @@ const (
 	sharesUnlimited = "unlimited"
 )
 
-// The gates that change what is published.
+// Feature gates that change the published slices.
 const (
 	gateDynamicMIG     = "DynamicMIG"
 	gateListAttributes = "DRAListTypeAttributes"

@@ -74,7 +74,7 @@ func simulate(name string) (*Findings, error) {
 	return f, nil
 }
 
-// simulatedUUID returns the same each time, other than those of the mocks.
+// simulatedUUID returns the same UUID each time, unlike the mocks.
 func simulatedUUID(name string, index int) string {
 	return "GPU-" + uuid.NewSHA1(uuid.Nil, fmt.Appendf(nil, "%s/%d", name, index)).String()
 }

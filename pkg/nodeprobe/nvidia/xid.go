@@ -12,8 +12,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
 
-// maxXIDs limits how many errors are kept of each GPU, the last ones, and those of the GPU
-// before those of applications.
+// maxXIDs limits how many errors are kept of each GPU: the last ones, errors of the GPU
+// before errors of applications.
 const maxXIDs = 20
 
 // addXIDs gives each GPU its errors from the kernel log. NVML reports an XID
@@ -61,7 +61,6 @@ func parseXIDs(lines []string) map[string][]XID {
 	return found
 }
 
-// ofApplication reports whether an error is one that a program on a healthy GPU can
-// make, by the list of the NVIDIA DRA driver (xidsToSkip,
-// cmd/gpu-kubelet-plugin/device_health.go).
+// ofApplication reports whether a program on a healthy GPU can cause the error, by the list
+// of the NVIDIA DRA driver (xidsToSkip, cmd/gpu-kubelet-plugin/device_health.go).
 func (x XID) ofApplication() bool { return slices.Contains([]int{13, 31, 43, 45, 68, 109}, x.Code) }

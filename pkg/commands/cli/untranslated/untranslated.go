@@ -10,5 +10,5 @@ package untranslated
 
 import "k8s.io/kubectl/pkg/util/i18n"
 
-// It fails only once translations were read.
+// SetEnv fails only once translations were read.
 var _ = i18n.SetLoadTranslationsFunc(func() error { return nil })
