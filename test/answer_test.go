@@ -29,7 +29,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
 )
 
-// answer is what `kubectl dra why` says about a pod, and what it is based on.
+// answer is the answer of `kubectl dra why` about a pod, with its snapshot.
 type answer struct {
 	*api.Explanation
 	snapshot *snapshot.Snapshot
@@ -205,7 +205,7 @@ func (a answer) nodes() string {
 	return strings.Join(groups, ", ")
 }
 
-// devicesOn asks the allocator for another node than that of the placement.
+// devicesOn asks the allocator for another node than the node of the placement.
 func (a answer) devicesOn(ctx context.Context, t *testing.T, node string) []string {
 	t.Helper()
 	c := facts.New(a.snapshot)
@@ -277,8 +277,8 @@ func (a answer) checkAfter(t *testing.T, step step, got decision) {
 	}
 }
 
-// checkWhyHere compares what is said of a pod that has its devices with what was said
-// before it got them: nothing but the pod has changed.
+// checkWhyHere compares the answers about a pod before and after it got its devices:
+// nothing but the pod has changed.
 func (a answer) checkWhyHere(t *testing.T, before answer, got decision) {
 	t.Helper()
 	if got.reason != scheduled || before.Verdict != api.Fits || len(a.Claims) == 0 || a.Code == api.EvictionDue {

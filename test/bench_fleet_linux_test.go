@@ -126,7 +126,7 @@ func BenchmarkDoctor(b *testing.B) {
 	const nodes = 5000
 	for _, shape := range []struct {
 		name, target string
-		// exit is that of doctor: a claim that no pod uses is no fault.
+		// exit is doctor's exit code: a claim that no pod uses is no fault.
 		exit float64
 		snap *snapshot.Snapshot
 	}{
@@ -177,7 +177,7 @@ func withDriver(snap *snapshot.Snapshot) *snapshot.Snapshot {
 	return snap
 }
 
-// total is what several runs of a program took, and the largest of their peaks.
+// total sums up several runs of a program, with the largest of their peaks.
 type total struct{ usage }
 
 func (t *total) add(b *testing.B, exit float64, peak, program string, args ...string) {

@@ -25,7 +25,7 @@ func goBuild(b testing.TB, path string) string {
 	return program
 }
 
-// usage is what one run of a program took.
+// usage is the time and memory of one run of a program.
 type usage struct {
 	// Exit is the exit code.
 	Exit float64 `json:"exit"`

@@ -186,7 +186,7 @@ func (top *benchTop) cpu(b *testing.B) float64 {
 	return total
 }
 
-// share returns that of a core for a while.
+// share returns the used share of a core for a while.
 func (top *benchTop) share(b *testing.B, during time.Duration) float64 {
 	before, began := top.cpu(b), time.Now()
 	time.Sleep(during)

@@ -61,9 +61,9 @@ metadata: {name: sizes}
 spec: {limits: [{type: Container, max: {cpu: "2"}, default: {cpu: "1", memory: 1Gi}, defaultRequest: {cpu: "1", memory: 1Gi}}]}
 `
 
-// TestBlockedAgreesWithAdmission asks about pods that a quota or a limit is in the
-// way of, before and after they are created: the API server has to refuse what is
-// said to be refused, with the same numbers, and to take what is said to fit.
+// TestBlockedAgreesWithAdmission asks about pods that a quota or a limit blocks, before and
+// after they are created: the API server has to refuse the pods that should be refused,
+// with the same numbers, and accept the pods that should fit.
 func TestBlockedAgreesWithAdmission(t *testing.T) {
 	c := startCluster(t, controlplane.Options{})
 	c.createAll(t, "team", blockedCluster)

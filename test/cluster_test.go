@@ -47,7 +47,7 @@ const decisionTimeout = 5 * time.Minute
 // cluster is a running control plane with what the tests need to use it.
 type cluster struct {
 	plane *controlplane.ControlPlane
-	// kubeconfig is that of a user who may do everything.
+	// kubeconfig is the kubeconfig of a user who may do everything.
 	kubeconfig string
 	kube       kubernetes.Interface
 	dynamic    dynamic.Interface
@@ -103,10 +103,9 @@ func startCluster(t *testing.T, options controlplane.Options) *cluster {
 	return c
 }
 
-// create creates an object, and writes its status if it has one of its own: the API
-// server takes that of other kinds right away. An object that the API server
-// stores without some of its fields, as it does when a gate is off, is an
-// error.
+// create creates an object, and writes its status if that is a subresource: the API server
+// accepts other kinds with their status. An object that the API server stores without some
+// of its fields, as it does when a gate is off, is an error.
 func (c *cluster) create(ctx context.Context, namespace string, object *unstructured.Unstructured) error {
 	name := object.GetKind() + " " + object.GetName()
 	kind := object.GroupVersionKind()
@@ -227,15 +226,15 @@ func (c *cluster) release(ctx context.Context, namespace, name string) error {
 	return err
 }
 
-// decision is what the scheduler did with a pod.
+// decision is the scheduler's decision about a pod.
 type decision struct {
 	reason decisionReason
 	// node is where the pod went.
 	node string
-	// message is that of condition PodScheduled.
+	// message is the message of condition PodScheduled.
 	message string
-	// claims are those of the pod in its order, and the one that the scheduler
-	// made for extended resources after them.
+	// claims are the claims of the pod in its order, followed by the claim that the
+	// scheduler made for extended resources.
 	claims []*resourceapi.ResourceClaim
 }
 

@@ -87,8 +87,8 @@ func TestComparison(t *testing.T) {
 	}
 }
 
-// timeless has neither times nor ages, nor the gaps that depend on their width,
-// nor how often the scheduler said the same.
+// timeless removes times, ages, the gaps that depend on their width, and how often the
+// scheduler said the same.
 func timeless(text string) string {
 	text = regexp.MustCompile(`\d{4}-\d\d-\d\dT[\d:]+Z|\b(\d+[hms])+\b|<unknown>`).ReplaceAllString(text, "TIME")
 	return regexp.MustCompile(`TIME( \(x\d+ over TIME\))? +`).ReplaceAllString(text, "TIME ")

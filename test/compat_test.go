@@ -128,7 +128,7 @@ func TestOldOutputs(t *testing.T) {
 	}
 }
 
-// lostValues returns those that one JSON value has and another has not.
+// lostValues returns the values that one JSON value has and another has not.
 func lostValues(at string, then, now any) []string {
 	switch then := then.(type) {
 	case map[string]any:
@@ -160,9 +160,8 @@ func lostValues(at string, then, now any) []string {
 	}
 }
 
-// TestOldSchemas compares the schemas of earlier releases with those of today:
-// each field is still there, with its type, and as sure to be there; each value
-// is still one.
+// TestOldSchemas compares the schemas of earlier releases with today's: each field still
+// exists, with its type, and as certainly; each enum value still exists.
 func TestOldSchemas(t *testing.T) {
 	for _, dir := range releases(t) {
 		for name, old := range readSchemas(t, dir) {

@@ -26,9 +26,8 @@ const compatibilityDocument = "../docs/compatibility.md"
 // The API server can emulate each.
 func documented() []int { return []int{35, 36, 37} }
 
-// TestCompatibilityGates holds the document's table of feature gates against
-// that of the program. With -update it is written again; what the last column
-// says about a gate stays.
+// TestCompatibilityGates compares the document's table of feature gates with the program's.
+// With -update it is written again; the last column keeps its text about each gate.
 func TestCompatibilityGates(t *testing.T) {
 	content, err := os.ReadFile(compatibilityDocument)
 	if err != nil {
@@ -190,8 +189,7 @@ func (c *cluster) served(t *testing.T, versions []string) map[string]string {
 	return served
 }
 
-// checkGates compares the gates that the API server has with those of the
-// program's table.
+// checkGates compares the gates of the API server with the program's table.
 func (c *cluster) checkGates(t *testing.T, minor int) {
 	t.Helper()
 	metrics, err := c.kube.CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())

@@ -73,8 +73,7 @@ func TestCompleteFromCluster(t *testing.T) {
 	}
 }
 
-// TestCompleteWithoutCluster waits neither for a server that says nothing nor
-// for one that is not there.
+// TestCompleteWithoutCluster waits neither for a silent server nor for a missing one.
 func TestCompleteWithoutCluster(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -70,7 +70,7 @@ spec:
     metadata: {labels: {resource.nvidia.com/computeDomain: $DOMAIN}}
     spec: {containers: [{name: compute-domain-daemon, image: example.com/none}]}`
 
-// domainDaemon is what the DaemonSet would create.
+// domainDaemon is the pod that the DaemonSet would create.
 const domainDaemon = `
 apiVersion: v1
 kind: Pod

@@ -235,7 +235,7 @@ func startDriver(t *testing.T, cluster string) (*testdriver.Driver, []*resourcea
 	return driver, snap.Claims, root
 }
 
-// TestSchemasNotice changes what was printed as an incompatible release would.
+// TestSchemasNotice changes the output as an incompatible release would.
 func TestSchemasNotice(t *testing.T) {
 	strict := compile(t, encode(t, schemaOf(t, "Explanation", false)))
 	published := compile(t, encode(t, schemaOf(t, "Explanation", true)))

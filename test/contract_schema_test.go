@@ -31,7 +31,7 @@ type jsonSchema struct {
 	Items       *jsonSchema            `json:"items,omitempty"`
 	Properties  map[string]*jsonSchema `json:"properties,omitempty"`
 	Required    []string               `json:"required,omitempty"`
-	// Additional is the schema of fields that are not among Properties: those of a
+	// Additional is the schema of fields that are not among Properties: the values of a
 	// map, or none.
 	Additional *jsonSchema            `json:"additionalProperties,omitempty"`
 	Not        *jsonSchema            `json:"not,omitempty"`
@@ -87,7 +87,7 @@ func typed(name string) *jsonSchema {
 	}
 }
 
-// source returns that of a type, nil for one of another module.
+// source returns the source of a type, nil for a type of another module.
 func (r *reflector) source(of reflect.Type) *source {
 	dir, ours := strings.CutPrefix(of.PkgPath(), modulePath+"/")
 	if !ours {
@@ -99,10 +99,10 @@ func (r *reflector) source(of reflect.Type) *source {
 	return r.sources[dir]
 }
 
-// isOpen tells of a string that has other values than the constants of its type.
+// isOpen reports whether a string type has other values than its constants.
 func isOpen(of reflect.Type) bool { return of == reflect.TypeFor[checkpoint.ClaimState]() }
 
-// values returns those that a string can have, none if it can have any.
+// values returns the values that a string can have, none if it can have any.
 func (r *reflector) values(of reflect.Type) []enumValue {
 	if s := r.source(of); s != nil && of.Kind() == reflect.String {
 		return s.enums[of.Name()]

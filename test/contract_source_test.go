@@ -19,7 +19,7 @@ import (
 
 const modulePath = "github.com/kubectl-dra/kubectl-dra"
 
-// source is what reflection does not tell of a package: comments and constants.
+// source has the parts of a package that reflection does not show: comments and constants.
 type source struct {
 	files   *token.FileSet
 	structs map[string]declaration

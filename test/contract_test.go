@@ -27,10 +27,10 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/nvidia"
 )
 
-// apiVersion is that of all kinds. There is one constant of it in each package.
+// apiVersion is the version of all kinds. There is one constant of it in each package.
 const apiVersion = api.APIVersion
 
-// listOf is what several objects of a kind are printed as.
+// listOf is the list type for several objects of a kind.
 type listOf[T any] struct {
 	metav1.TypeMeta `json:",inline"`
 
@@ -40,10 +40,10 @@ type listOf[T any] struct {
 // kind is something that -o json prints.
 type kind struct {
 	name string
-	// of is the Go type, list that of the NAMEList with several; nil if they are
+	// of is the Go type, list the type of the NAMEList with several; nil if they are
 	// printed one by one.
 	of, list reflect.Type
-	// by is what prints it.
+	// by names the command that prints it.
 	by string
 }
 
@@ -153,8 +153,7 @@ func TestContractIsWritten(t *testing.T) {
 	compareFiles(t, want, filepath.Join(docs, "schema"))
 }
 
-// generatedMark is what stands before the part of docs/json.md that is written
-// by the test.
+// generatedMark precedes the part of docs/json.md that is written by the test.
 const generatedMark = "<!-- What follows is written by `make docs`, from the Go types. -->\n"
 
 // compareFiles compares files with what they should be, or writes them. There

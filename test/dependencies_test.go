@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// unwanted are packages, with all below them, that the program can do without,
-// and what would bring them in.
+// unwanted returns packages that the program can do without, with everything below them,
+// and the cause that would bring them in.
 func unwanted() map[string]string {
 	const tests = "it is for tests"
 	return map[string]string{
@@ -71,9 +71,9 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
-// TestClientsetIsNotLinked keeps what is imported all the same, by kubectl's own
-// packages, from being used: the clients and apply configurations for all of
-// Kubernetes, a sixth of the program when they are.
+// TestClientsetIsNotLinked keeps packages that kubectl's own packages import from being
+// used: the clients and apply configurations for all of Kubernetes, a sixth of the program
+// when they are.
 func TestClientsetIsNotLinked(t *testing.T) {
 	program, err := os.ReadFile(filepath.Join(builtProgram(t), "kubectl-dra"))
 	if err != nil {

@@ -149,8 +149,8 @@ EOF`})
 	expect([]string{"DRA1007"})
 }
 
-// testStored has what no API server of today stores, or stored as long ago, and yet
-// serves: what an earlier release, or an earlier day, has left in etcd.
+// testStored covers objects in etcd that today's API server would not store, or not with
+// that age: leftovers of an earlier release or an earlier day.
 func (c *cluster) testStored(t *testing.T, expect func(want []string, args ...string)) {
 	t.Helper()
 	longAgo := time.Now().Add(-31 * 24 * time.Hour).UTC().Format(time.RFC3339)

@@ -10,9 +10,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/internal/controlplane"
 )
 
-// TestDoctorProbesServer sends the objects of the probe to real API servers: one that
-// stores all fields, and the same one with two feature gates off, which drops what
-// belongs to them.
+// TestDoctorProbesServer sends the objects of the probe to real API servers: to a server
+// that stores all fields, and to the same one with two feature gates off, which drops their
+// fields.
 func TestDoctorProbesServer(t *testing.T) {
 	options := controlplane.Options{WithoutScheduler: true, WithoutControllerManager: true, FeatureGates: map[string]bool{"DRADerivedAttributes": true}}
 	c := startCluster(t, options)

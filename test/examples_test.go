@@ -31,7 +31,7 @@ func TestExampleCluster(t *testing.T) {
 		verdict api.Verdict
 		stage   api.Stage
 		code    api.Code
-		// summary is what the one sentence must tell.
+		// summary is a part of the one sentence.
 		summary string
 	}{
 		"media/encode-0":      {api.DoesNotFit, api.StageAllocation, api.DeviceTainted, "2"},

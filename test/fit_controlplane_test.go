@@ -24,15 +24,15 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
-// fitShape is what copies are made of, in a namespace, and with nodes, devices and a
-// class of its own: $S is the name of all of them.
+// fitShape describes copies in a namespace with nodes, devices and a class of its own: $S
+// is the name of all of them.
 type fitShape struct {
 	name string
-	// devices are those of nodes $S-a, $S-b and so on, elements of a slice in YAML.
-	// Shared are those that all of them can use.
+	// devices are the devices of nodes $S-a, $S-b and so on, elements of a slice in YAML.
+	// Shared are devices that all of them can use.
 	devices []string
 	shared  string
-	// counters are those of each node that has devices.
+	// counters are the counters of each node that has devices.
 	counters string
 	// claim is a claim for copies, further what the pod has besides.
 	claim, further string
@@ -97,7 +97,7 @@ func fitShapes() []fitShape {
 	}
 }
 
-// podSpec returns that of a copy.
+// podSpec returns the spec of a copy.
 func (s *fitShape) podSpec() string {
 	cpu, more := "", ""
 	switch number, ofCPU := strings.CutPrefix(s.further, "cpu: "); {
@@ -226,9 +226,9 @@ func (c *cluster) placeCopy(ctx context.Context, t *testing.T, shape *fitShape, 
 	return last.reason == scheduled
 }
 
-// TestMovesAgreeWithScheduler covers two pods that use half of a node each, so that there
-// is no room for one that needs all of a node. It makes the move that fit without a target
-// names, as the documents say: then the scheduler places that pod.
+// TestMovesAgreeWithScheduler creates two pods that use half of a node each, so that no pod
+// which needs a whole node fits. It makes the move that fit without a target names, as the
+// documents say: then the scheduler places such a pod.
 func TestMovesAgreeWithScheduler(t *testing.T) {
 	c := startCluster(t, controlplane.Options{})
 	const name = "moves"

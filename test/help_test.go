@@ -20,8 +20,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands"
 )
 
-// kubectl is what stands for kubectl when examples are run: it calls the
-// program with what a user without the example cluster, and not on a node, leaves out.
+// kubectl stands for kubectl when examples are run: it calls the program without the
+// arguments for an example cluster or a node.
 const kubectl = `#!/bin/sh
 shift
 case "$1 $2" in

@@ -26,9 +26,9 @@ func (c *cluster) useOf(t *testing.T, device string) *api.UseExplanation {
 	return &use
 }
 
-// TestIdleAgreesWithScheduler asks why a device is idle that a pod waits for, takes
-// away what is in the way, and has the scheduler give that device to that pod. The
-// device that nobody asks for stays idle.
+// TestIdleAgreesWithScheduler asks why a device is idle that a pod waits for, removes the
+// obstacle, and lets the scheduler give that device to that pod. The device that nobody
+// asks for stays idle.
 func TestIdleAgreesWithScheduler(t *testing.T) {
 	c := startCluster(t, controlplane.Options{})
 	ctx, namespace := t.Context(), "idle"

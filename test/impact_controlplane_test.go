@@ -165,8 +165,8 @@ func (m moved) until(what string, done func() bool) {
 	}
 }
 
-// pods lists those of an app, or with that name, that are not about to go; all for an
-// empty name.
+// podsOf lists the pods of an app, or with that name, that are not being deleted; all for
+// an empty name.
 func (m moved) podsOf(app string) []*corev1.Pod {
 	m.t.Helper()
 	pods, err := m.cluster.pods.Pods("moves").List(labels.Everything())
@@ -189,7 +189,7 @@ func (m moved) on(node, app string) []string {
 	return names
 }
 
-// rejected lists those that the scheduler has found no node for.
+// rejected lists the pods that the scheduler has found no node for.
 func (m moved) rejected(app string) []string {
 	var names []string
 	for _, pod := range m.podsOf(app) {

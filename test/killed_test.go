@@ -138,8 +138,8 @@ func TestKilled(t *testing.T) {
 		args   []string
 		method string
 		after  bool
-		// before is whether the claim is prepared when it begins, left whether it is
-		// when the driver is done.
+		// before is true if the claim is prepared at the start, left if it is when the
+		// driver is done.
 		before, left bool
 	}{
 		"prepare looks for drivers":            {[]string{"prepare"}, getInfo, false, false, false},

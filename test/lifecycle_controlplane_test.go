@@ -167,7 +167,7 @@ func (c *cluster) lifePod(ctx context.Context, t *testing.T, name string, claim 
 	}
 }
 
-// wantLife asks about a pod until the controllers have done what is awaited.
+// wantLife asks about a pod until the controllers have brought it to the expected stage.
 func (c *cluster) wantLife(ctx context.Context, t *testing.T, pod string, verdict api.Verdict, stage api.Stage, path, found string) {
 	t.Helper()
 	var last *api.Explanation

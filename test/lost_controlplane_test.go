@@ -118,7 +118,7 @@ func (r *relay) silence() {
 	r.silent = nil
 }
 
-// refuse closes what is open, and refuses new connections.
+// refuse closes open connections and refuses new ones.
 func (r *relay) refuse() {
 	_ = r.listener.Close()
 	r.lose(passAll)
@@ -134,7 +134,7 @@ func (r *relay) accept(t *testing.T) {
 	r.serve(t, listener)
 }
 
-// lose closes what is open, and each new connection after so many bytes.
+// lose closes open connections, and each new one after so many bytes.
 func (r *relay) lose(after int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -154,8 +154,8 @@ func (r *relay) count() int {
 	return count
 }
 
-// TestLostConnections closes connections to the API server before anything came of
-// them, and those of programs that watch.
+// TestLostConnections closes connections to the API server before any reply, and the
+// connections of programs that watch.
 func TestLostConnections(t *testing.T) {
 	c := startCluster(t, controlplane.Options{WithoutScheduler: true, WithoutControllerManager: true})
 	c.createAll(t, "watch", watchObjects)

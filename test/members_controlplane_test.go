@@ -23,7 +23,7 @@ import (
 // node, and what makes it fit.
 type gangCase struct {
 	name string
-	// devices are those of the node, each those that a pod asks for.
+	// devices are the devices of the node, each the devices that a pod asks for.
 	devices, each int
 	// fit is how many of the pods fit.
 	fit int
@@ -91,7 +91,7 @@ func TestGangsAgreeWithScheduler(t *testing.T) {
 	}
 }
 
-// runDifferingGang has a gang of which so many pods have a PriorityClass, which neither
+// runDifferingGang creates a gang of which so many pods have a PriorityClass, which neither
 // the other pods nor the PodGroup have. They are recreated without.
 func (c *cluster) runDifferingGang(t *testing.T, name string, pods int, class, says string) {
 	ctx, namespace := t.Context(), "gang-"+name

@@ -29,7 +29,7 @@ const (
 type hostileFile struct {
 	name  string
 	write func(w io.Writer) error
-	// args are those of a verb that works with what there is a lot of.
+	// args are the arguments of a verb that works with the many objects.
 	args []string
 	// said is part of the error, or of the output if there is none.
 	said string

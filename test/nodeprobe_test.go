@@ -140,8 +140,8 @@ func TestNodeProbe(t *testing.T) {
 	}
 }
 
-// TestNodeProbePodNamespace asks the kubelet for a pod in the namespace in which
-// kubectl would: that of -n, else that of the context, else the only one of a file.
+// TestNodeProbePodNamespace asks the kubelet for a pod in the namespace that kubectl would
+// use: of -n, else of the context, else the only one of a file.
 func TestNodeProbePodNamespace(t *testing.T) {
 	root := startNode(t)
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")

@@ -32,9 +32,9 @@ func TestWhyAgreesWithOldScheduler(t *testing.T) {
 	})
 }
 
-// TestWhyWithGatesOff creates the scenarios that need feature gates, and then
-// runs Kubernetes on what is stored, without the gates: like after a
-// downgrade. No outcome is known but the scheduler's.
+// TestWhyWithGatesOff creates the scenarios that need feature gates, and then runs
+// Kubernetes on the stored objects without the gates, like after a downgrade. Only the
+// scheduler knows the outcome.
 func TestWhyWithGatesOff(t *testing.T) {
 	ctx := t.Context()
 	options := everything()

@@ -20,7 +20,7 @@ import (
 // outlookCase is a node with devices and a pod that does not fit on it.
 type outlookCase struct {
 	name string
-	// devices are those of the node, holders the pods that get one each first.
+	// devices are the devices of the node, holders the pods that get one each first.
 	devices, holders int
 	// asks is the number of devices that the pod wants, memory how much it wants of
 	// that, and further a field of its spec.

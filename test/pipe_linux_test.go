@@ -108,10 +108,9 @@ func readsTheHead(t *testing.T, bin string) {
 	}
 }
 
-// discarded is output that nobody wants, which is no failure. Shells open /dev/null
-// for writing; Python and Node.js for reading and writing, and so does the Go runtime
-// for a program that is started without a standard output, which therefore is none
-// either.
+// discarded checks that unwanted output is no failure. Shells open /dev/null for writing;
+// Python and Node.js for reading and writing, and so does the Go runtime for a program that
+// is started without a standard output, which therefore is none either.
 func discarded(t *testing.T, bin string) {
 	all := verbsThatPrint(filepath.Join("..", "examples", "cluster"))
 	for _, args := range append(all, []string{"--help"}, []string{"why", "--help"}) {
@@ -130,7 +129,7 @@ func discarded(t *testing.T, bin string) {
 	}
 }
 
-// fullDisk is a failure that is told, with the exit code for it.
+// fullDisk checks that a full disk is reported as a failure, with its exit code.
 func fullDisk(t *testing.T, bin string) {
 	for _, args := range verbsThatPrint(filepath.Join("..", "examples", "cluster")) {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {

@@ -20,9 +20,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands"
 )
 
-// plannedPods are 43 pods that want one to three devices each, every one with a
-// priority of its own but for those of three gangs of three: one that fits, one that
-// does not, and one with a lower priority than its pods.
+// plannedPods returns 43 pods that want one to three devices each. Every pod has its own
+// priority except in three gangs of three: one that fits, one that does not, and one with a
+// lower priority than its pods.
 func plannedPods(namespace string) (names []string, documents string) {
 	var text strings.Builder
 	for devices := range 3 {

@@ -22,8 +22,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 )
 
-// poolScenarios have plain devices, shared counters, shared devices, several
-// drivers, taints from drivers and from rules, and pools that are not in order.
+// poolScenarios returns scenarios with plain devices, shared counters, shared devices,
+// several drivers, taints from drivers and from rules, and broken pools.
 func poolScenarios() []string {
 	return []string{
 		"capacity-exclusive", "compatibility-groups", "count", "counters", "counters-in-one-claim", "network-all-nodes", "pool-incomplete",
@@ -38,7 +38,7 @@ func runAs(ctx context.Context, t *testing.T, kubeconfig string, args ...string)
 	return runFor(ctx, t, kubeconfig, 0, args...)
 }
 
-// runUnread is runAs for what the user, or anybody, cannot get all of.
+// runUnread is like runAs, for output that is incomplete for the user, or for anybody.
 func runUnread(ctx context.Context, t *testing.T, kubeconfig string, args ...string) (out, errOut string) {
 	t.Helper()
 	return runFor(ctx, t, kubeconfig, 4, args...)
@@ -226,8 +226,8 @@ func TestPoolCounts(t *testing.T) {
 	})
 }
 
-// TestPoolStatusSilence asks a cluster whose controller does not answer, and
-// one that does not have the requests.
+// TestPoolStatusSilence asks a cluster whose controller does not answer, and a cluster
+// without the requests.
 func TestPoolStatusSilence(t *testing.T) {
 	ctx := t.Context()
 	options := everything()
@@ -293,13 +293,12 @@ func TestPoolStatusSilence(t *testing.T) {
 	})
 }
 
-// checkSameCounts compares, pool by pool, what is free with what the cluster
-// counts as available.
+// checkSameCounts compares, pool by pool, the free devices with the devices that the
+// cluster counts as available.
 //
-// The cluster counts otherwise where other devices use up the counters of a
-// device: for it that is available. A device that is in use and tainted counts
-// as both, so that it is missing twice. Pools that are incomplete are not
-// counted at all. All that must be told.
+// The cluster counts a device as available although other devices use up its counters. A
+// device that is in use and tainted counts as both, so that it is missing twice. Pools that
+// are incomplete are not counted at all. The notes must say all that.
 func checkSameCounts(t *testing.T, pools []api.Pool, notes string) {
 	t.Helper()
 	equal := 0

@@ -121,7 +121,7 @@ func (p *program) start(t *testing.T, args ...string) *running {
 	return r
 }
 
-// interrupt is Ctrl-C. It returns the exit code, and all that was printed.
+// interrupt sends Ctrl-C. It returns the exit code and the output.
 func (r *running) interrupt(t *testing.T) (code int, stdout, stderr []string) {
 	t.Helper()
 	if err := r.cmd.Process.Signal(syscall.SIGINT); err != nil {
@@ -156,7 +156,7 @@ func (r *running) waitRow(t *testing.T, words ...string) string {
 	})
 }
 
-// lines are what a program prints.
+// lines are the printed lines of a program.
 type lines struct {
 	mu   sync.Mutex
 	read []string

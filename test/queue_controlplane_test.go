@@ -47,7 +47,7 @@ metadata: {name: one}
 spec: {spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: $N}}]}}}
 `
 
-// queueSlice has so many devices for the node of a name.
+// queueSlice returns a slice with so many devices for the node of a name.
 func queueSlice(name string, devices int) string {
 	var list []string
 	for i := range devices {
@@ -61,14 +61,14 @@ spec: {driver: %[1]s.example.com, nodeName: %[1]s, pool: {name: %[1]s, generatio
 `, name, strings.Join(list, ", "))
 }
 
-// queuePodSpec is that of a pod with one device.
+// queuePodSpec is the spec of a pod with one device.
 const queuePodSpec = "resourceClaims: [{name: gpu, resourceClaimTemplateName: one}], containers: [{name: main, image: example.com/none, resources: {claims: [{name: gpu}]}}]"
 
 func queuePod(namespace, name, further string) string {
 	return fmt.Sprintf("{apiVersion: v1, kind: Pod, metadata: {name: %s, namespace: %s}, spec: {%s%s}}", name, namespace, further, queuePodSpec)
 }
 
-// asked is what `kubectl dra why` answers.
+// asked is the answer of `kubectl dra why`.
 type asked struct {
 	code        int
 	out, errOut string
@@ -98,7 +98,7 @@ func (c *cluster) whyAll(t *testing.T, args ...string) map[string]*api.Explanati
 	return found
 }
 
-// wantOrder checks that of two pods the first fits and the second comes after it.
+// wantOrder checks that the first of two pods fits and the second comes after it.
 func wantOrder(t *testing.T, how string, found map[string]*api.Explanation, first, second string) {
 	t.Helper()
 	if e := found[first]; e == nil || e.Verdict != api.Fits || e.Queue != nil {
@@ -198,7 +198,7 @@ func (c *cluster) nextSecond(t *testing.T) {
 	mustDo(t, func() error { return poll(t.Context(), func() bool { return time.Now().Unix() > now }) })
 }
 
-// The states of the pods of the Deployment.
+// claimed reports whether the pod of the Deployment has its devices.
 func claimed(c *cluster, pod *corev1.Pod) bool {
 	claim, _ := c.claimOf(pod, pod.Spec.ResourceClaims[0])
 	return claim != nil
@@ -284,8 +284,8 @@ func (c *cluster) rollout(t *testing.T) {
 	c.wantReplicas(t, 5, 4, 0)
 }
 
-// byCreation has two pods wait for a device that comes later. Their names are in
-// another order than they were created in.
+// byCreation lets two pods wait for a device that comes later. Their names sort in another
+// order than their creation.
 func (c *cluster) byCreation(t *testing.T) {
 	ctx := t.Context()
 	c.createAll(t, "created", strings.ReplaceAll(queueObjects, "$N", "created"))

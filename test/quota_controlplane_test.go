@@ -53,7 +53,7 @@ func TestQuotaAgreesWithTheServer(t *testing.T) {
 		name, key string
 		hard      int
 		pod       string
-		// refused is who is refused, empty if the pod is scheduled.
+		// refused names the refused object, empty if the pod is scheduled.
 		refused string
 		needed  int
 		stage   api.Stage
@@ -130,7 +130,7 @@ func TestQuotaAgreesWithTheServer(t *testing.T) {
 	}
 }
 
-// messages returns those of events.
+// messages returns the messages of events.
 func messages(events *corev1.EventList) []string {
 	var list []string
 	for i := range events.Items {

@@ -114,7 +114,7 @@ func replay(document string, answer func(args []string) string) string {
 	return out.String()
 }
 
-// words returns those of a command, as a shell takes them apart.
+// words splits a command into words, as a shell does.
 func words(command string) []string {
 	var list []string
 	for i, part := range strings.Split(command, "'") {

@@ -18,11 +18,11 @@ const (
 	// releasesVariable is set by `make test-releases`: the releases, separated by
 	// spaces. Each has to be built once, which takes minutes.
 	releasesVariable = "KUBECTL_DRA_TEST_RELEASES"
-	// newestRelease is the one that all other tests run.
+	// newestRelease is the release that all other tests run.
 	newestRelease = "1.37"
 )
 
-// chosenReleases returns those that the variable names.
+// chosenReleases returns the releases that the variable names.
 func chosenReleases(t *testing.T) []string {
 	t.Helper()
 	list := strings.Fields(os.Getenv(releasesVariable))
@@ -32,10 +32,10 @@ func chosenReleases(t *testing.T) []string {
 	return list
 }
 
-// TestWhyAgreesWithReleases is [TestWhyAgreesWithScheduler] on real older
-// releases: with the gates at their defaults, and with all that there was of
-// Dynamic Resource Allocation. Both select another implementation of the
-// allocator. The newest release runs only what is about the differences.
+// TestWhyAgreesWithReleases runs [TestWhyAgreesWithScheduler] on real older releases: with
+// the gates at their defaults, and with all features of Dynamic Resource Allocation that
+// they have. Both select another implementation of the allocator. The newest release runs
+// only the scenarios with differences.
 func TestWhyAgreesWithReleases(t *testing.T) {
 	for _, release := range chosenReleases(t) {
 		t.Run(release, func(t *testing.T) {
@@ -77,7 +77,7 @@ func runRelease(t *testing.T, release string, options controlplane.Options, scen
 	})
 }
 
-// releaseOptions returns those of a release with its defaults.
+// releaseOptions returns the options of a release with its defaults.
 func releaseOptions(t *testing.T, release string) controlplane.Options {
 	t.Helper()
 	binaries, err := controlplane.ReleaseBinaries(t.Context(), release)
@@ -91,7 +91,7 @@ func releaseOptions(t *testing.T, release string) controlplane.Options {
 	return options
 }
 
-// everythingIn is [everything] as far as a release has it, and as far as it is
+// everythingIn is like [everything], as far as a release has it and as far as it is
 // evaluated: the API of groups of pods was another one.
 func everythingIn(t *testing.T, release string) controlplane.Options {
 	t.Helper()
@@ -114,7 +114,7 @@ func everythingIn(t *testing.T, release string) controlplane.Options {
 	return options
 }
 
-// releaseMinor is 35 for "1.35".
+// releaseMinor returns 35 for "1.35".
 func releaseMinor(t *testing.T, release string) int {
 	t.Helper()
 	minor, ok := snapshot.MinorVersion(release)

@@ -15,8 +15,8 @@ import (
 // $C-1 and $C-2. The pods use template t.
 type remedyCase struct {
 	name string
-	// kinds are those of the edits that the remedy has, and no others; change is
-	// a part of what it says, where several remedies have these kinds.
+	// kinds are the kinds of all edits of the remedy; change is a part of its text, where
+	// several remedies have these kinds.
 	kinds  []whatif.EditKind
 	change string
 	// owners make the pods, all kinds of them if there are none; replicas is how
@@ -27,17 +27,17 @@ type remedyCase struct {
 	// "template", or "podgroup" for the PodGroup gang. With "pod", a Trainer owns the pods, which
 	// is not read: the remedy says what to change in it.
 	target string
-	// devices are those of each node; nodes is how many nodes there are, 2 if it is
-	// 0. node has further fields of the nodes.
+	// devices are the devices of each node; nodes is the number of nodes, 2 if it is 0.
+	// node has further fields of the nodes.
 	devices, node string
 	nodes         int
-	// class is the spec of the class, claim that of the claims of the template.
+	// class is the spec of the class, claim the spec of the template's claims.
 	class, claim string
 	// pod and container have further fields of the pods and their container.
 	pod, container string
 	// plain is true for pods without claims.
 	plain bool
-	// objects are made before the pods; labels are those of the namespace until
+	// objects are created before the pods; labels are the labels of the namespace until
 	// then.
 	objects, labels string
 	// without is true for a remedy without commands: somebody else, or time, makes its

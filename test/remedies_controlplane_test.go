@@ -113,8 +113,8 @@ func (c *cluster) deletedClaim(t *testing.T) {
 	}
 }
 
-// sharedClaim has two pods share a claim that the driver prepares for only one of them, as an
-// event says. The other pod gets a claim of its own from a template with the spec of the
+// sharedClaim lets two pods share a claim that the driver prepares for only one of them, as
+// an event says. The other pod gets a claim of its own from a template with the spec of the
 // shared claim, as the next step says. No kubelet starts the pods.
 func (c *cluster) sharedClaim(t *testing.T) {
 	r := &remedyRun{remedyCase: remedyCase{claim: exactly(""), nodes: 1}, cluster: c, owner: "pod", id: "shared-claim"}
@@ -246,15 +246,15 @@ func edited(t *testing.T, remedy *api.Remedy) []string {
 	return commands
 }
 
-// operation is one of a JSON patch.
+// operation is an operation of a JSON patch.
 type operation struct {
 	Op    string          `json:"op"`
 	Path  string          `json:"path"`
 	Value json.RawMessage `json:"value,omitempty"`
 }
 
-// startsLater reports whether the pods are those of a CronJob that is asked about
-// before it has started a Job.
+// startsLater reports whether the pods belong to a CronJob that is asked about before it
+// has started a Job.
 func (r *remedyRun) startsLater() bool { return r.owner == "cronjob" && r.target == "workload" }
 
 // startJob starts a Job of a CronJob.
@@ -396,7 +396,7 @@ func (r *remedyRun) apply(t *testing.T, document string) {
 	}
 }
 
-// podSpec returns that of the pods, in one line of YAML.
+// podSpec returns the spec of the pods, in one line of YAML.
 func (r *remedyRun) podSpec() string {
 	container := r.container
 	claims := ""
@@ -628,8 +628,8 @@ func (c *cluster) runTrainers(t *testing.T) {
 	}()
 }
 
-// startPods has pods that are bound to a node run, as a kubelet would, since a
-// Deployment waits for that, and those that are deleted end.
+// startPods runs the pods that are bound to a node, as a kubelet would, since a Deployment
+// waits for that, and ends deleted ones.
 func (c *cluster) startPods(ctx context.Context) {
 	pods, err := c.pods.List(labels.Everything())
 	if err != nil {

@@ -29,8 +29,8 @@ metadata: {name: one}
 spec: {spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: spare}}]}}}
 `
 
-// TestReplacementsLandWhereThePreviewSays taints the devices of a node, and
-// compares where the Deployment's new pods go with what was said before.
+// TestReplacementsLandWhereThePreviewSays taints the devices of a node, and compares the
+// nodes of the Deployment's new pods with the preview.
 func TestReplacementsLandWhereThePreviewSays(t *testing.T) {
 	ctx := t.Context()
 	c := startCluster(t, controlplane.Options{

@@ -25,7 +25,7 @@ type rightsDocument struct {
 	roles map[string][]rbacv1.PolicyRule
 	// uses are the rights that a verb uses, with their marks.
 	uses map[string]map[string]string
-	// says is what is printed without a right, one of these.
+	// says has the possible outputs without a right.
 	says map[string][]string
 }
 
@@ -86,7 +86,7 @@ func readRights(t *testing.T) rightsDocument {
 	return d
 }
 
-// rules returns those of a role that give one of some rights.
+// rules returns the rules of a role that give one of some rights.
 func (d rightsDocument) rules(t *testing.T, role string, wanted func(right string) bool) []rbacv1.PolicyRule {
 	t.Helper()
 	all, ok := d.roles[role]
@@ -104,13 +104,13 @@ func rightOf(rule rbacv1.PolicyRule) string {
 	return strings.TrimSuffix(rule.Resources[0]+"."+rule.APIGroups[0], ".")
 }
 
-// tableRow is one of a table in a document.
+// tableRow is a row of a table in a document.
 type tableRow struct {
 	name          string
 	header, cells []string
 }
 
-// tableRows returns those of the table whose first header is the given.
+// tableRows returns the rows of the table with the given first header.
 func tableRows(document, first string) []tableRow {
 	var rows []tableRow
 	var header []string

@@ -131,8 +131,7 @@ type rightsTest struct {
 	rules    map[string][]rbacv1.PolicyRule
 }
 
-// add is for a user who may do what the document says that a verb takes, but for
-// one right.
+// add adds a user who has all rights that the document lists for a verb, but for one.
 func (r *rightsTest) add(t *testing.T, user, verb string, run verbRun, without string) {
 	t.Helper()
 	used := func(right string) bool {
@@ -199,7 +198,7 @@ func (r *rightsTest) testVerb(t *testing.T, verb string, run verbRun) {
 	}
 }
 
-// withoutGaps leaves out what is said about a gap: notes, and the section of assumptions.
+// withoutGaps leaves out the reports of gaps: notes, and the section of assumptions.
 func withoutGaps(out string) string {
 	out = regexp.MustCompile(`(?m)^Note: .*\n`).ReplaceAllString(out, "")
 	return regexp.MustCompile(`\n*Assumptions .*\n( - .*\n)*`).ReplaceAllString(out, "\n")
@@ -314,7 +313,7 @@ func (r *rightsTest) testNoCounts(t *testing.T) {
 	}
 }
 
-// answered is what a user gets.
+// answered is the output for a user.
 type answered struct {
 	code        int
 	out, errOut string
@@ -335,8 +334,8 @@ type verbRun struct {
 	args []string
 	// without has other arguments for those rights that only matter then.
 	without map[string][]string
-	// role is one of the document that the verb takes besides what the table has,
-	// and verb that of the rule in it; empty for verbs that only read.
+	// role is a role of the document that the verb takes besides the rights in the table,
+	// and verb the verb of the rule in it; empty for verbs that only read.
 	role, verb string
 }
 

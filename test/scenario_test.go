@@ -27,9 +27,9 @@ const schedulingGate = "example.com/wait"
 
 // scenario is one file of scenarios/, see the README there.
 type scenario struct {
-	// name is that of the file, and of the scenario's namespace.
+	// name is the name of the file, and of the scenario's namespace.
 	name string
-	// objects are those of the file, except for pods.
+	// objects are the objects of the file, except for pods.
 	objects []*unstructured.Unstructured
 	pods    map[string]*unstructured.Unstructured
 
@@ -48,7 +48,7 @@ type step struct {
 	Pod string `json:"pod"`
 	// Claim is the spec of the one claim of a pod that the file does not have.
 	Claim json.RawMessage `json:"claim"`
-	// Outcome is what the scenario was written for.
+	// Outcome is the intended verdict of the scenario.
 	Outcome api.Verdict `json:"outcome"`
 	// Scheduler is the expected decision, if it does not follow from Outcome.
 	Scheduler decisionReason `json:"scheduler"`
@@ -56,7 +56,7 @@ type step struct {
 	Node string `json:"node"`
 	// Message is a part of what the scheduler must say.
 	Message string `json:"message"`
-	// Code is that of the answer.
+	// Code is the code of the answer.
 	Code api.Code `json:"code"`
 	// With are pods that are created and let go together with it.
 	With []string `json:"with"`
@@ -69,8 +69,8 @@ type step struct {
 	Releases map[string]releaseStep `json:"releases"`
 }
 
-// releaseStep is what a step is in one release. It replaces the fields of the
-// same name, all of them.
+// releaseStep changes a step for one release. It replaces the fields of the same name, all
+// of them.
 type releaseStep struct {
 	Outcome   api.Verdict    `json:"outcome"`
 	Scheduler decisionReason `json:"scheduler"`
@@ -118,7 +118,7 @@ func (s step) expected() decisionReason {
 	}
 }
 
-// awaits reports whether a decision is the one that the scenario was written for.
+// awaits reports whether a decision is the intended one.
 func (s step) awaits(d decision) bool {
 	return d.reason == s.expected() && strings.Contains(d.message, s.Message)
 }

@@ -190,7 +190,7 @@ func (c *cluster) createCorrected(t *testing.T, id, wrong, right string) {
 	}
 }
 
-// firstRemedy returns the remedy that comes first, which has to say what was meant.
+// firstRemedy returns the first remedy, which has to name the right expression.
 func firstRemedy(t *testing.T, e *api.Explanation, right string) *api.Remedy {
 	t.Helper()
 	if len(e.Remedies) == 0 {

@@ -46,7 +46,7 @@ func hostileTexts() []string {
 	return append(texts, strings.Repeat("long words ", 1000), strings.Repeat("x", 20000))
 }
 
-// hostileObjects have such texts wherever the API server takes any.
+// hostileObjects returns objects with such texts wherever the API server accepts any.
 func hostileObjects(texts []string) []*unstructured.Unstructured {
 	annotations, parameters := map[string]any{}, map[string]any{}
 	var selectors, conditions []any
@@ -420,10 +420,10 @@ func requireNoControl(t *testing.T, line []string, text string) {
 }
 
 const (
-	// longQuantity is one that an API server stores anywhere: it computes with it for
-	// some time.
+	// longQuantity is a quantity that an API server stores anywhere: it computes with it
+	// for some time.
 	longQuantity = "1e2000000"
-	// endlessQuantity is one that it stores where it does not compute.
+	// endlessQuantity is a quantity that an API server stores where it does not compute.
 	endlessQuantity = "1e999999999"
 )
 

@@ -95,7 +95,7 @@ func TestTopContexts(t *testing.T) {
 	term.shows("ended with 0")
 }
 
-// counted passes connections on, and counts those that the program has open.
+// counted passes connections on, and counts the program's open ones.
 type counted struct {
 	address string
 	open    atomic.Int32

@@ -26,9 +26,9 @@ type topChange struct {
 	// taint is typed, where one is asked for.
 	taint    string
 	question string
-	// done and failed are what is said afterwards.
+	// done and failed are the messages afterwards.
 	done, failed string
-	// prepare makes what is to be changed, also where it was changed before.
+	// prepare creates the object to change, also where it was changed before.
 	prepare func(t *testing.T)
 }
 
@@ -111,7 +111,7 @@ func topRights(t *testing.T) map[string]string {
 	return rights
 }
 
-// topChanges returns those of the document, by their names there.
+// topChanges returns the changes of the document, by their names there.
 func (c *cluster) topChanges() map[string]topChange {
 	rules := c.kube.ResourceV1().DeviceTaintRules()
 	without := func(t *testing.T, rule string) {

@@ -253,7 +253,7 @@ func TestTrials(t *testing.T) {
 	})
 }
 
-// TestTrialWithoutV1 is about a server that has DRA, but not in the version in which a test
+// TestTrialWithoutV1 asks a server that has DRA, but not in the version in which a test
 // creates claims, as before 1.34.
 func TestTrialWithoutV1(t *testing.T) {
 	c := startCluster(t, controlplane.Options{
@@ -270,7 +270,7 @@ func TestTrialWithoutV1(t *testing.T) {
 	}
 }
 
-// endPods is the part of a kubelet that removes pods which are being deleted.
+// endPods acts as the part of a kubelet that removes deleted pods.
 func (c *cluster) endPods(t *testing.T) {
 	t.Helper()
 	pods, err := c.kube.CoreV1().Pods("").Watch(t.Context(), metav1.ListOptions{LabelSelector: trial.Selector})
@@ -341,7 +341,7 @@ func readReport(t *testing.T, text string) *api.TestReport {
 	return report
 }
 
-// trialNamespaces returns those of tests that nobody deletes.
+// trialNamespaces returns the namespaces of tests that nobody deletes.
 func (c *cluster) trialNamespaces(t *testing.T) []string {
 	t.Helper()
 	list, err := c.kube.CoreV1().Namespaces().List(t.Context(), metav1.ListOptions{LabelSelector: trial.Selector})

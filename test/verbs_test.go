@@ -181,8 +181,8 @@ func TestInventories(t *testing.T) {
 	}
 }
 
-// TestVerbsWithHiddenClaims compares what is said where only the claims of one
-// namespace can be seen, and what the cluster's own counts add to that.
+// TestVerbsWithHiddenClaims compares the answers for a user who sees only the claims of one
+// namespace, with and without the cluster's own counts.
 func TestVerbsWithHiddenClaims(t *testing.T) {
 	hidden := []string{"--snapshot", filepath.Join("testdata", "hidden.yaml")}
 	for _, name := range []string{"classes", "gpus", "namespaces", "nics", "nodes", "partitions", "snapshot", "taint-rules", "tenant-research"} {

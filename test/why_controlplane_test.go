@@ -154,8 +154,8 @@ func (c *cluster) runStep(t *testing.T, s *scenario, step step) {
 	}
 }
 
-// afterOthers returns what the scheduler has done with a pod after it has scheduled one
-// that was created later. Events of pods come in their order.
+// afterOthers returns the scheduler's decision about a pod after it has scheduled another
+// pod, created later. Events of pods come in their order.
 func (c *cluster) afterOthers(ctx context.Context, t *testing.T, s *scenario, name string) decision {
 	t.Helper()
 	other := newObject("v1", "Pod", name+"-later", map[string]any{"spec": map[string]any{

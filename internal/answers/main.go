@@ -135,7 +135,7 @@ func lines(snap *snapshot.Snapshot) []string {
 	return all
 }
 
-// head returns what is asked about of a kind: the first ones and the last one.
+// head returns the objects of a kind to ask about: the first ones and the last one.
 func head[T any](list []T) []T {
 	const first = 3
 	if len(list) <= first {

@@ -27,8 +27,8 @@ func Binaries(ctx context.Context) (string, error) {
 	return binaries(ctx, BinariesVariable, "controlplane")
 }
 
-// ReleaseBinaries is [Binaries] for another release than the newest: "1.35", one
-// of test/controlplane/releases. There is no kubectl.
+// ReleaseBinaries is like [Binaries], for another release than the newest: "1.35", one of
+// test/controlplane/releases. There is no kubectl.
 func ReleaseBinaries(ctx context.Context, release string) (string, error) {
 	return binaries(ctx, BinariesVariable+"_"+strings.ReplaceAll(release, ".", "_"), "controlplane", release)
 }

@@ -111,7 +111,7 @@ func (c *ControlPlane) Logs() string {
 	return b.String()
 }
 
-// Config is for a client that may do everything.
+// Config returns the configuration of a client that may do everything.
 func (c *ControlPlane) Config() *rest.Config {
 	return &rest.Config{
 		Host:            c.server,

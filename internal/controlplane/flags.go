@@ -103,7 +103,7 @@ leaderElection: {leaderElect: false}
 %s`, c.path("scheduler.kubeconfig"), c.options.SchedulerConfig)
 }
 
-// servingFlags returns those of the three Kubernetes components for TLS.
+// servingFlags returns the flags of the three Kubernetes components for TLS.
 func (c *ControlPlane) servingFlags(port string) []string {
 	return []string{
 		"--bind-address=127.0.0.1",
@@ -113,8 +113,8 @@ func (c *ControlPlane) servingFlags(port string) []string {
 	}
 }
 
-// versionFlags returns those of the three Kubernetes components that say how old and how
-// experimental they are.
+// versionFlags returns the flags of the three Kubernetes components for the emulated
+// version and the feature gates.
 func (c *ControlPlane) versionFlags() []string {
 	var flags []string
 	if len(c.options.FeatureGates) > 0 {

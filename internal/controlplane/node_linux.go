@@ -132,8 +132,8 @@ func (n *Node) until(ctx context.Context, p *process, succeeds func(context.Cont
 	return nil
 }
 
-// createObject makes the Node before the kubelet does, so that its address is
-// that of loopback and nothing taints it.
+// createObject creates the Node before the kubelet does, so that it has a loopback address
+// and no taint.
 func (n *Node) createObject(ctx context.Context) error {
 	nodes := n.client.CoreV1().Nodes()
 	object, err := nodes.Create(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{
@@ -246,7 +246,7 @@ func (n *Node) ctrCommand(ctx context.Context, args ...string) *exec.Cmd {
 
 func (n *Node) path(name string) string { return filepath.Join(n.dir, name) }
 
-// sysctlsOfKubelet returns those that a kubelet sets.
+// sysctlsOfKubelet returns the sysctls that a kubelet sets.
 func sysctlsOfKubelet() []string {
 	return []string{
 		"vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops",

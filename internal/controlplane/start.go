@@ -29,8 +29,8 @@ func Start(ctx context.Context, options Options) (*ControlPlane, error) {
 	}
 }
 
-// Restart runs the Kubernetes components again with other options, on what is
-// stored. Binaries, addresses and certificates stay the same.
+// Restart restarts the Kubernetes components with other options, on the stored objects.
+// Binaries, addresses and certificates stay the same.
 func (c *ControlPlane) Restart(ctx context.Context, options Options) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()

@@ -14,15 +14,14 @@ import (
 type Case struct {
 	Seed     uint64
 	Snapshot *snapshot.Snapshot
-	// Features are those that were put in on purpose, in the order of
-	// [Features].
+	// Features are the features that were added on purpose, in the order of [Features].
 	Features []string
 }
 
-// Pod returns the one that waits.
+// Pod returns the waiting pod.
 func (c *Case) Pod() *corev1.Pod { return c.Snapshot.Pod(Namespace, Waiting) }
 
-// Claims returns those of the pod that exist and have no devices yet.
+// Claims returns the claims of the pod that exist and have no devices yet.
 func (c *Case) Claims() []*resourceapi.ResourceClaim {
 	var claims []*resourceapi.ResourceClaim
 	for _, entry := range c.Pod().Spec.ResourceClaims {
@@ -33,7 +32,7 @@ func (c *Case) Claims() []*resourceapi.ResourceClaim {
 	return claims
 }
 
-// What a random cluster is made of.
+// Names in a random cluster.
 const (
 	// Namespace and Waiting name the pod that waits, and the first of its claims.
 	Namespace = "ml"
@@ -43,7 +42,7 @@ const (
 	// fastClass selects devices of one model, anyClass has no selector.
 	fastClass = "fast.example.com"
 	anyClass  = "any.example.com"
-	// extendedName is what the class of Driver serves as an extended resource.
+	// extendedName is the extended resource of the class of Driver.
 	extendedName = "example.com/gpu"
 	// derivedName is an attribute that requests compute.
 	derivedName = "derived/half"

@@ -217,7 +217,7 @@ func copies[T interface{ DeepCopy() T }](list []T) []T {
 	return out
 }
 
-// requestFields are what exact requests and alternatives have in common.
+// requestFields are the common fields of exact requests and alternatives.
 type requestFields struct {
 	class       *string
 	mode        *resourceapi.DeviceAllocationMode

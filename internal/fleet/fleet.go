@@ -68,7 +68,7 @@ func moment(secondsBefore int) time.Time {
 	return time.Date(2026, time.September, 1, 12, 0, 0, 0, time.UTC).Add(-time.Duration(secondsBefore) * time.Second).Local()
 }
 
-// uid is unique for a kind of object and its number.
+// uid returns a UID that is unique for a kind of object and its number.
 func uid(kind, i int) types.UID {
 	return types.UID(fmt.Sprintf("%08x-%04x-4000-8000-%012x", i*2654435761%(1<<32), kind, i))
 }

@@ -22,7 +22,7 @@ type generator struct {
 	on   map[string]bool
 	// published are the devices so far.
 	published []published
-	// slices counts those so far, to name them.
+	// slices counts the slices so far, to name them.
 	slices int
 }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// What a mixed fleet has besides Driver and Class.
+// Names in a mixed fleet besides Driver and Class.
 const (
 	// NIC and FPGA are drivers, and classes of all their devices.
 	NIC  = "nic.example.com"

@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// pod makes the one that waits, and its claims.
+// pod creates the waiting pod and its claims.
 func (g *generator) pod() {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: Waiting, UID: "uid-pod", CreationTimestamp: metav1.NewTime(g.snap.TakenAt.Add(-14 * time.Minute))},

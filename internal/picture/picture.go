@@ -70,8 +70,8 @@ type run struct {
 	style         uv.Style
 }
 
-// runsOf splits a line where its style changes, and at gaps: what is behind one
-// starts at its own column, however wide the glyphs before it are.
+// runsOf splits a line where its style changes, and at gaps: text after a gap starts at its
+// own column, however wide the glyphs before it are.
 func runsOf(line uv.Line) []run {
 	var runs []run
 	gap := true

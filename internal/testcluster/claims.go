@@ -103,7 +103,7 @@ func (r RequestWrapper) Tolerating(key string) RequestWrapper {
 // ClaimWrapper is a claim whose methods return changed copies.
 type ClaimWrapper struct{ *resourceapi.ResourceClaim }
 
-// Claim is in the namespace, and is not allocated.
+// Claim returns a claim in the namespace that is not allocated.
 func Claim(name string, requests ...RequestWrapper) ClaimWrapper {
 	c := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name, UID: UID(name)}}
 	for _, r := range requests {
@@ -112,7 +112,7 @@ func Claim(name string, requests ...RequestWrapper) ClaimWrapper {
 	return ClaimWrapper{c}
 }
 
-// UID returns that of an object with the name.
+// UID returns the UID of an object with the name.
 func UID(name string) types.UID { return types.UID("uid-" + name) }
 
 // Change edits the claim.
@@ -243,7 +243,7 @@ func AwaitingBinding(condition, failure string) func(*resourceapi.DeviceRequestA
 	}
 }
 
-// Template is of claims with the requests.
+// Template returns a template of claims with the requests.
 func Template(name string, requests ...RequestWrapper) *resourceapi.ResourceClaimTemplate {
 	return &resourceapi.ResourceClaimTemplate{
 		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name},

@@ -94,7 +94,7 @@ func (s SliceWrapper) Of(count int64) SliceWrapper {
 	return s.Change(func(slice *resourceapi.ResourceSlice) { slice.Spec.Pool.ResourceSliceCount = count })
 }
 
-// Generation sets that of the pool.
+// Generation sets the generation of the pool.
 func (s SliceWrapper) Generation(generation int64) SliceWrapper {
 	return s.Change(func(slice *resourceapi.ResourceSlice) { slice.Spec.Pool.Generation = generation })
 }
@@ -149,7 +149,7 @@ func (d DeviceWrapper) With(properties ...string) DeviceWrapper {
 	})
 }
 
-// Devices are gpu-0 and on, with the same properties.
+// Devices returns gpu-0 and so on, with the same properties.
 func Devices(n int, properties ...string) []DeviceWrapper {
 	return Copies(n, Device("", properties...))
 }
@@ -163,7 +163,7 @@ func Copies(n int, device DeviceWrapper) []DeviceWrapper {
 	return list
 }
 
-// NamedDevices returns nothing but names.
+// NamedDevices returns devices with names and nothing else.
 func NamedDevices(names ...string) []DeviceWrapper {
 	list := make([]DeviceWrapper, 0, len(names))
 	for _, name := range names {
@@ -213,7 +213,7 @@ func (d DeviceWrapper) Tainted(taint string, effect resourceapi.DeviceTaintEffec
 	})
 }
 
-// TaintedSince is Tainted with the time when the taint was added.
+// TaintedSince is like Tainted, with the time when the taint was added.
 func (d DeviceWrapper) TaintedSince(taint string, effect resourceapi.DeviceTaintEffect, added time.Time) DeviceWrapper {
 	return d.Tainted(taint, effect).Change(func(device *resourceapi.Device) {
 		device.Taints[len(device.Taints)-1].TimeAdded = &metav1.Time{Time: added}
@@ -247,7 +247,7 @@ func (d DeviceWrapper) BindingOn(condition string) DeviceWrapper {
 	})
 }
 
-// OnNode is for slices that select nodes per device.
+// OnNode sets the node of a device in a slice that selects nodes per device.
 func (d DeviceWrapper) OnNode(name string) DeviceWrapper {
 	return d.Change(func(device *resourceapi.Device) { device.NodeName = &name })
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Pod is in the namespace, has one container, and waits for a node.
+// Pod returns a pod in the namespace that has one container and waits for a node.
 func Pod(name string, changes ...func(*corev1.Pod)) *corev1.Pod {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name, UID: UID(name), CreationTimestamp: metav1.NewTime(Taken().Add(-14 * time.Minute))},
@@ -58,7 +58,7 @@ func Generated(entry string, name *string) func(*corev1.Pod) {
 	}
 }
 
-// OnlyTemplate makes the pod one that no API server has seen.
+// OnlyTemplate turns the pod into a template that no API server has seen.
 func OnlyTemplate(p *corev1.Pod) { p.UID = "" }
 
 // OnNode sets the node of the pod.
@@ -66,7 +66,7 @@ func OnNode(name string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Spec.NodeName = name }
 }
 
-// RunningOn makes the pod one that runs on a node.
+// RunningOn lets the pod run on a node.
 func RunningOn(node string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Spec.NodeName, p.Status.Phase = node, corev1.PodRunning }
 }
@@ -105,7 +105,7 @@ func ResourceList(quantities ...string) corev1.ResourceList {
 	return list
 }
 
-// Node has labels, given as "key=value".
+// Node returns a node with labels, given as "key=value".
 func Node(name string, labels ...string) *corev1.Node {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{}}}
 	for _, label := range labels {

@@ -35,8 +35,8 @@ const (
 // Taken returns when the snapshots of [Cluster] were taken.
 func Taken() time.Time { return time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC) }
 
-// Cluster builds a snapshot of a server whose gates are those of its version,
-// with the namespace and a class for all devices of [Driver].
+// Cluster builds a snapshot of a server with the default gates of its version, with the
+// namespace and a class for all devices of [Driver].
 func Cluster(objects ...any) *snapshot.Snapshot {
 	s := &snapshot.Snapshot{
 		Source: "a test", ServerVersion: "v1.37.1", TakenAt: Taken(), Gates: map[string]snapshot.Gate{},

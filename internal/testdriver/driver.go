@@ -28,12 +28,12 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Config is what a driver is like.
+// Config configures a driver.
 type Config struct {
-	// Name is that of the driver, Kubelet the root directory of the kubelet
-	// whose sockets it makes.
+	// Name is the name of the driver, Kubelet the root directory of the kubelet whose
+	// sockets it creates.
 	Name, Kubelet string
-	// Claims are what it finds in its cluster.
+	// Claims are the claims of its cluster.
 	Claims []*resourceapi.ResourceClaim
 	// Instance is set for one of several instances, as during an update.
 	Instance string
@@ -49,8 +49,8 @@ type Config struct {
 	// Root is where the root of the node is; its sockets are made below it.
 	Root string
 
-	// Client is that of a real cluster, in place of Claims, and Node the name of
-	// the node in it.
+	// Client is the client of a real cluster, in place of Claims, and Node the name of the
+	// node in it.
 	Client kubernetes.Interface
 	Node   string
 	// Devices is how many it publishes for the node: gpu-0, gpu-1 and so on.
@@ -59,7 +59,7 @@ type Config struct {
 	Unregistered bool
 }
 
-// Faults are what a driver does wrong.
+// Faults are the ways in which a driver misbehaves.
 type Faults struct {
 	// Prepare and Unprepare are errors that it answers with.
 	Prepare, Unprepare string
@@ -159,9 +159,9 @@ func (d *Driver) Prepared(uid types.UID) int {
 	return d.prepared[uid]
 }
 
-// OnCall has a function called before each call is carried out and again when it is
-// done, before the reply is sent, with the name of its method. While it runs, the call
-// waits. nil ends that.
+// OnCall sets a function that is called before each call is carried out and again before
+// the reply is sent, with the name of its method. While it runs, the call waits. nil ends
+// that.
 func (d *Driver) OnCall(called func(method string, done bool)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -181,7 +181,7 @@ func (d *Driver) intercept(ctx context.Context, request any, info *grpc.UnarySer
 	return handler(ctx, request)
 }
 
-// SetFaults has it do something wrong from now on; no faults end that.
+// SetFaults lets the driver misbehave from now on; no faults end that.
 func (d *Driver) SetFaults(faults Faults) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

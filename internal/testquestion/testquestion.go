@@ -52,7 +52,7 @@ func Of(t testing.TB, snap *snapshot.Snapshot, pod *corev1.Pod) *funnel.Question
 	return q
 }
 
-// Allocator returns that of a snapshot.
+// Allocator returns the allocator of a snapshot.
 func Allocator(t testing.TB, snap *snapshot.Snapshot) *allocator.Allocator {
 	t.Helper()
 	c := cluster.New(snap)

@@ -18,8 +18,8 @@ import (
 // this program is built with.
 const Library = "v0.37.2"
 
-// Behavior is what kube-scheduler does in some releases and not in others, with the same
-// feature gates.
+// Behavior is something that kube-scheduler does in some releases and not in others, with
+// the same feature gates.
 type Behavior string
 
 // The behaviors that change whether a pod is scheduled, or where to.
@@ -30,8 +30,8 @@ const (
 	// TimeoutEndsAttempt: a search that takes longer than the filter timeout on one
 	// node ends the attempt for all nodes, else for that node.
 	TimeoutEndsAttempt Behavior = "TimeoutEndsAttempt"
-	// AllWithCountersPanics: kube-scheduler panics when a request for all devices
-	// takes one that consumes counters.
+	// AllWithCountersPanics: kube-scheduler panics if a request for all devices gets a
+	// device that consumes counters.
 	AllWithCountersPanics Behavior = "AllWithCountersPanics"
 	// MixedClaimsFailScore: a pod with claims that are allocated and others that are
 	// not cannot be scheduled if more than one node is suitable.
@@ -84,8 +84,8 @@ const (
 	// CountsOverflow: the counts of the requests of a claim are added without looking at
 	// the largest number, and kube-scheduler panics where the sum is negative.
 	CountsOverflow Behavior = "CountsOverflow"
-	// AlternativesMixedUp: alternatives that ask for all devices use what was found out
-	// for other alternatives of their request.
+	// AlternativesMixedUp: alternatives that ask for all devices use intermediate results
+	// of other alternatives of their request.
 	AlternativesMixedUp Behavior = "AlternativesMixedUp"
 	// Permutes: the devices of a request are tried in every order.
 	Permutes Behavior = "Permutes"
@@ -177,10 +177,10 @@ func Of(release string) map[Behavior]bool {
 	return at(parsed)
 }
 
-// Within returns what is known where a release is not: what kube-scheduler is assumed to
-// do, and whether schedulers of the minor releases from one to another, both included,
-// differ in it. Assumed is the first of them, and the library's release where they are
-// zero.
+// Within returns the behavior of an unknown release: the behaviors that kube-scheduler is
+// assumed to have, and whether schedulers of the minor releases from one to another, both
+// included, differ in them. Assumed is the first release, and the library's release if both
+// are zero.
 func Within(from, to uint) (assumed, varies map[Behavior]bool) {
 	assumed = Of("")
 	if from > 0 {

@@ -1,9 +1,8 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package checks knows what the checks of a cluster and those of manifests have in
-// common: how they are chosen by their codes, how severe findings are, and how they
-// are counted.
+// Package checks has the common parts of the checks of a cluster and of manifests: how they
+// are chosen by their codes, how severe findings are, and how they are counted.
 //
 // It knows no check. pkg/doctor, pkg/lint and pkg/commands import it.
 package checks
@@ -19,21 +18,21 @@ import (
 // have nothing to say about it, separated by commas.
 const IgnoreAnnotation = "dra.kubectl.dev/ignore"
 
-// Group is what checks are about.
+// Group is the subject of some checks.
 type Group struct {
-	// Number is the one that the codes of its checks begin with: 12 of DRA1201.
+	// Number is the beginning of the codes of its checks: 12 of DRA1201.
 	Number string
-	// Title is what the checks are about.
+	// Title names the subject of the checks.
 	Title string
 }
 
-// Description is what a check says of itself.
+// Description describes a check.
 type Description struct {
-	// Code is stable: "DRA", the number of the group and that of the check in it.
+	// Code is stable: "DRA", the number of the group, and the number of the check in it.
 	Code string
-	// Title says in a few words what is wrong.
+	// Title names the problem in a few words.
 	Title string
-	// Severity is that of its findings, unless they have one of their own.
+	// Severity is the severity of its findings, unless they have their own.
 	Severity api.Severity
 	// About says what it means, Advice what can be done.
 	About, Advice string
@@ -56,8 +55,8 @@ type Choice struct {
 	// Only and Skip choose checks by the beginning of their codes: "DRA12" is all
 	// of the group. Without Only, all checks are made.
 	Only, Skip []string
-	// MinSeverity leaves out what is less severe; empty leaves out nothing. Checks
-	// that could not be made are never left out.
+	// MinSeverity leaves out less severe findings; empty leaves out nothing. Checks that
+	// could not be made are never left out.
 	MinSeverity api.Severity
 }
 

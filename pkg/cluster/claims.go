@@ -26,8 +26,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// What can be wrong with a claim of a pod; [PodClaim.Problem] wraps one of
-// them or, for an unknown kind of entry, resourceclaim.ErrAPIUnsupported.
+// Problems of a claim of a pod; [PodClaim.Problem] wraps one of them or, for an unknown
+// kind of entry, resourceclaim.ErrAPIUnsupported.
 var (
 	// ErrClaimNotCreated is a claim that the controller has yet to make from
 	// its template.
@@ -360,7 +360,7 @@ func (c *Claims) Reserved(claim *resourceapi.ResourceClaim, pod *corev1.Pod) boo
 	return pod.UID != "" && resourceclaim.IsReservedForPod(pod, claim, c.groupsUseClaims())
 }
 
-// groupsUseClaims is false if it is known that groups of pods use no claims.
+// groupsUseClaims reports whether groups of pods may use claims.
 func (c *Claims) groupsUseClaims() bool {
 	return c.gates.Enabled(GateWorkloadClaims) || c.gates.known[GateWorkloadClaims].Source == snapshot.GateFromDefault
 }

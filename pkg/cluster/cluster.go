@@ -16,8 +16,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Cluster is what a snapshot says about devices: where they are, who has them, what
-// is left, and which pods can go where. It is safe for concurrent use.
+// Cluster has the facts of a snapshot about devices: where they are, who has them, how much
+// of them is left, and which pods can go where. It is safe for concurrent use.
 type Cluster struct {
 	Snapshot   *snapshot.Snapshot
 	Gates      *Gates
@@ -30,8 +30,8 @@ type Cluster struct {
 	// Evaluators are for selectors of devices, seen as the allocator sees them. Those of
 	// amended clusters with the same devices are the same.
 	Evaluators *selector.Evaluators
-	// behaviors are what the scheduler of the release does, see [behavior.Changes], and
-	// varying those in which the releases differ that the cluster can have.
+	// behaviors are the behaviors of the release's scheduler, see [behavior.Changes], and
+	// varying the behaviors in which the possible releases of the cluster differ.
 	behaviors, varying map[behavior.Behavior]bool
 	lost               func() []LostPool
 	// proved has, by behavior, the pod of which the scheduler wrote what proves it.

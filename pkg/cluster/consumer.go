@@ -20,7 +20,7 @@ func ConsumerName(c *resourceapi.ResourceClaimConsumerReference) string {
 	return ConsumerKind(c) + "/" + c.Name
 }
 
-// ConsumerNames lists those that a claim is reserved for, nil if there are none.
+// ConsumerNames lists the consumers that a claim is reserved for, nil if there are none.
 func ConsumerNames(claim *resourceapi.ResourceClaim) []string {
 	var names []string
 	for i := range claim.Status.ReservedFor {

@@ -15,13 +15,13 @@ import (
 type UnusedClaim struct {
 	// Entry is the name in the pod's spec.resourceClaims.
 	Entry string
-	// Container is the one that names something that does not exist; empty if no
-	// container names the claim.
+	// Container names a claim or request that does not exist; empty if no container names
+	// the claim.
 	Container string
-	// Request is what the container names and the claim does not have; empty if
-	// it is the entry that does not exist.
+	// Request is named by the container and missing in the claim; empty if the entry does
+	// not exist.
 	Request string
-	// Requests are those that the claim has.
+	// Requests are the requests of the claim.
 	Requests []string
 	// Path is the field of the pod that proves it, Found its value.
 	Path, Found string
@@ -74,7 +74,7 @@ func UnusedClaims(pod *corev1.Pod, claims []PodClaim) []UnusedClaim {
 	return found
 }
 
-// Text says what is wrong, in a clause.
+// Text describes the problem, in a clause.
 func (u *UnusedClaim) Text() string {
 	switch {
 	case u.Request != "":

@@ -10,7 +10,7 @@ import resourceapi "k8s.io/api/resource/v1"
 // safe for concurrent use.
 type DeviceTable[V any] struct {
 	rows map[*resourceapi.ResourceSlice][]deviceValue[V]
-	// slice is the one that was looked at last, and row is its row.
+	// slice is the slice of the last lookup, and row is its row.
 	slice *resourceapi.ResourceSlice
 	row   []deviceValue[V]
 }

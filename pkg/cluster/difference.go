@@ -10,9 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// difference is what one list of objects has that another one has not. Objects are
-// the same only if they are one and the same, as in snapshots that share what is not
-// touched.
+// difference is the part of a list of objects that another list lacks. Objects are compared
+// by pointer, which is enough for snapshots that share unchanged objects.
 type difference[T any] struct {
 	Removed, Added []T
 }
@@ -69,8 +68,8 @@ func compareObjects[T metav1.Object](a, b T) int {
 	return cmp.Or(strings.Compare(a.GetNamespace(), b.GetNamespace()), strings.Compare(a.GetName(), b.GetName()))
 }
 
-// sameList reports whether two lists are one and the same, as in snapshots that
-// share what is not touched.
+// sameList reports whether two lists have the same pointers, as in snapshots that share
+// unchanged objects.
 func sameList[T any](a, b []T) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }

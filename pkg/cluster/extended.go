@@ -15,8 +15,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// extendedClaimName is what the scheduler calls its claim for extended
-// resources before it is written. It is no valid name on purpose.
+// extendedClaimName is the scheduler's name for its claim for extended resources before it
+// is written. It is invalid on purpose.
 const extendedClaimName = "<extended-resources>"
 
 // HasExtendedResources reports whether the pod asks for an extended resource
@@ -33,10 +33,9 @@ func (c *Claims) HasExtendedResources(pod *corev1.Pod) bool {
 	return false
 }
 
-// ClassOf finds the DeviceClass that the scheduler takes for an extended
-// resource: the one that names it, of several the newest, or the one whose
-// implicit name it is. It is nil if there is none, and while the feature is
-// off.
+// ClassOf returns the DeviceClass that the scheduler uses for an extended resource: the
+// newest class that names it, or the class whose implicit name it is. It is nil if there is
+// none, and while the feature is off.
 func (c *Claims) ClassOf(name corev1.ResourceName) *resourceapi.DeviceClass {
 	return c.classOf.GetDeviceClass(name)
 }
@@ -137,9 +136,9 @@ func extendedDeviceRequests(pod *corev1.Pod, classes map[corev1.ResourceName]str
 				},
 			})
 		}
-		// laterUse is what long-lived containers from here on have. Going
-		// backwards, the last init container with the greatest need is seen
-		// first, but upstream takes the first one.
+		// laterUse is the use of long-lived containers from here on. Going backwards, the
+		// last init container with the greatest need is seen first, but upstream takes the
+		// first one.
 		var laterUse, greatest int64
 		greatestAt := -1
 		for i := range slices.Backward(containers) {
@@ -163,8 +162,8 @@ func extendedDeviceRequests(pod *corev1.Pod, classes map[corev1.ResourceName]str
 	return requests
 }
 
-// extendedRequestName returns what the kubelet expects: the number of the container, init
-// containers first, and that of the resource among the sorted names.
+// extendedRequestName returns the name that the kubelet expects: the number of the
+// container, init containers first, and the number of the resource among the sorted names.
 func extendedRequestName(index int, container *corev1.Container, name corev1.ResourceName) string {
 	names := slices.Sorted(maps.Keys(container.Resources.Requests))
 	return fmt.Sprintf("container-%d-request-%d", index, slices.Index(names, name))

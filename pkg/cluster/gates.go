@@ -49,7 +49,7 @@ type Gates struct {
 	// snap has the versions and the gates of a snapshot, and nothing else: clusters that share
 	// it would keep each other in memory.
 	snap *snapshot.Snapshot
-	// known has those that have a bearing on allocation.
+	// known has the gates that affect allocation.
 	known map[string]snapshot.Gate
 	features
 	// listsCompared is true if constraints compare attributes that are lists.
@@ -58,7 +58,7 @@ type Gates struct {
 	tolerationOperators bool
 }
 
-// features are what pools and their devices depend on.
+// features are the features that pools and their devices depend on.
 type features struct {
 	channel                                      string
 	compatibilityGroups, consumableCapacity      bool
@@ -128,7 +128,7 @@ func channelOf(enabled func(gate string) bool, listsCompared bool) string {
 	}
 }
 
-// Features are those that the allocator works with, and how that became known.
+// Features are the allocator's features and the source of each.
 type Features struct {
 	// Library is the version of the embedded allocator's module.
 	Library string
@@ -144,7 +144,7 @@ type Features struct {
 	Enabled []string
 }
 
-// Features tells what is on.
+// Features returns the enabled features.
 func (g *Gates) Features() Features {
 	f := Features{Library: behavior.Library, Channel: g.channel, Cluster: g.snap.ServerVersion}
 	weakest := -1

@@ -10,8 +10,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 )
 
-// Health is what the kubelet says about a device in the status of a pod
-// (KEP-4680).
+// Health is the kubelet's report about a device in the status of a pod (KEP-4680).
 type Health struct {
 	Pod     *corev1.Pod
 	Status  corev1.ResourceHealthStatus

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestLayers holds a map of layers against one that is changed.
+// TestLayers compares a map of layers with a plain map under the same changes.
 func TestLayers(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	want, got := map[int]int{}, layers[int, int]{}

@@ -22,7 +22,7 @@ type LostPool struct {
 	Driver, Name string
 	// Node is the node that the allocations are for, empty if that is not one node.
 	Node string
-	// Devices are those that claims have, by name; Claims the claims.
+	// Devices are the allocated devices, by name; Claims the claims.
 	Devices []DeviceID
 	Claims  []*resourceapi.ResourceClaim
 }
@@ -31,7 +31,7 @@ type LostPool struct {
 // device that is [DeviceReady] is not lost: its driver has moved it into a pod.
 func (c *Cluster) LostPools() []LostPool { return c.lost() }
 
-// LostPoolsOf lists those of which a claim has devices, with what that claim has.
+// LostPoolsOf lists the lost pools of a claim's devices, with the claim's devices in each.
 func (c *Cluster) LostPoolsOf(claim *resourceapi.ResourceClaim) []LostPool {
 	same := func(other *resourceapi.ResourceClaim) bool {
 		return other.Namespace == claim.Namespace && other.Name == claim.Name

@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Follower is what a package above this one works out about a cluster, and remembers with
+// Follower is a result about a cluster that a package above computes and keeps with
 // [Remember].
 type Follower interface {
 	// Follow returns what still holds of it in an amended cluster. It must not keep the

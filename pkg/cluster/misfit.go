@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Filter is what a node is checked for before any device is looked at, named
-// after the scheduler's plugin where one has a single check.
+// Filter is a check of a node before any device is looked at, named after the scheduler's
+// plugin if that has a single check.
 type Filter string
 
 // The filters that a node can fail.
@@ -44,7 +44,7 @@ type Misfit struct {
 	// Path is the field of the node that proves it, Found its value and Wanted
 	// what the pod needs.
 	Path, Found, Wanted string
-	// Taint is the one that is not tolerated (FilterTaint). Condition is why the node is
+	// Taint is the taint that is not tolerated (FilterTaint). Condition is why the node is
 	// cordoned or has that taint, nil if that is not known.
 	Taint     corev1.Taint
 	Condition *NodeCondition
@@ -52,9 +52,9 @@ type Misfit struct {
 	// (FilterNodeSelector), or the topology key of the other pods that are in the way
 	// (FilterSpread, FilterPodAffinity).
 	Label string
-	// Resource is what the node has too little of: Required by the pod,
-	// Available on the node after what pods there request, of Allocatable
-	// (FilterResources; FilterPods with the resource pods).
+	// Resource is the scarce resource of the node: Required by the pod, Available on the
+	// node beside the requests of its pods, of Allocatable (FilterResources; FilterPods
+	// with the resource pods).
 	Resource                         corev1.ResourceName
 	Required, Available, Allocatable resource.Quantity
 	// User is the pod, as namespace/name, that uses the host port (FilterPorts).

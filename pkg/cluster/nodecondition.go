@@ -19,8 +19,8 @@ type NodeCondition struct {
 	// Reason is a few words that hold for all nodes with the condition, Repair is what an
 	// administrator can do about it, empty where it takes none.
 	Reason, Repair string
-	// Status is that of the condition, empty for what only a taint says; Message is what was
-	// said about it.
+	// Status is the status of the condition, empty if only a taint shows it; Message is its
+	// message.
 	Status  corev1.ConditionStatus
 	Message string
 	// Since is when it began, zero if that is not known. Ended is set if it is about something
@@ -103,8 +103,8 @@ func SetByKubernetes(taint *corev1.Taint) bool {
 	}
 }
 
-// Text returns the condition with what only concerns the one node: since when it has it,
-// and what was said about it.
+// Text returns the condition with the details of this node: since when it has it, and the
+// message.
 func (n *NodeCondition) Text(now time.Time) string {
 	text := n.Reason
 	switch age := duration.HumanDuration(max(0, now.Sub(n.Since))); {

@@ -14,8 +14,8 @@ import (
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 )
 
-// TestConditionsOfNodes: what keeps a pod from a node is the condition of the node, with since
-// when and what was said about it, not the taints that Kubernetes sets for it.
+// TestConditionsOfNodes checks that a node is rejected for its condition, with time and
+// message, and not for the taints that Kubernetes sets for it.
 func TestConditionsOfNodes(t *testing.T) {
 	condition := func(kind corev1.NodeConditionType, status corev1.ConditionStatus, reason, message string) corev1.NodeCondition {
 		return corev1.NodeCondition{Type: kind, Status: status, Reason: reason, Message: message, LastTransitionTime: metav1.NewTime(tc.Taken().Add(-12 * time.Minute))}

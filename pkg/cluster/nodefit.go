@@ -124,8 +124,8 @@ func affinityMisfits(pod *corev1.Pod, node *corev1.Node) []Misfit {
 	return misfits
 }
 
-// SelectsByName reports whether a pod selects a node by its name or hostname, so that it does
-// not select another one that is like it in all else.
+// SelectsByName reports whether a pod selects a node by its name or hostname, and so no
+// equivalent node.
 func SelectsByName(pod *corev1.Pod, node *corev1.Node) bool {
 	if len(pod.Spec.NodeSelector) == 0 && (pod.Spec.Affinity == nil || pod.Spec.Affinity.NodeAffinity == nil) {
 		return false
@@ -186,8 +186,8 @@ func (n *Nodes) resourceMisfits(pod *corev1.Pod, node *corev1.Node, usage *nodeU
 	return misfits
 }
 
-// resourceNeed is what a pod wants of a resource of a node, what of it pods on the node
-// use, and how much there is.
+// resourceNeed is the amount of a resource that a pod needs, that pods on the node use, and
+// that the node has.
 type resourceNeed struct {
 	name                 corev1.ResourceName
 	want, used, capacity int64
@@ -254,8 +254,8 @@ func (n *Nodes) RoomFor(pod *corev1.Pod, node *corev1.Node) []Room {
 	return rooms
 }
 
-// neighborsOf counts the placed pods for one that is not. What is not certain
-// because pods could not be read is left out, see [Nodes.NotModelled].
+// neighborsOf counts the placed pods for a pod that is not placed. Uncertainty from pods
+// that could not be read is left out, see [Nodes.NotModelled].
 func (n *Nodes) neighborsOf(pod *corev1.Pod) *neighbors {
 	if known, found := n.neighbors.Load(pod); found {
 		if near, ok := known.(*neighbors); ok {

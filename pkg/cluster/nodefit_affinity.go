@@ -12,16 +12,16 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// neighbors is what the placed pods mean for the nodes of one that is not: pod
-// affinity, anti-affinity of either side, and topology spread.
+// neighbors has the effect of the placed pods on the nodes for another pod: pod affinity,
+// anti-affinity of either side, and topology spread.
 type neighbors struct {
 	affinity, antiAffinity []podTerm
 	// matched counts, for each domain, the placed pods that match all terms of
 	// the affinity. selfMatch is true if the pod does so itself.
 	matched   map[domain]int
 	selfMatch bool
-	// avoided and avoiding name a placed pod for each domain: one that a term of
-	// the anti-affinity matches, and one whose own anti-affinity the pod matches.
+	// avoided and avoiding name a placed pod for each domain: a pod that the anti-affinity
+	// matches, and a pod whose own anti-affinity matches the pod.
 	avoided  []map[domain]string
 	avoiding map[domain]string
 	// avoidingKeys are the keys of avoiding, in their order.
@@ -46,8 +46,8 @@ type avoidingPod struct {
 	terms []podTerm
 }
 
-// avoidingPods returns those pods of a snapshot, in its order, of which some changed since
-// they were collected before.
+// avoidingPods returns the pods with required anti-affinity in the order of a snapshot,
+// given the pods before a change and the change.
 func avoidingPods(before []avoidingPod, changed *difference[*corev1.Pod]) []avoidingPod {
 	avoids := func(pod *corev1.Pod) bool { return takesNode(pod) && len(requiredAntiAffinity(pod)) > 0 }
 	if !slices.ContainsFunc(changed.Removed, avoids) && !slices.ContainsFunc(changed.Added, avoids) {
@@ -142,8 +142,8 @@ func requiredAffinity(pod *corev1.Pod) []corev1.PodAffinityTerm {
 	return pod.Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 }
 
-// SelectedLabels adds to keys those of the labels of pods by which a pod selects others
-// in what it requires: its affinity, its anti-affinity and its spread constraints.
+// SelectedLabels adds to keys the labels of pods by which a pod selects others in its
+// requirements: its affinity, its anti-affinity and its spread constraints.
 func SelectedLabels(pod *corev1.Pod, keys map[string]bool) {
 	add := func(selector *metav1.LabelSelector, more ...[]string) {
 		for _, list := range more {

@@ -110,8 +110,8 @@ func hasLabels(node *corev1.Node, constraints []*corev1.TopologySpreadConstraint
 	})
 }
 
-// countsForSpread reports whether a node is one that the pod could use, as far as
-// the constraint says that this matters (matchNodeInclusionPolicies).
+// countsForSpread reports whether the pod could use a node, as far as the constraint
+// requires that (matchNodeInclusionPolicies).
 func (n *Nodes) countsForSpread(pod *corev1.Pod, node *corev1.Node, c *corev1.TopologySpreadConstraint, affinity nodeaffinity.RequiredNodeAffinity) bool {
 	if ptr.Deref(c.NodeAffinityPolicy, corev1.NodeInclusionPolicyHonor) == corev1.NodeInclusionPolicyHonor {
 		// Like the scheduler, pass over errors.

@@ -231,8 +231,8 @@ func TestMadeUpNodes(t *testing.T) {
 	}
 }
 
-// TestMissingNode judges a node that only a preview knows like one that was made
-// up, beside one that the cluster has.
+// TestMissingNode compares a node that only a preview knows with a made-up node and a node
+// of the cluster.
 func TestMissingNode(t *testing.T) {
 	snap := tc.Snapshot(tc.IncubatingGates(), tc.Node(tc.Node1), tc.Slice("a", tc.DriverA, "p1", tc.Device("d")).OnNode(tc.Node1), tc.Class(tc.ClassA, tc.DriverA))
 	laid := tc.Snapshot(tc.Slice("b", tc.DriverA, "p2", tc.Device("d"), tc.Device("e")).OnNode(tc.Node2))

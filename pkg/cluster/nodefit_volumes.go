@@ -24,7 +24,7 @@ const noProvisioner = "kubernetes.io/no-provisioner"
 
 // VolumeUse is a volume of a pod that has a PersistentVolumeClaim.
 type VolumeUse struct {
-	// Volume is the name in the pod's spec.volumes, Name that of the claim.
+	// Volume is the name in the pod's spec.volumes, Name the name of the claim.
 	Volume, Name string
 	// Ephemeral is true if the claim is made for the pod.
 	Ephemeral bool
@@ -127,8 +127,8 @@ func boundVolumeMisfits(snap *snapshot.Snapshot, claim *corev1.PersistentVolumeC
 	return zoneMisfits(volume, claim, node)
 }
 
-// zoneMisfits returns the filter of the plugin volumezone: the labels of a volume have to
-// be those of the node, if that has any of a zone or region.
+// zoneMisfits implements the filter of the plugin volumezone: the labels of a volume have
+// to be on the node, if the node has labels of a zone or region.
 func zoneMisfits(volume *corev1.PersistentVolume, claim *corev1.PersistentVolumeClaim, node *corev1.Node) []Misfit {
 	stable := map[string]string{
 		corev1.LabelTopologyZone: corev1.LabelTopologyZone, corev1.LabelTopologyRegion: corev1.LabelTopologyRegion,
@@ -212,8 +212,8 @@ func hasModes(has, wanted []corev1.PersistentVolumeAccessMode) bool {
 	return !slices.ContainsFunc(wanted, func(mode corev1.PersistentVolumeAccessMode) bool { return !slices.Contains(has, mode) })
 }
 
-// matchesTopology is MatchTopologySelectorTerms of
-// pkg/apis/core/v1/helper: no term at all matches every node.
+// matchesTopology reports whether a node matches, as MatchTopologySelectorTerms of
+// pkg/apis/core/v1/helper does: no term at all matches every node.
 func matchesTopology(terms []corev1.TopologySelectorTerm, found map[string]string) bool {
 	if len(terms) == 0 {
 		return true

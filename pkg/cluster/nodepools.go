@@ -21,8 +21,8 @@ func (p *Pools) concerns(slice *sliceInfo, l *look) (bool, error) {
 	return slice.targets(l)
 }
 
-// slicesToLookAt returns those slices of a pool that can concern a node, in
-// the order in which the allocator comes across them.
+// slicesToLookAt returns the slices of a pool that can concern a node, in the order of the
+// allocator.
 func (p *Pools) slicesToLookAt(e *poolEntry, node *corev1.Node) []*sliceInfo {
 	if p.countersConcernAll {
 		return e.slices

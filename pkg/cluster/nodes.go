@@ -32,7 +32,7 @@ type Nodes struct {
 	usage func() nodeUsages
 	// avoiding has the pods with a node that others must keep away from.
 	avoiding func() []avoidingPod
-	// neighbors has what was asked for so far about pods, by pod.
+	// neighbors has the results so far, by pod.
 	neighbors sync.Map
 }
 
@@ -141,7 +141,7 @@ func addTo(sums *map[corev1.ResourceName]int64, name corev1.ResourceName, quanti
 	(*sums)[name] += quantity
 }
 
-// nodeUsage is what the pods on a node take. Its pods field counts them.
+// nodeUsage is the resource use of the pods on a node. Its pods field counts them.
 type nodeUsage struct {
 	resourceSum
 	ports []hostPort

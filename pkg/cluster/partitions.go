@@ -16,7 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// CounterUse is one counter of a counter set, and what is left of it.
+// CounterUse is a counter of a counter set, and the amount left of it.
 type CounterUse struct {
 	CounterSet, Counter string
 	// Left is Total less Used. It is negative if more is used than there is.
@@ -25,8 +25,8 @@ type CounterUse struct {
 	By []DeviceID
 }
 
-// PartitionUse is what the devices in use leave of a pool to those that use
-// counters: of the counters themselves, and of the compatibility groups.
+// PartitionUse has the counters and the compatibility groups of a pool that the devices in
+// use leave to others.
 type PartitionUse struct {
 	counters map[[2]string]CounterUse
 	groups   map[string]GroupUse
@@ -46,8 +46,8 @@ func (u *PartitionUse) Counter(set, name string) (CounterUse, bool) {
 	return use, ok
 }
 
-// GroupUse is what the devices in use of a counter set have in common
-// (KEP-5963). The zero value is a set that nobody uses.
+// GroupUse has the compatibility groups that the devices in use of a counter set have in
+// common (KEP-5963). The zero value is an unused set.
 type GroupUse struct {
 	Used bool
 	// Declared is true if they declare groups. Others then need one of Groups,
@@ -82,7 +82,7 @@ func (g GroupUse) Admits(groups []string) bool {
 	}
 }
 
-// Partitions are what devices that share counters leave of their pools.
+// Partitions say how much is left of pools whose devices share counters.
 type Partitions struct {
 	gates *Gates
 	usage *Usage
@@ -90,8 +90,8 @@ type Partitions struct {
 	uses  *partitionUses
 }
 
-// partitionUses has what was asked for last about each pool. It is right as long as the
-// usage of the pool is that one.
+// partitionUses has the last result for each pool. It is valid as long as the usage of the
+// pool is the same.
 type partitionUses struct {
 	mutex sync.Mutex
 	last  map[*Pool]partitionUse
@@ -168,8 +168,8 @@ func (p *Partitions) Counters(pool *Pool) []CounterUse {
 	return uses
 }
 
-// Use returns what is left of a pool's newest generation. It is
-// worked out once for each pool, as long as its usage stays the same.
+// Use returns the use of a pool's newest generation. It is computed once for each pool, as
+// long as its usage stays the same.
 func (p *Partitions) Use(pool *Pool) *PartitionUse {
 	of := p.usage.OfPool(pool.Driver, pool.Name)
 	p.uses.mutex.Lock()
@@ -330,9 +330,8 @@ func (p *Partitions) charged(d *Device) bool {
 		(p.usage.Shared(d.ID) || len(p.usage.Consumed(d.ID)) > 0)
 }
 
-// groupConflict compares the compatibility groups of a device to those of the
-// devices in use, for a node. Without a node, only what is the same for all of
-// them is compared.
+// groupConflict compares the compatibility groups of a device to the groups in use, for a
+// node. Without a node, only groups that are the same for all nodes are compared.
 func (p *Partitions) groupConflict(d *Device, node *corev1.Node) *CounterConflict {
 	if !p.gates.compatibilityGroups {
 		return nil

@@ -27,9 +27,9 @@ const podClaimAnnotation = "resource.kubernetes.io/pod-claim-name"
 // ResourceClaimTemplate, empty for the claim for extended resources.
 const plannedAnnotation = "dra.kubectl.dev/planned-claim"
 
-// Planned marks a claim as one that is yet to be created, from a template or, if that is
-// empty, for extended resources. It needs a name that no other claim of the pod has, which
-// is not the one that it gets and which nobody is to see.
+// Planned marks a claim as not yet created, from a template or, if that is empty, for
+// extended resources. It needs a name that no other claim of the pod has; it is neither the
+// final name nor shown to anybody.
 func Planned(claim *resourceapi.ResourceClaim, template string) {
 	snapshot.Annotate(claim, plannedAnnotation, []string{template})
 }
@@ -75,11 +75,10 @@ type PodClaim struct {
 	Problem error
 }
 
-// OfPod returns the claims of a pod in the order in which the scheduler
-// allocates them: those of spec.resourceClaims, then the one for extended
-// resources. Entries for which the controller decided that no claim is needed
-// are left out. For a pod without a UID, which is only a template, claims that
-// are yet to be made are no problem.
+// OfPod returns the claims of a pod in the order in which the scheduler allocates them: the
+// claims of spec.resourceClaims, then the claim for extended resources. Entries for which
+// the controller decided that no claim is needed are left out. For a pod without a UID,
+// which is only a template, missing claims are no problem.
 func (c *Claims) OfPod(pod *corev1.Pod) []PodClaim {
 	claims := make([]PodClaim, 0, len(pod.Spec.ResourceClaims)+1)
 	group, groupProblem := c.podGroup(pod)

@@ -31,7 +31,7 @@ type Pool struct {
 	Index int
 	// Generation is the newest one of any slice.
 	Generation int64
-	// Slices are those of that generation, sorted by name, with the taints of
+	// Slices are the slices of the newest generation, sorted by name, with the taints of
 	// the DeviceTaintRules.
 	Slices []*resourceapi.ResourceSlice
 	// Obsolete are the slices of older generations.
@@ -116,7 +116,7 @@ func (p *Pool) WhyIncomplete() string {
 // unique only among the slices that target the node.
 type NodePool struct {
 	Pool *Pool
-	// Generation is the one that the allocator uses for this node.
+	// Generation is the generation that the allocator uses for this node.
 	Generation int64
 	// AllIgnored is true if all slices that could target the node are Ignored: for
 	// the allocator there is no such pool.
@@ -131,13 +131,13 @@ type NodePool struct {
 	// Local is true if a slice names the node. Where it is false, all nodes to
 	// which the pool looks the same share one NodePool.
 	Local bool
-	// Slices are those of Generation that target the node, and Older those of
-	// earlier generations; what is Ignored is in neither.
+	// Slices are the slices of Generation that target the node, and Older the slices of
+	// earlier generations; Ignored slices are in neither.
 	Slices, Older []*resourceapi.ResourceSlice
 	// Ignored are slices that could target the node but do not count.
 	Ignored []IgnoredSlice
-	// Devices are those that target the node, in the order in which the
-	// allocator tries them. There are none if it does not use the pool.
+	// Devices are the devices that target the node, in the order in which the allocator
+	// tries them. There are none if it does not use the pool.
 	Devices []Device
 
 	// Last is true if the allocator tries the pool after all those where it is

@@ -27,12 +27,13 @@ type poolEntry struct {
 	// generations are mostly one; newest is the number of the newest.
 	generations []generation
 	newest      int64
-	// views are those of nodes without a slice of their own, by what they see.
+	// views are the views of nodes without a slice of their own, by the slices that they
+	// see.
 	mutex sync.Mutex
 	views map[string]*NodePool
 }
 
-// generation is what the slices of one generation of a pool are together.
+// generation has the slices of one generation of a pool.
 type generation struct {
 	number int64
 	// counted is how many of them count when the allocator looks for
@@ -107,8 +108,8 @@ func (e *poolEntry) describe() {
 	}
 }
 
-// certainDuplicate looks for device names that are used twice among the slices
-// that one node sees without doubt: its own, and those for all nodes.
+// certainDuplicate looks for device names that are used twice among the slices that a node
+// certainly sees: its own, and the slices for all nodes.
 func (e *poolEntry) certainDuplicate() string {
 	var everywhere []*sliceInfo
 	for _, slice := range e.shared {

@@ -140,7 +140,7 @@ func (p *Pools) listEvery() []Device {
 	return list
 }
 
-// eachSlice visits the slices of all pools, of each pool those of earlier generations first.
+// eachSlice visits the slices of all pools, of each pool earlier generations first.
 func (p *Pools) eachSlice(visit func(*Pool, *resourceapi.ResourceSlice)) {
 	for _, pool := range p.All() {
 		for _, slice := range pool.Obsolete {
@@ -167,8 +167,8 @@ func (p *Pools) listDevices() deviceTable {
 	return table
 }
 
-// EveryDevice returns the devices of all pools, of each pool those of earlier generations
-// first. Callers must not change the list.
+// EveryDevice returns the devices of all pools, of each pool earlier generations first.
+// Callers must not change the list.
 func (p *Pools) EveryDevice() []Device { return p.every() }
 
 // Devices returns the devices of the newest generation of all pools, in the

@@ -29,7 +29,7 @@ type Request struct {
 	Tolerations []resourceapi.DeviceToleration
 	Capacity    *resourceapi.CapacityRequirements
 	Derived     []resourceapi.DeviceDerivedAttribute
-	// Constraints are those of the claim that apply to it.
+	// Constraints are the claim's constraints that apply to the request.
 	Constraints []Constraint
 }
 
@@ -43,7 +43,7 @@ type Constraint struct {
 	Only bool
 }
 
-// AppliesTo reports whether the constraint is about a request.
+// AppliesTo reports whether the constraint applies to a request.
 func (c Constraint) AppliesTo(r *Request) bool {
 	return len(c.Requests) == 0 || slices.Contains(c.Requests, r.Name) || slices.Contains(c.Requests, r.Base)
 }

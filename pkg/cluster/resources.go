@@ -33,8 +33,8 @@ func isDRAExtendedResource(name corev1.ResourceName) bool {
 	return isExtendedResource(name) || strings.HasPrefix(string(name), resourceapi.ResourceDeviceClassPrefix)
 }
 
-// isExtendedResource is IsExtendedResourceName of pkg/apis/core/v1/helper of
-// Kubernetes.
+// isExtendedResource reports whether a name is an extended resource, as
+// IsExtendedResourceName of pkg/apis/core/v1/helper of Kubernetes does.
 func isExtendedResource(name corev1.ResourceName) bool {
 	text := string(name)
 	if !strings.Contains(text, "/") || strings.Contains(text, corev1.ResourceDefaultNamespacePrefix) ||

@@ -16,7 +16,7 @@ import (
 // sliceInfo is a slice with what can be worked out once for all nodes.
 type sliceInfo struct {
 	*resourceapi.ResourceSlice
-	// index is that among the slices of the pool.
+	// index is the index among the slices of the pool.
 	index int
 	// ignored is why the allocator does not look at the slice, nil if it does.
 	ignored *IgnoredSlice
@@ -151,7 +151,7 @@ func (s *sliceInfo) targets(l *look) (bool, error) {
 	return false, nil
 }
 
-// newestOf returns those slices of the newest generation among them.
+// newestOf returns the slices of the newest generation.
 func newestOf(all []*sliceInfo) []*sliceInfo {
 	var newest []*sliceInfo
 	for _, slice := range all {

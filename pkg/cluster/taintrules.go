@@ -48,7 +48,7 @@ func ruleTaints(rule *resourceapi.DeviceTaintRule, id DeviceID, open bool) bool 
 	return ruleSelects(rule, id) || open && rule.Spec.DeviceSelector == nil
 }
 
-// ruleSelects reports whether a rule is about a device, for the controller that evicts. One
+// ruleSelects reports whether a rule selects a device, for the controller that evicts. One
 // without a selector selects nothing.
 func ruleSelects(rule *resourceapi.DeviceTaintRule, id DeviceID) bool {
 	selector := rule.Spec.DeviceSelector

@@ -25,7 +25,7 @@ type Taints struct {
 	pools  *Pools
 	usage  *Usage
 	claims *Claims
-	// behaves and varies are those of the cluster.
+	// behaves and varies are the functions of the cluster.
 	behaves, varies func(behavior.Behavior) bool
 }
 
@@ -46,9 +46,8 @@ func (t *Taints) Rule(d *Device, taint resourceapi.DeviceTaint) *resourceapi.Dev
 	return nil
 }
 
-// SelectedBy lists the devices that a DeviceTaintRule taints: those of the newest
-// generation of all pools, and those that claims have although no slice has
-// them any more.
+// SelectedBy lists the devices that a DeviceTaintRule taints: the devices of the newest
+// generation of all pools, and allocated devices that are in no slice any more.
 func (t *Taints) SelectedBy(rule *resourceapi.DeviceTaintRule) []DeviceID {
 	var ids []DeviceID
 	for i := range t.pools.Devices() {
@@ -84,8 +83,7 @@ func EveryDeviceText(rule *resourceapi.DeviceTaintRule) string {
 // claim does not tolerate for ever.
 type Eviction struct {
 	Claim *resourceapi.ResourceClaim
-	// Result is the index of the one in the claim's allocation that is about
-	// the device.
+	// Result is the index of the device's result in the claim's allocation.
 	Result int
 	Device DeviceID
 	Taint  resourceapi.DeviceTaint

@@ -13,9 +13,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// NotModelled lists, in a few words each, what the scheduler looks at for this
-// pod and [Nodes.Fit] and the allocator do not: what is never
-// evaluated, and what could not be read.
+// NotModelled lists, in a few words each, the parts of the scheduler's decision about this
+// pod that neither [Nodes.Fit] nor the allocator evaluates: plugins that are not modeled,
+// and objects that could not be read.
 func (n *Nodes) NotModelled(pod *corev1.Pod) []string {
 	parts := n.Unevaluated(pod)
 	add := func(used bool, part string) {

@@ -14,8 +14,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Holder is an allocated claim together with the one of its results that is
-// about the device in question.
+// Holder is an allocated claim with its result for a device.
 type Holder struct {
 	Claim  *resourceapi.ResourceClaim
 	Result *resourceapi.DeviceRequestAllocationResult
@@ -28,14 +27,13 @@ type Usage struct {
 	pools              layers[snapshot.PoolID, *PoolUsage]
 }
 
-// PoolUsage is the part of a [Usage] that is about one pool. In a cluster that was
-// amended it is the same one, if no claim with devices of the pool differs. Of nil,
-// nothing is in use.
+// PoolUsage is the part of a [Usage] for one pool. In a cluster that was amended it is the
+// same one, if no claim with devices of the pool differs. Of nil, nothing is in use.
 type PoolUsage struct {
 	devices layers[string, *deviceUsage]
 }
 
-// deviceUsage is who has a device. It is made of its holders, in the order of
+// deviceUsage has the holders of a device. It is made of its holders, in the order of
 // namespace and name.
 type deviceUsage struct {
 	holders           []Holder
@@ -43,11 +41,10 @@ type deviceUsage struct {
 	consumed          map[resourceapi.QualifiedName]resource.Quantity
 }
 
-// newUsage collects what is in use as GatherAllocatedState (with
-// consumable capacity) or ListAllAllocatedDevices (without) of the scheduler's
-// claim tracker do. Allocations that the scheduler has only in mind and not
-// yet written to a claim are not known here. Where it is known what changed since
-// another one was collected, only that is looked at.
+// newUsage collects the devices in use as GatherAllocatedState (with consumable capacity)
+// or ListAllAllocatedDevices (without) of the scheduler's claim tracker do. Allocations
+// that the scheduler has not written to a claim yet are not known here. If the changes
+// since another usage are known, only these are looked at.
 func newUsage(claims []*resourceapi.ResourceClaim, consumableCapacity bool, sibling *Usage, changed *difference[*resourceapi.ResourceClaim]) *Usage {
 	if changed != nil {
 		return sibling.with(changed)
@@ -93,7 +90,7 @@ func allHolders(claims []*resourceapi.ResourceClaim) iter.Seq2[DeviceID, Holder]
 	}
 }
 
-// with returns what is in use after some claims changed.
+// with returns the usage after some claims changed.
 func (u *Usage) with(d *difference[*resourceapi.ResourceClaim]) *Usage {
 	changed := map[snapshot.PoolID]map[string]*deviceUsage{}
 	device := func(id DeviceID) *deviceUsage {
@@ -164,13 +161,13 @@ func (d *deviceUsage) consume(capacity map[resourceapi.QualifiedName]resource.Qu
 	}
 }
 
-// OfPool returns what is in use of a pool, nil if no claim has a device of it.
+// OfPool returns the usage of a pool, nil if no claim has a device of it.
 func (u *Usage) OfPool(driver, pool string) *PoolUsage {
 	use, _ := u.pools.Get(snapshot.PoolID{Driver: driver, Name: pool})
 	return use
 }
 
-// Holders visits the results that are about devices of the pool, in no order.
+// Holders visits the results with devices of the pool, in no order.
 func (p *PoolUsage) Holders() iter.Seq[Holder] {
 	return func(yield func(Holder) bool) {
 		if p == nil {

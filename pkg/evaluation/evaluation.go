@@ -290,8 +290,8 @@ func (d *Devices) respelled(sel *selector.Selector) (api.ExpressionSuggestion, b
 	return suggestion, len(suggestion.Changes) > 0
 }
 
-// try evaluates a suggestion, and keeps it if it is better than the given expression: a
-// correction that is true for some device, or one that fails for fewer.
+// try evaluates a suggestion, and keeps it if it is better than the given expression: if a
+// correction is true for some device, or an expression fails for fewer.
 func (d *Devices) try(ctx context.Context, out *api.Evaluation, suggestion api.ExpressionSuggestion) error {
 	results, err := d.results(ctx, d.selectors.Compile(suggestion.Expression))
 	if err != nil {

@@ -9,7 +9,7 @@ type Object interface {
 	GetName() string
 }
 
-// Qualified is "namespace/name", or the name of what has no namespace.
+// Qualified returns "namespace/name", or the name of an object without a namespace.
 func Qualified(o Object) string {
 	if o.GetNamespace() == "" {
 		return o.GetName()

@@ -131,8 +131,7 @@ func dataText(status *api.DeviceStatus) string {
 	return "data " + string(status.Data)
 }
 
-// oddConditions returns those of a device that are not as they should be; said tells how to
-// write one.
+// oddConditions returns the unexpected conditions of a device; said writes one.
 func oddConditions(status *api.DeviceStatus, said func(*metav1.Condition) string) []string {
 	if status == nil {
 		return nil
@@ -197,7 +196,7 @@ func requestTexts(c *api.Claim) string {
 	return strings.Join(texts, ",")
 }
 
-// deviceTexts names the devices of a claim, those of one pool together.
+// deviceTexts names the devices of a claim, grouped by pool.
 func deviceTexts(c *api.Claim) string {
 	var pools []string
 	devices := map[string][]string{}
@@ -282,8 +281,8 @@ func deviceState(d *api.Device) string {
 
 func lastPart(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }
 
-// eviction says when the next pod goes, with a question mark if one that could
-// not be seen may go before.
+// eviction says when the next pod is evicted, with a question mark if a pod that could not
+// be seen may be evicted before.
 func eviction(t *api.Taint, now time.Time) string {
 	left, due := inventory.EvictionDue(t, now)
 	mark := ""
@@ -348,7 +347,7 @@ func valueTexts(a *api.Attribute) string {
 	}
 }
 
-// matchText is for how many devices an expression is true.
+// matchText returns for how many devices an expression is true.
 func matchText(a *api.Attribute) string {
 	if a.Expression == "" {
 		return ""

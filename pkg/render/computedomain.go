@@ -18,8 +18,8 @@ import (
 // not all of it was asked for.
 const shownNodes = 4
 
-// domainTexts says how the ComputeDomains are that the claims of a target name, and which
-// of their nodes lack what.
+// domainTexts describes the ComputeDomains that the claims of a target name, and which of
+// their nodes lack what.
 func domainTexts(p *Page, e *api.Explanation) []string {
 	var said []string
 	for i := range e.Claims {
@@ -53,7 +53,7 @@ func domainText(d *api.ComputeDomain) string {
 	return strings.Join(parts, "; ")
 }
 
-// cliques counts those of the nodes that have joined.
+// cliques counts the cliques of the nodes that have joined.
 func cliques(d *api.ComputeDomain) int {
 	var all []string
 	for i := range d.Nodes {

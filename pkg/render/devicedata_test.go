@@ -10,8 +10,8 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
-// TestDeviceData shows what a driver reports about a device in a form of its own, and
-// keeps what is hostile in it from the terminal.
+// TestDeviceData shows a driver's own data about a device, and keeps hostile characters in
+// it from the terminal.
 func TestDeviceData(t *testing.T) {
 	claim := &api.Claim{Namespace: "ml", Name: "train", Requests: []api.ClaimRequest{{Name: "gpu", Devices: []api.ClaimDevice{
 		{Request: "gpu", Driver: "gpu.example.com", Pool: "node-1", Device: "gpu-0", Status: &api.DeviceStatus{Data: []byte(`{"vf":"3","note":"a\u001b[2Jb"}`)}},

@@ -88,8 +88,7 @@ func deviceText(d *api.AllocatedDevice) string {
 	return said
 }
 
-// writeDeviceList draws devices that are given as driver/pool/device, those of a
-// pool on one line.
+// writeDeviceList draws devices that are given as driver/pool/device, one line a pool.
 func writeDeviceList(p *Page, indent int, devices []string) {
 	for _, group := range byDriver(devices) {
 		title := "Devices"

@@ -96,8 +96,8 @@ func writeUnknown(p *Page, list []*api.Finding) {
 	}
 }
 
-// evidenceLine returns a fact in one line: the object, the field, what is there and what
-// should be.
+// evidenceLine returns a fact in one line: the object, the field, the value found and the
+// value required.
 func evidenceLine(fact *api.Evidence) string {
 	text := fact.Object
 	if fact.Path != "" {
@@ -145,7 +145,7 @@ func Finding(w io.Writer, f *api.Finding, about, advice string, opts Options) er
 	return p.Print(w)
 }
 
-// FindingColumns returns those of a list of findings.
+// FindingColumns returns the columns of a list of findings.
 func FindingColumns() []Column[api.Finding] {
 	return []Column[api.Finding]{
 		{Name: "Severity", Cell: func(f *api.Finding) string { return string(f.Severity) }},

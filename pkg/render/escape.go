@@ -45,7 +45,7 @@ func Escape(s string) string {
 	return b.String()
 }
 
-// isPlain is true for the usual case, text that needs no escaping.
+// isPlain reports whether text needs no escaping, the usual case.
 func isPlain(s string) bool {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] > '~' {
@@ -55,7 +55,7 @@ func isPlain(s string) bool {
 	return true
 }
 
-// EscapeLines is [Escape] for text of several lines.
+// EscapeLines is like [Escape], for text of several lines.
 func EscapeLines(s string) string {
 	lines := strings.Split(s, "\n")
 	for i := range lines {
@@ -64,10 +64,10 @@ func EscapeLines(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// EscapeJSON is [Escape] for JSON: what a terminal would obey or not show is written as
-// JSON writes control characters, so that the text has the same values as before.
-// Characters beyond U+FFFF, of which none is obeyed, stay as they are: JSON writes them
-// as two, which who reads it as YAML does not understand.
+// EscapeJSON is like [Escape], for JSON: characters that a terminal would obey or not show
+// are written as JSON writes control characters, so that the values stay the same.
+// Characters beyond U+FFFF, of which none is obeyed, stay as they are: JSON writes them as
+// two, which YAML readers do not understand.
 func EscapeJSON(text []byte) []byte {
 	escaped := make([]byte, 0, len(text))
 	for i := 0; i < len(text); {

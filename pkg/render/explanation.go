@@ -12,10 +12,9 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
-// Explanation draws the answer to "why": the verdict and what is said about the
-// target as a whole, then the funnel of each request, the nodes, the conflict
-// and the remedies, or what is or would be allocated. The only errors are those
-// of w.
+// Explanation draws the answer to "why": the verdict and the facts about the target as a
+// whole, then the funnel of each request, the nodes, the conflict and the remedies, or the
+// actual or possible allocation. The only errors are those of w.
 func Explanation(w io.Writer, e *api.Explanation, opts Options) error {
 	p := NewPage(opts)
 	p.oneNode = e.Node != nil

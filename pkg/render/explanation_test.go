@@ -299,7 +299,8 @@ func stuck() *api.Explanation {
 	return e
 }
 
-// hostile has escape sequences in everything that a cluster can set.
+// hostile returns an explanation with escape sequences in everything that a cluster can
+// set.
 func hostile() *api.Explanation {
 	const evil = "x\x1b[2J\u202egnp\x07\r\nerror:\u009b1m\xff"
 	return &api.Explanation{

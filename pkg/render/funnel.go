@@ -21,7 +21,7 @@ const (
 	messageWidth = 36
 	// asideEdge is how far right the aside of the first line ends.
 	asideEdge = 100
-	// columnsRoom is what messages need beside the labels; with less, the two are
+	// columnsRoom is the width that messages need beside the labels; with less, the two are
 	// one column.
 	columnsRoom = 30
 )
@@ -44,7 +44,7 @@ func writeClaims(p *Page, e *api.Explanation) {
 	}
 }
 
-// nothingToSay is true if there is but one claim and the head has said all.
+// nothingToSay reports whether there is but one claim and the head has said all.
 func nothingToSay(e *api.Explanation) bool {
 	if len(e.Claims) != 1 {
 		return false
@@ -312,12 +312,12 @@ func devicesWord(n int) string {
 	return "devices"
 }
 
-// enough is true if one node alone has as many eligible devices as needed.
+// enough reports whether one node alone has as many eligible devices as needed.
 func enough(r *api.RequestExplanation) bool {
 	return r.Eligible > 0 && int64(r.MostOnOneNode) >= max(r.Needs, 1)
 }
 
-// availableText says where the devices are that are available.
+// availableText says where the available devices are.
 func availableText(p *Page, r *api.RequestExplanation) string {
 	if p.oneNode {
 		return availableOnNode(r)
@@ -351,7 +351,7 @@ func someReasons(p *Page, rows []api.Rejection) (shown, rest []api.Rejection) {
 	return rows[:shownReasons], rows[shownReasons:]
 }
 
-// moreReasons counts what was left out.
+// moreReasons counts the reasons left out.
 func moreReasons(rest []api.Rejection) string {
 	devices := 0
 	for i := range rest {

@@ -23,8 +23,8 @@ const (
 	shownEvidence = 3
 )
 
-// writeHead draws the verdict, and below it what is said about the target as a
-// whole, a labeled line for each.
+// writeHead draws the verdict, and below it a labeled line for each fact about the target
+// as a whole.
 func writeHead(p *Page, e *api.Explanation) {
 	said, m := verdict(e)
 	p.Text(0, m, said+decider(e))

@@ -13,9 +13,9 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
-// JUnit writes a report as that of a test suite. A rule without findings is a test
-// that passes. Each finding is a test: one that fails from the severity of FailOn
-// on, one that was skipped where it could not be checked.
+// JUnit writes a report as a test suite. A rule without findings is a passed test. Each
+// finding is a test: a failed one from the severity of FailOn on, a skipped one if it could
+// not be checked.
 func JUnit(w io.Writer, r *Report) error {
 	suite := junit.Testsuite{Name: "kubectl-dra " + r.Verb, Time: "0"}
 	suite.AddProperty("source", Escape(r.Source))

@@ -23,7 +23,7 @@ func memberTitle(e *api.Explanation) string {
 	}
 }
 
-// memberCounts is "2 of 5 replicas have devices, 0 more fit now".
+// memberCounts returns "2 of 5 replicas have devices, 0 more fit now".
 func memberCounts(e *api.Explanation) string {
 	m := e.Members
 	if m == nil || m.Desired == nil && m.Waiting == 0 && e.Target.Kind != api.KindPodGroup || m.Desired != nil && *m.Desired == 0 && m.Existing == 0 {
@@ -36,7 +36,7 @@ func memberCounts(e *api.Explanation) string {
 	return text
 }
 
-// withDevices is "2 of 5 replicas have devices".
+// withDevices returns "2 of 5 replicas have devices".
 func withDevices(e *api.Explanation) string {
 	total := memberTotal(e.Members)
 	has := "have"
@@ -55,8 +55,8 @@ func memberTotal(m *api.Members) int {
 	return m.WithDevices + m.Waiting
 }
 
-// membersVerdict ends the sentence about a target of which some pods have devices and
-// others do not: what is true of one pod is not true of the whole. It is empty for others.
+// membersVerdict ends the sentence about a target with pods with and without devices: the
+// verdict on one pod does not hold for the whole. It is empty for others.
 func membersVerdict(e *api.Explanation) string {
 	m := e.Members
 	if m == nil || m.WithDevices == 0 {

@@ -15,8 +15,8 @@ import (
 const (
 	// ShownGroups is how many groups of nodes are listed by default.
 	ShownGroups = 10
-	// namesWidth is how many cells the column of names takes at most from that of
-	// the messages, and namesRoom what it needs to stand beside them.
+	// namesWidth is how many cells the column of names takes at most from the column of
+	// messages, and namesRoom the width that it needs to stand beside them.
 	namesWidth = 44
 	namesRoom  = 24
 )

@@ -21,7 +21,7 @@ type Options struct {
 	Width int
 	// Color allows colors and bold text. They only mark what the text says too.
 	Color bool
-	// Wide shows what is otherwise sampled or left out: each device, each node,
+	// Wide shows everything that is otherwise sampled or left out: each device, each node,
 	// all evidence.
 	Wide bool
 	// Commands shows the commands of remedies, for a shell.
@@ -53,10 +53,10 @@ const (
 	ColumnGap = 2
 )
 
-// Mark is what a piece of text is highlighted as.
+// Mark is the highlighting of a piece of text.
 type Mark int
 
-// What a piece of text can be highlighted as. The zero value is not highlighted.
+// Marks for pieces of text. The zero value is not highlighted.
 const (
 	Plain Mark = iota
 	Strong
@@ -81,10 +81,10 @@ type Cell struct {
 type Page struct {
 	Buf  bytes.Buffer
 	Opts Options
-	// Width is that of text, Table that of tables, full that of lists.
+	// Width is the width of text, Table the width of tables, full the width of lists.
 	Width, Table, full int
-	// oneNode is set if all devices are those of one node, so that their names
-	// tell more than its name.
+	// oneNode is set if all devices are on one node, so that their names tell more than its
+	// name.
 	oneNode bool
 }
 
@@ -280,7 +280,7 @@ func (p *Page) Items(texts ...string) {
 	}
 }
 
-// Qualified is "namespace/name", or just the name.
+// Qualified returns "namespace/name", or just the name.
 func Qualified(namespace, name string) string {
 	if namespace == "" {
 		return name
@@ -288,7 +288,7 @@ func Qualified(namespace, name string) string {
 	return namespace + "/" + name
 }
 
-// fieldWidth is that of the column with the labels of the head.
+// fieldWidth is the width of the column with the labels of the head.
 const fieldWidth = len("Scheduler")
 
 // Field adds labeled lines to the head, one for each text that is not empty.

@@ -13,12 +13,13 @@ import (
 // homepage is where the pages of rules stand.
 const homepage = "https://github.com/kubectl-dra/kubectl-dra"
 
-// Report is what a verb has checked and what it found, for programs that read the
-// reports of linters and of tests.
+// Report lists the checks and findings of a verb, for programs that read the reports of
+// linters and of tests.
 type Report struct {
-	// Verb is the one that made it, such as "doctor"; Version is that of the program.
+	// Verb is the verb that made the report, such as "doctor"; Version is the version of
+	// the program.
 	Verb, Version string
-	// Source says in a few words what was checked.
+	// Source names the checked cluster or files in a few words.
 	Source string
 	// Rules are the checks that were made.
 	Rules []Rule
@@ -36,7 +37,7 @@ type Rule struct {
 	About, Advice string
 	// Page is its page, a path in the repository; it may be empty.
 	Page string
-	// Severity is that of its findings, unless they say another one.
+	// Severity is the severity of its findings, unless they have their own.
 	Severity api.Severity
 }
 
@@ -48,7 +49,7 @@ func remedyLines(step *api.NextStep) []string {
 	return append([]string{Actor(step.Actor) + ": " + step.Text}, step.Commands...)
 }
 
-// place returns the file of a finding with what is known of the position in it.
+// place returns the file of a finding with the known position in it.
 func place(f *api.Finding) string {
 	switch {
 	case f.Line > 0 && f.Column > 0:

@@ -17,7 +17,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
-// hostileName is what a name may have that XML, JSON or a terminal would obey.
+// hostileName is a name with characters that XML, JSON or a terminal would obey.
 const hostileName = "a]]>b<c>\"&'\x1b[31m\u202e\x00\xffend"
 
 func findingsForReports() *Report {

@@ -56,7 +56,7 @@ type (
 		ExecutionSuccessful        bool                `json:"executionSuccessful"`
 		ToolExecutionNotifications []sarifNotification `json:"toolExecutionNotifications,omitempty"`
 	}
-	// sarifNotification is about a check that could not be made.
+	// sarifNotification reports a check that could not be made.
 	sarifNotification struct {
 		AssociatedRule sarifRuleReference `json:"associatedRule"`
 		Level          string             `json:"level"`

@@ -12,7 +12,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
-// outcomeWidth is that of the column with the names of outcomes.
+// outcomeWidth is the width of the column with the names of outcomes.
 const outcomeWidth = len("not reached")
 
 // writeSelectors shows what the selectors of a request do to all devices, part by

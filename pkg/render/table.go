@@ -17,13 +17,13 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 )
 
-// Column is one of a table; a wide one is only there with -o wide.
+// Column is a column of a table; a wide one is only shown with -o wide.
 type Column[T any] struct {
 	Name string
 	Wide bool
 	// Cell is the text for an item, as it comes from the cluster.
 	Cell func(*T) string
-	// Sort is what to sort by, if that is not the text; ok is false if the item
+	// Sort returns the value to sort by, if that is not the text; ok is false if the item
 	// has no such value.
 	Sort func(*T) (value float64, ok bool)
 }
@@ -71,7 +71,7 @@ func Slices(items []*api.Slice) *metav1.Table {
 	return newTable(items, SliceColumns())
 }
 
-// SliceColumns returns those of [Slices].
+// SliceColumns returns the columns of [Slices].
 func SliceColumns() []Column[api.Slice] {
 	return []Column[api.Slice]{
 		{Name: "Name", Cell: func(s *api.Slice) string { return s.Name }},
@@ -101,7 +101,7 @@ func Pools(items []*api.Pool) *metav1.Table {
 	return newTable(items, withGone(items, columns, len(columns)-1, func(p *api.Pool) int { return p.Devices.Gone }))
 }
 
-// PoolColumns returns those of [Pools].
+// PoolColumns returns the columns of [Pools].
 func PoolColumns() []Column[api.Pool] {
 	number := func(name string, of func(*api.DeviceCounts) int) Column[api.Pool] {
 		return bounds(name,
@@ -130,7 +130,7 @@ func Devices(items []*api.Device, attributes []string) *metav1.Table {
 	return newTable(items, DeviceColumns(attributes))
 }
 
-// DeviceColumns returns those of [Devices].
+// DeviceColumns returns the columns of [Devices].
 func DeviceColumns(attributes []string) []Column[api.Device] {
 	columns := []Column[api.Device]{
 		{Name: "Node", Cell: func(d *api.Device) string { return d.Scope }},
@@ -184,7 +184,7 @@ func Claims(items []*api.Claim, namespaces bool) *metav1.Table {
 
 const domainColumn = "Compute domain"
 
-// ClaimColumns returns those of [Claims].
+// ClaimColumns returns the columns of [Claims].
 func ClaimColumns(namespaces bool) []Column[api.Claim] {
 	columns := []Column[api.Claim]{
 		{Name: "Name", Cell: func(c *api.Claim) string { return c.Name }},
@@ -216,7 +216,7 @@ func PendingClaims(items []*api.Claim, namespaces, full bool) *metav1.Table {
 	return newTable(items, columns)
 }
 
-// PendingColumns returns those of [PendingClaims].
+// PendingColumns returns the columns of [PendingClaims].
 func PendingColumns(namespaces bool) []Column[api.Claim] {
 	columns := []Column[api.Claim]{
 		{Name: "Name", Cell: func(c *api.Claim) string { return c.Name }},
@@ -234,13 +234,13 @@ func PendingColumns(namespaces bool) []Column[api.Claim] {
 	return columns
 }
 
-// Taints lists taints with what is under them, and when the next pod is evicted
-// as seen at the given time.
+// Taints lists taints with their devices and pods, and when the next pod is evicted as seen
+// at the given time.
 func Taints(items []*api.Taint, now time.Time) *metav1.Table {
 	return newTable(items, TaintColumns(now))
 }
 
-// TaintColumns returns those of [Taints].
+// TaintColumns returns the columns of [Taints].
 func TaintColumns(now time.Time) []Column[api.Taint] {
 	return []Column[api.Taint]{
 		{Name: "Taint", Cell: inventory.TaintText},
@@ -273,7 +273,7 @@ func Classes(items []*api.Class) *metav1.Table {
 	return newTable(items, withGone(items, ClassColumns(), afterFree, func(c *api.Class) int { return c.DeviceCounts.Gone }))
 }
 
-// ClassColumns returns those of [Classes].
+// ClassColumns returns the columns of [Classes].
 func ClassColumns() []Column[api.Class] {
 	return []Column[api.Class]{
 		{Name: "Name", Cell: func(c *api.Class) string { return c.Name }},
@@ -303,7 +303,7 @@ func Attributes(items []*api.Attribute) *metav1.Table {
 	return newTable(items, AttributeColumns())
 }
 
-// AttributeColumns returns those of [Attributes].
+// AttributeColumns returns the columns of [Attributes].
 func AttributeColumns() []Column[api.Attribute] {
 	return []Column[api.Attribute]{
 		{Name: "Name", Cell: func(a *api.Attribute) string { return a.Name }},
@@ -324,7 +324,7 @@ func AttributeColumns() []Column[api.Attribute] {
 // classDevices returns the bound of a count of devices of a class.
 func classDevices(c *api.Class) api.Bound { return atLeast(c.DevicesAreLowerBounds) }
 
-// classFree returns that of the free ones.
+// classFree returns the bound of the free devices.
 func classFree(c *api.Class) api.Bound {
 	if c.DevicesAreLowerBounds && c.FreeIsUpperBound {
 		return api.BoundUnknown
@@ -335,7 +335,7 @@ func classFree(c *api.Class) api.Bound {
 	return atMost(c.FreeIsUpperBound)
 }
 
-// NodeColumns returns those of a list of nodes.
+// NodeColumns returns the columns of a list of nodes.
 func NodeColumns() []Column[inventory.Node] {
 	return []Column[inventory.Node]{
 		{Name: "Node", Cell: func(n *inventory.Node) string { return n.Scope }},
@@ -345,7 +345,7 @@ func NodeColumns() []Column[inventory.Node] {
 	}
 }
 
-// nodeCondition is "Ready, cordoned, tainted".
+// nodeCondition returns "Ready, cordoned, tainted".
 func nodeCondition(n *inventory.Node) string {
 	var parts []string
 	if n.State != "" {
@@ -365,7 +365,8 @@ func NodeTaints() Column[inventory.Node] {
 	return Column[inventory.Node]{Name: "Taints", Cell: func(n *inventory.Node) string { return strings.Join(n.Taints, ",") }}
 }
 
-// TeamColumns returns those of a list of who uses and who waits for what.
+// TeamColumns returns the columns of a list of namespaces with their used and awaited
+// devices.
 func TeamColumns() []Column[inventory.Team] {
 	return []Column[inventory.Team]{
 		{Name: "Namespace", Cell: func(t *inventory.Team) string { return t.Namespace }},
@@ -410,7 +411,7 @@ func unlessUnknown[T any](name string, of func(*T) int, known func(*T) bool) Col
 	}
 }
 
-// PodColumns returns those of a list of pods with claims.
+// PodColumns returns the columns of a list of pods with claims.
 func PodColumns() []Column[inventory.Pod] {
 	return []Column[inventory.Pod]{
 		{Name: "Namespace", Cell: func(p *inventory.Pod) string { return p.Namespace }},
@@ -434,7 +435,7 @@ func ages[T any](of func(*T) (seconds int64, created *metav1.Time)) Column[T] {
 	}
 }
 
-// age is as kubectl writes it, empty if it is not known.
+// age returns an age as kubectl writes it, empty if it is not known.
 func age(seconds int64, since *metav1.Time) string {
 	if since == nil {
 		return ""

@@ -21,9 +21,9 @@ const (
 	shownTrialNodes = 3
 )
 
-// Trials draws what came of a test: the trials, the times of stages if there are
-// several of a claim, what was not tried out, and the explanation of each kind of
-// failure. With Wide, all trials with all checks and their evidence are shown.
+// Trials draws the result of a test: the trials, the times of stages if there are several
+// of a claim, the skipped trials, and the explanation of each kind of failure. With Wide,
+// all trials with all checks and their evidence are shown.
 func Trials(w io.Writer, r *api.TestReport, opts Options) error {
 	p := NewPage(opts)
 	writeTrials(p, r.Trials)
@@ -43,7 +43,7 @@ func Trials(w io.Writer, r *api.TestReport, opts Options) error {
 	return p.Print(w)
 }
 
-// writeSkipped shows what was not tried out. Nodes with the same reason share a line.
+// writeSkipped shows the skipped trials. Nodes with the same reason share a line.
 func writeSkipped(p *Page, all []api.SkippedTrial) {
 	type line struct{ subject, message string }
 	var lines []line
@@ -95,7 +95,7 @@ func writeTrials(p *Page, trials []api.Trial) {
 	}
 }
 
-// writeNotChecked names once what was not checked in trials that passed.
+// writeNotChecked names once the checks that passed trials skipped.
 func writeNotChecked(p *Page, trials []api.Trial) {
 	var names []string
 	for i := range trials {
@@ -197,7 +197,7 @@ func took(milliseconds int64) string {
 	}
 }
 
-// writeTimes is a table of percentiles for each claim.
+// writeTimes draws a table of percentiles for each claim.
 func writeTimes(p *Page, times []api.StageTimes) {
 	subject := ""
 	const number = 7
@@ -239,8 +239,8 @@ func writeTrialFailures(p *Page, trials []api.Trial) {
 	}
 }
 
-// writeExplained is an explanation without funnels and nodes: what the pod waits for,
-// the evidence and what can be done.
+// writeExplained draws an explanation without funnels and nodes: the stage of the pod, the
+// evidence and the next steps.
 func writeExplained(p *Page, e *api.Explanation) {
 	p.Text(2, Plain, e.Summary)
 	if e.Stage != "" {

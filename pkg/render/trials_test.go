@@ -14,7 +14,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
-// trialsForTests returns a trial that passed, one that failed, and what was not tried out.
+// trialsForTests returns a passed, a failed and some skipped trials.
 func trialsForTests() *api.TestReport {
 	device := api.AllocatedDevice{Request: "device", Driver: "gpu.example.com", Pool: "gpu-03", Device: "gpu-0"}
 	passed := func(stage api.TrialStageName, milliseconds int64) api.TrialStage {
@@ -67,7 +67,7 @@ func TestTrials(t *testing.T) {
 	}
 }
 
-// TestManyTrials counts those that are like the first ones.
+// TestManyTrials counts trials that are like the first ones.
 func TestManyTrials(t *testing.T) {
 	report := &api.TestReport{Source: "cluster", Summary: "50 trials: 50 passed"}
 	for i := range 50 {

@@ -71,7 +71,7 @@ func addTrial(suite *junit.Testsuite, t *api.Trial) int64 {
 	return total
 }
 
-// judge makes a test one that failed or was skipped.
+// judge marks a test as failed or skipped.
 func judge(test *junit.Testcase, result api.TestResult, message string, lines []string) {
 	switch result {
 	case api.TestFailed:

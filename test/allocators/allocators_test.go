@@ -27,7 +27,7 @@ const (
 	releasesVariable = "KUBECTL_DRA_TEST_RELEASES"
 	// clustersVariable is how many random clusters each release is asked about.
 	clustersVariable = "CLUSTERS"
-	// clusters is that number by default.
+	// clusters is the default of that number.
 	clusters = 3000
 	// orders is how often an allocator that tries pools in no certain order is asked.
 	orders = 60
@@ -78,7 +78,7 @@ type nodeQuestion struct {
 	*question
 }
 
-// answer is what an allocator says.
+// answer is an allocator's answer.
 type answer struct {
 	Outcome, Error string
 	Devices        [][]string

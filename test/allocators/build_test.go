@@ -149,8 +149,8 @@ func goFiles(t *testing.T, dir string, visit func(path string, content []byte)) 
 	}
 }
 
-// fingerprint is equal for releases with the same sources of a part, and empty if they cannot
-// be had.
+// fingerprint returns a text that is equal for releases with the same sources of a part,
+// and empty if they cannot be downloaded.
 func (p *part) fingerprint(t *testing.T, release string) string {
 	t.Helper()
 	hash := sha256.New()

@@ -24,7 +24,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// question is what allocators are asked: claims and nodes of a snapshot without a release.
+// question is a question to allocators: claims and nodes of a snapshot without a release.
 type question struct {
 	name   string
 	snap   *snapshot.Snapshot
@@ -44,8 +44,8 @@ func gateOf() map[string][]string {
 	}
 }
 
-// tableQuestions returns those of upstream's table. What a release does not know, its API
-// server drops.
+// tableQuestions returns the questions of upstream's table. Fields that a release does not
+// know are dropped by its API server.
 func tableQuestions(t *testing.T, rows []byte, release string) []*question {
 	t.Helper()
 	// The table is a map.

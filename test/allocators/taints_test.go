@@ -208,7 +208,7 @@ func (g *taints) pod(number int) {
 	g.snap.Pods = append(g.snap.Pods, pod)
 }
 
-// owned makes a claim one that was generated for a pod, mostly.
+// owned mostly turns the claim into one generated for a pod.
 func (g *taints) owned(claim *resourceapi.ResourceClaim, pod *corev1.Pod) {
 	uid := pod.UID
 	if g.chance(10) {

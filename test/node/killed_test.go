@@ -37,10 +37,10 @@ func (r *realNode) testKilled(t *testing.T) {
 		// unprepare has the claim prepared first, and kills unprepare.
 		unprepare bool
 		args      []string
-		// left is whether the claim stays prepared: nobody ordered to take it back.
+		// left is true if the claim stays prepared: nobody ordered to undo it.
 		left bool
-		// lifetime is that of the pod. One to which the program had no connection has no
-		// other way to notice that it is gone.
+		// lifetime is the lifetime of the pod. One to which the program had no connection
+		// has no other way to notice that it is gone.
 		lifetime time.Duration
 	}{
 		{name: "the pod is made", when: func(*corev1.Pod) bool { return true }, args: []string{"--cleanup"}, lifetime: 20 * time.Second},

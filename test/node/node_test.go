@@ -129,7 +129,7 @@ func start(t *testing.T) *realNode {
 	return r
 }
 
-// setHealth is the health of all devices.
+// setHealth sets the health of all devices.
 func (r *realNode) setHealth(status kubeletplugin.HealthStatus) {
 	var devices []kubeletplugin.DeviceHealth
 	for i := range deviceCount {
@@ -233,7 +233,7 @@ func (r *realNode) here() []string {
 	return []string{"--node-name=" + nodeName, "--kubelet-root=" + r.node.Kubelet, "--cdi-dir=" + r.node.CDI}
 }
 
-// afar returns those for a program that runs elsewhere.
+// afar returns the arguments for a program that runs elsewhere.
 func (r *realNode) afar() []string {
 	return []string{"--node=" + nodeName, "--image=" + controlplane.NodeImage, "--kubelet-root=" + r.node.Kubelet, "--cdi-dir=" + r.node.CDI}
 }

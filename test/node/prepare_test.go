@@ -51,8 +51,8 @@ func (r *realNode) specs(t *testing.T, claim *resourceapi.ResourceClaim) []strin
 	return files
 }
 
-// testPrepare has the driver prepare a claim and take it back, through its
-// socket on the node.
+// testPrepare lets the driver prepare and unprepare a claim, through its socket on the
+// node.
 func (r *realNode) testPrepare(t *testing.T) {
 	ctx := t.Context()
 	claim := r.allocated(ctx, t, "spare", "gpu-3")
@@ -78,7 +78,7 @@ func (r *realNode) testPrepare(t *testing.T) {
 	r.noProbePods(ctx, t)
 }
 
-// testCleanup is prepare --cleanup --twice.
+// testCleanup runs prepare --cleanup --twice.
 func (r *realNode) testCleanup(t *testing.T) {
 	ctx := t.Context()
 	claim := r.allocated(ctx, t, "spare-too", "gpu-2")

@@ -148,7 +148,7 @@ func TestNode(t *testing.T) {
 	t.Run("killed", r.testKilled)
 }
 
-// checkReport looks for what is known to be on the node.
+// checkReport looks for facts that are known about the node.
 func (r *realNode) checkReport(t *testing.T, code int, out, claim, root string) {
 	t.Helper()
 	var report nodeprobe.Report

@@ -263,12 +263,13 @@ func (r *realNode) whenDeleted(t *testing.T, do func()) {
 // failure is how a trial has to fail.
 type failure struct {
 	driver string
-	// stage is the first one that is not reached, stands where "why" says that the pod
-	// stands, and says a part of its summary.
+	// stage is the first stage that is not reached, stands the stage of the pod in "why",
+	// and says a part of its summary.
 	stage  api.TrialStageName
 	stands api.Stage
 	says   string
-	// timeout is that of the stages; 0 for some seconds. look looks at the node, too.
+	// timeout is the timeout of the stages; 0 for some seconds. look looks at the node,
+	// too.
 	timeout time.Duration
 	look    bool
 }

@@ -110,7 +110,7 @@ func program(t *testing.T, archive string) string {
 	return ""
 }
 
-// neededLibraries returns those that the dynamic linker loads.
+// neededLibraries returns the libraries that the dynamic linker loads.
 func neededLibraries(t *testing.T, path string) []string {
 	t.Helper()
 	file, err := elf.Open(path)

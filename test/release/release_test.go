@@ -66,8 +66,8 @@ func TestRelease(t *testing.T) {
 	})
 }
 
-// checkArchives compares the archives with those that there have to be, and
-// their checksums with what is in checksums.txt.
+// checkArchives compares the archives with the expected ones, and their checksums with
+// checksums.txt.
 func checkArchives(t *testing.T, dist string, nvml []string) {
 	want := map[string][]string{}
 	for _, platform := range []string{"linux_amd64", "linux_arm64", "darwin_amd64", "darwin_arm64"} {
@@ -163,8 +163,8 @@ func checkVersions(t *testing.T, root, dist string, nvml []string) {
 	}
 }
 
-// checkManifest has krew's validator read the manifest, and compares it with
-// plugins.yaml, which is the same but for what only a release knows.
+// checkManifest validates the manifest with krew's validator, and compares it with
+// plugins.yaml, which is the same apart from the values that only a release knows.
 func checkManifest(t *testing.T, root, tools string) {
 	path := filepath.Join(root, "dist", "krew", "dra.yaml")
 	must(t, root, nil, filepath.Join(tools, "validate-krew-manifest"), "-skip-install", "-manifest", path)

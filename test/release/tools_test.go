@@ -75,7 +75,7 @@ func run(t *testing.T, dir string, env []string, args ...string) outcome {
 	return outcome{command: strings.Join(args, " "), stdout: stdout.String(), stderr: stderr.String(), code: cmd.ProcessState.ExitCode()}
 }
 
-// must is run for a program that has to succeed, and returns its standard output.
+// must runs a program that has to succeed, and returns its standard output.
 func must(t *testing.T, dir string, env []string, args ...string) string {
 	t.Helper()
 	o := run(t, dir, env, args...)

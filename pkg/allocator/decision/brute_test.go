@@ -8,9 +8,9 @@ import (
 	"slices"
 )
 
-// brute decides a problem as upstream does: one request after the other, each
-// candidate in turn, everything checked against what was taken before. It
-// gives up after so many tries.
+// brute decides a problem as upstream does: one request after the other, each candidate in
+// turn, everything checked against the devices taken before. It gives up after so many
+// tries.
 type brute struct {
 	p     *Problem
 	tries int
@@ -162,7 +162,7 @@ func holds(lists [][]int, distinct bool) bool {
 	return distinct || len(common) > 0
 }
 
-// checkWitness says what is wrong with the chosen devices.
+// checkWitness returns an error if the chosen devices are no solution.
 func checkWitness(p *Problem, chosen []Choice) error {
 	if len(chosen) != len(p.Requests) {
 		return fmt.Errorf("%d choices for %d requests", len(chosen), len(p.Requests))

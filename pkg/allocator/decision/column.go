@@ -32,8 +32,8 @@ func (p *placement) columns(entries []entry) []column {
 	return result
 }
 
-// columnKey is equal for items that may be merged. What they get can be dealt
-// out to them when no device is shared, or when all want the same number.
+// columnKey returns a key that is equal for items that may be merged. Their devices can be
+// dealt out to them when no device is shared, or when all want the same number.
 func (p *placement) columnKey(it *item) string {
 	var key []byte
 	if p.admin {

@@ -12,7 +12,7 @@ type combination struct {
 	p       *placement
 	columns []column
 	classes []class
-	// demand is what the columns and then the classes want.
+	// demand has the numbers that the columns and then the classes need.
 	demand []int
 	// simple has the devices that share nothing with others, in groups of equal
 	// ones, each with its bundle.
@@ -31,7 +31,7 @@ type part struct {
 	picked int
 }
 
-// stateKey returns the key of a place in the search and what is still wanted.
+// stateKey returns the key of a place in the search and the remaining demand.
 func stateKey(place int, wanted []int) string {
 	key := binary.AppendVarint(nil, int64(place))
 	for _, w := range wanted {

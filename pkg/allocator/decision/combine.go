@@ -162,8 +162,8 @@ func (c *combination) addSimple(device int, users []int, groups map[string]int) 
 // when fewer are wanted: then the frontier serves for other demands, too.
 const smallSupply = 8
 
-// bounds finds how much each component can give at most and must give at
-// least. It reports false when all together is not enough.
+// bounds finds how much each component can give at most and must give at least. It reports
+// whether all together may be enough.
 func (c *combination) bounds(components []*component) bool {
 	total := make([]int, len(c.demand))
 	for _, b := range c.bundles {

@@ -48,7 +48,7 @@ func using(amounts ...int64) Device {
 // grouped returns a device with groups in the first counter set.
 func grouped(groups ...int) Device { return Device{Groups: []GroupUse{{Groups: groups}}} }
 
-// sharing returns a shared device with what is left of its capacities.
+// sharing returns a shared device with the given free capacities.
 func sharing(capacity ...int64) Device { return Device{Shared: true, Capacity: capacity} }
 
 func shared(d Device) Device {

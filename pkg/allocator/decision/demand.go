@@ -22,9 +22,8 @@ type option struct {
 	cands       []*Candidate
 }
 
-// demands gives the requests without what is impossible for itself or no
-// better than something else. It reports false when a request has nothing
-// left.
+// demands returns the requests without alternatives that are impossible or no better than
+// another one. It reports false when a request has nothing left.
 func (s *solver) demands() ([]demand, bool) {
 	result := make([]demand, 0, len(s.problem.Requests))
 	for i := range s.problem.Requests {
@@ -96,8 +95,8 @@ func (s *solver) possible(c *Candidate) bool {
 	return true
 }
 
-// sameSetPossible reports whether a device that names a counter set several
-// times gets along with itself and with what is there.
+// sameSetPossible reports whether a device that names a counter set several times is
+// compatible with itself and with the devices in use.
 func (s *solver) sameSetPossible(device, set int) bool {
 	state := s.table.start(set)
 	for _, g := range s.groups[device] {

@@ -42,7 +42,7 @@ type value struct{ constraint, value int }
 // stepAt is a device and one of its lines.
 type stepAt struct{ device, line int }
 
-// remainder is what the devices after one may still use.
+// remainder has the resources that the devices after one may still use.
 type remainder struct {
 	counters []int64
 	sets     []bool
@@ -154,9 +154,9 @@ func (sh *distribution) eachValue(c *Candidate, f func(value)) {
 
 func (sh *distribution) words() int { return (len(sh.values) + wordBits - 1) / wordBits }
 
-// The slots of a state: the progress of the columns, what is left of the
-// counters, the counter sets, the values in use, who has the device at own
-// (0 for nobody) and what is left of its capacities.
+// The slots of a state: the progress of the columns, the rest of the counters, the counter
+// sets, the values in use, who has the device at own (0 for nobody) and its free
+// capacities.
 func (sh *distribution) counterSlot() int  { return len(sh.columns) }
 func (sh *distribution) setSlot() int      { return sh.counterSlot() + len(sh.counters) }
 func (sh *distribution) valueSlot() int    { return sh.setSlot() + len(sh.sets) }
@@ -325,7 +325,8 @@ func (sh *distribution) give(state []int64, i int, ln line) bool {
 	return true
 }
 
-// charge charges the counters and joins the counter sets of a device.
+// charge charges the counters and joins the counter sets of a device. It reports whether
+// that is possible.
 func (sh *distribution) charge(state []int64, d int) bool {
 	for _, u := range sh.p.s.uses[d] {
 		for k, counter := range sh.counters {

@@ -99,7 +99,7 @@ func plain(claim, count int, candidates ...Candidate) Request {
 	return Request{Claim: claim, Alternatives: []Alternative{{Count: count, Candidates: candidates}}}
 }
 
-// candidates returns those from one device to another one, without the last.
+// candidates returns the candidates from one device to another one, without the last.
 func candidates(from, to int) []Candidate {
 	var list []Candidate
 	for d := from; d < to; d++ {

@@ -43,7 +43,7 @@ func (s *solver) firstFit(demands []demand, tries int) ([]Choice, fit) {
 	return nil, fitNone
 }
 
-// fitter is the state of the first fit: what is taken by now.
+// fitter is the state of the first fit: the devices taken so far.
 type fitter struct {
 	s        *solver
 	demands  []demand
@@ -52,8 +52,7 @@ type fitter struct {
 	counters []int64
 	// holder has the claim that took an exclusive device last, plus one.
 	holder map[int]int
-	// shares is how often a shared device is given away, left what is left of
-	// its capacities.
+	// shares counts how often a shared device is given away, left has its free capacities.
 	shares   map[int]int
 	left     map[int][]int64
 	sets     map[int]int
@@ -62,7 +61,7 @@ type fitter struct {
 	perClaim map[int]int
 }
 
-// request serves the n-th request and all after it.
+// request serves the n-th request and all after it, and reports whether it could.
 func (f *fitter) request(n int) bool {
 	if n == len(f.demands) {
 		return true
@@ -88,7 +87,8 @@ func (f *fitter) request(n int) bool {
 	return false
 }
 
-// devices takes what is missing from the candidates from one on.
+// devices takes the missing devices from the candidates from one on, and reports whether it
+// could.
 func (f *fitter) devices(n int, o *option, from int) bool {
 	missing := o.count - len(f.chosen[n].Devices)
 	if missing == 0 {

@@ -43,8 +43,8 @@ func (p *placement) frontierOf(c *component, columns []column, classes []class) 
 	return result
 }
 
-// host tries out how many scopes a component can host, in which modes, and
-// what is left for its columns then.
+// host tries out how many scopes a component can host, in which modes, and how much is left
+// for its columns then.
 type host struct {
 	p         *placement
 	component *component
@@ -64,8 +64,8 @@ type classMode struct {
 	mode  mode
 }
 
-// guests are the columns of a distribution with hosted scopes: first those of the
-// component, then those of the items in entries.
+// guests are the columns of a distribution with hosted scopes: first the columns of the
+// component, then the columns of the items in entries.
 type guests struct {
 	own     int
 	columns []column

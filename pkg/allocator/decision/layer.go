@@ -112,7 +112,7 @@ func (l *layer) prune(progress, amounts int) {
 	*l = *kept
 }
 
-// atLeast reports whether no number of a is less than that of b.
+// atLeast reports whether no number of a is less than the number in b.
 func atLeast[T cmp.Ordered](a, b []T) bool {
 	for i := range a {
 		if a[i] < b[i] {

@@ -12,8 +12,8 @@ import (
 // but the number of devices counts.
 func (s *solver) enough(items []item) bool {
 	wants := make([]int, len(items))
-	// Those with admin access get devices beside all others, but only one
-	// request of a claim gets the same one.
+	// Requests with admin access get devices beside all others, but only one request of a
+	// claim gets the same device.
 	type place struct{ device, access int }
 	users := make(map[place][]int)
 	var order []place
@@ -79,9 +79,9 @@ func (p *placement) scope(constraint int) (items []int, count int) {
 	return items, count
 }
 
-// narrow drops the candidates with which no value of a match constraint would
-// be left, and finds the match constraints that still are a choice. It reports
-// false when an item has not enough candidates.
+// narrow drops the candidates that would leave no value to a match constraint, and finds
+// the match constraints that still are a choice. It reports whether all items have enough
+// candidates left.
 func (p *placement) narrow() bool {
 	for changed := true; changed; {
 		changed = false

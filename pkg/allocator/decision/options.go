@@ -74,15 +74,15 @@ type chooser struct {
 	// order has the indices of the demands, those with the fewest options
 	// first.
 	order []int
-	// equalBefore has for each demand an equal one that is chosen before, or -1: of
-	// two combinations that differ only in who takes which, one is enough.
+	// equalBefore has for each demand an equal demand that is chosen before, or -1: of two
+	// combinations that differ only in who takes which, one is enough.
 	equalBefore []int
 	// pick has the option of each demand that is chosen already.
 	pick []int
 }
 
-// solvePart finds alternatives and devices for requests that have nothing to
-// do with all others, and enters them.
+// solvePart finds alternatives and devices for requests that are independent of all others,
+// and enters them. It reports whether it found some.
 func (s *solver) solvePart(demands []demand, chosen []Choice) bool {
 	c := &chooser{s: s, demands: demands, equalBefore: make([]int, len(demands)), pick: make([]int, len(demands))}
 	for i := range demands {
@@ -225,8 +225,8 @@ func (c *chooser) choose(k int) ([]item, [][]int, bool) {
 	return nil, nil, false
 }
 
-// worthProbing reports whether it pays to solve what is chosen so far before
-// going on: the last choice was one of several, and many more follow.
+// worthProbing reports whether to solve the choices so far before going on: the last choice
+// was between several, and many more follow.
 func (c *chooser) worthProbing(k int) bool {
 	if k == 0 || len(c.demands[c.order[k]].options) == 1 {
 		return false
@@ -257,9 +257,9 @@ func (c *chooser) mayFit(k int) bool {
 	return c.s.enough(items)
 }
 
-// items gives the first k demands in the order of choice with what is picked
-// for them, all in the order of the requests. With relaxed, the others follow
-// suit with their least count and all of their candidates.
+// items returns the first k demands in the order of choice with their picks, all in the
+// order of the requests. With relaxed, the others follow with their least count and all of
+// their candidates.
 func (c *chooser) items(k int, relaxed bool) []item {
 	picked := make([]bool, len(c.demands))
 	for _, i := range c.order[:k] {

@@ -12,7 +12,7 @@ import (
 // there is enough of everything.
 type picker struct {
 	c *combination
-	// bundles are those of the simple devices, then those that stand for parts.
+	// bundles are the bundles of the simple devices, then the bundles that stand for parts.
 	bundles      []bundle
 	relaxedParts []*part
 	// hard are the parts that are left, equal ones side by side, and relaxed
@@ -72,7 +72,7 @@ func (c *combination) pick() ([][]int, bool) {
 	return k.given[:len(c.bundles)], true
 }
 
-// subtract takes from what is wanted what is given, down to nothing.
+// subtract takes the given from the wanted numbers, down to zero.
 func subtract(wanted, given []int) {
 	for n := range wanted {
 		wanted[n] = max(0, wanted[n]-given[n])
@@ -141,7 +141,7 @@ func sum(v []int) int {
 	return total
 }
 
-// search picks vectors for the hard parts from place on.
+// search picks vectors for the hard parts from place on, and reports whether it found some.
 func (k *picker) search(place int, wanted []int) bool {
 	if !k.c.p.s.step() {
 		return false
@@ -180,8 +180,8 @@ func (k *picker) search(place int, wanted []int) bool {
 	return false
 }
 
-// useful gives the vectors of a part that differ in what they add to what is
-// wanted, those that add most first.
+// useful returns the vectors of a part that differ in how much they add to the demand, the
+// largest first.
 func (k *picker) useful(pt *part, wanted []int) []int {
 	type gain struct {
 		vector int
@@ -213,9 +213,8 @@ func (k *picker) useful(pt *part, wanted []int) []int {
 	return order
 }
 
-// weigh finds the bounds: any weights of what is wanted are true bounds, good
-// ones are one for each set of a few columns, and the amounts of a counter
-// that columns use at least.
+// weigh finds the bounds: any weights of the demand are true bounds, good ones are one for
+// each set of a few columns, and the amounts of a counter that columns use at least.
 func (k *picker) weigh() {
 	if len(k.hard) == 0 {
 		return

@@ -24,7 +24,7 @@ type placement struct {
 	s     *solver
 	items []item
 	admin bool
-	// What still matters; all else is no limit for these items.
+	// Limits that matter for these items.
 	counters map[int]bool
 	sets     map[int]bool
 	matches  []int

@@ -18,8 +18,7 @@ type frontier struct {
 
 // point is one way to use a component.
 type point struct {
-	// amounts is what it gives to each column (devices) and then to each class
-	// (scopes that get all they want).
+	// amounts are given to each column (devices) and then to each class (satisfied scopes).
 	amounts []int
 	// shares are the devices for the columns.
 	shares []share

@@ -9,9 +9,9 @@ package decision
 type Problem struct {
 	// Devices are referred to by their index.
 	Devices []Device
-	// Requests are those of all claims, in the order of the claims and, within
-	// a claim, of its requests. The requests of a claim stand together: the
-	// order matters for admin access.
+	// Requests are the requests of all claims, in the order of the claims and, within a
+	// claim, of its requests. The requests of a claim stand together: the order matters for
+	// admin access.
 	Requests []Request
 	// Constraints is how many constraints there are. The constraints of all
 	// claims are numbered through.
@@ -19,13 +19,13 @@ type Problem struct {
 	// Distinct tells for each constraint whether the values of the devices must
 	// be distinct (matchAttribute otherwise).
 	Distinct []bool
-	// Counters is what is left of each counter after everything that is
-	// already allocated. The counters of all counter sets of all pools are
-	// numbered through. Where nothing is left, or less than nothing, it is 0;
-	// a device of a pool with an overcommitted counter can't be a candidate.
+	// Counters is the rest of each counter after all allocations. The counters of all
+	// counter sets of all pools are numbered through. Where nothing is left, or less than
+	// nothing, it is 0; a device of a pool with an overcommitted counter cannot be a
+	// candidate.
 	Counters []int64
-	// GroupBase is what each counter set already hosts. A set beyond the end
-	// hosts nothing.
+	// GroupBase is the use of each counter set by allocated devices. Sets beyond the end
+	// are unused.
 	GroupBase []GroupBase
 	// ClaimLimit is the most devices that one claim may get, 0 for any number.
 	ClaimLimit int
@@ -46,9 +46,9 @@ type Device struct {
 	// Groups are the compatibility groups that the device declares, for each
 	// counter set that it consumes from.
 	Groups []GroupUse
-	// Capacity is what is left of each capacity of a shared device: the Takes of
-	// all requests together must not exceed it. For an exclusive device it limits
-	// each request alone. Empty means that there is no limit.
+	// Capacity is the free amount of each capacity of a shared device: the Takes of all
+	// requests together must not exceed it. For an exclusive device it limits each request
+	// alone. Empty means that there is no limit.
 	Capacity []int64
 }
 
@@ -66,11 +66,10 @@ type GroupUse struct {
 	Groups []int
 }
 
-// GroupBase is what the devices that are already allocated leave open in one
-// counter set: nothing is allocated (not Used), only devices without groups
-// (Used, no Groups), or devices with one of the Groups. When the allocated
-// devices have nothing in common, so that nobody can join them, Groups holds
-// one group that no device has, for example -1.
+// GroupBase is the use of a counter set by allocated devices: no device (not Used), devices
+// without groups (Used, no Groups), or devices with one of the Groups. If the allocated
+// devices have no group in common, so that no other can join, Groups holds one group that
+// no device has, for example -1.
 type GroupBase struct {
 	Used   bool
 	Groups []int
@@ -117,7 +116,7 @@ type Candidate struct {
 	Values [][]int
 }
 
-// Answer is what Decide found out.
+// Answer is the result of Decide.
 type Answer int
 
 // The answers.
@@ -151,7 +150,7 @@ type Result struct {
 	Chosen []Choice
 }
 
-// Choice is what one request gets.
+// Choice has the alternative and the devices of one request.
 type Choice struct {
 	// Alternative is an index in the Alternatives of the request.
 	Alternative int

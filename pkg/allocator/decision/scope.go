@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// mode is a choice of one value for each match constraint of a scope: what is
-// left of the candidates of its items.
+// mode is a choice of one value for each match constraint of a scope: the remaining
+// candidates of its items.
 type mode struct {
 	cands [][]*Candidate
 }
@@ -51,7 +51,7 @@ func (p *placement) scopes() (free []int, classes []class) {
 	return free, classes
 }
 
-// scopeKey is equal for scopes that could change places.
+// scopeKey returns a key that is equal for scopes that could change places.
 func (p *placement) scopeKey(sc *scope) string {
 	var key []byte
 	if p.admin {

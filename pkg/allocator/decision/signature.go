@@ -32,7 +32,7 @@ const (
 	nameValue
 )
 
-// signature is equal for components with equal frontiers.
+// signature returns a key that is equal for components with equal frontiers.
 func (p *placement) signature(c *component, columns []column, classes []class) string {
 	w := &signer{p: p, names: make(map[name]int64), next: make(map[nameKind]int64)}
 	local := make(map[int]int, len(c.devices))

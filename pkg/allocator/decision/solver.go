@@ -56,8 +56,7 @@ func newSolver(ctx context.Context, p *Problem) *solver {
 	return s
 }
 
-// mergeUses sums up the uses of the same counter and leaves out those of
-// nothing.
+// mergeUses sums up the uses of the same counter and drops uses of zero.
 func mergeUses(uses []CounterUse) []CounterUse {
 	var merged []CounterUse
 	for _, u := range uses {
@@ -105,5 +104,5 @@ func addCapped(a, b int64) int64 {
 	return math.MaxInt64
 }
 
-// comparesPerStep is how many comparisons are about one step of work.
+// comparesPerStep is how many comparisons count as one step of work.
 const comparesPerStep = 32

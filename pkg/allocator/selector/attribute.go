@@ -94,7 +94,7 @@ func Lookup[T any](values map[resourceapi.QualifiedName]T, domain, name, driver 
 	return lookup(values, resourceapi.QualifiedName(domain+"/"+name), domain, name, driver)
 }
 
-// lookup is [Lookup] for those who look for the same name in many devices.
+// lookup is like [Lookup], for callers that look up the same name in many devices.
 func lookup[T any](values map[resourceapi.QualifiedName]T, qualified resourceapi.QualifiedName, domain, name, driver string) (T, bool) {
 	if value, ok := values[qualified]; ok {
 		return value, true

@@ -10,7 +10,7 @@ import (
 	"github.com/google/cel-go/common/types"
 )
 
-// relation is what a comparison requires of the value on its left.
+// relation is the operator of a comparison with the value on its left.
 type relation int
 
 const (
@@ -37,7 +37,7 @@ func (r relation) inclusive() relation {
 	return [...]relation{equals, differs, atLeast, atLeast, atMost, atMost}[r]
 }
 
-// holds says what the relation makes of the order of two values.
+// holds reports whether the relation is true for the order of two values.
 func (r relation) holds(order int) bool {
 	return [...]bool{order == 0, order != 0, order >= 0, order > 0, order <= 0, order < 0}[r]
 }
@@ -66,8 +66,8 @@ const (
 	asMethod                // x.isGreaterThan(quantity("1"))
 )
 
-// What text and methods of quantities and versions are called (library
-// quantity.go and semverlib.go of k8s.io/apiserver/pkg/cel/library).
+// Functions and methods of quantities and versions (library quantity.go and semverlib.go of
+// k8s.io/apiserver/pkg/cel/library).
 const (
 	quantityFunction = "quantity"
 	semverFunction   = "semver"
@@ -83,8 +83,8 @@ type comparison struct {
 	read     Reading
 	// target is the expression that reads the value.
 	target ast.Expr
-	// literal is what it is compared with, without the function that makes a
-	// quantity or a version of it, which is wrapper.
+	// literal is the compared literal, without wrapper, the function that makes a quantity
+	// or a version of it.
 	literal ast.Expr
 	wrapper string
 	// flipped is true if the literal is on the left, negated if the whole is the
@@ -164,8 +164,7 @@ func memberCall(e ast.Expr, name string) (target, arg ast.Expr, ok bool) {
 	return call.Target(), call.Args()[0], true
 }
 
-// literalOf recognizes a literal, and one that quantity() or semver() is called
-// with.
+// literalOf recognizes a literal, alone or in a call of quantity() or semver().
 func literalOf(e ast.Expr) (literal ast.Expr, wrapper string, ok bool) {
 	switch e.Kind() {
 	case ast.LiteralKind:

@@ -10,14 +10,14 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 )
 
-// Match is what a condition requires of a value.
+// Match is the way in which a condition compares a value.
 type Match int
 
 const (
-	// Exactly is the same value; of a list, one that has its first element.
+	// Exactly requires the same value; of a list, the same first element.
 	Exactly Match = iota
-	// AtLeast is that value or a larger one. Only quantities and versions have an
-	// order that people mean; for all others it is Exactly.
+	// AtLeast requires that value or a larger one. Only quantities and versions have a
+	// meaningful order; for all others it is Exactly.
 	AtLeast
 )
 

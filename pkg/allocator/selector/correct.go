@@ -89,8 +89,8 @@ func functionNames(env *cel.Env) []string {
 	return slices.Compact(names)
 }
 
-// identifiers corrects "device", its fields, and functions, which keep an
-// expression from being compiled.
+// identifiers corrects "device", its fields, and functions, whose typos keep an expression
+// from being compiled. It reports whether to visit the operands of e.
 func (c *correcting) identifiers(e ast.Expr) bool {
 	switch e.Kind() {
 	case ast.IdentKind:
@@ -136,8 +136,8 @@ func (c *correcting) selected(like, operand ast.Expr, field string) ast.Expr {
 	return c.factory.NewSelect(0, operand, field)
 }
 
-// names corrects what is read of the device, and the driver that it is compared
-// with.
+// names corrects the names of readings, and the compared driver. It reports whether to
+// visit the operands of e.
 func (c *correcting) names(e ast.Expr) bool {
 	if r, value, ok := equality(e); ok && r.Kind == KindDriver && !slices.Contains(c.words.Drivers(), value) {
 		if near := c.words.Nearest(value, c.words.Drivers()); near != "" {
@@ -187,7 +187,7 @@ func (c *correcting) kind(name string) ast.Expr {
 	return c.factory.NewSelect(0, c.factory.NewIdent(0, deviceVariable), name)
 }
 
-// renamed writes another reading in the form of one that [readingOf] knows.
+// renamed writes another reading in a form that [readingOf] knows.
 func (c *correcting) renamed(e ast.Expr, to Reading) ast.Expr {
 	index := func(domain ast.Expr) string { return domain.AsCall().FunctionName() }
 	name := c.factory.NewLiteral(0, types.String(to.Name))

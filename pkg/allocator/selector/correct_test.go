@@ -13,7 +13,8 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 )
 
-// closest returns a simple way to find what was meant: a third of the letters may be wrong.
+// closest returns the most similar name in a simple way: a third of the letters may be
+// wrong.
 func closest(name string, names []string) string {
 	best, least := "", (len(name)+1)/3+1
 	for _, other := range names {
@@ -24,7 +25,7 @@ func closest(name string, names []string) string {
 	return best
 }
 
-// words returns those of a GPU and a NIC.
+// words returns the words of a GPU and a NIC.
 func words() *Vocabulary {
 	w := NewVocabulary(closest)
 	yes := true

@@ -14,7 +14,8 @@ import (
 	"github.com/google/cel-go/common/types"
 )
 
-// types corrects comparisons of a value with a literal of another type.
+// types corrects comparisons of a value with a literal of another type. It reports whether
+// to visit the operands of e.
 func (c *correcting) types(e ast.Expr) bool {
 	changed, ok := c.listed(e)
 	if !ok {
@@ -30,8 +31,8 @@ func (c *correcting) types(e ast.Expr) bool {
 	return false
 }
 
-// convert puts a comparison in the place of one that was written otherwise. It
-// tells of it as a whole, and not of the names in it.
+// convert replaces a comparison. It records the change of the whole, and not of the names
+// in it.
 func (c *correcting) convert(e, changed ast.Expr) {
 	from, known := c.original[e.ID()]
 	if !known {
@@ -43,8 +44,8 @@ func (c *correcting) convert(e, changed ast.Expr) {
 	c.replace(e, changed, Change{from.text, c.text(changed)})
 }
 
-// typed returns a comparison that suits the type of what it reads; false if there is no
-// telling what was meant.
+// typed returns a comparison that suits the type of its reading; false if the intention is
+// unclear.
 func (c *correcting) typed(compared comparison) (ast.Expr, bool) {
 	of, known := c.words.TypeOf(compared.read)
 	if !known {
@@ -118,9 +119,9 @@ func convertedLiteral(literal ast.Expr, to ValueType) (ast.Expr, bool) {
 	return nil, false
 }
 
-// typedText corrects the comparison of a text: with a number or a truth value as
-// a text, and in any other way by making of the text what it is compared with, if
-// all devices have one that this can be made of.
+// typedText corrects the comparison of a text: it writes a number or a truth value as a
+// text, and otherwise converts the text to the type of the literal, if all devices have a
+// text for which that works.
 func (c *correcting) typedText(compared comparison) (ast.Expr, bool) {
 	_, isText := literalText(compared.literal)
 	if isText && compared.wrapper == "" {

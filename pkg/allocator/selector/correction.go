@@ -44,7 +44,7 @@ type written struct {
 	within []int64
 }
 
-// changes lists what was changed, in the order of the expression.
+// changes lists the changes, in the order of the expression.
 func (c *correcting) changes() []Change {
 	ids := slices.SortedFunc(maps.Keys(c.at), cmp.Compare)
 	var list []Change
@@ -56,7 +56,8 @@ func (c *correcting) changes() []Change {
 	return list
 }
 
-// remember keeps what comparisons looked like.
+// remember keeps the original form of comparisons. It reports whether to visit the operands
+// of e.
 func (c *correcting) remember(e ast.Expr) bool {
 	if e.Kind() != ast.CallKind {
 		return true

@@ -21,8 +21,8 @@ type Evaluator struct {
 	features dracel.Features
 	sharing  bool
 	byExpr   map[string]*Selector
-	// numbers has those of the devices that were seen; last is the one that was looked up
-	// last, which mostly is looked up several times.
+	// numbers has the numbers of the devices seen so far; last is the last lookup, which is
+	// mostly repeated several times.
 	numbers    map[*resourceapi.Device]int
 	last       *resourceapi.Device
 	lastNumber int
@@ -30,7 +30,7 @@ type Evaluator struct {
 	// versions which texts are versions.
 	odd      []oddity
 	versions map[string]bool
-	// key is the one that was made last.
+	// key is the last key.
 	key []byte
 }
 
@@ -80,8 +80,8 @@ func (v *Evaluator) Compile(expression string) *Selector {
 	return sel
 }
 
-// Forget drops what is remembered about an expression, which takes memory for each
-// device. Results that were handed out stay valid.
+// Forget drops the results of an expression, which take memory for each device. Results
+// that were handed out stay valid.
 func (v *Evaluator) Forget(expression string) { delete(v.byExpr, expression) }
 
 // Cost estimates the worst case in the units of CEL, 0 if that is not possible.
@@ -121,7 +121,7 @@ func (v *Evaluator) Evaluate(ctx context.Context, sel *Selector, driver string, 
 	return result
 }
 
-// number returns that of a device, by which things about it are remembered.
+// number returns the number of a device, by which results for it are remembered.
 func (v *Evaluator) number(device *resourceapi.Device) int {
 	if device == v.last {
 		return v.lastNumber
@@ -212,7 +212,7 @@ func (v *Evaluator) SameForAll(sel *Selector, devices []resourceapi.Device) bool
 	return true
 }
 
-// oddity is what is known of a device by [Evaluator.Odd].
+// oddity is the result of [Evaluator.Odd] for a device.
 type oddity uint8
 
 const (

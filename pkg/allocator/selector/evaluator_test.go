@@ -88,7 +88,7 @@ func TestOddDevices(t *testing.T) {
 	}
 }
 
-// TestSameForAll is true only where no device can have another result than the others.
+// TestSameForAll expects true only where no device can have another result than the others.
 func TestSameForAll(t *testing.T) {
 	model := func(name string) resourceapi.Device { return device(name, with("model", text(name))) }
 	odd := device("odd", with("odd", resourceapi.DeviceAttribute{VersionValue: ptr.To("one")}))
@@ -190,8 +190,8 @@ func TestDerivedAttribute(t *testing.T) {
 	}
 }
 
-// TestAgreesWithUpstream holds the results of random selectors, and what is said
-// of their parts, against upstream's own evaluation.
+// TestAgreesWithUpstream compares the results of random selectors, and of their parts, with
+// upstream's own evaluation.
 func TestAgreesWithUpstream(t *testing.T) {
 	cases := 500
 	if testing.Short() {
@@ -210,8 +210,8 @@ func TestAgreesWithUpstream(t *testing.T) {
 	}
 }
 
-// disagreement says where the results of a selector, and of its parts if that is
-// asked, are not those of upstream.
+// disagreement describes where the results of a selector, and optionally of its parts,
+// differ from upstream's.
 func disagreement(t *testing.T, expression, driver string, list []resourceapi.Device, parts bool) string {
 	t.Helper()
 	v := New(listFeatures(), true)
@@ -347,8 +347,8 @@ func FuzzSelector(f *testing.F) {
 	})
 }
 
-// tryToCorrect looks for mistakes in a selector, which must not fail, whatever it
-// says, and must give one that compiles.
+// tryToCorrect looks for mistakes in a selector. It must not fail, whatever the selector
+// is, and must return one that compiles.
 func tryToCorrect(t *testing.T, v *Evaluator, sel *Selector, driver string, list []resourceapi.Device) {
 	t.Helper()
 	w := NewVocabulary(closest)

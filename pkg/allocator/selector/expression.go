@@ -167,8 +167,8 @@ func failsWithout(e ast.Expr) bool {
 	}
 }
 
-// failsWithoutDomain tells device.attributes["domain"] from the optional form of
-// it, which makes everything optional that is selected from it.
+// failsWithoutDomain reports whether e is device.attributes["domain"] and not its optional
+// form, which makes everything selected from it optional.
 func failsWithoutDomain(e ast.Expr) bool {
 	return e.Kind() == ast.CallKind && e.AsCall().FunctionName() == operators.Index
 }

@@ -60,7 +60,7 @@ type guardedExpr struct {
 	text    string
 	binding binding
 	changed bool
-	// tested is what the text is a test of.
+	// tested is the reading that the text tests.
 	tested Reading
 }
 

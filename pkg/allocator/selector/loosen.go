@@ -94,8 +94,7 @@ func (c comparison) candidates(bound any, devices iter.Seq2[string, *resourceapi
 	return list
 }
 
-// literalLike writes a value as a literal of the same type as that of the
-// comparison.
+// literalLike writes a value as a literal of the comparison's type.
 func (c comparison) literalLike(each candidate) ast.Expr {
 	if number, isInt := each.value.(int64); isInt {
 		return ast.NewExprFactory().NewLiteral(0, types.Int(number))

@@ -17,7 +17,7 @@ type CompileError struct {
 	Line, Column int
 	// Near is the rest of that line, shortened.
 	Near string
-	// Reason is what the compiler says, in one line.
+	// Reason is the compiler's message, in one line.
 	Reason string
 	// More is the number of further errors.
 	More int
@@ -60,8 +60,7 @@ func (v *Evaluator) Problem(sel *Selector) *CompileError {
 // Mismatch is a value of the device that is compared with one of another type.
 type Mismatch struct {
 	Read Reading
-	// Has is the type that all devices with the value have, ComparedWith that of
-	// the literal.
+	// Has is the type of the value on all devices, ComparedWith the type of the literal.
 	Has, ComparedWith ValueType
 }
 

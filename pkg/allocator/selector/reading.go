@@ -13,7 +13,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 )
 
-// What there is to read of a device.
+// Kinds of values that a selector can read of a device.
 const (
 	KindDriver     = "driver"
 	KindSharing    = "allowMultipleAllocations"
@@ -71,7 +71,7 @@ func (r Reading) Short() string {
 	}
 }
 
-// Noun names what is read: "attribute memory (domain gpu.example.com)".
+// Noun names the reading: "attribute memory (domain gpu.example.com)".
 func (r Reading) Noun() string {
 	kind := strings.TrimSuffix(r.Kind, "s")
 	switch {

@@ -71,8 +71,8 @@ type Part struct {
 // maxParts bounds the number of parts below the conjuncts.
 const maxParts = 40
 
-// checkFrequency is how often, in loop iterations, an evaluation checks whether
-// it shall end: that of the API server's configuration for CEL.
+// checkFrequency is how often, in loop iterations, an evaluation checks whether it has to
+// stop: the frequency in the API server's configuration for CEL.
 const checkFrequency = 100
 
 // takeApart finds the parts of the expression.
@@ -224,10 +224,10 @@ func equality(e ast.Expr) (r Reading, text string, ok bool) {
 	return r, text, isText && isReading && !isTest(left) && (r.Kind == KindDriver || r.Kind == KindAttributes && r.Name != "")
 }
 
-// isLoop recognizes all(), exists() and the like.
+// isLoop reports whether e is a call of all(), exists() and the like.
 func isLoop(e ast.Expr) bool { return e.Kind() == ast.ComprehensionKind }
 
-// Result is what a selector makes of a device. Devices that are the same to the
+// Result is the result of a selector for a device. Devices that are the same to the
 // selector share one.
 type Result struct {
 	Matches bool
@@ -258,7 +258,7 @@ type Detail struct {
 	Failed *Part
 	// Found has the values that the part which decided reads.
 	Found []string
-	// Missing are what the parts that fail need and the device lacks.
+	// Missing are the readings of the failing parts that the device lacks.
 	Missing []Reading
 	// Seen tells for each conjunct how it went; nil if that is not known.
 	Seen []Trace
@@ -267,7 +267,7 @@ type Detail struct {
 // Outcome is how the evaluation of a part of an expression went.
 type Outcome string
 
-// What can become of a part.
+// Outcomes of a part.
 const (
 	// NotEvaluated is a part that did not matter any more.
 	NotEvaluated Outcome = "NotEvaluated"
@@ -279,7 +279,7 @@ const (
 // Trace is how a conjunct, or a part of one, went for one device.
 type Trace struct {
 	Outcome Outcome
-	// Values are those that it read.
+	// Values are the values that the part read.
 	Values   []string
 	Operands []Trace
 }

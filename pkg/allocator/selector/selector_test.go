@@ -209,7 +209,7 @@ func TestAttributeTexts(t *testing.T) {
 	}
 }
 
-// TestNames gives names without a domain that of the driver.
+// TestNames gives names without a domain the driver's domain.
 func TestNames(t *testing.T) {
 	if got := Qualified("a", driver) + " " + Qualified("x.example.com/a", driver); got != driver+"/a x.example.com/a" {
 		t.Errorf("got %s", got)

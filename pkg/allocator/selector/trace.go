@@ -139,8 +139,8 @@ func (w *watcher) outcome(e ast.Expr) Outcome {
 	}
 }
 
-// element names the element of a list that made all() false or exists() true:
-// the last one that was looked at.
+// element returns the element of a list that made all() false or exists() true, which is
+// the last element evaluated.
 func (w *watcher) element(e ast.Expr) (string, bool) {
 	if !isLoop(e) {
 		return "", false
@@ -200,7 +200,7 @@ func valueText(value any) (string, bool) {
 	}
 }
 
-// conjunction returns what && makes of operands: one that is false decides, whatever the
+// conjunction returns the outcome of && for operands: a false operand decides, whatever the
 // others do.
 func conjunction(operands []Outcome) Outcome {
 	switch {

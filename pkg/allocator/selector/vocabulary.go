@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// ValueType is what kind of value a device has.
+// ValueType is the type of a device's value.
 type ValueType string
 
 // The types of attributes and capacities.
@@ -26,10 +26,10 @@ const (
 	TypeList     ValueType = "list"
 )
 
-// Vocabulary is what devices publish, and so what selectors can sensibly talk
-// about. Add fills it; it is not safe for concurrent use. What devices have in one
-// place is looked up there when it is asked for, and all places are listed only for
-// those who ask which there are: most expressions are right, and read two or three.
+// Vocabulary has the values that devices publish, which selectors can sensibly read. Add
+// fills it; it is not safe for concurrent use. The values of one reading are looked up on
+// demand, and all readings are only listed for callers that need them: most expressions are
+// right, and read two or three.
 type Vocabulary struct {
 	// Nearest gives the name that was probably meant, or nothing if none is close.
 	Nearest func(name string, names []string) string
@@ -42,7 +42,7 @@ type Vocabulary struct {
 	// published has the places that were asked for so far, nil if devices have nothing
 	// there, or all of them once they are listed.
 	published map[Reading]*published
-	// domains are those of all places, nil until these are listed.
+	// domains are the domains of all readings, nil until these are listed.
 	domains map[string]bool
 }
 
@@ -52,14 +52,14 @@ type devicesOfDriver struct {
 	devices []*resourceapi.Device
 }
 
-// published is what devices have in one place.
+// published has the devices' values of one reading.
 type published struct {
 	devices int
 	types   map[ValueType]bool
 	drivers map[string]bool
 	values  map[valueKey]*PublishedValue
-	// driver, attribute and quantity are those that were added last: those of the
-	// next device are mostly the same.
+	// driver, attribute and quantity are the last ones added: the next device mostly has
+	// the same.
 	driver    string
 	attribute resourceapi.DeviceAttribute
 	quantity  resource.Quantity
@@ -164,7 +164,7 @@ func (w *Vocabulary) list() {
 		w.domains[r.Domain] = true
 		return p
 	}
-	// They are also listed by driver and name, as devices have them.
+	// The readings are also listed by driver and name, as devices have them.
 	type names struct {
 		attributes, capacities map[resourceapi.QualifiedName]*published
 	}
@@ -229,7 +229,7 @@ func (p *published) count(driver string) {
 	}
 }
 
-// value returns what is known about a value that a device has.
+// value returns the record of a device's value.
 func (p *published) value(of ValueType, text, driver string, device *resourceapi.Device) *PublishedValue {
 	key := valueKey{of, text}
 	value := p.values[key]
@@ -385,9 +385,9 @@ func (w *Vocabulary) all(r Reading, holds func(text string) bool) bool {
 	return true
 }
 
-// NearestReading returns what was probably meant by a value that no device has. It is not
-// ok if some have it, or if nothing is near. The other kind of the same name comes first,
-// then the same name in another domain, then a name that is close.
+// NearestReading suggests a reading similar to a reading that no device has. It is not ok
+// if some have it, or if nothing is near. The other kind of the same name comes first, then
+// the same name in another domain, then a similar name.
 func (w *Vocabulary) NearestReading(r Reading) (nearest Reading, ok bool) {
 	if r.Domain == "" || r.Whole || w.Count(r) > 0 {
 		return Reading{}, false
@@ -426,7 +426,7 @@ func (w *Vocabulary) NearestReading(r Reading) (nearest Reading, ok bool) {
 	return w.elsewhere(r)
 }
 
-// nearIn finds a name that is close among those of the same kind and domain.
+// nearIn finds a similar name of the same kind and domain.
 func (w *Vocabulary) nearIn(r Reading) (Reading, bool) {
 	var names []string
 	for _, have := range w.Readings(r.Kind) {
@@ -453,7 +453,7 @@ func (w *Vocabulary) elsewhere(r Reading) (Reading, bool) {
 // kubernetesDomain is the domain of attributes that Kubernetes defines for all drivers.
 const kubernetesDomain = "resource.kubernetes.io"
 
-// nearDomain finds a domain that is close to one that no device has.
+// nearDomain finds a domain similar to a domain that no device has.
 func (w *Vocabulary) nearDomain(domain string) (string, bool) {
 	w.list()
 	if w.domains[domain] {

@@ -31,8 +31,8 @@ func (o *listOptions[T]) print(ctx context.Context, items []T, from *listed, exp
 	return cli.PrintNotes(o.streams, o.notes(items, from, o.gapError(from))...)
 }
 
-// notes returns notes on the items: the gaps and, unless JSON and YAML mark it, what is
-// uncertain because of them. The notes omit what an error tells.
+// notes returns notes on the items: the gaps, and the uncertainty that they cause unless
+// JSON and YAML mark it. The notes omit gaps that an error reports.
 func (o *listOptions[T]) notes(items []T, from *listed, reported *cli.GapError) []string {
 	bounded := o.output != "json" && o.output != "yaml" && o.anyUncertain(items)
 	notes := append(preview.Assumptions(from.Snap), cli.GapNotes(from.Snap, reported)...)

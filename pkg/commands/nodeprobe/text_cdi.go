@@ -108,7 +108,7 @@ func (p *page) cdiDevices(f *cdi.Findings) {
 	}
 }
 
-// atFault counts a path that is not as it should be.
+// atFault returns 1 for a faulty path, so that callers can count them.
 func atFault(state cdi.Presence) int {
 	if state == cdi.Absent || state == cdi.Different {
 		return 1

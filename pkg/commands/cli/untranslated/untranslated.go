@@ -10,5 +10,5 @@ package untranslated
 
 import "k8s.io/kubectl/pkg/util/i18n"
 
-// SetEnv fails only once translations were read.
+// SetLoadTranslationsFunc only fails if translations were read before.
 var _ = i18n.SetLoadTranslationsFunc(func() error { return nil })

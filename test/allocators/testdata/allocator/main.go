@@ -29,7 +29,8 @@ import (
 )
 
 type request struct {
-	// Features are those of the allocator, Selectors those of the evaluation of selectors.
+	// Features are the allocator's features, Selectors the features for the evaluation of
+	// selectors.
 	Features, Selectors json.RawMessage
 	Node                *corev1.Node
 	Classes             classes
@@ -131,7 +132,7 @@ func ask(r *request) (a answer) {
 	return a
 }
 
-// takes returns amounts as the API server stores them, which reads what is written.
+// takes returns amounts as the API server stores them, by parsing the written form.
 func takes(amounts map[resourceapi.QualifiedName]resource.Quantity) string {
 	text := ""
 	for _, name := range slices.Sorted(maps.Keys(amounts)) {
