@@ -58,7 +58,7 @@ func TestCompositesAgreeWithScheduler(t *testing.T) {
 	})
 	for _, test := range []struct {
 		minGroupCount int
-		// first is whether the first group is scheduled.
+		// first is true if the first group is scheduled.
 		first bool
 	}{{2, false}, {1, true}} {
 		t.Run(fmt.Sprint("minGroupCount-", test.minGroupCount), func(t *testing.T) {

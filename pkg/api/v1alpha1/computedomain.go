@@ -10,25 +10,24 @@ type ComputeDomain struct {
 	// ID is the domainID of the configuration: the UID of the ComputeDomain. It is empty
 	// if the configuration is wrong.
 	ID string `json:"id,omitempty"`
-	// Namespace and Name are those of the ComputeDomain; empty if there is none of that
-	// UID, or if that is not known.
+	// Namespace and Name identify the ComputeDomain; empty if there is none of that UID, or
+	// if that is not known.
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name,omitempty"`
-	// Status is what the driver says: Ready or NotReady; empty if it says nothing.
+	// Status is from the driver: Ready or NotReady; empty if it says nothing.
 	Status string `json:"status,omitempty"`
 	// NumNodes is how many nodes have to be in it before it is ready, zero for any.
 	NumNodes int `json:"numNodes,omitempty"`
-	// JoinedNodes counts the nodes that have joined, ReadyNodes those of them that are
-	// ready.
+	// JoinedNodes counts the nodes that have joined, ReadyNodes the ready ones among them.
 	JoinedNodes int `json:"joinedNodes"`
 	ReadyNodes  int `json:"readyNodes"`
-	// Nodes are those that have joined, and those that the driver has called to join. Lists
-	// leave them out.
+	// Nodes are the nodes that have joined, and the nodes that the driver has called to
+	// join. Lists leave them out.
 	Nodes []ComputeDomainNode `json:"nodes,omitempty"`
 	// Problem is why the driver cannot prepare the claim for the domain whatever its nodes
 	// do: the configuration is wrong, or there is no such ComputeDomain.
 	Problem string `json:"problem,omitempty"`
-	// Unknown is what could not be read of it, and why.
+	// Unknown says which facts could not be read, and why.
 	Unknown string `json:"unknown,omitempty"`
 }
 
@@ -38,8 +37,7 @@ type ComputeDomainNode struct {
 	// Clique is the part of the NVLink fabric that its GPUs are in. A node without one
 	// shares no memory with others.
 	Clique string `json:"clique,omitempty"`
-	// Status is what the driver says: Ready or NotReady; empty for a node that has not
-	// joined.
+	// Status is from the driver: Ready or NotReady; empty for a node that has not joined.
 	Status string `json:"status,omitempty"`
 	// Daemon is the pod that the driver runs on the node for the domain, as
 	// NAMESPACE/NAME.

@@ -7,19 +7,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Diagnosis is what the checks of "doctor" found in a cluster.
+// Diagnosis lists the findings of "doctor" in a cluster.
 //
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type Diagnosis struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// Source says in a few words what was read.
+	// Source names the cluster or files in a few words.
 	Source string `json:"source"`
-	// Namespace is the one whose objects findings are about, besides those about what is
-	// cluster-wide and those about drivers; it is left out if they are about all
-	// namespaces.
+	// Namespace limits the findings to its objects, cluster-wide objects and drivers; it is
+	// left out for all namespaces.
 	Namespace string `json:"namespace,omitempty"`
-	// KubernetesVersion is that of the API server, empty if it is not known.
+	// KubernetesVersion is the version of the API server, empty if it is not known.
 	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
 	// Checks lists the codes of the checks that were made, in their order.
 	Checks []string `json:"checks"`
@@ -33,11 +32,11 @@ type Diagnosis struct {
 
 // FindingCounts counts findings by severity.
 type FindingCounts struct {
-	// Error counts those of severity Error.
+	// Error counts the findings of severity Error.
 	Error int `json:"error"`
-	// Warning counts those of severity Warning.
+	// Warning counts the findings of severity Warning.
 	Warning int `json:"warning"`
-	// Info counts those of severity Info.
+	// Info counts the findings of severity Info.
 	Info int `json:"info"`
 	// Unknown counts the checks that could not be made.
 	Unknown int `json:"unknown"`
@@ -45,14 +44,14 @@ type FindingCounts struct {
 
 // Finding is one thing that a check found.
 type Finding struct {
-	// Code is that of the check, such as "DRA1201". It is stable; docs/checks has a
+	// Code is the code of the check, such as "DRA1201". It is stable; docs/checks has a
 	// page for each.
 	Code string `json:"code"`
 	// Title says in a few words what the check looks for.
 	Title string `json:"title"`
 	// Severity is how bad it is.
 	Severity Severity `json:"severity"`
-	// Objects are those that it is about, as "Kind/name" or "Kind/namespace/name": at
+	// Objects are the objects of the finding, as "Kind/name" or "Kind/namespace/name": at
 	// most ten. ObjectCount counts all.
 	Objects     []string `json:"objects,omitempty"`
 	ObjectCount int      `json:"objectCount,omitempty"`
@@ -63,11 +62,11 @@ type Finding struct {
 	Line int `json:"line,omitempty"`
 	// Column is the position in the line, counted from 1.
 	Column int `json:"column,omitempty"`
-	// Message says in one sentence what was found.
+	// Message describes the finding in one sentence.
 	Message string `json:"message"`
 	// Evidence proves it.
 	Evidence []Evidence `json:"evidence,omitempty"`
-	// Remedy is what can be done about it.
+	// Remedy is the next step.
 	Remedy *NextStep `json:"remedy,omitempty"`
 	// Fix is the change of the object in the file that puts it right, where there is
 	// only one.

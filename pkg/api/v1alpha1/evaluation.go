@@ -5,15 +5,14 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Evaluation is what a CEL expression makes of devices, whatever else may be the
-// matter with them.
+// Evaluation is the result of a CEL expression on devices, whatever their state.
 //
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type Evaluation struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// Expression is the one that was evaluated. With a device to single out, it is
-	// the shortest of Selectors; it is empty if there is none.
+	// Expression is the evaluated expression. With a device to single out, it is the
+	// shortest of Selectors; it is empty if there is none.
 	Expression string `json:"expression"`
 	// DeviceClass, Driver and Device are what chose the devices, each empty if it
 	// was not given. Devices counts those that were chosen.
@@ -49,15 +48,14 @@ type Evaluation struct {
 	Suggestions []ExpressionSuggestion `json:"suggestions,omitempty"`
 	// Comparison is with the other expression that was given.
 	Comparison *ExpressionComparison `json:"comparison,omitempty"`
-	// Like is about the device that was to be singled out.
+	// Like describes the device to single out.
 	Like *DeviceLikeness `json:"like,omitempty"`
 }
 
 // EvaluationOutcomes counts devices by what became of an expression.
 type EvaluationOutcomes struct {
-	// True, False and Fails count those for which the expression is true, is false,
-	// or ends with an error. With an error on one device, scheduling fails on every
-	// node.
+	// True, False and Fails count the devices for which the expression is true, is false,
+	// or ends with an error. With an error on one device, scheduling fails on every node.
 	True  int `json:"true"`
 	False int `json:"false"`
 	Fails int `json:"fails"`
@@ -65,7 +63,7 @@ type EvaluationOutcomes struct {
 
 // ExpressionProblem is why an expression does not compile.
 type ExpressionProblem struct {
-	// Reason is what the compiler says.
+	// Reason is the compiler's message.
 	Reason string `json:"reason"`
 	// Line and Column are where it is, both from 1; Column counts characters. They
 	// are absent if it is about the whole expression.
@@ -110,7 +108,7 @@ type ExpressionSuggestion struct {
 	// Expression was evaluated for the same devices, with these Outcomes.
 	Expression string             `json:"expression"`
 	Outcomes   EvaluationOutcomes `json:"outcomes"`
-	// Changes are what is different from the expression that was given.
+	// Changes are the differences from the given expression.
 	Changes []ExpressionChange `json:"changes,omitempty"`
 }
 
@@ -136,7 +134,7 @@ type ExpressionComparison struct {
 
 // OutcomeDifference are devices with the same two outcomes.
 type OutcomeDifference struct {
-	// From is the outcome of the expression, To that of the other one: True, False
+	// From is the outcome of the expression, To the outcome of the other one: True, False
 	// or Fails.
 	From string `json:"from"`
 	To   string `json:"to"`
@@ -148,8 +146,8 @@ type OutcomeDifference struct {
 
 // DeviceLikeness is which devices are like one of them, and how to select them.
 type DeviceLikeness struct {
-	// Device is the one that was given, as driver/pool/device. Count is the number
-	// of devices like it, itself included: those of its driver with the same values.
+	// Device is the given device, as driver/pool/device. Count is the number of devices
+	// like it, itself included: devices of its driver with the same values.
 	Device string `json:"device"`
 	Count  int    `json:"count"`
 	// Same are the attributes and capacities that have to have the same value, as

@@ -15,15 +15,15 @@ import (
 type Explanation struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// Target is what was asked about.
+	// Target is the object that was asked about.
 	Target Target `json:"target"`
 	// Node is set if it was asked about one node. Then Verdict, Claims and Nodes
 	// are about that node alone.
 	Node *NodeExplanation `json:"node,omitempty"`
 	// Device is set if it was asked about one device.
 	Device *DeviceExplanation `json:"device,omitempty"`
-	// Verdict is that of the scheduler's own allocator, unless something else
-	// keeps the pod from working: then it is Blocked.
+	// Verdict is the verdict of the scheduler's own allocator, unless something else keeps
+	// the pod from working: then it is Blocked.
 	Verdict Verdict `json:"verdict"`
 	// Finished is set if the pod has ended, or the Job is complete or has failed:
 	// it needs no devices any more.
@@ -31,33 +31,32 @@ type Explanation struct {
 	// AgeSeconds counts from the creation of a workload until the snapshot was taken; it is
 	// left out for others, and where that is not known. Pods have an age of their own.
 	AgeSeconds int64 `json:"ageSeconds,omitempty"`
-	// Code is the dominant reason, that of Summary. It is empty if there is nothing
-	// to explain: for Fits and Allocated, and where no code applies.
+	// Code is the dominant reason, as in Summary. It is empty if there is nothing to
+	// explain: for Fits and Allocated, and where no code applies.
 	Code Code `json:"code,omitempty"`
 	// Summary is one sentence: the dominant reason.
 	Summary string `json:"summary"`
 	// Stage is where in its life the target stands; empty for a claim that no
 	// pod uses.
 	Stage Stage `json:"stage,omitempty"`
-	// StageEvidence proves that the stage is not done, or what is wrong in it:
-	// what objects say, the most telling first.
+	// StageEvidence proves that the stage is not done, or has a problem: the values of
+	// objects, the most telling first.
 	StageEvidence []Evidence `json:"stageEvidence,omitempty"`
-	// Pods are those that wait for, or use, what was asked about, at most ten;
-	// PodCount counts all of them.
+	// Pods are the pods that wait for, or use, the target, at most ten; PodCount counts all
+	// of them.
 	Pods     []PodStatus `json:"pods,omitempty"`
 	PodCount int         `json:"podCount,omitempty"`
-	// DifferentPods are set if the target has pods that need something else than
-	// those of Pods, such as the head of a cluster of workers. They are no part of
-	// the answer.
+	// DifferentPods are set if the target has pods with other needs than Pods, such as the
+	// head of a cluster of workers. They are no part of the answer.
 	DifferentPods *DifferentPods `json:"differentPods,omitempty"`
-	// SchedulerMessage is what the scheduler itself said last, if anything.
+	// SchedulerMessage is the scheduler's own last message, if any.
 	SchedulerMessage *SchedulerMessage `json:"schedulerMessage,omitempty"`
 	// OtherScheduler is set if the pod waits for another scheduler than
 	// default-scheduler. That one decides about the pod; Verdict is what
 	// kube-scheduler would decide, as if the pod were its own.
 	OtherScheduler *OtherScheduler `json:"otherScheduler,omitempty"`
-	// SchedulingGates are those of a pod that waits: no scheduler looks at it before they are
-	// removed, and no remedy removes them. Verdict is what becomes of it then.
+	// SchedulingGates are the gates of a waiting pod: no scheduler looks at it before they
+	// are removed, and no remedy removes them. Verdict is the verdict after that.
 	SchedulingGates []string `json:"schedulingGates,omitempty"`
 	// SameAs is the pod whose answer this is, too: both are equal to the scheduler.
 	// Nodes, the funnels of the requests, conflict, remedies and what the outlook
@@ -70,8 +69,7 @@ type Explanation struct {
 	Members *Members `json:"members,omitempty"`
 	// Allocator tells which allocator answered, and how it was set up.
 	Allocator AllocatorInfo `json:"allocator"`
-	// Assumptions says, a sentence each, what was taken as true without seeing
-	// it.
+	// Assumptions lists, a sentence each, facts that were assumed and not verified.
 	Assumptions []string `json:"assumptions,omitempty"`
 	// Claims has the pod's claims in the order of the pod, each request with
 	// its funnel.
@@ -87,10 +85,10 @@ type Explanation struct {
 	// Conflict is why nothing fits on the most promising node, if that could be
 	// found.
 	Conflict *Conflict `json:"conflict,omitempty"`
-	// Remedies are changes that make it fit: first those of the actor who can act
-	// soonest, and among them the cheapest first.
+	// Remedies are changes that make it fit, ordered by the actor who can act soonest and
+	// then by cost.
 	Remedies []Remedy `json:"remedies,omitempty"`
-	// MoreRemedies counts those that were found and left out.
+	// MoreRemedies counts the remedies that were found and left out.
 	MoreRemedies int `json:"moreRemedies,omitempty"`
 	// Outlook says when a target that does not fit would. It is missing where the
 	// allocator was not asked.
@@ -98,11 +96,11 @@ type Explanation struct {
 	// WhyHere says why a pod that works with its devices has this node and these
 	// devices.
 	WhyHere *WhyHere `json:"whyHere,omitempty"`
-	// Placement is what the allocator picks, if it fits.
+	// Placement is the allocator's choice, if it fits.
 	Placement *Placement `json:"placement,omitempty"`
-	// Hints are what else is in the cluster that may be behind the verdict, or
-	// that people look for and do not find, the most telling first. They are no part of
-	// the allocator's reasons and never contradict them.
+	// Hints are other facts about the cluster that may be behind the verdict, or that
+	// people look for and do not find, the most telling first. They are no part of the
+	// allocator's reasons and never contradict them.
 	Hints []Hint `json:"hints,omitempty"`
 	// NextSteps tells who can do what about it, the most useful first.
 	NextSteps []NextStep `json:"nextSteps,omitempty"`
@@ -111,7 +109,8 @@ type Explanation struct {
 // Target identifies an object. Namespace and name are empty where the object
 // has none.
 type Target struct {
-	// Kind is Pod, ResourceClaim, ResourceClaimTemplate, PodGroup or that of a workload.
+	// Kind is Pod, ResourceClaim, ResourceClaimTemplate, PodGroup or the kind of a
+	// workload.
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
@@ -140,7 +139,7 @@ type PodStatus struct {
 type DifferentPods struct {
 	// Count is how many there are.
 	Count int `json:"count"`
-	// Waiting counts those of them that have no node.
+	// Waiting counts the pods without a node.
 	Waiting int `json:"waiting"`
 	// Names are at most ten of them.
 	Names []string `json:"names"`
@@ -151,14 +150,14 @@ type DifferentPods struct {
 type OtherScheduler struct {
 	// Name is the pod's spec.schedulerName.
 	Name string `json:"name"`
-	// Message says what follows from that for the verdict.
+	// Message says how that affects the verdict.
 	Message string `json:"message"`
 }
 
-// QueueStatus is what pods that are before the target in the scheduling queue
-// take from it. The order is by priority, then by age.
+// QueueStatus has the pods before the target in the scheduling queue that take devices from
+// it. The order is by priority, then by age.
 type QueueStatus struct {
-	// Before are those pods, at most ten; BeforeCount counts all of them.
+	// Before are these pods, at most ten; BeforeCount counts all of them.
 	Before      []QueuedPod `json:"before"`
 	BeforeCount int         `json:"beforeCount"`
 }
@@ -197,7 +196,7 @@ type AllocatorInfo struct {
 	// FeatureSource is the weakest source among the gates that matter: flag,
 	// metrics or default.
 	FeatureSource string `json:"featureSource"`
-	// Features are the enabled ones that the allocator knows, sorted.
+	// Features are the enabled features that the allocator knows, sorted.
 	Features []string `json:"features"`
 }
 
@@ -222,10 +221,10 @@ type NodeGroup struct {
 	Parts []NodeGroup `json:"parts,omitempty"`
 }
 
-// Placement is what the allocator picks on the first of the best nodes.
+// Placement is the allocator's choice on the first of the best nodes.
 type Placement struct {
 	Node string `json:"node"`
-	// Score is that of the node, see [NodeGroup].
+	// Score is the score of the node, see [NodeGroup].
 	Score int64 `json:"score,omitempty"`
 	// Claims are in the order of the pod.
 	Claims []PlacementClaim `json:"claims"`

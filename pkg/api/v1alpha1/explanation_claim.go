@@ -23,9 +23,9 @@ type ClaimExplanation struct {
 	// funnel.
 	Allocation *Allocation          `json:"allocation,omitempty"`
 	Requests   []RequestExplanation `json:"requests,omitempty"`
-	// Constraints are those of the claim, as people would say them.
+	// Constraints are the constraints of the claim, in words.
 	Constraints []string `json:"constraints,omitempty"`
-	// ComputeDomains are those that its configuration names: one, as a rule.
+	// ComputeDomains are the domains that its configuration names: one, as a rule.
 	ComputeDomains []ComputeDomain `json:"computeDomains,omitempty"`
 }
 
@@ -48,25 +48,25 @@ type AllocatedDevice struct {
 	// Request is the name of the request, "request/subrequest" for one of a
 	// prioritized list.
 	Request string `json:"request"`
-	// ExtendedResource is what the container asks for by this request, in the
+	// ExtendedResource is the resource that the container asks for by this request, in the
 	// claim for extended resources.
 	ExtendedResource string `json:"extendedResource,omitempty"`
-	// Container is the one that asks for it.
+	// Container is the container that asks for it.
 	Container string `json:"container,omitempty"`
 	Driver    string `json:"driver"`
 	Pool      string `json:"pool"`
 	Device    string `json:"device"`
 	// ShareID is set for a share of a device that several claims can use.
 	ShareID string `json:"shareID,omitempty"`
-	// ConsumedCapacity is what this share takes, by capacity name.
+	// ConsumedCapacity is the capacity of this share, by name.
 	ConsumedCapacity map[string]string `json:"consumedCapacity,omitempty"`
 	AdminAccess      bool              `json:"adminAccess,omitempty"`
 	// Missing is true if no ResourceSlice has the device any more and the status
 	// of the claim does not say that it is ready. (A driver of networks may move
 	// an interface into a pod and no longer publish it.)
 	Missing bool `json:"missing,omitempty"`
-	// Status is what the driver says about the device: conditions, and the
-	// network data of a network device.
+	// Status is the driver's status of the device: conditions, and the network data of a
+	// network device.
 	Status *DeviceStatus `json:"status,omitempty"`
 }
 
@@ -79,10 +79,10 @@ type RequestExplanation struct {
 	Name string `json:"name"`
 	// DeviceClass is the class that the request names.
 	DeviceClass string `json:"deviceClass"`
-	// ExtendedResource is what the container asks for, in the claim for
+	// ExtendedResource is the resource that the container asks for, in the claim for
 	// extended resources.
 	ExtendedResource string `json:"extendedResource,omitempty"`
-	// Container is the one that asks for it.
+	// Container is the container that asks for it.
 	Container string `json:"container,omitempty"`
 	// Mode is ExactCount or All.
 	Mode string `json:"mode"`
@@ -105,9 +105,9 @@ type RequestExplanation struct {
 	Rejected []Rejection `json:"rejected,omitempty"`
 	// EligibleDevices lists the eligible devices as driver/pool/device.
 	EligibleDevices []string `json:"eligibleDevices,omitempty"`
-	// Selectors are those of the class and then those of the request, in the
-	// order in which the allocator evaluates them. If the question is about one
-	// node, they tell of the devices that it can reach.
+	// Selectors are the selectors of the class and then of the request, in the order in
+	// which the allocator evaluates them. If the question is about one node, they cover the
+	// devices that it can reach.
 	Selectors []SelectorTrace `json:"selectors,omitempty"`
 }
 
@@ -141,13 +141,13 @@ type SelectorTrace struct {
 
 // SelectorOutcomes counts devices by what became of an expression.
 type SelectorOutcomes struct {
-	// True, False and Fails count those for which the expression is true, is
-	// false, or ends with an error.
+	// True, False and Fails count the devices for which the expression is true, is false,
+	// or ends with an error.
 	True  int `json:"true"`
 	False int `json:"false"`
 	Fails int `json:"fails"`
-	// NotEvaluated counts those for which it was not evaluated, because something
-	// before it had decided, or not to its end.
+	// NotEvaluated counts the devices for which it was not evaluated to its end, mostly
+	// because something before it had decided.
 	NotEvaluated int `json:"notEvaluated"`
 }
 
@@ -159,8 +159,8 @@ type SelectorPart struct {
 	// it best.
 	Requirement string           `json:"requirement,omitempty"`
 	Outcomes    SelectorOutcomes `json:"outcomes"`
-	// Values are what it was evaluated with, at most ten, the most frequent first.
-	// MoreValues counts the others. A part with operands has none: they have them.
+	// Values are the values of the part, at most ten, the most frequent first. MoreValues
+	// counts the others. A part with operands has none: they have them.
 	Values     []SelectorValue `json:"values,omitempty"`
 	MoreValues int             `json:"moreValues,omitempty"`
 	// Operands are its own parts, if a logical operator makes it.
@@ -177,7 +177,7 @@ type SelectorValue struct {
 	Count int `json:"count"`
 }
 
-// What became of a part of an expression.
+// Outcomes of a part of an expression.
 const (
 	OutcomeTrue  = "True"
 	OutcomeFalse = "False"
@@ -193,9 +193,8 @@ type Rejection struct {
 	Label string `json:"label"`
 	// Message says it in one sentence.
 	Message string `json:"message"`
-	// Hint is the part of the message that says what was probably meant, if
-	// something is compared with a value, or asks for an attribute, that no device
-	// has.
+	// Hint is the part of the message that suggests another value or attribute, if no
+	// device has the required one.
 	Hint string `json:"hint,omitempty"`
 	// HintDriver is set if the hint says that no device is of that driver. The
 	// evidence has it, too, so that it is not printed.
@@ -215,7 +214,7 @@ type Holders struct {
 	// Claims counts them, Claim is the only one as "namespace/name".
 	Claims int    `json:"claims"`
 	Claim  string `json:"claim,omitempty"`
-	// Namespaces has those of the claims, the one with the most devices first.
+	// Namespaces has the namespaces of the claims, the one with the most devices first.
 	Namespaces []NamespaceCount `json:"namespaces,omitempty"`
 }
 

@@ -7,18 +7,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// DeviceExplanation is what there is to say about one device, for a question
-// about that device: what it is, and how it fares for each request.
+// DeviceExplanation describes one device that was asked about, and its checks for each
+// request.
 type DeviceExplanation struct {
 	Driver string `json:"driver"`
 	Pool   string `json:"pool"`
 	Name   string `json:"name"`
-	// Outcome is that for the request where it does best, empty if none waits
-	// for devices.
+	// Outcome is the best outcome over all requests, empty if none waits for devices.
 	Outcome DeviceOutcome `json:"outcome,omitempty"`
 	// Summary is one sentence: the reason for the outcome.
 	Summary string `json:"summary"`
-	// Slice is the ResourceSlice that publishes it, Generation that of the slice.
+	// Slice is the ResourceSlice that publishes it, Generation the generation of the slice.
 	Slice      string `json:"slice"`
 	Generation int64  `json:"generation"`
 	// Nodes says where it can be used: "node-23", "any node" or a selector;
@@ -30,7 +29,7 @@ type DeviceExplanation struct {
 	// Attributes are in the order of their names.
 	Attributes []DeviceValue    `json:"attributes,omitempty"`
 	Capacity   []DeviceCapacity `json:"capacity,omitempty"`
-	// Counters are those that it takes of its pool.
+	// Counters are the counters that it takes of its pool.
 	Counters []DeviceCounter `json:"counters,omitempty"`
 	Taints   []TaintEvidence `json:"taints,omitempty"`
 	// BindingConditions must become true after the allocation;
@@ -41,7 +40,7 @@ type DeviceExplanation struct {
 	Holders []DeviceHolder `json:"holders,omitempty"`
 	// HoldersUnknown says why there may be holders that are not listed.
 	HoldersUnknown string `json:"holdersUnknown,omitempty"`
-	// Health is what the kubelet says in the status of pods that have it.
+	// Health is from the kubelet, in the status of pods that have it.
 	Health []DeviceHealth `json:"health,omitempty"`
 	// Requests has each request, and each alternative, that waits for devices.
 	Requests []DeviceRequest `json:"requests,omitempty"`
@@ -49,7 +48,7 @@ type DeviceExplanation struct {
 
 // DeviceValue is an attribute, its value as a CEL literal.
 type DeviceValue struct {
-	// Name has no domain if it is that of the driver.
+	// Name has no domain if it is the driver's.
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }
@@ -69,14 +68,14 @@ type DeviceCounter struct {
 	// CounterSet and Counter are the names of both in the pool.
 	CounterSet string `json:"counterSet"`
 	Counter    string `json:"counter"`
-	// Consumes is what the device consumes of Total once it is in use.
+	// Consumes is the part of Total that the device consumes once it is in use.
 	Consumes string `json:"consumes"`
 	Total    string `json:"total,omitempty"`
-	// Available is what other devices do not consume.
+	// Available is the part that other devices do not consume.
 	Available string `json:"available,omitempty"`
 	// UsedBy are the devices of the pool that are in use and consume some of it.
 	UsedBy []string `json:"usedBy,omitempty"`
-	// CompatibilityGroups are those of the device on this counter set.
+	// CompatibilityGroups are the groups of the device on this counter set.
 	CompatibilityGroups []string `json:"compatibilityGroups,omitempty"`
 }
 
@@ -102,7 +101,7 @@ type DeviceHolder struct {
 	Since *metav1.Time `json:"since,omitempty"`
 	// ReservedFor lists the consumers ("pod/train-0").
 	ReservedFor []string `json:"reservedFor,omitempty"`
-	// Conditions are what the driver says about the device: "Ready=True".
+	// Conditions are from the driver: "Ready=True".
 	Conditions []string `json:"conditions,omitempty"`
 }
 
@@ -121,12 +120,12 @@ type DeviceRequest struct {
 	// or the template that it will be made from.
 	Claim string `json:"claim"`
 	Name  string `json:"name"`
-	// ExtendedResource is what the container asks for by this request, in the
+	// ExtendedResource is the resource that the container asks for by this request, in the
 	// claim for extended resources.
 	ExtendedResource string `json:"extendedResource,omitempty"`
-	// Container is the one that asks for it.
+	// Container is the container that asks for it.
 	Container string `json:"container,omitempty"`
-	// DeviceClass is that of the request.
+	// DeviceClass is the class of the request.
 	DeviceClass string `json:"deviceClass"`
 	// Node is the one from which the checks look, empty if none can reach it.
 	Node    string        `json:"node,omitempty"`
@@ -136,11 +135,11 @@ type DeviceRequest struct {
 	// Summarized is set for the request that the summary of the device is about.
 	// It is for people, and not printed.
 	Summarized bool `json:"-"`
-	// Checks are in the allocator's order, those of the class first.
+	// Checks are in the allocator's order, starting with the checks of the class.
 	Checks []DeviceCheck `json:"checks"`
 }
 
-// DeviceOutcome is what becomes of a device for a request.
+// DeviceOutcome is the outcome of a device for a request.
 type DeviceOutcome string
 
 const (
@@ -152,8 +151,8 @@ const (
 	Picked DeviceOutcome = "Picked"
 )
 
-// DeviceCheck is one check of a device for a request, made for itself: the
-// first one that fails turns the device down, the others would.
+// DeviceCheck is one check of a device for a request, made for itself: the first failing
+// check rejects the device, later ones would.
 type DeviceCheck struct {
 	// Check is its stable name: Class, Node, Reach, Slice, Pool,
 	// BindingConditions, Selector, Capacity, InUse, CapacityLeft,

@@ -7,7 +7,7 @@ package v1alpha1
 // if it had to place the pod again, in the cluster as it is now, with the devices
 // of the pod released.
 type WhyHere struct {
-	// Node is that of the pod.
+	// Node is the node of the pod.
 	Node string `json:"node"`
 	// FitsHere is set if the pod would fit on its node again.
 	FitsHere bool `json:"fitsHere"`
@@ -16,8 +16,8 @@ type WhyHere struct {
 	Nodes []NodeGroup `json:"nodes,omitempty"`
 	// NodeCount counts the nodes in all groups.
 	NodeCount int `json:"nodeCount"`
-	// NotEvaluated is what the pod uses and may keep it from nodes, and was not looked
-	// at.
+	// NotEvaluated lists features of the pod that may keep it from nodes and were not
+	// evaluated.
 	NotEvaluated []string `json:"notEvaluated,omitempty"`
 	// Alternatives has the requests with a prioritized list.
 	Alternatives []ChosenAlternative `json:"alternatives,omitempty"`
@@ -41,7 +41,7 @@ type ChosenAlternative struct {
 
 // EarlierAlternative is an alternative that was passed over.
 type EarlierAlternative struct {
-	// Name is that of the alternative, with its request.
+	// Name is the name of the alternative, with its request.
 	Name string `json:"name"`
 	// FitsNow is set if it is available on the node now: then something has changed
 	// since.
@@ -51,23 +51,23 @@ type EarlierAlternative struct {
 	Message string `json:"message,omitempty"`
 }
 
-// SmallerDevice is a device that is larger than what was asked for needs.
+// SmallerDevice means that a larger device than required was allocated.
 type SmallerDevice struct {
 	// Claim and Request name the request.
 	Claim   string `json:"claim"`
 	Request string `json:"request"`
-	// Device is the one that the claim has, Instead the one that the allocator takes
-	// if that is not there; both as driver/pool/device.
+	// Device is the device of the claim, Instead the device that the allocator picks if
+	// that one is missing; both as driver/pool/device.
 	Device  string `json:"device"`
 	Instead string `json:"instead"`
-	// Capacities are those in which they differ.
+	// Capacities are the capacities in which they differ.
 	Capacities []CapacityDifference `json:"capacities"`
 }
 
 // CapacityDifference is a capacity of two devices.
 type CapacityDifference struct {
 	Name string `json:"name"`
-	// Device is what the device of the claim has, Instead what the other one has.
+	// Device is the capacity of the claim's device, Instead the capacity of the other one.
 	Device  string `json:"device"`
 	Instead string `json:"instead"`
 }

@@ -12,10 +12,10 @@ type Members struct {
 	Desired *int32 `json:"desired,omitempty"`
 	// Existing counts the pods that there are and that have not ended.
 	Existing int `json:"existing"`
-	// WithDevices counts those whose claims are all allocated.
+	// WithDevices counts the pods whose claims are all allocated.
 	WithDevices int `json:"withDevices"`
-	// Waiting counts those that wait for devices. Before there are any pods, all of
-	// them wait.
+	// Waiting counts the pods that wait for devices. Before there are any pods, all of them
+	// wait.
 	Waiting int `json:"waiting"`
 	// FitNow is how many of those that wait fit now, one after another.
 	FitNow int `json:"fitNow"`
@@ -31,7 +31,7 @@ type Members struct {
 
 // MemberGroup is a PodGroup (scheduling.k8s.io).
 type MemberGroup struct {
-	// Name is that of the PodGroup, in the namespace of the target.
+	// Name is the name of the PodGroup, in the namespace of the target.
 	Name string `json:"name"`
 	// MinCount is how many pods of a gang are scheduled at the same time or not at all;
 	// absent if the group is no gang.
@@ -41,7 +41,7 @@ type MemberGroup struct {
 	Existing int `json:"existing"`
 	// Fit counts the pods of the group that have a node or get one.
 	Fit int `json:"fit"`
-	// Fits is whether the scheduler places the group: for a gang, MinCount pods have a
+	// Fits is true if the scheduler places the group: for a gang, if MinCount pods have a
 	// node or get one at the same time, and enough groups of each of Composites do.
 	Fits bool `json:"fits"`
 	// Parent is the CompositePodGroup that the group belongs to, empty if there is none.
@@ -49,21 +49,22 @@ type MemberGroup struct {
 	// Composites are the CompositePodGroups that it is placed with, the nearest first;
 	// empty if there are none, or if they are not known.
 	Composites []CompositeGroup `json:"composites,omitempty"`
-	// Claims are those that all pods of the group share, by the names of their entries.
+	// Claims are the claims that all pods of the group share, by the names of their
+	// entries.
 	Claims []string `json:"claims,omitempty"`
 }
 
 // CompositeGroup is a CompositePodGroup (scheduling.k8s.io).
 type CompositeGroup struct {
-	// Name is that of the CompositePodGroup, in the namespace of the target.
+	// Name is the name of the CompositePodGroup, in the namespace of the target.
 	Name string `json:"name"`
 	// MinGroupCount is how many of its groups are scheduled at the same time or not at
 	// all; absent if it is no gang, where one is enough.
 	MinGroupCount *int32 `json:"minGroupCount,omitempty"`
-	// Groups counts its groups, Fit those of which enough pods have a node or get one.
+	// Groups counts its groups, Fit the groups of which enough pods have a node or get one.
 	Groups int `json:"groups"`
 	Fit    int `json:"fit"`
-	// Fits is whether enough of them do.
+	// Fits is true if enough of them do.
 	Fits bool `json:"fits"`
 }
 
@@ -71,7 +72,7 @@ type CompositeGroup struct {
 type MemberKind struct {
 	// Count is how many pods there are.
 	Count int `json:"count"`
-	// Names are those of the first of them, at most ten.
+	// Names are the names of the first pods, at most ten.
 	Names []string `json:"names"`
 	// Verdict is Allocated, Fits, DoesNotFit, Blocked, Error or Undetermined.
 	Verdict Verdict `json:"verdict"`

@@ -3,16 +3,15 @@
 
 package v1alpha1
 
-// NodeExplanation is what there is to say about one node, for a question about
-// that node.
+// NodeExplanation describes one node that was asked about.
 type NodeExplanation struct {
 	Name string `json:"name"`
 	// Misfits are all that keeps the pod away, whatever devices there are.
 	Misfits []NodeMisfit `json:"misfits,omitempty"`
-	// Pools are those that the node can reach, in the allocator's order.
+	// Pools are the pools that the node can reach, in the allocator's order.
 	Pools []ReachablePool `json:"pools,omitempty"`
-	// AllocatorVerdict is that of the allocator if there were no misfits, empty if all
-	// claims have their devices. Code and Message say why they do not do.
+	// AllocatorVerdict is the allocator's verdict without the misfits, empty if all claims
+	// have their devices. Code and Message give the reason if devices are missing.
 	AllocatorVerdict Verdict `json:"allocatorVerdict,omitempty"`
 	Code             Code    `json:"code,omitempty"`
 	Message          string  `json:"message,omitempty"`
@@ -29,12 +28,12 @@ type NodeMisfit struct {
 type ReachablePool struct {
 	Driver string `json:"driver"`
 	Name   string `json:"name"`
-	// Generation is the one that counts for the node, 0 if none does.
+	// Generation is the generation that counts for the node, 0 if none does.
 	Generation int64 `json:"generation"`
 	// Slices are published of the newest generation, ExpectedSlices should be.
 	Slices         int   `json:"slices"`
 	ExpectedSlices int64 `json:"expectedSlices"`
-	// Devices counts those for the node.
+	// Devices counts the devices for the node.
 	Devices int `json:"devices"`
 	// Usable reports whether the allocator takes devices from the pool.
 	Usable bool `json:"usable"`

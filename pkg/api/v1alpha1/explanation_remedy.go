@@ -21,9 +21,9 @@ type Conflict struct {
 	// Besides lists what else rules out the node, each by itself, where there is only one
 	// fact.
 	Besides []ConflictFact `json:"besides,omitempty"`
-	// OtherNodeCount counts the other nodes with the same conflict, as is proved for
-	// each: what is asked for is the same, and the claims, taints or pools in
-	// the way are those of that node. It is 0 if that was not found out.
+	// OtherNodeCount counts the other nodes with the same conflict, as is proved for each:
+	// the requests are the same, and the claims, taints or pools in the way belong to that
+	// node. It is 0 if that was not found out.
 	OtherNodeCount int `json:"otherNodeCount,omitempty"`
 }
 
@@ -37,14 +37,14 @@ type ConflictFact struct {
 // Remedy is a change after which the allocator finds devices on Node: it was
 // asked again about all nodes that would take the pod, with the change made.
 type Remedy struct {
-	// Actor is who can do it: User, Admin, or Nobody for something to wait for.
+	// Actor can make the change: User, Admin, or Nobody for something to wait for.
 	Actor string `json:"actor"`
-	// Change says in a few words what is different.
+	// Change describes the change in a few words.
 	Change string `json:"change"`
 	// Diff is the change of the files that the target was read from, as a
 	// unified diff. Only a program that has read the files knows it.
 	Diff string `json:"diff,omitempty"`
-	// Edits is what was different in the objects when the allocator was asked.
+	// Edits are the changes of objects with which the allocator was asked.
 	Edits []Edit `json:"edits,omitempty"`
 	// Commands make the change in the cluster, one line each, to be run by a
 	// shell in this order, if there are any.
@@ -60,9 +60,9 @@ type Remedy struct {
 	Devices []AllocatedDevice `json:"devices"`
 	// Nodes counts the nodes where it then fits.
 	Nodes int `json:"nodes,omitempty"`
-	// UsedBy are pods that use what is changed: a ResourceClaimTemplate, or the pod
-	// template of a workload. Those that get the change come first. It lists at
-	// most 100 of them; UsedByCount counts all.
+	// UsedBy are pods that use the changed object: a ResourceClaimTemplate, or the pod
+	// template of a workload. Pods that get the change come first. It lists at most 100 of
+	// them; UsedByCount counts all.
 	UsedBy      []RemedyPod `json:"usedBy,omitempty"`
 	UsedByCount int         `json:"usedByCount,omitempty"`
 }
@@ -99,10 +99,10 @@ type Edit struct {
 	Op string `json:"op"`
 	// Path is a JSON pointer; empty means the whole object.
 	Path string `json:"path"`
-	// From is what a field of the spec or of the metadata had before, if it was
-	// there.
+	// From is the previous value of a field of the spec or of the metadata, if there was
+	// one.
 	From json.RawMessage `json:"from,omitempty"`
-	// Value is what is added or replaces what is there.
+	// Value is the added or new value.
 	Value json.RawMessage `json:"value,omitempty"`
 	// Generated is true for an object that a controller has made from another
 	// one which is edited, too. It is enough to delete it.

@@ -5,13 +5,13 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Fit is how many copies of a target fit in a cluster, besides what is there.
+// Fit reports how many copies of a target fit in a cluster, besides its present pods.
 //
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type Fit struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// Target is what copies are made of.
+	// Target is the object that is copied.
 	Target Target `json:"target"`
 	// Replicas is how many copies were asked for.
 	Replicas int `json:"replicas"`
@@ -29,15 +29,15 @@ type Fit struct {
 	// Bounds says why a number depends on which nodes the scheduler takes, empty if none
 	// does. The scheduler can then place fewer than AtLeast.
 	Bounds []string `json:"bounds,omitempty"`
-	// Next is what stops the next copy, nil if that is not known.
+	// Next is the reason why no further copy fits, nil if that is not known.
 	Next *CopyStop `json:"next,omitempty"`
-	// Limits are what else limits copies, each taken alone, the tightest first.
+	// Limits are other limits of copies, each taken alone, the tightest first.
 	Limits []CopyLimit `json:"limits,omitempty"`
 	// NodeCount counts all nodes. Nodes has them in groups, those with the most copies
 	// first.
 	NodeCount int         `json:"nodeCount"`
 	Nodes     []CopyNodes `json:"nodes"`
-	// Assumptions are what was not verified.
+	// Assumptions were not verified.
 	Assumptions []string `json:"assumptions,omitempty"`
 }
 
@@ -53,15 +53,15 @@ type CopyCount struct {
 
 // CopyStop is why a copy does not fit.
 type CopyStop struct {
-	// Code and Message are those of the nodes that come closest, or of what keeps copies
-	// from all nodes.
+	// Code and Message are from the nodes that come closest, or from the condition that
+	// keeps copies from all nodes.
 	Code    Code   `json:"code,omitempty"`
 	Message string `json:"message"`
 }
 
 // CopyLimit is something besides devices that limits how many copies there can be.
 type CopyLimit struct {
-	// Resource is what copies take: cpu, memory, pods.
+	// Resource is the resource that copies take: cpu, memory, pods.
 	Resource string `json:"resource"`
 	// Quota is the ResourceQuota that limits it, empty if the nodes do.
 	Quota string `json:"quota,omitempty"`

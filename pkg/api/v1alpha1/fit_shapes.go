@@ -22,14 +22,14 @@ type FitShapes struct {
 	// ask for several kinds of devices, for alternatives, for all devices or for admin
 	// access, or there are too many different ones.
 	OtherClaims int `json:"otherClaims,omitempty"`
-	// Assumptions are what was not verified.
+	// Assumptions were not verified.
 	Assumptions []string `json:"assumptions,omitempty"`
 }
 
 // ShapeFit is how many more claims of a shape fit, each for a pod that needs nothing
 // else and tolerates no taints of nodes.
 type ShapeFit struct {
-	// Shape is what each claim asks for.
+	// Shape is the request of each claim.
 	Shape ClaimShape `json:"shape"`
 	// Claims counts the claims that are like this, and Example names one of them or a
 	// template, nil if there is none.
@@ -52,14 +52,14 @@ type ShapeFit struct {
 	Stop *CopyStop `json:"stop,omitempty"`
 }
 
-// ClaimShape is what claims with one request ask for.
+// ClaimShape is the content of claims with one request.
 type ClaimShape struct {
-	// Class and Devices are that of the request, and its count.
+	// Class and Devices are the class of the request, and its count.
 	Class   string `json:"class"`
 	Devices int    `json:"devices"`
 	// Selectors are the CEL expressions of the request.
 	Selectors []string `json:"selectors,omitempty"`
-	// Capacity is what the request takes of each device.
+	// Capacity is the capacity that the request takes of each device.
 	Capacity map[string]string `json:"capacity,omitempty"`
 	// Tolerations are the taints of devices that the request tolerates, key, value and
 	// effect as kubectl writes them.
@@ -75,7 +75,7 @@ type PodMove struct {
 	// Pod is the one to move.
 	Namespace string `json:"namespace"`
 	Pod       string `json:"pod"`
-	// Claims are those of the pod that have devices. Nobody else uses them.
+	// Claims are the allocated claims of the pod. Nobody else uses them.
 	Claims []string `json:"claims"`
 	// From is its node, To where it fits.
 	From string `json:"from"`

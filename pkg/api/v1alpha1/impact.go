@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Impact is what a change of the cluster would do to its pods and claims. Nothing was
+// Impact is the effect of a change of the cluster on its pods and claims. Nothing was
 // changed to find out.
 //
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
@@ -20,8 +20,8 @@ type Impact struct {
 	Source string `json:"source,omitempty"`
 	// Counts has the pods by what becomes of them.
 	Counts ImpactCounts `json:"counts"`
-	// Pods are those that something becomes of: first those that run, in the order in
-	// which they are evicted, then those that wait.
+	// Pods are the affected pods: first the running ones, in the order in which they are
+	// evicted, then the waiting ones.
 	Pods []ImpactPod `json:"pods"`
 	// Claims are allocated claims that no longer match a changed class.
 	Claims []ImpactClaim `json:"claims,omitempty"`
@@ -29,9 +29,9 @@ type Impact struct {
 	Budgets []ImpactBudget `json:"budgets,omitempty"`
 	// Steps say in which order to make the change.
 	Steps []NextStep `json:"steps,omitempty"`
-	// Notes are what is true besides, a sentence each.
+	// Notes are further facts, a sentence each.
 	Notes []string `json:"notes,omitempty"`
-	// Assumptions says, a sentence each, what was taken as true without seeing it.
+	// Assumptions lists, a sentence each, facts that were assumed and not verified.
 	Assumptions []string `json:"assumptions,omitempty"`
 }
 
@@ -41,9 +41,9 @@ type ImpactCounts struct {
 	// without a device that they have.
 	Evicted     int `json:"evicted"`
 	DevicesLost int `json:"devicesLost"`
-	// Placed counts those of these pods whose replacement finds a place, NoPlace those
-	// whose replacement finds none, NotRecreated those that nothing creates again, and
-	// Undetermined those for which it is not known.
+	// Placed counts the pods whose replacement finds a place, NoPlace the pods whose
+	// replacement finds none, NotRecreated the pods that nothing creates again, and
+	// Undetermined the pods with an unknown outcome.
 	Placed       int `json:"placed"`
 	NoPlace      int `json:"noPlace"`
 	NotRecreated int `json:"notRecreated"`
@@ -53,18 +53,18 @@ type ImpactCounts struct {
 	FitGained int `json:"fitGained"`
 }
 
-// ImpactEffect is what a change does to a pod.
+// ImpactEffect is the effect of a change on a pod.
 type ImpactEffect string
 
 // The effects on pods.
 const (
 	// EffectEvicted is a pod that leaves its node.
 	EffectEvicted ImpactEffect = "Evicted"
-	// EffectRemoved is a pod that goes with its node and is needed nowhere else: that of
-	// a DaemonSet, or of the node itself.
+	// EffectRemoved means that the pod is deleted with its node and is needed nowhere else:
+	// a pod of a DaemonSet, or of the node itself.
 	EffectRemoved ImpactEffect = "Removed"
-	// EffectStays is a pod that stays on a node that is drained: that of a DaemonSet, or
-	// of the node itself.
+	// EffectStays means that the pod stays on a drained node: a pod of a DaemonSet, or of
+	// the node itself.
 	EffectStays ImpactEffect = "Stays"
 	// EffectDevicesLost is a pod that stays without a device that it has: the device is
 	// published no longer.
@@ -75,15 +75,16 @@ const (
 	EffectFitGained ImpactEffect = "FitGained"
 )
 
-// ImpactOutcome is what becomes of a pod that has to go elsewhere.
+// ImpactOutcome is the outcome for a pod that has to go elsewhere.
 type ImpactOutcome string
 
 // The outcomes for pods.
 const (
-	// OutcomePlaced is a pod whose replacement finds a place, or a waiting one that does.
+	// OutcomePlaced means that the replacement of the pod, or the waiting pod itself, finds
+	// a place.
 	OutcomePlaced ImpactOutcome = "Placed"
-	// OutcomeNoPlace is a pod whose replacement finds no place, or a waiting one that
-	// finds none.
+	// OutcomeNoPlace means that the replacement of the pod, or the waiting pod itself,
+	// finds no place.
 	OutcomeNoPlace ImpactOutcome = "NoPlace"
 	// OutcomeNotRecreated is a pod without a controller: nothing creates it again.
 	OutcomeNotRecreated ImpactOutcome = "NotRecreated"
@@ -91,32 +92,32 @@ const (
 	OutcomeUndetermined ImpactOutcome = "Undetermined"
 )
 
-// ImpactPod is what a change does to one pod.
+// ImpactPod is the effect of a change on one pod.
 type ImpactPod struct {
-	// Namespace and Name are those of the pod.
+	// Namespace and Name identify the pod.
 	Namespace string `json:"namespace"`
 	// Name is its name; a replacement may get another one.
 	Name string `json:"name"`
-	// Effect is what the change does to it.
+	// Effect is the effect of the change on the pod.
 	Effect ImpactEffect `json:"effect"`
-	// Node is where it runs, absent for one that waits.
+	// Node is the node where it runs, absent for a waiting pod.
 	Node string `json:"node,omitempty"`
 	// Owner is the workload that it belongs to, "job/train"; absent for a bare pod.
 	Owner string `json:"owner,omitempty"`
-	// Drivers are those whose kubelet plugin it is.
+	// Drivers are the drivers whose kubelet plugin it is.
 	Drivers []string `json:"drivers,omitempty"`
-	// Devices are those that it has and loses, or gives back.
+	// Devices are the devices that it has and loses, or releases.
 	Devices []string `json:"devices,omitempty"`
 	// Budgets are the PodDisruptionBudgets that have to allow its eviction.
 	Budgets []string `json:"budgets,omitempty"`
 	// EvictionAt is when it is evicted, where that is later than the change.
 	EvictionAt *metav1.Time `json:"evictionAt,omitempty"`
-	// Outcome is what becomes of it, absent for a pod that stays.
+	// Outcome is its outcome, absent for a pod that stays.
 	Outcome ImpactOutcome `json:"outcome,omitempty"`
 	// Placement is where its replacement fits, or one like it if nothing creates it
 	// again, absent if it fits nowhere.
 	Placement *Placement `json:"placement,omitempty"`
-	// Code is that of the reason why it fits nowhere.
+	// Code is the reason why it fits nowhere.
 	Code Code `json:"code,omitempty"`
 	// Reason says why it fits nowhere, or why that is not known.
 	Reason string `json:"reason,omitempty"`
@@ -124,44 +125,44 @@ type ImpactPod struct {
 
 // ImpactClaim is an allocated claim that no longer matches a changed class.
 type ImpactClaim struct {
-	// Namespace and Name are those of the claim.
+	// Namespace and Name identify the claim.
 	Namespace string `json:"namespace"`
 	// Name is its name.
 	Name string `json:"name"`
 	// DeviceClass is the class that changes.
 	DeviceClass string `json:"deviceClass"`
-	// Devices are those of its devices that the class no longer selects. They stay
-	// allocated.
+	// Devices are its devices that the class no longer selects. They stay allocated.
 	Devices []string `json:"devices"`
-	// Pods are those for which it is reserved.
+	// Pods are the pods for which it is reserved.
 	Pods []string `json:"pods,omitempty"`
 }
 
-// BudgetEffect is what a PodDisruptionBudget does to the eviction of pods.
+// BudgetEffect is the effect of a PodDisruptionBudget on the eviction of pods.
 type BudgetEffect string
 
 // The effects of budgets.
 const (
 	// BudgetAllows is a budget that allows all of these evictions at once.
 	BudgetAllows BudgetEffect = "Allows"
-	// BudgetDelays is one that allows some now, and others once replacements are ready.
+	// BudgetDelays means that the budget allows some evictions now, and others once
+	// replacements are ready.
 	BudgetDelays BudgetEffect = "Delays"
-	// BudgetStops is one that allows some now, while not all replacements find a place, so
-	// that it may never allow the others.
+	// BudgetStops means that the budget allows some evictions now and perhaps never the
+	// others, because not all replacements find a place.
 	BudgetStops BudgetEffect = "Stops"
-	// BudgetBlocks is one that allows none now.
+	// BudgetBlocks means that the budget allows no eviction now.
 	BudgetBlocks BudgetEffect = "Blocks"
 )
 
 // ImpactBudget is a PodDisruptionBudget of pods that are to be evicted.
 type ImpactBudget struct {
-	// Namespace and Name are those of the budget.
+	// Namespace and Name identify the budget.
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	// Allowed is its status.disruptionsAllowed.
 	Allowed int `json:"allowed"`
-	// Pods are those to be evicted that it covers.
+	// Pods are the pods to be evicted that it covers.
 	Pods []string `json:"pods"`
-	// Effect is what it does to these evictions.
+	// Effect is its effect on these evictions.
 	Effect BudgetEffect `json:"effect"`
 }

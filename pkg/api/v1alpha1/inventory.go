@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// List is what a printer gets for several items.
+// List is printed for several items.
 //
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type List struct {
@@ -32,7 +32,7 @@ type Slice struct {
 	// in words which nodes its devices are for.
 	Node  string `json:"node,omitempty"`
 	Scope string `json:"scope"`
-	// Generation is that of the slice, PoolGeneration the newest of the pool.
+	// Generation is the generation of the slice, PoolGeneration the newest of the pool.
 	Generation     int64 `json:"generation"`
 	PoolGeneration int64 `json:"poolGeneration"`
 	// Devices counts all devices of the slice, Free those in state Free.
@@ -53,7 +53,7 @@ type Slice struct {
 	Labels     map[string]string `json:"labels,omitempty"`
 }
 
-// SliceState is whether the allocator uses a slice.
+// SliceState says whether the allocator uses a slice.
 type SliceState string
 
 const (
@@ -61,11 +61,11 @@ const (
 	SliceStateCurrent SliceState = "Current"
 	// SliceStateEmpty is one without devices and counters.
 	SliceStateEmpty SliceState = "Empty"
-	// SliceStateObsolete is one of an older generation of its pool.
+	// SliceStateObsolete means that the slice is of an older generation of its pool.
 	SliceStateObsolete SliceState = "Obsolete"
-	// SliceStateIncomplete is one of a pool that lacks slices.
+	// SliceStateIncomplete means that slices of its pool are missing.
 	SliceStateIncomplete SliceState = "Incomplete"
-	// SliceStateInvalid is one of a pool that the allocator refuses.
+	// SliceStateInvalid means that the allocator refuses its pool.
 	SliceStateInvalid SliceState = "Invalid"
 	// SliceStateNodeGone is one for a node that does not exist.
 	SliceStateNodeGone SliceState = "NodeGone"
@@ -86,8 +86,8 @@ type Pool struct {
 	Node string `json:"node,omitempty"`
 	// Generation is the newest one.
 	Generation int64 `json:"generation"`
-	// Slices counts those of that generation, Declared how many there should
-	// be, Obsolete those of older generations.
+	// Slices counts the slices of that generation, Declared the slices that there should
+	// be, Obsolete the slices of older generations.
 	Slices   int   `json:"slices"`
 	Declared int64 `json:"declared"`
 	Obsolete int   `json:"obsolete,omitempty"`
@@ -96,11 +96,11 @@ type Pool struct {
 	Reason string    `json:"reason,omitempty"`
 	// Devices counts the devices by their state.
 	Devices DeviceCounts `json:"devices"`
-	// Unhealthy names the devices that are, with what is said about them.
+	// Unhealthy lists unhealthy devices and their messages.
 	Unhealthy []UnhealthyDevice `json:"unhealthy,omitempty"`
 	// CountsFrom tells whose word it is which devices are in use.
 	CountsFrom CountSource `json:"countsFrom"`
-	// ClusterCounts is what the cluster itself counts, if it was asked.
+	// ClusterCounts are the cluster's own counts, if it was asked.
 	ClusterCounts *ClusterCounts `json:"clusterCounts,omitempty"`
 	// Differences tell where ClusterCounts and Devices contradict each other,
 	// and why, as far as that is known.
@@ -113,11 +113,11 @@ type Pool struct {
 	// Partitions counts the devices that use counters by their type, and how
 	// many more of each could be allocated if nothing else was.
 	Partitions []Partition `json:"partitions,omitempty"`
-	// Labels are those that all its slices have.
+	// Labels are the labels that all its slices have.
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// PoolState is whether the allocator uses a pool.
+// PoolState says whether the allocator uses a pool.
 type PoolState string
 
 // The states of a pool.
@@ -127,8 +127,8 @@ const (
 	PoolStateIncomplete PoolState = "Incomplete"
 	PoolStateInvalid    PoolState = "Invalid"
 	PoolStateNodeGone   PoolState = "NodeGone"
-	// PoolStateUnusable is one that has devices, of which the allocator takes none
-	// on any node.
+	// PoolStateUnusable means that the pool has devices, but the allocator uses none of
+	// them on any node.
 	PoolStateUnusable PoolState = "Unusable"
 	// PoolStateNoSlices is a pool without ResourceSlices whose devices are allocated to
 	// claims: its driver is away. Slices, Declared and Generation are 0.
@@ -139,21 +139,21 @@ const (
 type CountSource string
 
 const (
-	// CountsFromClaims are those of all claims.
+	// CountsFromClaims means that all claims were counted.
 	CountsFromClaims CountSource = "Claims"
-	// CountsFromVisibleClaims are those of the claims that could be seen; others
-	// may have devices, too.
+	// CountsFromVisibleClaims means that only visible claims were counted; others may have
+	// devices, too.
 	CountsFromVisibleClaims CountSource = "VisibleClaims"
-	// CountsFromPoolStatus are those of the cluster itself: the status of a
-	// ResourcePoolStatusRequest (KEP-5677). A device that claims have and no slice
-	// has any more counts as allocated there.
+	// CountsFromPoolStatus means that the cluster counted: the status of a
+	// ResourcePoolStatusRequest (KEP-5677). An allocated device that is in no slice any
+	// more counts as allocated there.
 	CountsFromPoolStatus CountSource = "ResourcePoolStatusRequest"
 )
 
-// ClusterCounts is what the cluster counts in a pool, by its own rules: every
-// device of a claim is allocated, shared or not; every device with a taint
-// against scheduling is unavailable, allocated or not; what is left of the
-// total is available, whether counters block it or not.
+// ClusterCounts are the cluster's own counts in a pool, by its rules: every device of a
+// claim is allocated, shared or not; every device with a taint against scheduling is
+// unavailable, allocated or not; the rest of the total is available, whether counters block
+// it or not.
 type ClusterCounts struct {
 	// Request is the name of the ResourcePoolStatusRequest, AnsweredAt when the
 	// cluster counted.
@@ -168,15 +168,15 @@ type ClusterCounts struct {
 	Error       string `json:"error,omitempty"`
 }
 
-// Bound is what is known about a count that is not certain.
+// Bound says how an uncertain count may differ.
 type Bound string
 
 const (
 	// BoundAtMost is a count that may be lower in truth.
 	BoundAtMost Bound = "AtMost"
-	// BoundAtLeast is one that may be higher.
+	// BoundAtLeast means that the count may be higher.
 	BoundAtLeast Bound = "AtLeast"
-	// BoundUnknown is one that may be either.
+	// BoundUnknown means that the count may be higher or lower.
 	BoundUnknown Bound = "Unknown"
 )
 
@@ -198,12 +198,12 @@ type DeviceCounts struct {
 	// Gone counts the devices that claims have and that no ResourceSlice has any more. They
 	// are not in the total of pools and classes.
 	Gone int `json:"gone,omitempty"`
-	// TaintedInUse counts those of Allocated and Shared that have a taint of effect
+	// TaintedInUse counts the devices in Allocated and Shared that have a taint of effect
 	// NoSchedule or NoExecute: no other pod gets them next.
 	TaintedInUse int `json:"taintedInUse,omitempty"`
-	// Placeable counts those of Free that a pod without tolerations and other
-	// conditions could have: some node that can use them is not cordoned, has no
-	// taint and room for a pod.
+	// Placeable counts the devices in Free that a pod without tolerations and other
+	// conditions could get: some node that can use them is not cordoned, has no taint and
+	// room for a pod.
 	Placeable int `json:"placeable,omitempty"`
 	// FreeIsUpperBound is true if fewer may be free, because not everything that
 	// takes devices could be seen. Bounds has all counts that are not certain, by
@@ -215,7 +215,7 @@ type DeviceCounts struct {
 // UnhealthyDevice is a device of a pool that is not healthy.
 type UnhealthyDevice struct {
 	Name string `json:"name"`
-	// Message is what kubelets or drivers say.
+	// Message is from kubelets or drivers.
 	Message string `json:"message,omitempty"`
 }
 
@@ -254,7 +254,7 @@ type Partition struct {
 	// Type is the value of the attribute that the driver declares for it, or
 	// what the devices of the kind take of the counters.
 	Type string `json:"type"`
-	// Attribute is the one that has the type, empty if none is declared.
+	// Attribute is the attribute with the type, empty if none is declared.
 	Attribute string `json:"attribute,omitempty"`
 	// Devices counts the devices of the kind, Allocated those that claims have.
 	Devices   int `json:"devices"`
@@ -291,54 +291,54 @@ type Device struct {
 	Uncertain bool `json:"uncertain,omitempty"`
 	// Holders are the claims that have it.
 	Holders []Holder `json:"holders,omitempty"`
-	// Taints are those of its slice and of DeviceTaintRules.
+	// Taints are the taints of its slice and of DeviceTaintRules.
 	Taints []DeviceTaint `json:"taints,omitempty"`
-	// Health is what kubelets or drivers say: Healthy, Unhealthy or Unknown,
-	// empty if nobody says anything.
+	// Health is from kubelets or drivers: Healthy, Unhealthy or Unknown, empty if nobody
+	// says anything.
 	Health string `json:"health,omitempty"`
-	// HealthMessage is what they say about it.
+	// HealthMessage is their message about it.
 	HealthMessage string `json:"healthMessage,omitempty"`
 	// Shareable devices can be allocated several times.
 	Shareable bool `json:"shareable,omitempty"`
 	// Attributes are by name, with the domain.
 	Attributes map[string]string `json:"attributes,omitempty"`
-	// Capacity is what there is of each, and what shares have taken.
+	// Capacity is each capacity, and the part that shares have taken.
 	Capacity []Capacity `json:"capacity,omitempty"`
-	// Counters are what it takes of shared counters, by "set/counter".
+	// Counters are the shared counters that it takes, by "set/counter".
 	Counters map[string]string `json:"counters,omitempty"`
-	// CompatibilityGroups are those that it can be in together with others.
+	// CompatibilityGroups are the groups that it can be in together with others.
 	CompatibilityGroups []string `json:"compatibilityGroups,omitempty"`
 	// BindingConditions must become true before a pod that gets it is bound.
 	BindingConditions []string `json:"bindingConditions,omitempty"`
-	// Labels are those of its slice.
+	// Labels are the labels of its slice.
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// DeviceState is whether a device is available.
+// DeviceState says whether a device is available.
 type DeviceState string
 
 const (
 	// DeviceStateFree is a device that an ordinary request could have on some node.
 	DeviceStateFree DeviceState = "Free"
-	// DeviceStateAllocated is one that a claim has for itself.
+	// DeviceStateAllocated means that a claim has the device for itself.
 	DeviceStateAllocated DeviceState = "Allocated"
 	// DeviceStateShared is one of which at least one claim has a share.
 	DeviceStateShared DeviceState = "Shared"
 	// DeviceStateBlocked is one whose counters, or compatibility group, others have
 	// used up.
 	DeviceStateBlocked DeviceState = "Blocked"
-	// DeviceStateTainted is one that nobody has and that has a taint against
+	// DeviceStateTainted means that nobody has the device and it has a taint against
 	// scheduling.
 	DeviceStateTainted DeviceState = "Tainted"
-	// DeviceStateUnusable is one that the allocator takes on no node: its pool is
+	// DeviceStateUnusable means that the allocator uses the device on no node: its pool is
 	// incomplete or invalid, no node can reach it, or a feature gate is off.
 	DeviceStateUnusable DeviceState = "Unusable"
-	// DeviceStateUnpublished is one that a claim has, that no ResourceSlice has any
-	// more, and of which the driver says in the claim's status that it is Ready: a
-	// network driver that moved an interface into a pod stops publishing it.
+	// DeviceStateUnpublished means that a claim has the device, no ResourceSlice has it any
+	// more, and the driver calls it Ready in the claim's status: a network driver that
+	// moved an interface into a pod stops publishing it.
 	DeviceStateUnpublished DeviceState = "Unpublished"
-	// DeviceStateGone is one that a claim has and that no ResourceSlice has any more: its
-	// driver is away, or no longer publishes it.
+	// DeviceStateGone means that a claim has the device and no ResourceSlice has it any
+	// more: its driver is away, or no longer publishes it.
 	DeviceStateGone DeviceState = "Gone"
 )
 
@@ -346,35 +346,34 @@ const (
 type Holder struct {
 	Namespace string `json:"namespace"`
 	Claim     string `json:"claim"`
-	// Request is that of the claim, "request/subrequest" for an alternative.
+	// Request is the request of the claim, "request/subrequest" for an alternative.
 	Request string `json:"request"`
-	// Pods are those that use the claim, at most ten. One that names the claim
-	// and waits for a node is none of them.
+	// Pods are the pods that use the claim, at most ten. A pod that names the claim and
+	// waits for a node is not among them.
 	Pods []string `json:"pods,omitempty"`
 	// PodCount is how many there are.
 	PodCount    int    `json:"podCount"`
 	ShareID     string `json:"shareID,omitempty"`
 	AdminAccess bool   `json:"adminAccess,omitempty"`
-	// ConsumedCapacity is what the share consumes, by capacity.
+	// ConsumedCapacity is the consumption of the share, by capacity.
 	ConsumedCapacity map[string]string `json:"consumedCapacity,omitempty"`
-	// Status is what the driver says about the device in the claim's status.
+	// Status is the driver's status of the device in the claim.
 	Status *DeviceStatus `json:"status,omitempty"`
 }
 
-// DeviceStatus is what a driver says about an allocated device (KEP-4817).
+// DeviceStatus is a driver's status of an allocated device (KEP-4817).
 type DeviceStatus struct {
-	// Conditions are those of the device in the status of the claim.
+	// Conditions are the conditions of the device in the status of the claim.
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// Odd names the types of conditions that are not as they should be: one that
-	// stands for a failure of binding and is true, any other one that is not.
+	// Odd names the types of unexpected conditions: conditions for a failed binding that
+	// are true, other conditions that are not.
 	Odd []string `json:"odd,omitempty"`
 	// Interface, IPs and HardwareAddress are the network data, if it is a
 	// network device.
 	Interface       string   `json:"interface,omitempty"`
 	IPs             []string `json:"ips,omitempty"`
 	HardwareAddress string   `json:"hardwareAddress,omitempty"`
-	// Data is what the driver reports in a form of its own; as a string where a key in it
-	// has more than 160 bytes.
+	// Data is the driver's own data; as a string where a key in it has more than 160 bytes.
 	Data json.RawMessage `json:"data,omitempty"`
 }
 
@@ -383,14 +382,13 @@ type DeviceTaint struct {
 	Key    string `json:"key"`
 	Value  string `json:"value,omitempty"`
 	Effect string `json:"effect"`
-	// Source is what it comes from: "ResourceSlice/name" or
-	// "DeviceTaintRule/name".
+	// Source is the object with the taint: "ResourceSlice/name" or "DeviceTaintRule/name".
 	Source string `json:"source"`
 	// Since is when it was added, if that is known.
 	Since *metav1.Time `json:"since,omitempty"`
 }
 
-// Taint is a taint, where it comes from and what is under it.
+// Taint is a taint, with its source and the affected devices and pods.
 //
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type Taint struct {
@@ -402,17 +400,17 @@ type Taint struct {
 	// Rule is the DeviceTaintRule that it comes from. Without one, it is set by
 	// the driver in its slices.
 	Rule string `json:"rule,omitempty"`
-	// Driver is that of the devices, empty for a rule that is not about one
-	// driver. Selector says in words which devices a rule selects.
+	// Driver is the driver of the devices, empty for a rule for several drivers. Selector
+	// says in words which devices a rule selects.
 	Driver   string `json:"driver,omitempty"`
 	Selector string `json:"selector,omitempty"`
 	// Since is when it was added, if that is known.
 	Since *metav1.Time `json:"since,omitempty"`
-	// Devices are those with the taint, as driver/pool/device.
+	// Devices are the devices with the taint, as driver/pool/device.
 	Devices []string `json:"devices"`
-	// Claims are those that have such a device, as namespace/name.
+	// Claims are the claims that have such a device, as namespace/name.
 	Claims []string `json:"claims,omitempty"`
-	// Pods are those that use such a claim: it is reserved for them.
+	// Pods are the pods for which such a claim is reserved.
 	Pods []TaintedPod `json:"pods,omitempty"`
 	// ClaimsAreLowerBounds and PodsAreLowerBounds are true if there may be more
 	// of them, because not all claims or pods could be seen.
@@ -421,7 +419,7 @@ type Taint struct {
 	// NextEviction is when the next pod gets evicted because of this taint, nil
 	// if none will be; if PodsAreLowerBounds, as far as could be seen.
 	NextEviction *metav1.Time `json:"nextEviction,omitempty"`
-	// Conditions are those in the status of the rule.
+	// Conditions are the conditions in the status of the rule.
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 	Labels     map[string]string  `json:"labels,omitempty"`
 }
@@ -445,11 +443,10 @@ type TaintedPod struct {
 	Anyway *OtherEviction `json:"anyway,omitempty"`
 }
 
-// OtherEviction is what evicts a pod besides the taint that was asked about.
+// OtherEviction is another reason for which a pod is evicted, besides the given taint.
 type OtherEviction struct {
-	// Taint is KEY[=VALUE]:EFFECT, Device the one that has it, as
-	// driver/pool/device, and Source the object that it comes from, such as
-	// "DeviceTaintRule/maintenance".
+	// Taint is KEY[=VALUE]:EFFECT, Device the device with it, as driver/pool/device, and
+	// Source its object, such as "DeviceTaintRule/maintenance".
 	Taint  string `json:"taint"`
 	Device string `json:"device"`
 	Source string `json:"source"`
@@ -466,25 +463,25 @@ type Class struct {
 	Name string `json:"name"`
 	// Selectors are the CEL expressions; a device must match all of them.
 	Selectors []string `json:"selectors,omitempty"`
-	// Devices counts those that match, Free those of them that are free.
+	// Devices counts the matching devices, Free the free ones among them.
 	Devices int `json:"devices"`
 	Free    int `json:"free"`
 	// FreeIsUpperBound is true if fewer may be free, because not everything that
 	// takes devices could be seen.
 	FreeIsUpperBound bool `json:"freeIsUpperBound,omitempty"`
-	// DeviceCounts counts those that match by their state.
+	// DeviceCounts counts the matching devices by their state.
 	DeviceCounts DeviceCounts `json:"deviceCounts"`
 	// Failing counts devices on which a selector fails, Failure says how on one
 	// of them. Failures has all ways in which it fails.
 	Failing  int               `json:"failing,omitempty"`
 	Failure  string            `json:"failure,omitempty"`
 	Failures []SelectorFailure `json:"failures,omitempty"`
-	// Drivers are those of the devices that match.
+	// Drivers are the drivers of the matching devices.
 	Drivers []string `json:"drivers,omitempty"`
 	// DevicesAreLowerBounds is true if there may be more devices, because not all
 	// slices could be seen.
 	DevicesAreLowerBounds bool `json:"devicesAreLowerBounds,omitempty"`
-	// Claims counts the claims with a request for the class, Allocated those of
+	// Claims counts the claims with a request for the class, Allocated the claims among
 	// them that have devices for it, of alternatives if this one was taken.
 	Claims    int `json:"claims"`
 	Allocated int `json:"allocated"`
@@ -502,9 +499,8 @@ type Class struct {
 	Labels            map[string]string  `json:"labels,omitempty"`
 }
 
-// ExtendedResource is what containers ask for by name and number, and who serves
-// it: device plugins, which register it with their nodes, or a DeviceClass
-// (KEP-5004).
+// ExtendedResource is a resource that containers ask for by name and number, served by
+// device plugins, which register it with their nodes, or by a DeviceClass (KEP-5004).
 type ExtendedResource struct {
 	Name string `json:"name"`
 	// Class is the DeviceClass that names it, empty if there is none: then there
@@ -512,7 +508,7 @@ type ExtendedResource struct {
 	Class string `json:"class,omitempty"`
 	// Problem is why the class does not serve it all the same.
 	Problem string `json:"problem,omitempty"`
-	// Nodes are those where a device plugin or the class has some, or had.
+	// Nodes are the nodes where a device plugin or the class has some, or had.
 	Nodes []ResourceOnNode `json:"nodes,omitempty"`
 }
 
@@ -522,23 +518,22 @@ type ResourceOnNode struct {
 	Node string `json:"node"`
 	// ServedBy is whom the scheduler asks there, empty if nobody has any.
 	ServedBy ResourceServer `json:"servedBy,omitempty"`
-	// PluginCapacity is what a device plugin has registered, PluginAllocatable
-	// how much of it is healthy.
+	// PluginCapacity is the number that a device plugin has registered, PluginAllocatable
+	// the healthy part.
 	PluginCapacity    int64 `json:"pluginCapacity"`
 	PluginAllocatable int64 `json:"pluginAllocatable"`
-	// Requested is what the pods on the node ask for, as the scheduler adds it
-	// up, nil if it is not known; RequestedOfDRA is the part that devices of
-	// claims serve.
+	// Requested is the number that the pods on the node request, as the scheduler adds it
+	// up, nil if it is not known; RequestedOfDRA is the part that devices of claims serve.
 	Requested      *int64 `json:"requested,omitempty"`
 	RequestedOfDRA int64  `json:"requestedOfDRA,omitempty"`
-	// Devices counts the devices of the class that the allocator looks at for
-	// this node, Free those of them that are free. Devices that several nodes
-	// can reach count for each of them.
+	// Devices counts the devices of the class that the allocator looks at for this node,
+	// Free the free ones among them. Devices that several nodes can reach count for each of
+	// them.
 	Devices int `json:"devices"`
 	Free    int `json:"free"`
 }
 
-// ResourceServer is who serves an extended resource on a node.
+// ResourceServer serves an extended resource on a node.
 type ResourceServer string
 
 const (
@@ -582,6 +577,6 @@ type Branch struct {
 	Uncertain bool `json:"uncertain,omitempty"`
 	// Resource is set for an extended resource on a node.
 	Resource *ResourceOnNode `json:"resource,omitempty"`
-	// Branches are what hangs on it.
+	// Branches are the branches below it.
 	Branches []Branch `json:"branches,omitempty"`
 }

@@ -26,14 +26,13 @@ type Attribute struct {
 	Name string `json:"name"`
 	// Source is attributes or capacity, as in device.attributes and device.capacity.
 	Source AttributeSource `json:"source"`
-	// Types are those of its values: string, int, bool, version, list, quantity.
-	// More than one is unusual: a comparison is false, or fails, for values of another
-	// type.
+	// Types are the types of its values: string, int, bool, version, list, quantity. More
+	// than one is unusual: a comparison is false, or fails, for values of another type.
 	Types []string `json:"types"`
-	// Devices counts those that publish it, TotalDevices all that were looked at.
+	// Devices counts the devices that publish it, TotalDevices all that were looked at.
 	Devices      int `json:"devices"`
 	TotalDevices int `json:"totalDevices"`
-	// Drivers are those of the devices that publish it.
+	// Drivers are the drivers of the devices that publish it.
 	Drivers []string `json:"drivers"`
 	// Values are the most frequent ones first, at most 100. MoreValues counts the
 	// other values, DevicesWithMoreValues the devices that have one of these.
@@ -53,6 +52,6 @@ type AttributeValue struct {
 	Value string `json:"value"`
 	// Type is one of the types of the attribute.
 	Type string `json:"type"`
-	// Devices counts those that have it.
+	// Devices counts the devices that have it.
 	Devices int `json:"devices"`
 }

@@ -16,7 +16,7 @@ type Claim struct {
 	Namespace string     `json:"namespace"`
 	Name      string     `json:"name"`
 	State     ClaimState `json:"state"`
-	// Flags are what is odd about it.
+	// Flags are its unexpected properties.
 	Flags []ClaimFlag `json:"flags,omitempty"`
 	// Requests are in the order of the claim, each with the devices it got.
 	Requests []ClaimRequest `json:"requests"`
@@ -24,16 +24,16 @@ type Claim struct {
 	// node or there are none; Scope says it in words.
 	Node  string `json:"node,omitempty"`
 	Scope string `json:"scope,omitempty"`
-	// Pods are those that name the claim, at most ten; PodCount counts all.
-	// ReservedFor tells which of them may use it.
+	// Pods are the pods that name the claim, at most ten; PodCount counts all. ReservedFor
+	// tells which of them may use it.
 	Pods     []string `json:"pods,omitempty"`
 	PodCount int      `json:"podCount"`
 	// ReservedFor lists the consumers ("pod/train-0").
 	ReservedFor []string `json:"reservedFor,omitempty"`
-	// Template is what it was generated from, as far as the pod tells.
+	// Template is the template that it was generated from, as far as the pod tells.
 	Template string `json:"template,omitempty"`
-	// ComputeDomains are those that its configuration names, without their nodes: one, as
-	// a rule.
+	// ComputeDomains are the domains that its configuration names, without their nodes:
+	// one, as a rule.
 	ComputeDomains []ComputeDomain `json:"computeDomains,omitempty"`
 	// Stage is the first one in the life of the pods that use it which is not
 	// done, of several pods the least advanced, as far as claims and pods tell;
@@ -105,30 +105,30 @@ const (
 	// FlagDeviceCondition is a device with a condition that is not as it should
 	// be: Ready=False, for instance.
 	FlagDeviceCondition FlagName = "DeviceCondition"
-	// FlagUnused is one that no container of a pod names, or of which a container
-	// names a request that does not exist: it runs without the devices.
+	// FlagUnused means that no container of a pod names the claim, or that a container
+	// names a request that does not exist: the pod runs without the devices.
 	FlagUnused FlagName = "Unused"
 	// FlagDeviceUnhealthy is a device that a kubelet says is unhealthy.
 	FlagDeviceUnhealthy FlagName = "DeviceUnhealthy"
 )
 
-// ClaimRequest is what a claim asks for in one request.
+// ClaimRequest is one request of a claim.
 type ClaimRequest struct {
 	Name string `json:"name"`
-	// ExtendedResource is what the container asks for by this request, in the
+	// ExtendedResource is the resource that the container asks for by this request, in the
 	// claim for the extended resources of a pod.
 	ExtendedResource string `json:"extendedResource,omitempty"`
-	// Container is the one that asks for it.
+	// Container is the container that asks for it.
 	Container string `json:"container,omitempty"`
-	// DeviceClass is that of the request; one with alternatives has those of
-	// all, in order, as DeviceClasses.
+	// DeviceClass is the class of the request; with alternatives, DeviceClasses has the
+	// classes of all, in order.
 	DeviceClass   string   `json:"deviceClass,omitempty"`
 	DeviceClasses []string `json:"deviceClasses,omitempty"`
 	// Mode is ExactCount or All, Count how many for the former.
 	Mode        string `json:"mode,omitempty"`
 	Count       int64  `json:"count,omitempty"`
 	AdminAccess bool   `json:"adminAccess,omitempty"`
-	// Devices are what it got.
+	// Devices are the allocated devices.
 	Devices []ClaimDevice `json:"devices,omitempty"`
 }
 
@@ -140,11 +140,11 @@ type ClaimDevice struct {
 	Pool    string `json:"pool"`
 	Device  string `json:"device"`
 	ShareID string `json:"shareID,omitempty"`
-	// ConsumedCapacity is what the share consumes, by capacity.
+	// ConsumedCapacity is the consumption of the share, by capacity.
 	ConsumedCapacity map[string]string `json:"consumedCapacity,omitempty"`
 	// Missing is true if the newest generation of its pool does not have the
 	// device any more.
 	Missing bool `json:"missing,omitempty"`
-	// Status is what the driver says about the device.
+	// Status is the driver's status of the device.
 	Status *DeviceStatus `json:"status,omitempty"`
 }

@@ -10,7 +10,7 @@ const (
 	KindPod      = "Pod"
 	KindNode     = "Node"
 	KindPodGroup = "PodGroup"
-	// KindCompositePodGroup is what PodGroups can belong to.
+	// KindCompositePodGroup is the kind of a group of PodGroups.
 	KindCompositePodGroup = "CompositePodGroup"
 	KindDevice            = "Device"
 )

@@ -3,7 +3,7 @@
 
 package v1alpha1
 
-// Condition is what has to happen until a target fits.
+// Condition has to come true before a target fits.
 type Condition string
 
 // Each condition includes those before it, up to HardwareAlone.
@@ -50,7 +50,7 @@ type Outlook struct {
 type Prospect struct {
 	// Verdict is Fits, DoesNotFit or Undetermined.
 	Verdict Verdict `json:"verdict"`
-	// Node is one where it fits, or else the one that comes nearest.
+	// Node is a node where it fits, or else the node that comes nearest.
 	Node string `json:"node,omitempty"`
 	// Code and Message say why it does not fit there.
 	Code    Code   `json:"code,omitempty"`

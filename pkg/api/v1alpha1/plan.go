@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Plan is what becomes of all pods that wait for devices if the scheduler decides them
+// Plan predicts the outcome of all pods that wait for devices if the scheduler decides them
 // one after another in the order of its queue, and nothing else changes.
 //
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
@@ -19,8 +19,8 @@ type Plan struct {
 	// Conditions are the changes under which the queue was decided, in words; it is
 	// empty for the cluster as it is.
 	Conditions []string `json:"conditions,omitempty"`
-	// Namespace is the one whose pods are listed and counted; it is left out if they are
-	// those of all namespaces.
+	// Namespace is the namespace whose pods are listed and counted; it is left out for all
+	// namespaces.
 	Namespace string `json:"namespace,omitempty"`
 	// Counts has the pods by outcome.
 	Counts PlanCounts `json:"counts"`
@@ -30,27 +30,28 @@ type Plan struct {
 	// Pods are in the order of the queue: by priority, then by age. Those with
 	// scheduling gates, which are not in the queue, come last.
 	Pods []PlannedPod `json:"pods"`
-	// NotModeled is what could change the order or the nodes, and is not decided.
+	// NotModeled lists conditions that could change the order or the nodes, and are not
+	// evaluated.
 	NotModeled string `json:"notModeled"`
-	// Assumptions is what could not be read or verified.
+	// Assumptions could not be read or verified.
 	Assumptions []string `json:"assumptions,omitempty"`
 }
 
 // PlanCounts counts pods by their outcome.
 type PlanCounts struct {
-	// Placed counts those that get a node and devices.
+	// Placed counts the pods that get a node and devices.
 	Placed int `json:"placed"`
-	// Waiting counts those that fit once something is given up or settled.
+	// Waiting counts the pods that fit once something is released or settled.
 	Waiting int `json:"waiting"`
-	// Never counts those that do not fit on the hardware that is there.
+	// Never counts the pods that do not fit on the present hardware.
 	Never int `json:"never"`
-	// Gated counts those with scheduling gates.
+	// Gated counts the pods with scheduling gates.
 	Gated int `json:"gated"`
-	// Undetermined counts those of which something decisive is not known.
+	// Undetermined counts the pods for which something decisive is not known.
 	Undetermined int `json:"undetermined"`
 }
 
-// PlanOutcome is what becomes of a pod in the queue.
+// PlanOutcome is the outcome of a pod in the queue.
 type PlanOutcome string
 
 const (
@@ -69,7 +70,7 @@ const (
 	PlanUndetermined PlanOutcome = "Undetermined"
 )
 
-// PlannedPod is what becomes of one pod.
+// PlannedPod is the outcome for one pod.
 type PlannedPod struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
@@ -83,7 +84,7 @@ type PlannedPod struct {
 	AgeSeconds int64 `json:"ageSeconds,omitempty"`
 	// PodGroup is the gang with which it is placed as a whole or not at all.
 	PodGroup string `json:"podGroup,omitempty"`
-	// Outcome is what becomes of it.
+	// Outcome is its outcome.
 	Outcome PlanOutcome `json:"outcome"`
 	// Node is where it is placed, Devices what it gets there.
 	Node    string            `json:"node,omitempty"`
@@ -102,11 +103,11 @@ type PlannedPod struct {
 	BehindCount int `json:"behindCount,omitempty"`
 	// BehindWith counts the pods before it in the queue that wait behind the same pods.
 	BehindWith int `json:"behindWith,omitempty"`
-	// Today is what becomes of it in the cluster as it is, if that is something else.
+	// Today is its outcome in the present cluster, if that differs.
 	Today *PlannedToday `json:"today,omitempty"`
 }
 
-// PlannedToday is what becomes of a pod without the conditions of a plan.
+// PlannedToday is the outcome of a pod without the conditions of a plan.
 type PlannedToday struct {
 	// Outcome is empty for a pod that does not wait today.
 	Outcome PlanOutcome `json:"outcome,omitempty"`
@@ -124,7 +125,7 @@ type BlockingPod struct {
 	Queued bool `json:"queued,omitempty"`
 	// Node is where it is or will be.
 	Node string `json:"node"`
-	// Devices are those that it has or gets.
+	// Devices are the devices that it has or gets.
 	Devices []AllocatedDevice `json:"devices,omitempty"`
 	// EndsWithinSeconds is how long it runs at most, by the activeDeadlineSeconds of
 	// the pod or of its Job. It is left out if they have none.

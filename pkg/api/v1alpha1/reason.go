@@ -88,7 +88,7 @@ const (
 	ClaimNotReady Code = "ClaimNotReady"
 )
 
-// The reason codes of what is no matter of devices, see [Blocked].
+// Reason codes of conditions other than devices, see [Blocked].
 const (
 	// PodGroupMissing is a PodGroup that the pod names and that does not exist.
 	PodGroupMissing Code = "PodGroupMissing"
@@ -98,7 +98,7 @@ const (
 	// PodGroupMismatch is a PodGroup whose pods differ from it, or from each other, in
 	// what the scheduler wants to be the same for all of them.
 	PodGroupMismatch Code = "PodGroupMismatch"
-	// NotAdmitted is a pod, or what is to create it, that Kueue holds back.
+	// NotAdmitted means that Kueue holds back a pod, or the object that is to create it.
 	NotAdmitted Code = "NotAdmitted"
 	// NoPods is something that exists and creates no pods, or not all of them, such as
 	// a suspended Job.
@@ -135,7 +135,7 @@ const (
 	EvictionDue Code = "EvictionDue"
 )
 
-// Evidence is one fact: what an object says at a path, against what is required.
+// Evidence is one fact: the value of an object at a path, and the required value.
 type Evidence struct {
 	// Object is "Kind/name" or "Kind/namespace/name".
 	Object string `json:"object"`

@@ -5,7 +5,7 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// TestReport is what "test" did in a cluster, and what came of it.
+// TestReport has the trials of "test" in a cluster, and their results.
 //
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type TestReport struct {
@@ -13,9 +13,9 @@ type TestReport struct {
 
 	// Source says in a few words which cluster it was.
 	Source string `json:"source"`
-	// KubernetesVersion is that of the API server, empty if it is not known.
+	// KubernetesVersion is the version of the API server, empty if it is not known.
 	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
-	// Namespace is the one that was made for the test. It is gone afterwards.
+	// Namespace is the namespace that was created for the test. It is deleted afterwards.
 	Namespace string `json:"namespace,omitempty"`
 	// Result is Failed if a trial failed, Unknown if something that was asked for was
 	// not tried, Planned for a dry run, else Passed.
@@ -24,7 +24,7 @@ type TestReport struct {
 	Summary string `json:"summary"`
 	// Trials are in the order in which they were begun.
 	Trials []Trial `json:"trials"`
-	// Skipped are those that were not begun, and why.
+	// Skipped are the trials that were not begun, and why.
 	Skipped []SkippedTrial `json:"skipped,omitempty"`
 	// Times has the times of the stages, for each class or file with more than one
 	// trial.
@@ -36,23 +36,23 @@ type TestReport struct {
 	Interrupted bool `json:"interrupted,omitempty"`
 }
 
-// TestResult is what came of a test, or of a part of it.
+// TestResult is the result of a test, or of a part of it.
 type TestResult string
 
 const (
-	// TestPassed is what was done and is in order.
+	// TestPassed means that it was done and is as expected.
 	TestPassed TestResult = "Passed"
-	// TestFailed is what was done and is not.
+	// TestFailed means that it was done and is not as expected.
 	TestFailed TestResult = "Failed"
-	// TestUnknown is what was not done, or cannot be known.
+	// TestUnknown means that it was not done, or cannot be known.
 	TestUnknown TestResult = "Unknown"
-	// TestPlanned is what a dry run would do.
+	// TestPlanned means that a dry run would do it.
 	TestPlanned TestResult = "Planned"
 )
 
 // Trial is one claim with the pod that uses it, from its creation to its end.
 type Trial struct {
-	// Name is unique in the report: that of the class or the file, the node if the
+	// Name is unique in the report: the name of the class or the file, the node if the
 	// trial was made for one, and the number of the round.
 	Name string `json:"name"`
 	// Class is the DeviceClass that the claim names; empty for a claim of a file.
@@ -66,17 +66,17 @@ type Trial struct {
 	Claim string `json:"claim,omitempty"`
 	// Node is where the pod ran, or, in a dry run, where it would.
 	Node string `json:"node,omitempty"`
-	// Devices are those that were allocated, or, in a dry run, would be.
+	// Devices are the allocated devices, or, in a dry run, the predicted ones.
 	Devices []AllocatedDevice `json:"devices,omitempty"`
 	// Result is Failed if a stage or a check is.
 	Result TestResult `json:"result"`
-	// Message is one sentence: what failed, or what is not known.
+	// Message is one sentence: the failure, or the fact that is not known.
 	Message string `json:"message,omitempty"`
 	// Started is when the pod was created.
 	Started *metav1.Time `json:"started,omitempty"`
 	// Stages are all that there are, in their order.
 	Stages []TrialStage `json:"stages,omitempty"`
-	// Checks are those that were made, or could not be.
+	// Checks are the checks that were made, or could not be.
 	Checks []TrialCheck `json:"checks,omitempty"`
 	// Explanation is the answer of "why" about the pod, if the trial failed.
 	Explanation *Explanation `json:"explanation,omitempty"`
@@ -86,8 +86,8 @@ type Trial struct {
 type TrialStage struct {
 	// Stage names it.
 	Stage TrialStageName `json:"stage"`
-	// Result is Passed if it was reached, Failed for the first one that was not, and
-	// Unknown for those that come after it.
+	// Result is Passed if the stage was reached, Failed for the first stage that was not,
+	// and Unknown for later ones.
 	Result TestResult `json:"result"`
 	// Milliseconds is how long it took since the stage before. Both are counted from
 	// when the program heard of them.
@@ -158,7 +158,7 @@ const (
 
 // SkippedTrial is a trial that was not begun.
 type SkippedTrial struct {
-	// Class, File and Node are those of [Trial].
+	// Class, File and Node are as in [Trial].
 	Class string `json:"class,omitempty"`
 	File  string `json:"file,omitempty"`
 	Node  string `json:"node,omitempty"`
@@ -193,7 +193,7 @@ const (
 
 // StageTimes are the times of one stage over several trials of the same claim.
 type StageTimes struct {
-	// Class and File are those of [Trial].
+	// Class and File are as in [Trial].
 	Class string         `json:"class,omitempty"`
 	File  string         `json:"file,omitempty"`
 	Stage TrialStageName `json:"stage"`

@@ -14,14 +14,13 @@ import (
 type UseExplanation struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// Target is what was asked about. Its kind is Device, with a name of the form
-	// driver/pool/device, or Node.
+	// Target is the object that was asked about. Its kind is Device, with a name of the
+	// form driver/pool/device, or Node.
 	Target Target `json:"target"`
 	// Summary is one sentence: what becomes of the device, or how many devices of
 	// the node are in which state.
 	Summary string `json:"summary"`
-	// Undetermined says why the state of a device is not known; empty if that of
-	// all devices is.
+	// Undetermined says why the state of some device is not known; empty if all are known.
 	Undetermined string `json:"undetermined,omitempty"`
 	// Node is set if it was asked about a node.
 	Node *NodeUse `json:"node,omitempty"`
@@ -31,20 +30,18 @@ type UseExplanation struct {
 	// NotExplained counts what waits and is not among the requests of the devices;
 	// absent if all of them are.
 	NotExplained *NotExplained `json:"notExplained,omitempty"`
-	// States counts the devices by state, those of a node or the only one.
+	// States counts the devices by state: all devices of a node, or the only one.
 	States []DeviceUseCount `json:"states"`
 	// Devices has each device once. Equal devices of a node with the same answer
 	// are one item.
 	Devices []DeviceUse `json:"devices"`
 	// Allocator tells which allocator answered, and how it was set up.
 	Allocator AllocatorInfo `json:"allocator"`
-	// Assumptions says, a sentence each, what was taken as true without seeing
-	// it.
+	// Assumptions lists, a sentence each, facts that were assumed and not verified.
 	Assumptions []string `json:"assumptions,omitempty"`
 }
 
-// UseExplanationList is what a printer gets when several devices or nodes were
-// asked for.
+// UseExplanationList is printed when several devices or nodes were asked for.
 //
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type UseExplanationList struct {
@@ -70,13 +67,12 @@ type NotExplained struct {
 	Claims int `json:"claims"`
 }
 
-// NodeUse is what keeps pods away from a node, whatever devices it has.
+// NodeUse lists conditions that keep pods away from a node, whatever devices it has.
 type NodeUse struct {
 	Name string `json:"name"`
-	// Blocks are what keeps a pod away that tolerates nothing and needs neither CPU
-	// nor memory.
+	// Blocks keep a pod away that tolerates nothing and needs neither CPU nor memory.
 	Blocks []NodeMisfit `json:"blocks,omitempty"`
-	// Misfits are what keeps pods away that wait for devices.
+	// Misfits keep pods away that wait for devices.
 	Misfits []WaitingMisfit `json:"misfits,omitempty"`
 }
 
@@ -92,30 +88,30 @@ type WaitingMisfit struct {
 
 // DeviceUseCount is the number of devices in a state.
 type DeviceUseCount struct {
-	// State is what becomes of the devices.
+	// State is the state of the devices.
 	State DeviceUseState `json:"state"`
 	// Count is how many they are.
 	Count int `json:"count"`
 }
 
-// DeviceUseState is what becomes of a device.
+// DeviceUseState says whether a device is used, or why it is not.
 type DeviceUseState string
 
 const (
 	// DeviceInUse is a device that claims have.
 	DeviceInUse DeviceUseState = "InUse"
-	// DeviceNext is one that the allocator picks for a pod that waits.
+	// DeviceNext means that the allocator picks the device for a waiting pod.
 	DeviceNext DeviceUseState = "Next"
-	// DeviceBlocked is one that a request without selectors and tolerations does not
-	// get, and no waiting request gets past that.
+	// DeviceBlocked means that a request without selectors and tolerations does not get the
+	// device, and no waiting request gets past that.
 	DeviceBlocked DeviceUseState = "Blocked"
-	// DeviceRequested is one that waiting requests with a class that selects it do
-	// not get.
+	// DeviceRequested means that waiting requests with a class that selects the device do
+	// not get it.
 	DeviceRequested DeviceUseState = "Requested"
-	// DeviceNotRequested is one that the class of no waiting request selects.
+	// DeviceNotRequested means that the class of no waiting request selects the device.
 	DeviceNotRequested DeviceUseState = "NotRequested"
-	// DeviceUndetermined is one that may be in use, or be asked for: claims or pods
-	// could not be read.
+	// DeviceUndetermined means that the device may be in use, or be requested: claims or
+	// pods could not be read.
 	DeviceUndetermined DeviceUseState = "Undetermined"
 )
 
@@ -123,7 +119,7 @@ const (
 type DeviceUse struct {
 	Driver string `json:"driver"`
 	Pool   string `json:"pool"`
-	// Names are those of the devices in the pool, in the allocator's order.
+	// Names are the names of the devices in the pool, in the allocator's order.
 	Names []string       `json:"names"`
 	State DeviceUseState `json:"state"`
 	// Summary is one clause: the reason for the state.
@@ -132,16 +128,16 @@ type DeviceUse struct {
 	Nodes string `json:"nodes"`
 	// Holders are the claims that have the device, or a share of it.
 	Holders []DeviceHolder `json:"holders,omitempty"`
-	// Blocks are the checks that fail for a request without selectors and
-	// tolerations, of a pod that tolerates nothing: what is in the way of every request.
-	// The evidence is that of the first device.
+	// Blocks are the checks that fail for a request without selectors and tolerations, of a
+	// pod that tolerates nothing, and so for every request. The evidence is from the first
+	// device.
 	Blocks []DeviceCheck `json:"blocks,omitempty"`
 	// BindingConditions must become true after the allocation, before a pod that
 	// gets it is bound.
 	BindingConditions []string `json:"bindingConditions,omitempty"`
 	// Classes are the DeviceClasses that select it.
 	Classes []string `json:"classes,omitempty"`
-	// Requests are those that wait for devices, in the order of the queue. It is
+	// Requests are the requests that wait for devices, in the order of the queue. It is
 	// empty for a device that is in use and cannot be shared.
 	Requests []RequestUse `json:"requests,omitempty"`
 }
@@ -157,22 +153,22 @@ type RequestUse struct {
 	// entry of the pod or the template that it will be made from.
 	Claim string `json:"claim"`
 	Name  string `json:"name"`
-	// ExtendedResource is what the container asks for by this request, in the
+	// ExtendedResource is the resource that the container asks for by this request, in the
 	// claim for extended resources.
 	ExtendedResource string `json:"extendedResource,omitempty"`
-	// Container is the one that asks for it.
+	// Container is the container that asks for it.
 	Container string `json:"container,omitempty"`
-	// DeviceClass is that of the request.
+	// DeviceClass is the class of the request.
 	DeviceClass string `json:"deviceClass"`
 	// Node is the one from which the checks look, empty if none can reach it.
 	Node string `json:"node,omitempty"`
 	// Outcome is Rejected if a check fails, Eligible if the device passes each of
 	// them and goes to nobody or to another request, Picked if the pod is next.
 	Outcome DeviceOutcome `json:"outcome"`
-	// Verdict is that of the pod: on the node if the device is for one node, else on
-	// all nodes.
+	// Verdict is the pod's verdict: on the node if the device is for one node, else on all
+	// nodes.
 	Verdict Verdict `json:"verdict"`
-	// Code is that of the first check that fails.
+	// Code is the code of the first check that fails.
 	Code Code `json:"code,omitempty"`
 	// Message says why it does not get the device, or that it is next.
 	Message string `json:"message"`
