@@ -3,9 +3,9 @@
 
 package v1alpha1
 
-// ComputeDomain is a set of nodes whose GPUs share memory over NVLink: what a claim names
-// in its configuration for the driver compute-domain.nvidia.com. A pod with such a claim
-// starts once the driver has its node ready in the domain.
+// ComputeDomain is a set of nodes whose GPUs share memory over NVLink, named by the
+// configuration of a claim for the driver compute-domain.nvidia.com. A pod with such a
+// claim starts once the driver has its node ready in the domain.
 type ComputeDomain struct {
 	// ID is the domainID of the configuration: the UID of the ComputeDomain. It is empty
 	// if the configuration is wrong.
@@ -16,7 +16,7 @@ type ComputeDomain struct {
 	Name      string `json:"name,omitempty"`
 	// Status is from the driver: Ready or NotReady; empty if it says nothing.
 	Status string `json:"status,omitempty"`
-	// NumNodes is how many nodes have to be in it before it is ready, zero for any.
+	// NumNodes is the number of nodes that the domain needs to be ready, zero for any.
 	NumNodes int `json:"numNodes,omitempty"`
 	// JoinedNodes counts the nodes that have joined, ReadyNodes the ready ones among them.
 	JoinedNodes int `json:"joinedNodes"`
@@ -24,8 +24,8 @@ type ComputeDomain struct {
 	// Nodes are the nodes that have joined, and the nodes that the driver has called to
 	// join. Lists leave them out.
 	Nodes []ComputeDomainNode `json:"nodes,omitempty"`
-	// Problem is why the driver cannot prepare the claim for the domain whatever its nodes
-	// do: the configuration is wrong, or there is no such ComputeDomain.
+	// Problem says why the driver cannot prepare the claim for the domain whatever its
+	// nodes do: the configuration is wrong, or there is no such ComputeDomain.
 	Problem string `json:"problem,omitempty"`
 	// Unknown says which facts could not be read, and why.
 	Unknown string `json:"unknown,omitempty"`
@@ -42,6 +42,6 @@ type ComputeDomainNode struct {
 	// Daemon is the pod that the driver runs on the node for the domain, as
 	// NAMESPACE/NAME.
 	Daemon string `json:"daemon,omitempty"`
-	// Lacks is why the node is not ready, as far as is known.
+	// Lacks says why the node is not ready, as far as is known.
 	Lacks string `json:"lacks,omitempty"`
 }

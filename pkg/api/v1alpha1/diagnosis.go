@@ -42,21 +42,20 @@ type FindingCounts struct {
 	Unknown int `json:"unknown"`
 }
 
-// Finding is one thing that a check found.
+// Finding is one finding of a check.
 type Finding struct {
 	// Code is the code of the check, such as "DRA1201". It is stable; docs/checks has a
 	// page for each.
 	Code string `json:"code"`
-	// Title says in a few words what the check looks for.
+	// Title names the problem in a few words.
 	Title string `json:"title"`
-	// Severity is how bad it is.
+	// Severity is the severity of the finding.
 	Severity Severity `json:"severity"`
 	// Objects are the objects of the finding, as "Kind/name" or "Kind/namespace/name": at
 	// most ten. ObjectCount counts all.
 	Objects     []string `json:"objects,omitempty"`
 	ObjectCount int      `json:"objectCount,omitempty"`
-	// File is where it was found, as it was named to the program; empty for a finding
-	// in a cluster.
+	// File is the file as it was named to the program; empty for a finding in a cluster.
 	File string `json:"file,omitempty"`
 	// Line is the line of the file, counted from 1; it is left out if it is not known.
 	Line int `json:"line,omitempty"`
@@ -68,21 +67,20 @@ type Finding struct {
 	Evidence []Evidence `json:"evidence,omitempty"`
 	// Remedy is the next step.
 	Remedy *NextStep `json:"remedy,omitempty"`
-	// Fix is the change of the object in the file that puts it right, where there is
-	// only one.
+	// Fix is the correction of the object in the file, if there is only one.
 	Fix []Edit `json:"fix,omitempty"`
 }
 
-// Severity is how bad a finding is.
+// Severity is the severity of a finding.
 type Severity string
 
 const (
-	// SeverityError is something that does not work.
+	// SeverityError means that something does not work.
 	SeverityError Severity = "Error"
-	// SeverityWarning is something that will not work for some, or hides something.
+	// SeverityWarning means that something will not work for some, or hides something.
 	SeverityWarning Severity = "Warning"
-	// SeverityInfo is something worth knowing.
+	// SeverityInfo means that something is worth knowing.
 	SeverityInfo Severity = "Info"
-	// SeverityUnknown is a check that could not be made.
+	// SeverityUnknown means that a check could not be made.
 	SeverityUnknown Severity = "Unknown"
 )

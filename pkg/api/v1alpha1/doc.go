@@ -11,6 +11,6 @@
 // none of this module.
 package v1alpha1
 
-// APIVersion of everything that the program prints for machines. Within it,
-// fields are only ever added.
+// APIVersion is the API version of everything that the program prints for machines. Within
+// it, fields are only ever added.
 const APIVersion = "dra.kubectl.dev/v1alpha1"

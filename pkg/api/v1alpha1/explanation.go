@@ -17,10 +17,10 @@ type Explanation struct {
 
 	// Target is the object that was asked about.
 	Target Target `json:"target"`
-	// Node is set if it was asked about one node. Then Verdict, Claims and Nodes
-	// are about that node alone.
+	// Node is set for a question about one node. Then Verdict, Claims and Nodes are about
+	// that node alone.
 	Node *NodeExplanation `json:"node,omitempty"`
-	// Device is set if it was asked about one device.
+	// Device is set for a question about one device.
 	Device *DeviceExplanation `json:"device,omitempty"`
 	// Verdict is the verdict of the scheduler's own allocator, unless something else keeps
 	// the pod from working: then it is Blocked.
@@ -36,8 +36,7 @@ type Explanation struct {
 	Code Code `json:"code,omitempty"`
 	// Summary is one sentence: the dominant reason.
 	Summary string `json:"summary"`
-	// Stage is where in its life the target stands; empty for a claim that no
-	// pod uses.
+	// Stage is the current stage of the target's life; empty for a claim that no pod uses.
 	Stage Stage `json:"stage,omitempty"`
 	// StageEvidence proves that the stage is not done, or has a problem: the values of
 	// objects, the most telling first.
@@ -51,23 +50,23 @@ type Explanation struct {
 	DifferentPods *DifferentPods `json:"differentPods,omitempty"`
 	// SchedulerMessage is the scheduler's own last message, if any.
 	SchedulerMessage *SchedulerMessage `json:"schedulerMessage,omitempty"`
-	// OtherScheduler is set if the pod waits for another scheduler than
-	// default-scheduler. That one decides about the pod; Verdict is what
-	// kube-scheduler would decide, as if the pod were its own.
+	// OtherScheduler is set if the pod waits for another scheduler than default-scheduler.
+	// That scheduler decides about the pod; Verdict is the decision that kube-scheduler
+	// would make.
 	OtherScheduler *OtherScheduler `json:"otherScheduler,omitempty"`
 	// SchedulingGates are the gates of a waiting pod: no scheduler looks at it before they
 	// are removed, and no remedy removes them. Verdict is the verdict after that.
 	SchedulingGates []string `json:"schedulingGates,omitempty"`
-	// SameAs is the pod whose answer this is, too: both are equal to the scheduler.
-	// Nodes, the funnels of the requests, conflict, remedies and what the outlook
-	// says of one more node are found there and not here.
+	// SameAs is a pod with the same answer: both are equal to the scheduler. Nodes,
+	// funnels, conflict, remedies and the outlook for one more node are in that answer and
+	// not here.
 	SameAs *Target `json:"sameAs,omitempty"`
-	// Queue tells which pods get the devices first. It is set if the target fits
-	// as long as those pods are left out.
+	// Queue names the pods that get the devices first. It is set if the target would fit
+	// without those pods.
 	Queue *QueueStatus `json:"queue,omitempty"`
 	// Members counts the pods of a workload or a PodGroup, and says which of them fit.
 	Members *Members `json:"members,omitempty"`
-	// Allocator tells which allocator answered, and how it was set up.
+	// Allocator describes the allocator that answered.
 	Allocator AllocatorInfo `json:"allocator"`
 	// Assumptions lists, a sentence each, facts that were assumed and not verified.
 	Assumptions []string `json:"assumptions,omitempty"`
@@ -82,7 +81,7 @@ type Explanation struct {
 	OnEveryNode bool `json:"-"`
 	// NodeCount counts the nodes in all groups.
 	NodeCount int `json:"nodeCount"`
-	// Conflict is why nothing fits on the most promising node, if that could be
+	// Conflict explains why nothing fits on the most promising node, if that could be
 	// found.
 	Conflict *Conflict `json:"conflict,omitempty"`
 	// Remedies are changes that make it fit, ordered by the actor who can act soonest and
@@ -102,7 +101,7 @@ type Explanation struct {
 	// people look for and do not find, the most telling first. They are no part of the
 	// allocator's reasons and never contradict them.
 	Hints []Hint `json:"hints,omitempty"`
-	// NextSteps tells who can do what about it, the most useful first.
+	// NextSteps are actions with their actors, the most useful first.
 	NextSteps []NextStep `json:"nextSteps,omitempty"`
 }
 
@@ -122,22 +121,22 @@ type PodStatus struct {
 	Name      string `json:"name"`
 	// Phase is the pod's status.phase.
 	Phase string `json:"phase,omitempty"`
-	// Node is where it runs or is bound to, empty if it is not scheduled.
+	// Node is the node of the pod, empty if it is not scheduled.
 	Node string `json:"node,omitempty"`
 	// Since is when the pod was created.
 	Since *metav1.Time `json:"since,omitempty"`
 	// AgeSeconds counts the seconds from then until the snapshot was taken.
 	AgeSeconds int64 `json:"ageSeconds,omitempty"`
-	// Stage is where the pod stands.
+	// Stage is the current stage of the pod.
 	Stage Stage `json:"stage,omitempty"`
 	// Owner is the workload that the pod belongs to, "job/train"; empty for a bare
 	// pod.
 	Owner string `json:"owner,omitempty"`
 }
 
-// DifferentPods counts pods of a target that an answer is not about.
+// DifferentPods counts pods of a target that an answer does not cover.
 type DifferentPods struct {
-	// Count is how many there are.
+	// Count is the number of pods.
 	Count int `json:"count"`
 	// Waiting counts the pods without a node.
 	Waiting int `json:"waiting"`
@@ -162,29 +161,28 @@ type QueueStatus struct {
 	BeforeCount int         `json:"beforeCount"`
 }
 
-// QueuedPod is a pod that waits, with what it gets.
+// QueuedPod is a waiting pod with its future node and devices.
 type QueuedPod struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
 	// Priority is the pod's spec.priority.
 	Priority int32 `json:"priority"`
-	// Node is where it fits, Devices what the allocator picks there.
+	// Node is where it fits, Devices the devices that the allocator picks there.
 	Node    string            `json:"node"`
 	Devices []AllocatedDevice `json:"devices"`
 }
 
-// SchedulerMessage is the last word of the scheduler about a pod.
+// SchedulerMessage is the scheduler's last message about a pod.
 type SchedulerMessage struct {
 	// Text is the message as the scheduler wrote it.
 	Text string `json:"text"`
-	// Source is where it was found: "condition PodScheduled" or
-	// "event FailedScheduling".
+	// Source is its origin: "condition PodScheduled" or "event FailedScheduling".
 	Source string `json:"source"`
-	// Time is when it was said last.
+	// Time is the last time it was reported.
 	Time *metav1.Time `json:"time,omitempty"`
 }
 
-// AllocatorInfo tells which allocator answered.
+// AllocatorInfo describes the allocator that answered.
 type AllocatorInfo struct {
 	// Library is the version of k8s.io/dynamic-resource-allocation.
 	Library string `json:"library"`
@@ -209,15 +207,14 @@ type NodeGroup struct {
 	// Code and Message are empty for nodes where it fits.
 	Code    Code   `json:"code,omitempty"`
 	Message string `json:"message,omitempty"`
-	// Missing is how many devices more the request that lacks most would need on
-	// each of these nodes, or how many more that a constraint takes together; 0 if
-	// it is not a matter of their number. It decides the order of such nodes.
+	// Missing is the number of further devices that each of these nodes would need, for the
+	// request or constraint that lacks most; 0 if the number does not matter. It decides
+	// the order of such nodes.
 	Missing int `json:"missing,omitempty"`
 	// Score is the dynamicresources score of nodes where it fits, before
 	// normalization; only prioritized lists make it differ from 0.
 	Score int64 `json:"score,omitempty"`
-	// Parts has the same nodes apart by how many devices they have, if they differ
-	// in nothing else.
+	// Parts splits the nodes by their number of devices, if they differ in nothing else.
 	Parts []NodeGroup `json:"parts,omitempty"`
 }
 

@@ -7,8 +7,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // ClaimExplanation explains one claim.
 type ClaimExplanation struct {
-	// Namespace and Name identify the claim. A claim that is not generated yet
-	// has no name; Template says what it will be made from.
+	// Namespace and Name identify the claim. A claim that is not generated yet has no name;
+	// Template names its template.
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name,omitempty"`
 	Template  string `json:"template,omitempty"`
@@ -70,9 +70,9 @@ type AllocatedDevice struct {
 	Status *DeviceStatus `json:"status,omitempty"`
 }
 
-// RequestExplanation is the funnel of one request or subrequest: all devices
-// of all pools, less those that a check rejects, in the allocator's own order.
-// Considered = Eligible + the sum of the counts in Rejected.
+// RequestExplanation is the funnel of one request or subrequest: all devices of all pools,
+// less the devices that a check rejects, in the allocator's own order. Considered =
+// Eligible + the sum of the counts in Rejected.
 type RequestExplanation struct {
 	// Name is "request", or "request/subrequest" for an alternative of a
 	// prioritized list.
@@ -86,7 +86,7 @@ type RequestExplanation struct {
 	Container string `json:"container,omitempty"`
 	// Mode is ExactCount or All.
 	Mode string `json:"mode"`
-	// Needs is how many devices one node must have; 0 means all that match, at
+	// Needs is the number of devices that one node must have; 0 means all that match, at
 	// least one.
 	Needs       int64 `json:"needs"`
 	AdminAccess bool  `json:"adminAccess,omitempty"`
@@ -111,10 +111,9 @@ type RequestExplanation struct {
 	Selectors []SelectorTrace `json:"selectors,omitempty"`
 }
 
-// SelectorTrace tells what a CEL selector does to all devices of all pools,
-// whatever else may be the matter with them. A device for which an earlier
-// selector of the request does not hold is not reached. The counts of the
-// outcomes add up to the number of devices considered.
+// SelectorTrace has the results of a CEL selector on all devices of all pools, whatever
+// their state. A device for which an earlier selector of the request does not hold is not
+// reached. The counts of the outcomes add up to the number of devices considered.
 type SelectorTrace struct {
 	// Source is "class" or "request".
 	Source string `json:"source"`
@@ -123,23 +122,23 @@ type SelectorTrace struct {
 	Path   string `json:"path"`
 	// Expression is in CEL.
 	Expression string `json:"expression"`
-	// Cost estimates what an evaluation costs in the worst case, in the units of
-	// CEL. It is 0 if that is not known. CostLimit is what the API server accepts
-	// as an estimate, and where an evaluation is broken off.
+	// Cost estimates the cost of an evaluation in the worst case, in the units of CEL; 0 if
+	// it is not known. CostLimit is the limit of the API server for this estimate and for
+	// an evaluation.
 	Cost      uint64 `json:"cost,omitempty"`
 	CostLimit uint64 `json:"costLimit"`
 	// Outcomes counts devices.
 	Outcomes SelectorOutcomes `json:"outcomes"`
 	// Error is the error of most devices for which the expression fails.
 	Error string `json:"error,omitempty"`
-	// Notes say what else is remarkable, a sentence each.
+	// Notes are further remarks, a sentence each.
 	Notes []string `json:"notes,omitempty"`
 	// Parts are the operands of the outermost &&, or the whole expression. There
 	// are none if the expression cannot be taken apart.
 	Parts []SelectorPart `json:"parts,omitempty"`
 }
 
-// SelectorOutcomes counts devices by what became of an expression.
+// SelectorOutcomes counts devices by the outcome of an expression.
 type SelectorOutcomes struct {
 	// True, False and Fails count the devices for which the expression is true, is false,
 	// or ends with an error.
@@ -155,8 +154,7 @@ type SelectorOutcomes struct {
 type SelectorPart struct {
 	// Expression is the part, in CEL.
 	Expression string `json:"expression"`
-	// Requirement says in a few words what it asks for; empty if the expression says
-	// it best.
+	// Requirement is the requirement in a few words; empty if the expression says it best.
 	Requirement string           `json:"requirement,omitempty"`
 	Outcomes    SelectorOutcomes `json:"outcomes"`
 	// Values are the values of the part, at most ten, the most frequent first. MoreValues
@@ -167,13 +165,13 @@ type SelectorPart struct {
 	Operands []SelectorPart `json:"operands,omitempty"`
 }
 
-// SelectorValue is something that a part of an expression was evaluated with.
+// SelectorValue is a set of values that a part of an expression was evaluated with.
 type SelectorValue struct {
 	// Found has the values: "model is \"A100\"".
 	Found string `json:"found"`
 	// Outcome is True, False or Fails.
 	Outcome string `json:"outcome"`
-	// Count is for how many devices.
+	// Count is the number of devices.
 	Count int `json:"count"`
 }
 
@@ -187,11 +185,11 @@ const (
 // Rejection is a set of devices that the same check rejects.
 type Rejection struct {
 	Code Code `json:"code"`
-	// Count is how many devices it rejects.
+	// Count is the number of rejected devices.
 	Count int `json:"count"`
 	// Label names the check in a word or two: "allocated", "selector 1".
 	Label string `json:"label"`
-	// Message says it in one sentence.
+	// Message is the reason in one sentence.
 	Message string `json:"message"`
 	// Hint is the part of the message that suggests another value or attribute, if no
 	// device has the required one.
@@ -211,7 +209,7 @@ type Rejection struct {
 
 // Holders sums up the claims that the devices of a [Rejection] are allocated to.
 type Holders struct {
-	// Claims counts them, Claim is the only one as "namespace/name".
+	// Claims counts them; Claim is "namespace/name" if there is only one.
 	Claims int    `json:"claims"`
 	Claim  string `json:"claim,omitempty"`
 	// Namespaces has the namespaces of the claims, the one with the most devices first.

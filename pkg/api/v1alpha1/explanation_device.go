@@ -38,7 +38,7 @@ type DeviceExplanation struct {
 	BindingFailureConditions []string `json:"bindingFailureConditions,omitempty"`
 	// Holders are the claims that have the device, or a share of it.
 	Holders []DeviceHolder `json:"holders,omitempty"`
-	// HoldersUnknown says why there may be holders that are not listed.
+	// HoldersUnknown says why the list of holders may be incomplete.
 	HoldersUnknown string `json:"holdersUnknown,omitempty"`
 	// Health is from the kubelet, in the status of pods that have it.
 	Health []DeviceHealth `json:"health,omitempty"`
@@ -79,7 +79,7 @@ type DeviceCounter struct {
 	CompatibilityGroups []string `json:"compatibilityGroups,omitempty"`
 }
 
-// TaintEvidence is a taint and what says so: the slice or a DeviceTaintRule.
+// TaintEvidence is a taint and its source: the slice or a DeviceTaintRule.
 type TaintEvidence struct {
 	// Taint is KEY[=VALUE]:EFFECT.
 	Taint string `json:"taint"`
@@ -97,7 +97,7 @@ type DeviceHolder struct {
 	ShareID          string            `json:"shareID,omitempty"`
 	ConsumedCapacity map[string]string `json:"consumedCapacity,omitempty"`
 	AdminAccess      bool              `json:"adminAccess,omitempty"`
-	// Since is when it was allocated, if the server recorded it.
+	// Since is the time of the allocation, if the server recorded it.
 	Since *metav1.Time `json:"since,omitempty"`
 	// ReservedFor lists the consumers ("pod/train-0").
 	ReservedFor []string `json:"reservedFor,omitempty"`
@@ -114,10 +114,10 @@ type DeviceHealth struct {
 	Message string `json:"message,omitempty"`
 }
 
-// DeviceRequest is how a device fares for one request.
+// DeviceRequest has the checks of a device for one request.
 type DeviceRequest struct {
-	// Claim is "namespace/name". Before there is one, it is the entry of the pod
-	// or the template that it will be made from.
+	// Claim is "namespace/name". Before it exists, it is the entry of the pod or the
+	// template.
 	Claim string `json:"claim"`
 	Name  string `json:"name"`
 	// ExtendedResource is the resource that the container asks for by this request, in the
@@ -127,13 +127,13 @@ type DeviceRequest struct {
 	Container string `json:"container,omitempty"`
 	// DeviceClass is the class of the request.
 	DeviceClass string `json:"deviceClass"`
-	// Node is the one from which the checks look, empty if none can reach it.
+	// Node is the node for which the checks are made, empty if none can reach the device.
 	Node    string        `json:"node,omitempty"`
 	Outcome DeviceOutcome `json:"outcome"`
 	// Message says why it is rejected, or why it is not picked.
 	Message string `json:"message,omitempty"`
-	// Summarized is set for the request that the summary of the device is about.
-	// It is for people, and not printed.
+	// Summarized is set for the request in the summary of the device. It is for people, and
+	// not printed.
 	Summarized bool `json:"-"`
 	// Checks are in the allocator's order, starting with the checks of the class.
 	Checks []DeviceCheck `json:"checks"`
@@ -143,11 +143,11 @@ type DeviceRequest struct {
 type DeviceOutcome string
 
 const (
-	// Rejected means that a check turns the device down.
+	// Rejected means that a check rejects the device.
 	Rejected DeviceOutcome = "Rejected"
-	// Eligible means that it passes every check alone, and is not picked.
+	// Eligible means that the device passes every check alone, and is not picked.
 	Eligible DeviceOutcome = "Eligible"
-	// Picked means that the allocator would give it to the request.
+	// Picked means that the allocator would give the device to the request.
 	Picked DeviceOutcome = "Picked"
 )
 
@@ -171,8 +171,8 @@ type DeviceCheck struct {
 // CheckOutcome is the result of a check.
 type CheckOutcome string
 
-// The outcomes of checks. NotEvaluated is one that says nothing after an earlier
-// one failed, or because what it is about could not be seen.
+// Outcomes of checks. NotEvaluated means that an earlier check failed, or that the facts
+// could not be read.
 const (
 	CheckPassed       CheckOutcome = "Passed"
 	CheckFailed       CheckOutcome = "Failed"

@@ -3,16 +3,15 @@
 
 package v1alpha1
 
-// WhyHere says why a pod has its node and its devices: what the scheduler would find
-// if it had to place the pod again, in the cluster as it is now, with the devices
-// of the pod released.
+// WhyHere explains a pod's node and devices: it has the scheduler's options if it had to
+// place the pod again, in the cluster as it is now, with the devices of the pod released.
 type WhyHere struct {
 	// Node is the node of the pod.
 	Node string `json:"node"`
 	// FitsHere is set if the pod would fit on its node again.
 	FitsHere bool `json:"fitsHere"`
-	// Nodes puts every node into exactly one group, as in Explanation.nodes. Which
-	// of those that fit the scheduler takes depends on the scores of all its plugins.
+	// Nodes puts every node into exactly one group, as in Explanation.nodes. Which of the
+	// fitting nodes the scheduler takes depends on the scores of all its plugins.
 	Nodes []NodeGroup `json:"nodes,omitempty"`
 	// NodeCount counts the nodes in all groups.
 	NodeCount int `json:"nodeCount"`
@@ -21,7 +20,7 @@ type WhyHere struct {
 	NotEvaluated []string `json:"notEvaluated,omitempty"`
 	// Alternatives has the requests with a prioritized list.
 	Alternatives []ChosenAlternative `json:"alternatives,omitempty"`
-	// Smaller has the devices in whose place a smaller one would do.
+	// Smaller has the devices for which a smaller one would be enough.
 	Smaller []SmallerDevice `json:"smaller,omitempty"`
 }
 
@@ -43,8 +42,7 @@ type ChosenAlternative struct {
 type EarlierAlternative struct {
 	// Name is the name of the alternative, with its request.
 	Name string `json:"name"`
-	// FitsNow is set if it is available on the node now: then something has changed
-	// since.
+	// FitsNow is set if it is available on the node now: something has changed since.
 	FitsNow bool `json:"fitsNow,omitempty"`
 	// Code and Message say why it could not.
 	Code    Code   `json:"code,omitempty"`

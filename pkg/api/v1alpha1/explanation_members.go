@@ -3,29 +3,27 @@
 
 package v1alpha1
 
-// Members counts the pods of a workload or a PodGroup. Those that wait are decided one
-// after another: one that fits has its node and its devices before the next one is
-// looked at.
+// Members counts the pods of a workload or a PodGroup. Waiting pods are decided one after
+// another: a pod that fits has its node and its devices before the next one is looked at.
 type Members struct {
-	// Desired is how many pods there should be at the same time; absent if nothing
-	// says so.
+	// Desired is the desired number of pods at the same time; absent if nothing says so.
 	Desired *int32 `json:"desired,omitempty"`
-	// Existing counts the pods that there are and that have not ended.
+	// Existing counts the existing pods that have not ended.
 	Existing int `json:"existing"`
 	// WithDevices counts the pods whose claims are all allocated.
 	WithDevices int `json:"withDevices"`
 	// Waiting counts the pods that wait for devices. Before there are any pods, all of them
 	// wait.
 	Waiting int `json:"waiting"`
-	// FitNow is how many of those that wait fit now, one after another.
+	// FitNow counts the waiting pods that fit now, one after another.
 	FitNow int `json:"fitNow"`
 	// Group is the PodGroup that they belong to, if any.
 	Group *MemberGroup `json:"group,omitempty"`
-	// Kinds has all pods, equal ones with one answer together, those that do not fit
-	// first.
+	// Kinds groups all pods by equal pods with one answer, starting with pods that do not
+	// fit.
 	Kinds []MemberKind `json:"kinds,omitempty"`
-	// Prospects say what would make all of them fit, if not all do. Changes of
-	// manifests that do are in remedies.
+	// Prospects are conditions under which all of them would fit, if not all do. Changes of
+	// manifests for that are in remedies.
 	Prospects []MemberProspect `json:"prospects,omitempty"`
 }
 
@@ -33,11 +31,10 @@ type Members struct {
 type MemberGroup struct {
 	// Name is the name of the PodGroup, in the namespace of the target.
 	Name string `json:"name"`
-	// MinCount is how many pods of a gang are scheduled at the same time or not at all;
-	// absent if the group is no gang.
+	// MinCount is the number of pods of a gang that are scheduled at the same time or not
+	// at all; absent if the group is no gang.
 	MinCount *int32 `json:"minCount,omitempty"`
-	// Existing counts the pods of the group that there are, also those that are not of
-	// the target.
+	// Existing counts the existing pods of the group, including pods of other targets.
 	Existing int `json:"existing"`
 	// Fit counts the pods of the group that have a node or get one.
 	Fit int `json:"fit"`
@@ -58,8 +55,8 @@ type MemberGroup struct {
 type CompositeGroup struct {
 	// Name is the name of the CompositePodGroup, in the namespace of the target.
 	Name string `json:"name"`
-	// MinGroupCount is how many of its groups are scheduled at the same time or not at
-	// all; absent if it is no gang, where one is enough.
+	// MinGroupCount is the number of its groups that are scheduled at the same time or not
+	// at all; absent if it is no gang, where one is enough.
 	MinGroupCount *int32 `json:"minGroupCount,omitempty"`
 	// Groups counts its groups, Fit the groups of which enough pods have a node or get one.
 	Groups int `json:"groups"`
@@ -68,9 +65,9 @@ type CompositeGroup struct {
 	Fits bool `json:"fits"`
 }
 
-// MemberKind are pods that are equal to the scheduler and have the same answer.
+// MemberKind is a group of pods that are equal to the scheduler and have the same answer.
 type MemberKind struct {
-	// Count is how many pods there are.
+	// Count is the number of pods.
 	Count int `json:"count"`
 	// Names are the names of the first pods, at most ten.
 	Names []string `json:"names"`
@@ -80,14 +77,13 @@ type MemberKind struct {
 	Code Code `json:"code,omitempty"`
 	// Message says why they do not fit.
 	Message string `json:"message,omitempty"`
-	// Nodes are the first of those that they have or get, at most ten.
+	// Nodes are the first nodes that they have or get, at most ten.
 	Nodes []string `json:"nodes,omitempty"`
 	// NodeCount counts the nodes that they have or get.
 	NodeCount int `json:"nodeCount,omitempty"`
 }
 
-// MemberProspect says whether all members fit under a condition: they were decided
-// one after another in the cluster as it is then.
+// MemberProspect says whether all members fit under a condition, decided one after another.
 type MemberProspect struct {
 	// Condition is LowerPrioritiesGone, ClaimsReleased or MoreNodes.
 	Condition Condition `json:"condition"`
@@ -97,6 +93,6 @@ type MemberProspect struct {
 	Fit int `json:"fit"`
 	// NodeCount is the smallest number of more nodes that is enough, for MoreNodes.
 	NodeCount int `json:"nodeCount,omitempty"`
-	// Like is the node that the new ones are like, for MoreNodes.
+	// Like is the model of the new nodes, for MoreNodes.
 	Like string `json:"like,omitempty"`
 }

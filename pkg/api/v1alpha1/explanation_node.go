@@ -6,7 +6,7 @@ package v1alpha1
 // NodeExplanation describes one node that was asked about.
 type NodeExplanation struct {
 	Name string `json:"name"`
-	// Misfits are all that keeps the pod away, whatever devices there are.
+	// Misfits are all conditions that keep the pod away, whatever devices there are.
 	Misfits []NodeMisfit `json:"misfits,omitempty"`
 	// Pools are the pools that the node can reach, in the allocator's order.
 	Pools []ReachablePool `json:"pools,omitempty"`
@@ -17,7 +17,7 @@ type NodeExplanation struct {
 	Message          string  `json:"message,omitempty"`
 }
 
-// NodeMisfit is something that keeps a pod away from a node.
+// NodeMisfit is a condition that keeps a pod away from a node.
 type NodeMisfit struct {
 	Code     Code     `json:"code"`
 	Message  string   `json:"message"`
@@ -30,14 +30,16 @@ type ReachablePool struct {
 	Name   string `json:"name"`
 	// Generation is the generation that counts for the node, 0 if none does.
 	Generation int64 `json:"generation"`
-	// Slices are published of the newest generation, ExpectedSlices should be.
+	// Slices counts the published slices of the newest generation, ExpectedSlices the
+	// expected ones.
 	Slices         int   `json:"slices"`
 	ExpectedSlices int64 `json:"expectedSlices"`
 	// Devices counts the devices for the node.
 	Devices int `json:"devices"`
 	// Usable reports whether the allocator takes devices from the pool.
 	Usable bool `json:"usable"`
-	// Code and Message say why not, or why a part of it is left out.
+	// Code and Message give the reason if the allocator does not use the pool, or leaves
+	// out a part of it.
 	Code    Code   `json:"code,omitempty"`
 	Message string `json:"message,omitempty"`
 	// Evidence proves it.

@@ -7,18 +7,18 @@ import (
 	"encoding/json"
 )
 
-// Conflict is a minimal set of conditions that conflict on a node: as long as all
-// of them hold, the claims do not fit there, whatever else changes, and that is
-// true of no part of the set.
+// Conflict is a minimal set of conditions that conflict on a node: as long as all of them
+// hold, the claims do not fit there, whatever else changes, and no part of the set is
+// enough for that.
 type Conflict struct {
-	// Node is the most promising one.
+	// Node is the most promising node.
 	Node string `json:"node"`
 	// Facts are the conditions that conflict.
 	Facts []ConflictFact `json:"facts"`
-	// AnyOneSuffices is true if giving up any one of the facts is enough, with all else
-	// as it is. Where it is false, other conditions also rule out the node.
+	// AnyOneSuffices is true if relaxing any one of the facts is enough. Otherwise other
+	// conditions also rule out the node.
 	AnyOneSuffices bool `json:"anyOneSuffices,omitempty"`
-	// Besides lists what else rules out the node, each by itself, where there is only one
+	// Besides lists other conditions that each rule out the node, if there is only one
 	// fact.
 	Besides []ConflictFact `json:"besides,omitempty"`
 	// OtherNodeCount counts the other nodes with the same conflict, as is proved for each:
@@ -27,15 +27,15 @@ type Conflict struct {
 	OtherNodeCount int `json:"otherNodeCount,omitempty"`
 }
 
-// ConflictFact is one of them, said in a clause, with what proves it.
+// ConflictFact is one condition of a conflict, with its evidence.
 type ConflictFact struct {
-	// Text says it in a clause.
+	// Text is the condition as a clause.
 	Text     string   `json:"text"`
 	Evidence Evidence `json:"evidence"`
 }
 
-// Remedy is a change after which the allocator finds devices on Node: it was
-// asked again about all nodes that would take the pod, with the change made.
+// Remedy is a change after which the allocator finds devices on Node: it was asked again
+// about all nodes that are suitable for the pod, with the change made.
 type Remedy struct {
 	// Actor can make the change: User, Admin, or Nobody for something to wait for.
 	Actor string `json:"actor"`
@@ -49,13 +49,14 @@ type Remedy struct {
 	// Commands make the change in the cluster, one line each, to be run by a
 	// shell in this order, if there are any.
 	Commands []string `json:"commands,omitempty"`
-	// Owner is the controller of the pod, where its kind is not one of Kubernetes
-	// and it was not read: the edits of the pod belong into its pod template, and
-	// there are no commands.
+	// Owner is the controller of the pod, if its kind is not one of Kubernetes and it was
+	// not read: the edits of the pod belong into its pod template, and there are no
+	// commands.
 	Owner *RemedyOwner `json:"owner,omitempty"`
 	// FeatureGate is a gate of the cluster that was off and has to be on.
 	FeatureGate string `json:"featureGate,omitempty"`
-	// Node is a node where it then fits, Devices what the allocator picks there.
+	// Node is a node where it then fits, Devices the devices that the allocator picks
+	// there.
 	Node    string            `json:"node"`
 	Devices []AllocatedDevice `json:"devices"`
 	// Nodes counts the nodes where it then fits.
@@ -75,7 +76,7 @@ type RemedyOwner struct {
 	Name       string `json:"name"`
 }
 
-// RemedyPod is a pod that uses what a remedy changes.
+// RemedyPod is a pod that uses the object that a remedy changes.
 type RemedyPod struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
@@ -85,9 +86,8 @@ type RemedyPod struct {
 	// Owner is the workload that the pod belongs to, "job/train"; empty for a bare
 	// pod.
 	Owner string `json:"owner,omitempty"`
-	// Changed is true if the commands bring the change to this pod: it, or its
-	// claim, is deleted and comes back with it. Otherwise it stays as it is until
-	// it is recreated.
+	// Changed is true if the commands bring the change to this pod: it, or its claim, is
+	// deleted and recreated. Otherwise the pod stays as it is until it is recreated.
 	Changed bool `json:"changed,omitempty"`
 }
 
@@ -104,21 +104,21 @@ type Edit struct {
 	From json.RawMessage `json:"from,omitempty"`
 	// Value is the added or new value.
 	Value json.RawMessage `json:"value,omitempty"`
-	// Generated is true for an object that a controller has made from another
-	// one which is edited, too. It is enough to delete it.
+	// Generated is true for an object that a controller made from another edited object. It
+	// is enough to delete it.
 	Generated bool `json:"generated,omitempty"`
 }
 
-// Hint is something in the cluster outside of the allocation: a driver that
-// does not run, a queue that holds the pod back.
+// Hint is a fact about the cluster outside of the allocation: a driver that does not run, a
+// queue that holds the pod back.
 type Hint struct {
-	// Text says it in a sentence.
+	// Text is the hint in a sentence.
 	Text string `json:"text"`
 	// Evidence proves it.
 	Evidence []Evidence `json:"evidence,omitempty"`
 }
 
-// NextStep is something that somebody can do.
+// NextStep is an action that somebody can take.
 type NextStep struct {
 	// Actor is User, Admin or Nobody (wait).
 	Actor string `json:"actor"`
@@ -128,7 +128,7 @@ type NextStep struct {
 	Commands []string `json:"commands,omitempty"`
 }
 
-// Who can act on a [NextStep].
+// Actors of a [NextStep].
 const (
 	ActorUser   = "User"
 	ActorAdmin  = "Admin"

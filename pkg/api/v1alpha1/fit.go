@@ -13,17 +13,17 @@ type Fit struct {
 
 	// Target is the object that is copied.
 	Target Target `json:"target"`
-	// Replicas is how many copies were asked for.
+	// Replicas is the requested number of copies.
 	Replicas int `json:"replicas"`
 	// Verdict is Fits if that many fit now, DoesNotFit or Error if not, and Undetermined
 	// if Now does not tell.
 	Verdict Verdict `json:"verdict"`
 	// Summary is one sentence.
 	Summary string `json:"summary"`
-	// Allocator says who answers.
+	// Allocator describes the allocator that answered.
 	Allocator AllocatorInfo `json:"allocator"`
-	// Now is how many copies fit as the cluster is, Released how many once all claims are
-	// released and the pods that use them are gone.
+	// Now is the number of copies that fit as the cluster is, Released the number once all
+	// claims are released and the pods that used them are gone.
 	Now      CopyCount `json:"now"`
 	Released CopyCount `json:"released"`
 	// Bounds says why a number depends on which nodes the scheduler takes, empty if none
@@ -33,8 +33,7 @@ type Fit struct {
 	Next *CopyStop `json:"next,omitempty"`
 	// Limits are other limits of copies, each taken alone, the tightest first.
 	Limits []CopyLimit `json:"limits,omitempty"`
-	// NodeCount counts all nodes. Nodes has them in groups, those with the most copies
-	// first.
+	// NodeCount counts all nodes. Nodes has them in groups, most copies first.
 	NodeCount int         `json:"nodeCount"`
 	Nodes     []CopyNodes `json:"nodes"`
 	// Assumptions were not verified.
@@ -43,15 +42,15 @@ type Fit struct {
 
 // CopyCount is a number of copies.
 type CopyCount struct {
-	// AtLeast is how many were placed, each with its devices reserved, so that there is
-	// room for them. Where nodes depend on each other, it is the smaller number of two
-	// orders of the nodes; another order can give fewer.
+	// AtLeast counts the copies that were placed, each with its devices reserved, so that
+	// there is room for them. Where nodes depend on each other, it is the smaller number of
+	// two orders of the nodes; another order can give fewer.
 	AtLeast int `json:"atLeast"`
-	// AtMost is how many there cannot be more of, absent if nothing proves that.
+	// AtMost is a proven upper bound, absent if there is none.
 	AtMost *int `json:"atMost,omitempty"`
 }
 
-// CopyStop is why a copy does not fit.
+// CopyStop is the reason why a copy does not fit.
 type CopyStop struct {
 	// Code and Message are from the nodes that come closest, or from the condition that
 	// keeps copies from all nodes.
@@ -59,14 +58,14 @@ type CopyStop struct {
 	Message string `json:"message"`
 }
 
-// CopyLimit is something besides devices that limits how many copies there can be.
+// CopyLimit is a limit of the number of copies besides devices.
 type CopyLimit struct {
 	// Resource is the resource that copies take: cpu, memory, pods.
 	Resource string `json:"resource"`
 	// Quota is the ResourceQuota that limits it, empty if the nodes do.
 	Quota string `json:"quota,omitempty"`
-	// Copies is for how many it is enough, on all nodes that take copies now or once
-	// claims are released.
+	// Copies is the number of copies that it allows, on all nodes that take copies now or
+	// once claims are released.
 	Copies int `json:"copies"`
 }
 
@@ -75,10 +74,10 @@ type CopyNodes struct {
 	// Count counts the nodes, Names names them.
 	Count int      `json:"count"`
 	Names []string `json:"names"`
-	// Now and Released are how many copies each of them takes.
+	// Now and Released are the numbers of copies that each of them takes.
 	Now      int `json:"now"`
 	Released int `json:"released"`
-	// Code and Message are why each takes no more now.
+	// Code and Message say why each takes no more now.
 	Code    Code   `json:"code,omitempty"`
 	Message string `json:"message,omitempty"`
 }

@@ -14,11 +14,11 @@ import (
 type Impact struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// Change says in a few words what would be done.
+	// Change describes the change in a few words.
 	Change string `json:"change"`
-	// Source says in a few words which cluster it was asked about.
+	// Source names the cluster in a few words.
 	Source string `json:"source,omitempty"`
-	// Counts has the pods by what becomes of them.
+	// Counts counts the pods by effect and outcome.
 	Counts ImpactCounts `json:"counts"`
 	// Pods are the affected pods: first the running ones, in the order in which they are
 	// evicted, then the waiting ones.
@@ -27,7 +27,7 @@ type Impact struct {
 	Claims []ImpactClaim `json:"claims,omitempty"`
 	// Budgets are the PodDisruptionBudgets of pods that are evicted from a drained node.
 	Budgets []ImpactBudget `json:"budgets,omitempty"`
-	// Steps say in which order to make the change.
+	// Steps are the steps of the change, in order.
 	Steps []NextStep `json:"steps,omitempty"`
 	// Notes are further facts, a sentence each.
 	Notes []string `json:"notes,omitempty"`
@@ -35,10 +35,10 @@ type Impact struct {
 	Assumptions []string `json:"assumptions,omitempty"`
 }
 
-// ImpactCounts has pods by what becomes of them.
+// ImpactCounts counts pods by effect and outcome.
 type ImpactCounts struct {
-	// Evicted counts the pods that leave their nodes, and DevicesLost those that stay
-	// without a device that they have.
+	// Evicted counts the pods that leave their nodes, DevicesLost the pods that stay
+	// without one of their devices.
 	Evicted     int `json:"evicted"`
 	DevicesLost int `json:"devicesLost"`
 	// Placed counts the pods whose replacement finds a place, NoPlace the pods whose
@@ -56,9 +56,9 @@ type ImpactCounts struct {
 // ImpactEffect is the effect of a change on a pod.
 type ImpactEffect string
 
-// The effects on pods.
+// Effects on pods.
 const (
-	// EffectEvicted is a pod that leaves its node.
+	// EffectEvicted means that the pod leaves its node.
 	EffectEvicted ImpactEffect = "Evicted"
 	// EffectRemoved means that the pod is deleted with its node and is needed nowhere else:
 	// a pod of a DaemonSet, or of the node itself.
@@ -66,19 +66,19 @@ const (
 	// EffectStays means that the pod stays on a drained node: a pod of a DaemonSet, or of
 	// the node itself.
 	EffectStays ImpactEffect = "Stays"
-	// EffectDevicesLost is a pod that stays without a device that it has: the device is
-	// published no longer.
+	// EffectDevicesLost means that the pod stays without one of its devices, which is no
+	// longer published.
 	EffectDevicesLost ImpactEffect = "DevicesLost"
-	// EffectFitLost is a waiting pod that fits now and would not fit then.
+	// EffectFitLost means that the waiting pod fits now and would not fit then.
 	EffectFitLost ImpactEffect = "FitLost"
-	// EffectFitGained is a waiting pod that does not fit now and would fit then.
+	// EffectFitGained means that the waiting pod does not fit now and would fit then.
 	EffectFitGained ImpactEffect = "FitGained"
 )
 
 // ImpactOutcome is the outcome for a pod that has to go elsewhere.
 type ImpactOutcome string
 
-// The outcomes for pods.
+// Outcomes for pods.
 const (
 	// OutcomePlaced means that the replacement of the pod, or the waiting pod itself, finds
 	// a place.
@@ -86,9 +86,9 @@ const (
 	// OutcomeNoPlace means that the replacement of the pod, or the waiting pod itself,
 	// finds no place.
 	OutcomeNoPlace ImpactOutcome = "NoPlace"
-	// OutcomeNotRecreated is a pod without a controller: nothing creates it again.
+	// OutcomeNotRecreated means that the pod has no controller: nothing creates it again.
 	OutcomeNotRecreated ImpactOutcome = "NotRecreated"
-	// OutcomeUndetermined is a pod for which it is not known.
+	// OutcomeUndetermined means that the outcome is not known.
 	OutcomeUndetermined ImpactOutcome = "Undetermined"
 )
 
@@ -140,9 +140,9 @@ type ImpactClaim struct {
 // BudgetEffect is the effect of a PodDisruptionBudget on the eviction of pods.
 type BudgetEffect string
 
-// The effects of budgets.
+// Effects of budgets.
 const (
-	// BudgetAllows is a budget that allows all of these evictions at once.
+	// BudgetAllows means that the budget allows all of these evictions at once.
 	BudgetAllows BudgetEffect = "Allows"
 	// BudgetDelays means that the budget allows some evictions now, and others once
 	// replacements are ready.

@@ -19,7 +19,7 @@ type List struct {
 	Items []runtime.RawExtension `json:"items"`
 }
 
-// Slice is a ResourceSlice and what has become of it.
+// Slice is a ResourceSlice with its state.
 //
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type Slice struct {
@@ -35,19 +35,19 @@ type Slice struct {
 	// Generation is the generation of the slice, PoolGeneration the newest of the pool.
 	Generation     int64 `json:"generation"`
 	PoolGeneration int64 `json:"poolGeneration"`
-	// Devices counts all devices of the slice, Free those in state Free.
+	// Devices counts all devices of the slice, Free the devices in state Free.
 	Devices int `json:"devices"`
 	Free    int `json:"free"`
-	// FreeIsUpperBound is true if fewer may be free, because not everything that
-	// takes devices could be seen.
+	// FreeIsUpperBound is true if fewer may be free, because not everything that takes
+	// devices could be read.
 	FreeIsUpperBound bool `json:"freeIsUpperBound,omitempty"`
 	// Counters counts the counters of its counter sets.
 	Counters int `json:"counters,omitempty"`
 	// State reports whether the allocator uses the slice, Reason why not.
 	State  SliceState `json:"state"`
 	Reason string     `json:"reason,omitempty"`
-	// Created is when the slice was made, AgeSeconds the time from then until
-	// the snapshot was taken.
+	// Created is the creation time of the slice, AgeSeconds the time from then until the
+	// snapshot was taken.
 	Created    *metav1.Time      `json:"created,omitempty"`
 	AgeSeconds int64             `json:"ageSeconds,omitempty"`
 	Labels     map[string]string `json:"labels,omitempty"`
@@ -57,9 +57,9 @@ type Slice struct {
 type SliceState string
 
 const (
-	// SliceStateCurrent is a slice that the allocator uses.
+	// SliceStateCurrent means that the allocator uses the slice.
 	SliceStateCurrent SliceState = "Current"
-	// SliceStateEmpty is one without devices and counters.
+	// SliceStateEmpty means that the slice has neither devices nor counters.
 	SliceStateEmpty SliceState = "Empty"
 	// SliceStateObsolete means that the slice is of an older generation of its pool.
 	SliceStateObsolete SliceState = "Obsolete"
@@ -67,14 +67,14 @@ const (
 	SliceStateIncomplete SliceState = "Incomplete"
 	// SliceStateInvalid means that the allocator refuses its pool.
 	SliceStateInvalid SliceState = "Invalid"
-	// SliceStateNodeGone is one for a node that does not exist.
+	// SliceStateNodeGone means that the node of the slice does not exist.
 	SliceStateNodeGone SliceState = "NodeGone"
-	// SliceStateNodeNotReady is one for a node that is not ready. The allocator uses
-	// it all the same.
+	// SliceStateNodeNotReady means that the node of the slice is not ready. The allocator
+	// uses the slice all the same.
 	SliceStateNodeNotReady SliceState = "NodeNotReady"
 )
 
-// Pool is a resource pool: what its newest generation has, and who uses it.
+// Pool is a resource pool: its newest generation, and its users.
 //
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type Pool struct {
@@ -84,7 +84,7 @@ type Pool struct {
 	Name   string `json:"name"`
 	// Node is the node that all slices name, empty if there is no such node.
 	Node string `json:"node,omitempty"`
-	// Generation is the newest one.
+	// Generation is the newest generation.
 	Generation int64 `json:"generation"`
 	// Slices counts the slices of that generation, Declared the slices that there should
 	// be, Obsolete the slices of older generations.
@@ -98,20 +98,20 @@ type Pool struct {
 	Devices DeviceCounts `json:"devices"`
 	// Unhealthy lists unhealthy devices and their messages.
 	Unhealthy []UnhealthyDevice `json:"unhealthy,omitempty"`
-	// CountsFrom tells whose word it is which devices are in use.
+	// CountsFrom is the source of the counts of used devices.
 	CountsFrom CountSource `json:"countsFrom"`
 	// ClusterCounts are the cluster's own counts, if it was asked.
 	ClusterCounts *ClusterCounts `json:"clusterCounts,omitempty"`
-	// Differences tell where ClusterCounts and Devices contradict each other,
-	// and why, as far as that is known.
+	// Differences say where ClusterCounts and Devices contradict each other, and why, as
+	// far as that is known.
 	Differences []string `json:"differences,omitempty"`
-	// Counters are the shared counters, and who uses them.
+	// Counters are the shared counters, and their users.
 	Counters []Counter `json:"counters,omitempty"`
 	// Capacity sums up the capacity of devices that several claims can share,
 	// by name.
 	Capacity []Capacity `json:"capacity,omitempty"`
-	// Partitions counts the devices that use counters by their type, and how
-	// many more of each could be allocated if nothing else was.
+	// Partitions counts the devices that use counters by their type, and how many more of
+	// each could be allocated.
 	Partitions []Partition `json:"partitions,omitempty"`
 	// Labels are the labels that all its slices have.
 	Labels map[string]string `json:"labels,omitempty"`
@@ -120,7 +120,7 @@ type Pool struct {
 // PoolState says whether the allocator uses a pool.
 type PoolState string
 
-// The states of a pool.
+// States of a pool.
 const (
 	PoolStateUsable     PoolState = "Usable"
 	PoolStateEmpty      PoolState = "Empty"
@@ -130,12 +130,12 @@ const (
 	// PoolStateUnusable means that the pool has devices, but the allocator uses none of
 	// them on any node.
 	PoolStateUnusable PoolState = "Unusable"
-	// PoolStateNoSlices is a pool without ResourceSlices whose devices are allocated to
-	// claims: its driver is away. Slices, Declared and Generation are 0.
+	// PoolStateNoSlices means that the pool has allocated devices and no ResourceSlices:
+	// its driver is away. Slices, Declared and Generation are 0.
 	PoolStateNoSlices PoolState = "NoSlices"
 )
 
-// CountSource is whose word it is which devices of a pool are in use.
+// CountSource is the source of the counts of used devices.
 type CountSource string
 
 const (
@@ -172,7 +172,7 @@ type ClusterCounts struct {
 type Bound string
 
 const (
-	// BoundAtMost is a count that may be lower in truth.
+	// BoundAtMost means that the count may be lower.
 	BoundAtMost Bound = "AtMost"
 	// BoundAtLeast means that the count may be higher.
 	BoundAtLeast Bound = "AtLeast"
@@ -180,14 +180,14 @@ const (
 	BoundUnknown Bound = "Unknown"
 )
 
-// DeviceCounts counts devices by state. Total is the sum of all states, unless some
-// are bounds; the other counts are of devices that a state has, too.
+// DeviceCounts counts devices by state. Total is the sum of all states, unless some are
+// bounds; the other counts are of devices that also have a state.
 type DeviceCounts struct {
 	// Total counts all devices.
 	Total int `json:"total"`
-	// Free, Allocated, Shared, Blocked, Tainted and Unusable count the devices of
-	// that state, see [DeviceState]. Unhealthy counts those that kubelets or
-	// drivers say are.
+	// Free, Allocated, Shared, Blocked, Tainted and Unusable count the devices of that
+	// state, see [DeviceState]. Unhealthy counts the devices that kubelets or drivers call
+	// unhealthy.
 	Free      int `json:"free"`
 	Allocated int `json:"allocated"`
 	Shared    int `json:"shared"`
@@ -195,8 +195,8 @@ type DeviceCounts struct {
 	Tainted   int `json:"tainted"`
 	Unusable  int `json:"unusable"`
 	Unhealthy int `json:"unhealthy"`
-	// Gone counts the devices that claims have and that no ResourceSlice has any more. They
-	// are not in the total of pools and classes.
+	// Gone counts the allocated devices that are in no ResourceSlice any more. They are not
+	// in the total of pools and classes.
 	Gone int `json:"gone,omitempty"`
 	// TaintedInUse counts the devices in Allocated and Shared that have a taint of effect
 	// NoSchedule or NoExecute: no other pod gets them next.
@@ -205,9 +205,9 @@ type DeviceCounts struct {
 	// conditions could get: some node that can use them is not cordoned, has no taint and
 	// room for a pod.
 	Placeable int `json:"placeable,omitempty"`
-	// FreeIsUpperBound is true if fewer may be free, because not everything that
-	// takes devices could be seen. Bounds has all counts that are not certain, by
-	// their name here: "free", "allocated".
+	// FreeIsUpperBound is true if fewer may be free, because not everything that takes
+	// devices could be read. Bounds has all uncertain counts, by their name here: "free",
+	// "allocated".
 	FreeIsUpperBound bool             `json:"freeIsUpperBound,omitempty"`
 	Bounds           map[string]Bound `json:"bounds,omitempty"`
 }
@@ -236,7 +236,7 @@ type Counter struct {
 	ConsumedIsLowerBound bool `json:"consumedIsLowerBound,omitempty"`
 }
 
-// Capacity is how much of a capacity is taken.
+// Capacity is a capacity with its use.
 type Capacity struct {
 	Name string `json:"name"`
 	// Total, Consumed and Available are quantities: "80Gi".
@@ -251,24 +251,24 @@ type Capacity struct {
 
 // Partition is a kind of device that divides shared counters.
 type Partition struct {
-	// Type is the value of the attribute that the driver declares for it, or
-	// what the devices of the kind take of the counters.
+	// Type is the value of the attribute that the driver declares for it, or the counters
+	// that such devices take.
 	Type string `json:"type"`
 	// Attribute is the attribute with the type, empty if none is declared.
 	Attribute string `json:"attribute,omitempty"`
-	// Devices counts the devices of the kind, Allocated those that claims have.
+	// Devices counts the devices of the kind, Allocated the allocated ones.
 	Devices   int `json:"devices"`
 	Allocated int `json:"allocated"`
-	// MoreFit is how many more the allocator finds room for, for requests that
-	// tolerate no taint; nil if that was not asked, or depends on nodes that are
-	// not known.
+	// MoreFit is the number of further devices that the allocator can place, for requests
+	// that tolerate no taint; nil if that was not asked, or depends on nodes that are not
+	// known.
 	MoreFit *int `json:"moreFit,omitempty"`
-	// MoreFitIsUpperBound is true if fewer may fit, and more may be allocated,
-	// because not all claims, or rules for taints, could be seen.
+	// MoreFitIsUpperBound is true if fewer may fit, and more may be allocated, because not
+	// all claims, or rules for taints, could be read.
 	MoreFitIsUpperBound bool `json:"moreFitIsUpperBound,omitempty"`
 }
 
-// Device is a device, what it is and who has it.
+// Device is a device with its state and holders.
 //
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type Device struct {
@@ -286,8 +286,8 @@ type Device struct {
 	// State reports whether it is available, Reason why not.
 	State  DeviceState `json:"state"`
 	Reason string      `json:"reason,omitempty"`
-	// Uncertain is true if the device may be in another state: something that
-	// could not be seen may take or taint it.
+	// Uncertain is true if the device may be in another state, because objects that may
+	// take or taint it could not be read.
 	Uncertain bool `json:"uncertain,omitempty"`
 	// Holders are the claims that have it.
 	Holders []Holder `json:"holders,omitempty"`
@@ -318,14 +318,14 @@ type Device struct {
 type DeviceState string
 
 const (
-	// DeviceStateFree is a device that an ordinary request could have on some node.
+	// DeviceStateFree means that an ordinary request could get the device on some node.
 	DeviceStateFree DeviceState = "Free"
 	// DeviceStateAllocated means that a claim has the device for itself.
 	DeviceStateAllocated DeviceState = "Allocated"
-	// DeviceStateShared is one of which at least one claim has a share.
+	// DeviceStateShared means that at least one claim has a share of the device.
 	DeviceStateShared DeviceState = "Shared"
-	// DeviceStateBlocked is one whose counters, or compatibility group, others have
-	// used up.
+	// DeviceStateBlocked means that other devices have used up the counters, or the
+	// compatibility group, of the device.
 	DeviceStateBlocked DeviceState = "Blocked"
 	// DeviceStateTainted means that nobody has the device and it has a taint against
 	// scheduling.
@@ -351,7 +351,7 @@ type Holder struct {
 	// Pods are the pods that use the claim, at most ten. A pod that names the claim and
 	// waits for a node is not among them.
 	Pods []string `json:"pods,omitempty"`
-	// PodCount is how many there are.
+	// PodCount counts all of them.
 	PodCount    int    `json:"podCount"`
 	ShareID     string `json:"shareID,omitempty"`
 	AdminAccess bool   `json:"adminAccess,omitempty"`
@@ -397,8 +397,8 @@ type Taint struct {
 	Key    string `json:"key"`
 	Value  string `json:"value,omitempty"`
 	Effect string `json:"effect"`
-	// Rule is the DeviceTaintRule that it comes from. Without one, it is set by
-	// the driver in its slices.
+	// Rule is the DeviceTaintRule with the taint. Without one, the driver sets the taint in
+	// its slices.
 	Rule string `json:"rule,omitempty"`
 	// Driver is the driver of the devices, empty for a rule for several drivers. Selector
 	// says in words which devices a rule selects.
@@ -412,12 +412,12 @@ type Taint struct {
 	Claims []string `json:"claims,omitempty"`
 	// Pods are the pods for which such a claim is reserved.
 	Pods []TaintedPod `json:"pods,omitempty"`
-	// ClaimsAreLowerBounds and PodsAreLowerBounds are true if there may be more
-	// of them, because not all claims or pods could be seen.
+	// ClaimsAreLowerBounds and PodsAreLowerBounds are true if there may be more of them,
+	// because not all claims or pods could be read.
 	ClaimsAreLowerBounds bool `json:"claimsAreLowerBounds,omitempty"`
 	PodsAreLowerBounds   bool `json:"podsAreLowerBounds,omitempty"`
-	// NextEviction is when the next pod gets evicted because of this taint, nil
-	// if none will be; if PodsAreLowerBounds, as far as could be seen.
+	// NextEviction is the time of the next eviction because of this taint, nil if there is
+	// none; if PodsAreLowerBounds, as far as could be read.
 	NextEviction *metav1.Time `json:"nextEviction,omitempty"`
 	// Conditions are the conditions in the status of the rule.
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
@@ -431,15 +431,14 @@ type TaintedPod struct {
 	Node      string `json:"node,omitempty"`
 	// Claim is the name of the claim with the device.
 	Claim string `json:"claim"`
-	// Evicted is true if the pod gets evicted because of the taint, at
-	// EvictionAt if that is known.
+	// Evicted is true if the pod is evicted because of the taint, at EvictionAt if that is
+	// known.
 	Evicted    bool         `json:"evicted"`
 	EvictionAt *metav1.Time `json:"evictionAt,omitempty"`
-	// TolerationSeconds is for how long it tolerates the taint, nil if it does
-	// so for ever or not at all.
+	// TolerationSeconds is the time for which it tolerates the taint, nil if it does so
+	// forever or not at all.
 	TolerationSeconds *int64 `json:"tolerationSeconds,omitempty"`
-	// Anyway is the first of the evictions because of other taints, nil if there
-	// is none.
+	// Anyway is the first eviction because of another taint, nil if there is none.
 	Anyway *OtherEviction `json:"anyway,omitempty"`
 }
 
@@ -450,11 +449,11 @@ type OtherEviction struct {
 	Taint  string `json:"taint"`
 	Device string `json:"device"`
 	Source string `json:"source"`
-	// At is when the pod gets evicted.
+	// At is the time of the eviction.
 	At metav1.Time `json:"at"`
 }
 
-// Class is a DeviceClass and what it selects.
+// Class is a DeviceClass with its devices.
 //
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type Class struct {
@@ -466,35 +465,35 @@ type Class struct {
 	// Devices counts the matching devices, Free the free ones among them.
 	Devices int `json:"devices"`
 	Free    int `json:"free"`
-	// FreeIsUpperBound is true if fewer may be free, because not everything that
-	// takes devices could be seen.
+	// FreeIsUpperBound is true if fewer may be free, because not everything that takes
+	// devices could be read.
 	FreeIsUpperBound bool `json:"freeIsUpperBound,omitempty"`
 	// DeviceCounts counts the matching devices by their state.
 	DeviceCounts DeviceCounts `json:"deviceCounts"`
-	// Failing counts devices on which a selector fails, Failure says how on one
-	// of them. Failures has all ways in which it fails.
+	// Failing counts devices on which a selector fails, Failure is one of the errors.
+	// Failures has all errors.
 	Failing  int               `json:"failing,omitempty"`
 	Failure  string            `json:"failure,omitempty"`
 	Failures []SelectorFailure `json:"failures,omitempty"`
 	// Drivers are the drivers of the matching devices.
 	Drivers []string `json:"drivers,omitempty"`
-	// DevicesAreLowerBounds is true if there may be more devices, because not all
-	// slices could be seen.
+	// DevicesAreLowerBounds is true if there may be more devices, because not all slices
+	// could be read.
 	DevicesAreLowerBounds bool `json:"devicesAreLowerBounds,omitempty"`
 	// Claims counts the claims with a request for the class, Allocated the claims among
 	// them that have devices for it, of alternatives if this one was taken.
 	Claims    int `json:"claims"`
 	Allocated int `json:"allocated"`
-	// ClaimsAreLowerBounds is true if there may be more of both, because not all
-	// claims could be seen.
+	// ClaimsAreLowerBounds is true if there may be more of both, because not all claims
+	// could be read.
 	ClaimsAreLowerBounds bool `json:"claimsAreLowerBounds,omitempty"`
 	// ExtendedResource is the resource that it serves, besides
 	// deviceclass.resource.kubernetes.io/NAME.
 	ExtendedResource string `json:"extendedResource,omitempty"`
 	// PluginNodes are nodes where a device plugin advertises the same resource.
 	PluginNodes []string `json:"pluginNodes,omitempty"`
-	// ExtendedResources are the resources that the class serves, node by node.
-	// The implicit name is only there if it is in use.
+	// ExtendedResources are the resources that the class serves, node by node. The implicit
+	// name is only listed if it is in use.
 	ExtendedResources []ExtendedResource `json:"extendedResources,omitempty"`
 	Labels            map[string]string  `json:"labels,omitempty"`
 }
@@ -506,17 +505,16 @@ type ExtendedResource struct {
 	// Class is the DeviceClass that names it, empty if there is none: then there
 	// are only device plugins.
 	Class string `json:"class,omitempty"`
-	// Problem is why the class does not serve it all the same.
+	// Problem says why the class does not serve the resource.
 	Problem string `json:"problem,omitempty"`
 	// Nodes are the nodes where a device plugin or the class has some, or had.
 	Nodes []ResourceOnNode `json:"nodes,omitempty"`
 }
 
-// ResourceOnNode is an extended resource on one node, what the device plugin has
-// beside what DRA has.
+// ResourceOnNode is an extended resource on one node, from the device plugin and from DRA.
 type ResourceOnNode struct {
 	Node string `json:"node"`
-	// ServedBy is whom the scheduler asks there, empty if nobody has any.
+	// ServedBy is the server that the scheduler uses there, empty if nobody has any.
 	ServedBy ResourceServer `json:"servedBy,omitempty"`
 	// PluginCapacity is the number that a device plugin has registered, PluginAllocatable
 	// the healthy part.
@@ -537,11 +535,11 @@ type ResourceOnNode struct {
 type ResourceServer string
 
 const (
-	// ServedByPlugin is a node with a device plugin. The scheduler takes the
-	// resource from that alone, even if it is used up, and devices of the class
-	// are for claims.
+	// ServedByPlugin means that the node has a device plugin. The scheduler takes the
+	// resource from that alone, even if it is used up, and devices of the class are for
+	// claims.
 	ServedByPlugin ResourceServer = "DevicePlugin"
-	// ServedByDRA is a node where no device plugin has any.
+	// ServedByDRA means that no device plugin serves the resource on the node.
 	ServedByDRA ResourceServer = "DRA"
 )
 
@@ -549,8 +547,8 @@ const (
 type SelectorFailure struct {
 	// Error names the selector by its place in the list, from 1.
 	Error string `json:"error"`
-	// Count is the number of devices on which it fails like this, Devices has the
-	// first ten of them as driver/pool/device.
+	// Count is the number of devices with this error, Devices has the first ten of them as
+	// driver/pool/device.
 	Count   int      `json:"count"`
 	Devices []string `json:"devices"`
 	// Unending is true if the expression does not end on these devices. It is not
@@ -558,15 +556,14 @@ type SelectorFailure struct {
 	Unending bool `json:"unending,omitempty"`
 }
 
-// Branch is a part of a tree: an object, what there is to say about it, and
-// what hangs on it.
+// Branch is a part of a tree: an object, remarks about it, and the branches below it.
 //
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type Branch struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// Of is the kind of the object: Pod, ResourceClaim, Request, Device,
-	// ResourceSlice, Pool, Node, DeviceClass, ExtendedResource, ComputeDomain.
+	// Of is the kind of the object: Pod, ResourceClaim, Request, Device, ResourceSlice,
+	// Pool, Node, DeviceClass, ExtendedResource, ComputeDomain.
 	Of        string `json:"of"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`

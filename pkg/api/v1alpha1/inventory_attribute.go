@@ -5,10 +5,10 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// AttributeSource is where in a device something is published.
+// AttributeSource is the part of a device that publishes a value.
 type AttributeSource string
 
-// The sources.
+// Sources of attributes.
 const (
 	SourceAttributes AttributeSource = "attributes"
 	SourceCapacity   AttributeSource = "capacity"
@@ -34,21 +34,21 @@ type Attribute struct {
 	TotalDevices int `json:"totalDevices"`
 	// Drivers are the drivers of the devices that publish it.
 	Drivers []string `json:"drivers"`
-	// Values are the most frequent ones first, at most 100. MoreValues counts the
-	// other values, DevicesWithMoreValues the devices that have one of these.
+	// Values are the most frequent values, at most 100. MoreValues counts the other values,
+	// DevicesWithMoreValues the devices with them.
 	Values                []AttributeValue `json:"values"`
 	MoreValues            int              `json:"moreValues,omitempty"`
 	DevicesWithMoreValues int              `json:"devicesWithMoreValues,omitempty"`
-	// Expression is a selector about its most frequent value that can be copied
-	// into a request: it was evaluated for all the devices, is true for Matches
-	// of them and fails for none. It is empty if there is no such expression.
+	// Expression is a selector for its most frequent value that can be copied into a
+	// request: it was evaluated for all the devices, is true for Matches of them and fails
+	// for none. It is empty if there is no such expression.
 	Expression string `json:"expression,omitempty"`
 	Matches    int    `json:"matches,omitempty"`
 }
 
 // AttributeValue is a value of an attribute or a capacity.
 type AttributeValue struct {
-	// Value is how it looks in an expression: strings have quotation marks.
+	// Value is the value as written in an expression: strings have quotation marks.
 	Value string `json:"value"`
 	// Type is one of the types of the attribute.
 	Type string `json:"type"`

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Claim is a ResourceClaim, what it asks for and what it got.
+// Claim is a ResourceClaim with its requests and devices.
 //
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type Claim struct {
@@ -35,43 +35,43 @@ type Claim struct {
 	// ComputeDomains are the domains that its configuration names, without their nodes:
 	// one, as a rule.
 	ComputeDomains []ComputeDomain `json:"computeDomains,omitempty"`
-	// Stage is the first one in the life of the pods that use it which is not
-	// done, of several pods the least advanced, as far as claims and pods tell;
-	// "why" knows more. It is empty if no pod uses the claim.
+	// Stage is the first unfinished stage of the pods that use it, of several pods the
+	// least advanced, as far as claims and pods tell; "why" knows more. It is empty if no
+	// pod uses the claim.
 	Stage string `json:"stage,omitempty"`
-	// Code and Reason are why it is pending, and Outlook the condition under which it
-	// fits, as "why" says; they are only there if they were asked for.
+	// Code and Reason say why it is pending, and Outlook the condition under which it fits,
+	// as in "why"; they are only set on request.
 	Code    string    `json:"code,omitempty"`
 	Outlook Condition `json:"outlook,omitempty"`
 	Reason  string    `json:"reason,omitempty"`
-	// AllocatedAt is when it got its devices, if the server recorded it.
+	// AllocatedAt is the time of the allocation, if the server recorded it.
 	AllocatedAt *metav1.Time `json:"allocatedAt,omitempty"`
-	// Created is when the claim was made, AgeSeconds the time from then until the
+	// Created is the creation time of the claim, AgeSeconds the time from then until the
 	// snapshot was taken.
 	Created    *metav1.Time      `json:"created,omitempty"`
 	AgeSeconds int64             `json:"ageSeconds,omitempty"`
 	Labels     map[string]string `json:"labels,omitempty"`
 }
 
-// ClaimState is how far a claim got.
+// ClaimState is the progress of a claim.
 type ClaimState string
 
-// The states of a claim.
+// States of a claim.
 const (
-	// ClaimStatePending has no devices.
+	// ClaimStatePending means that the claim has no devices.
 	ClaimStatePending ClaimState = "Pending"
-	// ClaimStateAllocated has devices, but nobody may use them yet.
+	// ClaimStateAllocated means that the claim has devices, but nobody may use them yet.
 	ClaimStateAllocated ClaimState = "Allocated"
-	// ClaimStateReserved has devices, and there are consumers for it.
+	// ClaimStateReserved means that the claim has devices and consumers.
 	ClaimStateReserved ClaimState = "Reserved"
-	// ClaimStateDeleting is about to go.
+	// ClaimStateDeleting means that the claim is being deleted.
 	ClaimStateDeleting ClaimState = "Deleting"
 )
 
-// ClaimFlag is something odd about a claim.
+// ClaimFlag is an unexpected property of a claim.
 type ClaimFlag struct {
 	Name FlagName `json:"name"`
-	// Message says it in one sentence.
+	// Message describes it in one sentence.
 	Message string `json:"message"`
 }
 
@@ -79,36 +79,34 @@ type ClaimFlag struct {
 type FlagName string
 
 const (
-	// FlagUnreserved is a claim with devices that is reserved for nobody.
+	// FlagUnreserved means that the claim has devices and is reserved for nobody.
 	FlagUnreserved FlagName = "Unreserved"
-	// FlagWaitingForPod is a claim without devices that no pod uses.
+	// FlagWaitingForPod means that the claim has no devices and no pod uses it.
 	FlagWaitingForPod FlagName = "WaitingForPod"
-	// FlagOrphaned is a claim made for a pod that does not exist any more.
+	// FlagOrphaned means that the claim was made for a pod that does not exist any more.
 	FlagOrphaned FlagName = "Orphaned"
-	// FlagHeld is a claim being deleted that somebody keeps.
+	// FlagHeld means that the claim is being deleted and somebody keeps it.
 	FlagHeld FlagName = "Held"
-	// FlagStaleReservation is a reservation for a pod that is finished, gone or
-	// another one of the same name.
+	// FlagStaleReservation means that the claim is reserved for a pod that is finished,
+	// deleted or another one of the same name.
 	FlagStaleReservation FlagName = "StaleReservation"
-	// FlagDeviceTwice is a device that is allocated once more, although one of
-	// its holders has it for itself, or of which the shares are more than there
-	// is.
+	// FlagDeviceTwice means that a device is allocated once more, although one of its
+	// holders has it for itself, or that its shares exceed its capacity.
 	FlagDeviceTwice FlagName = "DeviceTwice"
-	// FlagDeviceGone is a device that the newest generation of its pool does not
-	// have, or no slice at all.
+	// FlagDeviceGone means that a device is missing in the newest generation of its pool,
+	// or in all slices.
 	FlagDeviceGone FlagName = "DeviceGone"
-	// FlagBinding is a claim whose pod is not bound before a driver sets a
-	// binding condition.
+	// FlagBinding means that the pod is not bound before a driver sets a binding condition.
 	FlagBinding FlagName = "Binding"
-	// FlagBindingFailed is one where a driver says that this fails.
+	// FlagBindingFailed means that a driver reports a failure of the binding.
 	FlagBindingFailed FlagName = "BindingFailed"
-	// FlagDeviceCondition is a device with a condition that is not as it should
-	// be: Ready=False, for instance.
+	// FlagDeviceCondition means that a device has an unexpected condition: Ready=False, for
+	// instance.
 	FlagDeviceCondition FlagName = "DeviceCondition"
 	// FlagUnused means that no container of a pod names the claim, or that a container
 	// names a request that does not exist: the pod runs without the devices.
 	FlagUnused FlagName = "Unused"
-	// FlagDeviceUnhealthy is a device that a kubelet says is unhealthy.
+	// FlagDeviceUnhealthy means that a kubelet reports a device as unhealthy.
 	FlagDeviceUnhealthy FlagName = "DeviceUnhealthy"
 )
 
@@ -124,7 +122,7 @@ type ClaimRequest struct {
 	// classes of all, in order.
 	DeviceClass   string   `json:"deviceClass,omitempty"`
 	DeviceClasses []string `json:"deviceClasses,omitempty"`
-	// Mode is ExactCount or All, Count how many for the former.
+	// Mode is ExactCount or All, Count the number for the former.
 	Mode        string `json:"mode,omitempty"`
 	Count       int64  `json:"count,omitempty"`
 	AdminAccess bool   `json:"adminAccess,omitempty"`

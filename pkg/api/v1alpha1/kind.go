@@ -3,7 +3,7 @@
 
 package v1alpha1
 
-// The kinds of objects that explanations are about, besides workloads.
+// Kinds of objects with explanations, besides workloads.
 const (
 	KindClaim    = "ResourceClaim"
 	KindTemplate = "ResourceClaimTemplate"

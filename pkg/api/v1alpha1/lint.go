@@ -18,15 +18,15 @@ type LintReport struct {
 	// Objects counts the objects in them that were checked, Skipped the others.
 	Objects int `json:"objects"`
 	Skipped int `json:"skipped,omitempty"`
-	// Source says in a few words which cluster they were held against; it is left out
-	// if none was.
+	// Source names the cluster that they were checked against in a few words; it is left
+	// out if there was none.
 	Source string `json:"source,omitempty"`
 	// Checks lists the codes of the checks that were made, in their order.
 	Checks []string `json:"checks"`
 	// Counts has the findings by severity.
 	Counts FindingCounts `json:"counts"`
-	// Findings are in the order of the files. Each has the file, and the line and
-	// column of the field that it is about.
+	// Findings are in the order of the files. Each has the file, line and column of its
+	// field.
 	Findings []Finding `json:"findings"`
 	// Ignored counts the findings that annotations of their objects suppress.
 	Ignored int `json:"ignored,omitempty"`

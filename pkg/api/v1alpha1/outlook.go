@@ -59,8 +59,7 @@ type Prospect struct {
 
 // NewNode is the answer for one more node.
 type NewNode struct {
-	// Like is the node that the new one is like, the first of NodeCount equivalent
-	// ones.
+	// Like is the model of the new node, the first of NodeCount equivalent ones.
 	Like      string  `json:"like"`
 	NodeCount int     `json:"nodeCount"`
 	Verdict   Verdict `json:"verdict"`

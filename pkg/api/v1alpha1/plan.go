@@ -14,7 +14,7 @@ import (
 type Plan struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// Source says in a few words which cluster or file it is about.
+	// Source names the cluster or file in a few words.
 	Source string `json:"source"`
 	// Conditions are the changes under which the queue was decided, in words; it is
 	// empty for the cluster as it is.
@@ -27,8 +27,8 @@ type Plan struct {
 	// Today counts the pods by outcome in the cluster as it is; it is left out
 	// without conditions.
 	Today *PlanCounts `json:"today,omitempty"`
-	// Pods are in the order of the queue: by priority, then by age. Those with
-	// scheduling gates, which are not in the queue, come last.
+	// Pods are in the order of the queue: by priority, then by age. Pods with scheduling
+	// gates, which are not in the queue, come last.
 	Pods []PlannedPod `json:"pods"`
 	// NotModeled lists conditions that could change the order or the nodes, and are not
 	// evaluated.
@@ -57,12 +57,12 @@ type PlanOutcome string
 const (
 	// PlanPlaced means that it gets a node and its devices.
 	PlanPlaced PlanOutcome = "Placed"
-	// PlanWaiting means that it fits once others give something up, or once
-	// something else than devices is settled.
+	// PlanWaiting means that it fits once others release something, or once a problem
+	// besides devices is settled.
 	PlanWaiting PlanOutcome = "Waiting"
-	// PlanNever means that it does not fit on the hardware that is there, even with
-	// all claims released and all taints removed, or that the allocator fails for it,
-	// until somebody changes something.
+	// PlanNever means that it does not fit on the present hardware, even with all claims
+	// released and all taints removed, or that the allocator fails for it, until somebody
+	// changes something.
 	PlanNever PlanOutcome = "Never"
 	// PlanGated means that scheduling gates keep it out of the queue.
 	PlanGated PlanOutcome = "Gated"
@@ -80,13 +80,13 @@ type PlannedPod struct {
 	Position int `json:"position"`
 	// Priority is the pod's spec.priority.
 	Priority int32 `json:"priority"`
-	// AgeSeconds is how long ago it was created, 0 if that is not known.
+	// AgeSeconds is the time since its creation, 0 if that is not known.
 	AgeSeconds int64 `json:"ageSeconds,omitempty"`
 	// PodGroup is the gang with which it is placed as a whole or not at all.
 	PodGroup string `json:"podGroup,omitempty"`
 	// Outcome is its outcome.
 	Outcome PlanOutcome `json:"outcome"`
-	// Node is where it is placed, Devices what it gets there.
+	// Node is where it is placed, Devices the devices that it gets there.
 	Node    string            `json:"node,omitempty"`
 	Devices []AllocatedDevice `json:"devices,omitempty"`
 	// Preempts are the pods whose place it takes: only if that was asked for.
@@ -96,10 +96,10 @@ type PlannedPod struct {
 	Reason string `json:"reason,omitempty"`
 	// Outlook is the first condition under which it would fit.
 	Outlook Condition `json:"outlook,omitempty"`
-	// Behind are the pods that have, or get before it, what it needs. For one that
-	// fits on no node now, they are pods on one node that would all have to go.
+	// Behind are the pods that have, or get before it, the devices that it needs. For a pod
+	// that fits on no node now, they are pods on one node that would all have to go.
 	Behind []BlockingPod `json:"behind,omitempty"`
-	// BehindCount counts them, if there are more than are listed.
+	// BehindCount counts all of them, if not all are listed.
 	BehindCount int `json:"behindCount,omitempty"`
 	// BehindWith counts the pods before it in the queue that wait behind the same pods.
 	BehindWith int `json:"behindWith,omitempty"`
@@ -115,7 +115,7 @@ type PlannedToday struct {
 	Node string `json:"node,omitempty"`
 }
 
-// BlockingPod is a pod that has what another one needs.
+// BlockingPod is a pod that has devices which another one needs.
 type BlockingPod struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
@@ -127,7 +127,7 @@ type BlockingPod struct {
 	Node string `json:"node"`
 	// Devices are the devices that it has or gets.
 	Devices []AllocatedDevice `json:"devices,omitempty"`
-	// EndsWithinSeconds is how long it runs at most, by the activeDeadlineSeconds of
-	// the pod or of its Job. It is left out if they have none.
+	// EndsWithinSeconds is the longest time that it still runs, by the
+	// activeDeadlineSeconds of the pod or of its Job. It is left out if they have none.
 	EndsWithinSeconds *int64 `json:"endsWithinSeconds,omitempty"`
 }

@@ -15,21 +15,21 @@ const (
 	Fits Verdict = "Fits"
 	// DoesNotFit means that the allocator ran and found nothing.
 	DoesNotFit Verdict = "DoesNotFit"
-	// Blocked means that there are devices, available or allocated already, and
-	// that something else keeps the pod from working: Code says what, Stage where.
+	// Blocked means that devices are available, or allocated already, and that something
+	// else keeps the pod from working: Code says what, Stage where.
 	Blocked Verdict = "Blocked"
-	// Error means that the allocator, or what comes before it in the
-	// scheduler, fails, so that no node can be tried.
+	// Error means that the allocator, or an earlier step in the scheduler, fails, so that
+	// no node can be tried.
 	Error Verdict = "Error"
-	// Undetermined means that something decisive could not be known.
+	// Undetermined means that something decisive is not known.
 	Undetermined Verdict = "Undetermined"
 )
 
 // Stage is a step in the life of a pod with claims, in this order.
 type Stage string
 
-// The stages; see the design of the resourceclaim controller, the scheduler's
-// dynamicresources plugin and the kubelet's dra manager for who does what.
+// Stages in the life of a pod; see the design of the resourceclaim controller, the
+// scheduler's dynamicresources plugin and the kubelet's dra manager for who does what.
 const (
 	StageAdmission       Stage = "Admission"
 	StageClaimGeneration Stage = "ClaimGeneration"
@@ -47,7 +47,7 @@ const (
 // Code is a stable reason code: codes are added, never renamed.
 type Code string
 
-// The reason codes.
+// Reason codes.
 const (
 	NodeNotReachable             Code = "NodeNotReachable"
 	NodeUnsuitable               Code = "NodeUnsuitable"
@@ -73,65 +73,65 @@ const (
 	ClaimLimitExceeded           Code = "ClaimLimitExceeded"
 	SearchTimeout                Code = "SearchTimeout"
 	AdminAccessDenied            Code = "AdminAccessDenied"
-	// PodsCompete means that devices are available, and that pods which are before
-	// this one in the scheduling queue get them.
+	// PodsCompete means that devices are available, but pods before this one in the
+	// scheduling queue get them.
 	PodsCompete Code = "PodsCompete"
-	// AllocatorError is an error of the allocator that has no code of its own.
+	// AllocatorError means that the allocator returned an error without a code of its own.
 	AllocatorError Code = "AllocatorError"
-	// AllocatorPanic is a panic of the allocator, which is a bug of it.
+	// AllocatorPanic means that the allocator panicked, which is a bug.
 	AllocatorPanic Code = "AllocatorPanic"
-	// SchedulerBug means that devices are available, and that a bug of the kube-scheduler of
-	// the cluster's release keeps the claims from them.
+	// SchedulerBug means that devices are available, but a bug in the cluster's release of
+	// kube-scheduler keeps the claims from them.
 	SchedulerBug Code = "SchedulerBug"
-	// ClaimNotReady is a claim that does not exist yet, is being deleted, or
-	// belongs to another pod.
+	// ClaimNotReady means that a claim does not exist yet, is being deleted, or belongs to
+	// another pod.
 	ClaimNotReady Code = "ClaimNotReady"
 )
 
 // Reason codes of conditions other than devices, see [Blocked].
 const (
-	// PodGroupMissing is a PodGroup that the pod names and that does not exist.
+	// PodGroupMissing means that the pod names a PodGroup that does not exist.
 	PodGroupMissing Code = "PodGroupMissing"
-	// GangIncomplete is a gang of which fewer pods exist, or can be placed, than
-	// its minCount.
+	// GangIncomplete means that fewer pods of a gang exist, or can be placed, than its
+	// minCount.
 	GangIncomplete Code = "GangIncomplete"
-	// PodGroupMismatch is a PodGroup whose pods differ from it, or from each other, in
-	// what the scheduler wants to be the same for all of them.
+	// PodGroupMismatch means that pods differ from their PodGroup, or from each other, in
+	// fields that the scheduler wants to be the same for all of them.
 	PodGroupMismatch Code = "PodGroupMismatch"
 	// NotAdmitted means that Kueue holds back a pod, or the object that is to create it.
 	NotAdmitted Code = "NotAdmitted"
-	// NoPods is something that exists and creates no pods, or not all of them, such as
-	// a suspended Job.
+	// NoPods means that an object, such as a suspended Job, creates no pods, or not all of
+	// them.
 	NoPods Code = "NoPods"
-	// PodRefused is a workload whose pods the API server refuses.
+	// PodRefused means that the API server refuses the pods of a workload.
 	PodRefused Code = "PodRefused"
-	// QuotaExceeded is a ResourceQuota that refuses the claim or the pod.
+	// QuotaExceeded means that a ResourceQuota refuses the claim or the pod.
 	QuotaExceeded Code = "QuotaExceeded"
-	// LimitRangeViolated is a LimitRange that refuses the pod.
+	// LimitRangeViolated means that a LimitRange refuses the pod.
 	LimitRangeViolated Code = "LimitRangeViolated"
-	// VolumeNotReady is a PersistentVolumeClaim that is missing, being deleted or
-	// not bound.
+	// VolumeNotReady means that a PersistentVolumeClaim is missing, being deleted or not
+	// bound.
 	VolumeNotReady Code = "VolumeNotReady"
-	// PreparationFailed is a driver, or the kubelet, that fails to prepare devices.
+	// PreparationFailed means that a driver, or the kubelet, fails to prepare devices.
 	PreparationFailed Code = "PreparationFailed"
-	// BindingPending is a device whose binding conditions are not true yet, or
-	// that failed to bind.
+	// BindingPending means that the binding conditions of a device are not true yet, or
+	// that it failed to bind.
 	BindingPending Code = "BindingPending"
-	// DeviceMissing is an allocated device that no ResourceSlice has any more.
+	// DeviceMissing means that an allocated device is in no ResourceSlice any more.
 	DeviceMissing Code = "DeviceMissing"
-	// DeviceUnhealthy is an allocated device that its driver calls unhealthy.
+	// DeviceUnhealthy means that the driver of an allocated device calls it unhealthy.
 	DeviceUnhealthy Code = "DeviceUnhealthy"
-	// InjectionFailed is a container runtime that does not find the CDI devices of
-	// a container.
+	// InjectionFailed means that the container runtime does not find the CDI devices of a
+	// container.
 	InjectionFailed Code = "InjectionFailed"
-	// PodNotStarted is a pod on its node that has no sandbox: one could not be
-	// created, or nothing happens.
+	// PodNotStarted means that a pod on its node has no sandbox: one could not be created,
+	// or nothing happens.
 	PodNotStarted Code = "PodNotStarted"
-	// NodeNotReady is a pod whose node is not ready, or does not exist.
+	// NodeNotReady means that the node of a pod is not ready, or does not exist.
 	NodeNotReady Code = "NodeNotReady"
-	// DeviceAllocatedTwice is a device that another claim has, too.
+	// DeviceAllocatedTwice means that another claim has the device, too.
 	DeviceAllocatedTwice Code = "DeviceAllocatedTwice"
-	// EvictionDue is a pod that a taint of its device is about to evict.
+	// EvictionDue means that a taint of its device is about to evict the pod.
 	EvictionDue Code = "EvictionDue"
 )
 
@@ -141,9 +141,9 @@ type Evidence struct {
 	Object string `json:"object"`
 	// Path is the field in the object, as in JSONPath without the braces.
 	Path string `json:"path,omitempty"`
-	// Found is the value, Required what it was compared with.
+	// Found is the value, Required the value that it was compared with.
 	Found    string `json:"found,omitempty"`
 	Required string `json:"required,omitempty"`
-	// Count is how many devices this fact rejects; 0 if it is not counted.
+	// Count is the number of devices that this fact rejects; 0 if it is not counted.
 	Count int `json:"count,omitempty"`
 }

@@ -11,14 +11,14 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 type TestReport struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// Source says in a few words which cluster it was.
+	// Source names the cluster in a few words.
 	Source string `json:"source"`
 	// KubernetesVersion is the version of the API server, empty if it is not known.
 	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
 	// Namespace is the namespace that was created for the test. It is deleted afterwards.
 	Namespace string `json:"namespace,omitempty"`
-	// Result is Failed if a trial failed, Unknown if something that was asked for was
-	// not tried, Planned for a dry run, else Passed.
+	// Result is Failed if a trial failed, Unknown if a requested trial was not made,
+	// Planned for a dry run, else Passed.
 	Result TestResult `json:"result"`
 	// Summary is one sentence.
 	Summary string `json:"summary"`
@@ -32,7 +32,7 @@ type TestReport struct {
 	// Left are objects of the test that could not be deleted, as "Kind/name" or
 	// "Kind/namespace/name".
 	Left []string `json:"left,omitempty"`
-	// Interrupted is set if the test was ended before all trials were made.
+	// Interrupted is set if the test ended before all trials were made.
 	Interrupted bool `json:"interrupted,omitempty"`
 }
 
@@ -74,7 +74,7 @@ type Trial struct {
 	Message string `json:"message,omitempty"`
 	// Started is when the pod was created.
 	Started *metav1.Time `json:"started,omitempty"`
-	// Stages are all that there are, in their order.
+	// Stages are all stages, in their order.
 	Stages []TrialStage `json:"stages,omitempty"`
 	// Checks are the checks that were made, or could not be.
 	Checks []TrialCheck `json:"checks,omitempty"`
@@ -89,8 +89,8 @@ type TrialStage struct {
 	// Result is Passed if the stage was reached, Failed for the first stage that was not,
 	// and Unknown for later ones.
 	Result TestResult `json:"result"`
-	// Milliseconds is how long it took since the stage before. Both are counted from
-	// when the program heard of them.
+	// Milliseconds is the time since the stage before. Both are counted from when the
+	// program noticed them.
 	Milliseconds *int64 `json:"milliseconds,omitempty"`
 }
 
@@ -98,36 +98,36 @@ type TrialStage struct {
 type TrialStageName string
 
 const (
-	// TrialGenerated is a claim that the resourceclaim controller has made from its
+	// TrialGenerated means that the resourceclaim controller has made the claim from its
 	// template.
 	TrialGenerated TrialStageName = "Generated"
-	// TrialAllocated is a claim to which the scheduler has allocated devices.
+	// TrialAllocated means that the scheduler has allocated devices to the claim.
 	TrialAllocated TrialStageName = "Allocated"
-	// TrialReserved is a claim that is reserved for the pod.
+	// TrialReserved means that the claim is reserved for the pod.
 	TrialReserved TrialStageName = "Reserved"
-	// TrialScheduled is a pod that is bound to its node.
+	// TrialScheduled means that the pod is bound to its node.
 	TrialScheduled TrialStageName = "Scheduled"
-	// TrialPrepared is a pod with a sandbox: the kubelet makes it after the drivers
-	// have prepared the devices.
+	// TrialPrepared means that the pod has a sandbox: the kubelet makes it after the
+	// drivers have prepared the devices.
 	TrialPrepared TrialStageName = "Prepared"
-	// TrialInjected is a container that the runtime has created, with the CDI devices.
+	// TrialInjected means that the runtime has created the container, with the CDI devices.
 	TrialInjected TrialStageName = "Injected"
-	// TrialStarted is a container that runs.
+	// TrialStarted means that the container runs.
 	TrialStarted TrialStageName = "Started"
-	// TrialUnprepared is a pod that has ended: the kubelet reports that after the
+	// TrialUnprepared means that the pod has ended: the kubelet reports that after the
 	// drivers have unprepared the devices.
 	TrialUnprepared TrialStageName = "Unprepared"
-	// TrialDeallocated is a claim that has no devices any more.
+	// TrialDeallocated means that the claim has no devices any more.
 	TrialDeallocated TrialStageName = "Deallocated"
-	// TrialCleaned is a trial of which neither pod nor claim is left.
+	// TrialCleaned means that neither the pod nor the claim exists any more.
 	TrialCleaned TrialStageName = "Cleaned"
 )
 
-// TrialCheck is something that was looked at during a trial.
+// TrialCheck is a check during a trial.
 type TrialCheck struct {
 	// Check names it.
 	Check TrialCheckName `json:"check"`
-	// Result is Unknown if it could not be looked at.
+	// Result is Unknown if the check could not be made.
 	Result TestResult `json:"result"`
 	// Message is one sentence.
 	Message string `json:"message"`
@@ -139,8 +139,8 @@ type TrialCheck struct {
 type TrialCheckName string
 
 const (
-	// CheckPredicted compares what "why" said about the pod before it was created with
-	// what the scheduler did.
+	// CheckPredicted compares the answer of "why" about the pod before it was created with
+	// the scheduler's decision.
 	CheckPredicted TrialCheckName = "Predicted"
 	// CheckExclusive looks for other claims with the same devices.
 	CheckExclusive TrialCheckName = "Exclusive"
@@ -149,9 +149,9 @@ const (
 	// CheckIsolation looks for the devices in a container of the pod that does not
 	// name the claim.
 	CheckIsolation TrialCheckName = "Isolation"
-	// CheckReleased looks whether the devices are free again.
+	// CheckReleased checks that the devices are free again.
 	CheckReleased TrialCheckName = "Released"
-	// CheckNode looks on the node for what the driver and the kubelet should have
+	// CheckNode looks on the node for leftovers that the driver and the kubelet should have
 	// removed with the claim.
 	CheckNode TrialCheckName = "Node"
 )
@@ -162,32 +162,31 @@ type SkippedTrial struct {
 	Class string `json:"class,omitempty"`
 	File  string `json:"file,omitempty"`
 	Node  string `json:"node,omitempty"`
-	// Reason is why it was not.
+	// Reason is the reason.
 	Reason SkipReason `json:"reason"`
-	// Message is one sentence, with what can be done.
+	// Message is one sentence, with the next step.
 	Message string `json:"message"`
 }
 
-// SkipReason is why a trial was not begun.
+// SkipReason is the reason why a trial was not begun.
 type SkipReason string
 
 const (
-	// SkipNoDevices is a class that selects no device of the cluster. Unless it was
+	// SkipNoDevices means that the class selects no device of the cluster. Unless it was
 	// asked for by name, that is no gap in the test.
 	SkipNoDevices SkipReason = "NoDevices"
-	// SkipNothingFree is a claim that does not fit now.
+	// SkipNothingFree means that the claim does not fit now.
 	SkipNothingFree SkipReason = "NothingFree"
-	// SkipNodeUnfit is a node, of a test on all nodes, that has devices of the driver and
-	// where the claim does not fit now. It does not count as something that was not tried
-	// out.
+	// SkipNodeUnfit means that a node, in a test on all nodes, has devices of the driver
+	// but the claim does not fit there now. It does not count as a missing trial.
 	SkipNodeUnfit SkipReason = "NodeDoesNotFit"
-	// SkipLastDevice is a claim after which another one like it would not fit.
+	// SkipLastDevice means that another claim like it would not fit afterwards.
 	SkipLastDevice SkipReason = "LastDevice"
-	// SkipInUse is a claim that would get a share of a device that is in use.
+	// SkipInUse means that the claim would get a share of a device that is in use.
 	SkipInUse SkipReason = "InUse"
-	// SkipUndetermined is a claim of which it is not known whether it fits.
+	// SkipUndetermined means that it is not known whether the claim fits.
 	SkipUndetermined SkipReason = "Undetermined"
-	// SkipInterrupted is a trial that was not begun before the test was ended.
+	// SkipInterrupted means that the test ended before the trial was begun.
 	SkipInterrupted SkipReason = "Interrupted"
 )
 
@@ -197,10 +196,9 @@ type StageTimes struct {
 	Class string         `json:"class,omitempty"`
 	File  string         `json:"file,omitempty"`
 	Stage TrialStageName `json:"stage"`
-	// Count is in how many trials the stage was reached.
+	// Count is the number of trials in which the stage was reached.
 	Count int `json:"count"`
-	// P50, P90 and P99 are percentiles: so many percent of the trials took at most
-	// that many milliseconds. Max is the longest of all.
+	// P50, P90 and P99 are percentiles in milliseconds; Max is the longest time.
 	P50 int64 `json:"p50Milliseconds"`
 	P90 int64 `json:"p90Milliseconds"`
 	P99 int64 `json:"p99Milliseconds"`

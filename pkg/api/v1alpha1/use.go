@@ -17,25 +17,25 @@ type UseExplanation struct {
 	// Target is the object that was asked about. Its kind is Device, with a name of the
 	// form driver/pool/device, or Node.
 	Target Target `json:"target"`
-	// Summary is one sentence: what becomes of the device, or how many devices of
-	// the node are in which state.
+	// Summary is one sentence: the state of the device, or how many devices of the node are
+	// in which state.
 	Summary string `json:"summary"`
 	// Undetermined says why the state of some device is not known; empty if all are known.
 	Undetermined string `json:"undetermined,omitempty"`
-	// Node is set if it was asked about a node.
+	// Node is set for a question about a node.
 	Node *NodeUse `json:"node,omitempty"`
 	// WaitingPods counts the pods that wait for devices, of all namespaces that
 	// could be read.
 	WaitingPods int `json:"waitingPods"`
-	// NotExplained counts what waits and is not among the requests of the devices;
-	// absent if all of them are.
+	// NotExplained counts the waiting pods and claims that are not among the requests of
+	// the devices; absent if all of them are.
 	NotExplained *NotExplained `json:"notExplained,omitempty"`
 	// States counts the devices by state: all devices of a node, or the only one.
 	States []DeviceUseCount `json:"states"`
 	// Devices has each device once. Equal devices of a node with the same answer
 	// are one item.
 	Devices []DeviceUse `json:"devices"`
-	// Allocator tells which allocator answered, and how it was set up.
+	// Allocator describes the allocator that answered.
 	Allocator AllocatorInfo `json:"allocator"`
 	// Assumptions lists, a sentence each, facts that were assumed and not verified.
 	Assumptions []string `json:"assumptions,omitempty"`
@@ -51,9 +51,9 @@ type UseExplanationList struct {
 	Items []UseExplanation `json:"items"`
 }
 
-// NotExplained counts what waits for devices and was not held against them: there are
-// more kinds of equal pods, or more claims that no pod uses, than are explained. Those
-// whose class selects one of the devices are explained before all others.
+// NotExplained counts the waiting pods and claims that were not compared with the devices:
+// there are more kinds of equal pods, or more claims that no pod uses, than are explained.
+// Pods whose class selects one of the devices are explained first.
 type NotExplained struct {
 	// Kinds counts the kinds of equal pods.
 	Kinds int `json:"kinds"`
@@ -76,12 +76,12 @@ type NodeUse struct {
 	Misfits []WaitingMisfit `json:"misfits,omitempty"`
 }
 
-// WaitingMisfit is something that keeps waiting pods away from a node.
+// WaitingMisfit is a condition that keeps waiting pods away from a node.
 type WaitingMisfit struct {
 	NodeMisfit `json:",inline"`
 
-	// Pods are the first ones of each kind of equal pods, "namespace/name";
-	// PodCount counts all pods.
+	// Pods are the first pods of each kind of equal pods, "namespace/name"; PodCount counts
+	// all pods.
 	Pods     []string `json:"pods"`
 	PodCount int      `json:"podCount"`
 }
@@ -90,7 +90,7 @@ type WaitingMisfit struct {
 type DeviceUseCount struct {
 	// State is the state of the devices.
 	State DeviceUseState `json:"state"`
-	// Count is how many they are.
+	// Count is the number of devices.
 	Count int `json:"count"`
 }
 
@@ -98,7 +98,7 @@ type DeviceUseCount struct {
 type DeviceUseState string
 
 const (
-	// DeviceInUse is a device that claims have.
+	// DeviceInUse means that claims have the device.
 	DeviceInUse DeviceUseState = "InUse"
 	// DeviceNext means that the allocator picks the device for a waiting pod.
 	DeviceNext DeviceUseState = "Next"
@@ -115,7 +115,7 @@ const (
 	DeviceUndetermined DeviceUseState = "Undetermined"
 )
 
-// DeviceUse is a device, or several that are equal, and what becomes of it.
+// DeviceUse is a device, or several equal ones, with the reason for its state.
 type DeviceUse struct {
 	Driver string `json:"driver"`
 	Pool   string `json:"pool"`
@@ -145,12 +145,12 @@ type DeviceUse struct {
 // RequestUse is a request that waits for devices, and why it does not get the
 // device. Requests of equal pods are one.
 type RequestUse struct {
-	// Pod is the first one, PodCount counts all that are equal to it. Both are
-	// empty for a claim that no pod uses: the scheduler does not look at it.
+	// Pod is the first pod, PodCount counts all equal ones. Both are empty for a claim that
+	// no pod uses: the scheduler does not look at it.
 	Pod      *Target `json:"pod,omitempty"`
 	PodCount int     `json:"podCount,omitempty"`
-	// Claim is "namespace/name" of the first pod. Before there is one, it is the
-	// entry of the pod or the template that it will be made from.
+	// Claim is "namespace/name" of the first pod. Before it exists, it is the entry of the
+	// pod or the template.
 	Claim string `json:"claim"`
 	Name  string `json:"name"`
 	// ExtendedResource is the resource that the container asks for by this request, in the
@@ -160,7 +160,7 @@ type RequestUse struct {
 	Container string `json:"container,omitempty"`
 	// DeviceClass is the class of the request.
 	DeviceClass string `json:"deviceClass"`
-	// Node is the one from which the checks look, empty if none can reach it.
+	// Node is the node for which the checks are made, empty if none can reach the device.
 	Node string `json:"node,omitempty"`
 	// Outcome is Rejected if a check fails, Eligible if the device passes each of
 	// them and goes to nobody or to another request, Picked if the pod is next.
@@ -172,8 +172,8 @@ type RequestUse struct {
 	Code Code `json:"code,omitempty"`
 	// Message says why it does not get the device, or that it is next.
 	Message string `json:"message"`
-	// FalseParts counts the parts of selectors that are false for the device: the
-	// fewer, the closer comes the request.
+	// FalseParts counts the parts of selectors that are false for the device: the fewer,
+	// the closer the request.
 	FalseParts int `json:"falseParts,omitempty"`
 	// Failed are the checks that fail, in the allocator's order.
 	Failed []DeviceCheck `json:"failed,omitempty"`
