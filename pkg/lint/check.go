@@ -55,7 +55,8 @@ func (c *Check) finding(f *finding) api.Finding {
 		out.Severity = f.severity
 	}
 	path := f.path
-	if place := o.locate(f.path); f.at == (position{}) {
+	if f.at == (position{}) {
+		place := o.locate(f.path)
 		out.Line, out.Column = place.line, place.column
 		path = place.path
 	}

@@ -481,36 +481,37 @@ func duplicates(in *input) []finding {
 }
 
 func rejectedValues(in *input) []finding {
-	var found []finding
-	for _, o := range in.objects {
-		if expected := kinds.ExpectedVersion(o.apiVersion, o.kind); o.err == nil && o.kind != "" && expected != "" && !o.rejected("apiVersion") {
-			f := finding{object: o, path: "apiVersion", found: cmp.Or(o.apiVersion, "none"), required: expected}
-			f.message = fmt.Sprintf("apiVersion: expected %s, found %s", expected, f.found)
-			f.advice = "write apiVersion: " + expected
-			o.reject(f.path)
-			found = append(found, f)
-		}
-		if o.decoded == nil || o.err != nil {
+	return in.each(func() func(*object) []finding { return rejectedValuesOf })
+}
+
+func rejectedValuesOf(o *object) (found []finding) {
+	if expected := kinds.ExpectedVersion(o.apiVersion, o.kind); o.err == nil && o.kind != "" && expected != "" && !o.rejected("apiVersion") {
+		f := finding{object: o, path: "apiVersion", found: cmp.Or(o.apiVersion, "none"), required: expected}
+		f.message = fmt.Sprintf("apiVersion: expected %s, found %s", expected, f.found)
+		f.advice = "write apiVersion: " + expected
+		o.reject(f.path)
+		found = append(found, f)
+	}
+	if o.decoded == nil || o.err != nil {
+		return found
+	}
+	problems := kinds.Rejected(o.decoded, o.apiVersion)
+	var stored *kinds.FieldError
+	if errors.As(o.unstorable, &stored) {
+		problems = append(problems, stored)
+	}
+	for _, problem := range problems {
+		if o.rejected(problem.Path) {
 			continue
 		}
-		problems := kinds.Rejected(o.decoded, o.apiVersion)
-		var stored *kinds.FieldError
-		if err := kinds.CheckStored(o.decoded, o.apiVersion, o.kind); errors.As(err, &stored) {
-			problems = append(problems, stored)
+		// More may be wrong with the object around it, and has been said.
+		if problem.Path != "" {
+			o.reject(problem.Path)
 		}
-		for _, problem := range problems {
-			if o.rejected(problem.Path) {
-				continue
-			}
-			// More may be wrong with the object around it, and has been said.
-			if problem.Path != "" {
-				o.reject(problem.Path)
-			}
-			found = append(found, finding{object: o, path: problem.Path, message: o.locate(problem.Path).path + ": " + problem.Err.Error()})
-		}
-		if o.name == "" {
-			found = append(found, finding{object: o, path: "metadata.name", message: "expected a name, found none"})
-		}
+		found = append(found, finding{object: o, path: problem.Path, message: o.locate(problem.Path).path + ": " + problem.Err.Error()})
+	}
+	if o.name == "" {
+		found = append(found, finding{object: o, path: "metadata.name", message: "expected a name, found none"})
 	}
 	return found
 }

@@ -7,10 +7,8 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -21,6 +19,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
 // input is what checks look at.
@@ -164,26 +163,11 @@ func (in *input) near(o *object) *published {
 // of the objects. Each processor has its own find, which may remember things.
 func (in *input) each(newFind func() func(*object) []finding) []finding {
 	results := make([][]finding, len(in.objects))
-	onAllProcessors(len(in.objects), func() func(int) {
+	load.OnAllProcessors(len(in.objects), func() func(int) {
 		find := newFind()
 		return func(i int) { results[i] = find(in.objects[i]) }
 	})
 	return slices.Concat(results...)
-}
-
-// onAllProcessors calls a function for 0 to n-1. Each processor has its own.
-func onAllProcessors(n int, newDo func() func(int)) {
-	var group sync.WaitGroup
-	workers := runtime.GOMAXPROCS(0)
-	for first := range workers {
-		group.Go(func() {
-			do := newDo()
-			for i := first; i < n; i += workers {
-				do(i)
-			}
-		})
-	}
-	group.Wait()
 }
 
 // complete reports whether all objects of a resource are known.

@@ -71,7 +71,7 @@ func Lint(ctx context.Context, texts []load.Text, opts Options) (*api.LintReport
 		out.Checks = append(out.Checks, check.Code)
 		// The first finding in a document parses it for the positions of its fields.
 		findings := make([]api.Finding, len(found))
-		onAllProcessors(len(found), func() func(int) {
+		load.OnAllProcessors(len(found), func() func(int) {
 			return func(i int) { findings[i] = check.finding(&found[i]) }
 		})
 		for i, f := range findings {
@@ -117,7 +117,7 @@ func read(ctx context.Context, texts []load.Text, opts Options, out *api.LintRep
 	patches := patchesIn(texts)
 	skips := func(text *load.Text) bool { return text.Found && patches[filepath.Clean(text.File)] }
 	read := make([][]*object, len(texts))
-	onAllProcessors(len(texts), func() func(int) {
+	load.OnAllProcessors(len(texts), func() func(int) {
 		decoder := kinds.NewDecoder()
 		return func(i int) {
 			if ctx.Err() == nil && !skips(&texts[i]) {
@@ -176,7 +176,7 @@ func Manifests(ctx context.Context, texts []load.Text, opts Options) *snapshot.S
 func manifestsOf(all []*object) *snapshot.Snapshot {
 	given := &snapshot.Snapshot{}
 	for _, o := range all {
-		if o.decoded == nil || o.err != nil || kinds.CheckStored(o.decoded, o.apiVersion, o.kind) != nil {
+		if o.decoded == nil || o.err != nil || o.unstorable != nil {
 			// Nothing can be computed with it.
 			continue
 		}

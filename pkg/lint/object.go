@@ -42,6 +42,8 @@ type object struct {
 	// nothing to do with devices, or cannot be decoded, which err says.
 	decoded metav1.Object
 	err     error
+	// unstorable is why no API server stores the decoded object.
+	unstorable error
 	// broken has the paths that checks say the API server rejects.
 	broken []string
 }
@@ -197,6 +199,9 @@ func (r *objectReader) add(data []byte, items []int, in metav1.TypeMeta) {
 	}
 	if o.decoded != nil && o.decoded.GetName() == "" {
 		o.decoded.SetName(o.name)
+	}
+	if o.decoded != nil && o.err == nil {
+		o.unstorable = kinds.CheckStored(o.decoded, o.apiVersion, o.kind)
 	}
 	r.found = append(r.found, o)
 }

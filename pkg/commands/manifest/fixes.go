@@ -10,16 +10,15 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"runtime"
 	"slices"
 	"sort"
 	"strconv"
 	"strings"
-	"sync"
 
 	"go.yaml.in/yaml/v3"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -91,16 +90,9 @@ func (f *Fixes) Make(findings []api.Finding) (made []api.Finding) {
 	changes := f.changes(findings)
 	numbers := slices.Sorted(maps.Keys(changes))
 	results := make([]result, len(numbers))
-	var group sync.WaitGroup
-	workers := runtime.GOMAXPROCS(0)
-	for first := range workers {
-		group.Go(func() {
-			for i := first; i < len(numbers); i += workers {
-				results[i].after, results[i].made, _ = f.parse(numbers[i]).make(changes[numbers[i]])
-			}
-		})
-	}
-	group.Wait()
+	load.OnAllProcessors(len(numbers), func() func(int) {
+		return func(i int) { results[i].after, results[i].made, _ = f.parse(numbers[i]).make(changes[numbers[i]]) }
+	})
 	for i, number := range numbers {
 		after, done := results[i].after, results[i].made
 		if len(done) == 0 || f.seen[number][string(after.Data)] {
@@ -262,42 +254,20 @@ func (p *parsed) verified(list []splice, changes []change, budget *int) (after l
 // comesOut reports whether a document is another one after edits, all of which replace
 // values.
 func (p *parsed) comesOut(edits []api.Edit, after []byte) bool {
-	var want, found any
-	if json.Unmarshal(p.JSON, &want) != nil || json.Unmarshal(after, &found) != nil {
-		return false
-	}
+	want := p.JSON
 	for _, e := range edits {
-		var value any
-		if e.Op != "replace" || json.Unmarshal(e.Value, &value) != nil || !replaceIn(want, pointerWords(e.Path), value) {
+		at := kinds.ValueAt(want, pointerWords(e.Path))
+		if e.Op != "replace" || at.From == at.To {
 			return false
 		}
+		want = slices.Concat(want[:at.From], e.Value, want[at.To:])
 	}
-	return reflect.DeepEqual(want, found)
-}
-
-// replaceIn reports whether there was a value to replace.
-func replaceIn(tree any, words []string, value any) bool {
-	switch tree := tree.(type) {
-	case map[string]any:
-		child, there := tree[words[0]]
-		if there && len(words) > 1 {
-			return replaceIn(child, words[1:], value)
-		}
-		tree[words[0]] = value
-		return there
-	case []any:
-		i, err := strconv.Atoi(words[0])
-		if err != nil || i < 0 || i >= len(tree) {
-			return false
-		}
-		if len(words) > 1 {
-			return replaceIn(tree[i], words[1:], value)
-		}
-		tree[i] = value
+	if bytes.Equal(want, after) {
 		return true
-	default:
-		return false
 	}
+	// They may be written in different ways.
+	var a, b any
+	return json.Unmarshal(want, &a) == nil && json.Unmarshal(after, &b) == nil && reflect.DeepEqual(a, b)
 }
 
 // splices are the pieces of changes that were made once, in order.

@@ -271,6 +271,9 @@ func flowText(value json.RawMessage) string {
 	if json.Unmarshal(value, &text) != nil {
 		return string(value)
 	}
+	if isName(text) {
+		return text
+	}
 	// Words such as on are texts for one version of YAML and not for the other.
 	var back, old []any
 	list := []byte("[" + text + "]")
@@ -281,6 +284,12 @@ func flowText(value json.RawMessage) string {
 		return "'" + strings.ReplaceAll(text, "'", "''") + "'"
 	}
 	return jsonText(text)
+}
+
+// isName reports whether a text is a name that all versions of YAML take for a text.
+func isName(text string) bool {
+	words := []string{"", "y", "n", "yes", "no", "on", "off", "true", "false", "null"}
+	return strings.Trim(text, "abcdefghijklmnopqrstuvwxyz0123456789-") == "" && !slices.Contains(words, text) && text[0] >= 'a'
 }
 
 // blockText writes a value over as many lines as it takes.

@@ -4,6 +4,7 @@
 package kinds
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -83,11 +84,9 @@ func locate(data []byte, kind reflect.Type, pointer jsontext.Pointer) (path stri
 		case len(data) > 0 && data[0] == '[':
 			path += "[" + token + "]"
 			kind = elementOf(kind)
-			data = elementAt(data, token)
 		case kind != nil && kind.Kind() == reflect.Map:
 			path += "[" + strconv.Quote(token) + "]"
 			kind = elementOf(kind)
-			data = fieldAt(data, token)
 		default:
 			path += "." + token
 			if kind != nil && kind.Kind() == reflect.Struct {
@@ -95,8 +94,9 @@ func locate(data []byte, kind reflect.Type, pointer jsontext.Pointer) (path stri
 				FieldTypes(kind, types)
 				kind = types[token]
 			}
-			data = fieldAt(data, token)
 		}
+		value := childAt(data, token)
+		data = data[value.From:value.To]
 	}
 	return strings.TrimPrefix(path, "."), kind, data
 }
@@ -108,29 +108,40 @@ func elementOf(kind reflect.Type) reflect.Type {
 	return kind.Elem()
 }
 
-// fieldAt is the text of a field of an object, empty if there is none.
-func fieldAt(data []byte, name string) (value []byte) {
-	_, _ = EachField(data, 0, func(key []byte, at int) (int, bool, error) {
-		end, err := SkipValue(data, at)
-		if unquoted, _ := jsontext.AppendUnquote(nil, slices.Concat([]byte{'"'}, key, []byte{'"'})); err == nil && string(unquoted) == name {
-			value = data[at:end]
-		}
-		return end, value == nil, err
-	})
-	return value
+// ValueAt finds the value to which the words of a JSON pointer lead; it is empty if there is
+// none.
+func ValueAt(data []byte, words []string) Span {
+	at := Span{0, len(data)}
+	for _, word := range words {
+		child := childAt(data[at.From:at.To], word)
+		at = Span{at.From + child.From, at.From + child.To}
+	}
+	return at
 }
 
-// elementAt is the text of an element of a list, empty if there is none.
-func elementAt(data []byte, index string) []byte {
-	i, err := strconv.Atoi(index)
-	if err != nil {
-		return nil
+// childAt finds a field of an object, or an element of a list; it is empty if there is none.
+func childAt(data []byte, name string) (value Span) {
+	from := SkipSpace(data, 0)
+	if from < len(data) && data[from] == '[' {
+		items, _, err := Items(data, from)
+		if i, wrong := strconv.Atoi(name); err == nil && wrong == nil && i >= 0 && i < len(items) {
+			return items[i]
+		}
+		return Span{}
 	}
-	items, _, err := Items(data, 0)
-	if err != nil || i >= len(items) {
-		return nil
-	}
-	return data[items[i].From:items[i].To]
+	_, _ = EachField(data, from, func(key []byte, at int) (int, bool, error) {
+		end, err := SkipValue(data, at)
+		found := string(key) == name
+		if bytes.IndexByte(key, '\\') >= 0 {
+			unquoted, err := jsontext.AppendUnquote(nil, slices.Concat([]byte{'"'}, key, []byte{'"'}))
+			found = err == nil && string(unquoted) == name
+		}
+		if found {
+			value = Span{at, end}
+		}
+		return end, !found, err
+	})
+	return value
 }
 
 // FieldTypes collects the types of a struct's fields by their JSON names.

@@ -32,6 +32,7 @@ type Decoder struct {
 	entries []attribute
 	// deviceList has the devices of the slice that is being decoded.
 	deviceList manyDevices
+	schemas    Schemas
 }
 
 type attribute struct {
@@ -41,7 +42,7 @@ type attribute struct {
 
 // NewDecoder returns a decoder that remembers nothing yet.
 func NewDecoder() *Decoder {
-	d := &Decoder{seed: maphash.MakeSeed(), yes: new(true), no: new(false)}
+	d := &Decoder{seed: maphash.MakeSeed(), yes: new(true), no: new(false), schemas: Schemas{}}
 	d.options = json.JoinOptions(decoding, json.WithUnmarshalers(json.JoinUnmarshalers(
 		json.UnmarshalFromFunc(decodeQuantity),
 		json.UnmarshalFromFunc(decodeTime),

@@ -24,7 +24,6 @@ import (
 	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	strictjson "sigs.k8s.io/json"
 )
 
 // The functions in this file refuse what the API server refuses in a manifest
@@ -33,7 +32,7 @@ import (
 
 // CheckFields fails for a manifest of a version that is not served, or with
 // a field that its type does not have.
-func CheckFields(data []byte, apiVersion, kind string) error {
+func (d *Decoder) CheckFields(data []byte, apiVersion, kind string) error {
 	expected := ExpectedVersion(apiVersion, kind)
 	if expected == "" && apiVersion == "" {
 		expected = "a version such as v1"
@@ -53,7 +52,7 @@ func CheckFields(data []byte, apiVersion, kind string) error {
 	if !found {
 		version = apiVersion
 	}
-	for err := range (Schemas{}).unknown(data, manifest, version, nil) {
+	for err := range d.schemas.unknown(data, manifest, version, nil) {
 		return err
 	}
 	return nil
@@ -80,11 +79,15 @@ func ExpectedVersion(apiVersion, kind string) string {
 	if !grouped {
 		group = ""
 	}
-	expected := map[string]string{
-		"Node": "v1", "Namespace": "v1", "Pod": "v1", "ReplicationController": "v1", "PodTemplate": "v1", "ResourceQuota": "v1", "LimitRange": "v1",
-		"Deployment": "apps/v1", "StatefulSet": "apps/v1", "DaemonSet": "apps/v1", "ReplicaSet": "apps/v1", "Job": "batch/v1", "CronJob": "batch/v1",
-	}[kind]
-	if slices.Contains([]string{"ResourceClaim", "ResourceClaimTemplate", "ResourceSlice", "DeviceClass", "DeviceTaintRule"}, kind) {
+	expected := ""
+	switch kind {
+	case "Node", "Namespace", "Pod", "ReplicationController", "PodTemplate", "ResourceQuota", "LimitRange":
+		expected = "v1"
+	case "Deployment", "StatefulSet", "DaemonSet", "ReplicaSet":
+		expected = "apps/v1"
+	case "Job", "CronJob":
+		expected = "batch/v1"
+	case "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice", "DeviceClass", "DeviceTaintRule":
 		expected = resourceapi.SchemeGroupVersion.String()
 	}
 	switch {
@@ -180,12 +183,46 @@ func resourceType(version, kind string) reflect.Type {
 // The data can be decoded as that type.
 func (s Schemas) unknown(data []byte, kind reflect.Type, version string, known func(path string) bool) iter.Seq[*FieldError] {
 	return func(yield func(*FieldError) bool) {
-		if strict, err := strictjson.UnmarshalStrict(data, reflect.New(kind).Interface()); err == nil && len(strict) == 0 {
+		if _, known := s.knows(data, SkipSpace(data, 0), kind); known {
 			return
 		}
 		w := fieldWalk{Schemas: s, version: version, known: known, yield: yield}
 		w.value(data, kind, "")
 	}
+}
+
+// knows reports whether the value at from, and all in it, has no other fields than its type,
+// and where it ends. Where it is not sure, it does not.
+func (s Schemas) knows(data []byte, from int, kind reflect.Type) (end int, known bool) {
+	for kind.Kind() == reflect.Pointer {
+		kind = kind.Elem()
+	}
+	fields := s.of(kind)
+	if from < len(data) && data[from] == '[' && kind.Kind() == reflect.Slice {
+		items, end, err := Items(data, from)
+		return end, err == nil && !slices.ContainsFunc(items, func(item Span) bool {
+			_, known := s.knows(data[:item.To], item.From, kind.Elem())
+			return !known
+		})
+	}
+	if from == len(data) || data[from] != '{' || fields == nil && kind.Kind() != reflect.Map {
+		end, err := SkipValue(data, from)
+		return end, err == nil
+	}
+	known = true
+	end, err := EachField(data, from, func(key []byte, at int) (int, bool, error) {
+		below, there := fields[string(key)]
+		if fields == nil {
+			below, there = kind.Elem(), true
+		}
+		if !there {
+			known = false
+			return at, false, nil
+		}
+		at, known = s.knows(data, at, below)
+		return at, known, nil
+	})
+	return end, known && err == nil
 }
 
 // fieldWalk goes through an object beside its type.

@@ -126,7 +126,7 @@ func TestFields(t *testing.T) {
 		"old version":     {"apps/v1beta1", "Deployment", `{}`, `apiVersion: expected apps/v1, found "apps/v1beta1"`},
 		"another kind":    {"example.com/v1", "Widget", `{"anything":1}`, ""},
 	} {
-		check(t, name, kinds.CheckFields([]byte(test.text), test.apiVersion, test.kind), test.want)
+		check(t, name, kinds.NewDecoder().CheckFields([]byte(test.text), test.apiVersion, test.kind), test.want)
 	}
 }
 

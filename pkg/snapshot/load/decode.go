@@ -194,7 +194,7 @@ func (d *decoded) object(data []byte, at place, apiVersion, kind string) error {
 		return inputError(at, describeObject(data, kind), err)
 	}
 	if d.purpose != asCluster {
-		if err := kinds.CheckFields(data, apiVersion, kind); err != nil {
+		if err := d.decoder.CheckFields(data, apiVersion, kind); err != nil {
 			return inputError(at, describeObject(data, kind), err)
 		}
 	}

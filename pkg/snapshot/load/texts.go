@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"go.yaml.in/yaml/v3"
 
@@ -109,17 +110,14 @@ func Texts(ctx context.Context, paths []string, opts Options) ([]Text, error) {
 		}
 	}
 	texts := make([]Text, len(parts))
-	var group sync.WaitGroup
-	workers := runtime.GOMAXPROCS(0)
-	for first := range workers {
-		group.Go(func() {
-			for i := first; i < len(parts) && ctx.Err() == nil; i += workers {
+	OnAllProcessors(len(parts), func() func(int) {
+		return func(i int) {
+			if ctx.Err() == nil {
 				texts[i] = textOf(parts[i].at.file, parts[i])
 				texts[i].Found = texts[i].File != r.stdinName && !slices.Contains(paths, texts[i].File)
 			}
-		})
-	}
-	group.Wait()
+		}
+	})
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("read %s: %w", displayPaths(paths), err)
 	}
@@ -153,4 +151,19 @@ func textOf(file string, p *part) Text {
 		}
 	}
 	return text
+}
+
+// OnAllProcessors calls a function for 0 to n-1. Each processor has its own.
+func OnAllProcessors(n int, newDo func() func(int)) {
+	var group sync.WaitGroup
+	var next atomic.Int64
+	for range min(runtime.GOMAXPROCS(0), n) {
+		group.Go(func() {
+			do := newDo()
+			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
+				do(int(i))
+			}
+		})
+	}
+	group.Wait()
 }
