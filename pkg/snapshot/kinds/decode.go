@@ -131,17 +131,23 @@ func childAt(data []byte, name string) (value Span) {
 	}
 	_, _ = EachField(data, from, func(key []byte, at int) (int, bool, error) {
 		end, err := SkipValue(data, at)
-		found := string(key) == name
-		if bytes.IndexByte(key, '\\') >= 0 {
-			unquoted, err := jsontext.AppendUnquote(nil, slices.Concat([]byte{'"'}, key, []byte{'"'}))
-			found = err == nil && string(unquoted) == name
-		}
+		found := unescaped(key) == name
 		if found {
 			value = Span{at, end}
 		}
 		return end, !found, err
 	})
 	return value
+}
+
+// unescaped is the name of a field of which this stands between the quotes.
+func unescaped(key []byte) string {
+	if bytes.IndexByte(key, '\\') < 0 {
+		return string(key)
+	}
+	// What is not JSON is as good as no name.
+	name, _ := jsontext.AppendUnquote(nil, slices.Concat([]byte{'"'}, key, []byte{'"'}))
+	return string(name)
 }
 
 // FieldTypes collects the types of a struct's fields by their JSON names.

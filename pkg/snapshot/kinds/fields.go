@@ -4,11 +4,11 @@
 package kinds
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
 	"reflect"
 	"slices"
 	"strconv"
@@ -249,22 +249,18 @@ func (w *fieldWalk) value(data []byte, kind reflect.Type, path string) bool {
 		w.parents = w.parents[:len(w.parents)-1]
 		return more
 	case reflect.Slice:
-		var elements []json.RawMessage
-		if kind.Elem().Kind() == reflect.Uint8 || json.Unmarshal(data, &elements) != nil {
+		if !bytes.HasPrefix(data, []byte("[")) {
 			return true
 		}
-		for i, element := range elements {
-			if !w.value(element, kind.Elem(), path+"["+strconv.Itoa(i)+"]") {
+		items, _, _ := Items(data, 0)
+		for i, item := range items {
+			if !w.value(data[item.From:item.To], kind.Elem(), path+"["+strconv.Itoa(i)+"]") {
 				return false
 			}
 		}
 	case reflect.Map:
-		var entries map[string]json.RawMessage
-		if json.Unmarshal(data, &entries) != nil {
-			return true
-		}
-		for _, key := range slices.Sorted(maps.Keys(entries)) {
-			if !w.value(entries[key], kind.Elem(), path+"["+strconv.Quote(key)+"]") {
+		for _, entry := range fieldsIn(data) {
+			if !w.value(entry.value, kind.Elem(), path+"["+strconv.Quote(entry.name)+"]") {
 				return false
 			}
 		}
@@ -274,29 +270,49 @@ func (w *fieldWalk) value(data []byte, kind reflect.Type, path string) bool {
 
 // fields looks at the fields of the innermost parent.
 func (w *fieldWalk) fields(data []byte, path string) bool {
-	var values map[string]json.RawMessage
-	if json.Unmarshal(data, &values) != nil {
-		return true
-	}
 	types := w.of(w.parents[len(w.parents)-1].kind)
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		at := strings.TrimPrefix(path+"."+name, ".")
-		fieldType, known := types[name]
-		if !known {
-			if w.known != nil && w.known(at) {
+	for _, field := range fieldsIn(data) {
+		fieldType, known := types[field.name]
+		if known {
+			if _, all := w.knows(field.value, 0, fieldType); all {
 				continue
 			}
-			unknown := unknownField{w.Schemas, name, values[name], w.parents, w.version}
+		}
+		at := strings.TrimPrefix(path+"."+field.name, ".")
+		switch {
+		case known:
+			if !w.value(field.value, fieldType, at) {
+				return false
+			}
+		case w.known == nil || !w.known(at):
+			unknown := unknownField{w.Schemas, field.name, field.value, w.parents, w.version}
 			if !w.yield(AtField(at, errors.New("unknown field"+unknown.place()))) {
 				return false
 			}
-			continue
-		}
-		if !w.value(values[name], fieldType, at) {
-			return false
 		}
 	}
 	return true
+}
+
+// textField is a field of an object as it is written.
+type textField struct {
+	name  string
+	value []byte
+}
+
+// fieldsIn lists the fields of an object in alphabetical order; there are none in anything
+// else.
+func fieldsIn(data []byte) (fields []textField) {
+	_, err := EachField(data, 0, func(key []byte, at int) (int, bool, error) {
+		end, err := SkipValue(data, at)
+		fields = append(fields, textField{unescaped(key), data[at:end]})
+		return end, true, err
+	})
+	if err != nil {
+		return nil
+	}
+	slices.SortFunc(fields, func(a, b textField) int { return strings.Compare(a.name, b.name) })
+	return fields
 }
 
 // groupOf returns the group and version of an apiVersion that is known to be

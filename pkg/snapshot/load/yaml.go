@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"regexp"
 	"slices"
@@ -113,27 +112,32 @@ func (c converter) list(out []byte, list []any) ([]byte, error) {
 }
 
 func (c converter) object(out []byte, object map[any]any) ([]byte, error) {
-	fields := make(map[string]any, len(object))
+	type field struct {
+		name  string
+		value any
+	}
+	fields := make([]field, 0, len(object))
 	for key, value := range object {
 		name, err := fieldName(key)
 		if err != nil {
 			return nil, err
 		}
-		if _, twice := fields[name]; twice {
-			return nil, &duplicateError{key: name}
-		}
-		fields[name] = value
+		fields = append(fields, field{name, value})
 	}
+	slices.SortFunc(fields, func(a, b field) int { return strings.Compare(a.name, b.name) })
 	out = append(out, '{')
-	for i, name := range slices.Sorted(maps.Keys(fields)) {
+	for i, f := range fields {
 		if i > 0 {
+			if fields[i-1].name == f.name {
+				return nil, &duplicateError{key: f.name}
+			}
 			out = append(out, ',')
 		}
 		var err error
-		if out, err = appendString(out, name); err != nil {
+		if out, err = appendString(out, f.name); err != nil {
 			return nil, err
 		}
-		if out, err = c.value(append(out, ':'), fields[name]); err != nil {
+		if out, err = c.value(append(out, ':'), f.value); err != nil {
 			return nil, err
 		}
 	}
