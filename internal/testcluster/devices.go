@@ -125,8 +125,8 @@ func NodeSelector(key string, values ...string) *corev1.NodeSelector {
 // DeviceWrapper is a device whose methods return changed copies.
 type DeviceWrapper struct{ resourceapi.Device }
 
-// Device returns attributes and capacities: "model=x" is a string attribute, "memory:=40Gi"
-// a capacity.
+// Device returns a device with attributes and capacities: "model=x" is a string attribute,
+// "memory:=40Gi" a capacity.
 func Device(name string, properties ...string) DeviceWrapper {
 	return DeviceWrapper{resourceapi.Device{
 		Name:       name,

@@ -25,22 +25,22 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Options say how to look.
+// Options configure the probe.
 //
 // +k8s:deepcopy-gen=false
 type Options struct {
 	// Library is the path of the NVML library on the node, empty for the usual
 	// places.
 	Library string
-	// Timeout is how long one part may take; 0 means a minute. Everything in it
-	// has a limit of its own: this one is for a file system that hangs.
+	// Timeout limits one part; 0 means a minute. Everything in it has a limit of its own:
+	// this one is for a file system that hangs.
 	Timeout time.Duration
 }
 
 const defaultTimeout = time.Minute
 
-// Probe looks at everything. snap is nil if no cluster could be read. What goes
-// wrong is among the checks, also what ctx has cut off.
+// Probe looks at everything. snap is nil if no cluster could be read. Errors are among the
+// checks, including the end of ctx.
 func Probe(ctx context.Context, host *node.Host, snap *snapshot.Snapshot, opts Options) *Report {
 	r := &Report{
 		TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: Kind},
@@ -53,7 +53,7 @@ func Probe(ctx context.Context, host *node.Host, snap *snapshot.Snapshot, opts O
 		r.Node = host.Name
 	}
 
-	// The parts run side by side: each waits for others than the next one does.
+	// The parts run side by side: each waits for others.
 	p := &parts{timeout: cmp.Or(opts.Timeout, defaultTimeout)}
 	part(ctx, p, "host", &r.Host, func(context.Context) ([]node.Check, error) {
 		return hostChecks(host, snap, cluster), nil
@@ -167,8 +167,7 @@ func hostChecks(host *node.Host, snap *snapshot.Snapshot, cluster *node.Cluster)
 	return checks
 }
 
-// directory looks for a directory; absent is what it may mean that it is not
-// there.
+// directory looks for a directory; absent says why it may be missing.
 func directory(host *node.Host, name, path, message, absent string) node.Check {
 	info, err := host.Stat(path)
 	switch {

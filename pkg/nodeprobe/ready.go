@@ -9,7 +9,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
 
-// ready says what the cluster thinks of the node.
+// ready returns the check of the node's condition in the cluster.
 func ready(object *corev1.Node) node.Check {
 	const name = "host/ready"
 	for i := range object.Status.Conditions {

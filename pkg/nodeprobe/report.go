@@ -14,7 +14,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/nvidia"
 )
 
-// Kind of a report.
+// Kind is the kind of a report.
 const Kind = "NodeReport"
 
 // Report describes one node. A part that is nil was not looked at in time; a check of its
@@ -51,7 +51,7 @@ type Paths struct {
 	CDI     []string `json:"cdi"`
 }
 
-// Section is one part of a report, as far as all parts are the same.
+// Section is the common form of all parts of a report.
 //
 // +k8s:deepcopy-gen=false
 type Section struct {
@@ -60,8 +60,7 @@ type Section struct {
 	Checks []node.Check
 }
 
-// Sections returns the parts that were looked at, in the order of the way from the hardware
-// to the container.
+// Sections returns the present parts, ordered from the hardware to the container.
 func (r *Report) Sections() []Section {
 	sections := []Section{{"host", r.Host}}
 	if r.GPUs != nil {
@@ -85,7 +84,7 @@ func (r *Report) Sections() []Section {
 	return sections
 }
 
-// Checks returns all of them.
+// Checks returns all checks.
 func (r *Report) Checks() []node.Check {
 	var all []node.Check
 	for _, section := range r.Sections() {

@@ -18,7 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// comparison holds specs against claims.
+// comparison compares specs with claims.
 type comparison struct {
 	cluster *node.Cluster
 	handed  Handed
@@ -36,7 +36,7 @@ type comparison struct {
 	uncertain map[string]string
 }
 
-// compareClaims says of each claim whether it has what it should have.
+// compareClaims checks that each claim has the devices that it should have.
 func (f *Findings) compareClaims(cluster *node.Cluster, handed Handed) {
 	c := &comparison{
 		cluster: cluster, handed: handed,
@@ -68,8 +68,7 @@ func (f *Findings) compareClaims(cluster *node.Cluster, handed Handed) {
 	}
 	for _, uid := range c.uids() {
 		claim := c.claim(uid)
-		// What the kubelet remembers of a claim without devices of its own is no
-		// matter of CDI.
+		// CDI has no part in claims without devices that the kubelet remembers.
 		if claim.State != ClaimGone || len(c.named[uid]) > 0 {
 			f.Claims = append(f.Claims, claim)
 		}
@@ -110,7 +109,7 @@ func nameOf(claim *resourceapi.ResourceClaim) string {
 	return claim.Namespace + "/" + claim.Name
 }
 
-// claim says how it is with one claim.
+// claim judges one claim.
 func (c *comparison) claim(uid string) Claim {
 	out := Claim{UID: uid}
 	claim := c.cluster.Claim(uid)
@@ -179,7 +178,7 @@ func (c *comparison) unhanded(claim *resourceapi.ResourceClaim) (ClaimState, str
 	return ClaimUnknown, "the kubelet's state could not be read, and its driver names no specs after claims"
 }
 
-// uncertainty returns why runtimes perhaps do not use one of the devices; empty if they do.
+// uncertainty returns why runtimes may not use one of the devices; empty if they do.
 func (c *comparison) uncertainty(devices []string) string {
 	for _, id := range devices {
 		if reason := c.uncertain[id]; reason != "" {
@@ -189,14 +188,14 @@ func (c *comparison) uncertainty(devices []string) string {
 	return ""
 }
 
-// runs reports whether a pod runs here with the claim: then it is prepared.
+// runs reports whether a pod runs here with the claim, so that it is prepared.
 func (c *comparison) runs(claim *resourceapi.ResourceClaim) bool {
 	return c.cluster != nil && claim != nil && slices.ContainsFunc(c.cluster.Pods, func(pod *corev1.Pod) bool {
 		return pod.Status.Phase == corev1.PodRunning && node.ReservedFor(claim, pod)
 	})
 }
 
-// claimChecks sums the claims up.
+// claimChecks sums up the claims.
 func claimChecks(claims []Claim) []node.Check {
 	var checks []node.Check
 	good := 0

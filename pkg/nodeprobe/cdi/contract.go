@@ -28,7 +28,7 @@ type Findings struct {
 	Specs []Spec `json:"specs"`
 	// Claims are the claims that pods of this node use or that devices are named after.
 	Claims []Claim `json:"claims,omitempty"`
-	// Resolved are the devices that somebody asked for.
+	// Resolved are the requested devices.
 	Resolved []Resolution `json:"resolved,omitempty"`
 	Checks   []node.Check `json:"checks"`
 }
@@ -41,7 +41,7 @@ type Resolution struct {
 	Edits *Edits `json:"edits,omitempty"`
 	// Error says why it cannot be resolved.
 	Error string `json:"error,omitempty"`
-	// Unknown means that a spec with it may be among those that were not read.
+	// Unknown means that an unread spec may have it.
 	Unknown bool `json:"unknown,omitempty"`
 }
 
@@ -53,8 +53,8 @@ type Directory struct {
 	Specs  int    `json:"specs"`
 	// Error says why it could not be read.
 	Error string `json:"error,omitempty"`
-	// Unread means that it was not read, or not all of it, so that runtimes may
-	// find specs there that are not among these.
+	// NotRead means that the directory was not read as a whole, so that runtimes may find
+	// further specs there.
 	NotRead bool `json:"notRead,omitempty"`
 }
 
@@ -73,7 +73,7 @@ type Spec struct {
 	Edits Edits `json:"edits"`
 	// Error says why runtimes do not use the file, or why it was not read.
 	Error string `json:"error,omitempty"`
-	// Unread means that the file was only not read: runtimes may use it.
+	// NotRead means that the file was not read: runtimes may use it.
 	NotRead bool `json:"notRead,omitempty"`
 }
 
@@ -82,8 +82,8 @@ type Device struct {
 	// ID is vendor/class=name, Name the last part of it.
 	ID   string `json:"id"`
 	Name string `json:"name"`
-	// ClaimUID is the UID of the claim that the device is named after, empty if
-	// it is not named after one.
+	// ClaimUID is the UID of the claim that the device is named after, empty if there is
+	// none.
 	ClaimUID string `json:"claimUID,omitempty"`
 	// ShadowedBy is the file that has the same device with a higher priority.
 	ShadowedBy string `json:"shadowedBy,omitempty"`
@@ -114,13 +114,13 @@ type Edits struct {
 type Presence string
 
 const (
-	// Present is there.
+	// Present exists.
 	Present Presence = "Present"
-	// Absent is not there, and the container does not start without it.
+	// Absent does not exist, and the container does not start without it.
 	Absent Presence = "Absent"
-	// NotNeeded is not there, and need not be: the spec says enough to make it.
+	// NotNeeded does not exist, and need not: the spec says enough to create it.
 	NotNeeded Presence = "NotNeeded"
-	// Different is there, but is not what the spec says.
+	// Different exists, but is not as the spec says.
 	Different Presence = "Different"
 	// NotSeen could not be looked at.
 	NotSeen Presence = "NotSeen"
@@ -169,8 +169,8 @@ type Hook struct {
 	Found string   `json:"found,omitempty"`
 }
 
-// CommandLine returns the program with its arguments but the first, which is its own name.
-// An argument with a space in it is quoted.
+// CommandLine returns the program with its arguments except the first, which is its own
+// name. An argument with a space in it is quoted.
 func (h *Hook) CommandLine() string {
 	words := []string{h.Path}
 	for _, arg := range h.Args[min(1, len(h.Args)):] {
@@ -184,7 +184,7 @@ func (h *Hook) CommandLine() string {
 
 // NetDevice is a network interface that is moved into the container.
 type NetDevice struct {
-	// HostInterface is its name on the node, Name that in the container.
+	// HostInterface is its name on the node, Name its name in the container.
 	HostInterface string `json:"hostInterface"`
 	Name          string `json:"name"`
 }
@@ -193,22 +193,22 @@ type NetDevice struct {
 type ClaimState string
 
 const (
-	// ClaimHasSpec is a claim with all the devices that it should have.
+	// ClaimHasSpec is a claim with specs for all its devices.
 	ClaimHasSpec ClaimState = "HasSpec"
-	// ClaimLacksSpec is one whose devices have no spec: containers with it do
-	// not start.
+	// ClaimLacksSpec is a claim with devices without a spec: containers with it do not
+	// start.
 	ClaimLacksSpec ClaimState = "LacksSpec"
-	// ClaimNeedsNone is one to which drivers gave no CDI device.
+	// ClaimNeedsNone is a claim to which drivers gave no CDI device.
 	ClaimNeedsNone ClaimState = "NeedsNone"
 	// ClaimGone is a deleted claim whose devices still exist.
 	ClaimGone ClaimState = "Gone"
 	// ClaimNotHere is a claim that no pod of this node uses, though its devices are here.
 	ClaimNotHere ClaimState = "NotHere"
-	// ClaimUnknown is one of which nothing can be known.
+	// ClaimUnknown is a claim of which nothing can be known.
 	ClaimUnknown ClaimState = "Unknown"
 )
 
-// Claim is a claim beside the devices that are named after it.
+// Claim is a claim with the devices that are named after it.
 type Claim struct {
 	UID       string `json:"uid"`
 	Namespace string `json:"namespace,omitempty"`
@@ -222,12 +222,12 @@ type Claim struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// Handed are the CDI devices that the kubelet hands to the runtime, by the UID
-// of the claim that they belong to: nil for a claim that the kubelet knows, but
-// has no devices for, and empty for one whose devices need no CDI.
+// Handed has the CDI devices that the kubelet hands to the runtime, by the UID of the
+// claim: nil for a claim that the kubelet knows, but has no devices for, and empty for a
+// claim whose devices need no CDI.
 type Handed map[string][]string
 
-// The names of the checks.
+// Names of checks.
 const (
 	checkDirectories = "cdi/directories"
 	checkSpecs       = "cdi/specs"

@@ -15,7 +15,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
 
-// looker looks at what specs name, each path once.
+// looker looks at the paths that specs name, once each.
 type looker struct {
 	host *node.Host
 	seen map[string]look
@@ -35,7 +35,7 @@ func (l *looker) stat(path string) (fs.FileInfo, error) {
 	return seen.info, seen.err
 }
 
-// missing says how it is with a path that could not be looked at.
+// missing says why a path could not be looked at.
 func missing(err error) (Presence, string) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return Absent, ""
@@ -93,8 +93,7 @@ func (l *looker) deviceNode(d *specs.DeviceNode) DeviceNode {
 	return n
 }
 
-// typeOf returns the letter that specs have for the kind of a file, empty if it is no
-// device.
+// typeOf returns the letter of specs for the kind of a file, empty if it is no device.
 func typeOf(info fs.FileInfo) (letter, words string) {
 	switch mode := info.Mode(); {
 	case mode&fs.ModeCharDevice != 0:

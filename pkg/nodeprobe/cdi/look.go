@@ -21,7 +21,7 @@ import (
 )
 
 const (
-	// Kind of the findings.
+	// Kind is the kind of the findings.
 	Kind = "NodeCDI"
 
 	// maxSpec limits the size of a spec; the specs of 16 GPUs take less than 1 MiB.
@@ -30,9 +30,9 @@ const (
 	maxSpecs = 64 << 20
 )
 
-// Look reads all specs of a node and holds them against the node, and against
-// what the kubelet hands to the runtime and the claims of the cluster. snap is
-// nil if there is no cluster, handed if the kubelet's state could not be read.
+// Look reads all specs of a node and compares them with the node, with the devices that the
+// kubelet hands to the runtime, and with the claims of the cluster. snap is nil if there is
+// no cluster, handed if the kubelet's state could not be read.
 func Look(ctx context.Context, host *node.Host, snap *snapshot.Snapshot, handed Handed) *Findings {
 	f := &Findings{
 		TypeMeta:    metav1.TypeMeta{APIVersion: api.APIVersion, Kind: Kind},
@@ -58,7 +58,7 @@ func Look(ctx context.Context, host *node.Host, snap *snapshot.Snapshot, handed 
 type reader struct {
 	*Findings
 	looker
-	// left is how many bytes may still be read.
+	// left counts the bytes that may still be read.
 	left int64
 }
 
@@ -78,7 +78,7 @@ func (r *reader) directory(ctx context.Context, dir string) {
 		return
 	}
 	for _, entry := range entries {
-		// Runtimes look at nothing else (scanSpecDirs, pkg/cdi/spec-dirs.go).
+		// Runtimes ignore other entries (scanSpecDirs, pkg/cdi/spec-dirs.go).
 		if ext := path.Ext(entry.Name()); entry.IsDir() || ext != ".json" && ext != ".yaml" {
 			continue
 		}
@@ -95,7 +95,7 @@ func (r *reader) directory(ctx context.Context, dir string) {
 func (r *reader) spec(dir string, entry fs.DirEntry) {
 	s := Spec{Path: path.Join(dir, entry.Name())}
 	if entry.Type()&fs.ModeSymlink != 0 {
-		// An error shows up again when it is read.
+		// The error occurs again when the file is read.
 		s.Target, _, _ = r.host.Leaves(s.Path, dir)
 	}
 	err := r.fill(&s)
@@ -168,12 +168,11 @@ func (r *reader) count() {
 	}
 }
 
-// place is where a device is.
+// place is the position of a device.
 type place struct{ spec, device int }
 
-// findConflicts finds devices that are in several specs (Cache.refresh,
-// pkg/cdi/cache.go): two in one directory rule each other out for good, else
-// the last directory counts.
+// findConflicts finds devices that are in several specs (Cache.refresh, pkg/cdi/cache.go):
+// two in one directory rule each other out, else the last directory counts.
 func (f *Findings) findConflicts() {
 	places, order := map[string][]place{}, []string{}
 	for s := range f.Specs {
@@ -222,7 +221,7 @@ func (f *Findings) conflict(id string, same []place) {
 	f.Checks = append(f.Checks, node.Good(checkConflicts, last, "device %s is in several directories; this spec counts", id))
 }
 
-// compareNode finds what specs name and the node does not have.
+// compareNode finds paths in specs that the node does not have.
 func (f *Findings) compareNode() {
 	found := len(f.Checks)
 	nodes, mounts, hooks := 0, 0, 0

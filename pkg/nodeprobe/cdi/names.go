@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// uidLength is how many characters the UID of a claim has.
+// uidLength is the length of a claim's UID.
 const uidLength = 36
 
 // claimUID says after which claim a device is named. Drivers do it in these
@@ -54,10 +54,9 @@ func isUID(text string) bool {
 	return true
 }
 
-// byClaim reports whether devices of this vendor and class are what the driver
-// itself gives to a claim, and not the metadata that the helper adds.
+// byClaim reports whether the driver itself gives devices of this vendor and class to a
+// claim; other devices are metadata that the helper adds.
 func byClaim(class string) bool { return class != "metadata" }
 
-// driverOf returns the driver that a vendor stands for: its own name, or that with k8s. in
-// front.
+// driverOf returns the driver of a vendor: its own name, or the name with k8s. in front.
 func driverOf(vendor string) string { return strings.TrimPrefix(vendor, "k8s.") }

@@ -53,8 +53,8 @@ func isSpec(data []byte) error {
 	return nil
 }
 
-// parse reads a spec and checks all that cdi.ReadSpec checks, which would open
-// the file itself. What it refuses, runtimes do not use.
+// parse reads a spec and checks all that cdi.ReadSpec checks, which would open the file
+// itself. Runtimes do not use a spec that it refuses.
 func parse(data []byte) (*specs.Spec, error) {
 	if err := isSpec(data); err != nil {
 		return nil, err

@@ -115,7 +115,7 @@ func both(spec *Spec, device *Device) *Edits {
 
 const checkResolve = "cdi/resolve"
 
-// Ask resolves devices and leaves of the checks only those about them.
+// Ask resolves devices and keeps only the checks about them.
 func (f *Findings) Ask(ids []string) {
 	f.Checks = nil
 	for _, id := range ids {

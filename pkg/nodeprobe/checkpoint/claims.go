@@ -11,7 +11,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// comparison holds checkpoints against the cluster.
+// comparison compares checkpoints with the cluster.
 type comparison struct {
 	*Findings
 
@@ -43,7 +43,7 @@ func (c *comparison) run() {
 	}
 }
 
-// claim looks whether a claim of a checkpoint still exists.
+// claim checks that a claim of a checkpoint still exists.
 func (c *comparison) claim(file *Checkpoint, claim *Claim) {
 	keeper := "the kubelet"
 	if file.Driver != "" {
@@ -74,7 +74,7 @@ func (c *comparison) claim(file *Checkpoint, claim *Claim) {
 	}
 }
 
-// pod looks whether a pod for which the kubelet keeps a claim is still there.
+// pod checks that a pod for which the kubelet keeps a claim still exists.
 func (c *comparison) pod(file *Checkpoint, claim *Claim, uid string) {
 	pod := c.cluster.PodByUID(uid)
 	switch gap := c.cluster.Missing(snapshot.ResourcePods, claim.Namespace); {
@@ -93,7 +93,7 @@ func (c *comparison) pod(file *Checkpoint, claim *Claim, uid string) {
 	}
 }
 
-// lost finds claims with which a pod runs, and of which the kubelet has nothing.
+// lost finds claims of running pods that are missing in the kubelet's checkpoint.
 func (c *comparison) lost() {
 	if c.Kubelet == nil || c.Kubelet.Error != "" {
 		return

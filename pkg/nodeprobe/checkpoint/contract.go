@@ -35,7 +35,7 @@ type Findings struct {
 type Checkpoint struct {
 	// Path is the path of the file.
 	Path string `json:"path"`
-	// Driver is the one whose file it is, empty for the kubelet's.
+	// Driver is the driver of the file, empty for the kubelet's.
 	Driver string `json:"driver,omitempty"`
 	// Versions are the versions of the content in the file.
 	Versions []string `json:"versions,omitempty"`
@@ -45,12 +45,11 @@ type Checkpoint struct {
 	BootID string `json:"bootID,omitempty"`
 	// Modified is when the file was written.
 	Modified *metav1.Time `json:"modified,omitempty"`
-	// OwnForm is true if the driver has a form of its own for the file, of which
-	// nothing is known here.
+	// OwnForm is true if the driver's format is not known here.
 	OwnForm bool `json:"ownForm,omitempty"`
 	// Claims are the claims in the file.
 	Claims []Claim `json:"claims,omitempty"`
-	// Error says why the file could not be read, or not be understood.
+	// Error says why the file could not be read or understood.
 	Error string `json:"error,omitempty"`
 }
 
@@ -58,7 +57,7 @@ type Checkpoint struct {
 // the file; a driver computes it from what it understands of that, and so one of another
 // version may refuse a file that is intact.
 type Checksum struct {
-	// Of is the part that it is for: a version, or empty for the file.
+	// Of is the covered part: a version, or empty for the file.
 	Of string `json:"of,omitempty"`
 	// Found is the checksum in the file, Expected the computed one.
 	Found    uint64 `json:"found"`
@@ -77,10 +76,10 @@ const (
 	PrepareStarted ClaimState = "PrepareStarted"
 	// PrepareCompleted is a prepared claim.
 	PrepareCompleted ClaimState = "PrepareCompleted"
-	// PrepareAborted is one whose preparation was given up.
+	// PrepareAborted is a claim whose preparation was given up.
 	PrepareAborted ClaimState = "PrepareAborted"
-	// NoDevices is one for which the kubelet has no devices: it is not prepared
-	// yet, or its drivers gave it none. The kubelet does not write down which.
+	// NoDevices is a claim for which the kubelet has no devices: it is not prepared yet, or
+	// its drivers gave it none. The kubelet does not write down which.
 	NoDevices ClaimState = "NoDevices"
 )
 
@@ -109,8 +108,8 @@ type Device struct {
 }
 
 // Handed returns the CDI devices that the kubelet hands to the runtime, by the UID of the
-// claim; nil if its checkpoint cannot be relied on. They are nil for a claim without
-// devices, see [NoDevices], and empty for one whose devices need no CDI.
+// claim; nil if its checkpoint is unreliable. They are nil for a claim without devices, see
+// [NoDevices], and empty for a claim whose devices need no CDI.
 func (f *Findings) Handed() map[string][]string {
 	if f.Kubelet == nil || f.Kubelet.Error != "" {
 		return nil
@@ -148,7 +147,7 @@ func (c *Checkpoint) recent() bool {
 	return c.Modified != nil && time.Since(c.Modified.Time) < underway
 }
 
-// compareDevices orders devices as people do: gpu-2 before gpu-10.
+// compareDevices orders devices naturally: gpu-2 before gpu-10.
 func compareDevices(a, b Device) int {
 	return cmp.Or(strings.Compare(a.Driver, b.Driver), naming.Compare(a.Pool, b.Pool), naming.Compare(a.Device, b.Device))
 }
@@ -163,7 +162,7 @@ func (c *Claim) of(driver string) bool {
 	return false
 }
 
-// words returns a claim in messages.
+// words returns the claim's name in messages.
 func (c *Claim) words() string {
 	if c.Name == "" {
 		return "claim " + c.UID
@@ -171,11 +170,11 @@ func (c *Claim) words() string {
 	return fmt.Sprintf("claim %s/%s", c.Namespace, c.Name)
 }
 
-// underway is how long a preparation may take: the kubelet gives a driver 45
-// seconds (defaultClientCallTimeout, pkg/kubelet/cm/dra/plugin).
+// underway is the longest time of a preparation: the kubelet gives a driver 45 seconds
+// (defaultClientCallTimeout, pkg/kubelet/cm/dra/plugin).
 const underway = time.Minute
 
-// The names of the checks.
+// Names of checks.
 const (
 	checkKubelet = "state/kubelet"
 	checkDriver  = "state/driver"

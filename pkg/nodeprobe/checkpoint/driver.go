@@ -20,7 +20,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
 
-// errForm is a file that is not of the form of the NVIDIA driver.
+// errForm means that a file is not in the format of the NVIDIA driver.
 var errForm = errors.New("it is not in the form of the NVIDIA driver's checkpoint")
 
 // member is a member of a JSON object. Their order matters for checksums.
@@ -29,7 +29,7 @@ type member struct {
 	value json.RawMessage
 }
 
-// membersOf takes a JSON object apart, one level deep.
+// membersOf splits a JSON object, one level deep.
 func membersOf(data []byte) ([]member, error) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	if token, err := decoder.Token(); err != nil {
@@ -68,7 +68,7 @@ func find(members []member, name string) json.RawMessage {
 	return nil
 }
 
-// checksumOf returns what the kubelet's checkpointmanager computes for bytes
+// checksumOf returns the checksum that the kubelet's checkpointmanager computes for bytes
 // (pkg/kubelet/checkpointmanager/checksum), as drivers use it, too.
 func checksumOf(members []member) (uint64, error) {
 	var object bytes.Buffer
@@ -83,7 +83,7 @@ func checksumOf(members []member) (uint64, error) {
 		}
 		object.Write(name)
 		object.WriteByte(':')
-		// The sum is made with itself still zero.
+		// The checksum is zero while it is computed.
 		if m.name == "checksum" {
 			object.WriteByte('0')
 		} else if err := json.Compact(&object, m.value); err != nil {
@@ -215,8 +215,8 @@ func (c *Checkpoint) content(raw json.RawMessage) error {
 	return nil
 }
 
-// claimFrom reads a prepared claim. Other drivers may have something else in it;
-// that it is there is known all the same.
+// claimFrom reads a prepared claim. Other drivers may have other content; that the claim
+// exists is known all the same.
 func claimFrom(driver, uid string, raw json.RawMessage) Claim {
 	claim := Claim{UID: uid, State: PrepareCompleted}
 	var content driverClaim
@@ -229,7 +229,7 @@ func claimFrom(driver, uid string, raw json.RawMessage) Claim {
 	if len(claim.Devices) > 0 || content.Status.Allocation == nil {
 		return claim
 	}
-	// Nothing is prepared yet: this is what it should become.
+	// Nothing is prepared yet: these devices are to be prepared.
 	for i := range content.Status.Allocation.Devices.Results {
 		if r := &content.Status.Allocation.Devices.Results[i]; r.Driver == driver {
 			claim.Devices = append(claim.Devices, Device{Driver: r.Driver, Pool: r.Pool, Device: r.Device, Requests: []string{r.Request}})
@@ -238,8 +238,8 @@ func claimFrom(driver, uid string, raw json.RawMessage) Claim {
 	return claim
 }
 
-// devicesFrom reads groups of devices, each of which has what the driver knows
-// of it under the name of its type (cmd/gpu-kubelet-plugin/prepared.go).
+// devicesFrom reads groups of devices, each of which has the driver's data under the name
+// of its type (cmd/gpu-kubelet-plugin/prepared.go).
 func devicesFrom(driver string, raw json.RawMessage) []Device {
 	var groups []struct {
 		Devices []map[string]*struct {

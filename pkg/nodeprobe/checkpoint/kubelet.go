@@ -13,8 +13,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
 
-// kubeletVersion is the version that is understood here
-// (pkg/kubelet/cm/dra/state/checkpoint.go), as kubelets write it since 1.32.
+// kubeletVersion is the supported version (pkg/kubelet/cm/dra/state/checkpoint.go), which
+// kubelets write since 1.32.
 const kubeletVersion = "checkpoint.dra.kubelet.k8s.io/v1"
 
 // kubeletFile is dra_manager_state. The names of its fields have capitals.
@@ -49,7 +49,7 @@ type kubeletClaim struct {
 	}
 }
 
-// errVersion is a file of a version that this program does not know.
+// errVersion means that this program does not know the version of a file.
 var errVersion = errors.New("this program does not know it")
 
 // parseKubelet reads dra_manager_state into c. A wrong checksum is no error.

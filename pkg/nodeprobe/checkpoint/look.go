@@ -24,17 +24,17 @@ import (
 )
 
 const (
-	// Kind of the findings.
+	// Kind is the kind of the findings.
 	Kind = "NodeState"
 
-	// maxFile limits how large a checkpoint may be to be read. A claim takes some
-	// kilobytes. maxFiles is how much is read in all.
+	// maxFile limits the size of a checkpoint. A claim takes some kilobytes. maxFiles
+	// limits the size of all files.
 	maxFile  = 8 << 20
 	maxFiles = 64 << 20
 )
 
-// Look reads the checkpoints of a node and holds them against each other and
-// against the cluster. snap is nil if there is no cluster.
+// Look reads the checkpoints of a node and compares them with each other and with the
+// cluster. snap is nil if there is no cluster.
 func Look(ctx context.Context, host *node.Host, snap *snapshot.Snapshot) *Findings {
 	f := &Findings{TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: Kind}, Drivers: []Checkpoint{}}
 	cluster := host.In(snap)
@@ -61,7 +61,7 @@ type reader struct {
 	*Findings
 
 	host *node.Host
-	// left is how many bytes may still be read.
+	// left counts the bytes that may still be read.
 	left int64
 }
 
@@ -112,7 +112,7 @@ func (r *reader) readDrivers(ctx context.Context) {
 }
 
 func (r *reader) readDriver(plugins, file, driver string) {
-	// Most drivers have no such file, and what is not a directory has none.
+	// Most drivers have no such file, and only directories can have one.
 	if _, err := r.host.Stat(file); errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return
 	}
@@ -138,8 +138,8 @@ func (r *reader) readDriver(plugins, file, driver string) {
 // use the file name for another format.
 func inKnownForm(driver string) bool { return strings.HasSuffix(driver, ".nvidia.com") }
 
-// foreign reports whether a file that was read is not, or not quite, in the form that
-// is known here. err is what came of understanding it.
+// foreign reports whether a file is not, or not quite, in the known format. err is the
+// error of parsing it.
 func (c *Checkpoint) foreign(err error) bool {
 	if err != nil {
 		var fault *contentError
@@ -148,15 +148,15 @@ func (c *Checkpoint) foreign(err error) bool {
 	return slices.ContainsFunc(c.Checksums, func(sum Checksum) bool { return !sum.OK() })
 }
 
-// contentError is a file that was read and could not be understood.
+// contentError means that a file was read and could not be understood.
 type contentError struct{ err error }
 
 func (e *contentError) Error() string { return e.err.Error() }
 
 func (e *contentError) Unwrap() error { return e.err }
 
-// nameClaims gives claims their names where the file has only their UIDs: the
-// kubelet knows those that it has, the cluster those that exist.
+// nameClaims adds names to claims that only have UIDs in the file: the kubelet knows the
+// claims that it has, the cluster the existing ones.
 func (f *Findings) nameClaims(cluster *node.Cluster) {
 	kept := map[string]*Claim{}
 	if f.Kubelet != nil {
@@ -179,8 +179,8 @@ func (f *Findings) nameClaims(cluster *node.Cluster) {
 	}
 }
 
-// read reads a file, which no link may lead out of a directory for. There is a
-// checkpoint with an error too.
+// read reads a file; no link may lead out of the directory. It returns a checkpoint with an
+// error, too.
 func (r *reader) read(dir, file, driver string, parse func([]byte, *Checkpoint) error) (*Checkpoint, error) {
 	c := &Checkpoint{Path: file, Driver: driver}
 	var data []byte
@@ -205,7 +205,7 @@ func (r *reader) read(dir, file, driver string, parse func([]byte, *Checkpoint) 
 	return c, err
 }
 
-// verify holds checksums against the content.
+// verify compares checksums with the content.
 func (f *Findings) verify() {
 	good := 0
 	for _, c := range f.all() {
@@ -223,7 +223,7 @@ func (f *Findings) verify() {
 			}
 			check := node.Bad(checkSum, c.Path, "%s is wrong: %s does not start with such a file", what, who)
 			if c.Error != "" {
-				// Another version may be summed up in another way.
+				// The checksum of another version may be computed in another way.
 				check = node.NotKnown(checkSum, c.Path, "%s is not the one that is computed here, by a program that does not understand all of the file", what)
 			}
 			check.Found, check.Required = strconv.FormatUint(sum.Found, 10), strconv.FormatUint(sum.Expected, 10)
@@ -235,7 +235,7 @@ func (f *Findings) verify() {
 	}
 }
 
-// compareDrivers looks at what the drivers' files tell of drivers.
+// compareDrivers compares the drivers' files with the registered drivers.
 func (f *Findings) compareDrivers() {
 	for i := range f.Drivers {
 		c := &f.Drivers[i]
@@ -262,7 +262,7 @@ func (f *Findings) compareDrivers() {
 	}
 }
 
-// compareKubelet holds a driver's claims against the kubelet's.
+// compareKubelet compares a driver's claims with the kubelet's.
 func (f *Findings) compareKubelet(c *Checkpoint) {
 	if f.Kubelet == nil || f.Kubelet.Error != "" || c.Error != "" || c.OwnForm {
 		return

@@ -10,15 +10,15 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
 
-// CallOptions say how to call drivers.
+// CallOptions configure calls of drivers.
 //
 // +k8s:deepcopy-gen=false
 type CallOptions struct {
 	// Look says how sockets are found.
 	Look Options
-	// Timeout is how long one call may take; 0 means DefaultCallTimeout.
+	// Timeout limits one call; 0 means DefaultCallTimeout.
 	Timeout time.Duration
-	// Resolve looks CDI names up; nil if nobody can.
+	// Resolve looks up CDI names; nil if nobody can.
 	Resolve Resolver
 }
 
@@ -31,7 +31,6 @@ type caller struct {
 	host   *node.Host
 	plugin *Plugin
 	done   *Preparation
-	// unanswered is set if a driver may be at a call that nobody waits for any
-	// more.
+	// unanswered is set if a driver may still work on a call that timed out.
 	unanswered bool
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// compare holds the drivers of the node against the slices of the cluster. blind
-// is as in [Findings.judge].
+// compare compares the drivers of the node with the slices of the cluster. blind is as in
+// [Findings.judge].
 func (f *Findings) compare(snap *snapshot.Snapshot, around *node.Cluster, blind bool) {
 	f.compareUsers(around, blind)
 	switch {
@@ -50,8 +50,8 @@ func (f *Findings) compare(snap *snapshot.Snapshot, around *node.Cluster, blind 
 	f.compareDrivers(own, reached, blind)
 }
 
-// compareDrivers looks for drivers that only one side knows. own counts slices
-// that are for the node alone, reached all that it can use.
+// compareDrivers finds drivers that only one side knows. own counts slices for the node
+// alone, reached all that it can use.
 func (f *Findings) compareDrivers(own, reached map[string]int, blind bool) {
 	drivers := f.drivers()
 	for _, name := range sorted(own) {
@@ -76,9 +76,9 @@ func (f *Findings) compareDrivers(own, reached map[string]int, blind bool) {
 	}
 }
 
-// compareUsers looks for drivers that do not register here although pods of the
-// node use, or are about to use, their devices: of such a pod the kubelet can neither
-// prepare the claims nor unprepare them.
+// compareUsers finds drivers that do not register here although pods of the node use, or
+// are about to use, their devices: the kubelet can neither prepare nor unprepare the claims
+// of such a pod.
 func (f *Findings) compareUsers(around *node.Cluster, blind bool) {
 	if around == nil {
 		return
@@ -118,8 +118,8 @@ func skipsBoth(result *resourceapi.DeviceRequestAllocationResult) bool {
 		skips(resourceapi.SkipNodeOperationNodePrepareResources) && skips(resourceapi.SkipNodeOperationNodeUnprepareResources)
 }
 
-// unsure says why a driver that no socket names may register all the same; it is
-// empty if it does not.
+// unsure says why a driver that no socket names may be registered all the same; empty if it
+// is not.
 func (f *Findings) unsure(name string, blind bool) string {
 	mute := slices.ContainsFunc(f.Plugins, func(p Plugin) bool { return p.Registration.Answer != node.Answers })
 	switch {
@@ -146,8 +146,8 @@ func owns(slice *resourceapi.ResourceSlice, target *corev1.Node) bool {
 	return name != nil && *name == target.Name
 }
 
-// reaches reports whether the node can use devices of a slice. A selector that
-// cannot be read selects nothing.
+// reaches reports whether the node can use devices of a slice. An invalid selector selects
+// nothing.
 func reaches(slice *resourceapi.ResourceSlice, target *corev1.Node) bool {
 	reach := func(name *string, all *bool, selector *corev1.NodeSelector) bool {
 		if name != nil && *name == target.Name || all != nil && *all {

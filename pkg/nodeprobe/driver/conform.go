@@ -20,12 +20,12 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
 
-// Conform tries a driver with claims that nobody uses, see [ConformOrder]. It changes
-// the node, and unprepares whatever it had prepared, also if ctx ends in the middle of
-// it. What the driver does wrong is among the results, each under the requirement that
-// it breaks and no other: what depends on it is not tried then.
+// Conform tests a driver with claims that nobody uses, see [ConformOrder]. It changes the
+// node, and unprepares whatever it had prepared, even if ctx ends in the middle of it. Each
+// error of the driver is the result of the requirement that it breaks; requirements that
+// depend on it are not tested then.
 //
-// It only fails if ctx ends; what was tried until then is in the answer, too.
+// It only fails if ctx ends; the results until then are in the answer, too.
 func Conform(ctx context.Context, host *node.Host, driver string, opts ConformOptions) (*Conformance, error) {
 	c := &conformer{
 		host: host, opts: opts, out: &Conformance{TypeMeta: typeMeta("DriverConformance"), Driver: driver, Claims: []Claim{}, Results: []Conformity{}},
@@ -48,7 +48,7 @@ func Conform(ctx context.Context, host *node.Host, driver string, opts ConformOp
 	return c.out, nil
 }
 
-// conformer tries one driver.
+// conformer tests one driver.
 type conformer struct {
 	host *node.Host
 	opts ConformOptions
@@ -57,13 +57,13 @@ type conformer struct {
 	plugin *Plugin
 	// first is the result of the first preparation, nil if it failed.
 	first *Call
-	// unstable is true if each preparation brings something else.
+	// unstable is true if each preparation has another result.
 	unstable bool
 	// open are the claims that may be prepared.
 	open map[Claim]bool
 }
 
-// requirement is something that a driver has to do.
+// requirement is a rule for drivers.
 type requirement struct {
 	name, source string
 	try          func(context.Context) verdict
@@ -87,7 +87,7 @@ func open(format string, args ...any) verdict {
 	return verdict{node.Unknown, fmt.Sprintf(format, args...)}
 }
 
-// requirements returns all of them, each after what it depends on.
+// requirements returns all of them, each after its dependencies.
 func (c *conformer) requirements() []requirement {
 	return []requirement{
 		{conformRegistration, kep + ", kubelet plugin registration", c.registration},
@@ -130,7 +130,7 @@ func (c *conformer) registration(ctx context.Context) verdict {
 	return conforms("it registers at %s, and its endpoint %s answers", plugin.Registration.Path, plugin.Endpoint)
 }
 
-// absent returns the verdict for what needs a driver, if there is none.
+// absent returns the verdict for requirements that need a driver, if there is none.
 func (c *conformer) absent() (verdict, bool) {
 	return open("not tried: no instance of the driver could be chosen"), c.plugin == nil
 }
@@ -169,7 +169,7 @@ func (c *conformer) getInfo(ctx context.Context) verdict {
 	return conforms("GetInfo says the same when it is called again")
 }
 
-// caller calls the driver for the first claim, and collects checks.
+// caller returns a caller of the driver for the first claim, which collects checks.
 func (c *conformer) caller() *caller {
 	return &caller{
 		order: ConformOrder(c.out.Driver, c.opts.Claims[0]), opts: c.opts.CallOptions, host: c.host, plugin: c.plugin,
@@ -177,8 +177,8 @@ func (c *conformer) caller() *caller {
 	}
 }
 
-// call makes one call for one claim. Only checks of the given names count: others are
-// those of another requirement.
+// call makes one call for one claim. Only checks of the given names count: others belong to
+// another requirement.
 func (c *conformer) call(ctx context.Context, operation Operation, names ...string) (*Call, verdict) {
 	calls := c.caller()
 	c.open[calls.order.Claim] = true
@@ -189,7 +189,7 @@ func (c *conformer) call(ctx context.Context, operation Operation, names ...stri
 	return call, worstOf(calls.done.Checks, names...)
 }
 
-// worstOf returns the first of the worst of some checks; all in order if there is none.
+// worstOf returns the first of the worst checks; OK if there is none.
 func worstOf(checks []node.Check, names ...string) verdict {
 	worst := verdict{state: node.OK}
 	for i := range checks {
@@ -204,7 +204,8 @@ func worstOf(checks []node.Check, names ...string) verdict {
 	return worst
 }
 
-// untried returns the verdict for what needs a claim that is prepared, if there is none.
+// untried returns the verdict for requirements that need a prepared claim, if there is
+// none.
 func (c *conformer) untried() (verdict, bool) {
 	if v, none := c.absent(); none {
 		return v, true
@@ -269,7 +270,8 @@ func (c *conformer) unprepareTwice(ctx context.Context) verdict {
 	return v
 }
 
-// unprepareUnknown returns a claim unprepared that never was: its UID and name are made up.
+// unprepareUnknown unprepares a claim that never was prepared: its UID and name are made
+// up.
 func (c *conformer) unprepareUnknown(ctx context.Context) verdict {
 	if v, none := c.absent(); none {
 		return v
@@ -294,8 +296,8 @@ func (c *conformer) unknownClaim() Claim {
 	return Claim{Namespace: c.opts.Claims[0].Namespace, Name: "kubectl-dra-conform-" + id, UID: id}
 }
 
-// send makes one call for several claims. Those that it may prepare are unprepared in
-// the end.
+// send makes one call for several claims. Claims that it may prepare are unprepared in the
+// end.
 func (c *conformer) send(ctx context.Context, operation Operation, claims ...Claim) (map[string]reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.opts.timeout())
 	defer cancel()
@@ -327,7 +329,7 @@ func (c *conformer) send(ctx context.Context, operation Operation, claims ...Cla
 	return replies, nil
 }
 
-// several returns all claims prepared and unprepared by one call each.
+// several prepares and unprepares all claims by one call each.
 func (c *conformer) several(ctx context.Context) verdict {
 	if v, none := c.untried(); none {
 		return v
@@ -356,7 +358,7 @@ func (c *conformer) several(ctx context.Context) verdict {
 	return conforms("%s are prepared by one call, and unprepared by another one", english.Count(len(c.out.Claims), "claim"))
 }
 
-// cleanUp unprepares what may be prepared.
+// cleanUp unprepares the claims that may be prepared.
 func (c *conformer) cleanUp(ctx context.Context) {
 	if c.plugin == nil {
 		return

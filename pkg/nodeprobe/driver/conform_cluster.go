@@ -110,7 +110,7 @@ func (c *conformer) slices(context.Context) verdict {
 	return conforms("%s with %s, complete and within the limits of the API", english.Count(len(pools), "pool"), english.Count(total, "device"))
 }
 
-// health looks at the form of the reports on health: the devices may be unhealthy.
+// health checks the form of the health reports: the devices may be unhealthy.
 func (c *conformer) health(ctx context.Context) verdict {
 	if v, none := c.absent(); none {
 		return v
@@ -153,8 +153,8 @@ func (c *conformer) health(ctx context.Context) verdict {
 	return conforms("it reports %s by %s", english.Count(len(d.Devices), "device"), d.Service)
 }
 
-// restart returns the driver restarted and the claim prepared again, of which nothing may
-// have changed. The unpreparation after it has to work, too.
+// restart restarts the driver and prepares the claim again, with the same result. The
+// unpreparation after it has to work, too.
 func (c *conformer) restart(ctx context.Context) verdict {
 	if v, none := c.untried(); none {
 		return v
@@ -175,8 +175,8 @@ func (c *conformer) restart(ctx context.Context) verdict {
 			return false
 		}
 		now, err := c.host.Stat(plugin.Endpoint)
-		// While it ends, the one before still answers. A new file may have the number
-		// of the old one.
+		// While it ends, the old instance still answers. A new file may have the inode of
+		// the old one.
 		if same = err == nil && before != nil && os.SameFile(before, now) && before.ModTime().Equal(now.ModTime()); same {
 			return false
 		}
@@ -204,7 +204,7 @@ func (c *conformer) restart(ctx context.Context) verdict {
 	return conforms("after its restart, it registers, and preparing the claim again brings the same")
 }
 
-// generation compares the pools before and after all that was done.
+// generation compares the pools before and after the test.
 func (c *conformer) generation(ctx context.Context) verdict {
 	if c.opts.Reread == nil || c.opts.Restart == nil {
 		return open("not tried: that takes a cluster and the driver's restart")
@@ -251,7 +251,7 @@ func sameNames(a, b []*resourceapi.ResourceSlice) bool {
 	return slices.Equal(names(a), names(b))
 }
 
-// stop returns the driver stopped in order. It is the last thing that is tried.
+// stop stops the driver. It is the last test.
 func (c *conformer) stop(ctx context.Context) verdict {
 	if v, none := c.absent(); none {
 		return v
@@ -259,7 +259,7 @@ func (c *conformer) stop(ctx context.Context) verdict {
 	if c.opts.Stop == nil {
 		return open("not tried: nobody said how the driver is stopped")
 	}
-	// There is nobody who could do it afterwards.
+	// Nobody could do it afterwards.
 	c.cleanUp(ctx)
 	socket := c.plugin.Registration.Path
 	if err := c.opts.Stop(ctx); err != nil {
@@ -285,7 +285,7 @@ func (c *conformer) stop(ctx context.Context) verdict {
 	return c.slicesLeft(ctx)
 }
 
-// slicesLeft looks for slices of a driver that was stopped.
+// slicesLeft looks for slices of a stopped driver.
 func (c *conformer) slicesLeft(ctx context.Context) verdict {
 	var left int
 	var unknown string

@@ -31,7 +31,7 @@ func (c *conformer) prepareUnallocated(ctx context.Context) verdict {
 	return c.refused(ctx, claimOf(c.opts.Unallocated), "a claim that is not allocated")
 }
 
-// refused returns a claim prepared that cannot be, and takes it back if it is all the same.
+// refused prepares a claim that must be refused, and unprepares it if it is not.
 func (c *conformer) refused(ctx context.Context, claim Claim, what string) verdict {
 	replies, err := c.send(ctx, PrepareOperation, claim)
 	own, replied := replies[claim.UID]
@@ -49,8 +49,8 @@ func (c *conformer) refused(ctx context.Context, claim Claim, what string) verdi
 	return conforms("preparing %s fails: %s", what, clip(own.err))
 }
 
-// forget unprepares a claim that should not have been prepared. If it fails, that is
-// tried once more in the end.
+// forget unprepares a claim that should not have been prepared. If it fails, that is tried
+// once more in the end.
 func (c *conformer) forget(ctx context.Context, claim Claim) {
 	_, _ = c.send(ctx, UnprepareOperation, claim)
 }
@@ -62,8 +62,8 @@ func (c *conformer) broken(ctx context.Context) bool {
 	return s.Message != ""
 }
 
-// prepareForeign returns a claim prepared that has devices, but none of the driver. The
-// kubelet never makes this call: the driver may refuse it, and must not give devices.
+// prepareForeign prepares a claim that has devices, but none of the driver. The kubelet
+// never makes this call: the driver may refuse it, and must not give devices.
 func (c *conformer) prepareForeign(ctx context.Context) verdict {
 	if v, none := c.untried(); none {
 		return v
@@ -113,8 +113,8 @@ func (c *conformer) errorsPerClaim(ctx context.Context) verdict {
 	return conforms("a claim that does not exist fails, and the other one of the call is prepared")
 }
 
-// RefuseConform says why a driver should not be tried with claims. here is the place
-// where it would be. Nothing makes it touch the claims of pods.
+// RefuseConform returns reasons not to test a driver with claims in a place. Nothing makes
+// it touch the claims of pods.
 func RefuseConform(driver string, opts *ConformOptions, here Place) []Refusal {
 	var refusals []Refusal
 	add := func(claim *resourceapi.ResourceClaim, list ...Refusal) {

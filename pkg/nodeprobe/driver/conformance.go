@@ -50,7 +50,7 @@ func (c *Conformance) Checks() []node.Check {
 	return checks
 }
 
-// ConformOptions say what a driver is tried with.
+// ConformOptions configure the test of a driver.
 //
 // +k8s:deepcopy-gen=false
 type ConformOptions struct {
@@ -59,25 +59,24 @@ type ConformOptions struct {
 	// Claims have devices of the driver on this node, and nobody uses them. There is
 	// at least one.
 	Claims []*resourceapi.ResourceClaim
-	// Unallocated is a claim without devices, Foreign one with devices, but none of
-	// the driver. Each may be nil.
+	// Unallocated is a claim without devices, Foreign a claim with devices, but none of the
+	// driver. Each may be nil.
 	Unallocated, Foreign *resourceapi.ResourceClaim
 	// Cluster is the cluster, nil for none. Reread reads it again; nil if that is not
 	// possible.
 	Cluster *snapshot.Snapshot
 	Reread  func(context.Context) (*snapshot.Snapshot, error)
-	// Restart and Stop have the driver restarted and stopped, and wait for that; nil
-	// if nobody knows how to.
+	// Restart and Stop restart and stop the driver, and wait for that; nil if nobody knows
+	// how to.
 	Restart, Stop func(context.Context) error
-	// Settle is how long the driver may take until it registers again, or does not any
-	// more; 0 means a minute.
+	// Settle limits the time until the driver has registered again, or has stopped; 0 means
+	// a minute.
 	Settle time.Duration
-	// RemovesSlices is true for a driver that says that it removes its slices when it
-	// is stopped.
+	// RemovesSlices is true if the driver promises to remove its slices when it is stopped.
 	RemovesSlices bool
 }
 
-// ConformOrder returns the order to have a claim prepared and unprepared, to be refused as
+// ConformOrder returns the order to prepare and unprepare a claim, which can be refused as
 // any other. Nothing forces it.
 func ConformOrder(driver string, claim *resourceapi.ResourceClaim) *Order {
 	return &Order{Operation: PrepareOperation, Claim: claimOf(claim), Object: claim, Driver: driver, Cleanup: true}
@@ -87,7 +86,7 @@ func claimOf(claim *resourceapi.ResourceClaim) Claim {
 	return Claim{Namespace: claim.Namespace, Name: claim.Name, UID: string(claim.UID)}
 }
 
-// The names of the requirements, in the order in which they are tried.
+// Names of the requirements, in the order in which they are tested.
 const (
 	conformRegistration = "conform/registration"
 	conformVersions     = "conform/versions"

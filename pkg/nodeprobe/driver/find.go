@@ -29,8 +29,8 @@ const (
 const devicePluginsDir = devicepluginv1beta1.DevicePluginPath
 
 const (
-	// maxDepth limits how deep below a directory sockets are looked for. The kubelet looks
-	// at any depth below plugins_registry; drivers use one level.
+	// maxDepth limits the depth of the search for sockets below a directory. The kubelet
+	// looks at any depth below plugins_registry; drivers use one level.
 	maxDepth = 4
 	// maxSockets limits how many sockets of a directory are asked.
 	maxSockets = 256

@@ -24,10 +24,9 @@ type Findings struct {
 	Node string `json:"node,omitempty"`
 	// Plugins are the plugins that register with the kubelet, by socket.
 	Plugins []Plugin `json:"plugins"`
-	// Others are the sockets in the directory for plugins that no registration
-	// names.
+	// Others are the sockets in the directory for plugins that no registration names.
 	Others []Socket `json:"others,omitempty"`
-	// DevicePlugins are the sockets of plugins of the older kind.
+	// DevicePlugins are the sockets of device plugins.
 	DevicePlugins []Socket     `json:"devicePlugins,omitempty"`
 	Checks        []node.Check `json:"checks"`
 }
@@ -36,12 +35,12 @@ func typeMeta(kind string) metav1.TypeMeta {
 	return metav1.TypeMeta{APIVersion: api.APIVersion, Kind: kind}
 }
 
-// Plugin is something that registers with the kubelet.
+// Plugin is a plugin that registers with the kubelet.
 type Plugin struct {
 	// Registration is the socket in plugins_registry.
 	Registration Socket `json:"registration"`
-	// Type is DRAPlugin, CSIPlugin or DevicePlugin. It is empty, as all that
-	// follows, if the socket did not answer.
+	// Type is DRAPlugin, CSIPlugin or DevicePlugin. If the socket did not answer, it is
+	// empty, as all that follows.
 	Type string `json:"type,omitempty"`
 	// Name is the name of the driver.
 	Name string `json:"name,omitempty"`
@@ -59,13 +58,13 @@ func (p *Plugin) IsDRA() bool { return p.Type == registerv1.DRAPlugin }
 const (
 	// parallel is how many sockets are asked at the same time.
 	parallel = 8
-	// maxVersions limits how many services a plugin may advertise before the rest is left
-	// out, and maxName how long its name may be.
+	// maxVersions limits how many services of a plugin are kept, and maxName the length of
+	// its name.
 	maxVersions = 32
 	maxName     = 253
 )
 
-// The names of the checks.
+// Names of checks.
 const (
 	checkRegistry   = "plugins/registry"
 	checkRegistered = "plugins/registration"
@@ -100,5 +99,5 @@ func sorted[V any](m map[string]V) []string {
 	return keys
 }
 
-// speed says how fast something answered.
+// speed says how fast a socket answered.
 func speed(s *Socket) string { return fmt.Sprintf("answers in %.0f ms", max(s.AnswerMillis, 1)) }

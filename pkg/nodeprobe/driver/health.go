@@ -29,7 +29,7 @@ const (
 	// maxMessage limits how much of a message the kubelet takes.
 	maxMessage = 1024
 	// maxHealthDevices limits how many devices of a driver are kept: a driver that invents
-	// new ones with every report must not fill the memory.
+	// devices in every report must not fill the memory.
 	maxHealthDevices = 10000
 )
 
@@ -59,12 +59,12 @@ func AskHealth(ctx context.Context, host *node.Host, snap *snapshot.Snapshot, dr
 	return last, nil
 }
 
-// noReport is the error of a driver that has said nothing.
+// noReport is the error of a driver that has sent no report.
 const noReport = "sends no report in time"
 
-// WatchHealth calls tell with the state of things once every driver has said
-// something or had the time to, and then each time a report comes or a stream ends,
-// until ctx does or no stream is left. tell gets a copy of its own.
+// WatchHealth calls tell once every driver has sent a report or timed out, and then for
+// each report and each end of a stream, until ctx ends or no stream is left. tell gets its
+// own copy.
 func WatchHealth(ctx context.Context, host *node.Host, snap *snapshot.Snapshot, driver string, opts Options, tell func(*Health) error) error {
 	return follow(ctx, host, driver, opts, func(h *Health, complete bool) error {
 		if !complete {
@@ -85,15 +85,15 @@ type news struct {
 	err    error
 }
 
-// follow listens to all drivers at once. complete is true from the moment on
-// that every driver has said something, has failed, or had the time of the options.
+// follow listens to all drivers at once. complete is true once every driver has sent a
+// report, has failed, or has timed out.
 func follow(ctx context.Context, host *node.Host, driver string, opts Options, tell func(h *Health, complete bool) error) error {
 	h := &Health{TypeMeta: typeMeta("NodeHealth"), Drivers: []DriverHealth{}}
 	plugins := h.find(ctx, host, driver, opts)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	// A deadline of the context would go to the drivers, and race with what they
-	// say about it.
+	// A deadline of the context would be sent to the drivers, and race with their error
+	// about it.
 	late := time.NewTimer(opts.timeout())
 	defer late.Stop()
 	incoming := make(chan news)
@@ -156,7 +156,7 @@ func follow(ctx context.Context, host *node.Host, driver string, opts Options, t
 	return nil
 }
 
-// find asks who is there. What keeps it from finding out is a check.
+// find finds the plugins. Errors of the search are checks.
 func (h *Health) find(ctx context.Context, host *node.Host, driver string, opts Options) []*Plugin {
 	registry := path.Join(host.Kubelet, registryDir)
 	found := registeredDrivers(ctx, host, opts)
@@ -188,8 +188,7 @@ func chooseHealth(advertised []string) string {
 	return ""
 }
 
-// listen passes on the reports of one driver, and in the end why there are no
-// more.
+// listen passes on the reports of one driver, and in the end why there are no more.
 func listen(ctx context.Context, host *node.Host, p *Plugin, service string, opts Options, index int, send func(news)) {
 	fail := func(err error) { send(news{index: index, err: err}) }
 	connecting, cancel := context.WithTimeout(ctx, opts.timeout())

@@ -31,11 +31,11 @@ type DriverHealth struct {
 	Service string `json:"service,omitempty"`
 	// NoService means that the driver does not report health, which it need not.
 	NoService bool `json:"noService,omitempty"`
-	// ReportedAt is when the last report came, nil if none did.
+	// ReportedAt is the time of the last report, nil if there is none.
 	ReportedAt *metav1.Time `json:"reportedAt,omitempty"`
 	// Devices are the reported devices, by pool and name.
 	Devices []DeviceHealth `json:"devices,omitempty"`
-	// Error is why there is no report, or why there are no more.
+	// Error says why there is no report, or why there are no more.
 	Error string `json:"error,omitempty"`
 }
 
@@ -47,10 +47,10 @@ type DeviceHealth struct {
 	Health HealthStatus `json:"health"`
 	// Message is the driver's message.
 	Message string `json:"message,omitempty"`
-	// UpdatedAt is when the driver found out, nil if it does not say.
+	// UpdatedAt is when the driver noticed the health, nil if it does not say.
 	UpdatedAt *metav1.Time `json:"updatedAt,omitempty"`
-	// TimeoutSeconds is after how long without a report the kubelet takes the
-	// health to be unknown.
+	// TimeoutSeconds is the time without a report after which the kubelet takes the health
+	// to be unknown.
 	TimeoutSeconds int64 `json:"timeoutSeconds"`
 	// Pods lists what the status of pods says about the device.
 	Pods []PodHealth `json:"pods,omitempty"`
@@ -66,19 +66,19 @@ const (
 	UnknownHealth HealthStatus = "Unknown"
 )
 
-// The names of the checks.
+// Names of checks.
 const (
 	checkStream  = "health/stream"
 	checkHealth  = "health/devices"
 	checkPodSays = "health/pods"
 )
 
-// Reports reports whether any driver does, or did.
+// Reports reports whether any driver reports health, or did.
 func (h *Health) Reports() bool {
 	return slices.ContainsFunc(h.Drivers, func(d DriverHealth) bool { return !d.NoService })
 }
 
-// HealthChange is a device whose health is not what it was.
+// HealthChange is a change of a device's health.
 //
 // +k8s:deepcopy-gen=false
 type HealthChange struct {

@@ -13,8 +13,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
 
-// judge turns what the sockets said into checks. It is blind if not all
-// registrations were looked at.
+// judge turns the answers of sockets into checks. It is blind if not all registrations were
+// looked at.
 func (f *Findings) judge(host *node.Host, blind bool) {
 	for i := range f.Plugins {
 		f.judgePlugin(&f.Plugins[i])
@@ -46,8 +46,8 @@ func (f *Findings) notKnown(name, path, format string, args ...any) {
 	f.Checks = append(f.Checks, node.NotKnown(name, path, format, args...))
 }
 
-// silent adds the check of a socket that did not answer, and what follows if
-// nobody listens on it.
+// silent adds the check of a socket that did not answer, and the consequence if nobody
+// listens on it.
 func (f *Findings) silent(name string, s *Socket, stale string) {
 	if s.Answer == node.Stale {
 		f.bad(name, s.Path, "stale: %s; %s", s.Message, stale)
@@ -80,7 +80,7 @@ func (f *Findings) judgePlugin(p *Plugin) {
 	f.judgeVersions(p)
 }
 
-// servesText lists the services that a socket is known to have.
+// servesText lists the known services of a socket.
 func servesText(s *Socket) string {
 	var names []string
 	for _, service := range s.Services {
@@ -94,8 +94,8 @@ func servesText(s *Socket) string {
 	return " and serves " + strings.Join(names, ", ")
 }
 
-// judgeVersions holds what a driver advertises against what the kubelet takes
-// and what the server has.
+// judgeVersions compares the versions that a driver advertises with the kubelet's and the
+// server's.
 func (f *Findings) judgeVersions(p *Plugin) {
 	if !slices.ContainsFunc(draAPIs(), func(a draAPI) bool { return slices.Contains(p.Versions, a.name) }) {
 		f.Checks = append(f.Checks, node.Check{
@@ -111,7 +111,7 @@ func (f *Findings) judgeVersions(p *Plugin) {
 	}
 }
 
-// judgeDuplicates looks for drivers that register more than once.
+// judgeDuplicates finds drivers that register more than once.
 func (f *Findings) judgeDuplicates() {
 	byName := f.drivers()
 	for _, name := range sorted(byName) {
@@ -135,7 +135,7 @@ func (f *Findings) judgeDuplicates() {
 	}
 }
 
-// judgeOther looks at a socket that no registration names.
+// judgeOther checks a socket that no registration names.
 func (f *Findings) judgeOther(s *Socket, blind bool) {
 	isDriver := slices.ContainsFunc(s.Services, func(service Service) bool { return service.Served == ServedYes })
 	// A registration that this user may not ask can name any endpoint.
@@ -150,7 +150,7 @@ func (f *Findings) judgeOther(s *Socket, blind bool) {
 	case s.Answer == node.Answers:
 		f.good(checkOthers, s.Path, "something that is no DRA driver, or does not say so, %s", speed(s))
 	case s.Answer == node.Missing:
-		// It went away meanwhile.
+		// The socket is gone.
 	case s.Answer == node.Silent || s.Answer == node.Broken:
 		f.notKnown(checkOthers, s.Path, "no registration names it, and it %s", s.Message)
 	default:
@@ -158,7 +158,7 @@ func (f *Findings) judgeOther(s *Socket, blind bool) {
 	}
 }
 
-// judgeAccess looks for sockets that everybody on the node can use.
+// judgeAccess finds sockets that everybody on the node can use.
 func (f *Findings) judgeAccess(host *node.Host) {
 	check := func(s *Socket, whose string) {
 		if s.looked(host) {

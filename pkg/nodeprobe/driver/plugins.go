@@ -19,23 +19,22 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Options say how to look.
+// Options configure the look.
 //
 // +k8s:deepcopy-gen=false
 type Options struct {
-	// Timeout is how long one socket may take; 0 means DefaultTimeout.
+	// Timeout limits one socket; 0 means DefaultTimeout.
 	Timeout time.Duration
 }
 
-// DefaultTimeout is how long a socket may take to answer. The kubelet gives
-// up on a registration after 1 second.
+// DefaultTimeout limits the answer of a socket. The kubelet gives up on a registration
+// after 1 second.
 const DefaultTimeout = 2 * time.Second
 
 func (o Options) timeout() time.Duration { return cmp.Or(o.Timeout, DefaultTimeout) }
 
-// Look asks all sockets of a node who they are and whether they answer, and
-// holds it against the slices of the cluster; snap is nil if there is none. It
-// only fails if ctx ends.
+// Look asks all sockets of a node for their name and services, and compares the answers
+// with the slices of the cluster; snap is nil if there is none. It only fails if ctx ends.
 func Look(ctx context.Context, host *node.Host, snap *snapshot.Snapshot, opts Options) (*Findings, error) {
 	f := &Findings{TypeMeta: typeMeta("NodePlugins"), Plugins: []Plugin{}}
 	around := host.In(snap)
@@ -62,14 +61,14 @@ func Look(ctx context.Context, host *node.Host, snap *snapshot.Snapshot, opts Op
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	// A directory that was not read has drivers, or has not.
+	// An unread directory may have drivers.
 	blind := len(registry.checks) > 0
 	f.judge(host, blind)
 	f.compare(snap, around, blind)
 	return f, nil
 }
 
-// inTurn does something n times, a few at once.
+// inTurn calls do n times, a few at once.
 func inTurn(n int, do func(i int)) {
 	var group errgroup.Group
 	group.SetLimit(parallel)
@@ -83,8 +82,8 @@ func inTurn(n int, do func(i int)) {
 	_ = group.Wait()
 }
 
-// askPlugin asks a registration socket who is behind it, and a DRA driver at its
-// endpoint which services it has.
+// askPlugin asks a registration socket for its plugin, and the endpoint of a DRA driver for
+// its services.
 func askPlugin(ctx context.Context, host *node.Host, socket string, opts Options) Plugin {
 	p := Plugin{Registration: Socket{Path: socket}}
 	info, err := p.Registration.register(ctx, host, opts)
@@ -112,8 +111,8 @@ func askPlugin(ctx context.Context, host *node.Host, socket string, opts Options
 	return p
 }
 
-// register makes the call that the kubelet makes when it finds the socket. It
-// does not tell the plugin that it is registered: only the kubelet knows.
+// register makes the call that the kubelet makes when it finds the socket. It does not tell
+// the plugin that it is registered: only the kubelet knows.
 func (s *Socket) register(ctx context.Context, host *node.Host, opts Options) (*registerv1.PluginInfo, error) {
 	s.looked(host)
 	ctx, cancel := context.WithTimeout(ctx, opts.timeout())
@@ -133,7 +132,7 @@ func (s *Socket) register(ctx context.Context, host *node.Host, opts Options) (*
 	return info, err
 }
 
-// ask connects to the endpoint of a driver. One in the directory of the kubelet
+// ask connects to the endpoint of a driver. An endpoint in the directory of the kubelet
 // must not lead out of it.
 func (s *Socket) ask(ctx context.Context, host *node.Host, advertised []string, opts Options) {
 	s.looked(host)
@@ -157,9 +156,8 @@ func inside(host *node.Host, socket string) string {
 	return ""
 }
 
-// lookAtDevicePlugins lists the plugins of the older kind. They are asked for
-// their options and not for their devices: a second listener can take an event
-// away from the kubelet.
+// lookAtDevicePlugins lists the device plugins. They are asked for their options and not
+// for their devices: a second listener can take an event away from the kubelet.
 func (f *Findings) lookAtDevicePlugins(ctx context.Context, host *node.Host, opts Options) {
 	dir := path.Clean(devicePluginsDir)
 	entries, err := host.ReadDir(dir)

@@ -15,8 +15,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// judge turns what the drivers say into checks, and puts beside it what the
-// pods of the snapshot say.
+// judge turns the reports of drivers into checks, and adds the health from the pods of the
+// snapshot.
 func (h *Health) judge(snap *snapshot.Snapshot) {
 	for i := range h.Drivers {
 		d := &h.Drivers[i]
@@ -66,16 +66,16 @@ func (h *Health) judgeDevice(d *DriverHealth, device *DeviceHealth, snap *snapsh
 		check := node.NotKnown(checkPodSays, "", "pod %s/%s says that %s is %s, the driver that it is %s", pod.Namespace, pod.Pod, name, pod.Health, device.Health)
 		check.Found, check.Required = string(pod.Health), string(device.Health)
 		if device.UpdatedAt != nil && !snap.TakenAt.IsZero() && snap.TakenAt.After(device.UpdatedAt.Time) {
-			// The pod was read after the driver knew.
+			// The pod was read after the report.
 			check.State = node.Problem
 		}
 		h.Checks = append(h.Checks, check)
 	}
 }
 
-// podsSay finds what pods say about a device. Where a request has several, the
-// kubelet says which one it means only if the driver gives it no CDI name: then
-// nothing is known.
+// podsSay returns the health of a device in the status of pods. If a request has several
+// devices, the kubelet names one only if the driver gives it no CDI name: then nothing is
+// known.
 func podsSay(snap *snapshot.Snapshot, driver string, device *DeviceHealth) []PodHealth {
 	var said []PodHealth
 	id := driver + "/" + device.Pool + "/" + device.Device
@@ -104,7 +104,7 @@ func podsSay(snap *snapshot.Snapshot, driver string, device *DeviceHealth) []Pod
 	return said
 }
 
-// podSays finds the entries of one pod about an allocated device.
+// podSays returns the entries of one pod for an allocated device.
 func podSays(pod *corev1.Pod, claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult, id string) []PodHealth {
 	results := claim.Status.Allocation.Devices.Results
 	request := resourceclaim.BaseRequestRef(result.Request)
@@ -114,7 +114,7 @@ func podSays(pod *corev1.Pod, claim *resourceapi.ResourceClaim, result *resource
 			sameRequest++
 		}
 	}
-	// How many devices the entries have that the device is among.
+	// among counts the devices of each entry that has the device.
 	among := map[corev1.ResourceName]int{}
 	for i := range pod.Spec.ResourceClaims {
 		name, _, err := resourceclaim.Name(pod, &pod.Spec.ResourceClaims[i])

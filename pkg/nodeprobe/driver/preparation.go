@@ -21,9 +21,9 @@ type Preparation struct {
 
 	Operation Operation `json:"operation"`
 	Claim     Claim     `json:"claim"`
-	// Refusals are the reasons against it. If it was done, it was forced.
+	// Refusals are the reasons against it. If it was carried out, it was forced.
 	Refusals []Refusal `json:"refusals,omitempty"`
-	// Calls are the requests and what came back, in their order.
+	// Calls are the requests and replies, in their order.
 	Calls  []*Call      `json:"calls"`
 	Checks []node.Check `json:"checks"`
 }
@@ -38,13 +38,13 @@ type Call struct {
 	Method  string `json:"method"`
 	// Request are the claims that were sent.
 	Request []Claim `json:"request"`
-	// DryRun is a call that was not made.
+	// DryRun means that the call was not made.
 	DryRun bool `json:"dryRun,omitempty"`
-	// Millis is how long it took.
+	// Millis is its duration.
 	Millis float64 `json:"millis"`
 	// Error is the error of the call or of the claim.
 	Error string `json:"error,omitempty"`
-	// Replied are the UIDs that the reply has.
+	// Replied are the UIDs in the reply.
 	Replied []string `json:"replied,omitempty"`
 	// Devices are the devices that the driver prepared for the claim.
 	Devices []PreparedDevice `json:"devices,omitempty"`
@@ -57,11 +57,11 @@ type PreparedDevice struct {
 	Pool     string   `json:"pool"`
 	Device   string   `json:"device"`
 	ShareID  string   `json:"shareID,omitempty"`
-	// CDI are the names that the container runtime gets.
+	// CDI are the names for the container runtime.
 	CDI []CDIDevice `json:"cdi,omitempty"`
 }
 
-// CDIDevice is a name for the container runtime and what it resolves to.
+// CDIDevice is a name for the container runtime and its resolution.
 type CDIDevice struct {
 	// ID is vendor/class=name.
 	ID string `json:"id"`
@@ -73,7 +73,7 @@ type CDIDevice struct {
 
 // Edits are the changes that a CDI device makes to a container.
 type Edits struct {
-	// Spec is the file that has it.
+	// Spec is the file with the device.
 	Spec        string       `json:"spec,omitempty"`
 	DeviceNodes []DeviceNode `json:"deviceNodes,omitempty"`
 	// Mounts are "host:container", Env "NAME=value", Hooks
@@ -94,13 +94,13 @@ type DeviceNode struct {
 	Message string     `json:"message,omitempty"`
 }
 
-// Resolver reads what the node knows of CDI devices at that moment. What it
-// returns finds in it what a device does; the error says why it does not resolve.
+// Resolver returns a function that looks up CDI devices in the node's present specs; the
+// error says why one does not resolve.
 //
 // +k8s:deepcopy-gen=false
 type Resolver func(ctx context.Context) (find func(id string) (*Edits, error))
 
-// The names of the checks.
+// Names of checks.
 const (
 	checkFind       = "prepare/driver"
 	checkCall       = "prepare/call"
@@ -124,11 +124,10 @@ func (p *Preparation) notKnown(name, path, format string, args ...any) {
 	p.Checks = append(p.Checks, node.NotKnown(name, path, format, args...))
 }
 
-// DefaultCallTimeout is how long a driver may take for a call, as for the
-// kubelet.
+// DefaultCallTimeout limits a call of a driver, as for the kubelet.
 const DefaultCallTimeout = 45 * time.Second
 
-// RefusedError is an order that was not carried out.
+// RefusedError means that an order was not carried out.
 //
 // +k8s:deepcopy-gen=false
 type RefusedError struct {
@@ -136,7 +135,7 @@ type RefusedError struct {
 	Refusals []Refusal
 }
 
-// Error gives the first reason.
+// Error returns the first reason.
 func (e *RefusedError) Error() string {
 	verb := "prepare"
 	if e.Order.Operation == UnprepareOperation {

@@ -24,12 +24,12 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
 
-// Do carries out an order that nobody refused, or that is forced. It changes the
-// node. With cleanup, what was prepared is unprepared when it returns, also if
-// ctx ends in the middle of it or a call fails halfway.
+// Do carries out an order that nobody refused, or that is forced. It changes the node. With
+// cleanup, prepared claims are unprepared when it returns, even if ctx ends in the middle
+// of it or a call fails halfway.
 //
-// What drivers do wrong is in the checks. It only fails if ctx ends; what was
-// done until then is in the answer, too.
+// Errors of drivers are in the checks. It only fails if ctx ends; the calls until then are
+// in the answer, too.
 func Do(ctx context.Context, host *node.Host, order *Order, opts CallOptions) (done *Preparation, err error) {
 	done = &Preparation{TypeMeta: typeMeta("NodePreparation"), Operation: order.Operation, Claim: order.Claim, Calls: []*Call{}, Checks: []node.Check{}}
 	names := order.Drivers()
@@ -58,14 +58,14 @@ func Do(ctx context.Context, host *node.Host, order *Order, opts CallOptions) (d
 	return done, ctx.Err()
 }
 
-// registered are the drivers that register, by name.
+// registered are the registered drivers, by name.
 type registered struct {
 	drivers map[string][]*Plugin
-	// uncertainty is why there may be more of them, empty if there are not.
+	// uncertainty says why there may be more of them, empty if there are not.
 	uncertainty string
 }
 
-// registeredDrivers asks all registration sockets who they are.
+// registeredDrivers asks all registration sockets for their drivers.
 func registeredDrivers(ctx context.Context, host *node.Host, opts Options) registered {
 	registry := findSockets(ctx, host, path.Join(host.Kubelet, registryDir), checkRegistry)
 	f := Findings{Plugins: make([]Plugin, len(registry.paths))}
@@ -73,8 +73,8 @@ func registeredDrivers(ctx context.Context, host *node.Host, opts Options) regis
 	return registered{f.drivers(), f.uncertainty(registry.checks)}
 }
 
-// uncertainty returns why not every driver that registers may have been found. checks are
-// those of the search for sockets.
+// uncertainty returns why a registered driver may not have been found. checks are the
+// checks of the search for sockets.
 func (f *Findings) uncertainty(checks []node.Check) string {
 	if len(checks) > 0 {
 		return checks[0].Message
@@ -127,7 +127,7 @@ func (c *caller) run(ctx context.Context) error {
 		calling, stop = outlasting(ctx, lastAnswer)
 		defer stop()
 		defer func() {
-			// Whatever ended the work must not keep the claim prepared.
+			// An interruption must not keep the claim prepared.
 			c.call(context.WithoutCancel(ctx), UnprepareOperation, checkCleanup)
 			if c.unanswered {
 				c.done.notKnown(checkCleanup, c.plugin.Endpoint, "driver %s may still finish NodePrepareResources, which it has not answered: unprepare the claim again later", c.plugin.Name)
@@ -150,9 +150,8 @@ func (c *caller) run(ctx context.Context) error {
 	return nil
 }
 
-// lastAnswer is how long a driver may go on with a call after everything was
-// interrupted: if it is told to unprepare what it is about to prepare, the claim
-// may stay prepared.
+// lastAnswer is how long a driver may go on with a call after an interruption: if it is
+// told to unprepare a claim that it is about to prepare, the claim may stay prepared.
 const lastAnswer = 5 * time.Second
 
 // outlasting returns a context that ends some time after ctx does.
@@ -168,10 +167,10 @@ func outlasting(ctx context.Context, longer time.Duration) (context.Context, con
 	}
 }
 
-// method returns how gRPC calls an operation.
+// method returns the gRPC method of an operation.
 func method(operation Operation) string { return "Node" + string(operation) + "Resources" }
 
-// draVersions returns the versions of the service that a driver advertises, newest first.
+// draVersions returns the advertised versions of the service, newest first.
 func (p *Plugin) draVersions() []string {
 	var versions []string
 	for _, a := range draAPIs() {
@@ -183,8 +182,8 @@ func (p *Plugin) draVersions() []string {
 }
 
 const (
-	// maxDevices limits how many devices of a reply are looked at, and maxNames how many
-	// CDI names: far more than a claim can have, and not what fits into a reply.
+	// maxDevices limits the devices in a reply, and maxNames their CDI names: far more than
+	// a claim can have, and less than fits into a reply.
 	maxDevices = 100
 	maxNames   = 1000
 )
@@ -195,7 +194,7 @@ type reply struct {
 	err     string
 }
 
-// call makes one call, notes it and holds its reply against the claim.
+// call makes one call, records it and compares its reply with the claim.
 func (c *caller) call(ctx context.Context, operation Operation, check string) *Call {
 	ctx, cancel := context.WithTimeout(ctx, c.opts.timeout())
 	defer cancel()
@@ -241,8 +240,8 @@ func (c *caller) call(ctx context.Context, operation Operation, check string) *C
 	return call
 }
 
-// send calls the newest version of the service that the driver advertises, and
-// the other one if it does not have that.
+// send calls the newest version of the service that the driver advertises, and the other
+// one if it does not have that.
 func (c *caller) send(ctx context.Context, operation Operation, call *Call) (map[string]reply, error) {
 	versions := c.plugin.draVersions()
 	if len(versions) == 0 {
@@ -303,7 +302,7 @@ func (c *client) draCall(ctx context.Context, version string, operation Operatio
 	return replies, nil
 }
 
-// devicesOf copies what a driver replied.
+// devicesOf copies the devices in a reply.
 func devicesOf(devices []*drav1.Device) []PreparedDevice {
 	prepared := make([]PreparedDevice, 0, len(devices))
 	for _, d := range devices {
@@ -316,7 +315,7 @@ func devicesOf(devices []*drav1.Device) []PreparedDevice {
 	return prepared
 }
 
-// resolve looks up what the CDI names of a call mean.
+// resolve looks up the CDI names of a call.
 func (c *caller) resolve(ctx context.Context, call *Call) {
 	var names []*CDIDevice
 	for i := range call.Devices {

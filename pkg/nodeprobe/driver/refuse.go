@@ -19,7 +19,7 @@ type Operation string
 const (
 	// PrepareOperation makes the devices of a claim ready for containers.
 	PrepareOperation Operation = "Prepare"
-	// UnprepareOperation takes that back.
+	// UnprepareOperation undoes that.
 	UnprepareOperation Operation = "Unprepare"
 )
 
@@ -38,23 +38,23 @@ type Order struct {
 	Claim     Claim
 	// Object is the claim in the cluster, nil if it could not be looked up.
 	Object *resourceapi.ResourceClaim
-	// Driver limits it to one driver. Empty means all that the claim has devices
-	// of.
+	// Driver limits the order to one driver. Empty means all drivers of the claim's
+	// devices.
 	Driver string
 	// Cleanup unprepares the claim afterwards.
 	Cleanup bool
-	// Twice does everything twice, as the kubelet may.
+	// Twice makes every call twice, as the kubelet may.
 	Twice bool
-	// DryRun finds the drivers and says what would be sent, and sends nothing.
+	// DryRun finds the drivers and shows the calls, without making them.
 	DryRun bool
 }
 
-// Refusal is a reason not to do it, and what may follow if it is done all the
-// same.
+// Refusal is a reason not to carry out an order, with the consequence if it is carried out
+// all the same.
 type Refusal struct {
 	// Reason is one sentence.
 	Reason string `json:"reason"`
-	// Consequence is one, too.
+	// Consequence is one sentence.
 	Consequence string `json:"consequence"`
 }
 
@@ -85,7 +85,7 @@ func (o *Order) results(driver string) []resourceapi.DeviceRequestAllocationResu
 	return own
 }
 
-// Place is where an order would be carried out.
+// Place is the place where an order is carried out.
 //
 // +k8s:deepcopy-gen=false
 type Place struct {
@@ -94,8 +94,8 @@ type Place struct {
 	Node, BootID string
 }
 
-// Refuse says why an order should not be carried out in a place. snap is nil if
-// no cluster was read.
+// Refuse returns the reasons not to carry out an order in a place. snap is nil if no
+// cluster was read.
 func (o *Order) Refuse(snap *snapshot.Snapshot, here Place) []Refusal {
 	claim := o.Object
 	if claim == nil {
@@ -130,8 +130,8 @@ func (o *Order) Refuse(snap *snapshot.Snapshot, here Place) []Refusal {
 	return append(refusals, o.refuseInUse()...)
 }
 
-// skipped reports whether the kubelet would leave out the call: it does if all
-// devices of the driver say so (KEP-5945).
+// skipped reports whether the kubelet skips the call, because all devices of the driver say
+// so (KEP-5945).
 func (o *Order) skipped(driver string) bool {
 	operation := resourceapi.SkipNodeOperationNodePrepareResources
 	if o.Operation == UnprepareOperation {
@@ -146,7 +146,7 @@ func (o *Order) skipped(driver string) bool {
 	return len(results) > 0
 }
 
-// refuseInUse refuses a claim that somebody uses.
+// refuseInUse refuses a claim that is in use.
 func (o *Order) refuseInUse() []Refusal {
 	users := make([]string, 0, len(o.Object.Status.ReservedFor))
 	for _, user := range o.Object.Status.ReservedFor {
@@ -166,8 +166,7 @@ func (o *Order) refuseInUse() []Refusal {
 	}
 }
 
-// elsewhere says that the devices are not on this node, or that nobody knows;
-// empty if they are.
+// elsewhere says that the devices are not, or may not be, on this node; empty if they are.
 func (o *Order) elsewhere(snap *snapshot.Snapshot, here Place) string {
 	selector := o.Object.Status.Allocation.NodeSelector
 	if selector == nil {
@@ -189,7 +188,7 @@ func (o *Order) elsewhere(snap *snapshot.Snapshot, here Place) string {
 	return ""
 }
 
-// selected names the nodes that a claim is allocated to, or their number.
+// selected names the nodes that a claim is allocated to, or counts them.
 func selected(snap *snapshot.Snapshot, o *Order) string {
 	var names []string
 	for _, candidate := range snap.Nodes {

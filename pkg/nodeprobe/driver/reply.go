@@ -59,17 +59,17 @@ func (c *caller) judgeDevices(call *Call) {
 	}
 }
 
-// name returns how messages call the device.
+// name returns the device's name in messages.
 func (d *PreparedDevice) name() string { return clip(d.Pool + "/" + d.Device) }
 
-// key says the entries of a reply apart.
+// key returns a key that identifies an entry of a reply.
 func (d *PreparedDevice) key() string {
 	requests := slices.Sorted(slices.Values(d.Requests))
 	return strings.Join(append([]string{d.Pool, d.Device, d.ShareID}, requests...), "\x00")
 }
 
-// judgeTwice compares what the same call brought twice: the kubelet may repeat
-// it at any time, so nothing may change.
+// judgeTwice compares the replies to the same call: the kubelet may repeat it at any time,
+// so nothing may change.
 func (c *caller) judgeTwice(first, second *Call) {
 	method, driver := second.Method, second.Driver
 	switch {

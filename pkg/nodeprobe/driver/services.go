@@ -18,7 +18,7 @@ import (
 	registerv1 "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
 )
 
-// api is a service of a driver as gRPC calls it.
+// draAPI is a service of a driver in gRPC.
 type draAPI struct{ name, grpc string }
 
 // draAPIs returns the versions of the service that prepares claims, newest first: the
@@ -38,9 +38,8 @@ func healthAPIs() []draAPI {
 	}
 }
 
-// noMethod is a method that no service has. Servers on grpc-go tell an unknown
-// method of a service that they have from an unknown service, and do nothing
-// else.
+// noMethod is a method that no service has. Servers on grpc-go answer differently for an
+// unknown method of a known service and for an unknown service, and do nothing else.
 const noMethod = "KubectlDRALooks"
 
 // serves asks whether the server has a service, without calling it.
@@ -59,8 +58,7 @@ func (c *client) serves(ctx context.Context, service string) (Served, error) {
 	}
 }
 
-// askServices finds out whether a socket answers and which of the services it
-// has.
+// askServices finds out whether a socket answers and which of the services it has.
 func (s *Socket) askServices(ctx context.Context, c *client, advertised []string) {
 	started := time.Now()
 	for i, a := range append(draAPIs(), healthAPIs()...) {

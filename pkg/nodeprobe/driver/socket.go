@@ -16,25 +16,25 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
 
-// Socket is a socket of the node and what came of talking to it.
+// Socket is a socket of the node and the outcome of a connection.
 type Socket struct {
 	// Path is the path on the node.
 	Path   string      `json:"path"`
 	Answer node.Answer `json:"answer"`
 	// Mode is type and permissions as ls shows them, empty if unknown.
 	Mode string `json:"mode,omitempty"`
-	// AnswerMillis is how long the first call took, in milliseconds.
+	// AnswerMillis is the duration of the first call.
 	AnswerMillis float64 `json:"answerMillis,omitempty"`
-	// Message says what went wrong, empty if nothing did.
+	// Message describes the error, empty if there is none.
 	Message string `json:"message,omitempty"`
 	// Services are the services that were asked for, see [Service].
 	Services []Service `json:"services,omitempty"`
 }
 
 const (
-	// maxReply limits how many bytes a reply may have: what the kubelet takes.
+	// maxReply limits the size of a reply, as the kubelet does.
 	maxReply = 4 << 20
-	// maxText limits how many bytes of a text of a driver are kept.
+	// maxText limits the kept bytes of a text from a driver.
 	maxText = 4 << 10
 )
 
@@ -55,10 +55,10 @@ func dial(ctx context.Context, host *node.Host, path, inside string) (*client, e
 	return &client{ClientConn: conn, path: path}, nil
 }
 
-// close ends the connection; there is nobody to tell that it failed.
+// close ends the connection and ignores errors.
 func (c *client) close() { _ = c.Close() }
 
-// failed turns what gRPC says about a call into a [*node.SocketError].
+// failed turns a gRPC error of a call into a [*node.SocketError].
 func (c *client) failed(err error) error {
 	answer := node.Broken
 	said := status.Convert(err)
@@ -78,7 +78,7 @@ func (c *client) failed(err error) error {
 	return &node.SocketError{Path: c.path, Answer: answer, Err: errors.New(clip(message))}
 }
 
-// clip shortens a text that only somebody who means harm writes.
+// clip shortens texts that only a malicious driver writes.
 func clip(text string) string {
 	if len(text) <= maxText {
 		return text
@@ -86,10 +86,10 @@ func clip(text string) string {
 	return fmt.Sprintf("%s… (%d bytes)", text[:maxText], len(text))
 }
 
-// millis returns a duration in milliseconds, to a microsecond.
+// millis returns a duration in milliseconds, with microseconds.
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// outcome notes in a socket what came of talking to it.
+// outcome records the outcome of a connection.
 func (s *Socket) outcome(took time.Duration, err error) {
 	if err == nil {
 		s.Answer, s.AnswerMillis = node.Answers, millis(took)
@@ -102,7 +102,7 @@ func (s *Socket) outcome(took time.Duration, err error) {
 	}
 }
 
-// reason returns what an error says besides the path of the socket.
+// reason returns an error without the path of the socket.
 func reason(err error) string {
 	var failure *node.SocketError
 	if errors.As(err, &failure) {
@@ -111,7 +111,7 @@ func reason(err error) string {
 	return clip(err.Error())
 }
 
-// Served reports whether a server has a service.
+// Served says whether a server has a service.
 type Served string
 
 // Answers of a server about a service. Servers need not give one.
@@ -123,10 +123,10 @@ const (
 
 // Service is a version of one of the services of a driver.
 type Service struct {
-	// Name is how drivers advertise it: v1.DRAPlugin, v1beta1.DRAPlugin,
-	// v1.DRAResourceHealth, v1alpha1.DRAResourceHealth.
+	// Name is the advertised name: v1.DRAPlugin, v1beta1.DRAPlugin, v1.DRAResourceHealth,
+	// v1alpha1.DRAResourceHealth.
 	Name string `json:"name"`
-	// Advertised is true if the driver names it as it registers.
+	// Advertised is true if the driver names it when it registers.
 	Advertised bool `json:"advertised"`
 	// Served is the server's answer.
 	Served Served `json:"served"`

@@ -18,14 +18,14 @@ type Findings struct {
 
 	// Node is the name of the node in the cluster, empty if not known.
 	Node string `json:"node,omitempty"`
-	// Socket is where the kubelet was asked.
+	// Socket is the kubelet's socket.
 	Socket string `json:"socket"`
 	// Pods are the pods with a claim, a device, or exclusive CPUs or memory; Others counts
 	// the rest.
 	Pods   []Pod `json:"pods"`
 	Others int   `json:"others"`
-	// Allocatable are the devices of device plugins that the kubelet gives out,
-	// those in use among them.
+	// Allocatable are the devices of device plugins that the kubelet gives out, including
+	// devices in use.
 	Allocatable []Resource   `json:"allocatable,omitempty"`
 	Checks      []node.Check `json:"checks"`
 }
@@ -38,8 +38,8 @@ type Pod struct {
 	Containers []Container `json:"containers,omitempty"`
 }
 
-// Container is a container that runs, or starts again, with its pod; the
-// kubelet does not report those that end before.
+// Container is a container that runs, or restarts, with its pod; the kubelet does not
+// report init containers that end before.
 type Container struct {
 	Name   string  `json:"name"`
 	Claims []Claim `json:"claims,omitempty"`
@@ -71,21 +71,21 @@ type Device struct {
 	CDIDevices []string `json:"cdiDevices,omitempty"`
 }
 
-// Resource are devices of a device plugin.
+// Resource is a set of devices of a device plugin.
 type Resource struct {
 	// Name is the name of the resource: "example.com/nic".
 	Name string `json:"name"`
 	// IDs are the plugin's names of the devices.
 	IDs []string `json:"ids"`
-	// NUMANodes are where they are, as far as the plugin says.
+	// NUMANodes are their NUMA nodes, if the plugin reports them.
 	NUMANodes []int64 `json:"numaNodes,omitempty"`
 }
 
-// Memory is memory that a container has for itself.
+// Memory is exclusive memory of a container.
 type Memory struct {
-	// Type is memory or hugepages-SIZE, Bytes how much of it.
+	// Type is memory or hugepages-SIZE, Bytes its amount.
 	Type  string `json:"type"`
 	Bytes uint64 `json:"bytes"`
-	// NUMANodes are where it is.
+	// NUMANodes are its NUMA nodes.
 	NUMANodes []int64 `json:"numaNodes,omitempty"`
 }

@@ -3,10 +3,10 @@
 
 // +k8s:deepcopy-gen=package
 
-// Package kubelet knows what the kubelet of a node reports about its pods: the
-// claims and devices that it has given to each container, by its PodResources
-// API. It holds that against what the cluster says.
+// Package kubelet knows the kubelet's report about its pods: the claims and devices that it
+// has given to each container, by its PodResources API. It compares the report with the
+// cluster.
 //
-// It only asks, within a time and up to a size, and prints nothing.
-// pkg/nodeprobe and pkg/commands/nodeprobe may import it.
+// It only asks, within limits of time and size, and prints nothing. pkg/nodeprobe and
+// pkg/commands/nodeprobe may import it.
 package kubelet

@@ -17,12 +17,12 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// join holds what the kubelet reports against the cluster.
+// join compares the kubelet's report with the cluster.
 type join struct {
 	*Findings
 
 	cluster *node.Cluster
-	// one is the pod that was asked for, nil for all.
+	// one is the requested pod, nil for all.
 	one *v1.GetPodResourcesRequest
 	// agree counts the claims on which both sides agree.
 	agree    int
@@ -81,7 +81,7 @@ func (j *join) bad(name, format string, args ...any) {
 	j.Checks = append(j.Checks, node.Bad(name, "", format, args...))
 }
 
-// fromKubelet looks for what only the kubelet knows.
+// fromKubelet finds claims that only the kubelet knows.
 func (j *join) fromKubelet(pod *Pod) {
 	held := map[[2]string][]Device{}
 	var order [][2]string
@@ -156,7 +156,7 @@ func (j *join) claim(pod *corev1.Pod, namespace, name string, devices []Device) 
 		}
 		id := deviceName(r.Driver, r.Pool, r.Device, share)
 		wanted[id] = true
-		// A driver may tell the kubelet nothing of its devices, but not half of it.
+		// A driver may report none of its devices to the kubelet, but not half of them.
 		if !had[id] && drivers[r.Driver] {
 			lacking = append(lacking, id)
 		}
@@ -194,7 +194,7 @@ func deviceName(driver, pool, device, share string) string {
 	return name
 }
 
-// fromCluster looks for what only the cluster knows.
+// fromCluster finds claims that only the cluster knows.
 func (j *join) fromCluster(pod *corev1.Pod) {
 	var reported []string
 	for i := range j.Pods {

@@ -23,14 +23,14 @@ import (
 )
 
 const (
-	// Kind of the findings.
+	// Kind is the kind of the findings.
 	Kind = "NodePods"
 
-	// callTimeout is how long each call may take.
+	// callTimeout limits each call.
 	callTimeout = 5 * time.Second
 )
 
-// The names of the checks.
+// Names of checks.
 const (
 	checkSocket      = "pods/socket"
 	checkList        = "pods/list"
@@ -141,7 +141,7 @@ func (f *Findings) allocatable(ctx context.Context, client v1.PodResourcesLister
 	f.Checks = append(f.Checks, node.Good(checkAllocatable, f.Socket, "the kubelet gives out %s of device plugins", english.Count(devices, "device")))
 }
 
-// podOf keeps the containers that have something.
+// podOf returns a pod with the containers that have something.
 func podOf(p *v1.PodResources) Pod {
 	pod := Pod{Namespace: p.GetNamespace(), Name: p.GetName()}
 	for _, c := range p.GetContainers() {
@@ -168,15 +168,15 @@ func claimOf(d *v1.DynamicResource) Claim {
 		}
 		claim.Devices = append(claim.Devices, device)
 	}
-	// The kubelet goes through its drivers in any order.
+	// The kubelet asks its drivers in any order.
 	slices.SortStableFunc(claim.Devices, func(a, b Device) int {
 		return cmp.Or(cmp.Compare(a.Driver, b.Driver), naming.Compare(a.Pool, b.Pool), naming.Compare(a.Device, b.Device), cmp.Compare(a.ShareID, b.ShareID))
 	})
 	return claim
 }
 
-// resourcesOf joins the devices of a resource at one place: the kubelet reports
-// them one by one.
+// resourcesOf joins the devices of a resource at one place: the kubelet reports them one by
+// one.
 func resourcesOf(devices []*v1.ContainerDevices) []Resource {
 	var resources []Resource
 	for _, d := range devices {

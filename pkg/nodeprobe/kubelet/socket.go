@@ -16,7 +16,7 @@ import (
 // pkg/kubelet/kubelet.go).
 const maxReply = 16 << 20
 
-// longestText limits how much of a server's message is shown.
+// longestText limits the shown part of a server's message.
 const longestText = 1000
 
 // failed returns the check for a call that failed.

@@ -13,36 +13,36 @@ import (
 // NoKubelet says why a path of the kubelet may be missing.
 const NoKubelet = "no kubelet runs here, or it has another --kubelet-root"
 
-// Check is one thing that was looked at.
+// Check is the result of one check.
 type Check struct {
 	// Name identifies the check and is stable, such as "cdi/specs".
 	Name  string `json:"name"`
 	State State  `json:"state"`
 	// Message is one line about the result.
 	Message string `json:"message"`
-	// Path is the file, socket or directory, as the node names it.
+	// Path is the file, socket or directory on the node.
 	Path string `json:"path,omitempty"`
 	// Found and Required are the evidence, if it is a value.
 	Found    string `json:"found,omitempty"`
 	Required string `json:"required,omitempty"`
 }
 
-// Good returns a check of something that is in order.
+// Good returns a check with state OK.
 func Good(name, path, format string, args ...any) Check {
 	return Check{Name: name, State: OK, Path: path, Message: fmt.Sprintf(format, args...)}
 }
 
-// Bad returns a check of something that is not.
+// Bad returns a check with state Problem.
 func Bad(name, path, format string, args ...any) Check {
 	return Check{Name: name, State: Problem, Path: path, Message: fmt.Sprintf(format, args...)}
 }
 
-// NotKnown returns a check of something that could not be known.
+// NotKnown returns a check with state Unknown.
 func NotKnown(name, path, format string, args ...any) Check {
 	return Check{Name: name, State: Unknown, Path: path, Message: fmt.Sprintf(format, args...)}
 }
 
-// Failed turns an error of looking into a check, by the rule of [State].
+// Failed turns an error into a check, by the rule of [State].
 func Failed(name, path string, err error) Check {
 	var socket *SocketError
 	switch isSocket := errors.As(err, &socket); {

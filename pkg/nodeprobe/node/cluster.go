@@ -15,16 +15,16 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// The files that tell one node from another.
+// Files that identify a node.
 const (
 	bootIDPath    = "/proc/sys/kernel/random/boot_id"
 	machineIDPath = "/etc/machine-id"
 	hostnamePath  = "/etc/hostname"
-	// idLimit is more than any of them has.
+	// idLimit is larger than any of them.
 	idLimit = 4096
 )
 
-// BootID returns what the kernel calls the time since the node was started.
+// BootID returns the kernel's ID of the present boot.
 func (h *Host) BootID() (string, error) { return h.readID(bootIDPath) }
 
 func (h *Host) readID(path string) (string, error) {
@@ -38,8 +38,7 @@ func (h *Host) readID(path string) (string, error) {
 // Cluster has the objects of a cluster that concern one node. A nil one says nothing: there
 // is no cluster.
 type Cluster struct {
-	// Node is the name of the node, empty if it could not be found out; Unknown
-	// says why then.
+	// Node is the name of the node, empty if it is not known; Unknown then says why.
 	Node, Unknown string
 	// Pods are the pods bound to the node that have not ended, by namespace and name.
 	Pods []*corev1.Pod
@@ -84,8 +83,8 @@ func (h *Host) In(snap *snapshot.Snapshot) *Cluster {
 	return c
 }
 
-// nameIn finds out which node of the cluster this is: the name that was given,
-// else the node with the same boot ID, machine ID or host name.
+// nameIn finds the name of this node in the cluster: the given name, else the node with the
+// same boot ID, machine ID or host name.
 func (h *Host) nameIn(snap *snapshot.Snapshot) (name, unknown string) {
 	if h.Name != "" {
 		if snap.Node(h.Name) == nil && snap.Gap(snapshot.ResourceNodes) == nil {
@@ -116,7 +115,7 @@ func (h *Host) nameIn(snap *snapshot.Snapshot) (name, unknown string) {
 				same = append(same, n.Name)
 			}
 		}
-		// Nodes that share a machine, as those of kind do, share the boot ID.
+		// Nodes that share a machine, as in kind, share the boot ID.
 		if len(same) == 1 {
 			return same[0], ""
 		}
@@ -124,8 +123,7 @@ func (h *Host) nameIn(snap *snapshot.Snapshot) (name, unknown string) {
 	return "", fmt.Sprintf("%s has no single node with the boot ID, machine ID or host name of this one", snap.Source)
 }
 
-// ClaimsOf returns the claims that a pod uses, by its own and by the claims'
-// word.
+// ClaimsOf returns the claims that a pod uses, according to the pod and to the claims.
 func (c *Cluster) ClaimsOf(pod *corev1.Pod) []*resourceapi.ResourceClaim {
 	found := map[*resourceapi.ResourceClaim]bool{}
 	add := func(name *string) {
@@ -211,8 +209,8 @@ func (c *Cluster) PodByUID(uid string) *corev1.Pod {
 	return nil
 }
 
-// Missing says why it cannot be told that a claim or pod of that namespace does
-// not exist; it is empty if it can. An empty namespace stands for all of them.
+// Missing says why a claim or pod of that namespace may exist although it was not found;
+// empty if it does not exist. An empty namespace stands for all of them.
 func (c *Cluster) Missing(resource, namespace string) string {
 	if c == nil {
 		return "no cluster was read"

@@ -12,10 +12,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// connect connects to the socket at a path that has no links in it. It holds on
-// to the file while it looks what it is, so that nobody can put another one
-// there, and connects through the descriptor, so that the path may be longer
-// than the 108 bytes of an address.
+// connect connects to the socket at a path without links. It keeps the file open while it
+// checks its type, so that nobody can replace it, and connects through the descriptor, so
+// that the path may be longer than the 108 bytes of an address.
 func connect(ctx context.Context, here string) (net.Conn, error) {
 	fd, err := unix.Open(here, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -11,11 +11,11 @@ import (
 	"os"
 )
 
-// longestAddress limits how many bytes the path of a socket may have on the systems with
-// the shortest addresses.
+// longestAddress limits the length of a socket's path to the shortest addresses of these
+// systems.
 const longestAddress = 103
 
-// connect connects to the socket at a path that has no links in it.
+// connect connects to the socket at a path without links.
 func connect(ctx context.Context, here string) (net.Conn, error) {
 	info, err := os.Lstat(here)
 	switch {

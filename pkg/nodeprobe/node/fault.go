@@ -10,8 +10,8 @@ import (
 	"io"
 )
 
-// JSONFault returns an error of package json without the content of the file: it may have
-// been something else than it should be, and nobody's to read.
+// JSONFault returns an error of package json without the content of the file, which may be
+// secret.
 func JSONFault(err error) error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
@@ -36,5 +36,5 @@ var (
 	errTooLong   = errors.New("the path is longer than this system can connect to")
 )
 
-// ErrNotRead is something that was left alone, so that nothing is known of it.
+// ErrNotRead means that something was not read, so that nothing is known of it.
 var ErrNotRead = errors.New("was not read")

@@ -18,7 +18,7 @@ import (
 	securejoin "github.com/cyphar/filepath-securejoin"
 )
 
-// The places where kubelet and container runtimes look by default.
+// Default paths of the kubelet and of container runtimes.
 const (
 	DefaultRoot    = "/"
 	DefaultKubelet = "/var/lib/kubelet"
@@ -27,13 +27,12 @@ const (
 // DefaultCDI returns the directories that container runtimes read CDI specs from.
 func DefaultCDI() []string { return []string{"/etc/cdi", "/var/run/cdi"} }
 
-// Host is a node, as far as it can be seen from here. Paths are those of the
-// node: in a container that has the node's root at /host, /dev/nvidia0 of the
-// node is /host/dev/nvidia0 here.
+// Host is a node as seen from here. Paths are paths on the node: in a container that has
+// the node's root at /host, /dev/nvidia0 of the node is /host/dev/nvidia0 here.
 type Host struct {
 	// Name is the name of the node in the cluster; empty to find it out, see [Host.In].
 	Name string
-	// Root is where the node's root is mounted.
+	// Root is the mount point of the node's root.
 	Root string
 	// Kubelet is the root directory of the kubelet (--root-dir).
 	Kubelet string
@@ -56,14 +55,14 @@ func NewHost(root, kubelet string, cdi []string) *Host {
 	return h
 }
 
-// Here returns where a path of the node is seen from here. Links are resolved as the node
+// Here returns the path from here of a path on the node. Links are resolved as the node
 // would, and never lead out of its root. It fails for a loop of links.
 func (h *Host) Here(path string) (string, error) {
 	here, err := securejoin.SecureJoin(h.Root, path)
 	var inner *fs.PathError
 	switch {
 	case errors.As(err, &inner):
-		// Its path is that from here.
+		// The path of the error is the path from here.
 		return "", fmt.Errorf("resolve %s: %w", path, inner.Err)
 	case err != nil:
 		return "", fmt.Errorf("resolve %s: %w", path, err)
@@ -71,7 +70,7 @@ func (h *Host) Here(path string) (string, error) {
 	return here, nil
 }
 
-// TooLargeError is a file that is larger than what may be read.
+// TooLargeError means that a file is larger than the limit.
 type TooLargeError struct {
 	Path  string
 	Limit int64
@@ -82,17 +81,16 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("%s is larger than %d bytes, and %v", e.Path, e.Limit, ErrNotRead)
 }
 
-// Unwrap says that it was left alone.
+// Unwrap returns ErrNotRead.
 func (e *TooLargeError) Unwrap() error { return ErrNotRead }
 
-// ErrNotRegular is something that should be a file and is none.
+// ErrNotRegular means that a path is no regular file.
 var ErrNotRegular = errors.New("is not a regular file")
 
-// ErrNotDirectory is something that should be a directory and is none.
+// ErrNotDirectory means that a path is no directory.
 var ErrNotDirectory = errors.New("is not a directory")
 
-// opener is how a path of this machine is looked at and opened: package os, or an
-// [os.Root].
+// opener opens paths of this machine: package os, or an [os.Root].
 type opener struct {
 	stat func(string) (fs.FileInfo, error)
 	open func(string, int, fs.FileMode) (*os.File, error)
@@ -108,7 +106,7 @@ func (h *Host) open(path string, right func(fs.FileInfo) error) (*os.File, error
 	return h.openBy(opener{os.Stat, os.OpenFile}, path, here, right)
 }
 
-// openBy opens what a path of the node is called for an opener.
+// openBy opens a path of the node by an opener's name for it.
 func (h *Host) openBy(by opener, path, here string, right func(fs.FileInfo) error) (*os.File, error) {
 	info, err := by.stat(here)
 	if err != nil {
@@ -131,8 +129,8 @@ func (h *Host) openBy(by opener, path, here string, right func(fs.FileInfo) erro
 	return file, nil
 }
 
-// ReadFile reads a file of at most so many bytes. It never waits: what is no
-// regular file, such as a pipe, is not opened.
+// ReadFile reads a file of at most so many bytes. It never blocks: files that are not
+// regular, such as pipes, are not opened.
 func (h *Host) ReadFile(path string, limit int64) ([]byte, error) {
 	file, err := h.open(path, readable(path, limit))
 	if err != nil {
@@ -163,8 +161,8 @@ func (h *Host) ReadFileIn(dir, path string, limit int64) ([]byte, error) {
 		}
 		return nil, fmt.Errorf("it leads out of %s to %s, and %w", dir, h.there(here), ErrNotRead)
 	}
-	// The links were resolved above; if one is put there since, the root keeps
-	// it from leading out.
+	// The links were resolved above; the root keeps a link that was put there since from
+	// leading out.
 	root, err := os.OpenRoot(inside)
 	if err != nil {
 		return nil, h.named(dir, err)
@@ -193,7 +191,7 @@ func readable(path string, limit int64) func(fs.FileInfo) error {
 // read reads an open file and closes it.
 func (h *Host) read(file *os.File, path string, limit int64) ([]byte, error) {
 	defer func() { _ = file.Close() }()
-	// It may have grown since, and files of the kernel have no size.
+	// The file may have grown since, and files of the kernel have no size.
 	data, err := io.ReadAll(io.LimitReader(file, limit+1))
 	if err != nil {
 		return nil, h.named(path, err)
@@ -204,11 +202,10 @@ func (h *Host) read(file *os.File, path string, limit int64) ([]byte, error) {
 	return data, nil
 }
 
-// maxEntries limits how many entries of a directory are looked at.
+// maxEntries limits the entries of a directory.
 const maxEntries = 10000
 
-// ReadDir lists a directory by name. One with more than 10,000 entries is an
-// error, and so is what is no directory.
+// ReadDir lists a directory by name. It fails for more than 10,000 entries, and for files.
 func (h *Host) ReadDir(path string) ([]fs.DirEntry, error) {
 	dir, err := h.open(path, func(info fs.FileInfo) error {
 		if !info.IsDir() {
@@ -244,8 +241,8 @@ func (h *Host) Stat(path string) (fs.FileInfo, error) {
 	return info, nil
 }
 
-// Leaves reports whether a path is a link, or is below one, that leads out of a
-// directory of the node. target is where it leads.
+// Leaves reports whether a path is a link, or is below one, that leads out of a directory
+// of the node, and returns its target.
 func (h *Host) Leaves(path, dir string) (target string, leaves bool, err error) {
 	here, err := h.Here(path)
 	if err != nil {
@@ -271,12 +268,12 @@ func below(dir, path string) (relative string, leaves bool, err error) {
 	return relative, relative == ".." || strings.HasPrefix(relative, ".."+string(filepath.Separator)), nil
 }
 
-// there returns what the node calls a path of this machine.
+// there returns the node's path for a path of this machine.
 func (h *Host) there(here string) string {
 	return "/" + strings.TrimPrefix(strings.TrimPrefix(here, filepath.Clean(h.Root)), "/")
 }
 
-// named makes an error of a path from here one of the path on the node.
+// named replaces the path from here in an error by the path on the node.
 func (h *Host) named(path string, err error) error {
 	var inner *fs.PathError
 	if errors.As(err, &inner) {

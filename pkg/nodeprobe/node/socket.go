@@ -28,20 +28,19 @@ const (
 	Silent Answer = "Silent"
 	// Broken is a socket that answered with an error or not in gRPC.
 	Broken Answer = "Broken"
-	// NotSocket is a file or something else that is no socket.
+	// NotSocket is a file that is not a socket.
 	NotSocket Answer = "NotSocket"
-	// LeadsOut is a link out of the directory of the kubelet; it was not
-	// followed.
+	// LeadsOut is a link out of the directory of the kubelet; it was not followed.
 	LeadsOut Answer = "LeadsOut"
-	// Missing is nothing at all.
+	// Missing is a path that does not exist.
 	Missing Answer = "Missing"
 	// Denied is a socket that this user may not connect to.
 	Denied Answer = "Denied"
-	// NotAsked is a socket that was left alone: the message says why.
+	// NotAsked is a socket that was not asked: the message says why.
 	NotAsked Answer = "NotAsked"
 )
 
-// State returns what an answer means for a socket that has to be there.
+// State returns the state of a required socket with this answer.
 func (a Answer) State() State {
 	switch a {
 	case Answers:
@@ -55,14 +54,14 @@ func (a Answer) State() State {
 	}
 }
 
-// SocketError is a socket that did not answer as it should.
+// SocketError means that a socket did not answer as it should.
 type SocketError struct {
 	Path   string
 	Answer Answer
 	Err    error
 }
 
-// Error says it in one line.
+// Error describes it in one line.
 func (e *SocketError) Error() string { return e.Path + ": " + e.Reason() }
 
 // Reason returns the error without the path.
@@ -81,7 +80,7 @@ func (e *SocketError) Reason() string {
 	}
 }
 
-// Unwrap gives what the system or gRPC said.
+// Unwrap returns the error of the system or gRPC.
 func (e *SocketError) Unwrap() error { return e.Err }
 
 // Is reports whether target is the file error for missing rights or a missing file, as err
@@ -90,14 +89,12 @@ func (e *SocketError) Is(target error) bool {
 	return target == fs.ErrPermission && e.Answer == Denied || target == fs.ErrNotExist && e.Answer == Missing
 }
 
-// maxHeaders limits how many bytes the headers of a reply may have; the texts of errors are
-// among them.
+// maxHeaders limits the size of the headers of a reply, which include the texts of errors.
 const maxHeaders = 64 << 10
 
-// Dial connects to the gRPC server behind a socket of the node, once it is clear
-// that it is one. A link is followed as the node would, but not out of inside,
-// if that is given. A reply may have so many bytes. The error is a
-// [*SocketError].
+// Dial connects to the gRPC server behind a socket of the node, after checking that it is
+// one. A link is followed as the node would, but not out of inside, if that is given.
+// maxReply limits the size of a reply. The error is a [*SocketError].
 func (h *Host) Dial(ctx context.Context, path, inside string, maxReply int) (*grpc.ClientConn, error) {
 	first, err := h.connect(ctx, path, inside)
 	if err != nil {

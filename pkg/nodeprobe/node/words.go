@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// sampled is how many of a long list are named in a message.
+// sampled is how many elements of a long list a message names.
 const sampled = 3
 
 // Sample enumerates a list in a message: all of a short one, some of a long one.
@@ -19,14 +19,13 @@ func Sample(list []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(list[:sampled], ", "), len(list)-sampled)
 }
 
-// Unknowns gathers what could not be known, so that a reason that many things
-// share is given once.
+// Unknowns collects unknown facts, so that a reason that many share is given once.
 type Unknowns struct {
 	reasons []string
 	about   map[string][]string
 }
 
-// Add notes that something about who could not be known, and why.
+// Add records that a fact about who is unknown, and why.
 func (d *Unknowns) Add(who, reason string) {
 	if d.about == nil {
 		d.about = map[string][]string{}

@@ -16,7 +16,7 @@ import (
 const (
 	// nvidiaModule is the kernel driver through which NVML sees a GPU.
 	nvidiaModule = "nvidia"
-	// virtualGPU is a GPU that a hypervisor has made up for this machine.
+	// virtualGPU is a GPU that a hypervisor provides to this machine.
 	virtualGPU = "VGPU"
 
 	fabricNotSupported = "NotSupported"
@@ -54,7 +54,7 @@ func compareWithPCI(gpus []GPU, pci []PCIDevice) []node.Check {
 	return checks
 }
 
-// gpuChecks judges one GPU.
+// gpuChecks checks one GPU.
 func gpuChecks(g *GPU) []node.Check {
 	var checks []node.Check
 	name := func(what string) string { return fmt.Sprintf("gpus/%d/%s", g.Index, what) }
@@ -125,18 +125,18 @@ func gpuChecks(g *GPU) []node.Check {
 	return checks
 }
 
-// operationChecks judges what keeps programs from the GPU, or slows them down, at the
-// moment.
+// operationChecks checks for conditions that keep programs from the GPU, or slow them down,
+// at the moment.
 func operationChecks(g *GPU, name func(string) string) []node.Check {
 	var checks []node.Check
 	switch o := &g.Operation; o.ComputeMode {
 	case computeProhibited:
 		checks = append(checks, node.Bad(name("compute-mode"), "", "GPU %d: its compute mode is %s: no program can compute on it", g.Index, o.ComputeMode))
 	case computeExclusiveProcess, computeExclusiveThread:
-		// MPS wants it so.
+		// MPS requires it.
 		checks = append(checks, node.NotKnown(name("compute-mode"), "", "GPU %d: its compute mode is %s: a second process on it fails; that is right only under MPS, or if each pod has one process", g.Index, o.ComputeMode))
 	}
-	// That the power limit holds the clocks back is how a busy GPU works.
+	// A busy GPU is normally limited by its power.
 	slow := slices.DeleteFunc(slices.Clone(g.Operation.Slowdowns), func(reason string) bool {
 		return !slices.Contains([]string{slowHardware, slowSwThermal, slowHwThermal, slowPowerBrake}, reason)
 	})
@@ -146,16 +146,16 @@ func operationChecks(g *GPU, name func(string) string) []node.Check {
 	return checks
 }
 
-// The errors of NVML that say nothing of the GPU: a right that is missing, and a
-// driver that is older than the library.
+// Errors of NVML that say nothing about the GPU: a missing right, and a driver that is
+// older than the library.
 const (
 	noPermission    = 4
 	noSuchFunction  = 13
 	anotherArgument = 25
 )
 
-// state returns what it means that NVML did not tell a value that the GPU has. The DRA
-// driver does not start then.
+// state returns the state of a check for a value that the GPU has and NVML could not read.
+// The DRA driver does not start then.
 func (m *Missing) state() node.State {
 	if slices.Contains(extras(), m.Value) {
 		return node.Unknown
@@ -168,10 +168,10 @@ func (m *Missing) state() node.State {
 	}
 }
 
-// failures returns the values of the node that NVML has and did not tell.
+// failures returns the values of the node that NVML has and could not read.
 func (f *Findings) failures() []Missing { return failed(f.Missing, "") }
 
-// failures returns the values that NVML has of the GPU and did not tell. Where it is in the
+// failures returns the values that NVML has of the GPU and could not read. Its place in the
 // machine and its errors come from the kernel.
 func (g *GPU) failures() []Missing {
 	all := slices.DeleteFunc(failed(g.Missing, ""), func(m Missing) bool {
@@ -202,7 +202,7 @@ func failed(list []Missing, of string) []Missing {
 	return all
 }
 
-// untold returns a check for each reason why who did not tell values.
+// untold returns a check for each reason why who did not report values.
 func untold(name, who string, failures []Missing) []node.Check {
 	var checks []node.Check
 	for len(failures) > 0 {
@@ -221,7 +221,7 @@ func untold(name, who string, failures []Missing) []node.Check {
 	return checks
 }
 
-// nothingWrong says how much was looked at.
+// nothingWrong says how much was checked.
 func nothingWrong(g *GPU) string {
 	var unknown []string
 	for _, each := range []struct{ value, name string }{{"ecc", "ECC"}, {"remappedRows", "memory rows"}, {"xids", "XIDs"}, {"fabric", "fabric"}, {"nvlinks", "NVLink"}} {

@@ -27,7 +27,7 @@ import (
 type Comparison struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// Simulated names the machine if the preview is of none that is real.
+	// Simulated names the machine if the preview is of a simulated one.
 	Simulated string `json:"simulated,omitempty"`
 	Driver    string `json:"driver"`
 	Pool      string `json:"pool"`
@@ -49,25 +49,25 @@ type Comparison struct {
 type Change string
 
 const (
-	// OnlyPublished is something that the driver would not publish now.
+	// OnlyPublished is a device or counter set that the driver would not publish now.
 	OnlyPublished Change = "OnlyPublished"
-	// OnlyPreviewed is something that the driver would publish and has not.
+	// OnlyPreviewed is a device or counter set that the driver would publish and has not.
 	OnlyPreviewed Change = "OnlyPreviewed"
-	// Changed is something that both have, with other values.
+	// Changed is a device or counter set with other values.
 	Changed Change = "Changed"
 )
 
-// Difference is a device or a counter set that is not the same.
+// Difference is a device or a counter set that differs.
 type Difference struct {
 	// Device or CounterSet is its name.
 	Device     string `json:"device,omitempty"`
 	CounterSet string `json:"counterSet,omitempty"`
 	Change     Change `json:"change"`
-	// Fields are the values, if it changed.
+	// Fields are the changed values.
 	Fields []FieldDifference `json:"fields,omitempty"`
 }
 
-// FieldDifference is one value. An empty side does not have it.
+// FieldDifference is one changed value. An empty side does not have it.
 type FieldDifference struct {
 	// Path is the path in the device or counter set: "attributes[brand]".
 	Path string `json:"path"`
@@ -76,9 +76,9 @@ type FieldDifference struct {
 	Previewed string `json:"previewed,omitempty"`
 }
 
-// Compare holds the preview of a node against what a snapshot has of the driver's
-// slices for it. How devices are distributed to slices does not count, nor do
-// taints, which the driver adds while it runs.
+// Compare compares the preview of a node with the driver's slices for it in a snapshot. The
+// distribution of devices to slices does not count, nor do taints, which the driver adds
+// while it runs.
 func Compare(snap *snapshot.Snapshot, f *Findings, settings Settings, previewed []*resourceapi.ResourceSlice) *Comparison {
 	c := &Comparison{
 		TypeMeta:  metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "GPUPreviewComparison"},
@@ -129,7 +129,7 @@ func published(snap *snapshot.Snapshot, node string) (list []*resourceapi.Resour
 			list = append(list, s)
 		}
 	}
-	// The slice that was written last says how many there are.
+	// The last written slice says how many there are.
 	slices.SortFunc(list, writtenLater)
 	switch {
 	case len(list) == 0:
@@ -141,8 +141,8 @@ func published(snap *snapshot.Snapshot, node string) (list []*resourceapi.Resour
 	return list, ""
 }
 
-// writtenLater orders slices by when they were written, the last one first, as far
-// as that is known; else by name.
+// writtenLater orders slices by their time of writing, the last one first, as far as that
+// is known; else by name.
 func writtenLater(a, b *resourceapi.ResourceSlice) int {
 	later, err := resourceversion.CompareResourceVersion(b.ResourceVersion, a.ResourceVersion)
 	if err != nil {
@@ -151,8 +151,8 @@ func writtenLater(a, b *resourceapi.ResourceSlice) int {
 	return cmp.Or(later, b.CreationTimestamp.Compare(a.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 }
 
-// staleSlices says which slices of a generation are too many, by when they were
-// written. list is in the order of [writtenLater].
+// staleSlices names the surplus slices of a generation, by their time of writing. list is
+// in the order of [writtenLater].
 func staleSlices(node string, list []*resourceapi.ResourceSlice) string {
 	count := int(max(list[0].Spec.Pool.ResourceSliceCount, 0))
 	names := func(of []*resourceapi.ResourceSlice) string {
@@ -162,7 +162,7 @@ func staleSlices(node string, list []*resourceapi.ResourceSlice) string {
 		}
 		return strings.Join(all, ", ")
 	}
-	// Nothing but the name keeps these apart.
+	// Only their names tell these apart.
 	unknown := count > 0 && list[count-1].ResourceVersion == list[count].ResourceVersion && list[count-1].CreationTimestamp.Equal(&list[count].CreationTimestamp)
 	stale := "stale: " + names(list[count:]) + ", which the driver wrote before the others"
 	if unknown {
@@ -177,7 +177,7 @@ type fields = map[string]string
 
 type content struct{ devices, counters map[string]fields }
 
-// parts takes slices apart.
+// parts splits slices into devices and counter sets.
 func parts(list []*resourceapi.ResourceSlice) content {
 	c := content{devices: map[string]fields{}, counters: map[string]fields{}}
 	for _, s := range list {

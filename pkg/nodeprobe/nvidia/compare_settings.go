@@ -15,7 +15,7 @@ import (
 type OtherSettings struct {
 	// FeatureGates are the gates that differ, as "DRAListTypeAttributes=true".
 	FeatureGates []string `json:"featureGates,omitempty"`
-	// ConsumableShares is the value of the driver's option, if it is different.
+	// ConsumableShares is the value of the driver's option, if it differs.
 	ConsumableShares string `json:"consumableShares,omitempty"`
 	// Values counts the values that differ with the settings of the comparison, Left the
 	// values that still differ with these. A device that only one side has counts as one.
@@ -23,8 +23,8 @@ type OtherSettings struct {
 	Left   int `json:"left"`
 }
 
-// otherSettings looks for settings that explain differences: it previews the machine
-// with all others that there are. It returns nil if none has fewer differences.
+// otherSettings looks for settings that explain differences: it previews the machine with
+// all other settings. It returns nil if none has fewer differences.
 func otherSettings(f *Findings, settings Settings, published []*resourceapi.ResourceSlice, differences []Difference) *OtherSettings {
 	now := valuesOf(differences)
 	if now == 0 {
@@ -83,7 +83,7 @@ func (s Settings) others(published []*resourceapi.ResourceSlice) []Settings {
 	return all
 }
 
-// changes says in what other settings differ.
+// changes describes the difference from other settings.
 func (s Settings) changes(other Settings) *OtherSettings {
 	o := &OtherSettings{}
 	gate := func(name string, before, after bool) {

@@ -15,20 +15,19 @@ import (
 type Findings struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// Simulated names the machine that the values are of; empty for a real one.
+	// Simulated names the simulated machine; empty for a real one.
 	Simulated string `json:"simulated,omitempty"`
 	// Library is the path of the NVML library on the node, if it was loaded.
 	Library string `json:"library,omitempty"`
-	// DriverVersion, CUDAVersion and NVMLVersion are as NVML reports them, the
-	// second one as "12.4".
+	// DriverVersion, CUDAVersion and NVMLVersion are from NVML, the second one as "12.4".
 	DriverVersion string `json:"driverVersion,omitempty"`
 	CUDAVersion   string `json:"cudaVersion,omitempty"`
 	NVMLVersion   string `json:"nvmlVersion,omitempty"`
 	// GPUs are the GPUs that NVML knows, in its order.
 	GPUs []GPU `json:"gpus"`
-	// Cliques are the parts of NVLink fabrics of several nodes that the GPUs are in, as
-	// in the label nvidia.com/gpu.clique: one, for a node that can be in a
-	// ComputeDomain, or none.
+	// Cliques are the parts of NVLink fabrics of several nodes that the GPUs are in, as in
+	// the label nvidia.com/gpu.clique: one for a node that can be in a ComputeDomain, or
+	// none.
 	Cliques []string `json:"cliques,omitempty"`
 	// IMEX describes the node's support for ComputeDomains, nil if it was not looked at.
 	IMEX *IMEX `json:"imex,omitempty"`
@@ -46,40 +45,37 @@ type Missing struct {
 	Value string `json:"value"`
 	// Reason says why, in a few words.
 	Reason string `json:"reason"`
-	// Unsupported means that the GPU, or this version of the library, does not
-	// have it at all. Otherwise it exists and could not be read.
+	// Unsupported means that the GPU, or this version of the library, does not have the
+	// value. Otherwise it could not be read.
 	Unsupported bool `json:"unsupported,omitempty"`
-	// NVML is the number of NVML's error (nvmlReturn_t); absent if the reason is
-	// another one.
+	// NVML is NVML's error (nvmlReturn_t); absent for other reasons.
 	NVML int `json:"nvml,omitempty"`
 }
 
-// PCIDevice is a GPU as the PCI bus has it.
+// PCIDevice is a GPU on the PCI bus.
 type PCIDevice struct {
 	// BusID is the address on the PCI bus.
 	BusID string `json:"busID"`
 	// Device is the PCI device ID, such as "0x2330".
 	Device string `json:"device,omitempty"`
-	// Driver is the kernel driver that it is bound to; empty for none.
+	// Driver is its kernel driver; empty for none.
 	Driver string `json:"driver,omitempty"`
 	// Root is the PCIe root complex, as the attribute
 	// resource.kubernetes.io/pcieRoot names it.
 	Root string `json:"root,omitempty"`
-	// NUMANode is nil if the device belongs to none, or none is known.
+	// NUMANode is nil if there is none, or if it is not known.
 	NUMANode *int `json:"numaNode,omitempty"`
 	// Missing has the reasons for an empty root.
 	Missing []Missing `json:"missing,omitempty"`
 }
 
-// GPU is one physical GPU. A field that is empty or absent is among Missing,
-// or does not apply.
+// GPU is one physical GPU. Fields that are empty or absent are in Missing, or do not apply.
 type GPU struct {
-	// Index is NVML's number of it.
+	// Index is NVML's number of the GPU.
 	Index int `json:"index"`
 	// Minor is the N of /dev/nvidiaN, by which the DRA driver names the device.
 	Minor *int `json:"minor,omitempty"`
-	// UUID, Product, Brand and Architecture are as NVML reports them,
-	// ComputeCapability as "9.0".
+	// UUID, Product, Brand and Architecture are from NVML, ComputeCapability is like "9.0".
 	UUID              string `json:"uuid,omitempty"`
 	Product           string `json:"product,omitempty"`
 	Brand             string `json:"brand,omitempty"`
@@ -118,8 +114,7 @@ type GPU struct {
 
 	// MIG is nil for a GPU that cannot be divided.
 	MIG *MIG `json:"mig,omitempty"`
-	// MIGDevices are the partitions that exist, MIGProfiles the kinds that there
-	// can be.
+	// MIGDevices are the existing partitions, MIGProfiles the possible kinds.
 	MIGDevices  []MIGDevice  `json:"migDevices,omitempty"`
 	MIGProfiles []MIGProfile `json:"migProfiles,omitempty"`
 
@@ -133,8 +128,8 @@ type ECC struct {
 	Current bool `json:"current"`
 	// Pending is the mode after the next reset.
 	Pending bool `json:"pending"`
-	// Corrected and Uncorrected count errors since the driver was loaded; nil
-	// if NVML does not tell.
+	// Corrected and Uncorrected count errors since the driver was loaded; nil if NVML does
+	// not report them.
 	Corrected   *uint64 `json:"corrected,omitempty"`
 	Uncorrected *uint64 `json:"uncorrected,omitempty"`
 	// SRAM are the errors of the memory on the GPU itself, nil if NVML does not report
@@ -142,13 +137,12 @@ type ECC struct {
 	SRAM *SRAMErrors `json:"sram,omitempty"`
 }
 
-// RemappedRows counts memory rows that were replaced.
+// RemappedRows counts replaced memory rows.
 type RemappedRows struct {
-	// Corrected and Uncorrected count rows by the kind of error that made it
-	// necessary.
+	// Corrected and Uncorrected count rows by the kind of error.
 	Corrected   int `json:"corrected"`
 	Uncorrected int `json:"uncorrected"`
-	// Pending means that a reset is needed, Failed that one could not be replaced.
+	// Pending means that a reset is needed, Failed that a row could not be replaced.
 	Pending bool `json:"pending"`
 	Failed  bool `json:"failed"`
 }
@@ -163,7 +157,7 @@ type XID struct {
 
 // NVLink is one link of a GPU.
 type NVLink struct {
-	// Link is the number of it, Active whether it is up.
+	// Link is its number, Active reports whether it is up.
 	Link   int  `json:"link"`
 	Active bool `json:"active"`
 	// Remote is the PCI bus ID at the other end; empty for a link that is down.
@@ -183,7 +177,7 @@ type Fabric struct {
 	// ClusterUUID and CliqueID name the part of the fabric that the GPU is in.
 	ClusterUUID string `json:"clusterUUID,omitempty"`
 	CliqueID    uint32 `json:"cliqueID"`
-	// Health is nil if NVML does not tell.
+	// Health is nil if NVML does not report it.
 	Health *FabricHealth `json:"health,omitempty"`
 }
 
@@ -195,9 +189,9 @@ type MIG struct {
 	Pending bool `json:"pending"`
 }
 
-// MIGProfile is a size of partition that a GPU can have.
+// MIGProfile is a possible size of partition of a GPU.
 type MIGProfile struct {
-	// Name is as nvidia-smi has it, such as 1g.10gb.
+	// Name is nvidia-smi's name, such as 1g.10gb.
 	Name string `json:"name"`
 	// Index is NVML's number of the kind of profile, ID its number on the GPU.
 	Index int `json:"index"`
@@ -206,8 +200,8 @@ type MIGProfile struct {
 	// the GPU.
 	Slices    int `json:"slices"`
 	Instances int `json:"instances"`
-	// MemoryMiB is the memory, Multiprocessors, CopyEngines, Decoders, Encoders,
-	// JPEGEngines and OFAEngines are how many there are of each.
+	// MemoryMiB is the memory; Multiprocessors, CopyEngines, Decoders, Encoders,
+	// JPEGEngines and OFAEngines count the units of each.
 	MemoryMiB       uint64 `json:"memoryMiB"`
 	Multiprocessors int    `json:"multiprocessors"`
 	CopyEngines     int    `json:"copyEngines"`
@@ -221,26 +215,25 @@ type MIGProfile struct {
 	Missing []Missing `json:"missing,omitempty"`
 }
 
-// Placement is where on the GPU a partition can be, in memory slices.
+// Placement is a possible place of a partition, in memory slices.
 type Placement struct {
-	// Start is the first slice, Size how many there are.
+	// Start is the first slice, Size the number of slices.
 	Start int `json:"start"`
 	Size  int `json:"size"`
 }
 
-// MIGDevice is a partition that exists.
+// MIGDevice is an existing partition.
 type MIGDevice struct {
-	// UUID is as NVML reports it, GPUInstanceID and ComputeInstanceID are its
-	// numbers for it.
+	// UUID is from NVML, GPUInstanceID and ComputeInstanceID are its numbers for it.
 	UUID              string    `json:"uuid"`
 	GPUInstanceID     int       `json:"gpuInstanceID"`
 	ComputeInstanceID int       `json:"computeInstanceID"`
 	Placement         Placement `json:"placement"`
-	// Profile is the name of the profile; empty if its compute instance does not
-	// take all of its GPU instance, which the DRA driver has no name for.
+	// Profile is the name of the profile; empty if its compute instance does not use all of
+	// its GPU instance, for which the DRA driver has no name.
 	Profile string `json:"profile,omitempty"`
-	// Partial is true for one whose compute instance is known to take only a part of
-	// its GPU instance.
+	// Partial is true if the compute instance is known to use only a part of its GPU
+	// instance.
 	Partial bool `json:"partial,omitempty"`
 	// ProfileID is the profile of the GPU instance, see [MIGProfile.ID].
 	ProfileID int `json:"profileID"`
@@ -248,12 +241,12 @@ type MIGDevice struct {
 	Missing []Missing `json:"missing,omitempty"`
 }
 
-// lacks notes that a value is not known.
+// lacks records that a value is not known.
 func lacks(list *[]Missing, value, reason string) {
 	*list = append(*list, Missing{Value: value, Reason: reason})
 }
 
-// missing finds the reason for a value that is not known.
+// missing returns the reason for a value that is not known.
 func missing(list []Missing, value string) *Missing {
 	for i := range list {
 		if list[i].Value == value {

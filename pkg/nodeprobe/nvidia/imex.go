@@ -25,8 +25,8 @@ const (
 type IMEX struct {
 	// ChannelMajor is the major number of channels, nil if the kernel has none.
 	ChannelMajor *int `json:"channelMajor,omitempty"`
-	// Channels counts the device files of channels on the node. Containers get theirs
-	// from the DRA driver, also where the node has none.
+	// Channels counts the device files of channels on the node. Containers get theirs from
+	// the DRA driver, even if the node has none.
 	Channels int `json:"channels"`
 	// Missing has the reasons for values that could not be read.
 	Missing []Missing `json:"missing,omitempty"`
@@ -45,7 +45,7 @@ func cliques(gpus []GPU) []string {
 	return slices.Compact(all)
 }
 
-// lookAtIMEX reads what the kernel and the node have.
+// lookAtIMEX reads the state of IMEX from the kernel and the node.
 func lookAtIMEX(host *node.Host) *IMEX {
 	imex := &IMEX{}
 	devices, err := host.ReadFile(procDevices, maxProcFile)
@@ -71,7 +71,7 @@ func lookAtIMEX(host *node.Host) *IMEX {
 	return imex
 }
 
-// domainChecks judges whether the node can be in a ComputeDomain. One whose GPUs are in
+// domainChecks checks whether the node can be in a ComputeDomain. A node whose GPUs are in
 // no clique need not (cmd/compute-domain-kubelet-plugin/nvlib.go of the driver).
 func domainChecks(f *Findings) []node.Check {
 	const name = "gpus/compute-domain"

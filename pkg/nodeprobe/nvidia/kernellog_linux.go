@@ -14,20 +14,20 @@ import (
 
 const (
 	kernelLogPath = "/dev/kmsg"
-	// maxKernelLog bounds the records that are read; the kernel keeps fewer
-	// unless it was told to keep very many.
+	// maxKernelLog bounds the records to read; the kernel keeps fewer unless it is
+	// configured to keep very many.
 	maxKernelLog = 200_000
-	// kernelRecord is the largest record that the kernel gives out.
+	// kernelRecord is the largest record of the kernel.
 	kernelRecord = 8192
 )
 
-// kernelLog reads what the kernel still has, without waiting for more.
+// kernelLog reads the kernel log without waiting for more.
 func kernelLog(host *node.Host) ([]string, error) {
 	here, err := host.Here(kernelLogPath)
 	if err != nil {
 		return nil, err
 	}
-	// Not by package os, which would wait for the next record at the end.
+	// Package os would wait for the next record at the end.
 	fd, err := syscall.Open(here, syscall.O_RDONLY|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: kernelLogPath, Err: err}
@@ -39,7 +39,7 @@ func kernelLog(host *node.Host) ([]string, error) {
 		n, err := syscall.Read(fd, record)
 		switch {
 		case errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.EINTR):
-			// The record was overwritten in the meantime: on with the next one.
+			// The record was overwritten in the meantime: continue with the next one.
 			continue
 		case errors.Is(err, syscall.EAGAIN), err == nil && n == 0:
 			return lines, nil

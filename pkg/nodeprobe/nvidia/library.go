@@ -15,15 +15,15 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
 
-// errNoLibrary is a node without NVML.
+// errNoLibrary means that a node has no NVML.
 var errNoLibrary = errors.New("there is no " + libraryName)
 
-// notNVMLError is a path that was given for NVML and is something else.
+// notNVMLError means that the given path is not NVML.
 type notNVMLError struct{ reason string }
 
 func (e *notNVMLError) Error() string { return e.reason }
 
-// initSymbol is the function that tells NVML from other libraries.
+// initSymbol is a function that only NVML has.
 const initSymbol = "nvmlInitWithFlags"
 
 // findLibrary looks where the NVIDIA DRA driver looks (cmd/gpu-kubelet-plugin/root.go),
@@ -53,8 +53,8 @@ func findLibrary(host *node.Host, library string) (where, here string, err error
 	return "", "", nil
 }
 
-// givenLibrary returns where a library of the node is from here. If it is certain that it
-// is not NVML, the error is a [*notNVMLError].
+// givenLibrary returns the path from here of a library of the node. If it is certainly not
+// NVML, the error is a [*notNVMLError].
 func givenLibrary(host *node.Host, library string) (here string, err error) {
 	here, err = host.Here(library)
 	if err != nil {

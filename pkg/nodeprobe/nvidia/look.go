@@ -19,22 +19,21 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
 
-// queryTimeout is how long NVML has to answer. Asking a machine with eight GPUs takes
-// a second or two; a GPU that hangs can block it forever.
+// queryTimeout limits the answer of NVML. A machine with eight GPUs takes a second or two;
+// a GPU that hangs can block it forever.
 const queryTimeout = 30 * time.Second
 
-// Options say what to look at.
+// Options configure the look.
 type Options struct {
-	// Library is the path of the NVML library on the node. Empty for the places
-	// where the NVIDIA DRA driver looks.
+	// Library is the path of the NVML library on the node. Empty for the paths that the
+	// NVIDIA DRA driver tries.
 	Library string
-	// Simulate is one of [SimulatedMachines], to be looked at in place of the
-	// node.
+	// Simulate is one of [SimulatedMachines], to be used instead of the node.
 	Simulate string
 }
 
-// Look finds out about the GPUs of a node. It always has findings; what went
-// wrong is among the checks. The error is one of the options: an unknown machine.
+// Look describes the GPUs of a node. It always returns findings; errors are among the
+// checks. It only fails for an unknown machine in the options.
 func Look(ctx context.Context, host *node.Host, options Options) (*Findings, error) {
 	f := &Findings{}
 	if options.Simulate != "" {
@@ -57,7 +56,7 @@ func Look(ctx context.Context, host *node.Host, options Options) (*Findings, err
 
 func (f *Findings) check(checks ...node.Check) { f.Checks = append(f.Checks, checks...) }
 
-// lookAt asks a real node: the PCI bus, then NVML, then the kernel log.
+// lookAt looks at a real node: the PCI bus, then NVML, then the kernel log.
 func lookAt(ctx context.Context, host *node.Host, library string) *Findings {
 	pci, pciErr := pciGPUs(host)
 	where, f, err := askNVML(ctx, host, library)
@@ -95,8 +94,8 @@ func lookAt(ctx context.Context, host *node.Host, library string) *Findings {
 	return f
 }
 
-// askNVML loads the library and asks it. where is its path on the node, empty if
-// it is up to the dynamic linker.
+// askNVML loads the library and asks it. where is its path on the node, empty if the
+// dynamic linker finds it.
 func askNVML(ctx context.Context, host *node.Host, library string) (where string, f *Findings, err error) {
 	where, here, err := findLibrary(host, library)
 	if err != nil {
@@ -108,7 +107,7 @@ func askNVML(ctx context.Context, host *node.Host, library string) (where string
 	}
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
-	// Nothing can interrupt NVML. If it hangs, it is left behind.
+	// Nothing can interrupt NVML. If it hangs, it is abandoned.
 	done := make(chan answer, 1)
 	go func() {
 		findings, err := openNVML(here)
@@ -122,8 +121,8 @@ func askNVML(ctx context.Context, host *node.Host, library string) (where string
 	}
 }
 
-// notAsked returns the check for NVML that gave no answer. That is as it should be only on
-// a node that has no GPU, and if nobody said where the library is.
+// notAsked returns the check for NVML without an answer. That is OK only on a node without
+// GPUs, and if no path was given.
 func notAsked(where string, given bool, err error, pci []PCIDevice, pciErr error) node.Check {
 	const name = "gpus/nvml"
 	var other *notNVMLError

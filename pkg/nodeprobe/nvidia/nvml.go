@@ -22,8 +22,8 @@ import (
 // hasNVML reports whether this build can ask NVML.
 const hasNVML = true
 
-// openNVML reads through the library at a path of this machine. An empty one
-// leaves the search to the dynamic linker.
+// openNVML reads through the library at a path of this machine. For an empty path, the
+// dynamic linker searches for it.
 func openNVML(path string) (*Findings, error) {
 	if path == "" {
 		path = libraryName
@@ -49,11 +49,11 @@ func openNVML(path string) (*Findings, error) {
 	return discover(nvml.New(nvml.WithLibraryPath(path)), fabricV3)
 }
 
-// discover asks for everything once. Only what makes all answers impossible is
-// an error: the library does not load, or has no list of GPUs. fabric is how a GPU is
-// asked for what go-nvml cannot ask its mocks.
+// discover asks for everything once. It only fails if no answer is possible: the library
+// does not load, or has no list of GPUs. fabric asks a GPU for values that go-nvml cannot
+// ask its mocks for.
 func discover(lib nvml.Interface, fabric fabricAsker) (f *Findings, err error) {
-	// Without GPUs is fine too, as for the DRA driver.
+	// A node without GPUs is fine too, as for the DRA driver.
 	if ret := lib.InitWithFlags(nvml.INIT_FLAG_NO_GPUS); ret != nvml.SUCCESS {
 		return nil, fmt.Errorf("initialize NVML: %w", ret)
 	}
@@ -93,26 +93,25 @@ func discover(lib nvml.Interface, fabric fabricAsker) (f *Findings, err error) {
 // nvmlReader asks one library.
 type nvmlReader struct {
 	lib nvml.Interface
-	// devices has NVIDIA's own names for what NVML numbers, which the DRA driver
-	// publishes.
+	// devices has NVIDIA's own names for NVML's numbers, which the DRA driver publishes.
 	devices  device.Interface
 	fabricV3 fabricAsker
 }
 
-// fabricAsker asks a GPU for the third form of what it knows of its fabric.
+// fabricAsker asks a GPU for the third version of its fabric information.
 type fabricAsker func(nvml.Device) (nvml.GpuFabricInfo_v3, nvml.Return)
 
 func fabricV3(handle nvml.Device) (nvml.GpuFabricInfo_v3, nvml.Return) {
 	return handle.GetGpuFabricInfoV().V3()
 }
 
-// said returns the text of an error. NVML's is in memory of the library, which may be gone
+// said returns a copy of an error's text, which is in the library's memory and may be gone
 // after the shutdown.
 func said(ret nvml.Return) string {
 	return cmp.Or(strings.Clone(ret.Error()), fmt.Sprintf("error %d", int(ret)))
 }
 
-// failure returns why NVML did not tell a value.
+// failure returns why NVML did not report a value.
 func failure(value string, ret nvml.Return) Missing {
 	return Missing{Value: value, Reason: said(ret), NVML: int(ret), Unsupported: ret == nvml.ERROR_NOT_SUPPORTED}
 }
@@ -122,13 +121,13 @@ func (r *nvmlReader) has(versions ...string) bool {
 	return slices.ContainsFunc(versions, func(symbol string) bool { return r.lib.Extensions().LookupSymbol(symbol) == nil })
 }
 
-// noFunction returns a value that an older library does not have.
+// noFunction returns the reason for a value that an older library does not have.
 func noFunction(value, symbol string) Missing {
 	return Missing{Value: value, Reason: "the library has no " + symbol, Unsupported: true}
 }
 
-// ask gets one value, or notes why not. Calling a function that an older library
-// lacks would end the process, so it is looked up first.
+// ask gets one value, or records why not. Calling a function that an older library lacks
+// would end the process, so it is looked up first.
 func ask[T any](r *nvmlReader, list *[]Missing, field, symbol string, get func() (T, nvml.Return)) *T {
 	if !r.has(symbol) {
 		*list = append(*list, noFunction(field, symbol))
@@ -150,7 +149,7 @@ func value[T any](v *T) T {
 	return *v
 }
 
-// named gets a value for which NVIDIA has a name.
+// named gets a value with NVIDIA's name for it.
 func named[T any](r *nvmlReader, list *[]Missing, field, symbol string, get func() (T, nvml.Return), name func() (string, error)) string {
 	if ask(r, list, field, symbol, get) == nil {
 		return ""
@@ -162,7 +161,7 @@ func named[T any](r *nvmlReader, list *[]Missing, field, symbol string, get func
 	return text
 }
 
-// gpu asks for all of one GPU.
+// gpu reads one GPU.
 func (r *nvmlReader) gpu(index int, handle nvml.Device) (*GPU, error) {
 	dev, err := r.devices.NewDevice(handle)
 	if err != nil {
@@ -212,7 +211,7 @@ func virtualization(mode nvml.GpuVirtualizationMode) string {
 	}
 }
 
-// health asks about memory errors.
+// health reads memory errors.
 func (r *nvmlReader) health(g *GPU, handle nvml.Device) {
 	g.ECC = ask(r, &g.Missing, "ecc", "nvmlDeviceGetEccMode", func() (ECC, nvml.Return) {
 		current, pending, ret := handle.GetEccMode()
@@ -234,7 +233,7 @@ func (r *nvmlReader) health(g *GPU, handle nvml.Device) {
 	})
 }
 
-// links asks about NVLink and the fabric behind it.
+// links reads NVLink and the fabric behind it.
 func (r *nvmlReader) links(g *GPU, handle nvml.Device) {
 	r.nvlinks(g, handle)
 	g.Fabric = ask(r, &g.Missing, "fabric", "nvmlDeviceGetGpuFabricInfo", func() (Fabric, nvml.Return) {
@@ -256,8 +255,8 @@ func (r *nvmlReader) links(g *GPU, handle nvml.Device) {
 	}
 }
 
-// nvlinks asks for the links that the GPU has. The interface has room for more, and a
-// GPU may say of these that they are down.
+// nvlinks reads the links that the GPU has. The interface has room for more, and a GPU may
+// report these as down.
 func (r *nvmlReader) nvlinks(g *GPU, handle nvml.Device) {
 	count, counted := nvml.NVLINK_MAX_LINKS, false
 	var gone []Missing
@@ -354,7 +353,7 @@ func busID(chars []int8) string {
 	return id
 }
 
-// noLibrary reports whether an error means that there is no NVML at all.
+// noLibrary reports whether an error means that NVML is missing.
 func noLibrary(err error) bool {
 	return errors.Is(err, nvml.ERROR_LIBRARY_NOT_FOUND)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 )
 
-// mig asks how a GPU can be divided, and how it is.
+// mig reads how a GPU can be divided, and how it is.
 func (r *nvmlReader) mig(g *GPU, dev device.Device) {
 	g.MIG = ask(r, &g.Missing, "mig", "nvmlDeviceGetMigMode", func() (MIG, nvml.Return) {
 		current, pending, ret := dev.GetMigMode()
@@ -39,22 +39,22 @@ func (r *nvmlReader) mig(g *GPU, dev device.Device) {
 	}
 }
 
-// migName is a profile whose compute instance takes all of its GPU instance, of
-// which NVML may know several.
+// migName is a profile whose compute instance uses all of its GPU instance, of which NVML
+// may know several.
 type migName struct {
 	name           string
 	gi, ci, engine int
 }
 
-// profiles lists the profiles of a GPU. They are looked for in the way of the DRA
-// driver, also on a GPU that is not divided now.
+// profiles lists the profiles of a GPU in the way of the DRA driver, even if it is not
+// divided now.
 func (r *nvmlReader) profiles(g *GPU, dev device.Device) []migName {
 	const symbol = "nvmlDeviceGetGpuInstanceProfileInfo"
 	if !r.has(symbol) {
 		g.Missing = append(g.Missing, noFunction("migProfiles", symbol))
 		return nil
 	}
-	// Without it, as for the driver, names have no memory size.
+	// As for the driver, names have no memory size then.
 	memory := value(g.MemoryBytes)
 	var names []migName
 	for i := range nvml.GPU_INSTANCE_PROFILE_COUNT {
@@ -123,7 +123,7 @@ func (r *nvmlReader) partial(instance nvml.GpuInstance, gi, ci uint32, parent de
 	return part > 0 && part < whole
 }
 
-// placements asks where partitions of a profile can be.
+// placements reads the possible placements of a profile.
 func (r *nvmlReader) placements(p *MIGProfile, dev device.Device, info *nvml.GpuInstanceProfileInfo) {
 	const symbol = "nvmlDeviceGetGpuInstancePossiblePlacements"
 	if !r.has(symbol+"_v2", symbol) {
@@ -141,13 +141,13 @@ func (r *nvmlReader) placements(p *MIGProfile, dev device.Device, info *nvml.Gpu
 	}
 }
 
-// numbered returns a failure of one of several.
+// numbered returns a failure with a number.
 func numbered(number int, gone Missing) Missing {
 	gone.Reason = fmt.Sprintf("number %d: %s", number, gone.Reason)
 	return gone
 }
 
-// migDevice asks for all of one partition.
+// migDevice reads one partition.
 func (r *nvmlReader) migDevice(parent device.Device, handle nvml.Device, names []migName) MIGDevice {
 	d := MIGDevice{GPUInstanceID: -1, ComputeInstanceID: -1, ProfileID: -1}
 	m := &d.Missing

@@ -14,7 +14,7 @@ import (
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 )
 
-// operation asks what the GPU is doing.
+// operation reads the current state of the GPU.
 func (r *nvmlReader) operation(g *GPU, handle nvml.Device) {
 	m := &g.Missing
 	g.Serial = value(ask(r, m, "serial", "nvmlDeviceGetSerial", handle.GetSerial))
@@ -50,7 +50,7 @@ func computeMode(mode nvml.ComputeMode) string {
 	}
 }
 
-// slowdowns returns the names of the bits. One that is idle, or whose clocks were set, is
+// slowdowns returns the names of the bits. An idle GPU, or one whose clocks were set, is
 // not slowed down.
 func slowdowns(mask uint64) []string {
 	var names []string
@@ -75,11 +75,11 @@ func slowdowns(mask uint64) []string {
 	return names
 }
 
-// maxProcesses limits how many of a kind are looked at.
+// maxProcesses limits the processes of a kind.
 const maxProcesses = 1000
 
-// processes asks for the programs of one kind. The function has had several versions;
-// go-nvml takes the one that the library has.
+// processes reads the processes of one kind. The function has several versions; go-nvml
+// calls the version in the library.
 func (r *nvmlReader) processes(g *GPU, kind, symbol string, get func() ([]nvml.ProcessInfo, nvml.Return)) {
 	if !r.has(symbol+"_v3", symbol+"_v2", symbol) {
 		g.Missing = append(g.Missing, noFunction("processes", symbol))
@@ -105,12 +105,12 @@ func (r *nvmlReader) processes(g *GPU, kind, symbol string, get func() ([]nvml.P
 	}
 }
 
-// sram asks for errors of the memory on the GPU itself.
+// sram reads errors of the memory on the GPU itself.
 func (r *nvmlReader) sram(g *GPU, handle nvml.Device) {
 	g.ECC.SRAM = ask(r, &g.Missing, "ecc.sram", "nvmlDeviceGetSramEccErrorStatus", func() (SRAMErrors, nvml.Return) {
 		s, ret := handle.GetSramEccErrorStatus()
 		if ret == nvml.ERROR_ARGUMENT_VERSION_MISMATCH {
-			// An older driver does not know this form.
+			// An older driver does not know this version.
 			ret = nvml.ERROR_NOT_SUPPORTED
 		}
 		return SRAMErrors{
@@ -121,15 +121,15 @@ func (r *nvmlReader) sram(g *GPU, handle nvml.Device) {
 	})
 }
 
-// linkErrors asks for the counters of a link. Which of them there are depends on the
-// GPU; that it has none at all is noted once.
+// linkErrors reads the counters of a link. Which of them exist depends on the GPU; that it
+// has none at all is recorded once.
 func (r *nvmlReader) linkErrors(g *GPU, handle nvml.Device, link int) *NVLinkErrors {
 	var gone []Missing
 	count := func(counter nvml.NvLinkErrorCounter) *uint64 {
 		return ask(r, &gone, "nvlinks.errors", "nvmlDeviceGetNvLinkErrorCounter", func() (uint64, nvml.Return) {
 			n, ret := handle.GetNvLinkErrorCounter(link, counter)
 			if ret == nvml.ERROR_INVALID_ARGUMENT {
-				// This generation of NVLink does not count it.
+				// This generation of NVLink does not count them.
 				ret = nvml.ERROR_NOT_SUPPORTED
 			}
 			return n, ret
@@ -148,12 +148,12 @@ func (r *nvmlReader) linkErrors(g *GPU, handle nvml.Device, link int) *NVLinkErr
 	return nil
 }
 
-// fabricHealth asks for the third form of the fabric's information, which has health.
+// fabricHealth reads the third version of the fabric's information, which has health.
 func (r *nvmlReader) fabricHealth(g *GPU, handle nvml.Device) {
 	g.Fabric.Health = ask(r, &g.Missing, "fabric.health", "nvmlDeviceGetGpuFabricInfoV", func() (FabricHealth, nvml.Return) {
 		info, ret := r.fabricV3(handle)
 		if ret == nvml.ERROR_ARGUMENT_VERSION_MISMATCH {
-			// An older driver does not know this form.
+			// An older driver does not know this version.
 			ret = nvml.ERROR_NOT_SUPPORTED
 		}
 		return healthOf(&info), ret
@@ -161,7 +161,7 @@ func (r *nvmlReader) fabricHealth(g *GPU, handle nvml.Device) {
 }
 
 func healthOf(info *nvml.GpuFabricInfo_v3) FabricHealth {
-	// The constants called WIDTH are masks.
+	// The WIDTH constants are masks.
 	field := func(shift, mask uint32) uint32 { return info.HealthMask >> shift & mask }
 	truth := func(shift uint32) *bool {
 		// All of these have the same three values.

@@ -8,43 +8,42 @@ package nvidia
 type Operation struct {
 	// UsedMemoryBytes is how much of the memory is in use, by whatever.
 	UsedMemoryBytes *uint64 `json:"usedMemoryBytes,omitempty"`
-	// ComputeMode is Default, ExclusiveThread, ExclusiveProcess or Prohibited: how
-	// many programs may compute on the GPU.
+	// ComputeMode is Default, ExclusiveThread, ExclusiveProcess or Prohibited: how many
+	// programs may compute on the GPU.
 	ComputeMode string `json:"computeMode,omitempty"`
 	// Processes are the processes with a context on the GPU, by PID.
 	Processes []Process `json:"processes,omitempty"`
 	// TemperatureCelsius is the temperature of the GPU.
 	TemperatureCelsius *int `json:"temperatureCelsius,omitempty"`
-	// Slowdowns are the reasons for which its clocks are not those that it could
-	// have; none if it is not slowed down.
+	// Slowdowns are the reasons for reduced clocks; none if it is not slowed down.
 	Slowdowns []string `json:"slowdowns,omitempty"`
 }
 
 // Process is a program that uses a GPU.
 type Process struct {
-	// PID is its number on the node, Kind is Compute or Graphics.
+	// PID is its process ID on the node, Kind is Compute or Graphics.
 	PID  int    `json:"pid"`
 	Kind string `json:"kind"`
-	// Name is the command as the kernel has it, PodUID the pod that its control group
-	// is of. They are empty if the node's /proc does not say.
+	// Name is the command from the kernel, PodUID the pod of its control group. They are
+	// empty if they are not in the node's /proc.
 	Name   string `json:"name,omitempty"`
 	PodUID string `json:"podUID,omitempty"`
-	// UsedMemoryBytes is nil if NVML does not say.
+	// UsedMemoryBytes is the used memory.
 	UsedMemoryBytes *uint64 `json:"usedMemoryBytes,omitempty"`
 	// GPUInstanceID and ComputeInstanceID identify the MIG device; nil for a whole GPU.
 	GPUInstanceID     *int `json:"gpuInstanceID,omitempty"`
 	ComputeInstanceID *int `json:"computeInstanceID,omitempty"`
 }
 
-// The values of [Operation.ComputeMode] that matter.
+// Values of [Operation.ComputeMode] that matter.
 const (
 	computeProhibited       = "Prohibited"
 	computeExclusiveProcess = "ExclusiveProcess"
 	computeExclusiveThread  = "ExclusiveThread"
 )
 
-// The reasons of [Operation.Slowdowns] that a GPU should not have, as NVML's header describes them
-// (nvmlClocksEventReasons).
+// Reasons in [Operation.Slowdowns] that a GPU should not have, as NVML's header describes
+// them (nvmlClocksEventReasons).
 const (
 	slowHardware   = "HwSlowdown"
 	slowSwThermal  = "SwThermalSlowdown"
@@ -52,12 +51,11 @@ const (
 	slowPowerBrake = "HwPowerBrakeSlowdown"
 )
 
-// SRAMErrors counts errors of the memory on the GPU itself since the driver was
-// loaded, and over its whole life. A GPU whose errors pass the threshold is to be
-// replaced.
+// SRAMErrors counts errors of the memory on the GPU itself since the driver was loaded, and
+// over its whole life. A GPU whose errors exceed the threshold has to be replaced.
 type SRAMErrors struct {
-	// Corrected and Uncorrected are since the driver was loaded, AggregateCorrected
-	// and AggregateUncorrected all that there ever were.
+	// Corrected and Uncorrected are since the driver was loaded, AggregateCorrected and
+	// AggregateUncorrected over its life.
 	Corrected            uint64 `json:"corrected"`
 	Uncorrected          uint64 `json:"uncorrected"`
 	AggregateCorrected   uint64 `json:"aggregateCorrected"`
@@ -66,12 +64,11 @@ type SRAMErrors struct {
 	ThresholdExceeded bool `json:"thresholdExceeded"`
 }
 
-// NVLinkErrors counts errors of a link. Links repair them: only how fast they grow says
-// something.
+// NVLinkErrors counts errors of a link. Links repair them: only their growth matters.
 type NVLinkErrors struct {
-	// Replay and Recovery count packets that were sent again and links that were
-	// trained again, CRCFlit and CRCData checksums that were wrong. A counter that the
-	// GPU does not have is nil.
+	// Replay and Recovery count packets that were sent again and links that were trained
+	// again, CRCFlit and CRCData wrong checksums. A counter that the GPU does not have is
+	// nil.
 	Replay   *uint64 `json:"replay,omitempty"`
 	Recovery *uint64 `json:"recovery,omitempty"`
 	CRCFlit  *uint64 `json:"crcFlit,omitempty"`
@@ -83,10 +80,10 @@ type NVLinkErrors struct {
 type FabricHealth struct {
 	// Summary is Healthy, Unhealthy or LimitedCapacity.
 	Summary string `json:"summary,omitempty"`
-	// Mask is the number that the others are from.
+	// Mask is the number behind the other values.
 	Mask uint32 `json:"mask"`
 	// DegradedBandwidth, RouteRecovery, RouteUnhealthy and AccessTimeoutRecovery are
-	// what the fabric reports of itself, or is busy with.
+	// conditions of the fabric.
 	DegradedBandwidth     *bool `json:"degradedBandwidth,omitempty"`
 	RouteRecovery         *bool `json:"routeRecovery,omitempty"`
 	RouteUnhealthy        *bool `json:"routeUnhealthy,omitempty"`
@@ -122,8 +119,7 @@ const (
 	fabricConfigured = "None"
 )
 
-// extras returns values that the DRA driver does not ask for: that one of them is not told
-// keeps nothing from working.
+// extras returns values that the DRA driver does not read, so that it works without them.
 func extras() []string {
 	return []string{"serial", "vbios", "computeMode", "processes", "temperatureCelsius", "slowdowns", "ecc.sram", "nvlinks.errors", "fabric.health"}
 }

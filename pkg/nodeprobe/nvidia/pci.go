@@ -17,13 +17,12 @@ const (
 	pciDevices = "/sys/bus/pci/devices"
 	// buses has a directory for each kind of bus that the kernel knows.
 	buses = "/sys/bus"
-	// pciFile is the most that is read of a file there; sysfs says that they
-	// have a page each.
+	// pciFile limits the size of a file there; in sysfs a file is one page.
 	pciFile = 4096
 	// nvidiaVendor is the PCI vendor ID.
 	nvidiaVendor = "0x10de"
-	// displayClass begins the PCI class of display controllers: VGA compatible
-	// ones (0x0300) and those without a connector (0x0302).
+	// displayClass begins the PCI class of display controllers: VGA compatible ones
+	// (0x0300) and controllers without a connector (0x0302).
 	displayClass = "0x03"
 )
 
@@ -33,7 +32,7 @@ const (
 func pciGPUs(host *node.Host) ([]PCIDevice, error) {
 	entries, err := host.ReadDir(pciDevices)
 	if errors.Is(err, fs.ErrNotExist) && isDir(host, buses) {
-		// The kernel has others, so there is none of this kind.
+		// The kernel has other buses, but not this one.
 		return nil, nil
 	}
 	if err != nil {
@@ -42,7 +41,7 @@ func pciGPUs(host *node.Host) ([]PCIDevice, error) {
 	var found []PCIDevice
 	for _, entry := range entries {
 		read := func(file string) string {
-			// What cannot be read is none of NVIDIA's, as far as anybody can tell.
+			// A device that cannot be read is taken for another vendor's.
 			data, _ := host.ReadFile(path.Join(pciDevices, entry.Name(), file), pciFile)
 			return strings.TrimSpace(string(data))
 		}

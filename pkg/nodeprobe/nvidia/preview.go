@@ -21,7 +21,7 @@ const (
 	// DriverName is the name of the driver whose slices are previewed, its kubelet plugin
 	// for GPUs.
 	DriverName = "gpu.nvidia.com"
-	// DriverSource is the state of the driver's source that the preview follows.
+	// DriverSource is the commit of the driver's source that the preview follows.
 	DriverSource = "kubernetes-sigs/dra-driver-nvidia-gpu@95932046"
 	// DriverVersion is the version that the source gives itself.
 	DriverVersion = "v0.5.0-dev"
@@ -33,14 +33,13 @@ func Classes() []string {
 	return []string{"gpu.nvidia.com", "mig.nvidia.com", "vfio.gpu.nvidia.com"}
 }
 
-// Preview computes the slices that the driver publishes for a machine, in the
-// driver's order; where that is random, devices are in the order of PCI bus IDs
-// and names. Line numbers here and below are those of [DriverSource], below
-// cmd/gpu-kubelet-plugin.
+// Preview computes the slices that the driver publishes for a machine, in the driver's
+// order; where that is random, devices are in the order of PCI bus IDs and names. Line
+// numbers here and below are lines of [DriverSource], below cmd/gpu-kubelet-plugin.
 //
-// What the driver learns later is not in them: taints, and the owner, generation
-// and generated name of each slice. If the driver would not come up, the error
-// is a [CannotStartError].
+// Values that the driver learns later are missing: taints, and the owner, generation and
+// generated name of each slice. If the driver would not start, the error is a
+// [CannotStartError].
 func Preview(f *Findings, settings Settings) ([]*resourceapi.ResourceSlice, error) {
 	p := &preview{Settings: settings, findings: f}
 	gpus, err := p.gpus()
@@ -99,7 +98,7 @@ func (p *preview) gpus() ([]*GPU, error) {
 	for i := range f.GPUs {
 		g := &f.GPUs[i]
 		if slices.Contains([]string{"DGX Display", "NVIDIA DGX Display"}, g.Product) {
-			// go-nvlib, which the driver lists devices with, leaves these out.
+			// go-nvlib, which lists devices for the driver, leaves these out.
 			continue
 		}
 		if err := p.usable(g); err != nil {
@@ -112,8 +111,7 @@ func (p *preview) gpus() ([]*GPU, error) {
 }
 
 func (p *preview) usable(g *GPU) error {
-	// What the driver asks for, and whether it can do without if there is no
-	// such thing.
+	// The values that the driver reads, and whether it works without them.
 	needs := map[string]bool{
 		"minor": false, "uuid": false, "product": false, "brand": false, "architecture": false, "computeCapability": false,
 		"pciBusID": false, "memoryBytes": true, "mig": true, "addressingMode": true, "migProfiles": true, "migDevices": false,
@@ -122,7 +120,7 @@ func (p *preview) usable(g *GPU) error {
 		needs["virtualization"] = false
 	}
 	if p.DynamicMIG && dynamicCapable(g) {
-		// The partitions that there are do not matter, those that could be do.
+		// Existing partitions do not matter, possible ones do.
 		needs["memoryBytes"] = false
 		delete(needs, "migDevices")
 	}
@@ -191,8 +189,8 @@ func (p *preview) allocatable(gpus []*GPU) ([]slot, error) {
 	return slots, nil
 }
 
-// layout distributes the devices to slices: driver.go, lines 201-307 with the
-// feature gate DynamicMIG, and 480-493 without.
+// layout distributes the devices to slices: driver.go, lines 201-307 with the feature gate
+// DynamicMIG, and 480-493 without.
 func (p *preview) layout(slots []slot) []resourceapi.ResourceSliceSpec {
 	if !p.DynamicMIG {
 		var all resourceapi.ResourceSliceSpec

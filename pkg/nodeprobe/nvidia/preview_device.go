@@ -20,8 +20,8 @@ type (
 
 func text(s string) resourceapi.DeviceAttribute { return resourceapi.DeviceAttribute{StringValue: &s} }
 
-// version completes a version of two parts, and drops leading zeros. Text that is
-// none does not get here, see [preview.gpus].
+// version completes a version of two parts, and drops leading zeros. Invalid text does not
+// get here, see [preview.gpus].
 func version(s string) resourceapi.DeviceAttribute {
 	v, err := semver.ParseTolerant(s)
 	if err != nil {
@@ -47,7 +47,7 @@ func wholeMemory(g *GPU) capacities {
 	return capacities{"memory": {Value: quantity(int64(*g.MemoryBytes))}}
 }
 
-// gpuName returns the driver's: deviceinfo.go, lines 124-126.
+// gpuName returns the driver's name: deviceinfo.go, lines 124-126.
 func gpuName(g *GPU) string { return fmt.Sprintf("gpu-%d", *g.Minor) }
 
 // common returns the attributes that a GPU and its partitions share: deviceinfo.go, lines
@@ -79,7 +79,7 @@ func (p *preview) common(g *GPU) attributes {
 	return attrs
 }
 
-// share lets several claims have a device: consumable_shares.go, lines 40-119.
+// share lets several claims share a device: consumable_shares.go, lines 40-119.
 func (p *preview) share(device *resourceapi.Device) {
 	if p.Shares == "" || p.Shares == sharesDisabled {
 		return

@@ -13,7 +13,7 @@ type preview struct {
 	findings *Findings
 }
 
-// slot is one physical GPU with the devices that the driver makes of it.
+// slot is one physical GPU with the driver's devices.
 type slot struct {
 	gpu     *GPU
 	devices []resourceapi.Device
@@ -21,14 +21,14 @@ type slot struct {
 	counters []resourceapi.CounterSet
 }
 
-// quantity returns a number as the driver writes all of them.
+// quantity returns a number in the driver's format.
 func quantity(n int64) resource.Quantity { return *resource.NewQuantity(n, resource.BinarySI) }
 
-// CannotStartError is a machine with which the driver does not come up, so that
-// there are no slices.
+// CannotStartError means that the driver does not start on a machine, so that there are no
+// slices.
 type CannotStartError struct{ Reason string }
 
-// Error gives the reason.
+// Error returns the reason.
 func (e *CannotStartError) Error() string {
 	return "the driver would publish nothing: " + e.Reason
 }

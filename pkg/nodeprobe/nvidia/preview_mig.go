@@ -12,11 +12,10 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 )
 
-// dimension is something that partitions of a GPU have some of.
+// dimension is a resource of a GPU that partitions divide.
 type dimension struct {
 	capacity resourceapi.QualifiedName
-	// counter is the same name as counters must have it: partitions.go, lines
-	// 179-186.
+	// counter is the same name in the form for counters: partitions.go, lines 179-186.
 	counter string
 	of      func(*MIGProfile) int64
 }
@@ -40,9 +39,9 @@ func dynamicCapable(g *GPU) bool {
 	return g.MIG != nil && g.Virtualization != virtualGPU && (canToggle(g) || g.MIG.Current)
 }
 
-// canToggle reports whether MIG can be switched on and off without a reset, from
-// Hopper on: nvlib.go, lines 1506-1515. NVML's numbers of architectures ascend
-// with time, and Ada has that before Hopper; unknown has the highest.
+// canToggle reports whether MIG can be switched on and off without a reset, from Hopper on:
+// nvlib.go, lines 1506-1515. NVML's numbers of architectures ascend with time, with Ada
+// before Hopper; unknown has the highest.
 func canToggle(g *GPU) bool {
 	return !slices.Contains([]string{"Kepler", "Maxwell", "Pascal", "Volta", "Turing", "Ampere", "Ada Lovelace"}, g.Architecture)
 }
@@ -58,7 +57,8 @@ func placed(g *GPU) []*MIGProfile {
 	return list
 }
 
-// largest returns the most of something that any partition has: nvlib.go, lines 1298-1304.
+// largest returns the largest amount of something in any partition: nvlib.go, lines
+// 1298-1304.
 func largest(g *GPU, of func(*MIGProfile) int64) int64 {
 	var most int64
 	for _, p := range placed(g) {
@@ -67,7 +67,8 @@ func largest(g *GPU, of func(*MIGProfile) int64) int64 {
 	return most
 }
 
-// memorySlices returns how many the largest partition takes: nvlib.go, lines 1293-1296.
+// memorySlices returns the memory slices of the largest partition: nvlib.go, lines
+// 1293-1296.
 func memorySlices(g *GPU) int {
 	most := 0
 	for _, p := range placed(g) {
@@ -107,8 +108,8 @@ func counterSets(g *GPU) []resourceapi.CounterSet {
 	return []resourceapi.CounterSet{{Name: counterSetName(g), Counters: counters}}
 }
 
-// dynamicGPU returns a GPU as a whole that could also be divided: partitions.go, lines
-// 53-58 and 102-117.
+// dynamicGPU returns a whole GPU that could also be divided: partitions.go, lines 53-58 and
+// 102-117.
 func (p *preview) dynamicGPU(g *GPU) resourceapi.Device {
 	device := p.fullGPU(g)
 	if !dynamicCapable(g) {
@@ -127,8 +128,8 @@ func (p *preview) dynamicGPU(g *GPU) resourceapi.Device {
 	return device
 }
 
-// dynamicMIG returns all partitions that could be made: nvlib.go, lines 1253-1307, and
-// partitions.go, lines 120-128 and 171-214.
+// dynamicMIG returns all possible partitions: nvlib.go, lines 1253-1307, and partitions.go,
+// lines 120-128 and 171-214.
 func (p *preview) dynamicMIG(g *GPU) []resourceapi.Device {
 	var devices []resourceapi.Device
 	for _, profile := range placed(g) {
@@ -146,7 +147,7 @@ func (p *preview) dynamicMIG(g *GPU) []resourceapi.Device {
 	return devices
 }
 
-// staticMIG returns a partition that somebody else has made: deviceinfo.go, lines 258-281,
+// staticMIG returns a partition that the driver did not make: deviceinfo.go, lines 258-281,
 // and nvlib.go, lines 767-855.
 func (p *preview) staticMIG(g *GPU, d *MIGDevice) (*resourceapi.Device, error) {
 	if len(d.Missing) > 0 {
@@ -164,8 +165,8 @@ func (p *preview) staticMIG(g *GPU, d *MIGDevice) (*resourceapi.Device, error) {
 	return &device, nil
 }
 
-// migDevice returns what partitions that exist and those that could have in common: mig.go,
-// lines 111-187.
+// migDevice returns the common part of existing and possible partitions: mig.go, lines
+// 111-187.
 func (p *preview) migDevice(g *GPU, profile *MIGProfile, start int) resourceapi.Device {
 	attrs := p.common(g)
 	attrs["type"] = text("mig")
@@ -182,7 +183,7 @@ func (p *preview) migDevice(g *GPU, profile *MIGProfile, start int) resourceapi.
 	return device
 }
 
-// inName makes the name of a profile a part of a device's: mig.go, lines 112 and
+// inName converts the name of a profile for the name of a device: mig.go, lines 112 and
 // 249-262.
 func inName(profile string) string {
 	name := strings.ToLower(strings.ReplaceAll(profile, ".", ""))

@@ -11,12 +11,11 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
 
-// maxProcFile is far more than the files of a process have that are read here.
+// maxProcFile is far more than the size of the files of a process that are read here.
 const maxProcFile = 64 << 10
 
-// nameProcesses looks up in the node's /proc what processes are called and which pod
-// they are of. One that has ended meanwhile, or that only another PID namespace has,
-// stays a number.
+// nameProcesses looks up the names and pods of processes in the node's /proc. A process
+// that has ended meanwhile, or that only another PID namespace has, stays a number.
 func nameProcesses(gpus []GPU, host *node.Host) {
 	pod := regexp.MustCompile(`pod([0-9a-f]{8}(?:[-_][0-9a-f]{4}){3}[-_][0-9a-f]{12})(?:[./]|$)`)
 	for i := range gpus {

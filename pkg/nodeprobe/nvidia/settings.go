@@ -25,7 +25,7 @@ type Settings struct {
 	Shares         string
 }
 
-// The values of --consumable-shares, apart from a number.
+// Values of --consumable-shares, apart from a number.
 const (
 	sharesDisabled  = "disabled"
 	sharesMemory    = "memory"
@@ -46,15 +46,15 @@ const (
 	gateDNSNames       = "IMEXDaemonsWithDNSNames"
 )
 
-// Configure reads feature gates and the value of --consumable-shares as the
-// driver does (pkg/featuregates/featuregates.go, and cmd/gpu-kubelet-plugin/main.go
-// lines 306-315). It fails for what the driver would not start with, and for
-// gates of which the outcome cannot be computed here.
+// Configure reads feature gates and the value of --consumable-shares as the driver does
+// (pkg/featuregates/featuregates.go, and cmd/gpu-kubelet-plugin/main.go lines 306-315). It
+// fails for values with which the driver would not start, and for gates whose effect cannot
+// be computed here.
 func (s *Settings) Configure(gates map[string]bool, shares string) error {
 	known := []string{
 		gateDynamicMIG, gateListAttributes, gateShares, gatePassthrough, gatePartitioning, gateHealth, gateMPS, gateMetadata, gateCliques, gateDNSNames,
 		"TimeSlicingSettings", "CrashOnNVLinkFabricErrors", "HostManagedIMEXDaemon",
-		// Those of the Kubernetes library for logs.
+		// Gates of the Kubernetes library for logs.
 		"ContextualLogging", "LoggingAlphaOptions", "LoggingBetaOptions",
 	}
 	for _, name := range slices.Sorted(maps.Keys(gates)) {

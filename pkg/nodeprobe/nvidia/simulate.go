@@ -15,23 +15,23 @@ import (
 	"github.com/google/uuid"
 )
 
-// simulatedFiles has the values that the mocks of go-nvml give for a machine.
-// They are kept as data because the mocks need cgo like the rest of go-nvml, and
-// so would everything that simulates; the tests compare them with the mocks.
+// simulatedFiles has the values of go-nvml's mocks for a machine. They are kept as data
+// because the mocks need cgo like the rest of go-nvml, and so would everything that
+// simulates; the tests compare them with the mocks.
 //
 //go:embed simulated/*.json
 var simulatedFiles embed.FS
 
 // simulated is a machine with a number of equal GPUs.
 type simulated struct {
-	// Source says where the values are from.
+	// Source names the source of the values.
 	Source string `json:"source"`
 	Count  int    `json:"count"`
-	// Findings have the first of the GPUs.
+	// Findings have the first GPU.
 	Findings Findings `json:"findings"`
 }
 
-// SimulatedMachines returns the names that [Options.Simulate] may have.
+// SimulatedMachines returns the possible values of [Options.Simulate].
 func SimulatedMachines() []string {
 	entries, err := simulatedFiles.ReadDir("simulated")
 	if err != nil {
@@ -44,8 +44,8 @@ func SimulatedMachines() []string {
 	return names
 }
 
-// simulate makes up a machine. Index, minor number, PCI bus ID and UUID are what
-// its GPUs differ in.
+// simulate returns the findings for a simulated machine. Its GPUs differ in index, minor
+// number, PCI bus ID and UUID.
 func simulate(name string) (*Findings, error) {
 	if !slices.Contains(SimulatedMachines(), name) {
 		return nil, fmt.Errorf("simulate %q: unknown machine", name)

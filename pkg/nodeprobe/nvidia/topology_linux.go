@@ -11,9 +11,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 )
 
-// topology tells where a PCI device is in the machine, by the library that drivers
-// take for the standard attributes. A value that is not there is missing, with the
-// reason.
+// topology returns the place of a PCI device in the machine, by the library that drivers
+// use for the standard attributes. A missing value has its reason.
 func topology(host *node.Host, busID string) (root string, numa *int, gone []Missing) {
 	sys, err := host.Here("/sys")
 	if err != nil {
@@ -27,8 +26,8 @@ func topology(host *node.Host, busID string) (root string, numa *int, gone []Mis
 	}
 	attribute, err := deviceattribute.GetNUMANodeAttributeByPCIBusID(busID, deviceattribute.ScalarAttribute, from)
 	if err != nil {
-		// The library has one error for no node and for no file, and goes on with what
-		// drivers should do then.
+		// The library has one error for no node and for no file, and continues as drivers
+		// should do then.
 		reason, _, _ := strings.Cut(err.Error(), ";")
 		lacks(&gone, "numaNode", reason)
 		return root, nil, gone

@@ -16,8 +16,8 @@ import (
 // before errors of applications.
 const maxXIDs = 20
 
-// addXIDs gives each GPU its errors from the kernel log. NVML reports an XID
-// only while somebody listens; what has happened before is in the log alone.
+// addXIDs gives each GPU its errors from the kernel log. NVML reports an XID only while
+// somebody listens; earlier ones are in the log alone.
 func addXIDs(gpus []GPU, host *node.Host) {
 	if len(gpus) == 0 {
 		return
@@ -53,7 +53,8 @@ func parseXIDs(lines []string) map[string][]XID {
 		slot := strings.ToLower(parts[1])
 		found[slot] = append(found[slot], XID{Code: code, Message: parts[3]})
 		if len(found[slot]) > maxXIDs {
-			// Applications that fail because of a GPU must not push out its error.
+			// Errors of applications that fail because of a GPU must not push out the GPU's
+			// error.
 			oldest := max(slices.IndexFunc(found[slot], XID.ofApplication), 0)
 			found[slot] = slices.Delete(found[slot], oldest, oldest+1)
 		}
