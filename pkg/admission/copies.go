@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// QuotaLimit is how many equal pods with their claims a resource of a quota is enough
-// for.
+// QuotaLimit is the number of equal pods, with their claims, for which a resource of a
+// quota is enough.
 type QuotaLimit struct {
 	Quota    string
 	Resource corev1.ResourceName
@@ -23,9 +23,8 @@ type QuotaLimit struct {
 	Refusal Refusal
 }
 
-// QuotaLimits lists what limits the number of equal pods, in the order of the quotas
-// and resources. Pod is nil if only claims count; claims are what those of each pod
-// count for.
+// QuotaLimits lists the limits of the number of equal pods, in the order of the quotas and
+// resources. Pod is nil if only claims count; claims are the usages of each pod's claims.
 func QuotaLimits(quotas []*corev1.ResourceQuota, classes Classes, pod *corev1.Pod, claims ...corev1.ResourceList) []QuotaLimit {
 	var limits []QuotaLimit
 	for _, quota := range quotas {

@@ -15,9 +15,9 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 )
 
-// limitRangerAnnotation is where the API server notes what LimitRanges have given to the
-// containers of a pod: "LimitRanger plugin set: cpu, memory request for container c; cpu limit
-// for container c" (plugin/pkg/admission/limitranger/admission.go).
+// limitRangerAnnotation is the annotation in which the API server records the values from
+// LimitRanges in the containers of a pod: "LimitRanger plugin set: cpu, memory request for
+// container c; cpu limit for container c" (plugin/pkg/admission/limitranger/admission.go).
 const (
 	limitRangerAnnotation = "kubernetes.io/limit-ranger"
 	limitRangerPrefix     = "LimitRanger plugin set: "
@@ -31,22 +31,23 @@ func WithDefaults(ranges []*corev1.LimitRange, pod *corev1.Pod) *corev1.Pod {
 	return pod
 }
 
-// SetDefaults gives containers the requests and limits that the API server and the
-// LimitRanges of their namespace give them (mergeContainerResources in
-// plugin/pkg/admission/limitranger/admission.go), and notes the latter as that does.
+// SetDefaults sets the requests and limits of containers as the API server and the
+// LimitRanges of their namespace do (mergeContainerResources in
+// plugin/pkg/admission/limitranger/admission.go), and records the values from LimitRanges
+// in the same way.
 func SetDefaults(ranges []*corev1.LimitRange, meta *metav1.ObjectMeta, spec *corev1.PodSpec) {
 	var notes []string
 	for kind, containers := range map[string][]corev1.Container{initContainer: spec.InitContainers, container: spec.Containers} {
 		for i := range containers {
 			own := &containers[i].Resources
-			// A container that only has limits requests as much.
+			// The default request is the limit.
 			complete(&own.Requests, own.Limits)
 			var requests, limited []string
 			for _, limits := range ranges {
 				for j := range limits.Spec.Limits {
 					if item := &limits.Spec.Limits[j]; item.Type == corev1.LimitTypeContainer {
-						// What an API server has stored is complete, and what is in a file is
-						// not (SetDefaults_LimitRangeItem in pkg/apis/core/v1/defaults.go).
+						// Stored objects are complete, objects in a file are not
+						// (SetDefaults_LimitRangeItem in pkg/apis/core/v1/defaults.go).
 						for _, list := range []corev1.ResourceList{item.Default, item.Max} {
 							limited = append(limited, complete(&own.Limits, list)...)
 						}
@@ -70,8 +71,8 @@ func SetDefaults(ranges []*corev1.LimitRange, meta *metav1.ObjectMeta, spec *cor
 	}
 }
 
-// container and initContainer are the kinds of containers, requestFor is what stands between
-// the names of resources and them.
+// container and initContainer are the kinds of containers, requestFor stands between the
+// names of resources and them.
 const (
 	container     = "container"
 	initContainer = "init container"
@@ -88,7 +89,7 @@ func HasDefaultRequest(pod *corev1.Pod, of string, name corev1.ResourceName) boo
 	})
 }
 
-// complete adds what a list lacks, and returns the names of that in order.
+// complete adds missing defaults to a list, and returns their names in order.
 func complete(list *corev1.ResourceList, defaults corev1.ResourceList) (added []string) {
 	for _, name := range slices.Sorted(maps.Keys(defaults)) {
 		if _, found := (*list)[name]; found {
@@ -103,8 +104,8 @@ func complete(list *corev1.ResourceList, defaults corev1.ResourceList) (added []
 	return added
 }
 
-// LimitRefusals returns the LimitRanges that do not allow a pod, which has its defaults
-// already (PodValidateLimitFunc).
+// LimitRefusals returns the LimitRanges that refuse a pod with its defaults
+// (PodValidateLimitFunc).
 func LimitRefusals(ranges []*corev1.LimitRange, pod *corev1.Pod) []Refusal {
 	var refusals []Refusal
 	for _, limits := range ranges {

@@ -15,17 +15,16 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 )
 
-// Refusal is why an object cannot be created.
+// Refusal is the reason why an object cannot be created.
 type Refusal struct {
-	// Object is the kind of what refuses it, Name its name.
+	// Object is the kind of the refusing object, Name its name.
 	Object, Name string
-	// Path is the field that decides, Found what it says, Wanted what the object
-	// needs.
+	// Path is the decisive field, Found its value, Wanted the object's need.
 	Path, Found, Wanted string
 	// Reason is a clause.
 	Reason string
-	// Exceeded is the resource that exceeds a quota: Used counts what exists, Hard is the limit,
-	// and Need is what the object adds. It is empty if something else refuses.
+	// Exceeded is the exceeded resource of a quota: Used counts existing objects, Hard is
+	// the limit, and Need is the need of the new object. It is empty for other refusals.
 	Exceeded         corev1.ResourceName
 	Used, Hard, Need resource.Quantity
 }
@@ -33,15 +32,15 @@ type Refusal struct {
 // ClaimCount is the resource that counts claims, whatever their devices.
 const ClaimCount = corev1.ResourceName("count/resourceclaims.resource.k8s.io")
 
-// Classes says which extended resource a DeviceClass stands for, by the name of
-// the class; empty for none. It is nil where DRAExtendedResource is off.
+// Classes returns the extended resource of a DeviceClass, by the name of the class; empty
+// for none. It is nil if DRAExtendedResource is off.
 type Classes map[string]string
 
-// ClaimUsage returns what a claim counts for (Usage in
+// ClaimUsage returns the usage of a claim (Usage in
 // pkg/quota/v1/evaluator/core/resource_claims.go of Kubernetes v1.37.1): one claim, and for
 // each class the devices that it can get at most. Admin access makes no difference. pod is
-// what its pod counts for already, if the scheduler makes the claim for the pod's extended
-// resources, else nil.
+// the usage of its pod, if the scheduler makes the claim for the pod's extended resources,
+// else nil.
 func ClaimUsage(spec *resourceapi.ResourceClaimSpec, classes Classes, pod corev1.ResourceList) corev1.ResourceList {
 	usage := corev1.ResourceList{ClaimCount: *resource.NewQuantity(1, resource.DecimalSI)}
 	devices := map[string]int64{}
@@ -105,7 +104,7 @@ func claimMatches(name corev1.ResourceName, classes Classes) bool {
 	return requested && slices.Contains(slices.Collect(maps.Values(classes)), extended)
 }
 
-// PodUsage returns what a pod counts for that does not exist yet (PodUsageFunc in
+// PodUsage returns the usage of a pod that does not exist yet (PodUsageFunc in
 // pkg/quota/v1/evaluator/core/pods.go).
 func PodUsage(pod *corev1.Pod) corev1.ResourceList {
 	one := *resource.NewQuantity(1, resource.DecimalSI)
@@ -134,8 +133,8 @@ func computeUsage(requests, limits corev1.ResourceList) corev1.ResourceList {
 	return usage
 }
 
-// ClaimRefusals returns the quotas that do not allow as many more claims. Usages are those
-// of the claims, in the order in which they are created.
+// ClaimRefusals returns the quotas that refuse claims with these usages, in the order in
+// which they are created.
 func ClaimRefusals(quotas []*corev1.ResourceQuota, classes Classes, usages ...corev1.ResourceList) []Refusal {
 	total := corev1.ResourceList{}
 	for _, usage := range usages {
@@ -152,7 +151,7 @@ func ClaimRefusals(quotas []*corev1.ResourceQuota, classes Classes, usages ...co
 	return refusals
 }
 
-// PodRefusals returns the quotas that do not allow the pod.
+// PodRefusals returns the quotas that refuse the pod.
 func PodRefusals(quotas []*corev1.ResourceQuota, pod *corev1.Pod) []Refusal {
 	usage := PodUsage(pod)
 	var refusals []Refusal
@@ -192,8 +191,8 @@ func exceeded(quota *corev1.ResourceQuota, needed corev1.ResourceList, counts fu
 	return refusals
 }
 
-// unspecified returns a quota of CPU or memory for a pod with containers that do not say
-// how much they need (Constraints in pods.go).
+// unspecified returns the refusal by a quota of CPU or memory of a pod with containers
+// without requests (Constraints in pods.go).
 func unspecified(quota *corev1.ResourceQuota, pod *corev1.Pod) []Refusal {
 	if resourcehelper.IsPodLevelResourcesSet(pod) {
 		return nil
@@ -215,8 +214,8 @@ func unspecified(quota *corev1.ResourceQuota, pod *corev1.Pod) []Refusal {
 	return nil
 }
 
-// inScope reports whether a quota counts the pod (podMatchesScopeFunc). A scope
-// that is not known matches nothing.
+// inScope reports whether a quota counts the pod (podMatchesScopeFunc). An unknown scope
+// matches nothing.
 func inScope(quota *corev1.ResourceQuota, pod *corev1.Pod) bool {
 	scopes := make([]corev1.ScopedResourceSelectorRequirement, 0, len(quota.Spec.Scopes))
 	for _, scope := range quota.Spec.Scopes {
@@ -284,8 +283,7 @@ func QuotaClass(name corev1.ResourceName) (class string, ok bool) {
 	return strings.CutSuffix(string(name), corev1.ResourceClaimsPerClass)
 }
 
-// MissingClassText says that a quota limits the devices of a class that is not there. It is
-// the same wherever it is said.
+// MissingClassText says that a quota limits the devices of a missing class.
 func MissingClassText(class string) string {
 	return fmt.Sprintf("DeviceClass %s, which the quota limits, does not exist", class)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// The kinds of configuration that the driver takes
+// Kinds of configuration that the driver accepts
 // (api/nvidia.com/resource/v1beta1/computedomainconfig.go there).
 const (
 	// KindChannel is the kind for a pod of the domain, which gets an IMEX channel.
@@ -30,14 +30,14 @@ type Config struct {
 	Kind, DomainID string
 	// AllocationMode is All for all channels.
 	AllocationMode string
-	// Parameters are as the claim has them at Path.
+	// Parameters are the claim's parameters at Path.
 	Parameters, Path string
-	// Problem is why the driver does not accept the parameters, empty if it does.
+	// Problem says why the driver rejects the parameters, empty if it does not.
 	Problem string
 }
 
-// Configs lists what a claim has for the driver: in its allocation, or, if it has none,
-// in its spec. Configuration for other drivers is left out, whatever is in it.
+// Configs lists a claim's configuration for the driver: from its allocation, or, if it has
+// none, from its spec. Configuration for other drivers is left out, whatever it is.
 func Configs(claim *resourceapi.ResourceClaim) []Config {
 	var configs []Config
 	add := func(path string, index int, opaque *resourceapi.OpaqueDeviceConfiguration) {
@@ -67,8 +67,8 @@ type parameters struct {
 	AllocationMode  *string `json:"allocationMode,omitempty"`
 }
 
-// Parse reads parameters as strictly as the driver does: it does not accept fields that
-// it does not know, other versions, or no domain.
+// Parse parses parameters as strictly as the driver does: it rejects unknown fields, other
+// versions, and a missing domain.
 func Parse(raw []byte) Config {
 	var p parameters
 	strict, err := kjson.UnmarshalStrict(raw, &p)

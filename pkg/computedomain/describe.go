@@ -16,8 +16,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Describe says what a claim names, with the nodes: of each of its configurations for the
-// driver one domain, and each domain once.
+// Describe returns the domains that a claim's configuration for the driver names, each
+// once, with their nodes.
 func Describe(s *snapshot.Snapshot, claim *resourceapi.ResourceClaim) []api.ComputeDomain {
 	var domains []api.ComputeDomain
 	for _, config := range Configs(claim) {
@@ -36,8 +36,8 @@ func Describe(s *snapshot.Snapshot, claim *resourceapi.ResourceClaim) []api.Comp
 	return domains
 }
 
-// Problem returns why the driver does not prepare a claim for the domain, whatever the
-// nodes of the domain do; empty if it can, or if that is not known.
+// Problem says why the driver does not prepare a claim for the domain, whatever the nodes
+// of the domain do; empty if it can, or if that is not known.
 func (d *Domain) Problem(claim *resourceapi.ResourceClaim, kind string) string {
 	switch {
 	case d.Unknown != "":
@@ -78,8 +78,8 @@ func describe(s *snapshot.Snapshot, d *Domain) api.ComputeDomain {
 	return out
 }
 
-// Daemon returns the pod that the driver runs for a domain on a node, nil if there is none
-// that is known. One that has not ended goes before one that has.
+// Daemon returns the pod that the driver runs for a domain on a node, nil if none is known.
+// Running pods go before ended ones.
 func Daemon(s *snapshot.Snapshot, id, node string) *corev1.Pod {
 	var found *corev1.Pod
 	for _, pod := range Daemons(s, id) {

@@ -17,23 +17,23 @@ import (
 
 // Domain is a ComputeDomain in a snapshot.
 type Domain struct {
-	// ID is the UID that claims have in their configuration.
+	// ID is the UID in the configuration of claims.
 	ID string
 	// Object is nil if there is none, or if that is not known.
 	Object *snapshot.ComputeDomain
-	// Unknown is why it is not known whether there is one, empty if it is.
+	// Unknown says why it is not known whether it exists, empty if it is.
 	Unknown string
 	// Nodes are the nodes that have joined, by name.
 	Nodes []Node
-	// Unread is why more nodes may have joined, or be ready, than Nodes has; empty if
-	// all is known.
+	// Unread says why more nodes may have joined, or be ready, than in Nodes; empty if all
+	// are known.
 	Unread string
 }
 
-// Node is a node of a domain, as the driver has written it down.
+// Node is a node of a domain in the driver's records.
 type Node struct {
 	Name, Clique, Status string
-	// Object and Path are where that stands.
+	// Object and Path locate the record.
 	Object, Path string
 }
 
@@ -56,8 +56,8 @@ func Find(s *snapshot.Snapshot, namespace, id string) *Domain {
 	return d
 }
 
-// nodesOf joins what the two places say in which the driver notes nodes. Its plugin on
-// the node takes a node for ready if either says so (isCurrentNodeReady of
+// nodesOf joins the two places where the driver records nodes. Its plugin on the node takes
+// a node for ready if either says so (isCurrentNodeReady of
 // cmd/compute-domain-kubelet-plugin/computedomain.go).
 func nodesOf(s *snapshot.Snapshot, domain *snapshot.ComputeDomain) (nodes []Node, unread string) {
 	byName := map[string]Node{}
@@ -89,7 +89,7 @@ func nodesOf(s *snapshot.Snapshot, domain *snapshot.ComputeDomain) (nodes []Node
 	for _, name := range slices.Sorted(maps.Keys(byName)) {
 		nodes = append(nodes, byName[name])
 	}
-	// The cliques are in a namespace of the driver, which nothing names.
+	// The cliques are in the driver's namespace, which nothing names.
 	return nodes, s.Unknown(snapshot.ResourceCliques, "")
 }
 
@@ -114,8 +114,8 @@ func (d *Domain) ReadyNodes() int {
 	return ready
 }
 
-// Progress says in a clause how many nodes have joined a domain, of how many it is to
-// have if that is not zero, and how many of them are ready.
+// Progress says in a clause how many nodes have joined a domain, out of the wanted number
+// if that is not zero, and how many of them are ready.
 func Progress(joined, ready, wanted int) string {
 	text := english.Count(joined, "node") + " joined"
 	if wanted > 0 {
@@ -135,8 +135,7 @@ func Daemons(s *snapshot.Snapshot, id string) []*corev1.Pod {
 	return daemons
 }
 
-// DaemonSet returns what the controller of the driver creates the daemons of a domain by,
-// nil if none is known.
+// DaemonSet returns the DaemonSet for the daemons of a domain, nil if none is known.
 func DaemonSet(s *snapshot.Snapshot, id string) *snapshot.Workload {
 	for _, w := range s.Workloads {
 		if w.Kind == snapshot.KindDaemonSet && w.Labels[snapshot.ComputeDomainLabel] == id {
@@ -146,7 +145,7 @@ func DaemonSet(s *snapshot.Snapshot, id string) *snapshot.Workload {
 	return nil
 }
 
-// Called returns the nodes that are in a domain or to be in it, by the label that the
+// Called returns the nodes that are in a domain or are to join it, by the label that the
 // plugin of the driver sets when a pod of the domain gets there.
 func Called(s *snapshot.Snapshot, id string) []*corev1.Node {
 	var nodes []*corev1.Node

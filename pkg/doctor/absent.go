@@ -17,8 +17,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// The codes of the checks that say of pods what the check for pods that do not work
-// would say, too: they put together what has one cause.
+// Codes of checks that overlap with the check for pods that do not work: they group the
+// pods with one cause.
 const (
 	codeNotCreated = "DRA1102"
 	codeNotReady   = "DRA1103"
@@ -88,8 +88,8 @@ func (in *cluster) lostOn(driver, node string) bool {
 	return in.opts.Makes(codeAway) && slices.ContainsFunc(in.cluster.LostPools(), func(p facts.LostPool) bool { return p.Driver == driver && p.Node == node })
 }
 
-// saidOf reports whether another check has a finding about what keeps a pod with devices
-// from working.
+// saidOf reports whether another check has a finding about the reason why a pod with
+// devices does not work.
 func (in *cluster) saidOf(pod *lifecycle.BlockedPod) bool {
 	flagged := func(code string, flags ...api.FlagName) bool {
 		return in.opts.Makes(code) && slices.ContainsFunc(in.claims(), func(c api.Claim) bool {

@@ -204,8 +204,8 @@ func findPoolErrors(_ context.Context, in *cluster) ([]api.Finding, error) {
 		"repair the pool, or ask for a number of devices (kubernetes/kubernetes#141829)"), nil
 }
 
-// aboutAll returns a finding about the claims without devices, and the templates, that ask
-// for all devices of a class; none if there are none.
+// aboutAll returns a finding about unallocated claims and templates that ask for all
+// devices of a class; none if there are none.
 func aboutAll(in *cluster, message, advice string) []api.Finding {
 	f := api.Finding{Message: message, Remedy: &api.NextStep{Actor: api.ActorAdmin, Text: advice}}
 	add := func(o, path string, spec *resourceapi.ResourceClaimSpec) {

@@ -11,7 +11,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
-// Check is one thing that can be wrong with a cluster.
+// Check is a check for one kind of problem of a cluster.
 type Check struct {
 	// Code is stable: "DRA", the number of the group, and the number of the check in it.
 	Code string
@@ -19,13 +19,12 @@ type Check struct {
 	Title string
 	// Severity is the severity of its findings.
 	Severity api.Severity
-	// Needs are the resources without which the check cannot be made, by the names
-	// that gaps have.
+	// Needs are the resources that the check needs, by their names in gaps.
 	Needs []string
-	// About says what it means, Advice what can be done, both for the documents.
+	// About says what the problem means, Advice how to solve it, both for the documents.
 	About, Advice string
 
-	// Flag is the one without which the check is not made; empty for most.
+	// Flag is required to make the check; empty for most.
 	Flag string
 	// given reports whether the input of the check was given; nil for checks of the cluster
 	// alone.
@@ -33,7 +32,7 @@ type Check struct {
 	find  func(context.Context, *cluster) ([]api.Finding, error)
 }
 
-// run makes one check. What it needs and cannot see is a finding of its own.
+// run makes the check. Missing resources are a finding of their own.
 func (c *Check) run(ctx context.Context, in *cluster) ([]api.Finding, error) {
 	var found []api.Finding
 	var missing []string
@@ -59,6 +58,6 @@ func (c *Check) run(ctx context.Context, in *cluster) ([]api.Finding, error) {
 	return found, nil
 }
 
-// CodeUnregistered is the code of the check of registrations, which takes all it knows
-// from events.
+// CodeUnregistered is the code of the check of registrations, which depends on events
+// alone.
 const CodeUnregistered = "DRA1107"

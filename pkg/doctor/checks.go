@@ -15,11 +15,11 @@ const (
 	groupDrivers  = "11"
 )
 
-// servingAll returns the groups of which findings matter in each namespace, wherever the
-// pods of the component are.
+// servingAll returns the groups whose findings matter in each namespace, wherever the pods
+// of the component are.
 func servingAll() []string { return []string{groupVersions, groupDrivers} }
 
-// Groups lists them in their order.
+// Groups lists the groups in their order.
 func Groups() []checks.Group {
 	return []checks.Group{
 		{Number: groupVersions, Title: "API and versions"},
@@ -39,7 +39,7 @@ func Checks() []Check {
 	return slices.Concat(versionChecks(), probeChecks(), servedChecks(), componentChecks(), driverChecks(), poolChecks(), storedChecks(), pluginChecks(), []Check{partsCheck()}, classChecks(), claimChecks(), taintChecks(), waitingChecks(), nodeChecks(), bugChecks())
 }
 
-// Descriptions lists what all checks say of themselves.
+// Descriptions lists the descriptions of all checks.
 func Descriptions() []checks.Description {
 	var list []checks.Description
 	for _, check := range Checks() {

@@ -97,8 +97,8 @@ func claimChecks() []Check {
 	}
 }
 
-// claimCheck returns a check for a flag that the inventory gives claims, with one finding
-// for a claim. The remedy may be to delete the claim.
+// claimCheck returns a check for an inventory flag of claims, with one finding for each
+// claim. The remedy may be to delete the claim.
 func claimCheck(flag api.FlagName, path, advice string, deletes ...string) func(context.Context, *cluster) ([]api.Finding, error) {
 	return func(_ context.Context, in *cluster) ([]api.Finding, error) {
 		var found []api.Finding
@@ -138,7 +138,7 @@ func heldFor(snap *snapshot.Snapshot, claim *api.Claim, long time.Duration) bool
 	return claim.AllocatedAt != nil && snap.Now().Sub(claim.AllocatedAt.Time) >= long
 }
 
-// said makes a finding of what lifecycle says about a claim, in the words of why.
+// said makes a finding of lifecycle's finding about a claim, in the words of why.
 func said(of *lifecycle.Finding, step *api.NextStep, objects ...string) api.Finding {
 	if step == nil {
 		step = firstStep(of.Steps)
@@ -156,7 +156,7 @@ func firstStep(steps []api.NextStep) *api.NextStep {
 	return nil
 }
 
-// eachResult calls for each device that a claim has.
+// eachResult calls a function for each allocated device.
 func eachResult(in *cluster, call func(*resourceapi.ResourceClaim, *resourceapi.DeviceRequestAllocationResult)) {
 	for _, claim := range in.cluster.Snapshot.Claims {
 		if claim.Status.Allocation != nil {
@@ -203,8 +203,8 @@ func nodesOf(claim *resourceapi.ResourceClaim) []string {
 	return nil
 }
 
-// findTwice returns one finding for a device. What is more than there is without being
-// there twice, the inventory says.
+// findTwice returns one finding for a device. The inventory reports shares that exceed the
+// capacity.
 func findTwice(ctx context.Context, in *cluster) ([]api.Finding, error) {
 	var found []api.Finding
 	told := map[string]bool{}

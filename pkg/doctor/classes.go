@@ -63,7 +63,7 @@ func classChecks() []Check {
 	}
 }
 
-// classCheck returns a check that looks at one class after the other.
+// classCheck returns a check of each class.
 func classCheck(find func(*cluster, *api.Class) *api.Finding) func(context.Context, *cluster) ([]api.Finding, error) {
 	return func(ctx context.Context, in *cluster) ([]api.Finding, error) {
 		classes, err := in.classes(ctx)
@@ -121,7 +121,7 @@ func selectsNothing(in *cluster, class *api.Class) *api.Finding {
 	return f
 }
 
-// findFailingSelectors asks the allocator what a selector that fails does to requests.
+// findFailingSelectors asks the allocator for the effect of a failing selector on requests.
 func findFailingSelectors(ctx context.Context, in *cluster) ([]api.Finding, error) {
 	classes, err := in.classes(ctx)
 	if err != nil {
@@ -257,7 +257,7 @@ func findUnclassedDrivers(ctx context.Context, in *cluster) ([]api.Finding, erro
 	for i := range classes {
 		classed = append(classed, classes[i].Drivers...)
 		if classes[i].Failing > 0 {
-			// It cannot be known what it selects.
+			// Its devices are not known.
 			return nil, nil
 		}
 	}

@@ -33,7 +33,7 @@ type cluster struct {
 	answers func(context.Context) ([]*api.Explanation, error)
 }
 
-// once keeps the first result that is no error.
+// once keeps the first result without an error.
 func once[T any](find func(context.Context) (T, error)) func(context.Context) (T, error) {
 	var found T
 	known := false
@@ -58,7 +58,7 @@ const (
 	kindPool = "Pool"
 )
 
-// object names an object as evidence does.
+// object returns the name of an object in evidence.
 func object(kind string, o metav1.Object) string {
 	if o.GetNamespace() == "" {
 		return kind + "/" + o.GetName()
@@ -66,5 +66,5 @@ func object(kind string, o metav1.Object) string {
 	return kind + "/" + naming.Qualified(o)
 }
 
-// nodeObject names a node of which only the name is known.
+// nodeObject returns the name of a node in evidence.
 func nodeObject(name string) string { return whatif.Object(api.KindNode, "", name) }

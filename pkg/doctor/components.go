@@ -37,8 +37,8 @@ func componentChecks() []Check {
 	}}
 }
 
-// readBy lists which gates that differ matter to a component, with what each is for:
-// those that pkg/scheduler, pkg/controller and pkg/quota, and pkg/kubelet of Kubernetes
+// readBy lists the gates that matter to a component if they differ, with their purpose: the
+// gates that pkg/scheduler, pkg/controller and pkg/quota, and pkg/kubelet of Kubernetes
 // v1.37.1 read.
 func readBy(component string) map[string]string {
 	const groups, rules, taints, extended = "claims of PodGroups", "DeviceTaintRules", "taints of devices", "extended resources that DeviceClasses serve"
@@ -83,7 +83,7 @@ func readBy(component string) map[string]string {
 	}
 }
 
-// components calls for each pod of a component that runs.
+// components calls a function for each running pod of a component.
 func (in *cluster) components(each func(pod *corev1.Pod, component snapshot.Component)) {
 	for _, pod := range in.cluster.Snapshot.Pods {
 		if component, ok := snapshot.ComponentOf(pod); ok && !snapshot.Finished(pod) {
@@ -121,8 +121,8 @@ func findComponentSkew(_ context.Context, in *cluster) ([]api.Finding, error) {
 // maxKubelets limits how many kubelets are asked.
 const maxKubelets = 100
 
-// KubeletNodes lists the nodes with devices whose kubelets are to be asked, evenly
-// spread if there are many.
+// KubeletNodes lists the nodes with devices whose kubelets to ask, evenly spread if there
+// are many.
 func KubeletNodes(snap *snapshot.Snapshot) []string {
 	named := map[string]bool{}
 	for _, slice := range snap.Slices {
@@ -190,8 +190,7 @@ type difference struct {
 	evidence                 []api.Evidence
 }
 
-// compare notes the setting of a gate in a component if the API server says that it has
-// another one.
+// compare records the setting of a gate in a component if it differs from the API server's.
 func (d *differences) compare(component, gate, feature string, enabled bool, source api.Evidence) {
 	server := d.in.cluster.Snapshot.Gates[gate]
 	if server.Source != snapshot.GateFromMetrics || enabled == server.Enabled {
@@ -230,8 +229,8 @@ func (d *differences) findings() []api.Finding {
 	return found
 }
 
-// gateOf returns the setting of a gate in a component, and where it comes from. It is not
-// known where the release is not, or where all gates of a stage are set.
+// gateOf returns the setting of a gate in a component, and its source. It is not known if
+// the release is not, or if all gates of a stage are set.
 func gateOf(c *snapshot.Component, gate string) (enabled bool, source string, known bool) {
 	if enabled, set := c.Gates[gate]; set {
 		return enabled, gate + "=" + strconv.FormatBool(enabled), true

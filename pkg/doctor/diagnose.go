@@ -21,8 +21,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// Diagnose makes the checks. The allocator has to be one for the snapshot. An error
-// means that a check failed, which is none of the cluster's faults.
+// Diagnose makes the checks. The allocator has to be for the snapshot. An error means that
+// a check failed, not that the cluster has a problem.
 func Diagnose(ctx context.Context, c *facts.Cluster, opts Options) (*api.Diagnosis, error) {
 	in := &cluster{opts: &opts, cluster: c, inventory: inventory.New(c)}
 	in.claims = sync.OnceValue(in.inventory.Claims)

@@ -98,8 +98,8 @@ func plugins(in *cluster) []plugin {
 	return found
 }
 
-// daemonSets lists the DaemonSets of drivers: of those that publish slices, and of
-// those that the selector of a class names.
+// daemonSets lists the DaemonSets of drivers that publish slices, or that the selector of a
+// class names.
 func daemonSets(in *cluster) []*snapshot.Workload {
 	var found []*snapshot.Workload
 	for _, p := range plugins(in) {
@@ -191,8 +191,8 @@ func (in *cluster) lacksPlugin(driver, node string, w *snapshot.Workload) bool {
 		!slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return lifecycle.DaemonNode(pod) == node })
 }
 
-// findFailingDaemonPods puts the pods of a DaemonSet together that have one trouble, and
-// counts the pods that wait for them.
+// findFailingDaemonPods groups the pods of a DaemonSet by their problem, and counts the
+// pods that wait for them.
 func findFailingDaemonPods(_ context.Context, in *cluster) ([]api.Finding, error) {
 	var found []api.Finding
 	for _, w := range daemonSets(in) {
@@ -245,8 +245,8 @@ func findFailingDaemonPods(_ context.Context, in *cluster) ([]api.Finding, error
 	return found, nil
 }
 
-// waitsForPlugin reports whether a pod waits for a plugin that does not answer: its own pod
-// on the node is not ready.
+// waitsForPlugin reports whether a pod waits for a plugin that does not answer, because the
+// plugin's pod on the node is not ready.
 func (in *cluster) waitsForPlugin(blocked *lifecycle.BlockedPod, w *snapshot.Workload) bool {
 	pod := in.cluster.Snapshot.Pod(blocked.Namespace, blocked.Name)
 	return blocked.Code == api.PreparationFailed && pod != nil && slices.ContainsFunc(lifecycle.Pods(in.cluster.Snapshot, w), func(p *corev1.Pod) bool {
@@ -258,8 +258,7 @@ func (in *cluster) waitsForPlugin(blocked *lifecycle.BlockedPod, w *snapshot.Wor
 	})
 }
 
-// pluginSaid reports whether the pod of a driver's plugin on a node is the reason in a
-// finding about that driver.
+// pluginSaid reports whether a finding about a driver names the plugin's pod on a node.
 func (in *cluster) pluginSaid(w *snapshot.Workload, node string) bool {
 	return slices.ContainsFunc(in.cluster.LostPools(), func(p facts.LostPool) bool {
 		return in.lostOn(p.Driver, node) && slices.ContainsFunc(lifecycle.DaemonSets(in.cluster.Snapshot, p.Driver), func(set lifecycle.DaemonSet) bool { return set.Workload == w })
@@ -278,7 +277,7 @@ func onNode(pod *corev1.Pod) string {
 	return ""
 }
 
-// publishedFor has, by driver, the nodes for which it publishes slices by name.
+// publishedFor returns, by driver, the nodes for which it publishes slices by name.
 func publishedFor(in *cluster) map[string]map[string]bool {
 	found := map[string]map[string]bool{}
 	for _, slice := range in.cluster.Snapshot.Slices {
@@ -321,8 +320,8 @@ func findSilentDrivers(_ context.Context, in *cluster) ([]api.Finding, error) {
 	return found, nil
 }
 
-// silent returns the drivers of a DaemonSet that publish nothing at all, though a class
-// selects by their name.
+// silent returns the drivers of a DaemonSet that publish nothing, though a class selects by
+// their name.
 func silent(in *cluster, w *snapshot.Workload) []string {
 	names, _ := w.KubeletPlugin()
 	var found []string
@@ -358,7 +357,7 @@ func searchLog(pod *corev1.Pod) *api.NextStep {
 	}
 }
 
-// findUnregistered puts the pods together that wait for one driver on one node.
+// findUnregistered groups the pods that wait for one driver on one node.
 func findUnregistered(_ context.Context, in *cluster) ([]api.Finding, error) {
 	type place struct{ driver, node string }
 	byPlace := map[place]*api.Finding{}

@@ -20,7 +20,7 @@ import (
 )
 
 const (
-	// uuid is the attribute by which drivers tell what the hardware itself is called.
+	// uuid is the attribute by which drivers identify the hardware.
 	uuid = "uuid"
 	// pciAddress is the one of the DRA library (deviceattribute of
 	// k8s.io/dynamic-resource-allocation).
@@ -40,7 +40,7 @@ func findSameHardware(_ context.Context, in *cluster) ([]api.Finding, error) {
 	for i := range all {
 		d := &all[i]
 		if len(d.ConsumesCounters) > 0 {
-			// Partitions are parts of one piece, and say so by their counters.
+			// Partitions are parts of one piece, as their counters show.
 			continue
 		}
 		for name, attribute := range d.Attributes {
@@ -129,7 +129,7 @@ func findMixedTypes(_ context.Context, in *cluster) ([]api.Finding, error) {
 	return found, nil
 }
 
-// typeOf returns the type of an attribute. A list and its single value compare alike.
+// typeOf returns the type of an attribute. A list and its single value compare as equal.
 func typeOf(a resourceapi.DeviceAttribute) string {
 	switch {
 	case a.BoolValue != nil || len(a.BoolValues) > 0:

@@ -14,17 +14,17 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/redact"
 )
 
-// LogChecks returns the codes of the checks with findings about pods of which the log says
-// more.
+// LogChecks returns the codes of the checks whose findings name pods with more details in
+// their logs.
 func LogChecks() []string { return []string{"DRA1103", "DRA1104"} }
 
-// Log is the log of a container, of the run before the present one if Previous is set.
+// Log identifies the log of a container, of its previous run if Previous is set.
 type Log struct {
 	Container string
 	Previous  bool
 }
 
-// Path says in evidence which log it is.
+// Path identifies the log in evidence.
 func (l Log) Path() string {
 	path := "log[container=" + l.Container + "]"
 	if l.Previous {
@@ -81,16 +81,17 @@ func LogLines(log string) []string {
 }
 
 const (
-	// maxLogLines limits how many lines of a log a finding has, maxLogLine how long one is.
+	// maxLogLines limits how many lines of a log a finding has, maxLogLine the length of
+	// each.
 	maxLogLines = 5
 	maxLogLine  = 300
-	// secretLength is how long a word is that may be a key or a token.
+	// secretLength is the length from which on a word may be a key or a token.
 	secretLength = 32
 	// hidden stands for a secret.
 	hidden = "[redacted]"
 )
 
-// secrets finds in a line what nobody else may see.
+// secrets finds secrets in a line.
 type secrets struct {
 	key, login, phrase, value, following, long *regexp.Regexp
 	// inSnapshot reports whether a redacted snapshot hides a word.
@@ -99,7 +100,7 @@ type secrets struct {
 
 func newSecrets() secrets {
 	const (
-		// before is a quote, or several that are quoted themselves, and what assigns.
+		// before matches quotes, and the sign of an assignment.
 		before = `[\\"'\]]*\s*(?:=>|:=|[=:])\s*`
 		quoted = `\\+".*?\\+"|"(?:[^"\\]|\\.)*"?|'[^']*'?`
 		names  = `tokens?|secrets?|authorization|bearer|cookie|session(?:id)?|credentials?|(?:api|access|private|signing|encryption)[-_.]?key`
@@ -116,9 +117,9 @@ func newSecrets() secrets {
 	}
 }
 
-// cut takes out of a line what may be a key, a password or a token: what follows the
-// name of one, logins in URLs, long words of letters and digits, and what a redacted
-// snapshot does not show either.
+// cut hides possible keys, passwords and tokens in a line: words after the name of one,
+// logins in URLs, long words of letters and digits, and words that a redacted snapshot does
+// not show either.
 func (s *secrets) cut(line string) string {
 	line = s.key.ReplaceAllString(line, hidden)
 	line = s.login.ReplaceAllString(line, "://"+hidden+"@")

@@ -34,8 +34,8 @@ func nodeChecks() []Check {
 	}}
 }
 
-// findStoppedNodes returns the nodes that are not ready and for which devices are
-// published, or of which claims have devices.
+// findStoppedNodes returns nodes that are not ready and have published or allocated
+// devices.
 func findStoppedNodes(_ context.Context, in *cluster) ([]api.Finding, error) {
 	devices := map[string]int{}
 	for _, d := range in.cluster.Pools.Devices() {
@@ -60,7 +60,7 @@ func findStoppedNodes(_ context.Context, in *cluster) ([]api.Finding, error) {
 	return found, nil
 }
 
-// findNodeProblems repeats what node-probe has found on nodes.
+// findNodeProblems repeats the problems in node-probe's reports.
 func findNodeProblems(_ context.Context, in *cluster) ([]api.Finding, error) {
 	var found []api.Finding
 	for _, report := range in.opts.NodeReports {
@@ -86,7 +86,7 @@ func findNodeProblems(_ context.Context, in *cluster) ([]api.Finding, error) {
 	return found, nil
 }
 
-// probeCommand shows all of a part of a node, to be run on it.
+// probeCommand returns the command that shows a part of a node, to be run on it.
 func probeCommand(section string) string {
 	if section == "host" {
 		return "kubectl dra node-probe"

@@ -15,11 +15,10 @@ import (
 // Options select the checks, and carry facts that the snapshot does not have.
 type Options struct {
 	checks.Choice
-	// Namespace leaves out findings about objects of other namespaces alone; empty leaves
-	// out nothing.
+	// Namespace leaves out findings about other namespaces; empty leaves out nothing.
 	Namespace string
-	// OlderThan is the age from which on a DeviceTaintRule is a finding, [RuleAge] if it
-	// is zero.
+	// OlderThan is the age from which on a DeviceTaintRule is a finding, [RuleAge] if it is
+	// zero.
 	OlderThan time.Duration
 	// Probes are the results for [ProbeObjects], Reviews for [Rights], NodeReports the
 	// reports of node-probe, Kubelets the gates of [KubeletNodes].
@@ -31,9 +30,11 @@ type Options struct {
 
 // Probe is the result of a dry run that sent an object to an API server.
 type Probe struct {
-	// Sent is the object, Stored what would have been stored; nil if it was refused.
+	// Sent is the object, Stored the object that would have been stored; nil if it was
+	// refused.
 	Sent, Stored *unstructured.Unstructured
-	// Refused says why it was; Unknown why it is not known.
+	// Refused gives the reason for a refusal, Unknown the reason why the result is not
+	// known.
 	Refused, Unknown string
 }
 
@@ -48,7 +49,7 @@ type Right struct {
 type Review struct {
 	Right
 	Allowed bool
-	// Unknown says why it is not known.
+	// Unknown says why the answer is not known.
 	Unknown string
 }
 

@@ -28,20 +28,20 @@ func partsCheck() Check {
 	}
 }
 
-// parentPrefix begins the names of attributes that name the device of which another one is
-// a part: parentUUID of NVIDIA's driver.
+// parentPrefix begins the names of attributes that name a device's parent: parentUUID of
+// NVIDIA's driver.
 const parentPrefix = "parent"
 
-// shortName returns the name of an attribute without its domain, in small letters.
+// shortName returns the name of an attribute without its domain, in lower case.
 func shortName(name resourceapi.QualifiedName) string {
 	return strings.ToLower(string(name)[strings.LastIndex(string(name), "/")+1:])
 }
 
-// identity is something by which a device can be named as parent: an attribute with its
-// value, or the name of the device.
+// identity identifies a device as a parent: an attribute with its value, or the name of the
+// device.
 type identity struct{ driver, pool, attribute, value string }
 
-// findParts puts all devices of one driver together.
+// findParts groups the devices of one driver.
 func findParts(_ context.Context, in *cluster) ([]api.Finding, error) {
 	all := in.cluster.Pools.Devices()
 	wholes := map[identity]*facts.Device{}

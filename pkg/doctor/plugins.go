@@ -26,7 +26,7 @@ func pluginChecks() []Check {
 	}}
 }
 
-// findPluginHardware puts the nodes of one driver together.
+// findPluginHardware groups the nodes of one driver.
 func findPluginHardware(_ context.Context, in *cluster) ([]api.Finding, error) {
 	served := map[corev1.ResourceName]bool{}
 	for _, class := range in.cluster.Snapshot.Classes {
@@ -77,8 +77,8 @@ func sameHardware(driver, resource string) bool {
 		slices.ContainsFunc(otherNames()[driver], func(prefix string) bool { return strings.HasPrefix(resource, prefix) })
 }
 
-// otherNames has, by driver, what the resources of device plugins begin with whose
-// names are of another form.
+// otherNames returns, by driver, the prefixes of the resources of device plugins with names
+// of another form.
 func otherNames() map[string][]string {
 	return map[string][]string{
 		"gaudi.intel.com": {"habana.ai/gaudi"},

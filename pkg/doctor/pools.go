@@ -97,7 +97,7 @@ func poolChecks() []Check {
 	}
 }
 
-// poolCheck returns a check that looks at one pool after the other.
+// poolCheck returns a check of each pool.
 func poolCheck(find func(*cluster, *facts.Pool) *api.Finding) func(context.Context, *cluster) ([]api.Finding, error) {
 	return func(_ context.Context, in *cluster) ([]api.Finding, error) {
 		var found []api.Finding
@@ -207,7 +207,7 @@ func deleteSlices(text string, list ...*resourceapi.ResourceSlice) *api.NextStep
 
 func findSlicesOfGoneNodes(_ context.Context, in *cluster) ([]api.Finding, error) {
 	if len(in.cluster.Snapshot.Nodes) == 0 {
-		// A file of slices alone.
+		// A file that only has slices.
 		return nil, nil
 	}
 	byNode := map[string][]*resourceapi.ResourceSlice{}

@@ -17,8 +17,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// ProbeObjects returns a claim and a pod, with fields that feature gates and webhooks are
-// known to drop. They are for a namespace of any name, and never created.
+// ProbeObjects returns a claim and a pod with fields that feature gates and webhooks are
+// known to drop. They have a made-up namespace, and are never created.
 func ProbeObjects() []*unstructured.Unstructured {
 	const name, derived = "kubectl-dra-probe", "derived/probe"
 	metadata := map[string]any{"generateName": name + "-"}
@@ -31,7 +31,7 @@ func ProbeObjects() []*unstructured.Unstructured {
 				"capacity":          map[string]any{"requests": map[string]any{"memory": "1"}},
 				"derivedAttributes": []any{map[string]any{"name": derived, "expression": "device.driver"}},
 			}}},
-			// What is derived has to be used.
+			// Derived attributes have to be used.
 			"constraints": []any{map[string]any{"matchAttribute": derived}},
 		}},
 	}

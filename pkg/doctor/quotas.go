@@ -43,7 +43,7 @@ func quotaChecks() []Check {
 	}
 }
 
-// findNotCreated returns the pods whose claims are not created, for longer than that takes.
+// findNotCreated returns the pods whose claims are overdue.
 func findNotCreated(ctx context.Context, in *cluster) ([]api.Finding, error) {
 	return waitingCheck(func(e *api.Explanation) bool {
 		pod := in.cluster.Snapshot.Pod(e.Target.Namespace, e.Target.Name)
@@ -79,7 +79,7 @@ func findMissingQuotaClasses(_ context.Context, in *cluster) ([]api.Finding, err
 	return found, nil
 }
 
-// tight is the part of a quota, in percent, from which on it is nearly used.
+// tight is the percentage from which on a quota is nearly used.
 const tight = 90
 
 func findTightQuotas(_ context.Context, in *cluster) ([]api.Finding, error) {

@@ -35,7 +35,7 @@ func rightsOfHelper() []Right {
 	return append(list, Right{Resource: "resourceclaims", Verb: "get"})
 }
 
-// Rights lists what the service accounts of drivers need, each once.
+// Rights lists the rights that the service accounts of drivers need, each once.
 func Rights(c *facts.Cluster) []Right {
 	var list []Right
 	for _, w := range daemonSets(&cluster{cluster: c}) {

@@ -16,14 +16,13 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// placed is a selector, and where it stands.
+// placed is a selector with its place.
 type placed struct {
 	object, path, expression string
 }
 
-// findUnmatched looks for parts of selectors that no device can fulfill, because of a
-// name or a value that none has. It is about what is yet to be allocated: claims
-// without devices, and templates.
+// findUnmatched finds parts of selectors that no device can fulfill, because no device has
+// the name or the value. It looks at claims without devices, and at templates.
 func findUnmatched(ctx context.Context, in *cluster) ([]api.Finding, error) {
 	if len(in.cluster.Pools.Devices()) == 0 {
 		return nil, nil
@@ -74,8 +73,8 @@ func findUnmatched(ctx context.Context, in *cluster) ([]api.Finding, error) {
 	return found, nil
 }
 
-// toldByPods returns the claims and templates of pods that wait in vain, and whose answer
-// is that a selector is why: the checks for such pods tell of them.
+// toldByPods returns the claims and templates of waiting pods whose answer is that a
+// selector is why: other checks report these pods.
 func toldByPods(ctx context.Context, in *cluster) (map[string]bool, error) {
 	told := map[string]bool{}
 	if !in.opts.Makes(codeNever) || !in.opts.Makes(codeFails) || slices.ContainsFunc(waitingNeeds(), func(r string) bool { return in.cluster.Snapshot.Gap(r) != nil }) {
@@ -117,7 +116,7 @@ func selectorsInUse(in *cluster) []placed {
 			if exactly := requests[i].Exactly; exactly != nil {
 				add(o, at+".exactly", exactly.Selectors)
 			}
-			// One of several alternatives may be for devices that are not there.
+			// One of several alternatives may be for missing devices.
 		}
 	}
 	for _, template := range in.cluster.Snapshot.Templates {

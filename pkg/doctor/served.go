@@ -19,7 +19,7 @@ import (
 // resource.k8s.io.
 const firstStable = 34
 
-// lastKnown is the newest minor release that was looked at.
+// lastKnown is the newest known minor release.
 const lastKnown = 37
 
 const taintRules = "devicetaintrules"

@@ -32,7 +32,7 @@ func findOutdatedSlices(_ context.Context, in *cluster) ([]api.Finding, error) {
 	}
 	var found []api.Finding
 	for _, slice := range in.cluster.Snapshot.Slices {
-		// What is computed has not been stored.
+		// Computed slices are not stored.
 		if _, computed := slice.Annotations[snapshot.PreviewAnnotation]; computed {
 			continue
 		}

@@ -74,7 +74,7 @@ func taintChecks() []Check {
 	}
 }
 
-// ruleCheck returns a check that looks at one DeviceTaintRule after the other.
+// ruleCheck returns a check of each DeviceTaintRule.
 func ruleCheck(find func(*cluster, *resourceapi.DeviceTaintRule) *api.Finding) func(context.Context, *cluster) ([]api.Finding, error) {
 	return func(_ context.Context, in *cluster) ([]api.Finding, error) {
 		var found []api.Finding
@@ -132,8 +132,8 @@ func everyDevice(in *cluster, rule *resourceapi.DeviceTaintRule) *api.Finding {
 	}
 }
 
-// findTainted puts the devices of one driver with one taint together. Those whose pods are
-// about to be evicted have a finding already.
+// findTainted groups the devices of one driver by taint. Devices whose pods are about to be
+// evicted have another finding.
 func findTainted(_ context.Context, in *cluster) ([]api.Finding, error) {
 	if !in.cluster.Gates.Enabled(facts.GateDeviceTaints) {
 		return nil, nil
@@ -195,7 +195,7 @@ func forgotten(in *cluster, rule *resourceapi.DeviceTaintRule) *api.Finding {
 	}
 }
 
-// ageText returns an age in days, or of less than one as kubectl writes it.
+// ageText returns an age in days, or in kubectl's format if it is less than one.
 func ageText(age time.Duration) string {
 	if days := int(age.Hours() / 24); days > 0 {
 		return plural(days, "day", "days")
@@ -233,7 +233,7 @@ func findEvictions(_ context.Context, in *cluster) ([]api.Finding, error) {
 	return found, nil
 }
 
-// findContradictions compares the rules that have one key.
+// findContradictions compares the rules with the same key.
 func findContradictions(_ context.Context, in *cluster) ([]api.Finding, error) {
 	rules := slices.Clone(in.cluster.Snapshot.TaintRules)
 	rules = slices.DeleteFunc(rules, func(r *resourceapi.DeviceTaintRule) bool {

@@ -154,9 +154,8 @@ func findSkew(_ context.Context, in *cluster) ([]api.Finding, error) {
 	return found, nil
 }
 
-// kubelets returns the nodes with devices whose kubelet is not of the release that is
-// required in its place, and counts them. Required is empty for a kubelet that is all
-// right.
+// kubelets returns the nodes with devices whose kubelet does not have the required release,
+// and counts them. required returns empty for a good kubelet.
 func kubelets(in *cluster, required func(release string) string) (f api.Finding, nodes int) {
 	devices := map[string]bool{}
 	for _, slice := range in.cluster.Snapshot.Slices {

@@ -18,13 +18,13 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// The codes of the checks for pods that wait in vain.
+// Codes of the checks for waiting pods.
 const (
 	codeNever = "DRA1601"
 	codeFails = "DRA1602"
 )
 
-// waitingNeeds returns what has to be read to answer for pods that wait.
+// waitingNeeds returns the resources that the answers for waiting pods need.
 func waitingNeeds() []string {
 	return []string{snapshot.ResourcePods, snapshot.ResourceClaims, snapshot.ResourceSlices, snapshot.ResourceClasses, snapshot.ResourceNodes}
 }
@@ -104,7 +104,7 @@ func waitingCheck(applies func(*api.Explanation) bool) func(context.Context, *cl
 	}
 }
 
-// queueLength is how many pods that wait for one claim are worth telling.
+// queueLength is how many waiting pods make a claim worth a finding.
 const queueLength = 3
 
 // findQueues looks for claims whose release alone makes several pods fit.
@@ -146,8 +146,8 @@ func findQueues(ctx context.Context, in *cluster) ([]api.Finding, error) {
 	return found, nil
 }
 
-// explained says what makes a pod fit, or what else can be done, and names the command with
-// the whole answer.
+// explained returns the first remedy or next step for a pod, and the command for the whole
+// answer.
 func explained(e *api.Explanation) *api.NextStep {
 	step := whole(e.Target.Namespace, e.Target.Name)
 	switch {
@@ -164,7 +164,7 @@ func explained(e *api.Explanation) *api.NextStep {
 	return step
 }
 
-// whole returns the command with the whole answer for a pod.
+// whole returns the command for the whole answer about a pod.
 func whole(namespace, name string) *api.NextStep {
 	return &api.NextStep{
 		Actor: api.ActorUser, Text: "no change is known that helps; all conditions:",
@@ -172,7 +172,7 @@ func whole(namespace, name string) *api.NextStep {
 	}
 }
 
-// explainWaiting answers for the pods that wait for devices.
+// explainWaiting explains the pods that wait for devices.
 func explainWaiting(ctx context.Context, in *cluster) ([]*api.Explanation, error) {
 	var targets []explain.Options
 	for _, pod := range in.cluster.Snapshot.Pods {

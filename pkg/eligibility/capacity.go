@@ -24,11 +24,10 @@ type shortage struct {
 	found, wanted, message, required, lack string
 }
 
-// capacityShortage checks what a request takes of a device against what the
-// device has left, by the rules of KEP-5075: a request without a value takes
-// the default of the policy or else everything, and a value is rounded up to
-// what the policy allows. used is what other shares consume already. It
-// returns nil if everything is there, and an error where the numbers cannot be
+// capacityShortage compares the capacity that a request takes with the free capacity of a
+// device, by the rules of KEP-5075: a request without a value takes the default of the
+// policy or else everything, and a value is rounded up to an allowed one. used is consumed
+// by other shares. It returns nil if there is enough, and an error if the numbers cannot be
 // represented, which ends the scheduler's attempt.
 func capacityShortage(requests *resourceapi.CapacityRequirements, device *resourceapi.Device, used map[resourceapi.QualifiedName]resource.Quantity, fractional bool) (*shortage, error) {
 	wanted := map[resourceapi.QualifiedName]resource.Quantity{}
@@ -111,7 +110,7 @@ func insteadOf(capacities map[resourceapi.QualifiedName]resourceapi.DeviceCapaci
 	return " (has " + english.Sample(names, MaxTexts) + ")"
 }
 
-// ConsumedBy returns what a request takes of a capacity, after rounding.
+// ConsumedBy returns the amount of a capacity that a request consumes, after rounding.
 func ConsumedBy(request *resource.Quantity, capacity resourceapi.DeviceCapacity, fractional bool) (resource.Quantity, error) {
 	policy := capacity.RequestPolicy
 	switch {
@@ -133,7 +132,7 @@ func ConsumedBy(request *resource.Quantity, capacity resourceapi.DeviceCapacity,
 	}
 }
 
-// roundUp gives the smallest value of a range that is not below the request.
+// roundUp returns the smallest value of a range that is not below the request.
 func roundUp(request resource.Quantity, valid *resourceapi.CapacityRequestPolicyRange, fractional bool) (resource.Quantity, error) {
 	if request.Cmp(*valid.Min) < 0 {
 		return valid.Min.DeepCopy(), nil
@@ -161,7 +160,7 @@ func roundUp(request resource.Quantity, valid *resourceapi.CapacityRequestPolicy
 	return unit.quantity(low+steps*step, valid.Step.Format), nil
 }
 
-// policyProblem tells how a value breaks a request policy, or nothing.
+// policyProblem says how a value breaks a request policy, empty if it does not.
 func policyProblem(value resource.Quantity, policy *resourceapi.CapacityRequestPolicy, fractional bool) string {
 	switch {
 	case policy == nil, policy.Default != nil && value == *policy.Default:
@@ -196,7 +195,7 @@ func policyProblem(value resource.Quantity, policy *resourceapi.CapacityRequestP
 	}
 }
 
-// NumberUnit is how a range counts: in whole units or in thousandths.
+// NumberUnit is the unit of a range: whole units or thousandths.
 type NumberUnit bool
 
 // The units of a range.
@@ -205,8 +204,8 @@ const (
 	Thousandths NumberUnit = true
 )
 
-// rangeUnit picks thousandths where DRAFractionalCapacityRange is on and all
-// numbers of the range can be told in them (KEP-5075).
+// rangeUnit returns thousandths if DRAFractionalCapacityRange is on and they can represent
+// all numbers of the range (KEP-5075).
 func rangeUnit(valid *resourceapi.CapacityRequestPolicyRange, fractional bool) NumberUnit {
 	if !fractional {
 		return wholeUnits
@@ -225,7 +224,7 @@ func rangeUnit(valid *resourceapi.CapacityRequestPolicyRange, fractional bool) N
 	return Thousandths
 }
 
-// Of gives a quantity as a number in this unit; false if it does not fit.
+// Of returns a quantity as a number in this unit; false if it does not fit.
 func (u NumberUnit) Of(quantity resource.Quantity) (int64, bool) {
 	if u == wholeUnits {
 		return quantity.Value(), quantity.CmpInt64(math.MaxInt64) <= 0

@@ -20,8 +20,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 )
 
-// Catalog knows what the devices of all pools publish. It is made when it is
-// needed for the first time. Not safe for concurrent use.
+// Catalog has the published values of the devices of all pools. It is computed on demand
+// and not safe for concurrent use.
 type Catalog struct {
 	facts     *cluster.Cluster
 	selectors *selector.Evaluator
@@ -43,8 +43,8 @@ type UnknownValue struct {
 	Driver string
 }
 
-// NewCatalog makes the catalog of the devices of a cluster. The evaluator, for the
-// selectors of classes, remembers what it was asked before.
+// NewCatalog returns the catalog of the devices of a cluster. The evaluator, for the
+// selectors of classes, remembers earlier results.
 func NewCatalog(facts *cluster.Cluster, selectors *selector.Evaluator) *Catalog {
 	return &Catalog{facts: facts, selectors: selectors, ofClass: map[string]*selector.Vocabulary{}, typos: map[*selector.Part]UnknownValue{}, unknown: map[selector.Reading]Unmeasured{}}
 }
@@ -66,7 +66,7 @@ func (c *Catalog) devices() iter.Seq2[string, *resourceapi.Device] {
 	}
 }
 
-// Words returns what all devices have.
+// Words returns the words of all devices.
 func (c *Catalog) Words() *selector.Vocabulary {
 	if c.known == nil {
 		c.known = selector.NewVocabulary(naming.Typo)
@@ -145,7 +145,7 @@ func misnamed(words *selector.Vocabulary, r selector.Reading) string {
 	}
 }
 
-// overBudget says that an evaluation was broken off, and what it costs at worst.
+// overBudget says that an evaluation was stopped, with its cost in the worst case.
 func overBudget(worst uint64) string {
 	text := fmt.Sprintf("it costs more than the limit of %s and is broken off", english.Thousands(uint64(resourceapi.CELSelectorExpressionMaxCost)))
 	if worst > 0 {
@@ -186,8 +186,8 @@ func (c *Catalog) UnknownValue(part *selector.Part) UnknownValue {
 	return typo
 }
 
-// has reports whether some device is of a driver, or has a text in an attribute. Mostly one
-// of the first has, so that it does not take all the words.
+// has reports whether some device is of a driver, or has a text in an attribute. Mostly an
+// early device has, so that not all words are needed.
 func (c *Catalog) has(r selector.Reading, value string) bool {
 	for driver, device := range c.devices() {
 		if r.Kind == selector.KindDriver {
@@ -203,8 +203,8 @@ func (c *Catalog) has(r selector.Reading, value string) bool {
 	return false
 }
 
-// mismatch says that a part compares a value with something of another type than
-// all devices have there. It is empty if it does not.
+// mismatch says that a part compares a value with another type than all devices have there.
+// It is empty if it does not.
 func (c *Catalog) mismatch(part *selector.Part) string {
 	found, ok := c.Words().Mismatch(part)
 	if !ok {
@@ -234,7 +234,7 @@ func typeText(of selector.ValueType) string {
 	}
 }
 
-// maxNames limits how many values are named that there are instead.
+// maxNames limits how many existing values are named instead.
 const maxNames = 10
 
 // strings returns the values of an attribute that are strings.
@@ -251,7 +251,7 @@ func (c *Catalog) strings(r selector.Reading) []string {
 	return slices.Collect(maps.Keys(values))
 }
 
-// Unusual tells about a value that no device has there.
+// Unusual describes a value that no device has there.
 func (c *Catalog) Unusual(r selector.Reading, value string) string {
 	if r.Kind == selector.KindDriver {
 		drivers := c.Words().Drivers()
@@ -272,7 +272,7 @@ func (c *Catalog) Unusual(r selector.Reading, value string) string {
 		}
 	}
 	if len(sorted) <= MaxTexts {
-		// Those that were found are told with the selector.
+		// Known typos are reported with the selector.
 		return text
 	}
 	for i := range sorted {
@@ -281,8 +281,8 @@ func (c *Catalog) Unusual(r selector.Reading, value string) string {
 	return text + "; there are " + english.Sample(sorted, maxNames)
 }
 
-// DistinctValues says how many different values an attribute has: "only 1
-// distinct value exists".
+// DistinctValues says how many different values an attribute has: "only 1 distinct value
+// exists".
 func DistinctValues(n int) string {
 	if n == 1 {
 		return "only 1 distinct value exists"
@@ -290,8 +290,8 @@ func DistinctValues(n int) string {
 	return fmt.Sprintf("only %d distinct values exist", n)
 }
 
-// ValueTexts writes the values of an attribute so that two are equal exactly
-// if they are for a constraint: the string "1" is not the number 1.
+// ValueTexts writes the values of an attribute so that two texts are equal exactly if the
+// values are equal for a constraint: the string "1" is not the number 1.
 func ValueTexts(a resourceapi.DeviceAttribute) []string {
 	var texts []string
 	add := func(kind string, value any) { texts = append(texts, fmt.Sprintf("%s\x00%v", kind, value)) }

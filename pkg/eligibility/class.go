@@ -15,9 +15,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// MeantClass returns the class that was meant by the name of none, empty if none was. The
-// name has a typo, and all devices of the class are of one driver: the driver that the name
-// tells, if it tells one with devices.
+// MeantClass suggests a class for the name of a missing one, empty if there is none. The
+// names are similar, and all devices of the class are of one driver: the driver in the
+// name, if it has one with devices.
 func (c *Catalog) MeantClass(ctx context.Context, name string, classes []*resourceapi.DeviceClass) string {
 	names := make([]string, 0, len(classes))
 	for _, class := range classes {
@@ -35,7 +35,7 @@ func (c *Catalog) MeantClass(ctx context.Context, name string, classes []*resour
 	return meant
 }
 
-// DriversOf lists the drivers of which a class has devices.
+// DriversOf lists the drivers of a class's devices.
 func (c *Catalog) DriversOf(ctx context.Context, class *resourceapi.DeviceClass) []string {
 	var drivers []string
 	for driver, device := range c.devices() {
@@ -48,8 +48,8 @@ func (c *Catalog) DriversOf(ctx context.Context, class *resourceapi.DeviceClass)
 }
 
 // DriverOfClass returns the driver whose installation creates a class of that name, empty
-// if the name does not tell. Drivers call classes by their own name, with words before it
-// for a part of their devices. Those of NVIDIA's driver are in its Helm chart.
+// if that is not known. Drivers call classes by their own name, with words before it for a
+// part of their devices. The classes of NVIDIA's driver are in its Helm chart.
 func (c *Catalog) DriverOfClass(name string) string {
 	for _, driver := range c.Words().Drivers() {
 		if name == driver || strings.HasSuffix(name, "."+driver) {
@@ -69,7 +69,7 @@ func (c *Catalog) DriverOfClass(name string) string {
 	}
 }
 
-// ClassMissing says what an administrator does about a class that does not exist.
+// ClassMissing returns the advice to an administrator about a missing class.
 func (c *Catalog) ClassMissing(name string) string {
 	driver := c.DriverOfClass(name)
 	switch {

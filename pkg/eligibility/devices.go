@@ -23,13 +23,13 @@ type Devices struct {
 	found func() outcomes
 }
 
-// outcomes are how devices fare on the nodes.
+// outcomes are the results of the checks of devices on the nodes.
 type outcomes struct {
 	// plain pools have no device that is rejected; see [cluster.Pools.Plain].
 	plain sets.Set[*cluster.Pool]
-	// reasons has all devices of the other pools that a node can see, also those that
-	// are allocated: the furthest reason over all nodes, nil for a device that is
-	// eligible on at least one.
+	// reasons has all devices of the other pools that a node can see, including allocated
+	// ones: the furthest reason over all nodes, nil for a device that is eligible on at
+	// least one.
 	reasons map[*resourceapi.Device]*Reason
 }
 
@@ -41,9 +41,9 @@ func NewDevices(facts *cluster.Cluster) *Devices {
 	})}
 }
 
-// Reason returns why the allocator takes a device on no node, or nil if there is a node
-// where nothing but claims, taints and counters can keep it from that. What may be because
-// of nodes that could not be read is no reason.
+// Reason returns why the allocator uses a device on no node, or nil if on some node only
+// claims, taints and counters can prevent that. Nodes that could not be read may be such
+// nodes.
 func (e *Devices) Reason(d *cluster.Device) *Reason {
 	if r := bindingConditions(e.Facts.Gates, d); r != nil {
 		return r
@@ -73,9 +73,9 @@ func (e *Devices) Reason(d *cluster.Device) *Reason {
 	}
 }
 
-// StillTaken counts the devices of a slice of an earlier generation that the
-// allocator takes all the same: for a node that no slice of the newest one is
-// for, the slices that are there can be a complete pool ([cluster.NodePool]).
+// StillTaken counts the devices of a slice of an earlier generation that the allocator
+// still uses: for a node without slices of the newest generation, the older slices can be a
+// complete pool ([cluster.NodePool]).
 func (e *Devices) StillTaken(slice *resourceapi.ResourceSlice) int {
 	count := 0
 	reasons := e.found().reasons
@@ -96,7 +96,7 @@ func nodesComplete(c *cluster.Cluster) bool {
 // lookAt looks at all pools that are not plain from all nodes.
 func lookAt(c *cluster.Cluster, plain sets.Set[*cluster.Pool]) outcomes {
 	found := outcomes{plain: plain, reasons: map[*resourceapi.Device]*Reason{}}
-	// Nodes to which a pool looks the same have one view of it in common.
+	// Nodes to which a pool looks the same share one view of it.
 	type view struct {
 		pool  *cluster.NodePool
 		skips bool
@@ -111,7 +111,7 @@ func lookAt(c *cluster.Cluster, plain sets.Set[*cluster.Pool]) outcomes {
 		}
 		skips := !known || slices.Contains(node.Status.DeclaredFeatures, cluster.GateOptionalNodeOps)
 		if !known {
-			// Nothing but its name is known.
+			// Only its name is known.
 			node = nil
 		}
 		for _, pool := range pools {

@@ -14,8 +14,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// bindingConditions rejects a device with binding conditions where the gates for
-// them are off: the allocator takes it for no request then (isSelectable).
+// bindingConditions rejects a device with binding conditions if the gates for them are off:
+// the allocator then uses it for no request (isSelectable).
 func bindingConditions(gates *cluster.Gates, d *cluster.Device) *Reason {
 	if len(d.BindingConditions) == 0 || gates.BindingConditions() {
 		return nil
@@ -27,10 +27,10 @@ func bindingConditions(gates *cluster.Gates, d *cluster.Device) *Reason {
 	}
 }
 
-// skipsNodeOperations reports whether the allocator takes a device only for nodes
-// that declare DRAOptionalNodeOperations, and only if that gate is on. Only the
-// experimental implementation knows of the field (allocateDevice); the others
-// hand out such devices like any other.
+// skipsNodeOperations reports whether the allocator uses a device only for nodes that
+// declare DRAOptionalNodeOperations, and only if that gate is on. Only the experimental
+// implementation knows the field (allocateDevice); the others allocate such devices like
+// any other.
 func skipsNodeOperations(gates *cluster.Gates, d *cluster.Device) bool {
 	return len(d.Slice.Spec.SkipNodeOperations) > 0 && gates.Channel() == cluster.ChannelExperimental
 }
@@ -43,8 +43,8 @@ func onNode(facts *cluster.Cluster, d *cluster.Device, node *corev1.Node) *Reaso
 	return partitionReason(d, facts.Partitions.ConflictOn(d, node))
 }
 
-// nodeOperations rejects a device that does without node operations where the gate
-// is off, or the node does not know of that. Without a node, only the gate counts.
+// nodeOperations rejects a device without node operations if the gate is off, or the node
+// does not support that. Without a node, only the gate counts.
 func nodeOperations(gates *cluster.Gates, d *cluster.Device, node *corev1.Node) *Reason {
 	switch {
 	case !skipsNodeOperations(gates, d):

@@ -15,9 +15,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
-// CheckPartition checks shared counters and compatibility groups against what
-// the allocated devices of the pool have left. Without a node, that is what they
-// leave for all nodes.
+// CheckPartition compares shared counters and compatibility groups with the rest that the
+// allocated devices of the pool leave. Without a node, that is the rest for all nodes.
 func (c *Checks) CheckPartition(d *cluster.Device, node *corev1.Node) *Reason {
 	if h := c.Cluster.Partitions.ConflictOn(d, node); h != nil {
 		return partitionReason(d, h)

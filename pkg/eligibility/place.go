@@ -17,12 +17,12 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// UnsuitableNode is a node that the pod cannot use, and one misfit.
+// UnsuitableNode is a node that the pod cannot use, with one misfit.
 type UnsuitableNode struct {
 	Node   *corev1.Node
 	Misfit cluster.Misfit
 	Code   api.Code
-	// Claim is the pod's allocated claim that the misfit is about, if any.
+	// Claim is the pod's allocated claim in the misfit, if any.
 	Claim *resourceapi.ResourceClaim
 	// Reason is the reason of the misfit, or of all misfits of the node.
 	Reason string
@@ -37,8 +37,8 @@ func (u UnsuitableNode) Evidence() api.Evidence {
 	return e
 }
 
-// EachDevice visits what a pool has for a node. Kept is why the allocator does
-// not get to see a device, because of its pool or its slice, or nil if it does.
+// EachDevice visits the devices of a pool for a node. Kept says why the allocator does not
+// see a device, because of its pool or its slice, nil if it does.
 func EachDevice(pool *cluster.NodePool, visit func(d *cluster.Device, kept *Reason)) {
 	slice := func(s *resourceapi.ResourceSlice, kept *Reason) {
 		for i := range s.Spec.Devices {
@@ -62,7 +62,7 @@ func EachDevice(pool *cluster.NodePool, visit func(d *cluster.Device, kept *Reas
 	}
 }
 
-// IgnoredReason tells why the allocator does not look at a slice.
+// IgnoredReason returns why the allocator does not look at a slice.
 func IgnoredReason(ignored *cluster.IgnoredSlice) *Reason {
 	r := &Reason{
 		Check: Ignored, Code: api.FeatureDisabled, Label: "feature off", Text: ignored.Reason, alone: "the slice " + ignored.Reason,
@@ -76,7 +76,7 @@ func IgnoredReason(ignored *cluster.IgnoredSlice) *Reason {
 	return r
 }
 
-// PoolReason tells why a whole pool is of no use on a node.
+// PoolReason returns why a whole pool is unusable on a node.
 func PoolReason(pool *cluster.NodePool) *Reason {
 	switch {
 	case pool.Outdated:

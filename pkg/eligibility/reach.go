@@ -14,7 +14,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
-// AllocationNodes says where the devices of an allocation can be used.
+// AllocationNodes describes the nodes that can use the devices of an allocation.
 func AllocationNodes(allocation *resourceapi.AllocationResult) string {
 	selector := allocation.NodeSelector
 	if selector == nil || len(selector.NodeSelectorTerms) == 0 {
@@ -36,7 +36,7 @@ func AllocationNodes(allocation *resourceapi.AllocationResult) string {
 	return english.JoinOr(terms)
 }
 
-// DeviceNodes says where a device can be used.
+// DeviceNodes describes the nodes that can use a device.
 func DeviceNodes(d *cluster.Device) string {
 	switch name, all, selector := d.NodeSelection(); {
 	case name != nil && *name != "":
@@ -60,7 +60,7 @@ func perDevice(slice *resourceapi.ResourceSlice) bool {
 	return slice.Spec.PerDeviceNodeSelection != nil && *slice.Spec.PerDeviceNodeSelection
 }
 
-// Targets reports whether node selection fields name a node, as the allocator's
+// Targets reports whether node selection fields match a node, as the allocator's
 // NodeMatches does.
 func Targets(node *corev1.Node, name *string, all *bool, selector *corev1.NodeSelector) bool {
 	switch {

@@ -12,18 +12,18 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
-// Reason is why one device is no candidate for a request.
+// Reason says why one device is no candidate for a request.
 type Reason struct {
 	Check Check
 	Code  api.Code
-	// Label names the reason: "allocated", "selector 1 fails". Checked names what was
-	// checked, where the label says more.
+	// Label names the reason: "allocated", "selector 1 fails". Checked names the check, if
+	// the label says more.
 	Label, Checked string
 	// Text is the fact in a few words, without the required value. alone is the same for
 	// readers who see neither the label nor other devices, if that needs more.
 	Text, alone string
-	// Brief is the text for many devices, where it is different for each in what matters
-	// less, and with another requirement for some; empty for most.
+	// Brief is the text for many devices that differ in less important details; empty for
+	// most.
 	Brief string
 	// Name and Value are the two parts of the text, if the reason concerns one value.
 	Name, Value string
@@ -46,8 +46,7 @@ type Reason struct {
 	Fact api.Evidence
 }
 
-// Requirement says what would pass, after a comma; nothing if that makes no
-// sense.
+// Requirement returns the required value, after a comma; empty if there is none.
 func (r *Reason) Requirement() string {
 	switch {
 	case r.wanted == "":
@@ -55,14 +54,14 @@ func (r *Reason) Requirement() string {
 	case r.Code != api.RequestSelectorFalse && r.Code != api.ClassSelectorFalse:
 		return r.wanted + " required"
 	case r.wanted == r.Fact.Required:
-		// There is no shorter way to say it than the expression.
+		// Nothing is shorter than the expression.
 		return "required: " + r.wanted
 	default:
 		return "must be " + r.wanted
 	}
 }
 
-// Matches reports whether a device counts for a request that wants all of them.
+// Matches reports whether a device counts for a request of all devices.
 func (r *Reason) Matches() bool {
 	return r == nil || r.Check > Capacity
 }

@@ -24,10 +24,10 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// findFunc makes a check whose result is the same for all nodes.
+// findFunc is a check with the same result for all nodes.
 type findFunc func(ctx context.Context, c *Checks, d *cluster.Device) *Reason
 
-// Checks decides about single devices for one request.
+// Checks makes the checks of devices for one request.
 type Checks struct {
 	Cluster *cluster.Cluster
 
@@ -39,7 +39,8 @@ type Checks struct {
 	Class            *resourceapi.DeviceClass
 	Catalog          *Catalog
 
-	// static are the checks that are the same for all nodes, and found has what they found.
+	// static are the checks with the same result for all nodes, and found has their
+	// results.
 	static []findFunc
 	found  cluster.DeviceTable[*Reason]
 	// unmatched has the reasons of selectors so far.
@@ -48,13 +49,13 @@ type Checks struct {
 
 func (c *Checks) enabled(gate string) bool { return c.Cluster.Gates.Enabled(gate) }
 
-// CheckNode makes the checks that depend on the node, which the device is for.
+// CheckNode makes the checks that depend on the node, for which the device must be.
 func (c *Checks) CheckNode(d *cluster.Device, node *corev1.Node) *Reason {
 	return onNode(c.Cluster, d, node)
 }
 
-// CheckNodeOperations rejects a device that does without node operations, for a
-// node that does not know of that.
+// CheckNodeOperations rejects a device without node operations, for a node that does not
+// support that.
 func (c *Checks) CheckNodeOperations(d *cluster.Device, node *corev1.Node) *Reason {
 	return nodeOperations(c.Cluster.Gates, d, node)
 }
@@ -84,7 +85,7 @@ func (c *Checks) CheckBinding(d *cluster.Device) *Reason {
 }
 
 const (
-	// classLabel is for devices that the class does not select.
+	// classLabel is the label of devices that the class does not select.
 	classLabel = "other class"
 	// classSelectorLabel is the label where the part of the selector is not known.
 	classSelectorLabel = "class selector"
@@ -124,8 +125,8 @@ func (c *Checks) CheckSelectors(ctx context.Context, d *cluster.Device) *Reason 
 	return nil
 }
 
-// unmatched is a selector that does not match: the one with this number of the
-// request, or of its class, whose evaluation had this result.
+// unmatched is a selector that does not match: its number in the request, or in its class,
+// and its result.
 type unmatched struct {
 	request *cluster.Request
 	result  *selector.Result
@@ -133,9 +134,8 @@ type unmatched struct {
 	index   int
 }
 
-// checkSelector rejects a device that a selector of the class or of the request
-// does not match. Devices with the same result have the same values where the
-// selector looks, and so the same reason.
+// checkSelector rejects a device that a selector of the class or of the request does not
+// match. Devices with the same result have the same values, and so the same reason.
 func (c *Checks) checkSelector(ctx context.Context, d *cluster.Device, s resourceapi.DeviceSelector, check Check, index int) *Reason {
 	if s.CEL == nil {
 		return nil
@@ -163,8 +163,8 @@ func (c *Checks) checkSelector(ctx context.Context, d *cluster.Device, s resourc
 	return r
 }
 
-// CheckSelector rejects a device that one selector does not match. holder and path
-// are where the selector is written.
+// CheckSelector rejects a device that one selector does not match. holder and path are the
+// place of the selector.
 func (c *Checks) CheckSelector(ctx context.Context, d *cluster.Device, s resourceapi.DeviceSelector, check Check, code api.Code, label, holder, path string) *Reason {
 	if s.CEL == nil {
 		return nil
@@ -198,8 +198,8 @@ func (c *Checks) CheckSelector(ctx context.Context, d *cluster.Device, s resourc
 	return r
 }
 
-// failure says why a selector fails on a device, and what it is that the device
-// lacks, if that is the reason.
+// failure says why a selector fails on a device, and which value the device lacks, if that
+// is the reason.
 func (c *Checks) failure(ctx context.Context, sel *selector.Selector, result *selector.Result) (text string, lacks selector.Reading) {
 	text = english.OneLine(result.Err)
 	if sel.Err != nil {
@@ -217,7 +217,7 @@ func (c *Checks) failure(ctx context.Context, sel *selector.Selector, result *se
 	}
 	for _, r := range result.Detail(ctx).Missing {
 		if r.Domain == "" || r.Name != key {
-			// A map that the expression itself has can lack a key, too.
+			// A map in the expression itself can lack a key, too.
 			continue
 		}
 		text += "; " + r.Noun() + " " + spread(c.Catalog.Words(), r)
@@ -232,8 +232,8 @@ func (c *Checks) failure(ctx context.Context, sel *selector.Selector, result *se
 	return text, selector.Reading{}
 }
 
-// CheckCapacity checks what the request takes against all that the device has
-// ([Capacity]), or against what others leave of it ([CapacityLeft]).
+// CheckCapacity compares the capacity of the request with all capacity of the device
+// ([Capacity]), or with its free part ([CapacityLeft]).
 func (c *Checks) CheckCapacity(d *cluster.Device, check Check) *Reason {
 	if !c.enabled("DRAConsumableCapacity") {
 		return nil
@@ -292,8 +292,8 @@ func (c *Checks) CheckTaints(d *cluster.Device) *Reason {
 	return nil
 }
 
-// SinceText says since when a taint has been there, as the end of a clause; empty if that is
-// not known.
+// SinceText says since when a taint exists, as the end of a clause; empty if that is not
+// known.
 func SinceText(added *metav1.Time) string {
 	if added == nil {
 		return ""
@@ -337,8 +337,8 @@ func (c *Checks) CheckConstraints(ctx context.Context, d *cluster.Device) *Reaso
 	return nil
 }
 
-// Attribute looks up what a constraint compares: a derived attribute of the
-// request or else one of the device.
+// Attribute returns the attribute that a constraint compares: a derived attribute of the
+// request or else of the device.
 func (c *Checks) Attribute(ctx context.Context, d *cluster.Device, name resourceapi.FullyQualifiedName) (resourceapi.DeviceAttribute, bool, error) {
 	if at := c.Request.DerivedAt(name); at >= 0 && c.enabled("DRADerivedAttributes") {
 		derived := &c.Request.Derived[at]
@@ -366,8 +366,8 @@ func (c *Checks) nearAttribute(name resourceapi.FullyQualifiedName) string {
 	return text + c.NearAttribute(name)
 }
 
-// MissingEverywhere reports whether no device at all has an attribute that a
-// constraint is about, and the request does not derive it.
+// MissingEverywhere reports whether no device has the attribute of a constraint, and the
+// request does not derive it.
 func (c *Checks) MissingEverywhere(name resourceapi.FullyQualifiedName) bool {
 	return c.Request.DerivedAt(name) < 0 && c.Catalog.Words().Count(selector.Attribute(resourceapi.QualifiedName(name), "")) == 0
 }

@@ -12,16 +12,16 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
-// Step is a check in the list of all.
+// Step is a check in the list of all checks.
 type Step struct {
 	Check Check
 	// Name is the name of the check in the list for a single device. Checks that are made
 	// together have one name.
 	Name string
-	// Label says in that list what a device has if it passes.
+	// Label describes in that list a device that passes.
 	Label string
 	Scope Scope
-	// find makes a check whose result is the same for all nodes.
+	// find makes a check with the same result for all nodes.
 	find findFunc
 }
 
@@ -48,7 +48,7 @@ func Steps() []Step {
 	}
 }
 
-// Device tells why a device is no candidate on a node, or nil if it is one.
+// Device returns why a device is no candidate on a node, or nil if it is one.
 func (c *Checks) Device(ctx context.Context, d *cluster.Device, node *corev1.Node) *Reason {
 	static, known := c.found.Get(d)
 	if !known {
@@ -66,9 +66,9 @@ func (c *Checks) Device(ctx context.Context, d *cluster.Device, node *corev1.Nod
 	}
 }
 
-// SelectorFails reports whether the allocator gets to see that a selector cannot be evaluated
-// on a device, which ends the attempt for all nodes. It evaluates selectors before it looks
-// which node a device is for, and at binding conditions.
+// SelectorFails reports whether a selector fails on a device in the allocator's search,
+// which ends the attempt for all nodes. The allocator evaluates selectors before it looks
+// at the node of a device, and at binding conditions.
 func (c *Checks) SelectorFails(ctx context.Context, d *cluster.Device, node *corev1.Node) bool {
 	r := c.Device(ctx, d, node)
 	if r != nil && r.Check > Class && r.Check < Selector {
@@ -80,7 +80,7 @@ func (c *Checks) SelectorFails(ctx context.Context, d *cluster.Device, node *cor
 	return r != nil && r.Code == api.SelectorError
 }
 
-// checkStatic makes the checks that are the same for all nodes.
+// checkStatic makes the checks with the same result for all nodes.
 func (c *Checks) checkStatic(ctx context.Context, d *cluster.Device) *Reason {
 	if c.static == nil {
 		for _, step := range Steps() {

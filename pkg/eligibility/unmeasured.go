@@ -13,7 +13,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
-// Unmeasured are the drivers that publish 0 or an empty text in one place on all their
+// Unmeasured has the drivers that publish 0 or an empty text in one place on all their
 // devices: they have not measured it, and nothing is known about the devices.
 type Unmeasured struct {
 	Read    selector.Reading
@@ -31,7 +31,8 @@ func (u Unmeasured) String() string {
 		english.Plural(n, "driver", "drivers"), english.JoinAnd(u.Drivers), english.Plural(n, "publishes", "publish"), u.Read.Short(), u.value, english.Plural(n, "its", "their"))
 }
 
-// UnmeasuredBy finds the drivers that have not measured what a part of a selector asks for.
+// UnmeasuredBy returns the drivers that have not measured the value in a part of a
+// selector.
 func (c *Catalog) UnmeasuredBy(part *selector.Part) Unmeasured {
 	if r, ok := part.Amount(); ok {
 		return c.unmeasured(r)

@@ -44,8 +44,8 @@ const (
 	kueueDeployment = "kueue-controller-manager"
 )
 
-// Held reports whether Kueue holds a pod back that waits: it has Kueue's gate, or
-// Kueue has not admitted what it belongs to.
+// Held reports whether Kueue holds back a waiting pod: it has Kueue's gate, or Kueue has
+// not admitted its owner.
 func Held(snap *snapshot.Snapshot, pod *corev1.Pod) bool {
 	if !snapshot.Waits(pod) {
 		return false
@@ -66,7 +66,7 @@ func hasAdmissionGate(pod *corev1.Pod) bool {
 	return false
 }
 
-// queuedPod finds what Kueue keeps about a pod, or about what it belongs to.
+// queuedPod returns Kueue's Workload for a pod, or for its owner.
 func queuedPod(snap *snapshot.Snapshot, pod *corev1.Pod) *snapshot.QueuedWorkload {
 	if len(snap.Queued) == 0 {
 		return nil
@@ -104,7 +104,7 @@ func withoutWorkload(snap *snapshot.Snapshot, f *Finding, namespace, queue strin
 	f.Step(api.ActorAdmin, "check that the controller of Kueue runs and manages pods and jobs of namespace %s: it creates a Workload for each that it admits", namespace)
 }
 
-// queuedFinding says why a Workload is not admitted, and who can do something.
+// queuedFinding says why a Workload is not admitted, and who can act.
 func queuedFinding(snap *snapshot.Snapshot, w *snapshot.QueuedWorkload) Finding {
 	object := whatif.Object("Workload", w.Namespace, w.Name)
 	name := fmt.Sprintf("Workload %s/%s", w.Namespace, w.Name)
@@ -151,7 +151,7 @@ func queuedFinding(snap *snapshot.Snapshot, w *snapshot.QueuedWorkload) Finding 
 	return f
 }
 
-// saidBy returns what a condition says, with its reason in parentheses.
+// saidBy returns the message of a condition, with its reason in parentheses.
 func saidBy(c *metav1.Condition) string {
 	return english.PrecededBy(": ", strings.TrimRight(c.Message, ".")) + fmt.Sprintf(" (%s, %s)", c.Type, c.Reason)
 }
@@ -194,8 +194,8 @@ func checksText(w *snapshot.QueuedWorkload, f *Finding, object, cluster string) 
 	return ": quota is reserved" + where + ", and " + english.JoinAnd(said)
 }
 
-// inactiveQueue says which queue admits nothing, if that is known, and what to do.
-// The ClusterQueue is that of the LocalQueue, if it is not given.
+// inactiveQueue names the queue that admits nothing, if that is known, and adds the next
+// step. Without a clusterName, the ClusterQueue of the LocalQueue counts.
 func inactiveQueue(snap *snapshot.Snapshot, f *Finding, namespace, name, clusterName string) string {
 	local := snap.Outline(schema.GroupKind{Group: snapshot.KueueGroup, Kind: snapshot.KindLocalQueue}, namespace, name)
 	if local != nil {
@@ -228,7 +228,7 @@ func inactiveQueue(snap *snapshot.Snapshot, f *Finding, namespace, name, cluster
 	return ""
 }
 
-// queueSteps says who can do something about a workload without quota.
+// queueSteps adds the steps for a workload without quota.
 func queueSteps(snap *snapshot.Snapshot, f *Finding, w *snapshot.QueuedWorkload, reserved *metav1.Condition) {
 	queue, message := "its ClusterQueue", ""
 	local := snap.Outline(schema.GroupKind{Group: snapshot.KueueGroup, Kind: snapshot.KindLocalQueue}, w.Namespace, w.Spec.QueueName)

@@ -23,11 +23,10 @@ type Blockage struct {
 	Reason string
 }
 
-// blockage finds out whether a pod whose claims are allocated is stuck, in the
-// order in which the stage reports it. Proof is an event, a condition, or that
-// something takes longer than its limit. A pod that was bound a moment ago and is
-// being prepared is not stuck, and neither is one whose containers wait for
-// something else, such as their image.
+// findBlockage reports whether a pod whose claims are allocated is stuck, in the order of
+// its stage's report. Proof is an event, a condition, or that something takes longer than
+// its limit. A pod that was bound a moment ago and is being prepared is not stuck, and
+// neither is a pod whose containers wait for something else, such as their image.
 func findBlockage(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodClaim, stage api.Stage) *Blockage {
 	if snapshot.Finished(pod) || pod.DeletionTimestamp != nil {
 		return nil
@@ -61,7 +60,7 @@ func findBlockage(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodC
 			return &Blockage{Code: api.NodeNotReady}
 		}
 	case api.StageClaimGeneration, api.StageQueueing, api.StageNodeFit, api.StageAllocation, api.StageCleanup:
-		// The verdict says it.
+		// The verdict is enough.
 	}
 	return nil
 }
@@ -133,7 +132,7 @@ func deviceBlockage(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.Po
 		if claim == nil || claims[i].Generated || claim.Status.Allocation == nil {
 			continue
 		}
-		// A pod that runs keeps the devices of a driver that went away.
+		// A running pod keeps the devices of an absent driver.
 		if away, gone := vanished(facts, claim); gone != nil || len(away) > 0 && stage != api.StageRunning {
 			return &Blockage{Code: api.DeviceMissing}
 		}

@@ -15,11 +15,11 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
-// unresolvedCDI is how the runtimes begin to say that a container wants CDI
-// devices that no specification has (tags.cncf.io/container-device-interface).
+// unresolvedCDI begins the runtimes' message that a container wants CDI devices without a
+// specification (tags.cncf.io/container-device-interface).
 const unresolvedCDI = "unresolvable CDI devices "
 
-// cdiDevices returns the devices that a runtime says it does not know.
+// cdiDevices returns the devices that a runtime reports as unknown.
 func cdiDevices(message string) []string {
 	_, rest, found := strings.Cut(message, unresolvedCDI)
 	if !found {
@@ -39,11 +39,10 @@ func cdiDevices(message string) []string {
 	return devices
 }
 
-// cdiClaim finds the claim that a CDI device was made for, and which of its
-// devices it is, nil if that cannot be told. Drivers choose the names; those on
-// the upstream helper use VENDOR/CLASS=CLAIM_UID-DEVICE, and each claim has a UID
-// that no other name has in it. What all claims of a driver share has the name of
-// no device.
+// cdiClaim finds the claim and the device that a CDI device was made for, nil if they are
+// not known. Drivers choose the names; drivers on the upstream helper use
+// VENDOR/CLASS=CLAIM_UID-DEVICE, and the UID of a claim is in no other name. A CDI device
+// that all claims of a driver share has no device in its name.
 func cdiClaim(id string, claims []cluster.PodClaim) (*resourceapi.ResourceClaim, *resourceapi.DeviceRequestAllocationResult) {
 	kind, name, _ := strings.Cut(id, "=")
 	vendor, _, _ := strings.Cut(kind, "/")
@@ -71,7 +70,7 @@ func cdiClaim(id string, claims []cluster.PodClaim) (*resourceapi.ResourceClaim,
 			if !endsWithName(rest, result.Device) || found != nil && len(found.Device) > len(result.Device) {
 				continue
 			}
-			// The longer name is the better one: gpu-1 and not 1.
+			// The longer name is better: gpu-1 and not 1.
 			ambiguous = found != nil && found.Device == result.Device && (found.Pool != result.Pool || owner != claim)
 			owner, found = claim, result
 		}
@@ -85,15 +84,15 @@ func cdiClaim(id string, claims []cluster.PodClaim) (*resourceapi.ResourceClaim,
 	return owner, found
 }
 
-// endsWithName reports whether a text is a name, or ends with it after something
-// that is no part of a name: "x-gpu-1" ends with gpu-1, "xgpu-1" does not.
+// endsWithName reports whether a text is a name, or ends with it after a separator:
+// "x-gpu-1" ends with gpu-1, "xgpu-1" does not.
 func endsWithName(text, name string) bool {
 	before, found := strings.CutSuffix(text, name)
 	return found && (before == "" || strings.ContainsAny(before[len(before)-1:], "-_/:."))
 }
 
-// cdiNames says which devices of the pod's claims some CDI devices are. What
-// cannot be told keeps the name that the runtime has for it.
+// cdiNames returns the devices of the pod's claims behind CDI devices. Unknown ones keep
+// the runtime's name.
 func cdiNames(ids []string, claims []cluster.PodClaim) []string {
 	names := make([]string, 0, len(ids))
 	for _, id := range ids {

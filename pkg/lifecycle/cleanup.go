@@ -20,8 +20,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// cleanupFindings says why a pod that is finished or being deleted, or its
-// claims, do not go away.
+// cleanupFindings says why a pod that is finished or being deleted, or its claims, still
+// exist.
 func cleanupFindings(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
 	if pod.DeletionTimestamp != nil {
 		return terminating(facts, pod, claims)
@@ -56,10 +56,10 @@ func finishedSince(snap *snapshot.Snapshot, pod *corev1.Pod) string {
 	return " for " + elapsed(snap, end)
 }
 
-// terminating says why a pod that is being deleted is still there.
+// terminating says why a pod that is being deleted still exists.
 func terminating(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
 	grace := time.Duration(ptr.Deref(pod.DeletionGracePeriodSeconds, 0)) * time.Second
-	// The time of the deletion is the end of the grace period.
+	// The deletion timestamp is the end of the grace period.
 	due := pod.DeletionTimestamp.Time
 	f := Finding{Instead: true}
 	f.Reason = fmt.Sprintf("the pod has been terminating for %s (grace period %s)", elapsed(facts.Snapshot, due.Add(-grace)), duration.HumanDuration(grace))
@@ -176,8 +176,8 @@ func ClaimFindings(facts *cluster.Cluster, users []*corev1.Pod, claim *resourcea
 	return append(findings, driverEvents(facts.Snapshot, []cluster.PodClaim{{Claim: claim}}, users...)...)
 }
 
-// JustStale reports whether a claim is reserved only for pods that ended a moment ago, besides
-// those that use it: the resourceclaim controller removes them soon.
+// JustStale reports whether a claim is reserved only for its users and for pods that ended
+// a moment ago: the resourceclaim controller removes them soon.
 func JustStale(snap *snapshot.Snapshot, claim *resourceapi.ResourceClaim) bool {
 	just := false
 	for i := range claim.Status.ReservedFor {

@@ -20,7 +20,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// ComputeDomains says which ComputeDomains a claim names, and what their nodes lack.
+// ComputeDomains returns the ComputeDomains that a claim names, with the missing
+// requirements of their nodes.
 func ComputeDomains(snap *snapshot.Snapshot, claim *resourceapi.ResourceClaim) []api.ComputeDomain {
 	domains := computedomain.Describe(snap, claim)
 	for i := range domains {
@@ -118,8 +119,8 @@ func claimOf(snap *snapshot.Snapshot, uid string) *resourceapi.ResourceClaim {
 	return nil
 }
 
-// domainFinding says what the driver waits for before it prepares a claim on the node of a
-// pod, nil if nothing is known that it waits for.
+// domainFinding says why the driver does not prepare a claim on the node of a pod yet, nil
+// if no reason is known.
 func domainFinding(snap *snapshot.Snapshot, pod *corev1.Pod, claim *resourceapi.ResourceClaim, config *computedomain.Config) *Finding {
 	f := &Finding{Instead: true}
 	if config.Problem != "" {
@@ -154,7 +155,7 @@ func domainFinding(snap *snapshot.Snapshot, pod *corev1.Pod, claim *resourceapi.
 	return f
 }
 
-// domainCount says how many nodes of a domain are ready, where that may matter.
+// domainCount counts the ready nodes of a domain, where that may matter.
 func domainCount(domain *computedomain.Domain) string {
 	if domain.Object == nil {
 		return ""
@@ -169,11 +170,11 @@ func domainCount(domain *computedomain.Domain) string {
 	return text
 }
 
-// nodeLacks says why a node is not ready in a domain, with evidence and steps; empty if
-// nothing is known that it lacks. The plugin of the driver labels the node when a pod of
-// the domain gets there, the DaemonSet of the domain then runs a daemon on it, which joins
-// and is noted as ready once its pod is (cmd/compute-domain-daemon). A node that is not
-// labeled may be one on which the driver does not manage daemons.
+// nodeLacks says why a node is not ready in a domain, with evidence and steps; empty if no
+// reason is known. The plugin of the driver labels the node when a pod of the domain gets
+// there, the DaemonSet of the domain then runs a daemon on it, which joins and is noted as
+// ready once its pod is (cmd/compute-domain-daemon). A node that is not labeled may be one
+// on which the driver does not manage daemons.
 func nodeLacks(snap *snapshot.Snapshot, domain *computedomain.Domain, name string) (text string, f Finding) {
 	object := snap.Node(name)
 	label := ""

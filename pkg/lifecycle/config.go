@@ -23,7 +23,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// OpaqueConfig is configuration for a driver, and where it stands.
+// OpaqueConfig is configuration for a driver, with its place.
 type OpaqueConfig struct {
 	Opaque *resourceapi.OpaqueDeviceConfiguration
 	Source resourceapi.AllocationConfigSource
@@ -45,9 +45,8 @@ func (c *OpaqueConfig) String() string {
 	}
 }
 
-// OpaqueConfigs lists the opaque configuration of a claim: what its own spec, or
-// the template that it is made from, has, and then what the classes of its
-// requests have.
+// OpaqueConfigs lists the opaque configuration of a claim, first from its own spec or
+// template, then from the classes of its requests.
 func OpaqueConfigs(snap *snapshot.Snapshot, pc *cluster.PodClaim) []OpaqueConfig {
 	own := OpaqueConfig{Source: resourceapi.AllocationConfigSourceClaim, Object: whatif.ClaimObject(pc.Claim), Path: "spec", Kind: api.KindClaim, Name: pc.Claim.Name}
 	if pc.Template != "" {
@@ -88,12 +87,11 @@ func OpaqueConfigs(snap *snapshot.Snapshot, pc *cluster.PodClaim) []OpaqueConfig
 	return configs
 }
 
-// kindClass is the kind of classes.
+// kindClass is the kind of a DeviceClass.
 const kindClass = "DeviceClass"
 
-// configSource finds what a configuration of an allocation was copied from. A
-// class or a template that has changed since no longer has it; then current is
-// false.
+// configSource finds the source of a configuration in an allocation. A class or a template
+// that has changed since no longer has it; then current is false.
 func configSource(snap *snapshot.Snapshot, pc *cluster.PodClaim, index int) (source OpaqueConfig, current bool) {
 	config := &pc.Claim.Status.Allocation.Devices.Config[index]
 	for _, c := range OpaqueConfigs(snap, pc) {
@@ -101,7 +99,7 @@ func configSource(snap *snapshot.Snapshot, pc *cluster.PodClaim, index int) (sou
 			continue
 		}
 		if c.Source == resourceapi.AllocationConfigSourceClaim {
-			// What is for all requests is allocated as being for none in particular.
+			// Configuration for all requests is allocated without requests.
 			if len(config.Requests) > 0 && !slices.Equal(c.Requests, config.Requests) {
 				continue
 			}
@@ -117,8 +115,7 @@ func configSource(snap *snapshot.Snapshot, pc *cluster.PodClaim, index int) (sou
 	}, false
 }
 
-// sameConfig reports whether two configurations say the same, however they are
-// written.
+// sameConfig reports whether two configurations are equal, however they are written.
 func sameConfig(a, b *resourceapi.OpaqueDeviceConfiguration) bool {
 	if a.Driver != b.Driver {
 		return false
@@ -130,8 +127,8 @@ func sameConfig(a, b *resourceapi.OpaqueDeviceConfiguration) bool {
 	return reflect.DeepEqual(left, right)
 }
 
-// inTemplate reports whether the template of a claim still has its configuration:
-// it cannot be changed, but replaced by another one of the same name.
+// inTemplate reports whether the template of a claim still has its configuration: it cannot
+// be changed, but it can be replaced by a template of the same name.
 func inTemplate(snap *snapshot.Snapshot, pc *cluster.PodClaim, config *resourceapi.DeviceAllocationConfiguration) bool {
 	template := snap.Template(pc.Claim.Namespace, pc.Template)
 	return template == nil || slices.ContainsFunc(template.Spec.Spec.Devices.Config, func(c resourceapi.DeviceClaimConfiguration) bool {
@@ -146,7 +143,7 @@ func rejectsConfig(words string) bool {
 	return undecodable(words) || saysAny(words, "config", "opaque", "parameters")
 }
 
-// undecodable reports whether what a driver says about a claim is that it could not decode
+// undecodable reports whether a driver's error for a claim says that it could not decode
 // something.
 func undecodable(words string) bool {
 	return saysAny(words, "decod", "unmarshal", "unknown field", "no kind ")
@@ -190,7 +187,7 @@ func configRejected(snap *snapshot.Snapshot, f *Finding, pod *corev1.Pod, claims
 }
 
 // suspects returns the configurations for some drivers that one of them may have rejected:
-// those with something in them that it quotes ("unknown field "x""), or else all.
+// those with a text that it quotes ("unknown field "x""), or else all.
 func suspects(given []resourceapi.DeviceAllocationConfiguration, drivers []string, words string) []int {
 	var all, quoted []int
 	parts := strings.Split(words, `"`)
@@ -200,7 +197,7 @@ func suspects(given []resourceapi.DeviceAllocationConfiguration, drivers []strin
 		}
 		all = append(all, i)
 		parameters := string(given[i].Opaque.Parameters.Raw)
-		// What is between the first two quotes, between the next two, and so on.
+		// The texts between pairs of quotes.
 		for j := 1; j+1 < len(parts); j += 2 {
 			if parts[j] != "" && strings.Contains(parameters, `"`+parts[j]+`"`) {
 				quoted = append(quoted, i)
@@ -214,7 +211,7 @@ func suspects(given []resourceapi.DeviceAllocationConfiguration, drivers []strin
 	return all
 }
 
-// changeConfig says how a pod gets a claim with other configuration.
+// changeConfig adds the step by which a pod gets a claim with other configuration.
 func changeConfig(f *Finding, pod *corev1.Pod, sources []OpaqueConfig, outdated bool) {
 	in := " -n " + shell.Quote(pod.Namespace)
 	deletePod := "kubectl delete pod " + shell.Quote(pod.Name) + in

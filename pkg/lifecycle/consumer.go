@@ -21,9 +21,9 @@ const (
 	consumerUnknown consumerState = iota
 	// consumerUses is a consumer that exists and has not ended.
 	consumerUses
-	// consumerFinished is a pod that will not run any more.
+	// consumerFinished is a pod that does not run any more.
 	consumerFinished
-	// consumerReplaced is one whose name another object has now.
+	// consumerReplaced is a consumer whose name another object has now.
 	consumerReplaced
 	consumerGone
 )
@@ -31,8 +31,8 @@ const (
 // stale reports whether the resourceclaim controller should remove the consumer.
 func (s consumerState) stale() bool { return s >= consumerFinished }
 
-// consumer finds out what became of a consumer of a claim, as syncClaim of the
-// resourceclaim controller does.
+// consumer returns the state of a consumer of a claim, as syncClaim of the resourceclaim
+// controller sees it.
 func consumer(snap *snapshot.Snapshot, namespace string, c *resourceapi.ResourceClaimConsumerReference) consumerState {
 	switch {
 	case c.APIGroup == "" && c.Resource == "pods":
@@ -65,7 +65,7 @@ func consumer(snap *snapshot.Snapshot, namespace string, c *resourceapi.Resource
 	}
 }
 
-// consumerText says who a consumer is and what became of it.
+// consumerText names a consumer and its state.
 func consumerText(snap *snapshot.Snapshot, namespace string, c *resourceapi.ResourceClaimConsumerReference) string {
 	name := cluster.ConsumerName(c)
 	switch consumer(snap, namespace, c) {

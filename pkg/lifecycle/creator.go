@@ -32,13 +32,13 @@ type Creator struct {
 	Workload *snapshot.Workload
 }
 
-// CreatorOf returns a workload as what creates its pods.
+// CreatorOf returns a workload as the creator of its pods.
 func CreatorOf(w *snapshot.Workload) *Creator {
 	return &Creator{Object: w, Kind: w.GroupVersionKind().GroupKind(), Suspended: w.Suspended, Workload: w}
 }
 
-// OfCreator finds where something stands that has fewer pods than it should, and what
-// keeps it from creating them, as far as that is known.
+// OfCreator returns the stage of an object with fewer pods than it should have, and why it
+// does not create them, as far as that is known.
 func OfCreator(snap *snapshot.Snapshot, c *Creator) Life {
 	object := c.Object
 	self := metav1.OwnerReference{Kind: c.Kind.Kind, Name: object.GetName(), UID: object.GetUID()}
@@ -79,7 +79,7 @@ func blockedLife(f Finding, code api.Code) Life {
 	return Life{Findings: []Finding{f}, Blocked: &Blockage{Code: code}}
 }
 
-// name returns the object as evidence names it.
+// name returns the object's name in evidence.
 func (c *Creator) name() string {
 	return whatif.Object(c.Kind.Kind, c.Object.GetNamespace(), c.Object.GetName())
 }
@@ -97,8 +97,8 @@ func (c *Creator) words() string {
 	return shell.KubectlObjects(c.resource(), c.Object.GetNamespace(), c.Object.GetName())
 }
 
-// idle returns why the controller of a workload does not even try to create pods that are
-// missing, nil if nothing is known that keeps it from that.
+// idle says why the controller of a workload does not even try to create missing pods, nil
+// if no reason is known.
 func idle(snap *snapshot.Snapshot, c *Creator) *Finding {
 	w := c.Workload
 	pods := Pods(snap, w)
@@ -131,11 +131,11 @@ func idle(snap *snapshot.Snapshot, c *Creator) *Finding {
 	return nil
 }
 
-// Missing counts the pods that a workload should have and has not, 0 if that is not known.
+// Missing counts the missing pods of a workload, 0 if that is not known.
 func Missing(w *snapshot.Workload, pods []*corev1.Pod) int {
 	switch {
 	case w.Daemon != nil && w.Daemon.Desired == 0 && len(pods) == 0:
-		// It wants none: that is what keeps it from creating any.
+		// It wants no pods, and so creates none.
 		return 1
 	case w.Daemon != nil:
 		return max(0, int(w.Daemon.Desired)-len(pods))
@@ -196,7 +196,7 @@ func behindPod(w *snapshot.Workload, pods []*corev1.Pod) *Finding {
 		case Ready(pod):
 			continue
 		case snapshot.Waits(pod):
-			// Why it has no node is the answer.
+			// The answer is why it has no node.
 			return nil
 		}
 		f := &Finding{Instead: true, Reason: fmt.Sprintf("pod %s %s, and the StatefulSet creates its next pod only when it is ready", pod.Name, state)}

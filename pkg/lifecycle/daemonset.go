@@ -19,18 +19,17 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// Publishing leaves of several drivers, each of which would do, those that have
-// slices.
+// Publishing returns the drivers that have slices, out of several of which each would do.
 func Publishing(snap *snapshot.Snapshot, drivers []string) []string {
 	return slices.DeleteFunc(slices.Clone(drivers), func(driver string) bool {
 		return !slices.ContainsFunc(snap.Slices, func(s *resourceapi.ResourceSlice) bool { return s.Spec.Driver == driver })
 	})
 }
 
-// DaemonSet is a DaemonSet that runs the plugin of a driver, or seems to.
+// DaemonSet is a DaemonSet that runs, or seems to run, the plugin of a driver.
 type DaemonSet struct {
 	*snapshot.Workload
-	// Named is true if the pod template has the name of the driver in it.
+	// Named is true if the pod template has the name of the driver.
 	Named bool
 }
 
@@ -42,10 +41,9 @@ func (d DaemonSet) String() string {
 	return text
 }
 
-// DaemonSets finds the DaemonSets of a driver: those whose pod template has
-// its name in it, or else plugins of the kubelet without the name of any driver
-// whose own name, namespace or image has the maker's name in it ("example" of
-// gpu.example.com).
+// DaemonSets finds the DaemonSets of a driver: those with its name in the pod template, or
+// else plugins of the kubelet without the name of any driver, if their own name, namespace
+// or image has the maker's name ("example" of gpu.example.com).
 func DaemonSets(snap *snapshot.Snapshot, driver string) []DaemonSet {
 	var named, byMaker []DaemonSet
 	for _, w := range snap.Workloads {
@@ -64,7 +62,7 @@ func DaemonSets(snap *snapshot.Snapshot, driver string) []DaemonSet {
 	return byMaker
 }
 
-// Drivers are mostly named product.maker.top.
+// The parts of product.maker.top, the usual form of driver names.
 const (
 	namedTop    = 1
 	namedMaker  = namedTop + 1
@@ -95,7 +93,7 @@ func madeBy(w *snapshot.Workload, driver string) bool {
 	})
 }
 
-// withoutRegistry returns the path of an image: who keeps it need not have made it.
+// withoutRegistry returns the path of an image: the registry does not tell its maker.
 func withoutRegistry(image string) string {
 	if host, path, found := strings.Cut(image, "/"); found && strings.ContainsAny(host, ".:") {
 		return path
@@ -108,8 +106,8 @@ func DaemonObject(set DaemonSet) string {
 	return whatif.Object("DaemonSet", set.Namespace, set.Name)
 }
 
-// DaemonNode returns the node that a pod of a DaemonSet is for: its controller sets an
-// affinity to the name before the pod is bound.
+// DaemonNode returns the node of a DaemonSet's pod: the controller sets an affinity to the
+// node's name before the pod is bound.
 func DaemonNode(pod *corev1.Pod) string {
 	return cmp.Or(pod.Spec.NodeName, snapshot.DaemonNode(pod))
 }
@@ -121,8 +119,8 @@ func Ready(pod *corev1.Pod) bool {
 	})
 }
 
-// PodTrouble says why a pod is not ready: the state of the first container that
-// is not, or a condition.
+// PodTrouble says why a pod is not ready: the state of its first container that is not
+// ready, or a condition.
 func PodTrouble(pod *corev1.Pod) (string, api.Evidence) {
 	fact := api.Evidence{Object: whatif.Object(api.KindPod, pod.Namespace, pod.Name), Path: "status.phase", Found: string(pod.Status.Phase), Required: "ready"}
 	for i, list := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {

@@ -19,9 +19,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// DeletingClaim says what keeps a claim that is being deleted: its consumers,
-// finalizers of others, and then the resourceclaim controller, which deallocates
-// it and removes its own finalizer when no consumer is left.
+// DeletingClaim says why a claim that is being deleted still exists: its consumers,
+// finalizers of others, and then the resourceclaim controller, which deallocates it and
+// removes its own finalizer when no consumer is left.
 func DeletingClaim(snap *snapshot.Snapshot, claim *resourceapi.ResourceClaim) Finding {
 	f := Finding{Instead: true, Reason: fmt.Sprintf("claim %s has been terminating for %s", claim.Name, elapsed(snap, claim.DeletionTimestamp.Time))}
 	f.AddEvidence(whatif.ClaimObject(claim), "metadata.deletionTimestamp", claim.DeletionTimestamp.UTC().Format(time.RFC3339), "")
@@ -81,9 +81,8 @@ func DeletingClaim(snap *snapshot.Snapshot, claim *resourceapi.ResourceClaim) Fi
 	return f
 }
 
-// blameController says who removes stale reservations, and that it does not if
-// that takes too long. Where it is not known since when it could, only time
-// can tell.
+// blameController says who removes stale reservations, and that this takes too long. Where
+// it is not known since when it could, only time can tell.
 func blameController(snap *snapshot.Snapshot, f *Finding, since time.Time) {
 	if Overdue(snap, since) {
 		f.Step(api.ActorAdmin, "check that kube-controller-manager runs: its resourceclaim controller should have removed the reservation")
@@ -92,7 +91,7 @@ func blameController(snap *snapshot.Snapshot, f *Finding, since time.Time) {
 	f.Step(api.ActorNobody, "the resourceclaim controller removes the reservation, usually within a minute; if it does not, check that kube-controller-manager runs")
 }
 
-// lastEnd returns when the last container of a pod ended, zero if that is unknown.
+// lastEnd returns when the last container of a pod ended, zero if unknown.
 func lastEnd(pod *corev1.Pod) time.Time {
 	var end time.Time
 	for _, status := range containerStatuses(pod) {
@@ -111,7 +110,7 @@ func consumerEnd(snap *snapshot.Snapshot, namespace string, c *resourceapi.Resou
 	case c.Resource != "pods" || pod == nil:
 		return time.Time{}
 	case pod.UID != c.UID:
-		// The earlier one had gone before this one was made.
+		// The earlier pod was gone before this one was created.
 		return pod.CreationTimestamp.Time
 	case snapshot.Finished(pod):
 		return lastEnd(pod)
@@ -120,7 +119,7 @@ func consumerEnd(snap *snapshot.Snapshot, namespace string, c *resourceapi.Resou
 	}
 }
 
-// earlier returns the earlier one of two times, of which zero is unknown.
+// earlier returns the earlier of two times, of which zero is unknown.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

@@ -21,7 +21,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// failedCall is a call to a driver that ended without an answer about any claim.
+// failedCall is a call of a driver that ended without an answer about any claim.
 type failedCall struct {
 	// code is the gRPC code: Unavailable, DeadlineExceeded.
 	code string
@@ -29,8 +29,8 @@ type failedCall struct {
 	words string
 }
 
-// prepareCall returns the call of a driver that failed as a whole, as the kubelet reports
-// it (PrepareResources of pkg/kubelet/cm/dra, since 1.31).
+// prepareCall returns the failed call of a driver in a message of the kubelet
+// (PrepareResources of pkg/kubelet/cm/dra, since 1.31).
 func prepareCall(message string) (call failedCall, ok bool) {
 	_, rest, found := strings.Cut(message, "NodePrepareResources: rpc error: code = ")
 	if !found {
@@ -73,8 +73,8 @@ func noAnswer(snap *snapshot.Snapshot, f *Finding, pod *corev1.Pod, claims []clu
 	f.Step(api.ActorNobody, "the kubelet has the driver registered, and retries: the pod starts when the driver answers")
 }
 
-// unanswered says since when calls of the drivers of a pod fail, how often, and
-// when the last one did: a driver that goes away fails in several words.
+// unanswered says since when calls of the drivers of a pod fail, how often, and when the
+// last one did: an absent driver causes several messages.
 func unanswered(snap *snapshot.Snapshot, pod *corev1.Pod, last *corev1.Event) string {
 	total := *last.DeepCopy()
 	total.Count = 0
@@ -95,8 +95,8 @@ func unanswered(snap *snapshot.Snapshot, pod *corev1.Pod, last *corev1.Event) st
 	return repeated(snap, &total)
 }
 
-// calledFor lists the drivers that the kubelet calls to prepare a claim of the
-// pod, or all of its claims for no name.
+// calledFor lists the drivers that the kubelet calls to prepare a claim of the pod, or all
+// of its claims for an empty name.
 func calledFor(claims []cluster.PodClaim, name string) []string {
 	var drivers []string
 	for i := range claims {
@@ -137,7 +137,7 @@ func driverPods(snap *snapshot.Snapshot, f *Finding, drivers []string, node stri
 	return advised
 }
 
-// unwrapped returns what a message about preparation says after its first words.
+// unwrapped returns the inner error of a message about preparation.
 func unwrapped(message string) string {
 	for _, wrapping := range []string{"Failed to prepare dynamic resources: ", "prepare dynamic resources: ", "prepare DRA plugin: "} {
 		message = strings.TrimPrefix(message, wrapping)
@@ -145,9 +145,8 @@ func unwrapped(message string) string {
 	return message
 }
 
-// driversOf lists the drivers of an allocated claim that the kubelet calls for
-// an operation (computeDriverStates of pkg/kubelet/cm/dra), or all of them for
-// none.
+// driversOf lists the drivers of an allocated claim that the kubelet calls for an operation
+// (computeDriverStates of pkg/kubelet/cm/dra), or all of them for no operation.
 func driversOf(claim *resourceapi.ResourceClaim, operation resourceapi.SkipNodeOperation) []string {
 	var drivers []string
 	if claim.Status.Allocation == nil {
@@ -163,8 +162,8 @@ func driversOf(claim *resourceapi.ResourceClaim, operation resourceapi.SkipNodeO
 	return drivers
 }
 
-// addAbsence adds to a finding that a driver publishes nothing for a node, and
-// reports whether that is so.
+// addAbsence adds to a finding that a driver publishes nothing for a node, and reports
+// whether that is the case.
 func addAbsence(snap *snapshot.Snapshot, f *Finding, driver, node string) bool {
 	serves := func(s *resourceapi.ResourceSlice) bool {
 		return s.Spec.Driver == driver && (s.Spec.NodeName == nil || *s.Spec.NodeName == node)

@@ -41,11 +41,11 @@ func foreignClaim(pod *corev1.Pod, pc *cluster.PodClaim) Finding {
 	return f
 }
 
-// DeletedClaim says what brings back a claim that was made from a template and was
-// deleted. The resourceclaim controller may look at the pod when it still remembers
-// the claim, and then does not look again before something happens to the pod or
-// to its template (claimExists in pkg/controller/resourceclaim/controller.go). Any
-// change of the pod will do; a claim made by hand would not be the pod's.
+// DeletedClaim returns the step that brings back a deleted claim that was made from a
+// template. The resourceclaim controller may look at the pod while it still remembers the
+// claim, and then does not look again before the pod or its template changes (claimExists
+// in pkg/controller/resourceclaim/controller.go). Any change of the pod is enough; a claim
+// made by hand would not be the pod's.
 func DeletedClaim(pod *corev1.Pod, pc *cluster.PodClaim) api.NextStep {
 	name := pc.Entry
 	for _, status := range pod.Status.ResourceClaimStatuses {

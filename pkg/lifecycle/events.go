@@ -19,20 +19,20 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// The reasons of events that tell about the claims of pods.
+// Reasons of events about the claims of pods.
 const (
 	reasonFailedScheduling = "FailedScheduling"
-	// reasonClaimCreation is of pkg/controller/resourceclaim.
+	// reasonClaimCreation is from pkg/controller/resourceclaim.
 	reasonClaimCreation = "FailedResourceClaimCreation"
-	// The others are of pkg/kubelet/events.
+	// The others are from pkg/kubelet/events.
 	reasonPrepare   = "FailedPrepareDynamicResources"
 	reasonSandbox   = "FailedCreatePodSandBox"
 	reasonKillPod   = "FailedKillPod"
 	reasonContainer = "Failed"
 )
 
-// SchedulerMessage finds what the scheduler said last about a pod: the
-// condition if it stands, else the newest event.
+// SchedulerMessage returns the scheduler's last message about a pod: the condition if it is
+// set, else the newest event.
 func SchedulerMessage(snap *snapshot.Snapshot, pod *corev1.Pod) *api.SchedulerMessage {
 	if pod.Spec.NodeName != "" {
 		return nil
@@ -71,8 +71,8 @@ func eventsAbout(snap *snapshot.Snapshot, kind, namespace, name string, uid type
 	return found
 }
 
-// LastWarning returns the newest warning about an object of that kind: what it says, and as
-// evidence. It is nil if there is none.
+// LastWarning returns the newest warning about an object of that kind, as evidence. It is
+// nil if there is none.
 func LastWarning(snap *snapshot.Snapshot, kind string, o metav1.Object) *api.Evidence {
 	newest := newestEvent(eventsAbout(snap, kind, o.GetNamespace(), o.GetName(), o.GetUID()), func(e *corev1.Event) bool { return e.Type == corev1.EventTypeWarning })
 	if newest == nil {
@@ -100,9 +100,9 @@ func newestEvent(events []*corev1.Event, wanted func(*corev1.Event) bool) *corev
 	return newest
 }
 
-// kubeletEvent returns the newest warning about a pod that tells how far the kubelet got.
-// Those from before its sandbox came or went are history, and so are those about what comes
-// before its containers when these have got further.
+// kubeletEvent returns the newest warning about a pod that shows the kubelet's progress.
+// Warnings from before its sandbox came or went are history, and so are warnings about
+// earlier steps than its containers have reached.
 func kubeletEvent(snap *snapshot.Snapshot, pod *corev1.Pod) *corev1.Event {
 	progress := progressEvent(snap, pod)
 	return newestEvent(podEvents(snap, pod), func(e *corev1.Event) bool {
@@ -113,8 +113,8 @@ func kubeletEvent(snap *snapshot.Snapshot, pod *corev1.Pod) *corev1.Event {
 	})
 }
 
-// progressEvent returns the newest event that the kubelet reports about the containers of a
-// pod, and so when its devices are prepared.
+// progressEvent returns the kubelet's newest event about the containers of a pod, which
+// shows that its devices are prepared.
 func progressEvent(snap *snapshot.Snapshot, pod *corev1.Pod) *corev1.Event {
 	return newestEvent(podEvents(snap, pod), func(e *corev1.Event) bool {
 		return e.Type == corev1.EventTypeNormal && slices.Contains(containerProgress, e.Reason) && sinceSandbox(pod, e)
@@ -128,7 +128,7 @@ func sinceSandbox(pod *corev1.Pod, e *corev1.Event) bool {
 	return c == nil || !EventTime(e).Time.Before(c.LastTransitionTime.Time)
 }
 
-// EventTime returns when something was reported last.
+// EventTime returns the time of the last report.
 func EventTime(event *corev1.Event) metav1.Time {
 	switch {
 	case event.Series != nil && !event.Series.LastObservedTime.IsZero():
@@ -142,7 +142,7 @@ func EventTime(event *corev1.Event) metav1.Time {
 	}
 }
 
-// reports counts how often something was reported.
+// reports counts the reports.
 func reports(event *corev1.Event) int32 {
 	if event.Series != nil {
 		return event.Series.Count
@@ -150,13 +150,12 @@ func reports(event *corev1.Event) int32 {
 	return event.Count
 }
 
-// firstTime returns when something was reported first, zero if that is unknown.
+// firstTime returns the time of the first report, zero if unknown.
 func firstTime(event *corev1.Event) time.Time {
 	return cmp.Or(event.FirstTimestamp.Time, event.EventTime.Time)
 }
 
-// often says how often something was reported, and when last: " (12 times,
-// last 30s ago)".
+// often says how often an event was reported, and when last: " (12 times, last 30s ago)".
 func often(snap *snapshot.Snapshot, event *corev1.Event) string {
 	var parts []string
 	if count := reports(event); count > 1 {
@@ -171,8 +170,8 @@ func often(snap *snapshot.Snapshot, event *corev1.Event) string {
 	return " (" + strings.Join(parts, ", ") + ")"
 }
 
-// repeated says since when something was reported, how often, and when last:
-// " (12 times in 8m, last 30s ago)".
+// repeated says since when an event was reported, how often, and when last: " (12 times in
+// 8m, last 30s ago)".
 func repeated(snap *snapshot.Snapshot, event *corev1.Event) string {
 	count, first, last := reports(event), firstTime(event), EventTime(event).Time
 	switch {
@@ -191,7 +190,7 @@ func eventEvidence(event *corev1.Event) api.Evidence {
 	}
 }
 
-// between cuts out what stands between two texts.
+// between returns the text between two texts.
 func between(text, before, after string) (string, bool) {
 	_, rest, found := strings.Cut(text, before)
 	if !found {
@@ -201,14 +200,14 @@ func between(text, before, after string) (string, bool) {
 	return middle, found && middle != ""
 }
 
-// saidOnce drops what an error says twice in a row, as errors do that were
-// wrapped with the same words.
+// saidOnce drops a repetition in an error, as of errors that were wrapped with the same
+// words.
 func saidOnce(message string) string {
 	return strings.Join(slices.Compact(strings.Split(strings.Join(strings.Fields(message), " "), ": ")), ": ")
 }
 
-// afterPreparation reports whether the kubelet reports such a thing only when the
-// devices are prepared: about the sandbox, a container or its image.
+// afterPreparation reports whether the kubelet reports such an event only after the devices
+// are prepared: about the sandbox, a container or its image.
 func afterPreparation(event *corev1.Event) bool {
 	return event.Reason == reasonSandbox || event.Reason == reasonContainer && event.InvolvedObject.FieldPath != "" || len(cdiDevices(event.Message)) > 0
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// unhealthyTaint is the taint that is suggested for an unhealthy device.
+// unhealthyTaint is the suggested taint for an unhealthy device.
 const unhealthyTaint = "dra.kubectl.dev/unhealthy:" + string(resourceapi.DeviceTaintEffectNoSchedule)
 
 // Unhealthy reports the devices that the kubelet reports as unhealthy (KEP-4680).
@@ -60,10 +60,9 @@ func Unhealthy(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodClai
 	return findings
 }
 
-// reportedDevice finds the claim that an entry of a pod has, nil if it is not
-// known, and which of its devices the kubelet means, nil if that cannot be told.
-// The kubelet uses the first CDI name that the driver gives a device, and
-// DRIVER/POOL/DEVICE if there is none.
+// reportedDevice finds the claim of a pod's entry, nil if it is not known, and the device
+// that the kubelet means, nil if that is not known. The kubelet uses the first CDI name
+// that the driver gives a device, and DRIVER/POOL/DEVICE if there is none.
 func reportedDevice(id, entry, request string, claims []cluster.PodClaim) (*cluster.PodClaim, *resourceapi.DeviceRequestAllocationResult) {
 	at := slices.IndexFunc(claims, func(pc cluster.PodClaim) bool { return pc.Entry == entry })
 	if at < 0 || claims[at].Claim == nil || claims[at].Claim.Status.Allocation == nil {

@@ -12,9 +12,9 @@ import (
 )
 
 // initializing returns the init containers that show that the devices of a pod work before
-// its phase is Running: containers with devices that were started. There are none if the
-// next container of the pod, which may have devices, too, has yet to be started, because
-// then the kubelet and the runtime are at work.
+// its phase is Running: started containers with devices. There are none if the next
+// container of the pod, which may have devices, too, is not started yet: the kubelet and
+// the runtime are at work then.
 func initializing(pod *corev1.Pod) []corev1.ContainerStatus {
 	if pod.Status.Phase != corev1.PodPending || len(failingContainers(pod)) > 0 {
 		return nil
@@ -54,13 +54,13 @@ func hasDevices(pod *corev1.Pod, container *corev1.Container) bool {
 	})
 }
 
-// wasStarted reports whether a container runs or has run. One that the runtime could
-// not start has terminated, too, and was started at the beginning of Unix time.
+// wasStarted reports whether a container runs or has run. A container that the runtime
+// could not start has terminated, too, with the beginning of Unix time as its start.
 func wasStarted(state *corev1.ContainerState) bool {
 	return state.Running != nil || state.Terminated != nil && state.Terminated.StartedAt.Unix() > 0
 }
 
-// stateText says what a container that was started does.
+// stateText describes the state of a started container.
 func stateText(state *corev1.ContainerState) string {
 	if state.Running != nil {
 		return "running since " + state.Running.StartedAt.UTC().Format(time.RFC3339)

@@ -23,13 +23,13 @@ type Life struct {
 	Blocked *Blockage
 }
 
-// HasReason reports whether there is something to say about it.
+// HasReason reports whether any finding has a reason.
 func (l *Life) HasReason() bool {
 	return slices.ContainsFunc(l.Findings, func(f Finding) bool { return f.Reason != "" })
 }
 
-// After returns where a pod stands whose workload lacks others: what keeps the workload
-// from creating them comes first, unless the pod itself is blocked.
+// After returns the life of a pod whose workload lacks others: the reason why the workload
+// does not create them comes first, unless the pod itself is blocked.
 func (l *Life) After(creation Life) Life {
 	switch {
 	case creation.Blocked == nil:
@@ -40,7 +40,7 @@ func (l *Life) After(creation Life) Life {
 	return Life{Stage: cmp.Or(l.Stage, creation.Stage), Findings: slices.Concat(creation.Findings, l.Findings), Blocked: creation.Blocked}
 }
 
-// Of finds where a pod stands.
+// Of returns the stage of a pod and its findings.
 func Of(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodClaim) Life {
 	l := Life{Stage: StageOf(facts, pod, claims)}
 	switch l.Stage {
@@ -61,7 +61,7 @@ func Of(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodClaim) Life
 	case api.StageCleanup:
 		l.Findings = cleanupFindings(facts, pod, claims)
 	case api.StageNodeFit, api.StageAllocation:
-		// The funnel and the nodes tell.
+		// The funnel and the nodes tell more.
 	}
 	if l.Blocked = findBlockage(facts, pod, claims, l.Stage); l.Blocked != nil && l.Blocked.Reason != "" {
 		l.Findings = append([]Finding{{Instead: true, Reason: l.Blocked.Reason}}, l.Findings...)
@@ -69,7 +69,7 @@ func Of(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodClaim) Life
 	return l
 }
 
-// StageOf names the first stage of a pod that is not done.
+// StageOf returns the first unfinished stage of a pod.
 func StageOf(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodClaim) api.Stage {
 	switch {
 	case pod.DeletionTimestamp != nil, snapshot.Finished(pod):
@@ -89,7 +89,7 @@ func StageOf(facts *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodClaim)
 		pc := &claims[i]
 		switch {
 		case bound && errors.Is(pc.Problem, cluster.ErrClaimUnreadable):
-			// What the kubelet says may tell.
+			// The kubelet's events may tell.
 		case bound && pc.Claim != nil && pc.Claim.Status.Allocation != nil && !errors.Is(pc.Problem, cluster.ErrClaimNotOwned):
 			reserved = reserved && facts.Claims.Reserved(pc.Claim, pod)
 		case errors.Is(pc.Problem, cluster.ErrClaimNotCreated), errors.Is(pc.Problem, cluster.ErrTemplateMissing):

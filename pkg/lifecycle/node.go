@@ -121,9 +121,8 @@ func NotReady(snap *snapshot.Snapshot, node *corev1.Node) *Finding {
 	return f
 }
 
-// prepared reports whether the kubelet has had the devices of a pod prepared: it
-// does so before it has the runtime create anything
-// (pkg/kubelet/kuberuntime, SyncPod).
+// isPrepared reports whether the devices of a pod are prepared: the kubelet does that
+// before the runtime creates anything (pkg/kubelet/kuberuntime, SyncPod).
 func isPrepared(snap *snapshot.Snapshot, pod *corev1.Pod) bool {
 	if sandboxReady(pod) != nil || len(failingContainers(pod)) > 0 {
 		return true

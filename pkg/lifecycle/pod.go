@@ -19,7 +19,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// elapsed says how long ago something was, in the words of kubectl.
+// elapsed returns the time since then, in kubectl's format.
 func elapsed(snap *snapshot.Snapshot, since time.Time) string {
 	return duration.HumanDuration(max(0, snap.Now().Sub(since)))
 }
@@ -45,7 +45,7 @@ func PodCondition(pod *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCond
 	return nil
 }
 
-// DeviceName names an allocated device as people see it in a pool.
+// DeviceName returns the name of an allocated device in its pool.
 func DeviceName(result *resourceapi.DeviceRequestAllocationResult) string {
 	return result.Pool + "/" + result.Device
 }
@@ -55,8 +55,8 @@ func DeviceID(result *resourceapi.DeviceRequestAllocationResult) cluster.DeviceI
 	return cluster.DeviceID{Driver: result.Driver, Pool: result.Pool, Device: result.Device}
 }
 
-// Pods lists the live pods of a workload: those that its selector matches,
-// or that name it as their controller.
+// Pods lists the live pods of a workload: pods that its selector matches, or that name it
+// as their controller.
 func Pods(snap *snapshot.Snapshot, w *snapshot.Workload) []*corev1.Pod {
 	selector := labels.Nothing()
 	if w.Selector != nil {
@@ -79,15 +79,15 @@ func Pods(snap *snapshot.Snapshot, w *snapshot.Workload) []*corev1.Pod {
 	return pods
 }
 
-// SortPods sorts pods by their age, the oldest first, and then by name.
+// SortPods sorts pods by age, the oldest first, and then by name.
 func SortPods(pods []*corev1.Pod) {
 	slices.SortStableFunc(pods, func(a, b *corev1.Pod) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), naming.Compare(a.Name, b.Name))
 	})
 }
 
-// TemplateSpec returns the spec of the pods that a workload makes. Those of a DaemonSet
-// tolerate what the controller adds (pkg/controller/daemon/util/daemonset_util.go).
+// TemplateSpec returns the spec of the pods that a workload creates. Pods of a DaemonSet
+// have the controller's tolerations (pkg/controller/daemon/util/daemonset_util.go).
 func TemplateSpec(w *snapshot.Workload) corev1.PodSpec {
 	spec := *w.Template.Spec.DeepCopy()
 	if w.Kind != "DaemonSet" {
@@ -109,5 +109,5 @@ func TemplateSpec(w *snapshot.Workload) corev1.PodSpec {
 	return spec
 }
 
-// overdueAfter is how long something may take before it is worth a word.
+// overdueAfter is how long something may take before it is reported.
 const overdueAfter = time.Minute

@@ -12,7 +12,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// sandboxReady returns the condition that says that a pod's sandbox is there.
+// sandboxReady returns the condition that a pod has a sandbox.
 func sandboxReady(pod *corev1.Pod) *corev1.PodCondition {
 	if c := PodCondition(pod, corev1.PodReadyToStartContainers); c != nil && c.Status == corev1.ConditionTrue {
 		return c
@@ -20,9 +20,8 @@ func sandboxReady(pod *corev1.Pod) *corev1.PodCondition {
 	return nil
 }
 
-// sandboxLost returns the condition that says that a pod which ran has no
-// sandbox any more: the kubelet makes it another one, and has the devices
-// prepared again.
+// sandboxLost returns the condition that a pod which ran lost its sandbox: the kubelet
+// makes another one, after preparing the devices again.
 func sandboxLost(pod *corev1.Pod) *corev1.PodCondition {
 	c := PodCondition(pod, corev1.PodReadyToStartContainers)
 	if c == nil || c.Status != corev1.ConditionFalse || pod.Status.Phase != corev1.PodRunning || !started(pod).IsZero() {
@@ -31,7 +30,7 @@ func sandboxLost(pod *corev1.Pod) *corev1.PodCondition {
 	return c
 }
 
-// started returns when the first of the containers was started that run, zero if none does.
+// started returns the start of the first running container, zero if none runs.
 func started(pod *corev1.Pod) time.Time {
 	var first time.Time
 	for _, status := range containerStatuses(pod) {
@@ -62,8 +61,8 @@ func unresolvedContainers(pod *corev1.Pod) []corev1.ContainerStatus {
 	})
 }
 
-// allStarted returns when the first of some pods was started, if all were. Those that are
-// finished do not count.
+// allStarted returns the first start among some pods, if all were started. Finished pods do
+// not count.
 func allStarted(pods []*corev1.Pod) time.Time {
 	var first time.Time
 	for _, pod := range pods {

@@ -16,8 +16,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// readKubeletEvent puts a warning of the kubelet into words. The messages are
-// those of pkg/kubelet/cm/dra (1.30 to 1.37).
+// readKubeletEvent describes a warning of the kubelet. The messages are from
+// pkg/kubelet/cm/dra (1.30 to 1.37).
 func readKubeletEvent(snap *snapshot.Snapshot, f *Finding, pod *corev1.Pod, claims []cluster.PodClaim, event *corev1.Event) {
 	node := pod.Spec.NodeName
 	message := saidOnce(event.Message)
@@ -67,7 +67,7 @@ func readKubeletEvent(snap *snapshot.Snapshot, f *Finding, pod *corev1.Pod, clai
 	f.Step(api.ActorAdmin, "check the log of the kubelet on node %s; it retries", node)
 }
 
-// ownClaim says what to do if a driver refuses a claim because other pods use it, too.
+// ownClaim adds the step for a claim that a driver refuses because other pods use it, too.
 func ownClaim(f *Finding, pod *corev1.Pod, claims []cluster.PodClaim, name string) {
 	for i := range claims {
 		pc := &claims[i]
@@ -94,7 +94,7 @@ func unregisteredDriver(message string) (string, bool) {
 	return "", false
 }
 
-// prepareFailure returns which claim a driver failed to prepare, and what it said.
+// prepareFailure returns the claim that a driver failed to prepare, and its error.
 func prepareFailure(message string) (claim, words string, ok bool) {
 	for _, before := range []string{"NodePrepareResources failed for ResourceClaim ", "NodePrepareResources failed for claim "} {
 		if _, rest, found := strings.Cut(message, before); found {
@@ -131,7 +131,7 @@ func driverOf(claims []cluster.PodClaim, name string) string {
 	return "driver " + driver
 }
 
-// blameDriver says what to do about a driver that is not registered.
+// blameDriver adds the steps for a driver that is not registered.
 func blameDriver(snap *snapshot.Snapshot, f *Finding, driver, node string) {
 	if !driverPods(snap, f, []string{driver}, node) {
 		f.Step(api.ActorAdmin, "check that the pod of driver %s runs on node %s; it registers when it starts, with a socket in the directory plugins_registry of the kubelet", driver, node)

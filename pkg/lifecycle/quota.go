@@ -14,7 +14,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 )
 
-// QuotaRaise is a ResourceQuota that refuses something, and what it would have to allow.
+// QuotaRaise is a ResourceQuota that refuses an object, with the limit that would be
+// enough.
 type QuotaRaise struct {
 	Namespace, Name string
 	// Hard is the limit that would be enough; empty if the quota allows enough by now.
@@ -36,8 +37,8 @@ func (q *QuotaRaise) note(used, hard resource.Quantity) {
 	q.Some, q.Used = q.Some || !hard.IsZero(), q.Used || !used.IsZero()
 }
 
-// Steps say who can do what: to ask for less, or to delete something, is no way out where the
-// quota allows none, or where nothing is counted.
+// Steps returns the next steps. Asking for less, or deleting something, does not help where
+// the quota allows none, or where nothing is counted.
 func (q *QuotaRaise) Steps() []api.NextStep {
 	if len(q.Hard) == 0 {
 		return []api.NextStep{{Actor: api.ActorUser, Text: fmt.Sprintf("ResourceQuota %s allows it by now: have the controller try again at once", q.Name)}}

@@ -33,8 +33,9 @@ type Refusal struct {
 	Finding
 }
 
-// Refusals lists the workloads of a snapshot whose pods the API server refuses. What
-// another workload of the snapshot controls, as a Deployment its ReplicaSet, is left out.
+// Refusals lists the workloads of a snapshot whose pods the API server refuses. Workloads
+// that another workload of the snapshot controls, as a Deployment its ReplicaSet, are left
+// out.
 func Refusals(snap *snapshot.Snapshot) []*Refusal {
 	var found []*Refusal
 	for _, w := range snap.Workloads {
@@ -69,8 +70,8 @@ func refusalBelow(snap *snapshot.Snapshot, c *Creator) *Refusal {
 
 // refusalOf returns why the API server refuses the pods of a workload, nil if that is not
 // known or is over. Deployments and ReplicaSets have a condition, which is removed when it
-// is over. Others only have an event: pods that were created since, or are all there, tell
-// that it is over.
+// is over. Others only have an event: later pods, or that none is missing, show that it is
+// over.
 func refusalOf(snap *snapshot.Snapshot, w *snapshot.Workload) *Refusal {
 	if w.UID == "" || w.End != nil || w.DeletionTimestamp != nil {
 		return nil
@@ -105,8 +106,7 @@ func refusalOf(snap *snapshot.Snapshot, w *snapshot.Workload) *Refusal {
 	return r
 }
 
-// createdSince reports whether a workload has created a pod since an event, or has all that
-// it should have.
+// createdSince reports whether a workload has created a pod since an event, or lacks none.
 func createdSince(snap *snapshot.Snapshot, w *snapshot.Workload, event *corev1.Event) bool {
 	// The pods of a Job that have ended are not created again.
 	if w.Kind != snapshot.KindJob && (w.Daemon != nil || w.Replicas != nil) && Missing(w, Pods(snap, w)) == 0 {
@@ -118,9 +118,9 @@ func createdSince(snap *snapshot.Snapshot, w *snapshot.Workload, event *corev1.E
 	})
 }
 
-// apiMessage returns what the API server said, without what a controller has put before it:
-// "Error creating: " (pkg/controller/controller_utils.go) and "create Pod web-0 in
-// StatefulSet web failed error: " (pkg/controller/statefulset/stateful_pod_control.go).
+// apiMessage returns the API server's message, without the controller's prefix: "Error
+// creating: " (pkg/controller/controller_utils.go) and "create Pod web-0 in StatefulSet web
+// failed error: " (pkg/controller/statefulset/stateful_pod_control.go).
 func apiMessage(message string) string {
 	message = strings.Join(strings.Fields(message), " ")
 	for _, before := range []string{" failed error: ", "Error creating: ", "Error creating job: "} {
@@ -141,7 +141,7 @@ var (
 	limitRefuses  = regexp.MustCompile(` usage per (Container|Pod) is | limit to request ratio per `)              //nolint:gochecknoglobals // a constant
 )
 
-// blame says who can act on what the API server said.
+// blame adds the steps for the API server's message.
 func (r *Refusal) blame(snap *snapshot.Snapshot, message string) {
 	w := r.Workload
 	spec, namespace, kind := &w.Template.Spec, w.Namespace, w.Kind
@@ -203,8 +203,8 @@ func (r *Refusal) blame(snap *snapshot.Snapshot, message string) {
 	}
 }
 
-// raising returns the quota that refuses so many pods, and what it has to allow; nil if the
-// message does not tell. What it has used since is what the snapshot says.
+// raising returns the quota that refuses so many pods, with the limit that would be enough;
+// nil if the message names none. Its present use is from the snapshot.
 func raising(snap *snapshot.Snapshot, message, namespace string, count int) *QuotaRaise {
 	match := quotaExceeded.FindStringSubmatch(message)
 	if match == nil {
@@ -228,7 +228,7 @@ func raising(snap *snapshot.Snapshot, message, namespace string, count int) *Quo
 	return raise
 }
 
-// quantities reads "pods=1,requests.cpu=500m".
+// quantities parses "pods=1,requests.cpu=500m".
 func quantities(list string) corev1.ResourceList {
 	found := corev1.ResourceList{}
 	for _, item := range strings.Split(list, ",") {

@@ -28,8 +28,8 @@ func kubeletReports(snap *snapshot.Snapshot, pod *corev1.Pod) []Finding {
 	}}
 }
 
-// driverEvents quotes what drivers say about claims themselves. What they said
-// before the pods that use the claims were started is history.
+// driverEvents quotes the events of drivers about claims. Events from before the start of
+// the pods that use the claims are history.
 func driverEvents(snap *snapshot.Snapshot, claims []cluster.PodClaim, users ...*corev1.Pod) []Finding {
 	var findings []Finding
 	since := snap.Now().Add(-time.Hour)

@@ -22,8 +22,8 @@ func fullyReserved(claim *resourceapi.ResourceClaim) bool {
 	return len(claim.Status.ReservedFor) >= resourceapi.ResourceClaimReservedForMaxSize
 }
 
-// FullForPod reports whether the scheduler turns the pod down because nobody more
-// can use a claim (PreFilter of its dynamicresources plugin).
+// FullForPod reports whether the scheduler rejects the pod because nobody more can use a
+// claim (PreFilter of its dynamicresources plugin).
 func FullForPod(facts *cluster.Cluster, pod *corev1.Pod, claim *resourceapi.ResourceClaim) bool {
 	return pod != nil && claim != nil && claim.Status.Allocation != nil &&
 		fullyReserved(claim) && !facts.Claims.Reserved(claim, pod)
@@ -98,7 +98,7 @@ func boundUnallocated(snap *snapshot.Snapshot, pod *corev1.Pod, pc *cluster.PodC
 	return f
 }
 
-// boundSince returns when a pod was bound to its node, zero if that is not known.
+// boundSince returns when a pod was bound to its node, zero if unknown.
 func boundSince(snap *snapshot.Snapshot, pod *corev1.Pod) time.Time {
 	if c := PodCondition(pod, corev1.PodScheduled); c != nil && c.Status == corev1.ConditionTrue && !c.LastTransitionTime.IsZero() {
 		return c.LastTransitionTime.Time

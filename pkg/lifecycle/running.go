@@ -167,8 +167,8 @@ func DeviceNotReady(claim *resourceapi.ResourceClaim, result *resourceapi.Device
 	return f
 }
 
-// evictions finds out whether a pod is due to be deleted because of a taint of
-// its devices. Of several taints the first one counts.
+// evictions reports that a pod is due to be deleted because of a taint of its devices. Of
+// several taints the first one counts.
 func evictions(facts *cluster.Cluster, pod *corev1.Pod) []Finding {
 	if pod.DeletionTimestamp != nil {
 		return nil
@@ -215,7 +215,7 @@ func ToleratedText(e *cluster.Eviction) string {
 	}
 }
 
-// evictor finds the object that the taint of an eviction comes from.
+// evictor finds the object with the taint of an eviction.
 func evictor(facts *cluster.Cluster, e *cluster.Eviction) (holder, path string) {
 	if device := facts.Pools.Device(e.Device); e.Rule == nil && device != nil {
 		return cluster.TaintSource(facts, device, e.Taint)

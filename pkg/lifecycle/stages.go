@@ -17,9 +17,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Stages says how far claims have come, cheaply enough for all claims of a
-// cluster: the allocator is not asked. A stage is that of [explain.Explain], except that
-// NodeFit is not told from Allocation, which takes a look at all nodes.
+// Stages has the stages of claims, cheaply enough for all claims of a cluster: the
+// allocator is not asked. A stage is that of [explain.Explain], except that NodeFit is not
+// distinguished from Allocation, for which all nodes would have to be looked at.
 type Stages struct {
 	cluster *cluster.Cluster
 
@@ -30,7 +30,7 @@ type Stages struct {
 	claimEvents []*corev1.Event
 }
 
-// NewStages sorts out who uses which claim.
+// NewStages collects the users of claims.
 func NewStages(facts *cluster.Cluster) *Stages {
 	s := &Stages{
 		cluster: facts,
@@ -62,7 +62,7 @@ func stageOrder() []api.Stage {
 }
 
 // OfClaim returns the stage of the pod that uses the claim, of several the least advanced
-// one. It is empty if none is known to.
+// one. It is empty if no pod is known to.
 func (s *Stages) OfClaim(claim *resourceapi.ResourceClaim) api.Stage {
 	order := stageOrder()
 	first := api.Stage("")
@@ -83,25 +83,25 @@ func (s *Stages) about(pod *corev1.Pod) *cluster.Cluster {
 	return s.cluster.WithEvents(slices.Concat(s.events[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}], s.claimEvents))
 }
 
-// BlockedPod is a pod whose devices are allocated and that cannot work with them.
+// BlockedPod is a pod with allocated devices that cannot work with them.
 type BlockedPod struct {
 	Namespace, Name string
 	// Owner is "job/train", empty for a bare pod.
 	Owner string
 	Code  api.Code
 	Stage api.Stage
-	// Summary is one sentence, Actor who can help, Steps what they can do.
+	// Summary is one sentence, Actor can act, Steps are the next steps.
 	Summary, Actor string
 	Steps          []api.NextStep
-	// Unregistered is the driver that the kubelet of Node does not know, if that is
-	// what keeps the pod, and Proof the event that says so.
+	// Unregistered is the driver that the kubelet of Node does not know, if that blocks the
+	// pod, and Proof the event for it.
 	Unregistered, Node string
 	Proof              *api.Evidence
 }
 
-// BlockedPods lists the pods of the cluster that have their devices allocated and
-// cannot work with them, by namespace and name. The allocator is not asked. What
-// is known of each is also in the explanation of the pod.
+// BlockedPods lists the pods of the cluster that have their devices allocated and cannot
+// work with them, by namespace and name. The allocator is not asked. The explanation of
+// each pod has the same facts.
 func (s *Stages) BlockedPods() []BlockedPod {
 	var found []BlockedPod
 	for _, pod := range s.cluster.Snapshot.Pods {

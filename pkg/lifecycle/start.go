@@ -23,14 +23,14 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// tryAgain returns a command after which controllers look at an object at once: they try
-// again less and less often what fails, until they see a change.
+// tryAgain returns a command that makes controllers look at an object at once: they retry
+// failures less and less often until they see a change.
 func tryAgain(snap *snapshot.Snapshot, object string) string {
 	return fmt.Sprintf("kubectl annotate %s --overwrite %s", object, shell.Quote("dra.kubectl.dev/retry="+snap.Now().UTC().Format("2006-01-02T15:04:05Z")))
 }
 
-// generationFindings says why a pod has no claims yet: what the resourceclaim
-// controller of kube-controller-manager does, or does not.
+// generationFindings says why a pod has no claims yet: because of the resourceclaim
+// controller of kube-controller-manager.
 func generationFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster.PodClaim) []Finding {
 	var findings []Finding
 	failure := func(pc *cluster.PodClaim) *corev1.Event {
@@ -82,8 +82,8 @@ func generationFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []clust
 	return findings
 }
 
-// blameManager says which kube-controller-manager is not ready. Where none is
-// seen, which is so in most managed clusters, nothing is known.
+// blameManager reports a kube-controller-manager that is not ready. If none is visible, as
+// in most managed clusters, nothing is known.
 func blameManager(snap *snapshot.Snapshot, f *Finding) {
 	for _, pod := range snap.Pods {
 		if pod.Namespace != metav1.NamespaceSystem || pod.Labels["component"] != "kube-controller-manager" || snapshot.Finished(pod) {
@@ -104,8 +104,8 @@ func blameManager(snap *snapshot.Snapshot, f *Finding) {
 // eventsLive is how long API servers keep events by default.
 const eventsLive = time.Hour
 
-// unheard reports whether a pod asks for another scheduler than the default one,
-// and nothing is known that one has said about it.
+// unheard reports whether a pod asks for another scheduler than the default one, and no
+// such scheduler has reported anything about it.
 func unheard(snap *snapshot.Snapshot, pod *corev1.Pod) bool {
 	name := pod.Spec.SchedulerName
 	if name == "" || name == corev1.DefaultSchedulerName || !snapshot.Waits(pod) || !Overdue(snap, pod.CreationTimestamp.Time) {
@@ -114,8 +114,8 @@ func unheard(snap *snapshot.Snapshot, pod *corev1.Pod) bool {
 	return PodCondition(pod, corev1.PodScheduled) == nil && SchedulerMessage(snap, pod) == nil && !Hides(snap, snapshot.ResourceEvents, pod.Namespace)
 }
 
-// GateFindings names the scheduling gates of a pod, and who removes them. That by
-// which Kueue admits pods is left out: more is said of it elsewhere.
+// GateFindings names the scheduling gates of a pod, and who removes them. Kueue's gate is
+// left out: it has findings of its own.
 func GateFindings(pod *corev1.Pod) []Finding {
 	var findings []Finding
 	var kueue, gates []string
@@ -181,7 +181,7 @@ func queueingFindings(snap *snapshot.Snapshot, pod *corev1.Pod, claims []cluster
 	return findings
 }
 
-// bindingFindings says what the scheduler waits for before it binds a pod.
+// bindingFindings lists the conditions that the scheduler waits for before it binds a pod.
 func bindingFindings(facts *cluster.Cluster, claims []cluster.PodClaim) []Finding {
 	var failures, waiting []Finding
 	for i := range claims {
@@ -218,13 +218,13 @@ func conditionText(c *metav1.Condition) string {
 	return string(c.Status) + english.PrecededBy(": ", conditionWords(c))
 }
 
-// conditionWords returns why a condition is what it is.
+// conditionWords returns the reason and message of a condition.
 func conditionWords(c *metav1.Condition) string {
 	return strings.Trim(c.Reason+": "+c.Message, ": ")
 }
 
-// timeLeft says how long the scheduler goes on waiting. How it is configured is
-// not in the API.
+// timeLeft returns how long the scheduler goes on waiting. Its configuration is not in the
+// API.
 func timeLeft(snap *snapshot.Snapshot, claim *resourceapi.ResourceClaim) string {
 	since := claim.Status.Allocation.AllocationTimestamp
 	if since.IsZero() {

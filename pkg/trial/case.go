@@ -16,13 +16,12 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// requestName is the request of the claims that are made for a class.
+// requestName is the name of the request in claims for a class.
 const requestName = "device"
 
-// Case is a claim that trials are made with. Of Class and File one is set.
+// Case is a claim for trials. Either Class or File is set.
 type Case struct {
-	// Class is the DeviceClass that it is for, File the file that it is from, with the
-	// name of the object.
+	// Class is its DeviceClass, File its file, with the name of the object.
 	Class, File string
 	// Spec is the spec of the claim.
 	Spec resourceapi.ResourceClaimSpec
@@ -67,7 +66,7 @@ func classesOf(spec *resourceapi.ResourceClaimSpec) []string {
 }
 
 // OfClasses returns the cases for classes: a claim for one device each. No names stand for
-// all classes; then those that select no device are skipped. With a driver, the devices
+// all classes; classes that select no device are skipped then. With a driver, the devices
 // have to be of that driver.
 func OfClasses(ctx context.Context, s *cluster.Cluster, names []string, driver string) (cases []Case, skipped []api.SkippedTrial, err error) {
 	all := len(names) == 0
@@ -103,7 +102,7 @@ func OfClasses(ctx context.Context, s *cluster.Cluster, names []string, driver s
 }
 
 // OfManifests returns the cases for the claims and templates of files. It fails for a claim
-// that nobody should try out.
+// that must not be tried.
 func OfManifests(objects *snapshot.Snapshot, file string) ([]Case, error) {
 	var cases []Case
 	add := func(kind, name string, spec *resourceapi.ResourceClaimSpec) error {

@@ -32,9 +32,9 @@ func NotChecked(name api.TrialCheckName, reason string) api.TrialCheck {
 	return check(name, api.TestUnknown, "%s", reason)
 }
 
-// Predicted compares what "why" predicted for the node that the pod got with what the
-// scheduler allocated. alone is set if no other trial ran at the same time; others
-// is set if claims of others changed since the prediction.
+// Predicted compares the prediction of "why" for the pod's node with the scheduler's
+// allocation. alone is set if no other trial ran at the same time; others is set if claims
+// of others changed since the prediction.
 func Predicted(r *Record, onNode *api.Explanation, alone, others bool) api.TrialCheck {
 	const name = api.CheckPredicted
 	devices := r.Devices()
@@ -113,7 +113,7 @@ func OthersChanged(before, after *snapshot.Snapshot, namespace string) bool {
 	return !slices.Equal(allocations(before), allocations(after))
 }
 
-// Exclusive looks for other claims that have the devices of a trial.
+// Exclusive looks for other claims with the devices of a trial.
 func Exclusive(r *Record, snap *snapshot.Snapshot) api.TrialCheck {
 	const name = api.CheckExclusive
 	if gap := snap.Gap(snapshot.ResourceClaims); gap != nil {
@@ -145,7 +145,7 @@ func sharedWith(r *Record, snap *snapshot.Snapshot) (*resourceapi.ResourceClaim,
 	return nil, ""
 }
 
-// Released looks whether the devices of a trial are free again.
+// Released checks that the devices of a trial are free again.
 func Released(r *Record, snap *snapshot.Snapshot) api.TrialCheck {
 	const name = api.CheckReleased
 	devices := english.JoinAnd(deviceNames(r.Devices()))
@@ -164,14 +164,14 @@ func Released(r *Record, snap *snapshot.Snapshot) api.TrialCheck {
 // NodeEdits are the edits of a node's CDI specs to a container with the claim of a trial.
 type NodeEdits struct {
 	Edits []*cdi.Edits
-	// Problem says why it is not known, or what of it cannot be resolved.
+	// Problem says why the edits are not known, or cannot be resolved.
 	Problem string
 	// Broken is set if the runtime cannot resolve it, either.
 	Broken bool
 }
 
-// EditsOf finds out what the kubelet has the runtime do for a claim. handed are the CDI
-// devices of the kubelet's checkpoint, nil if it could not be read.
+// EditsOf returns the edits that the kubelet lets the runtime make for a claim. handed are
+// the CDI devices of the kubelet's checkpoint, nil if it could not be read.
 func EditsOf(uid string, handed cdi.Handed, found *cdi.Findings) NodeEdits {
 	if handed == nil || found == nil {
 		return NodeEdits{Problem: "the checkpoint of the kubelet, or the CDI specs, could not be read on the node"}
@@ -191,8 +191,8 @@ func EditsOf(uid string, handed cdi.Handed, found *cdi.Findings) NodeEdits {
 	return of
 }
 
-// InContainer compares the two containers with the edits of the node. of is nil if it
-// was not looked at the node.
+// InContainer compares the two containers with the edits of the node. of is nil if nobody
+// looked at the node.
 func InContainer(r *Record, with, without *Contents, of *NodeEdits) []api.TrialCheck {
 	added := with.Added(without)
 	brings := "the claim brings nothing that a container shows"
@@ -270,7 +270,7 @@ func (r *Record) ClaimUID() string {
 	return string(r.Claim.UID)
 }
 
-// Node returns where the pod was bound, empty if it was not.
+// Node returns the node of the pod, empty if it was not bound.
 func (r *Record) Node() string {
 	if r.Pod == nil {
 		return ""
@@ -278,7 +278,7 @@ func (r *Record) Node() string {
 	return r.Pod.Spec.NodeName
 }
 
-// Deleting reports whether the pod is still there, though it was deleted.
+// Deleting returns the pod if it still exists though it was deleted.
 func (r *Record) Deleting() *corev1.Pod {
 	if r.podGone || r.Pod == nil {
 		return nil
@@ -286,10 +286,10 @@ func (r *Record) Deleting() *corev1.Pod {
 	return r.Pod
 }
 
-// NodeProblem is something that node-probe found.
+// NodeProblem is a problem that node-probe found.
 type NodeProblem struct{ Check, Path, Message string }
 
-// OnNode returns what node-probe found on the node of a trial that failed.
+// OnNode returns the check with node-probe's problems on the node of a failed trial.
 func OnNode(node string, problems []NodeProblem) api.TrialCheck {
 	const name = api.CheckNode
 	if len(problems) == 0 {

@@ -20,18 +20,18 @@ type Contents struct {
 	Env map[string]string
 	// Devices are its device files, each as "c 195:0".
 	Devices map[string]string
-	// Mounts are the directories and files where something is mounted.
+	// Mounts are the mount points.
 	Mounts map[string]bool
 }
 
-// The parts of what [LookCommand] prints begin with these lines.
+// Lines that begin the parts of [LookCommand]'s output.
 const (
 	markDevices = "kubectl-dra devices"
 	markMounts  = "kubectl-dra mounts"
 )
 
-// LookCommand prints what a container has, for [ParseContents]. paths are device files
-// outside of /dev to look at.
+// LookCommand returns the command that prints a container's contents, for [ParseContents].
+// paths are device files outside of /dev to look at.
 func LookCommand(paths []string) []string {
 	const script = `cat /proc/self/environ
 echo; echo "$1"
@@ -43,7 +43,7 @@ cat /proc/self/mountinfo`
 	return append([]string{"sh", "-c", script, "sh", markDevices, markMounts}, paths...)
 }
 
-// ParseContents reads what [LookCommand] printed. It fails if a part is missing.
+// ParseContents parses the output of [LookCommand]. It fails if a part is missing.
 func ParseContents(text string) (*Contents, error) {
 	env, rest, found := strings.Cut(text, "\n"+markDevices+"\n")
 	devices, mounts, complete := strings.Cut(rest, "\n"+markMounts+"\n")
@@ -86,13 +86,13 @@ func (c *Contents) addDevice(dir, line string) {
 	c.Devices[path.Join(dir, strings.Join(fields[9:], " "))] = fmt.Sprintf("%c %s:%s", fields[0][0], strings.TrimSuffix(fields[4], ","), fields[5])
 }
 
-// unescapeMount undoes what the kernel does to blanks.
+// unescapeMount undoes the kernel's escapes for blanks.
 func unescapeMount(path string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(path)
 }
 
-// Added returns what one container has and another one has not, as a claim makes the
-// difference between them: "env X=1", "device /dev/x", "mount /y".
+// Added returns the contents that another container lacks, which come from the claim: "env
+// X=1", "device /dev/x", "mount /y".
 func (c *Contents) Added(other *Contents) []string {
 	var added []string
 	for name, value := range c.Env {
@@ -114,8 +114,8 @@ func (c *Contents) Added(other *Contents) []string {
 	return added
 }
 
-// Differences returns the edits that a container lacks. unseen says which cannot be seen in
-// a container.
+// Differences returns the edits that a container lacks. unseen lists edits that cannot be
+// seen in a container.
 func (c *Contents) Differences(object string, all []*cdi.Edits) (lacking []api.Evidence, unseen []string) {
 	lack := func(path, found, required string) {
 		lacking = append(lacking, api.Evidence{Object: object, Path: path, Found: found, Required: required})

@@ -21,14 +21,14 @@ import (
 const (
 	// NamespacePrefix begins the names of namespaces of tests.
 	NamespacePrefix = "kubectl-dra-test-"
-	// Selector chooses them.
+	// Selector selects the namespaces of tests.
 	Selector = nameLabel + "=" + labelValue + "," + managedLabel + "=kubectl-dra"
 
 	nameLabel    = "app.kubernetes.io/name"
 	labelValue   = "kubectl-dra-test"
 	managedLabel = "app.kubernetes.io/managed-by"
-	// ownerAnnotation names the process that makes the test, as HOST/PID, and
-	// untilAnnotation is when it has ended at the latest.
+	// ownerAnnotation names the process that runs the test, as HOST/PID, and
+	// untilAnnotation is its latest end.
 	ownerAnnotation = "dra.kubectl.dev/test-owner"
 	untilAnnotation = "dra.kubectl.dev/test-until"
 	// podSecurityLabel allows pods that use the network of the node, or see its
@@ -37,9 +37,9 @@ const (
 )
 
 const (
-	// ClaimContainer is the container that has the claim.
+	// ClaimContainer is the container with the claim.
 	ClaimContainer = "claim"
-	// OtherContainer is one beside it that has not.
+	// OtherContainer is a container without the claim.
 	OtherContainer = "other"
 	// podClaim is the claim's name in the pod.
 	podClaim = "devices"
@@ -56,7 +56,7 @@ type PodOptions struct {
 	Image       string
 	PullPolicy  corev1.PullPolicy
 	HostNetwork bool
-	// Lifetime is after which the node ends a pod, whatever became of the program.
+	// Lifetime is the time after which the node ends a pod, whatever the program does.
 	Lifetime time.Duration
 	// Tolerations are for taints of nodes.
 	Tolerations []corev1.Toleration
@@ -109,7 +109,7 @@ func cutLast(text, separator string) (before, after string, found bool) {
 	return text[:i], text[i+len(separator):], true
 }
 
-// template returns what the claims of a case are made from.
+// template returns the template for the claims of a case.
 func template(c *Case, namespace, name string) *resourceapi.ResourceClaimTemplate {
 	t := &resourceapi.ResourceClaimTemplate{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "resource.k8s.io/v1", Kind: "ResourceClaimTemplate"},
@@ -154,7 +154,7 @@ func pod(namespace, name, template, node string, o *PodOptions) *corev1.Pod {
 		},
 	}
 	if node != "" {
-		// Not spec.nodeName: the scheduler has to do its part.
+		// spec.nodeName is not set: the scheduler has to do its part.
 		p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
 				MatchFields: []corev1.NodeSelectorRequirement{{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{node}}},

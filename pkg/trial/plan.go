@@ -22,17 +22,17 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Options say which trials are made of each case.
+// Options select the trials of each case.
 type Options struct {
 	// Namespace is the namespace that is created for the test.
 	Namespace *corev1.Namespace
 	// Node is the only node, AllNodes makes a trial on each node where it fits.
 	Node     string
 	AllNodes bool
-	// Repeat is how many trials are made of each case on each node, Parallel how many
-	// at the same time at most.
+	// Repeat is how many trials are made of each case on each node, Parallel limits how
+	// many at the same time.
 	Repeat, Parallel int
-	// TakeLast allows trials after which another one like it would not fit.
+	// TakeLast allows trials after which another claim like it would not fit.
 	TakeLast bool
 	Pod      PodOptions
 }
@@ -42,7 +42,7 @@ type Plan struct {
 	Namespace *corev1.Namespace
 	// Groups are trials that may be made at the same time, one group after another.
 	Groups []Group
-	// Failed are trials of which it is certain, without making them, that they fail.
+	// Failed are trials that certainly fail.
 	Failed []api.Trial
 	// Skipped are the trials that are not made.
 	Skipped []api.SkippedTrial
@@ -55,7 +55,7 @@ type Group struct {
 	Trials   []Planned
 	// Parallel is how many are made at the same time: no more than fit.
 	Parallel int
-	// Before is the cluster that predictions are for.
+	// Before is the cluster of the predictions.
 	Before *cluster.Cluster
 }
 
@@ -142,7 +142,7 @@ func (p *Plan) add(ctx context.Context, s *cluster.Cluster, c *Case, number int,
 	return nil
 }
 
-// worthTrying reports whether a trial can be made, and notes why not.
+// worthTrying reports whether a trial can be made, and records why not.
 func (p *Plan) worthTrying(c *Case, node string, e *api.Explanation, facts *cluster.Cluster) bool {
 	switch e.Verdict {
 	case api.Error:
@@ -173,7 +173,7 @@ func (p *Plan) worthTrying(c *Case, node string, e *api.Explanation, facts *clus
 	return true
 }
 
-// skipUnfit notes the nodes that have devices of the drivers, and where it does not fit.
+// skipUnfit records the nodes that have devices of the drivers, but where it does not fit.
 // Nodes without such devices are left out: there can be thousands.
 func (p *Plan) skipUnfit(c *Case, snap *snapshot.Snapshot, e *api.Explanation) {
 	drivers, publishing := driversOf(devicesOf(e.Placement)), map[string]bool{}
@@ -199,7 +199,7 @@ func (p *Plan) skip(c *Case, node string, reason api.SkipReason, message string)
 	p.Skipped = append(p.Skipped, api.SkippedTrial{Class: c.Class, File: c.File, Node: node, Reason: reason, Message: message})
 }
 
-// ask returns what "why" says about a pod, after all pods that wait longer.
+// ask returns the answer of "why" about a pod, after all pods that wait longer.
 func (g *Group) ask(ctx context.Context, pod *corev1.Pod, node string) (*api.Explanation, error) {
 	s := g.Before.Amended(g.Before.Snapshot.With(&snapshot.Snapshot{Pods: []*corev1.Pod{pod}}))
 	answers, err := explain.ExplainEach(ctx, s, []explain.Options{{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name, Node: node}})
@@ -209,7 +209,7 @@ func (g *Group) ask(ctx context.Context, pod *corev1.Pod, node string) (*api.Exp
 	return answers[0].Explanation, answers[0].Err
 }
 
-// Predict returns what the pod of a trial gets on a node.
+// Predict returns the prediction for the pod of a trial on a node.
 func (g *Group) Predict(ctx context.Context, p *Planned, node string) (*api.Explanation, error) {
 	if p.Predicted.Placement != nil && p.Predicted.Placement.Node == node {
 		return p.Predicted, nil

@@ -31,7 +31,7 @@ func StartStages() []api.TrialStageName {
 	}
 }
 
-// EndStages see [StartStages].
+// EndStages returns the stages from the deletion of the pod on, see [StartStages].
 func EndStages() []api.TrialStageName {
 	return []api.TrialStageName{api.TrialUnprepared, api.TrialDeallocated, api.TrialCleaned}
 }
@@ -41,8 +41,8 @@ func EndStages() []api.TrialStageName {
 type Record struct {
 	// Name is the name of the pod.
 	Name string
-	// Pod and Claim are as they were last, nil before there was one. What was
-	// allocated stays, in Allocation, once the claim is released.
+	// Pod and Claim have their last state, nil before they existed. Allocation keeps the
+	// allocated devices once the claim is released.
 	Pod        *corev1.Pod
 	Claim      *resourceapi.ResourceClaim
 	Allocation *resourceapi.AllocationResult
@@ -58,14 +58,14 @@ func NewRecord(name string, now time.Time) *Record {
 	return &Record{Name: name, created: now, at: map[api.TrialStageName]time.Time{}}
 }
 
-// GiveUp notes that the pod did not start in time: it has failed, even if it starts
+// GiveUp records that the pod did not start in time: it has failed, even if it starts
 // before it is deleted.
 func (r *Record) GiveUp() { r.givenUp = true }
 
-// DeletePod notes that the pod is about to be deleted.
+// DeletePod records that the pod is about to be deleted.
 func (r *Record) DeletePod(now time.Time) { r.deleted = now }
 
-// SeePod notes a change of a pod, if it is this one.
+// SeePod records a change of a pod, if it is this one.
 func (r *Record) SeePod(pod *corev1.Pod, gone bool, at time.Time) {
 	if pod.Name != r.Name {
 		return
@@ -115,8 +115,8 @@ func (r *Record) SeeClaim(claim *resourceapi.ResourceClaim, gone bool, at time.T
 	r.finish(at)
 }
 
-// SeeEvent notes an event about the pod: the kubelet tells there first that it has
-// created a container. An image is only looked for once there is a sandbox.
+// SeeEvent records an event about the pod: the kubelet first reports there that it has
+// created a container. An image is only pulled once there is a sandbox.
 func (r *Record) SeeEvent(event *corev1.Event, at time.Time) {
 	about := &event.InvolvedObject
 	if about.Kind != api.KindPod || about.Name != r.Name || r.Pod == nil || about.UID != r.Pod.UID {
@@ -137,7 +137,7 @@ func (r *Record) SeeEvent(event *corev1.Event, at time.Time) {
 	}
 }
 
-// reach notes a stage, and with it those before it that nothing was heard of.
+// reach records a stage, and with it unreported earlier ones.
 func (r *Record) reach(all []api.TrialStageName, stage api.TrialStageName, at time.Time) {
 	if r.givenUp && all[0] == api.TrialGenerated {
 		return
@@ -159,14 +159,14 @@ func (r *Record) finish(at time.Time) {
 	}
 }
 
-// Reached reports whether a stage was.
+// Reached reports whether a stage was reached.
 func (r *Record) Reached(stage api.TrialStageName) bool {
 	_, reached := r.at[stage]
 	return reached
 }
 
-// Hopeless says why the container will never run, empty if it may. unfit is set if
-// that is no matter of devices.
+// Hopeless says why the container will never run, empty if it may. unfit is set if devices
+// are not the reason.
 func (r *Record) Hopeless() (reason string, unfit bool) {
 	switch {
 	case r.podGone, r.Pod != nil && r.Pod.DeletionTimestamp != nil && r.deleted.IsZero():
@@ -212,8 +212,8 @@ func (r *Record) Running() bool {
 	return !slices.ContainsFunc(r.Pod.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool { return s.State.Running == nil })
 }
 
-// Stages returns all stages, with how long each took. Those of the end are Unknown before
-// the pod was deleted.
+// Stages returns all stages, with the time that each took. The end stages are Unknown
+// before the pod was deleted.
 func (r *Record) Stages() []api.TrialStage {
 	stages := r.stagesFrom(StartStages(), r.created, true)
 	return append(stages, r.stagesFrom(EndStages(), r.deleted, !r.deleted.IsZero())...)

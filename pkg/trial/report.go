@@ -22,18 +22,18 @@ const Kind = "TestReport"
 // Outcome has facts about a trial that its record does not have.
 type Outcome struct {
 	Checks []api.TrialCheck
-	// Hopeless is why the container could not run; Unfit is set if that is no matter of
-	// devices.
+	// Hopeless says why the container could not run; Unfit is set if devices are not the
+	// reason.
 	Hopeless string
 	Unfit    bool
 	// Interrupted is set if the test was ended meanwhile.
 	Interrupted bool
-	// Timeout is how long stages may take together, up to the start and after it.
+	// Timeout limits the stages together, up to the start and after it.
 	Timeout     time.Duration
 	Explanation *api.Explanation
 }
 
-// Finish returns what came of a trial.
+// Finish returns the result of a trial.
 func Finish(p *Planned, r *Record, o *Outcome) api.Trial {
 	t := api.Trial{
 		Name: p.Name(), Class: p.Case.Class, File: p.Case.File, Round: p.Round, Pod: r.Name, Node: r.Node(), Devices: r.Devices(),
@@ -85,7 +85,7 @@ func driversOf(devices []api.AllocatedDevice) []string {
 	return drivers
 }
 
-// Dry returns a trial that a dry run would make.
+// Dry returns a trial of a dry run.
 func (p *Planned) Dry() api.Trial {
 	t := api.Trial{Name: p.Name(), Class: p.Case.Class, File: p.Case.File, Round: p.Round, Pod: p.Pod.Name, Node: p.node, Result: api.TestPlanned}
 	if p.Predicted != nil && p.Predicted.Placement != nil {
@@ -94,8 +94,8 @@ func (p *Planned) Dry() api.Trial {
 	return t
 }
 
-// Summarize says what came of all trials. named is set if classes or files were asked
-// for by name.
+// Summarize adds the result and summary of all trials. named is set if classes or files
+// were asked for by name.
 func Summarize(r *api.TestReport, named bool) {
 	r.Times = times(r.Trials)
 	counts := map[api.TestResult]int{}

@@ -15,9 +15,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// AddNodes returns the snapshot with more nodes like one of it, without any pods, each
-// with pools of its own like those that only that node has. Nothing of the argument is
-// changed, and all other objects are shared.
+// AddNodes returns the snapshot with more nodes like one of it, without any pods, each with
+// pools of its own like the pools that only that node has. The argument is not modified,
+// and all other objects are shared.
 func AddNodes(snap *snapshot.Snapshot, like string, count int) *snapshot.Snapshot {
 	node := snap.Node(like)
 	if node == nil {
@@ -44,7 +44,7 @@ func AddNodes(snap *snapshot.Snapshot, like string, count int) *snapshot.Snapsho
 	return &after
 }
 
-// newNode returns a node that nothing is wrong with yet.
+// newNode returns a healthy node.
 func newNode(like *corev1.Node, suffix string) *corev1.Node {
 	node := like.DeepCopy()
 	node.Name, node.UID = like.Name+suffix, ""
@@ -56,9 +56,8 @@ func newNode(like *corev1.Node, suffix string) *corev1.Node {
 	return node
 }
 
-// RemoveNode returns the snapshot without a node and the slices that only that node
-// has. Pods and claims stay as they are. Nothing of the argument is changed, and all
-// other objects are shared.
+// RemoveNode returns the snapshot without a node and its own slices. Pods and claims stay
+// as they are. The argument is not modified, and all other objects are shared.
 func RemoveNode(snap *snapshot.Snapshot, name string) *snapshot.Snapshot {
 	after := *snap
 	after.Nodes = slices.DeleteFunc(slices.Clone(snap.Nodes), func(node *corev1.Node) bool { return node.Name == name })

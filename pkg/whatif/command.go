@@ -37,7 +37,7 @@ func (w *commandWriter) object(object string, edits []api.Edit) {
 	which := shell.KubectlObjects(strings.ToLower(kind), namespace, name)
 	first := edits[0]
 	if first.Generated {
-		// It comes again when what it was made from has changed.
+		// It is made again from the changed object.
 		return
 	}
 	switch {
@@ -83,8 +83,8 @@ func (w *commandWriter) object(object string, edits []api.Edit) {
 	}
 }
 
-// nodeCommands writes edits of a node: it is uncordoned, and taints that [api.Edit]
-// says were there are removed. Uncordoning removes the taint that goes with it.
+// nodeCommands writes edits of a node: it is uncordoned, and taints that [api.Edit] lists
+// as previous are removed. Uncordoning removes the taint that goes with it.
 func nodeCommands(name string, edits []api.Edit) []string {
 	var lines []string
 	var taints []string
@@ -121,7 +121,7 @@ func nodeCommands(name string, edits []api.Edit) []string {
 	return lines
 }
 
-// nodeName returns the name of a node where kubectl expects one.
+// nodeName returns the name of a node for kubectl.
 func nodeName(name string) string {
 	if strings.HasPrefix(name, "-") {
 		return shell.Quote("node/" + name)

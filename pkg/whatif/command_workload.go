@@ -61,8 +61,7 @@ func (w *commandWriter) workload(object string, edits []api.Edit) {
 	w.add("kubectl patch %s -p %s", which, shell.Quote(string(patch)))
 }
 
-// workloadNamed finds the workload of an edit, and a pod that it has made, if there
-// is one.
+// workloadNamed finds the workload of an edit, and one of its pods, if there is one.
 func (w *commandWriter) workloadNamed(object string) (Workload, *corev1.Pod, bool) {
 	for _, p := range w.pods {
 		pod := w.snap.Pod(p.Namespace, p.Name)
@@ -179,8 +178,8 @@ func (w *commandWriter) bringToPods() []string {
 	if len(made) > 0 {
 		line := "kubectl delete " + podWords(made)
 		if len(w.workloads) > 0 {
-			// The controller may have been faster. Of a pod that it has deleted and
-			// created again under its name, kubectl would wait for the end.
+			// The controller may have been faster. For a pod that it has recreated under
+			// its name, kubectl would wait for the end.
 			line += " --ignore-not-found --wait=false"
 		}
 		lines = append(lines, line)
@@ -196,8 +195,8 @@ func podWords(pods []*corev1.Pod) string {
 	return shell.KubectlObjects("pod", pods[0].Namespace, names...)
 }
 
-// templateClaims lists the claims of a pod that were made from the templates that
-// are changed, and are not allocated.
+// templateClaims lists the unallocated claims of a pod that were made from the changed
+// templates.
 func templateClaims(snap *snapshot.Snapshot, pod *corev1.Pod, changed func(template string) bool) (claims []*resourceapi.ResourceClaim, templates []string) {
 	for _, entry := range pod.Spec.ResourceClaims {
 		if entry.ResourceClaimTemplateName == nil || !changed(*entry.ResourceClaimTemplateName) {
@@ -215,8 +214,8 @@ func templateClaims(snap *snapshot.Snapshot, pod *corev1.Pod, changed func(templ
 	return claims, templates
 }
 
-// sharesClaims reports whether a claim of a pod, made from a template that is
-// changed, belongs to something else than the pod: a PodGroup.
+// sharesClaims reports whether a claim of a pod, made from a changed template, belongs to a
+// PodGroup instead of the pod.
 func (w *commandWriter) sharesClaims(pod *corev1.Pod) bool {
 	claims, _ := templateClaims(w.snap, pod, func(name string) bool { return w.templates[name] != nil })
 	return slices.ContainsFunc(claims, func(claim *resourceapi.ResourceClaim) bool {
@@ -224,8 +223,7 @@ func (w *commandWriter) sharesClaims(pod *corev1.Pod) bool {
 	})
 }
 
-// renewedClaims writes the edits of templates as edits of the claims that a pod
-// has from them.
+// renewedClaims writes the edits of templates as edits of the pod's claims from them.
 func (w *commandWriter) renewedClaims(pod *corev1.Pod) []string {
 	claims, templates := templateClaims(w.snap, pod, func(name string) bool { return w.templates[name] != nil })
 	other := commandWriter{snap: w.snap}

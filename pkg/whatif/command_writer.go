@@ -17,9 +17,9 @@ type commandWriter struct {
 	pods []api.RemedyPod
 	// lines change objects. After them, pods have to get the change.
 	lines []string
-	// templates are the edits of each template that is changed, by its name.
+	// templates are the edits of each changed template, by its name.
 	templates map[string][]api.Edit
-	// workloads are the workloads that are changed.
+	// workloads are the changed workloads.
 	workloads []Workload
 	// changed are the pods that are replaced by lines already.
 	changed []string

@@ -19,11 +19,11 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// NewEdit makes an operation on an object. A nil value is none.
+// NewEdit returns an operation on an object. A nil value is none.
 func NewEdit(object, op, path string, value any) api.Edit {
 	e := api.Edit{Object: object, Op: op, Path: path}
 	if value != nil {
-		// What is put in here are strings, numbers and types of the API.
+		// Values are strings, numbers and types of the API.
 		e.Value, _ = asWritten(value)
 	}
 	return e
@@ -34,8 +34,8 @@ func PointerToken(word string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1").Replace(word)
 }
 
-// patchOf writes the edits of one object as a JSON patch, with the prefix taken
-// from their paths.
+// patchOf writes the edits of one object as a JSON patch, without the prefix of their
+// paths.
 func patchOf(edits []api.Edit, prefix string) ([]byte, error) {
 	type operation struct {
 		Op    string          `json:"op"`
@@ -53,8 +53,8 @@ func patchOf(edits []api.Edit, prefix string) ([]byte, error) {
 	return asWritten(operations)
 }
 
-// asWritten encodes a value as JSON for people to read and paste: without
-// escapes for characters that only HTML has a use for, such as > in a selector.
+// asWritten encodes a value as JSON for people to read and paste: without escapes for
+// characters that are only special in HTML, such as > in a selector.
 func asWritten(value any) ([]byte, error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
@@ -65,8 +65,7 @@ func asWritten(value any) ([]byte, error) {
 	return bytes.TrimSuffix(text.Bytes(), []byte("\n")), nil
 }
 
-// Edited returns a copy of an object with edits made. The argument is not
-// changed.
+// Edited returns a copy of an object with edits made. The argument is not modified.
 func Edited[T any](from *T, edits []api.Edit, prefix string) (*T, error) {
 	before, err := json.Marshal(from)
 	if err != nil {
@@ -88,8 +87,8 @@ func Edited[T any](from *T, edits []api.Edit, prefix string) (*T, error) {
 	return to, json.Unmarshal(after, to)
 }
 
-// Amend returns a snapshot with edits made to its objects, and with feature
-// gates turned on. The argument is not changed.
+// Amend returns a snapshot with edits made to its objects, and with feature gates turned
+// on. The argument is not modified.
 func Amend(snap *snapshot.Snapshot, edits []api.Edit, gates ...string) (*snapshot.Snapshot, error) {
 	amended := *snap
 	if len(gates) > 0 {
@@ -112,7 +111,7 @@ func Amend(snap *snapshot.Snapshot, edits []api.Edit, gates ...string) (*snapsho
 	return &amended, nil
 }
 
-// split divides edits into those that match and the others, in their order.
+// split divides edits into matching ones and the others, in their order.
 func split(edits []api.Edit, match func(api.Edit) bool) (matching, others []api.Edit) {
 	for _, e := range edits {
 		if match(e) {
@@ -150,7 +149,7 @@ func amendObject(snap *snapshot.Snapshot, object string, edits []api.Edit) error
 	}
 }
 
-// errNoObject is an edit of something that the snapshot does not have.
+// errNoObject means that the snapshot lacks the object of an edit.
 var errNoObject = errors.New("there is no such object")
 
 // apiObject is a pointer to an object of the API.
@@ -177,8 +176,8 @@ func amendIn[T any, P apiObject[T]](list *[]P, namespace, name string, edits []a
 	return nil
 }
 
-// amendWorkload edits the only parts of a workload that matter here: the spec of its
-// pods, and their number.
+// amendWorkload edits the relevant parts of a workload: the spec of its pods, and their
+// number.
 func amendWorkload(snap *snapshot.Snapshot, kind, namespace, name string, edits []api.Edit) error {
 	for _, e := range edits {
 		if ReplacesPods(e) {

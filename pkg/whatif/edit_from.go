@@ -13,9 +13,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// WithOldValues returns edits with what each field had before it, if the
-// snapshot has it. Whole objects and statuses are left out: they are large, and
-// nobody puts them back.
+// WithOldValues returns edits with the previous value of each field, if the snapshot has
+// it. Whole objects and statuses are left out: they are large, and nobody puts them back.
 func WithOldValues(snap *snapshot.Snapshot, edits []api.Edit) []api.Edit {
 	filled := slices.Clone(edits)
 	documents := map[string]any{}
@@ -31,11 +30,11 @@ func WithOldValues(snap *snapshot.Snapshot, edits []api.Edit) []api.Edit {
 		}
 		if !strings.HasPrefix(e.Path, "/status") && e.Path != "" && e.Op != "test" && !inserts(e) && !Scales(*e) {
 			if value, ok := LookUp(document, PointerTokens(e.Path)); ok && value != nil {
-				// It was read from JSON.
+				// The value was read from JSON.
 				e.From, _ = asWritten(value)
 			}
 		}
-		// The next edit is about what this one leaves.
+		// The next edit applies to the result of this one.
 		if changed, ok := EditDocument(document, *e); ok {
 			document = changed
 		}
@@ -49,8 +48,8 @@ func inserts(e *api.Edit) bool {
 	return e.Op == "add" && KindOf(e) == EditAlternatives
 }
 
-// storedDocument returns an object of the snapshot as plain JSON. Of a workload it is the
-// spec of its pods alone, which is at the path that is returned.
+// storedDocument returns an object of the snapshot as plain JSON. For a workload it is the
+// spec of its pods alone, at the returned path.
 func storedDocument(snap *snapshot.Snapshot, object string) (document any, path string) {
 	kind, namespace, name := ParseObject(object)
 	switch kind {
@@ -86,7 +85,7 @@ func storedDocument(snap *snapshot.Snapshot, object string) (document any, path 
 	return nil, ""
 }
 
-// findIn looks an object up; nil if it is not there.
+// findIn looks an object up; nil if there is none.
 func findIn[T any, P apiObject[T]](list []P, namespace, name string) P {
 	at := slices.IndexFunc(list, func(o P) bool { return o.GetNamespace() == namespace && o.GetName() == name })
 	if at < 0 {
@@ -95,7 +94,7 @@ func findIn[T any, P apiObject[T]](list []P, namespace, name string) P {
 	return list[at]
 }
 
-// PlainJSON returns what an object looks like in JSON, nil if there is none.
+// PlainJSON returns the JSON form of an object, nil if there is none.
 func PlainJSON[T any](from *T) any {
 	if from == nil {
 		return nil
@@ -119,7 +118,7 @@ func documentAt(document any, path string) any {
 	return document
 }
 
-// PointerTokens takes a JSON pointer (RFC 6901) apart.
+// PointerTokens splits a JSON pointer (RFC 6901).
 func PointerTokens(pointer string) []string {
 	words := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
 	for i, word := range words {
@@ -128,7 +127,7 @@ func PointerTokens(pointer string) []string {
 	return words
 }
 
-// JoinPointer returns the reverse, without the first slash.
+// JoinPointer reverses PointerTokens, without the first slash.
 func JoinPointer(words []string) string {
 	escaped := make([]string, 0, len(words))
 	for _, word := range words {

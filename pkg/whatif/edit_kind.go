@@ -10,11 +10,11 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
-// EditKind says what sort of field an edit changes. Each kind is tried on a real
-// cluster (test/remedies_controlplane_test.go).
+// EditKind is the kind of field that an edit changes. Each kind is tried on a real cluster
+// (test/remedies_controlplane_test.go).
 type EditKind string
 
-// The kinds of edits.
+// Kinds of edits.
 const (
 	// Of claims and of their templates.
 	EditDeviceCount      EditKind = "DeviceCount"
@@ -27,7 +27,7 @@ const (
 	EditRequest          EditKind = "Request"
 	EditAlternatives     EditKind = "Alternatives"
 	EditAdminAccess      EditKind = "AdminAccess"
-	// Of pods and of what they are made from.
+	// Of pods and of their templates.
 	EditNodeSelector  EditKind = "NodeSelector"
 	EditNodeAffinity  EditKind = "NodeAffinity"
 	EditPodToleration EditKind = "PodToleration"
@@ -53,8 +53,7 @@ func EditKinds() []EditKind {
 	}
 }
 
-// KindOf returns what sort of field the edit changes; empty if it is none of those that are
-// known.
+// KindOf returns the kind of field that the edit changes; empty if it is unknown.
 func KindOf(e *api.Edit) EditKind {
 	kind, namespace, _ := ParseObject(e.Object)
 	words := PointerTokens(e.Path)

@@ -14,12 +14,11 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Evict returns the snapshot as it is after some pods were evicted and created
-// again: they are on no node, their claims are reserved for them no longer, and
-// a claim that is reserved for nobody else is deallocated. The claim for extended
-// resources is gone: the scheduler makes another one. They have no time of creation,
-// which makes them the youngest. Nothing of the argument is changed, and all other objects
-// are shared.
+// Evict returns the snapshot after some pods were evicted and created again: they are on no
+// node, their claims are reserved for them no longer, and a claim that is reserved for
+// nobody else is deallocated. The claim for extended resources is gone: the scheduler makes
+// another one. They have no creation time, which makes them the youngest. The argument is
+// not modified, and all other objects are shared.
 func Evict(snap *snapshot.Snapshot, pods []*corev1.Pod) *snapshot.Snapshot {
 	after, waiting := *snap, newEdited(snap.Pods)
 	after.Claims = released(snap.Claims, pods)
@@ -34,9 +33,9 @@ func Evict(snap *snapshot.Snapshot, pods []*corev1.Pod) *snapshot.Snapshot {
 	return &after
 }
 
-// Delete returns the snapshot as it is after some pods were deleted for good. Their
-// claims are released as by [Evict], and those that were generated for them are gone.
-// Nothing of the argument is changed, and all other objects are shared.
+// Delete returns the snapshot after some pods were deleted for good. Their claims are
+// released as by [Evict], and generated ones are gone. The argument is not modified, and
+// all other objects are shared.
 func Delete(snap *snapshot.Snapshot, pods []*corev1.Pod) *snapshot.Snapshot {
 	after := *snap
 	gone := keysOf(pods)
@@ -48,7 +47,7 @@ func Delete(snap *snapshot.Snapshot, pods []*corev1.Pod) *snapshot.Snapshot {
 	return &after
 }
 
-// podKey tells pods apart, also those that had a name before.
+// podKey identifies pods, even earlier ones of the same name.
 type podKey struct {
 	namespace, name string
 	uid             types.UID
@@ -62,7 +61,7 @@ func keysOf(pods []*corev1.Pod) map[podKey]bool {
 	return keys
 }
 
-// released returns claims after some pods use them no longer, in a list of its own.
+// released returns claims that some pods no longer use, in a new list.
 func released(claims []*resourceapi.ResourceClaim, pods []*corev1.Pod) []*resourceapi.ResourceClaim {
 	gone := keysOf(pods)
 	left := func(claim *resourceapi.ResourceClaim, c resourceapi.ResourceClaimConsumerReference) bool {

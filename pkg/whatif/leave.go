@@ -12,10 +12,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Leave returns the snapshot as it is after some pods were deleted and what some
-// claims were allocated was released. A claim with nothing left is not allocated;
-// one that was made for extended resources is gone. Nothing of the argument is
-// changed, and all other objects are shared.
+// Leave returns the snapshot after some pods were deleted and some allocated devices
+// released. A claim with nothing left is not allocated; a claim for extended resources is
+// gone then. The argument is not modified, and all other objects are shared.
 func Leave(snap *snapshot.Snapshot, leaves func(*corev1.Pod) bool, released func(*resourceapi.ResourceClaim, *resourceapi.DeviceRequestAllocationResult) bool) *snapshot.Snapshot {
 	after := *snap
 	after.Pods = slices.DeleteFunc(slices.Clone(snap.Pods), leaves)
@@ -28,7 +27,7 @@ func Leave(snap *snapshot.Snapshot, leaves func(*corev1.Pod) bool, released func
 	return &after
 }
 
-// without returns a claim without the devices that are released, nil if it is gone.
+// without returns a claim without the released devices, nil if it is gone.
 func without(claim *resourceapi.ResourceClaim, released func(*resourceapi.ResourceClaim, *resourceapi.DeviceRequestAllocationResult) bool) *resourceapi.ResourceClaim {
 	if claim.Status.Allocation == nil {
 		return claim

@@ -14,7 +14,7 @@ import (
 )
 
 // OnlyNodes returns a snapshot with some of its nodes, and without the pools that only
-// others have. Nothing of the argument is changed, and all objects are shared.
+// others have. The argument is not modified, and all objects are shared.
 func OnlyNodes(snap *snapshot.Snapshot, nodes []*corev1.Node) *snapshot.Snapshot {
 	kept, pools := map[string]bool{}, map[snapshot.PoolID]bool{}
 	for _, node := range nodes {
@@ -36,10 +36,10 @@ func OnlyNodes(snap *snapshot.Snapshot, nodes []*corev1.Node) *snapshot.Snapshot
 	return &after
 }
 
-// Local returns a snapshot with some nodes, their pools, the pods there and the claims that
-// have devices of these pools: all that matters to a pod on these nodes that does not
-// depend on pods elsewhere, but for its own claims. Nothing of the argument is changed, and
-// all objects are shared.
+// Local returns a snapshot with some nodes, their pools, the pods there and the claims with
+// devices of these pools: everything that matters to a pod on these nodes, apart from its
+// own claims and from pods elsewhere. The argument is not modified, and all objects are
+// shared.
 func Local(snap *snapshot.Snapshot, nodes []*corev1.Node) *snapshot.Snapshot {
 	after := *OnlyNodes(snap, nodes)
 	kept := map[string]bool{}

@@ -12,8 +12,8 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
-// Object names an object for edits and evidence: "Kind/namespace/name", or
-// "Kind/name" for what has no namespace.
+// Object names an object for edits and evidence: "Kind/namespace/name", or "Kind/name"
+// without a namespace.
 func Object(kind, namespace, name string) string {
 	if namespace == "" {
 		return kind + "/" + name
@@ -21,15 +21,15 @@ func Object(kind, namespace, name string) string {
 	return kind + "/" + namespace + "/" + name
 }
 
-// PodObject names a pod as [Object] does.
+// PodObject is like [Object], for a pod.
 func PodObject(pod *corev1.Pod) string { return Object(api.KindPod, pod.Namespace, pod.Name) }
 
-// ClaimObject names a claim as [Object] does.
+// ClaimObject is like [Object], for a claim.
 func ClaimObject(claim *resourceapi.ResourceClaim) string {
 	return Object(api.KindClaim, claim.Namespace, claim.Name)
 }
 
-// ParseObject takes a name that [Object] made apart.
+// ParseObject splits a name that [Object] made.
 func ParseObject(text string) (kind, namespace, name string) {
 	kind, name, _ = strings.Cut(text, "/")
 	if before, after, ok := strings.Cut(name, "/"); ok {

@@ -7,7 +7,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 )
 
-// Unallocated returns a claim as it was before it got devices.
+// Unallocated returns a claim without its allocation.
 func Unallocated(claim *resourceapi.ResourceClaim) *resourceapi.ResourceClaim {
 	claim = claim.DeepCopy()
 	claim.Status = resourceapi.ResourceClaimStatus{}

@@ -18,7 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Reservation is a pod with the node and the devices that it gets.
+// Reservation is a pod with its future node and devices.
 type Reservation struct {
 	// Pod may be missing in the snapshot.
 	Pod  *corev1.Pod
@@ -44,10 +44,10 @@ type ClaimReservation struct {
 	Mappings []corev1.ContainerExtendedResourceRequest
 }
 
-// Reserve returns the snapshot as it is after kube-scheduler has bound the pod:
-// the pod is on its node, so that its CPU, memory, ports and its place among the
-// pods of the node are taken; its claims exist, are allocated and reserved for
-// it, or for its PodGroup where that shares them. Nothing of the argument is changed, and all other objects are shared.
+// Reserve returns the snapshot after kube-scheduler has bound the pod: the pod is on its
+// node, so that its CPU, memory, ports and its place among the pods of the node are taken;
+// its claims exist, are allocated and reserved for it, or for its PodGroup where that
+// shares them. The argument is not modified, and all other objects are shared.
 func Reserve(snap *snapshot.Snapshot, r Reservation) *snapshot.Snapshot {
 	return ReserveAll(snap, []Reservation{r})
 }
@@ -64,7 +64,7 @@ func ReserveAll(snap *snapshot.Snapshot, all []Reservation) *snapshot.Snapshot {
 	return &after
 }
 
-// bound returns a pod as it is on its node. What it gets there is put into the claims.
+// bound returns a pod as it is on its node, and adds its allocations to the claims.
 func bound(claims *edited[*resourceapi.ResourceClaim], groups *edited[*schedulingapi.PodGroup], r *Reservation) *corev1.Pod {
 	pod := *r.Pod
 	pod.Spec.NodeName = r.Node
@@ -94,7 +94,7 @@ func bound(claims *edited[*resourceapi.ResourceClaim], groups *edited[*schedulin
 }
 
 // withClaim returns a PodGroup with the name of a claim that its pods share in its status,
-// nil if that is there already or is not made from a template.
+// nil if it is there already or is not made from a template.
 func withClaim(group *schedulingapi.PodGroup, entry, name string) *schedulingapi.PodGroup {
 	if group == nil || slices.ContainsFunc(group.Status.ResourceClaimStatuses, func(s schedulingapi.PodGroupResourceClaimStatus) bool { return s.Name == entry }) ||
 		slices.ContainsFunc(group.Spec.ResourceClaims, func(c schedulingapi.PodGroupResourceClaim) bool {
@@ -108,8 +108,8 @@ func withClaim(group *schedulingapi.PodGroup, entry, name string) *schedulingapi
 	return &after
 }
 
-// allocated returns the claim with its devices, reserved for the consumer. One that is yet
-// to be created gets a name that no other claim has.
+// allocated returns the claim with its devices, reserved for the consumer. A claim that
+// does not exist yet gets a unique name.
 func allocated(existing *edited[*resourceapi.ResourceClaim], r *ClaimReservation, pod *corev1.Pod, consumer resourceapi.ResourceClaimConsumerReference) *resourceapi.ResourceClaim {
 	claim := *r.Claim
 	if claim.UID == "" {
@@ -136,7 +136,7 @@ func allocated(existing *edited[*resourceapi.ResourceClaim], r *ClaimReservation
 }
 
 // sameController reports whether two claims were made for the same pod or group, or for
-// none: two that are given by name are one.
+// none: two references by name are one.
 func sameController(a, b *resourceapi.ResourceClaim) bool {
 	of, other := metav1.GetControllerOfNoCopy(a), metav1.GetControllerOfNoCopy(b)
 	if of == nil || other == nil {

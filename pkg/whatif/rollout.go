@@ -17,15 +17,16 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// strategyPath is how a Deployment replaces its pods, updateStrategyPath how a DaemonSet does.
+// Paths of the update strategies of a Deployment (strategyPath) and of a DaemonSet
+// (updateStrategyPath).
 const (
 	strategyPath       = "/spec/strategy"
 	updateStrategyPath = "/spec/updateStrategy"
 )
 
-// OldPods lists the pods of earlier revisions of the Deployment that a pod belongs to, or of the
-// DaemonSet on the same node, the oldest first: what it replaces in a rolling update. There are
-// none for other pods.
+// OldPods lists the pods of earlier revisions of the Deployment that a pod belongs to, or
+// of the DaemonSet on the same node, the oldest first: the pods that a rolling update
+// replaces. There are none for other pods.
 func OldPods(snap *snapshot.Snapshot, pod *corev1.Pod) (m Workload, old []*corev1.Pod) {
 	m, made := WorkloadOf(snap, pod)
 	if !made || m.group() != appsv1.GroupName {
@@ -69,11 +70,11 @@ func Replacing(m Workload, count int) api.Edit {
 	})
 }
 
-// ReplacesPods reports whether an edit is such a one.
+// ReplacesPods reports whether an edit is from [Replacing].
 func ReplacesPods(e api.Edit) bool { return e.Path == strategyPath || e.Path == updateStrategyPath }
 
-// Strategy returns how the snapshot says that a workload replaces its pods, nil if it has
-// no such object.
+// Strategy returns the update strategy of a workload in the snapshot, nil if it has no such
+// object.
 func (m Workload) Strategy() *snapshot.Update {
 	switch {
 	case m.stored == nil:
@@ -97,8 +98,8 @@ func WithoutPods(snap *snapshot.Snapshot, pods []*corev1.Pod) *snapshot.Snapshot
 		})
 }
 
-// replace makes the snapshot what it is after a workload has deleted as many old pods as
-// such an edit lets it.
+// replace changes the snapshot to the state after a workload has deleted as many old pods
+// as such an edit allows.
 func replace(snap *snapshot.Snapshot, kind, namespace, name string, e api.Edit) error {
 	var strategy appsv1.DeploymentStrategy
 	if err := json.Unmarshal(e.Value, &strategy); err != nil {

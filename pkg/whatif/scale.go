@@ -21,8 +21,8 @@ const (
 	parallelismPath = "/spec/parallelism"
 )
 
-// Scaled returns the edit that gives a workload another number of pods, and how many it
-// has; ok is false for a kind that has no such number, or if that is not known.
+// Scaled returns the edit that gives a workload another number of pods, and its present
+// number; ok is false for a kind without such a number, or if that is not known.
 func Scaled(w *snapshot.Workload, count int32) (edit api.Edit, had int32, ok bool) {
 	m, path := StoredWorkload(w), replicasPath
 	switch (schema.GroupKind{Group: m.group(), Kind: m.Kind}) {
@@ -41,8 +41,8 @@ func Scaled(w *snapshot.Workload, count int32) (edit api.Edit, had int32, ok boo
 	return edit, *w.Replicas, true
 }
 
-// Scales reports whether an edit is one of [Scaled] or of [Replacing]. It changes none of
-// the pods that there are.
+// Scales reports whether an edit is from [Scaled] or [Replacing]. It does not change
+// existing pods.
 func Scales(e api.Edit) bool {
 	return e.Path == replicasPath || e.Path == parallelismPath || ReplacesPods(e)
 }

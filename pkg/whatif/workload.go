@@ -16,8 +16,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Workload is the object that has the template of a pod: what has to change for the
-// pods that come next to be different.
+// Workload is the object with the template of a pod, which has to change for future pods to
+// be different.
 type Workload struct {
 	APIVersion, Kind, Namespace, Name string
 	// stored is the workload in the snapshot, nil if it has none. A live snapshot has no
@@ -25,10 +25,10 @@ type Workload struct {
 	stored *snapshot.Workload
 }
 
-// WorkloadOf finds the object with the template of a pod. It is false for a pod that
-// no controller has made. Of a pod that a Deployment has made, the controller is
-// a ReplicaSet; its name is that of the Deployment with a hash behind it, which
-// is a label of the pod (pkg/controller/deployment/sync.go).
+// WorkloadOf finds the object with the template of a pod. It is false for a pod without a
+// controller. The controller of a Deployment's pod is a ReplicaSet; its name is the
+// Deployment's name followed by a hash, which is a label of the pod
+// (pkg/controller/deployment/sync.go).
 func WorkloadOf(snap *snapshot.Snapshot, pod *corev1.Pod) (Workload, bool) {
 	controller := metav1.GetControllerOfNoCopy(pod)
 	if controller == nil {
@@ -46,7 +46,7 @@ func WorkloadOf(snap *snapshot.Snapshot, pod *corev1.Pod) (Workload, bool) {
 // StoredWorkload returns a workload that the snapshot has.
 func StoredWorkload(w *snapshot.Workload) Workload {
 	m := Workload{APIVersion: w.APIVersion, Kind: w.Kind, Namespace: w.Namespace, Name: w.Name, stored: w}
-	// What a Deployment has made is changed through the Deployment.
+	// A ReplicaSet of a Deployment is changed through the Deployment.
 	if c := metav1.GetControllerOfNoCopy(w); c != nil && w.Kind == "ReplicaSet" && c.Kind == "Deployment" {
 		return Workload{APIVersion: c.APIVersion, Kind: c.Kind, Namespace: w.Namespace, Name: c.Name}
 	}
@@ -72,11 +72,11 @@ func groupOf(apiVersion string) string {
 
 func (m Workload) group() string { return groupOf(m.APIVersion) }
 
-// Object names it as [Object] does.
+// Object returns its name as [Object] does.
 func (m Workload) Object() string { return Object(m.Kind, m.Namespace, m.Name) }
 
-// builtIn reports whether the kind is one of Kubernetes itself, of which it is
-// known where the pod template is and what the controller does with its pods.
+// builtIn reports whether Kubernetes itself has the kind, so that the place of the pod
+// template and the work of the controller are known.
 func (m Workload) builtIn() bool {
 	switch (schema.GroupKind{Group: m.group(), Kind: m.Kind}) {
 	case schema.GroupKind{Group: appsv1.GroupName, Kind: "Deployment"},
@@ -92,19 +92,18 @@ func (m Workload) builtIn() bool {
 	return false
 }
 
-// isJob reports whether it is a Job of Kubernetes: its template cannot be
-// changed, and a pod of it that is deleted counts as a failure
-// (isPodFailed in pkg/controller/job/job_controller.go).
+// isJob reports whether it is a Job of Kubernetes: its template cannot be changed, and a
+// deleted pod counts as a failure (isPodFailed in pkg/controller/job/job_controller.go).
 func (m Workload) isJob() bool { return m.Kind == "Job" && m.group() == batchv1.GroupName }
 
-// ReplacesPods reports whether a change of the template is enough for the pods
-// to be replaced, also those that wait.
+// ReplacesPods reports whether a change of the template is enough to replace the pods,
+// including waiting ones.
 func (m Workload) ReplacesPods() bool {
 	return m.builtIn() && (m.Kind == "Deployment" || m.Kind == "Job")
 }
 
-// Editable reports whether it is known how to change its pod template. That of
-// an unknown kind must have been read, and the kind must be one that can exist.
+// Editable reports whether it is known how to change its pod template. For an unknown kind,
+// the template must have been read, and the kind must be valid.
 func (m Workload) Editable() bool {
 	if m.builtIn() {
 		return true
@@ -114,7 +113,7 @@ func (m Workload) Editable() bool {
 		len(validation.IsDNS1035Label(strings.ToLower(m.Kind))) == 0
 }
 
-// PodSpecPath returns where it has the spec of its pods.
+// PodSpecPath returns the path of the spec of its pods.
 func (m Workload) PodSpecPath() string {
 	if !m.builtIn() {
 		return "/spec/template/spec"
@@ -129,8 +128,8 @@ func (m Workload) PodSpecPath() string {
 	}
 }
 
-// resource returns the kind as kubectl takes it: for kinds of others with version and
-// group, since several may have the same name.
+// resource returns the kind for kubectl: with version and group for kinds that Kubernetes
+// does not have, since several may have the same name.
 func (m Workload) resource() string {
 	if m.builtIn() {
 		return strings.ToLower(m.Kind)
