@@ -29,29 +29,27 @@ import (
 // Problems of a claim of a pod; [PodClaim.Problem] wraps one of them or, for an unknown
 // kind of entry, resourceclaim.ErrAPIUnsupported.
 var (
-	// ErrClaimNotCreated is a claim that the controller has yet to make from
-	// its template.
+	// ErrClaimNotCreated means that the controller has yet to make a claim from its
+	// template.
 	ErrClaimNotCreated = resourceclaim.ErrClaimNotFound
-	// ErrClaimMissing is a claim that does not exist.
+	// ErrClaimMissing means that a claim does not exist.
 	ErrClaimMissing = errors.New("does not exist")
-	// ErrClaimUnreadable is a claim or template of a namespace where those could
-	// not be read.
+	// ErrClaimUnreadable means that claims or templates of the namespace could not be read.
 	ErrClaimUnreadable = errors.New("could not be read")
-	// ErrClaimDeleting is a claim that is being deleted.
+	// ErrClaimDeleting means that a claim is being deleted.
 	ErrClaimDeleting = errors.New("is being deleted")
-	// ErrClaimNotOwned is a claim that was made for another pod.
+	// ErrClaimNotOwned means that a claim was made for another pod.
 	ErrClaimNotOwned = errors.New("belongs to somebody else")
-	// ErrTemplateMissing is a ResourceClaimTemplate that does not exist.
+	// ErrTemplateMissing means that a ResourceClaimTemplate does not exist.
 	ErrTemplateMissing = errors.New("does not exist")
-	// ErrPodGroupMissing is a PodGroup that does not exist.
+	// ErrPodGroupMissing means that a PodGroup does not exist.
 	ErrPodGroupMissing = errors.New("does not exist")
-	// ErrClaimStale is the scheduler's claim for extended resources of an
+	// ErrClaimStale means that the scheduler's claim for extended resources is of an
 	// earlier attempt. The scheduler deletes it before it tries again.
 	ErrClaimStale = errors.New("is left over from an earlier attempt; the scheduler deletes it and tries again")
 )
 
-// Claims answers for the claims of one snapshot: which a pod uses, and whether they
-// can be used.
+// Claims knows the claims of one snapshot: which a pod uses, and whether they can be used.
 type Claims struct {
 	snap  *snapshot.Snapshot
 	gates *Gates
@@ -67,8 +65,8 @@ type Claims struct {
 
 type extendedClaims = layers[podKey, *resourceapi.ResourceClaim]
 
-// newClaims takes less time with claims of a snapshot that has the same classes, and
-// all but a few claims.
+// newClaims returns the claims of a snapshot. It is faster with a sibling that has the same
+// classes, and all but a few claims.
 func newClaims(snap *snapshot.Snapshot, gates *Gates, sibling *Claims, changed *difference[*resourceapi.ResourceClaim]) *Claims {
 	c := &Claims{snap: snap, gates: gates, made: sync.OnceValue(func() map[types.UID][]*resourceapi.ResourceClaim { return claimsMade(snap.Claims) })}
 	switch {
@@ -144,9 +142,9 @@ func (c *Claims) existingExtendedClaim(pod *corev1.Pod) *resourceapi.ResourceCla
 // default of bindingTimeout in DynamicResourcesArgs.
 const BindingTimeout = 600 * time.Second
 
-// AvailableOn reports whether an allocated claim can be used on a node, as the
-// scheduler's Filter does; if not, the reason names no node. A claim without
-// an allocation is available everywhere.
+// AvailableOn reports whether an allocated claim can be used on a node, as the scheduler's
+// Filter does; if not, the reason names no node. An unallocated claim is available
+// everywhere.
 func (c *Claims) AvailableOn(claim *resourceapi.ResourceClaim, node *corev1.Node) (available bool, reason string) {
 	allocation := claim.Status.Allocation
 	if allocation == nil {
@@ -178,8 +176,8 @@ func (c *Claims) AvailableOn(claim *resourceapi.ResourceClaim, node *corev1.Node
 	}
 }
 
-// AllocatedFor reports whether the devices of an allocation can be used on a node
-// as far as its node selector goes, which may not be valid.
+// AllocatedFor reports whether the node selector of an allocation matches a node. The
+// selector may be invalid.
 func AllocatedFor(allocation *resourceapi.AllocationResult, node *corev1.Node) (bool, error) {
 	if allocation.NodeSelector == nil {
 		return true, nil
@@ -191,8 +189,8 @@ func AllocatedFor(allocation *resourceapi.AllocationResult, node *corev1.Node) (
 	return selector.Match(node), nil
 }
 
-// readyForBinding reports whether all binding conditions of a claim are true. If
-// one that stands for a failure is, it says so.
+// readyForBinding reports whether all binding conditions of a claim are true. If one that
+// means failure is true, it says so.
 func readyForBinding(claim *resourceapi.ResourceClaim) (ready bool, failure string) {
 	for i := range claim.Status.Allocation.Devices.Results {
 		result := &claim.Status.Allocation.Devices.Results[i]
@@ -222,14 +220,14 @@ func readyForBinding(claim *resourceapi.ResourceClaim) (ready bool, failure stri
 type AwaitedCondition struct {
 	Result *resourceapi.DeviceRequestAllocationResult
 	Name   string
-	// Now is the condition as it is, nil if the driver has not set it.
+	// Now is the present condition, nil if the driver has not set it.
 	Now *metav1.Condition
 	// Failed is set for a condition that means failure, and is true.
 	Failed bool
 }
 
-// Awaited lists what the binding of pods with an allocated claim waits for, or
-// fails by. It is nil while the feature is off.
+// Awaited lists the conditions that the binding of pods with an allocated claim waits for,
+// or fails by. It is nil while the feature is off.
 func (c *Claims) Awaited(claim *resourceapi.ResourceClaim) []AwaitedCondition {
 	if !c.gates.deviceBindingAndStatus || claim.Status.Allocation == nil {
 		return nil
@@ -262,10 +260,9 @@ func (c *Claims) Awaited(claim *resourceapi.ResourceClaim) []AwaitedCondition {
 // once the device is configured (AllocatedDeviceStatus in k8s.io/api).
 const readyCondition = "Ready"
 
-// OddConditions lists the conditions of an allocated device that are known not to
-// be as they should: Ready and those that binding waits for if they are not true,
-// those that stand for a failure of binding if they are. What others mean, and
-// whether they should be true, only the driver knows.
+// OddConditions lists the conditions of an allocated device that are known to be
+// unexpected: Ready and the conditions for binding if they are not true, conditions for a
+// failed binding if they are. Only the driver knows the meaning of others.
 func OddConditions(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) []metav1.Condition {
 	status := DeviceStatus(claim, result)
 	if status == nil {
@@ -299,8 +296,7 @@ func TwiceText(device, claim, other string) string {
 	return fmt.Sprintf("device %s is allocated twice: to claim %s and to claim %s", device, claim, other)
 }
 
-// ConditionText returns what a driver reports about a device with a condition from
-// [OddConditions].
+// ConditionText describes a condition of a device from [OddConditions].
 func ConditionText(driver, device string, c *metav1.Condition) string {
 	words := strings.Trim(c.Reason+": "+c.Message, ": ")
 	if c.Type == readyCondition && c.Status == metav1.ConditionFalse {
@@ -309,8 +305,8 @@ func ConditionText(driver, device string, c *metav1.Condition) string {
 	return strings.TrimSuffix(fmt.Sprintf("driver %s reports %s=%s of device %s: %s", driver, c.Type, c.Status, device, words), ": ")
 }
 
-// DeviceStatus returns what the driver says about an allocated device, or about the share
-// of it that the result is about, in the status of its claim; nil if nothing.
+// DeviceStatus returns the driver's status of an allocated device, or of the share in the
+// result, from the claim; nil if there is none.
 func DeviceStatus(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) *resourceapi.AllocatedDeviceStatus {
 	for i := range claim.Status.Devices {
 		status := &claim.Status.Devices[i]
@@ -322,17 +318,16 @@ func DeviceStatus(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRe
 	return nil
 }
 
-// DeviceReady reports whether the driver says in the status of the claim that an
-// allocated device is ready (KEP-4817). A device of which it says so and that no
-// slice has is no fault: drivers of networks do not publish an interface any more
-// that they moved into a pod.
+// DeviceReady reports whether the driver calls an allocated device ready in the status of
+// the claim (KEP-4817). Such a device is no fault if it is in no slice: drivers of networks
+// do not publish an interface any more that they moved into a pod.
 func DeviceReady(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) bool {
 	status := DeviceStatus(claim, result)
 	return status != nil && apimeta.IsStatusConditionTrue(status.Conditions, readyCondition)
 }
 
-// bindingStatus returns what the scheduler takes for the status of an allocated device: for
-// it, shares of a device are all the same.
+// bindingStatus returns the status that the scheduler uses for an allocated device: it does
+// not distinguish shares.
 func bindingStatus(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) *resourceapi.AllocatedDeviceStatus {
 	for i := range claim.Status.Devices {
 		status := &claim.Status.Devices[i]
@@ -353,9 +348,8 @@ func (c *Claims) bindingTimedOut(claim *resourceapi.ResourceClaim) bool {
 	}) && allocation.AllocationTimestamp.Add(BindingTimeout).Before(c.snap.Now())
 }
 
-// Reserved reports whether a claim lists the pod, or its group, as a consumer.
-// Where a claim is reserved for a group, that is believed rather than what the
-// gate is by default.
+// Reserved reports whether a claim lists the pod, or its group, as a consumer. A
+// reservation for a group counts more than the default of the gate.
 func (c *Claims) Reserved(claim *resourceapi.ResourceClaim, pod *corev1.Pod) bool {
 	return pod.UID != "" && resourceclaim.IsReservedForPod(pod, claim, c.groupsUseClaims())
 }
@@ -365,9 +359,8 @@ func (c *Claims) groupsUseClaims() bool {
 	return c.gates.Enabled(GateWorkloadClaims) || c.gates.known[GateWorkloadClaims].Source == snapshot.GateFromDefault
 }
 
-// ReservedByAssumption reports whether the pod may use the claim only because
-// that is reserved for the pod's group: that groups can use claims is known
-// from nothing else.
+// ReservedByAssumption reports whether the pod may use the claim only because that is
+// reserved for the pod's group: nothing else shows that groups can use claims.
 func (c *Claims) ReservedByAssumption(claim *resourceapi.ResourceClaim, pod *corev1.Pod) bool {
 	return c.Reserved(claim, pod) && !resourceclaim.IsReservedForPod(pod, claim, c.gates.Enabled(GateWorkloadClaims))
 }

@@ -27,34 +27,34 @@ type Cluster struct {
 	Claims     *Claims
 	Nodes      *Nodes
 	Taints     *Taints
-	// Evaluators are for selectors of devices, seen as the allocator sees them. Those of
-	// amended clusters with the same devices are the same.
+	// Evaluators evaluate selectors for devices as the allocator sees them. Amended
+	// clusters with the same devices share them.
 	Evaluators *selector.Evaluators
 	// behaviors are the behaviors of the release's scheduler, see [behavior.Changes], and
 	// varying the behaviors in which the possible releases of the cluster differ.
 	behaviors, varying map[behavior.Behavior]bool
 	lost               func() []LostPool
-	// proved has, by behavior, the pod of which the scheduler wrote what proves it.
+	// proved has, by behavior, a pod with a message of the scheduler that proves it.
 	proved map[behavior.Behavior]*corev1.Pod
-	// memory has what packages above have worked out.
+	// memory has the results of packages above.
 	memory *memory
-	// amended counts the clusters that this one was made of, one of the other, and itself.
+	// amended counts the amendments that led to this cluster, plus one.
 	amended int
 }
 
-// maxDeferred limits how many amended clusters, one made of the other, may leave for later
-// what nobody asks about: what it is found from stays in memory until then.
+// maxDeferred limits how many amended clusters, one made of the other, may defer work that
+// nobody asks for: its input stays in memory until then.
 const maxDeferred = 16
 
-// New prepares everything that is the same for all nodes. The snapshot must
-// not change afterwards; nothing in it is changed.
+// New prepares everything that is the same for all nodes. The snapshot must not change
+// afterwards; New does not modify it.
 func New(snap *snapshot.Snapshot) *Cluster {
 	return build(snap, nil)
 }
 
-// Amended returns the cluster of another snapshot. That takes less time than [New] where
-// the snapshots have lists in common. Where they have all but a few claims and pods in
-// common, all that it does with the others is to compare pointers.
+// Amended returns the cluster of another snapshot. That is faster than [New] if the
+// snapshots share lists. If they share all but a few claims and pods, it only compares the
+// pointers of the others.
 func (c *Cluster) Amended(snap *snapshot.Snapshot) *Cluster {
 	return build(snap, c)
 }
@@ -76,7 +76,7 @@ func build(snap *snapshot.Snapshot, sibling *Cluster) *Cluster {
 	published := sibling.publishes(c)
 	var made sync.WaitGroup
 	if !published {
-		// They have nothing to do with claims and pods.
+		// These do not depend on claims and pods.
 		made.Go(func() {
 			c.Pools = newPools(patchedSlices(snap, c.Gates.taintRules, c.Gates.openRules), &c.Gates.features)
 		})
@@ -105,17 +105,16 @@ func build(snap *snapshot.Snapshot, sibling *Cluster) *Cluster {
 	return c
 }
 
-// publishes reports whether pools and devices are the same for another snapshot:
-// the same lists of slices and taint rules, looked at with the same features.
+// publishes reports whether pools and devices are the same for another snapshot: the same
+// lists of slices and taint rules, with the same features.
 func (c *Cluster) publishes(other *Cluster) bool {
 	return c.Snapshot != nil && c.Gates.features == other.Gates.features &&
 		sameList(c.Snapshot.Slices, other.Snapshot.Slices) && sameList(c.Snapshot.TaintRules, other.Snapshot.TaintRules)
 }
 
-// MapsNodeResources reports whether allocations have a device that stands for
-// resources of its node like cpu or memory (KEP-5517). Then the scheduler goes
-// on to check whether the node has enough of them, which this program does
-// not.
+// MapsNodeResources reports whether allocations have a device that stands for resources of
+// its node like cpu or memory (KEP-5517). The scheduler then checks whether the node has
+// enough of them, which this program does not.
 func (c *Cluster) MapsNodeResources(allocations []resourceapi.AllocationResult) bool {
 	if !c.Gates.Enabled(GateNodeAllocatable) {
 		return false
@@ -132,7 +131,7 @@ func (c *Cluster) MapsNodeResources(allocations []resourceapi.AllocationResult) 
 	return false
 }
 
-// release looks up what schedulers of a snapshot's release do.
+// release looks up the behaviors of schedulers of a snapshot's release.
 func (c *Cluster) release(snap *snapshot.Snapshot) {
 	if version := snap.BinaryVersion(); version != "" {
 		c.behaviors = behavior.Of(version)
@@ -149,8 +148,8 @@ func (c *Cluster) release(snap *snapshot.Snapshot) {
 	c.Gates = newGates(snap, c.behaviors)
 }
 
-// provedBy finds what messages of the scheduler about pods that wait prove of it: of
-// conditions, and of events where there is none.
+// provedBy returns the behaviors that messages of the scheduler about waiting pods prove:
+// in conditions, and in events where there is none.
 func provedBy(snap *snapshot.Snapshot) map[behavior.Behavior]*corev1.Pod {
 	var proved map[behavior.Behavior]*corev1.Pod
 	look := func(pod *corev1.Pod, text string) {
@@ -185,13 +184,12 @@ func provedBy(snap *snapshot.Snapshot) map[behavior.Behavior]*corev1.Pod {
 	return proved
 }
 
-// Proof returns a pod of which the scheduler wrote what only one with a behavior writes,
-// nil if there is none.
+// Proof returns a pod with a message that only a scheduler with a behavior writes, nil if
+// there is none.
 func (c *Cluster) Proof(so behavior.Behavior) *corev1.Pod { return c.proved[so] }
 
-// Behaves reports whether the scheduler of the cluster's release has a behavior.
-// Where the release is not known, the answer is that of the newest kubelet's release, or
-// that of the library.
+// Behaves reports whether the scheduler of the cluster's release has a behavior. If the
+// release is not known, the newest kubelet's release counts, or the library's.
 func (c *Cluster) Behaves(so behavior.Behavior) bool { return c.behaviors[so] }
 
 // Varies reports whether the release is not known, and a behavior depends on it.

@@ -9,13 +9,13 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 )
 
-// ConsumerKind returns what people call the kind of a claim's consumer: "pod". The
-// reference has the name of the resource alone.
+// ConsumerKind returns the kind of a claim's consumer: "pod". The reference only has the
+// name of the resource.
 func ConsumerKind(c *resourceapi.ResourceClaimConsumerReference) string {
 	return strings.TrimSuffix(c.Resource, "s")
 }
 
-// ConsumerName returns how people name a consumer of a claim: "pod/train-0".
+// ConsumerName returns the name of a consumer of a claim: "pod/train-0".
 func ConsumerName(c *resourceapi.ResourceClaimConsumerReference) string {
 	return ConsumerKind(c) + "/" + c.Name
 }

@@ -10,8 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// UnusedClaim is a claim, or a request, of a pod whose devices reach no container
-// or not the container that asks for them.
+// UnusedClaim is a claim, or a request, of a pod whose devices reach no container or not
+// the container that asks for them.
 type UnusedClaim struct {
 	// Entry is the name in the pod's spec.resourceClaims.
 	Entry string
@@ -27,15 +27,15 @@ type UnusedClaim struct {
 	Path, Found string
 }
 
-// UnusedClaims finds the claims of a pod that no container names, and what
-// containers name that does not exist. A container gets the devices of those
-// claims alone that its resources.claims name, and of those requests alone if it
-// names one; the kubelet starts it without any if there is no such request
-// (GetResources and cdiDevicesAsList of pkg/kubelet/cm/dra). The API server
-// refuses a name that is not in spec.resourceClaims, and does not look at requests.
+// UnusedClaims finds the claims of a pod that no container names, and names in containers
+// that do not exist. A container gets the devices of those claims alone that its
+// resources.claims name, and of those requests alone if it names one; the kubelet starts it
+// without any if there is no such request (GetResources and cdiDevicesAsList of
+// pkg/kubelet/cm/dra). The API server refuses a name that is not in spec.resourceClaims,
+// and does not look at requests.
 //
-// Drivers that configure the pod as a whole, such as those for networks, do their
-// work whether a container names the claim or not.
+// Drivers that configure the pod as a whole, such as those for networks, do their work
+// whether a container names the claim or not.
 func UnusedClaims(pod *corev1.Pod, claims []PodClaim) []UnusedClaim {
 	var found []UnusedClaim
 	named := map[string]bool{}
@@ -86,7 +86,7 @@ func (u *UnusedClaim) Text() string {
 	}
 }
 
-// Effect says what comes of it, in a clause.
+// Effect describes the consequence, in a clause.
 func (u *UnusedClaim) Effect() string {
 	switch {
 	case u.Request != "":

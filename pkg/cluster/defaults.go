@@ -11,9 +11,9 @@ import (
 	resourcehelper "k8s.io/component-helpers/resource"
 )
 
-// Defaulted returns the claim with the defaults that the API server sets and
-// that the allocator relies on (pkg/apis/resource/v1/defaults.go of
-// Kubernetes). A claim that has them is returned as it is; others are copied.
+// Defaulted returns the claim with the API server's defaults that the allocator relies on
+// (pkg/apis/resource/v1/defaults.go of Kubernetes). A claim that has them is returned as it
+// is; others are copied.
 func Defaulted(claim *resourceapi.ResourceClaim) *resourceapi.ResourceClaim {
 	changed := claim.DeepCopy()
 	if !setClaimDefaults(&changed.Spec) {
@@ -47,11 +47,10 @@ func setClaimDefaults(spec *resourceapi.ResourceClaimSpec) bool {
 	return changed
 }
 
-// defaultedPod returns the pod with the defaults that the API server sets for
-// pods, but not for pod templates, and that matter for scheduling
-// (SetDefaults_Pod in pkg/apis/core/v1/defaults.go of Kubernetes): limits are
-// requests where there are none, and ports of the host's network are host
-// ports. A pod that has them is returned as it is.
+// defaultedPod returns the pod with the defaults that the API server sets for pods, but not
+// for pod templates, and that matter for scheduling (SetDefaults_Pod in
+// pkg/apis/core/v1/defaults.go of Kubernetes): missing requests are the limits, and ports
+// of the host's network are host ports. A pod that has them is returned as it is.
 func defaultedPod(pod *corev1.Pod) *corev1.Pod {
 	changed := pod
 	container := func(list func(*corev1.Pod) []corev1.Container) {
@@ -94,8 +93,8 @@ func defaultedPod(pod *corev1.Pod) *corev1.Pod {
 	return changed
 }
 
-// podLevelRequests returns the pod-level requests that a pod with pod-level limits lacks:
-// what its containers request, or else the limit.
+// podLevelRequests returns the missing pod-level requests of a pod with pod-level limits:
+// the requests of its containers, or else the limit.
 func podLevelRequests(pod *corev1.Pod) corev1.ResourceList {
 	if pod.Spec.Resources == nil || len(pod.Spec.Resources.Limits) == 0 {
 		return nil

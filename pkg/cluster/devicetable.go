@@ -5,8 +5,8 @@ package cluster
 
 import resourceapi "k8s.io/api/resource/v1"
 
-// DeviceTable has a value for each of some devices. Mostly one device of a slice is looked at
-// after the other: then that takes less than a map of devices. The zero value is empty. Not
+// DeviceTable maps some devices to values. Mostly, the devices of a slice are looked up one
+// after the other: then it is faster than a map of devices. The zero value is empty. Not
 // safe for concurrent use.
 type DeviceTable[V any] struct {
 	rows map[*resourceapi.ResourceSlice][]deviceValue[V]

@@ -16,10 +16,10 @@ type difference[T any] struct {
 	Removed, Added []T
 }
 
-// None reports whether both lists have the same.
+// None reports whether both lists are equal.
 func (d *difference[T]) None() bool { return len(d.Removed)+len(d.Added) == 0 }
 
-// manyChanges is the part of a list, one of so many, from which on it is as fast to
+// manyChanges is the inverse of the changed part of a list from which on it is as fast to
 // look at all of it.
 const manyChanges = 8
 

@@ -19,8 +19,8 @@ import (
 // is written. It is invalid on purpose.
 const extendedClaimName = "<extended-resources>"
 
-// HasExtendedResources reports whether the pod asks for an extended resource
-// that a DeviceClass stands for (KEP-5004).
+// HasExtendedResources reports whether the pod requests an extended resource of a
+// DeviceClass (KEP-5004).
 func (c *Claims) HasExtendedResources(pod *corev1.Pod) bool {
 	if c.classOf == nil {
 		return false
@@ -40,15 +40,15 @@ func (c *Claims) ClassOf(name corev1.ResourceName) *resourceapi.DeviceClass {
 	return c.classOf.GetDeviceClass(name)
 }
 
-// ExtendedResources lists the resources that a pod asks for and that only a
-// device plugin or a DeviceClass can serve, sorted.
+// ExtendedResources lists the requested resources of a pod that only a device plugin or a
+// DeviceClass can serve, sorted.
 func ExtendedResources(pod *corev1.Pod) []corev1.ResourceName {
 	requests := extendedRequests(pod)
 	maps.DeleteFunc(requests, func(_ corev1.ResourceName, quantity int64) bool { return quantity == 0 })
 	return slices.Sorted(maps.Keys(requests))
 }
 
-// extendedRequests returns how much of each extended resource a pod asks for.
+// extendedRequests returns how much of each extended resource a pod requests.
 func extendedRequests(pod *corev1.Pod) map[corev1.ResourceName]int64 {
 	requests := map[corev1.ResourceName]int64{}
 	for name, quantity := range specRequests(defaultedPod(pod)) {
@@ -169,9 +169,8 @@ func extendedRequestName(index int, container *corev1.Container, name corev1.Res
 	return fmt.Sprintf("container-%d-request-%d", index, slices.Index(names, name))
 }
 
-// ExtendedResourceMappings tells which request of the claim for extended
-// resources is for which container and resource, as the scheduler writes it into
-// the pod's status.
+// ExtendedResourceMappings returns the containers and resources of the requests in the
+// claim for extended resources, as the scheduler writes them into the pod's status.
 func ExtendedResourceMappings(pod *corev1.Pod, claim *resourceapi.ResourceClaim) []corev1.ContainerExtendedResourceRequest {
 	var mappings []corev1.ContainerExtendedResourceRequest
 	pod = defaultedPod(pod)
@@ -189,9 +188,8 @@ func ExtendedResourceMappings(pod *corev1.Pod, claim *resourceapi.ResourceClaim)
 	return mappings
 }
 
-// ExtendedResourceRequest finds the container and the resource that a request
-// of a pod's claim for extended resources stands for. It is false for any other
-// claim, and where there is no pod.
+// ExtendedResourceRequest returns the container and the resource of a request in a pod's
+// claim for extended resources. It is false for any other claim, and if there is no pod.
 func ExtendedResourceRequest(pod *corev1.Pod, claim *resourceapi.ResourceClaim, request string) (corev1.ContainerExtendedResourceRequest, bool) {
 	if pod == nil || !isForExtendedResources(claim) {
 		return corev1.ContainerExtendedResourceRequest{}, false

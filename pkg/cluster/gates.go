@@ -14,16 +14,16 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// The channels are the implementations of the structured allocator, of which the
-// feature gates select one. The stable one sorts nothing and has a view of its own
-// on counter sets; see [Pools].
+// Channels are the implementations of the structured allocator, of which the feature gates
+// select one. The stable one does not sort pools and counts counter sets differently; see
+// [Pools].
 const (
 	ChannelStable       = "stable"
 	ChannelIncubating   = "incubating"
 	ChannelExperimental = "experimental"
 )
 
-// The gates that have a bearing on allocation.
+// Gates that affect allocation.
 const (
 	GateAdminAccess          = "DRAAdminAccess"
 	GateBindingConditions    = "DRADeviceBindingConditions"
@@ -44,10 +44,10 @@ const (
 	GateWorkloadClaims       = "DRAWorkloadResourceClaims"
 )
 
-// Gates are the feature gates of a cluster, and what the allocator makes of them.
+// Gates are the feature gates of a cluster, and their effect on the allocator.
 type Gates struct {
-	// snap has the versions and the gates of a snapshot, and nothing else: clusters that share
-	// it would keep each other in memory.
+	// snap has the versions and the gates of a snapshot, and nothing else: clusters that
+	// share it would keep each other in memory.
 	snap *snapshot.Snapshot
 	// known has the gates that affect allocation.
 	known map[string]snapshot.Gate
@@ -64,9 +64,9 @@ type features struct {
 	compatibilityGroups, consumableCapacity      bool
 	deviceBindingAndStatus, listTypeAttributes   bool
 	optionalNodeOperations, partitionableDevices bool
-	// taintRules is true if DeviceTaintRules count. The gate of the rules does
-	// nothing without the one of the taints. openRules is true if those without a
-	// selector taint all devices.
+	// taintRules is true if DeviceTaintRules count. The gate of the rules does nothing
+	// without the gate of taints. openRules is true if rules without a selector taint all
+	// devices.
 	taintRules, openRules bool
 	// countersConcernAll is true if slices with counter sets concern every node: in the
 	// stable channel, and in releases with [behavior.CountersConcernAll].
@@ -107,16 +107,16 @@ func newGates(snap *snapshot.Snapshot, behaviors map[behavior.Behavior]bool) *Ga
 	return g
 }
 
-// sameIn reports whether another snapshot has the same gates. That is known sooner
-// than what follows from its release.
+// sameIn reports whether another snapshot has the same gates, which is faster than
+// comparing their effects.
 func (g *Gates) sameIn(snap *snapshot.Snapshot) bool {
 	return snap.ServerVersion == g.snap.ServerVersion && snap.BinaryVersion() == g.snap.BinaryVersion() && snap.Skew == g.snap.Skew && snap.OtherRelease == g.snap.OtherRelease && maps.Equal(snap.Gates, g.snap.Gates)
 }
 
 // channelOf returns the first channel, from stable to experimental, that supports all
-// features that are on (SupportedFeatures of each in
-// k8s.io/dynamic-resource-allocation/structured/internal). A test of pkg/allocator holds it
-// against upstream's choice.
+// enabled features (SupportedFeatures of each in
+// k8s.io/dynamic-resource-allocation/structured/internal). A test of pkg/allocator compares
+// it with upstream's choice.
 func channelOf(enabled func(gate string) bool, listsCompared bool) string {
 	switch {
 	case listsCompared, enabled(GateOptionalNodeOps), enabled(GateDerivedAttributes), enabled(GateCompatibilityGroups):
@@ -177,12 +177,12 @@ func (g *Gates) Channel() string { return g.channel }
 // the gate says; selectors look at lists wherever it is on.
 func (g *Gates) ListsCompared() bool { return g.listsCompared }
 
-// BindingConditions reports whether the allocator takes devices with binding
-// conditions, which needs two gates.
+// BindingConditions reports whether the allocator uses devices with binding conditions,
+// which needs two gates.
 func (g *Gates) BindingConditions() bool { return g.deviceBindingAndStatus }
 
-// Selectors makes an evaluator that sees devices as the allocator does. Unlike
-// the allocator it is not safe for concurrent use.
+// Selectors returns an evaluator that sees devices as the allocator does. Unlike the
+// allocator it is not safe for concurrent use.
 func (g *Gates) Selectors() *selector.Evaluator {
 	// The stable implementation does not tell selectors that a device can be
 	// shared.

@@ -17,10 +17,9 @@ type Health struct {
 	Message string
 }
 
-// HealthOf finds what the kubelet says about an allocated device in the status
-// of the given pods, which use the claim. Where a request has several devices,
-// the kubelet tells which one it means only if the driver gives it no CDI name:
-// then nothing is known.
+// HealthOf returns the kubelet's reports about an allocated device in the status of the
+// given pods, which use the claim. If a request has several devices, the kubelet names one
+// only if the driver gives it no CDI name: then nothing is known.
 func (c *Claims) HealthOf(holder Holder, pods []*corev1.Pod) []Health {
 	results := holder.Claim.Status.Allocation.Devices.Results
 	sameRequest := 0
@@ -36,7 +35,7 @@ func (c *Claims) HealthOf(holder Holder, pods []*corev1.Pod) []Health {
 		if !slices.ContainsFunc(statuses, func(s corev1.ContainerStatus) bool { return len(s.AllocatedResourcesStatus) > 0 }) {
 			continue
 		}
-		// How many devices the entries have that the device is among.
+		// among counts the devices of each entry that has the device.
 		among := map[corev1.ResourceName]int{}
 		for _, entry := range c.OfPod(pod) {
 			if entry.Claim != nil && entry.Claim.Name == holder.Claim.Name {

@@ -9,8 +9,8 @@ import (
 	"slices"
 )
 
-// layers is a map that is never changed. A changed one shares most of it: what a
-// change costs grows with the change, and hardly with the map.
+// layers is an immutable map. A changed map shares most of it: the cost of a change grows
+// with the change, and hardly with the map.
 type layers[K comparable, V any] struct {
 	// list has the newest values last. Each map is more than twice as large as the
 	// next one, so that there are few of them.
@@ -27,7 +27,7 @@ func (l layers[K, V]) Get(key K) (value V, found bool) {
 	return value, false
 }
 
-// With returns the map with other values for some keys. It takes the map that it is given.
+// With returns the map with other values for some keys. It takes ownership of changes.
 func (l layers[K, V]) With(changes map[K]V) layers[K, V] {
 	if len(changes) == 0 {
 		return l

@@ -15,20 +15,20 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// LostPool is a pool of which claims have devices and that has no slice any more. The kubelet
-// deletes the slices of a driver 30 seconds after it disconnects (wipeResourceSlices of
-// pkg/kubelet/cm/dra/plugin); pods that run keep their devices.
+// LostPool is a pool with allocated devices and without slices. The kubelet deletes the
+// slices of a driver 30 seconds after it disconnects (wipeResourceSlices of
+// pkg/kubelet/cm/dra/plugin); running pods keep their devices.
 type LostPool struct {
 	Driver, Name string
-	// Node is the node that the allocations are for, empty if that is not one node.
+	// Node is the node of the allocations, empty if that is not one node.
 	Node string
 	// Devices are the allocated devices, by name; Claims the claims.
 	Devices []DeviceID
 	Claims  []*resourceapi.ResourceClaim
 }
 
-// LostPools lists them by driver and name. There are none where slices could not be read. A
-// device that is [DeviceReady] is not lost: its driver has moved it into a pod.
+// LostPools lists the lost pools by driver and name. There are none if slices could not be
+// read. A device that is [DeviceReady] is not lost: its driver has moved it into a pod.
 func (c *Cluster) LostPools() []LostPool { return c.lost() }
 
 // LostPoolsOf lists the lost pools of a claim's devices, with the claim's devices in each.
@@ -96,7 +96,7 @@ func (c *Cluster) findLost() []LostPool {
 	return lost
 }
 
-// ByDriver puts pools that are sorted by driver together.
+// ByDriver groups pools that are sorted by driver.
 func ByDriver(pools []LostPool) [][]LostPool {
 	var groups [][]LostPool
 	for i := range pools {
@@ -108,8 +108,7 @@ func ByDriver(pools []LostPool) [][]LostPool {
 	return groups
 }
 
-// AllocatedNode returns the node that an allocation is for by name, empty if it is not for
-// one.
+// AllocatedNode returns the node that an allocation names, empty if it names none.
 func AllocatedNode(allocation *resourceapi.AllocationResult) string {
 	if allocation == nil || allocation.NodeSelector == nil {
 		return ""

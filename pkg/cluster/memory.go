@@ -14,8 +14,8 @@ import (
 // Follower is a result about a cluster that a package above computes and keeps with
 // [Remember].
 type Follower interface {
-	// Follow returns what still holds of it in an amended cluster. It must not keep the
-	// cluster that it was worked out about in memory.
+	// Follow returns the part of it that still holds in an amended cluster. It must not
+	// keep the old cluster in memory.
 	Follow(amended *Cluster) Follower
 }
 
@@ -40,8 +40,8 @@ func (m *memory) follow(amended *Cluster) *memory {
 	return after
 }
 
-// Remember returns the follower of type T that the cluster has. If it has none, Remember calls
-// work, which must not call Remember, and keeps the result.
+// Remember returns the cluster's follower of type T. If it has none, Remember calls work,
+// which must not call Remember, and keeps the result.
 func Remember[T Follower](c *Cluster, work func() T) T {
 	of := reflect.TypeFor[T]()
 	c.memory.mutex.RLock()
@@ -60,15 +60,15 @@ func Remember[T Follower](c *Cluster, work func() T) T {
 	return made
 }
 
-// Forgetful returns the same cluster without anything to remember.
+// Forgetful returns the same cluster without followers.
 func (c *Cluster) Forgetful() *Cluster {
 	forgetful := *c
 	forgetful.memory = (*memory)(nil).follow(&forgetful)
 	return &forgetful
 }
 
-// WithEvents returns the same cluster with other events. Nothing that it knows depends on
-// these.
+// WithEvents returns the same cluster with other events, on which none of its facts
+// depends.
 func (c *Cluster) WithEvents(events []*corev1.Event) *Cluster {
 	snap, other := *c.Snapshot, *c
 	snap.Events, other.Snapshot = events, &snap

@@ -18,7 +18,7 @@ import (
 // plugin if that has a single check.
 type Filter string
 
-// The filters that a node can fail.
+// Filters that a node can fail.
 const (
 	FilterNodeName      Filter = "NodeName"
 	FilterNodeSelector  Filter = "NodeSelector"
@@ -38,19 +38,18 @@ type Misfit struct {
 	// Filter is the check that fails. It decides which of the other fields are
 	// set.
 	Filter Filter
-	// Reason is a few words without anything that only concerns this node, so
-	// that nodes can be grouped by it.
+	// Reason is a few words without details of this node, so that nodes can be grouped by
+	// it.
 	Reason string
-	// Path is the field of the node that proves it, Found its value and Wanted
-	// what the pod needs.
+	// Path is the field of the node that proves it, Found its value and Wanted the pod's
+	// need.
 	Path, Found, Wanted string
 	// Taint is the taint that is not tolerated (FilterTaint). Condition is why the node is
 	// cordoned or has that taint, nil if that is not known.
 	Taint     corev1.Taint
 	Condition *NodeCondition
-	// Label is the key of a label that spec.nodeSelector requires
-	// (FilterNodeSelector), or the topology key of the other pods that are in the way
-	// (FilterSpread, FilterPodAffinity).
+	// Label is the key of a label that spec.nodeSelector requires (FilterNodeSelector), or
+	// the topology key of the other pods in the way (FilterSpread, FilterPodAffinity).
 	Label string
 	// Resource is the scarce resource of the node: Required by the pod, Available on the
 	// node beside the requests of its pods, of Allocatable (FilterResources; FilterPods
@@ -61,7 +60,7 @@ type Misfit struct {
 	User string
 }
 
-// Text returns the reason with what only concerns the one node.
+// Text returns the reason with details of the node.
 func (m *Misfit) Text(now time.Time) string {
 	switch {
 	case m.Condition != nil:
@@ -77,13 +76,13 @@ func (m *Misfit) Text(now time.Time) string {
 	}
 }
 
-// NotSelected reports whether the pod itself asks for other nodes: by name, by nodeSelector
+// NotSelected reports whether the pod itself selects other nodes: by name, by nodeSelector
 // or by node affinity.
 func (m *Misfit) NotSelected() bool {
 	return m.Filter == FilterNodeName || m.Filter == FilterNodeSelector || m.Filter == FilterNodeAffinity
 }
 
-// PassesWhenEmpty reports whether a node could take the pod if it were not cordoned, had
+// PassesWhenEmpty reports whether a node would be suitable if it were not cordoned, and had
 // no taints and no pods.
 func (m *Misfit) PassesWhenEmpty() bool {
 	switch m.Filter {
@@ -138,8 +137,8 @@ func labelsFor(terms []corev1.NodeSelectorTerm, node *corev1.Node) string {
 
 func labelPath(key string) string { return fmt.Sprintf("metadata.labels['%s']", key) }
 
-// RequirementText writes what a node selector wants of a label or a field as
-// kubectl would; values are separated by "|".
+// RequirementText writes a requirement of a node selector on a label or a field as kubectl
+// would; values are separated by "|".
 func RequirementText(r corev1.NodeSelectorRequirement) string {
 	values := strings.Join(r.Values, "|")
 	switch r.Operator {

@@ -14,32 +14,32 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
-// NodeCondition is a condition of a node because of which Kubernetes sets taints, in words.
+// NodeCondition is a condition of a node for which Kubernetes sets taints, in words.
 type NodeCondition struct {
-	// Reason is a few words that hold for all nodes with the condition, Repair is what an
-	// administrator can do about it, empty where it takes none.
+	// Reason is a few words that hold for all nodes with the condition, Repair is advice
+	// for an administrator, empty if none is needed.
 	Reason, Repair string
 	// Status is the status of the condition, empty if only a taint shows it; Message is its
 	// message.
 	Status  corev1.ConditionStatus
 	Message string
-	// Since is when it began, zero if that is not known. Ended is set if it is about something
-	// that happened then and not about something that lasts.
+	// Since is when it began, zero if that is not known. Ended is set for an event at that
+	// time, and not a lasting condition.
 	Since time.Time
 	Ended bool
 }
 
-// The taints of cloud controller managers (k8s.io/cloud-provider/api).
+// Taints of cloud controller managers (k8s.io/cloud-provider/api).
 const (
 	taintUninitialized = "node.cloudprovider.kubernetes.io/uninitialized"
 	taintShutdown      = "node.cloudprovider.kubernetes.io/shutdown"
 )
 
-// neverPosted is the reason that the node lifecycle controller gives for a kubelet that has
-// registered a node and said nothing about it since.
+// neverPosted is the node lifecycle controller's reason for a kubelet that has registered a
+// node and posted no status since.
 const neverPosted = "NodeStatusNeverUpdated"
 
-// NotReady returns the condition of a node of which Ready is not True, nil for others.
+// NotReady returns the condition of a node whose Ready is not True, nil for others.
 func NotReady(node *corev1.Node) *NodeCondition {
 	at := slices.IndexFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })
 	if at < 0 || node.Status.Conditions[at].Status == corev1.ConditionTrue {
@@ -59,8 +59,8 @@ func NotReady(node *corev1.Node) *NodeCondition {
 	return n
 }
 
-// conditionOf returns the condition for which Kubernetes has tainted a node, nil if the
-// taint is another one, or the node does not have the condition any more.
+// conditionOf returns the condition for which Kubernetes has tainted a node, nil for
+// another taint, or if the node does not have the condition any more.
 // (taintKeyToNodeConditionMap in pkg/controller/nodelifecycle/node_lifecycle_controller.go)
 func conditionOf(node *corev1.Node, taint *corev1.Taint) *NodeCondition {
 	pressure := func(reason string, kind corev1.NodeConditionType, repair string) *NodeCondition {

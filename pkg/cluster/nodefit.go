@@ -21,14 +21,13 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/preview"
 )
 
-// Fit runs the scheduler's filters that need nothing but the pod, the node
-// and the pods that are there: nodeunschedulable, nodename, tainttoleration,
-// nodeaffinity, nodeports and noderesources. It returns all that is in the
-// way, nil if nothing is, beginning with what the pod itself asks of nodes: where that is
-// not met, nothing else about the node matters. If pods could not be read, what is reported is in
-// the way for certain, but there may be more. For the rest see
-// [Nodes.NotModelled]. Of nodes that were made up (see [Nodes.All]
-// and [preview.NodeMissing]) only the name is compared.
+// Fit runs the scheduler's filters that only need the pod, the node and the pods on it:
+// nodeunschedulable, nodename, tainttoleration, nodeaffinity, nodeports and noderesources.
+// It returns all misfits, nil if there are none, beginning with the pod's own selection of
+// nodes: if that fails, nothing else about the node matters. If pods could not be read, the
+// misfits are certain, but there may be more. For the rest see [Nodes.NotModelled]. Of
+// nodes that were made up (see [Nodes.All] and [preview.NodeMissing]) only the name is
+// compared.
 func (n *Nodes) Fit(pod *corev1.Pod, node *corev1.Node) []Misfit {
 	original := pod
 	pod = defaultedPod(pod)
@@ -108,8 +107,7 @@ func affinityMisfits(pod *corev1.Pod, node *corev1.Node) []Misfit {
 			Path: fmt.Sprintf("metadata.labels['%s']", key), Found: found, Wanted: wanted,
 		})
 	}
-	// Like the scheduler, take a selector that cannot be parsed for one that
-	// does not match.
+	// As in the scheduler, an invalid selector does not match.
 	if match, err := nodeaffinity.NewRequiredNodeAffinity(nil, pod.Spec.Affinity).Match(node); err != nil || !match {
 		terms := pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
 		reason := "the pod's required node affinity does not match"
@@ -194,7 +192,7 @@ type resourceNeed struct {
 	quantity             func(int64) resource.Quantity
 }
 
-// reason returns why too little of the resource keeps a pod from the node.
+// reason returns the reason why there is too little of the resource for a pod.
 func (r *resourceNeed) reason() string {
 	if r.name == corev1.ResourcePods {
 		return "no room for another pod"
@@ -202,7 +200,7 @@ func (r *resourceNeed) reason() string {
 	return fmt.Sprintf("not enough %s", r.name)
 }
 
-// eachResource visits what a pod wants of a node, in a fixed order.
+// eachResource visits the resources that a pod requests, in a fixed order.
 func (n *Nodes) eachResource(pod *corev1.Pod, node *corev1.Node, usage *nodeUsage, visit func(*resourceNeed)) {
 	quantity := func(format resource.Format) func(int64) resource.Quantity {
 		return func(value int64) resource.Quantity { return *resource.NewQuantity(value, format) }
@@ -221,8 +219,8 @@ func (n *Nodes) eachResource(pod *corev1.Pod, node *corev1.Node, usage *nodeUsag
 	compare(corev1.ResourceMemory, wanted.memory, usage.memory, allocatable.memory, quantity(resource.BinarySI))
 	compare(corev1.ResourceEphemeralStorage, wanted.storage, usage.storage, allocatable.storage, quantity(resource.BinarySI))
 	for _, name := range slices.Sorted(maps.Keys(wanted.scalar)) {
-		// What a DeviceClass stands for and no device plugin offers is the
-		// business of the claim for extended resources.
+		// The claim for extended resources covers resources of a DeviceClass that no device
+		// plugin offers.
 		if allocatable.scalar[name] == 0 && n.claims.ClassOf(name) != nil {
 			continue
 		}
@@ -230,17 +228,16 @@ func (n *Nodes) eachResource(pod *corev1.Pod, node *corev1.Node, usage *nodeUsag
 	}
 }
 
-// Room is for how many pods like one a node has enough of a resource.
+// Room is the number of equal pods for which a node has enough of a resource.
 type Room struct {
 	Resource corev1.ResourceName
 	Pods     int64
-	// Reason is why no further pod can use the node, a [Misfit.Reason].
+	// Reason is why no further pod can use the node, as in [Misfit.Reason].
 	Reason string
 }
 
-// RoomFor lists the resources of a node that a pod takes, with how many such pods there
-// is room for besides those that are there, the least first. It is empty for nodes of
-// which only the name is known.
+// RoomFor lists the resources of a node that a pod takes, with the number of further such
+// pods, the smallest first. It is empty for nodes of which only the name is known.
 func (n *Nodes) RoomFor(pod *corev1.Pod, node *corev1.Node) []Room {
 	if n.madeUp() || preview.NodeMissing(node) {
 		return nil

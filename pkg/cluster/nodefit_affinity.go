@@ -72,8 +72,8 @@ func avoidingPods(before []avoidingPod, changed *difference[*corev1.Pod]) []avoi
 	return slices.Clip(after)
 }
 
-// podTerms reads the terms of a pod as kube-scheduler does (GetAffinityTerms in
-// pkg/scheduler/framework/types.go). One that cannot be parsed matches nothing.
+// podTerms parses the terms of a pod as kube-scheduler does (GetAffinityTerms in
+// pkg/scheduler/framework/types.go). An invalid term matches nothing.
 func podTerms(pod *corev1.Pod, terms []corev1.PodAffinityTerm) []podTerm {
 	list := make([]podTerm, 0, len(terms))
 	for i := range terms {
@@ -94,9 +94,8 @@ func podTerms(pod *corev1.Pod, terms []corev1.PodAffinityTerm) []podTerm {
 	return list
 }
 
-// completedTerm adds what the API server adds to the terms of a pod when it is
-// created (applyMatchLabelKeysAndMismatchLabelKeys in
-// pkg/registry/core/pod/strategy.go).
+// completedTerm adds the API server's additions to the terms of a new pod
+// (applyMatchLabelKeysAndMismatchLabelKeys in pkg/registry/core/pod/strategy.go).
 func completedTerm(pod *corev1.Pod, term *corev1.PodAffinityTerm) *corev1.PodAffinityTerm {
 	if pod.UID != "" || term.LabelSelector == nil || len(term.MatchLabelKeys)+len(term.MismatchLabelKeys) == 0 {
 		return term

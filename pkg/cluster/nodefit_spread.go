@@ -16,15 +16,15 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// spreadConstraint is a topology spread constraint with DoNotSchedule, and how
-// the placed pods are spread.
+// spreadConstraint is a topology spread constraint with DoNotSchedule, and the spread of
+// the placed pods.
 type spreadConstraint struct {
 	key       string
 	text      string
 	maxSkew   int
 	selfMatch int
-	// counts has the matching pods of each domain that counts, least the fewest of
-	// any of them.
+	// counts has the matching pods of each domain that counts, least the fewest of any of
+	// them.
 	counts map[string]int
 	least  int
 }
@@ -114,7 +114,7 @@ func hasLabels(node *corev1.Node, constraints []*corev1.TopologySpreadConstraint
 // requires that (matchNodeInclusionPolicies).
 func (n *Nodes) countsForSpread(pod *corev1.Pod, node *corev1.Node, c *corev1.TopologySpreadConstraint, affinity nodeaffinity.RequiredNodeAffinity) bool {
 	if ptr.Deref(c.NodeAffinityPolicy, corev1.NodeInclusionPolicyHonor) == corev1.NodeInclusionPolicyHonor {
-		// Like the scheduler, pass over errors.
+		// As in the scheduler, errors are ignored.
 		if match, _ := affinity.Match(node); !match {
 			return false
 		}

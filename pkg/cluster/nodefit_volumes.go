@@ -22,7 +22,7 @@ import (
 // (NotSupportedProvisioner in k8s.io/component-helpers/storage/volume).
 const noProvisioner = "kubernetes.io/no-provisioner"
 
-// VolumeUse is a volume of a pod that has a PersistentVolumeClaim.
+// VolumeUse is a volume of a pod with a PersistentVolumeClaim.
 type VolumeUse struct {
 	// Volume is the name in the pod's spec.volumes, Name the name of the claim.
 	Volume, Name string
@@ -32,7 +32,7 @@ type VolumeUse struct {
 	Claim *corev1.PersistentVolumeClaim
 }
 
-// VolumesOf lists the volumes of a pod that have PersistentVolumeClaims.
+// VolumesOf lists the volumes of a pod with PersistentVolumeClaims.
 func VolumesOf(snap *snapshot.Snapshot, pod *corev1.Pod) []VolumeUse {
 	var uses []VolumeUse
 	for i := range pod.Spec.Volumes {
@@ -68,15 +68,15 @@ func StorageClassOf(claim *corev1.PersistentVolumeClaim) string {
 	return *claim.Spec.StorageClassName
 }
 
-// WaitsForConsumer reports whether a claim that is not bound is bound only when
-// the scheduler has found a node for the pod.
+// WaitsForConsumer reports whether an unbound claim is bound only when the scheduler has
+// found a node for the pod.
 func WaitsForConsumer(claim *corev1.PersistentVolumeClaim, class *storageapi.StorageClass) bool {
 	return claim.Spec.VolumeName == "" && class != nil && class.VolumeBindingMode != nil && *class.VolumeBindingMode == storageapi.VolumeBindingWaitForFirstConsumer
 }
 
-// volumeMisfits runs the filters of the plugins volumebinding and volumezone, as
-// far as volumes could be read. The capacity that CSI drivers publish, and how many
-// volumes a node can have, are not looked at.
+// volumeMisfits runs the filters of the plugins volumebinding and volumezone, as far as
+// volumes could be read. It ignores the capacity that CSI drivers publish, and the limit of
+// volumes of a node.
 func volumeMisfits(snap *snapshot.Snapshot, pod *corev1.Pod, node *corev1.Node) []Misfit {
 	var misfits []Misfit
 	chosen := map[string]bool{}
@@ -171,8 +171,8 @@ func usableOn(volume *corev1.PersistentVolume, node *corev1.Node) bool {
 	return err == nil && selector.Match(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: node.Labels}})
 }
 
-// matchingVolume finds a volume that exists for a claim that waits for its first
-// consumer (FindMatchingVolume in k8s.io/component-helpers/storage/volume).
+// matchingVolume finds an existing volume for a claim that waits for its first consumer
+// (FindMatchingVolume in k8s.io/component-helpers/storage/volume).
 func matchingVolume(snap *snapshot.Snapshot, claim *corev1.PersistentVolumeClaim, node *corev1.Node, chosen map[string]bool) string {
 	selector, err := metav1.LabelSelectorAsSelector(claim.Spec.Selector)
 	if err != nil || claim.Spec.Selector == nil {

@@ -12,8 +12,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// concerns is like targets, but for the allocator: the stable channel takes
-// slices with counter sets into account for every node.
+// concerns is like targets, as the allocator sees it: in the stable channel, slices with
+// counter sets concern every node.
 func (p *Pools) concerns(slice *sliceInfo, l *look) (bool, error) {
 	if p.countersConcernAll && len(slice.Spec.SharedCounters) > 0 {
 		return true, nil
@@ -56,8 +56,8 @@ func (p *Pools) view(e *poolEntry, l *look) (*NodePool, error) {
 	if local {
 		return e.newView(l, true, ignored, relevant, newest), nil
 	}
-	// Without a slice of the node's own, there are as many views of a pool as
-	// there are sets of slices and devices that nodes can see of it.
+	// Without a slice of the node's own, a pool has one view for each set of slices and
+	// devices that nodes can see.
 	key := l.seen(relevant, newest)
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
@@ -92,8 +92,8 @@ func (e *poolEntry) newView(l *look, local bool, ignored []IgnoredSlice, relevan
 		for i := range slice.Spec.Devices {
 			p.Last = p.Last || slice.Spec.Devices[i].BindingConditions != nil
 			if slice.devices != nil {
-				// A selector that cannot be parsed selects nothing here; the
-				// allocator fails when it gets as far as this device.
+				// An invalid selector selects nothing here; the allocator fails when it
+				// reaches this device.
 				if match, err := l.meets(slice.devices[i]); err != nil || !match {
 					continue
 				}
@@ -104,12 +104,11 @@ func (e *poolEntry) newView(l *look, local bool, ignored []IgnoredSlice, relevan
 	return p
 }
 
-// For returns the pools with slices for the node, in the order in which
-// the allocator tries them, those that it does not use included. In the stable
-// channel an incomplete or invalid pool with counter sets can get in the way
-// of nodes that it has no devices for; then the first of each kind is listed,
-// too. For fails, as the allocator does, if the node selector of a slice
-// cannot be parsed.
+// For returns the pools with slices for the node, in the order in which the allocator tries
+// them, including pools that it does not use. In the stable channel an incomplete or
+// invalid pool with counter sets can affect nodes that it has no devices for; then the
+// first of each kind is listed, too. For fails, as the allocator does, if the node selector
+// of a slice is invalid.
 func (p *Pools) For(node *corev1.Node) ([]*NodePool, error) {
 	p.views.mutex.Lock()
 	known := p.views.of[node.Name]
@@ -124,8 +123,7 @@ func (p *Pools) For(node *corev1.Node) ([]*NodePool, error) {
 	return pools, err
 }
 
-// ForExcept is like [Pools.For], without the pools to leave out, and keeps no
-// answer.
+// ForExcept is like [Pools.For], without the pools to leave out, and without caching.
 func (p *Pools) ForExcept(node *corev1.Node, leaveOut sets.Set[*Pool]) ([]*NodePool, error) {
 	var pools []*NodePool
 	l := newLook(node)
@@ -169,7 +167,7 @@ func (p *Pools) candidates(node *corev1.Node) []*poolEntry {
 		add(entry)
 	}
 	for _, nuisance := range [][]*poolEntry{p.incomplete, p.invalid} {
-		// The first one that is not there yet is enough.
+		// The first one that is missing is enough.
 		_ = slices.ContainsFunc(nuisance, add)
 	}
 	return list

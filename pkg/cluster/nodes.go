@@ -21,13 +21,13 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Nodes answers for the nodes of one snapshot: which there are, what pods take on
-// them, and whether a pod can use them.
+// Nodes knows the nodes of one snapshot: which exist, the use of their resources by pods,
+// and whether a pod can use them.
 type Nodes struct {
 	snap   *snapshot.Snapshot
 	gates  *Gates
 	claims *Claims
-	// made has the nodes that are made up, see [Nodes.All].
+	// made has the made-up nodes, see [Nodes.All].
 	made  func() []*corev1.Node
 	usage func() nodeUsages
 	// avoiding has the pods with a node that others must keep away from.
@@ -36,11 +36,11 @@ type Nodes struct {
 	neighbors sync.Map
 }
 
-// newNodes takes less time where it is known which pods changed since another one was
-// made.
+// newNodes returns the nodes of a snapshot. It is faster if it is known which pods changed
+// since a sibling was made.
 func newNodes(snap *snapshot.Snapshot, gates *Gates, claims *Claims, sibling *Nodes, changed *difference[*corev1.Pod]) *Nodes {
 	n := &Nodes{snap: snap, gates: gates, claims: claims}
-	// What is left for later keeps no more of the snapshot than it needs.
+	// Deferred work keeps no more of the snapshot than it needs.
 	published, all := snap.Slices, &difference[*corev1.Pod]{Added: snap.Pods}
 	n.made = sync.OnceValue(func() []*corev1.Node { return makeUpNodes(published) })
 	switch {
@@ -50,7 +50,7 @@ func newNodes(snap *snapshot.Snapshot, gates *Gates, claims *Claims, sibling *No
 	case changed.None():
 		n.usage, n.avoiding = sibling.usage, sibling.avoiding
 	default:
-		// What nobody asks about costs nothing. What is asked about forgets the sibling.
+		// Unused parts cost nothing. Used parts forget the sibling.
 		usage, avoiding := sibling.usage, sibling.avoiding
 		n.usage = sync.OnceValue(func() nodeUsages { return gates.sumUsage(usage(), changed) })
 		n.avoiding = sync.OnceValue(func() []avoidingPod { return avoidingPods(avoiding(), changed) })
@@ -58,9 +58,9 @@ func newNodes(snap *snapshot.Snapshot, gates *Gates, claims *Claims, sibling *No
 	return n
 }
 
-// All returns the snapshot's nodes and true. If the snapshot has none, it
-// makes up those that slices, or devices in them, name, and returns false:
-// nothing but their names is known then.
+// All returns the snapshot's nodes and true. If the snapshot has none, it makes up the
+// nodes that slices, or devices in them, name, and returns false: only their names are
+// known then.
 func (n *Nodes) All() (nodes []*corev1.Node, known bool) {
 	if n.madeUp() {
 		return n.made(), false
@@ -91,7 +91,7 @@ func makeUpNodes(published []*resourceapi.ResourceSlice) []*corev1.Node {
 	return nodes
 }
 
-// resourceSum is a resource list as the scheduler counts.
+// resourceSum is a resource list in the scheduler's units.
 type resourceSum struct {
 	pods, milliCPU, memory, storage int64
 	scalar                          map[corev1.ResourceName]int64
@@ -133,7 +133,7 @@ func (s *resourceSum) subtract(list corev1.ResourceList) {
 	}
 }
 
-// addTo adds to a number of a map, which is made if there is none.
+// addTo adds quantity to sums[name]; it allocates sums if nil.
 func addTo(sums *map[corev1.ResourceName]int64, name corev1.ResourceName, quantity int64) {
 	if *sums == nil {
 		*sums = map[corev1.ResourceName]int64{}
@@ -149,16 +149,17 @@ type nodeUsage struct {
 	ofDRA map[corev1.ResourceName]int64
 }
 
-// nodeUsages has them by the name of the node. There is none for a node without pods.
+// nodeUsages has the usages by the name of the node. Nodes without pods have none.
 type nodeUsages = layers[string, *nodeUsage]
 
-// takesNode reports whether a pod takes something of its node. Like for the
-// scheduler, finished pods take nothing, and those being deleted do.
+// takesNode reports whether a pod uses resources of its node. As for the scheduler,
+// finished pods use none, and pods being deleted do.
 func takesNode(pod *corev1.Pod) bool {
 	return pod.Spec.NodeName != "" && !snapshot.Finished(pod)
 }
 
-// sumUsage adds up the pods of each node, those that changed since it was done before.
+// sumUsage adds up the pods of each node, starting from an earlier sum and the changes
+// since.
 func (g *Gates) sumUsage(before nodeUsages, changed *difference[*corev1.Pod]) nodeUsages {
 	usage := map[string]*nodeUsage{}
 	of := func(name string) *nodeUsage {
@@ -205,7 +206,7 @@ func (g *Gates) sumUsage(before nodeUsages, changed *difference[*corev1.Pod]) no
 	return before.With(usage)
 }
 
-// usageOf returns what pods take on the node, the given one excepted.
+// usageOf returns the use of the node by its pods, except the given one.
 func (n *Nodes) usageOf(pod *corev1.Pod, node *corev1.Node) *nodeUsage {
 	all, found := n.usage().Get(node.Name)
 	if !found {
@@ -229,13 +230,12 @@ func (n *Nodes) usageOf(pod *corev1.Pod, node *corev1.Node) *nodeUsage {
 	return others
 }
 
-// podRequests returns what a pod takes. For one that is assigned to a node,
-// that includes what an ongoing resize still takes. In-place resizing and
-// pod-level resources are on by default since Kubernetes 1.34, and so is DRA. The
-// list is not for changing.
+// podRequests returns the requests of a pod, including an ongoing resize if it is assigned
+// to a node. In-place resizing and pod-level resources are on by default since Kubernetes
+// 1.34, and so is DRA. The list must not be modified.
 func (g *Gates) podRequests(pod *corev1.Pod, assigned bool) corev1.ResourceList {
-	// To add up takes three times as long with the status, for the same sum if nothing
-	// is resized, and most pods have nothing to add up.
+	// With the status, the sum takes three times as long, and it is the same if nothing is
+	// resized; most pods have nothing to add up.
 	resized := assigned && isResized(pod)
 	if !assigned || !resized && onlyContainer(pod) != nil {
 		return specRequests(pod)
@@ -246,7 +246,7 @@ func (g *Gates) podRequests(pod *corev1.Pod, assigned bool) corev1.ResourceList 
 	})
 }
 
-// specRequests returns what a pod takes by its spec. The list is not for changing.
+// specRequests returns the requests of a pod's spec. The list must not be modified.
 func specRequests(pod *corev1.Pod) corev1.ResourceList {
 	if only := onlyContainer(pod); only != nil {
 		return only.Resources.Requests
@@ -254,8 +254,8 @@ func specRequests(pod *corev1.Pod) corev1.ResourceList {
 	return resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
 }
 
-// onlyContainer returns the container of a pod that takes nothing else of its node, nil if
-// the pod takes more or other things.
+// onlyContainer returns the container of a pod that uses no other resources of its node,
+// nil if the pod does.
 func onlyContainer(pod *corev1.Pod) *corev1.Container {
 	if len(pod.Spec.Containers) != 1 || len(pod.Spec.InitContainers) > 0 || pod.Spec.Overhead != nil || pod.Spec.Resources != nil ||
 		len(pod.Status.NodeAllocatableResourceClaimStatuses) > 0 {
@@ -264,8 +264,7 @@ func onlyContainer(pod *corev1.Pod) *corev1.Container {
 	return &pod.Spec.Containers[0]
 }
 
-// isResized reports whether the status says something else about what containers
-// take than the spec.
+// isResized reports whether the status has other resources of containers than the spec.
 func isResized(pod *corev1.Pod) bool {
 	if resourcehelper.IsPodResizeInfeasible(pod) {
 		return true
@@ -292,7 +291,7 @@ func isResized(pod *corev1.Pod) bool {
 
 func sameQuantity(a, b resource.Quantity) bool { return a.Cmp(b) == 0 }
 
-// hostPort is a port that a pod takes on the node.
+// hostPort is a port that a pod uses on the node.
 type hostPort struct {
 	ip       string
 	port     int32
@@ -343,13 +342,13 @@ func hostPorts(pod *corev1.Pod) []hostPort {
 	return ports
 }
 
-// RequestOf returns what a pod that is assigned to a node takes of a resource there.
+// RequestOf returns how much of a resource an assigned pod uses on its node.
 func (n *Nodes) RequestOf(pod *corev1.Pod, name corev1.ResourceName) resource.Quantity {
 	return n.gates.podRequests(defaultedPod(pod), true)[name]
 }
 
-// ExtendedResourcesOf lists the extended resources that a node's device plugins
-// offer or have offered, and those that pods on it ask for, sorted.
+// ExtendedResourcesOf lists the extended resources that a node's device plugins offer or
+// have offered, and that pods on it request, sorted.
 func (n *Nodes) ExtendedResourcesOf(node *corev1.Node) []corev1.ResourceName {
 	names := map[corev1.ResourceName]bool{}
 	add := func(name corev1.ResourceName) {
@@ -373,9 +372,9 @@ func (n *Nodes) ExtendedResourcesOf(node *corev1.Node) []corev1.ResourceName {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// RequestedOn returns how much of an extended resource the pods on a node ask for, as the
-// scheduler adds it up: for it, it does not matter there who serves them. The second number
-// is the part of it that they have from DRA, as their status says.
+// RequestedOn returns how much of an extended resource the pods on a node request, as the
+// scheduler adds it up, whoever serves them. The second number is the part from DRA,
+// according to their status.
 func (n *Nodes) RequestedOn(node string, name corev1.ResourceName) (requested, ofDRA int64) {
 	usage, found := n.usage().Get(node)
 	if !found {
@@ -397,9 +396,8 @@ func (n *Nodes) podsIn(namespaces ...string) []*corev1.Pod {
 	return pods
 }
 
-// placedOn returns the node of a pod that takes part in affinity and spreading, nil if
-// it takes none: the scheduler forgets finished pods, and those on nodes that it does
-// not know.
+// placedOn returns the node of a pod that counts for affinity and spreading, nil if it does
+// not: the scheduler forgets finished pods, and pods on unknown nodes.
 func (n *Nodes) placedOn(pod *corev1.Pod) *corev1.Node {
 	if !takesNode(pod) {
 		return nil

@@ -19,7 +19,7 @@ import (
 // CounterUse is a counter of a counter set, and the amount left of it.
 type CounterUse struct {
 	CounterSet, Counter string
-	// Left is Total less Used. It is negative if more is used than there is.
+	// Left is Total less Used. It is negative if more is used than exists.
 	Total, Used, Left resource.Quantity
 	// By lists the devices in use that take some of it.
 	By []DeviceID
@@ -30,13 +30,12 @@ type CounterUse struct {
 type PartitionUse struct {
 	counters map[[2]string]CounterUse
 	groups   map[string]GroupUse
-	// mixed are the counter sets where some of the devices in use declare
-	// compatibility groups and some do not, in slices that target different nodes.
-	// Then the node decides, see [Partitions.GroupsOn].
+	// mixed are the counter sets where some of the devices in use declare compatibility
+	// groups and some do not, in slices for different nodes. Then the node decides, see
+	// [Partitions.GroupsOn].
 	mixed sets.Set[string]
-	// Overcommitted is a counter of which more is used than there is, nil if there
-	// is none. Then the allocator takes no device of the pool that consumes
-	// counters.
+	// Overcommitted is a counter whose use exceeds its total, nil if there is none. The
+	// allocator then uses no device of the pool that consumes counters.
 	Overcommitted *CounterUse
 }
 
@@ -50,16 +49,15 @@ func (u *PartitionUse) Counter(set, name string) (CounterUse, bool) {
 // common (KEP-5963). The zero value is an unused set.
 type GroupUse struct {
 	Used bool
-	// Declared is true if they declare groups. Others then need one of Groups,
-	// of which there is none if those in use have nothing in common; else only
-	// devices without groups can be used beside them.
+	// Declared is true if they declare groups. Other devices then need one of Groups, which
+	// is empty if the devices in use have no group in common; else only devices without
+	// groups can be used beside them.
 	Declared bool
 	Groups   sets.Set[string]
 }
 
-// with adds a device in use. Where some declare groups and some do not, the
-// first one counts, as it does upstream. No allocator brings that about; a driver
-// that changes its slices can.
+// with adds a device in use. If some declare groups and some do not, the first one counts,
+// as upstream. No allocator causes that; a driver that changes its slices can.
 func (g GroupUse) with(groups []string) GroupUse {
 	if !g.Used {
 		return GroupUse{Used: true, Declared: len(groups) > 0, Groups: sets.New(groups...)}
@@ -111,10 +109,9 @@ func (p *Partitions) with(usage *Usage) *Partitions {
 	return &Partitions{gates: p.gates, usage: usage, pools: p.pools, uses: p.uses}
 }
 
-// Counters returns the counters of the newest generation of a pool, sorted
-// by counter set and counter. A device that is in use, exclusively or by
-// shares, takes its counters once. There are none if DRAPartitionableDevices
-// is off.
+// Counters returns the counters of the newest generation of a pool, sorted by counter set
+// and counter. A device in use, exclusively or by shares, takes its counters once. There
+// are none if DRAPartitionableDevices is off.
 func (p *Partitions) Counters(pool *Pool) []CounterUse {
 	if !p.gates.partitionableDevices {
 		return nil
@@ -125,7 +122,7 @@ func (p *Partitions) Counters(pool *Pool) []CounterUse {
 	for _, slice := range pool.Slices {
 		for _, set := range slice.Spec.SharedCounters {
 			for name, counter := range set.Counters {
-				// Two sets with one name make the pool invalid.
+				// Two sets of one name make the pool invalid.
 				if _, exists := index[key{set.Name, name}]; exists {
 					continue
 				}
@@ -208,14 +205,13 @@ func onOneNode(pool *Pool) bool {
 	return name != "" && !slices.ContainsFunc(pool.Slices, func(s *resourceapi.ResourceSlice) bool { return ptr.Deref(s.Spec.NodeName, "") != name })
 }
 
-// DependsOnNode reports whether the compatibility groups that the devices in use
-// of a pool leave are not the same for all nodes.
+// DependsOnNode reports whether the compatibility groups left by the devices in use of a
+// pool differ between nodes.
 func (p *Partitions) DependsOnNode(pool *Pool) bool {
 	return p.gates.compatibilityGroups && p.Use(pool).mixed.Len() > 0
 }
 
-// eachConsumption visits what the devices of a slice that are in use take of
-// counter sets.
+// eachConsumption visits the counter consumption of the devices in use of a slice.
 func (p *Partitions) eachConsumption(slice *resourceapi.ResourceSlice, visit func(*resourceapi.DeviceCounterConsumption)) {
 	for i := range slice.Spec.Devices {
 		d := &slice.Spec.Devices[i]
@@ -229,17 +225,17 @@ func (p *Partitions) eachConsumption(slice *resourceapi.ResourceSlice, visit fun
 	}
 }
 
-// GroupsOn returns what the devices in use of a counter set have in common for the
-// allocator when it tries a node: it meets those in slices for the node first. A
-// nil node stands for all nodes; that makes a difference only where devices in use
-// disagree about having groups.
+// GroupsOn returns the common groups of the devices in use of a counter set when the
+// allocator tries a node: it meets devices in slices for the node first. A nil node stands
+// for all nodes; that makes a difference only if devices in use disagree about having
+// groups.
 func (p *Partitions) GroupsOn(pool *Pool, set string, node *corev1.Node) GroupUse {
 	use := p.Use(pool)
 	if node == nil || !use.mixed.Has(set) {
 		return use.groups[set]
 	}
 	var first []*resourceapi.ResourceSlice
-	// An error is the allocator's as well; it tries no device of the node.
+	// The allocator fails as well, and tries no device of the node.
 	pools, _ := p.pools.For(node)
 	for _, view := range pools {
 		if view.Pool == pool {
@@ -265,26 +261,26 @@ func (p *Partitions) GroupsOn(pool *Pool, set string, node *corev1.Node) GroupUs
 	return groups
 }
 
-// CounterConflict is why a device is not available as long as others are in use. One
-// of the fields is set, besides Required and Groups that go with them.
+// CounterConflict is why a device is not available as long as others are in use. One of the
+// fields is set, besides Required and Groups that go with them.
 type CounterConflict struct {
-	// Gate is the feature gate without which the allocator takes no device
-	// that consumes counters.
+	// Gate is the feature gate without which the allocator uses no device that consumes
+	// counters.
 	Gate string
 	// CounterSet has devices in use of other compatibility groups, Others,
 	// than the device's own, Groups.
 	CounterSet string
 	Others     GroupUse
 	Groups     []string
-	// Overcommitted is a counter of the pool of which more is used than there is.
+	// Overcommitted is a counter of the pool whose use exceeds its total.
 	Overcommitted *CounterUse
-	// Short is a counter that has less left than the device consumes, Required.
+	// Short is a counter with less left than the device consumes, Required.
 	Short    *CounterUse
 	Required resource.Quantity
 }
 
 // Conflict returns why a device that consumes counters is not available as long as others
-// are in use, or nil if it is available. What else claims require does not matter here.
+// are in use, or nil if it is available. Other requirements of claims do not matter here.
 func (p *Partitions) Conflict(d *Device) *CounterConflict {
 	if len(d.ConsumesCounters) == 0 {
 		return nil
@@ -323,8 +319,8 @@ func (p *Partitions) ConflictOn(d *Device, node *corev1.Node) *CounterConflict {
 	return p.groupConflict(d, node)
 }
 
-// charged reports whether shares of the device are in use, so that the counters
-// are not charged again for a further one.
+// charged reports whether shares of the device are in use, so that a further share does not
+// charge the counters again.
 func (p *Partitions) charged(d *Device) bool {
 	return p.gates.consumableCapacity && ptr.Deref(d.AllowMultipleAllocations, false) &&
 		(p.usage.Shared(d.ID) || len(p.usage.Consumed(d.ID)) > 0)

@@ -12,8 +12,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// ClaimSpecPath returns where a field of a claim's spec stands: in the claim or, where that
-// is yet to be created, in the template that it is made from.
+// ClaimSpecPath returns the object and path of a field of a claim's spec: in the claim or,
+// if that does not exist yet, in its template.
 func ClaimSpecPath(claim *resourceapi.ResourceClaim, path string) (object, at string) {
 	if template, planned := IsPlanned(claim); planned && template != "" {
 		return whatif.Object(api.KindTemplate, claim.Namespace, template), "spec." + path
@@ -21,7 +21,7 @@ func ClaimSpecPath(claim *resourceapi.ResourceClaim, path string) (object, at st
 	return whatif.ClaimObject(claim), path
 }
 
-// SliceObject names the ResourceSlice that has the device.
+// SliceObject names the ResourceSlice of the device.
 func SliceObject(d *Device) string { return whatif.Object("ResourceSlice", "", d.Slice.Name) }
 
 // PoolObject names a pool; in the API, it is only a field of its slices.
@@ -37,8 +37,7 @@ func CounterPath(use CounterUse) string {
 	return fmt.Sprintf("spec.sharedCounters[name=%s].counters[%s]", use.CounterSet, use.Counter)
 }
 
-// TaintSource finds the object that a taint comes from, the slice or a rule, and
-// the field that has it.
+// TaintSource returns the object with a taint, the slice or a rule, and the path.
 func TaintSource(facts *Cluster, d *Device, taint resourceapi.DeviceTaint) (holder, path string) {
 	if rule := facts.Taints.Rule(d, taint); rule != nil {
 		return whatif.Object("DeviceTaintRule", "", rule.Name), "spec.taint"

@@ -23,7 +23,7 @@ import (
 // podClaimAnnotation is set by the controller that makes claims from templates.
 const podClaimAnnotation = "resource.kubernetes.io/pod-claim-name"
 
-// plannedAnnotation is on a claim that is yet to be created. Its value is the name of the
+// plannedAnnotation is on a claim that does not exist yet. Its value is the name of the
 // ResourceClaimTemplate, empty for the claim for extended resources.
 const plannedAnnotation = "dra.kubectl.dev/planned-claim"
 
@@ -34,15 +34,15 @@ func Planned(claim *resourceapi.ResourceClaim, template string) {
 	snapshot.Annotate(claim, plannedAnnotation, []string{template})
 }
 
-// IsPlanned reports whether a claim is yet to be created, and from which template, empty
-// for the claim for extended resources.
+// IsPlanned reports whether a claim does not exist yet, and from which template it will be
+// made, empty for the claim for extended resources.
 func IsPlanned(claim *resourceapi.ResourceClaim) (template string, planned bool) {
 	template, planned = claim.Annotations[plannedAnnotation]
 	return template, planned && claim.UID == ""
 }
 
-// ClaimTitle tells the claims of a pod apart: it is the name of the claim or, where that is
-// yet to be created, of the entry in the pod's spec.resourceClaims.
+// ClaimTitle identifies a claim of a pod by the name of the claim or, if that does not
+// exist yet, of the entry in the pod's spec.resourceClaims.
 func ClaimTitle(claim *resourceapi.ResourceClaim) string {
 	if _, planned := IsPlanned(claim); planned {
 		return claim.Annotations[podClaimAnnotation]
@@ -57,19 +57,17 @@ type PodClaim struct {
 	Entry string
 	// Claim is nil if it does not exist and cannot be made up either.
 	Claim *resourceapi.ResourceClaim
-	// Generated is true if there is no such claim yet: it was made up as the
-	// controller (from the Template) or the scheduler (for extended resources)
-	// will make it.
+	// Generated is true if the claim does not exist yet: it was made up as the controller
+	// (from the Template) or the scheduler (for extended resources) will make it.
 	Generated bool
 	// Template is the name of the ResourceClaimTemplate, if the entry has one.
 	Template string
 	// Group is the PodGroup whose pods share the claim (spec.resourceClaims of the
 	// group): it is made and reserved for the group. It is empty for all others.
 	Group string
-	// ExtendedResources is true for the claim that the scheduler makes for the
-	// pod's extended resources. If it is Generated, its requests are those for
-	// a node without a device plugin for any of them; see
-	// [Claims.ExtendedResourceClaim] for a certain node.
+	// ExtendedResources is true for the claim that the scheduler makes for the pod's
+	// extended resources. If it is Generated, its requests are for a node without a device
+	// plugin for any of them; see [Claims.ExtendedResourceClaim] for a certain node.
 	ExtendedResources bool
 	// Problem is why the scheduler does not try to schedule the pod.
 	Problem error
@@ -155,9 +153,9 @@ func (c *Claims) podClaim(pod *corev1.Pod, entry *corev1.PodResourceClaim, group
 	return claim, true
 }
 
-// madeFor returns the claim that the controller has made for an entry and that is not in the
-// pod's status yet: the controller writes the status once it has made all claims of the pod
-// (syncPod in pkg/controller/resourceclaim).
+// madeFor returns the claim that the controller has made for an entry and has not written
+// to the pod's status yet: it does so once it has made all claims of the pod (syncPod in
+// pkg/controller/resourceclaim).
 func (c *Claims) madeFor(pod *corev1.Pod, entry *corev1.PodResourceClaim) *resourceapi.ResourceClaim {
 	if pod.UID == "" {
 		return nil
@@ -183,8 +181,8 @@ func (c *Claims) podGroup(pod *corev1.Pod) (*schedulingapi.PodGroup, error) {
 	return group, nil
 }
 
-// sharedClaim finds the claim of the pod's group that an entry of the pod stands for,
-// nil if the claim is the pod's own.
+// sharedClaim finds the claim of the pod's group for an entry of the pod, nil if the claim
+// is the pod's own.
 func sharedClaim(pod *corev1.Pod, entry *corev1.PodResourceClaim, group *schedulingapi.PodGroup) *schedulingapi.PodGroupResourceClaim {
 	if group == nil {
 		return nil

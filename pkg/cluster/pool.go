@@ -29,21 +29,20 @@ type Pool struct {
 	Driver, Name string
 	// Index is the place of the pool among all, by driver and name.
 	Index int
-	// Generation is the newest one of any slice.
+	// Generation is the newest generation of any slice.
 	Generation int64
 	// Slices are the slices of the newest generation, sorted by name, with the taints of
 	// the DeviceTaintRules.
 	Slices []*resourceapi.ResourceSlice
 	// Obsolete are the slices of older generations.
 	Obsolete []*resourceapi.ResourceSlice
-	// Expected is how many slices the driver says the pool has.
+	// Expected is the number of slices that the driver declares.
 	Expected int64
-	// Incomplete pools have more or fewer slices than that. The allocator
-	// takes no device from them, and requests for all devices fail.
+	// Incomplete pools have more or fewer slices than that. The allocator uses no device of
+	// them, and requests for all devices fail.
 	Incomplete bool
-	// Invalid is why the allocator refuses the pool, empty if it does not.
-	// Device names that are used twice count only if there is a node that sees
-	// both of them for certain.
+	// Invalid is why the allocator refuses the pool, empty if it does not. Duplicate device
+	// names count only if some node certainly sees both.
 	Invalid string
 	// BindingConditions is true if a device has some. The allocator tries such
 	// pools last.
@@ -72,7 +71,7 @@ func DeviceIn(pool *Pool, slice *resourceapi.ResourceSlice, index int) Device {
 	}
 }
 
-// NodeSelection returns the fields that say which nodes a device is for.
+// NodeSelection returns the fields that select the nodes of a device.
 func (d *Device) NodeSelection() (name *string, all *bool, selector *corev1.NodeSelector) {
 	if ptr.Deref(d.Slice.Spec.PerDeviceNodeSelection, false) {
 		return d.NodeName, d.AllNodes, d.NodeSelector
@@ -80,11 +79,11 @@ func (d *Device) NodeSelection() (name *string, all *bool, selector *corev1.Node
 	return d.Slice.Spec.NodeName, d.Slice.Spec.AllNodes, d.Slice.Spec.NodeSelector
 }
 
-// WhyIncomplete says how many slices of the newest generation there are, for a
-// pool that is Incomplete. The allocator compares the number for equality
-// (GatherPools, pools_*.go of k8s.io/dynamic-resource-allocation/structured): with
-// a slice too many it takes no device of the pool either, for any node whose own
-// slices are not exactly as many as the driver declares.
+// WhyIncomplete says how many slices of the newest generation there are, for a pool that is
+// Incomplete. The allocator compares the number for equality (GatherPools, pools_*.go of
+// k8s.io/dynamic-resource-allocation/structured): with a slice too many it uses no device
+// of the pool either, for any node whose own slices are not exactly as many as the driver
+// declares.
 func (p *Pool) WhyIncomplete() string {
 	extra := len(p.Slices) - int(p.Expected)
 	if extra <= 0 {
@@ -118,8 +117,8 @@ type NodePool struct {
 	Pool *Pool
 	// Generation is the generation that the allocator uses for this node.
 	Generation int64
-	// AllIgnored is true if all slices that could target the node are Ignored: for
-	// the allocator there is no such pool.
+	// AllIgnored is true if all slices that could target the node are Ignored: the
+	// allocator does not see the pool.
 	AllIgnored bool
 	// Outdated is true if the allocator drops the pool because there are
 	// slices of a newer generation, none of them for this node.
@@ -128,8 +127,8 @@ type NodePool struct {
 	Incomplete bool
 	// Invalid is why the allocator refuses the pool, empty if it does not.
 	Invalid string
-	// Local is true if a slice names the node. Where it is false, all nodes to
-	// which the pool looks the same share one NodePool.
+	// Local is true if a slice names the node. Otherwise, all nodes to which the pool looks
+	// the same share one NodePool.
 	Local bool
 	// Slices are the slices of Generation that target the node, and Older the slices of
 	// earlier generations; Ignored slices are in neither.
@@ -140,8 +139,8 @@ type NodePool struct {
 	// tries them. There are none if it does not use the pool.
 	Devices []Device
 
-	// Last is true if the allocator tries the pool after all those where it is
-	// false: a slice for the node has a device with binding conditions.
+	// Last is true if the allocator tries the pool after all others: a slice for the node
+	// has a device with binding conditions.
 	Last bool
 }
 

@@ -36,8 +36,7 @@ type poolEntry struct {
 // generation has the slices of one generation of a pool.
 type generation struct {
 	number int64
-	// counted is how many of them count when the allocator looks for
-	// completeness.
+	// counted is how many of them count for completeness.
 	counted int64
 	// defect is why they are invalid as a whole.
 	defect func() string
@@ -140,8 +139,7 @@ func (e *poolEntry) certainDuplicate() string {
 	return ""
 }
 
-// judge decides what becomes of a pool of which the given slices, all of one
-// generation, concern a node.
+// judge judges a pool of which the given slices, all of one generation, concern a node.
 func (e *poolEntry) judge(relevant []*sliceInfo) *NodePool {
 	p := &NodePool{Pool: e.pool}
 	if len(relevant) == 0 {
@@ -169,8 +167,8 @@ func duplicateDevice(all []*sliceInfo) string {
 	return addDevices(sets.New[string](), nil, all)
 }
 
-// addDevices adds the names of devices to a set, and says if one is in there
-// already, or in the other set.
+// addDevices adds the names of devices to a set, and returns a duplicate, in this set or
+// the other one.
 func addDevices(names, others sets.Set[string], all []*sliceInfo) string {
 	for _, slice := range all {
 		if slice.hasCounterSets {
@@ -187,7 +185,7 @@ func addDevices(names, others sets.Set[string], all []*sliceInfo) string {
 	return ""
 }
 
-// generationDefect looks for what makes a whole generation of a pool invalid.
+// generationDefect returns why a whole generation of a pool is invalid.
 func (e *poolEntry) generationDefect(generation int64) string {
 	var all []*sliceInfo
 	for _, slice := range e.slices {
@@ -198,8 +196,8 @@ func (e *poolEntry) generationDefect(generation int64) string {
 	return e.counterDefect(all)
 }
 
-// counterDefect looks for counter sets that are defined twice, and for devices
-// that consume counters which do not exist.
+// counterDefect finds counter sets that are defined twice, and devices that consume missing
+// counters.
 func (e *poolEntry) counterDefect(all []*sliceInfo) string {
 	if !e.partitionable {
 		return ""

@@ -31,10 +31,10 @@ type Pools struct {
 	// slices that name no node.
 	onNode map[string][]*poolEntry
 	shared []*poolEntry
-	// incomplete and invalid pools are a nuisance for nodes that no device of
-	// theirs targets, because of slices with counter sets (stable channel only).
+	// incomplete and invalid pools affect nodes that no device of theirs targets, because
+	// of slices with counter sets (stable channel only).
 	incomplete, invalid []*poolEntry
-	// unparsable is true if there is a node selector that cannot be parsed.
+	// unparsable is true if a node selector is invalid.
 	unparsable bool
 	every      func() []Device
 	devices    func() deviceTable
@@ -59,7 +59,7 @@ type deviceTable struct {
 	byID map[DeviceID]int
 }
 
-// newPools sorts out the slices, which must be sorted by name.
+// newPools groups the slices, which must be sorted by name.
 func newPools(all []*resourceapi.ResourceSlice, features *features) *Pools {
 	p := &Pools{countersConcernAll: features.countersConcernAll, onNode: map[string][]*poolEntry{}}
 	p.views.of = map[string]nodeViews{}
@@ -158,7 +158,7 @@ func (p *Pools) listDevices() deviceTable {
 		table.list = slices.DeleteFunc(slices.Clone(table.list), func(d Device) bool { return slices.Contains(d.Pool.Obsolete, d.Slice) })
 	}
 	for i := range table.list {
-		// Of two with one name, the first is the one that counts.
+		// Of two with one name, the first one counts.
 		id := table.list[i].ID
 		if _, exists := table.byID[id]; !exists {
 			table.byID[id] = i
@@ -198,9 +198,9 @@ func (p *Pools) SlicesOf(pool *Pool) []*resourceapi.ResourceSlice {
 	return all
 }
 
-// Plain returns the pools that need no look from any node: each slice is for a node, by
-// name, that there is, and there is nothing for which the allocator would refuse a device
-// of it. Large fleets consist of them.
+// Plain returns the pools that need no look from any node: each slice is for an existing
+// node, by name, and the allocator has no reason to refuse a device. Large fleets consist
+// of them.
 func (p *Pools) Plain(nodes []*corev1.Node) sets.Set[*Pool] {
 	found := sets.Set[*Pool]{}
 	if p.unparsable {
@@ -225,7 +225,7 @@ func (p *Pools) Plain(nodes []*corev1.Node) sets.Set[*Pool] {
 	return found
 }
 
-// Ignored finds out why the allocator does not look at a slice, nil if it does.
+// Ignored returns why the allocator does not look at a slice, nil if it does.
 func (p *Pools) Ignored(slice *resourceapi.ResourceSlice) *IgnoredSlice {
 	id := snapshot.PoolOf(slice)
 	at, found := slices.BinarySearchFunc(p.entries, id, func(e *poolEntry, id snapshot.PoolID) int {
@@ -242,8 +242,8 @@ func (p *Pools) Ignored(slice *resourceapi.ResourceSlice) *IgnoredSlice {
 	return nil
 }
 
-// Guard rewrites a selector so that no device makes it fail for what it lacks. It is not ok
-// if none does, or if it cannot be written down.
+// Guard rewrites a selector so that it does not fail for missing values of devices. It is
+// not ok if there is none to guard, or if it cannot be written down.
 func (p *Pools) Guard(ctx context.Context, evaluator *selector.Evaluator, expression string) (guarded string, ok bool) {
 	compiled := evaluator.Compile(expression)
 	var missing []selector.Reading

@@ -48,7 +48,7 @@ func (c Constraint) AppliesTo(r *Request) bool {
 	return len(c.Requests) == 0 || slices.Contains(c.Requests, r.Name) || slices.Contains(c.Requests, r.Base)
 }
 
-// String says the constraint as people would.
+// String returns the constraint in words.
 func (c Constraint) String() string {
 	verb := "the same"
 	if c.Distinct {
@@ -132,8 +132,7 @@ func Requests(claim *resourceapi.ResourceClaim) [][]*Request {
 	return all
 }
 
-// RequestTitle names a request: "request gpus", or the container and the extended
-// resource that it stands for.
+// RequestTitle names a request: "request gpus", or its container and extended resource.
 func RequestTitle(request, container, resource string) string {
 	if container == "" {
 		return "request " + request

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// extendedFromDRA lists the extended resources that the scheduler has given a pod
-// from devices. Where it does so for one container, it does so for all.
+// extendedFromDRA lists the extended resources that the scheduler has given a pod from
+// devices. If it does so for one container, it does so for all.
 func extendedFromDRA(pod *corev1.Pod) []corev1.ResourceName {
 	if pod.Status.ExtendedResourceClaimStatus == nil {
 		return nil

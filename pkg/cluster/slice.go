@@ -13,20 +13,20 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// sliceInfo is a slice with what can be worked out once for all nodes.
+// sliceInfo is a slice with facts that are the same for all nodes.
 type sliceInfo struct {
 	*resourceapi.ResourceSlice
 	// index is the index among the slices of the pool.
 	index int
 	// ignored is why the allocator does not look at the slice, nil if it does.
 	ignored *IgnoredSlice
-	// counts is false if the slice counts neither for completeness.
+	// counts is false if the slice does not count for completeness.
 	counts bool
 	// hasCounterSets is true if the allocator looks for counter sets in the slice,
 	// and so not for devices.
 	hasCounterSets bool
-	// target tells which nodes a slice as a whole is for; devices tell it for
-	// each of its devices, if nodes are selected per device.
+	// target matches the nodes of a slice as a whole; devices match the nodes of each of
+	// its devices, if nodes are selected per device.
 	target  nodeMatcher
 	devices []nodeMatcher
 }
@@ -129,8 +129,8 @@ func usesCompatibilityGroups(slice *resourceapi.ResourceSlice) bool {
 	return false
 }
 
-// targets reports whether the slice has something for the node. It fails if a
-// node selector that has to be looked at cannot be parsed.
+// targets reports whether the slice has something for the node. It fails if a relevant node
+// selector is invalid.
 func (s *sliceInfo) targets(l *look) (bool, error) {
 	if s.devices == nil {
 		match, err := l.meets(s.target)
@@ -165,8 +165,8 @@ func newestOf(all []*sliceInfo) []*sliceInfo {
 	return newest
 }
 
-// seen writes down which slices a node can see, and which devices of those
-// that select nodes per device.
+// seen identifies the slices that a node can see, and the devices among the slices that
+// select nodes per device.
 func (l *look) seen(relevant, newest []*sliceInfo) string {
 	key := binary.AppendUvarint(nil, uint64(len(relevant)))
 	for _, slice := range relevant {

@@ -42,7 +42,7 @@ func patchedSlices(snap *snapshot.Snapshot, rulesEnabled, open bool) []*resource
 	return patched
 }
 
-// ruleTaints reports whether a rule taints a device for the scheduler. With open, one
+// ruleTaints reports whether a rule taints a device for the scheduler. With open, a rule
 // without a selector taints all devices ([behavior.OpenRuleTaintsAll]).
 func ruleTaints(rule *resourceapi.DeviceTaintRule, id DeviceID, open bool) bool {
 	return ruleSelects(rule, id) || open && rule.Spec.DeviceSelector == nil
@@ -63,8 +63,8 @@ func (t *Taints) TaintsAll(rule *resourceapi.DeviceTaintRule) bool {
 	return ruleTaints(rule, DeviceID{}, t.gates.openRules)
 }
 
-// OpenRuleText says what the cluster's release makes of a rule without a selector: the same
-// words wherever it is said. It is empty for other rules.
+// OpenRuleText describes the effect of a rule without a selector in the cluster's release.
+// It is empty for other rules.
 func (t *Taints) OpenRuleText(rule *resourceapi.DeviceTaintRule) string {
 	const bug = "before 1.37.1 kube-scheduler takes that for all devices, while no pod is evicted (kubernetes/kubernetes#141620)"
 	text := "rule " + rule.Name + " has no deviceSelector: "

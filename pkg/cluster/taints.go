@@ -17,8 +17,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Taints answers for the taints of devices: where they come from, and which pods
-// they evict.
+// Taints knows the taints of devices: their sources, and which pods they evict.
 type Taints struct {
 	snap   *snapshot.Snapshot
 	gates  *Gates
@@ -29,9 +28,9 @@ type Taints struct {
 	behaves, varies func(behavior.Behavior) bool
 }
 
-// Rule returns the DeviceTaintRule that a taint of a device comes from,
-// or nil if it comes from the device's slice. A slice can have the taint of a
-// rule, too; then they differ in when it was added.
+// Rule returns the DeviceTaintRule of a device's taint, or nil if it is from the device's
+// slice. A slice can have the taint of a rule, too; then they differ in the time when it
+// was added.
 func (t *Taints) Rule(d *Device, taint resourceapi.DeviceTaint) *resourceapi.DeviceTaintRule {
 	if !t.gates.taintRules {
 		return nil
@@ -69,8 +68,7 @@ func (t *Taints) SelectsAll(rule *resourceapi.DeviceTaintRule) bool {
 	return ruleSelects(rule, DeviceID{})
 }
 
-// EveryDeviceText says of a rule that it selects every device. It is the same wherever it is
-// said.
+// EveryDeviceText says that a rule selects every device.
 func EveryDeviceText(rule *resourceapi.DeviceTaintRule) string {
 	text := fmt.Sprintf("rule %s taints every device of every driver", rule.Name)
 	if rule.Spec.Taint.Effect == resourceapi.DeviceTaintEffectNoExecute {
@@ -79,15 +77,15 @@ func EveryDeviceText(rule *resourceapi.DeviceTaintRule) string {
 	return text
 }
 
-// Eviction is a taint with the effect NoExecute on an allocated device that the
-// claim does not tolerate for ever.
+// Eviction is a taint with the effect NoExecute on an allocated device that the claim does
+// not tolerate forever.
 type Eviction struct {
 	Claim *resourceapi.ResourceClaim
 	// Result is the index of the device's result in the claim's allocation.
 	Result int
 	Device DeviceID
 	Taint  resourceapi.DeviceTaint
-	// Rule is where the taint comes from, nil if that is the device's slice.
+	// Rule is the rule with the taint, nil if it is from the device's slice.
 	Rule *resourceapi.DeviceTaintRule
 	// Tolerated is how long the claim tolerates the taint; zero if it does not.
 	Tolerated time.Duration

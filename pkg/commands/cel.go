@@ -118,7 +118,7 @@ device, with --from-device if there is an expression.`,
 	f.reading.AddTo(cmd)
 	f.output.AddTo(cmd)
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
-	// They only fail if somebody registered one before.
+	// RegisterFlagCompletionFunc only fails for duplicates.
 	for _, name := range []string{"device", "from-device"} {
 		_ = cmd.RegisterFlagCompletionFunc(name, names.Complete(f.reading, names.ProposeDevices))
 	}
@@ -168,7 +168,7 @@ func (f *celFlags) toOptions(cmd *cobra.Command, args []string, streams generici
 	return o, nil
 }
 
-// isInteractive reports whether somebody can type and look.
+// isInteractive reports whether input and output are terminals.
 func isInteractive(streams genericiooptions.IOStreams) bool {
 	_, isTerminal := cli.Terminal(streams.Out)
 	_, canType := cli.Terminal(streams.In)
@@ -204,7 +204,7 @@ func (o *celOptions) run(ctx context.Context) error {
 	return o.outcome(found)
 }
 
-// read takes the devices from where the flags say.
+// read reads the devices from the cluster or the file.
 func (o *celOptions) read(ctx context.Context) (*cli.Source, error) {
 	if len(o.files) == 0 {
 		return o.reader.Read(ctx, cli.Scope{Only: o.Reads()})
@@ -249,7 +249,7 @@ func (o *celOptions) choose(ctx context.Context, from *cli.Source, c *cluster.Cl
 	return named, notes, nil
 }
 
-// noDevice returns the error for a device that is not there, or not chosen.
+// noDevice returns the error for a device that does not exist or was not chosen.
 func (o *celOptions) noDevice(name string, from *cli.Source) error {
 	where := from.Snap.Source
 	if len(o.files) > 0 {
@@ -341,7 +341,7 @@ func (o *celOptions) prompt(ctx context.Context, devices *evaluation.Devices, ch
 			text.Width = width
 			e.DeviceClass, e.Driver, e.Device = o.Class, o.Driver, o.device
 			var report strings.Builder
-			// A text in memory takes everything.
+			// Writing to memory does not fail.
 			_ = render.Evaluation(&report, e, text)
 			return report.String()
 		},

@@ -1,12 +1,15 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package commands is the command line: one file for each verb, in which flags
-// become options and options run. The verbs why, doctor, lint and node-probe and those
-// that list what there is have packages below it, and so have what all verbs share
-// (cli), how users name things (names), and the files that they ask about (manifest).
+// Package commands is the command line: one file for each verb, in which flags become
+// options and options run. The verbs why, doctor, lint and node-probe and the list verbs
+// have packages below it, and so have the common parts of all verbs (cli), the names that
+// users type (names), and the files that they ask about (manifest). The verbs why, doctor,
+// lint and node-probe and those that list what there is have packages below it, and so have
+// what all verbs share (cli), how users name things (names), and the files that they ask
+// about (manifest).
 //
-// It has no logic of its own about devices. It finds out what was asked for,
-// gets a snapshot, calls the package that knows the answer, prints what that
-// returns and chooses the exit code; see [Run]. Only cmd/kubectl-dra imports it.
+// It has no logic of its own about devices. It finds out what was asked for, gets a
+// snapshot, calls the package that knows the answer, prints what that returns and chooses
+// the exit code; see [Run]. Only cmd/kubectl-dra imports it.
 package commands

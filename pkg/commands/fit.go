@@ -136,7 +136,7 @@ cannot be determined; without a target, 0 if all could be counted, else 2.`,
 	f.output.AddTo(cmd)
 	cmd.ValidArgsFunction = names.Complete(f.reading, names.ProposeTargets)
 	names.CompleteFlags(f.reading, cmd)
-	// They only fail if somebody registered one before.
+	// RegisterFlagCompletionFunc only fails for duplicates.
 	_ = cmd.RegisterFlagCompletionFunc("add", names.Complete(f.reading, names.ProposeAdded))
 	_ = cmd.RegisterFlagCompletionFunc("same", names.Complete(f.reading, names.ProposeAttributes))
 	for _, name := range []string{"replicas", "count"} {
@@ -227,7 +227,7 @@ func (o *fitOptions) run(ctx context.Context) error {
 	return nil
 }
 
-// print writes an answer for machines or for people.
+// print writes an answer as text or for machines.
 func (o *fitOptions) print(found runtime.Object, text func(io.Writer) error) error {
 	if o.printer.Machine == nil {
 		return text(o.streams.Out)
@@ -238,7 +238,7 @@ func (o *fitOptions) print(found runtime.Object, text func(io.Writer) error) err
 	return nil
 }
 
-// countShapes answers for the shapes of all claims and classes.
+// countShapes counts the shapes of all claims and classes.
 func (o *fitOptions) countShapes(ctx context.Context, from *cli.Source) error {
 	snap, err := names.AddNodes(from.Snap, o.added)
 	if err != nil {
@@ -262,7 +262,7 @@ func (o *fitOptions) countShapes(ctx context.Context, from *cli.Source) error {
 	return nil
 }
 
-// count answers in a cluster with what the flags add to it.
+// count counts copies in a cluster with the additions of the flags.
 func (o *fitOptions) count(ctx context.Context, from *cli.Source, files *snapshot.Snapshot) (*api.Fit, error) {
 	snap := from.Snap
 	var given *manifest.Manifests
@@ -283,7 +283,7 @@ func (o *fitOptions) count(ctx context.Context, from *cli.Source, files *snapsho
 	return forecast.CountShape(ctx, s, shape, o.replicas)
 }
 
-// shapeIn returns what copies are made of, and the snapshot that has what they need.
+// shapeIn returns the shape of copies, and the snapshot with the objects that they need.
 func (o *fitOptions) shapeIn(s *cluster.Cluster, from *cli.Source, given *manifest.Manifests) (*forecast.Shape, *snapshot.Snapshot, error) {
 	if o.shape.class != "" {
 		if _, err := names.ClassSelectors(from, o.shape.class); err != nil {
@@ -341,14 +341,14 @@ func (o *fitOptions) target(s *cluster.Cluster, from *cli.Source, given *manifes
 	return targets[0], nil
 }
 
-// claim returns what the flags describe.
+// claim returns the claim that the flags describe.
 func (f *shapeFlags) claim() *resourceapi.ResourceClaimSpec {
 	exactly := &resourceapi.ExactDeviceRequest{DeviceClassName: f.class, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: f.count}
 	if f.where != "" {
 		exactly.Selectors = []resourceapi.DeviceSelector{{CEL: &resourceapi.CELDeviceSelector{Expression: f.where}}}
 	}
 	spec := &resourceapi.ResourceClaimSpec{}
-	// Reasons speak of the request: users know it by its class.
+	// Reasons name the request: users know it by its class.
 	spec.Devices.Requests = []resourceapi.DeviceRequest{{Name: f.class, Exactly: exactly}}
 	if f.same != "" {
 		attribute := resourceapi.FullyQualifiedName(f.same)

@@ -17,24 +17,21 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// garbageLimit is how much garbage may be in memory. Most that stays is one
-// snapshot.
+// garbageLimit is the limit for garbage in memory. Most live memory is one snapshot.
 type garbageLimit struct {
 	// percent is relative to the live heap.
 	percent int
-	// reserved bytes count as memory that stays, so that there are few collections
-	// while there is little in memory. Nothing is written there: it takes address
-	// space and no memory.
+	// reserved bytes count as live memory, so that there are few collections while there is
+	// little in memory. Nothing is written there: it takes address space and no memory.
 	reserved int
 }
 
 const (
 	// smallReserve is an amount that any machine has room for.
 	smallReserve = 32 << 20
-	// largeReserve lets a program that answers and ends load a cluster of a few
-	// thousand nodes, and answer, with one collection. The 430 MiB of garbage that there
-	// are before it are no more than such a cluster takes itself; a small
-	// cluster makes far less.
+	// largeReserve lets a program that answers and ends load a cluster of a few thousand
+	// nodes, and answer, with one collection. Up to 430 MiB of garbage are no more than
+	// such a cluster itself takes; a small cluster makes far less.
 	largeReserve = 720 << 20
 	// mostGarbage limits the garbage of a program that goes on, as long as it is not less
 	// than leastPercent of the live heap: then collections would take too long altogether.
@@ -50,8 +47,8 @@ const (
 	// soon is the age at which a running program is likely to go on, where it matters how
 	// much memory it holds.
 	soon = 30 * time.Second
-	// often is how often a program that is known to go on gives memory back that it does
-	// not use, if that is more than worthwhile.
+	// often is the interval at which a program that goes on returns unused memory, if that
+	// is worthwhile.
 	often      = 20 * time.Second
 	worthwhile = 32 << 20
 )
@@ -70,7 +67,7 @@ func limitGarbage(ctx context.Context, stays bool) (release func()) {
 	}
 	var reserved atomic.Pointer[[][]byte]
 	set := func(limit garbageLimit) {
-		// Setting memory aside is no reason to collect.
+		// Reserving memory is no reason to collect.
 		debug.SetGCPercent(-1)
 		reserve := setAside(limit.reserved)
 		reserved.Store(&reserve)
@@ -82,7 +79,7 @@ func limitGarbage(ctx context.Context, stays bool) (release func()) {
 		return func() { runtime.KeepAlive(reserved.Load()) }
 	}
 	later := garbageLimit{percent: 80, reserved: smallReserve}
-	// Windows sets memory aside for all that is reserved.
+	// Windows commits all reserved memory.
 	if bits.UintSize < 64 || runtime.GOOS == "windows" {
 		set(later)
 		return func() { runtime.KeepAlive(reserved.Load()) }
@@ -95,8 +92,8 @@ func limitGarbage(ctx context.Context, stays bool) (release func()) {
 	}
 }
 
-// setAside allocates so many bytes that nothing is written to. Where memory begins that was
-// used before, the runtime writes zeros to all of it: of parts, only to that one.
+// setAside allocates so many bytes that are never written. If memory begins with a used
+// part, the runtime zeroes all of it: of several blocks, only that one.
 func setAside(bytes int) [][]byte {
 	const part = 16 << 20
 	var parts [][]byte
@@ -106,8 +103,8 @@ func setAside(bytes int) [][]byte {
 	return parts
 }
 
-// saveMemory keeps little garbage until the context is done. Until a cluster was read it is
-// more: reading would take longer.
+// saveMemory keeps little garbage until the context is done. Until a cluster was read, the
+// limit is higher: reading would take longer.
 func saveMemory(ctx context.Context) {
 	loading := afterCollections(func() { boundGarbage(garbageOfLoading * mostGarbage) })
 	select {
@@ -126,7 +123,7 @@ func saveMemory(ctx context.Context) {
 	releaseMemory(ctx)
 }
 
-// allocated is how many bytes were allocated until a moment.
+// allocated is the number of bytes allocated until a moment.
 type allocated struct {
 	bytes uint64
 	at    time.Time
@@ -138,8 +135,8 @@ func allocatedNow() allocated {
 	return allocated{bytes[0].Value.Uint64(), time.Now()}
 }
 
-// garbageBetween returns how much garbage there may be until the next collection: as much
-// as is made in untilCollected, if it is made as fast as it was between the last two.
+// garbageBetween returns the garbage limit until the next collection: the amount made in
+// untilCollected at the rate between the last two.
 func garbageBetween(before, last allocated) uint64 {
 	took := last.at.Sub(before.at).Seconds()
 	if before.at.IsZero() || took <= 0 {
@@ -157,8 +154,7 @@ func boundGarbage(most uint64) {
 	debug.SetGCPercent(garbagePercent(live[0].Value.Uint64(), most))
 }
 
-// garbagePercent returns how much garbage there may be where so many bytes are live, and so
-// many may be garbage.
+// garbagePercent returns the percentage for the given live bytes and limit of garbage.
 func garbagePercent(live, most uint64) int {
 	return int(min(max(100*most/max(live, 1), leastPercent), mostPercent))
 }
@@ -180,10 +176,10 @@ func afterCollections(do func()) (stop func()) {
 	return func() { stopped.Store(true) }
 }
 
-// releaseMemory returns memory to the operating system that was needed while a cluster was read,
-// or a view worked out, now and again until the context is done. The runtime keeps most of
-// that for itself. That takes a garbage collection, which is left out if there is little to
-// return: little more than the last one could not return, between objects that stay.
+// releaseMemory repeatedly returns memory to the operating system that was needed while a
+// cluster was read, or a view worked out, until the context is done. The runtime keeps most
+// of it for itself. That takes a garbage collection, which is left out if there is little
+// to return: little more than the last one could not return, between live objects.
 func releaseMemory(ctx context.Context) {
 	tick := time.NewTicker(often)
 	defer tick.Stop()

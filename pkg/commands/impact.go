@@ -28,7 +28,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// impactFlags are the flags that all changes have.
+// impactFlags are the common flags of all changes.
 type impactFlags struct {
 	reading *cli.ReadingFlags
 	output  *cli.OutputFlags
@@ -82,7 +82,7 @@ again, else 2 if that is not known for one, else 0.`,
 			return cli.Usagef("Write drain, cordon, taint, remove, apply or upgrade.", "unknown change %q", args[0])
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		// Flags of the commands below come with a command that is missing or misspelled.
+		// Flags of subcommands come with a missing or misspelled subcommand.
 		FParseErrWhitelist: cobra.FParseErrWhitelist{UnknownFlags: true},
 	}
 	cmd.AddCommand(
@@ -95,13 +95,13 @@ again, else 2 if that is not known for one, else 0.`,
 // chooser is a change that may depend on the cluster.
 type chooser func(*cli.Source) (forecast.Change, error)
 
-// always returns a change that does not.
+// always returns a change that does not depend on the cluster.
 func always(change forecast.Change) chooser {
 	return func(*cli.Source) (forecast.Change, error) { return change, nil }
 }
 
-// change makes a command for one sort of change. toChange is asked once the flags were
-// read.
+// change returns the command for one kind of change. toChange is called once the flags were
+// parsed.
 func (f *impactFlags) change(cmd *cobra.Command, streams genericiooptions.IOStreams, toChange func(ctx context.Context, o *impactOptions, args []string) (chooser, error)) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		o := &impactOptions{streams: streams}
@@ -164,7 +164,7 @@ pods cannot go there.`,
 	})
 }
 
-// nodeNamed takes node/NAME as well as NAME.
+// nodeNamed accepts node/NAME as well as NAME.
 func nodeNamed(arg string) string {
 	for _, prefix := range []string{"node/", "nodes/", "no/"} {
 		if name, ok := strings.CutPrefix(arg, prefix); ok {
@@ -268,7 +268,7 @@ or device/DRIVER/POOL/NAME.`,
 	})
 }
 
-// removedDevice takes out a device by a name that may lack the driver.
+// removedDevice removes a device by a name that may lack the driver.
 func removedDevice(name string) chooser {
 	return func(from *cli.Source) (forecast.Change, error) {
 		var list []*cluster.Device
@@ -326,7 +326,7 @@ func (o *impactOptions) run(ctx context.Context, choose chooser) error {
 	return impactOutcome(found.Counts)
 }
 
-// missingHints says how to find out what there is.
+// missingHints says how to list the existing objects of a kind.
 func missingHints() map[string]string {
 	return map[string]string{
 		"node": "List what there is: kubectl dra tree node/", "driver": "List what there is: kubectl dra slices",
@@ -334,7 +334,7 @@ func missingHints() map[string]string {
 	}
 }
 
-// existing returns the names of a kind of what can be changed.
+// existing returns the names of the objects of a kind that can be changed.
 func existing(snap *snapshot.Snapshot, kind string) []string {
 	var list []string
 	switch kind {

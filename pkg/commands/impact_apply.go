@@ -56,7 +56,7 @@ pods that run get what a template has only when they are created again.`,
 	return cmd
 }
 
-// appliedObjects returns the change that the objects of files make.
+// appliedObjects returns the change that applies the objects of files.
 func appliedObjects(files []string, objects *snapshot.Snapshot) (chooser, error) {
 	const kinds = "DeviceClass, DeviceTaintRule, ResourceSlice or ResourceClaimTemplate"
 	var parts []string

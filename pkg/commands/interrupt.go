@@ -14,12 +14,12 @@ import (
 const (
 	// readingGrace is for commands that only have to stop.
 	readingGrace = 2 * time.Second
-	// undoingGrace is for those that may have to undo what they did in a cluster
-	// or on a node, or to remove a file: longer than any limit of theirs.
+	// undoingGrace is for commands that may have to undo changes in a cluster or on a node,
+	// or to remove a file: longer than any limit of theirs.
 	undoingGrace = time.Minute
 )
 
-// graceOf returns the time for the command that a command line names.
+// graceOf returns the grace period of the command in a command line.
 func graceOf(root *cobra.Command, args []string) time.Duration {
 	cmd, _, err := root.Find(args)
 	if err != nil {
@@ -36,8 +36,8 @@ func graceOf(root *cobra.Command, args []string) time.Duration {
 	}
 }
 
-// runUntil runs a command until it ends or, if it takes no notice of the context,
-// until some time after the context is done.
+// runUntil runs a command until it ends or, if it ignores the context, until some time
+// after the context is done.
 func runUntil(ctx context.Context, grace time.Duration, command func() error) error {
 	ended := make(chan error, 1)
 	go func() { ended <- command() }()

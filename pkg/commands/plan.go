@@ -38,7 +38,7 @@ type planOptions struct {
 	reader     *cli.Reader
 	printer    *cli.Printer
 	conditions forecast.Conditions
-	// without are pods as they were named, with or without a namespace.
+	// without are the given pods, with or without a namespace.
 	without []string
 	added   []names.AddedNodes
 	streams genericiooptions.IOStreams
@@ -110,14 +110,14 @@ input, 4 if the cluster or what was asked about cannot be read.`,
 	cmd.Flags().StringArrayVar(&f.add, "add", nil, "Decide the queue with more nodes like one of the cluster: `node=NAME` or node=NAME,count=N. Can be repeated.")
 	cmd.Flags().BoolVar(&f.preempt, "preempt", false, "Decide the queue as if pods of higher priority could preempt others for devices. No release up to 1.37 does this; KEP-5690 proposes it.")
 	f.output.AddTo(cmd)
-	// They only fail if somebody registered one before.
+	// RegisterFlagCompletionFunc only fails for duplicates.
 	_ = cmd.RegisterFlagCompletionFunc("without", names.Complete(f.reading, prefixed("pod/", names.Propose("pod"))))
 	_ = cmd.RegisterFlagCompletionFunc("drain", names.Complete(f.reading, prefixed("node/", names.Propose("node"))))
 	_ = cmd.RegisterFlagCompletionFunc("add", names.Complete(f.reading, names.ProposeAdded))
 	return cmd
 }
 
-// prefixed proposes words with something before them.
+// prefixed proposes words with a prefix.
 func prefixed(prefix string, propose names.Proposer) names.Proposer {
 	return func(ctx context.Context, c *names.Completion) ([]string, error) {
 		words, err := propose(ctx, c)
@@ -155,7 +155,7 @@ func (f *planFlags) toOptions(cmd *cobra.Command, streams genericiooptions.IOStr
 	if o.reader, err = f.reading.ToReader(cmd, streams); err != nil {
 		return nil, err
 	}
-	// They are conditions: what the cluster has today is read without them.
+	// These flags are conditions: the present cluster is read without them.
 	o.conditions.Gates, o.conditions.KubernetesVersion = o.reader.Options.Gates, o.reader.Options.KubernetesVersion
 	o.reader.Options.Gates, o.reader.Options.KubernetesVersion = nil, ""
 	if o.printer, err = f.output.ToPrinter(streams); err != nil {
@@ -167,7 +167,7 @@ func (f *planFlags) toOptions(cmd *cobra.Command, streams genericiooptions.IOStr
 	return o, nil
 }
 
-// validNames reports whether a text is a name, or up to so many with slashes between.
+// validNames reports whether a text is a name, or up to so many names with slashes between.
 func validNames(text string, most int) bool {
 	parts := strings.Split(text, "/")
 	return len(parts) <= most && !slices.ContainsFunc(parts, func(part string) bool { return len(validation.IsDNS1123Subdomain(part)) > 0 })
@@ -250,7 +250,7 @@ func (o *planOptions) decide(ctx context.Context, state *cluster.Cluster) (*api.
 	return out, nil
 }
 
-// make decides the queue once, and leaves the pods of one namespace if only these are
+// make decides the queue once, and keeps the pods of one namespace if only these are
 // printed.
 func (o *planOptions) make(ctx context.Context, state *cluster.Cluster, preempt bool) (*api.Plan, error) {
 	out, err := forecast.MakePlan(ctx, state, preempt)

@@ -33,13 +33,11 @@ func Main(ctx context.Context, args []string, streams genericiooptions.IOStreams
 	return run(ctx, root, args, streams)
 }
 
-// Run executes one command line, prints what failed, if anything did, and
-// returns the exit code: 0 Allocated, Fits or done, 1 DoesNotFit, Blocked or
-// Error,
-// 2 Undetermined, 3 wrong usage or unreadable input, 4 a failure of the
-// cluster, a node or I/O. Of several targets the worst counts, in the order
-// 4, 3, 1, 2, 0. When ctx is cancelled, it stops as soon as it can, and soon after
-// also what cannot.
+// Run executes one command line, prints errors, and returns the exit code: 0 Allocated,
+// Fits or done, 1 DoesNotFit, Blocked or Error, 2 Undetermined, 3 wrong usage or unreadable
+// input, 4 a failure of the cluster, a node or I/O. Of several targets the worst counts, in
+// the order 4, 3, 1, 2, 0. When ctx is cancelled, it stops as soon as it can, and soon
+// after that in any case.
 func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams, build Build) int {
 	return run(ctx, NewRoot(streams, build), args, streams)
 }
@@ -49,7 +47,7 @@ func run(ctx context.Context, root *cobra.Command, args []string, streams generi
 	ctx, done := context.WithCancel(ctx)
 	defer done()
 	root.SetArgs(args)
-	// Help is printed by those who do not look at errors.
+	// The help functions ignore errors.
 	help := &cli.CheckedWriter{To: streams.Out}
 	root.SetOut(help)
 	err := runUntil(ctx, graceOf(root, args), func() error { return root.ExecuteContext(ctx) })
@@ -128,7 +126,7 @@ from a cluster or from a snapshot file, and changes nothing unless it is told to
 	root.SetErr(streams.ErrOut)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if cmd == root && cmd.Flags().NArg() > 0 {
-			// The flag is of a command that there is not.
+			// The flag belongs to an unknown command.
 			return cmd.Args(cmd, cmd.Flags().Args())
 		}
 		return cli.Usagef(cli.HelpHint(cmd), "%w", err)
@@ -182,8 +180,8 @@ from a cluster or from a snapshot file, and changes nothing unless it is told to
 	return root
 }
 
-// commandFor says what to write instead of a command that there is not: words
-// of kubectl and of the things themselves stand for what shows them here.
+// commandFor suggests a command for an unknown one: kubectl's verbs and the names of
+// objects stand for the commands that show them here.
 func commandFor(root *cobra.Command, word string) string {
 	switch strings.ToLower(word) {
 	case "pod", "pods", "po":
@@ -209,8 +207,8 @@ func newConfigFlags() *genericclioptions.ConfigFlags {
 	return genericclioptions.NewConfigFlags(true).WithDiscoveryQPS(50).WithDiscoveryBurst(300)
 }
 
-// checkUsage makes what cobra says about wrong arguments a usage error, for
-// each command of the tree.
+// checkUsage turns cobra's errors about arguments into usage errors, for each command of
+// the tree.
 func checkUsage(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {

@@ -158,7 +158,7 @@ func (o *snapshotOptions) save(ctx context.Context, snap *snapshot.Snapshot) err
 	}
 }
 
-// untilCanceled does not wait for what cannot be interrupted.
+// untilCanceled stops waiting for an uninterruptible call when the context ends.
 func untilCanceled(ctx context.Context, do func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- do() }()
@@ -188,8 +188,8 @@ func (o *snapshotOptions) report(snap *snapshot.Snapshot) []string {
 	return lines
 }
 
-// isSpecial reports whether a path is a device, a pipe or a socket, which is
-// written to and not replaced.
+// isSpecial reports whether a path is a device, a pipe or a socket, which is written to and
+// not replaced.
 func isSpecial(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
@@ -208,7 +208,7 @@ func saveSpecial(snap *snapshot.Snapshot, path string, format save.Format) (err 
 	return save.Snapshot(file, snap, format)
 }
 
-// checkPath fails before anything is read if the result could not be saved.
+// checkPath fails before anything is read if the snapshot could not be saved.
 func (o *snapshotOptions) checkPath() error {
 	if o.path == "" || isSpecial(o.path) {
 		return nil
@@ -244,7 +244,7 @@ func (o *snapshotOptions) checkPath() error {
 	return nil
 }
 
-// contents counts what a snapshot has.
+// contents counts the objects of a snapshot.
 func contents(snap *snapshot.Snapshot) string {
 	counted := []struct {
 		n                int

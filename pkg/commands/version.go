@@ -52,21 +52,20 @@ type Version struct {
 	// VersionSource names its source: the release, or go build.
 	Version       string `json:"version"`
 	VersionSource string `json:"versionSource"`
-	// Commit is the revision it was built from, Date when that was made; empty
-	// if unknown.
+	// Commit is the revision it was built from, Date the time of the build; empty if
+	// unknown.
 	Commit string `json:"commit,omitempty"`
 	Date   string `json:"date,omitempty"`
 	// Allocator is the version of k8s.io/dynamic-resource-allocation.
 	Allocator string `json:"allocator"`
-	// Go is the version of the toolchain, Platform the system and the processor
-	// that the program is for.
+	// Go is the version of the toolchain, Platform the operating system and architecture.
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
-	// NVML is true for a build that can ask the library of NVIDIA's driver.
+	// NVML is true for a build that can use the library of NVIDIA's driver.
 	NVML bool `json:"nvml"`
 	// Libraries are the libraries that decide answers, as go build recorded them.
 	Libraries []LibraryVersion `json:"libraries"`
-	// Server is missing if nobody was asked.
+	// Server is missing if no server was asked.
 	Server *ServerVersion `json:"server,omitempty"`
 	// FeatureGates are the gates of the server; missing if it could not be asked.
 	FeatureGates []GateSetting `json:"featureGates,omitempty"`
@@ -84,10 +83,9 @@ type LibraryVersion struct {
 type ServerVersion struct {
 	// Version is empty if it is unknown.
 	Version string `json:"version,omitempty"`
-	// Source tells who says so: the cluster, a file, or the flag
-	// --kubernetes-version.
+	// Source names the source: the cluster, a file, or the flag --kubernetes-version.
 	Source string `json:"source,omitempty"`
-	// Problem is why it, or something about it, is not known.
+	// Problem says why the version, or a part of it, is not known.
 	Problem string `json:"problem,omitempty"`
 }
 
@@ -108,7 +106,7 @@ func libraries() []string {
 	}
 }
 
-// clientVersion tells about this program.
+// clientVersion returns the version of this program.
 func clientVersion(stamped Build) Version {
 	info := Version{
 		TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "Version"},
@@ -187,7 +185,7 @@ If the cluster cannot be reached, the output says so, and the exit code is 0.`,
 	cmd.Flags().StringVarP(&output, "output", "o", "", "`FORMAT` of the output, json or yaml.")
 	cmd.Flags().BoolVar(&clientOnly, "client", false, "Only tell about this program, without asking the cluster.")
 	reading.AddTo(cmd)
-	// It only fails if somebody registered one before.
+	// RegisterFlagCompletionFunc only fails for duplicates.
 	_ = cmd.RegisterFlagCompletionFunc("output", cli.Fixed("json", "yaml"))
 	names.CompleteFlags(reading, cmd)
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
@@ -252,11 +250,11 @@ func printVersion(streams genericiooptions.IOStreams, info *Version, output stri
 	return nil
 }
 
-// text returns the form for people: what, which, and where that comes from.
+// text returns the version with its sources, for people.
 func (v *Version) text() string {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 3, ' ', 0)
-	// A write to a strings.Builder does not fail.
+	// Writing to a strings.Builder does not fail.
 	row := func(cells ...string) {
 		for i, cell := range cells {
 			cells[i] = render.Escape(cell)

@@ -21,10 +21,10 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 )
 
-// inCell is how many things a cell of a table names.
+// inCell is how many names a cell of a table has.
 const inCell = 3
 
-// inReason is how many characters of a reason stand in a table.
+// inReason is how many characters of a reason a table has.
 const inReason = 100
 
 // shortened returns the beginning of a text that is too long for a cell.
@@ -81,7 +81,7 @@ func taintTexts(taints []api.DeviceTaint) string {
 	return strings.Join(texts, ",")
 }
 
-// failureTexts says how the selectors of a class fail.
+// failureTexts lists the errors of a class's selectors.
 func failureTexts(c *api.Class) string {
 	texts := make([]string, 0, len(c.Failures))
 	for i := range c.Failures {
@@ -122,8 +122,8 @@ func networkText(status *api.DeviceStatus) string {
 	return strings.TrimSpace(text)
 }
 
-// dataText returns what the driver reports about a device in a form of its own, empty for
-// nothing. It has at most 10 KiB, as the API server takes it, and is shown in full.
+// dataText returns the driver's own data about a device, empty for none. It has at most 10
+// KiB, as the API server accepts it, and is shown in full.
 func dataText(status *api.DeviceStatus) string {
 	if status == nil || len(status.Data) == 0 {
 		return ""
@@ -147,8 +147,7 @@ func oddConditions(status *api.DeviceStatus, said func(*metav1.Condition) string
 
 func conditionShort(c *metav1.Condition) string { return c.Type + "=" + string(c.Status) }
 
-// healthTexts returns what kubelets say about a device, and the conditions that are not as
-// they should be.
+// healthTexts returns the kubelets' reports about a device, and its unexpected conditions.
 func healthTexts(d *api.Device) string {
 	var texts []string
 	if d.Health != "" {
@@ -225,13 +224,13 @@ func flagTexts(c *api.Claim) string {
 	return strings.Join(names, ",")
 }
 
-// Bounded writes a count, with a sign if it is not certain.
+// Bounded writes a count, with a sign if it is uncertain.
 func Bounded(n int, bound api.Bound) string { return bounded(n, bound) }
 
-// AtMost writes a count, with a sign in front if there may be less.
+// AtMost writes a count, with a sign in front if it may be lower.
 func AtMost(n int, bound bool) string { return bounded(n, atMost(bound)) }
 
-// AtLeast writes a count, with a sign in front if there may be more.
+// AtLeast writes a count, with a sign in front if it may be higher.
 func AtLeast(n int, bound bool) string { return bounded(n, atLeast(bound)) }
 
 func atMost(bound bool) api.Bound {
@@ -248,7 +247,7 @@ func atLeast(bound bool) api.Bound {
 	return ""
 }
 
-// least returns the sign in front of what may be more.
+// least returns the sign in front of a lower bound.
 func least(bound bool) string {
 	if bound {
 		return "≥"
@@ -256,7 +255,7 @@ func least(bound bool) string {
 	return ""
 }
 
-// bounded writes a count, with a sign if it is not certain.
+// bounded writes a count, with a sign if it is uncertain.
 func bounded(n int, bound api.Bound) string {
 	text := strconv.Itoa(n)
 	switch bound {
@@ -271,7 +270,7 @@ func bounded(n int, bound api.Bound) string {
 	}
 }
 
-// deviceState returns the state, with a question mark if it may be another one.
+// deviceState returns the state, with a question mark if it is uncertain.
 func deviceState(d *api.Device) string {
 	if d.Uncertain {
 		return string(d.State) + "?"
@@ -325,7 +324,7 @@ func capitalized(text string) string {
 const longValue = 60
 
 // valueTexts returns the most frequent values of an attribute with the number of devices,
-// and counts the other values. Long ones are counted among these.
+// and counts the others, which include long ones.
 func valueTexts(a *api.Attribute) string {
 	if len(a.Values) > inCell && a.Values[0].Devices == 1 {
 		return fmt.Sprintf("%d on 1 device each", len(a.Values)+a.MoreValues)

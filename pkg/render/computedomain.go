@@ -14,8 +14,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
-// shownNodes is how many nodes of a ComputeDomain that are not ready the head names when
-// not all of it was asked for.
+// shownNodes is how many unready nodes of a ComputeDomain the head names without -o wide.
 const shownNodes = 4
 
 // domainTexts describes the ComputeDomains that the claims of a target name, and which of
@@ -32,7 +31,7 @@ func domainTexts(p *Page, e *api.Explanation) []string {
 	return said
 }
 
-// domainText says in a clause how a ComputeDomain is.
+// domainText describes a ComputeDomain in a clause.
 func domainText(d *api.ComputeDomain) string {
 	var parts []string
 	switch {
@@ -77,7 +76,7 @@ func nodesThatLack(p *Page, d *api.ComputeDomain) []string {
 	return said
 }
 
-// domainCell returns what a table has of the ComputeDomains of a claim.
+// domainCell returns the ComputeDomains of a claim for a table.
 func domainCell(c *api.Claim) string {
 	texts := make([]string, 0, len(c.ComputeDomains))
 	for i := range c.ComputeDomains {

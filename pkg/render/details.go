@@ -14,10 +14,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 )
 
-// PoolDetails draws what people want to know of pools and a row of a table has no
-// room for: how much of capacity and counters is used and by which devices, which
-// partitions still fit, which devices are unhealthy. Pools without any of that
-// are left out.
+// PoolDetails draws details of pools for which a row of a table has no room: how much of
+// capacity and counters is used and by which devices, which partitions still fit, which
+// devices are unhealthy. Pools without any of that are left out.
 func PoolDetails(w io.Writer, pools []*api.Pool, opts Options) error {
 	p := NewPage(opts)
 	for _, pool := range pools {
@@ -37,8 +36,8 @@ func (p *Page) writeDetails(w io.Writer) error {
 	return nil
 }
 
-// ClaimDetails draws what drivers report about the devices of claims, and what the
-// flags of claims mean. Claims without either are left out.
+// ClaimDetails draws the drivers' status of the devices of claims, and the meaning of the
+// claims' flags. Claims without either are left out.
 func ClaimDetails(w io.Writer, claims []*api.Claim, opts Options) error {
 	p := NewPage(opts)
 	for _, claim := range claims {
@@ -74,7 +73,7 @@ func writeClaimDetails(p *Page, c *api.Claim) {
 	}
 }
 
-// usage is a line about something of which a part is used.
+// usage is a line about a partly used amount.
 type usage struct {
 	name, text string
 	percent    int
@@ -129,11 +128,10 @@ func writeUsages(p *Page, lines []usage) {
 	}
 }
 
-// BarWidth is how many characters a bar has between its brackets.
+// BarWidth is the number of characters between the brackets of a bar.
 const BarWidth = 10
 
-// Bar draws how much of something is used: "[####------]". A used
-// percent is seen, and so is one that is left.
+// Bar draws a used part: "[####------]". Every part above zero is visible, used or free.
 func Bar(percent int) string {
 	full := percent * BarWidth / 100
 	switch {
@@ -147,8 +145,8 @@ func Bar(percent int) string {
 	return "[" + strings.Repeat("#", full) + strings.Repeat("-", BarWidth-full) + "]"
 }
 
-// ExtendedResources draws who serves extended resources: the device plugins and
-// DRA side by side. Nodes where all is the same stand together.
+// ExtendedResources draws the servers of extended resources: the device plugins and DRA
+// side by side. Equal nodes share a line.
 func ExtendedResources(w io.Writer, resources []api.ExtendedResource, opts Options) error {
 	p := NewPage(opts)
 	for i := range resources {

@@ -18,8 +18,8 @@ type driverDevices struct {
 	lines  [][]string
 }
 
-// byDriver sorts devices that are given as driver/pool/device by what they have
-// in common. Drivers and pools stay in the order in which they come.
+// byDriver groups devices that are given as driver/pool/device. Drivers and pools keep
+// their order.
 func byDriver(devices []string) []driverDevices {
 	type poolDevices struct {
 		name    string
@@ -67,8 +67,8 @@ func byDriver(devices []string) []driverDevices {
 	return groups
 }
 
-// splitDevice takes driver/pool/device apart; the name of a pool can have
-// slashes. What is no such name is all device.
+// splitDevice splits driver/pool/device; the name of a pool can have slashes. Other text is
+// all device.
 func splitDevice(id string) (driver, pool, device string) {
 	first, last := strings.IndexByte(id, '/'), strings.LastIndexByte(id, '/')
 	if first == last {
@@ -81,7 +81,8 @@ func splitDevice(id string) (driver, pool, device string) {
 // as gpu-0, gpu-1 and gpu-2, as "gpu-0 … gpu-2".
 func collapse(names []string) []string { return collapseTo(" … ", names) }
 
-// collapseTo puts something else between the first and the last of such names.
+// collapseTo is like collapse, with another text between the first and the last of such
+// names.
 func collapseTo(between string, names []string) []string {
 	names = slices.SortedFunc(slices.Values(names), naming.Compare)
 	var ranges []string

@@ -17,8 +17,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 )
 
-// writeAllocation draws the devices that are allocated to a claim, and the consumers
-// that it is reserved for.
+// writeAllocation draws the allocated devices of a claim, and its consumers.
 func writeAllocation(p *Page, a *api.Allocation, titled bool) {
 	if !titled {
 		p.Blank()

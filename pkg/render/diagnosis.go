@@ -13,7 +13,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
-// severitySection is how findings of a severity are put together.
+// severitySection has the findings of a severity.
 type severitySection struct {
 	severity api.Severity
 	title    string
@@ -68,7 +68,7 @@ func writeFindings(p *Page, all []api.Finding, section severitySection) {
 			continue
 		}
 		p.Text(margin, Plain, Actor(f.Remedy.Actor)+": "+f.Remedy.Text)
-		// What only looks is short; what changes something is there when it is asked for.
+		// Commands that only read are short; others are shown on request.
 		if p.Opts.Wide || p.Opts.Commands || len(f.Remedy.Commands) == 1 && looks(f.Remedy.Commands[0]) {
 			p.Verbatim(margin, strings.Join(f.Remedy.Commands, "\n"))
 		}
@@ -81,7 +81,7 @@ func looks(command string) bool {
 		!strings.HasPrefix(command, "kubectl dra taints ")
 }
 
-// writeUnknown puts the checks together that lack the same.
+// writeUnknown groups checks by the missing resources.
 func writeUnknown(p *Page, list []*api.Finding) {
 	var messages []string
 	codes := map[string][]string{}
@@ -112,8 +112,8 @@ func evidenceLine(fact *api.Evidence) string {
 	return text
 }
 
-// Finding draws one finding with all that is known of it: what the check is about,
-// what can be done, the objects, the evidence and the commands.
+// Finding draws one finding with its details: the meaning of the check, the advice, the
+// objects, the evidence and the commands.
 func Finding(w io.Writer, f *api.Finding, about, advice string, opts Options) error {
 	p := NewPage(opts)
 	p.Text(0, Strong, f.Code+": "+f.Title)

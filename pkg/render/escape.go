@@ -10,11 +10,10 @@ import (
 	"unicode/utf8"
 )
 
-// Escape makes text that somebody else wrote (a name, an attribute, a message)
-// safe to print: everything that could move the cursor, reorder or hide what
-// stands around it is shown as in a Go string literal. That covers control
-// characters and escape sequences, invisible and bidirectional formatting, every
-// space but the plain one, and bytes that are no UTF-8.
+// Escape makes foreign text (a name, an attribute, a message) safe to print: everything
+// that could move the cursor, or reorder or hide the text around it, is shown as in a Go
+// string literal. That covers control characters and escape sequences, invisible and
+// bidirectional formatting, every space but the plain one, and invalid UTF-8.
 func Escape(s string) string {
 	if isPlain(s) {
 		return s

@@ -16,8 +16,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 )
 
-// Evaluation draws what an expression makes of devices. With Wide, all nodes are
-// named.
+// Evaluation draws the results of an expression on devices. With Wide, all nodes are named.
 func Evaluation(w io.Writer, e *api.Evaluation, opts Options) error {
 	p := NewPage(opts)
 	writeLikeness(p, e.Like)
@@ -52,7 +51,7 @@ func writeEvaluation(p *Page, e *api.Evaluation) {
 	writeComparison(p, e)
 }
 
-// EvaluationTitle says in a sentence what becomes of an expression.
+// EvaluationTitle returns the result of an expression in a sentence.
 func EvaluationTitle(e *api.Evaluation) (string, Mark) {
 	switch {
 	case e.Problem != nil:
@@ -71,8 +70,7 @@ func EvaluationTitle(e *api.Evaluation) (string, Mark) {
 	}
 }
 
-// writeProblem shows the line where an expression is wrong, with a mark under the
-// place.
+// writeProblem shows the line with the error of an expression, with a mark under the place.
 func writeProblem(p *Page, expression string, problem *api.ExpressionProblem) {
 	lines := strings.Split(expression, "\n")
 	if problem.Line < 1 || problem.Line > len(lines) {
@@ -93,7 +91,7 @@ func writeProblem(p *Page, expression string, problem *api.ExpressionProblem) {
 	p.Text(2, Bad, text)
 }
 
-// chosenText says which devices an expression was evaluated for.
+// chosenText names the devices of an evaluation.
 func chosenText(e *api.Evaluation) string {
 	text := english.Thousands(e.Devices)
 	for _, chosen := range []struct{ what, name string }{{"of class ", e.DeviceClass}, {"of driver ", e.Driver}, {"named ", e.Device}} {

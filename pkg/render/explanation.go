@@ -111,8 +111,7 @@ func writeNextSteps(p *Page, e *api.Explanation) {
 	}
 }
 
-// writeAllocator names the allocator that answered; only people who doubt the answer
-// want to know.
+// writeAllocator names the allocator that answered, for people who doubt the answer.
 func writeAllocator(p *Page, e *api.Explanation) {
 	if !p.Opts.Wide {
 		return

@@ -20,8 +20,7 @@ func Fit(w io.Writer, f *api.Fit, opts Options) error {
 	p.Blank()
 	p.Field("Now", copyText(f.Now)+usedText(f))
 	p.Field("Released", copyText(f.Released)+" once the claims are released and the pods that use them are gone")
-	// Where the allocator fails, the first line has it.
-	// Where it is an error, the summary says it.
+	// The first line has a failure of the allocator, the summary has an error.
 	if f.Next != nil && (f.Now.AtLeast > 0 || f.Verdict != api.Error && f.Verdict != api.Undetermined) {
 		p.Field("Next copy", english.Sentence(f.Next.Message))
 	}
@@ -40,7 +39,7 @@ func Fit(w io.Writer, f *api.Fit, opts Options) error {
 	return p.Print(w)
 }
 
-// fitMark returns how the answer is highlighted.
+// fitMark returns the mark of the answer.
 func fitMark(v api.Verdict) Mark {
 	switch v {
 	case api.Fits:
@@ -62,8 +61,7 @@ func copyText(c api.CopyCount) string {
 	return text + " copies"
 }
 
-// usedText says how much of the room for copies is taken, and on how many nodes the
-// rest is.
+// usedText says how much of the room for copies is taken, and how many nodes have the rest.
 func usedText(f *api.Fit) string {
 	nodes := 0
 	for i := range f.Nodes {
@@ -79,7 +77,7 @@ func usedText(f *api.Fit) string {
 	return text + fmt.Sprintf("  %s %d%% in use", Bar(percent), percent)
 }
 
-// limitText lists what else limits copies.
+// limitText lists the other limits of copies.
 func limitText(limits []api.CopyLimit) string {
 	texts := make([]string, 0, len(limits))
 	for i := range limits {
@@ -93,7 +91,7 @@ func limitText(limits []api.CopyLimit) string {
 	return strings.Join(texts, ", ")
 }
 
-// writeCopyNodes draws the groups of nodes: what each takes, how many there are, and
+// writeCopyNodes draws the groups of nodes: the copies on each, the number of nodes, and
 // why they take no more.
 func writeCopyNodes(p *Page, groups []api.CopyNodes) {
 	shown := groups

@@ -15,8 +15,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
-// FitShapes draws a table of shapes of claims, with how many more of each fit, and the
-// moves of pods that win the most. With Wide, it says why none of a shape fits.
+// FitShapes draws a table of shapes of claims, with how many more of each fit, and the best
+// moves of pods. With Wide, it says why none of a shape fits.
 func FitShapes(w io.Writer, f *api.FitShapes, opts Options) error {
 	p := NewPage(opts)
 	if len(f.Shapes) == 0 {
@@ -116,7 +116,7 @@ func shapeLoad(s *api.ShapeFit) string {
 	return Bar((s.Released.AtLeast - s.Now.AtLeast) * 100 / s.Released.AtLeast)
 }
 
-// shapeText says what claims of a shape ask for.
+// shapeText describes the claims of a shape.
 func shapeText(s *api.ClaimShape) string {
 	text := english.Count(s.Devices, "device")
 	for _, name := range slices.Sorted(maps.Keys(s.Capacity)) {
@@ -137,7 +137,7 @@ func shapeText(s *api.ClaimShape) string {
 	return text
 }
 
-// writeMoves lists the moves that leave room for more.
+// writeMoves lists the moves that make room for more.
 func writeMoves(p *Page, shapes []api.ShapeFit) {
 	first := true
 	for i := range shapes {

@@ -10,14 +10,12 @@ import (
 	"strings"
 )
 
-// longestForeignLine limits how much of a line is waited for before it is written in
-// pieces.
+// longestForeignLine limits the length of a line before it is written in pieces.
 const longestForeignLine = 1 << 20
 
-// Foreign makes the output of a program that runs elsewhere safe to print: it
-// is [Escape] for a stream. Lines stay lines. With color, the colors that this
-// program uses itself are let through. Close writes what is left of a last
-// line; it does not close w.
+// Foreign makes the output of a program that runs elsewhere safe to print: it is [Escape]
+// for a stream. Lines stay lines. With color, this program's own colors are let through.
+// Close writes the rest of the last line; it does not close w.
 func Foreign(w io.Writer, color bool) io.WriteCloser {
 	f := &foreign{w: w}
 	if color {
@@ -32,7 +30,7 @@ type foreign struct {
 	rest   []byte
 }
 
-// Write never fails for what it was given, only for what it writes to.
+// Write only fails if the underlying writer does.
 func (f *foreign) Write(data []byte) (int, error) {
 	f.rest = append(f.rest, data...)
 	end := bytes.LastIndexByte(f.rest, '\n') + 1

@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// labelWidth is the most that the column of labels takes.
+	// labelWidth limits the width of the column of labels.
 	labelWidth = 22
-	// whereWidth is the most that the column of places takes from one of
-	// messages, messageWidth what it must leave of that.
+	// whereWidth limits the width that the column of places takes from the messages,
+	// messageWidth is the width that it must leave.
 	whereWidth   = 44
 	messageWidth = 36
-	// asideEdge is how far right the aside of the first line ends.
+	// asideEdge is the right edge of the aside in the first line.
 	asideEdge = 100
 	// columnsRoom is the width that messages need beside the labels; with less, the two are
 	// one column.
@@ -91,7 +91,7 @@ func claimTitle(claim *api.ClaimExplanation) string {
 	return "ResourceClaim " + claimName(claim)
 }
 
-// claimName says which claim it is and where it comes from.
+// claimName returns the name of a claim and its source.
 func claimName(claim *api.ClaimExplanation) string {
 	name := Qualified(claim.Namespace, claim.Name)
 	var from []string
@@ -141,8 +141,8 @@ func requestTitle(r *api.RequestExplanation) string {
 	return title
 }
 
-// writeFunnel draws how the devices of the class become those that are available: one
-// line for each check that rejects some.
+// writeFunnel draws the way from the devices of the class to the available ones: one line
+// for each check that rejects some.
 func writeFunnel(p *Page, r *api.RequestExplanation) {
 	first, rows := openingOf(p, r)
 	rows, rest := someReasons(p, rows)
@@ -165,7 +165,7 @@ func writeFunnel(p *Page, r *api.RequestExplanation) {
 
 	writeOpeningLine(p, number, min(edge, asideEdge), first)
 	if len(rows) == 0 && first.count == 0 {
-		// Nothing came in, so nothing is left.
+		// Without devices nothing is left.
 		return
 	}
 	for i := range rows {
@@ -203,8 +203,8 @@ func writeFunnel(p *Page, r *api.RequestExplanation) {
 	}
 }
 
-// opening is the first line of a funnel: how many devices come in, and at its
-// right which ones do not.
+// opening is the first line of a funnel: the number of devices, and at its right the
+// excluded ones.
 type opening struct {
 	count       int
 	text, aside string

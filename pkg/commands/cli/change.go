@@ -3,10 +3,10 @@
 
 package cli
 
-// FieldManager names this program to the API server as the author of changes.
+// FieldManager is the name of this program as the author of changes.
 const FieldManager = "kubectl-dra"
 
-// The values of --dry-run.
+// Values of --dry-run.
 const (
 	DryRunNone   = "none"
 	DryRunClient = "client"

@@ -1,10 +1,10 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cli is what all verbs share: the flags that say what to read and how to
-// print, help in groups, notes, errors with a way out, and exit codes.
+// Package cli has the common parts of all verbs: the flags for reading and printing, help
+// in groups, notes, errors with a way out, and exit codes.
 //
 // It knows no verb. It reads through pkg/snapshot, and prints explanations through
-// pkg/render or the printers of cli-runtime, made safe for a terminal. pkg/commands
-// and the packages below it may import it.
+// pkg/render or the printers of cli-runtime, made safe for a terminal. pkg/commands and the
+// packages below it may import it.
 package cli

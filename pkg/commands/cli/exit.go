@@ -20,7 +20,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
-// The exit codes, which scripts rely on.
+// Exit codes, which scripts rely on.
 const (
 	ExitFits         = 0 // Allocated or Fits, or nothing went wrong
 	ExitDoesNotFit   = 1 // DoesNotFit, Blocked or Error
@@ -29,13 +29,13 @@ const (
 	ExitFailure      = 4 // the cluster, a node or I/O failed, or the requested objects could not be read
 )
 
-// UsageError is a mistake in the command line. Its way out is a line of its own.
+// UsageError is a mistake in the command line. Its advice is printed on a line of its own.
 type UsageError struct {
 	err error
 	out string
 }
 
-// Usagef makes a [UsageError] with a way out, which may be empty.
+// Usagef returns a [UsageError] with advice, which may be empty.
 func Usagef(out, format string, args ...any) error {
 	return &UsageError{err: fmt.Errorf(format, args...), out: out}
 }
@@ -46,19 +46,19 @@ func (e *UsageError) Error() string { return e.err.Error() }
 // Unwrap returns the cause.
 func (e *UsageError) Unwrap() error { return e.err }
 
-// HelpHint leads to the help of a command.
+// HelpHint returns the hint to the help of a command.
 func HelpHint(cmd *cobra.Command) string {
 	return fmt.Sprintf("See '%s --help'.", cmd.CommandPath())
 }
 
-// OutcomeError carries an exit code that is a result and not a failure; there
-// is nothing to print about it.
+// OutcomeError carries an exit code that is a result and not a failure; nothing is printed
+// about it.
 type OutcomeError struct{ Code int }
 
 // Error returns a text that users never see.
 func (e *OutcomeError) Error() string { return fmt.Sprintf("outcome %d", e.Code) }
 
-// ExitCode returns the one place that maps an error to the exit code.
+// ExitCode maps an error to the exit code.
 func ExitCode(err error) int {
 	var (
 		outcome *OutcomeError
@@ -98,9 +98,9 @@ func VerdictCode(verdict api.Verdict) int {
 	}
 }
 
-// Worse returns the exit code for two targets. A failure hides more than a mistake in the
-// input, and that more than any answer; that something does not fit is certain and beats
-// what is not.
+// Worse returns the exit code for two targets. A failure is worse than a mistake in the
+// input, and that is worse than any answer; "does not fit" is certain and worse than an
+// unknown answer.
 func Worse(a, b int) int {
 	for _, code := range []int{ExitFailure, ExitUsage, ExitDoesNotFit, ExitUndetermined} {
 		if a == code || b == code {
@@ -110,7 +110,7 @@ func Worse(a, b int) int {
 	return ExitFits
 }
 
-// PrintError says what failed and, on a line of its own, the way out.
+// PrintError prints an error and, on a line of its own, the advice.
 func PrintError(w io.Writer, err error) {
 	var outcome *OutcomeError
 	if err == nil || errors.As(err, &outcome) {
@@ -127,12 +127,12 @@ func PrintError(w io.Writer, err error) {
 	for i, line := range lines {
 		lines[i] = render.Escape(line)
 	}
-	// Nothing is left to do when the error stream is broken too.
+	// Nothing can be done if the error stream is broken, too.
 	_, _ = fmt.Fprintf(w, "error: %s\n", strings.Join(lines, "\n"))
 }
 
-// suggestion returns what a user can do about an error, if the error itself does not say.
-// It is empty if nobody knows.
+// suggestion returns advice about an error, empty if there is none or the error itself has
+// it.
 func suggestion(err error) string {
 	var (
 		usage   *UsageError

@@ -15,14 +15,14 @@ import (
 // GapError means that the requested objects, or some of them, could not be read: "not
 // permitted" is never "none". The exit code is ExitFailure.
 type GapError struct {
-	// Doing says what failed, as in "list devices".
+	// Doing is the failed action, as in "list devices".
 	Doing string
 	// Gaps are the gaps in the requested objects; there is at least one.
 	Gaps []snapshot.Gap
 	// Namespace is the only requested namespace; empty for all, or if the missing objects
 	// have none.
 	Namespace string
-	// Live is true if a cluster was asked and not a file.
+	// Live is true if a cluster was read and not a file.
 	Live bool
 	// Partial is true if something was printed all the same.
 	Partial bool
@@ -41,7 +41,7 @@ func (e *GapError) Error() string {
 	return said + strings.Join(reasons, "; ")
 }
 
-// out says which right to ask for, and what else there is to do.
+// out returns the advice: the rights to ask for, and alternatives.
 func (e *GapError) out() string {
 	resources := make([]string, 0, len(e.Gaps))
 	for _, gap := range e.Gaps {
@@ -68,7 +68,7 @@ func (e *GapError) out() string {
 // UnendingError means that the answer is unknown for some devices because an expression
 // does not end. The exit code is ExitFailure.
 type UnendingError struct {
-	// Doing says what failed, as in "list devices", and reason which expression.
+	// Doing is the failed action, as in "list devices", and reason names the expression.
 	Doing, Reason string
 }
 

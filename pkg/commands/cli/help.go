@@ -14,10 +14,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// HelpWidth is how wide help gets at most.
+// HelpWidth limits the width of help.
 const HelpWidth = 100
 
-// The groups of flags in the help. Flags without a group come first.
+// Groups of flags in the help. Flags without a group come first.
 const (
 	GroupOutput  = "Output"
 	GroupReading = "What to read"
@@ -26,10 +26,10 @@ const (
 	GroupCluster = "How to reach the cluster"
 )
 
-// groupAnnotation is where a flag keeps its group.
+// groupAnnotation is the annotation with the group of a flag.
 const groupAnnotation = "kubectl-dra/group"
 
-// AddFlags adds flags to a set and notes to which group they belong.
+// AddFlags adds flags to a set and records their group.
 func AddFlags(flags *pflag.FlagSet, name string, add func(*pflag.FlagSet)) {
 	set := pflag.NewFlagSet(name, pflag.ContinueOnError)
 	add(set)
@@ -52,7 +52,7 @@ func isCommonClusterFlag(name string) bool {
 	return slices.Contains([]string{"kubeconfig", "context", "namespace", "all-namespaces", "as", "request-timeout"}, name)
 }
 
-// SetHelp replaces cobra's help by one with grouped flags.
+// SetHelp replaces cobra's help with help in groups of flags.
 func SetHelp(root *cobra.Command) {
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 		var b strings.Builder
@@ -63,7 +63,7 @@ func SetHelp(root *cobra.Command) {
 		b.WriteString(strings.TrimSpace(about))
 		b.WriteString("\n\n")
 		writeUsage(&b, cmd)
-		// There is nobody to tell that the help could not be written.
+		// Nobody can be told that the help could not be written.
 		_, _ = io.WriteString(cmd.OutOrStdout(), b.String())
 	})
 	root.SetUsageFunc(func(cmd *cobra.Command) error {
@@ -91,7 +91,7 @@ func writeUsage(b *strings.Builder, cmd *cobra.Command) {
 	if cmd.HasExample() {
 		fmt.Fprintf(b, "\nExamples:\n%s\n", cmd.Example)
 	}
-	// Only the verbs that read have anything to do with a cluster.
+	// Only verbs that read use a cluster.
 	reads := cmd.Flags().Lookup("snapshot") != nil
 	for _, name := range []string{"", GroupNode, GroupRemote, GroupOutput, GroupReading, GroupCluster} {
 		if name == GroupCluster && !reads {
@@ -113,7 +113,7 @@ func writeUsage(b *strings.Builder, cmd *cobra.Command) {
 	}
 }
 
-// writeCommands lists the commands below one, by their groups if they have any.
+// writeCommands lists the subcommands of a command, by their groups if they have any.
 func writeCommands(b *strings.Builder, cmd *cobra.Command) {
 	titles := map[string]string{"": "Commands"}
 	groups := []string{""}
@@ -145,8 +145,8 @@ func AddCommands(root *cobra.Command, title string, commands ...*cobra.Command) 
 	}
 }
 
-// DescribeCompletion says how kubectl finds the completion of a plugin, which
-// has nothing to do with the scripts that the command writes.
+// DescribeCompletion describes how kubectl finds the completion of a plugin, which does not
+// use the scripts that the command writes.
 func DescribeCompletion(root *cobra.Command) {
 	for _, cmd := range root.Commands() {
 		if cmd.Name() != "completion" {
@@ -169,9 +169,9 @@ The commands below write scripts for those who call the program kubectl-dra.`
 	}
 }
 
-// quoteForFish corrects the script for fish. It evaluates the words of the line
-// after it took their quotes away: names of files in it would be run as commands.
-// Words that run nothing stay, for their variables and the ~ of a home.
+// quoteForFish corrects the script for fish, which evaluates the words of the line after
+// removing their quotes: names of files in it would be run as commands. Words that run
+// nothing stay, for their variables and the ~ of a home.
 func quoteForFish(cmd *cobra.Command) {
 	const (
 		evaluated = "    set -l args (commandline -opc)\n"
@@ -198,8 +198,8 @@ func quoteForFish(cmd *cobra.Command) {
 	}
 }
 
-// reword says in the words of this program what some of kubectl's flags do, in
-// no more columns than a terminal has.
+// reword describes some of kubectl's flags in the words of this program, within the width
+// of a terminal.
 func reword(flag *pflag.Flag) {
 	words := map[string]string{
 		"allow-missing-template-keys": "Ignore missing fields and map keys in templates.",

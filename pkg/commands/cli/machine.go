@@ -24,9 +24,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
 )
 
-// NewPrinter returns what the flags ask for. Those of cli-runtime print characters as they
-// are that an attribute of a device may have and a terminal obeys, and those for YAML fail
-// for some. What is printed has no managed fields that would have to be left out.
+// NewPrinter returns the printer for the flags. cli-runtime's printers print characters of
+// attributes that a terminal obeys, and its YAML printers fail for some. The output has no
+// managed fields that would have to be left out.
 func NewPrinter(flags interface {
 	ToPrinter() (printers.ResourcePrinter, error)
 },
@@ -51,8 +51,8 @@ func NewPrinter(flags interface {
 	}
 }
 
-// jsonPrinter escapes what a terminal would obey or not show. A decoder gets the same
-// texts.
+// jsonPrinter escapes characters that a terminal would obey or not show. A decoder gets the
+// same texts.
 type jsonPrinter struct{ plain *printers.JSONPrinter }
 
 func (p *jsonPrinter) PrintObj(object runtime.Object, w io.Writer) error {
@@ -81,9 +81,9 @@ func (p *YAMLPrinter) PrintObj(object runtime.Object, w io.Writer) error {
 	return err
 }
 
-// kyamlPrinter writes each object as a document, too. The one of cli-runtime reads JSON
-// as YAML, which does not have all characters that JSON has, and spoils texts of several
-// lines if one of them begins with an escape. Without line breaks it does not.
+// kyamlPrinter writes each object as a document, too. cli-runtime's reads JSON as YAML,
+// which does not have all characters of JSON, and spoils texts of several lines if one of
+// them begins with an escape. Without line breaks it does not.
 type kyamlPrinter struct{}
 
 func (kyamlPrinter) PrintObj(object runtime.Object, w io.Writer) error {
@@ -99,9 +99,9 @@ func (kyamlPrinter) PrintObj(object runtime.Object, w io.Writer) error {
 	return written.FromYAML(bytes.NewReader(escaped), w)
 }
 
-// templatePrinter prints what the user has designed. If that fails, the command line is
-// wrong. Printers of cli-runtime then print the whole object, to standard output or as a
-// part of the error, and those of kubectl may panic.
+// templatePrinter executes the user's template. If that fails, the command line is wrong.
+// cli-runtime's printers then print the whole object, to standard output or as a part of
+// the error, and kubectl's may panic.
 type templatePrinter struct{ plain printers.ResourcePrinter }
 
 func (p *templatePrinter) PrintObj(object runtime.Object, w io.Writer) error {
@@ -123,8 +123,8 @@ func (p *templatePrinter) attempt(object runtime.Object, w io.Writer) (err error
 	return p.plain.PrintObj(object, w)
 }
 
-// columnsPrinter escapes the cells of a table that the user has designed. A line break
-// in one would be another row.
+// columnsPrinter escapes the cells of the user's table. A line break in a cell would be
+// another row.
 type columnsPrinter struct{ plain *get.CustomColumnsPrinter }
 
 func (p *columnsPrinter) PrintObj(object runtime.Object, w io.Writer) error {
@@ -180,7 +180,7 @@ func escapedCopy(value reflect.Value) reflect.Value {
 	return changed
 }
 
-// NewList makes what a printer gets for several items of one type.
+// NewList returns a list of items of one type for a printer.
 func NewList[T runtime.Object](name string, items []T) *api.List {
 	list := &api.List{TypeMeta: TypeMeta(name + "List"), Items: make([]runtime.RawExtension, 0, len(items))}
 	for _, item := range items {

@@ -12,13 +12,13 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
-// PrintNotes tells people what an answer does not, a line each. Notes go beside the
-// answer, so that a program that reads it does not stumble over them.
+// PrintNotes prints notes that an answer lacks, a line each, beside the answer, so that a
+// program that reads it does not stumble over them.
 func PrintNotes(streams genericiooptions.IOStreams, notes ...string) error {
 	return WriteNotes(streams.ErrOut, notes...)
 }
 
-// WriteNotes writes notes to where the rest of a text is that they belong to.
+// WriteNotes writes notes after the text that they belong to.
 func WriteNotes(w io.Writer, notes ...string) error {
 	for _, note := range notes {
 		if _, err := fmt.Fprintf(w, "Note: %s\n", render.Escape(note)); err != nil {

@@ -27,12 +27,11 @@ type OutputFlags struct {
 	Print  *genericclioptions.PrintFlags
 	Output string
 	Color  string
-	// Reports are the formats of reports that the verb has besides; see
-	// [ReportFormats].
+	// Reports are the report formats that the verb supports; see [ReportFormats].
 	Reports []string
 }
 
-// NewOutputFlags makes the flags.
+// NewOutputFlags returns the flags.
 func NewOutputFlags() *OutputFlags {
 	return &OutputFlags{Print: genericclioptions.NewPrintFlags("")}
 }
@@ -47,7 +46,7 @@ func (f *OutputFlags) AddTo(cmd *cobra.Command) {
 		f.Print.TemplatePrinterFlags.AddFlags(templates)
 		flags.AddFlagSet(templates.Flags())
 	})
-	// It only fails if somebody registered one before.
+	// RegisterFlagCompletionFunc only fails for duplicates.
 	_ = cmd.RegisterFlagCompletionFunc("output", Fixed(formats...))
 	f.Print.OutputFormat = &f.Output
 	f.Print.OutputFlagSpecified = func() bool { return cmd.Flags().Changed("output") }
@@ -57,19 +56,19 @@ func (f *OutputFlags) formats() []string {
 	return slices.Concat([]string{"wide"}, f.Print.AllowedFormats(), f.Reports)
 }
 
-// Printer prints explanations in the form that the flags ask for.
+// Printer prints explanations in the format of the flags.
 type Printer struct {
 	out io.Writer
-	// Text is for people; machine for programs, if that was asked for.
+	// Text has the options for text; machine prints for programs, if that was asked for.
 	Text    render.Options
 	Machine printers.ResourcePrinter
-	// Names prints the targets alone.
+	// Names is true to print only the targets.
 	Names bool
 	// report is the format of a report, empty if none was asked for.
 	report string
 }
 
-// ToPrinter checks the flags.
+// ToPrinter checks the flags and returns the printer.
 func (f *OutputFlags) ToPrinter(streams genericiooptions.IOStreams) (*Printer, error) {
 	color, err := UseColor(f.Color, streams.Out)
 	if err != nil {
@@ -97,7 +96,7 @@ func (f *OutputFlags) ToPrinter(streams genericiooptions.IOStreams) (*Printer, e
 	return p, nil
 }
 
-// FormatJUnit is the report of a test suite.
+// FormatJUnit is the format of the report of a test suite.
 const FormatJUnit = "junit"
 
 // ReportFormats returns the formats of reports, for verbs that have findings.
@@ -107,14 +106,14 @@ func reportWriters() map[string]func(io.Writer, *render.Report) error {
 	return map[string]func(io.Writer, *render.Report) error{"github": render.GitHub, FormatJUnit: render.JUnit, "sarif": render.SARIF}
 }
 
-// PrintFindings writes findings in the form that the flags ask for: the object for
-// machines, the report, or the text. It reports whether it was the text.
+// PrintFindings writes findings in the format of the flags: the object for machines, the
+// report, or the text. It reports whether it was the text.
 func (p *Printer) PrintFindings(object runtime.Object, of func() *render.Report, text func(io.Writer, render.Options) error) (bool, error) {
 	return p.printReport(object, func(w io.Writer) error { return reportWriters()[p.report](w, of()) }, text)
 }
 
-// PrintTest writes what came of a test in the form that the flags ask for, of which
-// [FormatJUnit] is one.
+// PrintTest writes the result of a test in the format of the flags, of which [FormatJUnit]
+// is one.
 func (p *Printer) PrintTest(r *api.TestReport) error {
 	_, err := p.printReport(r, func(w io.Writer) error { return render.TrialsJUnit(w, r) },
 		func(w io.Writer, opts render.Options) error { return render.Trials(w, r, opts) })
@@ -199,8 +198,8 @@ func printAnswers[T runtime.Object](p *Printer, answers []T, list runtime.Object
 	return nil
 }
 
-// apiVersionOf returns the API version of built-in kinds, for -o name. An
-// explanation does not tell it for others; kubectl finds those by kind.
+// apiVersionOf returns the API version of built-in kinds, for -o name. Explanations lack it
+// for others; kubectl finds those by kind.
 func apiVersionOf(kind string) string {
 	switch kind {
 	case api.KindClaim, api.KindTemplate:

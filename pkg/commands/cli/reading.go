@@ -35,13 +35,13 @@ type ReadingFlags struct {
 	allNamespaces     bool
 }
 
-// NewReadingFlags makes the flags, with kubectl's own in config.
+// NewReadingFlags returns the flags, with kubectl's own in config.
 func NewReadingFlags(config *genericclioptions.ConfigFlags) *ReadingFlags {
 	return &ReadingFlags{Config: config}
 }
 
-// AddTo adds the flags that every verb that reads has. A verb that lists by namespace
-// has an --all-namespaces of its own already.
+// AddTo adds the flags of every verb that reads. List verbs have their own
+// --all-namespaces.
 func (f *ReadingFlags) AddTo(cmd *cobra.Command) {
 	AddFlags(cmd.Flags(), GroupReading, func(flags *pflag.FlagSet) {
 		flags.StringArrayVar(&f.Paths, "snapshot", nil,
@@ -59,7 +59,7 @@ func (f *ReadingFlags) AddTo(cmd *cobra.Command) {
 	}
 }
 
-// AddPreviewTo adds the flag for what a driver would publish.
+// AddPreviewTo adds the flag for previewed slices.
 func (f *ReadingFlags) AddPreviewTo(cmd *cobra.Command) {
 	AddFlags(cmd.Flags(), GroupReading, func(flags *pflag.FlagSet) {
 		flags.StringArrayVar(&f.Previews, "with-preview", nil,
@@ -68,7 +68,7 @@ func (f *ReadingFlags) AddPreviewTo(cmd *cobra.Command) {
 	})
 }
 
-// Reader reads from where the flags say.
+// Reader reads the cluster or the files of the flags.
 type Reader struct {
 	Config   *genericclioptions.ConfigFlags
 	paths    []string
@@ -76,21 +76,21 @@ type Reader struct {
 	Options  load.Options
 	// preview holds the previews once they were read.
 	preview *snapshot.Snapshot
-	// Namespace is the one asked for with -n, empty if none was.
+	// Namespace is the namespace of -n, empty if there was none.
 	Namespace string
-	// Only is the namespace that the answer is limited to, for verbs that look at all
-	// of them otherwise: Namespace, empty with -A.
+	// Only is the namespace of the answer, for verbs that otherwise look at all namespaces:
+	// Namespace, empty with -A.
 	Only    string
 	streams genericiooptions.IOStreams
 }
 
-// clusterOnly returns the flags that choose a cluster or a user, which a file is no match
-// for.
+// clusterOnly returns the flags that choose a cluster or a user, which do not go with a
+// file.
 func clusterOnly() []string {
 	return []string{"kubeconfig", "context", "cluster", "user", "server", "token", "as", "as-group", "as-uid"}
 }
 
-// NameRule says what names look like.
+// NameRule describes valid names.
 const NameRule = "Names have lower-case letters, digits, '-' and '.' only."
 
 // ToReader checks the flags. Nothing is read yet.
@@ -118,7 +118,7 @@ func (f *ReadingFlags) ToReader(cmd *cobra.Command, streams genericiooptions.IOS
 			return nil, Usagef("See --kubernetes-version.", "%w", err)
 		}
 	}
-	// A note that cannot be printed keeps nothing from being answered.
+	// A note that cannot be printed does not prevent the answer.
 	leftOut := func(note string) { _ = PrintNotes(streams, note) }
 	only := *f.Config.Namespace
 	if f.allNamespaces {
@@ -154,27 +154,27 @@ func (r *Reader) Live() bool { return len(r.paths) == 0 }
 type Scope struct {
 	Target        *snapshot.ObjectRef
 	AllNamespaces bool
-	// Only are the resources that matter; empty for all.
+	// Only are the needed resources; empty for all.
 	Only []string
-	// Unused are fields that nobody is going to look at, by resource.
+	// Unused are unused fields, by resource.
 	Unused map[string][]kinds.Field
-	// Manifests are about to be applied: what can refuse them, and what they
-	// depend on, is read. May be nil.
+	// Manifests are about to be applied: objects that can refuse them, and their
+	// dependencies, are read. May be nil.
 	Manifests *snapshot.Snapshot
 	// Creates is set if the question concerns pods or claims that do not exist yet: objects
 	// that can refuse them are read.
 	Creates bool
-	// Evicts is set if pods are about to be evicted: what may delay that is read.
+	// Evicts is set if pods are about to be evicted: objects that may delay that are read.
 	Evicts bool
-	// Ends is set if it matters until when pods run at most.
+	// Ends is set if the time until which pods run matters.
 	Ends bool
 	// Starting is set if pods that do not start on their nodes matter.
 	Starting bool
-	// Health is set if the question is whether anything is wrong.
+	// Health is set for a question about problems.
 	Health bool
-	// Admission is set if it matters what Kueue holds back.
+	// Admission is set if it matters which pods Kueue holds back.
 	Admission bool
-	// ComputeDomains is set if it matters which of them claims name.
+	// ComputeDomains is set if the ComputeDomains of claims matter.
 	ComputeDomains bool
 	// Scaling is set if another number of pods of the target may be proposed.
 	Scaling bool
@@ -203,7 +203,7 @@ func (s *Source) NamespaceGone(namespace string) bool {
 	return namespace != "" && len(s.Snap.Namespaces) > 0 && s.Snap.Gap(snapshot.ResourceNamespaces) == nil && s.Snap.Namespace(namespace) == nil
 }
 
-// Read asks the cluster or loads the files, and lays the previews over it.
+// Read reads the cluster or the files, and adds the previews.
 func (r *Reader) Read(ctx context.Context, what Scope) (*Source, error) {
 	if len(r.previews) > 0 && r.preview == nil {
 		var err error
@@ -223,10 +223,10 @@ func (r *Reader) Read(ctx context.Context, what Scope) (*Source, error) {
 	return from, err
 }
 
-// largeYAML is so much YAML that reading it takes seconds.
+// largeYAML is an amount of YAML that takes seconds to read.
 const largeYAML = 32 << 20
 
-// yamlNote says how to read a large cluster faster.
+// yamlNote suggests how to read a large cluster faster.
 func (r *Reader) yamlNote(size int64) string {
 	note := fmt.Sprintf("reading %d MiB of YAML takes several times as long as JSON", size>>20)
 	from := ""
@@ -239,7 +239,7 @@ func (r *Reader) yamlNote(size int64) string {
 	return note + "; to save it as JSON: kubectl dra snapshot" + from + " -o cluster.json.gz"
 }
 
-// readPublished asks the cluster or loads the files.
+// readPublished reads the cluster or the files.
 func (r *Reader) readPublished(ctx context.Context, what Scope) (*Source, error) {
 	if !r.Live() {
 		options, yaml := r.Options, int64(0)
@@ -257,7 +257,7 @@ func (r *Reader) readPublished(ctx context.Context, what Scope) (*Source, error)
 	}
 	clients, err := collect.NewClients(r.Config)
 	if err != nil {
-		// Nothing was sent yet: it is the flags or the kubeconfig.
+		// Nothing was sent yet: the flags or the kubeconfig are wrong.
 		return nil, Usagef("Check --kubeconfig, --context and the other flags, or read a saved cluster with --snapshot.", "%w", err)
 	}
 	bar := NewProgress(r.streams.ErrOut, "Asking API server "+clients.Address())

@@ -34,7 +34,7 @@ func (w *CheckedWriter) Write(text []byte) (int, error) {
 	return n, err
 }
 
-// Terminal returns the file descriptor of a terminal.
+// Terminal returns the file descriptor of a stream that is a terminal.
 func Terminal(stream any) (fd int, ok bool) {
 	if checked, ok := stream.(*CheckedWriter); ok {
 		stream = checked.To
@@ -61,7 +61,7 @@ func OutputWidth(w io.Writer) int {
 	return WidthWithoutTerminal
 }
 
-// The values of --color.
+// Values of --color.
 const (
 	ColorAuto   = "auto"
 	ColorAlways = "always"
@@ -84,15 +84,14 @@ func UseColor(choice string, w io.Writer) (bool, error) {
 }
 
 const (
-	// silentFor is how long the program works silently: as long as nobody wonders
-	// whether it does.
+	// silentFor is how long the program works without showing progress.
 	silentFor = 100 * time.Millisecond
 	// clearLine moves to the start of the line and empties it.
 	clearLine = "\r\x1b[K"
 )
 
-// Progress is one line on a terminal that tells what takes so long. The zero
-// value says nothing. It is safe for concurrent use.
+// Progress is one line on a terminal that names a slow operation. The zero value shows
+// nothing. It is safe for concurrent use.
 type Progress struct {
 	mu    sync.Mutex
 	w     io.Writer
@@ -101,8 +100,8 @@ type Progress struct {
 	shown bool
 }
 
-// NewProgress starts the clock for something that takes a while, such as "Asking API
-// server https://…". It stays silent unless w is a terminal.
+// NewProgress starts the clock for a slow operation, such as "Asking API server https://…".
+// It stays silent unless w is a terminal.
 func NewProgress(w io.Writer, doing string) *Progress {
 	p := &Progress{since: time.Now()}
 	if _, ok := Terminal(w); ok {
@@ -121,7 +120,7 @@ func (p *Progress) Report(done, total int, what string) {
 	p.show(fmt.Sprintf("Read %s objects (%s)", so, render.Escape(what)))
 }
 
-// Say rewrites the line with something else that takes a while.
+// Say rewrites the line for another slow operation.
 func (p *Progress) Say(doing string) { p.show(render.Escape(doing)) }
 
 func (p *Progress) show(text string) {

@@ -30,10 +30,10 @@ func Among(proposals, args []string, typed string) ([]cobra.Completion, cobra.Sh
 	return slices.Compact(list), directive
 }
 
-// isInert reports whether all shells read a word as it is written, and print it as
-// it is: it has letters, digits and a few signs. Names in a cluster and in a
-// kubeconfig can be commands in a shell, and the scripts that ask for completions
-// do not quote all that they insert, and evaluate the line again with the next Tab.
+// isInert reports whether all shells read a word as it is written, and print it as it is:
+// it has letters, digits and a few signs. Names in a cluster and in a kubeconfig can be
+// commands in a shell, and completion scripts do not quote all that they insert, and
+// evaluate the line again with the next Tab.
 func isInert(word string) bool {
 	return !strings.HasPrefix(word, "=") && !strings.ContainsFunc(word, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_./:=,@%+", r)

@@ -19,7 +19,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
-// NewAttributes returns the verb that lists what devices publish.
+// NewAttributes returns the verb that lists attributes of devices.
 func NewAttributes(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	flags, choice := newListFlags(config, attributeKind()), &names.DeviceFlags{}
 	cmd := &cobra.Command{
@@ -78,7 +78,7 @@ A NAME is DOMAIN/NAME or the part after the slash, and can be a pattern like
 	return cmd
 }
 
-// attributesOf lists the attributes of the devices that were chosen.
+// attributesOf lists the attributes of the chosen devices.
 func attributesOf(ctx context.Context, from *listed, flags *names.DeviceFlags) ([]*api.Attribute, error) {
 	wanted, err := flags.Choice(from.Source)
 	if err != nil {

@@ -83,7 +83,7 @@ A NAME can be a pattern like 'train-*'.`,
   kubectl dra claims -A -o \
     jsonpath='{range .items[?(@.flags)]}{.name} {.flags[*].message}{"\n"}{end}'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			// A line that is too long is a matter of terminals alone.
+			// Only terminals limit the length of a line.
 			_, isTerminal := cli.Terminal(streams.Out)
 			inFull := !isTerminal || *flags.print.OutputFormat == "wide"
 			options, err := newListOptions(flags.listFlags, cmd, args, listing[*api.Claim]{
@@ -123,8 +123,7 @@ A NAME can be a pattern like 'train-*'.`,
 	return cmd
 }
 
-// items returns the claims with their stages; those that are pending get their reason if it
-// is asked for.
+// items returns the claims with their stages; pending claims get their reason on request.
 func (f *claimsFlags) items(ctx context.Context, from *listed) ([]*api.Claim, error) {
 	claims := from.inventory.Claims()
 	stages := lifecycle.NewStages(from.cluster)
@@ -181,7 +180,7 @@ func claimKind() kind[*api.Claim] {
 		names:     func(c claim) []string { return []string{c.Name, c.Namespace + "/" + c.Name} },
 		namespace: func(c claim) string { return c.Namespace },
 		labels:    func(c claim) map[string]string { return c.Labels }, labelsOf: "their own",
-		// The first ones are those that the API server knows.
+		// The first names are those that the API server knows.
 		fields: []field[claim]{
 			{name: "metadata.name", of: func(c claim) string { return c.Name }},
 			{name: "metadata.namespace", of: func(c claim) string { return c.Namespace }},

@@ -80,8 +80,8 @@ A NAME can be a pattern like 'gpu.*'.`,
 	return cmd
 }
 
-// classDetails shows the extended resources of the classes and, unless certain
-// classes were asked for, those that no class serves.
+// classDetails shows the extended resources of the classes and, unless certain classes were
+// asked for, extended resources that no class serves.
 func classDetails(ctx context.Context, w io.Writer, classes []*api.Class, from *listed) error {
 	var resources []api.ExtendedResource
 	for _, class := range classes {

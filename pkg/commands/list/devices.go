@@ -134,8 +134,8 @@ A DEVICE can be a pattern like 'gpu-*'.`,
 	return cmd
 }
 
-// asks returns the resources without which it is not known which devices to list: what the
-// flags choose by is asked for. Who chooses by certainty knows that some are not certain.
+// asks returns the resources without which it is not known which devices to list: the
+// sources of the chosen properties. A selector for uncertain devices expects uncertainty.
 func (f *devicesFlags) asks(chosen fields.Selector) []string {
 	asked := []string{snapshot.ResourceSlices}
 	byState := false
@@ -157,8 +157,8 @@ func (f *devicesFlags) asks(chosen fields.Selector) []string {
 	return asked
 }
 
-// stillTaken tells of devices that are not listed, or not counted, and handed out
-// all the same.
+// stillTaken returns notes on devices that are not listed, or not counted, and still
+// allocated.
 func stillTaken(have *inventory.Inventory, what string) []string {
 	count := have.StillTaken()
 	if count == 0 {
@@ -168,8 +168,8 @@ func stillTaken(have *inventory.Inventory, what string) []string {
 		"kubectl dra slices --field-selector state=Obsolete -o wide has their slices", what, english.Count(count, "device"))}
 }
 
-// unknown notes what the flags name that there is not, and what --node leaves
-// out of what the node can reach.
+// unknown notes missing objects in the flags, and devices that --node leaves out although
+// the node can reach them.
 func (f *devicesFlags) unknown(from *listed, devices []api.Device) error {
 	from.notes = append(from.notes, names.NoSuchDevices(from.cluster, f.driver, f.pool, "")...)
 	for _, name := range f.columns {
@@ -191,8 +191,8 @@ func (f *devicesFlags) unknown(from *listed, devices []api.Device) error {
 	return err
 }
 
-// choose finds the devices that a class or an expression selects. On some an
-// expression may fail: they are not selected, and the count is told.
+// choose finds the devices that a class or an expression selects. Devices on which an
+// expression fails are not selected, and counted in a note.
 func (f *devicesFlags) choose(ctx context.Context, from *listed) error {
 	var selectors []resourceapi.DeviceSelector
 	if f.class != "" {
@@ -251,7 +251,7 @@ func deviceKind() kind[*api.Device] {
 			{name: "uncertain", of: func(d device) string { return strconv.FormatBool(d.Uncertain) }, values: []string{"true", "false"}},
 			{
 				name: "health", of: func(d device) string { return d.Health },
-				// It is empty where nobody says how a device is.
+				// The health is empty if nobody reports it.
 				values: texts(corev1.ResourceHealthStatusHealthy, corev1.ResourceHealthStatusUnhealthy, corev1.ResourceHealthStatusUnknown, ""),
 			},
 		},

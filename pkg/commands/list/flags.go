@@ -17,7 +17,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 )
 
-// listFlags are the flags of every verb that lists something.
+// listFlags are the flags of every list verb.
 type listFlags struct {
 	reading *cli.ReadingFlags
 	// fieldNames are the names of a field selector, labelsOf names the objects whose labels
@@ -33,7 +33,7 @@ type listFlags struct {
 	watchEvents   bool
 }
 
-// newListFlags makes the flags for a kind of items.
+// newListFlags returns the flags for a kind of items.
 func newListFlags[T runtime.Object](config *genericclioptions.ConfigFlags, items kind[T]) *listFlags {
 	return &listFlags{
 		reading: cli.NewReadingFlags(config), print: get.NewGetPrintFlags(),
@@ -65,8 +65,7 @@ func (f *listFlags) addTo(cmd *cobra.Command, namespaced bool) {
 	f.reading.AddTo(cmd)
 }
 
-// inWide leads to -o wide, which says why or how something is; it is empty
-// where that is printed already.
+// inWide returns the hint to -o wide for the reasons; empty if they are printed already.
 func (f *listFlags) inWide(says string) string {
 	if *f.print.OutputFormat == "wide" {
 		return ""
@@ -81,7 +80,7 @@ func (f *listFlags) complete(cmd *cobra.Command) {
 	for _, name := range f.fieldNames {
 		fieldNames = append(fieldNames, name+"=")
 	}
-	// They only fail if somebody registered one before.
+	// RegisterFlagCompletionFunc only fails for duplicates.
 	_ = cmd.RegisterFlagCompletionFunc("field-selector", cli.ListOfFixed(fieldNames...))
 	_ = cmd.RegisterFlagCompletionFunc("output", cli.Fixed(f.print.AllowedFormats()...))
 }

@@ -29,14 +29,13 @@ import (
 const (
 	// followPause is how long changes are collected before they are printed.
 	followPause = 200 * time.Millisecond
-	// lostTimeout is how long a lost connection is tried again: longer than an API
-	// server takes to restart.
+	// lostTimeout is how long the program tries to restore a lost connection: longer than
+	// an API server takes to restart.
 	lostTimeout = 2 * time.Minute
 )
 
-// follow prints the items and then each that changes, until the context is done.
-// Lost connections are reported once, and again when they are back; one that stays
-// lost is an error.
+// follow prints the items and then each change, until the context is done. A lost
+// connection is reported once, and again when it is back; it is an error if it stays lost.
 func (o *listOptions[T]) follow(ctx context.Context) error {
 	clients, err := collect.NewClients(o.reader.Config)
 	if err != nil {
@@ -76,13 +75,13 @@ func (o *listOptions[T]) follow(ctx context.Context) error {
 type follower[T runtime.Object] struct {
 	*listOptions[T]
 	known map[string]T
-	// reported are the notes that were printed.
+	// reported are the printed notes.
 	reported map[string]bool
 	// started is true after the first picture.
 	started bool
 	lost    bool
-	// rows prints the headers once, and aligned remembers how wide the columns
-	// were: later rows stand below the first ones.
+	// rows prints the headers once, and aligned remembers the widths of the columns: later
+	// rows stand below the first ones.
 	rows    printers.ResourcePrinter
 	aligned interface {
 		io.Writer
@@ -146,8 +145,8 @@ func (f *follower[T]) changes(items []T) []change[T] {
 	return changed
 }
 
-// beside prints what else there is to know: once, for people, that there is
-// nothing yet, and each note when it is new.
+// beside prints notes: once, for people, that there is nothing yet, and each note when it
+// is new.
 func (f *follower[T]) beside(items []T, from *listed) error {
 	first := !f.started
 	f.started = true
@@ -178,9 +177,9 @@ func (f *follower[T]) printChanged(ctx context.Context, changed []change[T], fro
 	return nil
 }
 
-// printChanges prints a table with the events in front, or, for a program, one
-// object after the other: a watch event for each if that was asked for, else the
-// items alone, and of those that are gone only the names, beside.
+// printChanges prints a table with the events in front, or, for a program, one object after
+// the other: a watch event for each if that was asked for, else the items alone; deleted
+// items are named beside the output.
 func (f *follower[T]) printChanges(ctx context.Context, changed []change[T], from *listed) error {
 	var present []T
 	for _, c := range changed {
@@ -239,15 +238,15 @@ func (f *follower[T]) watchEvent(c change[T]) (runtime.Object, error) {
 	return &unstructured.Unstructured{Object: map[string]any{"type": string(c.event), "object": content}}, nil
 }
 
-// eventTable returns the table of the items with a column for what happened to them, as
-// kubectl get --output-watch-events has it.
+// eventTable returns the table of the items with a column for their events, as kubectl get
+// --output-watch-events has it.
 func (f *follower[T]) eventTable(changed []change[T], from *listed) *metav1.Table {
 	items := make([]T, 0, len(changed))
 	for _, c := range changed {
 		items = append(items, c.item)
 	}
 	table := f.table(items, from)
-	// Rows stand below earlier ones whatever the event: all are as wide.
+	// All events have the same width, so that rows stand below earlier ones.
 	wide := func(text string) string { return fmt.Sprintf("%-*s", len(watch.Modified), text) }
 	event := metav1.TableColumnDefinition{Name: wide("Event"), Type: "string"}
 	table.ColumnDefinitions = append([]metav1.TableColumnDefinition{event}, table.ColumnDefinitions...)
@@ -277,7 +276,7 @@ func (f *follower[T]) changed(ctx context.Context, watcher *collect.Watcher) err
 	}
 }
 
-// connection says when it is lost, and when it is back.
+// connection reports that the connection is lost, or back.
 func (f *follower[T]) connection(watcher *collect.Watcher) error {
 	_, trouble := watcher.Trouble()
 	lost := trouble != nil

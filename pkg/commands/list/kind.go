@@ -12,8 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// kind says how the items of one type are asked for and chosen. T is a pointer to
-// the type.
+// kind says how to name and choose the items of one type. T is a pointer to the type.
 type kind[T runtime.Object] struct {
 	// name is the name of the type, plural the word for its items in messages and help.
 	name, plural string
@@ -30,20 +29,19 @@ type kind[T runtime.Object] struct {
 	labelsOf string
 	// fields are the fields for a field selector.
 	fields []field[T]
-	// uncertain reports whether something about an item is only a bound; nil if
-	// nothing ever is.
+	// uncertain reports whether a value of an item is only a bound; nil if none ever is.
 	uncertain func(T) bool
-	// ageless is a copy without what changes by time alone; nil if nothing does.
+	// ageless returns a copy without ages; nil if there are none.
 	ageless func(T) T
 }
 
-// field is a field that a field selector can choose by.
+// field is a field for field selectors.
 type field[T runtime.Object] struct {
 	name string
 	of   func(T) string
-	// values are all that it can be, if that is a fixed set.
+	// values are all possible values, if they are a fixed set.
 	values []string
-	// also is the field in which a value is looked for that this one does not have.
+	// also is the field in which to look for a value that this one does not have.
 	also string
 }
 
@@ -52,7 +50,7 @@ func (k *kind[T]) labeled(item T, wanted labels.Selector) bool {
 	return k.labels == nil || wanted.Matches(labels.Set(k.labels(item)))
 }
 
-// name returns the full name of an item.
+// nameOf returns the full name of an item.
 func (k *kind[T]) nameOf(item T) string { return k.names(item)[0] }
 
 // namespaceOf returns the namespace of an item, empty if it has none.
@@ -73,7 +71,7 @@ func (k *kind[T]) fieldNames() []string {
 	return names
 }
 
-// fieldSet returns what a field selector is held against.
+// fieldSet returns the fields for a field selector.
 func (k *kind[T]) fieldSet(item T) fields.Set {
 	set := make(fields.Set, len(k.fields))
 	for _, f := range k.fields {
@@ -92,7 +90,7 @@ func (k *kind[T]) fixedValues(name string) (values []string, fixed bool) {
 	return nil, false
 }
 
-// alsoIn returns the field in which a value is looked for that another one does not have.
+// alsoIn returns the field in which to look for a value that another one does not have.
 func (k *kind[T]) alsoIn(name string) string {
 	for _, f := range k.fields {
 		if f.name == name {
@@ -102,7 +100,7 @@ func (k *kind[T]) alsoIn(name string) string {
 	return ""
 }
 
-// withoutAge returns an item without what changes by time alone.
+// withoutAge returns an item without ages.
 func (k *kind[T]) withoutAge(item T) T {
 	if k.ageless == nil {
 		return item
@@ -110,13 +108,13 @@ func (k *kind[T]) withoutAge(item T) T {
 	return k.ageless(item)
 }
 
-// anyUncertain reports whether something about one of the items is only a bound.
+// anyUncertain reports whether a value of one of the items is only a bound.
 func (k *kind[T]) anyUncertain(items []T) bool {
 	return k.uncertain != nil && slices.ContainsFunc(items, k.uncertain)
 }
 
-// called reports whether one of several names matches a pattern, or is one
-// literally; without patterns all do.
+// called reports whether one of several names matches a pattern, or is one literally;
+// without patterns all do.
 func called(patterns, names []string) bool {
 	if len(patterns) == 0 {
 		return true

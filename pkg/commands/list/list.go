@@ -30,26 +30,25 @@ import (
 // listing has the differences between the verbs that list something.
 type listing[T runtime.Object] struct {
 	kind[T]
-	// reads are the resources that are looked at; nil for all. docs/rbac.md has
-	// them as rights.
+	// reads are the needed resources; nil for all. docs/rbac.md has them as rights.
 	reads []string
 	// asks are the resources without which there is no answer: gaps in them are an error.
 	// Other gaps are a note, and marked in the items.
 	asks []string
-	// asksEverywhere is true if a namespace is not enough of them.
+	// asksEverywhere is true if they are needed in all namespaces.
 	asksEverywhere bool
-	// domains is true if it matters which ComputeDomains claims name.
+	// domains is true if the ComputeDomains of claims matter.
 	domains bool
-	// unused are fields of these that nobody looks at, by resource.
+	// unused are unused fields of these, by resource.
 	unused map[string][]kinds.Field
-	// items takes the inventory.
+	// items returns the items from the inventory.
 	items func(ctx context.Context, from *listed) ([]T, error)
 	// keep applies the verb's own flags; nil keeps everything.
 	keep func(item T) bool
-	// unending is an expression in an item that does not end, empty if all do; nil
-	// for items without expressions.
+	// unending returns an expression in an item that does not end, empty if all do; nil for
+	// items without expressions.
 	unending func(item T) string
-	// table is for people.
+	// table returns the table for people.
 	table func(items []T, from *listed) *metav1.Table
 	// details writes, with -o wide, the text below the table that is too long for a row;
 	// nil if there is none.
@@ -63,9 +62,9 @@ type listed struct {
 	*cli.Source
 	cluster   *cluster.Cluster
 	inventory *inventory.Inventory
-	// notes are told beside the items, a line each, if people read them.
+	// notes are printed beside the items, a line each, if people read them.
 	notes []string
-	// unending tells of an expression that does not end; empty if all do.
+	// unending describes an expression that does not end; empty if all do.
 	unending string
 	// writes are the changes made to the cluster, for all output formats.
 	writes []string
@@ -92,7 +91,7 @@ type listOptions[T runtime.Object] struct {
 	streams    genericiooptions.IOStreams
 }
 
-// newListOptions reads the flags of a verb that lists items.
+// newListOptions parses the flags of a list verb.
 func newListOptions[T runtime.Object](f *listFlags, cmd *cobra.Command, args []string, what listing[T], streams genericiooptions.IOStreams) (*listOptions[T], error) {
 	o := &listOptions[T]{
 		listing: what, verb: cmd.Name(), patterns: args, sortBy: f.sortBy, allNamespaces: f.allNamespaces, watch: f.watch, watchEvents: f.watchEvents,
@@ -119,7 +118,7 @@ func newListOptions[T runtime.Object](f *listFlags, cmd *cobra.Command, args []s
 		return nil, err
 	}
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
-		// Those that are of a group, or that every list has, choose nothing.
+		// Flags of a group, and flags of every list, choose nothing.
 		if cli.GroupOf(flag) != "" || slices.Contains([]string{"selector", "field-selector", "all-namespaces", "watch"}, flag.Name) {
 			return
 		}
@@ -168,7 +167,7 @@ func (o *listOptions[T]) knownValue(field, value string) (sameField, known strin
 	return "", "", cli.Usagef("There are "+strings.Join(named, ", ")+".", "read --field-selector: %s is never %q", field, value)
 }
 
-// forPeople reports whether a table is wanted.
+// forPeople reports whether to print a table.
 func (o *listOptions[T]) forPeople() bool { return o.output == "" || o.output == "wide" }
 
 // gapError returns the error about the gaps in the requested objects, nil if there are
@@ -194,8 +193,7 @@ func (o *listOptions[T]) read(ctx context.Context) (*listed, error) {
 	return &listed{Source: from, cluster: c, inventory: inventory.New(c)}, nil
 }
 
-// choose takes the items that are wanted, in the wanted order. An empty
-// namespace stands for all.
+// choose returns the wanted items in the wanted order. An empty namespace stands for all.
 func (o *listOptions[T]) choose(all []T, namespace string) ([]T, error) {
 	var items []T
 	for _, item := range all {
@@ -212,13 +210,13 @@ func (o *listOptions[T]) choose(all []T, namespace string) ([]T, error) {
 	return sortBy(items, o.sortBy)
 }
 
-// visible reports whether an item is of the namespace that is listed.
+// visible reports whether an item is in the listed namespace.
 func (o *listOptions[T]) visible(item T, namespace string) bool {
 	return o.namespace == nil || o.allNamespaces || namespace == "" || o.namespace(item) == namespace
 }
 
-// missing fails for names that no item has. A pattern may match nothing, and
-// what the flags leave out is there all the same.
+// missing fails for names that no item has. A pattern may match nothing, and items that the
+// flags leave out exist all the same.
 func (o *listOptions[T]) missing(all []T, from *listed) error {
 	var lacking, elsewhere []string
 	for _, name := range o.patterns {

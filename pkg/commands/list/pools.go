@@ -134,10 +134,10 @@ func askPoolStatus(ctx context.Context, from *listed, patterns []string) error {
 	return nil
 }
 
-// maxDifferences limits how many pools the notes tell about.
+// maxDifferences limits how many pools the notes describe.
 const maxDifferences = 10
 
-// poolDifferences tells where the cluster counts differently.
+// poolDifferences describes where the cluster's counts differ.
 func poolDifferences(pools []api.Pool) []string {
 	var notes []string
 	for i := range pools {

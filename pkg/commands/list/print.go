@@ -72,7 +72,7 @@ func (o *listOptions[T]) printItems(ctx context.Context, items []T, from *listed
 	return err
 }
 
-// printTable writes the table. What aligns it writes each cell and each gap on
+// printTable writes the table in one piece. The aligner writes each cell and each gap on
 // its own, which is too many calls for the operating system.
 func (o *listOptions[T]) printTable(items []T, from *listed) error {
 	buffer := bufio.NewWriterSize(o.streams.Out, 64<<10)
@@ -86,7 +86,7 @@ func (o *listOptions[T]) printTable(items []T, from *listed) error {
 	return buffer.Flush()
 }
 
-// printDetails writes what -o wide has besides the table.
+// printDetails writes the details of -o wide below the table.
 func (o *listOptions[T]) printDetails(ctx context.Context, items []T, from *listed) error {
 	if o.output != "wide" || o.details == nil {
 		return nil

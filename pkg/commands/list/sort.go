@@ -16,10 +16,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 )
 
-// sortBy sorts items by a field of their JSON form, as kubectl get does: those
-// without the field first, quantities as such, the others in their order. The
-// sorter of kubectl itself ends the program when a list is empty or a field is
-// no single value.
+// sortBy sorts items by a field of their JSON form, as kubectl get does: items without the
+// field first, quantities as such, the others in their order. kubectl's own sorter ends the
+// program when a list is empty or a field is no single value.
 func sortBy[T runtime.Object](items []T, field string) ([]T, error) {
 	const form = "It is a JSONPath expression over the fields of -o json, such as .name."
 	expression, err := get.RelaxedJSONPathExpression(field)
@@ -60,9 +59,9 @@ func sortBy[T runtime.Object](items []T, field string) ([]T, error) {
 	return sorted, nil
 }
 
-// firstValue returns what a path leads to in an object, nil if to nothing.
+// firstValue returns the value at a path in an object, nil if there is none.
 func firstValue(path *jsonpath.JSONPath, object map[string]any) any {
-	// Its errors are about objects that lack something on the way.
+	// Its errors are about missing fields on the path.
 	found, err := path.FindResults(object)
 	if err != nil || len(found) == 0 || len(found[0]) == 0 || !found[0][0].IsValid() || !found[0][0].CanInterface() {
 		return nil
@@ -70,8 +69,7 @@ func firstValue(path *jsonpath.JSONPath, object map[string]any) any {
 	return found[0][0].Interface()
 }
 
-// compareValues orders values of JSON. Values of different types have an order,
-// too, so that it is one.
+// compareValues orders values of JSON, including values of different types.
 func compareValues(a, b any) int {
 	rank := func(value any) int {
 		switch value.(type) {

@@ -85,8 +85,7 @@ whether and when it gets evicted and for how long it tolerates the taint.`,
 	return cmd
 }
 
-// taintsOff notes the feature gates that are off and without which taints do
-// nothing.
+// taintsOff notes the disabled feature gates without which taints do nothing.
 func taintsOff(c *cluster.Cluster, taints []api.Taint) []string {
 	ofRules := func(t api.Taint) bool { return t.Rule != "" }
 	switch {

@@ -36,8 +36,8 @@ type treeOptions struct {
 	streams genericiooptions.IOStreams
 }
 
-// treeStart is an object that a tree begins with. Without a kind it is a claim, or
-// a pod if there is no claim of that name.
+// treeStart is the root of a tree. Without a kind it is a claim, or a pod if there is no
+// claim of that name.
 type treeStart struct{ kind, name string }
 
 // NewTree returns the verb that shows how pods, claims, devices and nodes are related.
@@ -128,7 +128,7 @@ func parseStarts(args []string) ([]treeStart, error) {
 	return starts, nil
 }
 
-// parseStart reads the type, in all its forms.
+// parseStart parses the type, in all its forms.
 func parseStart(kind, name string) (treeStart, error) {
 	switch strings.ToLower(kind) {
 	case "pod", "pods", "po":
@@ -148,7 +148,7 @@ func parseStart(kind, name string) (treeStart, error) {
 	}
 }
 
-// treeReads returns the resources that trees are made of.
+// treeReads returns the resources of trees.
 func treeReads() []string {
 	return inventory.StateReads(snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourcePodGroups, snapshot.ResourceClasses, snapshot.ResourceTemplates,
 		snapshot.ResourceComputeDomains, snapshot.ResourceCliques)
@@ -254,8 +254,7 @@ func (o *treeOptions) gapsIn(from *listed) []snapshot.Gap {
 	return cli.GapsIn(from.Snap, o.asks(), from.Namespace, o.allNamespaces)
 }
 
-// namespaceOf returns the namespace that a right is missing in, if all that is missing is
-// in namespaces.
+// namespaceOf returns the namespace with the missing right, if all gaps are in namespaces.
 func (o *treeOptions) namespaceOf(gaps []snapshot.Gap, namespace string) string {
 	for _, gap := range gaps {
 		if gap.Resource != snapshot.ResourcePods && gap.Resource != snapshot.ResourceClaims {
@@ -305,7 +304,7 @@ func (o *treeOptions) printNames(branches []api.Branch, printed map[string]bool)
 			name = strings.ToLower(b.Of) + "/" + b.Name
 		case "ResourceClaim", "ResourceSlice", "DeviceClass":
 			if b.Of == "ResourceClaim" && len(b.Branches) == 0 {
-				break // A pod wants it, but it does not exist.
+				break // A pod refers to it, but it does not exist.
 			}
 			name = strings.ToLower(b.Of) + ".resource.k8s.io/" + b.Name
 		}
@@ -322,7 +321,7 @@ func (o *treeOptions) printNames(branches []api.Branch, printed map[string]bool)
 	return nil
 }
 
-// tree finds the object that a tree begins with.
+// tree finds the root of a tree.
 func (l *listed) tree(ctx context.Context, start treeStart) (api.Branch, error) {
 	snap := l.Snap
 	missing := func(resource, hint string) error {
@@ -397,7 +396,7 @@ func (l *listed) tree(ctx context.Context, start treeStart) (api.Branch, error) 
 
 func poolName(pool *cluster.Pool) string { return pool.Driver + "/" + pool.Name }
 
-// proposeStarts proposes what a tree can begin with.
+// proposeStarts proposes roots of a tree.
 func proposeStarts(ctx context.Context, c *names.Completion) ([]string, error) {
 	kind, rest, slashed := strings.Cut(c.Typed, "/")
 	if !slashed {

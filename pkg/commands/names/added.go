@@ -14,7 +14,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// AddedNodes are nodes like one of the cluster that a question is asked with.
+// AddedNodes are hypothetical nodes like one of the cluster.
 type AddedNodes struct {
 	Like  string
 	Count int
@@ -23,7 +23,7 @@ type AddedNodes struct {
 // mostAdded limits how many nodes can be added at once. No cluster has more.
 const mostAdded = 10_000
 
-// ParseAdded reads the values of --add: node=NAME or node=NAME,count=N.
+// ParseAdded parses the values of --add: node=NAME or node=NAME,count=N.
 func ParseAdded(values []string) ([]AddedNodes, error) {
 	const forms = "Write --add node=NAME or --add node=NAME,count=N, where NAME is a node that the new ones are like."
 	added := make([]AddedNodes, 0, len(values))

@@ -16,12 +16,11 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 )
 
-// completionTime is how long a shell waits for names at most, unless
-// --request-timeout says otherwise.
+// completionTime limits how long a shell waits for names, unless --request-timeout says
+// otherwise.
 const completionTime = 3 * time.Second
 
-// Completion is one question of a shell: what the word that is being typed can
-// become.
+// Completion is one completion for a shell.
 type Completion struct {
 	Cmd    *cobra.Command
 	Args   []string
@@ -33,7 +32,7 @@ type Completion struct {
 	sure []string
 }
 
-// offer proposes something, whatever becomes of the rest.
+// offer proposes words, even if the rest fails.
 func (c *Completion) offer(words ...string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -46,13 +45,12 @@ func (c *Completion) offered() []string {
 	return c.sure
 }
 
-// Proposer lists what a word can become. Those that do not begin with what is
-// typed are left out later.
+// Proposer lists completions of a word. The ones that do not begin with the typed text are
+// left out later.
 type Proposer func(ctx context.Context, c *Completion) ([]string, error)
 
-// Complete makes the completion function that cobra wants. Whatever goes wrong,
-// and whatever takes too long, completes to nothing: a shell shows what is
-// printed in the middle of the line.
+// Complete returns a completion function for cobra. Errors and timeouts complete to
+// nothing: a shell shows printed text in the middle of the line.
 func Complete(f *cli.ReadingFlags, propose Proposer) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		limit := completionTime
@@ -62,21 +60,21 @@ func Complete(f *cli.ReadingFlags, propose Proposer) cobra.CompletionFunc {
 		ctx, cancel := context.WithTimeout(cmd.Context(), limit)
 		defer cancel()
 		reading := *f
-		// The flag for namespaces is the same for all verbs, so that it is not
-		// this verb's --snapshot that it knows.
+		// All verbs share the flag for namespaces, so that it does not know this verb's
+		// --snapshot.
 		if paths, err := cmd.Flags().GetStringArray("snapshot"); err == nil {
 			reading.Paths = paths
 		}
-		// Nor is standard input one of the previews.
+		// Standard input is none of the previews either.
 		reading.Previews = slices.DeleteFunc(slices.Clone(f.Previews), func(path string) bool { return path == "-" })
 		reader, err := reading.ToReader(cmd, genericiooptions.NewTestIOStreamsDiscard())
-		// Standard input is where the user types.
+		// The user types into standard input.
 		if err != nil || slices.Contains(reading.Paths, "-") {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		c := &Completion{Cmd: cmd, Args: args, Typed: typed, Reader: reader}
 		answer := make(chan []string, 1)
-		// Not everything that is asked on the way heeds the context.
+		// Some calls ignore the context.
 		go func() {
 			proposals, err := propose(ctx, c)
 			if err != nil {

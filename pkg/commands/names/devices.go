@@ -27,7 +27,7 @@ func (f *DeviceFlags) AddTo(flags *pflag.FlagSet) {
 	flags.StringVar(&f.Driver, "driver", "", "Only devices of this `DRIVER`.")
 }
 
-// Reads returns the resources that are needed to choose devices.
+// Reads returns the resources for choosing devices.
 func (f *DeviceFlags) Reads() []string {
 	reads := []string{snapshot.ResourceSlices, snapshot.ResourceMetrics}
 	if f.Class != "" {
@@ -45,7 +45,7 @@ func (f *DeviceFlags) Asks() []string {
 	return asks
 }
 
-// Choice returns what the flags come down to in a cluster.
+// Choice resolves the flags in a cluster.
 func (f *DeviceFlags) Choice(from *cli.Source) (inventory.DeviceChoice, error) {
 	chosen := inventory.DeviceChoice{Driver: f.Driver}
 	if f.Class == "" {
@@ -56,8 +56,8 @@ func (f *DeviceFlags) Choice(from *cli.Source) (inventory.DeviceChoice, error) {
 	return chosen, err
 }
 
-// ClassSelectors returns the selectors of a DeviceClass. It fails if there is no such
-// class, or if that is not known.
+// ClassSelectors returns the selectors of a DeviceClass. It fails if the class does not
+// exist, or if that is not known.
 func ClassSelectors(from *cli.Source, name string) ([]resourceapi.DeviceSelector, error) {
 	class := from.Snap.Class(name)
 	if class != nil {
@@ -69,8 +69,7 @@ func ClassSelectors(from *cli.Source, name string) ([]resourceapi.DeviceSelector
 	return nil, cli.Usagef("List what there is: kubectl dra classes", "read --class: DeviceClass %s not found in %s", name, from.Snap.Source)
 }
 
-// NoSuchDevices says which of a driver, a pool and a device, where they are
-// given, no ResourceSlice has.
+// NoSuchDevices says which of the given driver, pool and device are in no ResourceSlice.
 func NoSuchDevices(facts *cluster.Cluster, driver, pool, device string) []string {
 	if facts.Snapshot.Gap(snapshot.ResourceSlices) != nil {
 		return nil
@@ -89,10 +88,10 @@ func NoSuchDevices(facts *cluster.Cluster, driver, pool, device string) []string
 	return notes
 }
 
-// maxFailures limits how many ways in which selectors fail are told.
+// maxFailures limits how many errors of selectors are printed.
 const maxFailures = 3
 
-// FailureNotes say on how many devices a selector fails, and how.
+// FailureNotes returns notes on the errors of selectors, with the number of devices.
 func FailureNotes(failures []api.SelectorFailure) []string {
 	var notes []string
 	for i := range failures[:min(len(failures), maxFailures)] {

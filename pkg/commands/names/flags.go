@@ -46,7 +46,7 @@ func CompleteFlags(f *cli.ReadingFlags, cmd *cobra.Command) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if cmd.Flags().Lookup(name) != nil {
-			// It only fails if somebody registered one before.
+			// RegisterFlagCompletionFunc only fails for duplicates.
 			_ = cmd.RegisterFlagCompletionFunc(name, values[name])
 		}
 	}

@@ -14,16 +14,15 @@ import (
 
 // FullNames distinguish objects with the same short name.
 type FullNames[T any] struct {
-	// Of is the full name of one.
+	// Of returns a full name.
 	Of func(T) string
-	// There is how a message leads to the full names: "as", or "in each of the
-	// namespaces".
+	// There introduces the full names in a message: "as", or "in each of the namespaces".
 	There string
-	// Choose says how to write which one is meant.
+	// Choose says how to choose one.
 	Choose string
 }
 
-// Find gives the objects of a name, in one namespace or, if that is empty, in all.
+// Find returns the objects with a name, in one namespace or, if that is empty, in all.
 func Find[T metav1.Object](list []T, namespace, name string) []T {
 	var found []T
 	for _, object := range list {
@@ -51,7 +50,7 @@ func Only[T any](kind, name string, full FullNames[T], found []T) (*T, error) {
 	return &found[0], nil
 }
 
-// OnlyIn returns the only object of a name in a namespace or, if that is empty, in all of
+// OnlyIn returns the only object with a name in a namespace or, if that is empty, in all of
 // them; nil if there is none.
 func OnlyIn[T metav1.Object](list []T, kind, namespace, name string) (T, error) {
 	found, err := Only(kind, name, namespaces[T](), Find(list, namespace, name))
@@ -62,13 +61,12 @@ func OnlyIn[T metav1.Object](list []T, kind, namespace, name string) (T, error) 
 	return *found, nil
 }
 
-// namespaces tell objects of one name apart.
+// namespaces distinguishes objects of one name by namespace.
 func namespaces[T metav1.Object]() FullNames[T] {
 	return FullNames[T]{Of: func(object T) string { return object.GetNamespace() }, There: "in each of the namespaces", Choose: "Choose one with -n."}
 }
 
-// NotFound returns the error for a name that nothing has where it was looked for; out says
-// what to do.
+// NotFound returns the error for a name that was not found; out is the advice.
 func NotFound(kind, name, where, out string) error {
 	return cli.Usagef(out, "find %s %s: not found in %s", kind, name, where)
 }

@@ -24,9 +24,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
 )
 
-// Propose proposes the names of objects of a type, as users write it. Of
-// those with a namespace, it is the ones of the namespace that is asked about;
-// of pods, those that may need devices.
+// Propose proposes the names of objects of a type, as users write them: objects in the
+// namespace of the question, and of pods only the ones that may need devices.
 func Propose(resource string) Proposer {
 	return func(ctx context.Context, c *Completion) ([]string, error) {
 		if c.Reader.Live() {
@@ -40,7 +39,7 @@ func Propose(resource string) Proposer {
 	}
 }
 
-// namespace returns the one to take names from, empty for all.
+// namespace returns the namespace of the names, empty for all.
 func (c *Completion) namespace(chosen string) string {
 	if c.flag("all-namespaces") == "true" {
 		return ""
@@ -48,7 +47,7 @@ func (c *Completion) namespace(chosen string) string {
 	return chosen
 }
 
-// liveNames asks a cluster for no more than names, where they suffice.
+// liveNames asks a cluster only for names, if they are enough.
 func liveNames(ctx context.Context, c *Completion, resource string) ([]string, error) {
 	clients, err := collect.NewClients(c.Reader.Config)
 	if err != nil {
@@ -71,7 +70,7 @@ func liveNames(ctx context.Context, c *Completion, resource string) ([]string, e
 	return names, nil
 }
 
-// aliasOf returns what the cluster calls the types that have short names here only.
+// aliasOf returns the cluster's name of a type with a short name of this program.
 func aliasOf(resource string) string {
 	switch resource {
 	case "class":
@@ -85,8 +84,8 @@ func aliasOf(resource string) string {
 	}
 }
 
-// mayUseDevices reports whether a pod has claims, or asks for extended resources,
-// for which the scheduler may make one.
+// mayUseDevices reports whether a pod has claims, or requests extended resources, for which
+// the scheduler may make one.
 func mayUseDevices(pod *corev1.Pod) bool {
 	if len(pod.Spec.ResourceClaims) > 0 {
 		return true
@@ -101,7 +100,7 @@ func mayUseDevices(pod *corev1.Pod) bool {
 	})
 }
 
-// namesIn takes the names of a type from a snapshot.
+// namesIn returns the names of a type in a snapshot.
 func namesIn(snap *snapshot.Snapshot, namespace, resource string) []string {
 	var list []string
 	switch resource {
@@ -115,7 +114,7 @@ func namesIn(snap *snapshot.Snapshot, namespace, resource string) []string {
 		return namesOf(snap.TaintRules)
 	case "namespace":
 		list = namesOf(snap.Namespaces)
-		// A file need not have namespaces for all of its objects.
+		// A file may lack the namespaces of its objects.
 		for _, c := range Candidates(snap) {
 			list = append(list, c.Object.GetNamespace())
 		}
@@ -144,8 +143,8 @@ type sliceParts struct {
 	devices      []string
 }
 
-// slices reads the ResourceSlices, or those alone that the flags --driver,
-// --pool and --node leave, each for the other flags.
+// slices reads the ResourceSlices, restricted by the flags --driver, --pool and --node,
+// each for the other flags.
 func (c *Completion) slices(ctx context.Context) ([]sliceParts, error) {
 	from, err := c.read(ctx, snapshot.ResourceSlices)
 	if err != nil {
@@ -179,8 +178,8 @@ func proposeSliceParts(of func(sliceParts) []string) Proposer {
 	}
 }
 
-// ProposeDevices proposes DRIVER/POOL/DEVICE, or what else a device can be asked
-// for by, and as with paths of files one part after the other.
+// ProposeDevices proposes DRIVER/POOL/DEVICE, or another name of a device, part by part as
+// for paths of files.
 func ProposeDevices(ctx context.Context, c *Completion) ([]string, error) {
 	parts, err := c.slices(ctx)
 	var full, short, bare []string
@@ -208,8 +207,8 @@ func ProposePools(ctx context.Context, c *Completion) ([]string, error) {
 	return nextParts(c.Typed, bare, full), err
 }
 
-// nextParts cuts names after the part that is being typed. Of several forms of
-// names, the first one that goes with what is typed counts.
+// nextParts cuts names after the part that is being typed. Of several forms of names, the
+// first one that matches the typed text counts.
 func nextParts(typed string, forms ...[]string) []string {
 	for _, names := range forms {
 		var list []string
@@ -232,8 +231,8 @@ func nextParts(typed string, forms ...[]string) []string {
 	return nil
 }
 
-// proposeAttributes proposes what a column of devices can show: attributes and
-// capacities, without the domain where it is the driver's.
+// proposeAttributes proposes columns of devices: attributes and capacities, without the
+// domain if it is the driver's.
 func proposeAttributes(ctx context.Context, c *Completion) ([]string, error) {
 	from, err := c.read(ctx, snapshot.ResourceSlices)
 	if err != nil {
@@ -271,15 +270,13 @@ func eachPublished(snap *snapshot.Snapshot, visit func(driver string, name resou
 	}
 }
 
-// ProposeRules proposes what DeviceTaintRules can be asked for by: their names
-// and the keys of their taints.
+// ProposeRules proposes names of DeviceTaintRules and the keys of their taints.
 func ProposeRules(ctx context.Context, c *Completion) ([]string, error) {
 	rules, keys, err := c.Taints(ctx, snapshot.ResourceTaintRules)
 	return append(rules, keys...), err
 }
 
-// ProposeTaints proposes keys of taints, also of those in slices, and names of
-// rules.
+// ProposeTaints proposes keys of taints, including taints in slices, and names of rules.
 func ProposeTaints(ctx context.Context, c *Completion) ([]string, error) {
 	rules, keys, err := c.Taints(ctx, snapshot.ResourceTaintRules, snapshot.ResourceSlices)
 	return append(rules, keys...), err
@@ -316,8 +313,8 @@ func proposeFromKubeconfig(of func(clientcmdapi.Config) iter.Seq[string]) Propos
 	}
 }
 
-// ProposeTargets proposes what can be explained: types with a slash, names of
-// claims, and names after a type.
+// ProposeTargets proposes targets: types with a slash, names of claims, and names after a
+// type.
 func ProposeTargets(ctx context.Context, c *Completion) ([]string, error) {
 	if kind, typed, slashed := strings.Cut(c.Typed, "/"); slashed {
 		switch usedKind(kind) {

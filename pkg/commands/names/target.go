@@ -24,8 +24,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
 )
 
-// ParseTargets reads the arguments as kubectl does: NAME (a claim), TYPE/NAME …
-// or TYPE NAME ….
+// ParseTargets parses the arguments as kubectl does: NAME (a claim), TYPE/NAME … or TYPE
+// NAME ….
 func ParseTargets(args []string) ([]snapshot.ObjectRef, error) {
 	const forms = "Write NAME for a claim, TYPE/NAME or TYPE NAME, for example pod/train-0."
 	slashed := 0
@@ -60,8 +60,8 @@ func ParseTargets(args []string) ([]snapshot.ObjectRef, error) {
 	return refs, nil
 }
 
-// BareKind says which kind a name without a type stands for, in a namespace or, if
-// that is empty, in any: a claim, or else a pod. It is empty if there is neither.
+// BareKind returns the kind of a name without a type, in a namespace or, if that is empty,
+// in any: a claim, or else a pod. It is empty if there is neither.
 func BareKind(snap *snapshot.Snapshot, namespace, name string) string {
 	switch {
 	case len(Find(snap.Claims, namespace, name)) > 0:
@@ -73,12 +73,12 @@ func BareKind(snap *snapshot.Snapshot, namespace, name string) string {
 	}
 }
 
-// TookPod says which object a bare name was taken for, if that is not a claim.
+// TookPod says that a bare name was taken for a pod.
 func TookPod(name string) string {
 	return fmt.Sprintf("there is no ResourceClaim %s; explaining pod %s instead", name, name)
 }
 
-// The types that have names of their own here.
+// Types with names of this program.
 const (
 	claims    = "resourceclaims"
 	templates = "resourceclaimtemplates"
@@ -86,7 +86,7 @@ const (
 
 const whatTargetsAre = "Targets are claims, templates, pods, PodGroups and whatever has a pod template."
 
-// Check fails for what cannot be the name of an object in a cluster.
+// Check fails for invalid names.
 func Check(refs []snapshot.ObjectRef) error {
 	for _, ref := range refs {
 		if problems := validation.IsDNS1123Subdomain(ref.Name); len(problems) > 0 {
@@ -96,8 +96,8 @@ func Check(refs []snapshot.ObjectRef) error {
 	return nil
 }
 
-// kindWithoutPods returns the kind that a well-known type stands for if there
-// are no pods made of it. Types with a group are left to users who know them.
+// kindWithoutPods returns the kind of a well-known type without pods. Types with a group
+// are left to users who know them.
 func kindWithoutPods(resource string) string {
 	switch strings.ToLower(resource) {
 	case "service", "services", "svc":
@@ -129,7 +129,7 @@ func kindWithoutPods(resource string) string {
 	}
 }
 
-// unknownTypeError is a type that a snapshot file cannot tell.
+// unknownTypeError means that a snapshot file does not know a type.
 type unknownTypeError struct{ ref snapshot.ObjectRef }
 
 func (e *unknownTypeError) Error() string {
@@ -140,8 +140,7 @@ func (e *unknownTypeError) Error() string {
 	return fmt.Sprintf("find %s %s: there is no type %q here%s", e.ref.Resource, e.ref.Name, e.ref.Resource, naming.DidYouMean(e.ref.Resource, known))
 }
 
-// WithSuggestion adds to an error what the author of the arguments may have meant by
-// them.
+// WithSuggestion adds a suggestion for the arguments to an error.
 func WithSuggestion(args []string, err error) error {
 	if len(args) == 0 || strings.Contains(args[0], "/") {
 		return err
@@ -222,13 +221,13 @@ func names(resource string, kind schema.GroupVersionKind) bool {
 	return !grouped || group == kind.Group || group == kind.Version+"."+kind.Group
 }
 
-// Candidate is an object of a snapshot that can be explained.
+// Candidate is a possible target in a snapshot.
 type Candidate struct {
 	Kind   schema.GroupVersionKind
 	Object metav1.Object
 }
 
-// Candidates lists all that a snapshot has: pods, claims, templates, workloads.
+// Candidates lists the possible targets of a snapshot: pods, claims, templates, workloads.
 func Candidates(snap *snapshot.Snapshot) []Candidate {
 	found := make([]Candidate, 0, len(snap.Claims)+len(snap.Pods)+len(snap.Templates)+len(snap.Workloads))
 	resourceKind := func(kind string) schema.GroupVersionKind {
@@ -252,8 +251,8 @@ func Candidates(snap *snapshot.Snapshot) []Candidate {
 	return append(found, owners(snap)...)
 }
 
-// owners lists what pods belong to, directly or through others, and the objects of
-// other kinds that are known to create pods.
+// owners lists direct and indirect owners of pods, and the objects of other kinds that are
+// known to create pods.
 func owners(snap *snapshot.Snapshot) []Candidate {
 	var found []Candidate
 	type key struct{ apiVersion, kind, namespace, name string }
@@ -277,8 +276,8 @@ func owners(snap *snapshot.Snapshot) []Candidate {
 	return found
 }
 
-// Resolve turns what the user typed into what explain understands. An empty
-// namespace, which only files have, becomes the one in which the object is.
+// Resolve resolves the user's reference for explain. An empty namespace, which only files
+// have, becomes the namespace of the object.
 func Resolve(from *cli.Source, snap *snapshot.Snapshot, ref snapshot.ObjectRef) (explain.Options, error) {
 	all := Candidates(snap)
 	ref.Namespace = from.Namespace
@@ -335,7 +334,7 @@ func podGroupKind() schema.GroupVersionKind {
 	return schedulingapi.SchemeGroupVersion.WithKind(api.KindPodGroup)
 }
 
-// builtInTargets returns the kinds of targets that Kubernetes itself has.
+// builtInTargets returns Kubernetes' own kinds of targets.
 func builtInTargets() []schema.GroupVersionKind {
 	return []schema.GroupVersionKind{
 		{Group: "resource.k8s.io", Version: "v1", Kind: api.KindClaim},

@@ -11,9 +11,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 )
 
-// ParseUsed reads arguments that name devices and nodes: device/POOL/DEVICE,
-// node/NAME, or TYPE NAME …. It is empty if there are none among the arguments, and
-// fails if there are others as well.
+// ParseUsed parses arguments that name devices and nodes: device/POOL/DEVICE, node/NAME, or
+// TYPE NAME …. It is empty if there are none, and fails if there are other arguments as
+// well.
 func ParseUsed(args []string) ([]api.Target, error) {
 	const forms = "Write device/POOL/DEVICE or node/NAME, for example device/gpu-02/gpu-3."
 	if len(args) > 1 && usedKind(args[0]) != "" {

@@ -29,7 +29,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// conformFlags say what a driver is tried with.
+// conformFlags configure the test of a driver.
 type conformFlags struct {
 	*probeFlags
 	streams genericiooptions.IOStreams
@@ -43,9 +43,9 @@ type conformFlags struct {
 }
 
 const (
-	// reportJUnit is the format of reports that this verb has.
+	// reportJUnit is the report format of this verb.
 	reportJUnit = "junit"
-	// maxCommandOutput limits how much of the output of a command is shown.
+	// maxCommandOutput limits the shown output of a command.
 	maxCommandOutput = 4 << 10
 )
 
@@ -82,7 +82,7 @@ and 2 if it breaks none and not all are known. -o junit is for pipelines.`,
     --restart-command 'systemctl restart gpu-driver' \
     --stop-command 'systemctl stop gpu-driver' -o junit > conform.xml`,
 		Args: cobra.MinimumNArgs(1),
-		// Also before it runs on another node.
+		// This check is also made before it runs on another node.
 		PreRun: func(*cobra.Command, []string) { flags.output.Reports = []string{reportJUnit} },
 		RunE:   func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args) },
 	}
@@ -134,7 +134,7 @@ func (f *conformFlags) run(cmd *cobra.Command, names []string) error {
 	return outcome(checksCode(found.Checks()))
 }
 
-// outcome returns an exit code as an error; none for success.
+// outcome returns an exit code as an error; nil for success.
 func outcome(code int) error {
 	if code == cli.ExitFits {
 		return nil
@@ -204,14 +204,14 @@ func (f *conformFlags) find(snap *snapshot.Snapshot, name string) (*resourceapi.
 	return claim, err
 }
 
-// refuse keeps from trying a driver with what somebody uses, as the cluster or the
-// kubelet says.
+// refuse refuses to test a driver with claims that are in use, according to the cluster or
+// the kubelet.
 func (f *conformFlags) refuse(ctx context.Context, host *node.Host, opts *driver.ConformOptions) error {
 	var here driver.Place
 	if around := host.In(opts.Cluster); around != nil {
 		here.Node = around.Node
 	}
-	// Without it, which machine this is is not questioned.
+	// Without it, the node is not checked.
 	here.BootID, _ = host.BootID()
 	refusals := driver.RefuseConform(f.driver, opts, here)
 	if kept := checkpoint.Look(ctx, host, nil).Kubelet; kept != nil {
@@ -268,8 +268,7 @@ func (b *bounded) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// resolver looks CDI names up in the specs of a node, which a driver may have written
-// just before.
+// resolver looks up CDI names in the node's specs, which a driver may have just written.
 func resolver(host *node.Host) driver.Resolver {
 	return func(ctx context.Context) func(string) (*driver.Edits, error) {
 		specs := cdi.Look(ctx, host, nil, nil)
@@ -277,7 +276,7 @@ func resolver(host *node.Host) driver.Resolver {
 	}
 }
 
-// conformReport returns the same as a report of findings.
+// conformReport returns the result as a report of findings.
 func conformReport(c *driver.Conformance) *render.Report {
 	found := &render.Report{Verb: "node-probe conform", Source: "driver " + c.Driver, FailOn: api.SeverityError}
 	for _, r := range c.Results {

@@ -16,13 +16,12 @@ import (
 	utilexec "k8s.io/client-go/util/exec"
 )
 
-// lastWords is how long a program on a node has to end by itself after it was
-// told to. It may have to undo what it did.
+// lastWords is the grace period of a program on a node, which may have to undo its changes.
 const lastWords = 10 * time.Second
 
-// exec runs a program in the pod until it ends, and returns its exit code. When
-// ctx ends, the program's input does, which tells it to stop; what it still
-// prints is printed, and its exit code counts if it ends in time.
+// exec runs a program in the pod until it ends, and returns its exit code. When ctx ends,
+// the program's input ends, which tells it to stop; its further output is printed, and its
+// exit code counts if it ends in time.
 func (p *probedPod) exec(ctx context.Context, command []string, out, errOut io.Writer) (code int, err error) {
 	streaming, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()

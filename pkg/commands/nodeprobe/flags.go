@@ -49,12 +49,12 @@ func (f *probeFlags) addTo(cmd *cobra.Command) {
 	f.output.AddTo(shared)
 	f.reading.AddTo(shared)
 	cmd.PersistentFlags().AddFlagSet(shared.Flags())
-	// It only fails if somebody registered one before.
+	// RegisterFlagCompletionFunc only fails for duplicates.
 	_ = cmd.RegisterFlagCompletionFunc("node", names.Complete(f.reading, names.Propose("node")))
 }
 
-// check refuses paths with which something else than the node would be looked at,
-// and seem to be in order.
+// check refuses paths with which something else than the node would be looked at, and seem
+// OK.
 func (f *probeFlags) check() error {
 	for _, flag := range []struct {
 		name  string
@@ -78,7 +78,7 @@ func (f *probeFlags) check() error {
 	return nil
 }
 
-// checkTimeout refuses not to wait at all.
+// checkTimeout refuses a timeout of zero.
 func checkTimeout(timeout time.Duration) error {
 	if timeout <= 0 {
 		return cli.Usagef("Give a time such as 5s.", "read --timeout: %s is not a valid timeout", timeout)
@@ -93,7 +93,7 @@ func (f *probeFlags) host() *node.Host {
 	return host
 }
 
-// clusterReads returns the resources that something on a node is compared with.
+// clusterReads returns the resources that a node is compared with.
 func clusterReads() []string {
 	return []string{snapshot.ResourceNodes, snapshot.ResourcePods, snapshot.ResourceClaims, snapshot.ResourceSlices}
 }
@@ -111,8 +111,8 @@ func (f *probeFlags) namespace(config *genericclioptions.ConfigFlags) (string, e
 	return namespace, nil
 }
 
-// cluster reads what nodes are compared with. Without a cluster it returns nil
-// and says so: what a node has can be looked at all the same.
+// cluster reads the cluster to compare with. Without a cluster it returns nil and says so:
+// a node can be looked at all the same.
 func (f *probeFlags) cluster(cmd *cobra.Command, streams genericiooptions.IOStreams) (*snapshot.Snapshot, error) {
 	reader, err := f.reading.ToReader(cmd, streams)
 	if err != nil {
@@ -131,8 +131,8 @@ func (f *probeFlags) cluster(cmd *cobra.Command, streams genericiooptions.IOStre
 	return nil, cli.PrintNotes(streams, "no cluster to compare with: "+err.Error()) //nolint:nilnil // no cluster is one of the answers
 }
 
-// noteUncompared says what of a cluster could not be read. A file for a node
-// seldom has everything, and what matters of that is among the findings.
+// noteUncompared notes the gaps in the cluster. A file for a node seldom has everything,
+// and relevant gaps are among the findings.
 func noteUncompared(reader *cli.Reader, snap *snapshot.Snapshot, streams genericiooptions.IOStreams) error {
 	if !reader.Live() {
 		return nil
@@ -145,7 +145,7 @@ func noteUncompared(reader *cli.Reader, snap *snapshot.Snapshot, streams generic
 	return nil
 }
 
-// print gives findings out and turns their checks into the exit code.
+// print prints findings and turns their checks into the exit code.
 func (f *probeFlags) print(streams genericiooptions.IOStreams, findings runtime.Object, checks []node.Check, draw func(render.Options) error) error {
 	printer, err := f.output.ToPrinter(streams)
 	if err != nil {
@@ -192,7 +192,7 @@ func (f *probeFlags) probe(cmd *cobra.Command, streams genericiooptions.IOStream
 	return f.print(streams, findings, checks, draw)
 }
 
-// remoteFlags say how to get to a node.
+// remoteFlags say how to reach a node.
 type remoteFlags struct {
 	node      string
 	namespace string
@@ -215,7 +215,7 @@ func (f *remoteFlags) addTo(cmd *cobra.Command) {
 		flags.StringVar(&f.node, "node", "", "Run on this `NODE` of the cluster, in a privileged pod.")
 		flags.StringVar(&f.namespace, "pod-namespace", "", "`NAMESPACE` of the pod; it has to allow privileged pods. Without it, that of -n or of the context.")
 		flags.StringVar(&f.image, "image", DefaultImage, "`IMAGE` of the pod. It needs sh, cat, wc, chmod and sleep. Without it, the busybox of the tests of Kubernetes (registry.k8s.io).")
-		// Its name is longer than a line of the help.
+		// The name is longer than a line of the help.
 		flags.Lookup("image").DefValue = ""
 		flags.StringVar(&f.binary, "binary", "", "Run this `FILE`, a kubectl-dra for Linux and the architecture of the node. Without it, this program itself.")
 		flags.DurationVar(&f.lifetime, "pod-lifetime", defaultLifetime, "The node stops the pod after this `DURATION`, even if it is not deleted.")

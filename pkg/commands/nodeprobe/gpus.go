@@ -17,7 +17,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
-// gpuFlags say whose GPUs are looked at.
+// gpuFlags choose real or simulated GPUs.
 type gpuFlags struct {
 	library  string
 	simulate string
@@ -31,11 +31,11 @@ func (f *gpuFlags) addTo(cmd *cobra.Command) {
 	f.addLibrary(cmd)
 	cmd.Flags().StringVar(&f.simulate, "simulate", "",
 		"Look at a simulated `MACHINE` instead: "+strings.Join(nvidia.SimulatedMachines(), ", ")+". The values are those of NVIDIA's mocks.")
-	// It only fails if there is one already.
+	// RegisterFlagCompletionFunc only fails for duplicates.
 	_ = cmd.RegisterFlagCompletionFunc("simulate", cobra.FixedCompletions(nvidia.SimulatedMachines(), cobra.ShellCompDirectiveNoFileComp))
 }
 
-// look finds out about the GPUs.
+// look reads the GPUs.
 func (f *gpuFlags) look(ctx context.Context, host *node.Host) (*nvidia.Findings, error) {
 	found, err := nvidia.Look(ctx, host, nvidia.Options{Library: f.library, Simulate: f.simulate})
 	if err != nil {

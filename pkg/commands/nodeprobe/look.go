@@ -17,14 +17,13 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe"
 )
 
-// LookOptions say at which node to look, and how to get there. The fields are those of
-// the flags.
+// LookOptions choose a node and the way to it. The fields are the values of the flags.
 type LookOptions struct {
 	Node, Namespace, Image, Binary, KubeletRoot string
 	CDIDirs                                     []string
 }
 
-// maxLook limits how much a report may have.
+// maxLook limits the size of a report.
 const maxLook = 64 << 20
 
 // Look does 'node-probe --node' for other verbs: it runs the program on a node, in a

@@ -22,7 +22,7 @@ func (p *page) blankBetween(i int) {
 	}
 }
 
-// write gives the page out.
+// write writes the page.
 func (p *page) write(w io.Writer) error {
 	if _, err := w.Write(p.Buf.Bytes()); err != nil {
 		return fmt.Errorf("print: %w", err)

@@ -22,8 +22,8 @@ import (
 )
 
 const (
-	// probeHost is where the pod sees the root of the node, probeDir where the
-	// program is put.
+	// probeHost is the mount point of the node's root in the pod, probeDir the directory of
+	// the program.
 	probeHost = "/host"
 	probeDir  = "/kubectl-dra"
 
@@ -31,10 +31,9 @@ const (
 	// probeLabel is on all probe pods, so that a leftover pod can be found.
 	probeLabel = "kubectl-dra-node-probe"
 
-	// startLimit is how long a pod may take to start, an image to pull included.
+	// startLimit limits the start of a pod, including the pull of an image.
 	startLimit = 2 * time.Minute
-	// writeLimit is for creating and deleting the pod, which goes on when the
-	// user does not want to wait any more.
+	// writeLimit limits creating and deleting the pod, which goes on after an interruption.
 	writeLimit = 15 * time.Second
 	startPoll  = 250 * time.Millisecond
 )
@@ -96,8 +95,8 @@ type probedPod struct {
 
 func (p *probedPod) String() string { return p.object.Namespace + "/" + p.object.Name }
 
-// create makes the pod. It does not stop halfway when ctx ends: nobody would
-// know then whether there is a pod.
+// create creates the pod. It does not stop halfway when ctx ends: nobody would know then
+// whether there is a pod.
 func (p *probedPod) create(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -116,7 +115,7 @@ func (p *probedPod) create(ctx context.Context) error {
 	return fmt.Errorf("create the pod in namespace %s: %w%s", p.object.Namespace, err, advice)
 }
 
-// delete removes the pod, also when ctx has ended.
+// delete deletes the pod, even if ctx has ended.
 func (p *probedPod) delete(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeLimit)
 	defer cancel()
@@ -130,7 +129,7 @@ func (p *probedPod) delete(ctx context.Context) error {
 	return nil
 }
 
-// notStartedError is a pod that does not run on the node.
+// notStartedError means that a pod does not run on the node.
 type notStartedError struct {
 	pod, node, reason string
 }
@@ -139,8 +138,7 @@ func (e *notStartedError) Error() string {
 	return fmt.Sprintf("start pod %s on node %s: %s", e.pod, e.node, e.reason)
 }
 
-// waitRunning returns when the container runs, or when it is clear that it will
-// not.
+// waitRunning returns when the container runs, or certainly will not.
 func (p *probedPod) waitRunning(ctx context.Context) error {
 	reason := "nothing is known of it"
 	err := wait.PollUntilContextTimeout(ctx, startPoll, startLimit, true, func(ctx context.Context) (bool, error) {
@@ -161,8 +159,7 @@ func (p *probedPod) waitRunning(ctx context.Context) error {
 	return err
 }
 
-// startOf says how far a pod has come: whether it runs, whether it never will,
-// and why it does not.
+// startOf returns whether a pod runs, whether it never will, and why it does not.
 func startOf(pod *corev1.Pod) (running, over bool, reason string) {
 	if snapshot.Finished(pod) {
 		return false, true, strings.TrimSuffix(fmt.Sprintf("it ended at once: %s: %s", pod.Status.Reason, pod.Status.Message), ": ")

@@ -132,7 +132,7 @@ func (f *orderFlags) run(cmd *cobra.Command, operation driver.Operation, name st
 	if around := host.In(snap); around != nil {
 		here.Node = around.Node
 	}
-	// Without it, which machine this is is not questioned.
+	// Without it, the node is not checked.
 	here.BootID, _ = host.BootID()
 	refusals := order.Refuse(snap, here)
 	if len(refusals) > 0 && !f.force {

@@ -28,11 +28,11 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// splitsFrom is the release from which on shared counters have slices of their
-// own, so that the driver distributes its devices in another way.
+// splitsFrom is the release from which on shared counters have slices of their own, so that
+// the driver distributes its devices differently.
 const splitsFrom = "1.35.0"
 
-// previewFlags say what the driver would be run with.
+// previewFlags are the settings of the driver.
 type previewFlags struct {
 	gpus   gpuFlags
 	gates  map[string]string
@@ -189,8 +189,8 @@ func checksCode(checks []node.Check) int {
 	}
 }
 
-// previewFailed says why there is no preview. That is no output that could be
-// applied, so it goes to where errors go.
+// previewFailed says why there is no preview. It prints to standard error, since nothing
+// else could be applied.
 func previewFailed(streams genericiooptions.IOStreams, options render.Options, found *nvidia.Findings, code int) error {
 	options.Color = false
 	var bad []node.Check

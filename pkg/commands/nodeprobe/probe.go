@@ -18,7 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// New makes the command node-probe, with those below it.
+// New returns the command node-probe with its subcommands.
 func New(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	flags := &probeFlags{reading: cli.NewReadingFlags(config), output: cli.NewOutputFlags(), remote: &remoteFlags{}}
 	gpus := &gpuFlags{}

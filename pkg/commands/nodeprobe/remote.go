@@ -29,7 +29,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
 )
 
-// reach makes a command and all below it run on another node if --node says so.
+// reach makes a command and its subcommands run on another node if --node says so.
 func (f *probeFlags) reach(cmd *cobra.Command, streams genericiooptions.IOStreams) {
 	here := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -119,7 +119,7 @@ func (f *probeFlags) toRemote(cmd *cobra.Command, args []string, streams generic
 		run.columns = fmt.Sprint(width)
 	}
 	if reader.Namespace != "" || len(args) > 0 {
-		// What the arguments name is in the namespace that is used here.
+		// Names in the arguments are in this namespace.
 		run.flags = append(run.flags, "--namespace="+home)
 	}
 	choice := cli.ColorNever
@@ -130,7 +130,7 @@ func (f *probeFlags) toRemote(cmd *cobra.Command, args []string, streams generic
 	return run, nil
 }
 
-// commandNames returns the way from the root to a command, without the root.
+// commandNames returns the names from the root to a command, without the root.
 func commandNames(cmd *cobra.Command) []string {
 	var names []string
 	for c := cmd; c.HasParent(); c = c.Parent() {
@@ -140,7 +140,7 @@ func commandNames(cmd *cobra.Command) []string {
 	return names
 }
 
-// forwarded returns the flags of the command line that mean something on the node.
+// forwarded returns the flags for the program on the node.
 func forwarded(cmd *cobra.Command) []string {
 	var flags []string
 	cmd.Flags().Visit(func(flag *pflag.Flag) {
@@ -149,7 +149,7 @@ func forwarded(cmd *cobra.Command) []string {
 		}
 		values := []string{flag.Value.String()}
 		if flag.Value.Type() == "stringToString" {
-			// It writes itself in brackets, and does not read them.
+			// It prints itself in brackets, and does not parse them.
 			values[0] = strings.Trim(values[0], "[]")
 		}
 		if list, ok := flag.Value.(pflag.SliceValue); ok {
@@ -177,9 +177,8 @@ func (r *remoteRun) printPod(output *cli.OutputFlags) error {
 	return nil
 }
 
-// run starts the pod, runs the program in it and deletes it, whatever happens in
-// between. What the program prints is printed here, and its exit code is the
-// outcome.
+// run starts the pod, runs the program in it and deletes it, whatever happens in between.
+// The program's output is printed here, and its exit code is the outcome.
 func (r *remoteRun) run(ctx context.Context) (err error) {
 	clients, err := collect.NewClients(r.reader.Config)
 	if err != nil {
@@ -231,9 +230,9 @@ func (r *remoteRun) run(ctx context.Context) (err error) {
 	return r.outcome(code)
 }
 
-// line returns what runs in the pod. The program is told to stop when nobody is there any
-// more to read: the connection ends with this program, however it ends. The pod ends then,
-// too, once what the program still had to say had time to get out.
+// line returns the command for the pod. The program is told to stop when nobody reads any
+// more: the connection ends with this program, however it ends. The pod ends then, too,
+// once the program's remaining output had time to get out.
 func (r *remoteRun) line(program, snapshotFile string) []string {
 	const script = `[ -z "$1" ] || export COLUMNS="$1"
 shift
@@ -270,7 +269,7 @@ func (r *remoteRun) outcome(code int) error {
 	}
 }
 
-// notRunnableError is a program that the image of the pod cannot start.
+// notRunnableError means that the image of the pod cannot start the program.
 type notRunnableError struct {
 	node, image string
 	code        int

@@ -13,7 +13,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
 )
 
-// probeRights returns what it takes to run on a node. docs/rbac.md has them as a Role.
+// probeRights returns the rights to run on a node. docs/rbac.md has them as a Role.
 func probeRights(namespace string) []authorizationv1.ResourceAttributes {
 	return []authorizationv1.ResourceAttributes{
 		{Verb: "get", Resource: "nodes"},
@@ -24,7 +24,7 @@ func probeRights(namespace string) []authorizationv1.ResourceAttributes {
 	}
 }
 
-// missingRightsError names all rights that somebody lacks to run on a node.
+// missingRightsError names all missing rights to run on a node.
 type missingRightsError struct{ missing []string }
 
 func (e *missingRightsError) Error() string {

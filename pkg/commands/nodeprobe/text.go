@@ -19,7 +19,7 @@ const (
 	// sectionWidth is the width of the longest name of a section.
 	sectionWidth = len("plugins")
 	markWidth    = 1
-	// shownOfKind is how many checks of one kind that are in order are shown.
+	// shownOfKind is how many OK checks of one kind are shown.
 	shownOfKind = 3
 )
 

@@ -13,8 +13,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
-// writeCDI draws what the CDI directories of a node have. With -o wide it shows
-// all that is done to a container.
+// writeCDI draws the CDI directories of a node. With -o wide it shows all edits of a
+// container.
 func writeCDI(w io.Writer, f *cdi.Findings, opts render.Options) error {
 	p := newPage(opts)
 	if len(f.Resolved) > 0 {
@@ -191,7 +191,7 @@ func (p *page) edits(indent int, e *cdi.Edits) {
 	}
 }
 
-// route says where something is on the node and in the container.
+// route returns the paths on the node and in the container.
 func route(from, to string) string {
 	if from == to {
 		return from

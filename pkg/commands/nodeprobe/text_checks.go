@@ -11,7 +11,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
-// nodeSign returns how the outcome of a check looks.
+// nodeSign returns the sign for the state of a check.
 func nodeSign(state node.State) render.Cell {
 	switch state {
 	case node.OK:
@@ -118,7 +118,7 @@ func sum(numbers []int) int {
 	return all
 }
 
-// onNode says where findings are from.
+// onNode names the node of findings.
 func onNode(name string) string {
 	if name == "" {
 		return "this node"

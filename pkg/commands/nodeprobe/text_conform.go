@@ -13,8 +13,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
-// writeConformance draws what came of trying a driver: a line for each requirement,
-// and where it is from, if it is broken or with -o wide.
+// writeConformance draws the test of a driver: a line for each requirement, and its source,
+// if it is broken or with -o wide.
 func writeConformance(w io.Writer, c *driver.Conformance, opts render.Options) error {
 	p := newPage(opts)
 	p.Text(0, render.Strong, fmt.Sprintf("Driver %s: %s", c.Driver, checkCounts(c.Checks())))

@@ -20,9 +20,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
-// writePreview writes the ResourceSlices that a driver would publish, a line for
-// each device; wide ones have all attributes and capacities. notes are lines
-// about where it is from.
+// writePreview writes the ResourceSlices that a driver would publish, a line for each
+// device; wide ones have all attributes and capacities. notes are lines about their source.
 func writePreview(w io.Writer, list []*resourceapi.ResourceSlice, machine string, notes []string, opts render.Options) error {
 	p, done := simulatedPage(w, machine, opts)
 	for _, note := range notes {

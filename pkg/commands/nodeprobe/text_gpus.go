@@ -16,7 +16,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
-// gpuLabel is how wide the names of values are.
+// gpuLabel is the width of the names of values.
 const gpuLabel = 18
 
 // writeGPUs describes the GPUs of a node. If they are simulated, each line says so.
@@ -130,7 +130,7 @@ func (p *page) gpu(g *nvidia.GPU) {
 	}
 }
 
-// memorySlices says where a partition is: "memory slices 4-6".
+// memorySlices returns the place of a partition: "memory slices 4-6".
 func memorySlices(at nvidia.Placement) string {
 	switch {
 	case at.Size <= 0:

@@ -11,10 +11,10 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/nvidia"
 )
 
-// shownProcesses is how many of the processes of a GPU are shown without -o wide.
+// shownProcesses is how many processes of a GPU are shown without -o wide.
 const shownProcesses = 8
 
-// operation draws what a GPU is doing.
+// operation draws the current state of a GPU.
 func (p *page) operation(g *nvidia.GPU) {
 	line := func(label, value string, fields ...string) { p.valueOrReason(label, value, g.Missing, fields...) }
 	o := &g.Operation
@@ -38,7 +38,7 @@ func celsiusText(degrees *int) string {
 	return fmt.Sprintf("%d °C", *degrees)
 }
 
-// processText returns a process in one line: what it is, of which pod, and what it uses.
+// processText returns a process in one line: its name, its pod, and its use.
 func processText(process *nvidia.Process) string {
 	text := fmt.Sprintf("%d (%s), %s", process.PID, cmp.Or(process.Name, "name unknown"), process.Kind)
 	if process.UsedMemoryBytes != nil {
@@ -56,7 +56,7 @@ func processText(process *nvidia.Process) string {
 	return text
 }
 
-// memoryUse returns how much memory there is, and how much of it is in use.
+// memoryUse returns the memory, and the used part of it.
 func memoryUse(g *nvidia.GPU) string {
 	text := bytesText(g.MemoryBytes)
 	if used := g.Operation.UsedMemoryBytes; text != "" && used != nil {
@@ -65,7 +65,7 @@ func memoryUse(g *nvidia.GPU) string {
 	return text
 }
 
-// imexText returns what the node has for ComputeDomains.
+// imexText returns the node's support for ComputeDomains.
 func imexText(imex *nvidia.IMEX) string {
 	switch {
 	case imex.ChannelMajor == nil && len(imex.Missing) > 0:
@@ -113,7 +113,7 @@ func nvlinkErrorText(links []nvidia.NVLink) string {
 	return strings.Join(texts, ", ")
 }
 
-// fabricHealthText returns what the fabric supports.
+// fabricHealthText returns the values that the fabric supports.
 func fabricHealthText(f *nvidia.Fabric) string {
 	if f == nil || f.Health == nil {
 		return ""

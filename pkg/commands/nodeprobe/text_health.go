@@ -14,8 +14,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
-// writeHealth draws what drivers say about their devices; now is the moment up to
-// which ages are counted.
+// writeHealth draws the drivers' reports about their devices; now is the time up to which
+// ages are counted.
 func writeHealth(w io.Writer, h *driver.Health, now time.Time, opts render.Options) error {
 	p := newPage(opts)
 	p.Text(0, render.Strong, "Health of the devices on this node, as their drivers say")

@@ -14,8 +14,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
-// writePlugins draws the plugins of a node. With -o wide it shows sockets, and
-// what each of them serves.
+// writePlugins draws the plugins of a node. With -o wide it shows sockets, and the services
+// of each.
 func writePlugins(w io.Writer, f *driver.Findings, opts render.Options) error {
 	p := newPage(opts)
 	p.Text(0, render.Strong, "Plugins on "+onNode(f.Node))
@@ -46,7 +46,7 @@ func writePlugins(w io.Writer, f *driver.Findings, opts render.Options) error {
 	return p.write(w)
 }
 
-// sockets lists sockets that are nobody's.
+// sockets lists sockets without a registration.
 func (p *page) sockets(title string, sockets []driver.Socket) {
 	if len(sockets) == 0 {
 		return

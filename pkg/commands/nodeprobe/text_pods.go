@@ -13,8 +13,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
-// writePods draws what the kubelet tells about the devices of its pods. With -o
-// wide it shows CPUs, memory and what could be given out.
+// writePods draws the kubelet's report about the devices of its pods. With -o wide it shows
+// CPUs, memory and allocatable devices.
 func writePods(w io.Writer, f *kubelet.Findings, opts render.Options) error {
 	p := newPage(opts)
 	p.Text(0, render.Strong, "Pods with devices on "+onNode(f.Node)+", by the kubelet's word ("+f.Socket+")")

@@ -14,7 +14,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
-// writePreparation draws what drivers did with a claim.
+// writePreparation draws the calls of drivers for a claim.
 func writePreparation(w io.Writer, done *driver.Preparation, opts render.Options) error {
 	p := newPage(opts)
 	p.Text(0, render.Strong, fmt.Sprintf("%s ResourceClaim %s/%s (UID %s)", done.Operation, done.Claim.Namespace, done.Claim.Name, done.Claim.UID))

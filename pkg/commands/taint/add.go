@@ -81,7 +81,7 @@ With -o, the rule is printed, and all else goes to standard error:
 		printing.TemplatePrinterFlags.AddFlags(templates)
 		flags.AddFlagSet(templates.Flags())
 	})
-	// It only fails if somebody registered one before.
+	// RegisterFlagCompletionFunc only fails for duplicates.
 	_ = cmd.RegisterFlagCompletionFunc("output", cli.Fixed(printing.AllowedFormats()...))
 	flags.addTo(cmd, "Taint")
 	cmd.ValidArgsFunction = names.Complete(flags.reading, ProposeNew)
@@ -125,8 +125,8 @@ func (c *ruleChange) add(ctx context.Context, rule *resourceapi.DeviceTaintRule)
 	return err
 }
 
-// create adds the rule, or makes the object that would be added, in the version
-// that the server has.
+// create adds the rule, or returns the object that would be added, in the version of the
+// server.
 func (c *ruleChange) create(ctx context.Context, rule *resourceapi.DeviceTaintRule) (*unstructured.Unstructured, error) {
 	if !c.reader.Live() {
 		return objectOf(rule)

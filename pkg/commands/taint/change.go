@@ -22,7 +22,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
 )
 
-// ruleChange is a DeviceTaintRule to be made or removed, and how.
+// ruleChange is a DeviceTaintRule to be created or deleted, and how.
 type ruleChange struct {
 	reader *cli.Reader
 	dryRun string

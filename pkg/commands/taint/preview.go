@@ -29,7 +29,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
-// NewPreview returns the verb that shows what rules in files would do.
+// NewPreview returns the verb that shows the effect of rules in files.
 func NewPreview(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	reading := cli.NewReadingFlags(config)
 	var files []string
@@ -86,7 +86,7 @@ would not fit any more, or fit at last, are named, too: it is the answer of
 	return cmd
 }
 
-// previewScope returns what tells what a rule would do.
+// previewScope returns the scope for the effect of a rule.
 func previewScope() cli.Scope {
 	return cli.Scope{AllNamespaces: true, Only: inventory.StateReads(snapshot.ResourcePods, snapshot.ResourceNodes, snapshot.ResourceClasses, snapshot.ResourceTemplates, snapshot.ResourcePodGroups)}
 }
@@ -99,7 +99,7 @@ type ruleOutcome struct {
 	gapErr *cli.GapError
 }
 
-// question returns what to ask before the rule is added, empty if it evicts nobody.
+// question returns the question before the rule is added, empty if it evicts nobody.
 func (o *ruleOutcome) question() string {
 	switch {
 	case o.rule.Spec.Taint.Effect != resourceapi.DeviceTaintEffectNoExecute:
@@ -115,7 +115,7 @@ func (o *ruleOutcome) question() string {
 	}
 }
 
-// asks returns the resources that tell what the rule does.
+// asks returns the resources that decide the effect of the rule.
 func (o *ruleOutcome) asks() []string {
 	if o.rule.Spec.Taint.Effect != resourceapi.DeviceTaintEffectNoExecute {
 		return []string{snapshot.ResourceSlices}
@@ -123,13 +123,13 @@ func (o *ruleOutcome) asks() []string {
 	return []string{snapshot.ResourceSlices, snapshot.ResourceClaims, snapshot.ResourcePods}
 }
 
-// preview shows what a rule would do.
+// preview shows the effect of a rule.
 func (c *ruleChange) preview(ctx context.Context, snap *snapshot.Snapshot, rule *resourceapi.DeviceTaintRule) (*ruleOutcome, error) {
 	return previewer{words: c.words, live: c.reader.Live(), reports: c.dryRun != cli.DryRunNone}.preview(ctx, snap, rule)
 }
 
-// Preview writes which devices a rule would taint and which pods it would evict. The
-// question is what to ask before the rule is added, empty if it evicts nobody.
+// Preview writes the devices that a rule would taint and the pods it would evict. The
+// question is to be asked before the rule is added, empty if it evicts nobody.
 func Preview(ctx context.Context, w io.Writer, snap *snapshot.Snapshot, rule *resourceapi.DeviceTaintRule) (question string, err error) {
 	outcome, err := previewer{words: w, live: true}.preview(ctx, snap, rule)
 	if err != nil {
@@ -138,11 +138,11 @@ func Preview(ctx context.Context, w io.Writer, snap *snapshot.Snapshot, rule *re
 	return outcome.question(), nil
 }
 
-// previewer writes what a rule would do.
+// previewer writes the effect of a rule.
 type previewer struct {
 	words io.Writer
 	live  bool
-	// reports is true if the caller reports what could not be read.
+	// reports is true if the caller reports the gaps.
 	reports bool
 }
 
@@ -178,7 +178,7 @@ func (c previewer) preview(ctx context.Context, snap *snapshot.Snapshot, rule *r
 	return outcome, c.notes(facts, outcome)
 }
 
-// notes say what the preview does not show.
+// notes writes what the preview does not show.
 func (c previewer) notes(facts *cluster.Cluster, outcome *ruleOutcome) error {
 	var notes []string
 	if selector := outcome.rule.Spec.DeviceSelector; selector != nil {

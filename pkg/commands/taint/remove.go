@@ -100,7 +100,7 @@ func (c *ruleChange) remove(ctx context.Context, what string, selector *resource
 	return nil
 }
 
-// rulesLike finds rules by name or by what they say.
+// rulesLike finds rules by name or by content.
 func rulesLike(rules []*resourceapi.DeviceTaintRule, what string, selector *resourceapi.DeviceTaintSelector) []*resourceapi.DeviceTaintRule {
 	if selector == nil {
 		for _, rule := range rules {

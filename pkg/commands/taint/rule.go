@@ -24,7 +24,7 @@ type RuleFlags struct {
 	Driver, Pool, Device string
 	// Name is the name of the rule, empty to make one.
 	Name string
-	// All is true for a rule about all devices of the cluster.
+	// All is true for a rule for all devices of the cluster.
 	All bool
 }
 
@@ -35,7 +35,7 @@ func (f *RuleFlags) AddTo(flags *pflag.FlagSet, does string) {
 	flags.StringVar(&f.Device, "device", "", does+" devices named `DEVICE`.")
 }
 
-// Selector returns what the flags choose, nil if they choose nothing.
+// Selector returns the selector of the flags, nil if they choose nothing.
 func (f *RuleFlags) Selector() *resourceapi.DeviceTaintSelector {
 	if f.Driver == "" && f.Pool == "" && f.Device == "" {
 		return nil
@@ -49,7 +49,7 @@ func (f *RuleFlags) Selector() *resourceapi.DeviceTaintSelector {
 	return &resourceapi.DeviceTaintSelector{Driver: given(f.Driver), Pool: given(f.Pool), Device: given(f.Device)}
 }
 
-// Rule makes the DeviceTaintRule that the command line describes.
+// Rule returns the DeviceTaintRule that the command line describes.
 func (f *RuleFlags) Rule(text string) (*resourceapi.DeviceTaintRule, error) {
 	key, value, effect, err := Parse(text)
 	if err != nil {
@@ -79,7 +79,7 @@ func (f *RuleFlags) Rule(text string) (*resourceapi.DeviceTaintRule, error) {
 	return rule, nil
 }
 
-// ruleName makes a name that tells what the rule is about.
+// ruleName makes a name that describes the rule.
 func ruleName(parts ...string) string {
 	var words []string
 	for _, part := range parts {
@@ -105,7 +105,7 @@ func taintEffects() []resourceapi.DeviceTaintEffect {
 	}
 }
 
-// Parse reads KEY[=VALUE][:EFFECT].
+// Parse parses KEY[=VALUE][:EFFECT].
 func Parse(text string) (key, value string, effect resourceapi.DeviceTaintEffect, err error) {
 	rest, name, hasEffect := strings.Cut(text, ":")
 	effect = resourceapi.DeviceTaintEffect(name)
@@ -132,7 +132,7 @@ func OneTaint(_ *cobra.Command, args []string) error {
 	return cli.Usagef(out, "read arguments: expected one taint KEY[=VALUE]:EFFECT, found %s", found)
 }
 
-// ProposeNew proposes the keys that are in use, and the effects after them.
+// ProposeNew proposes the keys in use, and the effects after them.
 func ProposeNew(ctx context.Context, c *names.Completion) ([]string, error) {
 	if len(c.Args) > 0 {
 		return nil, nil

@@ -48,7 +48,7 @@ func (r *Rules) Create(ctx context.Context, rule *resourceapi.DeviceTaintRule, d
 	return added, nil
 }
 
-// Delete removes a rule, if it is still the same one.
+// Delete deletes a rule, if it is still the same one.
 func (r *Rules) Delete(ctx context.Context, rule *resourceapi.DeviceTaintRule, dryRun ...string) error {
 	options := metav1.DeleteOptions{DryRun: dryRun}
 	if rule.UID != "" {
@@ -60,7 +60,7 @@ func (r *Rules) Delete(ctx context.Context, rule *resourceapi.DeviceTaintRule, d
 	return nil
 }
 
-// objectOf returns a rule as it is sent.
+// objectOf returns a rule in the form for the server.
 func objectOf(rule *resourceapi.DeviceTaintRule) (*unstructured.Unstructured, error) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(rule)
 	if err != nil {

@@ -28,12 +28,11 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/trial"
 )
 
-// writeLimit is for creating and deleting one object, which goes on when the user does
-// not want to wait any more.
+// writeLimit limits creating and deleting one object, which goes on after an interruption.
 const writeLimit = 15 * time.Second
 
-// rights returns what a test takes besides reading the cluster. docs/rbac.md has them as a
-// ClusterRole.
+// rights returns the rights for a test besides reading the cluster. docs/rbac.md has them
+// as a ClusterRole.
 func (o *options) rights() []authorizationv1.ResourceAttributes {
 	const namespace = trial.NamespacePrefix + "rights"
 	rights := []authorizationv1.ResourceAttributes{
@@ -77,8 +76,8 @@ func templates(clients collect.Clients, namespace string) dynamic.ResourceInterf
 	return clients.Dynamic.Resource(schema.GroupVersionResource{Group: resourceapi.GroupName, Version: "v1", Resource: "resourceclaimtemplates"}).Namespace(namespace)
 }
 
-// create makes an object. It does not stop halfway when ctx ends: nobody would know
-// then whether there is one.
+// create creates an object. It does not stop halfway when ctx ends: nobody would know then
+// whether it exists.
 func create(ctx context.Context, client dynamic.ResourceInterface, object runtime.Object, dryRun ...string) (*unstructured.Unstructured, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -94,7 +93,7 @@ func create(ctx context.Context, client dynamic.ResourceInterface, object runtim
 	return client.Create(ctx, &unstructured.Unstructured{Object: content}, metav1.CreateOptions{FieldManager: cli.FieldManager, DryRun: dryRun})
 }
 
-// createPod makes the pod of a trial.
+// createPod creates the pod of a trial.
 func createPod(ctx context.Context, clients collect.Clients, pod *corev1.Pod) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -105,7 +104,7 @@ func createPod(ctx context.Context, clients collect.Clients, pod *corev1.Pod) er
 	return err
 }
 
-// deletePod deletes the pod of a trial, also when ctx has ended.
+// deletePod deletes the pod of a trial, even if ctx has ended.
 func deletePod(ctx context.Context, clients collect.Clients, namespace, name string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeLimit)
 	defer cancel()
@@ -116,7 +115,7 @@ func deletePod(ctx context.Context, clients collect.Clients, namespace, name str
 	return nil
 }
 
-// deleteNamespace deletes the namespace of a test, also when ctx has ended.
+// deleteNamespace deletes the namespace of a test, even if ctx has ended.
 func deleteNamespace(ctx context.Context, clients collect.Clients, name, uid string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeLimit)
 	defer cancel()
@@ -127,7 +126,7 @@ func deleteNamespace(ctx context.Context, clients collect.Clients, name, uid str
 	return nil
 }
 
-// deleteLeftovers deletes the namespaces of tests that nobody makes any more, or of all.
+// deleteLeftovers deletes the namespaces of abandoned tests, or of all.
 func (o *options) deleteLeftovers(ctx context.Context, clients collect.Clients, all bool) error {
 	list, err := namespaces(clients).List(ctx, metav1.ListOptions{LabelSelector: trial.Selector})
 	if err != nil {
@@ -170,8 +169,8 @@ func (o *options) onlyCleanUp(ctx context.Context) error {
 	return o.deleteLeftovers(ctx, clients, true)
 }
 
-// sendDry returns the API server check what would be created. The namespace of the test
-// does not exist, so that what would be in it is checked in the one of the user.
+// sendDry lets the API server check the objects to create. The namespace of the test does
+// not exist, so that namespaced objects are checked in the user's.
 func (o *options) sendDry(ctx context.Context, clients collect.Clients, plan *trial.Plan) error {
 	if _, err := create(ctx, namespaces(clients), plan.Namespace, metav1.DryRunAll); err != nil {
 		return fmt.Errorf("create namespace %s (dry run): %w", plan.Namespace.Name, err)
@@ -191,10 +190,10 @@ func (o *options) sendDry(ctx context.Context, clients collect.Clients, plan *tr
 	return nil
 }
 
-// maxContents bounds what a container may print: it may be anybody's.
+// maxContents bounds the output of a container, which may be anybody's.
 const maxContents = 4 << 20
 
-// lookInto runs a command in a container and reads what the container has.
+// lookInto runs a command in a container and reads its contents.
 func lookInto(ctx context.Context, clients collect.Clients, namespace, pod, container string, paths []string) (*trial.Contents, error) {
 	executor, err := clients.Executor(namespace, pod, &corev1.PodExecOptions{
 		Container: container, Command: trial.LookCommand(paths), Stdout: true, Stderr: true,

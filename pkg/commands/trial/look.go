@@ -18,17 +18,17 @@ import (
 
 // looked has the observations while the containers of a trial ran.
 type looked struct {
-	// before is the cluster that the trial was planned for, after the one with the pod.
+	// before is the cluster of the trial's plan, after the cluster with the pod.
 	before, after *snapshot.Snapshot
 	// edits are the edits of the node's CDI specs; nil if nobody looked at the node.
 	edits         *trial.NodeEdits
 	with, without *trial.Contents
-	// err is why it could not be looked into the containers.
+	// err says why nobody could look into the containers.
 	err error
 }
 
-// lookAt looks at the node, if that is wanted and was not done for this case, and into
-// the containers.
+// lookAt looks at the node, if that is wanted and was not done for this case, and into the
+// containers.
 func (t *test) lookAt(ctx context.Context, group *trial.Group, p *trial.Planned, record *trial.Record) *looked {
 	seen := &looked{before: group.Before.Snapshot, after: t.watcher.Snapshot()}
 	if t.probe.look && t.firstLook(group, record.Node()) {
@@ -109,7 +109,7 @@ func (t *test) checkEnded(ctx context.Context, record *trial.Record, seen *looke
 	return append(checks, trial.LeftOnNode(record.ClaimUID(), record.Node(), handedOf(report), report.CDI))
 }
 
-// probeFailure returns what node-probe finds on the node of a trial that failed.
+// probeFailure returns node-probe's findings on the node of a failed trial.
 func (t *test) probeFailure(ctx context.Context, record *trial.Record) []api.TrialCheck {
 	name := record.Node()
 	if name == "" {

@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// runs reports whether there is a process of this host.
+// runs reports whether a process of this host exists.
 func runs(pid string) bool {
 	number, err := strconv.Atoi(pid)
 	if err != nil || number < 1 {

@@ -29,7 +29,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/trial"
 )
 
-// slack is added to what a test takes at most, for all that is not waiting.
+// slack is added to the longest time of a test, for everything besides waiting.
 const slack = 10 * time.Minute
 
 // options are the parsed flags.
@@ -110,8 +110,8 @@ func (o *options) runLive(ctx context.Context) error {
 	return o.finish(ctx, report)
 }
 
-// checkServed fails if the API server does not have the version of what a test creates.
-// What it has is not known of every server.
+// checkServed fails if the API server lacks the API version of the test's objects. The
+// versions of some servers are not known.
 func checkServed(snap *snapshot.Snapshot) error {
 	if len(snap.Served) == 0 || slices.Contains(snap.Served, snapshot.ResourceTemplatesV1) {
 		return nil
@@ -119,8 +119,8 @@ func checkServed(snap *snapshot.Snapshot) error {
 	return fmt.Errorf("make trials: %s (%s) does not serve resource.k8s.io/v1, in which claims are created for them\nKubernetes has it since 1.34: upgrade the cluster; --dry-run=client shows what would be tried out", snap.Source, snap.ServerVersion)
 }
 
-// watch reads the cluster, and follows it until the second context ends: that has to
-// last until everything is deleted.
+// watch reads the cluster, and follows it until the second context ends, which has to last
+// until everything is deleted.
 func (o *options) watch(ctx, following context.Context, clients collect.Clients) (*collect.Watcher, error) {
 	bar := cli.NewProgress(o.streams.ErrOut, "Asking API server "+clients.Address())
 	defer bar.Done()
@@ -139,7 +139,7 @@ func (o *options) watch(ctx, following context.Context, clients collect.Clients)
 
 // plan decides which trials to make.
 func (o *options) plan(ctx context.Context, snap *snapshot.Snapshot) (*trial.Plan, error) {
-	// Without these, devices that are in use could be taken.
+	// Without these, devices in use could be taken.
 	for _, resource := range []string{snapshot.ResourceClasses, snapshot.ResourceSlices, snapshot.ResourceClaims, snapshot.ResourceNodes} {
 		if gap := snap.Gap(resource); gap != nil {
 			return nil, &cli.GapError{Doing: "plan the test", Gaps: []snapshot.Gap{*gap}, Live: o.reader.Live()}
@@ -176,7 +176,7 @@ func (o *options) plan(ctx context.Context, snap *snapshot.Snapshot) (*trial.Pla
 	return plan, nil
 }
 
-// cases returns the claims to try out.
+// cases returns the claims of the trials.
 func (o *options) cases(ctx context.Context, s *cluster.Cluster) ([]trial.Case, []api.SkippedTrial, error) {
 	if len(o.claims) > 0 {
 		cases, err := o.casesOfFiles(ctx)
@@ -221,7 +221,7 @@ func (o *options) casesOfFiles(ctx context.Context) ([]trial.Case, error) {
 	return cases, nil
 }
 
-// showPlan returns the end of a dry run.
+// showPlan prints the plan of a dry run.
 func (o *options) showPlan(snap *snapshot.Snapshot, plan *trial.Plan) error {
 	if o.printer.Machine != nil {
 		return o.printObjects(plan.Objects())
@@ -239,8 +239,7 @@ func (o *options) showPlan(snap *snapshot.Snapshot, plan *trial.Plan) error {
 	return outcome(report.Result)
 }
 
-// printObjects prints what would be created, so that kubectl can create it: documents
-// in YAML, else a list.
+// printObjects prints the objects to create for kubectl: documents in YAML, else a list.
 func (o *options) printObjects(objects []runtime.Object) error {
 	if o.output.Output != "yaml" && o.output.Output != "kyaml" {
 		list := &corev1.List{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}}

@@ -21,7 +21,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/trial"
 )
 
-// endLimit is how long pods may take to be gone after Ctrl-C.
+// endLimit limits the wait for deleted pods after Ctrl-C.
 const endLimit = 20 * time.Second
 
 // test makes the trials of a plan.
@@ -36,9 +36,9 @@ type test struct {
 
 	mu      sync.Mutex
 	records map[string]*trial.Record
-	// changed is closed, and replaced, when something was heard.
+	// changed is closed, and replaced, at each change.
 	changed chan struct{}
-	// probed are the nodes that were looked at, by case.
+	// probed are the nodes looked at, by case.
 	probed map[string]bool
 	left   []string
 }
@@ -50,8 +50,8 @@ func newTest(o *options, clients collect.Clients, watcher *collect.Watcher, plan
 	}
 }
 
-// run makes the trials and adds them to the report. Whatever happens, it deletes what
-// it made. The second context lasts until then.
+// run makes the trials and adds them to the report. Whatever happens, it deletes its
+// objects. The second context lasts until then.
 func (t *test) run(ctx, following context.Context, report *api.TestReport) (err error) {
 	name := t.plan.Namespace.Name
 	namespace, err := create(ctx, namespaces(t.clients), t.plan.Namespace)
@@ -145,8 +145,8 @@ func (t *test) see(change collect.NamespaceChange) {
 	t.changed = make(chan struct{})
 }
 
-// await waits until a record is as it should be, and reports whether it is in time. If
-// the context ends, it is not.
+// await waits until a record meets a condition, and reports whether it does in time, and
+// before the context ends.
 func (t *test) await(ctx context.Context, record *trial.Record, limit time.Duration, is func(*trial.Record) bool) bool {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -165,7 +165,7 @@ func (t *test) await(ctx context.Context, record *trial.Record, limit time.Durat
 	}
 }
 
-// try makes one trial, from the creation of the pod until nothing of it is left.
+// try makes one trial, from the creation of the pod to the deletion of everything.
 func (t *test) try(ctx context.Context, group *trial.Group, p *trial.Planned) api.Trial {
 	out := &trial.Outcome{Timeout: t.timeout}
 	record := trial.NewRecord(p.Pod.Name, time.Now())
@@ -198,7 +198,7 @@ func (t *test) try(ctx context.Context, group *trial.Group, p *trial.Planned) ap
 }
 
 // startedOrGivenUp reports whether the containers of a trial run. If they do not, it has
-// failed, whatever is heard of it later.
+// failed, whatever happens later.
 func (t *test) startedOrGivenUp(record *trial.Record) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -260,7 +260,7 @@ func claimOf(record *trial.Record) string {
 	return "ResourceClaim/" + record.Claim.Namespace + "/" + record.Claim.Name
 }
 
-// leave notes what could not be deleted.
+// leave records an object that could not be deleted.
 func (t *test) leave(object string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// defaultTimeout is for a driver that downloads nothing, and a node that may have
-	// to pull a small image.
+	// defaultTimeout is enough for a driver that downloads nothing, and a node that has to
+	// pull a small image.
 	defaultTimeout = 2 * time.Minute
 	// mostTrials bounds --repeat and --parallel.
 	mostTrials = 10000
@@ -47,7 +47,7 @@ type flags struct {
 	probe       probeFlags
 }
 
-// probeFlags are how to look at nodes.
+// probeFlags say how to look at nodes.
 type probeFlags struct {
 	look    bool
 	binary  string
@@ -55,7 +55,7 @@ type probeFlags struct {
 	cdi     []string
 }
 
-// New makes the verb test.
+// New returns the verb test.
 func New(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	f := &flags{reading: cli.NewReadingFlags(config), output: cli.NewOutputFlags()}
 	f.output.Reports = []string{cli.FormatJUnit}
@@ -135,7 +135,7 @@ func (f *flags) addTo(cmd *cobra.Command) {
 	flags.StringVar(&f.dryRun, "dry-run", cli.DryRunNone, "`MODE` client only shows what would be created, server lets the API server check it, too, none does it.")
 	flags.BoolVar(&f.cleanup, "cleanup", false, "Only delete the namespaces of earlier tests, also of those that seem to be running.")
 	flags.StringVar(&f.image, "image", nodeprobe.DefaultImage, "`IMAGE` of the pods. It needs sh, cat, ls and sleep. Without it, the busybox of the tests of Kubernetes (registry.k8s.io).")
-	// Its name is longer than a line of the help.
+	// The name is longer than a line of the help.
 	flags.Lookup("image").DefValue = ""
 	flags.StringVar(&f.pullPolicy, "image-pull-policy", string(corev1.PullIfNotPresent), "`POLICY` of the pods: IfNotPresent, Always or Never.")
 	flags.BoolVar(&f.hostNetwork, "host-network", false, "Let the pods use the network of the node, where pods get none of their own.")
@@ -148,7 +148,7 @@ func (f *flags) addTo(cmd *cobra.Command) {
 	f.reading.AddTo(cmd)
 	f.output.AddTo(cmd)
 	names.CompleteFlags(f.reading, cmd)
-	// They only fail if somebody registered one before.
+	// RegisterFlagCompletionFunc only fails for duplicates.
 	_ = cmd.RegisterFlagCompletionFunc("image-pull-policy", cli.Fixed(pullPolicies()...))
 	for _, name := range []string{"repeat", "parallel", "timeout", "image", "kubelet-root", "cdi-dir"} {
 		_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
@@ -184,7 +184,7 @@ func (f *flags) toOptions(cmd *cobra.Command, streams genericiooptions.IOStreams
 	return o, nil
 }
 
-// check refuses values and flags that do not go together.
+// check refuses invalid values and flags that do not go together.
 func (f *flags) check(cmd *cobra.Command) error {
 	switch {
 	case !slices.Contains([]string{cli.DryRunNone, cli.DryRunClient, cli.DryRunServer}, f.dryRun):

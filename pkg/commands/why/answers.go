@@ -26,8 +26,8 @@ func (a *answers) add(e *api.Explanation, err error) {
 
 func (a *answers) fail(err error) { a.failures = append(a.failures, err) }
 
-// outcome returns the error that carries the worst exit code. All failures but the one that
-// is returned are given to report.
+// outcome returns the error with the worst exit code. All other failures are passed to
+// report.
 func (a *answers) outcome(report func(error)) error {
 	if len(a.failures) == 1 && len(a.explanations) == 0 {
 		return a.failures[0]

@@ -22,7 +22,7 @@ type options struct {
 	near      scopeFlags
 	// waiting chooses pods if there are neither targets nor files.
 	waiting waitingPods
-	// allRemedies asks for more than the most useful ones.
+	// allRemedies asks for all remedies, not only the most useful ones.
 	allRemedies bool
 	streams     genericiooptions.IOStreams
 }

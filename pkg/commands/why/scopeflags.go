@@ -12,7 +12,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 )
 
-// scopeFlags narrow a question down to one node or one device.
+// scopeFlags limit a question to one node or one device.
 type scopeFlags struct {
 	node, device string
 }

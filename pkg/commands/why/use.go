@@ -13,13 +13,13 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/idle"
 )
 
-// otherQuestions returns the flags of the question about pods and claims, which those about
-// devices and nodes have no use for.
+// otherQuestions returns the flags for pods and claims that do not go with devices and
+// nodes.
 func otherQuestions() []string {
 	return []string{"filename", "kustomize", "all-namespaces", "selector", "all-remedies", "commands", "node", "device"}
 }
 
-// explainUse answers for devices and nodes: who uses them, or why nobody does.
+// explainUse explains devices and nodes: who uses them, or why nobody does.
 func (f *flags) explainUse(cmd *cobra.Command, targets []api.Target, streams genericiooptions.IOStreams) error {
 	for _, name := range otherQuestions() {
 		if cmd.Flags().Changed(name) {
@@ -66,8 +66,8 @@ func (f *flags) explainUse(cmd *cobra.Command, targets []api.Target, streams gen
 	return useOutcome(answers, failures, func(err error) { cli.PrintError(streams.ErrOut, err) })
 }
 
-// useOutcome returns the error with the worst exit code. All failures but the one that is
-// returned are given to report.
+// useOutcome returns the error with the worst exit code. All other failures are passed to
+// report.
 func useOutcome(answers []*api.UseExplanation, failures []error, report func(error)) error {
 	if len(failures) == 1 && len(answers) == 0 {
 		return failures[0]

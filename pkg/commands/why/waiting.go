@@ -22,7 +22,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/preview"
 )
 
-// explainWaiting answers for all pods that wait for devices.
+// explainWaiting explains all pods that wait for devices.
 func (o *options) explainWaiting(ctx context.Context) error {
 	from, err := o.reader.Read(ctx, cli.Scope{AllNamespaces: o.waiting.allNamespaces, Starting: true, Admission: true, ComputeDomains: true})
 	if err != nil {
@@ -69,7 +69,7 @@ func (o *options) explainWaiting(ctx context.Context) error {
 	return err
 }
 
-// printWaiting writes a table, or whatever else -o asks for. The namespace may be gone.
+// printWaiting writes a table, or the format of -o. The namespace may be gone.
 func (o *options) printWaiting(explanations []*api.Explanation, namespace string, gone bool, hidden *snapshot.Gap) error {
 	if hidden != nil {
 		if _, err := fmt.Fprintf(o.streams.ErrOut, "pods: %s\n", render.Escape(hidden.Reason)); err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// waitingPods says which of the pods that wait for devices are of interest.
+// waitingPods selects pods that wait for devices.
 type waitingPods struct {
 	allNamespaces bool
 	selector      labels.Selector
@@ -29,10 +29,9 @@ func newWaitingPods(allNamespaces bool, selector string) (waitingPods, error) {
 	return waitingPods{allNamespaces: allNamespaces, selector: parsed}, nil
 }
 
-// in lists the pods of a namespace, or of all if that is empty, that use devices
-// and have none that work: those without a node, and those that are blocked after
-// their devices were allocated. After them come the workloads whose pods the API server
-// refuses.
+// in lists the pods of a namespace, or of all if that is empty, that use devices and do not
+// work: pods without a node, and pods that are blocked after their devices were allocated.
+// After them come the workloads whose pods the API server refuses.
 func (w waitingPods) in(c *cluster.Cluster, namespace string) []explain.Options {
 	blocked := map[types.NamespacedName]bool{}
 	for _, pod := range lifecycle.NewStages(c).BlockedPods() {

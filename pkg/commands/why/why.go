@@ -39,7 +39,7 @@ type flags struct {
 	near          scopeFlags
 }
 
-// New makes the verb.
+// New returns the verb.
 func New(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	f := &flags{reading: cli.NewReadingFlags(config), output: cli.NewOutputFlags()}
 	cmd := &cobra.Command{
@@ -240,8 +240,8 @@ func (o *options) run(ctx context.Context) error {
 	return names.WithSuggestion(o.args, a.outcome(func(err error) { cli.PrintError(o.streams.ErrOut, names.WithSuggestion(o.args, err)) }))
 }
 
-// explain answers for each target. Only what makes all answers impossible is an
-// error; what concerns one target is noted with the answers.
+// explain explains each target. It only fails if no answer is possible; errors of one
+// target are recorded with the answers.
 func (o *options) explain(ctx context.Context, files *snapshot.Snapshot, a *answers) error {
 	if len(o.targets) == 0 || !o.reader.Live() {
 		from, err := o.reader.Read(ctx, cli.Scope{Manifests: files, ComputeDomains: true})
@@ -250,8 +250,8 @@ func (o *options) explain(ctx context.Context, files *snapshot.Snapshot, a *answ
 		}
 		return o.explainIn(ctx, from, files, o.targets, a)
 	}
-	// A cluster is asked for more about a target (its events, its workload)
-	// than about the rest, so each one is read for itself.
+	// A cluster is asked for more about a target (its events, its workload) than about the
+	// rest, so each one is read on its own.
 	for i := range o.targets {
 		from, err := o.reader.Read(ctx, cli.Scope{Target: &o.targets[i], Manifests: files, ComputeDomains: true, Scaling: true})
 		if err == nil {
@@ -267,8 +267,7 @@ func (o *options) explain(ctx context.Context, files *snapshot.Snapshot, a *answ
 	return nil
 }
 
-// explainIn answers for some targets, or for all targets of the files if none
-// are given.
+// explainIn explains some targets, or all targets of the files if none are given.
 func (o *options) explainIn(ctx context.Context, from *cli.Source, files *snapshot.Snapshot, refs []snapshot.ObjectRef, a *answers) error {
 	snap := from.Snap
 	var given *manifest.Manifests
