@@ -88,7 +88,7 @@ func PrecededBy(with, text string) string {
 	return with + text
 }
 
-// OneLine gives an error without line breaks.
+// OneLine returns an error without line breaks.
 func OneLine(err error) string {
 	return strings.Join(strings.Fields(err.Error()), " ")
 }

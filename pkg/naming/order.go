@@ -12,8 +12,7 @@ import (
 // Tally counts how often names occur.
 type Tally map[string]int
 
-// Sorted gives the most frequent first, and equally frequent ones in the order of
-// names.
+// Sorted returns the most frequent first, and equally frequent ones in the order of names.
 func (t Tally) Sorted() []string {
 	keys := make([]string, 0, len(t))
 	for key := range t {

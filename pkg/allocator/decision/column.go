@@ -60,7 +60,7 @@ func (p *placement) columnKey(it *item) string {
 	return string(key)
 }
 
-// appendTakes appends what a candidate takes of a shared device.
+// appendTakes appends the capacity that a candidate takes of a shared device.
 func (p *placement) appendTakes(key []byte, c *Candidate) []byte {
 	device := &p.s.problem.Devices[c.Device]
 	if !device.Shared {
@@ -81,9 +81,9 @@ func appendInts(key []byte, list []int) []byte {
 	return key
 }
 
-// apportion gives out the devices of a column, of which there may be too many, to
-// items that want these counts. No item gets the same device twice: either no
-// device is there twice, or all want the same number and take in turn.
+// apportion distributes the devices of a column, of which there may be too many, to items
+// that want these counts. No item gets the same device twice: either no device is listed
+// twice, or all want the same number and take turns.
 func apportion(devices, counts []int) [][]int {
 	assigned := make([][]int, len(counts))
 	equal := !slices.ContainsFunc(counts, func(c int) bool { return c != counts[0] })

@@ -7,27 +7,27 @@ import (
 	"encoding/binary"
 )
 
-// combination puts together what the components can do.
+// combination combines the possible uses of the components.
 type combination struct {
 	p       *placement
 	columns []column
 	classes []class
 	// demand has the numbers that the columns and then the classes need.
 	demand []int
-	// simple has the devices that share nothing with others, in groups of equal
-	// ones, each with its bundle.
+	// simple has the devices that share nothing with others, in groups of equal ones, each
+	// with its bundle.
 	simple  [][]int
 	bundles []bundle
 	// parts are the other components.
 	parts []*part
 }
 
-// part is a component and what it can do, in terms of all columns and classes.
+// part is a component with its possible uses, in terms of all columns and classes.
 type part struct {
 	component *component
 	frontier  *frontier
 	vectors   [][]int
-	// picked is the vector that is chosen.
+	// picked is the chosen vector.
 	picked int
 }
 
@@ -46,20 +46,20 @@ type component struct {
 	devices []int
 	columns []int
 	classes []int
-	// supply is an upper bound of what it can give to each column and then to
-	// each class, need what it must give because no others can.
+	// supply is an upper bound of how much it can give to each column and then to each
+	// class, need how much it must give because no others can.
 	supply, need []int
 }
 
-// column is a group of items that can do with the same devices in the same
-// way, so that it does not matter which of them gets which.
+// column is a group of items that can use the same devices in the same way, so that it does
+// not matter which of them gets which.
 type column struct {
 	// items are indices in the list that the column was made from.
 	items []int
-	// demand is how many devices they want together, and need how many of them
-	// can only be found where one looks for them.
+	// demand is how many devices they want together, and need how many of them can only be
+	// found here.
 	demand, need int
-	// order is where the first of them stands among all requests.
+	// order is the position of the first of them among all requests.
 	order int
 	claim int
 	admin bool

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// combine finds devices for the items in components and puts them together.
+// combine finds devices for the items in components and combines them.
 func (p *placement) combine() ([][]int, bool) {
 	c := &combination{p: p}
 	free, classes := p.scopes()
@@ -45,8 +45,8 @@ func (p *placement) combine() ([][]int, bool) {
 	return c.assign(given), true
 }
 
-// components finds the components of the devices that are candidates. Those of
-// one device that has no limit but to be used once go to the bundles.
+// components finds the components of the candidate devices. Components of one device that
+// can only be used once go to the bundles.
 func (c *combination) components() []*component {
 	p := c.p
 	var devices []int
@@ -124,8 +124,8 @@ func (c *combination) components() []*component {
 	return components
 }
 
-// isSimple reports whether a device that has nothing in common with others may
-// just be given to one of its users.
+// isSimple reports whether a device that has nothing in common with others may just be
+// given to one of its users.
 func (c *combination) isSimple(device int, users []int) bool {
 	if c.p.s.problem.Devices[device].Shared {
 		return false
@@ -158,7 +158,7 @@ func (c *combination) addSimple(device int, users []int, groups map[string]int) 
 	}
 }
 
-// smallSupply is up to how many devices for a column all are looked at, even
+// smallSupply is the number of devices for a column up to which all are looked at, even
 // when fewer are wanted: then the frontier serves for other demands, too.
 const smallSupply = 8
 
@@ -213,8 +213,8 @@ func (c *combination) bounds(components []*component) bool {
 	return true
 }
 
-// dimension gives the place of the k-th column or class of the component among
-// all columns and classes.
+// dimension returns the place of the k-th column or class of the component among all
+// columns and classes.
 func (comp *component) dimension(k, columns int) int {
 	if k < len(comp.columns) {
 		return comp.columns[k]
@@ -237,7 +237,7 @@ func (c *combination) shares(cands []*Candidate, in map[int]bool, items int) int
 	return n
 }
 
-// part puts the frontier of a component in terms of all columns and classes.
+// part converts the frontier of a component to all columns and classes.
 func (c *combination) part(comp *component, f *frontier) *part {
 	result := &part{component: comp, frontier: f, picked: -1}
 	for i := range f.points {
@@ -250,8 +250,8 @@ func (c *combination) part(comp *component, f *frontier) *part {
 	return result
 }
 
-// assign gives each item its devices: of the parts as picked, and of the
-// bundles of simple devices as given.
+// assign gives each item its devices: of the parts as picked, and of the bundles of
+// simple devices as given.
 func (c *combination) assign(given [][]int) [][]int {
 	result := make([][]int, len(c.p.items))
 	devices := make([][]int, len(c.columns))

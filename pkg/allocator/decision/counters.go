@@ -58,12 +58,11 @@ func sumFirst(amounts []int64, n int) int64 {
 	return total
 }
 
-// mayExceed reports whether a sum is more than the limit, or so great that
-// nobody knows.
+// mayExceed reports whether a sum is more than the limit, or overflows.
 func mayExceed(sum, limit int64) bool { return sum > limit || sum == math.MaxInt64 }
 
-// enoughCounters reports whether each counter is enough when each item gets
-// the devices that use least of it.
+// enoughCounters reports whether each counter is enough when each item gets the devices
+// that use least of it.
 func (p *placement) enoughCounters() bool {
 	least := make(map[int]int64)
 	for i := range p.items {
@@ -93,8 +92,8 @@ func (p *placement) enoughCounters() bool {
 	return true
 }
 
-// wideCounters gives the counters that at least half of all devices use, such
-// as one for the power of the whole node. They tie together what is apart
+// wideCounters returns the counters that at least half of all devices use, such as a
+// counter for the power of the whole node. They connect devices that are separate
 // otherwise.
 func (p *placement) wideCounters() []int {
 	seen := make(map[int]bool)

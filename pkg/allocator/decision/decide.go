@@ -55,7 +55,7 @@ func (s *solver) decide(tries int) Result {
 	return Result{Answer: Feasible, Chosen: chosen}
 }
 
-// exhaust tries everything, which needs no memory but may take for ever.
+// exhaust tries everything, which needs no memory but may take forever.
 func (s *solver) exhaust(demands []demand) Result {
 	s.memo, s.stopped, s.crowded = nil, false, false
 	switch chosen, outcome := s.firstFit(demands, math.MaxInt); outcome {

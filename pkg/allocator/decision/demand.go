@@ -13,9 +13,8 @@ type demand struct {
 	options []option
 }
 
-// option is an alternative with the candidates that are possible at all. An
-// alternative that wants all devices is one that wants as many as it has
-// candidates.
+// option is an alternative with its possible candidates. An alternative that wants all
+// devices wants as many as it has candidates.
 type option struct {
 	alternative int
 	count       int
@@ -43,8 +42,8 @@ func (s *solver) demands() ([]demand, bool) {
 	return result, true
 }
 
-// option gives the alternative with its possible candidates and reports
-// whether it has enough of them.
+// option returns the alternative with its possible candidates and reports whether it has
+// enough of them.
 func (s *solver) option(index int, alternative *Alternative) (option, bool) {
 	o := option{alternative: index, count: alternative.Count}
 	for c := range alternative.Candidates {
@@ -162,8 +161,8 @@ func (s *solver) takesLess(a, b *Candidate) bool {
 	return true
 }
 
-// boundLess reports whether a is bound by no constraint that b is not bound by
-// in the same way.
+// boundLess reports whether a is bound by no constraint that b is not bound by in the same
+// way.
 func (s *solver) boundLess(a, b *Candidate) bool {
 	for c := range s.problem.Constraints {
 		va, vb := valuesOf(a, c), valuesOf(b, c)
@@ -182,8 +181,8 @@ func take(c *Candidate, capacity int) int64 {
 	return c.Takes[capacity]
 }
 
-// valuesOf gives the values of the candidate for a constraint, nil when it does
-// not apply.
+// valuesOf returns the values of the candidate for a constraint, nil when it does not
+// apply.
 func valuesOf(c *Candidate, constraint int) []int {
 	if constraint >= len(c.Values) {
 		return nil

@@ -3,17 +3,16 @@
 
 package decision
 
-// distribution is a list of devices and columns for which all best distributions are
-// found: device by device and column by column, each step may give the device
-// to the column or not. States that are equal in all that later steps can
-// notice are one.
+// distribution is a list of devices and columns for which all best distributions are found:
+// device by device and column by column, each step may give the device to the column or
+// not. States that later steps cannot tell apart are merged.
 type distribution struct {
 	p       *placement
 	devices []int
 	columns []column
 
 	lines [][]line
-	// counters, sets and values are what a state keeps account of.
+	// counters, sets and values are tracked in a state.
 	counters []int
 	sets     []int
 	values   []value
@@ -21,9 +20,9 @@ type distribution struct {
 	// capacities is the most capacities that one device has.
 	capacities int
 
-	// after has for each device what the devices after it may still use.
+	// after has for each device the resources that the devices after it may still use.
 	after []remainder
-	// rest is how often the steps to come could serve each column.
+	// rest is how often the remaining steps could serve each column.
 	rest []int
 	// history has the links of the states after each step.
 	history [][]link
@@ -75,7 +74,7 @@ func newDistribution(p *placement, devices []int, columns []column) *distributio
 	return sh
 }
 
-// account finds what the states keep account of, and how long.
+// account determines the contents of states, and for how long each is tracked.
 func (sh *distribution) account() {
 	counterAt, setAt := make(map[int]int), make(map[int]int)
 	lastSet := make(map[int]int)
@@ -164,11 +163,11 @@ func (sh *distribution) holderSlot() int   { return sh.valueSlot() + sh.words() 
 func (sh *distribution) capacitySlot() int { return sh.holderSlot() + 1 }
 func (sh *distribution) width() int        { return sh.capacitySlot() + sh.capacities }
 
-// solve gives the best distributions: none is at least as good as another one
-// for each column, and all give each column what it needs. There are none when
-// that is impossible, or when the work was stopped.
+// solve returns the best distributions: none is at least as good as another one for each
+// column, and all give each column what it needs. There are none when that is impossible,
+// or when the work was stopped.
 func (sh *distribution) solve() []outcome {
-	// The history is of no use afterwards.
+	// The history is not needed afterwards.
 	defer func(kept int) { sh.p.s.kept = kept }(sh.p.s.kept)
 	sh.rest = make([]int, len(sh.columns))
 	for i := range sh.lines {
@@ -258,8 +257,8 @@ func (sh *distribution) advance(current *layer, i, n int) *layer {
 	return next
 }
 
-// keep adds the state, after the last line of a device without what no later
-// device will notice.
+// keep adds the state, after the last line of a device without the parts that no later
+// device needs.
 func (sh *distribution) keep(next *layer, state []int64, i int, last bool, from link) {
 	if !last {
 		next.add(state, from)
@@ -282,8 +281,8 @@ func (sh *distribution) keep(next *layer, state []int64, i int, last bool, from 
 	next.add(end, from)
 }
 
-// give gives the device to the column once more and reports whether that is
-// possible. If not, the state is of no use any more.
+// give gives the device to the column once more and reports whether that is possible. If
+// not, the state is unusable.
 func (sh *distribution) give(state []int64, i int, ln line) bool {
 	s := sh.p.s
 	d := sh.devices[i]
@@ -355,7 +354,7 @@ func (sh *distribution) charge(state []int64, d int) bool {
 	return true
 }
 
-// full finds a state in which each column has all that it wants, or -1.
+// full returns a state in which each column has all that it wants, or -1.
 func (sh *distribution) full(current *layer) int {
 	for i := range current.len() {
 		done := true
@@ -369,7 +368,7 @@ func (sh *distribution) full(current *layer) int {
 	return -1
 }
 
-// trace finds out how the state came about.
+// trace reconstructs the way to a state.
 func (sh *distribution) trace(current *layer, i int) outcome {
 	o := outcome{amounts: make([]int, len(sh.columns))}
 	for c := range sh.columns {

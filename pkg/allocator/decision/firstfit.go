@@ -117,7 +117,7 @@ func (f *fitter) devices(n int, o *option, from int) bool {
 	return false
 }
 
-// undo has what takes back a candidate, last things first.
+// undo has the steps that take back a candidate, the last first.
 type undo []func()
 
 func (u undo) run() {

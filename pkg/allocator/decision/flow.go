@@ -3,8 +3,7 @@
 
 package decision
 
-// bundle is something that can be given to one of several columns, so many
-// times in all.
+// bundle can be given to one of several columns, so many times in all.
 type bundle struct {
 	capacity int
 	edges    []edge
@@ -16,9 +15,9 @@ type edge struct {
 	capacity int
 }
 
-// distribute gives the columns what they want out of the bundles and reports
-// whether all of them get it: a maximum flow. The result has, for each bundle,
-// how often it is given along each of its edges.
+// distribute gives the columns their demands out of the bundles and reports whether all
+// of them get it: a maximum flow. The result has, for each bundle, how often it is given
+// along each of its edges.
 func distribute(bundles []bundle, wants []int) ([][]int, bool) {
 	n := &network{bundles: bundles, left: make([]int, len(bundles)), given: make([][]int, len(bundles)), byColumn: make([][][2]int, len(wants))}
 	for b := range bundles {
@@ -56,8 +55,8 @@ type network struct {
 	byColumn [][][2]int
 }
 
-// augment gives a column more, at most want, by moving what others have to
-// bundles that have something left. It returns how much more.
+// augment gives a column more, at most want, by moving others to bundles that have
+// something left. It returns how much more.
 func (n *network) augment(column, want int) int {
 	// into[b] is the edge through which bundle b is reached, from[c] the one
 	// through which column c gives something back.
@@ -89,8 +88,7 @@ func (n *network) augment(column, want int) int {
 	return 0
 }
 
-// push moves as much as possible along the way that ends in a bundle with
-// something left.
+// push moves as much as possible along the path that ends in a bundle with something left.
 func (n *network) push(end, column, want int, into, from map[int][2]int) int {
 	amount := min(want, n.left[end])
 	for b := end; ; {

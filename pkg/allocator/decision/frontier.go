@@ -17,7 +17,7 @@ func (p *placement) frontierOf(c *component, columns []column, classes []class) 
 	}
 	for n, at := range c.columns {
 		col := columns[at]
-		// More than there can be here is all the same.
+		// More than the possible number makes no difference.
 		col.demand, col.need = c.supply[n], c.need[n]
 		col.cands = slices.DeleteFunc(slices.Clone(col.cands), func(cand *Candidate) bool {
 			_, found := h.local[cand.Device]
@@ -75,8 +75,8 @@ type guests struct {
 	classOf []int
 }
 
-// extend hosts more scopes in the k-th mode and all after it. The outcomes are
-// those of what is hosted now.
+// extend hosts more scopes in the k-th mode and all after it. The outcomes belong to the
+// scopes hosted now.
 func (h *host) extend(k int, outcomes []outcome, g *guests) {
 	if k == len(h.modes) {
 		if h.enoughHosted() {
@@ -102,8 +102,7 @@ func (h *host) extend(k int, outcomes []outcome, g *guests) {
 	h.counts[k] = before
 }
 
-// enoughHosted reports whether each class has what it needs of this
-// component.
+// enoughHosted reports whether each class has all that it needs of this component.
 func (h *host) enoughHosted() bool {
 	for c := range h.classes {
 		if h.hosted[c] < h.component.need[len(h.columns)+c] {
@@ -113,7 +112,7 @@ func (h *host) enoughHosted() bool {
 	return true
 }
 
-// try finds what the component can do with the scopes that are hosted now.
+// try finds the outcomes of the component with the scopes that are hosted now.
 func (h *host) try() ([]outcome, *guests) {
 	g := &guests{own: len(h.columns)}
 	next := make([]int, len(h.classes))
@@ -163,7 +162,7 @@ func (h *host) try() ([]outcome, *guests) {
 	return outcomes, g
 }
 
-// translate gives the candidates of an item for the same devices.
+// translate returns the candidates of an item for the same devices.
 func (p *placement) translate(cands []*Candidate, item int) []*Candidate {
 	wanted := make(map[int]bool, len(cands))
 	for _, c := range cands {

@@ -14,17 +14,16 @@ type groupUse struct {
 	groups int
 }
 
-// Sets of compatibility groups and the states of a counter set are the same
-// kind of number: what the devices of the set have in common. groupsUnused is
-// the state before the first device, groupsNone a device that declares no
-// groups and the state in which only such devices are there.
+// Sets of compatibility groups and the states of a counter set are the same kind of number:
+// the groups that the devices of the set have in common. groupsUnused is the state before
+// the first device, groupsNone a device that declares no groups and the state in which only
+// such devices are there.
 const (
 	groupsUnused = 0
 	groupsNone   = 1
 )
 
-// groupTable interns sets of compatibility groups and remembers what two of
-// them have in common.
+// groupTable interns sets of compatibility groups and remembers their intersections.
 type groupTable struct {
 	base   []int
 	ids    map[string]int
@@ -56,7 +55,7 @@ func (t *groupTable) start(set int) int {
 	return t.base[set]
 }
 
-// intern gives the number of a set of groups; groupsNone when it is empty.
+// intern returns the number of a set of groups; groupsNone when it is empty.
 func (t *groupTable) intern(groups []int) int {
 	if len(groups) == 0 {
 		return groupsNone
@@ -77,8 +76,8 @@ func (t *groupTable) intern(groups []int) int {
 	return id
 }
 
-// join gives the state of a counter set after a device with these groups has
-// joined, and whether it may.
+// join returns the state of a counter set after a device with these groups has joined, and
+// whether it may.
 func (t *groupTable) join(state, groups int) (int, bool) {
 	switch {
 	case state == groupsUnused || state == groups:

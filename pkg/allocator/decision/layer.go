@@ -18,14 +18,14 @@ type layer struct {
 	table []int32
 }
 
-// link tells how a state came about: from which state of the layer before,
-// and how often the device was given to the column of the step.
+// link is the origin of a state: the state of the layer before, and how often the device
+// was given to the column of the step.
 type link struct {
 	parent int32
 	times  int32
 }
 
-// state gives the slots of a state.
+// state returns the slots of a state.
 func (l *layer) state(i int) []int64 { return l.slots[i*l.width : (i+1)*l.width] }
 
 func (l *layer) len() int { return len(l.links) }
@@ -67,7 +67,7 @@ func (l *layer) grow() {
 }
 
 // mostCompared limits how many better states a state is compared with. More would be slower
-// than to carry on with a few states too many.
+// than to continue with a few superfluous states.
 const mostCompared = 256
 
 // prune drops states that are no better than another one: the first amounts

@@ -67,8 +67,7 @@ func (s *solver) enough(items []item) bool {
 	return ok
 }
 
-// scope gives the items to which a constraint applies and how many devices
-// they want.
+// scope returns the items to which a constraint applies and how many devices they want.
 func (p *placement) scope(constraint int) (items []int, count int) {
 	for i := range p.items {
 		if bound(p.items[i].cands, constraint) {
@@ -114,9 +113,8 @@ func (p *placement) narrow() bool {
 	return true
 }
 
-// matchValues gives the values that enough candidates of each item have, and
-// whether one of them is common to all candidates, so that the constraint is
-// no limit.
+// matchValues returns the values that enough candidates of each item have, and whether one
+// of them is common to all candidates, so that the constraint is no limit.
 func (p *placement) matchValues(constraint int, items []int) (values map[int]bool, common bool) {
 	values = make(map[int]bool)
 	feasible := make(map[int]int)
@@ -149,7 +147,7 @@ func (p *placement) matchValues(constraint int, items []int) (values map[int]boo
 	return values, common
 }
 
-// having gives the candidates that have one of the values of a constraint.
+// having returns the candidates that have one of the values of a constraint.
 func having(cands []*Candidate, constraint int, values map[int]bool) []*Candidate {
 	var kept []*Candidate
 	for _, c := range cands {

@@ -46,8 +46,8 @@ func (s *solver) partition(demands []demand) [][]demand {
 	return parts
 }
 
-// tightClaims tells for which claims some choice of alternatives is over the
-// limit of devices.
+// tightClaims returns the claims for which some choice of alternatives is over the limit of
+// devices.
 func (s *solver) tightClaims(demands []demand) map[int]bool {
 	tight := make(map[int]bool)
 	if s.problem.ClaimLimit <= 0 {
@@ -77,7 +77,7 @@ type chooser struct {
 	// equalBefore has for each demand an equal demand that is chosen before, or -1: of two
 	// combinations that differ only in who takes which, one is enough.
 	equalBefore []int
-	// pick has the option of each demand that is chosen already.
+	// pick has the option of each demand chosen so far.
 	pick []int
 }
 
@@ -113,10 +113,9 @@ func (s *solver) solvePart(demands []demand, chosen []Choice) bool {
 	return true
 }
 
-// keys gives the demands with several options keys that are equal for those
-// which could change places. Who they are matters only with admin access and
-// near the limit of the claim, and constraints that bind nobody else go by
-// their order.
+// keys returns for the demands with several options keys that are equal for demands which
+// could change places. Their identity matters only with admin access and near the limit of
+// the claim, and constraints that bind nobody else go by their order.
 func (c *chooser) keys() []string {
 	tight := c.s.tightClaims(c.demands)
 	admin := false
@@ -158,7 +157,7 @@ func (c *chooser) keys() []string {
 	return keys
 }
 
-// appendCandidate appends what makes the candidate different from others.
+// appendCandidate appends the properties that distinguish the candidate from others.
 // Constraints without a name get the next one.
 func (c *chooser) appendCandidate(key []byte, cand *Candidate, names map[int]int64) []byte {
 	key = binary.AppendVarint(key, int64(cand.Device))
@@ -240,9 +239,9 @@ func (c *chooser) worthProbing(k int) bool {
 	return false
 }
 
-// mayFit reports whether the claims stay in their limits and whether there
-// are enough devices when each device is only counted, with the easiest
-// of everything for the demands that are not chosen yet.
+// mayFit reports whether the claims stay in their limits and whether there are enough
+// devices when each device is only counted, with the easiest of everything for the
+// remaining demands.
 func (c *chooser) mayFit(k int) bool {
 	items := c.items(k, true)
 	if limit := c.s.problem.ClaimLimit; limit > 0 {

@@ -15,18 +15,18 @@ type picker struct {
 	// bundles are the bundles of the simple devices, then the bundles that stand for parts.
 	bundles      []bundle
 	relaxedParts []*part
-	// hard are the parts that are left, equal ones side by side, and relaxed
-	// for each of them a bundle that can do at least as much.
+	// hard are the remaining parts, equal ones side by side, and relaxed for each of them a
+	// bundle that can do at least as much.
 	hard    []*part
 	relaxed []bundle
 	weights []weighting
-	// failed has the states that are known to lead nowhere.
+	// failed has the states that are known to fail.
 	failed map[string]bool
 	given  [][]int
 }
 
-// weighting is a bound: whatever is chosen, the weighted sum of what the hard
-// parts from some place on and all bundles give is no more than most.
+// weighting is a bound: whatever is chosen, the hard parts from some place on and all
+// bundles give a weighted sum of at most most.
 type weighting struct {
 	weights []int64
 	most    []int64
@@ -35,8 +35,8 @@ type weighting struct {
 // greatestWeight keeps sums of weights far from overflowing.
 const greatestWeight = 1 << 30
 
-// pick chooses a vector for each part and reports whether that is possible.
-// It returns what the simple bundles give.
+// pick chooses a vector for each part and reports whether that is possible. It returns the
+// use of the simple bundles.
 func (c *combination) pick() ([][]int, bool) {
 	k := &picker{c: c, bundles: slices.Clone(c.bundles), failed: make(map[string]bool)}
 	wanted := slices.Clone(c.demand)
@@ -91,8 +91,8 @@ func (k *picker) sortHard() {
 	slices.SortStableFunc(k.hard, func(a, b *part) int { return at[a.frontier] - at[b.frontier] })
 }
 
-// asBundle gives a bundle that can do exactly what the part can, if there is
-// one: when its vectors are all ways to divide some number.
+// asBundle returns a bundle that is equivalent to the part, if there is one: when its
+// vectors are all ways to divide some number.
 func asBundle(pt *part) (bundle, bool) {
 	b := relax(pt)
 	for _, v := range pt.vectors {
@@ -115,7 +115,7 @@ func asBundle(pt *part) (bundle, bool) {
 	return b, ways[b.capacity] == len(pt.vectors)
 }
 
-// relax gives a bundle that can do all that the part can, and maybe more.
+// relax returns a bundle that can do all that the part can, and maybe more.
 func relax(pt *part) bundle {
 	b := bundle{}
 	most := make([]int, len(pt.vectors[0]))
@@ -337,8 +337,7 @@ func (c *combination) amount(device, counter int) int64 {
 	return 0
 }
 
-// scale divides the weights by what they have in common and reports whether
-// they are of any use.
+// scale divides the weights by their common divisor and reports whether they are useful.
 func scale(weights []int64) bool {
 	var common int64
 	for _, w := range weights {

@@ -10,8 +10,8 @@ type item struct {
 	admin bool
 	count int
 	cands []*Candidate
-	// run is the same for requests that follow each other in the same claim
-	// with the same access, which is what their right to a device depends on.
+	// run is the same for requests that follow each other in the same claim with the same
+	// access, which decide their right to a device.
 	run int
 }
 
@@ -19,7 +19,7 @@ func newItem(d *demand, o *option) item {
 	return item{claim: d.claim, admin: d.admin, count: o.count, cands: o.cands}
 }
 
-// placement is the work on one choice of alternatives.
+// placement is the state of the work on one choice of alternatives.
 type placement struct {
 	s     *solver
 	items []item

@@ -8,10 +8,9 @@ type share struct {
 	column, device, times int
 }
 
-// frontier is all that a component can do: no point is at least as good as
-// another one in all respects. It speaks of devices, columns and classes by
-// their place in the component, so that it is true for all components which
-// are built the same way.
+// frontier has all useful points of a component: no point is at least as good as another
+// one in all respects. It refers to devices, columns and classes by their place in the
+// component, so that it is true for all components which are built the same way.
 type frontier struct {
 	points []point
 }
@@ -26,7 +25,7 @@ type point struct {
 	hosted []hosted
 }
 
-// hosted is a scope that gets all of its devices: for each of its items.
+// hosted is a scope with all of its devices, for each of its items.
 type hosted struct {
 	class   int
 	devices [][]int

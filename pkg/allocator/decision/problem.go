@@ -129,7 +129,7 @@ const (
 	Infeasible
 )
 
-// String gives the name of the answer.
+// String returns the name of the answer.
 func (a Answer) String() string {
 	switch a {
 	case Feasible:

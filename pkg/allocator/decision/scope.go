@@ -86,9 +86,8 @@ func (p *placement) scopeKey(sc *scope) string {
 	return string(key)
 }
 
-// constraintName gives a distinct constraint a number which is the same for
-// equal scopes, when it binds nobody outside of the scope, and its own
-// otherwise.
+// constraintName gives a distinct constraint a number which is the same for equal scopes,
+// when it binds nobody outside of the scope, and its own otherwise.
 func (p *placement) constraintName(sc *scope, constraint int, inside *[]int) int64 {
 	if n := slices.Index(*inside, constraint); n >= 0 {
 		return -int64(n) - 1
@@ -103,8 +102,8 @@ func (p *placement) constraintName(sc *scope, constraint int, inside *[]int) int
 	return -int64(len(*inside))
 }
 
-// modes gives the modes of a scope with devices of a component only, without
-// those that leave no more than another one.
+// modes returns the modes of a scope with devices of a component only, without those that
+// leave no more than another one.
 func (p *placement) modes(sc *scope, in map[int]int) []mode {
 	start := mode{}
 	for _, i := range sc.items {
@@ -134,8 +133,8 @@ func (p *placement) modes(sc *scope, in map[int]int) []mode {
 	return modes
 }
 
-// values gives the values of a constraint among the candidates of the first
-// item that it applies to.
+// values returns the values of a constraint among the candidates of the first item that it
+// applies to.
 func (m *mode) values(p *placement, sc *scope, constraint int) []int {
 	var values []int
 	seen := make(map[int]bool)

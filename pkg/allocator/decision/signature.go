@@ -79,7 +79,7 @@ func (w *signer) put(numbers ...int64) {
 	}
 }
 
-// rename gives the number of a name, a new one when it turns up first.
+// rename returns the number of a name, a new one when it turns up first.
 func (w *signer) rename(n name) int64 {
 	id, found := w.names[n]
 	if !found {

@@ -52,8 +52,8 @@ func (u *unionFind) tie(i int, t tie) {
 	u.parent[u.find(i)] = u.find(other)
 }
 
-// sets gives the sets, each in ascending order and all in the order of their
-// first members.
+// sets returns the sets, each in ascending order and all in the order of their first
+// members.
 func (u *unionFind) sets() [][]int {
 	var result [][]int
 	at := make(map[int]int)

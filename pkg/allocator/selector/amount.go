@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Amount recognizes a comparison that asks for some of something, which 0 and an empty
-// text are not. The number of a place, like that of a NUMA node, may be 0, so that a
-// number is an amount only where more of it will do, too.
+// Amount recognizes a comparison that requires an amount, which 0 and an empty text are
+// not. A number that identifies a place, like a NUMA node, may be 0, so a number is an
+// amount only if a larger one is enough, too.
 func (p *Part) Amount() (Reading, bool) {
 	c, ok := comparisonOf(p.expr)
 	if !ok || c.read.Name == "" {

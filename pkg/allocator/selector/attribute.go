@@ -11,7 +11,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 )
 
-// Literal formats an attribute's value as a CEL literal would look.
+// Literal formats an attribute's value as a CEL literal.
 func Literal(attribute resourceapi.DeviceAttribute) string {
 	values, known := valuesOf(attribute, strconv.Quote)
 	switch {
@@ -24,16 +24,16 @@ func Literal(attribute resourceapi.DeviceAttribute) string {
 	}
 }
 
-// Plain writes an attribute's value as people would; the elements of a list are
-// joined by commas.
+// Plain formats an attribute's value for people; the elements of a list are joined by
+// commas.
 func Plain(attribute resourceapi.DeviceAttribute) string {
 	values, _ := valuesOf(attribute, func(text string) string { return text })
 	return strings.Join(values, ",")
 }
 
-// valuesOf lists the elements of a list, or the only value. Of several values,
-// which the API server does not allow, it takes the one that CEL gets to see. It
-// is false for a type that this program does not know.
+// valuesOf lists the elements of a list, or the only value. Of several values, which the
+// API server does not allow, it returns the one that CEL sees. It is false for a type that
+// this program does not know.
 func valuesOf(attribute resourceapi.DeviceAttribute, quoted func(string) string) (values []string, known bool) {
 	switch {
 	case attribute.IntValues != nil:
@@ -68,12 +68,12 @@ func texts[T any](values []T) []string {
 	return list
 }
 
-// IsList reports whether an attribute has a list, if an empty one.
+// IsList reports whether an attribute has a list, even an empty one.
 func IsList(a resourceapi.DeviceAttribute) bool {
 	return a.StringValues != nil || a.IntValues != nil || a.BoolValues != nil || a.VersionValues != nil
 }
 
-// Split takes a name apart. Names without a domain belong to that of the driver.
+// Split splits a name. Names without a domain belong to the driver's domain.
 func Split(name resourceapi.QualifiedName, driver string) (domain, id string) {
 	domain, id, found := strings.Cut(string(name), "/")
 	if !found {
@@ -82,7 +82,7 @@ func Split(name resourceapi.QualifiedName, driver string) (domain, id string) {
 	return domain, id
 }
 
-// Qualified gives a name with its domain, as others write it.
+// Qualified returns a name with its domain.
 func Qualified(name resourceapi.QualifiedName, driver string) string {
 	domain, id := Split(name, driver)
 	return domain + "/" + id

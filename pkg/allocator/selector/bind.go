@@ -7,10 +7,10 @@ import (
 	"github.com/google/cel-go/common/ast"
 )
 
-// withoutBinds puts what cel.bind() gives a short name to in the place of the
-// name, so that cel.bind(x, device.attributes["domain"], x.a && x.b) can be read
-// like an expression without it. It changes a copy; only names for parts of the
-// device are replaced, which have the same value everywhere.
+// withoutBinds replaces names from cel.bind() by their values, so that cel.bind(x,
+// device.attributes["domain"], x.a && x.b) can be read like an expression without it. It
+// changes a copy; only names for parts of the device are replaced, which have the same
+// value everywhere.
 func withoutBinds(original *ast.AST) (ast.Expr, *ast.SourceInfo) {
 	changed := ast.Copy(original)
 	u := &unbinder{info: changed.SourceInfo(), factory: ast.NewExprFactory()}
@@ -51,8 +51,8 @@ func (u *unbinder) replace(e ast.Expr, name string, value ast.Expr) {
 	}
 }
 
-// boundIn recognizes what cel.bind(name, value, body) is expanded to: a loop that
-// is never run.
+// boundIn recognizes the expansion of cel.bind(name, value, body): a loop that is never
+// run.
 func boundIn(e ast.Expr) (name string, value, body ast.Expr, ok bool) {
 	if e.Kind() != ast.ComprehensionKind {
 		return "", nil, nil, false
@@ -76,7 +76,7 @@ func isOfDevice(e ast.Expr) bool {
 	return ok
 }
 
-// shadows reports whether a name means something else in a part of an expression.
+// shadows reports whether a name has another meaning in a part of an expression.
 func shadows(e ast.Expr, name string) bool {
 	if e.Kind() == ast.ComprehensionKind {
 		c := e.AsComprehension()

@@ -27,7 +27,7 @@ func (r relation) mirrored() relation {
 	return [...]relation{equals, differs, atMost, less, atLeast, greater}[r]
 }
 
-// negation returns the relation of values that do not fulfill this one.
+// negation returns the relation of the values that do not fulfill this one.
 func (r relation) negation() relation {
 	return [...]relation{differs, equals, less, atMost, greater, atLeast}[r]
 }
@@ -57,7 +57,7 @@ func relationOf(operator string) (relation, bool) {
 	return 0, false
 }
 
-// form is how a comparison is written.
+// form is the syntax of a comparison.
 type form int
 
 const (
@@ -144,7 +144,7 @@ func (c comparison) between(target, arg ast.Expr) (comparison, bool) {
 	return c, isReading && isLiteral && !isTest(target) && !isOptional(target) && (c.read.Domain == "" || c.read.Name != "")
 }
 
-// method returns the name of the method that the comparison is written with.
+// method returns the method of the comparison.
 func (c comparison) method() string {
 	if greaterWhenPlain := c.relation == greater || c.relation == atMost; greaterWhenPlain {
 		return greaterMethod
@@ -206,8 +206,8 @@ func isOptional(e ast.Expr) bool {
 	}
 }
 
-// value returns what the literal stands for: an int64, a bool, a text, a quantity or a
-// version. It is not ok if it stands for nothing.
+// value returns the value of the literal: an int64, a bool, a text, a quantity or a
+// version. It is not ok if it has none.
 func (c comparison) value() (value any, ok bool) {
 	text, isText := literalText(c.literal)
 	switch {
@@ -231,8 +231,8 @@ func (c comparison) value() (value any, ok bool) {
 
 func parsed[T any](value T, ok bool) (any, bool) { return value, ok }
 
-// with writes the comparison for another relation and literal, as its author
-// would have: only what methods cannot say becomes a call of compareTo.
+// with writes the comparison for another relation and literal, as its author would have: it
+// only uses compareTo if no method will do.
 func (c comparison) with(relation relation, literal ast.Expr) ast.Expr {
 	factory := ast.NewExprFactory()
 	if c.form == asMethod {
@@ -255,7 +255,7 @@ func (c comparison) with(relation relation, literal ast.Expr) ast.Expr {
 	return factory.NewCall(0, relation.operator(), left, right)
 }
 
-// literalExpr writes a text as a literal, in a call of a function if one is named.
+// literalExpr returns a text as a literal, in a call of a function if one is named.
 func literalExpr(text, wrapper string) ast.Expr {
 	factory := ast.NewExprFactory()
 	literal := factory.NewLiteral(0, types.String(text))

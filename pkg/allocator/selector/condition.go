@@ -21,11 +21,11 @@ const (
 	AtLeast
 )
 
-// Condition writes an expression that is true for the value that a device of a
-// driver has, as authors of claims would write it. It is not ok if the device has
-// no value there. The expression fails on devices without one: see [Evaluator.Guard].
-// Whether it is true is for [Evaluator.Evaluate] to tell: the device may have an
-// attribute with which no expression has a result.
+// Condition writes an expression that is true for the value of a device, as authors of
+// claims would write it. It is not ok if the device has no value there. The expression
+// fails on devices without one: see [Evaluator.Guard]. Only [Evaluator.Evaluate] can tell
+// whether it is true: the device may have an attribute with which no expression has a
+// result.
 func Condition(r Reading, match Match, driver string, device *resourceapi.Device) (expression string, ok bool) {
 	comparison := " == 0"
 	if match == AtLeast {
@@ -57,8 +57,8 @@ func Condition(r Reading, match Match, driver string, device *resourceapi.Device
 	}
 }
 
-// expression writes an attribute or a capacity so that it can be compiled, also if
-// its name is no identifier of CEL.
+// expression writes an attribute or a capacity so that it compiles, even if its name is no
+// identifier of CEL.
 func (r Reading) expression() string {
 	if isIdentifier(r.Name) {
 		return r.String()

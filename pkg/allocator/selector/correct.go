@@ -16,12 +16,12 @@ import (
 	dracel "k8s.io/dynamic-resource-allocation/cel"
 )
 
-// Correct puts an expression right that talks about what no device has: names,
-// domains and drivers with a typo, capacities taken for attributes and the
-// reverse, values compared with literals of another type, and operators and quotes of
-// other languages. The expression need not compile. It is not ok if there is
-// nothing to correct, if it still does not compile, or if the API server would
-// not take the result. Whether any device matches then is for others to find out.
+// Correct corrects an expression that reads values which no device has: names, domains and
+// drivers with a typo, capacities taken for attributes and the reverse, values compared
+// with literals of another type, and operators and quotes of other languages. The
+// expression need not compile. It is not ok if there is nothing to correct, if the result
+// does not compile, or if the API server would not accept it. It does not check whether any
+// device matches then.
 func (v *Evaluator) Correct(sel *Selector, words *Vocabulary) (Correction, bool) {
 	env := v.environment()
 	if env == nil || len(sel.Expression) > resourceapi.CELSelectorExpressionMaxLength {
@@ -59,14 +59,14 @@ func (v *Evaluator) Correct(sel *Selector, words *Vocabulary) (Correction, bool)
 	return Correction{Expression: text, Changes: append(spelling, c.changes()...)}, true
 }
 
-// accepts reports whether the API server takes an expression.
+// accepts reports whether the API server accepts an expression.
 func (v *Evaluator) accepts(expression string) bool {
 	compiled := dracel.GetCompiler(v.features).CompileCELExpression(expression, dracel.Options{})
 	return compiled.Error == nil && compiled.MaxCost <= resourceapi.CELSelectorExpressionMaxCost
 }
 
-// environment returns what expressions are parsed in, with macros remembered as they were
-// written; nil if there is none.
+// environment returns the environment for parsing expressions, with macros remembered as
+// they were written; nil if there is none.
 func (v *Evaluator) environment() *cel.Env {
 	anything := v.cache.GetOrCompile("true")
 	if anything.Error != nil {
@@ -128,7 +128,8 @@ func (c *correcting) identifiers(e ast.Expr) bool {
 // isVariable reports whether a macro anywhere in the expression gives a name a meaning.
 func (c *correcting) isVariable(name string) bool { return shadows(c.whole.Expr(), name) }
 
-// selected returns the choice of a field in the form of another one: with or without has().
+// selected returns the selection of a field in the form of another one: with or without
+// has().
 func (c *correcting) selected(like, operand ast.Expr, field string) ast.Expr {
 	if like.AsSelect().IsTestOnly() {
 		return c.factory.NewPresenceTest(0, operand, field)
@@ -206,9 +207,8 @@ func (c *correcting) renamed(e ast.Expr, to Reading) ast.Expr {
 	}
 }
 
-// unqualified recognizes what people write who take domains for a part of
-// names: device.attributes["domain/name"], device.attributes["name"] and
-// device.attributes.name.
+// unqualified recognizes readings whose domain was written as a part of the name:
+// device.attributes["domain/name"], device.attributes["name"] and device.attributes.name.
 func (c *correcting) unqualified(e ast.Expr) (Reading, bool) {
 	kind, key, ok := domainOf(e)
 	if !ok && e.Kind() == ast.SelectKind && !e.AsSelect().IsTestOnly() {

@@ -94,8 +94,8 @@ func (c comparison) literalSource() string {
 	return fmt.Sprint(c.literal.AsLiteral().Value())
 }
 
-// convertedLiteral writes a literal as one of another type: "8" as 8, "true" as
-// true, 8 as "8".
+// convertedLiteral writes a literal as a literal of another type: "8" as 8, "true" as true,
+// 8 as "8".
 func convertedLiteral(literal ast.Expr, to ValueType) (ast.Expr, bool) {
 	factory := ast.NewExprFactory()
 	text, isText := literalText(literal)
@@ -153,8 +153,8 @@ func (c *correcting) typedText(compared comparison) (ast.Expr, bool) {
 	return compared.methodical(literalExpr(compared.literalSource(), compared.wrapper)), true
 }
 
-// versionText writes what people write for a version as semantic versioning has
-// it: 1.2 as 1.2.0, v1.02.3 as 1.2.3.
+// versionText writes a version as semantic versioning has it: 1.2 as 1.2.0, v1.02.3 as
+// 1.2.3.
 func versionText(text string) (string, bool) {
 	if _, err := semver.Parse(text); err == nil {
 		return text, true
@@ -180,13 +180,12 @@ func versionText(text string) (string, bool) {
 	return version, err == nil
 }
 
-// farOff is how much smaller than every value a plain number must be for it to be
-// in doubt which unit it counts.
+// farOff is how much smaller than every value a plain number must be for its unit to be in
+// doubt.
 const farOff = 1000
 
-// quantityText writes what a capacity is compared with as a quantity. A number
-// without a unit is only taken for one if it is about as large as the values that
-// devices have.
+// quantityText writes the compared value of a capacity as a quantity. A number without a
+// unit is only taken for one if it is about as large as the values of devices.
 func (c *correcting) quantityText(compared comparison) (string, bool) {
 	text := compared.literalSource()
 	if compared.wrapper == semverFunction {
@@ -207,8 +206,7 @@ func (c *correcting) quantityText(compared comparison) (string, bool) {
 	return QuantityText(quantity), true
 }
 
-// plainQuantity writes what people write for a quantity as Kubernetes has it: "80
-// GiB" as 80Gi.
+// plainQuantity writes a quantity as Kubernetes has it: "80 GiB" as 80Gi.
 func plainQuantity(text string) (string, bool) {
 	if _, ok := ParseQuantity(text); ok {
 		return text, true

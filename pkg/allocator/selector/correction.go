@@ -12,20 +12,18 @@ import (
 	"github.com/google/cel-go/common/operators"
 )
 
-// Correction is an expression that says what the author of another one probably
-// meant.
+// Correction is the probable intention behind an expression.
 type Correction struct {
 	Expression string
 	Changes    []Change
 }
 
-// Change is one part of an expression that was put right, as it was written and
-// as it has to be.
+// Change is one corrected part of an expression, before and after.
 type Change struct{ From, To string }
 
-// correcting is the correction of one expression. Its steps are visitors of
-// [everywhere]: what is right is left as it is, so that a part that is visited
-// twice, in the tree and in a macro, is changed in the same way.
+// correcting is the correction of one expression. Its steps are visitors of [everywhere]:
+// correct parts stay as they are, so that a part that is visited twice, in the tree and in
+// a macro, is changed in the same way.
 type correcting struct {
 	whole     *ast.AST
 	words     *Vocabulary
@@ -62,7 +60,7 @@ func (c *correcting) remember(e ast.Expr) bool {
 	if e.Kind() != ast.CallKind {
 		return true
 	}
-	// What it compares may be recognized only later.
+	// The compared value may be recognized only later.
 	name := e.AsCall().FunctionName()
 	if _, ok := relationOf(name); ok || name == operators.In || e.AsCall().IsMemberFunction() {
 		from := written{text: c.text(e)}
@@ -87,8 +85,7 @@ func (c *correcting) text(e ast.Expr) string {
 	return text
 }
 
-// replace puts something else, which has no number of its own, in the place of
-// an expression.
+// replace replaces an expression by one without a number of its own.
 func (c *correcting) replace(e, with ast.Expr, change Change) {
 	if _, isMacro := c.whole.SourceInfo().GetMacroCall(e.ID()); isMacro {
 		c.whole.SourceInfo().SetMacroCall(e.ID(), with)

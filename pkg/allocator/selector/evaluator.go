@@ -38,9 +38,9 @@ type Evaluator struct {
 // has.
 const maxCompiled = 1000
 
-// New makes an evaluator with these features of expressions. Sharing is false
-// if selectors are not told that a device can be shared, as the stable
-// implementation of the allocator does.
+// New returns an evaluator with these features of expressions. Sharing is false if
+// selectors are not told that a device can be shared, as in the stable implementation of
+// the allocator.
 func New(features dracel.Features, sharing bool) *Evaluator {
 	return &Evaluator{
 		cache:    dracel.NewCache(maxCompiled, features),
@@ -52,12 +52,12 @@ func New(features dracel.Features, sharing bool) *Evaluator {
 	}
 }
 
-// Like reports whether expressions mean the same to another one.
+// Like reports whether expressions mean the same to another evaluator.
 func (v *Evaluator) Like(other *Evaluator) bool {
 	return v.features == other.features && v.sharing == other.sharing
 }
 
-// Compile compiles an expression, once. Whether it could is in the result.
+// Compile compiles an expression, once. The result has the error, if any.
 func (v *Evaluator) Compile(expression string) *Selector {
 	if known, ok := v.byExpr[expression]; ok {
 		return known
@@ -143,7 +143,7 @@ func extended[T any](list []T, index int) []T {
 	return list
 }
 
-// run evaluates an expression against a device as selectors see it.
+// run evaluates an expression on a device in the form that selectors see.
 func (sel *Selector) run(ctx context.Context, driver string, device *resourceapi.Device) *Result {
 	result := &Result{Err: sel.Err, sel: sel, driver: driver, device: device}
 	if sel.Err != nil {
@@ -162,7 +162,7 @@ func (sel *Selector) run(ctx context.Context, driver string, device *resourceapi
 	return result
 }
 
-// shown returns the device as selectors see it.
+// shown returns the device in the form that selectors see.
 func (v *Evaluator) shown(device *resourceapi.Device) *resourceapi.Device {
 	if v.sharing || device.AllowMultipleAllocations == nil {
 		return device
@@ -172,9 +172,9 @@ func (v *Evaluator) shown(device *resourceapi.Device) *resourceapi.Device {
 	return &shown
 }
 
-// Odd reports whether a device has an attribute that makes every expression fail,
-// read or not: all are converted beforehand (getAttributeValue of upstream's
-// cel/compile.go, which heeds the first value in this order).
+// Odd reports whether a device has an attribute that makes every expression fail, read or
+// not: all are converted beforehand (getAttributeValue of upstream's cel/compile.go, which
+// uses the first value in this order).
 func (v *Evaluator) Odd(device *resourceapi.Device) bool {
 	number := v.number(device)
 	if v.odd = extended(v.odd, number); v.odd[number] != unknownOddity {
@@ -199,7 +199,7 @@ func (v *Evaluator) Odd(device *resourceapi.Device) bool {
 }
 
 // SameForAll reports whether an expression has the same result for all of these devices of
-// one driver, since it reads nothing else. Most classes have such an expression.
+// one driver, because it reads nothing else. Most classes have such an expression.
 func (v *Evaluator) SameForAll(sel *Selector, devices []resourceapi.Device) bool {
 	if sel.Opaque || sel.Err != nil || slices.ContainsFunc(sel.Reads, func(r Reading) bool { return r.Kind != KindDriver }) {
 		return false
@@ -236,13 +236,11 @@ func (v *Evaluator) isVersion(text string) bool {
 	return known
 }
 
-// maxWatched bounds the evaluations that are made only to tell how an expression
-// became true. If there are more, it is not told which operands of a conjunct
-// made it true.
+// maxWatched bounds the evaluations that only find out how an expression became true.
+// Beyond it, the decisive operands of a conjunct are not known.
 const maxWatched = 2000
 
-// Detail finds out how a result came about. That may take another evaluation,
-// which is made once.
+// Detail explains a result. That may take another evaluation, which is made once.
 func (r *Result) Detail(ctx context.Context) *Detail {
 	switch {
 	case r.detail != nil:
@@ -256,7 +254,7 @@ func (r *Result) Detail(ctx context.Context) *Detail {
 	return r.detail
 }
 
-// fulfilled tells how an expression became true.
+// fulfilled explains why an expression is true.
 func (r *Result) fulfilled(ctx context.Context) []Trace {
 	if r.sel.composed && r.sel.watched < maxWatched {
 		r.sel.watched++
@@ -270,7 +268,7 @@ func (r *Result) fulfilled(ctx context.Context) []Trace {
 	return seen
 }
 
-// failure tells why an expression is false, or has no result.
+// failure explains why an expression is false, or has no result.
 func (r *Result) failure(ctx context.Context) *Detail {
 	d := &Detail{Seen: r.watch(ctx)}
 	for i := range d.Seen {

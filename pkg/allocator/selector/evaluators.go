@@ -14,18 +14,18 @@ type Evaluators struct {
 }
 
 const (
-	// maxIdle limits how many evaluators are kept while nobody has them: a question can
-	// lead to another one.
+	// maxIdle limits how many unused evaluators are kept: a question can lead to another
+	// one.
 	maxIdle = 2
-	// maxExpressions limits how many expressions an evaluator may remember that is kept:
-	// each takes memory for each device.
+	// maxExpressions limits how many expressions a kept evaluator may remember: each takes
+	// memory for each device.
 	maxExpressions = 50
 )
 
-// NewEvaluators lends what a function makes.
+// NewEvaluators returns evaluators that a function makes.
 func NewEvaluators(newOne func() *Evaluator) *Evaluators { return &Evaluators{newOne: newOne} }
 
-// Lend lends an evaluator to one who calls back once it is not needed any more.
+// Lend lends an evaluator to a caller, who calls back afterwards.
 func (e *Evaluators) Lend() (v *Evaluator, back func()) {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()

@@ -11,8 +11,8 @@ import (
 	"github.com/google/cel-go/common/types"
 )
 
-// readings lists what an expression can see of the device. The second result
-// is true if it can see something that is not in the list.
+// readings lists the values of the device that an expression can see. The second result is
+// true if it can see other values.
 func readings(root ast.Expr) (reads []Reading, opaque bool) {
 	var visit func(e ast.Expr)
 	add := func(r Reading) {
@@ -110,7 +110,7 @@ func readingOf(e ast.Expr) (Reading, bool) {
 	return Reading{}, false
 }
 
-// isTest reports whether an expression asks for the presence of a value.
+// isTest reports whether an expression tests the presence of a value.
 func isTest(e ast.Expr) bool {
 	return e.Kind() == ast.SelectKind && e.AsSelect().IsTestOnly() ||
 		e.Kind() == ast.CallKind && e.AsCall().FunctionName() == operators.In

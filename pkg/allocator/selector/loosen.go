@@ -17,25 +17,24 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Looser is an expression that asks for less.
+// Looser is an expression that requires less.
 type Looser struct {
 	Expression string
-	// Wanted says what the changed part asks for.
+	// Wanted describes the requirement of the changed part.
 	Wanted string
 	// Text is the value itself, if it is a text.
 	Text string
 }
 
-// candidate is a value that some device has.
+// candidate is a value of some device.
 type candidate struct {
 	value any
 	text  string
 }
 
-// Looser lists expressions in which one conjunct, a comparison, is loosened to
-// a value that one of the devices, given with their drivers, has: the nearest
-// first. A text can only be loosened to the one that was meant by a typo, which nearest
-// finds.
+// Looser lists expressions in which one conjunct, a comparison, is loosened to a value of
+// one of the devices, given with their drivers: the nearest first. A text can only be
+// loosened by correcting a typo, which nearest finds.
 func (v *Evaluator) Looser(sel *Selector, conjunct int, devices iter.Seq2[string, *resourceapi.Device], nearest func(name string, names []string) string) []Looser {
 	if sel.root == nil {
 		return nil
@@ -76,8 +75,8 @@ func (v *Evaluator) Looser(sel *Selector, conjunct int, devices iter.Seq2[string
 	return list
 }
 
-// candidates lists the different values of devices that do not fulfill a
-// comparison with a value of the same type.
+// candidates lists the different values of devices that do not fulfill a comparison with a
+// value of the same type.
 func (c comparison) candidates(bound any, devices iter.Seq2[string, *resourceapi.Device]) []candidate {
 	var list []candidate
 	known := map[string]bool{}
@@ -102,7 +101,7 @@ func (c comparison) literalLike(each candidate) ast.Expr {
 	return literalExpr(each.text, c.wrapper)
 }
 
-// with writes the expression with another one in the place of a part of it.
+// with writes the expression with a part replaced.
 func (sel *Selector) with(part, changed ast.Expr) (string, error) {
 	whole := ast.Copy(ast.NewAST(sel.root, sel.info))
 	everywhere(whole, func(e ast.Expr) bool {
@@ -115,9 +114,9 @@ func (sel *Selector) with(part, changed ast.Expr) (string, error) {
 	return unparse(whole.Expr(), whole.SourceInfo())
 }
 
-// everywhere visits the parts of an expression from the outside in, also in
-// what macros were written as, which is what unparse writes down. What the
-// visitor returns false for is not looked into.
+// everywhere visits the parts of an expression from the outside in, including the original
+// text of macros, which unparse writes. Parts for which the visitor returns false are not
+// entered.
 func everywhere(whole *ast.AST, visitor func(ast.Expr) bool) {
 	var visit func(e ast.Expr)
 	visit = func(e ast.Expr) {
@@ -134,7 +133,7 @@ func everywhere(whole *ast.AST, visitor func(ast.Expr) bool) {
 	}
 }
 
-// comparable returns what a device has there, as [comparison.value] gives it.
+// comparable returns the device's value there, in the form of [comparison.value].
 func (r Reading) comparable(driver string, device *resourceapi.Device) (value any, text string, ok bool) {
 	if r.Kind == KindCapacity {
 		capacity, ok := Lookup(device.Capacity, r.Domain, r.Name, driver)

@@ -10,10 +10,10 @@ import (
 	"github.com/google/cel-go/common/types"
 )
 
-// CompileError is why an expression does not compile.
+// CompileError is a compile error of an expression.
 type CompileError struct {
-	// Line and Column say where it is, both from 1. They are 0 for what is the
-	// matter with the whole, such as a result that is no truth value.
+	// Line and Column are the position, both from 1. They are 0 for an error of the whole,
+	// such as a result that is no truth value.
 	Line, Column int
 	// Near is the rest of that line, shortened.
 	Near string
@@ -23,10 +23,10 @@ type CompileError struct {
 	More int
 }
 
-// maxNear limits how much of a line is shown from where an error is.
+// maxNear limits how much of a line is shown after an error.
 const maxNear = 40
 
-// Problem says why an expression does not compile; nil if it does.
+// Problem returns the compile error of an expression; nil if it compiles.
 func (v *Evaluator) Problem(sel *Selector) *CompileError {
 	if sel.Err == nil {
 		return nil
@@ -42,7 +42,7 @@ func (v *Evaluator) Problem(sel *Selector) *CompileError {
 	}
 	first := issues.Errors()[0]
 	problem.Line, problem.Column = first.Location.Line(), first.Location.Column()+1
-	// Expressions of DRA are in no container, of which the compiler speaks all the same.
+	// Expressions of DRA are in no container, but the compiler mentions one.
 	problem.Reason = strings.TrimSuffix(strings.Join(strings.Fields(first.Message), " "), " (in container '')")
 	problem.More = len(issues.Errors()) - 1
 	if lines := strings.Split(sel.Expression, "\n"); problem.Line > 0 && problem.Line <= len(lines) {
@@ -57,7 +57,7 @@ func (v *Evaluator) Problem(sel *Selector) *CompileError {
 	return problem
 }
 
-// Mismatch is a value of the device that is compared with one of another type.
+// Mismatch is a value of the device that is compared with a value of another type.
 type Mismatch struct {
 	Read Reading
 	// Has is the type of the value on all devices, ComparedWith the type of the literal.
@@ -89,8 +89,8 @@ func (w *Vocabulary) Mismatch(part *Part) (Mismatch, bool) {
 	return found, visit(part.expr)
 }
 
-// literalType returns the type of what a value is compared with; it is empty for others
-// than devices can have.
+// literalType returns the type of the compared value; empty for types that devices cannot
+// have.
 func (c comparison) literalType() ValueType {
 	switch c.wrapper {
 	case quantityFunction:

@@ -15,8 +15,8 @@ import (
 // suffix. Smaller numbers may count something else, such as cores.
 const mebi = 1 << 20
 
-// QuantityText writes a quantity for people: 85899345920 as 80Gi. It has the
-// same value as the canonical form, which is what belongs into JSON.
+// QuantityText writes a quantity for people: 85899345920 as 80Gi. It has the same value as
+// the canonical form, which belongs into JSON.
 func QuantityText(quantity resource.Quantity) string {
 	if value, exact := quantity.AsInt64(); exact && quantity.Format != resource.BinarySI && value != 0 && value%mebi == 0 {
 		return resource.NewQuantity(value, resource.BinarySI).String()
@@ -24,9 +24,8 @@ func QuantityText(quantity resource.Quantity) string {
 	return quantity.String()
 }
 
-// SizeText writes a quantity as people do: like [QuantityText], and a number of
-// bytes of 1Gi and more that is no whole number of Mi, as kubelets report their
-// memory, in Gi, rounded down to two decimals.
+// SizeText is like [QuantityText], but writes a number of bytes of 1Gi and more that is no
+// whole number of Mi, as kubelets report their memory, in Gi, rounded down to two decimals.
 func SizeText(quantity resource.Quantity) string {
 	const gibi = 1 << 30
 	value, exact := quantity.AsInt64()
@@ -36,11 +35,10 @@ func SizeText(quantity resource.Quantity) string {
 	return fmt.Sprintf("%.2fGi", math.Floor(float64(value)/gibi*100)/100)
 }
 
-// longExponent is an exponent of three digits or more, which no real quantity
-// has. resource.Quantity rounds up to 1e-9, has suffixes up to 1e18, and keeps
-// what does not fit into 64 bits only to compare it; two digits leave room for
-// numbers with many zeros. The time for a computation grows with the exponent,
-// and so does what it takes to read a negative one.
+// longExponent matches an exponent of three digits or more, which no real quantity has.
+// resource.Quantity rounds up to 1e-9, has suffixes up to 1e18, and keeps numbers beyond 64
+// bits only to compare them; two digits leave room for numbers with many zeros. The time of
+// a computation, and of parsing a negative exponent, grows with the exponent.
 var longExponent = regexp.MustCompile(`[eE][+-]?0*[1-9][0-9]{2,}`)
 
 // hasLongExponent reports whether the text of a quantity has one.

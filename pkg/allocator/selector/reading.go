@@ -25,11 +25,10 @@ const (
 type Reading struct {
 	// Kind is KindDriver, KindSharing, KindAttributes or KindCapacity.
 	Kind string
-	// Domain and Name identify an attribute or a capacity. An empty name is
-	// the question whether there is anything in that domain.
+	// Domain and Name identify an attribute or a capacity. An empty name asks whether there
+	// is anything in that domain.
 	Domain, Name string
-	// Whole is true for everything that is in the domain, or in all domains if
-	// that is empty.
+	// Whole is true for everything in the domain, or in all domains if that is empty.
 	Whole bool
 }
 
@@ -45,7 +44,7 @@ func Capacity(name resourceapi.QualifiedName, driver string) Reading {
 	return Reading{Kind: KindCapacity, Domain: domain, Name: id}
 }
 
-// String gives the reading as a CEL expression would name it.
+// String returns the reading as a CEL expression would name it.
 func (r Reading) String() string {
 	switch {
 	case r.Domain == "":
@@ -57,7 +56,7 @@ func (r Reading) String() string {
 	}
 }
 
-// Short returns the reading without what people can guess.
+// Short returns the reading without parts that are obvious.
 func (r Reading) Short() string {
 	switch {
 	case r.Domain == "":
@@ -84,7 +83,7 @@ func (r Reading) Noun() string {
 	}
 }
 
-// Value formats what the device has there; false if it has nothing.
+// Value formats the device's value; false if it has none.
 func (r Reading) Value(driver string, device *resourceapi.Device) (string, bool) {
 	switch r.Kind {
 	case KindDriver:
@@ -116,8 +115,7 @@ func valueIn[T any](r Reading, values map[resourceapi.QualifiedName]T, driver st
 	return text(value), true
 }
 
-// appendKey appends what tells the value from all others that a device can have
-// there.
+// appendKey appends a key that distinguishes the value from all other possible values.
 func (r Reading) appendKey(key []byte, driver string, device *resourceapi.Device) []byte {
 	if !r.Whole {
 		value, ok := r.Value(driver, device)
@@ -135,15 +133,14 @@ func (r Reading) appendKey(key []byte, driver string, device *resourceapi.Device
 	return key
 }
 
-// appendWord appends a text after its length, so that the next one cannot be
-// taken for a part of it.
+// appendWord appends a text after its length, so that the next one cannot be taken for a
+// part of it.
 func appendWord(key []byte, text string) []byte {
 	key = append(strconv.AppendInt(key, int64(len(text)), 10), ':')
 	return append(key, text...)
 }
 
-// within lists the single values that the device has in a whole domain, or in
-// all of them.
+// within lists the device's single values in a whole domain, or in all of them.
 func (r Reading) within(driver string, device *resourceapi.Device) []Reading {
 	var found []Reading
 	add := func(part Reading) {
@@ -169,7 +166,7 @@ func (r Reading) within(driver string, device *resourceapi.Device) []Reading {
 // maxNames limits how many names of attributes are shown.
 const maxNames = 10
 
-// wholeText names what there is.
+// wholeText names the existing values.
 func (r Reading) wholeText(driver string, device *resourceapi.Device) string {
 	var names []string
 	for _, part := range r.within(driver, device) {

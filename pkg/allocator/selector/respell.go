@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// spellings returns operators and quotes that CEL does not have, and what they stand for in
-// other languages and in texts that went through a word processor. Longer ones come first.
+// spellings returns operators and quotes of other languages and word processors, with their
+// CEL equivalents. Longer ones come first.
 func spellings() []Change {
 	return []Change{
 		{"===", "=="},
@@ -61,8 +61,8 @@ func respelled(expression string) (string, []Change) {
 	return out.String(), changes
 }
 
-// textLength returns the length of the literal of a text that an expression begins with, 0
-// if it begins with something else.
+// textLength returns the length of the string literal at the beginning of an expression, 0
+// if there is none.
 func textLength(expression string) int {
 	quote := expression[:1]
 	if quote != `"` && quote != "'" {

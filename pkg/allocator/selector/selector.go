@@ -19,7 +19,7 @@ import (
 // Selector is one compiled expression. [Evaluator.Compile] makes it.
 type Selector struct {
 	Expression string
-	// Err is why the expression does not compile.
+	// Err says why the expression does not compile.
 	Err error
 	// Conjuncts are the operands of the outermost &&, or the whole expression.
 	// There are none if it cannot be taken apart.
@@ -32,21 +32,21 @@ type Selector struct {
 	compiled dracel.CompilationResult
 	// unbounded is true if it may compute with quantities of any size.
 	unbounded bool
-	// tracked is the same program, which also tells the values of its parts; it
-	// has no program if the expression cannot be taken apart.
+	// tracked is the same program, which also reports the values of its parts; it has no
+	// program if the expression cannot be taken apart.
 	tracked dracel.CompilationResult
-	// root is the expression parsed, nil if it cannot be taken apart; info has
-	// what it takes to write parts of it down again.
+	// root is the parsed expression, nil if it cannot be taken apart; info is needed to
+	// write parts of it.
 	root ast.Expr
 	info *ast.SourceInfo
 	// needs are the values without which it fails, if it gets to them.
 	needs []Reading
-	// byValues has the results by the values that were read, byDevice by the number of
-	// the device.
+	// byValues has the results by the values that were read, byDevice by the number of the
+	// device.
 	byValues map[string]*Result
 	byDevice []*Result
-	// composed is true if it takes another evaluation to tell how it became
-	// true; watched counts these.
+	// composed is true if another evaluation is needed to tell why it became true; watched
+	// counts these.
 	composed bool
 	watched  int
 	// cost is the estimate of the worst case once it was asked for.
@@ -56,12 +56,11 @@ type Selector struct {
 // Part is a part of an expression that must hold, or a part of such a part.
 type Part struct {
 	Expression string
-	// Wanted says it in a few words: "80Gi or more". It is the expression where
+	// Wanted is the requirement in a few words: "80Gi or more". It is the expression where
 	// that says it best.
 	Wanted string
 	Reads  []Reading
-	// Operands are the parts that it is made of, if it is made by a logical
-	// operator.
+	// Operands are its own parts, if a logical operator makes it.
 	Operands []Part
 
 	needs []Reading
@@ -77,8 +76,8 @@ const checkFrequency = 100
 
 // takeApart finds the parts of the expression.
 func (sel *Selector) takeApart() error {
-	// Macros have to be remembered as they were written, or else their parts
-	// cannot be written down again.
+	// Macros have to be remembered as they were written, or else their parts cannot be
+	// written.
 	env, err := sel.compiled.Environment.Extend(cel.EnableMacroCallTracking())
 	if err != nil {
 		return fmt.Errorf("extend the CEL environment: %w", err)
@@ -131,7 +130,7 @@ func (sel *Selector) part(e ast.Expr, room *int) (Part, error) {
 	return p, nil
 }
 
-// unparse writes a part of an expression down again, in one line.
+// unparse writes a part of an expression in one line.
 func unparse(e ast.Expr, info *ast.SourceInfo) (string, error) {
 	text, err := parser.Unparse(e, info, parser.WrapOnOperators())
 	if err != nil {
@@ -140,7 +139,7 @@ func unparse(e ast.Expr, info *ast.SourceInfo) (string, error) {
 	return text, nil
 }
 
-// String says what a part asks for: "memory 80Gi or more".
+// String describes the requirement of a part: "memory 80Gi or more".
 func (p *Part) String() string {
 	if p.Wanted == p.Expression || len(p.Reads) != 1 {
 		return p.Expression
@@ -148,8 +147,7 @@ func (p *Part) String() string {
 	return p.Reads[0].Short() + " " + p.Wanted
 }
 
-// Without gives the expression without some of its conjuncts; "true" if none
-// is left.
+// Without returns the expression without some of its conjuncts; "true" if none is left.
 func (sel *Selector) Without(dropped []int) string {
 	var rest []string
 	for i := range sel.Conjuncts {
@@ -167,8 +165,8 @@ func (sel *Selector) Without(dropped []int) string {
 	}
 }
 
-// Drivers finds device.driver == "x" below && and ||: the drivers of which a
-// device has to be. None are known if one side of || does not say.
+// Drivers returns the drivers of device.driver == "x" below && and ||, of which a device
+// must be. None are known if one side of || does not say.
 func (sel *Selector) Drivers() []string {
 	if sel.root == nil {
 		return nil
@@ -197,8 +195,8 @@ func comparedDrivers(e ast.Expr) []string {
 	return drivers
 }
 
-// Reading gives what a comparison reads and what a device has there, for people;
-// false for other parts, and if the device has nothing.
+// Reading returns the name and the device's value of a comparison, for people; false for
+// other parts, and if the device has no value.
 func (p *Part) Reading(driver string, device *resourceapi.Device) (name, value string, ok bool) {
 	compared, ok := comparisonOf(p.expr)
 	if !ok {
@@ -231,13 +229,13 @@ func isLoop(e ast.Expr) bool { return e.Kind() == ast.ComprehensionKind }
 // selector share one.
 type Result struct {
 	Matches bool
-	// Err is why the evaluation failed, with the allocator's it would be all
-	// nodes'. Nothing matches then. It is an [UnendingError] if it does not end.
+	// Err is why the evaluation failed, which for the allocator ends the attempt on all
+	// nodes. Nothing matches then. It is an [UnendingError] if it does not end.
 	Err error
 
 	sel    *Selector
 	driver string
-	// device is the first that was evaluated, as selectors see it.
+	// device is the first evaluated device, in the form that selectors see.
 	device *resourceapi.Device
 	detail *Detail
 }
@@ -251,32 +249,32 @@ func celDevice(driver string, device *resourceapi.Device) dracel.Device {
 	}
 }
 
-// Detail tells how a result came about.
+// Detail explains a result.
 type Detail struct {
-	// Failed is the first conjunct that does not hold, nil if all hold or that
-	// could not be told.
+	// Failed is the first conjunct that does not hold, nil if all hold or that is not
+	// known.
 	Failed *Part
-	// Found has the values that the part which decided reads.
+	// Found has the values that the decisive part reads.
 	Found []string
 	// Missing are the readings of the failing parts that the device lacks.
 	Missing []Reading
-	// Seen tells for each conjunct how it went; nil if that is not known.
+	// Seen has the outcome of each conjunct; nil if that is not known.
 	Seen []Trace
 }
 
-// Outcome is how the evaluation of a part of an expression went.
+// Outcome is the outcome of the evaluation of a part.
 type Outcome string
 
 // Outcomes of a part.
 const (
-	// NotEvaluated is a part that did not matter any more.
+	// NotEvaluated means that a part did not matter any more.
 	NotEvaluated Outcome = "NotEvaluated"
 	True         Outcome = "True"
 	False        Outcome = "False"
 	Fails        Outcome = "Fails"
 )
 
-// Trace is how a conjunct, or a part of one, went for one device.
+// Trace is the outcome of a conjunct, or a part of one, for one device.
 type Trace struct {
 	Outcome Outcome
 	// Values are the values that the part read.

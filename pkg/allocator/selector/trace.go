@@ -16,7 +16,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 )
 
-// Found lists the values that were read, also by the operands that were reached.
+// Found lists the values that were read, including the values of evaluated operands.
 func (s *Trace) Found() []string {
 	if len(s.Operands) == 0 {
 		return s.Values
@@ -32,8 +32,8 @@ func (s *Trace) Found() []string {
 	return found
 }
 
-// needs lists what a part that fails cannot do without: the needs of the operands
-// that fail, too, down to single ones.
+// needs lists the values that a failing part requires: the needs of the failing operands,
+// too, down to single ones.
 func (s *Trace) needs(p *Part) []Reading {
 	if len(s.Operands) == 0 {
 		return p.needs
@@ -47,8 +47,8 @@ func (s *Trace) needs(p *Part) []Reading {
 	return needed
 }
 
-// watch evaluates an expression once more and tells how its conjuncts went. It
-// is nil if that does not explain the result.
+// watch evaluates an expression once more and returns the outcomes of its conjuncts. It is
+// nil if that does not explain the result.
 func (r *Result) watch(ctx context.Context) []Trace {
 	var endless *UnendingError
 	if r.sel.tracked.Program == nil || errors.As(r.Err, &endless) {
@@ -71,7 +71,7 @@ func (r *Result) watch(ctx context.Context) []Trace {
 	return seen
 }
 
-// Outcome returns how the whole expression went.
+// Outcome returns the outcome of the whole expression.
 func (r *Result) Outcome() Outcome {
 	switch {
 	case r.Err != nil:
@@ -115,7 +115,7 @@ func (w *watcher) look(p *Part) Trace {
 	return s
 }
 
-// Unreached returns how a part went that did not matter any more.
+// Unreached returns the trace of a part that did not matter any more.
 func Unreached(p *Part) Trace {
 	s := Trace{Outcome: NotEvaluated}
 	for i := range p.Operands {
@@ -215,7 +215,7 @@ func conjunction(operands []Outcome) Outcome {
 	}
 }
 
-// combined returns what a logical operator makes of its operands.
+// combined returns the outcome of a logical operator for its operands.
 func combined(e ast.Expr, operands []Outcome) Outcome {
 	switch e.AsCall().FunctionName() {
 	case operators.LogicalAnd:

@@ -21,12 +21,12 @@ import (
 	dracel "k8s.io/dynamic-resource-allocation/cel"
 )
 
-// evaluationLimit is how long an expression that computes quantities from texts
-// may take for one device. Others do not need a limit: CEL counts what they do.
+// evaluationLimit limits the time of an expression that computes quantities from texts, for
+// one device. Others do not need a limit: CEL counts their work.
 const evaluationLimit = time.Second
 
-// UnendingError is an evaluation that was not made, or not waited for, because
-// it does not end.
+// UnendingError means that an evaluation was not made, or was abandoned, because it does
+// not end.
 type UnendingError struct {
 	Expression string
 }
@@ -35,14 +35,15 @@ func (e *UnendingError) Error() string {
 	return fmt.Sprintf("evaluating %s does not end, and a scheduler that evaluates it may not come back either", strings.Join(strings.Fields(e.Expression), " "))
 }
 
-// errUnending returns what evaluations that would not end are cancelled with.
+// errUnending returns the error with which evaluations that would not end are cancelled.
 func errUnending() error {
 	return interpreter.EvalCancelledError{Cause: interpreter.ContextCancelled, Message: unendingMessage}
 }
 
 const unendingMessage = "operation cancelled: a quantity has an exponent out of bounds"
 
-// unending says it of the expression if that is why it failed.
+// unending turns an error into an UnendingError for the expression if that is why it
+// failed.
 func unending(expression string, err error) error {
 	var cancelled interpreter.EvalCancelledError
 	if errors.As(err, &cancelled) && cancelled.Message == unendingMessage || errors.Is(err, errNotInTime) {
@@ -54,19 +55,18 @@ func unending(expression string, err error) error {
 var (
 	errNotInTime = errors.New("the evaluation does not end in time")
 
-	// quantityCall is how an expression turns a text into a quantity;
-	// literalCall is the same with a text that can be read off.
+	// quantityCall matches a call that turns a text into a quantity; literalCall the same
+	// with a literal text.
 	literalCall = regexp.MustCompile(`^` + quantityCall + `\s*\(\s*(?:"([^"\\]*)"|'([^'\\]*)')\s*\)`)
 )
 
-// quantityCall is common to the names of the functions that read quantities.
+// quantityCall is common to the names of the functions that parse quantities.
 const quantityCall = "uantity"
 
-// Bounded reports whether all quantities that an expression reads from texts are
-// written down in it, with exponents that CEL can work with. Others are to be
-// evaluated by an [Evaluator] before anything else does it: neither the limit
-// of CEL for the cost nor a cancelled context ends the computation with a number
-// that has too many digits.
+// Bounded reports whether all quantities that an expression parses from texts are literals,
+// with exponents that CEL can work with. Others are to be evaluated by an [Evaluator]
+// before anything else does it: neither the limit of CEL for the cost nor a cancelled
+// context ends the computation with a number that has too many digits.
 func Bounded(expression string) bool {
 	for rest := expression; ; rest = rest[len(quantityCall):] {
 		at := strings.Index(rest, quantityCall)
@@ -81,8 +81,8 @@ func Bounded(expression string) bool {
 	}
 }
 
-// boundedQuantities returns the functions that read a quantity from a text. They cancel the
-// whole evaluation where that text has a long exponent.
+// boundedQuantities returns the functions that parse a quantity from a text. They cancel
+// the whole evaluation if that text has a long exponent.
 func boundedQuantities() []cel.EnvOption {
 	return []cel.EnvOption{
 		cel.Function("quantity", cel.Overload("string_to_quantity", []*cel.Type{cel.StringType}, apiservercel.QuantityType, cel.UnaryBinding(func(text ref.Val) ref.Val {
@@ -105,15 +105,14 @@ func readQuantity(value ref.Val) (resource.Quantity, error) {
 		return resource.Quantity{}, fmt.Errorf("expected a text, found %s", value.Type().TypeName())
 	}
 	if hasLongExponent(text) {
-		// An error would be made up for by the other operand of ||, a panic with
-		// this ends the evaluation.
+		// The other operand of || would mask an error; a panic ends the evaluation.
 		panic(errUnending())
 	}
 	return resource.ParseQuantity(text)
 }
 
-// boundedProgram returns a compiled expression with bounded quantities, unless it does
-// without.
+// boundedProgram returns a compiled expression with bounded quantities, if it uses
+// quantities.
 func boundedProgram(compiled dracel.CompilationResult) dracel.CompilationResult {
 	if compiled.Error != nil || Bounded(compiled.Expression) {
 		return compiled
@@ -131,8 +130,8 @@ func boundedProgram(compiled dracel.CompilationResult) dracel.CompilationResult 
 	return compiled
 }
 
-// within waits for an evaluation, but not longer than a limit. What does not
-// end goes on in the background.
+// within waits for an evaluation, but not longer than a limit. An unending evaluation goes
+// on in the background.
 func within[T any](ctx context.Context, limit time.Duration, evaluate func(context.Context) (T, error)) (T, error) {
 	type answer struct {
 		value T

@@ -16,7 +16,7 @@ import (
 // ValueType is the type of a device's value.
 type ValueType string
 
-// The types of attributes and capacities.
+// Types of attributes and capacities.
 const (
 	TypeInt      ValueType = "int"
 	TypeBool     ValueType = "bool"
@@ -31,10 +31,10 @@ const (
 // demand, and all readings are only listed for callers that need them: most expressions are
 // right, and read two or three.
 type Vocabulary struct {
-	// Nearest gives the name that was probably meant, or nothing if none is close.
+	// Nearest returns the most similar name, or nothing if none is close.
 	Nearest func(name string, names []string) string
-	// OfClass is set if all devices are of the class that is asked for: then a name in
-	// the domain of another driver is meant to be theirs.
+	// OfClass is set if all devices are of the class in question: a name in the domain of
+	// another driver is then meant to be theirs.
 	OfClass bool
 
 	drivers map[string]bool
@@ -46,7 +46,7 @@ type Vocabulary struct {
 	domains map[string]bool
 }
 
-// devicesOfDriver are some that were added after each other.
+// devicesOfDriver are devices of one driver that were added after each other.
 type devicesOfDriver struct {
 	driver  string
 	devices []*resourceapi.Device
@@ -66,16 +66,16 @@ type published struct {
 	last      *PublishedValue
 }
 
-// valueKey tells values apart: the string "1" is not the number 1.
+// valueKey identifies a value: the string "1" is not the number 1.
 type valueKey struct {
 	of   ValueType
 	text string
 }
 
-// PublishedValue is a value that devices have in one place.
+// PublishedValue is a value of some devices for one reading.
 type PublishedValue struct {
 	Type ValueType
-	// Plain is the value as people write it, see [Plain].
+	// Plain is the value for people, see [Plain].
 	Plain string
 	// Devices is the number of devices that have it. Driver and Device are the
 	// first of them.
@@ -84,10 +84,10 @@ type PublishedValue struct {
 	Device  *resourceapi.Device
 }
 
-// maxTexts bounds the values that are compared with what an expression says.
+// maxTexts bounds the values that are compared with an expression's.
 const maxTexts = 100
 
-// NewVocabulary returns one without a word.
+// NewVocabulary returns an empty vocabulary.
 func NewVocabulary(nearest func(name string, names []string) string) *Vocabulary {
 	return &Vocabulary{Nearest: nearest, drivers: map[string]bool{}, published: map[Reading]*published{}}
 }
@@ -95,7 +95,7 @@ func NewVocabulary(nearest func(name string, names []string) string) *Vocabulary
 // AddDriver adds a driver that may have no device.
 func (w *Vocabulary) AddDriver(name string) { w.drivers[name] = true }
 
-// Add adds what a device of a driver has.
+// Add adds the values of a device of a driver.
 func (w *Vocabulary) Add(driver string, device *resourceapi.Device) {
 	if len(w.published) > 0 || w.domains != nil {
 		w.published, w.domains = map[Reading]*published{}, nil
@@ -121,7 +121,7 @@ func (w *Vocabulary) added() iter.Seq2[string, *resourceapi.Device] {
 	}
 }
 
-// at returns what devices have in a place, nil if they have nothing there.
+// at returns the devices' values of a reading, nil if there are none.
 func (w *Vocabulary) at(r Reading) *published {
 	p, known := w.published[r]
 	if known || w.domains != nil {
@@ -134,7 +134,7 @@ func (w *Vocabulary) at(r Reading) *published {
 	return p
 }
 
-// lookAt looks what devices have in one place.
+// lookAt collects the devices' values of one reading.
 func (w *Vocabulary) lookAt(r Reading) *published {
 	var p *published
 	qualified := resourceapi.QualifiedName(r.Domain + "/" + r.Name)
@@ -152,7 +152,7 @@ func (w *Vocabulary) lookAt(r Reading) *published {
 	return p
 }
 
-// list lists what devices have in all places.
+// list lists the readings of all devices.
 func (w *Vocabulary) list() {
 	if w.domains != nil {
 		return
@@ -194,7 +194,7 @@ func (w *Vocabulary) list() {
 	}
 }
 
-// orNew returns what devices have in a place, or a new one for the first that has anything.
+// orNew returns p, or a new value for the first device.
 func (p *published) orNew() *published {
 	if p != nil {
 		return p
@@ -220,7 +220,7 @@ func (p *published) addQuantity(quantity resource.Quantity, driver string, devic
 	p.count(driver)
 }
 
-// count counts a device of a driver with the value that was last.
+// count counts a device of a driver with the last value.
 func (p *published) count(driver string) {
 	p.last.Devices++
 	if p.driver != driver {
@@ -241,8 +241,8 @@ func (p *published) value(of ValueType, text, driver string, device *resourceapi
 	return value
 }
 
-// sameValue reports whether two attributes have one value in memory. Most that
-// are equal do after loading.
+// sameValue reports whether two attributes share one value in memory. Most equal ones do
+// after loading.
 func sameValue(a, b *resourceapi.DeviceAttribute) bool {
 	if IsList(*a) || IsList(*b) {
 		return false
@@ -251,7 +251,7 @@ func sameValue(a, b *resourceapi.DeviceAttribute) bool {
 		(a.StringValue != nil || a.VersionValue != nil || a.IntValue != nil || a.BoolValue != nil)
 }
 
-// typeOf returns the type of the value that CEL gets to see.
+// typeOf returns the type of the value that CEL sees.
 func typeOf(attribute resourceapi.DeviceAttribute) ValueType {
 	switch {
 	case IsList(attribute):
@@ -287,8 +287,8 @@ func (w *Vocabulary) Count(r Reading) int {
 // Drivers lists the drivers that have devices or pools.
 func (w *Vocabulary) Drivers() []string { return slices.Sorted(maps.Keys(w.drivers)) }
 
-// Strings lists the values that devices have in a place; it is not ok if
-// there are other values than single strings, or too many to remember.
+// Strings lists the devices' values of a reading; it is not ok if there are other values
+// than single strings, or too many to remember.
 func (w *Vocabulary) Strings(r Reading) (values []string, ok bool) {
 	p := w.at(r)
 	if p == nil {
@@ -303,7 +303,7 @@ func (w *Vocabulary) Strings(r Reading) (values []string, ok bool) {
 	return values, true
 }
 
-// Values lists the different values that devices have in a place, in no order.
+// Values lists the devices' different values of a reading, in no order.
 func (w *Vocabulary) Values(r Reading) []*PublishedValue {
 	p := w.at(r)
 	if p == nil {
@@ -370,8 +370,7 @@ func (w *Vocabulary) TypeOf(r Reading) (ValueType, bool) {
 	return "", false
 }
 
-// all reports whether all values that devices have there are texts for which
-// something holds.
+// all reports whether all devices' values of a reading are texts for which holds is true.
 func (w *Vocabulary) all(r Reading, holds func(text string) bool) bool {
 	p := w.at(r)
 	if p == nil || len(p.values) >= maxTexts {
@@ -438,8 +437,8 @@ func (w *Vocabulary) nearIn(r Reading) (Reading, bool) {
 	return r, r.Name != ""
 }
 
-// elsewhere finds the same name in another domain. Where devices are of several classes,
-// that is the domain of Kubernetes, or one of which the other domain is a part.
+// elsewhere finds the same name in another domain. If devices are of several classes, that
+// is the domain of Kubernetes, or one of which the other domain is a part.
 func (w *Vocabulary) elsewhere(r Reading) (Reading, bool) {
 	for _, have := range w.Readings(r.Kind) {
 		if have.Name == r.Name && (w.OfClass || have.Domain == kubernetesDomain ||

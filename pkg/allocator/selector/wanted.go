@@ -10,8 +10,8 @@ import (
 	"github.com/google/cel-go/common/ast"
 )
 
-// wantedText says in a few words what a simple comparison asks for. Anything
-// else is given as it is written.
+// wantedText describes the requirement of a simple comparison in a few words, and returns
+// anything else as it is written.
 func wantedText(e ast.Expr, text string) string {
 	c, ok := comparisonOf(e)
 	if !ok {
@@ -34,7 +34,7 @@ func wantedText(e ast.Expr, text string) string {
 	}
 }
 
-// literalText writes what a value is compared with for people.
+// literalText writes the compared value for people.
 func (c comparison) literalText() string {
 	text, isText := literalText(c.literal)
 	switch {

@@ -25,7 +25,7 @@ import (
 )
 
 // Propose proposes the names of objects of a type, as users write them: objects in the
-// namespace of the question, and of pods only the ones that may need devices.
+// namespace of the question, and of pods only candidates that may need devices.
 func Propose(resource string) Proposer {
 	return func(ctx context.Context, c *Completion) ([]string, error) {
 		if c.Reader.Live() {
