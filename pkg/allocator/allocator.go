@@ -32,7 +32,7 @@ func WithTimeout(limit time.Duration) Option {
 
 // Allocator gives verdicts for one snapshot. It is safe for concurrent use.
 type Allocator struct {
-	// Facts are what the verdicts are based on.
+	// Facts are the facts of the cluster.
 	Facts *cluster.Cluster
 
 	opts    []Option
@@ -47,8 +47,8 @@ type Allocator struct {
 	// state has all that is in use.
 	state func() *allocatedState
 
-	// upstream has the allocators made so far, by the set of pools they know, and
-	// gathered counts what was collected for them.
+	// upstream has the allocators made so far, by the set of pools they know, and gathered
+	// counts the devices collected for them.
 	mutex    sync.Mutex
 	upstream map[string]structured.Allocator
 	gathered int

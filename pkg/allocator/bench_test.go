@@ -35,8 +35,8 @@ func BenchmarkNew(b *testing.B) {
 	}
 }
 
-// BenchmarkCheckAll is what one question about a cluster costs; setting the
-// allocator up is included.
+// BenchmarkCheckAll asks one question about a cluster, including the set-up of the
+// allocator.
 func BenchmarkCheckAll(b *testing.B) {
 	for _, channel := range []string{"stable", "incubating", "experimental"} {
 		for _, nodes := range []int{1000, 5000} {
@@ -51,7 +51,7 @@ func BenchmarkCheckAll(b *testing.B) {
 	}
 }
 
-// BenchmarkUpstream is the same with one plain allocator for all nodes.
+// BenchmarkUpstream asks the same with one plain allocator for all nodes.
 func BenchmarkUpstream(b *testing.B) {
 	for _, channel := range []string{"stable", "incubating", "experimental"} {
 		b.Run(fmt.Sprintf("%s/1000", channel), func(b *testing.B) {

@@ -50,7 +50,7 @@ func WithBudget(ctx context.Context, steps int64) (context.Context, *Budget) {
 	return ctx, b
 }
 
-// newBudget is a budget that takes nothing from those around it.
+// newBudget returns a budget that takes nothing from those around it.
 func newBudget(ctx context.Context, steps int64) (context.Context, *Budget) {
 	b := &Budget{steps: steps}
 	b.left.Store(steps)
@@ -58,7 +58,7 @@ func newBudget(ctx context.Context, steps int64) (context.Context, *Budget) {
 	return context.WithValue(ctx, budgetKey{}, b), b
 }
 
-// budgetOf is the innermost budget of a context, nil if it has none.
+// budgetOf returns the innermost budget of a context, nil if it has none.
 func budgetOf(ctx context.Context) *Budget {
 	b, _ := ctx.Value(budgetKey{}).(*Budget)
 	return b
@@ -74,7 +74,7 @@ func (b *Budget) End() {
 	b.ended = true
 }
 
-// Used is how many steps were taken.
+// Used returns how many steps were taken.
 func (b *Budget) Used() int64 { return b.steps - b.left.Load() }
 
 // Spent reports whether work was given up because it takes more steps than
@@ -107,7 +107,7 @@ func (c countedContext) Err() error {
 	return c.Context.Err()
 }
 
-// stepsPerEvaluation is what a CEL program takes: it asks for this channel twice.
+// stepsPerEvaluation is the cost of a CEL program in steps: it asks for this channel twice.
 const stepsPerEvaluation = 100
 
 func (c countedContext) Done() <-chan struct{} {

@@ -44,8 +44,8 @@ func (c capacities) without(amounts map[resourceapi.QualifiedName]resource.Quant
 	return rest
 }
 
-// enough reports whether a device has the capacity that a request takes: of what is left,
-// or of all that it has.
+// enough reports whether a device has the capacity that a request takes: of the rest, or of
+// all that it has.
 func (s *search) enough(r *request, at int, left bool) (bool, error) {
 	d := &s.devices[at]
 	if r.Capacity != nil {
@@ -80,7 +80,7 @@ func (s *search) enough(r *request, at int, left bool) (bool, error) {
 	return true, nil
 }
 
-// asked is what a request asks of a capacity, nil if nothing.
+// asked returns what a request asks of a capacity, nil if nothing.
 func askedOf(r *request, name resourceapi.QualifiedName) *resource.Quantity {
 	if r.Capacity == nil {
 		return nil
@@ -91,7 +91,7 @@ func askedOf(r *request, name resourceapi.QualifiedName) *resource.Quantity {
 	return nil
 }
 
-// takes is what a request takes of each capacity of a device.
+// takes returns what a request takes of each capacity of a device.
 func (s *search) takes(r *request, d *device) map[resourceapi.QualifiedName]resource.Quantity {
 	if len(d.Capacity) == 0 {
 		return nil
@@ -103,7 +103,7 @@ func (s *search) takes(r *request, d *device) map[resourceapi.QualifiedName]reso
 	return all
 }
 
-// taken is what is taken of a capacity, rounded up in the numbers of the machine.
+// taken returns the amount taken of a capacity, rounded up in machine numbers.
 func (s *search) taken(asked *resource.Quantity, capacity resourceapi.DeviceCapacity) resource.Quantity {
 	policy := capacity.RequestPolicy
 	switch {
@@ -140,7 +140,7 @@ func (s *search) taken(asked *resource.Quantity, capacity resourceapi.DeviceCapa
 	return asked.DeepCopy()
 }
 
-// stored are amounts as the API server stores them, which reads what is written.
+// stored returns amounts as the API server stores them, by parsing the written form.
 func stored(amounts map[resourceapi.QualifiedName]resource.Quantity) map[resourceapi.QualifiedName]resource.Quantity {
 	if amounts == nil {
 		return nil

@@ -147,7 +147,7 @@ func (a *Allocator) devicesOf(node *corev1.Node) int64 {
 	return int64(max(1, devices))
 }
 
-// stopped is the verdict for a node where the caller's context is done.
+// stopped returns the verdict for a node where the caller's context is done.
 func stopped(ctx context.Context, node *corev1.Node) Verdict {
 	if errors.Is(context.Cause(ctx), ErrBudgetSpent) {
 		return Verdict{Outcome: GivenUp, Err: fmt.Errorf("check node %s: %w", node.Name, ErrBudgetSpent)}
@@ -207,9 +207,8 @@ func (a *Allocator) upstreamFor(ctx context.Context, node *corev1.Node) (structu
 	return upstream, nil
 }
 
-// stateFor is what is in use of some pools. As long as less was collected than there
-// are claims, that is all that is collected: after a small change, few nodes are asked
-// about.
+// stateFor returns the usage of some pools. As long as less was collected than there are
+// claims, only that is collected: after a small change, few nodes are asked about.
 func (a *Allocator) stateFor(pools []*cluster.Pool) structured.AllocatedState {
 	if a.gathered > len(a.Facts.Snapshot.Claims) {
 		return a.state().of(pools)
@@ -240,8 +239,7 @@ func byIndex(pools []*cluster.Pool) []*cluster.Pool {
 	return pools
 }
 
-// FixedClaims is for [Allocator.CheckAll], if the claims are the same on every
-// node.
+// FixedClaims returns claims for [Allocator.CheckAll] that are the same on every node.
 func FixedClaims(claims ...*resourceapi.ResourceClaim) func(*corev1.Node) ([]*resourceapi.ResourceClaim, error) {
 	return func(*corev1.Node) ([]*resourceapi.ResourceClaim, error) { return claims, nil }
 }

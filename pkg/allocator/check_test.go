@@ -354,8 +354,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// hopeless is a search that takes hours: 32 of 31 devices. Each device
-// doubles the time, and 25 of 24 take more than a minute.
+// hopeless returns a search that takes hours: 32 of 31 devices. Each device doubles the
+// time, and 25 of 24 take more than a minute.
 func hopeless() (*snapshot.Snapshot, tc.ClaimWrapper) {
 	var devices []tc.DeviceWrapper
 	for i := range 31 {

@@ -12,8 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// checkRun hands out indices in order, so that all before the one that ends
-// the run have been tried.
+// checkRun hands out indices in order, so that all before the end of the run have been
+// tried.
 type checkRun struct {
 	ctx context.Context
 	// left is how many steps there are for all checks, taken how many the first
@@ -23,9 +23,9 @@ type checkRun struct {
 
 	mutex    sync.Mutex
 	verdicts []Verdict
-	// budgets are those of the checks that were started.
+	// budgets are the budgets of the started checks.
 	budgets []*Budget
-	// end is the index after the last one that counts.
+	// end is the index after the last relevant one.
 	end int
 }
 
@@ -68,7 +68,7 @@ func (r *checkRun) done(i int, verdict Verdict) {
 	}
 }
 
-// result is what would come of the checks one after the other.
+// result returns what would come of the checks one after the other.
 func (r *checkRun) result(nodes []*corev1.Node) []Verdict {
 	var taken int64
 	for i := range r.verdicts {

@@ -36,7 +36,7 @@ func (c *constraint) applies(r *request) bool {
 	return len(c.requests) == 0 || slices.Contains(c.requests, r.Base) || slices.Contains(c.requests, r.Name)
 }
 
-// add adds a device, if the constraint allows it.
+// add adds a device and reports whether the constraint allows it.
 func (c *constraint) add(r *request, d *device) bool {
 	if !c.applies(r) {
 		return true
@@ -91,7 +91,7 @@ func (c *constraint) remove(r *request, d *device) {
 	}
 }
 
-// valueOf is the value of the attribute, empty if it is of no kind that constraints
+// valueOf returns the value of the attribute, empty if it is of no kind that constraints
 // compare, and false if the device does not have it.
 func (c *constraint) valueOf(d *device) (string, bool) {
 	a, has := d.Attributes[resourceapi.QualifiedName(c.attribute)]

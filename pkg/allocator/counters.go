@@ -14,7 +14,7 @@ import (
 // counterID is a counter of a pool, without the pool.
 type counterID struct{ set, name string }
 
-// account is what is left of the counters of a pool, and what the search has charged.
+// account has the rest of the counters of a pool, and the charges of the search.
 type account struct {
 	left, charged map[counterID]resource.Quantity
 }
@@ -78,8 +78,9 @@ func (c *counters) pays(id cluster.DeviceID) bool {
 	return !c.Behaves(behavior.SharesNotCharged) && (c.Facts.Usage.Shared(id) || c.Facts.Usage.Consumed(id) != nil)
 }
 
-// charge takes what a device consumes, if there is enough: all counters of the account must
-// have something left, also the counters that the device does not consume.
+// charge charges the counters of a device and reports whether there is enough: all counters
+// of the account must have something left, also the counters that the device does not
+// consume.
 func (c *counters) charge(d *device) bool {
 	a := c.of(d)
 	each(d.Device.Device, func(id counterID, amount resource.Quantity) {

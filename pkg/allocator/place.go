@@ -29,7 +29,7 @@ type UndecidedError struct {
 // Error says where, and why.
 func (e *UndecidedError) Error() string { return fmt.Sprintf("check node %s: %v", e.Node, e.Err) }
 
-// Unwrap is the error of the allocator.
+// Unwrap returns the error of the allocator.
 func (e *UndecidedError) Unwrap() error { return e.Err }
 
 // Place looks for the first of some nodes, or of all nodes for nil, that a pod fits on,
@@ -70,7 +70,7 @@ func NewAttempt(c *cluster.Cluster, pod *corev1.Pod) *Attempt {
 	return &Attempt{cluster: c, pod: pod, claims: c.Claims.OfPod(pod)}
 }
 
-// Problem is why the scheduler would not try to schedule the pod at all, nil if it
+// Problem returns why the scheduler would not try to schedule the pod at all, nil if it
 // does. Claims that are yet to be created are no problem.
 func (a *Attempt) Problem() error {
 	for i := range a.claims {
@@ -110,8 +110,8 @@ func (a *Attempt) On(ctx context.Context, node *corev1.Node) (*whatif.Reservatio
 	}
 }
 
-// claimsOn are the claims of the pod as they are on a node, and those of them that need
-// devices; false if one has devices that cannot be used there.
+// claimsOn returns the claims of the pod as they are on a node, and the claims among them
+// that need devices; false if one has devices that cannot be used there.
 func (a *Attempt) claimsOn(node *corev1.Node) (r *whatif.Reservation, pending []*resourceapi.ResourceClaim, fits bool) {
 	known := a.cluster.Claims
 	r = &whatif.Reservation{Pod: a.pod, Node: node.Name}

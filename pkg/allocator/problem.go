@@ -29,7 +29,7 @@ type ReleasePanicError struct {
 
 func (e *ReleasePanicError) Error() string { return e.text }
 
-// Question is what the allocator is asked.
+// Question is a question to the allocator.
 type Question struct {
 	Facts  *cluster.Cluster
 	Node   *corev1.Node
@@ -56,7 +56,7 @@ type choice struct {
 	alternatives []request
 }
 
-// matchKey is what the allocator remembers about a device and an alternative.
+// matchKey is the key for the allocator's memory of a device and an alternative.
 type matchKey struct {
 	claim, choice, alternative, device int
 }
@@ -220,7 +220,7 @@ func (s *search) selectable(key matchKey, r *request, at int) (bool, error) {
 
 func name(claim *resourceapi.ResourceClaim) string { return claim.Namespace + "/" + claim.Name }
 
-// allocations is what was found.
+// allocations returns the result.
 func (s *search) allocations() ([]resourceapi.AllocationResult, error) {
 	allocations := make([]resourceapi.AllocationResult, len(s.Claims))
 	for i, results := range s.results {

@@ -25,9 +25,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// randomCase is a random cluster whose gates are those of a channel. The stable
-// channel goes through its pools in random order, so that it is chance which
-// error it runs into; there, no selector fails.
+// randomCase returns a random cluster with the gates of a channel. The stable channel goes
+// through its pools in random order, so that chance decides which error it runs into;
+// there, no selector fails.
 func randomCase(seed uint64, gates tc.Gates, stable bool) *fleet.Case {
 	c := fleet.Random(seed)
 	if stable {
@@ -37,7 +37,7 @@ func randomCase(seed uint64, gates tc.Gates, stable bool) *fleet.Case {
 	return c
 }
 
-// published has all slices of a cluster, sorted by name, with the taints of the
+// published returns all slices of a cluster, sorted by name, with the taints of the
 // DeviceTaintRules.
 func published(facts *cluster.Cluster) []*resourceapi.ResourceSlice {
 	var all []*resourceapi.ResourceSlice
@@ -48,7 +48,7 @@ func published(facts *cluster.Cluster) []*resourceapi.ResourceSlice {
 	return all
 }
 
-// describe names the pools of a node and what is wrong with them, one a line.
+// describe lists the pools of a node with their errors, one a line.
 func describe(pools []*cluster.NodePool) string {
 	var lines []string
 	for _, p := range pools {
@@ -80,7 +80,7 @@ func plain(t testing.TB, a *Allocator, snap *snapshot.Snapshot, n *corev1.Node, 
 	}
 }
 
-// withoutShareIDs drops what is random in a result.
+// withoutShareIDs drops the random part of a result.
 func withoutShareIDs(results []resourceapi.AllocationResult) []resourceapi.AllocationResult {
 	var stripped []resourceapi.AllocationResult
 	for i := range results {
@@ -93,8 +93,8 @@ func withoutShareIDs(results []resourceapi.AllocationResult) []resourceapi.Alloc
 	return stripped
 }
 
-// TestCheckEqualsUpstream holds the verdict for a few pools against that of
-// the plain allocator with all slices.
+// TestCheckEqualsUpstream compares the verdict for a few pools with the plain allocator's
+// for all slices.
 func TestCheckEqualsUpstream(t *testing.T) {
 	const clusters = 500
 	for channel, gates := range tc.Channels() {

@@ -47,8 +47,8 @@ func Panics(err error) bool {
 	return errors.As(err, &panics)
 }
 
-// Differs reports whether the search of the cluster's release may end otherwise than that of
-// the library, for claims on a node. What counts devices by the rules of the library knows
+// Differs reports whether the search of the cluster's release may end otherwise than the
+// library's, for claims on a node. Counting devices by the rules of the library proves
 // nothing then.
 func (a *Allocator) Differs(node *corev1.Node, claims []*resourceapi.ResourceClaim) bool {
 	return len(a.differences) > 0 && slices.ContainsFunc(a.differences, func(b behavior.Behavior) bool {
@@ -88,7 +88,7 @@ func (a *Allocator) hasCounters(node *corev1.Node) bool {
 	})
 }
 
-// asking is what decides about differences in a request, or in an alternative of one.
+// asking has the parts of a request, or of an alternative, that decide about differences.
 type asking struct {
 	all, capacity, alternative bool
 	count                      int64
@@ -170,8 +170,8 @@ func IsPoolError(err error) bool {
 	return strings.Contains(err.Error(), "asks for all devices, but resource pool")
 }
 
-// TakesAllWithCounters reports whether a device that consumes counters is among
-// those of a request for all devices.
+// TakesAllWithCounters reports whether a request for all devices gets a device that
+// consumes counters.
 func TakesAllWithCounters(facts *cluster.Cluster, claims []*resourceapi.ResourceClaim, allocations []resourceapi.AllocationResult) bool {
 	for i := range allocations {
 		for _, result := range allocations[i].Devices.Results {

@@ -9,10 +9,10 @@ import (
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 )
 
-// Score is the score that the scheduler's dynamicresources plugin gives a node
-// before normalization: the sooner an alternative of a prioritized list comes,
-// the more points it brings. Claims are all of the pod's in order, allocations
-// those that [Allocator.Check] gave for the ones without an allocation.
+// Score returns the score that the scheduler's dynamicresources plugin gives a node before
+// normalization: the sooner an alternative of a prioritized list comes, the more points it
+// brings. Claims are all of the pod's in order, allocations those that [Allocator.Check]
+// gave for the ones without an allocation.
 func Score(claims []*resourceapi.ResourceClaim, allocations []resourceapi.AllocationResult) int64 {
 	var score int64
 	for _, claim := range claims {

@@ -17,7 +17,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
-// errTooMany means that a claim gets more devices than it can have with what was chosen.
+// errTooMany means that a claim gets more devices with these choices than it can have.
 var errTooMany = errors.New("allocation max size exceeded")
 
 // device is a device of the node, and what the search has reserved of it.
@@ -28,7 +28,7 @@ type device struct {
 	shared bool
 	// claims has a bit for each claim that has the device.
 	claims uint64
-	// shares is what the shares of the search take, nil if there are none.
+	// shares is the capacity that the shares of the search take, nil if there are none.
 	shares capacities
 }
 
@@ -39,7 +39,7 @@ type found struct {
 	takes   map[resourceapi.QualifiedName]resource.Quantity
 }
 
-// position is what the search looks for next.
+// position is the next step of the search.
 type position struct {
 	claim, choice, alternative, device int
 }

@@ -55,7 +55,7 @@ func steps(t *testing.T, state *cluster.Cluster, names ...string) (placed string
 	return strings.Join(texts, "; "), state
 }
 
-// TestPlace has two nodes with two devices and with one.
+// TestPlace covers two nodes with two devices and with one.
 func TestPlace(t *testing.T) {
 	one := []any{tc.Template("one", tc.GPUs("gpu", 1)), tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(2)...), tc.Pool("n2", tc.Devices(1)...)}
 	for _, name := range []string{"a", "b", "c", "d"} {
@@ -145,7 +145,7 @@ func removed(state *cluster.Cluster, pod *corev1.Pod) *cluster.Cluster {
 	return state.Amended(whatif.RemoveNode(state.Snapshot, "n1"))
 }
 
-// TestUndecided has a claim of a class that does not exist: the allocator fails.
+// TestUndecided covers a claim of a class that does not exist: the allocator fails.
 func TestUndecided(t *testing.T) {
 	snap := tc.Cluster(tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Claim("wants", tc.Request("gpu", "nonesuch", 1)), tc.Pod("waits", tc.Using("wants")))
 	state := start(t, snap)

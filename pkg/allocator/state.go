@@ -49,7 +49,7 @@ func (s *allocatedState) of(pools []*cluster.Pool) structured.AllocatedState {
 	return state
 }
 
-// gatherState collects what is in use as [cluster.Usage] does.
+// gatherState collects the devices in use as [cluster.Usage] does.
 func gatherState(claims []*resourceapi.ResourceClaim, consumableCapacity bool) *allocatedState {
 	s := newState(consumableCapacity)
 	for _, claim := range claims {
@@ -64,7 +64,7 @@ func gatherState(claims []*resourceapi.ResourceClaim, consumableCapacity bool) *
 	return s
 }
 
-// stateOf collects what is in use of some pools. It also counts that.
+// stateOf collects the devices in use of some pools, and counts them.
 func stateOf(usage *cluster.Usage, pools []*cluster.Pool, consumableCapacity bool) (state structured.AllocatedState, devices int) {
 	s := newState(consumableCapacity)
 	for _, pool := range pools {

@@ -105,7 +105,7 @@ func (t *trial) isBounded(expression string) bool {
 	return bounded
 }
 
-// asked is what a request, or an alternative, asks of a device.
+// asked has the requirements of a request, or an alternative, on a device.
 type asked struct {
 	selectors []resourceapi.DeviceSelector
 	derived   []resourceapi.DeviceDerivedAttribute
@@ -191,8 +191,8 @@ func (a *Allocator) unending(ctx context.Context, node *corev1.Node, claims []*r
 	return err
 }
 
-// device evaluates the selectors up to the one that decides and, where all hold,
-// the derived attributes.
+// device evaluates the selectors up to the first decisive one and, where all hold, the
+// derived attributes.
 func (t *trial) device(ctx context.Context, d *cluster.Device, class, own asked) error {
 	var unending *selector.UnendingError
 	for _, selectors := range [][]resourceapi.DeviceSelector{class.selectors, own.selectors} {

@@ -18,9 +18,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// Victims are those of some pods on a node that would have to be deleted for another
-// one to fit there; none of them can stay. Those of the highest priority stay first, and
-// of these the ones that are longest there, as preemption does
+// Victims returns the pods on a node, out of some, that would have to be deleted for
+// another one to fit there; none of them can stay. Pods of the highest priority stay first,
+// and of these the oldest, as in preemption
 // (pkg/scheduler/framework/plugins/defaultpreemption). It is nil if the pod does not fit
 // with all of them deleted, or fits with none of them deleted.
 func Victims(ctx context.Context, c *cluster.Cluster, pod *corev1.Pod, node *corev1.Node, from []*corev1.Pod) ([]*corev1.Pod, error) {
@@ -61,7 +61,7 @@ func Victims(ctx context.Context, c *cluster.Cluster, pod *corev1.Pod, node *cor
 	return victims, nil
 }
 
-// started is since when a pod runs, as far as that is known.
+// started returns since when a pod runs, as far as that is known.
 func started(pod *corev1.Pod) time.Time {
 	if pod.Status.StartTime != nil {
 		return pod.Status.StartTime.Time

@@ -60,7 +60,7 @@ func usingText(namespace, template string) string {
 		"  containers: [{name: c, image: i, resources: {claims: [{name: gpu}]}}]\n---\n"
 }
 
-// TestAlarms has manifests as people write them, and all that is said about them.
+// TestAlarms covers manifests as people write them, and all that is said about them.
 func TestAlarms(t *testing.T) {
 	mig := classText("mig.gpu.example.com", `device.driver == "gpu.example.com" && device.attributes["gpu.example.com"].type == "mig"`)
 	gpu := classText("gpu", `device.driver == "gpu.example.com"`)

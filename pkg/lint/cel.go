@@ -80,7 +80,7 @@ type selectorIn struct {
 	*object
 	path string
 	*selector.Selector
-	// class is that of the request; empty in a class.
+	// class is the class of the request; empty in a class.
 	class string
 	// beside are all selectors of the list that it is in.
 	beside []resourceapi.DeviceSelector
@@ -277,7 +277,7 @@ func calls(expression, function string) (texts []string, at []int) {
 	return texts, at
 }
 
-// inExpression is the position of a byte of an expression.
+// inExpression returns the position of a byte of an expression.
 func (s *selectorIn) inExpression(offset int) position {
 	before := s.Expression[:offset]
 	line := strings.Count(before, "\n") + 1
@@ -376,7 +376,7 @@ func (in *input) hangs(s selectorIn) bool {
 	return false
 }
 
-// quantityMeant is 80Gi for 80 GiB, empty if nothing like it is a quantity.
+// quantityMeant returns 80Gi for 80 GiB, empty if no similar text is a quantity.
 func quantityMeant(text string) string {
 	meant := strings.TrimSuffix(strings.ReplaceAll(text, " ", ""), "B")
 	if meant == text {

@@ -11,11 +11,11 @@ import (
 
 // Check is one thing that can be wrong with manifests.
 type Check struct {
-	// Code is stable: "DRA", the number of the group and that of the check in it.
+	// Code is stable: "DRA", the number of the group, and the number of the check in it.
 	Code string
-	// Title says in a few words what is wrong.
+	// Title names the problem in a few words.
 	Title string
-	// Severity is that of its findings, unless they say another one.
+	// Severity is the severity of its findings, unless they have their own.
 	Severity api.Severity
 	// About says what it means, Advice what can be done, both for the documents.
 	About, Advice string
@@ -23,14 +23,14 @@ type Check struct {
 	find func(*input) []finding
 }
 
-// finding is what a check found in an object.
+// finding is a finding of a check in an object.
 type finding struct {
 	object *object
 	// path is the field, as in objects of the newest version.
 	path string
-	// at is the position if it is not that of the field.
+	// at is the position if it is not the field's.
 	at position
-	// severity is that of the check if it is empty.
+	// severity is the check's severity if it is empty.
 	severity        api.Severity
 	message         string
 	found, required string
@@ -44,7 +44,7 @@ type edit struct {
 	value    any
 }
 
-// finding is f as a finding of the check.
+// finding converts f to a finding of the check.
 func (c *Check) finding(f *finding) api.Finding {
 	o := f.object
 	out := api.Finding{

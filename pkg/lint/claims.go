@@ -145,8 +145,8 @@ func missingClasses(in *input) []finding {
 	return found
 }
 
-// meantClass is the class that was probably meant by the name of a missing one, empty if
-// none is close. It is no class for devices of another driver than the selectors of the
+// meantClass returns the class that was probably meant by the name of a missing one, empty
+// if none is close. It is no class for devices of another driver than the selectors of the
 // request name.
 func (in *input) meantClass(r *cluster.Request, names []string) string {
 	if len(names) > maxMeant {
@@ -159,7 +159,7 @@ func (in *input) meantClass(r *cluster.Request, names []string) string {
 	}))
 }
 
-// leastDevices is how many devices a request gets at least.
+// leastDevices returns how many devices a request gets at least.
 func leastDevices(alternatives []*cluster.Request) int64 {
 	least := int64(-1)
 	for _, r := range alternatives {
@@ -205,7 +205,7 @@ func tooManyDevices(in *input) []finding {
 	return found
 }
 
-// sumOf is how many devices requests get at least, together. Counts have no limit.
+// sumOf returns how many devices requests get at least, together. Counts have no limit.
 func sumOf(requests [][]*cluster.Request) *big.Int {
 	sum := &big.Int{}
 	for _, alternatives := range requests {

@@ -140,7 +140,7 @@ func quoted(node *yaml.Node) string {
 	return fmt.Sprintf("write %q: without quotes it is a boolean", node.Value)
 }
 
-// successors are the kinds in place of the classic ones.
+// successors returns the kinds in place of the classic ones.
 func successors() map[string]string {
 	return map[string]string{
 		"ResourceClass":           "DeviceClass replaced it in Kubernetes 1.31",
@@ -225,7 +225,7 @@ func rawRequests(o *object, each func(path string, request map[string]json.RawMe
 	}
 }
 
-// ofExactly are the fields that a request has under exactly.
+// ofExactly returns the fields that a request has under exactly.
 func ofExactly() []string {
 	return []string{"deviceClassName", "selectors", "allocationMode", "count", "adminAccess", "tolerations", "capacity", "derivedAttributes"}
 }
@@ -235,7 +235,7 @@ func flat(request map[string]json.RawMessage) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(request)), func(name string) bool { return !slices.Contains(ofExactly(), name) })
 }
 
-// nested is a request with these fields under exactly.
+// nested returns a request with these fields under exactly.
 func nested(request map[string]json.RawMessage, fields []string) map[string]any {
 	out, exactly := map[string]any{}, map[string]any{}
 	for name, value := range request {
@@ -383,8 +383,8 @@ func hasUpgrade(o *object) bool {
 	return resource && o.decoded != nil && (version == "v1beta1" || version == "v1beta2") && o.kind != "DeviceTaintRule"
 }
 
-// removedIn is the minor release that no longer serves the version of an object, by what
-// k8s.io/api says of it; 0 if it does not say.
+// removedIn returns the minor release that no longer serves the version of an object, by
+// what k8s.io/api says of it; 0 if it does not say.
 func removedIn(o *object) int {
 	version, err := schema.ParseGroupVersion(o.apiVersion)
 	if err != nil {
@@ -402,7 +402,7 @@ func removedIn(o *object) int {
 	return minor
 }
 
-// release is the minor release that manifests are for: the newest known one, unless
+// release returns the minor release that manifests are for: the newest known one, unless
 // another one is named.
 func (in *input) release() int {
 	if minor, known := snapshot.MinorVersion(in.snap.ServerVersion); known {
@@ -411,7 +411,7 @@ func (in *input) release() int {
 	return snapshot.NewestMinor
 }
 
-// upgrade is what it takes to write an object of a beta version for v1.
+// upgrade returns what it takes to write an object of a beta version for v1.
 func upgrade(o *object) []edit {
 	edits := []edit{{"replace", "apiVersion", groupName + "/v1"}}
 	if o.apiVersion != groupName+"/v1beta1" {

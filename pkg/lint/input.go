@@ -22,13 +22,13 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
-// input is what checks look at.
+// input is the input of checks.
 type input struct {
 	ctx     context.Context
 	objects []*object
 	claims  []*claim
 	pods    []*pod
-	// snap has the objects of the manifests, in those of the cluster if there is one.
+	// snap has the objects of the manifests, and of the cluster if there is one.
 	snap *snapshot.Snapshot
 	// against is true if there is a cluster.
 	against bool
@@ -53,7 +53,7 @@ type input struct {
 	incomplete map[*object]bool
 }
 
-// claim is what a claim or a template asks for.
+// claim is a claim or a template.
 type claim struct {
 	*object
 	devices *resourceapi.DeviceClaim
@@ -63,7 +63,7 @@ type claim struct {
 	requests [][]*cluster.Request
 }
 
-// at is the path of something in a claim that package cluster found.
+// at returns the path of something in a claim that package cluster found.
 func (c *claim) at(path string) string {
 	return c.path + strings.TrimPrefix(path, "spec.devices")
 }
@@ -127,13 +127,13 @@ func (in *input) add(o *object) {
 	}
 }
 
-// published is what drivers publish, as far as it counts for some manifests.
+// published has the published values that matter for some manifests.
 type published struct {
 	slices []*resourceapi.ResourceSlice
 	words  *selector.Vocabulary
 }
 
-// near has the slices of the cluster, and of the directory that an object is in: slices
+// near returns the slices of the cluster, and of the directory that an object is in: slices
 // of other directories may be of machines that its objects are not meant for.
 func (in *input) near(o *object) *published {
 	dir := filepath.Dir(o.text.File)
@@ -173,7 +173,7 @@ func (in *input) each(newFind func() func(*object) []finding) []finding {
 // complete reports whether all objects of a resource are known.
 func (in *input) complete(resource string) bool { return in.against && in.snap.Gap(resource) == nil }
 
-// spec is what a claim or template asks for, and its namespace.
+// spec is the spec of a claim or template, with its namespace.
 type spec struct {
 	namespace string
 	devices   *resourceapi.DeviceClaim
@@ -185,7 +185,7 @@ func (in *input) addSpec(kind, namespace, name string, devices *resourceapi.Devi
 	in.names[kind+"/"+namespace] = append(in.names[kind+"/"+namespace], name)
 }
 
-// specOf is the spec of the claim or template that a pod names, nil if it is not here;
+// specOf returns the spec of the claim or template that a pod names, nil if it is not here;
 // elsewhere has the other namespaces with one of that name.
 func (in *input) specOf(kind, namespace, name string) (devices *resourceapi.DeviceClaim, elsewhere []string) {
 	for _, s := range in.specs[kind+"/"+name] {
@@ -197,10 +197,11 @@ func (in *input) specOf(kind, namespace, name string) (devices *resourceapi.Devi
 	return nil, elsewhere
 }
 
-// maxMeant is how many names may be looked through for the one that was meant.
+// maxMeant limits how many names may be searched for a similar one.
 const maxMeant = 1000
 
-// meant is the name that was probably meant, empty if none is close, or there are too many.
+// meant returns the name that was probably meant, empty if none is close, or there are too
+// many.
 func meant(name string, names []string) string {
 	if len(names) > maxMeant {
 		return ""
@@ -233,9 +234,9 @@ func (in *input) driversIn(selectors []resourceapi.DeviceSelector) []string {
 
 func indexed(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
 
-// Answer is what became of one target of the manifests.
+// Answer is the answer about one target of the manifests.
 type Answer struct {
-	// Kind, Namespace and Name are those of the target.
+	// Kind, Namespace and Name identify the target.
 	Kind, Namespace, Name string
 	*api.Explanation
 	Err error

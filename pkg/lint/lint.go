@@ -25,11 +25,11 @@ import (
 // Options say which checks to make, and what they are to know.
 type Options struct {
 	checks.Choice
-	// Namespace is that of objects that name none.
+	// Namespace is the namespace of objects that name none.
 	Namespace string
-	// Cluster is what the manifests are applied to; nil if that is not known.
+	// Cluster is the cluster that the manifests are applied to; nil if that is not known.
 	Cluster *snapshot.Snapshot
-	// Gates and KubernetesVersion are those of the cluster where Cluster is nil.
+	// Gates and KubernetesVersion describe the cluster if Cluster is nil.
 	Gates             map[string]bool
 	KubernetesVersion string
 	// Explain answers for the targets of the given manifests in a cluster that has them, as "why -f" does. It is asked only if Cluster is not nil.
@@ -112,7 +112,7 @@ func once(ask func(context.Context) ([]Answer, error)) func(context.Context) ([]
 	}
 }
 
-// read finds the objects of texts, and counts those that are checked.
+// read finds the objects of texts, and counts the checked ones.
 func read(ctx context.Context, texts []load.Text, opts Options, out *api.LintReport) []*object {
 	patches := patchesIn(texts)
 	skips := func(text *load.Text) bool { return text.Found && patches[filepath.Clean(text.File)] }
@@ -140,8 +140,8 @@ func read(ctx context.Context, texts []load.Text, opts Options, out *api.LintRep
 	return slices.Concat(read...)
 }
 
-// patchesIn has the files that the kustomizations among texts name as patches: these are no
-// manifests.
+// patchesIn returns the files that the kustomizations among texts name as patches: these
+// are no manifests.
 func patchesIn(texts []load.Text) map[string]bool {
 	patches := map[string]bool{}
 	for i := range texts {
@@ -167,8 +167,8 @@ func patchesIn(texts []load.Text) map[string]bool {
 	return patches
 }
 
-// Manifests are the objects of texts that nothing is wrong with in themselves, for
-// those who have to know what is about to be applied.
+// Manifests returns the valid objects of texts, for callers that need the objects that are
+// about to be applied.
 func Manifests(ctx context.Context, texts []load.Text, opts Options) *snapshot.Snapshot {
 	return manifestsOf(read(ctx, texts, opts, &api.LintReport{}))
 }
@@ -206,7 +206,7 @@ func manifestsOf(all []*object) *snapshot.Snapshot {
 	return given
 }
 
-// surroundings is the cluster with the manifests in it, or these alone.
+// surroundings returns the cluster with the manifests in it, or these alone.
 func surroundings(given *snapshot.Snapshot, opts Options) *snapshot.Snapshot {
 	if opts.Cluster != nil {
 		return opts.Cluster.With(given)

@@ -30,7 +30,7 @@ func lintText(t *testing.T, text string, opts Options) *api.LintReport {
 	return found
 }
 
-// said are the findings in lines such as "DRA2001 3:5".
+// said returns the findings in lines such as "DRA2001 3:5".
 func said(found *api.LintReport) []string {
 	var lines []string
 	for _, f := range found.Findings {
@@ -63,7 +63,7 @@ spec:
     attributes: {cores: {int: 8}}
 `
 
-// claimText is a claim with one request, from line 8 on.
+// claimText returns a claim with one request, from line 8 on.
 func claimText(request string) string {
 	return `apiVersion: resource.k8s.io/v1
 kind: ResourceClaim
@@ -85,12 +85,12 @@ func indent(text string, by int) string {
 	return b.String() + "\n"
 }
 
-// selecting is a claim with one expression, which stands at 11:37.
+// selecting returns a claim with one expression, which stands at 11:37.
 func selecting(expression string) string {
 	return claimText("selectors:\n- cel: {expression: '" + expression + "'}")
 }
 
-// podText is a pod with one claim and one container, whose fields begin in line 10.
+// podText returns a pod with one claim and one container, whose fields begin in line 10.
 func podText(entry, container string) string {
 	return "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  resourceClaims:\n  - " + entry + "\n  containers:\n  - name: main\n    image: i\n" + indent(container, 4)
 }
@@ -298,8 +298,8 @@ func FuzzLint(f *testing.F) {
 	})
 }
 
-// TestWhatIsNoObject checks texts that are YAML and no objects: what is said of them is in
-// the words of Kubernetes.
+// TestWhatIsNoObject checks texts that are YAML and no objects: the errors are in the words
+// of Kubernetes.
 func TestWhatIsNoObject(t *testing.T) {
 	for text, want := range map[string]string{
 		"just text\n":                     `expected a Kubernetes object, found a string`,

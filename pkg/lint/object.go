@@ -98,7 +98,7 @@ func clusterScoped(kind string) bool {
 	}
 }
 
-// node is where the object stands in the text; nil if that is not known.
+// node returns where the object stands in the text; nil if that is not known.
 func (o *object) node() *yaml.Node {
 	node := o.text.Root()
 	for _, i := range o.items {
@@ -116,7 +116,7 @@ func (o *object) node() *yaml.Node {
 // maxListDepth bounds Lists in Lists.
 const maxListDepth = 8
 
-// header is what every object has.
+// header has the fields of every object.
 type header struct {
 	APIVersion string            `json:"apiVersion"`
 	Kind       string            `json:"kind"`
@@ -153,11 +153,11 @@ type objectReader struct {
 	found     []*object
 }
 
-// add adds an object, or those of a List, in which they may be without a kind.
+// add adds an object, or the items of a List, which may lack a kind.
 func (r *objectReader) add(data []byte, items []int, in metav1.TypeMeta) {
 	var h header
 	if err := json.Unmarshal(data, &h); err != nil {
-		// It may be an object that has something else in these fields.
+		// An unknown object may use these fields for something else.
 		var kind metav1.TypeMeta
 		if json.Unmarshal(data, &kind) != nil || kind.Kind == "" {
 			r.found = append(r.found, &object{text: r.text, items: items, err: notAnObject(data)})
@@ -212,7 +212,7 @@ func isPatch(data []byte) bool {
 	return bytes.Contains(data, []byte(`"$patch":`)) || bytes.Contains(data, []byte(`"$setElementOrder/`)) || bytes.Contains(data, []byte(`"$deleteFromPrimitiveList/`))
 }
 
-// notAnObject is why a value cannot be an object of Kubernetes.
+// notAnObject returns why a value cannot be an object of Kubernetes.
 func notAnObject(data []byte) error {
 	if value := kinds.TypeInWords(data); !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
 		return fmt.Errorf("expected a Kubernetes object, found %s", value)

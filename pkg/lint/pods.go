@@ -96,7 +96,7 @@ func unusedClaims(in *input) []finding {
 	return found
 }
 
-// usedBy has the claims that containers name.
+// usedBy returns the claims that containers name.
 func usedBy(p *pod) map[string]bool {
 	used := map[string]bool{}
 	for _, c := range p.containers() {
@@ -107,7 +107,7 @@ func usedBy(p *pod) map[string]bool {
 	return used
 }
 
-// entriesOf are the names of the claims of a pod.
+// entriesOf returns the names of the claims of a pod.
 func entriesOf(p *pod) []string {
 	var names []string
 	for i := range p.spec.ResourceClaims {
@@ -321,8 +321,7 @@ func (in *input) isDevice(name string) bool {
 	return false
 }
 
-// implicitResources is what the extended resources begin with that stand for classes
-// by name.
+// implicitResources is the prefix of extended resources that stand for classes by name.
 const implicitResources = "deviceclass.resource.kubernetes.io/"
 
 func sortedKeys(set map[string]bool) []string {

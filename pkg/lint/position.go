@@ -20,7 +20,7 @@ type place struct {
 	// node is its value; nil if the field is not there. Then the position is that of
 	// the innermost field around it that is.
 	node *yaml.Node
-	// path is that of the field in the version of the object.
+	// path is the path of the field in the version of the object.
 	path string
 }
 
@@ -56,9 +56,8 @@ func pathTokens(path string) []string {
 	return tokens
 }
 
-// inVersion gives the tokens of a path as the version of the object has them: in
-// v1beta1, what is below exactly belongs to the request, and what devices have is in
-// basic.
+// inVersion returns the tokens of a path in the version of the object: in v1beta1, the
+// fields below exactly belong to the request, and the fields of devices are in basic.
 func (o *object) inVersion(tokens []string) []string {
 	if o.apiVersion != groupName+"/v1beta1" {
 		return tokens
@@ -103,7 +102,7 @@ func (o *object) locate(path string) place {
 	return found
 }
 
-// keyOf is the position of the name of a field, for one that should not be there.
+// keyOf returns the position of the name of a field that should not exist.
 func (o *object) keyOf(path string) position {
 	tokens := pathTokens(path)
 	node := o.node()
@@ -128,7 +127,7 @@ func (o *object) positionOf(node *yaml.Node) position {
 	return position{o.text.LinesBefore + node.Line, node.Column}
 }
 
-// childOf is a field of a mapping, or an element of a list, which has no key.
+// childOf returns a field of a mapping, or an element of a list, which has no key.
 func childOf(node *yaml.Node, token string) (key, value *yaml.Node) {
 	switch node.Kind { //nolint:exhaustive // the others have no parts
 	case yaml.MappingNode:
@@ -145,7 +144,7 @@ func childOf(node *yaml.Node, token string) (key, value *yaml.Node) {
 	return nil, nil
 }
 
-// pointer is a path as a JSON pointer, in the version of the object.
+// pointer returns a path as a JSON pointer, in the version of the object.
 func (o *object) pointer(path string) string {
 	var b strings.Builder
 	for _, token := range o.inVersion(pathTokens(path)) {
@@ -173,8 +172,8 @@ func joinPath(tokens []string) string {
 	return b.String()
 }
 
-// within is the position of a character in the text that a field has, by its line
-// and column in the value; the position of the field where that cannot be told.
+// within returns the position of a character in the text that a field has, by its line and
+// column in the value; the position of the field where that cannot be told.
 func (o *object) within(path string, line, column int) position {
 	found := o.locate(path)
 	node := found.node

@@ -27,16 +27,15 @@ import (
 type fileTexts struct {
 	paths []string
 	texts map[string][]byte
-	// namespace is that of objects without one.
+	// namespace is the namespace of objects without one.
 	namespace string
 }
 
 // maxManifest bounds the files that are edited, in bytes.
 const maxManifest = 4 << 20
 
-// readTexts reads those of the files that are plain text; standard input and
-// archives have no place where a change could be made. Whatever is wrong with
-// the files has been found out before.
+// readTexts reads the plain text files; standard input and archives have no place where a
+// change could be made. Errors in the files have been found before.
 func readTexts(paths []string, namespace string) *fileTexts {
 	t := &fileTexts{texts: map[string][]byte{}, namespace: namespace}
 	add := func(path string) {
@@ -97,7 +96,7 @@ func (t *fileTexts) diff(edits []api.Edit) string {
 	return diffOf(t.paths, t.texts, changed)
 }
 
-// diffOf is the unified diff of the files that changed.
+// diffOf returns the unified diff of the files that changed.
 func diffOf(paths []string, before, after map[string][]byte) string {
 	var out strings.Builder
 	for _, path := range paths {
@@ -170,7 +169,7 @@ func editDocument(text []byte, documents []*yaml.Node, at int, op, path string, 
 	return after, sameEdit(documents, after, at, op, path, value)
 }
 
-// pointerWords are the words of a JSON pointer.
+// pointerWords returns the words of a JSON pointer.
 func pointerWords(path string) []string {
 	words := strings.Split(strings.TrimPrefix(path, "/"), "/")
 	for i, word := range words {

@@ -239,7 +239,7 @@ func randomYAML(random *rand.Rand, key string, indent, depth int) string {
 	return out
 }
 
-// TestNameInDiff has the names of files that git quotes.
+// TestNameInDiff covers the names of files that git quotes.
 func TestNameInDiff(t *testing.T) {
 	for path, want := range map[string]string{
 		"a/é.yaml":          "a/é.yaml",

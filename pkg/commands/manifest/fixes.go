@@ -37,7 +37,7 @@ type Fixes struct {
 	seen map[int]map[string]bool
 }
 
-// NewFixes has made no changes yet. The texts were found in what the user named.
+// NewFixes returns fixes without changes. The texts were found in the named files.
 func NewFixes(texts []load.Text, named []string) *Fixes {
 	f := &Fixes{before: texts, now: slices.Clone(texts), ofFile: map[string][]int{}, files: map[string][]byte{}, seen: map[int]map[string]bool{}}
 	for i := range texts {
@@ -53,7 +53,7 @@ func NewFixes(texts []load.Text, named []string) *Fixes {
 	return f
 }
 
-// Texts are the documents as they are now.
+// Texts returns the documents as they are now.
 func (f *Fixes) Texts() []load.Text { return f.now }
 
 // Check removes from findings about the documents, as they are now, the changes that
@@ -124,13 +124,13 @@ type result struct {
 	made  []change
 }
 
-// change is what a finding says about a document.
+// change is a change that a finding makes to a document.
 type change struct {
 	finding, line int
 	edits         []api.Edit
 }
 
-// changes are those of findings, by the number of the document.
+// changes returns the changes of findings, by the number of the document.
 func (f *Fixes) changes(findings []api.Finding) map[int][]change {
 	changes := map[int][]change{}
 	for i := range findings {
@@ -265,12 +265,12 @@ func (p *parsed) comesOut(edits []api.Edit, after []byte) bool {
 	if bytes.Equal(want, after) {
 		return true
 	}
-	// They may be written in different ways.
+	// Equal values may be written in different ways.
 	var a, b any
 	return json.Unmarshal(want, &a) == nil && json.Unmarshal(after, &b) == nil && reflect.DeepEqual(a, b)
 }
 
-// splices are the pieces of changes that were made once, in order.
+// splices returns the pieces of changes that were made once, in order.
 func (p *parsed) splices(changes []change) []splice {
 	var list []splice
 	for _, c := range changes {
@@ -294,7 +294,8 @@ func separates(text []byte) bool {
 	return false
 }
 
-// itemAt is the path to the object at a line of a document, of which it may be an item.
+// itemAt returns the path to the object at a line of a document, of which it may be an
+// item.
 func itemAt(root *yaml.Node, line int, object string) (prefix string, err error) {
 	for node := root; ; {
 		if kind := scalarIn(node, "kind"); !strings.HasSuffix(kind, "List") {
@@ -337,7 +338,7 @@ func scalarIn(node *yaml.Node, key string) string {
 	return node.Content[at+1].Value
 }
 
-// changed has the files that were changed, in order, and their texts after it.
+// changed returns the files that were changed, in order, and their texts after it.
 func (f *Fixes) changed() (paths []string, after map[string][]byte) {
 	after = map[string][]byte{}
 	for path, numbers := range f.ofFile {

@@ -19,7 +19,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
-// fixesOf has the documents of what is named.
+// fixesOf returns the fixes for the named documents.
 func fixesOf(t testing.TB, named ...string) *Fixes {
 	t.Helper()
 	texts, err := load.Texts(t.Context(), named, load.Options{})

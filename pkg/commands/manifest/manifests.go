@@ -95,9 +95,9 @@ func place[T metav1.Object](list *[]T, namespace string, copyOf func(T) T) {
 	*list = placed
 }
 
-// Targets lists what is worth explaining: pods and workloads that use devices, then
-// the claims and templates that none of those use. skipped has the others that might
-// have been meant, as "Pod web". uses reports whether a pod uses devices.
+// Targets lists the targets that need an explanation: pods and workloads that use devices,
+// then the claims and templates that none of them uses. skipped has the others, as "Pod
+// web". uses reports whether a pod uses devices.
 func (m *Manifests) Targets(uses func(*corev1.Pod) bool) (targets []explain.Options, skipped []string, err error) {
 	objects, used := m.Objects, map[string]bool{}
 	add := func(kind string, pod *corev1.Pod) {

@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// reshape replaces an object by one that has the same entries, of which some stand one
+// reshape replaces an object by an object with the same entries, of which some are one
 // level deeper or higher, as versions of an API differ. Their text moves as it is.
 func (t *yamlText) reshape(n *yaml.Node, value json.RawMessage) (splice, error) {
 	before, err := documentJSON(n)
@@ -31,7 +31,7 @@ func (t *yamlText) reshape(n *yaml.Node, value json.RawMessage) (splice, error) 
 	return splice{}, errNotEditable
 }
 
-// nestedUnder is the key of the deeper object under which it has the entries that the
+// nestedUnder returns the key of the deeper object under which it has the entries that the
 // flat one has itself.
 func nestedUnder(flat, deeper map[string]any) (string, bool) {
 	for key, value := range deeper {
@@ -57,8 +57,8 @@ func nestedUnder(flat, deeper map[string]any) (string, bool) {
 // entry is the text of a key with its value, and of the comments before it.
 type entry struct{ key, lead, text string }
 
-// entries are those of an object in block style, the margin of its keys, and the span of
-// all of them.
+// entries returns the entries of an object in block style, the margin of its keys, and the
+// span of all of them.
 func (t *yamlText) entries(n *yaml.Node) (list []entry, margin, from, to int, err error) {
 	if n.Kind != yaml.MappingNode || n.Style&yaml.FlowStyle != 0 || len(n.Content) == 0 {
 		return nil, 0, 0, 0, errNotEditable
@@ -164,7 +164,7 @@ func (t *yamlText) nestFlow(n *yaml.Node, key string, want map[string]any) (spli
 	return splice{start, end, "{" + strings.Join(kept, ", ") + "}"}, nil
 }
 
-// pair is the text of a key and its value.
+// pair returns the text of a key and its value.
 func (t *yamlText) pair(key, value *yaml.Node) (string, error) {
 	start, err := t.start(key)
 	if err != nil {
@@ -177,7 +177,7 @@ func (t *yamlText) pair(key, value *yaml.Node) (string, error) {
 	return string(t.text[start:end]), nil
 }
 
-// unnest moves what is under a key up to where the key is.
+// unnest moves the entries under a key up to where the key is.
 func (t *yamlText) unnest(n *yaml.Node, key string) (splice, error) {
 	at, err := childOf(n, key)
 	if err != nil || at < 0 {

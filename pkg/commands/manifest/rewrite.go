@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// changeable is the text of a file that may be changed: one that was named itself, or one
-// in a directory that was named and to which no link leads. It is nil of others.
+// changeable returns the text of a file that may be changed: a named file, or a file in a
+// named directory to which no link leads. It is nil for others.
 func changeable(path string, named []string) []byte {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() || !slices.Contains(named, path) && !insideOf(path, named) {

@@ -52,7 +52,7 @@ func newYAMLText(text []byte) *yamlText {
 // maxWideLine bounds, in bytes, the lines in which characters of several bytes are counted.
 const maxWideLine = 64 << 10
 
-// start is where a node begins.
+// start returns where a node begins.
 func (t *yamlText) start(n *yaml.Node) (int, error) {
 	if n.Line < 1 || n.Line > len(t.lines) || n.Anchor != "" || n.Style&yaml.TaggedStyle != 0 {
 		return 0, errNotEditable
@@ -76,7 +76,7 @@ func (t *yamlText) start(n *yaml.Node) (int, error) {
 	return at, nil
 }
 
-// end is where a node ends, without white space and comments after it.
+// end returns where a node ends, without white space and comments after it.
 func (t *yamlText) end(n *yaml.Node) (int, error) {
 	start, err := t.start(n)
 	if err != nil {
@@ -108,7 +108,7 @@ func (t *yamlText) end(n *yaml.Node) (int, error) {
 	}
 }
 
-// quoteEnd is the place after the quote that ends a text.
+// quoteEnd returns the place after the quote that ends a text.
 func (t *yamlText) quoteEnd(start int, quote byte) (int, error) {
 	for i := start + 1; i < len(t.text); i++ {
 		switch {
@@ -123,7 +123,7 @@ func (t *yamlText) quoteEnd(start int, quote byte) (int, error) {
 	return 0, errNotEditable
 }
 
-// flowEnd is the place after the bracket that ends a list or an object.
+// flowEnd returns the place after the bracket that ends a list or an object.
 func (t *yamlText) flowEnd(start int) (int, error) {
 	depth, before := 0, byte(0)
 	for i := start; i < len(t.text); i++ {
@@ -153,7 +153,7 @@ func (t *yamlText) flowEnd(start int) (int, error) {
 	return 0, errNotEditable
 }
 
-// blockLines gives the indentation of a block of text and where it ends.
+// blockLines returns the indentation of a block of text and where it ends.
 func (t *yamlText) blockLines(start int) (indent, end int) {
 	end = t.lineEnd(start)
 	for at := end + 1; at < len(t.text); {
@@ -176,7 +176,7 @@ func (t *yamlText) blockLines(start int) (indent, end int) {
 	return indent, end
 }
 
-// lineEnd is where the line ends, before its line break.
+// lineEnd returns where the line ends, before its line break.
 func (t *yamlText) lineEnd(at int) int {
 	if i := bytes.IndexByte(t.text[at:], '\n'); i >= 0 {
 		return at + i

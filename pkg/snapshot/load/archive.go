@@ -28,8 +28,8 @@ type limits struct {
 	// unpacked is how much of that may come out of compressed files and
 	// archives, which are small until then.
 	unpacked int64
-	// memory is how much memory what is made of the files may take. Files that
-	// are large themselves may take more, see [memoryPerByte].
+	// memory is the limit for the memory of everything made from the files. Large files may
+	// take more, see [memoryPerByte].
 	memory int64
 	// unsized is how much text is read from where nobody knows how much will come: standard
 	// input, pipes and devices.
@@ -50,7 +50,7 @@ func defaultLimits() limits {
 type reader struct {
 	limits limits
 	stdin  io.Reader
-	// stdinName is what errors call stdin.
+	// stdinName is the name of stdin in errors.
 	stdinName string
 	// used counts the bytes that were read so far, and unpacked those that came
 	// out of compressed files and archives.
@@ -134,7 +134,7 @@ func modeInWords(mode fs.FileMode) string {
 	}
 }
 
-// isInputName tells which files of a directory or archive are read.
+// isInputName reports whether a file of a directory or archive is read.
 func isInputName(name string) bool {
 	name = strings.TrimSuffix(strings.ToLower(name), ".gz")
 	switch filepath.Ext(name) {
@@ -279,7 +279,7 @@ func (r *reader) errTooLarge() error {
 		r.limits.bytes>>20)
 }
 
-// readAll reads up to what is left of the limit. The size is a hint.
+// readAll reads up to the rest of the limit. The size is a hint.
 func (r *reader) readAll(from io.Reader, size int64) ([]byte, error) {
 	left := r.limits.bytes - r.used
 	if size > left {
@@ -437,7 +437,7 @@ func tarError(err error) error {
 	return err
 }
 
-// utf16Order is the order of the bytes in text of that kind; nil for other text.
+// utf16Order returns the order of the bytes in text of that kind; nil for other text.
 func utf16Order(data []byte) binary.ByteOrder {
 	switch {
 	case bytes.HasPrefix(data, []byte{0xff, 0xfe}):
@@ -475,7 +475,7 @@ func fromUTF16(data []byte) ([]byte, error) {
 	return text, nil
 }
 
-// isBinary looks at the first headSize bytes of a file only.
+// isBinary reports whether a file is binary, by its first headSize bytes.
 func isBinary(data []byte) bool {
 	head := data[:min(len(data), headSize)]
 	if len(head) == headSize {
@@ -484,7 +484,7 @@ func isBinary(data []byte) bool {
 	return bytes.IndexByte(head, 0) >= 0 || !utf8.Valid(head)
 }
 
-// lastWhole is where the last character ends that is not cut in two.
+// lastWhole returns where the last character ends that is not cut in two.
 func lastWhole(text []byte) int {
 	for i := len(text) - 1; i >= max(0, len(text)-utf8.UTFMax); i-- {
 		if utf8.RuneStart(text[i]) && !utf8.FullRune(text[i:]) {

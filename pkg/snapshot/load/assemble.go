@@ -18,7 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// assemble makes a snapshot of what was read.
+// assemble makes a snapshot of the decoded objects.
 func assemble(all *decoded, paths []string, opts Options) (*snapshot.Snapshot, error) {
 	s := &snapshot.Snapshot{Source: source(paths), Gaps: all.gaps, Skipped: all.skipped, SkippedNames: all.skippedNames}
 	if err := addHeaders(s, all.headers); err != nil {
@@ -122,7 +122,7 @@ func setGate(s *snapshot.Snapshot, name string, gate snapshot.Gate) {
 	s.Gates[name] = gate
 }
 
-// union has what is in either list, sorted.
+// union returns the elements of both lists, sorted.
 func union(a, b []string) []string {
 	all := slices.Concat(a, b)
 	slices.Sort(all)

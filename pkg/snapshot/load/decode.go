@@ -23,7 +23,7 @@ type record struct {
 	place  place
 }
 
-// decoded is what a part of the input holds.
+// decoded has the objects of a part of the input.
 type decoded struct {
 	records []record
 	headers []snapshot.Header
@@ -37,10 +37,10 @@ type decoded struct {
 	gone *InputError
 	// documents counts everything that was an object, skipped or not.
 	documents int
-	// purpose tells how to judge the objects: but for those of a cluster, as the
-	// API server judges what is about to be applied. It is set before decoding.
+	// purpose says how to judge the objects: except for objects of a cluster, as the API
+	// server judges new objects. It is set before decoding.
 	purpose purpose
-	// decoder is that of the worker. It is set before decoding.
+	// decoder is the decoder of the worker. It is set before decoding.
 	decoder *kinds.Decoder
 }
 
@@ -234,13 +234,13 @@ func (d *decoded) object(data []byte, at place, apiVersion, kind string) error {
 // manifest of an object that has only metadata.generateName.
 const generatedSuffix = "xxxxx"
 
-// purpose is what files are read for.
+// purpose is the reason for reading files.
 type purpose int
 
 const (
 	// asCluster takes files for all that there is to know of a cluster.
 	asCluster purpose = iota
-	// asManifests takes them for what is about to be applied.
+	// asManifests reads files as manifests that are about to be applied.
 	asManifests
 	// asPreview takes them for what a driver would publish.
 	asPreview

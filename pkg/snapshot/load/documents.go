@@ -20,7 +20,7 @@ type part struct {
 	data []byte
 	// items has the items of a piece of a JSON List. They are spans of data.
 	items []kinds.Span
-	// apiVersion and kind are those of items that do not say.
+	// apiVersion and kind are the defaults for items without them.
 	apiVersion, kind string
 	// yaml is true if data is YAML, and sequence if it is the items of a List.
 	yaml, sequence bool
@@ -33,7 +33,7 @@ type part struct {
 	release func()
 }
 
-// size is how much text the part has.
+// size returns how much text the part has.
 func (p *part) size() int {
 	if len(p.items) == 0 {
 		return len(p.data)
@@ -53,7 +53,7 @@ func cut(file string, data []byte, emit func(*part) error) error {
 	return cutAt(file, data, len(data), 0, emit)
 }
 
-// cutAt is cut for a text from which so many lines were removed at an index.
+// cutAt is like cut, for a text from which so many lines were removed at an index.
 func cutAt(file string, data []byte, removedAt, removed int, emit func(*part) error) error {
 	c := cutter{file: file, data: data, emit: emit, removedAt: removedAt, removed: removed}
 	for {
@@ -111,8 +111,8 @@ func (c *cutter) linesBefore(pos int) int {
 	return c.line
 }
 
-// startsJSON tells a JSON object from a YAML flow mapping, which seldom has
-// quotes, by its beginning.
+// startsJSON reports whether a text begins like a JSON object, and not like a YAML flow
+// mapping, which seldom has quotes.
 func startsJSON(data []byte) bool {
 	if data[0] != '{' {
 		return false

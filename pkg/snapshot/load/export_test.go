@@ -10,7 +10,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Within is [Load] for standard input with limits that a test can reach.
+// Within is like [Load], for standard input with limits that a test can reach.
 func Within(ctx context.Context, input io.Reader, text, unpacked, memory, keep int64, entries int) (*snapshot.Snapshot, error) {
 	return load(ctx, []string{"-"}, Options{Stdin: input}, asCluster, limits{unsized: 1 << 40, bytes: text, unpacked: unpacked, memory: memory, keep: keep, entries: entries})
 }

@@ -28,11 +28,11 @@ type InputError struct {
 	Object string
 	// Field is the path of the field in the object: "spec.devices.requests[0].name".
 	Field string
-	// Err says what is wrong and, where it can, what was expected.
+	// Err describes the error and, where it can, the expected input.
 	Err error
 }
 
-// Error has all that is known of the place, then what is wrong.
+// Error returns the known place, then the error.
 func (e *InputError) Error() string {
 	var b strings.Builder
 	b.WriteString("read ")
@@ -52,7 +52,7 @@ func (e *InputError) Error() string {
 	return b.String()
 }
 
-// Unwrap returns what is wrong without the place.
+// Unwrap returns the error without the place.
 func (e *InputError) Unwrap() error { return e.Err }
 
 // place is where in the input an object was.
@@ -86,7 +86,7 @@ func inputError(at place, what string, err error) *InputError {
 	return e
 }
 
-// fileError says what is wrong with a file without repeating its name.
+// fileError describes an error of a file without repeating its name.
 func fileError(path string, err error) error {
 	var pathError *fs.PathError
 	if errors.As(err, &pathError) {

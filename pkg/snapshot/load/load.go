@@ -37,13 +37,13 @@ func Load(ctx context.Context, paths []string, opts Options) (*snapshot.Snapshot
 	return load(ctx, paths, opts, asCluster, defaultLimits())
 }
 
-// Manifests is [Load] for manifests that are about to be applied: the
-// snapshot has only the objects in them, to be put into that of a cluster with
-// [snapshot.Snapshot.With]. An object with only a metadata.generateName gets a name
-// that ends in "xxxxx".
+// Manifests is like [Load], for manifests that are about to be applied: the snapshot has
+// only their objects, to be added to the snapshot of a cluster with
+// [snapshot.Snapshot.With]. An object with only a metadata.generateName gets a name that
+// ends in "xxxxx".
 //
-// They are judged as the API server would: unknown fields and what it would
-// reject for its devices are errors. SkippedNames has the others.
+// They are judged as the API server would: unknown fields and invalid values for its
+// devices are errors. SkippedNames has the others.
 func Manifests(ctx context.Context, paths []string, opts Options) (*snapshot.Snapshot, error) {
 	return load(ctx, paths, opts, asManifests, defaultLimits())
 }
@@ -81,7 +81,7 @@ func load(ctx context.Context, paths []string, opts Options, purpose purpose, li
 	return s, nil
 }
 
-// checkPaths fails for what is no path on this machine.
+// checkPaths fails for paths that do not exist on this machine.
 func checkPaths(paths []string, purpose purpose) error {
 	var pipe string
 	switch purpose {
@@ -101,7 +101,7 @@ func checkPaths(paths []string, purpose purpose) error {
 	return nil
 }
 
-// result is what a worker makes of a part.
+// result is a worker's result for a part.
 type result struct {
 	part *part
 	decoded
@@ -322,9 +322,9 @@ func addLine(err error, data []byte, from int, p *part) error {
 	return err
 }
 
-// Preview is [Manifests] for the ResourceSlices that a driver would
-// publish, to be put into the snapshot of a cluster with
-// package preview. Anything else in the files is an [*InputError].
+// Preview is like [Manifests], for the ResourceSlices that a driver would publish, to be
+// added to the snapshot of a cluster with package preview. Anything else in the files is an
+// [*InputError].
 func Preview(ctx context.Context, paths []string, opts Options) (*snapshot.Snapshot, error) {
 	preview, err := load(ctx, paths, opts, asPreview, defaultLimits())
 	if err == nil && len(preview.Slices) == 0 {

@@ -55,7 +55,7 @@ func (e *endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestInputWithoutEnd is refused, however it comes.
+// TestInputWithoutEnd expects a refusal of endless input, however it comes.
 func TestInputWithoutEnd(t *testing.T) {
 	var bomb bytes.Buffer
 	z := gzip.NewWriter(&bomb)
@@ -105,7 +105,7 @@ func TestInputWithoutEnd(t *testing.T) {
 	}
 }
 
-// TestLinksOutOfDirectory reads what is in the directory that was named, and names the rest.
+// TestLinksOutOfDirectory reads the files in the named directory, and names the rest.
 func TestLinksOutOfDirectory(t *testing.T) {
 	const class = "{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: %s}}"
 	write := func(path, name string) {

@@ -20,8 +20,8 @@ const (
 	// memoryPerByte is how much memory each byte of a file may take. The objects
 	// of a cluster take four.
 	memoryPerByte = 8
-	// memoryPerObject is set aside for each object and each device, for what is
-	// made of them to answer a question.
+	// memoryPerObject is set aside for each object and each device, for the facts computed
+	// from them.
 	memoryPerObject = 512
 	// textPerCheck is how much text is decoded between two looks at the memory.
 	textPerCheck = 256 << 10
@@ -38,7 +38,7 @@ type memory struct {
 	limit int64
 	// size has the bytes of the files themselves.
 	size atomic.Int64
-	// before is what was in memory at the start.
+	// before is the memory in use at the start.
 	before int64
 	// reserved is set aside for objects, and text was decoded since the last
 	// check.
@@ -51,7 +51,7 @@ func newMemory(limit int64) *memory {
 	return &memory{limit: limit, before: occupied(), large: semaphore.NewWeighted(largeInFlight)}
 }
 
-// occupied is what objects take in memory, with those that are garbage.
+// occupied returns what objects take in memory, with those that are garbage.
 func occupied() int64 {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(sample)
@@ -74,7 +74,7 @@ func (m *memory) begin(ctx context.Context, size int) (func(), error) {
 	return func() { m.large.Release(weight) }, nil
 }
 
-// check fails if what was decoded takes too much memory.
+// check fails if the decoded objects take too much memory.
 func (m *memory) check(text, objects int) error {
 	m.reserved.Add(int64(objects) * memoryPerObject)
 	if m.text.Add(int64(text)) < textPerCheck {

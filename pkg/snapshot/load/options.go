@@ -16,9 +16,9 @@ type Options struct {
 	// KubernetesVersion is the version given by the user. It beats what a
 	// file tells. Empty means: not given.
 	KubernetesVersion string
-	// Stdin is what the path "-" reads. Nil is an empty input.
+	// Stdin is the input for the path "-". Nil is an empty input.
 	Stdin io.Reader
-	// StdinName is what errors call Stdin; empty for "standard input".
+	// StdinName is the name of Stdin in errors; empty for "standard input".
 	StdinName string
 	// YAML is told how many bytes of YAML were read, which takes several times as
 	// long as JSON. Nil means that nobody is told.
@@ -34,7 +34,7 @@ func (o *Options) leftOut(note string) {
 	}
 }
 
-// stdinName is what errors call the path "-".
+// stdinName is the name of the path "-" in errors.
 const stdinName = "standard input"
 
 func displayPaths(paths []string) string {

@@ -111,8 +111,8 @@ func outlineObject(data []byte, from int) (outline, error) {
 	return o, err
 }
 
-// maxOutlined is how many fields of an object are compared when it is outlined:
-// more than a List has. The decoder checks other objects.
+// maxOutlined limits how many fields of an object are compared when it is outlined: more
+// than a List has. The decoder checks other objects.
 const maxOutlined = 16
 
 func containsKey(keys [][]byte, key []byte) bool {

@@ -77,9 +77,9 @@ func stream(path string, file *os.File, size int64, emit func(*part) error) (boo
 	return true, cutAt(path, append(text, tail...), len(head)+2, s.lines-bytes.Count(head, []byte{'\n'}), emit)
 }
 
-// findItems finds the index after the bracket that begins the items of the
-// List at the beginning of text, and what is before the bracket. The kind is
-// empty if it comes later; the index is negative if there are no items.
+// findItems finds the index after the bracket that begins the items of the List at the
+// beginning of text, and the text before the bracket. The kind is empty if it comes later;
+// the index is negative if there are no items.
 func findItems(text []byte) (head []byte, apiVersion, kind string, items int) {
 	var o outline
 	items = -1
@@ -104,7 +104,7 @@ type streamer struct {
 	part func(*part) error
 	file string
 	rest io.Reader
-	// window is what was read and not yet emitted, from pos on; users counts the
+	// window is the text that was read and not yet emitted, from pos on; users counts the
 	// parts of it that are being decoded, and one for this streamer.
 	window []byte
 	pos    int
@@ -165,7 +165,7 @@ func (s *streamer) next(first bool) (more bool, err error) {
 	}
 }
 
-// syntax is an error about the character at i.
+// syntax returns an error about the character at i.
 func (s *streamer) syntax(i int, wanted string) error {
 	line := s.lines + bytes.Count(s.window[s.pos:i], []byte{'\n'}) + 1
 	return &InputError{Path: s.file, Document: 1, Object: s.kind, Err: &kinds.PositionError{Line: line, Found: s.window[i], Wanted: wanted}}

@@ -43,7 +43,7 @@ type lazyRoot struct {
 	node *yaml.Node
 }
 
-// Root is the document as nodes with positions; nil if they cannot be told.
+// Root returns the document as nodes with positions; nil if they cannot be told.
 func (t *Text) Root() *yaml.Node {
 	if t.root == nil || t.Err != nil {
 		return nil
@@ -124,7 +124,7 @@ func Texts(ctx context.Context, paths []string, opts Options) ([]Text, error) {
 	return texts, nil
 }
 
-// With is the document with another text, in the same place.
+// With returns the document with another text, in the same place.
 func (t *Text) With(data []byte) Text {
 	p := *t.part
 	p.data, p.linesBefore = data, t.LinesBefore

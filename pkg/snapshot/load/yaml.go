@@ -227,7 +227,7 @@ func saysObject(text []byte) bool {
 	return bytes.Contains(text, []byte("apiVersion")) && bytes.Contains(text, []byte("kind"))
 }
 
-// withoutQuotes is an error of the parser without the text that it quotes.
+// withoutQuotes returns an error of the parser without the text that it quotes.
 func withoutQuotes(err error) error {
 	if duplicate := (*duplicateError)(nil); errors.As(err, &duplicate) {
 		return &duplicateError{line: duplicate.line}
@@ -235,12 +235,13 @@ func withoutQuotes(err error) error {
 	return errors.New(regexp.MustCompile("(?s)( `.*`| '.{2,}'| \".*\"|: \\[\\]interface.*|: map\\[.*|: &.*)").ReplaceAllString(err.Error(), ""))
 }
 
-// yamlMessage takes the parser's message apart: the line, and what is wrong.
+// yamlMessage returns an expression that splits the parser's message into the line and the
+// error.
 func yamlMessage() *regexp.Regexp {
 	return regexp.MustCompile(`^yaml: (?:unmarshal errors:\s*)?(?:line (\d+): )?([\s\S]*)$`)
 }
 
-// yamlErrorLine is the line of the file that an error about a document names, before
+// yamlErrorLine returns the line of the file that an error about a document names, before
 // or after [yamlError]; 0 if it names none.
 func yamlErrorLine(err error, linesBefore int) int {
 	var duplicate *duplicateError

@@ -80,7 +80,7 @@ func Apply(s, preview *snapshot.Snapshot) *snapshot.Snapshot {
 	return lower.With(upper)
 }
 
-// missingNode is a node of which only the name is known.
+// missingNode returns a node of which only the name is known.
 func missingNode(name string) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{
 		Name:        name,
@@ -95,8 +95,8 @@ func isPreview(object metav1.Object) bool {
 	return found
 }
 
-// NodeMissing reports whether a node is in the snapshot only because a preview is
-// about it, so that nothing but its name is known.
+// NodeMissing reports whether a node is in the snapshot only because a preview names it, so
+// that nothing but its name is known.
 func NodeMissing(node *corev1.Node) bool { return isPreview(node) }
 
 // withoutPools takes from what the cluster has counted the pools that are no
@@ -171,7 +171,7 @@ func Assumptions(s *snapshot.Snapshot) []string {
 	return sentences
 }
 
-// assumption is what the slices of one pool assume.
+// assumption returns what the slices of one pool assume.
 func assumption(pool snapshot.PoolID, list []*resourceapi.ResourceSlice) string {
 	after, simulated, node := list[0].Annotations[snapshot.PreviewAnnotation], "", ""
 	var replaced []string

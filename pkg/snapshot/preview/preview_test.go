@@ -68,7 +68,7 @@ status:
   - {driver: gpu.example.com, poolName: node-2, nodeName: node-2, generation: 1, totalDevices: 1}
 `
 
-// previewOf is a preview of a node with one device.
+// previewOf returns a preview of a node with one device.
 func previewOf(node, annotations string) string {
 	return fmt.Sprintf(`
 apiVersion: resource.k8s.io/v1
@@ -130,7 +130,7 @@ func TestWithPreview(t *testing.T) {
 	requireDiff(t, "twice", want, Assumptions(Apply(with, preview)))
 }
 
-// TestWithPreviewOfOtherNodes is about nodes that are not what the cluster has.
+// TestWithPreviewOfOtherNodes covers nodes that the cluster does not have.
 func TestWithPreviewOfOtherNodes(t *testing.T) {
 	s := testsnapshot.Load(t, published)
 	with := Apply(s, mustLoadPreview(t, previewOf("node-9", "dra.kubectl.dev/simulated: dgx-x")+previewOf("node-8", "")))

@@ -29,8 +29,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
-// oddTexts are texts that the API server stores where it takes any text, and
-// that mean something else in YAML or in JSON, or are not allowed there.
+// oddTexts returns texts that the API server stores where it takes any text, and that mean
+// something else in YAML or in JSON, or are not allowed there.
 func oddTexts() []string {
 	texts := []string{
 		"", " ", "\n", "\t", "\r", "\r\n", " a", "a ", "a\n", "\na", "a\n\n", "  a\n b", "---", "a\n---\nb", "...\n", "- a", "a: b", "a #b", "# a", "%YAML",
@@ -88,7 +88,7 @@ func randomParameters(random *rand.Rand, odd []string) []byte {
 	return encoded
 }
 
-// storedCluster has a text wherever the API server stores any text.
+// storedCluster returns a text wherever the API server stores any text.
 func storedCluster(text func() string, parameters func() []byte) *snapshot.Snapshot {
 	meta := func(name string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Name: name, Namespace: "ml", Annotations: map[string]string{"example.com/a": text(), "example.com/b": text()}}
@@ -223,7 +223,7 @@ func TestStoredTextsSurvive(t *testing.T) {
 	}
 }
 
-// TestMarshalYAML holds what is written against kubectl's parser.
+// TestMarshalYAML reads the output with kubectl's parser.
 func TestMarshalYAML(t *testing.T) {
 	for _, text := range append(oddTexts(), "a\u202eb", "xhidden: a\u202eb\x01hidden:202E", "two\nlines\u2066\n", "\u200b", "a\u00a0b \u2028\ufeff", `\x01hidden:\u`+"\u200f") {
 		encoded, err := MarshalYAML(map[string]string{"text": text, "key " + text: "a"})

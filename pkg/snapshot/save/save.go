@@ -112,8 +112,7 @@ func (w *cancelableWriter) Write(text []byte) (int, error) {
 	return w.to.Write(text)
 }
 
-// saveError names the file that the user named instead of the one that has its
-// content for the time being.
+// saveError names the file that the user named instead of the temporary file.
 func saveError(path string, err error) error {
 	var (
 		atPath *fs.PathError

@@ -39,8 +39,8 @@ func MarshalYAML(object any) ([]byte, error) {
 	return marshalHidden(value, text)
 }
 
-// isHidden is true for characters that YAML counts as printable and that are not: the
-// others are escaped by the encoder.
+// isHidden reports whether YAML counts an invisible character as printable: the others are
+// escaped by the encoder.
 func isHidden(r rune) bool { return r >= 0xa0 && r <= 0xffff && !unicode.IsPrint(r) }
 
 // marshalHidden puts a mark in place of each hidden character, with a control character,
@@ -58,7 +58,7 @@ func marshalHidden(value any, text []byte) ([]byte, error) {
 	return bytes.ReplaceAll(written, []byte(`\x01`+word), []byte(`\u`)), nil
 }
 
-// withMarks is a value with marks in its strings and in its keys.
+// withMarks returns a value with marks in its strings and in its keys.
 func withMarks(value any, mark string) any {
 	switch value := value.(type) {
 	case string:
@@ -77,7 +77,7 @@ func withMarks(value any, mark string) any {
 	return value
 }
 
-// marked is a text with a mark and four digits for each hidden character.
+// marked returns a text with a mark and four digits for each hidden character.
 func marked(text, mark string) string {
 	var b strings.Builder
 	for _, r := range text {

@@ -61,7 +61,7 @@ func YAML(item any) *Text {
 	}}
 }
 
-// withKind is a copy of an object of the API that says what it is.
+// withKind returns a copy of an object of the API that says what it is.
 func withKind(object runtime.Object) runtime.Object {
 	kinds, _, err := scheme.Scheme.ObjectKinds(object)
 	if err != nil || len(kinds) == 0 {
@@ -145,7 +145,7 @@ func Tree(item any) *Text {
 	}}
 }
 
-// treeOf is the tree of what was found; it fails if that is gone.
+// treeOf returns the tree of a found object; it fails if that is gone.
 func treeOf[T any](found *T, tree func(*T) api.Branch) (api.Branch, error) {
 	if found == nil {
 		return api.Branch{}, errGone

@@ -25,7 +25,7 @@ type Explainer interface {
 	Answer(row int) *api.Explanation
 }
 
-// Row has all columns of a row, and what is behind it.
+// Row returns all columns of a row, and the lines behind it.
 func Row(ctx context.Context, p *live.Picture, l *widget.Look, c widget.Content, row, width int) []string {
 	var lines []string
 	if explained, ok := c.(Explainer); ok {
@@ -48,7 +48,7 @@ func Row(ctx context.Context, p *live.Picture, l *widget.Look, c widget.Content,
 // breaks are where a value that is too long for a line may be cut, besides spaces and hyphens.
 const breaks = ",:/"
 
-// columnLines are the columns of a row with values, one below the other.
+// columnLines returns the columns of a row with values, one below the other.
 func columnLines(l *widget.Look, c widget.Content, row, width int) []string {
 	titles := c.Columns()
 	widest := 0
@@ -71,7 +71,7 @@ func columnLines(l *widget.Look, c widget.Content, row, width int) []string {
 	return lines
 }
 
-// behind is the text about an item; known is true if it says all that the columns say.
+// behind returns the text about an item; known is true if it says all that the columns say.
 func behind(ctx context.Context, p *live.Picture, l *widget.Look, item any, width int) (text string, known bool) {
 	options := render.Options{Width: width, Color: true}
 	var page *Text
@@ -119,7 +119,7 @@ func treeText(ctx context.Context, p *live.Picture, item any, width int) string 
 	return text
 }
 
-// deviceText has what a device publishes.
+// deviceText returns what a device publishes.
 func deviceText(l *widget.Look, d *api.Device) string {
 	var lines []string
 	section := func(title string, of map[string]string) {

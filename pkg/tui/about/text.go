@@ -21,7 +21,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 )
 
-// Text is what there is to read about something.
+// Text is the text about an item.
 type Text struct {
 	Name string
 	// Write makes the text, as wide as the screen. It is for the background.
@@ -68,7 +68,7 @@ func Why(item any) *Text {
 	}
 }
 
-// itemOf is the pod or the claim that a finding is about first; nil if there is none.
+// itemOf returns the first pod or claim of a finding; nil if there is none.
 func itemOf(f *api.Finding) any {
 	for _, object := range f.Objects {
 		parts := strings.Split(object, "/")
@@ -85,7 +85,7 @@ func itemOf(f *api.Finding) any {
 	return nil
 }
 
-// Finding has all of a finding.
+// Finding returns all of a finding.
 func Finding(f *api.Finding) *Text {
 	return &Text{Name: "finding " + f.Code, Write: func(_ context.Context, _ *live.Picture, width int) (string, error) {
 		about, advice := "", ""

@@ -31,14 +31,15 @@ type Config struct {
 // Known are the names that a file may use.
 type Known struct {
 	Views, Themes, Actions []string
-	// Columns are those of each view that has any.
+	// Columns are the columns of each view that has any.
 	Columns map[string][]string
 }
 
 // maxSize is more than any file of settings has.
 const maxSize = 1 << 20
 
-// Path is the file of this user; empty where the system does not say where it would be.
+// Path returns the file of this user; empty where the system does not say where it would
+// be.
 func Path() string {
 	dir, err := os.UserConfigDir()
 	if err != nil {
@@ -47,8 +48,8 @@ func Path() string {
 	return filepath.Join(dir, "kubectl-dra", "config.yaml")
 }
 
-// Read reads a file, and asks for what is known only if there is one. A file that does not
-// exist says nothing, nor does one below something that is not a directory.
+// Read reads a file, and calls known only if there is one. A file that does not exist sets
+// nothing, and neither does a file below something that is not a directory.
 func Read(path string, known func() (Known, error)) (Config, error) {
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
@@ -104,7 +105,7 @@ func parse(text []byte, known Known) (Config, error) {
 	})
 }
 
-// columns are the titles of columns by view.
+// columns returns the titles of columns by view.
 func columns(n *yaml.Node, at string, known Known) (map[string][]string, error) {
 	chosen := map[string][]string{}
 	of := map[string]func(*yaml.Node, string) error{}
@@ -117,7 +118,7 @@ func columns(n *yaml.Node, at string, known Known) (map[string][]string, error) 
 	return chosen, fields(n, at, of)
 }
 
-// keys are the keys of actions.
+// keys returns the keys of actions.
 func keys(n *yaml.Node, at string, known Known) (map[string][]string, error) {
 	chosen := map[string][]string{}
 	of := map[string]func(*yaml.Node, string) error{}

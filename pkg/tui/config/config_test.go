@@ -29,7 +29,7 @@ func file(t *testing.T, text string) string {
 	return path
 }
 
-// TestRead takes all fields; what is not there stays as it comes.
+// TestRead reads all fields; missing ones keep their defaults.
 func TestRead(t *testing.T) {
 	for name, tt := range map[string]struct {
 		text string
@@ -61,7 +61,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestMistakes are told with the file, the line, the field and what was expected.
+// TestMistakes expects errors with the file, the line, the field and the expected value.
 func TestMistakes(t *testing.T) {
 	for text, want := range map[string]string{
 		"theme: dark":                         `line 1, field theme: expected default or color-blind, found "dark"`,

@@ -113,7 +113,7 @@ func namedKeys() []string {
 	return names
 }
 
-// wrong says what was expected in place of a node.
+// wrong returns an error with the expected value of a node.
 func wrong(n *yaml.Node, at, expected string) error {
 	found := map[yaml.Kind]string{yaml.MappingNode: "fields", yaml.SequenceNode: "a list", yaml.AliasNode: "an alias"}[n.Kind]
 	if n.Kind == yaml.ScalarNode {

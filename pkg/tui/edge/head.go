@@ -15,14 +15,14 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
-// Head has a title on the left and the time on the right.
+// Head returns a title on the left and the time on the right.
 func Head(l *widget.Look, title, taken string, width int) string {
 	left := ansi.Truncate(title, max(width-ansi.StringWidth(taken)-1, 0), l.Glyphs.More)
 	return widget.Padded(left, width-ansi.StringWidth(taken)) + taken
 }
 
-// Title says what is looked at. The address or the file is last if the cluster has a
-// name: where there is no room for all, it is the first to be cut.
+// Title returns the cluster and namespace. The address or the file is last if the cluster
+// has a name: if there is no room for all, it is cut first.
 func Title(l *widget.Look, context, address, namespace string) string {
 	if namespace != "" {
 		namespace = "namespace " + namespace
@@ -36,7 +36,8 @@ func Title(l *widget.Look, context, address, namespace string) string {
 	return strings.Join(parts, "  ")
 }
 
-// Window is the title of the window: which cluster it is and, in a few words, how it is.
+// Window returns the title of the window: which cluster it is and, in a few words, how it
+// is.
 func Window(cluster string, troubles []string) string {
 	title := "dra top " + render.Escape(cluster)
 	if len(troubles) == 0 {
@@ -45,14 +46,14 @@ func Window(cluster string, troubles []string) string {
 	return title + ": " + strings.Join(troubles, ", ")
 }
 
-// Path is the way to what is shown.
+// Path returns the path to the screen.
 func Path(l *widget.Look, titles []string, width int) string {
 	path := render.Escape(strings.Join(titles, " > "))
 	// Where one is matters more than where one came from.
 	return l.Tab.Render(widget.Padded(ansi.TruncateLeft(path, max(ansi.StringWidth(path)-width, 0), ""), width))
 }
 
-// Tabs are the names of the views, with a mark at the one that is shown.
+// Tabs returns the names of the views, with a mark at the shown one.
 func Tabs(l *widget.Look, shown views.ID, width int) string {
 	var line strings.Builder
 	for id, text := range tabs(shown, width) {
@@ -64,7 +65,7 @@ func Tabs(l *widget.Look, shown views.ID, width int) string {
 	return ansi.Truncate(line.String(), width, "")
 }
 
-// TabAt is the view whose name stands at a place of that line; false for none.
+// TabAt returns the view whose name stands at a place of that line; false for none.
 func TabAt(shown views.ID, width, x int) (views.ID, bool) {
 	from := 0
 	for id, text := range tabs(shown, width) {
@@ -76,9 +77,9 @@ func TabAt(shown views.ID, width, x int) (views.ID, bool) {
 	return 0, false
 }
 
-// tabs are the names of the views as they stand beside each other. Where there is no
-// room for all, they are short or, on a narrow terminal, only the one that is shown has more
-// than its key.
+// tabs returns the names of the views as they stand beside each other. Where there is no
+// room for all, they are short or, on a narrow terminal, only the one that is shown has
+// more than its key.
 func tabs(shown views.ID, width int) []string {
 	var texts []string
 	for _, names := range [][]string{views.Names(), views.ShortNames(), make([]string, len(views.Names()))} {

@@ -9,8 +9,8 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Keys is the line of keys. Where it would be too long, keys before the last two are left
-// out: those for help and for the way out are always there.
+// Keys returns the line of keys. Where it would be too long, keys before the last two are
+// left out: those for help and for the way out are always there.
 func Keys(bindings []key.Binding, width int) string {
 	length := func() int {
 		n := 0

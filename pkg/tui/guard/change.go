@@ -9,7 +9,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Kind is what a change does.
+// Kind is the kind of a change.
 type Kind int
 
 // The kinds of changes.
@@ -24,7 +24,7 @@ const (
 // Change is a change of a cluster that somebody asks for.
 type Change struct {
 	Kind Kind
-	// Namespace and Name are those of the rule, the node or the claim.
+	// Namespace and Name identify the rule, the node or the claim.
 	Namespace, Name string
 	// Driver, Pool and Device choose what gets a taint; an empty Device is all of a
 	// pool. Taint is KEY[=VALUE]:EFFECT.
@@ -54,20 +54,20 @@ func (c Change) String() string {
 	}
 }
 
-// Plan is what a change comes to.
+// Plan describes the effect of a change.
 type Plan struct {
 	// Command does the same in a shell.
 	Command string
 	// Effects says what the change does, in lines.
 	Effects string
-	// Warning is what somebody should know before anything else; empty for nothing.
+	// Warning comes before anything else; empty for none.
 	Warning string
-	// Do makes the change, and says what was done. It fails with a [*StaleError] if the
-	// object is gone, or another one than that of the plan.
+	// Do makes the change and describes it. It fails with a [*StaleError] if the object of
+	// the plan is gone, or is another one.
 	Do func(ctx context.Context) (done string, err error) `json:"-"`
 }
 
-// StaleError means that a plan is about an object that is there no longer.
+// StaleError means that the object of a plan no longer exists.
 type StaleError struct{ Err error }
 
 // Error says which object that is.

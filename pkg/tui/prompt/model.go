@@ -12,8 +12,8 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
-// Devices are what expressions are evaluated for. Its methods are called one at a
-// time, outside of Update.
+// Devices evaluates expressions for devices. Its methods are called one at a time, outside
+// of Update.
 type Devices interface {
 	// Count evaluates an expression that is being typed.
 	Count(ctx context.Context, expression string) (api.EvaluationOutcomes, *api.ExpressionProblem, error)
@@ -27,7 +27,7 @@ type Words interface {
 	Complete(before string) (start int, words []string)
 }
 
-// Options are what a prompt works with.
+// Options configure a prompt.
 type Options struct {
 	Devices Devices
 	Words   Words
@@ -37,7 +37,7 @@ type Options struct {
 	// About says in a few words which devices there are.
 	About string
 	Color bool
-	// Saved has what was entered before.
+	// Saved has earlier input.
 	Saved Saved
 }
 
@@ -46,7 +46,7 @@ type Model struct {
 	opts  Options
 	input textinput.Model
 	width int
-	// ctx is that of the program.
+	// ctx is the context of the program.
 	ctx context.Context //nolint:containedctx // a model cannot be given one
 	// running is the work in progress, nil if there is none; cancel ends it.
 	running *work
@@ -55,8 +55,8 @@ type Model struct {
 	entered []string
 	// counted is the last text that was counted, with what came out.
 	counted counts
-	// proposed are what the word before the cursor can become; chosen is the one
-	// that Tab put there last, -1 if none.
+	// proposed are the completions of the word before the cursor; chosen is the completion
+	// that Tab inserted last, -1 if none.
 	proposed proposals
 	history  history
 	// ending is set once the program is about to end, for err if that is not nil.
@@ -70,7 +70,7 @@ type work struct {
 	full bool
 }
 
-// counts are what became of a text.
+// counts are the outcomes of a text.
 type counts struct {
 	text     string
 	known    bool
@@ -90,7 +90,7 @@ type proposals struct {
 type history struct {
 	lines []string
 	at    int
-	// draft is what was typed before going back.
+	// draft is the typed text before going back.
 	draft string
 }
 
@@ -103,13 +103,13 @@ func New(ctx context.Context, opts Options) *Model {
 	return m
 }
 
-// defaultWidth is that of a terminal that does not say.
+// defaultWidth is the width of a terminal that does not report one.
 const defaultWidth = 80
 
 // Init makes the cursor blink.
 func (m *Model) Init() tea.Cmd { return textinput.Blink }
 
-// Err is why the prompt ended, nil if the user wanted it.
+// Err returns why the prompt ended, nil if the user wanted it.
 func (m *Model) Err() error { return m.err }
 
 // countedMsg and answeredMsg are the results of work.
@@ -124,8 +124,8 @@ type (
 	}
 )
 
-// next starts the work that is due, if none is in progress: what was entered first,
-// then the text as it is now.
+// next starts the work that is due, if none is in progress: entered text first, then the
+// current text.
 func (m *Model) next() tea.Cmd {
 	if m.running != nil {
 		if !m.running.full && (len(m.entered) > 0 || m.running.text != m.input.Value()) {
@@ -147,7 +147,7 @@ func (m *Model) next() tea.Cmd {
 	return m.do(ctx, *m.running, m.width)
 }
 
-// do is the work itself, which runs beside everything else.
+// do returns the work itself, which runs beside everything else.
 func (m *Model) do(ctx context.Context, w work, width int) tea.Cmd {
 	devices, report := m.opts.Devices, m.opts.Report
 	return func() tea.Msg {

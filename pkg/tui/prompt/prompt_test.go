@@ -188,8 +188,8 @@ func TestCompletionWorks(t *testing.T) {
 	}
 }
 
-// TestLatestWins types while an evaluation is in progress: it is cancelled, and the
-// next one is that of the text as it is then.
+// TestLatestWins types while an evaluation is in progress: it is cancelled, and the next
+// one evaluates the current text.
 func TestLatestWins(t *testing.T) {
 	s := newSession(t, 80)
 	s.keys("'true")

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// maxSaved is how many expressions come back; the file has at most twice as many
+	// maxSaved limits how many expressions come back; the file has at most twice as many
 	// before it is shortened.
 	maxSaved = 500
 	// maxSavedLine and maxSavedBytes bound what of a file is taken.
@@ -30,8 +30,9 @@ const (
 // one at the end. An empty one keeps nothing.
 type Saved struct{ path string }
 
-// SavedOfUser is the file of this user: below XDG_STATE_HOME or where that is by default,
-// on Windows below the local data of applications. It is empty if nobody says where.
+// SavedOfUser returns the file of this user: below XDG_STATE_HOME or where that is by
+// default, on Windows below the local data of applications. It is empty if nobody says
+// where.
 func SavedOfUser() Saved {
 	// By the XDG base directory specification, a path that is not absolute is ignored.
 	dir := os.Getenv("XDG_STATE_HOME")
@@ -50,7 +51,7 @@ func SavedOfUser() Saved {
 	return Saved{filepath.Join(dir, "kubectl-dra", "cel-history")}
 }
 
-// lines are the expressions that were saved. There are none if the file cannot be read;
+// lines returns the expressions that were saved. There are none if the file cannot be read;
 // lines that no prompt wrote are left out.
 func (s Saved) lines() []string {
 	if s.path == "" {
@@ -116,7 +117,7 @@ func (s Saved) shorten(lines []string) {
 	}
 }
 
-// history is what comes back at the start of a prompt.
+// history returns what comes back at the start of a prompt.
 func (s Saved) history() history {
 	lines := s.lines()
 	s.shorten(lines)

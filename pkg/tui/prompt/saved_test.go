@@ -38,7 +38,7 @@ func TestHistoryIsKept(t *testing.T) {
 	}
 }
 
-// TestHistoryIsBounded has files that are too long or that no prompt wrote.
+// TestHistoryIsBounded covers files that are too long or that no prompt wrote.
 func TestHistoryIsBounded(t *testing.T) {
 	saved := Saved{filepath.Join(t.TempDir(), "history")}
 	var text strings.Builder
@@ -63,7 +63,7 @@ func TestHistoryIsBounded(t *testing.T) {
 	}
 }
 
-// TestHistoryNeedsNoFile has no place for it, and one that cannot be written.
+// TestHistoryNeedsNoFile covers no place for the file, and a file that cannot be written.
 func TestHistoryNeedsNoFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {

@@ -82,7 +82,7 @@ func (m *Model) quit() tea.Cmd {
 	return tea.Quit
 }
 
-// enter asks for the whole answer about what was typed.
+// enter asks for the whole answer about the typed text.
 func (m *Model) enter() tea.Cmd {
 	text := strings.TrimSpace(m.input.Value())
 	if text == "" {
@@ -110,7 +110,7 @@ func (m *Model) save(text string) tea.Cmd {
 	}
 }
 
-// back goes through the history, and returns in the end to what was typed.
+// back goes through the history, and returns in the end to the typed text.
 func (m *Model) back(step int) {
 	to := m.history.at + step
 	if to < 0 || to > len(m.history.lines) {

@@ -33,8 +33,8 @@ func (m *Model) View() tea.View {
 	return tea.NewView(strings.Join(lines, "\n"))
 }
 
-// state is what becomes of the text. While a newer one is evaluated, that of the
-// older one stays.
+// state returns what becomes of the text. While a newer one is evaluated, that of the older
+// one stays.
 func (m *Model) state() string {
 	faint := ansi.Style{}.Faint()
 	text := m.input.Value()
@@ -76,7 +76,7 @@ func (m *Model) outcome() string {
 	}, "   ") + "   of " + english.Count(m.opts.Devices.Len(), "device")
 }
 
-// words are the proposals, as many as there is room for, from the chosen one on.
+// words returns the proposals, as many as there is room for, from the chosen one on.
 func (m *Model) words() string {
 	p := &m.proposed
 	if len(p.words) == 0 {

@@ -49,7 +49,7 @@ func firstBeyondASCII(text string) int {
 	return -1
 }
 
-// asciiSigns are what stands for signs in texts that others make.
+// asciiSigns returns what stands for signs in texts that others make.
 func asciiSigns(r rune) (sign string, known bool) {
 	switch r {
 	case '…':

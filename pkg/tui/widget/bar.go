@@ -19,7 +19,7 @@ type segment struct {
 	tone  Tone
 }
 
-// segments are the parts of a bar, from what is in use to what is free.
+// segments returns the parts of a bar, from used to free.
 func (l *Look) segments(c api.DeviceCounts) []segment {
 	// Most devices cannot be shared, so those in use and tainted come out of Allocated first.
 	allocated := min(c.TaintedInUse, c.Allocated)
@@ -35,8 +35,8 @@ func (l *Look) segments(c api.DeviceCounts) []segment {
 	return parts
 }
 
-// Bar is made of the signs of devices, one after the other. What there is
-// anything of gets at least one sign.
+// Bar draws the signs of devices, one after the other. Each state with a device gets at
+// least one sign.
 func (l *Look) Bar(c api.DeviceCounts, width int) string {
 	// Claims have those that are gone.
 	c.Total += c.Gone
@@ -77,7 +77,7 @@ func (l *Look) Bar(c api.DeviceCounts, width int) string {
 	return bar.String()
 }
 
-// Padded is a text filled up with blanks, to be at least so wide.
+// Padded returns a text filled up with blanks, to be at least so wide.
 func Padded(text string, width int) string {
 	return text + strings.Repeat(" ", max(width-lipgloss.Width(text), 0))
 }

@@ -74,8 +74,8 @@ func (d *drawing) heading(text string) {
 	d.text(text, 0, Strong)
 }
 
-// funnel has a bar for the devices of the class, one for each check that rejects some
-// of them, and one for those that are left.
+// funnel draws a bar for the devices of the class, one for each check that rejects some of
+// them, and one for the rest.
 func (d *drawing) funnel(r *api.RequestExplanation, constraints []string) {
 	needs := "all devices"
 	if r.Needs > 0 {
@@ -122,7 +122,7 @@ func (d *drawing) funnel(r *api.RequestExplanation, constraints []string) {
 	line(r.Eligible, r.Eligible, "", Good, left)
 }
 
-// rejected is what one check rejects.
+// rejected has the devices that one check rejects.
 type rejected struct {
 	label string
 	count int
@@ -148,8 +148,7 @@ func merged(rows []api.Rejection) []rejected {
 	return bars
 }
 
-// remedies has what would make it fit or, if nothing is known that would, what can be
-// done about it.
+// remedies draws the remedies or, if there are none, the next steps.
 func (d *drawing) remedies(e *api.Explanation) {
 	steps := Steps(e)
 	if len(steps) == 0 {

@@ -87,7 +87,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// TestRowsOfOneCheck has two rows of the same check: they are one bar.
+// TestRowsOfOneCheck covers two rows of the same check: they are one bar.
 func TestRowsOfOneCheck(t *testing.T) {
 	e := &api.Explanation{Claims: []api.ClaimExplanation{{Requests: []api.RequestExplanation{{
 		Name: "part", DeviceClass: "part.example.com", Needs: 1, Considered: 30,

@@ -10,14 +10,14 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
-// Content is what a list shows. Cells are made when they are asked for.
+// Content is the content of a list. Cells are made on demand.
 type Content interface {
 	Columns() []string
 	// Only leaves the columns with these titles, in that order.
 	Only(titles []string)
 	Rows() int
 	Cell(row, column int) string
-	// Value is what a column is sorted by; false if that is its text.
+	// Value returns the sort key of a column; false if that is its text.
 	Value(row, column int) (float64, bool)
 	// Numeric reports whether any value of a column is a number.
 	Numeric(column int) bool
@@ -27,7 +27,7 @@ type Content interface {
 	Item(row int) any
 	// Pinned is how many of the first columns tell which row it is.
 	Pinned() int
-	// Remark is what else there is to say about a row, in one line.
+	// Remark returns a further remark about a row, in one line.
 	Remark(row int) string
 	// Paint colors the text of a cell, which may have been cut or filled up.
 	Paint(l *Look, row, column int, text string) string
@@ -47,7 +47,7 @@ type ListOf[T any] struct {
 	StateColumn string
 }
 
-// Columns are the titles.
+// Columns returns the titles.
 func (l *ListOf[T]) Columns() []string {
 	titles := make([]string, 0, len(l.Cols))
 	for i := range l.Cols {
@@ -56,25 +56,25 @@ func (l *ListOf[T]) Columns() []string {
 	return titles
 }
 
-// Rows is how many items there are.
+// Rows returns how many items there are.
 func (l *ListOf[T]) Rows() int { return len(l.Items) }
 
-// Cell is the text of a column about an item.
+// Cell returns the text of a column about an item.
 func (l *ListOf[T]) Cell(row, column int) string { return l.Cols[column].Text(&l.Items[row]) }
 
-// Numeric is true of a column with a value to sort by.
+// Numeric reports whether a column has a value to sort by.
 func (l *ListOf[T]) Numeric(column int) bool { return l.Cols[column].Sort != nil }
 
 // Key tells items apart.
 func (l *ListOf[T]) Key(row int) string { return l.ID(&l.Items[row]) }
 
-// Item is a pointer to an item.
+// Item returns a pointer to an item.
 func (l *ListOf[T]) Item(row int) any { return &l.Items[row] }
 
-// Pinned is at least one column.
+// Pinned returns the number of pinned columns, at least one.
 func (l *ListOf[T]) Pinned() int { return max(l.Pins, 1) }
 
-// Remark is empty where there is nothing to say.
+// Remark returns a further remark about a row, empty if there is none.
 func (l *ListOf[T]) Remark(row int) string {
 	if l.Say == nil {
 		return ""
@@ -82,7 +82,7 @@ func (l *ListOf[T]) Remark(row int) string {
 	return l.Say(&l.Items[row])
 }
 
-// Value is the number that an item is sorted by.
+// Value returns the number that an item is sorted by.
 func (l *ListOf[T]) Value(row, column int) (float64, bool) {
 	if sort := l.Cols[column].Sort; sort != nil {
 		return sort(&l.Items[row])

@@ -21,7 +21,7 @@ type Finder struct {
 	loaded  bool
 	input   textinput.Model
 	matches fuzzy.Matches
-	// query is what the matches are for, searching whether others are on the way.
+	// query is the text of the matches, searching is true while others are on the way.
 	query     string
 	searching bool
 	// cursor is the match that is selected, first the uppermost that is shown.
@@ -29,7 +29,7 @@ type Finder struct {
 	width, height int
 }
 
-// Outcome is what a message led to.
+// Outcome is the effect of a message.
 type Outcome struct {
 	// Chosen is the item that was chosen; nil if none was yet.
 	Chosen *Found
@@ -37,7 +37,7 @@ type Outcome struct {
 	Left bool
 }
 
-// FinderMessage is one that has to come back to the model.
+// FinderMessage has to be passed back to the model.
 type FinderMessage interface{ of() *Finder }
 
 type itemsMsg struct {
@@ -125,7 +125,7 @@ func (m *Finder) arrived(msg FinderMessage) tea.Cmd {
 	return nil
 }
 
-// search compares the names with what is typed, one search at a time.
+// search compares the names with the typed text, one search at a time.
 func (m *Finder) search() tea.Cmd {
 	query := m.input.Value()
 	if !m.loaded || m.searching || query == m.query {
@@ -136,7 +136,7 @@ func (m *Finder) search() tea.Cmd {
 	return func() tea.Msg { return matchesMsg{m, query, match(query, items)} }
 }
 
-// count is how many can be chosen.
+// count returns how many can be chosen.
 func (m *Finder) count() int {
 	if m.query == "" {
 		return len(m.items)
@@ -144,7 +144,7 @@ func (m *Finder) count() int {
 	return len(m.matches)
 }
 
-// at is one that can be chosen, and which of its bytes were typed.
+// at returns a choice, with the indices of its bytes that were typed.
 func (m *Finder) at(place int) (*Found, []int) {
 	if m.query == "" {
 		return &m.items[place], nil
@@ -166,5 +166,5 @@ func (m *Finder) move(by int) {
 	m.first = max(m.first, m.cursor-m.lines()+1)
 }
 
-// lines is how many items fit under the line that is typed and over the count.
+// lines returns how many items fit under the line that is typed and over the count.
 func (m *Finder) lines() int { return max(m.height-2, 1) }

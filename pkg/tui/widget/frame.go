@@ -17,8 +17,7 @@ type Frame struct {
 	Title, Right, Foot, FootRight string
 }
 
-// FrameWidth is what a frame takes of the width on both sides together, FrameHeight of the
-// height.
+// FrameWidth is the width of a frame on both sides together, FrameHeight its height.
 const (
 	FrameWidth  = 3
 	FrameHeight = 2
@@ -38,7 +37,7 @@ func (f Frame) Draw(l *Look, width int, lines []string) []string {
 	return append(drawn, l.edge(width, g.BottomLeft, g.BottomRight, f.Foot, f.FootRight))
 }
 
-// edge is a border with texts in it. Where there is too little room, the right text
+// edge returns a border with texts in it. Where there is too little room, the right text
 // loses what it begins with, up to a gap between its parts.
 func (l *Look) edge(width int, left, right, text, more string) string {
 	g := &l.Glyphs
@@ -56,7 +55,8 @@ func (l *Look) edge(width int, left, right, text, more string) string {
 	return ansi.Truncate(l.Say(Faint, left+g.Rule)+text+l.Say(Faint, strings.Repeat(g.Rule, max(rest, 0)))+more+l.Say(Faint, right), width, "")
 }
 
-// fromGap is the end of a text that has room in a width: from its beginning, or from a gap.
+// fromGap returns the end of a text that has room in a width: from its beginning, or from a
+// gap.
 func (l *Look) fromGap(text string, width int) string {
 	over := lipgloss.Width(text) - width
 	if over <= 0 {

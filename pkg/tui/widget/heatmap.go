@@ -41,7 +41,7 @@ type HeatMap struct {
 }
 
 const (
-	// maxName is the room for the name of a group, maxNote that for its note.
+	// maxName is the room for the name of a group, maxNote the room for its note.
 	maxName, maxNote = 16, 26
 	margin           = 2
 )
@@ -71,7 +71,7 @@ func (m *HeatMap) Choose(key string) {
 	}
 }
 
-// Selected is the key of the cell with the cursor; empty if there are no cells.
+// Selected returns the key of the cell with the cursor; empty if there are no cells.
 func (m *HeatMap) Selected() string { return m.key }
 
 // names and columns are how much of a line is for names of groups, and for cells.
@@ -230,7 +230,7 @@ func (m *HeatMap) line(l *Look, group, from, columns, names int) string {
 	return text.String()
 }
 
-// Lines is how many lines the cells take, to say how much of it is seen.
+// Lines returns how many lines the cells take, to say how much of it is seen.
 func (m *HeatMap) Lines() string {
 	columns, all := m.columns(), 0
 	for i := range m.groups {

@@ -75,7 +75,7 @@ func TestMove(t *testing.T) {
 	}
 }
 
-// TestFleet has 5,000 nodes on a screen of 200x60 with a pane, and follows the cursor
+// TestFleet covers 5,000 nodes on a screen of 200x60 with a pane, and follows the cursor
 // where there is less room.
 func TestFleet(t *testing.T) {
 	m := mapOf(117, 55, 5000)

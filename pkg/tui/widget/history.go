@@ -31,7 +31,7 @@ func (l *Look) History(shares []float64, width int) string {
 	return line.String()
 }
 
-// Share is a bar of a share from 0 to 1.
+// Share returns a bar of a share from 0 to 1.
 func (l *Look) Share(share float64, width int) string {
 	full := min(max(int(math.Round(share*float64(width))), 0), width)
 	if share > 0 && width > 0 {

@@ -9,10 +9,10 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// Question is what is asked.
+// Question is a question to the user.
 type Question struct {
-	// Prompt stands before what is typed, Value is there from the beginning. Help says what
-	// can be typed.
+	// Prompt stands before the input, Value is the initial input. Help describes possible
+	// input.
 	Prompt, Value, Help string
 	// Proposed are texts that Tab completes.
 	Proposed []string
@@ -65,7 +65,7 @@ func (l *Line) Resize(width int) {
 	l.input.SetWidth(max(width-20, 10))
 }
 
-// Update takes in what is typed, while something is asked.
+// Update handles input while a question is open.
 func (l *Line) Update(msg tea.Msg) tea.Cmd {
 	asked := l.asked
 	if press, ok := msg.(tea.KeyPressMsg); ok {
@@ -90,5 +90,5 @@ func (l *Line) Update(msg tea.Msg) tea.Cmd {
 	return asked.Typed(l.input.Value())
 }
 
-// View draws what is typed.
+// View draws the input.
 func (l *Line) View() string { return ansi.Truncate(l.input.View(), l.width, "") }

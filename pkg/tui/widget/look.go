@@ -12,7 +12,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
-// Tone is what a piece of text means. Colors only repeat it.
+// Tone is the meaning of a piece of text. Colors only repeat it.
 type Tone int
 
 // The tones, each with a style of its own.
@@ -30,8 +30,7 @@ const (
 // the terminal's own theme defines, so that it can be read on any background.
 type Look struct {
 	styles [Bad + 1]lipgloss.Style
-	// Tab is the style of the name of the view that is shown, Header that of column
-	// titles.
+	// Tab is the style of the name of the shown view, Header the style of column titles.
 	Tab, Header lipgloss.Style
 	Glyphs      Glyphs
 	// recolor has the colors of texts that others drew; nil to leave them.
@@ -43,14 +42,13 @@ type Look struct {
 // Glyphs are the signs that stand for devices, bars and marks.
 type Glyphs struct {
 	Free, Allocated, Shared, TaintedInUse, Blocked, Tainted, Unusable, Unhealthy string
-	// Levels are those of a history, from nothing to full.
+	// Levels are the levels of a history, from nothing to full.
 	Levels []string
-	// Cursor stands before the row that is selected, Changed before one that
-	// just changed.
+	// Cursor stands before the selected row, Changed before a row that just changed.
 	Cursor, Changed, Up, Down, More, Rule, Between string
-	// Closed marks a node that takes no pods, Fine what is in order.
+	// Closed marks a node that takes no pods, Fine a good state.
 	Closed, Fine string
-	// These are the corners of a frame.
+	// Corners of a frame.
 	TopLeft, TopRight, BottomLeft, BottomRight string
 }
 
@@ -82,7 +80,7 @@ const (
 	ThemeColorBlind = "color-blind"
 )
 
-// Themes are the names of all sets of colors.
+// Themes returns the names of all sets of colors.
 func Themes() []string { return []string{ThemeDefault, ThemeColorBlind} }
 
 // SetTheme changes the colors. Those for the color-blind tell by blue and yellow, and by
@@ -106,8 +104,8 @@ func (l *Look) Recolor(text string) string {
 	return l.recolor.Replace(text)
 }
 
-// isUTF8 follows the order of precedence of POSIX. An environment that says
-// nothing, as on Windows, is taken for UTF-8.
+// isUTF8 reports whether the locale is UTF-8, by the order of precedence of POSIX. An
+// environment that says nothing, as on Windows, is taken for UTF-8.
 func isUTF8(env func(string) string) bool {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
 		if value := env(name); value != "" {
@@ -164,7 +162,7 @@ func (l *Look) Select(text string) string {
 // blocks are runs of the characters that bars, strips and histories are drawn with.
 var blocks = regexp.MustCompile(`[\x{2580}-\x{259f}]+`)
 
-// OfState is how devices in a state are drawn.
+// OfState returns how devices in a state are drawn.
 func (l *Look) OfState(state api.DeviceState) (glyph string, t Tone) {
 	switch state {
 	case api.DeviceStateFree:

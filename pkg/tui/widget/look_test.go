@@ -74,7 +74,7 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// TestSigns has a sign for each state of a device that differs from all others, with and
+// TestSigns covers a sign for each state of a device that differs from all others, with and
 // without UTF-8: colors only repeat it.
 func TestSigns(t *testing.T) {
 	for _, l := range []*Look{unicode(), ascii()} {
@@ -134,7 +134,7 @@ func TestBar(t *testing.T) {
 	}
 }
 
-// TestHistory has the newest on the right and leaves blank what is not known.
+// TestHistory draws the newest value on the right and leaves unknown ones blank.
 func TestHistory(t *testing.T) {
 	l := unicode()
 	for _, tt := range []struct {
@@ -160,7 +160,7 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// TestFrame is as wide as it is to be, whatever its texts are.
+// TestFrame checks that a frame has its width, whatever its texts are.
 func TestFrame(t *testing.T) {
 	l := unicode()
 	drawn := Frame{Title: "Stuck", Right: "waits", Foot: "█ used", FootRight: "…3 more"}.Draw(l, 40, []string{" short", strings.Repeat("long ", 20)})

@@ -10,7 +10,7 @@ import (
 	"github.com/sahilm/fuzzy"
 )
 
-// names are what is searched.
+// names are the searched names.
 type names []Found
 
 func (n names) String(i int) string { return n[i].Name }

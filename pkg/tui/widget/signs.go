@@ -34,7 +34,7 @@ type Sign struct {
 	Tone         Tone
 }
 
-// Signs are all of them.
+// Signs returns all of them.
 func (l *Look) Signs() []Sign {
 	return []Sign{
 		{l.Glyphs.Free, "free", Good},

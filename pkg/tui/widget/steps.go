@@ -18,10 +18,10 @@ type Step struct {
 	Commands []string
 }
 
-// maxSteps is how many are worth their room beside a list.
+// maxSteps limits how many are worth their room beside a list.
 const maxSteps = 4
 
-// Steps are the remedies of an explanation or, if there are none, the next steps.
+// Steps returns the remedies of an explanation or, if there are none, the next steps.
 func Steps(e *api.Explanation) []Step {
 	var steps []Step
 	for i := range e.Remedies {

@@ -16,7 +16,7 @@ import (
 // ever made or drawn.
 type Table struct {
 	content Content
-	// rows are those of the content that are wanted, in order.
+	// rows are the wanted rows of the content, in order.
 	rows []int
 	// cursor is the place in rows that is selected, key the row that is there:
 	// it stays selected when rows come and go.
@@ -26,13 +26,12 @@ type Table struct {
 	wanted string
 	// first is the place in rows of the uppermost line.
 	first int
-	// leftmost is the first column after the pinned one that is shown.
+	// leftmost is the first shown column after the pinned one.
 	leftmost      int
 	width, height int
 	// widths are the widest cells seen so far, so that columns do not jump.
 	widths []int
-	// changed is until when rows are marked, because they differ from what was
-	// shown before.
+	// changed has the times until which changed rows are marked.
 	changed map[string]time.Time
 }
 
@@ -49,7 +48,7 @@ func (t *Table) Resize(width, height int) {
 	t.Move(0)
 }
 
-// Lines is how many rows fit under the titles.
+// Lines returns how many rows fit under the titles.
 func (t *Table) Lines() int { return max(t.height-1, 1) }
 
 // markTime is how long a row that changed is marked.
@@ -108,7 +107,7 @@ func (t *Table) Mark(s Content, rows []int, now time.Time) {
 	}
 }
 
-// rowText is a row without what changes by time alone.
+// rowText returns a row without what changes by time alone.
 func rowText(s Content, row int) string {
 	var text strings.Builder
 	for column, title := range s.Columns() {
@@ -139,22 +138,22 @@ func (t *Table) Move(by int) {
 	}
 }
 
-// Shown are the content and the rows of it, nil if there are none yet.
+// Shown returns the content and the rows of it, nil if there are none yet.
 func (t *Table) Shown() (Content, []int) { return t.content, t.rows }
 
-// Count is how many rows there are.
+// Count returns how many rows there are.
 func (t *Table) Count() int { return len(t.rows) }
 
-// Size is that of the table on the screen.
+// Size returns the size of the table on the screen.
 func (t *Table) Size() (width, height int) { return t.width, t.height }
 
-// SelectedKey is the key of the row with the cursor.
+// SelectedKey returns the key of the row with the cursor.
 func (t *Table) SelectedKey() string { return t.key }
 
-// SelectedAt is the place of the row with the cursor.
+// SelectedAt returns the place of the row with the cursor.
 func (t *Table) SelectedAt() int { return t.cursor }
 
-// SelectedRow is the row of the content with the cursor; false if there is none.
+// SelectedRow returns the row of the content with the cursor; false if there is none.
 func (t *Table) SelectedRow() (row int, ok bool) {
 	if len(t.rows) == 0 {
 		return 0, false
@@ -168,8 +167,8 @@ func (t *Table) Keep(key string) { t.key = key }
 // LetGo forgets the content, but for which row is selected.
 func (t *Table) LetGo() { t.content, t.rows, t.wanted = nil, nil, t.key }
 
-// Click is one on a line below the titles: it selects the row there, or says that it was
-// selected already.
+// Click handles a click on a line below the titles: it selects the row there, and reports
+// whether it was selected already.
 func (t *Table) Click(y int) (again bool) {
 	at := t.first + y - 1
 	if at >= len(t.rows) || y > t.Lines() {
@@ -193,7 +192,7 @@ func (t *Table) Choose(key string) {
 	}
 }
 
-// Selected is the item with the cursor, nil if there is none.
+// Selected returns the item with the cursor, nil if there is none.
 func (t *Table) Selected() any {
 	if len(t.rows) == 0 {
 		return nil
@@ -201,7 +200,7 @@ func (t *Table) Selected() any {
 	return t.content.Item(t.rows[t.cursor])
 }
 
-// Remark is what there is to say about the row with the cursor.
+// Remark returns what there is to say about the row with the cursor.
 func (t *Table) Remark() string {
 	if len(t.rows) == 0 {
 		return ""
@@ -262,7 +261,7 @@ func (t *Table) layout() []place {
 // minCell is the least room worth to begin a column in.
 const minCell = 12
 
-// measure takes the widths of what is in the window.
+// measure measures the columns in the window.
 func (t *Table) measure(sortBy int) {
 	if sortBy >= 0 && sortBy < len(t.widths) {
 		// There is an arrow behind the title.
@@ -359,7 +358,7 @@ func (t *Table) fitted(l *Look, text string, p place, last bool) string {
 	}
 }
 
-// TitleAt is the column whose title is at a place of the first line.
+// TitleAt returns the column whose title is at a place of the first line.
 func (t *Table) TitleAt(x int) (column int, ok bool) {
 	if t.content == nil {
 		return 0, false

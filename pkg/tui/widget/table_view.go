@@ -14,8 +14,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
-// View draws as many lines as the list is high: what is typed, what can be chosen, and
-// how much of it there is.
+// View draws as many lines as the list is high: the input, the choices, and their number.
 func (m *Finder) View(l *Look) string {
 	lines := []string{ansi.Truncate(m.input.View(), m.width, "")}
 	kinds := 0
@@ -56,7 +55,7 @@ func (m *Finder) foot(l *Look) string {
 	}
 }
 
-// marked is a name with the letters that were typed.
+// marked returns a name with the letters that were typed.
 func marked(l *Look, name string, typed []int) string {
 	var text strings.Builder
 	for at, r := range name {
