@@ -12,14 +12,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/advice"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
 // adviceSteps bounds the search for a conflict and for remedies, besides what the
@@ -37,7 +35,7 @@ func (x *builder) advise(ctx context.Context) (reason, error) {
 	steps := adviceSteps + advice.StepsOfNodes(len(x.Reach.Candidates))
 	limited, budget := allocator.WithBudget(ctx, steps)
 	defer budget.End()
-	h := &headlines{Question: x.Question, out: x.out, target: x.target, confirmer: x.confirmer, reasons: x.reasons}
+	h := &headlines{Question: x.Question, out: x.out, target: x.Target, confirmer: x.confirmer, reasons: x.reasons}
 	if text := h.nominated(limited); text != "" && x.out.Verdict == api.DoesNotFit {
 		return reason{what: text}, ctx.Err()
 	}
@@ -52,7 +50,7 @@ func (x *builder) advise(ctx context.Context) (reason, error) {
 	var said reason
 	if x.out.Verdict == api.DoesNotFit {
 		nearestFirst(x.out.Nodes, near, c.Only)
-		if x.target.Only == nil {
+		if x.Target.Only == nil {
 			said = h.of(limited, near)
 		}
 	}
@@ -101,12 +99,10 @@ func measureSteps(q *funnel.Question) []api.NextStep {
 // conflictCase is what conflicts and remedies are looked for with.
 func (x *builder) conflictCase() *advice.Case {
 	c := &advice.Case{
-		Question: x.Question, Nodes: x.reachable(), Contents: x.contents, Confirmer: x.confirmer,
-		Verdict: x.out.Verdict, AllRemedies: x.target.Options.AllRemedies,
-		Only: x.Reach.OnlyNode(), Target: x.target.Object, Workload: x.target.Workload, Users: x.target.Users, Ask: x.again,
+		Verdict: x.Verdict, Nodes: x.reachable(), Contents: x.contents, Confirmer: x.confirmer, Only: x.Reach.OnlyNode(),
 	}
 	if len(x.out.Nodes) > 0 {
-		c.Code = x.out.Nodes[0].Code
+		c.NodeCode = x.out.Nodes[0].Code
 	}
 	return c
 }
@@ -114,7 +110,7 @@ func (x *builder) conflictCase() *advice.Case {
 // reachable are the nodes on which changes could make the claims fit. A DaemonSet creates
 // each pod for one node: whatever changes, it does not run on another one.
 func (x *builder) reachable() []*corev1.Node {
-	nodes := x.target.Nodes(x.Cluster)
+	nodes := x.Target.Nodes(x.Cluster)
 	if x.Pod == nil || snapshot.DaemonNode(x.Pod) == "" {
 		return nodes
 	}
@@ -139,44 +135,4 @@ func nearestFirst(groups []api.NodeGroup, near []*advice.Prospect, only string) 
 		return highest
 	}
 	slices.SortStableFunc(groups, func(a, b api.NodeGroup) int { return cmp.Compare(rankOf(b), rankOf(a)) })
-}
-
-// again asks the question with a change made, up to the point where the
-// allocator is asked. It is nil if something else is in the way already.
-func (x *builder) again(w advice.WhatIf) (*funnel.Question, error) {
-	c, t := cmp.Or(w.Cluster, x.Cluster), x.target
-	if w.FindAgain {
-		var err error
-		if t, err = target.Find(c, x.target.Options); err != nil {
-			return nil, err
-		}
-		if pod := x.Pod; pod != nil && !x.target.Hypothetical {
-			t.UsePod(c, c.Snapshot.Pod(pod.Namespace, pod.Name))
-		}
-	}
-	q := funnel.NewQuestion(c, t.Pod, slices.Clone(t.Claims))
-	if !w.Features {
-		// No change is about what devices publish, so that results and names hold.
-		q.Selectors, q.Catalog = x.Selectors, x.Catalog
-	}
-	for i, edits := range w.Claims {
-		pc := &q.PodClaims[i]
-		spec, err := whatif.Edited(&pc.Claim.Spec, edits, "")
-		if err != nil {
-			return nil, err
-		}
-		claim := *pc.Claim
-		claim.Spec = *spec
-		pc.Claim = cluster.Defaulted(&claim)
-	}
-	funnel.ListWaiting(q)
-	if claimProblem(q) != nil || refusal(q) != nil {
-		return nil, nil
-	}
-	if w.Cluster == nil && x.Reach.Pools != nil {
-		q.Reach = x.Reach
-		return q, nil
-	}
-	survey(q, t.Nodes(c))
-	return q, nil
 }

@@ -5,18 +5,20 @@ package explain
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/nodegroup"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodegroup"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 )
 
 // Asked is a question about a pod with its answer, for those who go on from it.
@@ -43,11 +45,14 @@ type Asker struct {
 func (a *Asker) Ask(ctx context.Context, c *cluster.Cluster, pod *corev1.Pod, leftOut map[string][]string) (*Asked, error) {
 	t := &target.Target{
 		Object:       api.Target{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name},
-		Hypothetical: true, VerdictOnly: true, LeftOut: leftOut,
+		Hypothetical: true, LeftOut: leftOut,
 	}
 	t.UsePod(c, pod)
-	x := builderWithQueue(c, t)
-	a.remember(x.Question)
+	v, err := verdict.Decide(ctx, c, t, a.evaluator(c))
+	if err != nil {
+		return nil, fmt.Errorf("explain %s: %w", target.Text(t.Object), err)
+	}
+	x := newBuilder(v, reasonsOnly)
 	answer, err := x.explanation(ctx)
 	if err != nil {
 		return nil, err
@@ -55,12 +60,12 @@ func (a *Asker) Ask(ctx context.Context, c *cluster.Cluster, pod *corev1.Pod, le
 	return &Asked{x.Question, answer, x.equivalent}, nil
 }
 
-// remember lets a question have what was found for others.
-func (a *Asker) remember(q *funnel.Question) {
-	if a.selectors == nil || !a.selectors.Like(q.Selectors) {
-		a.selectors = q.Selectors
+// evaluator is what evaluates the selectors for a cluster.
+func (a *Asker) evaluator(c *cluster.Cluster) *selector.Evaluator {
+	if own := c.Gates.Selectors(); a.selectors == nil || !a.selectors.Like(own) {
+		a.selectors = own
 	}
-	q.Evaluate(a.selectors)
+	return a.selectors
 }
 
 // Groups puts nodes together that have the same for each of some pods, which are suitable for
@@ -68,13 +73,13 @@ func (a *Asker) remember(q *funnel.Question) {
 // in common.
 func (a *Asker) Groups(c *cluster.Cluster, pods []*corev1.Pod) (groups [][]*corev1.Node, unsuitable []*corev1.Node) {
 	q := funnel.NewQuestion(c, pods[0], nil)
-	a.remember(q)
+	q.Evaluate(a.evaluator(c))
 	for _, pod := range pods {
 		q.PodClaims = append(q.PodClaims, c.Claims.OfPod(pod)...)
 	}
 	funnel.ListWaiting(q)
 	nodes, _ := c.Nodes.All()
-	survey(q, nodes)
+	verdict.Survey(q, nodes)
 	for _, node := range q.Reach.Candidates {
 		for _, pool := range q.Reach.Pools[node.Name] {
 			if slices.ContainsFunc(pool.Pool.Slices, func(s *resourceapi.ResourceSlice) bool { return ptr.Deref(s.Spec.NodeName, "") != node.Name }) {

@@ -11,10 +11,12 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/preview"
 )
@@ -69,7 +71,7 @@ func (x *builder) assume() {
 			}
 			consequence = "assumed that no HorizontalPodAutoscaler sets its number of pods"
 		default:
-			if !x.target.ByOwner || !mayOwnPods(gap.Resource) {
+			if !x.Target.ByOwner || !target.MayOwnPods(gap.Resource) {
 				continue
 			}
 			consequence = "the answer is about the pods whose owners are known"
@@ -79,18 +81,18 @@ func (x *builder) assume() {
 	if _, known := x.Cluster.Nodes.All(); !known && x.Cluster.Snapshot.Gap(snapshot.ResourceNodes) == nil {
 		x.out.Assumptions = append(x.out.Assumptions, "no node is known: assumed that the nodes named in ResourceSlices exist and are suitable for the pod")
 	}
-	if class := x.target.UnknownPriority(); class != "" {
+	if class := x.Target.UnknownPriority(); class != "" {
 		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf("the priority of PriorityClass %s is not known: assumed that it is 0", class))
 	}
-	if x.slowNode != "" {
-		scheduler := fmt.Sprintf(`the scheduler searches for at most %s, and then says "timed out trying to allocate devices"`, schedulerLimit)
+	if x.SlowNode != "" {
+		scheduler := fmt.Sprintf(`the scheduler searches for at most %s, and then says "timed out trying to allocate devices"`, verdict.SchedulerLimit)
 		if !x.Cluster.Gates.Enabled("DRASchedulerFilterTimeout") {
 			scheduler = "the scheduler may search for very long, because the feature gate DRASchedulerFilterTimeout is off"
 		}
 		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf(
-			"nothing fits on node %s: this is proved by counting, because the allocator's own search takes more than %s steps; %s", x.slowNode, english.Thousands(provedSteps), scheduler))
+			"nothing fits on node %s: this is proved by counting, because the allocator's own search takes more than %s steps; %s", x.SlowNode, english.Thousands(verdict.ProvedSteps), scheduler))
 	}
-	for _, u := range x.unevaluated {
+	for _, u := range x.Unevaluated {
 		if u.Always || x.out.Verdict == api.Fits {
 			x.out.Assumptions = append(x.out.Assumptions, "not evaluated: "+u.String())
 		}
@@ -98,10 +100,10 @@ func (x *builder) assume() {
 	if x.out.Verdict == api.DoesNotFit && preemptionMatters(x.Question) {
 		x.out.Assumptions = append(x.out.Assumptions, "not evaluated: preemption of pods with lower priority")
 	}
-	if x.target.Workload && x.out.Verdict != api.Allocated {
+	if x.Target.Workload && x.out.Verdict != api.Allocated {
 		x.out.Assumptions = append(x.out.Assumptions, "nodes, conflict and remedies are for one pod, except where a remedy says how many pods fit")
 	}
-	if group := x.target.Group; group != nil && !x.Cluster.Gates.Enabled("GenericWorkload") {
+	if group := x.Target.Group; group != nil && !x.Cluster.Gates.Enabled("GenericWorkload") {
 		x.out.Assumptions = append(x.out.Assumptions, fmt.Sprintf(
 			"the feature gate GenericWorkload is off: the API server drops spec.schedulingGroup of new pods, and PodGroup %s has no effect on them", group.Name))
 	}

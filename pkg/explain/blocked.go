@@ -4,7 +4,6 @@
 package explain
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,39 +12,26 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/obstacle"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// meetObstacles turns "it fits" into [api.Blocked] if something else than devices is in the
-// way. Where there are no devices either, it is a hint. It returns what to add to
-// the summary of a pod that fits.
-func (x *builder) meetObstacles(ctx context.Context) (unknown []string, err error) {
-	obstacles, unevaluated, err := obstacle.Find(ctx, x.Question, x.target, x.out.Verdict, func(ctx context.Context, pod *corev1.Pod) (*target.Gang, error) {
-		return queue.DecideGang(ctx, x.explainer, x.Cluster, pod)
-	})
-	if err != nil {
-		return nil, err
+// obstacles says what else than devices is in the way. Where there are no devices either, it is a
+// hint. It returns what to add to the summary of a pod that fits.
+func (x *builder) obstacles() (unknown []string) {
+	if x.Blocked() {
+		x.out.Verdict, x.out.Code = api.Blocked, x.Obstacles[0].Code
+		return nil
 	}
-	x.unevaluated = unevaluated
-	switch {
-	case len(obstacles) == 0:
-	case x.out.Verdict == api.Fits, x.out.Verdict == api.Allocated:
-		x.out.Verdict, x.out.Code = api.Blocked, obstacles[0].Code
-		x.blockedBy = obstacles
-		return nil, nil
-	case !x.target.VerdictOnly:
-		for _, o := range obstacles {
+	if x.depth == withAdvice {
+		for _, o := range x.Obstacles {
 			x.out.Hints = append(x.out.Hints, api.Hint{Text: "Besides, " + o.Reason, Evidence: o.Evidence})
 		}
 	}
 	if x.out.Verdict == api.Fits {
-		return x.unknowns(), nil
+		return x.unknowns()
 	}
-	return nil, nil
+	return nil
 }
 
 // unknowns is what was not evaluated and matters to a pod that fits, and that the
@@ -57,7 +43,7 @@ func (x *builder) unknowns() []string {
 	}
 	var clauses []string
 	parts := x.Cluster.Nodes.Unevaluated(pod)
-	for _, u := range x.unevaluated {
+	for _, u := range x.Unevaluated {
 		if !u.Quiet {
 			parts = append(parts, u.String())
 		}
@@ -83,26 +69,4 @@ func (x *builder) unknowns() []string {
 		text += fmt.Sprintf(" (%s)", when.UTC().Format(time.RFC3339))
 	}
 	return append(clauses, text)
-}
-
-// blockedLife is where a pod stands that something else than devices blocks.
-// What else was found about it is evidence: it is the same thing in other words. So is what
-// the API server has said of the same kind when it was to create a pod.
-func (x *builder) blockedLife(own lifecycle.Life, said *lifecycle.Blockage) lifecycle.Life {
-	blocked := lifecycle.Life{Stage: x.blockedBy[0].Stage}
-	for i := range x.blockedBy {
-		f := x.blockedBy[i].Finding
-		if said != nil && said.Code == x.blockedBy[i].Code {
-			f.Reason = ""
-		}
-		blocked.Findings = append(blocked.Findings, f)
-	}
-	if pod := x.Pod; pod != nil {
-		blocked.Findings = append(blocked.Findings, lifecycle.GateFindings(pod)...)
-	}
-	for _, f := range own.Findings {
-		f.Reason = ""
-		blocked.Findings = append(blocked.Findings, f)
-	}
-	return blocked
 }

@@ -12,10 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 )
 
 // because finds the bug of the cluster's release that decides about a node.
@@ -34,8 +34,8 @@ func bugText(q *funnel.Question, because behavior.Behavior) string {
 }
 
 // byBug says that claims fit because of a bug alone, if so.
-func (x *builder) byBug(ctx context.Context, verdict api.Verdict) string {
-	if verdict != api.Fits || x.out.Placement == nil {
+func (x *builder) byBug(ctx context.Context) string {
+	if x.Allocator != api.Fits || x.out.Placement == nil {
 		return ""
 	}
 	because := x.because(ctx, x.Cluster.Snapshot.Node(x.out.Placement.Node), true)

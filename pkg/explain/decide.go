@@ -15,107 +15,45 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodeanswer"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// decide asks the allocator about every candidate and draws the conclusion.
-// Where the allocator takes its time, what counting says is concluded from
-// meanwhile; that the allocator says something else in the end is not expected.
-func (x *builder) decide(ctx context.Context) (reason, error) {
-	equivalent := x.reasons.Equivalent(ctx)
-	x.equivalent = equivalent
-	verdicts, hard := check(ctx, x.Question, equivalent, x.isHard)
-	if err := ctx.Err(); err != nil {
-		return reason{}, fmt.Errorf("check the nodes: %w", err)
-	}
-	search := startSearch(ctx, x.Question, hard)
-	defer search.stop()
-	fits := anyFits(verdicts)
-	if fits {
-		// It matters whether the scheduler gives up.
-		if _, err := x.await(ctx, search, equivalent, verdicts); err != nil {
-			return reason{}, err
-		}
-	}
-	before := *x.out
-	said, err := x.conclusion(ctx, equivalent, verdicts)
-	if err != nil || fits {
-		return said, err
-	}
-	changed, err := x.await(ctx, search, equivalent, verdicts)
-	if err != nil || !changed {
-		return said, err
-	}
-	*x.out = before
-	return x.conclusion(ctx, equivalent, verdicts)
-}
-
-// conclusion says what the verdicts mean. Of equivalent nodes, the first
-// one answers for all.
-func (x *builder) conclusion(ctx context.Context, equivalent []int, verdicts []allocator.Verdict) (reason, error) {
-	candidates := x.Reach.Candidates
-	answers := map[nodeanswer.Answer][]string{}
-	known := make([]nodeanswer.Answer, len(verdicts))
-	var best *fitting
-	var answer nodeanswer.Answer
-	for i, verdict := range verdicts {
-		switch {
-		case verdict.Outcome == allocator.NotTried:
-			// The node before, where the attempt ended, says why.
-			answer.Message = "not evaluated (scheduling aborted by the error on another node)"
-		case equivalent[i] != i:
-			answer = known[equivalent[i]]
-		default:
-			var err error
-			if answer, err = x.answer(ctx, candidates[i], verdict); err != nil {
-				return reason{}, err
-			}
-		}
-		known[i] = answer
-		answers[answer] = append(append(answers[answer], candidates[i].Name), x.target.LeftOut[candidates[i].Name]...)
-		if answer.Verdict == api.Fits && (best == nil || answer.Score > best.score) {
-			best = &fitting{node: candidates[i], score: answer.Score, allocations: verdict.Allocations}
-		}
-	}
-	progress := map[string]int{}
-	for _, u := range x.Reach.Unsuitable {
-		progress[u.Reason] = max(progress[u.Reason], nodeanswer.ProgressOf(x.Question, u))
-	}
-	for _, u := range x.Reach.Unsuitable {
-		answer := nodeanswer.Answer{Verdict: api.DoesNotFit, Code: u.Code, Message: u.Reason, Progress: progress[u.Reason]}
-		answers[answer] = append(append(answers[answer], u.Node.Name), x.target.LeftOut[u.Node.Name]...)
-	}
-	x.out.Nodes = nodeanswer.Group(answers)
-	nearestFirst(x.out.Nodes, nil, x.Reach.OnlyNode())
-	verdict, said := x.conclude(verdicts, best)
-	release, err := heedRelease(ctx, x.Question, x.out, verdicts, verdict)
-	if err != nil {
+// conclusion says what the verdicts about nodes mean.
+func (x *builder) conclusion(ctx context.Context) (reason, error) {
+	if err := x.groupNodes(ctx); err != nil {
 		return reason{}, err
 	}
-	if release.assumption != "" {
-		x.out.Assumptions = append(x.out.Assumptions, release.assumption)
+	turned := x.Release != nil && x.Release.Outcome != ""
+	var said reason
+	if turned {
+		said = reason{what: x.releaseText()}
+	} else {
+		said = x.conclude()
 	}
-	if text := x.byBug(ctx, verdict); text != "" {
+	x.out.Placement = placementOf(x.Verdict)
+	if text := x.releaseAssumption(); text != "" {
+		x.out.Assumptions = append(x.out.Assumptions, text)
+	}
+	if text := x.byBug(ctx); text != "" {
 		x.out.Assumptions = append(x.out.Assumptions, text)
 	}
 	if text := poolOrder(x.Question); text != "" {
 		x.out.Assumptions = append(x.out.Assumptions, text)
 	}
-	if release.verdict != "" {
-		x.out.Verdict, x.out.Placement = release.verdict, nil
-		return reason{what: release.summary}, nil
+	if turned {
+		return said, nil
 	}
-	x.out.Verdict, said = heedGaps(x.Question, x.out.Nodes, verdict, said)
-	if x.out.Verdict != api.DoesNotFit && x.out.Verdict != api.Error || x.target.VerdictOnly {
+	said = x.heedGaps(said)
+	if x.out.Verdict != api.DoesNotFit && x.out.Verdict != api.Error || x.depth != withAdvice {
 		return said, nil
 	}
 	update, bug, err := x.updates(ctx)
@@ -139,11 +77,56 @@ func (x *builder) conclusion(ctx context.Context, equivalent []int, verdicts []a
 	return said, x.retry(ctx)
 }
 
+// groupNodes groups the nodes by their answers. Of nodes that look the same to the allocator, the
+// first one answers for all; nodes with too few devices are alike if the reason is.
+func (x *builder) groupNodes(ctx context.Context) error {
+	answers := map[nodeanswer.Answer][]string{}
+	known, few := make([]nodeanswer.Answer, len(x.Checked)), map[nodeanswer.Answer]int{}
+	x.equivalent = slices.Clone(x.Equivalent)
+	var answer nodeanswer.Answer
+	for i := range x.Checked {
+		node := x.Reach.Candidates[i]
+		switch {
+		case x.Checked[i].Outcome == allocator.NotTried:
+			// The node before, where the attempt ended, says why.
+			answer.Message = "not evaluated (scheduling aborted by the error on another node)"
+		case x.Equivalent[i] != i && !x.TooFew[i]:
+			answer = known[x.Equivalent[i]]
+		default:
+			answer = x.answer(ctx, i)
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+		}
+		if x.TooFew[i] {
+			first, found := few[answer]
+			if !found {
+				first = i
+				few[answer] = i
+			}
+			x.equivalent[i] = first
+		}
+		known[i] = answer
+		answers[answer] = append(append(answers[answer], node.Name), x.Target.LeftOut[node.Name]...)
+	}
+	progress := map[string]int{}
+	for _, u := range x.Reach.Unsuitable {
+		progress[u.Reason] = max(progress[u.Reason], nodeanswer.ProgressOf(x.Question, u))
+	}
+	for _, u := range x.Reach.Unsuitable {
+		answer := nodeanswer.Answer{Verdict: api.DoesNotFit, Code: u.Code, Message: u.Reason, Progress: progress[u.Reason]}
+		answers[answer] = append(append(answers[answer], u.Node.Name), x.Target.LeftOut[u.Node.Name]...)
+	}
+	x.out.Nodes = nodeanswer.Group(answers)
+	nearestFirst(x.out.Nodes, nil, x.Reach.OnlyNode())
+	return nil
+}
+
 // retry looks ahead: where a claim of the pod is allocated and no node can use
 // it, and nobody else has reserved it, the scheduler takes its devices back and
 // starts again (PostFilter of its dynamicresources plugin).
 func (x *builder) retry(ctx context.Context) error {
-	if x.Pod == nil || x.target.Hypothetical {
+	if x.Pod == nil || x.Target.Hypothetical {
 		return nil
 	}
 	whole := target.Options{Kind: api.KindPod, Namespace: x.Pod.Namespace, Name: x.Pod.Name}
@@ -151,14 +134,14 @@ func (x *builder) retry(ctx context.Context) error {
 	if len(released) == 0 {
 		return nil
 	}
-	if x.target.Only != nil {
+	if x.Target.Only != nil {
 		// It does so only if no other node will do.
-		now, err := x.explain(ctx, x.Cluster, whole)
+		now, err := ExplainWith(ctx, x.Cluster, whole)
 		if err != nil || now.Verdict != api.DoesNotFit {
 			return err
 		}
 	}
-	again, err := x.explain(ctx, after, whole)
+	again, err := ExplainWith(ctx, after, whole)
 	if err != nil {
 		return err
 	}
@@ -218,50 +201,38 @@ func releasable(q *funnel.Question, claim *resourceapi.ResourceClaim) bool {
 	})
 }
 
-// fitting is a node where everything fits.
-type fitting struct {
-	node        *corev1.Node
-	score       int64
-	allocations []resourceapi.AllocationResult
+// answer translates the allocator's verdict for one candidate.
+func (x *builder) answer(ctx context.Context, candidate int) nodeanswer.Answer {
+	return x.answerOn(ctx, x.Reach.Candidates[candidate], x.Checked[candidate], func() int64 { return x.Score(candidate) })
 }
 
-// answer translates the allocator's verdict for one node.
-func (x *builder) answer(ctx context.Context, node *corev1.Node, verdict allocator.Verdict) (nodeanswer.Answer, error) {
-	switch verdict.Outcome {
+// answerOn translates the allocator's verdict for one node.
+func (x *builder) answerOn(ctx context.Context, node *corev1.Node, checked allocator.Verdict, score func() int64) nodeanswer.Answer {
+	switch checked.Outcome {
 	case allocator.Fits:
-		claims := make([]*resourceapi.ResourceClaim, 0, len(x.PodClaims))
-		for i := range x.PodClaims {
-			claims = append(claims, x.PodClaims[i].Claim)
-		}
-		score := int64(0)
-		if x.Cluster.Gates.Enabled("DRAPrioritizedList") {
-			score = allocator.Score(claims, verdict.Allocations)
-		}
-		if x.Cluster.MapsNodeResources(verdict.Allocations) {
+		if x.Cluster.MapsNodeResources(checked.Allocations) {
 			return nodeanswer.Answer{
 				Verdict: api.Undetermined, Code: api.NodeUnsuitable,
 				Message: "its devices stand for resources of the node like cpu (DRANodeAllocatableResources), of which it is not evaluated whether enough are left",
-			}, nil
+			}
 		}
-		return nodeanswer.Answer{Verdict: api.Fits, Score: score}, nil
+		return nodeanswer.Answer{Verdict: api.Fits, Score: score()}
 	case allocator.DoesNotFit, allocator.NodeError:
 		if because := x.because(ctx, node, false); because != "" {
-			return nodeanswer.SchedulerBug(bugText(x.Question, because)), ctx.Err()
+			return nodeanswer.SchedulerBug(bugText(x.Question, because))
 		}
 		answer := x.reasons.WhyNot(ctx, node)
-		if verdict.Err != nil && answer.Code == api.CountUnsatisfiable {
-			answer.Message += "; the allocator adds: " + funnel.WithoutPlannedClaims(x.Question, verdict.Err.Error())
+		if checked.Err != nil && answer.Code == api.CountUnsatisfiable {
+			answer.Message += "; the allocator adds: " + funnel.WithoutPlannedClaims(x.Question, checked.Err.Error())
 		}
-		return answer, ctx.Err()
-	case allocator.Failed:
-		return nodeanswer.Answer{Verdict: api.Error, Code: errorCode(verdict.Err), Message: funnel.WithoutPlannedClaims(x.Question, errorText(verdict.Err))}, nil
+		return answer
 	case allocator.TimedOut:
-		if endless := unending(verdict.Err); endless != nil {
-			return nodeanswer.Answer{Verdict: api.Undetermined, Code: api.SearchTimeout, Message: english.OneLine(endless)}, nil
+		if endless := unending(checked.Err); endless != nil {
+			return nodeanswer.Answer{Verdict: api.Undetermined, Code: api.SearchTimeout, Message: english.OneLine(endless)}
 		}
-		return nodeanswer.Answer{Verdict: api.Undetermined, Code: api.SearchTimeout, Message: "the search takes longer than the scheduler's limit of 10s"}, nil
+		return nodeanswer.Answer{Verdict: api.Undetermined, Code: api.SearchTimeout, Message: "the search takes longer than the scheduler's limit of 10s"}
 	default:
-		return nodeanswer.Answer{}, fmt.Errorf("check node %s: %w", node.Name, verdict.Err)
+		return nodeanswer.Answer{Verdict: api.Error, Code: verdict.ErrorCode(checked.Err), Message: funnel.WithoutPlannedClaims(x.Question, errorText(checked.Err))}
 	}
 }
 
@@ -274,50 +245,11 @@ func unending(err error) error {
 	return nil
 }
 
-// errorCode finds the code for an error of the allocator. Upstream has no
-// error types, only texts (structured/internal/*/allocator_*.go).
-func errorCode(err error) api.Code {
-	if isPanic(err) {
-		return api.AllocatorPanic
-	}
-	if allocator.Panics(err) {
-		return api.SchedulerBug
-	}
-	text := err.Error()
-	for _, known := range []struct {
-		part string
-		code api.Code
-	}{
-		{"could not retrieve device class", api.ClassNotFound},
-		{"feature is disabled", api.FeatureDisabled},
-		{selectorCompileError, api.SelectorError},
-		{"CEL runtime error", api.SelectorError},
-		{"derived attribute", api.SelectorError},
-		{"is currently being updated", api.PoolIncomplete},
-		{"is currently invalid", api.PoolInvalid},
-		{"exceeds the claim limit", api.ClaimLimitExceeded},
-		{"constraint would not be satisfied", api.ConstraintUnsatisfiable},
-		{"checking capacity for device", api.CapacityInsufficient},
-	} {
-		if strings.Contains(text, known.part) {
-			return known.code
-		}
-	}
-	return api.AllocatorError
-}
-
-// isPanic reports whether the allocator panicked. Then nothing else is said: what our own
-// look at devices finds may be just what it stumbles over.
-func isPanic(err error) bool {
-	var panicked *allocator.PanicError
-	return errors.As(err, &panicked)
-}
-
 // errorText is an error of the allocator on one line. What it says of the limit
 // of a claim is said in other words.
 func errorText(err error) string {
 	text := english.OneLine(err)
-	if isCompileError(err) {
+	if verdict.IsCompileError(err) {
 		return "a selector does not compile"
 	}
 	var adds, limit, before int
@@ -332,43 +264,35 @@ func errorText(err error) string {
 	return text
 }
 
-// conclude draws the verdict and the reason from the nodes.
-func (x *builder) conclude(verdicts []allocator.Verdict, best *fitting) (api.Verdict, reason) {
-	for i, verdict := range verdicts {
-		node := x.Reach.Candidates[i].Name
-		switch verdict.Outcome {
-		case allocator.Failed:
-			if isPanic(verdict.Err) {
+// conclude is the reason of the allocator's verdict.
+func (x *builder) conclude() reason {
+	if x.Ended >= 0 {
+		checked, node := &x.Checked[x.Ended], x.Reach.Candidates[x.Ended].Name
+		switch endless := unending(checked.Err); {
+		case checked.Outcome == allocator.Failed:
+			if verdict.ErrorCode(checked.Err) == api.AllocatorPanic {
+				// What our own look at devices finds may be just what the allocator stumbles over.
 				for i := range x.out.Claims {
 					x.out.Claims[i].Requests = nil
 				}
 			}
-			return api.Error, reason{what: errorSummary(x.Question, x.out.Claims, verdict.Err)}
-		case allocator.TimedOut:
-			if best != nil && !verdict.EndsAttempt {
-				// The scheduler goes on to other nodes, in releases before 1.36.
-				continue
-			}
-			if endless := unending(verdict.Err); endless != nil {
-				return api.Undetermined, reason{what: fmt.Sprintf("%s; whether the claims fit on node %s is not known", english.OneLine(endless), node)}
-			}
-			return api.Undetermined, reason{what: fmt.Sprintf("the search for devices on node %s takes longer than 10s: the scheduler gives up with \"timed out trying to allocate devices\", and whether the claims fit is not known", node)}
+			return reason{what: errorSummary(x.Question, x.out.Claims, checked.Err)}
+		case endless != nil:
+			return reason{what: fmt.Sprintf("%s; whether the claims fit on node %s is not known", english.OneLine(endless), node)}
 		default:
+			return reason{what: fmt.Sprintf("the search for devices on node %s takes longer than 10s: the scheduler gives up with \"timed out trying to allocate devices\", and whether the claims fit is not known", node)}
 		}
 	}
-	switch {
-	case best == nil && len(x.out.Nodes) > 0 && x.out.Nodes[0].Verdict == api.Undetermined:
-		return api.Undetermined, noFit(x.out, len(x.Claims) == 0)
-	case best == nil:
-		return api.DoesNotFit, noFit(x.out, len(x.Claims) == 0)
-	case len(x.Claims) == 0:
-		return api.Allocated, reason{what: allocatedSummary(x.Pod, x.out.Claims)}
-	default:
-		x.out.Placement = placementOn(x.Question, best)
-		if x.target.Object.Kind == kindDaemonSet && len(x.target.New) > 0 {
-			return api.Fits, reason{what: x.daemons()}
+	switch x.Allocator {
+	case api.Allocated:
+		return reason{what: allocatedSummary(x.Pod, x.out.Claims)}
+	case api.Fits:
+		if x.Target.Object.Kind == kindDaemonSet && len(x.Target.New) > 0 {
+			return reason{what: x.daemons()}
 		}
-		return api.Fits, reason{what: funnel.PlacementText(x.out.Placement)}
+		return reason{what: funnel.PlacementText(placementOf(x.Verdict))}
+	default:
+		return noFit(x.out, len(x.Claims) == 0)
 	}
 }
 
@@ -402,10 +326,10 @@ func (x *builder) daemons() string {
 // errorSummary is the allocator's error, with what people need to know beyond.
 func errorSummary(q *funnel.Question, claims []api.ClaimExplanation, err error) string {
 	text := funnel.WithoutPlannedClaims(q, errorText(err))
-	if errorCode(err) != api.SelectorError {
-		return text + english.PrecededBy("; ", detailOf(claims, errorCode(err)).text)
+	if verdict.ErrorCode(err) != api.SelectorError {
+		return text + english.PrecededBy("; ", detailOf(claims, verdict.ErrorCode(err)).text)
 	}
-	if isCompileError(err) {
+	if verdict.IsCompileError(err) {
 		return compileSummary(q)
 	}
 	for _, claim := range claims {
@@ -465,79 +389,28 @@ func noFit(out *api.Explanation, allocated bool) reason {
 	return reason{what: text, detail: detailOf(out.Claims, dominant.Code)}
 }
 
-// placementOn describes what the allocator picks on the best node.
-func placementOn(q *funnel.Question, best *fitting) *api.Placement {
-	placement := &api.Placement{Node: best.node.Name, Score: best.score}
-	claims, err := q.ClaimsFor(best.node)
-	if err != nil {
+// placementOf describes what the allocator picks, nil if it picks nothing.
+func placementOf(v *verdict.Verdict) *api.Placement {
+	if v.Placement == nil {
 		return nil
 	}
-	for i, claim := range claims {
-		if i >= len(best.allocations) {
-			break
-		}
-		placement.Claims = append(placement.Claims, funnel.PlacementClaim(claim, funnel.PickedDevices(q.Pod, claim, &best.allocations[i])))
+	placement := &api.Placement{Node: v.Placement.Node.Name, Score: v.Placement.Score}
+	for i, claim := range v.Placement.Claims[:min(len(v.Placement.Claims), len(v.Placement.Allocations))] {
+		placement.Claims = append(placement.Claims, funnel.PlacementClaim(claim, funnel.PickedDevices(v.Pod, claim, &v.Placement.Allocations[i])))
 	}
 	return placement
 }
 
-// heedGaps turns a verdict into Undetermined if something was hidden that could
-// turn it around. More allocated devices never make a claim fit, so that
-// hidden claims leave DoesNotFit as it is; but they can hide devices on which
-// a selector fails.
-func heedGaps(q *funnel.Question, nodes []api.NodeGroup, verdict api.Verdict, said reason) (api.Verdict, reason) {
-	var decisive []string
-	switch verdict {
-	case api.Fits:
-		decisive = []string{snapshot.ResourceClaims, snapshot.ResourceSlices}
-	case api.DoesNotFit:
-		decisive = []string{snapshot.ResourceSlices, snapshot.ResourceNodes}
-		if len(q.Claims) == 0 {
-			decisive = []string{snapshot.ResourceNodes}
-		}
-		if q.Pod != nil && len(q.Pod.Spec.Containers) > 0 && extendedMisfit(q) {
-			decisive = append(decisive, snapshot.ResourceClasses)
-		}
-	case api.Error:
-		if len(nodes) > 0 && slices.Contains([]api.Code{api.SelectorError, api.PoolIncomplete, api.PoolInvalid, api.ConstraintUnsatisfiable}, nodes[0].Code) {
-			if _, problem, _ := compileProblem(q); problem != nil {
-				// That does not depend on devices.
-				break
-			}
-			decisive = []string{snapshot.ResourceClaims, snapshot.ResourceSlices}
-		}
-	case api.Allocated, api.Blocked, api.Undetermined:
+// heedGaps says what was hidden that could turn the verdict around, in place of what is said.
+func (x *builder) heedGaps(said reason) reason {
+	switch {
+	case x.NoNode:
+		return reason{what: "no node is known, and some devices are not bound to a node of a certain name"}
+	case x.Gap == nil:
+		return said
+	case x.Allocator == api.DoesNotFit:
+		return reason{what: x.Gap.Reason}
+	default:
+		return reason{what: fmt.Sprintf("as far as can be seen %s, but %s", said.text(nil), x.Gap.Reason)}
 	}
-	for _, resource := range decisive {
-		gap := q.Cluster.Snapshot.Gap(resource)
-		if gap == nil {
-			continue
-		}
-		if verdict == api.DoesNotFit {
-			return api.Undetermined, reason{what: gap.Reason}
-		}
-		return api.Undetermined, reason{what: fmt.Sprintf("as far as can be seen %s, but %s", said.text(nil), gap.Reason)}
-	}
-	if _, known := q.Cluster.Nodes.All(); !known && verdict == api.DoesNotFit && !nodesDoNotMatter(q) {
-		return api.Undetermined, reason{what: "no node is known, and some devices are not bound to a node of a certain name"}
-	}
-	return verdict, said
-}
-
-// nodesDoNotMatter reports whether all devices name their node, so that made-up
-// nodes are as good as real ones.
-func nodesDoNotMatter(q *funnel.Question) bool {
-	for _, slice := range q.Cluster.Snapshot.Slices {
-		if slice.Spec.NodeName == nil {
-			return false
-		}
-	}
-	return true
-}
-
-// extendedMisfit reports whether a node was ruled out for an extended resource.
-func extendedMisfit(q *funnel.Question) bool {
-	return slices.ContainsFunc(q.Reach.Unsuitable, func(u eligibility.UnsuitableNode) bool {
-		return u.Misfit.Filter == cluster.FilterResources && strings.Contains(string(u.Misfit.Resource), "/")
-	})
 }

@@ -10,12 +10,12 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -37,13 +37,13 @@ func allocatorInfo(q *funnel.Question) api.AllocatorInfo {
 }
 
 func (x *builder) describeUsers() {
-	if creator := x.target.Creator; creator != nil {
+	if creator := x.Target.Creator; creator != nil {
 		if created := creator.Object.GetCreationTimestamp(); !created.IsZero() {
 			x.out.AgeSeconds = age(x.Question, created)
 		}
 	}
-	x.out.PodCount = len(x.target.Users)
-	for _, pod := range x.target.Users[:min(len(x.target.Users), target.MaxPods)] {
+	x.out.PodCount = len(x.Target.Users)
+	for _, pod := range x.Target.Users[:min(len(x.Target.Users), target.MaxPods)] {
 		status := api.PodStatus{Namespace: pod.Namespace, Name: pod.Name, Phase: string(pod.Status.Phase), Node: pod.Spec.NodeName, Owner: lifecycle.WorkloadName(pod)}
 		if !pod.CreationTimestamp.IsZero() {
 			status.Since = &pod.CreationTimestamp
@@ -51,7 +51,7 @@ func (x *builder) describeUsers() {
 		}
 		x.out.Pods = append(x.out.Pods, status)
 	}
-	if different := x.target.Different; len(different) > 0 {
+	if different := x.Target.Different; len(different) > 0 {
 		x.out.DifferentPods = &api.DifferentPods{Count: len(different)}
 		for i, pod := range different {
 			if snapshot.Waits(pod) {
@@ -68,7 +68,7 @@ func (x *builder) describeUsers() {
 			x.out.SchedulingGates = append(x.out.SchedulingGates, gate.Name)
 		}
 	}
-	if x.Pod != nil && !x.target.Hypothetical {
+	if x.Pod != nil && !x.Target.Hypothetical {
 		x.out.SchedulerMessage = lifecycle.SchedulerMessage(x.Cluster.Snapshot, x.Pod)
 	}
 }
@@ -90,8 +90,6 @@ func age(q *funnel.Question, since metav1.Time) int64 {
 
 // describeClaims lists the claims.
 func (x *builder) describeClaims() {
-	funnel.ListWaiting(x.Question)
-	x.target.Claims = x.PodClaims
 	x.out.Claims = make([]api.ClaimExplanation, 0, len(x.PodClaims))
 	for i := range x.PodClaims {
 		pc := &x.PodClaims[i]

@@ -10,23 +10,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 )
-
-// Verdicts is what a queue asks that needs verdicts and placements alone.
-func Verdicts() queue.Explainer {
-	e := explainer()
-	e.Explain = func(ctx context.Context, c *cluster.Cluster, t *target.Target) (*api.Explanation, error) {
-		t.VerdictOnly = true
-		return explainTarget(ctx, c, t)
-	}
-	return e
-}
 
 // Inspection makes checks of devices and nodes for nobody in particular: for a
 // request without selectors, tolerations and capacity, of a pod that tolerates
@@ -48,7 +38,7 @@ func NewInspection(c *cluster.Cluster, nodes []*corev1.Node) *Inspection {
 			Request: &cluster.Request{Claim: &resourceapi.ResourceClaim{}, Mode: resourceapi.DeviceAllocationModeExactCount, Count: 1},
 			Class:   &resourceapi.DeviceClass{},
 		},
-		Assumptions: survey(q, nodes),
+		Assumptions: unreadTexts(verdict.Survey(q, nodes)),
 	}
 }
 
@@ -120,9 +110,11 @@ func (in *Inspection) Devices(ctx context.Context, opts Options, devices []*clus
 	if err != nil {
 		return nil, nil, err
 	}
-	t.VerdictOnly = true
-	x := builderWithQueue(in.question.Cluster, t)
-	x.Selectors, x.Catalog = in.question.Selectors, in.question.Catalog
+	v, err := verdict.Decide(ctx, in.question.Cluster, t, in.question.Selectors)
+	if err != nil {
+		return nil, nil, fmt.Errorf("explain %s: %w", target.Text(t.Object), err)
+	}
+	x := newBuilder(v, reasonsOnly)
 	x.devices = devices
 	out, err := x.explanation(ctx)
 	return out, x.described, err

@@ -9,11 +9,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // Answer is what was found for one of several targets. One of the two is nil.
@@ -31,35 +30,31 @@ type Answer struct {
 // Equal pods share what is the same for all of them, see [Explanation.SameAs]: a
 // thousand pods of one Job take little longer than one. The error is that of ctx.
 func ExplainEach(ctx context.Context, c *cluster.Cluster, targets []target.Options) ([]Answer, error) {
-	return ExplainEachAgain(ctx, c, targets, &queue.Verdicts{})
+	return answerEach(ctx, c, targets, verdict.Options{}, withAdvice)
 }
 
 // ExplainEachAgain is [ExplainEach] for those who ask about one cluster several times: the
 // verdicts about pods that are no targets are found once.
-func ExplainEachAgain(ctx context.Context, c *cluster.Cluster, targets []target.Options, verdicts *queue.Verdicts) ([]Answer, error) {
-	q := queue.New(explainer(), c)
-	q.Remember(verdicts)
-	return answerEach(ctx, q, c, targets)
+func ExplainEachAgain(ctx context.Context, c *cluster.Cluster, targets []target.Options, memory *verdict.Memory) ([]Answer, error) {
+	return answerEach(ctx, c, targets, verdict.Options{Memory: memory}, withAdvice)
 }
 
 // ExplainEquivalent is [ExplainEach] for overviews: pods also share an answer if they differ in
 // the names of namespaces, owners and claims, so that the remedies can name those of
 // another pod.
 func ExplainEquivalent(ctx context.Context, c *cluster.Cluster, targets []target.Options) ([]Answer, error) {
-	q := queue.New(explainer(), c)
-	var waiting []*corev1.Pod
-	for _, pod := range c.Snapshot.Pods {
-		if snapshot.Waits(pod) {
-			waiting = append(waiting, pod)
-		}
-	}
-	q.ShareAnswers(waiting)
-	return answerEach(ctx, q, c, targets)
+	return answerEach(ctx, c, targets, verdict.Options{Shares: true}, withAdvice)
 }
 
-func answerEach(ctx context.Context, q *queue.Queue, c *cluster.Cluster, targets []target.Options) ([]Answer, error) {
+// ReasonsOfEach is [ExplainEquivalent] for some of the pods that wait, without advice.
+func ReasonsOfEach(ctx context.Context, c *cluster.Cluster, targets []target.Options, waiting []*corev1.Pod) ([]Answer, error) {
+	return answerEach(ctx, c, targets, verdict.Options{Shares: true, Waiting: waiting}, reasonsOnly)
+}
+
+func answerEach(ctx context.Context, c *cluster.Cluster, targets []target.Options, opts verdict.Options, most depth) ([]Answer, error) {
 	answers := make([]Answer, len(targets))
 	found := make([]*target.Target, len(targets))
+	q := verdict.NewQueue(c, opts)
 	for i, opts := range targets {
 		var err error
 		found[i], err = target.Find(c, opts)
@@ -76,22 +71,21 @@ func answerEach(ctx context.Context, q *queue.Queue, c *cluster.Cluster, targets
 			return nil, fmt.Errorf("explain: %w", err)
 		}
 	}
-	if q.Any() {
-		if err := q.Decide(ctx); err != nil {
-			return nil, err
-		}
+	explained, err := explainQueue(ctx, c, q, most)
+	if err != nil {
+		return nil, err
 	}
 	gangs := &gangRemedies{cluster: c, known: map[[2]string]*api.Explanation{}}
 	for i, s := range found {
 		if s == nil || answers[i].Err != nil {
 			continue
 		}
-		answers[i].Explanation, answers[i].Err = q.Answer(ctx, s)
+		answers[i].Explanation, answers[i].Err = explained.answer(ctx, s, most)
 		switch {
-		case answers[i].Err != nil:
+		case answers[i].Err != nil || most != withAdvice:
 		case s.Counted():
 			answers[i].Err = findWhole(ctx, c, s, answers[i].Explanation)
-		case !s.VerdictOnly:
+		default:
 			answers[i].Err = gangs.find(ctx, s, answers[i].Explanation)
 		}
 		if err := ctx.Err(); err != nil {

@@ -9,12 +9,12 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/hints"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -41,7 +41,7 @@ func ExplainWith(ctx context.Context, c *cluster.Cluster, opts Options) (*api.Ex
 	if err != nil {
 		return nil, err
 	}
-	first, err := explainTarget(ctx, c, t)
+	first, _, err := explainTarget(ctx, c, t, withAdvice)
 	if err != nil || first.Verdict == api.Fits {
 		return first, err
 	}
@@ -50,7 +50,7 @@ func ExplainWith(ctx context.Context, c *cluster.Cluster, opts Options) (*api.Ex
 		other := *t
 		other.UsePod(c, pod)
 		other.Instead = true
-		answer, err := explainTarget(ctx, c, &other)
+		answer, _, err := explainTarget(ctx, c, &other, withAdvice)
 		if err != nil {
 			return nil, err
 		}
@@ -61,53 +61,48 @@ func ExplainWith(ctx context.Context, c *cluster.Cluster, opts Options) (*api.Ex
 	return first, nil
 }
 
-// builderWithQueue is a builder that can ask other questions.
-func builderWithQueue(c *cluster.Cluster, t *target.Target) *builder {
-	x := newBuilder(c, t)
-	x.explain, x.explainer = ExplainWith, explainer()
-	return x
-}
+// depth is how much is looked for beyond the verdict and its reasons.
+type depth int
 
-// explainer is what the queue asks.
-func explainer() queue.Explainer {
-	return queue.Explainer{
-		Explain: explainTarget,
-		Describe: func(c *cluster.Cluster, t *target.Target) *api.Explanation {
-			x := newBuilder(c, t)
-			x.describe()
-			return x.out
-		},
-	}
-}
+// The depths.
+const (
+	reasonsOnly depth = iota
+	withOutlook
+	withAdvice
+)
 
 // maxOthers is how many more pods are tried that wait for a claim.
 const maxOthers = 4
 
-func explainTarget(ctx context.Context, c *cluster.Cluster, t *target.Target) (*api.Explanation, error) {
+// explainTarget decides what becomes of a target, and explains it.
+func explainTarget(ctx context.Context, c *cluster.Cluster, t *target.Target, d depth) (*api.Explanation, *verdict.Verdict, error) {
 	selectors, back := c.Evaluators.Lend()
 	defer back()
-	x := builderWithQueue(c, t)
-	x.Evaluate(selectors)
-	return x.explanation(ctx)
+	v, err := verdict.Decide(ctx, c, t, selectors)
+	if err != nil {
+		return nil, nil, fmt.Errorf("explain %s: %w", target.Text(t.Object), err)
+	}
+	out, err := newBuilder(v, d).explanation(ctx)
+	return out, v, err
 }
 
 // explanation runs all steps and puts what they have to say into the summary.
 func (x *builder) explanation(ctx context.Context) (*api.Explanation, error) {
 	parts, err := x.run(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("explain %s: %w", target.Text(x.target.Object), err)
+		return nil, fmt.Errorf("explain %s: %w", target.Text(x.Target.Object), err)
 	}
 	if parts.onNode, err = x.describeNode(ctx); err != nil {
 		return nil, err
 	}
-	if x.target.Instead && x.out.Verdict == api.Fits {
+	if x.Target.Instead && x.out.Verdict == api.Fits {
 		parts.instead = x.Pod.Name
 	}
 	describe := func(d *cluster.Device) (*api.DeviceExplanation, error) {
-		return describeDevice(ctx, x.Question, x.out, parts.text(), x.target.Only, d)
+		return describeDevice(ctx, x.Question, x.out, parts.text(), x.Target.Only, d)
 	}
-	if x.target.Device != nil {
-		if x.out.Device, err = describe(x.target.Device); err != nil {
+	if x.Target.Device != nil {
+		if x.out.Device, err = describe(x.Target.Device); err != nil {
 			return nil, err
 		}
 	}
@@ -124,20 +119,18 @@ func (x *builder) explanation(ctx context.Context) (*api.Explanation, error) {
 	return x.out, nil
 }
 
-// run answers from the top down: what there is, what the allocator says, what else
-// is in the way, what could not be known, how far the pod has come, what is true
-// besides. Each step returns what it has to say in the summary.
+// run explains from the top down: what there is, what the allocator says, what else is in the way,
+// what could not be known, how far the pod has come, what is true besides. Each step returns what it
+// has to say in the summary.
 func (x *builder) run(ctx context.Context) (*summary, error) {
 	x.describe()
 	parts := &summary{}
 	var err error
-	if parts.reason, err = x.allocate(ctx); err != nil {
+	if parts.reason, err = x.ofDevices(ctx); err != nil {
 		return nil, err
 	}
-	if parts.unknown, err = x.meetObstacles(ctx); err != nil {
-		return nil, err
-	}
-	if len(x.blockedBy) > 0 {
+	parts.unknown = x.obstacles()
+	if x.Blocked() {
 		// The findings say what is in the way.
 		parts.reason = reason{}
 	}
@@ -147,7 +140,7 @@ func (x *builder) run(ctx context.Context) (*summary, error) {
 	x.assume()
 	hasDevices := x.out.Verdict == api.Fits || x.out.Verdict == api.Allocated
 	parts.findings = x.describeStage()
-	if hasDevices && x.out.Verdict == api.Blocked && x.target.Creator != nil && x.out.Code != api.NotAdmitted && (&lifecycle.Life{Findings: parts.findings}).HasReason() {
+	if hasDevices && x.out.Verdict == api.Blocked && x.Target.Creator != nil && x.out.Code != api.NotAdmitted && (&lifecycle.Life{Findings: parts.findings}).HasReason() {
 		// Nothing follows by itself: the devices are no reason.
 		parts.reason = reason{}
 	}
@@ -158,8 +151,8 @@ func (x *builder) run(ctx context.Context) (*summary, error) {
 // addHints says what is true besides.
 func (x *builder) addHints(ctx context.Context) hints.Found {
 	var found hints.Found
-	if !x.target.VerdictOnly {
-		found = hints.Find(x.Question, x.target.Object, x.out)
+	if x.depth == withAdvice {
+		found = hints.Find(x.Question, x.Target.Object, x.out)
 		x.out.Hints = append(x.out.Hints, found.Hints...)
 		x.out.Hints = x.out.Hints[:min(len(x.out.Hints), hints.Most)]
 	}
@@ -167,67 +160,23 @@ func (x *builder) addHints(ctx context.Context) hints.Found {
 	return found
 }
 
-// settlement is what settles the matter before any node is tried, nil if nothing
-// does. The first one to say something wins.
-func (x *builder) settlement() *settlement {
-	for _, find := range []func() *settlement{
-		x.withoutPods,
-		x.beyondScheduling,
-		func() *settlement { return claimProblem(x.Question) },
-		x.deletingTarget,
-		x.unservedPod,
-		x.nothingToAllocate,
-	} {
-		if s := find(); s != nil {
-			return s
-		}
+// ofDevices is the reason for the verdict about devices, or what settled it before any node was
+// tried.
+func (x *builder) ofDevices(ctx context.Context) (reason, error) {
+	x.out.Verdict = x.Devices
+	if x.Settled != nil {
+		return x.settle(ctx)
 	}
-	return nil
-}
-
-// allocate finds the verdict of the allocator, or of what comes before it, and the
-// reason.
-func (x *builder) allocate(ctx context.Context) (reason, error) {
-	if s := x.settlement(); s != nil {
-		return x.settle(s), nil
-	}
-	if s := refusal(x.Question); s != nil {
-		s.message += classesHint(ctx, x.Question, s.classes)
-		said := x.settle(s)
-		if x.target.VerdictOnly {
-			return said, nil
-		}
-		for _, class := range s.classes {
-			if x.Catalog.MeantClass(ctx, class, x.Cluster.Snapshot.Classes) == "" {
-				x.out.NextSteps = append(x.out.NextSteps, api.NextStep{Actor: api.ActorAdmin, Text: x.Catalog.ClassMissing(class)})
-			}
-		}
-		_, err := x.advise(ctx)
-		return said, err
-	}
-	nodes := x.target.Nodes(x.Cluster)
-	// Both look at all of the cluster, and neither needs the other.
-	var begun sync.WaitGroup
-	if x.target.Only == nil {
-		begun.Go(func() {
-			for i := range x.Claims {
-				x.BeginFunnels(ctx, &x.Claims[i])
-			}
-		})
-	}
-	x.out.Assumptions = append(x.out.Assumptions, survey(x.Question, nodes)...)
-	begun.Wait()
-	x.out.NodeCount = len(nodes)
-	for _, further := range x.target.LeftOut {
+	x.out.Assumptions = append(x.out.Assumptions, unreadTexts(x.Unread)...)
+	x.out.NodeCount = len(x.Target.Nodes(x.Cluster))
+	for _, further := range x.Target.LeftOut {
 		x.out.NodeCount += len(further)
 	}
-	if err := x.account(ctx); err != nil {
-		return reason{}, err
-	}
-	if !x.target.VerdictOnly {
+	x.describeFunnels()
+	if x.depth == withAdvice {
 		x.trace(ctx)
 	}
-	return x.decide(ctx)
+	return x.conclusion(ctx)
 }
 
 // codeOf is the dominant reason: the one that settled the matter, or else that of
@@ -243,31 +192,30 @@ func codeOf(out *api.Explanation) api.Code {
 	}
 }
 
-// account makes the funnels of all claims, or finishes them. Those of one are described while the
-// next one is worked on.
-func (x *builder) account(ctx context.Context) error {
-	var described sync.WaitGroup
-	defer described.Wait()
-	for i := range x.Claims {
-		c := &x.Claims[i]
-		pools := len(x.Cluster.Pools.All())
-		var err error
-		if only := x.target.Only; only != nil {
-			pools = len(x.Reach.Pools[only.Name])
-			err = x.AddFunnels(ctx, c, only)
-		} else {
-			err = x.FinishFunnels(ctx, c)
-		}
-		if err != nil {
-			return err
-		}
-		described.Go(func() { x.describeFunnels(c, pools) })
+// unreadTexts says of which nodes the pools could not be determined.
+func unreadTexts(nodes []verdict.UnreadNode) []string {
+	var texts []string
+	for _, u := range nodes {
+		texts = append(texts, fmt.Sprintf("the pools of node %s could not be determined: %v", u.Node, u.Err))
 	}
-	return nil
+	return texts
 }
 
-// describeFunnels says what the funnels of a claim have found, in so many pools.
-func (x *builder) describeFunnels(c *funnel.Claim, pools int) {
+// describeFunnels says what the funnels of the claims have found.
+func (x *builder) describeFunnels() {
+	pools := len(x.Cluster.Pools.All())
+	if only := x.Target.Only; only != nil {
+		pools = len(x.Reach.Pools[only.Name])
+	}
+	var described sync.WaitGroup
+	for i := range x.Claims {
+		described.Go(func() { x.describeFunnelsOf(&x.Claims[i], pools) })
+	}
+	described.Wait()
+}
+
+// describeFunnelsOf says what the funnels of a claim have found, in so many pools.
+func (x *builder) describeFunnelsOf(c *funnel.Claim, pools int) {
 	explained := &x.out.Claims[c.Index]
 	for _, alternatives := range c.Funnels {
 		for _, f := range alternatives {

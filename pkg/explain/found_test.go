@@ -13,11 +13,12 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -104,17 +105,15 @@ func surveyed(tb testing.TB, snap *snapshot.Snapshot) *builder {
 			s.Claims = append(s.Claims, cluster.PodClaim{Claim: c})
 		}
 	}
-	x := newBuilder(facts, s)
-	x.describeClaims()
-	if refused := refusal(x.Question); refused != nil {
-		tb.Fatal(refused.message)
-	}
-	survey(x.Question, x.target.Nodes(facts))
-	for i := range x.Claims {
-		x.BeginFunnels(tb.Context(), &x.Claims[i])
-	}
-	if err := x.account(tb.Context()); err != nil {
+	v, err := verdict.Decide(tb.Context(), facts, s, nil)
+	if err != nil {
 		tb.Fatal(err)
 	}
+	if v.Settled != nil {
+		tb.Fatal(v.Settled.Cause)
+	}
+	x := newBuilder(v, reasonsOnly)
+	x.describeClaims()
+	x.describeFunnels()
 	return x
 }

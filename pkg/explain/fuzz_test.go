@@ -12,10 +12,10 @@ import (
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 

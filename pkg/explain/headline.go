@@ -13,16 +13,16 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/counting"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/advice"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodeanswer"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -313,7 +313,7 @@ func (h *headlines) devicesOf(ctx context.Context, node *corev1.Node, left advic
 	if fits, err := h.confirmer.Fits(ctx, h.Question, amended, node, left.Claims); err == nil && fits {
 		return nodeanswer.Answer{Message: availableText(one, node)}, true
 	}
-	return nodeanswer.NewReasons(one, &counting.Confirmer{}).WhyNot(ctx, node), false
+	return nodeanswer.NewReasons(one, nil, &counting.Confirmer{}).WhyNot(ctx, node), false
 }
 
 // released says which claims are released in that scenario, and that taints are gone.

@@ -15,9 +15,9 @@ import (
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 )
 
 // solve is the decision for the only node of an instance.

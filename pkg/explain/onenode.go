@@ -11,28 +11,20 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 )
-
-// fitsElsewhere reports whether the pod could use another node than the one that
-// the question is about.
-func fitsElsewhere(q *funnel.Question, only *corev1.Node) bool {
-	if only == nil {
-		return false
-	}
-	nodes, _ := q.Cluster.Nodes.All()
-	return slices.ContainsFunc(nodes, func(node *corev1.Node) bool { return len(funnel.Misfits(q, node)) == 0 })
-}
 
 // describeNode describes the one node that the question is about: what keeps
 // the pod away, the pools, and whether the devices would do. It returns the summary
 // of that, empty if it is the same as for all nodes.
 func (x *builder) describeNode(ctx context.Context) (string, error) {
-	node := x.target.Only
+	node := x.Target.Only
 	if node == nil {
 		return "", nil
 	}
@@ -44,7 +36,7 @@ func (x *builder) describeNode(ctx context.Context) (string, error) {
 	misfits := funnel.Misfits(x.Question, node)
 	for _, u := range misfits {
 		x.out.Node.Misfits = append(x.out.Node.Misfits, api.NodeMisfit{
-			Code: u.Code, Message: misfitText(u, x.Cluster.Snapshot.Now(), x.target.Hypothetical), Evidence: u.Evidence(),
+			Code: u.Code, Message: misfitText(u, x.Cluster.Snapshot.Now(), x.Target.Hypothetical), Evidence: u.Evidence(),
 		})
 	}
 	pools := x.Reach.Pools[node.Name]
@@ -85,10 +77,10 @@ func (x *builder) judgeDevices(ctx context.Context, node *corev1.Node, away bool
 			elsewhere = append(elsewhere, u.Claim.Name)
 		}
 	}
-	if len(elsewhere) > 0 && x.Pod != nil && !x.target.Hypothetical {
+	if len(elsewhere) > 0 && x.Pod != nil && !x.Target.Hypothetical {
 		after, released := released(x.Question)
 		if !slices.ContainsFunc(elsewhere, func(name string) bool { return !slices.Contains(released, name) }) {
-			again, err := x.explain(ctx, after, target.Options{Kind: api.KindPod, Namespace: x.Pod.Namespace, Name: x.Pod.Name, Node: node.Name})
+			again, err := ExplainWith(ctx, after, target.Options{Kind: api.KindPod, Namespace: x.Pod.Namespace, Name: x.Pod.Name, Node: node.Name})
 			if err != nil {
 				return err
 			}
@@ -96,17 +88,14 @@ func (x *builder) judgeDevices(ctx context.Context, node *corev1.Node, away bool
 			return nil
 		}
 	}
-	candidates := x.Reach.Candidates
-	defer func() { x.Reach.Candidates = candidates }()
-	x.Reach.Candidates = []*corev1.Node{node}
-	verdicts, _ := check(ctx, x.Question, []int{0}, x.isHard)
+	checked := verdict.CheckNode(ctx, x.Question, node)
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("check node %s: %w", node.Name, err)
 	}
-	answer, err := x.answer(ctx, node, verdicts[0])
-	if err != nil {
-		return err
+	if checked.Outcome == allocator.GivenUp {
+		return fmt.Errorf("check node %s: %w", node.Name, checked.Err)
 	}
+	answer := x.answerOn(ctx, node, checked, func() int64 { return 0 })
 	if answer.Verdict == api.Fits && len(elsewhere) > 0 {
 		return nil
 	}

@@ -7,9 +7,7 @@ import (
 	"context"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/advice"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -18,7 +16,7 @@ const nearNodes = 4
 
 // wantsOutlook reports whether it is worth saying under which conditions it would fit.
 func (x *builder) wantsOutlook() bool {
-	return x.out.Verdict == api.DoesNotFit && (!x.target.VerdictOnly || x.target.WithOutlook) && x.target.Device == nil &&
+	return x.out.Verdict == api.DoesNotFit && x.depth >= withOutlook && x.Target.Device == nil &&
 		x.Reach.Pools != nil && (x.Pod == nil || snapshot.Waits(x.Pod))
 }
 
@@ -28,14 +26,11 @@ func (x *builder) beginOutlook() {
 		return
 	}
 	c := &advice.OutlookCase{
-		Question: x.Question, Nodes: x.out.NodeCount, OneNode: x.target.Only != nil,
+		Verdict: x.Verdict, Nodes: x.out.NodeCount, OneNode: x.Target.Only != nil,
 		Contents: x.contents, Confirmer: x.confirmer,
-		Ask: func(facts *cluster.Cluster) (*funnel.Question, error) {
-			return x.again(advice.WhatIf{Cluster: facts, FindAgain: true})
-		},
 	}
-	if x.target.Workload {
-		c.Members = x.target.Users
+	if x.Target.Workload {
+		c.Members = x.Target.Users
 	}
 	c.Begin()
 	x.outlook = c

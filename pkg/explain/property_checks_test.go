@@ -18,10 +18,11 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 )
 
 // What the checks count, for the table.
@@ -277,11 +278,11 @@ func (p *property) canBeHad(r *cluster.Request, d *cluster.Device) (answer, know
 		claim.Spec.Devices.Constraints = append(claim.Spec.Devices.Constraints, constraint)
 	}
 	for _, node := range p.Reach.Candidates {
-		verdict := allocator.Of(p.Cluster).Check(p.ctx, node, []*resourceapi.ResourceClaim{claim})
+		checked := allocator.Of(p.Cluster).Check(p.ctx, node, []*resourceapi.ResourceClaim{claim})
 		switch {
-		case verdict.Outcome == allocator.Fits:
+		case checked.Outcome == allocator.Fits:
 			return true, true
-		case verdict.Outcome == allocator.Failed && errorCode(verdict.Err) == api.FeatureDisabled:
+		case checked.Outcome == allocator.Failed && verdict.ErrorCode(checked.Err) == api.FeatureDisabled:
 			return false, false
 		}
 	}

@@ -24,9 +24,10 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 )
 
 // TestProperties holds explanations of random clusters against the allocator,
@@ -131,8 +132,17 @@ func checkProperties(ctx context.Context, t *testing.T, c *fleet.Case, table *co
 	if err != nil {
 		return err
 	}
-	x := builderWithQueue(facts, found)
-	if _, err := x.explanation(ctx); err != nil {
+	explained := func() (*builder, error) {
+		v, err := verdict.Decide(ctx, facts, found, nil)
+		if err != nil {
+			return nil, err
+		}
+		x := newBuilder(v, withAdvice)
+		_, err = x.explanation(ctx)
+		return x, err
+	}
+	x, err := explained()
+	if err != nil {
 		return err
 	}
 	if asJSON(c.Snapshot) != before {
@@ -143,8 +153,8 @@ func checkProperties(ctx context.Context, t *testing.T, c *fleet.Case, table *co
 		// Pools come in random order, and with it errors of selectors.
 		return nil
 	}
-	again := builderWithQueue(facts, found)
-	if _, err := again.explanation(ctx); err != nil {
+	again, err := explained()
+	if err != nil {
 		return err
 	}
 	// Upstream takes the pools in random order.

@@ -10,9 +10,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
@@ -28,7 +29,7 @@ const maxReplaced = 4
 // others.
 func (x *builder) heedRollout(ctx context.Context) (reason, error) {
 	pod := x.Pod
-	if pod == nil || x.target.Hypothetical || x.target.Only != nil || x.out.Verdict != api.DoesNotFit {
+	if pod == nil || x.Target.Hypothetical || x.Target.Only != nil || x.out.Verdict != api.DoesNotFit {
 		return reason{}, nil
 	}
 	m, old := whatif.OldPods(x.Cluster.Snapshot, pod)
@@ -109,12 +110,13 @@ func (x *builder) fitsWithout(ctx context.Context, gone []*corev1.Pod) (*api.Pla
 	if err != nil {
 		return nil, err
 	}
-	t.VerdictOnly = true
-	answer, err := explainTarget(ctx, amended, t)
-	if err != nil || answer.Verdict != api.Fits {
+	selectors, back := amended.Evaluators.Lend()
+	defer back()
+	v, err := verdict.Decide(ctx, amended, t, selectors)
+	if err != nil || v.Outcome != api.Fits {
 		return nil, err
 	}
-	return answer.Placement, nil
+	return placementOf(v), nil
 }
 
 // replaceFirst puts the remedy before the others that the workload deletes so many pods

@@ -7,9 +7,9 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 )
 
 // trace adds to each request what its selectors do.

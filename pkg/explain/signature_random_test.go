@@ -13,9 +13,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 

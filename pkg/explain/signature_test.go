@@ -16,9 +16,10 @@ import (
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/counting"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodeanswer"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -46,13 +47,7 @@ func TestEquivalent(t *testing.T) {
 		if x == nil {
 			continue
 		}
-		equivalent := x.reasons.Equivalent(t.Context())
-		verdicts, hard := check(t.Context(), x.Question, equivalent, x.isHard)
-		search := startSearch(t.Context(), x.Question, hard)
-		if _, err := x.await(t.Context(), search, equivalent, verdicts); err != nil {
-			t.Fatal(err)
-		}
-		search.stop()
+		equivalent, verdicts := x.equivalent, x.Checked
 		for i, node := range x.Reach.Candidates {
 			plain := plainVerdict(t, snap, x, node)
 			counts[string(plain.Outcome)]++
@@ -81,10 +76,9 @@ func TestEquivalent(t *testing.T) {
 				t.Fatalf("seed %d: node %s, like %s: error %v, but the allocator says %v", seed, node.Name, x.Reach.Candidates[equivalent[i]].Name, verdicts[i].Err, plain.Err)
 			}
 			want := answerAlone(t, snap, node, plain)
-			got, err := x.answer(t.Context(), x.Reach.Candidates[equivalent[i]], verdicts[equivalent[i]])
-			if err != nil || got != want {
+			if got := x.answer(t.Context(), equivalent[i]); got != want {
 				t.Fatalf("seed %d: node %s, like %s: %+v, alone it is %+v\nclaims %s\nslices %s\ngates %v", seed, node.Name,
-					x.Reach.Candidates[equivalent[i]].Name, got, want, asJSON(snap.Claims), asJSON(snap.Slices), snap.Gates)
+					x.Reach.Candidates[equivalent[i]].Name, x.answer(t.Context(), equivalent[i]), want, asJSON(snap.Claims), asJSON(snap.Slices), snap.Gates)
 			}
 		}
 	}
@@ -104,16 +98,16 @@ func TestEquivalent(t *testing.T) {
 func prepared(t *testing.T, snap *snapshot.Snapshot) *builder {
 	t.Helper()
 	c := cluster.New(snap)
-	x := newBuilder(c, allWaiting(snap))
-	x.describeClaims()
-	if refusal(x.Question) != nil {
+	v, err := verdict.Decide(t.Context(), c, allWaiting(snap), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v.Settled != nil {
 		return nil
 	}
-	survey(x.Question, x.target.Nodes(c))
-	for i := range x.Claims {
-		x.BeginFunnels(t.Context(), &x.Claims[i])
-	}
-	if err := x.account(t.Context()); err != nil {
+	x := newBuilder(v, reasonsOnly)
+	x.describeClaims()
+	if err := x.groupNodes(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return x
@@ -143,13 +137,11 @@ func varies(t *testing.T, snap *snapshot.Snapshot, x *builder, node *corev1.Node
 }
 
 // answerAlone is the answer of a builder that has not looked at other nodes.
-func answerAlone(t *testing.T, snap *snapshot.Snapshot, node *corev1.Node, verdict allocator.Verdict) nodeanswer.Answer {
+func answerAlone(t *testing.T, snap *snapshot.Snapshot, node *corev1.Node, plain allocator.Verdict) nodeanswer.Answer {
 	t.Helper()
-	answer, err := prepared(t, snap).answer(t.Context(), node, verdict)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return answer
+	x := prepared(t, snap)
+	at := slices.IndexFunc(x.Reach.Candidates, func(n *corev1.Node) bool { return n.Name == node.Name })
+	return x.answerOn(t.Context(), node, plain, func() int64 { return x.Score(at) })
 }
 
 // multiply adds nodes that are equivalent to the first one, and some that differ in one

@@ -13,13 +13,12 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/advice"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/obstacle"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -57,27 +56,27 @@ func findWhole(ctx context.Context, c *cluster.Cluster, t *target.Target, out *a
 
 // withoutGangStep leaves out of steps what remedies say.
 func withoutGangStep(steps []api.NextStep, group string) []api.NextStep {
-	return slices.DeleteFunc(steps, func(step api.NextStep) bool { return step.Text == obstacle.AskForFewer(group).Text })
+	return slices.DeleteFunc(steps, func(step api.NextStep) bool { return step.Text == verdict.AskForFewer(group).Text })
 }
 
 // decide decides all members in another cluster.
-func (w *whole) decide(ctx context.Context, snap *snapshot.Snapshot) (queue.Fitting, error) {
+func (w *whole) decide(ctx context.Context, snap *snapshot.Snapshot) (fitting, error) {
 	amended := w.cluster.Amended(snap)
 	t, err := target.Find(amended, w.target.Options)
 	if err != nil {
-		return queue.Fitting{}, err
+		return fitting{}, err
 	}
-	q := queue.New(explainer(), amended)
+	q := verdict.NewQueue(amended, verdict.Options{})
 	q.Add(t)
 	if err := q.Decide(ctx); err != nil {
-		return queue.Fitting{}, err
+		return fitting{}, err
 	}
-	return q.Fitting(t), nil
+	return (&answers{Queue: q, cluster: amended}).fitting(t), nil
 }
 
-func (w *whole) add(p api.MemberProspect, f queue.Fitting) {
+func (w *whole) add(p api.MemberProspect, f fitting) {
 	p.Verdict, p.Fit = api.DoesNotFit, f.Fit
-	if f.All() {
+	if f.all() {
 		p.Verdict = api.Fits
 	}
 	w.out.Members.Prospects = append(w.out.Members.Prospects, p)
@@ -88,7 +87,7 @@ func (w *whole) isMember(pod *corev1.Pod) bool { return slices.Contains(w.target
 
 // after is the decision after the claims that are reserved only for such pods were
 // released, and the pods are gone; ok is false if there are none.
-func (w *whole) after(ctx context.Context, such func(*corev1.Pod) bool) (f queue.Fitting, ok bool, err error) {
+func (w *whole) after(ctx context.Context, such func(*corev1.Pod) bool) (f fitting, ok bool, err error) {
 	released, leave := map[*resourceapi.ResourceClaim]bool{}, map[*corev1.Pod]bool{}
 	for _, claim := range w.cluster.Snapshot.Claims {
 		if claim.Status.Allocation == nil || len(claim.Status.ReservedFor) == 0 {
@@ -108,7 +107,7 @@ func (w *whole) after(ctx context.Context, such func(*corev1.Pod) bool) (f queue
 		}
 	}
 	if len(released) == 0 {
-		return queue.Fitting{}, false, nil
+		return fitting{}, false, nil
 	}
 	f, err = w.decide(ctx, whatif.Leave(w.cluster.Snapshot, func(pod *corev1.Pod) bool { return leave[pod] },
 		func(claim *resourceapi.ResourceClaim, _ *resourceapi.DeviceRequestAllocationResult) bool {
@@ -169,7 +168,7 @@ func (w *whole) moreNodes(ctx context.Context) error {
 func (w *whole) moreLike(ctx context.Context, like string) error {
 	m := w.out.Members
 	missing := m.Waiting - m.FitNow
-	with := func(count int) (queue.Fitting, error) {
+	with := func(count int) (fitting, error) {
 		return w.decide(ctx, whatif.AddNodes(w.cluster.Snapshot, like, count))
 	}
 	one, err := with(1)
@@ -181,12 +180,12 @@ func (w *whole) moreLike(ctx context.Context, like string) error {
 		return nil
 	}
 	low, high := 0, min((missing+gain-1)/gain, missing)
-	var f queue.Fitting
+	var f fitting
 	for {
 		if f, err = with(high); err != nil {
 			return err
 		}
-		if f.All() {
+		if f.all() {
 			break
 		}
 		if high == missing {
@@ -201,7 +200,7 @@ func (w *whole) moreLike(ctx context.Context, like string) error {
 		switch {
 		case err != nil:
 			return err
-		case less.All():
+		case less.all():
 			high, f = count, less
 		default:
 			low = count
@@ -235,15 +234,15 @@ func (w *whole) changes(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if group := w.out.Members.Group; group != nil && group.MinCount != nil && !f.All() {
+		if group := w.out.Members.Group; group != nil && group.MinCount != nil && !f.all() {
 			continue
 		}
-		if f.Fit <= w.out.Members.WithDevices+w.out.Members.FitNow && (!f.All() || !slices.ContainsFunc(r.Edits, whatif.ReplacesPods)) {
+		if f.Fit <= w.out.Members.WithDevices+w.out.Members.FitNow && (!f.all() || !slices.ContainsFunc(r.Edits, whatif.ReplacesPods)) {
 			// The old pods of a rolling update are no members any more once they are deleted.
 			continue
 		}
 		r.Change += fitText(f)
-		if f.All() {
+		if f.all() {
 			all = append(all, r)
 		} else {
 			some = append(some, r)
@@ -280,20 +279,20 @@ func (w *whole) changesOfWhole(ctx context.Context) ([]api.Remedy, error) {
 }
 
 // afterwards says how many of the members fit after a remedy and its commands.
-func (w *whole) afterwards(ctx context.Context, r *api.Remedy) (queue.Fitting, error) {
+func (w *whole) afterwards(ctx context.Context, r *api.Remedy) (fitting, error) {
 	gates := []string{}
 	if r.FeatureGate != "" {
 		gates = append(gates, r.FeatureGate)
 	}
 	snap, err := whatif.Amend(w.cluster.Snapshot, w.reaching(r.Edits), gates...)
 	if err != nil {
-		return queue.Fitting{}, nil //nolint:nilerr // it is a change of something that is not there
+		return fitting{}, nil //nolint:nilerr // it is a change of something that is not there
 	}
 	return w.decide(ctx, snap)
 }
 
 // fitText says how many of several pods fit, as the end of a sentence.
-func fitText(f queue.Fitting) string {
+func fitText(f fitting) string {
 	switch {
 	case f.Total < 2:
 		return ""
@@ -318,11 +317,11 @@ func (w *whole) lowerMinCount(ctx context.Context) (*api.Remedy, error) {
 	object := whatif.Object(api.KindPodGroup, w.target.Object.Namespace, group.Name)
 	edits := []api.Edit{whatif.NewEdit(object, "replace", "/spec/schedulingPolicy/gang/minCount", group.Fit)}
 	return w.remedy(ctx, edits, fmt.Sprintf("lower minCount of PodGroup %s to %d: so many of its pods fit", group.Name, group.Fit),
-		func(f queue.Fitting) bool { return f.GroupFits })
+		func(f fitting) bool { return f.GroupFits })
 }
 
 // remedy is a change, nil if it does not do what it should.
-func (w *whole) remedy(ctx context.Context, edits []api.Edit, text string, enough func(queue.Fitting) bool) (*api.Remedy, error) {
+func (w *whole) remedy(ctx context.Context, edits []api.Edit, text string, enough func(fitting) bool) (*api.Remedy, error) {
 	snap, err := whatif.Amend(w.cluster.Snapshot, edits)
 	if err != nil {
 		return nil, err
@@ -336,7 +335,7 @@ func (w *whole) remedy(ctx context.Context, edits []api.Edit, text string, enoug
 
 // complete adds to a remedy where the first of the members that wait fits then, and the
 // commands.
-func (w *whole) complete(r *api.Remedy, f queue.Fitting) *api.Remedy {
+func (w *whole) complete(r *api.Remedy, f fitting) *api.Remedy {
 	r.Nodes, r.Devices = f.Nodes, []api.AllocatedDevice{}
 	if f.First != nil {
 		r.Node = f.First.Node
@@ -345,8 +344,7 @@ func (w *whole) complete(r *api.Remedy, f queue.Fitting) *api.Remedy {
 		}
 	}
 	c := &advice.Case{
-		Question: funnel.NewQuestion(w.cluster, w.target.Pod, w.target.Claims),
-		Target:   w.target.Object, Workload: true, Users: w.target.Users,
+		Verdict: &verdict.Verdict{Question: funnel.NewQuestion(w.cluster, w.target.Pod, w.target.Claims), Target: w.target},
 	}
 	c.Complete(r, false)
 	return r

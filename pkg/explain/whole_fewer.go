@@ -14,7 +14,6 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
@@ -39,7 +38,7 @@ func (w *whole) fewerDevices(ctx context.Context) ([]api.Remedy, error) {
 				return false, err
 			}
 			f, err := w.decide(ctx, snap)
-			return err == nil && f.All(), err
+			return err == nil && f.all(), err
 		}
 		low, high := int64(0), place.count
 		for high-low > 1 {
@@ -59,9 +58,9 @@ func (w *whole) fewerDevices(ctx context.Context) ([]api.Remedy, error) {
 		}
 		change := fmt.Sprintf("request %s instead of %d in request %s", english.Count(int(low), "device"), place.count, place.request)
 		pods := w.out.Members.WithDevices + w.out.Members.Waiting
-		change += fitText(queue.Fitting{Fit: pods, Total: pods})
+		change += fitText(fitting{Fit: pods, Total: pods})
 		r, err := w.remedy(ctx, edits(low), change,
-			queue.Fitting.All)
+			fitting.all)
 		if err != nil {
 			return found, err
 		}
@@ -133,7 +132,7 @@ func (w *whole) fewerPods(ctx context.Context) (*api.Remedy, error) {
 				return !slices.ContainsFunc(surplus, func(pod *corev1.Pod) bool { return pod.UID == user.UID && pod.Namespace == claim.Namespace })
 			})
 		}))
-	if err != nil || f.Fit < count || !f.All() {
+	if err != nil || f.Fit < count || !f.all() {
 		return nil, err
 	}
 	r := &api.Remedy{Actor: api.ActorUser, Edits: edits, Change: w.scaleText(count)}

@@ -7,9 +7,9 @@ import (
 	"context"
 	"slices"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 )
 
 // gangRemedies has the remedies of the PodGroups of pods that were asked about.

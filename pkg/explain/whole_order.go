@@ -12,7 +12,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
@@ -31,7 +30,7 @@ func (w *whole) otherOrder(ctx context.Context) ([]api.Remedy, error) {
 					whatif.NewEdit(object, "add", list+"/0", &request.FirstAvailable[k]),
 				})
 				r, err := w.remedy(ctx, edits, fmt.Sprintf("prefer alternative %s in request %s, before %s%s", request.FirstAvailable[k].Name, request.Name, request.FirstAvailable[0].Name,
-					fitText(queue.Fitting{Fit: pods, Total: pods})), queue.Fitting.All)
+					fitText(fitting{Fit: pods, Total: pods})), fitting.all)
 				if err != nil {
 					return found, err
 				}

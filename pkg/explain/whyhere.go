@@ -14,12 +14,13 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/counting"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodeanswer"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -31,7 +32,7 @@ const maxInstead = 8
 // devices: it asks about the pod again, as if it had been evicted.
 func (x *builder) findWhyHere(ctx context.Context) error {
 	pod := x.Pod
-	if pod == nil || x.target.Object.Kind != api.KindPod || pod.Spec.NodeName == "" || snapshot.Finished(pod) || x.target.VerdictOnly || x.target.Only != nil || x.target.Device != nil ||
+	if pod == nil || x.Target.Object.Kind != api.KindPod || pod.Spec.NodeName == "" || snapshot.Finished(pod) || x.depth != withAdvice || x.Target.Only != nil || x.Target.Device != nil ||
 		x.out.Verdict != api.Allocated || !hasDevices(x.PodClaims) {
 		return nil
 	}
@@ -41,10 +42,14 @@ func (x *builder) findWhyHere(ctx context.Context) error {
 	if err != nil {
 		return nil //nolint:nilerr // without its devices, the pod is no target
 	}
-	t.VerdictOnly, t.Member = true, true
-	again := builderWithQueue(amended, t)
+	t.Member = true
+	v, err := verdict.Decide(ctx, amended, t, nil)
+	if err != nil {
+		return err
+	}
+	again := newBuilder(v, reasonsOnly)
 	again.describe()
-	if _, err := again.allocate(ctx); err != nil {
+	if _, err := again.ofDevices(ctx); err != nil {
 		return err
 	}
 	x.out.WhyHere = &api.WhyHere{Node: pod.Spec.NodeName, FitsHere: fitsOn(again.out.Nodes, pod.Spec.NodeName), Nodes: again.out.Nodes, NodeCount: again.out.NodeCount}

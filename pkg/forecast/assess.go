@@ -18,7 +18,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -36,7 +35,7 @@ func Assess(ctx context.Context, snap *snapshot.Snapshot, c Change) (*api.Impact
 		TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "Impact"},
 		Change:   c.text, Source: snap.Source, Pods: []api.ImpactPod{},
 	}
-	a := &assessment{out: out, emptied: c.emptied, before: before, state: after, placed: map[types.NamespacedName]*queue.Decision{}}
+	a := &assessment{out: out, emptied: c.emptied, before: before, state: after, placed: map[types.NamespacedName]*explain.Decision{}}
 	if err := a.decide(ctx, fates(&c, before, after)); err != nil {
 		return nil, err
 	}
@@ -94,9 +93,9 @@ type assessment struct {
 	// happened since.
 	before, state *cluster.Cluster
 	// placed has the pods that wait now and found a place since the change.
-	placed map[types.NamespacedName]*queue.Decision
+	placed map[types.NamespacedName]*explain.Decision
 	// decided has what became of them last.
-	decided []queue.Decision
+	decided []explain.Decision
 	// withoutDevices is set if replacements were placed that have no claims.
 	withoutDevices bool
 }

@@ -10,10 +10,10 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 )
 
 // blockers finds the pods on a node that have what another pod needs. Equal pods share
@@ -60,7 +60,7 @@ func (b *blockers) devices(pod *corev1.Pod) []api.AllocatedDevice {
 // of are pods on one node, the one where it fits with all claims released, that would
 // have to go for a pod to fit there; none of them can stay. There may be none, as where
 // the devices are used from another node.
-func (b *blockers) of(ctx context.Context, d *queue.Decision) ([]*corev1.Pod, error) {
+func (b *blockers) of(ctx context.Context, d *explain.Decision) ([]*corev1.Pod, error) {
 	if pods, known := b.found[d.Answer]; known {
 		return pods, nil
 	}

@@ -13,11 +13,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/obstacle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 )
 
@@ -60,14 +60,14 @@ func CountShape(ctx context.Context, s *cluster.Cluster, shape *Shape, replicas 
 	f.Nodes = append(f.Nodes, groupsOf(now, later)...)
 	f.Limits = limits(now, later, !shape.Claims)
 	obey(f, now, !shape.Claims)
-	f.Verdict = verdict(f, now)
+	f.Verdict = outcome(f, now)
 	f.Summary = summary(f, shape)
 	return f, nil
 }
 
 // obey makes the counts as small as quotas, and what else blocks a pod, make them.
 func obey(f *api.Fit, now *counted, withPod bool) {
-	for _, limit := range obstacle.QuotaLimits(now.asked.Question, withPod) {
+	for _, limit := range verdict.QuotaLimits(now.asked.Question, withPod) {
 		if f.Now.AtLeast > limit.Copies {
 			f.Next = &api.CopyStop{Code: api.QuotaExceeded, Message: limit.Refusal.Reason}
 		}
@@ -88,7 +88,7 @@ func lower(count *api.CopyCount, most int) {
 	count.AtMost = ptr.To(min(ptr.Deref(count.AtMost, most), most))
 }
 
-func verdict(f *api.Fit, now *counted) api.Verdict {
+func outcome(f *api.Fit, now *counted) api.Verdict {
 	switch v := now.asked.Answer.Verdict; {
 	case f.Now.AtLeast >= f.Replicas:
 		return api.Fits
@@ -177,7 +177,7 @@ func limits(now, later *counted, withPod bool) []api.CopyLimit {
 	for _, name := range order {
 		list = append(list, api.CopyLimit{Resource: string(name), Copies: rooms[name]})
 	}
-	for _, limit := range obstacle.QuotaLimits(q, withPod) {
+	for _, limit := range verdict.QuotaLimits(q, withPod) {
 		list = append(list, api.CopyLimit{Resource: string(limit.Resource), Quota: limit.Quota, Copies: limit.Copies})
 	}
 	slices.SortStableFunc(list, func(a, b api.CopyLimit) int {

@@ -15,12 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
@@ -44,7 +43,7 @@ func MakePlan(ctx context.Context, state *cluster.Cluster, preempts bool) (*api.
 	if err != nil {
 		return nil, fmt.Errorf("decide the queue: %w", err)
 	}
-	m := &maker{state: state, blockers: newBlockers(after), queued: map[podName]*queue.Decision{}, jobs: limitedJobs(state.Snapshot), waiting: map[string]int{}}
+	m := &maker{state: state, blockers: newBlockers(after), queued: map[podName]*explain.Decision{}, jobs: limitedJobs(state.Snapshot), waiting: map[string]int{}}
 	for i := range decisions {
 		m.queued[nameOf(decisions[i].Pod)] = &decisions[i]
 	}
@@ -79,7 +78,7 @@ func nameOf(pod *corev1.Pod) podName { return podName{pod.Namespace, pod.Name} }
 type maker struct {
 	state    *cluster.Cluster
 	blockers *blockers
-	queued   map[podName]*queue.Decision
+	queued   map[podName]*explain.Decision
 	// jobs are those that run for a limited time.
 	jobs map[jobID]*snapshot.JobLimit
 	// waiting counts the pods of the queue so far by the pods that they wait behind.
@@ -114,7 +113,7 @@ func (m *maker) about(pod *corev1.Pod) *api.PlannedPod {
 }
 
 // planned says what becomes of a pod, and why.
-func (m *maker) planned(ctx context.Context, d *queue.Decision) (*api.PlannedPod, error) {
+func (m *maker) planned(ctx context.Context, d *explain.Decision) (*api.PlannedPod, error) {
 	p, answer := m.about(d.Pod), d.Answer
 	p.PodGroup = d.Group
 	p.Code, p.Reason = answer.Code, answer.Summary
@@ -175,7 +174,7 @@ func (m *maker) preempted(pod *corev1.Pod) api.BlockingPod {
 }
 
 // queuedBefore describes a pod of the queue that gets something.
-func (m *maker) queuedBefore(d *queue.Decision) api.BlockingPod {
+func (m *maker) queuedBefore(d *explain.Decision) api.BlockingPod {
 	b := m.blocking(d.Pod)
 	b.Queued, b.Node, b.Devices = true, d.Reservation.Node, allocatedDevices(d.Reservation)
 	return b
@@ -198,7 +197,7 @@ const maxBehind = 10
 
 // findBehind names the pods behind which a pod waits: those of the queue that get what
 // it could have, or else those that have it.
-func (m *maker) findBehind(ctx context.Context, d *queue.Decision, p *api.PlannedPod) error {
+func (m *maker) findBehind(ctx context.Context, d *explain.Decision, p *api.PlannedPod) error {
 	var list []api.BlockingPod
 	for _, pod := range d.Before {
 		before := m.queued[nameOf(pod)]
@@ -308,7 +307,7 @@ func counts(pods []api.PlannedPod) api.PlanCounts {
 }
 
 // assumptions are those of all answers, each once, and what else could not be read.
-func assumptions(snap *snapshot.Snapshot, decisions []queue.Decision) []string {
+func assumptions(snap *snapshot.Snapshot, decisions []explain.Decision) []string {
 	var list []string
 	seen := map[string]bool{}
 	add := func(text string) {

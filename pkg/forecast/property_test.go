@@ -25,6 +25,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -108,6 +109,9 @@ func check(ctx context.Context, seed uint64) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if err := asWhySays(ctx, s, pod, f); err != nil {
+		return "", err
+	}
 	if f.Verdict == api.Error || f.Verdict == api.Undetermined || f.Next != nil && f.Next.Code == api.QuotaExceeded {
 		return string(f.Verdict), nil
 	}
@@ -151,6 +155,25 @@ func check(ctx context.Context, seed uint64) (string, error) {
 	default:
 		return "exact", nil
 	}
+}
+
+// asWhySays asserts that at least one copy fits exactly where an explanation of the pod says that it
+// fits, or has its devices.
+func asWhySays(ctx context.Context, s *cluster.Cluster, pod *corev1.Pod, f *api.Fit) error {
+	with := *s.Snapshot
+	with.Pods = append(slices.Clone(with.Pods), pod)
+	why, err := explain.ExplainWith(ctx, s.Amended(&with), explain.Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
+	var none *explain.TargetError
+	if errors.As(err, &none) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if fits(why) != (f.Now.AtLeast > 0) {
+		return fmt.Errorf("%s copies fit (%s), and the explanation of one says %s: %s", english.Between(f.Now.AtLeast, f.Now.AtMost), f.Verdict, why.Verdict, why.Summary)
+	}
+	return nil
 }
 
 // moreNodes asserts that one more node like each does not make copies fewer.

@@ -15,12 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -45,7 +44,7 @@ func (a *assessment) settle(ctx context.Context, leaving []fate) error {
 	if a.decided, a.state, err = explain.DecideQueue(ctx, state, waiting(state), explain.QueueOptions{}); err != nil {
 		return fmt.Errorf("decide the queue: %w", err)
 	}
-	found, place := map[types.NamespacedName]*queue.Decision{}, map[types.NamespacedName]int{}
+	found, place := map[types.NamespacedName]*explain.Decision{}, map[types.NamespacedName]int{}
 	for i := range a.decided {
 		d := &a.decided[i]
 		place[key(d.Pod)] = i
@@ -106,7 +105,7 @@ func replacementOf(pod *corev1.Pod) *corev1.Pod {
 }
 
 // judge says what a decision means for a pod.
-func judge(out *api.ImpactPod, d *queue.Decision) {
+func judge(out *api.ImpactPod, d *explain.Decision) {
 	answer := d.Answer
 	switch {
 	case answer.OtherScheduler != nil:

@@ -10,8 +10,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 

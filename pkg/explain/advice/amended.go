@@ -13,15 +13,15 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/counting"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/nodegroup"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodeanswer"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodegroup"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -208,7 +208,7 @@ func (a *amended) notFitting(ctx context.Context, kinds []*corev1.Node, empty bo
 		if err != nil {
 			continue
 		}
-		if answer := nodeanswer.NewReasons(one, a.Confirmer).WhyNot(ctx, node); nearest == nil || answer.Nearer(*nearest) < 0 {
+		if answer := nodeanswer.NewReasons(one, nil, a.Confirmer).WhyNot(ctx, node); nearest == nil || answer.Nearer(*nearest) < 0 {
 			nearest, p.Node = &answer, node.Name
 		}
 	}

@@ -9,57 +9,34 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/counting"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/nodegroup"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodegroup"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Case is a question to which the answer is that nothing fits, or an error.
+// Case is a verdict that nothing fits, or an error.
 type Case struct {
-	*funnel.Question
+	*verdict.Verdict
 	// Nodes are those that the question is about. Only is the only one that the pod
 	// selects, empty where it selects more or fewer: it comes before all others.
 	Nodes []*corev1.Node
 	Only  string
+	// NodeCode is the reason of the most promising nodes.
+	NodeCode api.Code
 	// Contents tell which nodes are equivalent, Confirmer asks about what-if
 	// clusters.
 	Contents  *nodegroup.Contents
 	Confirmer *counting.Confirmer
-	// Verdict is the answer, Code the reason of the most promising nodes.
-	Verdict api.Verdict
-	Code    api.Code
-	// AllRemedies asks for all that are found.
-	AllRemedies bool
-	// Target is who asks, Workload is set if that stands for several pods, and
-	// Users are the pods that use it.
-	Target   api.Target
-	Workload bool
-	Users    []*corev1.Pod
-	// Ask asks the question again, up to the point where the allocator is asked.
-	// The question is nil if something else is in the way already.
-	Ask func(WhatIf) (*funnel.Question, error)
-}
-
-// WhatIf is a change that a question is asked about.
-type WhatIf struct {
-	// Cluster has the change; it is nil where none but the claims of the question change.
-	Cluster *cluster.Cluster
-	// FindAgain is set if the target itself may be changed, Features if a feature
-	// gate is.
-	FindAgain, Features bool
-	// Claims are edits of the specs of claims, by their indices in
-	// [funnel.Question.PodClaims].
-	Claims map[int][]api.Edit
 }
 
 // aboutFacts reports whether the answer is one that facts can explain: not if the
 // allocator gives up before it looks at any devices.
 func (c *Case) aboutFacts() bool {
-	return c.Verdict == api.DoesNotFit ||
-		slices.Contains([]api.Code{api.ClaimLimitExceeded, api.PoolIncomplete, api.PoolInvalid}, c.Code)
+	return c.Devices == api.DoesNotFit ||
+		slices.Contains([]api.Code{api.ClaimLimitExceeded, api.PoolIncomplete, api.PoolInvalid}, c.NodeCode)
 }
 
 // waiting lists the claims that wait.

@@ -14,10 +14,12 @@ import (
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	"github.com/kubectl-dra/kubectl-dra/internal/testquestion"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/counting"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/nodegroup"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/advice"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodegroup"
 )
 
 // TestNearest has nodes where nothing fits, nearest first, what conflicts on the
@@ -63,7 +65,8 @@ func TestNearest(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			q := testquestion.Of(t, tc.Cluster(append(test.parts, tc.Nodes("n1", "n2"))...), nil)
-			c := &advice.Case{Question: q, Nodes: q.Reach.Candidates, Contents: nodegroup.NewContents(), Confirmer: &counting.Confirmer{}, Verdict: api.DoesNotFit}
+			v := &verdict.Verdict{Question: q, Target: &target.Target{}, Devices: api.DoesNotFit}
+			c := &advice.Case{Verdict: v, Nodes: q.Reach.Candidates, Contents: nodegroup.NewContents(), Confirmer: &counting.Confirmer{}}
 			near := c.Nearest(t.Context())
 			var groups []string
 			for _, p := range near {
@@ -104,7 +107,8 @@ func TestScenario(t *testing.T) {
 		tc.Nodes("n1"), tc.Pool("n1", tc.Device("a", "root=x"), tc.Device("b", "root=x"), tc.Device("c", "root=y")), tc.Serving("other", "n1", "a"),
 		tc.Claim("c", tc.GPUs("gpu", 2)).Matching("gpu.example.com/root"),
 	), nil)
-	c := &advice.Case{Question: q, Nodes: q.Reach.Candidates, Contents: nodegroup.NewContents(), Confirmer: &counting.Confirmer{}, Verdict: api.DoesNotFit}
+	v := &verdict.Verdict{Question: q, Target: &target.Target{}, Devices: api.DoesNotFit}
+	c := &advice.Case{Verdict: v, Nodes: q.Reach.Candidates, Contents: nodegroup.NewContents(), Confirmer: &counting.Confirmer{}}
 	node := q.Reach.Candidates[0]
 	s, err := c.Scenario(node)
 	if err != nil {

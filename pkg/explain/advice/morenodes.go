@@ -59,7 +59,7 @@ func (c *OutlookCase) oneMoreNode(ctx context.Context, all *amended) ([]api.NewN
 				n.Verdict, n.Message = p.Verdict, p.Message
 			default:
 				if one, err := a.on(ctx, node, false); err == nil {
-					n.Message = nodeanswer.NewReasons(one, a.Confirmer).WhyNot(ctx, node).Message
+					n.Message = nodeanswer.NewReasons(one, nil, a.Confirmer).WhyNot(ctx, node).Message
 				}
 			}
 		}

@@ -12,18 +12,17 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/counting"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/nodegroup"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodegroup"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// OutlookCase is a question to which the answer is that nothing fits.
+// OutlookCase is a verdict that nothing fits.
 type OutlookCase struct {
-	*funnel.Question
+	*verdict.Verdict
 	// Nodes counts the nodes that the question is about; OneNode is set if it is
 	// about that one only.
 	Nodes   int
@@ -36,10 +35,6 @@ type OutlookCase struct {
 	// Contents tell which nodes are equivalent, Confirmer asks about what-if clusters.
 	Contents  *nodegroup.Contents
 	Confirmer *counting.Confirmer
-	// Ask asks the question about another cluster, up to the point where the
-	// allocator is asked. It is nil if something else is in the way there.
-	Ask func(*cluster.Cluster) (*funnel.Question, error)
-
 	// begun is what Begin found.
 	begun func() (*beginning, error)
 }
@@ -129,7 +124,7 @@ func (c *OutlookCase) after(leaves func(*corev1.Pod) bool, released func(*resour
 
 func (c *OutlookCase) about(snap *snapshot.Snapshot) (*amended, error) {
 	after := c.Cluster.Amended(snap)
-	q, err := c.Ask(after)
+	q, err := c.Again(verdict.WhatIf{Cluster: after, FindAgain: true})
 	if err != nil || q == nil {
 		return nil, err
 	}

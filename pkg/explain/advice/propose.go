@@ -14,11 +14,12 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/counting"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
@@ -90,14 +91,14 @@ func (p *proposals) ask(ctx context.Context, c change) (*api.Remedy, error) {
 		return nil, err
 	}
 	nodes := q.Reach.Candidates
-	if p.scenario != nil && p.Verdict == api.DoesNotFit && len(c.objects) == 0 && c.gate == "" && !c.anywhere && slices.Contains(nodes, p.scenario.node) {
+	if p.scenario != nil && p.Devices == api.DoesNotFit && len(c.objects) == 0 && c.gate == "" && !c.anywhere && slices.Contains(nodes, p.scenario.node) {
 		// Most of what does not help is found out here. It tells nothing where an
 		// error has kept the other nodes from being tried.
 		if verdict := p.verdicts(ctx, q, 2, p.scenario.node)[0]; verdict.Outcome != allocator.Fits {
 			return nil, ctx.Err()
 		}
 	}
-	if counted := p.Recounted(q); counted != nil && p.Verdict == api.DoesNotFit {
+	if counted := p.Recounted(q); counted != nil && p.Devices == api.DoesNotFit {
 		nodes = slices.DeleteFunc(slices.Clone(nodes), func(node *corev1.Node) bool { return counting.TooFew(ctx, counted, node) })
 	}
 	contents := p.Contents
@@ -167,7 +168,7 @@ func (p *proposals) verdicts(ctx context.Context, q *funnel.Question, part int64
 // changed is the question with a change made, up to the point where the
 // allocator is asked. It is nil if something else is in the way already.
 func (p *proposals) changed(c change) (*funnel.Question, error) {
-	w := WhatIf{Features: c.gate != "", Claims: map[int][]api.Edit{}}
+	w := verdict.WhatIf{Features: c.gate != "", Claims: map[int][]api.Edit{}}
 	for _, e := range c.claims {
 		at := p.Claims[e.claim].Index
 		w.Claims[at] = append(w.Claims[at], whatif.NewEdit("", e.op, e.path, e.value))
@@ -188,7 +189,7 @@ func (p *proposals) changed(c change) (*funnel.Question, error) {
 		}
 		w.Cluster = p.Cluster.Amended(changed)
 	}
-	return p.Ask(w)
+	return p.Again(w)
 }
 
 // local reports whether a change concerns only the node of the scenario: the node
@@ -196,7 +197,7 @@ func (p *proposals) changed(c change) (*funnel.Question, error) {
 // other node can reach. Then the other nodes, where the claims did not fit, need
 // not be asked again.
 func (p *proposals) local(c change) bool {
-	if p.scenario == nil || p.Verdict != api.DoesNotFit || c.gate != "" || len(c.objects) == 0 || len(c.claims) > 0 || dependsOnPodsElsewhere(p.Question) {
+	if p.scenario == nil || p.Devices != api.DoesNotFit || c.gate != "" || len(c.objects) == 0 || len(c.claims) > 0 || dependsOnPodsElsewhere(p.Question) {
 		return false
 	}
 	for _, e := range c.objects {

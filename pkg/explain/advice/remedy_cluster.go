@@ -17,10 +17,10 @@ import (
 // refusals tries what makes the scheduler or the API server look at the claims
 // at all.
 func (r *remedies) refusals(ctx context.Context) error {
-	if r.Verdict != api.Error {
+	if r.Devices != api.Error {
 		return nil
 	}
-	switch r.Code { //nolint:exhaustive // for the others see below
+	switch r.NodeCode { //nolint:exhaustive // for the others see below
 	case api.ClassNotFound:
 		return r.meantClasses(ctx)
 	case api.SelectorError:

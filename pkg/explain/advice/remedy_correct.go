@@ -45,7 +45,7 @@ func safely(list []corrected) []corrected {
 // and all of them where that is not enough. Those of the claims come before those
 // of the classes.
 func (r *remedies) corrections(ctx context.Context) error {
-	if r.Verdict != api.DoesNotFit && r.Verdict != api.Error {
+	if r.Devices != api.DoesNotFit && r.Devices != api.Error {
 		return nil
 	}
 	ofClaims, ofClasses := r.correctedInClaims(ctx), r.correctedInClasses(ctx)

@@ -112,5 +112,5 @@ func (r *remedies) released(ctx context.Context) error {
 // a pod of the workload that is asked about has it. Its controller would create that pod
 // again, with the same needs.
 func (c *Case) keeps(claim *resourceapi.ResourceClaim) bool {
-	return isOwnClaim(c.Question, claim) || c.Workload && slices.ContainsFunc(lifecycle.PodsUsing(c.Cluster.Snapshot, claim), c.concerns)
+	return isOwnClaim(c.Question, claim) || c.Target.Workload && slices.ContainsFunc(lifecycle.PodsUsing(c.Cluster.Snapshot, claim), c.concerns)
 }

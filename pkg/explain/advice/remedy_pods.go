@@ -100,8 +100,8 @@ func (c *Case) unknownOwner(edits []api.Edit) *api.RemedyOwner {
 // template.
 func (c *Case) concerns(pod *corev1.Pod) bool {
 	same := func(other *corev1.Pod) bool { return other.Namespace == pod.Namespace && other.Name == pod.Name }
-	if c.Workload || c.Target.Kind == api.KindTemplate {
-		return slices.ContainsFunc(c.Users, same)
+	if c.Target.Workload || c.Target.Object.Kind == api.KindTemplate {
+		return slices.ContainsFunc(c.Target.Users, same)
 	}
 	if c.Pod == nil {
 		return false
@@ -159,9 +159,9 @@ func (c *Case) podEdits(operations []claimEdit) (edits []api.Edit, silent bool) 
 
 // maker is what has the template of the pod that is asked about.
 func (c *Case) maker() (whatif.Workload, bool) {
-	if c.Workload {
+	if c.Target.Workload {
 		for _, w := range c.Cluster.Snapshot.Workloads {
-			if w.Kind == c.Target.Kind && w.Namespace == c.Target.Namespace && w.Name == c.Target.Name {
+			if w.Kind == c.Target.Object.Kind && w.Namespace == c.Target.Object.Namespace && w.Name == c.Target.Object.Name {
 				return whatif.StoredWorkload(w), true
 			}
 		}

@@ -143,8 +143,9 @@ func (r *remedies) with(c change) (*remedies, error) {
 			q.Claims[i].Funnels = r.Claims[i].Funnels
 		}
 	}
-	after := *r.Case
-	after.Question = q
+	after, asked := *r.Case, *r.Verdict
+	asked.Question = q
+	after.Verdict = &asked
 	scenario, err := after.Scenario(r.scenario.node)
 	if err != nil {
 		return nil, err

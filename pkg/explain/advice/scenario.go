@@ -15,8 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 

@@ -12,10 +12,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -132,8 +133,8 @@ func (h *finder) publicationHint(p *publication) {
 			found = english.Sample(sortedKeys(nodes), maxNamed)
 			elsewhere = "on " + found
 		}
-		tell(fmt.Sprintf("driver %s publishes devices only %s, and nothing on the nodes that the pod can use: %s", p.driver, elsewhere, nodeNames(p.missing)),
-			api.Evidence{Object: "ResourceSlice", Path: "spec.nodeName", Found: found, Required: nodeNames(p.missing)})
+		tell(fmt.Sprintf("driver %s publishes devices only %s, and nothing on the nodes that the pod can use: %s", p.driver, elsewhere, target.NodeNames(p.missing)),
+			api.Evidence{Object: "ResourceSlice", Path: "spec.nodeName", Found: found, Required: target.NodeNames(p.missing)})
 	}
 }
 
@@ -179,7 +180,7 @@ func (h *finder) placementHint(p *publication, set lifecycle.DaemonSet) {
 	if wants != "" {
 		wants += " and"
 	}
-	where := nodeNames(p.missing)
+	where := target.NodeNames(p.missing)
 	if reasons[most] < len(p.missing) {
 		where = fmt.Sprintf("%d of %s", reasons[most], english.Count(len(p.missing), "node"))
 	}

@@ -14,12 +14,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/utils/ptr"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
@@ -118,7 +119,7 @@ func (h *finder) emptyPoolHint(p *publication) {
 	first := of[empty[0].Name]
 	h.hint(
 		fmt.Sprintf("driver %s publishes a ResourceSlice without devices for %s: if the hardware is there, it was not ready when the plugin looked for it, so see the plugin's log and restart it",
-			p.driver, nodeNames(empty)),
+			p.driver, target.NodeNames(empty)),
 		api.Evidence{Object: whatif.Object("ResourceSlice", "", first.Name), Path: "spec.devices", Found: "none", Required: "devices"},
 	)
 }

@@ -10,8 +10,6 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 )
 
 // publication is what a driver publishes, as the nodes that the pod could use
@@ -47,14 +45,5 @@ func (h *finder) publication(driver string) publication {
 	return p
 }
 
-// maxNamed is how many nodes a hint names.
+// maxNamed is how many names a hint has.
 const maxNamed = 3
-
-func nodeNames(nodes []*corev1.Node) string {
-	names := make([]string, 0, len(nodes))
-	for _, node := range nodes {
-		names = append(names, node.Name)
-	}
-	slices.SortFunc(names, naming.Compare)
-	return english.Sample(names, maxNamed)
-}

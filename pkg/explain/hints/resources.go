@@ -12,72 +12,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
-	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
-
-// servedBy lists the nodes on which device plugins offer a resource.
-func servedBy(snap *snapshot.Snapshot, name corev1.ResourceName) []*corev1.Node {
-	var nodes []*corev1.Node
-	for _, node := range snap.Nodes {
-		if quantity, ok := node.Status.Allocatable[name]; ok && !quantity.IsZero() {
-			nodes = append(nodes, node)
-		}
-	}
-	return nodes
-}
-
-// OfUnmapped tells, of a pod that has nothing to do with DRA, who serves the
-// extended resources that it asks for: perhaps DRA was meant to.
-func OfUnmapped(snap *snapshot.Snapshot, pod *corev1.Pod, enabled bool) string {
-	names := cluster.ExtendedResources(pod)
-	if len(names) == 0 {
-		return ""
-	}
-	name := names[0]
-	text := fmt.Sprintf("it asks for the extended resource %s, which no DeviceClass maps", name)
-	for _, class := range snap.Classes {
-		if !enabled && class.Spec.ExtendedResourceName != nil && *class.Spec.ExtendedResourceName == string(name) {
-			text = fmt.Sprintf("it asks for the extended resource %s, which DeviceClass %s maps, but the feature gate DRAExtendedResource is off", name, class.Name)
-		}
-	}
-	if nodes := servedBy(snap, name); len(nodes) > 0 {
-		text += fmt.Sprintf("; device plugins offer it on %s", nodeNames(nodes))
-	} else if snap.Gap(snapshot.ResourceNodes) == nil {
-		text += ", and no node offers it through a device plugin"
-	}
-	if enabled {
-		text += OfMappable(snap, name)
-	}
-	return text
-}
-
-// OfMappable names the drivers of the vendor of an extended resource that
-// publish devices: a DeviceClass could map it to them.
-func OfMappable(snap *snapshot.Snapshot, name corev1.ResourceName) string {
-	var drivers []string
-	domain, _, _ := strings.Cut(string(name), "/")
-	for _, slice := range snap.Slices {
-		if ofVendor(slice.Spec.Driver, domain) && !slices.Contains(drivers, slice.Spec.Driver) {
-			drivers = append(drivers, slice.Spec.Driver)
-		}
-	}
-	if len(drivers) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("; driver %s publishes devices: to serve it with them, a DeviceClass needs spec.extendedResourceName: %s", english.JoinAnd(drivers), name)
-}
-
-// ofVendor reports whether a driver is of the domain of an extended resource:
-// gpu.example.com is of example.com.
-func ofVendor(driver, domain string) bool {
-	return driver == domain || strings.HasSuffix(driver, "."+domain)
-}
 
 // mixedResourceHints shows side by side where device plugins and where DRA
 // serve an extended resource that the pod waits for.
@@ -89,7 +30,7 @@ func (h *finder) mixedResourceHints() {
 	}
 	for _, name := range cluster.ExtendedResources(pod) {
 		class := h.classOf(name)
-		plugins := servedBy(h.Cluster.Snapshot, name)
+		plugins := target.ServedBy(h.Cluster.Snapshot, name)
 		if class == nil || len(plugins) == 0 {
 			continue
 		}
@@ -105,12 +46,12 @@ func (h *finder) mixedResourceHints() {
 		}
 		elsewhere := "on no other node"
 		if len(dra) > 0 {
-			elsewhere = "on " + nodeNames(dra)
+			elsewhere = "on " + target.NodeNames(dra)
 		}
 		quantity := plugins[0].Status.Allocatable[name]
 		h.hint(
 			fmt.Sprintf("extended resource %s is served by a device plugin on %s, where the scheduler does not look at ResourceSlices for it, and by DRA (DeviceClass %s) %s",
-				name, nodeNames(plugins), class.Name, elsewhere),
+				name, target.NodeNames(plugins), class.Name, elsewhere),
 			api.Evidence{Object: whatif.Object("Node", "", plugins[0].Name), Path: fmt.Sprintf("status.allocatable['%s']", name), Found: quantity.String()},
 			api.Evidence{Object: whatif.Object("DeviceClass", "", class.Name), Path: "spec.extendedResourceName", Found: string(name)},
 		)
@@ -193,7 +134,7 @@ func (h *finder) pluginHint() {
 			for _, offered := range slices.Sorted(maps.Keys(node.Status.Allocatable)) {
 				domain, _, qualified := strings.Cut(string(offered), "/")
 				quantity := node.Status.Allocatable[offered]
-				if !qualified || quantity.IsZero() || !ofVendor(driver, domain) {
+				if !qualified || quantity.IsZero() || !target.OfVendor(driver, domain) {
 					continue
 				}
 				h.hint(

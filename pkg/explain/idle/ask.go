@@ -15,8 +15,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/target"
 )
 
 // answer is what is said to equal pods, or about a claim that no pod uses.
@@ -72,42 +70,32 @@ func (w *work) ask(ctx context.Context, devices []*cluster.Device) ([]*answer, e
 
 // settle decides the pods that fit one after another, as the scheduler does.
 func (w *work) settle(ctx context.Context, answers []*answer) error {
-	q := queue.New(explain.Verdicts(), w.cluster)
 	var waiting []*corev1.Pod
+	var targets []explain.Options
+	var of []*answer
 	for _, a := range answers {
 		waiting = append(waiting, a.pods...)
-	}
-	q.ShareAnswers(waiting)
-	targets := map[*answer][]*target.Target{}
-	for _, a := range answers {
 		if a.explanation.Verdict != api.Fits {
 			continue
 		}
 		for _, pod := range a.pods {
-			t, err := target.Find(w.cluster, explain.Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
-			if err != nil {
-				return err
-			}
-			q.Add(t)
-			targets[a] = append(targets[a], t)
+			targets, of = append(targets, explain.Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name}), append(of, a)
 		}
 	}
-	if !q.Any() {
+	if len(targets) == 0 {
 		return nil
 	}
-	if err := q.Decide(ctx); err != nil {
-		return err
+	settled, err := explain.ReasonsOfEach(ctx, w.cluster, targets, waiting)
+	if err != nil {
+		return err //nolint:wrapcheck // the caller says what was asked
 	}
-	for _, a := range answers {
-		for _, t := range targets[a] {
-			settled, err := q.Answer(ctx, t)
-			if err != nil {
-				return err
-			}
-			a.settled = append(a.settled, settled)
+	for i, a := range of {
+		if settled[i].Err != nil {
+			return settled[i].Err
 		}
+		a.settled = append(a.settled, settled[i].Explanation)
 	}
-	return ctx.Err() //nolint:wrapcheck // the caller says what was asked
+	return nil
 }
 
 // requests are those of the pods, as they see the k-th of the devices.

@@ -11,10 +11,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -28,7 +28,7 @@ const maxAsked = 64
 // selects one of the devices come before all others, and the rest is only counted.
 func (w *work) waiting(ctx context.Context, devices []*cluster.Device) ([][]*corev1.Pod, []*resourceapi.ResourceClaim) {
 	concerned := w.concerned(ctx, devices)
-	all := queue.Waiting(w.cluster)
+	all := verdict.Waiting(w.cluster)
 	for _, pods := range all {
 		w.out.WaitingPods += len(pods)
 	}

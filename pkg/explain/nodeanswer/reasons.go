@@ -13,13 +13,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/counting"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/nodegroup"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/counting"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/funnel"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodegroup"
 )
 
 // ProgressOf is that of a node that the pod cannot use. Among those that have
@@ -63,41 +63,20 @@ const maxProbed = 32
 type Reasons struct {
 	*funnel.Question
 	confirmer  *counting.Confirmer
-	Signatures *nodegroup.Signatures
+	signatures *nodegroup.Signatures
 	// probed has the answers for nodes where single requests do not explain
 	// it, by what the nodes offer.
 	probed map[string]Answer
 }
 
 // NewReasons finds the reasons for a question. The confirmer says what a node of a
-// what-if cluster could serve.
-func NewReasons(q *funnel.Question, confirmer *counting.Confirmer) *Reasons {
-	return &Reasons{Question: q, confirmer: confirmer, Signatures: nodegroup.NewSignatures(q), probed: map[string]Answer{}}
-}
-
-// Equivalent finds for each candidate the first one to which the allocator's answer, and the
-// reason for it, is the same, by their indices. Of nodes with too few devices the reason says
-// enough; the others are compared by all that the allocator looks at. The first candidate
-// is compared, too, since it is always asked about.
-func (r *Reasons) Equivalent(ctx context.Context) []int {
-	like, first := make([]int, len(r.Reach.Candidates)), map[Answer]int{}
-	var others []int
-	var compared []*corev1.Node
-	for i, node := range r.Reach.Candidates {
-		if i == 0 || !counting.TooFew(ctx, r.Question, node) {
-			others, compared = append(others, i), append(compared, node)
-			continue
-		}
-		answer := r.WhyNot(ctx, node)
-		if _, known := first[answer]; !known {
-			first[answer] = i
-		}
-		like[i] = first[answer]
+// what-if cluster could serve. The signatures are those of the nodes of the question, nil for
+// new ones.
+func NewReasons(q *funnel.Question, signatures *nodegroup.Signatures, confirmer *counting.Confirmer) *Reasons {
+	if signatures == nil {
+		signatures = nodegroup.NewSignatures(q)
 	}
-	for at, of := range r.Signatures.Equivalent(ctx, compared) {
-		like[others[at]] = others[of]
-	}
-	return like
+	return &Reasons{Question: q, confirmer: confirmer, signatures: signatures, probed: map[string]Answer{}}
 }
 
 // WhyNot tells why the claims do not fit on a node where the allocator found
@@ -107,7 +86,7 @@ func (r *Reasons) WhyNot(ctx context.Context, node *corev1.Node) Answer {
 	if len(r.Reach.Misfits[node.Name]) > 0 {
 		// The funnels count the devices of candidates alone.
 		if one, err := r.onNode(ctx, node); err == nil {
-			return NewReasons(one, &counting.Confirmer{}).WhyNot(ctx, node)
+			return NewReasons(one, nil, &counting.Confirmer{}).WhyNot(ctx, node)
 		}
 	}
 	var worst *Answer
@@ -126,7 +105,7 @@ func (r *Reasons) WhyNot(ctx context.Context, node *corev1.Node) Answer {
 	if worst != nil {
 		return *worst
 	}
-	offer := r.Signatures.Available(ctx, node)
+	offer := r.signatures.Available(ctx, node)
 	answer, known := r.probed[offer]
 	if !known {
 		answer = Answer{Verdict: api.DoesNotFit, Code: api.CountUnsatisfiable, Message: notForAll + " (not evaluated further)", Progress: progressUnproved}

@@ -13,10 +13,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -46,7 +46,7 @@ type Picture struct {
 	waitSet map[*corev1.Pod]bool
 
 	// verdicts are those of the queue, which is decided for each pod that fits.
-	verdicts queue.Verdicts
+	verdicts verdict.Memory
 
 	mu sync.Mutex
 	// made is what was made of the picture, by name.
@@ -126,7 +126,7 @@ func (p *Picture) Explain(ctx context.Context, options explain.Options) (*api.Ex
 	resource := map[string]string{api.KindClaim: "resourceclaims", api.KindPod: "pods"}[options.Kind]
 	more, err := p.source.Target(ctx, snapshot.ObjectRef{Resource: resource, Namespace: options.Namespace, Name: options.Name})
 	if err == nil && more != p.Cluster.Snapshot {
-		c, verdicts = c.Amended(more), new(queue.Verdicts)
+		c, verdicts = c.Amended(more), new(verdict.Memory)
 	}
 	answer, explainErr := answerIn(ctx, c, verdicts, options)
 	if explainErr == nil && err != nil {

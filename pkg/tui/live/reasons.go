@@ -11,10 +11,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/queue"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -85,7 +85,7 @@ func (r *Reasons) All() map[Target]Reason {
 // what changed may have made it wrong.
 func (r *Reasons) Follow(p, before *Picture) {
 	c := p.follow(before)
-	p.verdicts.Keep(&before.verdicts, func(v *queue.Verdict) bool {
+	p.verdicts.Keep(&before.verdicts, func(v *verdict.Remembered) bool {
 		return !c.Touches(v.Namespace) && young(v.At, v.Took, p.Cluster.Snapshot.Now())
 	})
 	if !c.Any() {
@@ -201,7 +201,7 @@ const maxUsers = 4
 
 // answerIn answers with the pods before it in the queue: where a pod fits, or a claim that pods
 // wait for, those that come first may get what it could have.
-func answerIn(ctx context.Context, c *cluster.Cluster, verdicts *queue.Verdicts, options explain.Options) (*api.Explanation, error) {
+func answerIn(ctx context.Context, c *cluster.Cluster, verdicts *verdict.Memory, options explain.Options) (*api.Explanation, error) {
 	answer, err := explain.ExplainWith(ctx, c, options)
 	if err != nil || answer.Verdict != api.Fits {
 		return answer, err

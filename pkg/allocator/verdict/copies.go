@@ -1,0 +1,21 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package verdict
+
+import (
+	"github.com/kubectl-dra/kubectl-dra/pkg/admission"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
+)
+
+// QuotaLimits are how many pods like that of a question ResourceQuotas allow, with their
+// claims. Without withPod, only the claims count.
+func QuotaLimits(q *funnel.Question, withPod bool) []admission.QuotaLimit {
+	quotas := inNamespace(q.Cluster.Snapshot.Quotas, q.Pod.Namespace)
+	created, _ := toBeCreated(q)
+	pod := admission.WithDefaults(inNamespace(q.Cluster.Snapshot.LimitRanges, q.Pod.Namespace), q.Pod)
+	if !withPod {
+		pod = nil
+	}
+	return admission.QuotaLimits(quotas, extendedNames(q), pod, created...)
+}

@@ -1,0 +1,170 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package verdict
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// podSignature has all of a pod that the answer for it depends on, but for its
+// name. What differs between the pods of one workload and matters to nobody, such
+// as the name of the volume with the token, is not part of it.
+type podSignature struct {
+	Namespace     string
+	Owner         string
+	Stage         api.Stage
+	Priority      int32
+	SchedulerName string
+	NodeName      string
+	NodeSelector  map[string]string
+	Affinity      *corev1.Affinity
+	Tolerations   []corev1.Toleration
+	Spread        []corev1.TopologySpreadConstraint
+	Group         *corev1.PodSchedulingGroup
+	Gates         []corev1.PodSchedulingGate
+	Overhead      corev1.ResourceList
+	Resources     *corev1.ResourceRequirements
+	Init          []containerSignature
+	Containers    []containerSignature
+	Volumes       []corev1.VolumeSource
+	Nominated     string
+	Deleting      bool
+	// Labels are those that some pod selects by.
+	Labels map[string]string
+	Claims []claimSignature
+}
+
+type containerSignature struct {
+	Name          string
+	Resources     corev1.ResourceRequirements
+	Ports         []corev1.ContainerPort
+	RestartPolicy *corev1.ContainerRestartPolicy
+}
+
+type claimSignature struct {
+	Entry, Template, Name string
+	Spec                  resourceapi.ResourceClaimSpec
+	Allocation            *resourceapi.AllocationResult
+	Generated             bool
+	Problem               string
+}
+
+// signature is the same for pods that are equal to the scheduler.
+func (q *Queue) signature(p *Queued) string {
+	pod, claims := p.Pod, q.claimsOf(p.Pod)
+	spec := &pod.Spec
+	s := podSignature{
+		Namespace: pod.Namespace, Owner: lifecycle.WorkloadName(pod), Stage: lifecycle.StageOf(q.cluster, pod, claims), Priority: ptr.Deref(spec.Priority, 0), SchedulerName: spec.SchedulerName,
+		NodeName: spec.NodeName, NodeSelector: spec.NodeSelector, Affinity: spec.Affinity, Tolerations: spec.Tolerations,
+		Spread: spec.TopologySpreadConstraints, Group: spec.SchedulingGroup, Gates: spec.SchedulingGates, Overhead: spec.Overhead,
+		Resources: spec.Resources, Init: containerSignatures(spec.InitContainers), Containers: containerSignatures(spec.Containers),
+		Nominated: pod.Status.NominatedNodeName, Deleting: pod.DeletionTimestamp != nil,
+	}
+	for key, value := range pod.Labels {
+		if q.selected[key] {
+			if s.Labels == nil {
+				s.Labels = map[string]string{}
+			}
+			s.Labels[key] = value
+		}
+	}
+	shares := q.Shares || !p.Target && !p.Asked
+	if shares {
+		// Only words depend on it, and of one that is not asked about nothing is told.
+		s.Owner = ""
+		if len(s.Labels) == 0 && !q.dependsOnNamespace(pod, claims) {
+			s.Namespace = ""
+		}
+	}
+	for i := range spec.Volumes {
+		if source := spec.Volumes[i].VolumeSource; source.PersistentVolumeClaim != nil || source.Ephemeral != nil || source.CSI != nil {
+			s.Volumes = append(s.Volumes, source)
+		}
+	}
+	for i := range claims {
+		pc := &claims[i]
+		c := claimSignature{Entry: pc.Entry, Template: pc.Template, Generated: pc.Generated}
+		if pc.Claim != nil {
+			c.Spec, c.Allocation = pc.Claim.Spec, pc.Claim.Status.Allocation
+			alone := shares && pc.Problem == nil && q.claimUsers[claimKey(pc.Claim)] == 1
+			if pc.Template == "" && !pc.ExtendedResources && !alone {
+				c.Name = pc.Claim.Name
+			}
+		}
+		switch {
+		case pc.Problem == nil:
+		case errors.Is(pc.Problem, cluster.ErrClaimNotCreated):
+			c.Problem = "not created"
+		case errors.Is(pc.Problem, cluster.ErrTemplateMissing):
+			c.Problem = "no template"
+		default:
+			// It is about the claim of this pod.
+			c.Problem = pc.Problem.Error()
+		}
+		s.Claims = append(s.Claims, c)
+	}
+	data, err := json.Marshal(s)
+	if err != nil {
+		// Then it is like no other.
+		return pod.Namespace + "/" + pod.Name
+	}
+	return string(data)
+}
+
+// claimUsers counts the pods that use a claim by its name.
+func claimUsers(pods []*corev1.Pod) map[types.NamespacedName]int {
+	users := map[types.NamespacedName]int{}
+	for _, pod := range pods {
+		for i := range pod.Spec.ResourceClaims {
+			if name := pod.Spec.ResourceClaims[i].ResourceClaimName; name != nil {
+				users[types.NamespacedName{Namespace: pod.Namespace, Name: *name}]++
+			}
+		}
+	}
+	return users
+}
+
+// claimKey tells claims apart, by namespace and name.
+func claimKey(claim *resourceapi.ResourceClaim) types.NamespacedName {
+	return types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}
+}
+
+// dependsOnNamespace reports whether the answer for a pod would be another one in
+// another namespace: quotas and limits are about what is yet to be created, and volumes,
+// groups, admin access and other pods about their own namespace.
+func (q *Queue) dependsOnNamespace(pod *corev1.Pod, claims []cluster.PodClaim) bool {
+	spec := &pod.Spec
+	if a := spec.Affinity; a != nil && (a.PodAffinity != nil || a.PodAntiAffinity != nil) {
+		return true
+	}
+	if len(spec.TopologySpreadConstraints) > 0 || spec.SchedulingGroup != nil || snapshot.UsesVolumeClaims(spec) || q.cluster.Claims.HasExtendedResources(pod) {
+		return true
+	}
+	return slices.ContainsFunc(claims, func(pc cluster.PodClaim) bool {
+		return pc.Claim == nil || pc.Problem != nil || pc.Generated || slices.ContainsFunc(pc.Claim.Spec.Devices.Requests, func(r resourceapi.DeviceRequest) bool {
+			return r.Exactly != nil && ptr.Deref(r.Exactly.AdminAccess, false)
+		})
+	})
+}
+
+func containerSignatures(containers []corev1.Container) []containerSignature {
+	list := make([]containerSignature, 0, len(containers))
+	for i := range containers {
+		c := &containers[i]
+		list = append(list, containerSignature{Name: c.Name, Resources: c.Resources, Ports: c.Ports, RestartPolicy: c.RestartPolicy})
+	}
+	return list
+}

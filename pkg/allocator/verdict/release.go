@@ -1,0 +1,221 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package verdict
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/dynamic-resource-allocation/resourceclaim"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// Release is what schedulers of the cluster's release decide otherwise than the library, but for
+// what the allocator has heeded for each node.
+type Release struct {
+	Behavior behavior.Behavior
+	// Outcome is the verdict of such schedulers; Undetermined if the release is not known, and
+	// empty if that is only an assumption.
+	Outcome api.Verdict
+	// Err is an error of the library that other releases do not have, and Node a node that other
+	// releases find then.
+	Err  error
+	Node string
+}
+
+// heedRelease looks up what schedulers of the cluster's release decide otherwise than the library.
+// It is nil if nothing depends on the release.
+func (v *Verdict) heedRelease(ctx context.Context) (*Release, error) {
+	if v.Cluster.Snapshot.BinaryVersion() == "" {
+		if release, err := v.withoutRelease(ctx); release != nil || err != nil {
+			return release, err
+		}
+	}
+	if v.Allocator == api.Fits && v.Cluster.Behaves(behavior.MixedClaimsFailScore) && v.mixedOnSeveral() {
+		return &Release{Behavior: behavior.MixedClaimsFailScore, Outcome: api.Error}, nil
+	}
+	return nil, nil
+}
+
+// withoutRelease is for a release that is not known: what differs between those that it may be.
+func (v *Verdict) withoutRelease(ctx context.Context) (*Release, error) {
+	c := v.Cluster
+	fits := v.Allocator == api.Fits
+	poolError := slices.IndexFunc(v.Checked, func(checked allocator.Verdict) bool {
+		return checked.Outcome == allocator.Failed && allocator.IsPoolError(checked.Err)
+	})
+	switch {
+	case fits && c.Varies(behavior.MixedClaimsFailScore) && v.mixedOnSeveral():
+		return &Release{Behavior: behavior.MixedClaimsFailScore, Outcome: api.Undetermined}, nil
+	case fits && c.Varies(behavior.AllWithCountersPanics) && v.meetsCounters():
+		return &Release{Behavior: behavior.AllWithCountersPanics, Outcome: api.Undetermined}, nil
+	case fits && c.Varies(behavior.OpenRuleTaintsAll) && OpenRule(v.Question) != nil:
+		return &Release{Behavior: behavior.OpenRuleTaintsAll, Outcome: api.Undetermined}, nil
+	case v.Allocator == api.Error && poolError >= 0 && c.Varies(behavior.AllPoolErrorEndsAttempt):
+		return v.poolErrorPerNode(ctx, v.Checked[poolError].Err)
+	case v.Allocator != api.DoesNotFit && c.Varies(behavior.TimeoutEndsAttempt) && slices.ContainsFunc(v.Checked, func(checked allocator.Verdict) bool { return checked.Outcome == allocator.TimedOut }):
+		return &Release{Behavior: behavior.TimeoutEndsAttempt}, nil
+	case fits && c.Varies(behavior.ListsNotCompared) && c.Gates.ListsCompared() && Constrains(v.Question, ComparesLists(v.Question)):
+		return &Release{Behavior: behavior.ListsNotCompared}, nil
+	}
+	return nil, nil
+}
+
+// poolErrorPerNode asks what happens if an error of a pool is only that of its node.
+func (v *Verdict) poolErrorPerNode(ctx context.Context, poolError error) (*Release, error) {
+	release := &Release{Behavior: behavior.AllPoolErrorEndsAttempt, Err: poolError}
+	c := allocator.Reopen(v.Cluster, allocator.WithPoolErrorsPerNode())
+	perNode := allocator.Of(c).CheckAll(ctx, v.Reach.Candidates, v.ClaimsFor)
+	if at := slices.IndexFunc(perNode, func(checked allocator.Verdict) bool { return checked.Outcome == allocator.Fits }); at >= 0 {
+		release.Outcome, release.Node = api.Undetermined, v.Reach.Candidates[at].Name
+	}
+	return release, ctx.Err()
+}
+
+// OpenRule is a rule without a selector whose taint a request does not tolerate, nil if there is
+// none.
+func OpenRule(q *funnel.Question) *resourceapi.DeviceTaintRule {
+	facts := q.Cluster
+	if !facts.Gates.Enabled(cluster.GateDeviceTaints) || !facts.Gates.Enabled(cluster.GateDeviceTaintRules) {
+		return nil
+	}
+	for _, rule := range facts.Snapshot.TaintRules {
+		tolerates := func(tolerations []resourceapi.DeviceToleration) bool {
+			return slices.ContainsFunc(tolerations, func(t resourceapi.DeviceToleration) bool { return resourceclaim.ToleratesTaint(t, rule.Spec.Taint) })
+		}
+		if rule.Spec.DeviceSelector == nil && rule.Spec.Taint.Effect != resourceapi.DeviceTaintEffectNone && slices.ContainsFunc(q.Claims, func(c funnel.Claim) bool {
+			return slices.ContainsFunc(c.Claim.Spec.Devices.Requests, func(r resourceapi.DeviceRequest) bool {
+				return r.Exactly != nil && !tolerates(r.Exactly.Tolerations) || r.Exactly == nil && !slices.ContainsFunc(r.FirstAvailable, func(s resourceapi.DeviceSubRequest) bool { return tolerates(s.Tolerations) })
+			})
+		}) {
+			return rule
+		}
+	}
+	return nil
+}
+
+// mixedOnSeveral reports whether claims are allocated, others are not, and several nodes are
+// suitable.
+func (v *Verdict) mixedOnSeveral() bool {
+	fitting := 0
+	for i := range v.Checked {
+		if v.Checked[i].Outcome == allocator.Fits {
+			fitting++
+		}
+	}
+	return fitting > 1 && len(v.Claims) > 0 && slices.ContainsFunc(v.PodClaims, func(pc cluster.PodClaim) bool {
+		return pc.Claim != nil && pc.Claim.Status.Allocation != nil
+	})
+}
+
+// meetsCounters reports whether a request for all devices gets one that consumes counters, on any
+// node.
+func (v *Verdict) meetsCounters() bool {
+	for i := range v.Checked {
+		if v.Checked[i].Outcome != allocator.Fits || !slices.ContainsFunc(v.Claims, func(c funnel.Claim) bool { return WantsAll(c.Claim) }) {
+			continue
+		}
+		if claims, err := v.ClaimsFor(v.Reach.Candidates[i]); err == nil && allocator.TakesAllWithCounters(v.Cluster, claims, v.Checked[i].Allocations) {
+			return true
+		}
+	}
+	return false
+}
+
+// Constrains reports whether a claim has a certain constraint.
+func Constrains(q *funnel.Question, is func(*resourceapi.DeviceConstraint) bool) bool {
+	return slices.ContainsFunc(q.Claims, func(c funnel.Claim) bool {
+		return slices.ContainsFunc(c.Claim.Spec.Devices.Constraints, func(constraint resourceapi.DeviceConstraint) bool { return is(&constraint) })
+	})
+}
+
+// ComparesLists returns a function that reports whether a constraint compares an attribute that
+// is a list on some device.
+func ComparesLists(q *funnel.Question) func(*resourceapi.DeviceConstraint) bool {
+	return func(c *resourceapi.DeviceConstraint) bool {
+		name := resourceapi.QualifiedName(*cmp.Or(c.MatchAttribute, c.DistinctAttribute))
+		return slices.ContainsFunc(q.Cluster.Snapshot.Slices, func(slice *resourceapi.ResourceSlice) bool {
+			return slices.ContainsFunc(slice.Spec.Devices, func(d resourceapi.Device) bool {
+				short, own := strings.CutPrefix(string(name), slice.Spec.Driver+"/")
+				attribute, has := d.Attributes[name]
+				if !has && own {
+					attribute, has = d.Attributes[resourceapi.QualifiedName(short)]
+				}
+				return has && selector.IsList(attribute)
+			})
+		})
+	}
+}
+
+// WantsAll reports whether a claim asks for all devices, be it as an alternative.
+func WantsAll(claim *resourceapi.ResourceClaim) bool {
+	return slices.ContainsFunc(claim.Spec.Devices.Requests, func(r resourceapi.DeviceRequest) bool {
+		return r.Exactly != nil && r.Exactly.AllocationMode == resourceapi.DeviceAllocationModeAll ||
+			slices.ContainsFunc(r.FirstAvailable, func(s resourceapi.DeviceSubRequest) bool {
+				return s.AllocationMode == resourceapi.DeviceAllocationModeAll
+			})
+	})
+}
+
+// heedGaps turns the verdict into Undetermined if something was hidden that could turn it around.
+// More allocated devices never make a claim fit, so that hidden claims leave DoesNotFit as it is;
+// but they can hide devices on which a selector fails.
+func (v *Verdict) heedGaps() {
+	var decisive []string
+	switch v.Allocator {
+	case api.Fits:
+		decisive = []string{snapshot.ResourceClaims, snapshot.ResourceSlices}
+	case api.DoesNotFit:
+		decisive = []string{snapshot.ResourceSlices, snapshot.ResourceNodes}
+		if len(v.Claims) == 0 {
+			decisive = []string{snapshot.ResourceNodes}
+		}
+		if v.Pod != nil && len(v.Pod.Spec.Containers) > 0 && v.extendedMisfit() {
+			decisive = append(decisive, snapshot.ResourceClasses)
+		}
+	case api.Error:
+		// A node where the claims fit comes before the error.
+		if v.Ended >= 0 && len(v.fits) == 0 && slices.Contains([]api.Code{api.SelectorError, api.PoolIncomplete, api.PoolInvalid, api.ConstraintUnsatisfiable}, ErrorCode(v.Checked[v.Ended].Err)) {
+			if _, problem, _ := funnel.CompileProblem(v.Question); problem != nil {
+				// That does not depend on devices.
+				break
+			}
+			decisive = []string{snapshot.ResourceClaims, snapshot.ResourceSlices}
+		}
+	case api.Allocated, api.Blocked, api.Undetermined:
+	}
+	for _, resource := range decisive {
+		if gap := v.Cluster.Snapshot.Gap(resource); gap != nil {
+			v.Devices, v.Gap = api.Undetermined, gap
+			return
+		}
+	}
+	if _, known := v.Cluster.Nodes.All(); !known && v.Allocator == api.DoesNotFit && !v.nodesDoNotMatter() {
+		v.Devices, v.NoNode = api.Undetermined, true
+	}
+}
+
+// nodesDoNotMatter reports whether all devices name their node, so that made-up nodes are as good
+// as real ones.
+func (v *Verdict) nodesDoNotMatter() bool {
+	return !slices.ContainsFunc(v.Cluster.Snapshot.Slices, func(slice *resourceapi.ResourceSlice) bool { return slice.Spec.NodeName == nil })
+}
+
+// extendedMisfit reports whether a node was ruled out for an extended resource.
+func (v *Verdict) extendedMisfit() bool {
+	return slices.ContainsFunc(v.Reach.Unsuitable, func(u eligibility.UnsuitableNode) bool {
+		return u.Misfit.Filter == cluster.FilterResources && strings.Contains(string(u.Misfit.Resource), "/")
+	})
+}

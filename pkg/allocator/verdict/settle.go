@@ -1,0 +1,274 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package verdict
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// Cause is what settles a question before any node is tried.
+type Cause string
+
+// The causes.
+const (
+	JobEnded    Cause = "JobEnded"    // needs no devices any more
+	PodFinished Cause = "PodFinished" // needs no devices any more
+	PodDeleting Cause = "PodDeleting" // gets no devices
+
+	NotAllocated Cause = "NotAllocated" // a pod is bound without devices
+	HasDevices   Cause = "HasDevices"   // all claims are allocated
+	NoPods       Cause = "NoPods"       // an object has created no pods, as far as is known
+
+	ClaimProblem  Cause = "ClaimProblem"  // the scheduler does not even look at a claim
+	ClaimFull     Cause = "ClaimFull"     // a claim has too many consumers
+	ClaimDeleting Cause = "ClaimDeleting" // a claim is being deleted
+
+	Unserved             Cause = "Unserved"             // nothing offers an extended resource
+	AdminAccessDenied    Cause = "AdminAccessDenied"    // a namespace does not allow admin access
+	AlternativesDisabled Cause = "AlternativesDisabled" // a feature gate is off
+	RequestUnknown       Cause = "RequestUnknown"       // a request is of an unknown kind
+	ClassMissing         Cause = "ClassMissing"         // DeviceClasses do not exist
+	ClassUnread          Cause = "ClassUnread"          // a DeviceClass could not be read
+)
+
+// Settlement is an answer that is found before any node is tried.
+type Settlement struct {
+	Cause   Cause
+	Outcome api.Verdict
+	Code    api.Code
+	// Nodeless is set if no node is looked for: the devices are allocated, or are not needed any
+	// more, because the pods have finished.
+	Nodeless, Finished bool
+
+	// Problems are those of the claims, Claim is the first claim that has one.
+	Problems []error
+	Claim    *cluster.PodClaim
+	// Requests are those that cannot be served, and Classes what they need.
+	Requests, Classes []string
+	// Gap is what could not be read.
+	Gap *snapshot.Gap
+	// Resource is an extended resource.
+	Resource corev1.ResourceName
+}
+
+// settlement is what settles the matter before any node is tried, nil if nothing does. The first
+// one to say something wins.
+func (v *Verdict) settlement() *Settlement {
+	for _, find := range []func() *Settlement{
+		v.withoutPods,
+		v.beyondScheduling,
+		func() *Settlement { return claimProblem(v.Question) },
+		v.deletingTarget,
+		v.unservedPod,
+		v.nothingToAllocate,
+	} {
+		if s := find(); s != nil {
+			return s
+		}
+	}
+	return nil
+}
+
+// withoutPods deals with an object that has no pods, and of which it is not known which pods it
+// creates.
+func (v *Verdict) withoutPods() *Settlement {
+	if v.Pod != nil || v.Target.Creator == nil {
+		return nil
+	}
+	if life := lifecycle.OfCreator(v.Cluster.Snapshot, v.Target.Creator); life.Blocked != nil {
+		return &Settlement{Cause: NoPods, Outcome: api.Blocked, Code: life.Blocked.Code, Nodeless: true}
+	}
+	s := &Settlement{Cause: NoPods, Outcome: api.Undetermined, Code: api.NoPods, Nodeless: true}
+	if at := slices.IndexFunc(v.Cluster.Snapshot.Gaps, func(gap snapshot.Gap) bool {
+		return gap.Resource == snapshot.ResourcePods || target.MayOwnPods(gap.Resource)
+	}); at >= 0 {
+		s.Gap = &v.Cluster.Snapshot.Gaps[at]
+	}
+	return s
+}
+
+// beyondScheduling deals with pods that the scheduler has done with: those that are bound,
+// finished or on their way out.
+func (v *Verdict) beyondScheduling() *Settlement {
+	pod := v.Pod
+	if v.Target.End != nil {
+		return &Settlement{Cause: JobEnded, Outcome: api.Allocated, Nodeless: true, Finished: true}
+	}
+	if pod == nil {
+		return nil
+	}
+	switch {
+	case snapshot.Finished(pod):
+		return &Settlement{Cause: PodFinished, Outcome: api.Allocated, Nodeless: true, Finished: true}
+	case pod.Spec.NodeName == "" && pod.DeletionTimestamp != nil:
+		return &Settlement{Cause: PodDeleting, Outcome: api.Error, Code: api.ClaimNotReady}
+	case pod.Spec.NodeName == "", v.Target.IsElsewhere(pod):
+		return nil
+	default:
+		return v.bound(pod)
+	}
+}
+
+// bound deals with a pod on its node: nobody allocates claims for it any more, and the kubelet
+// refuses those that are not the pod's.
+func (v *Verdict) bound(pod *corev1.Pod) *Settlement {
+	var tolerable []error
+	var missing, unreadable error
+	for i := range v.PodClaims {
+		pc := &v.PodClaims[i]
+		switch {
+		case pc.ExtendedResources && pc.Generated && lifecycle.Hides(v.Cluster.Snapshot, snapshot.ResourceClaims, pod.Namespace):
+			unreadable = fmt.Errorf("the claim for the extended resources of the pod %w", cluster.ErrClaimUnreadable)
+		case pc.Problem == nil:
+		case errors.Is(pc.Problem, cluster.ErrClaimUnreadable):
+			unreadable = pc.Problem
+		case pc.Claim == nil, errors.Is(pc.Problem, cluster.ErrClaimNotOwned):
+			if missing == nil {
+				missing = pc.Problem
+			}
+		default:
+			tolerable = append(tolerable, pc.Problem)
+		}
+	}
+	switch {
+	case missing != nil:
+		return &Settlement{Cause: ClaimProblem, Outcome: api.Error, Code: api.ClaimNotReady, Problems: []error{missing}}
+	case unreadable != nil:
+		return &Settlement{Cause: ClaimProblem, Outcome: api.Undetermined, Code: api.ClaimNotReady, Problems: []error{unreadable}}
+	case len(v.Claims) > 0:
+		return &Settlement{Cause: NotAllocated, Outcome: api.Blocked, Code: api.ClaimNotReady}
+	default:
+		return &Settlement{Cause: HasDevices, Outcome: api.Allocated, Nodeless: true, Problems: tolerable}
+	}
+}
+
+// claimProblem is about claims that the scheduler does not even look at, nil if there are none.
+func claimProblem(q *funnel.Question) *Settlement {
+	for i := range q.PodClaims {
+		pc := &q.PodClaims[i]
+		if pc.Problem == nil && lifecycle.FullForPod(q.Cluster, q.Pod, pc.Claim) {
+			return &Settlement{Cause: ClaimFull, Outcome: api.Error, Code: api.ClaimNotReady, Claim: pc}
+		}
+		s := &Settlement{Cause: ClaimProblem, Outcome: api.Error, Code: api.ClaimNotReady, Claim: pc, Problems: []error{pc.Problem}}
+		switch {
+		case pc.Problem == nil, pc.Claim != nil && errors.Is(pc.Problem, cluster.ErrClaimNotCreated), PodGroupMissing(pc):
+			// The answer is that for the claim as it will be made.
+			continue
+		case errors.Is(pc.Problem, cluster.ErrClaimUnreadable):
+			s.Outcome = api.Undetermined
+		case errors.Is(pc.Problem, cluster.ErrClaimDeleting):
+			s.Outcome = api.Blocked
+		}
+		return s
+	}
+	return nil
+}
+
+// deletingTarget settles the matter for a claim that is being deleted: nobody who does not use it
+// already can. What its deletion waits for is a finding.
+func (v *Verdict) deletingTarget() *Settlement {
+	if v.Pod != nil || v.Target.Object.Kind != api.KindClaim || v.PodClaims[0].Claim.DeletionTimestamp == nil {
+		return nil
+	}
+	return &Settlement{Cause: ClaimDeleting, Outcome: api.Blocked, Code: api.ClaimNotReady, Nodeless: v.PodClaims[0].Claim.Status.Allocation != nil}
+}
+
+// unservedPod settles the matter for a pod without claims that asks for extended resources which
+// nothing serves: NodeResourcesFit of the scheduler rejects every node.
+func (v *Verdict) unservedPod() *Settlement {
+	if len(v.PodClaims) > 0 || v.Pod == nil {
+		return nil
+	}
+	names := target.Unserved(v.Cluster, v.Pod)
+	if len(names) == 0 {
+		return nil
+	}
+	return &Settlement{Cause: Unserved, Outcome: api.DoesNotFit, Code: api.NodeUnsuitable, Resource: names[0]}
+}
+
+// nothingToAllocate settles the matter for claims that are allocated and that no waiting pod uses,
+// unless the question is about a node that cannot use them.
+func (v *Verdict) nothingToAllocate() *Settlement {
+	if len(v.Claims) > 0 || v.Pod != nil || v.Target.Only != nil && len(funnel.Misfits(v.Question, v.Target.Only)) > 0 {
+		return nil
+	}
+	return &Settlement{Cause: HasDevices, Outcome: api.Allocated, Nodeless: true}
+}
+
+// refusal makes the checks that come before any node is tried: those of the API server for claims
+// that do not exist yet, and those of the scheduler's PreFilter. It is nil if they pass.
+func refusal(q *funnel.Question) *Settlement {
+	for _, c := range q.Claims {
+		pc := &q.PodClaims[c.Index]
+		if request := adminAccessDenied(q, c.Claim); request != "" && (pc.Generated || c.Claim.UID == "") {
+			return &Settlement{Cause: AdminAccessDenied, Outcome: api.Error, Code: api.AdminAccessDenied, Requests: []string{request}, Claim: pc}
+		}
+		for i := range c.Claim.Spec.Devices.Requests {
+			r := &c.Claim.Spec.Devices.Requests[i]
+			s := &Settlement{Outcome: api.Error, Code: api.FeatureDisabled, Requests: []string{r.Name}, Claim: pc}
+			switch {
+			case len(r.FirstAvailable) > 0 && !q.Cluster.Gates.Enabled("DRAPrioritizedList"):
+				s.Cause = AlternativesDisabled
+				return s
+			case r.Exactly == nil && len(r.FirstAvailable) == 0:
+				s.Cause = RequestUnknown
+				return s
+			}
+		}
+	}
+	return classesMissing(q)
+}
+
+// classesMissing is about requests for classes that do not exist, nil if all do.
+func classesMissing(q *funnel.Question) *Settlement {
+	gap := q.Cluster.Snapshot.Gap(snapshot.ResourceClasses)
+	var missing *Settlement
+	for _, c := range q.Claims {
+		for _, r := range slices.Concat(cluster.Requests(c.Claim)...) {
+			switch {
+			case q.Cluster.Snapshot.Class(r.Class) != nil || missing != nil && slices.Contains(missing.Classes, r.Class):
+			case gap != nil:
+				return &Settlement{Cause: ClassUnread, Outcome: api.Undetermined, Code: api.ClassNotFound, Requests: []string{r.Name}, Classes: []string{r.Class}, Gap: gap}
+			case missing == nil:
+				missing = &Settlement{Cause: ClassMissing, Outcome: api.Error, Code: api.ClassNotFound, Requests: []string{r.Name}, Classes: []string{r.Class}}
+			default:
+				missing.Requests, missing.Classes = append(missing.Requests, r.Name), append(missing.Classes, r.Class)
+			}
+		}
+	}
+	return missing
+}
+
+// adminAccessDenied repeats the API server's check (KEP-5018) that a claim with admin access is in
+// a namespace for that. It names the request that is not, empty if the check passes.
+func adminAccessDenied(q *funnel.Question, claim *resourceapi.ResourceClaim) string {
+	namespace := q.Cluster.Snapshot.Namespace(claim.Namespace)
+	if namespace == nil || namespace.Labels[resourceapi.DRAAdminNamespaceLabelKey] == "true" {
+		return ""
+	}
+	for i := range claim.Spec.Devices.Requests {
+		r := &claim.Spec.Devices.Requests[i]
+		if r.Exactly != nil && r.Exactly.AdminAccess != nil && *r.Exactly.AdminAccess {
+			return r.Name
+		}
+	}
+	return ""
+}
+
+// Refused reports whether the claims are refused, as changes of them can mend.
+func (s *Settlement) Refused() bool {
+	return slices.Contains([]Cause{AdminAccessDenied, AlternativesDisabled, RequestUnknown, ClassMissing, ClassUnread}, s.Cause)
+}

@@ -1,0 +1,39 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package verdict
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// Waiting lists the pods that wait for devices, those that share an answer in one list, see
+// [Options.Shares]. Pods and lists are in the order of the queue.
+func Waiting(c *cluster.Cluster) [][]*corev1.Pod {
+	var pods []*corev1.Pod
+	for _, pod := range c.Snapshot.Pods {
+		if snapshot.Waits(pod) && len(c.Claims.OfPod(pod)) > 0 {
+			pods = append(pods, target.WithClassPriority(c.Snapshot, pod))
+		}
+	}
+	slices.SortStableFunc(pods, comparePods)
+	q := NewQueue(c, Options{Shares: true, Waiting: pods})
+	at := map[string]int{}
+	var kinds [][]*corev1.Pod
+	for _, pod := range pods {
+		key := q.signature(&Queued{Pod: pod})
+		i, known := at[key]
+		if !known {
+			i, at[key] = len(kinds), len(kinds)
+			kinds = append(kinds, nil)
+		}
+		kinds[i] = append(kinds[i], pod)
+	}
+	return kinds
+}

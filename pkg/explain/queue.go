@@ -1,0 +1,260 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package explain
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
+	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+)
+
+// answers explains the pods of a queue.
+type answers struct {
+	*verdict.Queue
+	cluster *cluster.Cluster
+	// byKind has the explanation of the first pod of each kind, in the cluster where it is decided.
+	byKind map[*verdict.Kind]*api.Explanation
+}
+
+// explainQueue decides a queue, and explains the pods in it that are asked about: the targets among
+// them with advice, unless less is asked for. Of the others, the verdict is enough.
+func explainQueue(ctx context.Context, c *cluster.Cluster, q *verdict.Queue, most depth) (*answers, error) {
+	a := &answers{Queue: q, cluster: c, byKind: map[*verdict.Kind]*api.Explanation{}}
+	kinds := q.Kinds()
+	for i := 0; i < len(kinds); i++ {
+		kind := kinds[i]
+		d := most
+		if most == withAdvice && !kind.First.Target {
+			d = reasonsOnly
+		}
+		if err := a.explainKind(ctx, kind, d); err != nil {
+			return nil, err
+		}
+		if q.Shares && a.namesFirst(kind) {
+			// The others have answers of their own.
+			kinds = append(kinds, q.Apart(kind)...)
+		}
+	}
+	return a, q.Decide(ctx)
+}
+
+// explainKind explains the first pod of a kind.
+func (a *answers) explainKind(ctx context.Context, kind *verdict.Kind, d depth) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("explain: %w", err)
+	}
+	answer, v, err := explainTarget(ctx, a.ClusterOf(kind), a.TargetOf(kind.First), d)
+	if err != nil {
+		return err
+	}
+	a.byKind[kind] = answer
+	a.Know(kind, v)
+	return nil
+}
+
+// of is the explanation of a kind of pods that was decided.
+func (a *answers) of(ctx context.Context, kind *verdict.Kind, d depth) (*api.Explanation, error) {
+	if known := a.byKind[kind]; known != nil {
+		return known, nil
+	}
+	answer, _, err := explainTarget(ctx, a.ClusterOf(kind), a.TargetOf(kind.First), d)
+	a.byKind[kind] = answer
+	return answer, err
+}
+
+// answer is the explanation of a target after all of the queue was decided. Targets that stand for
+// pods of a workload are explained as deeply as is asked for.
+func (a *answers) answer(ctx context.Context, s *target.Target, d depth) (*api.Explanation, error) {
+	if s.Workload {
+		return a.answerMembers(ctx, s, d)
+	}
+	p := a.Of(s.Pod)
+	switch {
+	case p.Member:
+		// What is known about its kind is about one without its gang.
+		of := *s
+		of.Gang = p.Gang()
+		answer, _, err := explainTarget(ctx, a.cluster, &of, d)
+		if err != nil || answer.Verdict != api.Fits {
+			return answer, err
+		}
+		return a.settled(*answer, p, s), nil
+	case p.Kind.First == p:
+		return a.settled(*a.byKind[p.Kind], p, s), nil
+	default:
+		return a.settled(*a.shared(p, s), p, s), nil
+	}
+}
+
+// shared is the answer for a pod that is equal to another one, as far as it is
+// its own.
+func (a *answers) shared(p *verdict.Queued, s *target.Target) *api.Explanation {
+	from := a.byKind[p.Kind]
+	x := newBuilder(&verdict.Verdict{Question: funnel.NewQuestion(a.cluster, s.Pod, s.Claims), Target: s}, reasonsOnly)
+	funnel.ListWaiting(x.Question)
+	s.Claims = x.PodClaims
+	x.describe()
+	out := x.out
+	out.Verdict, out.Code, out.Summary, out.Stage = from.Verdict, from.Code, from.Summary, from.Stage
+	out.NodeCount, out.Assumptions = from.NodeCount, from.Assumptions
+	for i := range out.Pods {
+		out.Pods[i].Stage = from.Stage
+	}
+	if from.Outlook != nil {
+		same := *from.Outlook
+		same.OneMoreNode = nil
+		out.Outlook = &same
+	}
+	out.SameAs = &from.Target
+	return out
+}
+
+// settled is an answer for the cluster as it is, with what the pods before this
+// one change about it.
+func (a *answers) settled(e api.Explanation, p *verdict.Queued, s *target.Target) *api.Explanation {
+	text := ""
+	switch {
+	case p.Reservation != nil:
+		placement := placed(p)
+		if e.Placement == nil || e.Placement.Node != placement.Node || e.SameAs != nil {
+			placement.Score = 0
+			e.Placement = placement
+			text = funnel.PlacementText(e.Placement)
+		}
+	case len(p.Before) > 0:
+		text = a.compete(&e, p, s)
+	}
+	if text != "" {
+		e.Summary = english.Sentence(text)
+	}
+	return &e
+}
+
+// placed is what a reservation has, as an answer says it.
+func placed(p *verdict.Queued) *api.Placement {
+	placement := &api.Placement{Node: p.Reservation.Node}
+	for i := range p.Reservation.Claims {
+		r := &p.Reservation.Claims[i]
+		if r.Allocation == nil {
+			continue
+		}
+		placement.Claims = append(placement.Claims, funnel.PlacementClaim(r.Claim, funnel.PickedDevices(p.Pod, r.Claim, r.Allocation)))
+	}
+	return placement
+}
+
+// devicesOf lists what a pod gets.
+func devicesOf(p *verdict.Queued) []api.AllocatedDevice {
+	var devices []api.AllocatedDevice
+	for _, claim := range placed(p).Claims {
+		devices = append(devices, claim.Devices...)
+	}
+	return devices
+}
+
+// compete turns the answer for a pod that fits into that for one whose devices
+// others get before it. It returns the summary, as a clause.
+func (a *answers) compete(e *api.Explanation, p *verdict.Queued, s *target.Target) string {
+	e.Outlook = outlookOfQueued(e.Placement)
+	e.Verdict, e.Code, e.Placement, e.OnEveryNode = api.DoesNotFit, api.PodsCompete, nil, false
+	status := &api.QueueStatus{}
+	for _, other := range p.Before {
+		if s.Workload && isMember(s, other) {
+			// That is one of the pods that were asked about.
+			continue
+		}
+		status.BeforeCount++
+		if len(status.Before) < target.MaxPods {
+			status.Before = append(status.Before, api.QueuedPod{
+				Namespace: other.Pod.Namespace, Name: other.Pod.Name, Priority: ptr.Deref(other.Pod.Spec.Priority, 0),
+				Node: other.Reservation.Node, Devices: devicesOf(other),
+			})
+		}
+	}
+	text := "pods before it in the queue get what is available"
+	if status.BeforeCount > 0 {
+		e.Queue = status
+		text = queueText(status)
+	} else if e.Members != nil {
+		text = fmt.Sprintf("%d of %s fit, and the next one finds no devices left", e.Members.FitNow, english.Count(e.Members.Waiting, memberNoun(s)))
+	}
+	var nodes []api.NodeGroup
+	for _, group := range e.Nodes {
+		if group.Verdict == api.Fits {
+			group.Verdict, group.Code, group.Score = api.DoesNotFit, api.PodsCompete, 0
+			group.Message = "available, but pods before it in the queue get it"
+		}
+		nodes = append(nodes, group)
+	}
+	e.Nodes = nodes
+	return text
+}
+
+// outlookOfQueued is the outlook of a pod that fits as long as those before it are left out.
+func outlookOfQueued(placement *api.Placement) *api.Outlook {
+	if placement == nil {
+		return nil
+	}
+	fits := api.Prospect{Verdict: api.Fits, Node: placement.Node}
+	return &api.Outlook{
+		Fits: api.ClaimsReleased, Message: fmt.Sprintf("It fits on %s when the claims of the pods before it in the queue are released.", placement.Node),
+		Now: api.Prospect{Verdict: api.DoesNotFit}, ClaimsReleased: fits, HardwareAlone: fits,
+	}
+}
+
+// queueText says who comes first and what they get.
+func queueText(s *api.QueueStatus) string {
+	first := &s.Before[0]
+	if s.BeforeCount == 1 {
+		return fmt.Sprintf("pod %s/%s, which is before it in the queue, gets %s", first.Namespace, first.Name, queuedPodGets(first))
+	}
+	names := make([]string, 0, len(s.Before))
+	for i := range s.Before {
+		names = append(names, s.Before[i].Namespace+"/"+s.Before[i].Name)
+	}
+	const shown = 3
+	text := english.JoinAnd(names)
+	if s.BeforeCount > shown {
+		text = fmt.Sprintf("%s, %s and %s more", names[0], names[1], fmt.Sprint(s.BeforeCount-2))
+	}
+	return fmt.Sprintf("%s, which are before it in the queue, get what it needs: %s", english.Count(s.BeforeCount, "pod"), text)
+}
+
+// queuedPodGets names the devices, or the node if there are none.
+func queuedPodGets(p *api.QueuedPod) string {
+	switch len(p.Devices) {
+	case 0:
+		return "a place on " + p.Node
+	case 1:
+		return fmt.Sprintf("%s on %s", p.Devices[0].Device, p.Node)
+	}
+	names := make([]string, 0, len(p.Devices))
+	for i := range p.Devices {
+		names = append(names, p.Devices[i].Device)
+	}
+	return fmt.Sprintf("%s on %s: %s", english.Count(len(names), "device"), p.Node, english.Sample(names, 4))
+}
+
+// namesFirst reports whether the answer says something that holds for the first pod of a kind alone:
+// errors of the allocator name the claim.
+func (a *answers) namesFirst(kind *verdict.Kind) bool {
+	answer := a.byKind[kind]
+	names := []string{kind.First.Pod.Name}
+	for i := range answer.Claims {
+		names = append(names, answer.Claims[i].Name)
+	}
+	words := strings.FieldsFunc(answer.Summary, func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsDigit(c) && c != '-' && c != '.' })
+	return slices.ContainsFunc(words, func(word string) bool { return slices.Contains(names, strings.TrimRight(word, ".")) })
+}
