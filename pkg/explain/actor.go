@@ -8,9 +8,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 )
 
-// Actor is who can help a target that waits: the user if one of the remedies is
-// theirs, else an admin, else who the next steps are for. It is empty where
-// nothing is known that would help.
+// Actor returns who can help a target that waits: the user if one of the remedies is
+// theirs, else an admin, else who the next steps are for. It is empty where nothing is
+// known that would help.
 func Actor(e *api.Explanation) string {
 	if len(e.Remedies) == 0 {
 		return lifecycle.Actor(e.NextSteps)

@@ -20,7 +20,7 @@ func controller(apiVersion, kind, name string) []metav1.OwnerReference {
 	return []metav1.OwnerReference{{APIVersion: apiVersion, Kind: kind, Name: name, Controller: ptr.To(true)}}
 }
 
-// queuedWorkload is one of Kueue in queue team, owned by a pod unless changed.
+// queuedWorkload returns one of Kueue in queue team, owned by a pod unless changed.
 func queuedWorkload(conditions []metav1.Condition, changes ...func(*snapshot.QueuedWorkload)) any {
 	return func(s *snapshot.Snapshot) {
 		w := &snapshot.QueuedWorkload{
@@ -43,7 +43,7 @@ func outline(kind, namespace, name string, change func(*snapshot.Outline)) any {
 	}
 }
 
-// kueueSays is a condition in the words of Kueue v0.19.
+// kueueSays returns a condition in the words of Kueue v0.19.
 func kueueSays(kind string, status metav1.ConditionStatus, reason, message string) []metav1.Condition {
 	return []metav1.Condition{{Type: kind, Status: status, Reason: reason, Message: message}}
 }

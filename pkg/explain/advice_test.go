@@ -18,7 +18,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
-// TestAdvice has advice that could trade what was asked for against something else.
+// TestAdvice covers advice that could trade a part of the request for something else.
 func TestAdvice(t *testing.T) {
 	theClaim := Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting}
 	thePod := Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "p"}

@@ -139,7 +139,7 @@ func onePoolForAll(nodes int) *snapshot.Snapshot {
 	return withShared(snap, 2*nodes)
 }
 
-// slicesByNode is a pool with one slice for each node.
+// slicesByNode returns a pool with one slice for each node.
 func slicesByNode(nodes int) *snapshot.Snapshot {
 	snap := fleet.Fleet(nodes, 8, 0)
 	for i, s := range snap.Slices {
@@ -151,7 +151,7 @@ func slicesByNode(nodes int) *snapshot.Snapshot {
 	return snap
 }
 
-// perDeviceShape is a pool in which each device says which nodes it is for.
+// perDeviceShape returns a pool in which each device says which nodes it is for.
 func perDeviceShape(nodes int, target func(d *resourceapi.Device, i int)) *snapshot.Snapshot {
 	snap := onePoolForAll(nodes)
 	i := 0

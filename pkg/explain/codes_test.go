@@ -20,7 +20,7 @@ import (
 
 const waiting = "train"
 
-// TestCodes has a cluster for each reason. Funnels are written as
+// TestCodes covers a cluster for each reason. Funnels are written as
 // "considered=eligible+count*code…", node groups as "count*code".
 func TestCodes(t *testing.T) {
 	target := Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting}
@@ -572,7 +572,7 @@ func nodeCodes(e *api.Explanation) []string {
 	return lines
 }
 
-// everything is all messages and facts of the funnels, a line each.
+// everything returns all messages and facts of the funnels, a line each.
 func everything(e *api.Explanation) string {
 	var text strings.Builder
 	for _, claim := range e.Claims {
@@ -588,7 +588,7 @@ func everything(e *api.Explanation) string {
 	return text.String()
 }
 
-// checkSums holds an explanation against what is true of all of them.
+// checkSums checks the invariants of an explanation.
 func checkSums(t *testing.T, e *api.Explanation) {
 	t.Helper()
 	for _, claim := range e.Claims {

@@ -70,8 +70,8 @@ func TestHostileCommands(t *testing.T) {
 	}
 }
 
-// hostile has edits of each kind of object, with a word as each name, kind, label
-// and value.
+// hostile returns edits of each kind of object, with a word as each name, kind, label and
+// value.
 func hostile(word string) (*snapshot.Snapshot, map[string][]api.Edit, []api.RemedyPod) {
 	value, _ := json.Marshal(word)
 	made := func(name, apiVersion, kind string, labels map[string]string) *corev1.Pod {

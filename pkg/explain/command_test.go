@@ -17,7 +17,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// TestCommands: what is written for edits that are not those of claims.
+// TestCommands covers commands for edits of other objects than claims.
 func TestCommands(t *testing.T) {
 	snap := tc.Cluster(tc.Nodes("n1"), tc.ChangeNode("n1", func(n *corev1.Node) {
 		n.Spec.Unschedulable = true
@@ -58,7 +58,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// TestOldValues: an edit says what was there before it.
+// TestOldValues checks that an edit has the previous value.
 func TestOldValues(t *testing.T) {
 	two := tc.Claim(waiting, tc.GPUs("gpu", 2))
 	snap := tc.Cluster(tc.Nodes("n1"), two, func(s *snapshot.Snapshot) {

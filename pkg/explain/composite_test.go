@@ -21,7 +21,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// childGroup is a gang that needs all of its pods, with a device for each. Those that
+// childGroup returns a gang that needs all of its pods, with a device for each. Those that
 // are made first are decided first.
 func childGroup(name, parent string, pods int, changes ...func(*corev1.Pod)) []any {
 	parts := []any{func(s *snapshot.Snapshot) {
@@ -40,7 +40,7 @@ func childGroup(name, parent string, pods int, changes ...func(*corev1.Pod)) []a
 	return parts
 }
 
-// composite is a CompositePodGroup: a gang of groups if minGroupCount is above 0.
+// composite returns a CompositePodGroup: a gang of groups if minGroupCount is above 0.
 func composite(name string, minGroupCount int32, changes ...func(*schedulingv1alpha3.CompositePodGroup)) func(*snapshot.Snapshot) {
 	return func(s *snapshot.Snapshot) {
 		group := &schedulingv1alpha3.CompositePodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: tc.Namespace, Name: name, UID: tc.UID(name)}}
@@ -155,8 +155,8 @@ func TestCompositePodGroups(t *testing.T) {
 	}
 }
 
-// TestCompositeTakesNothing has a CompositePodGroup of which too few groups fit: a later
-// pod gets what is available, also for the group that fits.
+// TestCompositeTakesNothing covers a CompositePodGroup of which too few groups fit: a later
+// pod gets the available devices, even the devices for the group that fits.
 func TestCompositeTakesNothing(t *testing.T) {
 	parts := slices.Concat(childGroup("workers", "training", 1), childGroup("two", "training", 2), []any{
 		composite("training", 2),

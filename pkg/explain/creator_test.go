@@ -17,7 +17,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// existing is a workload that an API server has, whose pods use template one.
+// existing returns a workload that an API server has, whose pods use template one.
 func existing(kind string, replicas int32, changes ...func(*snapshot.Workload)) any {
 	return func(s *snapshot.Snapshot) {
 		pod := &corev1.Pod{}
@@ -37,7 +37,7 @@ func existing(kind string, replicas int32, changes ...func(*snapshot.Workload)) 
 	}
 }
 
-// failedCreate is what the controller of the workload has reported some minutes ago.
+// failedCreate returns what the controller of the workload has reported some minutes ago.
 func failedCreate(kind, message string, ago time.Duration) any {
 	event := &corev1.Event{
 		ObjectMeta:     metav1.ObjectMeta{Namespace: tc.Namespace, Name: "train.1", UID: "event"},
@@ -48,7 +48,7 @@ func failedCreate(kind, message string, ago time.Duration) any {
 	return func(s *snapshot.Snapshot) { s.Events = append(s.Events, event) }
 }
 
-// stored is the quota of the namespace.
+// stored returns the quota of the namespace.
 func stored(hard, used string) any {
 	return func(s *snapshot.Snapshot) {
 		s.Quotas = append(s.Quotas, &corev1.ResourceQuota{
@@ -67,7 +67,7 @@ func replicaFailure(message string) func(*snapshot.Workload) {
 	}
 }
 
-// replica is a pod of the workload that was created some minutes ago.
+// replica returns a pod of the workload that was created some minutes ago.
 func replica(kind, name string, ago time.Duration, changes ...func(*corev1.Pod)) *corev1.Pod {
 	return tc.Pod(name, append([]func(*corev1.Pod){tc.Using(name + "-gpu"), func(p *corev1.Pod) {
 		p.CreationTimestamp = metav1.NewTime(tc.Taken().Add(-ago))

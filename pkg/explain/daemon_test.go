@@ -15,7 +15,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
-// ofDaemonSet is a pod as the DaemonSet controller creates it for a node.
+// ofDaemonSet returns a pod as the DaemonSet controller creates it for a node.
 func ofDaemonSet(node string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "DaemonSet", Name: "agent", UID: "agent", Controller: ptr.To(true)}}

@@ -15,7 +15,7 @@ import (
 type AnswerGroup struct {
 	// First is the answer for one of them.
 	First *api.Explanation
-	// Owner is what they belong to, "job/train"; empty for bare pods.
+	// Owner is the workload of the pods, "job/train"; empty for bare pods.
 	Owner string
 	// Names are the names of the pods. Oldest is the age in seconds of the oldest pod, or of a
 	// workload without pods; it is 0 if no age is known.
@@ -23,8 +23,8 @@ type AnswerGroup struct {
 	Oldest int64
 }
 
-// Name is how a line about the pods begins: the pod, or what they belong to and
-// their number.
+// Name returns how a line about the pods begins: the pod, or what they belong to and their
+// number.
 func (g *AnswerGroup) Name() string {
 	switch n := len(g.Names); {
 	case g.First.Target.Kind != api.KindPod:
@@ -38,8 +38,8 @@ func (g *AnswerGroup) Name() string {
 	}
 }
 
-// Summary is that of the answer. Where each pod has devices of its own, it says
-// how many pods it is about.
+// Summary returns the summary of the answer. Where each pod has devices of its own, it says
+// how many pods it covers.
 func (g *AnswerGroup) Summary() string {
 	n := len(g.Names)
 	if n > 1 && g.First.Verdict == api.Fits && g.First.Placement != nil {

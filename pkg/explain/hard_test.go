@@ -16,9 +16,8 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
-// TestCountingIsCorrected asserts that the allocator has the last word on nodes
-// that were decided by counting, and that nothing is left of what was concluded
-// before.
+// TestCountingIsCorrected asserts that the allocator has the last word on nodes that were
+// decided by counting, and that no earlier conclusion is left.
 func TestCountingIsCorrected(t *testing.T) {
 	snap := tc.Cluster(tc.Gate("DRAConsumableCapacity", false), tc.Nodes("a", "b", "c"),
 		tc.Pool("a", tc.Devices(24, "memory:=8")...), tc.Pool("b", tc.Devices(24, "memory:=8")...), tc.Pool("c", tc.Devices(2)...),

@@ -101,7 +101,7 @@ func halfPublished(age time.Duration) func(*resourceapi.ResourceSlice) {
 	}
 }
 
-// changedSince is halfPublished with a slice that was changed after it was made.
+// changedSince is like halfPublished, with a slice that was changed after its creation.
 func changedSince(age time.Duration) func(*resourceapi.ResourceSlice) {
 	return func(s *resourceapi.ResourceSlice) {
 		halfPublished(age)(s)

@@ -74,15 +74,15 @@ func numbered(list []tc.DeviceWrapper) []tc.DeviceWrapper {
 	return list
 }
 
-// waitingPod is a pod with claims of these names.
+// waitingPod returns a pod with claims of these names.
 func waitingPod(names ...string) any { return tc.Pod(waiting, tc.Using(names...)) }
 
-// oneNode is a node with devices and a claim.
+// oneNode returns a node with devices and a claim.
 func oneNode(list []tc.DeviceWrapper, constraints []resourceapi.DeviceConstraint, requests ...tc.RequestWrapper) []any {
 	return []any{tc.Nodes("n1"), tc.Pool("n1", numbered(list)...), tc.Claim(waiting, requests...).Constrained(constraints...), waitingPod(waiting)}
 }
 
-// manyClaims is a node with devices and several claims alike.
+// manyClaims returns a node with devices and several claims alike.
 func manyClaims(list []tc.DeviceWrapper, n int, requests func(i int) ([]resourceapi.DeviceConstraint, []tc.RequestWrapper)) []any {
 	parts := []any{tc.Nodes("n1"), tc.Pool("n1", numbered(list)...)}
 	var names []string
@@ -98,7 +98,7 @@ func equalDevices(n, wanted int) []any {
 	return oneNode(tc.Devices(n), nil, tc.GPUs("gpu", int64(wanted)))
 }
 
-// roots are devices with so many values of an attribute, so many of each.
+// roots returns devices with so many values of an attribute, so many of each.
 func roots(values, size int) []tc.DeviceWrapper {
 	list := tc.Devices(values * size)
 	for i := range list {
@@ -125,7 +125,7 @@ func pigeons(values, size, wanted int) []any {
 	return oneNode(roots(values, size), []resourceapi.DeviceConstraint{tc.DistinctAttribute(tc.Driver + "/root")}, tc.GPUs("gpu", int64(wanted)))
 }
 
-// single are n requests for one device each.
+// single returns n requests for one device each.
 func single(n int, change func(i int, r tc.RequestWrapper) tc.RequestWrapper) []tc.RequestWrapper {
 	var list []tc.RequestWrapper
 	for i := range n {
@@ -150,8 +150,8 @@ func nested(requests, n int) []any {
 	})...)
 }
 
-// matchDistinct has groups of devices on so many slots: all in one group, and
-// all on distinct slots.
+// matchDistinct returns groups of devices on so many slots: all in one group, and all on
+// distinct slots.
 func matchDistinct(groups, size, slots, wanted int) []any {
 	list := tc.Devices(groups * size)
 	for i := range list {
@@ -161,8 +161,8 @@ func matchDistinct(groups, size, slots, wanted int) []any {
 	return oneNode(list, constraints, tc.GPUs("gpu", int64(wanted)))
 }
 
-// boards are GPUs of so many units, in partitions of 1, 2 and 3, of which so
-// many are wanted; so many units of the first GPU are missing.
+// boards returns GPUs of so many units, in partitions of 1, 2 and 3, of which so many are
+// wanted; so many units of the first GPU are missing.
 func boards(n, units, missing int, wanted ...int) []any {
 	var list []tc.DeviceWrapper
 	var sets []resourceapi.CounterSet
@@ -193,7 +193,7 @@ func counterSet(name string, units int) resourceapi.CounterSet {
 	return resourceapi.CounterSet{Name: name, Counters: map[string]resourceapi.Counter{"units": {Value: *resource.NewQuantity(int64(units), resource.DecimalSI)}}}
 }
 
-// partitioned is a node with a pool of two slices: devices, counters.
+// partitioned returns a node with a pool of two slices: devices, counters.
 func partitioned(list []tc.DeviceWrapper, sets []resourceapi.CounterSet, requests ...tc.RequestWrapper) []any {
 	return []any{
 		tc.Nodes("n1"), tc.Pool("n1", numbered(list)...).Of(2),
@@ -202,7 +202,7 @@ func partitioned(list []tc.DeviceWrapper, sets []resourceapi.CounterSet, request
 	}
 }
 
-// pairClaims are claims for two pairs each, all four on one root.
+// pairClaims returns claims for two pairs each, all four on one root.
 func pairClaims(groups, size, claims int) []any {
 	return manyClaims(roots(groups, size), claims, func(int) ([]resourceapi.DeviceConstraint, []tc.RequestWrapper) {
 		return []resourceapi.DeviceConstraint{tc.MatchAttribute(tc.Driver + "/root")}, []tc.RequestWrapper{tc.GPUs("a", 2), tc.GPUs("b", 2)}
@@ -217,7 +217,7 @@ func prioritized(lists, n int) []any {
 	return oneNode(tc.Devices(n), nil, requests...)
 }
 
-// prioritizedDistinct are lists of two or three devices, all on distinct roots.
+// prioritizedDistinct returns lists of two or three devices, all on distinct roots.
 func prioritizedDistinct(lists, values int) []any {
 	var requests []tc.RequestWrapper
 	for i := range lists {
@@ -243,8 +243,8 @@ func mixedShares(n, fives, fours, threes int) []any {
 	})...), tc.Gate("DRAConsumableCapacity", true))
 }
 
-// compatible are GPUs that can be cut in two ways, not both at once: each kind
-// is wanted whole on so many.
+// compatible returns GPUs that can be cut in two ways, not both at once: each kind is
+// wanted whole on so many.
 func compatible(n, ofA, ofB int) []any {
 	var list []tc.DeviceWrapper
 	var sets []resourceapi.CounterSet

@@ -22,7 +22,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// podGroup is a PodGroup with the name workers: a gang if minCount is above 0.
+// podGroup returns a PodGroup with the name workers: a gang if minCount is above 0.
 func podGroup(minCount int32, changes ...func(*schedulingapi.PodGroup)) func(*snapshot.Snapshot) {
 	return func(s *snapshot.Snapshot) {
 		group := &schedulingapi.PodGroup{}
@@ -37,7 +37,7 @@ func podGroup(minCount int32, changes ...func(*schedulingapi.PodGroup)) func(*sn
 	}
 }
 
-// sharing is the group with a claim for all of its pods, made from a template. Its
+// sharing returns the group with a claim for all of its pods, made from a template. Its
 // minCount is all pods if that is the only claim, else one.
 func sharing(entry, template string) []any {
 	minCount := int32(5)
@@ -49,7 +49,7 @@ func sharing(entry, template string) []any {
 	})}
 }
 
-// members are pods of the group with claims from a template.
+// members returns pods of the group with claims from a template.
 func members(count int, name, template string, changes ...func(*corev1.Pod)) []any {
 	list := make([]any, 0, count)
 	for i := range count {
@@ -58,7 +58,7 @@ func members(count int, name, template string, changes ...func(*corev1.Pod)) []a
 	return list
 }
 
-// kindsText has a line for each kind of members.
+// kindsText returns a line for each kind of members.
 func kindsText(m *api.Members) string {
 	lines := make([]string, 0, len(m.Kinds))
 	for _, k := range m.Kinds {
@@ -165,8 +165,8 @@ func TestGangThatDoesNotFitTakesNothing(t *testing.T) {
 	}
 }
 
-// TestGangOfAnotherPriority has a gang whose pods are more important than it: the
-// scheduler does not try it, and a later pod gets what is available.
+// TestGangOfAnotherPriority covers a gang whose pods have a higher priority than it: the
+// scheduler does not try it, and a later pod gets the available devices.
 func TestGangOfAnotherPriority(t *testing.T) {
 	parts := append(members(2, "worker", "one", func(p *corev1.Pod) { p.Spec.Priority = ptr.To[int32](10) }), podGroup(2), tc.Gates{"GenericWorkload"},
 		tc.Nodes("n1"), tc.Pool("n1", tc.Devices(2)...), tc.Template("one", tc.GPUs("gpu", 1)), tc.Template("two", tc.GPUs("gpu", 2)), queuedPodOf("late", "two", time.Minute))
@@ -241,7 +241,7 @@ func TestWhatWouldHoldAllMembers(t *testing.T) {
 	}
 }
 
-// autoscaler is a HorizontalPodAutoscaler of a workload.
+// autoscaler returns a HorizontalPodAutoscaler of a workload.
 func autoscaler(kind, name string) func(*snapshot.Snapshot) {
 	return func(s *snapshot.Snapshot) {
 		s.Outlines = append(s.Outlines, &snapshot.Outline{
@@ -328,8 +328,8 @@ func TestRemediesReachAllMembers(t *testing.T) {
 	}
 }
 
-// TestRemediesOfMembersTakeLeastFirst lists the remedies of a workload in the order of those of
-// its pod: asking for less comes after what takes nothing away.
+// TestRemediesOfMembersTakeLeastFirst lists the remedies of a workload in the order of its
+// pod's remedies: changes without a loss come first.
 func TestRemediesOfMembersTakeLeastFirst(t *testing.T) {
 	broken := func(s *snapshot.Snapshot) {
 		s.TaintRules = append(s.TaintRules, &resourceapi.DeviceTaintRule{
@@ -414,8 +414,8 @@ func TestFewerReplicas(t *testing.T) {
 	}
 }
 
-// TestOrderOfAlternatives has a gang of which all pods fit only if the first does not take
-// the alternative that it prefers.
+// TestOrderOfAlternatives covers a gang of which all pods fit only if the first does not
+// take the alternative that it prefers.
 func TestOrderOfAlternatives(t *testing.T) {
 	alternative := func(name, size string) tc.RequestWrapper {
 		return tc.GPUs(name, 1, fmt.Sprintf(`device.attributes[%q].size == %q`, tc.Driver, size))

@@ -37,9 +37,8 @@ func podOn(node, name, cpu string, priority int32, owner string) any {
 	}
 }
 
-// TestNearestRemedy has clusters in which one node has all 8 devices and one
-// thing in the way, while another has half of them: the first one is what the
-// answer is about.
+// TestNearestRemedy covers clusters in which one node has all 8 devices and one thing in
+// the way, while another has half of them: the first one is what the answer is about.
 func TestNearestRemedy(t *testing.T) {
 	wanting := func(change func(*corev1.Pod)) []any {
 		return []any{tc.Nodes("half", "whole"), tc.Pool("half", tc.Devices(4)...), tc.Claim(waiting, tc.GPUs("gpu", 8)), tc.Pod("train-0", tc.Using(waiting), change)}
@@ -139,8 +138,7 @@ func ruleForPool(name, poolName string) *resourceapi.DeviceTaintRule {
 	}
 }
 
-// TestHeadline asserts what the first sentence is about where the nearest node
-// alone does not tell it.
+// TestHeadline covers first sentences that the nearest node alone does not explain.
 func TestHeadline(t *testing.T) {
 	roots := func() []tc.DeviceWrapper {
 		list := tc.Devices(8)

@@ -19,8 +19,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// TestObstacles has what keeps a pod from being placed though devices are
-// available.
+// TestObstacles covers what keeps a pod from being placed though devices are available.
 func TestObstacles(t *testing.T) {
 	inGroup := func(p *corev1.Pod) {
 		p.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: ptr.To("workers")}

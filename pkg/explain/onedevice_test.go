@@ -278,7 +278,7 @@ func TestOneDevice(t *testing.T) {
 	}
 }
 
-// TestDeviceFacts has a device with everything that a device can have.
+// TestDeviceFacts covers a device with everything that a device can have.
 func TestDeviceFacts(t *testing.T) {
 	added := metav1.Now()
 	snap := tc.Cluster(tc.Nodes("n1", "n2"),

@@ -263,8 +263,8 @@ func TestUnknownNode(t *testing.T) {
 	}
 }
 
-// TestNearestNode has a cluster for each rule of the order of nodes: n1 is
-// nearer than n2.
+// TestNearestNode covers a cluster for each rule of the order of nodes: n1 is nearer than
+// n2.
 func TestNearestNode(t *testing.T) {
 	small, large := "memory:=40Gi", "memory:=80Gi"
 	big := `device.capacity["gpu.example.com"].memory.compareTo(quantity("80Gi")) >= 0`

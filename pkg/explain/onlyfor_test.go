@@ -25,8 +25,8 @@ func affineTo(label string, values ...string) func(*corev1.Pod) {
 
 func cordon(n *corev1.Node) { n.Spec.Unschedulable = true }
 
-// TestPodsForOneNode asks about pods that select a single node: the reason is what is the
-// matter with that node, whatever there is on others.
+// TestPodsForOneNode asks about pods that select a single node: the reason is the problem
+// with that node, whatever there is on others.
 func TestPodsForOneNode(t *testing.T) {
 	const label = corev1.LabelHostname
 	nodes := []any{
@@ -80,8 +80,8 @@ func TestPodsForOneNode(t *testing.T) {
 	}
 }
 
-// TestLabelThatNoNodeHas asks about a pod that selects nodes by a label that none has: it is
-// of no use to look for what is different about the nearest one.
+// TestLabelThatNoNodeHas asks about a pod that selects nodes by a label that none has:
+// comparing it with the nearest node is useless.
 func TestLabelThatNoNodeHas(t *testing.T) {
 	e := explainEach(t, tc.Cluster(tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(1)...), tc.Pool("n2", tc.Devices(1)...),
 		tc.Claim("waiting", tc.GPUs("gpu", 1)), tc.Pod("p", tc.Using("waiting"), selecting(corev1.LabelHostname, "n9"))), "Pod/p")["Pod/p"]

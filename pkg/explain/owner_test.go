@@ -20,7 +20,7 @@ func ownedBy(apiVersion, kind, name string) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.OwnerReferences = controller(apiVersion, kind, name) }
 }
 
-// known is an object of which the snapshot has an outline.
+// known returns an object of which the snapshot has an outline.
 func known(apiVersion, kind, name string, owners []metav1.OwnerReference, suspended bool) any {
 	return func(s *snapshot.Snapshot) {
 		s.Outlines = append(s.Outlines, &snapshot.Outline{

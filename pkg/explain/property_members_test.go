@@ -258,7 +258,7 @@ func (w *plainWorld) place(ctx context.Context, pod *corev1.Pod, nodes []*corev1
 	return false, nil
 }
 
-// claim is what an entry of the pod stands for, made from its template if need be.
+// claim returns what an entry of the pod stands for, made from its template if need be.
 func (w *plainWorld) claim(pod *corev1.Pod, entry *corev1.PodResourceClaim) *resourceapi.ResourceClaim {
 	if entry.ResourceClaimName != nil {
 		if claim := w.Claim(pod.Namespace, *entry.ResourceClaimName); claim != nil {

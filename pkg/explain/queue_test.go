@@ -22,7 +22,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// queuedPodOf is a pod with a claim from a template, that old.
+// queuedPodOf returns a pod with a claim from a template, that old.
 func queuedPodOf(name, template string, age time.Duration, changes ...func(*corev1.Pod)) any {
 	return func(s *snapshot.Snapshot) {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: tc.Namespace, Name: name, UID: types.UID("uid-" + name), CreationTimestamp: metav1.NewTime(s.TakenAt.Add(-age))}}
@@ -93,7 +93,8 @@ func TestPodsGetTheLastDeviceInTheOrderOfTheQueue(t *testing.T) {
 	}
 }
 
-// Pods that do not exist yet have no priority: it is that of others of their class.
+// TestPriorityOfPodsFromFiles covers pods that do not exist yet and so have no priority:
+// they get the priority of others of their class.
 func TestPriorityOfPodsFromFiles(t *testing.T) {
 	class := func(name string) func(*corev1.Pod) { return func(p *corev1.Pod) { p.Spec.PriorityClassName = name } }
 	running := func(p *corev1.Pod) { p.Spec.NodeName, p.Status.Phase = "n1", corev1.PodRunning }
@@ -181,8 +182,8 @@ func TestEqualPodsShareTheAnswer(t *testing.T) {
 	}
 }
 
-// Pods with other labels are not equal where a pod selects by those: one that runs keeps
-// red pods away from its node, and labels that nobody selects by make no difference.
+// TestLabelsThatOthersSelectBy checks that labels make a difference only if a pod selects
+// by them: a running pod keeps red pods away from its node.
 func TestLabelsThatOthersSelectBy(t *testing.T) {
 	labels := func(color, index string) func(*corev1.Pod) {
 		return func(p *corev1.Pod) { p.Labels = map[string]string{"color": color, "index": index} }
@@ -217,14 +218,14 @@ func TestLabelsThatOthersSelectBy(t *testing.T) {
 	}
 }
 
-// TestEquivalentPods has pods with claims of their own, by name, that want the same: they share an
-// answer, unless it names the claim, or other pods that wait use it as well.
+// TestEquivalentPods covers pods with claims of their own, by name, that want the same:
+// they share an answer, unless it names the claim, or other pods that wait use it as well.
 func TestEquivalentPods(t *testing.T) {
 	pod := func(name, claim string) any { return tc.Pod(name, tc.UsingClaim("gpus", claim)) }
 	incomplete := tc.Pool("n1", tc.Devices(1)...).Of(2)
 	for name, test := range map[string]struct {
 		parts []any
-		// same is what the answer for the second pod is shared with.
+		// same names the pod with which the second pod shares its answer.
 		same string
 		// says is part of its summary.
 		says string

@@ -227,7 +227,8 @@ func TestReleases(t *testing.T) {
 	}
 }
 
-// TestMessagesProveBugs has what the scheduler wrote about a pod, whatever the version says.
+// TestMessagesProveBugs covers what the scheduler wrote about a pod, whatever the version
+// says.
 func TestMessagesProveBugs(t *testing.T) {
 	const scored = `running Score plugins: plugin "DynamicResources" failed with: number of allocations 1 is smaller than number of claims`
 	broken := `running "DynamicResources" filter plugin: claim ml/c, request gpus: asks for all devices, but resource pool gpu.example.com/n1 is currently being updated`
@@ -268,7 +269,7 @@ func TestMessagesProveBugs(t *testing.T) {
 	}
 }
 
-// TestOpenRules has a DeviceTaintRule without a selector.
+// TestOpenRules covers a DeviceTaintRule without a selector.
 func TestOpenRules(t *testing.T) {
 	rule := tc.TaintRule("open", "", "", "")
 	rule.Spec.DeviceSelector = nil
@@ -336,7 +337,7 @@ func TestReleaseOfKubelets(t *testing.T) {
 	}
 }
 
-// TestTimeoutByRelease has a node where the allocator does not end in time, nor does
+// TestTimeoutByRelease covers a node where the allocator does not end in time, nor does
 // counting know, and another one where the claim fits.
 func TestTimeoutByRelease(t *testing.T) {
 	for version, want := range map[string]api.Verdict{"v1.35.5": api.Fits, "v1.36.0": api.Undetermined, "": api.Undetermined} {
@@ -367,8 +368,8 @@ func whyPod(t *testing.T, snap *snapshot.Snapshot) *api.Explanation {
 	return e
 }
 
-// TestPoolOrder has a request for all devices with a constraint, which fails or does not fit
-// as the order of the pools has it; the stable implementation has none.
+// TestPoolOrder covers a request for all devices with a constraint, which fails or does not
+// fit as the order of the pools has it; the stable implementation has none.
 func TestPoolOrder(t *testing.T) {
 	claim := tc.Claim("c", tc.GPUs("gpus", 0).All())
 	for name, test := range map[string]struct {

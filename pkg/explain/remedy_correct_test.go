@@ -21,8 +21,8 @@ func withVersionOf(name, value string) func(*resourceapi.Device) {
 	}
 }
 
-// fleetOfTwo has devices with 80Gi on one node and with 141Gi on another, and a
-// NIC on each of them.
+// fleetOfTwo returns devices with 80Gi on one node and with 141Gi on another, and a NIC on
+// each of them.
 func fleetOfTwo(t *testing.T, more ...any) *snapshot.Snapshot {
 	t.Helper()
 	small := tc.Device("", "productName=Atlas-80", "memory:=85899345920", "slots=16").WithInt("cores", 8).WithBool("ecc", true).Change(withVersionOf("driverVersion", "535.1.0"))
@@ -35,7 +35,7 @@ func fleetOfTwo(t *testing.T, more ...any) *snapshot.Snapshot {
 	return tc.Cluster(append(parts, more...)...)
 }
 
-// expressionOf is what the first edit of a remedy writes, in short.
+// expressionOf returns what the first edit of a remedy writes, in short.
 func expressionOf(t *testing.T, r *api.Remedy) string {
 	t.Helper()
 	var expression string
@@ -48,8 +48,8 @@ func expressionOf(t *testing.T, r *api.Remedy) string {
 	return strings.NewReplacer(`device.attributes["gpu.example.com"]`, "x", `device.capacity["gpu.example.com"]`, "m").Replace(expression)
 }
 
-// TestCorrections has a wrong selector in each case, and what the first remedy
-// says instead. x stands for the attributes of the driver, m for the capacities.
+// TestCorrections covers a wrong selector in each case, and what the first remedy says
+// instead. x stands for the attributes of the driver, m for the capacities.
 func TestCorrections(t *testing.T) {
 	long := strings.NewReplacer("x.", `device.attributes["gpu.example.com"].`, "m.", `device.capacity["gpu.example.com"].`)
 	for _, test := range []struct {
@@ -106,8 +106,8 @@ func TestCorrections(t *testing.T) {
 	}
 }
 
-// TestCorrectionsTogether has the same mistake in two requests, of which one alone
-// is not enough to correct.
+// TestCorrectionsTogether covers the same mistake in two requests, of which one alone is
+// not enough to correct.
 func TestCorrectionsTogether(t *testing.T) {
 	const wrong = `device.attributes["gpu.example.com"].produktName == "Atlas-80"`
 	e := whyWaiting(t, fleetOfTwo(t, tc.Claim(waiting, tc.GPUs("a", 1, wrong), tc.GPUs("b", 1, wrong))))

@@ -18,8 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// TestDeceptive has clusters where the first thing that comes to mind is not
-// the answer.
+// TestDeceptive covers clusters where the first thing that comes to mind is not the answer.
 func TestDeceptive(t *testing.T) {
 	thePod := Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: "p"}
 	theClaim := Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting}

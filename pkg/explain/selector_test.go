@@ -26,12 +26,12 @@ func whyWaiting(t *testing.T, snap *snapshot.Snapshot) *api.Explanation {
 	return e
 }
 
-// ofDriver makes a slice that of another driver, in a pool of its own.
+// ofDriver gives a slice to another driver, in a pool of its own.
 func ofDriver(name string) func(*resourceapi.ResourceSlice) {
 	return func(s *resourceapi.ResourceSlice) { s.Spec.Driver = name }
 }
 
-// costly has a worst case that is also the only one: n loops of ten numbers.
+// costly returns a worst case that is also the only one: n loops of ten numbers.
 func costly(n int) string {
 	expression := "x0 > 0"
 	for i := range n {
@@ -40,7 +40,7 @@ func costly(n int) string {
 	return expression
 }
 
-// TestSelectorMessages has two drivers on a node: three devices with a model, one
+// TestSelectorMessages covers two drivers on a node: three devices with a model, one
 // without, and a NIC.
 func TestSelectorMessages(t *testing.T) {
 	devices := []any{

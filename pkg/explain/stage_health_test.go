@@ -16,8 +16,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// TestUnhealthyDevice has the kubelet call a device by the name of its CDI
-// device, as it does where drivers give it one.
+// TestUnhealthyDevice covers the kubelet call a device by the name of its CDI device, as it
+// does where drivers give it one.
 func TestUnhealthyDevice(t *testing.T) {
 	const command = "kubectl dra taints add --driver gpu.example.com --pool n1 --device gpu-1 dra.kubectl.dev/unhealthy:NoSchedule"
 	taint := func(effect resourceapi.DeviceTaintEffect) any {

@@ -16,8 +16,8 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
-// TestInitContainers has pods with init containers, which are in phase Pending as
-// long as these run.
+// TestInitContainers covers pods with init containers, which are in phase Pending as long
+// as these run.
 func TestInitContainers(t *testing.T) {
 	runs := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: ago(time.Minute)}}
 	ended := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{StartedAt: ago(time.Minute), FinishedAt: ago(time.Second)}}

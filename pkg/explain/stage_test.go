@@ -19,7 +19,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// ago is a time before the snapshot of [cluster] was taken.
+// ago returns a time before the snapshot of [cluster] was taken.
 func ago(d time.Duration) metav1.Time {
 	return metav1.NewTime(time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC).Add(-d))
 }
@@ -39,7 +39,7 @@ func warning(name, reason, message string, when time.Duration, changes ...func(*
 	}
 }
 
-// boundPod is pod p on node n1, with claim have and its device gpu-0 of gpu-1.
+// boundPod returns pod p on node n1, with claim have and its device gpu-0 of gpu-1.
 func boundPod(changes ...func(*corev1.Pod)) []any {
 	return []any{
 		tc.Nodes("n1"), tc.Pool("n1", tc.Devices(2)...), tc.Serving("have", "n1", "gpu-0"), reserved("have", "p"),
@@ -303,8 +303,8 @@ func TestLifeOnNode(t *testing.T) {
 	}
 }
 
-// TestClaimTakesThePodWithAReason has two pods on the node, and only one of
-// which the kubelet says something.
+// TestClaimTakesThePodWithAReason covers two pods on the node, and only one of which the
+// kubelet says something.
 func TestClaimTakesThePodWithAReason(t *testing.T) {
 	onNode := func(p *corev1.Pod) { p.Spec.NodeName = "n1" }
 	snap := tc.Cluster(tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Serving("have", "n1", "gpu-0"), reserved("have", "p"),
@@ -323,8 +323,8 @@ func TestClaimTakesThePodWithAReason(t *testing.T) {
 	}
 }
 
-// TestControllerIsBlamedInTime has a claim that is reserved for a pod which uses
-// it no more, since some time or since nobody knows when.
+// TestControllerIsBlamedInTime covers a claim that is reserved for a pod which uses it no
+// more, since some time or since nobody knows when.
 func TestControllerIsBlamedInTime(t *testing.T) {
 	ended := func(since time.Duration) func(*corev1.Pod) {
 		return func(p *corev1.Pod) {

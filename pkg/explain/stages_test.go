@@ -14,8 +14,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
-// TestStagesAgree compares the stage that is told from claims and pods with that
-// of a whole explanation, on all field cases.
+// TestStagesAgree compares the stage from claims and pods with the stage of a whole
+// explanation, on all field cases.
 func TestStagesAgree(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join("..", "..", "test", "fieldcases", "*.yaml"))
 	if err != nil || len(paths) == 0 {

@@ -20,15 +20,15 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// boundFor is when the scheduler bound a pod.
+// boundFor returns when the scheduler bound a pod.
 func boundFor(d time.Duration) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: ago(d)})
 	}
 }
 
-// awaiting has device gpu-0 of claim have wait for a condition since then, and no
-// node for the pod.
+// awaiting makes device gpu-0 of claim have wait for a condition since then, and leaves the
+// pod without a node.
 func awaiting(since time.Duration, failed bool) []any {
 	parts := append(boundPod(), changeHave(func(c *resourceapi.ResourceClaim) {
 		c.Status.Allocation.AllocationTimestamp = ptr.To(ago(since))

@@ -16,40 +16,39 @@ import (
 // summary has the parts of the sentence that an explanation begins with. Each is
 // returned by the step that finds it. They are joined here and nowhere else.
 type summary struct {
-	// instead is the pod that it is about, if the one that comes first does not fit.
+	// instead is the pod of the summary, if the first one does not fit.
 	instead string
-	// onNode is about the one node that was asked about; then there is nothing else
-	// to say.
+	// onNode describes the one node of the question; then there is nothing else to say.
 	onNode string
-	// findings are what keeps the target at its stage. They come first.
+	// findings keep the target at its stage. They come first.
 	findings []lifecycle.Finding
-	// reason is what the allocator says, or what comes before it; empty if the
-	// findings say it all.
+	// reason is the allocator's reason, or an earlier one; empty if the findings say it
+	// all.
 	reason reason
-	// unknown is what was not evaluated and matters to a pod that fits.
+	// unknown lists the gaps that matter to a pod that fits.
 	unknown []string
-	// besides is what else is true.
+	// besides has the hints.
 	besides hints.Found
 }
 
 // reason is why claims can be allocated or not, in parts.
 type reason struct {
-	// what is asked for, and what is there of it.
+	// what names the request, and how much of it there is.
 	what string
-	// detail is what the funnel says more about it.
+	// detail is from the funnel.
 	detail detail
-	// node is what else is the matter with the node, after a comma.
+	// node describes another problem of the node, after a comma.
 	node string
 }
 
-// detail is what the funnel says where a number alone tells too little.
+// detail is the funnel's detail where a number alone says too little.
 type detail struct {
 	text string
 	// noDriver is set if it says that no device is of that driver.
 	noDriver string
 }
 
-// sentence is the summary as it is printed.
+// sentence returns the summary as it is printed.
 func (s *summary) sentence() string {
 	said := english.Sentence(s.text())
 	if s.instead != "" {
@@ -58,7 +57,7 @@ func (s *summary) sentence() string {
 	return said
 }
 
-// text is the summary as a clause.
+// text returns the summary as a clause.
 func (s *summary) text() string {
 	if s.onNode != "" {
 		return s.onNode
@@ -74,8 +73,8 @@ func (s *summary) text() string {
 	return strings.Join(clauses, "; ")
 }
 
-// text is the reason as a clause. What it says of a silent driver is left out: more
-// is said of that elsewhere.
+// text returns the reason as a clause. What it says of a silent driver is left out: more is
+// said of that elsewhere.
 func (r reason) text(silent []hints.SilentDriver) string {
 	said := r.what
 	if r.detail.text != "" && !slices.ContainsFunc(silent, func(driver hints.SilentDriver) bool { return driver.Name == r.detail.noDriver }) {

@@ -307,8 +307,8 @@ func TestLongSearch(t *testing.T) {
 	}
 }
 
-// TestLongSearchMeetsError has a device on the last node on which the selector
-// fails. The allocator ends the attempt there, whatever counting says.
+// TestLongSearchMeetsError covers a device on the last node on which the selector fails.
+// The allocator ends the attempt there, whatever counting says.
 func TestLongSearchMeetsError(t *testing.T) {
 	last := tc.Devices(25, "model=A")
 	delete(last[0].Attributes, "model")

@@ -43,7 +43,7 @@ func (w *whole) reaching(edits []api.Edit) []api.Edit {
 	return all
 }
 
-// movedEdits are the edits of one object as edits of another one, in which the same
+// movedEdits returns the edits of one object as edits of another one, in which the same
 // spec is at /spec, and which changes with it.
 func movedEdits(edits []api.Edit, from, spec, to string) []api.Edit {
 	var moved []api.Edit
@@ -58,8 +58,8 @@ func movedEdits(edits []api.Edit, from, spec, to string) []api.Edit {
 	return moved
 }
 
-// changedPod is the object of a pod that edits change along with its workload, which is
-// that of another pod.
+// changedPod returns the object of a pod that edits change along with its workload, which
+// belongs to another pod.
 func (w *whole) changedPod(edits []api.Edit, other *corev1.Pod) string {
 	maker, made := whatif.WorkloadOf(w.cluster.Snapshot, other)
 	if !made {
@@ -78,7 +78,7 @@ func (w *whole) changedPod(edits []api.Edit, other *corev1.Pod) string {
 	return ""
 }
 
-// waiting are the members that wait.
+// waiting returns the members that wait.
 func (w *whole) waiting() []*corev1.Pod {
 	var pods []*corev1.Pod
 	for _, pod := range slices.Concat(w.target.Users, w.target.New) {

@@ -14,7 +14,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
-// allocatedAs has a claim allocated a device of the first node for a request.
+// allocatedAs returns a claim allocated a device of the first node for a request.
 func allocatedAs(c tc.ClaimWrapper, request, device string) tc.ClaimWrapper {
 	return c.Holding(tc.Driver+"/"+tc.Node1+"/"+device, func(r *resourceapi.DeviceRequestAllocationResult) { r.Request = request }).ReservedFor("p", string(tc.UID("p")))
 }

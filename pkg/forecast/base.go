@@ -16,7 +16,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// devices are those that can serve claims of a shape.
+// devices are the devices that can serve claims of a shape.
 type devices struct {
 	asker    *explain.Asker
 	eligible map[cluster.DeviceID]bool
@@ -33,8 +33,7 @@ type devices struct {
 	users map[string][]*user
 }
 
-// movable are those of all movers of the cluster that have some of the devices, see
-// [devices.usersAmong].
+// movable returns the movable users of these devices, see [devices.usersAmong].
 func (d *devices) movable(all []*mover) map[string][]*user {
 	if d.users == nil {
 		d.users = d.usersAmong(all)
@@ -46,7 +45,7 @@ func (d *devices) addEligible(id cluster.DeviceID) {
 	d.eligible[id], d.pools[snapshot.PoolID{Driver: id.Driver, Name: id.Pool}] = true, true
 }
 
-// base is what shapes have in common that differ in how many devices they take: which
+// base has the common facts of shapes that only differ in their number of devices: which
 // devices can serve them, and which nodes are equivalent. So these are found once for a
 // large cluster.
 type base struct {
@@ -56,8 +55,8 @@ type base struct {
 	// on each other. Rooms has for how many pods each node has room.
 	groups [][]*corev1.Node
 	rooms  map[string]int
-	// wholeGroups are those where all devices are whole, see [wholeOn]; others are the rest,
-	// all are both.
+	// wholeGroups are the groups where all devices are whole, see [wholeOn]; others are the
+	// rest, all are both.
 	wholeGroups [][]*corev1.Node
 	others, all sample
 }
@@ -104,8 +103,8 @@ func newBase(ctx context.Context, asker *explain.Asker, s *cluster.Cluster, room
 	return b, nil
 }
 
-// addDevices adds the devices that can serve the only request of a question, those of nodes
-// that are not in the sample, too.
+// addDevices adds the devices that can serve the only request of a question, including
+// devices of nodes that are not in the sample.
 func (b *base) addDevices(ctx context.Context, s *cluster.Cluster, sampled *sample, asked *explain.Asked) error {
 	q := asked.Question
 	f := q.Claims[0].Funnels[0][0]

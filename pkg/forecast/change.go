@@ -24,21 +24,21 @@ type Change struct {
 	// apply is the cluster after it, with all pods as they are. Nothing of the argument
 	// is changed.
 	apply func(*snapshot.Snapshot) (*snapshot.Snapshot, error)
-	// emptied is the node that all pods leave but those of DaemonSets and of the node
-	// itself, empty for none; gone is set if the node itself goes.
+	// emptied is the node that all pods leave except pods of DaemonSets and of the node
+	// itself, empty for none; gone is set if the node itself is removed.
 	emptied string
 	gone    bool
 	// evicts is set if the pods leave by evictions, which PodDisruptionBudgets can delay.
 	evicts bool
 	// steps say in which order to make it.
 	steps func(*snapshot.Snapshot, *api.Impact) []api.NextStep
-	// notes are what is true besides.
+	// notes returns further facts.
 	notes func(before, after *cluster.Cluster) []string
 }
 
-// NotFoundError means that what is to be changed does not exist.
+// NotFoundError means that the object to change does not exist.
 type NotFoundError struct {
-	// Kind and Name are what is missing: "node", "driver", "device".
+	// Kind and Name identify the missing object: "node", "driver", "device".
 	Kind, Name string
 }
 
@@ -72,8 +72,8 @@ func Uncordon(name string) Change {
 	}
 }
 
-// Drain cordons a node and evicts its pods, as "kubectl drain" does: those of DaemonSets
-// and of the node itself stay.
+// Drain cordons a node and evicts its pods, as "kubectl drain" does: pods of DaemonSets and
+// of the node itself stay.
 func Drain(node string) Change {
 	return Change{text: "drain node " + node, apply: cordoned(node), emptied: node, evicts: true, steps: drainSteps(node)}
 }
@@ -140,9 +140,8 @@ func RemoveDevice(id cluster.DeviceID) Change {
 	}
 }
 
-// Apply adds objects to the cluster, or puts them in place of those of the same names. Of
-// what they have, only classes, slices, taint rules and templates change anything for
-// pods that exist.
+// Apply adds objects to the cluster, or replaces objects of the same names. Only classes,
+// slices, taint rules and templates change anything for existing pods.
 func Apply(text string, objects *snapshot.Snapshot, steps []api.NextStep) Change {
 	return Change{
 		text: text, steps: func(*snapshot.Snapshot, *api.Impact) []api.NextStep { return steps },
@@ -150,7 +149,7 @@ func Apply(text string, objects *snapshot.Snapshot, steps []api.NextStep) Change
 	}
 }
 
-// dated is the objects with the times that the API server gives to new taints.
+// dated returns the objects with the times that the API server gives to new taints.
 func dated(snap, objects *snapshot.Snapshot) *snapshot.Snapshot {
 	after := *objects
 	now := metav1.Time{Time: snap.Now()}
@@ -231,9 +230,9 @@ func TaintNode(name string, taint corev1.Taint) Change {
 	}
 }
 
-// Upgrade is another release of Kubernetes, with its own defaults for feature gates and
-// the behavior of its scheduler. Gates that were given or that differ from the default of
-// the old release stay.
+// Upgrade returns another release of Kubernetes, with its own defaults for feature gates
+// and the behavior of its scheduler. Gates that were given or that differ from the default
+// of the old release stay.
 func Upgrade(version string) Change {
 	return Change{
 		text: "upgrade to " + version,

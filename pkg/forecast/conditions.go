@@ -27,7 +27,7 @@ type Conditions struct {
 	Drain []string
 	// Add are new nodes.
 	Add []NewNodes
-	// Gates and KubernetesVersion are those of the cluster after the change.
+	// Gates and KubernetesVersion describe the cluster after the change.
 	Gates             map[string]bool
 	KubernetesVersion string
 	// Preempt has pods take the place of others of lower priority.
@@ -53,7 +53,7 @@ type MissingError struct {
 	Near string
 }
 
-// Error names the object, and what was probably meant.
+// Error names the object, and a similar one.
 func (e *MissingError) Error() string {
 	text := fmt.Sprintf("%s %s not found", e.Kind, e.Name)
 	if e.Near != "" {
@@ -116,7 +116,7 @@ func missingNode(snap *snapshot.Snapshot, name string) *MissingError {
 	return &MissingError{Kind: "node", Name: name, Near: naming.Typo(name, names)}
 }
 
-// otherRelease is the cluster with other gates or of another release.
+// otherRelease returns the cluster with other gates or of another release.
 func (c *Conditions) otherRelease(state *cluster.Cluster) *cluster.Cluster {
 	snap := *state.Snapshot
 	snap.Gates, snap.Gaps = maps.Clone(snap.Gates), slices.Clone(snap.Gaps)
@@ -144,9 +144,8 @@ func (c *Conditions) releaseWords() []string {
 	return words
 }
 
-// drain cordons a node and evicts its pods, as kubectl drain does: those of DaemonSets
-// and static pods stay. Pods with a controller are created again, and wait; others are
-// gone.
+// drain cordons a node and evicts its pods, as kubectl drain does: pods of DaemonSets and
+// static pods stay. Pods with a controller are created again, and wait; others are gone.
 func drain(state *cluster.Cluster, name string) (*cluster.Cluster, string, error) {
 	node := state.Snapshot.Node(name)
 	if node == nil {

@@ -18,11 +18,11 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// most is how many copies are placed on one node, and how many at all where nodes depend
-// on each other. It is the least of which is said "at least".
+// most limits how many copies are placed on one node, and how many at all where nodes
+// depend on each other. It is the least of which is said "at least".
 type most struct{ onNode, inSequence int }
 
-// mostCopies is that for copies of one target.
+// mostCopies returns the limits for copies of one target.
 func mostCopies() most { return most{onNode: 1000, inSequence: 2000} }
 
 // counted is how many copies fit in a cluster.
@@ -77,7 +77,7 @@ func countIn(ctx context.Context, asker *explain.Asker, s *cluster.Cluster, pod 
 	return c, c.filled(ctx, s, nodes, reasons)
 }
 
-// stopOf is what an answer says against a copy, nil if it fits.
+// stopOf returns what an answer says against a copy, nil if it fits.
 func stopOf(answer *api.Explanation) *api.CopyStop {
 	if fits(answer) {
 		return nil
@@ -90,7 +90,7 @@ func fits(answer *api.Explanation) bool {
 	return answer.Verdict == api.Fits || answer.Verdict == api.Allocated
 }
 
-// suitable are the nodes where a copy fits, those that are equivalent in one list, with
+// suitable returns the nodes where a copy fits, those that are equivalent in one list, with
 // the one first that has room for the most.
 func (c *counted) suitable(takes map[string]bool) [][]*corev1.Node {
 	at := map[int]int{}
@@ -112,7 +112,7 @@ func (c *counted) suitable(takes map[string]bool) [][]*corev1.Node {
 	return groups
 }
 
-// roomOn is for how many copies a node has CPU, memory and the like.
+// roomOn returns for how many copies a node has CPU, memory and the like.
 func (c *counted) roomOn(node *corev1.Node) int {
 	rooms := c.asked.Question.Cluster.Nodes.RoomFor(c.asked.Question.Pod, node)
 	if len(rooms) == 0 {
@@ -192,7 +192,7 @@ func (c *counted) atMost() {
 	}
 }
 
-// reservable is for how many pods the claims can be reserved that all copies use.
+// reservable returns for how many pods the claims can be reserved that all copies use.
 func (c *counted) reservable() int {
 	least := unlimited
 	for i := range c.asked.Question.PodClaims {

@@ -15,9 +15,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// TestExtendedResourcesOfSharedPools counts copies that ask for devices of a shared pool
-// as an extended resource: the devices are counted once for all nodes, and those of a
-// device plugin besides.
+// TestExtendedResourcesOfSharedPools counts copies that ask for devices of a shared pool as
+// an extended resource: the devices are counted once for all nodes, and a device plugin's
+// besides.
 func TestExtendedResourcesOfSharedPools(t *testing.T) {
 	named := func(s *snapshot.Snapshot) { s.Classes[0].Spec.ExtendedResourceName = ptr.To("example.com/gpu") }
 	plugin := tc.ChangeNode("n3", func(node *corev1.Node) { node.Status.Allocatable["example.com/gpu"] = tc.ResourceList("x=5")["x"] })

@@ -18,14 +18,14 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// fate is what a change does to a pod that runs.
+// fate is the effect of a change on a running pod.
 type fate struct {
 	pod    *corev1.Pod
 	effect api.ImpactEffect
 	// at is when it is evicted, zero for at once.
 	at time.Time
-	// devices are those that it loses or gives back, drivers those of which it is the
-	// plugin.
+	// devices are the devices that it loses or releases, drivers the drivers whose plugin
+	// it is.
 	devices, drivers []string
 }
 
@@ -65,7 +65,7 @@ func fates(c *Change, before, after *cluster.Cluster) []fate {
 	return list
 }
 
-// boundToNode reports whether a pod belongs to its node: "kubectl drain" leaves those of
+// boundToNode reports whether a pod belongs to its node: "kubectl drain" leaves pods of
 // DaemonSets, and the API's mirrors of static pods, where they are.
 func boundToNode(pod *corev1.Pod) bool {
 	owner := metav1.GetControllerOfNoCopy(pod)
@@ -107,14 +107,14 @@ func driversIn(snap *snapshot.Snapshot, node string) []string {
 	return slices.Compact(drivers)
 }
 
-// eviction is when taints evict a pod after a change, if they do not do so before.
+// eviction returns when taints evict a pod after a change, if they do not do so before.
 func eviction(before, after *cluster.Cluster, pod *corev1.Pod) (time.Time, bool) {
 	at, evicted := taintEviction(after, pod)
 	was, anyway := taintEviction(before, pod)
 	return at, evicted && (!anyway || at.Before(was))
 }
 
-// taintEviction is when the taints of devices or of its node evict a pod.
+// taintEviction returns when the taints of devices or of its node evict a pod.
 func taintEviction(state *cluster.Cluster, pod *corev1.Pod) (at time.Time, evicted bool) {
 	if evictions := state.Taints.PodEvictions(pod); len(evictions) > 0 {
 		at, evicted = evictions[0].At, true
@@ -136,8 +136,8 @@ func taintEviction(state *cluster.Cluster, pod *corev1.Pod) (at time.Time, evict
 	return at, evicted
 }
 
-// nodeTaintEviction is when a taint of its node evicts a pod: after the shortest time of
-// all tolerations that match, as the taint eviction controller counts.
+// nodeTaintEviction returns when a taint of its node evicts a pod: after the shortest time
+// of all tolerations that match, as the taint eviction controller counts.
 func nodeTaintEviction(now time.Time, pod *corev1.Pod, taint *corev1.Taint) (at time.Time, forever bool) {
 	since := now
 	if taint.TimeAdded != nil {

@@ -55,7 +55,7 @@ func owned(pod *corev1.Pod, kind string) *corev1.Pod {
 	return pod
 }
 
-// running is a pod of a ReplicaSet with a device of its own, and the claim for it.
+// running returns a pod of a ReplicaSet with a device of its own, and the claim for it.
 func running(name, node, device string) []any {
 	pod := owned(tc.Pod(name, tc.UsingTemplate("gpu", "one"), tc.RunningOn(node)), "ReplicaSet")
 	pod.Status.ResourceClaimStatuses = []corev1.PodResourceClaimStatus{{Name: "gpu", ResourceClaimName: ptr.To(name + "-gpu")}}
@@ -64,7 +64,7 @@ func running(name, node, device string) []any {
 
 func template() any { return tc.Template("one", tc.GPUs("gpu", 1)) }
 
-// TestDrain has two pods on one node, and room for one of them on the other.
+// TestDrain covers two pods on one node, and room for one of them on the other.
 func TestDrain(t *testing.T) {
 	parts := []any{template(), tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(3)...), tc.Pool("n2", tc.Devices(1)...)}
 	parts = append(parts, running("a", "n1", "gpu-0")...)
@@ -89,8 +89,8 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestReasonIsOfOtherNodes says why evicted pods fit on none of the nodes that stay, not that
-// the one that is drained is cordoned.
+// TestReasonIsOfOtherNodes says why evicted pods fit on none of the remaining nodes, not
+// that the drained one is cordoned.
 func TestReasonIsOfOtherNodes(t *testing.T) {
 	parts := []any{template(), tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(2)...), tc.Pool("n2", tc.Devices(2)...)}
 	parts = append(parts, running("a", "n1", "gpu-0")...)
@@ -111,7 +111,7 @@ func TestReasonIsOfOtherNodes(t *testing.T) {
 	}
 }
 
-// TestPriorityDecides has room for one of two evicted pods.
+// TestPriorityDecides covers room for one of two evicted pods.
 func TestPriorityDecides(t *testing.T) {
 	parts := []any{template(), tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(2)...), tc.Pool("n2", tc.Devices(1)...)}
 	low, high := running("a", "n1", "gpu-0"), running("b", "n1", "gpu-1")
@@ -126,7 +126,8 @@ func TestPriorityDecides(t *testing.T) {
 	}
 }
 
-// TestSharedClaim has two pods with one claim. While one of them stays, so does the claim.
+// TestSharedClaim covers two pods with one claim. While one of them stays, so does the
+// claim.
 func TestSharedClaim(t *testing.T) {
 	shared := func(node string) *corev1.Pod {
 		return owned(tc.Pod("b", tc.Using("both"), tc.RunningOn(node)), "ReplicaSet")
@@ -145,7 +146,7 @@ func TestSharedClaim(t *testing.T) {
 	}
 }
 
-// TestWaiting has pods that wait for the devices of a node, or for those that are freed.
+// TestWaiting covers pods that wait for the devices of a node, or for those that are freed.
 func TestWaiting(t *testing.T) {
 	parts := []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Claim("wants", tc.GPUs("gpu", 1)), tc.Pod("waits", tc.Using("wants"))}
 	if got, _ := assessed(t, tc.Cluster(parts...), forecast.Cordon("n1")); got != "waits FitLost NoPlace" {
@@ -218,7 +219,7 @@ func TestApplyClass(t *testing.T) {
 	}
 }
 
-// TestGang has a gang of three of which two lose their node: there is room for one, so
+// TestGang covers a gang of three of which two lose their node: there is room for one, so
 // that neither gets it, and a pod that waits does.
 func TestGang(t *testing.T) {
 	parts := []any{template(), tc.Gates{"GenericWorkload"}, tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(2)...), tc.Pool("n2", tc.Devices(1)...)}
@@ -237,7 +238,7 @@ func TestGang(t *testing.T) {
 	}
 }
 
-// TestWithoutDevices has pods that need CPU alone.
+// TestWithoutDevices covers pods that need CPU alone.
 func TestWithoutDevices(t *testing.T) {
 	parts := []any{tc.NodeOffering("n1", "cpu=2", "pods=10"), tc.NodeOffering("n2", "cpu=1", "pods=10")}
 	for _, name := range []string{"a", "b"} {
@@ -249,7 +250,7 @@ func TestWithoutDevices(t *testing.T) {
 	}
 }
 
-// TestBudgets has two pods of a budget that have to leave, and room for one or for both.
+// TestBudgets covers two pods of a budget that have to leave, and room for one or for both.
 func TestBudgets(t *testing.T) {
 	for name, test := range map[string]struct {
 		room    int
@@ -298,8 +299,8 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
-// TestPodsAside: pods with scheduling gates, and those for which the drained node is nominated,
-// are named, though the queue does not decide about them.
+// TestPodsAside names pods with scheduling gates, and pods that are nominated for the
+// drained node, though the queue does not decide about them.
 func TestPodsAside(t *testing.T) {
 	waiting := func(name string, change func(*corev1.Pod)) []any {
 		return []any{tc.Claim("claim-"+name, tc.GPUs("gpu", 1)), tc.Pod(name, tc.UsingClaim("gpu", "claim-"+name), change)}

@@ -17,7 +17,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// mostChoices is how many sets of the pods of a node are considered.
+// mostChoices limits how many sets of the pods of a node are considered.
 const mostChoices = 12
 
 // mover is a pod that could run on another node: it has devices of its node only, of claims
@@ -25,12 +25,12 @@ const mostChoices = 12
 type mover struct {
 	pod    *corev1.Pod
 	claims []*resourceapi.ResourceClaim
-	// class is that of its first request, devices how many it has.
+	// class is the class of its first request, devices how many it has.
 	class   string
 	devices int
 }
 
-// moversIn are the pods of a snapshot that could run elsewhere.
+// moversIn returns the pods of a snapshot that could run elsewhere.
 func moversIn(snap *snapshot.Snapshot) []*mover {
 	local := map[snapshot.PoolID]bool{}
 	for _, slice := range snap.Slices {
@@ -62,7 +62,7 @@ func moversIn(snap *snapshot.Snapshot) []*mover {
 	return slices.DeleteFunc(movers, func(m *mover) bool { return kept[m.pod] || !mayLeave(m.pod) })
 }
 
-// add counts the devices of a claim, and reports whether all of them are those of a node.
+// add counts the devices of a claim, and reports whether all of them belong to a node.
 func (m *mover) add(claim *resourceapi.ResourceClaim, local map[snapshot.PoolID]bool) bool {
 	m.claims = append(m.claims, claim)
 	if len(claim.Spec.Devices.Requests) > 0 && m.class == "" {
@@ -90,7 +90,8 @@ type user struct {
 	first string
 }
 
-// usersAmong are the movers that have some of the devices, or of their pools, by their node.
+// usersAmong returns the movers that have some of the devices, or of their pools, by their
+// node.
 func (d *devices) usersAmong(movers []*mover) map[string][]*user {
 	users := map[string][]*user{}
 	for _, m := range movers {
@@ -142,8 +143,8 @@ func mayLeave(pod *corev1.Pod) bool {
 	return pod.Spec.NodeName != "" && pod.DeletionTimestamp == nil && !snapshot.Finished(pod) && !mirror && (owner == nil || owner.Kind != snapshot.KindDaemonSet)
 }
 
-// choicesOf are sets of pods with so many devices: single ones, and such as have devices
-// side by side; the smallest first.
+// choicesOf returns sets of pods with so many devices: single ones, and such as have
+// devices side by side; the smallest first.
 func choicesOf(users []*user, missing int) [][]*user {
 	type choice struct{ from, to, weight int }
 	var choices []choice
@@ -166,14 +167,14 @@ func choicesOf(users []*user, missing int) [][]*user {
 	return sets
 }
 
-// resultID is the device that a claim has.
+// resultID returns the device that a claim has.
 func resultID(r *resourceapi.DeviceRequestAllocationResult) cluster.DeviceID {
 	return cluster.DeviceID{Driver: r.Driver, Pool: r.Pool, Device: r.Device}
 }
 
-// packedBound is a number of claims of a shape of which it is proved that no more fit,
-// whichever nodes pods are on: of the devices that can serve them, some are always in
-// use, because they belong to claims that no others can serve.
+// packedBound returns a number of claims of a shape of which it is proved that no more fit,
+// whichever nodes pods are on: of the devices that can serve them, some are always in use,
+// because they belong to claims that no others can serve.
 func packedBound(snap *snapshot.Snapshot, all []*mover, shape *claimShape, later *slotCount) int {
 	if later.divisible || len(shape.Capacity)+len(shape.Tolerations) > 0 || slices.ContainsFunc(later.unsuitable, func(node *corev1.Node) bool { return !closed(node) }) {
 		return unlimited

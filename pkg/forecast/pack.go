@@ -19,12 +19,12 @@ import (
 )
 
 const (
-	// mostRounds is how often moves are tried, mostSources on how many nodes,
-	// and mostSinks how many other nodes a pod is offered.
+	// mostRounds limits how often moves are tried, mostSources on how many nodes, and
+	// mostSinks how many other nodes a pod is offered.
 	mostRounds  = 4
 	mostSources = 32
 	mostSinks   = 4
-	// mostVerified is how many moves are tried alone.
+	// mostVerified limits how many moves are tried alone.
 	mostVerified = 3
 )
 
@@ -32,15 +32,15 @@ const (
 // to be won before the allocator has placed the pods and the claims are counted again.
 // It is a search that may miss a better one.
 type packing struct {
-	// pod has a claim of the shape, onePod one for one device like those of the shape.
+	// pod has a claim of the shape, onePod a claim for one such device.
 	pod, onePod *corev1.Pod
-	// oneDevices are those that can serve such a claim for one device.
+	// oneDevices are the devices that can serve such a claim for one device.
 	oneDevices *devices
 	// size is how many devices a claim of the shape takes.
 	size int
 	// plain is set if any devices do for a claim, and none is a part of another one.
 	plain bool
-	// later is the count with all claims released, classes are those of one device of
+	// later is the count with all claims released, classes are the counts of one device of
 	// each class.
 	later   *slotCount
 	classes map[string]*slotCount
@@ -102,7 +102,7 @@ func (p *packing) among(snap *snapshot.Snapshot, all []*mover, count, ones *slot
 	return nodes
 }
 
-// changedBy are the nodes that plans have changed.
+// changedBy returns the nodes that plans have changed.
 func changedBy(plans []*plan) map[string]bool {
 	changed := map[string]bool{}
 	for _, plan := range plans {
@@ -118,7 +118,7 @@ func (p *packing) count(ctx context.Context, s *cluster.Cluster, before *slotCou
 	return p.later.slotsOn(ctx, s, p.pod, p.size, before, changedBy(plans))
 }
 
-// freeOn is how many devices of a node are free that any class has.
+// freeOn returns how many devices of a node are free that any class has.
 func (p *packing) freeOn(node string) int {
 	most := 0
 	for _, count := range p.classes {
@@ -127,8 +127,8 @@ func (p *packing) freeOn(node string) int {
 	return most
 }
 
-// best is how many more claims fit after moves, at most some, and the best single move.
-// What was found among some nodes is verified in the whole cluster.
+// best returns how many more claims fit after moves, at most some, and the best single
+// move. What was found among some nodes is verified in the whole cluster.
 func (p *packing) best(ctx context.Context, whole *cluster.Cluster, most int) (int, *api.PodMove, error) {
 	count, err := p.pack(ctx, p.now.count.AtLeast+most)
 	if err != nil {
@@ -245,7 +245,7 @@ func (p *packing) plans(count, ones *slotCount, given map[string]int) []*plan {
 	return plans
 }
 
-// left is how many devices of a node claims of the shape leave over.
+// left returns how many devices of a node claims of the shape leave over.
 func (p *packing) left(count, ones *slotCount, node string) int {
 	return ones.nodes[node] - count.nodes[node]*p.size
 }
@@ -312,8 +312,8 @@ func (p *packing) place(ctx context.Context, s *cluster.Cluster, count, ones *sl
 	return plans, nil
 }
 
-// moved returns the cluster after the pods of plans have left their nodes, and got what was found
-// for them so far.
+// moved returns the cluster after the pods of plans have left their nodes and got their new
+// places so far.
 func moved(s *cluster.Cluster, plans []*plan) *cluster.Cluster {
 	var pods []*corev1.Pod
 	var placed []whatif.Reservation
@@ -389,7 +389,7 @@ func (p *packing) offer(ctx context.Context, s *cluster.Cluster, count, ones *sl
 	return "", nil, ctx.Err()
 }
 
-// bestMove is the move of one pod that wins the most, alone.
+// bestMove returns the move of one pod that wins the most, alone.
 func (p *packing) bestMove(ctx context.Context, whole *cluster.Cluster) (*api.PodMove, error) {
 	alone := slices.DeleteFunc(slices.Clone(p.made), func(plan *plan) bool {
 		pod := p.start.Snapshot.Pod(plan.users[0].pod.Namespace, plan.users[0].pod.Name)

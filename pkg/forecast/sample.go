@@ -39,7 +39,8 @@ func (s *sample) prepare(snap *snapshot.Snapshot, unsuitable []*corev1.Node) {
 	s.state = cluster.New(whatif.Local(snap, few))
 }
 
-// like are the nodes that a node stands for, and itself first: it alone without a sample.
+// like returns the nodes that a node stands for, and itself first: it alone without a
+// sample.
 func (s *sample) like(node *corev1.Node) []*corev1.Node {
 	if s == nil {
 		return []*corev1.Node{node}
@@ -47,7 +48,7 @@ func (s *sample) like(node *corev1.Node) []*corev1.Node {
 	return s.groupOf[node.Name]
 }
 
-// namesOf are the names of nodes that others stand for.
+// namesOf returns the names of nodes that others stand for.
 func (s *sample) namesOf() map[string][]string {
 	if s == nil {
 		return nil

@@ -18,7 +18,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// mostShapes is how many shapes of claims are counted, those of classes not among them.
+// mostShapes limits how many shapes of claims are counted, apart from the shapes of
+// classes.
 const mostShapes = 40
 
 // claimShape is a shape with the claims that have it.
@@ -29,7 +30,7 @@ type claimShape struct {
 	example *api.Target
 }
 
-// devicesOf is the shape of a claim with one request for a number of devices, false if
+// devicesOf returns the shape of a claim with one request for a number of devices, false if
 // the claim has no such shape.
 func devicesOf(spec *resourceapi.ResourceClaimSpec) (claimShape, bool) {
 	if len(spec.Devices.Requests) != 1 {
@@ -85,7 +86,8 @@ func tolerationText(t *resourceapi.DeviceToleration) string {
 	return cmp.Or(text, "all taints")
 }
 
-// key is the same for claims that ask for the same, whatever their requests are called.
+// key returns the same for claims that ask for the same, whatever their requests are
+// called.
 func (s *claimShape) key() string {
 	data, err := json.Marshal(s.ClaimShape)
 	if err != nil {
@@ -95,7 +97,7 @@ func (s *claimShape) key() string {
 	return string(data)
 }
 
-// forOne is the shape for one device like those of a shape.
+// forOne returns the shape for one device like the devices of a shape.
 func (s *claimShape) forOne() *claimShape {
 	if s.Devices == 1 && len(s.Match)+len(s.Distinct) == 0 {
 		return s
@@ -107,8 +109,8 @@ func (s *claimShape) forOne() *claimShape {
 	return &one
 }
 
-// base is a shape with one device instead of several: the same devices can serve it, and
-// nodes that are equivalent for it are so for the shape.
+// base returns a shape with one device instead of several: the same devices can serve it,
+// and nodes that are equivalent for it are so for the shape.
 func (s *claimShape) base() *claimShape {
 	base := *s
 	base.Devices = 1
@@ -117,7 +119,7 @@ func (s *claimShape) base() *claimShape {
 	return &base
 }
 
-// ofClass is the shape of claims for some devices of a class.
+// ofClass returns the shape of claims for some devices of a class.
 func ofClass(class string, count int) *claimShape {
 	s := &claimShape{ClaimShape: api.ClaimShape{Class: class, Devices: count}}
 	s.spec.Devices.Requests = []resourceapi.DeviceRequest{{Name: class, Exactly: &resourceapi.ExactDeviceRequest{
@@ -126,7 +128,7 @@ func ofClass(class string, count int) *claimShape {
 	return s
 }
 
-// shapesIn are the shapes of the claims and templates of a cluster, with the number of
+// shapesIn returns the shapes of the claims and templates of a cluster, with the number of
 // claims that have none, or one too rare to be counted.
 func shapesIn(snap *snapshot.Snapshot) (shapes []*claimShape, others int) {
 	found := map[string]*claimShape{}

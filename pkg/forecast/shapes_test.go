@@ -30,7 +30,7 @@ func shapes(t *testing.T, parts ...any) *api.FitShapes {
 	return found
 }
 
-// uses is a pod on a node with a claim that has devices there.
+// uses returns a pod on a node with a claim that has devices there.
 func uses(name, node string, first, count int) []any {
 	claim := tc.Claim(name, tc.GPUs("gpu", int64(count))).ReservedFor(name, string(tc.UID(name)))
 	for i := range count {
@@ -46,7 +46,7 @@ func count(c *api.CopyCount) string {
 	return english.Between(c.AtLeast, c.AtMost)
 }
 
-// TestShapes has two nodes with four devices, of which one pod each uses two.
+// TestShapes covers two nodes with four devices, of which one pod each uses two.
 func TestShapes(t *testing.T) {
 	parts := append(uses("a", "n1", 0, 2), uses("b", "n2", 0, 2)...)
 	parts = append(parts, tc.Nodes("n1", "n2", "n3"), tc.Pool("n1", tc.Devices(4)...), tc.Pool("n2", tc.Devices(4)...),
@@ -74,7 +74,7 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// TestPinnedPods has two pods that share a claim: neither of them can be moved.
+// TestPinnedPods covers two pods that share a claim: neither of them can be moved.
 func TestPinnedPods(t *testing.T) {
 	parts := uses("b", "n2", 0, 2)
 	parts = append(parts,

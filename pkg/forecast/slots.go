@@ -22,7 +22,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// mostSlots is how many claims of each shape are placed.
+// mostSlots returns how many claims of each shape are placed.
 func mostSlots() most { return most{onNode: 256, inSequence: 256} }
 
 // Shapes counts how many more claims fit of each shape that a cluster's claims have, and
@@ -64,8 +64,8 @@ type slots struct {
 	movers []*mover
 }
 
-// slotCount is what is kept of a count: what all devices of a large cluster were found to
-// be takes too much memory.
+// slotCount is the kept part of a count: the facts about all devices of a large cluster
+// take too much memory.
 type slotCount struct {
 	count  api.CopyCount
 	bounds []string
@@ -74,7 +74,7 @@ type slotCount struct {
 	stop  *api.CopyStop
 	// bound is a number that counting proves to be enough.
 	bound int
-	// devices are those that can serve the shape.
+	// devices are the devices that can serve the shape.
 	*devices
 }
 
@@ -189,7 +189,7 @@ func countsOnly(stop *api.CopyStop) bool {
 	return stop != nil && slices.Contains([]api.Code{api.CountUnsatisfiable, api.ConstraintUnsatisfiable, api.DeviceAllocated}, stop.Code)
 }
 
-// baseOf is what is known of the base of a shape.
+// baseOf returns the base of a shape.
 func (c *slots) baseOf(ctx context.Context, shape *claimShape, free bool) (*base, error) {
 	one := shape.base()
 	key := one.key()
@@ -233,7 +233,7 @@ func (c *slots) baseOf(ctx context.Context, shape *claimShape, free bool) (*base
 	return c.bases[free][key], err
 }
 
-// hear takes from an answer what is said once for all shapes.
+// hear takes from an answer the facts that are common to all shapes.
 func (c *slots) hear(answer *api.Explanation) {
 	c.out.Allocator, c.out.NodeCount = answer.Allocator, max(answer.NodeCount, c.out.NodeCount)
 	for _, text := range answer.Assumptions {
@@ -243,7 +243,7 @@ func (c *slots) hear(answer *api.Explanation) {
 	}
 }
 
-// line is what there is to say of a shape.
+// line returns what there is to say of a shape.
 func (c *slots) line(ctx context.Context, shape *claimShape) (*api.ShapeFit, error) {
 	now, err := c.count(ctx, shape, false)
 	if err != nil {

@@ -25,7 +25,7 @@ func admin(text string, commands ...string) api.NextStep {
 	return api.NextStep{Actor: api.ActorAdmin, Text: text, Commands: commands}
 }
 
-// nodeWord is the name of a node where kubectl expects one.
+// nodeWord returns the name of a node where kubectl expects one.
 func nodeWord(name string) string {
 	if strings.HasPrefix(name, "-") {
 		return shell.Quote("node/" + name)

@@ -18,22 +18,22 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 )
 
-// maxAttributeValues is how many values of an attribute are listed.
+// maxAttributeValues limits how many values of an attribute are listed.
 const maxAttributeValues = 100
 
-// maxTriedValues is how many values are tried until an expression about one works.
+// maxTriedValues limits how many values are tried until an expression about one works.
 const maxTriedValues = 10
 
 // DeviceChoice chooses devices by what they are.
 type DeviceChoice struct {
-	// Driver is that of the devices; empty for all.
+	// Driver is the driver of the devices; empty for all.
 	Driver string
 	// Selectors must all be true.
 	Selectors []resourceapi.DeviceSelector
 }
 
-// ChosenDevices are the devices of a choice, in the order in which the allocator
-// tries them, and how selectors fail on others. It fails only if the context is done.
+// ChosenDevices returns the devices of a choice, in the order in which the allocator tries
+// them, and how selectors fail on others. It fails only if the context is done.
 func (v *Inventory) ChosenDevices(ctx context.Context, wanted DeviceChoice) ([]*cluster.Device, []api.SelectorFailure, error) {
 	chosen, err := choose(ctx, v.cluster, v.cluster.Gates.Selectors(), wanted.Selectors)
 	if err != nil {
@@ -60,12 +60,12 @@ func (v *Inventory) Attributes(ctx context.Context, devices []*cluster.Device) (
 	return list, p.notes(), nil
 }
 
-// publications are what some devices publish.
+// publications are the published values of some devices.
 type publications struct {
 	evaluator *selector.Evaluator
 	devices   []*cluster.Device
-	// odd are the devices on which every expression fails; usable has the words of
-	// the others, all those of all of them.
+	// odd are the devices on which every expression fails; usable has the words of the
+	// others, all the words of all of them.
 	odd         []*cluster.Device
 	all, usable *selector.Vocabulary
 }
@@ -178,7 +178,7 @@ func (p *publications) outcomes(ctx context.Context, sel *selector.Selector, r s
 	return matches, false
 }
 
-// without is a device that has nothing in a place, nil if all have something there.
+// without returns a device that has nothing in a place, nil if all have something there.
 func (p *publications) without(r selector.Reading) *cluster.Device {
 	if p.usable.Count(r) == p.usable.Devices() {
 		return nil

@@ -32,8 +32,8 @@ func attributesOf(t *testing.T, v *Inventory, wanted DeviceChoice) ([]api.Attrib
 	return list, notes
 }
 
-// matchesUpstream counts the devices for which the library of the scheduler says
-// that an expression is true, and those for which it fails.
+// matchesUpstream counts the devices for which an expression is true, or fails, in the
+// library of the scheduler.
 func matchesUpstream(t *testing.T, facts *cluster.Cluster, devices []*cluster.Device, expression string) (matches, fails int) {
 	t.Helper()
 	compiled := dracel.GetCompiler(facts.Gates.CEL()).CompileCELExpression(expression, dracel.Options{})
@@ -158,7 +158,7 @@ func version(name, value string) func(*resourceapi.Device) {
 	}
 }
 
-// TestAttributesOfOddDevices has a device on which every selector fails.
+// TestAttributesOfOddDevices covers a device on which every selector fails.
 func TestAttributesOfOddDevices(t *testing.T) {
 	v := inventoryWith(t, tc.Pool("n1", tc.Device("gpu-0", "model=A").Change(version("firmware", "01.2")), tc.Device("gpu-1", "model=A"), tc.Device("gpu-2", "model=B")))
 	list, notes := attributesOf(t, v, DeviceChoice{})
@@ -179,7 +179,7 @@ func TestAttributesOfOddDevices(t *testing.T) {
 	}
 }
 
-// TestManyValues bounds what is listed.
+// TestManyValues bounds the listed values.
 func TestManyValues(t *testing.T) {
 	var devices []tc.DeviceWrapper
 	for i := range 120 {

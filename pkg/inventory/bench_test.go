@@ -14,7 +14,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
-// benchInventory is that of 5,000 nodes with 40,000 devices, half of them
+// benchInventory returns an inventory of 5,000 nodes with 40,000 devices, half of them
 // allocated, and with a class for each of some expressions.
 func benchInventory(b *testing.B) *Inventory {
 	b.Helper()
@@ -32,8 +32,8 @@ func benchInventory(b *testing.B) *Inventory {
 	return New(c)
 }
 
-// benchExpressions read a value that many devices share, several, one that
-// each has for itself, and one that none has.
+// benchExpressions returns expressions with a value of many devices, of several, of each
+// device alone, and of no device.
 func benchExpressions() []string {
 	return []string{
 		`device.attributes["gpu.example.com"].productName.startsWith("NVIDIA A100")`,
@@ -56,7 +56,7 @@ func BenchmarkClasses(b *testing.B) {
 	}
 }
 
-// BenchmarkChoose is what devices --where does.
+// BenchmarkChoose does the work of devices --where.
 func BenchmarkChoose(b *testing.B) {
 	v := benchInventory(b)
 	for i, expression := range benchExpressions() {

@@ -16,7 +16,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
-// maxFailing is how many devices a failure names.
+// maxFailing limits how many devices a failure names.
 const maxFailing = 10
 
 // Choose lists the devices that match all selectors, in the order in which the
@@ -34,13 +34,13 @@ func (v *Inventory) Choose(ctx context.Context, selectors []resourceapi.DeviceSe
 	return ids, chosen.failures, nil
 }
 
-// choice is what selectors make of the devices.
+// choice has the results of selectors on the devices.
 type choice struct {
 	devices  []*cluster.Device
 	failures []api.SelectorFailure
 }
 
-// selection is which devices were chosen.
+// selection returns which devices were chosen.
 func (c *choice) selection() selection {
 	chosen := make(selection, len(c.devices))
 	for _, d := range c.devices {
@@ -49,8 +49,8 @@ func (c *choice) selection() selection {
 	return chosen
 }
 
-// choose evaluates the selectors of each device up to the one that decides, as
-// the allocator does.
+// choose evaluates the selectors of each device up to the first decisive one, as the
+// allocator does.
 func choose(ctx context.Context, facts *cluster.Cluster, evaluator *selector.Evaluator, selectors []resourceapi.DeviceSelector) (choice, error) {
 	var out choice
 	failures := map[*selector.Result]int{}
@@ -84,7 +84,7 @@ devices:
 	return out, nil
 }
 
-// failure is the index of the failure with that text, which may be a new one.
+// failure returns the index of the failure with that text, which may be a new one.
 func (c *choice) failure(k int, err error) int {
 	text := fmt.Sprintf("selector %d: %s", k+1, strings.Join(strings.Fields(err.Error()), " "))
 	for at := range c.failures {
@@ -97,8 +97,8 @@ func (c *choice) failure(k int, err error) int {
 	return len(c.failures) - 1
 }
 
-// UnendingText is about the first failure of an expression that does not end, for
-// which it is not known what there is. It is empty if there is none.
+// UnendingText describes the first failure of an expression that does not end, so that the
+// result is not known. It is empty if there is none.
 func UnendingText(failures []api.SelectorFailure) string {
 	for i := range failures {
 		if failures[i].Unending {

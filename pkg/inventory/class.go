@@ -101,7 +101,8 @@ func tookFrom(claim *resourceapi.ResourceClaim, class string) bool {
 	})
 }
 
-// requestedClass is the class that a request of a claim, or one of its alternatives, is for.
+// requestedClass returns the class that a request of a claim, or one of its alternatives,
+// is for.
 func requestedClass(claim *resourceapi.ResourceClaim, request string) string {
 	if claim == nil {
 		return ""

@@ -24,9 +24,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// mixed is a cluster of three nodes with two GPUs each, of which the first of
-// each and the second of the first node are allocated; the last node has two
-// NICs besides. Classes are given by their selectors.
+// mixed returns a cluster of three nodes with two GPUs each, of which the first of each and
+// the second of the first node are allocated; the last node has two NICs besides. Classes
+// are given by their selectors.
 func mixed(expressions map[string][]string) *snapshot.Snapshot {
 	snap := fleet.Fleet(3, 2, 4)
 	nics := snap.Slices[2].DeepCopy()

@@ -13,13 +13,13 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 )
 
-// tally is what can be seen of the devices of a pool.
+// tally counts the visible devices of a pool.
 type tally struct {
 	by        map[api.DeviceState]int
 	total     int
 	unhealthy []api.UnhealthyDevice
-	// tainted have a taint against scheduling, whatever their state;
-	// taintedInUse are those of them that claims have.
+	// tainted have a taint against scheduling, whatever their state; taintedInUse are the
+	// allocated ones among them.
 	tainted, taintedInUse int
 	// placeable are available, and some pod without conditions can use their node.
 	placeable int
@@ -84,8 +84,8 @@ func keepsAway(d *cluster.Device) bool {
 	return false
 }
 
-// count sums up a pool: what was read, with what the cluster reports besides.
-// Counts that are not certain get a bound.
+// count sums up a pool: the objects that were read, and the cluster's own report. Uncertain
+// counts get a bound.
 func count(notRead notRead, t *tally, known known) (api.DeviceCounts, api.CountSource) {
 	c := api.DeviceCounts{
 		Total: t.total, Free: t.by[api.DeviceStateFree], Allocated: t.by[api.DeviceStateAllocated], Shared: t.by[api.DeviceStateShared],
@@ -171,15 +171,14 @@ func setBound(c *api.DeviceCounts, name string, bound api.Bound) {
 	c.Bounds[name] = bound
 }
 
-// DeviceStates are all states of devices in slices, from what is available to what
-// is not.
+// DeviceStates returns all states of devices in slices, starting with the available ones.
 func DeviceStates() []api.DeviceState {
 	return []api.DeviceState{
 		api.DeviceStateFree, api.DeviceStateAllocated, api.DeviceStateShared, api.DeviceStateBlocked, api.DeviceStateTainted, api.DeviceStateUnusable,
 	}
 }
 
-// CountOf is how many devices are in a state, 0 for one that is counted nowhere.
+// CountOf returns how many devices are in a state, 0 for a state that is not counted.
 func CountOf(c api.DeviceCounts, state api.DeviceState) int { return *countOf(&c, state) }
 
 // AddCounts adds up counts, without their bounds.
@@ -217,7 +216,7 @@ func taintedInUse(facts *cluster.Cluster, d *cluster.Device, state api.DeviceSta
 	return (state == api.DeviceStateAllocated || state == api.DeviceStateShared) && facts.Gates.Enabled(cluster.GateDeviceTaints) && keepsAway(d)
 }
 
-// countOf is the count of the devices in a state. What no state is counts nowhere.
+// countOf returns the count of the devices in a state. What no state is counts nowhere.
 func countOf(c *api.DeviceCounts, state api.DeviceState) *int {
 	switch state {
 	case api.DeviceStateFree:

@@ -20,7 +20,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// hide is the snapshot as seen by somebody who sees only some claims.
+// hide returns the snapshot as seen by somebody who sees only some claims.
 func hide(snap *snapshot.Snapshot, hidden func(*resourceapi.ResourceClaim) bool) *snapshot.Snapshot {
 	seen := *snap
 	seen.Claims = nil
@@ -33,8 +33,8 @@ func hide(snap *snapshot.Snapshot, hidden func(*resourceapi.ResourceClaim) bool)
 	return &seen
 }
 
-// statusOf is what the controller of Kubernetes v1.37.1 tells about all pools
-// of a snapshot, by the rules of the documentation of PoolStatus.
+// statusOf returns what the controller of Kubernetes v1.37.1 tells about all pools of a
+// snapshot, by the rules of the documentation of PoolStatus.
 func statusOf(t *testing.T, snap *snapshot.Snapshot) *resourcev1alpha3.ResourcePoolStatusRequest {
 	t.Helper()
 	v := takeOf(t, snap)
@@ -259,7 +259,7 @@ func TestHiddenTaintRules(t *testing.T) {
 	}
 }
 
-// TestDifferences compares the cluster's counts with those of all claims.
+// TestDifferences compares the cluster's counts with the counts from all claims.
 func TestDifferences(t *testing.T) {
 	full := take(t, plainPools)
 	status := statusOf(t, full.cluster.Snapshot)

@@ -100,7 +100,8 @@ func TestDeviceHolderOfManyPods(t *testing.T) {
 	}
 }
 
-// What a kubelet said last stays in the status of a pod that finished.
+// TestHealthIsOfPodsThatUseTheDevice covers a finished pod, whose status keeps the
+// kubelet's last report.
 func TestHealthIsOfPodsThatUseTheDevice(t *testing.T) {
 	for name, other := range map[string][]func(*corev1.Pod){
 		"finished":     {tc.InPhase(corev1.PodSucceeded)},

@@ -16,7 +16,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// selected is a slice of pool "fab" for the nodes that have the label.
+// selected returns a slice of pool "fab" for the nodes that have the label.
 func selected(name, label string, list ...tc.DeviceWrapper) tc.SliceWrapper {
 	return tc.Slice("fab-"+name, tc.Driver, "fab", list...).OnNodesWith(label, "")
 }
@@ -38,12 +38,13 @@ func labelled(name string, labels ...string) *corev1.Node {
 	return n
 }
 
-// changed is a slice with a change.
+// changed returns a slice with a change.
 func changed(s tc.SliceWrapper, change func(*resourceapi.ResourceSliceSpec)) tc.SliceWrapper {
 	return s.Change(func(slice *resourceapi.ResourceSlice) { change(&slice.Spec) })
 }
 
-// TestIneligibleDevices are not free, because the allocator takes them on no node.
+// TestIneligibleDevices covers devices that are not free, because the allocator uses them
+// on no node.
 func TestIneligibleDevices(t *testing.T) {
 	binding := tc.Device("gpu-0").Change(func(d *resourceapi.Device) { d.BindingConditions = []string{"Attached"} })
 	perDevice := func(spec *resourceapi.ResourceSliceSpec) {
@@ -111,7 +112,7 @@ func TestIneligibleDevices(t *testing.T) {
 	}
 }
 
-// TestPoolOfUnusableDevices is not usable, and says why.
+// TestPoolOfUnusableDevices covers a pool that is not usable, and says why.
 func TestPoolOfUnusableDevices(t *testing.T) {
 	two := ofSlices(2, selected("a", "a", tc.NamedDevices("gpu-0")...), selected("b", "b", tc.NamedDevices("gpu-0")...))
 	pool := poolsOf(t, inventoryWith(t, append(two, labelled(tc.Node1, "a", "b"))...))["fab"]

@@ -13,7 +13,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
 
-// Pools lists what there is, what is free and what cannot be used.
+// Pools lists pools with their free and unusable devices.
 func ExampleInventory_Pools() {
 	ctx := context.Background()
 	snap, err := load.Load(ctx, []string{"../../examples/cluster"}, load.Options{})

@@ -61,8 +61,7 @@ func (v *Inventory) PluginResources(ctx context.Context) ([]api.ExtendedResource
 	return list, nil
 }
 
-// classNaming finds a class that a resource could be of, whether or not it is
-// the one that the scheduler takes.
+// classNaming finds a class for a resource, whether or not the scheduler uses that class.
 func classNaming(facts *cluster.Cluster, name corev1.ResourceName) *resourceapi.DeviceClass {
 	if class := facts.Claims.ClassOf(name); class != nil {
 		return class
@@ -75,8 +74,8 @@ func classNaming(facts *cluster.Cluster, name corev1.ResourceName) *resourceapi.
 	return nil
 }
 
-// resourceNames are the names under which a class can be asked for, the implicit
-// one last.
+// resourceNames returns the names under which a class can be asked for, the implicit one
+// last.
 func resourceNames(class *resourceapi.DeviceClass) []corev1.ResourceName {
 	implicit := corev1.ResourceName(resourceapi.ResourceDeviceClassPrefix + class.Name)
 	if name := ptr.Deref(class.Spec.ExtendedResourceName, ""); name != "" {

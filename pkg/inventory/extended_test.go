@@ -24,7 +24,7 @@ const (
 	extendedGate = "DRAExtendedResource"
 )
 
-// gpus is a class for the driver's devices with the name of an extended resource.
+// gpus returns a class for the driver's devices with the name of an extended resource.
 func gpus(name string) *resourceapi.DeviceClass {
 	c := tc.ClassWhere(name, "device.driver == '"+tc.Driver+"'")
 	c.Spec.ExtendedResourceName = ptr.To(gpuResource)

@@ -17,7 +17,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// maxPods is how many pods a holder names.
+// maxPods limits how many pods a holder names.
 const maxPods = 10
 
 // StatusOf picks what people look for in what the driver says about an allocated
@@ -40,9 +40,9 @@ func StatusOf(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceReques
 	return out
 }
 
-// plainJSON is a JSON text with its strings written as everywhere in the output: readers
-// of YAML do not understand all escapes of JSON. One with a key that is too long for them
-// becomes a string. It is nil for what is not JSON.
+// plainJSON returns a JSON text with its strings written as everywhere in the output:
+// readers of YAML do not understand all escapes of JSON. One with a key that is too long
+// for them becomes a string. It is nil for what is not JSON.
 func plainJSON(raw []byte) json.RawMessage {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber()
@@ -60,8 +60,8 @@ func plainJSON(raw []byte) json.RawMessage {
 	return plain
 }
 
-// maxKey is how long a key may be, in bytes. Readers of YAML take at most 1,024 characters
-// before a colon, and one byte may be written as six.
+// maxKey limits how long a key may be, in bytes. Readers of YAML take at most 1,024
+// characters before a colon, and one byte may be written as six.
 const maxKey = 160
 
 // hasLongKey reports whether there is a longer key in a JSON value.
@@ -79,7 +79,7 @@ func hasLongKey(value any) bool {
 	return false
 }
 
-// ConditionText is "Ready=False: NoCarrier: the cable is unplugged".
+// ConditionText returns "Ready=False: NoCarrier: the cable is unplugged".
 func ConditionText(c *metav1.Condition) string {
 	text := c.Type + "=" + string(c.Status)
 	for _, part := range []string{c.Reason, c.Message} {
@@ -90,9 +90,9 @@ func ConditionText(c *metav1.Condition) string {
 	return text
 }
 
-// healthSaid is the worst that kubelets say about a device that a claim has. A
-// kubelet leaves what it said last in the status of a pod that finished, and it
-// says nothing about a device that the pod only waits for.
+// healthSaid returns the worst that kubelets say about a device that a claim has. A kubelet
+// leaves what it said last in the status of a pod that finished, and it says nothing about
+// a device that the pod only waits for.
 func healthSaid(facts *cluster.Cluster, pods podsByClaim, holder cluster.Holder) (health, message string) {
 	var running []*corev1.Pod
 	for _, pod := range pods.of(holder.Claim) {
@@ -108,7 +108,7 @@ func healthSaid(facts *cluster.Cluster, pods podsByClaim, holder cluster.Holder)
 	return health, message
 }
 
-// healthOf is the worst that kubelets say about a device.
+// healthOf returns the worst that kubelets say about a device.
 func healthOf(facts *cluster.Cluster, pods podsByClaim, d *cluster.Device) (health, message string) {
 	for _, holder := range facts.Usage.Holders(d.ID) {
 		if said, why := healthSaid(facts, pods, holder); worse(said, health) {
@@ -118,7 +118,7 @@ func healthOf(facts *cluster.Cluster, pods podsByClaim, d *cluster.Device) (heal
 	return health, message
 }
 
-// worse compares two states of health; the empty one is the best.
+// worse reports whether a state of health is worse than another; the empty one is the best.
 func worse(a, b string) bool {
 	order := []string{"", string(corev1.ResourceHealthStatusHealthy), string(corev1.ResourceHealthStatusUnknown), string(corev1.ResourceHealthStatusUnhealthy)}
 	return slices.Index(order, a) > slices.Index(order, b)

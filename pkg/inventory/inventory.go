@@ -42,7 +42,7 @@ type claimKey struct{ namespace, name string }
 // podsByClaim has the pods that name a claim.
 type podsByClaim map[claimKey][]*corev1.Pod
 
-// of are the pods that name a claim, whether they may use it yet or not.
+// of returns the pods that name a claim, whether they may use it yet or not.
 func (p podsByClaim) of(claim *resourceapi.ResourceClaim) []*corev1.Pod {
 	return p[claimKey{claim.Namespace, claim.Name}]
 }
@@ -98,8 +98,8 @@ func scopeOf(name *string, all *bool, selector *corev1.NodeSelector) (node, scop
 	}
 }
 
-// requirementText is what a node selector wants. A label that only has to exist
-// would read like the name of a node.
+// requirementText returns what a node selector wants. A label that only has to exist would
+// read like the name of a node.
 func requirementText(r corev1.NodeSelectorRequirement) string {
 	if r.Operator == corev1.NodeSelectorOpExists {
 		return "with " + r.Key

@@ -44,8 +44,8 @@ func TestNodeWithoutSlices(t *testing.T) {
 	}
 }
 
-// TestGoneDevices tells a device that its driver no longer publishes from one that was
-// moved into a pod, and from what could not be read.
+// TestGoneDevices distinguishes devices that their driver no longer publishes from devices
+// that were moved into a pod, and from devices that could not be read.
 func TestGoneDevices(t *testing.T) {
 	one := []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...)}
 	claim := tc.Claim("c", tc.GPUs("gpu", 1)).Holding(tc.Driver + "/n1/gpu-7")

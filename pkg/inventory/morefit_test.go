@@ -14,8 +14,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// TestMoreFitForOrdinaryRequests leaves out what is tainted, and says nothing
-// that depends on nodes that are not known.
+// TestMoreFitForOrdinaryRequests leaves out tainted devices, and numbers that depend on
+// unknown nodes.
 func TestMoreFitForOrdinaryRequests(t *testing.T) {
 	local := partitionedPool(true)
 	everywhere := strings.ReplaceAll(local, "nodeName: a", "allNodes: true")

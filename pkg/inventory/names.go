@@ -11,13 +11,13 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
-// PoolName is DRIVER/POOL.
+// PoolName returns DRIVER/POOL.
 func PoolName(p *api.Pool) string { return p.Driver + "/" + p.Name }
 
-// DeviceName is DRIVER/POOL/DEVICE.
+// DeviceName returns DRIVER/POOL/DEVICE.
 func DeviceName(d *api.Device) string { return d.Driver + "/" + d.Pool + "/" + d.Name }
 
-// TaintText is KEY=VALUE:EFFECT.
+// TaintText returns KEY=VALUE:EFFECT.
 func TaintText(t *api.Taint) string {
 	taint := resourceapi.DeviceTaint{Key: t.Key, Value: t.Value, Effect: resourceapi.DeviceTaintEffect(t.Effect)}
 	return taint.String()
@@ -27,7 +27,7 @@ func deviceID(result *resourceapi.DeviceRequestAllocationResult) cluster.DeviceI
 	return cluster.DeviceID{Driver: result.Driver, Pool: result.Pool, Device: result.Device}
 }
 
-// poolNode is the node that all slices of a pool name.
+// poolNode returns the node that all slices of a pool name.
 func poolNode(pool *cluster.Pool) string {
 	node := ""
 	for i, slice := range pool.Slices {

@@ -74,8 +74,8 @@ func (v *Inventory) partitions(ctx context.Context, pool *cluster.Pool, known kn
 	return partitions, nil
 }
 
-// kindOf gives the type that the driver declares for a device of its slice
-// (KEP-5677), or what the device takes of each counter.
+// kindOf returns the type that the driver declares for a device of its slice (KEP-5677), or
+// what the device takes of each counter.
 func kindOf(d *cluster.Device) partitionKind {
 	if name := ptr.Deref(d.Slice.Spec.PartitionTypeAttribute, ""); name != "" {
 		for attribute, value := range d.Attributes {
@@ -174,9 +174,8 @@ func moreFit(ctx context.Context, c *cluster.Cluster, eligible *eligibility.Devi
 	return &most, ctx.Err()
 }
 
-// roomFor is how many more devices of a kind can be had at most: those that
-// nobody has, and of these only as many as there is left for of a counter that
-// they take from.
+// roomFor returns how many more devices of a kind can be had at most: those that nobody
+// has, and of these only as many as there is left for of a counter that they take from.
 func roomFor(eligible *eligibility.Devices, pool *cluster.Pool, devices []cluster.Device) int {
 	type counter struct{ set, name string }
 	fresh := map[counter]int{}
@@ -228,8 +227,7 @@ func nodesOf(facts *cluster.Cluster, pool *cluster.Pool) []*corev1.Node {
 	return nodes
 }
 
-// anyDevices are claims for so many devices, each for as many as a claim can
-// have.
+// anyDevices returns claims for so many devices, each for as many as a claim can have.
 func anyDevices(count int) []*resourceapi.ResourceClaim {
 	var claims []*resourceapi.ResourceClaim
 	for ; count > 0; count -= resourceapi.AllocationResultsMaxSize {

@@ -83,8 +83,8 @@ func sortedPools(facts *cluster.Cluster) []*cluster.Pool {
 	return all
 }
 
-// describePool describes a pool without its partitions, and tells what the cluster's own
-// counts add to what is known of it.
+// describePool describes a pool without its partitions, and returns the facts that only the
+// cluster's own counts have.
 func (v *Inventory) describePool(pool *cluster.Pool) (api.Pool, known) {
 	out := api.Pool{
 		TypeMeta: typeMeta("Pool"),
@@ -121,8 +121,8 @@ func (v *Inventory) describePool(pool *cluster.Pool) (api.Pool, known) {
 	return out, known
 }
 
-// capacitySum is what there is of a capacity, what shares take of it, and how
-// much is in devices that claims have for themselves.
+// capacitySum sums up a capacity: in all devices, in shares, and in devices that claims
+// have for themselves.
 type capacitySum struct{ total, used, exclusive resource.Quantity }
 
 // poolCapacity sums up the capacity of devices that can be shared.
@@ -160,8 +160,7 @@ func poolCapacity(facts *cluster.Cluster, notRead notRead, pool *cluster.Pool, k
 	return list
 }
 
-// commonLabels are the labels that all slices of a pool have, nil if there is
-// none.
+// commonLabels returns the labels that all slices of a pool have, nil if there is none.
 func commonLabels(pool *cluster.Pool) map[string]string {
 	var common map[string]string
 	for i, slice := range pool.Slices {
@@ -216,8 +215,8 @@ func olderText(eligible *eligibility.Devices, pool *cluster.Pool) string {
 	return fmt.Sprintf("not counted: devices of earlier generations, which the allocator still takes for nodes without newer slices (%s)", strings.Join(names, ", "))
 }
 
-// reasonOfAll is why the allocator takes none of the devices, nil if there are none
-// or it takes one.
+// reasonOfAll returns why the allocator takes none of the devices, nil if there are none or
+// it takes one.
 func reasonOfAll(eligible *eligibility.Devices, devices []cluster.Device) *eligibility.Reason {
 	var first *eligibility.Reason
 	for i := range devices {

@@ -229,8 +229,8 @@ func TestSliceStates(t *testing.T) {
 	}
 }
 
-// partitionedPool has two cards with a partition of 7 units, two of 3 and six of
-// 1 each.
+// partitionedPool returns two cards with a partition of 7 units, two of 3 and six of 1
+// each.
 func partitionedPool(attribute bool, held ...string) string {
 	var b strings.Builder
 	b.WriteString(header + "---\n{apiVersion: v1, kind: Node, metadata: {name: a}}\n---\n")
@@ -351,8 +351,7 @@ func TestPartitionsWithoutType(t *testing.T) {
 	}
 }
 
-// TestPartitionsMoreThanAClaimTakes has more room than one claim can have
-// devices.
+// TestPartitionsMoreThanAClaimTakes covers more room than one claim can have devices.
 func TestPartitionsMoreThanAClaimTakes(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(header + "---\n{apiVersion: v1, kind: Node, metadata: {name: a}}\n---\n")
@@ -369,8 +368,8 @@ func TestPartitionsMoreThanAClaimTakes(t *testing.T) {
 	}
 }
 
-// TestPartitionsShared has a partition that can be shared, and of which claims
-// have shares already: there is room for more of its own kind only.
+// TestPartitionsShared covers a partition that can be shared, and of which claims have
+// shares already: there is room for more of its own kind only.
 func TestPartitionsShared(t *testing.T) {
 	v := take(t, header+`
 ---
@@ -414,8 +413,8 @@ status: {allocation: {devices: {results: [{request: r, driver: gpu.example.com, 
 	}
 }
 
-// TestPartitionsManyCards has so many partitions that trying all combinations
-// would take for ever.
+// TestPartitionsManyCards covers so many partitions that trying all combinations would take
+// for ever.
 func TestPartitionsManyCards(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(header + "---\n{apiVersion: v1, kind: Node, metadata: {name: a}}\n---\n")

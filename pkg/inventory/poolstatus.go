@@ -15,7 +15,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// counts are the numbers of a status, as they are.
+// counts returns the numbers of a status, as they are.
 func (s *poolStatus) counts() *api.ClusterCounts {
 	c := &api.ClusterCounts{
 		Request: s.request.Name, Total: s.TotalDevices, Allocated: s.AllocatedDevices,
@@ -83,8 +83,8 @@ func (v *Inventory) learn(s *poolStatus, pool *cluster.Pool, t *tally) known {
 	return k
 }
 
-// compare tells where a status differs from what was seen, if everything was,
-// and which of the cluster's rules that comes from.
+// compare lists the differences between a status and the objects, if all of them were read,
+// and the cluster's rules that explain them.
 func compare(notRead notRead, s *poolStatus, t *tally, gone int) []string {
 	var differences []string
 	allocated, available, unavailable := int(*s.AllocatedDevices), int(*s.AvailableDevices), int(*s.UnavailableDevices)

@@ -13,7 +13,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
-// newCapacity compares what is used with what there is.
+// newCapacity returns a capacity with its use.
 func newCapacity(name string, total, used resource.Quantity) api.Capacity {
 	left := total.DeepCopy()
 	left.Sub(used)

@@ -54,7 +54,7 @@ func (v *Inventory) Reached(node string) (devices int, err error) {
 	return devices, err
 }
 
-// reachedBranch is a pool for several nodes, without its devices.
+// reachedBranch returns a pool for several nodes, without its devices.
 func reachedBranch(eligible *eligibility.Devices, notRead notRead, pool reached) api.Branch {
 	_, scope := deviceScope(&pool.devices[0])
 	free, uncertain := 0, false

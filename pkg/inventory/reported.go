@@ -12,7 +12,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// poolStatus is what a ResourcePoolStatusRequest says about one pool.
+// poolStatus is the report of a ResourcePoolStatusRequest about one pool.
 type poolStatus struct {
 	*resourcev1alpha3.PoolStatus
 	request *resourcev1alpha3.ResourcePoolStatusRequest
@@ -61,7 +61,7 @@ func countGone(facts *cluster.Cluster) map[snapshot.PoolID]int {
 	return gone
 }
 
-// known is what the status of a pool adds to what can be seen.
+// known has the facts that only the status of a pool has.
 type known struct {
 	// claims is true if hidden is how many devices the claims that were not read have. If split
 	// is true, too, hiddenShared are those of them that are shared.
@@ -72,13 +72,13 @@ type known struct {
 	allHolders bool
 	// rules is true if no rule that was not read taints a device.
 	rules bool
-	// consumed is what all claims consume, by capacity; allocatable is how many
-	// more partitions of a kind have their counters.
+	// consumed is the consumption of all claims, by capacity; allocatable is how many more
+	// partitions of a kind have their counters.
 	consumed    map[string]resource.Quantity
 	allocatable map[partitionKind]int
 	// differences are contradictions.
 	differences []string
 }
 
-// partitionKind is what the devices of one kind have in common.
+// partitionKind has the common properties of devices of one kind.
 type partitionKind struct{ attribute, value string }

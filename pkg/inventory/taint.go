@@ -17,7 +17,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
-// taintKey is what taints of slices are put together by.
+// taintKey groups the taints of slices.
 type taintKey struct{ key, value, effect, driver string }
 
 // Taints lists the taints of slices, by driver, and the DeviceTaintRules, those

@@ -58,7 +58,7 @@ func TotalOfPools(list []*api.Pool) PoolTotal {
 // DeviceTotal sums up devices.
 type DeviceTotal struct {
 	Counts api.DeviceCounts
-	// Unpublished counts those that claims have and no slice.
+	// Unpublished counts the allocated devices that are in no slice.
 	Unpublished int
 }
 
@@ -77,7 +77,7 @@ func (v *Inventory) TotalOfDevices(list []*api.Device) DeviceTotal {
 type ClaimTotal struct {
 	Claims  int
 	ByState map[api.ClaimState]int
-	// Devices counts those that the claims have, each once.
+	// Devices counts the devices of the claims, each once.
 	Devices int
 }
 
@@ -133,8 +133,8 @@ func TotalOfAttributes(list []*api.Attribute) AttributeTotal {
 // TaintTotal sums up taints.
 type TaintTotal struct {
 	Taints int
-	// Devices counts those that have one of the taints, Evicted the pods that are
-	// going to be evicted, each once.
+	// Devices counts the devices with one of the taints, Evicted the pods that are going to
+	// be evicted, each once.
 	Devices, Evicted int
 	// EvictedIsLowerBound is true if there may be more pods.
 	EvictedIsLowerBound bool

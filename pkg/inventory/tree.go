@@ -165,7 +165,7 @@ func (t Trees) resourceBranches(ctx context.Context, node *corev1.Node, known se
 	return branches, nil
 }
 
-// resourceBranch is an extended resource with the nodes that have some.
+// resourceBranch returns an extended resource with the nodes that have some.
 func resourceBranch(resource *api.ExtendedResource) api.Branch {
 	b := api.Branch{Of: "ExtendedResource", Name: resource.Name}
 	serves := resource.Class
@@ -222,7 +222,7 @@ func (t Trees) belowClaim(claim *resourceapi.ResourceClaim) []api.Branch {
 	return append(t.requestBranches(claim), domainBranches(t.v.cluster.Snapshot, claim)...)
 }
 
-// domainBranches are the ComputeDomains that a claim names, with their nodes.
+// domainBranches returns the ComputeDomains that a claim names, with their nodes.
 func domainBranches(snap *snapshot.Snapshot, claim *resourceapi.ResourceClaim) []api.Branch {
 	var branches []api.Branch
 	for _, domain := range computedomain.Describe(snap, claim) {
@@ -300,7 +300,7 @@ func requestNote(r *resourceapi.DeviceRequest) string {
 	return note
 }
 
-// resultBranch is an allocated device with its slice and node.
+// resultBranch returns an allocated device with its slice and node.
 func (t Trees) resultBranch(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) api.Branch {
 	id := deviceID(result)
 	d := t.v.cluster.Pools.Device(id)
@@ -381,7 +381,7 @@ func (t Trees) deviceBranch(d *cluster.Device) api.Branch {
 	return b
 }
 
-// sliceBranch is the slice of a device, with its node.
+// sliceBranch returns the slice of a device, with its node.
 func sliceBranch(d *cluster.Device) api.Branch {
 	b := api.Branch{Of: "ResourceSlice", Name: d.Slice.Name}
 	node, scope := deviceScope(d)
@@ -393,7 +393,7 @@ func sliceBranch(d *cluster.Device) api.Branch {
 	return b
 }
 
-// holderBranches are the claims that have a device, with their pods.
+// holderBranches returns the claims that have a device, with their pods.
 func holderBranches(eligible *eligibility.Devices, pods podsByClaim, d *cluster.Device) []api.Branch {
 	var branches []api.Branch
 	for _, holder := range eligible.Facts.Usage.Holders(d.ID) {

@@ -11,14 +11,14 @@ import (
 // What the lists do not depend on, of the objects that a large cluster has most
 // of. TestListingsNeedNoMore of pkg/commands holds them against whole objects.
 
-// StateReads are the resources that tell which devices there are and in what
-// state, and more.
+// StateReads returns the resources that tell which devices there are and in what state, and
+// more.
 func StateReads(more ...string) []string {
 	return append([]string{snapshot.ResourceSlices, snapshot.ResourceClaims, snapshot.ResourceTaintRules, snapshot.ResourceMetrics}, more...)
 }
 
-// UnusedBySlices are the fields that do not matter to ResourceSlices and the
-// state of their devices.
+// UnusedBySlices returns the fields that do not matter to ResourceSlices and the state of
+// their devices.
 func UnusedBySlices() map[string][]kinds.Field {
 	return map[string][]kinds.Field{
 		snapshot.ResourceSlices: kinds.ReadFields("metadata.annotations", "metadata.ownerReferences", "spec.devices.attributes", "spec.devices.capacity"),
@@ -30,7 +30,7 @@ func UnusedBySlices() map[string][]kinds.Field {
 	}
 }
 
-// UnusedByPools are those that do not matter to pools.
+// UnusedByPools returns the fields that do not matter to pools.
 func UnusedByPools() map[string][]kinds.Field {
 	return map[string][]kinds.Field{
 		snapshot.ResourceSlices: append(kinds.ReadFields("metadata.annotations", "metadata.ownerReferences"),
@@ -45,7 +45,7 @@ func UnusedByPools() map[string][]kinds.Field {
 	}
 }
 
-// UnusedByDevices are those that do not matter to devices, if nobody asks for
+// UnusedByDevices returns the fields that do not matter to devices, if nobody asks for
 // their attributes.
 func UnusedByDevices() map[string][]kinds.Field {
 	return map[string][]kinds.Field{
@@ -56,7 +56,7 @@ func UnusedByDevices() map[string][]kinds.Field {
 	}
 }
 
-// UnusedByClaims are those that do not matter to claims, if nobody asks why they
+// UnusedByClaims returns the fields that do not matter to claims, if nobody asks why they
 // are pending.
 func UnusedByClaims() map[string][]kinds.Field {
 	return map[string][]kinds.Field{
@@ -66,14 +66,14 @@ func UnusedByClaims() map[string][]kinds.Field {
 	}
 }
 
-// unusedOfNodes are the fields of nodes that no list depends on.
+// unusedOfNodes returns the fields of nodes that no list depends on.
 func unusedOfNodes() []kinds.Field {
 	return kinds.ReadFields("metadata.annotations", "status.addresses", "status.nodeInfo", "status.daemonEndpoints", "status.config",
 		"status.conditions.lastHeartbeatTime", "status.conditions.lastTransitionTime", "status.conditions.reason", "status.conditions.message")
 }
 
-// unusedOfPods are the fields of pods that tell neither which claims they have nor
-// how the devices are.
+// unusedOfPods returns the fields of pods that tell neither which claims they have nor how
+// the devices are.
 func unusedOfPods() []kinds.Field {
 	return kinds.ReadFields("metadata.labels", "metadata.annotations", "metadata.ownerReferences",
 		"spec.volumes", "spec.affinity", "spec.tolerations", "spec.nodeSelector", "spec.topologySpreadConstraints", "status.conditions")

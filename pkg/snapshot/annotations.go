@@ -11,9 +11,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// What is stripped from an object, but for a few words that an explanation
-// needs, is noted in annotations of this program's own. So they are saved,
-// loaded and copied with the object.
+// Annotations of this program that note parts which were stripped from an object, except
+// for a few words that an explanation needs. So they are saved, loaded and copied with the
+// object.
 const (
 	// DroppedFieldsAnnotation lists, separated by commas, the fields that were
 	// applied and that the API server did not store.
@@ -26,8 +26,8 @@ const (
 	ComponentAnnotation = "dra.kubectl.dev/component"
 )
 
-// What a preview says about itself. The program that computes one sets these annotations
-// of its slices, all but the first of them if there is something to say.
+// Annotations of the slices of a preview, set by the program that computes it. All but the
+// first are optional.
 const (
 	// PreviewAnnotation marks what no cluster has: a slice that no driver has
 	// published, and a node that is assumed. Its value says after what
@@ -95,9 +95,10 @@ type FieldGates map[string]string
 // Of returns the gate for the field at a path, empty if there is none.
 func (g FieldGates) Of(path string) string { return g[path[strings.LastIndexByte(path, '.')+1:]] }
 
-// GatedFields has the gates for the fields of an object: see DropDisabledFields in pkg/api/resourceclaimspec
-// and dropDisabledFields in pkg/registry/resource/{deviceclass,resourceslice}
-// of Kubernetes v1.37.1. Those without which an object is refused are left out.
+// GatedFields returns the gates for the fields of an object: see DropDisabledFields in
+// pkg/api/resourceclaimspec and dropDisabledFields in
+// pkg/registry/resource/{deviceclass,resourceslice} of Kubernetes v1.37.1. Those without
+// which an object is refused are left out.
 func GatedFields(object metav1.Object) FieldGates {
 	switch object.(type) {
 	case *resourceapi.ResourceClaim, *resourceapi.ResourceClaimTemplate:

@@ -23,10 +23,10 @@ const (
 // Components lists them.
 func Components() []string { return []string{ComponentControllerManager, ComponentScheduler} }
 
-// Component is what the pod of a component says about it.
+// Component is the pod's information about a component.
 type Component struct {
 	Name string
-	// Version is that of its image, such as "v1.37.1"; empty if that has none.
+	// Version is the version of its image, such as "v1.37.1"; empty if that has none.
 	Version string
 	// Gates are the feature gates that its arguments set.
 	Gates map[string]bool
@@ -47,7 +47,7 @@ func NoteComponent(pod metav1.Object, c *Component) {
 	Annotate(pod, ComponentAnnotation, words)
 }
 
-// ComponentOf is what was noted on a pod, and whether anything was.
+// ComponentOf returns the component noted on a pod, if any.
 func ComponentOf(pod metav1.Object) (Component, bool) {
 	words, _ := Annotated(pod, ComponentAnnotation)
 	if len(words) == 0 || !slices.Contains(Components(), words[0]) {

@@ -59,7 +59,7 @@ type ComputeDomainTemplate struct {
 	Name string `json:"name"`
 }
 
-// ComputeDomainStatus is what the driver says of the domain.
+// ComputeDomainStatus is the driver's status of the domain.
 type ComputeDomainStatus struct {
 	Status string              `json:"status,omitempty"`
 	Nodes  []ComputeDomainNode `json:"nodes,omitempty"`
@@ -110,7 +110,7 @@ func (q *ComputeDomainClique) DeepCopy() *ComputeDomainClique {
 	return &c
 }
 
-// ComputeDomainVersionKind is one of the kinds of this file in the version that all of
+// ComputeDomainVersionKind returns one of the kinds of this file in the version that all of
 // the driver's releases have.
 func ComputeDomainVersionKind(kind string) schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: ComputeDomainGroup, Version: ComputeDomainVersion, Kind: kind}

@@ -23,7 +23,7 @@ func DaemonNode(pod *corev1.Pod) string {
 	return OnlyNode(required.NodeSelectorTerms)
 }
 
-// OnlyNode is the node that terms select by its name, empty if they select otherwise.
+// OnlyNode returns the node that terms select by its name, empty if they select otherwise.
 func OnlyNode(terms []corev1.NodeSelectorTerm) string {
 	if len(terms) != 1 || len(terms[0].MatchExpressions) > 0 || len(terms[0].MatchFields) != 1 {
 		return ""

@@ -24,12 +24,12 @@ const (
 	GateGA    GateStage = "GA"
 )
 
-// GateRelease is what a feature gate was from one Kubernetes release on.
+// GateRelease is the state of a feature gate from one Kubernetes release on.
 type GateRelease struct {
 	// Minor is the release: 34 stands for Kubernetes 1.34.
 	Minor int
 	Stage GateStage
-	// Default is what the gate is where nobody sets it.
+	// Default is the value if nobody sets it.
 	Default bool
 	// Locked gates cannot be set to anything but the default.
 	Locked bool
@@ -146,7 +146,7 @@ func (s *Snapshot) HasGate(name string) bool {
 	})
 }
 
-// minor is the release whose defaults count.
+// minor returns the release whose defaults count.
 func (s *Snapshot) minor() int {
 	minor, known := MinorVersion(s.ServerVersion)
 	if !known {

@@ -177,7 +177,7 @@ func TestParseVersion(t *testing.T) {
 	}
 }
 
-// TestSkew has the kubelets of clusters whose version is not known.
+// TestSkew covers the kubelets of clusters whose version is not known.
 func TestSkew(t *testing.T) {
 	for name, test := range map[string]struct {
 		kubelets []string

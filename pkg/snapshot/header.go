@@ -12,7 +12,7 @@ import (
 // KindSnapshot is the kind of the header of a saved snapshot.
 const KindSnapshot = "Snapshot"
 
-// Header is what a saved snapshot says besides its objects.
+// Header has the facts of a saved snapshot besides its objects.
 type Header struct {
 	metav1.TypeMeta `json:",inline"`
 	TakenAt         *time.Time `json:"takenAt,omitempty"`

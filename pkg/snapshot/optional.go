@@ -23,7 +23,7 @@ const (
 	SelectedNodeAnnotation = "volume.kubernetes.io/selected-node"
 )
 
-// OptionalKinds are the kinds of the lists that are not always read, by resource.
+// OptionalKinds returns the kinds of the lists that are not always read, by resource.
 func OptionalKinds() map[string]string {
 	return map[string]string{
 		ResourceQuotas: "ResourceQuota", ResourceLimitRanges: "LimitRange",

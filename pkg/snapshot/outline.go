@@ -13,20 +13,20 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// KindOutline is what an Outline is saved as, in a group of this program.
+// KindOutline is the kind of a saved Outline, in a group of this program.
 const (
 	OutlineGroup = "dra.kubectl.dev"
 	KindOutline  = "Outline"
 )
 
-// AutoscalerKind is the kind of objects that set the number of pods of a workload.
+// AutoscalerKind returns the kind of objects that set the number of pods of a workload.
 func AutoscalerKind() schema.GroupKind {
 	return schema.GroupKind{Group: "autoscaling", Kind: "HorizontalPodAutoscaler"}
 }
 
-// Outline is what is kept of an object of any kind that says whether pods are
-// created: one that owns them, directly or through others (a JobSet, a
-// RayCluster, the Job of a JobSet), the queues of Kueue, and a HorizontalPodAutoscaler.
+// Outline has the parts of an object that say whether pods are created: of a direct or
+// indirect owner of pods (a JobSet, a RayCluster, the Job of a JobSet), of the queues of
+// Kueue, and of a HorizontalPodAutoscaler.
 type Outline struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -38,13 +38,13 @@ type Outline struct {
 
 // OutlineSpec has what keeps an object from creating pods.
 type OutlineSpec struct {
-	// Suspend is that of a Job and of most kinds of jobs.
+	// Suspend is from a Job and most kinds of jobs.
 	Suspend bool `json:"suspend,omitempty"`
-	// ClusterQueue is that of a LocalQueue of Kueue.
+	// ClusterQueue is from a LocalQueue of Kueue.
 	ClusterQueue string `json:"clusterQueue,omitempty"`
-	// StopPolicy is that of a queue of Kueue.
+	// StopPolicy is from a queue of Kueue.
 	StopPolicy string `json:"stopPolicy,omitempty"`
-	// ScaleTargetRef is that of a HorizontalPodAutoscaler, nil for others.
+	// ScaleTargetRef is from a HorizontalPodAutoscaler, nil for others.
 	ScaleTargetRef *ScaleTarget `json:"scaleTargetRef,omitempty"`
 }
 
@@ -60,7 +60,7 @@ type OutlineStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// GroupKind is that of the object.
+// GroupKind returns the group and kind of the object.
 func (o *Outline) GroupKind() schema.GroupKind {
 	return schema.FromAPIVersionAndKind(o.Of.APIVersion, o.Of.Kind).GroupKind()
 }
@@ -109,9 +109,9 @@ func (s *Snapshot) Outline(kind schema.GroupKind, namespace, name string) *Outli
 	return nil
 }
 
-// maxOwners is how far owners are followed: from the pod of a worker over the
-// StatefulSet of its group and the pod of its leader to the LeaderWorkerSet are
-// four. Owners in files can form a circle.
+// maxOwners limits how far owners are followed: from the pod of a worker over the
+// StatefulSet of its group and the pod of its leader to the LeaderWorkerSet are four.
+// Owners in files can form a circle.
 const maxOwners = 8
 
 // Owners lists what an object belongs to: its controller, what controls that, and
@@ -152,10 +152,10 @@ func (s *Snapshot) owner(namespace string, ref *metav1.OwnerReference) metav1.Ob
 	return nil
 }
 
-// SameUID reports whether two UIDs can be those of one object. Files may lack them.
+// SameUID reports whether two UIDs can belong to the same object. Files may lack them.
 func SameUID[T ~string](a, b T) bool { return a == b || a == "" || b == "" }
 
-// named is the part of a list, sorted as [Identify] orders, with that name.
+// named returns the part of a list, sorted as [Identify] orders, with that name.
 func named[T metav1.Object](list []T, namespace, name string) []T {
 	compare := func(o T, key [2]string) int {
 		return cmp.Or(strings.Compare(o.GetNamespace(), key[0]), strings.Compare(o.GetName(), key[1]))

@@ -12,8 +12,7 @@ import (
 // version that has it is v1alpha3.
 const KindPoolStatus = "ResourcePoolStatusRequest"
 
-// AnsweredAt is when the status of a request was worked out, zero if it does
-// not tell.
+// AnsweredAt returns when the status of a request was worked out, zero if it does not tell.
 func AnsweredAt(request *resourcev1alpha3.ResourcePoolStatusRequest) metav1.Time {
 	if request.Status != nil {
 		for _, c := range request.Status.Conditions {

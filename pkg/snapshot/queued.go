@@ -27,9 +27,9 @@ const (
 	KindClusterQueue = "ClusterQueue"
 )
 
-// QueuedWorkload is what Kueue keeps about a job or pod that waits in one of
-// its queues, a Workload of kueue.x-k8s.io. Only what an explanation needs is
-// kept. Its owners are the pods or the job.
+// QueuedWorkload is Kueue's Workload (kueue.x-k8s.io) for a job or pod that waits in one of
+// its queues, without the fields that no explanation needs. Its owners are the pods or the
+// job.
 type QueuedWorkload struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -57,8 +57,8 @@ type QueuedAdmission struct {
 	ClusterQueue string `json:"clusterQueue"`
 }
 
-// AdmissionCheck is what an admission check says about a workload: Pending, Ready,
-// Retry or Rejected.
+// AdmissionCheck is the state of an admission check of a workload: Pending, Ready, Retry or
+// Rejected.
 type AdmissionCheck struct {
 	Name    string `json:"name"`
 	State   string `json:"state"`
@@ -93,8 +93,8 @@ func (w *QueuedWorkload) DeepCopy() *QueuedWorkload {
 	return &c
 }
 
-// QueuedWorkloadKind is what a QueuedWorkload is saved as. All versions of
-// Kueue have the same few fields.
+// QueuedWorkloadKind returns what a QueuedWorkload is saved as. All versions of Kueue have
+// the same few fields.
 func QueuedWorkloadKind() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: KueueGroup, Version: "v1beta1", Kind: "Workload"}
 }

@@ -44,8 +44,8 @@ func sameField(a, b reflect.Value) bool {
 	return true
 }
 
-// timeless is an object without its version and, for a node, without its heartbeats. The
-// object itself stays as it is.
+// timeless returns an object without its version and, for a node, without its heartbeats.
+// The object itself stays as it is.
 func timeless(object any) any {
 	if node, ok := object.(*corev1.Node); ok {
 		still := *node

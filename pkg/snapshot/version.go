@@ -15,8 +15,7 @@ import (
 )
 
 const (
-	// OldestMinor is the oldest 1.x release that is supported: what is older is
-	// answered as it.
+	// OldestMinor is the oldest supported 1.x release: older ones are answered as it.
 	OldestMinor = 35
 	// NewestMinor is the newest 1.x release that the tables of this program cover.
 	NewestMinor = 37
@@ -41,7 +40,7 @@ func ParseVersion(text string) (string, error) {
 	return text, nil
 }
 
-// UnknownReleaseError means that a release is not one of those that this program knows.
+// UnknownReleaseError means that this program does not know a release.
 type UnknownReleaseError struct{ Version string }
 
 // Error says which releases are known.
@@ -58,12 +57,12 @@ func CheckKnown(release string) error {
 	return &UnknownReleaseError{release}
 }
 
-// BinaryVersion is the release whose code the cluster runs, as far as the API
-// server knows; empty if unknown.
+// BinaryVersion returns the release whose code the cluster runs, as far as the API server
+// knows; empty if unknown.
 func (s *Snapshot) BinaryVersion() string { return cmp.Or(s.Emulator, s.ServerVersion) }
 
-// Skew is the minor releases that an API server can have, by those of its kubelets:
-// From to To. It is zero where no kubelet is known.
+// Skew has the minor releases that an API server can have, judging by its kubelets: From to
+// To. It is zero if no kubelet is known.
 type Skew struct{ From, To int }
 
 // SkewOf returns the releases that the kubelets of nodes leave to the API server. Where

@@ -21,7 +21,7 @@ const (
 	KindStatefulSet = "StatefulSet"
 )
 
-// Update is how a workload replaces its pods by those of another template.
+// Update is the way in which a workload replaces its pods after a change of its template.
 type Update struct {
 	// Type is RollingUpdate, Recreate or OnDelete.
 	Type string `json:"type,omitempty"`
@@ -49,7 +49,7 @@ type Workload struct {
 	metav1.ObjectMeta
 	// Selector matches the labels of the workload's pods, nil if it has none.
 	Selector *metav1.LabelSelector
-	// Template is what its pods are made from.
+	// Template is the template of its pods.
 	Template corev1.PodTemplateSpec
 	// Replicas is how many pods there should be at the same time, nil if the
 	// workload does not say so, as a DaemonSet does not.
@@ -69,7 +69,7 @@ type Workload struct {
 	// ObservedGeneration is the metadata.generation that its controller has acted on, nil
 	// if it has no status that says so.
 	ObservedGeneration *int64
-	// Conditions are those of its status, of the built-in kinds that have some.
+	// Conditions are the conditions of its status, if it is of a built-in kind.
 	Conditions []metav1.Condition
 	// End is how a Job ended, nil if it has not, or is none.
 	End *JobEnd
@@ -77,9 +77,8 @@ type Workload struct {
 	Limit *JobLimit
 }
 
-// KubeletPlugin reports whether the workload is a DaemonSet that uses the
-// kubelet's directories for plugins, and the names in it that could be those of
-// drivers.
+// KubeletPlugin reports whether the workload is a DaemonSet that uses the kubelet's
+// directories for plugins, with the names in it that could be drivers.
 func (w *Workload) KubeletPlugin() (names []string, plugin bool) {
 	return Annotated(w, KubeletPluginAnnotation)
 }
@@ -89,14 +88,14 @@ type JobEnd struct {
 	// Condition is the type of the Job's condition that says so: Complete or
 	// Failed.
 	Condition string
-	// Reason is that of the condition, such as BackoffLimitExceeded.
+	// Reason is the reason of the condition, such as BackoffLimitExceeded.
 	Reason string
 }
 
 // JobLimit is when a Job fails that is not complete by then: its pods are deleted.
 type JobLimit struct {
-	// ActiveDeadlineSeconds is that of its spec, and counts from StartTime, which is the
-	// one of its status.
+	// ActiveDeadlineSeconds is from its spec, and counts from StartTime, which is from its
+	// status.
 	ActiveDeadlineSeconds int64
 	StartTime             metav1.Time
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
-// actions are those of the dashboard, whatever it shows.
+// actions returns the actions of the dashboard, whatever it shows.
 func (m *Model) actions() []action {
 	k := &m.keys
 	page := func(page func(item any) *about.Text, otherwise string) func() tea.Cmd {
@@ -81,7 +81,7 @@ func (m *Model) freeze() tea.Cmd {
 	return m.live.Freeze(m.top().seen())
 }
 
-// openHelp opens the help about what is shown.
+// openHelp opens the help for the current screen.
 func (m *Model) openHelp() tea.Cmd {
 	return m.push(newHelp(m.top(), m.top().actions(m.host), []action{{m.keys.views, keysMove, nil}}, m.actions()))
 }

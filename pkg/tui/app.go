@@ -81,7 +81,7 @@ func (a *app) open(name string) tea.Cmd {
 	return a.own(tea.Batch(cmd, a.shown.Init()))
 }
 
-// own marks the messages of a command as those of the dashboard that is shown. Those for
+// own marks the messages of a command as messages of the shown dashboard. Messages for
 // Bubble Tea itself stay as they are.
 func (a *app) own(cmd tea.Cmd) tea.Cmd {
 	if cmd == nil {

@@ -32,7 +32,7 @@ const (
 	fleetClaims  = 20000
 )
 
-// settle runs everything that is to be done now, and drops what is for later.
+// settle runs all immediate commands, and drops later ones.
 func settle(m *Model, cmd tea.Cmd) {
 	if cmd == nil {
 		return
@@ -58,8 +58,8 @@ func fleetModel(ctx context.Context, source live.Source) *Model {
 	return m
 }
 
-// BenchmarkFirstPicture is the time from the data being there to the first
-// screen with all that can be on it, for each view: cpu-s/op is that of the processor.
+// BenchmarkFirstPicture measures the time from the data to the first complete screen, for
+// each view: cpu-s/op is the processor's time.
 func BenchmarkFirstPicture(b *testing.B) {
 	source := &moving{snap: fleet.Fleet(fleetNodes, fleetDevices, fleetClaims)}
 	for number, name := range views.Names() {
@@ -80,8 +80,8 @@ func BenchmarkFirstPicture(b *testing.B) {
 	}
 }
 
-// BenchmarkKey is the time from a key to the next screen, on the longest list
-// there is: p95-ms for 95 of 100 keys. What is worked out in the background does not count.
+// BenchmarkKey measures the time from a key to the next screen, on the longest list: p95-ms
+// for 95 of 100 keys. Background work does not count.
 func BenchmarkKey(b *testing.B) {
 	source := &moving{snap: fleet.Fleet(fleetNodes, fleetDevices, fleetClaims)}
 	m := fleetModel(b.Context(), source)
@@ -117,8 +117,7 @@ func BenchmarkKey(b *testing.B) {
 	}
 }
 
-// BenchmarkFilter is how long it takes until a filter that was typed has been
-// applied, in the background.
+// BenchmarkFilter measures how long it takes in the background to apply a typed filter.
 func BenchmarkFilter(b *testing.B) {
 	source := &moving{snap: fleet.Fleet(fleetNodes, fleetDevices, fleetClaims)}
 	m := fleetModel(b.Context(), source)
@@ -136,7 +135,7 @@ func BenchmarkFilter(b *testing.B) {
 	}
 }
 
-// BenchmarkRoom is how long it takes in the background to say on how many nodes the
+// BenchmarkRoom measures how long it takes in the background to say on how many nodes the
 // largest claims fit.
 func BenchmarkRoom(b *testing.B) {
 	m := fleetModel(b.Context(), &moving{snap: fleet.Fleet(fleetNodes, fleetDevices, fleetClaims)})
@@ -148,8 +147,8 @@ func BenchmarkRoom(b *testing.B) {
 	}
 }
 
-// BenchmarkChanges is what the dashboard takes of a processor while 500 claims
-// change in a second: cpu/s is the share of one core.
+// BenchmarkChanges measures the dashboard's use of a processor while 500 claims change in a
+// second: cpu/s is the share of one core.
 func BenchmarkChanges(b *testing.B) {
 	snap := fleet.Fleet(fleetNodes, fleetDevices, fleetClaims)
 	for _, view := range []views.ID{views.Overview, views.Devices, views.Claims, views.Pending} {
@@ -190,7 +189,7 @@ func BenchmarkChanges(b *testing.B) {
 	}
 }
 
-// BenchmarkBusy is what the dashboard takes of a processor while 100 objects change in a
+// BenchmarkBusy measures the dashboard's use of a processor while 100 objects change in a
 // second, half of them claims that lose their devices or get them back and half pods that
 // become ready or not, and 30 pods wait: cpu/s is the share of one core.
 func BenchmarkBusy(b *testing.B) {
@@ -243,8 +242,8 @@ func BenchmarkBusy(b *testing.B) {
 	}
 }
 
-// BenchmarkRest is what the dashboard takes of a processor while nothing happens, with
-// 30 pods that wait, once all is explained: cpu/s is the share of one core.
+// BenchmarkRest measures the dashboard's use of a processor while nothing happens, with 30
+// waiting pods, once all is explained: cpu/s is the share of one core.
 func BenchmarkRest(b *testing.B) {
 	for _, nodes := range []int{100, 1000} {
 		b.Run(fmt.Sprintf("%d nodes", nodes), func(b *testing.B) {
@@ -312,7 +311,7 @@ func start(ctx context.Context, cmd tea.Cmd, messages chan<- tea.Msg) {
 	}()
 }
 
-// reallocated is the fleet with some claims seen a moment later.
+// reallocated returns the fleet with some claims seen a moment later.
 func reallocated(snap *snapshot.Snapshot, from, count int) *snapshot.Snapshot {
 	to := *snap
 	to.TakenAt = time.Now()
@@ -340,8 +339,8 @@ func cpuTime(b *testing.B) time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// BenchmarkMemory compares the memory of the dashboard, with each view looked at
-// once, with that of the snapshot: ratio is both together over the snapshot.
+// BenchmarkMemory compares the memory of the dashboard, with each view looked at once, with
+// the snapshot's: ratio is both together over the snapshot.
 func BenchmarkMemory(b *testing.B) {
 	for b.Loop() {
 		empty := heap()
@@ -361,7 +360,7 @@ func BenchmarkMemory(b *testing.B) {
 	}
 }
 
-// heap is what is in use after a collection.
+// heap returns the bytes in use after a collection.
 func heap() uint64 {
 	runtime.GC()
 	var stats runtime.MemStats

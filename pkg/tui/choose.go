@@ -52,7 +52,7 @@ func (*chooseScreen) bindings(h *host) []key.Binding {
 	return []key.Binding{enter}
 }
 
-// typed gives what is typed to the list. What was chosen takes the place of the list.
+// typed passes input to the list. The chosen item replaces the list.
 func (s *chooseScreen) typed(h *host, msg tea.Msg) tea.Cmd {
 	cmd, outcome := s.list.Update(msg)
 	switch {

@@ -37,7 +37,7 @@ func (c *clusters) Connect(ctx context.Context, name string) (Connection, error)
 	}
 }
 
-// TestContexts goes to another cluster, to one that cannot be reached, and back.
+// TestContexts goes to another cluster, to an unreachable one, and back.
 func TestContexts(t *testing.T) {
 	c := &clusters{first: newMoving(example(t)), open: map[string]context.Context{}}
 	left := 0

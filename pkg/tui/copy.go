@@ -13,8 +13,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
-// copyRemedy puts the commands of a remedy into the clipboard of the terminal: those of the
-// only one there is, or of one that is chosen.
+// copyRemedy copies the commands of the only remedy, or of a chosen one, to the clipboard
+// of the terminal.
 func copyRemedy(h *host, answer *api.Explanation) tea.Cmd {
 	var steps []widget.Step
 	if answer != nil {

@@ -98,7 +98,7 @@ func askForChange(h *host) tea.Cmd {
 	})
 }
 
-// changesOf are the changes that are about an item.
+// changesOf returns the possible changes of an item.
 func changesOf(p *live.Picture, item any) []guard.Change {
 	var changes []guard.Change
 	// untaint removes the rules with a taint on any device that is chosen.
@@ -172,7 +172,8 @@ func preview(h *host, change guard.Change) tea.Cmd {
 	})
 }
 
-// taintTexts are the taints to propose: those in use, and their keys with other effects.
+// taintTexts returns the taints to propose: those in use, and their keys with other
+// effects.
 func taintTexts(p *live.Picture) []string {
 	var texts []string
 	for _, taint := range p.Inventory.Taints() {
@@ -291,8 +292,8 @@ func (s *guardScreen) confirmed(h *host) tea.Cmd {
 	})
 }
 
-// view has the whole question in its last line, with what it is about cut where there is no
-// room, and whether there is more to read.
+// view returns the whole question in its last line, with the text about it cut if there is
+// no room, and whether there is more to read.
 func (s *guardScreen) view(h *host) string {
 	about, question := s.question()
 	more := ""
@@ -303,7 +304,7 @@ func (s *guardScreen) view(h *host) string {
 	return s.pager.View() + "\n" + h.look.Say(widget.Warning, about+question) + h.look.Say(widget.Faint, more)
 }
 
-// question is what is asked, or why nothing is: what it is about, and the rest.
+// question returns the text about the change and the question, or why none is asked.
 func (s *guardScreen) question() (about, question string) {
 	about = render.Escape(s.change.String())
 	about = strings.ToUpper(about[:1]) + about[1:]

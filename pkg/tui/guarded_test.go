@@ -20,12 +20,12 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/guard"
 )
 
-// recorder stands for the API server: it notes what is asked for, and fails on request.
+// recorder stands for the API server: it notes the requests, and fails on demand.
 type recorder struct {
 	asked, made []string
 	planErr     error
 	err         error
-	// plan is what every change comes to; nil for one that is made up.
+	// plan is the plan of every change; nil for a made-up one.
 	plan *guard.Plan
 }
 
@@ -171,7 +171,7 @@ func TestTaintIsAskedFor(t *testing.T) {
 	r.has(t, taint, taint)
 }
 
-// TestChangesOfARow are those that are about the selected row.
+// TestChangesOfARow checks the changes of the selected row.
 func TestChangesOfARow(t *testing.T) {
 	s, r := guarded(t)
 	s.keys("4", "/", `"gpu-02 gpu-3`, "enter", "x")
@@ -198,7 +198,7 @@ func TestChangesOfARow(t *testing.T) {
 	}
 }
 
-// TestChangesOnTheFirstPage are those of the object that a row is about.
+// TestChangesOnTheFirstPage checks the changes of a row's object.
 func TestChangesOnTheFirstPage(t *testing.T) {
 	s, r := guarded(t)
 	s.send(tea.WindowSizeMsg{Width: 120, Height: 60})
@@ -241,8 +241,8 @@ func TestChangesOnTheFirstPage(t *testing.T) {
 	s.shows("overview > tree of node gpu-08")
 }
 
-// asked is a dashboard that asks whether to make a change of the example cluster. The plan
-// is the one that pkg/commands/top makes, which a test there compares.
+// asked returns a dashboard that asks whether to make a change of the example cluster. The
+// plan is the one that pkg/commands/top makes, which a test there compares.
 func asked(t *testing.T, width, height int) *session {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("testdata", "plan.json"))
@@ -258,7 +258,7 @@ func asked(t *testing.T, width, height int) *session {
 	return s
 }
 
-// TestGuardScreens are the question as it looks.
+// TestGuardScreens compares the question's screen.
 func TestGuardScreens(t *testing.T) {
 	s := asked(t, 80, 24)
 	for _, size := range []tea.WindowSizeMsg{{Width: 80, Height: 24}, {Width: 120, Height: 40}, {Width: 200, Height: 60}, {Width: 60, Height: 20}} {

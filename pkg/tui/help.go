@@ -30,8 +30,7 @@ type helpScreen struct {
 	width, height int
 }
 
-// newHelp is the help about a screen on which keys do something: those of the screen come
-// before those that do something everywhere.
+// newHelp returns the help for a screen: the keys of the screen come before global keys.
 func newHelp(about screen, keys ...[]action) *helpScreen {
 	_, list := about.(*listScreen)
 	s := &helpScreen{about: about.title(), groups: keyGroups(keys), list: list, input: textinput.New()}
@@ -59,7 +58,7 @@ func (s *helpScreen) scroll(h *host, by int) {
 	s.first = min(max(s.first+by, 0), max(len(s.lines(h))-s.room(), 0))
 }
 
-// room is how many lines there are above the last one.
+// room returns how many lines there are above the last one.
 func (s *helpScreen) room() int { return max(s.height-1, 1) }
 
 func (*helpScreen) bindings(*host) []key.Binding { return nil }
@@ -109,8 +108,8 @@ func (s *helpScreen) view(h *host) string {
 	return strings.Join(append(lines, ansi.Truncate(foot, s.width, h.look.Glyphs.More)), "\n")
 }
 
-// lines are all keys in columns with the legend or, while something is typed, the keys that
-// have it in their name or their text.
+// lines returns all keys in columns with the legend or, while something is typed, the keys
+// that have it in their name or their text.
 func (s *helpScreen) lines(h *host) []string {
 	if query := strings.ToLower(strings.TrimSpace(s.input.Value())); query != "" {
 		return found(&h.look, s.groups, query, s.width)
@@ -131,7 +130,7 @@ func (s *helpScreen) lines(h *host) []string {
 	return lines
 }
 
-// found are the keys that have a text in their name or in what they do.
+// found returns the keys that have a text in their name or in what they do.
 func found(l *widget.Look, groups [][]key.Binding, query string, width int) []string {
 	var list []key.Binding
 	for _, group := range groups {
@@ -151,7 +150,7 @@ func found(l *widget.Look, groups [][]key.Binding, query string, width int) []st
 	return lines
 }
 
-// keyLines has a line for each key.
+// keyLines returns a line for each key.
 func keyLines(l *widget.Look, keys []key.Binding) []string {
 	width := 0
 	for _, b := range keys {
@@ -164,8 +163,8 @@ func keyLines(l *widget.Look, keys []key.Binding) []string {
 	return lines
 }
 
-// keyGroups are keys by group. Of keys that are told
-// together only the first has a text.
+// keyGroups returns keys by group. Of keys that are told together only the first has a
+// text.
 func keyGroups(keys [][]action) [][]key.Binding {
 	groups := make([][]key.Binding, len(keyGroupTitles()))
 	seen := map[string]bool{}

@@ -19,7 +19,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
-// host is what all screens share, and how they are opened one from the other.
+// host has the shared state of all screens, and opens one screen from the other.
 type host struct {
 	ctx     context.Context
 	now     func() time.Time
@@ -46,9 +46,10 @@ type host struct {
 type screen interface {
 	title() string
 	resize(width, height int)
-	// refresh works out what is not there yet, or not of the newest picture.
+	// refresh works out the parts that are missing, or not of the newest picture.
 	refresh(h *host) tea.Cmd
-	// actions are what keys do on this screen, or do otherwise than elsewhere.
+	// actions are the keys that do something on this screen, or something else than
+	// elsewhere.
 	actions(h *host) []action
 	// wheel scrolls by so many lines.
 	wheel(h *host, by int)
@@ -58,26 +59,26 @@ type screen interface {
 	view(h *host) string
 	// bindings are the keys that matter most here, for the line of keys.
 	bindings(h *host) []key.Binding
-	// seen is what the screen shows of what is worked out for it.
+	// seen returns the shown parts that background work has to fill in.
 	seen() live.Seen
 }
 
 // rows is a screen with a selected row.
 type rows interface {
-	// row is what the selected one is about; nil for nothing.
+	// row returns the selected item; nil for none.
 	row() any
 }
 
-// result is what was worked out in the background for a screen.
+// result is the result of background work for a screen.
 type result interface {
 	// arrive shows it.
 	arrive(h *host) tea.Cmd
 }
 
-// top is the screen that is shown.
+// top returns the screen that is shown.
 func (h *host) top() screen { return h.stack[len(h.stack)-1] }
 
-// push opens a screen on top of the one that is shown.
+// push opens a screen on top of the current one.
 func (h *host) push(s screen) tea.Cmd {
 	h.line.Close()
 	h.stack = append(h.stack, s)
@@ -94,7 +95,7 @@ func (h *host) back() tea.Cmd {
 	return h.refresh()
 }
 
-// refresh brings what is shown up to date.
+// refresh brings the current screen up to date.
 func (h *host) refresh() tea.Cmd {
 	return tea.Batch(h.top().refresh(h), h.live.Work(h.top().seen()))
 }
@@ -106,7 +107,7 @@ func (h *host) resize() {
 	}
 }
 
-// bodyHeight is what titles, status and help leave to the screen.
+// bodyHeight returns what titles, status and help leave to the screen.
 func (h *host) bodyHeight() int { return max(h.height-4, 1) }
 
 // oneLine makes a text from outside fit to be a line of the screen.

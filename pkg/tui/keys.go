@@ -75,7 +75,7 @@ func newKeyMap() keyMap {
 	}
 }
 
-// orders are the keys that sort the map, in one.
+// orders returns the keys that sort the map, in one.
 func (k *keyMap) orders() key.Binding {
 	var names []string
 	for _, b := range []key.Binding{k.used, k.fragmented, k.whole, k.trouble} {
@@ -96,8 +96,8 @@ const (
 
 func keyGroupTitles() []string { return []string{"Move", "Find", "Look closer", "Dashboard"} }
 
-// action is what a key does. What is done with keys, the line of keys, the help, and
-// which keys do nothing all come from the actions of the screen and the dashboard.
+// action is the action of a key. The effect of keys, the line of keys, the help, and which
+// keys do nothing all come from the actions of the screen and the dashboard.
 type action struct {
 	key.Binding
 	group keyGroup

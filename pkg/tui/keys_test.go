@@ -38,7 +38,7 @@ func TestEscapes(t *testing.T) {
 	s.shows("[7 classes]")
 }
 
-// TestFilterWords has rows with all of several words, in whatever columns.
+// TestFilterWords covers rows with all of several words, in whatever columns.
 func TestFilterWords(t *testing.T) {
 	s := browse(t, 120, 40)
 	s.keys("4", "/", `"gpu-02 research`, "enter")
@@ -83,7 +83,7 @@ func TestSelectedColors(t *testing.T) {
 	}
 }
 
-// TestHelpFits has all keys of every view on a screen of 80x24.
+// TestHelpFits covers all keys of every view on a screen of 80x24.
 func TestHelpFits(t *testing.T) {
 	for number := range views.Names() {
 		s := browse(t, 80, 24)
@@ -130,8 +130,8 @@ func TestSortPicked(t *testing.T) {
 	s.lacks("▲")
 }
 
-// TestWhyInKeyLine has w in the line of keys wherever it explains the selected row, at any
-// width, and on the overview.
+// TestWhyInKeyLine covers w in the line of keys wherever it explains the selected row, at
+// any width, and on the overview.
 func TestWhyInKeyLine(t *testing.T) {
 	s := browse(t, 60, 24)
 	// These rows can be explained.
@@ -199,7 +199,7 @@ func TestNamesOfViews(t *testing.T) {
 	s.shows("2 3 4 5 6 7 8 9[0 teams]")
 }
 
-// TestColumnsOnTheRight are marked where there is no room for them.
+// TestColumnsOnTheRight expects a mark for columns without room.
 func TestColumnsOnTheRight(t *testing.T) {
 	s := browse(t, 80, 24)
 	s.keys("3")

@@ -78,7 +78,7 @@ func TestMapSortedByOneKey(t *testing.T) {
 	s.shows("find:")
 }
 
-// TestMapOfFleet has 5,000 nodes on a screen of 200x60.
+// TestMapOfFleet covers 5,000 nodes on a screen of 200x60.
 func TestMapOfFleet(t *testing.T) {
 	s := newSession(t, Options{Source: live.NewFixed(fleet.Fleet(5000, 8, 20000)), Fixed: true}, 200, 60)
 	s.keys("2", "v", "G")

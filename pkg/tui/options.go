@@ -15,13 +15,13 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 )
 
-// Options are what a dashboard is made for.
+// Options configure a dashboard.
 type Options struct {
 	Source live.Source
 	// Fixed is true if the source never changes.
 	Fixed bool
-	// Name says what is looked at: the address of a server, or a file. Context is how
-	// the kubeconfig calls it, empty for a file.
+	// Name is the address of a server, or a file. Context is its name in the kubeconfig,
+	// empty for a file.
 	Name, Context string
 	// Namespace is the only one whose claims and pods are shown, empty for all.
 	Namespace string
@@ -29,10 +29,9 @@ type Options struct {
 	// nil for the real ones.
 	Now   func() time.Time
 	After func(time.Duration, tea.Msg) tea.Cmd
-	// Mouse is whether to begin with the mouse on, Color whether colors may be
-	// used.
+	// Mouse is true to begin with the mouse on, Color if colors may be used.
 	Mouse, Color bool
-	// Bell is whether to ring when the cluster gets worse.
+	// Bell is true to ring when the cluster gets worse.
 	Bell bool
 	// Changer makes changes of the cluster that somebody asks for and confirms; nil
 	// where none may be made.
@@ -49,12 +48,12 @@ type Options struct {
 	Env func(string) string
 }
 
-// cluster is what is looked at, as people call it.
+// cluster returns the common name of the cluster.
 func (o *Options) cluster() string { return cmp.Or(o.Context, o.Name) }
 
 // Contexts are the clusters that the dashboard can go to.
 type Contexts interface {
-	// Names are those of the contexts, in their order.
+	// Names returns the names of the contexts, in their order.
 	Names() ([]string, error)
 	// Connect connects to one. The connection ends with ctx.
 	Connect(ctx context.Context, name string) (Connection, error)

@@ -60,8 +60,8 @@ func (s *pageScreen) resize(width, height int) {
 	s.height = height
 }
 
-// refresh writes the text again only if it has to be of another width: what is
-// read should not move.
+// refresh writes the text again only if its width has to change: text should not move while
+// it is read.
 func (s *pageScreen) refresh(h *host) tea.Cmd {
 	if h.live.Picture() == nil || s.written == s.pager.Width() {
 		return nil

@@ -17,11 +17,11 @@ import (
 // pane stands beside a list, or under it, and has what there is to know about the selected
 // row. Its text is written in the background, for one row at a time.
 type pane struct {
-	// width is that of the text; without one there is no pane. height is how many lines it
-	// has under the list, 0 for one beside it.
+	// width is the width of the text; without one there is no pane. height is how many
+	// lines it has under the list, 0 for a pane beside it.
 	width, height int
-	// of is the row that the text is about, from the picture that it was written of,
-	// version that of the reasons.
+	// of is the row of the text, from the picture that it was written of, version the
+	// version of the reasons.
 	of      string
 	from    *live.Picture
 	version int
@@ -47,7 +47,7 @@ const (
 	paneTimes = 20
 )
 
-// paneSize is what a pane gets of a screen: two fifths, without the line before it.
+// paneSize returns what a pane gets of a screen: two fifths, without the line before it.
 func paneSize(width, height int) (int, int) {
 	switch {
 	case width >= paneFrom:
@@ -59,7 +59,7 @@ func paneSize(width, height int) (int, int) {
 	}
 }
 
-// resize gives the pane what it gets of a screen, and says what is left for the list.
+// resize sets the pane's part of a screen, and returns the rest for the list.
 func (p *pane) resize(width, height int) (listWidth, listHeight int) {
 	if wide, high := paneSize(width, height); wide != p.width || high != p.height {
 		// What was written is for another place.

@@ -18,8 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 )
 
-// TestPendingByPod lists pods, the one that waits longest first, and explains them with
-// Enter.
+// TestPendingByPod lists pods, the longest waiting first, and explains them with Enter.
 func TestPendingByPod(t *testing.T) {
 	s := browse(t, 160, 50)
 	s.keys("6")
@@ -49,7 +48,7 @@ func TestWaitingIsNoChange(t *testing.T) {
 	s.shows("22m")
 }
 
-// TestPendingGroups has one row for the pods of a Job that wait for the same, and
+// TestPendingGroups covers one row for the pods of a Job that wait for the same, and
 // narrows the list down to an outlook.
 func TestPendingGroups(t *testing.T) {
 	base := example(t)

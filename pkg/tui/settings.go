@@ -17,7 +17,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
-// Known are the names that a file of settings can use.
+// Known returns the names that a file of settings can use.
 func Known() (config.Known, error) {
 	known := config.Known{Views: views.Names(), Themes: widget.Themes(), Columns: map[string][]string{}}
 	keys := newKeyMap()
@@ -49,7 +49,7 @@ type namedKey struct {
 	follows bool
 }
 
-// named are all keys that can be chosen. Those of views, and the answers to a question,
+// named returns all keys that can be chosen. Those of views, and the answers to a question,
 // cannot.
 func (k *keyMap) named() []namedKey {
 	return []namedKey{
@@ -95,8 +95,8 @@ func (k *keyMap) named() []namedKey {
 	}
 }
 
-// reserved are keys that stay what they are for, so that there is a way out whatever a file
-// says.
+// reserved returns keys that stay what they are for, so that there is a way out whatever a
+// file says.
 func reserved() map[string][]string {
 	return map[string][]string{"quit": {"ctrl+c"}, "back": {"esc"}}
 }
@@ -142,7 +142,7 @@ func (k *keyMap) choose(chosen map[string][]string) error {
 	return nil
 }
 
-// overlap is a key of both bindings; empty if there is none.
+// overlap returns a key of both bindings; empty if there is none.
 func overlap(a, b *key.Binding) string {
 	for _, name := range a.Keys() {
 		if slices.Contains(b.Keys(), name) {

@@ -102,7 +102,7 @@ func TestAllKeysHaveNames(t *testing.T) {
 	}
 }
 
-// TestKnown has the columns of every view with a list.
+// TestKnown covers the columns of every view with a list.
 func TestKnown(t *testing.T) {
 	known, err := Known()
 	if err != nil {

@@ -29,8 +29,8 @@ func TestNodeIsGone(t *testing.T) {
 	s.lacks("nodegone", "not ready")
 }
 
-// unhealthy is the example with a taint on gpu-01/gpu-0, and with a kubelet that says that a
-// device of pod serving/llm-1 is unhealthy.
+// unhealthy returns the example with a taint on gpu-01/gpu-0, and with a kubelet that says
+// that a device of pod serving/llm-1 is unhealthy.
 func unhealthy(t *testing.T) *snapshot.Snapshot {
 	t.Helper()
 	snap := *example(t)
@@ -81,7 +81,7 @@ func TestUnhealthyDevice(t *testing.T) {
 	s.shows("pod serving/llm-1 has healthy devices again")
 }
 
-// TestEventsOfYesterday have a date in place of the time.
+// TestEventsOfYesterday covers a date in place of the time.
 func TestEventsOfYesterday(t *testing.T) {
 	now := testTime()
 	source := newMoving(example(t))

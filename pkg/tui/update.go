@@ -74,7 +74,7 @@ func (m *Model) heard(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
-// heardOf passes on what is heard of the cluster, and shows what is new.
+// heardOf passes on news of the cluster, and shows them.
 func (m *Model) heardOf(msg live.Message) tea.Cmd {
 	cmd, news := m.live.Update(msg, m.top().seen())
 	switch news {

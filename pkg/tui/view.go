@@ -15,7 +15,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
-// headLines are those above the screen.
+// headLines counts the lines above the screen.
 const headLines = 2
 
 // View draws the dashboard.
@@ -41,10 +41,10 @@ func (m *Model) View() tea.View {
 	return v
 }
 
-// title says what is looked at.
+// title returns the cluster and namespace.
 func (m *Model) title() string { return edge.Title(&m.look, m.opts.Context, m.opts.Name, m.namespace) }
 
-// where says which view is shown, or the way to what is shown.
+// where names the shown view, or the path to the screen.
 func (m *Model) where() string {
 	if len(m.stack) == 1 {
 		return edge.Tabs(&m.look, m.view, m.width)
@@ -56,8 +56,7 @@ func (m *Model) where() string {
 	return edge.Path(&m.look, titles, m.width)
 }
 
-// status says what is wrong, else what the dashboard does, else what could not
-// be read.
+// status returns the current error, else the dashboard's current work, else the gaps.
 func (m *Model) status() string {
 	gaps := m.live.Picture().Unread()
 	tone, text := m.live.Status(m.keys.freeze.Help().Key)
@@ -84,7 +83,7 @@ func (m *Model) status() string {
 	}
 }
 
-// foot is what is typed, or the keys that are of use here.
+// foot returns the typed text, or the useful keys.
 func (m *Model) foot() string {
 	if m.line.Asks() {
 		return m.line.View()

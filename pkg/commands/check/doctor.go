@@ -34,7 +34,7 @@ type doctorFlags struct {
 	olderThan   time.Duration
 }
 
-// doctorOptions are what the flags come down to.
+// doctorOptions are the parsed flags.
 type doctorOptions struct {
 	reader  *cli.Reader
 	printer *cli.Printer
@@ -222,7 +222,7 @@ func (o *doctorOptions) run(ctx context.Context) error {
 	return outcome(found.Counts, o.failOn)
 }
 
-// report is the diagnosis for programs that read the reports of linters and tests.
+// report returns the diagnosis for programs that read the reports of linters and tests.
 func (o *doctorOptions) report(found *api.Diagnosis) *render.Report {
 	return &render.Report{
 		Verb: "doctor", Version: o.version, Source: found.Source, Findings: found.Findings, FailOn: o.failOn, Rules: rules(doctor.Descriptions(), found.Checks),

@@ -31,15 +31,15 @@ import (
 )
 
 const (
-	// maxReportBytes bounds a report of a node, maxLogBytes what is read of a log.
+	// maxReportBytes bounds a report of a node, maxLogBytes the read part of a log.
 	maxReportBytes = 16 << 20
 	maxLogBytes    = 256 << 10
-	// maxLogTail is how many lines of a log are looked through, maxLogs of how many
+	// maxLogTail limits how many lines of a log are looked through, maxLogs of how many
 	// pods, maxLogEvidence how many lines a pod has in the evidence.
 	maxLogTail     = 500
 	maxLogs        = 10
 	maxLogEvidence = 20
-	// maxReviews is how many rights, and how many kubelets, are asked about at the same
+	// maxReviews limits how many rights, and how many kubelets, are asked about at the same
 	// time.
 	maxReviews = 8
 )
@@ -195,7 +195,7 @@ func addLogs(ctx context.Context, clients *collect.Clients, snap *snapshot.Snaps
 	}
 }
 
-// logEvidence has what the logs of a pod tell of errors, those first that tell most.
+// logEvidence returns what the logs of a pod tell of errors, those first that tell most.
 func logEvidence(ctx context.Context, clients *collect.Clients, pod *corev1.Pod, object string) []api.Evidence {
 	var found []api.Evidence
 	for _, log := range doctor.Logs(pod) {

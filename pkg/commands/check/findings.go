@@ -42,7 +42,7 @@ func (f *findingFlags) addTo(cmd *cobra.Command, all []checks.Description, examp
 	}
 }
 
-// toChoice is what the flags come down to, for these checks.
+// toChoice returns what the flags come down to, for these checks.
 func (f *findingFlags) toChoice(all []checks.Description, groups []checks.Group) (choice checks.Choice, failOn api.Severity, err error) {
 	choice = checks.Choice{Only: f.only, Skip: f.skip}
 	if err := knownCodes(checks.Codes(all), groups, f.only, f.skip); err != nil {
@@ -63,7 +63,7 @@ func severityNames() []string {
 	return list
 }
 
-// knownCodes fails for what is the beginning of no code.
+// knownCodes fails for prefixes of no code.
 func knownCodes(all []string, groups []checks.Group, only, skip []string) error {
 	for name, codes := range map[string][]string{"only": only, "skip": skip} {
 		for _, code := range codes {
@@ -94,7 +94,7 @@ func severityOf(flag, text string) (api.Severity, error) {
 	return "", cli.Usagef("Severities are "+strings.Join(severityNames(), ", ")+".", "read --%s: %q is not a severity", flag, text)
 }
 
-// toFindingsPrinter is the printer of a verb that prints findings.
+// toFindingsPrinter returns the printer of a verb that prints findings.
 func toFindingsPrinter(output *cli.OutputFlags, streams genericiooptions.IOStreams) (*cli.Printer, error) {
 	printer, err := output.ToPrinter(streams)
 	if err == nil && printer.Names {
@@ -103,7 +103,7 @@ func toFindingsPrinter(output *cli.OutputFlags, streams genericiooptions.IOStrea
 	return printer, err
 }
 
-// rules are the checks that were made, for programs that read the reports of linters.
+// rules returns the checks that were made, for programs that read the reports of linters.
 func rules(all []checks.Description, made []string) []render.Rule {
 	var list []render.Rule
 	for _, check := range all {
@@ -130,7 +130,7 @@ func notRead(snap *snapshot.Snapshot, found []api.Finding) []string {
 	return notes
 }
 
-// outcome is the exit code.
+// outcome returns the exit code.
 func outcome(counts api.FindingCounts, failOn api.Severity) error {
 	switch {
 	case checks.Reaches(counts, failOn):

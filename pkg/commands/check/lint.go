@@ -40,7 +40,7 @@ type lintFlags struct {
 	fix, diff bool
 }
 
-// lintOptions are what the flags come down to.
+// lintOptions are the parsed flags.
 type lintOptions struct {
 	reader    *cli.Reader
 	printer   *cli.Printer
@@ -216,7 +216,7 @@ func (o *lintOptions) texts(ctx context.Context) ([]load.Text, error) {
 	return texts, err
 }
 
-// options are what lint has to know, with the cluster if it is to be read.
+// options returns what lint has to know, with the cluster if it is to be read.
 func (o *lintOptions) options(ctx context.Context, texts []load.Text) (lint.Options, error) {
 	options := lint.Options{
 		Choice: o.checks, Namespace: o.reader.Namespace,
@@ -253,7 +253,7 @@ func (o *lintOptions) whyCommand(file string) string {
 	return command
 }
 
-// report is the findings for programs that read the reports of linters.
+// report returns the findings for programs that read the reports of linters.
 func (o *lintOptions) report(found *api.LintReport) *render.Report {
 	return &render.Report{
 		Verb: "lint", Version: o.version, Source: cmp.Or(found.Source, english.Count(found.Files, "file")), Findings: found.Findings, FailOn: o.failOn,

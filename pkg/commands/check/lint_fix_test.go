@@ -38,7 +38,7 @@ func runLint(t testing.TB, args ...string) (out string, clean bool) {
 	return stdout.String() + stderr.String(), err == nil
 }
 
-// manyFaults is a manifest with faults, of about so many bytes.
+// manyFaults returns a manifest with faults, of about so many bytes.
 func manyFaults(size int) string {
 	var b strings.Builder
 	for i := 0; b.Len() < size; i++ {
@@ -174,8 +174,8 @@ func TestFixDoes(t *testing.T) {
 	}
 }
 
-// splitFindings are the messages of findings, of which does are followed by the word that
-// --fix puts them right.
+// splitFindings returns the messages of findings, of which does are followed by the word
+// that --fix puts them right.
 func splitFindings(out string) (does, others []string) {
 	lines := strings.Split(out, "\n")
 	for i, line := range lines {

@@ -29,7 +29,7 @@ import (
 // changer makes the changes that were confirmed on the dashboard.
 type changer struct {
 	clients collect.Clients
-	// flags are those of kubectl that say which cluster is meant.
+	// flags are kubectl's flags that select the cluster.
 	flags []string
 }
 
@@ -55,7 +55,7 @@ func (c *changer) Plan(ctx context.Context, snap *snapshot.Snapshot, change guar
 	}
 }
 
-// command is a command for the same cluster: a verb, and flags and names.
+// command returns a command for the same cluster: a verb, and flags and names.
 func (c *changer) command(verb string, words ...string) string {
 	return strings.Join(slices.Concat([]string{verb}, words, c.flags), " ")
 }
@@ -192,8 +192,8 @@ func (c *changer) deleteClaim(snap *snapshot.Snapshot, namespace, name string) (
 	}, nil
 }
 
-// stale turns an error of the server that says that an object is gone, or is another one of the
-// same name, into a [guard.StaleError] about what was to be done. Others stay.
+// stale turns a server's error that an object is gone, or is another one of the same name,
+// into a [guard.StaleError] about the intended change. Others stay.
 func stale(doing string, err error) error {
 	switch {
 	case apierrors.IsNotFound(err):

@@ -26,7 +26,7 @@ func example(t *testing.T) *snapshot.Snapshot {
 	return snap
 }
 
-// TestPlans have the command that does the same, and say what the change does.
+// TestPlans covers the command that does the same, and say what the change does.
 func TestPlans(t *testing.T) {
 	snap := example(t)
 	cordoned := snap.Node("gpu-03").DeepCopy()
@@ -103,8 +103,8 @@ func TestPlans(t *testing.T) {
 	}
 }
 
-// TestPlanOfDocument keeps the plan that docs/top.md and the screens of pkg/tui show what is
-// really made for the example cluster.
+// TestPlanOfDocument checks that the plan in docs/top.md and the screens of pkg/tui is the
+// plan for the example cluster.
 func TestPlanOfDocument(t *testing.T) {
 	plan, err := (&changer{flags: []string{"--context=prod"}}).Plan(t.Context(), example(t), guard.Change{
 		Kind: guard.Taint, Driver: "gpu.example.com", Pool: "gpu-01", Taint: "example.com/xid=79:NoExecute",

@@ -17,14 +17,14 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui"
 )
 
-// contexts are those of the kubeconfig.
+// contexts are the contexts of the kubeconfig.
 type contexts struct {
 	reader *cli.Reader
-	// changes is whether changes may be asked for there, too.
+	// changes is true if changes may be asked for there, too.
 	changes bool
 }
 
-// Names are those of all contexts.
+// Names returns the names of all contexts.
 func (c *contexts) Names() ([]string, error) {
 	config, err := collect.Kubeconfig(c.reader.Config).RawConfig()
 	if err != nil {

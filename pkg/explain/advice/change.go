@@ -16,10 +16,10 @@ import (
 type change struct {
 	actor string
 	text  string
-	// changes counts what has to change, 0 for a single thing; loss is what that
-	// takes away from what is asked for.
+	// changes counts the changes, 0 for a single thing; loss is how much they take away
+	// from the request.
 	changes, loss int
-	// lessOf names what is asked for less, if the change does nothing else.
+	// lessOf names the reduced part of the request, if the change does nothing else.
 	lessOf string
 	// claims are edits of the claims that wait, or of their templates.
 	claims []claimEdit
@@ -31,7 +31,7 @@ type change struct {
 	gate string
 	// silent is true if there is no command for it.
 	silent bool
-	// anywhere is true if it may help on other nodes than that of the scenario.
+	// anywhere is true if it may help on other nodes than the scenario's.
 	anywhere bool
 }
 
@@ -64,7 +64,7 @@ func actorOrder(actor string) int {
 	return slices.Index([]string{api.ActorUser, api.ActorAdmin, api.ActorNobody}, actor)
 }
 
-// together is who has to act for two changes: an administrator if one of them is for
+// together returns who has to act for two changes: an administrator if one of them is for
 // administrators, and nobody only where there is nothing to do but to wait.
 func together(a, b string) string {
 	switch {
@@ -77,8 +77,8 @@ func together(a, b string) string {
 	}
 }
 
-// What a change takes away from what is asked for. Between lossFewer and
-// lossCondition it is a percentage of a number.
+// Losses of a request by a change. Between lossFewer and lossCondition it is a percentage
+// of a number.
 const (
 	lossNone      = 0
 	lossNear      = 1   // another value, the nearest that exists
@@ -90,7 +90,7 @@ const (
 	lossBroken    = 130 // a device that its driver has tainted
 )
 
-// lossOf is what it takes away to get available in place of required.
+// lossOf returns what it takes away to get available in place of required.
 func lossOf(available, required int64) int {
 	if required <= 0 || available >= required {
 		return lossNone

@@ -81,7 +81,7 @@ type Cause struct {
 	Alone Hypothesis
 }
 
-// Causes are the conflicts without a common fact, the first of them first.
+// Causes returns the conflicts without a common fact, the first of them first.
 func (p *Prospect) Causes() []Cause {
 	list := make([]Cause, 0, len(p.causes))
 	for _, cause := range p.causes {
@@ -117,8 +117,7 @@ func (s *Scenario) describe(ctx context.Context, chosen []int) *api.Conflict {
 	return c
 }
 
-// Staying is what is left of the node once all has passed that may pass and is
-// no part of the conflict.
+// Staying returns the node without everything that may pass and is no part of the conflict.
 func (p *Prospect) Staying() Hypothesis { return p.Scenario.given(p.stays) }
 
 // Requirement is a fact that the claims ask for.
@@ -132,8 +131,8 @@ func requirementOf(f *fact) Requirement {
 	return Requirement{ConflictFact: api.ConflictFact{Text: f.text, Evidence: f.evidence}, Count: f.kind == factCount}
 }
 
-// Decides is the requirement that alone keeps the claims from fitting on the nodes, whatever
-// else passes; ok is false if there is none.
+// Decides returns the requirement that alone keeps the claims from fitting on the nodes,
+// whatever else passes; ok is false if there is none.
 func (p *Prospect) Decides() (decisive Requirement, ok bool) {
 	if len(p.conflict) != 1 {
 		return Requirement{}, false
@@ -258,9 +257,9 @@ func (s *Scenario) eachAlone(ctx context.Context, given []int) bool {
 	return several
 }
 
-// explain is the recursion of QuickXplain: a minimal part of candidates that
-// conflict with background. grown reports whether something was added
-// to the background since it was last checked.
+// explain returns the recursion of QuickXplain: a minimal part of candidates that conflict
+// with background. grown reports whether something was added to the background since it was
+// last checked.
 func (s *Scenario) explain(ctx context.Context, background []int, grown bool, candidates []int) ([]int, error) {
 	if grown {
 		ok, err := s.fits(ctx, background)
@@ -287,11 +286,10 @@ func (s *Scenario) explain(ctx context.Context, background []int, grown bool, ca
 // maxSame bounds the nodes that are compared with the one of the conflict.
 const maxSame = 500
 
-// sameOn counts the other nodes with the same conflict: the same requirements, and
-// all claims, taints or pools of that node in the place of those of this one.
-// There, too, they cannot all hold, but without any one of the requirements, or
-// without all facts of one kind, they could. It is 0 if there are too many
-// nodes to tell.
+// sameOn counts the other nodes with the same conflict: the same requirements, with the
+// claims, taints or pools of that node. There, too, they cannot all hold, but without any
+// one of the requirements, or without all facts of one kind, they could. It is 0 if there
+// are too many nodes to tell.
 func (s *Scenario) sameOn(ctx context.Context, chosen []int) int {
 	var others []*corev1.Node
 	for _, node := range s.whole.Reach.Candidates {

@@ -17,9 +17,9 @@ import (
 // factKind says what sort of thing a fact is, and so how it is given up.
 type factKind int
 
-// What is asked for comes first, then what is in the way: conflicts prefer
-// earlier facts, and those that follow from others come after them. A request
-// as such, and a class, are only suspected if nothing else explains it.
+// Kinds of facts, first requirements, then obstacles: conflicts prefer earlier facts, and
+// facts that follow from others come after them. A request as such, and a class, are only
+// suspected if nothing else explains it.
 const (
 	factCount factKind = iota
 	factAll
@@ -94,7 +94,7 @@ func (at requestPlace) in(claims []*resourceapi.ResourceClaim) asked {
 	return asked{resourceclaim.CreateSubRequestRef(r.Name, a.Name), &a.DeviceClassName, &a.AllocationMode, &a.Count, &a.Selectors, &a.Capacity, &a.Tolerations}
 }
 
-// pointer is the JSON pointer to the place below the claim's spec.
+// pointer returns the JSON pointer to the place below the claim's spec.
 func (at requestPlace) pointer() string {
 	path := fmt.Sprintf("/devices/requests/%d", at.request)
 	if at.alternative < 0 {
@@ -103,7 +103,7 @@ func (at requestPlace) pointer() string {
 	return fmt.Sprintf("%s/firstAvailable/%d", path, at.alternative)
 }
 
-// path is the same in the manner of [api.Evidence].
+// path returns the same in the manner of [api.Evidence].
 func (at requestPlace) path() string {
 	path := fmt.Sprintf("spec.devices.requests[%d]", at.request)
 	if at.alternative < 0 {

@@ -25,8 +25,8 @@ func TestOutlook(t *testing.T) {
 		count   int64
 		asks    func(*corev1.Pod)
 		want    api.Condition
-		// says has parts of the message, more what is said of one more node like
-		// the first one; lower is the verdict without pods of lower priority.
+		// says has parts of the message, more the message about one more node like the
+		// first one; lower is the verdict without pods of lower priority.
 		says  []string
 		more  api.Verdict
 		lower api.Verdict
@@ -153,8 +153,8 @@ func TestOutlook(t *testing.T) {
 	}
 }
 
-// TestNearestNodeOfOutlook has a node with almost enough devices beside one whose devices
-// are in a pool that is incomplete.
+// TestNearestNodeOfOutlook covers a node with almost enough devices beside one whose
+// devices are in a pool that is incomplete.
 func TestNearestNodeOfOutlook(t *testing.T) {
 	devices := []tc.DeviceWrapper{tc.Device("dev-0"), tc.Device("dev-1")}
 	snap := tc.Snapshot(node("node-2"), tc.Slice("s2", tc.DriverA, "node-2", devices...).OnNode("node-2"),
@@ -195,7 +195,7 @@ func node(name string) *corev1.Node {
 	return n
 }
 
-// selecting is a pod with a required node affinity.
+// selecting returns a pod with a required node affinity.
 func selecting(term corev1.NodeSelectorTerm) func(*corev1.Pod) {
 	return func(p *corev1.Pod) {
 		p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
@@ -216,7 +216,7 @@ func tainted(node *corev1.Node) *corev1.Node {
 	return node
 }
 
-// user is a pod on the first node.
+// user returns a pod on the first node.
 func user(name string, priority int32) *corev1.Pod {
 	return tc.Pod(name, tc.OnNode(tc.Node1), func(p *corev1.Pod) { p.Spec.Priority = &priority })
 }
@@ -226,7 +226,7 @@ func changed(pod *corev1.Pod, change func(*corev1.Pod)) *corev1.Pod {
 	return pod
 }
 
-// held is a claim of a pod with a device of the first node.
+// held returns a claim of a pod with a device of the first node.
 func held(pod, device string) tc.ClaimWrapper {
 	return tc.Claim(pod+"-"+device).Holding(tc.DriverA+"/"+tc.Node1+"/"+device).ReservedFor(pod, string(tc.UID(pod)))
 }

@@ -28,9 +28,9 @@ type measure struct {
 	actor string
 	text  string
 	loss  int
-	// lessOf names what is asked for less.
+	// lessOf names the reduced part of the request.
 	lessOf string
-	// objects are edits of stored objects, pod those of the pod's own spec.
+	// objects are edits of stored objects, pod edits of the pod's own spec.
 	objects []api.Edit
 	pod     []claimEdit
 	claims  []claimEdit
@@ -245,8 +245,8 @@ func (c *Case) makeRoom(node *corev1.Node, misfit *cluster.Misfit) (measure, boo
 	return c.podsLeave(node, leaving), true
 }
 
-// podsLeave is that pods leave a node. Those that nobody makes again can be
-// deleted; others come back, perhaps to the same node.
+// podsLeave returns that pods leave a node. Those that nobody makes again can be deleted;
+// others come back, perhaps to the same node.
 func (c *Case) podsLeave(node *corev1.Node, pods []*corev1.Pod) measure {
 	m := measure{actor: api.ActorAdmin}
 	names := make([]string, 0, len(pods))
@@ -276,7 +276,7 @@ func (c *Case) withPriority(pod *corev1.Pod) string {
 	return name
 }
 
-// release is that claims are released: their pods are done, or deleted.
+// release returns that claims are released: their pods are done, or deleted.
 func (c *Case) release(holders []*fact) measure {
 	m := measure{actor: api.ActorNobody, silent: true}
 	names := make([]string, 0, len(holders))

@@ -150,8 +150,8 @@ func (l *lowering) set(in *corev1.ResourceRequirements, path, where string, befo
 	return true
 }
 
-// rounded is a quantity that people would write, no larger than this one:
-// memory in whole Mi.
+// rounded returns a quantity that people would write, no larger than this one: memory in
+// whole Mi.
 func rounded(q resource.Quantity, name corev1.ResourceName) resource.Quantity {
 	const mi = 1 << 20
 	if name == corev1.ResourceCPU || q.Value() < mi {
@@ -160,8 +160,8 @@ func rounded(q resource.Quantity, name corev1.ResourceName) resource.Quantity {
 	return *resource.NewQuantity(q.Value()/mi*mi, resource.BinarySI)
 }
 
-// requestOf is what a container requests, or what it is limited to if it
-// requests nothing else.
+// requestOf returns what a container requests, or what it is limited to if it requests
+// nothing else.
 func requestOf(in *corev1.ResourceRequirements, name corev1.ResourceName) (resource.Quantity, bool) {
 	if q, ok := in.Requests[name]; ok {
 		return q, true

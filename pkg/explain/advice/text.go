@@ -63,7 +63,7 @@ func (c *OutlookCase) conclude(out *api.Outlook, blocked []string) {
 	}
 }
 
-// theNodes are those that the answer holds for.
+// theNodes names the nodes of the answer.
 func (c *OutlookCase) theNodes() string {
 	switch {
 	case c.OneNode:
@@ -75,7 +75,7 @@ func (c *OutlookCase) theNodes() string {
 	}
 }
 
-// on is a message with its node, if there are several.
+// on returns a message with its node, if there are several.
 func (c *OutlookCase) on(p api.Prospect) string {
 	if p.Node == "" || c.OneNode || c.Nodes == 1 {
 		return english.Sentence(p.Message)

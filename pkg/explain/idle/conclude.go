@@ -63,9 +63,9 @@ func passesBlocks(r *api.RequestUse, blocks []api.DeviceCheck) bool {
 	})
 }
 
-// nearest is the request of a pod that comes closest to getting the device: one for
-// which it is eligible, then one with fewer checks that fail, selectors that are
-// false count by their parts. It is nil if no pod waits.
+// nearest returns the request of a pod that comes closest to getting the device: one for
+// which it is eligible, then one with fewer checks that fail, selectors that are false
+// count by their parts. It is nil if no pod waits.
 func nearest(requests []api.RequestUse) *api.RequestUse {
 	var best *api.RequestUse
 	rank := func(r *api.RequestUse) int {
@@ -141,7 +141,8 @@ func grouped(uses []api.DeviceUse) []api.DeviceUse {
 	return groups
 }
 
-// misfits are what keeps waiting pods away from the node, that of most pods first.
+// misfits returns the conditions that keep waiting pods away from the node, ordered by
+// their number of pods.
 func misfits(answers []*answer) []api.WaitingMisfit {
 	var list []api.WaitingMisfit
 	at := map[string]int{}
@@ -163,7 +164,7 @@ func misfits(answers []*answer) []api.WaitingMisfit {
 	return list
 }
 
-// summary says in one clause what becomes of the device, or of those of a node.
+// summary describes in one clause the state of the device, or of a node's devices.
 func (w *work) summary(uses []api.DeviceUse) string {
 	if w.out.Node == nil {
 		return uses[0].Summary

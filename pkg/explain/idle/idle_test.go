@@ -22,13 +22,13 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// waits is a pod of some age with a claim of its own.
+// waits returns a pod of some age with a claim of its own.
 func waits(name string, age time.Duration, request tc.RequestWrapper, changes ...func(*corev1.Pod)) []any {
 	older := func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(tc.Taken().Add(-age)) }
 	return []any{tc.Claim(name, request), tc.Pod(name, append(changes, tc.Using(name), older)...)}
 }
 
-// TestDevice has a device for each state, and what is said about each request.
+// TestDevice covers a device for each state, and the text about each request.
 func TestDevice(t *testing.T) {
 	tainted := tc.Device("gpu-0").Tainted("ecc=bad", resourceapi.DeviceTaintEffectNoSchedule)
 	for name, test := range map[string]struct {
@@ -153,7 +153,8 @@ func TestNode(t *testing.T) {
 	}
 }
 
-// TestEqualButForNames has pods whose claims differ in their names alone: they are one kind.
+// TestEqualButForNames covers pods whose claims differ in their names alone: they are one
+// kind.
 func TestEqualButForNames(t *testing.T) {
 	objects := []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...)}
 	for _, name := range []string{"a", "b", "c"} {
@@ -169,7 +170,7 @@ func TestEqualButForNames(t *testing.T) {
 	}
 }
 
-// TestTooManyKinds has more kinds of pods, and more claims without one, than are
+// TestTooManyKinds covers more kinds of pods, and more claims without one, than are
 // explained. Those for devices of the class come first, wherever they are in the queue.
 func TestTooManyKinds(t *testing.T) {
 	const many = 70

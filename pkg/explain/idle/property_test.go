@@ -69,8 +69,8 @@ func TestAllocatorAgrees(t *testing.T) {
 	}
 }
 
-// requestNamed is a plain request for one device of a claim, nil if the request is
-// of another kind.
+// requestNamed returns a plain request for one device of a claim, nil if the request is of
+// another kind.
 func requestNamed(c *fleet.Case, claim, name string) *resourceapi.DeviceRequest {
 	for _, have := range c.Claims() {
 		if have.Namespace+"/"+have.Name != claim {

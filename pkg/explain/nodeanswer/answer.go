@@ -31,30 +31,30 @@ type Answer struct {
 	Progress int
 }
 
-// deviceShortage is that a request has too few devices on a node. Nodes with the same
+// deviceShortage means that a request has too few devices on a node. Nodes with the same
 // request and others are short of devices for the same reasons.
 type deviceShortage struct {
 	// request is the prefix of the message that names the request.
 	request string
 	// needs is how many devices it needs, available how many of them the node has.
 	needs, available int
-	// most is how many would be available if none were in use or tainted, if that
-	// is more than available and still too few.
+	// most limits how many would be available if none were in use or tainted, if that is
+	// more than available and still too few.
 	most int
-	// others says what is the matter with the other devices.
+	// others describes the shortcomings of the other devices.
 	others string
 }
 
-// Has is the message after a sentence that says how many devices are needed.
+// Has returns the message after a sentence that says how many devices are needed.
 func (a Answer) Has() string { return cmp.Or(a.has, a.Message) }
 
-// SameRequest reports whether two answers are about the same request.
+// SameRequest reports whether two answers have the same request.
 func (a Answer) SameRequest(other Answer) bool { return a.shortage.request == other.shortage.request }
 
 // SaysMost reports whether the message says how many devices would be available at most.
 func (a Answer) SaysMost() bool { return a.shortage.most > 0 }
 
-// cause is the shortage without the count, zero if counts do not matter.
+// cause returns the shortage without the count, zero if counts do not matter.
 func (s deviceShortage) cause() deviceShortage {
 	if s.needs == 0 {
 		return deviceShortage{}
@@ -76,8 +76,8 @@ const (
 	progressCompeting  = 5 * progressStep
 )
 
-// SchedulerBug is the answer for a node that has devices, and that a bug of the scheduler keeps
-// the claims from.
+// SchedulerBug returns the answer for a node that has devices, and that a bug of the
+// scheduler keeps the claims from.
 func SchedulerBug(message string) Answer {
 	return Answer{Verdict: api.DoesNotFit, Code: api.SchedulerBug, Message: message, Progress: progressCompeting}
 }
@@ -95,8 +95,8 @@ func (a Answer) Nearer(b Answer) int {
 	)
 }
 
-// Key is what nodes that are grouped have in common. How near single nodes come is
-// no reason to tell them apart.
+// Key returns what nodes that are grouped have in common. How near single nodes come is no
+// reason to tell them apart.
 func (a Answer) Key() Answer {
 	a.Missing, a.Progress = 0, 0
 	return a
@@ -160,7 +160,7 @@ func mergeGroup(g *api.NodeGroup, other api.NodeGroup) {
 	}
 }
 
-// rangeText is the message of nodes with the same cause and different counts.
+// rangeText returns the message of nodes with the same cause and different counts.
 func rangeText(answers []Answer) string {
 	least, most := answers[0].shortage.available, answers[0].shortage.available
 	for _, a := range answers {

@@ -81,7 +81,7 @@ func text(content string) http.HandlerFunc {
 	}
 }
 
-// object is an object with a name, "namespace/name" or "name".
+// object returns an object with a name, "namespace/name" or "name".
 func object(name string, more ...map[string]any) map[string]any {
 	metadata := map[string]any{"name": name}
 	if namespace, inside, ok := strings.Cut(name, "/"); ok {
@@ -113,7 +113,7 @@ func serves(groupVersion string, resources ...string) map[string]any {
 	return map[string]any{"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": groupVersion, "resources": list}
 }
 
-// smallCluster has one or two of everything, in an order that is not sorted.
+// smallCluster returns one or two of everything, in an order that is not sorted.
 func smallCluster() apiServer {
 	return apiServer{
 		"/version": map[string]any{"major": "1", "minor": "37", "gitVersion": "v1.37.1", "emulationMajor": "1", "emulationMinor": "37"},

@@ -42,7 +42,7 @@ const (
 	concurrentStatusRequests = 4
 )
 
-// statusVerbs are the rights that asking for the status of pools takes.
+// statusVerbs returns the rights that asking for the status of pools takes.
 func statusVerbs() []string { return []string{"create", "watch", "delete"} }
 
 // AskPoolStatus asks the cluster to count the devices of the pools that are

@@ -23,24 +23,24 @@ import (
 // kubernetes.Interface brings the types that this takes, for all of Kubernetes,
 // into the program.
 
-// Pods is a client for pods in a namespace, or, if that is empty, in all.
+// Pods returns a client for pods in a namespace, or, if that is empty, in all.
 func (c Clients) Pods(namespace string) *gentype.ClientWithList[*corev1.Pod, *corev1.PodList] {
 	return gentype.NewClientWithList("pods", c.typed[corev1.SchemeGroupVersion], scheme.ParameterCodec, namespace,
 		func() *corev1.Pod { return new(corev1.Pod) }, func() *corev1.PodList { return new(corev1.PodList) }, gentype.PrefersProtobuf[*corev1.Pod]())
 }
 
-// Nodes is a client for single nodes.
+// Nodes returns a client for single nodes.
 func (c Clients) Nodes() *gentype.Client[*corev1.Node] {
 	return single(c, corev1.SchemeGroupVersion, "nodes", func() *corev1.Node { return new(corev1.Node) })
 }
 
-// AccessReviews is a client that asks what the user may do.
+// AccessReviews returns a client that asks what the user may do.
 func (c Clients) AccessReviews() *gentype.Client[*authorizationapi.SelfSubjectAccessReview] {
 	return single(c, authorizationapi.SchemeGroupVersion, "selfsubjectaccessreviews",
 		func() *authorizationapi.SelfSubjectAccessReview { return new(authorizationapi.SelfSubjectAccessReview) })
 }
 
-// ReviewsOfOthers is a client that asks what others than the user may do.
+// ReviewsOfOthers returns a client that asks what others than the user may do.
 func (c Clients) ReviewsOfOthers() *gentype.Client[*authorizationapi.SubjectAccessReview] {
 	return single(c, authorizationapi.SchemeGroupVersion, "subjectaccessreviews",
 		func() *authorizationapi.SubjectAccessReview { return new(authorizationapi.SubjectAccessReview) })
@@ -50,7 +50,7 @@ func (c Clients) namespaces() *gentype.Client[*corev1.Namespace] {
 	return single(c, corev1.SchemeGroupVersion, "namespaces", func() *corev1.Namespace { return new(corev1.Namespace) })
 }
 
-// statusRequests is a client for what makes the cluster count devices.
+// statusRequests returns a client for what makes the cluster count devices.
 func (c Clients) statusRequests() *gentype.Client[*resourcev1alpha3.ResourcePoolStatusRequest] {
 	return single(c, resourcev1alpha3.SchemeGroupVersion, "resourcepoolstatusrequests",
 		func() *resourcev1alpha3.ResourcePoolStatusRequest {
@@ -58,7 +58,7 @@ func (c Clients) statusRequests() *gentype.Client[*resourcev1alpha3.ResourcePool
 		})
 }
 
-// single is a client for objects that are in no namespace, without lists.
+// single returns a client for objects that are in no namespace, without lists.
 func single[P apiObject](c Clients, version schema.GroupVersion, resource string, empty func() P) *gentype.Client[P] {
 	return gentype.NewClient(resource, c.typed[version], scheme.ParameterCodec, metav1.NamespaceNone, empty, gentype.PrefersProtobuf[P]())
 }
@@ -73,7 +73,7 @@ type apiObject interface {
 type Clients struct {
 	// Config is the connection, with protobuf preferred for built-in types.
 	Config *rest.Config
-	// Namespace is the default one: that of the flags or of the context.
+	// Namespace is the default namespace, from the flags or the context.
 	Namespace string
 
 	Discovery *discovery.DiscoveryClient

@@ -17,7 +17,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// flagsFor are kubectl's flags with a kubeconfig for the server.
+// flagsFor returns kubectl's flags with a kubeconfig for the server.
 func flagsFor(t *testing.T, server string) *genericclioptions.ConfigFlags {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")

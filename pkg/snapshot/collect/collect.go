@@ -120,7 +120,7 @@ func (c *collector) run(ctx context.Context) error {
 	return nil
 }
 
-// tasks are the requests that go out at the same time.
+// tasks returns the requests that go out at the same time.
 func (c *collector) tasks(apis servedAPIs) []func(context.Context) error {
 	s, clients := c.snapshot, c.clients
 	tasks := []func(context.Context) error{
@@ -164,8 +164,8 @@ func (c *collector) tasks(apis servedAPIs) []func(context.Context) error {
 	return slices.DeleteFunc(tasks, func(task func(context.Context) error) bool { return task == nil })
 }
 
-// namespaces is a task that lists the namespaces, or gets the one of interest:
-// its labels decide about admin access.
+// namespaces returns a task that lists the namespaces, or gets the one of interest: its
+// labels decide about admin access.
 func (c *collector) namespaces() func(context.Context) error {
 	s := c.snapshot
 	return c.clusterList(snapshot.ResourceNamespaces, func(ctx context.Context, l *listing) error {
@@ -188,9 +188,9 @@ func (c *collector) namespaces() func(context.Context) error {
 	})
 }
 
-// readGates asks for the feature gates, unless those of a version that the
-// user named are what counts. It never fails for lack of metrics: the defaults of the server's
-// version are good enough, if the gap says so.
+// readGates asks for the feature gates, unless the user named a version. It never fails for
+// lack of metrics: the defaults of the server's version are good enough, if the gap says
+// so.
 func (c *collector) readGates(ctx context.Context) error {
 	if c.opts.KubernetesVersion != "" || !c.wants(snapshot.ResourceMetrics) {
 		return nil

@@ -24,11 +24,11 @@ type collector struct {
 	namespace string
 	progress  *progress
 
-	// apis are what the server has, after run.
+	// apis are the APIs that the server has, after run.
 	apis servedAPIs
 	// plugins are the DaemonSets with plugins for the kubelet.
 	plugins []*snapshot.Workload
-	// jobs are those whose pods run for a limited time.
+	// jobs are the jobs whose pods run for a limited time.
 	jobs []*snapshot.Workload
 	// failed are the events of controllers whose pods the API server refuses, refused the
 	// workloads with devices among what they are about.
@@ -46,8 +46,8 @@ func (c *collector) wants(resource string) bool {
 	return len(c.opts.Only) == 0 || slices.Contains(c.opts.Only, resource)
 }
 
-// clusterList is a task that lists something without a namespace. Where that
-// is forbidden, it leaves a gap.
+// clusterList returns a task that lists something without a namespace. Where that is
+// forbidden, it leaves a gap.
 func (c *collector) clusterList(resource string, list func(context.Context, *listing) error) func(context.Context) error {
 	if !c.wants(resource) {
 		return nil
@@ -58,8 +58,8 @@ func (c *collector) clusterList(resource string, list func(context.Context, *lis
 	}
 }
 
-// namespacedList is a task that lists something in all namespaces, or, where
-// that is forbidden, in one, and leaves a gap.
+// namespacedList returns a task that lists something in all namespaces, or, where that is
+// forbidden, in one, and leaves a gap.
 func (c *collector) namespacedList(resource string, list func(context.Context, *listing, string) error) func(context.Context) error {
 	if !c.wants(resource) {
 		return nil
@@ -110,7 +110,7 @@ func (c *collector) gap(gap snapshot.Gap) {
 // servedAPIs tells which versions of the optional resources the server has;
 // empty for none.
 type servedAPIs struct {
-	// dra is that of claims, classes, slices and templates.
+	// dra is the API of claims, classes, slices and templates.
 	dra        string
 	taintRules string
 	podGroups  string

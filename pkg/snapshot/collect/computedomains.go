@@ -16,7 +16,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
-// computeDomains is a task that reads the ComputeDomains. A server that does not have
+// computeDomains returns a task that reads the ComputeDomains. A server that does not have
 // them leaves a gap: a claim names one all the same.
 func (c *collector) computeDomains() func(context.Context) error {
 	return c.namespacedList(snapshot.ResourceComputeDomains, func(ctx context.Context, l *listing, namespace string) error {
@@ -28,7 +28,7 @@ func (c *collector) computeDomains() func(context.Context) error {
 	})
 }
 
-// cliques is a task that reads what the daemons of ComputeDomains write in newer
+// cliques returns a task that reads what the daemons of ComputeDomains write in newer
 // releases of the driver. Older ones have none.
 func (c *collector) cliques() func(context.Context) error {
 	return c.namespacedList(snapshot.ResourceCliques, func(ctx context.Context, l *listing, namespace string) error {

@@ -43,10 +43,10 @@ const (
 	clientBurst = 100
 )
 
-// Kubeconfig is what kubectl's own flags and the environment say about the cluster,
-// which is read when it is first used. Unlike kubectl's, it copies no kubeconfig from
-// where kubectl had it before 2015: that would write a file, and fails where the home
-// is none, even if no file in it is asked for. The getter has to keep what it reads.
+// Kubeconfig returns what kubectl's own flags and the environment say about the cluster,
+// which is read when it is first used. Unlike kubectl's, it copies no kubeconfig from where
+// kubectl had it before 2015: that would write a file, and fails where the home is none,
+// even if no file in it is asked for. The getter has to keep what it reads.
 func Kubeconfig(getter genericclioptions.RESTClientGetter) clientcmd.ClientConfig {
 	kubeconfig := getter.ToRawKubeConfigLoader()
 	if rules, ok := kubeconfig.ConfigAccess().(*clientcmd.ClientConfigLoadingRules); ok {
@@ -61,7 +61,7 @@ func NewClients(getter genericclioptions.RESTClientGetter) (Clients, error) {
 	return newClients(getter, nil)
 }
 
-// NewClientsUntil is [NewClients] with connections that are closed when ctx is done.
+// NewClientsUntil is like [NewClients], with connections that are closed when ctx is done.
 func NewClientsUntil(ctx context.Context, getter genericclioptions.RESTClientGetter) (Clients, error) {
 	dialer := connrotation.NewDialer((&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second}).DialContext)
 	context.AfterFunc(ctx, dialer.CloseAll)
@@ -110,7 +110,8 @@ func newClients(getter genericclioptions.RESTClientGetter, dial func(ctx context
 	return clients, nil
 }
 
-// ContextOf is the context that the flags or the kubeconfig choose; empty if there is none.
+// ContextOf returns the context that the flags or the kubeconfig choose; empty if there is
+// none.
 func ContextOf(flags *genericclioptions.ConfigFlags) string {
 	if flags.Context != nil && *flags.Context != "" {
 		return *flags.Context
@@ -158,8 +159,7 @@ func userAgent() string {
 	return fmt.Sprintf("kubectl-dra/%s (%s/%s)", version, runtime.GOOS, runtime.GOARCH)
 }
 
-// typedVersions are the versions of API groups with objects that are read as Go
-// types.
+// typedVersions returns the versions of API groups with objects that are read as Go types.
 func typedVersions() []schema.GroupVersion {
 	return []schema.GroupVersion{
 		corev1.SchemeGroupVersion, appsv1.SchemeGroupVersion, batchv1.SchemeGroupVersion, authorizationapi.SchemeGroupVersion, schedulingapi.SchemeGroupVersion, schedulingv1alpha3.SchemeGroupVersion, storageapi.SchemeGroupVersion, policyapi.SchemeGroupVersion,

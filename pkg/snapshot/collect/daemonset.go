@@ -14,9 +14,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
-// daemonSets is a task that reads the DaemonSets with plugins for the kubelet: those of
-// drivers are among them. It also reads those of ComputeDomains. Nothing but hints depends on them, so that
-// a user who may not list them has as good a snapshot as others.
+// daemonSets returns a task that reads the DaemonSets with plugins for the kubelet, which
+// include drivers, and the DaemonSets of ComputeDomains. Only hints depend on them, so a
+// user who may not list them has as good a snapshot as others.
 func (c *collector) daemonSets() func(context.Context) error {
 	if !c.wants(snapshot.ResourceDaemonSets) {
 		return nil
@@ -37,8 +37,8 @@ func (c *collector) daemonSets() func(context.Context) error {
 	}
 }
 
-// pluginWorkload is what is kept of a DaemonSet with a plugin for the kubelet, or of a
-// ComputeDomain, nil for any other one.
+// pluginWorkload returns the kept part of a DaemonSet with a plugin for the kubelet, or of
+// a ComputeDomain; nil for any other one.
 func pluginWorkload(set *appsv1.DaemonSet) *snapshot.Workload {
 	workload := &snapshot.Workload{
 		TypeMeta:   metav1.TypeMeta{APIVersion: appsv1.SchemeGroupVersion.String(), Kind: snapshot.KindDaemonSet},
@@ -67,7 +67,7 @@ func asPlugin(object any) (*snapshot.Workload, error) {
 	return workload, nil
 }
 
-// pluginAPI gives the DaemonSets with a plugin for the kubelet.
+// pluginAPI returns the DaemonSets with a plugin for the kubelet.
 func pluginAPI(c Clients) endpoint[*snapshot.Workload] {
 	return typedAPI(c, appsv1.SchemeGroupVersion, "daemonsets", "", &appsv1.DaemonSet{}, &appsv1.DaemonSetList{}, asPlugin)
 }

@@ -156,8 +156,8 @@ func (c *collector) noDRA(serverVersion *version.Info, lists []*metav1.APIResour
 	return err
 }
 
-// effectiveVersion is the release that the server behaves like: the one that
-// it emulates (KEP-4330), or its own. Vendors append a plus to their minor.
+// effectiveVersion returns the release whose behavior the server has: the emulated one
+// (KEP-4330), or its own. Vendors append a plus to their minor.
 func effectiveVersion(info *version.Info) string {
 	minor := strings.TrimSuffix(info.Minor, "+")
 	if emulated := strings.TrimSuffix(info.EmulationMinor, "+"); emulated != "" && emulated != minor {

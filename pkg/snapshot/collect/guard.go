@@ -20,21 +20,21 @@ import (
 )
 
 const (
-	// maxSilence is how long a server may take until an answer begins, and from one
-	// portion of it to the next. API servers end a request of any other kind than a
-	// watch after 60 seconds, and refuse after 15 what they have no time for. A longer
+	// maxSilence limits how long a server may take until an answer begins, and from one
+	// portion of it to the next. API servers end a request of any other kind than a watch
+	// after 60 seconds, and refuse after 15 what they have no time for. A longer
 	// --request-timeout counts instead.
 	maxSilence = 15 * time.Second
 	// portion is how much of a list has to come in this time.
 	portion = 16 << 10
-	// maxAnswer is how many bytes an answer other than a list has at most; etcd
-	// stores no object of more than 1.5 MiB.
+	// maxAnswer limits how many bytes an answer other than a list has at most; etcd stores
+	// no object of more than 1.5 MiB.
 	maxAnswer = 16 << 20
-	// maxInFlight is how many bytes of answers are in memory at most before they are
+	// maxInFlight limits how many bytes of answers are in memory at most before they are
 	// decoded, and maxList is the limit for a list that is read in one piece.
 	maxInFlight = 128 << 20
 	maxList     = 1 << 30
-	// maxRetryAfter is how long a request waits at most, all in all, because the server
+	// maxRetryAfter limits how long a request waits at most, all in all, because the server
 	// asks for that.
 	maxRetryAfter = 10 * time.Second
 )
@@ -113,8 +113,8 @@ func streams(u *url.URL) bool {
 	return query.Has("watch") || strings.HasSuffix(u.Path, "/metrics") || strings.HasSuffix(u.Path, "/log") || strings.HasSuffix(u.Path, "/exec")
 }
 
-// redirected is an error if an answer points to another place. net/http would follow it
-// and client-go add the credentials of the user, whatever the place is.
+// redirected returns an error if an answer points to another place. net/http would follow
+// it and client-go add the credentials of the user, whatever the place is.
 func redirected(response *http.Response) error {
 	switch response.StatusCode {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:

@@ -23,7 +23,7 @@ import (
 	"k8s.io/client-go/tools/remotecommand"
 )
 
-// TestRedirectsAreNotFollowed has a server redirect each kind of request to another one,
+// TestRedirectsAreNotFollowed covers a server redirect each kind of request to another one,
 // which must not be asked: it would get the token.
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	var asked atomic.Int64

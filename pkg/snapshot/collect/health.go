@@ -17,7 +17,7 @@ type health struct {
 	changed chan struct{}
 
 	mu sync.Mutex
-	// trouble is what does not work at the moment, by resource.
+	// trouble has the current errors, by resource.
 	trouble map[string]error
 	// since is when the first of it began.
 	since time.Time
@@ -46,14 +46,14 @@ func (h *health) Trouble() (since time.Time, err error) {
 	return time.Time{}, nil
 }
 
-// Answered is when the server last said anything: an event, or that it is there.
+// Answered returns when the server last said anything: an event, or that it is there.
 func (h *health) Answered() time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.answered
 }
 
-// asOf is the time for which the lists are known: now, unless the server is silent.
+// asOf returns the time for which the lists are known: now, unless the server is silent.
 func (h *health) asOf() time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -70,8 +70,8 @@ func (h *health) heard() {
 	h.mu.Unlock()
 }
 
-// awaitTimeout is how long [health.await] waits: what is asked to notice that a server is back
-// may be refused where lists are not.
+// awaitTimeout is how long [health.await] waits: the request that notices a recovered
+// server may be refused where lists are not.
 const awaitTimeout = 10 * time.Second
 
 // await waits while the server is silent. One asks for all whether it is back; then all go on

@@ -14,8 +14,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
-// limitedJobs is a task that reads the Jobs whose pods run for a limited time, nil if no
-// pod is of a Job.
+// limitedJobs returns a task that reads the Jobs whose pods run for a limited time, nil if
+// no pod is of a Job.
 func (c *collector) limitedJobs() func(context.Context) error {
 	for _, pod := range c.snapshot.Pods {
 		if owner := metav1.GetControllerOfNoCopy(pod); owner != nil && owner.Kind == snapshot.KindJob && runsWithClaims(pod) {
@@ -32,7 +32,7 @@ func runsWithClaims(pod *corev1.Pod) bool {
 	return pod.Spec.NodeName != "" && (len(pod.Spec.ResourceClaims) > 0 || pod.Status.ExtendedResourceClaimStatus != nil)
 }
 
-// jobAPI gives the Jobs that run for a limited time.
+// jobAPI returns the Jobs that run for a limited time.
 func jobAPI(c Clients, namespace string) endpoint[*snapshot.Workload] {
 	return typedAPI(c, batchv1.SchemeGroupVersion, "jobs", namespace, &batchv1.Job{}, &batchv1.JobList{}, asLimitedJob)
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
-// leftOutRules is the gap that rules leave which cannot be expressed.
+// leftOutRules returns the gap that rules leave which cannot be expressed.
 func leftOutRules(names []string) snapshot.Gap {
 	names = slices.Compact(slices.Sorted(slices.Values(names)))
 	return snapshot.Gap{Resource: snapshot.ResourceTaintRules, LeftOut: true, Reason: fmt.Sprintf("left out DeviceTaintRule %s: %v", strings.Join(names, ", "), kinds.ErrDroppedSelector)}
@@ -148,7 +148,7 @@ func (t quantityTypes) locate(value reflect.Value) (path string, err error) {
 	return path, err
 }
 
-// leftOutGap is the gap that objects of a resource leave which a snapshot cannot have;
+// leftOutGap returns the gap that objects of a resource leave which a snapshot cannot have;
 // leftOut has the reason by what they are called.
 func leftOutGap(resource string, leftOut map[string]error) snapshot.Gap {
 	names := slices.Sorted(maps.Keys(leftOut))

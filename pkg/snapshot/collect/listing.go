@@ -26,7 +26,7 @@ func fetch[P metav1.Object](ctx context.Context, l *listing, from endpoint[P], i
 	return fetchSelected(ctx, l, metav1.ListOptions{}, from, into)
 }
 
-// fetchSelected is [fetch] with selectors.
+// fetchSelected is like [fetch], with selectors.
 func fetchSelected[P metav1.Object](ctx context.Context, l *listing, options metav1.ListOptions, from endpoint[P], into *[]P) error {
 	options.Limit = chunkSize
 	ctx, cancel := context.WithCancel(ctx)
@@ -96,11 +96,11 @@ func fetchSelected[P metav1.Object](ctx context.Context, l *listing, options met
 }
 
 const (
-	// maxObjects is how many objects a list has at most. Kubernetes is made for up to
+	// maxObjects limits how many objects a list has at most. Kubernetes is made for up to
 	// 150,000 pods. So many pods of 2 KiB take 0.9 GiB of memory.
 	maxObjects = 200_000
-	// maxShortChunks is how many chunks may have fewer objects than were asked for.
-	// API servers fill all but the last one.
+	// maxShortChunks limits how many chunks may have fewer objects than were asked for. API
+	// servers fill all but the last one.
 	maxShortChunks = 20
 )
 
@@ -231,14 +231,14 @@ func (l *listing) update(done, remaining int, last bool) {
 	p.report(sum, total, l.resource)
 }
 
-// read notes which version of the list was read, and what was left out of it.
+// read notes the version of the list that was read, and the objects left out of it.
 func (l *listing) read(version string, leftOut map[string]error) {
 	l.progress.mu.Lock()
 	defer l.progress.mu.Unlock()
 	l.version, l.leftOut = version, leftOut
 }
 
-// leftOut has what was left out of the lists that were read, by resource.
+// leftOut returns the objects left out of the lists, by resource.
 func (p *progress) leftOut() map[string]map[string]error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -251,7 +251,7 @@ func (p *progress) leftOut() map[string]map[string]error {
 	return leftOut
 }
 
-// version is that of the list of a resource, empty if it was not read.
+// version returns the version of the list of a resource, empty if it was not read.
 func (p *progress) version(resource string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

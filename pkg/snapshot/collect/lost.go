@@ -30,8 +30,8 @@ func failWhenLost(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// settleTime is how long a watch without events goes on before it counts as one that works.
-// The reflector takes those that end within a second for broken.
+// settleTime is how long a watch without events goes on before it counts as working. The
+// reflector takes watches that end within a second for broken.
 const settleTime = 2 * time.Second
 
 // settled passes a watch on. It calls heard for each event, works once there was one or it has gone on for

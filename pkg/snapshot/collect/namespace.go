@@ -19,8 +19,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// NamespaceChange is what became of one object of a namespace. One of Pod, Claim and
-// Event is set.
+// NamespaceChange is a change of one object of a namespace. One of Pod, Claim and Event is
+// set.
 type NamespaceChange struct {
 	Pod   *corev1.Pod
 	Claim *resourceapi.ResourceClaim
@@ -98,8 +98,8 @@ func followOne[P metav1.Object](ctx context.Context, failed chan<- error, api en
 	return watches
 }
 
-// changeStore is what a reflector writes to. It passes on what changes, and knows what
-// there is, to find out what was deleted while nothing was heard.
+// changeStore is the store of a reflector. It passes on changes, and keeps the objects to
+// find out what was deleted while the watch was down.
 type changeStore[P metav1.Object] struct {
 	convert func(any) (P, error)
 	changed func(object P, deleted bool)
@@ -121,25 +121,25 @@ func (s *changeStore[P]) put(object any, deleted bool) {
 	s.changed(converted, deleted)
 }
 
-// Add is the reflector's.
+// Add returns the reflector's.
 func (s *changeStore[P]) Add(object any) error {
 	s.put(object, false)
 	return nil
 }
 
-// Update is the reflector's.
+// Update returns the reflector's.
 func (s *changeStore[P]) Update(object any) error {
 	s.put(object, false)
 	return nil
 }
 
-// Delete is the reflector's.
+// Delete returns the reflector's.
 func (s *changeStore[P]) Delete(object any) error {
 	s.put(object, true)
 	return nil
 }
 
-// Replace is the reflector's: all that there is now.
+// Replace returns the reflector's: all that there is now.
 func (s *changeStore[P]) Replace(objects []any, _ string) error {
 	there := map[objectName]bool{}
 	for _, object := range objects {
@@ -157,5 +157,5 @@ func (s *changeStore[P]) Replace(objects []any, _ string) error {
 	return nil
 }
 
-// Resync is the reflector's; nothing is ever late.
+// Resync returns the reflector's; nothing is ever late.
 func (s *changeStore[P]) Resync() error { return nil }

@@ -19,7 +19,7 @@ import (
 // oldTaintRules is the version of DeviceTaintRules that has no typed client.
 const oldTaintRules = "v1alpha3"
 
-// oldTaintRuleAPI are DeviceTaintRules of servers that have none but v1alpha3.
+// oldTaintRuleAPI returns the API for DeviceTaintRules of servers that only have v1alpha3.
 func (c Clients) oldTaintRuleAPI() dynamic.ResourceInterface {
 	return c.Dynamic.Resource(schema.GroupVersionResource{Group: draGroup, Version: oldTaintRules, Resource: "devicetaintrules"})
 }
@@ -39,7 +39,7 @@ func readOldTaintRule(object *unstructured.Unstructured) (*resourceapi.DeviceTai
 	return rule, nil
 }
 
-// oldPodGroupAPI are PodGroups of servers that have no v1beta1.
+// oldPodGroupAPI returns the API for PodGroups of servers without v1beta1.
 func (c Clients) oldPodGroupAPI(version, namespace string) dynamic.ResourceInterface {
 	return c.Dynamic.Resource(schema.GroupVersionResource{Group: schedulingGroup, Version: version, Resource: "podgroups"}).Namespace(namespace)
 }

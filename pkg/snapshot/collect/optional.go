@@ -115,8 +115,8 @@ func (c *collector) readOptional(ctx context.Context) error {
 	return nil
 }
 
-// optionalList is [collector.namespacedList] for the namespace that the question
-// is about, if it is about one.
+// optionalList is like [collector.namespacedList], for the namespace of the question, if it
+// has one.
 func (c *collector) optionalList(resource string, list func(context.Context, *listing, string) error) func(context.Context) error {
 	if c.opts.Target == nil || !c.wants(resource) {
 		return c.namespacedList(resource, list)

@@ -16,9 +16,9 @@ type Options struct {
 	// KubernetesVersion is the version given by the user. It beats what the
 	// cluster tells. Empty means: not given.
 	KubernetesVersion string
-	// Namespace is the one that is read where the user may not read all of
-	// them. Empty means the default one of the clients. That of Target, if it
-	// has one, goes before both.
+	// Namespace is the namespace to read if the user may not read all of them. Empty means
+	// the default namespace of the clients. The namespace of Target, if it has one, goes
+	// before both.
 	Namespace string
 	// AllNamespaces tells that the user asked for all namespaces, so that one
 	// of them is no substitute: what may not be listed in the whole cluster is
@@ -30,8 +30,8 @@ type Options struct {
 	// Unused are fields that nobody is going to look at, by resource. They may
 	// be missing in the objects. May be nil.
 	Unused map[string][]kinds.Field
-	// Target is what the question is about. Its events are read, and, if it is
-	// something with a pod template, the object itself. May be nil.
+	// Target is the object of the question. Its events are read, and, if it has a pod
+	// template, the object itself. May be nil.
 	Target *snapshot.ObjectRef
 	// Creates tells that pods, or claims, are about to be created: what may refuse
 	// them is read. UsesVolumes tells that they have PersistentVolumeClaims.

@@ -27,10 +27,10 @@ import (
 type objectKey struct{ apiVersion, kind, namespace, name string }
 
 const (
-	// maxGets is how many objects of one kind are read one by one. Beyond that,
-	// those of the namespaces are listed.
+	// maxGets limits how many objects of one kind are read one by one. Beyond that, those
+	// of the namespaces are listed.
 	maxGets = 4
-	// maxRounds is how far owners are followed beyond those of the pods.
+	// maxRounds limits how far owners are followed beyond the owners of pods.
 	maxRounds = 4
 )
 

@@ -97,7 +97,7 @@ type statusServer struct {
 	allowed                func(verb string) bool
 	// answer is the status of a request, nil if nobody fills it in.
 	answer map[string]any
-	// createFails and deleteFails are what it says instead, 0 for nothing.
+	// createFails and deleteFails are HTTP statuses to fail with, 0 for none.
 	createFails, deleteFails int
 }
 
@@ -191,7 +191,7 @@ func TestAskPoolStatus(t *testing.T) {
 	for name, test := range map[string]struct {
 		server *statusServer
 		gates  map[string]snapshot.Gate
-		// answered and made count requests, gap is what is said.
+		// answered and made count requests, gap is the reported gap.
 		answered, made int
 		gap            string
 	}{

@@ -62,7 +62,7 @@ func (p pulse) run(ctx context.Context, h *health, clients Clients) {
 	}
 }
 
-// ask is nil if there was an answer, also one that refuses.
+// ask returns nil if there was an answer, even a refusal.
 func (p pulse) ask(ctx context.Context, clients Clients) error {
 	ctx, cancel := context.WithTimeout(ctx, p.within)
 	defer cancel()

@@ -12,7 +12,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// longQuantity is one that an API server stores, as it sends it.
+// longQuantity is a quantity that an API server stores, as it sends it.
 const longQuantity = "100e999999999"
 
 func longQuantityText(t *testing.T, text string) map[string]any {
@@ -112,7 +112,7 @@ func TestCollectManyLongExponents(t *testing.T) {
 	}
 }
 
-// TestWatchLongExponents has a gap as long as something is left out.
+// TestWatchLongExponents covers a gap as long as something is left out.
 func TestWatchLongExponents(t *testing.T) {
 	spec := longQuantityText(t, `{"spec": {"devices": {"requests": [{"name": "r", "exactly": {"capacity": {"requests": {"memory": "LONG"}}}}]}}}`)
 	f := newFeed(smallCluster().with(apiServer{claimsPath: listOf("resource.k8s.io/v1", "ResourceClaim", object("ml/a", spec), object("ml/fine"))}))

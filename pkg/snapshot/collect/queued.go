@@ -62,7 +62,7 @@ func (c *collector) readQueued(ctx context.Context) {
 	c.readOwners(ctx, c.heldPods())
 }
 
-// scope is the namespace that a question is about, empty for all of them.
+// scope returns the namespace that a question is about, empty for all of them.
 func (c *collector) scope() string {
 	if c.opts.Target == nil && c.opts.AllNamespaces {
 		return metav1.NamespaceAll
@@ -86,7 +86,7 @@ func (c *collector) heldByKueue() bool {
 	return len(c.heldPods()) > 0
 }
 
-// heldPods are those of the question that are not scheduled and are Kueue's.
+// heldPods returns the question's pods that are not scheduled and belong to Kueue.
 func (c *collector) heldPods() []*corev1.Pod {
 	scope := c.scope()
 	var held []*corev1.Pod

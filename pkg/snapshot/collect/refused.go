@@ -21,8 +21,8 @@ import (
 // refuses a pod.
 const failedCreate = "FailedCreate"
 
-// failedCreates is a task that reads which controllers report that pods are refused, if that
-// is asked for. About a target, the events are read anyway.
+// failedCreates returns a task that reads which controllers report that pods are refused,
+// if that is asked for. About a target, the events are read anyway.
 func (c *collector) failedCreates(ctx context.Context) error {
 	l := c.progress.list(snapshot.ResourceEvents)
 	defer l.finished()
@@ -35,9 +35,8 @@ func (c *collector) failedCreates(ctx context.Context) error {
 	return err
 }
 
-// readRefused reads the workloads with devices whose pods the API server refuses: what the
-// events are about that say so. Without such events nothing is read. A Deployment stands
-// for its ReplicaSets.
+// readRefused reads the workloads with devices whose pods the API server refuses, according
+// to events. Without such events nothing is read. A Deployment stands for its ReplicaSets.
 func (c *collector) readRefused(ctx context.Context) {
 	events := c.failed
 	if c.hasPodsThroughOthers() {

@@ -33,7 +33,7 @@ type ServerError struct {
 	Err     error
 }
 
-// Error is one sentence with the server's address.
+// Error returns one sentence with the server's address.
 func (e *ServerError) Error() string {
 	return fmt.Sprintf("ask API server %s: %s", e.Server, e.Problem)
 }
@@ -64,7 +64,7 @@ type ForbiddenError struct {
 	// Namespace is where it was tried after the whole cluster was refused,
 	// empty if it was not.
 	Namespace string
-	// Resources are those that may not be read, named as in [Gap.Resource].
+	// Resources are the resources that may not be read, named as in [Gap.Resource].
 	Resources []string
 }
 
@@ -83,7 +83,7 @@ func (e *ForbiddenError) Error() string {
 // this program understands.
 type NoDRAError struct {
 	Server string
-	// Version is that of the API server, empty if it could not be told.
+	// Version is the version of the API server, empty if it is not known.
 	Version string
 	// Served are the versions of resource.k8s.io that the server has, all of
 	// them too old. Mostly empty.
@@ -109,7 +109,7 @@ func (e *NoDRAError) Error() string {
 
 // UnknownResourceError tells that the server has no such resource type.
 type UnknownResourceError struct {
-	// Resource is what the user typed.
+	// Resource is the resource as the user typed it.
 	Resource string
 	Err      error
 }
@@ -233,8 +233,8 @@ func describe(err error) string {
 	case errors.As(err, &status):
 		return describeStatus(err, status)
 	}
-	// What is left is mostly an answer that could not be decoded. The URL in
-	// front of a url.Error repeats the address.
+	// The rest is mostly an answer that could not be decoded. The URL in front of a
+	// url.Error repeats the address.
 	var request *url.Error
 	if errors.As(err, &request) {
 		return "the request failed: " + request.Err.Error()

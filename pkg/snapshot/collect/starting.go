@@ -23,8 +23,8 @@ import (
 // Beyond that, those of the whole cluster are.
 const maxStartingNamespaces = 5
 
-// startingReasons are those of events with which a kubelet reports that it cannot
-// get a pod with devices started (pkg/kubelet/events).
+// startingReasons returns the reasons of events with which a kubelet reports that it cannot
+// start a pod with devices (pkg/kubelet/events).
 func startingReasons() []string {
 	return []string{"FailedPrepareDynamicResources", "FailedCreatePodSandBox"}
 }
@@ -74,8 +74,8 @@ func (c *collector) readPluginEvents(ctx context.Context) error {
 	return c.readEvents(ctx, namespaces, warnings, func(about *corev1.ObjectReference) bool { return concerned[about.UID] })
 }
 
-// readEvents reads the events in some namespaces that a selector chooses, and keeps
-// those about what is wanted. Not being permitted to leaves a gap.
+// readEvents reads the events in some namespaces that a selector chooses, and keeps the
+// wanted ones. A missing permission leaves a gap.
 func (c *collector) readEvents(ctx context.Context, namespaces map[string]bool, selectors []fields.Selector, wanted func(*corev1.ObjectReference) bool) error {
 	if len(namespaces) > maxStartingNamespaces {
 		namespaces = map[string]bool{metav1.NamespaceAll: true}
@@ -107,7 +107,7 @@ func (c *collector) readEvents(ctx context.Context, namespaces map[string]bool, 
 	return nil
 }
 
-// inNamespace is "in namespace a", empty for none.
+// inNamespace returns "in namespace a", empty for none.
 func inNamespace(namespace string) string {
 	if namespace == "" {
 		return ""

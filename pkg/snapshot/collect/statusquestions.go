@@ -15,15 +15,15 @@ import (
 )
 
 const (
-	// maxStatusRequests is how many requests are made at most for one question.
-	// The controller takes them one by one.
+	// maxStatusRequests limits how many requests are made at most for one question. The
+	// controller takes them one by one.
 	maxStatusRequests = 32
-	// maxPoolsInStatus is how many pools one request tells about at most.
+	// maxPoolsInStatus limits how many pools one request tells about at most.
 	maxPoolsInStatus = int(resourcev1alpha3.ResourcePoolStatusRequestLimitMax)
 )
 
-// statusQuestion is what one request asks for: a pool, or, without a name, the
-// first pools of a driver.
+// statusQuestion is the subject of one request: a pool, or, without a name, the first pools
+// of a driver.
 type statusQuestion struct{ driver, pool string }
 
 func (q statusQuestion) String() string {

@@ -198,9 +198,9 @@ func isVersion(part string) bool {
 	return len(part) > 1 && part[0] == 'v' && part[1] >= '0' && part[1] <= '9'
 }
 
-// eventSelectors choose the events that are read: what was reported about the
-// target and about claims, and what tells about the claims of the pods next to
-// the target, or that some are not created, since these may be the target's.
+// eventSelectors returns selectors for the events to read: events of the target and of
+// claims, and events that explain the claims of the pods next to the target, or why some
+// are not created, since these may be the target's.
 func (c *collector) eventSelectors() []fields.Selector {
 	selectors := []fields.Selector{
 		fields.OneTermEqualSelector("involvedObject.name", c.opts.Target.Name),
@@ -213,8 +213,8 @@ func (c *collector) eventSelectors() []fields.Selector {
 	return selectors
 }
 
-// events is a task that reads the events about the target. They are in the
-// namespace of their object.
+// events returns a task that reads the events about the target. They are in the namespace
+// of their object.
 func (c *collector) events() func(context.Context) error {
 	l := c.progress.list(snapshot.ResourceEvents)
 	return func(ctx context.Context) error {

@@ -190,8 +190,8 @@ func TestCollectOwnersOfTarget(t *testing.T) {
 	}
 }
 
-// TestCollectQuotasOfOtherNamespaces: a pod of another namespace that waits for its claim may be
-// one that a quota refuses it, so that it takes no devices.
+// TestCollectQuotasOfOtherNamespaces covers a pod of another namespace that waits for its
+// claim: a quota may refuse the claim, so that the pod takes no devices.
 func TestCollectQuotasOfOtherNamespaces(t *testing.T) {
 	waiting := func(claims ...any) map[string]any {
 		return listOf("v1", "Pod", object("other/waits", map[string]any{

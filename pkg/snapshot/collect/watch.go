@@ -23,24 +23,22 @@ type Watcher struct {
 	clients Clients
 	opts    Options
 	apis    servedAPIs
-	// start is what was read first, without what is watched.
+	// start is the first snapshot, without watched objects.
 	start *snapshot.Snapshot
 	lists []watched
 	*health
 }
 
-// Watch reads once what [Collect] reads, apart from the target and what is
-// known about it, and follows all lists by watches that go on from there. It
-// fails like Collect. What the user may not list at the cluster scope is
-// watched in the one namespace, or is a [snapshot.Gap], as with Collect; what may be
-// listed but not watched stays as it was, which is a gap, too.
+// Watch reads once the objects that [Collect] reads, apart from the target and its objects,
+// and follows all lists by watches. It fails like Collect. Resources that the user may not
+// list at the cluster scope are watched in the one namespace, or are a [snapshot.Gap], as
+// with Collect; lists that may not be watched stay as they were, which is a gap, too.
 //
-// Some things are only read once: the version of the server, what it serves,
-// its feature gates, and, for a user who may not list namespaces, the one
-// namespace.
+// Some facts are only read once: the version of the server, its APIs, its feature gates,
+// and, for a user who may not list namespaces, the one namespace.
 //
-// Watches end with the context. Until then lost connections are made again;
-// see [Watcher.Trouble].
+// Watches end with the context. Until then lost connections are made again; see
+// [Watcher.Trouble].
 func Watch(ctx context.Context, clients Clients, opts Options) (*Watcher, error) {
 	opts.Target = nil
 	c, err := newCollector(clients, opts)
@@ -68,10 +66,10 @@ func Watch(ctx context.Context, clients Clients, opts Options) (*Watcher, error)
 	return w, nil
 }
 
-// Snapshot is the cluster as it is now. It shares its objects with later ones,
-// and costs little where nothing changed. It is what [Collect] would give
-// without a target; for one see [Watcher.Target]. While the server is silent it is
-// taken at the time of its last answer: nothing is known for later.
+// Snapshot returns the cluster as it is now. It shares its objects with later ones, and
+// costs little where nothing changed. It is what [Collect] would give without a target; for
+// one see [Watcher.Target]. While the server is silent it is taken at the time of its last
+// answer: nothing is known for later.
 func (w *Watcher) Snapshot() *snapshot.Snapshot {
 	s := *w.start
 	s.Gates = maps.Clone(w.start.Gates)
@@ -84,9 +82,9 @@ func (w *Watcher) Snapshot() *snapshot.Snapshot {
 	return &s
 }
 
-// Target is [Watcher.Snapshot] with what [Collect] adds for a target: the
-// object itself, if it has a pod template, its events, and the workloads of
-// Kueue next to it. The server is asked for these. Errors are those of Collect.
+// Target is like [Watcher.Snapshot], with the objects that [Collect] adds for a target: the
+// object itself, if it has a pod template, its events, and the workloads of Kueue next to
+// it. The server is asked for these. Errors are the errors of Collect.
 func (w *Watcher) Target(ctx context.Context, target snapshot.ObjectRef) (*snapshot.Snapshot, error) {
 	opts := w.opts
 	opts.Target, opts.Progress = &target, nil
@@ -137,7 +135,7 @@ func (w *Watcher) add(c *collector) {
 	follow(w, c, snapshot.ResourceCliques, cliqueAPI(clients, w.namespace(snapshot.ResourceCliques)), func(s *snapshot.Snapshot) *[]*snapshot.ComputeDomainClique { return &s.Cliques })
 }
 
-// namespace is the one that a resource can be read in, empty for all.
+// namespace returns the namespace that a resource can be read in, empty for all.
 func (w *Watcher) namespace(resource string) string {
 	for _, gap := range w.start.Gaps {
 		if gap.Resource == resource && gap.Namespace != "" {

@@ -423,8 +423,8 @@ func BenchmarkWatcherSnapshot(b *testing.B) {
 	}
 }
 
-// TestWatchNoticesSilence has a server that keeps its connections and says nothing
-// any more, then one that refuses them, as a proxy without a server behind it does.
+// TestWatchNoticesSilence covers a server that keeps its connections and sends nothing any
+// more, then a server that refuses them, as a proxy without a server behind it does.
 func TestWatchNoticesSilence(t *testing.T) {
 	for _, how := range []struct {
 		name   string

@@ -36,12 +36,12 @@ type watched interface {
 type watchedList[P metav1.Object] struct {
 	health   *health
 	resource string
-	// namespace is the one that is watched, empty for all.
+	// namespace is the watched namespace, empty for all.
 	namespace string
 	// readAt is when the collector read the list.
 	readAt time.Time
 	api    endpoint[P]
-	// version is that of the list that the collector read.
+	// version is the version of the list that the collector read.
 	version string
 	field   func(*snapshot.Snapshot) *[]P
 
@@ -55,7 +55,7 @@ type watchedList[P metav1.Object] struct {
 	// sorted is in the order of a snapshot. Snapshots have it, so it is never
 	// changed but replaced.
 	sorted []P
-	// changes are what came after it; nil for what is gone.
+	// changes are the objects that came after it; nil for deleted ones.
 	changes map[objectName]*P
 	// leftOut is why something cannot be converted, by what it is called.
 	leftOut map[string]error
@@ -81,7 +81,7 @@ func (l *watchedList[P]) run(ctx context.Context) {
 	reflector.RunWithContext(ctx)
 }
 
-// lister is what a reflector reads from.
+// lister is the source of a reflector.
 type lister struct {
 	list  func(context.Context, metav1.ListOptions) (runtime.Object, error)
 	watch func(context.Context, metav1.ListOptions) (watch.Interface, error)
@@ -103,8 +103,8 @@ func (l *lister) WatchWithContext(ctx context.Context, options metav1.ListOption
 	return l.watch(ctx, options)
 }
 
-// IsWatchListSemanticsUnSupported keeps the reflector from reading the list
-// by a watch, before it asks for the list that is here already.
+// IsWatchListSemanticsUnSupported reports whether the reflector must not read the list by a
+// watch: it asks for the list that was read already.
 func (l *lister) IsWatchListSemanticsUnSupported() bool { return true }
 
 // listAgain reads the list that the reflector asks for, and keeps it; the reflector itself only
@@ -144,8 +144,7 @@ func (l *watchedList[P]) works() {
 	l.health.works(l.resource)
 }
 
-// goesOn notes how a watch failed. It is false if there is no use in trying
-// again.
+// goesOn notes how a watch failed, and reports whether to try again.
 func (l *watchedList[P]) goesOn(err error) bool {
 	l.mu.Lock()
 	l.refused = !l.begun && apierrors.IsForbidden(err)
@@ -267,10 +266,10 @@ func (l *watchedList[P]) Replace([]any, string) error { return nil }
 // inOrder are objects in the order of a snapshot.
 type inOrder[P metav1.Object] []P
 
-// kept is an endpoint that gives these objects in place of those that are copies of them. Most
-// of a list that is read again are: nothing need be made of them again, and they are not in
-// memory twice while older snapshots are in use. The others are copied, so that they do not keep
-// the whole page that they came on.
+// kept returns an endpoint that gives these objects in place of those that are copies of
+// them. Most of a list that is read again are: nothing need be made of them again, and they
+// are not in memory twice while older snapshots are in use. The others are copied, so that
+// they do not keep the whole page that they came on.
 func (l inOrder[P]) kept(from endpoint[P]) endpoint[P] {
 	convert := from.convert
 	from.convert = func(object any) (P, error) {
@@ -287,7 +286,7 @@ func (l inOrder[P]) kept(from endpoint[P]) endpoint[P] {
 	return from
 }
 
-// find is the object that another one is a copy of, in the same version.
+// find returns the object that another one is a copy of, in the same version.
 func (l inOrder[P]) find(copied metav1.Object) (P, bool) {
 	at, found := slices.BinarySearchFunc(l, nameOf(copied), func(object P, name objectName) int { return nameOf(object).compare(name) })
 	if !found || copied.GetResourceVersion() == "" || l[at].GetResourceVersion() != copied.GetResourceVersion() || l[at].GetUID() != copied.GetUID() {

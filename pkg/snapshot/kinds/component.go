@@ -45,7 +45,7 @@ func noteComponent(pod *corev1.Pod) {
 	snapshot.NoteComponent(pod, noted)
 }
 
-// gatesIn is what arguments say about feature gates.
+// gatesIn returns what arguments say about feature gates.
 func gatesIn(words []string) map[string]bool {
 	known := append(snapshot.KnownGates(), "AllAlpha", "AllBeta")
 	gates := map[string]bool{}

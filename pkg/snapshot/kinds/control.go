@@ -12,7 +12,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// controlStatus is what the controllers of built-in kinds report.
+// controlStatus is the status that the controllers of built-in kinds report.
 type controlStatus struct {
 	*snapshot.DaemonStatus `json:",inline"`
 
@@ -61,7 +61,7 @@ func decodeUpdate(data json.RawMessage) *snapshot.Update {
 	return update
 }
 
-// encodeControl is the inverse of decodeControl for the spec.
+// encodeControl returns the inverse of decodeControl for the spec.
 func encodeControl(w *snapshot.Workload, spec *workloadSpec) error {
 	if w.Paused {
 		spec.Paused = json.RawMessage("true")

@@ -140,7 +140,7 @@ func childAt(data []byte, name string) (value Span) {
 	return value
 }
 
-// unescaped is the name of a field of which this stands between the quotes.
+// unescaped returns the name of a field of which this stands between the quotes.
 func unescaped(key []byte) string {
 	if bytes.IndexByte(key, '\\') < 0 {
 		return string(key)

@@ -15,9 +15,9 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// FuzzDecode compares the decoder with that of the API server: but for fields that
-// are there twice, both take the same texts for the same objects. A [Decoder] that
-// has seen the text before says the same, errors included.
+// FuzzDecode compares the decoder with the API server's: but for duplicate fields, both
+// accept the same texts with the same result. A [Decoder] that has seen the text before
+// gives the same result, errors included.
 func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
 		`{"apiVersion":"resource.k8s.io/v1","kind":"DeviceClass","metadata":{"name":"gpu.example.com"}}`,

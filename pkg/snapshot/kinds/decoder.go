@@ -28,7 +28,7 @@ type Decoder struct {
 	strings  [1 << 10]*string
 	integers [1 << 6]*int64
 	yes, no  *bool
-	// entries are those of the map that is being decoded.
+	// entries are the entries of the map that is being decoded.
 	entries []attribute
 	// deviceList has the devices of the slice that is being decoded.
 	deviceList manyDevices
@@ -68,9 +68,8 @@ func nextValue(decoder *jsontext.Decoder) ([]byte, bool) {
 	return text[from:to], err == nil
 }
 
-// repeated are values that are often written in the same way: what is asked for
-// of claims made from one template, what devices of one model have. Each is
-// decoded once.
+// repeated are values that are often written in the same way: the specs of claims made from
+// one template, the attributes of devices of one model. Each is decoded once.
 type repeated[T any] struct {
 	seed maphash.Seed
 	seen [1 << 7]struct {
@@ -79,7 +78,7 @@ type repeated[T any] struct {
 	}
 }
 
-// longestRepeated is how long a text is remembered.
+// longestRepeated limits how long a text is remembered.
 const longestRepeated = 2 << 10
 
 // decode leaves what it does not know, and whatever is wrong, to the way in which
@@ -163,7 +162,7 @@ func (d *Decoder) attributes(decoder *jsontext.Decoder, attributes *map[resource
 	return decoder.SkipValue()
 }
 
-// attribute decodes {"string": "…"} and the like. It returns false for all else.
+// attribute decodes {"string": "…"} and the like. It reports whether it could.
 func (d *Decoder) attribute(text []byte, into *resourceapi.DeviceAttribute) bool {
 	fields, plain := 0, false
 	_, err := EachField(text, 0, func(kind []byte, at int) (int, bool, error) {
@@ -198,7 +197,7 @@ func (d *Decoder) attribute(text []byte, into *resourceapi.DeviceAttribute) bool
 	return err == nil && plain && fields == 1
 }
 
-// isPlain reports whether a string means what is written between its quotes.
+// isPlain reports whether a string has no escapes between its quotes.
 func isPlain(text []byte) bool {
 	for _, c := range text {
 		if c < ' ' || c > '~' || c == '"' || c == '\\' {

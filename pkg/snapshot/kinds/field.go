@@ -5,7 +5,7 @@ package kinds
 
 // Field is a field of an API object that somebody does not look at.
 type Field struct {
-	// Path is that of the newest API version, through lists and all:
+	// Path is the path in the newest API version, through lists and all:
 	// "spec.devices.attributes". It ends before a map, or behind it.
 	Path string
 	// Unless names a field of the object with which it is looked at after all;

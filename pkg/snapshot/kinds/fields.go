@@ -72,8 +72,8 @@ func (s Schemas) Unknown(data []byte, apiVersion, kind string, known func(path s
 	return s.unknown(data, manifest, groupOf(apiVersion).Version, known)
 }
 
-// ExpectedVersion returns the apiVersion that a manifest should have, or nothing if there
-// is nothing to say against the one that it has, or the kind is not known here.
+// ExpectedVersion returns the apiVersion that a manifest should have; empty if its own is
+// right, or the kind is not known here.
 func ExpectedVersion(apiVersion, kind string) string {
 	group, _, grouped := strings.Cut(apiVersion, "/")
 	if !grouped {
@@ -235,7 +235,7 @@ type fieldWalk struct {
 	parents []parent
 }
 
-// value returns false once nobody wants to know more.
+// value walks a value, and reports whether to go on.
 func (w *fieldWalk) value(data []byte, kind reflect.Type, path string) bool {
 	if _, custom := reflect.New(kind).Interface().(json.Unmarshaler); custom {
 		return true
@@ -268,7 +268,7 @@ func (w *fieldWalk) value(data []byte, kind reflect.Type, path string) bool {
 	return true
 }
 
-// fields looks at the fields of the innermost parent.
+// fields walks the fields of the innermost parent, and reports whether to go on.
 func (w *fieldWalk) fields(data []byte, path string) bool {
 	types := w.of(w.parents[len(w.parents)-1].kind)
 	for _, field := range fieldsIn(data) {

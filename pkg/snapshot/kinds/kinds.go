@@ -20,8 +20,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Decode decodes an object of a known kind into the newest version and
-// returns nil for those of other kinds.
+// Decode decodes an object of a known kind into the newest version and returns nil for
+// other kinds.
 func (d *Decoder) Decode(data []byte, apiVersion, kind string) (metav1.Object, error) {
 	gv, err := schema.ParseGroupVersion(apiVersion)
 	if err != nil {

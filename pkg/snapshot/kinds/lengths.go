@@ -17,14 +17,14 @@ import (
 // API server stores, by the limits of k8s.io/api/resource/v1. Whatever works
 // with a snapshot relies on them for its time and its memory.
 
-// What was allowed before Kubernetes 1.35, which has lower limits.
+// Limits before Kubernetes 1.35, which has lower ones.
 const (
 	maxCounterSets  = 32
 	maxConsumptions = 32
 )
 
-// maxValues is how many values one object may have. That much does not fit
-// into the 1.5 MiB that etcd stores of an object.
+// maxValues limits how many values one object may have. That much does not fit into the 1.5
+// MiB that etcd stores of an object.
 const maxValues = 100_000
 
 // CheckSize fails for the text of an object that would take far more memory
@@ -317,13 +317,13 @@ func checkDeviceLengths(device *resourceapi.Device, i int, within string) error 
 // than 1.5 MiB, in a form that is shorter than text.
 const MaxDocument = 8 << 20
 
-// TooLarge is a document, or an object in a List, of so many bytes.
+// TooLarge returns a document, or an object in a List, of so many bytes.
 func TooLarge(size int) error {
 	const hint = "an object has at most %d MiB of text, found %.1f MiB; a List in YAML may have more as kubectl get -o yaml writes it, and any List in JSON"
 	return fmt.Errorf(hint, MaxDocument>>20, float64(size)/(1<<20))
 }
 
-// exactPath is where a request has its fields: v1beta1 knows no "exactly".
+// exactPath returns where a request has its fields: v1beta1 knows no "exactly".
 func exactPath(request, apiVersion string) string {
 	if strings.HasSuffix(apiVersion, "/v1beta1") {
 		return request

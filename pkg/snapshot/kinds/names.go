@@ -19,7 +19,7 @@ import (
 // The functions in this file refuse names that nothing in a cluster can have:
 // names end up in commands for the shell, and in other objects.
 
-// form is what a name must look like.
+// form is the required form of a name.
 type form struct {
 	words string
 	valid func(string) bool
@@ -51,8 +51,8 @@ func kindName() form {
 	return form{"a kind (letters, digits and \"-\")", func(kind string) bool { return isLabel(strings.ToLower(kind)) }}
 }
 
-// anyName is for objects of kinds that may have other rules than those that
-// a snapshot holds.
+// anyName returns the form for objects of kinds that may have other rules than the kinds in
+// a snapshot.
 func anyName() form {
 	return form{`a name (letters, digits, "-", ".", "_" and ":")`, func(name string) bool {
 		return isSubdomain(name) || !strings.ContainsFunc(name, func(r rune) bool {
@@ -70,8 +70,8 @@ func allOf(name string, valid func(string) bool) bool {
 	return true
 }
 
-// isLabel and isSubdomain look at plain names without the regular expressions
-// of Kubernetes, which decide about the others.
+// isLabel reports whether a plain name is valid without the regular expressions of
+// Kubernetes, which decide about the others. So does isSubdomain.
 func isLabel(name string) bool {
 	return isPlainName(name, '-') && len(name) <= validation.DNS1123LabelMaxLength || len(validation.IsDNS1123Label(name)) == 0
 }

@@ -12,8 +12,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// anyManifest is what objects of all kinds have in common, and what most kinds of
-// jobs have besides.
+// anyManifest has the fields of objects of all kinds, and of most kinds of jobs.
 type anyManifest struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -58,9 +57,8 @@ func DecodeOutline(data []byte, apiVersion, kind string) *snapshot.Outline {
 	return outline
 }
 
-// ownsPods reports whether an object of a kind that this program does not know is
-// one that pods belong to, as far as it shows: it belongs to something itself, can
-// be suspended, or waits for Kueue. Built-in kinds are known.
+// ownsPods reports whether an object of an unknown kind looks as if it owned pods: it has
+// an owner itself, can be suspended, or waits for Kueue. Built-in kinds are known.
 func ownsPods(group string, outline *snapshot.Outline) bool {
 	if !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io") && !strings.HasSuffix(group, ".x-k8s.io") {
 		return false

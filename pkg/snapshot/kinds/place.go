@@ -24,7 +24,7 @@ type unknownField struct {
 	name  string
 	value []byte
 	// root is the type of the whole object, parents are the structs from it down to the
-	// one that lacks the field.
+	// struct that lacks the field.
 	parents []parent
 	version string
 }
@@ -35,8 +35,8 @@ type parent struct {
 	kind reflect.Type
 }
 
-// place is a clause that says where the field belongs, or what was meant by it; empty
-// if nothing is similar.
+// place returns a clause that says where the field belongs, or which similar field exists;
+// empty if nothing is similar.
 func (u *unknownField) place() string {
 	here := u.parents[len(u.parents)-1]
 	siblings := u.of(here.kind)
@@ -81,7 +81,7 @@ func (u *unknownField) place() string {
 	return ""
 }
 
-// leastUnlike is how many letters a name needs to be compared with those of all fields.
+// leastUnlike is how many letters a name needs to be compared with all fields.
 const leastUnlike = 10
 
 // maxPlaceDepth bounds how deep a place is looked for.
@@ -134,8 +134,8 @@ func (s Schemas) eachBelow(from parent, depth int, visit func(at parent, depth i
 	}
 }
 
-// of has the fields of a struct by name; nil of anything else, and of types that
-// decode themselves.
+// of returns the fields of a struct by name; nil of anything else, and of types that decode
+// themselves.
 func (s Schemas) of(kind reflect.Type) map[string]reflect.Type {
 	if kind.Kind() != reflect.Struct {
 		return nil
@@ -174,7 +174,8 @@ func (u *unknownField) isWrapper(siblings map[string]reflect.Type) bool {
 	return true
 }
 
-// nearest is the field whose name is most similar, and more than that; empty if none is.
+// nearest returns the field whose name is most similar, and more than that; empty if none
+// is.
 func nearest(name string, fields map[string]reflect.Type, best float64) (near string) {
 	for _, candidate := range slices.Sorted(maps.Keys(fields)) {
 		if similarity := levenshtein.Similarity(strings.ToLower(name), strings.ToLower(candidate), nil); similarity > best {

@@ -35,8 +35,8 @@ const pieceOfList = 64 << 10
 // pruner takes fields out of a list in protobuf.
 type pruner struct {
 	in *bufio.Reader
-	// usual is what is taken out of an object, less what is taken out of one
-	// that has one of the fields in exceptions.
+	// usual is taken out of an object, less is taken out of an object that has one of the
+	// fields in exceptions.
 	usual, less pruning
 	exceptions  [][]protowire.Number
 	// object is the one at hand as it came.
@@ -52,8 +52,7 @@ type pruner struct {
 // reader is a list without fields.
 type reader struct {
 	*pruner
-	// rest is what has not been read of the shorter list, nil before the first
-	// read.
+	// rest is the unread rest of the shorter list, nil before the first read.
 	rest io.Reader
 }
 
@@ -129,7 +128,7 @@ func (p *pruner) run() (io.Reader, error) {
 	return io.MultiReader(bytes.NewReader(envelope), &p.list), nil
 }
 
-// piece is what comes next in the list is appended to.
+// piece returns what comes next in the list is appended to.
 func (p *pruner) piece() *[]byte {
 	if n := len(p.list); n == 0 || len(p.list[n-1]) > pieceOfList {
 		p.list = append(p.list, make([]byte, 0, pieceOfList+pieceOfList/4))
@@ -181,7 +180,7 @@ func (p *pruner) meta() {
 	}
 }
 
-// appendItem appends what is left of one object of the list.
+// appendItem appends the rest of one object of the list.
 func (p *pruner) appendItem(to []byte) ([]byte, error) {
 	if err := p.bytes(); err != nil {
 		return nil, err
@@ -244,7 +243,7 @@ func (p *pruner) appendField(to []byte, number protowire.Number, kind protowire.
 
 func errMalformed() error { return errors.New("malformed protobuf") }
 
-// cutShort is the error for an end where there must be more.
+// cutShort returns the error for an end where there must be more.
 func cutShort(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -252,8 +251,8 @@ func cutShort(err error) error {
 	return err
 }
 
-// pruning is what to leave out of a message: fields as a whole (nil), or
-// something in them.
+// pruning says which parts of a message to leave out: fields as a whole (nil), or parts of
+// them.
 type pruning map[protowire.Number]pruning
 
 func (p pruning) add(numbers []protowire.Number) {
@@ -273,7 +272,7 @@ func (p pruning) add(numbers []protowire.Number) {
 	}
 }
 
-// appendTo appends what is left of a message.
+// appendTo appends the rest of a message.
 func (p pruning) appendTo(to, message []byte) ([]byte, error) {
 	for len(message) > 0 {
 		number, kind, n := protowire.ConsumeTag(message)
@@ -301,7 +300,7 @@ func (p pruning) appendTo(to, message []byte) ([]byte, error) {
 	return to, nil
 }
 
-// appendNested appends what is left of a message that is a field of another.
+// appendNested appends the rest of a message that is a field of another.
 func (p pruning) appendNested(to []byte, number protowire.Number, message []byte) ([]byte, error) {
 	to = protowire.AppendTag(to, number, protowire.BytesType)
 	start := len(to)

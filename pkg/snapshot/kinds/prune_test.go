@@ -21,7 +21,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
-// twoSlices have something of everything, the second one with partitions.
+// twoSlices returns something of everything, the second one with partitions.
 func twoSlices() *resourceapi.ResourceSliceList {
 	device := func(name string) resourceapi.Device {
 		return resourceapi.Device{
@@ -73,8 +73,8 @@ func TestReaderLeavesOutNoMore(t *testing.T) {
 	}
 }
 
-// TestReaderFailsWhereTheListDoes cuts a list off at every byte: what is left
-// must not look like a shorter list.
+// TestReaderFailsWhereTheListDoes cuts a list off at every byte: the rest must not look
+// like a shorter list.
 func TestReaderFailsWhereTheListDoes(t *testing.T) {
 	whole := testsnapshot.Encode(t, twoSlices())
 	for n := len(protobufMagic) + 1; n < len(whole); n++ {
@@ -90,8 +90,8 @@ func TestReaderFailsWhereTheListDoes(t *testing.T) {
 	}
 }
 
-// FuzzPrune has anything in place of a list. What the decoder takes must be
-// the same before and after, if no field is left out.
+// FuzzPrune covers anything in place of a list. What the decoder takes must be the same
+// before and after, if no field is left out.
 func FuzzPrune(f *testing.F) {
 	f.Add(testsnapshot.Encode(f, twoSlices()))
 	f.Add([]byte(protobufMagic + "\x12\x02\x12\x00"))

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestSkipValue has values after which a comma follows, or what is wrong with them.
+// TestSkipValue covers values before a comma, and errors in them.
 func TestSkipValue(t *testing.T) {
 	for text, want := range map[string]string{
 		`null`:                       "",
@@ -113,7 +113,7 @@ func TestEachFieldStopsAtErrors(t *testing.T) {
 	}
 }
 
-// TestLineAt counts lines from 1, and clips what is outside of the text.
+// TestLineAt counts lines from 1, and clips positions outside of the text.
 func TestLineAt(t *testing.T) {
 	for at, want := range map[int]int{-1: 1, 0: 1, 1: 1, 2: 2, 3: 3, 99: 3} {
 		if got := LineAt([]byte("a\n\nb"), at); got != want {

@@ -17,7 +17,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
-// objects are the nodes, pods, claims and slices of a snapshot.
+// objects returns the nodes, pods, claims and slices of a snapshot.
 func objects(s *snapshot.Snapshot) []metav1.Object {
 	var all []metav1.Object
 	for _, node := range s.Nodes {
@@ -53,7 +53,7 @@ func TestObjectsSayTheSame(t *testing.T) {
 	}
 }
 
-// TestWhatIsEqualIsThereOnce has two pods of one workload, and two devices of one model.
+// TestWhatIsEqualIsThereOnce covers two pods of one workload, and two devices of one model.
 func TestWhatIsEqualIsThereOnce(t *testing.T) {
 	s := testsnapshot.Load(t, `
 apiVersion: v1
@@ -103,7 +103,7 @@ spec:
 	}
 }
 
-// TestOthersStayApart has pods that differ in what a hash does not look at.
+// TestOthersStayApart covers pods that differ in what a hash does not look at.
 func TestOthersStayApart(t *testing.T) {
 	sharer := kinds.NewSharer()
 	for _, command := range []string{"a", "b", "a"} {

@@ -27,7 +27,7 @@ func check(t *testing.T, name string, err error, want string) {
 	}
 }
 
-// TestStored has objects that no API server ever stored, and such as it does.
+// TestStored covers objects that no API server ever stored, and such as it does.
 func TestStored(t *testing.T) {
 	claim := func(requests ...tc.RequestWrapper) *resourceapi.ResourceClaim {
 		return tc.Claim("c", requests...).ResourceClaim
@@ -70,7 +70,7 @@ func quantity(text string) *resource.Quantity {
 	return &q
 }
 
-// TestValues has manifests that the API server refuses for what they say about devices.
+// TestValues covers manifests that the API server refuses for what they say about devices.
 func TestValues(t *testing.T) {
 	for name, test := range map[string]struct {
 		object metav1.Object
@@ -103,7 +103,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestFields has manifests with fields that nobody reads, and where they belong.
+// TestFields covers manifests with fields that nobody reads, and where they belong.
 func TestFields(t *testing.T) {
 	for name, test := range map[string]struct{ apiVersion, kind, text, want string }{
 		"claim":           {"resource.k8s.io/v1", "ResourceClaim", `{"spec":{"devices":{"requests":[{"name":"r","exactly":{"deviceClassName":"c"}}]}}}`, ""},
@@ -130,7 +130,7 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// TestReferences has names of kinds, owners, consumers and other objects.
+// TestReferences covers names of kinds, owners, consumers and other objects.
 func TestReferences(t *testing.T) {
 	check(t, "type", kinds.CheckType("resource.k8s.io/v1", "ResourceClaim"), "")
 	check(t, "version", kinds.CheckType("a/b/c", "Pod"), "apiVersion: expected a group and a version such as resource.k8s.io/v1, found \"a/b/c\"")

@@ -73,7 +73,7 @@ func checkRanges(devices []resourceapi.Device, apiVersion string) error {
 	return nil
 }
 
-// devicePath is where a slice has a device: v1beta1 has its fields in "basic".
+// devicePath returns where a slice has a device: v1beta1 has its fields in "basic".
 func devicePath(i int, apiVersion string) string {
 	if strings.HasSuffix(apiVersion, "/v1beta1") {
 		return fmt.Sprintf("spec.devices[%d].basic", i)

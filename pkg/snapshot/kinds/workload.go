@@ -17,8 +17,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// workloadManifest is what any object with a pod template looks like. It is
-// also what a [snapshot.Workload] is saved as.
+// workloadManifest is the form of any object with a pod template. A [snapshot.Workload] is
+// also saved in it.
 type workloadManifest struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -32,7 +32,7 @@ type workloadManifest struct {
 type workloadSpec struct {
 	Selector json.RawMessage         `json:"selector,omitempty"`
 	Template *corev1.PodTemplateSpec `json:"template,omitempty"`
-	// Replicas is the number of pods; that of a Job is Parallelism, or the fewer
+	// Replicas is the number of pods; for a Job it is Parallelism, or the fewer
 	// Completions. Custom resources can have anything there.
 	Replicas    json.RawMessage `json:"replicas,omitempty"`
 	Parallelism json.RawMessage `json:"parallelism,omitempty"`
@@ -86,8 +86,8 @@ func KnownWorkload(group, kind string) WorkloadShape {
 	}
 }
 
-// LooksLikeWorkload finds out whether an object of an unknown kind has a pod
-// template, that is containers in spec.template.spec.
+// LooksLikeWorkload reports whether an object of an unknown kind has a pod template, that
+// is containers in spec.template.spec.
 func LooksLikeWorkload(data []byte) bool {
 	for _, name := range []string{"spec", "template", "spec"} {
 		var value []byte
@@ -160,7 +160,7 @@ func DecodeWorkload(data []byte, shape WorkloadShape) (*snapshot.Workload, error
 	return workload, nil
 }
 
-// JobWorkload is what is kept of a Job.
+// JobWorkload returns the kept part of a Job.
 func JobWorkload(job *batchv1.Job) *snapshot.Workload {
 	workload := &snapshot.Workload{
 		TypeMeta:   metav1.TypeMeta{APIVersion: batchv1.SchemeGroupVersion.String(), Kind: snapshot.KindJob},
@@ -173,7 +173,8 @@ func JobWorkload(job *batchv1.Job) *snapshot.Workload {
 	return workload
 }
 
-// jobLimit is how long a Job runs at most, nil if that is not limited, or it does not run.
+// jobLimit returns how long a Job runs at most, nil if that is not limited, or it does not
+// run.
 func jobLimit(spec *workloadSpec, status *batchv1.JobStatus) *snapshot.JobLimit {
 	limit := &snapshot.JobLimit{}
 	if status.StartTime == nil || len(spec.ActiveDeadlineSeconds) == 0 || json.Unmarshal(spec.ActiveDeadlineSeconds, &limit.ActiveDeadlineSeconds) != nil {
@@ -193,7 +194,7 @@ func jobEnd(status *batchv1.JobStatus) *snapshot.JobEnd {
 	return nil
 }
 
-// jobStatus is what a Job is saved with that ended, or has a limit.
+// jobStatus returns what a Job is saved with that ended, or has a limit.
 func jobStatus(w *snapshot.Workload) batchv1.JobStatus {
 	var status batchv1.JobStatus
 	if w.End != nil {
@@ -205,8 +206,8 @@ func jobStatus(w *snapshot.Workload) batchv1.JobStatus {
 	return status
 }
 
-// replicas is how many pods the workload wants at the same time, nil if that is
-// not known. The defaults are those of the API server.
+// replicas returns how many pods the workload wants at the same time, nil if that is not
+// known. The defaults are those of the API server.
 func (s *workloadSpec) replicas(shape WorkloadShape, kind string) *int32 {
 	number := func(data json.RawMessage) *int32 {
 		var n int32
@@ -251,7 +252,7 @@ func decodeSelector(data json.RawMessage) *metav1.LabelSelector {
 	return nil
 }
 
-// WorkloadManifest is what the workload is saved as.
+// WorkloadManifest returns what the workload is saved as.
 func WorkloadManifest(w *snapshot.Workload) (any, error) {
 	manifest := &workloadManifest{TypeMeta: w.TypeMeta, ObjectMeta: w.ObjectMeta}
 	var status any

@@ -113,8 +113,8 @@ func compiles(s string) bool {
 	return compiler.CompileCELExpression(s, dracel.Options{DisableCostEstimation: true}).Error == nil || compiler.CompileCELExpression(s, dracel.Options{DerivedAttribute: true, DisableCostEstimation: true}).Error == nil
 }
 
-// parseExpression returns nil for what is no expression. Macros are taken for
-// calls, so that they are written as they were.
+// parseExpression parses an expression, and returns nil if it is invalid. Macros are taken
+// for calls, so that they are written as they were.
 func parseExpression(s string) *ast.AST {
 	p, err := parser.NewParser(parser.Macros(), parser.EnableOptionalSyntax(true), parser.EnableIdentEscapeSyntax(true))
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// keptPaths are the fields of which testdata/kept.txt says that their text stays.
+// keptPaths returns the fields of which testdata/kept.txt says that their text stays.
 func keptPaths(t *testing.T) map[string]bool {
 	t.Helper()
 	content, err := os.ReadFile("testdata/kept.txt")

@@ -16,7 +16,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
 )
 
-// redactedText saves what is left of a text after redaction.
+// redactedText returns a text after redaction.
 func redactedText(t *testing.T, text string) string {
 	t.Helper()
 	var saved bytes.Buffer
@@ -26,7 +26,7 @@ func redactedText(t *testing.T, text string) string {
 	return saved.String()
 }
 
-// aNode is what names are about.
+// aNode is the node of the names.
 const aNode = `{"apiVersion":"v1","kind":"Node","metadata":{"name":"gpu-07.ml.acme.example"}}
 `
 
@@ -120,8 +120,8 @@ func TestRedactAttributesCalledSecret(t *testing.T) {
 	}
 }
 
-// TestRedactOptional has what is read only where a pod depends on it, and what
-// was left in other kinds.
+// TestRedactOptional covers objects that are only read if a pod depends on them, and
+// leftovers in other kinds.
 func TestRedactOptional(t *testing.T) {
 	text := redactedText(t, aNode+`
 ---

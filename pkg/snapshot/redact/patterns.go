@@ -12,13 +12,14 @@ type patterns struct {
 	// word is a word of a text, or several joined by colons; name is one.
 	word, name   *regexp.Regexp
 	uuid, serial *regexp.Regexp
-	// searches is what looks into strings in a CEL expression, or at their order.
+	// searches matches functions that look into strings in a CEL expression, or at their
+	// order.
 	identifier, searches *regexp.Regexp
 	quoted, url          *regexp.Regexp
-	// token is what stands between blanks, quotes or brackets, separator what
-	// joins parts of one, and number a short number with or without a unit.
+	// token matches text between blanks, quotes or brackets, separator joins parts of a
+	// token, and number is a short number with or without a unit.
 	token, separator, number *regexp.Regexp
-	// secret is what looks like one, and address like one of a network.
+	// secret matches text that looks like a secret, and address a network address.
 	secret, address *regexp.Regexp
 	// image is whatever could be the name of one.
 	image *regexp.Regexp

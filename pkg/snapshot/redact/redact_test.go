@@ -177,7 +177,8 @@ func TestRedactedJobsEnd(t *testing.T) {
 	}
 }
 
-// TestRedactedJobsLimit keeps how long a Job runs at most, and that it is that of its pods.
+// TestRedactedJobsLimit keeps how long a Job runs at most, and that its pods have the same
+// limit.
 func TestRedactedJobsLimit(t *testing.T) {
 	s := testsnapshot.Load(t, `{"apiVersion": "v1", "kind": "List", "items": [
 		{"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "train", "namespace": "ml", "uid": "7a94b1b5-2f0e-4d2b-9a55-1f1b7c3c9f10"},

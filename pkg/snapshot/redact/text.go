@@ -20,7 +20,7 @@ type texts struct {
 	// whether a value holds one.
 	expressions map[string]string
 	secrets     map[string]bool
-	// words are those of known messages.
+	// words are the words of known messages.
 	words map[string]bool
 	// literals are the strings in CEL expressions, and searched the names of
 	// attributes in expressions that do more than compare for equality.
@@ -236,7 +236,7 @@ func (t *texts) isUUID(word string) bool {
 	return len(word) >= shortest && t.patterns.uuid.MatchString(word)
 }
 
-// namesSecret reports whether an attribute is called like what is nobody's business.
+// namesSecret reports whether an attribute has a name that promises a secret.
 func namesSecret(attribute string) bool {
 	attribute = strings.ToLower(attribute)
 	return slices.ContainsFunc([]string{

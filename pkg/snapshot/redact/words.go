@@ -5,10 +5,10 @@ package redact
 
 import "strings"
 
-// templateWords are the words of the messages that the scheduler, the kubelet,
-// the controllers, the API server and this program write about pods, claims and
-// nodes. Of a message nothing stays but these, numbers and the vocabulary of
-// drivers: whatever else is in it may be anything.
+// templateWords returns the words of the messages that the scheduler, the kubelet, the
+// controllers, the API server and this program write about pods, claims and nodes. Of a
+// message nothing stays but these, numbers and the vocabulary of drivers: whatever else is
+// in it may be anything.
 func templateWords() map[string]bool {
 	words := map[string]bool{}
 	for word := range strings.FieldsSeq(wordsOfTemplates) {

@@ -29,9 +29,9 @@ var errWhereDevices = errors.New("--where is for devices: press 4 first")
 // rowFilter reports whether a row is wanted. It fails where it cannot tell.
 type rowFilter func(s widget.Content, row int) (bool, error)
 
-// parseFilter reads what was typed after "/": words that a row has in any of its
-// columns, all of them. An empty text wants every row; nil stands for that. A word
-// without capitals ignores the case. The note says what the filter could not tell.
+// parseFilter parses the text after "/": words that a row has in any of its columns, all of
+// them. An empty text wants every row; nil stands for that. A word without capitals ignores
+// the case. The note says what the filter could not tell.
 func parseFilter(ctx context.Context, text string, p *live.Picture) (filter rowFilter, note string, err error) {
 	text = strings.TrimSpace(text)
 	if expression, ok := strings.CutPrefix(text, "--where"); ok {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestWorse rings for what is new, and never twice for the same.
+// TestWorse rings for new troubles, and never twice for the same.
 func TestWorse(t *testing.T) {
 	start := time.Date(2026, 9, 15, 9, 30, 0, 0, time.UTC)
 	var m AlarmMemory

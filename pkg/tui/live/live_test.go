@@ -103,7 +103,7 @@ func follow(t *testing.T) (c *Cluster, from *source, now *time.Time) {
 	}), from, now
 }
 
-// arrival is the message that a command brings.
+// arrival returns the message that a command brings.
 func arrival(t *testing.T, cmd tea.Cmd) Message {
 	t.Helper()
 	msg, ok := cmd().(Message)

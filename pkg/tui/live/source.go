@@ -19,11 +19,11 @@ type Source interface {
 	Target(ctx context.Context, target snapshot.ObjectRef) (*snapshot.Snapshot, error)
 	// Changed gets a value after something changed.
 	Changed() <-chan struct{}
-	// Trouble is what keeps the source from knowing more, and since when; nil
-	// if nothing does.
+	// Trouble returns the error that keeps the source from knowing more, and since when;
+	// nil if there is none.
 	Trouble() (since time.Time, err error)
-	// Answered is when the source last heard of the cluster; zero for one that never
-	// changes.
+	// Answered returns when the source last heard of the cluster; zero for a source that
+	// never changes.
 	Answered() time.Time
 }
 
@@ -33,10 +33,10 @@ type Fixed struct{ snap *snapshot.Snapshot }
 // NewFixed makes a source of one snapshot.
 func NewFixed(snap *snapshot.Snapshot) Fixed { return Fixed{snap} }
 
-// Snapshot is always the same.
+// Snapshot always returns the same snapshot.
 func (f Fixed) Snapshot() *snapshot.Snapshot { return f.snap }
 
-// Target is always the same: a file has all that is known.
+// Target always returns the same snapshot: a file has everything.
 func (f Fixed) Target(context.Context, snapshot.ObjectRef) (*snapshot.Snapshot, error) {
 	return f.snap, nil
 }
@@ -44,8 +44,8 @@ func (f Fixed) Target(context.Context, snapshot.ObjectRef) (*snapshot.Snapshot, 
 // Changed never gets anything.
 func (Fixed) Changed() <-chan struct{} { return nil }
 
-// Trouble is none.
+// Trouble returns no error.
 func (Fixed) Trouble() (time.Time, error) { return time.Time{}, nil }
 
-// Answered is never: nobody was asked.
+// Answered returns zero: nobody was asked.
 func (Fixed) Answered() time.Time { return time.Time{} }

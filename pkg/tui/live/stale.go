@@ -19,8 +19,8 @@ import (
 type Change struct {
 	// all is set if any explanation may depend on something that changed.
 	all bool
-	// namespaces are those with a pod that changed in a way that no explanation in
-	// another namespace depends on.
+	// namespaces are the namespaces of changed pods that no explanation in another
+	// namespace depends on.
 	namespaces map[string]bool
 }
 
@@ -31,9 +31,9 @@ func (c *Change) Any() bool { return c.all || len(c.namespaces) > 0 }
 // Touches reports whether explanations of pods and claims in a namespace may be wrong.
 func (c *Change) Touches(namespace string) bool { return c.all || c.namespaces[namespace] }
 
-// ChangeBetween is what changed from one snapshot to a later one. Pods change most often, and
-// most of that concerns nobody else: that a container became ready, or that a pod without
-// claims was created. All else may concern any explanation.
+// ChangeBetween returns what changed from one snapshot to a later one. Pods change most
+// often, and most of that concerns nobody else: that a container became ready, or that a
+// pod without claims was created. All else may concern any explanation.
 func ChangeBetween(before, after *snapshot.Snapshot) *Change {
 	c := &Change{namespaces: map[string]bool{}}
 	restBefore, restAfter := *before, *after
@@ -83,8 +83,8 @@ func versionless(pod *corev1.Pod) *corev1.Pod {
 	return &still
 }
 
-// isComponent reports whether a pod may be one that others need: a driver, or a part of
-// the control plane. How these do is part of explanations.
+// isComponent reports whether others may need a pod: a driver, or a part of the control
+// plane. Explanations depend on their state.
 func isComponent(pod *corev1.Pod) bool {
 	owner := metav1.GetControllerOfNoCopy(pod)
 	return pod.Namespace == metav1.NamespaceSystem || owner != nil && (owner.Kind == "DaemonSet" || owner.Kind == "Node")
@@ -113,9 +113,9 @@ func isApart(pod *corev1.Pod) bool {
 		spec.Affinity == nil && spec.PriorityClassName == "" && !isComponent(pod)
 }
 
-// seenByOthers is a pod without what only explanations of its own namespace look at: what
-// its containers do, whether it is ready, its addresses, and whether it runs already. What
-// it takes of its node, which devices fail, and since when it runs, remains.
+// seenByOthers returns a pod without what only explanations of its own namespace look at:
+// what its containers do, whether it is ready, its addresses, and whether it runs already.
+// What it takes of its node, which devices fail, and since when it runs, remains.
 func seenByOthers(pod *corev1.Pod) *corev1.Pod {
 	still := versionless(pod)
 	still.Generation = 0
@@ -138,8 +138,8 @@ func seenByOthers(pod *corev1.Pod) *corev1.Pod {
 	return still
 }
 
-// lasting is what containers have otherwise than their spec says, without how they do. One
-// of which nothing remains is left out.
+// lasting returns what containers have otherwise than their spec says, without how they do.
+// One of which nothing remains is left out.
 func lasting(containers []corev1.Container, statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	var list []corev1.ContainerStatus
 	for i := range statuses {

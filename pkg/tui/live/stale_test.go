@@ -20,7 +20,7 @@ func twoCores() corev1.ResourceList {
 	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}
 }
 
-// cluster has a pod that runs, web/server, and one that waits for nothing else than its
+// pods returns a snapshot with a running pod, web/server, and a pod that only waits for its
 // turn, web/next.
 func pods() *snapshot.Snapshot {
 	container := corev1.Container{Name: "main", Resources: corev1.ResourceRequirements{Requests: twoCores()}}

@@ -17,7 +17,7 @@ import (
 // it is costs nothing.
 const lateAnswer = 5 * time.Second
 
-// Taken is the time of the picture, and how long ago the server was last heard of.
+// Taken returns the time of the picture, and how long ago the server was last heard of.
 func (c *Cluster) Taken(l *widget.Look) string {
 	switch {
 	case c.picture == nil:
@@ -52,7 +52,7 @@ func (c *Cluster) Status(proceed string) (widget.Tone, string) {
 	}
 }
 
-// Brief says in a few words what is wrong, as far as a namespace is concerned.
+// Brief lists the problems of a namespace in a few words.
 func (c *Cluster) Brief(namespace string) []string {
 	var parts []string
 	if _, trouble := c.trouble(); trouble != nil {

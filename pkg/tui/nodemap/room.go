@@ -73,7 +73,7 @@ func Room(ctx context.Context, facts *cluster.Cluster, known *inventory.Inventor
 	return fmt.Sprintf("%d of %s fit on %s; partly free: %s", most, class.Name, Count(fits), Count(some)), nil
 }
 
-// Count is "5,000 nodes".
+// Count returns "5,000 nodes".
 func Count(n int) string {
 	if n == 1 {
 		return "1 node"

@@ -18,7 +18,7 @@ const (
 	wide, pair = 150, 80
 	// tall is the height from which on nodes are shown as signs.
 	tall = 44
-	// paneWidth is what the pane takes at most.
+	// paneWidth is the largest width of the pane.
 	paneWidth = 78
 )
 
@@ -39,8 +39,8 @@ type box struct {
 	height, shown int
 }
 
-// keys are those of the rows that are shown, and of the line that stands for the
-// others. What cannot be opened has none.
+// keys returns the keys of the shown rows, and of the line that stands for the others. Rows
+// that cannot be opened have none.
 func (b *box) keys() []string {
 	if b.id == nil {
 		return nil
@@ -58,7 +58,7 @@ func (b *box) keys() []string {
 // hasRest reports whether there is a line that stands for the rows that are not shown.
 func (b *box) hasRest() bool { return b.all != nil && b.shown < b.count && b.shown < b.height }
 
-// opens is what is behind the row, or the line, with a key.
+// opens returns the item behind the row, or the line, with a key.
 func (b *box) opens(at int) any {
 	if at < b.shown {
 		return b.open(at)
@@ -66,7 +66,7 @@ func (b *box) opens(at int) any {
 	return b.all
 }
 
-// wants is how many lines it would like to have.
+// wants returns how many lines it would like to have.
 func (b *box) wants() int { return max(b.count, 1) }
 
 // give sets the height. If that is too little, the last line stands for the rows that
@@ -105,7 +105,7 @@ type screen struct {
 	remark int
 }
 
-// boxes are all of them, in the order of the cursor.
+// boxes returns all of them, in the order of the cursor.
 func (s *screen) boxes() []*box {
 	var boxes []*box
 	for _, groups := range [][]group{s.above, s.left, s.below, s.right} {
@@ -237,7 +237,7 @@ func spread(groups []group, height int) {
 	}
 }
 
-// stretch gives the last group what is left over.
+// stretch gives the last group the remaining lines.
 func stretch(groups []group, height int) {
 	for i := range groups {
 		height -= groups[i].height + widget.FrameHeight
@@ -249,7 +249,7 @@ func stretch(groups []group, height int) {
 	}
 }
 
-// keyAt is the key of the row at a place of the page, empty if there is none.
+// keyAt returns the key of the row at a place of the page, empty if there is none.
 func (s *screen) keyAt(x, y int) string {
 	groups, from := s.left, 0
 	if x >= s.leftWidth {
@@ -277,7 +277,7 @@ func (s *screen) keyAt(x, y int) string {
 	return ""
 }
 
-// verdict are the marks, on as many lines as they need, but two at most.
+// verdict returns the marks, on as many lines as they need, but two at most.
 func (p *Page) verdict(width int) []string {
 	const between = "   "
 	lines := []string{""}

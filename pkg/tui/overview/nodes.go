@@ -14,7 +14,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
-// nodes are signs, as many on a line as fit, each group after its name.
+// nodes draws signs, as many on a line as fit, each group after its name.
 func (p *Page) nodes(width int) box {
 	count := 0
 	for i := range p.model.Nodes {

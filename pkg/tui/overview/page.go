@@ -31,7 +31,7 @@ type Page struct {
 	signsWidth int
 	// plain is true for text that is printed: no frames, and no cursor.
 	plain bool
-	// drawn is what the page looks like, once it was drawn: it is asked for every second.
+	// drawn is the drawn page: it is asked for every second.
 	drawn string
 }
 
@@ -52,7 +52,7 @@ func (p *Page) Set(m Model) {
 	p.settle()
 }
 
-// settle finds the selected row again, or the one that took its place.
+// settle finds the selected row again, or the row that took its place.
 func (p *Page) settle() {
 	keys := p.keys()
 	if at := slices.Index(keys, p.selected); p.moved && at >= 0 {
@@ -68,7 +68,7 @@ func (p *Page) settle() {
 	}
 }
 
-// keys are those of all rows that are shown, in the order of the cursor.
+// keys returns the keys of all shown rows, in the order of the cursor.
 func (p *Page) keys() []string {
 	var keys []string
 	for _, b := range p.layout().boxes() {
@@ -88,10 +88,10 @@ func (p *Page) Move(by int) {
 	p.selected = keys[p.at]
 }
 
-// Len is how many rows there are.
+// Len returns how many rows there are.
 func (p *Page) Len() int { return len(p.keys()) }
 
-// Selected is what the selected row opens, nil for nothing.
+// Selected returns what the selected row opens, nil for nothing.
 func (p *Page) Selected() any {
 	for _, b := range p.layout().boxes() {
 		if at := slices.Index(b.keys(), p.selected); at >= 0 && p.selected != "" {
@@ -101,7 +101,7 @@ func (p *Page) Selected() any {
 	return nil
 }
 
-// Item is what the selected row is about, nil if that is nothing by itself.
+// Item returns what the selected row is about, nil if that is nothing by itself.
 func (p *Page) Item() any {
 	m := &p.model
 	if i := index(p, "capacity", m.Classes.Rows, func(c *Class) string { return c.Name }); i >= 0 {
@@ -225,7 +225,7 @@ func (p *Page) draw(b *box) []string {
 	return widget.Frame{Title: p.look.Header.Render(b.title), Right: p.look.Say(widget.Faint, head), Foot: b.foot, FootRight: more}.Draw(p.look, b.width, lines)
 }
 
-// row is a line, marked if it is the selected one. It keeps its colors then.
+// row returns a line, marked if it is the selected one. It keeps its colors then.
 func (p *Page) row(text, key string, width int) string {
 	if p.plain || key == "" || key != p.selected {
 		return text

@@ -32,7 +32,7 @@ func newFindings(known *live.Diagnosis) (widget.Content, error) {
 	return list, nil
 }
 
-// FindingTone is how severe a finding is.
+// FindingTone returns how severe a finding is.
 func FindingTone(f *api.Finding) widget.Tone {
 	switch f.Severity {
 	case api.SeverityError:

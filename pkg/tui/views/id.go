@@ -5,8 +5,8 @@ package views
 
 import "strconv"
 
-// ID is what a screen shows. The views up to teams have a key: the digits in the
-// order of a keyboard, 0 last.
+// ID identifies a view. The views up to teams have a key: the digits in the order of a
+// keyboard, 0 last.
 type ID int
 
 // The views, in the order of their keys.
@@ -25,7 +25,7 @@ const (
 	Pods
 )
 
-// Names are those of the views that have a key.
+// Names returns the names of the views that have a key.
 func Names() []string {
 	return []string{"overview", "nodes", "pools", "devices", "claims", "pending", "classes", "taints", "findings", "teams"}
 }
@@ -35,10 +35,10 @@ func ShortNames() []string {
 	return []string{"over", "node", "pool", "dev", "claim", "pend", "class", "taint", "find", "team"}
 }
 
-// Key is the digit that shows a view.
+// Key returns the digit that shows a view.
 func (id ID) Key() string { return strconv.Itoa((int(id) + 1) % 10) }
 
-// ByKey is the view of a digit; false for what is none.
+// ByKey returns the view of a digit; false for other keys.
 func ByKey(key string) (id ID, ok bool) {
 	number, err := strconv.Atoi(key)
 	if err != nil || len(key) != 1 {

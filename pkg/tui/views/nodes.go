@@ -44,7 +44,8 @@ func nodeTone(n *inventory.Node) widget.Tone {
 	}
 }
 
-// NodesOf are the nodes of rows, or of all if there is no list of these; none of another view.
+// NodesOf returns the nodes of rows, or of all if there is no list of these; none of
+// another view.
 func NodesOf(c widget.Content, rows []int) []*inventory.Node {
 	all, ok := c.(*nodeContent)
 	if !ok {

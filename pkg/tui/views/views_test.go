@@ -28,7 +28,7 @@ func TestTones(t *testing.T) {
 	}
 }
 
-// TestNotExplainedYet has a sign where the reason is not known yet.
+// TestNotExplainedYet covers a sign where the reason is not known yet.
 func TestNotExplainedYet(t *testing.T) {
 	snap, err := load.Load(t.Context(), []string{filepath.Join("..", "..", "..", "examples", "cluster")}, load.Options{})
 	if err != nil {
