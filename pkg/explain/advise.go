@@ -66,7 +66,8 @@ func (x *builder) advise(ctx context.Context) (reason, error) {
 	return said, ctx.Err()
 }
 
-// measureSteps are for values that selectors ask for and drivers have not measured.
+// measureSteps returns the steps for values that selectors read and drivers have not
+// measured.
 func measureSteps(q *funnel.Question) []api.NextStep {
 	var steps []api.NextStep
 	for i := range q.Claims {
@@ -96,7 +97,7 @@ func measureSteps(q *funnel.Question) []api.NextStep {
 	return steps
 }
 
-// conflictCase is what conflicts and remedies are looked for with.
+// conflictCase returns what conflicts and remedies are looked for with.
 func (x *builder) conflictCase() *advice.Case {
 	c := &advice.Case{
 		Verdict: x.Verdict, Nodes: x.reachable(), Contents: x.contents, Confirmer: x.confirmer, Only: x.Reach.OnlyNode(),
@@ -107,8 +108,8 @@ func (x *builder) conflictCase() *advice.Case {
 	return c
 }
 
-// reachable are the nodes on which changes could make the claims fit. A DaemonSet creates
-// each pod for one node: whatever changes, it does not run on another one.
+// reachable returns the nodes on which changes could make the claims fit. A DaemonSet
+// creates each pod for one node: whatever changes, it does not run on another one.
 func (x *builder) reachable() []*corev1.Node {
 	nodes := x.Target.Nodes(x.Cluster)
 	if x.Pod == nil || snapshot.DaemonNode(x.Pod) == "" {

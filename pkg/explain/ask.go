@@ -26,8 +26,8 @@ type Asked struct {
 	Question *funnel.Question
 	// Answer has the verdict and the nodes, and nothing that is looked for beyond.
 	Answer *api.Explanation
-	// Equivalent has for each candidate of the question the first one that is the same
-	// to the claims, by their indices. It is nil if no node was tried.
+	// Equivalent has for each candidate of the question the first equivalent one, by their
+	// indices. It is nil if no node was tried.
 	Equivalent []int
 }
 
@@ -60,7 +60,7 @@ func (a *Asker) Ask(ctx context.Context, c *cluster.Cluster, pod *corev1.Pod, le
 	return &Asked{x.Question, answer, x.equivalent}, nil
 }
 
-// evaluator is what evaluates the selectors for a cluster.
+// evaluator returns what evaluates the selectors for a cluster.
 func (a *Asker) evaluator(c *cluster.Cluster) *selector.Evaluator {
 	if own := c.Gates.Selectors(); a.selectors == nil || !a.selectors.Like(own) {
 		a.selectors = own

@@ -158,7 +158,8 @@ func preemptionMatters(q *funnel.Question) bool {
 	})
 }
 
-// orderedPools are the pools for which it matters in which order the scheduler tries nodes.
+// orderedPools returns the pools for which it matters in which order the scheduler tries
+// nodes.
 func orderedPools(q *funnel.Question) []string {
 	nodes := map[*cluster.Pool]int{}
 	var found []string

@@ -34,8 +34,8 @@ func (x *builder) obstacles() (unknown []string) {
 	return nil
 }
 
-// unknowns is what was not evaluated and matters to a pod that fits, and that the
-// scheduler said otherwise.
+// unknowns returns the gaps that matter to a pod that fits, and that the scheduler said
+// otherwise.
 func (x *builder) unknowns() []string {
 	pod := x.Pod
 	if pod == nil {

@@ -80,7 +80,8 @@ func (x *builder) updates(ctx context.Context) ([]api.Remedy, reason, error) {
 	return nil, said, ctx.Err()
 }
 
-// fixes are the releases that end a behavior of the cluster's scheduler, the first one first.
+// fixes returns the releases that end a behavior of the cluster's scheduler, the first one
+// first.
 func fixes(facts *cluster.Cluster) []string {
 	var list []*version.Version
 	for _, change := range behavior.Changes() {

@@ -23,13 +23,13 @@ type builder struct {
 	// contents tell which nodes are equivalent, confirmer asks about what-if clusters.
 	contents  *nodegroup.Contents
 	confirmer *counting.Confirmer
-	// equivalent has for each candidate the first one that has the same answer.
+	// equivalent has for each candidate the first equivalent one.
 	equivalent []int
 	// outlook is nil until it is begun.
 	outlook *advice.OutlookCase
 	// replaced is set if the pod waits for those that it replaces.
 	replaced *replaced
-	// devices are those to be described, and described what was found.
+	// devices are the devices to describe, and described their descriptions.
 	devices   []*cluster.Device
 	described []*api.DeviceExplanation
 	out       *api.Explanation

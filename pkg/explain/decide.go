@@ -160,9 +160,8 @@ func (x *builder) retry(ctx context.Context) error {
 	return nil
 }
 
-// released is the cluster after the scheduler has taken back what keeps the
-// pod from nodes, and the names of the claims. There is none if it may not
-// take back anything.
+// released returns the cluster after the scheduler has taken back what keeps the pod from
+// nodes, and the names of the claims. There is none if it may not take back anything.
 func released(q *funnel.Question) (after *cluster.Cluster, released []string) {
 	amended := *q.Cluster.Snapshot
 	amended.Claims = slices.Clone(q.Cluster.Snapshot.Claims)
@@ -236,7 +235,7 @@ func (x *builder) answerOn(ctx context.Context, node *corev1.Node, checked alloc
 	}
 }
 
-// unending is why a search does not end, if that is an expression.
+// unending returns why a search does not end, if that is an expression.
 func unending(err error) error {
 	var endless *selector.UnendingError
 	if errors.As(err, &endless) {
@@ -245,8 +244,8 @@ func unending(err error) error {
 	return nil
 }
 
-// errorText is an error of the allocator on one line. What it says of the limit
-// of a claim is said in other words.
+// errorText returns an error of the allocator on one line. What it says of the limit of a
+// claim is said in other words.
 func errorText(err error) string {
 	text := english.OneLine(err)
 	if verdict.IsCompileError(err) {
@@ -264,7 +263,7 @@ func errorText(err error) string {
 	return text
 }
 
-// conclude is the reason of the allocator's verdict.
+// conclude returns the reason of the allocator's verdict.
 func (x *builder) conclude() reason {
 	if x.Ended >= 0 {
 		checked, node := &x.Checked[x.Ended], x.Reach.Candidates[x.Ended].Name
@@ -296,7 +295,7 @@ func (x *builder) conclude() reason {
 	}
 }
 
-// kindDaemonSet is that of what creates a pod for each node.
+// kindDaemonSet is the kind of the controller that creates a pod for each node.
 const kindDaemonSet = "DaemonSet"
 
 // daemons says on how many of the nodes for which a DaemonSet creates a pod it fits. Its
@@ -323,7 +322,7 @@ func (x *builder) daemons() string {
 	return fmt.Sprintf("the DaemonSet creates pods for %s: it fits on %d, the other pods wait", english.Count(all, "node"), fits)
 }
 
-// errorSummary is the allocator's error, with what people need to know beyond.
+// errorSummary returns the allocator's error, with what people need to know beyond.
 func errorSummary(q *funnel.Question, claims []api.ClaimExplanation, err error) string {
 	text := funnel.WithoutPlannedClaims(q, errorText(err))
 	if verdict.ErrorCode(err) != api.SelectorError {
@@ -371,7 +370,7 @@ func classCount(r api.RequestExplanation) int {
 	return count
 }
 
-// noFit is the reason of the first nodes, where no node was looked at closely.
+// noFit returns the reason of the first nodes, where no node was looked at closely.
 func noFit(out *api.Explanation, allocated bool) reason {
 	if out.NodeCount == 0 {
 		return reason{what: "there are no nodes"}
@@ -401,7 +400,8 @@ func placementOf(v *verdict.Verdict) *api.Placement {
 	return placement
 }
 
-// heedGaps says what was hidden that could turn the verdict around, in place of what is said.
+// heedGaps returns the gap that could turn the verdict around as the reason, or else the
+// given reason.
 func (x *builder) heedGaps(said reason) reason {
 	switch {
 	case x.NoNode:

@@ -161,7 +161,7 @@ func allocatedSummary(pod *corev1.Pod, claims []api.ClaimExplanation) string {
 	return text
 }
 
-// claimName is the name of the claim that an entry of the pod refers to.
+// claimName returns the name of the claim that an entry of the pod refers to.
 func claimName(q *funnel.Question, pc *cluster.PodClaim) string {
 	if q.Pod == nil {
 		return ""

@@ -39,7 +39,7 @@ func describeDevice(ctx context.Context, q *funnel.Question, answer *api.Explana
 type view struct {
 	*funnel.Question
 	answer *api.Explanation
-	// summary is that of the answer, as a clause.
+	// summary is the summary of the answer, as a clause.
 	summary string
 	// only is the one node that the question is about, nil for all.
 	only   *corev1.Node
@@ -91,9 +91,9 @@ func (v *view) claimLabel(claim int) string {
 	return cmp.Or(explained.PodClaim, explained.Template, "for extended resources")
 }
 
-// closest is the node from which a request looks at a device: the one that the
-// question is about, the one that the allocator picks, or the one where the
-// device gets furthest. Those that the pod cannot use come last.
+// closest returns the node for which a request looks at a device: the node of the question,
+// the node that the allocator picks, or the node where the device passes most checks. Nodes
+// that the pod cannot use come last.
 func (v *view) closest(ctx context.Context, f *funnel.Funnel, d *cluster.Device) *corev1.Node {
 	if v.only != nil {
 		return v.only
@@ -119,8 +119,7 @@ func (v *view) closest(ctx context.Context, f *funnel.Funnel, d *cluster.Device)
 	return best
 }
 
-// checkOn is the check that a device fails on a node, or one more
-// than all.
+// checkOn returns the check that a device fails on a node, or one more than all.
 func checkOn(ctx context.Context, q *funnel.Question, f *funnel.Funnel, d *cluster.Device, node *corev1.Node) eligibility.Check {
 	check := eligibility.Reach
 	for i := range q.Reach.Pools[node.Name] {
@@ -144,8 +143,8 @@ func checkOn(ctx context.Context, q *funnel.Question, f *funnel.Funnel, d *clust
 	return check
 }
 
-// pickedFor is the request that the allocator gives a device to, empty if it
-// does not pick the device.
+// pickedFor returns the request that the allocator gives a device to, empty if it does not
+// pick the device.
 func (v *view) pickedFor(d *cluster.Device) string {
 	for _, c := range v.answer.Placement.Claims {
 		for _, p := range c.Devices {
@@ -254,8 +253,8 @@ func alternativesOf(q *funnel.Question, claim int, f *funnel.Funnel) []*funnel.F
 	return nil
 }
 
-// positionOf is where a device comes when the allocator tries those of a node,
-// and whether its pool is one of those that come last.
+// positionOf returns the position of a device in the order in which the allocator tries the
+// devices of a node, and whether its pool is among the last ones.
 func positionOf(q *funnel.Question, id cluster.DeviceID, node string) (at int, last bool) {
 	for _, pool := range q.Reach.Pools[node] {
 		for i := range pool.Devices {

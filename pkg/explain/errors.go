@@ -9,7 +9,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 )
 
-// compileSummary is one sentence about a selector that does not compile.
+// compileSummary returns one sentence about a selector that does not compile.
 func compileSummary(q *funnel.Question) string {
 	named, problem, stored := funnel.CompileProblem(q)
 	if problem == nil {

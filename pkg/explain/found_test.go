@@ -29,7 +29,7 @@ func everythingOff(s *snapshot.Snapshot) {
 	}
 }
 
-// TestFound has what random clusters brought to light.
+// TestFound covers what random clusters brought to light.
 func TestFound(t *testing.T) {
 	stepOfZero := tc.Device("gpu-0", "memory:=4").Shareable().Change(func(d *resourceapi.Device) {
 		zero, one := resource.MustParse("0"), resource.MustParse("1")
@@ -95,7 +95,7 @@ func TestFound(t *testing.T) {
 	}
 }
 
-// surveyed is a builder about all claims that wait, with funnels.
+// surveyed returns a builder about all claims that wait, with funnels.
 func surveyed(tb testing.TB, snap *snapshot.Snapshot) *builder {
 	tb.Helper()
 	facts := cluster.New(snap)

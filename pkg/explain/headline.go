@@ -37,8 +37,8 @@ type headlines struct {
 	reasons   *nodeanswer.Reasons
 }
 
-// of is the reason why the claims fit nowhere: what is asked for, and why
-// the nearest node does not have it. It is empty where that is not known.
+// of returns the reason why the claims fit nowhere: the request, and why the nearest node
+// cannot serve it. It is empty if that is not known.
 func (h *headlines) of(ctx context.Context, list []*advice.Prospect) reason {
 	if said := h.noDevices(); said != (reason{}) {
 		return said
@@ -108,8 +108,8 @@ func (h *headlines) of(ctx context.Context, list []*advice.Prospect) reason {
 	return said
 }
 
-// ofCauses names what is asked for in vain where several requirements keep the claims from
-// fitting on the nearest node, each by itself.
+// ofCauses names the requirements that each keep the claims from fitting on the nearest
+// node.
 func (h *headlines) ofCauses(ctx context.Context, p *advice.Prospect, causes []advice.Cause) reason {
 	if len(causes) < 2 {
 		return reason{}
@@ -184,7 +184,7 @@ func (h *headlines) byPlugin() string {
 	return text
 }
 
-// notSuitable is what besides the devices keeps the pod from a node, as the end of a
+// notSuitable returns what besides the devices keeps the pod from a node, as the end of a
 // sentence about them; empty if nothing does.
 func (h *headlines) notSuitable(node *corev1.Node, enough bool) string {
 	var misfits []string
@@ -198,8 +198,8 @@ func (h *headlines) notSuitable(node *corev1.Node, enough bool) string {
 	return english.PrecededBy(link+" is not suitable: ", english.JoinAnd(misfits))
 }
 
-// onlyNode is the reason why a pod does not fit on the only node that it selects, where
-// that has no devices.
+// onlyNode returns the reason why a pod does not fit on the only node that it selects,
+// where that has no devices.
 func (h *headlines) onlyNode(ctx context.Context, node *corev1.Node) reason {
 	which := "the only one that the pod selects"
 	if snapshot.DaemonNode(h.Pod) != "" {
@@ -360,7 +360,7 @@ func availableText(q *funnel.Question, node *corev1.Node) string {
 	return "the devices for all requests"
 }
 
-// strandedHeadline is for a pod whose claims have their devices.
+// strandedHeadline returns the headline for a pod whose claims have their devices.
 func (h *headlines) strandedHeadline(p *advice.Prospect) string {
 	var texts []string
 	for _, u := range h.Reach.Misfits[p.Node().Name] {
@@ -400,8 +400,8 @@ func (h *headlines) noDevices() reason {
 	return reason{}
 }
 
-// noAttribute says that a constraint is about an attribute that no device has, so
-// that no device can be used for a request.
+// noAttribute says that no device has the attribute of a constraint, so that no device can
+// be used for a request.
 func (h *headlines) noAttribute() string {
 	if h.Cluster.Snapshot.Gap(snapshot.ResourceSlices) != nil || h.target.Only != nil || h.out.NodeCount == 0 {
 		return ""
@@ -426,7 +426,7 @@ func (h *headlines) noAttribute() string {
 	return ""
 }
 
-// classHint is what the class of a request was probably meant to select.
+// classHint returns what the class of a request was probably meant to select.
 func (h *headlines) classHint(claim, request int) detail {
 	for _, f := range h.Claims[claim].Funnels[request] {
 		for _, r := range h.out.Claims[h.Claims[claim].Index].Requests {
@@ -535,7 +535,7 @@ func misfitText(u eligibility.UnsuitableNode, now time.Time, hypothetical bool) 
 	return u.Misfit.Text(now)
 }
 
-// detailOf is what the funnel says about a code, where a number alone tells too
+// detailOf returns what the funnel says about a code, where a number alone tells too
 // little: nothing if several rejections have the code, or one of devices that require
 // different things.
 func detailOf(claims []api.ClaimExplanation, code api.Code) detail {
@@ -572,7 +572,7 @@ func detailOf(claims []api.ClaimExplanation, code api.Code) detail {
 	}
 }
 
-// detailAbout is what the funnel says about a part of a selector.
+// detailAbout returns what the funnel says about a part of a selector.
 func detailAbout(claims []api.ClaimExplanation, part string) detail {
 	for _, claim := range claims {
 		for _, r := range claim.Requests {

@@ -20,7 +20,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
-// solve is the decision for the only node of an instance.
+// solve returns the decision for the only node of an instance.
 func (x *builder) solve(tb testing.TB) (*counting.Builder, decision.Result) {
 	tb.Helper()
 	node := x.Reach.Candidates[0]
@@ -56,7 +56,7 @@ func TestInstances(t *testing.T) {
 	}
 }
 
-// pinned are the claims, asking for just the devices that were chosen.
+// pinned returns the claims, asking for just the devices that were chosen.
 func (x *builder) pinned(built *counting.Builder, chosen []decision.Choice) []*resourceapi.ResourceClaim {
 	ids := make([]string, len(built.Devices))
 	for d, i := range built.Devices {
@@ -144,7 +144,7 @@ func BenchmarkHard(b *testing.B) {
 	}
 }
 
-// askUpstream is how long the allocator takes to find nothing.
+// askUpstream returns how long the allocator takes to find nothing.
 func askUpstream(b *testing.B, parts []any, limit time.Duration) time.Duration {
 	b.Helper()
 	x := surveyed(b, tc.Cluster(parts...))

@@ -25,8 +25,8 @@ type checkList struct {
 	checks []api.DeviceCheck
 }
 
-// add notes a check that fails for the given reasons, or passes if there are
-// none.
+// add adds a check that fails for the given reasons, or passes if there are none. It
+// reports whether it passes.
 func (l *checkList) add(check, label string, reasons ...*eligibility.Reason) bool {
 	out := api.DeviceCheck{Check: check, Label: label, Outcome: api.CheckPassed}
 	for _, r := range reasons {
@@ -176,7 +176,7 @@ func (l *checkList) addPlace(unreached *eligibility.Reason, node *corev1.Node, c
 	l.add(check, label, r)
 }
 
-// devicePlace is what is wrong with the place of a device as seen from a node.
+// devicePlace has the problems with the place of a device as seen from a node.
 type devicePlace struct {
 	misfits                []*eligibility.Reason
 	unreached, slice, pool *eligibility.Reason

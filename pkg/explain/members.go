@@ -18,12 +18,12 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// maxExplained is of how many kinds of members that do not fit the reason is looked
-// for, besides that of the first one.
+// maxExplained is for how many kinds of members that do not fit the reason is looked for,
+// besides the first one.
 const maxExplained = 8
 
-// answerMembers is the explanation of a workload or a PodGroup: that of its first pod
-// that does not fit, or else of the first one that waits, with what becomes of all.
+// answerMembers returns the explanation of a workload or a PodGroup: of its first pod that
+// does not fit, or else of the first waiting one, with the outcome of all.
 func (a *answers) answerMembers(ctx context.Context, s *target.Target, d depth) (*api.Explanation, error) {
 	waiting := a.Members(s)
 	of := *s
@@ -55,7 +55,7 @@ func (a *answers) answerMembers(ctx context.Context, s *target.Target, d depth) 
 	return a.settled(*answer, chosen, s), nil
 }
 
-// isMember reports whether a pod of the queue is one of those that a target stands for.
+// isMember reports whether a target stands for a pod of the queue.
 func isMember(s *target.Target, p *verdict.Queued) bool {
 	same := func(pod *corev1.Pod) bool { return pod.Name == p.Pod.Name && pod.Namespace == p.Pod.Namespace }
 	return slices.ContainsFunc(s.Users, same) || slices.ContainsFunc(s.New, same)
@@ -110,8 +110,8 @@ func (a *answers) members(ctx context.Context, s *target.Target, waiting []*verd
 	return m, nil
 }
 
-// reasonOf is why a pod does not fit. One that fits as long as the others are left
-// out lacks what they get.
+// reasonOf returns why a pod does not fit. One that fits as long as the others are left out
+// lacks what they get.
 func reasonOf(p *verdict.Queued, why *api.Explanation) api.MemberKind {
 	if p.Kind.Verdict.Outcome == api.Fits {
 		return api.MemberKind{Verdict: api.DoesNotFit, Code: api.PodsCompete, Message: "what is available goes to the pods before them"}
@@ -196,8 +196,8 @@ func (k *memberKinds) add(key string, pod *corev1.Pod, described api.MemberKind,
 	}
 }
 
-// sorted has those that do not fit first, then those that do, then those that have
-// their devices.
+// sorted returns the kinds that do not fit first, then the kinds that do, then the kinds
+// that have their devices.
 func (k *memberKinds) sorted() []api.MemberKind {
 	rank := func(kind api.MemberKind) int {
 		return slices.Index([]api.Verdict{api.Fits, api.Allocated}, kind.Verdict)
@@ -206,14 +206,14 @@ func (k *memberKinds) sorted() []api.MemberKind {
 	return k.list
 }
 
-// fitting is what becomes of the members of a target.
+// fitting is the outcome for the members of a target.
 type fitting struct {
 	// Total counts them, Fit those that have devices or get them.
 	Fit, Total int
 	// GroupFits is set if their PodGroup is scheduled, or there is none.
 	GroupFits bool
-	// First is what the first of them gets, nil if none does; Nodes counts the nodes
-	// of all.
+	// First is the placement of the first of them, nil if none has one; Nodes counts the
+	// nodes of all.
 	First *api.Placement
 	Nodes int
 }
@@ -250,7 +250,7 @@ func (a *answers) fitting(s *target.Target) fitting {
 	return f
 }
 
-// memberNoun is what the pods of a target are called.
+// memberNoun returns what the pods of a target are called.
 func memberNoun(s *target.Target) string {
 	if s.Group != nil {
 		return "member"

@@ -103,7 +103,7 @@ func (x *builder) judgeDevices(ctx context.Context, node *corev1.Node, away bool
 	return nil
 }
 
-// awaySummary is the reason where the pod cannot use the node.
+// awaySummary returns the reason where the pod cannot use the node.
 func awaySummary(n *api.NodeExplanation) string {
 	var texts []string
 	for _, misfit := range n.Misfits {

@@ -20,7 +20,7 @@ func (x *builder) wantsOutlook() bool {
 		x.Reach.Pools != nil && (x.Pod == nil || snapshot.Waits(x.Pod))
 }
 
-// beginOutlook begins to find the outlook beside what is done meanwhile.
+// beginOutlook begins to find the outlook in the background.
 func (x *builder) beginOutlook() {
 	if x.outlook != nil || !x.wantsOutlook() {
 		return
@@ -60,7 +60,7 @@ func promising(groups []api.NodeGroup) []string {
 	return names
 }
 
-// When is the condition under which it fits, empty where there is no outlook.
+// When returns the condition under which it fits, empty where there is no outlook.
 func When(e *api.Explanation) api.Condition {
 	if e.Outlook == nil {
 		return ""

@@ -25,7 +25,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
-// What the checks count, for the table.
+// Names of the counted checks, for the table.
 const (
 	checkInfeasible = "counting: does not fit"
 	checkFeasible   = "counting: fits"
@@ -34,7 +34,7 @@ const (
 	checkRemedy     = "remedies"
 )
 
-// plainAnswer is what the scheduler would say.
+// plainAnswer is the scheduler's answer.
 type plainAnswer struct {
 	verdict api.Verdict
 	// outcomes has the nodes where the allocator was asked.
@@ -132,7 +132,7 @@ func suitable(c *fleet.Case, facts *cluster.Cluster, node *corev1.Node) bool {
 	return true
 }
 
-// property has a case, what is said about it, and what the allocator says.
+// property has a case, its explanation, and the allocator's answer.
 type property struct {
 	*fleet.Case
 	*builder

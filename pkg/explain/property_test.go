@@ -98,11 +98,11 @@ func TestProperties(t *testing.T) {
 	}
 }
 
-// caseSteps bounds the searches for one case, upstream's and those of its
-// explanation together: some seconds. Most cases take less than a thousandth of it.
+// caseSteps bounds the searches for one case, upstream's and the explanation's together:
+// some seconds. Most cases take less than a thousandth of it.
 const caseSteps = 20_000_000
 
-// seeds are those of cases that several workers find.
+// seeds are the seeds of cases that several workers find.
 type seeds struct {
 	mutex sync.Mutex
 	list  []uint64
@@ -225,7 +225,7 @@ func (k *coverage) checked(what string) {
 	k.checks[what]++
 }
 
-// String is the table.
+// String returns the table.
 func (k *coverage) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%-40s %7s %10s\n", "feature", "cases", "it matters")

@@ -64,7 +64,7 @@ func (a *answers) explainKind(ctx context.Context, kind *verdict.Kind, d depth) 
 	return nil
 }
 
-// of is the explanation of a kind of pods that was decided.
+// of returns the explanation of a kind of pods that was decided.
 func (a *answers) of(ctx context.Context, kind *verdict.Kind, d depth) (*api.Explanation, error) {
 	if known := a.byKind[kind]; known != nil {
 		return known, nil
@@ -74,8 +74,8 @@ func (a *answers) of(ctx context.Context, kind *verdict.Kind, d depth) (*api.Exp
 	return answer, err
 }
 
-// answer is the explanation of a target after all of the queue was decided. Targets that stand for
-// pods of a workload are explained as deeply as is asked for.
+// answer returns the explanation of a target after all of the queue was decided. Targets
+// that stand for pods of a workload are explained as deeply as is asked for.
 func (a *answers) answer(ctx context.Context, s *target.Target, d depth) (*api.Explanation, error) {
 	if s.Workload {
 		return a.answerMembers(ctx, s, d)
@@ -98,8 +98,8 @@ func (a *answers) answer(ctx context.Context, s *target.Target, d depth) (*api.E
 	}
 }
 
-// shared is the answer for a pod that is equal to another one, as far as it is
-// its own.
+// shared returns the answer for a pod that is equal to another one, as far as it is its
+// own.
 func (a *answers) shared(p *verdict.Queued, s *target.Target) *api.Explanation {
 	from := a.byKind[p.Kind]
 	x := newBuilder(&verdict.Verdict{Question: funnel.NewQuestion(a.cluster, s.Pod, s.Claims), Target: s}, reasonsOnly)
@@ -121,8 +121,8 @@ func (a *answers) shared(p *verdict.Queued, s *target.Target) *api.Explanation {
 	return out
 }
 
-// settled is an answer for the cluster as it is, with what the pods before this
-// one change about it.
+// settled returns an answer for the cluster as it is, with what the pods before this one
+// change about it.
 func (a *answers) settled(e api.Explanation, p *verdict.Queued, s *target.Target) *api.Explanation {
 	text := ""
 	switch {
@@ -142,7 +142,7 @@ func (a *answers) settled(e api.Explanation, p *verdict.Queued, s *target.Target
 	return &e
 }
 
-// placed is what a reservation has, as an answer says it.
+// placed returns what a reservation has, as an answer says it.
 func placed(p *verdict.Queued) *api.Placement {
 	placement := &api.Placement{Node: p.Reservation.Node}
 	for i := range p.Reservation.Claims {
@@ -164,7 +164,7 @@ func devicesOf(p *verdict.Queued) []api.AllocatedDevice {
 	return devices
 }
 
-// compete turns the answer for a pod that fits into that for one whose devices
+// compete turns the answer for a pod that fits into the answer for a pod whose devices
 // others get before it. It returns the summary, as a clause.
 func (a *answers) compete(e *api.Explanation, p *verdict.Queued, s *target.Target) string {
 	e.Outlook = outlookOfQueued(e.Placement)
@@ -202,7 +202,8 @@ func (a *answers) compete(e *api.Explanation, p *verdict.Queued, s *target.Targe
 	return text
 }
 
-// outlookOfQueued is the outlook of a pod that fits as long as those before it are left out.
+// outlookOfQueued returns the outlook of a pod that fits as long as those before it are
+// left out.
 func outlookOfQueued(placement *api.Placement) *api.Outlook {
 	if placement == nil {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
-// releaseText is the reason of a verdict that the release of the cluster turns around.
+// releaseText returns the reason of a verdict that the release of the cluster turns around.
 func (x *builder) releaseText() string {
 	r := x.Release
 	if r.Outcome == api.Error {
@@ -74,7 +74,8 @@ func (x *builder) releaseAssumption() string {
 	return ""
 }
 
-// unknownRelease says what is assumed of a release that is not known, empty if it is known.
+// unknownRelease describes the assumption about an unknown release, empty if the release is
+// known or does not matter.
 func unknownRelease(r *verdict.Release) string {
 	const unknown = "the Kubernetes version is not known"
 	fixes := map[behavior.Behavior]int{behavior.MixedClaimsFailScore: 139017, behavior.AllWithCountersPanics: 138885, behavior.OpenRuleTaintsAll: 141620, behavior.AllPoolErrorEndsAttempt: 141898}
@@ -92,10 +93,10 @@ func unknownRelease(r *verdict.Release) string {
 	}
 }
 
-// poolOrder says what depends on the order of pools, which is a random one in the stable
-// implementation (GatherPools in structured/internal/stable/pools_stable.go): whether a request for
-// all devices meets first a device that a constraint does not allow, which ends the attempt, or
-// one that is in use.
+// poolOrder says what depends on the order of pools, which is random in the stable
+// implementation (GatherPools in structured/internal/stable/pools_stable.go): whether a
+// request for all devices meets first a device that a constraint does not allow, which ends
+// the attempt, or a device that is in use.
 func poolOrder(q *funnel.Question) string {
 	if q.Cluster.Gates.Channel() != cluster.ChannelStable || !slices.ContainsFunc(q.Claims, func(c funnel.Claim) bool {
 		return verdict.WantsAll(c.Claim) && len(c.Claim.Spec.Devices.Constraints) > 0

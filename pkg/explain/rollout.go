@@ -19,7 +19,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// maxReplaced is how many old pods are taken away to see whether a new one fits then.
+// maxReplaced limits how many old pods are taken away to see whether a new one fits then.
 const maxReplaced = 4
 
 // heedRollout finds out whether a pod that does not fit waits for the devices of the pods that it
@@ -73,7 +73,7 @@ func (x *builder) heedRollout(ctx context.Context) (reason, error) {
 // when.
 type replaced struct{ node, when string }
 
-// outlook puts it into an outlook: what is available on more nodes stays.
+// outlook puts it into an outlook: the answers for more nodes stay.
 func (r *replaced) outlook(out *api.Outlook) {
 	out.Fits, out.ClaimsReleased = api.ClaimsReleased, api.Prospect{Verdict: api.Fits, Node: r.node}
 	out.Message = fmt.Sprintf("It fits on %s %s.", r.node, r.when)
@@ -102,7 +102,7 @@ func oldPods(pods []*corev1.Pod, m whatif.Workload) string {
 	return fmt.Sprintf("%s of the earlier revision of %s %s", podNames(pods), m.Kind, m.Name)
 }
 
-// fitsWithout is what the pod gets once others were deleted, nil if it does not fit.
+// fitsWithout returns what the pod gets once others were deleted, nil if it does not fit.
 func (x *builder) fitsWithout(ctx context.Context, gone []*corev1.Pod) (*api.Placement, error) {
 	snap := whatif.WithoutPods(x.Cluster.Snapshot, gone)
 	amended := x.Cluster.Amended(snap)

@@ -182,7 +182,7 @@ func classNames(snap *snapshot.Snapshot) []string {
 	return names
 }
 
-// classHint is the class that was meant by a missing one, or where that comes from.
+// classHint returns the class that was meant by a missing one, or where that comes from.
 func classHint(ctx context.Context, q *funnel.Question, class string) string {
 	if driver := preview.InstalledWith(q.Cluster.Snapshot, class); driver != "" {
 		return fmt.Sprintf("; it is installed with the driver %s, and no part of its preview: lay it over the cluster too, with -f", driver)

@@ -93,8 +93,8 @@ func TestEquivalent(t *testing.T) {
 	}
 }
 
-// prepared is a builder about all claims that wait, ready to decide; nil if
-// they are refused before any node is tried.
+// prepared returns a builder about all claims that wait, ready to decide; nil if they are
+// refused before any node is tried.
 func prepared(t *testing.T, snap *snapshot.Snapshot) *builder {
 	t.Helper()
 	c := cluster.New(snap)
@@ -136,7 +136,7 @@ func varies(t *testing.T, snap *snapshot.Snapshot, x *builder, node *corev1.Node
 	return len(outcomes) > 1
 }
 
-// answerAlone is the answer of a builder that has not looked at other nodes.
+// answerAlone returns the answer of a builder that has not looked at other nodes.
 func answerAlone(t *testing.T, snap *snapshot.Snapshot, node *corev1.Node, plain allocator.Verdict) nodeanswer.Answer {
 	t.Helper()
 	x := prepared(t, snap)
@@ -295,8 +295,7 @@ func mutate(snap *snapshot.Snapshot, node string, random *rand.Rand) {
 	}
 }
 
-// TestFitsOnTheFirst asserts that the devices of a placement are those of the
-// node that it names.
+// TestFitsOnTheFirst asserts that the devices of a placement are on the node that it names.
 func TestFitsOnTheFirst(t *testing.T) {
 	snap := tc.Cluster(tc.Nodes("a", "b", "c"), tc.Pool("a"), tc.Pool("b", tc.Devices(2)...), tc.Pool("c", tc.Devices(2)...), tc.Claim(waiting, tc.GPUs("gpu", 2)))
 	e, err := Explain(t.Context(), snap, Options{Kind: api.KindClaim, Namespace: tc.Namespace, Name: waiting})

@@ -82,10 +82,10 @@ func (w *whole) add(p api.MemberProspect, f fitting) {
 	w.out.Members.Prospects = append(w.out.Members.Prospects, p)
 }
 
-// isMember reports whether a pod is one of those that were asked about.
+// isMember reports whether a pod belongs to the target.
 func (w *whole) isMember(pod *corev1.Pod) bool { return slices.Contains(w.target.Users, pod) }
 
-// after is the decision after the claims that are reserved only for such pods were
+// after returns the decision after the claims that are reserved only for such pods were
 // released, and the pods are gone; ok is false if there are none.
 func (w *whole) after(ctx context.Context, such func(*corev1.Pod) bool) (f fitting, ok bool, err error) {
 	released, leave := map[*resourceapi.ResourceClaim]bool{}, map[*corev1.Pod]bool{}
@@ -133,7 +133,7 @@ func (w *whole) allClaims(ctx context.Context) error {
 	return err
 }
 
-// maxLike is how many kinds of new nodes are tried.
+// maxLike limits how many kinds of new nodes are tried.
 const maxLike = 2
 
 // moreNodes looks for the smallest number of empty nodes, like one of the cluster, that
@@ -252,7 +252,7 @@ func (w *whole) changes(ctx context.Context) error {
 	return nil
 }
 
-// changesOfWhole are changes of what is asked for with which all members fit that are left.
+// changesOfWhole returns changes of the request with which all remaining members fit.
 func (w *whole) changesOfWhole(ctx context.Context) ([]api.Remedy, error) {
 	var found []api.Remedy
 	if r, err := w.lowerMinCount(ctx); err != nil {
@@ -320,7 +320,7 @@ func (w *whole) lowerMinCount(ctx context.Context) (*api.Remedy, error) {
 		func(f fitting) bool { return f.GroupFits })
 }
 
-// remedy is a change, nil if it does not do what it should.
+// remedy returns a change, nil if it does not do what it should.
 func (w *whole) remedy(ctx context.Context, edits []api.Edit, text string, enough func(fitting) bool) (*api.Remedy, error) {
 	snap, err := whatif.Amend(w.cluster.Snapshot, edits)
 	if err != nil {

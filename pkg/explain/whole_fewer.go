@@ -71,7 +71,7 @@ func (w *whole) fewerDevices(ctx context.Context) ([]api.Remedy, error) {
 	return found, nil
 }
 
-// counts are the places where members ask for several devices.
+// counts returns the places where members ask for several devices.
 func (w *whole) counts() []countPlace {
 	var places []countPlace
 	for _, template := range w.templates() {
@@ -169,7 +169,7 @@ func autoscaled(scaler *snapshot.Outline, workload api.Target, count int) api.Hi
 	}
 }
 
-// surplus are the pods that a workload does without if only so many stay.
+// surplus returns the pods that a workload does without if only so many stay.
 func (w *whole) surplus(count int) []*corev1.Pod {
 	pods := slices.Clone(w.target.Users)
 	slices.SortStableFunc(pods, func(a, b *corev1.Pod) int {

@@ -20,8 +20,8 @@ type gangRemedies struct {
 	known map[[2]string]*api.Explanation
 }
 
-// find gives a pod of a gang that does not fit as a whole the remedies of its PodGroup: what helps
-// this one alone has none of them scheduled.
+// find gives a pod of a gang that does not fit as a whole the remedies of its PodGroup:
+// what helps this one alone has none of them scheduled.
 func (g *gangRemedies) find(ctx context.Context, t *target.Target, out *api.Explanation) error {
 	if t.Object.Kind != api.KindPod || t.Hypothetical || t.Pod == nil || out.SameAs != nil ||
 		(out.Code != api.GangIncomplete || out.Stage != api.StageAllocation) && out.Verdict != api.DoesNotFit {

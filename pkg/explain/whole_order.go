@@ -44,7 +44,7 @@ func (w *whole) otherOrder(ctx context.Context) ([]api.Remedy, error) {
 	return found, nil
 }
 
-// templates are the ResourceClaimTemplates of the members that wait.
+// templates returns the ResourceClaimTemplates of the members that wait.
 func (w *whole) templates() []*resourceapi.ResourceClaimTemplate {
 	var list []*resourceapi.ResourceClaimTemplate
 	for _, pod := range w.waiting() {

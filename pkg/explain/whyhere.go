@@ -25,7 +25,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// maxInstead is how many devices are taken away until a smaller one is picked.
+// maxInstead limits how many devices are taken away until a smaller one is picked.
 const maxInstead = 8
 
 // findWhyHere finds out why a pod that has its devices has this node and these
@@ -142,9 +142,9 @@ func earlierAlternative(ctx context.Context, x *builder, claim *funnel.Claim, re
 	return out
 }
 
-// smallerDevice is a device that the allocator takes in place of the one that a request
-// for one device got, and that has less. It is nil if there is none, and where
-// constraints compare devices.
+// smallerDevice returns a smaller device that the allocator takes in place of the allocated
+// device of a request for one device. It is nil if there is none, and where constraints
+// compare devices.
 func smallerDevice(ctx context.Context, q *funnel.Question, claim *funnel.Claim, had *resourceapi.ResourceClaim, f *funnel.Funnel, node *corev1.Node) *api.SmallerDevice {
 	if f.Request.All() || f.Request.Count != 1 || f.Request.AdminAccess || len(claim.Claim.Spec.Devices.Constraints) > 0 {
 		return nil
@@ -196,7 +196,7 @@ func hasSmaller(ctx context.Context, q *funnel.Question, f *funnel.Funnel, than 
 	return false
 }
 
-// pickedWithout is what the allocator picks for a request of one of the claims while
+// pickedWithout returns what the allocator picks for a request of one of the claims while
 // somebody else has certain devices.
 func pickedWithout(ctx context.Context, q *funnel.Question, taken []resourceapi.DeviceRequestAllocationResult, node *corev1.Node, claims []*resourceapi.ResourceClaim, at int, request string) *resourceapi.DeviceRequestAllocationResult {
 	snap := *q.Cluster.Snapshot
@@ -209,7 +209,7 @@ func pickedWithout(ctx context.Context, q *funnel.Question, taken []resourceapi.
 	return resultOf(&verdict.Allocations[at], request)
 }
 
-// taker is a claim of nobody that has devices.
+// taker returns a claim of nobody that has devices.
 func taker(devices []resourceapi.DeviceRequestAllocationResult) *resourceapi.ResourceClaim {
 	return &resourceapi.ResourceClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "\uffff", Name: "taken", UID: "taken"},

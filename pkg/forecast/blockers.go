@@ -20,8 +20,8 @@ import (
 // what was found.
 type blockers struct {
 	state *cluster.Cluster
-	// claims are those that pods have devices from; users are the pods on each node
-	// that have such claims.
+	// claims are the claims of pods with devices; users are the pods on each node that have
+	// such claims.
 	claims map[*corev1.Pod][]*resourceapi.ResourceClaim
 	users  map[string][]*corev1.Pod
 	found  map[*api.Explanation][]*corev1.Pod
@@ -48,7 +48,7 @@ func newBlockers(state *cluster.Cluster) *blockers {
 	return b
 }
 
-// devices are those that a pod has.
+// devices returns the devices of a pod.
 func (b *blockers) devices(pod *corev1.Pod) []api.AllocatedDevice {
 	var list []api.AllocatedDevice
 	for _, claim := range b.claims[pod] {
@@ -57,9 +57,9 @@ func (b *blockers) devices(pod *corev1.Pod) []api.AllocatedDevice {
 	return list
 }
 
-// of are pods on one node, the one where it fits with all claims released, that would
-// have to go for a pod to fit there; none of them can stay. There may be none, as where
-// the devices are used from another node.
+// of returns pods on one node, the one where it fits with all claims released, that would
+// have to go for a pod to fit there; none of them can stay. There may be none, as where the
+// devices are used from another node.
 func (b *blockers) of(ctx context.Context, d *explain.Decision) ([]*corev1.Pod, error) {
 	if pods, known := b.found[d.Answer]; known {
 		return pods, nil

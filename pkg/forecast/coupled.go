@@ -26,7 +26,7 @@ func Coupled(q *funnel.Question) []string {
 	return reasons
 }
 
-// coupledBesides are the reasons for that other than devices.
+// coupledBesides returns the reasons for that other than devices.
 func coupledBesides(q *funnel.Question) []string {
 	var reasons []string
 	add := func(format string, args ...any) { reasons = append(reasons, fmt.Sprintf(format, args...)) }

@@ -24,7 +24,7 @@ import (
 // counting is asked: some tenths of a second.
 const searchSteps = 4_000_000
 
-// filled is what came of placing copies.
+// filled is the result of placing copies.
 type filled struct {
 	// State has all copies that were placed.
 	State *cluster.Cluster
@@ -93,13 +93,13 @@ type placer struct {
 	made int
 }
 
-// next is another copy. No object in a cluster can have its name.
+// next returns another copy. No object in a cluster can have its name.
 func (p *placer) next() *corev1.Pod {
 	p.made++
 	return numbered(p.q.Pod, p.made)
 }
 
-// numbered is a copy of a pod with a name that no object in a cluster can have.
+// numbered returns a copy of a pod with a name that no object in a cluster can have.
 func numbered(pod *corev1.Pod, number int) *corev1.Pod {
 	numbered := *pod
 	numbered.Name = fmt.Sprintf("%s-…%d", pod.Name, number)
@@ -149,7 +149,7 @@ func (p *placer) place(ctx context.Context, s *cluster.Cluster, pod *corev1.Pod,
 	return nil, err
 }
 
-// pending are the claims of a pod that need devices on a node.
+// pending returns the claims of a pod that need devices on a node.
 func pending(s *cluster.Cluster, pod *corev1.Pod, node *corev1.Node) []*resourceapi.ResourceClaim {
 	var claims []*resourceapi.ResourceClaim
 	for _, pc := range s.Claims.OfPod(pod) {

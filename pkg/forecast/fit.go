@@ -21,7 +21,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 )
 
-// Shape is what copies are made of.
+// Shape is the model of copies.
 type Shape struct {
 	Target api.Target
 	// One and Several name a copy and copies: "copy of Pod ml/train-0".
@@ -31,7 +31,7 @@ type Shape struct {
 	// Claims is set if the pod stands for claims alone, so that nothing counts that pods
 	// take.
 	Claims bool
-	// Assumption is what is taken for granted of the copies, empty for nothing.
+	// Assumption is an assumption about the copies, empty for none.
 	Assumption string
 }
 
@@ -155,7 +155,7 @@ func groupsOf(now, later *counted) []api.CopyNodes {
 	return nodes
 }
 
-// limits are those besides devices: what nodes have room for that take copies, and
+// limits returns the limits besides devices: the room on the nodes that take copies, and
 // quotas.
 func limits(now, later *counted, withPod bool) []api.CopyLimit {
 	q := now.asked.Question

@@ -47,7 +47,7 @@ func mostCopiesOf(q *funnel.Question) int {
 	return total
 }
 
-// besides is a number of copies of which no more fit on nodes that have from a device
+// besides returns a number of copies of which no more fit on nodes that have from a device
 // plugin what one of some needs is for.
 func besides(q *funnel.Question, needs []need) int {
 	total := 0
@@ -75,7 +75,7 @@ func mostOn(q *funnel.Question, needs []need, node *corev1.Node) int {
 	return here
 }
 
-// roomOn is for how many copies a node has CPU, memory and the like.
+// roomOn returns for how many copies a node has CPU, memory and the like.
 func roomOn(q *funnel.Question, node *corev1.Node) int {
 	if rooms := q.Cluster.Nodes.RoomFor(q.Pod, node); len(rooms) > 0 {
 		return int(min(rooms[0].Pods, unlimited))
@@ -83,7 +83,7 @@ func roomOn(q *funnel.Question, node *corev1.Node) int {
 	return unlimited
 }
 
-// need is what a copy takes at least for a request of a claim of its own.
+// need is the minimum that a copy takes for a request of a claim of its own.
 type need struct {
 	funnels []*funnel.Funnel
 	least   int
@@ -145,10 +145,10 @@ func Shareable(q *funnel.Question, f *funnel.Funnel) bool {
 	return false
 }
 
-// Certain is how many copies fit whatever nodes the scheduler takes, where nodes share
+// Certain returns how many copies fit whatever nodes the scheduler takes, where nodes share
 // devices and nothing else: each copy takes one device, any that is eligible, and no node
-// runs out of anything else. Then copies fit until all devices are taken that some node
-// can use. It is not known for others.
+// runs out of anything else. Then copies fit until all devices are taken that some node can
+// use. It is not known for others.
 func Certain(q *funnel.Question) (int, bool) {
 	needs := needsOf(q)
 	if len(q.Claims) != 1 || len(q.PodClaims) != 1 || len(needs) != 1 || len(needs[0].funnels) != 1 || q.Claims[0].Claim == nil || len(q.Claims[0].Claim.Spec.Devices.Constraints) > 0 {

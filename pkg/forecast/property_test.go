@@ -79,7 +79,7 @@ func TestCountProperty(t *testing.T) {
 	}
 }
 
-// randomCase is a cluster and a pod whose claims are mostly from templates.
+// randomCase returns a cluster and a pod whose claims are mostly from templates.
 func randomCase(seed uint64) (*snapshot.Snapshot, *corev1.Pod) {
 	random := fleet.Random(seed)
 	r := rand.New(rand.NewPCG(seed, 23))

@@ -94,8 +94,8 @@ func (a *assessment) settle(ctx context.Context, leaving []fate) error {
 	return nil
 }
 
-// replacementOf is a pod as its controller creates it again: with new claims where they
-// are made from templates.
+// replacementOf returns a pod as its controller creates it again: with new claims where
+// they are made from templates.
 func replacementOf(pod *corev1.Pod) *corev1.Pod {
 	after := *pod
 	after.UID, after.ResourceVersion, after.DeletionTimestamp, after.CreationTimestamp = "", "", nil, metav1.Time{}
@@ -122,20 +122,20 @@ func judge(out *api.ImpactPod, d *explain.Decision) {
 	}
 }
 
-// plainPods are pods that are placed after those of the queue.
+// plainPods are pods that are placed after the queue.
 type plainPods struct {
 	state *cluster.Cluster
 	// emptied is the node that pods leave, empty for none.
 	emptied string
-	// nowhere has those of a controller that found no place: an equal one finds none
+	// nowhere has the pods of a controller that found no place: an equal pod finds none
 	// either.
 	nowhere map[string]bool
-	// explained counts those of which the reason was looked for.
+	// explained counts the pods whose reason was looked for.
 	explained int
 }
 
-// placePlain finds a place for a pod that is not in the queue: one that nothing creates
-// again, or one without devices.
+// placePlain finds a place for a pod that is not in the queue: a pod that nothing creates
+// again, or a pod without devices.
 func (a *assessment) placePlain(ctx context.Context, others *plainPods, pod *corev1.Pod, out *api.ImpactPod) error {
 	r, err := others.place(ctx, pod)
 	var undecided *allocator.UndecidedError
@@ -174,7 +174,7 @@ func (a *assessment) isNearest(answer *api.Explanation) bool {
 // maxExplained is of how many pods the reason is looked for.
 const maxExplained = 20
 
-// reason says why a pod fits nowhere, as far as that is about the nodes that pods do not leave.
+// reason says why a pod fits nowhere, as far as the remaining nodes explain that.
 func (p *plainPods) reason(ctx context.Context, pod *corev1.Pod) (api.Code, string, error) {
 	if problem := allocator.NewAttempt(p.state, pod).Problem(); problem != nil {
 		return api.ClaimNotReady, english.Sentence(problem.Error()), nil
@@ -226,7 +226,7 @@ func (p *plainPods) place(ctx context.Context, pod *corev1.Pod) (*whatif.Reserva
 	return r, err
 }
 
-// placed is a reservation as other answers have it.
+// placed returns a reservation as other answers have it.
 func placed(r *whatif.Reservation) *api.Placement {
 	out := &api.Placement{Node: r.Node, Claims: []api.PlacementClaim{}}
 	for i := range r.Claims {

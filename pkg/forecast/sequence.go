@@ -48,8 +48,7 @@ func sequence(ctx context.Context, q *funnel.Question, s *cluster.Cluster, nodes
 	return f, nil
 }
 
-// depends reports whether a node can become suitable for a pod by what is placed
-// elsewhere.
+// depends reports whether pods placed elsewhere can make a node suitable for a pod.
 func depends(pod *corev1.Pod) bool {
 	a := pod.Spec.Affinity
 	return a != nil && a.PodAffinity != nil && len(a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0 ||

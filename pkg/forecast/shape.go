@@ -16,8 +16,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// ShapeOf is the shape of a target: a pod like its pod, or for a claim or a template a pod
-// with a claim like that. The snapshot that is returned has what the shape needs.
+// ShapeOf returns the shape of a target: a pod like its pod, or for a claim or a template a
+// pod with a claim like that. The snapshot that is returned has what the shape needs.
 func ShapeOf(snap *snapshot.Snapshot, t *target.Target) (*Shape, *snapshot.Snapshot) {
 	if t.Pod != nil && t.Object.Kind != api.KindClaim {
 		shape := &Shape{Target: t.Object, One: "copy of " + target.Text(t.Object), Several: "copies of " + target.Text(t.Object), Pod: copyOf(t.Pod)}
@@ -33,7 +33,8 @@ func ShapeOf(snap *snapshot.Snapshot, t *target.Target) (*Shape, *snapshot.Snaps
 	return shape, after
 }
 
-// ShapeOfClaims is the shape of claims with a spec, each for a pod that needs nothing else.
+// ShapeOfClaims returns the shape of claims with a spec, each for a pod that needs nothing
+// else.
 func ShapeOfClaims(snap *snapshot.Snapshot, namespace, name string, spec *resourceapi.ResourceClaimSpec) (*Shape, *snapshot.Snapshot) {
 	// No object in a cluster can have such a name.
 	template := &resourceapi.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name + "-…"}}
@@ -46,7 +47,7 @@ func ShapeOfClaims(snap *snapshot.Snapshot, namespace, name string, spec *resour
 	return &Shape{Target: api.Target{Kind: api.KindClaim, Namespace: namespace}, One: "claim", Several: "claims", Pod: pod, Claims: true}, &after
 }
 
-// copyOf is a pod as it would be created once more, without the rest of its PodGroup.
+// copyOf returns a pod as it would be created once more, without the rest of its PodGroup.
 func copyOf(pod *corev1.Pod) *corev1.Pod {
 	made := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: pod.Namespace, Name: pod.Name, Labels: pod.Labels, Annotations: pod.Annotations, OwnerReferences: pod.OwnerReferences,

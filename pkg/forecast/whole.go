@@ -32,19 +32,19 @@ import (
 // the search.
 const mostSearched = 20
 
-// wholeDevices are those of a node that can serve a claim, each of them to itself.
+// wholeDevices are the devices of a node that can serve a claim, each of them whole.
 type wholeDevices []wholeDevice
 
 type wholeDevice struct {
 	id cluster.DeviceID
-	// values are those that the devices of a claim have to have in common.
+	// values are the values that the devices of a claim must have in common.
 	values string
-	// pool and index are where it is among those of the node.
+	// pool and index are its place among the devices of the node.
 	pool, index int
 }
 
-// slots is how many claims for a number of devices fit on those that are free. It is not
-// known if a claim for so many could take the allocator too long.
+// slots returns how many claims for a number of devices fit on those that are free. It is
+// not known if a claim for so many could take the allocator too long.
 func (w wholeDevices) slots(size int, free func(*wholeDevice) bool) (count int, known bool) {
 	byValues := map[string]int{}
 	for i := range w {
@@ -67,7 +67,7 @@ func certain(q *funnel.Question, answer *api.Explanation) bool {
 		!slices.ContainsFunc(q.Claims[0].Claim.Spec.Devices.Constraints, func(c resourceapi.DeviceConstraint) bool { return c.MatchAttribute == nil })
 }
 
-// wholeOn are the devices of a node that can serve the only request of a question, and
+// wholeOn returns the devices of a node that can serve the only request of a question, and
 // whether all of them are whole.
 func wholeOn(ctx context.Context, q *funnel.Question, node *corev1.Node) (devices wholeDevices, whole bool) {
 	f := q.Claims[0].Funnels[0][0]
@@ -96,7 +96,7 @@ func wholeOn(ctx context.Context, q *funnel.Question, node *corev1.Node) (device
 	return devices, whole && len(devices) == f.Eligible[node.Name]
 }
 
-// on are the devices in the same places of another node.
+// on returns the devices in the same places of another node.
 func (w wholeDevices) on(s *cluster.Cluster, node *corev1.Node) (wholeDevices, error) {
 	pools, err := s.Pools.For(node)
 	if err != nil {
@@ -125,8 +125,8 @@ func isWhole(d *cluster.Device) bool {
 	return !ptr.Deref(d.AllowMultipleAllocations, false) && len(d.NodeAllocatableResources) == 0
 }
 
-// valuesOf are the values of a device that the constraints of a request compare, false if
-// it has several of one attribute, or none.
+// valuesOf returns the values of a device that the constraints of a request compare, false
+// if it has several of one attribute, or none.
 func valuesOf(ctx context.Context, f *funnel.Funnel, d *cluster.Device) (string, bool) {
 	var all strings.Builder
 	for _, c := range f.Request.Constraints {
@@ -142,7 +142,8 @@ func valuesOf(ctx context.Context, f *funnel.Funnel, d *cluster.Device) (string,
 	return all.String(), true
 }
 
-// anyDevice is for devices of which none is in use.
+// anyDevice reports true: for devices of which none is in use. It reports whether a device
+// counts.
 func anyDevice(*wholeDevice) bool { return true }
 
 // slotsOn counts claims of a size for pods like this one in a cluster, of which nodes have
@@ -188,7 +189,7 @@ func (d *devices) slotsOn(ctx context.Context, s *cluster.Cluster, pod *corev1.P
 	return all, nil
 }
 
-// on is a count of claims on some of its nodes.
+// on returns a count of claims on some of its nodes.
 func (c *slotCount) on(nodes []*corev1.Node) *slotCount {
 	some := &slotCount{nodes: make(map[string]int, len(nodes))}
 	for _, node := range nodes {
@@ -204,8 +205,8 @@ func (c *slotCount) keep(before *slotCount, node *corev1.Node) {
 	}
 }
 
-// roomOn is for how many claims, each for a pod of its own, a node has room, be it suitable
-// or not.
+// copiesOn returns for how many claims, each for a pod of its own, a node has room,
+// suitable or not.
 func copiesOn(nodes *cluster.Nodes, pod *corev1.Pod, node *corev1.Node) int {
 	if len(nodes.Fit(pod, node)) > 0 {
 		return 0
@@ -213,7 +214,7 @@ func copiesOn(nodes *cluster.Nodes, pod *corev1.Pod, node *corev1.Node) int {
 	return roomFor(nodes, pod, node)
 }
 
-// roomsOf is for how many such claims suitable nodes of a cluster have room.
+// roomsOf returns for how many such claims the suitable nodes of a cluster have room.
 func roomsOf(s *cluster.Cluster, pod *corev1.Pod) map[string]int {
 	nodes, _ := s.Nodes.All()
 	rooms := make(map[string]int, len(nodes))
@@ -228,7 +229,7 @@ func sortByRoom(nodes []*corev1.Node, rooms map[string]int) {
 	slices.SortStableFunc(nodes, func(a, b *corev1.Node) int { return rooms[b.Name] - rooms[a.Name] })
 }
 
-// roomFor is that for suitable nodes.
+// roomFor is like roomOn, for suitable nodes.
 func roomFor(nodes *cluster.Nodes, pod *corev1.Pod, node *corev1.Node) int {
 	most := mostSlots().onNode
 	if rooms := nodes.RoomFor(pod, node); len(rooms) > 0 {

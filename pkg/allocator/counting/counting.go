@@ -33,7 +33,7 @@ func Fits(ctx context.Context, q *funnel.Question, c *cluster.Cluster, node *cor
 	}
 }
 
-// OnNode is the question about claims on one node of a what-if cluster.
+// OnNode returns the question about claims on one node of a what-if cluster.
 func OnNode(ctx context.Context, q *funnel.Question, c *cluster.Cluster, node *corev1.Node, claims []*resourceapi.ResourceClaim) (*funnel.Question, error) {
 	one := funnel.NewQuestion(c, q.Pod, make([]cluster.PodClaim, 0, len(claims)))
 	if one.Selectors.Like(q.Selectors) {

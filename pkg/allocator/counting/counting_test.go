@@ -16,7 +16,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/decision"
 )
 
-// TestAnswer has what counting says about one node, and whether the allocator would
+// TestAnswer covers what counting says about one node, and whether the allocator would
 // search it for long.
 func TestAnswer(t *testing.T) {
 	for name, test := range map[string]struct {

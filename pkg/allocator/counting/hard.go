@@ -77,8 +77,8 @@ func mayEndOtherwise(pool *cluster.NodePool) bool {
 	return pool.Invalid != "" || slices.ContainsFunc(pool.Devices, func(d cluster.Device) bool { return ptr.Deref(d.AllowMultipleAllocations, false) })
 }
 
-// IsHardAlone is [IsHard] where nothing is accounted for yet. Most nodes do not
-// even have as many devices as make it worth the while.
+// IsHardAlone reports whether the node is hard, like [IsHard], where nothing is accounted
+// for yet. Most nodes do not even have enough devices to be worth it.
 func IsHardAlone(ctx context.Context, q *funnel.Question, node *corev1.Node) bool {
 	devices := 0
 	for _, pool := range q.Reach.Pools[node.Name] {
@@ -117,7 +117,7 @@ func combinations(q *funnel.Question, node string) float64 {
 	return bits
 }
 
-// mostCombinations is the most that combinations can be where a node has so many
+// mostCombinations returns the most that combinations can be where a node has so many
 // devices.
 func mostCombinations(claims []*resourceapi.ResourceClaim, devices int) float64 {
 	bits := 0.0
@@ -135,8 +135,8 @@ func mostCombinations(claims []*resourceapi.ResourceClaim, devices int) float64 
 	return bits
 }
 
-// combinationsOf is the binary logarithm of how many sets there are of at most k of n: those
-// of fewer are tried on the way to one of k.
+// combinationsOf returns the binary logarithm of the number of sets of at most k of n:
+// smaller sets are tried on the way to a set of k.
 func combinationsOf(n int, k int64) float64 {
 	sets, ofSize := 1.0, 1.0
 	for size := 1; size <= n && int64(size) <= k && !math.IsInf(sets, 1); size++ {

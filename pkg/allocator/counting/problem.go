@@ -26,8 +26,8 @@ import (
 // that the decision procedure does not know. Then only upstream can tell.
 var ErrNoProblem = errors.New("cannot be put into numbers")
 
-// Builder writes what claims want of one node as a decision problem:
-// the eligible devices of each request, what they take and what is left.
+// Builder writes the requirements of claims on one node as a decision problem: the eligible
+// devices of each request, the resources they take and the free resources.
 type Builder struct {
 	cluster  *cluster.Cluster
 	node     *corev1.Node
@@ -196,7 +196,7 @@ func (b *Builder) intern(texts []string) []int {
 	return numbers
 }
 
-// valueSet gives the values of an attribute that a constraint compares.
+// valueSet returns the values of an attribute that a constraint compares.
 func (b *Builder) valueSet(a resourceapi.DeviceAttribute) []int {
 	if selector.IsList(a) && !b.cluster.Gates.ListsCompared() {
 		b.err = ErrNoProblem
@@ -209,7 +209,7 @@ func (b *Builder) valueSet(a resourceapi.DeviceAttribute) []int {
 	return b.intern(texts)
 }
 
-// number gives a quantity in thousandths.
+// number returns a quantity in thousandths.
 func (b *Builder) number(q resource.Quantity) int64 {
 	number, ok := eligibility.Thousandths.Of(q)
 	if !ok {
@@ -218,8 +218,8 @@ func (b *Builder) number(q resource.Quantity) int64 {
 	return number
 }
 
-// stepsPerLook is what counting does between two looks at its context, in the
-// steps of an [allocator.Budget].
+// stepsPerLook is the work of counting between two looks at its context, in the steps of an
+// [allocator.Budget].
 const stepsPerLook = 2000
 
 // Answer decides by counting what upstream decides by trying: whether the claims

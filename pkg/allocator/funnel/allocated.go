@@ -15,8 +15,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
-// PlacementClaim is what the allocator picks for a claim. One that is yet to be created has no
-// name.
+// PlacementClaim returns what the allocator picks for a claim. One that is yet to be
+// created has no name.
 func PlacementClaim(claim *resourceapi.ResourceClaim, devices []api.AllocatedDevice) api.PlacementClaim {
 	out := api.PlacementClaim{Namespace: claim.Namespace, Devices: devices}
 	if _, planned := cluster.IsPlanned(claim); planned {

@@ -55,7 +55,7 @@ func (f *Funnel) countPool(ctx context.Context, c *Counts, pool *cluster.NodePoo
 	})
 }
 
-// NoneMatch is the answer for a node that has nothing of the kind.
+// NoneMatch returns the answer for a node that has nothing of the kind.
 func (f *Funnel) NoneMatch(reachable, otherClass int) (api.Code, string) {
 	switch {
 	case reachable == 0:

@@ -22,7 +22,7 @@ type Reach struct {
 	// Misfits all of them by the node's name.
 	Unsuitable []eligibility.UnsuitableNode
 	Misfits    map[string][]eligibility.UnsuitableNode
-	// Pools are those of each candidate, in the allocator's order.
+	// Pools are the pools of each candidate, in the allocator's order.
 	Pools map[string][]*cluster.NodePool
 }
 
@@ -47,14 +47,14 @@ type Funnel struct {
 	ClassHasDevices bool
 }
 
-// PoolOnNode is what a node sees of a pool, as far as it differs between nodes.
+// PoolOnNode has the parts of a pool that differ between nodes.
 type PoolOnNode struct {
 	pool *cluster.NodePool
 	// Optional reports whether the node can do without node operations.
 	Optional bool
 }
 
-// OnNode is what the node sees of the pool.
+// OnNode returns what the node sees of the pool.
 func OnNode(pool *cluster.NodePool, node *corev1.Node) PoolOnNode {
 	return PoolOnNode{pool, slices.Contains(node.Status.DeclaredFeatures, "DRAOptionalNodeOperations")}
 }
@@ -120,8 +120,8 @@ func (f *Funnel) record(d *cluster.Device, r *eligibility.Reason) {
 	}
 }
 
-// Reason is the furthest reason against a device over all nodes, nil if it is eligible on at
-// least one.
+// Reason returns the furthest reason against a device over all nodes, nil if it is eligible
+// on at least one.
 func (f *Funnel) Reason(d *cluster.Device) *eligibility.Reason {
 	r, _ := f.reasons.Get(d)
 	return r

@@ -42,8 +42,9 @@ func elsewhere(q *Question, claim *resourceapi.ResourceClaim, node *corev1.Node,
 	return text
 }
 
-// OnlyNode is the only one of several nodes that the pod selects by nodeSelector, node
-// affinity or name, whatever else keeps it from there; empty where it selects more or fewer.
+// OnlyNode returns the only one of several nodes that the pod selects by nodeSelector, node
+// affinity or name, whatever else keeps it from there; empty where it selects more or
+// fewer.
 func (s *Reach) OnlyNode() string {
 	others := 0
 	selected := slices.Clone(s.Candidates[:min(len(s.Candidates), 2)])
@@ -74,8 +75,8 @@ func ByPlugin(q *Question) []eligibility.UnsuitableNode {
 	return nodes
 }
 
-// Unsuitable is a node with its misfits as one: what keeps the pod away, in one reason. Where
-// the pod selects other nodes, nothing else matters.
+// Unsuitable returns a node with its misfits as one: what keeps the pod away, in one
+// reason. Where the pod selects other nodes, nothing else matters.
 func Unsuitable(misfits []eligibility.UnsuitableNode) eligibility.UnsuitableNode {
 	all := misfits[0]
 	if all.Misfit.NotSelected() {

@@ -53,7 +53,7 @@ func (c *Counts) add(other *Counts) {
 	c.Furthest = max(c.Furthest, other.Furthest)
 }
 
-// lack says after a number what is the matter with devices.
+// lack describes, after a number, the shortcoming of devices.
 func lack(r *eligibility.Reason) string {
 	if r.Lack != "" {
 		return r.Lack

@@ -16,8 +16,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 )
 
-// Question is what one explanation is about: a cluster, and the claims that are
-// to be allocated in it together.
+// Question is the subject of one explanation: a cluster, and the claims to allocate in it
+// together.
 type Question struct {
 	Cluster   *cluster.Cluster
 	Reach     *Reach
@@ -27,7 +27,7 @@ type Question struct {
 	// all that it uses, also those that are allocated.
 	Pod       *corev1.Pod
 	PodClaims []cluster.PodClaim
-	// Claims are those that need devices, in the order of the pod.
+	// Claims are the claims that need devices, in the order of the pod.
 	Claims []Claim
 }
 
@@ -39,8 +39,8 @@ func NewQuestion(c *cluster.Cluster, pod *corev1.Pod, claims []cluster.PodClaim)
 	return q
 }
 
-// Evaluate has the selectors evaluated by an evaluator for this cluster, which may know
-// answers to other questions. Nothing must have been asked yet.
+// Evaluate sets the evaluator of selectors for this cluster, which may know answers to
+// other questions. Nothing must have been asked yet.
 func (q *Question) Evaluate(selectors *selector.Evaluator) {
 	q.Selectors, q.Catalog = selectors, eligibility.NewCatalog(q.Cluster, selectors)
 }
@@ -48,7 +48,7 @@ func (q *Question) Evaluate(selectors *selector.Evaluator) {
 // Claim is a claim that is to be allocated.
 type Claim struct {
 	Claim *resourceapi.ResourceClaim
-	// Index is that in [Question.PodClaims].
+	// Index is the index in [Question.PodClaims].
 	Index int
 	// Funnels has one for each alternative of each request.
 	Funnels [][]*Funnel
@@ -99,7 +99,7 @@ func (q *Question) makeFunnels(c *Claim) {
 	}
 }
 
-// ClaimsFor lists what is to be allocated on a node.
+// ClaimsFor lists the claims to allocate on a node.
 func (q *Question) ClaimsFor(node *corev1.Node) ([]*resourceapi.ResourceClaim, error) {
 	claims := make([]*resourceapi.ResourceClaim, 0, len(q.Claims))
 	for _, c := range q.Claims {

@@ -12,8 +12,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
-// Recounted is the other question with the funnels of this one, which hold where its claims ask
-// for other numbers of the same devices. It is nil if anything else differs.
+// Recounted returns the other question with the funnels of this one, which hold where its
+// claims ask for other numbers of the same devices. It is nil if anything else differs.
 func (q *Question) Recounted(other *Question) *Question {
 	if other.Cluster != q.Cluster || len(other.Claims) != len(q.Claims) {
 		return nil
@@ -39,7 +39,7 @@ func (q *Question) Recounted(other *Question) *Question {
 	return &recounted
 }
 
-// withoutCounts is what a claim asks for, whatever the number.
+// withoutCounts returns what a claim asks for, whatever the number.
 func withoutCounts(claim *resourceapi.ResourceClaim) *resourceapi.DeviceClaim {
 	devices := claim.Spec.Devices.DeepCopy()
 	for i := range devices.Requests {

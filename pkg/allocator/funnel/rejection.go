@@ -81,8 +81,8 @@ func (f *Funnel) Explanation(pools int) api.RequestExplanation {
 	return out
 }
 
-// rejectedWith is how many devices from one on are of the same slice, for the same nodes, and
-// rejected for the same reason. Devices of another class mostly are.
+// rejectedWith returns how many devices from one on are of the same slice, for the same
+// nodes, and rejected for the same reason. Devices of another class mostly are.
 func (f *Funnel) rejectedWith(first int) int {
 	d, n := &f.Devices[first], 1
 	if ptr.Deref(d.Slice.Spec.PerDeviceNodeSelection, false) {
@@ -108,10 +108,10 @@ type rejectionGroup struct {
 	check eligibility.Check
 	code  api.Code
 	label string
-	// requirement is that of the reasons; empty if they have different ones.
+	// requirement is the requirement of the reasons; empty if they have different ones.
 	requirement string
-	// brief has those that can be said with fewer words, and with their requirements, with
-	// the number of devices.
+	// brief counts the devices with reasons that fewer words can describe, with their
+	// requirements.
 	brief map[*eligibility.Reason]int
 	// devices has them as they were added, of which there are count.
 	devices [][]cluster.Device
@@ -129,7 +129,7 @@ type rejectionGroup struct {
 	lacks       selector.Reading
 	drivers     naming.Tally
 	facts       map[api.Evidence]int
-	// claims has those that the devices are allocated to, with their number.
+	// claims counts the devices of each claim that they are allocated to.
 	claims map[*resourceapi.ResourceClaim]int
 	where  naming.Tally
 	pools  naming.Tally
@@ -182,8 +182,8 @@ func (g *rejectionGroup) add(devices []cluster.Device, r *eligibility.Reason) {
 	}
 }
 
-// maxEvidence is how many facts a rejection shows, unless it is about one node
-// only: the most frequent ones.
+// maxEvidence limits how many facts a rejection on several nodes shows: the most frequent
+// ones.
 const maxEvidence = 10
 
 func (g *rejectionGroup) rejection(r *cluster.Request, most int) api.Rejection {
@@ -201,7 +201,8 @@ func (g *rejectionGroup) rejection(r *cluster.Request, most int) api.Rejection {
 	}
 }
 
-// names are those of the devices, in a list that is made once: there can be very many.
+// names returns the names of the devices, in a list that is made once: there can be very
+// many.
 func (g *rejectionGroup) names() []string {
 	names := make([]string, 0, g.count)
 	for _, devices := range g.devices {
@@ -340,7 +341,7 @@ func (g *rejectionGroup) several(all []string) []string {
 	return parts
 }
 
-// hint says what was probably meant.
+// hint suggests another value or attribute.
 func (g *rejectionGroup) hint() string {
 	if hints := g.hints.Sorted(); len(hints) > 0 {
 		return hints[0]

@@ -58,7 +58,7 @@ func RequestTitle(q *Question, claim int, name string) string {
 	return "request " + name
 }
 
-// TitleOf is [builder.requestTitle] of a request that has a funnel.
+// TitleOf is like [builder.requestTitle], for a request that has a funnel.
 func TitleOf(q *Question, r *cluster.Request) string {
 	claim := slices.IndexFunc(q.Claims, func(c Claim) bool { return c.Claim == r.Claim })
 	return RequestTitle(q, claim, r.Name)

@@ -99,8 +99,8 @@ func Trace(ctx context.Context, s *selector.Evaluator, catalog *eligibility.Cata
 // traceReport counts what one selector does to devices.
 type traceReport struct {
 	sel *selector.Selector
-	// results are those of the devices, which equal devices share, in the order
-	// in which they come up; counts has the devices of each.
+	// results are the results of the devices, shared by equal devices, in their order;
+	// counts has the devices of each.
 	results []*selector.Result
 	counts  map[*selector.Result]int
 }
@@ -224,7 +224,7 @@ func (p *partReport) part() api.SelectorPart {
 	return p.out
 }
 
-// selectorNotes says what is remarkable about a selector.
+// selectorNotes returns remarks about a selector.
 func selectorNotes(catalog *eligibility.Catalog, sel *selector.Selector, trace *api.SelectorTrace) []string {
 	var notes []string
 	if trace.Cost > trace.CostLimit {

@@ -138,8 +138,8 @@ func TestTraceOfEachForm(t *testing.T) {
 	}
 }
 
-// TestTraceHasWhatSelectorsSee is about the stable implementation, which does not
-// tell selectors that a device can be shared.
+// TestTraceHasWhatSelectorsSee covers the stable implementation, which does not tell
+// selectors that a device can be shared.
 func TestTraceHasWhatSelectorsSee(t *testing.T) {
 	const shared = "device.allowMultipleAllocations"
 	for _, test := range []struct{ name, expression, want string }{

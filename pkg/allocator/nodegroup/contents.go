@@ -24,7 +24,7 @@ import (
 // look at no more than looks: what drivers publish, and what of it is in use.
 type Contents struct {
 	published *published
-	// round is that of published when the rest was described.
+	// round is the round of published when the rest was described.
 	round int
 	of    map[*corev1.Node]string
 	// shared are the pools that look the same to several nodes, by the number of
@@ -59,7 +59,7 @@ func (c *Contents) Groups(q *funnel.Question, nodes []*corev1.Node) [][]*corev1.
 	return groups
 }
 
-// FewGroups are the groups of [Contents.Groups] if there are not more than that.
+// FewGroups returns the groups of [Contents.Groups] if there are not more than that.
 func (c *Contents) FewGroups(q *funnel.Question, nodes []*corev1.Node, most int) (groups [][]*corev1.Node, ok bool) {
 	c.published.lookAt(looksAt(q))
 	if c.of == nil || c.round != c.published.round {
@@ -89,15 +89,15 @@ func (c *Contents) FewGroups(q *funnel.Question, nodes []*corev1.Node, most int)
 	return groups, true
 }
 
-// lookAt forgets what was described unless it holds for claims that look at this. Claims
-// with changes mostly look at no more than those without.
+// lookAt forgets descriptions unless they hold for claims that look at this. Claims with
+// changes mostly look at no more than claims without.
 func (p *published) lookAt(l looks) {
 	if p.of == nil || !p.looks.cover(l) {
 		*p = published{looks: l, round: p.round + 1, of: map[funnel.PoolOnNode]int{}, texts: map[string]int{}}
 	}
 }
 
-// looks is what selectors and constraints can see of a device.
+// looks has the values of a device that selectors and constraints can see.
 type looks struct {
 	reads []selector.Reading
 	// all is true if it could be anything.
@@ -170,8 +170,8 @@ func (c *Contents) describe(q *funnel.Question, node *corev1.Node) string {
 	return string(t.bytes)
 }
 
-// sharedPool is the number of the text about what is in use of a pool that looks the same
-// to several nodes.
+// sharedPool returns the number of the text about the use of a pool that looks the same to
+// several nodes.
 func (c *Contents) sharedPool(q *funnel.Question, pool *cluster.NodePool, node *corev1.Node) int {
 	seen := funnel.OnNode(pool, node)
 	number, known := c.shared[seen]
@@ -184,7 +184,7 @@ func (c *Contents) sharedPool(q *funnel.Question, pool *cluster.NodePool, node *
 	return number
 }
 
-// number is that of the text about what is published of a pool.
+// number returns the number of the text about the published part of a pool.
 func (p *published) number(q *funnel.Question, pool *cluster.NodePool, node *corev1.Node) int {
 	seen := funnel.OnNode(pool, node)
 	number, known := p.of[seen]
@@ -261,8 +261,8 @@ func (p *published) describeDevice(q *funnel.Question, t *contentText, d *cluste
 	}
 }
 
-// usedContent describes what is in use of a pool: of its counters, and of each device that
-// is not free, by its place.
+// usedContent describes the use of a pool: of its counters, and of each device that is not
+// free, by its place.
 func usedContent(q *funnel.Question, t *contentText, pool *cluster.NodePool) {
 	facts := q.Cluster
 	for _, use := range facts.Partitions.Counters(pool.Pool) {
@@ -306,7 +306,7 @@ func sorted[K cmp.Ordered, V any](values map[K]V) iter.Seq2[K, V] {
 // have their length before them.
 type contentText struct{ bytes []byte }
 
-// numberIn is the number of the text among those that are the same or came before.
+// numberIn returns the number of the text among those that are the same or came before.
 func (t *contentText) numberIn(texts map[string]int) int {
 	number, known := texts[string(t.bytes)]
 	if !known {

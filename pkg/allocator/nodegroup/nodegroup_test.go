@@ -64,8 +64,8 @@ func TestEquivalentNames(t *testing.T) {
 	}
 }
 
-// TestGroups has two nodes that are grouped by what they have, by who has it, or not
-// at all.
+// TestGroups covers two nodes that are grouped by what they have, by who has it, or not at
+// all.
 func TestGroups(t *testing.T) {
 	plain, older := tc.Claim("waiting", tc.GPUs("gpu", 2)), tc.Claim("waiting", tc.GPUs("gpu", 2, `device.attributes["gpu.example.com"].model == "A"`))
 	for name, test := range map[string]struct {
@@ -115,7 +115,7 @@ func groupText(groups [][]*corev1.Node) string {
 	return strings.Join(texts, " ")
 }
 
-// TestAvailable is the same for nodes that offer the same, whatever else they have.
+// TestAvailable expects the same for nodes that offer the same, whatever else they have.
 func TestAvailable(t *testing.T) {
 	q := testquestion.Of(t, tc.Cluster(
 		tc.Nodes("a", "b", "c"), tc.Claim("waiting", tc.GPUs("gpu", 2, `device.attributes["gpu.example.com"].model == "A"`)),

@@ -30,19 +30,18 @@ import (
 // question.
 type Signatures struct {
 	*funnel.Question
-	// partitioned and comparable remember what is needed of pools.
+	// partitioned and comparable remember facts about pools.
 	partitioned map[*cluster.Pool]string
 	comparable  map[*cluster.NodePool]map[string]bool
 }
 
-// NewSignatures are those of the nodes of a question.
+// NewSignatures returns the signatures of the nodes of a question.
 func NewSignatures(q *funnel.Question) *Signatures {
 	return &Signatures{Question: q, partitioned: map[*cluster.Pool]string{}, comparable: map[*cluster.NodePool]map[string]bool{}}
 }
 
-// Equivalent finds for each of some nodes the first one that looks the same to the
-// claims, by their indices. A node that looks like no other, or that cannot be
-// compared, is its own.
+// Equivalent finds for each of some nodes the first equivalent one, by their indices. A
+// node without an equivalent, or that cannot be compared, is its own.
 func (s *Signatures) Equivalent(ctx context.Context, nodes []*corev1.Node) []int {
 	first, like := map[string]int{}, make([]int, len(nodes))
 	funnels, text := allFunnels(s.Question), []byte(nil)
@@ -77,9 +76,9 @@ type nodeSignature struct {
 	shared  []map[string]bool
 }
 
-// describe fills in the text. It returns false for nodes that are better not
-// compared: those where a selector fails, because such errors name a device, and
-// those where what devices in use leave is not the same for all nodes.
+// describe fills in the text. It reports whether the node can be compared: not if a
+// selector fails, because such errors name a device, or if the devices in use do not leave
+// the same for all nodes.
 func (l *nodeSignature) describe(ctx context.Context) bool {
 	if funnel.OnNode(nil, l.node).Optional {
 		l.text = append(l.text, "optional "...)
@@ -130,7 +129,8 @@ func hasOtherDevices(pool *cluster.NodePool) bool {
 	return devices > len(pool.Devices)
 }
 
-// describeClaims writes what is wanted, where that differs between nodes.
+// describeClaims writes the requirements, where they differ between nodes. It reports
+// whether the node can be compared.
 func (l *nodeSignature) describeClaims() bool {
 	for _, c := range l.Claims {
 		if !l.PodClaims[c.Index].ExtendedResources {
@@ -168,8 +168,8 @@ func (s *Signatures) partitions(pool *cluster.Pool) string {
 	return text
 }
 
-// sharedValues are the values that constraints compare in a pool that looks
-// the same to several nodes.
+// sharedValues returns the values that constraints compare in a pool that looks the same to
+// several nodes.
 func (s *Signatures) sharedValues(ctx context.Context, pool *cluster.NodePool) map[string]bool {
 	if values, known := s.comparable[pool]; known {
 		return values
@@ -190,7 +190,7 @@ func (s *Signatures) sharedValues(ctx context.Context, pool *cluster.NodePool) m
 	return values
 }
 
-// allFunnels lists those of all requests and alternatives.
+// allFunnels lists the funnels of all requests and alternatives.
 func allFunnels(q *funnel.Question) []*funnel.Funnel {
 	var all []*funnel.Funnel
 	for i := range q.Claims {
@@ -285,7 +285,8 @@ func (l *nodeSignature) describeCapacity(d *cluster.Device) bool {
 	return true
 }
 
-// describeValues writes the values of attributes that constraints compare.
+// describeValues writes the values of attributes that constraints compare. It reports
+// whether the node can be compared.
 func (l *nodeSignature) describeValues(ctx context.Context, f *funnel.Funnel, d *cluster.Device) bool {
 	for _, c := range f.Request.Constraints {
 		value, ok, err := f.Checks.Attribute(ctx, d, c.Attribute)

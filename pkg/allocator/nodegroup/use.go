@@ -33,7 +33,7 @@ func (c *Contents) GroupsByUse(q *funnel.Question, nodes []*corev1.Node) [][]*co
 	return groups
 }
 
-// misfitKey is the same for nodes that the pod cannot use for the same reasons.
+// misfitKey returns the same for nodes that the pod cannot use for the same reasons.
 func misfitKey(q *funnel.Question, node *corev1.Node) string {
 	var key strings.Builder
 	for _, u := range q.Reach.Misfits[node.Name] {
@@ -42,8 +42,8 @@ func misfitKey(q *funnel.Question, node *corev1.Node) string {
 	return key.String()
 }
 
-// holderKey is the same for nodes of which claims have the same devices, by
-// their places, and matter as much.
+// holderKey returns the same for nodes of which claims have the same devices, by their
+// places, and matter as much.
 func holderKey(q *funnel.Question, node *corev1.Node) string {
 	var key contentText
 	at := map[*resourceapi.ResourceClaim]int{}

@@ -106,7 +106,7 @@ func (s *Target) findDevice(c *cluster.Cluster, text string) error {
 	return err
 }
 
-// publishedDevices lists all devices, those of the newest generations first.
+// publishedDevices lists all devices, starting with the newest generations.
 func publishedDevices(c *cluster.Cluster) []cluster.Device {
 	all := slices.Clone(c.Pools.Devices())
 	for _, pool := range c.Pools.All() {

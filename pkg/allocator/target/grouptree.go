@@ -31,12 +31,12 @@ type GroupTree struct {
 	Children []*GroupTree
 }
 
-// TreeOf is the whole that a PodGroup is placed with: the PodGroup itself if it has no
+// TreeOf returns the whole that a PodGroup is placed with: the PodGroup itself if it has no
 // parent, or if the scheduler does not look at parents. Otherwise it is the
 // CompositePodGroup at the top, with all groups below it (buildPodGroupInfoForCPG in
-// pkg/scheduler/backend/queue/workload_forest.go of Kubernetes v1.37.1). It is nil if
-// that is not known: then missing names the CompositePodGroup that does not exist, or is
-// empty if CompositePodGroups could not be read.
+// pkg/scheduler/backend/queue/workload_forest.go of Kubernetes v1.37.1). It is nil if that
+// is not known: then missing names the CompositePodGroup that does not exist, or is empty
+// if CompositePodGroups could not be read.
 func TreeOf(facts *cluster.Cluster, group *schedulingapi.PodGroup) (tree *GroupTree, missing string) {
 	if group.Spec.ParentCompositePodGroupName == nil || !facts.Gates.Enabled("CompositePodGroup") {
 		return Alone(group), ""
@@ -52,7 +52,7 @@ func TreeOf(facts *cluster.Cluster, group *schedulingapi.PodGroup) (tree *GroupT
 	}
 }
 
-// Alone is a PodGroup without what is above it.
+// Alone returns a PodGroup without the groups above it.
 func Alone(group *schedulingapi.PodGroup) *GroupTree {
 	t := &GroupTree{Group: group, MinCount: 1}
 	if gang := group.Spec.SchedulingPolicy.Gang; gang != nil {
@@ -94,10 +94,10 @@ func (t *GroupTree) object() metav1.Object {
 	return t.Group
 }
 
-// Name is that of the group at the top.
+// Name returns the name of the group at the top.
 func (t *GroupTree) Name() string { return t.object().GetName() }
 
-// Kind is that of the group at the top.
+// Kind returns the kind of the group at the top.
 func (t *GroupTree) Kind() string {
 	if t.Composite != nil {
 		return api.KindCompositePodGroup
@@ -105,7 +105,7 @@ func (t *GroupTree) Kind() string {
 	return api.KindPodGroup
 }
 
-// Whole reports whether its pods are placed at the same time or not at all: those of a
+// Whole reports whether its pods are placed at the same time or not at all: pods of a
 // PodGroup that is no gang are placed one by one.
 func (t *GroupTree) Whole() bool {
 	return t.Composite != nil || t.Group.Spec.SchedulingPolicy.Gang != nil
@@ -132,8 +132,8 @@ func (t *GroupTree) Pods(snap *snapshot.Snapshot) []*corev1.Pod {
 	return pods
 }
 
-// required is the priority and the preemption policy that all pods have to have, nil for
-// what the group at the top does not say.
+// required returns the priority and the preemption policy that all pods have to have, nil
+// for what the group at the top does not say.
 func (t *GroupTree) required(snap *snapshot.Snapshot) (priority *int32, policy *schedulingapi.PreemptionPolicy) {
 	var class string
 	var value *int32

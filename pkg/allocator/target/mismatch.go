@@ -26,12 +26,12 @@ type GroupMismatch struct {
 	Found, Required string
 }
 
-// MismatchOf is why the scheduler places no pod of a PodGroup, or of a CompositePodGroup,
-// whatever is available: it does not try groups whose pods have another priority than
-// the group at the top, or different preemption policies or schedulers (validatePodGroup
-// in pkg/scheduler/schedule_one_podgroup.go of Kubernetes v1.37.1). It is nil if there is
-// no such pod, or if that is not known. The pods are all of the groups that have not
-// ended.
+// MismatchOf returns why the scheduler places no pod of a PodGroup, or of a
+// CompositePodGroup, whatever is available: it does not try groups whose pods have another
+// priority than the group at the top, or different preemption policies or schedulers
+// (validatePodGroup in pkg/scheduler/schedule_one_podgroup.go of Kubernetes v1.37.1). It is
+// nil if there is no such pod, or if that is not known. The pods are all of the groups that
+// have not ended.
 func MismatchOf(facts *cluster.Cluster, tree *GroupTree, pods []*corev1.Pod) *GroupMismatch {
 	if facts.Behaves(behavior.GroupsNotCompared) {
 		return nil
@@ -67,7 +67,7 @@ func MismatchOf(facts *cluster.Cluster, tree *GroupTree, pods []*corev1.Pod) *Gr
 	return nil
 }
 
-// firstWaiting is the pod that others are compared with: one that waits for a node.
+// firstWaiting returns a waiting pod, which others are compared with.
 func firstWaiting(pods []*corev1.Pod) *corev1.Pod {
 	for _, pod := range pods {
 		if snapshot.Waits(pod) {
@@ -85,8 +85,8 @@ func preemptionOf(pod *corev1.Pod) corev1.PreemptionPolicy {
 	return ptr.Deref(pod.Spec.PreemptionPolicy, corev1.PreemptLowerPriority)
 }
 
-// priorityOf is the priority of a pod or a group, if that is known. What exists and has
-// neither priority nor class has 0. What does not exist yet may get the default class
+// priorityOf returns the priority of a pod or a group, if that is known. What exists and
+// has neither priority nor class has 0. What does not exist yet may get the default class
 // of the cluster, which there is not if a pod without class exists.
 func priorityOf(snap *snapshot.Snapshot, priority *int32, class string, hypothetical bool) (value int32, known bool) {
 	switch {

@@ -52,10 +52,10 @@ func (s *Target) findNode(c *cluster.Cluster, name string) error {
 	return err
 }
 
-// maxNodeNames is how many names a hint has.
+// maxNodeNames limits how many names a hint has.
 const maxNodeNames = 10
 
-// Nodes are those that the question is about.
+// Nodes returns the nodes of the question.
 func (s *Target) Nodes(c *cluster.Cluster) []*corev1.Node {
 	if s.Only != nil {
 		return []*corev1.Node{s.Only}
@@ -64,8 +64,7 @@ func (s *Target) Nodes(c *cluster.Cluster) []*corev1.Node {
 	return nodes
 }
 
-// IsElsewhere reports whether a pod is bound to another node than the one that
-// the question is about.
+// IsElsewhere reports whether a pod is bound to another node than the node of the question.
 func (s *Target) IsElsewhere(pod *corev1.Pod) bool {
 	return s.Only != nil && pod.Spec.NodeName != s.Only.Name
 }

@@ -40,8 +40,8 @@ func (s *Target) findOwner(c *cluster.Cluster) (found bool, err error) {
 	return true, s.needClaims(c)
 }
 
-// urgency is higher for pods that an answer should be about: those with claims that
-// wait, then those with claims.
+// urgency returns a higher number for pods that an answer should cover: waiting pods with
+// claims, then pods with claims.
 func (s *Target) urgency(c *cluster.Cluster, pod *corev1.Pod) int {
 	n := 0
 	if len(c.Claims.OfPod(pod)) > 0 {
@@ -72,7 +72,7 @@ func ownedPods(snap *snapshot.Snapshot, kind, namespace, name string) []*corev1.
 	return pods
 }
 
-// roleOf is the same for pods of one owner that need the same: those of one role, such
+// roleOf returns the same for pods of one owner with the same needs: pods of one role, such
 // as the workers of a cluster but not its head.
 func roleOf(pod *corev1.Pod) string {
 	type container struct {

@@ -16,7 +16,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Gang is what becomes of the pods of a PodGroup if they are decided one after another.
+// Gang is the outcome for the pods of a PodGroup if they are decided one after another.
 type Gang struct {
 	// Existing counts the pods that there are, Fit those that have a node or get one.
 	Existing, Fit int
@@ -39,17 +39,17 @@ func (g *Gang) Short(group string, minCount int) string {
 	return ""
 }
 
-// CompositeFit is what becomes of the groups of a CompositePodGroup.
+// CompositeFit is the outcome for the groups of a CompositePodGroup.
 type CompositeFit struct {
 	Tree *GroupTree
-	// Ready counts the groups of which enough pods exist, Fit those of which enough have
-	// a node or get one.
+	// Ready counts the groups of which enough pods exist, Fit the groups of which enough
+	// have a node or get one.
 	Ready, Fit int
 	// Short are the names of the groups of which not enough fit.
 	Short []string
 }
 
-// GroupOf is the name of the PodGroup that a pod belongs to, empty if there is none.
+// GroupOf returns the name of the PodGroup that a pod belongs to, empty if there is none.
 func GroupOf(pod *corev1.Pod) string {
 	if pod.Spec.SchedulingGroup == nil {
 		return ""
@@ -69,7 +69,7 @@ func GroupPods(snap *snapshot.Snapshot, namespace, name string) []*corev1.Pod {
 	return pods
 }
 
-// NewGroupPods are the pods that workloads without pods will create in a PodGroup. If
+// NewGroupPods returns the pods that workloads without pods will create in a PodGroup. If
 // sample is set, it is not known how many there will be.
 func NewGroupPods(snap *snapshot.Snapshot, namespace, name string) (pods []*corev1.Pod, sample bool) {
 	for _, w := range snap.Workloads {

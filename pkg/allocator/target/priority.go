@@ -25,8 +25,7 @@ func WithClassPriority(snap *snapshot.Snapshot, pod *corev1.Pod) *corev1.Pod {
 	return &changed
 }
 
-// classPriority is that of the pods and PodGroups of a PriorityClass, nil if it is not
-// known.
+// classPriority returns the priority of a PriorityClass, nil if it is not known.
 func classPriority(snap *snapshot.Snapshot, class string) *int32 {
 	for _, pod := range snap.Pods {
 		if pod.Spec.PriorityClassName == class && pod.Spec.Priority != nil {
@@ -41,7 +40,7 @@ func classPriority(snap *snapshot.Snapshot, class string) *int32 {
 	return systemPriority(class)
 }
 
-// systemPriority is that of the classes that every cluster has
+// systemPriority returns the priority of the classes that every cluster has
 // (pkg/apis/scheduling/v1/helpers.go), nil for others.
 func systemPriority(class string) *int32 {
 	const highestUserDefinable = int32(1000000000)
@@ -56,8 +55,8 @@ func systemPriority(class string) *int32 {
 	return &priority
 }
 
-// UnknownPriority is the PriorityClass of the pod that is asked about, if it does
-// not exist yet and nothing tells the priority.
+// UnknownPriority returns the PriorityClass of the pod that is asked about, if it does not
+// exist yet and nothing tells the priority.
 func (s *Target) UnknownPriority() string {
 	if s.Pod != nil && s.Hypothetical && s.Pod.Spec.Priority == nil {
 		return s.Pod.Spec.PriorityClassName

@@ -20,7 +20,7 @@ func Hypothetical(pod *corev1.Pod) bool {
 	return pod.UID == "" && pod.CreationTimestamp.IsZero()
 }
 
-// podOf is a pod as a workload will create it.
+// podOf returns a pod as a workload will create it.
 func podOf(snap *snapshot.Snapshot, w *snapshot.Workload) *corev1.Pod {
 	return WithClassPriority(snap, &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -31,11 +31,11 @@ func podOf(snap *snapshot.Snapshot, w *snapshot.Workload) *corev1.Pod {
 	})
 }
 
-// maxReplicas is how many pods are made up for a workload that has none yet.
+// maxReplicas limits how many pods are made up for a workload that has none yet.
 const maxReplicas = 1000
 
-// replicas are the pods of a workload that has none yet. Where it is not known how
-// many there should be, or there are too many, one stands for all of them.
+// replicas returns the pods of a workload that has none yet. Where it is not known how many
+// there should be, or there are too many, one stands for all of them.
 func replicas(pod *corev1.Pod, desired *int32) (pods []*corev1.Pod, sample bool) {
 	count := int(ptr.Deref(desired, 1))
 	sample = desired == nil || count > maxReplicas

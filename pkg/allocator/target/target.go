@@ -47,11 +47,11 @@ type Options struct {
 // exist, or it has no claims.
 type Error struct {
 	Target api.Target
-	// Message is a sentence about what is wrong; Hint says what there is.
+	// Message is a sentence about the error; Hint names the existing objects.
 	Message, Hint string
 }
 
-// Error is the message and the hint.
+// Error returns the message and the hint.
 func (e *Error) Error() string {
 	if e.Hint == "" {
 		return e.Message
@@ -62,10 +62,9 @@ func (e *Error) Error() string {
 // errNoClaims is a pod that uses neither claims nor extended resources of DRA.
 var errNoClaims = errors.New("uses no ResourceClaim and no extended resource of a DeviceClass")
 
-// Target is what a target comes down to: claims to allocate together, for a
-// pod or for nobody yet.
+// Target is a resolved target: the pod, if any, and the claims to allocate together.
 type Target struct {
-	// Object is the target itself, Options what was asked about it.
+	// Object is the target itself, Options the question about it.
 	Object  api.Target
 	Options Options
 	// Pod is the one whose claims these are, nil for a claim or template that
@@ -90,7 +89,7 @@ type Target struct {
 	// Different are pods of the target that need something else than Pod: the answer
 	// is not about them.
 	Different []*corev1.Pod
-	// Creator is what creates the pods, nil if that is not known.
+	// Creator creates the pods, nil if it is not known.
 	Creator *lifecycle.Creator
 	// New are pods that are yet to be created. If Sample is set, it is not known how
 	// many there will be, and there is one of them.
@@ -102,8 +101,8 @@ type Target struct {
 	End *snapshot.JobEnd
 	// Users are the pods that use the target.
 	Users []*corev1.Pod
-	// LeftOut has, by the name of a node, those of further nodes that have the same answer and
-	// that the snapshot leaves out.
+	// LeftOut has, by the name of a node, further nodes that have the same answer and that
+	// the snapshot leaves out.
 	LeftOut map[string][]string
 	// Only is the one node to look at, nil for all of them.
 	Only *corev1.Node
@@ -233,9 +232,9 @@ func (s *Target) findWorkload(c *cluster.Cluster) error {
 	return notFound(c.Snapshot, s.Object, hiddenKind(c.Snapshot, s.Object.Kind), same)
 }
 
-// firstToWait is the index of the pod of a workload that waits longest, -1 if none does. During
-// a rollout, pods of the latest revision come first: the others are replaced. The pods are
-// sorted by age, and the youngest one is of the latest revision.
+// firstToWait returns the index of the pod of a workload that waits longest, -1 if none
+// does. During a rollout, pods of the latest revision come first: the others are replaced.
+// The pods are sorted by age, and the youngest one is of the latest revision.
 func firstToWait(pods []*corev1.Pod) int {
 	latest := slices.IndexFunc(pods, func(pod *corev1.Pod) bool {
 		return snapshot.Waits(pod) && revision(pod) == revision(pods[len(pods)-1])
@@ -246,14 +245,14 @@ func firstToWait(pods []*corev1.Pod) int {
 	return slices.IndexFunc(pods, snapshot.Waits)
 }
 
-// revision is that of the template of a pod, empty if its controller gives it none.
+// revision returns the revision of a pod's template, empty if its controller gives it none.
 func revision(pod *corev1.Pod) string {
 	return cmp.Or(pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey], pod.Labels[appsv1.ControllerRevisionHashLabelKey])
 }
 
-// hiddenKind is the resource of a kind if it could not be read, else empty. A
-// snapshot does not know resources by their kinds, but their names are related: that of
-// another project's kind has at least its beginning.
+// hiddenKind returns the resource of a kind if it could not be read, else empty. A snapshot
+// does not know resources by their kinds, but their names are related: that of another
+// project's kind has at least its beginning.
 func hiddenKind(snap *snapshot.Snapshot, kind string) string {
 	plural, _ := meta.UnsafeGuessKindToResource(schema.GroupVersionKind{Kind: kind})
 	stem := strings.ToLower(kind)

@@ -34,7 +34,7 @@ func deployment(replicas int32) func(*snapshot.Snapshot) {
 	}
 }
 
-// TestFind has what targets stand for: their pod, and the claims of it.
+// TestFind covers what targets stand for: their pod, and the claims of it.
 func TestFind(t *testing.T) {
 	web := func(p *corev1.Pod) { p.Labels = map[string]string{"app": "web"} }
 	revised := func(hash string, age time.Duration) func(*corev1.Pod) {
@@ -88,7 +88,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestNotFound has targets that do not exist, with what there is instead.
+// TestNotFound covers targets that do not exist, with what there is instead.
 func TestNotFound(t *testing.T) {
 	for name, test := range map[string]struct {
 		parts []any

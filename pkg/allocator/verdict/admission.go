@@ -17,9 +17,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// refusals are the ResourceQuotas and LimitRanges that refuse what is yet to be
-// created: the claims of a pod, and with -f the pod or the claim itself. Quota is
-// enforced at creation only: what exists is not affected.
+// refusals returns the ResourceQuotas and LimitRanges that refuse objects not yet created:
+// the claims of a pod, and with -f the pod or the claim itself. Quota is enforced at
+// creation only: existing objects are not affected.
 func (f *finder) refusals() []Obstacle {
 	namespace := f.Target.Object.Namespace
 	created, stage := toBeCreated(f.Question)
@@ -70,8 +70,8 @@ func (f *finder) unknownAdmission(resource, what, namespace string) {
 	}
 }
 
-// toBeCreated is what the claims count for that do not exist yet, and the stage
-// in which they are created.
+// toBeCreated returns what the claims count for that do not exist yet, and the stage in
+// which they are created.
 func toBeCreated(q *funnel.Question) ([]corev1.ResourceList, api.Stage) {
 	var usages []corev1.ResourceList
 	stage := api.StageClaimGeneration
@@ -111,7 +111,7 @@ func extendedNames(q *funnel.Question) admission.Classes {
 	return classes
 }
 
-// inNamespace are the objects of a namespace.
+// inNamespace returns the objects of a namespace.
 func inNamespace[T interface{ GetNamespace() string }](list []T, namespace string) []T {
 	var own []T
 	for _, o := range list {

@@ -106,8 +106,8 @@ func CheckNode(ctx context.Context, q *funnel.Question, node *corev1.Node) alloc
 	return verdicts[0]
 }
 
-// spread gives nodes the verdict of the one that they are equivalent to, and makes those after an
-// error that ends the attempt NotTried.
+// spread gives nodes the verdict of their equivalent node, and sets nodes after an error
+// that ends the attempt to NotTried.
 func (v *Verdict) spread() {
 	for i, first := range v.Equivalent {
 		if first != i {
@@ -122,9 +122,9 @@ func (v *Verdict) spread() {
 	}
 }
 
-// search has the allocator search on the first hard nodes, for ProvedSteps steps. It corrects the
-// verdicts where the allocator says something else than counting, or would make the scheduler
-// give up although there is a node where the claims fit.
+// search asks the allocator about the first hard nodes, for ProvedSteps steps. It corrects
+// the verdicts where the allocator disagrees with counting, or would make the scheduler
+// give up although the claims fit on a node.
 func (v *Verdict) search(ctx context.Context, hard []int) error {
 	hard = hard[:min(len(hard), triedHard)]
 	found := make([]allocator.Verdict, len(hard))

@@ -8,7 +8,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
 )
 
-// QuotaLimits are how many pods like that of a question ResourceQuotas allow, with their
+// QuotaLimits returns how many copies of a question's pod ResourceQuotas allow, with their
 // claims. Without withPod, only the claims count.
 func QuotaLimits(q *funnel.Question, withPod bool) []admission.QuotaLimit {
 	quotas := inNamespace(q.Cluster.Snapshot.Quotas, q.Pod.Namespace)

@@ -25,7 +25,7 @@ type gang struct {
 	// children are the groups of one.
 	parent   *gang
 	children []*gang
-	// pods are those of a PodGroup that wait; placed counts those that have a node.
+	// pods are the waiting pods of a PodGroup; placed counts the pods with a node.
 	pods   []*Queued
 	placed int
 	// decided is set once it was decided. Then fit counts the pods that have a node or
@@ -34,7 +34,7 @@ type gang struct {
 	fit     int
 }
 
-// newGang has no pods yet.
+// newGang returns a gang without pods.
 func newGang(tree *target.GroupTree, parent *gang) *gang {
 	g := &gang{tree: tree, parent: parent}
 	for _, child := range tree.Children {
@@ -43,7 +43,7 @@ func newGang(tree *target.GroupTree, parent *gang) *gang {
 	return g
 }
 
-// top is what is decided at the same time as a gang.
+// top returns the group that is decided at the same time as a gang.
 func (g *gang) top() *gang {
 	for g.parent != nil {
 		g = g.parent
@@ -51,7 +51,7 @@ func (g *gang) top() *gang {
 	return g
 }
 
-// leaves are the PodGroups in it.
+// leaves returns the PodGroups in it.
 func (g *gang) leaves() []*gang {
 	if g.tree.Group != nil {
 		return []*gang{g}
@@ -91,7 +91,7 @@ func (g *gang) enough() bool { return g.fit >= g.tree.MinCount }
 // above it.
 func (g *gang) fits() bool { return g.enough() && (g.parent == nil || g.parent.fits()) }
 
-// known is what an explanation of one of its pods has to know about it.
+// known returns what an explanation of one of its pods has to know about it.
 func (g *gang) known() *target.Gang {
 	if g == nil || !g.top().decided {
 		return nil
@@ -99,7 +99,7 @@ func (g *gang) known() *target.Gang {
 	return g.found()
 }
 
-// found is what is known of it so far.
+// found returns the results so far.
 func (g *gang) found() *target.Gang {
 	found := &target.Gang{Existing: g.existing(), Fit: max(g.fit, g.placed)}
 	for at := g.parent; at != nil; at = at.parent {
@@ -124,9 +124,9 @@ func (q *Queue) GroupOf(pod *corev1.Pod) *schedulingapi.PodGroup {
 	return q.cluster.Snapshot.PodGroup(pod.Namespace, name)
 }
 
-// joinGang makes a pod one that is decided with its gang, if it has one. The other
-// pods of that take part. If the scheduler does not try the gang, because its pods
-// differ, each is decided alone, and is blocked.
+// joinGang makes a pod be decided with its gang, if it has one. The other pods of the gang
+// take part. If the scheduler does not try the gang, because its pods differ, each is
+// decided alone, and is blocked.
 func (q *Queue) joinGang(p *Queued) {
 	group := q.GroupOf(p.Pod)
 	if p.gang != nil || group == nil {
@@ -153,9 +153,9 @@ func (g *gang) join(p *Queued) {
 	}
 }
 
-// addGang adds the gang of a PodGroup with all of its pods; p is the first one that was
-// asked about. One of which not all is known is that of the PodGroup alone, and what
-// the scheduler does not try is nil.
+// addGang adds the gang of a PodGroup with all of its pods; p is its first requested pod.
+// If not all groups of it are known, it is the gang of the PodGroup alone. It is nil if the
+// scheduler does not try it.
 func (q *Queue) addGang(group *schedulingapi.PodGroup, p *Queued) {
 	tree, missing := target.TreeOf(q.cluster, group)
 	if tree == nil && missing == "" {
@@ -264,11 +264,12 @@ func decideGang(ctx context.Context, c *cluster.Cluster, pod *corev1.Pod) (*targ
 	return p.gang.known(), nil
 }
 
-// Gang is what is known of the gang of a pod once that was decided, nil before, and for none.
+// Gang returns the outcome of a pod's gang once it was decided, nil before, and for pods
+// without one.
 func (p *Queued) Gang() *target.Gang { return p.gang.known() }
 
-// Group is the name and the minCount of the PodGroup that a pod is decided with, and what is known
-// of it so far; nil for none.
+// Group returns the name and the minCount of the PodGroup that a pod is decided with, and
+// its outcome so far; nil for none.
 func (p *Queued) Group() (name string, minCount int, gang *target.Gang) {
 	if p.gang == nil {
 		return "", 0, nil
@@ -276,7 +277,7 @@ func (p *Queued) Group() (name string, minCount int, gang *target.Gang) {
 	return p.gang.tree.Name(), p.gang.tree.MinCount, p.gang.found()
 }
 
-// GangFit is what becomes of a PodGroup in the queue.
+// GangFit is the outcome for a PodGroup in the queue.
 type GangFit struct {
 	// Existing counts its pods, Fit those that have a node or get one.
 	Existing, Fit int
@@ -286,7 +287,7 @@ type GangFit struct {
 	Fits  bool
 }
 
-// GangOf is what becomes of a PodGroup, nil if it is no gang that the scheduler tries.
+// GangOf returns the outcome for a PodGroup, nil if it is no gang that the scheduler tries.
 func (q *Queue) GangOf(group *schedulingapi.PodGroup) *GangFit {
 	g := q.gangs[groupKey(group)]
 	if g == nil {

@@ -42,7 +42,7 @@ type podSignature struct {
 	Volumes       []corev1.VolumeSource
 	Nominated     string
 	Deleting      bool
-	// Labels are those that some pod selects by.
+	// Labels are the labels that some pod selects by.
 	Labels map[string]string
 	Claims []claimSignature
 }
@@ -62,7 +62,7 @@ type claimSignature struct {
 	Problem               string
 }
 
-// signature is the same for pods that are equal to the scheduler.
+// signature returns the same for pods that are equal to the scheduler.
 func (q *Queue) signature(p *Queued) string {
 	pod, claims := p.Pod, q.claimsOf(p.Pod)
 	spec := &pod.Spec
@@ -142,9 +142,9 @@ func claimKey(claim *resourceapi.ResourceClaim) types.NamespacedName {
 	return types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}
 }
 
-// dependsOnNamespace reports whether the answer for a pod would be another one in
-// another namespace: quotas and limits are about what is yet to be created, and volumes,
-// groups, admin access and other pods about their own namespace.
+// dependsOnNamespace reports whether the answer for a pod could differ in another
+// namespace: because of quotas and limits for objects not yet created, or of volumes,
+// groups, admin access and other pods of the namespace.
 func (q *Queue) dependsOnNamespace(pod *corev1.Pod, claims []cluster.PodClaim) bool {
 	spec := &pod.Spec
 	if a := spec.Affinity; a != nil && (a.PodAffinity != nil || a.PodAntiAffinity != nil) {

@@ -83,8 +83,8 @@ func (v *Verdict) findLife() {
 	v.Outcome, v.Code = api.Blocked, own.Blocked.Code
 }
 
-// fitsElsewhere reports whether the pod could use another node than the one that the question is
-// about.
+// fitsElsewhere reports whether the pod could use another node than the node of the
+// question.
 func (v *Verdict) fitsElsewhere() bool {
 	if v.Target.Only == nil {
 		return false
@@ -98,9 +98,9 @@ func (v *Verdict) fitsElsewhere() bool {
 	return false
 }
 
-// blockedLife is where a pod stands that something else than devices blocks. What else was found
-// about it is evidence: it is the same thing in other words. So is what the API server has said of
-// the same kind when it was to create a pod.
+// blockedLife returns where a pod stands that something else than devices blocks. What else
+// was found about it is evidence: it is the same thing in other words. So is what the API
+// server has said of the same kind when it was to create a pod.
 func (v *Verdict) blockedLife(own lifecycle.Life) lifecycle.Life {
 	blocked := lifecycle.Life{Stage: v.Obstacles[0].Stage}
 	for i := range v.Obstacles {

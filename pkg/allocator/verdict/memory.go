@@ -18,7 +18,7 @@ type Memory struct {
 
 // Remembered is a verdict about pods that are equal to the scheduler.
 type Remembered struct {
-	// Namespace is that of the pod that was decided.
+	// Namespace is the namespace of the decided pod.
 	Namespace string
 	// At is the time of the cluster, Took is how long it took to decide.
 	At      time.Time
@@ -41,7 +41,7 @@ func (m *Memory) add(kind string, r Remembered) {
 	m.byKind[kind] = r
 }
 
-// Keep takes over those of another cluster that are still true.
+// Keep takes over the verdicts of another cluster that are still true.
 func (m *Memory) Keep(from *Memory, isTrue func(*Remembered) bool) {
 	from.mutex.Lock()
 	known := maps.Clone(from.byKind)

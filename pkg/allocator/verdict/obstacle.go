@@ -14,8 +14,8 @@ import (
 // whatever the node.
 type Obstacle struct {
 	Code api.Code
-	// Stage is where the pod stands because of it, empty for one that cannot even
-	// be created.
+	// Stage is the stage at which it keeps the pod, empty if the pod cannot even be
+	// created.
 	Stage api.Stage
 	lifecycle.Finding
 }
@@ -31,8 +31,7 @@ type Unevaluated struct {
 
 func (u Unevaluated) String() string { return fmt.Sprintf("%s (%s)", u.What, u.Why) }
 
-// finder collects what is in the way of one pod, and what may be: its creation, that of its claims,
-// the scheduling queue, the filters. What could not be read is not evaluated.
+// finder collects the obstacles of one pod, and the possible ones.
 type finder struct {
 	*Verdict
 	unevaluated []Unevaluated

@@ -23,11 +23,11 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// gangObstacles are those of the group that a pod belongs to (the plugin
-// gangscheduling, pkg/scheduler/framework/plugins/gangscheduling of Kubernetes
-// v1.37.1): a pod waits for its PodGroup to exist, and the CompositePodGroups above it,
-// for its pods to agree with them, for minCount pods of a gang to exist, and for
-// minCount of them to fit together.
+// gangObstacles returns the obstacles of the group that a pod belongs to (the plugin
+// gangscheduling, pkg/scheduler/framework/plugins/gangscheduling of Kubernetes v1.37.1): a
+// pod waits for its PodGroup to exist, and the CompositePodGroups above it, for its pods to
+// agree with them, for minCount pods of a gang to exist, and for minCount of them to fit
+// together.
 func (f *finder) gangObstacles(ctx context.Context, pod *corev1.Pod) ([]Obstacle, error) {
 	if pod.Spec.SchedulingGroup == nil || pod.Spec.SchedulingGroup.PodGroupName == nil || f.Target.Member {
 		return nil, nil
@@ -85,7 +85,7 @@ func (f *finder) gangObstacles(ctx context.Context, pod *corev1.Pod) ([]Obstacle
 	return nil, nil
 }
 
-// tooFew is a gang of which not enough pods exist, or a CompositePodGroup of which not
+// tooFew returns a gang of which not enough pods exist, or a CompositePodGroup of which not
 // enough groups have as many pods as they need: the pods wait outside of the queue.
 func tooFew(group *schedulingapi.PodGroup, gang *target.Gang) *Obstacle {
 	o := &Obstacle{Code: api.GangIncomplete, Stage: api.StageQueueing}
@@ -113,7 +113,7 @@ func tooFew(group *schedulingapi.PodGroup, gang *target.Gang) *Obstacle {
 	return o
 }
 
-// tooLarge is a gang of which not enough pods fit at the same time, or a
+// tooLarge returns a gang of which not enough pods fit at the same time, or a
 // CompositePodGroup of which not enough groups do.
 func tooLarge(group *schedulingapi.PodGroup, gang *target.Gang) *Obstacle {
 	short := gang.Short(group.Name, minCountOf(group))
@@ -138,14 +138,14 @@ func tooLarge(group *schedulingapi.PodGroup, gang *target.Gang) *Obstacle {
 	return o
 }
 
-// AskForFewer is the step for a gang whose pods do not fit, where no remedy says more.
+// AskForFewer returns the step for a gang whose pods do not fit, where no remedy says more.
 func AskForFewer(group string) api.NextStep {
 	return api.NextStep{Actor: api.ActorUser, Text: fmt.Sprintf("ask for fewer devices for each pod of PodGroup %s, or lower its minCount", group)}
 }
 
 func minCountOf(group *schedulingapi.PodGroup) int { return target.Alone(group).MinCount }
 
-// compositeMissing is a PodGroup whose parent, or one above that, does not exist.
+// compositeMissing returns a PodGroup whose parent, or one above that, does not exist.
 func compositeMissing(group *schedulingapi.PodGroup, missing string) Obstacle {
 	o := Obstacle{Code: api.PodGroupMissing, Stage: api.StageQueueing}
 	o.Reason = fmt.Sprintf("CompositePodGroup %s, above PodGroup %s, does not exist", missing, group.Name)
@@ -170,7 +170,7 @@ func groupMissing(q *funnel.Question, pod *corev1.Pod, name string) Obstacle {
 	return o
 }
 
-// groupMismatch is a pod that keeps all pods of its PodGroup from being placed.
+// groupMismatch returns a pod that keeps all pods of its PodGroup from being placed.
 func groupMismatch(tree *target.GroupTree, m *target.GroupMismatch) Obstacle {
 	object, other := whatif.Object(tree.Kind(), m.Pod.Namespace, tree.Name()), "the group"
 	if m.Other != nil {
@@ -195,8 +195,7 @@ func groupMismatch(tree *target.GroupTree, m *target.GroupMismatch) Obstacle {
 	return o
 }
 
-// PodGroupMissing reports whether the only problem of a claim is that of the
-// pod's group.
+// PodGroupMissing reports whether the only problem of a claim is the pod's missing group.
 func PodGroupMissing(pc *cluster.PodClaim) bool {
 	return pc.Claim != nil && errors.Is(pc.Problem, cluster.ErrPodGroupMissing) && !errors.Is(pc.Problem, cluster.ErrClaimMissing)
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// TestObstacles has pods for whose claims there are devices, and what keeps them from
+// TestObstacles covers pods for whose claims there are devices, and what keeps them from
 // being placed.
 func TestObstacles(t *testing.T) {
 	gang := func(s *snapshot.Snapshot) {
@@ -40,7 +40,7 @@ func TestObstacles(t *testing.T) {
 	for name, test := range map[string]struct {
 		parts []any
 		want  string
-		// unknown is what could not be evaluated.
+		// unknown lists the gaps.
 		unknown string
 	}{
 		"nothing":                {parts: []any{pod()}},

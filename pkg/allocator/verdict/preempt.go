@@ -42,7 +42,7 @@ type candidate struct {
 	victims []*corev1.Pod
 }
 
-// compareCandidates has the node first where the pods that leave matter the least.
+// compareCandidates orders nodes: first the node whose leaving pods matter the least.
 func compareCandidates(a, b *candidate) int {
 	return cmp.Or(compareVictims(a.victims, b.victims), cmp.Compare(a.node.Name, b.node.Name))
 }
@@ -79,7 +79,7 @@ func compareVictims(a, b []*corev1.Pod) int {
 
 func priorityOf(pod *corev1.Pod) int64 { return int64(ptr.Deref(pod.Spec.Priority, 0)) }
 
-// preemption is about a pod that fits nowhere.
+// preemption is the preemption for a pod that fits nowhere.
 type preemption struct {
 	*Queue
 	p *Queued
@@ -121,7 +121,7 @@ func (q *preemption) preempt(ctx context.Context) error {
 	return nil
 }
 
-// propose adds a candidate to those of a kind.
+// propose adds a candidate to the candidates of a kind.
 func (k *Kind) propose(c *candidate) {
 	at, _ := slices.BinarySearchFunc(k.candidates, c, compareCandidates)
 	k.candidates = slices.Insert(k.candidates, at, c)
@@ -139,8 +139,8 @@ func (q *preemption) mayPreempt() bool {
 	return outcome == api.Fits || outcome == api.DoesNotFit
 }
 
-// candidates are the nodes where the pod fits once pods of lower priority have left, the
-// best one first.
+// candidates returns the nodes where the pod fits once pods of lower priority have left,
+// the best one first.
 func (q *preemption) candidates(ctx context.Context) ([]*candidate, error) {
 	lower := map[string][]*corev1.Pod{}
 	var all []*corev1.Pod
@@ -279,7 +279,7 @@ func (q *preemption) take(ctx context.Context, c *candidate) (bool, error) {
 	return true, nil
 }
 
-// requeue adds a pod that was preempted, behind those of its priority.
+// requeue adds a preempted pod, behind the others of its priority.
 func (q *preemption) requeue(pod *corev1.Pod) {
 	p := &Queued{Pod: pod, Asked: true, PreemptedBy: q.p}
 	q.pods[podKey(pod)] = p
@@ -288,7 +288,7 @@ func (q *preemption) requeue(pod *corev1.Pod) {
 	q.order = slices.Insert(q.order, at, p)
 }
 
-// reopen has pods of a kind try a node, once again.
+// reopen makes pods of a kind try a node once again.
 func (k *Kind) reopen(node *corev1.Node) {
 	if !slices.Contains(k.nodes, node) {
 		k.nodes = append(k.nodes, node)

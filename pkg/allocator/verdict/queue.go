@@ -32,9 +32,9 @@ type Options struct {
 	// Preempts has pods that fit nowhere take the place of pods of lower priority, as KEP-5690
 	// proposes it. Pods that are created again wait from then on.
 	Preempts bool
-	// Shares lets pods share a kind that differ in nothing but names: those of their namespaces,
-	// of their owners, and of claims that no other pod of Waiting uses. Pods that nobody asks about
-	// always do. Waiting are the pods of the cluster that wait if it is nil.
+	// Shares lets pods share a kind if they differ only in names: of their namespaces, of
+	// their owners, and of claims that no other pod of Waiting uses. Pods that nobody asks
+	// about always do. If Waiting is nil, it is the waiting pods of the cluster.
 	Shares  bool
 	Waiting []*corev1.Pod
 	// Memory has the verdicts about pods that nobody asks about, also of other queues of the same
@@ -46,7 +46,7 @@ type Options struct {
 type Queue struct {
 	Options
 	cluster *cluster.Cluster
-	// After is the cluster with what was reserved.
+	// After is the cluster with the reservations.
 	After *cluster.Cluster
 	// claimUsers counts the pods that use a claim by its name.
 	claimUsers map[types.NamespacedName]int
@@ -54,10 +54,10 @@ type Queue struct {
 	order []*Queued
 	pods  map[types.NamespacedName]*Queued
 	kinds map[string]*Kind
-	// claims has those of pods in the cluster as it is, as far as they were asked for.
+	// claims has the claims of pods in the cluster as it is, as far as they were asked for.
 	claims map[*corev1.Pod][]cluster.PodClaim
-	// gangs are those that members of targets belong to, nil for one that the scheduler
-	// does not try.
+	// gangs are the gangs of members of targets, nil for a gang that the scheduler does not
+	// try.
 	gangs map[types.NamespacedName]*gang
 	// selected has the keys of the labels by which pods select other pods.
 	selected map[string]bool
@@ -69,23 +69,23 @@ type Queue struct {
 type Queued struct {
 	Pod          *corev1.Pod
 	Hypothetical bool
-	// Kind is what it has in common with equal pods, nil until that is known.
+	// Kind is the kind that equal pods share, nil until it is known.
 	Kind *Kind
-	// Asked is set if the pod has to be decided, Target if it is a target by itself; opts are
-	// those of the target.
+	// Asked is set if the pod has to be decided, Target if it is a target by itself; opts
+	// are the options of the target.
 	Asked, Target bool
 	opts          target.Options
 	// Member is set if it is decided without the rest of its gang; gang is that which it
 	// is decided with, nil for none.
 	Member bool
 	gang   *gang
-	// Reservation is what it gets, nil if it does not fit.
+	// Reservation is its reservation, nil if it does not fit.
 	Reservation *whatif.Reservation
-	// Before are those that get what it could have, if it fits without them.
+	// Before are the pods that get the devices that it could have, if it fits without them.
 	Before []*Queued
 	// Undecided is why it is not known whether it fits after others were placed.
 	Undecided error
-	// Preempts are those whose place it takes; PreemptedBy is who takes that of this one.
+	// Preempts are the pods whose place it takes; PreemptedBy takes the place of this one.
 	Preempts    []*corev1.Pod
 	PreemptedBy *Queued
 }
@@ -95,7 +95,7 @@ func (p *Queued) Gets() bool {
 	return p.Reservation != nil && (p.gang == nil || p.gang.fits())
 }
 
-// Kind is what pods have in common that are equal to the scheduler.
+// Kind has the common facts of pods that are equal to the scheduler.
 type Kind struct {
 	// First is the pod that was decided for all of them, and Verdict its verdict in the cluster as
 	// it is, nil until it is known: without the devices of the question.
@@ -103,9 +103,9 @@ type Kind struct {
 	Verdict *Verdict
 	// key is the signature of the pods.
 	key string
-	// nodes are those where a pod of the kind may fit after what was reserved.
+	// nodes are the nodes where a pod of the kind may fit after the reservations.
 	nodes []*corev1.Node
-	// before are those who took the last of them.
+	// before are the pods that took the last of them.
 	before []*Queued
 	// candidates are nodes where others can be preempted, the best one first, once
 	// searched is set.
@@ -113,7 +113,7 @@ type Kind struct {
 	searched   bool
 }
 
-// NewQueue is a queue that no pod is in yet.
+// NewQueue returns an empty queue.
 func NewQueue(c *cluster.Cluster, opts Options) *Queue {
 	q := &Queue{
 		Options: opts, cluster: c, After: c,
@@ -172,13 +172,13 @@ func (q *Queue) add(pod *corev1.Pod, hypothetical bool) *Queued {
 	return q.pods[key]
 }
 
-// Of is a pod of the queue, nil if it is not in it.
+// Of returns a pod of the queue, nil if it is not in it.
 func (q *Queue) Of(pod *corev1.Pod) *Queued { return q.pods[podKey(pod)] }
 
-// Pods are those of the queue, the first one first.
+// Pods returns the pods of the queue, the first one first.
 func (q *Queue) Pods() []*Queued { return q.order }
 
-// claimsOf are the claims of a pod in the cluster as it is, which nobody may change.
+// claimsOf returns the claims of a pod in the cluster as it is, which nobody may change.
 func (q *Queue) claimsOf(pod *corev1.Pod) []cluster.PodClaim {
 	claims, known := q.claims[pod]
 	if !known {
@@ -192,8 +192,8 @@ func podKey(pod *corev1.Pod) types.NamespacedName {
 	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 }
 
-// Kinds are those of the pods in the queue, in the order of the queue. Who knows the verdict about
-// one, says so with [Queue.Know].
+// Kinds returns the kinds of the pods in the queue, in its order. Callers that know the
+// verdict about a kind pass it to [Queue.Know].
 func (q *Queue) Kinds() []*Kind {
 	slices.SortStableFunc(q.order, compareQueued)
 	var kinds []*Kind
@@ -287,7 +287,7 @@ func (q *Queue) dependsOnOthers(pod *corev1.Pod) bool {
 		})
 }
 
-// last is the place in the queue of the last pod that has to be decided.
+// last returns the place in the queue of the last pod that has to be decided.
 func (q *Queue) last() int {
 	for at := len(q.order) - 1; at > 0; at-- {
 		if q.order[at].Asked {
@@ -318,10 +318,10 @@ func (q *Queue) decide(ctx context.Context, p *Queued) error {
 	return (&preemption{q, p}).preempt(ctx)
 }
 
-// compareQueued is the order of the scheduling queue (Less of the plugin
-// PrioritySort): the higher priority first, then who was added to the queue
-// first. When that was is known to the scheduler alone; here it is when the pod
-// was created. What does not exist yet comes last.
+// compareQueued returns the order of the scheduling queue (Less of the plugin
+// PrioritySort): the higher priority first, then who was added to the queue first. When
+// that was is known to the scheduler alone; here it is when the pod was created. What does
+// not exist yet comes last.
 func compareQueued(a, b *Queued) int { return comparePods(a.Pod, b.Pod) }
 
 func comparePods(a, b *corev1.Pod) int {
@@ -392,8 +392,8 @@ func (q *Queue) decideKind(ctx context.Context, kind *Kind) error {
 	return nil
 }
 
-// ClusterOf is the cluster in which the pods of a kind are decided: the one as it is, but for pods
-// that have left a node since.
+// ClusterOf returns the cluster in which the pods of a kind are decided: the one as it is,
+// but for pods that have left a node since.
 func (q *Queue) ClusterOf(kind *Kind) *cluster.Cluster {
 	if kind.First.PreemptedBy != nil {
 		return q.After
@@ -432,14 +432,14 @@ func (q *Queue) Know(kind *Kind, v *Verdict) {
 	}
 }
 
-// placeable reports whether pods of a kind get a node as long as what is available
-// lasts. One whose claims are allocated takes no devices from others: it matters only
-// if everything that becomes of pods does.
+// placeable reports whether pods of a kind get a node as long as there are available
+// devices.
 func (q *Queue) placeable(kind *Kind) bool {
 	return kind.Verdict.Outcome == api.Fits || q.Planned && kind.Verdict.Outcome == api.Allocated
 }
 
-// TargetOf is a pod of the queue as the target of a question in the cluster where it is decided.
+// TargetOf returns a pod of the queue as the target of a question in the cluster where it
+// is decided.
 func (q *Queue) TargetOf(p *Queued) *target.Target {
 	s := &target.Target{Object: api.Target{Kind: api.KindPod, Namespace: p.Pod.Namespace, Name: p.Pod.Name}, Hypothetical: p.Hypothetical, Member: p.Member}
 	s.Options = target.Options{Kind: s.Object.Kind, Namespace: s.Object.Namespace, Name: s.Object.Name, AllRemedies: p.opts.AllRemedies}
@@ -454,9 +454,8 @@ func (q *Queue) TargetOf(p *Queued) *target.Target {
 	return s
 }
 
-// reserve gives the pod the first node of its kind where it still fits. A node
-// where an equal pod did not fit is left out from then on: what is reserved only
-// grows.
+// reserve gives the pod the first node of its kind where it still fits. A node where an
+// equal pod did not fit is left out from then on: what is reserved only grows.
 func (q *Queue) reserve(ctx context.Context, p *Queued) error {
 	attempt := allocator.NewAttempt(q.After, p.Pod)
 	for len(p.Kind.nodes) > 0 {
@@ -482,9 +481,9 @@ func (q *Queue) reserve(ctx context.Context, p *Queued) error {
 	return nil
 }
 
-// takers are the pods that get what those of a kind could have: equal ones, those
-// that get the very devices that were picked for it or, if there are neither,
-// those that get something else of the nodes where it fits.
+// takers returns the pods that get the devices that pods of a kind could have: equal pods,
+// pods that get the very devices that were picked for it or, if there are neither, pods
+// that get something else of the nodes where it fits.
 func (q *Queue) takers(kind *Kind) []*Queued {
 	picked := map[string]bool{}
 	if placement := kind.Verdict.Placement; placement != nil {

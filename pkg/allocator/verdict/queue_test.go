@@ -21,14 +21,14 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// waits is a pod of some age with a claim of its own for devices.
+// waits returns a pod of some age with a claim of its own for devices.
 func waits(name string, devices int64, age time.Duration, priority int32) []any {
 	return []any{tc.Claim(name, tc.GPUs("gpu", devices)), tc.Pod(name, tc.UsingClaim("gpus", name), func(p *corev1.Pod) {
 		p.CreationTimestamp, p.Spec.Priority = metav1.NewTime(tc.Taken().Add(-age)), &priority
 	})}
 }
 
-// TestQueue has pods for two devices on a node, and who gets them.
+// TestQueue covers pods for two devices on a node, and who gets them.
 func TestQueue(t *testing.T) {
 	for name, test := range map[string]struct {
 		pods []any

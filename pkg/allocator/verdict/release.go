@@ -22,8 +22,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Release is what schedulers of the cluster's release decide otherwise than the library, but for
-// what the allocator has heeded for each node.
+// Release has the decisions in which schedulers of the cluster's release differ from the
+// library, apart from differences that the allocator has heeded for each node.
 type Release struct {
 	Behavior behavior.Behavior
 	// Outcome is the verdict of such schedulers; Undetermined if the release is not known, and
@@ -49,7 +49,8 @@ func (v *Verdict) heedRelease(ctx context.Context) (*Release, error) {
 	return nil, nil
 }
 
-// withoutRelease is for a release that is not known: what differs between those that it may be.
+// withoutRelease returns the differences between the possible releases if the release is
+// not known.
 func (v *Verdict) withoutRelease(ctx context.Context) (*Release, error) {
 	c := v.Cluster
 	fits := v.Allocator == api.Fits
@@ -73,7 +74,7 @@ func (v *Verdict) withoutRelease(ctx context.Context) (*Release, error) {
 	return nil, nil
 }
 
-// poolErrorPerNode asks what happens if an error of a pool is only that of its node.
+// poolErrorPerNode asks for the outcome if an error of a pool concerns only its node.
 func (v *Verdict) poolErrorPerNode(ctx context.Context, poolError error) (*Release, error) {
 	release := &Release{Behavior: behavior.AllPoolErrorEndsAttempt, Err: poolError}
 	c := allocator.Reopen(v.Cluster, allocator.WithPoolErrorsPerNode())
@@ -84,8 +85,8 @@ func (v *Verdict) poolErrorPerNode(ctx context.Context, poolError error) (*Relea
 	return release, ctx.Err()
 }
 
-// OpenRule is a rule without a selector whose taint a request does not tolerate, nil if there is
-// none.
+// OpenRule returns a rule without a selector whose taint a request does not tolerate, nil
+// if there is none.
 func OpenRule(q *funnel.Question) *resourceapi.DeviceTaintRule {
 	facts := q.Cluster
 	if !facts.Gates.Enabled(cluster.GateDeviceTaints) || !facts.Gates.Enabled(cluster.GateDeviceTaintRules) {
@@ -120,8 +121,8 @@ func (v *Verdict) mixedOnSeveral() bool {
 	})
 }
 
-// meetsCounters reports whether a request for all devices gets one that consumes counters, on any
-// node.
+// meetsCounters reports whether a request for all devices gets a device that consumes
+// counters, on any node.
 func (v *Verdict) meetsCounters() bool {
 	for i := range v.Checked {
 		if v.Checked[i].Outcome != allocator.Fits || !slices.ContainsFunc(v.Claims, func(c funnel.Claim) bool { return WantsAll(c.Claim) }) {

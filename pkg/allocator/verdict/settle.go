@@ -19,7 +19,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Cause is what settles a question before any node is tried.
+// Cause settles a question before any node is tried.
 type Cause string
 
 // The causes.
@@ -53,19 +53,20 @@ type Settlement struct {
 	// more, because the pods have finished.
 	Nodeless, Finished bool
 
-	// Problems are those of the claims, Claim is the first claim that has one.
+	// Problems are the problems of the claims, Claim is the first claim that has one.
 	Problems []error
 	Claim    *cluster.PodClaim
-	// Requests are those that cannot be served, and Classes what they need.
+	// Requests are the requests that cannot be served, and Classes the classes that they
+	// need.
 	Requests, Classes []string
-	// Gap is what could not be read.
+	// Gap is the gap in the snapshot.
 	Gap *snapshot.Gap
 	// Resource is an extended resource.
 	Resource corev1.ResourceName
 }
 
-// settlement is what settles the matter before any node is tried, nil if nothing does. The first
-// one to say something wins.
+// settlement returns what settles the matter before any node is tried, nil if nothing does.
+// The first one to say something wins.
 func (v *Verdict) settlement() *Settlement {
 	for _, find := range []func() *Settlement{
 		v.withoutPods,
@@ -155,7 +156,8 @@ func (v *Verdict) bound(pod *corev1.Pod) *Settlement {
 	}
 }
 
-// claimProblem is about claims that the scheduler does not even look at, nil if there are none.
+// claimProblem settles the matter for claims that the scheduler does not even look at, nil
+// if there are none.
 func claimProblem(q *funnel.Question) *Settlement {
 	for i := range q.PodClaims {
 		pc := &q.PodClaims[i]
@@ -199,8 +201,8 @@ func (v *Verdict) unservedPod() *Settlement {
 	return &Settlement{Cause: Unserved, Outcome: api.DoesNotFit, Code: api.NodeUnsuitable, Resource: names[0]}
 }
 
-// nothingToAllocate settles the matter for claims that are allocated and that no waiting pod uses,
-// unless the question is about a node that cannot use them.
+// nothingToAllocate settles the matter for allocated claims of no waiting pod, unless the
+// question asks for a node that cannot use them.
 func (v *Verdict) nothingToAllocate() *Settlement {
 	if len(v.Claims) > 0 || v.Pod != nil || v.Target.Only != nil && len(funnel.Misfits(v.Question, v.Target.Only)) > 0 {
 		return nil
@@ -208,8 +210,8 @@ func (v *Verdict) nothingToAllocate() *Settlement {
 	return &Settlement{Cause: HasDevices, Outcome: api.Allocated, Nodeless: true}
 }
 
-// refusal makes the checks that come before any node is tried: those of the API server for claims
-// that do not exist yet, and those of the scheduler's PreFilter. It is nil if they pass.
+// refusal makes the checks that come before any node is tried: the API server's for claims
+// that do not exist yet, and the scheduler's PreFilter. It is nil if they pass.
 func refusal(q *funnel.Question) *Settlement {
 	for _, c := range q.Claims {
 		pc := &q.PodClaims[c.Index]
@@ -232,7 +234,8 @@ func refusal(q *funnel.Question) *Settlement {
 	return classesMissing(q)
 }
 
-// classesMissing is about requests for classes that do not exist, nil if all do.
+// classesMissing settles the matter for requests with missing classes, nil if there are
+// none.
 func classesMissing(q *funnel.Question) *Settlement {
 	gap := q.Cluster.Snapshot.Gap(snapshot.ResourceClasses)
 	var missing *Settlement

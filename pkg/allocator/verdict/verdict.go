@@ -28,7 +28,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// Verdict is what becomes of a target in a cluster, as codes and facts. pkg/explain puts it
+// Verdict is the outcome for a target in a cluster, as codes and facts. pkg/explain puts it
 // into words.
 type Verdict struct {
 	*funnel.Question
@@ -56,12 +56,12 @@ type Verdict struct {
 	Ended int
 	// SlowNode is a node that was decided by counting because the allocator takes too long.
 	SlowNode string
-	// Placement is what the allocator picks, nil unless the claims fit.
+	// Placement is the allocator's choice, nil unless the claims fit.
 	Placement *Placement
-	// Release is what the release of the cluster changes, nil if nothing.
+	// Release has the differences of the cluster's release, nil if there are none.
 	Release *Release
-	// Gap is what could turn the allocator's verdict around and could not be read. NoNode is
-	// set if no node is known, and the devices do not name theirs.
+	// Gap could turn the allocator's verdict around. NoNode is set if no node is known, and
+	// the devices do not name theirs.
 	Gap    *snapshot.Gap
 	NoNode bool
 
@@ -69,9 +69,9 @@ type Verdict struct {
 	Obstacles   []Obstacle
 	Unevaluated []Unevaluated
 
-	// Life is where the target stands, and LifeOf the pod that stands there: nil for one that
-	// does not exist. Creation is where its controller stands, PodStages has the stages of the
-	// first users of the target.
+	// Life is the stage of the target, and LifeOf the pod at that stage: nil for a pod that
+	// does not exist. Creation is the stage of its controller, PodStages has the stages of
+	// the first users of the target.
 	Life, Creation lifecycle.Life
 	LifeOf         *corev1.Pod
 	PodStages      []api.Stage
@@ -86,7 +86,7 @@ type UnreadNode struct {
 	Err  error
 }
 
-// Placement is what the allocator picks on the best node.
+// Placement is the allocator's choice on the best node.
 type Placement struct {
 	Node        *corev1.Node
 	Score       int64
@@ -180,7 +180,7 @@ func Survey(q *funnel.Question, nodes []*corev1.Node) (unread []UnreadNode) {
 	return unread
 }
 
-// NodeVerdict is the verdict about one candidate.
+// NodeVerdict returns the verdict about one candidate.
 func (v *Verdict) NodeVerdict(candidate int) api.Verdict {
 	switch checked := &v.Checked[candidate]; checked.Outcome {
 	case allocator.Fits:
@@ -197,7 +197,8 @@ func (v *Verdict) NodeVerdict(candidate int) api.Verdict {
 	}
 }
 
-// Score is the score of a candidate where the claims fit, by the alternatives of their requests.
+// Score returns the score of a candidate where the claims fit, by the alternatives of their
+// requests.
 func (v *Verdict) Score(candidate int) int64 {
 	if !v.Cluster.Gates.Enabled("DRAPrioritizedList") {
 		return 0
@@ -225,7 +226,7 @@ func (v *Verdict) conclude(ctx context.Context) error {
 	return nil
 }
 
-// ofNodes is the verdict of the allocator, with the placement if the claims fit.
+// ofNodes returns the verdict of the allocator, with the placement if the claims fit.
 func (v *Verdict) ofNodes() api.Verdict {
 	best, undetermined := v.best(), false
 	for i := range v.Checked {
@@ -259,8 +260,8 @@ func (v *Verdict) ofNodes() api.Verdict {
 	return api.Fits
 }
 
-// best is the index of the first candidate with the highest score, -1 if the claims fit nowhere.
-// It notes where they fit.
+// best returns the index of the first candidate with the highest score, -1 if the claims
+// fit nowhere. It notes where they fit.
 func (v *Verdict) best() int {
 	type node struct {
 		name  string
@@ -292,8 +293,8 @@ func (v *Verdict) best() int {
 	return best
 }
 
-// brief is what the queue has to know of a verdict. The devices of the question would take much
-// memory.
+// brief returns what the queue has to know of a verdict. The devices of the question would
+// take much memory.
 func (v *Verdict) brief() *Verdict {
 	return &Verdict{Target: v.Target, Outcome: v.Outcome, Code: v.Code, Placement: v.Placement, Life: lifecycle.Life{Stage: v.Life.Stage}, fits: v.fits}
 }
@@ -331,7 +332,7 @@ func ErrorCode(err error) api.Code {
 	return api.AllocatorError
 }
 
-// selectorCompileError is what upstream calls an expression that does not compile
+// selectorCompileError is upstream's error for an expression that does not compile
 // (structured/internal/*/allocator_*.go, selectorsMatch).
 const selectorCompileError = "CEL compile error"
 

@@ -20,8 +20,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// volumeObstacles are PersistentVolumeClaims without which no node is tried
-// (PreFilter of the plugins volumebinding and volumerestrictions).
+// volumeObstacles returns PersistentVolumeClaims without which no node is tried (PreFilter
+// of the plugins volumebinding and volumerestrictions).
 func (f *finder) volumeObstacles(pod *corev1.Pod) []Obstacle {
 	uses := cluster.VolumesOf(f.Cluster.Snapshot, pod)
 	if len(uses) == 0 {
@@ -85,8 +85,7 @@ func (f *finder) volumeObstacle(pod *corev1.Pod, use *cluster.VolumeUse) *Obstac
 	return o
 }
 
-// unboundObstacle is a claim that is not bound, and that the scheduler does not
-// bind.
+// unboundObstacle returns a claim that is not bound, and that the scheduler does not bind.
 func (f *finder) unboundObstacle(o *Obstacle, claim *corev1.PersistentVolumeClaim, name string) *Obstacle {
 	className := cluster.StorageClassOf(claim)
 	class := f.Cluster.Snapshot.StorageClass(className)
@@ -118,7 +117,7 @@ func (f *finder) unboundObstacle(o *Obstacle, claim *corev1.PersistentVolumeClai
 	return o
 }
 
-// boundObstacle is a claim that only one pod can use, or whose volume is gone.
+// boundObstacle returns a claim that only one pod can use, or whose volume is gone.
 func (f *finder) boundObstacle(o *Obstacle, pod *corev1.Pod, use *cluster.VolumeUse, claim *corev1.PersistentVolumeClaim, name string) *Obstacle {
 	if f.Cluster.Snapshot.Volume(claim.Spec.VolumeName) == nil {
 		if why := f.Cluster.Snapshot.Unknown(snapshot.ResourceVolumes, ""); why != "" {

@@ -104,7 +104,7 @@ func (o *options) printWaiting(explanations []*api.Explanation, namespace string
 	return nil
 }
 
-// printTable returns one line for pods with one owner and one answer.
+// printTable prints one line for pods with one owner and one answer.
 func printTable(w io.Writer, explanations []*api.Explanation) error {
 	table := printers.GetNewTabWriter(w)
 	rows := [][]string{{"NAMESPACE", "NAME", "VERDICT", "STAGE", "OUTLOOK", "AGE", "REASON"}}

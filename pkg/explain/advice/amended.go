@@ -25,9 +25,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// What is tried at most where nothing fits, of nodes that differ for the claims.
+// Limits of the search where nothing fits, for nodes that differ for the claims.
 const (
-	// maxKinds is how many of them are decided.
+	// maxKinds limits how many of them are decided.
 	maxKinds = 512
 	// maxReasons is on how many it is found out why.
 	maxReasons = 8
@@ -84,8 +84,8 @@ func (a *amended) decide(ctx context.Context, empty bool) (api.Prospect, error) 
 	return a.notFitting(ctx, kinds, empty), ctx.Err()
 }
 
-// candidates are the nodes that could take the pod, and those for which that
-// depends on where other pods are.
+// candidates returns the nodes that are suitable for the pod, and the nodes whose
+// suitability depends on where other pods are.
 func (a *amended) candidates(empty bool) (nodes, dependent []*corev1.Node) {
 	nodes = slices.Clone(a.q.Reach.Candidates)
 	for _, u := range a.q.Reach.Unsuitable {
@@ -115,8 +115,8 @@ func dependsOnPods(m *cluster.Misfit) bool {
 	return m.Filter == cluster.FilterSpread || m.Filter == cluster.FilterPodAffinity
 }
 
-// kinds has one of each set of nodes that are equivalent: those first that come
-// close, then those with many devices.
+// kinds returns one of each set of nodes that are equivalent: those first that come close,
+// then those with many devices.
 func (a *amended) kinds(nodes []*corev1.Node) []*corev1.Node {
 	rank := func(node *corev1.Node) int {
 		if at := slices.Index(a.Near, node.Name); at >= 0 {
@@ -149,7 +149,7 @@ func (a *amended) equivalent(nodes []*corev1.Node) [][]*corev1.Node {
 	return a.contents.Groups(a.q, nodes)
 }
 
-// claimsFor is what is to be allocated on a node.
+// claimsFor returns the claims to allocate on a node.
 func (a *amended) claimsFor(node *corev1.Node, empty bool) ([]*resourceapi.ResourceClaim, error) {
 	claims, err := a.q.ClaimsFor(node)
 	if err == nil && empty {
@@ -167,8 +167,8 @@ func (a *amended) fits(ctx context.Context, node *corev1.Node, empty bool) (bool
 	return a.Confirmer.Fits(ctx, a.q, a.q.Cluster, node, claims)
 }
 
-// fitting is the answer where the allocator finds devices on a node. On others it
-// may fail, which ends the attempt for all.
+// fitting returns the answer where the allocator finds devices on a node. On others it may
+// fail, which ends the attempt for all.
 func (a *amended) fitting(ctx context.Context, node *corev1.Node, kinds []*corev1.Node, empty bool) api.Prospect {
 	p := api.Prospect{Verdict: api.Fits, Node: node.Name}
 	if a.mapsNodeResources(node) {
@@ -198,8 +198,8 @@ func (a *amended) mapsNodeResources(node *corev1.Node) bool {
 		})
 }
 
-// notFitting is the answer where nothing fits: why not on the node that comes
-// nearest. It is not known if devices may be missing in what was read.
+// notFitting returns the answer where nothing fits: why not on the node that comes nearest.
+// It is not known if devices may be missing in what was read.
 func (a *amended) notFitting(ctx context.Context, kinds []*corev1.Node, empty bool) api.Prospect {
 	p := api.Prospect{Verdict: api.DoesNotFit}
 	var nearest *nodeanswer.Answer
@@ -231,7 +231,7 @@ func (a *amended) notFitting(ctx context.Context, kinds []*corev1.Node, empty bo
 	return p
 }
 
-// unsuitable is why the pod cannot use the node from which the least keeps it away.
+// unsuitable returns why the pod cannot use the node from which the least keeps it away.
 func (a *amended) unsuitable(empty bool) (code api.Code, name, message string) {
 	code, message = api.NodeUnsuitable, "no node is suitable for the pod"
 	var best *cluster.Misfit
@@ -260,7 +260,7 @@ func (a *amended) unsuitable(empty bool) (code api.Code, name, message string) {
 	return code, name, message
 }
 
-// on is the question about one node.
+// on returns the question about one node.
 func (a *amended) on(ctx context.Context, node *corev1.Node, empty bool) (*funnel.Question, error) {
 	one := *a.q
 	one.Reach = &funnel.Reach{
@@ -281,8 +281,8 @@ func (a *amended) on(ctx context.Context, node *corev1.Node, empty bool) (*funne
 	return &one, nil
 }
 
-// incomplete is a pool that the allocator does not use as it is published, of a
-// driver with devices of the classes that are asked for.
+// incomplete returns a pool that the allocator does not use as it is published, of a driver
+// with devices of the classes that are asked for.
 func (a *amended) incomplete(kinds []*corev1.Node) *cluster.NodePool {
 	for _, node := range kinds {
 		for _, pool := range a.q.Reach.Pools[node.Name] {
@@ -342,7 +342,7 @@ func (a *amended) inTheWay(ctx context.Context, name string) []string {
 	return texts
 }
 
-// tolerant are claims that tolerate all taints of devices.
+// tolerant returns claims that tolerate all taints of devices.
 func tolerant(claims []*resourceapi.ResourceClaim) []*resourceapi.ResourceClaim {
 	all := []resourceapi.DeviceToleration{{Operator: resourceapi.DeviceTolerationOpExists}}
 	changed := make([]*resourceapi.ResourceClaim, 0, len(claims))

@@ -20,8 +20,8 @@ import (
 // Case is a verdict that nothing fits, or an error.
 type Case struct {
 	*verdict.Verdict
-	// Nodes are those that the question is about. Only is the only one that the pod
-	// selects, empty where it selects more or fewer: it comes before all others.
+	// Nodes are the nodes of the question. Only is the only one that the pod selects, empty
+	// if it selects more or fewer: it comes before all others.
 	Nodes []*corev1.Node
 	Only  string
 	// NodeCode is the reason of the most promising nodes.
@@ -32,8 +32,8 @@ type Case struct {
 	Confirmer *counting.Confirmer
 }
 
-// aboutFacts reports whether the answer is one that facts can explain: not if the
-// allocator gives up before it looks at any devices.
+// aboutFacts reports whether facts can explain the answer: not if the allocator gives up
+// before it looks at any devices.
 func (c *Case) aboutFacts() bool {
 	return c.Devices == api.DoesNotFit ||
 		slices.Contains([]api.Code{api.ClaimLimitExceeded, api.PoolIncomplete, api.PoolInvalid}, c.NodeCode)

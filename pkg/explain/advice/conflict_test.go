@@ -22,7 +22,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/advice"
 )
 
-// TestNearest has nodes where nothing fits, nearest first, what conflicts on the
+// TestNearest covers nodes where nothing fits, nearest first, what conflicts on the
 // nearest, and whether that has devices enough if nobody else used them.
 func TestNearest(t *testing.T) {
 	for name, test := range map[string]struct {

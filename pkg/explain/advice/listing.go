@@ -21,11 +21,11 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// listing is what holds on one node.
+// listing lists the facts of one node.
 type listing struct {
 	whole *Case
 	node  *corev1.Node
-	// claims are those that wait.
+	// claims are the waiting claims.
 	claims  []*resourceapi.ResourceClaim
 	holders []holder
 	facts   []fact
@@ -97,7 +97,7 @@ func (l *listing) presenceFacts() {
 	}
 }
 
-// requestName is [scenario.nameOf] for a request as a whole.
+// requestName is like [scenario.nameOf], for a request as a whole.
 func (l *listing) requestName(at requestPlace) string {
 	name := l.claims[at.claim].Spec.Devices.Requests[at.request].Name
 	if len(l.claims) > 1 {
@@ -106,7 +106,7 @@ func (l *listing) requestName(at requestPlace) string {
 	return name
 }
 
-// specEvidence is what a field of a claim's spec says.
+// specEvidence returns what a field of a claim's spec says.
 func specEvidence(claim *resourceapi.ResourceClaim, path, found string) api.Evidence {
 	object, path := cluster.ClaimSpecPath(claim, path)
 	return api.Evidence{Object: object, Path: path, Found: found}
@@ -160,8 +160,8 @@ func (l *listing) requestFacts(at requestPlace) {
 	}
 }
 
-// capacities are the names of all capacities of the devices of the node that a request may
-// use.
+// capacities returns the names of all capacities of the devices of the node that a request
+// may use.
 func (l *listing) capacities(at requestPlace) []string {
 	names := map[string]bool{}
 	for _, pool := range l.whole.Reach.Pools[l.node.Name] {
@@ -177,7 +177,7 @@ func (l *listing) capacities(at requestPlace) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// extendedFact is what a container asks for.
+// extendedFact adds the request of a container.
 func (l *listing) extendedFact(at requestPlace) {
 	count := *at.in(l.claims).count
 	place, ok := l.extendedPlace(at)
@@ -197,7 +197,7 @@ func (l *listing) extendedPlace(at requestPlace) (funnel.ExtendedPlace, bool) {
 	return funnel.ExtendedRequestOf(l.whole.Question, l.claims[at.claim], at.in(l.claims).name)
 }
 
-// wayFacts lists what is in the way on the node.
+// wayFacts lists the obstacles on the node.
 func (l *listing) wayFacts() {
 	l.restrictionFacts()
 	l.poolFacts()
@@ -390,7 +390,7 @@ func (l *listing) classFacts() {
 	}
 }
 
-// shortList is a list with the end of a long one in one item.
+// shortList returns a list with the end of a long one in one item.
 func shortList(items []string) []string {
 	const most = 4
 	if len(items) <= most {

@@ -19,7 +19,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// maxNewNodes is how many groups of nodes are tried, those with most nodes first.
+// maxNewNodes limits how many groups of nodes are tried, those with most nodes first.
 const maxNewNodes = 16
 
 // oneMoreNode decides for each group of equivalent nodes whether the claims would fit
@@ -72,7 +72,7 @@ func (c *OutlookCase) oneMoreNode(ctx context.Context, all *amended) ([]api.NewN
 	return list, nil
 }
 
-// sharedPools are those with devices in use that several nodes can reach.
+// sharedPools returns the pools with devices in use that several nodes can reach.
 func (c *OutlookCase) sharedPools() map[snapshot.PoolID]bool {
 	shared := map[snapshot.PoolID]bool{}
 	seen := map[*cluster.NodePool]bool{}
@@ -120,8 +120,8 @@ func (a *amended) groups() [][]*corev1.Node {
 	return groups[:min(len(groups), maxNewNodes)]
 }
 
-// staying is what would keep the pod away from a new node that is like this one,
-// and whether other pods might.
+// staying returns what would keep the pod away from a new node that is like this one, and
+// whether other pods might.
 func (a *amended) staying(node *corev1.Node) (reason string, depends bool) {
 	if a.q.Pod != nil && cluster.SelectsByName(a.q.Pod, node) {
 		return "the pod selects node " + node.Name + " by its name", false

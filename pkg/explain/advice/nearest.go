@@ -23,15 +23,15 @@ import (
 // few, and of as many changes, as they take little away from what is asked for:
 // a cordoned node with all devices is nearer than a node with half of them.
 
-// maxProspects is how many different nodes are looked at closely, those first
-// that an estimate says to be near.
+// maxProspects limits how many different nodes are looked at closely, those first that an
+// estimate says to be near.
 const maxProspects = 8
 
-// distance is what has to change until claims fit on a node.
+// distance measures the changes after which claims fit on a node.
 type distance struct {
 	// changes counts what has to change.
 	changes int
-	// loss is what that takes away from what is asked for.
+	// loss is how much the changes take away from the request.
 	loss int
 }
 
@@ -51,8 +51,8 @@ type Prospect struct {
 	estimate estimate
 	// distance was verified with the allocator.
 	distance distance
-	// environment has the facts to be changed if that is enough, while what is
-	// asked for stays; nil if it is not.
+	// environment has the facts to change if that is enough without a change of the
+	// request; nil if it is not.
 	environment []int
 	// conflict is a minimal set of facts that cannot all hold, nil if none was
 	// found or looked for.
@@ -64,19 +64,19 @@ type Prospect struct {
 	allCauses bool
 }
 
-// Node is the first of them.
+// Node returns the first of them.
 func (p *Prospect) Node() *corev1.Node { return p.Nodes[0] }
 
-// estimate is what counting devices one by one says about a node.
+// estimate is the result of counting the devices of a node one by one.
 type estimate struct {
 	distance
-	// asking is the distance if only what is asked for changes, besides what the
-	// node itself takes.
+	// asking is the distance if only the request changes, besides the changes of the node
+	// itself.
 	asking distance
 	// misfits counts what keeps the pod away from the node.
 	misfits int
-	// available counts the devices that are available to the requests, free those
-	// of their classes that no claim has.
+	// available counts the devices that are available to the requests, free the devices of
+	// their classes that no claim has.
 	available, free int
 }
 
@@ -85,8 +85,8 @@ func (e estimate) compare(other estimate) int {
 	return cmp.Or(e.distance.compare(other.distance), e.more(other))
 }
 
-// compareAsking orders estimates by how little has to change of what is asked for,
-// if nothing else does.
+// compareAsking orders estimates by how little of the request has to change, if nothing
+// else does.
 func (e estimate) compareAsking(other estimate) int {
 	return cmp.Or(cmp.Compare(e.misfits, other.misfits), e.asking.compare(other.asking), e.more(other))
 }
@@ -143,8 +143,8 @@ type estimatedNode struct {
 	estimate
 }
 
-// estimates are those of the nodes with devices, the nearest first, and equally near
-// ones by their names.
+// estimates returns the estimates of the nodes with devices, the nearest first, and equally
+// near ones by name.
 func (c *Case) estimates(ctx context.Context) []estimatedNode {
 	var list []estimatedNode
 	for _, node := range c.Nodes {
@@ -158,7 +158,7 @@ func (c *Case) estimates(ctx context.Context) []estimatedNode {
 	return list
 }
 
-// equallyNear are those of a sorted list that are as near as one of them.
+// equallyNear returns the elements of a sorted list that are as near as one of them.
 func equallyNear(list []estimatedNode, as estimatedNode) []estimatedNode {
 	first, _ := slices.BinarySearchFunc(list, as.estimate, func(e estimatedNode, to estimate) int { return e.compare(to) })
 	n := first
@@ -219,7 +219,7 @@ func estimateNode(ctx context.Context, q *funnel.Question, node *corev1.Node) es
 	return e
 }
 
-// requestEstimate is what a node has for one request.
+// requestEstimate counts a node's devices for one request.
 type requestEstimate struct {
 	available, free int
 	// releases are the claims, taints and pools of which something is needed.
@@ -334,7 +334,7 @@ func (c *Case) look(ctx context.Context, p *Prospect) {
 	}
 }
 
-// misfitLoss is what it takes away to make a node suitable for the pod.
+// misfitLoss returns what it takes away to make a node suitable for the pod.
 func misfitLoss(u eligibility.UnsuitableNode) int {
 	switch {
 	case u.Claim != nil:
@@ -351,7 +351,7 @@ func misfitLoss(u eligibility.UnsuitableNode) int {
 	}
 }
 
-// lossOfMisfits is the most that one of a node's misfits takes away.
+// lossOfMisfits returns the most that one of a node's misfits takes away.
 func lossOfMisfits(q *funnel.Question, node *corev1.Node) int {
 	most := lossNone
 	for _, u := range q.Reach.Misfits[node.Name] {
@@ -360,8 +360,8 @@ func lossOfMisfits(q *funnel.Question, node *corev1.Node) int {
 	return most
 }
 
-// environmental reports whether a fact is about the cluster and may pass, not
-// about what is asked for or what the hardware is.
+// environmental reports whether a fact concerns the cluster and may pass, and not the
+// request or the hardware.
 func (f *fact) environmental() bool {
 	switch f.kind {
 	case factRestriction, factGate, factPool, factTaint, factHolder:
@@ -428,9 +428,8 @@ func (s *Scenario) fewest(ctx context.Context, rest, others []int) ([]int, error
 	return given, nil
 }
 
-// leastLoss is what the least change of what is asked for takes away, of those
-// after which the claims fit while the environment stays as it is. It is false
-// if no single change is enough.
+// leastLoss returns the loss of the smallest change of a request after which the claims fit
+// in the same environment. It is false if no single change is enough.
 func (s *Scenario) leastLoss(ctx context.Context, holding []int) (int, bool) {
 	least, found := 0, false
 	for at, i := range holding {
@@ -458,7 +457,7 @@ func (s *Scenario) leastLoss(ctx context.Context, holding []int) (int, bool) {
 	return least, found
 }
 
-// lossOfCount is what is lost with the most devices that a request can get.
+// lossOfCount returns the loss with the most devices that a request can get.
 func (s *Scenario) lossOfCount(ctx context.Context, f *fact, holding []int) int {
 	holds := make([]bool, len(s.facts))
 	for _, i := range holding {
@@ -486,7 +485,7 @@ func isOwnClaim(q *funnel.Question, claim *resourceapi.ResourceClaim) bool {
 	})
 }
 
-// priority is the highest of the pods that use a claim.
+// priority returns the highest of the pods that use a claim.
 func priority(q *funnel.Question, claim *resourceapi.ResourceClaim) int32 {
 	highest := int32(0)
 	for i, pod := range lifecycle.PodsUsing(q.Cluster.Snapshot, claim) {

@@ -23,8 +23,7 @@ import (
 // OutlookCase is a verdict that nothing fits.
 type OutlookCase struct {
 	*verdict.Verdict
-	// Nodes counts the nodes that the question is about; OneNode is set if it is
-	// about that one only.
+	// Nodes counts the nodes of the question; OneNode is set for a question about one node.
 	Nodes   int
 	OneNode bool
 	// Members are the pods of the workload that is asked about: they keep what they have,
@@ -35,19 +34,19 @@ type OutlookCase struct {
 	// Contents tell which nodes are equivalent, Confirmer asks about what-if clusters.
 	Contents  *nodegroup.Contents
 	Confirmer *counting.Confirmer
-	// begun is what Begin found.
+	// begun is the result of Begin.
 	begun func() (*beginning, error)
 }
 
-// beginning is who uses claims, and the question about a cluster in which all claims are
-// released, see [Case.released].
+// beginning has the users of claims, and the question about a cluster in which all claims
+// are released, see [Case.released].
 type beginning struct {
 	users    consumersOfClaims
 	released *amended
 }
 
-// Begin begins to decide the outlook, in the background: with what depends neither on Near nor
-// on what is remembered of nodes and of selectors.
+// Begin begins to decide the outlook in the background: the part that depends neither on
+// Near nor on the memory of nodes and selectors.
 func (c *OutlookCase) Begin() {
 	c.begun = sync.OnceValues(func() (*beginning, error) {
 		users := consumers(c.Cluster.Snapshot)
@@ -106,15 +105,15 @@ func (c *OutlookCase) Find(ctx context.Context) (*api.Outlook, error) {
 	return out, nil
 }
 
-// released is the question after all claims were released but those of some pods, and
-// the pods that used them are gone; nil if it cannot be asked.
+// released returns the question after all claims were released, except the claims of some
+// pods, and the pods that used them are gone; nil if it cannot be asked.
 func (c *OutlookCase) released(users consumersOfClaims, keep []*corev1.Pod) (*amended, error) {
 	kept := func(pod *corev1.Pod) bool { return slices.Contains(keep, pod) }
 	return c.after(func(pod *corev1.Pod) bool { return users.has(pod) && !c.isOwn(pod) && !kept(pod) },
 		func(claim *resourceapi.ResourceClaim) bool { return !users.any(claim, kept) })
 }
 
-// after is the question about the cluster after pods have left and claims were
+// after returns the question about the cluster after pods have left and claims were
 // released; nil if it cannot be asked.
 func (c *OutlookCase) after(leaves func(*corev1.Pod) bool, released func(*resourceapi.ResourceClaim) bool) (*amended, error) {
 	return c.about(whatif.Leave(c.Cluster.Snapshot, leaves, func(claim *resourceapi.ResourceClaim, _ *resourceapi.DeviceRequestAllocationResult) bool {
@@ -131,7 +130,7 @@ func (c *OutlookCase) about(snap *snapshot.Snapshot) (*amended, error) {
 	return &amended{OutlookCase: c, q: q}, nil
 }
 
-// lowerPriorities is the answer after pods of lower priority that have devices are
+// lowerPriorities returns the answer after pods of lower priority that have devices are
 // gone. Where all claims together are not enough, some of them are not either.
 func (c *OutlookCase) lowerPriorities(ctx context.Context, users consumersOfClaims, all api.Prospect) (api.Prospect, error) {
 	if all.Verdict == api.DoesNotFit {
@@ -161,7 +160,7 @@ func (c *OutlookCase) lowerPriorities(ctx context.Context, users consumersOfClai
 	return answer, nil
 }
 
-// isOwn reports whether a pod is the one that asks.
+// isOwn reports whether a pod belongs to the target.
 func (c *OutlookCase) isOwn(pod *corev1.Pod) bool {
 	return c.Pod != nil && pod.Namespace == c.Pod.Namespace && pod.Name == c.Pod.Name
 }
@@ -193,7 +192,7 @@ func consumers(snap *snapshot.Snapshot) consumersOfClaims {
 	return users
 }
 
-// pod is a consumer, nil if that is no pod or not known.
+// pod returns a consumer, nil if that is no pod or not known.
 func (u consumersOfClaims) pod(claim *resourceapi.ResourceClaim, c *resourceapi.ResourceClaimConsumerReference) *corev1.Pod {
 	if c.APIGroup != "" || c.Resource != "pods" {
 		return nil

@@ -142,13 +142,12 @@ func (p *proposals) ask(ctx context.Context, c change) (*api.Remedy, error) {
 	return answer, nil
 }
 
-// minSearchSteps is what is left of SearchSteps where they are often not enough.
+// minSearchSteps is the rest of SearchSteps where they are often not enough.
 const minSearchSteps = counting.SearchSteps / 16
 
-// StepsOfNodes is what the allocator takes for so many nodes where it has little to
-// search: some thousand steps for a node with ten devices of two classes. A budget
-// without it would depend on the size of the cluster, and not on how hard the
-// question is.
+// StepsOfNodes returns what the allocator takes for so many nodes where it has little to
+// search: some thousand steps for a node with ten devices of two classes. A budget without
+// it would depend on the size of the cluster, and not on how hard the question is.
 func StepsOfNodes(nodes int) int64 { return int64(nodes) * 10_000 }
 
 // verdicts asks the allocator about nodes where counting does not say that nothing
@@ -165,8 +164,8 @@ func (p *proposals) verdicts(ctx context.Context, q *funnel.Question, part int64
 	return verdicts
 }
 
-// changed is the question with a change made, up to the point where the
-// allocator is asked. It is nil if something else is in the way already.
+// changed returns the question with a change made, up to the point where the allocator is
+// asked. It is nil if something else is in the way already.
 func (p *proposals) changed(c change) (*funnel.Question, error) {
 	w := verdict.WhatIf{Features: c.gate != "", Claims: map[int][]api.Edit{}}
 	for _, e := range c.claims {

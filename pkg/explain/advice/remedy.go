@@ -11,15 +11,15 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
-// maxRemedies is how many changes are suggested if not all are asked for.
+// maxRemedies limits how many changes are suggested if not all are asked for.
 const maxRemedies = 5
 
-// maxWaits is how many of them may be something to wait for.
+// maxWaits limits how many of them may be something to wait for.
 const maxWaits = 2
 
-// Remedies are changes that make the claims fit: what can be done about the nearest
-// nodes, and, on those for which there is a conflict, about what is asked for. More
-// counts those that are left out, undecided the changes whose verdict is not known.
+// Remedies returns changes that make the claims fit: changes of the nearest nodes and, on
+// nodes with a conflict, changes of the request. More counts the ones left out, undecided
+// the changes whose verdict is not known.
 func (c *Case) Remedies(ctx context.Context, near []*Prospect) (shown []api.Remedy, more, undecided int) {
 	r := &remedies{proposals: &proposals{Case: c}}
 	if len(near) > 0 {
@@ -77,9 +77,8 @@ func (r *remedies) conditions(p *Prospect) func(context.Context) error {
 	}
 }
 
-// best sorts what was found: the fewest changes first, then those that take
-// least away, then by who can act. Unless all are asked for, it keeps a few of
-// those with the fewest changes: the first for each who can act, then others.
+// best sorts the changes: the fewest first, then by loss, then by actor. Unless all are
+// asked for, it keeps a few with the fewest changes: the first for each actor, then others.
 func (r *remedies) best() (shown []api.Remedy, more int) {
 	slices.SortStableFunc(r.found, func(a, b remedy) int {
 		return cmp.Or(cmp.Compare(max(a.changes, 1), max(b.changes, 1)), cmp.Compare(a.loss, b.loss), cmp.Compare(actorOrder(a.Actor), actorOrder(b.Actor)))

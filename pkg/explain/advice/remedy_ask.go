@@ -27,7 +27,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// maxTries bounds the values that are tried in the place of one that is required.
+// maxTries bounds the values that are tried in place of a required one.
 const maxTries = 12
 
 // lessAsked tries to ask for less. Only what is part of the conflict can help
@@ -153,8 +153,8 @@ func (r *remedies) notAll(ctx context.Context, f *fact, fits func(context.Contex
 	return []change{{actor: api.ActorUser, loss: lossFewer, text: text, claims: with(count)}}
 }
 
-// otherCapacity corrects the name of a capacity that no device of the node has, or
-// does without it; of one that they have it looks for less.
+// otherCapacity corrects the name of a capacity that no device of the node has, or removes
+// it; if the devices have it, it looks for a smaller amount.
 func (r *remedies) otherCapacity(f *fact) []change {
 	required := (*f.at.in(r.scenario.claims).capacity).Requests[f.capacity]
 	if !f.unknown {
@@ -175,8 +175,8 @@ func (r *remedies) otherCapacity(f *fact) []change {
 	return append(list, r.withoutCapacity(f))
 }
 
-// capacitiesMeant are the names that were probably meant by one that no device has: with
-// another domain or none, and else with a typo.
+// capacitiesMeant returns names similar to a name that no device has: with another domain
+// or none, and else with a typo.
 func capacitiesMeant(name string, names []string) []string {
 	base := func(name string) string { return name[strings.LastIndex(name, "/")+1:] }
 	var meant []string
@@ -429,9 +429,9 @@ func (r *remedies) otherClasses(ctx context.Context) error {
 	return nil
 }
 
-// deviceKind is what devices of several classes have in common: the driver and, where it
-// publishes that, the attribute type. A partition, or a device for virtual machines,
-// is not of the kind of a whole GPU.
+// deviceKind identifies a kind of device across classes: the driver and, if it publishes
+// that, the attribute type. A partition, or a device for virtual machines, is not of the
+// kind of a whole GPU.
 type deviceKind struct{ driver, of string }
 
 func kindOf(driver string, device *resourceapi.Device) deviceKind {
@@ -471,7 +471,7 @@ func nearestFirst(name string, names []string) []string {
 	return sorted
 }
 
-// suitable is what the user can change so that the pod can use the node of the
+// suitable returns what the user can change so that the pod can use the node of the
 // scenario, and what that is in words.
 func (r *remedies) suitable() (operations []claimEdit, texts []string) {
 	for i := range r.scenario.facts {

@@ -23,7 +23,7 @@ import (
 type corrected struct {
 	at    requestPlace
 	class *resourceapi.DeviceClass
-	// index is that of the selector, expression what it should say.
+	// index is the index of the selector, expression its correction.
 	index      int
 	expression string
 	changes    []selector.Change

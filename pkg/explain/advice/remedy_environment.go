@@ -16,9 +16,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 )
 
-// environment proposes what is enough on a node while what is asked for stays:
-// once with what the user can do wherever there is a choice, once with what an
-// administrator can do.
+// environment proposes changes that are enough on a node without a change of the request:
+// once by the user wherever there is a choice, once by an administrator.
 func (r *remedies) environment(ctx context.Context, p *Prospect) error {
 	if len(p.environment) == 0 {
 		return nil
@@ -108,9 +107,8 @@ func (r *remedies) released(ctx context.Context) error {
 	return err
 }
 
-// keeps reports whether a claim is not to be released: it is one that is asked about, or
-// a pod of the workload that is asked about has it. Its controller would create that pod
-// again, with the same needs.
+// keeps reports whether the claim belongs to the target or to another pod of its workload,
+// whose controller would create that pod again, with the same needs.
 func (c *Case) keeps(claim *resourceapi.ResourceClaim) bool {
 	return isOwnClaim(c.Question, claim) || c.Target.Workload && slices.ContainsFunc(lifecycle.PodsUsing(c.Cluster.Snapshot, claim), c.concerns)
 }

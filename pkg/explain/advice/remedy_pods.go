@@ -82,8 +82,8 @@ func (c *Case) write(answer *api.Remedy, silent bool) {
 	answer.UsedBy, answer.UsedByCount = pods[:min(len(pods), maxRemedyPods)], len(pods)
 }
 
-// unknownOwner is the controller in whose pod template the edits of a pod have to
-// be made, if nobody knows where that is.
+// unknownOwner returns the controller in whose pod template the edits of a pod have to be
+// made, if nobody knows where that is.
 func (c *Case) unknownOwner(edits []api.Edit) *api.RemedyOwner {
 	if !slices.ContainsFunc(edits, func(e api.Edit) bool { return e.Generated }) {
 		return nil
@@ -95,9 +95,8 @@ func (c *Case) unknownOwner(edits []api.Edit) *api.RemedyOwner {
 	return &api.RemedyOwner{APIVersion: m.APIVersion, Kind: m.Kind, Namespace: m.Namespace, Name: m.Name}
 }
 
-// concerns reports whether a pod is one of those that are asked about: the pod,
-// the other pods of its controller, those of the workload, or all that use the
-// template.
+// concerns reports whether a pod belongs to the target: the pod, the other pods of its
+// controller, of the workload, or all that use the template.
 func (c *Case) concerns(pod *corev1.Pod) bool {
 	same := func(other *corev1.Pod) bool { return other.Namespace == pod.Namespace && other.Name == pod.Name }
 	if c.Target.Workload || c.Target.Object.Kind == api.KindTemplate {
@@ -135,8 +134,8 @@ func needsClaim(snap *snapshot.Snapshot, pod *corev1.Pod, templates map[string]b
 	return false
 }
 
-// podEdits are operations on the spec of the pod, and on the template that it is
-// made from. It is silent if nobody knows how to change what it is made from.
+// podEdits returns operations on the spec of the pod, and on the template that it is made
+// from. It is silent if nobody knows how to change what it is made from.
 func (c *Case) podEdits(operations []claimEdit) (edits []api.Edit, silent bool) {
 	pod := c.Pod
 	m, made := c.maker()
@@ -157,7 +156,7 @@ func (c *Case) podEdits(operations []claimEdit) (edits []api.Edit, silent bool) 
 	return edits, silent || made && !m.Editable()
 }
 
-// maker is what has the template of the pod that is asked about.
+// maker returns what has the template of the pod that is asked about.
 func (c *Case) maker() (whatif.Workload, bool) {
 	if c.Target.Workload {
 		for _, w := range c.Cluster.Snapshot.Workloads {
@@ -210,8 +209,8 @@ func elementwise(o claimEdit) []claimEdit {
 	return list
 }
 
-// samePlace has a path lead to the container of the same name in another spec. It
-// is false if there is none.
+// samePlace makes a path lead to the container of the same name in another spec. It reports
+// whether there is such a container.
 func samePlace(words []string, from, to *corev1.PodSpec) bool {
 	if len(words) < 2 {
 		return true
@@ -236,7 +235,7 @@ func samePlace(words []string, from, to *corev1.PodSpec) bool {
 	return true
 }
 
-// added is an operation that adds a value together with what is missing above it.
+// added returns an operation that adds a value together with its missing parents.
 func added(document any, o claimEdit) claimEdit {
 	words := whatif.PointerTokens(o.path)
 	last := len(words) - 1

@@ -246,8 +246,8 @@ func (s *Scenario) withoutParts(parts []*fact) []*resourceapi.DeviceClass {
 	return classes
 }
 
-// withPools returns the slices with some pools taken for complete, and
-// without what is in the way of sharing counter sets.
+// withPools returns the slices with some pools taken for complete, and without the devices
+// that keep counter sets from being shared.
 func (s *Scenario) withPools(complete map[*cluster.Pool]bool, shared []*fact) []*resourceapi.ResourceSlice {
 	if len(complete)+len(shared) == 0 {
 		return s.snap.Slices
@@ -295,8 +295,7 @@ func (s *Scenario) withPools(complete map[*cluster.Pool]bool, shared []*fact) []
 	return amended
 }
 
-// Holding is the scenario if only these facts hold, and those that a conflict
-// assumes.
+// Holding returns the scenario if only these facts hold, and those that a conflict assumes.
 func (s *Scenario) Holding(facts []int) Hypothesis {
 	return s.given(func(i int) bool { return slices.Contains(facts, i) || slices.Contains(s.assumed, s.facts[i].kind) })
 }

@@ -23,11 +23,11 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// maxHintedDrivers is how many drivers hints are given about.
+// maxHintedDrivers limits how many drivers hints are given about.
 const maxHintedDrivers = 2
 
-// driverHints tells what is the matter with the drivers of the devices that
-// are wanted, if the devices are missing where the pod could go.
+// driverHints describes problems of the drivers of the required devices, if the devices are
+// missing on suitable nodes.
 func (h *finder) driverHints() {
 	if h.out.Verdict != api.DoesNotFit || len(h.out.Nodes) == 0 || h.Cluster.Snapshot.Gap(snapshot.ResourceSlices) != nil || len(h.Reach.Candidates) == 0 {
 		return
@@ -45,8 +45,8 @@ func (h *finder) driverHints() {
 	}
 }
 
-// wantedDrivers lists the drivers whose devices the claims are about: those
-// that the selectors name, or else those of the devices of the class.
+// wantedDrivers lists the drivers of the required devices: the drivers that the selectors
+// name, or else the drivers of the class's devices.
 func (h *finder) wantedDrivers() []string {
 	found := map[string]bool{}
 	for i := range h.Claims {
@@ -81,8 +81,8 @@ func sortedKeys(set map[string]bool) []string {
 	return keys
 }
 
-// namedDrivers lists the drivers that the selectors of a request, or else those
-// of its class, compare device.driver with.
+// namedDrivers lists the drivers that the selectors of a request, or else of its class,
+// compare device.driver with.
 func (h *finder) namedDrivers(f *funnel.Funnel) []string {
 	lists := [][]resourceapi.DeviceSelector{f.Request.Selectors}
 	if f.Checks.Class != nil {
@@ -191,8 +191,8 @@ func (h *finder) placementHint(p *publication, set lifecycle.DaemonSet) {
 	h.hint(fmt.Sprintf("%s%s has none for %s: %s", set, wants, where, most), evidence...)
 }
 
-// daemonPodHints tells of plugins that are to run where devices are missing,
-// but fail, or run and publish nothing. It returns whether there are any.
+// daemonPodHints describes plugins that should run where devices are missing, but fail, or
+// run and publish nothing. It reports whether there are any.
 func (h *finder) daemonPodHints(p *publication, set lifecycle.DaemonSet) bool {
 	missing := map[string]bool{}
 	for _, node := range p.missing {

@@ -35,8 +35,7 @@ func (h *finder) rejects(kind func(*eligibility.Reason) bool) bool {
 	return found
 }
 
-// eachRejected visits the devices that a request rejects, those of other
-// classes excepted.
+// eachRejected visits the devices that a request rejects, except devices of other classes.
 func (h *finder) eachRejected(visit func(d *cluster.Device, r *eligibility.Reason)) {
 	for i := range h.Claims {
 		for _, alternatives := range h.Claims[i].Funnels {
@@ -51,7 +50,7 @@ func (h *finder) eachRejected(visit func(d *cluster.Device, r *eligibility.Reaso
 	}
 }
 
-// lastEvent is the newest event about a pod with one of the reasons.
+// lastEvent returns the newest event about a pod with one of the reasons.
 func (h *finder) lastEvent(pod *corev1.Pod, reasons ...string) *corev1.Event {
 	var newest *corev1.Event
 	for _, event := range h.Cluster.Snapshot.Events {

@@ -11,10 +11,10 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Most is how many hints an explanation has, those of configuration excepted.
+// Most is how many hints an explanation has, apart from hints about configuration.
 const Most = 5
 
-// Found is what is true besides.
+// Found has the hints and next steps.
 type Found struct {
 	// Hints are the hints, the most telling first.
 	Hints []api.Hint

@@ -29,7 +29,7 @@ import (
 // without anything being wrong.
 const publishingTime = time.Minute
 
-// maxHintedPools is how many pools hints are given about.
+// maxHintedPools limits how many pools hints are given about.
 const maxHintedPools = 2
 
 // poolHints tell of a pool that the allocator does not use why it may be so.
@@ -141,8 +141,8 @@ func (h *finder) counterHint() {
 	}
 }
 
-// allOverdraw gives a hint if every node that has devices for a request would
-// have to give more of them than their counters allow.
+// allOverdraw adds a hint if the counters of every node with devices for a request allow
+// fewer of them than it needs. It reports whether it did.
 func (h *finder) allOverdraw(f *funnel.Funnel) bool {
 	var first *overdraft
 	on, likewise := "", 0

@@ -12,8 +12,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
-// publication is what a driver publishes, as the nodes that the pod could use
-// see it.
+// publication is a driver's publication for the nodes that the pod could use.
 type publication struct {
 	driver string
 	slices []*resourceapi.ResourceSlice
@@ -45,5 +44,5 @@ func (h *finder) publication(driver string) publication {
 	return p
 }
 
-// maxNamed is how many names a hint has.
+// maxNamed limits how many names a hint has.
 const maxNamed = 3

@@ -17,11 +17,11 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 )
 
-// answer is what is said to equal pods, or about a claim that no pod uses.
+// answer is the answer for equal pods, or for a claim that no pod uses.
 type answer struct {
 	// pods are empty for a claim.
 	pods []*corev1.Pod
-	// explanation is that for the first of them, devices are how the devices fare.
+	// explanation is the answer for the first pod, devices are the checks of the devices.
 	explanation *api.Explanation
 	devices     []*api.DeviceExplanation
 	// settled are the answers for the pods after those before them in the queue were
@@ -98,7 +98,7 @@ func (w *work) settle(ctx context.Context, answers []*answer) error {
 	return nil
 }
 
-// requests are those of the pods, as they see the k-th of the devices.
+// requests returns the requests of the pods, with the checks of the k-th device.
 func (a *answer) requests(k int) []api.RequestUse {
 	d := a.devices[k]
 	list := make([]api.RequestUse, 0, len(d.Requests))
@@ -150,8 +150,8 @@ func (a *answer) request(d *api.DeviceExplanation, r *api.DeviceRequest) api.Req
 	return out
 }
 
-// taker is the first of the pods that gets the device for a request, nil if none
-// does, and its node.
+// taker returns the first of the pods that gets the device for a request, nil if none does,
+// and its node.
 func (a *answer) taker(d *api.DeviceExplanation, r *api.DeviceRequest) (*api.Target, string) {
 	for _, e := range a.settled {
 		if e.Verdict != api.Fits || e.Placement == nil || e.Stage == api.StageQueueing {
@@ -220,7 +220,7 @@ func placementText(p *api.Placement) string {
 	return english.Sample(names, 4) + " on " + p.Node
 }
 
-// clause is a sentence as a part of another one.
+// clause returns a sentence as a part of another one.
 func clause(sentence string) string {
 	text := strings.TrimSuffix(sentence, ".")
 	if text == "" {

@@ -56,7 +56,7 @@ func Node(ctx context.Context, c *cluster.Cluster, name string) (*api.UseExplana
 type work struct {
 	cluster *cluster.Cluster
 
-	// nodes are those from which devices are looked at.
+	// nodes are the nodes for which devices are checked.
 	nodes      []*corev1.Node
 	inspection *explain.Inspection
 	out        *api.UseExplanation

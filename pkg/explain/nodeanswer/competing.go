@@ -29,7 +29,7 @@ import (
 // second or two.
 const probeSteps = 10_000_000
 
-// notForAll is what can be said without a closer look.
+// notForAll is the message without a closer look.
 const notForAll = "enough devices for each request alone, but not for all requests together"
 
 // whyNotAll explains a node where every request has enough devices for itself.
@@ -170,8 +170,8 @@ func singleRequests(q *funnel.Question, claims []*resourceapi.ResourceClaim) (si
 	return single, titles
 }
 
-// most is how far the devices of a node get with the only constraint: how many
-// of them agree in its attribute, or how many values there are that differ.
+// most limits how far the devices of a node get with the only constraint: how many of them
+// agree in its attribute, or how many different values there are.
 type most struct {
 	distinct     bool
 	needs, count int
@@ -187,8 +187,8 @@ func (m *most) String() string {
 	}
 }
 
-// mostOfOne is nil where several requests or a list attribute make it hard to
-// say, and where another condition blocks the node, too.
+// mostOfOne returns nil where several requests or a list attribute make it hard to say, and
+// where another condition blocks the node, too.
 func mostOfOne(ctx context.Context, q *funnel.Question, node *corev1.Node) *most {
 	if len(q.Claims) != 1 || len(q.Claims[0].Funnels) != 1 || len(q.Claims[0].Funnels[0]) != 1 {
 		return nil

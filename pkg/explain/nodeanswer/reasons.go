@@ -22,9 +22,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
-// ProgressOf is that of a node that the pod cannot use. Among those that have
-// devices, one that the pod does not select is the farthest; of the others, the later a
-// filter of the scheduler says no, the closer is the node.
+// ProgressOf returns the progress of a node that the pod cannot use. Among nodes with
+// devices, a node that the pod does not select is the farthest; of the others, the later a
+// filter of the scheduler rejects it, the closer is the node.
 func ProgressOf(q *funnel.Question, u eligibility.UnsuitableNode) int {
 	progress := progressUnsuitable
 	if len(q.Reach.Pools[u.Node.Name]) > 0 {
@@ -117,7 +117,7 @@ func (r *Reasons) WhyNot(ctx context.Context, node *corev1.Node) Answer {
 	return answer
 }
 
-// onNode is the question about one node, whether it is a candidate or not.
+// onNode returns the question about one node, whether it is a candidate or not.
 func (r *Reasons) onNode(ctx context.Context, node *corev1.Node) (*funnel.Question, error) {
 	claims, err := r.ClaimsFor(node)
 	if err != nil {

@@ -121,25 +121,25 @@ func (s *changeStore[P]) put(object any, deleted bool) {
 	s.changed(converted, deleted)
 }
 
-// Add returns the reflector's.
+// Add handles a new object from the reflector.
 func (s *changeStore[P]) Add(object any) error {
 	s.put(object, false)
 	return nil
 }
 
-// Update returns the reflector's.
+// Update handles a changed object from the reflector.
 func (s *changeStore[P]) Update(object any) error {
 	s.put(object, false)
 	return nil
 }
 
-// Delete returns the reflector's.
+// Delete handles a deleted object from the reflector.
 func (s *changeStore[P]) Delete(object any) error {
 	s.put(object, true)
 	return nil
 }
 
-// Replace returns the reflector's: all that there is now.
+// Replace handles the list of all objects from the reflector.
 func (s *changeStore[P]) Replace(objects []any, _ string) error {
 	there := map[objectName]bool{}
 	for _, object := range objects {
@@ -157,5 +157,5 @@ func (s *changeStore[P]) Replace(objects []any, _ string) error {
 	return nil
 }
 
-// Resync returns the reflector's; nothing is ever late.
+// Resync does nothing: nothing is ever late.
 func (s *changeStore[P]) Resync() error { return nil }

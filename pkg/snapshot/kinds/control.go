@@ -61,7 +61,7 @@ func decodeUpdate(data json.RawMessage) *snapshot.Update {
 	return update
 }
 
-// encodeControl returns the inverse of decodeControl for the spec.
+// encodeControl reverses decodeControl for the spec.
 func encodeControl(w *snapshot.Workload, spec *workloadSpec) error {
 	if w.Paused {
 		spec.Paused = json.RawMessage("true")
