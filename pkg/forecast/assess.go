@@ -137,13 +137,13 @@ func (a *assessment) decide(ctx context.Context, list []fate) error {
 	return nil
 }
 
-// waiting are the pods that wait for devices and are in the queue.
+// waiting returns the pods that wait for devices and are in the queue.
 func waiting(state *cluster.Cluster) []*corev1.Pod {
 	return slices.DeleteFunc(explain.Waiting(state), func(pod *corev1.Pod) bool { return len(pod.Spec.SchedulingGates) > 0 })
 }
 
-// aside names the pods that a change concerns and that are not in the queue, or have been given
-// the node that pods leave: those with scheduling gates, and those for which it is nominated.
+// aside names the pods that a change concerns and the queue does not decide about: pods
+// with scheduling gates, and pods that are nominated for the emptied node.
 func aside(before *cluster.Cluster, emptied string) []string {
 	var gated, nominated []string
 	for _, pod := range explain.Waiting(before) {
@@ -165,7 +165,7 @@ func aside(before *cluster.Cluster, emptied string) []string {
 	return notes
 }
 
-// rank is the order in which effects are listed.
+// rank returns the order in which effects are listed.
 func rank(effect api.ImpactEffect) int {
 	return slices.Index([]api.ImpactEffect{api.EffectEvicted, api.EffectDevicesLost, api.EffectFitLost, api.EffectFitGained, api.EffectRemoved, api.EffectStays}, effect)
 }
@@ -174,7 +174,7 @@ func of(list []fate, effect api.ImpactEffect) []fate {
 	return slices.DeleteFunc(slices.Clone(list), func(f fate) bool { return f.effect != effect })
 }
 
-// described is what is known of a pod without asking where it fits.
+// described returns the known facts about a pod without asking where it fits.
 func described(f *fate) api.ImpactPod {
 	out := api.ImpactPod{
 		Namespace: f.pod.Namespace, Name: f.pod.Name, Effect: f.effect, Node: f.pod.Spec.NodeName,
@@ -190,8 +190,8 @@ func key(pod *corev1.Pod) types.NamespacedName {
 	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 }
 
-// compareWaiting lists the waiting pods for which the change makes a difference, and names those
-// that only get another node. A pod that does not fit now has no node.
+// compareWaiting lists the waiting pods for which the change makes a difference, and names
+// the pods that only get another node. A pod that does not fit now has no node.
 func (a *assessment) compareWaiting(nodeBefore map[types.NamespacedName]string) {
 	for i := range a.decided {
 		d := &a.decided[i]
@@ -223,7 +223,7 @@ func (a *assessment) compareWaiting(nodeBefore map[types.NamespacedName]string) 
 	}
 }
 
-// assume says what was not looked at.
+// assume lists the facts that were not verified.
 func (a *assessment) assume() {
 	say := func(format string, args ...any) {
 		a.out.Assumptions = append(a.out.Assumptions, fmt.Sprintf(format, args...))
@@ -239,7 +239,7 @@ func (a *assessment) assume() {
 	}
 }
 
-// unseen is what has to be known to decide where pods fit and could not be read.
+// unseen returns what has to be known to decide where pods fit and could not be read.
 func unseen(snap *snapshot.Snapshot) string {
 	for _, resource := range []string{snapshot.ResourceSlices, snapshot.ResourceNodes, snapshot.ResourceClaims, snapshot.ResourcePods, snapshot.ResourceTaintRules, snapshot.ResourceClasses, snapshot.ResourceTemplates} {
 		if gap := snap.Gap(resource); gap != nil {

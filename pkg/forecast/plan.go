@@ -25,7 +25,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// notModeled is what every plan leaves out.
+// notModeled lists the conditions that every plan leaves out.
 const notModeled = "scores between nodes (which of several nodes a pod gets), back-off after failed attempts, pods without devices, other schedulers"
 
 // MakePlan decides all pods that wait in a cluster. With preempts, pods take the place of others
@@ -74,12 +74,12 @@ type podName struct{ namespace, name string }
 
 func nameOf(pod *corev1.Pod) podName { return podName{pod.Namespace, pod.Name} }
 
-// maker turns decisions into what is printed.
+// maker turns decisions into a plan.
 type maker struct {
 	state    *cluster.Cluster
 	blockers *blockers
 	queued   map[podName]*explain.Decision
-	// jobs are those that run for a limited time.
+	// jobs are the jobs that run for a limited time.
 	jobs map[jobID]*snapshot.JobLimit
 	// waiting counts the pods of the queue so far by the pods that they wait behind.
 	waiting map[string]int
@@ -101,7 +101,7 @@ func limitedJobs(snap *snapshot.Snapshot) map[jobID]*snapshot.JobLimit {
 	return jobs
 }
 
-// about is what is known of a pod before anything is decided.
+// about returns the known facts about a pod before its decision.
 func (m *maker) about(pod *corev1.Pod) *api.PlannedPod {
 	p := &api.PlannedPod{
 		Namespace: pod.Namespace, Name: pod.Name, Owner: lifecycle.WorkloadName(pod), Priority: ptr.Deref(pod.Spec.Priority, 0),
@@ -180,7 +180,7 @@ func (m *maker) queuedBefore(d *explain.Decision) api.BlockingPod {
 	return b
 }
 
-// outcomeOf is what becomes of a pod that does not fit now.
+// outcomeOf returns what becomes of a pod that does not fit now.
 func outcomeOf(o *api.Outlook) api.PlanOutcome {
 	switch {
 	case o.ClaimsReleased.Verdict == api.Fits, o.HardwareAlone.Verdict == api.Fits:
@@ -192,11 +192,11 @@ func outcomeOf(o *api.Outlook) api.PlanOutcome {
 	}
 }
 
-// maxBehind is how many pods are named that another one waits behind.
+// maxBehind limits how many pods are named that another one waits behind.
 const maxBehind = 10
 
-// findBehind names the pods behind which a pod waits: those of the queue that get what
-// it could have, or else those that have it.
+// findBehind names the pods behind which a pod waits: pods of the queue that get the
+// devices that it could have, or else the pods that have them.
 func (m *maker) findBehind(ctx context.Context, d *explain.Decision, p *api.PlannedPod) error {
 	var list []api.BlockingPod
 	for _, pod := range d.Before {
@@ -267,7 +267,7 @@ func (m *maker) blocking(pod *corev1.Pod) api.BlockingPod {
 	return b
 }
 
-// devicesOf are those that a reservation gives a pod.
+// allocatedDevices returns the devices that a reservation gives a pod.
 func allocatedDevices(r *whatif.Reservation) []api.AllocatedDevice {
 	var devices []api.AllocatedDevice
 	for i := range r.Claims {
@@ -306,7 +306,7 @@ func counts(pods []api.PlannedPod) api.PlanCounts {
 	return c
 }
 
-// assumptions are those of all answers, each once, and what else could not be read.
+// assumptions returns the assumptions of all answers, each once, and further gaps.
 func assumptions(snap *snapshot.Snapshot, decisions []explain.Decision) []string {
 	var list []string
 	seen := map[string]bool{}

@@ -190,7 +190,7 @@ func waitsForPod(facts *cluster.Cluster, pods podsByClaim, claim *resourceapi.Re
 		podsKnown(facts, claim.Namespace) && !orphaned(facts, claim)
 }
 
-// claimFlags tells what is odd about a claim, as far as that is known.
+// claimFlags returns the unexpected properties of a claim, as far as they are known.
 func claimFlags(eligible *eligibility.Devices, pods podsByClaim, claim *resourceapi.ResourceClaim) []api.ClaimFlag {
 	var flags []api.ClaimFlag
 	flag := func(name api.FlagName, format string, args ...any) {
@@ -335,8 +335,8 @@ func stale(facts *cluster.Cluster, namespace string, consumer resourceapi.Resour
 	}
 }
 
-// heldTwice tells what is wrong if others have a device, too: one of them has it
-// for itself, or the shares are more than there is.
+// heldTwice says why other holders of a device are an error: one of them has it for itself,
+// or the shares exceed its capacity.
 func heldTwice(facts *cluster.Cluster, claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) string {
 	if ptr.Deref(result.AdminAccess, false) {
 		return ""

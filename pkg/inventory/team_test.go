@@ -51,7 +51,7 @@ func TestTeams(t *testing.T) {
 	}
 }
 
-// TestTeamsNotRead has claims of other namespaces and all pods hidden.
+// TestTeamsNotRead covers claims of other namespaces and all pods hidden.
 func TestTeamsNotRead(t *testing.T) {
 	v := inventoryWith(t, tc.Pool(tc.Node1, tc.NamedDevices("gpu-0")...), tc.Claim("c", tc.GPUs("gpu", 1)).Holding("gpu-0"),
 		snapshot.Gap{Resource: snapshot.ResourcePods, Reason: "forbidden"}, snapshot.Gap{Resource: snapshot.ResourceClaims, Namespace: "ml", Reason: "forbidden"})

@@ -12,11 +12,11 @@ import (
 	storageapi "k8s.io/api/storage/v1"
 )
 
-// Snapshot is what a cluster says at about one point in time. All objects are
-// of the newest API version known to this module, whatever version the server
-// or the file had. Each list is sorted by namespace and name and holds every
-// object at most once. Nobody changes a Snapshot, or an object in it, after
-// [collect.Collect] or [load.Load] returned it.
+// Snapshot is the state of a cluster at about one point in time. All objects are of the
+// newest API version known to this module, whatever version the server or the file had.
+// Each list is sorted by namespace and name and holds every object at most once. Nobody
+// changes a Snapshot, or an object in it, after [collect.Collect] or [load.Load] returned
+// it.
 type Snapshot struct {
 	// Source says in a few words where it comes from, for messages:
 	// "cluster https://10.0.0.1:6443" or "file cluster.yaml".
@@ -34,7 +34,8 @@ type Snapshot struct {
 	// OtherRelease is true if the release is supposed to be another one than that whose
 	// components wrote what the objects say.
 	OtherRelease bool
-	// Skew is what the kubelets say about an API server whose version is not known.
+	// Skew is the skew that the kubelets allow for an API server whose version is not
+	// known.
 	Skew Skew
 	// Served has what the API server serves of the group resource.k8s.io, each as
 	// RESOURCE.VERSION.GROUP ("resourceclaims.v1.resource.k8s.io"); nil if unknown.
@@ -56,10 +57,10 @@ type Snapshot struct {
 	Nodes      []*corev1.Node
 	Namespaces []*corev1.Namespace
 	Pods       []*corev1.Pod
-	// Events are those whose involved object is a pod, claim or workload with
-	// claims. A live snapshot has those about its target, about the claims of the
-	// target's namespace, and about the claims of the pods there, or those that tell
-	// whether anything is wrong: see [collect.Options].
+	// Events are the events of pods, claims and workloads with claims. A live snapshot has
+	// the events of its target, of the claims of the target's namespace, and of the claims
+	// of the pods there, or events that tell whether anything is wrong: see
+	// [collect.Options].
 	Events []*corev1.Event
 
 	Slices     []*resourceapi.ResourceSlice
@@ -77,12 +78,13 @@ type Snapshot struct {
 	// CompositePodGroups are read only where a PodGroup has one as its parent; see
 	// Listed.
 	CompositePodGroups []*schedulingv1alpha3.CompositePodGroup
-	// Workloads are what a file has. A live snapshot only has its target, the DaemonSets
-	// with plugins for the kubelet, and those whose pods the API server refuses.
+	// Workloads are the workloads in a file. A live snapshot only has its target, the
+	// DaemonSets with plugins for the kubelet, and the workloads whose pods the API server
+	// refuses.
 	Workloads []*Workload
-	// What a pod needs besides devices. These are read only where a pod that waits
-	// depends on them; Listed has the resources that were read, so that an empty
-	// list means that there are none. See [Snapshot.Unknown].
+	// Requirements of a pod besides devices. They are read only if a waiting pod depends on
+	// them; Listed has the resources that were read, so that an empty list means that there
+	// are none. See [Snapshot.Unknown].
 	Quotas         []*corev1.ResourceQuota
 	LimitRanges    []*corev1.LimitRange
 	VolumeClaims   []*corev1.PersistentVolumeClaim
@@ -91,17 +93,16 @@ type Snapshot struct {
 	// Budgets are read only where pods are about to be evicted.
 	Budgets []*policyapi.PodDisruptionBudget
 	Listed  []string
-	// ComputeDomains and Cliques are what NVIDIA's driver has of the nodes whose GPUs
-	// share memory. They are read only where a claim or a template can name one; see
-	// Listed.
+	// ComputeDomains and Cliques are from NVIDIA's driver, for the nodes whose GPUs share
+	// memory. They are read only if a claim or a template can name one; see Listed.
 	ComputeDomains []*ComputeDomain
 	Cliques        []*ComputeDomainClique
 	// Queued are the workloads of Kueue. A live snapshot only has those in the
 	// namespace of its target, and only if Kueue holds something back there.
 	Queued []*QueuedWorkload
-	// Outlines are what is known of objects that pods belong to through others, and
-	// of the queues of Kueue and HorizontalPodAutoscalers. A live snapshot has those that
-	// its target, or pods with devices, depend on.
+	// Outlines are the outlines of indirect owners of pods, of the queues of Kueue and of
+	// HorizontalPodAutoscalers. A live snapshot has the objects that its target, or pods
+	// with devices, depend on.
 	Outlines []*Outline
 }
 
@@ -138,8 +139,8 @@ type Gap struct {
 	LeftOut bool `json:"leftOut,omitempty"`
 }
 
-// Gap returns what is missing of the given resource, see [Gap.Resource], or
-// nil if all of it was read. Of several gaps it is one in all namespaces.
+// Gap returns the gap in the given resource, see [Gap.Resource], or nil if all of it was
+// read. Of several gaps it is one in all namespaces.
 func (s *Snapshot) Gap(resource string) *Gap {
 	var found *Gap
 	for i := range s.Gaps {
@@ -150,8 +151,8 @@ func (s *Snapshot) Gap(resource string) *Gap {
 	return found
 }
 
-// Now is the moment up to which ages are counted: when the snapshot was
-// taken, or the present if that is unknown.
+// Now returns the moment up to which ages are counted: when the snapshot was taken, or the
+// present if that is unknown.
 func (s *Snapshot) Now() time.Time {
 	if s.TakenAt.IsZero() {
 		return time.Now()
@@ -209,7 +210,7 @@ func Resources() []string {
 
 // ObjectRef names an object as users do.
 type ObjectRef struct {
-	// Resource is what the user typed: "deployment", "job.batch", "pod".
+	// Resource is the resource as the user typed it: "deployment", "job.batch", "pod".
 	Resource  string
 	Namespace string
 	Name      string

@@ -19,8 +19,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
 
-// TestViews compares every view, and what is opened from them, at four sizes,
-// with and without colors.
+// TestViews compares every view, and the screens behind it, at four sizes, with and without
+// colors.
 func TestViews(t *testing.T) {
 	for name, keys := range pages() {
 		t.Run(name, func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestViews(t *testing.T) {
 	}
 }
 
-// pages are the keys to every view, and to what is opened from them.
+// pages returns the keys to every view, and to the screens behind it.
 func pages() map[string][]string {
 	pages := map[string][]string{
 		"why":         {"6", "down", "down", "down", "down", "w"},
@@ -70,7 +70,7 @@ func pages() map[string][]string {
 	return pages
 }
 
-// trimmed has no blanks at the ends of lines.
+// trimmed returns no blanks at the ends of lines.
 func trimmed(text string) string {
 	lines := strings.Split(text, "\n")
 	for i := range lines {
@@ -79,8 +79,8 @@ func trimmed(text string) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// TestASCII draws every view, and what is opened from them, with nothing but ASCII where the
-// locale has no more, and at the same places.
+// TestASCII draws every view, and the screens behind it, in ASCII alone where the locale
+// has no more, and at the same places.
 func TestASCII(t *testing.T) {
 	ascii := func(name string) string { return map[string]string{"LC_ALL": "C", "LANG": "en_US.UTF-8"}[name] }
 	for name, keys := range pages() {

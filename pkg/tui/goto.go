@@ -61,7 +61,7 @@ func (m *Model) chooseObject() tea.Cmd {
 	})
 }
 
-// names are those of all objects that have a list.
+// names returns the names of all objects that have a list.
 func names(p *live.Picture) []widget.Found {
 	var items []widget.Found
 	add := func(kind, name string) { items = append(items, widget.Found{Kind: kind, Name: name}) }

@@ -94,14 +94,14 @@ func (c *nodeMap) letGo() {
 	}
 }
 
-// move moves the cursor of the map, and that of the list with it.
+// move moves the cursor of the map, and the list's with it.
 func (c *nodeMap) move(right, down int) {
 	c.grid.Right(right)
 	c.grid.Down(down)
 	c.table.Choose(c.grid.Selected())
 }
 
-// actions are what keys do on the map.
+// actions returns what keys do on the map.
 func (c *nodeMap) actions(h *host) []action {
 	k := &h.keys
 	move := func(right, down int) func() tea.Cmd { return just(func() { c.move(right, down) }) }
@@ -149,14 +149,14 @@ func (c *nodeMap) view(h *host) string {
 	return c.grid.View(&h.look) + below
 }
 
-// legendApart reports whether what the signs mean has a line of its own, since what is shown
-// leaves too little room beside it.
+// legendApart reports whether the legend needs a line of its own, since there is too little
+// room beside the text.
 func (c *nodeMap) legendApart(h *host) bool { return h.width < mapLegendBeside }
 
 // mapLegendBeside is the width from which on both are in one line.
 const mapLegendBeside = 130
 
-// foot says what is shown, and what the signs mean.
+// foot describes the map, with its legend.
 func (c *nodeMap) foot(h *host) string {
 	text := render.Escape(c.table.SelectedKey()) + "  " + nodemap.Count(c.table.Count())
 	if c.by.Any() {

@@ -54,7 +54,7 @@ func drop[T any](e *chance, list *[]*T) {
 	}
 }
 
-// newPod adds a pod, in the namespace of one that there is or in another one.
+// newPod adds a pod, in an existing namespace or in another one.
 func (e *chance) newPod(amend func(*corev1.Pod)) {
 	e.made++
 	name := fmt.Sprintf("made-%d", e.made)
@@ -216,7 +216,7 @@ func TestReasonsAfterEvents(t *testing.T) {
 	t.Logf("%d reasons were kept, %d found again", kept, again)
 }
 
-// plain are reasons without when they were found.
+// plain returns reasons without when they were found.
 func plain(r *live.Reasons) map[string]string {
 	texts := map[string]string{}
 	for of, found := range r.All() {

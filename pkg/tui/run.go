@@ -48,7 +48,7 @@ func Run(ctx context.Context, opts Options, in io.Reader, out io.Writer) error {
 // where there never is: twice as often would take more of a processor than all else at rest.
 const framesPerSecond = 30
 
-// What XTWINOPS does with the title of the window.
+// Operations of XTWINOPS on the title of the window.
 const (
 	saveTitle     = 22
 	restoreTitle  = 23

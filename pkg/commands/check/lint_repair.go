@@ -74,7 +74,7 @@ func (o *lintOptions) repair(ctx context.Context, fixes *manifest.Fixes, found *
 	return found, cli.PrintNotes(o.streams, fmt.Sprintf("changed %s: %s", english.Count(files, "file"), english.Count(fixed, "finding")))
 }
 
-// showDiff prints a unified diff; the exit code is that of diff: 1 if there is one.
+// showDiff prints a unified diff; the exit code is diff's: 1 if there is one.
 func (o *lintOptions) showDiff(text string) error {
 	if text == "" {
 		return cli.PrintNotes(o.streams, "nothing that --fix would change")

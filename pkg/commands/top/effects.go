@@ -21,7 +21,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// maxNames is how many names are worth their room.
+// maxNames limits how many names are worth their room.
 const maxNames = 8
 
 // withoutRule says what becomes of devices and pods when a rule is removed.
@@ -143,7 +143,7 @@ func areDevices(n int) string {
 	return fmt.Sprintf("%d devices are", n)
 }
 
-// reservers names those for which a claim is reserved.
+// reservers names the consumers that a claim is reserved for.
 func reservers(claim *resourceapi.ResourceClaim) string {
 	names := make([]string, 0, len(claim.Status.ReservedFor))
 	for _, consumer := range claim.Status.ReservedFor {

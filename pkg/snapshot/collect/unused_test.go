@@ -54,8 +54,8 @@ func TestPruneKnowsItsFields(t *testing.T) {
 	}
 }
 
-// TestNeverReadIsStripped compares what is left of a pod and a node with what
-// stripping leaves of the whole ones.
+// TestNeverReadIsStripped compares pods and nodes read without unused fields with stripped
+// whole ones.
 func TestNeverReadIsStripped(t *testing.T) {
 	probe := &corev1.Probe{PeriodSeconds: 3}
 	container := corev1.Container{
@@ -118,8 +118,8 @@ func stripAll(list runtime.Object) {
 	}
 }
 
-// TestFetchAsksAhead has a server that holds the end of each chunk back until
-// it is asked for the one behind it.
+// TestFetchAsksAhead covers a server that holds the end of each chunk back until it is
+// asked for the one behind it.
 func TestFetchAsksAhead(t *testing.T) {
 	const chunks = 4
 	var asked [chunks]chan struct{}
@@ -152,8 +152,8 @@ func TestFetchAsksAhead(t *testing.T) {
 	}
 }
 
-// TestFetchStartsAgain has a server that forgets the list in the middle of it,
-// when it is asked ahead.
+// TestFetchStartsAgain covers a server that forgets the list in the middle of it, when it
+// is asked ahead.
 func TestFetchStartsAgain(t *testing.T) {
 	var forgotten atomic.Bool
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -317,7 +317,7 @@ func checkDeviceLengths(device *resourceapi.Device, i int, within string) error 
 // than 1.5 MiB, in a form that is shorter than text.
 const MaxDocument = 8 << 20
 
-// TooLarge returns a document, or an object in a List, of so many bytes.
+// TooLarge returns the error for a document, or an object in a List, of so many bytes.
 func TooLarge(size int) error {
 	const hint = "an object has at most %d MiB of text, found %.1f MiB; a List in YAML may have more as kubectl get -o yaml writes it, and any List in JSON"
 	return fmt.Errorf(hint, MaxDocument>>20, float64(size)/(1<<20))

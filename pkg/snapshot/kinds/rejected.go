@@ -51,7 +51,7 @@ func Rejected(object metav1.Object, apiVersion string) []*FieldError {
 	return r.found
 }
 
-// templatePath is where a kind has its pod template.
+// templatePath returns where a kind has its pod template.
 func templatePath(apiVersion, kind string) string {
 	switch KnownWorkload(groupOf(apiVersion).Group, kind) {
 	case TemplateInJob:
@@ -112,7 +112,7 @@ func (r *rejections) pool(name, path string) {
 	}
 }
 
-// qualified adds what is not a name with or, if it has to, without a domain.
+// qualified rejects values that are not a name with or, unless full, without a domain.
 func (r *rejections) qualified(name, path string, full bool) {
 	domain, id, found := strings.Cut(name, "/")
 	switch {
@@ -192,8 +192,8 @@ func (r *rejections) class(spec *resourceapi.DeviceClassSpec) {
 	}
 }
 
-// isExtendedResource is IsExtendedResourceName of pkg/apis/core/v1/helper.
-// quota is ValidateResourceQuotaSpec, as far as it is about numbers.
+// quota rejects what ValidateResourceQuotaSpec rejects about numbers. isExtendedResource is
+// IsExtendedResourceName of pkg/apis/core/v1/helper.
 func (r *rejections) quota(spec *corev1.ResourceQuotaSpec) {
 	for _, key := range slices.Sorted(maps.Keys(spec.Hard)) {
 		path := fmt.Sprintf("spec.hard[%q]", key)

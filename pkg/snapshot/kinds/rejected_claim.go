@@ -134,7 +134,7 @@ func (r *rejections) alternatives(request *resourceapi.DeviceRequest, devices *r
 	}
 }
 
-// asked is what requests and alternatives have in common.
+// asked has the common fields of requests and alternatives.
 type asked struct {
 	name        string
 	class       string
@@ -183,7 +183,7 @@ func (r *rejections) derived(a *asked, devices *resourceapi.DeviceClaim, path st
 	r.once(names, path)
 }
 
-// constrained reports whether a constraint of a request is about an attribute.
+// constrained reports whether a constraint of a request uses an attribute.
 func constrained(attribute resourceapi.FullyQualifiedName, request string, constraints []resourceapi.DeviceConstraint) bool {
 	base, _, _ := strings.Cut(request, "/")
 	for _, c := range constraints {

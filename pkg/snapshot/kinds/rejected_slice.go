@@ -56,7 +56,7 @@ func (r *rejections) slice(spec *resourceapi.ResourceSliceSpec) {
 	}
 }
 
-// mostDevices is how many devices a slice can have.
+// mostDevices returns how many devices a slice can have.
 func mostDevices(spec *resourceapi.ResourceSliceSpec) int {
 	for i := range spec.Devices {
 		device := &spec.Devices[i]
@@ -236,7 +236,7 @@ func (r *rejections) attribute(a *resourceapi.DeviceAttribute, path string) {
 	}
 }
 
-// policy adds what is wrong with the amounts that can be requested of a capacity.
+// policy rejects invalid amounts that can be requested of a capacity.
 func (r *rejections) policy(capacity *resourceapi.DeviceCapacity, path string) {
 	p := capacity.RequestPolicy
 	valid := p.ValidRange

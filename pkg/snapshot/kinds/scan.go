@@ -167,7 +167,7 @@ func SkipString(data []byte, from int) (int, error) {
 	}
 }
 
-// ErrTooManyItems returns a List with more than [MaxItems].
+// ErrTooManyItems returns the error for a List with more than [MaxItems].
 func ErrTooManyItems() error { return fmt.Errorf("the List has more than %d items", MaxItems) }
 
 // SkipSpace returns the index of the next byte that is no white space.

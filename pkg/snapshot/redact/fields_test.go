@@ -130,8 +130,7 @@ func left(v reflect.Value, path string, found map[string]bool) {
 	}
 }
 
-// filled is a snapshot with one object of each kind, in which every string is
-// set.
+// filled returns a snapshot with one object of each kind, in which every string is set.
 func filled() *snapshot.Snapshot {
 	s := &snapshot.Snapshot{
 		Nodes: []*corev1.Node{{}}, Namespaces: []*corev1.Namespace{{}}, Pods: []*corev1.Pod{{}}, Events: []*corev1.Event{{}},
@@ -156,8 +155,8 @@ func filled() *snapshot.Snapshot {
 	return s
 }
 
-// TestRedactEveryField holds what is left of a snapshot in which every string
-// is set against a list in which each entry has its reason.
+// TestRedactEveryField compares a redacted snapshot in which every string is set with a
+// list in which each entry has its reason.
 func TestRedactEveryField(t *testing.T) {
 	redacted := Snapshot(filled())
 	found := map[string]bool{}

@@ -22,7 +22,7 @@ type Scope struct {
 	Matcher func(ctx context.Context, p *live.Picture) (func(item any) bool, error)
 }
 
-// Always is for a scope that does not depend on the picture.
+// Always returns a scope that does not depend on the picture.
 func Always(matches func(item any) bool) func(context.Context, *live.Picture) (func(any) bool, error) {
 	return func(context.Context, *live.Picture) (func(any) bool, error) { return matches, nil }
 }
@@ -92,8 +92,8 @@ func (a Arrangement) Apply(ctx context.Context, p *live.Picture, s widget.Conten
 	return rows, note, nil
 }
 
-// sort is stable. Without a column it keeps the order of the content, or turns it
-// round. Rows without a value come last.
+// sort sorts rows, stably. Without a column it keeps the order of the content, or reverses
+// it. Rows without a value come last.
 func (a Arrangement) sort(s widget.Content, rows []int) {
 	if a.SortBy < 0 || a.SortBy >= len(s.Columns()) {
 		if a.Descending {

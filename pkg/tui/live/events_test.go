@@ -74,7 +74,7 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// TestLogGoesOn has first what happened last, also where that began earlier.
+// TestLogGoesOn covers first what happened last, also where that began earlier.
 func TestLogGoesOn(t *testing.T) {
 	now := time.Date(2026, 9, 15, 9, 30, 0, 0, time.UTC)
 	var l Log

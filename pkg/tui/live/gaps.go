@@ -11,7 +11,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/preview"
 )
 
-// gapsOf are what a preview assumes, and what could not be read, what matters most first.
+// gapsOf returns what a preview assumes, and what could not be read, what matters most
+// first.
 func gapsOf(s *snapshot.Snapshot) []string {
 	order := []string{
 		snapshot.ResourceClaims, snapshot.ResourceSlices, snapshot.ResourcePods, snapshot.ResourceClasses, snapshot.ResourceNodes, snapshot.ResourceTaintRules,

@@ -17,8 +17,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 )
 
-// TestReasonsHeedTheQueue has two pods for one device: what is said of each is what becomes of
-// it.
+// TestReasonsHeedTheQueue covers two pods for one device: the answer for each is its
+// outcome in the queue.
 func TestReasonsHeedTheQueue(t *testing.T) {
 	waits := func(name, claim string, age time.Duration) *corev1.Pod {
 		return tc.Pod(name, tc.UsingClaim("gpu", claim), func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(tc.Taken().Add(-age)) })

@@ -11,13 +11,13 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Troubles are what is wrong with a cluster, as the window title and the bell tell it.
+// Troubles are the problems of a cluster, for the window title and the bell.
 type Troubles struct {
 	// Broken counts the pools that are neither usable nor empty.
 	Broken int
 	// Waiting counts the pods that wait for devices, by namespace.
 	Waiting map[string]int
-	// Names are those of all troubles that a bell rings for.
+	// Names are the names of all problems that a bell rings for.
 	Names []string
 }
 
@@ -25,7 +25,7 @@ type Troubles struct {
 // a second.
 const stuckAfter = 30 * time.Second
 
-// FindTroubles are those of a picture; evictions are only looked for where a bell wants them.
+// FindTroubles lists the problems in p. Evictions are included only if the bell needs them.
 func FindTroubles(p *Picture, evictions bool) Troubles {
 	t := Troubles{Waiting: map[string]int{}}
 	for _, pool := range Broken(p.Pools) {
@@ -57,7 +57,7 @@ func FindTroubles(p *Picture, evictions bool) Troubles {
 	return t
 }
 
-// Broken are the pools that are neither usable nor empty.
+// Broken returns the pools that are neither usable nor empty.
 func Broken(pools []api.Pool) []*api.Pool {
 	var broken []*api.Pool
 	for i := range pools {

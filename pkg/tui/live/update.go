@@ -58,7 +58,7 @@ func (c *Cluster) Update(msg Message, seen Seen) (tea.Cmd, News) {
 	return nil, NoNews
 }
 
-// Work works out what is seen and not known yet.
+// Work works out the visible parts that are not known yet.
 func (c *Cluster) Work(seen Seen) tea.Cmd { return tea.Batch(c.reason(seen), c.diagnose(seen)) }
 
 // Freeze keeps the picture, or goes on.

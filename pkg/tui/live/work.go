@@ -15,8 +15,8 @@ const (
 	// longer: what collecting garbage takes comes on top.
 	rest      = 250 * time.Millisecond
 	restTimes = 30
-	// reasonTimes is the same for reasons that are found again, firstTimes for those of
-	// what was not explained yet.
+	// reasonTimes are the same for reasons that are found again, firstTimes for new
+	// reasons.
 	reasonTimes = 40
 	firstTimes  = 1
 	// diagnosisRest is the least time between two diagnoses. After an expensive one

@@ -18,14 +18,14 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
-// Grouping is what nodes of a group have in common: the value of a label, or the drivers of
+// Grouping is the key by which nodes are grouped: the value of a label, or the drivers of
 // their devices. The zero value puts all nodes into one group.
 type Grouping struct {
 	Label   string
 	Drivers bool
 }
 
-// Groupings are those that make sense for a cluster, the zero value first.
+// Groupings returns the useful groupings of a cluster, the zero value first.
 func Groupings(nodes []*corev1.Node) []Grouping {
 	labels := map[string]bool{}
 	for _, node := range nodes {
@@ -43,7 +43,7 @@ func Groupings(nodes []*corev1.Node) []Grouping {
 // Any reports whether nodes are put into groups.
 func (g Grouping) Any() bool { return g != Grouping{} }
 
-// Kind is "label", empty for other groupings.
+// Kind returns "label", empty for other groupings.
 func (g Grouping) Kind() string {
 	if g.Label != "" {
 		return "label"
@@ -62,7 +62,7 @@ func (g Grouping) String() string {
 	}
 }
 
-// of is the name of the group of a node; empty if it has none.
+// of returns the name of the group of a node; empty if it has none.
 func (g Grouping) of(snap *snapshot.Snapshot, n *inventory.Node) string {
 	switch node := snap.Node(n.Name); {
 	case g.Drivers:
@@ -82,7 +82,7 @@ func (g Grouping) of(snap *snapshot.Snapshot, n *inventory.Node) string {
 	}
 }
 
-// Order is what groups or, where there are none, nodes are sorted by.
+// Order is the order of groups or, where there are none, of nodes.
 type Order int
 
 // The orders. By name is that in which the nodes are given.
@@ -94,7 +94,7 @@ const (
 	ByTrouble
 )
 
-// Orders are all of them.
+// Orders returns all of them.
 func Orders() []Order { return []Order{ByName, ByUsed, ByFragmented, ByWhole, ByTrouble} }
 
 func (o Order) String() string {
@@ -137,7 +137,7 @@ func (a *amount) of(o Order) float64 {
 	}
 }
 
-// note is what stands behind a group.
+// note returns what stands behind a group.
 func (a *amount) note(o Order) string {
 	n, what := a.whole, "all free"
 	switch o {
@@ -150,7 +150,7 @@ func (a *amount) note(o Order) string {
 	return fmt.Sprintf("%3d %%  %d %s", a.used*100/max(a.total, 1), n, what)
 }
 
-// Groups are the cells of nodes, which are known by their scopes.
+// Groups returns the cells of nodes, which are known by their scopes.
 func Groups(l *widget.Look, snap *snapshot.Snapshot, nodes []*inventory.Node, by Grouping, order Order) []widget.HeatGroup {
 	type group struct {
 		widget.HeatGroup

@@ -18,7 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
-// fleet has eight devices on each node: so many of them are used.
+// fleet returns nodes with eight devices each, of which so many are used.
 func fleet() (*snapshot.Snapshot, []*inventory.Node) {
 	snap := &snapshot.Snapshot{}
 	var nodes []*inventory.Node
@@ -79,7 +79,7 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestGroupings offers all labels of nodes, also one that is called as another grouping.
+// TestGroupings offers all labels of nodes, even one named like another grouping.
 func TestGroupings(t *testing.T) {
 	snap, _ := fleet()
 	snap.Nodes[0].Labels["drivers"] = "yes"

@@ -16,7 +16,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
-// index is the row of a section that is selected, negative if none is.
+// index returns the row of a section that is selected, negative if none is.
 func index[T any](p *Page, section string, rows []T, id func(*T) string) int {
 	return slices.IndexFunc(rows, func(row T) bool { return p.selected == section+" "+id(&row) })
 }
@@ -42,8 +42,7 @@ func (p *Page) about() (title string, text []string) {
 	return "", nil
 }
 
-// remark is about the selected row, on as many lines as there are at most. The last one
-// is cut.
+// remark describes the selected row, on a limited number of lines. The last one is cut.
 func (p *Page) remark(most int) []string {
 	_, text := p.about()
 	if len(text) == 0 || most < 1 {
@@ -61,7 +60,7 @@ func (p *Page) remark(most int) []string {
 	return lines
 }
 
-// pane is about the selected row or, without one, about the first pod that is stuck.
+// pane describes the selected row or, without one, the first stuck pod.
 func (p *Page) pane(width int) box {
 	title, text := p.about()
 	var drawn []string
@@ -131,7 +130,7 @@ func aboutStuck(s *Stuck) []string {
 	return text
 }
 
-// aboutWait is why the pod of a row waits, in a word, how long, and for what.
+// aboutWait returns why the pod of a row waits, in a word, how long, and for what.
 func aboutWait(s *Stuck) (text []string) {
 	if s.Code != "" {
 		text = append(text, "Reason     "+s.Code)
@@ -160,8 +159,8 @@ func (p *Page) aboutTeam(t *Team) []string {
 	return text
 }
 
-// Plain is the whole page as text, without frames and a cursor: as wide as width or, for
-// 0, as wide as it needs.
+// Plain returns the whole page as text, without frames and a cursor: as wide as width or,
+// for 0, as wide as it needs.
 func Plain(l *widget.Look, m Model, width int) []string {
 	p := New(l)
 	p.plain, p.model = true, m

@@ -10,7 +10,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
-// Model is what the first page shows.
+// Model is the content of the first page.
 type Model struct {
 	// Verdict says in a line how the cluster is.
 	Verdict []Mark
@@ -56,14 +56,13 @@ type Class struct {
 	Used, Free, Placeable string
 	// Waiting counts the pods that wait for it.
 	Waiting int
-	// Note is what is wrong with the class itself.
+	// Note describes a problem of the class itself.
 	Note string
 	// History is the share in use over the last hour, from 0 to 1; a negative value is
 	// not known.
 	History []float64
 	Open    any
-	// Item is what the row is about, nil for nothing that can be looked at by itself; so it is
-	// in other rows.
+	// Item is the item of the row, nil if it has none; so it is in other rows.
 	Item any
 }
 
@@ -74,14 +73,14 @@ type Stuck struct {
 	Wait time.Duration
 	// Key tells rows apart.
 	Key string
-	// Name is that of the pod, or of what the pods belong to; Count is how many they are.
+	// Name is the name of the pod, or of the pods' owner; Count counts the pods.
 	Name  string
 	Count int
 	Asks  string
 	// Code and Reason are empty as long as the reason is not known; Who can act.
 	Code, Reason, Who string
 	Tone              widget.Tone
-	// Remedies are what would help.
+	// Remedies would help.
 	Remedies []string
 	// Lines draw the reason of the first of them and what would help, no line wider than
 	// width; nil for a row that has no more than the rest says.
@@ -92,7 +91,7 @@ type Stuck struct {
 	Item any
 }
 
-// Team is what a namespace uses and waits for.
+// Team is a namespace's used and awaited devices.
 type Team struct {
 	Namespace string
 	Uses      []Use
@@ -124,7 +123,7 @@ type Event struct {
 	// Key tells rows apart.
 	Key string
 	At  time.Time
-	// When is that in a few letters.
+	// When is the time in a few letters.
 	When       string
 	Tone       widget.Tone
 	Text       string

@@ -23,7 +23,7 @@ func page(width, height int, m Model) *Page {
 	return p
 }
 
-// model has so many pods that are stuck, and a row or two of everything else.
+// model returns a model with so many stuck pods, and a row or two of everything else.
 func model(stuck int) Model {
 	m := Model{
 		Verdict: []Mark{{"✗", widget.Bad, "pool gpu-09 is incomplete"}, {"▲", widget.Warning, fmt.Sprintf("%d pods wait", stuck)}},
@@ -63,8 +63,8 @@ func selectedRow(t *testing.T, p *Page) string {
 	return ""
 }
 
-// TestFirstRow is the first pod that is stuck: what the reader came for. Without one it is
-// the first class.
+// TestFirstRow selects the first stuck pod: that is the reader's reason to come. Without
+// one it selects the first class.
 func TestFirstRow(t *testing.T) {
 	p := page(100, 30, model(3))
 	if got := p.Selected(); got != "pod 0" {
@@ -83,8 +83,8 @@ func TestFirstRow(t *testing.T) {
 	p.Move(1)
 }
 
-// TestSelectionStays on its row while rows come and go above it, and goes to the one that
-// took its place where it is gone.
+// TestSelectionStays keeps the selection on its row while rows come and go above it, and
+// moves it to the next one when the row is gone.
 func TestSelectionStays(t *testing.T) {
 	p := page(100, 40, model(5))
 	p.Move(2)
@@ -236,7 +236,7 @@ func TestPane(t *testing.T) {
 	}
 }
 
-// TestPlain is for pipes: no frames, no cursor, nothing cut, no row left out.
+// TestPlain draws for pipes: no frames, no cursor, nothing cut, no row left out.
 func TestPlain(t *testing.T) {
 	l := widget.NewLook(func(string) string { return "" })
 	printed := ansi.Strip(strings.Join(Plain(&l, model(40), 0), "\n"))
@@ -269,8 +269,8 @@ func TestCountIsNotCut(t *testing.T) {
 	}
 }
 
-// TestTitleBesideShortNames has the title of the devices that teams use, however short their
-// names are.
+// TestTitleBesideShortNames covers the title of the devices that teams use, however short
+// their names are.
 func TestTitleBesideShortNames(t *testing.T) {
 	for _, name := range []string{"a", "team-a", "research"} {
 		m := model(1)
@@ -282,7 +282,7 @@ func TestTitleBesideShortNames(t *testing.T) {
 	}
 }
 
-// TestNamesOfHands are cut only where there is no room for them beside what is said of them.
+// TestNamesOfHands cuts names only if there is no room for them beside their text.
 func TestNamesOfHands(t *testing.T) {
 	m := model(1)
 	m.Hands.Rows = []Hand{{Sign: "!", Name: "gpu.example.com/ecc=uncorrectable", Text: "1 device"}}
@@ -326,7 +326,7 @@ func TestNarrowPage(t *testing.T) {
 	}
 }
 
-// TestPlainNumbers are never cut, and a reason that is not known yet has no code before it.
+// TestPlainNumbers never cuts numbers, and an unknown reason has no code before it.
 func TestPlainNumbers(t *testing.T) {
 	l := widget.NewLook(func(string) string { return "" })
 	m := model(1)

@@ -27,7 +27,7 @@ type column struct {
 
 const gap = "  "
 
-// head has the titles of columns at their places, on a rule.
+// head returns the titles of columns at their places, on a rule.
 func head(rule string, columns []column) string {
 	total := (len(columns) - 1) * len(gap)
 	for _, c := range columns {
@@ -62,7 +62,7 @@ func (p *Page) cell(c column, text string) string {
 	return strings.Repeat(" ", max(c.width-ansi.StringWidth(text), 0)) + text
 }
 
-// widest is the width of the widest text, with bounds.
+// widest returns the width of the widest text, with bounds.
 func widest[T any](rows []T, text func(*T) string, least, most int) int {
 	width := least
 	for i := range rows {
@@ -71,7 +71,7 @@ func widest[T any](rows []T, text func(*T) string, least, most int) int {
 	return min(width, most)
 }
 
-// short is how a class is called where there is little room.
+// short returns how a class is called where there is little room.
 func (p *Page) short(class string) string {
 	if name := p.model.Names[class]; name != "" {
 		return render.Escape(name)
@@ -79,7 +79,7 @@ func (p *Page) short(class string) string {
 	return render.Escape(class)
 }
 
-// maxName is what names take at most where other columns need room.
+// maxName limits the width of names if other columns need room.
 const maxName = 28
 
 func (p *Page) capacity() box {
@@ -99,7 +99,8 @@ type numberOfClass struct {
 	text func(c *Class) string
 }
 
-// capacityColumns are the numbers beside the bars: on a narrow page the most important ones.
+// capacityColumns returns the numbers beside the bars: on a narrow page the most important
+// ones.
 func (p *Page) capacityColumns(width int) []numberOfClass {
 	rows := p.model.Classes.Rows
 	waiting := func(c *Class) string {
@@ -178,7 +179,7 @@ func (p *Page) capacityRows(width int) (titles string, lines []string) {
 	return head(p.look.Glyphs.Rule, shown), lines
 }
 
-// plainCapacity has the numbers with their names.
+// plainCapacity returns the numbers with their names.
 func (p *Page) plainCapacity() []string {
 	rows := p.model.Classes.Rows
 	number := func(least int, text func(c *Class) string) column {
@@ -257,8 +258,8 @@ func (p *Page) stuck() box {
 	return b
 }
 
-// sentenceWidth is the least room in which a sentence says more than a code, leastReason that
-// for a code.
+// sentenceWidth is the least room in which a sentence says more than a code, leastReason
+// the least room for a code.
 const sentenceWidth, leastReason = 40, 8
 
 func (p *Page) stuckRows(width int) (titles string, lines []string) {
@@ -337,7 +338,7 @@ func (p *Page) stuckRows(width int) (titles string, lines []string) {
 	return head(p.look.Glyphs.Rule, shown), lines
 }
 
-// plainReason is all of a reason.
+// plainReason returns all of a reason.
 func plainReason(s *Stuck, reason string) string {
 	text := reason
 	if s.Code != "" && reason != s.Code {
@@ -351,7 +352,7 @@ func plainReason(s *Stuck, reason string) string {
 
 func stuckName(s *Stuck) string { return s.Name + times(s) }
 
-// times is " x3" where a row stands for three pods.
+// times returns " x3" for a row that stands for three pods.
 func times(s *Stuck) string {
 	if s.Count > 1 {
 		return fmt.Sprintf(" x%d", s.Count)
@@ -369,8 +370,8 @@ func (p *Page) teams() box {
 	}
 }
 
-// leastTeam is the least room for the name of a team: the title of the next column stands
-// beside that of the box.
+// leastTeam is the least room for the name of a namespace: the title of the next column
+// stands beside the title of the box.
 const leastTeam = 8
 
 func (p *Page) teamRows(width int) (titles string, lines []string) {
@@ -438,7 +439,7 @@ func (p *Page) teamRows(width int) (titles string, lines []string) {
 	return head(p.look.Glyphs.Rule, shown), lines
 }
 
-// uses is "gpu 10  nic 2".
+// uses returns "gpu 10 nic 2".
 func (p *Page) uses(t *Team) string {
 	var parts []string
 	bound, none := "", "-"

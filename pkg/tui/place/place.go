@@ -32,15 +32,15 @@ type Map struct {
 	Order nodemap.Order
 }
 
-// All is a view as it is opened from elsewhere.
+// All returns a view as it is opened from elsewhere.
 func All(id views.ID) *Place { return &Place{View: id} }
 
-// list has the rows of a view that belong to something.
+// list returns the rows of a view that belong to something.
 func list(id views.ID, of string, has func(item any) bool) *Place {
 	return &Place{View: id, Scope: arrange.Scope{Of: of, Matcher: arrange.Always(has)}}
 }
 
-// text is nil where there is nothing to read.
+// text returns nil where there is nothing to read.
 func text(of *about.Text) *Place {
 	if of == nil {
 		return nil
@@ -48,7 +48,7 @@ func text(of *about.Text) *Place {
 	return &Place{Text: of}
 }
 
-// WithoutPod has the pending claims that no pod uses.
+// WithoutPod returns the pending claims that no pod uses.
 func WithoutPod(name string) *Place {
 	return list(views.Pending, name, func(item any) bool {
 		claim, ok := item.(*api.Claim)
@@ -56,7 +56,7 @@ func WithoutPod(name string) *Place {
 	})
 }
 
-// Teams has what teams have of one namespace.
+// Teams returns what teams have of one namespace.
 func Teams(name string) *Place {
 	return list(views.Teams, "namespace "+name, func(item any) bool {
 		t, ok := item.(*inventory.Team)
@@ -64,7 +64,7 @@ func Teams(name string) *Place {
 	})
 }
 
-// Pods has the pods of an owner such as "job/train" that have no node, or do not run.
+// Pods returns the pods of an owner such as "job/train" that have no node, or do not run.
 func Pods(namespace, owner string) *Place {
 	return list(views.Pods, namespace+"/"+owner, func(item any) bool {
 		pod, ok := item.(*inventory.Pod)
@@ -72,7 +72,7 @@ func Pods(namespace, owner string) *Place {
 	})
 }
 
-// Devices has those of one node.
+// Devices returns the place of one node's devices.
 func Devices(node string) *Place {
 	return list(views.Devices, "node "+node, func(item any) bool {
 		d, ok := item.(*api.Device)
@@ -80,7 +80,7 @@ func Devices(node string) *Place {
 	})
 }
 
-// Pools has those of a driver.
+// Pools returns the place of a driver's pools.
 func Pools(driver string) *Place {
 	return list(views.Pools, "driver "+driver, func(item any) bool {
 		pool, ok := item.(*api.Pool)

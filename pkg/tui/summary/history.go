@@ -39,7 +39,7 @@ func (h *History) add(now time.Time, name string, value float64) {
 	h.series[name] = of[max(len(of)-historyLength-1, 0):]
 }
 
-// Hours has the last hour of everything, by name.
+// Hours returns the last hour of everything, by name.
 func (h *History) Hours(now time.Time) map[string][]float64 {
 	hours := map[string][]float64{}
 	for name := range h.series {
@@ -48,7 +48,7 @@ func (h *History) Hours(now time.Time) map[string][]float64 {
 	return hours
 }
 
-// hour has the value at each minute of the last hour, the newest last; negative before
+// hour returns the value at each minute of the last hour, the newest last; negative before
 // the first sample. It is nil without any.
 func (h *History) hour(now time.Time, name string) []float64 {
 	of := h.series[name]

@@ -24,10 +24,10 @@ import (
 // waiting are pods that wait for devices and are equal: they have the same owner, ask for
 // the same and wait for the same reason. Or it is a claim that no pod uses.
 type waiting struct {
-	// pod is the one that waits longest; nil for a claim.
+	// pod is the pod that waits longest; nil for a claim.
 	pod   *corev1.Pod
 	claim *api.Claim
-	// of is what the reason is known by.
+	// of identifies the reason.
 	of    live.Target
 	name  string
 	count int
@@ -49,7 +49,7 @@ func (c *pendingContent) Item(row int) any {
 	return &inventory.Pod{Pod: c.Items[row].pod}
 }
 
-// newPending has the reasons that were found so far.
+// newPending returns the reasons that were found so far.
 func newPending(p *live.Picture, known *live.Reasons) widget.Content {
 	now := p.Cluster.Snapshot.Now()
 	list := &pendingContent{widget.ListOf[waiting]{
@@ -83,7 +83,7 @@ func newPending(p *live.Picture, known *live.Reasons) widget.Content {
 	return list
 }
 
-// told is a text about the reason, or that it is not known yet.
+// told returns a text about the reason, or that it is not known yet.
 func (w *waiting) told(text string) string {
 	if w.found.Summary == "" && w.found.Answer == nil {
 		return "…"
@@ -158,7 +158,7 @@ func whatWaits(p *live.Picture, reasons *live.Reasons) []waiting {
 	return list
 }
 
-// Answer is why the pod or the claim of a row waits; nil if that is not known.
+// Answer returns why the pod or the claim of a row waits; nil if that is not known.
 func (c *pendingContent) Answer(row int) *api.Explanation { return c.Items[row].found.Answer }
 
 // Lines draw why the pod or the claim of a row waits, as far as that is known.

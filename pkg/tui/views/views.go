@@ -142,7 +142,7 @@ func deviceRemark(d *api.Device) string {
 	return d.Reason
 }
 
-// claimRemark is what is odd about a claim.
+// claimRemark returns the unexpected properties of a claim.
 func claimRemark(c *api.Claim) string {
 	messages := make([]string, 0, len(c.Flags))
 	for _, flag := range c.Flags {
@@ -208,16 +208,16 @@ func podTone(p *inventory.Pod) widget.Tone {
 	}
 }
 
-// Catalog has what views show: pictures, and what is found out about them.
+// Catalog has the data of views: pictures, with the reasons and findings.
 type Catalog struct {
 	Look      *widget.Look
 	Reasons   *live.Reasons
 	Diagnosis *live.Diagnosis
-	// Columns are those that are wanted of a view, by its name; all where there are none.
+	// Columns are the wanted columns of a view, by its name; all if there are none.
 	Columns map[string][]string
 }
 
-// Of is what a view shows of a picture.
+// Of returns what a view shows of a picture.
 func (c *Catalog) Of(ctx context.Context, p *live.Picture, id ID) (widget.Content, error) {
 	makes := func() (widget.Content, error) {
 		s, err := c.content(ctx, p, id)
