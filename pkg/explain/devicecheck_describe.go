@@ -289,7 +289,7 @@ func (v *view) conclude() string {
 			best = &requests[i]
 		}
 	}
-	v.device.Outcome, best.Summarized = best.Outcome, true
+	v.device.Outcome = best.Outcome
 	label := cluster.RequestTitle(best.Name, best.Container, best.ExtendedResource)
 	switch best.Outcome {
 	case api.Picked:

@@ -113,7 +113,6 @@ func (x *builder) explanation(ctx context.Context) (*api.Explanation, error) {
 		}
 		x.described = append(x.described, described)
 	}
-	x.out.OnEveryNode = len(x.out.Nodes) == 1 && x.out.Nodes[0].Message == parts.text()
 	x.out.Summary = parts.sentence()
 	x.out.Code = codeOf(x.out)
 	return x.out, nil

@@ -168,7 +168,7 @@ func devicesOf(p *verdict.Queued) []api.AllocatedDevice {
 // others get before it. It returns the summary, as a clause.
 func (a *answers) compete(e *api.Explanation, p *verdict.Queued, s *target.Target) string {
 	e.Outlook = outlookOfQueued(e.Placement)
-	e.Verdict, e.Code, e.Placement, e.OnEveryNode = api.DoesNotFit, api.PodsCompete, nil, false
+	e.Verdict, e.Code, e.Placement = api.DoesNotFit, api.PodsCompete, nil
 	status := &api.QueueStatus{}
 	for _, other := range p.Before {
 		if s.Workload && isMember(s, other) {

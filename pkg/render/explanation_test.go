@@ -258,7 +258,7 @@ func noClass() *api.Explanation {
 	const reason = "request gpu: DeviceClass gpus.example.com does not exist; did you mean gpu.example.com"
 	return &api.Explanation{
 		Target: api.Target{Kind: "ResourceClaim", Namespace: "ml", Name: "typo"}, Verdict: api.Error,
-		Summary: "R" + reason[1:] + ".", NodeCount: 2, OnEveryNode: true,
+		Summary: "R" + reason[1:] + ".", NodeCount: 2,
 		Claims:    []api.ClaimExplanation{{Namespace: "ml", Name: "typo"}},
 		Nodes:     []api.NodeGroup{{Count: 2, Names: nodes("node", 1, 2), Verdict: api.Error, Code: api.ClassNotFound, Message: reason}},
 		NextSteps: []api.NextStep{{Actor: api.ActorUser, Text: "name an existing DeviceClass"}},

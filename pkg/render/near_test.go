@@ -240,7 +240,7 @@ func TestMessageOfOtherRequests(t *testing.T) {
 	e := oneDevice()
 	e.Device.Outcome, e.Device.Summary = api.Eligible, "Request gpus: passes every check alone, but the allocator takes gpu-0."
 	e.Device.Requests = []api.DeviceRequest{
-		{Claim: "ml/train-0", Name: "gpus", Outcome: api.Eligible, Message: "passes every check alone, but the allocator takes gpu-0", Summarized: true},
+		{Claim: "ml/train-0", Name: "gpus", Outcome: api.Eligible, Message: "passes every check alone, but the allocator takes gpu-0"},
 		{Claim: "ml/train-0", Name: "spare", Outcome: api.Eligible, Message: "passes every check alone, but the allocator takes gpu-1"},
 	}
 	out := draw(t, e, Options{Width: 140})

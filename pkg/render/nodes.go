@@ -23,7 +23,7 @@ const (
 
 // writeNodes lists the groups of nodes with the same answer.
 func writeNodes(p *Page, e *api.Explanation) {
-	if len(e.Nodes) == 0 || e.Node != nil || e.OnEveryNode {
+	if len(e.Nodes) == 0 || e.Node != nil || len(e.Nodes) == 1 && e.Summary == english.Sentence(e.Nodes[0].Message) {
 		return
 	}
 	writeNodeList(p, "Nodes", e.Nodes)

@@ -41,7 +41,7 @@ func writeDevice(p *Page, e *api.Explanation) {
 	said, _ := verdict(e)
 	p.Field("Verdict", strings.TrimSpace(said+". "+e.Summary))
 	for i := range d.Requests {
-		writeDeviceRequest(p, &d.Requests[i], unknown)
+		writeDeviceRequest(p, &d.Requests[i], d.Summary, unknown)
 	}
 	p.Heading("Properties of the device")
 	facts := deviceFacts(d)
@@ -60,14 +60,15 @@ func writeDevice(p *Page, e *api.Explanation) {
 
 // writeDeviceRequest draws the checks of one request: one line for each that fails
 // or is not made, and those that pass in between on one line.
-func writeDeviceRequest(p *Page, r *api.DeviceRequest, unknown bool) {
+func writeDeviceRequest(p *Page, r *api.DeviceRequest, summary string, unknown bool) {
 	p.Blank()
-	title := capitalized(cluster.RequestTitle(r.Name, r.Container, r.ExtendedResource)) + " of claim " + r.Claim
+	label := cluster.RequestTitle(r.Name, r.Container, r.ExtendedResource)
+	title := capitalized(label) + " of claim " + r.Claim
 	if r.Node != "" {
 		title += ", on " + r.Node
 	}
 	p.Text(0, Strong, title+": "+outcomeText(r.Outcome, unknown))
-	if r.Outcome == api.Eligible && !r.Summarized {
+	if r.Outcome == api.Eligible && summary != english.Sentence(label+": "+r.Message) {
 		p.Text(2, Plain, r.Message)
 	}
 	checks := r.Checks
@@ -82,7 +83,7 @@ func writeDeviceRequest(p *Page, r *api.DeviceRequest, unknown bool) {
 		}
 	}
 	const outcomeWidth = len("also fails")
-	label := Widest(labelWidth, labels...)
+	width := Widest(labelWidth, labels...)
 	failed := false
 	for i := 0; i < len(checks); i++ {
 		check := &checks[i]
@@ -97,7 +98,7 @@ func writeDeviceRequest(p *Page, r *api.DeviceRequest, unknown bool) {
 			p.Row(2, first, Cell{Text: strings.Join(passed, ", "), Mark: Faint})
 			continue
 		}
-		name := Cell{Text: check.Label, Width: label}
+		name := Cell{Text: check.Label, Width: width}
 		if check.Message == "" {
 			name.Width = 0
 		}

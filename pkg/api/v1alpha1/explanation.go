@@ -76,9 +76,6 @@ type Explanation struct {
 	// Nodes puts every node of the cluster into exactly one group, the most
 	// promising group first.
 	Nodes []NodeGroup `json:"nodes,omitempty"`
-	// OnEveryNode is set if Summary is the message of the only group of nodes, so
-	// that the group says nothing more. It is for people, and not printed.
-	OnEveryNode bool `json:"-"`
 	// NodeCount counts the nodes in all groups.
 	NodeCount int `json:"nodeCount"`
 	// Conflict explains why nothing fits on the most promising node, if that could be

@@ -194,9 +194,8 @@ type Rejection struct {
 	// Hint is the part of the message that suggests another value or attribute, if no
 	// device has the required one.
 	Hint string `json:"hint,omitempty"`
-	// HintDriver is set if the hint says that no device is of that driver. The
-	// evidence has it, too, so that it is not printed.
-	HintDriver string `json:"-"`
+	// HintDriver names the driver of which no device is, if the hint says so.
+	HintDriver string `json:"hintDriver,omitempty"`
 	// Evidence proves it.
 	Evidence []Evidence `json:"evidence,omitempty"`
 	// Where sums up the nodes or pools: "20 nodes", "node-17".

@@ -132,9 +132,6 @@ type DeviceRequest struct {
 	Outcome DeviceOutcome `json:"outcome"`
 	// Message says why it is rejected, or why it is not picked.
 	Message string `json:"message,omitempty"`
-	// Summarized is set for the request in the summary of the device. It is for people, and
-	// not printed.
-	Summarized bool `json:"-"`
 	// Checks are in the allocator's order, starting with the checks of the class.
 	Checks []DeviceCheck `json:"checks"`
 }
