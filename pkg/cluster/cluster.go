@@ -34,6 +34,7 @@ type Cluster struct {
 	// varying the behaviors in which the possible releases of the cluster differ.
 	behaviors, varying map[behavior.Behavior]bool
 	lost               func() []LostPool
+	waiting            func() []*corev1.Pod
 	// proved has, by behavior, a pod with a message of the scheduler that proves it.
 	proved map[behavior.Behavior]*corev1.Pod
 	// memory has the results of packages above.
@@ -100,6 +101,7 @@ func build(snap *snapshot.Snapshot, sibling *Cluster) *Cluster {
 		c.Claims.extended()
 	}
 	c.lost = sync.OnceValue(c.findLost)
+	c.waiting = sync.OnceValue(c.findWaiting)
 	c.memory = sibling.memory.follow(c)
 	c.Taints = &Taints{snap: snap, gates: c.Gates, pools: c.Pools, usage: c.Usage, claims: c.Claims, behaves: c.Behaves, varies: c.Varies}
 	return c

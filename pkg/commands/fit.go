@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -326,8 +325,7 @@ func (o *fitOptions) target(s *cluster.Cluster, from *cli.Source, given *manifes
 		}
 		return names.Resolve(from, s.Snapshot, ref)
 	}
-	uses := func(pod *corev1.Pod) bool { return explain.WantsDevices(s, pod) }
-	targets, _, err := given.Targets(uses)
+	targets, _, err := given.Targets(s.WantsDevices)
 	if err != nil {
 		return explain.Options{}, err
 	}

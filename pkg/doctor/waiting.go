@@ -175,10 +175,8 @@ func whole(namespace, name string) *api.NextStep {
 // explainWaiting explains the pods that wait for devices.
 func explainWaiting(ctx context.Context, in *cluster) ([]*api.Explanation, error) {
 	var targets []explain.Options
-	for _, pod := range in.cluster.Snapshot.Pods {
-		if snapshot.Waits(pod) && explain.WantsDevices(in.cluster, pod) {
-			targets = append(targets, explain.Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
-		}
+	for _, pod := range in.cluster.Waiting() {
+		targets = append(targets, explain.Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
 	}
 	answers, err := explain.ExplainEquivalent(ctx, in.cluster, targets)
 	if err != nil {

@@ -14,20 +14,8 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
-
-// Waiting lists the pods that wait for a node and for devices, as [WantsDevices] does.
-func Waiting(c *cluster.Cluster) []*corev1.Pod {
-	var pods []*corev1.Pod
-	for _, pod := range c.Snapshot.Pods {
-		if snapshot.Waits(pod) && WantsDevices(c, pod) {
-			pods = append(pods, pod)
-		}
-	}
-	return pods
-}
 
 // Decision is what becomes of one pod of the queue.
 type Decision struct {

@@ -139,14 +139,14 @@ func (a *assessment) decide(ctx context.Context, list []fate) error {
 
 // waiting returns the pods that wait for devices and are in the queue.
 func waiting(state *cluster.Cluster) []*corev1.Pod {
-	return slices.DeleteFunc(explain.Waiting(state), func(pod *corev1.Pod) bool { return len(pod.Spec.SchedulingGates) > 0 })
+	return slices.DeleteFunc(slices.Clone(state.Waiting()), func(pod *corev1.Pod) bool { return len(pod.Spec.SchedulingGates) > 0 })
 }
 
 // aside names the pods that a change concerns and the queue does not decide about: pods
 // with scheduling gates, and pods that are nominated for the emptied node.
 func aside(before *cluster.Cluster, emptied string) []string {
 	var gated, nominated []string
-	for _, pod := range explain.Waiting(before) {
+	for _, pod := range before.Waiting() {
 		name := pod.Namespace + "/" + pod.Name
 		if len(pod.Spec.SchedulingGates) > 0 {
 			gated = append(gated, name)

@@ -32,7 +32,7 @@ const notModeled = "scores between nodes (which of several nodes a pod gets), ba
 // of lower priority, as KEP-5690 proposes it. The error is that of ctx.
 func MakePlan(ctx context.Context, state *cluster.Cluster, preempts bool) (*api.Plan, error) {
 	var pods, gated []*corev1.Pod
-	for _, pod := range explain.Waiting(state) {
+	for _, pod := range state.Waiting() {
 		if len(pod.Spec.SchedulingGates) > 0 {
 			gated = append(gated, pod)
 		} else {

@@ -186,7 +186,7 @@ func (v *Inventory) WaitsForPod(claim *resourceapi.ResourceClaim) bool {
 }
 
 func waitsForPod(facts *cluster.Cluster, pods podsByClaim, claim *resourceapi.ResourceClaim) bool {
-	return claim.Status.Allocation == nil && claim.DeletionTimestamp == nil && len(pods.of(claim)) == 0 &&
+	return snapshot.Pending(claim) && len(pods.of(claim)) == 0 &&
 		podsKnown(facts, claim.Namespace) && !orphaned(facts, claim)
 }
 

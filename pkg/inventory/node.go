@@ -169,16 +169,21 @@ type Pod struct {
 // Space is the pod's namespace.
 func (p *Pod) Space() string { return p.Namespace }
 
-// PodsWithClaims lists the pods that use claims, and those that wait for devices,
+// Pods lists the pods that use claims, and those that wait for devices,
 // in the order of the snapshot.
-func (v *Inventory) PodsWithClaims(waits func(*corev1.Pod) bool) []Pod {
+func (v *Inventory) Pods() []Pod {
 	var pods []Pod
+	waiting := v.cluster.Waiting()
 	for _, pod := range v.cluster.Snapshot.Pods {
 		var claims []string
 		for name := range resourceclaim.PodClaims(pod) {
 			claims = append(claims, name)
 		}
-		if len(claims) == 0 && !waits(pod) {
+		waits := len(waiting) > 0 && waiting[0] == pod
+		if waits {
+			waiting = waiting[1:]
+		}
+		if len(claims) == 0 && !waits {
 			continue
 		}
 		_, seconds := age(v.cluster, pod.CreationTimestamp)

@@ -82,10 +82,7 @@ func (v *Inventory) Teams() []Team {
 			}
 		}
 	}
-	for _, pod := range v.cluster.Snapshot.Pods {
-		if !snapshot.Waits(pod) {
-			continue
-		}
+	for _, pod := range v.cluster.Waiting() {
 		_, seconds := age(v.cluster, pod.CreationTimestamp)
 		for _, class := range v.classesOf(pod) {
 			t := team(pod.Namespace, class)

@@ -3,7 +3,10 @@
 
 package snapshot
 
-import corev1 "k8s.io/api/core/v1"
+import (
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+)
 
 // Finished reports whether no container of a pod will ever run again.
 func Finished(pod *corev1.Pod) bool {
@@ -13,4 +16,9 @@ func Finished(pod *corev1.Pod) bool {
 // Waits reports whether the scheduler has yet to find a node for a pod.
 func Waits(pod *corev1.Pod) bool {
 	return pod.Spec.NodeName == "" && pod.DeletionTimestamp == nil && !Finished(pod)
+}
+
+// Pending reports whether a claim waits for devices.
+func Pending(claim *resourceapi.ResourceClaim) bool {
+	return claim.Status.Allocation == nil && claim.DeletionTimestamp == nil
 }

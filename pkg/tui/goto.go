@@ -65,7 +65,7 @@ func (m *Model) chooseObject() tea.Cmd {
 func names(p *live.Picture) []widget.Found {
 	var items []widget.Found
 	add := func(kind, name string) { items = append(items, widget.Found{Kind: kind, Name: name}) }
-	pods := p.Inventory.PodsWithClaims(p.Waits)
+	pods := p.Inventory.Pods()
 	for i := range pods {
 		add("pod", pods[i].Namespace+"/"+pods[i].Name)
 	}

@@ -4,6 +4,7 @@
 package tui
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -159,10 +160,8 @@ func (s *overviewScreen) actions(h *host) []action {
 func (s *overviewScreen) copyCommand(h *host) tea.Cmd {
 	if pod, ok := s.row().(*inventory.Pod); ok {
 		p := h.live.Picture()
-		if now := p.Cluster.Snapshot.Pod(pod.Namespace, pod.Name); now != nil {
-			if of, waits := p.WaitsFor(now); waits {
-				return copyRemedy(h, h.live.Reasons.Get(of).Answer)
-			}
+		if at := slices.IndexFunc(p.Waiting, func(w live.WaitingPod) bool { return w.Namespace == pod.Namespace && w.Name == pod.Name }); at >= 0 {
+			return copyRemedy(h, h.live.Reasons.Get(p.Waiting[at].Of).Answer)
 		}
 	}
 	h.message = "no command to copy"

@@ -135,7 +135,7 @@ func (e *chance) kinds() map[string]func() {
 		"created on a node": func() { e.newPod(func(p *corev1.Pod) { p.Spec.NodeName = e.node() }) },
 		"created with claims": func() {
 			e.newPod(func(p *corev1.Pod) {
-				if pending := slices.DeleteFunc(slices.Clone(s.Claims), func(c *resourceapi.ResourceClaim) bool { return !live.IsPending(c) }); len(pending) > 0 {
+				if pending := slices.DeleteFunc(slices.Clone(s.Claims), func(c *resourceapi.ResourceClaim) bool { return !snapshot.Pending(c) }); len(pending) > 0 {
 					of := pending[e.IntN(len(pending))]
 					p.Namespace, p.Spec.ResourceClaims = of.Namespace, []corev1.PodResourceClaim{{Name: "devices", ResourceClaimName: &of.Name}}
 				}

@@ -276,7 +276,7 @@ func (s *Target) UsePod(c *cluster.Cluster, pod *corev1.Pod) {
 }
 
 func (s *Target) needClaims(c *cluster.Cluster) error {
-	if len(s.Claims) > 0 || (s.Hypothetical || snapshot.Waits(s.Pod)) && len(Unserved(c, s.Pod)) > 0 {
+	if len(s.Claims) > 0 || (s.Hypothetical || snapshot.Waits(s.Pod)) && len(c.Unserved(s.Pod)) > 0 {
 		return nil
 	}
 	err := &Error{

@@ -146,23 +146,3 @@ func TestWithClassPriority(t *testing.T) {
 		}
 	}
 }
-
-// TestUnserved names extended resources that neither a node nor a class offers.
-func TestUnserved(t *testing.T) {
-	pod := tc.Pod("p", tc.Requesting("cpu=1", "example.com/plugin=1", "example.com/class=1", "example.com/none=1"))
-	class := tc.Class("mapped", tc.Driver)
-	class.Spec.ExtendedResourceName = ptr.To("example.com/class")
-	parts := []any{tc.NodeOffering("n1", "example.com/plugin=4"), class, tc.Gate("DRAExtendedResource", true)}
-	for name, test := range map[string]struct {
-		more []any
-		want []corev1.ResourceName
-	}{
-		"all read":     {nil, []corev1.ResourceName{"example.com/none"}},
-		"hidden nodes": {[]any{tc.Gap(snapshot.ResourceNodes, "no")}, nil},
-	} {
-		snap := tc.Cluster(append(slices.Clone(parts), test.more...)...)
-		if got := target.Unserved(testquestion.Allocator(t, snap).Facts, pod); !slices.Equal(got, test.want) {
-			t.Errorf("%s: got %v, want %v", name, got, test.want)
-		}
-	}
-}

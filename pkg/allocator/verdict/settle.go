@@ -194,7 +194,7 @@ func (v *Verdict) unservedPod() *Settlement {
 	if len(v.PodClaims) > 0 || v.Pod == nil {
 		return nil
 	}
-	names := target.Unserved(v.Cluster, v.Pod)
+	names := v.Cluster.Unserved(v.Pod)
 	if len(names) == 0 {
 		return nil
 	}

@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"io"
 
-	corev1 "k8s.io/api/core/v1"
-
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
@@ -26,7 +24,7 @@ import (
 // part of. There are none if nothing in them uses devices.
 func explainManifests(ctx context.Context, given *manifest.Manifests, snap *snapshot.Snapshot) ([]lint.Answer, error) {
 	c := cluster.New(snap)
-	targets, _, err := given.Targets(func(pod *corev1.Pod) bool { return explain.WantsDevices(c, pod) })
+	targets, _, err := given.Targets(c.WantsDevices)
 	var usage *cli.UsageError
 	if errors.As(err, &usage) {
 		return nil, nil

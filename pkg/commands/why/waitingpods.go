@@ -38,16 +38,10 @@ func (w waitingPods) in(c *cluster.Cluster, namespace string) []explain.Options 
 		blocked[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}] = true
 	}
 	var targets []explain.Options
+	// They stay in the order of the snapshot.
 	for _, pod := range c.Snapshot.Pods {
-		switch {
-		case namespace != "" && pod.Namespace != namespace,
-			pod.Spec.NodeName != "" && !blocked[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}],
-			pod.DeletionTimestamp != nil,
-			snapshot.Finished(pod),
-			!w.selector.Matches(labels.Set(pod.Labels)):
-			continue
-		}
-		if explain.WantsDevices(c, pod) {
+		asked := (namespace == "" || pod.Namespace == namespace) && w.selector.Matches(labels.Set(pod.Labels))
+		if asked && (blocked[types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}] || snapshot.Waits(pod) && c.WantsDevices(pod)) {
 			targets = append(targets, explain.Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
 		}
 	}

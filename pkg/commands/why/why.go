@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
@@ -279,8 +278,7 @@ func (o *options) explainIn(ctx context.Context, from *cli.Source, files *snapsh
 	var targets []explain.Options
 	if given != nil && len(refs) == 0 {
 		var err error
-		uses := func(pod *corev1.Pod) bool { return explain.WantsDevices(c, pod) }
-		if targets, a.skipped, err = given.Targets(uses); err != nil {
+		if targets, a.skipped, err = given.Targets(c.WantsDevices); err != nil {
 			return err
 		}
 	}

@@ -28,13 +28,13 @@ const maxAsked = 64
 // selects one of the devices come before all others, and the rest is only counted.
 func (w *work) waiting(ctx context.Context, devices []*cluster.Device) ([][]*corev1.Pod, []*resourceapi.ResourceClaim) {
 	concerned := w.concerned(ctx, devices)
-	all := verdict.Waiting(w.cluster)
+	all := verdict.Kinds(w.cluster)
 	for _, pods := range all {
 		w.out.WaitingPods += len(pods)
 	}
 	var unused []*resourceapi.ResourceClaim
 	for _, claim := range w.cluster.Snapshot.Claims {
-		if claim.Status.Allocation == nil && claim.DeletionTimestamp == nil && !slices.ContainsFunc(lifecycle.PodsUsing(w.cluster.Snapshot, claim), snapshot.Waits) {
+		if snapshot.Pending(claim) && !slices.ContainsFunc(lifecycle.PodsUsing(w.cluster.Snapshot, claim), snapshot.Waits) {
 			unused = append(unused, claim)
 		}
 	}

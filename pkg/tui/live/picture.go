@@ -6,12 +6,10 @@ package live
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
@@ -40,11 +38,8 @@ type Picture struct {
 	Pools []api.Pool
 	// Gaps are what a preview assumes, and what could not be read, what matters most first.
 	Gaps []string
-	// waiting are the pods that wait for devices and that no pending claim stands
-	// for: their claims do not exist yet, or have their devices.
-	waiting []*corev1.Pod
-	waitSet map[*corev1.Pod]bool
-
+	// Waiting are the pods that wait for devices.
+	Waiting []WaitingPod
 	// verdicts are those of the queue, which is decided for each pod that fits.
 	verdicts verdict.Memory
 
@@ -79,9 +74,8 @@ func Take(ctx context.Context, source Source, before *Picture) (*Picture, error)
 		made: map[string]any{},
 	}
 	p.Pools, p.Gaps = p.Inventory.Usage(), gapsOf(snap)
-	p.waiting, p.waitSet = waitingPods(c), map[*corev1.Pod]bool{}
-	for _, pod := range p.waiting {
-		p.waitSet[pod] = true
+	for _, pod := range c.Waiting() {
+		p.Waiting = append(p.Waiting, WaitingPod{pod, waitsFor(c, pod)})
 	}
 	p.Cost = time.Since(start)
 	return p, nil
@@ -145,52 +139,27 @@ func (p *Picture) Claims() []api.Claim {
 	return claims
 }
 
-// waitingPods lists the pods without a node that use devices, but for those with a
-// claim that is pending.
-func waitingPods(c *cluster.Cluster) []*corev1.Pod {
-	var waiting []*corev1.Pod
-	for _, pod := range c.Snapshot.Pods {
-		if !snapshot.Waits(pod) {
-			continue
-		}
-		pending := func(pc cluster.PodClaim) bool {
-			return pc.Claim != nil && IsPending(pc.Claim) && c.Snapshot.Claim(pc.Claim.Namespace, pc.Claim.Name) != nil
-		}
-		if explain.WantsDevices(c, pod) && !slices.ContainsFunc(c.Claims.OfPod(pod), pending) {
-			waiting = append(waiting, pod)
-		}
-	}
-	return waiting
-}
-
-// Waits reports whether a pod is one of those.
-func (p *Picture) Waits(pod *corev1.Pod) bool { return p.waitSet[pod] }
-
 // Target is a claim or a pod, by the kind that [explain.Options] has.
 type Target struct{ kind, namespace, name string }
 
 // ClaimTarget is what the reason of a claim is known by.
 func ClaimTarget(namespace, name string) Target { return Target{api.KindClaim, namespace, name} }
 
-func podTarget(pod *corev1.Pod) Target { return Target{api.KindPod, pod.Namespace, pod.Name} }
-
-// WaitsFor is what the reason of a pod without a node is known by: its first pending
-// claim, or the pod itself. It is false for a pod that wants no devices.
-func (p *Picture) WaitsFor(pod *corev1.Pod) (of Target, waits bool) {
-	if p.Waits(pod) {
-		return podTarget(pod), true
-	}
-	for _, pc := range p.Cluster.Claims.OfPod(pod) {
-		if pc.Claim != nil && IsPending(pc.Claim) && p.Cluster.Snapshot.Claim(pc.Claim.Namespace, pc.Claim.Name) != nil {
-			return ClaimTarget(pc.Claim.Namespace, pc.Claim.Name), true
-		}
-	}
-	return Target{}, false
+// WaitingPod is a pod that waits for devices, and what its reason is known by.
+type WaitingPod struct {
+	*corev1.Pod
+	Of Target
 }
 
-// IsPending reports whether a claim waits for devices.
-func IsPending(claim *resourceapi.ResourceClaim) bool {
-	return claim.Status.Allocation == nil && claim.DeletionTimestamp == nil
+// waitsFor returns what the reason of a pod that waits is known by: its first pending claim
+// or, if its claims do not exist yet or have their devices, the pod itself.
+func waitsFor(c *cluster.Cluster, pod *corev1.Pod) Target {
+	for _, pc := range c.Claims.OfPod(pod) {
+		if pc.Claim != nil && snapshot.Pending(pc.Claim) && c.Snapshot.Claim(pc.Claim.Namespace, pc.Claim.Name) != nil {
+			return ClaimTarget(pc.Claim.Namespace, pc.Claim.Name)
+		}
+	}
+	return Target{api.KindPod, pod.Namespace, pod.Name}
 }
 
 // Drivers sums the pools up by driver.

@@ -129,12 +129,14 @@ func (r *Reasons) Next(p *Picture, now time.Time) (Target, bool) {
 		}
 	}
 	for _, claim := range p.Cluster.Snapshot.Claims {
-		if IsPending(claim) {
+		if snapshot.Pending(claim) {
 			want(ClaimTarget(claim.Namespace, claim.Name))
 		}
 	}
-	for _, pod := range p.waiting {
-		want(podTarget(pod))
+	for i := range p.Waiting {
+		if of := p.Waiting[i].Of; of.kind == api.KindPod {
+			want(of)
+		}
 	}
 	maps.DeleteFunc(r.known, func(of Target, _ Reason) bool { return !wanted[of] })
 	return oldest, oldest != Target{}
@@ -159,13 +161,9 @@ func (r *Reasons) Work(ctx context.Context, p *Picture, of Target, now time.Time
 // reasons have no remedies, since these may name the objects of another pod. The error is
 // that of ctx.
 func (r *Reasons) WorkAll(ctx context.Context, p *Picture, now time.Time) error {
-	var asked []explain.Options
-	var of []Target
-	for _, pod := range p.Cluster.Snapshot.Pods {
-		if wanted, waits := p.WaitsFor(pod); waits && snapshot.Waits(pod) {
-			asked = append(asked, explain.Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
-			of = append(of, wanted)
-		}
+	asked := make([]explain.Options, 0, len(p.Waiting))
+	for _, pod := range p.Waiting {
+		asked = append(asked, explain.Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
 	}
 	answers, err := explain.ExplainEquivalent(ctx, p.Cluster, asked)
 	if err != nil {
@@ -174,7 +172,7 @@ func (r *Reasons) WorkAll(ctx context.Context, p *Picture, now time.Time) error 
 	for i, answer := range answers {
 		found := Reason{of: p.change, At: now}
 		found.tell(answer.Explanation, answer.Err)
-		r.add(of[i], found)
+		r.add(p.Waiting[i].Of, found)
 	}
 	return nil
 }

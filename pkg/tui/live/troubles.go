@@ -8,7 +8,6 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // Troubles are the problems of a cluster, for the window title and the bell.
@@ -32,13 +31,7 @@ func FindTroubles(p *Picture, evictions bool) Troubles {
 		t.Broken++
 		t.Names = append(t.Names, "pool "+inventory.PoolName(pool))
 	}
-	for _, pod := range p.Cluster.Snapshot.Pods {
-		if !snapshot.Waits(pod) {
-			continue
-		}
-		if _, waits := p.WaitsFor(pod); !waits {
-			continue
-		}
+	for _, pod := range p.Waiting {
 		t.Waiting[pod.Namespace]++
 		if p.Cluster.Snapshot.Now().Sub(pod.CreationTimestamp.Time) >= stuckAfter {
 			t.Names = append(t.Names, "pod "+string(pod.UID)+" "+pod.Namespace+"/"+pod.Name)

@@ -14,7 +14,6 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 )
 
@@ -50,17 +49,12 @@ func NewFacts(ctx context.Context, p *live.Picture) (*Facts, error) {
 	f.teams, f.taints, f.closed = p.Inventory.Teams(), p.Inventory.Taints(), p.Inventory.ClosedNodes(p.Pools)
 	f.blocked = lifecycle.NewStages(p.Cluster).BlockedPods()
 	for _, claim := range p.Cluster.Snapshot.Claims {
-		if live.IsPending(claim) && p.Inventory.WaitsForPod(claim) {
+		if p.Inventory.WaitsForPod(claim) {
 			f.unused = append(f.unused, claim)
 		}
 	}
-	for _, pod := range p.Cluster.Snapshot.Pods {
-		if !snapshot.Waits(pod) {
-			continue
-		}
-		if of, waits := p.WaitsFor(pod); waits {
-			f.waiting = append(f.waiting, waitingPod{pod, of, p.Inventory.Asks(pod)})
-		}
+	for _, w := range p.Waiting {
+		f.waiting = append(f.waiting, waitingPod{w.Pod, w.Of, p.Inventory.Asks(w.Pod)})
 	}
 	slices.SortStableFunc(f.waiting, func(a, b waitingPod) int {
 		return a.pod.CreationTimestamp.Compare(b.pod.CreationTimestamp.Time)

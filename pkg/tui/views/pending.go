@@ -16,7 +16,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
@@ -108,14 +107,8 @@ func whatWaits(p *live.Picture, reasons *live.Reasons) []waiting {
 	var list []waiting
 	known := map[string]int{}
 	names := ShortClassNames(p.Cluster.Snapshot.Classes)
-	for _, pod := range p.Cluster.Snapshot.Pods {
-		if !snapshot.Waits(pod) {
-			continue
-		}
-		of, waits := p.WaitsFor(pod)
-		if !waits {
-			continue
-		}
+	for _, each := range p.Waiting {
+		pod, of := each.Pod, each.Of
 		w := waiting{pod: pod, of: of, name: pod.Namespace + "/" + pod.Name, count: 1, asks: AsksText(p.Inventory.Asks(pod), names), since: pod.CreationTimestamp.Time, found: reasons.Get(of)}
 		owner := lifecycle.WorkloadName(pod)
 		if owner == "" {
@@ -140,7 +133,7 @@ func whatWaits(p *live.Picture, reasons *live.Reasons) []waiting {
 	unused := len(list)
 	var claims []api.Claim
 	for i, claim := range p.Cluster.Snapshot.Claims {
-		if !live.IsPending(claim) || !p.Inventory.WaitsForPod(claim) {
+		if !p.Inventory.WaitsForPod(claim) {
 			continue
 		}
 		if claims == nil {

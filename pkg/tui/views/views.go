@@ -190,7 +190,7 @@ func teamTone(t *inventory.Team) widget.Tone {
 // newPods lists the pods that use claims.
 func newPods(p *live.Picture) widget.Content {
 	return &widget.ListOf[inventory.Pod]{
-		Items: p.Inventory.PodsWithClaims(p.Waits), Cols: render.PodColumns(), ID: func(x *inventory.Pod) string { return x.Namespace + "/" + x.Name }, Pins: 2,
+		Items: p.Inventory.Pods(), Cols: render.PodColumns(), ID: func(x *inventory.Pod) string { return x.Namespace + "/" + x.Name }, Pins: 2,
 		State: podTone, StateColumn: "Phase",
 	}
 }

@@ -10,15 +10,14 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/target"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Waiting lists the pods that wait for devices, those that share an answer in one list, see
-// [Options.Shares]. Pods and lists are in the order of the queue.
-func Waiting(c *cluster.Cluster) [][]*corev1.Pod {
+// Kinds lists the pods that wait for devices of claims, those that share an answer in one
+// list, see [Options.Shares]. Pods and lists are in the order of the queue.
+func Kinds(c *cluster.Cluster) [][]*corev1.Pod {
 	var pods []*corev1.Pod
-	for _, pod := range c.Snapshot.Pods {
-		if snapshot.Waits(pod) && len(c.Claims.OfPod(pod)) > 0 {
+	for _, pod := range c.Waiting() {
+		if len(c.Claims.OfPod(pod)) > 0 {
 			pods = append(pods, target.WithClassPriority(c.Snapshot, pod))
 		}
 	}
