@@ -66,6 +66,7 @@ func kinds() []kind {
 		{"LintReport", reflect.TypeFor[api.LintReport](), nil, "lint"},
 		{"Impact", reflect.TypeFor[api.Impact](), nil, "impact"},
 		{"Plan", reflect.TypeFor[api.Plan](), nil, "plan"},
+		{"Overview", reflect.TypeFor[api.Overview](), nil, "top --once"},
 		{"Branch", reflect.TypeFor[api.Branch](), reflect.TypeFor[listOf[api.Branch]](), "tree"},
 		{"TestReport", reflect.TypeFor[api.TestReport](), nil, "test"},
 		{"NodeReport", reflect.TypeFor[nodeprobe.Report](), nil, "node-probe"},

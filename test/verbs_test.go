@@ -105,6 +105,11 @@ func TestVerbs(t *testing.T) {
 			})
 		}
 	}
+	for _, output := range []string{"json", "yaml"} {
+		t.Run("top/"+output, func(t *testing.T) {
+			goldenRun(t, filepath.Join("verbs", "top", output+".golden"), "80", "top", "--snapshot", filepath.Join("..", "examples", "cluster"), "-o", output)
+		})
+	}
 	for _, output := range []string{"wide", "json", "yaml"} {
 		t.Run("plan/"+output, func(t *testing.T) {
 			goldenRun(t, filepath.Join("verbs", "plan", output+".golden"), "80", "plan", "--snapshot", filepath.Join("..", "examples", "cluster"), "-o", output)

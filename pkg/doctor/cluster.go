@@ -10,6 +10,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
@@ -26,11 +27,24 @@ type cluster struct {
 
 	inventory *inventory.Inventory
 	// Results that are computed once: the inventory, the pods that have devices and do not
-	// work, and the explanations of pods that wait for devices.
+	// work, and the answers for the pods that wait for devices.
 	claims  func() []api.Claim
 	blocked func() []lifecycle.BlockedPod
 	classes func(context.Context) ([]api.Class, error)
-	answers func(context.Context) ([]*api.Explanation, error)
+	// explained has an answer for each of [facts.Cluster.Waiting].
+	explained func(context.Context) ([]explain.Answer, error)
+}
+
+// answers lists the explanations of the pods that wait for devices.
+func (in *cluster) answers(ctx context.Context) ([]*api.Explanation, error) {
+	explained, err := in.explained(ctx)
+	found := make([]*api.Explanation, 0, len(explained))
+	for _, answer := range explained {
+		if answer.Err == nil {
+			found = append(found, answer.Explanation)
+		}
+	}
+	return found, err
 }
 
 // once keeps the first result without an error.

@@ -15,6 +15,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/checks"
 	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -24,7 +25,11 @@ import (
 // Diagnose makes the checks. The allocator has to be for the snapshot. An error means that
 // a check failed, not that the cluster has a problem.
 func Diagnose(ctx context.Context, c *facts.Cluster, opts Options) (*api.Diagnosis, error) {
-	in := &cluster{opts: &opts, cluster: c, inventory: inventory.New(c)}
+	return newCluster(c, &opts).diagnose(ctx)
+}
+
+func newCluster(c *facts.Cluster, opts *Options) *cluster {
+	in := &cluster{opts: opts, cluster: c, inventory: inventory.New(c)}
 	in.claims = sync.OnceValue(in.inventory.Claims)
 	in.blocked = sync.OnceValue(func() []lifecycle.BlockedPod { return lifecycle.NewStages(in.cluster).BlockedPods() })
 	in.classes = once(func(ctx context.Context) ([]api.Class, error) {
@@ -34,14 +39,19 @@ func Diagnose(ctx context.Context, c *facts.Cluster, opts Options) (*api.Diagnos
 		}
 		return classes, nil
 	})
-	in.answers = once(func(ctx context.Context) ([]*api.Explanation, error) { return explainWaiting(ctx, in) })
+	in.explained = once(func(ctx context.Context) ([]explain.Answer, error) { return explainWaiting(ctx, c) })
+	return in
+}
+
+func (in *cluster) diagnose(ctx context.Context) (*api.Diagnosis, error) {
+	c, opts := in.cluster, in.opts
 	out := &api.Diagnosis{
 		TypeMeta: metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "Diagnosis"},
 		Source:   c.Snapshot.Source, Namespace: opts.Namespace, KubernetesVersion: c.Snapshot.ServerVersion, Findings: []api.Finding{}, Checks: []string{},
 	}
 	ignored := ignoring(c.Snapshot)
 	for _, check := range Checks() {
-		if !opts.Makes(check.Code) || check.given != nil && !check.given(&opts) {
+		if !opts.Makes(check.Code) || check.given != nil && !check.given(opts) {
 			continue
 		}
 		if err := ctx.Err(); err != nil {

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
@@ -173,22 +174,17 @@ func whole(namespace, name string) *api.NextStep {
 }
 
 // explainWaiting explains the pods that wait for devices.
-func explainWaiting(ctx context.Context, in *cluster) ([]*api.Explanation, error) {
-	var targets []explain.Options
-	for _, pod := range in.cluster.Waiting() {
+func explainWaiting(ctx context.Context, c *facts.Cluster) ([]explain.Answer, error) {
+	waiting := c.Waiting()
+	targets := make([]explain.Options, 0, len(waiting))
+	for _, pod := range waiting {
 		targets = append(targets, explain.Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
 	}
-	answers, err := explain.ExplainEquivalent(ctx, in.cluster, targets)
+	answers, err := explain.ExplainEquivalent(ctx, c, targets)
 	if err != nil {
 		return nil, fmt.Errorf("explain the pods that wait: %w", err)
 	}
-	var found []*api.Explanation
-	for _, answer := range answers {
-		if answer.Err == nil {
-			found = append(found, answer.Explanation)
-		}
-	}
-	return found, nil
+	return answers, nil
 }
 
 func findBlockedPods(_ context.Context, in *cluster) ([]api.Finding, error) {

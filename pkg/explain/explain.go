@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/funnel"
@@ -228,6 +229,14 @@ func (x *builder) describeFunnelsOf(c *funnel.Claim, pools int) {
 	for _, constraint := range cluster.Constraints(c.Claim) {
 		explained.Constraints = append(explained.Constraints, constraint.String())
 	}
+}
+
+// Reason is why a pod waits, of the answer for it or of what it failed with.
+func Reason(e *api.Explanation, err error) api.StuckReason {
+	if err != nil {
+		return api.StuckReason{Verdict: api.Undetermined, Summary: strings.ReplaceAll(err.Error(), "\n", "; ")}
+	}
+	return api.StuckReason{Verdict: e.Verdict, Code: e.Code, Stage: e.Stage, Summary: e.Summary, Outlook: When(e), Actor: Actor(e)}
 }
 
 // Word is an answer in one word, for tables: the code or, if there is none, the

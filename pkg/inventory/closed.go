@@ -12,21 +12,10 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
-// ClosedNode is a node with devices that takes no new pods, or is not there.
-type ClosedNode struct {
-	Name string
-	// Cordoned is true if its spec.unschedulable is set; State is NotReady or Gone
-	// where that is why.
-	Cordoned bool
-	State    string
-	// Devices counts the devices of its pools.
-	Devices api.DeviceCounts
-}
-
 // ClosedNodes lists the nodes that are cordoned, not ready or gone, by name, with the
 // devices of the pools that are for them alone.
-func (v *Inventory) ClosedNodes(pools []api.Pool) []ClosedNode {
-	closed := map[string]*ClosedNode{}
+func (v *Inventory) ClosedNodes(pools []api.Pool) []Node {
+	closed := map[string]*Node{}
 	for i := range pools {
 		name := pools[i].Node
 		if name == "" {
@@ -38,18 +27,15 @@ func (v *Inventory) ClosedNodes(pools []api.Pool) []ClosedNode {
 			if !cordoned && state != NodeNotReady && state != NodeGone {
 				continue
 			}
-			closed[name] = &ClosedNode{Name: name, Cordoned: cordoned}
-			if state != NodeReady {
-				closed[name].State = state
-			}
+			closed[name] = &Node{Node: api.Node{Name: name, Scope: name, State: state, Cordoned: cordoned}}
 		}
 		AddCounts(&closed[name].Devices, pools[i].Devices)
 	}
-	list := make([]ClosedNode, 0, len(closed))
+	list := make([]Node, 0, len(closed))
 	for _, node := range closed {
 		list = append(list, *node)
 	}
-	slices.SortFunc(list, func(a, b ClosedNode) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(list, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
 	return list
 }
 

@@ -17,23 +17,21 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
-// Node is a node and the devices for it alone, or the devices that several
-// nodes can reach.
+// Node is a node with its devices one by one.
 type Node struct {
-	// Name is that of the node; empty if it is about devices for several nodes,
-	// which Scope says in words.
-	Name  string
-	Scope string
-	// State is Ready, NotReady or Gone; empty if it is not known.
-	State string
-	// Cordoned is true if its spec.unschedulable is set. Taints are the taints of the
-	// node itself that keep pods without a toleration away, as "key=value:effect".
-	Cordoned bool
-	Taints   []string
-	// Devices counts the devices by state.
-	Devices api.DeviceCounts
+	api.Node
 	// Groups are the devices by driver and by what they are close to.
 	Groups []NodeGroup
+}
+
+// isDown reports whether a node is not ready, or gone.
+func (n *Node) isDown() bool { return n.State == NodeNotReady || n.State == NodeGone }
+
+// IsAway reports whether no pod can use a node: it is not ready or gone, or all of its
+// devices are unusable.
+func (n *Node) IsAway() bool {
+	c := &n.Devices
+	return n.isDown() || c.Unusable > 0 && c.Unusable == c.Total || c.Gone > 0 && c.Total == 0
 }
 
 // NodeGroup are devices of one driver that are close to each other.
@@ -62,7 +60,7 @@ func (v *Inventory) Nodes() []Node {
 	groups := map[string]map[groupKey]*NodeGroup{}
 	at := func(name, scope string) *Node {
 		if byScope[scope] == nil {
-			node := &Node{Name: name, Scope: scope, State: nodeState(v.cluster, name)}
+			node := &Node{Node: api.Node{Name: name, Scope: scope, State: nodeState(v.cluster, name)}}
 			if object := v.cluster.Snapshot.Node(name); object != nil {
 				node.Cordoned, node.Taints = object.Spec.Unschedulable, nodeTaints(object)
 			}

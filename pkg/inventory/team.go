@@ -12,26 +12,15 @@ import (
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 	"k8s.io/utils/ptr"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // Team is what a namespace has of a DeviceClass, and what its pods wait for.
 type Team struct {
-	Namespace, Class string
-	// Used counts the devices that claims of the namespace have of the class, each
-	// once. Idle are those of them that no pod uses that is still there.
-	Used, Idle int
-	// Share is Used in relation to what all namespaces use of the class, from 0 to 1.
-	Share float64
-	// Waiting counts the pods without a node that ask for the class. LongestSeconds
-	// is how long the first of them has been waiting.
-	Waiting        int
-	LongestSeconds int64
-	// UsedIsLowerBound is true if not all claims could be read, IdleIsKnown and
-	// WaitingIsKnown are false if pods could not be.
-	UsedIsLowerBound            bool
-	IdleIsKnown, WaitingIsKnown bool
+	Namespace string
+	api.TeamClass
 }
 
 // Space is the namespace.
@@ -46,8 +35,7 @@ func (v *Inventory) Teams() []Team {
 	team := func(namespace, class string) *Team {
 		key := teamKey{namespace, class}
 		if teams[key] == nil {
-			known := podsKnown(v.cluster, namespace)
-			teams[key] = &Team{Namespace: namespace, Class: class, UsedIsLowerBound: v.notRead.claims, IdleIsKnown: known, WaitingIsKnown: known}
+			teams[key] = &Team{namespace, api.TeamClass{Class: class, UsedIsLowerBound: v.notRead.claims, PodsAreUnknown: !podsKnown(v.cluster, namespace)}}
 		}
 		return teams[key]
 	}
@@ -77,7 +65,7 @@ func (v *Inventory) Teams() []Team {
 			t := team(claim.Namespace, class)
 			t.Used++
 			used[class]++
-			if idle && t.IdleIsKnown {
+			if idle && !t.PodsAreUnknown {
 				t.Idle++
 			}
 		}
@@ -148,18 +136,9 @@ func (v *Inventory) classesOf(pod *corev1.Pod) []string {
 	return classes
 }
 
-// Ask is what a request of a pod wants.
-type Ask struct {
-	// Classes is the class or, for a prioritized list, those of its alternatives.
-	Classes []string
-	// Count is how many devices, of a prioritized list for the first alternative; 0
-	// for all that there are.
-	Count int64
-}
-
 // Asks lists the requests of the claims of a pod, also of those that do not exist yet.
-func (v *Inventory) Asks(pod *corev1.Pod) []Ask {
-	var asks []Ask
+func (v *Inventory) Asks(pod *corev1.Pod) []api.Ask {
+	var asks []api.Ask
 	count := func(mode resourceapi.DeviceAllocationMode, count int64) int64 {
 		if mode == resourceapi.DeviceAllocationModeAll {
 			return 0
@@ -173,10 +152,10 @@ func (v *Inventory) Asks(pod *corev1.Pod) []Ask {
 		for i := range pc.Claim.Spec.Devices.Requests {
 			r := &pc.Claim.Spec.Devices.Requests[i]
 			if r.Exactly != nil {
-				asks = append(asks, Ask{[]string{r.Exactly.DeviceClassName}, count(r.Exactly.AllocationMode, r.Exactly.Count)})
+				asks = append(asks, api.Ask{Classes: []string{r.Exactly.DeviceClassName}, Count: count(r.Exactly.AllocationMode, r.Exactly.Count)})
 				continue
 			}
-			var ask Ask
+			var ask api.Ask
 			for j := range r.FirstAvailable {
 				if j == 0 {
 					ask.Count = count(r.FirstAvailable[j].AllocationMode, r.FirstAvailable[j].Count)

@@ -56,7 +56,7 @@ func TestTeamsNotRead(t *testing.T) {
 	v := inventoryWith(t, tc.Pool(tc.Node1, tc.NamedDevices("gpu-0")...), tc.Claim("c", tc.GPUs("gpu", 1)).Holding("gpu-0"),
 		snapshot.Gap{Resource: snapshot.ResourcePods, Reason: "forbidden"}, snapshot.Gap{Resource: snapshot.ResourceClaims, Namespace: "ml", Reason: "forbidden"})
 	teams := v.Teams()
-	if len(teams) != 1 || !teams[0].UsedIsLowerBound || teams[0].IdleIsKnown || teams[0].WaitingIsKnown || teams[0].Idle != 0 {
+	if len(teams) != 1 || !teams[0].UsedIsLowerBound || !teams[0].PodsAreUnknown || teams[0].Idle != 0 {
 		t.Errorf("got %+v", teams)
 	}
 }
@@ -85,7 +85,7 @@ func TestClosedNodes(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s cordoned %v %s %v", n.Name, n.Cordoned, n.State, n.Taints))
 	}
 	want := []string{
-		"b cordoned true  3 free", "c cordoned false NotReady 4 free", "gone cordoned false Gone 0 free",
+		"b cordoned true Ready 3 free", "c cordoned false NotReady 4 free", "gone cordoned false Gone 0 free",
 		"a cordoned false Ready []", "b cordoned true Ready [dedicated=ml:NoSchedule]", "c cordoned false NotReady []", "gone cordoned false Gone []",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

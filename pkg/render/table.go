@@ -382,7 +382,7 @@ func TeamColumns() []Column[inventory.Team] {
 			},
 			Sort: func(t *inventory.Team) (float64, bool) { return t.Share, !t.UsedIsLowerBound },
 		},
-		unlessUnknown("Waiting", func(t *inventory.Team) int { return t.Waiting }, func(t *inventory.Team) bool { return t.WaitingIsKnown }),
+		unlessUnknown("Waiting", func(t *inventory.Team) int { return t.Waiting }, func(t *inventory.Team) bool { return !t.PodsAreUnknown }),
 		{
 			Name: "Longest",
 			Cell: func(t *inventory.Team) string {
@@ -393,7 +393,7 @@ func TeamColumns() []Column[inventory.Team] {
 			},
 			Sort: func(t *inventory.Team) (float64, bool) { return float64(t.LongestSeconds), t.Waiting > 0 },
 		},
-		unlessUnknown("Idle", func(t *inventory.Team) int { return t.Idle }, func(t *inventory.Team) bool { return t.IdleIsKnown }),
+		unlessUnknown("Idle", func(t *inventory.Team) int { return t.Idle }, func(t *inventory.Team) bool { return !t.PodsAreUnknown }),
 	}
 }
 

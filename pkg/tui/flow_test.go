@@ -283,7 +283,7 @@ func TestWaitingPods(t *testing.T) {
 		},
 	}})
 	var out strings.Builder
-	if err := Once(t.Context(), Options{Source: live.NewFixed(snap), Fixed: true, Now: stopped(), Name: "a file", Env: func(string) string { return "" }}, 0, &out); err != nil {
+	if err := once(t, Options{Name: "a file"}, snap, 0, &out); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
@@ -295,12 +295,10 @@ func TestWaitingPods(t *testing.T) {
 	}
 }
 
-// TestOnceIsComplete has the reason of each pod, however long they take to find.
+// TestOnceIsComplete has the reason of each pod.
 func TestOnceIsComplete(t *testing.T) {
-	now := time.Now()
-	slow := func() time.Time { now = now.Add(time.Hour); return now }
 	var out strings.Builder
-	if err := Once(t.Context(), Options{Source: live.NewFixed(example(t)), Fixed: true, Now: slow, Env: func(string) string { return "" }}, 0, &out); err != nil {
+	if err := once(t, Options{}, example(t), 0, &out); err != nil {
 		t.Fatal(err)
 	}
 	_, stuck, _ := strings.Cut(out.String(), "Stuck: 10 pods\n")
@@ -453,7 +451,7 @@ func TestHiddenClaims(t *testing.T) {
 	s.keys("!")
 	s.shows("may not read metrics")
 	var text bytes.Buffer
-	if err := Once(t.Context(), Options{Source: live.NewFixed(&snap), Fixed: true, Now: stopped(), Env: func(string) string { return "" }}, 0, &text); err != nil {
+	if err := once(t, Options{}, &snap, 0, &text); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"Note: may not list claims\n", "Note: may not read metrics\n", "≤"} {

@@ -105,7 +105,7 @@ func TestASCII(t *testing.T) {
 		})
 	}
 	var text bytes.Buffer
-	if err := Once(t.Context(), Options{Source: live.NewFixed(example(t)), Fixed: true, Now: stopped(), Env: ascii}, 100, &text); err != nil {
+	if err := once(t, Options{Env: ascii}, example(t), 100, &text); err != nil {
 		t.Fatal(err)
 	}
 	if strings.IndexFunc(text.String(), func(r rune) bool { return r > unicode.MaxASCII }) >= 0 {
@@ -119,7 +119,7 @@ func TestOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, width := range []int{0, 80} {
 			var text bytes.Buffer
-			err := Once(t.Context(), Options{Source: live.NewFixed(example(t)), Fixed: true, Now: stopped(), Name: "file examples/cluster", Env: func(string) string { return "" }}, width, &text)
+			err := once(t, Options{Name: "file examples/cluster"}, example(t), width, &text)
 			if err != nil {
 				t.Fatal(err)
 			}

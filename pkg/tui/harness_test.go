@@ -5,6 +5,7 @@ package tui
 
 import (
 	"context"
+	"io"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -14,6 +15,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
+	"github.com/kubectl-dra/kubectl-dra/pkg/doctor"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
@@ -284,4 +287,17 @@ func browse(t *testing.T, width, height int) *session {
 func stopped() func() time.Time {
 	now := time.Now()
 	return func() time.Time { return now }
+}
+
+// once writes the overview of a snapshot.
+func once(t *testing.T, opts Options, snap *snapshot.Snapshot, width int, w io.Writer) error {
+	t.Helper()
+	if opts.Env == nil {
+		opts.Env = func(string) string { return "" }
+	}
+	o, err := doctor.Overview(t.Context(), cluster.New(snap), opts.Namespace)
+	if err != nil {
+		return err
+	}
+	return Once(opts, snap, o, width, w)
 }

@@ -13,11 +13,11 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/about"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/arrange"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/nodemap"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/place"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
@@ -251,9 +251,9 @@ func (s *listScreen) describe(h *host) tea.Cmd {
 }
 
 // groups are those of the map of nodes, with their order.
-func (s *listScreen) groups() (nodemap.Grouping, nodemap.Order) {
+func (s *listScreen) groups() (inventory.Grouping, inventory.Order) {
 	if s.chart == nil {
-		return nodemap.Grouping{}, nodemap.ByName
+		return inventory.Grouping{}, inventory.ByName
 	}
 	return s.chart.by, s.chart.order
 }
@@ -264,11 +264,11 @@ func (s *listScreen) toggleMap(h *host) tea.Cmd {
 		s.chart = nil
 		return nil
 	}
-	return s.openMap(h, nodemap.Grouping{})
+	return s.openMap(h, inventory.Grouping{})
 }
 
 // openMap shows nodes as a map, in groups.
-func (s *listScreen) openMap(h *host, by nodemap.Grouping) tea.Cmd {
+func (s *listScreen) openMap(h *host, by inventory.Grouping) tea.Cmd {
 	if s.chart == nil {
 		s.chart = &nodeMap{table: &s.table}
 	}
@@ -282,7 +282,7 @@ func (s *listScreen) chooseGroups(h *host) tea.Cmd {
 	if h.live.Picture() == nil {
 		return nil
 	}
-	groupings := nodemap.Groupings(h.live.Picture().Cluster.Snapshot.Nodes)
+	groupings := inventory.Groupings(h.live.Picture().Cluster.Snapshot.Nodes)
 	return choose(h, "group by", func() []widget.Found {
 		items := make([]widget.Found, 0, len(groupings))
 		for _, by := range groupings {
@@ -290,7 +290,7 @@ func (s *listScreen) chooseGroups(h *host) tea.Cmd {
 		}
 		return items
 	}, func(item widget.Found) tea.Cmd {
-		at := slices.IndexFunc(groupings, func(by nodemap.Grouping) bool { return by.Kind() == item.Kind && by.String() == item.Name })
+		at := slices.IndexFunc(groupings, func(by inventory.Grouping) bool { return by.Kind() == item.Kind && by.String() == item.Name })
 		return s.openMap(h, groupings[at])
 	})
 }

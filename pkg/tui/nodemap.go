@@ -11,6 +11,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/nodemap"
@@ -26,8 +27,8 @@ type nodeMap struct {
 	from *live.Picture
 	grid widget.HeatMap
 	// by puts the nodes into groups, order sorts them.
-	by    nodemap.Grouping
-	order nodemap.Order
+	by    inventory.Grouping
+	order inventory.Order
 	// room says on how many nodes the largest claims fit.
 	room     string
 	counting bool
@@ -54,19 +55,19 @@ const roomTimes = 30
 func (c *nodeMap) chooseOrder(h *host) tea.Cmd {
 	return choose(h, "sort by", func() []widget.Found {
 		var items []widget.Found
-		for _, order := range nodemap.Orders() {
+		for _, order := range inventory.Orders() {
 			items = append(items, widget.Found{Name: order.String()})
 		}
 		return items
 	}, func(item widget.Found) tea.Cmd {
-		at := slices.IndexFunc(nodemap.Orders(), func(o nodemap.Order) bool { return o.String() == item.Name })
+		at := slices.IndexFunc(inventory.Orders(), func(o inventory.Order) bool { return o.String() == item.Name })
 		return c.sort(h, at)
 	})
 }
 
 // sort puts the groups of the map into one of the orders, counted round.
 func (c *nodeMap) sort(h *host, at int) tea.Cmd {
-	orders := nodemap.Orders()
+	orders := inventory.Orders()
 	c.order = orders[(at+len(orders))%len(orders)]
 	c.draw(&h.look, c.from)
 	c.move(-noLimit, 0)
@@ -106,11 +107,11 @@ func (c *nodeMap) actions(h *host) []action {
 	k := &h.keys
 	move := func(right, down int) func() tea.Cmd { return just(func() { c.move(right, down) }) }
 	page := c.table.Lines()
-	by := func(order nodemap.Order) func() tea.Cmd {
+	by := func(order inventory.Order) func() tea.Cmd {
 		return func() tea.Cmd {
 			if c.order == order {
 				// The second time leads back.
-				order = nodemap.ByName
+				order = inventory.ByName
 			}
 			return c.sort(h, int(order))
 		}
@@ -127,10 +128,10 @@ func (c *nodeMap) actions(h *host) []action {
 		{k.sort, keysFind, func() tea.Cmd { return c.chooseOrder(h) }},
 		{k.sortNext, keysFind, func() tea.Cmd { return c.sort(h, int(c.order)+1) }},
 		{k.sortPrev, keysFind, func() tea.Cmd { return c.sort(h, int(c.order)-1) }},
-		{k.used, keysFind, by(nodemap.ByUsed)},
-		{k.fragmented, keysFind, by(nodemap.ByFragmented)},
-		{k.whole, keysFind, by(nodemap.ByWhole)},
-		{k.trouble, keysFind, by(nodemap.ByTrouble)},
+		{k.used, keysFind, by(inventory.ByUsed)},
+		{k.fragmented, keysFind, by(inventory.ByFragmented)},
+		{k.whole, keysFind, by(inventory.ByWhole)},
+		{k.trouble, keysFind, by(inventory.ByTrouble)},
 	}
 }
 
@@ -162,7 +163,7 @@ func (c *nodeMap) foot(h *host) string {
 	if c.by.Any() {
 		text += ", by " + render.Escape(c.by.String())
 	}
-	if c.order != nodemap.ByName {
+	if c.order != inventory.ByName {
 		text += ", most " + c.order.String() + " first"
 	}
 	if lines := c.grid.Lines(); lines != "" {

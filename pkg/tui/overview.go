@@ -4,16 +4,16 @@
 package tui
 
 import (
-	"slices"
 	"strings"
 	"time"
 
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
+	corev1 "k8s.io/api/core/v1"
 
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/nodemap"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/overview"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/place"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/summary"
@@ -28,9 +28,9 @@ type overviewScreen struct {
 	// nodes is the list whose groups and order the nodes have here, too.
 	nodes   *listScreen
 	started time.Time
-	// facts are those of the picture that is shown, shown what the model was made of; they are
+	// survey is of the picture that is shown, shown what the model was made of; they are
 	// forgotten while another screen is shown. at is the time of the newest that history has.
-	facts   *summary.Facts
+	survey  *inventory.Survey
 	shown   madeOf
 	history summary.History
 	at      time.Time
@@ -47,18 +47,20 @@ type madeOf struct {
 	events             int
 	// nodes is true if these are shown as signs, in groups and in an order.
 	nodes bool
-	by    nodemap.Grouping
-	order nodemap.Order
+	by    inventory.Grouping
+	order inventory.Order
 }
 
 // overviewMsg has the model of the overview.
 type overviewMsg struct {
 	screen *overviewScreen
-	facts  *summary.Facts
+	survey *inventory.Survey
 	made   madeOf
-	model  overview.Model
-	took   time.Duration
-	err    error
+	// overview is what model shows.
+	overview *inventory.Overview
+	model    overview.Model
+	took     time.Duration
+	err      error
 }
 
 func (msg overviewMsg) arrive(h *host) tea.Cmd { return msg.screen.set(h, msg) }
@@ -86,12 +88,15 @@ func (s *overviewScreen) refresh(h *host) tea.Cmd {
 		return nil
 	}
 	s.loading = true
-	ctx, known, in, catalog := h.ctx, s.facts, s.summary(h), h.catalog
+	ctx, in, catalog, diagnosis := h.ctx, s.summary(h), h.catalog, h.live.Diagnosis
+	msg := overviewMsg{screen: s, survey: s.survey, made: made}
+	if s.shown.picture != made.picture {
+		msg.survey = nil
+	}
 	return func() tea.Msg {
 		start := time.Now()
-		msg := overviewMsg{screen: s, facts: known, made: made}
-		if known == nil || known.From != made.picture {
-			msg.facts, msg.err = summary.NewFacts(ctx, made.picture)
+		if msg.survey == nil {
+			msg.survey, msg.err = made.picture.Inventory.Survey(ctx, made.picture.Pools)
 		}
 		if made.nodes && msg.err == nil {
 			var list widget.Content
@@ -100,7 +105,12 @@ func (s *overviewScreen) refresh(h *host) tea.Cmd {
 			}
 		}
 		if msg.err == nil {
-			msg.model = in.Model(msg.facts)
+			known := inventory.Known{Namespace: made.namespace, Reason: func(pod *corev1.Pod) api.StuckReason { return in.Reason(pod).StuckReason }}
+			if found, err := diagnosis.Newest(); found != nil && err == nil {
+				known.Findings = found.Findings
+			}
+			msg.overview = msg.survey.Overview(known)
+			msg.model = in.Model(msg.overview)
 		}
 		msg.took = time.Since(start)
 		return msg
@@ -111,12 +121,14 @@ func (s *overviewScreen) set(h *host, msg overviewMsg) tea.Cmd {
 	s.loading = false
 	h.live.Worked(msg.took)
 	s.shown, s.problem = msg.made, msg.err
-	if msg.err == nil {
-		if s.facts != msg.facts {
-			msg.facts.Remember(&s.history, h.now())
+	if msg.err != nil {
+		s.survey = nil
+	} else {
+		if s.survey != msg.survey {
+			s.history.Remember(h.now(), msg.overview, msg.survey.Waiting())
 			s.at = msg.made.picture.Cluster.Snapshot.Now()
 		}
-		s.facts = msg.facts
+		s.survey = msg.survey
 		s.page.Set(msg.model)
 	}
 	if h.top() != screen(s) {
@@ -127,7 +139,7 @@ func (s *overviewScreen) set(h *host, msg overviewMsg) tea.Cmd {
 }
 
 // letGo forgets the picture that the page is of, which is not shown.
-func (s *overviewScreen) letGo() { s.facts, s.shown = nil, madeOf{} }
+func (s *overviewScreen) letGo() { s.survey, s.shown = nil, madeOf{} }
 
 func (s *overviewScreen) view(h *host) string {
 	switch {
@@ -160,8 +172,10 @@ func (s *overviewScreen) actions(h *host) []action {
 func (s *overviewScreen) copyCommand(h *host) tea.Cmd {
 	if pod, ok := s.row().(*inventory.Pod); ok {
 		p := h.live.Picture()
-		if at := slices.IndexFunc(p.Waiting, func(w live.WaitingPod) bool { return w.Namespace == pod.Namespace && w.Name == pod.Name }); at >= 0 {
-			return copyRemedy(h, h.live.Reasons.Get(p.Waiting[at].Of).Answer)
+		if now := p.Cluster.Snapshot.Pod(pod.Namespace, pod.Name); now != nil {
+			if of, waits := p.WaitsFor(now); waits {
+				return copyRemedy(h, h.live.Reasons.Get(of).Answer)
+			}
 		}
 	}
 	h.message = "no command to copy"
@@ -212,8 +226,12 @@ func (s *overviewScreen) remember(h *host) tea.Cmd {
 // summary takes what a model is made of as it is now.
 func (s *overviewScreen) summary(h *host) *summary.Summary {
 	by, order := s.nodes.groups()
+	p, reasons := h.live.Picture(), h.live.Reasons
 	return &summary.Summary{
-		Look: &h.look, Namespace: h.namespace, Fixed: h.fixed, Started: s.started, Reasons: h.live.Reasons, Diagnosis: h.live.Diagnosis,
+		Look: &h.look, Snapshot: p.Cluster.Snapshot, Fixed: h.fixed, Started: s.started, Reason: func(pod *corev1.Pod) live.Reason {
+			of, _ := p.WaitsFor(pod)
+			return reasons.Get(of)
+		},
 		Hours: s.history.Hours(h.now()), Events: h.live.Happened().Events(), By: by, Order: order,
 	}
 }

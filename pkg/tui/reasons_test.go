@@ -220,7 +220,7 @@ func TestReasonsAfterEvents(t *testing.T) {
 func plain(r *live.Reasons) map[string]string {
 	texts := map[string]string{}
 	for of, found := range r.All() {
-		texts[fmt.Sprint(of)] = fmt.Sprintf("%s %s %s %s %s %q\n%s", found.Code, found.Stage, found.Outlook, found.Summary, found.Actor, found.Remedies, asJSON(found.Answer))
+		texts[fmt.Sprint(of)] = fmt.Sprintf("%s %s %s %s %s %q\n%s", found.Word(), found.Stage, found.Outlook, found.Summary, found.Actor, found.Remedies, asJSON(found.Answer))
 	}
 	return texts
 }

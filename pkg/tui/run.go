@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
@@ -16,8 +17,11 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/edge"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/overview"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/summary"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
 // Run shows a dashboard on a terminal until the user quits or the context is
@@ -55,51 +59,26 @@ const (
 	titleOfWindow = 2
 )
 
-// Once writes the overview as text, as wide as width or, for 0, as wide as it
+// Once writes an overview of a snapshot as text, as wide as width or, for 0, as wide as it
 // needs, and what could not be read.
-func Once(ctx context.Context, opts Options, width int, w io.Writer) error {
-	if width <= 0 {
-		width = noLimit
-	}
-	m := New(ctx, opts)
-	m.width, m.height = width, noLimit
-	if err := m.live.Now(ctx); err != nil {
-		return err
-	}
-	p := m.live.Picture()
-	known, err := summary.NewFacts(ctx, p)
-	if err != nil {
-		return err
-	}
-	model := m.first.summary(m.host).Model(known)
-	if width == noLimit {
-		width = 0
-	}
-	lines := append([]string{m.title() + "  " + m.live.Taken(&m.look)}, overview.Plain(&m.look, model, width)...)
-	notes := p.Gaps
-	if !p.KnowsNamespace(m.namespace) {
-		notes = append([]string{"namespace " + m.namespace + " does not exist"}, notes...)
+func Once(opts Options, snap *snapshot.Snapshot, o *inventory.Overview, width int, w io.Writer) error {
+	look := widget.NewLook(opts.Env)
+	taken := snap.Now().Format(time.DateTime)
+	page := &summary.Summary{Look: &look, Snapshot: snap, Fixed: true}
+	lines := append([]string{edge.Title(&look, opts.Context, opts.Name, opts.Namespace) + "  " + taken}, overview.Plain(&look, page.Model(o), max(width, 0))...)
+	notes := o.Assumptions
+	if opts.Namespace != "" && snap.NamespaceGone(opts.Namespace) {
+		notes = append([]string{"namespace " + opts.Namespace + " does not exist"}, notes...)
 	}
 	for _, note := range notes {
 		lines = append(lines, "Note: "+render.Escape(note))
 	}
-	text := m.look.Fit(strings.Join(lines, "\n") + "\n")
+	text := look.Fit(strings.Join(lines, "\n") + "\n")
 	if !opts.Color {
 		text = ansi.Strip(text)
 	}
 	if _, err := io.WriteString(w, text); err != nil {
 		return fmt.Errorf("print the overview: %w", err)
 	}
-	for i := range known.Classes {
-		if text := inventory.UnendingText(known.Classes[i].Failures); text != "" {
-			return &IncompleteError{fmt.Sprintf("class %s: %s", known.Classes[i].Name, text)}
-		}
-	}
 	return nil
 }
-
-// IncompleteError says that something in the overview is not known, since an
-// expression does not end. The rest is printed.
-type IncompleteError struct{ Reason string }
-
-func (e *IncompleteError) Error() string { return e.Reason }

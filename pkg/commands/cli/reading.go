@@ -200,7 +200,7 @@ type Source struct {
 
 // NamespaceGone reports whether a namespace is known not to exist.
 func (s *Source) NamespaceGone(namespace string) bool {
-	return namespace != "" && len(s.Snap.Namespaces) > 0 && s.Snap.Gap(snapshot.ResourceNamespaces) == nil && s.Snap.Namespace(namespace) == nil
+	return namespace != "" && s.Snap.NamespaceGone(namespace)
 }
 
 // Read reads the cluster or the files, and adds the previews.

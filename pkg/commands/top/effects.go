@@ -57,7 +57,7 @@ func uncordoned(ctx context.Context, snap *snapshot.Snapshot, node string) (stri
 			continue
 		}
 		lines = append(lines, fmt.Sprintf("%d of its %s are free.", closed.Devices.Free, english.Count(closed.Devices.Total, "device")))
-		if closed.State != "" {
+		if closed.State != "" && closed.State != inventory.NodeReady {
 			lines = append(lines, fmt.Sprintf("It is %s: no pod starts there before it is ready.", closed.State))
 		}
 	}

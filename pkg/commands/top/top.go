@@ -5,7 +5,6 @@ package top
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 
@@ -13,8 +12,10 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
+	"github.com/kubectl-dra/kubectl-dra/pkg/doctor"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
@@ -30,17 +31,17 @@ type flags struct {
 	changes bool
 	bell    bool
 	// plain is true to read no file of settings.
-	plain bool
-	color string
+	plain  bool
+	output *cli.OutputFlags
 }
 
 type options struct {
-	reader *cli.Reader
-	once   bool
-	mouse  bool
-	color  bool
-	bell   bool
-	config config.Config
+	reader  *cli.Reader
+	printer *cli.Printer
+	once    bool
+	mouse   bool
+	bell    bool
+	config  config.Config
 	// changes is whether changes of the cluster may be asked for; same are the flags
 	// of commands for the same cluster.
 	changes bool
@@ -62,7 +63,7 @@ func sameCluster(cmd *cobra.Command) []string {
 
 // New is the verb that opens the dashboard.
 func New(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
-	f := &flags{reading: cli.NewReadingFlags(config)}
+	f := &flags{reading: cli.NewReadingFlags(config), output: cli.NewOutputFlags()}
 	cmd := &cobra.Command{
 		Use:   "top",
 		Short: "Watch devices and claims on a dashboard",
@@ -77,7 +78,7 @@ row, or explains what waits, and Esc goes back. f finds anything by name and
 
 It shows the claims of all namespaces that you are permitted to read; -n selects
 one. If the output is not a terminal, or with --once, the overview is printed as
-text.
+text; with -o json or another format for programs, it is printed as data.
 
 The file kubectl-dra/config.yaml in the directory for settings of the user has
 the view to begin with, colors, columns and keys, if it is there.`,
@@ -91,7 +92,10 @@ the view to begin with, colors, columns and keys, if it is there.`,
   kubectl dra top --allow-changes
 
   # Print the overview and exit
-  kubectl dra top --once`,
+  kubectl dra top --once
+
+  # How many pods wait, for a script
+  kubectl dra top -o jsonpath='{.issues[?(@.code=="PodsWaiting")].count}'`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o, err := f.toOptions(cmd, streams)
@@ -101,12 +105,12 @@ the view to begin with, colors, columns and keys, if it is there.`,
 			return o.run(cmd.Context())
 		},
 	}
-	cmd.Flags().BoolVar(&f.once, "once", false, "Print the overview as text and exit.")
+	cmd.Flags().BoolVar(&f.once, "once", false, "Print the overview and exit.")
 	cmd.Flags().BoolVar(&f.mouse, "mouse", false, "Begin with the mouse on; the key m turns it on and off.")
 	cmd.Flags().BoolVar(&f.plain, "no-config", false, "Read no file of settings (kubectl-dra/config.yaml in the user's directory of settings).")
 	cmd.Flags().BoolVar(&f.bell, "bell", false, "Ring when a pool breaks, a pod has waited for 30 seconds, or a pod is evicted.")
 	cmd.Flags().BoolVar(&f.changes, "allow-changes", false, "Let the key x taint devices, remove taint rules, uncordon nodes and delete claims, each after a question.")
-	cmd.Flags().StringVar(&f.color, "color", cli.ColorAuto, "Use colors: `WHEN` is auto, always or never.")
+	f.output.AddTo(cmd)
 	f.reading.AddTo(cmd)
 	names.CompleteFlags(f.reading, cmd)
 	return cmd
@@ -136,9 +140,14 @@ func (f *flags) settings(cmd *cobra.Command) (config.Config, error) {
 }
 
 func (f *flags) toOptions(cmd *cobra.Command, streams genericiooptions.IOStreams) (*options, error) {
-	color, err := cli.UseColor(f.color, streams.Out)
-	if err != nil {
+	printer, err := f.output.ToPrinter(streams)
+	switch {
+	case err != nil:
 		return nil, err
+	case printer.Text.Wide:
+		return nil, cli.Usagef("-o json has all there is.", "-o wide: the overview is as wide as the terminal")
+	case printer.Names:
+		return nil, cli.Usagef("Print names with -o jsonpath='{.stuck[*].name}'.", "-o name: an overview has no name")
 	}
 	reader, err := f.reading.ToReader(cmd, streams)
 	if err != nil {
@@ -150,21 +159,22 @@ func (f *flags) toOptions(cmd *cobra.Command, streams genericiooptions.IOStreams
 	}
 	_, isTerminal := cli.Terminal(streams.Out)
 	_, canType := cli.Terminal(streams.In)
-	once := f.once || !isTerminal || !canType || os.Getenv("TERM") == "dumb"
-	return &options{reader: reader, once: once, config: config, mouse: f.mouse, color: color, bell: f.bell, changes: f.changes, same: sameCluster(cmd), streams: streams}, nil
+	once := f.once || printer.Machine != nil || !isTerminal || !canType || os.Getenv("TERM") == "dumb"
+	return &options{reader: reader, printer: printer, once: once, config: config, mouse: f.mouse, bell: f.bell, changes: f.changes, same: sameCluster(cmd), streams: streams}, nil
 }
 
 func (o *options) run(ctx context.Context) error {
-	opts := tui.Options{Namespace: o.reader.Only, Env: os.Getenv, Mouse: o.mouse, Color: o.color, Bell: o.bell, Config: o.config}
+	opts := tui.Options{Namespace: o.reader.Only, Env: os.Getenv, Mouse: o.mouse, Color: o.printer.Text.Color, Bell: o.bell, Config: o.config}
 	if o.once || !o.reader.Live() {
 		from, err := o.reader.Read(ctx, cli.Scope{})
 		if err != nil {
 			return err
 		}
-		opts.Source, opts.Fixed, opts.Name = live.NewFixed(from.Snap), true, from.Snap.Source
+		opts.Name = from.Snap.Source
 		if o.once {
 			return o.printOnce(ctx, opts, from)
 		}
+		opts.Source, opts.Fixed = live.NewFixed(from.Snap), true
 		return tui.Run(ctx, opts, o.streams.In, o.streams.Out)
 	}
 	// It ends when another cluster is chosen on the dashboard, and with it.
@@ -195,15 +205,22 @@ func (o *options) printOnce(ctx context.Context, opts tui.Options, from *cli.Sou
 	if len(gaps) > 0 && !gapErr.Partial {
 		return gapErr
 	}
-	var incomplete *tui.IncompleteError
-	err := tui.Once(ctx, opts, cli.OutputWidth(o.streams.Out), o.streams.Out)
-	switch {
-	case err != nil && !errors.As(err, &incomplete):
+	found, err := doctor.Overview(ctx, cluster.New(from.Snap), o.reader.Only)
+	if err != nil {
 		return err
+	}
+	if o.printer.Machine == nil {
+		err = tui.Once(opts, from.Snap, found, o.printer.Text.Width, o.streams.Out)
+	} else if err = o.printer.Machine.PrintObj(&found.Overview, o.streams.Out); err == nil && from.NamespaceGone(o.reader.Only) {
+		err = cli.PrintNotes(o.streams, "namespace "+o.reader.Only+" does not exist")
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("print the overview: %w", err)
 	case len(gaps) > 0:
 		return gapErr
-	case incomplete != nil:
-		return &cli.UnendingError{Doing: "show the overview", Reason: incomplete.Reason}
+	case found.Unending != "":
+		return &cli.UnendingError{Doing: "show the overview", Reason: found.Unending}
 	default:
 		return nil
 	}

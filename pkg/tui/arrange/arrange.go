@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
@@ -70,7 +71,7 @@ func (a Arrangement) Apply(ctx context.Context, p *live.Picture, s widget.Conten
 			if other, ok := item.(interface{ Space() string }); ok && other.Space() != a.Namespace {
 				continue
 			}
-			if f, ok := item.(*api.Finding); ok && !live.Concerns(f, a.Namespace) {
+			if f, ok := item.(*api.Finding); ok && !inventory.Concerns(f, a.Namespace) {
 				continue
 			}
 		}

@@ -9,6 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -34,7 +35,7 @@ type Cluster struct {
 	Diagnosis *Diagnosis
 
 	picture  *Picture
-	troubles Troubles
+	troubles inventory.Troubles
 	// problem is why there is no newer picture.
 	problem error
 	// taking is true while a picture is taken, resting while none may be yet.
@@ -46,7 +47,7 @@ type Cluster struct {
 	frozen bool
 
 	alarm    AlarmMemory
-	happened Log
+	happened inventory.EventLog
 	// reasoning is true while a reason is found, and for a while afterwards; diagnosing
 	// while the checks are made.
 	reasoning, diagnosing bool
@@ -87,7 +88,7 @@ type (
 	// pictureMsg has a new picture.
 	pictureMsg struct {
 		picture  *Picture
-		troubles Troubles
+		troubles inventory.Troubles
 		err      error
 	}
 	// restedMsg ends the pause after a picture.
@@ -133,7 +134,7 @@ func (c *Cluster) Picture() *Picture { return c.picture }
 func (c *Cluster) Snapshot() *snapshot.Snapshot { return c.opts.Source.Snapshot() }
 
 // Happened is what happened between pictures.
-func (c *Cluster) Happened() *Log { return &c.happened }
+func (c *Cluster) Happened() *inventory.EventLog { return &c.happened }
 
 // Worked takes note of how long a screen took to be worked out of a picture: what is done
 // often has to be cheap.

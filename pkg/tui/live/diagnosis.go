@@ -6,7 +6,6 @@ package live
 import (
 	"context"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -88,20 +87,4 @@ func severityRank(severity api.Severity) int {
 		return at
 	}
 	return len(checks.Severities())
-}
-
-// Concerns reports whether a finding is about a namespace, or about none.
-func Concerns(f *api.Finding, namespace string) bool {
-	namespaced := false
-	for _, object := range f.Objects {
-		parts := strings.Split(object, "/")
-		if len(parts) < 3 {
-			continue
-		}
-		if parts[1] == namespace {
-			return true
-		}
-		namespaced = true
-	}
-	return !namespaced
 }

@@ -38,8 +38,8 @@ type Picture struct {
 	Pools []api.Pool
 	// Gaps are what a preview assumes, and what could not be read, what matters most first.
 	Gaps []string
-	// Waiting are the pods that wait for devices.
-	Waiting []WaitingPod
+	// waitsFor is what the reasons of the pods that wait are known by.
+	waitsFor map[*corev1.Pod]Target
 	// verdicts are those of the queue, which is decided for each pod that fits.
 	verdicts verdict.Memory
 
@@ -71,11 +71,11 @@ func Take(ctx context.Context, source Source, before *Picture) (*Picture, error)
 	p := &Picture{
 		amended: amended,
 		source:  source, Cluster: c, Inventory: inventory.New(c),
-		made: map[string]any{},
+		made: map[string]any{}, waitsFor: map[*corev1.Pod]Target{},
 	}
-	p.Pools, p.Gaps = p.Inventory.Usage(), gapsOf(snap)
+	p.Pools, p.Gaps = p.Inventory.Usage(), inventory.Assumptions(snap)
 	for _, pod := range c.Waiting() {
-		p.Waiting = append(p.Waiting, WaitingPod{pod, waitsFor(c, pod)})
+		p.waitsFor[pod] = waitsFor(c, pod)
 	}
 	p.Cost = time.Since(start)
 	return p, nil
@@ -145,10 +145,10 @@ type Target struct{ kind, namespace, name string }
 // ClaimTarget is what the reason of a claim is known by.
 func ClaimTarget(namespace, name string) Target { return Target{api.KindClaim, namespace, name} }
 
-// WaitingPod is a pod that waits for devices, and what its reason is known by.
-type WaitingPod struct {
-	*corev1.Pod
-	Of Target
+// WaitsFor is what the reason of a pod that waits is known by; false for other pods.
+func (p *Picture) WaitsFor(pod *corev1.Pod) (of Target, waits bool) {
+	of, waits = p.waitsFor[pod]
+	return of, waits
 }
 
 // waitsFor returns what the reason of a pod that waits is known by: its first pending claim
@@ -162,35 +162,6 @@ func waitsFor(c *cluster.Cluster, pod *corev1.Pod) Target {
 	return Target{api.KindPod, pod.Namespace, pod.Name}
 }
 
-// Drivers sums the pools up by driver.
-func (p *Picture) Drivers() []DriverUse {
-	var list []DriverUse
-	for i := range p.Pools {
-		pool := &p.Pools[i]
-		if i == 0 || list[len(list)-1].Name != pool.Driver {
-			list = append(list, DriverUse{Name: pool.Driver})
-		}
-		list[len(list)-1].add(pool)
-	}
-	return list
-}
-
-// DriverUse is what there is of one driver.
-type DriverUse struct {
-	Name    string
-	pools   int
-	broken  int
-	Devices api.DeviceCounts
-}
-
-func (d *DriverUse) add(pool *api.Pool) {
-	d.pools++
-	if pool.State != api.PoolStateUsable && pool.State != api.PoolStateEmpty {
-		d.broken++
-	}
-	inventory.AddCounts(&d.Devices, pool.Devices)
-}
-
 // Unread are the gaps of a picture, none if there is no picture yet.
 func (p *Picture) Unread() []string {
 	if p == nil {
@@ -201,8 +172,5 @@ func (p *Picture) Unread() []string {
 
 // KnowsNamespace is false only if it is known that there is no such namespace.
 func (p *Picture) KnowsNamespace(name string) bool {
-	if name == "" || p == nil || len(p.Cluster.Snapshot.Namespaces) == 0 || p.Cluster.Snapshot.Gap(snapshot.ResourceNamespaces) != nil {
-		return true
-	}
-	return p.Cluster.Snapshot.Namespace(name) != nil
+	return name == "" || p == nil || !p.Cluster.Snapshot.NamespaceGone(name)
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"strings"
 	"sync"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -32,10 +32,8 @@ type Reasons struct {
 
 // Reason is why a claim is pending, or a pod waits.
 type Reason struct {
-	// Code and Stage are words, Outlook says when it would fit, Summary is a sentence.
-	Code, Stage, Outlook, Summary string
-	// Actor is who can help, see [explain.Actor]; Remedies are what would help.
-	Actor    string
+	api.StuckReason
+	// Remedies are what would help.
 	Remedies []string
 	// Answer is what the pane of a row draws; nil if there was an error.
 	Answer *api.Explanation
@@ -45,6 +43,9 @@ type Reason struct {
 	At   time.Time
 	took time.Duration
 }
+
+// Word is the code or, if there is none, the verdict.
+func (r *Reason) Word() string { return inventory.ReasonWord(&r.StuckReason) }
 
 // What time alone changes is worked out again after a while: the more rarely, the
 // longer it takes.
@@ -133,8 +134,8 @@ func (r *Reasons) Next(p *Picture, now time.Time) (Target, bool) {
 			want(ClaimTarget(claim.Namespace, claim.Name))
 		}
 	}
-	for i := range p.Waiting {
-		if of := p.Waiting[i].Of; of.kind == api.KindPod {
+	for _, pod := range p.Cluster.Waiting() {
+		if of := p.waitsFor[pod]; of.kind == api.KindPod {
 			want(of)
 		}
 	}
@@ -149,42 +150,12 @@ func (r *Reasons) Work(ctx context.Context, p *Picture, of Target, now time.Time
 	if ctx.Err() != nil {
 		return false
 	}
-	found := Reason{of: p.change, At: now, took: time.Since(start)}
-	if found.tell(answer, err); err == nil {
+	found := Reason{StuckReason: explain.Reason(answer, err), of: p.change, At: now, took: time.Since(start)}
+	if err == nil {
 		found.Remedies, found.Answer = render.RemedyLines(answer), widget.Trim(answer)
 	}
 	r.add(of, found)
 	return true
-}
-
-// WorkAll works out the reasons of all pods that wait, at once: equal pods share one. The
-// reasons have no remedies, since these may name the objects of another pod. The error is
-// that of ctx.
-func (r *Reasons) WorkAll(ctx context.Context, p *Picture, now time.Time) error {
-	asked := make([]explain.Options, 0, len(p.Waiting))
-	for _, pod := range p.Waiting {
-		asked = append(asked, explain.Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name})
-	}
-	answers, err := explain.ExplainEquivalent(ctx, p.Cluster, asked)
-	if err != nil {
-		return fmt.Errorf("explain the pods that wait: %w", err)
-	}
-	for i, answer := range answers {
-		found := Reason{of: p.change, At: now}
-		found.tell(answer.Explanation, answer.Err)
-		r.add(p.Waiting[i].Of, found)
-	}
-	return nil
-}
-
-// tell takes what an answer says, or why there is none.
-func (r *Reason) tell(answer *api.Explanation, err error) {
-	if err != nil {
-		r.Code, r.Summary = string(api.Undetermined), strings.ReplaceAll(err.Error(), "\n", "; ")
-		return
-	}
-	r.Code, r.Stage, r.Outlook, r.Summary = explain.Word(answer), string(answer.Stage), string(explain.When(answer)), answer.Summary
-	r.Actor = explain.Actor(answer)
 }
 
 func (r *Reasons) add(of Target, found Reason) {

@@ -41,8 +41,8 @@ func TestReasonsHeedTheQueue(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{"first": string(api.Fits), "second": string(api.PodsCompete)} {
-		if got := reasons.Get(live.ClaimTarget(tc.Namespace, name)); got.Code != want {
-			t.Errorf("%s: %s, want %s: %s", name, got.Code, want, got.Summary)
+		if got := reasons.Get(live.ClaimTarget(tc.Namespace, name)); got.Word() != want {
+			t.Errorf("%s: %s, want %s: %s", name, got.Word(), want, got.Summary)
 		}
 		answer, err := p.Explain(t.Context(), explain.Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: name})
 		if err != nil || explain.Word(answer) != want {
@@ -76,8 +76,8 @@ func TestQueueFollowsPictures(t *testing.T) {
 		if !reasons.Work(t.Context(), p, smaller, tc.Taken()) {
 			t.Fatal("not worked out")
 		}
-		if got := reasons.Get(smaller); got.Code != want {
-			t.Errorf("picture %d: %s, want %s: %s", i, got.Code, want, got.Summary)
+		if got := reasons.Get(smaller); got.Word() != want {
+			t.Errorf("picture %d: %s, want %s: %s", i, got.Word(), want, got.Summary)
 		}
 		before = p
 	}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 )
 
 // Start lets the clock run and, where there is a connection, takes the first picture.
@@ -77,7 +79,7 @@ func (c *Cluster) arrived(msg pictureMsg) (tea.Cmd, News) {
 		return nil, NoNews
 	}
 	if before := c.picture; before != nil {
-		c.happened.Add(Between(before.Cluster.Snapshot, msg.picture.Cluster.Snapshot, c.opts.Now()))
+		c.happened.Add(inventory.Events(before.Cluster.Snapshot, msg.picture.Cluster.Snapshot, c.opts.Now()))
 	}
 	c.picture, c.troubles, c.problem = msg.picture, msg.troubles, nil
 	c.resting = true

@@ -4,10 +4,11 @@
 package live
 
 import (
-	"context"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 )
 
 const (
@@ -25,24 +26,6 @@ const (
 	diagnosisTimes = 60
 )
 
-// Now does all work at once: it takes a picture, makes the checks, and finds all reasons. It
-// is for output that does not change any more.
-func (c *Cluster) Now(ctx context.Context) error {
-	p, err := Take(ctx, c.opts.Source, nil)
-	if err != nil {
-		return err
-	}
-	c.picture = p
-	now := c.opts.Now()
-	if err := c.Reasons.WorkAll(ctx, p, now); err != nil {
-		return err
-	}
-	if !c.Diagnosis.Work(ctx, p, c.opts.Fixed, now) {
-		return ctx.Err()
-	}
-	return nil
-}
-
 // Take takes a picture unless one is being taken, it is too early for another,
 // the cluster is frozen, or there is no connection.
 func (c *Cluster) Take() tea.Cmd {
@@ -53,10 +36,10 @@ func (c *Cluster) Take() tea.Cmd {
 	before := c.picture
 	ctx, source, reasons, evictions := c.ctx, c.opts.Source, c.Reasons, c.opts.Bell
 	return func() tea.Msg {
-		var troubles Troubles
+		var troubles inventory.Troubles
 		p, err := Take(ctx, source, before)
 		if err == nil {
-			troubles = FindTroubles(p, evictions)
+			troubles = p.Inventory.Troubles(p.Pools, evictions)
 		}
 		if err == nil && before != nil {
 			reasons.Follow(p, before)

@@ -4,9 +4,12 @@
 package nodemap
 
 import (
+	"cmp"
+	"fmt"
 	"strings"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
@@ -37,24 +40,11 @@ func Strip(l *widget.Look, n *inventory.Node) string {
 	return text.String()
 }
 
-// isAway reports whether no pod can use a node: it is not ready or gone, or all of its
-// devices are unusable.
-func isAway(n *inventory.Node) bool {
-	c := &n.Devices
-	return n.State == inventory.NodeNotReady || n.State == inventory.NodeGone || c.Unusable > 0 && c.Unusable == c.Total || c.Gone > 0 && c.Total == 0
-}
-
-// inTrouble reports whether something is wrong with a node or its devices.
-func inTrouble(n *inventory.Node) bool {
-	c := &n.Devices
-	return isAway(n) || n.Cordoned || c.Tainted > 0 || c.TaintedInUse > 0 || c.Unhealthy > 0 || c.Unusable > 0
-}
-
 // Cell is the sign of a node: what is wrong with it or else how much is used.
 func Cell(l *widget.Look, n *inventory.Node) (string, widget.Tone) {
 	c := &n.Devices
 	switch {
-	case isAway(n):
+	case n.IsAway():
 		return l.Glyphs.Unhealthy, widget.Bad
 	case n.Cordoned:
 		return l.Glyphs.Closed, widget.Warning
@@ -67,6 +57,37 @@ func Cell(l *widget.Look, n *inventory.Node) (string, widget.Tone) {
 		tone = widget.Good
 	}
 	return l.Glyphs.Levels[min(level, len(l.Glyphs.Levels)-1)], tone
+}
+
+// Groups draws nodes as cells, in groups; a node is known by its scope.
+func Groups(l *widget.Look, snap *snapshot.Snapshot, nodes []*inventory.Node, by inventory.Grouping, order inventory.Order) []widget.HeatGroup {
+	groups := inventory.GroupNodes(snap, nodes, by, order)
+	list := make([]widget.HeatGroup, 0, len(groups))
+	for _, g := range groups {
+		drawn := widget.HeatGroup{Name: g.Name, Cells: make([]widget.HeatCell, 0, len(g.Nodes))}
+		for _, n := range g.Nodes {
+			glyph, tone := Cell(l, n)
+			drawn.Cells = append(drawn.Cells, widget.HeatCell{Key: n.Scope, Glyph: glyph, Tone: tone})
+		}
+		if by.Any() {
+			drawn.Name, drawn.Note = cmp.Or(g.Name, "(none)"), note(g, order)
+		}
+		list = append(list, drawn)
+	}
+	return list
+}
+
+// note is what stands behind a group.
+func note(g *inventory.NodesTogether, o inventory.Order) string {
+	n, what := g.Whole, "all free"
+	switch o {
+	case inventory.ByFragmented:
+		n, what = g.Partly, "partly free"
+	case inventory.ByTrouble:
+		n, what = g.Trouble, "in trouble"
+	case inventory.ByName, inventory.ByUsed, inventory.ByWhole:
+	}
+	return fmt.Sprintf("%3d %%  %d %s", g.Used*100/max(g.Total, 1), n, what)
 }
 
 // Legend explains the signs of cells.

@@ -26,7 +26,7 @@ func fleet() (*snapshot.Snapshot, []*inventory.Node) {
 		name := fmt.Sprintf("node-%d", len(nodes))
 		snap.Nodes = append(snap.Nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"rack": rack}}})
 		n := &inventory.Node{
-			Name: name, Scope: name, State: "Ready", Devices: api.DeviceCounts{Total: 8, Allocated: used, Free: 8 - used},
+			Node:   api.Node{Name: name, Scope: name, State: "Ready", Devices: api.DeviceCounts{Total: 8, Allocated: used, Free: 8 - used}},
 			Groups: []inventory.NodeGroup{{Driver: "gpu.example.com"}},
 		}
 		if amend != nil {
@@ -51,19 +51,19 @@ func TestGroups(t *testing.T) {
 	snap, nodes := fleet()
 	l := widget.NewLook(func(string) string { return "" })
 	for _, test := range []struct {
-		by    Grouping
-		order Order
+		by    inventory.Grouping
+		order inventory.Order
 		want  []string
 	}{
-		{Grouping{Label: "rack"}, ByName, []string{"a █▇  87 %  0 all free", "b ▁○✗  16 %  1 all free", "c ▄▆▁▁  25 %  2 all free"}},
-		{Grouping{Label: "rack"}, ByUsed, []string{"a █▇  87 %  0 all free", "c ▄▆▁▁  25 %  2 all free", "b ▁○✗  16 %  1 all free"}},
-		{Grouping{Label: "rack"}, ByFragmented, []string{"c ▄▆▁▁  25 %  2 partly free", "a █▇  87 %  1 partly free", "b ▁○✗  16 %  0 partly free"}},
-		{Grouping{Label: "rack"}, ByWhole, []string{"c ▄▆▁▁  25 %  2 all free", "b ▁○✗  16 %  1 all free", "a █▇  87 %  0 all free"}},
-		{Grouping{Label: "rack"}, ByTrouble, []string{"b ▁○✗  16 %  2 in trouble", "a █▇  87 %  0 in trouble", "c ▄▆▁▁  25 %  0 in trouble"}},
-		{Grouping{Drivers: true}, ByName, []string{"gpu █▇▁○✗▄▆▁  40 %  2 all free", "gpu+nic ▁   0 %  1 all free"}},
-		{Grouping{Label: "nosuch"}, ByName, []string{"(none) █▇▁○✗▄▆▁▁  36 %  3 all free"}},
-		{Grouping{}, ByName, []string{" █▇▁○✗▄▆▁▁"}},
-		{Grouping{}, ByUsed, []string{" █▇▆✗▄▁○▁▁"}},
+		{inventory.Grouping{Label: "rack"}, inventory.ByName, []string{"a █▇  87 %  0 all free", "b ▁○✗  16 %  1 all free", "c ▄▆▁▁  25 %  2 all free"}},
+		{inventory.Grouping{Label: "rack"}, inventory.ByUsed, []string{"a █▇  87 %  0 all free", "c ▄▆▁▁  25 %  2 all free", "b ▁○✗  16 %  1 all free"}},
+		{inventory.Grouping{Label: "rack"}, inventory.ByFragmented, []string{"c ▄▆▁▁  25 %  2 partly free", "a █▇  87 %  1 partly free", "b ▁○✗  16 %  0 partly free"}},
+		{inventory.Grouping{Label: "rack"}, inventory.ByWhole, []string{"c ▄▆▁▁  25 %  2 all free", "b ▁○✗  16 %  1 all free", "a █▇  87 %  0 all free"}},
+		{inventory.Grouping{Label: "rack"}, inventory.ByTrouble, []string{"b ▁○✗  16 %  2 in trouble", "a █▇  87 %  0 in trouble", "c ▄▆▁▁  25 %  0 in trouble"}},
+		{inventory.Grouping{Drivers: true}, inventory.ByName, []string{"gpu █▇▁○✗▄▆▁  40 %  2 all free", "gpu+nic ▁   0 %  1 all free"}},
+		{inventory.Grouping{Label: "nosuch"}, inventory.ByName, []string{"(none) █▇▁○✗▄▆▁▁  36 %  3 all free"}},
+		{inventory.Grouping{}, inventory.ByName, []string{" █▇▁○✗▄▆▁▁"}},
+		{inventory.Grouping{}, inventory.ByUsed, []string{" █▇▆✗▄▁○▁▁"}},
 	} {
 		var got []string
 		for _, g := range Groups(&l, snap, nodes, test.by, test.order) {
@@ -84,7 +84,7 @@ func TestGroupings(t *testing.T) {
 	snap, _ := fleet()
 	snap.Nodes[0].Labels["drivers"] = "yes"
 	var got []string
-	for _, by := range Groupings(snap.Nodes) {
+	for _, by := range inventory.Groupings(snap.Nodes) {
 		got = append(got, strings.TrimSpace(by.Kind()+" "+by.String()))
 	}
 	if want := []string{"not grouped", "drivers", "label drivers", "label rack"}; !slices.Equal(got, want) {

@@ -106,7 +106,7 @@ func (p *Page) aboutClass(c *Class) []string {
 		}
 	}
 	for i := range p.model.Teams.Rows {
-		for _, use := range p.model.Teams.Rows[i].Uses {
+		for _, use := range p.model.Teams.Rows[i].Classes {
 			if use.Class == c.Name && use.Used > 0 {
 				text = append(text, fmt.Sprintf("%5d  by namespace %s", use.Used, p.model.Teams.Rows[i].Namespace))
 			}
@@ -146,7 +146,7 @@ func aboutWait(s *Stuck) (text []string) {
 
 func (p *Page) aboutTeam(t *Team) []string {
 	text := []string{fmt.Sprintf("%d pods wait, %d devices are idle", t.Waiting, t.Idle), ""}
-	for _, use := range t.Uses {
+	for _, use := range t.Classes {
 		line := fmt.Sprintf("%5d  of %s, %.0f %% of what is used of it", use.Used, use.Class, 100*use.Share)
 		if use.Waiting > 0 {
 			line += fmt.Sprintf(", %d wait", use.Waiting)

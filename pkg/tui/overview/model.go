@@ -93,21 +93,8 @@ type Stuck struct {
 
 // Team is a namespace's used and awaited devices.
 type Team struct {
-	Namespace string
-	Uses      []Use
-	// Share is its part of all devices in use, from 0 to 1; negative if not known.
-	Share float64
-	// Waiting counts pods, Idle devices.
-	Waiting, Idle int
-	Open          any
-}
-
-// Use is how many devices of a class are used.
-type Use struct {
-	Class               string
-	Used, Waiting, Idle int
-	// Share is Used of all that is used of the class.
-	Share float64
+	api.Team
+	Open any
 }
 
 // Hand is something that needs a hand.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/charmbracelet/x/ansi"
+	"k8s.io/utils/ptr"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
@@ -34,8 +35,8 @@ func model(stuck int) Model {
 		Stuck: Section[Stuck]{All: "all that waits", None: "no pod waits for devices"},
 		Pods:  stuck,
 		Teams: Section[Team]{Rows: []Team{
-			{Namespace: "research", Uses: []Use{{Class: "gpu.example.com", Used: 6}}, Share: 0.75, Waiting: 2, Open: "team research"},
-			{Namespace: "vision", Uses: []Use{{Class: "gpu.example.com", Used: 2}}, Share: -1, Open: "team vision"},
+			{Team: api.Team{Namespace: "research", Classes: []api.TeamClass{{Class: "gpu.example.com", Used: 6}}, Share: ptr.To(0.75), Waiting: 2}, Open: "team research"},
+			{Team: api.Team{Namespace: "vision", Classes: []api.TeamClass{{Class: "gpu.example.com", Used: 2}}}, Open: "team vision"},
 		}, All: "all teams"},
 		Hands:  Section[Hand]{Rows: []Hand{{Sign: "○", Tone: widget.Warning, Name: "gpu-08", Text: "cordoned, 8 free", Open: "node gpu-08"}}, All: "all findings"},
 		Events: Section[Event]{None: "none since 09:30:00"},

@@ -404,9 +404,9 @@ func (p *Page) teamRows(width int) (titles string, lines []string) {
 	for i := range rows {
 		t := &rows[i]
 		share, bar := "?", ""
-		if t.Share >= 0 {
-			share = fmt.Sprintf("%.0f %%", 100*t.Share)
-			bar = p.look.Share(t.Share, columns[3].width)
+		if t.Share != nil {
+			share = fmt.Sprintf("%.0f %%", 100**t.Share)
+			bar = p.look.Share(*t.Share, columns[3].width)
 		}
 		texts := []string{render.Escape(t.Namespace), p.uses(t), share, bar, someOrNone(t.Waiting), someOrNone(t.Idle)}
 		if p.plain {
@@ -443,10 +443,10 @@ func (p *Page) teamRows(width int) (titles string, lines []string) {
 func (p *Page) uses(t *Team) string {
 	var parts []string
 	bound, none := "", "-"
-	if t.Share < 0 {
+	if t.Share == nil {
 		bound, none = "≥", "?"
 	}
-	for _, use := range t.Uses {
+	for _, use := range t.Classes {
 		if use.Used > 0 {
 			parts = append(parts, fmt.Sprintf("%s %s%d", p.short(use.Class), bound, use.Used))
 		}

@@ -74,7 +74,7 @@ func Behind(item any) *Place {
 }
 
 // BehindEvent has the objects that an event is about, or explains the claim or pod if it is one.
-func BehindEvent(e *live.Event) *Place {
+func BehindEvent(e *inventory.Event) *Place {
 	objects := e.Objects()
 	of := func(id views.ID, has func(item any) bool) *Place {
 		return list(id, e.String(), has)
@@ -82,23 +82,23 @@ func BehindEvent(e *live.Event) *Place {
 	if item := ItemOf(e); item != nil {
 		return text(about.Why(item))
 	}
-	switch e.Kind {
-	case live.Claim:
+	switch e.Code.Kind() {
+	case inventory.EventOfClaim:
 		return of(views.Claims, func(item any) bool {
 			c, ok := item.(*api.Claim)
 			return ok && c.Namespace == e.Namespace && objects[c.Name]
 		})
-	case live.Pod:
+	case inventory.EventOfPod:
 		return of(views.Pods, func(item any) bool {
 			p, ok := item.(*inventory.Pod)
 			return ok && p.Namespace == e.Namespace && objects[p.Name]
 		})
-	case live.Node:
+	case inventory.EventOfNode:
 		return of(views.Nodes, func(item any) bool {
 			n, ok := item.(*inventory.Node)
 			return ok && objects[n.Name]
 		})
-	case live.Slice:
+	case inventory.EventOfSlice:
 		return of(views.Pools, func(item any) bool {
 			pool, ok := item.(*api.Pool)
 			return ok && objects[pool.Driver+"/"+pool.Name]
@@ -113,15 +113,15 @@ func BehindEvent(e *live.Event) *Place {
 
 // ItemOf is the claim or pod that an event is about; nil if it is about more, or something
 // else.
-func ItemOf(e *live.Event) any {
+func ItemOf(e *inventory.Event) any {
 	if e.Count != 1 {
 		return nil
 	}
 	for name := range e.Objects() {
-		if e.Kind == live.Claim {
+		if e.Code.Kind() == inventory.EventOfClaim {
 			return &api.Claim{Namespace: e.Namespace, Name: name}
 		}
-		if e.Kind == live.Pod {
+		if e.Code.Kind() == inventory.EventOfPod {
 			return &inventory.Pod{Pod: &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: e.Namespace, Name: name}}}
 		}
 	}

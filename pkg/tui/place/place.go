@@ -13,7 +13,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/about"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/arrange"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/nodemap"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
 
@@ -28,8 +27,8 @@ type Place struct {
 
 // Map puts nodes into groups, and these in order.
 type Map struct {
-	By    nodemap.Grouping
-	Order nodemap.Order
+	By    inventory.Grouping
+	Order inventory.Order
 }
 
 // All returns a view as it is opened from elsewhere.

@@ -6,6 +6,11 @@ package summary
 import (
 	"slices"
 	"time"
+
+	"k8s.io/utils/ptr"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 )
 
 // Step is the time between two samples.
@@ -23,6 +28,22 @@ type History struct {
 type sample struct {
 	at    time.Time
 	value float64
+}
+
+// Remember notes how much is used of everything, and how many pods wait.
+func (h *History) Remember(now time.Time, o *inventory.Overview, waiting int) {
+	for i := range o.Capacity {
+		h.add(now, seriesOf(&o.Capacity[i]), ptr.Deref(o.Capacity[i].Share, 0))
+	}
+	h.add(now, "waiting", float64(waiting))
+}
+
+// seriesOf is the name of the history of a class or a driver.
+func seriesOf(c *api.ClassCapacity) string {
+	if c.Class == "" {
+		return "driver " + c.Driver
+	}
+	return "class " + c.Class
 }
 
 // add notes a value. Of each minute, the last one is kept.

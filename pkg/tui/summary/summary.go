@@ -6,19 +6,18 @@ package summary
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
-	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/nodemap"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/overview"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/place"
@@ -26,129 +25,148 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
-// Model is the first page of facts.
-func (s *Summary) Model(f *Facts) overview.Model {
-	m := overview.Model{Names: views.ShortClassNames(f.From.Cluster.Snapshot.Classes), Waiting: scaled(slices.Clone(s.Hours["waiting"]))}
-	m.Classes = s.capacity(f)
-	m.Stuck, m.Pods = s.stuck(f)
-	m.Teams = s.teams(f)
-	m.Hands = s.hands(f)
-	m.Events = s.happened(f.From.Cluster.Snapshot.Now())
-	if s.Fixed {
-		m.Waiting = nil
+// Summary makes the model of the first page of an overview of a cluster, and of what else is
+// known by then.
+type Summary struct {
+	Look *widget.Look
+	// Snapshot is what the overview is of.
+	Snapshot *snapshot.Snapshot
+	Fixed    bool
+	Started  time.Time
+	// Reason is all that is known of why a pod waits; nil if an overview has that.
+	Reason func(*corev1.Pod) live.Reason
+	// Hours are the histories, by name.
+	Hours  map[string][]float64
+	Events []inventory.Event
+	// Nodes are those to be shown as signs, in groups and in an order; nil for none.
+	Nodes []*inventory.Node
+	By    inventory.Grouping
+	Order inventory.Order
+}
+
+// Model is the first page.
+func (s *Summary) Model(o *inventory.Overview) overview.Model {
+	m := overview.Model{Names: views.ShortClassNames(s.Snapshot.Classes), Verdict: s.verdict(o), Classes: s.capacity(o), Hands: s.hands(o), Events: s.happened(o)}
+	m.Stuck, m.Pods = s.stuck(o, m.Names)
+	m.Teams = overview.Section[overview.Team]{None: s.none("nobody uses devices", snapshot.ResourceClaims), All: place.All(views.Teams)}
+	for i := range o.Teams {
+		m.Teams.Rows = append(m.Teams.Rows, overview.Team{Team: o.Teams[i], Open: place.Teams(o.Teams[i].Namespace)})
 	}
-	m.Verdict = s.verdict(f)
+	if !s.Fixed {
+		m.Waiting = scaled(slices.Clone(s.Hours["waiting"]))
+	}
 	if len(s.Nodes) > 0 {
-		m.Nodes, m.NodeLegend = nodemap.Groups(s.Look, f.From.Cluster.Snapshot, s.Nodes, s.By, s.Order), nodemap.Legend(s.Look)
+		m.Nodes, m.NodeLegend = nodemap.Groups(s.Look, s.Snapshot, s.Nodes, s.By, s.Order), nodemap.Legend(s.Look)
 		m.OpenNodes = &place.Place{View: views.Nodes, Map: &place.Map{By: s.By, Order: s.Order}}
 	}
 	return m
 }
 
-// capacity has the classes or, where there are none, the drivers.
-func (s *Summary) capacity(f *Facts) overview.Section[overview.Class] {
-	section := overview.Section[overview.Class]{None: f.none("no DeviceClasses, and no devices", snapshot.ResourceSlices, snapshot.ResourceClasses), All: place.All(views.Classes)}
-	waiting := map[string]int{}
-	for i := range f.teams {
-		if s.in(f.teams[i].Namespace) {
-			waiting[f.teams[i].Class] += f.teams[i].Waiting
+// none is what stands where there is nothing: text, or that it is not known because a
+// resource could not be read.
+func (s *Summary) none(text string, resources ...string) string {
+	for _, resource := range resources {
+		if gap := s.Snapshot.Gap(resource); gap != nil {
+			return "not known: " + gap.Reason
 		}
 	}
-	for i := range f.Classes {
-		c := &f.Classes[i]
-		row := s.usage(c.Name, "class ", &c.DeviceCounts, c.DevicesAreLowerBounds)
-		row.Waiting = waiting[c.Name]
+	return text
+}
+
+// tones are how bad things are.
+func tones(severity api.Severity) widget.Tone {
+	switch severity {
+	case api.SeverityWarning:
+		return widget.Warning
+	case api.SeverityInfo:
+		return widget.Faint
+	case api.SeverityError, api.SeverityUnknown:
+		return widget.Bad
+	default:
+		return widget.Plain
+	}
+}
+
+// verdict says in a line what is wrong.
+func (s *Summary) verdict(o *inventory.Overview) []overview.Mark {
+	g := &s.Look.Glyphs
+	signs := map[api.IssueCode]string{
+		api.IssuePoolsUnknown: g.Unusable, api.IssuePodsUnknown: g.Unusable, api.IssuePodsWaiting: g.Up, api.IssueDevicesTainted: g.Tainted,
+		api.IssueDevicesTaintedInUse: g.TaintedInUse, api.IssuePodsEvicted: g.Tainted, api.IssueNodesCordoned: g.Closed, api.IssueClaimsWithoutPod: g.Free,
+	}
+	if len(o.Issues) == 0 {
+		return []overview.Mark{{Sign: g.Fine, Tone: widget.Good, Text: "no pod waits, no pool is broken, no device is tainted"}}
+	}
+	marks := make([]overview.Mark, 0, len(o.Issues))
+	for i := range o.Issues {
+		issue := &o.Issues[i]
+		marks = append(marks, overview.Mark{Sign: cmp.Or(signs[issue.Code], g.Unhealthy), Tone: tones(issue.Severity), Text: issue.Message})
+	}
+	return marks
+}
+
+// capacity has the classes or, where there are none, the drivers.
+func (s *Summary) capacity(o *inventory.Overview) overview.Section[overview.Class] {
+	section := overview.Section[overview.Class]{None: s.none("no DeviceClasses, and no devices", snapshot.ResourceSlices, snapshot.ResourceClasses), All: place.All(views.Classes)}
+	for i := range o.Capacity {
+		c := &o.Capacity[i]
+		d := &c.Devices
+		row := overview.Class{
+			Name: cmp.Or(c.Class, c.Driver), Counts: *d, Used: "-", Waiting: c.Waiting,
+			Free: render.AtMost(d.Free, d.FreeIsUpperBound), Placeable: render.AtMost(min(d.Placeable, d.Free), d.FreeIsUpperBound),
+		}
+		if c.Class == "" {
+			section.All, row.Open = place.All(views.Pools), place.Pools(c.Driver)
+		} else {
+			class := &api.Class{Name: c.Class}
+			row.Open, row.Item = place.Behind(class), class
+		}
+		if c.Share != nil {
+			row.Used = fmt.Sprintf("%.0f %%", 100**c.Share)
+		}
+		if c.DevicesAreLowerBounds {
+			row.Used, row.Free, row.Placeable = "?", "?", "?"
+		}
 		if c.Failing > 0 {
 			row.Note = "fails on " + english.Count(c.Failing, "device")
 		}
-		row.Open, row.Item = place.Behind(c), c
-		section.Rows = append(section.Rows, row)
-	}
-	if len(f.Classes) > 0 {
-		return section
-	}
-	section.All = place.All(views.Pools)
-	for _, d := range f.From.Drivers() {
-		row := s.usage(d.Name, "driver ", &d.Devices, false)
-		row.Open = place.Pools(d.Name)
+		if !s.Fixed {
+			row.History = s.Hours[seriesOf(c)]
+		}
 		section.Rows = append(section.Rows, row)
 	}
 	return section
 }
 
-// usage is how much of a class or a driver is used.
-func (s *Summary) usage(name, kind string, c *api.DeviceCounts, atLeast bool) overview.Class {
-	row := overview.Class{Name: name, Counts: *c, History: s.Hours[kind+name], Used: "-"}
-	row.Free, row.Placeable = render.AtMost(c.Free, c.FreeIsUpperBound), render.AtMost(min(c.Placeable, c.Free), c.FreeIsUpperBound)
-	if c.Total+c.Gone > 0 {
-		row.Used = fmt.Sprintf("%.0f %%", 100*used(c))
-	}
-	if atLeast {
-		row.Used, row.Free, row.Placeable = "?", "?", "?"
-	}
-	if s.Fixed {
-		row.History = nil
-	}
-	return row
-}
-
 // stuck has the pods that wait, the longest first, and those that cannot work with
-// their devices. Pods of one owner with the same reason are one row.
-func (s *Summary) stuck(f *Facts) (section overview.Section[overview.Stuck], pods int) {
-	section.None, section.All = f.none("no pod waits for devices", snapshot.ResourcePods, snapshot.ResourceClaims), place.All(views.Pending)
-	known := map[[3]string]int{}
-	add := func(namespace, name, owner, code string, row overview.Stuck) {
-		pods++
-		key := [3]string{namespace, cmp.Or(owner, "pod/"+name), code}
-		if at, ok := known[key]; ok {
-			section.Rows[at].Count++
-			section.Rows[at].Name = namespace + "/" + owner
-			section.Rows[at].Open = place.Pods(namespace, owner)
-			return
+// their devices.
+func (s *Summary) stuck(o *inventory.Overview, names map[string]string) (section overview.Section[overview.Stuck], pods int) {
+	section.None, section.All = s.none("no pod waits for devices", snapshot.ResourcePods, snapshot.ResourceClaims), place.All(views.Pending)
+	for i := range o.Stuck {
+		of, pod := &o.Stuck[i], &inventory.Pod{Pod: o.StuckPods[i]}
+		pods += of.Count
+		row := overview.Stuck{
+			Wait: time.Duration(ptr.Deref(of.AgeSeconds, -1)) * time.Second, Count: of.Count, Asks: views.AsksText(of.Asks, names), Code: inventory.ReasonWord(&of.StuckReason),
+			Reason: of.Summary, Outlook: string(of.Outlook), Tone: widget.Bad, Open: place.Behind(pod), Item: pod,
 		}
-		known[key] = len(section.Rows)
-		row.Name, row.Count = namespace+"/"+name, 1
-		row.Key = row.Name
+		row.Who = whoText(row.Code, of.Actor)
+		row.Key = of.Namespace + "/" + of.Name
+		row.Name = row.Key
+		if of.Count > 1 {
+			row.Name, row.Open = of.Namespace+"/"+of.Owner, place.Pods(of.Namespace, of.Owner)
+		}
+		if snapshot.Waits(pod.Pod) {
+			row.Tone = widget.Warning
+			if s.Reason != nil {
+				found := s.Reason(pod.Pod)
+				row.Remedies = found.Remedies
+				if answer := found.Answer; answer != nil {
+					row.Lines = func(width int) []string { return widget.BriefLines(s.Look, answer, width) }
+				}
+			}
+		}
 		section.Rows = append(section.Rows, row)
 	}
-	names, now := views.ShortClassNames(f.From.Cluster.Snapshot.Classes), f.From.Cluster.Snapshot.Now()
-	for i := range f.waiting {
-		w := &f.waiting[i]
-		if !s.in(w.pod.Namespace) {
-			continue
-		}
-		found := s.Reasons.Get(w.of)
-		row := overview.Stuck{
-			Wait: now.Sub(w.pod.CreationTimestamp.Time), Asks: views.AsksText(w.asks, names), Code: found.Code, Reason: found.Summary,
-			Who: whoText(found.Code, found.Actor), Remedies: found.Remedies, Outlook: found.Outlook, Tone: widget.Warning,
-		}
-		pod := &inventory.Pod{Pod: w.pod}
-		row.Open, row.Item = place.Behind(pod), pod
-		if answer := found.Answer; answer != nil {
-			row.Lines = func(width int) []string { return widget.BriefLines(s.Look, answer, width) }
-		}
-		if w.pod.CreationTimestamp.IsZero() {
-			row.Wait = -1
-		}
-		add(w.pod.Namespace, w.pod.Name, lifecycle.WorkloadName(w.pod), found.Code, row)
-	}
-	for i := range f.blocked {
-		b := &f.blocked[i]
-		if !s.in(b.Namespace) {
-			continue
-		}
-		row := overview.Stuck{Wait: -1, Code: string(b.Code), Reason: b.Summary, Who: whoText(string(b.Code), b.Actor), Tone: widget.Bad}
-		pod := &inventory.Pod{Pod: f.From.Cluster.Snapshot.Pod(b.Namespace, b.Name)}
-		if pod.Pod == nil {
-			pod.Pod = &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: b.Namespace, Name: b.Name}}
-		}
-		row.Open, row.Item = place.Behind(pod), pod
-		if !pod.CreationTimestamp.IsZero() {
-			row.Wait = now.Sub(pod.CreationTimestamp.Time)
-		}
-		add(b.Namespace, b.Name, b.Owner, string(b.Code), row)
-	}
-	slices.SortStableFunc(section.Rows, func(a, b overview.Stuck) int { return cmp.Compare(b.Wait, a.Wait) })
 	return section, pods
 }
 
@@ -168,62 +186,65 @@ func whoText(code, actor string) string {
 	}
 }
 
-// teams are namespaces, those that use most first.
-func (s *Summary) teams(f *Facts) overview.Section[overview.Team] {
-	section := overview.Section[overview.Team]{None: f.none("nobody uses devices", snapshot.ResourceClaims), All: place.All(views.Teams)}
-	teams := map[string]*overview.Team{}
-	total, sums, certain := 0, map[string]int{}, true
-	for i := range f.teams {
-		t := &f.teams[i]
-		total += t.Used
-		certain = certain && !t.UsedIsLowerBound
-		if !s.in(t.Namespace) {
-			continue
+// hands are what needs a hand, the most urgent first.
+func (s *Summary) hands(o *inventory.Overview) overview.Section[overview.Hand] {
+	section := overview.Section[overview.Hand]{None: s.none("nothing", snapshot.ResourceSlices), All: place.All(views.Findings)}
+	g := &s.Look.Glyphs
+	for i := range o.Attention {
+		a := &o.Attention[i]
+		row := overview.Hand{Sign: g.Unhealthy, Tone: tones(a.Severity), Name: cmp.Or(a.Code, a.Name), Text: a.Message, Open: place.Behind(o.About[i]), Item: o.About[i]}
+		switch item := o.About[i].(type) {
+		case *api.Taint:
+			row.Sign = g.Tainted
+		case *inventory.Node:
+			row.Open = place.Devices(item.Name)
+			if a.Severity == api.SeverityWarning {
+				row.Sign = g.Closed
+			}
+		case *api.Finding:
+			if a.Severity == api.SeverityWarning {
+				row.Sign = g.Tainted
+			}
+		case *api.Claim, nil:
+			row.Sign, row.Name = g.Free, string(api.FlagWaitingForPod)
+			row.Open = place.WithoutPod(row.Name)
 		}
-		if teams[t.Namespace] == nil {
-			teams[t.Namespace] = &overview.Team{Namespace: t.Namespace, Open: place.Teams(t.Namespace)}
-		}
-		team := teams[t.Namespace]
-		team.Uses = append(team.Uses, overview.Use{Class: t.Class, Used: t.Used, Waiting: t.Waiting, Idle: t.Idle, Share: t.Share})
-		team.Idle += t.Idle
-		sums[t.Namespace] += t.Used
-	}
-	for i := range f.waiting {
-		// A pod that asks for several classes is one.
-		if team := teams[f.waiting[i].pod.Namespace]; team != nil {
-			team.Waiting++
-		}
-	}
-	for _, name := range slices.SortedFunc(maps.Keys(teams), func(a, b string) int {
-		return cmp.Or(cmp.Compare(sums[b], sums[a]), cmp.Compare(a, b))
-	}) {
-		team := teams[name]
-		slices.SortStableFunc(team.Uses, func(a, b overview.Use) int { return cmp.Compare(b.Used, a.Used) })
-		switch {
-		case !certain:
-			team.Share = -1
-		case total > 0:
-			team.Share = float64(sums[name]) / float64(total)
-		}
-		section.Rows = append(section.Rows, *team)
+		section.Rows = append(section.Rows, row)
 	}
 	return section
 }
 
 // happened is what happened while the dashboard looked, the newest first.
-func (s *Summary) happened(now time.Time) overview.Section[overview.Event] {
+func (s *Summary) happened(o *inventory.Overview) overview.Section[overview.Event] {
 	var section overview.Section[overview.Event]
 	if s.Fixed {
 		return section
 	}
+	now := s.Snapshot.Now()
 	section.None = "none since " + when(s.Started, now)
 	for i := range s.Events {
 		e := &s.Events[i]
-		if s.in(cmp.Or(e.Namespace, s.Namespace)) {
-			section.Rows = append(section.Rows, overview.Event{Key: e.Key(), At: e.Last, When: when(e.Last, now), Tone: e.Tone, Text: e.String(), Open: place.BehindEvent(e), Item: place.ItemOf(e)})
+		if o.Namespace == "" || e.Namespace == "" || e.Namespace == o.Namespace {
+			section.Rows = append(section.Rows, overview.Event{Key: e.Key(), At: e.Last, When: when(e.Last, now), Tone: eventTone(e.Code), Text: e.String(), Open: place.BehindEvent(e), Item: place.ItemOf(e)})
 		}
 	}
 	return section
+}
+
+// eventTone is how good or bad something is that happened.
+func eventTone(code inventory.EventCode) widget.Tone {
+	switch code {
+	case inventory.ClaimReleased, inventory.ClaimDeallocated, inventory.PodHealthy, inventory.SlicePublished, inventory.NodeUncordoned, inventory.NodeBecameReady, inventory.RuleDeleted:
+		return widget.Good
+	case inventory.PodUnhealthy, inventory.SliceRemoved, inventory.NodeDeleted, inventory.NodeBecameNotReady:
+		return widget.Bad
+	case inventory.NodeCordoned, inventory.RuleCreated:
+		return widget.Warning
+	case inventory.ClaimAllocated:
+		return widget.Busy
+	default:
+		return widget.Plain
+	}
 }
 
 // when is the time of today, and else the date.

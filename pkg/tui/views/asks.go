@@ -11,11 +11,11 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
 // AsksText is "8 gpu, 1 nic".
-func AsksText(asks []inventory.Ask, names map[string]string) string {
+func AsksText(asks []api.Ask, names map[string]string) string {
 	var classes []string
 	counts := map[string]int64{}
 	for _, ask := range asks {

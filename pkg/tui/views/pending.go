@@ -72,9 +72,9 @@ func newPending(p *live.Picture, known *live.Reasons) widget.Content {
 				return strconv.Itoa(w.count)
 			}},
 			{Name: "Asks", Cell: func(w *waiting) string { return w.asks }},
-			{Name: "Why", Cell: func(w *waiting) string { return w.told(w.found.Code) }},
-			{Name: "Outlook", Cell: func(w *waiting) string { return w.found.Outlook }},
-			{Name: "Stage", Cell: func(w *waiting) string { return w.found.Stage }},
+			{Name: "Why", Cell: func(w *waiting) string { return w.told(w.found.Word()) }},
+			{Name: "Outlook", Cell: func(w *waiting) string { return string(w.found.Outlook) }},
+			{Name: "Stage", Cell: func(w *waiting) string { return string(w.found.Stage) }},
 			{Name: "Reason", Cell: func(w *waiting) string { return w.told(w.found.Summary) }},
 		},
 		State: waitingTone, StateColumn: "Why", Say: func(w *waiting) string { return w.found.Summary },
@@ -94,7 +94,7 @@ func waitingTone(w *waiting) widget.Tone {
 	switch {
 	case w.pod == nil:
 		return widget.Faint
-	case w.found.Code == string(api.Fits):
+	case w.found.Word() == string(api.Fits):
 		return widget.Good
 	default:
 		return widget.Warning
@@ -107,15 +107,15 @@ func whatWaits(p *live.Picture, reasons *live.Reasons) []waiting {
 	var list []waiting
 	known := map[string]int{}
 	names := ShortClassNames(p.Cluster.Snapshot.Classes)
-	for _, each := range p.Waiting {
-		pod, of := each.Pod, each.Of
+	for _, pod := range p.Cluster.Waiting() {
+		of, _ := p.WaitsFor(pod)
 		w := waiting{pod: pod, of: of, name: pod.Namespace + "/" + pod.Name, count: 1, asks: AsksText(p.Inventory.Asks(pod), names), since: pod.CreationTimestamp.Time, found: reasons.Get(of)}
 		owner := lifecycle.WorkloadName(pod)
 		if owner == "" {
 			list = append(list, w)
 			continue
 		}
-		key := strings.Join([]string{pod.Namespace, owner, w.asks, w.found.Code, w.found.Outlook}, "\x00")
+		key := strings.Join([]string{pod.Namespace, owner, w.asks, w.found.Word(), string(w.found.Outlook)}, "\x00")
 		at, grouped := known[key]
 		if !grouped {
 			known[key] = len(list)

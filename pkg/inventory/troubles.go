@@ -1,22 +1,21 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package live
+package inventory
 
 import (
 	"time"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 )
 
-// Troubles are the problems of a cluster, for the window title and the bell.
+// Troubles are what is wrong with a cluster, as the window title and the bell tell it.
 type Troubles struct {
 	// Broken counts the pools that are neither usable nor empty.
 	Broken int
 	// Waiting counts the pods that wait for devices, by namespace.
 	Waiting map[string]int
-	// Names are the names of all problems that a bell rings for.
+	// Names has a name for each trouble that a bell rings for.
 	Names []string
 }
 
@@ -24,23 +23,24 @@ type Troubles struct {
 // a second.
 const stuckAfter = 30 * time.Second
 
-// FindTroubles lists the problems in p. Evictions are included only if the bell needs them.
-func FindTroubles(p *Picture, evictions bool) Troubles {
+// Troubles lists what is wrong with the cluster and its pools. Evictions are only looked for
+// where a bell wants them.
+func (v *Inventory) Troubles(pools []api.Pool, evictions bool) Troubles {
 	t := Troubles{Waiting: map[string]int{}}
-	for _, pool := range Broken(p.Pools) {
+	for _, pool := range broken(pools) {
 		t.Broken++
-		t.Names = append(t.Names, "pool "+inventory.PoolName(pool))
+		t.Names = append(t.Names, "pool "+PoolName(pool))
 	}
-	for _, pod := range p.Waiting {
+	for _, pod := range v.cluster.Waiting() {
 		t.Waiting[pod.Namespace]++
-		if p.Cluster.Snapshot.Now().Sub(pod.CreationTimestamp.Time) >= stuckAfter {
+		if v.cluster.Snapshot.Now().Sub(pod.CreationTimestamp.Time) >= stuckAfter {
 			t.Names = append(t.Names, "pod "+string(pod.UID)+" "+pod.Namespace+"/"+pod.Name)
 		}
 	}
 	if !evictions {
 		return t
 	}
-	for _, taint := range p.Inventory.Taints() {
+	for _, taint := range v.Taints() {
 		for i := range taint.Pods {
 			if taint.Pods[i].Evicted {
 				t.Names = append(t.Names, "eviction "+taint.Pods[i].Namespace+"/"+taint.Pods[i].Name)
@@ -50,8 +50,8 @@ func FindTroubles(p *Picture, evictions bool) Troubles {
 	return t
 }
 
-// Broken returns the pools that are neither usable nor empty.
-func Broken(pools []api.Pool) []*api.Pool {
+// broken lists the pools that are neither usable nor empty.
+func broken(pools []api.Pool) []*api.Pool {
 	var broken []*api.Pool
 	for i := range pools {
 		if state := pools[i].State; state != api.PoolStateUsable && state != api.PoolStateEmpty {

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package live
+package inventory
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-func claims(namespace string, devices int, names ...string) []*resourceapi.ResourceClaim {
+func claimsOf(namespace string, devices int, names ...string) []*resourceapi.ResourceClaim {
 	list := make([]*resourceapi.ResourceClaim, 0, len(names))
 	for _, name := range names {
 		claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(namespace + name)}}
@@ -33,7 +33,7 @@ func claims(namespace string, devices int, names ...string) []*resourceapi.Resou
 	return list
 }
 
-func texts(l *Log) []string {
+func eventTexts(l *EventLog) []string {
 	var list []string
 	for _, e := range l.Events() {
 		list = append(list, e.Last.Format("15:04")+" "+e.String())
@@ -41,28 +41,28 @@ func texts(l *Log) []string {
 	return list
 }
 
-// TestLog tells equal events in one line with their count, and other ones, those in another
+// TestEventLog tells equal events in one line with their count, and other ones, those in another
 // namespace and later ones apart.
-func TestLog(t *testing.T) {
+func TestEventLog(t *testing.T) {
 	now := time.Date(2026, 9, 15, 9, 30, 0, 0, time.UTC)
-	var l Log
+	var l EventLog
 	step := func(after time.Duration, before, then []*resourceapi.ResourceClaim) {
 		now = now.Add(after)
-		l.Add(Between(&snapshot.Snapshot{Claims: before}, &snapshot.Snapshot{Claims: then}, now))
+		l.Add(Events(&snapshot.Snapshot{Claims: before}, &snapshot.Snapshot{Claims: then}, now))
 	}
-	step(0, claims("ml", 0, "a"), claims("ml", 1, "a"))
-	step(0, nil, claims("ml", 2, "b", "c"))
-	step(0, nil, claims("web", 1, "d"))
-	step(time.Second, claims("ml", 2, "b"), nil)
-	step(time.Second, claims("ml", 1, "e"), nil)
-	step(time.Minute, nil, claims("ml", 4, "f"))
+	step(0, claimsOf("ml", 0, "a"), claimsOf("ml", 1, "a"))
+	step(0, nil, claimsOf("ml", 2, "b", "c"))
+	step(0, nil, claimsOf("web", 1, "d"))
+	step(time.Second, claimsOf("ml", 2, "b"), nil)
+	step(time.Second, claimsOf("ml", 1, "e"), nil)
+	step(time.Minute, nil, claimsOf("ml", 4, "f"))
 	want := []string{
 		"09:31 claim ml/f was allocated 4 devices",
 		"09:30 2 claims of ml were deleted, and 3 devices were released",
 		"09:30 claim web/d was allocated gpu-01/gpu-0",
 		"09:30 3 claims of ml were allocated 5 devices",
 	}
-	if got := texts(&l); !slices.Equal(got, want) {
+	if got := eventTexts(&l); !slices.Equal(got, want) {
 		t.Errorf("it tells\n%q, want\n%q", got, want)
 	}
 	last := l.Events()[3]
@@ -77,11 +77,11 @@ func TestLog(t *testing.T) {
 // TestLogGoesOn covers first what happened last, also where that began earlier.
 func TestLogGoesOn(t *testing.T) {
 	now := time.Date(2026, 9, 15, 9, 30, 0, 0, time.UTC)
-	var l Log
-	l.Add(Between(&snapshot.Snapshot{}, &snapshot.Snapshot{Claims: claims("ml", 1, "a")}, now))
+	var l EventLog
+	l.Add(Events(&snapshot.Snapshot{}, &snapshot.Snapshot{Claims: claimsOf("ml", 1, "a")}, now))
 	key := l.Events()[0].Key()
-	l.Add(Between(&snapshot.Snapshot{Claims: claims("ml", 1, "b")}, &snapshot.Snapshot{}, now.Add(time.Second)))
-	l.Add(Between(&snapshot.Snapshot{}, &snapshot.Snapshot{Claims: claims("ml", 1, "c")}, now.Add(59*time.Second)))
+	l.Add(Events(&snapshot.Snapshot{Claims: claimsOf("ml", 1, "b")}, &snapshot.Snapshot{}, now.Add(time.Second)))
+	l.Add(Events(&snapshot.Snapshot{}, &snapshot.Snapshot{Claims: claimsOf("ml", 1, "c")}, now.Add(59*time.Second)))
 	got := l.Events()
 	if len(got) != 2 || got[0].String() != "2 claims of ml were allocated 2 devices" || !got[0].Last.Equal(now.Add(59*time.Second)) {
 		t.Errorf("the newest of %d is %s at %s", len(got), got[0].String(), got[0].Last)
@@ -90,24 +90,24 @@ func TestLogGoesOn(t *testing.T) {
 		t.Error("the cursor does not stay on it")
 	}
 	// The minute is that of the first one.
-	l.Add(Between(&snapshot.Snapshot{}, &snapshot.Snapshot{Claims: claims("ml", 1, "d")}, now.Add(61*time.Second)))
+	l.Add(Events(&snapshot.Snapshot{}, &snapshot.Snapshot{Claims: claimsOf("ml", 1, "d")}, now.Add(61*time.Second)))
 	if got := l.Events(); len(got) != 3 || got[0].Count != 1 {
 		t.Errorf("%d events, %d in the newest", len(got), got[0].Count)
 	}
 }
 
-// TestLogForgets keeps neither all events nor all of their objects.
-func TestLogForgets(t *testing.T) {
-	var l Log
+// TestEventLogForgets keeps neither all events nor all of their objects.
+func TestEventLogForgets(t *testing.T) {
+	var l EventLog
 	now := time.Date(2026, 9, 15, 9, 30, 0, 0, time.UTC)
-	for i := range 3 * kept {
-		l.Add(Between(&snapshot.Snapshot{}, &snapshot.Snapshot{Claims: claims(fmt.Sprint("team-", i), 1, "a")}, now))
+	for i := range 3 * eventsKept {
+		l.Add(Events(&snapshot.Snapshot{}, &snapshot.Snapshot{Claims: claimsOf(fmt.Sprint("team-", i), 1, "a")}, now))
 	}
-	if got := l.Events(); len(got) != kept || got[0].Namespace != fmt.Sprint("team-", 3*kept-1) {
+	if got := l.Events(); len(got) != eventsKept || got[0].Namespace != fmt.Sprint("team-", 3*eventsKept-1) {
 		t.Errorf("%d events, the newest of %s", len(got), got[0].Namespace)
 	}
 	for i := range 2 * objectsKept {
-		l.Add(Between(&snapshot.Snapshot{}, &snapshot.Snapshot{Claims: claims("many", 1, fmt.Sprint(i))}, now))
+		l.Add(Events(&snapshot.Snapshot{}, &snapshot.Snapshot{Claims: claimsOf("many", 1, fmt.Sprint(i))}, now))
 	}
 	newest := l.Events()[0]
 	if newest.Count != 2*objectsKept || len(newest.Objects()) != objectsKept {
@@ -157,17 +157,17 @@ func TestNodesAndHealth(t *testing.T) {
 			"09:30 node gpu-02 became ready", "09:30 node gpu-01 was uncordoned", "09:30 pod ml/a has healthy devices again",
 		}},
 	} {
-		var l Log
+		var l EventLog
 		for i, after := range test.steps[1:] {
-			l.Add(Between(test.steps[i], after, now))
+			l.Add(Events(test.steps[i], after, now))
 		}
-		if got := texts(&l); !slices.Equal(got, test.want) {
+		if got := eventTexts(&l); !slices.Equal(got, test.want) {
 			t.Errorf("it tells %q, want %q", got, test.want)
 		}
 	}
 }
 
-// TestBetween tells what becomes of slices and taint rules.
+// TestEventsBetween tells what becomes of slices and taint rules.
 func TestEventsBetween(t *testing.T) {
 	slice := func(generation int64) *resourceapi.ResourceSlice {
 		return &resourceapi.ResourceSlice{
@@ -188,7 +188,7 @@ func TestEventsBetween(t *testing.T) {
 		{first, first, nil},
 	} {
 		var got []string
-		list := Between(test.before, test.after, time.Now())
+		list := Events(test.before, test.after, time.Now())
 		for i := range list {
 			got = append(got, list[i].String())
 		}
@@ -196,7 +196,7 @@ func TestEventsBetween(t *testing.T) {
 			t.Errorf("it tells %q, want %q", got, test.want)
 		}
 	}
-	published := Between(none, first, time.Now())
+	published := Events(none, first, time.Now())
 	if !published[0].Objects()["gpu.example.com/gpu-01"] {
 		t.Errorf("the slice is about %v", published[0].Objects())
 	}

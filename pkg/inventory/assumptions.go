@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package live
+package inventory
 
 import (
 	"cmp"
@@ -11,9 +11,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/preview"
 )
 
-// gapsOf returns what a preview assumes, and what could not be read, what matters most
+// Assumptions lists what a preview assumes, and what could not be read, what matters most
 // first.
-func gapsOf(s *snapshot.Snapshot) []string {
+func Assumptions(s *snapshot.Snapshot) []string {
 	order := []string{
 		snapshot.ResourceClaims, snapshot.ResourceSlices, snapshot.ResourcePods, snapshot.ResourceClasses, snapshot.ResourceNodes, snapshot.ResourceTaintRules,
 	}

@@ -1,0 +1,206 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Overview is the condition of a cluster: what is wrong, how much is used, which pods are
+// stuck and why, who uses what, and what needs attention.
+//
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+type Overview struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// Source says in a few words what was read.
+	Source string `json:"source"`
+	// Namespace is the namespace whose pods and claims are listed and counted; it is left
+	// out if they are those of all namespaces.
+	Namespace string `json:"namespace,omitempty"`
+	// Issues count what is wrong, pools first; there are none if nothing is.
+	Issues []Issue `json:"issues"`
+	// Capacity has the DeviceClasses or, where there are none, the drivers.
+	Capacity []ClassCapacity `json:"capacity"`
+	// Stuck has the pods that wait for devices, or cannot work with them, the longest wait
+	// first. Pods of one owner with one reason are one entry.
+	Stuck []StuckPods `json:"stuck"`
+	// Teams are the namespaces that use devices or wait for them, the largest first.
+	Teams []Team `json:"teams"`
+	// Attention has what somebody should look at, the most urgent first.
+	Attention []Attention `json:"attention"`
+	// Nodes are the nodes with devices by name, and after them the devices for several
+	// nodes.
+	Nodes []Node `json:"nodes"`
+	// Assumptions is what could not be read or verified.
+	Assumptions []string `json:"assumptions,omitempty"`
+}
+
+// Issue is something that is wrong with a cluster, and how often.
+type Issue struct {
+	Code     IssueCode `json:"code"`
+	Severity Severity  `json:"severity"`
+	// Count is how many there are; 0 if that is not known.
+	Count int `json:"count"`
+	// LongestSeconds is how long the first of the pods has been waiting.
+	LongestSeconds int64 `json:"longestSeconds,omitempty"`
+	// NextEviction is when the first of the pods is evicted.
+	NextEviction *metav1.Time `json:"nextEviction,omitempty"`
+	// Message says it in a few words.
+	Message string `json:"message"`
+}
+
+// IssueCode says what is wrong with a cluster.
+type IssueCode string
+
+const (
+	// IssuePoolsBroken counts the pools that are neither usable nor empty.
+	IssuePoolsBroken IssueCode = "PoolsBroken"
+	// IssuePoolsUnknown means that ResourceSlices could not be read.
+	IssuePoolsUnknown IssueCode = "PoolsUnknown"
+	// IssuePodsWaiting counts the pods that wait for devices.
+	IssuePodsWaiting IssueCode = "PodsWaiting"
+	// IssuePodsBlocked counts the pods that have devices and cannot work with them.
+	IssuePodsBlocked IssueCode = "PodsBlocked"
+	// IssuePodsUnknown means that pods could not be read.
+	IssuePodsUnknown IssueCode = "PodsUnknown"
+	// IssueDevicesTainted counts the devices that are kept from new claims by a taint.
+	IssueDevicesTainted IssueCode = "DevicesTainted"
+	// IssueDevicesTaintedInUse counts the devices that claims have although they are tainted.
+	IssueDevicesTaintedInUse IssueCode = "DevicesTaintedInUse"
+	// IssuePodsEvicted counts the pods that are evicted because of taints of devices.
+	IssuePodsEvicted IssueCode = "PodsEvicted"
+	// IssueNodesGone counts the nodes with devices that do not exist.
+	IssueNodesGone IssueCode = "NodesGone"
+	// IssueNodesNotReady counts the nodes with devices that are not ready.
+	IssueNodesNotReady IssueCode = "NodesNotReady"
+	// IssueNodesCordoned counts the nodes with devices that are cordoned.
+	IssueNodesCordoned IssueCode = "NodesCordoned"
+	// IssueClaimsWithoutPod counts the pending claims that no pod uses.
+	IssueClaimsWithoutPod IssueCode = "ClaimsWithoutPod"
+)
+
+// ClassCapacity is how much there is of a DeviceClass or, where there are none, of a driver.
+type ClassCapacity struct {
+	Class  string `json:"class,omitempty"`
+	Driver string `json:"driver,omitempty"`
+	// Devices counts the devices by state.
+	Devices DeviceCounts `json:"devices"`
+	// DevicesAreLowerBounds is true if there may be more devices, because not all slices
+	// could be seen.
+	DevicesAreLowerBounds bool `json:"devicesAreLowerBounds,omitempty"`
+	// Share is the part of the devices that claims have, from 0 to 1; it is left out if
+	// there are no devices.
+	Share *float64 `json:"share,omitempty"`
+	// Failing counts the devices on which a selector of the class fails.
+	Failing int `json:"failing,omitempty"`
+	// Waiting counts the pods that wait for devices of the class.
+	Waiting int `json:"waiting"`
+}
+
+// StuckPods are pods of one owner that wait for devices, or cannot work with them, for one
+// reason.
+type StuckPods struct {
+	Namespace string `json:"namespace"`
+	// Name is the name of the first pod.
+	Name string `json:"name"`
+	// Owner is the workload that the pods belong to, "job/train"; empty for a bare pod.
+	Owner string `json:"owner,omitempty"`
+	// Count is how many pods there are.
+	Count int `json:"count"`
+	// AgeSeconds is how long ago the first pod was created; it is left out if that is not
+	// known.
+	AgeSeconds *int64 `json:"ageSeconds,omitempty"`
+	// Asks has the requests of a pod that waits.
+	Asks []Ask `json:"asks,omitempty"`
+
+	StuckReason `json:",inline"`
+}
+
+// StuckReason is why a pod waits for devices, or cannot work with them.
+type StuckReason struct {
+	// Verdict is the answer of the allocator; it is left out for pods whose devices are
+	// allocated.
+	Verdict Verdict `json:"verdict,omitempty"`
+	Code    Code    `json:"code,omitempty"`
+	Stage   Stage   `json:"stage,omitempty"`
+	Summary string  `json:"summary"`
+	// Outlook is the first condition under which a pod would fit.
+	Outlook Condition `json:"outlook,omitempty"`
+	// Actor is who can help; empty if nothing is known that helps.
+	Actor string `json:"actor,omitempty"`
+}
+
+// Ask is what a request of a pod wants.
+type Ask struct {
+	// Classes is the DeviceClass or, for a prioritized list, those of its alternatives.
+	Classes []string `json:"classes"`
+	// Count is how many devices, of a prioritized list for the first alternative; 0 for all
+	// that there are.
+	Count int64 `json:"count"`
+}
+
+// Team is what a namespace uses and waits for.
+type Team struct {
+	Namespace string `json:"namespace"`
+	// Used counts the devices in use, and Share is their part of all devices in use, from
+	// 0 to 1; it is left out if that is not known.
+	Used  int      `json:"used"`
+	Share *float64 `json:"share,omitempty"`
+	// Waiting counts the pods that wait, Idle the devices of claims that no pod uses.
+	Waiting int         `json:"waiting"`
+	Idle    int         `json:"idle"`
+	Classes []TeamClass `json:"classes"`
+}
+
+// TeamClass is what a namespace uses of a DeviceClass, and what its pods wait for.
+type TeamClass struct {
+	Class string `json:"class"`
+	// Used counts the devices that claims of the namespace have of the class, each
+	// once. Idle are those of them that no pod uses that is still there.
+	Used int `json:"used"`
+	Idle int `json:"idle"`
+	// Share is Used in relation to what all namespaces use of the class, from 0 to 1.
+	Share float64 `json:"share"`
+	// Waiting counts the pods without a node that ask for the class. LongestSeconds
+	// is how long the first of them has been waiting.
+	Waiting        int   `json:"waiting"`
+	LongestSeconds int64 `json:"longestSeconds,omitempty"`
+	// UsedIsLowerBound is true if not all claims could be read, PodsAreUnknown if pods
+	// could not be: then Idle and Waiting say nothing.
+	UsedIsLowerBound bool `json:"usedIsLowerBound,omitempty"`
+	PodsAreUnknown   bool `json:"podsAreUnknown,omitempty"`
+}
+
+// Attention is something that somebody should look at.
+type Attention struct {
+	// Kind is Taint, Pool, Node, Finding or ResourceClaim.
+	Kind     string   `json:"kind"`
+	Severity Severity `json:"severity"`
+	// Code is the code of the finding.
+	Code string `json:"code,omitempty"`
+	// Driver is the driver of the pool or of the tainted devices.
+	Driver string `json:"driver,omitempty"`
+	// Namespace and Name are those of the object, of several claims of the first one. A
+	// taint is named KEY=VALUE:EFFECT.
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name,omitempty"`
+	// Message says what there is to look at.
+	Message string `json:"message"`
+}
+
+// Node is a node and the devices for it alone, or the devices that several nodes can reach.
+type Node struct {
+	// Name is empty for devices for several nodes, which Scope says in words.
+	Name  string `json:"name,omitempty"`
+	Scope string `json:"scope"`
+	// State is Ready, NotReady or Gone; empty if it is not known.
+	State string `json:"state,omitempty"`
+	// Cordoned is true if its spec.unschedulable is set. Taints are the taints of the
+	// node itself that keep pods without a toleration away, as "key=value:effect".
+	Cordoned bool     `json:"cordoned,omitempty"`
+	Taints   []string `json:"taints,omitempty"`
+	// Devices counts the devices by state.
+	Devices DeviceCounts `json:"devices"`
+}

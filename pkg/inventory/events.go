@@ -1,0 +1,284 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// EventCode says what happened to an object.
+type EventCode string
+
+// What happens. Devices of pods are unhealthy as kubelets report it; the nodes are those with
+// devices.
+const (
+	ClaimCreated       EventCode = "ClaimCreated"
+	ClaimAllocated     EventCode = "ClaimAllocated"
+	ClaimDeallocated   EventCode = "ClaimDeallocated"
+	ClaimDeleted       EventCode = "ClaimDeleted"
+	ClaimReleased      EventCode = "ClaimReleased"
+	PodUnhealthy       EventCode = "PodUnhealthy"
+	PodHealthy         EventCode = "PodHealthy"
+	SlicePublished     EventCode = "SlicePublished"
+	SliceRemoved       EventCode = "SliceRemoved"
+	SliceRenewed       EventCode = "SliceRenewed"
+	NodeDeleted        EventCode = "NodeDeleted"
+	NodeCordoned       EventCode = "NodeCordoned"
+	NodeUncordoned     EventCode = "NodeUncordoned"
+	NodeBecameNotReady EventCode = "NodeBecameNotReady"
+	NodeBecameReady    EventCode = "NodeBecameReady"
+	RuleCreated        EventCode = "RuleCreated"
+	RuleDeleted        EventCode = "RuleDeleted"
+)
+
+// EventKind is what kind of object an event is about.
+type EventKind string
+
+// The kinds.
+const (
+	EventOfClaim EventKind = "claim"
+	EventOfPod   EventKind = "pod"
+	EventOfNode  EventKind = "node"
+	// EventOfSlice is about a ResourceSlice, named as its pool: DRIVER/POOL.
+	EventOfSlice EventKind = "slice"
+	EventOfRule  EventKind = "taint rule"
+)
+
+// Kind is what kind of object it happens to.
+func (c EventCode) Kind() EventKind {
+	switch c {
+	case ClaimCreated, ClaimAllocated, ClaimDeallocated, ClaimDeleted, ClaimReleased:
+		return EventOfClaim
+	case PodUnhealthy, PodHealthy:
+		return EventOfPod
+	case SlicePublished, SliceRemoved, SliceRenewed:
+		return EventOfSlice
+	case NodeDeleted, NodeCordoned, NodeUncordoned, NodeBecameNotReady, NodeBecameReady:
+		return EventOfNode
+	default:
+		return EventOfRule
+	}
+}
+
+// Event is what happened to an object, or the same to several.
+type Event struct {
+	// At is when it happened to the first object, Last when to the last one.
+	At, Last time.Time
+	Code     EventCode
+	// Namespace is that of all objects, empty for objects without.
+	Namespace string
+	// Count is how many objects there are.
+	Count int
+	// name is the first object, and detail what there is to say about it alone.
+	name, detail string
+	// devices counts the devices of all objects.
+	devices int
+	// objects has for each object what [Event.Objects] calls it.
+	objects map[string]string
+}
+
+// Key is the same for no other event of a log.
+func (e *Event) Key() string {
+	return strings.Join([]string{e.At.Format(time.RFC3339Nano), e.Namespace, string(e.Code)}, " ")
+}
+
+// Objects are the names of the objects, but not of more than a thousand.
+func (e *Event) Objects() map[string]bool {
+	names := map[string]bool{}
+	for _, name := range e.objects {
+		names[name] = true
+	}
+	return names
+}
+
+// Events says what happened between two looks, as far as people care: claims that got or
+// lost devices, devices of pods that are unhealthy, slices and taint rules that came or went,
+// nodes with devices that are cordoned, not ready or gone. What is the same object in both
+// is not looked at.
+func Events(before, after *snapshot.Snapshot, now time.Time) []Event {
+	list := slices.Concat(claimEvents(before, after), podEvents(before, after), sliceEvents(before, after), nodeEvents(before, after))
+	differing(before.TaintRules, after.TaintRules,
+		func(r *resourceapi.DeviceTaintRule) types.UID { return r.UID },
+		func(was, is *resourceapi.DeviceTaintRule) {
+			switch {
+			case was == nil:
+				list = append(list, event(RuleCreated, "", is.Name, 0, fmt.Sprintf(": %s:%s", is.Spec.Taint.Key, is.Spec.Taint.Effect)))
+			case is == nil:
+				list = append(list, event(RuleDeleted, "", was.Name, 0, ""))
+			}
+		})
+	for i := range list {
+		list[i].At, list[i].Last = now, now
+	}
+	return list
+}
+
+func event(code EventCode, namespace, name string, devices int, detail string) Event {
+	full := name
+	if namespace != "" {
+		full = namespace + "/" + name
+	}
+	return Event{Code: code, Namespace: namespace, Count: 1, name: full, detail: detail, devices: devices, objects: map[string]string{name: name}}
+}
+
+func claimEvents(before, after *snapshot.Snapshot) []Event {
+	var list []Event
+	tell := func(code EventCode, claim *resourceapi.ResourceClaim, detail string) {
+		n := 0
+		if claim.Status.Allocation != nil {
+			n = len(claim.Status.Allocation.Devices.Results)
+		}
+		list = append(list, event(code, claim.Namespace, claim.Name, n, detail))
+	}
+	differing(before.Claims, after.Claims,
+		func(c *resourceapi.ResourceClaim) types.UID { return c.UID },
+		func(was, is *resourceapi.ResourceClaim) {
+			switch {
+			case was == nil && is.Status.Allocation == nil:
+				tell(ClaimCreated, is, "")
+			case is == nil && was.Status.Allocation != nil:
+				tell(ClaimReleased, was, releasedText(was))
+			case is == nil:
+				tell(ClaimDeleted, was, "")
+			case is.Status.Allocation != nil && (was == nil || was.Status.Allocation == nil):
+				tell(ClaimAllocated, is, allocatedText(is))
+			case was.Status.Allocation != nil && is.Status.Allocation == nil:
+				tell(ClaimDeallocated, was, "")
+			}
+		})
+	return list
+}
+
+// podEvents are those of the health of devices, as kubelets report it.
+func podEvents(before, after *snapshot.Snapshot) []Event {
+	var list []Event
+	differing(before.Pods, after.Pods,
+		func(p *corev1.Pod) types.UID { return p.UID },
+		func(was, is *corev1.Pod) {
+			if was == nil || is == nil || hasUnhealthy(was) == hasUnhealthy(is) {
+				return
+			}
+			code := PodHealthy
+			if hasUnhealthy(is) {
+				code = PodUnhealthy
+			}
+			list = append(list, event(code, is.Namespace, is.Name, 0, ""))
+		})
+	return list
+}
+
+// hasUnhealthy reports whether a device of a claim of the pod is unhealthy.
+func hasUnhealthy(pod *corev1.Pod) bool {
+	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+		for i := range statuses {
+			for _, of := range statuses[i].AllocatedResourcesStatus {
+				if strings.HasPrefix(string(of.Name), "claim:") && slices.ContainsFunc(of.Resources, func(r corev1.ResourceHealth) bool { return r.Health == corev1.ResourceHealthStatusUnhealthy }) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// nodeEvents are those of nodes with devices.
+func nodeEvents(before, after *snapshot.Snapshot) []Event {
+	var list []Event
+	var withDevices map[string]bool
+	tell := func(code EventCode, name string) {
+		if withDevices == nil {
+			withDevices = map[string]bool{}
+			for _, slice := range slices.Concat(before.Slices, after.Slices) {
+				withDevices[ptr.Deref(slice.Spec.NodeName, "")] = true
+			}
+		}
+		if withDevices[name] {
+			list = append(list, event(code, "", name, 0, ""))
+		}
+	}
+	differing(before.Nodes, after.Nodes,
+		func(n *corev1.Node) types.UID { return n.UID },
+		func(was, is *corev1.Node) {
+			switch {
+			case was == nil:
+				return
+			case is == nil:
+				tell(NodeDeleted, was.Name)
+				return
+			}
+			switch {
+			case !was.Spec.Unschedulable && is.Spec.Unschedulable:
+				tell(NodeCordoned, is.Name)
+			case was.Spec.Unschedulable && !is.Spec.Unschedulable:
+				tell(NodeUncordoned, is.Name)
+			}
+			switch {
+			case !notReady(was) && notReady(is):
+				tell(NodeBecameNotReady, is.Name)
+			case notReady(was) && !notReady(is):
+				tell(NodeBecameReady, is.Name)
+			}
+		})
+	return list
+}
+
+func sliceEvents(before, after *snapshot.Snapshot) []Event {
+	var list []Event
+	tell := func(code EventCode, slice *resourceapi.ResourceSlice, detail string) {
+		n := len(slice.Spec.Devices)
+		e := event(code, "", slice.Name, n, detail+", "+devices(n))
+		e.objects[slice.Name] = slice.Spec.Driver + "/" + slice.Spec.Pool.Name
+		list = append(list, e)
+	}
+	differing(before.Slices, after.Slices,
+		func(s *resourceapi.ResourceSlice) types.UID { return s.UID },
+		func(was, is *resourceapi.ResourceSlice) {
+			switch {
+			case was == nil:
+				tell(SlicePublished, is, "")
+			case is == nil:
+				tell(SliceRemoved, was, "")
+			case was.Spec.Pool.Generation != is.Spec.Pool.Generation:
+				tell(SliceRenewed, is, fmt.Sprint(is.Spec.Pool.Generation))
+			}
+		})
+	return list
+}
+
+// differing finds what came, went or is another object now.
+func differing[T any](before, after []*T, uid func(*T) types.UID, tell func(was, is *T)) {
+	// Lists are in the same order, and nearly all of them is the same.
+	for len(before) > 0 && len(after) > 0 && before[0] == after[0] {
+		before, after = before[1:], after[1:]
+	}
+	for len(before) > 0 && len(after) > 0 && before[len(before)-1] == after[len(after)-1] {
+		before, after = before[:len(before)-1], after[:len(after)-1]
+	}
+	was := make(map[types.UID]*T, len(before))
+	for _, object := range before {
+		was[uid(object)] = object
+	}
+	for _, object := range after {
+		old := was[uid(object)]
+		delete(was, uid(object))
+		if old != object {
+			tell(old, object)
+		}
+	}
+	for _, object := range before {
+		if was[uid(object)] != nil {
+			tell(object, nil)
+		}
+	}
+}

@@ -1,0 +1,201 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
+	"github.com/kubectl-dra/kubectl-dra/pkg/english"
+)
+
+// What overviews and events say is put into words here.
+
+func devices(n int) string { return english.Count(n, "device") }
+
+// countText is an issue of which only the number is said.
+func countText(code api.IssueCode, n int) string {
+	switch code {
+	case api.IssuePoolsUnknown:
+		return "pools not known"
+	case api.IssuePodsUnknown:
+		return "pods that wait not known"
+	case api.IssuePodsBlocked:
+		return english.Count(n, "pod") + " cannot work with the devices"
+	case api.IssueDevicesTainted:
+		return fmt.Sprintf("%d tainted", n)
+	case api.IssueDevicesTaintedInUse:
+		return fmt.Sprintf("%d used and tainted", n)
+	case api.IssueNodesGone:
+		return english.Count(n, "node") + " gone"
+	case api.IssueNodesNotReady:
+		return english.Count(n, "node") + " not ready"
+	case api.IssueNodesCordoned:
+		return english.Count(n, "node") + " cordoned"
+	case api.IssueClaimsWithoutPod:
+		return english.Count(n, "claim") + " without a pod"
+	default:
+		return fmt.Sprintf("%d %s", n, code)
+	}
+}
+
+// brokenText says what is wrong with a pool, or how many are broken.
+func brokenText(pools []*api.Pool) string {
+	pool := pools[0]
+	switch {
+	case len(pools) > 1:
+		n := 0
+		for _, pool := range pools {
+			n += pool.Devices.Total + pool.Devices.Gone
+		}
+		return fmt.Sprintf("%d pools are broken (%s)", len(pools), devices(n))
+	case pool.State == api.PoolStateNoSlices:
+		return fmt.Sprintf("pool %s has no slices", pool.Name)
+	case pool.State == api.PoolStateNodeGone:
+		return fmt.Sprintf("node of pool %s does not exist", pool.Name)
+	default:
+		return fmt.Sprintf("pool %s is %s", pool.Name, strings.ToLower(string(pool.State)))
+	}
+}
+
+func waitingText(n int, longest time.Duration) string {
+	verb := "wait"
+	if n == 1 {
+		verb = "waits"
+	}
+	return fmt.Sprintf("%s %s, longest %s", english.Count(n, "pod"), verb, duration.HumanDuration(longest))
+}
+
+func evictedText(n int, next *metav1.Time, now time.Time) string {
+	return english.Count(n, "pod") + " evicted " + inTime(next, now)
+}
+
+// inTime says when an eviction is due; without a time it is now.
+func inTime(next *metav1.Time, now time.Time) string {
+	if next == nil || next.Sub(now) <= 0 {
+		return "now"
+	}
+	return "in " + duration.HumanDuration(next.Sub(now))
+}
+
+// taintText says how much there is under a taint.
+func taintText(t *api.Taint, now time.Time) string {
+	text := devices(len(t.Devices))
+	switch {
+	case t.NextEviction != nil:
+		evicted := 0
+		for i := range t.Pods {
+			if t.Pods[i].Evicted {
+				evicted++
+			}
+		}
+		text += fmt.Sprintf(", evicts %d of %d pods, the next %s", evicted, len(t.Pods), inTime(t.NextEviction, now))
+	case len(t.Claims) > 0:
+		text += ", used by " + english.Count(len(t.Claims), "claim")
+	}
+	return text
+}
+
+// closedText says why a node takes no pods, and what becomes of its devices.
+func closedText(n *Node) string {
+	var parts []string
+	if n.isDown() {
+		parts = append(parts, n.State)
+	}
+	if n.Cordoned {
+		parts = append(parts, "cordoned")
+	}
+	if n.Devices.Free > 0 {
+		parts = append(parts, fmt.Sprintf("%d free", n.Devices.Free))
+	}
+	if used := n.Devices.Allocated + n.Devices.Shared; used > 0 {
+		parts = append(parts, fmt.Sprintf("%d used", used))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// unusedText is about pending claims that no pod uses.
+func unusedText(n int, first *resourceapi.ResourceClaim) string {
+	text := first.Namespace + "/" + first.Name + ": " + NoPodUsesIt
+	if n > 1 {
+		text = fmt.Sprintf("%d claims, such as %s", n, text)
+	}
+	return text
+}
+
+// String is "claim ml/train was allocated gpu-01/gpu-0", or "3 claims of ml were allocated
+// 12 devices".
+func (e *Event) String() string {
+	one, many := e.Code.words(devices(e.devices))
+	kind := string(e.Code.Kind())
+	if e.Count == 1 {
+		return kind + " " + e.name + " " + one + e.detail
+	}
+	if e.Namespace != "" {
+		many = "of " + e.Namespace + " " + many
+	}
+	return english.Count(e.Count, kind) + " " + many
+}
+
+// words say what happened to one object, and to several that have so many devices together.
+func (c EventCode) words(devices string) (one, many string) {
+	switch c {
+	case ClaimCreated, RuleCreated:
+		return "was created", "were created"
+	case ClaimDeleted, RuleDeleted:
+		return "was deleted", "were deleted"
+	case ClaimReleased:
+		return "was deleted, ", "were deleted, and " + devices + " were released"
+	case ClaimAllocated:
+		return "was allocated ", "were allocated " + devices
+	case ClaimDeallocated:
+		return "was deallocated", "were deallocated, " + devices
+	case PodUnhealthy:
+		return "has an unhealthy device", "have unhealthy devices"
+	case PodHealthy:
+		return "has healthy devices again", "have healthy devices again"
+	case NodeDeleted:
+		return "was deleted", "were deleted"
+	case NodeCordoned:
+		return "was cordoned", "were cordoned"
+	case NodeUncordoned:
+		return "was uncordoned", "were uncordoned"
+	case NodeBecameNotReady:
+		return "became not ready", "became not ready"
+	case NodeBecameReady:
+		return "became ready", "became ready"
+	case SlicePublished:
+		return "was published", "were published, " + devices
+	case SliceRemoved:
+		return "was removed", "were removed, " + devices
+	case SliceRenewed:
+		return "is at generation ", "have another generation, " + devices
+	default:
+		return string(c), string(c)
+	}
+}
+
+// allocatedText names the device of an allocated claim, or counts them.
+func allocatedText(claim *resourceapi.ResourceClaim) string {
+	results := claim.Status.Allocation.Devices.Results
+	if len(results) == 1 {
+		return results[0].Pool + "/" + results[0].Device
+	}
+	return devices(len(results))
+}
+
+// releasedText says that the devices of a claim are free.
+func releasedText(claim *resourceapi.ResourceClaim) string {
+	n := len(claim.Status.Allocation.Devices.Results)
+	if n == 1 {
+		return "its device was released"
+	}
+	return "its " + devices(n) + " were released"
+}

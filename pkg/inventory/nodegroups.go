@@ -1,0 +1,171 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
+)
+
+// Grouping is what nodes of a group have in common: the value of a label, or the drivers of
+// their devices. The zero value puts all nodes into one group.
+type Grouping struct {
+	Label   string
+	Drivers bool
+}
+
+// Groupings are those that make sense for a cluster, the zero value first.
+func Groupings(nodes []*corev1.Node) []Grouping {
+	labels := map[string]bool{}
+	for _, node := range nodes {
+		for label := range node.Labels {
+			labels[label] = true
+		}
+	}
+	list := []Grouping{{}, {Drivers: true}}
+	for _, label := range slices.Sorted(maps.Keys(labels)) {
+		list = append(list, Grouping{Label: label})
+	}
+	return list
+}
+
+// Any reports whether nodes are put into groups.
+func (g Grouping) Any() bool { return g != Grouping{} }
+
+// Kind is "label", empty for other groupings.
+func (g Grouping) Kind() string {
+	if g.Label != "" {
+		return "label"
+	}
+	return ""
+}
+
+func (g Grouping) String() string {
+	switch {
+	case g.Label != "":
+		return g.Label
+	case g.Drivers:
+		return "drivers"
+	default:
+		return "not grouped"
+	}
+}
+
+// of is the name of the group of a node; empty if it has none.
+func (g Grouping) of(snap *snapshot.Snapshot, n *Node) string {
+	switch node := snap.Node(n.Name); {
+	case g.Drivers:
+		var drivers []string
+		for i := range n.Groups {
+			driver, _, _ := strings.Cut(n.Groups[i].Driver, ".")
+			if !slices.Contains(drivers, driver) {
+				drivers = append(drivers, driver)
+			}
+		}
+		slices.Sort(drivers)
+		return strings.Join(drivers, "+")
+	case node != nil && g.Label != "":
+		return node.Labels[g.Label]
+	default:
+		return ""
+	}
+}
+
+// Order is what groups or, where there are none, nodes are sorted by.
+type Order int
+
+// The orders. By name is that in which the nodes are given.
+const (
+	ByName Order = iota
+	ByUsed
+	ByFragmented
+	ByWhole
+	ByTrouble
+)
+
+// Orders are all of them.
+func Orders() []Order { return []Order{ByName, ByUsed, ByFragmented, ByWhole, ByTrouble} }
+
+func (o Order) String() string {
+	return []string{"name", "used", "fragmented", "whole nodes free", "trouble"}[o]
+}
+
+// NodesTogether are nodes of one group, and how much they have of what groups are sorted by.
+type NodesTogether struct {
+	// Name is what the nodes have in common; empty for nodes without.
+	Name  string
+	Nodes []*Node
+	// Used counts the devices of claims, Total all devices.
+	Used, Total int
+	// Whole counts the nodes of which all devices are free, Partly those with some that are;
+	// Trouble counts the nodes with which something is wrong.
+	Whole, Partly, Trouble int
+}
+
+func (g *NodesTogether) add(n *Node) {
+	c := &n.Devices
+	g.Nodes = append(g.Nodes, n)
+	g.Used, g.Total = g.Used+c.Allocated+c.Shared, g.Total+c.Total
+	open := !n.IsAway() && !n.Cordoned
+	switch {
+	case open && c.Total > 0 && c.Free == c.Total:
+		g.Whole++
+	case open && c.Free > 0:
+		g.Partly++
+	}
+	if n.IsAway() || n.Cordoned || c.Tainted > 0 || c.TaintedInUse > 0 || c.Unhealthy > 0 || c.Unusable > 0 {
+		g.Trouble++
+	}
+}
+
+// amount is how much they have of what an order is about: the most comes first.
+func (g *NodesTogether) amount(o Order) float64 {
+	switch o {
+	case ByUsed:
+		return float64(g.Used) / float64(max(g.Total, 1))
+	case ByFragmented:
+		return float64(g.Partly)
+	case ByWhole:
+		return float64(g.Whole)
+	case ByTrouble:
+		return float64(g.Trouble)
+	default:
+		return 0
+	}
+}
+
+// GroupNodes puts nodes into groups and sorts these or, where there are none, the nodes.
+func GroupNodes(snap *snapshot.Snapshot, nodes []*Node, by Grouping, order Order) []*NodesTogether {
+	if !by.Any() && order != ByName {
+		nodes = slices.Clone(nodes)
+		most := make(map[*Node]float64, len(nodes))
+		for _, n := range nodes {
+			var alone NodesTogether
+			alone.add(n)
+			most[n] = alone.amount(order)
+		}
+		slices.SortStableFunc(nodes, func(a, b *Node) int { return cmp.Compare(most[b], most[a]) })
+	}
+	known := map[string]*NodesTogether{}
+	for _, n := range nodes {
+		name := by.of(snap, n)
+		if known[name] == nil {
+			known[name] = &NodesTogether{Name: name}
+		}
+		known[name].add(n)
+	}
+	groups := make([]*NodesTogether, 0, len(known))
+	for _, name := range slices.SortedFunc(maps.Keys(known), naming.Compare) {
+		groups = append(groups, known[name])
+	}
+	slices.SortStableFunc(groups, func(a, b *NodesTogether) int { return cmp.Compare(b.amount(order), a.amount(order)) })
+	return groups
+}
