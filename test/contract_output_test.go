@@ -155,7 +155,7 @@ func clusterQuestions(t *testing.T) [][]string {
 	example := filepath.Join("..", "examples", "cluster")
 	var lines [][]string
 	for _, line := range []string{
-		"why -A", "why -f ../examples/manifests",
+		"why -A", "why -f ../examples/manifests", "top", "top -n research",
 		"why pod/pretrain-0 -n research --node gpu-02", "why pod/notebook-0 -n research --node gpu-01",
 		"why pod/pretrain-0 -n research --device gpu-02/gpu-3", "why pod/segment-3 -n vision --device mig-01/card-1-half-0",
 		"slices", "pools", "devices", "claims -A", "claims -A --pending", "classes", "attributes", "attributes --class gpu.example.com", `cel device.driver=="gpu.example.com"`, `cel device.attributes["gpu.exmaple.com"].numa==0 --compare device.driver==""`, "cel device.drivr==1", "cel --from-device gpu-01/gpu-0", "taints", "version",

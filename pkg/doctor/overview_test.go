@@ -28,7 +28,7 @@ func TestOverview(t *testing.T) {
 	if err != nil || len(o.Stuck) != 2 || len(o.Nodes) != 1 {
 		t.Fatalf("%+v, %v", o, err)
 	}
-	if first, second := &o.Stuck[0], &o.Stuck[1]; first.Verdict != api.Fits || second.Verdict != api.DoesNotFit || second.Code != api.PodsCompete || second.Summary == "" {
+	if first, second := &o.Stuck[0].Reason, &o.Stuck[1].Reason; first.Verdict != api.Fits || second.Verdict != api.DoesNotFit || second.Code != api.PodsCompete || second.Summary == "" {
 		t.Errorf("the first one %s, the second one %s, %s: %s", first.Verdict, second.Verdict, second.Code, second.Summary)
 	}
 	if len(o.Attention) != 1 || o.Attention[0].Kind != "Finding" || o.Attention[0].Code == "" {

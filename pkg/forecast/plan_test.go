@@ -268,7 +268,7 @@ func TestProperties(t *testing.T) {
 			parts = append(parts, waits(fmt.Sprintf("p%d", i), int64(1+r.IntN(3)), r.IntN(60), r.IntN(3))...)
 		}
 		state := start(t, tc.Cluster(parts...))
-		decisions, after, err := explain.DecideQueue(t.Context(), state, explain.Waiting(state), explain.QueueOptions{Outlook: true})
+		decisions, after, err := explain.DecideQueue(t.Context(), state, state.Waiting(), explain.QueueOptions{Outlook: true})
 		if err != nil {
 			t.Fatal(err)
 		}

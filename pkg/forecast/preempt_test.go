@@ -145,7 +145,7 @@ func TestPreemptProperties(t *testing.T) {
 			parts = append(parts, waits(fmt.Sprintf("p%d", i), int64(1+r.IntN(3)), r.IntN(60), r.IntN(5))...)
 		}
 		state := start(t, tc.Cluster(parts...))
-		decisions, after, err := explain.DecideQueue(t.Context(), state, explain.Waiting(state), explain.QueueOptions{Preempts: true, Outlook: true})
+		decisions, after, err := explain.DecideQueue(t.Context(), state, state.Waiting(), explain.QueueOptions{Preempts: true, Outlook: true})
 		if err != nil {
 			t.Fatal(err)
 		}

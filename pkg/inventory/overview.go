@@ -137,11 +137,10 @@ func (s *Survey) issues(k *Known) []api.Issue {
 		list = append(list, api.Issue{Code: code, Severity: severity, Count: count, Message: message})
 		return &list[len(list)-1]
 	}
-	count := func(severity api.Severity, code api.IssueCode, count int) *api.Issue {
-		if count == 0 {
-			return &api.Issue{}
+	count := func(severity api.Severity, code api.IssueCode, count int) {
+		if count > 0 {
+			add(severity, code, count, countText(code, count))
 		}
-		return add(severity, code, count, countText(code, count))
 	}
 	unknown := func(code api.IssueCode, resource string) {
 		if gap := snap.Gap(resource); gap != nil && gap.Namespace == "" && !gap.LeftOut {
@@ -280,7 +279,7 @@ func (s *Survey) stuck(o *Overview, k *Known) {
 			return
 		}
 		known[key] = len(rows)
-		r := row{api.StuckPods{Namespace: pod.Namespace, Name: pod.Name, Owner: owner, Count: 1, Asks: asks, StuckReason: reason}, pod}
+		r := row{api.StuckPods{Namespace: pod.Namespace, Name: pod.Name, Owner: owner, Count: 1, Asks: asks, Reason: reason}, pod}
 		if !pod.CreationTimestamp.IsZero() {
 			r.AgeSeconds = ptr.To(int64(snap.Now().Sub(pod.CreationTimestamp.Time).Seconds()))
 		}

@@ -49,7 +49,7 @@ func lines(o *Overview) []string {
 		add("capacity %s %d share %.2f waiting %d", cmp.Or(x.Class, "driver "+x.Driver), x.Devices.Total, ptr.Deref(x.Share, -1), x.Waiting)
 	}
 	for i, x := range o.Stuck {
-		add("stuck %s/%s (%s) x%d %ds %v %s, first %s", x.Namespace, x.Name, x.Owner, x.Count, ptr.Deref(x.AgeSeconds, -1), x.Asks, ReasonWord(&x.StuckReason), o.StuckPods[i].Name)
+		add("stuck %s/%s (%s) x%d %ds %v %s, first %s", x.Namespace, x.Name, x.Owner, x.Count, ptr.Deref(x.AgeSeconds, -1), x.Asks, ReasonWord(&x.Reason), o.StuckPods[i].Name)
 	}
 	for _, x := range o.Teams {
 		add("team %s used %d share %.2f waiting %d idle %d", x.Namespace, x.Used, ptr.Deref(x.Share, -1), x.Waiting, x.Idle)

@@ -282,13 +282,6 @@ func browse(t *testing.T, width, height int) *session {
 	return newSession(t, Options{Source: live.NewFixed(example(t)), Fixed: true, Name: "file examples/cluster"}, width, height)
 }
 
-// stopped is a clock that stands still, so that no limit of time is reached however
-// busy the machine is.
-func stopped() func() time.Time {
-	now := time.Now()
-	return func() time.Time { return now }
-}
-
 // once writes the overview of a snapshot.
 func once(t *testing.T, opts Options, snap *snapshot.Snapshot, width int, w io.Writer) error {
 	t.Helper()

@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Overview is the condition of a cluster: what is wrong, how much is used, which pods are
-// stuck and why, who uses what, and what needs attention.
+// Overview describes the condition of a cluster: issues, capacity, pods that are stuck and
+// why, teams, nodes, and what needs attention.
 //
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 type Overview struct {
@@ -37,7 +37,7 @@ type Overview struct {
 	Assumptions []string `json:"assumptions,omitempty"`
 }
 
-// Issue is something that is wrong with a cluster, and how often.
+// Issue is a kind of fault in a cluster, with a count.
 type Issue struct {
 	Code     IssueCode `json:"code"`
 	Severity Severity  `json:"severity"`
@@ -51,38 +51,39 @@ type Issue struct {
 	Message string `json:"message"`
 }
 
-// IssueCode says what is wrong with a cluster.
+// IssueCode names a kind of fault.
 type IssueCode string
 
 const (
-	// IssuePoolsBroken counts the pools that are neither usable nor empty.
+	// IssuePoolsBroken means that pools are neither usable nor empty.
 	IssuePoolsBroken IssueCode = "PoolsBroken"
 	// IssuePoolsUnknown means that ResourceSlices could not be read.
 	IssuePoolsUnknown IssueCode = "PoolsUnknown"
-	// IssuePodsWaiting counts the pods that wait for devices.
+	// IssuePodsWaiting means that pods wait for devices.
 	IssuePodsWaiting IssueCode = "PodsWaiting"
-	// IssuePodsBlocked counts the pods that have devices and cannot work with them.
+	// IssuePodsBlocked means that pods have devices and cannot work with them.
 	IssuePodsBlocked IssueCode = "PodsBlocked"
 	// IssuePodsUnknown means that pods could not be read.
 	IssuePodsUnknown IssueCode = "PodsUnknown"
-	// IssueDevicesTainted counts the devices that are kept from new claims by a taint.
+	// IssueDevicesTainted means that a taint keeps devices from new claims.
 	IssueDevicesTainted IssueCode = "DevicesTainted"
-	// IssueDevicesTaintedInUse counts the devices that claims have although they are tainted.
+	// IssueDevicesTaintedInUse means that devices are tainted and allocated to claims.
 	IssueDevicesTaintedInUse IssueCode = "DevicesTaintedInUse"
-	// IssuePodsEvicted counts the pods that are evicted because of taints of devices.
+	// IssuePodsEvicted means that pods are evicted because of taints of devices.
 	IssuePodsEvicted IssueCode = "PodsEvicted"
-	// IssueNodesGone counts the nodes with devices that do not exist.
+	// IssueNodesGone means that nodes with devices do not exist.
 	IssueNodesGone IssueCode = "NodesGone"
-	// IssueNodesNotReady counts the nodes with devices that are not ready.
+	// IssueNodesNotReady means that nodes with devices are not ready.
 	IssueNodesNotReady IssueCode = "NodesNotReady"
-	// IssueNodesCordoned counts the nodes with devices that are cordoned.
+	// IssueNodesCordoned means that nodes with devices are cordoned.
 	IssueNodesCordoned IssueCode = "NodesCordoned"
-	// IssueClaimsWithoutPod counts the pending claims that no pod uses.
+	// IssueClaimsWithoutPod means that no pod uses pending claims.
 	IssueClaimsWithoutPod IssueCode = "ClaimsWithoutPod"
 )
 
-// ClassCapacity is how much there is of a DeviceClass or, where there are none, of a driver.
+// ClassCapacity counts the devices of a DeviceClass or, where there are none, of a driver.
 type ClassCapacity struct {
+	// Class is the name of the DeviceClass, Driver that of the driver; one of them is empty.
 	Class  string `json:"class,omitempty"`
 	Driver string `json:"driver,omitempty"`
 	// Devices counts the devices by state.
@@ -114,25 +115,26 @@ type StuckPods struct {
 	AgeSeconds *int64 `json:"ageSeconds,omitempty"`
 	// Asks has the requests of a pod that waits.
 	Asks []Ask `json:"asks,omitempty"`
-
-	StuckReason `json:",inline"`
+	// Reason says why they wait, or cannot work with the devices.
+	Reason StuckReason `json:"reason"`
 }
 
-// StuckReason is why a pod waits for devices, or cannot work with them.
+// StuckReason says why a pod waits for devices, or cannot work with them.
 type StuckReason struct {
 	// Verdict is the answer of the allocator; it is left out for pods whose devices are
 	// allocated.
 	Verdict Verdict `json:"verdict,omitempty"`
 	Code    Code    `json:"code,omitempty"`
 	Stage   Stage   `json:"stage,omitempty"`
-	Summary string  `json:"summary"`
+	// Summary says why in one sentence.
+	Summary string `json:"summary"`
 	// Outlook is the first condition under which a pod would fit.
 	Outlook Condition `json:"outlook,omitempty"`
-	// Actor is who can help; empty if nothing is known that helps.
+	// Actor is User, Admin or Nobody (wait); empty if nothing is known that helps.
 	Actor string `json:"actor,omitempty"`
 }
 
-// Ask is what a request of a pod wants.
+// Ask is a request of a pod.
 type Ask struct {
 	// Classes is the DeviceClass or, for a prioritized list, those of its alternatives.
 	Classes []string `json:"classes"`
@@ -141,7 +143,7 @@ type Ask struct {
 	Count int64 `json:"count"`
 }
 
-// Team is what a namespace uses and waits for.
+// Team describes the devices that a namespace uses and waits for.
 type Team struct {
 	Namespace string `json:"namespace"`
 	// Used counts the devices in use, and Share is their part of all devices in use, from
@@ -154,8 +156,9 @@ type Team struct {
 	Classes []TeamClass `json:"classes"`
 }
 
-// TeamClass is what a namespace uses of a DeviceClass, and what its pods wait for.
+// TeamClass describes the devices of a DeviceClass that a namespace uses and waits for.
 type TeamClass struct {
+	// Class is the name of the DeviceClass.
 	Class string `json:"class"`
 	// Used counts the devices that claims of the namespace have of the class, each
 	// once. Idle are those of them that no pod uses that is still there.
@@ -173,7 +176,7 @@ type TeamClass struct {
 	PodsAreUnknown   bool `json:"podsAreUnknown,omitempty"`
 }
 
-// Attention is something that somebody should look at.
+// Attention is an object or a finding that somebody should look at.
 type Attention struct {
 	// Kind is Taint, Pool, Node, Finding or ResourceClaim.
 	Kind     string   `json:"kind"`

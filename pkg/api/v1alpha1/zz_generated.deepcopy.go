@@ -3667,7 +3667,7 @@ func (in *StuckPods) DeepCopyInto(out *StuckPods) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
-	out.StuckReason = in.StuckReason
+	out.Reason = in.Reason
 	return
 }
 

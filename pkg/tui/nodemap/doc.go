@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package nodemap knows how nodes look as signs: a strip of their devices, or one cell for
-// each node, in groups that can be put in order, and how much room is left on them for
-// large claims.
+// each node, in groups, and how much room is left on them for large claims.
 //
 // It keeps no state. Only pkg/tui may import it.
 package nodemap

@@ -146,10 +146,10 @@ func (s *Summary) stuck(o *inventory.Overview, names map[string]string) (section
 		of, pod := &o.Stuck[i], &inventory.Pod{Pod: o.StuckPods[i]}
 		pods += of.Count
 		row := overview.Stuck{
-			Wait: time.Duration(ptr.Deref(of.AgeSeconds, -1)) * time.Second, Count: of.Count, Asks: views.AsksText(of.Asks, names), Code: inventory.ReasonWord(&of.StuckReason),
-			Reason: of.Summary, Outlook: string(of.Outlook), Tone: widget.Bad, Open: place.Behind(pod), Item: pod,
+			Wait: time.Duration(ptr.Deref(of.AgeSeconds, -1)) * time.Second, Count: of.Count, Asks: views.AsksText(of.Asks, names), Code: inventory.ReasonWord(&of.Reason),
+			Reason: of.Reason.Summary, Outlook: string(of.Reason.Outlook), Tone: widget.Bad, Open: place.Behind(pod), Item: pod,
 		}
-		row.Who = whoText(row.Code, of.Actor)
+		row.Who = whoText(row.Code, of.Reason.Actor)
 		row.Key = of.Namespace + "/" + of.Name
 		row.Name = row.Key
 		if of.Count > 1 {
