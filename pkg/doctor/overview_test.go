@@ -15,7 +15,7 @@ import (
 	facts "github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
-// TestOverview has two pods for one device: each has the reason that the queue gives it. What
+// TestOverview checks the reasons of two pods for one device, which the queue decides. What
 // doctor finds besides needs attention.
 func TestOverview(t *testing.T) {
 	waits := func(name string, age time.Duration) *corev1.Pod {

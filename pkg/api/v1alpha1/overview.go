@@ -14,12 +14,12 @@ import (
 type Overview struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// Source says in a few words what was read.
+	// Source is the cluster or the file that was read.
 	Source string `json:"source"`
-	// Namespace is the namespace whose pods and claims are listed and counted; it is left
-	// out if they are those of all namespaces.
+	// Namespace is the namespace of the pods and claims that count; it is left out for all
+	// namespaces.
 	Namespace string `json:"namespace,omitempty"`
-	// Issues count what is wrong, pools first; there are none if nothing is.
+	// Issues are the faults of the cluster, pools first.
 	Issues []Issue `json:"issues"`
 	// Capacity has the DeviceClasses or, where there are none, the drivers.
 	Capacity []ClassCapacity `json:"capacity"`
@@ -33,7 +33,7 @@ type Overview struct {
 	// Nodes are the nodes with devices by name, and after them the devices for several
 	// nodes.
 	Nodes []Node `json:"nodes"`
-	// Assumptions is what could not be read or verified.
+	// Assumptions are the facts that could not be read or verified.
 	Assumptions []string `json:"assumptions,omitempty"`
 }
 
@@ -83,7 +83,7 @@ const (
 
 // ClassCapacity counts the devices of a DeviceClass or, where there are none, of a driver.
 type ClassCapacity struct {
-	// Class is the name of the DeviceClass, Driver that of the driver; one of them is empty.
+	// Class is the name of the DeviceClass, Driver the name of the driver; one is empty.
 	Class  string `json:"class,omitempty"`
 	Driver string `json:"driver,omitempty"`
 	// Devices counts the devices by state.
@@ -136,7 +136,7 @@ type StuckReason struct {
 
 // Ask is a request of a pod.
 type Ask struct {
-	// Classes is the DeviceClass or, for a prioritized list, those of its alternatives.
+	// Classes are the DeviceClasses of the request, one for each alternative.
 	Classes []string `json:"classes"`
 	// Count is how many devices, of a prioritized list for the first alternative; 0 for all
 	// that there are.
@@ -185,7 +185,7 @@ type Attention struct {
 	Code string `json:"code,omitempty"`
 	// Driver is the driver of the pool or of the tainted devices.
 	Driver string `json:"driver,omitempty"`
-	// Namespace and Name are those of the object, of several claims of the first one. A
+	// Namespace and Name identify the object, or the first of several claims. A
 	// taint is named KEY=VALUE:EFFECT.
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name,omitempty"`
