@@ -18,26 +18,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
 
-// neverRead has the largest fields among those that [kinds.Strip] removes anyway.
-func neverRead(resource string) []kinds.Field {
-	always := kinds.ReadFields("metadata.managedFields")
-	switch resource {
-	case snapshot.ResourceNodes:
-		return append(always, kinds.ReadFields("status.images", "status.volumesInUse", "status.volumesAttached")...)
-	case snapshot.ResourcePods:
-		for _, list := range []string{"spec.containers.", "spec.initContainers."} {
-			for _, name := range []string{
-				"command", "args", "env", "envFrom", "volumeMounts", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle", "securityContext",
-			} {
-				always = append(always, kinds.Field{Path: list + name})
-			}
-		}
-		return append(always, kinds.ReadFields("spec.ephemeralContainers", "status.ephemeralContainerStatuses")...)
-	default:
-		return always
-	}
-}
-
 // Lists are long, and of each object the program looks at little. What it does
 // not look at is taken out of a list in the protobuf format while that arrives,
 // object by object, so that it is never decoded. A list in another format, or
@@ -75,7 +55,7 @@ func pruneUnused(next http.RoundTripper) http.RoundTripper {
 			return response, nil
 		}
 		unused, _ := request.Context().Value(unusedKey{}).(map[string][]kinds.Field)
-		fields := slices.Concat(neverRead(resource), unused[resource])
+		fields := slices.Concat(kinds.NeverRead(resource), unused[resource])
 		nextChunk, _ := request.Context().Value(nextChunkKey{}).(func(string))
 		response.Body = &withoutFields{kinds.NewReader(response.Body, object, fields, nextChunk), response.Body}
 		response.Header.Del("Content-Length")

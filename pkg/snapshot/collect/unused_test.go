@@ -39,7 +39,7 @@ func TestPruneKnowsItsFields(t *testing.T) {
 		if listed != resource {
 			t.Fatalf("%s lists %q", path, listed)
 		}
-		for _, field := range neverRead(resource) {
+		for _, field := range kinds.NeverRead(resource) {
 			if kinds.FieldNumbers(object, field.Path) == nil {
 				t.Errorf("%s have no field %s", resource, field.Path)
 			}
@@ -89,7 +89,7 @@ func TestNeverReadIsStripped(t *testing.T) {
 		if list == runtime.Object(nodes) {
 			resource, object = snapshot.ResourceNodes, reflect.TypeFor[corev1.Node]()
 		}
-		short, err := io.ReadAll(kinds.NewReader(bytes.NewReader(whole), object, neverRead(resource), nil))
+		short, err := io.ReadAll(kinds.NewReader(bytes.NewReader(whole), object, kinds.NeverRead(resource), nil))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,7 +20,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// The functions in the files rejected*.go find everything that an API server rejects
+// The functions in this file, and methods of rejections, find everything that an API server rejects
 // about devices when an object is created, by the rules of
 // pkg/apis/resource/validation and pkg/apis/core/validation of Kubernetes v1.37.1.
 // Unlike [Values], which is for those who stop at the first, they go on. Whether CEL

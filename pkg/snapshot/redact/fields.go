@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/computedomain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -32,6 +33,7 @@ func (r *redactor) meta(m *metav1.ObjectMeta, table string) {
 		m.Name = r.swap(table, m.Name)
 		m.GenerateName = r.swap(tableGenerate, m.GenerateName)
 	} else {
+		r.keep(m.Name)
 		m.GenerateName = ""
 	}
 	for i := range m.Finalizers {
@@ -136,24 +138,9 @@ func (r *redactor) labelValue(key, value string) string {
 	return r.swap(tableValue, value)
 }
 
-func (r *redactor) labelSelector(selector *metav1.LabelSelector) {
-	if selector == nil {
-		return
-	}
-	r.labels(selector.MatchLabels)
-	for i := range selector.MatchExpressions {
-		expression := &selector.MatchExpressions[i]
-		for j := range expression.Values {
-			expression.Values[j] = r.labelValue(expression.Key, expression.Values[j])
-		}
-	}
-}
-
-func (r *redactor) nodeSelector(selector *corev1.NodeSelector) {
-	if selector != nil {
-		for i := range selector.NodeSelectorTerms {
-			r.nodeTerm(&selector.NodeSelectorTerms[i])
-		}
+func (r *redactor) labelValues(key string, values []string) {
+	for i := range values {
+		values[i] = r.labelValue(key, values[i])
 	}
 }
 
@@ -164,20 +151,12 @@ func (r *redactor) nodeTerm(term *corev1.NodeSelectorTerm) {
 			r.ordered[requirement.Key] = true
 			continue
 		}
-		for j := range requirement.Values {
-			requirement.Values[j] = r.labelValue(requirement.Key, requirement.Values[j])
-		}
+		r.labelValues(requirement.Key, requirement.Values)
 	}
 	for i := range term.MatchFields {
 		for j := range term.MatchFields[i].Values {
 			term.MatchFields[i].Values[j] = r.swap(tableNode, term.MatchFields[i].Values[j])
 		}
-	}
-}
-
-func (r *redactor) conditions(conditions []metav1.Condition) {
-	for i := range conditions {
-		conditions[i].Message = r.text(conditions[i].Message)
 	}
 }
 
@@ -189,33 +168,39 @@ func (r *redactor) taintValue(value string) string {
 	return r.swap(tableValue, value)
 }
 
-func (r *redactor) selectors(selectors []resourceapi.DeviceSelector) {
-	for i := range selectors {
-		if selectors[i].CEL != nil {
-			selectors[i].CEL.Expression = r.expression(selectors[i].CEL.Expression)
-		}
-	}
-}
-
-func (r *redactor) derived(attributes []resourceapi.DeviceDerivedAttribute) {
-	for i := range attributes {
-		attributes[i].Expression = r.expression(attributes[i].Expression)
-	}
-}
-
 // opaque replaces parameters, but for what kind they are.
 func (r *redactor) opaque(config *resourceapi.OpaqueDeviceConfiguration) {
-	if config != nil {
-		r.keep(config.Driver)
-		if config.Driver == snapshot.ComputeDomainDriver && r.domainConfig(&config.Parameters) {
-			return
-		}
+	r.keep(config.Driver)
+	if config.Driver != snapshot.ComputeDomainDriver || !r.domainConfig(&config.Parameters) {
 		r.raw(&config.Parameters)
 	}
 }
 
+// domainConfig replaces the UID of a ComputeDomain in parameters, and keeps the rest: what
+// the driver accepts has no other names. It reports whether they are such parameters.
+func (r *redactor) domainConfig(parameters *runtime.RawExtension) bool {
+	config := computedomain.Parse(parameters.Raw)
+	if config.Problem != "" || config.AllocationMode != "" && config.AllocationMode != "All" && config.AllocationMode != "Single" {
+		return false
+	}
+	pseudonym := r.swap(tableUID, config.DomainID)
+	if r.stage != rewrite {
+		return true
+	}
+	fields := map[string]string{"apiVersion": snapshot.ComputeDomainGroup + "/" + snapshot.ComputeDomainVersion, "kind": config.Kind, "domainID": pseudonym}
+	if config.AllocationMode != "" {
+		fields["allocationMode"] = config.AllocationMode
+	}
+	encoded, err := json.Marshal(fields)
+	if err != nil {
+		return false
+	}
+	parameters.Raw = encoded
+	return true
+}
+
 func (r *redactor) raw(raw *runtime.RawExtension) {
-	if len(raw.Raw) == 0 {
+	if raw == nil || len(raw.Raw) == 0 {
 		return
 	}
 	pseudonym := r.swap(tableConfig, string(raw.Raw))
@@ -249,13 +234,6 @@ func (r *redactor) device(name string) string {
 	case collectNames:
 	}
 	return name
-}
-
-// tolerations redacts those of device taints as these are.
-func (r *redactor) tolerations(tolerations []resourceapi.DeviceToleration) {
-	for i := range tolerations {
-		tolerations[i].Value = r.value(tolerations[i].Value)
-	}
 }
 
 func (r *redactor) priorityClass(name string) string {

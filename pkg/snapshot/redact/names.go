@@ -43,16 +43,8 @@ const (
 	tableConfig    = "Config"
 	tableGenerate  = "GenerateName"
 	tableQualified = "Qualified" // names with a domain
-)
 
-// The tables of kinds that are named in several places.
-const (
-	tableVolumeClaim      = "PersistentVolumeClaim"
-	tablePersistentVolume = "PersistentVolume"
-	tableStorageClass     = "StorageClass"
-
-	tablePodGroup          = "PodGroup"
-	tableCompositePodGroup = "CompositePodGroup"
+	tableStorageClass = "StorageClass"
 )
 
 // pseudonyms has what names are replaced with.
@@ -118,20 +110,6 @@ func (p *pseudonyms) keptNames(list string) string {
 		return list
 	}
 	return strings.Join(slices.DeleteFunc(strings.Split(list, ","), func(name string) bool { return !p.kept[name] }), ",")
-}
-
-// pointer is swap for a name that may be missing.
-func (p *pseudonyms) pointer(table string, name *string) {
-	if name != nil {
-		*name = p.swap(table, *name)
-	}
-}
-
-// keepPointer is keep for a word that may be missing.
-func (p *pseudonyms) keepPointer(word *string) {
-	if word != nil {
-		p.keep(*word)
-	}
 }
 
 // hasText tells which tables have names that texts are searched for.

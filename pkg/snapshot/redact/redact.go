@@ -5,6 +5,7 @@ package redact
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,12 +35,12 @@ import (
 // The same snapshot always gives the same result.
 func Snapshot(s *snapshot.Snapshot) *snapshot.Snapshot {
 	redacted := clone(s)
-	r := newRedactor()
+	w := newWalker()
 	for _, stage := range []stage{collectNames, collectTexts, rewrite} {
-		r.stage = stage
-		clear(r.expressions)
-		redactObjects(r, redacted)
-		r.number(stage)
+		w.stage = stage
+		clear(w.expressions)
+		w.walk(reflect.ValueOf(redacted))
+		w.number(stage)
 	}
 	redacted.Source = "redacted snapshot"
 	redacted.Sort()

@@ -12,8 +12,77 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	resourcev1alpha3 "k8s.io/api/resource/v1alpha3"
 	"k8s.io/apimachinery/pkg/api/resource"
 )
+
+// Slices, the taints of their devices, and what is counted of their pools.
+func redactedSlices() []Redaction {
+	return []Redaction{
+		redacted[resourceapi.ResourceSlice](`metadata  meta ResourceSlice`),
+		redacted[resourceapi.ResourceSliceSpec](`
+			driver    keep
+			nodeName  name Node`),
+		redacted[resourceapi.ResourcePool](`name  name Node`),
+		redacted[resourceapi.Device](`
+			name      device
+			nodeName  name Node`),
+		redacted[resourceapi.DeviceTaint](`
+			key    keep
+			value  value`),
+		redacted[resourceapi.DeviceTaintRule](`metadata  meta DeviceTaintRule`),
+		redacted[resourceapi.DeviceTaintSelector](`
+			driver  keep
+			pool    name Node
+			device  device`),
+		redacted[resourcev1alpha3.ResourcePoolStatusRequest](`metadata  meta ResourcePoolStatusRequest`),
+		redacted[resourcev1alpha3.ResourcePoolStatusRequestSpec](`
+			driver    keep
+			poolName  name Node`),
+		redacted[resourcev1alpha3.PoolStatus](`
+			driver           keep
+			poolName         name Node
+			nodeName         name Node
+			validationError  text`),
+	}
+}
+
+func (s *Sharer) slice(slice *resourceapi.ResourceSlice) {
+	s.each(&slice.Spec.Driver)
+	for i := range slice.Spec.Devices {
+		device := &slice.Spec.Devices[i]
+		s.each(&device.Name)
+		for name, attribute := range device.Attributes {
+			device.Attributes[resourceapi.QualifiedName(s.string(string(name)))] = s.attribute(attribute)
+		}
+		if len(device.Capacity) > 0 {
+			device.Capacity = s.capacities.of(hashKeys(s, device.Capacity), device.Capacity, sameCapacities)
+		}
+		for j := range device.ConsumesCounters {
+			s.each(&device.ConsumesCounters[j].CounterSet)
+			device.ConsumesCounters[j].Counters = s.counts(device.ConsumesCounters[j].Counters)
+		}
+	}
+	for i := range slice.Spec.SharedCounters {
+		slice.Spec.SharedCounters[i].Counters = s.counts(slice.Spec.SharedCounters[i].Counters)
+	}
+}
+
+func (s *Sharer) attribute(a resourceapi.DeviceAttribute) resourceapi.DeviceAttribute {
+	switch {
+	case a.StringValue != nil:
+		a.StringValue = s.pointer(a.StringValue)
+	case a.VersionValue != nil:
+		a.VersionValue = s.pointer(a.VersionValue)
+	case a.IntValue != nil:
+		a.IntValue = s.integers.of(uint64(*a.IntValue), a.IntValue, samePointer)
+	case a.BoolValue != nil && *a.BoolValue:
+		a.BoolValue = s.yes
+	case a.BoolValue != nil:
+		a.BoolValue = s.no
+	}
+	return a
+}
 
 func (r *rejections) slice(spec *resourceapi.ResourceSliceSpec) {
 	r.driver(spec.Driver, "spec.driver")

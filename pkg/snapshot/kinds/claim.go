@@ -10,7 +10,97 @@ import (
 	"strings"
 
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	kjson "sigs.k8s.io/json"
 )
+
+// Claims, templates and classes.
+func redactedClaims() []Redaction {
+	return []Redaction{
+		redacted[resourceapi.DeviceClass](`metadata  meta DeviceClass`),
+		redacted[resourceapi.DeviceClassSpec](`extendedResourceName  keep`),
+		redacted[resourceapi.ResourceClaim](`metadata  meta ResourceClaim`),
+		redacted[resourceapi.ResourceClaimTemplate](`metadata  meta ResourceClaimTemplate`),
+		redacted[resourceapi.ResourceClaimTemplateSpec](`metadata  meta ResourceClaim`),
+		redacted[resourceapi.DeviceRequest](`name  keep`),
+		redacted[resourceapi.ExactDeviceRequest](`deviceClassName  keep`),
+		redacted[resourceapi.DeviceSubRequest](`
+			name             keep
+			deviceClassName  keep`),
+		redacted[resourceapi.CELDeviceSelector](`expression  expression`),
+		redacted[resourceapi.DeviceDerivedAttribute](`expression  expression`),
+		redacted[resourceapi.DeviceToleration](`value  value`),
+		redacted[resourceapi.DeviceRequestAllocationResult](`
+			driver   keep
+			pool     name Node
+			device   device
+			shareID  name UID`),
+		redacted[resourceapi.AllocatedDeviceStatus](`
+			pool     name Node
+			device   device
+			shareID  name UID
+			data     raw`),
+		redacted[resourceapi.NetworkDeviceData](`
+			interfaceName    name Interface
+			hardwareAddress  name MAC
+			ips              name IP`),
+	}
+}
+
+// stripClaim writes what drivers read in one form.
+func stripClaim(object *resourceapi.ResourceClaim) {
+	for i := range object.Spec.Devices.Config {
+		canonicalOpaque(object.Spec.Devices.Config[i].Opaque)
+	}
+	if object.Status.Allocation != nil {
+		for i := range object.Status.Allocation.Devices.Config {
+			canonicalOpaque(object.Status.Allocation.Devices.Config[i].Opaque)
+		}
+	}
+	for i := range object.Status.Devices {
+		if data := object.Status.Devices[i].Data; data != nil {
+			canonicalRaw(data)
+		}
+	}
+}
+
+func canonicalOpaque(opaque *resourceapi.OpaqueDeviceConfiguration) {
+	if opaque != nil {
+		canonicalRaw(&opaque.Parameters)
+	}
+}
+
+// canonicalRaw writes embedded JSON in one form, whatever the file had, so
+// that equal objects are equal.
+func canonicalRaw(raw *runtime.RawExtension) {
+	var value any
+	if len(raw.Raw) == 0 || kjson.UnmarshalCaseSensitivePreserveInts(raw.Raw, &value) != nil {
+		return
+	}
+	if canonical, err := json.Marshal(value); err == nil {
+		raw.Raw = canonical
+	}
+}
+
+func (s *Sharer) claim(claim *resourceapi.ResourceClaim) {
+	if devices := &claim.Spec.Devices; len(devices.Requests) > 0 {
+		first := &devices.Requests[0]
+		class := ""
+		if first.Exactly != nil {
+			class = first.Exactly.DeviceClassName
+		}
+		devices.Requests = s.requests.of(s.hash(first.Name, class), devices.Requests, equal)
+	}
+	if allocation := claim.Status.Allocation; allocation != nil {
+		for i := range allocation.Devices.Results {
+			result := &allocation.Devices.Results[i]
+			s.each(&result.Request, &result.Driver, &result.Device)
+		}
+	}
+	for i := range claim.Status.ReservedFor {
+		s.each(&claim.Status.ReservedFor[i].Resource)
+	}
+}
 
 func (r *rejections) claim(devices *resourceapi.DeviceClaim, path string) {
 	if r.atMost(len(devices.Requests), resourceapi.DeviceRequestsMaxSize, path+".requests") {

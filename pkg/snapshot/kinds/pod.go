@@ -1,0 +1,188 @@
+// Copyright The kubectl-dra Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package kinds
+
+import (
+	corev1 "k8s.io/api/core/v1"
+)
+
+func redactedPods() []Redaction {
+	return []Redaction{
+		redacted[corev1.Pod](`metadata  meta Pod`),
+		redacted[corev1.PodTemplateSpec](`metadata  meta Pod`),
+		redacted[corev1.PodSpec](`
+			nodeName            name Node
+			serviceAccountName  name ServiceAccount
+			serviceAccount      name ServiceAccount
+			hostname            drop
+			subdomain           drop
+			hostnameOverride    drop
+			evictionResponders  drop
+			priorityClassName   priorityClass
+			runtimeClassName    name RuntimeClass
+			schedulerName       scheduler
+			nodeSelector        labels`),
+		redacted[corev1.PodSchedulingGroup](`podGroupName  name PodGroup`),
+		redacted[corev1.Toleration](`value  nodeTaint`),
+		redacted[corev1.PodAffinityTerm](`namespaces  name Namespace`),
+		redacted[corev1.PodResourceClaim](`
+			name                       name PodClaim
+			resourceClaimName          name ResourceClaim
+			resourceClaimTemplateName  name ResourceClaimTemplate`),
+		redacted[corev1.Container](`
+			name   name Container
+			image  name Image`),
+		redacted[corev1.ContainerPort](`
+			name    drop
+			hostIP  drop`),
+		redacted[corev1.ResourceClaim](`name  name PodClaim`),
+		redacted[corev1.PodSchedulingGate](`name  qualified`),
+		redacted[corev1.PodReadinessGate](`conditionType  qualified`),
+		redacted[corev1.Volume](`name  name Volume`),
+		redacted[corev1.VolumeSource](`ephemeral  empty`),
+		redacted[corev1.PersistentVolumeClaimVolumeSource](`claimName  name PersistentVolumeClaim`),
+		redacted[corev1.LocalObjectReference](`name  name ConfigMap`),
+		redacted[corev1.SecretVolumeSource](`secretName  name Secret`),
+		redacted[corev1.PodStatus](`
+			message            text
+			nominatedNodeName  name Node
+			volumeHealth       drop
+			hostIP             name IP
+			podIP              name IP`),
+		redacted[corev1.HostIP](`ip  name IP`),
+		redacted[corev1.PodIP](`ip  name IP`),
+		redacted[corev1.PodCondition](`
+			type     qualified
+			message  text`),
+		redacted[corev1.PodResourceClaimStatus](`
+			name               name PodClaim
+			resourceClaimName  name ResourceClaim`),
+		redacted[corev1.PodExtendedResourceClaimStatus](`resourceClaimName  name ResourceClaim`),
+		redacted[corev1.ContainerExtendedResourceRequest](`containerName  name Container`),
+		redacted[corev1.NodeAllocatableResourceClaimStatus](`
+			resourceClaimName  name ResourceClaim
+			containers         name Container`),
+		redacted[corev1.ContainerStatus](`
+			name   name Container
+			image  name Image`),
+		redacted[corev1.ContainerStateWaiting](`message  text`),
+		redacted[corev1.ContainerStateTerminated](`
+			message      text
+			containerID  drop`),
+		redacted[corev1.ResourceStatus](`name  claimOfPod`),
+		redacted[corev1.ResourceHealth](`
+			resourceID  deviceInPool
+			message     text`),
+	}
+}
+
+// neverReadOfPods lists fields that take room in a long list, and that [Strip] removes anyway.
+func neverReadOfPods() []Field {
+	fields := ReadFields("spec.ephemeralContainers", "status.ephemeralContainerStatuses")
+	for _, list := range []string{"spec.containers.", "spec.initContainers."} {
+		for _, name := range []string{
+			"command", "args", "env", "envFrom", "volumeMounts", "livenessProbe", "readinessProbe", "startupProbe", "lifecycle", "securityContext",
+		} {
+			fields = append(fields, Field{Path: list + name})
+		}
+	}
+	return fields
+}
+
+func stripPodSpec(spec *corev1.PodSpec) {
+	for i := range spec.InitContainers {
+		stripContainer(&spec.InitContainers[i])
+	}
+	for i := range spec.Containers {
+		stripContainer(&spec.Containers[i])
+	}
+	spec.EphemeralContainers = nil
+	spec.SecurityContext = nil
+	spec.ImagePullSecrets = nil
+	spec.HostAliases = nil
+	spec.DNSConfig = nil
+	for i := range spec.Volumes {
+		stripVolume(&spec.Volumes[i])
+	}
+}
+
+func stripContainer(c *corev1.Container) {
+	*c = corev1.Container{
+		Name:          c.Name,
+		Image:         c.Image,
+		Ports:         c.Ports,
+		Resources:     c.Resources,
+		RestartPolicy: c.RestartPolicy,
+	}
+}
+
+// stripVolume keeps the name and kind of a volume, and of a claim which one.
+func stripVolume(v *corev1.Volume) {
+	source := corev1.VolumeSource{
+		HostPath:              empty(v.HostPath),
+		EmptyDir:              empty(v.EmptyDir),
+		NFS:                   empty(v.NFS),
+		DownwardAPI:           empty(v.DownwardAPI),
+		Projected:             empty(v.Projected),
+		Image:                 empty(v.Image),
+		PersistentVolumeClaim: v.PersistentVolumeClaim,
+	}
+	if v.ConfigMap != nil {
+		source.ConfigMap = &corev1.ConfigMapVolumeSource{LocalObjectReference: v.ConfigMap.LocalObjectReference}
+	}
+	if v.Secret != nil {
+		source.Secret = &corev1.SecretVolumeSource{SecretName: v.Secret.SecretName}
+	}
+	if v.CSI != nil {
+		source.CSI = &corev1.CSIVolumeSource{Driver: v.CSI.Driver}
+	}
+	if v.Ephemeral != nil {
+		source.Ephemeral = v.Ephemeral
+	}
+	*v = corev1.Volume{Name: v.Name, VolumeSource: source}
+}
+
+// empty keeps that something is set and drops what it is set to.
+func empty[T any](pointer *T) *T {
+	if pointer == nil {
+		return nil
+	}
+	return new(T)
+}
+
+func stripPodStatus(status *corev1.PodStatus) {
+	status.EphemeralContainerStatuses = nil
+	for _, list := range [][]corev1.ContainerStatus{status.InitContainerStatuses, status.ContainerStatuses} {
+		for i := range list {
+			list[i].ImageID = ""
+			list[i].ContainerID = ""
+			list[i].VolumeMounts = nil
+			list[i].User = nil
+		}
+	}
+}
+
+func (s *Sharer) pod(pod *corev1.Pod) {
+	spec, status := &pod.Spec, &pod.Status
+	s.each((*string)(&spec.RestartPolicy), (*string)(&spec.DNSPolicy), &spec.SchedulerName, &spec.ServiceAccountName,
+		&spec.PriorityClassName, (*string)(&status.Phase), (*string)(&status.QOSClass))
+	spec.NodeSelector = s.labels(spec.NodeSelector)
+	for i := range spec.Containers {
+		container := &spec.Containers[i]
+		container.Resources.Requests = s.quantities(container.Resources.Requests)
+		container.Resources.Limits = s.quantities(container.Resources.Limits)
+	}
+	if len(spec.Containers) > 0 {
+		first := &spec.Containers[0]
+		spec.Containers = s.containers.of(s.hash(first.Name, first.Image), spec.Containers, equal)
+	}
+	if len(spec.Tolerations) > 0 {
+		first := &spec.Tolerations[0]
+		spec.Tolerations = s.tolerated.of(s.hash(first.Key, first.Value), spec.Tolerations, equal)
+	}
+	for i := range status.Conditions {
+		condition := &status.Conditions[i]
+		s.each((*string)(&condition.Type), (*string)(&condition.Status), &condition.Reason)
+	}
+}
