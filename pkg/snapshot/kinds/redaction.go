@@ -99,7 +99,8 @@ func redactedDomains() []Redaction {
 	}
 }
 
-// The names of resources that are counted stay: they are those of classes.
+// redactedQuotas returns the tables for quotas. The names of counted resources stay: they name
+// classes.
 func redactedQuotas() []Redaction {
 	return []Redaction{
 		redacted[corev1.ResourceQuota](`metadata  meta ResourceQuota`),

@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Slices, the taints of their devices, and what is counted of their pools.
+// redactedSlices returns the tables for ResourceSlices, DeviceTaintRules and the status of pools.
 func redactedSlices() []Redaction {
 	return []Redaction{
 		redacted[resourceapi.ResourceSlice](`metadata  meta ResourceSlice`),

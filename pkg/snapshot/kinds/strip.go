@@ -80,7 +80,7 @@ func stripImpossible(object metav1.Object) {
 	}
 }
 
-// NeverRead has the largest fields among those that [Strip] removes from objects of a
+// NeverRead returns the largest fields that [Strip] removes from objects of a
 // resource, for [NewReader].
 func NeverRead(resource string) []Field {
 	always := ReadFields("metadata.managedFields")
