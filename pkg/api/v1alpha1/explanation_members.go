@@ -83,7 +83,7 @@ type MemberKind struct {
 	NodeCount int `json:"nodeCount,omitempty"`
 }
 
-// MemberProspect says whether all members fit under a condition, decided one after another.
+// MemberProspect reports whether all members fit under a condition, decided one after another.
 type MemberProspect struct {
 	// Condition is LowerPrioritiesGone, ClaimsReleased or MoreNodes.
 	Condition Condition `json:"condition"`

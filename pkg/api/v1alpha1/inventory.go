@@ -53,7 +53,7 @@ type Slice struct {
 	Labels     map[string]string `json:"labels,omitempty"`
 }
 
-// SliceState says whether the allocator uses a slice.
+// SliceState reports whether the allocator uses a slice.
 type SliceState string
 
 const (
@@ -117,7 +117,7 @@ type Pool struct {
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// PoolState says whether the allocator uses a pool.
+// PoolState reports whether the allocator uses a pool.
 type PoolState string
 
 // States of a pool.
@@ -314,7 +314,7 @@ type Device struct {
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// DeviceState says whether a device is available.
+// DeviceState reports whether a device is available.
 type DeviceState string
 
 const (

@@ -94,7 +94,7 @@ type DeviceUseCount struct {
 	Count int `json:"count"`
 }
 
-// DeviceUseState says whether a device is used, or why it is not.
+// DeviceUseState reports whether a device is used, or why it is not.
 type DeviceUseState string
 
 const (

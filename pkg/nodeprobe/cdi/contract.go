@@ -110,7 +110,7 @@ type Edits struct {
 	IntelRDT string `json:"intelRdt,omitempty"`
 }
 
-// Presence says whether a path named by a spec exists on the node.
+// Presence reports whether a path named by a spec exists on the node.
 type Presence string
 
 const (

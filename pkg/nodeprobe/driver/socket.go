@@ -111,7 +111,7 @@ func reason(err error) string {
 	return clip(err.Error())
 }
 
-// Served says whether a server has a service.
+// Served reports whether a server has a service.
 type Served string
 
 // Answers of a server about a service. Servers need not give one.
