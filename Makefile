@@ -25,8 +25,6 @@ TEST_TIMEOUT ?= 30m
 RELEASES ?= 1.35 1.36 1.37
 # go test, and at the end how many tests ran, and which were skipped and why.
 TESTED := $(TOOL) gotestsum --format standard-quiet --
-# The files whose comments are checked: all but in folders that are being moved.
-COMMENTED = $$(git ls-files '*.go' ':!pkg/commands/top' ':!pkg/explain' ':!pkg/forecast' ':!pkg/inventory' ':!pkg/snapshot/collect' ':!pkg/snapshot/redact' ':!pkg/tui')
 FUZZTIME ?= 30s
 CASES ?= 20000
 BENCHTIME ?= 1s
@@ -139,7 +137,7 @@ fmt: ## Format the code
 .PHONY: lint
 lint: ## Run the linters, and check the first sentences of comments
 	$(TOOL) golangci-lint run
-	$(GO) run ./internal/comments $(COMMENTED)
+	$(GO) run ./internal/comments $$(git ls-files '*.go')
 
 .PHONY: verify
 verify: ## Check modules, formatting, lint, comments, generated code, workflows, the krew manifest, licences, vulnerabilities
@@ -148,7 +146,7 @@ verify: ## Check modules, formatting, lint, comments, generated code, workflows,
 	cd tools/actionlint && $(GO) mod tidy -diff
 	$(TOOL) golangci-lint fmt --diff
 	$(TOOL) golangci-lint run
-	$(GO) run ./internal/comments $(COMMENTED)
+	$(GO) run ./internal/comments $$(git ls-files '*.go')
 	if [ "$$($(GO) env GOOS)" = linux ] && command -v "$$($(GO) env CC)" >/dev/null; then $(TOOL) golangci-lint run --build-tags nvml ./pkg/nodeprobe/nvidia; fi
 	tools/verify-generated.sh
 	$(GO) tool -modfile=tools/actionlint/go.mod actionlint -shellcheck= -pyflakes=

@@ -15,7 +15,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
-// Answer is what was found for one of several targets. One of the two is nil.
+// Answer is the answer or the error for one of several targets. One of the two is nil.
 type Answer struct {
 	Explanation *api.Explanation
 	Err         error
@@ -33,20 +33,20 @@ func ExplainEach(ctx context.Context, c *cluster.Cluster, targets []target.Optio
 	return answerEach(ctx, c, targets, verdict.Options{}, withAdvice)
 }
 
-// ExplainEachAgain is [ExplainEach] for those who ask about one cluster several times: the
-// verdicts about pods that are no targets are found once.
+// ExplainEachAgain is like [ExplainEach], for callers that ask about one cluster several
+// times: the verdicts about pods that are no targets are found once.
 func ExplainEachAgain(ctx context.Context, c *cluster.Cluster, targets []target.Options, memory *verdict.Memory) ([]Answer, error) {
 	return answerEach(ctx, c, targets, verdict.Options{Memory: memory}, withAdvice)
 }
 
-// ExplainEquivalent is [ExplainEach] for overviews: pods also share an answer if they differ in
-// the names of namespaces, owners and claims, so that the remedies can name those of
-// another pod.
+// ExplainEquivalent is like [ExplainEach], for overviews: pods also share an answer if they
+// differ in the names of namespaces, owners and claims, so that the remedies can name
+// another pod's.
 func ExplainEquivalent(ctx context.Context, c *cluster.Cluster, targets []target.Options) ([]Answer, error) {
 	return answerEach(ctx, c, targets, verdict.Options{Shares: true}, withAdvice)
 }
 
-// ReasonsOfEach is [ExplainEquivalent] for some of the pods that wait, without advice.
+// ReasonsOfEach is like [ExplainEquivalent], for some of the waiting pods, without advice.
 func ReasonsOfEach(ctx context.Context, c *cluster.Cluster, targets []target.Options, waiting []*corev1.Pod) ([]Answer, error) {
 	return answerEach(ctx, c, targets, verdict.Options{Shares: true, Waiting: waiting}, reasonsOnly)
 }

@@ -36,7 +36,7 @@ func Explain(ctx context.Context, snap *snapshot.Snapshot, opts Options) (*api.E
 	return ExplainWith(ctx, cluster.New(snap), opts)
 }
 
-// ExplainWith is [Explain] for a cluster that is asked about several targets.
+// ExplainWith is like [Explain], for a cluster that is asked about several targets.
 func ExplainWith(ctx context.Context, c *cluster.Cluster, opts Options) (*api.Explanation, error) {
 	t, err := target.Find(c, opts)
 	if err != nil {
@@ -72,7 +72,7 @@ const (
 	withAdvice
 )
 
-// maxOthers is how many more pods are tried that wait for a claim.
+// maxOthers limits how many more pods are tried that wait for a claim.
 const maxOthers = 4
 
 // explainTarget decides what becomes of a target, and explains it.
@@ -119,9 +119,8 @@ func (x *builder) explanation(ctx context.Context) (*api.Explanation, error) {
 	return x.out, nil
 }
 
-// run explains from the top down: what there is, what the allocator says, what else is in the way,
-// what could not be known, how far the pod has come, what is true besides. Each step returns what it
-// has to say in the summary.
+// run answers from the top down: the facts, the allocator's verdict, other obstacles, gaps,
+// the stage of the pod, hints. Each step returns its part of the summary.
 func (x *builder) run(ctx context.Context) (*summary, error) {
 	x.describe()
 	parts := &summary{}
@@ -148,7 +147,7 @@ func (x *builder) run(ctx context.Context) (*summary, error) {
 	return parts, x.findWhyHere(ctx)
 }
 
-// addHints says what is true besides.
+// addHints adds hints.
 func (x *builder) addHints(ctx context.Context) hints.Found {
 	var found hints.Found
 	if x.depth == withAdvice {
@@ -160,8 +159,8 @@ func (x *builder) addHints(ctx context.Context) hints.Found {
 	return found
 }
 
-// ofDevices is the reason for the verdict about devices, or what settled it before any node was
-// tried.
+// ofDevices returns the reason for the verdict about devices, or what settled it before any
+// node was tried.
 func (x *builder) ofDevices(ctx context.Context) (reason, error) {
 	x.out.Verdict = x.Devices
 	if x.Settled != nil {
@@ -179,8 +178,8 @@ func (x *builder) ofDevices(ctx context.Context) (reason, error) {
 	return x.conclusion(ctx)
 }
 
-// codeOf is the dominant reason: the one that settled the matter, or else that of
-// the most promising nodes.
+// codeOf returns the dominant reason: the decisive one, or else the reason of the most
+// promising nodes.
 func codeOf(out *api.Explanation) api.Code {
 	switch {
 	case out.Verdict == api.Fits, out.Verdict == api.Allocated:
@@ -231,7 +230,7 @@ func (x *builder) describeFunnelsOf(c *funnel.Claim, pools int) {
 	}
 }
 
-// Reason is why a pod waits, of the answer for it or of what it failed with.
+// Reason returns why a pod waits, of the answer for it or of what it failed with.
 func Reason(e *api.Explanation, err error) api.StuckReason {
 	if err != nil {
 		return api.StuckReason{Verdict: api.Undetermined, Summary: strings.ReplaceAll(err.Error(), "\n", "; ")}
@@ -239,7 +238,7 @@ func Reason(e *api.Explanation, err error) api.StuckReason {
 	return api.StuckReason{Verdict: e.Verdict, Code: e.Code, Stage: e.Stage, Summary: e.Summary, Outlook: When(e), Actor: Actor(e)}
 }
 
-// Word is an answer in one word, for tables: the code or, if there is none, the
+// Word returns an answer in one word, for tables: the code or, if there is none, the
 // verdict.
 func Word(e *api.Explanation) string {
 	return cmp.Or(string(e.Code), string(e.Verdict))

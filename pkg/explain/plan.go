@@ -17,13 +17,13 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
 )
 
-// Decision is what becomes of one pod of the queue.
+// Decision is the outcome for one pod of the queue.
 type Decision struct {
 	Pod *corev1.Pod
 	// Answer is for the cluster as it is, before anything was reserved. Equal pods
 	// share it: it is about the first one of them.
 	Answer *api.Explanation
-	// Reservation is what the pod gets, nil if it gets nothing.
+	// Reservation is the reservation for the pod, nil if it gets nothing.
 	Reservation *whatif.Reservation
 	// Before are the pods that get what it could have, if it fits without them.
 	Before []*corev1.Pod
@@ -33,7 +33,7 @@ type Decision struct {
 	Group    string
 	Gang     *target.Gang
 	MinCount int
-	// Preempts are the pods whose place it takes, PreemptedBy is the one that takes its
+	// Preempts are the pods whose place it takes, PreemptedBy is the pod that takes its
 	// place; see [QueueOptions].
 	Preempts    []*corev1.Pod
 	PreemptedBy *corev1.Pod
@@ -62,11 +62,11 @@ func (d *Decision) Why() (api.Code, string) {
 	}
 }
 
-// QueueOptions are what [DecideQueue] finds out besides who gets what.
+// QueueOptions select further results of [DecideQueue].
 type QueueOptions struct {
 	// Preempts has pods take the place of others: see [verdict.Options].
 	Preempts bool
-	// Outlook is set if that of pods that do not fit is asked for.
+	// Outlook is set to find the outlook of pods that do not fit.
 	Outlook bool
 }
 

@@ -25,7 +25,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// waits is a pod of some age and priority with a claim of its own.
+// waits returns a pod of some age and priority with a claim of its own.
 func waits(name string, devices int64, minutes, priority int, changes ...func(*corev1.Pod)) []any {
 	pod := tc.Pod(name, tc.UsingClaim("gpu", name), func(p *corev1.Pod) {
 		p.CreationTimestamp = metav1.NewTime(tc.Taken().Add(-time.Duration(minutes) * time.Minute))
@@ -37,7 +37,7 @@ func waits(name string, devices int64, minutes, priority int, changes ...func(*c
 	return []any{tc.Claim(name, tc.GPUs("gpu", devices)), pod}
 }
 
-// runs is a pod with some devices of a node.
+// runs returns a pod with some devices of a node.
 func runs(name, node string, priority int, devices ...string) []any {
 	claim := tc.Claim("of-"+name, tc.GPUs("gpu", int64(len(devices)))).ReservedFor(name, string(tc.UID(name)))
 	for _, device := range devices {
@@ -126,8 +126,8 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// TestReasonsOfNodesThatAreSelected waits for nodes that are cordoned: what is said is why
-// these cannot be used, not that the pod does not select the others.
+// TestReasonsOfNodesThatAreSelected covers pods that select cordoned nodes: the message
+// says why these cannot be used, not that the pod does not select the others.
 func TestReasonsOfNodesThatAreSelected(t *testing.T) {
 	of := func(names ...string) func(*corev1.Pod) {
 		return func(p *corev1.Pod) {
@@ -250,7 +250,7 @@ func TestLimitedJobs(t *testing.T) {
 	}
 }
 
-// TestProperties has random queues: no device goes to two pods, and nobody is left
+// TestProperties covers random queues: no device goes to two pods, and nobody is left
 // waiting who fits after all are placed.
 func TestProperties(t *testing.T) {
 	placed, waiting := 0, 0

@@ -51,7 +51,7 @@ func controlled(parts []any) []any {
 	return parts
 }
 
-// TestPreempt has pods of low priority on all devices of two nodes.
+// TestPreempt covers pods of low priority on all devices of two nodes.
 func TestPreempt(t *testing.T) {
 	never := func(p *corev1.Pod) { p.Spec.PreemptionPolicy = new(corev1.PreemptNever) }
 	nodes := []any{tc.Nodes("n1", "n2"), tc.Pool("n1", tc.Devices(2)...), tc.Pool("n2", tc.Devices(2)...)}
@@ -104,7 +104,7 @@ func TestPreempt(t *testing.T) {
 	}
 }
 
-// TestPreemptNetwork has a device that all nodes can use: nobody is preempted for it.
+// TestPreemptNetwork covers a device that all nodes can use: nobody is preempted for it.
 func TestPreemptNetwork(t *testing.T) {
 	net := tc.Claim("of-r", tc.GPUs("gpu", 1)).ReservedFor("r", string(tc.UID("r"))).Holding("net/gpu-0")
 	out := preempting(t, append(waits("a", 1, 1, 9), tc.Nodes("n1"), tc.Slice("net", tc.Driver, "net", tc.Devices(1)...).OnAllNodes(), net, tc.Pod("r", tc.Using("of-r"), tc.RunningOn("n1")))...)
@@ -113,9 +113,9 @@ func TestPreemptNetwork(t *testing.T) {
 	}
 }
 
-// TestPreemptProperties has random queues and pods that run: no device goes to two pods,
-// nobody leaves for a pod that is not more important, and for each pod that waits, all
-// of the lower priority on no single node would be enough.
+// TestPreemptProperties covers random queues and pods that run: no device goes to two pods,
+// nobody leaves for a pod that is not more important, and for each pod that waits, all of
+// the lower priority on no single node would be enough.
 func TestPreemptProperties(t *testing.T) {
 	preempted, waiting := 0, 0
 	for seed := range uint64(60) {

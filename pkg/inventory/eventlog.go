@@ -16,7 +16,7 @@ const (
 	apart = time.Minute
 )
 
-// EventLog is what happened, what happened last of all at the end.
+// EventLog is a list of events, the newest last.
 type EventLog struct {
 	events []Event
 	// times counts the events that there ever were.
@@ -26,7 +26,7 @@ type EventLog struct {
 // Version changes with every event.
 func (l *EventLog) Version() int { return l.times }
 
-// Events are copies of what is remembered, the newest first.
+// Events returns copies of the events that are remembered, the newest first.
 func (l *EventLog) Events() []Event {
 	list := slices.Clone(l.events)
 	slices.Reverse(list)

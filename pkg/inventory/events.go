@@ -20,8 +20,8 @@ import (
 // EventCode says what happened to an object.
 type EventCode string
 
-// What happens. Devices of pods are unhealthy as kubelets report it; the nodes are those with
-// devices.
+// The codes of events. Devices of pods are unhealthy as kubelets report it; nodes count if
+// they have devices.
 const (
 	ClaimCreated       EventCode = "ClaimCreated"
 	ClaimAllocated     EventCode = "ClaimAllocated"
@@ -42,7 +42,7 @@ const (
 	RuleDeleted        EventCode = "RuleDeleted"
 )
 
-// EventKind is what kind of object an event is about.
+// EventKind is the kind of the objects of an event.
 type EventKind string
 
 // The kinds.
@@ -50,12 +50,12 @@ const (
 	EventOfClaim EventKind = "claim"
 	EventOfPod   EventKind = "pod"
 	EventOfNode  EventKind = "node"
-	// EventOfSlice is about a ResourceSlice, named as its pool: DRIVER/POOL.
+	// EventOfSlice is a change of a ResourceSlice, named as its pool: DRIVER/POOL.
 	EventOfSlice EventKind = "slice"
 	EventOfRule  EventKind = "taint rule"
 )
 
-// Kind is what kind of object it happens to.
+// Kind returns the kind of the objects of an event.
 func (c EventCode) Kind() EventKind {
 	switch c {
 	case ClaimCreated, ClaimAllocated, ClaimDeallocated, ClaimDeleted, ClaimReleased:
@@ -71,12 +71,12 @@ func (c EventCode) Kind() EventKind {
 	}
 }
 
-// Event is what happened to an object, or the same to several.
+// Event is a change of an object, or the same change of several.
 type Event struct {
 	// At is when it happened to the first object, Last when to the last one.
 	At, Last time.Time
 	Code     EventCode
-	// Namespace is that of all objects, empty for objects without.
+	// Namespace is the namespace of all objects, empty for objects without.
 	Namespace string
 	// Count is how many objects there are.
 	Count int
@@ -88,12 +88,12 @@ type Event struct {
 	objects map[string]string
 }
 
-// Key is the same for no other event of a log.
+// Key returns a key that no other event of a log has.
 func (e *Event) Key() string {
 	return strings.Join([]string{e.At.Format(time.RFC3339Nano), e.Namespace, string(e.Code)}, " ")
 }
 
-// Objects are the names of the objects, but not of more than a thousand.
+// Objects returns the names of the objects, at most a thousand.
 func (e *Event) Objects() map[string]bool {
 	names := map[string]bool{}
 	for _, name := range e.objects {
@@ -160,7 +160,7 @@ func claimEvents(before, after *snapshot.Snapshot) []Event {
 	return list
 }
 
-// podEvents are those of the health of devices, as kubelets report it.
+// podEvents returns the events about the health of devices, as kubelets report it.
 func podEvents(before, after *snapshot.Snapshot) []Event {
 	var list []Event
 	differing(before.Pods, after.Pods,
@@ -192,7 +192,7 @@ func hasUnhealthy(pod *corev1.Pod) bool {
 	return false
 }
 
-// nodeEvents are those of nodes with devices.
+// nodeEvents returns the events about nodes with devices.
 func nodeEvents(before, after *snapshot.Snapshot) []Event {
 	var list []Event
 	var withDevices map[string]bool

@@ -20,7 +20,7 @@ import (
 
 func devices(n int) string { return english.Count(n, "device") }
 
-// countText is an issue of which only the number is said.
+// countText describes an issue that only has a number.
 func countText(code api.IssueCode, n int) string {
 	switch code {
 	case api.IssuePoolsUnknown:
@@ -46,7 +46,7 @@ func countText(code api.IssueCode, n int) string {
 	}
 }
 
-// brokenText says what is wrong with a pool, or how many are broken.
+// brokenText describes the problem of a pool, or how many pools are broken.
 func brokenText(pools []*api.Pool) string {
 	pool := pools[0]
 	switch {
@@ -121,7 +121,7 @@ func closedText(n *Node) string {
 	return strings.Join(parts, ", ")
 }
 
-// unusedText is about pending claims that no pod uses.
+// unusedText names pending claims that no pod uses.
 func unusedText(n int, first *resourceapi.ResourceClaim) string {
 	text := first.Namespace + "/" + first.Name + ": " + NoPodUsesIt
 	if n > 1 {
@@ -130,8 +130,8 @@ func unusedText(n int, first *resourceapi.ResourceClaim) string {
 	return text
 }
 
-// String is "claim ml/train was allocated gpu-01/gpu-0", or "3 claims of ml were allocated
-// 12 devices".
+// String returns "claim ml/train was allocated gpu-01/gpu-0", or "3 claims of ml were
+// allocated 12 devices".
 func (e *Event) String() string {
 	one, many := e.Code.words(devices(e.devices))
 	kind := string(e.Code.Kind())

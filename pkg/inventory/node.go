@@ -143,8 +143,8 @@ func nodeState(facts *cluster.Cluster, name string) string {
 	}
 }
 
-// closeTo is what the standard attributes say about where a device is plugged
-// in. See k8s.io/dynamic-resource-allocation/deviceattribute.
+// closeTo returns what the standard attributes say about where a device is plugged in. See
+// k8s.io/dynamic-resource-allocation/deviceattribute.
 func closeTo(d *cluster.Device) string {
 	if root, ok := d.Attributes[deviceattribute.StandardDeviceAttributePCIeRoot]; ok {
 		return selector.Plain(root)
@@ -164,7 +164,7 @@ type Pod struct {
 	AgeSeconds int64
 }
 
-// Space is the pod's namespace.
+// Space returns the pod's namespace.
 func (p *Pod) Space() string { return p.Namespace }
 
 // Pods lists the pods that use claims, and those that wait for devices,

@@ -15,14 +15,14 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Grouping is what nodes of a group have in common: the value of a label, or the drivers of
+// Grouping is the key by which nodes are grouped: the value of a label, or the drivers of
 // their devices. The zero value puts all nodes into one group.
 type Grouping struct {
 	Label   string
 	Drivers bool
 }
 
-// Groupings are those that make sense for a cluster, the zero value first.
+// Groupings returns the useful groupings of a cluster, the zero value first.
 func Groupings(nodes []*corev1.Node) []Grouping {
 	labels := map[string]bool{}
 	for _, node := range nodes {
@@ -40,7 +40,7 @@ func Groupings(nodes []*corev1.Node) []Grouping {
 // Any reports whether nodes are put into groups.
 func (g Grouping) Any() bool { return g != Grouping{} }
 
-// Kind is "label", empty for other groupings.
+// Kind returns "label", empty for other groupings.
 func (g Grouping) Kind() string {
 	if g.Label != "" {
 		return "label"
@@ -59,7 +59,7 @@ func (g Grouping) String() string {
 	}
 }
 
-// of is the name of the group of a node; empty if it has none.
+// of returns the name of the group of a node; empty if it has none.
 func (g Grouping) of(snap *snapshot.Snapshot, n *Node) string {
 	switch node := snap.Node(n.Name); {
 	case g.Drivers:
@@ -79,7 +79,7 @@ func (g Grouping) of(snap *snapshot.Snapshot, n *Node) string {
 	}
 }
 
-// Order is what groups or, where there are none, nodes are sorted by.
+// Order is the order of groups or, where there are none, of nodes.
 type Order int
 
 // The orders. By name is that in which the nodes are given.
@@ -91,7 +91,7 @@ const (
 	ByTrouble
 )
 
-// Orders are all of them.
+// Orders returns all orders.
 func Orders() []Order { return []Order{ByName, ByUsed, ByFragmented, ByWhole, ByTrouble} }
 
 func (o Order) String() string {
@@ -100,7 +100,7 @@ func (o Order) String() string {
 
 // NodesTogether are nodes of one group, and how much they have of what groups are sorted by.
 type NodesTogether struct {
-	// Name is what the nodes have in common; empty for nodes without.
+	// Name is the value that the nodes have in common; empty for nodes without one.
 	Name  string
 	Nodes []*Node
 	// Used counts the devices of claims, Total all devices.
@@ -126,7 +126,7 @@ func (g *NodesTogether) add(n *Node) {
 	}
 }
 
-// amount is how much they have of what an order is about: the most comes first.
+// amount returns the number that an order compares; the highest comes first.
 func (g *NodesTogether) amount(o Order) float64 {
 	switch o {
 	case ByUsed:

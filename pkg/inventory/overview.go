@@ -75,16 +75,16 @@ func (v *Inventory) Survey(ctx context.Context, pools []api.Pool) (*Survey, erro
 	return s, nil
 }
 
-// Waiting is how many pods wait for devices.
+// Waiting returns how many pods wait for devices.
 func (s *Survey) Waiting() int { return len(s.waiting) }
 
-// Known is what is known of a cluster from explanations and checks.
+// Known has explanations and findings that were made elsewhere.
 type Known struct {
 	// Namespace is the namespace whose pods and claims are wanted; empty for all.
 	Namespace string
 	// Reason is why a pod waits; the zero value where that is not known.
 	Reason func(*corev1.Pod) api.StuckReason
-	// Findings are what the checks of doctor found.
+	// Findings are the results of doctor's checks.
 	Findings []api.Finding
 }
 
@@ -129,7 +129,7 @@ func (o *Overview) AddNodes(nodes []Node) {
 	}
 }
 
-// issues counts what is wrong.
+// issues counts the problems of the cluster.
 func (s *Survey) issues(k *Known) []api.Issue {
 	snap := s.inventory.cluster.Snapshot
 	list := []api.Issue{}
@@ -228,7 +228,7 @@ func (s *Survey) unusedClaims(k *Known) (count int, first *resourceapi.ResourceC
 	return count, first
 }
 
-// capacity has the classes or, where there are none, the drivers.
+// capacity returns the classes or, where there are none, the drivers.
 func (s *Survey) capacity(k *Known) []api.ClassCapacity {
 	waiting := map[string]int{}
 	for i := range s.teams {
@@ -302,7 +302,7 @@ func (s *Survey) stuck(o *Overview, k *Known) {
 	}
 }
 
-// ReasonWord is a reason in one word: the code or, if there is none, the verdict.
+// ReasonWord returns a reason in one word: the code or, if there is none, the verdict.
 func ReasonWord(r *api.StuckReason) string { return cmp.Or(string(r.Code), string(r.Verdict)) }
 
 // teamsOf sums up what namespaces use, the largest first.
@@ -389,11 +389,11 @@ func (s *Survey) attention(o *Overview, k *Known) {
 	}
 }
 
-// shownAnyway are checks whose findings have an entry of their own: pools that are
+// shownAnyway returns the checks whose findings have entries of their own: pools that are
 // incomplete or invalid, or have no slices.
 func shownAnyway() []string { return []string{"DRA1108", "DRA1201", "DRA1203"} }
 
-// findings are those of doctor, but for what an overview has already.
+// findings returns findings of doctor, without those that an overview already has.
 func (s *Survey) findings(k *Known, severity api.Severity) []*api.Finding {
 	stuck := map[string]bool{}
 	for i := range s.waiting {
@@ -414,7 +414,7 @@ func (s *Survey) findings(k *Known, severity api.Severity) []*api.Finding {
 	return list
 }
 
-// Concerns reports whether a finding is about a namespace, or about none.
+// Concerns reports whether a finding concerns a namespace, or none.
 func Concerns(f *api.Finding, namespace string) bool {
 	namespaced := false
 	for _, object := range f.Objects {

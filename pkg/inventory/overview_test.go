@@ -36,7 +36,7 @@ func overviewOf(t *testing.T, v *Inventory, namespace string, reasons map[string
 	}})
 }
 
-// lines has a line for each entry of an overview.
+// lines returns a line for each entry of an overview.
 func lines(o *Overview) []string {
 	var list []string
 	add := func(format string, args ...any) {
@@ -64,7 +64,7 @@ func without(node string) func(*snapshot.Snapshot) {
 	return tc.ChangeNode(node, func(n *corev1.Node) { n.Spec.Unschedulable = true })
 }
 
-// TestOverview has something of everything that can be wrong.
+// TestOverview covers everything that can be wrong.
 func TestOverview(t *testing.T) {
 	created := func(ago time.Duration) func(*corev1.Pod) {
 		return func(p *corev1.Pod) { p.CreationTimestamp = metav1.NewTime(tc.Taken().Add(-ago)) }
@@ -148,8 +148,8 @@ func TestOverview(t *testing.T) {
 	}
 }
 
-// TestOverviewOfNothing has nothing that is wrong, or nothing at all: all lists are there, and
-// empty.
+// TestOverviewOfNothing covers a cluster without problems, and an empty one: all lists are
+// there, and empty.
 func TestOverviewOfNothing(t *testing.T) {
 	none := func(s *snapshot.Snapshot) { s.Classes = nil }
 	text, err := json.Marshal(&overviewOf(t, inventoryWith(t, none), "", nil).Overview)
@@ -167,7 +167,7 @@ func TestOverviewOfNothing(t *testing.T) {
 	}
 }
 
-// TestOverviewNotRead says what is not known, and does not take it for nothing.
+// TestOverviewNotRead shows resources that could not be read as unknown, never as empty.
 func TestOverviewNotRead(t *testing.T) {
 	v := inventoryWith(t, tc.Gap(snapshot.ResourceSlices, "slices are forbidden"), tc.Gap(snapshot.ResourcePods, "pods are forbidden"),
 		snapshot.Gap{Resource: snapshot.ResourceClaims, Namespace: "ml", Reason: "claims are forbidden"},

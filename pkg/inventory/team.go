@@ -17,13 +17,13 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Team is what a namespace has of a DeviceClass, and what its pods wait for.
+// Team is a namespace's use of a DeviceClass, and the demand of its pods.
 type Team struct {
 	Namespace string
 	api.TeamClass
 }
 
-// Space is the namespace.
+// Space returns the namespace.
 func (t *Team) Space() string { return t.Namespace }
 
 type teamKey struct{ namespace, class string }
@@ -102,8 +102,8 @@ func (v *Inventory) inUse(claim *resourceapi.ResourceClaim) bool {
 	})
 }
 
-// classOf is the class that devices for a request were taken from; empty if the
-// claim does not say so any more.
+// classOf returns the class that devices for a request were taken from; empty if the claim
+// does not say so any more.
 func classOf(claim *resourceapi.ResourceClaim, request string) string {
 	base := resourceclaim.BaseRequestRef(request)
 	for i := range claim.Spec.Devices.Requests {

@@ -9,7 +9,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
-// Troubles are what is wrong with a cluster, as the window title and the bell tell it.
+// Troubles are the problems of a cluster that the window title and the bell tell.
 type Troubles struct {
 	// Broken counts the pools that are neither usable nor empty.
 	Broken int
@@ -23,8 +23,8 @@ type Troubles struct {
 // a second.
 const stuckAfter = 30 * time.Second
 
-// Troubles lists what is wrong with the cluster and its pools. Evictions are only looked for
-// where a bell wants them.
+// Troubles lists the problems of the cluster and its pools. Evictions are only looked for
+// where a bell rings for them.
 func (v *Inventory) Troubles(pools []api.Pool, evictions bool) Troubles {
 	t := Troubles{Waiting: map[string]int{}}
 	for _, pool := range broken(pools) {

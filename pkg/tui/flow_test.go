@@ -194,7 +194,7 @@ func TestLive(t *testing.T) {
 	s.lacks("connection refused")
 }
 
-// allocated is a snapshot in which a claim got the first four devices of a node.
+// allocated returns a snapshot in which a claim got the first four devices of a node.
 func allocated(from *snapshot.Snapshot, namespace, name, node string, at time.Time) *snapshot.Snapshot {
 	to := *from
 	to.TakenAt = at
@@ -223,7 +223,7 @@ func TestGaps(t *testing.T) {
 	s.shows("may not list pods")
 }
 
-// TestNothing has no cluster to show anything of.
+// TestNothing shows a cluster without any objects.
 func TestNothing(t *testing.T) {
 	s := newSession(t, Options{Source: newMoving(&snapshot.Snapshot{Source: "empty"})}, 80, 24)
 	for _, key := range []string{"1", "2", "3", "4", "5", "6", "7", "8"} {
@@ -295,7 +295,7 @@ func TestWaitingPods(t *testing.T) {
 	}
 }
 
-// TestOnceIsComplete has the reason of each pod.
+// TestOnceIsComplete prints the reason of each pod.
 func TestOnceIsComplete(t *testing.T) {
 	var out strings.Builder
 	if err := once(t, Options{}, example(t), 0, &out); err != nil {
@@ -423,7 +423,7 @@ func TestMouse(t *testing.T) {
 	s.selected()
 }
 
-// TestClickWhileTyping leaves a filter that is typed: it is not meant for what was clicked.
+// TestClickWhileTyping leaves a typed filter: it is not meant for the clicked row.
 func TestClickWhileTyping(t *testing.T) {
 	s := browse(t, 120, 30)
 	s.keys("3", "/", `"gpu-0`)
@@ -468,7 +468,7 @@ func TestNoNamespace(t *testing.T) {
 	s.shows("namespace nosuch does not exist", "1/35 claims")
 }
 
-// TestLoading claims nothing of what is still worked out.
+// TestLoading claims nothing before the background work is done.
 func TestLoading(t *testing.T) {
 	m := New(t.Context(), Options{Source: newMoving(example(t)), Name: "test cluster", Env: func(string) string { return "LANG=C.UTF-8" }, Now: testTime, After: func(time.Duration, tea.Msg) tea.Cmd { return nil }})
 	m.Update(tea.WindowSizeMsg{Width: 120, Height: 40})
@@ -657,7 +657,7 @@ func TestLongListsLetGo(t *testing.T) {
 	}
 }
 
-// TestBlockedPods has pods that got their devices and cannot work with them on the first
+// TestBlockedPods covers pods that got their devices and cannot work with them on the first
 // page, and explains them.
 func TestBlockedPods(t *testing.T) {
 	snap := *example(t)

@@ -44,7 +44,8 @@ func (s *moving) Target(context.Context, snapshot.ObjectRef) (*snapshot.Snapshot
 	return s.Snapshot(), nil
 }
 
-// Changed has nothing to wait for: see [session.changed].
+// Changed returns nil, since the tests tell the dashboard of changes: see
+// [session.changed].
 func (*moving) Changed() <-chan struct{} { return nil }
 
 func (s *moving) Trouble() (time.Time, error) {
@@ -62,7 +63,7 @@ func (s *moving) Answered() time.Time {
 	return s.answered
 }
 
-// testTime is when tests take place.
+// testTime returns the time at which tests take place.
 func testTime() time.Time { return time.Date(2026, 9, 15, 9, 30, 0, 0, time.UTC) }
 
 // set changes the cluster.
@@ -72,7 +73,7 @@ func (s *moving) set(snap *snapshot.Snapshot) {
 	s.snap = snap
 }
 
-// fail says what is wrong with the connection.
+// fail sets the error of the connection.
 func (s *moving) fail(since time.Time, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -219,10 +220,10 @@ func (s *session) changed() {
 	s.rest()
 }
 
-// screen is what is on the terminal, without colors.
+// screen returns the content of the terminal, without colors.
 func (s *session) screen() string { return ansi.Strip(s.model.View().Content) }
 
-// lines are those of the screen, without blanks at the end.
+// lines returns the lines of the screen, without blanks at the end.
 func (s *session) lines() []string {
 	lines := strings.Split(s.screen(), "\n")
 	for i := range lines {
@@ -251,7 +252,7 @@ func (s *session) lacks(texts ...string) {
 	}
 }
 
-// selected is the line with the cursor.
+// selected returns the line with the cursor.
 func (s *session) selected() string {
 	s.t.Helper()
 	for _, line := range s.lines() {
@@ -267,7 +268,7 @@ func (s *session) selected() string {
 	return ""
 }
 
-// example is the cluster that comes with the project.
+// example returns the cluster that comes with the project.
 func example(t testing.TB) *snapshot.Snapshot {
 	t.Helper()
 	snap, err := load.Load(t.Context(), []string{filepath.Join("..", "..", "examples", "cluster")}, load.Options{})

@@ -27,20 +27,20 @@ import (
 type listScreen struct {
 	id    views.ID
 	table widget.Table
-	// wanted is what to show, shown what is shown.
+	// wanted is the arrangement to show, shown the current one.
 	wanted, shown arrange.Arrangement
 	// arranging is true while rows are worked out, stale if they have to be
 	// again.
 	arranging, stale bool
 	// from is the picture that is shown; nil if the rows have to be worked out again.
 	from *live.Picture
-	// problem is why the rows are not what was wanted, note what else there is
-	// to know about them.
+	// problem says why the rows are not the wanted ones, note has further remarks about
+	// them.
 	problem error
 	note    string
 	height  int
 	pane    pane
-	// still is what a list looked like whose rows are worked out again.
+	// still is the last view of a list whose rows are worked out again.
 	still string
 	// chart is the map of nodes; nil where they are strips.
 	chart *nodeMap
@@ -65,7 +65,7 @@ func newList(id views.ID, within arrange.Scope) *listScreen {
 	return &listScreen{id: id, wanted: arrange.Arrangement{Scope: within, SortBy: -1}}
 }
 
-// screenAt is the screen of a place.
+// screenAt returns the screen of a place.
 func screenAt(p *place.Place) screen {
 	if p.Text != nil {
 		return newPage(p.Text)
@@ -250,7 +250,7 @@ func (s *listScreen) describe(h *host) tea.Cmd {
 	return s.pane.describe(h, &s.table, s.from, s.shown.Worked)
 }
 
-// groups are those of the map of nodes, with their order.
+// groups returns the grouping and the order of the map of nodes.
 func (s *listScreen) groups() (inventory.Grouping, inventory.Order) {
 	if s.chart == nil {
 		return inventory.Grouping{}, inventory.ByName
@@ -313,7 +313,7 @@ func (s *listScreen) askForFilter(h *host) {
 
 func (s *listScreen) row() any { return s.table.Selected() }
 
-// open shows what is behind the selected row.
+// open shows the screen behind the selected row.
 func (s *listScreen) open(h *host) tea.Cmd {
 	if next := place.Behind(s.table.Selected()); next != nil {
 		return h.push(screenAt(next))

@@ -21,8 +21,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
-// overviewScreen is the first page: how much is used, what is stuck and why, who uses
-// what, what needs a hand. Its model is worked out in the background.
+// overviewScreen is the first page: used devices, stuck pods with reasons, namespaces, and
+// problems that need somebody. Its model is worked out in the background.
 type overviewScreen struct {
 	page *overview.Page
 	// nodes is the list whose groups and order the nodes have here, too.
@@ -56,7 +56,7 @@ type overviewMsg struct {
 	screen *overviewScreen
 	survey *inventory.Survey
 	made   madeOf
-	// overview is what model shows.
+	// overview is the overview that model shows.
 	overview *inventory.Overview
 	model    overview.Model
 	took     time.Duration
@@ -182,7 +182,7 @@ func (s *overviewScreen) copyCommand(h *host) tea.Cmd {
 	return nil
 }
 
-// open shows what is behind the selected row.
+// open shows the screen behind the selected row.
 func (s *overviewScreen) open(h *host) tea.Cmd {
 	if next, ok := s.page.Selected().(*place.Place); ok && next != nil {
 		return h.push(screenAt(next))
@@ -236,7 +236,7 @@ func (s *overviewScreen) summary(h *host) *summary.Summary {
 	}
 }
 
-// filled is a line with as many empty ones below as make a screen.
+// filled puts empty lines below a line until the screen is full.
 func filled(line string, height int) string {
 	return line + strings.Repeat("\n", max(height-1, 0))
 }

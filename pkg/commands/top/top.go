@@ -42,14 +42,14 @@ type options struct {
 	mouse   bool
 	bell    bool
 	config  config.Config
-	// changes is whether changes of the cluster may be asked for; same are the flags
-	// of commands for the same cluster.
+	// changes is true if changes of the cluster may be asked for; same are the flags of
+	// commands for the same cluster.
 	changes bool
 	same    []string
 	streams genericiooptions.IOStreams
 }
 
-// sameCluster are the flags that say which cluster and user are meant. A token is left
+// sameCluster returns the flags that say which cluster and user are meant. A token is left
 // out: commands are shown.
 func sameCluster(cmd *cobra.Command) []string {
 	var words []string
@@ -61,7 +61,7 @@ func sameCluster(cmd *cobra.Command) []string {
 	return words
 }
 
-// New is the verb that opens the dashboard.
+// New returns the verb that opens the dashboard.
 func New(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
 	f := &flags{reading: cli.NewReadingFlags(config), output: cli.NewOutputFlags()}
 	cmd := &cobra.Command{
@@ -116,7 +116,7 @@ the view to begin with, colors, columns and keys, if it is there.`,
 	return cmd
 }
 
-// settings are those of the file of the user. Flags go before it.
+// settings returns the settings in the user's file. Flags go before it.
 func (f *flags) settings(cmd *cobra.Command) (config.Config, error) {
 	path := config.Path()
 	if f.plain || path == "" {
@@ -192,7 +192,7 @@ func (o *options) run(ctx context.Context) error {
 	return tui.Run(ctx, opts, o.streams.In, o.streams.Out)
 }
 
-// asks are the resources without which there is no overview.
+// asks returns the resources that an overview cannot do without.
 func asks() []string {
 	return []string{snapshot.ResourceSlices, snapshot.ResourceClasses, snapshot.ResourceClaims}
 }

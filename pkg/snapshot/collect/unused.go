@@ -26,8 +26,7 @@ import (
 // unusedKey is the context key of [withUnused].
 type unusedKey struct{}
 
-// withUnused says which fields, by resource, are not looked at in what is read
-// with the context.
+// withUnused returns a context for reading without some fields, by resource.
 func withUnused(ctx context.Context, unused map[string][]kinds.Field) context.Context {
 	return context.WithValue(ctx, unusedKey{}, unused)
 }
@@ -35,9 +34,8 @@ func withUnused(ctx context.Context, unused map[string][]kinds.Field) context.Co
 // nextChunkKey is the context key of [withNextChunk].
 type nextChunkKey struct{}
 
-// withNextChunk has a function called as soon as the server says where the next
-// chunk of a list that is read with the context starts, unless this is the last
-// one.
+// withNextChunk returns a context with which found is called as soon as the server says
+// where the next chunk of a list starts, unless the chunk that is read is the last.
 func withNextChunk(ctx context.Context, found func(token string)) context.Context {
 	return context.WithValue(ctx, nextChunkKey{}, found)
 }

@@ -13,20 +13,20 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// stage is what a walk through all objects does. The same code does all, so
-// that nothing can be rewritten that was not collected.
+// stage is the stage of a walk through all objects. The same code does all stages, so that
+// nothing can be rewritten that was not collected.
 type stage int
 
 const (
 	// collectNames notes names, and the vocabulary that stays.
 	collectNames stage = iota
-	// collectTexts notes what is only known by its looks or by the names in it.
+	// collectTexts notes words that are only known by their form or by the names in them.
 	collectTexts
 	// rewrite replaces.
 	rewrite
 )
 
-// What the tables of pseudonyms that are not named after a kind are for.
+// Tables of pseudonyms that are not named after a kind.
 const (
 	tableNamespace = "Namespace"
 	tableNode      = "Node" // nodes and pools: the latter mostly have a node's name
@@ -54,9 +54,9 @@ type pseudonyms struct {
 	tables map[string]map[string]string
 	// names has the pseudonyms of all names that texts are searched for.
 	names map[string]string
-	// variants has those of nodes in lowercase letters, and without a domain.
+	// variants has the names of nodes in lowercase letters, and without a domain.
 	variants map[string]string
-	// domains are what is behind the names of nodes, and what these domains are in.
+	// domains are the domains of node names, and their parent domains.
 	domains map[string]bool
 	// kept is the vocabulary that is never replaced in texts.
 	kept map[string]bool
@@ -103,8 +103,7 @@ func (p *pseudonyms) swapAll(table, list string) string {
 	return strings.Join(names, ",")
 }
 
-// keptNames leaves of a list of names only those that stay anyway, such as
-// those of drivers.
+// keptNames returns the names of a list that stay anyway, such as names of drivers.
 func (p *pseudonyms) keptNames(list string) string {
 	if p.stage != rewrite {
 		return list
@@ -112,7 +111,7 @@ func (p *pseudonyms) keptNames(list string) string {
 	return strings.Join(slices.DeleteFunc(strings.Split(list, ","), func(name string) bool { return !p.kept[name] }), ",")
 }
 
-// hasText tells which tables have names that texts are searched for.
+// hasText reports whether texts are searched for the names in a table.
 func hasText(table string) bool {
 	switch table {
 	case tableValue, tableImage, tableConfig, tableSerial, tableContainer, tableVolume, tablePodClaim, tableDevice,

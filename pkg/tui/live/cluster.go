@@ -13,13 +13,13 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Options are what a cluster is followed for.
+// Options say what a cluster is followed for.
 type Options struct {
 	// Source may be nil as long as there is no connection.
 	Source Source
 	// Fixed is true if the source never changes.
 	Fixed bool
-	// Bell is whether to ring when the cluster gets worse.
+	// Bell is true to ring when the cluster gets worse.
 	Bell bool
 	// Now is the clock, and After makes a command that brings a message later.
 	Now   func() time.Time
@@ -30,7 +30,7 @@ type Options struct {
 type Cluster struct {
 	ctx  context.Context //nolint:containedctx // a model cannot be given one
 	opts Options
-	// Reasons and Diagnosis are those of the newest picture that they are known of.
+	// Reasons and Diagnosis belong to the newest picture for which they are known.
 	Reasons   *Reasons
 	Diagnosis *Diagnosis
 
@@ -58,14 +58,14 @@ func New(ctx context.Context, opts Options) *Cluster {
 	return &Cluster{ctx: ctx, opts: opts, Reasons: NewReasons(), Diagnosis: &Diagnosis{}}
 }
 
-// Seen is what somebody looks at.
+// Seen has the visible parts of the dashboard.
 type Seen struct {
 	// Reasons is true if it says why claims and pods wait, Findings if it says what doctor
 	// finds.
 	Reasons, Findings bool
 }
 
-// News is what has to be drawn again.
+// News has the parts to draw again.
 type News int
 
 // The news.
@@ -124,23 +124,24 @@ func (c *Cluster) Connected() bool { return c.opts.Source != nil }
 // Fail says why there is no connection.
 func (c *Cluster) Fail(err error) { c.problem = err }
 
-// Problem is why there is no connection, or no newer picture; nil if there is.
+// Problem returns why there is no connection, or no newer picture; nil if there is.
 func (c *Cluster) Problem() error { return c.problem }
 
-// Picture is the newest one; nil if there is none yet.
+// Picture returns the newest one; nil if there is none yet.
 func (c *Cluster) Picture() *Picture { return c.picture }
 
-// Snapshot is the cluster as it is now, which may be newer than the picture.
+// Snapshot returns the cluster as it is now, which may be newer than the picture.
 func (c *Cluster) Snapshot() *snapshot.Snapshot { return c.opts.Source.Snapshot() }
 
-// Happened is what happened between pictures.
+// Happened returns what happened between pictures.
 func (c *Cluster) Happened() *inventory.EventLog { return &c.happened }
 
-// Worked takes note of how long a screen took to be worked out of a picture: what is done
-// often has to be cheap.
+// Worked notes how long the work of a screen on a picture took: frequent work has to be
+// cheap.
 func (c *Cluster) Worked(took time.Duration) { c.work = took }
 
-// trouble is what keeps the source from knowing more, and since when; nil if nothing does.
+// trouble returns what keeps the source from knowing more, and since when; nil if nothing
+// does.
 func (c *Cluster) trouble() (since time.Time, err error) {
 	if !c.Connected() {
 		return time.Time{}, nil

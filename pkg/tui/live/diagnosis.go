@@ -21,7 +21,7 @@ const (
 	diagnosisAgeTimes = 400
 )
 
-// Diagnosis is what doctor found in the newest picture that it has looked at. It is
+// Diagnosis has the findings of doctor in the newest picture that it has looked at. It is
 // safe for concurrent use.
 type Diagnosis struct {
 	mu      sync.Mutex
@@ -36,7 +36,7 @@ type Diagnosis struct {
 	times int
 }
 
-// Newest is what was found last; nil if nothing was yet.
+// Newest returns the last findings; nil if there are none yet.
 func (d *Diagnosis) Newest() (*api.Diagnosis, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -58,9 +58,9 @@ func (d *Diagnosis) Due(p *Picture, fixed bool, now time.Time) bool {
 	return d.times == 0 || p.change != d.of || !fixed && now.Sub(d.at) >= max(diagnosisAge, diagnosisAgeTimes*d.took)
 }
 
-// Work makes the checks of a picture. It is false if the context is done. Of a cluster
-// that is followed no events are read, and a check that takes all it knows from them
-// would find nothing whatever there is: it does not count as made.
+// Work makes the checks of a picture, and reports whether it could finish before the
+// context was done. No events are read of a watched cluster, so that a check which takes
+// all it knows from them would find nothing whatever there is: it does not count as made.
 func (d *Diagnosis) Work(ctx context.Context, p *Picture, fixed bool, now time.Time) bool {
 	var opts doctor.Options
 	if !fixed {
@@ -81,7 +81,7 @@ func (d *Diagnosis) Work(ctx context.Context, p *Picture, fixed bool, now time.T
 	return true
 }
 
-// severityRank is 0 for the worst findings. Checks that could not be made are last.
+// severityRank returns 0 for the worst findings. Checks that could not be made are last.
 func severityRank(severity api.Severity) int {
 	if at := slices.Index(checks.Severities(), severity); at >= 0 {
 		return at

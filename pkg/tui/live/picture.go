@@ -36,20 +36,21 @@ type Picture struct {
 
 	// Pools are wanted of every picture: the history is made of them.
 	Pools []api.Pool
-	// Gaps are what a preview assumes, and what could not be read, what matters most first.
+	// Gaps are the assumptions of a preview, and the gaps in the snapshot, the most
+	// important first.
 	Gaps []string
-	// waitsFor is what the reasons of the pods that wait are known by.
+	// waitsFor has the keys under which the reasons of waiting pods are known.
 	waitsFor map[*corev1.Pod]Target
-	// verdicts are those of the queue, which is decided for each pod that fits.
+	// verdicts are the verdicts of the queue, which is decided for each pod that fits.
 	verdicts verdict.Memory
 
 	mu sync.Mutex
-	// made is what was made of the picture, by name.
+	// made has the results for the picture, by name.
 	made map[string]any
 }
 
-// maxAmended is after how many pictures everything is worked out again: what is remembered of
-// expressions, for example, adds up.
+// maxAmended limits how many pictures are made from one another: then everything is worked
+// out again, because memories, as of expressions, add up.
 const maxAmended = 1000
 
 // Take takes a picture. Where little changed since the one before, which can be nil, it costs
@@ -81,7 +82,7 @@ func Take(ctx context.Context, source Source, before *Picture) (*Picture, error)
 	return p, nil
 }
 
-// Once gives what is made of a picture under a name, and makes it when it is first asked for.
+// Once returns the result with a name for a picture, and makes it on the first call.
 func Once[T any](p *Picture, name string, makes func() (T, error)) (T, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -95,14 +96,14 @@ func Once[T any](p *Picture, name string, makes func() (T, error)) (T, error) {
 	return made, err
 }
 
-// Forget lets go of what was made under a name.
+// Forget drops the result with a name.
 func (p *Picture) Forget(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.made, name)
 }
 
-// follow is what changed since the picture before.
+// follow returns what changed since the picture before.
 func (p *Picture) follow(before *Picture) *Change {
 	p.change = before.change
 	c := ChangeBetween(before.Cluster.Snapshot, p.Cluster.Snapshot)
@@ -129,7 +130,7 @@ func (p *Picture) Explain(ctx context.Context, options explain.Options) (*api.Ex
 	return answer, explainErr
 }
 
-// Claims are all ResourceClaims with their stages.
+// Claims returns all ResourceClaims with their stages.
 func (p *Picture) Claims() []api.Claim {
 	claims := p.Inventory.Claims()
 	stages := lifecycle.NewStages(p.Cluster)
@@ -142,10 +143,10 @@ func (p *Picture) Claims() []api.Claim {
 // Target is a claim or a pod, by the kind that [explain.Options] has.
 type Target struct{ kind, namespace, name string }
 
-// ClaimTarget is what the reason of a claim is known by.
+// ClaimTarget returns what the reason of a claim is known by.
 func ClaimTarget(namespace, name string) Target { return Target{api.KindClaim, namespace, name} }
 
-// WaitsFor is what the reason of a pod that waits is known by; false for other pods.
+// WaitsFor returns what the reason of a pod that waits is known by; false for other pods.
 func (p *Picture) WaitsFor(pod *corev1.Pod) (of Target, waits bool) {
 	of, waits = p.waitsFor[pod]
 	return of, waits
@@ -162,7 +163,7 @@ func waitsFor(c *cluster.Cluster, pod *corev1.Pod) Target {
 	return Target{api.KindPod, pod.Namespace, pod.Name}
 }
 
-// Unread are the gaps of a picture, none if there is no picture yet.
+// Unread returns the gaps of a picture, none if there is no picture yet.
 func (p *Picture) Unread() []string {
 	if p == nil {
 		return nil
@@ -170,7 +171,7 @@ func (p *Picture) Unread() []string {
 	return p.Gaps
 }
 
-// KnowsNamespace is false only if it is known that there is no such namespace.
+// KnowsNamespace reports whether a namespace exists, true if that is not known.
 func (p *Picture) KnowsNamespace(name string) bool {
 	return name == "" || p == nil || !p.Cluster.Snapshot.NamespaceGone(name)
 }

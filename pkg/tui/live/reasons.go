@@ -33,9 +33,9 @@ type Reasons struct {
 // Reason is why a claim is pending, or a pod waits.
 type Reason struct {
 	api.StuckReason
-	// Remedies are what would help.
+	// Remedies are the changes that would help.
 	Remedies []string
-	// Answer is what the pane of a row draws; nil if there was an error.
+	// Answer is drawn in the pane of a row; nil if there was an error.
 	Answer *api.Explanation
 	// of is the change of a picture up to which nothing is known that could have made it
 	// wrong, at and took when it was worked out, and how long that took.
@@ -44,18 +44,18 @@ type Reason struct {
 	took time.Duration
 }
 
-// Word is the code or, if there is none, the verdict.
+// Word returns the code or, if there is none, the verdict.
 func (r *Reason) Word() string { return inventory.ReasonWord(&r.StuckReason) }
 
-// What time alone changes is worked out again after a while: the more rarely, the
-// longer it takes.
+// Reasons that time alone can change are worked out again after a while: the more rarely,
+// the longer it takes.
 const (
 	reasonAge      = time.Minute
 	reasonAgeTimes = 10000
 )
 
-// young reports whether time alone is not expected to have changed what was found then, and
-// took so long.
+// young reports whether a result found then, and after so long a search, is not yet
+// outdated by time alone.
 func young(at time.Time, took time.Duration, now time.Time) bool {
 	return now.Sub(at) < max(reasonAge, reasonAgeTimes*took)
 }
@@ -68,14 +68,14 @@ func (r *Reason) current(p *Picture, now time.Time) bool {
 // NewReasons knows none yet.
 func NewReasons() *Reasons { return &Reasons{known: map[Target]Reason{}} }
 
-// Get is a reason; the zero value where it is not known.
+// Get returns a reason; the zero value where it is not known.
 func (r *Reasons) Get(of Target) Reason {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.known[of]
 }
 
-// All are the reasons that are known now.
+// All returns the reasons that are known now.
 func (r *Reasons) All() map[Target]Reason {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -109,9 +109,9 @@ func (r *Reasons) Version() int {
 	return r.found
 }
 
-// Next is the pending claim or the waiting pod whose reason is most wanted: one
-// without any first, then the one whose reason is the oldest. It is false if the
-// picture has nothing new about any. Reasons of what does not wait any more are dropped.
+// Next returns the pending claim or the waiting pod whose reason is most wanted: one
+// without any first, then the one whose reason is the oldest. It is false if the picture
+// has nothing new about any. Reasons of what does not wait any more are dropped.
 func (r *Reasons) Next(p *Picture, now time.Time) (Target, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -143,7 +143,8 @@ func (r *Reasons) Next(p *Picture, now time.Time) (Target, bool) {
 	return oldest, oldest != Target{}
 }
 
-// Work works out one reason. It is false if the context is done.
+// Work works out one reason, and reports whether it could finish before the context was
+// done.
 func (r *Reasons) Work(ctx context.Context, p *Picture, of Target, now time.Time) bool {
 	start := time.Now()
 	answer, err := answerIn(ctx, p.Cluster, &p.verdicts, explain.Options{Kind: of.kind, Namespace: of.namespace, Name: of.name})
@@ -165,7 +166,7 @@ func (r *Reasons) add(of Target, found Reason) {
 	r.found++
 }
 
-// maxUsers is how many pods that wait for one claim are asked about.
+// maxUsers limits how many pods that wait for one claim are asked about.
 const maxUsers = 4
 
 // answerIn answers with the pods before it in the queue: where a pod fits, or a claim that pods

@@ -13,8 +13,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
-// Strip has a sign for each device of a node. Those that are plugged in at the
-// same place stand together; a line is between drivers.
+// Strip returns a sign for each device of a node. Those that are plugged in at the same
+// place stand together; a line is between drivers.
 func Strip(l *widget.Look, n *inventory.Node) string {
 	var text strings.Builder
 	for i := range n.Groups {
@@ -40,7 +40,7 @@ func Strip(l *widget.Look, n *inventory.Node) string {
 	return text.String()
 }
 
-// Cell is the sign of a node: what is wrong with it or else how much is used.
+// Cell returns the sign of a node: its problem or else how much of it is used.
 func Cell(l *widget.Look, n *inventory.Node) (string, widget.Tone) {
 	c := &n.Devices
 	switch {
@@ -77,7 +77,7 @@ func Groups(l *widget.Look, snap *snapshot.Snapshot, nodes []*inventory.Node, by
 	return list
 }
 
-// note is what stands behind a group.
+// note returns what stands behind a group.
 func note(g *inventory.NodesTogether, o inventory.Order) string {
 	n, what := g.Whole, "all free"
 	switch o {

@@ -20,8 +20,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
 
-// Behind is what is behind an item: from a class to its pools, their devices,
-// the claims that have them, their pods. Nil if there is nothing behind it.
+// Behind returns the place behind an item: from a class to its pools, their devices, the
+// claims that have them, their pods. It is nil if there is none.
 func Behind(item any) *Place {
 	switch x := item.(type) {
 	case *inventory.Node:
@@ -73,7 +73,8 @@ func Behind(item any) *Place {
 	}
 }
 
-// BehindEvent has the objects that an event is about, or explains the claim or pod if it is one.
+// BehindEvent returns the objects that an event is about, or explains the claim or pod if
+// it is one.
 func BehindEvent(e *inventory.Event) *Place {
 	objects := e.Objects()
 	of := func(id views.ID, has func(item any) bool) *Place {
@@ -111,8 +112,7 @@ func BehindEvent(e *inventory.Event) *Place {
 	}
 }
 
-// ItemOf is the claim or pod that an event is about; nil if it is about more, or something
-// else.
+// ItemOf returns the claim or pod of an event; nil if it has several, or something else.
 func ItemOf(e *inventory.Event) any {
 	if e.Count != 1 {
 		return nil
@@ -128,7 +128,7 @@ func ItemOf(e *inventory.Event) any {
 	return nil
 }
 
-// ofClass has the pools with at least one device that a class selects.
+// ofClass returns the pools with at least one device that a class selects.
 func ofClass(name string) arrange.Scope {
 	return arrange.Scope{Of: "class " + name, Matcher: func(ctx context.Context, p *live.Picture) (func(any) bool, error) {
 		class := p.Cluster.Snapshot.Class(name)

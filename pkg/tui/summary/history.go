@@ -38,7 +38,7 @@ func (h *History) Remember(now time.Time, o *inventory.Overview, waiting int) {
 	h.add(now, "waiting", float64(waiting))
 }
 
-// seriesOf is the name of the history of a class or a driver.
+// seriesOf returns the name of the history of a class or a driver.
 func seriesOf(c *api.ClassCapacity) string {
 	if c.Class == "" {
 		return "driver " + c.Driver

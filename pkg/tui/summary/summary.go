@@ -29,7 +29,7 @@ import (
 // known by then.
 type Summary struct {
 	Look *widget.Look
-	// Snapshot is what the overview is of.
+	// Snapshot is the cluster of the overview.
 	Snapshot *snapshot.Snapshot
 	Fixed    bool
 	Started  time.Time
@@ -38,13 +38,13 @@ type Summary struct {
 	// Hours are the histories, by name.
 	Hours  map[string][]float64
 	Events []inventory.Event
-	// Nodes are those to be shown as signs, in groups and in an order; nil for none.
+	// Nodes are the nodes to show as signs, in groups and in an order; nil for none.
 	Nodes []*inventory.Node
 	By    inventory.Grouping
 	Order inventory.Order
 }
 
-// Model is the first page.
+// Model returns the first page.
 func (s *Summary) Model(o *inventory.Overview) overview.Model {
 	m := overview.Model{Names: views.ShortClassNames(s.Snapshot.Classes), Verdict: s.verdict(o), Classes: s.capacity(o), Hands: s.hands(o), Events: s.happened(o)}
 	m.Stuck, m.Pods = s.stuck(o, m.Names)
@@ -62,8 +62,8 @@ func (s *Summary) Model(o *inventory.Overview) overview.Model {
 	return m
 }
 
-// none is what stands where there is nothing: text, or that it is not known because a
-// resource could not be read.
+// none returns the text of an empty section: text, or that the section is not known because
+// a resource could not be read.
 func (s *Summary) none(text string, resources ...string) string {
 	for _, resource := range resources {
 		if gap := s.Snapshot.Gap(resource); gap != nil {
@@ -73,7 +73,7 @@ func (s *Summary) none(text string, resources ...string) string {
 	return text
 }
 
-// tones are how bad things are.
+// tones returns the color of a severity.
 func tones(severity api.Severity) widget.Tone {
 	switch severity {
 	case api.SeverityWarning:
@@ -87,7 +87,7 @@ func tones(severity api.Severity) widget.Tone {
 	}
 }
 
-// verdict says in a line what is wrong.
+// verdict names each issue of the cluster, the worst first.
 func (s *Summary) verdict(o *inventory.Overview) []overview.Mark {
 	g := &s.Look.Glyphs
 	signs := map[api.IssueCode]string{
@@ -105,7 +105,7 @@ func (s *Summary) verdict(o *inventory.Overview) []overview.Mark {
 	return marks
 }
 
-// capacity has the classes or, where there are none, the drivers.
+// capacity returns the classes or, where there are none, the drivers.
 func (s *Summary) capacity(o *inventory.Overview) overview.Section[overview.Class] {
 	section := overview.Section[overview.Class]{None: s.none("no DeviceClasses, and no devices", snapshot.ResourceSlices, snapshot.ResourceClasses), All: place.All(views.Classes)}
 	for i := range o.Capacity {
@@ -138,7 +138,7 @@ func (s *Summary) capacity(o *inventory.Overview) overview.Section[overview.Clas
 	return section
 }
 
-// stuck has the pods that wait, the longest first, and those that cannot work with
+// stuck returns the pods that wait, the longest first, and those that cannot work with
 // their devices.
 func (s *Summary) stuck(o *inventory.Overview, names map[string]string) (section overview.Section[overview.Stuck], pods int) {
 	section.None, section.All = s.none("no pod waits for devices", snapshot.ResourcePods, snapshot.ResourceClaims), place.All(views.Pending)
@@ -186,7 +186,7 @@ func whoText(code, actor string) string {
 	}
 }
 
-// hands are what needs a hand, the most urgent first.
+// hands returns the problems that somebody has to solve, the most urgent first.
 func (s *Summary) hands(o *inventory.Overview) overview.Section[overview.Hand] {
 	section := overview.Section[overview.Hand]{None: s.none("nothing", snapshot.ResourceSlices), All: place.All(views.Findings)}
 	g := &s.Look.Glyphs
@@ -214,7 +214,7 @@ func (s *Summary) hands(o *inventory.Overview) overview.Section[overview.Hand] {
 	return section
 }
 
-// happened is what happened while the dashboard looked, the newest first.
+// happened returns the events since the dashboard was started, the newest first.
 func (s *Summary) happened(o *inventory.Overview) overview.Section[overview.Event] {
 	var section overview.Section[overview.Event]
 	if s.Fixed {
@@ -231,7 +231,7 @@ func (s *Summary) happened(o *inventory.Overview) overview.Section[overview.Even
 	return section
 }
 
-// eventTone is how good or bad something is that happened.
+// eventTone returns whether an event is good or bad, as a color.
 func eventTone(code inventory.EventCode) widget.Tone {
 	switch code {
 	case inventory.ClaimReleased, inventory.ClaimDeallocated, inventory.PodHealthy, inventory.SlicePublished, inventory.NodeUncordoned, inventory.NodeBecameReady, inventory.RuleDeleted:
@@ -247,7 +247,7 @@ func eventTone(code inventory.EventCode) widget.Tone {
 	}
 }
 
-// when is the time of today, and else the date.
+// when returns the time of an event of today, and otherwise its date.
 func when(at, now time.Time) string {
 	if at.Format(time.DateOnly) == now.In(at.Location()).Format(time.DateOnly) {
 		return at.Format(time.TimeOnly)

@@ -14,7 +14,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 )
 
-// AsksText is "8 gpu, 1 nic".
+// AsksText returns "8 gpu, 1 nic".
 func AsksText(asks []api.Ask, names map[string]string) string {
 	var classes []string
 	counts := map[string]int64{}
