@@ -6,7 +6,6 @@ package tui
 import (
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/about"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
@@ -14,7 +13,7 @@ import (
 // actions returns the actions of the dashboard, whatever it shows.
 func (m *Model) actions() []action {
 	k := &m.keys
-	page := func(page func(item any) *about.Text, otherwise string) func() tea.Cmd {
+	page := func(page func(item any) *views.Text, otherwise string) func() tea.Cmd {
 		return func() tea.Cmd { return m.closer(page, otherwise) }
 	}
 	count := views.ID(len(m.views))
@@ -27,9 +26,9 @@ func (m *Model) actions() []action {
 		{k.filter, keysFind, just(m.askForFilter)},
 		{k.namespace, keysFind, just(m.askForNamespace)},
 		{k.everywhere, keysFind, m.everyNamespace},
-		{k.why, keysCloser, page(about.Why, "no claim or pod to explain in this row")},
-		{k.yaml, keysCloser, page(about.YAML, "no object in this row")},
-		{k.tree, keysCloser, page(about.Tree, "no related objects")},
+		{k.why, keysCloser, page(views.WhyText, "no claim or pod to explain in this row")},
+		{k.yaml, keysCloser, page(views.YAMLText, "no object in this row")},
+		{k.tree, keysCloser, page(views.TreeText, "no related objects")},
 		{k.change, keysCloser, func() tea.Cmd { return askForChange(m.host) }},
 		{k.freeze, keysDashboard, m.freeze},
 		{k.gaps, keysDashboard, func() tea.Cmd { return m.push(gapsPage(m.live.Picture().Unread())) }},
@@ -87,7 +86,7 @@ func (m *Model) openHelp() tea.Cmd {
 }
 
 // closer opens a page about the selected item.
-func (m *Model) closer(page func(item any) *about.Text, otherwise string) tea.Cmd {
+func (m *Model) closer(page func(item any) *views.Text, otherwise string) tea.Cmd {
 	if s, ok := m.top().(rows); ok {
 		if next := page(s.row()); next != nil {
 			return m.push(newPage(next))

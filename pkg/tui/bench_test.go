@@ -19,9 +19,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/arrange"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/nodemap"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
 
@@ -124,7 +122,7 @@ func BenchmarkFilter(b *testing.B) {
 	settle(m, m.live.Take())
 	for _, filter := range []string{"node-04242", "!allocated", `~gpu-[0-3]$`, `--where device.attributes["gpu.example.com"].model == "none"`} {
 		b.Run(filter[:5], func(b *testing.B) {
-			list := newList(views.Devices, arrange.Scope{})
+			list := newList(views.Devices, views.Scope{})
 			for b.Loop() {
 				list.from = nil
 				list.wanted.Filter = filter
@@ -141,7 +139,7 @@ func BenchmarkRoom(b *testing.B) {
 	m := fleetModel(b.Context(), &moving{snap: fleet.Fleet(fleetNodes, fleetDevices, fleetClaims)})
 	settle(m, m.live.Take())
 	for b.Loop() {
-		if text, err := nodemap.Room(b.Context(), m.live.Picture().Cluster, m.live.Picture().Inventory); err != nil || text == "" {
+		if text, err := views.NodeRoom(b.Context(), m.live.Picture().Cluster, m.live.Picture().Inventory); err != nil || text == "" {
 			b.Fatal(text, err)
 		}
 	}

@@ -21,7 +21,6 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/internal/fleet"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/config"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
@@ -261,7 +260,7 @@ func TestHostile(t *testing.T) {
 // TestReasonsAndFilter keeps a filter of the pending claims true while their
 // reasons arrive.
 func TestReasonsAndFilter(t *testing.T) {
-	s := newSession(t, Options{Source: live.NewFixed(example(t)), Fixed: true, Config: config.Config{View: "nodes"}}, 120, 30)
+	s := newSession(t, Options{Source: live.NewFixed(example(t)), Fixed: true, Settings: Settings{View: "nodes"}}, 120, 30)
 	s.keys("6", "/", `"fits`, "enter")
 	s.shows("1/1 of 10 pending", "finetune-0")
 }
@@ -562,7 +561,7 @@ func TestTaintedInUse(t *testing.T) {
 
 // TestFindingsNotKnownYet counts no findings before the checks were made.
 func TestFindingsNotKnownYet(t *testing.T) {
-	s := newSession(t, Options{Source: newMoving(example(t)), Config: config.Config{View: "pools"}}, 80, 24)
+	s := newSession(t, Options{Source: newMoving(example(t)), Settings: Settings{View: "pools"}}, 80, 24)
 	// Nothing is checked while the dashboard is frozen.
 	s.keys("space", "9")
 	s.shows("… findings")

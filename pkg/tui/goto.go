@@ -7,7 +7,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/arrange"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
@@ -96,7 +95,7 @@ func (m *Model) goTo(id views.ID, row string) tea.Cmd {
 	if id == views.Pods {
 		m.view = views.Claims
 		m.stack = []screen{m.views[views.Claims]}
-		list := newList(views.Pods, arrange.Scope{})
+		list := newList(views.Pods, views.Scope{})
 		list.table.Choose(row)
 		return m.push(list)
 	}

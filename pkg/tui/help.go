@@ -12,8 +12,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/arrange"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
@@ -120,7 +120,7 @@ func (s *helpScreen) lines(h *host) []string {
 	}
 	texts := widget.Columns(columns, s.width)
 	if s.list {
-		texts = append(texts, "", h.look.Say(widget.Strong, "Filters")+"  "+arrange.FilterHelp)
+		texts = append(texts, "", h.look.Say(widget.Strong, "Filters")+"  "+views.FilterHelp)
 	}
 	texts = append(texts, "", h.look.Legend())
 	var lines []string

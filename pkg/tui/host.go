@@ -13,7 +13,6 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/guard"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
@@ -30,7 +29,7 @@ type host struct {
 	// fixed is true if the cluster never changes; changer makes changes of it, nil where
 	// none may be made.
 	fixed   bool
-	changer guard.Changer
+	changer Changer
 	// namespace is the only one whose claims and pods are shown, empty for all.
 	namespace     string
 	width, height int

@@ -15,10 +15,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/about"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/arrange"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/place"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
@@ -28,7 +25,7 @@ type listScreen struct {
 	id    views.ID
 	table widget.Table
 	// wanted is the arrangement to show, shown the current one.
-	wanted, shown arrange.Arrangement
+	wanted, shown views.Arrangement
 	// arranging is true while rows are worked out, stale if they have to be
 	// again.
 	arranging, stale bool
@@ -49,7 +46,7 @@ type listScreen struct {
 // arrangedMsg has the rows of a list.
 type arrangedMsg struct {
 	list *listScreen
-	how  arrange.Arrangement
+	how  views.Arrangement
 	from *live.Picture
 	// content is nil if it could not be made.
 	content widget.Content
@@ -61,12 +58,12 @@ type arrangedMsg struct {
 
 func (msg arrangedMsg) arrive(h *host) tea.Cmd { return msg.list.set(h, msg) }
 
-func newList(id views.ID, within arrange.Scope) *listScreen {
-	return &listScreen{id: id, wanted: arrange.Arrangement{Scope: within, SortBy: -1}}
+func newList(id views.ID, within views.Scope) *listScreen {
+	return &listScreen{id: id, wanted: views.Arrangement{Scope: within, SortBy: -1}}
 }
 
 // screenAt returns the screen of a place.
-func screenAt(p *place.Place) screen {
+func screenAt(p *views.Place) screen {
 	if p.Text != nil {
 		return newPage(p.Text)
 	}
@@ -303,7 +300,7 @@ func (s *listScreen) askForFilter(h *host) {
 		return s.refresh(h)
 	}
 	h.line.Open(&widget.Question{
-		Prompt: "filter: ", Value: before, Help: arrange.FilterHelp, Typed: filter, Answered: filter,
+		Prompt: "filter: ", Value: before, Help: views.FilterHelp, Typed: filter, Answered: filter,
 		Left: func() tea.Cmd {
 			s.table.Keep(row)
 			return filter(before)
@@ -315,7 +312,7 @@ func (s *listScreen) row() any { return s.table.Selected() }
 
 // open shows the screen behind the selected row.
 func (s *listScreen) open(h *host) tea.Cmd {
-	if next := place.Behind(s.table.Selected()); next != nil {
+	if next := views.PlaceBehind(s.table.Selected()); next != nil {
 		return h.push(screenAt(next))
 	}
 	h.message = "nothing to open in this row"
@@ -325,7 +322,7 @@ func (s *listScreen) open(h *host) tea.Cmd {
 // copyCommand copies a command of a remedy for the selected row.
 func (s *listScreen) copyCommand(h *host) tea.Cmd {
 	shown, _ := s.table.Shown()
-	explained, ok := shown.(about.Explainer)
+	explained, ok := shown.(views.Explainer)
 	row, selected := s.table.SelectedRow()
 	if !ok || !selected {
 		h.message = "no command to copy"

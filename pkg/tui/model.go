@@ -11,8 +11,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/arrange"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/config"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
@@ -45,13 +43,13 @@ func New(ctx context.Context, opts Options) *Model {
 		}
 	}
 	m.live = live.New(ctx, live.Options{Source: opts.Source, Fixed: opts.Fixed, Bell: opts.Bell, Now: m.now, After: after})
-	m.configure(&opts.Config)
-	m.catalog = &views.Catalog{Look: &m.look, Reasons: m.live.Reasons, Diagnosis: m.live.Diagnosis, Columns: opts.Config.Columns}
-	nodes := newList(views.Nodes, arrange.Scope{})
+	m.configure(&opts.Settings)
+	m.catalog = &views.Catalog{Look: &m.look, Reasons: m.live.Reasons, Diagnosis: m.live.Diagnosis, Columns: opts.Settings.Columns}
+	nodes := newList(views.Nodes, views.Scope{})
 	m.first = newOverview(&m.look, nodes, m.now())
 	m.views = []screen{m.first, nodes}
 	for id := views.Pools; id <= views.Teams; id++ {
-		m.views = append(m.views, newList(id, arrange.Scope{}))
+		m.views = append(m.views, newList(id, views.Scope{}))
 	}
 	m.stack = []screen{m.views[m.view]}
 	m.resize()
@@ -67,7 +65,7 @@ func (m *Model) Init() tea.Cmd {
 }
 
 // configure sets the dashboard up as its user wants it.
-func (m *Model) configure(c *config.Config) {
+func (m *Model) configure(c *Settings) {
 	m.look.SetTheme(c.Theme)
 	// They were checked.
 	_ = m.keys.choose(c.Keys)

@@ -14,7 +14,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/nodemap"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
@@ -84,7 +83,7 @@ func (c *nodeMap) draw(l *widget.Look, from *live.Picture) {
 	if content == nil || from == nil {
 		return
 	}
-	c.grid.Set(nodemap.Groups(l, c.from.Cluster.Snapshot, views.NodesOf(content, rows), c.by, c.order))
+	c.grid.Set(views.NodeGroups(l, c.from.Cluster.Snapshot, views.NodesOf(content, rows), c.by, c.order))
 	c.grid.Choose(c.table.SelectedKey())
 }
 
@@ -144,7 +143,7 @@ func (c *nodeMap) view(h *host) string {
 	}
 	below := "\n" + ansi.Truncate(" "+render.Escape(room), width, h.look.Glyphs.More)
 	if c.legendApart(h) {
-		below += "\n" + ansi.Truncate(" "+nodemap.Legend(&h.look), width, h.look.Glyphs.More)
+		below += "\n" + ansi.Truncate(" "+views.NodeLegend(&h.look), width, h.look.Glyphs.More)
 	}
 	c.grid.SetSize(width, height-strings.Count(below, "\n"))
 	return c.grid.View(&h.look) + below
@@ -159,7 +158,7 @@ const mapLegendBeside = 130
 
 // foot describes the map, with its legend.
 func (c *nodeMap) foot(h *host) string {
-	text := render.Escape(c.table.SelectedKey()) + "  " + nodemap.Count(c.table.Count())
+	text := render.Escape(c.table.SelectedKey()) + "  " + views.NodeCount(c.table.Count())
 	if c.by.Any() {
 		text += ", by " + render.Escape(c.by.String())
 	}
@@ -171,7 +170,7 @@ func (c *nodeMap) foot(h *host) string {
 	}
 	text = h.look.Say(widget.Faint, text)
 	if !c.legendApart(h) {
-		text += "   " + nodemap.Legend(&h.look)
+		text += "   " + views.NodeLegend(&h.look)
 	}
 	return ansi.Truncate(text, h.width, h.look.Glyphs.More)
 }
@@ -186,7 +185,7 @@ func (c *nodeMap) count(h *host) tea.Cmd {
 	ctx, p, now := h.ctx, h.live.Picture(), h.now()
 	return func() tea.Msg {
 		start := time.Now()
-		text, err := nodemap.Room(ctx, p.Cluster, p.Inventory)
+		text, err := views.NodeRoom(ctx, p.Cluster, p.Inventory)
 		if err != nil {
 			text = "not known on how many nodes large claims fit: " + err.Error()
 		}

@@ -10,8 +10,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/config"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/guard"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 )
 
@@ -35,15 +33,15 @@ type Options struct {
 	Bell bool
 	// Changer makes changes of the cluster that somebody asks for and confirms; nil
 	// where none may be made.
-	Changer guard.Changer
+	Changer Changer
 	// Contexts are the other clusters to go to; nil for none. Leave ends the connection of
 	// Source then; it may be nil.
 	Contexts Contexts
 	Leave    func()
 	// connect makes the connection, where there is no Source yet.
 	connect func(ctx context.Context) (Connection, error)
-	// Config is how the user wants the dashboard.
-	Config config.Config
+	// Settings are how the user wants the dashboard.
+	Settings Settings
 	// Env looks up variables of the environment.
 	Env func(string) string
 }
@@ -64,5 +62,5 @@ type Connection struct {
 	Source live.Source
 	// Name is the address of the server.
 	Name    string
-	Changer guard.Changer
+	Changer Changer
 }

@@ -15,8 +15,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/overview"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/place"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/summary"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
@@ -32,7 +30,7 @@ type overviewScreen struct {
 	// forgotten while another screen is shown. at is the time of the newest that history has.
 	survey  *inventory.Survey
 	shown   madeOf
-	history summary.History
+	history views.History
 	at      time.Time
 	loading bool
 	problem error
@@ -184,7 +182,7 @@ func (s *overviewScreen) copyCommand(h *host) tea.Cmd {
 
 // open shows the screen behind the selected row.
 func (s *overviewScreen) open(h *host) tea.Cmd {
-	if next, ok := s.page.Selected().(*place.Place); ok && next != nil {
+	if next, ok := s.page.Selected().(*views.Place); ok && next != nil {
 		return h.push(screenAt(next))
 	}
 	h.message = "nothing to open here"
@@ -213,7 +211,7 @@ func (s *overviewScreen) bindings(h *host) []key.Binding {
 }
 
 // remembered is how old the newest sample of the history may be.
-const remembered = summary.Step
+const remembered = views.HistoryStep
 
 // remember keeps the history going while another screen is shown.
 func (s *overviewScreen) remember(h *host) tea.Cmd {
@@ -224,10 +222,10 @@ func (s *overviewScreen) remember(h *host) tea.Cmd {
 }
 
 // summary takes what a model is made of as it is now.
-func (s *overviewScreen) summary(h *host) *summary.Summary {
+func (s *overviewScreen) summary(h *host) *views.Summary {
 	by, order := s.nodes.groups()
 	p, reasons := h.live.Picture(), h.live.Reasons
-	return &summary.Summary{
+	return &views.Summary{
 		Look: &h.look, Snapshot: p.Cluster.Snapshot, Fixed: h.fixed, Started: s.started, Reason: func(pod *corev1.Pod) live.Reason {
 			of, _ := p.WaitsFor(pod)
 			return reasons.Get(of)

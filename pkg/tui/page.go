@@ -15,14 +15,14 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/about"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
 // pageScreen is a text to scroll through: an explanation, YAML, a tree, help.
 type pageScreen struct {
-	text  *about.Text
+	text  *views.Text
 	pager viewport.Model
 	// written is the width that the text was made for, 0 while there is none.
 	written int
@@ -44,7 +44,7 @@ func (msg pageMsg) arrive(h *host) tea.Cmd {
 	return msg.page.refresh(h)
 }
 
-func newPage(text *about.Text) *pageScreen {
+func newPage(text *views.Text) *pageScreen {
 	s := &pageScreen{text: text, pager: viewport.New()}
 	s.pager.SetContent("One moment")
 	return s
@@ -137,7 +137,7 @@ func (s *pageScreen) bindings(h *host) []key.Binding {
 
 // gapsPage lists what could not be read.
 func gapsPage(gaps []string) *pageScreen {
-	return newPage(&about.Text{Name: "what could not be read", Write: func(_ context.Context, _ *live.Picture, width int) (string, error) {
+	return newPage(&views.Text{Name: "what could not be read", Write: func(_ context.Context, _ *live.Picture, width int) (string, error) {
 		if len(gaps) == 0 {
 			return "Everything could be read.", nil
 		}

@@ -9,8 +9,8 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/about"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
@@ -92,7 +92,7 @@ func (p *pane) describe(h *host, t *widget.Table, from *live.Picture, version in
 	ctx, style, now := h.ctx, &h.look, h.now()
 	return func() tea.Msg {
 		start := time.Now()
-		next.lines = about.Row(ctx, next.from, style, content, row, next.width)
+		next.lines = views.RowText(ctx, next.from, style, content, row, next.width)
 		next.at, next.took = now, time.Since(start)
 		return paneMsg{p, next}
 	}

@@ -18,9 +18,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/edge"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/overview"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/summary"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
@@ -64,8 +63,8 @@ const (
 func Once(opts Options, snap *snapshot.Snapshot, o *inventory.Overview, width int, w io.Writer) error {
 	look := widget.NewLook(opts.Env)
 	taken := snap.Now().Format(time.DateTime)
-	page := &summary.Summary{Look: &look, Snapshot: snap, Fixed: true}
-	lines := append([]string{edge.Title(&look, opts.Context, opts.Name, opts.Namespace) + "  " + taken}, overview.Plain(&look, page.Model(o), max(width, 0))...)
+	page := &views.Summary{Look: &look, Snapshot: snap, Fixed: true}
+	lines := append([]string{clusterTitle(&look, opts.Context, opts.Name, opts.Namespace) + "  " + taken}, overview.Plain(&look, page.Model(o), max(width, 0))...)
 	notes := o.Assumptions
 	if opts.Namespace != "" && snap.NamespaceGone(opts.Namespace) {
 		notes = append([]string{"namespace " + opts.Namespace + " does not exist"}, notes...)

@@ -5,21 +5,101 @@ package tui
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
 
-	"charm.land/bubbles/v2/key"
+	"go.yaml.in/yaml/v3"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/config"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
-// Known returns the names that a file of settings can use.
-func Known() (config.Known, error) {
-	known := config.Known{Views: views.Names(), Themes: widget.Themes(), Columns: map[string][]string{}}
+// Settings are how a user wants the dashboard. The zero value is the dashboard as it comes.
+type Settings struct {
+	// View is the one to begin with, Theme the set of colors; empty for the usual ones.
+	View, Theme string
+	// Mouse and Bell are nil where the file says nothing.
+	Mouse, Bell *bool
+	// Columns are the titles of the columns of a view, in their order.
+	Columns map[string][]string
+	// Keys are the keys of an action.
+	Keys map[string][]string
+}
+
+// settingNames are the names that a file of settings may use.
+type settingNames struct {
+	Views, Themes, Actions []string
+	// Columns are the columns of each view that has any.
+	Columns map[string][]string
+}
+
+// maxSettings is more than any file of settings has.
+const maxSettings = 1 << 20
+
+// SettingsPath returns the file of this user; empty where the system does not say where it would
+// be.
+func SettingsPath() string {
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(dir, "kubectl-dra", "config.yaml")
+}
+
+// ReadSettings reads a file of settings. A file that does not exist sets nothing, and neither
+// does a file below something that is not a directory.
+func ReadSettings(path string) (Settings, error) {
+	settings, err := readSettings(path, knownSettings)
+	if err != nil {
+		return Settings{}, err
+	}
+	keys := newKeyMap()
+	if err := keys.choose(settings.Keys); err != nil {
+		return Settings{}, fmt.Errorf("read %s: %w", path, err)
+	}
+	return settings, nil
+}
+
+// readSettings reads a file. It calls known only if there is one.
+func readSettings(path string, known func() (settingNames, error)) (Settings, error) {
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return Settings{}, nil
+	}
+	if err != nil {
+		return Settings{}, fmt.Errorf("read the settings of the dashboard: %w", err)
+	}
+	// It was only read.
+	defer func() { _ = file.Close() }()
+	text, err := io.ReadAll(io.LimitReader(file, maxSettings+1))
+	if err != nil {
+		return Settings{}, fmt.Errorf("read the settings of the dashboard: %w", err)
+	}
+	if len(text) > maxSettings {
+		return Settings{}, fmt.Errorf("read %s: it is larger than %d MiB", path, maxSettings>>20)
+	}
+	names, err := known()
+	if err != nil {
+		return Settings{}, fmt.Errorf("read the settings of the dashboard: %w", err)
+	}
+	settings, err := parseSettings(text, names)
+	if err != nil {
+		return Settings{}, fmt.Errorf("read %s: %w", path, err)
+	}
+	return settings, nil
+}
+
+// knownSettings returns the names that a file of settings can use.
+func knownSettings() (settingNames, error) {
+	known := settingNames{Views: views.Names(), Themes: widget.Themes(), Columns: map[string][]string{}}
 	keys := newKeyMap()
 	for _, named := range keys.named() {
 		known.Actions = append(known.Actions, named.name)
@@ -28,132 +108,68 @@ func Known() (config.Known, error) {
 	l := widget.NewLook(func(string) string { return "" })
 	empty, err := live.Take(context.Background(), live.NewFixed(&snapshot.Snapshot{}), nil)
 	if err != nil {
-		return config.Known{}, err
+		return settingNames{}, err
 	}
 	catalog := views.Catalog{Look: &l, Reasons: live.NewReasons(), Diagnosis: &live.Diagnosis{}}
 	for id := views.Nodes; id <= views.Pods; id++ {
 		content, err := catalog.Of(context.Background(), empty, id)
 		if err != nil {
-			return config.Known{}, err
+			return settingNames{}, err
 		}
 		known.Columns[id.String()] = content.Columns()
 	}
 	return known, nil
 }
 
-// namedKey is a key with the name that settings have for it. What is told together with
-// the one before it in the help follows it.
-type namedKey struct {
-	name    string
-	binding *key.Binding
-	follows bool
+func parseSettings(text []byte, known settingNames) (Settings, error) {
+	decoder := yaml.NewDecoder(strings.NewReader(string(text)))
+	var document, second yaml.Node
+	switch err := decoder.Decode(&document); {
+	case errors.Is(err, io.EOF):
+		return Settings{}, nil
+	case err != nil:
+		return Settings{}, errors.New(strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	if err := decoder.Decode(&second); !errors.Is(err, io.EOF) {
+		return Settings{}, errors.New("expected one document")
+	}
+	c := Settings{}
+	root := document.Content[0]
+	if root.Kind == yaml.ScalarNode && root.Tag == "!!null" {
+		return c, nil
+	}
+	return c, readFields(root, "", map[string]func(*yaml.Node, string) error{
+		"view":    func(n *yaml.Node, at string) (err error) { c.View, err = readWord(n, at, known.Views); return err },
+		"theme":   func(n *yaml.Node, at string) (err error) { c.Theme, err = readWord(n, at, known.Themes); return err },
+		"mouse":   func(n *yaml.Node, at string) (err error) { c.Mouse, err = readBool(n, at); return err },
+		"bell":    func(n *yaml.Node, at string) (err error) { c.Bell, err = readBool(n, at); return err },
+		"columns": func(n *yaml.Node, at string) (err error) { c.Columns, err = readColumns(n, at, known); return err },
+		"keys":    func(n *yaml.Node, at string) (err error) { c.Keys, err = readKeys(n, at, known); return err },
+	})
 }
 
-// named returns all keys that can be chosen. Those of views, and the answers to a question,
-// cannot.
-func (k *keyMap) named() []namedKey {
-	return []namedKey{
-		{"down", &k.down, false},
-		{"up", &k.up, true},
-		{"page-down", &k.pageDown, false},
-		{"page-up", &k.pageUp, true},
-		{"first", &k.top, false},
-		{"last", &k.end, true},
-		{"left", &k.left, false},
-		{"right", &k.right, true},
-		{"open", &k.enter, false},
-		{"back", &k.back, false},
-		{"next-view", &k.next, false},
-		{"previous-view", &k.prev, false},
-		{"go-to", &k.goTo, false},
-		{"find", &k.find, false},
-		{"filter", &k.filter, false},
-		{"namespace", &k.namespace, false},
-		{"all-namespaces", &k.everywhere, false},
-		{"sort", &k.sort, false},
-		{"sort-next", &k.sortNext, false},
-		{"sort-previous", &k.sortPrev, true},
-		{"reverse", &k.reverse, false},
-		{"look-again", &k.again, false},
-		{"map-used", &k.used, false},
-		{"map-fragmented", &k.fragmented, false},
-		{"map-free", &k.whole, false},
-		{"map-trouble", &k.trouble, false},
-		{"why", &k.why, false},
-		{"yaml", &k.yaml, false},
-		{"tree", &k.tree, false},
-		{"copy", &k.copy, false},
-		{"map", &k.heat, false},
-		{"group", &k.group, false},
-		{"change", &k.change, false},
-		{"freeze", &k.freeze, false},
-		{"not-read", &k.gaps, false},
-		{"mouse", &k.mouse, false},
-		{"help", &k.help, false},
-		{"suspend", &k.suspend, false},
-		{"quit", &k.quit, false},
+// readColumns reads the titles of columns by view.
+func readColumns(n *yaml.Node, at string, known settingNames) (map[string][]string, error) {
+	chosen := map[string][]string{}
+	of := map[string]func(*yaml.Node, string) error{}
+	for view, titles := range known.Columns {
+		of[view] = func(n *yaml.Node, at string) (err error) {
+			chosen[view], err = readWords(n, at, func(n *yaml.Node, at string) (string, error) { return readWord(n, at, titles) })
+			return err
+		}
 	}
+	return chosen, readFields(n, at, of)
 }
 
-// reserved returns keys that stay what they are for, so that there is a way out whatever a
-// file says.
-func reserved() map[string][]string {
-	return map[string][]string{"quit": {"ctrl+c"}, "back": {"esc"}}
-}
-
-// choose takes keys for actions by name. It fails if a key would be for two of them.
-func (k *keyMap) choose(chosen map[string][]string) error {
-	named := k.named()
-	shared := map[string]bool{}
-	for i, a := range named {
-		for _, b := range named[:i] {
-			shared[a.name+" "+b.name] = overlap(a.binding, b.binding) != ""
+// readKeys reads the keys of actions.
+func readKeys(n *yaml.Node, at string, known settingNames) (map[string][]string, error) {
+	chosen := map[string][]string{}
+	of := map[string]func(*yaml.Node, string) error{}
+	for _, action := range known.Actions {
+		of[action] = func(n *yaml.Node, at string) (err error) {
+			chosen[action], err = readWords(n, at, readKeyName)
+			return err
 		}
 	}
-	for i, n := range named {
-		keys := chosen[n.name]
-		if len(keys) == 0 {
-			continue
-		}
-		first := keys[0]
-		for _, more := range reserved()[n.name] {
-			if !slices.Contains(keys, more) {
-				keys = append(slices.Clone(keys), more)
-			}
-		}
-		n.binding.SetKeys(keys...)
-		switch {
-		case n.follows:
-			with := named[i-1].binding
-			with.SetHelp(with.Keys()[0]+"/"+first, with.Help().Desc)
-		case i+1 < len(named) && named[i+1].follows:
-			n.binding.SetHelp(first+"/"+named[i+1].binding.Keys()[0], n.binding.Help().Desc)
-		case n.binding.Help().Key != "":
-			n.binding.SetHelp(first, n.binding.Help().Desc)
-		}
-	}
-	for i, a := range named {
-		for _, b := range named[:i] {
-			if both := overlap(a.binding, b.binding); both != "" && !shared[a.name+" "+b.name] {
-				return fmt.Errorf("field keys: %s is for %s and for %s", both, b.name, a.name)
-			}
-		}
-	}
-	return nil
-}
-
-// overlap returns a key of both bindings; empty if there is none.
-func overlap(a, b *key.Binding) string {
-	for _, name := range a.Keys() {
-		if slices.Contains(b.Keys(), name) {
-			return name
-		}
-	}
-	return ""
-}
-
-// CheckKeys fails if keys of a file of settings cannot be told apart.
-func CheckKeys(chosen map[string][]string) error {
-	keys := newKeyMap()
-	return keys.choose(chosen)
+	return chosen, readFields(n, at, of)
 }

@@ -10,7 +10,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/edge"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
@@ -123,7 +122,7 @@ func (m *Model) clicked(msg tea.MouseClickMsg) tea.Cmd {
 	case msg.Y >= headLines:
 		return m.top().click(m.host, msg.X, msg.Y-headLines)
 	case msg.Y == headLines-1 && len(m.stack) == 1:
-		if id, ok := edge.TabAt(m.view, m.width, msg.X); ok {
+		if id, ok := tabAt(m.view, m.width, msg.X); ok {
 			return m.show(id)
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/edge"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
@@ -30,11 +29,11 @@ func (m *Model) View() tea.View {
 		// On the smallest terminals a screen is higher than what is left for it.
 		body = strings.Join(rows[:m.bodyHeight()], "\n")
 	}
-	head := edge.Head(&m.look, m.title(), m.live.Taken(&m.look), m.width)
+	head := headLine(&m.look, m.title(), m.live.Taken(&m.look), m.width)
 	lines := []string{head, m.where(), body, m.status(), m.foot()}
 	v := tea.NewView(m.look.Fit(strings.Join(lines, "\n")))
 	v.AltScreen = true
-	v.WindowTitle = m.look.Fit(edge.Window(m.opts.cluster(), m.live.Brief(m.namespace)))
+	v.WindowTitle = m.look.Fit(windowTitle(m.opts.cluster(), m.live.Brief(m.namespace)))
 	if m.mouse {
 		v.MouseMode = tea.MouseModeCellMotion
 	}
@@ -42,18 +41,20 @@ func (m *Model) View() tea.View {
 }
 
 // title returns the cluster and namespace.
-func (m *Model) title() string { return edge.Title(&m.look, m.opts.Context, m.opts.Name, m.namespace) }
+func (m *Model) title() string {
+	return clusterTitle(&m.look, m.opts.Context, m.opts.Name, m.namespace)
+}
 
 // where names the shown view, or the path to the screen.
 func (m *Model) where() string {
 	if len(m.stack) == 1 {
-		return edge.Tabs(&m.look, m.view, m.width)
+		return tabLine(&m.look, m.view, m.width)
 	}
 	titles := make([]string, 0, len(m.stack))
 	for _, s := range m.stack {
 		titles = append(titles, s.title())
 	}
-	return edge.Path(&m.look, titles, m.width)
+	return pathLine(&m.look, titles, m.width)
 }
 
 // status returns the current error, else the dashboard's current work, else the gaps.
@@ -95,7 +96,7 @@ func (m *Model) foot() string {
 	if _, types := m.top().(typist); types {
 		quit := m.keys.quit
 		quit.SetHelp("ctrl+c", "quit")
-		return edge.Keys(append(bindings, quit), m.width)
+		return keyLine(append(bindings, quit), m.width)
 	}
-	return edge.Keys(append(bindings, m.keys.help, m.keys.quit), m.width)
+	return keyLine(append(bindings, m.keys.help, m.keys.quit), m.width)
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/guard"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui"
 )
 
 // changer makes the changes that were confirmed on the dashboard.
@@ -40,15 +40,15 @@ func (*changer) CheckTaint(text string) error {
 }
 
 // Plan says what a change does. Nothing is sent to the server.
-func (c *changer) Plan(ctx context.Context, snap *snapshot.Snapshot, change guard.Change) (*guard.Plan, error) {
+func (c *changer) Plan(ctx context.Context, snap *snapshot.Snapshot, change tui.Change) (*tui.Plan, error) {
 	switch change.Kind {
-	case guard.Taint:
+	case tui.AddTaint:
 		return c.taint(ctx, snap, change)
-	case guard.Untaint:
+	case tui.RemoveTaint:
 		return c.untaint(ctx, snap, change.Name)
-	case guard.Uncordon:
+	case tui.Uncordon:
 		return c.uncordon(ctx, snap, change.Name)
-	case guard.DeleteClaim:
+	case tui.DeleteClaim:
 		return c.deleteClaim(snap, change.Namespace, change.Name)
 	default:
 		return nil, fmt.Errorf("%s: there is no such change", change)
@@ -60,7 +60,7 @@ func (c *changer) command(verb string, words ...string) string {
 	return strings.Join(slices.Concat([]string{verb}, words, c.flags), " ")
 }
 
-func (c *changer) taint(ctx context.Context, snap *snapshot.Snapshot, change guard.Change) (*guard.Plan, error) {
+func (c *changer) taint(ctx context.Context, snap *snapshot.Snapshot, change tui.Change) (*tui.Plan, error) {
 	flags := taint.RuleFlags{Driver: change.Driver, Pool: change.Pool, Device: change.Device}
 	rule, err := flags.Rule(change.Taint)
 	if err != nil {
@@ -82,7 +82,7 @@ func (c *changer) taint(ctx context.Context, snap *snapshot.Snapshot, change gua
 	if err != nil {
 		return nil, err
 	}
-	return &guard.Plan{
+	return &tui.Plan{
 		Command: c.command("kubectl dra taints add", append(words, shell.Quote(change.Taint))...), Effects: effects.String(), Warning: warning,
 		Do: func(ctx context.Context) (string, error) {
 			rules, err := taint.RulesOf(c.clients)
@@ -112,7 +112,7 @@ func freeName(snap *snapshot.Snapshot, rule *resourceapi.DeviceTaintRule) (named
 	return rule.Name != usual, nil
 }
 
-func (c *changer) untaint(ctx context.Context, snap *snapshot.Snapshot, name string) (*guard.Plan, error) {
+func (c *changer) untaint(ctx context.Context, snap *snapshot.Snapshot, name string) (*tui.Plan, error) {
 	at := slices.IndexFunc(snap.TaintRules, func(rule *resourceapi.DeviceTaintRule) bool { return rule.Name == name })
 	if at < 0 {
 		return nil, fmt.Errorf("remove DeviceTaintRule %s: it is gone", name)
@@ -122,7 +122,7 @@ func (c *changer) untaint(ctx context.Context, snap *snapshot.Snapshot, name str
 	if err != nil {
 		return nil, err
 	}
-	return &guard.Plan{
+	return &tui.Plan{
 		Command: c.command("kubectl dra taints remove", shell.Quote(name)), Effects: effects,
 		Do: func(ctx context.Context) (string, error) {
 			rules, err := taint.RulesOf(c.clients)
@@ -134,7 +134,7 @@ func (c *changer) untaint(ctx context.Context, snap *snapshot.Snapshot, name str
 	}, nil
 }
 
-func (c *changer) uncordon(ctx context.Context, snap *snapshot.Snapshot, name string) (*guard.Plan, error) {
+func (c *changer) uncordon(ctx context.Context, snap *snapshot.Snapshot, name string) (*tui.Plan, error) {
 	node := snap.Node(name)
 	switch {
 	case node == nil:
@@ -151,7 +151,7 @@ func (c *changer) uncordon(ctx context.Context, snap *snapshot.Snapshot, name st
 	if err != nil {
 		return nil, fmt.Errorf("uncordon node %s: %w", name, err)
 	}
-	return &guard.Plan{
+	return &tui.Plan{
 		Command: c.command("kubectl uncordon", shell.Quote(name)), Effects: effects,
 		Do: func(ctx context.Context) (string, error) {
 			_, err := c.clients.Nodes().Patch(ctx, name, types.StrategicMergePatchType, patch, metav1.PatchOptions{FieldManager: cli.FieldManager})
@@ -163,7 +163,7 @@ func (c *changer) uncordon(ctx context.Context, snap *snapshot.Snapshot, name st
 	}, nil
 }
 
-func (c *changer) deleteClaim(snap *snapshot.Snapshot, namespace, name string) (*guard.Plan, error) {
+func (c *changer) deleteClaim(snap *snapshot.Snapshot, namespace, name string) (*tui.Plan, error) {
 	claim := snap.Claim(namespace, name)
 	switch {
 	case claim == nil:
@@ -172,7 +172,7 @@ func (c *changer) deleteClaim(snap *snapshot.Snapshot, namespace, name string) (
 		return nil, fmt.Errorf("delete ResourceClaim %s/%s: it is being deleted already, and goes when no pod uses it any more", namespace, name)
 	}
 	effects, warning := withoutClaim(snap, claim)
-	return &guard.Plan{
+	return &tui.Plan{
 		Command: c.command("kubectl delete", shell.KubectlObjects("resourceclaim", namespace, name), "--wait=false"), Effects: effects, Warning: warning,
 		Do: func(ctx context.Context) (string, error) {
 			kind := fmt.Sprintf("ResourceClaim %s/%s", namespace, name)
@@ -193,13 +193,13 @@ func (c *changer) deleteClaim(snap *snapshot.Snapshot, namespace, name string) (
 }
 
 // stale turns a server's error that an object is gone, or is another one of the same name,
-// into a [guard.StaleError] about the intended change. Others stay.
+// into a [tui.StaleError] about the intended change. Others stay.
 func stale(doing string, err error) error {
 	switch {
 	case apierrors.IsNotFound(err):
-		return &guard.StaleError{Err: fmt.Errorf("%s: it is gone", doing)}
+		return &tui.StaleError{Err: fmt.Errorf("%s: it is gone", doing)}
 	case apierrors.IsConflict(err):
-		return &guard.StaleError{Err: fmt.Errorf("%s: it was deleted meanwhile, and this is another one of the same name", doing)}
+		return &tui.StaleError{Err: fmt.Errorf("%s: it was deleted meanwhile, and this is another one of the same name", doing)}
 	default:
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/guard"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui"
 )
 
 func example(t *testing.T) *snapshot.Snapshot {
@@ -35,49 +35,49 @@ func TestPlans(t *testing.T) {
 	snap = snap.With(&snapshot.Snapshot{Nodes: []*corev1.Node{cordoned}})
 	c := &changer{flags: []string{"--context=prod"}}
 	for name, tt := range map[string]struct {
-		change  guard.Change
+		change  tui.Change
 		command string
 		effects []string
 		warning string
 	}{
 		"taint a pool": {
-			guard.Change{Kind: guard.Taint, Driver: "gpu.example.com", Pool: "gpu-01", Taint: "example.com/m=1:NoExecute"},
+			tui.Change{Kind: tui.AddTaint, Driver: "gpu.example.com", Pool: "gpu-01", Taint: "example.com/m=1:NoExecute"},
 			"kubectl dra taints add --driver gpu.example.com --pool gpu-01 example.com/m=1:NoExecute --context=prod",
 			[]string{"DeviceTaintRule gpu-01-gpu.example.com-m puts example.com/m=1:NoExecute on 8 devices", "2 pods would be evicted", "serving/llm-1 would be evicted at once", "not created again; "},
 			"This evicts 2 pods.",
 		},
 		"taint a device that nobody uses": {
-			guard.Change{Kind: guard.Taint, Driver: "gpu.example.com", Pool: "gpu-03", Device: "gpu-0", Taint: "example.com/m:NoExecute"},
+			tui.Change{Kind: tui.AddTaint, Driver: "gpu.example.com", Pool: "gpu-03", Device: "gpu-0", Taint: "example.com/m:NoExecute"},
 			"kubectl dra taints add --driver gpu.example.com --pool gpu-03 --device gpu-0 example.com/m:NoExecute --context=prod",
 			[]string{"on 1 device", "0 pods would be evicted"},
 			"",
 		},
 		"remove a rule": {
-			guard.Change{Kind: guard.Untaint, Name: "gpu-02-memory-errors"},
+			tui.Change{Kind: tui.RemoveTaint, Name: "gpu-02-memory-errors"},
 			"kubectl dra taints remove gpu-02-memory-errors --context=prod",
 			[]string{"The taint gpu.example.com/ecc=uncorrectable:NoExecute is taken from 1 device", "gpu.example.com/gpu-02/gpu-3", "1 waiting pod would fit then: research/finetune-0"},
 			"",
 		},
 		"uncordon": {
-			guard.Change{Kind: guard.Uncordon, Name: "gpu-08"},
+			tui.Change{Kind: tui.Uncordon, Name: "gpu-08"},
 			"kubectl uncordon gpu-08 --context=prod",
 			[]string{"Pods can be placed on node gpu-08 again.", "8 of its 8 devices are free.", "1 waiting pod would fit then: research/finetune-0"},
 			"",
 		},
 		"uncordon a node that a pod waits for": {
-			guard.Change{Kind: guard.Uncordon, Name: "gpu-03"},
+			tui.Change{Kind: tui.Uncordon, Name: "gpu-03"},
 			"kubectl uncordon gpu-03 --context=prod",
 			[]string{"1 waiting pod would fit then: research/finetune-0"},
 			"",
 		},
 		"delete a claim of a running pod": {
-			guard.Change{Kind: guard.DeleteClaim, Namespace: "serving", Name: "llm-0-gpus-5tck7"},
+			tui.Change{Kind: tui.DeleteClaim, Namespace: "serving", Name: "llm-0-gpus-5tck7"},
 			"kubectl delete resourceclaim llm-0-gpus-5tck7 -n serving --wait=false --context=prod",
 			[]string{"reserved by pod llm-0", "marked for deletion", "keeps its 4 devices", "generated for pod llm-0"},
 			"Pod llm-0 is running and uses it",
 		},
 		"delete a claim that a pod waits for": {
-			guard.Change{Kind: guard.DeleteClaim, Namespace: "research", Name: "notebook-0-gpu-g4n4v"},
+			tui.Change{Kind: tui.DeleteClaim, Namespace: "research", Name: "notebook-0-gpu-g4n4v"},
 			"kubectl delete resourceclaim notebook-0-gpu-g4n4v -n research --wait=false --context=prod",
 			[]string{"The claim has no devices: it is gone at once.", "1 pod that uses it and does not run cannot start without it: notebook-0"},
 			"",
@@ -106,8 +106,8 @@ func TestPlans(t *testing.T) {
 // TestPlanOfDocument checks that the plan in docs/top.md and the screens of pkg/tui is the
 // plan for the example cluster.
 func TestPlanOfDocument(t *testing.T) {
-	plan, err := (&changer{flags: []string{"--context=prod"}}).Plan(t.Context(), example(t), guard.Change{
-		Kind: guard.Taint, Driver: "gpu.example.com", Pool: "gpu-01", Taint: "example.com/xid=79:NoExecute",
+	plan, err := (&changer{flags: []string{"--context=prod"}}).Plan(t.Context(), example(t), tui.Change{
+		Kind: tui.AddTaint, Driver: "gpu.example.com", Pool: "gpu-01", Taint: "example.com/xid=79:NoExecute",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -123,13 +123,13 @@ func TestPlanOfDocument(t *testing.T) {
 func TestNoPlan(t *testing.T) {
 	snap := example(t)
 	c := &changer{}
-	for want, change := range map[string]guard.Change{
-		"remove DeviceTaintRule none: it is gone":                  {Kind: guard.Untaint, Name: "none"},
-		"uncordon node none: it is gone":                           {Kind: guard.Uncordon, Name: "none"},
-		"uncordon node gpu-01: it is not cordoned":                 {Kind: guard.Uncordon, Name: "gpu-01"},
-		"delete ResourceClaim research/none: it is gone":           {Kind: guard.DeleteClaim, Namespace: "research", Name: "none"},
-		"DeviceTaintRule gpu-02-memory-errors does that already":   {Kind: guard.Taint, Driver: "gpu.example.com", Pool: "gpu-02", Device: "gpu-3", Taint: "gpu.example.com/ecc=uncorrectable:NoExecute"},
-		`read taint "example.com/m:Never": "Never" is not a valid`: {Kind: guard.Taint, Driver: "gpu.example.com", Pool: "gpu-01", Taint: "example.com/m:Never"},
+	for want, change := range map[string]tui.Change{
+		"remove DeviceTaintRule none: it is gone":                  {Kind: tui.RemoveTaint, Name: "none"},
+		"uncordon node none: it is gone":                           {Kind: tui.Uncordon, Name: "none"},
+		"uncordon node gpu-01: it is not cordoned":                 {Kind: tui.Uncordon, Name: "gpu-01"},
+		"delete ResourceClaim research/none: it is gone":           {Kind: tui.DeleteClaim, Namespace: "research", Name: "none"},
+		"DeviceTaintRule gpu-02-memory-errors does that already":   {Kind: tui.AddTaint, Driver: "gpu.example.com", Pool: "gpu-02", Device: "gpu-3", Taint: "gpu.example.com/ecc=uncorrectable:NoExecute"},
+		`read taint "example.com/m:Never": "Never" is not a valid`: {Kind: tui.AddTaint, Driver: "gpu.example.com", Pool: "gpu-01", Taint: "example.com/m:Never"},
 	} {
 		if _, err := c.Plan(t.Context(), snap, change); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", change, err, want)
@@ -147,7 +147,7 @@ func TestNoPlan(t *testing.T) {
 func TestNameThatIsTaken(t *testing.T) {
 	snap := example(t)
 	c := &changer{}
-	change := guard.Change{Kind: guard.Taint, Driver: "gpu.example.com", Pool: "gpu-01", Taint: "example.com/m:NoSchedule"}
+	change := tui.Change{Kind: tui.AddTaint, Driver: "gpu.example.com", Pool: "gpu-01", Taint: "example.com/m:NoSchedule"}
 	first := *snap.TaintRules[0].DeepCopy()
 	first.Name = "gpu-01-gpu.example.com-m"
 	amended := *snap

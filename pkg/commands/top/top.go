@@ -20,7 +20,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/config"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 )
 
@@ -36,12 +35,12 @@ type flags struct {
 }
 
 type options struct {
-	reader  *cli.Reader
-	printer *cli.Printer
-	once    bool
-	mouse   bool
-	bell    bool
-	config  config.Config
+	reader   *cli.Reader
+	printer  *cli.Printer
+	once     bool
+	mouse    bool
+	bell     bool
+	settings tui.Settings
 	// changes is true if changes of the cluster may be asked for; same are the flags of
 	// commands for the same cluster.
 	changes bool
@@ -117,19 +116,14 @@ the view to begin with, colors, columns and keys, if it is there.`,
 }
 
 // settings returns the settings in the user's file. Flags go before it.
-func (f *flags) settings(cmd *cobra.Command) (config.Config, error) {
-	path := config.Path()
+func (f *flags) settings(cmd *cobra.Command) (tui.Settings, error) {
+	path := tui.SettingsPath()
 	if f.plain || path == "" {
-		return config.Config{}, nil
+		return tui.Settings{}, nil
 	}
-	c, err := config.Read(path, tui.Known)
-	if err == nil {
-		if err = tui.CheckKeys(c.Keys); err != nil {
-			err = fmt.Errorf("read %s: %w", path, err)
-		}
-	}
+	c, err := tui.ReadSettings(path)
 	if err != nil {
-		return config.Config{}, cli.Usagef("Correct the file, or leave it out with --no-config. docs/top.md has all fields.", "%w", err)
+		return tui.Settings{}, cli.Usagef("Correct the file, or leave it out with --no-config. docs/top.md has all fields.", "%w", err)
 	}
 	for name, set := range map[string]struct{ file, flag *bool }{"mouse": {c.Mouse, &f.mouse}, "bell": {c.Bell, &f.bell}} {
 		if set.file != nil && !cmd.Flags().Changed(name) {
@@ -153,18 +147,18 @@ func (f *flags) toOptions(cmd *cobra.Command, streams genericiooptions.IOStreams
 	if err != nil {
 		return nil, err
 	}
-	config, err := f.settings(cmd)
+	settings, err := f.settings(cmd)
 	if err != nil {
 		return nil, err
 	}
 	_, isTerminal := cli.Terminal(streams.Out)
 	_, canType := cli.Terminal(streams.In)
 	once := f.once || printer.Machine != nil || !isTerminal || !canType || os.Getenv("TERM") == "dumb"
-	return &options{reader: reader, printer: printer, once: once, config: config, mouse: f.mouse, bell: f.bell, changes: f.changes, same: sameCluster(cmd), streams: streams}, nil
+	return &options{reader: reader, printer: printer, once: once, settings: settings, mouse: f.mouse, bell: f.bell, changes: f.changes, same: sameCluster(cmd), streams: streams}, nil
 }
 
 func (o *options) run(ctx context.Context) error {
-	opts := tui.Options{Namespace: o.reader.Only, Env: os.Getenv, Mouse: o.mouse, Color: o.printer.Text.Color, Bell: o.bell, Config: o.config}
+	opts := tui.Options{Namespace: o.reader.Only, Env: os.Getenv, Mouse: o.mouse, Color: o.printer.Text.Color, Bell: o.bell, Settings: o.settings}
 	if o.once || !o.reader.Live() {
 		from, err := o.reader.Read(ctx, cli.Scope{})
 		if err != nil {

@@ -7,7 +7,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/nodemap"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
@@ -23,7 +22,7 @@ func newNodes(p *live.Picture, l *widget.Look) widget.Content {
 	s.ListOf = widget.ListOf[inventory.Node]{
 		Items: p.Inventory.Nodes(),
 		Cols: append(render.NodeColumns(), render.Column[inventory.Node]{
-			Name: stripTitle, Cell: func(n *inventory.Node) string { return nodemap.Strip(l, n) },
+			Name: stripTitle, Cell: func(n *inventory.Node) string { return NodeStrip(l, n) },
 		}, render.NodeTaints()),
 		ID:    func(n *inventory.Node) string { return n.Scope },
 		State: nodeTone, StateColumn: "State",

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package about
+package views
 
 import (
 	"bytes"
@@ -19,8 +19,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
 )
 
-// YAML shows the object that an item is about; nil if it is none.
-func YAML(item any) *Text {
+// YAMLText shows the object that an item is about; nil if it is none.
+func YAMLText(item any) *Text {
 	var name string
 	var find func(p *live.Picture) runtime.Object
 	switch x := item.(type) {
@@ -84,8 +84,8 @@ func orNil[T any, P interface {
 	return object
 }
 
-// Tree shows what hangs on an item; nil if nothing can.
-func Tree(item any) *Text {
+// TreeText shows what hangs on an item; nil if nothing can.
+func TreeText(item any) *Text {
 	var name string
 	var grow func(ctx context.Context, p *live.Picture) (api.Branch, error)
 	switch x := item.(type) {

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package arrange
+package views
 
 import (
 	"cmp"
@@ -21,11 +21,6 @@ type Scope struct {
 	Of string
 	// Matcher makes the test for the items of one picture.
 	Matcher func(ctx context.Context, p *live.Picture) (func(item any) bool, error)
-}
-
-// Always returns a scope that does not depend on the picture.
-func Always(matches func(item any) bool) func(context.Context, *live.Picture) (func(any) bool, error) {
-	return func(context.Context, *live.Picture) (func(any) bool, error) { return matches, nil }
 }
 
 // Arrangement says which rows of a content are wanted, in which order.

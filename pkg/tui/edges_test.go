@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package edge
+package tui
 
 import (
 	"strings"
@@ -19,17 +19,17 @@ func TestTabAt(t *testing.T) {
 	l := widget.NewLook(func(string) string { return "" })
 	for _, width := range []int{30, 80, 200} {
 		for shown := views.Overview; shown <= views.Teams; shown++ {
-			line := ansi.Strip(Tabs(&l, shown, width))
+			line := ansi.Strip(tabLine(&l, shown, width))
 			for id := views.Overview; id <= views.Teams; id++ {
 				at := strings.Index(line, id.Key())
 				if at < 0 {
 					t.Fatalf("%d columns have no key of %s: %q", width, id, line)
 				}
-				if got, ok := TabAt(shown, width, at); !ok || got != id {
+				if got, ok := tabAt(shown, width, at); !ok || got != id {
 					t.Errorf("%d columns: place %d of %q is %v, want %s", width, at, line, got, id)
 				}
 			}
-			if _, ok := TabAt(shown, width, 199); ok && width < 200 {
+			if _, ok := tabAt(shown, width, 199); ok && width < 200 {
 				t.Errorf("there is a view behind %q", line)
 			}
 		}
@@ -43,7 +43,7 @@ func TestKeysFit(t *testing.T) {
 		bindings = append(bindings, key.NewBinding(key.WithKeys(help[0]), key.WithHelp(help[0], help[1])))
 	}
 	for width, want := range map[int]string{80: "enter open  w why  / filter  ? keys  q quit", 30: "enter open  ? keys  q quit", 16: "? keys  q quit"} {
-		if got := ansi.Strip(Keys(bindings, width)); got != want {
+		if got := ansi.Strip(keyLine(bindings, width)); got != want {
 			t.Errorf("%d columns have %q, want %q", width, got, want)
 		}
 	}

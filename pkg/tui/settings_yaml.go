@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package config
+package tui
 
 import (
 	"fmt"
@@ -15,10 +15,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// fields reads a mapping: each field has a reader. What has none is an error.
-func fields(n *yaml.Node, at string, readers map[string]func(n *yaml.Node, at string) error) error {
+// readFields reads a mapping: each field has a reader. What has none is an error.
+func readFields(n *yaml.Node, at string, readers map[string]func(n *yaml.Node, at string) error) error {
 	if n.Kind != yaml.MappingNode {
-		return wrong(n, at, "fields such as "+slices.Sorted(maps.Keys(readers))[0]+": …")
+		return wrongValue(n, at, "fields such as "+slices.Sorted(maps.Keys(readers))[0]+": …")
 	}
 	seen := map[string]bool{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -39,18 +39,18 @@ func fields(n *yaml.Node, at string, readers map[string]func(n *yaml.Node, at st
 	return nil
 }
 
-// word reads one of some words, whatever the case of its letters.
-func word(n *yaml.Node, at string, known []string) (string, error) {
+// readWord reads one of some words, whatever the case of its letters.
+func readWord(n *yaml.Node, at string, known []string) (string, error) {
 	if n.Kind == yaml.ScalarNode {
 		if i := slices.IndexFunc(known, func(name string) bool { return strings.EqualFold(name, n.Value) }); i >= 0 {
 			return known[i], nil
 		}
 	}
-	return "", wrong(n, at, oneOf(known))
+	return "", wrongValue(n, at, oneOf(known))
 }
 
-// words reads a word or a list of them. There has to be one at least, and none twice.
-func words(n *yaml.Node, at string, read func(n *yaml.Node, at string) (string, error)) ([]string, error) {
+// readWords reads a word or a list of them. There has to be one at least, and none twice.
+func readWords(n *yaml.Node, at string, read func(n *yaml.Node, at string) (string, error)) ([]string, error) {
 	nodes := []*yaml.Node{n}
 	if n.Kind == yaml.SequenceNode {
 		nodes = n.Content
@@ -76,32 +76,32 @@ func words(n *yaml.Node, at string, read func(n *yaml.Node, at string) (string, 
 	return list, nil
 }
 
-func boolean(n *yaml.Node, at string) (*bool, error) {
+func readBool(n *yaml.Node, at string) (*bool, error) {
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!bool" {
 		value := strings.EqualFold(n.Value, "true")
 		return &value, nil
 	}
-	return nil, wrong(n, at, "true or false")
+	return nil, wrongValue(n, at, "true or false")
 }
 
-// keyName reads a key as the dashboard names it: a letter or a sign, or the name of a key,
+// readKeyName reads a key as the dashboard names it: a letter or a sign, or the name of a key,
 // with ctrl+, alt+ and shift+ before it.
-func keyName(n *yaml.Node, at string) (string, error) {
+func readKeyName(n *yaml.Node, at string) (string, error) {
 	const expected = "a key such as w, F2 or ctrl+p"
 	if n.Kind != yaml.ScalarNode {
-		return "", wrong(n, at, expected)
+		return "", wrongValue(n, at, expected)
 	}
 	name := regexp.MustCompile(`^(ctrl\+)?(alt\+)?(shift\+)?`).ReplaceAllString(n.Value, "")
 	letters := []rune(name)
 	switch {
 	case len(letters) == 1 && letters[0] >= '0' && letters[0] <= '9' && name == n.Value:
-		return "", wrong(n, at, expected+", but no digit: these are for views")
+		return "", wrongValue(n, at, expected+", but no digit: these are for views")
 	case len(letters) == 1 && unicode.IsPrint(letters[0]) && letters[0] != ' ':
 		return n.Value, nil
 	case slices.Contains(namedKeys(), strings.ToLower(name)):
 		return strings.ToLower(n.Value), nil
 	default:
-		return "", wrong(n, at, expected+" ("+strings.Join(namedKeys(), ", ")+")")
+		return "", wrongValue(n, at, expected+" ("+strings.Join(namedKeys(), ", ")+")")
 	}
 }
 
@@ -113,8 +113,8 @@ func namedKeys() []string {
 	return names
 }
 
-// wrong returns an error with the expected value of a node.
-func wrong(n *yaml.Node, at, expected string) error {
+// wrongValue returns an error with the expected value of a node.
+func wrongValue(n *yaml.Node, at, expected string) error {
 	found := map[yaml.Kind]string{yaml.MappingNode: "fields", yaml.SequenceNode: "a list", yaml.AliasNode: "an alias"}[n.Kind]
 	if n.Kind == yaml.ScalarNode {
 		if found = strconv.Quote(n.Value); n.Value == "" {

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package summary
+package views
 
 import (
 	"slices"
@@ -13,8 +13,8 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 )
 
-// Step is the time between two samples.
-const Step = time.Minute
+// HistoryStep is the time between two samples.
+const HistoryStep = time.Minute
 
 // historyLength is how many minutes are kept.
 const historyLength = 60
@@ -52,7 +52,7 @@ func (h *History) add(now time.Time, name string, value float64) {
 		h.series = map[string][]sample{}
 	}
 	of := h.series[name]
-	if last := len(of) - 1; last >= 0 && of[last].at.Truncate(Step).Equal(now.Truncate(Step)) {
+	if last := len(of) - 1; last >= 0 && of[last].at.Truncate(HistoryStep).Equal(now.Truncate(HistoryStep)) {
 		of[last] = sample{now, value}
 		return
 	}
@@ -78,7 +78,7 @@ func (h *History) hour(now time.Time, name string) []float64 {
 	}
 	values := make([]float64, historyLength)
 	for i := range values {
-		until := now.Add(-time.Duration(historyLength-1-i) * Step)
+		until := now.Add(-time.Duration(historyLength-1-i) * HistoryStep)
 		next, _ := slices.BinarySearchFunc(of, until, func(s sample, at time.Time) int {
 			if s.at.After(at) {
 				return 1

@@ -17,7 +17,6 @@ import (
 	"gotest.tools/v3/golden"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/guard"
 )
 
 // recorder stands for the API server: it notes the requests, and fails on demand.
@@ -26,7 +25,7 @@ type recorder struct {
 	planErr     error
 	err         error
 	// plan is the plan of every change; nil for a made-up one.
-	plan *guard.Plan
+	plan *Plan
 }
 
 func (*recorder) CheckTaint(text string) error {
@@ -36,7 +35,7 @@ func (*recorder) CheckTaint(text string) error {
 	return nil
 }
 
-func (r *recorder) Plan(_ context.Context, _ *snapshot.Snapshot, change guard.Change) (*guard.Plan, error) {
+func (r *recorder) Plan(_ context.Context, _ *snapshot.Snapshot, change Change) (*Plan, error) {
 	r.asked = append(r.asked, change.String())
 	if r.planErr != nil {
 		return nil, r.planErr
@@ -44,7 +43,7 @@ func (r *recorder) Plan(_ context.Context, _ *snapshot.Snapshot, change guard.Ch
 	if r.plan != nil {
 		return r.plan, nil
 	}
-	return &guard.Plan{
+	return &Plan{
 		Command: "kubectl do this-to \"" + change.String() + "\" --and-a-long-flag=with-a-value --and-another-long-flag=with-a-value",
 		Effects: "2 pods would be evicted\n  serving/llm-0 would be evicted at once\n    bare pod  not created again; one like it fits on gpu-03",
 		Warning: "This evicts 2 pods.",
@@ -249,7 +248,7 @@ func asked(t *testing.T, width, height int) *session {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var plan guard.Plan
+	var plan Plan
 	if err := json.Unmarshal(text, &plan); err != nil {
 		t.Fatal(err)
 	}
@@ -258,8 +257,8 @@ func asked(t *testing.T, width, height int) *session {
 	return s
 }
 
-// TestGuardScreens compares the question's screen.
-func TestGuardScreens(t *testing.T) {
+// TestChangeScreens compares the question's screen.
+func TestChangeScreens(t *testing.T) {
 	s := asked(t, 80, 24)
 	for _, size := range []tea.WindowSizeMsg{{Width: 80, Height: 24}, {Width: 120, Height: 40}, {Width: 200, Height: 60}, {Width: 60, Height: 20}} {
 		s.send(size)

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package place
+package views
 
 import (
 	"context"
@@ -14,38 +14,35 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/about"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/arrange"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 )
 
-// Behind returns the place behind an item: from a class to its pools, their devices, the
+// PlaceBehind returns the place behind an item: from a class to its pools, their devices, the
 // claims that have them, their pods. It is nil if there is none.
-func Behind(item any) *Place {
+func PlaceBehind(item any) *Place {
 	switch x := item.(type) {
 	case *inventory.Node:
-		return list(views.Devices, x.Scope, func(item any) bool {
+		return rowsOf(Devices, x.Scope, func(item any) bool {
 			d, ok := item.(*api.Device)
 			return ok && d.Scope == x.Scope
 		})
 	case *api.Class:
-		return &Place{View: views.Pools, Scope: ofClass(x.Name)}
+		return &Place{View: Pools, Scope: poolsOfClass(x.Name)}
 	case *api.Pool:
-		return list(views.Devices, "pool "+x.Driver+"/"+x.Name, func(item any) bool {
+		return rowsOf(Devices, "pool "+x.Driver+"/"+x.Name, func(item any) bool {
 			d, ok := item.(*api.Device)
 			return ok && d.Driver == x.Driver && d.Pool == x.Name
 		})
 	case *api.Device:
 		if len(x.Holders) == 0 {
-			return text(about.Tree(item))
+			return placeOfText(TreeText(item))
 		}
-		return list(views.Claims, "device "+x.Pool+"/"+x.Name, func(item any) bool {
+		return rowsOf(Claims, "device "+x.Pool+"/"+x.Name, func(item any) bool {
 			c, ok := item.(*api.Claim)
 			return ok && slices.ContainsFunc(x.Holders, func(h api.Holder) bool { return h.Namespace == c.Namespace && h.Claim == c.Name })
 		})
 	case *inventory.Team:
-		return list(views.Claims, x.Namespace+", class "+x.Class, func(item any) bool {
+		return rowsOf(Claims, x.Namespace+", class "+x.Class, func(item any) bool {
 			c, ok := item.(*api.Claim)
 			return ok && c.Namespace == x.Namespace && slices.ContainsFunc(c.Requests, func(r api.ClaimRequest) bool {
 				return r.DeviceClass == x.Class || slices.Contains(r.DeviceClasses, x.Class)
@@ -53,67 +50,67 @@ func Behind(item any) *Place {
 		})
 	case *api.Claim:
 		if x.PodCount == 0 || x.State == api.ClaimStatePending {
-			return text(about.Why(item))
+			return placeOfText(WhyText(item))
 		}
-		return list(views.Pods, "claim "+x.Namespace+"/"+x.Name, func(item any) bool {
+		return rowsOf(Pods, "claim "+x.Namespace+"/"+x.Name, func(item any) bool {
 			p, ok := item.(*inventory.Pod)
 			return ok && p.Namespace == x.Namespace && slices.Contains(p.Claims, x.Name)
 		})
 	case *api.Taint:
-		return list(views.Devices, "taint "+inventory.TaintText(x), func(item any) bool {
+		return rowsOf(Devices, "taint "+inventory.TaintText(x), func(item any) bool {
 			d, ok := item.(*api.Device)
 			return ok && slices.Contains(x.Devices, inventory.DeviceName(d))
 		})
 	case *inventory.Pod:
-		return text(about.Why(item))
+		return placeOfText(WhyText(item))
 	case *api.Finding:
-		return text(about.Finding(x))
+		return placeOfText(FindingText(x))
 	default:
 		return nil
 	}
 }
 
-// BehindEvent returns the objects that an event is about, or explains the claim or pod if
+// PlaceBehindEvent returns the objects that an event is about, or explains the claim or pod if
 // it is one.
-func BehindEvent(e *inventory.Event) *Place {
+func PlaceBehindEvent(e *inventory.Event) *Place {
 	objects := e.Objects()
-	of := func(id views.ID, has func(item any) bool) *Place {
-		return list(id, e.String(), has)
+	of := func(id ID, has func(item any) bool) *Place {
+		return rowsOf(id, e.String(), has)
 	}
-	if item := ItemOf(e); item != nil {
-		return text(about.Why(item))
+	if item := ItemOfEvent(e); item != nil {
+		return placeOfText(WhyText(item))
 	}
 	switch e.Code.Kind() {
 	case inventory.EventOfClaim:
-		return of(views.Claims, func(item any) bool {
+		return of(Claims, func(item any) bool {
 			c, ok := item.(*api.Claim)
 			return ok && c.Namespace == e.Namespace && objects[c.Name]
 		})
 	case inventory.EventOfPod:
-		return of(views.Pods, func(item any) bool {
+		return of(Pods, func(item any) bool {
 			p, ok := item.(*inventory.Pod)
 			return ok && p.Namespace == e.Namespace && objects[p.Name]
 		})
 	case inventory.EventOfNode:
-		return of(views.Nodes, func(item any) bool {
+		return of(Nodes, func(item any) bool {
 			n, ok := item.(*inventory.Node)
 			return ok && objects[n.Name]
 		})
 	case inventory.EventOfSlice:
-		return of(views.Pools, func(item any) bool {
+		return of(Pools, func(item any) bool {
 			pool, ok := item.(*api.Pool)
 			return ok && objects[pool.Driver+"/"+pool.Name]
 		})
 	default:
-		return of(views.Taints, func(item any) bool {
+		return of(Taints, func(item any) bool {
 			t, ok := item.(*api.Taint)
 			return ok && objects[t.Rule]
 		})
 	}
 }
 
-// ItemOf returns the claim or pod of an event; nil if it has several, or something else.
-func ItemOf(e *inventory.Event) any {
+// ItemOfEvent returns the claim or pod of an event; nil if it has several, or something else.
+func ItemOfEvent(e *inventory.Event) any {
 	if e.Count != 1 {
 		return nil
 	}
@@ -128,9 +125,9 @@ func ItemOf(e *inventory.Event) any {
 	return nil
 }
 
-// ofClass returns the pools with at least one device that a class selects.
-func ofClass(name string) arrange.Scope {
-	return arrange.Scope{Of: "class " + name, Matcher: func(ctx context.Context, p *live.Picture) (func(any) bool, error) {
+// poolsOfClass returns the pools with at least one device that a class selects.
+func poolsOfClass(name string) Scope {
+	return Scope{Of: "class " + name, Matcher: func(ctx context.Context, p *live.Picture) (func(any) bool, error) {
 		class := p.Cluster.Snapshot.Class(name)
 		if class == nil {
 			return nil, fmt.Errorf("DeviceClass %s no longer exists", name)

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package nodemap
+package views
 
 import (
 	"cmp"
@@ -13,9 +13,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
-// Strip returns a sign for each device of a node. Those that are plugged in at the same
+// NodeStrip returns a sign for each device of a node. Those that are plugged in at the same
 // place stand together; a line is between drivers.
-func Strip(l *widget.Look, n *inventory.Node) string {
+func NodeStrip(l *widget.Look, n *inventory.Node) string {
 	var text strings.Builder
 	for i := range n.Groups {
 		group := &n.Groups[i]
@@ -40,8 +40,8 @@ func Strip(l *widget.Look, n *inventory.Node) string {
 	return text.String()
 }
 
-// Cell returns the sign of a node: its problem or else how much of it is used.
-func Cell(l *widget.Look, n *inventory.Node) (string, widget.Tone) {
+// NodeCell returns the sign of a node: its problem or else how much of it is used.
+func NodeCell(l *widget.Look, n *inventory.Node) (string, widget.Tone) {
 	c := &n.Devices
 	switch {
 	case n.IsAway():
@@ -59,26 +59,26 @@ func Cell(l *widget.Look, n *inventory.Node) (string, widget.Tone) {
 	return l.Glyphs.Levels[min(level, len(l.Glyphs.Levels)-1)], tone
 }
 
-// Groups draws nodes as cells, in groups; a node is known by its scope.
-func Groups(l *widget.Look, snap *snapshot.Snapshot, nodes []*inventory.Node, by inventory.Grouping, order inventory.Order) []widget.HeatGroup {
+// NodeGroups draws nodes as cells, in groups; a node is known by its scope.
+func NodeGroups(l *widget.Look, snap *snapshot.Snapshot, nodes []*inventory.Node, by inventory.Grouping, order inventory.Order) []widget.HeatGroup {
 	groups := inventory.GroupNodes(snap, nodes, by, order)
 	list := make([]widget.HeatGroup, 0, len(groups))
 	for _, g := range groups {
 		drawn := widget.HeatGroup{Name: g.Name, Cells: make([]widget.HeatCell, 0, len(g.Nodes))}
 		for _, n := range g.Nodes {
-			glyph, tone := Cell(l, n)
+			glyph, tone := NodeCell(l, n)
 			drawn.Cells = append(drawn.Cells, widget.HeatCell{Key: n.Scope, Glyph: glyph, Tone: tone})
 		}
 		if by.Any() {
-			drawn.Name, drawn.Note = cmp.Or(g.Name, "(none)"), note(g, order)
+			drawn.Name, drawn.Note = cmp.Or(g.Name, "(none)"), groupNote(g, order)
 		}
 		list = append(list, drawn)
 	}
 	return list
 }
 
-// note returns what stands behind a group.
-func note(g *inventory.NodesTogether, o inventory.Order) string {
+// groupNote returns what stands behind a group.
+func groupNote(g *inventory.NodesTogether, o inventory.Order) string {
 	n, what := g.Whole, "all free"
 	switch o {
 	case inventory.ByFragmented:
@@ -90,8 +90,8 @@ func note(g *inventory.NodesTogether, o inventory.Order) string {
 	return fmt.Sprintf("%3d %%  %d %s", g.Used*100/max(g.Total, 1), n, what)
 }
 
-// Legend explains the signs of cells.
-func Legend(l *widget.Look) string {
+// NodeLegend explains the signs of cells.
+func NodeLegend(l *widget.Look) string {
 	g := &l.Glyphs
 	return l.Say(widget.Busy, g.Levels[0]+g.More+g.Levels[len(g.Levels)-1]) + " used  " +
 		l.Say(widget.Warning, g.Closed) + " cordoned  " + l.Say(widget.Warning, g.Tainted) + " tainted, unhealthy  " + l.Say(widget.Bad, g.Unhealthy) + " not usable"

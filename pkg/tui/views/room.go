@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package nodemap
+package views
 
 import (
 	"context"
@@ -17,9 +17,9 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 )
 
-// Room says on how many nodes a claim fits for as many devices of the most common class
+// NodeRoom says on how many nodes a claim fits for as many devices of the most common class
 // as one node has, and how many nodes have some of them available.
-func Room(ctx context.Context, facts *cluster.Cluster, known *inventory.Inventory) (string, error) {
+func NodeRoom(ctx context.Context, facts *cluster.Cluster, known *inventory.Inventory) (string, error) {
 	classes, err := known.Classes(ctx)
 	if err != nil {
 		return "", err
@@ -70,11 +70,11 @@ func Room(ctx context.Context, facts *cluster.Cluster, known *inventory.Inventor
 			some++
 		}
 	}
-	return fmt.Sprintf("%d of %s fit on %s; partly free: %s", most, class.Name, Count(fits), Count(some)), nil
+	return fmt.Sprintf("%d of %s fit on %s; partly free: %s", most, class.Name, NodeCount(fits), NodeCount(some)), nil
 }
 
-// Count returns "5,000 nodes".
-func Count(n int) string {
+// NodeCount returns "5,000 nodes".
+func NodeCount(n int) string {
 	if n == 1 {
 		return "1 node"
 	}

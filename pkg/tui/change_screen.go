@@ -16,19 +16,18 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/about"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/guard"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
+	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
-// guardScreen shows what a change would do and asks whether to make it.
-type guardScreen struct {
+// changeScreen shows what a change would do and asks whether to make it.
+type changeScreen struct {
 	*pageScreen
-	change guard.Change
+	change Change
 	// plan is nil until it is worked out. doing is true once somebody said yes, err is
 	// why there is no plan, or why the change was not made.
-	plan  *guard.Plan
+	plan  *Plan
 	doing bool
 	err   error
 }
@@ -36,13 +35,13 @@ type guardScreen struct {
 type (
 	// plannedMsg has what a change would do.
 	plannedMsg struct {
-		screen *guardScreen
-		plan   *guard.Plan
+		screen *changeScreen
+		plan   *Plan
 		err    error
 	}
 	// madeMsg says what became of a change.
 	madeMsg struct {
-		screen *guardScreen
+		screen *changeScreen
 		done   string
 		err    error
 	}
@@ -94,45 +93,45 @@ func askForChange(h *host) tea.Cmd {
 		}
 		return items
 	}, func(item widget.Found) tea.Cmd {
-		return preview(h, changes[slices.IndexFunc(changes, func(c guard.Change) bool { return c.String() == item.Name })])
+		return preview(h, changes[slices.IndexFunc(changes, func(c Change) bool { return c.String() == item.Name })])
 	})
 }
 
 // changesOf returns the possible changes of an item.
-func changesOf(p *live.Picture, item any) []guard.Change {
-	var changes []guard.Change
+func changesOf(p *live.Picture, item any) []Change {
+	var changes []Change
 	// untaint removes the rules with a taint on any device that is chosen.
 	untaint := func(prefix string) {
 		for _, taint := range p.Inventory.Taints() {
 			if taint.Rule != "" && slices.ContainsFunc(taint.Devices, func(name string) bool { return name == prefix || strings.HasPrefix(name, prefix+"/") }) {
-				changes = append(changes, guard.Change{Kind: guard.Untaint, Name: taint.Rule})
+				changes = append(changes, Change{Kind: RemoveTaint, Name: taint.Rule})
 			}
 		}
 	}
 	switch x := item.(type) {
 	case *api.Device:
-		changes = append(changes, guard.Change{Kind: guard.Taint, Driver: x.Driver, Pool: x.Pool, Device: x.Name}, guard.Change{Kind: guard.Taint, Driver: x.Driver, Pool: x.Pool})
+		changes = append(changes, Change{Kind: AddTaint, Driver: x.Driver, Pool: x.Pool, Device: x.Name}, Change{Kind: AddTaint, Driver: x.Driver, Pool: x.Pool})
 		untaint(inventory.DeviceName(x))
 		for _, holder := range x.Holders {
-			changes = append(changes, guard.Change{Kind: guard.DeleteClaim, Namespace: holder.Namespace, Name: holder.Claim})
+			changes = append(changes, Change{Kind: DeleteClaim, Namespace: holder.Namespace, Name: holder.Claim})
 		}
 	case *api.Pool:
-		changes = append(changes, guard.Change{Kind: guard.Taint, Driver: x.Driver, Pool: x.Name})
+		changes = append(changes, Change{Kind: AddTaint, Driver: x.Driver, Pool: x.Name})
 		untaint(inventory.PoolName(x))
 	case *api.Taint:
 		if x.Rule != "" {
-			changes = append(changes, guard.Change{Kind: guard.Untaint, Name: x.Rule})
+			changes = append(changes, Change{Kind: RemoveTaint, Name: x.Rule})
 		}
 	case *inventory.Node:
 		if x.Cordoned {
-			changes = append(changes, guard.Change{Kind: guard.Uncordon, Name: x.Name})
+			changes = append(changes, Change{Kind: Uncordon, Name: x.Name})
 		}
 	case *api.Claim:
-		changes = append(changes, guard.Change{Kind: guard.DeleteClaim, Namespace: x.Namespace, Name: x.Name})
+		changes = append(changes, Change{Kind: DeleteClaim, Namespace: x.Namespace, Name: x.Name})
 	case *inventory.Pod:
 		for _, pc := range p.Cluster.Claims.OfPod(x.Pod) {
 			if pc.Claim != nil && p.Cluster.Snapshot.Claim(pc.Claim.Namespace, pc.Claim.Name) != nil {
-				changes = append(changes, guard.Change{Kind: guard.DeleteClaim, Namespace: pc.Claim.Namespace, Name: pc.Claim.Name})
+				changes = append(changes, Change{Kind: DeleteClaim, Namespace: pc.Claim.Namespace, Name: pc.Claim.Name})
 			}
 		}
 	}
@@ -157,12 +156,12 @@ func noChangeOf(item any) string {
 }
 
 // preview asks for a taint, if that is missing, and shows what a change would do.
-func preview(h *host, change guard.Change) tea.Cmd {
-	if change.Kind == guard.Taint && change.Taint == "" {
+func preview(h *host, change Change) tea.Cmd {
+	if change.Kind == AddTaint && change.Taint == "" {
 		askForTaint(h, change, "")
 		return nil
 	}
-	s := &guardScreen{pageScreen: newPage(&about.Text{Name: change.String()}), change: change}
+	s := &changeScreen{pageScreen: newPage(&views.Text{Name: change.String()}), change: change}
 	cmd := h.push(s)
 	ctx, changer, live := h.ctx, h.changer, h.live
 	return tea.Batch(cmd, func() tea.Msg {
@@ -187,7 +186,7 @@ func taintTexts(p *live.Picture) []string {
 }
 
 // askForTaint asks for the taint of a change. What is no taint can be corrected.
-func askForTaint(h *host, change guard.Change, typed string) {
+func askForTaint(h *host, change Change, typed string) {
 	h.line.Open(&widget.Question{
 		Prompt: change.String() + " with: ", Value: typed, Proposed: taintTexts(h.live.Picture()),
 		Help: "KEY[=VALUE]:EFFECT; NoSchedule keeps new pods away, NoExecute evicts those that run, None informs",
@@ -207,7 +206,7 @@ func askForTaint(h *host, change guard.Change, typed string) {
 }
 
 // planned shows what a change would do.
-func (s *guardScreen) planned(h *host, msg plannedMsg) tea.Cmd {
+func (s *changeScreen) planned(h *host, msg plannedMsg) tea.Cmd {
 	s.plan, s.err = msg.plan, msg.err
 	if h.top() == screen(s) {
 		// A message that it is not known yet is out of date.
@@ -218,9 +217,9 @@ func (s *guardScreen) planned(h *host, msg plannedMsg) tea.Cmd {
 
 // made says what became of a change. What failed stays on the screen, with what would
 // have been done.
-func (s *guardScreen) made(h *host, msg madeMsg) tea.Cmd {
+func (s *changeScreen) made(h *host, msg madeMsg) tea.Cmd {
 	s.doing, s.err = false, msg.err
-	var stale *guard.StaleError
+	var stale *StaleError
 	if errors.As(msg.err, &stale) {
 		// It is not for repeating.
 		s.plan = nil
@@ -242,7 +241,7 @@ func (s *guardScreen) made(h *host, msg madeMsg) tea.Cmd {
 }
 
 // refresh draws the text again.
-func (s *guardScreen) refresh(h *host) tea.Cmd {
+func (s *changeScreen) refresh(h *host) tea.Cmd {
 	var lines []string
 	width := s.pager.Width()
 	if s.err != nil {
@@ -260,7 +259,7 @@ func (s *guardScreen) refresh(h *host) tea.Cmd {
 	return nil
 }
 
-func (s *guardScreen) actions(h *host) []action {
+func (s *changeScreen) actions(h *host) []action {
 	k := &h.keys
 	return append(s.pageScreen.actions(h),
 		action{k.yes, keysCloser, func() tea.Cmd { return s.confirmed(h) }},
@@ -276,7 +275,7 @@ func (s *guardScreen) actions(h *host) []action {
 }
 
 // confirmed makes the change. It is made once.
-func (s *guardScreen) confirmed(h *host) tea.Cmd {
+func (s *changeScreen) confirmed(h *host) tea.Cmd {
 	switch {
 	case s.plan == nil && s.err == nil:
 		h.message = "one moment: what it does is not known yet"
@@ -294,7 +293,7 @@ func (s *guardScreen) confirmed(h *host) tea.Cmd {
 
 // view returns the whole question in its last line, with the text about it cut if there is
 // no room, and whether there is more to read.
-func (s *guardScreen) view(h *host) string {
+func (s *changeScreen) view(h *host) string {
 	about, question := s.question()
 	more := ""
 	if last := s.pager.YOffset() + s.pager.Height(); last < s.pager.TotalLineCount() {
@@ -305,7 +304,7 @@ func (s *guardScreen) view(h *host) string {
 }
 
 // question returns the text about the change and the question, or why none is asked.
-func (s *guardScreen) question() (about, question string) {
+func (s *changeScreen) question() (about, question string) {
 	about = render.Escape(s.change.String())
 	about = strings.ToUpper(about[:1]) + about[1:]
 	switch {
@@ -322,7 +321,7 @@ func (s *guardScreen) question() (about, question string) {
 	}
 }
 
-func (s *guardScreen) bindings(h *host) []key.Binding {
+func (s *changeScreen) bindings(h *host) []key.Binding {
 	keys := []key.Binding{h.keys.down, h.keys.copy}
 	if s.plan != nil && !s.doing {
 		keys = append([]key.Binding{h.keys.yes, h.keys.no}, keys...)

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package about
+package views
 
 import (
 	"bytes"
@@ -33,12 +33,12 @@ type Text struct {
 // errGone is an object that was there when it was selected.
 var errGone = errors.New("is gone")
 
-// Why explains the claim or pod that an item is, or the claim that has the
+// WhyText explains the claim or pod that an item is, or the claim that has the
 // device. Nil if there is none.
-func Why(item any) *Text {
+func WhyText(item any) *Text {
 	options := explain.Options{Kind: api.KindClaim}
 	if f, ok := item.(*api.Finding); ok {
-		item = itemOf(f)
+		item = itemOfFinding(f)
 	}
 	switch x := item.(type) {
 	case *api.Claim:
@@ -68,8 +68,8 @@ func Why(item any) *Text {
 	}
 }
 
-// itemOf returns the first pod or claim of a finding; nil if there is none.
-func itemOf(f *api.Finding) any {
+// itemOfFinding returns the first pod or claim of a finding; nil if there is none.
+func itemOfFinding(f *api.Finding) any {
 	for _, object := range f.Objects {
 		parts := strings.Split(object, "/")
 		if len(parts) != 3 {
@@ -85,8 +85,8 @@ func itemOf(f *api.Finding) any {
 	return nil
 }
 
-// Finding returns all of a finding.
-func Finding(f *api.Finding) *Text {
+// FindingText returns all of a finding.
+func FindingText(f *api.Finding) *Text {
 	return &Text{Name: "finding " + f.Code, Write: func(_ context.Context, _ *live.Picture, width int) (string, error) {
 		about, advice := "", ""
 		for _, check := range doctor.Checks() {

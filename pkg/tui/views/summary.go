@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package summary
+package views
 
 import (
 	"cmp"
@@ -18,10 +18,7 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/live"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/nodemap"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/overview"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/place"
-	"github.com/kubectl-dra/kubectl-dra/pkg/tui/views"
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
@@ -46,18 +43,18 @@ type Summary struct {
 
 // Model returns the first page.
 func (s *Summary) Model(o *inventory.Overview) overview.Model {
-	m := overview.Model{Names: views.ShortClassNames(s.Snapshot.Classes), Verdict: s.verdict(o), Classes: s.capacity(o), Hands: s.hands(o), Events: s.happened(o)}
+	m := overview.Model{Names: ShortClassNames(s.Snapshot.Classes), Verdict: s.verdict(o), Classes: s.capacity(o), Hands: s.hands(o), Events: s.happened(o)}
 	m.Stuck, m.Pods = s.stuck(o, m.Names)
-	m.Teams = overview.Section[overview.Team]{None: s.none("nobody uses devices", snapshot.ResourceClaims), All: place.All(views.Teams)}
+	m.Teams = overview.Section[overview.Team]{None: s.none("nobody uses devices", snapshot.ResourceClaims), All: PlaceOf(Teams)}
 	for i := range o.Teams {
-		m.Teams.Rows = append(m.Teams.Rows, overview.Team{Team: o.Teams[i], Open: place.Teams(o.Teams[i].Namespace)})
+		m.Teams.Rows = append(m.Teams.Rows, overview.Team{Team: o.Teams[i], Open: PlaceOfTeams(o.Teams[i].Namespace)})
 	}
 	if !s.Fixed {
 		m.Waiting = scaled(slices.Clone(s.Hours["waiting"]))
 	}
 	if len(s.Nodes) > 0 {
-		m.Nodes, m.NodeLegend = nodemap.Groups(s.Look, s.Snapshot, s.Nodes, s.By, s.Order), nodemap.Legend(s.Look)
-		m.OpenNodes = &place.Place{View: views.Nodes, Map: &place.Map{By: s.By, Order: s.Order}}
+		m.Nodes, m.NodeLegend = NodeGroups(s.Look, s.Snapshot, s.Nodes, s.By, s.Order), NodeLegend(s.Look)
+		m.OpenNodes = &Place{View: Nodes, Map: &NodeMap{By: s.By, Order: s.Order}}
 	}
 	return m
 }
@@ -107,7 +104,7 @@ func (s *Summary) verdict(o *inventory.Overview) []overview.Mark {
 
 // capacity returns the classes or, where there are none, the drivers.
 func (s *Summary) capacity(o *inventory.Overview) overview.Section[overview.Class] {
-	section := overview.Section[overview.Class]{None: s.none("no DeviceClasses, and no devices", snapshot.ResourceSlices, snapshot.ResourceClasses), All: place.All(views.Classes)}
+	section := overview.Section[overview.Class]{None: s.none("no DeviceClasses, and no devices", snapshot.ResourceSlices, snapshot.ResourceClasses), All: PlaceOf(Classes)}
 	for i := range o.Capacity {
 		c := &o.Capacity[i]
 		d := &c.Devices
@@ -116,10 +113,10 @@ func (s *Summary) capacity(o *inventory.Overview) overview.Section[overview.Clas
 			Free: render.AtMost(d.Free, d.FreeIsUpperBound), Placeable: render.AtMost(min(d.Placeable, d.Free), d.FreeIsUpperBound),
 		}
 		if c.Class == "" {
-			section.All, row.Open = place.All(views.Pools), place.Pools(c.Driver)
+			section.All, row.Open = PlaceOf(Pools), PlaceOfPools(c.Driver)
 		} else {
 			class := &api.Class{Name: c.Class}
-			row.Open, row.Item = place.Behind(class), class
+			row.Open, row.Item = PlaceBehind(class), class
 		}
 		if c.Share != nil {
 			row.Used = fmt.Sprintf("%.0f %%", 100**c.Share)
@@ -141,19 +138,19 @@ func (s *Summary) capacity(o *inventory.Overview) overview.Section[overview.Clas
 // stuck returns the pods that wait, the longest first, and those that cannot work with
 // their devices.
 func (s *Summary) stuck(o *inventory.Overview, names map[string]string) (section overview.Section[overview.Stuck], pods int) {
-	section.None, section.All = s.none("no pod waits for devices", snapshot.ResourcePods, snapshot.ResourceClaims), place.All(views.Pending)
+	section.None, section.All = s.none("no pod waits for devices", snapshot.ResourcePods, snapshot.ResourceClaims), PlaceOf(Pending)
 	for i := range o.Stuck {
 		of, pod := &o.Stuck[i], &inventory.Pod{Pod: o.StuckPods[i]}
 		pods += of.Count
 		row := overview.Stuck{
-			Wait: time.Duration(ptr.Deref(of.AgeSeconds, -1)) * time.Second, Count: of.Count, Asks: views.AsksText(of.Asks, names), Code: inventory.ReasonWord(&of.Reason),
-			Reason: of.Reason.Summary, Outlook: string(of.Reason.Outlook), Tone: widget.Bad, Open: place.Behind(pod), Item: pod,
+			Wait: time.Duration(ptr.Deref(of.AgeSeconds, -1)) * time.Second, Count: of.Count, Asks: AsksText(of.Asks, names), Code: inventory.ReasonWord(&of.Reason),
+			Reason: of.Reason.Summary, Outlook: string(of.Reason.Outlook), Tone: widget.Bad, Open: PlaceBehind(pod), Item: pod,
 		}
 		row.Who = whoText(row.Code, of.Reason.Actor)
 		row.Key = of.Namespace + "/" + of.Name
 		row.Name = row.Key
 		if of.Count > 1 {
-			row.Name, row.Open = of.Namespace+"/"+of.Owner, place.Pods(of.Namespace, of.Owner)
+			row.Name, row.Open = of.Namespace+"/"+of.Owner, PlaceOfPods(of.Namespace, of.Owner)
 		}
 		if snapshot.Waits(pod.Pod) {
 			row.Tone = widget.Warning
@@ -188,16 +185,16 @@ func whoText(code, actor string) string {
 
 // hands returns the problems that somebody has to solve, the most urgent first.
 func (s *Summary) hands(o *inventory.Overview) overview.Section[overview.Hand] {
-	section := overview.Section[overview.Hand]{None: s.none("nothing", snapshot.ResourceSlices), All: place.All(views.Findings)}
+	section := overview.Section[overview.Hand]{None: s.none("nothing", snapshot.ResourceSlices), All: PlaceOf(Findings)}
 	g := &s.Look.Glyphs
 	for i := range o.Attention {
 		a := &o.Attention[i]
-		row := overview.Hand{Sign: g.Unhealthy, Tone: tones(a.Severity), Name: cmp.Or(a.Code, a.Name), Text: a.Message, Open: place.Behind(o.About[i]), Item: o.About[i]}
+		row := overview.Hand{Sign: g.Unhealthy, Tone: tones(a.Severity), Name: cmp.Or(a.Code, a.Name), Text: a.Message, Open: PlaceBehind(o.About[i]), Item: o.About[i]}
 		switch item := o.About[i].(type) {
 		case *api.Taint:
 			row.Sign = g.Tainted
 		case *inventory.Node:
-			row.Open = place.Devices(item.Name)
+			row.Open = PlaceOfDevices(item.Name)
 			if a.Severity == api.SeverityWarning {
 				row.Sign = g.Closed
 			}
@@ -207,7 +204,7 @@ func (s *Summary) hands(o *inventory.Overview) overview.Section[overview.Hand] {
 			}
 		case *api.Claim, nil:
 			row.Sign, row.Name = g.Free, string(api.FlagWaitingForPod)
-			row.Open = place.WithoutPod(row.Name)
+			row.Open = PlaceWithoutPod(row.Name)
 		}
 		section.Rows = append(section.Rows, row)
 	}
@@ -225,7 +222,7 @@ func (s *Summary) happened(o *inventory.Overview) overview.Section[overview.Even
 	for i := range s.Events {
 		e := &s.Events[i]
 		if o.Namespace == "" || e.Namespace == "" || e.Namespace == o.Namespace {
-			section.Rows = append(section.Rows, overview.Event{Key: e.Key(), At: e.Last, When: when(e.Last, now), Tone: eventTone(e.Code), Text: e.String(), Open: place.BehindEvent(e), Item: place.ItemOf(e)})
+			section.Rows = append(section.Rows, overview.Event{Key: e.Key(), At: e.Last, When: when(e.Last, now), Tone: eventTone(e.Code), Text: e.String(), Open: PlaceBehindEvent(e), Item: ItemOfEvent(e)})
 		}
 	}
 	return section

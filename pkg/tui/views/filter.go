@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package arrange
+package views
 
 import (
 	"context"
@@ -35,7 +35,7 @@ type rowFilter func(s widget.Content, row int) (bool, error)
 func parseFilter(ctx context.Context, text string, p *live.Picture) (filter rowFilter, note string, err error) {
 	text = strings.TrimSpace(text)
 	if expression, ok := strings.CutPrefix(text, "--where"); ok {
-		return where(ctx, strings.TrimSpace(expression), p)
+		return whereFilter(ctx, strings.TrimSpace(expression), p)
 	}
 	var words []func(titles, cells []string) bool
 	for word := range strings.FieldsSeq(text) {
@@ -107,8 +107,8 @@ func matcherOf(pattern string) (func(cell string) bool, error) {
 	}
 }
 
-// where selects devices as a request would.
-func where(ctx context.Context, expression string, p *live.Picture) (filter rowFilter, note string, err error) {
+// whereFilter selects devices as a request would.
+func whereFilter(ctx context.Context, expression string, p *live.Picture) (filter rowFilter, note string, err error) {
 	if expression == "" {
 		return nil, "", nil
 	}

@@ -1,13 +1,15 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package edge
+package tui
 
 import (
 	"cmp"
 	"slices"
 	"strings"
 
+	"charm.land/bubbles/v2/help"
+	"charm.land/bubbles/v2/key"
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
@@ -15,15 +17,15 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/tui/widget"
 )
 
-// Head returns a title on the left and the time on the right.
-func Head(l *widget.Look, title, taken string, width int) string {
+// headLine returns a title on the left and the time on the right.
+func headLine(l *widget.Look, title, taken string, width int) string {
 	left := ansi.Truncate(title, max(width-ansi.StringWidth(taken)-1, 0), l.Glyphs.More)
 	return widget.Padded(left, width-ansi.StringWidth(taken)) + taken
 }
 
-// Title returns the cluster and namespace. The address or the file is last if the cluster
+// clusterTitle returns the cluster and namespace. The address or the file is last if the cluster
 // has a name: if there is no room for all, it is cut first.
-func Title(l *widget.Look, context, address, namespace string) string {
+func clusterTitle(l *widget.Look, context, address, namespace string) string {
 	if namespace != "" {
 		namespace = "namespace " + namespace
 	}
@@ -36,9 +38,9 @@ func Title(l *widget.Look, context, address, namespace string) string {
 	return strings.Join(parts, "  ")
 }
 
-// Window returns the title of the window: which cluster it is and, in a few words, how it
+// windowTitle returns the title of the window: which cluster it is and, in a few words, how it
 // is.
-func Window(cluster string, troubles []string) string {
+func windowTitle(cluster string, troubles []string) string {
 	title := "dra top " + render.Escape(cluster)
 	if len(troubles) == 0 {
 		return title
@@ -46,17 +48,17 @@ func Window(cluster string, troubles []string) string {
 	return title + ": " + strings.Join(troubles, ", ")
 }
 
-// Path returns the path to the screen.
-func Path(l *widget.Look, titles []string, width int) string {
+// pathLine returns the path to the screen.
+func pathLine(l *widget.Look, titles []string, width int) string {
 	path := render.Escape(strings.Join(titles, " > "))
 	// Where one is matters more than where one came from.
 	return l.Tab.Render(widget.Padded(ansi.TruncateLeft(path, max(ansi.StringWidth(path)-width, 0), ""), width))
 }
 
-// Tabs returns the names of the views, with a mark at the shown one.
-func Tabs(l *widget.Look, shown views.ID, width int) string {
+// tabLine returns the names of the views, with a mark at the shown one.
+func tabLine(l *widget.Look, shown views.ID, width int) string {
 	var line strings.Builder
-	for id, text := range tabs(shown, width) {
+	for id, text := range tabTexts(shown, width) {
 		if views.ID(id) == shown {
 			text = l.Tab.Render(text)
 		}
@@ -65,10 +67,10 @@ func Tabs(l *widget.Look, shown views.ID, width int) string {
 	return ansi.Truncate(line.String(), width, "")
 }
 
-// TabAt returns the view whose name stands at a place of that line; false for none.
-func TabAt(shown views.ID, width, x int) (views.ID, bool) {
+// tabAt returns the view whose name stands at a place of that line; false for none.
+func tabAt(shown views.ID, width, x int) (views.ID, bool) {
 	from := 0
-	for id, text := range tabs(shown, width) {
+	for id, text := range tabTexts(shown, width) {
 		if x >= from && x < from+len(text) {
 			return views.ID(id), true
 		}
@@ -77,10 +79,10 @@ func TabAt(shown views.ID, width, x int) (views.ID, bool) {
 	return 0, false
 }
 
-// tabs returns the names of the views as they stand beside each other. Where there is no
+// tabTexts returns the names of the views as they stand beside each other. Where there is no
 // room for all, they are short or, on a narrow terminal, only the one that is shown has
 // more than its key.
-func tabs(shown views.ID, width int) []string {
+func tabTexts(shown views.ID, width int) []string {
 	var texts []string
 	for _, names := range [][]string{views.Names(), views.ShortNames(), make([]string, len(views.Names()))} {
 		texts = texts[:0]
@@ -106,4 +108,24 @@ func tabs(shown views.ID, width int) []string {
 		}
 	}
 	return texts
+}
+
+// keyLine returns the line of keys. Where it would be too long, keys before the last two are
+// left out: those for help and for the way out are always there.
+func keyLine(bindings []key.Binding, width int) string {
+	length := func() int {
+		n := 0
+		for _, b := range bindings {
+			n += ansi.StringWidth(b.Help().Key) + 1 + ansi.StringWidth(b.Help().Desc) + 2
+		}
+		return n - 2
+	}
+	for len(bindings) > 2 && length() > width {
+		bindings = append(bindings[:len(bindings)-3:len(bindings)-3], bindings[len(bindings)-2:]...)
+	}
+	line := help.New()
+	line.Styles = help.Styles{}
+	line.ShortSeparator = "  "
+	line.SetWidth(width)
+	return line.ShortHelpView(bindings)
 }

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package nodemap
+package views
 
 import (
 	"fmt"
@@ -66,7 +66,7 @@ func TestGroups(t *testing.T) {
 		{inventory.Grouping{}, inventory.ByUsed, []string{" █▇▆✗▄▁○▁▁"}},
 	} {
 		var got []string
-		for _, g := range Groups(&l, snap, nodes, test.by, test.order) {
+		for _, g := range NodeGroups(&l, snap, nodes, test.by, test.order) {
 			var cells strings.Builder
 			for _, cell := range g.Cells {
 				cells.WriteString(cell.Glyph)

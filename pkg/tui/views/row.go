@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package about
+package views
 
 import (
 	"bytes"
@@ -25,8 +25,8 @@ type Explainer interface {
 	Answer(row int) *api.Explanation
 }
 
-// Row returns all columns of a row, and the lines behind it.
-func Row(ctx context.Context, p *live.Picture, l *widget.Look, c widget.Content, row, width int) []string {
+// RowText returns all columns of a row, and the lines behind it.
+func RowText(ctx context.Context, p *live.Picture, l *widget.Look, c widget.Content, row, width int) []string {
 	var lines []string
 	if explained, ok := c.(Explainer); ok {
 		for _, line := range explained.Lines(l, row, width) {
@@ -34,7 +34,7 @@ func Row(ctx context.Context, p *live.Picture, l *widget.Look, c widget.Content,
 		}
 		return lines
 	}
-	more, known := behind(ctx, p, l, c.Item(row), width)
+	more, known := textBehind(ctx, p, l, c.Item(row), width)
 	more = l.Recolor(more)
 	if !known {
 		lines = append(columnLines(l, c, row, width), "")
@@ -71,13 +71,13 @@ func columnLines(l *widget.Look, c widget.Content, row, width int) []string {
 	return lines
 }
 
-// behind returns the text about an item; known is true if it says all that the columns say.
-func behind(ctx context.Context, p *live.Picture, l *widget.Look, item any, width int) (text string, known bool) {
+// textBehind returns the text about an item; known is true if it says all that the columns say.
+func textBehind(ctx context.Context, p *live.Picture, l *widget.Look, item any, width int) (text string, known bool) {
 	options := render.Options{Width: width, Color: true}
 	var page *Text
 	switch x := item.(type) {
 	case *api.Finding:
-		page, known = Finding(x), true
+		page, known = FindingText(x), true
 	case *api.Device:
 		return deviceText(l, x), false
 	case *api.Claim:
@@ -85,17 +85,17 @@ func behind(ctx context.Context, p *live.Picture, l *widget.Look, item any, widt
 		if err := render.ClaimDetails(&text, []*api.Claim{x}, options); err != nil {
 			return err.Error(), false
 		}
-		return treeText(ctx, p, item, width) + "\n" + text.String(), false
+		return treeOrError(ctx, p, item, width) + "\n" + text.String(), false
 	case *api.Pool:
 		var text bytes.Buffer
 		if err := render.PoolDetails(&text, []*api.Pool{x}, options); err != nil {
 			return err.Error(), false
 		}
-		return text.String() + "\n" + treeText(ctx, p, item, width), false
+		return text.String() + "\n" + treeOrError(ctx, p, item, width), false
 	case *api.Taint:
 		return strings.Join(x.Devices, "\n"), false
 	default:
-		return treeText(ctx, p, item, width), false
+		return treeOrError(ctx, p, item, width), false
 	}
 	if page != nil {
 		text, err := page.Write(ctx, p, width)
@@ -107,8 +107,8 @@ func behind(ctx context.Context, p *live.Picture, l *widget.Look, item any, widt
 	return "", known
 }
 
-func treeText(ctx context.Context, p *live.Picture, item any, width int) string {
-	page := Tree(item)
+func treeOrError(ctx context.Context, p *live.Picture, item any, width int) string {
+	page := TreeText(item)
 	if page == nil {
 		return ""
 	}
