@@ -92,10 +92,10 @@ func allocatorFor(facts *cluster.Cluster, opts []Option) *Allocator {
 	return a
 }
 
-// Follow returns an allocator with the same options for an amended cluster. It knows the
-// compiled expressions of this one.
-func (a *Allocator) Follow(amended *cluster.Cluster) cluster.Follower {
-	after := allocatorFor(amended, a.opts)
+// Follow returns an allocator with the same options for the cluster after a change. It knows
+// the compiled expressions of this one.
+func (a *Allocator) Follow(c *cluster.Cluster, _ *cluster.Delta) cluster.Follower {
+	after := allocatorFor(c, a.opts)
 	if after.features == a.features {
 		after.celCache, after.trial = a.celCache, a.trial
 	}

@@ -71,7 +71,7 @@ func newClaims(snap *snapshot.Snapshot, gates *Gates, sibling *Claims, changed *
 	c := &Claims{snap: snap, gates: gates, made: sync.OnceValue(func() map[types.UID][]*resourceapi.ResourceClaim { return claimsMade(snap.Claims) })}
 	switch {
 	case !gates.Enabled(GateExtendedResource):
-	case sibling != nil && sibling.classOf != nil && sameList(sibling.snap.Classes, snap.Classes):
+	case sibling != nil && sibling.classOf != nil && snapshot.SameList(sibling.snap.Classes, snap.Classes):
 		c.classOf = sibling.classOf
 	default:
 		c.classOf = extendedresourcecache.NewExtendedResourceCache(klog.Logger{})

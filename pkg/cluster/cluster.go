@@ -6,6 +6,8 @@ package cluster
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -50,29 +52,39 @@ const maxDeferred = 16
 // New prepares everything that is the same for all nodes. The snapshot must not change
 // afterwards; New does not modify it.
 func New(snap *snapshot.Snapshot) *Cluster {
-	return build(snap, nil)
+	return build(snap, nil, nil)
 }
 
-// Amended returns the cluster of another snapshot. That is faster than [New] if the
-// snapshots share lists. If they share all but a few claims and pods, it only compares the
-// pointers of the others.
+// With returns the cluster after a change of its snapshot, with all that is remembered of this
+// one and still holds. It is faster than [New] if the snapshots share lists. If they share all
+// but a few claims and pods, it only compares the pointers of the others.
+func (c *Cluster) With(d *Delta) *Cluster {
+	return build(d.After, c, d)
+}
+
+// Amended is [Cluster.With] for the change that leads to a snapshot.
 func (c *Cluster) Amended(snap *snapshot.Snapshot) *Cluster {
-	return build(snap, c)
+	return c.With(Between(c.Snapshot, snap))
 }
 
-func build(snap *snapshot.Snapshot, sibling *Cluster) *Cluster {
+func build(snap *snapshot.Snapshot, sibling *Cluster, d *Delta) *Cluster {
 	c := &Cluster{Snapshot: snap}
 	var claims *difference[*resourceapi.ResourceClaim]
 	var pods *difference[*corev1.Pod]
 	switch {
 	case sibling == nil:
-		c.release(snap)
+		c.release(provedBy(snap, snap.Pods))
 		sibling = &Cluster{}
 	case sibling.Gates.sameIn(snap):
-		c.behaviors, c.varying, c.proved, c.Gates = sibling.behaviors, sibling.varying, sibling.proved, sibling.Gates
-		claims, pods = differ(sibling.Snapshot.Claims, snap.Claims), differ(sibling.Snapshot.Pods, snap.Pods)
+		claims, pods = differ(d.Before.Claims, snap.Claims), differ(d.Before.Pods, snap.Pods)
+		if proved := sibling.provedIn(d, pods); len(proved) > len(sibling.proved) {
+			c.release(proved)
+			claims, pods = nil, nil
+		} else {
+			c.behaviors, c.varying, c.proved, c.Gates = sibling.behaviors, sibling.varying, sibling.proved, sibling.Gates
+		}
 	default:
-		c.release(snap)
+		c.release(provedBy(snap, snap.Pods))
 	}
 	published := sibling.publishes(c)
 	var made sync.WaitGroup
@@ -102,7 +114,7 @@ func build(snap *snapshot.Snapshot, sibling *Cluster) *Cluster {
 	}
 	c.lost = sync.OnceValue(c.findLost)
 	c.waiting = sync.OnceValue(c.findWaiting)
-	c.memory = sibling.memory.follow(c)
+	c.memory = sibling.memory.follow(c, d)
 	c.Taints = &Taints{snap: snap, gates: c.Gates, pools: c.Pools, usage: c.Usage, claims: c.Claims, behaves: c.Behaves, varies: c.Varies}
 	return c
 }
@@ -111,7 +123,7 @@ func build(snap *snapshot.Snapshot, sibling *Cluster) *Cluster {
 // lists of slices and taint rules, with the same features.
 func (c *Cluster) publishes(other *Cluster) bool {
 	return c.Snapshot != nil && c.Gates.features == other.Gates.features &&
-		sameList(c.Snapshot.Slices, other.Snapshot.Slices) && sameList(c.Snapshot.TaintRules, other.Snapshot.TaintRules)
+		snapshot.SameList(c.Snapshot.Slices, other.Snapshot.Slices) && snapshot.SameList(c.Snapshot.TaintRules, other.Snapshot.TaintRules)
 }
 
 // MapsNodeResources reports whether allocations have a device that stands for resources of
@@ -133,15 +145,17 @@ func (c *Cluster) MapsNodeResources(allocations []resourceapi.AllocationResult) 
 	return false
 }
 
-// release looks up the behaviors of schedulers of a snapshot's release.
-func (c *Cluster) release(snap *snapshot.Snapshot) {
+// release looks up the behaviors of schedulers of the snapshot's release, given those that
+// messages prove.
+func (c *Cluster) release(proved map[behavior.Behavior]*corev1.Pod) {
+	snap := c.Snapshot
 	if version := snap.BinaryVersion(); version != "" {
 		c.behaviors = behavior.Of(version)
 	} else {
 		c.behaviors, c.varying = behavior.Within(uint(max(snap.Skew.From, 0)), uint(max(snap.Skew.To, 0)))
 	}
 	if !snap.OtherRelease {
-		c.proved = provedBy(snap)
+		c.proved = proved
 	}
 	for so := range c.proved {
 		c.behaviors[so] = true
@@ -150,9 +164,31 @@ func (c *Cluster) release(snap *snapshot.Snapshot) {
 	c.Gates = newGates(snap, c.behaviors)
 }
 
-// provedBy returns the behaviors that messages of the scheduler about waiting pods prove:
+// provedIn returns the behaviors that are proved after a change: what a scheduler has proved
+// holds when its message is gone. pods are the changed pods, nil if they are not known.
+func (c *Cluster) provedIn(d *Delta, pods *difference[*corev1.Pod]) map[behavior.Behavior]*corev1.Pod {
+	if d.After.OtherRelease {
+		return nil
+	}
+	changed := d.After.Pods
+	if pods != nil && snapshot.SameList(d.Before.Events, d.After.Events) {
+		changed = pods.Added
+	}
+	proved := maps.Clone(c.proved)
+	for so, pod := range provedBy(d.After, changed) {
+		if proved == nil {
+			proved = map[behavior.Behavior]*corev1.Pod{}
+		}
+		if proved[so] == nil {
+			proved[so] = pod
+		}
+	}
+	return proved
+}
+
+// provedBy returns the behaviors that messages of the scheduler about pods that wait prove:
 // in conditions, and in events where there is none.
-func provedBy(snap *snapshot.Snapshot) map[behavior.Behavior]*corev1.Pod {
+func provedBy(snap *snapshot.Snapshot, pods []*corev1.Pod) map[behavior.Behavior]*corev1.Pod {
 	var proved map[behavior.Behavior]*corev1.Pod
 	look := func(pod *corev1.Pod, text string) {
 		if so, proves := behavior.ProvedBy(text); proves && proved[so] == nil {
@@ -162,16 +198,8 @@ func provedBy(snap *snapshot.Snapshot) map[behavior.Behavior]*corev1.Pod {
 			proved[so] = pod
 		}
 	}
-	scheduled := func(pod *corev1.Pod) *corev1.PodCondition {
-		for i := range pod.Status.Conditions {
-			if pod.Status.Conditions[i].Type == corev1.PodScheduled {
-				return &pod.Status.Conditions[i]
-			}
-		}
-		return nil
-	}
-	for _, pod := range snap.Pods {
-		if c := scheduled(pod); pod.Spec.NodeName == "" && c != nil && c.Status == corev1.ConditionFalse {
+	for _, pod := range pods {
+		if c := scheduled(pod); pod.Spec.NodeName == "" && c.Status == corev1.ConditionFalse {
 			look(pod, c.Message)
 		}
 	}
@@ -179,11 +207,20 @@ func provedBy(snap *snapshot.Snapshot) map[behavior.Behavior]*corev1.Pod {
 		if event.Reason != "FailedScheduling" {
 			continue
 		}
-		if pod := snap.Pod(event.InvolvedObject.Namespace, event.InvolvedObject.Name); pod != nil && pod.Spec.NodeName == "" && scheduled(pod) == nil {
+		if pod := snap.Pod(event.InvolvedObject.Namespace, event.InvolvedObject.Name); pod != nil && pod.Spec.NodeName == "" && scheduled(pod).Type == "" {
 			look(pod, event.Message)
 		}
 	}
 	return proved
+}
+
+// scheduled returns the condition PodScheduled of a pod, the zero value if it has none.
+func scheduled(pod *corev1.Pod) corev1.PodCondition {
+	at := slices.IndexFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodScheduled })
+	if at < 0 {
+		return corev1.PodCondition{}
+	}
+	return pod.Status.Conditions[at]
 }
 
 // Proof returns a pod with a message that only a scheduler with a behavior writes, nil if

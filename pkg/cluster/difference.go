@@ -8,10 +8,11 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// difference is the part of a list of objects that another list lacks. Objects are compared
-// by pointer, which is enough for snapshots that share unchanged objects.
+// difference is the part of a list of objects that another list lacks.
 type difference[T any] struct {
 	Removed, Added []T
 }
@@ -23,38 +24,20 @@ func (d *difference[T]) None() bool { return len(d.Removed)+len(d.Added) == 0 }
 // look at all of it.
 const manyChanges = 8
 
-// differ compares two lists that are sorted by namespace and name. It returns nil if
-// they have too little in common.
+// differ compares two lists of snapshots. It returns nil if they have too little in common.
 func differ[T interface {
 	comparable
 	metav1.Object
 }](before, after []T) *difference[T] {
 	d := &difference[T]{}
-	if sameList(before, after) {
-		return d
-	}
 	most := len(before)/manyChanges + manyChanges
-	for len(before) > 0 && len(after) > 0 && before[len(before)-1] == after[len(after)-1] {
-		before, after = before[:len(before)-1], after[:len(after)-1]
-	}
-	for len(before)+len(after) > 0 {
-		order := 0
-		switch {
-		case len(before) == 0:
-			order = 1
-		case len(after) == 0:
-			order = -1
-		case before[0] != after[0]:
-			order = compareObjects(before[0], after[0])
-		default:
-			before, after = before[1:], after[1:]
-			continue
+	var none T
+	for was, is := range snapshot.Changes(before, after) {
+		if was != none {
+			d.Removed = append(d.Removed, was)
 		}
-		if order <= 0 {
-			d.Removed, before = append(d.Removed, before[0]), before[1:]
-		}
-		if order >= 0 {
-			d.Added, after = append(d.Added, after[0]), after[1:]
+		if is != none {
+			d.Added = append(d.Added, is)
 		}
 		if len(d.Removed)+len(d.Added) > most {
 			return nil
@@ -66,10 +49,4 @@ func differ[T interface {
 // compareObjects returns the order of lists of objects: by namespace and name.
 func compareObjects[T metav1.Object](a, b T) int {
 	return cmp.Or(strings.Compare(a.GetNamespace(), b.GetNamespace()), strings.Compare(a.GetName(), b.GetName()))
-}
-
-// sameList reports whether two lists have the same pointers, as in snapshots that share
-// unchanged objects.
-func sameList[T any](a, b []T) bool {
-	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"reflect"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -14,9 +15,9 @@ import (
 // Follower is a result about a cluster that a package above computes and keeps with
 // [Remember].
 type Follower interface {
-	// Follow returns the part of it that still holds in an amended cluster. It must not
-	// keep the old cluster in memory.
-	Follow(amended *Cluster) Follower
+	// Follow returns the part of it that still holds in the cluster after a change. It must
+	// not keep the old cluster in memory.
+	Follow(after *Cluster, d *Delta) Follower
 }
 
 // memory has the followers of a cluster by their types.
@@ -25,8 +26,8 @@ type memory struct {
 	followers map[reflect.Type]Follower
 }
 
-// follow returns the memory of an amended cluster.
-func (m *memory) follow(amended *Cluster) *memory {
+// follow returns the memory of the cluster after a change.
+func (m *memory) follow(c *Cluster, d *Delta) *memory {
 	after := &memory{followers: map[reflect.Type]Follower{}}
 	if m == nil {
 		return after
@@ -35,7 +36,7 @@ func (m *memory) follow(amended *Cluster) *memory {
 	before := maps.Clone(m.followers)
 	m.mutex.RUnlock()
 	for of, follower := range before {
-		after.followers[of] = follower.Follow(amended)
+		after.followers[of] = follower.Follow(c, d)
 	}
 	return after
 }
@@ -60,10 +61,23 @@ func Remember[T Follower](c *Cluster, work func() T) T {
 	return made
 }
 
+// What time alone changes is worked out again after a while: the more rarely, the longer it
+// takes.
+const (
+	youngAge   = time.Minute
+	youngTimes = 10000
+)
+
+// Young reports whether an answer that was found at a time, and took so long to find, is not
+// expected to have changed by time alone.
+func Young(at time.Time, took time.Duration, now time.Time) bool {
+	return now.Sub(at) < max(youngAge, youngTimes*took)
+}
+
 // Forgetful returns the same cluster without followers.
 func (c *Cluster) Forgetful() *Cluster {
 	forgetful := *c
-	forgetful.memory = (*memory)(nil).follow(&forgetful)
+	forgetful.memory = (*memory)(nil).follow(&forgetful, nil)
 	return &forgetful
 }
 

@@ -33,12 +33,6 @@ func ExplainEach(ctx context.Context, c *cluster.Cluster, targets []target.Optio
 	return answerEach(ctx, c, targets, verdict.Options{}, withAdvice)
 }
 
-// ExplainEachAgain is like [ExplainEach], for callers that ask about one cluster several
-// times: the verdicts about pods that are no targets are found once.
-func ExplainEachAgain(ctx context.Context, c *cluster.Cluster, targets []target.Options, memory *verdict.Memory) ([]Answer, error) {
-	return answerEach(ctx, c, targets, verdict.Options{Memory: memory}, withAdvice)
-}
-
 // ExplainEquivalent is like [ExplainEach], for overviews: pods also share an answer if they
 // differ in the names of namespaces, owners and claims, so that the remedies can name
 // another pod's.

@@ -11,9 +11,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -102,14 +103,13 @@ func (e *Event) Objects() map[string]bool {
 	return names
 }
 
-// Events says what happened between two looks, as far as people care: claims that got or
+// Events says what happened with a change, as far as people care: claims that got or
 // lost devices, devices of pods that are unhealthy, slices and taint rules that came or went,
-// nodes with devices that are cordoned, not ready or gone. What is the same object in both
-// is not looked at.
-func Events(before, after *snapshot.Snapshot, now time.Time) []Event {
+// nodes with devices that are cordoned, not ready or gone.
+func Events(d *cluster.Delta, now time.Time) []Event {
+	before, after := d.Before, d.After
 	list := slices.Concat(claimEvents(before, after), podEvents(before, after), sliceEvents(before, after), nodeEvents(before, after))
 	differing(before.TaintRules, after.TaintRules,
-		func(r *resourceapi.DeviceTaintRule) types.UID { return r.UID },
 		func(was, is *resourceapi.DeviceTaintRule) {
 			switch {
 			case was == nil:
@@ -142,7 +142,6 @@ func claimEvents(before, after *snapshot.Snapshot) []Event {
 		list = append(list, event(code, claim.Namespace, claim.Name, n, detail))
 	}
 	differing(before.Claims, after.Claims,
-		func(c *resourceapi.ResourceClaim) types.UID { return c.UID },
 		func(was, is *resourceapi.ResourceClaim) {
 			switch {
 			case was == nil && is.Status.Allocation == nil:
@@ -164,7 +163,6 @@ func claimEvents(before, after *snapshot.Snapshot) []Event {
 func podEvents(before, after *snapshot.Snapshot) []Event {
 	var list []Event
 	differing(before.Pods, after.Pods,
-		func(p *corev1.Pod) types.UID { return p.UID },
 		func(was, is *corev1.Pod) {
 			if was == nil || is == nil || hasUnhealthy(was) == hasUnhealthy(is) {
 				return
@@ -208,7 +206,6 @@ func nodeEvents(before, after *snapshot.Snapshot) []Event {
 		}
 	}
 	differing(before.Nodes, after.Nodes,
-		func(n *corev1.Node) types.UID { return n.UID },
 		func(was, is *corev1.Node) {
 			switch {
 			case was == nil:
@@ -242,7 +239,6 @@ func sliceEvents(before, after *snapshot.Snapshot) []Event {
 		list = append(list, e)
 	}
 	differing(before.Slices, after.Slices,
-		func(s *resourceapi.ResourceSlice) types.UID { return s.UID },
 		func(was, is *resourceapi.ResourceSlice) {
 			switch {
 			case was == nil:
@@ -256,29 +252,18 @@ func sliceEvents(before, after *snapshot.Snapshot) []Event {
 	return list
 }
 
-// differing finds what came, went or is another object now.
-func differing[T any](before, after []*T, uid func(*T) types.UID, tell func(was, is *T)) {
-	// Lists are in the same order, and nearly all of them is the same.
-	for len(before) > 0 && len(after) > 0 && before[0] == after[0] {
-		before, after = before[1:], after[1:]
-	}
-	for len(before) > 0 && len(after) > 0 && before[len(before)-1] == after[len(after)-1] {
-		before, after = before[:len(before)-1], after[:len(after)-1]
-	}
-	was := make(map[types.UID]*T, len(before))
-	for _, object := range before {
-		was[uid(object)] = object
-	}
-	for _, object := range after {
-		old := was[uid(object)]
-		delete(was, uid(object))
-		if old != object {
-			tell(old, object)
+// differing tells of each object that came, went or changed, once; an object that was deleted and
+// created again under its name went and came.
+func differing[T interface {
+	comparable
+	metav1.Object
+}](before, after []T, tell func(was, is T)) {
+	var none T
+	for was, is := range snapshot.Changes(before, after) {
+		if was != none && is != none && was.GetUID() != is.GetUID() {
+			tell(was, none)
+			was = none
 		}
-	}
-	for _, object := range before {
-		if was[uid(object)] != nil {
-			tell(object, nil)
-		}
+		tell(was, is)
 	}
 }

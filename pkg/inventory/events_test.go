@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -48,7 +49,7 @@ func TestEventLog(t *testing.T) {
 	var l EventLog
 	step := func(after time.Duration, before, then []*resourceapi.ResourceClaim) {
 		now = now.Add(after)
-		l.Add(Events(&snapshot.Snapshot{Claims: before}, &snapshot.Snapshot{Claims: then}, now))
+		l.Add(Events(cluster.Between(&snapshot.Snapshot{Claims: before}, &snapshot.Snapshot{Claims: then}), now))
 	}
 	step(0, claimsOf("ml", 0, "a"), claimsOf("ml", 1, "a"))
 	step(0, nil, claimsOf("ml", 2, "b", "c"))
@@ -78,10 +79,10 @@ func TestEventLog(t *testing.T) {
 func TestLogGoesOn(t *testing.T) {
 	now := time.Date(2026, 9, 15, 9, 30, 0, 0, time.UTC)
 	var l EventLog
-	l.Add(Events(&snapshot.Snapshot{}, &snapshot.Snapshot{Claims: claimsOf("ml", 1, "a")}, now))
+	l.Add(Events(cluster.Between(&snapshot.Snapshot{}, &snapshot.Snapshot{Claims: claimsOf("ml", 1, "a")}), now))
 	key := l.Events()[0].Key()
-	l.Add(Events(&snapshot.Snapshot{Claims: claimsOf("ml", 1, "b")}, &snapshot.Snapshot{}, now.Add(time.Second)))
-	l.Add(Events(&snapshot.Snapshot{}, &snapshot.Snapshot{Claims: claimsOf("ml", 1, "c")}, now.Add(59*time.Second)))
+	l.Add(Events(cluster.Between(&snapshot.Snapshot{Claims: claimsOf("ml", 1, "b")}, &snapshot.Snapshot{}), now.Add(time.Second)))
+	l.Add(Events(cluster.Between(&snapshot.Snapshot{}, &snapshot.Snapshot{Claims: claimsOf("ml", 1, "c")}), now.Add(59*time.Second)))
 	got := l.Events()
 	if len(got) != 2 || got[0].String() != "2 claims of ml were allocated 2 devices" || !got[0].Last.Equal(now.Add(59*time.Second)) {
 		t.Errorf("the newest of %d is %s at %s", len(got), got[0].String(), got[0].Last)
@@ -90,7 +91,7 @@ func TestLogGoesOn(t *testing.T) {
 		t.Error("the cursor does not stay on it")
 	}
 	// The minute is that of the first one.
-	l.Add(Events(&snapshot.Snapshot{}, &snapshot.Snapshot{Claims: claimsOf("ml", 1, "d")}, now.Add(61*time.Second)))
+	l.Add(Events(cluster.Between(&snapshot.Snapshot{}, &snapshot.Snapshot{Claims: claimsOf("ml", 1, "d")}), now.Add(61*time.Second)))
 	if got := l.Events(); len(got) != 3 || got[0].Count != 1 {
 		t.Errorf("%d events, %d in the newest", len(got), got[0].Count)
 	}
@@ -101,13 +102,13 @@ func TestEventLogForgets(t *testing.T) {
 	var l EventLog
 	now := time.Date(2026, 9, 15, 9, 30, 0, 0, time.UTC)
 	for i := range 3 * eventsKept {
-		l.Add(Events(&snapshot.Snapshot{}, &snapshot.Snapshot{Claims: claimsOf(fmt.Sprint("team-", i), 1, "a")}, now))
+		l.Add(Events(cluster.Between(&snapshot.Snapshot{}, &snapshot.Snapshot{Claims: claimsOf(fmt.Sprint("team-", i), 1, "a")}), now))
 	}
 	if got := l.Events(); len(got) != eventsKept || got[0].Namespace != fmt.Sprint("team-", 3*eventsKept-1) {
 		t.Errorf("%d events, the newest of %s", len(got), got[0].Namespace)
 	}
 	for i := range 2 * objectsKept {
-		l.Add(Events(&snapshot.Snapshot{}, &snapshot.Snapshot{Claims: claimsOf("many", 1, fmt.Sprint(i))}, now))
+		l.Add(Events(cluster.Between(&snapshot.Snapshot{}, &snapshot.Snapshot{Claims: claimsOf("many", 1, fmt.Sprint(i))}), now))
 	}
 	newest := l.Events()[0]
 	if newest.Count != 2*objectsKept || len(newest.Objects()) != objectsKept {
@@ -159,7 +160,7 @@ func TestNodesAndHealth(t *testing.T) {
 	} {
 		var l EventLog
 		for i, after := range test.steps[1:] {
-			l.Add(Events(test.steps[i], after, now))
+			l.Add(Events(cluster.Between(test.steps[i], after), now))
 		}
 		if got := eventTexts(&l); !slices.Equal(got, test.want) {
 			t.Errorf("it tells %q, want %q", got, test.want)
@@ -188,7 +189,7 @@ func TestEventsBetween(t *testing.T) {
 		{first, first, nil},
 	} {
 		var got []string
-		list := Events(test.before, test.after, time.Now())
+		list := Events(cluster.Between(test.before, test.after), time.Now())
 		for i := range list {
 			got = append(got, list[i].String())
 		}
@@ -196,7 +197,7 @@ func TestEventsBetween(t *testing.T) {
 			t.Errorf("it tells %q, want %q", got, test.want)
 		}
 	}
-	published := Events(none, first, time.Now())
+	published := Events(cluster.Between(none, first), time.Now())
 	if !published[0].Objects()["gpu.example.com/gpu-01"] {
 		t.Errorf("the slice is about %v", published[0].Objects())
 	}

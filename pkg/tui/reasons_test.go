@@ -197,7 +197,7 @@ func TestReasonsAfterEvents(t *testing.T) {
 			s.changed()
 			again += s.model.live.Reasons.Version() - before
 			kept += len(s.model.live.Reasons.All()) - (s.model.live.Reasons.Version() - before)
-			fresh, err := live.Take(t.Context(), source, nil)
+			fresh, _, err := live.Take(t.Context(), source, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -106,7 +106,7 @@ func knownSettings() (settingNames, error) {
 	}
 	// The columns are the same whatever there is.
 	l := widget.NewLook(func(string) string { return "" })
-	empty, err := live.Take(context.Background(), live.NewFixed(&snapshot.Snapshot{}), nil)
+	empty, _, err := live.Take(context.Background(), live.NewFixed(&snapshot.Snapshot{}), nil)
 	if err != nil {
 		return settingNames{}, err
 	}

@@ -7,47 +7,54 @@ import (
 	"maps"
 	"sync"
 	"time"
+
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 )
 
-// Memory remembers the verdicts about pods that nobody asks about, in one cluster as it is, for
-// all queues that are decided in it. The zero value is ready to use. Safe for concurrent use.
-type Memory struct {
-	mutex  sync.Mutex
-	byKind map[string]Remembered
+// memory remembers the verdicts about pods that nobody asks about, in one cluster as it is, for
+// all queues that are decided in it. It is safe for concurrent use.
+type memory struct {
+	mutex sync.Mutex
+	// byKind has the verdicts by the signatures of pods, which tell all that a verdict depends
+	// on besides the cluster.
+	byKind map[string]remembered
 }
 
-// Remembered is a verdict about pods that are equal to the scheduler.
-type Remembered struct {
-	// Namespace is the namespace of the decided pod.
-	Namespace string
-	// At is the time of the cluster, Took is how long it took to decide.
-	At      time.Time
-	Took    time.Duration
-	verdict *Verdict
+// remembered is a verdict about pods that are equal to the scheduler.
+type remembered struct {
+	*Verdict
+	// namespace is the namespace of the decided pod.
+	namespace string
+	// at is the time of the cluster, took is how long it took to decide.
+	at   time.Time
+	took time.Duration
 }
 
-func (m *Memory) get(kind string) *Verdict {
+// memoryOf returns the memory of a cluster.
+func memoryOf(c *cluster.Cluster) *memory {
+	return cluster.Remember(c, func() *memory { return &memory{byKind: map[string]remembered{}} })
+}
+
+// Follow returns the memory of the cluster after a change: the verdicts that the change does not
+// touch, and that time alone is not expected to change.
+func (m *memory) Follow(c *cluster.Cluster, d *cluster.Delta) cluster.Follower {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	return m.byKind[kind].verdict
+	after := &memory{byKind: maps.Clone(m.byKind)}
+	maps.DeleteFunc(after.byKind, func(_ string, r remembered) bool {
+		return d.Touches(r.namespace) || !cluster.Young(r.at, r.took, c.Snapshot.Now())
+	})
+	return after
 }
 
-func (m *Memory) add(kind string, r Remembered) {
+func (m *memory) get(kind string) *Verdict {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	if m.byKind == nil {
-		m.byKind = map[string]Remembered{}
-	}
+	return m.byKind[kind].Verdict
+}
+
+func (m *memory) add(kind string, r remembered) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
 	m.byKind[kind] = r
-}
-
-// Keep takes over the verdicts of another cluster that are still true.
-func (m *Memory) Keep(from *Memory, isTrue func(*Remembered) bool) {
-	from.mutex.Lock()
-	known := maps.Clone(from.byKind)
-	from.mutex.Unlock()
-	maps.DeleteFunc(known, func(_ string, r Remembered) bool { return !isTrue(&r) })
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	m.byKind = known
 }

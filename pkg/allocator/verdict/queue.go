@@ -37,9 +37,6 @@ type Options struct {
 	// about always do. If Waiting is nil, it is the waiting pods of the cluster.
 	Shares  bool
 	Waiting []*corev1.Pod
-	// Memory has the verdicts about pods that nobody asks about, also of other queues of the same
-	// cluster; nil for none.
-	Memory *Memory
 }
 
 // Queue decides pods one after another.
@@ -119,9 +116,6 @@ func NewQueue(c *cluster.Cluster, opts Options) *Queue {
 		Options: opts, cluster: c, After: c,
 		kinds: map[string]*Kind{}, claims: map[*corev1.Pod][]cluster.PodClaim{}, pods: map[types.NamespacedName]*Queued{}, gangs: map[types.NamespacedName]*gang{},
 		selected: map[string]bool{},
-	}
-	if q.Memory == nil {
-		q.Memory = &Memory{}
 	}
 	waiting := opts.Waiting
 	for _, pod := range c.Snapshot.Pods {
@@ -372,7 +366,7 @@ func (q *Queue) decideKind(ctx context.Context, kind *Kind) error {
 	p := kind.First
 	besides := !p.Asked && p.PreemptedBy == nil && !q.Shares
 	if besides {
-		if known := q.Memory.get(kind.key); known != nil {
+		if known := memoryOf(q.cluster).get(kind.key); known != nil {
 			q.Know(kind, known)
 			return nil
 		}
@@ -387,7 +381,7 @@ func (q *Queue) decideKind(ctx context.Context, kind *Kind) error {
 	}
 	q.Know(kind, v)
 	if besides {
-		q.Memory.add(kind.key, Remembered{Namespace: p.Pod.Namespace, At: q.cluster.Snapshot.Now(), Took: time.Since(start), verdict: kind.Verdict})
+		memoryOf(q.cluster).add(kind.key, remembered{kind.Verdict, p.Pod.Namespace, q.cluster.Snapshot.Now(), time.Since(start)})
 	}
 	return nil
 }

@@ -64,19 +64,19 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// decided decides the queue of one pod, and counts the verdicts that the memory has then.
-func decided(t *testing.T, c *cluster.Cluster, name string, memory *Memory) (*Queued, int) {
+// decided decides the queue of one pod, and counts the verdicts that the cluster remembers then.
+func decided(t *testing.T, c *cluster.Cluster, name string) (*Queued, int) {
 	t.Helper()
 	s, err := target.Find(c, target.Options{Kind: api.KindPod, Namespace: tc.Namespace, Name: name})
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := NewQueue(c, Options{Memory: memory})
+	q := NewQueue(c, Options{})
 	q.Add(s)
 	if err := q.Decide(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return q.Of(s.Pod), len(memory.byKind)
+	return q.Of(s.Pod), len(memoryOf(c).byKind)
 }
 
 // TestPodsBefore decides the last of many pods, each with a claim of its own: those before it are
@@ -87,7 +87,7 @@ func TestPodsBefore(t *testing.T) {
 		objects = append(objects, waits(fmt.Sprintf("before-%d", i), 1, time.Hour, 0)...)
 	}
 	c := cluster.New(tc.Cluster(append(objects, waits("last", 1, time.Minute, 0)...)...))
-	last, verdicts := decided(t, c, "last", &Memory{})
+	last, verdicts := decided(t, c, "last")
 	if last.Gets() || len(last.Before) != 1 {
 		t.Errorf("got %+v behind %d pods, want nothing, behind the one that gets the device picked for it", last.Reservation, len(last.Before))
 	}
@@ -107,11 +107,11 @@ func TestMemory(t *testing.T) {
 		objects = append(objects, waits(fmt.Sprintf("asked-%d", i), 1, time.Minute, int32(-i))...)
 	}
 	c := cluster.New(tc.Cluster(objects...))
-	together, known := &Memory{}, 0
+	known := 0
 	for i := range 3 {
 		name := fmt.Sprintf("asked-%d", i)
-		alone, _ := decided(t, c, name, &Memory{})
-		got, verdicts := decided(t, c, name, together)
+		alone, _ := decided(t, c.Forgetful(), name)
+		got, verdicts := decided(t, c, name)
 		if got.Gets() != alone.Gets() || len(got.Before) != len(alone.Before) {
 			t.Errorf("%s gets %+v behind %d pods, want %+v behind %d", name, got.Reservation, len(got.Before), alone.Reservation, len(alone.Before))
 		}
@@ -120,10 +120,19 @@ func TestMemory(t *testing.T) {
 		}
 		known = verdicts
 	}
-	later := &Memory{}
-	later.Keep(together, func(r *Remembered) bool { return r.Namespace != tc.Namespace })
-	if len(later.byKind) != 0 {
-		t.Errorf("%d verdicts are kept that are not true any more", len(later.byKind))
+	after := func(change func(*snapshot.Snapshot)) int {
+		later := *c.Snapshot
+		change(&later)
+		return len(memoryOf(c.Amended(&later)).byKind)
+	}
+	if kept := after(func(s *snapshot.Snapshot) { s.TakenAt = s.TakenAt.Add(time.Second) }); kept != known {
+		t.Errorf("%d verdicts are remembered a second later, want %d", kept, known)
+	}
+	if kept := after(func(s *snapshot.Snapshot) { s.TakenAt = s.TakenAt.Add(time.Hour) }); kept != 0 {
+		t.Errorf("%d verdicts are remembered an hour later", kept)
+	}
+	if kept := after(func(s *snapshot.Snapshot) { s.Nodes = nil }); kept != 0 {
+		t.Errorf("%d verdicts are remembered without nodes", kept)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -85,9 +86,10 @@ type (
 	ChangedMsg struct{}
 	// ClockMsg comes every second.
 	ClockMsg struct{}
-	// pictureMsg has a new picture.
+	// pictureMsg has a new picture, and the change since the one before.
 	pictureMsg struct {
 		picture  *Picture
+		delta    *cluster.Delta
 		troubles inventory.Troubles
 		err      error
 	}

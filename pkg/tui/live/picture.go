@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
@@ -41,8 +40,6 @@ type Picture struct {
 	Gaps []string
 	// waitsFor has the keys under which the reasons of waiting pods are known.
 	waitsFor map[*corev1.Pod]Target
-	// verdicts are the verdicts of the queue, which is decided for each pod that fits.
-	verdicts verdict.Memory
 
 	mu sync.Mutex
 	// made has the results for the picture, by name.
@@ -53,33 +50,36 @@ type Picture struct {
 // out again, because memories, as of expressions, add up.
 const maxAmended = 1000
 
-// Take takes a picture. Where little changed since the one before, which can be nil, it costs
-// less. It fails only if the context is done.
-func Take(ctx context.Context, source Source, before *Picture) (*Picture, error) {
+// Take takes a picture, and returns the change since the one before, nil if that is nil. Where
+// little changed it costs less. It fails only if the context is done.
+func Take(ctx context.Context, source Source, before *Picture) (*Picture, *cluster.Delta, error) {
 	start := time.Now()
 	snap := source.Snapshot()
 	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("take a picture: %w", err)
+		return nil, nil, fmt.Errorf("take a picture: %w", err)
 	}
-	var c *cluster.Cluster
-	amended := 0
+	p := &Picture{source: source, made: map[string]any{}, waitsFor: map[*corev1.Pod]Target{}}
+	var d *cluster.Delta
+	if before != nil {
+		d = cluster.Between(before.Cluster.Snapshot, snap)
+		if p.change = before.change; d.Any() {
+			p.change++
+		}
+	}
 	if before != nil && before.amended < maxAmended {
-		amended = before.amended + 1
-		c = before.Cluster.Amended(snap)
+		p.amended = before.amended + 1
+		p.Cluster = before.Cluster.With(d)
 	} else {
-		c = cluster.New(snap)
+		p.Cluster = cluster.New(snap)
 	}
-	p := &Picture{
-		amended: amended,
-		source:  source, Cluster: c, Inventory: inventory.New(c),
-		made: map[string]any{}, waitsFor: map[*corev1.Pod]Target{},
-	}
+	c := p.Cluster
+	p.Inventory = inventory.New(c)
 	p.Pools, p.Gaps = p.Inventory.Usage(), inventory.Assumptions(snap)
 	for _, pod := range c.Waiting() {
 		p.waitsFor[pod] = waitsFor(c, pod)
 	}
 	p.Cost = time.Since(start)
-	return p, nil
+	return p, d, nil
 }
 
 // Once returns the result with a name for a picture, and makes it on the first call.
@@ -103,27 +103,17 @@ func (p *Picture) Forget(name string) {
 	delete(p.made, name)
 }
 
-// follow returns what changed since the picture before.
-func (p *Picture) follow(before *Picture) *Change {
-	p.change = before.change
-	c := ChangeBetween(before.Cluster.Snapshot, p.Cluster.Snapshot)
-	if c.Any() {
-		p.change++
-	}
-	return c
-}
-
 // Explain answers why about one object, with what else is known about it. That
 // may be newer than the picture. If it cannot be had, the explanation does
 // without.
 func (p *Picture) Explain(ctx context.Context, options explain.Options) (*api.Explanation, error) {
-	c, verdicts := p.Cluster, &p.verdicts
+	c := p.Cluster
 	resource := map[string]string{api.KindClaim: "resourceclaims", api.KindPod: "pods"}[options.Kind]
 	more, err := p.source.Target(ctx, snapshot.ObjectRef{Resource: resource, Namespace: options.Namespace, Name: options.Name})
 	if err == nil && more != p.Cluster.Snapshot {
-		c, verdicts = c.Amended(more), new(verdict.Memory)
+		c = c.Amended(more)
 	}
-	answer, explainErr := answerIn(ctx, c, verdicts, options)
+	answer, explainErr := answerIn(ctx, c, options)
 	if explainErr == nil && err != nil {
 		answer.Assumptions = append(answer.Assumptions, "Events could not be read: "+err.Error())
 	}

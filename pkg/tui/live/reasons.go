@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/verdict"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
@@ -47,22 +46,9 @@ type Reason struct {
 // Word returns the code or, if there is none, the verdict.
 func (r *Reason) Word() string { return inventory.ReasonWord(&r.StuckReason) }
 
-// Reasons that time alone can change are worked out again after a while: the more rarely,
-// the longer it takes.
-const (
-	reasonAge      = time.Minute
-	reasonAgeTimes = 10000
-)
-
-// young reports whether a result found then, and after so long a search, is not yet
-// outdated by time alone.
-func young(at time.Time, took time.Duration, now time.Time) bool {
-	return now.Sub(at) < max(reasonAge, reasonAgeTimes*took)
-}
-
 // current reports whether a picture that is looked at now has nothing new about it.
 func (r *Reason) current(p *Picture, now time.Time) bool {
-	return r.of == p.change && young(r.At, r.took, now)
+	return r.of == p.change && cluster.Young(r.At, r.took, now)
 }
 
 // NewReasons knows none yet.
@@ -82,20 +68,16 @@ func (r *Reasons) All() map[Target]Reason {
 	return maps.Clone(r.known)
 }
 
-// Follow compares a picture with the one before. What was found before is taken for it, unless
-// what changed may have made it wrong.
-func (r *Reasons) Follow(p, before *Picture) {
-	c := p.follow(before)
-	p.verdicts.Keep(&before.verdicts, func(v *verdict.Remembered) bool {
-		return !c.Touches(v.Namespace) && young(v.At, v.Took, p.Cluster.Snapshot.Now())
-	})
-	if !c.Any() {
+// Follow takes over to a picture the reasons of the picture before that the change does not
+// touch.
+func (r *Reasons) Follow(p, before *Picture, d *cluster.Delta) {
+	if !d.Any() {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for of, found := range r.known {
-		if found.of == before.change && !c.Touches(of.namespace) {
+		if found.of == before.change && !d.Touches(of.namespace) {
 			found.of = p.change
 			r.known[of] = found
 		}
@@ -147,7 +129,7 @@ func (r *Reasons) Next(p *Picture, now time.Time) (Target, bool) {
 // done.
 func (r *Reasons) Work(ctx context.Context, p *Picture, of Target, now time.Time) bool {
 	start := time.Now()
-	answer, err := answerIn(ctx, p.Cluster, &p.verdicts, explain.Options{Kind: of.kind, Namespace: of.namespace, Name: of.name})
+	answer, err := answerIn(ctx, p.Cluster, explain.Options{Kind: of.kind, Namespace: of.namespace, Name: of.name})
 	if ctx.Err() != nil {
 		return false
 	}
@@ -171,7 +153,7 @@ const maxUsers = 4
 
 // answerIn answers with the pods before it in the queue: where a pod fits, or a claim that pods
 // wait for, those that come first may get what it could have.
-func answerIn(ctx context.Context, c *cluster.Cluster, verdicts *verdict.Memory, options explain.Options) (*api.Explanation, error) {
+func answerIn(ctx context.Context, c *cluster.Cluster, options explain.Options) (*api.Explanation, error) {
 	answer, err := explain.ExplainWith(ctx, c, options)
 	if err != nil || answer.Verdict != api.Fits {
 		return answer, err
@@ -194,7 +176,7 @@ func answerIn(ctx context.Context, c *cluster.Cluster, verdicts *verdict.Memory,
 	if len(targets) == 0 {
 		return answer, nil
 	}
-	queued, err := explain.ExplainEachAgain(ctx, c, targets, verdicts)
+	queued, err := explain.ExplainEach(ctx, c, targets)
 	if err != nil {
 		return nil, fmt.Errorf("decide the pods before: %w", err)
 	}

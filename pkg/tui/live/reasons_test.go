@@ -26,7 +26,7 @@ func TestReasonsHeedTheQueue(t *testing.T) {
 	snap := tc.Cluster(tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...),
 		tc.Claim("first", tc.GPUs("gpu", 1)), waits("first", "first", time.Hour),
 		tc.Claim("second", tc.GPUs("gpu", 1)), waits("second", "second", time.Minute))
-	p, err := live.Take(t.Context(), live.NewFixed(snap), nil)
+	p, _, err := live.Take(t.Context(), live.NewFixed(snap), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,12 +66,12 @@ func TestQueueFollowsPictures(t *testing.T) {
 	smaller := live.ClaimTarget(tc.Namespace, "smaller")
 	var before *live.Picture
 	for i, want := range []string{string(api.Fits), string(api.PodsCompete), string(api.PodsCompete)} {
-		p, err := live.Take(t.Context(), live.NewFixed(with(min(i+1, 2))), before)
+		p, delta, err := live.Take(t.Context(), live.NewFixed(with(min(i+1, 2))), before)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if before != nil {
-			reasons.Follow(p, before)
+		if delta != nil {
+			reasons.Follow(p, before, delta)
 		}
 		if !reasons.Work(t.Context(), p, smaller, tc.Taken()) {
 			t.Fatal("not worked out")

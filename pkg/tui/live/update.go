@@ -78,8 +78,8 @@ func (c *Cluster) arrived(msg pictureMsg) (tea.Cmd, News) {
 		c.problem = msg.err
 		return nil, NoNews
 	}
-	if before := c.picture; before != nil {
-		c.happened.Add(inventory.Events(before.Cluster.Snapshot, msg.picture.Cluster.Snapshot, c.opts.Now()))
+	if msg.delta != nil {
+		c.happened.Add(inventory.Events(msg.delta, c.opts.Now()))
 	}
 	c.picture, c.troubles, c.problem = msg.picture, msg.troubles, nil
 	c.resting = true

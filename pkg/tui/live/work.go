@@ -37,14 +37,14 @@ func (c *Cluster) Take() tea.Cmd {
 	ctx, source, reasons, evictions := c.ctx, c.opts.Source, c.Reasons, c.opts.Bell
 	return func() tea.Msg {
 		var troubles inventory.Troubles
-		p, err := Take(ctx, source, before)
+		p, d, err := Take(ctx, source, before)
 		if err == nil {
 			troubles = p.Inventory.Troubles(p.Pools, evictions)
 		}
-		if err == nil && before != nil {
-			reasons.Follow(p, before)
+		if d != nil {
+			reasons.Follow(p, before, d)
 		}
-		return pictureMsg{p, troubles, err}
+		return pictureMsg{p, d, troubles, err}
 	}
 }
 

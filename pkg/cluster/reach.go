@@ -1,10 +1,10 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package live
+package cluster
 
 import (
-	"cmp"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -12,69 +12,59 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kubectl-dra/kubectl-dra/pkg/behavior"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Change is the difference of two snapshots, as far as explanations depend on it.
-type Change struct {
-	// all is set if any explanation may depend on something that changed.
+// reach tells which answers a change may affect.
+type reach struct {
+	// all is set if the change may affect any answer.
 	all bool
-	// namespaces are the namespaces of changed pods that no explanation in another
-	// namespace depends on.
+	// namespaces are the namespaces of changed pods that affect no answer in another
+	// namespace.
 	namespaces map[string]bool
 }
 
-// Any reports whether anything changed but time. Versions of objects, and heartbeats of
-// nodes, do not count.
-func (c *Change) Any() bool { return c.all || len(c.namespaces) > 0 }
-
-// Touches reports whether explanations of pods and claims in a namespace may be wrong.
-func (c *Change) Touches(namespace string) bool { return c.all || c.namespaces[namespace] }
-
-// ChangeBetween returns what changed from one snapshot to a later one. Pods change most
-// often, and most of that concerns nobody else: that a container became ready, or that a
-// pod without claims was created. All else may concern any explanation.
-func ChangeBetween(before, after *snapshot.Snapshot) *Change {
-	c := &Change{namespaces: map[string]bool{}}
-	restBefore, restAfter := *before, *after
-	restBefore.Pods, restAfter.Pods = nil, nil
-	c.all = !snapshot.Same(&restBefore, &restAfter)
-	for was, is := before.Pods, after.Pods; len(was)+len(is) > 0 && !c.all; {
-		var one, other *corev1.Pod
-		order := 0
-		switch {
-		case len(was) == 0:
-			order = 1
-		case len(is) == 0:
-			order = -1
-		case was[0] != is[0]:
-			order = cmp.Or(strings.Compare(was[0].Namespace, is[0].Namespace), strings.Compare(was[0].Name, is[0].Name))
-		}
-		if order <= 0 {
-			one, was = was[0], was[1:]
-		}
-		if order >= 0 {
-			other, is = is[0], is[1:]
-		}
-		c.pod(one, other)
+// findReach finds out which answers the change may affect. Pods change most often, and most of
+// that concerns nobody else: a container became ready, or a pod without claims was created.
+// Everything else may affect any answer.
+func (d *Delta) findReach() reach {
+	r := reach{all: !d.sameBesidesPods(), namespaces: map[string]bool{}}
+	if r.all {
+		return r
 	}
-	return c
+	for was, is := range snapshot.Changes(d.Before.Pods, d.After.Pods) {
+		if r.pod(was, is); r.all {
+			break
+		}
+	}
+	return r
 }
 
-// pod takes in what became of a pod; one of the two is nil if it came or went.
-func (c *Change) pod(was, is *corev1.Pod) {
+// pod adds the change of a pod, which was or is nil if it came or went.
+func (r *reach) pod(was, is *corev1.Pod) {
 	switch {
-	case was == is:
-	case was == nil && isApart(is), is == nil && isApart(was):
-		c.namespaces[cmp.Or(was, is).Namespace] = true
+	case was == nil && isApart(is):
+		r.namespaces[is.Namespace] = true
+	case is == nil && isApart(was):
+		r.namespaces[was.Namespace] = true
 	case was == nil || is == nil:
-		c.all = true
+		r.all = true
 	case was.UID == is.UID && equality.Semantic.DeepEqual(versionless(was), versionless(is)):
+	case proves(is) && !proves(was):
+		r.all = true
 	case was.UID == is.UID && !isComponent(is) && equality.Semantic.DeepEqual(seenByOthers(was), seenByOthers(is)):
-		c.namespaces[is.Namespace] = true
+		r.namespaces[is.Namespace] = true
 	default:
-		c.all = true
+		r.all = true
 	}
+}
+
+// proves reports whether a message of the scheduler about a pod tells how the scheduler of the
+// cluster behaves.
+func proves(pod *corev1.Pod) bool {
+	_, proof := behavior.ProvedBy(scheduled(pod).Message)
+	return proof
 }
 
 func versionless(pod *corev1.Pod) *corev1.Pod {
@@ -154,4 +144,64 @@ func lasting(containers []corev1.Container, statuses []corev1.ContainerStatus) [
 		list = append(list, corev1.ContainerStatus{Name: s.Name, AllocatedResources: s.AllocatedResources, Resources: s.Resources, AllocatedResourcesStatus: s.AllocatedResourcesStatus})
 	}
 	return list
+}
+
+// sameBesidesPods reports whether the snapshots are equal but for pods, the time when they were
+// taken, resource versions, and the heartbeats of nodes.
+func (d *Delta) sameBesidesPods() bool {
+	one, other := reflect.ValueOf(d.Before).Elem(), reflect.ValueOf(d.After).Elem()
+	for i := range one.NumField() {
+		switch one.Type().Field(i).Name {
+		case "TakenAt", "Pods":
+			continue
+		}
+		if !sameField(one.Field(i), other.Field(i)) {
+			return false
+		}
+	}
+	return true
+}
+
+func sameField(a, b reflect.Value) bool {
+	if a.Kind() != reflect.Slice || a.Type().Elem().Kind() != reflect.Pointer {
+		return equality.Semantic.DeepEqual(a.Interface(), b.Interface())
+	}
+	if a.Len() != b.Len() {
+		return false
+	}
+	if a.UnsafePointer() == b.UnsafePointer() {
+		return true
+	}
+	for i := range a.Len() {
+		x, y := a.Index(i), b.Index(i)
+		if x.Pointer() != y.Pointer() && !equality.Semantic.DeepEqual(timeless(x.Interface()), timeless(y.Interface())) {
+			return false
+		}
+	}
+	return true
+}
+
+// timeless returns an object without its version and, for a node, without its heartbeats.
+// The object itself stays as it is.
+func timeless(object any) any {
+	if node, ok := object.(*corev1.Node); ok {
+		still := *node
+		still.Status.Conditions = make([]corev1.NodeCondition, len(node.Status.Conditions))
+		for i, condition := range node.Status.Conditions {
+			condition.LastHeartbeatTime = metav1.Time{}
+			still.Status.Conditions[i] = condition
+		}
+		still.ResourceVersion = ""
+		return &still
+	}
+	value := reflect.ValueOf(object).Elem()
+	if value.Kind() != reflect.Struct || !value.FieldByName("ObjectMeta").IsValid() {
+		return object
+	}
+	still := reflect.New(value.Type())
+	still.Elem().Set(value)
+	if meta, ok := still.Interface().(metav1.Object); ok {
+		meta.SetResourceVersion("")
+	}
+	return still.Interface()
 }

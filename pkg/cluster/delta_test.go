@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package live
+package cluster
 
 import (
 	"testing"
@@ -25,7 +25,10 @@ func twoCores() corev1.ResourceList {
 func pods() *snapshot.Snapshot {
 	container := corev1.Container{Name: "main", Resources: corev1.ResourceRequirements{Requests: twoCores()}}
 	return &snapshot.Snapshot{
-		Nodes:  []*corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "node"}}},
+		Nodes: []*corev1.Node{{
+			ObjectMeta: metav1.ObjectMeta{Name: "node"},
+			Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
+		}},
 		Claims: []*resourceapi.ResourceClaim{{ObjectMeta: metav1.ObjectMeta{Namespace: "ml", Name: "gpu"}}},
 		Pods: []*corev1.Pod{
 			{
@@ -54,10 +57,13 @@ func TestBetween(t *testing.T) {
 		event func(*snapshot.Snapshot)
 		want  string
 	}{
-		"nothing":   {func(*snapshot.Snapshot) {}, nobody},
-		"time":      {func(s *snapshot.Snapshot) { s.TakenAt = time.Now() }, nobody},
-		"version":   {server(func(p *corev1.Pod) { p.ResourceVersion = "7" }), nobody},
-		"heartbeat": {func(s *snapshot.Snapshot) { s.Nodes[0].ResourceVersion = "8" }, nobody},
+		"nothing":           {func(*snapshot.Snapshot) {}, nobody},
+		"time":              {func(s *snapshot.Snapshot) { s.TakenAt = time.Now() }, nobody},
+		"version":           {server(func(p *corev1.Pod) { p.ResourceVersion = "7" }), nobody},
+		"version of a node": {func(s *snapshot.Snapshot) { s.Nodes[0].ResourceVersion = "8" }, nobody},
+		"heartbeat": {func(s *snapshot.Snapshot) {
+			s.Nodes[0].Status.Conditions[0].LastHeartbeatTime = metav1.Now()
+		}, nobody},
 
 		"it runs": {server(func(p *corev1.Pod) { p.Status.Phase, p.Status.PodIP = corev1.PodRunning, "10.0.0.1" }), namespace},
 		"it is ready": {server(func(p *corev1.Pod) {
@@ -95,13 +101,24 @@ func TestBetween(t *testing.T) {
 			s.Pods[1].OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet", Controller: ptr.To(true)}}
 			s.Pods[1].Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse}}
 		}, everybody},
-		"a claim":  {func(s *snapshot.Snapshot) { s.Claims[0].Status.Allocation = &resourceapi.AllocationResult{} }, everybody},
-		"cordoned": {func(s *snapshot.Snapshot) { s.Nodes[0].Spec.Unschedulable = true }, everybody},
+		"a claim": {func(s *snapshot.Snapshot) { s.Claims[0].Status.Allocation = &resourceapi.AllocationResult{} }, everybody},
+		"a message that proves a behavior": {next(func(p *corev1.Pod) {
+			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: "number of allocations 1 is smaller than number of claims"}}
+		}), everybody},
+		"readiness of a node": {func(s *snapshot.Snapshot) { s.Nodes[0].Status.Conditions[0].Status = corev1.ConditionFalse }, everybody},
+		"label":               {func(s *snapshot.Snapshot) { s.Claims[0].Labels = map[string]string{"a": "b"} }, everybody},
+		"a gap":               {func(s *snapshot.Snapshot) { s.Gaps = []snapshot.Gap{{Resource: snapshot.ResourcePods}} }, everybody},
+		"a gate":              {func(s *snapshot.Snapshot) { s.Gates = map[string]snapshot.Gate{"DRA": {Enabled: true}} }, everybody},
+		"cordoned":            {func(s *snapshot.Snapshot) { s.Nodes[0].Spec.Unschedulable = true }, everybody},
 	} {
 		before, after := pods(), pods()
 		test.event(after)
-		c := ChangeBetween(before, after)
+		version := after.Nodes[0].ResourceVersion
+		c := Between(before, after)
 		got := nobody
+		if c.Any(); after.Nodes[0].ResourceVersion != version {
+			t.Errorf("%s: the snapshot is changed", name)
+		}
 		switch {
 		case c.Touches("ml"):
 			got = everybody
