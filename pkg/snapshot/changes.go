@@ -20,25 +20,27 @@ func Changes[T interface {
 		if SameList(before, after) {
 			return
 		}
-		for len(before)+len(after) > 0 {
-			order := 0
-			switch {
-			case len(before) == 0:
-				order = 1
-			case len(after) == 0:
-				order = -1
-			case before[0] != after[0]:
-				order = Identify(before[0]).Compare(Identify(after[0]))
-			default:
-				before, after = before[1:], after[1:]
-				continue
+		var none T
+		for i, k := 0, 0; ; {
+			for i < len(before) && k < len(after) && before[i] == after[k] {
+				i, k = i+1, k+1
 			}
-			var was, is T
+			was, is, order := none, none, 0
+			switch {
+			case i == len(before) && k == len(after):
+				return
+			case i == len(before):
+				order = 1
+			case k == len(after):
+				order = -1
+			default:
+				order = Identify(before[i]).Compare(Identify(after[k]))
+			}
 			if order <= 0 {
-				was, before = before[0], before[1:]
+				was, i = before[i], i+1
 			}
 			if order >= 0 {
-				is, after = after[0], after[1:]
+				is, k = after[k], k+1
 			}
 			if !yield(was, is) {
 				return
