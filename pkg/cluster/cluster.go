@@ -62,7 +62,7 @@ func (c *Cluster) With(d *Delta) *Cluster {
 	return build(d.After, c, d)
 }
 
-// Amended is [Cluster.With] for the change that leads to a snapshot.
+// Amended returns the cluster of another snapshot, see [Cluster.With].
 func (c *Cluster) Amended(snap *snapshot.Snapshot) *Cluster {
 	return c.With(Between(c.Snapshot, snap))
 }

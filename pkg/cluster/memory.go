@@ -61,8 +61,8 @@ func Remember[T Follower](c *Cluster, work func() T) T {
 	return made
 }
 
-// What time alone changes is worked out again after a while: the more rarely, the longer it
-// takes.
+// Answers that time alone can change are found again after a while: the more rarely, the
+// longer it takes.
 const (
 	youngAge   = time.Minute
 	youngTimes = 10000

@@ -9,9 +9,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Changes yields each object that two sorted lists of snapshots do not share, as it was and as
-// it is: was is the zero value for an object that came, is for one that went. An object that
-// was deleted and created again under its name is the same object here, with another UID.
+// Changes compares two sorted lists of snapshots. It yields each object that they do not share
+// as it was and as it is; was is the zero value for a new object, is for a deleted one. An
+// object that was deleted and created again under its name is one object here, with another
+// UID.
 func Changes[T interface {
 	comparable
 	metav1.Object
