@@ -15,6 +15,7 @@ import (
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	storageapi "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -195,16 +196,29 @@ func orNil(workload *snapshot.Workload, err error) (metav1.Object, error) {
 	return workload, nil
 }
 
-// relevantEvent drops events about things that have nothing to do with claims.
-func relevantEvent(event *corev1.Event, err error) (metav1.Object, error) {
+// untyped removes apiVersion and kind, as a client does: all objects are of
+// the newest version anyway.
+func untyped[T any, P interface {
+	*T
+	metav1.Object
+	GetObjectKind() schema.ObjectKind
+}](object *T, err error) (metav1.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch event.InvolvedObject.Kind {
-	case "Node", "Namespace", "ConfigMap", "Secret", "Service", "Endpoints", "EndpointSlice", "Ingress",
-		"PersistentVolume", "PersistentVolumeClaim", "HorizontalPodAutoscaler", "PodDisruptionBudget",
-		"ServiceAccount", "Lease":
-		return nil, nil
+	P(object).GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	return P(object), nil
+}
+
+// decodeConverted decodes an object of an older version and converts it.
+func decodeConverted[From, To any](data []byte, convert func(*From, *To, conversion.Scope) error) (*To, error) {
+	from, err := DecodeAs[From](data)
+	if err != nil {
+		return nil, err
 	}
-	return untyped(event, nil)
+	to := new(To)
+	if err := convert(from, to, nil); err != nil {
+		return nil, fmt.Errorf("convert to the newest version: %w", err)
+	}
+	return to, nil
 }

@@ -4,6 +4,10 @@
 package kinds
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -184,5 +188,118 @@ func (s *Sharer) pod(pod *corev1.Pod) {
 	for i := range status.Conditions {
 		condition := &status.Conditions[i]
 		s.each((*string)(&condition.Type), (*string)(&condition.Status), &condition.Reason)
+	}
+}
+
+func checkPodClaims(spec *corev1.PodSpec, path string) error {
+	names, listed := nameSet{}, make([]string, 0, len(spec.ResourceClaims))
+	for i := range spec.ResourceClaims {
+		claim := &spec.ResourceClaims[i]
+		at := fmt.Sprintf("%s.resourceClaims[%d]", path, i)
+		if err := names.add(claim.Name, at); err != nil {
+			return err
+		}
+		listed = append(listed, claim.Name)
+		found := ""
+		switch {
+		case claim.ResourceClaimName == nil && claim.ResourceClaimTemplateName == nil:
+			found = "none"
+		case claim.ResourceClaimName != nil && claim.ResourceClaimTemplateName != nil:
+			found = "both"
+		}
+		if found != "" {
+			return AtField(at, fmt.Errorf("expected resourceClaimName or resourceClaimTemplateName, found %s", found))
+		}
+	}
+	for _, list := range []struct {
+		name       string
+		containers []corev1.Container
+	}{{"initContainers", spec.InitContainers}, {"containers", spec.Containers}} {
+		for i := range list.containers {
+			for j, claim := range list.containers[i].Resources.Claims {
+				if names[claim.Name] {
+					continue
+				}
+				at := fmt.Sprintf("%s.%s[%d].resources.claims[%d].name", path, list.name, i, j)
+				if len(listed) == 0 {
+					return AtField(at, fmt.Errorf("there is no %s.resourceClaims with the name %q", path, claim.Name))
+				}
+				return AtField(at, fmt.Errorf("%q is none of %s.resourceClaims: %s", claim.Name, path, strings.Join(listed, ", ")))
+			}
+		}
+	}
+	return nil
+}
+
+func checkPodNames(spec *corev1.PodSpec, path string) error {
+	if err := firstError(
+		wantForm(subdomain(), spec.NodeName, "%s.nodeName", path),
+		wantForm(subdomain(), spec.ServiceAccountName, "%s.serviceAccountName", path),
+		wantForm(subdomain(), spec.PriorityClassName, "%s.priorityClassName", path),
+	); err != nil {
+		return err
+	}
+	for i := range spec.ResourceClaims {
+		claim := &spec.ResourceClaims[i]
+		if err := firstError(
+			wantForm(label(), claim.Name, "%s.resourceClaims[%d].name", path, i),
+			wantPointer(subdomain(), claim.ResourceClaimName, "%s.resourceClaims[%d].resourceClaimName", path, i),
+			wantPointer(subdomain(), claim.ResourceClaimTemplateName, "%s.resourceClaims[%d].resourceClaimTemplateName", path, i),
+		); err != nil {
+			return err
+		}
+	}
+	for i := range spec.InitContainers {
+		if err := wantForm(label(), spec.InitContainers[i].Name, "%s.initContainers[%d].name", path, i); err != nil {
+			return err
+		}
+	}
+	for i := range spec.Containers {
+		if err := wantForm(label(), spec.Containers[i].Name, "%s.containers[%d].name", path, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *rejections) pod(spec *corev1.PodSpec, path string) {
+	var names []string
+	for i := range spec.ResourceClaims {
+		c := &spec.ResourceClaims[i]
+		at := fmt.Sprintf("%s.resourceClaims[%d]", path, i)
+		r.is(label(), c.Name, at+".name")
+		if c.Name != "" && slices.Contains(names, c.Name) {
+			r.add(at+".name", "%q is also the name of another before it; each needs its own", c.Name)
+		}
+		names = append(names, c.Name)
+		if c.ResourceClaimName != nil {
+			r.is(subdomain(), *c.ResourceClaimName, at+".resourceClaimName")
+		}
+		if c.ResourceClaimTemplateName != nil {
+			r.is(subdomain(), *c.ResourceClaimTemplateName, at+".resourceClaimTemplateName")
+		}
+	}
+	for _, list := range []struct {
+		name       string
+		containers []corev1.Container
+	}{{"initContainers", spec.InitContainers}, {"containers", spec.Containers}} {
+		for i := range list.containers {
+			r.containerClaims(list.containers[i].Resources.Claims, fmt.Sprintf("%s.%s[%d].resources.claims", path, list.name, i))
+		}
+	}
+}
+
+// containerClaims adds what a container names twice.
+func (r *rejections) containerClaims(claims []corev1.ResourceClaim, path string) {
+	for i, c := range claims {
+		if c.Request != "" {
+			r.is(label(), c.Request, fmt.Sprintf("%s[%d].request", path, i))
+		}
+		for _, before := range claims[:i] {
+			if before.Name == c.Name && (before.Request == c.Request || before.Request == "" || c.Request == "") {
+				r.add(fmt.Sprintf("%s[%d]", path, i), "%q is in the list twice", c.Name)
+				break
+			}
+		}
 	}
 }

@@ -6,13 +6,11 @@ package kinds
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -163,97 +161,4 @@ func (r *rejections) taint(taint *resourceapi.DeviceTaint, path string) {
 	r.labelKey(taint.Key, path+".key")
 	r.labelValue(taint.Value, path+".value")
 	r.effect(taint.Effect, path+".effect")
-}
-
-func (r *rejections) taintRule(spec *resourceapi.DeviceTaintRuleSpec) {
-	if s := spec.DeviceSelector; s != nil {
-		if s.Driver != nil {
-			r.driver(*s.Driver, "spec.deviceSelector.driver")
-		}
-		if s.Pool != nil {
-			r.pool(*s.Pool, "spec.deviceSelector.pool")
-		}
-		if s.Device != nil {
-			r.is(label(), *s.Device, "spec.deviceSelector.device")
-		}
-	}
-	r.taint(&spec.Taint, "spec.taint")
-}
-
-func (r *rejections) class(spec *resourceapi.DeviceClassSpec) {
-	r.selectors(spec.Selectors, "spec.selectors")
-	if r.atMost(len(spec.Config), resourceapi.DeviceConfigMaxSize, "spec.config") {
-		for i := range spec.Config {
-			r.configuration(&spec.Config[i].DeviceConfiguration, fmt.Sprintf("spec.config[%d]", i))
-		}
-	}
-	if name := spec.ExtendedResourceName; name != nil && !isExtendedResource(*name) {
-		r.add("spec.extendedResourceName", "expected the name of an extended resource such as example.com/gpu, found %q", *name)
-	}
-}
-
-// quota rejects what ValidateResourceQuotaSpec rejects about numbers. isExtendedResource is
-// IsExtendedResourceName of pkg/apis/core/v1/helper.
-func (r *rejections) quota(spec *corev1.ResourceQuotaSpec) {
-	for _, key := range slices.Sorted(maps.Keys(spec.Hard)) {
-		path := fmt.Sprintf("spec.hard[%q]", key)
-		hard := spec.Hard[key]
-		switch {
-		case hard.Sign() < 0:
-			r.add(path, "expected 0 or more, found %s", hard.String())
-		case strings.Contains(string(key), resourceapi.GroupName) || strings.Contains(string(key), "deviceclass."):
-			if whole := resource.NewQuantity(hard.Value(), resource.DecimalSI); whole.Cmp(hard) != 0 {
-				r.add(path, "expected a whole number, found %s", hard.String())
-			}
-		}
-	}
-}
-
-func isExtendedResource(name string) bool {
-	if !strings.Contains(name, "/") || strings.Contains(name, corev1.ResourceDefaultNamespacePrefix) || strings.HasPrefix(name, corev1.DefaultResourceRequestsPrefix) {
-		return false
-	}
-	return len(validation.IsQualifiedName(corev1.DefaultResourceRequestsPrefix+name)) == 0
-}
-
-func (r *rejections) pod(spec *corev1.PodSpec, path string) {
-	var names []string
-	for i := range spec.ResourceClaims {
-		c := &spec.ResourceClaims[i]
-		at := fmt.Sprintf("%s.resourceClaims[%d]", path, i)
-		r.is(label(), c.Name, at+".name")
-		if c.Name != "" && slices.Contains(names, c.Name) {
-			r.add(at+".name", "%q is also the name of another before it; each needs its own", c.Name)
-		}
-		names = append(names, c.Name)
-		if c.ResourceClaimName != nil {
-			r.is(subdomain(), *c.ResourceClaimName, at+".resourceClaimName")
-		}
-		if c.ResourceClaimTemplateName != nil {
-			r.is(subdomain(), *c.ResourceClaimTemplateName, at+".resourceClaimTemplateName")
-		}
-	}
-	for _, list := range []struct {
-		name       string
-		containers []corev1.Container
-	}{{"initContainers", spec.InitContainers}, {"containers", spec.Containers}} {
-		for i := range list.containers {
-			r.containerClaims(list.containers[i].Resources.Claims, fmt.Sprintf("%s.%s[%d].resources.claims", path, list.name, i))
-		}
-	}
-}
-
-// containerClaims adds what a container names twice.
-func (r *rejections) containerClaims(claims []corev1.ResourceClaim, path string) {
-	for i, c := range claims {
-		if c.Request != "" {
-			r.is(label(), c.Request, fmt.Sprintf("%s[%d].request", path, i))
-		}
-		for _, before := range claims[:i] {
-			if before.Name == c.Name && (before.Request == c.Request || before.Request == "" || c.Request == "") {
-				r.add(fmt.Sprintf("%s[%d]", path, i), "%q is in the list twice", c.Name)
-				break
-			}
-		}
-	}
 }

@@ -4,16 +4,21 @@
 package kinds
 
 import (
+	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	resourcev1alpha3 "k8s.io/api/resource/v1alpha3"
 	"k8s.io/apimachinery/pkg/api/resource"
+	convertv1beta1 "k8s.io/dynamic-resource-allocation/api/v1beta1"
+	convertv1beta2 "k8s.io/dynamic-resource-allocation/api/v1beta2"
 )
 
 // redactedSlices returns the tables for ResourceSlices, DeviceTaintRules and the status of pools.
@@ -389,4 +394,149 @@ func reachedBySteps(value, from, step *resource.Quantity) bool {
 		}
 	}
 	return step.MilliValue() == 0 || (value.MilliValue()-from.MilliValue())%step.MilliValue() == 0
+}
+
+func decodeSlice(data []byte, version string) (*resourceapi.ResourceSlice, error) {
+	switch version {
+	case "v1beta1":
+		return decodeConverted(data, convertv1beta1.Convert_v1beta1_ResourceSlice_To_v1_ResourceSlice)
+	case "v1beta2":
+		return decodeConverted(data, convertv1beta2.Convert_v1beta2_ResourceSlice_To_v1_ResourceSlice)
+	default:
+		return DecodeAs[resourceapi.ResourceSlice](data)
+	}
+}
+
+// checkRanges fails for ranges of request policies by which no value can be rounded
+// up: the allocator divides by the step, as a number of 64 bits.
+func checkRanges(devices []resourceapi.Device, apiVersion string) error {
+	for i := range devices {
+		for _, name := range slices.Sorted(maps.Keys(devices[i].Capacity)) {
+			policy := devices[i].Capacity[name].RequestPolicy
+			if policy == nil || policy.ValidRange == nil {
+				continue
+			}
+			valid := policy.ValidRange
+			field := fmt.Sprintf("%s.capacity[%q].requestPolicy.validRange", devicePath(i, apiVersion), name)
+			switch step := valid.Step; {
+			case valid.Min == nil:
+				return AtField(field+".min", errors.New("expected a quantity, found none"))
+			case step == nil:
+			case step.Sign() <= 0:
+				return AtField(field+".step", fmt.Errorf("expected a quantity greater than zero, found %s", step))
+			case step.Value() == 0:
+				return AtField(field+".step", fmt.Errorf("expected at most %d, found %s", math.MaxInt64, step))
+			}
+		}
+	}
+	return nil
+}
+
+// devicePath returns where a slice has a device: v1beta1 has its fields in "basic".
+func devicePath(i int, apiVersion string) string {
+	if strings.HasSuffix(apiVersion, "/v1beta1") {
+		return fmt.Sprintf("spec.devices[%d].basic", i)
+	}
+	return fmt.Sprintf("spec.devices[%d]", i)
+}
+
+func checkSliceLengths(spec *resourceapi.ResourceSliceSpec, apiVersion string) error {
+	if err := firstError(
+		atMost(len(spec.Devices), resourceapi.ResourceSliceMaxDevices, "spec.devices"),
+		atMost(len(spec.SharedCounters), maxCounterSets, "spec.sharedCounters"),
+	); err != nil {
+		return err
+	}
+	for i := range spec.SharedCounters {
+		if err := atMost(len(spec.SharedCounters[i].Counters), resourceapi.ResourceSliceMaxCountersPerCounterSet, "spec.sharedCounters[%d].counters", i); err != nil {
+			return err
+		}
+	}
+	within := ""
+	if strings.HasSuffix(apiVersion, "/v1beta1") {
+		within = ".basic"
+	}
+	for i := range spec.Devices {
+		if err := checkDeviceLengths(&spec.Devices[i], i, within); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkDeviceLengths(device *resourceapi.Device, i int, within string) error {
+	const most = resourceapi.ResourceSliceMaxAttributesAndCapacitiesPerDevice
+	if found := len(device.Attributes) + len(device.Capacity); found > most {
+		return AtField(fmt.Sprintf("spec.devices[%d]%s", i, within), fmt.Errorf("expected at most %d attributes and capacities, found %d", most, found))
+	}
+	for _, list := range [...]struct {
+		found, limit int
+		name         string
+	}{
+		{len(device.Taints), resourceapi.DeviceTaintsMaxLength, "taints"},
+		{len(device.ConsumesCounters), maxConsumptions, "consumesCounters"},
+		{len(device.BindingConditions), resourceapi.BindingConditionsMaxSize, "bindingConditions"},
+		{len(device.BindingFailureConditions), resourceapi.BindingFailureConditionsMaxSize, "bindingFailureConditions"},
+	} {
+		if list.found > list.limit {
+			return atMost(list.found, list.limit, "spec.devices[%d]%s.%s", i, within, list.name)
+		}
+	}
+	for name, attribute := range device.Attributes {
+		values := max(len(attribute.StringValues), len(attribute.IntValues), len(attribute.BoolValues), len(attribute.VersionValues))
+		if values > resourceapi.ResourceSliceMaxAttributeValuesPerDevice {
+			return atMost(values, resourceapi.ResourceSliceMaxAttributeValuesPerDevice, "spec.devices[%d]%s.attributes[%q]", i, within, name)
+		}
+		if attribute.StringValue != nil && len(*attribute.StringValue) > resourceapi.DeviceAttributeMaxValueLength {
+			if err := noLongerThan(utf8.RuneCountInString(*attribute.StringValue), resourceapi.DeviceAttributeMaxValueLength, "spec.devices[%d]%s.attributes[%q].string", i, within, name); err != nil {
+				return err
+			}
+		}
+	}
+	for j := range device.ConsumesCounters {
+		if err := atMost(len(device.ConsumesCounters[j].Counters), resourceapi.ResourceSliceMaxCountersPerDeviceCounterConsumption, "spec.devices[%d]%s.consumesCounters[%d].counters", i, within, j); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkSliceNames(spec *resourceapi.ResourceSliceSpec) error {
+	if err := firstError(
+		wantForm(driverName(), spec.Driver, "spec.driver"),
+		wantForm(poolName(), spec.Pool.Name, "spec.pool.name"),
+		wantPointer(subdomain(), spec.NodeName, "spec.nodeName"),
+	); err != nil {
+		return err
+	}
+	device := label()
+	for i := range spec.Devices {
+		if isLabel(spec.Devices[i].Name) && spec.Devices[i].NodeName == nil {
+			continue
+		}
+		if err := firstError(
+			wantForm(device, spec.Devices[i].Name, "spec.devices[%d].name", i),
+			wantPointer(subdomain(), spec.Devices[i].NodeName, "spec.devices[%d].nodeName", i),
+		); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Limits before Kubernetes 1.35, which has lower ones.
+const (
+	maxCounterSets  = 32
+	maxConsumptions = 32
+)
+
+// checkStoredSlice fails for a slice that no API server has ever stored.
+func checkStoredSlice(spec *resourceapi.ResourceSliceSpec, apiVersion string) error {
+	switch pool := &spec.Pool; {
+	case pool.ResourceSliceCount < 1:
+		return AtField("spec.pool.resourceSliceCount", atLeast(1, pool.ResourceSliceCount))
+	case pool.Generation < 0:
+		return AtField("spec.pool.generation", atLeast(0, pool.Generation))
+	}
+	return firstError(checkRanges(spec.Devices, apiVersion), checkSliceLengths(spec, apiVersion), checkSliceNames(spec))
 }
