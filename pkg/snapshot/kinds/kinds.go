@@ -4,8 +4,8 @@
 package kinds
 
 import (
-	"errors"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -15,7 +15,6 @@ import (
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	storageapi "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -127,98 +126,159 @@ func (d *Decoder) Decode(data []byte, apiVersion, kind string) (metav1.Object, e
 	return nil, nil
 }
 
-// DecodeResource decodes an object of resource.k8s.io, nil for other kinds.
-func DecodeResource(data []byte, version, kind string) (metav1.Object, error) {
-	if err := checkResourceVersion(version, kind); err != nil {
-		return nil, err
-	}
-	switch kind {
-	case "ResourceSlice":
-		return untyped(decodeSlice(data, version))
-	case "DeviceClass":
-		return untyped(decodeClass(data, version))
-	case "ResourceClaim":
-		return untyped(decodeClaim(data, version))
-	case "ResourceClaimTemplate":
-		return untyped(decodeTemplate(data, version))
-	case "DeviceTaintRule":
-		return untyped(DecodeTaintRule(data, version))
-	case snapshot.KindPoolStatus:
-		return decodePoolStatus(data, version)
-	default:
-		return nil, nil
-	}
-}
+// CheckStored, and the functions of each kind that it calls, refuse objects that no API server
+// stores, by the rules of pkg/apis/resource/validation and pkg/apis/core/validation of Kubernetes
+// v1.37.1 and the limits of k8s.io/api/resource/v1. Whatever works with a snapshot relies on them
+// for its time and its memory, and the allocator for its life: a count below zero makes it panic,
+// and so does a step of zero.
 
-// ErrGone means that no supported release of Kubernetes has the version or the kind of an object.
-var ErrGone = errors.New("gone")
-
-// checkResourceVersion refuses what no server has any more, or none that this
-// program knows, instead of leaving out objects that decide the answer.
-func checkResourceVersion(version, kind string) error {
-	replacement := ""
-	switch kind {
-	case "ResourceClass":
-		replacement = "DeviceClass replaced it in Kubernetes 1.31"
-	case "ResourceClassParameters":
-		replacement = "spec.config of DeviceClass replaced it in Kubernetes 1.31"
-	case "ResourceClaimParameters":
-		replacement = "spec.devices of ResourceClaim replaced it in Kubernetes 1.31"
-	case "PodSchedulingContext":
-		replacement = "the scheduler allocates without it since Kubernetes 1.32"
-	case "ResourceSlice", "DeviceClass", "ResourceClaim", "ResourceClaimTemplate":
-		switch version {
-		case "v1", "v1beta2", "v1beta1":
-			return nil
-		case "v1alpha1", "v1alpha2", "v1alpha3":
-			return &FieldError{"apiVersion", fmt.Errorf("%s of resource.k8s.io/%s is %w since Kubernetes 1.32: "+
-				"expected one of v1, v1beta2, v1beta1", kind, version, ErrGone)}
+// CheckStored fails for what no API server has ever stored: numbers, lists and
+// names that it refuses.
+func CheckStored(object metav1.Object, apiVersion, kind string) error {
+	if err := checkMeta(object, kind); err != nil {
+		return err
+	}
+	switch object := object.(type) {
+	case *resourceapi.ResourceSlice:
+		return checkStoredSlice(&object.Spec, apiVersion)
+	case *resourceapi.ResourceClaim:
+		if err := checkStoredClaim(&object.Spec.Devices, "spec.devices", apiVersion); err != nil {
+			return err
 		}
-		return &FieldError{"apiVersion", fmt.Errorf("resource.k8s.io/%s is not known: expected one of v1, v1beta2, v1beta1", version)}
-	case "DeviceTaintRule":
-		switch version {
-		case "v1", "v1beta2", "v1alpha3":
-			return nil
+		return firstError(checkStatusLengths(&object.Status), checkStatusNames(&object.Status))
+	case *resourceapi.ResourceClaimTemplate:
+		return checkStoredClaim(&object.Spec.Spec.Devices, "spec.spec.devices", apiVersion)
+	case *resourceapi.DeviceClass:
+		return checkStoredClass(&object.Spec)
+	case *resourceapi.DeviceTaintRule:
+		return checkStoredRule(object)
+	case *corev1.Pod:
+		return checkPodNames(&object.Spec, "spec")
+	case *snapshot.Workload:
+		return checkPodNames(&object.Template.Spec, "spec.template.spec")
+	case *corev1.Event:
+		return Reference(&object.InvolvedObject, "involvedObject")
+	}
+	return nil
+}
+
+// CheckValues fails for a manifest that the API server would reject for
+// what it says about devices.
+func CheckValues(object metav1.Object, apiVersion string) error {
+	switch object := object.(type) {
+	case *resourceapi.ResourceClaim:
+		return checkDevices(&object.Spec.Devices, "spec.devices", apiVersion)
+	case *resourceapi.ResourceClaimTemplate:
+		return checkDevices(&object.Spec.Spec.Devices, "spec.spec.devices", apiVersion)
+	case *corev1.Pod:
+		return checkPodClaims(&object.Spec, "spec")
+	case *snapshot.Workload:
+		return checkPodClaims(&object.Template.Spec, templatePath(apiVersion, object.Kind)+".spec")
+	}
+	return nil
+}
+
+// Rejected finds what an API server rejects in an object that is to be created.
+// Paths are those of the newest version.
+func Rejected(object metav1.Object, apiVersion string) []*FieldError {
+	r := &rejections{}
+	switch object := object.(type) {
+	case *resourceapi.ResourceClaim:
+		r.claim(&object.Spec.Devices, "spec.devices")
+	case *resourceapi.ResourceClaimTemplate:
+		r.claim(&object.Spec.Spec.Devices, "spec.spec.devices")
+	case *resourceapi.DeviceClass:
+		r.class(&object.Spec)
+	case *resourceapi.ResourceSlice:
+		r.slice(&object.Spec)
+	case *resourceapi.DeviceTaintRule:
+		r.taintRule(&object.Spec)
+	case *corev1.ResourceQuota:
+		r.quota(&object.Spec)
+	case *corev1.Pod:
+		r.pod(&object.Spec, "spec")
+	case *snapshot.Workload:
+		r.pod(&object.Template.Spec, templatePath(apiVersion, object.Kind)+".spec")
+	}
+	return r.found
+}
+
+// Strip removes from an object, in place, what nothing in this program reads:
+// the history of its fields, what containers run, pictures of images. That is
+// most of a large cluster's bytes. What decides about scheduling stays.
+func Strip(object metav1.Object) {
+	object.SetManagedFields(nil)
+	object.SetSelfLink("")
+	stripImpossible(object)
+	if annotations := object.GetAnnotations(); annotations[corev1.LastAppliedConfigAnnotation] != "" {
+		noteDropped(object, annotations[corev1.LastAppliedConfigAnnotation])
+		annotations = object.GetAnnotations()
+		delete(annotations, corev1.LastAppliedConfigAnnotation)
+		if len(annotations) == 0 {
+			object.SetAnnotations(nil)
 		}
-		return &FieldError{"apiVersion", fmt.Errorf("resource.k8s.io/%s has no DeviceTaintRule: "+
-			"expected one of v1, v1beta2, v1alpha3", version)}
+	}
+	stripVolumeObject(object)
+	switch object := object.(type) {
+	case *corev1.Node:
+		stripNode(object)
+	case *corev1.Pod:
+		noteComponent(object)
+		stripPodSpec(&object.Spec)
+		stripPodStatus(&object.Status)
+	case *snapshot.Workload:
+		notePlugin(object)
+		stripPodSpec(&object.Template.Spec)
+	case *resourceapi.ResourceClaim:
+		stripClaim(object)
+	case *resourceapi.ResourceClaimTemplate:
+		for i := range object.Spec.Spec.Devices.Config {
+			canonicalOpaque(object.Spec.Spec.Devices.Config[i].Opaque)
+		}
+	case *resourceapi.DeviceClass:
+		for i := range object.Spec.Config {
+			canonicalOpaque(object.Spec.Config[i].Opaque)
+		}
+	}
+}
+
+// NeverRead returns the largest fields that [Strip] removes from objects of a
+// resource, for [NewReader].
+func NeverRead(resource string) []Field {
+	always := ReadFields("metadata.managedFields")
+	switch resource {
+	case snapshot.ResourceNodes:
+		return append(always, neverReadOfNodes()...)
+	case snapshot.ResourcePods:
+		return append(always, neverReadOfPods()...)
 	default:
-		return nil
+		return always
 	}
-	return fmt.Errorf("%s of resource.k8s.io/%s is %w: %s", kind, version, ErrGone, replacement)
 }
 
-// orNil makes an untyped nil of a typed one.
-func orNil(workload *snapshot.Workload, err error) (metav1.Object, error) {
-	if err != nil {
-		return nil, err
+// Object makes an object share parts with those before it. None of them may be changed
+// afterwards.
+func (s *Sharer) Object(object metav1.Object) {
+	object.SetNamespace(s.string(object.GetNamespace()))
+	object.SetLabels(s.labels(object.GetLabels()))
+	object.SetAnnotations(s.labels(object.GetAnnotations()))
+	if names := object.GetFinalizers(); len(names) > 0 {
+		object.SetFinalizers(s.finalizers.of(s.hash(names...), names, slices.Equal))
 	}
-	return workload, nil
+	switch object := object.(type) {
+	case *corev1.Node:
+		s.node(object)
+	case *corev1.Pod:
+		s.pod(object)
+	case *resourceapi.ResourceClaim:
+		s.claim(object)
+	case *resourceapi.ResourceSlice:
+		s.slice(object)
+	}
 }
 
-// untyped removes apiVersion and kind, as a client does: all objects are of
-// the newest version anyway.
-func untyped[T any, P interface {
-	*T
-	metav1.Object
-	GetObjectKind() schema.ObjectKind
-}](object *T, err error) (metav1.Object, error) {
-	if err != nil {
-		return nil, err
-	}
-	P(object).GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
-	return P(object), nil
-}
-
-// decodeConverted decodes an object of an older version and converts it.
-func decodeConverted[From, To any](data []byte, convert func(*From, *To, conversion.Scope) error) (*To, error) {
-	from, err := DecodeAs[From](data)
-	if err != nil {
-		return nil, err
-	}
-	to := new(To)
-	if err := convert(from, to, nil); err != nil {
-		return nil, fmt.Errorf("convert to the newest version: %w", err)
-	}
-	return to, nil
+// Redactions lists the types with such fields. The types of one kind stand in its file.
+func Redactions() []Redaction {
+	return slices.Concat(redactedEverywhere(), redactedNodes(), redactedSlices(), redactedClasses(), redactedClaims(), redactedPods(), redactedGroups(),
+		redactedQueues(), redactedDomains(), redactedQuotas(), redactedVolumes(), redactedEvents())
 }

@@ -4,10 +4,13 @@
 package kinds
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -164,4 +167,102 @@ func CheckHeader(h *snapshot.Header) error {
 		return err == nil
 	}}
 	return firstError(wantForm(version, h.ServerVersion, "serverVersion"), wantForm(version, h.Emulator, "emulator"))
+}
+
+func checkMeta(object metav1.Object, kind string) error {
+	name := subdomain()
+	if kind == "Namespace" {
+		name = label()
+	}
+	if err := firstError(
+		wantForm(name, object.GetName(), "metadata.name"),
+		wantForm(label(), object.GetNamespace(), "metadata.namespace"),
+		wantForm(form{"the beginning of " + name.words, func(prefix string) bool { return name.valid(prefix + "x") }}, object.GetGenerateName(), "metadata.generateName"),
+	); err != nil {
+		return err
+	}
+	for i, owner := range object.GetOwnerReferences() {
+		if err := Owner(&owner, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Owner fails for an owner that cannot exist.
+func Owner(owner *metav1.OwnerReference, i int) error {
+	if isLabel(strings.ToLower(owner.Kind)) && isSubdomain(owner.Name) && wantVersion(owner.APIVersion, "") == nil {
+		return nil
+	}
+	return firstError(
+		wantForm(kindName(), owner.Kind, "metadata.ownerReferences[%d].kind", i),
+		wantVersion(owner.APIVersion, fmt.Sprintf("metadata.ownerReferences[%d].apiVersion", i)),
+		wantForm(anyName(), owner.Name, "metadata.ownerReferences[%d].name", i),
+	)
+}
+
+// Reference fails for a reference to an object that cannot exist.
+func Reference(ref *corev1.ObjectReference, path string) error {
+	return firstError(
+		wantForm(kindName(), ref.Kind, "%s.kind", path),
+		wantVersion(ref.APIVersion, path+".apiVersion"),
+		wantForm(anyName(), ref.Name, "%s.name", path),
+		wantForm(label(), ref.Namespace, "%s.namespace", path),
+	)
+}
+
+// atMost fails for more than so many elements of a list at a path.
+func atMost(found, limit int, path string, indexes ...any) error {
+	if found <= limit {
+		return nil
+	}
+	return AtField(fmt.Sprintf(path, indexes...), fmt.Errorf("expected at most %d elements, found %d", limit, found))
+}
+
+// noLongerThan fails for a text of more than so many characters.
+func noLongerThan(found, limit int, path string, indexes ...any) error {
+	if found <= limit {
+		return nil
+	}
+	return AtField(fmt.Sprintf(path, indexes...), fmt.Errorf("expected at most %d characters, found %d", limit, found))
+}
+
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func atLeast(least, found int64) error {
+	return fmt.Errorf("expected at least %d, found %d", least, found)
+}
+
+// nameSet has the names in a list, to find those that are there twice and
+// those that are referred to, but not there.
+type nameSet map[string]bool
+
+// errNoName is something without a name that needs one.
+var errNoName = errors.New("expected a name, found none")
+
+func (s nameSet) add(name, path string) error {
+	switch {
+	case name == "":
+		return AtField(path+".name", errNoName)
+	case s[name]:
+		return AtField(path+".name", fmt.Errorf("%q is also the name of another before it; each needs its own", name))
+	}
+	s[name] = true
+	return nil
+}
+
+func (s nameSet) checkReferences(requests []string, path string) error {
+	for i, name := range requests {
+		if !s[name] {
+			return AtField(fmt.Sprintf("%s.requests[%d]", path, i), fmt.Errorf("there is no request %q", name))
+		}
+	}
+	return nil
 }

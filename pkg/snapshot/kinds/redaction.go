@@ -5,7 +5,6 @@ package kinds
 
 import (
 	"reflect"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,12 +21,6 @@ type Redaction struct {
 }
 
 func redacted[T any](fields string) Redaction { return Redaction{reflect.TypeFor[T](), fields} }
-
-// Redactions lists the types with such fields. The types of one kind stand in its file.
-func Redactions() []Redaction {
-	return slices.Concat(redactedEverywhere(), redactedNodes(), redactedSlices(), redactedClasses(), redactedClaims(), redactedPods(), redactedGroups(),
-		redactedQueues(), redactedDomains(), redactedQuotas(), redactedVolumes(), redactedEvents())
-}
 
 func redactedEverywhere() []Redaction {
 	return []Redaction{

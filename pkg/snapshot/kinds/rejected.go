@@ -9,58 +9,15 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/validate/content"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
-
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// The functions in this file, and methods of rejections, find everything that an API server rejects
-// about devices when an object is created, by the rules of
-// pkg/apis/resource/validation and pkg/apis/core/validation of Kubernetes v1.37.1.
-// Unlike [Values], which is for those who stop at the first, they go on. Whether CEL
-// expressions compile is for others to find out.
-
-// Rejected finds what an API server rejects in an object that is to be created.
-// Paths are those of the newest version.
-func Rejected(object metav1.Object, apiVersion string) []*FieldError {
-	r := &rejections{}
-	switch object := object.(type) {
-	case *resourceapi.ResourceClaim:
-		r.claim(&object.Spec.Devices, "spec.devices")
-	case *resourceapi.ResourceClaimTemplate:
-		r.claim(&object.Spec.Spec.Devices, "spec.spec.devices")
-	case *resourceapi.DeviceClass:
-		r.class(&object.Spec)
-	case *resourceapi.ResourceSlice:
-		r.slice(&object.Spec)
-	case *resourceapi.DeviceTaintRule:
-		r.taintRule(&object.Spec)
-	case *corev1.ResourceQuota:
-		r.quota(&object.Spec)
-	case *corev1.Pod:
-		r.pod(&object.Spec, "spec")
-	case *snapshot.Workload:
-		r.pod(&object.Template.Spec, templatePath(apiVersion, object.Kind)+".spec")
-	}
-	return r.found
-}
-
-// templatePath returns where a kind has its pod template.
-func templatePath(apiVersion, kind string) string {
-	switch KnownWorkload(groupOf(apiVersion).Group, kind) {
-	case TemplateInJob:
-		return "spec.jobTemplate.spec.template"
-	case TemplateOnTop:
-		return "template"
-	case TemplateInSpec, NotWorkload:
-	}
-	return "spec.template"
-}
-
+// rejections collects everything that an API server rejects about devices when an object is
+// created, by the rules of pkg/apis/resource/validation and pkg/apis/core/validation of Kubernetes
+// v1.37.1. Unlike [CheckValues], which stops at the first, it goes on. Whether CEL expressions
+// compile is for others to find out.
 type rejections struct{ found []*FieldError }
 
 func (r *rejections) add(path, format string, args ...any) {

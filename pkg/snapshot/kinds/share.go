@@ -7,11 +7,9 @@ import (
 	"hash/maphash"
 	"maps"
 	"reflect"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Sharer knows parts of objects that it met before. It remembers a bounded number of
@@ -54,27 +52,6 @@ func (k *known[T]) of(hash uint64, value T, equal func(a, b T) bool) T {
 		*before = value
 	}
 	return *before
-}
-
-// Object makes an object share parts with those before it. None of them may be changed
-// afterwards.
-func (s *Sharer) Object(object metav1.Object) {
-	object.SetNamespace(s.string(object.GetNamespace()))
-	object.SetLabels(s.labels(object.GetLabels()))
-	object.SetAnnotations(s.labels(object.GetAnnotations()))
-	if names := object.GetFinalizers(); len(names) > 0 {
-		object.SetFinalizers(s.finalizers.of(s.hash(names...), names, slices.Equal))
-	}
-	switch object := object.(type) {
-	case *corev1.Node:
-		s.node(object)
-	case *corev1.Pod:
-		s.pod(object)
-	case *resourceapi.ResourceClaim:
-		s.claim(object)
-	case *resourceapi.ResourceSlice:
-		s.slice(object)
-	}
 }
 
 // each makes strings share their bytes.

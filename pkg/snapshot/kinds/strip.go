@@ -9,48 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
-
-// Strip removes from an object, in place, what nothing in this program reads:
-// the history of its fields, what containers run, pictures of images. That is
-// most of a large cluster's bytes. What decides about scheduling stays.
-func Strip(object metav1.Object) {
-	object.SetManagedFields(nil)
-	object.SetSelfLink("")
-	stripImpossible(object)
-	if annotations := object.GetAnnotations(); annotations[corev1.LastAppliedConfigAnnotation] != "" {
-		noteDropped(object, annotations[corev1.LastAppliedConfigAnnotation])
-		annotations = object.GetAnnotations()
-		delete(annotations, corev1.LastAppliedConfigAnnotation)
-		if len(annotations) == 0 {
-			object.SetAnnotations(nil)
-		}
-	}
-	stripVolumeObject(object)
-	switch object := object.(type) {
-	case *corev1.Node:
-		stripNode(object)
-	case *corev1.Pod:
-		noteComponent(object)
-		stripPodSpec(&object.Spec)
-		stripPodStatus(&object.Status)
-	case *snapshot.Workload:
-		notePlugin(object)
-		stripPodSpec(&object.Template.Spec)
-	case *resourceapi.ResourceClaim:
-		stripClaim(object)
-	case *resourceapi.ResourceClaimTemplate:
-		for i := range object.Spec.Spec.Devices.Config {
-			canonicalOpaque(object.Spec.Spec.Devices.Config[i].Opaque)
-		}
-	case *resourceapi.DeviceClass:
-		for i := range object.Spec.Config {
-			canonicalOpaque(object.Spec.Config[i].Opaque)
-		}
-	}
-}
 
 // unknownName stands for what cannot be the name of a kind, a resource or an
 // object.
@@ -77,19 +36,5 @@ func stripImpossible(object metav1.Object) {
 		if Reference(&object.InvolvedObject, "") != nil {
 			object.InvolvedObject = corev1.ObjectReference{Kind: unknownName, Name: unknownName}
 		}
-	}
-}
-
-// NeverRead returns the largest fields that [Strip] removes from objects of a
-// resource, for [NewReader].
-func NeverRead(resource string) []Field {
-	always := ReadFields("metadata.managedFields")
-	switch resource {
-	case snapshot.ResourceNodes:
-		return append(always, neverReadOfNodes()...)
-	case snapshot.ResourcePods:
-		return append(always, neverReadOfPods()...)
-	default:
-		return always
 	}
 }

@@ -312,3 +312,15 @@ func WorkloadManifest(w *snapshot.Workload) (any, error) {
 	manifest.Spec = spec
 	return manifest, nil
 }
+
+// templatePath returns where a kind has its pod template.
+func templatePath(apiVersion, kind string) string {
+	switch KnownWorkload(groupOf(apiVersion).Group, kind) {
+	case TemplateInJob:
+		return "spec.jobTemplate.spec.template"
+	case TemplateOnTop:
+		return "template"
+	case TemplateInSpec, NotWorkload:
+	}
+	return "spec.template"
+}
