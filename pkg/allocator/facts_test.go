@@ -14,7 +14,6 @@ import (
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/preview"
 )
 
 // TestNodesThatAreNotThere gives verdicts for nodes that only slices or a preview
@@ -24,7 +23,7 @@ func TestNodesThatAreNotThere(t *testing.T) {
 	class := tc.Class(tc.ClassA, tc.DriverA)
 	for name, snap := range map[string]*snapshot.Snapshot{
 		"made up": tc.Snapshot(tc.IncubatingGates(), devices, class),
-		"preview": preview.Apply(tc.Snapshot(tc.IncubatingGates(), class, tc.Node(tc.Node1)), tc.Snapshot(devices)),
+		"preview": snapshot.WithPreview(tc.Snapshot(tc.IncubatingGates(), class, tc.Node(tc.Node1)), tc.Snapshot(devices)),
 	} {
 		a := newAllocator(t, snap)
 		nodes, _ := a.Facts.Nodes.All()

@@ -18,5 +18,5 @@
 // whether claims fit: that is pkg/allocator's. It talks to no cluster, never
 // changes an object of the snapshot and does not explain. Selectors are evaluated
 // by pkg/allocator/selector, set up here to see devices as the allocator does. All
-// packages above pkg/snapshot/preview may import it.
+// packages above pkg/snapshot may import it.
 package cluster

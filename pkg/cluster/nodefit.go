@@ -18,7 +18,6 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/preview"
 )
 
 // Fit runs the scheduler's filters that only need the pod, the node and the pods on it:
@@ -26,7 +25,7 @@ import (
 // It returns all misfits, nil if there are none, beginning with the pod's own selection of
 // nodes: if that fails, nothing else about the node matters. If pods could not be read, the
 // misfits are certain, but there may be more. For the rest see [Nodes.NotModelled]. Of
-// nodes that were made up (see [Nodes.All] and [preview.NodeMissing]) only the name is
+// nodes that were made up (see [Nodes.All] and [snapshot.NodeMissing]) only the name is
 // compared.
 func (n *Nodes) Fit(pod *corev1.Pod, node *corev1.Node) []Misfit {
 	original := pod
@@ -38,7 +37,7 @@ func (n *Nodes) Fit(pod *corev1.Pod, node *corev1.Node) []Misfit {
 			Path: "metadata.name", Found: node.Name, Wanted: pod.Spec.NodeName,
 		})
 	}
-	if n.madeUp() || preview.NodeMissing(node) {
+	if n.madeUp() || snapshot.NodeMissing(node) {
 		return misfits
 	}
 	misfits = append(misfits, affinityMisfits(pod, node)...)
@@ -239,7 +238,7 @@ type Room struct {
 // RoomFor lists the resources of a node that a pod takes, with the number of further such
 // pods, the smallest first. It is empty for nodes of which only the name is known.
 func (n *Nodes) RoomFor(pod *corev1.Pod, node *corev1.Node) []Room {
-	if n.madeUp() || preview.NodeMissing(node) {
+	if n.madeUp() || snapshot.NodeMissing(node) {
 		return nil
 	}
 	pod = defaultedPod(pod)

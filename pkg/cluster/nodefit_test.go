@@ -13,7 +13,6 @@ import (
 
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/preview"
 )
 
 func TestNodeFit(t *testing.T) {
@@ -236,7 +235,7 @@ func TestMadeUpNodes(t *testing.T) {
 func TestMissingNode(t *testing.T) {
 	snap := tc.Snapshot(tc.IncubatingGates(), tc.Node(tc.Node1), tc.Slice("a", tc.DriverA, "p1", tc.Device("d")).OnNode(tc.Node1), tc.Class(tc.ClassA, tc.DriverA))
 	laid := tc.Snapshot(tc.Slice("b", tc.DriverA, "p2", tc.Device("d"), tc.Device("e")).OnNode(tc.Node2))
-	a := newCluster(t, preview.Apply(snap, laid))
+	a := newCluster(t, snapshot.WithPreview(snap, laid))
 	nodes, known := a.Nodes.All()
 	if !known || len(nodes) != 2 {
 		t.Fatalf("known %t, %d nodes", known, len(nodes))

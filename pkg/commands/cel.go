@@ -17,9 +17,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
-	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/evaluation"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -29,7 +27,7 @@ import (
 
 // celFlags are the flags of cel.
 type celFlags struct {
-	names.DeviceFlags
+	cli.DeviceFlags
 	reading    *cli.ReadingFlags
 	output     *cli.OutputFlags
 	device     string
@@ -40,7 +38,7 @@ type celFlags struct {
 
 // celOptions are the parsed flags.
 type celOptions struct {
-	names.DeviceFlags
+	cli.DeviceFlags
 	// expression is empty for the prompt, and with a device to start from.
 	expression string
 	compare    *string
@@ -120,10 +118,10 @@ device, with --from-device if there is an expression.`,
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	// RegisterFlagCompletionFunc only fails for duplicates.
 	for _, name := range []string{"device", "from-device"} {
-		_ = cmd.RegisterFlagCompletionFunc(name, names.Complete(f.reading, names.ProposeDevices))
+		_ = cmd.RegisterFlagCompletionFunc(name, cli.CompleteWith(f.reading, cli.ProposeDevices))
 	}
 	_ = cmd.RegisterFlagCompletionFunc("compare", cobra.NoFileCompletions)
-	names.CompleteFlags(f.reading, cmd)
+	cli.CompleteFlags(f.reading, cmd)
 	return cmd
 }
 
@@ -189,7 +187,7 @@ func (o *celOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	devices := evaluation.New(c, chosen, from.Snap.Class(o.Class))
+	devices := inventory.NewDeviceEvaluator(c, chosen, from.Snap.Class(o.Class))
 	if o.expression == "" && o.fromDevice == "" {
 		return o.prompt(ctx, devices, chosen, notes)
 	}
@@ -237,8 +235,8 @@ func (o *celOptions) choose(ctx context.Context, from *cli.Source, c *cluster.Cl
 	if err != nil {
 		return nil, nil, err
 	}
-	notes := append(cli.GapNotes(from.Snap, nil), names.NoSuchDevices(c, o.Driver, "", "")...)
-	notes = append(notes, names.FailureNotes(failures)...)
+	notes := append(cli.GapNotes(from.Snap, nil), cli.NoSuchDevices(c, o.Driver, "", "")...)
+	notes = append(notes, cli.FailureNotes(failures)...)
 	if o.device == "" {
 		return chosen, notes, nil
 	}
@@ -260,7 +258,7 @@ func (o *celOptions) noDevice(name string, from *cli.Source) error {
 			where += " (" + chosen.flag + " " + chosen.value + ")"
 		}
 	}
-	return names.NotFound("device", name, where, "List what there is: kubectl dra devices")
+	return cli.NotFound("device", name, where, "List what there is: kubectl dra devices")
 }
 
 // devicesNamed returns the devices of a name, which may lack the pool and the driver.
@@ -274,10 +272,10 @@ func devicesNamed(list []*cluster.Device, name string) []*cluster.Device {
 	return found
 }
 
-func (o *celOptions) evaluate(ctx context.Context, devices *evaluation.Devices, chosen []*cluster.Device, from *cli.Source) (*api.Evaluation, error) {
+func (o *celOptions) evaluate(ctx context.Context, devices *inventory.DeviceEvaluator, chosen []*cluster.Device, from *cli.Source) (*api.Evaluation, error) {
 	if o.fromDevice != "" {
-		full := names.FullNames[*cluster.Device]{Of: func(d *cluster.Device) string { return d.ID.String() }, There: "as", Choose: "Write it as POOL/DEVICE or DRIVER/POOL/DEVICE."}
-		device, err := names.Only("device", o.fromDevice, full, devicesNamed(chosen, o.fromDevice))
+		full := cli.FullNames[*cluster.Device]{Of: func(d *cluster.Device) string { return d.ID.String() }, There: "as", Choose: "Write it as POOL/DEVICE or DRIVER/POOL/DEVICE."}
+		device, err := cli.OnlyOne("device", o.fromDevice, full, devicesNamed(chosen, o.fromDevice))
 		if err != nil {
 			return nil, err
 		}
@@ -324,7 +322,7 @@ func (o *celOptions) outcome(found *api.Evaluation) error {
 }
 
 // prompt evaluates typed expressions until the user quits.
-func (o *celOptions) prompt(ctx context.Context, devices *evaluation.Devices, chosen []*cluster.Device, notes []string) error {
+func (o *celOptions) prompt(ctx context.Context, devices *inventory.DeviceEvaluator, chosen []*cluster.Device, notes []string) error {
 	if err := cli.PrintNotes(o.streams, notes...); err != nil {
 		return err
 	}
@@ -335,7 +333,7 @@ func (o *celOptions) prompt(ctx context.Context, devices *evaluation.Devices, ch
 		}
 	}
 	return prompt.Run(ctx, prompt.Options{
-		Devices: devices, Words: evaluation.NewWords(chosen), About: render.Escape(about), Color: o.printer.Text.Color, Saved: prompt.SavedOfUser(),
+		Devices: devices, Words: inventory.NewExpressionWords(chosen), About: render.Escape(about), Color: o.printer.Text.Color, Saved: prompt.SavedOfUser(),
 		Report: func(e *api.Evaluation, width int) string {
 			text := o.printer.Text
 			text.Width = width

@@ -23,7 +23,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/manifest"
-	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/forecast"
@@ -56,7 +55,7 @@ type fitOptions struct {
 	targets  []snapshot.ObjectRef
 	files    []string
 	replicas int
-	added    []names.AddedNodes
+	added    []cli.AddedNodes
 	shape    shapeFlags
 	reader   *cli.Reader
 	printer  *cli.Printer
@@ -133,11 +132,11 @@ cannot be determined; without a target, 0 if all could be counted, else 2.`,
 	f.reading.AddTo(cmd)
 	f.reading.AddPreviewTo(cmd)
 	f.output.AddTo(cmd)
-	cmd.ValidArgsFunction = names.Complete(f.reading, names.ProposeTargets)
-	names.CompleteFlags(f.reading, cmd)
+	cmd.ValidArgsFunction = cli.CompleteWith(f.reading, cli.ProposeTargets)
+	cli.CompleteFlags(f.reading, cmd)
 	// RegisterFlagCompletionFunc only fails for duplicates.
-	_ = cmd.RegisterFlagCompletionFunc("add", names.Complete(f.reading, names.ProposeAdded))
-	_ = cmd.RegisterFlagCompletionFunc("same", names.Complete(f.reading, names.ProposeAttributes))
+	_ = cmd.RegisterFlagCompletionFunc("add", cli.CompleteWith(f.reading, cli.ProposeAdded))
+	_ = cmd.RegisterFlagCompletionFunc("same", cli.CompleteWith(f.reading, cli.ProposeAttributes))
 	for _, name := range []string{"replicas", "count"} {
 		_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
 	}
@@ -162,14 +161,14 @@ func (f *fitFlags) toOptions(cmd *cobra.Command, args []string, streams generici
 		return nil, cli.Usagef("List them with: kubectl dra attributes -o wide", "--same: expected DOMAIN/NAME of an attribute, found %q", f.shape.same)
 	}
 	if len(args) > 0 {
-		if o.targets, err = names.ParseTargets(args); err != nil {
+		if o.targets, err = cli.ParseTargets(args); err != nil {
 			return nil, err
 		}
 		if len(o.targets) > 1 {
 			return nil, cli.Usagef("Ask about one after the other.", "expected one target, found %d", len(o.targets))
 		}
 	}
-	if o.added, err = names.ParseAdded(f.added); err != nil {
+	if o.added, err = cli.ParseAdded(f.added); err != nil {
 		return nil, err
 	}
 	if err := cli.OnceStdin(f.files, f.reading.Paths, f.reading.Previews); err != nil {
@@ -179,7 +178,7 @@ func (f *fitFlags) toOptions(cmd *cobra.Command, args []string, streams generici
 		return nil, err
 	}
 	if o.reader.Live() {
-		if err := names.Check(o.targets); err != nil {
+		if err := cli.CheckTargets(o.targets); err != nil {
 			return nil, err
 		}
 	}
@@ -206,7 +205,7 @@ func (o *fitOptions) run(ctx context.Context) error {
 	}
 	from, err := o.reader.Read(ctx, scope)
 	if err != nil {
-		return names.WithSuggestion(o.args, err)
+		return cli.WithSuggestion(o.args, err)
 	}
 	if len(o.targets)+len(o.files) == 0 && o.shape.class == "" {
 		return o.countShapes(ctx, from)
@@ -215,7 +214,7 @@ func (o *fitOptions) run(ctx context.Context) error {
 	found, err := o.count(ctx, from, files)
 	bar.Done()
 	if err != nil {
-		return names.WithSuggestion(o.args, err)
+		return cli.WithSuggestion(o.args, err)
 	}
 	if err := o.print(found, func(w io.Writer) error { return render.Fit(w, found, o.printer.Text) }); err != nil {
 		return err
@@ -239,7 +238,7 @@ func (o *fitOptions) print(found runtime.Object, text func(io.Writer) error) err
 
 // countShapes counts the shapes of all claims and classes.
 func (o *fitOptions) countShapes(ctx context.Context, from *cli.Source) error {
-	snap, err := names.AddNodes(from.Snap, o.added)
+	snap, err := cli.AddNodes(from.Snap, o.added)
 	if err != nil {
 		return err
 	}
@@ -269,7 +268,7 @@ func (o *fitOptions) count(ctx context.Context, from *cli.Source, files *snapsho
 		given = manifest.Place(files, cmp.Or(from.Namespace, metav1.NamespaceDefault), o.files)
 		snap = given.Over(snap)
 	}
-	snap, err := names.AddNodes(snap, o.added)
+	snap, err := cli.AddNodes(snap, o.added)
 	if err != nil {
 		return nil, err
 	}
@@ -285,7 +284,7 @@ func (o *fitOptions) count(ctx context.Context, from *cli.Source, files *snapsho
 // shapeIn returns the shape of copies, and the snapshot with the objects that they need.
 func (o *fitOptions) shapeIn(s *cluster.Cluster, from *cli.Source, given *manifest.Manifests) (*forecast.Shape, *snapshot.Snapshot, error) {
 	if o.shape.class != "" {
-		if _, err := names.ClassSelectors(from, o.shape.class); err != nil {
+		if _, err := cli.ClassSelectors(from, o.shape.class); err != nil {
 			return nil, nil, err
 		}
 		shape, snap := forecast.ShapeOfClaims(s.Snapshot, cmp.Or(from.Namespace, metav1.NamespaceDefault), "copy", o.shape.claim())
@@ -320,10 +319,10 @@ func (o *fitOptions) target(s *cluster.Cluster, from *cli.Source, given *manifes
 	if len(o.targets) > 0 {
 		ref := o.targets[0]
 		bare := len(o.args) == 1 && !strings.Contains(o.args[0], "/")
-		if bare && s.Snapshot.Gap(snapshot.ResourceClaims) == nil && names.BareKind(s.Snapshot, from.Namespace, ref.Name) == api.KindPod {
+		if bare && s.Snapshot.Gap(snapshot.ResourceClaims) == nil && cli.BareKind(s.Snapshot, from.Namespace, ref.Name) == api.KindPod {
 			ref.Resource = "pods"
 		}
-		return names.Resolve(from, s.Snapshot, ref)
+		return cli.ResolveTarget(from, s.Snapshot, ref)
 	}
 	targets, _, err := given.Targets(s.WantsDevices)
 	if err != nil {

@@ -20,7 +20,6 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
-	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/taint"
 	"github.com/kubectl-dra/kubectl-dra/pkg/forecast"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
@@ -123,7 +122,7 @@ func (f *impactFlags) change(cmd *cobra.Command, streams genericiooptions.IOStre
 	}
 	f.reading.AddTo(cmd)
 	f.output.AddTo(cmd)
-	names.CompleteFlags(f.reading, cmd)
+	cli.CompleteFlags(f.reading, cmd)
 	return cmd
 }
 
@@ -142,7 +141,7 @@ stay until the devices are unprepared.`,
 		Example: `  # Where do the pods of this node go?
   kubectl dra impact drain gpu-02`,
 		Args:              oneName("node"),
-		ValidArgsFunction: names.Complete(f.reading, names.Propose(snapshot.ResourceNodes)),
+		ValidArgsFunction: cli.CompleteWith(f.reading, cli.Propose(snapshot.ResourceNodes)),
 	}, streams, func(_ context.Context, _ *impactOptions, args []string) (chooser, error) {
 		return always(forecast.Drain(nodeNamed(args[0]))), nil
 	})
@@ -158,7 +157,7 @@ pods cannot go there.`,
 		Example: `  # Which waiting pods depend on this node?
   kubectl dra impact cordon gpu-02`,
 		Args:              oneName("node"),
-		ValidArgsFunction: names.Complete(f.reading, names.Propose(snapshot.ResourceNodes)),
+		ValidArgsFunction: cli.CompleteWith(f.reading, cli.Propose(snapshot.ResourceNodes)),
 	}, streams, func(_ context.Context, _ *impactOptions, args []string) (chooser, error) {
 		return always(forecast.Cordon(nodeNamed(args[0]))), nil
 	})
@@ -200,7 +199,7 @@ evicted that do not tolerate it, some only after the time for which they do.`,
   # And this node?
   kubectl dra impact taint maintenance:NoExecute --node gpu-02`,
 		Args:              taint.OneTaint,
-		ValidArgsFunction: names.Complete(f.reading, taint.ProposeNew),
+		ValidArgsFunction: cli.CompleteWith(f.reading, taint.ProposeNew),
 	}, streams, func(_ context.Context, o *impactOptions, args []string) (chooser, error) {
 		if node == "" {
 			rule, err := devices.Rule(args[0])
@@ -219,7 +218,7 @@ evicted that do not tolerate it, some only after the time for which they do.`,
 	devices.AddTo(flags, "Taint")
 	flags.BoolVar(&devices.All, "all-devices", false, "Taint all devices of the cluster.")
 	flags.StringVar(&node, "node", "", "Taint this `NODE` instead of devices.")
-	names.CompleteFlags(f.reading, cmd)
+	cli.CompleteFlags(f.reading, cmd)
 	return cmd
 }
 
@@ -276,13 +275,13 @@ func removedDevice(name string) chooser {
 		for i := range all {
 			list = append(list, &all[i])
 		}
-		full := names.FullNames[*cluster.Device]{Of: func(d *cluster.Device) string { return d.ID.String() }, There: "as", Choose: "Write it as device/DRIVER/POOL/DEVICE."}
-		device, err := names.Only("device", name, full, devicesNamed(list, name))
+		full := cli.FullNames[*cluster.Device]{Of: func(d *cluster.Device) string { return d.ID.String() }, There: "as", Choose: "Write it as device/DRIVER/POOL/DEVICE."}
+		device, err := cli.OnlyOne("device", name, full, devicesNamed(list, name))
 		if err != nil {
 			return forecast.Change{}, err
 		}
 		if device == nil {
-			return forecast.Change{}, names.NotFound("device", name, from.Snap.Source, "List what there is: kubectl dra devices")
+			return forecast.Change{}, cli.NotFound("device", name, from.Snap.Source, "List what there is: kubectl dra devices")
 		}
 		return forecast.RemoveDevice((*device).ID), nil
 	}
@@ -305,13 +304,13 @@ func (o *impactOptions) run(ctx context.Context, choose chooser) error {
 	bar.Done()
 	var missing *forecast.NotFoundError
 	if errors.As(err, &missing) {
-		return names.NotFound(missing.Kind, missing.Name, from.Snap.Source+naming.DidYouMean(missing.Name, existing(from.Snap, missing.Kind)), missingHints()[missing.Kind])
+		return cli.NotFound(missing.Kind, missing.Name, from.Snap.Source+naming.DidYouMean(missing.Name, existing(from.Snap, missing.Kind)), missingHints()[missing.Kind])
 	}
 	if err != nil {
 		return err
 	}
 	if d := o.devices; d != nil {
-		found.Notes = append(found.Notes, names.NoSuchDevices(cluster.New(from.Snap), ptr.Deref(d.Driver, ""), ptr.Deref(d.Pool, ""), ptr.Deref(d.Device, ""))...)
+		found.Notes = append(found.Notes, cli.NoSuchDevices(cluster.New(from.Snap), ptr.Deref(d.Driver, ""), ptr.Deref(d.Pool, ""), ptr.Deref(d.Device, ""))...)
 	}
 	if o.printer.Machine != nil {
 		if err := o.printer.Machine.PrintObj(found, o.streams.Out); err != nil {

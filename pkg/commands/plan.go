@@ -18,7 +18,6 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
-	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/forecast"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
@@ -40,7 +39,7 @@ type planOptions struct {
 	conditions forecast.Conditions
 	// without are the given pods, with or without a namespace.
 	without []string
-	added   []names.AddedNodes
+	added   []cli.AddedNodes
 	streams genericiooptions.IOStreams
 }
 
@@ -111,15 +110,15 @@ input, 4 if the cluster or what was asked about cannot be read.`,
 	cmd.Flags().BoolVar(&f.preempt, "preempt", false, "Decide the queue as if pods of higher priority could preempt others for devices. No release up to 1.37 does this; KEP-5690 proposes it.")
 	f.output.AddTo(cmd)
 	// RegisterFlagCompletionFunc only fails for duplicates.
-	_ = cmd.RegisterFlagCompletionFunc("without", names.Complete(f.reading, prefixed("pod/", names.Propose("pod"))))
-	_ = cmd.RegisterFlagCompletionFunc("drain", names.Complete(f.reading, prefixed("node/", names.Propose("node"))))
-	_ = cmd.RegisterFlagCompletionFunc("add", names.Complete(f.reading, names.ProposeAdded))
+	_ = cmd.RegisterFlagCompletionFunc("without", cli.CompleteWith(f.reading, prefixed("pod/", cli.Propose("pod"))))
+	_ = cmd.RegisterFlagCompletionFunc("drain", cli.CompleteWith(f.reading, prefixed("node/", cli.Propose("node"))))
+	_ = cmd.RegisterFlagCompletionFunc("add", cli.CompleteWith(f.reading, cli.ProposeAdded))
 	return cmd
 }
 
 // prefixed proposes words with a prefix.
-func prefixed(prefix string, propose names.Proposer) names.Proposer {
-	return func(ctx context.Context, c *names.Completion) ([]string, error) {
+func prefixed(prefix string, propose cli.Proposer) cli.Proposer {
+	return func(ctx context.Context, c *cli.Completion) ([]string, error) {
 		words, err := propose(ctx, c)
 		for i, word := range words {
 			words[i] = prefix + word
@@ -146,7 +145,7 @@ func (f *planFlags) toOptions(cmd *cobra.Command, streams genericiooptions.IOStr
 	}
 	o.conditions.Preempt = f.preempt
 	var err error
-	if o.added, err = names.ParseAdded(f.add); err != nil {
+	if o.added, err = cli.ParseAdded(f.add); err != nil {
 		return nil, err
 	}
 	for _, a := range o.added {
@@ -232,7 +231,7 @@ func (o *planOptions) decide(ctx context.Context, state *cluster.Cluster) (*api.
 	after, words, err := o.conditions.Apply(state)
 	var missing *forecast.MissingError
 	if errors.As(err, &missing) {
-		return nil, names.NotFound(missing.Kind, missing.Name, state.Snapshot.Source+naming.Suggestion(missing.Near), missingHints()[missing.Kind])
+		return nil, cli.NotFound(missing.Kind, missing.Name, state.Snapshot.Source+naming.Suggestion(missing.Near), missingHints()[missing.Kind])
 	}
 	if err != nil {
 		return nil, err

@@ -16,7 +16,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/check"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/list"
-	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/nodeprobe"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/top"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/trial"
@@ -171,7 +170,7 @@ from a cluster or from a snapshot file, and changes nothing unless it is told to
 	)
 	root.SetHelpCommandGroupID("Other")
 	root.SetCompletionCommandGroupID("Other")
-	names.CompleteClusterFlags(cli.NewReadingFlags(config), root)
+	cli.CompleteClusterFlags(cli.NewReadingFlags(config), root)
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	cli.DescribeCompletion(root)

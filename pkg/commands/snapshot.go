@@ -17,10 +17,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
-	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/preview"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/redact"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
 )
@@ -95,7 +93,7 @@ context is read.`,
 	cmd.Flags().BoolVar(&flags.force, "force", false, "Overwrite the file if it exists.")
 	flags.reading.AddTo(cmd)
 	flags.reading.AddPreviewTo(cmd)
-	names.CompleteFlags(flags.reading, cmd)
+	cli.CompleteFlags(flags.reading, cmd)
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	return cmd
 }
@@ -172,7 +170,7 @@ func untilCanceled(ctx context.Context, do func() error) error {
 
 // report lists the saved objects and the gaps.
 func (o *snapshotOptions) report(snap *snapshot.Snapshot) []string {
-	lines := append([]string{fmt.Sprintf("Saved %s to %s", contents(snap), o.path)}, preview.Assumptions(snap)...)
+	lines := append([]string{fmt.Sprintf("Saved %s to %s", contents(snap), o.path)}, snapshot.PreviewAssumptions(snap)...)
 	for _, gap := range snap.Gaps {
 		lines = append(lines, gap.Resource+": "+gap.Reason)
 	}

@@ -18,12 +18,11 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/preview"
 )
 
 // assume lists what the answer takes as true without seeing it.
 func (x *builder) assume() {
-	x.out.Assumptions = append(x.out.Assumptions, preview.Assumptions(x.Cluster.Snapshot)...)
+	x.out.Assumptions = append(x.out.Assumptions, snapshot.PreviewAssumptions(x.Cluster.Snapshot)...)
 	for _, gap := range x.Cluster.Snapshot.Gaps {
 		consequence := ""
 		switch gap.Resource {

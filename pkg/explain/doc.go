@@ -4,6 +4,8 @@
 // Package explain turns a target (a claim, a pod, a workload, a template) into
 // an [*api.Explanation]: the verdict of the scheduler's allocator and the evidence
 // for it.
+// [UseOfDevice] and [UseOfNode] ask the same question from the other side: what becomes of
+// a device, which requests could use it, and why they do not get it.
 //
 // The verdict always comes from pkg/allocator. What this package computes on
 // top, device by device, explains that verdict and never contradicts it; where

@@ -24,7 +24,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain/nodeanswer"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/preview"
 )
 
 // settle explains what settled the matter before any node was tried. Nodes that are looked for have
@@ -184,7 +183,7 @@ func classNames(snap *snapshot.Snapshot) []string {
 
 // classHint returns the class that was meant by a missing one, or where that comes from.
 func classHint(ctx context.Context, q *funnel.Question, class string) string {
-	if driver := preview.InstalledWith(q.Cluster.Snapshot, class); driver != "" {
+	if driver := snapshot.PreviewedClassDriver(q.Cluster.Snapshot, class); driver != "" {
 		return fmt.Sprintf("; it is installed with the driver %s, and no part of its preview: lay it over the cluster too, with -f", driver)
 	}
 	if meant := q.Catalog.MeantClass(ctx, class, q.Cluster.Snapshot.Classes); meant != "" {

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/preview"
 )
 
 // Assumptions lists what a preview assumes, and what could not be read, what matters most
@@ -25,7 +24,7 @@ func Assumptions(s *snapshot.Snapshot) []string {
 	}
 	sorted := slices.Clone(s.Gaps)
 	slices.SortStableFunc(sorted, func(a, b snapshot.Gap) int { return cmp.Compare(place(a), place(b)) })
-	reasons := preview.Assumptions(s)
+	reasons := snapshot.PreviewAssumptions(s)
 	for i := range sorted {
 		reasons = append(reasons, sorted[i].Reason)
 	}

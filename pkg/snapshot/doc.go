@@ -8,7 +8,7 @@
 // reads files. Both give a [*Snapshot] that nobody changes afterwards, so that
 // every verb answers the same for a cluster and for a file of it. Package save
 // writes one, package redact makes one that can be shown to strangers.
-// [Snapshot.With] lays manifests over one, package preview what a driver would
+// [Snapshot.With] lays manifests over one, [WithPreview] what a driver would
 // publish.
 //
 // The package never reads anything, and never decides anything about allocation.

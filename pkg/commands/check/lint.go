@@ -20,7 +20,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/checks"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/manifest"
-	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lint"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
@@ -118,7 +117,7 @@ to the cluster could not be answered, else 0.`,
 	f.addTo(cmd)
 	f.reading.AddTo(cmd)
 	f.output.AddTo(cmd)
-	names.CompleteFlags(f.reading, cmd)
+	cli.CompleteFlags(f.reading, cmd)
 	cmd.ValidArgsFunction = cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault)
 	return cmd
 }

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package cli has the common parts of all verbs: the flags for reading and printing, help
-// in groups, notes, errors with a way out, and exit codes.
+// in groups, notes, errors with a way out, exit codes, and the names that users type: types and
+// their short names, names without a type, and completions for a shell.
 //
 // It knows no verb. It reads through pkg/snapshot, and prints explanations through
 // pkg/render or the printers of cli-runtime, made safe for a terminal. pkg/commands and the

@@ -22,7 +22,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/preview"
 )
 
 // ReadingFlags are the flags of every verb that reads a cluster or a snapshot.
@@ -218,7 +217,7 @@ func (r *Reader) Read(ctx context.Context, what Scope) (*Source, error) {
 	}
 	from, err := r.readPublished(ctx, what)
 	if err == nil && r.preview != nil {
-		from.Snap = preview.Apply(from.Snap, r.preview)
+		from.Snap = snapshot.WithPreview(from.Snap, r.preview)
 	}
 	return from, err
 }

@@ -14,14 +14,14 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 )
 
 // NewAttributes returns the verb that lists attributes of devices.
 func NewAttributes(streams genericiooptions.IOStreams, config *genericclioptions.ConfigFlags) *cobra.Command {
-	flags, choice := newListFlags(config, attributeKind()), &names.DeviceFlags{}
+	flags, choice := newListFlags(config, attributeKind()), &cli.DeviceFlags{}
 	cmd := &cobra.Command{
 		Use:     "attributes [NAME ...]",
 		Aliases: []string{"attribute", "attrs"},
@@ -73,13 +73,13 @@ A NAME is DOMAIN/NAME or the part after the slash, and can be a pattern like
 	}
 	choice.AddTo(cmd.Flags())
 	flags.addTo(cmd, false)
-	cmd.ValidArgsFunction = names.Complete(flags.reading, names.ProposeAttributes)
+	cmd.ValidArgsFunction = cli.CompleteWith(flags.reading, cli.ProposeAttributes)
 	flags.complete(cmd)
 	return cmd
 }
 
 // attributesOf lists the attributes of the chosen devices.
-func attributesOf(ctx context.Context, from *listed, flags *names.DeviceFlags) ([]*api.Attribute, error) {
+func attributesOf(ctx context.Context, from *listed, flags *cli.DeviceFlags) ([]*api.Attribute, error) {
 	wanted, err := flags.Choice(from.Source)
 	if err != nil {
 		return nil, err
@@ -89,8 +89,8 @@ func attributesOf(ctx context.Context, from *listed, flags *names.DeviceFlags) (
 		return nil, err
 	}
 	list, notes, err := from.inventory.Attributes(ctx, devices)
-	from.notes = append(from.notes, names.NoSuchDevices(from.cluster, flags.Driver, "", "")...)
-	from.notes = append(from.notes, names.FailureNotes(failures)...)
+	from.notes = append(from.notes, cli.NoSuchDevices(from.cluster, flags.Driver, "", "")...)
+	from.notes = append(from.notes, cli.FailureNotes(failures)...)
 	from.notes = append(from.notes, notes...)
 	from.unending = inventory.UnendingText(failures)
 	return pointers(list), err

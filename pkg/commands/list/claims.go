@@ -14,7 +14,6 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
-	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/lifecycle"
@@ -118,7 +117,7 @@ A NAME can be a pattern like 'train-*'.`,
 	cmd.Flags().BoolVar(&flags.pending, "pending", false, "Only claims without devices, with the reason.")
 	cmd.Flags().StringVar(&flags.class, "class", "", "Only claims that ask for the DeviceClass `CLASS`.")
 	flags.addTo(cmd, true)
-	cmd.ValidArgsFunction = names.Complete(flags.reading, names.Propose("claim"))
+	cmd.ValidArgsFunction = cli.CompleteWith(flags.reading, cli.Propose("claim"))
 	flags.complete(cmd)
 	return cmd
 }

@@ -14,7 +14,6 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
-	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -75,7 +74,7 @@ A NAME can be a pattern like 'gpu.*'.`,
 		},
 	}
 	flags.addTo(cmd, false)
-	cmd.ValidArgsFunction = names.Complete(flags.reading, names.Propose("class"))
+	cmd.ValidArgsFunction = cli.CompleteWith(flags.reading, cli.Propose("class"))
 	flags.complete(cmd)
 	return cmd
 }

@@ -19,7 +19,6 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
-	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
@@ -129,7 +128,7 @@ A DEVICE can be a pattern like 'gpu-*'.`,
 	f.StringVar(&flags.where, "where", "", "Only devices for which this `CEL` expression is true, as in the selector of a request.")
 	f.StringSliceVar(&flags.columns, "columns", nil, "Show these `ATTRIBUTES` or capacities, too, each in a column of its own.")
 	flags.addTo(cmd, false)
-	cmd.ValidArgsFunction = names.Complete(flags.reading, names.ProposeDevices)
+	cmd.ValidArgsFunction = cli.CompleteWith(flags.reading, cli.ProposeDevices)
 	flags.complete(cmd)
 	return cmd
 }
@@ -171,7 +170,7 @@ func stillTaken(have *inventory.Inventory, what string) []string {
 // unknown notes missing objects in the flags, and devices that --node leaves out although
 // the node can reach them.
 func (f *devicesFlags) unknown(from *listed, devices []api.Device) error {
-	from.notes = append(from.notes, names.NoSuchDevices(from.cluster, f.driver, f.pool, "")...)
+	from.notes = append(from.notes, cli.NoSuchDevices(from.cluster, f.driver, f.pool, "")...)
 	for _, name := range f.columns {
 		if !slices.ContainsFunc(devices, func(d api.Device) bool { return render.Attribute(&d, name) != "" }) {
 			from.notes = append(from.notes, fmt.Sprintf("no device has an attribute or a capacity %s", name))
@@ -196,7 +195,7 @@ func (f *devicesFlags) unknown(from *listed, devices []api.Device) error {
 func (f *devicesFlags) choose(ctx context.Context, from *listed) error {
 	var selectors []resourceapi.DeviceSelector
 	if f.class != "" {
-		ofClass, err := names.ClassSelectors(from.Source, f.class)
+		ofClass, err := cli.ClassSelectors(from.Source, f.class)
 		if err != nil {
 			return err
 		}
@@ -212,7 +211,7 @@ func (f *devicesFlags) choose(ctx context.Context, from *listed) error {
 		return nil
 	}
 	ids, failures, err := from.inventory.Choose(ctx, selectors)
-	from.notes = append(from.notes, names.FailureNotes(failures)...)
+	from.notes = append(from.notes, cli.FailureNotes(failures)...)
 	from.unending = inventory.UnendingText(failures)
 	f.selected = map[string]bool{}
 	for _, id := range ids {

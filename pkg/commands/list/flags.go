@@ -14,7 +14,6 @@ import (
 	"k8s.io/kubectl/pkg/cmd/get"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
-	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 )
 
 // listFlags are the flags of every list verb.
@@ -75,7 +74,7 @@ func (f *listFlags) inWide(says string) string {
 
 // complete completes the values of the flags.
 func (f *listFlags) complete(cmd *cobra.Command) {
-	names.CompleteFlags(f.reading, cmd)
+	cli.CompleteFlags(f.reading, cmd)
 	fieldNames := make([]string, 0, len(f.fieldNames))
 	for _, name := range f.fieldNames {
 		fieldNames = append(fieldNames, name+"=")

@@ -22,7 +22,6 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
-	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/kinds"
 )
@@ -252,5 +251,5 @@ func (o *listOptions[T]) missing(all []T, from *listed) error {
 		slices.Sort(elsewhere)
 		out = "There is one in namespace " + strings.Join(slices.Compact(elsewhere), ", ") + ": choose it with -n."
 	}
-	return names.NotFound(strings.ToLower(o.name), strings.Join(lacking, ", "), where, out)
+	return cli.NotFound(strings.ToLower(o.name), strings.Join(lacking, ", "), where, out)
 }

@@ -15,7 +15,6 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
-	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
@@ -112,7 +111,7 @@ A NAME can be a pattern like 'node-1*'.`,
 	cmd.Flags().BoolVar(&askServer, "ask-server", false,
 		"Let the cluster count, which sees all claims. Creates ResourcePoolStatusRequests and deletes them when they are answered.")
 	flags.addTo(cmd, false)
-	cmd.ValidArgsFunction = names.Complete(flags.reading, names.ProposePools)
+	cmd.ValidArgsFunction = cli.CompleteWith(flags.reading, cli.ProposePools)
 	flags.complete(cmd)
 	return cmd
 }

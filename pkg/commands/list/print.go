@@ -14,7 +14,7 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/preview"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
 // print writes the items and the notes on them. If explained, nothing is said about an
@@ -35,7 +35,7 @@ func (o *listOptions[T]) print(ctx context.Context, items []T, from *listed, exp
 // JSON and YAML mark it. The notes omit gaps that an error reports.
 func (o *listOptions[T]) notes(items []T, from *listed, reported *cli.GapError) []string {
 	bounded := o.output != "json" && o.output != "yaml" && o.anyUncertain(items)
-	notes := append(preview.Assumptions(from.Snap), cli.GapNotes(from.Snap, reported)...)
+	notes := append(snapshot.PreviewAssumptions(from.Snap), cli.GapNotes(from.Snap, reported)...)
 	if bounded {
 		notes = append(notes, from.inventory.NotRead()...)
 	}

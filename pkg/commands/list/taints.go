@@ -15,7 +15,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/taint"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
@@ -79,7 +79,7 @@ whether and when it gets evicted and for how long it tolerates the taint.`,
 		},
 	}
 	flags.addTo(cmd, false)
-	cmd.ValidArgsFunction = names.Complete(flags.reading, names.ProposeTaints)
+	cmd.ValidArgsFunction = cli.CompleteWith(flags.reading, cli.ProposeTaints)
 	flags.complete(cmd)
 	cmd.AddCommand(taint.NewPreview(streams, config), taint.NewAdd(streams, config), taint.NewRemove(streams, config))
 	return cmd

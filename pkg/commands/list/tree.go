@@ -19,11 +19,9 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
-	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/preview"
 )
 
 type treeOptions struct {
@@ -98,8 +96,8 @@ lists the API objects in the trees, each once.`,
 	cmd.Flags().BoolVarP(&allNamespaces, "all-namespaces", "A", false, "Show the pods of all namespaces.")
 	output.AddTo(cmd)
 	reading.AddTo(cmd)
-	names.CompleteFlags(reading, cmd)
-	cmd.ValidArgsFunction = names.Complete(reading, proposeStarts)
+	cli.CompleteFlags(reading, cmd)
+	cmd.ValidArgsFunction = cli.CompleteWith(reading, proposeStarts)
 	return cmd
 }
 
@@ -109,7 +107,7 @@ func parseStarts(args []string) ([]treeStart, error) {
 	starts := make([]treeStart, 0, len(args))
 	for _, arg := range args {
 		kind, name, ok := strings.Cut(arg, "/")
-		if !ok && arg != "" && !names.IsType(arg) {
+		if !ok && arg != "" && !cli.IsType(arg) {
 			starts = append(starts, treeStart{name: arg})
 			continue
 		}
@@ -174,11 +172,11 @@ func (o *treeOptions) run(ctx context.Context) error {
 			continue
 		}
 		if start.kind == "" {
-			if start.kind = map[string]string{api.KindPod: "pod"}[names.BareKind(from.Snap, from.Namespace, start.name)]; start.kind == "" {
+			if start.kind = map[string]string{api.KindPod: "pod"}[cli.BareKind(from.Snap, from.Namespace, start.name)]; start.kind == "" {
 				start.kind = "claim"
 			}
 			if start.kind == "pod" && from.Snap.Gap(snapshot.ResourceClaims) == nil {
-				have.notes = append(have.notes, names.TookPod(start.name))
+				have.notes = append(have.notes, cli.TookPod(start.name))
 			}
 		}
 		tree, err := have.tree(ctx, start)
@@ -209,7 +207,7 @@ func (o *treeOptions) run(ctx context.Context) error {
 			gapErr.Namespace = o.namespaceOf(gaps, from.Namespace)
 		}
 	}
-	notes := slices.Concat(have.notes, preview.Assumptions(from.Snap), cli.GapNotes(from.Snap, gapErr))
+	notes := slices.Concat(have.notes, snapshot.PreviewAssumptions(from.Snap), cli.GapNotes(from.Snap, gapErr))
 	if o.machine == nil && slices.ContainsFunc(trees, inventory.UncertainTree) {
 		notes = append(notes, have.inventory.NotRead()...)
 	}
@@ -328,11 +326,11 @@ func (l *listed) tree(ctx context.Context, start treeStart) (api.Branch, error) 
 		if gaps := cli.GapsIn(snap, []string{resource}, l.Namespace, l.Namespace == ""); len(gaps) > 0 {
 			return &cli.GapError{Doing: fmt.Sprintf("find %s %s", start.kind, start.name), Gaps: gaps, Live: l.Clients != nil}
 		}
-		return names.NotFound(start.kind, start.name, snap.Source, hint)
+		return cli.NotFound(start.kind, start.name, snap.Source, hint)
 	}
 	switch start.kind {
 	case "pod":
-		pod, err := names.OnlyIn(snap.Pods, start.kind, l.Namespace, start.name)
+		pod, err := cli.OnlyOneIn(snap.Pods, start.kind, l.Namespace, start.name)
 		switch {
 		case err != nil:
 			return api.Branch{}, err
@@ -341,7 +339,7 @@ func (l *listed) tree(ctx context.Context, start treeStart) (api.Branch, error) 
 		}
 		return l.inventory.Trees().Pod(pod), nil
 	case "claim":
-		claim, err := names.OnlyIn(snap.Claims, start.kind, l.Namespace, start.name)
+		claim, err := cli.OnlyOneIn(snap.Claims, start.kind, l.Namespace, start.name)
 		switch {
 		case err != nil:
 			return api.Branch{}, err
@@ -366,7 +364,7 @@ func (l *listed) tree(ctx context.Context, start treeStart) (api.Branch, error) 
 				pools = append(pools, pool)
 			}
 		}
-		pool, err := names.Only(start.kind, start.name, names.FullNames[*cluster.Pool]{Of: poolName, There: "as", Choose: "Write pool/DRIVER/POOL."}, pools)
+		pool, err := cli.OnlyOne(start.kind, start.name, cli.FullNames[*cluster.Pool]{Of: poolName, There: "as", Choose: "Write pool/DRIVER/POOL."}, pools)
 		switch {
 		case err != nil:
 			return api.Branch{}, err
@@ -381,7 +379,7 @@ func (l *listed) tree(ctx context.Context, start treeStart) (api.Branch, error) 
 				devices = append(devices, d)
 			}
 		}
-		device, err := names.Only(start.kind, start.name, names.FullNames[cluster.Device]{
+		device, err := cli.OnlyOne(start.kind, start.name, cli.FullNames[cluster.Device]{
 			Of: func(d cluster.Device) string { return d.ID.String() }, There: "as", Choose: "Write device/DRIVER/POOL/DEVICE.",
 		}, devices)
 		switch {
@@ -397,7 +395,7 @@ func (l *listed) tree(ctx context.Context, start treeStart) (api.Branch, error) 
 func poolName(pool *cluster.Pool) string { return pool.Driver + "/" + pool.Name }
 
 // proposeStarts proposes roots of a tree.
-func proposeStarts(ctx context.Context, c *names.Completion) ([]string, error) {
+func proposeStarts(ctx context.Context, c *cli.Completion) ([]string, error) {
 	kind, rest, slashed := strings.Cut(c.Typed, "/")
 	if !slashed {
 		return []string{"pod/", "claim/", "class/", "device/", "pool/", "node/"}, nil
@@ -406,12 +404,12 @@ func proposeStarts(ctx context.Context, c *names.Completion) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	propose := names.Propose(start.kind)
+	propose := cli.Propose(start.kind)
 	switch start.kind {
 	case "device":
-		propose = names.ProposeDevices
+		propose = cli.ProposeDevices
 	case "pool":
-		propose = names.ProposePools
+		propose = cli.ProposePools
 	}
-	return names.WithType(ctx, &names.Completion{Cmd: c.Cmd, Args: c.Args, Typed: rest, Reader: c.Reader}, kind, propose)
+	return cli.WithType(ctx, &cli.Completion{Cmd: c.Cmd, Args: c.Args, Typed: rest, Reader: c.Reader}, kind, propose)
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/admission"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
-	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -125,7 +124,7 @@ func (m *Manifests) Targets(uses func(*corev1.Pod) bool) (targets []explain.Opti
 			Spec:       workload.Template.Spec,
 		})
 	}
-	for _, c := range names.Candidates(objects) {
+	for _, c := range cli.Candidates(objects) {
 		key := fmt.Sprintf("%s/%s/%s", c.Kind.Kind, c.Object.GetNamespace(), c.Object.GetName())
 		if (c.Kind.Kind == api.KindClaim || c.Kind.Kind == api.KindTemplate) && !used[key] {
 			targets = append(targets, explain.Options{Kind: c.Kind.Kind, Namespace: c.Object.GetNamespace(), Name: c.Object.GetName()})
@@ -153,7 +152,7 @@ func (m *Manifests) has(object string) bool {
 		}
 		return object == kind+"/"+o.GetNamespace()+"/"+o.GetName()
 	}
-	return slices.ContainsFunc(names.Candidates(objects), func(c names.Candidate) bool { return is(c.Kind.Kind, c.Object) }) ||
+	return slices.ContainsFunc(cli.Candidates(objects), func(c cli.Candidate) bool { return is(c.Kind.Kind, c.Object) }) ||
 		slices.ContainsFunc(objects.Classes, func(c *resourceapi.DeviceClass) bool { return is("DeviceClass", c) }) ||
 		slices.ContainsFunc(objects.Slices, func(s *resourceapi.ResourceSlice) bool { return is("ResourceSlice", s) }) ||
 		slices.ContainsFunc(objects.TaintRules, func(r *resourceapi.DeviceTaintRule) bool { return is("DeviceTaintRule", r) }) ||

@@ -13,7 +13,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
-	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -88,7 +87,7 @@ func TestInNamespaceLeavesItsInputAlone(t *testing.T) {
 		Workloads: []*snapshot.Workload{workload("apps/v1", "Deployment", "", "d")},
 	}
 	placed := inNamespace(objects, "ml")
-	for _, c := range names.Candidates(placed) {
+	for _, c := range cli.Candidates(placed) {
 		if want := "ml"; c.Object.GetNamespace() != want && c.Object.GetNamespace() != "web" {
 			t.Errorf("%s %s is in namespace %q, want %q", c.Kind.Kind, c.Object.GetName(), c.Object.GetNamespace(), want)
 		}
@@ -96,7 +95,7 @@ func TestInNamespaceLeavesItsInputAlone(t *testing.T) {
 	if got := placed.Claims[1].Namespace; got != "web" {
 		t.Errorf("a claim was moved to namespace %q", got)
 	}
-	for _, c := range names.Candidates(objects) {
+	for _, c := range cli.Candidates(objects) {
 		if got := c.Object.GetNamespace(); got != "" && got != "web" {
 			t.Errorf("the input was changed: %s %s is in namespace %q", c.Kind.Kind, c.Object.GetName(), got)
 		}

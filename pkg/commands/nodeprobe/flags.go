@@ -18,7 +18,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
-	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -50,7 +49,7 @@ func (f *probeFlags) addTo(cmd *cobra.Command) {
 	f.reading.AddTo(shared)
 	cmd.PersistentFlags().AddFlagSet(shared.Flags())
 	// RegisterFlagCompletionFunc only fails for duplicates.
-	_ = cmd.RegisterFlagCompletionFunc("node", names.Complete(f.reading, names.Propose("node")))
+	_ = cmd.RegisterFlagCompletionFunc("node", cli.CompleteWith(f.reading, cli.Propose("node")))
 }
 
 // check refuses paths with which something else than the node would be looked at, and seem

@@ -11,7 +11,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
+	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/kubelet"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -74,7 +74,7 @@ func namespaceOfPod(snap *snapshot.Snapshot, name string) (string, error) {
 	if snap == nil {
 		return metav1.NamespaceDefault, nil
 	}
-	pod, err := names.OnlyIn(snap.Pods, "pod", "", name)
+	pod, err := cli.OnlyOneIn(snap.Pods, "pod", "", name)
 	if err != nil || pod == nil {
 		return metav1.NamespaceDefault, err
 	}

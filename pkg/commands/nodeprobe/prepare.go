@@ -14,7 +14,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
-	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/cdi"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/driver"
 	"github.com/kubectl-dra/kubectl-dra/pkg/nodeprobe/node"
@@ -207,7 +206,7 @@ func claimsNamed(snap *snapshot.Snapshot, namespace, name string) (*resourceapi.
 	if snap == nil {
 		return nil, nil //nolint:nilnil // no claim is one of the answers
 	}
-	return names.OnlyIn(snap.Claims, "ResourceClaim", namespace, name)
+	return cli.OnlyOneIn(snap.Claims, "ResourceClaim", namespace, name)
 }
 
 // resolveCDI looks up a CDI name in the specs of the node.

@@ -17,7 +17,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
-	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 )
 
 // NewAdd returns the verb that taints devices by a new rule.
@@ -84,7 +83,7 @@ With -o, the rule is printed, and all else goes to standard error:
 	// RegisterFlagCompletionFunc only fails for duplicates.
 	_ = cmd.RegisterFlagCompletionFunc("output", cli.Fixed(printing.AllowedFormats()...))
 	flags.addTo(cmd, "Taint")
-	cmd.ValidArgsFunction = names.Complete(flags.reading, ProposeNew)
+	cmd.ValidArgsFunction = cli.CompleteWith(flags.reading, ProposeNew)
 	return cmd
 }
 

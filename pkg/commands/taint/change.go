@@ -17,7 +17,6 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
-	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
 )
@@ -61,7 +60,7 @@ func (f *ruleChangeFlags) addTo(cmd *cobra.Command, does string) {
 	f.AddTo(flags, does)
 	flags.StringVar(&f.dryRun, "dry-run", cli.DryRunNone, "`MODE` client only shows what would happen, server lets the API server check it, too, none does it.")
 	f.reading.AddTo(cmd)
-	names.CompleteFlags(f.reading, cmd)
+	cli.CompleteFlags(f.reading, cmd)
 }
 
 // rules returns the API for DeviceTaintRules.

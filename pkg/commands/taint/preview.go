@@ -20,7 +20,6 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
-	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/forecast"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
@@ -81,7 +80,7 @@ would not fit any more, or fit at last, are named, too: it is the answer of
 	}
 	cmd.Flags().StringArrayVarP(&files, "filename", "f", nil, "Read rules from this `FILE`; - is standard input. Can be repeated.")
 	reading.AddTo(cmd)
-	names.CompleteFlags(reading, cmd)
+	cli.CompleteFlags(reading, cmd)
 	cmd.ValidArgsFunction = cobra.NoFileCompletions
 	return cmd
 }
@@ -182,7 +181,7 @@ func (c previewer) preview(ctx context.Context, snap *snapshot.Snapshot, rule *r
 func (c previewer) notes(facts *cluster.Cluster, outcome *ruleOutcome) error {
 	var notes []string
 	if selector := outcome.rule.Spec.DeviceSelector; selector != nil {
-		notes = names.NoSuchDevices(facts, ptr.Deref(selector.Driver, ""), ptr.Deref(selector.Pool, ""), ptr.Deref(selector.Device, ""))
+		notes = cli.NoSuchDevices(facts, ptr.Deref(selector.Driver, ""), ptr.Deref(selector.Pool, ""), ptr.Deref(selector.Device, ""))
 	}
 	for _, gate := range []string{"DRADeviceTaints", "DRADeviceTaintRules"} {
 		if !facts.Gates.Enabled(gate) {

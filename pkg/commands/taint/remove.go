@@ -15,7 +15,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
-	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
@@ -53,7 +52,7 @@ Taints that a driver sets in its slices cannot be removed like this.`,
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "Remove all rules that match, if there are several.")
 	flags.addTo(cmd, "Only a rule for exactly the")
-	cmd.ValidArgsFunction = names.Complete(flags.reading, names.ProposeRules)
+	cmd.ValidArgsFunction = cli.CompleteWith(flags.reading, cli.ProposeRules)
 	return cmd
 }
 

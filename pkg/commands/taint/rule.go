@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
-	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -133,7 +132,7 @@ func OneTaint(_ *cobra.Command, args []string) error {
 }
 
 // ProposeNew proposes the keys in use, and the effects after them.
-func ProposeNew(ctx context.Context, c *names.Completion) ([]string, error) {
+func ProposeNew(ctx context.Context, c *cli.Completion) ([]string, error) {
 	if len(c.Args) > 0 {
 		return nil, nil
 	}

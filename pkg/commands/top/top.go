@@ -14,7 +14,6 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
-	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/doctor"
 	"github.com/kubectl-dra/kubectl-dra/pkg/shell"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -111,7 +110,7 @@ the view to begin with, colors, columns and keys, if it is there.`,
 	cmd.Flags().BoolVar(&f.changes, "allow-changes", false, "Let the key x taint devices, remove taint rules, uncordon nodes and delete claims, each after a question.")
 	f.output.AddTo(cmd)
 	f.reading.AddTo(cmd)
-	names.CompleteFlags(f.reading, cmd)
+	cli.CompleteFlags(f.reading, cmd)
 	return cmd
 }
 

@@ -15,7 +15,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
-	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/nodeprobe"
 )
 
@@ -147,7 +146,7 @@ func (f *flags) addTo(cmd *cobra.Command) {
 	})
 	f.reading.AddTo(cmd)
 	f.output.AddTo(cmd)
-	names.CompleteFlags(f.reading, cmd)
+	cli.CompleteFlags(f.reading, cmd)
 	// RegisterFlagCompletionFunc only fails for duplicates.
 	_ = cmd.RegisterFlagCompletionFunc("image-pull-policy", cli.Fixed(pullPolicies()...))
 	for _, name := range []string{"repeat", "parallel", "timeout", "image", "kubelet-root", "cdi-dir"} {

@@ -10,7 +10,7 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/idle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 )
 
 // otherQuestions returns the flags for pods and claims that do not go with devices and
@@ -44,9 +44,9 @@ func (f *flags) explainUse(cmd *cobra.Command, targets []api.Target, streams gen
 	var answers []*api.UseExplanation
 	var failures []error
 	for _, t := range targets {
-		ask := idle.Device
+		ask := explain.UseOfDevice
 		if t.Kind == api.KindNode {
-			ask = idle.Node
+			ask = explain.UseOfNode
 		}
 		answer, err := ask(ctx, c, t.Name)
 		switch {

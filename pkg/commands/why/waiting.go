@@ -19,7 +19,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/preview"
 )
 
 // explainWaiting explains all pods that wait for devices.
@@ -54,7 +53,7 @@ func (o *options) explainWaiting(ctx context.Context) error {
 		return err
 	}
 	if o.printer.Machine == nil && !o.printer.Text.Wide {
-		notes := preview.Assumptions(from.Snap)
+		notes := snapshot.PreviewAssumptions(from.Snap)
 		if gap := from.Snap.Gap(snapshot.ResourceEvents); gap != nil && from.Clients != nil {
 			notes = append(notes, gap.Reason+": pods that their nodes failed to start less than a minute ago may be missing, and workloads whose pods the API server refuses")
 		}

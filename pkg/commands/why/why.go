@@ -18,7 +18,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/commands/manifest"
-	"github.com/kubectl-dra/kubectl-dra/pkg/commands/names"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
@@ -129,7 +128,7 @@ asked about cannot be read. Of several targets the worst counts, in the order
   # The same question to a file that somebody sent
   kubectl dra why pod/pretrain-0 -n research --snapshot cluster.yaml.gz`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if used, err := names.ParseUsed(args); err != nil || len(used) > 0 {
+			if used, err := cli.ParseUsed(args); err != nil || len(used) > 0 {
 				if err != nil {
 					return err
 				}
@@ -153,8 +152,8 @@ asked about cannot be read. Of several targets the worst counts, in the order
 	f.output.AddTo(cmd)
 	f.reading.AddTo(cmd)
 	f.reading.AddPreviewTo(cmd)
-	cmd.ValidArgsFunction = names.Complete(f.reading, names.ProposeTargets)
-	names.CompleteFlags(f.reading, cmd)
+	cmd.ValidArgsFunction = cli.CompleteWith(f.reading, cli.ProposeTargets)
+	cli.CompleteFlags(f.reading, cmd)
 	return cmd
 }
 
@@ -174,7 +173,7 @@ func (f *flags) toOptions(cmd *cobra.Command, args []string, streams genericioop
 		return nil, err
 	}
 	if len(args) > 0 {
-		if o.targets, err = names.ParseTargets(args); err != nil {
+		if o.targets, err = cli.ParseTargets(args); err != nil {
 			return nil, err
 		}
 	}
@@ -185,7 +184,7 @@ func (f *flags) toOptions(cmd *cobra.Command, args []string, streams genericioop
 		return nil, err
 	}
 	if o.reader.Live() {
-		if err := names.Check(o.targets); err != nil {
+		if err := cli.CheckTargets(o.targets); err != nil {
 			return nil, err
 		}
 	}
@@ -220,7 +219,7 @@ func (o *options) run(ctx context.Context) error {
 	}
 	a := &answers{}
 	if err := o.explain(ctx, files, a); err != nil {
-		return names.WithSuggestion(o.args, err)
+		return cli.WithSuggestion(o.args, err)
 	}
 	if len(a.skipped) > 0 {
 		subject := fmt.Sprintf("%d documents are", len(a.skipped))
@@ -236,7 +235,7 @@ func (o *options) run(ctx context.Context) error {
 			return err
 		}
 	}
-	return names.WithSuggestion(o.args, a.outcome(func(err error) { cli.PrintError(o.streams.ErrOut, names.WithSuggestion(o.args, err)) }))
+	return cli.WithSuggestion(o.args, a.outcome(func(err error) { cli.PrintError(o.streams.ErrOut, cli.WithSuggestion(o.args, err)) }))
 }
 
 // explain explains each target. It only fails if no answer is possible; errors of one
@@ -284,13 +283,13 @@ func (o *options) explainIn(ctx context.Context, from *cli.Source, files *snapsh
 	}
 	for _, ref := range refs {
 		bare := len(o.args) == 1 && !strings.Contains(o.args[0], "/")
-		if bare && snap.Gap(snapshot.ResourceClaims) == nil && names.BareKind(snap, from.Namespace, ref.Name) == api.KindPod {
+		if bare && snap.Gap(snapshot.ResourceClaims) == nil && cli.BareKind(snap, from.Namespace, ref.Name) == api.KindPod {
 			ref.Resource = "pods"
-			if err := cli.PrintNotes(o.streams, names.TookPod(ref.Name)); err != nil {
+			if err := cli.PrintNotes(o.streams, cli.TookPod(ref.Name)); err != nil {
 				return err
 			}
 		}
-		target, err := names.Resolve(from, snap, ref)
+		target, err := cli.ResolveTarget(from, snap, ref)
 		if err != nil {
 			a.fail(err)
 			continue

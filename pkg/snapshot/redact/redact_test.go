@@ -17,7 +17,6 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/internal/testsnapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/preview"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/save"
 )
 
@@ -161,8 +160,8 @@ spec: {driver: gpu.example.com, nodeName: ` + node + `, pool: {name: ` + node + 
 	if err != nil {
 		t.Fatal(err)
 	}
-	with := preview.Apply(testsnapshot.Load(t, slice("acme-node-1-gpu-x7w2k", "acme-node-1")+slice("acme-node-2-gpu-2vx6p", "acme-node-2")), laid)
-	assumptions := strings.Join(preview.Assumptions(Snapshot(with)), "\n")
+	with := snapshot.WithPreview(testsnapshot.Load(t, slice("acme-node-1-gpu-x7w2k", "acme-node-1")+slice("acme-node-2-gpu-2vx6p", "acme-node-2")), laid)
+	assumptions := strings.Join(snapshot.PreviewAssumptions(Snapshot(with)), "\n")
 	if strings.Contains(assumptions, "acme") || !strings.Contains(assumptions, "in place of ResourceSlice slice-000") {
 		t.Errorf("redacted: %s", assumptions)
 	}

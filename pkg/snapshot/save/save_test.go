@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kubectl-dra/kubectl-dra/internal/testsnapshot"
+	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/preview"
 )
 
 func TestSnapshot(t *testing.T) {
@@ -94,7 +94,7 @@ spec: {driver: gpu.example.com, nodeName: node-9, pool: {name: node-9, generatio
 	if err != nil {
 		t.Fatal(err)
 	}
-	with := preview.Apply(testsnapshot.Load(t, `
+	with := snapshot.WithPreview(testsnapshot.Load(t, `
 apiVersion: v1
 kind: Node
 metadata: {name: node-9}
@@ -104,7 +104,7 @@ kind: ResourceSlice
 metadata: {name: node-9-gpu-x7w2k}
 spec: {driver: gpu.example.com, nodeName: node-9, pool: {name: node-9, generation: 7, resourceSliceCount: 1}, devices: [{name: gpu-0}]}
 `), laid)
-	want := preview.Assumptions(with)
+	want := snapshot.PreviewAssumptions(with)
 	if len(want) != 1 || !strings.HasSuffix(want[0], "in place of ResourceSlice node-9-gpu-x7w2k") {
 		t.Errorf("want an assumption with the slice that is replaced, got %q", want)
 	}
@@ -113,7 +113,7 @@ spec: {driver: gpu.example.com, nodeName: node-9, pool: {name: node-9, generatio
 		if err := Snapshot(&saved, with, format); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want, preview.Assumptions(testsnapshot.Load(t, saved.String()))); diff != "" {
+		if diff := cmp.Diff(want, snapshot.PreviewAssumptions(testsnapshot.Load(t, saved.String()))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", format, diff)
 		}
 	}

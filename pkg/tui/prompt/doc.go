@@ -7,6 +7,6 @@
 //
 // Everything that takes time runs in a [tea.Cmd], one at a time: the text at the
 // moment when one ends is the next to be evaluated, and what became outdated is
-// cancelled. The package evaluates nothing by itself: pkg/evaluation does. Only
+// cancelled. The package evaluates nothing by itself: pkg/inventory does. Only
 // pkg/commands may import it.
 package prompt

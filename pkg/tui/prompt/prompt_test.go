@@ -17,7 +17,7 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/evaluation"
+	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/render"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/load"
 )
@@ -44,7 +44,7 @@ func newSession(t *testing.T, width int) *session {
 		list = append(list, &all[i])
 	}
 	s := &session{t: t, model: New(t.Context(), Options{
-		Devices: evaluation.New(facts, list, nil), Words: evaluation.NewWords(list), About: "104 devices",
+		Devices: inventory.NewDeviceEvaluator(facts, list, nil), Words: inventory.NewExpressionWords(list), About: "104 devices",
 		Report: func(e *api.Evaluation, width int) string {
 			var text strings.Builder
 			if err := render.Evaluation(&text, e, render.Options{Width: width}); err != nil {

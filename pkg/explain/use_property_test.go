@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package idle_test
+package explain_test
 
 import (
 	"fmt"
@@ -16,21 +16,21 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/internal/testquestion"
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/idle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// TestAllocatorAgrees asks on random clusters about each device that a request is
+// TestUseAgreesWithAllocator asks on random clusters about each device that a request is
 // said to get but for one thing. Where the device passes every check, the allocator
 // gives it to a claim with that request alone, if it has no other device. Where only
 // its taints are in the way, it does so once these are gone.
-func TestAllocatorAgrees(t *testing.T) {
+func TestUseAgreesWithAllocator(t *testing.T) {
 	eligible, tainted, inUse := 0, 0, 0
 	for seed := range uint64(25) {
 		c := fleet.Random(seed)
 		alloc := testquestion.Allocator(t, c.Snapshot)
 		for _, d := range alloc.Facts.Pools.Devices() {
-			e, err := idle.Device(t.Context(), alloc.Facts, d.ID.String())
+			e, err := explain.UseOfDevice(t.Context(), alloc.Facts, d.ID.String())
 			if err != nil {
 				t.Fatalf("seed %d, device %s: %v", seed, d.ID, err)
 			}

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package evaluation
+package inventory
 
 import (
 	"fmt"
@@ -19,19 +19,19 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-func devicesOf(snap *snapshot.Snapshot) (*cluster.Cluster, *Devices) {
+func expressionsOf(snap *snapshot.Snapshot) (*cluster.Cluster, *DeviceEvaluator) {
 	facts := cluster.New(snap)
 	var list []*cluster.Device
 	all := facts.Pools.Devices()
 	for i := range all {
 		list = append(list, &all[i])
 	}
-	return facts, New(facts, list, nil)
+	return facts, NewDeviceEvaluator(facts, list, nil)
 }
 
-// upstream returns what the scheduler's library says about an expression, device by device;
+// upstreamOutcomes returns what the scheduler's library says about an expression, device by device;
 // nil if it does not compile.
-func upstream(t *testing.T, facts *cluster.Cluster, list []*cluster.Device, expression string) []selector.Outcome {
+func upstreamOutcomes(t *testing.T, facts *cluster.Cluster, list []*cluster.Device, expression string) []selector.Outcome {
 	t.Helper()
 	compiled := dracel.GetCompiler(facts.Gates.CEL()).CompileCELExpression(expression, dracel.Options{})
 	if compiled.Error != nil {
@@ -54,7 +54,7 @@ func upstream(t *testing.T, facts *cluster.Cluster, list []*cluster.Device, expr
 	return outcomes
 }
 
-func counted(outcomes []selector.Outcome) api.EvaluationOutcomes {
+func countOutcomes(outcomes []selector.Outcome) api.EvaluationOutcomes {
 	var out api.EvaluationOutcomes
 	for _, outcome := range outcomes {
 		switch outcome {
@@ -69,7 +69,7 @@ func counted(outcomes []selector.Outcome) api.EvaluationOutcomes {
 	return out
 }
 
-func plus(a, b api.EvaluationOutcomes, times int) api.EvaluationOutcomes {
+func plusOutcomes(a, b api.EvaluationOutcomes, times int) api.EvaluationOutcomes {
 	return api.EvaluationOutcomes{True: a.True + times*b.True, False: a.False + times*b.False, Fails: a.Fails + times*b.Fails}
 }
 
@@ -112,19 +112,19 @@ func randomExpression(random *rand.Rand, list []*cluster.Device, depth int) stri
 	return expression
 }
 
-// TestAgreesWithUpstream holds everything that is said about random expressions and
+// TestExpressionsAgreeWithUpstream holds everything that is said about random expressions and
 // devices against the scheduler's library.
-func TestAgreesWithUpstream(t *testing.T) {
+func TestExpressionsAgreeWithUpstream(t *testing.T) {
 	seen := map[string]int{}
 	for seed := range uint64(120) {
-		facts, devices := devicesOf(fleet.Random(seed).Snapshot)
+		facts, devices := expressionsOf(fleet.Random(seed).Snapshot)
 		if devices.Len() == 0 {
 			continue
 		}
 		random := rand.New(rand.NewPCG(seed, 0))
 		for range 5 {
 			expression, other := randomExpression(random, devices.list, 3), randomExpression(random, devices.list, 2)
-			want := upstream(t, facts, devices.list, expression)
+			want := upstreamOutcomes(t, facts, devices.list, expression)
 			e, err := devices.Evaluate(t.Context(), expression)
 			if err != nil {
 				t.Fatal(err)
@@ -134,7 +134,7 @@ func TestAgreesWithUpstream(t *testing.T) {
 			}
 			for _, s := range e.Suggestions {
 				seen[string(s.Reason)]++
-				if outcomes := counted(upstream(t, facts, devices.list, s.Expression)); outcomes != s.Outcomes {
+				if outcomes := countOutcomes(upstreamOutcomes(t, facts, devices.list, s.Expression)); outcomes != s.Outcomes {
 					t.Errorf("seed %d: suggestion %s is %+v, want %+v", seed, s.Expression, s.Outcomes, outcomes)
 				}
 			}
@@ -158,15 +158,15 @@ func TestAgreesWithUpstream(t *testing.T) {
 
 func checkOutcomes(t *testing.T, what string, e *api.Evaluation, want []selector.Outcome) {
 	t.Helper()
-	if e.Outcomes != counted(want) {
-		t.Errorf("%s: %+v, want %+v", what, e.Outcomes, counted(want))
+	if e.Outcomes != countOutcomes(want) {
+		t.Errorf("%s: %+v, want %+v", what, e.Outcomes, countOutcomes(want))
 	}
 	var byDriver, byNode api.EvaluationOutcomes
 	for _, d := range e.Drivers {
-		byDriver = plus(byDriver, d.Outcomes, 1)
+		byDriver = plusOutcomes(byDriver, d.Outcomes, 1)
 	}
 	for _, n := range e.Nodes {
-		byNode = plus(byNode, n.Outcomes, max(1, n.Count))
+		byNode = plusOutcomes(byNode, n.Outcomes, max(1, n.Count))
 	}
 	failures := 0
 	for _, f := range e.Failures {
@@ -183,9 +183,9 @@ func checkOutcomes(t *testing.T, what string, e *api.Evaluation, want []selector
 	}
 }
 
-func checkComparison(t *testing.T, facts *cluster.Cluster, devices *Devices, e *api.Evaluation, before []selector.Outcome, other string, seen map[string]int) {
+func checkComparison(t *testing.T, facts *cluster.Cluster, devices *DeviceEvaluator, e *api.Evaluation, before []selector.Outcome, other string, seen map[string]int) {
 	t.Helper()
-	after := upstream(t, facts, devices.list, other)
+	after := upstreamOutcomes(t, facts, devices.list, other)
 	if err := devices.Compare(t.Context(), e, other); err != nil {
 		t.Fatal(err)
 	}
@@ -208,17 +208,17 @@ func checkComparison(t *testing.T, facts *cluster.Cluster, devices *Devices, e *
 		}
 		delete(different, [2]string{d.From, d.To})
 	}
-	if len(different) > 0 || e.Comparison.Outcomes != counted(after) {
-		t.Errorf("%s against %s: not told %v; %+v, want %+v", e.Expression, other, different, e.Comparison.Outcomes, counted(after))
+	if len(different) > 0 || e.Comparison.Outcomes != countOutcomes(after) {
+		t.Errorf("%s against %s: not told %v; %+v, want %+v", e.Expression, other, different, e.Comparison.Outcomes, countOutcomes(after))
 	}
 }
 
-// TestLikeAgreesWithUpstream wants of each expression for devices like one of them
+// TestExpressionsLikeAgreeWithUpstream wants of each expression for devices like one of them
 // that it is true for these and false for all others.
-func TestLikeAgreesWithUpstream(t *testing.T) {
+func TestExpressionsLikeAgreeWithUpstream(t *testing.T) {
 	found := 0
 	for seed := range uint64(100) {
-		facts, devices := devicesOf(fleet.Random(seed).Snapshot)
+		facts, devices := expressionsOf(fleet.Random(seed).Snapshot)
 		if devices.Len() == 0 {
 			continue
 		}
@@ -232,8 +232,8 @@ func TestLikeAgreesWithUpstream(t *testing.T) {
 			if i > 0 && len(expression) < len(e.Like.Selectors[i-1]) {
 				t.Errorf("seed %d: %s comes after a longer one", seed, expression)
 			}
-			outcomes := upstream(t, facts, devices.list, expression)
-			if got := counted(outcomes); got.True != e.Like.Count || got.Fails > 0 {
+			outcomes := upstreamOutcomes(t, facts, devices.list, expression)
+			if got := countOutcomes(outcomes); got.True != e.Like.Count || got.Fails > 0 {
 				t.Errorf("seed %d: %s is %+v, want true for %d and no failures", seed, expression, got, e.Like.Count)
 			}
 			for k, d := range devices.list {
@@ -248,7 +248,7 @@ func TestLikeAgreesWithUpstream(t *testing.T) {
 	}
 }
 
-func TestLike(t *testing.T) {
+func TestExpressionsLike(t *testing.T) {
 	gpu := func(name, model, uuid string) tc.DeviceWrapper {
 		return tc.Device(name, "model="+model, "uuid="+uuid, "memory:=80Gi", "resource.kubernetes.io/pcieRoot=pci0000:17")
 	}
@@ -256,7 +256,7 @@ func TestLike(t *testing.T) {
 		tc.Pool("n1", gpu("gpu-0", "A", "u0"), gpu("gpu-1", "A", "u1"), gpu("gpu-2", "B", "u2")),
 		tc.Slice("nics", "nic.example.com", "n1", tc.Device("nic-0", "model=A")),
 	)
-	_, devices := devicesOf(snap)
+	_, devices := expressionsOf(snap)
 	e, err := devices.Like(t.Context(), devices.list[0])
 	if err != nil {
 		t.Fatal(err)
@@ -269,9 +269,9 @@ func TestLike(t *testing.T) {
 	}
 }
 
-// TestSuggestions covers typos and their corrections.
-func TestSuggestions(t *testing.T) {
-	_, devices := devicesOf(tc.Cluster(tc.Pool("n1", tc.Devices(2, "model=A")...), tc.Slice("nics", "nic.example.com", "n1", tc.Device("nic-0"))))
+// TestExpressionSuggestions covers typos and their corrections.
+func TestExpressionSuggestions(t *testing.T) {
+	_, devices := expressionsOf(tc.Cluster(tc.Pool("n1", tc.Devices(2, "model=A")...), tc.Slice("nics", "nic.example.com", "n1", tc.Device("nic-0"))))
 	for expression, want := range map[string][]string{
 		`device.attributes["gpu.example.com"].modle == "A"`: {`device.attributes["gpu.example.com"].model == "A"`, `has(device.attributes["gpu.example.com"].model) && device.attributes["gpu.example.com"].model == "A"`},
 		`device.atributes["gpu.example.com"].?model == "A"`: nil,
@@ -299,11 +299,11 @@ func TestSuggestions(t *testing.T) {
 	}
 }
 
-// BenchmarkEvaluate evaluates on a large cluster of equal and of different devices.
-func BenchmarkEvaluate(b *testing.B) {
+// BenchmarkExpressions evaluates on a large cluster of equal and of different devices.
+func BenchmarkExpressions(b *testing.B) {
 	snap := fleet.Mixed(5000)
 	for b.Loop() {
-		_, devices := devicesOf(snap)
+		_, devices := expressionsOf(snap)
 		b.ReportMetric(float64(devices.Len()), "devices")
 		if _, err := devices.Evaluate(b.Context(), `device.driver == "gpu.example.com" && device.attributes["gpu.example.com"].model != "x"`); err != nil {
 			b.Fatal(err)

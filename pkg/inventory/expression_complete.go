@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package evaluation
+package inventory
 
 import (
 	"cmp"
@@ -15,18 +15,18 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 )
 
-// Words complete expressions about some devices. They do not change, and can be used while
+// ExpressionWords complete expressions about some devices. They do not change, and can be used while
 // an expression is evaluated.
-type Words struct {
+type ExpressionWords struct {
 	published *selector.Vocabulary
-	patterns  []pattern
+	patterns  []wordPattern
 }
 
-// pattern recognizes the end of an unfinished expression. The last group is what is
+// wordPattern recognizes the end of an unfinished expression. The last group is what is
 // to be replaced.
-type pattern struct {
+type wordPattern struct {
 	end     *regexp.Regexp
-	propose func(w *Words, groups []string) []string
+	propose func(w *ExpressionWords, groups []string) []string
 }
 
 const (
@@ -36,28 +36,28 @@ const (
 	maxProposed = 100
 )
 
-// NewWords takes the words of devices.
-func NewWords(list []*cluster.Device) *Words {
-	w := &Words{published: selector.NewVocabulary(naming.Typo)}
+// NewExpressionWords takes the words of devices.
+func NewExpressionWords(list []*cluster.Device) *ExpressionWords {
+	w := &ExpressionWords{published: selector.NewVocabulary(naming.Typo)}
 	for _, d := range list {
 		w.published.Add(d.ID.Driver, d.Device)
 	}
-	w.patterns = []pattern{
-		{regexp.MustCompile(`device\.driver\s*[!=]=\s*("[^"]*|)$`), (*Words).drivers},
-		{regexp.MustCompile(`device\.(attributes|capacity)\["([^"]*)$`), (*Words).domains},
-		{regexp.MustCompile(valueOf + `(\w*)$`), (*Words).names},
-		{regexp.MustCompile(valueOf + `(\w+)\.(\w*)$`), (*Words).methods},
-		{regexp.MustCompile(valueOf + `(\w+)\s*(?:[!=]=|<=?|>=?)\s*("[^"]*|\w*)$`), (*Words).values},
-		{regexp.MustCompile(valueOf + `(\w+)\.\w+\((?:quantity|semver)\("([^"]*)$`), (*Words).ordered},
-		{regexp.MustCompile(`\bdevice\.(\w*)$`), (*Words).fields},
-		{regexp.MustCompile(`(?:^|[\s(!&|?:])(\w+)$`), (*Words).starts},
+	w.patterns = []wordPattern{
+		{regexp.MustCompile(`device\.driver\s*[!=]=\s*("[^"]*|)$`), (*ExpressionWords).drivers},
+		{regexp.MustCompile(`device\.(attributes|capacity)\["([^"]*)$`), (*ExpressionWords).domains},
+		{regexp.MustCompile(valueOf + `(\w*)$`), (*ExpressionWords).names},
+		{regexp.MustCompile(valueOf + `(\w+)\.(\w*)$`), (*ExpressionWords).methods},
+		{regexp.MustCompile(valueOf + `(\w+)\s*(?:[!=]=|<=?|>=?)\s*("[^"]*|\w*)$`), (*ExpressionWords).values},
+		{regexp.MustCompile(valueOf + `(\w+)\.\w+\((?:quantity|semver)\("([^"]*)$`), (*ExpressionWords).ordered},
+		{regexp.MustCompile(`\bdevice\.(\w*)$`), (*ExpressionWords).fields},
+		{regexp.MustCompile(`(?:^|[\s(!&|?:])(\w+)$`), (*ExpressionWords).starts},
 	}
 	return w
 }
 
 // Complete proposes what the end of an expression, from a byte on, can be replaced
 // with. There is nothing to propose if there are no words.
-func (w *Words) Complete(before string) (start int, words []string) {
+func (w *ExpressionWords) Complete(before string) (start int, words []string) {
 	for _, p := range w.patterns {
 		at := p.end.FindStringSubmatchIndex(before)
 		if at == nil {
@@ -78,7 +78,7 @@ func (w *Words) Complete(before string) (start int, words []string) {
 	return len(before), nil
 }
 
-func (w *Words) drivers([]string) []string {
+func (w *ExpressionWords) drivers([]string) []string {
 	var list []string
 	for _, driver := range w.published.Drivers() {
 		list = append(list, strconv.Quote(driver))
@@ -86,7 +86,7 @@ func (w *Words) drivers([]string) []string {
 	return list
 }
 
-func (w *Words) domains(groups []string) []string {
+func (w *ExpressionWords) domains(groups []string) []string {
 	var list []string
 	for _, r := range w.published.Readings(groups[0]) {
 		// What a string of CEL would have to escape is left to be typed.
@@ -97,7 +97,7 @@ func (w *Words) domains(groups []string) []string {
 	return list
 }
 
-func (w *Words) names(groups []string) []string {
+func (w *ExpressionWords) names(groups []string) []string {
 	var list []string
 	for _, r := range w.published.Readings(groups[0]) {
 		if r.Domain == groups[1] {
@@ -107,13 +107,13 @@ func (w *Words) names(groups []string) []string {
 	return list
 }
 
-func reading(groups []string) selector.Reading {
+func readingOf(groups []string) selector.Reading {
 	return selector.Reading{Kind: groups[0], Domain: groups[1], Name: groups[2]}
 }
 
 // methods returns the methods of the type of a value.
-func (w *Words) methods(groups []string) []string {
-	switch of, _ := w.published.TypeOf(reading(groups)); of {
+func (w *ExpressionWords) methods(groups []string) []string {
+	switch of, _ := w.published.TypeOf(readingOf(groups)); of {
 	case selector.TypeQuantity:
 		return []string{`compareTo(quantity("`, `isGreaterThan(quantity("`, `isLessThan(quantity("`}
 	case selector.TypeVersion:
@@ -128,8 +128,8 @@ func (w *Words) methods(groups []string) []string {
 }
 
 // values returns the values for a comparison, the most frequent first.
-func (w *Words) values(groups []string) []string {
-	r := reading(groups)
+func (w *ExpressionWords) values(groups []string) []string {
+	r := readingOf(groups)
 	var list []string
 	for _, value := range w.byFrequency(r) {
 		switch value.Type {
@@ -144,8 +144,8 @@ func (w *Words) values(groups []string) []string {
 }
 
 // ordered returns quantities and versions, with the end of the call around them.
-func (w *Words) ordered(groups []string) []string {
-	r := reading(groups)
+func (w *ExpressionWords) ordered(groups []string) []string {
+	r := readingOf(groups)
 	var list []string
 	for _, value := range w.byFrequency(r) {
 		if text, ok := r.Value(value.Driver, value.Device); ok && (value.Type == selector.TypeVersion || value.Type == selector.TypeQuantity) {
@@ -155,7 +155,7 @@ func (w *Words) ordered(groups []string) []string {
 	return list
 }
 
-func (w *Words) byFrequency(r selector.Reading) []*selector.PublishedValue {
+func (w *ExpressionWords) byFrequency(r selector.Reading) []*selector.PublishedValue {
 	values := w.published.Values(r)
 	slices.SortFunc(values, func(a, b *selector.PublishedValue) int {
 		return cmp.Or(cmp.Compare(b.Devices, a.Devices), naming.Compare(a.Plain, b.Plain), cmp.Compare(a.Type, b.Type))
@@ -163,10 +163,10 @@ func (w *Words) byFrequency(r selector.Reading) []*selector.PublishedValue {
 	return values
 }
 
-func (w *Words) fields([]string) []string {
+func (w *ExpressionWords) fields([]string) []string {
 	return []string{`attributes["`, `capacity["`, "driver", "allowMultipleAllocations"}
 }
 
-func (w *Words) starts([]string) []string {
+func (w *ExpressionWords) starts([]string) []string {
 	return []string{"device.", "has(device.", "true", "false"}
 }

@@ -1,15 +1,13 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package names
+package cli
 
 import (
 	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 )
 
 // FullNames distinguish objects with the same short name.
@@ -22,8 +20,8 @@ type FullNames[T any] struct {
 	Choose string
 }
 
-// Find returns the objects with a name, in one namespace or, if that is empty, in all.
-func Find[T metav1.Object](list []T, namespace, name string) []T {
+// FindNamed returns the objects with a name, in one namespace or, if that is empty, in all.
+func FindNamed[T metav1.Object](list []T, namespace, name string) []T {
 	var found []T
 	for _, object := range list {
 		if object.GetName() == name && (namespace == "" || object.GetNamespace() == namespace) {
@@ -33,9 +31,9 @@ func Find[T metav1.Object](list []T, namespace, name string) []T {
 	return found
 }
 
-// Only returns the first of the objects found under a name, nil if there are none. It fails
+// OnlyOne returns the first of the objects found under a name, nil if there are none. It fails
 // if they have several full names.
-func Only[T any](kind, name string, full FullNames[T], found []T) (*T, error) {
+func OnlyOne[T any](kind, name string, full FullNames[T], found []T) (*T, error) {
 	if len(found) == 0 {
 		return nil, nil //nolint:nilnil // nothing is one of the answers
 	}
@@ -45,15 +43,15 @@ func Only[T any](kind, name string, full FullNames[T], found []T) (*T, error) {
 	}
 	slices.Sort(all)
 	if all = slices.Compact(all); len(all) > 1 {
-		return nil, cli.Usagef(full.Choose, "find %s %s: it is ambiguous, there is one %s %s", kind, name, full.There, strings.Join(all, ", "))
+		return nil, Usagef(full.Choose, "find %s %s: it is ambiguous, there is one %s %s", kind, name, full.There, strings.Join(all, ", "))
 	}
 	return &found[0], nil
 }
 
-// OnlyIn returns the only object with a name in a namespace or, if that is empty, in all of
+// OnlyOneIn returns the only object with a name in a namespace or, if that is empty, in all of
 // them; nil if there is none.
-func OnlyIn[T metav1.Object](list []T, kind, namespace, name string) (T, error) {
-	found, err := Only(kind, name, namespaces[T](), Find(list, namespace, name))
+func OnlyOneIn[T metav1.Object](list []T, kind, namespace, name string) (T, error) {
+	found, err := OnlyOne(kind, name, namespaces[T](), FindNamed(list, namespace, name))
 	if err != nil || found == nil {
 		var none T
 		return none, err
@@ -68,5 +66,5 @@ func namespaces[T metav1.Object]() FullNames[T] {
 
 // NotFound returns the error for a name that was not found; out is the advice.
 func NotFound(kind, name, where, out string) error {
-	return cli.Usagef(out, "find %s %s: not found in %s", kind, name, where)
+	return Usagef(out, "find %s %s: not found in %s", kind, name, where)
 }

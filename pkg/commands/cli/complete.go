@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package names
+package cli
 
 import (
 	"context"
@@ -12,8 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/tools/clientcmd"
-
-	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 )
 
 // completionTime limits how long a shell waits for names, unless --request-timeout says
@@ -25,7 +23,7 @@ type Completion struct {
 	Cmd    *cobra.Command
 	Args   []string
 	Typed  string
-	Reader *cli.Reader
+	Reader *Reader
 
 	mu sync.Mutex
 	// sure lists the proposals that need no snapshot.
@@ -49,9 +47,9 @@ func (c *Completion) offered() []string {
 // left out later.
 type Proposer func(ctx context.Context, c *Completion) ([]string, error)
 
-// Complete returns a completion function for cobra. Errors and timeouts complete to
+// CompleteWith returns a completion function for cobra. Errors and timeouts complete to
 // nothing: a shell shows printed text in the middle of the line.
-func Complete(f *cli.ReadingFlags, propose Proposer) cobra.CompletionFunc {
+func CompleteWith(f *ReadingFlags, propose Proposer) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		limit := completionTime
 		if chosen, err := clientcmd.ParseTimeout(*f.Config.Timeout); err == nil && chosen > 0 {
@@ -84,9 +82,9 @@ func Complete(f *cli.ReadingFlags, propose Proposer) cobra.CompletionFunc {
 		}()
 		select {
 		case <-ctx.Done():
-			return cli.Among(c.offered(), c.Args, c.Typed)
+			return Among(c.offered(), c.Args, c.Typed)
 		case proposals := <-answer:
-			return cli.Among(slices.Concat(c.offered(), proposals), c.Args, c.Typed)
+			return Among(slices.Concat(c.offered(), proposals), c.Args, c.Typed)
 		}
 	}
 }
@@ -100,6 +98,6 @@ func (c *Completion) flag(name string) string {
 }
 
 // read takes some resources from the cluster or the file.
-func (c *Completion) read(ctx context.Context, resources ...string) (*cli.Source, error) {
-	return c.Reader.Read(ctx, cli.Scope{Only: resources})
+func (c *Completion) read(ctx context.Context, resources ...string) (*Source, error) {
+	return c.Reader.Read(ctx, Scope{Only: resources})
 }

@@ -1,14 +1,13 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package names
+package cli
 
 import (
 	"slices"
 	"strings"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 )
 
 // ParseUsed parses arguments that name devices and nodes: device/POOL/DEVICE, node/NAME, or
@@ -20,7 +19,7 @@ func ParseUsed(args []string) ([]api.Target, error) {
 		rest := make([]string, 0, len(args)-1)
 		for _, name := range args[1:] {
 			if kind, _, slashed := strings.Cut(name, "/"); slashed && usedKind(kind) != "" {
-				return nil, cli.Usagef(forms, "parse target: TYPE/NAME and TYPE NAME cannot be mixed")
+				return nil, Usagef(forms, "parse target: TYPE/NAME and TYPE NAME cannot be mixed")
 			}
 			rest = append(rest, args[0]+"/"+name)
 		}
@@ -34,15 +33,15 @@ func ParseUsed(args []string) ([]api.Target, error) {
 			continue
 		}
 		if slices.Contains(strings.Split(name, "/"), "") {
-			return nil, cli.Usagef(forms, "parse target %q: a part of the name is empty", arg)
+			return nil, Usagef(forms, "parse target %q: a part of the name is empty", arg)
 		}
 		if kind == api.KindNode && strings.Contains(name, "/") {
-			return nil, cli.Usagef(forms, "parse target %q: not of the form node/NAME", arg)
+			return nil, Usagef(forms, "parse target %q: not of the form node/NAME", arg)
 		}
 		targets = append(targets, api.Target{Kind: kind, Name: name})
 	}
 	if len(targets) > 0 && len(targets) < len(args) {
-		return nil, cli.Usagef("Ask about them one after the other.", "devices and nodes cannot be mixed with other targets: their answers are of another kind")
+		return nil, Usagef("Ask about them one after the other.", "devices and nodes cannot be mixed with other targets: their answers are of another kind")
 	}
 	return targets, nil
 }

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package idle
+package explain
 
 import (
 	"cmp"
@@ -15,20 +15,20 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 )
 
-// states lists all states, the best one first.
-func states() []api.DeviceUseState {
+// useStates lists all states, the best one first.
+func useStates() []api.DeviceUseState {
 	return []api.DeviceUseState{
 		api.DeviceInUse, api.DeviceNext, api.DeviceRequested, api.DeviceNotRequested, api.DeviceBlocked, api.DeviceUndetermined,
 	}
 }
 
-// conclude finds the state of a device. unknown says why it may be another one than
+// concludeUse finds the state of a device. unknown says why it may be another one than
 // in use.
-func conclude(u *api.DeviceUse, unknown string) {
+func concludeUse(u *api.DeviceUse, unknown string) {
 	held := slices.ContainsFunc(u.Holders, func(h api.DeviceHolder) bool { return !h.AdminAccess })
 	next := slices.IndexFunc(u.Requests, func(r api.RequestUse) bool { return r.Outcome == api.Picked })
 	unblocked := slices.ContainsFunc(u.Requests, func(r api.RequestUse) bool { return passesBlocks(&r, u.Blocks) })
-	asked := nearest(u.Requests)
+	asked := nearestRequest(u.Requests)
 	switch {
 	case held && next < 0:
 		u.State, u.Summary = api.DeviceInUse, "allocated to "+holdersText(u.Holders)
@@ -43,14 +43,14 @@ func conclude(u *api.DeviceUse, unknown string) {
 		}
 		u.State, u.Summary = api.DeviceBlocked, strings.Join(texts, "; ")
 	case asked != nil && asked.Code != api.ClassSelectorFalse:
-		u.State, u.Summary = api.DeviceRequested, requestText(asked)
+		u.State, u.Summary = api.DeviceRequested, useRequestText(asked)
 	default:
 		u.State, u.Summary = api.DeviceNotRequested, "no waiting pod has a request with a class that selects it"
 		if len(u.Classes) == 0 {
 			u.Summary += "; no DeviceClass selects it"
 		}
 		if asked != nil {
-			u.Summary += "; closest is " + requestText(asked)
+			u.Summary += "; closest is " + useRequestText(asked)
 		}
 	}
 }
@@ -63,10 +63,10 @@ func passesBlocks(r *api.RequestUse, blocks []api.DeviceCheck) bool {
 	})
 }
 
-// nearest returns the request of a pod that comes closest to getting the device: one for
+// nearestRequest returns the request of a pod that comes closest to getting the device: one for
 // which it is eligible, then one with fewer checks that fail, selectors that are false
 // count by their parts. It is nil if no pod waits.
-func nearest(requests []api.RequestUse) *api.RequestUse {
+func nearestRequest(requests []api.RequestUse) *api.RequestUse {
 	var best *api.RequestUse
 	rank := func(r *api.RequestUse) int {
 		rank := 100*len(r.Failed) + r.FalseParts
@@ -83,8 +83,8 @@ func nearest(requests []api.RequestUse) *api.RequestUse {
 	return best
 }
 
-// requestText names a request, and says why it does not get the device.
-func requestText(r *api.RequestUse) string {
+// useRequestText names a request, and says why it does not get the device.
+func useRequestText(r *api.RequestUse) string {
 	return fmt.Sprintf("pod %s/%s, %s: %s", r.Pod.Namespace, r.Pod.Name, cluster.RequestTitle(r.Name, r.Container, r.ExtendedResource), r.Message)
 }
 
@@ -110,9 +110,9 @@ func holdersText(holders []api.DeviceHolder) string {
 	return english.Sample(texts, 3)
 }
 
-// grouped puts equal devices with the same answer into one. Where the evidence
+// groupUses puts equal devices with the same answer into one. Where the evidence
 // stands differs from device to device.
-func grouped(uses []api.DeviceUse) []api.DeviceUse {
+func groupUses(uses []api.DeviceUse) []api.DeviceUse {
 	groups := []api.DeviceUse{}
 	at := map[string]int{}
 	for i := range uses {
@@ -136,14 +136,14 @@ func grouped(uses []api.DeviceUse) []api.DeviceUse {
 		groups[k].Names = append(groups[k].Names, uses[i].Names...)
 	}
 	slices.SortStableFunc(groups, func(a, b api.DeviceUse) int {
-		return cmp.Compare(slices.Index(states(), a.State), slices.Index(states(), b.State))
+		return cmp.Compare(slices.Index(useStates(), a.State), slices.Index(useStates(), b.State))
 	})
 	return groups
 }
 
-// misfits returns the conditions that keep waiting pods away from the node, ordered by
+// waitingMisfits returns the conditions that keep waiting pods away from the node, ordered by
 // their number of pods.
-func misfits(answers []*answer) []api.WaitingMisfit {
+func waitingMisfits(answers []*useAnswer) []api.WaitingMisfit {
 	var list []api.WaitingMisfit
 	at := map[string]int{}
 	for _, a := range answers {
@@ -165,7 +165,7 @@ func misfits(answers []*answer) []api.WaitingMisfit {
 }
 
 // summary describes in one clause the state of the device, or of a node's devices.
-func (w *work) summary(uses []api.DeviceUse) string {
+func (w *deviceUses) summary(uses []api.DeviceUse) string {
 	if w.out.Node == nil {
 		return uses[0].Summary
 	}
@@ -174,12 +174,12 @@ func (w *work) summary(uses []api.DeviceUse) string {
 	}
 	parts := make([]string, 0, len(w.out.States))
 	for _, s := range w.out.States {
-		parts = append(parts, fmt.Sprintf("%d %s", s.Count, stateText(s.State)))
+		parts = append(parts, fmt.Sprintf("%d %s", s.Count, useStateText(s.State)))
 	}
 	return english.Count(len(uses), "device") + ": " + english.JoinAnd(parts)
 }
 
-func stateText(s api.DeviceUseState) string {
+func useStateText(s api.DeviceUseState) string {
 	switch s {
 	case api.DeviceInUse:
 		return "in use"

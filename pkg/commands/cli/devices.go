@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package names
+package cli
 
 import (
 	"fmt"
@@ -12,7 +12,6 @@ import (
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
-	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
 	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -46,7 +45,7 @@ func (f *DeviceFlags) Asks() []string {
 }
 
 // Choice resolves the flags in a cluster.
-func (f *DeviceFlags) Choice(from *cli.Source) (inventory.DeviceChoice, error) {
+func (f *DeviceFlags) Choice(from *Source) (inventory.DeviceChoice, error) {
 	chosen := inventory.DeviceChoice{Driver: f.Driver}
 	if f.Class == "" {
 		return chosen, nil
@@ -58,15 +57,15 @@ func (f *DeviceFlags) Choice(from *cli.Source) (inventory.DeviceChoice, error) {
 
 // ClassSelectors returns the selectors of a DeviceClass. It fails if the class does not
 // exist, or if that is not known.
-func ClassSelectors(from *cli.Source, name string) ([]resourceapi.DeviceSelector, error) {
+func ClassSelectors(from *Source, name string) ([]resourceapi.DeviceSelector, error) {
 	class := from.Snap.Class(name)
 	if class != nil {
 		return class.Spec.Selectors, nil
 	}
 	if gap := from.Snap.Gap(snapshot.ResourceClasses); gap != nil {
-		return nil, &cli.GapError{Doing: "read --class " + name, Gaps: []snapshot.Gap{*gap}, Live: from.Clients != nil}
+		return nil, &GapError{Doing: "read --class " + name, Gaps: []snapshot.Gap{*gap}, Live: from.Clients != nil}
 	}
-	return nil, cli.Usagef("List what there is: kubectl dra classes", "read --class: DeviceClass %s not found in %s", name, from.Snap.Source)
+	return nil, Usagef("List what there is: kubectl dra classes", "read --class: DeviceClass %s not found in %s", name, from.Snap.Source)
 }
 
 // NoSuchDevices says which of the given driver, pool and device are in no ResourceSlice.

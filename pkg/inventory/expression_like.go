@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package evaluation
+package inventory
 
 import (
 	"cmp"
@@ -31,16 +31,16 @@ const (
 	maxConditions = 3
 )
 
-// condition is an expression about one value of a device, and the devices for which
+// attributeCondition is an expression about one value of a device, and the devices for which
 // it is true.
-type condition struct {
+type attributeCondition struct {
 	expression string
 	matches    []bool
 }
 
 // Like finds expressions that single out devices like one of them. The answer is
 // that of the shortest one. It fails only if the context is done.
-func (d *Devices) Like(ctx context.Context, device *cluster.Device) (*api.Evaluation, error) {
+func (d *DeviceEvaluator) Like(ctx context.Context, device *cluster.Device) (*api.Evaluation, error) {
 	same, leftOut := d.kindOf(device)
 	like := &api.DeviceLikeness{Device: device.ID.String()}
 	for _, r := range leftOut {
@@ -48,7 +48,7 @@ func (d *Devices) Like(ctx context.Context, device *cluster.Device) (*api.Evalua
 	}
 	selected := make([]bool, len(d.list))
 	for i, other := range d.list {
-		if selected[i] = equivalent(device, other, same); selected[i] {
+		if selected[i] = sameReadings(device, other, same); selected[i] {
 			like.Count++
 		}
 	}
@@ -77,7 +77,7 @@ func (d *Devices) Like(ctx context.Context, device *cluster.Device) (*api.Evalua
 
 // kindOf divides what a device publishes into what says of which kind it is, and
 // what tells it apart from others of its kind or says where it is.
-func (d *Devices) kindOf(device *cluster.Device) (same, leftOut []selector.Reading) {
+func (d *DeviceEvaluator) kindOf(device *cluster.Device) (same, leftOut []selector.Reading) {
 	words := selector.NewVocabulary(naming.Typo)
 	for _, other := range d.list {
 		if other.ID.Driver == device.ID.Driver {
@@ -107,8 +107,8 @@ func (d *Devices) kindOf(device *cluster.Device) (same, leftOut []selector.Readi
 	return same, leftOut
 }
 
-// equivalent reports whether another device of the same driver has the same values.
-func equivalent(device, other *cluster.Device, same []selector.Reading) bool {
+// sameReadings reports whether another device of the same driver has the same values.
+func sameReadings(device, other *cluster.Device, same []selector.Reading) bool {
 	if other.ID.Driver != device.ID.Driver {
 		return false
 	}
@@ -122,8 +122,8 @@ func equivalent(device, other *cluster.Device, same []selector.Reading) bool {
 }
 
 // conditions returns the conditions on the driver and the values of a device.
-func (d *Devices) conditions(ctx context.Context, device *cluster.Device, same []selector.Reading) ([]condition, error) {
-	var list []condition
+func (d *DeviceEvaluator) conditions(ctx context.Context, device *cluster.Device, same []selector.Reading) ([]attributeCondition, error) {
+	var list []attributeCondition
 	for _, r := range append([]selector.Reading{{Kind: selector.KindDriver}}, same...) {
 		expression, ok := selector.Condition(r, selector.Exactly, device.ID.Driver, device.Device)
 		if !ok {
@@ -133,7 +133,7 @@ func (d *Devices) conditions(ctx context.Context, device *cluster.Device, same [
 		if err != nil {
 			return nil, err
 		}
-		c := condition{expression: expression, matches: make([]bool, len(results))}
+		c := attributeCondition{expression: expression, matches: make([]bool, len(results))}
 		for i, result := range results {
 			c.matches[i] = result.Matches
 		}
@@ -144,12 +144,12 @@ func (d *Devices) conditions(ctx context.Context, device *cluster.Device, same [
 
 // conjunctions finds the sets of conditions that are true for exactly the required
 // devices and of which none can be left out, those with few conditions first.
-func conjunctions(conditions []condition, required []bool) [][]string {
+func conjunctions(conditions []attributeCondition, required []bool) [][]string {
 	var found [][]int
 	var try func(chosen []int, from, size int)
 	try = func(chosen []int, from, size int) {
 		if len(chosen) == size {
-			if !containsAny(chosen, found) && exactly(conditions, chosen, required) {
+			if !containsAny(chosen, found) && matchesExactly(conditions, chosen, required) {
 				found = append(found, slices.Clone(chosen))
 			}
 			return
@@ -186,7 +186,7 @@ func containsAny(chosen []int, found [][]int) bool {
 	})
 }
 
-func exactly(conditions []condition, chosen []int, required []bool) bool {
+func matchesExactly(conditions []attributeCondition, chosen []int, required []bool) bool {
 	for device, want := range required {
 		all := true
 		for _, i := range chosen {
@@ -202,7 +202,7 @@ func exactly(conditions []condition, chosen []int, required []bool) bool {
 // verified evaluates conjunctions and gives the shortest of those that are true for
 // exactly the required devices and fail for none. One that fails is tried
 // with guards, and behind a test of the driver, which may be shorter.
-func (d *Devices) verified(ctx context.Context, sets [][]string, ofDriver string, required []bool) ([]string, error) {
+func (d *DeviceEvaluator) verified(ctx context.Context, sets [][]string, ofDriver string, required []bool) ([]string, error) {
 	expressions := make([]string, 0, len(sets))
 	for _, set := range sets {
 		expressions = append(expressions, strings.Join(set, " && "))
@@ -231,7 +231,7 @@ func (d *Devices) verified(ctx context.Context, sets [][]string, ofDriver string
 // exact returns an expression, with guards if it needs some, that is true for exactly the
 // required devices and fails for none; empty if it is not. It also reports whether no guard
 // was needed.
-func (d *Devices) exact(ctx context.Context, expression string, required []bool) (exact string, asWritten bool, err error) {
+func (d *DeviceEvaluator) exact(ctx context.Context, expression string, required []bool) (exact string, asWritten bool, err error) {
 	sel := d.selectors.Compile(expression)
 	results, err := d.results(ctx, sel)
 	if err != nil {

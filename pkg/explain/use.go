@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package idle
+package explain
 
 import (
 	"context"
@@ -15,27 +15,26 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// Device says what becomes of a device, given as driver/pool/device or a part of
-// that which is clear. It fails with an [*explain.TargetError] if there is no such
+// UseOfDevice says what becomes of a device, given as driver/pool/device or a part of
+// that which is clear. It fails with an [*TargetError] if there is no such
 // device, and with the error of ctx if that is done before there is an answer.
-func Device(ctx context.Context, c *cluster.Cluster, name string) (*api.UseExplanation, error) {
+func UseOfDevice(ctx context.Context, c *cluster.Cluster, name string) (*api.UseExplanation, error) {
 	d, err := target.FindDevice(c, name)
 	if err != nil {
 		return nil, err
 	}
 	all, _ := c.Nodes.All()
 	nodes := slices.DeleteFunc(slices.Clone(all), func(node *corev1.Node) bool { return !eligibility.DeviceReaches(d, node) })
-	w := newWork(c, nodes)
+	w := newDeviceUses(c, nodes)
 	return w.explain(ctx, api.Target{Kind: api.KindDevice, Name: d.ID.String()}, []*cluster.Device{d})
 }
 
-// Node says what becomes of all devices that a node can reach, and what keeps
+// UseOfNode says what becomes of all devices that a node can reach, and what keeps
 // pods away from it. It fails like [Device].
-func Node(ctx context.Context, c *cluster.Cluster, name string) (*api.UseExplanation, error) {
+func UseOfNode(ctx context.Context, c *cluster.Cluster, name string) (*api.UseExplanation, error) {
 	node, err := target.FindNode(c, name)
 	if err != nil {
 		return nil, err
@@ -47,24 +46,24 @@ func Node(ctx context.Context, c *cluster.Cluster, name string) (*api.UseExplana
 			devices = append(devices, &all[i])
 		}
 	}
-	w := newWork(c, []*corev1.Node{node})
+	w := newDeviceUses(c, []*corev1.Node{node})
 	w.out.Node = &api.NodeUse{Name: node.Name, Blocks: w.inspection.Node(node)}
 	return w.explain(ctx, api.Target{Kind: api.KindNode, Name: node.Name}, devices)
 }
 
-// work is the work on one explanation.
-type work struct {
+// deviceUses is the work on one explanation.
+type deviceUses struct {
 	cluster *cluster.Cluster
 
 	// nodes are the nodes for which devices are checked.
 	nodes      []*corev1.Node
-	inspection *explain.Inspection
+	inspection *Inspection
 	out        *api.UseExplanation
 }
 
-func newWork(c *cluster.Cluster, nodes []*corev1.Node) *work {
-	in := explain.NewInspection(c, nodes)
-	return &work{
+func newDeviceUses(c *cluster.Cluster, nodes []*corev1.Node) *deviceUses {
+	in := NewInspection(c, nodes)
+	return &deviceUses{
 		cluster: c, nodes: nodes, inspection: in,
 		out: &api.UseExplanation{
 			TypeMeta:  metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "UseExplanation"},
@@ -75,7 +74,7 @@ func newWork(c *cluster.Cluster, nodes []*corev1.Node) *work {
 
 // explain looks at each device by itself first, and then at those that are not in
 // use as each kind of waiting pods sees them.
-func (w *work) explain(ctx context.Context, of api.Target, devices []*cluster.Device) (*api.UseExplanation, error) {
+func (w *deviceUses) explain(ctx context.Context, of api.Target, devices []*cluster.Device) (*api.UseExplanation, error) {
 	w.out.Target = of
 	uses := make([]api.DeviceUse, len(devices))
 	var open []*cluster.Device
@@ -106,22 +105,22 @@ func (w *work) explain(ctx context.Context, of api.Target, devices []*cluster.De
 	for i, d := range devices {
 		unknown := w.unknown(d)
 		if unknown == "" && !slices.ContainsFunc(uses[i].Requests, func(r api.RequestUse) bool { return r.Outcome == api.Picked }) {
-			unknown = notAll(w.out.NotExplained)
+			unknown = notAllText(w.out.NotExplained)
 		}
-		conclude(&uses[i], unknown)
+		concludeUse(&uses[i], unknown)
 		if uses[i].State == api.DeviceUndetermined && w.out.Undetermined == "" {
 			w.out.Undetermined = unknown
 		}
 		counts[uses[i].State]++
 	}
-	w.out.States, w.out.Devices = []api.DeviceUseCount{}, grouped(uses)
-	for _, state := range states() {
+	w.out.States, w.out.Devices = []api.DeviceUseCount{}, groupUses(uses)
+	for _, state := range useStates() {
 		if counts[state] > 0 {
 			w.out.States = append(w.out.States, api.DeviceUseCount{State: state, Count: counts[state]})
 		}
 	}
 	if w.out.Node != nil {
-		w.out.Node.Misfits = misfits(answers)
+		w.out.Node.Misfits = waitingMisfits(answers)
 	}
 	w.out.Summary = english.Sentence(w.summary(uses))
 	return w.out, nil
@@ -129,7 +128,7 @@ func (w *work) explain(ctx context.Context, of api.Target, devices []*cluster.De
 
 // unknown says why the state of a device is not known, unless it is in use. It is
 // empty if nothing is missing.
-func (w *work) unknown(d *cluster.Device) string {
+func (w *deviceUses) unknown(d *cluster.Device) string {
 	if gap := w.cluster.Snapshot.Gap(snapshot.ResourceClaims); gap != nil && !w.cluster.Usage.InUse(d.ID) {
 		return gap.Reason + ": whether the device is in use is not known"
 	}

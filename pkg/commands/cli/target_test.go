@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package names
+package cli
 
 import (
 	"bytes"
@@ -13,7 +13,6 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
@@ -57,7 +56,7 @@ func TestParseTargets(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got, err := ParseTargets(strings.Fields(test.args))
 			if test.wantErr != "" {
-				var usage *cli.UsageError
+				var usage *UsageError
 				if !errors.As(err, &usage) || !strings.Contains(err.Error(), test.wantErr) {
 					t.Fatalf("error %v, want a usage error with %q", err, test.wantErr)
 				}
@@ -83,13 +82,13 @@ func TestMeant(t *testing.T) {
 		"a type alone":    {"pod", missing, "error: ResourceClaim ml/pod not found\npod is a type: write pod/NAME.\n"},
 		"a claim":         {"train", missing, "error: ResourceClaim ml/pod not found\nthere is none\n"},
 		"two claims":      {"a b", &collect.UnknownResourceError{Resource: "a"}, "error: find a b: the server has no type \"a\"\nFor 2 claims write: why claim/a claim/b\n"},
-		"in a file":       {"a b", cli.Usagef("", "%w", &unknownTypeError{}), "error: find a b: the server has no type \"a\"\nFor 2 claims write: why claim/a claim/b\n"},
+		"in a file":       {"a b", Usagef("", "%w", &unknownTypeError{}), "error: find a b: the server has no type \"a\"\nFor 2 claims write: why claim/a claim/b\n"},
 		"a type and name": {"frobs/a", &collect.UnknownResourceError{Resource: "frobs"}, "error: find resource type: the server has no \"frobs\"\nsee what it has with: kubectl api-resources\n"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			cli.PrintError(&out, WithSuggestion(strings.Fields(test.args), test.err))
+			PrintError(&out, WithSuggestion(strings.Fields(test.args), test.err))
 			if out.String() != test.want {
 				t.Errorf("got %q, want %q", out.String(), test.want)
 			}
@@ -99,8 +98,8 @@ func TestMeant(t *testing.T) {
 
 func TestCheckNames(t *testing.T) {
 	for name, ok := range map[string]bool{"train-0": true, "a.b": true, "x,involvedObject.name=y": false, "Train": false, "": false, "a\x1bb": false} {
-		err := Check([]snapshot.ObjectRef{{Resource: "pods", Name: name}})
-		if ok != (err == nil) || !ok && cli.ExitCode(err) != cli.ExitUsage {
+		err := CheckTargets([]snapshot.ObjectRef{{Resource: "pods", Name: name}})
+		if ok != (err == nil) || !ok && ExitCode(err) != ExitUsage {
 			t.Errorf("%q: got error %v", name, err)
 		}
 	}
@@ -135,7 +134,7 @@ func TestResolve(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := Resolve(&cli.Source{Namespace: test.namespace}, snap, snapshot.ObjectRef{Resource: test.resource, Name: test.name})
+			got, err := ResolveTarget(&Source{Namespace: test.namespace}, snap, snapshot.ObjectRef{Resource: test.resource, Name: test.name})
 			if test.wantErr != "" {
 				if err == nil || !strings.Contains(err.Error(), test.wantErr) {
 					t.Fatalf("error %v, want one with %q", err, test.wantErr)
@@ -153,13 +152,13 @@ func TestResolve(t *testing.T) {
 }
 
 func TestResolveAsksCluster(t *testing.T) {
-	from := &cli.Source{Namespace: "ml", KindOf: func(resource string) (string, error) {
+	from := &Source{Namespace: "ml", KindOf: func(resource string) (string, error) {
 		if resource != "tj" {
 			t.Errorf("asked for %q", resource)
 		}
 		return "TrainJob", nil
 	}}
-	got, err := Resolve(from, &snapshot.Snapshot{}, snapshot.ObjectRef{Resource: "tj", Name: "x"})
+	got, err := ResolveTarget(from, &snapshot.Snapshot{}, snapshot.ObjectRef{Resource: "tj", Name: "x"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package preview
+package snapshot
 
 import (
 	"cmp"
@@ -15,29 +15,27 @@ import (
 	resourcev1alpha3 "k8s.io/api/resource/v1alpha3"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
-
-	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-func nodeOf(slice *resourceapi.ResourceSlice) string { return ptr.Deref(slice.Spec.NodeName, "") }
+func sliceNode(slice *resourceapi.ResourceSlice) string { return ptr.Deref(slice.Spec.NodeName, "") }
 
-// Apply returns a snapshot as [snapshot.Snapshot.With] does, in which drivers have
+// WithPreview returns a snapshot as [Snapshot.With] does, in which drivers have
 // published the slices of a preview and nothing else in the same pools and for
 // the same nodes, whatever the generation: a driver that comes up on a node
 // removes what it does not publish. The slices are marked, see
 // [Assumptions]. Nodes that the snapshot does not have are
 // assumed; where it has none at all, the allocator does that.
-func Apply(s, preview *snapshot.Snapshot) *snapshot.Snapshot {
-	pools, nodes, names := map[snapshot.PoolID]snapshot.PoolID{}, map[snapshot.PoolID]snapshot.PoolID{}, map[string]snapshot.PoolID{}
-	upper := &snapshot.Snapshot{}
+func WithPreview(s, preview *Snapshot) *Snapshot {
+	pools, nodes, names := map[PoolID]PoolID{}, map[PoolID]PoolID{}, map[string]PoolID{}
+	upper := &Snapshot{}
 	for _, slice := range preview.Slices {
-		pool := snapshot.PoolOf(slice)
+		pool := PoolOf(slice)
 		pools[pool], names[slice.Name] = pool, pool
-		node := nodeOf(slice)
+		node := sliceNode(slice)
 		if node == "" {
 			continue
 		}
-		nodes[snapshot.PoolID{Driver: slice.Spec.Driver, Name: node}] = pool
+		nodes[PoolID{Driver: slice.Spec.Driver, Name: node}] = pool
 		if len(s.Nodes) > 0 && s.Node(node) == nil {
 			upper.Nodes = append(upper.Nodes, missingNode(node))
 		}
@@ -45,11 +43,11 @@ func Apply(s, preview *snapshot.Snapshot) *snapshot.Snapshot {
 	upper.Nodes = slices.CompactFunc(upper.Nodes, func(a, b *corev1.Node) bool { return a.Name == b.Name })
 	lower := *s
 	lower.Slices = nil
-	replaced := map[snapshot.PoolID][]string{}
+	replaced := map[PoolID][]string{}
 	for _, slice := range s.Slices {
-		by, found := pools[snapshot.PoolOf(slice)]
-		if !found && nodeOf(slice) != "" {
-			by, found = nodes[snapshot.PoolID{Driver: slice.Spec.Driver, Name: nodeOf(slice)}]
+		by, found := pools[PoolOf(slice)]
+		if !found && sliceNode(slice) != "" {
+			by, found = nodes[PoolID{Driver: slice.Spec.Driver, Name: sliceNode(slice)}]
 		}
 		if !found {
 			by, found = names[slice.Name]
@@ -59,7 +57,7 @@ func Apply(s, preview *snapshot.Snapshot) *snapshot.Snapshot {
 			lower.Slices = append(lower.Slices, slice)
 		case isPreview(slice):
 			// What an earlier preview has replaced is what was published.
-			published, _ := snapshot.Annotated(slice, snapshot.ReplacedAnnotation)
+			published, _ := Annotated(slice, ReplacedAnnotation)
 			replaced[by] = append(replaced[by], published...)
 		default:
 			replaced[by] = append(replaced[by], slice.Name)
@@ -68,11 +66,11 @@ func Apply(s, preview *snapshot.Snapshot) *snapshot.Snapshot {
 	for _, slice := range preview.Slices {
 		marked := *slice
 		if !isPreview(&marked) {
-			snapshot.Annotate(&marked, snapshot.PreviewAnnotation, nil)
+			Annotate(&marked, PreviewAnnotation, nil)
 		}
-		if names := replaced[snapshot.PoolOf(slice)]; len(names) > 0 {
-			snapshot.Annotate(&marked, snapshot.ReplacedAnnotation, names)
-			delete(replaced, snapshot.PoolOf(slice))
+		if names := replaced[PoolOf(slice)]; len(names) > 0 {
+			Annotate(&marked, ReplacedAnnotation, names)
+			delete(replaced, PoolOf(slice))
 		}
 		upper.Slices = append(upper.Slices, &marked)
 	}
@@ -85,13 +83,13 @@ func missingNode(name string) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{
 		Name:        name,
 		Labels:      map[string]string{corev1.LabelHostname: name},
-		Annotations: map[string]string{snapshot.PreviewAnnotation: ""},
+		Annotations: map[string]string{PreviewAnnotation: ""},
 	}}
 }
 
 // isPreview reports whether an object is none that a cluster has.
 func isPreview(object metav1.Object) bool {
-	_, found := object.GetAnnotations()[snapshot.PreviewAnnotation]
+	_, found := object.GetAnnotations()[PreviewAnnotation]
 	return found
 }
 
@@ -101,13 +99,13 @@ func NodeMissing(node *corev1.Node) bool { return isPreview(node) }
 
 // withoutPools takes from what the cluster has counted the pools that are no
 // longer the ones it counted.
-func withoutPools(requests []*resourcev1alpha3.ResourcePoolStatusRequest, pools map[snapshot.PoolID]snapshot.PoolID) []*resourcev1alpha3.ResourcePoolStatusRequest {
+func withoutPools(requests []*resourcev1alpha3.ResourcePoolStatusRequest, pools map[PoolID]PoolID) []*resourcev1alpha3.ResourcePoolStatusRequest {
 	kept := make([]*resourcev1alpha3.ResourcePoolStatusRequest, 0, len(requests))
 	for _, request := range requests {
 		if request.Status != nil {
 			request = request.DeepCopy()
 			request.Status.Pools = slices.DeleteFunc(request.Status.Pools, func(status resourcev1alpha3.PoolStatus) bool {
-				_, gone := pools[snapshot.PoolID{Driver: status.Driver, Name: status.PoolName}]
+				_, gone := pools[PoolID{Driver: status.Driver, Name: status.PoolName}]
 				return gone
 			})
 		}
@@ -116,24 +114,24 @@ func withoutPools(requests []*resourcev1alpha3.ResourcePoolStatusRequest, pools 
 	return kept
 }
 
-// InstalledWith names the driver of a preview that brings a DeviceClass, empty
+// PreviewedClassDriver names the driver of a preview that brings a DeviceClass, empty
 // if none does.
-func InstalledWith(s *snapshot.Snapshot, class string) (driver string) {
+func PreviewedClassDriver(s *Snapshot, class string) (driver string) {
 	for _, slice := range s.Slices {
-		if classes, _ := snapshot.Annotated(slice, snapshot.ClassesAnnotation); isPreview(slice) && slices.Contains(classes, class) {
+		if classes, _ := Annotated(slice, ClassesAnnotation); isPreview(slice) && slices.Contains(classes, class) {
 			return slice.Spec.Driver
 		}
 	}
 	return ""
 }
 
-// Assumptions says, a sentence each, what a snapshot with previews takes
+// PreviewAssumptions says, a sentence each, what a snapshot with previews takes
 // for granted. It is empty for one that has none.
-func Assumptions(s *snapshot.Snapshot) []string {
-	previews := map[snapshot.PoolID][]*resourceapi.ResourceSlice{}
-	devices, published := map[snapshot.PoolID]map[string]bool{}, map[snapshot.PoolID]bool{}
+func PreviewAssumptions(s *Snapshot) []string {
+	previews := map[PoolID][]*resourceapi.ResourceSlice{}
+	devices, published := map[PoolID]map[string]bool{}, map[PoolID]bool{}
 	for _, slice := range s.Slices {
-		pool := snapshot.PoolOf(slice)
+		pool := PoolOf(slice)
 		if !isPreview(slice) {
 			published[pool] = true
 			continue
@@ -147,7 +145,7 @@ func Assumptions(s *snapshot.Snapshot) []string {
 		}
 	}
 	var sentences []string
-	pools := slices.SortedFunc(maps.Keys(previews), func(a, b snapshot.PoolID) int {
+	pools := slices.SortedFunc(maps.Keys(previews), func(a, b PoolID) int {
 		return cmp.Or(strings.Compare(a.Driver, b.Driver), strings.Compare(a.Name, b.Name))
 	})
 	for _, pool := range pools {
@@ -155,7 +153,7 @@ func Assumptions(s *snapshot.Snapshot) []string {
 			sentences = append(sentences, fmt.Sprintf("pool %s of %s has slices of a preview beside published ones, which does not happen: lay the preview over them with --with-preview", pool.Name, pool.Driver))
 			continue
 		}
-		sentences = append(sentences, assumption(pool, previews[pool]))
+		sentences = append(sentences, previewAssumption(pool, previews[pool]))
 	}
 	for _, node := range s.Nodes {
 		if isPreview(node) {
@@ -165,20 +163,20 @@ func Assumptions(s *snapshot.Snapshot) []string {
 	for _, pool := range pools {
 		if holders := holdersOfMissing(s, pool, devices[pool]); len(holders) > 0 {
 			sentences = append(sentences, fmt.Sprintf("the preview of pool %s lacks devices that are allocated to claims, and nothing is counted for these: %s",
-				pool.Name, some(holders)))
+				pool.Name, someOf(holders)))
 		}
 	}
 	return sentences
 }
 
-// assumption returns what the slices of one pool assume.
-func assumption(pool snapshot.PoolID, list []*resourceapi.ResourceSlice) string {
-	after, simulated, node := list[0].Annotations[snapshot.PreviewAnnotation], "", ""
+// previewAssumption returns what the slices of one pool assume.
+func previewAssumption(pool PoolID, list []*resourceapi.ResourceSlice) string {
+	after, simulated, node := list[0].Annotations[PreviewAnnotation], "", ""
 	var replaced []string
 	for _, slice := range list {
-		simulated = cmp.Or(simulated, slice.Annotations[snapshot.SimulatedAnnotation])
-		node = cmp.Or(node, nodeOf(slice))
-		names, _ := snapshot.Annotated(slice, snapshot.ReplacedAnnotation)
+		simulated = cmp.Or(simulated, slice.Annotations[SimulatedAnnotation])
+		node = cmp.Or(node, sliceNode(slice))
+		names, _ := Annotated(slice, ReplacedAnnotation)
 		replaced = append(replaced, names...)
 	}
 	what, taken := "a preview", "assumed that the driver publishes it"
@@ -195,14 +193,14 @@ func assumption(pool snapshot.PoolID, list []*resourceapi.ResourceSlice) string 
 		taken = fmt.Sprintf("assumed that node %s is such a machine and the driver comes up on it", node)
 	}
 	if len(replaced) > 0 {
-		taken += ", in place of ResourceSlice " + some(replaced)
+		taken += ", in place of ResourceSlice " + someOf(replaced)
 	}
 	return fmt.Sprintf("pool %s of %s is %s: %s", pool.Name, pool.Driver, what, taken)
 }
 
 // holdersOfMissing lists the claims with devices of a pool that it does not
 // have, as "ml/train (gpu-1, gpu-2)".
-func holdersOfMissing(s *snapshot.Snapshot, pool snapshot.PoolID, devices map[string]bool) []string {
+func holdersOfMissing(s *Snapshot, pool PoolID, devices map[string]bool) []string {
 	var holders []string
 	for _, claim := range s.Claims {
 		if claim.Status.Allocation == nil {
@@ -211,19 +209,19 @@ func holdersOfMissing(s *snapshot.Snapshot, pool snapshot.PoolID, devices map[st
 		var missing []string
 		for i := range claim.Status.Allocation.Devices.Results {
 			result := &claim.Status.Allocation.Devices.Results[i]
-			if (snapshot.PoolID{Driver: result.Driver, Name: result.Pool}) == pool && !devices[result.Device] {
+			if (PoolID{Driver: result.Driver, Name: result.Pool}) == pool && !devices[result.Device] {
 				missing = append(missing, result.Device)
 			}
 		}
 		if len(missing) > 0 {
-			holders = append(holders, fmt.Sprintf("claim %s/%s (%s)", claim.Namespace, claim.Name, some(missing)))
+			holders = append(holders, fmt.Sprintf("claim %s/%s (%s)", claim.Namespace, claim.Name, someOf(missing)))
 		}
 	}
 	return holders
 }
 
-// some names not too many of a list.
-func some(names []string) string {
+// someOf names not too many of a list.
+func someOf(names []string) string {
 	const most = 10
 	if len(names) > most {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)

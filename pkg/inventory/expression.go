@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package evaluation
+package inventory
 
 import (
 	"cmp"
@@ -19,31 +19,30 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/eligibility"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/inventory"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 )
 
 // maxNamed limits how many devices are named.
 const maxNamed = 10
 
-// Devices are the devices that expressions are evaluated for. They are not safe for
+// DeviceEvaluator evaluates CEL expressions on some devices. It is not safe for
 // concurrent use.
-type Devices struct {
+type DeviceEvaluator struct {
 	list      []*cluster.Device
 	class     *resourceapi.DeviceClass
 	selectors *selector.Evaluator
 	catalog   *eligibility.Catalog
 }
 
-// New takes devices of a cluster, of a class if it is not nil.
-func New(facts *cluster.Cluster, list []*cluster.Device, class *resourceapi.DeviceClass) *Devices {
+// NewDeviceEvaluator takes devices of a cluster, of a class if it is not nil.
+func NewDeviceEvaluator(facts *cluster.Cluster, list []*cluster.Device, class *resourceapi.DeviceClass) *DeviceEvaluator {
 	selectors := facts.Gates.Selectors()
-	return &Devices{list: list, class: class, selectors: selectors, catalog: eligibility.NewCatalog(facts, selectors)}
+	return &DeviceEvaluator{list: list, class: class, selectors: selectors, catalog: eligibility.NewCatalog(facts, selectors)}
 }
 
 // Evaluate tells what an expression makes of the devices. It fails only if the
 // context is done.
-func (d *Devices) Evaluate(ctx context.Context, expression string) (*api.Evaluation, error) {
+func (d *DeviceEvaluator) Evaluate(ctx context.Context, expression string) (*api.Evaluation, error) {
 	out := &api.Evaluation{
 		TypeMeta:   metav1.TypeMeta{APIVersion: api.APIVersion, Kind: "Evaluation"},
 		Expression: expression, Devices: len(d.list), CostLimit: resourceapi.CELSelectorExpressionMaxCost,
@@ -72,7 +71,7 @@ func (d *Devices) Evaluate(ctx context.Context, expression string) (*api.Evaluat
 // Count returns what an expression makes of the devices, in numbers alone, and why it does
 // not compile. What is remembered about it is forgotten: it is for expressions that are
 // being typed. It fails only if the context is done.
-func (d *Devices) Count(ctx context.Context, expression string) (api.EvaluationOutcomes, *api.ExpressionProblem, error) {
+func (d *DeviceEvaluator) Count(ctx context.Context, expression string) (api.EvaluationOutcomes, *api.ExpressionProblem, error) {
 	defer d.selectors.Forget(expression)
 	sel := d.selectors.Compile(expression)
 	if sel.Err != nil {
@@ -83,10 +82,10 @@ func (d *Devices) Count(ctx context.Context, expression string) (api.EvaluationO
 }
 
 // Len returns the number of devices.
-func (d *Devices) Len() int { return len(d.list) }
+func (d *DeviceEvaluator) Len() int { return len(d.list) }
 
 // results evaluates an expression for each device; equal devices share a result.
-func (d *Devices) results(ctx context.Context, sel *selector.Selector) ([]*selector.Result, error) {
+func (d *DeviceEvaluator) results(ctx context.Context, sel *selector.Selector) ([]*selector.Result, error) {
 	results := make([]*selector.Result, len(d.list))
 	for i, device := range d.list {
 		if err := ctx.Err(); err != nil {
@@ -105,7 +104,7 @@ func problemOf(selectors *selector.Evaluator, sel *selector.Selector) *api.Expre
 	return &api.ExpressionProblem{Reason: found.Reason, Line: found.Line, Column: found.Column, More: found.More}
 }
 
-func add(to *api.EvaluationOutcomes, result *selector.Result) {
+func addOutcome(to *api.EvaluationOutcomes, result *selector.Result) {
 	switch result.Outcome() {
 	case selector.True:
 		to.True++
@@ -119,13 +118,13 @@ func add(to *api.EvaluationOutcomes, result *selector.Result) {
 func outcomesOf(results []*selector.Result) api.EvaluationOutcomes {
 	var out api.EvaluationOutcomes
 	for _, result := range results {
-		add(&out, result)
+		addOutcome(&out, result)
 	}
 	return out
 }
 
 // failures returns the ways in which an expression fails, the most frequent first.
-func (d *Devices) failures(results []*selector.Result) []api.SelectorFailure {
+func (d *DeviceEvaluator) failures(results []*selector.Result) []api.SelectorFailure {
 	var list []api.SelectorFailure
 	at := map[string]int{}
 	for i, result := range results {
@@ -149,7 +148,7 @@ func (d *Devices) failures(results []*selector.Result) []api.SelectorFailure {
 	return list
 }
 
-func (d *Devices) byDriver(results []*selector.Result) []api.DriverOutcomes {
+func (d *DeviceEvaluator) byDriver(results []*selector.Result) []api.DriverOutcomes {
 	var list []api.DriverOutcomes
 	at := map[string]int{}
 	for i, result := range results {
@@ -160,30 +159,30 @@ func (d *Devices) byDriver(results []*selector.Result) []api.DriverOutcomes {
 			at[driver] = k
 			list = append(list, api.DriverOutcomes{Driver: driver})
 		}
-		add(&list[k].Outcomes, result)
+		addOutcome(&list[k].Outcomes, result)
 	}
 	slices.SortFunc(list, func(a, b api.DriverOutcomes) int { return naming.Compare(a.Driver, b.Driver) })
 	return list
 }
 
-// place is the place of devices: a node by name, or the nodes of a scope.
-type place struct{ node, scope string }
+// nodePlace is the place of devices: a node by name, or the nodes of a scope.
+type nodePlace struct{ node, scope string }
 
 // byNode puts nodes together whose devices have the same outcomes. Devices that are
 // not for one node are counted by the scope in which they are published.
-func (d *Devices) byNode(results []*selector.Result) []api.NodeOutcomes {
-	var places []place
-	counts := map[place]*api.EvaluationOutcomes{}
+func (d *DeviceEvaluator) byNode(results []*selector.Result) []api.NodeOutcomes {
+	var places []nodePlace
+	counts := map[nodePlace]*api.EvaluationOutcomes{}
 	for i, result := range results {
-		var at place
-		if at.node, at.scope = inventory.DeviceScope(d.list[i]); at.node != "" {
+		var at nodePlace
+		if at.node, at.scope = DeviceScope(d.list[i]); at.node != "" {
 			at.scope = ""
 		}
 		if counts[at] == nil {
 			counts[at] = &api.EvaluationOutcomes{}
 			places = append(places, at)
 		}
-		add(counts[at], result)
+		addOutcome(counts[at], result)
 	}
 	var groups []api.NodeOutcomes
 	equal := map[api.EvaluationOutcomes]int{}
@@ -207,12 +206,12 @@ func (d *Devices) byNode(results []*selector.Result) []api.NodeOutcomes {
 	}
 	slices.SortStableFunc(groups, func(a, b api.NodeOutcomes) int {
 		return cmp.Or(cmp.Compare(b.Outcomes.True, a.Outcomes.True), cmp.Compare(b.Count, a.Count), cmp.Compare(b.Outcomes.Fails, a.Outcomes.Fails),
-			naming.Compare(firstOf(a), firstOf(b)))
+			naming.Compare(firstOfNodes(a), firstOfNodes(b)))
 	})
 	return groups
 }
 
-func firstOf(group api.NodeOutcomes) string {
+func firstOfNodes(group api.NodeOutcomes) string {
 	if len(group.Names) > 0 {
 		return group.Names[0]
 	}
@@ -221,7 +220,7 @@ func firstOf(group api.NodeOutcomes) string {
 
 // suggest adds a better expression: one without typos if it is true for no device, one with
 // guards if it fails. Both are evaluated.
-func (d *Devices) suggest(ctx context.Context, out *api.Evaluation, sel *selector.Selector) error {
+func (d *DeviceEvaluator) suggest(ctx context.Context, out *api.Evaluation, sel *selector.Selector) error {
 	if out.Outcomes.True == 0 {
 		if corrected, ok := d.selectors.Correct(sel, d.catalog.WordsOf(ctx, d.class)); ok {
 			suggestion := api.ExpressionSuggestion{Reason: api.SuggestCorrection, Expression: corrected.Expression}
@@ -259,7 +258,7 @@ func (d *Devices) suggest(ctx context.Context, out *api.Evaluation, sel *selecto
 
 // respelled returns an expression with another value, if no device has the compared value
 // but one has it in another spelling.
-func (d *Devices) respelled(sel *selector.Selector) (api.ExpressionSuggestion, bool) {
+func (d *DeviceEvaluator) respelled(sel *selector.Selector) (api.ExpressionSuggestion, bool) {
 	suggestion := api.ExpressionSuggestion{Reason: api.SuggestCorrection}
 	devices := func(yield func(string, *resourceapi.Device) bool) {
 		for _, device := range d.list {
@@ -292,7 +291,7 @@ func (d *Devices) respelled(sel *selector.Selector) (api.ExpressionSuggestion, b
 
 // try evaluates a suggestion, and keeps it if it is better than the given expression: if a
 // correction is true for some device, or an expression fails for fewer.
-func (d *Devices) try(ctx context.Context, out *api.Evaluation, suggestion api.ExpressionSuggestion) error {
+func (d *DeviceEvaluator) try(ctx context.Context, out *api.Evaluation, suggestion api.ExpressionSuggestion) error {
 	results, err := d.results(ctx, d.selectors.Compile(suggestion.Expression))
 	if err != nil {
 		return err
@@ -328,7 +327,7 @@ func missingOf(ctx context.Context, results []*selector.Result) []selector.Readi
 
 // Compare adds which devices another expression treats differently. It fails only
 // if the context is done.
-func (d *Devices) Compare(ctx context.Context, out *api.Evaluation, other string) error {
+func (d *DeviceEvaluator) Compare(ctx context.Context, out *api.Evaluation, other string) error {
 	compared := &api.ExpressionComparison{Expression: other}
 	out.Comparison = compared
 	first, second := d.selectors.Compile(out.Expression), d.selectors.Compile(other)

@@ -1,14 +1,12 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package names
+package cli
 
 import (
 	"testing"
 
 	resourceapi "k8s.io/api/resource/v1"
-
-	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 )
 
 // TestOnlyIn looks a name up in one namespace and in all of them.
@@ -22,7 +20,7 @@ func TestOnlyIn(t *testing.T) {
 		{namespace: "web", name: "train"},
 		{name: "twin", message: "find claim twin: it is ambiguous, there is one in each of the namespaces ml, web"},
 	} {
-		claim, err := OnlyIn(claims, "claim", test.namespace, test.name)
+		claim, err := OnlyOneIn(claims, "claim", test.namespace, test.name)
 		found, message := "", ""
 		if claim != nil {
 			found = claim.Namespace + "/" + claim.Name
@@ -30,7 +28,7 @@ func TestOnlyIn(t *testing.T) {
 		if err != nil {
 			message = err.Error()
 		}
-		if found != test.found || message != test.message || err != nil && cli.ExitCode(err) != cli.ExitUsage {
+		if found != test.found || message != test.message || err != nil && ExitCode(err) != ExitUsage {
 			t.Errorf("%q in %q: found %q, %v; want %q, %q", test.name, test.namespace, found, err, test.found, test.message)
 		}
 	}

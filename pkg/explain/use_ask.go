@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package idle
+package explain
 
 import (
 	"context"
@@ -14,11 +14,10 @@ import (
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
 	"github.com/kubectl-dra/kubectl-dra/pkg/cluster"
 	"github.com/kubectl-dra/kubectl-dra/pkg/english"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 )
 
-// answer is the answer for equal pods, or for a claim that no pod uses.
-type answer struct {
+// useAnswer is the answer for equal pods, or for a claim that no pod uses.
+type useAnswer struct {
 	// pods are empty for a claim.
 	pods []*corev1.Pod
 	// explanation is the answer for the first pod, devices are the checks of the devices.
@@ -32,16 +31,16 @@ type answer struct {
 // ask asks about the devices for each kind of pods that wait, and for each claim
 // that waits for a pod. If the devices are those of one node, the question is about
 // that node alone.
-func (w *work) ask(ctx context.Context, devices []*cluster.Device) ([]*answer, error) {
-	var answers []*answer
-	options := func(kind, namespace, name string) explain.Options {
-		o := explain.Options{Kind: kind, Namespace: namespace, Name: name}
+func (w *deviceUses) ask(ctx context.Context, devices []*cluster.Device) ([]*useAnswer, error) {
+	var answers []*useAnswer
+	options := func(kind, namespace, name string) Options {
+		o := Options{Kind: kind, Namespace: namespace, Name: name}
 		if len(w.nodes) == 1 {
 			o.Node = w.nodes[0].Name
 		}
 		return o
 	}
-	add := func(a *answer, o explain.Options) error {
+	add := func(a *useAnswer, o Options) error {
 		var err error
 		if a.explanation, a.devices, err = w.inspection.Devices(ctx, o, devices); err != nil {
 			return fmt.Errorf("explain %s %s/%s: %w", o.Kind, o.Namespace, o.Name, err)
@@ -56,12 +55,12 @@ func (w *work) ask(ctx context.Context, devices []*cluster.Device) ([]*answer, e
 	}
 	kinds, claims := w.waiting(ctx, devices)
 	for _, pods := range kinds {
-		if err := add(&answer{pods: pods}, options(api.KindPod, pods[0].Namespace, pods[0].Name)); err != nil {
+		if err := add(&useAnswer{pods: pods}, options(api.KindPod, pods[0].Namespace, pods[0].Name)); err != nil {
 			return nil, err
 		}
 	}
 	for _, claim := range claims {
-		if err := add(&answer{}, options(api.KindClaim, claim.Namespace, claim.Name)); err != nil {
+		if err := add(&useAnswer{}, options(api.KindClaim, claim.Namespace, claim.Name)); err != nil {
 			return nil, err
 		}
 	}
@@ -69,23 +68,23 @@ func (w *work) ask(ctx context.Context, devices []*cluster.Device) ([]*answer, e
 }
 
 // settle decides the pods that fit one after another, as the scheduler does.
-func (w *work) settle(ctx context.Context, answers []*answer) error {
+func (w *deviceUses) settle(ctx context.Context, answers []*useAnswer) error {
 	var waiting []*corev1.Pod
-	var targets []explain.Options
-	var of []*answer
+	var targets []Options
+	var of []*useAnswer
 	for _, a := range answers {
 		waiting = append(waiting, a.pods...)
 		if a.explanation.Verdict != api.Fits {
 			continue
 		}
 		for _, pod := range a.pods {
-			targets, of = append(targets, explain.Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name}), append(of, a)
+			targets, of = append(targets, Options{Kind: api.KindPod, Namespace: pod.Namespace, Name: pod.Name}), append(of, a)
 		}
 	}
 	if len(targets) == 0 {
 		return nil
 	}
-	settled, err := explain.ReasonsOfEach(ctx, w.cluster, targets, waiting)
+	settled, err := ReasonsOfEach(ctx, w.cluster, targets, waiting)
 	if err != nil {
 		return err //nolint:wrapcheck // the caller says what was asked
 	}
@@ -99,7 +98,7 @@ func (w *work) settle(ctx context.Context, answers []*answer) error {
 }
 
 // requests returns the requests of the pods, with the checks of the k-th device.
-func (a *answer) requests(k int) []api.RequestUse {
+func (a *useAnswer) requests(k int) []api.RequestUse {
 	d := a.devices[k]
 	list := make([]api.RequestUse, 0, len(d.Requests))
 	for i := range d.Requests {
@@ -108,7 +107,7 @@ func (a *answer) requests(k int) []api.RequestUse {
 	return list
 }
 
-func (a *answer) request(d *api.DeviceExplanation, r *api.DeviceRequest) api.RequestUse {
+func (a *useAnswer) request(d *api.DeviceExplanation, r *api.DeviceRequest) api.RequestUse {
 	out := api.RequestUse{
 		PodCount: len(a.pods), Claim: r.Claim, Name: r.Name,
 		ExtendedResource: r.ExtendedResource, Container: r.Container, DeviceClass: r.DeviceClass,
@@ -143,7 +142,7 @@ func (a *answer) request(d *api.DeviceExplanation, r *api.DeviceRequest) api.Req
 	case a.explanation.Verdict == api.Fits && len(a.settled) > 0:
 		out.Message = "passes every check alone, but " + a.instead(d)
 	case a.explanation.Verdict == api.Blocked:
-		out.Message = "passes every check alone, but the pod is blocked: " + clause(a.explanation.Summary)
+		out.Message = "passes every check alone, but the pod is blocked: " + asClause(a.explanation.Summary)
 	default:
 		out.Message = r.Message
 	}
@@ -152,7 +151,7 @@ func (a *answer) request(d *api.DeviceExplanation, r *api.DeviceRequest) api.Req
 
 // taker returns the first of the pods that gets the device for a request, nil if none does,
 // and its node.
-func (a *answer) taker(d *api.DeviceExplanation, r *api.DeviceRequest) (*api.Target, string) {
+func (a *useAnswer) taker(d *api.DeviceExplanation, r *api.DeviceRequest) (*api.Target, string) {
 	for _, e := range a.settled {
 		if e.Verdict != api.Fits || e.Placement == nil || e.Stage == api.StageQueueing {
 			continue
@@ -169,7 +168,7 @@ func (a *answer) taker(d *api.DeviceExplanation, r *api.DeviceRequest) (*api.Tar
 }
 
 // fitsOn counts the nodes where the pods fit, if they have the node.
-func (a *answer) fitsOn(node string) int {
+func (a *useAnswer) fitsOn(node string) int {
 	count := 0
 	for _, e := range a.settled {
 		for _, group := range e.Nodes {
@@ -189,7 +188,7 @@ func (a *answer) fitsOn(node string) int {
 
 // instead says what the first of the pods gets in place of the device, or who is
 // before it.
-func (a *answer) instead(d *api.DeviceExplanation) string {
+func (a *useAnswer) instead(d *api.DeviceExplanation) string {
 	first := a.settled[0]
 	name := first.Target.Namespace + "/" + first.Target.Name
 	switch {
@@ -205,7 +204,7 @@ func (a *answer) instead(d *api.DeviceExplanation) string {
 		}
 		return fmt.Sprintf("pod %s gets %s", name, placementText(first.Placement))
 	default:
-		return fmt.Sprintf("not for pod %s: %s", name, clause(first.Summary))
+		return fmt.Sprintf("not for pod %s: %s", name, asClause(first.Summary))
 	}
 }
 
@@ -220,8 +219,8 @@ func placementText(p *api.Placement) string {
 	return english.Sample(names, 4) + " on " + p.Node
 }
 
-// clause returns a sentence as a part of another one.
-func clause(sentence string) string {
+// asClause returns a sentence as a part of another one.
+func asClause(sentence string) string {
 	text := strings.TrimSuffix(sentence, ".")
 	if text == "" {
 		return text

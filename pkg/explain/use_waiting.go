@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package idle
+package explain
 
 import (
 	"context"
@@ -19,14 +19,14 @@ import (
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
-// maxAsked is for how many kinds of equal pods it is found out why they do not get the
+// maxUseAsked is for how many kinds of equal pods it is found out why they do not get the
 // devices, and for how many claims that no pod uses.
-const maxAsked = 64
+const maxUseAsked = 64
 
 // waiting lists the pods that wait, equal ones together, in the order of the queue, and
 // the claims that wait for a pod. Where there are too many of either, those whose class
 // selects one of the devices come before all others, and the rest is only counted.
-func (w *work) waiting(ctx context.Context, devices []*cluster.Device) ([][]*corev1.Pod, []*resourceapi.ResourceClaim) {
+func (w *deviceUses) waiting(ctx context.Context, devices []*cluster.Device) ([][]*corev1.Pod, []*resourceapi.ResourceClaim) {
 	concerned := w.concerned(ctx, devices)
 	all := verdict.Kinds(w.cluster)
 	for _, pods := range all {
@@ -38,10 +38,10 @@ func (w *work) waiting(ctx context.Context, devices []*cluster.Device) ([][]*cor
 			unused = append(unused, claim)
 		}
 	}
-	kinds, cut := limited(all, func(pods []*corev1.Pod) bool {
+	kinds, cut := limitConcerned(all, func(pods []*corev1.Pod) bool {
 		return slices.ContainsFunc(w.cluster.Claims.OfPod(pods[0]), func(pc cluster.PodClaim) bool { return pc.Claim == nil || concerned(pc.Claim) })
 	})
-	claims, cutClaims := limited(unused, concerned)
+	claims, cutClaims := limitConcerned(unused, concerned)
 	if len(cut)+len(cutClaims) == 0 {
 		return kinds, claims
 	}
@@ -62,13 +62,13 @@ type leftOut[T any] struct {
 	concerned bool
 }
 
-// limited cuts a list to [maxAsked], in its order. Those that are concerned stay as long
+// limitConcerned cuts a list to [maxAsked], in its order. Those that are concerned stay as long
 // as there are others to leave out.
-func limited[T any](list []T, concerned func(T) bool) (kept []T, cut []leftOut[T]) {
-	if len(list) <= maxAsked {
+func limitConcerned[T any](list []T, concerned func(T) bool) (kept []T, cut []leftOut[T]) {
+	if len(list) <= maxUseAsked {
 		return list, nil
 	}
-	room := maxAsked
+	room := maxUseAsked
 	is := make([]bool, len(list))
 	for i, item := range list {
 		if is[i] = concerned(item); is[i] {
@@ -77,7 +77,7 @@ func limited[T any](list []T, concerned func(T) bool) (kept []T, cut []leftOut[T
 	}
 	others := max(room, 0)
 	for i, item := range list {
-		keep := is[i] && len(kept) < maxAsked
+		keep := is[i] && len(kept) < maxUseAsked
 		if !is[i] && others > 0 {
 			keep, others = true, others-1
 		}
@@ -92,7 +92,7 @@ func limited[T any](list []T, concerned func(T) bool) (kept []T, cut []leftOut[T
 
 // concerned reports whether a claim has a request for a class that selects one of the
 // devices, or may do so: one whose selector fails ends the attempt for all nodes.
-func (w *work) concerned(ctx context.Context, devices []*cluster.Device) func(*resourceapi.ResourceClaim) bool {
+func (w *deviceUses) concerned(ctx context.Context, devices []*cluster.Device) func(*resourceapi.ResourceClaim) bool {
 	known := map[string]bool{}
 	selects := func(name string) bool {
 		class := w.cluster.Snapshot.Class(name)
@@ -114,11 +114,11 @@ func (w *work) concerned(ctx context.Context, devices []*cluster.Device) func(*r
 	}
 }
 
-// notAll says that the pods that were left out could decide about a device. It is empty
+// notAllText says that the pods that were left out could decide about a device. It is empty
 // if they could not.
-func notAll(left *api.NotExplained) string {
+func notAllText(left *api.NotExplained) string {
 	if left == nil || left.SelectingKinds == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s of pods with a class that selects it, beyond the first %d, are only counted", english.Count(left.SelectingKinds, "more kind"), maxAsked)
+	return fmt.Sprintf("%s of pods with a class that selects it, beyond the first %d, are only counted", english.Count(left.SelectingKinds, "more kind"), maxUseAsked)
 }

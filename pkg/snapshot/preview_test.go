@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package preview
+package snapshot_test
 
 import (
 	"errors"
@@ -109,7 +109,7 @@ func TestWithPreview(t *testing.T) {
 	s := testsnapshot.Load(t, published)
 	preview := mustLoadPreview(t, previewOf("node-1", "dra.kubectl.dev/preview: example@1, dra.kubectl.dev/device-classes: 'gpu.example.com,mig.example.com'"))
 	before, laid := testsnapshot.Load(t, published), mustLoadPreview(t, previewOf("node-1", "dra.kubectl.dev/preview: example@1, dra.kubectl.dev/device-classes: 'gpu.example.com,mig.example.com'"))
-	with := Apply(s, preview)
+	with := snapshot.WithPreview(s, preview)
 	testsnapshot.Equal(t, before, s)
 	testsnapshot.Equal(t, laid, preview)
 
@@ -119,22 +119,22 @@ func TestWithPreview(t *testing.T) {
 		"pool node-1 of gpu.example.com is a preview (as by example@1): assumed that the driver comes up on node node-1 with it, in place of ResourceSlice node-1-gpu-x7w2k, node-1-old-9qk4d",
 		"the preview of pool node-1 lacks devices that are allocated to claims, and nothing is counted for these: claim ml/train (gpu-1)",
 	}
-	requireDiff(t, "assumptions", want, Assumptions(with))
-	requireDiff(t, "assumptions without a preview", []string(nil), Assumptions(s))
-	requireDiff(t, "driver of a class", []string{"gpu.example.com", ""}, []string{InstalledWith(with, "mig.example.com"), InstalledWith(with, "other")})
+	requireDiff(t, "assumptions", want, snapshot.PreviewAssumptions(with))
+	requireDiff(t, "assumptions without a preview", []string(nil), snapshot.PreviewAssumptions(s))
+	requireDiff(t, "driver of a class", []string{"gpu.example.com", ""}, []string{snapshot.PreviewedClassDriver(with, "mig.example.com"), snapshot.PreviewedClassDriver(with, "other")})
 	if pools := with.PoolStatuses[0].Status.Pools; len(pools) != 1 || pools[0].PoolName != "node-2" {
 		t.Errorf("what was counted of a pool that is gone must not count: %v", pools)
 	}
 
 	// A preview in place of a preview is still in place of what was published.
-	requireDiff(t, "twice", want, Assumptions(Apply(with, preview)))
+	requireDiff(t, "twice", want, snapshot.PreviewAssumptions(snapshot.WithPreview(with, preview)))
 }
 
 // TestWithPreviewOfOtherNodes covers nodes that the cluster does not have.
 func TestWithPreviewOfOtherNodes(t *testing.T) {
 	s := testsnapshot.Load(t, published)
-	with := Apply(s, mustLoadPreview(t, previewOf("node-9", "dra.kubectl.dev/simulated: dgx-x")+previewOf("node-8", "")))
-	if node := with.Node("node-9"); node == nil || !NodeMissing(node) || NodeMissing(with.Node("node-1")) {
+	with := snapshot.WithPreview(s, mustLoadPreview(t, previewOf("node-9", "dra.kubectl.dev/simulated: dgx-x")+previewOf("node-8", "")))
+	if node := with.Node("node-9"); node == nil || !snapshot.NodeMissing(node) || snapshot.NodeMissing(with.Node("node-1")) {
 		t.Errorf("nodes: %v", testsnapshot.Names(with))
 	}
 	requireDiff(t, "assumptions", []string{
@@ -142,10 +142,10 @@ func TestWithPreviewOfOtherNodes(t *testing.T) {
 		"pool node-9 of gpu.example.com is a preview of the simulated machine dgx-x: assumed that node node-9 is such a machine and the driver comes up on it",
 		"node node-8 is not in the cluster: assumed that it joins the cluster and is suitable for the pod",
 		"node node-9 is not in the cluster: assumed that it joins the cluster and is suitable for the pod",
-	}, Assumptions(with))
+	}, snapshot.PreviewAssumptions(with))
 
 	// Without any node, the allocator makes up those that slices name.
-	none := Apply(testsnapshot.Load(t, "{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: train, namespace: ml}, spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu.example.com}}]}}}"), mustLoadPreview(t, previewOf("node-9", "")))
+	none := snapshot.WithPreview(testsnapshot.Load(t, "{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: train, namespace: ml}, spec: {devices: {requests: [{name: gpu, exactly: {deviceClassName: gpu.example.com}}]}}}"), mustLoadPreview(t, previewOf("node-9", "")))
 	if len(none.Nodes) > 0 {
 		t.Errorf("one node would hide all others: %v", testsnapshot.Names(none))
 	}
@@ -154,7 +154,7 @@ func TestWithPreviewOfOtherNodes(t *testing.T) {
 	both := s.With(mustLoadPreview(t, previewOf("node-1", "dra.kubectl.dev/preview: ''")))
 	requireDiff(t, "beside each other", []string{
 		"pool node-1 of gpu.example.com has slices of a preview beside published ones, which does not happen: lay the preview over them with --with-preview",
-	}, Assumptions(both)[:1])
+	}, snapshot.PreviewAssumptions(both)[:1])
 }
 
 func TestLoadPreviewTakesNothingElse(t *testing.T) {

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package idle_test
+package explain_test
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ import (
 	tc "github.com/kubectl-dra/kubectl-dra/internal/testcluster"
 	"github.com/kubectl-dra/kubectl-dra/internal/testquestion"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/explain/idle"
+	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 )
 
@@ -28,8 +28,8 @@ func waits(name string, age time.Duration, request tc.RequestWrapper, changes ..
 	return []any{tc.Claim(name, request), tc.Pod(name, append(changes, tc.Using(name), older)...)}
 }
 
-// TestDevice covers a device for each state, and the text about each request.
-func TestDevice(t *testing.T) {
+// TestUseOfDevice covers a device for each state, and the text about each request.
+func TestUseOfDevice(t *testing.T) {
 	tainted := tc.Device("gpu-0").Tainted("ecc=bad", resourceapi.DeviceTaintEffectNoSchedule)
 	for name, test := range map[string]struct {
 		objects []any
@@ -88,7 +88,7 @@ func TestDevice(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			snap := tc.Cluster(flat(append([]any{tc.Nodes("n1")}, test.objects...))...)
-			e, err := idle.Device(t.Context(), testquestion.Allocator(t, snap).Facts, "gpu-0")
+			e, err := explain.UseOfDevice(t.Context(), testquestion.Allocator(t, snap).Facts, "gpu-0")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -124,14 +124,14 @@ func flat(objects []any) []any {
 	return list
 }
 
-// TestNode groups the devices of a node, counts equal pods, and says what keeps
+// TestUseOfNode groups the devices of a node, counts equal pods, and says what keeps
 // pods away.
-func TestNode(t *testing.T) {
+func TestUseOfNode(t *testing.T) {
 	objects := []any{tc.Nodes("n1", "n2"), tc.Pool("n1", append(tc.Devices(3), tc.Device("gpu-3").Tainted("ecc=bad", resourceapi.DeviceTaintEffectNoSchedule))...), tc.Serving("c", "n1", "gpu-0")}
 	objects = append(objects, waits("big", time.Hour, tc.GPUs("gpu", 5))...)
 	objects = append(objects, waits("away", time.Minute, tc.GPUs("gpu", 1), func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"zone": "b"} })...)
 	snap := tc.Cluster(objects...)
-	e, err := idle.Node(t.Context(), testquestion.Allocator(t, snap).Facts, "n1")
+	e, err := explain.UseOfNode(t.Context(), testquestion.Allocator(t, snap).Facts, "n1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,20 +148,20 @@ func TestNode(t *testing.T) {
 	if m := e.Node.Misfits; len(m) != 1 || m[0].PodCount != 1 || !slices.Equal(m[0].Pods, []string{"ml/away"}) {
 		t.Errorf("got misfits %+v", m)
 	}
-	if _, err := idle.Node(t.Context(), testquestion.Allocator(t, snap).Facts, "n3"); err == nil {
+	if _, err := explain.UseOfNode(t.Context(), testquestion.Allocator(t, snap).Facts, "n3"); err == nil {
 		t.Error("a node that does not exist has an answer")
 	}
 }
 
-// TestEqualButForNames covers pods whose claims differ in their names alone: they are one
+// TestUseByEqualPods covers pods whose claims differ in their names alone: they are one
 // kind.
-func TestEqualButForNames(t *testing.T) {
+func TestUseByEqualPods(t *testing.T) {
 	objects := []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...)}
 	for _, name := range []string{"a", "b", "c"} {
 		objects = append(objects, tc.Claim(name, tc.GPUs("gpu", 2)), tc.Pod(name, tc.UsingClaim("gpus", name)))
 	}
 	snap := tc.Cluster(objects...)
-	e, err := idle.Device(t.Context(), testquestion.Allocator(t, snap).Facts, "gpu-0")
+	e, err := explain.UseOfDevice(t.Context(), testquestion.Allocator(t, snap).Facts, "gpu-0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,9 +170,9 @@ func TestEqualButForNames(t *testing.T) {
 	}
 }
 
-// TestTooManyKinds covers more kinds of pods, and more claims without one, than are
+// TestUseByTooManyKinds covers more kinds of pods, and more claims without one, than are
 // explained. Those for devices of the class come first, wherever they are in the queue.
-func TestTooManyKinds(t *testing.T) {
+func TestUseByTooManyKinds(t *testing.T) {
 	const many = 70
 	of := func(class string, claims int) []any {
 		objects := []any{tc.Nodes("n1"), tc.Pool("n1", tc.Devices(1)...), tc.Class("nic", "nic.example.com")}
@@ -196,7 +196,7 @@ func TestTooManyKinds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			snap := tc.Cluster(of(test.class, test.claims)...)
-			e, err := idle.Device(t.Context(), testquestion.Allocator(t, snap).Facts, "gpu-0")
+			e, err := explain.UseOfDevice(t.Context(), testquestion.Allocator(t, snap).Facts, "gpu-0")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package names
+package cli
 
 import (
 	"errors"
@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/explain"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
@@ -44,16 +43,16 @@ func ParseTargets(args []string) ([]snapshot.ObjectRef, error) {
 		}
 		return ParseTargets(args[1:])
 	case slashed < len(args):
-		return nil, cli.Usagef(forms, "parse target: TYPE/NAME and TYPE NAME cannot be mixed")
+		return nil, Usagef(forms, "parse target: TYPE/NAME and TYPE NAME cannot be mixed")
 	}
 	refs := make([]snapshot.ObjectRef, 0, len(args))
 	for _, arg := range args {
 		resource, name, _ := strings.Cut(arg, "/")
 		if resource == "" || name == "" || strings.Contains(name, "/") {
-			return nil, cli.Usagef(forms, "parse target %q: not of the form TYPE/NAME", arg)
+			return nil, Usagef(forms, "parse target %q: not of the form TYPE/NAME", arg)
 		}
 		if kind := kindWithoutPods(resource); kind != "" {
-			return nil, cli.Usagef(whatTargetsAre, "find %s %s: a %s has no pod template and can never be a target", resource, name, kind)
+			return nil, Usagef(whatTargetsAre, "find %s %s: a %s has no pod template and can never be a target", resource, name, kind)
 		}
 		refs = append(refs, snapshot.ObjectRef{Resource: fullResource(resource), Name: name})
 	}
@@ -64,9 +63,9 @@ func ParseTargets(args []string) ([]snapshot.ObjectRef, error) {
 // in any: a claim, or else a pod. It is empty if there is neither.
 func BareKind(snap *snapshot.Snapshot, namespace, name string) string {
 	switch {
-	case len(Find(snap.Claims, namespace, name)) > 0:
+	case len(FindNamed(snap.Claims, namespace, name)) > 0:
 		return api.KindClaim
-	case len(Find(snap.Pods, namespace, name)) > 0:
+	case len(FindNamed(snap.Pods, namespace, name)) > 0:
 		return api.KindPod
 	default:
 		return ""
@@ -86,11 +85,11 @@ const (
 
 const whatTargetsAre = "Targets are claims, templates, pods, PodGroups and whatever has a pod template."
 
-// Check fails for invalid names.
-func Check(refs []snapshot.ObjectRef) error {
+// CheckTargets fails for invalid names.
+func CheckTargets(refs []snapshot.ObjectRef) error {
 	for _, ref := range refs {
 		if problems := validation.IsDNS1123Subdomain(ref.Name); len(problems) > 0 {
-			return cli.Usagef(cli.NameRule, "parse target: %q is not a valid object name", ref.Name)
+			return Usagef(NameRule, "parse target: %q is not a valid object name", ref.Name)
 		}
 	}
 	return nil
@@ -152,9 +151,9 @@ func WithSuggestion(args []string, err error) error {
 	)
 	switch {
 	case len(args) == 1 && errors.As(err, &target) && IsType(args[0]):
-		return cli.Usagef(fmt.Sprintf("%s is a type: write %s/NAME.", args[0], args[0]), "%s", target.Message)
+		return Usagef(fmt.Sprintf("%s is a type: write %s/NAME.", args[0], args[0]), "%s", target.Message)
 	case len(args) > 1 && (errors.As(err, &absent) || errors.As(err, &never)):
-		return cli.Usagef(fmt.Sprintf("For %d claims write: why claim/%s", len(args), strings.Join(args, " claim/")),
+		return Usagef(fmt.Sprintf("For %d claims write: why claim/%s", len(args), strings.Join(args, " claim/")),
 			"find %s %s: the server has no type %q", args[0], args[1], args[0])
 	}
 	return err
@@ -276,9 +275,9 @@ func owners(snap *snapshot.Snapshot) []Candidate {
 	return found
 }
 
-// Resolve resolves the user's reference for explain. An empty namespace, which only files
+// ResolveTarget resolves the user's reference for explain. An empty namespace, which only files
 // have, becomes the namespace of the object.
-func Resolve(from *cli.Source, snap *snapshot.Snapshot, ref snapshot.ObjectRef) (explain.Options, error) {
+func ResolveTarget(from *Source, snap *snapshot.Snapshot, ref snapshot.ObjectRef) (explain.Options, error) {
 	all := Candidates(snap)
 	ref.Namespace = from.Namespace
 	kind, err := resolveKind(from, all, ref)
@@ -295,7 +294,7 @@ func Resolve(from *cli.Source, snap *snapshot.Snapshot, ref snapshot.ObjectRef) 
 			found = append(found, c.Object)
 		}
 	}
-	object, err := OnlyIn(found, kind, "", ref.Name)
+	object, err := OnlyOneIn(found, kind, "", ref.Name)
 	if err != nil {
 		return explain.Options{}, err
 	}
@@ -309,7 +308,7 @@ func Resolve(from *cli.Source, snap *snapshot.Snapshot, ref snapshot.ObjectRef) 
 // resolveKind finds the kind of a resource name, preferring a kind that has an object of
 // the name. A kind that neither the snapshot nor this program knows may be known to the
 // cluster.
-func resolveKind(from *cli.Source, all []Candidate, ref snapshot.ObjectRef) (string, error) {
+func resolveKind(from *Source, all []Candidate, ref snapshot.ObjectRef) (string, error) {
 	kind := ""
 	for _, c := range all {
 		if names(ref.Resource, c.Kind) && (kind == "" || c.Object.GetName() == ref.Name) {
@@ -327,7 +326,7 @@ func resolveKind(from *cli.Source, all []Candidate, ref snapshot.ObjectRef) (str
 	if from.KindOf != nil {
 		return from.KindOf(ref.Resource)
 	}
-	return "", cli.Usagef(whatTargetsAre, "%w", &unknownTypeError{ref})
+	return "", Usagef(whatTargetsAre, "%w", &unknownTypeError{ref})
 }
 
 func podGroupKind() schema.GroupVersionKind {

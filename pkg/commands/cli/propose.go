@@ -1,7 +1,7 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package names
+package cli
 
 import (
 	"context"
@@ -19,7 +19,6 @@ import (
 
 	"github.com/kubectl-dra/kubectl-dra/pkg/allocator/selector"
 	api "github.com/kubectl-dra/kubectl-dra/pkg/api/v1alpha1"
-	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot/collect"
 )
@@ -242,7 +241,7 @@ func proposeAttributes(ctx context.Context, c *Completion) ([]string, error) {
 	eachPublished(from.Snap, func(driver string, name resourceapi.QualifiedName) {
 		found[strings.TrimPrefix(string(name), driver+"/")] = true
 	})
-	return cli.Continued(c.Typed, slices.Collect(maps.Keys(found))), nil
+	return Continued(c.Typed, slices.Collect(maps.Keys(found))), nil
 }
 
 // ProposeAttributes proposes attributes and capacities by their qualified names.

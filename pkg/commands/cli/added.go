@@ -1,14 +1,13 @@
 // Copyright The kubectl-dra Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package names
+package cli
 
 import (
 	"context"
 	"strconv"
 	"strings"
 
-	"github.com/kubectl-dra/kubectl-dra/pkg/commands/cli"
 	"github.com/kubectl-dra/kubectl-dra/pkg/naming"
 	"github.com/kubectl-dra/kubectl-dra/pkg/snapshot"
 	"github.com/kubectl-dra/kubectl-dra/pkg/whatif"
@@ -37,15 +36,15 @@ func ParseAdded(values []string) ([]AddedNodes, error) {
 			case "count":
 				n, err := strconv.Atoi(text)
 				if err != nil || n < 1 || n > mostAdded {
-					return nil, cli.Usagef(forms, "--add %s: the count must be a number from 1 to %d", value, mostAdded)
+					return nil, Usagef(forms, "--add %s: the count must be a number from 1 to %d", value, mostAdded)
 				}
 				a.Count = n
 			default:
-				return nil, cli.Usagef(forms, "--add %s: %q is not one of node, count", value, key)
+				return nil, Usagef(forms, "--add %s: %q is not one of node, count", value, key)
 			}
 		}
 		if a.Like == "" {
-			return nil, cli.Usagef(forms, "--add %s: it names no node", value)
+			return nil, Usagef(forms, "--add %s: it names no node", value)
 		}
 		added = append(added, a)
 	}
